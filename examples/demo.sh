@@ -1,0 +1,206 @@
+#!/bin/sh
+# demo.sh - the main job, end to end, on text that every system has.
+#
+# Gathers a corpus (this project's pages, the system's licences and manual
+# pages), tokenises it, packs it, looks at the packs, verifies them, and
+# compares what comes back with what went in, byte for byte.
+#
+#   examples/demo.sh            a small sentencepiece model, if spm_train and
+#                               spm_encode are installed, else bytes
+#   examples/demo.sh --bytes    bytes as tokens
+#
+# Finds the programs on the PATH.  Leaves nothing behind.
+#
+# SPDX-License-Identifier: MIT
+
+set -eu
+
+corpus_bytes=20000000 # at most
+least_efficiency=0.998
+
+die() {
+    printf 'demo: %s\n' "$*" >&2
+    exit 1
+}
+
+step() {
+    printf '\n== %s\n' "$*"
+}
+
+# Runs a command and shows it first.
+show() {
+    printf '$ %s\n' "$*"
+    "$@"
+}
+
+# Gathering the corpus ------------------------------------------------------
+
+# Roff to text, roughly: the sections of a page become lines.
+strip_roff() {
+    sed -e 's/\\f[BIRP]//g' -e 's/\\f([A-Z][A-Z]//g' -e 's/\\-/-/g' \
+        -e 's/\\&//g' -e "s/\\\\(aq/'/g" -e 's/\\e/\\/g' |
+        tr -cd '\n\040-\176' |
+        awk '
+            function flush() {
+                gsub(/[ \t]+/, " ", text)
+                sub(/^ /, "", text)
+                sub(/ $/, "", text)
+                if (length(text) >= 120)
+                    print text
+                text = ""
+            }
+            /^\.(SH|SS|Sh|Ss|TH|Dd)/ { flush(); next }
+            /^\.[A-Z][A-Za-z]?[ \t]/ { sub(/^[^ \t]*/, ""); gsub(/"/, "") }
+            /^[.'\'']/ { next }
+            { text = text " " $0 }
+            END { flush() }'
+}
+
+# A text without sections of its own is a section.
+gather_texts() {
+    for file; do
+        [ -f "$file" ] || continue
+        printf '.SH\n'
+        cat "$file"
+    done
+}
+
+gather_pages() {
+    for section in 8 5 7 1 3; do
+        find "/usr/share/man/man$section" -type f -print0 |
+            sort -z | xargs -0 -r gzip -cdfq
+    done
+}
+
+# The manuals inside Perl's modules: small containers have no man pages.
+gather_pods() {
+    find /usr/share/perl /usr/share/automake* /usr/share/autoconf \
+        -name '*.p[om]*' -type f -print0 | sort -z |
+        xargs -0 -r sed -n -e 's/^=head[12].*/.SH/' \
+            -e '/^\.SH/,/^=cut/ { /^=/d; p; }'
+}
+
+gather() {
+    gather_texts "$top"/man/*.[1-8] "$top"/README.md \
+        /usr/share/common-licenses/*
+    gather_texts /usr/share/doc/*/copyright | head -c 3000000
+    gather_pages
+    gather_pods
+}
+
+# Sections are too long for rows of 512 bytes: sentences are sequences then.
+cut_up() {
+    if [ "$tokens" = bytes ]; then
+        awk '{ gsub(/[.] /, ".\n"); print }' | awk 'length >= 32'
+    else
+        cat
+    fi
+}
+
+# corpus.txt: a sequence on each line, all of them whole, shuffled in a way
+# that depends on nothing but the text.
+make_corpus() {
+    gather 2>/dev/null | strip_roff | cut_up | head -c "$corpus_bytes" |
+        sed '$d' >ordered.txt
+    shuf --random-source=ordered.txt ordered.txt >corpus.txt
+    lines=$(wc -l <corpus.txt)
+    [ "$lines" -gt 0 ] || die 'found no text'
+    printf '%s sequences, %s bytes\n' "$lines" "$(wc -c <corpus.txt)"
+}
+
+# Tokenising ----------------------------------------------------------------
+
+# A model from a sample of the corpus; the same corpus gives the same model.
+train_model() {
+    awk -v every=$((lines / 20000 + 1)) 'NR % every == 0' corpus.txt |
+        head -c 2000000 >sample.txt
+    spm_train --input=sample.txt --model_prefix=model --model_type=unigram \
+        --vocab_size=8000 --hard_vocab_limit=false \
+        --max_sentence_length=100000 >train.log 2>&1 ||
+        { cat train.log; die 'spm_train failed'; }
+    printf '%s pieces\n' "$(wc -l <model.vocab)"
+}
+
+tokenise_with_model() {
+    step 'Train a small tokenizer (sentencepiece)'
+    train_model
+    step 'Tokenise: ids as text, then token records'
+    show spm_encode --model=model.model --output_format=id \
+        --output=corpus.ids corpus.txt
+    show tokcat --from=ids -o corpus.tok corpus.ids
+}
+
+tokenise_bytes() {
+    step 'Tokenise: each byte is a token'
+    show tokcat --from=bytes -o corpus.tok corpus.txt
+}
+
+# Packing and back ----------------------------------------------------------
+
+# What the window still holds at the end has the least choice and packs worst,
+# so a small corpus wants a small window.
+pack() {
+    step 'Pack into rows of 512 tokens, at most 8 sequences each'
+    show packstream -L 512 -d 8 -w 256 --overlong=split -o corpus.pks corpus.tok
+    step 'Look at the packs'
+    show packstat corpus.pks
+    step 'Verify every checksum, boundary, pad and total'
+    show packstat --verify corpus.pks
+}
+
+# same FILE COMMAND...: what the command prints is what the file holds.
+same() {
+    file=$1
+    shift
+    printf '$ %s | cmp - %s\n' "$*" "$file"
+    "$@" >back || die "$* failed"
+    cmp back "$file" || die 'the round trip changed something'
+}
+
+unpack() {
+    step 'Unpack, and compare with what went in'
+    same corpus.tok packcat corpus.pks
+    if [ "$tokens" = bytes ]; then
+        same corpus.txt packcat --to=bytes corpus.pks
+    else
+        same corpus.ids packcat --to=ids corpus.pks
+    fi
+    echo 'the same, byte for byte'
+}
+
+check_efficiency() {
+    efficiency=$(packstat --json corpus.pks |
+        sed -n 's/.*"efficiency": *\([0-9.e-]*\).*/\1/p')
+    step "Efficiency: $efficiency, to be at least $least_efficiency"
+    awk -v is="$efficiency" -v least="$least_efficiency" \
+        'BEGIN { exit !(is + 0 >= least + 0) }' ||
+        die 'the packs are emptier than promised'
+}
+
+tokens=bytes
+if command -v spm_train >/dev/null && command -v spm_encode >/dev/null; then
+    tokens=model
+fi
+case ${1-} in
+    '') ;;
+    --bytes) tokens=bytes ;;
+    *) die "unknown argument '$1'; see the head of this file" ;;
+esac
+
+LC_ALL=C
+export LC_ALL
+top=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/packstream-demo.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work"
+
+step 'Gather a corpus: each line, a piece of a page, is a sequence'
+make_corpus
+case $tokens in
+    model) tokenise_with_model ;;
+    bytes) tokenise_bytes ;;
+esac
+pack
+unpack
+check_efficiency

@@ -1,0 +1,264 @@
+/*
+ * files.c - files and the standard streams, opened and closed with care.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "message.h"
+
+/*
+ * Without this the next file opened would become a standard stream, and a
+ * message or the records would be written into it.
+ */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) != -1)
+            continue;
+        /* The lowest free descriptor is this one.  The wrong access mode
+           makes its use fail. */
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _Exit(STATUS_FAILURE);
+    }
+}
+
+/* A parent may leave SIGPIPE ignored or blocked, and exec keeps that. */
+static void restore_sigpipe(void)
+{
+    struct sigaction fatal;
+    sigset_t set;
+
+    memset(&fatal, 0, sizeof fatal);
+    fatal.sa_handler = SIG_DFL;
+    (void)sigemptyset(&fatal.sa_mask);
+    (void)sigaction(SIGPIPE, &fatal, NULL);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void files_init(void)
+{
+    fill_standard_descriptors();
+    restore_sigpipe();
+}
+
+static bool is_standard(const char *name)
+{
+    return name == NULL || strcmp(name, "-") == 0;
+}
+
+const char *files_input_name(const char *name)
+{
+    return is_standard(name) ? "stdin" : message_name(name);
+}
+
+const char *files_output_name(const char *name)
+{
+    return is_standard(name) ? "stdout" : message_name(name);
+}
+
+static int open_restarted(const char *name, int flags)
+{
+    int fd;
+
+    do {
+        fd = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    } while (fd == -1 && errno == EINTR);
+    return fd;
+}
+
+/* True if `fd` was opened in just this access mode. */
+static bool has_mode(int fd, int mode)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags != -1 && (flags & O_ACCMODE) == mode;
+}
+
+/* Whether `fd` can be read at all, said now and not at the first read. */
+static bool is_readable(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == -1)
+        return false;
+    if (S_ISDIR(st.st_mode))
+        errno = EISDIR;
+    else if (has_mode(fd, O_WRONLY))
+        errno = EBADF;
+    else
+        return true;
+    return false;
+}
+
+int files_open_input(const char *name)
+{
+    int fd = is_standard(name) ? STDIN_FILENO : open_restarted(name, O_RDONLY);
+
+    if (fd != -1 && is_readable(fd))
+        return fd;
+    message_errno("%s", files_input_name(name));
+    if (fd != -1)
+        files_close_input(fd);
+    return -1;
+}
+
+static bool is_one_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/*
+ * True for one regular file behind both.  Anything else, such as a terminal
+ * or a socket, may well be read and written at once.
+ */
+static bool is_same_file(const struct stat *output, int input_fd)
+{
+    struct stat input;
+
+    return input_fd != -1 && S_ISREG(output->st_mode) &&
+           fstat(input_fd, &input) == 0 && is_one_file(output, &input);
+}
+
+/* Why `fd` will not do as an output, or NULL. */
+static const char *refusal(int fd, bool binary, int input_fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == -1)
+        return strerror(errno);
+    if (has_mode(fd, O_RDONLY))
+        return strerror(EBADF);
+    if (is_same_file(&st, input_fd))
+        return "is an input as well";
+    if (binary && isatty(fd))
+        return "binary output is not for a terminal";
+    return NULL;
+}
+
+/* Makes a regular file empty; a pipe or a device is left as it is. */
+static bool cut_to_nothing(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == -1)
+        return false;
+    return !S_ISREG(st.st_mode) || ftruncate(fd, 0) == 0;
+}
+
+/* A named file is cut only now that nothing speaks against it. */
+static bool accept_output(int fd, const char *name, bool binary, int input_fd)
+{
+    const char *why = refusal(fd, binary, input_fd);
+
+    if (why == NULL && !is_standard(name) && !cut_to_nothing(fd))
+        why = strerror(errno);
+    if (why != NULL)
+        message_error("%s: %s", files_output_name(name), why);
+    return why == NULL;
+}
+
+int files_open_output(const char *name, bool binary, int input_fd)
+{
+    int fd = STDOUT_FILENO;
+
+    if (!is_standard(name)) {
+        fd = open_restarted(name, O_WRONLY | O_CREAT);
+        if (fd == -1) {
+            message_errno("%s", files_output_name(name));
+            return -1;
+        }
+    }
+    if (accept_output(fd, name, binary, input_fd))
+        return fd;
+    if (fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
+}
+
+static bool status_of(const char *name, int standard, struct stat *st)
+{
+    return (is_standard(name) ? fstat(standard, st) : stat(name, st)) == 0;
+}
+
+bool files_spare_input(const char *name, const char *input)
+{
+    struct stat to;
+    struct stat from;
+
+    if (!status_of(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
+        !status_of(input, STDIN_FILENO, &from) || !is_one_file(&from, &to))
+        return true;
+    message_error("%s: is an input as well", files_output_name(name));
+    return false;
+}
+
+bool files_spare_inputs(const char *name, const char *const *inputs, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!files_spare_input(name, inputs[i]))
+            return false;
+    return true;
+}
+
+bool files_are_apart(const char *name, const char *other)
+{
+    struct stat a;
+    struct stat b;
+    bool same = is_standard(name) ? is_standard(other)
+                                  : !is_standard(other) &&
+                                        strcmp(name, other) == 0;
+
+    /* /dev/null may well be given twice. */
+    if (status_of(name, STDOUT_FILENO, &a) &&
+        status_of(other, STDOUT_FILENO, &b))
+        same = is_one_file(&a, &b) &&
+               (S_ISREG(a.st_mode) || S_ISFIFO(a.st_mode));
+    if (same)
+        message_error("%s: cannot take two streams",
+                      files_output_name(name));
+    return !same;
+}
+
+void files_close_input(int fd)
+{
+    if (fd != STDIN_FILENO)
+        (void)close(fd);
+}
+
+bool files_close_output(int fd, const char *name)
+{
+    if (close(fd) == 0)
+        return true;
+    message_errno("%s", files_output_name(name));
+    return false;
+}
+
+bool files_close_stdout(void)
+{
+    bool failed_before = ferror(stdout) != 0;
+    bool failed_now = fflush(stdout) != 0;
+
+    /* The stream stays, so that a second call does no harm: nothing is left
+       in it, and the descriptor is closed already. */
+    if (!failed_now && close(STDOUT_FILENO) == -1 && errno != EBADF)
+        failed_now = true;
+    if (failed_now)
+        message_errno("stdout");
+    else if (failed_before)
+        message_error("stdout: write error");
+    return !failed_now && !failed_before;
+}

@@ -1,0 +1,64 @@
+/*
+ * files.h - files and the standard streams, opened with care and closed so
+ * that no write error is lost.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_FILES_H
+#define CLI_FILES_H
+
+#include <stdbool.h>
+
+/*
+ * To be called first in main: makes descriptors 0 to 2 valid (closed ones
+ * are opened so that use of them fails: reads and writes give EBADF) and
+ * lets SIGPIPE kill again if a parent left it ignored.
+ */
+void files_init(void);
+
+/*
+ * Opens a file to read; NULL or "-" is stdin.  Returns the descriptor, or
+ * -1 after a message.  A directory is refused.
+ */
+int files_open_input(const char *name);
+
+/* "stdin" or the name, made printable, for messages. */
+const char *files_input_name(const char *name);
+const char *files_output_name(const char *name);
+
+/*
+ * Opens a file to write, created or cut to nothing; NULL or "-" is stdout.
+ * Refuses a terminal if `binary`, and a file that is the same as `input_fd`
+ * (-1: none) before it is cut.  -1 after a message.
+ */
+int files_open_output(const char *name, bool binary, int input_fd);
+
+/*
+ * False, after a message, if the output `name` is a regular file that is
+ * also an input, or one of `n` inputs: it would be cut before it is read.
+ * To be asked before it is opened.
+ */
+bool files_spare_input(const char *name, const char *input);
+bool files_spare_inputs(const char *name, const char *const *inputs,
+                        int n);
+
+/* False, after a message, if two outputs are one file or one pipe. */
+bool files_are_apart(const char *name, const char *other);
+
+/* Closes, unless it is stdin. */
+void files_close_input(int fd);
+
+/*
+ * Closes an output, stdout too, and reports what the close reveals, under
+ * `name`.  True if all went well.
+ */
+bool files_close_output(int fd, const char *name);
+
+/*
+ * Flushes and closes the stdio stream stdout, for programs that print; a
+ * message and false if any write to it failed.
+ */
+bool files_close_stdout(void);
+
+#endif

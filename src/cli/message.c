@@ -1,0 +1,188 @@
+/*
+ * message.c - what the programs say to their user.
+ *
+ * A message is put together in one buffer and handed to stderr at once, so
+ * that the lines of programs in one pipe do not run into each other.  All of
+ * it is made printable on the way: text from outside cannot steer a terminal
+ * even where a caller forgot message_name.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "message.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_BYTES 4096
+#define NAME_BYTES 1024
+#define NAME_BUFFERS 4
+
+/* Messages come from everywhere, so what shapes them is kept here. */
+static struct {
+    const char *program;
+    bool quiet;
+    bool line; /* one of message_line stands there */
+} state = {"packstream", false, false};
+
+void message_init(const char *argv0)
+{
+    const char *slash;
+
+    if (argv0 == NULL || *argv0 == '\0')
+        return;
+    slash = strrchr(argv0, '/');
+    state.program = slash == NULL ? argv0 : slash + 1;
+    /* In the build tree libtool may run a program under this name. */
+    if (strncmp(state.program, "lt-", 3) == 0)
+        state.program += 3;
+}
+
+const char *message_program(void)
+{
+    return state.program;
+}
+
+void message_quiet(bool quiet)
+{
+    state.quiet = quiet;
+}
+
+/* The cursor rests at the start, where what comes unexpectedly begins. */
+void message_line(const char *text)
+{
+    (void)fprintf(stderr, "\r%-*.*s\r", MESSAGE_COLUMNS, MESSAGE_COLUMNS,
+                  text);
+    state.line = true;
+}
+
+void message_wipe(void)
+{
+    if (state.line)
+        message_line("");
+    state.line = false;
+}
+
+static char printable(char c)
+{
+    return c >= ' ' && c <= '~' ? c : '?';
+}
+
+static void say(const char *reason, const char *format, va_list args)
+    MESSAGE_PRINTF(2, 0);
+
+/* Writes "prog: TEXT: REASON", or without the last part if it is NULL. */
+static void say(const char *reason, const char *format, va_list args)
+{
+    char text[LINE_BYTES];
+    char line[2 * LINE_BYTES];
+    char *end = line;
+
+    if (vsnprintf(text, sizeof text, format, args) < 0)
+        text[0] = '\0';
+    (void)snprintf(line, sizeof line - 1, "%.256s: %s%s%s", state.program,
+                   text, reason == NULL ? "" : ": ",
+                   reason == NULL ? "" : reason);
+    for (; *end != '\0'; end++)
+        *end = printable(*end);
+    end[0] = '\n';
+    end[1] = '\0';
+    message_wipe();
+    (void)fputs(line, stderr);
+}
+
+void message_warning(const char *format, ...)
+{
+    va_list args;
+
+    if (state.quiet)
+        return;
+    va_start(args, format);
+    say(NULL, format, args);
+    va_end(args);
+}
+
+void message_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(NULL, format, args);
+    va_end(args);
+}
+
+void message_errno(const char *format, ...)
+{
+    int saved = errno;
+    va_list args;
+
+    va_start(args, format);
+    say(strerror(saved), format, args);
+    va_end(args);
+}
+
+int message_usage(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(NULL, format, args);
+    va_end(args);
+    message_error("try '%s --help'", state.program);
+    return STATUS_USAGE;
+}
+
+/* Whose fault a result is: the command line's, the input's or neither's. */
+static int status_of(ps_result code)
+{
+    switch (code) {
+    case PS_ERR_ARGUMENT:
+        return STATUS_USAGE;
+    case PS_ERR_MAGIC:
+    case PS_ERR_UNSUPPORTED:
+    case PS_ERR_CORRUPT:
+    case PS_ERR_TRUNCATED:
+    case PS_ERR_LIMIT:
+    case PS_ERR_RANGE:
+    case PS_ERR_OVERLONG:
+        return STATUS_DATA;
+    case PS_OK:
+    case PS_END:
+    case PS_ERR_MEMORY:
+    case PS_ERR_IO:
+        break;
+    }
+    return STATUS_FAILURE;
+}
+
+int message_failure(const char *what, const ps_error *err)
+{
+    const char *why =
+        err->text[0] != '\0' ? err->text : ps_result_text(err->code);
+
+    message_error("%s: %s", message_name(what), why);
+    return status_of(err->code);
+}
+
+const char *message_name(const char *name)
+{
+    static char buffers[NAME_BUFFERS][NAME_BYTES];
+    static unsigned turn;
+    char *shown = buffers[turn++ % NAME_BUFFERS];
+    size_t length = strlen(name);
+    size_t i = 0;
+
+    /* The end of a long path says more than its beginning. */
+    if (length >= NAME_BYTES)
+        name += length - (NAME_BYTES - 1);
+    for (; name[i] != '\0'; i++)
+        shown[i] = printable(name[i]);
+    shown[i] = '\0';
+    if (length >= NAME_BYTES)
+        memcpy(shown, "...", 3);
+    return shown;
+}

@@ -1,0 +1,63 @@
+/*
+ * message.h - what the programs say to their user, always on stderr, always
+ * in the form "prog: what: why".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_MESSAGE_H
+#define CLI_MESSAGE_H
+
+#include "packstream.h"
+
+/* The exit statuses of every program; EXIT STATUS of each page lists them. */
+enum {
+    STATUS_OK = 0,
+    STATUS_FAILURE = 1, /* input/output, memory or another resource */
+    STATUS_USAGE = 64,  /* the command line */
+    STATUS_DATA = 65    /* the input */
+};
+
+#if defined(__GNUC__)
+#define MESSAGE_PRINTF(a, b) __attribute__((format(printf, a, b)))
+#else
+#define MESSAGE_PRINTF(a, b)
+#endif
+
+/* Takes the program's name, without folders, from argv[0]; keeps it. */
+void message_init(const char *argv0);
+const char *message_program(void);
+
+/* Warnings are left out after message_quiet(true). */
+void message_quiet(bool quiet);
+void message_warning(const char *format, ...) MESSAGE_PRINTF(1, 2);
+
+/*
+ * Shows a line that stays until the next one, on a terminal: spaces and
+ * carriage returns draw over the one before it.  A message wipes it first;
+ * message_wipe does so without one, and nothing where no line stands.
+ */
+#define MESSAGE_COLUMNS 79
+void message_line(const char *text);
+void message_wipe(void);
+
+/* "prog: TEXT"; _errno appends ": " and the words for errno. */
+void message_error(const char *format, ...) MESSAGE_PRINTF(1, 2);
+void message_errno(const char *format, ...) MESSAGE_PRINTF(1, 2);
+
+/*
+ * Reports a failure of the library about `what` (a file name): "prog: what:
+ * why".  Returns the exit status that belongs to it.
+ */
+int message_failure(const char *what, const ps_error *err);
+
+/* "prog: TEXT" and a hint at --help; returns STATUS_USAGE. */
+int message_usage(const char *format, ...) MESSAGE_PRINTF(1, 2);
+
+/*
+ * A name from outside made fit to show: control characters and bytes beyond
+ * ASCII become '?'.  Returns one of a few static buffers, used in turn.
+ */
+const char *message_name(const char *name);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * report.h - totals as JSON, the same keys from packstream and packstat.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "packstream.h"
+
+/*
+ * One line, one object: sequences, tokens, packs, capacity, depth,
+ * max_depth, efficiency (a fraction), packing_factor, lower_bound, padding,
+ * max_displacement, rejected, then the rest of ps_totals by its own names.
+ * Ratios without packs are null.  `file` adds a "file" key unless NULL.
+ */
+void report_json(FILE *out, const char *file, const ps_pack_info *info,
+                 const ps_totals *totals);
+
+/* tokens / (packs * capacity); 0 without packs. */
+double report_efficiency(const ps_pack_info *info, const ps_totals *totals);
+
+/*
+ * A JSON string with quotes, escaped.  Each byte that is no part of
+ * well-formed UTF-8 becomes U+FFFD.
+ */
+void report_json_string(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,643 @@
+/*
+ * packstream.h - the public interface of libpackstream.
+ *
+ * SPDX-License-Identifier: MIT
+ *
+ * packstream turns a stream of tokenised sequences (token records) into a
+ * stream of fixed-size packs (a pack stream) and back, losing nothing.  Both
+ * formats are specified byte by byte in packstream(5); the words used here
+ * (sequence, capacity, depth, pack, window, watermark) are defined there.
+ *
+ * The interface has three levels:
+ *
+ *   records   ps_token_reader, ps_token_writer: token records in and out
+ *   packs     ps_packer (records in, packs out), ps_pack_reader (packs in)
+ *   both      ps_unpacker: packs in, the original records out
+ *
+ * Conventions that hold for every call:
+ *
+ *  - A call that can fail returns a ps_result and is PS_MUST_CHECK.  When it
+ *    fails it fills the caller's ps_error, if one was given, with the same
+ *    code and a sentence for a human: what is wrong, at which record and
+ *    which byte offset.  The library never prints and never exits.
+ *  - After a failure a handle may only be freed.
+ *  - A handle is made by ps_X_open and released by ps_X_free, which accepts
+ *    NULL.  ps_X_open sets its out pointer to NULL when it fails.
+ *  - The caller keeps its file descriptors: the library reads and writes
+ *    them, waits on them if they are non-blocking, and never closes them.
+ *    Several calls may be restarted after signals; the library does so.
+ *  - Pointers inside a ps_sequence or ps_pack point into the handle that
+ *    gave them and die with the next call on it.
+ *  - Lengths are in tokens, sizes in bytes, offsets in bytes from the start
+ *    of the decompressed input.  Everything on disk is little-endian.
+ *  - A handle may be used by one thread at a time; different handles are
+ *    independent.  There is no global state.
+ */
+
+#ifndef PACKSTREAM_H
+#define PACKSTREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this header; ps_version() gives that of the library. */
+#define PACKSTREAM_VERSION_MAJOR 0
+#define PACKSTREAM_VERSION_MINOR 1
+#define PACKSTREAM_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define PS_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define PS_MUST_CHECK
+#endif
+
+/* Limits of the formats.  A stream beyond them is refused, never cut. */
+#define PS_MAX_CAPACITY (UINT32_C(1) << 24)       /* L, tokens in a pack */
+#define PS_MAX_DEPTH (UINT32_C(1) << 16)          /* D, sequences in one */
+#define PS_MAX_WINDOW (UINT32_C(1) << 24)         /* W, sequences held */
+#define PS_MAX_RECORD_BYTES (UINT32_C(1) << 28)   /* one pack record */
+#define PS_MAX_SEQUENCE_BYTES (UINT32_C(1) << 28) /* one token record */
+#define PS_MAX_CHANNELS 23                        /* the user's channels */
+#define PS_MAX_FIELDS 28                          /* with the built-in ones */
+#define PS_NAME_BYTES 24                          /* with the final NUL */
+
+/* "No such token id" and "unknown count" on disk and in these structures. */
+#define PS_NO_ID UINT32_MAX
+#define PS_UNKNOWN UINT64_MAX
+
+/* ---------------------------------------------------------------------
+ * Results
+ */
+
+/*
+ * Every result of every call: enumerator, and the words for it.
+ *
+ *  PS_END              not a failure: the input ended, whole and checked
+ *  PS_ERR_ARGUMENT     the caller asked for something impossible
+ *  PS_ERR_MEMORY       out of memory
+ *  PS_ERR_IO           a system call failed; ps_error.sys_errno says how
+ *  PS_ERR_MAGIC        the input is not a stream of the expected kind
+ *  PS_ERR_UNSUPPORTED  a newer format, or a feature this reader lacks
+ *  PS_ERR_CORRUPT      a checksum or a rule of the format is broken
+ *  PS_ERR_TRUNCATED    the input ends in the middle of something
+ *  PS_ERR_LIMIT        beyond a limit of the format or of an option
+ *  PS_ERR_RANGE        a token outside the declared vocabulary
+ *  PS_ERR_OVERLONG     a sequence longer than the caller's maximum
+ */
+#define PS_RESULTS(X)                                                   \
+    X(PS_OK, "success")                                                 \
+    X(PS_END, "end of stream")                                          \
+    X(PS_ERR_ARGUMENT, "invalid argument")                              \
+    X(PS_ERR_MEMORY, "out of memory")                                   \
+    X(PS_ERR_IO, "input/output error")                                  \
+    X(PS_ERR_MAGIC, "not a stream of this kind")                        \
+    X(PS_ERR_UNSUPPORTED, "unsupported version or feature")             \
+    X(PS_ERR_CORRUPT, "corrupt data")                                   \
+    X(PS_ERR_TRUNCATED, "unexpected end of input")                      \
+    X(PS_ERR_LIMIT, "limit exceeded")                                   \
+    X(PS_ERR_RANGE, "token outside the vocabulary")                     \
+    X(PS_ERR_OVERLONG, "sequence too long")
+
+typedef enum ps_result {
+#define PS_RESULT_ENUM(code, text) code,
+    PS_RESULTS(PS_RESULT_ENUM)
+#undef PS_RESULT_ENUM
+} ps_result;
+
+/* What went wrong.  A failing call fills it; a succeeding one leaves it. */
+typedef struct ps_error {
+    ps_result code;
+    int sys_errno;  /* for PS_ERR_IO the errno, else 0 */
+    char text[256]; /* one sentence, no newline, printable ASCII */
+} ps_error;
+
+/* The words for a result: static, never NULL, for any value. */
+const char *ps_result_text(ps_result code);
+
+/* The library's version, "0.1.0". */
+const char *ps_version(void);
+
+/* ---------------------------------------------------------------------
+ * Schemas: what a sequence is made of
+ */
+
+/* Element types.  The values are those stored on disk. */
+typedef enum ps_type {
+    PS_U8 = 1,
+    PS_U16 = 2,
+    PS_U32 = 3,
+    PS_U64 = 4,
+    PS_I32 = 5,
+    PS_I64 = 6,
+    PS_F32 = 7,
+    PS_F64 = 8
+} ps_type;
+
+/* What a channel has one element for.  The values are those on disk. */
+typedef enum ps_kind {
+    PS_PER_TOKEN = 1,
+    PS_PER_SEQUENCE = 2,
+    PS_PER_BOUNDARY = 3 /* depth + 2 of them: only `cu`, only in packs */
+} ps_kind;
+
+/*
+ * A named column of values.  The name is a letter, then letters, digits and
+ * underscores, at most PS_NAME_BYTES - 1, and not a word that the formats
+ * use themselves.  `fill` is the little-endian bit pattern of the element
+ * that stands in unused places of a pack (in an i32 channel, 0xffffff9c
+ * for -100); its bits above the element's width are zero.
+ */
+typedef struct ps_channel {
+    char name[PS_NAME_BYTES];
+    ps_type type;
+    ps_kind kind;
+    uint64_t fill;
+} ps_channel;
+
+/* Special token ids, each PS_NO_ID where there is none. */
+typedef enum ps_special {
+    PS_PAD,
+    PS_BOS,
+    PS_EOS,
+    PS_CLS,
+    PS_SEP,
+    PS_MASK,
+    PS_SPECIALS
+} ps_special;
+
+/* What a label at position t is the target for; only recorded. */
+typedef enum ps_label_convention {
+    PS_LABELS_UNSTATED = 0,
+    PS_LABELS_ALIGNED = 1, /* for position t: the trainer shifts */
+    PS_LABELS_SHIFTED = 2  /* for position t + 1: shifted already */
+} ps_label_convention;
+
+/*
+ * What the records of a stream consist of.  A raw stream has no channels;
+ * of itself it says no more than the token type, which a reader is told.
+ */
+typedef struct ps_schema {
+    bool framed;         /* a header describes the stream; else raw */
+    ps_type token_type;  /* PS_U16 or PS_U32 */
+    uint32_t vocab_size; /* tokens are below it; 0 = not declared */
+    uint32_t special[PS_SPECIALS];
+    ps_label_convention labels;
+    uint8_t tokenizer[32]; /* digest of the tokenizer; zeros = unknown */
+    uint32_t n_channels;
+    ps_channel channels[PS_MAX_CHANNELS]; /* PER_TOKEN and PER_SEQUENCE */
+} ps_schema;
+
+/* An empty schema for tokens of `token_type`, raw, nothing declared. */
+ps_schema ps_schema_raw(ps_type token_type);
+
+/*
+ * Checks names, types, kinds, fills and counts; the other calls do so too.
+ * PS_OK, PS_ERR_ARGUMENT.
+ */
+PS_MUST_CHECK ps_result ps_schema_check(const ps_schema *schema,
+                                        ps_error *err);
+
+/* True if streams of the two schemas may follow one another. */
+bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
+
+/* Bytes of an element; "u16"; numpy's "<u2".  0 or "?" for no type. */
+size_t ps_type_bytes(ps_type type);
+const char *ps_type_name(ps_type type);
+const char *ps_type_numpy(ps_type type);
+
+/* The type of a name such as "u16"; false if there is none. */
+bool ps_type_from_name(const char *name, ps_type *type);
+
+/*
+ * A sequence's payload is one run of bytes: its tokens, then each per-token
+ * channel (as many elements as tokens), then one element of each
+ * per-sequence channel; channels in table order, no padding.
+ *
+ * Its size, and the offset in it of channel `channel` (an index into
+ * schema->channels; PS_TOKENS for the tokens).  Cannot overflow for
+ * n_tok <= UINT32_MAX.
+ */
+#define PS_TOKENS UINT32_MAX
+uint64_t ps_payload_bytes(const ps_schema *schema, uint32_t n_tok);
+uint64_t ps_payload_offset(const ps_schema *schema, uint32_t channel,
+                           uint32_t n_tok);
+
+/* ---------------------------------------------------------------------
+ * Token records in
+ */
+
+/* One sequence as a reader hands it out. */
+typedef struct ps_sequence {
+    uint64_t id;                  /* ordinal in the input, from 0 */
+    uint64_t offset;              /* of its record in its file */
+    uint32_t n_tok;               /* at least 1 */
+    const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
+    size_t payload_bytes;
+} ps_sequence;
+
+typedef struct ps_token_reader ps_token_reader;
+
+/*
+ * Starts to read token records from `fd`: framed, or raw with tokens of
+ * `raw_type`, told apart by the magic; zstd frames are decompressed.  Empty
+ * input is a raw stream without records.
+ * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, _MAGIC (a pack stream), _UNSUPPORTED,
+ * _CORRUPT, _TRUNCATED, _LIMIT.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_open(ps_token_reader **reader,
+                                             int fd, ps_type raw_type,
+                                             ps_error *err);
+
+/* The stream's schema; lives as long as the reader. */
+const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
+
+/*
+ * Checks every token against a vocabulary of `vocab_size` as well; a smaller
+ * one that the stream declares stays in force.  To be called before the
+ * first record.
+ */
+void ps_token_reader_set_vocab(ps_token_reader *reader, uint32_t vocab_size);
+
+/*
+ * The next sequence, if it has at most `max_tokens` tokens.
+ *
+ * PS_OK; PS_END after the last record (in a framed stream, after its END
+ * has been checked against what was read); PS_ERR_OVERLONG, which is not
+ * final: `sequence` then holds id, offset and length but no payload, and
+ * the next call must be ps_token_reader_hold or ps_token_reader_skip.
+ * Failures: PS_ERR_MEMORY, _IO, _CORRUPT (a length of zero, totals that do
+ * not agree), _TRUNCATED, _LIMIT, _RANGE, _UNSUPPORTED.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
+                                             uint32_t max_tokens,
+                                             ps_sequence *sequence,
+                                             ps_error *err);
+
+/*
+ * Reads an overlong sequence whole (hold) or passes over it in bounded
+ * memory (skip).  Memory grows with the bytes that really arrive.
+ * As ps_token_reader_next; hold gives PS_ERR_LIMIT for a payload above
+ * PS_MAX_SEQUENCE_BYTES.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_hold(ps_token_reader *reader,
+                                             ps_sequence *sequence,
+                                             ps_error *err);
+PS_MUST_CHECK ps_result ps_token_reader_skip(ps_token_reader *reader,
+                                             ps_error *err);
+
+/*
+ * After PS_END: goes on with another file of the same schema; ids go on.
+ * As ps_token_reader_open; PS_ERR_CORRUPT if the schemas differ,
+ * PS_ERR_TRUNCATED if the file is empty where a header is due.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_append(ps_token_reader *reader,
+                                               int fd, ps_error *err);
+
+/*
+ * `hook(context, err)` is called whenever the reader is about to wait for
+ * input that has not come yet, so that a filter can pass on what it has.
+ * A result other than PS_OK ends the read with that result.
+ */
+typedef ps_result ps_wait_hook(void *context, ps_error *err);
+void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
+                             void *context);
+
+/* Bytes taken from the input so far, after decompression. */
+uint64_t ps_token_reader_offset(const ps_token_reader *reader);
+
+void ps_token_reader_free(ps_token_reader *reader);
+
+/* ---------------------------------------------------------------------
+ * Token records out
+ */
+
+typedef struct ps_token_writer ps_token_writer;
+
+/*
+ * Starts a stream on `fd`: framed or raw as schema->framed says.
+ * PS_OK, PS_ERR_ARGUMENT (a schema that does not hold, channels in a raw
+ * stream), _MEMORY, _IO.
+ */
+PS_MUST_CHECK ps_result ps_token_writer_open(ps_token_writer **writer,
+                                             int fd,
+                                             const ps_schema *schema,
+                                             ps_error *err);
+
+/*
+ * Writes a record: `n_tok` >= 1 and a payload of ps_payload_bytes(schema,
+ * n_tok) bytes.  Tokens are not checked.
+ * PS_OK, PS_ERR_ARGUMENT, _IO, _LIMIT (above PS_MAX_SEQUENCE_BYTES).
+ */
+PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
+                                            uint32_t n_tok,
+                                            const void *payload,
+                                            ps_error *err);
+
+/* Passes on what is buffered.  PS_OK, PS_ERR_IO. */
+PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
+                                              ps_error *err);
+
+/*
+ * Ends the stream (a framed one with its END) and flushes; without it the
+ * stream is cut, and a reader says so.  PS_OK, PS_ERR_IO.
+ */
+PS_MUST_CHECK ps_result ps_token_writer_finish(ps_token_writer *writer,
+                                               ps_error *err);
+
+void ps_token_writer_free(ps_token_writer *writer);
+
+/* ---------------------------------------------------------------------
+ * Pack streams: what they say of themselves
+ */
+
+/* Not one of the user's channels (`tokens` is built in, too). */
+#define PS_BUILT_IN UINT32_MAX
+
+/* A channel of a pack record: where it lies and how many elements it has. */
+typedef struct ps_field {
+    ps_channel channel;
+    uint32_t source; /* index in schema.channels, or PS_BUILT_IN */
+    uint32_t offset; /* from the start of the record, bytes */
+    uint32_t count;  /* depth + 2, depth, or capacity */
+} ps_field;
+
+/* The header of a pack stream. */
+typedef struct ps_pack_info {
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint32_t capacity; /* L */
+    uint32_t depth;    /* D */
+    uint32_t window;   /* a sequence leaves at most that many packs after
+                          it came: what bounds the memory of a reader that
+                          restores the order */
+    bool split;        /* overlong sequences were split into pieces */
+    uint32_t pad_id;   /* what stands in unused places of `tokens` */
+    ps_schema schema;  /* of the token records, as they came */
+    uint64_t seed;     /* of the order of packs; 0 = none */
+    uint64_t options_digest;
+    uint64_t n_records; /* these five PS_UNKNOWN when streamed */
+    uint64_t n_sequences;
+    uint64_t n_tokens;
+    uint64_t max_seqlen;
+    uint64_t min_fill;
+    uint32_t record_bytes; /* the stride, a multiple of 64 */
+    uint32_t n_fields;     /* built-in channels and the user's */
+    ps_field fields[PS_MAX_FIELDS];
+    uint32_t tokens_field; /* index of `tokens` among them */
+    char dtype[2040];      /* a record as a numpy dtype literal */
+} ps_pack_info;
+
+/* Bytes of the header before the first record. */
+#define PS_PACK_HEADER_BYTES 4096
+
+/* Indices of the built-in fields that stand first in every stream. */
+#define PS_FIELD_CU 0
+#define PS_FIELD_SEQ_ID 1
+#define PS_FIELD_SEQ_OFF 2 /* these two only if info->split */
+#define PS_FIELD_SEQ_LEN 3
+
+/* The field of that name, or NULL.  The pointer is into `info`. */
+const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
+
+/* What became of the input: kept in the END record, checked by readers. */
+typedef struct ps_totals {
+    uint64_t packs;
+    uint64_t sequences; /* in packs; a piece of a split one counts */
+    uint64_t tokens;    /* in packs */
+    uint64_t input_sequences;
+    uint64_t input_tokens;
+    uint64_t rejected_sequences; /* dropped whole */
+    uint64_t rejected_tokens;
+    uint64_t truncated_sequences; /* cut, the rest kept */
+    uint64_t truncated_tokens;    /* cut away */
+    uint64_t split_sequences;     /* of the input, cut into pieces */
+    uint64_t extra_pieces;        /* pieces beyond one per sequence */
+    uint64_t max_displacement;    /* see packstream(5) */
+    uint32_t max_seqlen;          /* 0 without packs */
+    uint32_t max_depth;           /* 0 without packs */
+    uint32_t min_fill;            /* tokens in the emptiest pack, or 0 */
+} ps_totals;
+
+/*
+ * True if every input sequence and token is accounted for: in = packed +
+ * rejected, and for tokens + truncated.
+ */
+bool ps_totals_balance(const ps_totals *totals);
+
+/* ceil(tokens / capacity): no packing needs fewer packs. */
+uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity);
+
+/* ---------------------------------------------------------------------
+ * Packing
+ */
+
+/* What to do with a sequence longer than the capacity. */
+typedef enum ps_overlong {
+    PS_OVERLONG_ERROR,
+    PS_OVERLONG_DROP,
+    PS_OVERLONG_TRUNCATE, /* keep the first L tokens */
+    PS_OVERLONG_SPLIT     /* pieces of L tokens and one rest */
+} ps_overlong;
+
+typedef struct ps_packer_options {
+    uint32_t capacity; /* L >= 1 */
+    uint32_t depth;    /* D >= 1; more than L is taken as L */
+    uint32_t window;   /* W >= 1 */
+    uint32_t pad_id;   /* must fit the token type */
+    ps_overlong overlong;
+} ps_packer_options;
+
+/*
+ * Whether ps_packer_open would accept schema and options.
+ * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a record above PS_MAX_RECORD_BYTES).
+ */
+PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
+                                        const ps_packer_options *options,
+                                        ps_error *err);
+
+typedef struct ps_packer ps_packer;
+
+/*
+ * Starts a pack stream on `fd` for sequences of `schema`.
+ * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a record above PS_MAX_RECORD_BYTES),
+ * _MEMORY, _IO.
+ */
+PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
+                                       const ps_schema *schema,
+                                       const ps_packer_options *options,
+                                       ps_error *err);
+
+/*
+ * Takes the next sequence of the input; its payload is copied.  Ids count
+ * up from 0, dropped sequences included.  A sequence longer than the
+ * capacity is truncated or split as the options say; with ERROR it gives
+ * PS_ERR_OVERLONG, with DROP it is counted, and its payload may be NULL.
+ * Packs that are decided go to the output buffer.
+ * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _MEMORY, _IO, _LIMIT (a payload above
+ * PS_MAX_SEQUENCE_BYTES).
+ */
+PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
+                                      const ps_sequence *sequence,
+                                      ps_error *err);
+
+/* Passes on the packs that are decided.  PS_OK, PS_ERR_IO. */
+PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_error *err);
+
+/*
+ * Packs what the window still holds, proves that nothing was lost, writes
+ * the END record and flushes.  Nothing can be put after it.
+ * PS_OK, PS_ERR_IO, PS_ERR_CORRUPT (the books do not balance).
+ */
+PS_MUST_CHECK ps_result ps_packer_finish(ps_packer *packer, ps_error *err);
+
+/* The totals so far, and the header; both live as long as the packer. */
+const ps_totals *ps_packer_totals(const ps_packer *packer);
+const ps_pack_info *ps_packer_info(const ps_packer *packer);
+
+void ps_packer_free(ps_packer *packer);
+
+/* ---------------------------------------------------------------------
+ * Packs in
+ */
+
+/* One record of a pack stream. */
+typedef struct ps_pack {
+    uint64_t index;     /* in its stream, from 0 */
+    uint64_t watermark; /* ids below it are in this record or before */
+    uint64_t sum_len_sq;
+    uint32_t n_seq;
+    uint32_t n_tok;
+    uint32_t max_seqlen;
+    uint32_t stream;             /* which of concatenated streams, from 0 */
+    uint64_t offset;             /* of the record in the input, bytes */
+    const unsigned char *record; /* info->record_bytes bytes */
+} ps_pack;
+
+typedef struct ps_pack_reader ps_pack_reader;
+
+/*
+ * Starts to read a pack stream from `fd`; zstd frames are decompressed.
+ * PS_OK, PS_ERR_MEMORY, _IO, _MAGIC, _UNSUPPORTED, _CORRUPT, _TRUNCATED,
+ * _LIMIT.
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
+                                            ps_error *err);
+
+/*
+ * The first header, but with the largest window of the streams so far;
+ * lives as long as the reader.
+ */
+const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
+
+/*
+ * The next pack.  Its checksum, its head and its boundaries have been
+ * checked: cu rises from 0 to n_tok and n_seq is between 1 and the depth.
+ * PS_END after the END record of the last stream, once totals and digest
+ * agree with what was read and nothing follows.  Streams of equal geometry
+ * may follow one another.
+ * Failures: PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_next(ps_pack_reader *reader,
+                                            ps_pack *pack, ps_error *err);
+
+/*
+ * The totals of the streams that have ended so far, added up (maxima and
+ * minima over them).  Complete after PS_END.
+ */
+const ps_totals *ps_pack_reader_totals(const ps_pack_reader *reader);
+
+/* As ps_token_reader_on_wait. */
+void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
+                            void *context);
+
+/* Bytes taken from the input so far, after decompression. */
+uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
+
+void ps_pack_reader_free(ps_pack_reader *reader);
+
+/* One sequence, or one piece of a split sequence, inside a pack. */
+typedef struct ps_piece {
+    uint64_t id;       /* of the sequence in the input */
+    uint32_t begin;    /* its first token's place in the pack */
+    uint32_t n_tok;    /* of the piece */
+    uint32_t seq_off;  /* the piece's place in the sequence */
+    uint32_t seq_len;  /* tokens of the whole sequence */
+} ps_piece;
+
+/* Sequence `i` < pack->n_seq of a pack that ps_pack_reader_next gave. */
+ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
+                       uint32_t i);
+
+/*
+ * Copies the payload of sequence `i` (ps_payload_bytes(&info->schema,
+ * its n_tok) bytes) to `payload`.
+ */
+void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
+                     uint32_t i, void *payload);
+
+/*
+ * The rules that ps_pack_reader_next does not check, because breaking them
+ * cannot mislead a reader of the sequences: sums in the head, empty slots,
+ * the padding tail, gaps between channels, tokens within the vocabulary.
+ * The message names no record: it is the caller's to say which.
+ * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
+ */
+PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
+                                      const ps_pack *pack, ps_error *err);
+
+/*
+ * Opens whichever kind of stream `fd` holds: exactly one of *packs and
+ * *tokens is set, both are NULL after a failure.  What is no pack stream is
+ * taken as token records, raw ones with tokens of `raw_type`.
+ * As the two open calls.
+ */
+PS_MUST_CHECK ps_result ps_open_any(int fd, ps_type raw_type,
+                                    ps_pack_reader **packs,
+                                    ps_token_reader **tokens, ps_error *err);
+
+/* ---------------------------------------------------------------------
+ * Unpacking: the original records
+ */
+
+typedef enum ps_order {
+    PS_ORDER_INPUT, /* as they came; pieces joined again */
+    PS_ORDER_PACK   /* as they lie in the packs; pieces as they are */
+} ps_order;
+
+typedef struct ps_unpacker ps_unpacker;
+
+/*
+ * Takes sequences out of the packs that `reader`, which must outlive it,
+ * gives.  In input order it holds back what came early: at most window x
+ * capacity tokens with their channels (with pieces, besides one sequence of
+ * at most PS_MAX_SEQUENCE_BYTES), whatever the input.
+ * PS_OK, PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
+                                         ps_pack_reader *reader,
+                                         ps_order order, ps_error *err);
+
+/*
+ * The next sequence; `id` counts within its stream, `offset` is 0.  In
+ * input order ids rise, with gaps where sequences were rejected; a truncated
+ * sequence comes as it was kept.
+ * As ps_pack_reader_next; in input order PS_ERR_CORRUPT also for an id given
+ * twice or below the watermark, and for pieces that do not join, and
+ * PS_ERR_LIMIT when more must be held back than the header's window allows.
+ */
+PS_MUST_CHECK ps_result ps_unpacker_next(ps_unpacker *unpacker,
+                                         ps_sequence *sequence,
+                                         ps_error *err);
+
+void ps_unpacker_free(ps_unpacker *unpacker);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PACKSTREAM_H */

@@ -1,0 +1,345 @@
+/*
+ * pack_reader.c - packs in, each checked before it is handed out.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack_reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "error.h"
+#include "pack_header.h"
+#include "record.h"
+#include "totals.h"
+
+struct ps_pack_reader {
+    ps_source *source;
+    ps_pack_info info;    /* of the first stream */
+    ps_pack_info current; /* of this stream: equal but for counts */
+    uint32_t stream;
+    bool at_end; /* PS_END was given, and is given again */
+    ps_totals seen;  /* of this stream, as far as packs show */
+    uint64_t newest; /* greatest id in them */
+    ps_totals ended; /* of the streams before */
+    XXH3_state_t *digest;
+};
+
+/* Puts the place before a message that names none. */
+static ps_result at_record(const ps_pack_reader *r, ps_result code,
+                           ps_error *err)
+{
+    char why[200];
+
+    if (err == NULL)
+        return code;
+    memcpy(why, err->text, sizeof why);
+    why[sizeof why - 1] = '\0';
+    return ps_fail(err, code, "record %" PRIu64 " at byte %" PRIu64 ": %s",
+                   r->seen.packs, ps_source_offset(r->source), why);
+}
+
+static ps_result read_header(ps_pack_reader *r, ps_pack_info *info,
+                             ps_error *err)
+{
+    const unsigned char *header;
+    size_t got;
+    ps_result result = ps_source_peek(r->source, PS_PACK_HEADER_BYTES,
+                                      &header, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (!ps_is_pack_magic_prefix(header, got))
+        return ps_fail(err, PS_ERR_MAGIC, "not a pack stream");
+    if (got < PS_PACK_HEADER_BYTES)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       got == 0 ? "the input is empty; even a pack stream "
+                                  "without packs has a header"
+                                : "the input ends inside the header");
+    result = ps_pack_header_decode(header, info, err);
+    if (result != PS_OK)
+        return result;
+    r->seen = (ps_totals){0};
+    r->newest = 0;
+    ps_pack_digest_begin(r->digest, header);
+    ps_source_take(r->source, PS_PACK_HEADER_BYTES);
+    return PS_OK;
+}
+
+ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_source *source,
+                               ps_error *err)
+{
+    ps_pack_reader *r = calloc(1, sizeof *r);
+    ps_result result;
+
+    *reader = NULL;
+    if (r == NULL) {
+        ps_source_free(source);
+        return ps_fail_memory(err);
+    }
+    r->source = source;
+    r->digest = XXH3_createState();
+    result = r->digest == NULL ? ps_fail_memory(err)
+                               : read_header(r, &r->info, err);
+    if (result != PS_OK) {
+        ps_pack_reader_free(r);
+        return result;
+    }
+    r->current = r->info;
+    *reader = r;
+    return PS_OK;
+}
+
+ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
+{
+    ps_source *source;
+    ps_result result = ps_source_open(&source, fd, err);
+
+    *reader = NULL;
+    if (result != PS_OK)
+        return result;
+    return ps_pack_reader_start(reader, source, err);
+}
+
+const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *r)
+{
+    return &r->info;
+}
+
+const ps_totals *ps_pack_reader_totals(const ps_pack_reader *r)
+{
+    return &r->ended;
+}
+
+void ps_pack_reader_on_wait(ps_pack_reader *r, ps_wait_hook *hook,
+                            void *context)
+{
+    ps_source_on_wait(r->source, hook, context);
+}
+
+uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
+{
+    return ps_source_offset(r->source);
+}
+
+/* A number of END, and what the packs make of it. */
+typedef struct total {
+    const char *name;
+    uint64_t declared;
+    uint64_t seen;
+} total;
+
+static ps_result compare(const char *who, const total *totals, size_t n,
+                         ps_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (totals[i].declared != totals[i].seen)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "%s says that %s is %" PRIu64
+                           ", but the packs make %" PRIu64,
+                           who, totals[i].name, totals[i].declared,
+                           totals[i].seen);
+    return PS_OK;
+}
+
+/* END must repeat what was seen. */
+static ps_result check_end(const ps_pack_reader *r, const ps_totals *end,
+                           ps_error *err)
+{
+    const ps_totals *seen = &r->seen;
+    const total totals[] = {
+        {"packs", end->packs, seen->packs},
+        {"sequences", end->sequences, seen->sequences},
+        {"tokens", end->tokens, seen->tokens},
+        {"max_seqlen", end->max_seqlen, seen->max_seqlen},
+        {"max_depth", end->max_depth, seen->max_depth},
+        {"min_fill", end->min_fill, seen->min_fill},
+        {"max_displacement", end->max_displacement, seen->max_displacement},
+    };
+
+    return compare("END", totals, sizeof totals / sizeof totals[0], err);
+}
+
+/* A count of the header, where it is known, must be right, too. */
+static uint64_t unless_unknown(uint64_t declared, uint64_t seen)
+{
+    return declared == PS_UNKNOWN ? seen : declared;
+}
+
+static ps_result check_header_counts(const ps_pack_reader *r, ps_error *err)
+{
+    const ps_pack_info *info = &r->current;
+    const ps_totals *seen = &r->seen;
+    const total totals[] = {
+        {"n_records", unless_unknown(info->n_records, seen->packs),
+         seen->packs},
+        {"n_sequences", unless_unknown(info->n_sequences, seen->sequences),
+         seen->sequences},
+        {"n_tokens", unless_unknown(info->n_tokens, seen->tokens),
+         seen->tokens},
+        {"max_seqlen", unless_unknown(info->max_seqlen, seen->max_seqlen),
+         seen->max_seqlen},
+        {"min_fill", unless_unknown(info->min_fill, seen->min_fill),
+         seen->min_fill},
+    };
+
+    return compare("the header", totals, sizeof totals / sizeof totals[0],
+                   err);
+}
+
+static ps_result check_totals(const ps_pack_reader *r, const ps_totals *end,
+                              uint64_t digest, ps_error *err)
+{
+    ps_result result = check_end(r, end, err);
+
+    if (result != PS_OK)
+        return result;
+    if (digest != XXH3_64bits_digest(r->digest))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the records do not agree with END's digest");
+    if (!ps_totals_balance(end))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END does not account for every input sequence");
+    return check_header_counts(r, err);
+}
+
+/* After END: nothing, or another stream whose records mean the same. */
+static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    uint64_t at = ps_source_offset(r->source);
+    ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    r->at_end = got == 0;
+    if (r->at_end)
+        return PS_END;
+    if (!ps_is_pack_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "something other than a pack stream follows END at "
+                       "byte %" PRIu64,
+                       at);
+    result = read_header(r, &r->current, err);
+    if (result == PS_OK && !ps_pack_info_equal(&r->info, &r->current))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " has records of another kind",
+                       at);
+    r->stream++;
+    if (r->current.window > r->info.window)
+        r->info.window = r->current.window;
+    return result;
+}
+
+static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
+                          ps_error *err)
+{
+    ps_totals end = {0};
+    uint64_t digest;
+    ps_result result;
+
+    result = ps_end_decode(&r->current, bytes, &end, &digest, err);
+    if (result == PS_OK)
+        result = check_totals(r, &end, digest, err);
+    if (result != PS_OK)
+        return at_record(r, result, err);
+    if (!ps_totals_add(&r->ended, &end))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the totals of the streams exceed 64 bits");
+    ps_source_take(r->source, r->info.record_bytes);
+    return read_after_end(r, err);
+}
+
+/* Counts a pack, to compare with what END will say. */
+static void count_pack(ps_pack_reader *r, const ps_pack *pack)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        uint64_t id = ps_pack_piece(&r->info, pack, i).id;
+
+        oldest = id < oldest ? id : oldest;
+        r->newest = id > r->newest ? id : r->newest;
+    }
+    if (r->newest - oldest > r->seen.max_displacement)
+        r->seen.max_displacement = r->newest - oldest;
+    ps_totals_add_pack(&r->seen, pack->n_seq, pack->n_tok,
+                       pack->max_seqlen);
+}
+
+static ps_result read_pack(ps_pack_reader *r, const unsigned char *bytes,
+                           ps_pack *pack, ps_error *err)
+{
+    ps_result result = ps_record_decode(&r->info, bytes, pack, err);
+
+    if (result == PS_OK && pack->index != r->seen.packs)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "its index is %" PRIu64
+                         ": records are missing, repeated or out of order",
+                         pack->index);
+    if (result != PS_OK)
+        return at_record(r, result, err);
+    pack->stream = r->stream;
+    pack->offset = ps_source_offset(r->source);
+    (void)XXH3_64bits_update(r->digest, bytes, PS_CHECKSUM_BYTES);
+    count_pack(r, pack);
+    ps_source_take(r->source, r->info.record_bytes);
+    return PS_OK;
+}
+
+static ps_result peek_record(ps_pack_reader *r, const unsigned char **bytes,
+                             ps_error *err)
+{
+    size_t got;
+    ps_result result = ps_source_peek(r->source, r->info.record_bytes, bytes,
+                                      &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (got == r->info.record_bytes)
+        return PS_OK;
+    if (got == 0)
+        ps_fail(err, PS_ERR_TRUNCATED, "the stream ends without END");
+    else
+        ps_fail(err, PS_ERR_TRUNCATED,
+                "the stream ends after %zu of its %" PRIu32 " bytes", got,
+                r->info.record_bytes);
+    return at_record(r, PS_ERR_TRUNCATED, err);
+}
+
+ps_result ps_pack_reader_next(ps_pack_reader *r, ps_pack *pack,
+                              ps_error *err)
+{
+    ps_result result = r->at_end ? PS_END : PS_OK;
+
+    while (result == PS_OK) {
+        const unsigned char *bytes;
+        bool is_end;
+
+        result = peek_record(r, &bytes, err);
+        if (result != PS_OK)
+            return result;
+        result = ps_record_open(&r->info, bytes, &is_end, err);
+        if (result != PS_OK)
+            return at_record(r, result, err);
+        if (!is_end)
+            return read_pack(r, bytes, pack, err);
+        result = read_end(r, bytes, err);
+    }
+    return result;
+}
+
+void ps_pack_reader_free(ps_pack_reader *r)
+{
+    if (r == NULL)
+        return;
+    ps_source_free(r->source);
+    (void)XXH3_freeState(r->digest);
+    free(r);
+}

@@ -1,0 +1,324 @@
+/*
+ * record.c - building and reading pack records.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "record.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "bytes.h"
+#include "error.h"
+#include "layout.h"
+#include "schema.h"
+#include "version.h"
+
+/* "PKSR", the magic of every record. */
+#define RECORD_MAGIC UINT32_C(0x52534B50)
+#define FLAG_END UINT32_C(1)
+
+/* Places in the head. */
+#define AT_MAGIC 8
+#define AT_FLAGS 12
+#define AT_INDEX 16
+#define AT_WATERMARK 24
+#define AT_SUM_LEN_SQ 32
+#define AT_N_SEQ 40
+#define AT_N_TOK 44
+#define AT_MAX_SEQLEN 48
+#define AT_ZERO 52
+
+/* Adds the lanes of the user's channels of one kind, in table order. */
+static void add_lanes(const ps_pack_info *info, ps_kind kind,
+                      uint32_t before, ps_lane *lanes, uint32_t *n)
+{
+    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+        const ps_channel *channel = &info->schema.channels[c];
+        const ps_field *f = ps_pack_field(info, channel->name);
+        uint32_t bytes = (uint32_t)ps_type_bytes(channel->type);
+
+        if (channel->kind != kind)
+            continue;
+        lanes[(*n)++] = (ps_lane){f->offset, bytes, kind == PS_PER_TOKEN,
+                                  before};
+        before += bytes;
+    }
+}
+
+uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS])
+{
+    const ps_field *tokens = &info->fields[info->tokens_field];
+    uint32_t bytes = (uint32_t)ps_type_bytes(tokens->channel.type);
+    uint32_t n = 0;
+
+    lanes[n++] = (ps_lane){tokens->offset, bytes, true, 0};
+    add_lanes(info, PS_PER_TOKEN, bytes, lanes, &n);
+    add_lanes(info, PS_PER_SEQUENCE, 0, lanes, &n);
+    return n;
+}
+
+ps_record ps_record_begin(const ps_pack_info *info, unsigned char *bytes)
+{
+    return (ps_record){.info = info, .bytes = bytes};
+}
+
+static unsigned char *element(const ps_record *r, uint32_t field, uint32_t i)
+{
+    const ps_field *f = &r->info->fields[field];
+
+    return r->bytes + f->offset +
+           (size_t)i * ps_type_bytes(f->channel.type);
+}
+
+void ps_record_add(ps_record *r, const ps_piece *piece)
+{
+    store_u32(element(r, PS_FIELD_CU, r->n_seq), r->n_tok);
+    store_u64(element(r, PS_FIELD_SEQ_ID, r->n_seq), piece->id);
+    if (r->info->split) {
+        store_u32(element(r, PS_FIELD_SEQ_OFF, r->n_seq), piece->seq_off);
+        store_u32(element(r, PS_FIELD_SEQ_LEN, r->n_seq), piece->seq_len);
+    }
+    r->n_seq++;
+    r->n_tok += piece->n_tok;
+    r->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
+    if (piece->n_tok > r->max_seqlen)
+        r->max_seqlen = piece->n_tok;
+}
+
+/* Writes `n` elements of a bit pattern. */
+static void fill_elements(unsigned char *to, size_t bytes, uint32_t n,
+                          uint64_t pattern)
+{
+    if (bytes == 1 || pattern == 0) {
+        memset(to, (int)(pattern & 0xff), bytes * n);
+    } else if (bytes == 2) {
+        for (size_t i = 0; i < n; i++)
+            store_u16(to + 2 * i, (uint16_t)pattern);
+    } else if (bytes == 4) {
+        for (size_t i = 0; i < n; i++)
+            store_u32(to + 4 * i, (uint32_t)pattern);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            store_u64(to + 8 * i, pattern);
+    }
+}
+
+/* How many elements of a field are in use. */
+static uint32_t used_elements(const ps_field *f, uint32_t n_seq,
+                              uint32_t n_tok)
+{
+    if (f->channel.kind == PS_PER_TOKEN)
+        return n_tok;
+    return f->channel.kind == PS_PER_SEQUENCE ? n_seq : n_seq + 1;
+}
+
+static size_t field_end(const ps_field *f)
+{
+    return f->offset + (size_t)f->count * ps_type_bytes(f->channel.type);
+}
+
+/* Where the field after field `i` starts, or the record ends. */
+static size_t next_start(const ps_pack_info *info, uint32_t i)
+{
+    return i + 1 < info->n_fields ? info->fields[i + 1].offset
+                                  : info->record_bytes;
+}
+
+static void fill_unused(ps_record *r)
+{
+    const ps_pack_info *info = r->info;
+
+    memset(r->bytes + AT_ZERO, 0, info->fields[0].offset - AT_ZERO);
+    for (uint32_t i = 0; i < info->n_fields; i++) {
+        const ps_field *f = &info->fields[i];
+        uint32_t used = used_elements(f, r->n_seq, r->n_tok);
+        size_t end = field_end(f);
+
+        fill_elements(element(r, i, used), ps_type_bytes(f->channel.type),
+                      f->count - used, f->channel.fill);
+        memset(r->bytes + end, 0, next_start(info, i) - end);
+    }
+}
+
+static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
+{
+    return XXH3_64bits(bytes + AT_MAGIC, n - AT_MAGIC);
+}
+
+uint64_t ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
+{
+    uint64_t checksum;
+
+    store_u32(element(r, PS_FIELD_CU, r->n_seq), r->n_tok);
+    fill_unused(r);
+    store_u32(r->bytes + AT_MAGIC, RECORD_MAGIC);
+    store_u32(r->bytes + AT_FLAGS, 0);
+    store_u64(r->bytes + AT_INDEX, index);
+    store_u64(r->bytes + AT_WATERMARK, watermark);
+    store_u64(r->bytes + AT_SUM_LEN_SQ, r->sum_len_sq);
+    store_u32(r->bytes + AT_N_SEQ, r->n_seq);
+    store_u32(r->bytes + AT_N_TOK, r->n_tok);
+    store_u32(r->bytes + AT_MAX_SEQLEN, r->max_seqlen);
+    checksum = checksum_of(r->bytes, r->info->record_bytes);
+    store_u64(r->bytes, checksum);
+    return checksum;
+}
+
+/* END holds these one after another behind the head: u64, then u32. */
+#define END_U64(X, t)                                                   \
+    X((t)->packs)                                                       \
+    X((t)->sequences)                                                   \
+    X((t)->tokens)                                                      \
+    X(*digest)                                                          \
+    X((t)->input_sequences)                                             \
+    X((t)->input_tokens)                                                \
+    X((t)->rejected_sequences)                                          \
+    X((t)->rejected_tokens)                                             \
+    X((t)->truncated_sequences)                                         \
+    X((t)->truncated_tokens)                                            \
+    X((t)->split_sequences)                                             \
+    X((t)->extra_pieces)                                                \
+    X((t)->max_displacement)
+#define END_U32(X, t)                                                   \
+    X((t)->max_seqlen)                                                  \
+    X((t)->max_depth)                                                   \
+    X((t)->min_fill)
+
+static void store_totals(const ps_totals *totals, const uint64_t *digest,
+                         unsigned char *to)
+{
+#define STORE_U64(field)                                                \
+    store_u64(to, field);                                               \
+    to += 8;
+#define STORE_U32(field)                                                \
+    store_u32(to, field);                                               \
+    to += 4;
+    END_U64(STORE_U64, totals)
+    END_U32(STORE_U32, totals)
+#undef STORE_U64
+#undef STORE_U32
+}
+
+static void load_totals(const unsigned char *from, ps_totals *totals,
+                        uint64_t *digest)
+{
+#define LOAD_U64(field)                                                 \
+    field = load_u64(from);                                             \
+    from += 8;
+#define LOAD_U32(field)                                                 \
+    field = load_u32(from);                                             \
+    from += 4;
+    END_U64(LOAD_U64, totals)
+    END_U32(LOAD_U32, totals)
+#undef LOAD_U64
+#undef LOAD_U32
+}
+
+ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
+                        ps_totals *totals, uint64_t *digest, ps_error *err)
+{
+    size_t end = PS_HEAD_BYTES + PS_END_BYTES;
+
+    load_totals(bytes + PS_HEAD_BYTES, totals, digest);
+    if (load_u64(bytes + AT_INDEX) != totals->packs ||
+        load_u64(bytes + AT_WATERMARK) != totals->input_sequences ||
+        (ps_is_version_known(info) &&
+         (!all_zero(bytes + AT_SUM_LEN_SQ, PS_HEAD_BYTES - AT_SUM_LEN_SQ) ||
+          !all_zero(bytes + end, info->record_bytes - end))))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END's head or unused bytes are wrong");
+    return PS_OK;
+}
+
+void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
+                   uint64_t digest, unsigned char *bytes)
+{
+    memset(bytes, 0, info->record_bytes);
+    store_u32(bytes + AT_MAGIC, RECORD_MAGIC);
+    store_u32(bytes + AT_FLAGS, FLAG_END);
+    store_u64(bytes + AT_INDEX, totals->packs);
+    store_u64(bytes + AT_WATERMARK, totals->input_sequences);
+    store_totals(totals, &digest, bytes + PS_HEAD_BYTES);
+    store_u64(bytes, checksum_of(bytes, info->record_bytes));
+}
+
+ps_result ps_record_open(const ps_pack_info *info,
+                         const unsigned char *bytes, bool *is_end,
+                         ps_error *err)
+{
+    uint32_t flags = load_u32(bytes + AT_FLAGS);
+
+    *is_end = (flags & FLAG_END) != 0;
+    if (load_u32(bytes + AT_MAGIC) != RECORD_MAGIC)
+        return ps_fail(err, PS_ERR_CORRUPT, "no record starts here");
+    if (load_u64(bytes) != checksum_of(bytes, info->record_bytes))
+        return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
+    if ((flags & ~FLAG_END) != 0)
+        return ps_fail(err, PS_ERR_CORRUPT, "unknown flags 0x%" PRIx32,
+                       flags);
+    return PS_OK;
+}
+
+uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,
+                      uint32_t i)
+{
+    return load_u32(bytes + info->fields[PS_FIELD_CU].offset +
+                    4 * (size_t)i);
+}
+
+/* cu: 0, rising to n_tok, then the capacity to the end. */
+static ps_result check_boundaries(const ps_pack_info *info,
+                                  const ps_pack *pack, ps_error *err)
+{
+    const unsigned char *bytes = pack->record;
+    uint32_t before = ps_record_cu(info, bytes, 0);
+    bool fine = before == 0;
+
+    for (uint32_t i = 1; fine && i <= pack->n_seq; i++) {
+        uint32_t here = ps_record_cu(info, bytes, i);
+
+        fine = here > before && here <= pack->n_tok;
+        before = here;
+    }
+    fine = fine && before == pack->n_tok;
+    for (uint32_t i = pack->n_seq + 1; fine && i < info->depth + 2; i++)
+        fine = ps_record_cu(info, bytes, i) == info->capacity;
+    if (!fine)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the boundaries do not rise from 0 to n_tok");
+    return PS_OK;
+}
+
+ps_result ps_record_decode(const ps_pack_info *info,
+                           const unsigned char *bytes, ps_pack *pack,
+                           ps_error *err)
+{
+    pack->index = load_u64(bytes + AT_INDEX);
+    pack->watermark = load_u64(bytes + AT_WATERMARK);
+    pack->sum_len_sq = load_u64(bytes + AT_SUM_LEN_SQ);
+    pack->n_seq = load_u32(bytes + AT_N_SEQ);
+    pack->n_tok = load_u32(bytes + AT_N_TOK);
+    pack->max_seqlen = load_u32(bytes + AT_MAX_SEQLEN);
+    pack->record = bytes;
+    if (pack->n_seq == 0 || pack->n_seq > info->depth)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "%" PRIu32 " sequences, the depth is %" PRIu32,
+                       pack->n_seq, info->depth);
+    if (pack->n_tok > info->capacity)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "%" PRIu32 " tokens, the capacity is %" PRIu32,
+                       pack->n_tok, info->capacity);
+    return check_boundaries(info, pack, err);
+}
+
+const ps_field *ps_pack_field(const ps_pack_info *info, const char *name)
+{
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (strcmp(info->fields[i].channel.name, name) == 0)
+            return &info->fields[i];
+    return NULL;
+}

@@ -1,0 +1,86 @@
+/*
+ * record.h - building and reading pack records; packstream(5) "Pack
+ * records" and "END record".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_RECORD_H
+#define LIB_RECORD_H
+
+#include "packstream.h"
+
+/*
+ * Where a part of the payload goes: the tokens or a user's channel.  In a
+ * payload of n tokens it starts at `before` * n if it is per token, else
+ * behind the per-token parts at `before`.
+ */
+typedef struct ps_lane {
+    uint32_t offset; /* of the field in the record */
+    uint32_t bytes;  /* of an element */
+    bool per_token;
+    uint32_t before;
+} ps_lane;
+
+/* Bytes of the checksum with which every record starts. */
+#define PS_CHECKSUM_BYTES 8
+
+/* The lanes of a stream in payload order; returns how many there are. */
+uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS]);
+
+/* A record under construction, in memory that the caller provides. */
+typedef struct ps_record {
+    const ps_pack_info *info;
+    unsigned char *bytes; /* info->record_bytes of them */
+    uint32_t n_seq;
+    uint32_t n_tok;
+    uint32_t max_seqlen;
+    uint64_t sum_len_sq;
+} ps_record;
+
+ps_record ps_record_begin(const ps_pack_info *info, unsigned char *bytes);
+
+/*
+ * Adds a sequence, which must fit: writes its boundary, id and piece.  The
+ * caller has copied the lanes to element n_seq or n_tok of their fields.
+ */
+void ps_record_add(ps_record *record, const ps_piece *piece);
+
+/* Fills what is unused, writes the head and returns the checksum. */
+uint64_t ps_record_end(ps_record *record, uint64_t index,
+                       uint64_t watermark);
+
+/*
+ * Writes the END record, to info->record_bytes bytes.
+ */
+void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
+                   uint64_t digest, unsigned char *bytes);
+
+/*
+ * Checks magic, checksum and flags of a record and says whether it is END.
+ * The messages name no place; the caller does.  PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_record_open(const ps_pack_info *info,
+                         const unsigned char *bytes, bool *is_end,
+                         ps_error *err);
+
+/*
+ * Reads the head and the boundaries of a record that is not END, all that
+ * memory safety rests on.  PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_record_decode(const ps_pack_info *info,
+                           const unsigned char *bytes, ps_pack *pack,
+                           ps_error *err);
+
+/*
+ * Reads END: totals and digest.  PS_OK, PS_ERR_CORRUPT (its head or unused
+ * bytes are not as they must be).
+ */
+ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
+                        ps_totals *totals, uint64_t *digest, ps_error *err);
+
+/* Boundary `i` of a record that was decoded. */
+uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,
+                      uint32_t i);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * token_reader.c - token records in, raw or framed: what stands around the
+ * records, headers and END.
+ *
+ * Of a framed stream the reader keeps the counts and the digest that END
+ * must repeat, so that a pipe cut between two records is noticed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "token_reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "bytes.h"
+#include "error.h"
+#include "pack_header.h"
+#include "schema.h"
+#include "token_header.h"
+
+static ps_result truncated_header(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_TRUNCATED,
+                   "the input ends inside the header");
+}
+
+/* Reads a framed header, whose magic has been seen. */
+static ps_result read_header(ps_token_reader *r, ps_schema *schema,
+                             ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    size_t size = 0;
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_FIXED_BYTES,
+                                      &head, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (got < PS_TOKEN_FIXED_BYTES)
+        return truncated_header(err);
+    result = ps_token_header_size(head, &size, err);
+    if (result == PS_OK)
+        result = ps_source_peek(r->source, size, &head, &got, err);
+    if (result != PS_OK)
+        return result;
+    if (got < size)
+        return truncated_header(err);
+    result = ps_token_header_decode(head, size, schema, err);
+    ps_source_take(r->source, size);
+    r->seen = (ps_token_end){0};
+    (void)XXH3_64bits_reset(r->digest);
+    return result;
+}
+
+/*
+ * Finds out what the source holds.  A prefix of the magic counts as the
+ * magic: then it is the header that is cut, not a record.
+ */
+static ps_result read_start(ps_token_reader *r, ps_type raw_type,
+                            ps_schema *schema, bool *empty, ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    ps_result result = ps_source_peek(r->source, 1, &head, &got, err);
+
+    /* A short raw record may be all that comes for now. */
+    if (result == PS_OK && got == 1 && *head == 0x89)
+        result = ps_source_peek(r->source, 8, &head, &got, err);
+    if (result != PS_OK)
+        return result;
+    *empty = got == 0;
+    if (got == 8 && ps_is_pack_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_MAGIC,
+                       "this is a pack stream, not token records");
+    *schema = ps_schema_raw(raw_type);
+    if (got > 0 && ps_is_token_magic_prefix(head, got))
+        return read_header(r, schema, err);
+    return PS_OK;
+}
+
+static void adopt_schema(ps_token_reader *r, const ps_schema *schema)
+{
+    r->schema = *schema;
+    r->shape = ps_schema_shape(schema);
+    r->vocab_size = schema->vocab_size;
+}
+
+ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
+                                ps_type raw_type, ps_error *err)
+{
+    ps_token_reader *r = calloc(1, sizeof *r);
+    ps_schema schema;
+    bool empty;
+    ps_result result = PS_OK;
+
+    *reader = NULL;
+    if (r == NULL) {
+        ps_source_free(source);
+        return ps_fail_memory(err);
+    }
+    r->source = source;
+    r->digest = XXH3_createState();
+    if (r->digest == NULL)
+        result = ps_fail_memory(err);
+    if (result == PS_OK)
+        result = read_start(r, raw_type, &schema, &empty, err);
+    if (result != PS_OK) {
+        ps_token_reader_free(r);
+        return result;
+    }
+    adopt_schema(r, &schema);
+    *reader = r;
+    return PS_OK;
+}
+
+ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
+                               ps_type raw_type, ps_error *err)
+{
+    ps_source *source;
+    ps_result result;
+
+    *reader = NULL;
+    if (raw_type != PS_U16 && raw_type != PS_U32)
+        return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
+    result = ps_source_open(&source, fd, err);
+    if (result != PS_OK)
+        return result;
+    return ps_token_reader_start(reader, source, raw_type, err);
+}
+
+ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
+{
+    ps_source *source;
+    ps_schema schema;
+    bool empty;
+    ps_result result;
+
+    if (!r->ended)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the input before it has not been read to its end");
+    result = ps_source_open(&source, fd, err);
+    if (result != PS_OK)
+        return result;
+    r->earlier_bytes += ps_source_offset(r->source);
+    ps_source_free(r->source);
+    r->source = source;
+    r->ended = false;
+    ps_source_on_wait(source, r->hook, r->hook_context);
+    result = read_start(r, r->schema.token_type, &schema, &empty, err);
+    if (result != PS_OK)
+        return result;
+    if (empty && r->schema.framed)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "the input is empty; even framed records without any "
+                       "sequence have a header");
+    if (!empty && !ps_schema_equal(&schema, &r->schema))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "its tokens or channels differ from those of the "
+                       "input before it");
+    return PS_OK;
+}
+
+const ps_schema *ps_token_reader_schema(const ps_token_reader *r)
+{
+    return &r->schema;
+}
+
+void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
+{
+    if (r->vocab_size == 0 ||
+        (vocab_size != 0 && vocab_size < r->vocab_size))
+        r->vocab_size = vocab_size;
+}
+
+void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
+                             void *context)
+{
+    r->hook = hook;
+    r->hook_context = context;
+    ps_source_on_wait(r->source, hook, context);
+}
+
+uint64_t ps_token_reader_offset(const ps_token_reader *r)
+{
+    return r->earlier_bytes + ps_source_offset(r->source);
+}
+
+ps_result ps_token_reader_cut(const ps_token_reader *r, uint64_t got,
+                              uint64_t of, ps_error *err)
+{
+    return ps_fail(err, PS_ERR_TRUNCATED,
+                   AT_RECORD "the input ends after %" PRIu64 " of its "
+                   "%" PRIu64 " bytes",
+                   r->record.id, r->record.offset, got, of);
+}
+
+/* After END: the end of the input, or another stream of equal schema. */
+static ps_result read_after_end(ps_token_reader *r, bool *more,
+                                ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    ps_schema schema;
+    uint64_t at = ps_source_offset(r->source);
+    ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
+
+    *more = got > 0;
+    if (result != PS_OK || got == 0)
+        return result;
+    if (!ps_is_token_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "something other than token records follows END "
+                       "at byte %" PRIu64,
+                       at);
+    result = read_header(r, &schema, err);
+    if (result == PS_OK && !ps_schema_equal(&schema, &r->schema))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " has other tokens or channels",
+                       at);
+    return result;
+}
+
+/* A control record: END is the only kind there is. */
+ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
+                                  ps_error *err)
+{
+    const unsigned char *data;
+    size_t got;
+    ps_token_end end;
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_CONTROL_BYTES,
+                                      &data, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (got == PS_TOKEN_CONTROL_BYTES &&
+        load_u32(data + 4) != PS_TOKEN_END_KIND)
+        return ps_fail(err, PS_ERR_UNSUPPORTED,
+                       AT_RECORD "a length of 0 and no END: control record "
+                       "of unknown kind %" PRIu32,
+                       r->record.id, r->record.offset, load_u32(data + 4));
+    result = ps_source_peek(r->source, PS_TOKEN_END_BYTES, &data, &got, err);
+    if (result != PS_OK)
+        return result;
+    if (got < PS_TOKEN_END_BYTES)
+        return ps_token_reader_cut(r, got, PS_TOKEN_END_BYTES, err);
+    end = ps_token_end_decode(data);
+    if (end.sequences != r->seen.sequences || end.tokens != r->seen.tokens)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END at byte %" PRIu64 " counts %" PRIu64
+                       " sequences and %" PRIu64 " tokens, but %" PRIu64
+                       " and %" PRIu64 " came",
+                       r->record.offset, end.sequences, end.tokens,
+                       r->seen.sequences, r->seen.tokens);
+    if (end.digest != XXH3_64bits_digest(r->digest))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the records before END at byte %" PRIu64
+                       " do not agree with its digest",
+                       r->record.offset);
+    ps_source_take(r->source, PS_TOKEN_END_BYTES);
+    return read_after_end(r, more, err);
+}
+
+void ps_token_reader_free(ps_token_reader *r)
+{
+    if (r == NULL)
+        return;
+    ps_source_free(r->source);
+    (void)XXH3_freeState(r->digest);
+    free(r);
+}

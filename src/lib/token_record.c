@@ -1,0 +1,229 @@
+/*
+ * token_record.c - token records in, raw or framed: the records themselves.
+ *
+ * A record is handed out as one piece of the source's buffer.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+
+#include "bytes.h"
+#include "error.h"
+#include "io.h"
+#include "token_reader.h"
+
+/* Passes over bytes of a record; a framed stream's digest covers them. */
+static void take(ps_token_reader *r, const unsigned char *data, size_t n)
+{
+    if (r->schema.framed)
+        (void)XXH3_64bits_update(r->digest, data, n);
+    ps_source_take(r->source, n);
+}
+
+/* Peeks at the next count.  PS_END where the input may end and does. */
+static ps_result read_count(ps_token_reader *r, uint32_t *count,
+                            ps_error *err)
+{
+    const unsigned char *data;
+    size_t got;
+    ps_result result = ps_source_peek(r->source, 4, &data, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (got == 0 && !r->schema.framed)
+        return PS_END;
+    if (got == 0)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "the input ends at byte %" PRIu64 " without END: "
+                       "it was cut after %" PRIu64 " records",
+                       ps_source_offset(r->source), r->seen.sequences);
+    if (got < 4)
+        return ps_token_reader_cut(r, got, 4, err);
+    *count = load_u32(data);
+    return PS_OK;
+}
+
+/* Finds the next record that is a sequence and fills in r->record. */
+static ps_result find_record(ps_token_reader *r, ps_error *err)
+{
+    bool more = true;
+
+    while (more) {
+        uint32_t count = 0;
+        ps_result result;
+
+        r->record = (ps_sequence){
+            .id = r->next_id, .offset = ps_source_offset(r->source)};
+        result = read_count(r, &count, err);
+        if (result != PS_OK)
+            return result;
+        r->record.n_tok = count;
+        if (count > 0)
+            return PS_OK;
+        if (!r->schema.framed)
+            return ps_fail(err, PS_ERR_CORRUPT, AT_RECORD "a length of 0",
+                           r->record.id, r->record.offset);
+        result = ps_token_reader_control(r, &more, err);
+        if (result != PS_OK)
+            return result;
+    }
+    return PS_END;
+}
+
+/* Checks `n` tokens, of which the first is token `first` of the record. */
+static ps_result check_tokens(const ps_token_reader *r,
+                              const unsigned char *tokens, uint32_t first,
+                              uint32_t n, ps_error *err)
+{
+    ps_type type = r->schema.token_type;
+    uint32_t bad;
+
+    if (r->vocab_size == 0)
+        return PS_OK;
+    bad = ps_tokens_check(tokens, n, type, r->vocab_size);
+    if (bad == n)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_RANGE,
+                   AT_RECORD "token %" PRIu32 " is %" PRIu32
+                   ", outside the vocabulary of %" PRIu32,
+                   r->record.id, r->record.offset, first + bad,
+                   ps_token_at(tokens, bad, type), r->vocab_size);
+}
+
+static void count_record(ps_token_reader *r)
+{
+    r->next_id++;
+    r->seen.sequences++;
+    r->seen.tokens += r->record.n_tok;
+    r->pending = false;
+}
+
+/* Reads the payload behind `before` bytes of the record (its count). */
+static ps_result read_payload(ps_token_reader *r, size_t before,
+                              ps_sequence *sequence, ps_error *err)
+{
+    uint64_t bytes = (uint64_t)r->shape.per_token * r->record.n_tok +
+                     r->shape.fixed;
+    const unsigned char *data;
+    size_t got;
+    ps_result result;
+
+    if (bytes > PS_MAX_SEQUENCE_BYTES)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       AT_RECORD "%" PRIu32 " tokens are %" PRIu64
+                       " bytes, the limit is %" PRIu32,
+                       r->record.id, r->record.offset, r->record.n_tok,
+                       bytes, PS_MAX_SEQUENCE_BYTES);
+    result = ps_source_peek(r->source, before + (size_t)bytes, &data, &got,
+                            err);
+    if (result != PS_OK)
+        return result;
+    if (got < before + bytes)
+        return ps_token_reader_cut(r, got + 4 - before, bytes + 4, err);
+    result = check_tokens(r, data + before, 0, r->record.n_tok, err);
+    if (result != PS_OK)
+        return result;
+    take(r, data, before + (size_t)bytes);
+    r->record.payload = data + before;
+    r->record.payload_bytes = (size_t)bytes;
+    count_record(r);
+    *sequence = r->record;
+    return PS_OK;
+}
+
+/* Takes only the count: what follows is to be held or skipped. */
+static ps_result leave_pending(ps_token_reader *r, uint32_t max_tokens,
+                               ps_sequence *sequence, ps_error *err)
+{
+    unsigned char count[4];
+
+    store_u32(count, r->record.n_tok);
+    take(r, count, sizeof count);
+    r->pending = true;
+    *sequence = r->record;
+    return ps_fail(err, PS_ERR_OVERLONG,
+                   AT_RECORD "%" PRIu32 " tokens, more than %" PRIu32,
+                   r->record.id, r->record.offset, r->record.n_tok,
+                   max_tokens);
+}
+
+ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
+                               ps_sequence *sequence, ps_error *err)
+{
+    ps_result result;
+
+    if (r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "an overlong sequence is still pending");
+    if (r->ended)
+        return PS_END;
+    result = find_record(r, err);
+    r->ended = result == PS_END;
+    if (result != PS_OK)
+        return result;
+    if (r->record.n_tok > max_tokens)
+        return leave_pending(r, max_tokens, sequence, err);
+    return read_payload(r, 4, sequence, err);
+}
+
+ps_result ps_token_reader_hold(ps_token_reader *r, ps_sequence *sequence,
+                               ps_error *err)
+{
+    if (!r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
+    return read_payload(r, 0, sequence, err);
+}
+
+/* The whole record, with its count: what a message about a cut one says. */
+static uint64_t record_bytes(const ps_token_reader *r)
+{
+    return (uint64_t)r->shape.per_token * r->record.n_tok +
+           r->shape.fixed + 4;
+}
+
+/*
+ * Passes over `bytes` of the record, of which `done` came before, in pieces
+ * that hold whole tokens; these are checked, as those of any sequence.
+ */
+static ps_result skip_part(ps_token_reader *r, uint64_t done, uint64_t bytes,
+                           bool are_tokens, ps_error *err)
+{
+    while (bytes > 0) {
+        size_t want = bytes < PS_IO_BYTES ? (size_t)bytes : PS_IO_BYTES;
+        const unsigned char *data;
+        size_t got;
+        ps_result result = ps_source_peek(r->source, want, &data, &got, err);
+
+        if (result != PS_OK)
+            return result;
+        if (got < want)
+            return ps_token_reader_cut(r, done + got, record_bytes(r), err);
+        if (are_tokens)
+            result = check_tokens(
+                r, data, (uint32_t)((done - 4) / r->shape.token_bytes),
+                (uint32_t)(want / r->shape.token_bytes), err);
+        if (result != PS_OK)
+            return result;
+        take(r, data, want);
+        done += want;
+        bytes -= want;
+    }
+    return PS_OK;
+}
+
+ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
+{
+    uint64_t tokens = (uint64_t)r->shape.token_bytes * r->record.n_tok;
+    ps_result result;
+
+    if (!r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
+    result = skip_part(r, 4, tokens, true, err);
+    if (result == PS_OK)
+        result = skip_part(r, 4 + tokens, record_bytes(r) - 4 - tokens,
+                           false, err);
+    if (result == PS_OK)
+        count_record(r);
+    return result;
+}

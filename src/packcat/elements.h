@@ -1,0 +1,40 @@
+/*
+ * elements.h - tokens and channels of a sequence, element by element.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKCAT_ELEMENTS_H
+#define PACKCAT_ELEMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "output.h"
+#include "packstream.h"
+
+/* `n` elements of one type, packed and little-endian. */
+typedef struct elements {
+    ps_type type;
+    uint32_t n;
+    const unsigned char *bytes;
+} elements;
+
+/* The tokens of a sequence, or one channel of it. */
+elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
+                     uint32_t channel);
+
+/* The value of element `i` < n, for the types u8, u16 and u32. */
+uint32_t elements_value(const elements *list, uint32_t i);
+
+/* The first element that is an infinity; n if there is none. */
+uint32_t elements_find_infinity(const elements *list);
+
+/*
+ * Adds the elements as decimal text with `separator` between them.  Floats
+ * get as many digits as restore them exactly, a NaN is "null".  False if
+ * the output failed.
+ */
+bool elements_print(output *out, const elements *list, char separator);
+
+#endif

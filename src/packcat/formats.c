@@ -1,0 +1,59 @@
+/*
+ * formats.c - the table of what packcat can make of packs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "formats.h"
+
+#include <string.h>
+
+static const char *match_schema(const ps_pack_info *a, const ps_pack_info *b)
+{
+    if (ps_schema_equal(&a->schema, &b->schema))
+        return NULL;
+    return "its token records have another schema";
+}
+
+static const char *match_rows(const ps_pack_info *a, const ps_pack_info *b)
+{
+    if (a->capacity != b->capacity)
+        return "its rows have another length";
+    if (a->schema.token_type != b->schema.token_type)
+        return "its tokens have another width";
+    return NULL;
+}
+
+static bool field_equal(const ps_field *a, const ps_field *b)
+{
+    return strcmp(a->channel.name, b->channel.name) == 0 &&
+           a->channel.type == b->channel.type && a->offset == b->offset &&
+           a->count == b->count;
+}
+
+static const char *match_fields(const ps_pack_info *a, const ps_pack_info *b)
+{
+    bool equal = a->record_bytes == b->record_bytes &&
+                 a->n_fields == b->n_fields;
+
+    for (uint32_t i = 0; equal && i < a->n_fields; i++)
+        equal = field_equal(&a->fields[i], &b->fields[i]);
+    return equal ? NULL : "its records are laid out in another way";
+}
+
+static const format formats[] = {
+    {"records", convert_records, match_schema, false, true},
+    {"jsonl", convert_jsonl, match_schema, false, false},
+    {"npy", convert_npy, match_fields, true, true},
+    {"rows", convert_rows, match_rows, true, true},
+    {"ids", convert_ids, NULL, false, false},
+    {"bytes", convert_bytes, NULL, false, true},
+};
+
+const format *format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (strcmp(name, formats[i].name) == 0)
+            return &formats[i];
+    return NULL;
+}

@@ -1,0 +1,73 @@
+/*
+ * input.h - pack streams from several files, read as one.
+ *
+ * A failure ends the input and is kept, not told, so that what was decoded
+ * before it can be written first; input_end then tells it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKCAT_INPUT_H
+#define PACKCAT_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/message.h"
+#include "cli/progress.h"
+#include "packstream.h"
+
+/* NULL if packs of `b` may follow those of `a`, else why they may not. */
+typedef const char *input_match(const ps_pack_info *a,
+                                const ps_pack_info *b);
+
+typedef struct input_options {
+    const char *const *names; /* "-" is stdin */
+    int n_names;              /* at least 1 */
+    ps_order order;           /* of sequences */
+    input_match *match; /* of later files with the first; or NULL */
+    bool progress;
+    ps_wait_hook *on_wait; /* called with `context` before a wait; after a
+                              failure of it, which it tells, no more comes */
+    void *context;
+} input_options;
+
+typedef struct input {
+    input_options options;
+    int next;    /* index of the next name */
+    int fd;      /* of the file that is open, or -1 */
+    off_t start; /* where stdin stood at first, or -1 */
+    ps_pack_reader *reader;
+    ps_unpacker *unpacker; /* made for the first sequence */
+    ps_pack_info first;    /* of the first file */
+    bool failed;           /* no more input because of a failure, */
+    bool blameless;        /* which was the hook's, */
+    int status;            /* or was told, if this is not STATUS_OK, */
+    ps_error err;          /* or is this one */
+    progress progress;
+    progress_figures figures;
+    uint64_t bytes_before; /* in the files that have ended */
+} input;
+
+/* Opens the first file; false after a failure. */
+bool input_begin(input *in, const input_options *options);
+
+/* The next sequence or pack of all files; false at the end or a failure. */
+bool input_sequence(input *in, ps_sequence *sequence);
+bool input_pack(input *in, ps_pack *pack);
+
+/* The header of the file that is open. */
+const ps_pack_info *input_info(const input *in);
+
+/* Makes a fault of what the file that is open holds a failure. */
+void input_blame(input *in, const char *format, ...) MESSAGE_PRINTF(2, 3);
+
+/* True if all files can be read twice; input_rewind starts them again. */
+bool input_rereadable(const input *in);
+bool input_rewind(input *in);
+
+/* Tells a failure and releases everything.  Returns the exit status. */
+int input_end(input *in);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * audit.h - the promises of a pack stream that no single record can show.
+ *
+ * Every sequence is there once and whole or was rejected, none comes after
+ * a watermark that said it had come, none waited longer than the window
+ * allows, and END tells of the records what the records tell themselves.
+ *
+ * Memory: 32 bytes for each sequence or piece ahead of the watermark, of
+ * which window and depth cap allow so many, and the same again a few times
+ * over to grow and to sort; never more than a few times the input.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTAT_AUDIT_H
+#define PACKSTAT_AUDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "faults.h"
+#include "journal.h"
+#include "packstream.h"
+
+typedef struct audit {
+    const ps_pack_info *info;
+    faults *faults;
+    journal journal;
+    bool cut;            /* the file ended before its end */
+    ps_totals seen;      /* what the records make, all streams added up */
+    ps_totals declared;  /* what the ENDs of earlier streams said */
+    /* Of the stream that is being read: */
+    uint32_t stream;     /* which it is */
+    uint64_t start;      /* where its first record is, bytes */
+    uint64_t records;    /* so far */
+    uint64_t greatest;   /* sequence id so far */
+    uint64_t watermark;  /* the highest so far */
+    uint64_t marked_by;  /* the index of the record that has it */
+    uint64_t sequences;  /* judged, pieces joined */
+    bool doubtful;       /* the ids are wrong, so sums over them are, too */
+    bool lost;           /* too many ids are ahead to follow them */
+} audit;
+
+/* Starts; `info` and `f` must outlive the audit. */
+void audit_begin(audit *a, const ps_pack_info *info, faults *f);
+
+/*
+ * Takes the next record.  `totals` are those of the reader that gave it.
+ * False if memory ran out.
+ */
+bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals);
+
+/* Takes the totals at the end of the last stream. */
+void audit_end(audit *a, const ps_totals *totals);
+
+/* Instead of audit_end, when the file could not be read to its end. */
+void audit_cut(audit *a);
+
+void audit_free(audit *a);
+
+#endif

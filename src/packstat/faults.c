@@ -1,0 +1,60 @@
+/*
+ * faults.c - what is wrong with one file, told as it is found.
+ *
+ * A file that is wrong in one place is often wrong in a million: only the
+ * first few faults are told.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "faults.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/files.h"
+
+enum { FAULTS_TOLD = 10 };
+
+int faults_worse(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+ps_result faults_no_memory(ps_error *err)
+{
+    /* Without a text of its own it is told in the words for the code. */
+    *err = (ps_error){.code = PS_ERR_MEMORY};
+    return err->code;
+}
+
+void faults_add(faults *f, uint64_t record, uint64_t offset,
+                const char *format, ...)
+{
+    char why[256];
+    va_list args;
+
+    f->status = faults_worse(f->status, STATUS_DATA);
+    if (++f->count > FAULTS_TOLD)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    message_error("%s: record %" PRIu64 " at byte %" PRIu64 ": %s",
+                  files_input_name(f->file), record, offset, why);
+}
+
+void faults_fatal(faults *f, const ps_error *err)
+{
+    int status = message_failure(files_input_name(f->file), err);
+
+    f->status = faults_worse(f->status, status);
+}
+
+void faults_end(const faults *f)
+{
+    if (f->count > FAULTS_TOLD)
+        message_error("%s: ... and %" PRIu64 " more",
+                      files_input_name(f->file), f->count - FAULTS_TOLD);
+}

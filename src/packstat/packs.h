@@ -1,0 +1,22 @@
+/*
+ * packs.h - the statistics of a pack stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTAT_PACKS_H
+#define PACKSTAT_PACKS_H
+
+#include "conf.h"
+#include "faults.h"
+#include "packstream.h"
+
+/*
+ * Reads `reader` to its end, tells what is wrong with it and, if nothing
+ * is, prints what `conf` asks for.  For a histogram the lengths go to `out`,
+ * to be printed when all files have been read.
+ */
+void packs_stat(const packstat_conf *conf, ps_pack_reader *reader,
+                packstat_output *out, faults *f);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * packstream.c - packs streams of tokenised sequences into fixed-size
+ * records for training.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "packstream/conf.h"
+#include "packstream/job.h"
+
+static int run(const conf *c)
+{
+    job j = {.conf = c, .in = -1, .out = -1, .rejects = {.fd = -1}};
+    int status = job_open_input(&j);
+
+    if (status == STATUS_OK)
+        status = job_open_output(&j);
+    if (status == STATUS_OK)
+        status = job_pack(&j);
+    return job_close(&j, status);
+}
+
+int main(int argc, char **argv)
+{
+    conf c = conf_new();
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    message_init(argv[0]);
+    outcome = option_parse(&conf_program, argc, argv, &c, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    c.names = option_files(argc, argv, first, &c.n_names);
+    status = conf_check(&c);
+    return status == STATUS_OK ? run(&c) : status;
+}

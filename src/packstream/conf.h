@@ -1,0 +1,45 @@
+/*
+ * conf.h - what the command line of packstream asks for.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_CONF_H
+#define PACKSTREAM_CONF_H
+
+#include "cli/options.h"
+#include "packstream.h"
+
+typedef enum conf_stats {
+    STATS_NONE,
+    STATS_TEXT,
+    STATS_JSON
+} conf_stats;
+
+typedef struct conf {
+    uint32_t capacity; /* 0: not given */
+    uint32_t depth;
+    uint32_t window;
+    ps_type type; /* 0: not given */
+    bool pad_given;
+    uint32_t pad_id;
+    uint32_t vocab_size; /* 0: not given */
+    ps_overlong overlong;
+    const char *rejects; /* NULL: none */
+    conf_stats stats;
+    const char *output; /* NULL: stdout */
+    bool quiet;
+    const char *const *names; /* inputs */
+    int n_names;
+} conf;
+
+/* The defaults. */
+conf conf_new(void);
+
+/* The options, for option_parse. */
+extern const option_program conf_program;
+
+/* What no option can know alone; an exit status. */
+int conf_check(const conf *c);
+
+#endif

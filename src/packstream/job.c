@@ -1,0 +1,321 @@
+/*
+ * job.c - the one job of packstream: records in, packs out.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstream/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/report.h"
+
+static int input_failure(const job *j, const ps_error *err)
+{
+    const char *name = files_input_name(j->input);
+
+    if (err->code != PS_ERR_MAGIC)
+        return message_failure(name, err);
+    message_error("%s: %s (packcat unpacks it)", name, err->text);
+    return STATUS_DATA;
+}
+
+static int output_failure(job *j, const ps_error *err)
+{
+    j->output_failed = true;
+    if (err->code != PS_ERR_MEMORY)
+        return message_failure(files_output_name(j->conf->output), err);
+    message_error("%s", err->text);
+    return STATUS_FAILURE;
+}
+
+/* Opens the next input file. */
+static int open_file(job *j)
+{
+    j->input = j->conf->names[j->next_name++];
+    j->in = files_open_input(j->input);
+    return j->in < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* Before the reader waits for input, what is decided goes on its way. */
+static ps_result pass_on(void *context, ps_error *err)
+{
+    job *j = context;
+    ps_result r = ps_packer_flush(j->packer, err);
+
+    j->output_failed = r != PS_OK;
+    return r;
+}
+
+static int check_type(const job *j)
+{
+    const ps_schema *schema = ps_token_reader_schema(j->reader);
+
+    if (j->conf->type == 0 || j->conf->type == schema->token_type)
+        return STATUS_OK;
+    return message_usage("%s: the records hold %s tokens, not %s",
+                         files_input_name(j->input),
+                         ps_type_name(schema->token_type),
+                         ps_type_name(j->conf->type));
+}
+
+int job_open_input(job *j)
+{
+    ps_type raw_type = j->conf->type == 0 ? PS_U16 : j->conf->type;
+    ps_error err;
+    int status = open_file(j);
+
+    if (status != STATUS_OK)
+        return status;
+    if (ps_token_reader_open(&j->reader, j->in, raw_type, &err) != PS_OK)
+        return input_failure(j, &err);
+    if (j->conf->vocab_size != 0)
+        ps_token_reader_set_vocab(j->reader, j->conf->vocab_size);
+    return check_type(j);
+}
+
+/*
+ * The schema as the packs declare it: raw records say nothing themselves,
+ * so the packs can say what the command line does.
+ */
+static ps_schema declared_schema(const job *j)
+{
+    ps_schema schema = *ps_token_reader_schema(j->reader);
+
+    if (!schema.framed)
+        schema.vocab_size = j->conf->vocab_size;
+    return schema;
+}
+
+static uint32_t pad_id(const job *j, const ps_schema *schema)
+{
+    if (j->conf->pad_given)
+        return j->conf->pad_id;
+    return schema->special[PS_PAD] == PS_NO_ID ? 0 : schema->special[PS_PAD];
+}
+
+static ps_packer_options packer_options(const job *j,
+                                        const ps_schema *schema)
+{
+    return (ps_packer_options){
+        .capacity = j->conf->capacity,
+        .depth = j->conf->depth,
+        .window = j->conf->window,
+        .pad_id = pad_id(j, schema),
+        .overlong = j->conf->overlong,
+    };
+}
+
+/* Finds what is wrong with the outputs before a file is cut for them. */
+static int check_outputs(job *j, const ps_schema *schema,
+                         const ps_packer_options *options)
+{
+    const conf *c = j->conf;
+    ps_error err;
+    int status = rejects_plan(&j->rejects, c->rejects,
+                              ps_token_reader_schema(j->reader));
+
+    if (status != STATUS_OK)
+        return status;
+    if (ps_packer_check(schema, options, &err) != PS_OK)
+        return message_usage("%s", err.text);
+    if (!files_spare_inputs(c->output, c->names, c->n_names))
+        return STATUS_FAILURE;
+    if (c->rejects != NULL &&
+        (!files_spare_inputs(c->rejects, c->names, c->n_names) ||
+         !files_are_apart(c->rejects, c->output)))
+        return STATUS_FAILURE;
+    return STATUS_OK;
+}
+
+int job_open_output(job *j)
+{
+    ps_schema schema = declared_schema(j);
+    ps_packer_options options = packer_options(j, &schema);
+    ps_error err;
+    int status = check_outputs(j, &schema, &options);
+
+    if (status != STATUS_OK)
+        return status;
+    j->out = files_open_output(j->conf->output, true, j->in);
+    if (j->out < 0)
+        return STATUS_FAILURE;
+    if (ps_packer_open(&j->packer, j->out, &schema, &options, &err) != PS_OK)
+        return output_failure(j, &err);
+    ps_token_reader_on_wait(j->reader, pass_on, j);
+    status = rejects_open(&j->rejects);
+    /* Now that both are there, two names of one new file show, too. */
+    if (status == STATUS_OK && j->conf->rejects != NULL &&
+        !files_are_apart(j->conf->rejects, j->conf->output))
+        status = STATUS_FAILURE;
+    return status;
+}
+
+static void show_progress(job *j)
+{
+    const ps_totals *t = ps_packer_totals(j->packer);
+    progress_figures figures = {
+        .bytes = ps_token_reader_offset(j->reader),
+        .sequences = t->sequences,
+        .tokens = t->tokens,
+        .packs = t->packs,
+        .capacity = j->conf->capacity,
+    };
+
+    progress_show(&j->progress, &figures);
+}
+
+static int put(job *j, const ps_sequence *sequence)
+{
+    ps_error err;
+
+    if (ps_packer_put(j->packer, sequence, &err) != PS_OK)
+        return output_failure(j, &err);
+    if (progress_due(&j->progress))
+        show_progress(j);
+    return STATUS_OK;
+}
+
+/* A sequence longer than a pack, whose payload is still to be read. */
+static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
+{
+    ps_overlong overlong = j->conf->overlong;
+    ps_error err;
+    ps_result r;
+    int status = STATUS_OK;
+
+    if (overlong == PS_OVERLONG_ERROR) {
+        message_error("%s: %s (--overlong says what to do with it)",
+                      files_input_name(j->input), why->text);
+        return STATUS_DATA;
+    }
+    if (overlong == PS_OVERLONG_DROP && j->conf->rejects == NULL)
+        r = ps_token_reader_skip(j->reader, &err);
+    else
+        r = ps_token_reader_hold(j->reader, sequence, &err);
+    if (r != PS_OK)
+        return input_failure(j, &err);
+    if (overlong != PS_OVERLONG_SPLIT)
+        status = rejects_put(&j->rejects, sequence,
+                             overlong == PS_OVERLONG_DROP
+                                 ? REJECT_OVERLONG_DROPPED
+                                 : REJECT_OVERLONG_TRUNCATED);
+    return status == STATUS_OK ? put(j, sequence) : status;
+}
+
+/* At the end of a file: goes on with the next, if there is one. */
+static int next_file(job *j, bool *more)
+{
+    ps_error err;
+    int status;
+
+    *more = j->next_name < j->conf->n_names;
+    if (!*more)
+        return STATUS_OK;
+    /* To open a file may mean to wait for one who writes to it. */
+    if (ps_packer_flush(j->packer, &err) != PS_OK)
+        return output_failure(j, &err);
+    files_close_input(j->in);
+    status = open_file(j);
+    if (status == STATUS_OK &&
+        ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
+        status = input_failure(j, &err);
+    return status;
+}
+
+int job_pack(job *j)
+{
+    bool more = true;
+    int status = STATUS_OK;
+
+    progress_start(&j->progress, !j->conf->quiet);
+    while (status == STATUS_OK && more) {
+        ps_sequence sequence;
+        ps_error err;
+
+        switch (ps_token_reader_next(j->reader, j->conf->capacity, &sequence,
+                                     &err)) {
+        case PS_OK:
+            status = put(j, &sequence);
+            break;
+        case PS_END:
+            status = next_file(j, &more);
+            break;
+        case PS_ERR_OVERLONG:
+            status = put_overlong(j, &sequence, &err);
+            break;
+        default:
+            status = j->output_failed ? output_failure(j, &err)
+                                      : input_failure(j, &err);
+        }
+    }
+    progress_end(&j->progress);
+    return status;
+}
+
+static void print_text(const ps_pack_info *info, const ps_totals *t)
+{
+    (void)fprintf(stderr,
+                  "%s: %" PRIu64 " sequences, %" PRIu64
+                  " tokens in %" PRIu64 " packs, %.2f%% full; %" PRIu64
+                  " rejected, %" PRIu64 " truncated, %" PRIu64 " split\n",
+                  message_program(), t->sequences, t->tokens, t->packs,
+                  100.0 * report_efficiency(info, t), t->rejected_sequences,
+                  t->truncated_sequences, t->split_sequences);
+}
+
+/* What was asked for and could not be told is a failure. */
+static int print_stats(const job *j)
+{
+    const ps_pack_info *info = ps_packer_info(j->packer);
+    const ps_totals *totals = ps_packer_totals(j->packer);
+
+    if (j->conf->stats == STATS_NONE)
+        return STATUS_OK;
+    if (j->conf->stats == STATS_JSON)
+        report_json(stderr, NULL, info, totals);
+    else
+        print_text(info, totals);
+    return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
+}
+
+/*
+ * Ends the stream.  After a failure what was decided before it still goes
+ * out, but no END: the stream is cut, and a reader says so.
+ */
+static int end_stream(job *j, int status)
+{
+    ps_error err;
+
+    if (j->packer == NULL)
+        return status;
+    if (status == STATUS_OK && ps_packer_finish(j->packer, &err) != PS_OK)
+        return output_failure(j, &err);
+    if (status != STATUS_OK && !j->output_failed &&
+        ps_packer_flush(j->packer, &err) != PS_OK)
+        (void)output_failure(j, &err);
+    return status;
+}
+
+int job_close(job *j, int status)
+{
+    int rejected;
+
+    status = end_stream(j, status);
+    rejected = rejects_close(&j->rejects, status == STATUS_OK);
+    if (status == STATUS_OK)
+        status = rejected;
+    if (j->out >= 0 && !files_close_output(j->out, j->conf->output) &&
+        status == STATUS_OK)
+        status = STATUS_FAILURE;
+    if (status == STATUS_OK)
+        status = print_stats(j);
+    if (j->in >= 0)
+        files_close_input(j->in);
+    ps_packer_free(j->packer);
+    ps_token_reader_free(j->reader);
+    return status;
+}

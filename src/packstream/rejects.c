@@ -1,0 +1,113 @@
+/*
+ * rejects.c - the stream of sequences that were dropped or truncated.
+ *
+ * Framed token records with the channels of the input and two more, so that
+ * they can be packed again with other options.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstream/rejects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "common/bytes.h"
+
+/* What the two channels add to a payload. */
+#define EXTRA_BYTES 9
+
+static const ps_channel source_id = {"source_id", PS_U64, PS_PER_SEQUENCE,
+                                     0};
+static const ps_channel reason_of = {"reason", PS_U8, PS_PER_SEQUENCE, 0};
+
+int rejects_plan(rejects *r, const char *name, const ps_schema *schema)
+{
+    ps_schema *with = &r->schema;
+    ps_error err;
+
+    *r = (rejects){.name = name, .schema = *schema, .fd = -1};
+    if (name == NULL)
+        return STATUS_OK;
+    if (with->n_channels > PS_MAX_CHANNELS - 2)
+        return message_usage("--rejects: no room for two more channels");
+    with->framed = true;
+    with->channels[with->n_channels++] = source_id;
+    with->channels[with->n_channels++] = reason_of;
+    if (ps_schema_check(with, &err) != PS_OK)
+        return message_usage("--rejects: %s", err.text);
+    return STATUS_OK;
+}
+
+int rejects_open(rejects *r)
+{
+    ps_error err;
+
+    if (r->name == NULL)
+        return STATUS_OK;
+    r->fd = files_open_output(r->name, true, -1);
+    if (r->fd < 0)
+        return STATUS_FAILURE;
+    if (ps_token_writer_open(&r->writer, r->fd, &r->schema, &err) != PS_OK)
+        return message_failure(files_output_name(r->name), &err);
+    return STATUS_OK;
+}
+
+/* Makes room for a payload with the two channels behind it. */
+static bool make_room(rejects *r, size_t size)
+{
+    unsigned char *larger;
+
+    if (size <= r->size)
+        return true;
+    larger = realloc(r->payload, size);
+    if (larger == NULL)
+        return false;
+    r->payload = larger;
+    r->size = size;
+    return true;
+}
+
+int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
+{
+    size_t n = sequence->payload_bytes;
+    ps_error err;
+
+    if (r->name == NULL)
+        return STATUS_OK;
+    if (!make_room(r, n + EXTRA_BYTES)) {
+        message_error("%s: out of memory", files_output_name(r->name));
+        return STATUS_FAILURE;
+    }
+    memcpy(r->payload, sequence->payload, n);
+    store_u64(r->payload + n, sequence->id);
+    r->payload[n + 8] = (unsigned char)reason;
+    if (ps_token_writer_put(r->writer, sequence->n_tok, r->payload, &err) ==
+        PS_OK)
+        return STATUS_OK;
+    ps_token_writer_free(r->writer);
+    r->writer = NULL;
+    return message_failure(files_output_name(r->name), &err);
+}
+
+int rejects_close(rejects *r, bool complete)
+{
+    ps_error err;
+    ps_result result = PS_OK;
+    int status = STATUS_OK;
+
+    /* Without END, but with its header, the stream shows that it is cut. */
+    if (r->writer != NULL)
+        result = complete ? ps_token_writer_finish(r->writer, &err)
+                          : ps_token_writer_flush(r->writer, &err);
+    if (result != PS_OK)
+        status = message_failure(files_output_name(r->name), &err);
+    ps_token_writer_free(r->writer);
+    free(r->payload);
+    if (r->fd >= 0 && !files_close_output(r->fd, r->name) &&
+        status == STATUS_OK)
+        status = STATUS_FAILURE;
+    return status;
+}

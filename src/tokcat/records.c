@@ -1,0 +1,117 @@
+/*
+ * records.c - the token records that tokcat writes, and the books it keeps
+ * of them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokcat/records.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+records records_make(const ps_schema *schema)
+{
+    return (records){.fd = -1, .schema = *schema};
+}
+
+void records_free(records *r)
+{
+    ps_token_writer_free(r->writer);
+    free(r->payload);
+    r->writer = NULL;
+    r->payload = NULL;
+}
+
+int records_open(records *r, const char *name, int input_fd)
+{
+    r->name = name;
+    r->fd = files_open_output(name, true, input_fd);
+    return r->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* After a failure the writer may only be freed. */
+static int failed(records *r, const ps_error *err)
+{
+    ps_token_writer_free(r->writer);
+    r->writer = NULL;
+    return message_failure(files_output_name(r->name), err);
+}
+
+int records_start(records *r)
+{
+    ps_error err;
+
+    if (ps_token_writer_open(&r->writer, r->fd, &r->schema, &err) != PS_OK)
+        return failed(r, &err);
+    return STATUS_OK;
+}
+
+int records_room(records *r, size_t bytes)
+{
+    size_t size = r->size < 4096 ? 4096 : r->size;
+    unsigned char *payload;
+
+    while (size < bytes)
+        size *= 2;
+    if (size == r->size)
+        return STATUS_OK;
+    payload = realloc(r->payload, size);
+    if (payload == NULL) {
+        message_errno("a sequence of %zu bytes", bytes);
+        return STATUS_FAILURE;
+    }
+    r->payload = payload;
+    r->size = size;
+    return STATUS_OK;
+}
+
+int records_put(records *r, uint32_t n_tok)
+{
+    ps_error err;
+
+    if (ps_token_writer_put(r->writer, n_tok, r->payload, &err) != PS_OK)
+        return failed(r, &err);
+    r->figures.sequences++;
+    r->figures.tokens += n_tok;
+    if (progress_due(&r->progress))
+        progress_show(&r->progress, &r->figures);
+    return STATUS_OK;
+}
+
+int records_flush(records *r)
+{
+    ps_error err;
+
+    if (r->writer != NULL &&
+        ps_token_writer_flush(r->writer, &err) != PS_OK)
+        return failed(r, &err);
+    return STATUS_OK;
+}
+
+int records_finish(records *r)
+{
+    const int fd = r->fd;
+    ps_error err;
+    int status = STATUS_OK;
+
+    if (ps_token_writer_finish(r->writer, &err) != PS_OK)
+        status = failed(r, &err);
+    progress_end(&r->progress);
+    r->fd = -1;
+    if (status == STATUS_OK && !files_close_output(fd, r->name))
+        status = STATUS_FAILURE;
+    return status;
+}
+
+void records_abandon(records *r)
+{
+    progress_end(&r->progress);
+    /* The reason for giving up has been told; this is only a courtesy. */
+    if (r->writer != NULL &&
+        ps_token_writer_flush(r->writer, NULL) == PS_OK)
+        (void)close(r->fd);
+}

@@ -1,0 +1,388 @@
+/*
+ * alloc-t.c - memory runs out at every single place where it can: every
+ * handle says so, keeps nothing and does not crash.
+ *
+ * Each scenario opens a handle, runs it and frees it.  It is tried with the
+ * first call for memory failing, then the second, and so on until none is
+ * left to fail; once with that call alone failing and once with all that
+ * follow as well.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "lib-alloc.h"
+
+/* Inputs that are made once, and an output to write to. */
+typedef struct inputs {
+    corpus c;
+    corpus large; /* more than the buffers hold */
+    int records;
+    int packs;
+    int split_packs;
+    int zstd_records;
+    int zstd_packs;
+    int out;
+} inputs;
+
+static const ps_packer_options whole = {90, 9, 280, 0, PS_OVERLONG_DROP};
+static const ps_packer_options split = {70, 9, 280, 0, PS_OVERLONG_SPLIT};
+
+/* Two frames, the second of which needs a larger window. */
+static int open_compressed(const bytes *b)
+{
+    bytes packed = {0};
+    size_t first = b->size / 20;
+    size_t room = ZSTD_compressBound(b->size);
+    size_t n;
+    int fd;
+
+    put_zeros(&packed, 2 * room);
+    n = ZSTD_compress(packed.data, room, b->data, first, 1);
+    assert_false(ZSTD_isError(n));
+    packed.size = n;
+    n = ZSTD_compress(packed.data + n, room, b->data + first,
+                      b->size - first, 9);
+    assert_false(ZSTD_isError(n));
+    packed.size += n;
+    fd = open_bytes(&packed);
+    free_bytes(&packed);
+    return fd;
+}
+
+static int setup(void **state)
+{
+    static inputs in;
+    const ps_schema schema = rich_schema(PS_U16);
+    bytes b;
+
+    in.c = make_corpus(&schema, 300, 100, 7);
+    in.large = make_corpus(&schema, 30, 5000, 7);
+    b = corpus_records(&in.c);
+    in.records = open_bytes(&b);
+    free_bytes(&b);
+    b = corpus_packs(&in.c, &whole, NULL);
+    in.packs = open_bytes(&b);
+    free_bytes(&b);
+    b = corpus_records(&in.large);
+    in.zstd_records = open_compressed(&b);
+    free_bytes(&b);
+    b = corpus_packs(&in.large, &split, NULL);
+    in.zstd_packs = open_compressed(&b);
+    free_bytes(&b);
+    b = corpus_packs(&in.c, &split, NULL);
+    in.split_packs = open_bytes(&b);
+    free_bytes(&b);
+    in.out = open_empty();
+    *state = &in;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    inputs *in = *state;
+
+    (void)close(in->records);
+    (void)close(in->packs);
+    (void)close(in->split_packs);
+    (void)close(in->zstd_records);
+    (void)close(in->zstd_packs);
+    (void)close(in->out);
+    free_corpus(&in->c);
+    free_corpus(&in->large);
+    return 0;
+}
+
+/* A scenario: PS_OK or PS_END if all went well. */
+typedef ps_result scenario(const inputs *in, ps_error *err);
+
+/* Runs it with the nth call for memory failing; true if none did. */
+static bool attempt(scenario *run, const inputs *in, uint64_t nth,
+                    bool for_ever)
+{
+    const int fds[] = {in->records, in->packs, in->split_packs,
+                       in->zstd_records, in->zstd_packs, in->out};
+    size_t blocks = alloc_so_far().blocks;
+    ps_error err = {PS_OK, 0, ""};
+    ps_result r;
+    bool failed;
+
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        rewind_fd(fds[i]);
+    assert_int_equal(ftruncate(in->out, 0), 0);
+    alloc_watch();
+    alloc_fail(nth, for_ever);
+    r = run(in, &err);
+    failed = alloc_so_far().failed > 0;
+    alloc_fail(0, false);
+    if (failed)
+        assert_result(r, PS_ERR_MEMORY, &err);
+    else
+        assert_in_range(r, PS_OK, PS_END);
+    assert_int_equal(alloc_so_far().blocks, blocks);
+    return !failed;
+}
+
+/* At least `least` calls for memory there must have been. */
+static void exhaust(scenario *run, const inputs *in, uint64_t least)
+{
+    uint64_t once = 1;
+    uint64_t for_ever = 1;
+
+    while (!attempt(run, in, once, false))
+        once++;
+    while (!attempt(run, in, for_ever, true))
+        for_ever++;
+    assert_int_equal(once, for_ever);
+    assert_true(once > least);
+}
+
+static ps_result read_tokens(ps_token_reader *r, ps_error *err)
+{
+    ps_result result = PS_OK;
+    ps_sequence s;
+
+    while (result == PS_OK) {
+        result = ps_token_reader_next(r, 80, &s, err);
+        if (result == PS_ERR_OVERLONG && s.id % 2 == 0)
+            result = ps_token_reader_skip(r, err);
+        else if (result == PS_ERR_OVERLONG)
+            result = ps_token_reader_hold(r, &s, err);
+    }
+    return result;
+}
+
+static ps_result token_reader(int fd, ps_error *err)
+{
+    ps_token_reader *r = NULL;
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, err);
+
+    assert_int_equal(r == NULL, result != PS_OK);
+    if (result == PS_OK)
+        result = read_tokens(r, err);
+    ps_token_reader_free(r);
+    return result;
+}
+
+static ps_result plain_tokens(const inputs *in, ps_error *err)
+{
+    return token_reader(in->records, err);
+}
+
+static ps_result zstd_tokens(const inputs *in, ps_error *err)
+{
+    return token_reader(in->zstd_records, err);
+}
+
+static ps_result appended_tokens(const inputs *in, ps_error *err)
+{
+    ps_token_reader *r;
+    ps_result result = ps_token_reader_open(&r, in->records, PS_U16, err);
+
+    if (result == PS_OK)
+        result = read_tokens(r, err);
+    if (result == PS_END)
+        result = ps_token_reader_append(r, in->zstd_records, err);
+    if (result == PS_OK)
+        result = read_tokens(r, err);
+    ps_token_reader_free(r);
+    return result;
+}
+
+/* A sequence of a million tokens makes the input buffer grow. */
+static ps_result large_record(const inputs *in, ps_error *err)
+{
+    static const unsigned char count[] = {0x40, 0x42, 0x0f, 0};
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_result result;
+
+    assert_int_equal(pwrite(in->out, count, 4, 0), 4);
+    assert_int_equal(ftruncate(in->out, 2000004), 0);
+    result = ps_token_reader_open(&r, in->out, PS_U16, err);
+    while (result == PS_OK)
+        result = ps_token_reader_next(r, UINT32_MAX, &s, err);
+    ps_token_reader_free(r);
+    return result;
+}
+
+static ps_result token_writer(const inputs *in, ps_error *err)
+{
+    ps_token_writer *w = NULL;
+    ps_result r = ps_token_writer_open(&w, in->out, &in->c.schema, err);
+
+    assert_int_equal(w == NULL, r != PS_OK);
+    for (uint32_t i = 0; i < in->c.count && r == PS_OK; i++)
+        r = ps_token_writer_put(w, in->c.samples[i].n_tok,
+                                in->c.samples[i].payload, err);
+    if (r == PS_OK)
+        r = ps_token_writer_finish(w, err);
+    ps_token_writer_free(w);
+    return r;
+}
+
+static ps_result packer(const inputs *in, const ps_packer_options *options,
+                        ps_error *err)
+{
+    ps_packer *p = NULL;
+    ps_result r = ps_packer_open(&p, in->out, &in->c.schema, options, err);
+
+    assert_int_equal(p == NULL, r != PS_OK);
+    for (uint32_t i = 0; i < in->c.count && r == PS_OK; i++) {
+        ps_sequence s = corpus_sequence(&in->c, i);
+
+        r = ps_packer_put(p, &s, err);
+    }
+    if (r == PS_OK)
+        r = ps_packer_finish(p, err);
+    ps_packer_free(p);
+    return r;
+}
+
+static ps_result whole_packer(const inputs *in, ps_error *err)
+{
+    return packer(in, &whole, err);
+}
+
+static ps_result split_packer(const inputs *in, ps_error *err)
+{
+    return packer(in, &split, err);
+}
+
+static ps_result pack_reader(int fd, ps_error *err)
+{
+    ps_pack_reader *r = NULL;
+    ps_pack pack;
+    ps_result result = ps_pack_reader_open(&r, fd, err);
+
+    assert_int_equal(r == NULL, result != PS_OK);
+    while (result == PS_OK)
+        result = ps_pack_reader_next(r, &pack, err);
+    ps_pack_reader_free(r);
+    return result;
+}
+
+static ps_result plain_packs(const inputs *in, ps_error *err)
+{
+    return pack_reader(in->packs, err);
+}
+
+static ps_result zstd_packs(const inputs *in, ps_error *err)
+{
+    return pack_reader(in->zstd_packs, err);
+}
+
+static ps_result unpacker(int fd, ps_order order, ps_error *err)
+{
+    ps_pack_reader *reader;
+    ps_unpacker *u = NULL;
+    ps_sequence s;
+    ps_result r = ps_pack_reader_open(&reader, fd, err);
+
+    if (r == PS_OK) {
+        r = ps_unpacker_open(&u, reader, order, err);
+        assert_int_equal(u == NULL, r != PS_OK);
+    }
+    while (r == PS_OK)
+        r = ps_unpacker_next(u, &s, err);
+    ps_unpacker_free(u);
+    ps_pack_reader_free(reader);
+    return r;
+}
+
+static ps_result input_order(const inputs *in, ps_error *err)
+{
+    return unpacker(in->packs, PS_ORDER_INPUT, err);
+}
+
+static ps_result joined_pieces(const inputs *in, ps_error *err)
+{
+    return unpacker(in->split_packs, PS_ORDER_INPUT, err);
+}
+
+static ps_result pack_order(const inputs *in, ps_error *err)
+{
+    return unpacker(in->split_packs, PS_ORDER_PACK, err);
+}
+
+static ps_result any(int fd, ps_error *err)
+{
+    ps_pack_reader *packs = NULL;
+    ps_token_reader *tokens = NULL;
+    ps_result r = ps_open_any(fd, PS_U16, &packs, &tokens, err);
+
+    assert_int_equal((packs != NULL) + (tokens != NULL), r == PS_OK);
+    ps_pack_reader_free(packs);
+    ps_token_reader_free(tokens);
+    return r;
+}
+
+static ps_result any_packs(const inputs *in, ps_error *err)
+{
+    return any(in->zstd_packs, err);
+}
+
+static ps_result any_tokens(const inputs *in, ps_error *err)
+{
+    return any(in->zstd_records, err);
+}
+
+static void test_token_reader(void **state)
+{
+    exhaust(plain_tokens, *state, 3);
+    exhaust(zstd_tokens, *state, 5);
+    exhaust(appended_tokens, *state, 8);
+    exhaust(large_record, *state, 5);
+}
+
+static void test_token_writer(void **state)
+{
+    exhaust(token_writer, *state, 3);
+}
+
+static void test_packer(void **state)
+{
+    exhaust(whole_packer, *state, 12);
+    exhaust(split_packer, *state, 12);
+}
+
+static void test_pack_reader(void **state)
+{
+    exhaust(plain_packs, *state, 3);
+    exhaust(zstd_packs, *state, 5);
+}
+
+static void test_unpacker(void **state)
+{
+    exhaust(input_order, *state, 250);
+    exhaust(joined_pieces, *state, 250);
+    exhaust(pack_order, *state, 250);
+}
+
+static void test_open_any(void **state)
+{
+    exhaust(any_packs, *state, 4);
+    exhaust(any_tokens, *state, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_token_reader),
+        cmocka_unit_test(test_token_writer),
+        cmocka_unit_test(test_packer),
+        cmocka_unit_test(test_pack_reader),
+        cmocka_unit_test(test_unpacker),
+        cmocka_unit_test(test_open_any),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("alloc", tests, setup, teardown);
+}

@@ -1,0 +1,233 @@
+/*
+ * gen.c - prints raw token records for benchmarks, the same for a seed.
+ *
+ *     gen --bytes=N [--hist=FILE] [--longest=N] [--width=2|4] [--seed=N]
+ *
+ * writes whole records until there are N bytes or just more.  Their lengths
+ * are drawn from FILE, lines of "length count" with comments after '#', as
+ * `packstat --histogram` prints them; without it from a lognormal
+ * distribution like that of text, cut at --longest (512).  Tokens are drawn
+ * evenly from 0 to 65535.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST_MAX (UINT32_C(1) << 20)
+#define BUFFER_BYTES ((size_t)1 << 18)
+
+/* The median length and the spread of its logarithm. */
+#define MEDIAN 180.0
+#define SPREAD 1.0
+
+typedef struct options {
+    uint64_t bytes;
+    uint64_t longest;
+    uint64_t width;
+    uint64_t seed;
+    const char *hist;
+} options;
+
+/* How often each length is drawn: counts added up, for a binary search. */
+typedef struct lengths {
+    uint64_t *up_to; /* sequences of this length or a shorter one */
+    uint32_t longest;
+} lengths;
+
+typedef struct output {
+    unsigned char buffer[BUFFER_BYTES];
+    size_t used;
+    uint64_t written;
+} output;
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "gen: %s: %s\n", what, why);
+    exit(EXIT_FAILURE);
+}
+
+/* The next number of splitmix64. */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* ---------------------------------------------------------------------
+ * Lengths
+ */
+
+static lengths new_lengths(uint32_t longest)
+{
+    lengths l = {calloc((size_t)longest + 1, sizeof *l.up_to), longest};
+
+    if (l.up_to == NULL)
+        die("lengths", strerror(errno));
+    return l;
+}
+
+static void add_up(lengths *l)
+{
+    for (uint32_t i = 1; i <= l->longest; i++)
+        l->up_to[i] += l->up_to[i - 1];
+    if (l->up_to[l->longest] == 0)
+        die("lengths", "there are none");
+}
+
+/* A million sequences, shared out as the distribution has it. */
+static lengths lognormal(uint32_t longest)
+{
+    lengths l = new_lengths(longest);
+    double below = 0;
+
+    for (uint32_t i = 1; i <= longest; i++) {
+        double at = (log(i + 0.5) - log(MEDIAN)) / SPREAD;
+        double share = i < longest ? 0.5 * erfc(-at / sqrt(2)) : 1;
+
+        l.up_to[i] = (uint64_t)(1e6 * share) - (uint64_t)(1e6 * below);
+        below = share;
+    }
+    add_up(&l);
+    return l;
+}
+
+static lengths from_file(const char *name)
+{
+    lengths l = new_lengths(LONGEST_MAX);
+    FILE *file = fopen(name, "r");
+    char line[256];
+
+    if (file == NULL)
+        die(name, strerror(errno));
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long long length;
+        unsigned long long count;
+
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        if (sscanf(line, "%llu %llu", &length, &count) != 2 || length < 1 ||
+            length > LONGEST_MAX || count > UINT32_MAX)
+            die(name, "a line is not 'length count'");
+        l.up_to[length] += count;
+    }
+    if (ferror(file) || fclose(file) != 0)
+        die(name, "cannot read");
+    add_up(&l);
+    return l;
+}
+
+/* The first length that has as many sequences up to it as were drawn. */
+static uint32_t draw_length(const lengths *l, uint64_t *state)
+{
+    uint64_t wanted = draw(state) % l->up_to[l->longest] + 1;
+    uint32_t low = 1;
+    uint32_t high = l->longest;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (l->up_to[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---------------------------------------------------------------------
+ * Records
+ */
+
+static void flush(output *out)
+{
+    if (fwrite(out->buffer, 1, out->used, stdout) != out->used)
+        die("stdout", strerror(errno));
+    out->written += out->used;
+    out->used = 0;
+}
+
+static void put(output *out, uint32_t value, size_t bytes)
+{
+    if (BUFFER_BYTES - out->used < bytes)
+        flush(out);
+    for (size_t i = 0; i < bytes; i++)
+        out->buffer[out->used++] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
+static void put_record(output *out, uint32_t length, size_t width,
+                       uint64_t *state)
+{
+    uint64_t bits = 0;
+
+    put(out, length, 4);
+    for (uint32_t i = 0; i < length; i++) {
+        if (i % 4 == 0)
+            bits = draw(state);
+        put(out, (uint32_t)(bits >> 16 * (i % 4) & 0xffff), width);
+    }
+}
+
+/* ---------------------------------------------------------------------
+ * The command line
+ */
+
+/* Takes "--name=NUMBER" into *to. */
+static bool take_number(const char *arg, const char *name, uint64_t *to)
+{
+    size_t length = strlen(name);
+    char *end;
+
+    if (strncmp(arg, name, length) != 0)
+        return false;
+    errno = 0;
+    *to = strtoull(arg + length, &end, 10);
+    if (arg[length] < '0' || arg[length] > '9' || *end != '\0' || errno != 0)
+        die(arg, "not a number");
+    return true;
+}
+
+static options parse(int argc, char **argv)
+{
+    options o = {.longest = 512, .width = 2, .seed = 1};
+
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--hist=", 7) == 0)
+            o.hist = argv[i] + 7;
+        else if (!take_number(argv[i], "--bytes=", &o.bytes) &&
+                 !take_number(argv[i], "--longest=", &o.longest) &&
+                 !take_number(argv[i], "--width=", &o.width) &&
+                 !take_number(argv[i], "--seed=", &o.seed))
+            die(argv[i], "unknown option");
+    if (o.longest < 1 || o.longest > LONGEST_MAX)
+        die("--longest", "out of range");
+    if (o.width != 2 && o.width != 4)
+        die("--width", "must be 2 or 4");
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    static output out;
+    options o = parse(argc, argv);
+    lengths l = o.hist != NULL ? from_file(o.hist)
+                               : lognormal((uint32_t)o.longest);
+    uint64_t state = o.seed;
+
+    while (out.written + out.used < o.bytes)
+        put_record(&out, draw_length(&l, &state), (size_t)o.width, &state);
+    flush(&out);
+    free(l.up_to);
+    if (fclose(stdout) != 0)
+        die("stdout", strerror(errno));
+    return EXIT_SUCCESS;
+}

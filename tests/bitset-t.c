@@ -1,0 +1,185 @@
+/*
+ * bitset-t.c - the bitset against a naive set.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bitset.h"
+
+/* The naive set: a byte for each number. */
+typedef struct pair {
+    ps_bitset set;
+    unsigned char *has;
+    uint32_t most;
+} pair;
+
+static pair open_pair(uint32_t most)
+{
+    pair p = {.most = most, .has = calloc((size_t)most + 1, 1)};
+
+    assert_non_null(p.has);
+    assert_true(ps_bitset_init(&p.set, most));
+    return p;
+}
+
+static void close_pair(pair *p)
+{
+    ps_bitset_destroy(&p->set);
+    assert_null(p->set.words);
+    free(p->has);
+}
+
+static void add(pair *p, uint32_t number)
+{
+    ps_bitset_add(&p->set, number);
+    p->has[number] = 1;
+}
+
+static void drop(pair *p, uint32_t number)
+{
+    ps_bitset_remove(&p->set, number);
+    p->has[number] = 0;
+}
+
+/* Both give the same greatest member at or below `limit`. */
+static void compare(const pair *p, uint32_t limit)
+{
+    uint32_t number = UINT32_MAX;
+    uint32_t at = limit;
+    bool found = ps_bitset_at_most(&p->set, limit, &number);
+
+    while (at > 0 && !p->has[at])
+        at--;
+    assert_int_equal(found, p->has[at]);
+    if (found)
+        assert_int_equal(number, at);
+}
+
+static void compare_all(const pair *p)
+{
+    for (uint32_t limit = 0; limit <= p->most; limit++)
+        compare(p, limit);
+}
+
+static void test_every_small_size(void **state)
+{
+    uint64_t random = 1;
+
+    (void)state;
+    for (uint32_t most = 0; most <= 200; most++) {
+        pair p = open_pair(most);
+
+        compare_all(&p);
+        for (int step = 0; step < 60; step++) {
+            uint32_t number = random_below(&random, most + 1);
+
+            if (random_below(&random, 3) == 0)
+                drop(&p, number);
+            else
+                add(&p, number);
+            compare_all(&p);
+        }
+        close_pair(&p);
+    }
+}
+
+/* One member at a time: at the seams of words and of words of words. */
+static void test_seams(void **state)
+{
+    static const uint32_t seams[] = {0,    1,    62,   63,     64,     65,
+                                     127,  128,  4094, 4095,   4096,   4097,
+                                     8191, 8192, 4159, 262143, 262144, 262145};
+    pair p = open_pair(262145);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof seams / sizeof seams[0]; i++) {
+        add(&p, seams[i]);
+        compare(&p, seams[i]);
+        compare(&p, p.most);
+        if (seams[i] > 0)
+            compare(&p, seams[i] - 1);
+        drop(&p, seams[i]);
+        compare(&p, p.most);
+    }
+    close_pair(&p);
+}
+
+static void test_repeated_calls_change_nothing(void **state)
+{
+    pair p = open_pair(5000);
+
+    (void)state;
+    add(&p, 4500);
+    add(&p, 4500);
+    add(&p, 70);
+    drop(&p, 71); /* was not there; its word is not empty */
+    drop(&p, 3000); /* was not there; its word is empty */
+    compare_all(&p);
+    drop(&p, 4500);
+    drop(&p, 4500);
+    compare_all(&p);
+    drop(&p, 70);
+    compare_all(&p);
+    close_pair(&p);
+}
+
+/* Dense, then ever thinner, then empty again. */
+static void test_filled_and_emptied(void **state)
+{
+    pair p = open_pair(4500);
+    uint64_t random = 7;
+
+    (void)state;
+    for (uint32_t i = 0; i <= p.most; i++)
+        add(&p, i);
+    compare_all(&p);
+    for (uint32_t left = 20000; left > 0; left--) {
+        drop(&p, random_below(&random, p.most + 1));
+        if (left % 1000 == 0)
+            compare_all(&p);
+    }
+    for (uint32_t i = 0; i <= p.most; i++)
+        drop(&p, i);
+    compare_all(&p);
+    close_pair(&p);
+}
+
+static void test_largest_sparse(void **state)
+{
+    pair p = open_pair(PS_MAX_CAPACITY);
+    uint64_t random = 99;
+
+    (void)state;
+    compare(&p, p.most);
+    add(&p, 0);
+    compare(&p, p.most);
+    add(&p, p.most);
+    compare(&p, p.most);
+    compare(&p, p.most - 1);
+    drop(&p, p.most);
+    for (int i = 0; i < 3000; i++) {
+        add(&p, random_below(&random, p.most + 1));
+        compare(&p, random_below(&random, p.most + 1));
+        drop(&p, random_below(&random, p.most + 1));
+    }
+    close_pair(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_small_size),
+        cmocka_unit_test(test_seams),
+        cmocka_unit_test(test_repeated_calls_change_nothing),
+        cmocka_unit_test(test_filled_and_emptied),
+        cmocka_unit_test(test_largest_sparse),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("bitset", tests, NULL, NULL);
+}

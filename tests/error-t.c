@@ -1,0 +1,122 @@
+/*
+ * error-t.c - results as words, and what a failure leaves in a ps_error.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "error.h"
+
+#define RESULT_CODE(code, text) code,
+#define RESULT_WORDS(code, text) text,
+
+static const ps_result codes[] = {PS_RESULTS(RESULT_CODE)};
+static const char *const words[] = {PS_RESULTS(RESULT_WORDS)};
+
+#define N_CODES (sizeof codes / sizeof codes[0])
+
+static void test_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_CODES; i++) {
+        assert_int_equal(codes[i], i);
+        assert_string_equal(ps_result_text(codes[i]), words[i]);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(words[i], words[j]);
+    }
+}
+
+static void test_words_for_any_value(void **state)
+{
+    static const int odd[] = {-1, (int)N_CODES, 1000, INT32_MAX, INT32_MIN};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        ps_result code;
+
+        memcpy(&code, &odd[i], sizeof code);
+        assert_true(strlen(ps_result_text(code)) > 0);
+    }
+}
+
+static void test_fail(void **state)
+{
+    ps_error err = {PS_ERR_IO, EIO, "old"};
+
+    (void)state;
+    assert_result(ps_fail(&err, PS_ERR_RANGE, "token %d of %s", 7, "x"),
+                  PS_ERR_RANGE, &err);
+    assert_int_equal(err.sys_errno, 0);
+    assert_string_equal(err.text, "token 7 of x");
+    assert_int_equal(ps_fail(NULL, PS_ERR_RANGE, "x"), PS_ERR_RANGE);
+}
+
+/* A text that is too long is cut, and ends. */
+static void test_long_text(void **state)
+{
+    char longest[1000];
+    ps_error err;
+
+    (void)state;
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_result(ps_fail(&err, PS_ERR_LIMIT, "%s", longest), PS_ERR_LIMIT,
+                  &err);
+    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+}
+
+/* Whatever is put into it, a text is printable and of one line. */
+static void test_odd_text(void **state)
+{
+    ps_error err;
+
+    (void)state;
+    assert_result(ps_fail(&err, PS_ERR_LIMIT, "a\n\177%s~ b", "\xc3\xa9"),
+                  PS_ERR_LIMIT, &err);
+    assert_string_equal(err.text, "a????~ b");
+}
+
+static void test_errno(void **state)
+{
+    ps_error err;
+
+    (void)state;
+    errno = ENOSPC;
+    assert_result(ps_fail_errno(&err, "cannot write"), PS_ERR_IO, &err);
+    assert_int_equal(err.sys_errno, ENOSPC);
+    assert_true(strncmp(err.text, "cannot write: ", 14) == 0);
+    assert_string_equal(err.text + 14, strerror(ENOSPC));
+    errno = 99999; /* no such error: a sentence nevertheless */
+    assert_result(ps_fail_errno(&err, "cannot write"), PS_ERR_IO, &err);
+    assert_int_equal(err.sys_errno, 99999);
+    assert_int_equal(ps_fail_errno(NULL, "x"), PS_ERR_IO);
+}
+
+static void test_memory(void **state)
+{
+    ps_error err;
+
+    (void)state;
+    assert_result(ps_fail_memory(&err), PS_ERR_MEMORY, &err);
+    assert_int_equal(ps_fail_memory(NULL), PS_ERR_MEMORY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words_for_any_value),
+        cmocka_unit_test(test_fail),
+        cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_odd_text),
+        cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("error", tests, NULL, NULL);
+}

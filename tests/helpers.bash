@@ -1,0 +1,102 @@
+# helpers.bash - what the command-line tests share: `load helpers`.
+#
+# `make check` sets the environment.  By hand, from the top of the tree,
+# `bats tests/x.bats` tests what lies in build/.
+#
+# A test starts in an empty folder of its own and writes nowhere else.
+#
+# SPDX-License-Identifier: MIT
+
+bats_require_minimum_version 1.5.0
+
+# made NAME: what configure put into the Makefile under that name.
+made() {
+    sed -n "s/^$1 = //p" "$abs_top_builddir/Makefile"
+}
+
+if [ -z "${abs_top_builddir-}" ]; then
+    abs_top_srcdir=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+    abs_top_builddir=$abs_top_srcdir/build
+    PATH=$abs_top_builddir/.libs:$abs_top_builddir:$PATH
+    LD_LIBRARY_PATH=$abs_top_builddir/.libs
+    LC_ALL=C
+    for name in PYTHON_NUMPY CC CFLAGS NM MANDOC PACKAGE_VERSION; do
+        printf -v "$name" '%s' "$(made "$name")"
+    done
+    export PATH LD_LIBRARY_PATH LC_ALL
+fi
+
+# A test file that needs more calls this from a setup of its own.
+start() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+setup() {
+    start
+}
+
+# skip_without CMD...: skips the test where a command is not installed.
+skip_without() {
+    local command
+    for command; do
+        command -v "$command" >/dev/null || skip "$command is not installed"
+    done
+}
+
+# skip_without_numpy: skips the test where no python3 has numpy; else
+# "$PYTHON_NUMPY" is one that has.
+skip_without_numpy() {
+    case ${PYTHON_NUMPY:-no} in
+        no) skip "no python3 has numpy" ;;
+    esac
+}
+
+# skip_if_sanitized: skips a test of memory or address space, of which the
+# sanitizers take more than any program.
+skip_if_sanitized() {
+    case ${CFLAGS-} in
+        *-fsanitize=*) skip "built with a sanitizer" ;;
+    esac
+}
+
+# little BYTES N...: each number as so many bytes, little-endian.
+little() {
+    local bytes=$1 number i text
+    shift
+    for number; do
+        text=
+        for ((i = 0; i < bytes; i++)); do
+            printf -v text '%s\\x%02x' "$text" $((number >> 8 * i & 255))
+        done
+        printf '%b' "$text"
+    done
+}
+
+u8() { little 1 "$@"; }
+u16() { little 2 "$@"; }
+u32() { little 4 "$@"; }
+u64() { little 8 "$@"; }
+
+# record16 TOKEN..., record32 TOKEN...: a raw token record.
+record16() {
+    u32 $#
+    u16 "$@"
+}
+
+record32() {
+    u32 $#
+    u32 "$@"
+}
+
+# flip FILE OFFSET [MASK]: changes bits of the byte at OFFSET, in place.
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    u8 $((byte ^ ${3-1})) |
+        dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# size FILE: its bytes.
+size() {
+    wc -c <"$1" | tr -d ' '
+}

@@ -1,0 +1,445 @@
+/*
+ * lib-fixture.c - what the tests of the library share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+/* ---------------------------------------------------------------- results */
+
+static bool is_sentence(const char *text, size_t size)
+{
+    size_t n = strnlen(text, size);
+
+    if (n == 0 || n == size)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (text[i] < ' ' || text[i] > '~')
+            return false;
+    return true;
+}
+
+void check_result(ps_result got, ps_result wanted, const ps_error *err,
+                  const char *call, const char *file, int line)
+{
+    bool failure = wanted != PS_OK && wanted != PS_END;
+
+    if (got != wanted) {
+        print_error("%s gives \"%s\" instead of \"%s\"%s%s\n", call,
+                    ps_result_text(got), ps_result_text(wanted),
+                    err != NULL && got > PS_END ? ": " : "",
+                    err != NULL && got > PS_END ? err->text : "");
+        _fail(file, line);
+    }
+    if (failure && err != NULL &&
+        (err->code != wanted || !is_sentence(err->text, sizeof err->text))) {
+        print_error("%s leaves code %d and text \"%.256s\"\n", call,
+                    (int)err->code, err->text);
+        _fail(file, line);
+    }
+}
+
+/* ----------------------------------------------------------------- bytes */
+
+void *must_alloc(size_t n)
+{
+    void *p = malloc(n > 0 ? n : 1);
+
+    assert_non_null(p);
+    return p;
+}
+
+/* Room for `n` more bytes, which count as written. */
+static unsigned char *extend(bytes *b, size_t n)
+{
+    if (b->size + n > b->room) {
+        b->room = 2 * (b->size + n);
+        b->data = realloc(b->data, b->room);
+        assert_non_null(b->data);
+    }
+    b->size += n;
+    return b->data + b->size - n;
+}
+
+void put_bytes(bytes *b, const void *data, size_t n)
+{
+    if (n > 0)
+        memcpy(extend(b, n), data, n);
+}
+
+static void put_little(bytes *b, uint64_t value, unsigned n)
+{
+    unsigned char *p = extend(b, n);
+
+    for (unsigned i = 0; i < n; i++)
+        p[i] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
+void put_u8(bytes *b, unsigned value)
+{
+    put_little(b, value, 1);
+}
+
+void put_u16(bytes *b, unsigned value)
+{
+    put_little(b, value, 2);
+}
+
+void put_u32(bytes *b, uint32_t value)
+{
+    put_little(b, value, 4);
+}
+
+void put_u64(bytes *b, uint64_t value)
+{
+    put_little(b, value, 8);
+}
+
+void put_zeros(bytes *b, size_t n)
+{
+    if (n > 0)
+        memset(extend(b, n), 0, n);
+}
+
+void free_bytes(bytes *b)
+{
+    free(b->data);
+    *b = (bytes){0};
+}
+
+/* ----------------------------------------------------------------- files */
+
+int open_empty(void)
+{
+    FILE *file = tmpfile();
+    int fd;
+
+    assert_non_null(file);
+    fd = dup(fileno(file));
+    assert_true(fd >= 0);
+    assert_int_equal(fclose(file), 0);
+    return fd;
+}
+
+int open_data(const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    int fd = open_empty();
+
+    while (n > 0) {
+        ssize_t put = write(fd, p, n);
+
+        assert_true(put > 0);
+        p += put;
+        n -= (size_t)put;
+    }
+    rewind_fd(fd);
+    return fd;
+}
+
+int open_bytes(const bytes *b)
+{
+    return open_data(b->data, b->size);
+}
+
+void rewind_fd(int fd)
+{
+    assert_true(lseek(fd, 0, SEEK_SET) == 0);
+}
+
+bytes read_back(int fd)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+    bytes b = {0};
+    size_t at = 0;
+
+    assert_true(end >= 0);
+    put_zeros(&b, (size_t)end);
+    while (at < b.size) {
+        ssize_t got = pread(fd, b.data + at, b.size - at, (off_t)at);
+
+        assert_true(got > 0);
+        at += (size_t)got;
+    }
+    return b;
+}
+
+/* --------------------------------------------------------------- random */
+
+/* Xorshift: no better than it has to be, and reproducible everywhere. */
+uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+uint32_t random_below(uint64_t *state, uint32_t n)
+{
+    return (uint32_t)((random_next(state) >> 16) % n);
+}
+
+/* ------------------------------------------------------------- sequences */
+
+ps_schema rich_schema(ps_type token_type)
+{
+    static const ps_channel channels[] = {
+        {"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c},
+        {"score", PS_F64, PS_PER_SEQUENCE, 0},
+        {"type_id", PS_U8, PS_PER_TOKEN, 7},
+        {"group", PS_U16, PS_PER_SEQUENCE, 0xffff},
+        {"weight", PS_F32, PS_PER_TOKEN, 0x3f800000},
+    };
+    ps_schema schema = ps_schema_raw(token_type);
+
+    schema.framed = true;
+    schema.special[PS_EOS] = 2;
+    schema.labels = PS_LABELS_ALIGNED;
+    schema.tokenizer[0] = 0xaa;
+    schema.tokenizer[31] = 0x55;
+    schema.n_channels = sizeof channels / sizeof channels[0];
+    memcpy(schema.channels, channels, sizeof channels);
+    return schema;
+}
+
+static sample make_sample(const ps_schema *schema, uint32_t n_tok,
+                          uint64_t *state)
+{
+    size_t n = (size_t)ps_payload_bytes(schema, n_tok);
+    sample s = {n_tok, must_alloc(n), n};
+
+    for (size_t i = 0; i < n; i++)
+        s.payload[i] = (unsigned char)random_below(state, 256);
+    return s;
+}
+
+corpus make_lengths(const ps_schema *schema, uint32_t count,
+                    const uint32_t *lengths, uint64_t seed)
+{
+    corpus c = {.schema = *schema, .count = count};
+
+    c.samples = must_alloc(count * sizeof *c.samples);
+    for (uint32_t i = 0; i < count; i++)
+        c.samples[i] = make_sample(schema, lengths[i], &seed);
+    return c;
+}
+
+corpus make_corpus(const ps_schema *schema, uint32_t count,
+                   uint32_t longest, uint64_t seed)
+{
+    uint32_t *lengths = must_alloc(count * sizeof *lengths);
+    corpus c;
+
+    for (uint32_t i = 0; i < count; i++)
+        lengths[i] = 1 + random_below(&seed, longest);
+    c = make_lengths(schema, count, lengths, seed);
+    free(lengths);
+    return c;
+}
+
+void free_corpus(corpus *c)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        free(c->samples[i].payload);
+    free(c->samples);
+    *c = (corpus){.count = 0};
+}
+
+ps_sequence corpus_sequence(const corpus *c, uint32_t i)
+{
+    return (ps_sequence){.id = i,
+                         .n_tok = c->samples[i].n_tok,
+                         .payload = c->samples[i].payload,
+                         .payload_bytes = c->samples[i].payload_bytes};
+}
+
+void assert_sample(const corpus *c, uint32_t i, const ps_sequence *s)
+{
+    assert_true(i < c->count);
+    assert_int_equal(s->n_tok, c->samples[i].n_tok);
+    assert_int_equal(s->payload_bytes, c->samples[i].payload_bytes);
+    assert_memory_equal(s->payload, c->samples[i].payload,
+                        s->payload_bytes);
+}
+
+bytes corpus_records(const corpus *c)
+{
+    int fd = open_empty();
+    ps_token_writer *writer;
+    ps_error err;
+    bytes b;
+
+    assert_ok(ps_token_writer_open(&writer, fd, &c->schema, &err), &err);
+    for (uint32_t i = 0; i < c->count; i++)
+        assert_ok(ps_token_writer_put(writer, c->samples[i].n_tok,
+                                      c->samples[i].payload, &err),
+                  &err);
+    assert_ok(ps_token_writer_finish(writer, &err), &err);
+    ps_token_writer_free(writer);
+    b = read_back(fd);
+    (void)close(fd);
+    return b;
+}
+
+bytes corpus_packs(const corpus *c, const ps_packer_options *options,
+                   ps_totals *totals)
+{
+    int fd = open_empty();
+    ps_packer *packer;
+    ps_error err;
+    bytes b;
+
+    assert_ok(ps_packer_open(&packer, fd, &c->schema, options, &err), &err);
+    for (uint32_t i = 0; i < c->count; i++) {
+        ps_sequence s = corpus_sequence(c, i);
+
+        assert_ok(ps_packer_put(packer, &s, &err), &err);
+    }
+    assert_ok(ps_packer_finish(packer, &err), &err);
+    if (totals != NULL)
+        *totals = *ps_packer_totals(packer);
+    ps_packer_free(packer);
+    b = read_back(fd);
+    (void)close(fd);
+    return b;
+}
+
+/* ---------------------------------------------------------------- streams */
+
+/* Places in the formats, as packstream(5) gives them. */
+enum {
+    AT_RECORD_BYTES = 20,
+    AT_FLAGS = 12,
+    AT_DIGEST = 64 + 3 * 8
+};
+
+uint32_t get_u32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+           (uint32_t)p[3] << 24;
+}
+
+uint64_t get_u64(const unsigned char *p)
+{
+    return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
+}
+
+void set_u32(unsigned char *p, uint32_t value)
+{
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
+void set_u64(unsigned char *p, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        p[i] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
+unsigned char *record_at(const bytes *packs, size_t i, size_t at)
+{
+    size_t stride = get_u32(packs->data + AT_RECORD_BYTES);
+    size_t place = PS_PACK_HEADER_BYTES + i * stride + at;
+
+    assert_true(at < stride && place < packs->size);
+    return packs->data + place;
+}
+
+void seal_token_header(unsigned char *header, size_t size)
+{
+    set_u64(header + size - 8, XXH3_64bits(header, size - 8));
+}
+
+void seal_pack_header(unsigned char *header)
+{
+    seal_token_header(header, PS_PACK_HEADER_BYTES);
+}
+
+/* Seals the stream at `p`; gives its size, or 0 if there is no END. */
+static size_t seal_stream(unsigned char *p, size_t size,
+                          XXH3_state_t *digest)
+{
+    size_t stride = get_u32(p + AT_RECORD_BYTES);
+    size_t at = PS_PACK_HEADER_BYTES;
+
+    seal_pack_header(p);
+    (void)XXH3_64bits_reset(digest);
+    (void)XXH3_64bits_update(digest, p + PS_PACK_HEADER_BYTES - 8, 8);
+    if (stride < AT_DIGEST + 8) /* it was tampered with, too */
+        return 0;
+    for (; at + stride <= size; at += stride) {
+        unsigned char *record = p + at;
+        bool is_end = (record[AT_FLAGS] & 1) != 0;
+
+        if (is_end)
+            set_u64(record + AT_DIGEST, XXH3_64bits_digest(digest));
+        set_u64(record, XXH3_64bits(record + 8, stride - 8));
+        if (is_end)
+            return at + stride;
+        (void)XXH3_64bits_update(digest, record, 8);
+    }
+    return 0;
+}
+
+void seal_packs(bytes *packs)
+{
+    XXH3_state_t *digest = XXH3_createState();
+    size_t at = 0;
+
+    assert_non_null(digest);
+    while (packs->size - at > PS_PACK_HEADER_BYTES) {
+        size_t n = seal_stream(packs->data + at, packs->size - at, digest);
+
+        if (n == 0)
+            break;
+        at += n;
+    }
+    (void)XXH3_freeState(digest);
+}
+
+/* Member by member: what pads the structure does not count. */
+void assert_totals(const ps_totals *a, const ps_totals *b)
+{
+    assert_int_equal(a->packs, b->packs);
+    assert_int_equal(a->sequences, b->sequences);
+    assert_int_equal(a->tokens, b->tokens);
+    assert_int_equal(a->input_sequences, b->input_sequences);
+    assert_int_equal(a->input_tokens, b->input_tokens);
+    assert_int_equal(a->rejected_sequences, b->rejected_sequences);
+    assert_int_equal(a->rejected_tokens, b->rejected_tokens);
+    assert_int_equal(a->truncated_sequences, b->truncated_sequences);
+    assert_int_equal(a->truncated_tokens, b->truncated_tokens);
+    assert_int_equal(a->split_sequences, b->split_sequences);
+    assert_int_equal(a->extra_pieces, b->extra_pieces);
+    assert_int_equal(a->max_displacement, b->max_displacement);
+    assert_int_equal(a->max_seqlen, b->max_seqlen);
+    assert_int_equal(a->max_depth, b->max_depth);
+    assert_int_equal(a->min_fill, b->min_fill);
+}
+
+ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err)
+{
+    int fd = open_bytes(packs);
+    ps_pack_reader *reader;
+    ps_pack pack;
+    ps_result r = ps_pack_reader_open(&reader, fd, err);
+
+    *n_packs = 0;
+    while (r == PS_OK) {
+        r = ps_pack_reader_next(reader, &pack, err);
+        *n_packs += r == PS_OK;
+    }
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+    return r;
+}

@@ -1,0 +1,142 @@
+/*
+ * lib-fixture.h - what the tests of the library share: bytes, temporary
+ * files, streams made in memory, and seals for streams that were tampered
+ * with.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TESTS_LIB_FIXTURE_H
+#define TESTS_LIB_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "packstream.h"
+
+/* ---------------------------------------------------------------- results */
+
+/*
+ * Fails the test unless `call`, which fills `err`, gives `wanted`; then also
+ * unless a failure left the same code and a printable sentence in `err`.
+ */
+#define assert_result(call, wanted, err)                                \
+    check_result((call), (wanted), (err), #call, __FILE__, __LINE__)
+#define assert_ok(call, err) assert_result(call, PS_OK, err)
+
+void check_result(ps_result got, ps_result wanted, const ps_error *err,
+                  const char *call, const char *file, int line);
+
+/* ----------------------------------------------------------------- bytes */
+
+/* Bytes that grow.  All zero is an empty one. */
+typedef struct bytes {
+    unsigned char *data;
+    size_t size;
+    size_t room;
+} bytes;
+
+void put_bytes(bytes *b, const void *data, size_t n);
+void put_u8(bytes *b, unsigned value);
+void put_u16(bytes *b, unsigned value);
+void put_u32(bytes *b, uint32_t value);
+void put_u64(bytes *b, uint64_t value);
+void put_zeros(bytes *b, size_t n);
+void free_bytes(bytes *b);
+
+/* Memory of at least one byte; the test fails if there is none. */
+void *must_alloc(size_t n);
+
+/* ----------------------------------------------------------------- files */
+
+/* A temporary file that is gone once it is closed: empty, or with bytes. */
+int open_empty(void);
+int open_data(const void *data, size_t n);
+int open_bytes(const bytes *b);
+
+/* To the start of a file. */
+void rewind_fd(int fd);
+
+/* The whole of a file. */
+bytes read_back(int fd);
+
+/* --------------------------------------------------------------- random */
+
+/* Numbers that look random and are the same in every run; *state != 0. */
+uint64_t random_next(uint64_t *state);
+uint32_t random_below(uint64_t *state, uint32_t n);
+
+/* ------------------------------------------------------------- sequences */
+
+/* A schema with per-token and per-sequence channels of several types. */
+ps_schema rich_schema(ps_type token_type);
+
+typedef struct sample {
+    uint32_t n_tok;
+    unsigned char *payload;
+    size_t payload_bytes;
+} sample;
+
+/* Sequences to pack and to find again. */
+typedef struct corpus {
+    ps_schema schema;
+    uint32_t count;
+    sample *samples;
+} corpus;
+
+/* `count` sequences of 1..longest tokens with random payloads. */
+corpus make_corpus(const ps_schema *schema, uint32_t count,
+                   uint32_t longest, uint64_t seed);
+
+/* One sequence of each of these lengths. */
+corpus make_lengths(const ps_schema *schema, uint32_t count,
+                    const uint32_t *lengths, uint64_t seed);
+
+void free_corpus(corpus *c);
+
+/* Sequence `i` as a reader would give it. */
+ps_sequence corpus_sequence(const corpus *c, uint32_t i);
+
+/* Fails the test unless length and payload are those of sequence `i`. */
+void assert_sample(const corpus *c, uint32_t i, const ps_sequence *s);
+
+/* The corpus as token records, written by ps_token_writer. */
+bytes corpus_records(const corpus *c);
+
+/* The corpus as packs, written by ps_packer; `totals` may be NULL. */
+bytes corpus_packs(const corpus *c, const ps_packer_options *options,
+                   ps_totals *totals);
+
+/* ---------------------------------------------------------------- streams */
+
+/* Reads or writes an integer of a stream in memory. */
+uint32_t get_u32(const unsigned char *p);
+uint64_t get_u64(const unsigned char *p);
+void set_u32(unsigned char *p, uint32_t value);
+void set_u64(unsigned char *p, uint64_t value);
+
+/* Byte `at` of record `i` of a pack stream. */
+unsigned char *record_at(const bytes *packs, size_t i, size_t at);
+
+/* New checksums where tampering made the old ones wrong. */
+void seal_token_header(unsigned char *header, size_t size);
+void seal_pack_header(unsigned char *header);
+
+/*
+ * New checksums and a new digest throughout: no checksum gives the
+ * tampering away any more.  `packs` may hold several streams.
+ */
+void seal_packs(bytes *packs);
+
+/* Fails the test unless all totals are the same. */
+void assert_totals(const ps_totals *a, const ps_totals *b);
+
+/* Reads all packs of a stream; gives the result that ended it. */
+ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err);
+
+#endif

@@ -1,0 +1,117 @@
+#!/usr/bin/env bats
+# memory.bats - filters hold as much memory as their options say, and no
+# more of it for more input.
+#
+# Each test compares the peak for an input of 4 MB with that for 40 MB, which
+# is some two million sequences: a byte kept for each would be noticed.
+#
+# SPDX-License-Identifier: MIT
+
+load helpers
+
+setup() {
+    start
+    set -o pipefail
+    skip_if_sanitized
+    skip_without python3
+    PYTHONDONTWRITEBYTECODE=1
+    export PYTHONDONTWRITEBYTECODE
+    seq -f '%g 1' 16 >even
+    local status=0
+    peak true </dev/null >/dev/null 2>&1 || status=$?
+    [ "$status" != 77 ] || skip "this system does not tell a peak of memory"
+}
+
+# peak COMMAND...: its peak of memory in KiB, with stdin as its input.
+peak() {
+    python3 "${abs_top_srcdir:?}/tests/memory.py" "$@"
+}
+
+# records MEGABYTES [OPTION]...: raw records of 1 to 16 tokens.
+records() {
+    "${abs_top_builddir:?}/tests/bench/gen" "--bytes=${1}000000" \
+        --hist=even "${@:2}"
+}
+
+# is_flat PIPE [OPTION...]: the peaks that `records 4 | PIPE` and `records 40
+# | PIPE` print differ by a few percent at most.
+is_flat() {
+    local small large
+    small=$(records 4 "${@:2}" | eval "$1")
+    large=$(records 40 "${@:2}" | eval "$1")
+    echo "$small KiB, then $large KiB"
+    # Linux counts the memory of a process in batches of some pages.
+    [ "$small" -gt 500 ] &&
+        [ "$large" -le $((small + small / 20 + 256)) ]
+}
+
+@test "what is measured is measured" {
+    # What keeps its input is no filter.
+    run is_flat "peak python3 -c 'import sys; sys.stdin.buffer.read()'"
+    [ "$status" -eq 1 ]
+    [[ $output = *" KiB, then "*" KiB" ]]
+}
+
+@test "packstream" {
+    is_flat 'peak packstream -L 64 -d 8'
+}
+
+@test "packstream, u32 tokens, split into pieces" {
+    is_flat 'peak packstream -t u32 -L 10 --overlong=split' --width=4
+}
+
+@test "packstream with rejects" {
+    is_flat 'peak packstream -L 10 --overlong=truncate --rejects=rejects'
+}
+
+@test "packstream, compressed input" {
+    skip_without zstd
+    is_flat 'zstd -q -1 | peak packstream -L 64'
+}
+
+@test "packcat, in the order of the input" {
+    is_flat 'packstream -L 64 | peak packcat'
+}
+
+@test "packcat, joining pieces" {
+    is_flat 'packstream -L 10 --overlong=split | peak packcat'
+}
+
+@test "packcat, in the order of the packs" {
+    is_flat 'packstream -L 64 | peak packcat --order=pack'
+}
+
+@test "packcat --to=jsonl" {
+    is_flat 'packstream -L 64 | peak packcat --to=jsonl'
+}
+
+@test "packstat" {
+    is_flat 'packstream -L 64 | peak packstat'
+}
+
+@test "packstat --verify" {
+    is_flat 'packstream -L 64 | peak packstat --verify'
+}
+
+@test "packstat --verify, pieces" {
+    is_flat 'packstream -L 10 --overlong=split | peak packstat --verify'
+}
+
+@test "packstat --histogram, token records" {
+    is_flat 'peak packstat --histogram'
+}
+
+@test "packstream takes no more than its page says, at worst" {
+    # Every sequence is as long as a pack, and the window holds them all.
+    printf '2048 1\n' >hist
+    local least most window=4096 capacity=2048
+    least=$(records 1 --hist=hist | peak packstream -L $capacity -w 1)
+    most=$(records 40 --hist=hist |
+        peak packstream -L $capacity -w $window)
+    echo "$least KiB, $most KiB"
+    # The formula of packstream(1), and the same margin as above.
+    [ $((most - least)) -le $(((3 * window * capacity * 2 / 2 +
+        44 * window) / 1024 + 256)) ]
+    # The window was full indeed.
+    [ $((most - least)) -ge $((window * capacity * 2 / 1024)) ]
+}

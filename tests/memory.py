@@ -1,0 +1,73 @@
+"""memory.py - the most memory that a filter has held.
+
+    memory.py COMMAND [ARGUMENT]... <INPUT
+
+runs the command, feeds it the input, and prints its peak resident memory in
+KiB: as Linux tells it when all of the input was used and the command waits
+for more.  (What a parent is told of a child that has ended will not do: it
+is never less than the parent's own memory.)  Exits with 77 where Linux
+does not tell.
+
+SPDX-License-Identifier: MIT
+"""
+
+import array
+import fcntl
+import re
+import subprocess
+import sys
+import termios
+import time
+
+
+def proc(pid, name):
+    try:
+        with open("/proc/%s/%s" % (pid, name)) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def peak(pid):
+    found = re.search(r"VmHWM:\s*(\d+) kB", proc(pid, "status"))
+    return int(found[1]) if found else None
+
+
+def is_waiting(child):
+    """Nothing is left in the pipe, and the child sleeps."""
+    left = array.array("i", [0])
+    fcntl.ioctl(child.stdin.fileno(), termios.FIONREAD, left)
+    state = proc(child.pid, "stat").rpartition(") ")[2][:1]
+    return left[0] == 0 and state == "S"
+
+
+def wait_until_idle(child):
+    """True when it was seen to wait several times in a row."""
+    in_a_row = 0
+    for _ in range(3000):
+        in_a_row = in_a_row + 1 if is_waiting(child) else 0
+        if in_a_row == 5:
+            return
+        assert child.poll() is None
+        time.sleep(0.01)
+    raise AssertionError("it does not come to rest")
+
+
+def main():
+    if not peak("self"):
+        sys.exit(77)
+    child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL)
+    while True:
+        data = sys.stdin.buffer.read(1 << 16)
+        if not data:
+            break
+        child.stdin.write(data)
+    child.stdin.flush()
+    wait_until_idle(child)
+    print(peak(child.pid))
+    child.stdin.close()
+    sys.exit(child.wait())
+
+
+main()

@@ -1,0 +1,223 @@
+/*
+ * open-any-t.c - finding out what an input holds, and waiting for pipes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "io.h"
+
+static bytes compress(const bytes *b)
+{
+    bytes packed = {0};
+
+    put_zeros(&packed, ZSTD_compressBound(b->size));
+    packed.size = ZSTD_compress(packed.data, packed.size, b->data, b->size,
+                                1);
+    assert_false(ZSTD_isError(packed.size));
+    return packed;
+}
+
+/* Opens `b` and expects a reader of that kind, which reads to the end. */
+static void expect(const bytes *b, bool is_packs, bool framed)
+{
+    int fd = open_bytes(b);
+    ps_pack_reader *packs;
+    ps_token_reader *tokens;
+    ps_pack pack;
+    ps_sequence s;
+    ps_result r;
+    ps_error err;
+
+    assert_ok(ps_open_any(fd, PS_U16, &packs, &tokens, &err), &err);
+    assert_int_equal(packs != NULL, is_packs);
+    assert_int_equal(tokens != NULL, !is_packs);
+    if (tokens != NULL)
+        assert_int_equal(ps_token_reader_schema(tokens)->framed, framed);
+    do {
+        r = is_packs ? ps_pack_reader_next(packs, &pack, &err)
+                     : ps_token_reader_next(tokens, 99, &s, &err);
+    } while (r == PS_OK);
+    assert_result(r, PS_END, &err);
+    ps_pack_reader_free(packs);
+    ps_token_reader_free(tokens);
+    (void)close(fd);
+}
+
+static void expect_both(const bytes *b, bool is_packs, bool framed)
+{
+    bytes packed = compress(b);
+
+    expect(b, is_packs, framed);
+    expect(&packed, is_packs, framed);
+    free_bytes(&packed);
+}
+
+static void test_kinds(void **state)
+{
+    const ps_packer_options o = {50, 8, 3, 0, PS_OVERLONG_ERROR};
+    const ps_schema rich = rich_schema(PS_U16);
+    const ps_schema raw = ps_schema_raw(PS_U16);
+    corpus c = make_corpus(&rich, 9, 50, 5);
+    corpus plain = make_corpus(&raw, 9, 50, 5);
+    bytes b = corpus_packs(&c, &o, NULL);
+
+    (void)state;
+    expect_both(&b, true, false);
+    free_bytes(&b);
+    b = corpus_records(&c);
+    expect_both(&b, false, true);
+    free_bytes(&b);
+    b = corpus_records(&plain);
+    expect_both(&b, false, false);
+    b.size = 0;
+    expect_both(&b, false, false);
+    b.size = 4 + 2 * plain.samples[0].n_tok;
+    expect_both(&b, false, false);
+    free_bytes(&b);
+    free_corpus(&plain);
+    free_corpus(&c);
+}
+
+/* The width given counts for raw records, and for them alone. */
+static void test_width(void **state)
+{
+    bytes b = {0};
+    int fd;
+    ps_pack_reader *packs;
+    ps_token_reader *tokens;
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    put_u32(&b, 2);
+    put_u32(&b, 70000);
+    put_u32(&b, 1);
+    fd = open_bytes(&b);
+    assert_ok(ps_open_any(fd, PS_U32, &packs, &tokens, &err), &err);
+    assert_int_equal(ps_token_reader_schema(tokens)->token_type, PS_U32);
+    assert_ok(ps_token_reader_next(tokens, 9, &s, &err), &err);
+    assert_int_equal(s.payload_bytes, 8);
+    ps_token_reader_free(tokens);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+static void refuse(int fd, ps_type type, ps_result wanted)
+{
+    ps_pack_reader *packs = (ps_pack_reader *)&fd;
+    ps_token_reader *tokens = (ps_token_reader *)&fd;
+    ps_error err;
+
+    assert_result(ps_open_any(fd, type, &packs, &tokens, &err), wanted,
+                  &err);
+    assert_null(packs);
+    assert_null(tokens);
+}
+
+static void refuse_data(const void *data, size_t n, ps_result wanted)
+{
+    int fd = open_data(data, n);
+
+    refuse(fd, PS_U16, wanted);
+    (void)close(fd);
+}
+
+static void test_refused(void **state)
+{
+    static const char pack_magic[] = "\x89PKS\r\n\x1a\n";
+    static const char token_magic[] = "\x89TOK\r\n\x1a\n";
+    int fd = open_empty();
+
+    (void)state;
+    refuse(fd, PS_U8, PS_ERR_ARGUMENT);
+    refuse(fd, PS_F32, PS_ERR_ARGUMENT);
+    (void)close(fd);
+    refuse(-1, PS_U16, PS_ERR_IO);
+    refuse_data(pack_magic, 8, PS_ERR_TRUNCATED);
+    refuse_data(token_magic, 8, PS_ERR_TRUNCATED);
+    refuse_data(token_magic, 3, PS_ERR_TRUNCATED);
+    refuse_data("\x28\xb5\x2f\xfd", 4, PS_ERR_TRUNCATED);
+    refuse_data("\x28\xb5\x2f\xfd\x08\0\1\0\0", 9, PS_ERR_CORRUPT);
+}
+
+/* Line ends that were changed on the way are no magic any more. */
+static void test_text_mode(void **state)
+{
+    const ps_packer_options o = {50, 8, 3, 0, PS_OVERLONG_ERROR};
+    const ps_schema raw = ps_schema_raw(PS_U16);
+    corpus c = make_corpus(&raw, 1, 50, 5);
+    bytes b = corpus_packs(&c, &o, NULL);
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    memmove(b.data + 4, b.data + 5, b.size - 5); /* \r\n became \n */
+    assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+static void test_pack_reader_refuses(void **state)
+{
+    const ps_schema rich = rich_schema(PS_U16);
+    corpus c = make_corpus(&rich, 1, 50, 5);
+    bytes b = corpus_records(&c);
+    ps_pack_reader *r = (ps_pack_reader *)&r;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
+    b.size = 8;
+    assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
+    b.size = 0;
+    assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
+    assert_result(ps_pack_reader_open(&r, -1, &err), PS_ERR_IO, &err);
+    assert_int_equal(err.sys_errno, EBADF);
+    assert_null(r);
+    ps_pack_reader_free(NULL);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* Only an empty pipe that somebody may still write to makes us wait. */
+static void test_would_wait(void **state)
+{
+    int ends[2];
+    int fd = open_empty();
+
+    (void)state;
+    assert_false(ps_would_wait(fd));
+    assert_int_equal(pipe(ends), 0);
+    assert_true(ps_would_wait(ends[0]));
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_false(ps_would_wait(ends[0]));
+    (void)close(ends[1]);
+    assert_false(ps_would_wait(ends[0]));
+    (void)close(ends[0]);
+    (void)close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_width),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_text_mode),
+        cmocka_unit_test(test_pack_reader_refuses),
+        cmocka_unit_test(test_would_wait),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("open-any", tests, NULL, NULL);
+}

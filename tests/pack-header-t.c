@@ -1,0 +1,394 @@
+/*
+ * pack-header-t.c - the header of a pack stream: byte by byte, there and
+ * back, and refused when its numbers or its table cannot be.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+#include "pack_header.h"
+
+/* Places in the header. */
+enum {
+    AT_MAJOR = 12,
+    AT_MINOR = 14,
+    AT_HEADER_BYTES = 16,
+    AT_RECORD_BYTES = 20,
+    AT_CAPACITY = 48,
+    AT_DEPTH = 52,
+    AT_WINDOW = 56,
+    AT_INCOMPAT = 80,
+    AT_COMPAT = 88,
+    AT_TOKEN_BYTES = 120,
+    AT_LABELS = 121,
+    AT_PAD = 176,
+    AT_N_FIELDS = 200,
+    AT_TABLE = 256,
+    AT_DTYPE = 2048
+};
+
+static ps_pack_info make_info(const ps_schema *schema, uint32_t capacity,
+                              uint32_t depth, bool split)
+{
+    ps_pack_info info = {.version_major = 1,
+                         .capacity = capacity,
+                         .depth = depth,
+                         .window = 7,
+                         .split = split,
+                         .pad_id = 3,
+                         .schema = *schema,
+                         .seed = 0x1111111111111111,
+                         .options_digest = 0x2222222222222222,
+                         .n_records = 5,
+                         .n_sequences = 6,
+                         .n_tokens = PS_UNKNOWN,
+                         .max_seqlen = 8,
+                         .min_fill = PS_UNKNOWN};
+    ps_error err;
+
+    assert_ok(ps_layout(&info, &err), &err);
+    return info;
+}
+
+static ps_pack_info rich_info(void)
+{
+    const ps_schema s = rich_schema(PS_U16);
+
+    return make_info(&s, 20, 6, true);
+}
+
+static void assert_same_field(const ps_field *a, const ps_field *b)
+{
+    assert_string_equal(a->channel.name, b->channel.name);
+    assert_int_equal(a->channel.type, b->channel.type);
+    assert_int_equal(a->channel.kind, b->channel.kind);
+    assert_true(a->channel.fill == b->channel.fill);
+    assert_int_equal(a->source, b->source);
+    assert_int_equal(a->offset, b->offset);
+    assert_int_equal(a->count, b->count);
+}
+
+static void assert_same_info(const ps_pack_info *a, const ps_pack_info *b)
+{
+    assert_int_equal(a->version_major, b->version_major);
+    assert_int_equal(a->version_minor, b->version_minor);
+    assert_int_equal(a->capacity, b->capacity);
+    assert_int_equal(a->depth, b->depth);
+    assert_int_equal(a->window, b->window);
+    assert_int_equal(a->split, b->split);
+    assert_int_equal(a->pad_id, b->pad_id);
+    assert_true(ps_schema_equal(&a->schema, &b->schema));
+    assert_true(a->seed == b->seed);
+    assert_true(a->options_digest == b->options_digest);
+    assert_true(a->n_records == b->n_records);
+    assert_true(a->n_sequences == b->n_sequences);
+    assert_true(a->n_tokens == b->n_tokens);
+    assert_true(a->max_seqlen == b->max_seqlen);
+    assert_true(a->min_fill == b->min_fill);
+    assert_int_equal(a->record_bytes, b->record_bytes);
+    assert_int_equal(a->tokens_field, b->tokens_field);
+    assert_string_equal(a->dtype, b->dtype);
+    assert_int_equal(a->n_fields, b->n_fields);
+    for (uint32_t i = 0; i < a->n_fields; i++)
+        assert_same_field(&a->fields[i], &b->fields[i]);
+}
+
+static void round_trip(const ps_pack_info *info)
+{
+    unsigned char header[PS_PACK_HEADER_BYTES];
+    ps_pack_info back;
+    ps_error err;
+
+    memset(header, 0xee, sizeof header);
+    ps_pack_header_encode(info, header);
+    assert_ok(ps_pack_header_decode(header, &back, &err), &err);
+    assert_same_info(info, &back);
+    assert_true(ps_pack_info_equal(info, &back));
+}
+
+/* `n` channels of all types, with names as long as they can be. */
+static ps_schema many_channels(uint32_t n, ps_kind kind)
+{
+    ps_schema s = ps_schema_raw(PS_U32);
+
+    s.framed = true;
+    s.n_channels = n;
+    for (uint32_t i = 0; i < n; i++) {
+        ps_channel *c = &s.channels[i];
+        unsigned type = 1 + i % 8;
+
+        *c = (ps_channel){.kind = kind};
+        if (kind == PS_PER_BOUNDARY)
+            c->kind = i % 2 ? PS_PER_TOKEN : PS_PER_SEQUENCE;
+        memset(c->name, 'a' + (int)i, PS_NAME_BYTES - 1);
+        memcpy(&c->type, &type, sizeof type);
+    }
+    return s;
+}
+
+static void test_round_trip(void **state)
+{
+    ps_schema raw = ps_schema_raw(PS_U16);
+    ps_pack_info info = rich_info();
+
+    (void)state;
+    round_trip(&info);
+    info = make_info(&raw, 1, 1, false);
+    round_trip(&info);
+    raw.vocab_size = 99;
+    info = make_info(&raw, PS_MAX_CAPACITY, PS_MAX_DEPTH, true);
+    round_trip(&info);
+    for (uint32_t n = 0; n <= PS_MAX_CHANNELS; n++) {
+        const ps_schema s = many_channels(n, PS_PER_BOUNDARY);
+
+        info = make_info(&s, 100, 10, n % 2 == 0);
+        round_trip(&info);
+    }
+}
+
+/* The longest dtype literal there can be fits, and it ends with a brace. */
+static void check_dtype(const ps_pack_info *info)
+{
+    size_t n = strlen(info->dtype);
+
+    assert_true(n > 0 && n < sizeof info->dtype);
+    assert_int_equal(info->dtype[0], '{');
+    assert_int_equal(info->dtype[n - 1], '}');
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        assert_non_null(strstr(info->dtype, info->fields[i].channel.name));
+    round_trip(info);
+}
+
+static void test_largest_dtype(void **state)
+{
+    const ps_schema sequences = many_channels(PS_MAX_CHANNELS,
+                                              PS_PER_SEQUENCE);
+    const ps_schema tokens = many_channels(PS_MAX_CHANNELS, PS_PER_TOKEN);
+    uint32_t capacity = PS_MAX_CAPACITY;
+    ps_pack_info info;
+    ps_error err;
+
+    (void)state;
+    info = make_info(&sequences, PS_MAX_CAPACITY, PS_MAX_DEPTH, true);
+    assert_int_equal(info.n_fields, PS_MAX_FIELDS);
+    check_dtype(&info);
+    /* As many tokens as a record with 23 channels for each can hold. */
+    info = make_info(&tokens, 1, 1, true);
+    info.capacity = capacity;
+    assert_result(ps_layout(&info, &err), PS_ERR_LIMIT, &err);
+    while (ps_layout(&info, NULL) != PS_OK)
+        info.capacity = capacity -= 1 << 16;
+    assert_true(info.record_bytes > PS_MAX_RECORD_BYTES / 8 * 7);
+    assert_int_equal(info.n_fields, PS_MAX_FIELDS);
+    check_dtype(&info);
+}
+
+/* The whole literal of a stream without channels. */
+static void test_dtype(void **state)
+{
+    const ps_schema raw = ps_schema_raw(PS_U16);
+    const ps_pack_info info = make_info(&raw, 10, 4, false);
+
+    (void)state;
+    assert_string_equal(
+        info.dtype,
+        "{'names':['checksum','magic','flags','index','watermark',"
+        "'sum_len_sq','n_seq','n_tok','max_seqlen','cu','seq_id','tokens',],"
+        "'formats':['<u8','<u4','<u4','<u8','<u8','<u8','<u4','<u4','<u4',"
+        "('<i4',(6,)),('<u8',(4,)),('<u2',(10,)),],"
+        "'offsets':[0,8,12,16,24,32,40,44,48,64,96,128,],'itemsize':256}");
+}
+
+/* An entry of the table as packstream(5) gives it. */
+static void check_entry(const unsigned char *entry, const char *name,
+                        unsigned type, unsigned kind, unsigned element,
+                        unsigned source, uint32_t offset, uint32_t count,
+                        uint64_t fill)
+{
+    char padded[24] = {0};
+
+    memcpy(padded, name, strlen(name));
+    assert_memory_equal(entry, padded, 24);
+    assert_int_equal(entry[24], type);
+    assert_int_equal(entry[25], kind);
+    assert_int_equal(entry[26], element);
+    assert_int_equal(entry[27], source);
+    assert_int_equal(get_u32(entry + 28), offset);
+    assert_int_equal(get_u32(entry + 32), count);
+    assert_int_equal(get_u32(entry + 36), 0);
+    assert_true(get_u64(entry + 40) == fill);
+    assert_true(get_u64(entry + 48) == 0 && get_u64(entry + 56) == 0);
+}
+
+/*
+ * rich_schema's fields at a capacity of 20 and a depth of 6, with places
+ * worked out on paper: 16-aligned, tokens 64-aligned.
+ */
+static void test_layout(void **state)
+{
+    ps_pack_info info = rich_info();
+    unsigned char h[PS_PACK_HEADER_BYTES];
+    const unsigned char *entry = h + AT_TABLE;
+
+    (void)state;
+    ps_pack_header_encode(&info, h);
+    assert_memory_equal(h, "\x89PKS\r\n\x1a\n\4\3\2\1\1\0\0\0", 16);
+    assert_int_equal(get_u32(h + AT_HEADER_BYTES), 4096);
+    assert_int_equal(get_u32(h + AT_RECORD_BYTES), 576);
+    assert_true(get_u64(h + 24) == 5 && get_u64(h + 32) == 6);
+    assert_true(get_u64(h + 40) == UINT64_MAX);
+    assert_int_equal(get_u32(h + AT_CAPACITY), 20);
+    assert_int_equal(get_u32(h + AT_DEPTH), 6);
+    assert_int_equal(get_u32(h + AT_WINDOW), 7);
+    assert_int_equal(get_u32(h + 60), 0);
+    assert_true(get_u64(h + 64) == 8 && get_u64(h + 72) == UINT64_MAX);
+    assert_true(get_u64(h + AT_INCOMPAT) == 0);
+    assert_true(get_u64(h + AT_COMPAT) == 1);
+    assert_int_equal(get_u32(h + 96), 0xffffffff);
+    assert_int_equal(get_u32(h + 104), 2); /* eos */
+    assert_int_equal(h[AT_TOKEN_BYTES], 2);
+    assert_int_equal(h[AT_LABELS], 1);
+    assert_true(get_u64(h + 128) == 0x1111111111111111);
+    assert_int_equal(h[136], 0xaa);
+    assert_int_equal(h[167], 0x55);
+    assert_true(get_u64(h + 168) == 0x2222222222222222);
+    assert_int_equal(get_u32(h + AT_PAD), 3);
+    assert_int_equal(get_u32(h + AT_N_FIELDS), 10);
+    check_entry(entry, "cu", 5, 3, 4, 0, 64, 8, 20);
+    check_entry(entry += 64, "seq_id", 4, 2, 8, 0, 96, 6, UINT64_MAX);
+    check_entry(entry += 64, "seq_off", 3, 2, 4, 0, 144, 6, 0);
+    check_entry(entry += 64, "seq_len", 3, 2, 4, 0, 176, 6, 0);
+    check_entry(entry += 64, "score", 8, 2, 8, 2, 208, 6, 0);
+    check_entry(entry += 64, "group", 2, 2, 2, 4, 256, 6, 0xffff);
+    check_entry(entry += 64, "tokens", 2, 1, 2, 0, 320, 20, 3);
+    check_entry(entry += 64, "labels", 5, 1, 4, 1, 368, 20, 0xffffff9c);
+    check_entry(entry += 64, "type_id", 1, 1, 1, 3, 448, 20, 7);
+    check_entry(entry += 64, "weight", 7, 1, 4, 5, 480, 20, 0x3f800000);
+    assert_memory_equal(h + AT_DTYPE, "{'names':['checksum','magic',", 29);
+}
+
+static void test_limits(void **state)
+{
+    const ps_schema s = ps_schema_raw(PS_U16);
+    ps_pack_info good = make_info(&s, 100, 10, false);
+    ps_pack_info info;
+    ps_error err;
+
+    (void)state;
+    assert_int_equal(good.record_bytes % 64, 0);
+    info = make_info(&s, 1, 1, false);
+    assert_int_equal(info.record_bytes, 256);
+#define EXPECT(member, value, wanted)                                   \
+    info = good;                                                        \
+    info.member = value;                                                \
+    assert_result(ps_layout(&info, &err), wanted, &err)
+    EXPECT(capacity, 0, PS_ERR_ARGUMENT);
+    EXPECT(capacity, 9, PS_ERR_ARGUMENT); /* below the depth */
+    EXPECT(capacity, 10, PS_OK);
+    EXPECT(capacity, PS_MAX_CAPACITY, PS_OK);
+    EXPECT(capacity, PS_MAX_CAPACITY + 1, PS_ERR_ARGUMENT);
+    EXPECT(depth, 0, PS_ERR_ARGUMENT);
+    EXPECT(window, 0, PS_ERR_ARGUMENT);
+    EXPECT(window, PS_MAX_WINDOW, PS_OK);
+    EXPECT(window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
+    good.capacity = PS_MAX_CAPACITY;
+    EXPECT(depth, PS_MAX_DEPTH, PS_OK);
+    EXPECT(depth, PS_MAX_DEPTH + 1, PS_ERR_ARGUMENT);
+#undef EXPECT
+}
+
+static void test_every_flipped_bit(void **state)
+{
+    ps_pack_info info = rich_info();
+    unsigned char header[PS_PACK_HEADER_BYTES];
+
+    (void)state;
+    ps_pack_header_encode(&info, header);
+    for (size_t bit = 0; bit < 8 * sizeof header; bit++) {
+        ps_pack_info back;
+        ps_error err;
+
+        header[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        if (ps_pack_header_decode(header, &back, &err) <= PS_END)
+            fail_msg("a flip of bit %zu is not noticed", bit);
+        header[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+}
+
+/* Writes `n` bytes at a place, seals and decodes. */
+static void expect(size_t at, uint64_t value, size_t n, ps_result wanted)
+{
+    ps_pack_info info = rich_info();
+    unsigned char header[PS_PACK_HEADER_BYTES];
+    ps_error err;
+
+    ps_pack_header_encode(&info, header);
+    for (size_t i = 0; i < n; i++)
+        header[at + i] = (unsigned char)(value >> 8 * i & 0xff);
+    seal_pack_header(header);
+    assert_result(ps_pack_header_decode(header, &info, &err), wanted, &err);
+    assert_int_equal(ps_pack_header_decode(header, &info, NULL), wanted);
+}
+
+static void test_versions(void **state)
+{
+    (void)state;
+    expect(0, 0x88, 1, PS_ERR_MAGIC);
+    expect(1, 'T', 1, PS_ERR_MAGIC);
+    expect(AT_MAJOR, 2, 2, PS_ERR_UNSUPPORTED);
+    expect(AT_MAJOR, 0xffff, 2, PS_ERR_UNSUPPORTED);
+    expect(AT_MAJOR, 0, 2, PS_ERR_CORRUPT);
+    expect(AT_MINOR, 1, 2, PS_OK);
+    expect(AT_MINOR, 0xffff, 2, PS_OK);
+    expect(8, 0x04030201, 4, PS_ERR_CORRUPT);
+    expect(AT_INCOMPAT, 1, 8, PS_ERR_UNSUPPORTED);
+    expect(AT_INCOMPAT, UINT64_C(1) << 63, 8, PS_ERR_UNSUPPORTED);
+    expect(AT_COMPAT, UINT64_MAX, 8, PS_OK);
+}
+
+static void test_false_numbers(void **state)
+{
+    (void)state;
+    expect(AT_HEADER_BYTES, 8192, 4, PS_ERR_CORRUPT);
+    expect(AT_HEADER_BYTES, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_RECORD_BYTES, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_RECORD_BYTES, 512, 4, PS_ERR_CORRUPT); /* too small for it */
+    expect(AT_RECORD_BYTES, 641, 4, PS_ERR_CORRUPT);
+    expect(AT_RECORD_BYTES, 0xffffffc0, 4, PS_ERR_CORRUPT);
+    expect(AT_CAPACITY, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_CAPACITY, 21, 4, PS_ERR_CORRUPT); /* fields have 20 */
+    expect(AT_CAPACITY, UINT32_MAX, 4, PS_ERR_CORRUPT);
+    expect(AT_DEPTH, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_DEPTH, 5, 4, PS_ERR_CORRUPT); /* fields have 6 */
+    expect(AT_DEPTH, UINT32_MAX, 4, PS_ERR_CORRUPT); /* +2 wraps around */
+    expect(AT_WINDOW, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_WINDOW, UINT32_MAX, 4, PS_ERR_CORRUPT);
+    expect(AT_TOKEN_BYTES, 3, 1, PS_ERR_CORRUPT);
+    expect(AT_TOKEN_BYTES, 4, 1, PS_ERR_CORRUPT); /* tokens are u16 */
+    expect(AT_LABELS, 3, 1, PS_ERR_CORRUPT);
+    expect(AT_PAD, 4, 4, PS_ERR_CORRUPT); /* not the fill of tokens */
+    expect(AT_PAD, 65536 + 3, 4, PS_ERR_CORRUPT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_largest_dtype),
+        cmocka_unit_test(test_dtype),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_every_flipped_bit),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_false_numbers),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("pack-header", tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/*
+ * pack-table-t.c - field tables of pack streams that were made to mislead,
+ * and those of later versions.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+#include "pack_header.h"
+#include "record.h"
+
+enum {
+    AT_MINOR = 14,
+    AT_RECORD_BYTES = 20,
+    AT_N_FIELDS = 200,
+    AT_TABLE = 256,
+    AT_DTYPE = 2048,
+    ENTRY = 64,
+    /* in an entry */
+    TYPE = 24,
+    KIND = 25,
+    ELEMENT = 26,
+    SOURCE = 27,
+    OFFSET = 28,
+    COUNT = 32,
+    FILL = 40
+};
+
+/* The fields of rich_info, in the order of the table. */
+enum {
+    CU,
+    SEQ_ID,
+    SEQ_OFF,
+    SEQ_LEN,
+    SCORE,
+    GROUP,
+    TOKENS,
+    LABELS,
+    TYPE_ID,
+    WEIGHT,
+    N_FIELDS
+};
+
+static ps_pack_info rich_info(void)
+{
+    ps_pack_info info = {.version_major = 1,
+                         .capacity = 20,
+                         .depth = 6,
+                         .window = 7,
+                         .split = true,
+                         .schema = rich_schema(PS_U16),
+                         .n_records = PS_UNKNOWN,
+                         .n_sequences = PS_UNKNOWN,
+                         .n_tokens = PS_UNKNOWN,
+                         .max_seqlen = PS_UNKNOWN,
+                         .min_fill = PS_UNKNOWN};
+    ps_error err;
+
+    assert_ok(ps_layout(&info, &err), &err);
+    assert_int_equal(info.n_fields, N_FIELDS);
+    return info;
+}
+
+typedef struct header {
+    unsigned char data[PS_PACK_HEADER_BYTES];
+} header;
+
+static header make_header(void)
+{
+    ps_pack_info info = rich_info();
+    header h;
+
+    ps_pack_header_encode(&info, h.data);
+    return h;
+}
+
+static unsigned char *field(header *h, unsigned i)
+{
+    return h->data + AT_TABLE + (size_t)i * ENTRY;
+}
+
+static void decode(header *h, ps_pack_info *info, ps_result wanted)
+{
+    ps_error err;
+
+    seal_pack_header(h->data);
+    assert_result(ps_pack_header_decode(h->data, info, &err), wanted, &err);
+}
+
+/*
+ * As a later version, whose dtype is not compared with the table, the
+ * header gives `wanted`; as ours it is refused until the dtype is renewed.
+ */
+static void expect(header *h, ps_result wanted)
+{
+    ps_pack_info info;
+
+    decode(h, &info, PS_ERR_CORRUPT);
+    h->data[AT_MINOR] = 1;
+    decode(h, &info, wanted);
+    h->data[AT_MINOR] = 0;
+    if (wanted == PS_OK) {
+        assert_true(ps_layout_dtype(&info));
+        memcpy(h->data + AT_DTYPE, info.dtype, sizeof info.dtype);
+        decode(h, &info, PS_OK);
+    }
+}
+
+static void expect_u32(unsigned i, unsigned at, uint32_t value,
+                       ps_result wanted)
+{
+    header h = make_header();
+
+    set_u32(field(&h, i) + at, value);
+    expect(&h, wanted);
+}
+
+static void expect_u8(unsigned i, unsigned at, unsigned value,
+                      ps_result wanted)
+{
+    header h = make_header();
+
+    field(&h, i)[at] = (unsigned char)value;
+    expect(&h, wanted);
+}
+
+static void expect_name(unsigned i, const char *name, ps_result wanted)
+{
+    header h = make_header();
+
+    memset(field(&h, i), 0, PS_NAME_BYTES);
+    memcpy(field(&h, i), name, strnlen(name, PS_NAME_BYTES));
+    expect(&h, wanted);
+}
+
+static void test_record_sizes(void **state)
+{
+    static const struct {
+        uint32_t bytes;
+        ps_result wanted;
+    } cases[] = {
+        {512, PS_ERR_CORRUPT}, /* weight would not fit */
+        {640, PS_OK},          /* larger than it has to be */
+        {PS_MAX_RECORD_BYTES, PS_OK},
+        {PS_MAX_RECORD_BYTES + 64, PS_ERR_CORRUPT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        header h = make_header();
+
+        set_u32(h.data + AT_RECORD_BYTES, cases[i].bytes);
+        expect(&h, cases[i].wanted);
+    }
+}
+
+/* Any difference between the two descriptions of a record. */
+static void test_dtypes(void **state)
+{
+    header h = make_header();
+    size_t n = strlen((char *)h.data + AT_DTYPE);
+    ps_pack_info info;
+
+    (void)state;
+    for (size_t i = 0; i < 2040; i++) {
+        h = make_header();
+        h.data[AT_DTYPE + i] ^= 1;
+        decode(&h, &info, PS_ERR_CORRUPT);
+    }
+    h = make_header();
+    h.data[AT_DTYPE + n] = ' ';
+    decode(&h, &info, PS_ERR_CORRUPT);
+    h.data[AT_MINOR] = 1; /* how a later version writes it is its affair */
+    decode(&h, &info, PS_OK);
+    assert_int_equal(strlen(info.dtype), n + 1);
+    memset(h.data + AT_DTYPE, 'x', 2040);
+    decode(&h, &info, PS_OK);
+    assert_int_equal(strlen(info.dtype), 2039);
+}
+
+/* A record is 576 bytes; weight, the last field, lies at 480..560. */
+static void test_places(void **state)
+{
+    (void)state;
+    expect_u32(CU, OFFSET, 0, PS_ERR_CORRUPT); /* on the head */
+    expect_u32(CU, OFFSET, 60, PS_ERR_CORRUPT);
+    expect_u32(WEIGHT, OFFSET, 496, PS_OK);
+    expect_u32(WEIGHT, OFFSET, 500, PS_ERR_CORRUPT); /* ends at 580 */
+    expect_u32(WEIGHT, OFFSET, 576, PS_ERR_CORRUPT);
+    expect_u32(WEIGHT, OFFSET, 0xfffffffc, PS_ERR_CORRUPT);
+    expect_u32(WEIGHT, OFFSET, 464, PS_ERR_CORRUPT); /* on type_id */
+    expect_u32(WEIGHT, OFFSET, 482, PS_ERR_CORRUPT); /* unaligned */
+    expect_u32(TYPE_ID, OFFSET, 449, PS_OK);
+    expect_u32(SEQ_ID, OFFSET, 64, PS_ERR_CORRUPT); /* on cu */
+    expect_u32(SEQ_OFF, OFFSET, 176, PS_ERR_CORRUPT); /* seq_len's place */
+}
+
+static void test_counts(void **state)
+{
+    static const uint32_t bad[] = {0, 1, 5, 7, 9, 19, 21, 0x40000014,
+                                   UINT32_MAX};
+
+    (void)state;
+    for (unsigned i = 0; i < N_FIELDS; i++)
+        for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++)
+            expect_u32(i, COUNT, bad[b], PS_ERR_CORRUPT);
+}
+
+static void test_kinds_and_types(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < N_FIELDS; i++) {
+        expect_u8(i, KIND, 0, PS_ERR_CORRUPT);
+        expect_u8(i, KIND, 4, PS_ERR_CORRUPT);
+        expect_u8(i, TYPE, 0, PS_ERR_CORRUPT);
+        expect_u8(i, TYPE, 9, PS_ERR_CORRUPT);
+        expect_u8(i, ELEMENT, 3, PS_ERR_CORRUPT);
+        expect_u8(i, KIND, i == CU ? PS_PER_SEQUENCE : PS_PER_BOUNDARY,
+                  PS_ERR_CORRUPT);
+    }
+    expect_u8(CU, TYPE, PS_U32, PS_ERR_CORRUPT);
+    expect_u8(SEQ_ID, TYPE, PS_I64, PS_ERR_CORRUPT);
+    expect_u8(TYPE_ID, FILL + 1, 1, PS_ERR_CORRUPT); /* 0x107 in a u8 */
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    expect_name(CU, "cv", PS_ERR_CORRUPT);
+    expect_name(SEQ_ID, "seq", PS_ERR_CORRUPT);
+    expect_name(TOKENS, "token", PS_ERR_CORRUPT);
+    expect_name(LABELS, "other", PS_OK);
+    expect_name(LABELS, "", PS_ERR_CORRUPT);
+    expect_name(LABELS, "a'b", PS_ERR_CORRUPT);
+    expect_name(LABELS, "abcdefghijklmnopqrstuvwxyz", PS_ERR_CORRUPT);
+    expect_name(LABELS, "input_ids", PS_ERR_CORRUPT);
+    expect_name(LABELS, "cu", PS_ERR_CORRUPT);
+}
+
+/* Two fields of one name: which is meant?  Built in or not. */
+static void test_names_twice(void **state)
+{
+    (void)state;
+    expect_name(LABELS, "weight", PS_ERR_CORRUPT);
+    expect_name(SEQ_OFF, "labels", PS_ERR_CORRUPT);
+    expect_name(SEQ_OFF, "seq_len", PS_ERR_CORRUPT);
+    expect_name(SEQ_LEN, "cu", PS_ERR_CORRUPT);
+    expect_name(SEQ_LEN, "seq_id", PS_ERR_CORRUPT);
+    expect_name(SEQ_LEN, "tokens", PS_ERR_CORRUPT);
+}
+
+static void test_sources(void **state)
+{
+    (void)state;
+    expect_u8(LABELS, SOURCE, 2, PS_ERR_CORRUPT);  /* that is score's */
+    expect_u8(LABELS, SOURCE, 6, PS_ERR_CORRUPT);  /* leaves a hole */
+    expect_u8(LABELS, SOURCE, 23, PS_ERR_CORRUPT); /* the last there is */
+    expect_u8(LABELS, SOURCE, 24, PS_ERR_CORRUPT); /* beyond it */
+    expect_u8(LABELS, SOURCE, 255, PS_ERR_CORRUPT);
+    expect_u8(TOKENS, SOURCE, 6, PS_ERR_CORRUPT);  /* no user's channel */
+    expect_u8(CU, SOURCE, 6, PS_ERR_CORRUPT);
+}
+
+static void test_numbers_of_fields(void **state)
+{
+    static const uint32_t bad[] = {0, 1, 2, 3, TOKENS, 29, 255, UINT32_MAX};
+    header h;
+
+    (void)state;
+    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+        h = make_header();
+        set_u32(h.data + AT_N_FIELDS, bad[b]);
+        expect(&h, PS_ERR_CORRUPT);
+    }
+    h = make_header();
+    set_u32(h.data + AT_N_FIELDS, N_FIELDS + 1); /* an empty entry */
+    expect(&h, PS_ERR_CORRUPT);
+}
+
+/* The table has room for 28; a 29th would be where the dtype is. */
+static void test_most_fields(void **state)
+{
+    header h = make_header();
+    ps_pack_info info;
+
+    (void)state;
+    h.data[AT_MINOR] = 1;
+    set_u32(h.data + AT_RECORD_BYTES, 4096);
+    for (unsigned i = N_FIELDS; i <= PS_MAX_FIELDS; i++) {
+        unsigned char *entry = field(&h, i);
+
+        memset(entry, 0, ENTRY);
+        memset(entry, (int)('a' + i - N_FIELDS), 3);
+        entry[TYPE] = PS_U8;
+        entry[KIND] = PS_PER_TOKEN;
+        entry[ELEMENT] = 1;
+        set_u32(entry + OFFSET, 576 + 32 * (i - N_FIELDS));
+        set_u32(entry + COUNT, 20);
+        set_u32(h.data + AT_N_FIELDS, i + 1);
+        decode(&h, &info, i < PS_MAX_FIELDS ? PS_OK : PS_ERR_CORRUPT);
+    }
+}
+
+/* A field that we do not know, behind all others. */
+static header later_version(void)
+{
+    header h = make_header();
+    unsigned char *entry = field(&h, N_FIELDS);
+
+    h.data[AT_MINOR] = 1;
+    set_u32(h.data + AT_N_FIELDS, N_FIELDS + 1);
+    set_u32(h.data + AT_RECORD_BYTES, 640);
+    memcpy(entry, "novelty", 7);
+    entry[TYPE] = PS_U8;
+    entry[KIND] = PS_PER_TOKEN;
+    entry[ELEMENT] = 1;
+    set_u32(entry + OFFSET, 576);
+    set_u32(entry + COUNT, 20);
+    seal_pack_header(h.data);
+    return h;
+}
+
+/* It stands in the table, and changes nothing about the sequences. */
+static void test_later_version(void **state)
+{
+    header h = later_version();
+    ps_pack_info now = rich_info();
+    ps_pack_info info;
+    ps_lane lanes[PS_MAX_FIELDS];
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_pack_header_decode(h.data, &info, &err), &err);
+    assert_int_equal(info.version_minor, 1);
+    assert_int_equal(info.n_fields, N_FIELDS + 1);
+    assert_int_equal(info.fields[N_FIELDS].source, PS_BUILT_IN);
+    assert_ptr_equal(ps_pack_field(&info, "novelty"),
+                     &info.fields[N_FIELDS]);
+    assert_null(ps_pack_field(&info, "novel"));
+    assert_int_equal(ps_lanes(&info, lanes), 6);
+    assert_true(ps_schema_equal(&info.schema, &now.schema));
+    assert_true(info.split);
+    assert_int_equal(info.tokens_field, TOKENS);
+}
+
+/* Without seq_off or seq_len there are no pieces. */
+static void test_half_of_split(void **state)
+{
+    header h = make_header();
+    ps_pack_info info;
+
+    (void)state;
+    memcpy(field(&h, SEQ_LEN), "ignored", 7);
+    expect(&h, PS_OK);
+    decode(&h, &info, PS_OK);
+    assert_false(info.split);
+}
+
+static void test_equality(void **state)
+{
+    const ps_pack_info a = rich_info();
+    ps_pack_info b[9];
+
+    (void)state;
+    for (size_t i = 0; i < 9; i++)
+        b[i] = a;
+    b[0].capacity++;
+    b[1].depth--;
+    b[2].record_bytes += 64;
+    b[3].n_fields--;
+    b[4].schema.channels[0].name[0] = 'x';
+    b[5].fields[LABELS].offset += 16;
+    b[6].fields[SEQ_OFF].channel.name[0] = 'x';
+    b[7].pad_id++;
+    for (size_t i = 0; i < 8; i++)
+        assert_false(ps_pack_info_equal(&a, &b[i]));
+    b[8].n_records = 3; /* counts and window belong to each stream */
+    b[8].n_tokens = 9;
+    b[8].window++;
+    assert_true(ps_pack_info_equal(&a, &b[8]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_record_sizes),
+        cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_kinds_and_types),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_twice),
+        cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_numbers_of_fields),
+        cmocka_unit_test(test_most_fields),
+        cmocka_unit_test(test_later_version),
+        cmocka_unit_test(test_half_of_split),
+        cmocka_unit_test(test_equality),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("pack-table", tests, NULL, NULL);
+}

@@ -1,0 +1,386 @@
+/*
+ * packer-calls-t.c - what ps_packer refuses, when it writes, and the bytes
+ * of a small stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+static const ps_packer_options usual = {10, 4, 3, 0, PS_OVERLONG_ERROR};
+
+static ps_packer *open_packer(int fd, const ps_packer_options *o)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    ps_packer *p;
+    ps_error err;
+
+    assert_ok(ps_packer_open(&p, fd, &schema, o, &err), &err);
+    return p;
+}
+
+/* Puts sequence `id` of `n` tokens, all of which are `id`. */
+static ps_result put(ps_packer *p, uint64_t id, uint32_t n, ps_error *err)
+{
+    bytes b = {0};
+    ps_sequence s = {.id = id, .n_tok = n};
+    ps_result r;
+
+    for (uint32_t i = 0; i < n; i++)
+        put_u16(&b, (unsigned)id & 0xffff);
+    s.payload = b.data;
+    s.payload_bytes = b.size;
+    r = ps_packer_put(p, &s, err);
+    free_bytes(&b);
+    return r;
+}
+
+/* Options and a schema that open and check refuse alike. */
+static void refuse(const ps_schema *schema, ps_packer_options o,
+                   ps_result wanted)
+{
+    ps_packer *p = (ps_packer *)&p;
+    int fd = open_empty();
+    ps_error err;
+
+    assert_result(ps_packer_check(schema, &o, &err), wanted, &err);
+    assert_result(ps_packer_open(&p, fd, schema, &o, &err), wanted, &err);
+    if (wanted == PS_OK)
+        ps_packer_free(p);
+    else
+        assert_null(p);
+    assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+    (void)close(fd);
+}
+
+static void test_refused_options(void **state)
+{
+    const ps_schema u16 = ps_schema_raw(PS_U16);
+    const ps_schema u32 = ps_schema_raw(PS_U32);
+    const ps_schema bad = ps_schema_raw(PS_F32);
+    ps_packer_options o;
+
+    (void)state;
+    refuse(&u16, usual, PS_OK);
+    refuse(&bad, usual, PS_ERR_ARGUMENT);
+#define REFUSE(schema, member, value, wanted)                           \
+    o = usual;                                                          \
+    o.member = value;                                                   \
+    refuse(schema, o, wanted)
+    REFUSE(&u16, capacity, 0, PS_ERR_ARGUMENT);
+    REFUSE(&u16, capacity, PS_MAX_CAPACITY + 1, PS_ERR_ARGUMENT);
+    REFUSE(&u16, capacity, PS_MAX_CAPACITY, PS_OK);
+    REFUSE(&u16, depth, 0, PS_ERR_ARGUMENT);
+    REFUSE(&u16, depth, UINT32_MAX, PS_OK); /* taken as the capacity */
+    REFUSE(&u16, window, 0, PS_ERR_ARGUMENT);
+    REFUSE(&u16, window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
+    REFUSE(&u16, pad_id, 65535, PS_OK);
+    REFUSE(&u16, pad_id, 65536, PS_ERR_ARGUMENT);
+    REFUSE(&u32, pad_id, UINT32_MAX, PS_OK);
+#undef REFUSE
+    o = usual;
+    memset(&o.overlong, 4, 1);
+    refuse(&u16, o, PS_ERR_ARGUMENT);
+}
+
+/* 12 channels of 8 bytes for each of 2^24 tokens: 1.5 GiB a record. */
+static void test_record_too_large(void **state)
+{
+    ps_schema s = ps_schema_raw(PS_U32);
+    ps_packer_options o = usual;
+
+    (void)state;
+    s.framed = true;
+    s.n_channels = 12;
+    for (unsigned i = 0; i < 12; i++)
+        s.channels[i] = (ps_channel){{(char)('a' + i)}, PS_F64,
+                                     PS_PER_TOKEN, 0};
+    refuse(&s, o, PS_OK);
+    o.capacity = PS_MAX_CAPACITY;
+    refuse(&s, o, PS_ERR_LIMIT);
+}
+
+/* A sequence that is refused, as the first or after `before` good ones. */
+static void refuse_put(uint64_t before, ps_sequence s, ps_overlong overlong,
+                       ps_result wanted)
+{
+    ps_packer_options o = usual;
+    int fd = open_empty();
+    ps_packer *p;
+    ps_error err;
+
+    o.overlong = overlong;
+    p = open_packer(fd, &o);
+    for (uint64_t i = 0; i < before; i++)
+        assert_ok(put(p, i, 3, &err), &err);
+    assert_result(ps_packer_put(p, &s, &err), wanted, &err);
+    ps_packer_free(p);
+    (void)close(fd);
+}
+
+static void test_refused_sequences(void **state)
+{
+    static const unsigned char tokens[200];
+    const ps_sequence good = {0, 0, 5, tokens, 10};
+    ps_sequence s = good;
+
+    (void)state;
+    refuse_put(0, s, PS_OVERLONG_ERROR, PS_OK);
+    refuse_put(1, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT); /* 0 again */
+    s.id = 2;
+    refuse_put(1, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT); /* 1 left out */
+    refuse_put(2, s, PS_OVERLONG_ERROR, PS_OK);
+    s.id = UINT64_MAX;
+    refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT);
+    s = good;
+    s.n_tok = 0;
+    s.payload_bytes = 0;
+    refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT);
+    s = good;
+    s.payload_bytes = 8;
+    refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT);
+    s.payload_bytes = 12;
+    refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT);
+    s = good;
+    s.payload = NULL;
+    refuse_put(0, s, PS_OVERLONG_DROP, PS_ERR_ARGUMENT);
+}
+
+/* Only what is not kept may come without its payload. */
+static void test_overlong_without_payload(void **state)
+{
+    const ps_sequence s = {0, 0, 11, NULL, 0};
+
+    (void)state;
+    refuse_put(0, s, PS_OVERLONG_DROP, PS_OK);
+    refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_OVERLONG);
+    refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_ARGUMENT);
+    refuse_put(0, s, PS_OVERLONG_SPLIT, PS_ERR_ARGUMENT);
+}
+
+/* No record of that size could have been read. */
+static void test_giant_sequence(void **state)
+{
+    static const unsigned char token[2];
+    const uint32_t n = PS_MAX_SEQUENCE_BYTES / 2 + 1;
+    const ps_sequence s = {0, 0, n, token, 2 * (size_t)n};
+
+    (void)state;
+    refuse_put(0, s, PS_OVERLONG_SPLIT, PS_ERR_LIMIT);
+    refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_LIMIT);
+}
+
+static void test_overlong_is_named(void **state)
+{
+    int fd = open_empty();
+    ps_packer *p = open_packer(fd, &usual);
+    ps_error err;
+
+    (void)state;
+    assert_ok(put(p, 0, 10, &err), &err);
+    assert_result(put(p, 1, 11, &err), PS_ERR_OVERLONG, &err);
+    assert_non_null(strstr(err.text, "record 1 "));
+    assert_non_null(strstr(err.text, " 11 tokens"));
+    ps_packer_free(p);
+    ps_packer_free(NULL);
+    (void)close(fd);
+}
+
+static size_t size_of(int fd)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+
+    assert_true(end >= 0);
+    return (size_t)end;
+}
+
+/* A pack leaves with the put that decides it, and flush passes it on. */
+static void test_flush(void **state)
+{
+    int fd = open_empty();
+    ps_packer *p = open_packer(fd, &usual);
+    size_t stride = ps_packer_info(p)->record_bytes;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES);
+    assert_ok(put(p, 0, 9, &err), &err);
+    assert_ok(put(p, 1, 9, &err), &err);
+    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES);
+    assert_int_equal(ps_packer_totals(p)->packs, 0);
+    assert_ok(put(p, 2, 9, &err), &err); /* the window is full */
+    assert_int_equal(ps_packer_totals(p)->packs, 1);
+    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES + stride);
+    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES + 4 * stride);
+    assert_int_equal(ps_packer_totals(p)->input_sequences, 3);
+    ps_packer_free(p);
+    (void)close(fd);
+}
+
+static void test_nothing_follows_finish(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int fd = open_empty();
+        ps_packer *p = open_packer(fd, &usual);
+        ps_error err;
+
+        assert_ok(ps_packer_finish(p, &err), &err);
+        assert_result(i == 0 ? ps_packer_finish(p, &err)
+                             : put(p, 0, 1, &err),
+                      PS_ERR_ARGUMENT, &err);
+        ps_packer_free(p);
+        (void)close(fd);
+    }
+}
+
+/* A packer that was not finished leaves no END behind. */
+static void test_unfinished(void **state)
+{
+    int fd = open_empty();
+    ps_packer *p = open_packer(fd, &usual);
+    bytes b;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    for (uint64_t i = 0; i < 5; i++)
+        assert_ok(put(p, i, 9, &err), &err);
+    assert_ok(ps_packer_flush(p, &err), &err);
+    ps_packer_free(p);
+    b = read_back(fd);
+    assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
+    assert_int_equal(n, 3);
+    free_bytes(&b);
+    (void)close(fd);
+}
+
+static void test_write_errors(void **state)
+{
+    int fd = open("/dev/null", O_RDONLY);
+    ps_packer *p = open_packer(fd, &usual);
+    ps_error err;
+
+    (void)state;
+    assert_result(ps_packer_flush(p, &err), PS_ERR_IO, &err);
+    assert_int_equal(err.sys_errno, EBADF);
+    ps_packer_free(p);
+    p = open_packer(fd, &usual);
+    assert_result(ps_packer_finish(p, &err), PS_ERR_IO, &err);
+    ps_packer_free(p);
+    (void)close(fd);
+}
+
+/* A record by hand: capacity 10, depth 4; sequences 0 and 1 of 3 tokens. */
+static bytes record_by_hand(void)
+{
+    bytes b = {0};
+
+    put_u64(&b, 0); /* checksum, below */
+    put_bytes(&b, "PKSR", 4);
+    put_u32(&b, 0);         /* flags */
+    put_u64(&b, 0);         /* index */
+    put_u64(&b, 3);         /* watermark: behind the dropped one, too */
+    put_u64(&b, 3 * 3 * 2); /* sum_len_sq */
+    put_u32(&b, 2);         /* n_seq */
+    put_u32(&b, 6);         /* n_tok */
+    put_u32(&b, 3);         /* max_seqlen */
+    put_zeros(&b, 12);
+    for (uint32_t i = 0; i < 6; i++) /* cu, at 64 */
+        put_u32(&b, i < 3 ? 3 * i : 10);
+    put_zeros(&b, 8);
+    for (uint64_t i = 0; i < 4; i++) /* seq_id, at 96 */
+        put_u64(&b, i < 2 ? i : UINT64_MAX);
+    for (uint32_t i = 0; i < 10; i++) /* tokens, at 128 */
+        put_u16(&b, i < 6 ? i / 3 : 7);
+    put_zeros(&b, 256 - b.size);
+    set_u64(b.data, XXH3_64bits(b.data + 8, b.size - 8));
+    return b;
+}
+
+/* END of a stream that holds that record and has dropped 11 tokens. */
+static bytes end_by_hand(const unsigned char *header,
+                         const unsigned char *record)
+{
+    static const uint64_t totals[] = {1, 2, 6, 0, 3, 17, 1, 11, 0, 0, 0,
+                                      0, 1};
+    bytes b = {0};
+    unsigned char checksums[16];
+
+    put_u64(&b, 0);
+    put_bytes(&b, "PKSR", 4);
+    put_u32(&b, 1); /* flags: END */
+    put_u64(&b, 1); /* index */
+    put_u64(&b, 3); /* watermark */
+    put_zeros(&b, 32);
+    for (size_t i = 0; i < 13; i++)
+        put_u64(&b, totals[i]);
+    put_u32(&b, 3); /* max_seqlen */
+    put_u32(&b, 2); /* max_depth */
+    put_u32(&b, 6); /* min_fill */
+    put_zeros(&b, 256 - b.size);
+    memcpy(checksums, header + 4088, 8);
+    memcpy(checksums + 8, record, 8);
+    set_u64(b.data + 64 + 24, XXH3_64bits(checksums, 16));
+    set_u64(b.data, XXH3_64bits(b.data + 8, b.size - 8));
+    return b;
+}
+
+static void test_bytes_of_a_stream(void **state)
+{
+    const ps_packer_options o = {10, 4, 3, 7, PS_OVERLONG_DROP};
+    int fd = open_empty();
+    ps_packer *p = open_packer(fd, &o);
+    bytes record = record_by_hand();
+    bytes end;
+    bytes b;
+    ps_error err;
+
+    (void)state;
+    assert_ok(put(p, 0, 3, &err), &err);
+    assert_ok(put(p, 1, 3, &err), &err);
+    assert_ok(put(p, 2, 11, &err), &err);
+    assert_ok(ps_packer_finish(p, &err), &err);
+    ps_packer_free(p);
+    b = read_back(fd);
+    assert_int_equal(b.size, 4096 + 2 * 256);
+    assert_memory_equal(b.data + 4096, record.data, 256);
+    end = end_by_hand(b.data, record.data);
+    assert_memory_equal(b.data + 4096 + 256, end.data, 256);
+    free_bytes(&b);
+    free_bytes(&end);
+    free_bytes(&record);
+    (void)close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_record_too_large),
+        cmocka_unit_test(test_refused_sequences),
+        cmocka_unit_test(test_overlong_without_payload),
+        cmocka_unit_test(test_giant_sequence),
+        cmocka_unit_test(test_overlong_is_named),
+        cmocka_unit_test(test_flush),
+        cmocka_unit_test(test_nothing_follows_finish),
+        cmocka_unit_test(test_unfinished),
+        cmocka_unit_test(test_write_errors),
+        cmocka_unit_test(test_bytes_of_a_stream),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("packer-calls", tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/*
+ * packer-t.c - packs out: every sequence once or accounted for, totals that
+ * balance, watermarks that keep their promise.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the records of a stream show, counted here. */
+typedef struct audit {
+    const corpus *c;
+    const ps_packer_options *options;
+    const ps_pack_info *info;
+    uint32_t *kept; /* tokens of each sequence that came in packs */
+    uint32_t *pieces;
+    uint64_t newest;
+    ps_totals seen;
+} audit;
+
+/* Whether tokens and channels of a piece are those of its sequence. */
+static void check_payload(const audit *a, const ps_pack *pack, uint32_t i)
+{
+    const ps_schema *s = &a->info->schema;
+    ps_piece piece = ps_pack_piece(a->info, pack, i);
+    const sample *whole = &a->c->samples[piece.id];
+    size_t n = (size_t)ps_payload_bytes(s, piece.n_tok);
+    unsigned char *payload = must_alloc(n);
+
+    ps_pack_payload(a->info, pack, i, payload);
+    for (uint32_t c = 0; c <= s->n_channels; c++) {
+        uint32_t channel = c == s->n_channels ? PS_TOKENS : c;
+        bool per_token = channel == PS_TOKENS ||
+                         s->channels[c].kind == PS_PER_TOKEN;
+        size_t element = ps_type_bytes(
+            channel == PS_TOKENS ? s->token_type : s->channels[c].type);
+
+        assert_memory_equal(
+            payload + ps_payload_offset(s, channel, piece.n_tok),
+            whole->payload + ps_payload_offset(s, channel, whole->n_tok) +
+                (per_token ? piece.seq_off * element : 0),
+            element * (per_token ? piece.n_tok : 1));
+    }
+    free(payload);
+}
+
+static void check_piece(audit *a, const ps_pack *pack, uint32_t i)
+{
+    ps_piece piece = ps_pack_piece(a->info, pack, i);
+    uint32_t whole;
+
+    assert_true(piece.id < a->c->count);
+    whole = a->c->samples[piece.id].n_tok;
+    assert_true(piece.seq_off + piece.n_tok <= whole);
+    if (a->info->split)
+        assert_int_equal(piece.seq_len, whole);
+    check_payload(a, pack, i);
+    a->kept[piece.id] += piece.n_tok;
+    a->pieces[piece.id]++;
+    if (piece.id > a->newest)
+        a->newest = piece.id;
+}
+
+/* How many tokens of a sequence are to come in packs. */
+static uint32_t to_keep(const audit *a, uint32_t id)
+{
+    uint32_t n = a->c->samples[id].n_tok;
+
+    if (n <= a->options->capacity ||
+        a->options->overlong == PS_OVERLONG_SPLIT)
+        return n;
+    return a->options->overlong == PS_OVERLONG_TRUNCATE
+               ? a->options->capacity
+               : 0;
+}
+
+/* Below the watermark everything is whole; it is as high as it can be. */
+static void check_watermark(const audit *a, const ps_pack *pack)
+{
+    uint32_t id = 0;
+
+    while (id < a->c->count && a->kept[id] == to_keep(a, id))
+        id++;
+    assert_true(pack->watermark <= id);
+    for (uint64_t w = pack->watermark; w < id; w++)
+        assert_int_equal(to_keep(a, (uint32_t)w), 0);
+}
+
+static void check_pack(audit *a, const ps_pack *pack)
+{
+    ps_totals *t = &a->seen;
+    ps_error err;
+
+    assert_ok(ps_pack_check(a->info, pack, &err), &err);
+    assert_true(pack->n_tok <= a->options->capacity);
+    assert_true(pack->n_seq <= a->options->depth);
+    assert_int_equal(pack->index, t->packs);
+    for (uint32_t i = 0; i < pack->n_seq; i++)
+        check_piece(a, pack, i);
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        uint64_t behind = a->newest - ps_pack_piece(a->info, pack, i).id;
+
+        if (behind > t->max_displacement)
+            t->max_displacement = behind;
+    }
+    check_watermark(a, pack);
+    if (t->packs == 0 || pack->n_tok < t->min_fill)
+        t->min_fill = pack->n_tok;
+    if (pack->n_seq > t->max_depth)
+        t->max_depth = pack->n_seq;
+    if (pack->max_seqlen > t->max_seqlen)
+        t->max_seqlen = pack->max_seqlen;
+    t->packs++;
+    t->sequences += pack->n_seq;
+    t->tokens += pack->n_tok;
+}
+
+/* What came of each sequence goes to its place in the totals. */
+static void count_input(audit *a)
+{
+    for (uint32_t i = 0; i < a->c->count; i++) {
+        uint32_t n = a->c->samples[i].n_tok;
+        uint32_t kept = a->kept[i];
+
+        assert_int_equal(kept, to_keep(a, i));
+        a->seen.input_sequences++;
+        a->seen.input_tokens += n;
+        if (kept == 0) {
+            a->seen.rejected_sequences++;
+            a->seen.rejected_tokens += n;
+        } else if (kept < n) {
+            a->seen.truncated_sequences++;
+            a->seen.truncated_tokens += n - kept;
+        }
+        if (a->pieces[i] > 1) {
+            a->seen.split_sequences++;
+            a->seen.extra_pieces += a->pieces[i] - 1;
+        }
+    }
+}
+
+/* Packs a corpus, reads the packs back and checks all that is promised. */
+static void audit_packing(const corpus *c, const ps_packer_options *options)
+{
+    audit a = {.c = c, .options = options};
+    ps_totals totals;
+    bytes b = corpus_packs(c, options, &totals);
+    int fd = open_bytes(&b);
+    ps_pack_reader *reader;
+    ps_pack pack;
+    ps_result r = PS_OK;
+    ps_error err;
+
+    a.kept = calloc(c->count + 1, sizeof *a.kept);
+    a.pieces = calloc(c->count + 1, sizeof *a.pieces);
+    assert_true(a.kept != NULL && a.pieces != NULL);
+    assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
+    a.info = ps_pack_reader_info(reader);
+    assert_int_equal(a.info->window, options->window);
+    while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK)
+        check_pack(&a, &pack);
+    assert_result(r, PS_END, &err);
+    count_input(&a);
+    assert_totals(&a.seen, &totals);
+    assert_totals(&a.seen, ps_pack_reader_totals(reader));
+    assert_true(ps_totals_balance(&totals));
+    assert_true(totals.packs >=
+                ps_lower_bound(totals.tokens, options->capacity));
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+    free(a.kept);
+    free(a.pieces);
+    free_bytes(&b);
+}
+
+static void test_every_policy(void **state)
+{
+    static const uint32_t capacities[] = {1, 2, 7, 50, 300};
+    static const uint32_t windows[] = {1, 2, 13, 400};
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 250, 120, 9);
+
+    (void)state;
+    for (unsigned p = PS_OVERLONG_DROP; p <= PS_OVERLONG_SPLIT; p++)
+        for (size_t l = 0; l < 5; l++)
+            for (size_t w = 0; w < 4; w++) {
+                ps_packer_options o = {capacities[l], 1 + p, windows[w], 9,
+                                       PS_OVERLONG_ERROR};
+
+                memcpy(&o.overlong, &p, sizeof o.overlong);
+                audit_packing(&c, &o);
+                o.depth = 64;
+                audit_packing(&c, &o);
+            }
+    free_corpus(&c);
+}
+
+/* Nothing is overlong; raw records of both widths. */
+static void test_nothing_overlong(void **state)
+{
+    const ps_schema schemas[] = {ps_schema_raw(PS_U16),
+                                 ps_schema_raw(PS_U32)};
+
+    (void)state;
+    for (size_t s = 0; s < 2; s++)
+        for (uint32_t depth = 1; depth < 9; depth++) {
+            corpus c = make_corpus(&schemas[s], 500, 64, depth);
+            ps_packer_options o = {64, depth, 1 + 20 * depth, 0,
+                                   PS_OVERLONG_ERROR};
+
+            audit_packing(&c, &o);
+            free_corpus(&c);
+        }
+}
+
+static void test_few_sequences(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U32);
+
+    (void)state;
+    for (uint32_t count = 0; count < 4; count++) {
+        corpus c = make_corpus(&schema, count, 9, 3);
+        ps_packer_options o = {4, 4, 2, 0, PS_OVERLONG_SPLIT};
+
+        audit_packing(&c, &o);
+        o.overlong = PS_OVERLONG_DROP;
+        audit_packing(&c, &o);
+        free_corpus(&c);
+    }
+}
+
+/* With a window of one nothing is reordered or joined. */
+static void test_window_of_one(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {50, 8, 1, 0, PS_OVERLONG_ERROR};
+    corpus c = make_corpus(&schema, 60, 50, 3);
+    ps_totals totals;
+    bytes b = corpus_packs(&c, &o, &totals);
+
+    (void)state;
+    audit_packing(&c, &o);
+    assert_int_equal(totals.packs, c.count);
+    assert_int_equal(totals.max_depth, 1);
+    assert_int_equal(totals.max_displacement, 0);
+    for (uint32_t i = 0; i < c.count; i++)
+        assert_int_equal(get_u64(record_at(&b, i, 24)), i + 1);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/*
+ * Worked on paper: lengths 6 7 4 3 in a window of 3.  Full with 6 7 4, the
+ * oldest takes 4; then 7 takes 3.
+ */
+static void test_displacement(void **state)
+{
+    static const uint32_t lengths[] = {6, 7, 4, 3};
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {10, 8, 3, 0, PS_OVERLONG_ERROR};
+    corpus c = make_lengths(&schema, 4, lengths, 1);
+    ps_totals totals;
+    bytes b = corpus_packs(&c, &o, &totals);
+
+    (void)state;
+    assert_int_equal(totals.packs, 2);
+    assert_int_equal(totals.max_displacement, 2);
+    assert_int_equal(totals.min_fill, 10);
+    assert_int_equal(get_u64(record_at(&b, 0, 24)), 1);
+    assert_int_equal(get_u64(record_at(&b, 1, 24)), 4);
+    assert_int_equal(get_u64(record_at(&b, 2, 24)), 4); /* END */
+    audit_packing(&c, &o);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* The same input and options give the same bytes. */
+static void test_determinism(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    const ps_packer_options o = {64, 5, 33, 0, PS_OVERLONG_SPLIT};
+    corpus c = make_corpus(&schema, 300, 100, 21);
+    bytes a = corpus_packs(&c, &o, NULL);
+    bytes b = corpus_packs(&c, &o, NULL);
+
+    (void)state;
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    free_bytes(&a);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_policy),
+        cmocka_unit_test(test_nothing_overlong),
+        cmocka_unit_test(test_few_sequences),
+        cmocka_unit_test(test_window_of_one),
+        cmocka_unit_test(test_displacement),
+        cmocka_unit_test(test_determinism),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("packer", tests, NULL, NULL);
+}

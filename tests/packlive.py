@@ -1,0 +1,182 @@
+"""packlive.py - packstream between programs that wait, vanish or watch.
+
+    packlive.py CHECK [ARGUMENT]...
+
+calls a function below; it prints nothing and exits with 0, or fails with a
+traceback.
+
+SPDX-License-Identifier: MIT
+"""
+
+import os
+import pty
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+
+from packdraw import draw_sequence, sample
+from packformat import Packs, Schema
+
+SECONDS = 30  # nothing may take longer
+
+
+def pack(*options, data):
+    """What a run that nothing disturbs gives."""
+    return subprocess.run(["packstream", *options], input=data, check=True,
+                          stdout=subprocess.PIPE, timeout=SECONDS).stdout
+
+
+def read_until(pipe, size):
+    """Waits for `size` bytes, and sees that no more come."""
+    data = b""
+    while len(data) < size:
+        assert select.select([pipe], [], [], SECONDS)[0], len(data)
+        data += os.read(pipe.fileno(), 1 << 16)
+    assert not select.select([pipe], [], [], 0.2)[0]
+    assert len(data) == size, len(data)
+    return data
+
+
+def decided(packs, n):
+    """How many packs are decided when `n` sequences have come: one is
+    whenever the window is full."""
+    held = done = 0
+    for _ in range(n):
+        held += 1
+        while held == packs.window:
+            held -= len(packs.packs[done])
+            done += 1
+    return done
+
+
+def delay(window):
+    """A producer pauses, once amid a record: what is decided arrives."""
+    schema = Schema()
+    rng = random.Random(5)
+    sequences = [draw_sequence(rng, schema, 1 + i % 7) for i in range(40)]
+    records = list(map(schema.record, sequences))
+    options = ["-L", "8", "-w", window]
+    whole = pack(*options, data=b"".join(records))
+    packs = Packs(whole, schema)
+    p = subprocess.Popen(["packstream", *options], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, bufsize=0)
+    at = sent = 0
+    for n, part in (11, 0), (25, 3), (39, 6):
+        data = b"".join(records[:n]) + records[n][:part]
+        p.stdin.write(data[sent:])
+        sent = len(data)
+        size = 4096 + decided(packs, n) * packs.record_bytes
+        assert read_until(p.stdout, size - at) == whole[at:size]
+        at = size
+    p.stdin.write(b"".join(records)[sent:])
+    p.stdin.close()
+    assert whole[at:] == p.stdout.read()
+    assert p.wait(SECONDS) == 0
+
+
+def unblocked():
+    """Both ends non-blocking, the input in bits, the output read late."""
+    data = sample(4)
+    wanted = pack("-L", "64", data=data)
+    assert len(wanted) > 1 << 20
+    inward, outward = os.pipe(), os.pipe()
+    for end_of_pipe in inward + outward:
+        os.set_blocking(end_of_pipe, False)
+    p = subprocess.Popen(["packstream", "-L", "64"], stdin=inward[0],
+                         stdout=outward[1])
+    os.close(inward[0])
+    os.close(outward[1])
+    got = shovel(inward[1], outward[0], data)
+    assert p.wait(SECONDS) == 0
+    assert got == wanted
+
+
+def shovel(to, back, data):
+    """Writes `data` in bits, and reads only when nothing can be written."""
+    got, at = b"", 0
+    while at < len(data):
+        if select.select([], [to], [], 0.1)[1]:
+            at += os.write(to, data[at:at + 50000])
+            time.sleep(0.001)
+        elif select.select([back], [], [], SECONDS)[0]:
+            got += os.read(back, 1 << 16)
+    os.close(to)
+    while select.select([back], [], [], SECONDS)[0]:
+        part = os.read(back, 1 << 16)
+        got += part
+        if not part:
+            return got
+
+
+def vanished_reader():
+    """Dies of SIGPIPE, silently, even where a parent ignored it."""
+    data = sample(6)
+    for ignored in False, True:
+        p = subprocess.Popen(
+            ["packstream", "-L", "64", "-w", "1"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+            restore_signals=not ignored)
+        p.stdin.write(data[:1000])
+        p.stdout.read(1)
+        p.stdout.close()
+        try:
+            p.stdin.write(data[1000:])
+            p.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert p.stderr.read() == b""
+        assert p.wait(SECONDS) == -signal.SIGPIPE
+
+
+def terminal():
+    """A terminal is no place for packs; nothing is written there."""
+    master, slave = pty.openpty()
+    for option in [], ["-o", "-"], ["-o", os.ttyname(slave)]:
+        done = subprocess.run(["packstream", "-L", "4"] + option,
+                              stdin=subprocess.DEVNULL, stdout=slave,
+                              stderr=subprocess.PIPE, timeout=SECONDS)
+        name = "stdout" if option[1:] in ([], ["-"]) else option[1]
+        assert done.returncode == 1
+        assert done.stderr.decode() == (
+            "packstream: %s: binary output is not for a terminal\n" % name)
+    assert not select.select([master], [], [], 0.1)[0]
+
+
+def progress():
+    """A line of progress on a terminal, wiped at the end; -q has none."""
+    data = sample(7)
+    for quiet in [], ["-q"]:
+        master, slave = pty.openpty()
+        p = subprocess.Popen(["packstream", "-L", "64"] + quiet,
+                             stdin=subprocess.PIPE, stderr=slave,
+                             stdout=subprocess.DEVNULL)
+        os.close(slave)
+        p.stdin.write(data)
+        p.stdin.flush()
+        time.sleep(0.3)
+        p.stdin.write(data)
+        p.stdin.close()
+        assert p.wait(SECONDS) == 0
+        shown = drain(master)
+        assert (b"sequences" in shown) == (not quiet), shown
+        assert quiet or shown.endswith(b" \r"), shown
+        assert quiet == [] or shown == b"", shown
+
+
+def drain(master):
+    data = b""
+    try:
+        while True:
+            part = os.read(master, 1 << 16)
+            if not part:
+                return data
+            data += part
+    except OSError:  # the other side has closed
+        return data
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,319 @@
+"""packstream.py - checks of packstream that a shell cannot make well.
+
+    packstream.py CHECK [ARGUMENT]...
+
+calls a function below; it prints nothing and exits with 0, or fails with a
+traceback.  What went in and what came out is encoded and decoded by
+packformat.py, which shares no code with the library.
+
+SPDX-License-Identifier: MIT
+"""
+
+import json
+import random
+import struct
+import subprocess
+import sys
+
+from packdraw import draw_sequence, draw_stream, sample
+from packformat import (PER_SEQUENCE, PER_TOKEN, Packs, Schema, end,
+                        read_framed, seal)
+
+SECONDS = 30  # no run may take longer
+
+
+def run(*command, data=b"", status=0, message=None):
+    """What a program writes; fails if it ends or speaks otherwise."""
+    done = subprocess.run(list(map(str, command)), input=data,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=SECONDS)
+    told = done.stderr.decode()
+    assert done.returncode == status, (command, done.returncode, told)
+    assert message is None or told == message, (command, told, message)
+    assert message is not None or status or not told, (command, told)
+    return done.stdout
+
+
+def complain(text):
+    return "packstream: stdin: %s\n" % text
+
+
+# ---------------------------------------------------------------------
+# Nothing is lost
+
+def check_books(packs, sequences):
+    """END counts what came and what the packs hold."""
+    schema, counts = packs.schema, packs.end
+    pieces = packs.pieces()
+    tokens = sum(len(piece.lanes[0]) for piece in pieces) // schema.width
+    assert counts["packs"] == len(packs.packs)
+    assert counts["sequences"] == len(pieces)
+    assert counts["tokens"] == tokens
+    assert counts["input_sequences"] == len(sequences)
+    assert counts["input_tokens"] == sum(map(schema.length, sequences))
+    assert counts["input_sequences"] == (counts["sequences"] -
+                                         counts["extra_pieces"] +
+                                         counts["rejected_sequences"])
+    assert counts["input_tokens"] == (counts["tokens"] +
+                                      counts["rejected_tokens"] +
+                                      counts["truncated_tokens"])
+
+
+def round_trips(first, last):
+    """packstream | packcat gives the input back; every promise is kept."""
+    for seed in range(int(first), int(last)):
+        schema, sequences, options = draw_stream(seed, 3)
+        data = schema.stream(sequences)
+        made = run("packstream", "--overlong=split", *options, data=data)
+        packs = Packs(made, schema)
+        found = packs.sequences()
+        assert found == dict(enumerate(sequences)), seed
+        check_books(packs, sequences)
+        check_bound(packs)
+        assert run("packcat", data=made) == data, seed
+        run("packstat", "--verify", data=made)
+
+
+def rejects(first, last, policy):
+    """Packs and rejects together are the input."""
+    for seed in range(int(first), int(last)):
+        schema, sequences, options = draw_stream(seed, 2)
+        if len(schema.channels) > 21:
+            continue
+        made = run("packstream", "--overlong=" + policy, "--rejects=out.rej",
+                   *options, data=schema.stream(sequences))
+        packs = Packs(made, schema)
+        check_books(packs, sequences)
+        check_rejects(packs, sequences, policy)
+        run("packstat", "--verify", data=made)
+
+
+def check_rejects(packs, sequences, policy):
+    schema = packs.schema
+    with open("out.rej", "rb") as file:
+        found, rejected = read_framed(file.read())
+    assert found.channels == schema.channels + [
+        ("source_id", "u64", PER_SEQUENCE), ("reason", "u8", PER_SEQUENCE)]
+    assert (found.width, found.vocab, found.special, found.labels) == (
+        schema.width, schema.vocab, schema.special, schema.labels)
+    kept = dict(enumerate(sequences))
+    overlong = [(number, sequence) for number, sequence in kept.items()
+                if schema.length(sequence) > packs.capacity]
+    reason = {"drop": b"\1", "truncate": b"\2"}[policy]
+    assert rejected == [sequence + [struct.pack("<Q", number), reason]
+                        for number, sequence in overlong]
+    for number, sequence in overlong:
+        if policy == "drop":
+            del kept[number]
+        else:
+            kept[number] = schema.cut(sequence, 0, packs.capacity)
+    assert packs.sequences() == kept
+    check_counts(packs, overlong, policy)
+
+
+def check_counts(packs, overlong, policy):
+    lengths = [packs.schema.length(sequence) for _, sequence in overlong]
+    dropped, cut = (len(lengths), 0), (sum(lengths), 0)
+    if policy == "truncate":
+        beyond = sum(length - packs.capacity for length in lengths)
+        dropped, cut = (0, len(lengths)), (0, beyond)
+    counts = packs.end
+    assert (counts["rejected_sequences"],
+            counts["truncated_sequences"]) == dropped
+    assert (counts["rejected_tokens"], counts["truncated_tokens"]) == cut
+    assert counts["split_sequences"] == counts["extra_pieces"] == 0
+
+
+# ---------------------------------------------------------------------
+# Order
+
+def check_bound(packs):
+    """Oldest first: no sequence waits for more than W packs.
+
+    The first pack with an id as great as a sequence's own proves that the
+    sequence had come by then.  Pieces come one after the other, with their
+    sequence's id, so they prove nothing.
+    """
+    newest = oldest = worst = 0
+    seen, proof = set(), {}
+    for index, pack in enumerate(packs.packs):
+        ids = {piece.id for piece in pack}
+        for number in range(newest, max(ids) + 1):
+            proof[number] = index
+        newest = max(newest, max(ids) + 1)
+        assert min(ids) <= oldest
+        seen |= ids
+        while oldest in seen:
+            oldest += 1
+        worst = max([worst] + [index - proof[piece.id] for piece in pack
+                               if packs.is_whole(piece)])
+    assert worst < packs.window
+    return worst
+
+
+def bound():
+    """Long sequences in front, and short ones that fit nowhere: the bound
+    holds, and sequences do wait."""
+    rng = random.Random(3)
+    schema = Schema()
+    lengths = [rng.choice([2, 3, 59, 60, 61]) for _ in range(3000)]
+    sequences = [draw_sequence(rng, schema, length) for length in lengths]
+    for window in 1, 2, 5, 40, 400:
+        made = run("packstream", "-L", 64, "-d", 3, "-w", window,
+                   data=schema.stream(sequences))
+        worst = check_bound(Packs(made, schema))
+        assert window < 40 or worst > window / 10, (window, worst)
+
+
+# ---------------------------------------------------------------------
+# Damage
+
+SMALL = [[struct.pack("<3H", 1, 2, 3)], [struct.pack("<H", 7)]]
+
+
+def cut_message(at, begins):
+    """What is said of a record that is cut at byte `at`; `begins` holds
+    where each record begins and, last, where the input should end."""
+    number = max(i for i, begin in enumerate(begins) if begin < at)
+    begin, got = begins[number], at - begins[number]
+    size = begins[number + 1] - begin if got >= 4 else 4
+    return complain("record %d at byte %d: the input ends after %d of its "
+                    "%d bytes" % (number, begin, got, size))
+
+
+def cuts_of_raw():
+    """Every way to cut a raw stream, between two records or in one."""
+    data = Schema().stream(SMALL)
+    for at in range(len(data) + 1):
+        whole = at in (0, 10, 16)
+        made = run("packstream", "-L", 4, "-w", 1, data=data[:at],
+                   status=0 if whole else 65,
+                   message="" if whole else cut_message(at, [0, 10, 16]))
+        check_cut(made, sum(at >= begin for begin in (10, 16)), whole)
+
+
+def cuts_of_framed():
+    """A framed stream is whole with its END only."""
+    schema = Schema(framed=True)
+    data = schema.stream(SMALL)
+    begins = [136, 146, 152, 184]
+    assert len(data) == begins[-1]
+    for at in range(1, len(data)):
+        if at < begins[0]:
+            wanted = complain("the input ends inside the header")
+        elif at in begins:
+            wanted = complain(
+                "the input ends at byte %d without END: it was cut after %d "
+                "records" % (at, begins.index(at)))
+        else:
+            wanted = cut_message(at, begins)
+        made = run("packstream", "-L", 4, "-w", 1, data=data[:at],
+                   status=65, message=wanted)
+        if at < begins[0]:
+            assert not made
+        else:
+            check_cut(made, sum(at >= end for end in begins[1:3]), False)
+    whole = run("packstream", "-L", 4, "-w", 1, data=data)
+    check_cut(whole, 2, True)
+
+
+def check_cut(made, n_packs, whole):
+    """The packs before the fault are there, END only without one."""
+    assert len(made) == 4096 + 256 * (n_packs + whole)
+    run("packstat", "--verify", data=made, status=0 if whole else 65)
+
+
+def flips():
+    """A flipped bit in any byte of a framed stream is noticed."""
+    schema = Schema(framed=True, channels=[("a", "u8", PER_TOKEN),
+                                           ("b", "u16", PER_SEQUENCE)])
+    data = schema.stream([s + [bytes(schema.length(s)), b"xy"]
+                          for s in SMALL])
+    run("packstream", "-L", 4, data=data)
+    for at in range(len(data)):
+        broken = bytearray(data)
+        broken[at] ^= 1 << at % 8
+        run("packstream", "-L", 4, data=broken, status=65)
+
+
+def edit(path, *values):
+    """Puts numbers, as OFFSET CODE NUMBER, into the header of a framed
+    stream and gives it the checksum that it needs."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    size, = struct.unpack_from("<I", data, 16)
+    for at, code, number in zip(values[::3], values[1::3], values[2::3]):
+        struct.pack_into("<" + code, data, int(at), int(number, 0))
+    data[:size] = seal(data[:size])
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def make_framed(*texts):
+    """Prints a framed stream of the sequences, comma between tokens; after
+    them `end=SEQUENCES:TOKENS` makes an END that says so."""
+    schema = Schema(framed=True)
+    said = [text[4:].split(":") for text in texts if text[:4] == "end="]
+    sequences = [[struct.pack("<%dH" % len(text.split(",")),
+                              *map(int, text.split(",")))]
+                 for text in texts if text[:4] != "end="]
+    data = schema.stream(sequences)
+    if said:
+        data = data[:-32] + end(*map(int, said[0]), data[136:-32])
+    sys.stdout.buffer.write(data)
+
+
+# ---------------------------------------------------------------------
+# Figures
+
+def stats(token_path, pack_path, *json_paths):
+    """The keys of --stats=json agree with the packs."""
+    with open(token_path, "rb") as file:
+        schema, _ = read_framed(file.read())
+    with open(pack_path, "rb") as file:
+        packs = Packs(file.read(), schema)
+    wanted = expected_stats(packs)
+    for path in json_paths:
+        with open(path) as file:
+            found = json.load(file)
+        found.pop("file", None)
+        for key, value in wanted.items():
+            if isinstance(value, float):
+                assert abs(found[key] - value) < 1e-8, key
+            else:
+                assert found[key] == value, (key, found[key], value)
+        assert set(found) == set(wanted), set(found) ^ set(wanted)
+
+
+def expected_stats(packs):
+    counts, n = dict(packs.end), len(packs.packs)
+    tokens = sum(len(piece.lanes[0]) for piece in packs.pieces())
+    tokens //= packs.schema.width
+    del counts["digest"]
+    counts.update(
+        sequences=len(packs.pieces()), tokens=tokens, packs=n,
+        capacity=packs.capacity, depth=packs.depth,
+        max_depth=max(map(len, packs.packs)),
+        efficiency=tokens / (n * packs.capacity),
+        packing_factor=len(packs.pieces()) / n,
+        lower_bound=-(-tokens // packs.capacity),
+        padding=n * packs.capacity - tokens,
+        max_displacement=displacement(packs),
+        rejected=counts["rejected_sequences"])
+    return counts
+
+
+def displacement(packs):
+    newest = worst = 0
+    for pack in packs.packs:
+        newest = max([newest] + [piece.id for piece in pack])
+        worst = max([worst] + [newest - piece.id for piece in pack])
+    return worst
+
+
+def make_sample(seed):
+    sys.stdout.buffer.write(sample(int(seed)))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,309 @@
+/*
+ * schema-t.c - schemas: which hold, which are equal, what payloads measure;
+ * tokens against a vocabulary.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema.h"
+
+static const struct {
+    ps_type type;
+    size_t bytes;
+    const char *name;
+    const char *numpy;
+} types[] = {
+    {PS_U8, 1, "u8", "|u1"},  {PS_U16, 2, "u16", "<u2"},
+    {PS_U32, 4, "u32", "<u4"}, {PS_U64, 8, "u64", "<u8"},
+    {PS_I32, 4, "i32", "<i4"}, {PS_I64, 8, "i64", "<i8"},
+    {PS_F32, 4, "f32", "<f4"}, {PS_F64, 8, "f64", "<f8"},
+};
+
+#define N_TYPES (sizeof types / sizeof types[0])
+
+/* A number that is no enumerator, without the compiler's knowledge. */
+static ps_type odd_type(unsigned value)
+{
+    ps_type type;
+
+    memcpy(&type, &value, sizeof type);
+    return type;
+}
+
+static void test_types(void **state)
+{
+    ps_type type = PS_F64;
+
+    (void)state;
+    for (size_t i = 0; i < N_TYPES; i++) {
+        assert_int_equal(types[i].type, i + 1);
+        assert_int_equal(ps_type_bytes(types[i].type), types[i].bytes);
+        assert_string_equal(ps_type_name(types[i].type), types[i].name);
+        assert_string_equal(ps_type_numpy(types[i].type), types[i].numpy);
+        assert_true(ps_type_from_name(types[i].name, &type));
+        assert_int_equal(type, types[i].type);
+    }
+    assert_int_equal(ps_type_bytes(odd_type(0)), 0);
+    assert_int_equal(ps_type_bytes(odd_type(9)), 0);
+    assert_int_equal(ps_type_bytes(odd_type(UINT32_MAX)), 0);
+    assert_non_null(ps_type_name(odd_type(0)));
+    assert_non_null(ps_type_numpy(odd_type(77)));
+    assert_false(ps_type_from_name("", &type));
+    assert_false(ps_type_from_name("u", &type));
+    assert_false(ps_type_from_name("u160", &type));
+    assert_false(ps_type_from_name("U16", &type));
+}
+
+static ps_schema one_channel(const char *name, ps_type type, ps_kind kind,
+                             uint64_t fill)
+{
+    ps_schema s = ps_schema_raw(PS_U16);
+
+    s.framed = true;
+    s.n_channels = 1;
+    s.channels[0] = (ps_channel){.type = type, .kind = kind, .fill = fill};
+    memcpy(s.channels[0].name, name, strnlen(name, PS_NAME_BYTES));
+    return s;
+}
+
+static void expect(const ps_schema *s, ps_result wanted)
+{
+    ps_error err;
+
+    assert_result(ps_schema_check(s, &err), wanted, &err);
+    assert_int_equal(ps_schema_check(s, NULL), wanted);
+}
+
+static void expect_name(const char *name, ps_result wanted)
+{
+    ps_schema s = one_channel(name, PS_U8, PS_PER_TOKEN, 0);
+
+    expect(&s, wanted);
+}
+
+static void test_names(void **state)
+{
+    static const char *const good[] = {
+        "a", "Z", "labels", "x_1", "A0_b", "abcdefghijklmnopqrstuvw",
+        "cu2", "Tokens", "token", "seq"};
+    static const char *const bad[] = {
+        "", "_", "_a", "1a", "a-b", "a b", "a.b", "a'", "a\n", "\xc3\xa9",
+        "abcdefghijklmnopqrstuvwx",
+        /* what the formats use themselves */
+        "checksum", "magic", "flags", "index", "watermark", "sum_len_sq",
+        "n_seq", "n_tok", "max_seqlen", "zero", "cu", "seq_id", "seq_off",
+        "seq_len", "tokens", "input_ids"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        expect_name(good[i], PS_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        expect_name(bad[i], PS_ERR_ARGUMENT);
+}
+
+static void test_fills(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_TYPES; i++) {
+        uint64_t most = UINT64_MAX >> (64 - 8 * types[i].bytes);
+        ps_schema s = one_channel("c", types[i].type, PS_PER_TOKEN, most);
+
+        expect(&s, PS_OK);
+        s.channels[0].fill = most + 1;
+        expect(&s, most == UINT64_MAX ? PS_OK : PS_ERR_ARGUMENT);
+    }
+}
+
+static void test_kinds_and_types(void **state)
+{
+    ps_schema s = one_channel("c", PS_U8, PS_PER_SEQUENCE, 0);
+
+    (void)state;
+    expect(&s, PS_OK);
+    s.channels[0].kind = PS_PER_BOUNDARY;
+    expect(&s, PS_ERR_ARGUMENT);
+    memset(&s.channels[0].kind, 0, sizeof s.channels[0].kind);
+    expect(&s, PS_ERR_ARGUMENT);
+    s = one_channel("c", odd_type(0), PS_PER_TOKEN, 0);
+    expect(&s, PS_ERR_ARGUMENT);
+    s = one_channel("c", odd_type(9), PS_PER_TOKEN, 0);
+    expect(&s, PS_ERR_ARGUMENT);
+}
+
+static void test_whole_schemas(void **state)
+{
+    ps_schema s = ps_schema_raw(PS_U32);
+
+    (void)state;
+    assert_false(s.framed);
+    assert_int_equal(s.vocab_size, 0);
+    for (size_t i = 0; i < PS_SPECIALS; i++)
+        assert_int_equal(s.special[i], PS_NO_ID);
+    expect(&s, PS_OK);
+    s.token_type = PS_I32;
+    expect(&s, PS_ERR_ARGUMENT);
+    s = ps_schema_raw(PS_U16);
+    memset(&s.labels, 3, 1);
+    expect(&s, PS_ERR_ARGUMENT);
+    s = rich_schema(PS_U16);
+    expect(&s, PS_OK);
+    s.channels[4] = s.channels[1];
+    expect(&s, PS_ERR_ARGUMENT); /* a name twice */
+    s = rich_schema(PS_U16);
+    s.framed = false; /* raw records have no channels */
+    expect(&s, PS_ERR_ARGUMENT);
+}
+
+static void test_number_of_channels(void **state)
+{
+    ps_schema s = ps_schema_raw(PS_U16);
+
+    (void)state;
+    s.framed = true;
+    s.n_channels = PS_MAX_CHANNELS;
+    for (unsigned i = 0; i < PS_MAX_CHANNELS; i++) {
+        s.channels[i] = (ps_channel){.type = PS_U8, .kind = PS_PER_TOKEN};
+        (void)snprintf(s.channels[i].name, PS_NAME_BYTES, "c%u", i);
+    }
+    expect(&s, PS_OK);
+    s.n_channels++;
+    expect(&s, PS_ERR_ARGUMENT);
+    s.n_channels = UINT32_MAX;
+    expect(&s, PS_ERR_ARGUMENT);
+}
+
+/* Each member counts; what stands behind the channels does not. */
+static void test_equality(void **state)
+{
+    const ps_schema a = rich_schema(PS_U16);
+    ps_schema b[12];
+
+    (void)state;
+    for (size_t i = 0; i < 12; i++)
+        b[i] = a;
+    b[0].framed = false;
+    b[1].token_type = PS_U32;
+    b[2].vocab_size = 5;
+    b[3].special[PS_MASK] = 5;
+    b[4].labels = PS_LABELS_SHIFTED;
+    b[5].tokenizer[31] ^= 1;
+    b[6].n_channels--;
+    b[7].channels[4].name[0] = 'x';
+    b[8].channels[0].type = PS_U32;
+    b[9].channels[1].kind = PS_PER_TOKEN;
+    b[10].channels[2].fill = 0;
+    for (size_t i = 0; i < 11; i++) {
+        assert_false(ps_schema_equal(&a, &b[i]));
+        assert_false(ps_schema_equal(&b[i], &a));
+    }
+    memset(&b[11].channels[b[11].n_channels], 0x77,
+           sizeof b[11].channels[0]);
+    assert_true(ps_schema_equal(&a, &b[11]));
+}
+
+/* rich_schema: per token 2 or 4 + 4 + 1 + 4 bytes, per sequence 8 + 2. */
+static void test_payloads(void **state)
+{
+    static const uint32_t lengths[] = {1, 2, 511, UINT32_MAX};
+    const ps_schema u16 = rich_schema(PS_U16);
+    const ps_schema u32 = rich_schema(PS_U32);
+    const ps_schema raw = ps_schema_raw(PS_U32);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        uint64_t n = lengths[i];
+
+        assert_int_equal(ps_payload_bytes(&raw, lengths[i]), 4 * n);
+        assert_int_equal(ps_payload_bytes(&u16, lengths[i]), 11 * n + 10);
+        assert_int_equal(ps_payload_bytes(&u32, lengths[i]), 13 * n + 10);
+        assert_int_equal(ps_payload_offset(&u16, PS_TOKENS, lengths[i]), 0);
+        assert_int_equal(ps_payload_offset(&u16, 0, lengths[i]), 2 * n);
+        assert_int_equal(ps_payload_offset(&u16, 1, lengths[i]), 11 * n);
+        assert_int_equal(ps_payload_offset(&u16, 2, lengths[i]), 6 * n);
+        assert_int_equal(ps_payload_offset(&u16, 3, lengths[i]), 11 * n + 8);
+        assert_int_equal(ps_payload_offset(&u16, 4, lengths[i]), 7 * n);
+    }
+}
+
+/* The widest payload there can be does not overflow. */
+static void test_largest_payload(void **state)
+{
+    ps_schema s = ps_schema_raw(PS_U32);
+
+    (void)state;
+    s.framed = true;
+    s.n_channels = PS_MAX_CHANNELS;
+    for (unsigned i = 0; i < PS_MAX_CHANNELS; i++) {
+        s.channels[i] = (ps_channel){.type = PS_F64, .kind = PS_PER_TOKEN};
+        (void)snprintf(s.channels[i].name, PS_NAME_BYTES, "c%u", i);
+    }
+    assert_true(ps_payload_bytes(&s, UINT32_MAX) ==
+                (4 + 8 * (uint64_t)PS_MAX_CHANNELS) * UINT32_MAX);
+}
+
+static void check_tokens(uint64_t *random, ps_type type, uint32_t n,
+                         uint32_t vocab, uint32_t bad)
+{
+    bytes b = {0};
+    uint32_t most = type == PS_U16 && vocab > 65536 ? 65536 : vocab;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t token = random_below(random, most);
+
+        token = i == bad ? vocab : token;
+        if (type == PS_U16)
+            put_u16(&b, token);
+        else
+            put_u32(&b, token);
+        assert_int_equal(ps_token_at(b.data, i, type), token);
+    }
+    assert_int_equal(ps_tokens_check(b.data, n, type, vocab), bad);
+    free_bytes(&b);
+}
+
+static void test_vocabulary(void **state)
+{
+    static const uint32_t vocabs[] = {1, 2, 255, 65535};
+    uint64_t random = 4;
+
+    (void)state;
+    for (size_t v = 0; v < sizeof vocabs / sizeof vocabs[0]; v++)
+        for (uint32_t n = 1; n < 70; n++) {
+            uint32_t bad = random_below(&random, n);
+
+            check_tokens(&random, PS_U16, n, vocabs[v], n);
+            check_tokens(&random, PS_U32, n, vocabs[v], n);
+            check_tokens(&random, PS_U16, n, vocabs[v], bad);
+            check_tokens(&random, PS_U32, n, vocabs[v], bad);
+        }
+    check_tokens(&random, PS_U16, 3000, 65536, 3000);
+    check_tokens(&random, PS_U16, 3000, 70000, 3000);
+    check_tokens(&random, PS_U32, 3000, 70000, 2999);
+    check_tokens(&random, PS_U32, 3000, UINT32_MAX, 3000);
+    check_tokens(&random, PS_U32, 3000, UINT32_MAX, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_kinds_and_types),
+        cmocka_unit_test(test_whole_schemas),
+        cmocka_unit_test(test_number_of_channels),
+        cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_payloads),
+        cmocka_unit_test(test_largest_payload),
+        cmocka_unit_test(test_vocabulary),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+"""tokcat.py - token records as packstream(5) defines them, from a JSON object.
+
+    python3 tokcat.py DESCRIPTION >STREAM
+
+What tokcat should write is spelt out here a second time, with nothing of
+its code; only the hash comes from the library that defines it.  Keys of the
+description, all but the records optional:
+
+    raw        true: records alone
+    width      bytes of a token
+    vocab      the size of the vocabulary
+    special    {"pad": id, "bos": ..., "eos", "cls", "sep", "mask"}
+    labels     the label convention, a number
+    tokenizer  a file that made the tokens
+    channels   [[name, type, "token" or "sequence", fill], ...]
+    records    [[tokens, channel, ...], ...]; a channel of a sequence is a
+               number, one of tokens a list
+
+SPDX-License-Identifier: MIT
+"""
+
+import ctypes
+import json
+import math
+import struct
+import sys
+
+SPECIAL = ["pad", "bos", "eos", "cls", "sep", "mask"]
+# The number of each type on disk, and the letter struct has for it.
+TYPES = {"u8": (1, "B"), "u16": (2, "H"), "u32": (3, "I"), "u64": (4, "Q"),
+         "i32": (5, "i"), "i64": (6, "q"), "f32": (7, "f"), "f64": (8, "d")}
+
+xxhash = ctypes.CDLL("libxxhash.so.0")
+xxhash.XXH3_64bits.restype = ctypes.c_uint64
+xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+
+class Hash128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+xxhash.XXH3_128bits.restype = Hash128
+xxhash.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+
+def digest(data):
+    return struct.pack("<Q", xxhash.XXH3_64bits(data, len(data)))
+
+
+def file_digest(name):
+    with open(name, "rb") as file:
+        data = file.read()
+    value = xxhash.XXH3_128bits(data, len(data))
+    return struct.pack(">QQ", value.high, value.low)
+
+
+def element(type_name, value):
+    """A value as it lies on disk; null is the plain quiet NaN."""
+    if value is None:
+        value = math.nan
+    return struct.pack("<" + TYPES[type_name][1], value)
+
+
+def channel_entry(name, type_name, kind, fill):
+    fill = element(type_name, fill)
+    return (struct.pack("<24sBBB", name.encode(), TYPES[type_name][0],
+                        {"token": 1, "sequence": 2}[kind], len(fill)) +
+            bytes(13) + fill.ljust(8, b"\0") + bytes(16))
+
+
+def header(d, channels):
+    special = d.get("special", {})
+    tokenizer = file_digest(d["tokenizer"]) if "tokenizer" in d else b""
+    data = b"\x89TOK\r\n\x1a\n"
+    data += struct.pack("<IHH", 0x01020304, 1, 0)
+    data += struct.pack("<II", 136 + 64 * len(channels), len(channels))
+    data += struct.pack("<QQ", 0, 0)
+    data += struct.pack("<BBHI", d.get("width", 2), d.get("labels", 0), 0,
+                        d.get("vocab", 0))
+    for name in SPECIAL:
+        data += struct.pack("<I", special.get(name, 0xffffffff))
+    data += tokenizer.ljust(32, b"\0") + bytes(24)
+    for channel in channels:
+        data += channel_entry(*channel)
+    return data + digest(data)
+
+
+def record(letter, channels, tokens, *values):
+    data = struct.pack("<I%d%s" % (len(tokens), letter), len(tokens),
+                       *tokens)
+    for kind in "token", "sequence":
+        for channel, value in zip(channels, values):
+            if channel[2] == kind:
+                several = value if kind == "token" else [value]
+                for one in several:
+                    data += element(channel[1], one)
+    return data
+
+
+def main():
+    d = json.loads(sys.argv[1])
+    channels = d.get("channels", [])
+    letter = {2: "H", 4: "I"}[d.get("width", 2)]
+    records = d["records"]
+    data = b"".join(record(letter, channels, *r) for r in records)
+    if not d.get("raw"):
+        end = struct.pack("<IIQQ", 0, 1, len(records),
+                          sum(len(r[0]) for r in records))
+        data = header(d, channels) + data + end + digest(data)
+    sys.stdout.buffer.write(data)
+
+
+main()

@@ -1,0 +1,396 @@
+/*
+ * unpacker-hostile-t.c - pack streams whose every checksum is right and
+ * whose ids, watermarks or pieces are not.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout.h"
+#include "lib-alloc.h"
+#include "pack_header.h"
+#include "record.h"
+#include "totals.h"
+
+#define CAPACITY 20
+#define DEPTH 6
+#define MIB ((size_t)1 << 20)
+
+/* A record as a test wants it: watermark, and up to four pieces. */
+typedef struct record {
+    uint64_t watermark;
+    struct {
+        uint64_t id;
+        uint32_t n_tok; /* 0 ends the list */
+        uint32_t seq_off;
+        uint32_t seq_len;
+    } pieces[4];
+} record;
+
+/* What a stream of records says of itself, kept as a packer would. */
+typedef struct maker {
+    ps_pack_info info;
+    ps_totals totals;
+    uint64_t newest;
+    bytes out;
+} maker;
+
+static void begin(maker *m, uint32_t window, bool split)
+{
+    ps_error err;
+
+    *m = (maker){.info = {.version_major = 1,
+                          .capacity = CAPACITY,
+                          .depth = DEPTH,
+                          .window = window,
+                          .split = split,
+                          .schema = ps_schema_raw(PS_U16),
+                          .n_records = PS_UNKNOWN,
+                          .n_sequences = PS_UNKNOWN,
+                          .n_tokens = PS_UNKNOWN,
+                          .max_seqlen = PS_UNKNOWN,
+                          .min_fill = PS_UNKNOWN}};
+    assert_ok(ps_layout(&m->info, &err), &err);
+    put_zeros(&m->out, PS_PACK_HEADER_BYTES);
+    ps_pack_header_encode(&m->info, m->out.data);
+}
+
+/* Room for a record at the end of the stream. */
+static unsigned char *room(maker *m)
+{
+    put_zeros(&m->out, m->info.record_bytes);
+    return m->out.data + m->out.size - m->info.record_bytes;
+}
+
+static void note_displacement(maker *m, const record *r)
+{
+    for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++)
+        if (r->pieces[i].id > m->newest)
+            m->newest = r->pieces[i].id;
+    for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++)
+        if (m->newest - r->pieces[i].id > m->totals.max_displacement)
+            m->totals.max_displacement = m->newest - r->pieces[i].id;
+}
+
+static void add(maker *m, const record *r)
+{
+    ps_record built = ps_record_begin(&m->info, room(m));
+
+    for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++) {
+        ps_piece piece = {.id = r->pieces[i].id,
+                          .n_tok = r->pieces[i].n_tok,
+                          .seq_off = r->pieces[i].seq_off,
+                          .seq_len = r->pieces[i].seq_len};
+
+        ps_record_add(&built, &piece);
+    }
+    assert_true(built.n_tok <= CAPACITY);
+    (void)ps_record_end(&built, m->totals.packs, r->watermark);
+    note_displacement(m, r);
+    ps_totals_add_pack(&m->totals, built.n_seq, built.n_tok,
+                       built.max_seqlen);
+}
+
+/* END that agrees with everything, and the whole under seal. */
+static void end(maker *m)
+{
+    m->totals.input_sequences = m->totals.sequences;
+    m->totals.input_tokens = m->totals.tokens;
+    ps_end_encode(&m->info, &m->totals, 0, room(m));
+    seal_packs(&m->out);
+}
+
+/* Unpacks to the end; gives the result and how many sequences came. */
+static ps_result unpack(const bytes *b, ps_order order, uint64_t *n,
+                        ps_error *err)
+{
+    int fd = open_bytes(b);
+    ps_pack_reader *reader;
+    ps_unpacker *unpacker;
+    ps_sequence s;
+    ps_result r;
+
+    *n = 0;
+    assert_ok(ps_pack_reader_open(&reader, fd, err), err);
+    assert_ok(ps_unpacker_open(&unpacker, reader, order, err), err);
+    while ((r = ps_unpacker_next(unpacker, &s, err)) == PS_OK)
+        ++*n;
+    ps_unpacker_free(unpacker);
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+    return r;
+}
+
+/*
+ * A stream of these records in input order gives `n` sequences, then
+ * `wanted`.  To the reader alone it is good, and in pack order as well.
+ */
+static void expect(const record *records, size_t n_records, bool split,
+                   uint64_t n, ps_result wanted)
+{
+    maker m;
+    uint64_t came;
+    ps_error err;
+    size_t held;
+
+    begin(&m, 4, split);
+    for (size_t i = 0; i < n_records; i++)
+        add(&m, &records[i]);
+    end(&m);
+    assert_result(read_packs(&m.out, &came, &err), PS_END, &err);
+    assert_int_equal(came, n_records);
+    assert_result(unpack(&m.out, PS_ORDER_PACK, &came, &err), PS_END, &err);
+    assert_int_equal(came, m.totals.sequences);
+    alloc_watch();
+    held = alloc_so_far().bytes;
+    assert_result(unpack(&m.out, PS_ORDER_INPUT, &came, &err), wanted, &err);
+    assert_int_equal(came, n);
+    assert_true(alloc_so_far().peak - held < MIB);
+    free_bytes(&m.out);
+}
+
+#define EXPECT(records, split, n, wanted)                               \
+    expect(records, sizeof(records) / sizeof(records)[0], split, n,     \
+           wanted)
+
+/* What the others are variations of. */
+static void test_good(void **state)
+{
+    static const record whole[] = {
+        {1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
+        {3, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
+        {5, {{3, 2, 0, 2}}},
+    };
+    static const record cautious[] = {
+        {0, {{0, 5, 0, 5}, {2, 5, 0, 5}}}, /* could say 1 */
+        {0, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
+    };
+    static const record pieces[] = {
+        {0, {{0, 5, 15, 20}, {1, 5, 0, 5}}},
+        {0, {{0, 10, 0, 20}}},
+        {2, {{0, 5, 10, 20}, {2, 3, 0, 3}}},
+    };
+
+    (void)state;
+    EXPECT(whole, false, 5, PS_END);
+    EXPECT(whole, true, 5, PS_END);
+    EXPECT(cautious, false, 4, PS_END);
+    EXPECT(pieces, true, 3, PS_END);
+}
+
+static void test_ids_twice(void **state)
+{
+    static const record in_one_pack[] = {
+        {1, {{0, 5, 0, 5}, {0, 4, 0, 4}}},
+    };
+    static const record in_two_packs[] = {
+        {0, {{0, 5, 0, 5}}},
+        {0, {{0, 5, 0, 5}, {1, 1, 0, 1}}},
+    };
+    static const record after_it_went[] = {
+        {1, {{0, 5, 0, 5}}},
+        {2, {{0, 5, 0, 5}, {1, 1, 0, 1}}},
+    };
+
+    (void)state;
+    EXPECT(in_one_pack, false, 1, PS_ERR_CORRUPT);
+    EXPECT(in_one_pack, true, 1, PS_ERR_CORRUPT);
+    EXPECT(in_two_packs, false, 1, PS_ERR_CORRUPT);
+    EXPECT(in_two_packs, true, 1, PS_ERR_CORRUPT);
+    EXPECT(after_it_went, false, 1, PS_ERR_CORRUPT);
+    EXPECT(after_it_went, true, 1, PS_ERR_CORRUPT);
+}
+
+static void test_watermarks(void **state)
+{
+    static const record too_high[] = {
+        {1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
+        {5, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
+        {5, {{3, 2, 0, 2}}},
+    };
+    static const record falling[] = {
+        {1, {{0, 5, 0, 5}}},
+        {0, {{1, 5, 0, 5}}},
+    };
+    static const record highest[] = {
+        {UINT64_MAX, {{0, 5, 0, 5}}},
+        {UINT64_MAX, {{1, 5, 0, 5}}},
+    };
+
+    (void)state;
+    EXPECT(too_high, false, 4, PS_ERR_CORRUPT);
+    EXPECT(falling, false, 1, PS_ERR_CORRUPT);
+    EXPECT(highest, false, 1, PS_ERR_CORRUPT);
+    expect(highest, 1, false, 1, PS_END); /* the first of them alone */
+}
+
+/* The id of empty slots is no id, the one below it is. */
+static void test_greatest_ids(void **state)
+{
+    static const record no_id[] = {
+        {0, {{0, 5, 0, 5}, {UINT64_MAX, 5, 0, 5}}},
+    };
+    static const record last_id[] = {
+        {0, {{0, 5, 0, 5}, {UINT64_MAX - 1, 5, 0, 5}}},
+    };
+
+    (void)state;
+    EXPECT(no_id, false, 0, PS_ERR_CORRUPT);
+    EXPECT(last_id, false, 2, PS_END);
+}
+
+/* One record of up to four pieces of sequence 0; `n` come, then damage. */
+#define REFUSE(n, ...)                                                  \
+    do {                                                                \
+        static const record r[] = {{1, {__VA_ARGS__}}};                 \
+                                                                        \
+        EXPECT(r, true, n, PS_ERR_CORRUPT);                             \
+    } while (0)
+
+static void test_pieces_missing(void **state)
+{
+    (void)state;
+    REFUSE(0, {0, 5, 10, 15});                 /* the first */
+    REFUSE(0, {0, 10, 0, 15});                 /* the last */
+    REFUSE(0, {0, 5, 0, 15}, {0, 5, 10, 15});  /* the middle */
+    REFUSE(0, {0, 5, 3, 5});                   /* whole, but not at 0 */
+    REFUSE(0, {0, 5, 0, 15}, {1, 10, 0, 10});  /* another's tokens */
+    REFUSE(0, {0, 5, 0, 10}, {1, 5, 5, 10});   /* another's piece */
+}
+
+static void test_pieces_too_many(void **state)
+{
+    (void)state;
+    REFUSE(0, {0, 6, 0, 10}, {0, 5, 5, 10});   /* overlapping */
+    REFUSE(0, {0, 6, 0, 10}, {0, 6, 6, 10});   /* beyond the end */
+    REFUSE(0, {0, 6, 0, 5});                   /* longer than the whole */
+    REFUSE(0, {0, 5, 0, 10}, {0, 5, 0, 10}, {0, 5, 5, 10});
+    REFUSE(1, {0, 5, 0, 10}, {0, 5, 5, 10}, {0, 5, 5, 10});
+    REFUSE(1, {0, 5, 0, 5}, {0, 5, 5, 10});
+    REFUSE(0, {0, 6, 0, 10}, {0, 4, 6, 11});   /* of different lengths */
+    REFUSE(0, {0, 6, 0, 0});
+}
+
+/* Claims of up to 2^32-1 tokens; `expect` sees that no memory is taken. */
+static void test_giant_pieces(void **state)
+{
+    (void)state;
+    REFUSE(0, {0, 5, 0, UINT32_MAX});
+    REFUSE(0, {0, 5, 0, UINT32_MAX}, {0, 5, 5, UINT32_MAX});
+    REFUSE(0, {0, 5, UINT32_MAX, UINT32_MAX});
+    REFUSE(0, {0, 5, UINT32_MAX, 5});
+    REFUSE(0, {0, 5, UINT32_MAX - 4, UINT32_MAX});
+    REFUSE(0, {0, 5, 0, 10}, {0, 5, UINT32_MAX, 10});
+    REFUSE(0, {0, 5, 0, 0x80000000}, {1, 5, 0, 0x80000000});
+}
+
+/* `late` full packs of younger ones come before sequence 0. */
+static void out_of_order(uint32_t window, uint32_t late, bool zeros,
+                         ps_result wanted)
+{
+    maker m;
+    uint64_t n;
+    ps_error err;
+
+    begin(&m, window, false);
+    for (uint32_t i = 1; i <= late; i++) {
+        record r = {0, {{i, CAPACITY, 0, 0}}};
+
+        add(&m, &r);
+    }
+    if (zeros) {
+        record r = {late + 1, {{0, CAPACITY, 0, 0}}};
+
+        add(&m, &r);
+    }
+    end(&m);
+    assert_result(unpack(&m.out, PS_ORDER_INPUT, &n, &err), wanted, &err);
+    assert_int_equal(n, wanted == PS_END ? late + zeros : 0);
+    assert_result(unpack(&m.out, PS_ORDER_PACK, &n, &err), PS_END, &err);
+    free_bytes(&m.out);
+}
+
+/* No more may wait than a window of that size can have let past. */
+static void test_window(void **state)
+{
+    (void)state;
+    for (uint32_t window = 1; window < 20; window++) {
+        out_of_order(window, window - 1, true, PS_END);
+        out_of_order(window, window, false, PS_END);
+        out_of_order(window, window, true, PS_ERR_LIMIT);
+        out_of_order(window, window + 1, false, PS_ERR_LIMIT);
+        out_of_order(window, 100, true, PS_ERR_LIMIT);
+    }
+    out_of_order(PS_MAX_WINDOW, 100, true, PS_END);
+}
+
+/* To the token: one more than the window's packs can hold is too many. */
+static void test_window_to_the_token(void **state)
+{
+    (void)state;
+    for (uint32_t n = CAPACITY - 1; n <= CAPACITY; n++) {
+        const record r[] = {{0, {{1, 1, 0, 0}}}, {0, {{2, n, 0, 0}}}};
+        maker m;
+        uint64_t came;
+        ps_error err;
+
+        begin(&m, 1, false);
+        add(&m, &r[0]);
+        add(&m, &r[1]);
+        end(&m);
+        assert_result(unpack(&m.out, PS_ORDER_INPUT, &came, &err),
+                      n < CAPACITY ? PS_END : PS_ERR_LIMIT, &err);
+        free_bytes(&m.out);
+    }
+}
+
+/* Nor more sequences, however short: `window` times the depth. */
+static void test_window_of_short_sequences(void **state)
+{
+    (void)state;
+    for (uint32_t records = 1; records < 5; records++) {
+        bool fits = 4 * records <= 2 * DEPTH;
+        maker m;
+        uint64_t n;
+        ps_error err;
+
+        begin(&m, 2, false);
+        for (uint32_t i = 0; i < records; i++) {
+            uint64_t id = 4 * i + 1;
+            record r = {0, {{id, 1, 0, 0}, {id + 1, 1, 0, 0},
+                            {id + 2, 1, 0, 0}, {id + 3, 1, 0, 0}}};
+
+            add(&m, &r);
+        }
+        end(&m);
+        assert_result(unpack(&m.out, PS_ORDER_INPUT, &n, &err),
+                      fits ? PS_END : PS_ERR_LIMIT, &err);
+        assert_int_equal(n, fits ? 4 * records : 0);
+        free_bytes(&m.out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_ids_twice),
+        cmocka_unit_test(test_watermarks),
+        cmocka_unit_test(test_greatest_ids),
+        cmocka_unit_test(test_pieces_missing),
+        cmocka_unit_test(test_pieces_too_many),
+        cmocka_unit_test(test_giant_pieces),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_window_to_the_token),
+        cmocka_unit_test(test_window_of_short_sequences),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("unpacker-hostile", tests, NULL,
+                                       NULL);
+}
