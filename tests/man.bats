@@ -177,7 +177,7 @@ statuses() {
 }
 
 @test "every program has a page, and every page its own name" {
-    for program in packcat packstat packstream tokcat; do
+    for program in packcat packplan packstat packstream tokcat; do
         all_pages | grep -qxF "$program.1"
     done
     for page in $(all_pages); do
@@ -189,7 +189,7 @@ statuses() {
 }
 
 @test "the pages of the programs have the same sections" {
-    for program in packcat packstat packstream tokcat; do
+    for program in packcat packplan packstat packstream tokcat; do
         has_sections "$program"
     done
 }
@@ -212,7 +212,7 @@ statuses() {
 }
 
 @test "each page names the exit statuses that all programs share" {
-    for program in packcat packstat packstream tokcat; do
+    for program in packcat packplan packstat packstream tokcat; do
         [ "$(statuses "$program" | tr '\n' ' ')" = '0 1 64 65 ' ]
     done
 }
@@ -281,12 +281,20 @@ statuses() {
     compare_options packstat
 }
 
+@test "packplan: --help and the page list the same options" {
+    compare_options packplan
+}
+
 @test "the examples in packstream.1 do what they show" {
     run_examples packstream.1
 }
 
 @test "the examples in packstream.5 do what they show" {
     run_examples packstream.5
+}
+
+@test "the examples in packstream.7 do what they show" {
+    run_examples packstream.7
 }
 
 @test "the examples in tokcat.1 do what they show" {
@@ -299,4 +307,8 @@ statuses() {
 
 @test "the examples in packstat.1 do what they show" {
     run_examples packstat.1
+}
+
+@test "the examples in packplan.1 do what they show" {
+    run_examples packplan.1
 }

@@ -1,0 +1,72 @@
+/*
+ * plan_bound.c - how many packs any plan needs at least.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "error.h"
+#include "plan_stock.h"
+
+/*
+ * Beyond these, lengths are rounded down to units, and beyond that work the
+ * search stops; either makes the bound lower than the optimum, but no less
+ * true.
+ */
+#define MOST_LENGTHS 4096
+#define MOST_UNITS (UINT32_C(1) << 18)
+#define MOST_UNITS_DEEP 2048 /* from depth 4 on */
+#define WORK 4e9
+
+/* So much, relatively, may be the sum of all errors of rounding. */
+#define ROUNDING 1e-12
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static ps_result relax(const ps_histogram *h, uint32_t capacity,
+                       uint32_t depth, double *packs, ps_error *err)
+{
+    bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
+    uint32_t unit = ps_goods_unit(h, capacity, MOST_LENGTHS,
+                                  deep ? MOST_UNITS_DEEP : MOST_UNITS);
+    ps_lp_limits limits = {.work = WORK, .most_units = MOST_UNITS};
+    ps_goods goods;
+    ps_lp *lp;
+    ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);
+
+    if (r != PS_OK)
+        return r;
+    if (goods.stock.n > 0) {
+        r = ps_lp_open(&lp, &goods.stock, &limits, err);
+        if (r == PS_OK) {
+            *packs = greater(*packs, ps_lp_bound(lp));
+            ps_lp_free(lp);
+        }
+    }
+    ps_goods_free(&goods);
+    return r;
+}
+
+ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
+                        uint32_t depth, double *packs, ps_error *err)
+{
+    size_t n = ps_histogram_size(h);
+    ps_result r;
+
+    *packs = 0;
+    if (capacity == 0 || capacity > PS_MAX_CAPACITY || depth == 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "bound: capacity or depth is out of range");
+    if (n == 0)
+        return PS_OK;
+    if (ps_histogram_length(h, n - 1) > capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "bound: a length is above the capacity");
+    *packs = greater((double)ps_histogram_tokens(h) / capacity,
+                     (double)ps_histogram_sequences(h) / depth);
+    r = relax(h, capacity, depth, packs, err);
+    *packs = r == PS_OK ? *packs * (1 - ROUNDING) : 0;
+    return r;
+}

@@ -1,0 +1,79 @@
+/*
+ * plan_quick.c - the best of some quick plans.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "plan_fit.h"
+#include "plan_start.h"
+#include "plan_stock.h"
+
+/* Greed counts in double: whole numbers up to here are exact. */
+#define EXACT_COUNTS (UINT64_C(1) << 53)
+
+/* With more tokens of capacity than these it would take too much memory. */
+#define MOST_CAPACITY (UINT32_C(1) << 18)
+
+/* What a sequence is worth by itself: as few, or as many in a pack. */
+static const double slots[] = {0.0, 0.02, -0.02};
+
+/* Keeps the plan with fewer packs in *best and frees the other. */
+static void keep_better(ps_plan **best, ps_plan *other)
+{
+    if (*best != NULL && ps_plan_packs(*best) <= ps_plan_packs(other)) {
+        ps_plan_free(other);
+        return;
+    }
+    ps_plan_free(*best);
+    *best = other;
+}
+
+static ps_result try_lpfhp(ps_plan **best, const ps_histogram *h,
+                           const ps_plan_options *o, ps_error *err)
+{
+    ps_plan *plan;
+    ps_result r = ps_plan_open(&plan, err);
+
+    if (r != PS_OK)
+        return r;
+    r = ps_plan_lpfhp(plan, h, o, err);
+    if (r == PS_OK)
+        keep_better(best, plan);
+    else
+        ps_plan_free(plan);
+    return r;
+}
+
+static ps_result try_greed(ps_plan **best, const ps_stock *stock,
+                           double slot, ps_error *err)
+{
+    ps_plan *plan;
+    ps_result r = ps_plan_open(&plan, err);
+
+    if (r != PS_OK)
+        return r;
+    r = ps_plan_greed(plan, stock, slot, err);
+    if (r == PS_OK)
+        keep_better(best, plan);
+    else
+        ps_plan_free(plan);
+    return r;
+}
+
+ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err)
+{
+    ps_goods goods;
+    ps_result r = try_lpfhp(best, h, o, err);
+
+    if (r != PS_OK || ps_histogram_sequences(h) >= EXACT_COUNTS ||
+        o->capacity > MOST_CAPACITY)
+        return r;
+    r = ps_goods_open(&goods, h, o->capacity, o->depth, 1, true, err);
+    if (r != PS_OK)
+        return r;
+    for (size_t i = 0; r == PS_OK && i < sizeof slots / sizeof slots[0]; i++)
+        r = try_greed(best, &goods.stock, slots[i], err);
+    ps_goods_free(&goods);
+    return r;
+}

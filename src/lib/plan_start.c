@@ -1,0 +1,293 @@
+/*
+ * plan_start.c - strategies by greed: a first basis for the relaxation, and
+ * quick plans.
+ *
+ * Always the longest length there is gets company, and the strategy is
+ * repeated until one of its lengths is used up.  As a basis that makes as
+ * many strategies as lengths, and each lacks the lengths that were used up
+ * before it: the basis is triangular.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "plan_start.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+#define MOST_TRIES 4096 /* for a pair, so that time grows with n only */
+#define AT_ONCE 32      /* part of a great depth that one length may take */
+
+/* Lengths are counted from 1 here, so that 0 can say: none. */
+typedef struct greed {
+    const ps_stock *stock;
+    double slot;     /* what a sequence is worth by itself */
+    double token;    /* and each of its tokens */
+    double *left;    /* how many there are of each length */
+    uint32_t *down;  /* of a length used up: one before; else itself */
+    uint32_t *fits;  /* by capacity: the longest length not above */
+    ps_entries *list;
+} greed;
+
+static void free_greed(greed *g)
+{
+    free(g->left);
+    free(g->down);
+    free(g->fits);
+}
+
+static bool open_greed(greed *g, double slot)
+{
+    const ps_stock *s = g->stock;
+    uint32_t i = 0;
+
+    g->slot = slot;
+    g->token = (1 - slot * s->depth) / s->capacity;
+    g->left = malloc(s->n * sizeof *g->left);
+    g->down = malloc(((size_t)s->n + 1) * sizeof *g->down);
+    g->fits = malloc(((size_t)s->capacity + 1) * sizeof *g->fits);
+    if (g->left == NULL || g->down == NULL || g->fits == NULL)
+        return false;
+    memcpy(g->left, s->count, s->n * sizeof *g->left);
+    for (uint32_t k = 0; k <= s->n; k++)
+        g->down[k] = k;
+    for (uint32_t c = 0; c <= s->capacity; c++) {
+        while (i < s->n && s->length[i] <= c)
+            i++;
+        g->fits[c] = i;
+    }
+    return true;
+}
+
+/* The longest length left that is not above `k`. */
+static uint32_t left_up_to(greed *g, uint32_t k)
+{
+    while (g->down[k] != k) {
+        g->down[k] = g->down[g->down[k]];
+        k = g->down[k];
+    }
+    return k;
+}
+
+/* The longest length left that fits c tokens. */
+static uint32_t longest(greed *g, uint32_t c)
+{
+    return left_up_to(g, g->fits[c]);
+}
+
+/* Adds `times` of length k to the column that ends the list. */
+static bool add_items(greed *g, ps_column *column, uint32_t k,
+                      uint32_t times)
+{
+    ps_entries *e = g->list;
+
+    for (size_t i = column->first; i < e->n; i++)
+        if (e->index[i] == k - 1) {
+            e->value[i] += times;
+            return true;
+        }
+    if (!ps_entries_reserve(e, 1))
+        return false;
+    e->index[e->n] = k - 1;
+    e->value[e->n++] = times;
+    column->n++;
+    return true;
+}
+
+/* The two lengths that are worth most in c tokens, or one, or none. */
+static void find_pair(greed *g, uint32_t c, uint32_t *shorter,
+                      uint32_t *longer)
+{
+    const uint32_t *length = g->stock->length;
+    uint32_t tries = 0;
+    double most;
+
+    *shorter = 0;
+    *longer = longest(g, c);
+    if (*longer == 0)
+        return;
+    most = g->slot + g->token * length[*longer - 1];
+    for (uint32_t k = longest(g, c / 2); k > 0 && tries < MOST_TRIES;
+         k = left_up_to(g, k - 1), tries++) {
+        uint32_t other = longest(g, c - length[k - 1]);
+        uint32_t sum = length[k - 1] + length[other - 1];
+        double worth = 2 * g->slot + g->token * sum;
+
+        if (worth > most) {
+            most = worth;
+            *shorter = k;
+            *longer = other;
+        }
+        if (sum == c)
+            break;
+    }
+}
+
+/* A length for an even share of the space; 0 if there is none for it. */
+static uint32_t find_share(greed *g, uint32_t c, uint32_t depth)
+{
+    uint32_t k = longest(g, c / depth);
+
+    return k > 0 ? k : longest(g, c);
+}
+
+/* How many of a length to take at once: one, but more when many will fit. */
+static uint32_t at_once(uint32_t c, uint32_t depth, uint32_t length)
+{
+    uint32_t times = 1 + (depth - 2) / AT_ONCE;
+
+    return times < c / length ? times : c / length;
+}
+
+/*
+ * Beside the longest length, k: even shares of the space, and in the end the
+ * pair that is worth most.
+ */
+static bool build(greed *g, uint32_t k, ps_column *column)
+{
+    const uint32_t *length = g->stock->length;
+    uint32_t c = g->stock->capacity - length[k - 1];
+    uint32_t depth = g->stock->depth - 1;
+    uint32_t a = 0, b;
+
+    *column = (ps_column){.first = g->list->n};
+    if (!add_items(g, column, k, 1))
+        return false;
+    while (depth > 2 && (k = find_share(g, c, depth)) > 0) {
+        uint32_t times = at_once(c, depth, length[k - 1]);
+
+        if (!add_items(g, column, k, times))
+            return false;
+        c -= times * length[k - 1];
+        depth -= times;
+    }
+    b = depth == 0 ? 0 : longest(g, c);
+    if (depth == 2)
+        find_pair(g, c, &a, &b);
+    return (a == 0 || add_items(g, column, a, 1)) &&
+           (b == 0 || add_items(g, column, b, 1));
+}
+
+/* The entry that is used up first when the column is repeated. */
+static size_t find_scarce(const greed *g, const ps_column *column)
+{
+    const ps_entries *e = g->list;
+    size_t scarce = column->first;
+
+    for (size_t k = scarce + 1; k < e->n; k++)
+        if (g->left[e->index[k]] / e->value[k] <
+            g->left[e->index[scarce]] / e->value[scarce])
+            scarce = k;
+    return scarce;
+}
+
+static void use_up(greed *g, uint32_t i)
+{
+    g->left[i] = 0;
+    g->down[i + 1] = i;
+}
+
+/* Repeats the column until a length of it is used up, exactly one. */
+static void repeat(greed *g, const ps_column *column)
+{
+    const ps_entries *e = g->list;
+    size_t scarce = find_scarce(g, column);
+    double times = g->left[e->index[scarce]] / e->value[scarce];
+
+    for (size_t k = column->first; k < e->n; k++)
+        g->left[e->index[k]] -= times * e->value[k];
+    use_up(g, e->index[scarce]);
+}
+
+bool ps_start(const ps_stock *s, double slot, ps_entries *list,
+              ps_column *columns)
+{
+    greed g = {.stock = s, .list = list};
+    bool ok = open_greed(&g, slot);
+
+    for (uint32_t j = 0; ok && j < s->n; j++) {
+        ok = build(&g, longest(&g, s->capacity), &columns[j]);
+        if (ok)
+            repeat(&g, &columns[j]);
+    }
+    free_greed(&g);
+    return ok;
+}
+
+/* Repeats the column a whole number of times, and adds it to the plan. */
+static ps_result repeat_whole(greed *g, const ps_column *column,
+                              ps_plan *plan, ps_error *err)
+{
+    const ps_entries *e = g->list;
+    double times = HUGE_VAL;
+    uint32_t n = 0;
+    uint32_t *to;
+    ps_result r;
+
+    for (size_t k = column->first; k < e->n; k++) {
+        double left = g->left[e->index[k]];
+
+        if (e->value[k] > left)
+            e->value[k] = left;
+        times = fmin(times, floor(left / e->value[k]));
+        n += (uint32_t)e->value[k];
+    }
+    r = ps_plan_reserve(plan, (uint64_t)times, n, &to, err);
+    if (r != PS_OK)
+        return r;
+    for (size_t k = column->first; k < e->n; k++) {
+        uint32_t i = e->index[k];
+
+        for (uint32_t m = (uint32_t)e->value[k]; m > 0; m--)
+            *to++ = g->stock->length[i];
+        g->left[i] -= times * e->value[k];
+        if (g->left[i] <= 0)
+            use_up(g, i);
+    }
+    return PS_OK;
+}
+
+/* Puts the entries of the column that ends the list in ascending order. */
+static void sort(ps_entries *e, size_t first)
+{
+    for (size_t k = first + 1; k < e->n; k++) {
+        uint32_t index = e->index[k];
+        double value = e->value[k];
+        size_t at = k;
+
+        for (; at > first && e->index[at - 1] > index; at--) {
+            e->index[at] = e->index[at - 1];
+            e->value[at] = e->value[at - 1];
+        }
+        e->index[at] = index;
+        e->value[at] = value;
+    }
+}
+
+ps_result ps_plan_greed(ps_plan *plan, const ps_stock *s, double slot,
+                        ps_error *err)
+{
+    ps_entries list = {0};
+    greed g = {.stock = s, .list = &list};
+    ps_result r = PS_OK;
+    ps_column column;
+    uint32_t k;
+
+    if (!open_greed(&g, slot))
+        r = ps_fail_memory(err);
+    while (r == PS_OK && (k = longest(&g, s->capacity)) > 0) {
+        list.n = 0;
+        if (!build(&g, k, &column)) {
+            r = ps_fail_memory(err);
+        } else {
+            sort(&list, 0);
+            r = repeat_whole(&g, &column, plan, err);
+        }
+    }
+    free_greed(&g);
+    ps_entries_free(&list);
+    return r;
+}

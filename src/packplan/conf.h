@@ -1,0 +1,67 @@
+/*
+ * conf.h - what the command line of packplan asks for.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKPLAN_CONF_H
+#define PACKPLAN_CONF_H
+
+#include "cli/options.h"
+#include "packplan/algorithms.h"
+#include "packstream.h"
+
+/* Entries in an option's list. */
+#define CONF_LIST 64
+
+/* A depth without a cap, as ps_plan_options has it. */
+#define CONF_NO_CAP UINT32_MAX
+
+typedef enum conf_what {
+    CONF_TABLE,   /* a row for each algorithm and depth */
+    CONF_PLAN,    /* the strategies */
+    CONF_SCALING, /* un-padding against packing, by devices */
+    CONF_WHATS
+} conf_what;
+
+typedef enum conf_form {
+    CONF_TEXT,
+    CONF_TSV,
+    CONF_JSON
+} conf_form;
+
+typedef struct conf {
+    ps_plan_options options; /* capacity 0: not given; depth: see below */
+    uint32_t depths[CONF_LIST];
+    unsigned n_depths;
+    bool algorithms[ALGORITHMS]; /* by their place in tables */
+    unsigned n_algorithms;       /* 0: not given */
+    double overheads[CONF_LIST]; /* per cent */
+    unsigned n_overheads;        /* 0: not given */
+    double betas[2];
+    bool betas_given;
+    uint32_t devices[CONF_LIST];
+    unsigned n_devices;
+    conf_what what;
+    bool chosen[CONF_WHATS]; /* which of them the user asked for */
+    conf_form form;
+    bool forms[3]; /* likewise */
+    bool no_bound;
+    bool quiet;
+    const char *const *names; /* inputs */
+    int n_names;
+} conf;
+
+/* The defaults. */
+conf conf_new(void);
+
+/* The options, for option_parse. */
+extern const option_program conf_program;
+
+/* What no option can know alone; an exit status. */
+int conf_check(conf *c);
+
+/* Per cent by which packing slows a step at the `i`th depth. */
+double conf_overhead(const conf *c, unsigned i);
+
+#endif

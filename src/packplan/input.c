@@ -1,0 +1,224 @@
+/*
+ * input.c - histograms from `length count` lines.
+ *
+ * Read byte by byte, in one pass and without a limit to the length of a
+ * comment.  Nothing is guessed: a length of 4e3 and a last line that was
+ * cut are errors.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packplan/input.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+#define BUFFER_BYTES 65536
+
+/* What `next` gives instead of a byte. */
+#define END_OF_FILE (-1)
+#define READ_ERROR (-2)
+
+typedef struct input {
+    ps_histogram *histogram;
+    uint32_t capacity;
+    const char *name;
+    int fd;
+    uint64_t line; /* from 1 */
+    int byte;      /* the next one, or as above */
+    size_t at;     /* of the byte after it */
+    size_t end;
+    unsigned char buffer[BUFFER_BYTES];
+} input;
+
+static ssize_t read_some(input *in)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+
+    for (;;) {
+        const ssize_t got = read(in->fd, in->buffer, sizeof in->buffer);
+
+        if (got >= 0)
+            return got;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            (void)poll(&p, 1, -1);
+        else if (errno != EINTR)
+            return -1;
+    }
+}
+
+/* Moves on to the next byte. */
+static void next(input *in)
+{
+    ssize_t got;
+
+    if (in->at == in->end) {
+        got = read_some(in);
+        if (got <= 0) {
+            in->byte = got == 0 ? END_OF_FILE : READ_ERROR;
+            return;
+        }
+        in->at = 0;
+        in->end = (size_t)got;
+    }
+    in->byte = in->buffer[in->at++];
+}
+
+static bool is_blank(int byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static bool is_digit(int byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static void skip_blanks(input *in)
+{
+    while (is_blank(in->byte))
+        next(in);
+}
+
+static void skip_line(input *in)
+{
+    while (in->byte >= 0 && in->byte != '\n')
+        next(in);
+}
+
+/* "prog: FILE: line N: WHY", or what made the read fail. */
+static int bad(const input *in, const char *format, ...)
+    MESSAGE_PRINTF(2, 3);
+
+static int bad(const input *in, const char *format, ...)
+{
+    char why[256];
+    va_list args;
+
+    if (in->byte == READ_ERROR) {
+        message_errno("%s", files_input_name(in->name));
+        return STATUS_FAILURE;
+    }
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    message_error("%s: line %" PRIu64 ": %s", files_input_name(in->name),
+                  in->line, why);
+    return STATUS_DATA;
+}
+
+/* Digits and nothing else up to a blank or the end of the line. */
+static int read_number(input *in, const char *what, uint64_t *number)
+{
+    uint64_t value = 0;
+
+    if (!is_digit(in->byte))
+        return bad(in, "the %s is not a number", what);
+    for (; is_digit(in->byte); next(in)) {
+        uint64_t digit = (uint64_t)(in->byte - '0');
+
+        if (value > (UINT64_MAX - digit) / 10)
+            return bad(in, "the %s is beyond 64 bits", what);
+        value = value * 10 + digit;
+    }
+    if (in->byte >= 0 && !is_blank(in->byte) && in->byte != '\n')
+        return bad(in, "the %s is not a number", what);
+    *number = value;
+    return STATUS_OK;
+}
+
+static int add(const input *in, uint64_t length, uint64_t count)
+{
+    ps_error err;
+
+    if (length == 0)
+        return bad(in, "a length of 0");
+    if (length > in->capacity)
+        return bad(in,
+                   "the length of %" PRIu64
+                   " is above the capacity of %" PRIu32,
+                   length, in->capacity);
+    if (count == 0)
+        return STATUS_OK;
+    switch (ps_histogram_add(in->histogram, (uint32_t)length, count, &err)) {
+    case PS_OK:
+        return STATUS_OK;
+    case PS_ERR_LIMIT:
+        return bad(in, "%s", err.text);
+    default:
+        return message_failure(files_input_name(in->name), &err);
+    }
+}
+
+/* A line that is neither empty nor a comment. */
+static int read_pair(input *in)
+{
+    uint64_t length;
+    uint64_t count = 0;
+    int status = read_number(in, "length", &length);
+
+    skip_blanks(in);
+    if (status == STATUS_OK && in->byte == '\n')
+        return bad(in, "no count after the length");
+    if (status == STATUS_OK && in->byte != END_OF_FILE)
+        status = read_number(in, "count", &count);
+    if (status != STATUS_OK)
+        return status;
+    skip_blanks(in);
+    if (in->byte == END_OF_FILE)
+        return bad(in, "cut: it does not end with a newline");
+    if (in->byte != '\n')
+        return bad(in, "more than a length and a count");
+    return add(in, length, count);
+}
+
+static int read_lines(input *in)
+{
+    int status = STATUS_OK;
+
+    for (next(in); status == STATUS_OK && in->byte != END_OF_FILE; next(in)) {
+        in->line++;
+        skip_blanks(in);
+        if (in->byte == '#')
+            skip_line(in);
+        if (in->byte == END_OF_FILE)
+            break;
+        if (in->byte != '\n')
+            status = read_pair(in);
+    }
+    return status;
+}
+
+static int read_file(input *in, const char *name)
+{
+    int status;
+
+    in->name = name;
+    in->line = 0;
+    in->at = 0;
+    in->end = 0;
+    in->fd = files_open_input(name);
+    if (in->fd < 0)
+        return STATUS_FAILURE;
+    status = read_lines(in);
+    files_close_input(in->fd);
+    return status;
+}
+
+int input_read(ps_histogram *h, uint32_t capacity,
+               const char *const *names, int n)
+{
+    input in = {.histogram = h, .capacity = capacity};
+    int status = STATUS_OK;
+
+    for (int i = 0; status == STATUS_OK && i < n; i++)
+        status = read_file(&in, names[i]);
+    return status;
+}

@@ -1,0 +1,50 @@
+/*
+ * rows.h - what algorithms make of a histogram, a row for each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKPLAN_ROWS_H
+#define PACKPLAN_ROWS_H
+
+#include <stddef.h>
+
+#include "packplan/conf.h"
+#include "packstream.h"
+
+/* An algorithm at a depth.  Ratios are 0 where there are no packs. */
+typedef struct row {
+    ps_algorithm algorithm;
+    uint32_t depth; /* CONF_NO_CAP: none */
+    uint64_t packs;
+    size_t strategies;
+    uint32_t max_depth;
+    double efficiency; /* a fraction */
+    double factor;     /* sequences in a pack */
+    double seconds;
+    double bound;    /* no plan has fewer packs; below 0: not known */
+    double overhead; /* per cent */
+    double speed_up; /* the factor less the overhead */
+} row;
+
+/* Most rows there can be. */
+#define ROWS_MOST (ALGORITHMS * CONF_LIST)
+
+typedef struct rows {
+    size_t n;
+    row of[ROWS_MOST];
+} rows;
+
+/*
+ * Makes and checks all plans that are asked for; those of equal depth stand
+ * together.  An exit status, after a message if not STATUS_OK.
+ */
+int rows_make(rows *rs, const conf *c, const ps_histogram *h);
+
+/* One plan, for the first of the algorithms and depths. */
+int rows_plan(ps_plan **plan, const conf *c, const ps_histogram *h);
+
+/* A number of packs that a plan may really have: rounded up. */
+uint64_t row_bound_packs(const row *r);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * plan-naive.h - the packing algorithms as their rules read, pack by pack,
+ * with nothing shared and everything searched from end to end; and
+ * histograms to try plans on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TESTS_PLAN_NAIVE_H
+#define TESTS_PLAN_NAIVE_H
+
+#include "lib-fixture.h"
+
+/* Sequences in a histogram that the naive algorithms take. */
+#define NAIVE_MOST 96
+
+/* Equal packs; lengths beyond `n` are 0. */
+typedef struct naive_group {
+    uint64_t count;
+    uint64_t changed; /* when: greater is later */
+    uint32_t spare;
+    uint32_t n;
+    uint32_t lengths[NAIVE_MOST];
+} naive_group;
+
+typedef struct naive_plan {
+    size_t n_groups;
+    uint64_t clock;
+    naive_group groups[NAIVE_MOST];
+} naive_plan;
+
+/* First fit and best fit, decreasing, for each sequence by itself. */
+void naive_decreasing(naive_plan *p, const ps_histogram *h,
+                      uint32_t capacity, uint32_t depth, bool best);
+
+/*
+ * Shortest (worst fit) and longest pack first (best fit) on groups of
+ * packs; with `repeat` a pack takes as many of a length as fit.
+ */
+void naive_packs_first(naive_plan *p, const ps_histogram *h,
+                       uint32_t capacity, uint32_t depth, bool longest,
+                       bool repeat);
+
+/* Fails the test unless both hold the same packs. */
+void assert_same_packs(const ps_plan *plan, const naive_plan *naive);
+
+/* A histogram from "LENGTH:COUNT LENGTH:COUNT". */
+ps_histogram *histogram_of(const char *text);
+
+/* `lengths` random lengths up to `longest`, each up to `most` times. */
+ps_histogram *random_histogram(uint64_t *random, uint32_t lengths,
+                               uint32_t longest, uint64_t most);
+
+#endif
