@@ -265,12 +265,42 @@ bad() {
     bad '5 1\r\n' '1: the count is not a number'
     bad '5 1\0\n' '1: the count is not a number'
     bad '\xff 1\n' '1: the length is not a number'
+    bad '5\0 1\n' '1: the length is not a number'
+    bad '\0\n' '1: the length is not a number'
+    bad '\xef\xbb\xbf5 1\n' '1: the length is not a number'
+    bad '0x5 1\n' '1: the length is not a number'
+    # A count of 0 adds nothing, but the length has to make sense.
+    bad '0 0\n' '1: a length of 0'
+    bad '513 0\n' '1: the length of 513 is above the capacity of 512'
+}
+
+@test "lines of megabytes" {
+    # many CHARACTER: ten million of it.
+    many() { head -c 10000000 /dev/zero | tr '\0' "$1"; }
+    {
+        printf '#'
+        many x
+        echo
+        many ' '
+        many 0
+        printf '5'
+        many '\t'
+        many 0
+        echo 3
+    } >h
+    [ "$(packplan -L 8 -a none --plan h)" = '3: 5' ]
+    many 7 | says 65 'stdin: line 1: the length is beyond 64 bits' \
+        packplan -L 8
+    many x | says 65 'stdin: line 1: the length is not a number' \
+        packplan -L 8
 }
 
 @test "a cut last line" {
     bad '5 1\n6 1' '2: cut: it does not end with a newline'
     bad '5 1\n6 ' '2: cut: it does not end with a newline'
     bad '5 1\n6' '2: cut: it does not end with a newline'
+    bad '5 1\n#' '2: cut: it does not end with a newline'
+    bad '5 1\n ' '2: cut: it does not end with a newline'
 }
 
 @test "totals beyond 2^63 - 1" {
@@ -278,6 +308,15 @@ bad() {
         '2: histogram: more than 2^63 - 1 sequences'
     bad '2 4611686018427387904\n' \
         '1: histogram: more than 2^63 - 1 tokens'
+    bad '2 4611686018427387903\n3 1\n' \
+        '2: histogram: more than 2^63 - 1 tokens'
+    bad '1 18446744073709551615\n' \
+        '1: histogram: more than 2^63 - 1 sequences'
+    # Over files, too.
+    printf '1 9223372036854775807\n' >a
+    printf '1 1\n' >b
+    says 65 'b: line 1: histogram: more than 2^63 - 1 sequences' \
+        packplan -L 1 a b
     printf '1 9223372036854775807\n' >h
     [ "$(columns 3 packplan -L 1 -a spfhp --tsv h)" = 'packs
 9223372036854775807' ]
@@ -314,7 +353,7 @@ bad() {
     usage '-L 0: must be a number from 1 to 16777216' -L 0
     usage '-L 16777217: must be a number from 1 to 16777216' -L 16777217
     local why='must be numbers from 1 on, or max, with commas between them'
-    local list
+    local list weight
     for list in 0 '' '1,' ,1 1,,2 many 1,MAX 4294967295 1.5 -1; do
         usage "-d $list: $why" -L 8 -d "$list"
     done
@@ -330,11 +369,16 @@ bad() {
     done
     why='must be per cents such as 4.25 with commas between them'
     usage "--overhead=x: $why" -L 8 --overhead=x
+    usage "--overhead=-5: $why" -L 8 --overhead=-5
     usage '--batch=0: must be a number from 1 to 65536' -L 8 --batch=0
+    usage '--batch=65537: must be a number from 1 to 65536' \
+        -L 8 --batch=65537
     why='must be numbers from 1 to 1048576 with commas between them'
     usage "--devices=0: $why" -L 8 --devices=0
-    usage '--short-weight=0: must be above 0 and at most 1' \
-        -L 8 --short-weight=0
+    for weight in 0 1.1 -1 nan inf 1e-3 ''; do
+        usage "--short-weight=$weight: must be above 0 and at most 1" \
+            -L 8 --short-weight="$weight"
+    done
     usage '--short-length=x: must be a number from 0 to 16777216' \
         -L 8 --short-length=x
 }

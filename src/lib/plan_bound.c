@@ -8,14 +8,13 @@
 #include "plan_stock.h"
 
 /*
- * Beyond these, lengths are rounded down to units, and beyond that work the
+ * Beyond these, lengths are rounded down to units, and beyond some work the
  * search stops; either makes the bound lower than the optimum, but no less
  * true.
  */
 #define MOST_LENGTHS 4096
 #define MOST_UNITS (UINT32_C(1) << 18)
 #define MOST_UNITS_DEEP 2048 /* from depth 4 on */
-#define WORK 4e9
 
 /* So much, relatively, may be the sum of all errors of rounding. */
 #define ROUNDING 1e-12
@@ -31,7 +30,8 @@ static ps_result relax(const ps_histogram *h, uint32_t capacity,
     bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
     uint32_t unit = ps_goods_unit(h, capacity, MOST_LENGTHS,
                                   deep ? MOST_UNITS_DEEP : MOST_UNITS);
-    ps_lp_limits limits = {.work = WORK, .most_units = MOST_UNITS};
+    ps_lp_limits limits = {.work = ps_lp_fair_work(ps_histogram_size(h)),
+                           .most_units = MOST_UNITS};
     ps_goods goods;
     ps_lp *lp;
     ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);

@@ -31,7 +31,7 @@ typedef struct lines {
 } lines;
 
 /* The part of the matrix that is not eliminated yet. */
-typedef struct leftover {
+struct ps_elimination {
     uint32_t n;
     lines rows; /* which columns; values are not kept there */
     lines columns;
@@ -43,7 +43,7 @@ typedef struct leftover {
     uint32_t shortest; /* no column is shorter */
     bool *row_done;
     double *factor; /* by rows: of the pivot column, else 0 */
-} leftover;
+};
 
 static bool add_entry(ps_entries *e, uint32_t index, double value)
 {
@@ -71,8 +71,10 @@ static void free_lines(lines *l)
     ps_entries_free(&l->pool);
 }
 
-static void free_remainder(leftover *a)
+void ps_elimination_free(ps_elimination *a)
 {
+    if (a == NULL)
+        return;
     free_lines(&a->rows);
     free_lines(&a->columns);
     free(a->head);
@@ -81,31 +83,49 @@ static void free_remainder(leftover *a)
     free(a->single);
     free(a->row_done);
     free(a->factor);
+    free(a);
 }
 
-static bool open_remainder(leftover *a, uint32_t n)
+ps_elimination *ps_elimination_open(uint32_t n)
 {
+    ps_elimination *a = calloc(1, sizeof *a);
     bool ok;
 
-    *a = (leftover){.n = n, .shortest = 1};
+    if (a == NULL)
+        return NULL;
+    a->n = n;
     ok = open_lines(&a->rows, n);
     ok = open_lines(&a->columns, n) && ok;
     a->head = malloc(((size_t)n + 1) * sizeof *a->head);
     a->next = malloc(n * sizeof *a->next);
     a->prev = malloc(n * sizeof *a->prev);
     a->single = malloc(n * sizeof *a->single);
-    a->row_done = calloc(n, sizeof *a->row_done);
-    a->factor = calloc(n, sizeof *a->factor);
-    if (!ok || a->head == NULL || a->next == NULL || a->prev == NULL ||
-        a->single == NULL || a->row_done == NULL || a->factor == NULL)
-        return false;
-    for (uint32_t i = 0; i <= n; i++)
+    a->row_done = malloc(n * sizeof *a->row_done);
+    a->factor = malloc(n * sizeof *a->factor);
+    if (ok && a->head != NULL && a->next != NULL && a->prev != NULL &&
+        a->single != NULL && a->row_done != NULL && a->factor != NULL)
+        return a;
+    ps_elimination_free(a);
+    return NULL;
+}
+
+/* Makes all lines empty and all lists, too. */
+static void clear(ps_elimination *a)
+{
+    for (uint32_t i = 0; i <= a->n; i++)
         a->head[i] = NONE;
-    return true;
+    memset(a->rows.n, 0, a->n * sizeof *a->rows.n);
+    memset(a->columns.n, 0, a->n * sizeof *a->columns.n);
+    memset(a->row_done, 0, a->n * sizeof *a->row_done);
+    memset(a->factor, 0, a->n * sizeof *a->factor);
+    a->rows.pool.n = 0;
+    a->columns.pool.n = 0;
+    a->n_single = 0;
+    a->shortest = 1;
 }
 
 /* Lists column j by its length. */
-static void list_column(leftover *a, uint32_t j)
+static void list_column(ps_elimination *a, uint32_t j)
 {
     uint32_t length = a->columns.n[j];
 
@@ -119,7 +139,7 @@ static void list_column(leftover *a, uint32_t j)
 }
 
 /* Before its length changes. */
-static void unlist_column(leftover *a, uint32_t j)
+static void unlist_column(ps_elimination *a, uint32_t j)
 {
     if (a->prev[j] == NONE)
         a->head[a->columns.n[j]] = a->next[j];
@@ -179,7 +199,7 @@ static uint32_t find_entry(const lines *l, uint32_t i, uint32_t index)
     return k;
 }
 
-static void shorten_row(leftover *a, uint32_t i, uint32_t j)
+static void shorten_row(ps_elimination *a, uint32_t i, uint32_t j)
 {
     cut_entry(&a->rows, i, find_entry(&a->rows, i, j));
     if (a->rows.n[i] == 1 && a->n_single < a->n)
@@ -203,7 +223,7 @@ static bool lay_out(lines *l, uint32_t n)
     return true;
 }
 
-static bool load(leftover *a, const ps_matrix *b)
+static bool load(ps_elimination *a, const ps_matrix *b)
 {
     const ps_entries *e = &b->entries;
 
@@ -234,7 +254,7 @@ typedef struct pivot {
 } pivot;
 
 /* The best pivot of column j, if it beats `cost`. */
-static void search_column(const leftover *a, uint32_t j, pivot *best,
+static void search_column(const ps_elimination *a, uint32_t j, pivot *best,
                           uint64_t *cost)
 {
     const lines *c = &a->columns;
@@ -256,7 +276,7 @@ static void search_column(const leftover *a, uint32_t j, pivot *best,
 }
 
 /* A row with one entry, if that is not too small. */
-static bool find_single(leftover *a, pivot *best)
+static bool find_single(ps_elimination *a, pivot *best)
 {
     while (a->n_single > 0) {
         uint32_t i = a->single[--a->n_single];
@@ -273,7 +293,7 @@ static bool find_single(leftover *a, pivot *best)
     return false;
 }
 
-static bool find_pivot(leftover *a, pivot *best)
+static bool find_pivot(ps_elimination *a, pivot *best)
 {
     uint64_t cost = UINT64_MAX;
     uint32_t searched = 0;
@@ -292,7 +312,7 @@ static bool find_pivot(leftover *a, pivot *best)
 }
 
 /* Takes the pivot column out; its factors stay, and go to L. */
-static bool take_column(leftover *a, const pivot *p, ps_factors *f)
+static bool take_column(ps_elimination *a, const pivot *p, ps_factors *f)
 {
     const lines *c = &a->columns;
 
@@ -312,8 +332,8 @@ static bool take_column(leftover *a, const pivot *p, ps_factors *f)
 }
 
 /* Subtracts `u` times the pivot column from column j. */
-static bool subtract(leftover *a, uint32_t j, double u, const ps_factors *f,
-                     size_t l_from)
+static bool subtract(ps_elimination *a, uint32_t j, double u,
+                     const ps_factors *f, size_t l_from)
 {
     lines *c = &a->columns;
 
@@ -342,7 +362,7 @@ static bool subtract(leftover *a, uint32_t j, double u, const ps_factors *f,
 }
 
 /* Takes the pivot row out of all other columns; its entries go to U. */
-static bool take_row(leftover *a, const pivot *p, ps_factors *f,
+static bool take_row(ps_elimination *a, const pivot *p, ps_factors *f,
                      size_t l_from)
 {
     for (uint32_t k = 0; k < a->rows.n[p->row]; k++) {
@@ -364,7 +384,7 @@ static bool take_row(leftover *a, const pivot *p, ps_factors *f,
     return true;
 }
 
-static bool eliminate(leftover *a, const pivot *p, ps_factors *f,
+static bool eliminate(ps_elimination *a, const pivot *p, ps_factors *f,
                       uint32_t step)
 {
     size_t from = f->l.n;
@@ -408,7 +428,7 @@ static bool transpose(ps_factors *f, uint32_t *step)
     return true;
 }
 
-static ps_lu_result run(leftover *a, ps_factors *f)
+static ps_lu_result run(ps_elimination *a, ps_factors *f)
 {
     pivot p = {0, 0, 0};
 
@@ -423,15 +443,10 @@ static ps_lu_result run(leftover *a, ps_factors *f)
 
 ps_lu_result ps_factor(ps_factors *f, const ps_matrix *b)
 {
-    leftover a;
-    ps_lu_result r = PS_LU_MEMORY;
-
     f->l.n = 0;
     f->u.n = 0;
     f->l_start[0] = 0;
     f->u_start[0] = 0;
-    if (open_remainder(&a, f->n) && load(&a, b))
-        r = run(&a, f);
-    free_remainder(&a);
-    return r;
+    clear(f->rest);
+    return load(f->rest, b) ? run(f->rest, f) : PS_LU_MEMORY;
 }

@@ -37,6 +37,10 @@
 #define MOST_UNITS (UINT32_C(1) << 18)
 #define MOST_UNITS_DEEP 2048 /* in the search for columns, from depth 4 on */
 
+/* Less than this is lost by rounding anyway. */
+#define GAP 0.25
+#define LEAST_YIELD 0.25
+
 /* The residuals that are best at these prices. */
 static void find_residuals(const ps_goods *g, const ps_plan_options *o,
                            const double *price, double *residual)
@@ -108,7 +112,10 @@ ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
                       uint64_t *left, ps_error *err)
 {
     uint32_t unit = ps_goods_unit(h, o->capacity, MOST_LENGTHS, MOST_UNITS);
-    ps_lp_limits limits = {.work = *work, .most_units = MOST_UNITS_DEEP};
+    ps_lp_limits limits = {.work = *work,
+                           .least_yield = LEAST_YIELD,
+                           .gap = GAP,
+                           .most_units = MOST_UNITS_DEEP};
     ps_goods goods;
     ps_lp *lp;
     ps_result r = ps_goods_open(&goods, h, o->capacity, o->depth, unit, true,

@@ -36,6 +36,10 @@
 #define PERTURB 1e-9    /* relative change of the demand: no ties */
 #define STEP_WORK 60.0  /* of a step for each row, in additions */
 #define LEAST_WORK 1e3  /* of a step, or of a round */
+#define STRETCH 1e8     /* the work after which the yield is looked at */
+#define FAIR_WORK 2e8   /* for any stock, */
+#define LENGTH_WORK 2e6 /* and for each length of it, */
+#define MOST_WORK 4e9   /* but no more than that */
 
 struct ps_lp {
     ps_stock stock;
@@ -43,13 +47,15 @@ struct ps_lp {
     ps_pricer *pricer;
     ps_column *tried; /* candidates to enter the basis */
     uint32_t n_tried;
-    double *value;    /* of the best column of each length */
+    double *value;    /* of the columns that the pricer has to offer */
     double *best;     /* the prices of the best bound */
     double *smoothed; /* the prices at which columns are sought */
     double smooth;
     double bound;
     double target; /* the same when prices are inexact: a guess */
     double rounds;
+    double looked_work; /* at the last look: the work done, and the packs */
+    double looked_packs;
 };
 
 void ps_lp_free(ps_lp *lp)
@@ -267,6 +273,13 @@ static ps_lu_result enter(ps_lp *lp, double most)
     return r;
 }
 
+double ps_lp_fair_work(size_t lengths)
+{
+    double work = FAIR_WORK + LENGTH_WORK * (double)lengths;
+
+    return work < MOST_WORK ? work : MOST_WORK;
+}
+
 double ps_lp_work(const ps_lp *lp)
 {
     double steps = (double)lp->basis.steps;
@@ -275,12 +288,27 @@ double ps_lp_work(const ps_lp *lp)
            STEP_WORK * steps * lp->stock.n;
 }
 
+/* True if the work since the last look saved too little. */
+static bool yields_little(ps_lp *lp, double packs, double least)
+{
+    double work = ps_lp_work(lp);
+    bool little;
+
+    if (lp->looked_packs > 0 && work - lp->looked_work < STRETCH)
+        return false;
+    little = lp->looked_packs > 0 && lp->looked_packs - packs < least;
+    lp->looked_packs = packs;
+    lp->looked_work = work;
+    return little;
+}
+
 /* True if the relaxation is solved, or as far as it may be. */
-static bool is_done(const ps_lp *lp, const ps_lp_limits *limits)
+static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
 {
     double packs = ps_basis_packs(&lp->basis);
 
-    return packs - lp->bound <= CLOSE * packs ||
+    return packs - lp->bound <= CLOSE * packs + limits->gap ||
+           yields_little(lp, packs, limits->least_yield) ||
            ps_lp_work(lp) > limits->work;
 }
 

@@ -43,9 +43,10 @@ void ps_pricer_free(ps_pricer *p);
 bool ps_pricer_is_exact(const ps_pricer *p);
 
 /*
- * The greatest sum of prices that a column can have; value[i] is that of the
- * best column with length i as its first (at depth 3: its longest).  No
- * price counts as less than 0.
+ * The greatest sum of prices that a column can have.  value[i] is that of
+ * the i-th of n columns: the best one with length i as its first (at depth
+ * 3: its longest); from depth 4 on, the best of those whose halves divide
+ * the capacity alike.  No price counts as less than 0.
  */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value);
 
@@ -63,8 +64,13 @@ typedef struct ps_lp ps_lp;
 /* Says where a search may stop. */
 typedef struct ps_lp_limits {
     double work;         /* additions, about; some 10^9 of them a second */
+    double least_yield;  /* packs saved by 10^8 of them, if not solved yet */
+    double gap;          /* packs above the bound that are as good as none */
     uint32_t most_units; /* of ps_pricer_open */
 } ps_lp_limits;
+
+/* Work that is fair for so many lengths: some tenths of a second to some. */
+double ps_lp_fair_work(size_t lengths);
 
 /* Solves it, or comes as near as the limits allow.  PS_ERR_MEMORY. */
 ps_result ps_lp_open(ps_lp **lp, const ps_stock *stock,

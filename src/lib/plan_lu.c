@@ -76,8 +76,10 @@ bool ps_factors_open(ps_factors *f, uint32_t n)
     f->l_start = calloc((size_t)n + 1, sizeof *f->l_start);
     f->u_start = calloc((size_t)n + 1, sizeof *f->u_start);
     f->v_start = calloc((size_t)n + 1, sizeof *f->v_start);
+    f->rest = ps_elimination_open(n);
     return f->row != NULL && f->place != NULL && f->pivot != NULL &&
-           f->l_start != NULL && f->u_start != NULL && f->v_start != NULL;
+           f->l_start != NULL && f->u_start != NULL && f->v_start != NULL &&
+           f->rest != NULL;
 }
 
 void ps_factors_free(ps_factors *f)
@@ -91,6 +93,7 @@ void ps_factors_free(ps_factors *f)
     ps_entries_free(&f->l);
     ps_entries_free(&f->u);
     ps_entries_free(&f->v);
+    ps_elimination_free(f->rest);
 }
 
 ps_lu *ps_lu_open(uint32_t n)
@@ -259,7 +262,7 @@ ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
     update *t = &lu->updates[lu->n_updates];
 
     if (lu->n_updates == MOST_UPDATES)
-        return PS_LU_MEMORY;
+        return PS_LU_SINGULAR; /* as good as: to be factored anew */
     if (!subtract_column(lu, place) ||
         !ps_entries_reserve(&lu->kept, lu->spike.n + lu->unit.n))
         return PS_LU_MEMORY;

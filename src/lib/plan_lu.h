@@ -43,6 +43,12 @@ typedef enum ps_lu_result {
     PS_LU_MEMORY
 } ps_lu_result;
 
+/* What elimination works on (plan_factor.c). */
+typedef struct ps_elimination ps_elimination;
+
+ps_elimination *ps_elimination_open(uint32_t n); /* NULL without memory */
+void ps_elimination_free(ps_elimination *a);
+
 /*
  * L and U in the order of the pivots: step k has pivot row row[k], place
  * place[k] and value pivot[k].  Column k of L, by rows; row k of U, by
@@ -59,6 +65,7 @@ typedef struct ps_factors {
     ps_entries u;
     size_t *v_start;
     ps_entries v;
+    ps_elimination *rest;
 } ps_factors;
 
 bool ps_factors_open(ps_factors *f, uint32_t n);

@@ -15,9 +15,7 @@
 
 #include "error.h"
 #include "plan_fit.h"
-
-/* For all fits of a plan together: some seconds. */
-#define WORK 4e9
+#include "plan_lp.h"
 
 #define MOST_FITS 16
 
@@ -110,7 +108,7 @@ static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
                                 const ps_plan_options *o, bool again,
                                 ps_error *err)
 {
-    double work = WORK;
+    double work = ps_lp_fair_work(ps_histogram_size(h));
     ps_histogram *rest;
     ps_result r = fit(plan, h, o, !again, &work, &rest, err);
 

@@ -5,8 +5,9 @@
  * F1(c) is the best price of one length up to c.  What d sequences in c
  * tokens are worth at most follows by halves: F(a + b)(c) is the greatest
  * Fa(j) + Fb(c - j), so that depth D takes about 2 log2 D such steps.  Only
- * the j at which Fa rises need a look.  At depth 3 the pair beside each
- * length is found directly.
+ * the j at which Fa rises need a look.  The last step is for the capacity
+ * alone, and the ways to divide it give different columns.  At depth 3 the
+ * pair beside each length is found directly.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +18,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define MOST_TABLES 40
+#define MOST_TABLES 64 /* 2 for each bit of a depth */
 #define MOST_SWAPS 16
 #define LEAST_GAIN 1e-9
 
@@ -44,8 +45,10 @@ struct ps_pricer {
     rise *rises;
     size_t n_rises;
     table tables[MOST_TABLES];
-    uint32_t n_tables; /* the last is for all but one of the depth */
-    uint32_t *shorter; /* depth 3: capacity for the last of the three */
+    uint32_t n_tables;
+    uint32_t half[2]; /* from depth 4 on: the tables for halves of it */
+    uint32_t *part;   /* of each column: the capacity for its first half; */
+                      /* at depth 3: for the last of the three */
     uint32_t *worth;   /* inexact: of the lengths up to i the one worth most */
     double work;
 };
@@ -59,7 +62,7 @@ void ps_pricer_free(ps_pricer *p)
     free(p->weight);
     free(p->item);
     free(p->rises);
-    free(p->shorter);
+    free(p->part);
     free(p->worth);
     free(p);
 }
@@ -74,28 +77,38 @@ static bool add_table(ps_pricer *p, uint32_t a, uint32_t b)
     return true;
 }
 
-/*
- * Tables for 1, 2, 4, ... and for the sum that makes up `depth`; where the
- * depth is no limit, up to the first power that is enough.
- */
-static bool add_tables(ps_pricer *p, uint32_t depth, bool exactly)
+/* Tables for `depth` >= 4: half of it is reached bit by bit. */
+static bool add_tables(ps_pricer *p, uint32_t depth)
 {
-    uint32_t sum = NONE;
-    uint32_t power = 0;
+    uint32_t half = depth / 2;
+    uint32_t bit = 1;
 
-    for (uint32_t left = depth; left > 0; left /= 2) {
-        if (exactly && left % 2 == 1) {
-            if (sum != NONE && !add_table(p, sum, power))
-                return false;
-            sum = sum == NONE ? power : p->n_tables - 1;
-        }
-        if (left > 1 || (!exactly && (depth & (depth - 1)) != 0)) {
-            if (!add_table(p, power, power))
-                return false;
-            power = p->n_tables - 1;
-        }
+    while (bit <= half / 2)
+        bit *= 2;
+    for (bit /= 2; bit > 0; bit /= 2) {
+        uint32_t last = p->n_tables - 1;
+
+        if (!add_table(p, last, last) ||
+            ((half & bit) != 0 && !add_table(p, 0, last + 1)))
+            return false;
     }
+    p->half[0] = p->n_tables - 1;
+    if (depth % 2 == 1 && !add_table(p, 0, p->half[0]))
+        return false;
+    p->half[1] = p->n_tables - 1;
     return true;
+}
+
+/* The depth to make tables for: where it is no limit, a power is cheaper. */
+static uint32_t useful_depth(uint32_t depth, uint32_t most)
+{
+    uint32_t power = 4;
+
+    if (depth < most)
+        return depth;
+    while (power < most)
+        power *= 2;
+    return power;
 }
 
 static bool open_arrays(ps_pricer *p)
@@ -106,10 +119,10 @@ static bool open_arrays(ps_pricer *p)
     p->weight = malloc(n * sizeof *p->weight);
     p->item = malloc(capacity * sizeof *p->item);
     p->rises = malloc(capacity * sizeof *p->rises);
-    p->shorter = malloc(n * sizeof *p->shorter);
+    p->part = calloc(n, sizeof *p->part);
     p->worth = malloc(n * sizeof *p->worth);
     return p->weight != NULL && p->item != NULL && p->rises != NULL &&
-           p->shorter != NULL && p->worth != NULL &&
+           p->part != NULL && p->worth != NULL &&
            add_table(p, NONE, NONE);
 }
 
@@ -118,7 +131,6 @@ ps_pricer *ps_pricer_open(const ps_stock *s, uint32_t most_units)
     ps_pricer *p = calloc(1, sizeof *p);
     uint32_t most = s->capacity / s->length[0];
     bool shallow = s->depth <= 3 || most <= 3;
-    bool capped = s->depth < most;
 
     if (p == NULL)
         return NULL;
@@ -126,7 +138,7 @@ ps_pricer *ps_pricer_open(const ps_stock *s, uint32_t most_units)
     p->unit = shallow ? 1 : (s->capacity - 1) / most_units + 1;
     p->capacity = s->capacity / p->unit;
     if (!open_arrays(p) ||
-        (!shallow && !add_tables(p, (capped ? s->depth : most) - 1, capped))) {
+        (!shallow && !add_tables(p, useful_depth(s->depth, most)))) {
         ps_pricer_free(p);
         return NULL;
     }
@@ -189,22 +201,15 @@ static void find_rises(ps_pricer *p, const double *best)
             p->rises[p->n_rises++] = (rise){c, best[c]};
 }
 
-#define BLOCK 8
-
-/* to[c] = max(to[c], base + from[c]) for c < n; in blocks, for vectors. */
+/* to[c] = max(to[c], base + from[c]) for c < n; in a form for vectors. */
 static void raise_to(double *restrict to, const double *restrict from,
                      double base, uint32_t n)
 {
-    uint32_t c = 0;
+    for (uint32_t c = 0; c < n; c++) {
+        double v = base + from[c];
 
-    for (; c + BLOCK <= n; c += BLOCK)
-        for (uint32_t k = 0; k < BLOCK; k++) {
-            double v = base + from[c + k];
-
-            to[c + k] = v > to[c + k] ? v : to[c + k];
-        }
-    for (; c < n; c++)
-        to[c] = base + from[c] > to[c] ? base + from[c] : to[c];
+        to[c] = v > to[c] ? v : to[c];
+    }
 }
 
 /* Fills a table from the two that it is made of. */
@@ -269,36 +274,69 @@ static void price_triples(ps_pricer *p, double *value)
         if (p->item[longest] != NONE)
             rest -= s->length[p->item[longest]];
         v = best[longest] + best[rest];
-        p->shorter[i] = rest;
+        p->part[i] = rest;
         pair = best_pair(p, c, c - longest, &from, &rest);
         if (pair > v) {
             v = pair;
-            p->shorter[i] = rest;
+            p->part[i] = rest;
         }
         value[i] = v;
     }
 }
 
-double ps_pricer_run(ps_pricer *p, const double *price, double *value)
+/*
+ * Deeper: the best ways to divide the capacity between the halves, one from
+ * each of n stretches.
+ */
+static void price_halves(ps_pricer *p, double *value)
+{
+    const double *a = p->tables[p->half[0]].best;
+    const double *b = p->tables[p->half[1]].best;
+    uint32_t n = p->stock->n;
+    uint32_t end = p->half[0] == p->half[1] ? p->capacity / 2 : p->capacity;
+
+    memset(value, 0, n * sizeof *value);
+    for (uint32_t j = 0; j <= end; j++) {
+        uint32_t i = (uint32_t)((uint64_t)j * n / ((uint64_t)end + 1));
+        double v = a[j] + b[p->capacity - j];
+
+        if (v > value[i] && (j == 0 || a[j] > a[j - 1])) {
+            value[i] = v;
+            p->part[i] = j;
+        }
+    }
+    p->work += end;
+}
+
+/* Up to depth 3: each length with the best beside it. */
+static void price_lengths(ps_pricer *p, double *value)
 {
     const ps_stock *s = p->stock;
-    const double *last = p->tables[p->n_tables - 1].best;
+    const double *best = p->tables[0].best;
+
+    if (s->depth > 2)
+        price_triples(p, value);
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (s->depth <= 2)
+            value[i] = s->depth == 1 ? 0 : best[p->capacity - p->weight[i]];
+        value[i] += p->price[i] > 0 ? p->price[i] : 0;
+    }
+}
+
+double ps_pricer_run(ps_pricer *p, const double *price, double *value)
+{
     double most = 0;
 
     p->price = price;
     fill_first(p);
-    if (p->n_tables == 1 && s->depth >= 3)
-        price_triples(p, value);
     for (uint32_t t = 1; t < p->n_tables; t++)
         combine(p, &p->tables[t]);
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (s->depth == 1)
-            value[i] = 0;
-        else if (p->n_tables > 1 || s->depth == 2)
-            value[i] = last[p->capacity - p->weight[i]];
-        value[i] += price[i] > 0 ? price[i] : 0;
+    if (p->n_tables > 1)
+        price_halves(p, value);
+    else
+        price_lengths(p, value);
+    for (uint32_t i = 0; i < p->stock->n; i++)
         most = value[i] > most ? value[i] : most;
-    }
     return most;
 }
 
@@ -336,15 +374,17 @@ static uint32_t divide(const ps_pricer *p, const table *t, uint32_t c)
     return j;
 }
 
-/* Takes the tables apart again, down to single lengths. */
-static bool add_items(ps_pricer *p, uint32_t c, ps_entries *to,
+/* Takes the tables apart again, from the halves to single lengths. */
+static bool add_items(ps_pricer *p, uint32_t first, ps_entries *to,
                       ps_column *column)
 {
-    struct { uint32_t table, c; } stack[MOST_TABLES + 1];
-    uint32_t n = 1;
+    struct { uint32_t table, c; } stack[MOST_TABLES + 2];
+    uint32_t n = 2;
 
-    stack[0].table = p->n_tables - 1;
-    stack[0].c = c;
+    stack[0].table = p->half[0];
+    stack[0].c = first;
+    stack[1].table = p->half[1];
+    stack[1].c = p->capacity - first;
     while (n > 0) {
         const table *t = &p->tables[stack[--n].table];
         uint32_t whole = stack[n].c;
@@ -432,28 +472,29 @@ static void use_space(const ps_pricer *p, ps_entries *list,
 
     for (size_t k = column->first; k < list->n; k++)
         space -= (uint32_t)list->value[k] * s->length[list->index[k]];
-    for (int k = 0; k < MOST_SWAPS; k++)
-        if (!swap_best(p, &space, list, column))
-            break;
+    for (int k = 0; k < MOST_SWAPS && swap_best(p, &space, list, column);)
+        k++;
 }
 
 bool ps_pricer_column(ps_pricer *p, uint32_t i, ps_entries *to,
                       ps_column *column)
 {
-    const ps_stock *s = p->stock;
     uint32_t c = p->capacity - p->weight[i];
 
     *column = (ps_column){.first = to->n};
+    if (p->n_tables > 1) {
+        if (!add_items(p, p->part[i], to, column))
+            return false;
+        if (p->unit > 1)
+            use_space(p, to, column);
+        return true;
+    }
     if (!add_item(to, column, i))
         return false;
-    if (s->depth == 1)
+    if (p->stock->depth == 1)
         return true;
-    if (p->n_tables == 1 && s->depth > 2)
-        return add_best(p, p->shorter[i], to, column) &&
-               add_best(p, c - p->shorter[i], to, column);
-    if (!add_items(p, c, to, column))
-        return false;
-    if (p->unit > 1)
-        use_space(p, to, column);
-    return true;
+    if (p->stock->depth == 2)
+        return add_best(p, c, to, column);
+    return add_best(p, p->part[i], to, column) &&
+           add_best(p, c - p->part[i], to, column);
 }

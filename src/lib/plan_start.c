@@ -24,6 +24,7 @@
 /* Lengths are counted from 1 here, so that 0 can say: none. */
 typedef struct greed {
     const ps_stock *stock;
+    bool whole;      /* sequences are taken one by one as they are added */
     double slot;     /* what a sequence is worth by itself */
     double token;    /* and each of its tokens */
     double *left;    /* how many there are of each length */
@@ -78,12 +79,23 @@ static uint32_t longest(greed *g, uint32_t c)
     return left_up_to(g, g->fits[c]);
 }
 
+static void use_up(greed *g, uint32_t k)
+{
+    g->left[k - 1] = 0;
+    g->down[k] = k - 1;
+}
+
 /* Adds `times` of length k to the column that ends the list. */
 static bool add_items(greed *g, ps_column *column, uint32_t k,
                       uint32_t times)
 {
     ps_entries *e = g->list;
 
+    if (g->whole) {
+        g->left[k - 1] -= times;
+        if (g->left[k - 1] <= 0)
+            use_up(g, k);
+    }
     for (size_t i = column->first; i < e->n; i++)
         if (e->index[i] == k - 1) {
             e->value[i] += times;
@@ -113,9 +125,15 @@ static void find_pair(greed *g, uint32_t c, uint32_t *shorter,
     for (uint32_t k = longest(g, c / 2); k > 0 && tries < MOST_TRIES;
          k = left_up_to(g, k - 1), tries++) {
         uint32_t other = longest(g, c - length[k - 1]);
-        uint32_t sum = length[k - 1] + length[other - 1];
-        double worth = 2 * g->slot + g->token * sum;
+        uint32_t sum;
+        double worth;
 
+        if (other == k && g->whole && g->left[k - 1] < 2)
+            other = left_up_to(g, k - 1);
+        if (other == 0)
+            break;
+        sum = length[k - 1] + length[other - 1];
+        worth = 2 * g->slot + g->token * sum;
         if (worth > most) {
             most = worth;
             *shorter = k;
@@ -134,12 +152,17 @@ static uint32_t find_share(greed *g, uint32_t c, uint32_t depth)
     return k > 0 ? k : longest(g, c);
 }
 
-/* How many of a length to take at once: one, but more when many will fit. */
-static uint32_t at_once(uint32_t c, uint32_t depth, uint32_t length)
+/* How much of length k to take at once: one, but more when many will fit. */
+static uint32_t at_once(const greed *g, uint32_t c, uint32_t depth,
+                        uint32_t k)
 {
     uint32_t times = 1 + (depth - 2) / AT_ONCE;
+    uint32_t fit = c / g->stock->length[k - 1];
 
-    return times < c / length ? times : c / length;
+    times = times < fit ? times : fit;
+    if (g->whole && g->left[k - 1] < times)
+        times = (uint32_t)g->left[k - 1];
+    return times;
 }
 
 /*
@@ -157,7 +180,7 @@ static bool build(greed *g, uint32_t k, ps_column *column)
     if (!add_items(g, column, k, 1))
         return false;
     while (depth > 2 && (k = find_share(g, c, depth)) > 0) {
-        uint32_t times = at_once(c, depth, length[k - 1]);
+        uint32_t times = at_once(g, c, depth, k);
 
         if (!add_items(g, column, k, times))
             return false;
@@ -184,12 +207,6 @@ static size_t find_scarce(const greed *g, const ps_column *column)
     return scarce;
 }
 
-static void use_up(greed *g, uint32_t i)
-{
-    g->left[i] = 0;
-    g->down[i + 1] = i;
-}
-
 /* Repeats the column until a length of it is used up, exactly one. */
 static void repeat(greed *g, const ps_column *column)
 {
@@ -199,7 +216,7 @@ static void repeat(greed *g, const ps_column *column)
 
     for (size_t k = column->first; k < e->n; k++)
         g->left[e->index[k]] -= times * e->value[k];
-    use_up(g, e->index[scarce]);
+    use_up(g, e->index[scarce] + 1);
 }
 
 bool ps_start(const ps_stock *s, double slot, ps_entries *list,
@@ -217,25 +234,24 @@ bool ps_start(const ps_stock *s, double slot, ps_entries *list,
     return ok;
 }
 
-/* Repeats the column a whole number of times, and adds it to the plan. */
+/*
+ * Repeats the column, of which one is taken already, a whole number of times
+ * and adds it to the plan.
+ */
 static ps_result repeat_whole(greed *g, const ps_column *column,
                               ps_plan *plan, ps_error *err)
 {
     const ps_entries *e = g->list;
-    double times = HUGE_VAL;
+    double more = HUGE_VAL;
     uint32_t n = 0;
     uint32_t *to;
     ps_result r;
 
     for (size_t k = column->first; k < e->n; k++) {
-        double left = g->left[e->index[k]];
-
-        if (e->value[k] > left)
-            e->value[k] = left;
-        times = fmin(times, floor(left / e->value[k]));
+        more = fmin(more, floor(g->left[e->index[k]] / e->value[k]));
         n += (uint32_t)e->value[k];
     }
-    r = ps_plan_reserve(plan, (uint64_t)times, n, &to, err);
+    r = ps_plan_reserve(plan, 1 + (uint64_t)more, n, &to, err);
     if (r != PS_OK)
         return r;
     for (size_t k = column->first; k < e->n; k++) {
@@ -243,9 +259,9 @@ static ps_result repeat_whole(greed *g, const ps_column *column,
 
         for (uint32_t m = (uint32_t)e->value[k]; m > 0; m--)
             *to++ = g->stock->length[i];
-        g->left[i] -= times * e->value[k];
+        g->left[i] -= more * e->value[k];
         if (g->left[i] <= 0)
-            use_up(g, i);
+            use_up(g, i + 1);
     }
     return PS_OK;
 }
@@ -271,7 +287,7 @@ ps_result ps_plan_greed(ps_plan *plan, const ps_stock *s, double slot,
                         ps_error *err)
 {
     ps_entries list = {0};
-    greed g = {.stock = s, .list = &list};
+    greed g = {.stock = s, .whole = true, .list = &list};
     ps_result r = PS_OK;
     ps_column column;
     uint32_t k;

@@ -134,6 +134,11 @@ static int read_number(input *in, const char *what, uint64_t *number)
     return STATUS_OK;
 }
 
+static int cut(const input *in)
+{
+    return bad(in, "cut: it does not end with a newline");
+}
+
 static int add(const input *in, uint64_t length, uint64_t count)
 {
     ps_error err;
@@ -173,7 +178,7 @@ static int read_pair(input *in)
         return status;
     skip_blanks(in);
     if (in->byte == END_OF_FILE)
-        return bad(in, "cut: it does not end with a newline");
+        return cut(in);
     if (in->byte != '\n')
         return bad(in, "more than a length and a count");
     return add(in, length, count);
@@ -189,8 +194,8 @@ static int read_lines(input *in)
         if (in->byte == '#')
             skip_line(in);
         if (in->byte == END_OF_FILE)
-            break;
-        if (in->byte != '\n')
+            status = cut(in);
+        else if (in->byte != '\n')
             status = read_pair(in);
     }
     return status;
