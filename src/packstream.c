@@ -9,6 +9,7 @@
 #include "cli/message.h"
 #include "packstream/conf.h"
 #include "packstream/job.h"
+#include "packstream/pause.h"
 
 static int run(const conf *c)
 {
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
 
     files_init();
     message_init(argv[0]);
+    pause_init();
     outcome = option_parse(&conf_program, argc, argv, &c, &first);
     if (outcome != OPTION_RUN)
         return option_status(outcome);

@@ -32,8 +32,10 @@ typedef struct inputs {
     int out;
 } inputs;
 
-static const ps_packer_options whole = {90, 9, 280, 0, PS_OVERLONG_DROP};
-static const ps_packer_options split = {70, 9, 280, 0, PS_OVERLONG_SPLIT};
+static const ps_packer_options whole = {
+    90, 9, 280, 0, .overlong = PS_OVERLONG_DROP};
+static const ps_packer_options split = {
+    70, 9, 280, 0, .overlong = PS_OVERLONG_SPLIT};
 
 /* Two frames, the second of which needs a larger window. */
 static int open_compressed(const bytes *b)
@@ -246,6 +248,34 @@ static ps_result packer(const inputs *in, const ps_packer_options *options,
     return r;
 }
 
+/* The depth is chosen by the first sequences. */
+static ps_result early_packer(const inputs *in, ps_error *err)
+{
+    static const ps_packer_options early = {
+        .capacity = 70,
+        .depth = PS_DEPTH_AUTO,
+        .window = 60,
+        .overlong = PS_OVERLONG_SPLIT,
+        .policy = PS_POLICY_BESTFIT,
+    };
+
+    return packer(in, &early, err);
+}
+
+static ps_result shuffling_packer(const inputs *in, ps_error *err)
+{
+    static const ps_packer_options shuffling = {
+        .capacity = 70,
+        .depth = 9,
+        .window = 60,
+        .policy = PS_POLICY_CONCAT,
+        .order = PS_PACKS_SHUFFLED,
+        .seed = 1,
+    };
+
+    return packer(in, &shuffling, err);
+}
+
 static ps_result whole_packer(const inputs *in, ps_error *err)
 {
     return packer(in, &whole, err);
@@ -351,6 +381,8 @@ static void test_packer(void **state)
 {
     exhaust(whole_packer, *state, 12);
     exhaust(split_packer, *state, 12);
+    exhaust(shuffling_packer, *state, 12);
+    exhaust(early_packer, *state, 30);
 }
 
 static void test_pack_reader(void **state)

@@ -318,7 +318,8 @@ static int report_some(const char *file)
                               .max_depth = 5,
                               .min_fill = 300};
 
-    report_json(stdout, file, &info, &totals);
+    report_json_begin(stdout, file, &info, &totals);
+    puts("}");
     return !files_close_stdout();
 }
 
@@ -346,7 +347,8 @@ static int report_nothing(const char *file)
     const ps_pack_info info = {.capacity = 512, .depth = 8};
     const ps_totals totals = {0};
 
-    report_json(stdout, file, &info, &totals);
+    report_json_begin(stdout, file, &info, &totals);
+    puts("}");
     return !files_close_stdout();
 }
 

@@ -15,7 +15,7 @@
 static bytes make_packs(void)
 {
     static const uint32_t lengths[] = {3, 4, 9, 1, 4, 2, 2, 5};
-    const ps_packer_options o = {6, 3, 3, 1, PS_OVERLONG_SPLIT};
+    const ps_packer_options o = {6, 3, 3, 1, .overlong = PS_OVERLONG_SPLIT};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_lengths(&schema, 8, lengths, 12);
     bytes b = corpus_packs(&c, &o, NULL);

@@ -202,7 +202,7 @@ static void test_write_errors(void **state)
 /* An error of the system reaches the caller of any handle. */
 static void test_errors_reach_the_top(void **state)
 {
-    const ps_packer_options o = {9, 9, 1, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {9, 9, 1, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema schema = ps_schema_raw(PS_U16);
     int fd = open_data("\1\0\0\0\1\0\1\0", 8);
     ps_token_reader *tokens;
@@ -233,7 +233,7 @@ static void test_errors_reach_the_top(void **state)
 /* Packs a corpus, reads the packs and unpacks them. */
 static ps_result pack_and_unpack(const corpus *c, int fd, ps_error *err)
 {
-    const ps_packer_options o = {50, 8, 30, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options o = {50, 8, 30, 0, .overlong = PS_OVERLONG_SPLIT};
     ps_packer *packer;
     ps_pack_reader *reader = NULL;
     ps_unpacker *unpacker = NULL;
@@ -387,7 +387,7 @@ static bytes compress(const bytes *b)
 static void test_streams_in_scraps(void **state)
 {
     static const size_t most[] = {1, 3, 64, 4095};
-    const ps_packer_options o = {50, 8, 30, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options o = {50, 8, 30, 0, .overlong = PS_OVERLONG_SPLIT};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 120, 70, 5);
     bytes packs;

@@ -101,17 +101,53 @@ is_flat() {
     is_flat 'peak packstat --histogram'
 }
 
-@test "packstream takes no more than its page says, at worst" {
-    # Every sequence is as long as a pack, and the window holds them all.
-    printf '2048 1\n' >hist
-    local least most window=4096 capacity=2048
-    least=$(records 1 --hist=hist | peak packstream -L $capacity -w 1)
+@test "packstream by each algorithm" {
+    local name
+    for name in spfhp nnlshp bestfit nextfit concat; do
+        is_flat "peak packstream -L 64 -d 8 -w 256 -a $name"
+    done
+}
+
+@test "packstream in other orders" {
+    is_flat 'peak packstream -L 64 -d 8 --shuffle=3'
+    is_flat 'peak packstream -L 64 -d 8 --order=input'
+}
+
+@test "packstream, the depth chosen by itself" {
+    is_flat 'peak packstream -L 64 -d auto'
+}
+
+@test "packcat, after a long delay" {
+    is_flat 'packstream -L 64 --shuffle=3 --max-delay=20000 | peak packcat'
+}
+
+# worst [OPTION]...: the memory that a window takes in KiB when every
+# sequence is as long as a pack, $capacity tokens, and $window are held.
+worst() {
+    local least most
+    printf '%d 1\n' "$capacity" >hist
+    least=$(records 1 --hist=hist |
+        peak packstream -L "$capacity" -a bestfit -w 1)
     most=$(records 40 --hist=hist |
-        peak packstream -L $capacity -w $window)
-    echo "$least KiB, $most KiB"
+        peak packstream -L "$capacity" -a bestfit -w "$window" "$@")
+    echo $((most - least))
+}
+
+@test "packstream takes no more than its page says, at worst" {
+    local window=4096 capacity=2048 took
+    took=$(worst)
+    echo "$took KiB"
     # The formula of packstream(1), and the same margin as above.
-    [ $((most - least)) -le $(((3 * window * capacity * 2 / 2 +
-        44 * window) / 1024 + 256)) ]
+    [ "$took" -le $(((3 * window * capacity * 2 / 2 +
+        60 * window) / 1024 + 256)) ]
     # The window was full indeed.
-    [ $((most - least)) -ge $((window * capacity * 2 / 1024)) ]
+    [ "$took" -ge $((window * capacity * 2 / 1024)) ]
+}
+
+@test "packstream -M takes no more payload than that" {
+    local window=4096 capacity=2048 took
+    took=$(worst -M 2Mi)
+    echo "$took KiB"
+    [ "$took" -le $((3 * 2048 / 2 + 60 * window / 1024 + 256)) ]
+    [ "$took" -ge 2048 ]
 }

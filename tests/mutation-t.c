@@ -140,7 +140,7 @@ static void change_packs(bytes *b, uint64_t *random)
 
 static void mutate_packs(ps_overlong overlong)
 {
-    const ps_packer_options o = {24, 5, 4, 1, overlong};
+    const ps_packer_options o = {24, 5, 4, 1, .overlong = overlong};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 14, 30, 12);
     bytes good = corpus_packs(&c, &o, NULL);

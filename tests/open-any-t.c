@@ -63,7 +63,7 @@ static void expect_both(const bytes *b, bool is_packs, bool framed)
 
 static void test_kinds(void **state)
 {
-    const ps_packer_options o = {50, 8, 3, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {50, 8, 3, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema rich = rich_schema(PS_U16);
     const ps_schema raw = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&rich, 9, 50, 5);
@@ -152,7 +152,7 @@ static void test_refused(void **state)
 /* Line ends that were changed on the way are no magic any more. */
 static void test_text_mode(void **state)
 {
-    const ps_packer_options o = {50, 8, 3, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {50, 8, 3, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema raw = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&raw, 1, 50, 5);
     bytes b = corpus_packs(&c, &o, NULL);

@@ -14,7 +14,8 @@
 
 #include "totals.h"
 
-static const ps_packer_options usual = {40, 6, 7, 5, PS_OVERLONG_SPLIT};
+static const ps_packer_options usual = {
+    40, 6, 7, 5, .overlong = PS_OVERLONG_SPLIT};
 
 static ps_pack_reader *open_reader(int fd)
 {
@@ -46,7 +47,7 @@ static void test_info(void **state)
     assert_int_equal(info->version_minor, 0);
     assert_int_equal(info->capacity, 40);
     assert_int_equal(info->depth, 6);
-    assert_int_equal(info->window, 7);
+    assert_int_equal(info->window, 14); /* twice 7 */
     assert_true(info->split);
     assert_int_equal(info->pad_id, 5);
     assert_true(ps_schema_equal(&info->schema, &c.schema));

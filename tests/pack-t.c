@@ -35,7 +35,7 @@ enum {
 static bytes make_packs(void)
 {
     static const uint32_t lengths[] = {5, 6, 7, 10, 1};
-    const ps_packer_options o = {20, 6, 3, 9, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {20, 6, 3, 9, .overlong = PS_OVERLONG_ERROR};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_lengths(&schema, 5, lengths, 3);
     bytes b = corpus_packs(&c, &o, NULL);
@@ -220,7 +220,7 @@ static void test_gaps(void **state)
 /* The tokens themselves are anybody's, unless there is a vocabulary. */
 static void test_vocabulary(void **state)
 {
-    const ps_packer_options o = {20, 6, 3, 500, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {20, 6, 3, 500, .overlong = PS_OVERLONG_ERROR};
     ps_schema schema = ps_schema_raw(PS_U32);
     uint32_t length = 3;
     corpus c;

@@ -15,7 +15,8 @@
 
 #include <xxhash.h>
 
-static const ps_packer_options usual = {10, 4, 3, 0, PS_OVERLONG_ERROR};
+static const ps_packer_options usual = {
+    10, 4, 3, 0, .policy = PS_POLICY_BESTFIT};
 
 static ps_packer *open_packer(int fd, const ps_packer_options *o)
 {
@@ -78,17 +79,49 @@ static void test_refused_options(void **state)
     REFUSE(&u16, capacity, 0, PS_ERR_ARGUMENT);
     REFUSE(&u16, capacity, PS_MAX_CAPACITY + 1, PS_ERR_ARGUMENT);
     REFUSE(&u16, capacity, PS_MAX_CAPACITY, PS_OK);
-    REFUSE(&u16, depth, 0, PS_ERR_ARGUMENT);
+    REFUSE(&u16, depth, PS_DEPTH_AUTO, PS_OK);
     REFUSE(&u16, depth, UINT32_MAX, PS_OK); /* taken as the capacity */
     REFUSE(&u16, window, 0, PS_ERR_ARGUMENT);
     REFUSE(&u16, window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
     REFUSE(&u16, pad_id, 65535, PS_OK);
     REFUSE(&u16, pad_id, 65536, PS_ERR_ARGUMENT);
     REFUSE(&u32, pad_id, UINT32_MAX, PS_OK);
+    REFUSE(&u16, max_delay, PS_MAX_WINDOW, PS_OK);
+    REFUSE(&u16, max_delay, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
+    REFUSE(&u16, max_bytes, 255, PS_ERR_ARGUMENT);
+    REFUSE(&u16, max_bytes, 256, PS_OK);
+    REFUSE(&u16, order, PS_PACKS_SHUFFLED, PS_ERR_ARGUMENT); /* no seed */
 #undef REFUSE
-    o = usual;
+}
+
+static void test_refused_policies(void **state)
+{
+    const ps_schema u16 = ps_schema_raw(PS_U16);
+    ps_packer_options o = usual;
+
+    (void)state;
     memset(&o.overlong, 4, 1);
     refuse(&u16, o, PS_ERR_ARGUMENT);
+    o = usual;
+    memset(&o.policy, PS_POLICY_CONCAT + 1, 1);
+    refuse(&u16, o, PS_ERR_ARGUMENT);
+    o = usual;
+    memset(&o.order, 3, 1);
+    refuse(&u16, o, PS_ERR_ARGUMENT);
+    o = usual;
+    o.policy = PS_POLICY_CONCAT;
+    refuse(&u16, o, PS_OK);
+    for (int i = PS_OVERLONG_DROP; i <= PS_OVERLONG_SPLIT; i++) {
+        o.overlong = (ps_overlong)i;
+        refuse(&u16, o, PS_ERR_ARGUMENT);
+    }
+    o.overlong = PS_OVERLONG_ERROR;
+    o.depth = PS_DEPTH_AUTO;
+    refuse(&u16, o, PS_ERR_ARGUMENT);
+    o.policy = PS_POLICY_NONE;
+    refuse(&u16, o, PS_ERR_ARGUMENT);
+    o.policy = PS_POLICY_NEXTFIT;
+    refuse(&u16, o, PS_OK);
 }
 
 /* 12 channels of 8 bytes for each of 2^24 tokens: 1.5 GiB a record. */
@@ -232,14 +265,15 @@ static void test_flush(void **state)
 static void test_nothing_follows_finish(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         int fd = open_empty();
         ps_packer *p = open_packer(fd, &usual);
         ps_error err;
 
         assert_ok(ps_packer_finish(p, &err), &err);
-        assert_result(i == 0 ? ps_packer_finish(p, &err)
-                             : put(p, 0, 1, &err),
+        assert_result(i == 0   ? ps_packer_finish(p, &err)
+                      : i == 1 ? put(p, 0, 1, &err)
+                               : ps_packer_drain(p, &err),
                       PS_ERR_ARGUMENT, &err);
         ps_packer_free(p);
         (void)close(fd);
@@ -340,7 +374,7 @@ static bytes end_by_hand(const unsigned char *header,
 
 static void test_bytes_of_a_stream(void **state)
 {
-    const ps_packer_options o = {10, 4, 3, 7, PS_OVERLONG_DROP};
+    const ps_packer_options o = {10, 4, 3, 7, .overlong = PS_OVERLONG_DROP};
     int fd = open_empty();
     ps_packer *p = open_packer(fd, &o);
     bytes record = record_by_hand();
@@ -369,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_refused_policies),
         cmocka_unit_test(test_record_too_large),
         cmocka_unit_test(test_refused_sequences),
         cmocka_unit_test(test_overlong_without_payload),

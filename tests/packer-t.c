@@ -19,6 +19,9 @@ typedef struct audit {
     uint32_t *kept; /* tokens of each sequence that came in packs */
     uint32_t *pieces;
     uint64_t newest;
+    uint64_t came; /* pieces in packs */
+    uint64_t done; /* of those, with ids up to the watermark */
+    uint64_t counted; /* the ids that `done` covers */
     ps_totals seen;
 } audit;
 
@@ -61,6 +64,9 @@ static void check_piece(audit *a, const ps_pack *pack, uint32_t i)
     check_payload(a, pack, i);
     a->kept[piece.id] += piece.n_tok;
     a->pieces[piece.id]++;
+    a->came++;
+    if (piece.id < a->counted)
+        a->done++;
     if (piece.id > a->newest)
         a->newest = piece.id;
 }
@@ -71,6 +77,7 @@ static uint32_t to_keep(const audit *a, uint32_t id)
     uint32_t n = a->c->samples[id].n_tok;
 
     if (n <= a->options->capacity ||
+        a->options->policy == PS_POLICY_CONCAT ||
         a->options->overlong == PS_OVERLONG_SPLIT)
         return n;
     return a->options->overlong == PS_OVERLONG_TRUNCATE
@@ -90,6 +97,14 @@ static void check_watermark(const audit *a, const ps_pack *pack)
         assert_int_equal(to_keep(a, (uint32_t)w), 0);
 }
 
+/* No more pieces than the window come before those they should follow. */
+static void check_overtaking(audit *a, const ps_pack *pack)
+{
+    while (a->counted <= pack->watermark && a->counted < a->c->count)
+        a->done += a->pieces[a->counted++];
+    assert_true(a->came - a->done <= a->info->window);
+}
+
 static void check_pack(audit *a, const ps_pack *pack)
 {
     ps_totals *t = &a->seen;
@@ -97,7 +112,7 @@ static void check_pack(audit *a, const ps_pack *pack)
 
     assert_ok(ps_pack_check(a->info, pack, &err), &err);
     assert_true(pack->n_tok <= a->options->capacity);
-    assert_true(pack->n_seq <= a->options->depth);
+    assert_true(pack->n_seq <= a->info->depth);
     assert_int_equal(pack->index, t->packs);
     for (uint32_t i = 0; i < pack->n_seq; i++)
         check_piece(a, pack, i);
@@ -108,6 +123,7 @@ static void check_pack(audit *a, const ps_pack *pack)
             t->max_displacement = behind;
     }
     check_watermark(a, pack);
+    check_overtaking(a, pack);
     if (t->packs == 0 || pack->n_tok < t->min_fill)
         t->min_fill = pack->n_tok;
     if (pack->n_seq > t->max_depth)
@@ -143,13 +159,50 @@ static void count_input(audit *a)
     }
 }
 
-/* Packs a corpus, reads the packs back and checks all that is promised. */
-static void audit_packing(const corpus *c, const ps_packer_options *options)
+/* The delay that options promise. */
+static uint64_t promised_delay(const ps_packer_options *o)
+{
+    if (o->max_delay != 0)
+        return o->max_delay;
+    return (uint64_t)o->window * (o->order == PS_PACKS_SHUFFLED ? 4 : 2);
+}
+
+/* Packs a corpus; after one in `drains` sequences, by chance, all is to
+   leave.  0: that never happens. */
+static bytes pack_corpus(const corpus *c, const ps_packer_options *options,
+                         uint32_t drains, ps_totals *totals)
+{
+    uint64_t random = 5;
+    int fd = open_empty();
+    ps_packer *p;
+    bytes b;
+    ps_error err;
+
+    assert_ok(ps_packer_open(&p, fd, &c->schema, options, &err), &err);
+    for (uint32_t i = 0; i < c->count; i++) {
+        ps_sequence s = corpus_sequence(c, i);
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+        if (drains > 0 && random_below(&random, drains) == 0) {
+            assert_ok(ps_packer_drain(p, &err), &err);
+            assert_true(ps_totals_balance(ps_packer_totals(p)));
+        }
+    }
+    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_true(ps_packer_delay(p) <= promised_delay(options));
+    *totals = *ps_packer_totals(p);
+    ps_packer_free(p);
+    b = read_back(fd);
+    (void)close(fd);
+    return b;
+}
+
+/* Reads the packs back and checks all that is promised. */
+static void audit_packs(const corpus *c, const ps_packer_options *options,
+                        const bytes *b, const ps_totals *totals)
 {
     audit a = {.c = c, .options = options};
-    ps_totals totals;
-    bytes b = corpus_packs(c, options, &totals);
-    int fd = open_bytes(&b);
+    int fd = open_bytes(b);
     ps_pack_reader *reader;
     ps_pack pack;
     ps_result r = PS_OK;
@@ -160,24 +213,65 @@ static void audit_packing(const corpus *c, const ps_packer_options *options)
     assert_true(a.kept != NULL && a.pieces != NULL);
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
     a.info = ps_pack_reader_info(reader);
-    assert_int_equal(a.info->window, options->window);
+    assert_int_equal(a.info->window, promised_delay(options));
+    assert_true(options->depth == PS_DEPTH_AUTO ||
+                a.info->depth <= options->depth);
     while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK)
         check_pack(&a, &pack);
     assert_result(r, PS_END, &err);
     count_input(&a);
-    assert_totals(&a.seen, &totals);
+    assert_totals(&a.seen, totals);
     assert_totals(&a.seen, ps_pack_reader_totals(reader));
-    assert_true(ps_totals_balance(&totals));
-    assert_true(totals.packs >=
-                ps_lower_bound(totals.tokens, options->capacity));
+    assert_true(ps_totals_balance(totals));
+    assert_true(totals->max_displacement < promised_delay(options));
+    assert_true(totals->packs >=
+                ps_lower_bound(totals->tokens, options->capacity));
     ps_pack_reader_free(reader);
     (void)close(fd);
     free(a.kept);
     free(a.pieces);
+}
+
+/* Whether packs give the sequences back in order; nothing was rejected. */
+static void audit_order(const corpus *c, const bytes *b)
+{
+    int fd = open_bytes(b);
+    ps_pack_reader *reader;
+    ps_unpacker *u;
+    ps_sequence s;
+    ps_error err;
+
+    assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
+    assert_ok(ps_unpacker_open(&u, reader, PS_ORDER_INPUT, &err), &err);
+    for (uint32_t i = 0; i < c->count; i++) {
+        assert_ok(ps_unpacker_next(u, &s, &err), &err);
+        assert_int_equal(s.id, i);
+        assert_sample(c, i, &s);
+    }
+    assert_result(ps_unpacker_next(u, &s, &err), PS_END, &err);
+    ps_unpacker_free(u);
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+}
+
+static void audit_drained(const corpus *c, const ps_packer_options *options,
+                          uint32_t drains)
+{
+    ps_totals totals;
+    bytes b = pack_corpus(c, options, drains, &totals);
+
+    audit_packs(c, options, &b, &totals);
+    if (totals.rejected_sequences == 0 && totals.truncated_sequences == 0)
+        audit_order(c, &b);
     free_bytes(&b);
 }
 
-static void test_every_policy(void **state)
+static void audit_packing(const corpus *c, const ps_packer_options *options)
+{
+    audit_drained(c, options, 0);
+}
+
+static void test_every_overlong(void **state)
 {
     static const uint32_t capacities[] = {1, 2, 7, 50, 300};
     static const uint32_t windows[] = {1, 2, 13, 400};
@@ -189,14 +283,63 @@ static void test_every_policy(void **state)
         for (size_t l = 0; l < 5; l++)
             for (size_t w = 0; w < 4; w++) {
                 ps_packer_options o = {capacities[l], 1 + p, windows[w], 9,
-                                       PS_OVERLONG_ERROR};
+                                       .overlong = PS_OVERLONG_ERROR};
 
                 memcpy(&o.overlong, &p, sizeof o.overlong);
                 audit_packing(&c, &o);
                 o.depth = 64;
-                audit_packing(&c, &o);
+                audit_drained(&c, &o, 30);
             }
     free_corpus(&c);
+}
+
+/* Options by chance; all of them hold together. */
+static ps_packer_options random_options(uint64_t *random, ps_policy policy,
+                                        ps_pack_order order)
+{
+    ps_packer_options o = {
+        .capacity = 1 + random_below(random, 90),
+        .depth = 1 + random_below(random, 12),
+        .window = 1 + random_below(random, 60),
+        .policy = policy,
+        .order = order,
+        .seed = 1 + random_below(random, 9),
+        .even_cost = random_below(random, 2) == 0,
+    };
+
+    if (policy != PS_POLICY_CONCAT) {
+        unsigned overlong = 1 + random_below(random, 3);
+
+        memcpy(&o.overlong, &overlong, sizeof o.overlong);
+        if (policy != PS_POLICY_NONE && random_below(random, 4) == 0)
+            o.depth = PS_DEPTH_AUTO;
+    }
+    if (random_below(random, 2) == 0)
+        o.max_delay = 1 + random_below(random, 200);
+    if (random_below(random, 2) == 0)
+        o.max_bytes = 4096 + random_below(random, 50000);
+    return o;
+}
+
+static void test_every_policy(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    uint64_t random = 77;
+
+    (void)state;
+    for (int policy = PS_POLICY_AUTO; policy <= PS_POLICY_CONCAT; policy++)
+        for (int order = PS_PACKS_BY_WINDOW; order <= PS_PACKS_SHUFFLED;
+             order++)
+            for (int i = 0; i < 12; i++) {
+                ps_packer_options o = random_options(
+                    &random, (ps_policy)policy, (ps_pack_order)order);
+                corpus c = make_corpus(&schema, random_below(&random, 400),
+                                       1 + random_below(&random, 120),
+                                       1 + random_below(&random, 1000));
+
+                audit_drained(&c, &o, random_below(&random, 3) * 20);
+                free_corpus(&c);
+            }
 }
 
 /* Nothing is overlong; raw records of both widths. */
@@ -210,7 +353,7 @@ static void test_nothing_overlong(void **state)
         for (uint32_t depth = 1; depth < 9; depth++) {
             corpus c = make_corpus(&schemas[s], 500, 64, depth);
             ps_packer_options o = {64, depth, 1 + 20 * depth, 0,
-                                   PS_OVERLONG_ERROR};
+                                   .overlong = PS_OVERLONG_ERROR};
 
             audit_packing(&c, &o);
             free_corpus(&c);
@@ -224,7 +367,7 @@ static void test_few_sequences(void **state)
     (void)state;
     for (uint32_t count = 0; count < 4; count++) {
         corpus c = make_corpus(&schema, count, 9, 3);
-        ps_packer_options o = {4, 4, 2, 0, PS_OVERLONG_SPLIT};
+        ps_packer_options o = {4, 4, 2, 0, .overlong = PS_OVERLONG_SPLIT};
 
         audit_packing(&c, &o);
         o.overlong = PS_OVERLONG_DROP;
@@ -237,7 +380,7 @@ static void test_few_sequences(void **state)
 static void test_window_of_one(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    const ps_packer_options o = {50, 8, 1, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {50, 8, 1, 0, .overlong = PS_OVERLONG_ERROR};
     corpus c = make_corpus(&schema, 60, 50, 3);
     ps_totals totals;
     bytes b = corpus_packs(&c, &o, &totals);
@@ -261,7 +404,7 @@ static void test_displacement(void **state)
 {
     static const uint32_t lengths[] = {6, 7, 4, 3};
     const ps_schema schema = ps_schema_raw(PS_U16);
-    const ps_packer_options o = {10, 8, 3, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options o = {10, 8, 3, 0, .policy = PS_POLICY_BESTFIT};
     corpus c = make_lengths(&schema, 4, lengths, 1);
     ps_totals totals;
     bytes b = corpus_packs(&c, &o, &totals);
@@ -282,7 +425,7 @@ static void test_displacement(void **state)
 static void test_determinism(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
-    const ps_packer_options o = {64, 5, 33, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options o = {64, 5, 33, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_corpus(&schema, 300, 100, 21);
     bytes a = corpus_packs(&c, &o, NULL);
     bytes b = corpus_packs(&c, &o, NULL);
@@ -298,6 +441,7 @@ static void test_determinism(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_overlong),
         cmocka_unit_test(test_every_policy),
         cmocka_unit_test(test_nothing_overlong),
         cmocka_unit_test(test_few_sequences),

@@ -13,12 +13,14 @@ import pty
 import random
 import select
 import signal
+import struct
 import subprocess
 import sys
+import threading
 import time
 
 from packdraw import draw_sequence, sample
-from packformat import Packs, Schema
+from packformat import Packs, Schema, end
 
 SECONDS = 30  # nothing may take longer
 
@@ -40,13 +42,13 @@ def read_until(pipe, size):
     return data
 
 
-def decided(packs, n):
-    """How many packs are decided when `n` sequences have come: one is
-    whenever the window is full."""
+def decided(packs, window, n):
+    """How many packs are decided when `n` sequences have come: by best fit
+    one is whenever the window is full."""
     held = done = 0
     for _ in range(n):
         held += 1
-        while held == packs.window:
+        while held == window:
             held -= len(packs.packs[done])
             done += 1
     return done
@@ -58,7 +60,7 @@ def delay(window):
     rng = random.Random(5)
     sequences = [draw_sequence(rng, schema, 1 + i % 7) for i in range(40)]
     records = list(map(schema.record, sequences))
-    options = ["-L", "8", "-w", window]
+    options = ["-L", "8", "-w", window, "-a", "bestfit"]
     whole = pack(*options, data=b"".join(records))
     packs = Packs(whole, schema)
     p = subprocess.Popen(["packstream", *options], stdin=subprocess.PIPE,
@@ -68,13 +70,135 @@ def delay(window):
         data = b"".join(records[:n]) + records[n][:part]
         p.stdin.write(data[sent:])
         sent = len(data)
-        size = 4096 + decided(packs, n) * packs.record_bytes
+        size = 4096 + decided(packs, int(window), n) * packs.record_bytes
         assert read_until(p.stdout, size - at) == whole[at:size]
         at = size
     p.stdin.write(b"".join(records)[sent:])
     p.stdin.close()
     assert whole[at:] == p.stdout.read()
     assert p.wait(SECONDS) == 0
+
+
+class Live:
+    """A packstream whose input is written bit by bit; its packs are of 256
+    bytes, at a capacity of 8."""
+
+    def __init__(self, *options):
+        self.data, self.got = b"", b""
+        self.options = ["packstream", "-L", "8", *options]
+        self.process = subprocess.Popen(
+            self.options, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            bufsize=0)
+
+    def write(self, data):
+        self.data += data
+        self.process.stdin.write(data)
+
+    def expect(self, packs):
+        """Waits until so many packs have come in all, and for no more."""
+        size = 4096 + 256 * packs - len(self.got)
+        self.got += read_until(self.process.stdout, size)
+
+    def close(self, packs, tokens):
+        """Ends the input; what went in comes back out of `packs` packs."""
+        self.process.stdin.close()
+        self.got += self.process.stdout.read()
+        assert self.process.wait(SECONDS) == 0
+        assert len(self.got) == 4096 + 256 * (packs + 1)
+        found = subprocess.run(["packcat", "--to=ids"], input=self.got,
+                               check=True, stdout=subprocess.PIPE)
+        assert found.stdout.decode().split() == list(map(str, tokens))
+
+
+def record(*tokens):
+    return struct.pack("<I%dH" % len(tokens), len(tokens), *tokens)
+
+
+def idle():
+    """A pause of the producer lets go what is held, also amid a record; the
+    next pause does so again."""
+    live = Live("--flush-idle=50")
+    live.write(record(1, 2) + record(3))
+    live.expect(1)
+    live.write(record(4) + record(5)[:5])
+    live.expect(2)
+    live.write(record(5)[5:])
+    live.expect(3)
+    live.close(3, [1, 2, 3, 4, 5])
+
+
+def signalled():
+    """SIGUSR1 does the same at once, and the process goes on."""
+    live = Live()
+    live.write(record(1, 2) + record(3)[:3])
+    live.expect(0)
+    live.process.send_signal(signal.SIGUSR1)
+    live.expect(1)
+    live.process.send_signal(signal.SIGUSR1)
+    live.expect(1)
+    live.write(record(3)[3:] + record(4))
+    live.expect(1)
+    live.process.send_signal(signal.SIGUSR1)
+    live.expect(2)
+    live.close(2, [1, 2, 3, 4])
+
+
+def signalled_often():
+    """However many signals come while it reads and writes, nothing is
+    lost."""
+    data = sample(8)
+    p = subprocess.Popen(["packstream", "-L", "64"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+    back = subprocess.Popen(["packcat"], stdin=p.stdout,
+                            stdout=subprocess.PIPE)
+    p.stdout.close()
+    writer = threading.Thread(target=feed, args=(p, data))
+    reader = Reader(back.stdout)
+    writer.start()
+    reader.start()
+    while writer.is_alive():
+        p.send_signal(signal.SIGUSR1)
+        time.sleep(0.0005)
+    reader.join()
+    assert p.wait(SECONDS) == 0 and back.wait(SECONDS) == 0
+    assert reader.data == data
+
+
+class Reader(threading.Thread):
+    def __init__(self, pipe):
+        super().__init__()
+        self.pipe, self.data = pipe, None
+
+    def run(self):
+        self.data = self.pipe.read()
+
+
+def feed(process, data):
+    for at in range(0, len(data), 1999):
+        process.stdin.write(data[at:at + 1999])
+        process.stdin.flush()
+    process.stdin.close()
+
+
+def asked():
+    """Flush records, raw and framed, let go what is held."""
+    zero = struct.pack("<I", 0)
+    live = Live("--flush-records")
+    live.write(zero + record(1, 2) + zero[:3])
+    live.expect(0)
+    live.write(zero[3:])
+    live.expect(1)
+    live.write(record(3) + zero + zero)
+    live.expect(2)
+    live.close(2, [1, 2, 3])
+    live = Live()
+    schema = Schema(framed=True)
+    body = record(1, 2) + struct.pack("<II", 0, 2)
+    live.write(schema.header() + body)
+    live.expect(1)
+    body += record(3)
+    live.write(record(3) + end(2, 3, body))
+    live.close(2, [1, 2, 3])
 
 
 def unblocked():

@@ -143,7 +143,7 @@ without checksums)" ]
         "  format         pack stream, version 1.0" \
         "  capacity       8 tokens" \
         "  depth cap      4 sequences" \
-        "  window         4 sequences" \
+        "  window         8 sequences" \
         "  sequences      13" \
         "  tokens         44" \
         "  lower bound    6 packs; packs/bound 1.0000" \
@@ -254,6 +254,55 @@ without checksums)" ]
     done
     # That agree can disagree:
     run ! model agree small.pks <drop.json
+}
+
+# correlations FILE: place and neighbour, rounded to two digits.
+correlations() {
+    packstat --json "$1" >x.json
+    python3 - <<'END'
+import json
+x = json.load(open("x.json"))
+print(*(x[key] if x[key] is None else "%.2f" % x[key]
+        for key in ("place_correlation", "neighbour_correlation")))
+END
+}
+
+@test "lengths that hang on their place are seen" {
+    skip_without python3
+    # shellcheck disable=SC2046 # the words are the lengths
+    {
+        sequences $(seq 64) >up.tok
+        sequences $(seq 64 -1 1) >down.tok
+        sequences $(yes 5 60 | head -n 32) >turns.tok
+        sequences $(seq 64 | awk '{ print $1 * 37 % 65 }') >mixed.tok
+        sequences 7 7 7 7 >equal.tok
+        sequences 3 >one.tok
+    }
+    for file in up down turns mixed equal one; do
+        packstream -L 64 -d 1 -w 1 "$file.tok" >"$file.pks"
+        packstat --json "$file.pks" | model agree "$file.pks"
+    done
+    [ "$(correlations up.pks)" = "1.00 0.95" ]
+    [ "$(correlations down.pks)" = "-1.00 0.95" ]
+    [ "$(correlations turns.pks)" = "0.03 -0.98" ]
+    [ "$(correlations equal.pks)" = "None None" ]
+    [ "$(correlations one.pks)" = "None None" ]
+    # The figures for people are the same ones.
+    run packstat up.pks
+    [[ $output == *$'\n'"  correlation    1.0000 with place, \
+0.9"*" between neighbours"$'\n'* ]]
+    run packstat equal.pks
+    [[ $output != *correlation* ]]
+}
+
+@test "correlations of a long file keep their digits" {
+    skip_without python3
+    # Lengths are far from 0 and close together.
+    seq 3000 | awk '{ n = 900 + $1 * 37 % 11 + ($1 > 1500)
+        for (i = 0; i < n; i++) printf "1 "
+        print "" }' | tokcat --from=ids >x.tok
+    packstream -L 2000 -d 2 -w 2 x.tok >x.pks
+    packstat --json x.pks | model agree x.pks
 }
 
 @test "--json is UTF-8, whatever the name of the file" {

@@ -16,8 +16,10 @@ SPDX-License-Identifier: MIT
 """
 
 import json
+import math
 import struct
 import sys
+from fractions import Fraction
 
 HEADER = 4096
 HEAD = {"checksum": (0, "Q"), "magic": (8, "I"), "flags": (12, "I"),
@@ -103,6 +105,32 @@ def streams(data):
         start = stream.stop
 
 
+def product(a, b):
+    """The products of two lists about their means, added up exactly."""
+    return sum(x * y for x, y in zip(a, b)) - Fraction(sum(a) * sum(b),
+                                                       len(a))
+
+
+def by_place(packs):
+    """Pearson's correlation of length and number of the pack."""
+    places = [i for i, pack in enumerate(packs) for _ in pack]
+    lengths = [length for pack in packs for length in pack]
+    if len(packs) < 2 or len(set(lengths)) < 2:
+        return None
+    squared = product(places, places) * product(lengths, lengths)
+    return float(product(places, lengths)) / math.sqrt(squared)
+
+
+def by_neighbour(packs):
+    """Autocorrelation of the packs' mean lengths at a lag of one."""
+    means = [Fraction(sum(pack), len(pack)) for pack in packs]
+    if len(set(means)) < 2:
+        return None
+    away = [mean - sum(means) / len(means) for mean in means]
+    lagged = sum(a * b for a, b in zip(away, away[1:]))
+    return float(lagged / sum(a * a for a in away))
+
+
 def expect(data):
     """Everything that follows from the records; the rest is END's word."""
     sums = dict.fromkeys("""sequences tokens packs max_displacement max_depth
@@ -111,11 +139,13 @@ def expect(data):
         truncated_sequences truncated_tokens input_sequences
         input_tokens""".split(), 0)
     fills = []
+    lengths = []
     for stream in streams(data):
         greatest = 0
         for pack in stream.packs():
             greatest = max([greatest] + [piece[0] for piece in pack])
-            fills.append(sum(piece[2] for piece in pack))
+            lengths.append([piece[2] for piece in pack])
+            fills.append(sum(lengths[-1]))
             sums["packs"] += 1
             sums["sequences"] += len(pack)
             sums["tokens"] += fills[-1]
@@ -138,15 +168,17 @@ def expect(data):
                 lower_bound=-(-sums["tokens"] // first.capacity),
                 efficiency=sums["tokens"] / room if room else None,
                 packing_factor=sums["sequences"] / sums["packs"]
-                if room else None)
+                if room else None,
+                place_correlation=by_place(lengths),
+                neighbour_correlation=by_neighbour(lengths))
 
 
 def agree(data):
     found = json.load(sys.stdin)
     for key, value in expect(data).items():
         same = found[key] == value
-        if isinstance(value, float):
-            same = abs(found[key] - value) <= 1e-8 * value
+        if isinstance(value, float) and found[key] is not None:
+            same = abs(found[key] - value) <= 1e-8 * max(1, abs(value))
         assert same, "%s is %s, not %s" % (key, found[key], value)
 
 

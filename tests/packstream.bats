@@ -93,10 +93,10 @@ framed() {
     two
     local value
     for value in 0 -1 1e3 '' 65537 18446744073709551617; do
-        bad_option "-d $value: must be a number from 1 to 65536" \
+        bad_option "-d $value: must be a number from 1 to 65536, or auto" \
             -L 4 -d "$value"
-        bad_option "--depth=$value: must be a number from 1 to 65536" \
-            -L 4 "--depth=$value"
+        bad_option "--depth=$value: must be a number from 1 to 65536, or\
+ auto" -L 4 "--depth=$value"
     done
     for value in 0 -1 1e3 '' 16777217 18446744073709551617; do
         bad_option "-w $value: must be a number from 1 to 16777216" \
@@ -114,8 +114,57 @@ framed() {
     done
 }
 
+@test "delay, memory, seed, flushes: the same care" {
+    two
+    local value
+    for value in 0 -1 1e3 '' 99999999999999999999999; do
+        bad_option "--max-delay=$value: must be a number from 1 to 16777216" \
+            -L 4 "--max-delay=$value"
+        bad_option "-M $value: must be a number of bytes from 1" \
+            -L 4 -M "$value"
+        bad_option "--memory=$value: must be a number of bytes from 1" \
+            -L 4 "--memory=$value"
+        bad_option "--shuffle=$value: must be a number from 1 to\
+ 18446744073709551615" -L 4 "--shuffle=$value"
+        bad_option "--flush-every=$value: must be a number of records from 1" \
+            -L 4 "--flush-every=$value"
+        bad_option "--flush-idle=$value: must be a number of milliseconds\
+ from 1 to 31536000000" -L 4 "--flush-idle=$value"
+    done
+    bad_option "--max-delay=16777217: must be a number from 1 to 16777216" \
+        -L 4 --max-delay=16777217
+    packstream -L 4 --max-delay=16777216 -M 1T --flush-every=1T \
+        --flush-idle=31536000000 --shuffle=18446744073709551615 x |
+        packcat | cmp - x
+}
+
+@test "options that do not go together" {
+    two
+    local why="--order=input and --shuffle exclude each other"
+    bad_option "$why" -L 4 --order=input --shuffle=1
+    bad_option "$why" -L 4 --shuffle=1 --order=input
+    packstream -L 4 --order=window --shuffle=1 x | packcat | cmp - x
+    why="--overlong: with -a concat every sequence is cut where a pack ends"
+    bad_option "$why" -L 4 -a concat --overlong=split
+    bad_option "$why" -L 4 -a concat --overlong=error
+    bad_option "-d auto: with -a concat there is no depth to choose" \
+        -L 4 -a concat -d auto
+    bad_option "-d auto: with -a none there is no depth to choose" \
+        -L 4 -a none -d auto
+    # 130 tokens of 2 bytes are more than one block of 256.
+    bad_option "a sequence of 130 tokens takes 512 bytes of memory, more\
+ than the 511 that are allowed" -L 130 -M 511 -o out
+    [ ! -e out ]
+    packstream -L 130 -M 512 x | packcat | cmp - x
+}
+
 @test "words that are not known" {
     two
+    local why="must be auto, spfhp, nnlshp, bestfit, nextfit, none or concat"
+    bad_option "-a best: $why" -L 4 -a best
+    bad_option "--algorithm=: $why" -L 4 --algorithm=
+    bad_option "--order=random: must be window or input" -L 4 --order=random
+    bad_option "--order=: must be window or input" -L 4 --order=
     bad_option "-t u8: must be u16 or u32" -L 4 -t u8
     bad_option "-t u64: must be u16 or u32" -L 4 -t u64
     bad_option "-t f32: must be u16 or u32" -L 4 -t f32
@@ -134,8 +183,10 @@ framed() {
 
 @test "an option without its value" {
     local option
-    for option in -L -d -w -t -o --capacity --depth --window --type \
-        --pad-id --vocab --overlong --rejects --output; do
+    for option in -L -d -w -a -M -t -o --capacity --depth --window \
+        --algorithm --memory --order --shuffle --max-delay --flush-every \
+        --flush-idle --type --pad-id --vocab --overlong --rejects \
+        --output; do
         is 64 "packstream: $option: needs a value
 packstream: try 'packstream --help'" packstream -L 4 "$option"
     done
@@ -168,11 +219,17 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     check make_sample 1 >x
     packstream -L 64 x >out
     packstream -L 64 -d 16 -w 1024 -t u16 --overlong=error x | cmp - out
+    packstream -L 64 -a auto --order=window --max-delay=2048 x | cmp - out
     packstream -L 64 --pad-id=0 x | cmp - out
     packstream -L 64 --depth=16 --window=1024 --type=u16 -q x | cmp - out
     run ! cmp -s <(packstream -L 64 -d 15 x) out
     run ! cmp -s <(packstream -L 64 -w 1023 x) out
     run ! cmp -s <(packstream -L 64 --pad-id=1 x) out
+    run ! cmp -s <(packstream -L 64 --max-delay=2047 x) out
+    run ! cmp -s <(packstream -L 64 --even-cost x) out
+    packstream -L 64 --shuffle=5 x >out
+    packstream -L 64 --shuffle=5 --max-delay=4096 x | cmp - out
+    run ! cmp -s <(packstream -L 64 --shuffle=6 x) out
 }
 
 @test "--help names every option, in 79 columns; --version" {
@@ -180,8 +237,9 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     [ "$status" = 0 ]
     [ -z "$stderr" ]
     local option
-    for option in capacity depth window type pad-id vocab overlong rejects \
-        stats output quiet help version; do
+    for option in capacity depth window algorithm order shuffle max-delay \
+        memory even-cost flush-every flush-idle flush-records type pad-id \
+        vocab overlong rejects stats output quiet help version; do
         [[ $output = *" --$option"[=[$'\n'\ ]* ]]
     done
     awk 'length > 79 { exit 1 }' <<<"$output"
@@ -394,9 +452,9 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     bad_input "the records before END at byte 152 do not agree with its\
  digest" <x
     framed 1,2,3 4 >x
-    flip x 156 3
+    flip x 156 2
     bad_input "record 2 at byte 152: a length of 0 and no END: control\
- record of unknown kind 2" <x
+ record of unknown kind 3" <x
     { framed 1,2,3 4; record16 5; } | bad_input "something other than token\
  records follows END at byte 184"
     { framed 1,2,3 4; printf '\211TO'; } |
@@ -663,6 +721,16 @@ EOF
         dd if=$file bs=1 status=none | packstream -L 64 | cmp - wanted
         dd if=$file bs=7 status=none | packstream -L 64 | cmp - wanted
     done
+    local options
+    for options in "-a spfhp" "-a nnlshp" "-a bestfit" "-a nextfit" \
+        "-a concat" --order=input --shuffle=3 "-d auto" "-M 20k" \
+        --max-delay=9 --flush-every=100 --even-cost; do
+        # Words are meant to split.
+        # shellcheck disable=SC2086
+        packstream -L 64 $options x >wanted
+        # shellcheck disable=SC2086
+        dd if=x bs=97 status=none | packstream -L 64 $options | cmp - wanted
+    done
 }
 
 @test "the same bytes from inputs that do not block" {
@@ -697,8 +765,121 @@ EOF
     check round_trips 30 60
 }
 
-@test "the oldest leaves first: none waits for more than W packs" {
+@test "none waits for longer than promised" {
     check bound
+}
+
+@test "every algorithm in every order gives the input back" {
+    check algorithms
+}
+
+@test "-d auto chooses a depth by what comes first" {
+    check depth
+    # Packs of four are full; the rest would never be needed.
+    for _ in {1..400}; do record16 1 2 3 4; done >x
+    packstream -L 16 -d auto -w 50 x >out
+    packstat --json out | grep -F '"depth": 4,'
+    packstream -L 16 -d auto </dev/null | packstat --verify
+}
+
+# ids PACKS: all tokens, in the order of the packs.
+ids() {
+    packcat --to=ids --order=pack "$1" | xargs
+}
+
+@test "-a none, nextfit, concat" {
+    { record16 1 2; record16 3; record16 4 5 6; record16 7 8; } >x
+    packs() {
+        packstream -L 4 -a "$1" x >out
+        packcat out | cmp - x
+        [ "$(ids out)" = "1 2 3 4 5 6 7 8" ]
+        packstat --json out | grep -oE '"packs": [0-9]+|"split_[a-z]+": .'
+    }
+    [ "$(packs none | xargs)" = "packs: 4 split_sequences: 0" ]
+    [ "$(packs nextfit | xargs)" = "packs: 3 split_sequences: 0" ]
+    [ "$(packs concat | xargs)" = "packs: 2 split_sequences: 1" ]
+    record16 1 2 3 4 5 6 7 8 9 >>x
+    packstream -L 4 -a concat x | packcat | cmp - x
+    packstream -L 4 -a concat x | packstat --json |
+        grep -F '"split_sequences": 2, "extra_pieces": 3,'
+}
+
+@test "--order=input: packs come by their oldest sequences" {
+    check make_sample 9 >x
+    packstream -L 64 --order=input x >out
+    packcat out | cmp - x
+    packcat --to=jsonl --order=pack out >/dev/null
+    packstat --verify out
+    # The first of each pack, were it not for the order, would not rise.
+    check rises out
+    run check rises <(packstream -L 64 x)
+    [ "$status" -ne 0 ]
+}
+
+@test "--shuffle: another order for each seed, the same packs in the end" {
+    check make_sample 9 >x
+    packstream -L 64 --shuffle=1 x >one
+    packstream -L 64 --shuffle=2 x >two
+    packstream -L 64 --shuffle=1 x | cmp - one
+    run ! cmp -s one two
+    packcat one | cmp - x
+    packcat two | cmp - x
+    packstat --verify one two
+}
+
+@test "--flush-every" {
+    { record16 1; record16 2; record16 3 3 3 3 3; record16 4; } >x
+    record16 5 >>x
+    packs() {
+        packstream -L 4 "$@" x >out
+        packcat --to=ids out | cmp - wanted
+        packstat --json out | grep -oE '"packs": [0-9]+'
+    }
+    printf '%s\n' 1 2 4 5 >wanted
+    # A record that is dropped counts, too.
+    [ "$(packs --overlong=drop)" = '"packs": 1' ]
+    [ "$(packs --overlong=drop --flush-every=1)" = '"packs": 4' ]
+    [ "$(packs --overlong=drop --flush-every=2)" = '"packs": 3' ]
+    [ "$(packs --overlong=drop --flush-every=3)" = '"packs": 2' ]
+    [ "$(packs --overlong=drop --flush-every=5)" = '"packs": 1' ]
+}
+
+@test "--flush-idle: a pause of the producer lets go what is held" {
+    live idle
+}
+
+@test "--flush-idle is not for files" {
+    check make_sample 4 >x
+    packstream -L 64 x | cmp - <(packstream -L 64 --flush-idle=1 x)
+}
+
+@test "SIGUSR1 lets go what is held" {
+    live signalled
+}
+
+@test "many SIGUSR1 lose nothing" {
+    live signalled_often
+}
+
+@test "flush records" {
+    live asked
+    # Sequences are told by number, flush records or not.
+    { record16 1; u32 0; record16 2; u32 0 0; record16 1 2 3 4 5; } |
+        bad_input "record 2 at byte 24: 5 tokens, more than 4 (--overlong\
+ says what to do with it)" --flush-records
+    { record16 1; u32 0; u8 0; } | bad_input "record 1 at byte 10: the input\
+ ends after 1 of its 4 bytes" --flush-records
+    framed flush 1 flush flush 2 flush >x
+    packstream -L 4 x >out
+    packstat --json out | grep -F '"packs": 2,'
+    [ "$(ids out)" = "1 2" ]
+    packcat out | cmp - <(framed 1 2)
+    # They are part of what END vouches for.
+    flip x 140 3
+    run packstream -L 4 -o out x
+    [ "$status" = 65 ]
+    # To others they say nothing.
+    framed 1 flush 2 | packstat --json | grep -F '"sequences": 2,'
 }
 
 @test "what is decided is passed on while the input pauses" {
@@ -730,16 +911,17 @@ EOF
 @test "--stats is one line on stderr" {
     { record16 1 2 3; record16 4 5; record16 6 7 8 9 10; } >x
     is 0 "packstream: 2 sequences, 5 tokens in 2 packs, 62.50% full; 1\
- rejected, 0 truncated, 0 split" \
+ rejected, 0 truncated, 0 split; longest delay 2" \
         packstream -L 4 --overlong=drop --stats -o out x
     is 0 "packstream: 3 sequences, 9 tokens in 3 packs, 75.00% full; 0\
- rejected, 1 truncated, 0 split" \
+ rejected, 1 truncated, 0 split; longest delay 2" \
         packstream -L 4 --overlong=truncate --stats -o out x
     is 0 "packstream: 4 sequences, 10 tokens in 3 packs, 83.33% full; 0\
- rejected, 0 truncated, 1 split" \
+ rejected, 0 truncated, 1 split; longest delay 3" \
         packstream -L 4 --overlong=split --stats -q -o out x
     is 0 "packstream: 0 sequences, 0 tokens in 0 packs, 0.00% full; 0\
- rejected, 0 truncated, 0 split" packstream -L 4 --stats -o out /dev/null
+ rejected, 0 truncated, 0 split; longest delay 0" \
+        packstream -L 4 --stats -o out /dev/null
     is 0 "" packstream -L 4 --overlong=drop -o out x
 }
 

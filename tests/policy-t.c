@@ -1,248 +1,295 @@
 /*
- * policy-t.c - what the policy chooses against the rule that policy.h
- * states, told by looking at every sequence and every pair of them.
+ * policy-t.c - what the policies choose: the simple ones against their
+ * rules in naive form, the planned ones against the plan.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "policy-stand.h"
 
-#include "policy.h"
+/* ---- bestfit ---- */
 
-#define MOST_SLOTS 64
-
-typedef struct entry {
-    uint32_t slot;
-    uint32_t length;
-} entry;
-
-/* What the window holds, oldest first. */
-typedef struct model {
-    ps_window *window;
-    uint32_t size;
-    uint32_t capacity;
-    uint32_t depth;
-    entry list[MOST_SLOTS];
-    uint32_t n;
-} model;
-
-static void open_model(model *m, uint32_t size, uint32_t capacity,
-                       uint32_t depth)
+static uint32_t longest_fit(const stand *s, const bool *used, uint32_t room)
 {
+    uint32_t best = MOST_SLOTS;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!used[i] && s->list[i].length <= room &&
+            (best == MOST_SLOTS ||
+             s->list[i].length > s->list[best].length))
+            best = i;
+    return best;
+}
+
+/* The oldest, and then, again and again, the longest that fits. */
+static void expect_bestfit(stand *s)
+{
+    uint32_t wanted[MOST_SLOTS];
+    bool used[MOST_SLOTS] = {false};
+    uint32_t room = s->is.capacity;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MOST_SLOTS && n < s->is.depth;
+         i = longest_fit(s, used, room)) {
+        used[i] = true;
+        wanted[n++] = s->list[i].length;
+        room -= s->list[i].length;
+    }
+    choose(s, false);
+    assert_pack(s, wanted, n);
+}
+
+static void run_bestfit(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    stand s;
+
+    open_stand(&s, calls, setup);
+    for (int pack = 0; pack < 8; pack++) {
+        while (s.n < setup->window_size) {
+            admit(&s, draw(setup->capacity, &random, flavour));
+            assert_false(is_ready(&s));
+        }
+        expect_bestfit(&s);
+    }
+    while (s.n > 0)
+        expect_bestfit(&s);
+    close_stand(&s);
+}
+
+static void test_bestfit(void **state)
+{
+    (void)state;
+    run_all(run_bestfit, &ps_policy_bestfit_calls, (ps_policy_setup){0});
+}
+
+/* ---- nextfit, concat, none ---- */
+
+/* A pack that takes sequences as they come, until one does not fit. */
+typedef struct open_pack {
+    uint32_t lengths[MOST_SLOTS + 1];
+    uint32_t n;
+    uint32_t sum;
+} open_pack;
+
+static void put(open_pack *p, uint32_t length)
+{
+    p->lengths[p->n++] = length;
+    p->sum += length;
+}
+
+static void expect_open(stand *s, open_pack *p)
+{
+    assert_true(is_ready(s));
+    choose(s, false);
+    assert_pack(s, p->lengths, p->n);
+    *p = (open_pack){0};
+}
+
+/* A pack leaves when it is full, or when the next does not fit. */
+static void run_nextfit(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    open_pack p = {0};
+    stand s;
+
+    open_stand(&s, calls, setup);
+    for (int i = 0; i < 100; i++) {
+        uint32_t length = draw(setup->capacity, &random, flavour);
+
+        if (calls == &ps_policy_concat_calls &&
+            length > setup->capacity - p.sum)
+            length = setup->capacity - p.sum;
+        if (s.n == setup->window_size)
+            break; /* the engine would not wait */
+        admit(&s, length);
+        if (length > setup->capacity - p.sum)
+            expect_open(&s, &p);
+        put(&p, length);
+        if (p.sum == setup->capacity || p.n == setup->depth)
+            expect_open(&s, &p);
+        assert_false(is_ready(&s));
+    }
+    if (s.n > 0) {
+        choose(&s, true);
+        assert_pack(&s, p.lengths, p.n);
+    }
+    assert_int_equal(s.n, 0);
+    close_stand(&s);
+}
+
+static void test_nextfit(void **state)
+{
+    (void)state;
+    run_all(run_nextfit, &ps_policy_nextfit_calls, (ps_policy_setup){0});
+}
+
+static void test_concat(void **state)
+{
+    (void)state;
+    run_all(run_nextfit, &ps_policy_concat_calls, (ps_policy_setup){0});
+}
+
+/* Each alone and at once, in the order in which they came. */
+static void test_none(void **state)
+{
+    static const uint32_t lengths[] = {3, 10, 1, 1, 9, 3};
+    ps_policy_setup setup = {.capacity = 10, .depth = 3, .window_size = 8};
+    stand s;
+
+    (void)state;
+    open_stand(&s, &ps_policy_none_calls, &setup);
+    assert_false(is_ready(&s));
+    admit_all(&s, lengths, COUNT(lengths));
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        assert_true(is_ready(&s));
+        choose(&s, false);
+        assert_pack(&s, lengths + i, 1);
+    }
+    assert_false(is_ready(&s));
+    close_stand(&s);
+}
+
+/* ---- The planned ones ---- */
+
+/* The plan for what a window holds, with the options of the paper. */
+static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
+{
+    ps_plan_options o = {.capacity = s->is.capacity,
+                         .depth = s->is.depth,
+                         .distribute = true,
+                         .short_weight = 0.09,
+                         .short_length = 8};
+    ps_histogram *h;
+    ps_plan *plan;
     ps_error err;
 
-    assert_true(size <= MOST_SLOTS);
-    *m = (model){.size = size, .capacity = capacity, .depth = depth};
-    assert_ok(ps_window_open(&m->window, size, capacity, &err), &err);
-}
-
-static void admit(model *m, uint32_t length)
-{
-    uint32_t slot = ps_window_admit(m->window, length);
-
-    m->list[m->n++] = (entry){slot, length};
-}
-
-/* Takes the oldest of a length, which is to be in `slot`, off the list. */
-static void take(model *m, uint32_t length, uint32_t slot)
-{
-    uint32_t at = 0;
-
-    while (at < m->n && m->list[at].length != length)
-        at++;
-    assert_true(at < m->n);
-    assert_int_equal(m->list[at].slot, slot);
-    m->n--;
-    memmove(m->list + at, m->list + at + 1,
-            (m->n - at) * sizeof m->list[0]);
-}
-
-static bool has(const model *m, uint32_t length)
-{
-    for (uint32_t i = 0; i < m->n; i++)
-        if (m->list[i].length == length)
-            return true;
-    return false;
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    for (uint32_t i = 0; i < s->n; i++)
+        assert_ok(ps_histogram_add(h, s->list[i].length, 1, &err), &err);
+    assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
+    ps_histogram_free(h);
+    return plan;
 }
 
 /*
- * The shorter half of the most even pair that fills `room`; 0 if there is
- * none.
+ * The packs that a plan has leave in its order, those left out that are not
+ * as full as its mean, unless all is flushed.
  */
-static uint32_t exact_pair(const model *m, uint32_t room)
+static void expect_plan(stand *s, ps_algorithm algorithm, bool flush)
 {
-    uint32_t shorter = 0;
+    ps_plan *plan = plan_for(s, algorithm);
+    uint64_t tokens = ps_window_tokens(s->is.window);
+    uint64_t enough = flush ? 0 : tokens / ps_plan_packs(plan);
+    const uint32_t *lengths;
+    uint32_t n;
 
-    for (uint32_t i = 0; i < m->n; i++)
-        for (uint32_t j = 0; j < m->n; j++) {
-            uint32_t a = m->list[i].length;
-            uint32_t b = m->list[j].length;
+    for (size_t i = 0; i < ps_plan_strategies(plan); i++) {
+        uint64_t times = ps_plan_strategy(plan, i, &lengths, &n);
+        uint64_t sum = 0;
 
-            if (i != j && a + b == room && a <= b && a > shorter)
-                shorter = a;
+        for (uint32_t k = 0; k < n; k++)
+            sum += lengths[k];
+        for (uint64_t k = 0; sum >= enough && k < times; k++) {
+            choose(s, flush);
+            assert_pack(s, lengths, n);
+            if (!flush && s->n < s->is.window_size)
+                admit(s, 1 + (uint32_t)(s->now * 7 % s->is.capacity));
         }
-    return shorter;
-}
-
-static uint32_t longest_fit(const model *m, uint32_t room)
-{
-    uint32_t longest = 0;
-
-    for (uint32_t i = 0; i < m->n; i++)
-        if (m->list[i].length <= room && m->list[i].length > longest)
-            longest = m->list[i].length;
-    return longest;
-}
-
-/* The rule, for a pack with `room` tokens and `places` left; 0 ends it. */
-static uint32_t rule(const model *m, uint32_t room, uint32_t places)
-{
-    uint32_t shorter;
-
-    if (places == 0 || room == 0)
-        return 0;
-    if (has(m, room))
-        return room;
-    shorter = places >= 2 ? exact_pair(m, room) : 0;
-    return shorter > 0 ? shorter : longest_fit(m, room);
-}
-
-/* One pack: the oldest leads, each further sequence is the rule's. */
-static void choose(model *m)
-{
-    uint32_t slots[MOST_SLOTS];
-    uint32_t n = ps_policy_exact.choose(m->window, m->capacity, m->depth,
-                                        slots);
-    uint32_t room = m->capacity;
-    uint32_t length = m->list[0].length;
-
-    assert_in_range(n, 1, m->depth);
-    assert_int_equal(slots[0], m->list[0].slot);
-    for (uint32_t i = 0; i < n; i++) {
-        assert_int_equal(ps_window_length(m->window, slots[i]), length);
-        assert_true(length > 0 && length <= room);
-        take(m, length, slots[i]);
-        room -= length;
-        length = rule(m, room, m->depth - (i + 1));
     }
-    assert_int_equal(length, 0);
-    assert_int_equal(ps_window_count(m->window), m->n);
+    ps_plan_free(plan);
 }
 
-/* Lengths up to the capacity, or mostly short ones, or of a few values. */
-static uint32_t draw(const model *m, uint64_t *random, int flavour)
+static ps_algorithm algorithm_of(const ps_policy_calls *calls)
 {
-    uint32_t length = 1 + random_below(random, m->capacity);
-
-    if (flavour == 1)
-        length = 1 + length / 4;
-    else if (flavour == 2)
-        length = 1 + length / 7 * 7;
-    return length <= m->capacity ? length : m->capacity;
+    return calls == &ps_policy_spfhp_calls ? PS_PLAN_SPFHP : PS_PLAN_NNLSHP;
 }
 
-static void run(uint32_t size, uint32_t capacity, uint32_t depth,
-                int flavour)
+static void run_planned(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour)
 {
-    uint64_t random = 1 + capacity * 1000 + depth * 10 + size;
-    model m;
+    uint64_t random = seed_of(setup);
+    stand s;
 
-    open_model(&m, size, capacity, depth);
-    for (int pack = 0; pack < 12; pack++) {
-        while (m.n < size)
-            admit(&m, draw(&m, &random, flavour));
-        choose(&m);
+    if (setup->capacity % 2 == 0)
+        return;
+    open_stand(&s, calls, setup);
+    for (int plan = 0; plan < 3; plan++) {
+        while (s.n < setup->window_size)
+            admit(&s, draw(setup->capacity, &random, flavour));
+        assert_false(is_ready(&s));
+        expect_plan(&s, algorithm_of(calls), false);
     }
-    while (m.n > 0)
-        choose(&m);
-    ps_window_free(m.window);
+    expect_plan(&s, algorithm_of(calls), true);
+    assert_int_equal(s.n, 0);
+    close_stand(&s);
 }
 
-/* The depth is at most the capacity, as ps_packer_open sees to it. */
-static void test_every_small_capacity(void **state)
+static void test_spfhp(void **state)
 {
-    static const uint32_t depths[] = {1, 2, 3, 4, 8, 64};
-    static const uint32_t sizes[] = {1, 2, 5, 17, 40};
+    (void)state;
+    run_all(run_planned, &ps_policy_spfhp_calls, (ps_policy_setup){0});
+}
+
+static void test_nnlshp(void **state)
+{
+    (void)state;
+    run_all(run_planned, &ps_policy_nnlshp_calls, (ps_policy_setup){0});
+}
+
+/*
+ * What has waited too long, or in order whatever is oldest, leaves next; but
+ * a full-length one may leave before.
+ */
+static void run_oldest(const ps_policy_calls *calls,
+                       const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    stand s;
+
+    open_stand(&s, calls, setup);
+    for (int pack = 0; pack < 20; pack++) {
+        uint64_t oldest;
+
+        while (s.n < setup->window_size)
+            admit(&s, draw(setup->capacity, &random, flavour));
+        oldest = s.list[0].time;
+        choose(&s, false);
+        if (setup->in_order || (s.now - oldest >= setup->max_delay &&
+                                s.pack[0] < setup->capacity))
+            assert_true(s.pack_oldest == oldest);
+    }
+    while (s.n > 0)
+        choose(&s, true);
+    close_stand(&s);
+}
+
+static void test_oldest_leaves(void **state)
+{
+    static const ps_policy_setup in_order = {.in_order = true};
+    static const ps_policy_setup in_time = {.max_delay = 20};
 
     (void)state;
-    for (uint32_t capacity = 1; capacity <= 70; capacity++)
-        for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++)
-            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-                for (int flavour = 0; flavour < 3; flavour++)
-                    if (depths[d] <= capacity)
-                        run(sizes[s], capacity, depths[d], flavour);
-}
-
-static void expect_pack(uint32_t capacity, uint32_t depth,
-                        const uint32_t *lengths, uint32_t n_lengths,
-                        const uint32_t *pack, uint32_t n_pack)
-{
-    uint32_t slots[MOST_SLOTS];
-    model m;
-
-    open_model(&m, n_lengths, capacity, depth);
-    for (uint32_t i = 0; i < n_lengths; i++)
-        admit(&m, lengths[i]);
-    assert_int_equal(
-        ps_policy_exact.choose(m.window, capacity, depth, slots), n_pack);
-    for (uint32_t i = 0; i < n_pack; i++)
-        assert_int_equal(ps_window_length(m.window, slots[i]), pack[i]);
-    ps_window_free(m.window);
-}
-
-#define COUNT(a) (uint32_t)(sizeof(a) / sizeof(a)[0])
-#define EXPECT(capacity, depth, lengths, pack)                          \
-    expect_pack(capacity, depth, lengths, COUNT(lengths), pack,         \
-                COUNT(pack))
-
-/* Worked examples, one for each branch of the rule. */
-static void test_examples(void **state)
-{
-    static const uint32_t single[] = {60, 39, 40, 20};
-    static const uint32_t single_pack[] = {60, 40};
-    static const uint32_t pair[] = {60, 39, 30, 10, 25, 15};
-    static const uint32_t pair_pack[] = {60, 15, 25};
-    static const uint32_t twins[] = {60, 20, 39, 20};
-    static const uint32_t twins_pack[] = {60, 20, 20};
-    static const uint32_t lone_half[] = {60, 20, 39};
-    static const uint32_t lone_half_pack[] = {60, 39};
-    static const uint32_t full[] = {100, 1};
-    static const uint32_t full_pack[] = {100};
-    static const uint32_t none[] = {60, 50, 41};
-    static const uint32_t none_pack[] = {60};
-
-    (void)state;
-    EXPECT(100, 8, single, single_pack);
-    EXPECT(100, 8, pair, pair_pack);
-    EXPECT(100, 8, twins, twins_pack);
-    EXPECT(100, 8, lone_half, lone_half_pack);
-    EXPECT(100, 8, full, full_pack);
-    EXPECT(100, 8, none, none_pack);
-}
-
-/* With one place left a pair is no use, and with none nothing is added. */
-static void test_depth_cuts_the_choice(void **state)
-{
-    static const uint32_t lengths[] = {60, 30, 25, 15};
-    static const uint32_t one[] = {60};
-    static const uint32_t two[] = {60, 30};
-    static const uint32_t three[] = {60, 15, 25};
-
-    (void)state;
-    EXPECT(100, 1, lengths, one);
-    EXPECT(100, 2, lengths, two);
-    EXPECT(100, 3, lengths, three);
+    run_all(run_oldest, &ps_policy_spfhp_calls, in_order);
+    run_all(run_oldest, &ps_policy_spfhp_calls, in_time);
+    run_all(run_oldest, &ps_policy_auto_calls, in_order);
+    run_all(run_oldest, &ps_policy_auto_calls, in_time);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_small_capacity),
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_depth_cuts_the_choice),
+        cmocka_unit_test(test_bestfit),
+        cmocka_unit_test(test_nextfit),
+        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_spfhp),
+        cmocka_unit_test(test_nnlshp),
+        cmocka_unit_test(test_oldest_leaves),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

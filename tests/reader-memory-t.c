@@ -185,7 +185,8 @@ static void test_giant_windows(void **state)
 /* The header of a pack stream may ask for records of 256 MiB. */
 static void test_false_record_size(void **state)
 {
-    const ps_packer_options options = {100, 10, 4, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options options = {
+        100, 10, 4, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema schema = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&schema, 20, 100, 3);
     bytes b = corpus_packs(&c, &options, NULL);

@@ -165,7 +165,7 @@ static void test_false_end(void **state)
         unsigned add;
         ps_result wanted;
     } cases[] = {
-        {28, 1, PS_ERR_UNSUPPORTED}, /* kind 2 */
+        {28, 2, PS_ERR_UNSUPPORTED}, /* kind 3 */
         {28, 255, PS_ERR_UNSUPPORTED}, /* kind 0 */
         {25, 1, PS_ERR_UNSUPPORTED},
         {24, 1, PS_ERR_CORRUPT}, /* counts */

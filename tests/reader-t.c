@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 /* What became of reading a whole input. */
 typedef struct outcome {
     ps_result result; /* that ended it */
@@ -200,6 +202,96 @@ static void test_length_zero(void **state)
 }
 
 /* 2^32-1 tokens are beyond the limit; to pass over them, they must come. */
+/* Counts how often it is called; fails at the third time. */
+static ps_result count_flush(void *context, ps_error *err)
+{
+    int *n = context;
+
+    if (++*n < 3)
+        return PS_OK;
+    *err = (ps_error){PS_ERR_LIMIT, 0, "enough"};
+    return PS_ERR_LIMIT;
+}
+
+/* Reads `b` with the hook or without; gives how it ended. */
+static ps_result read_flushes(const bytes *b, int *flushes,
+                              uint64_t *sequences, ps_error *err)
+{
+    int fd = open_bytes(b);
+    ps_token_reader *r = open_reader(fd);
+    ps_result result = PS_OK;
+    ps_sequence s;
+
+    *sequences = 0;
+    if (flushes != NULL)
+        ps_token_reader_on_flush(r, count_flush, flushes);
+    while ((result = ps_token_reader_next(r, 9, &s, err)) == PS_OK)
+        assert_int_equal(s.id, (*sequences)++);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    return result;
+}
+
+/* With a hook a length of 0 is a flush record; how it ends, ends the read. */
+static void test_flush_of_raw(void **state)
+{
+    bytes b = {0};
+    int flushes = 0;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        put_u32(&b, 1);
+        put_u16(&b, i);
+        put_u32(&b, 0);
+    }
+    assert_result(read_flushes(&b, NULL, &n, &err), PS_ERR_CORRUPT, &err);
+    assert_int_equal(n, 1);
+    assert_result(read_flushes(&b, &flushes, &n, &err), PS_END, &err);
+    assert_int_equal(flushes, 2);
+    assert_int_equal(n, 2);
+    assert_result(read_flushes(&b, &flushes, &n, &err), PS_ERR_LIMIT, &err);
+    assert_int_equal(n, 1);
+    free_bytes(&b);
+}
+
+/* A framed stream's are passed over without a hook; END covers them. */
+static void test_flush_of_framed(void **state)
+{
+    ps_schema plain = ps_schema_raw(PS_U16);
+    corpus c;
+    bytes b;
+    bytes with = {0};
+    int flushes = 0;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    plain.framed = true;
+    c = make_corpus(&plain, 2, 5, 1);
+    b = corpus_records(&c);
+    put_bytes(&with, b.data, 136);
+    put_u32(&with, 0);
+    put_u32(&with, 2);
+    put_bytes(&with, b.data + 136, b.size - 136);
+    assert_result(read_flushes(&with, NULL, &n, &err), PS_ERR_CORRUPT, &err);
+    assert_int_equal(n, 2);
+    set_u64(with.data + with.size - 8,
+            XXH3_64bits(with.data + 136, with.size - 136 - 32));
+    assert_result(read_flushes(&with, NULL, &n, &err), PS_END, &err);
+    assert_int_equal(n, 2);
+    assert_result(read_flushes(&with, &flushes, &n, &err), PS_END, &err);
+    assert_int_equal(flushes, 1);
+    assert_int_equal(n, 2);
+    with.size = 140; /* cut in the flush record */
+    assert_result(read_flushes(&with, NULL, &n, &err), PS_ERR_TRUNCATED,
+                  &err);
+    free_bytes(&b);
+    free_bytes(&with);
+    free_corpus(&c);
+}
+
 static void test_length_of_all_ones(void **state)
 {
     bytes b = {0};
@@ -379,6 +471,8 @@ int main(void)
         cmocka_unit_test(test_every_cut_of_framed),
         cmocka_unit_test(test_every_flipped_bit_of_framed),
         cmocka_unit_test(test_length_zero),
+        cmocka_unit_test(test_flush_of_raw),
+        cmocka_unit_test(test_flush_of_framed),
         cmocka_unit_test(test_length_of_all_ones),
         cmocka_unit_test(test_payload_limit),
         cmocka_unit_test(test_hold_and_skip),

@@ -79,7 +79,8 @@ static void test_input_order(void **state)
     for (size_t s = 0; s < 3; s++)
         for (size_t w = 0; w < 5; w++) {
             corpus c = make_corpus(&schemas[s], 600, 64, w + 1);
-            ps_packer_options o = {64, 1, windows[w], 0, PS_OVERLONG_ERROR};
+            ps_packer_options o = {
+                64, 1, windows[w], 0, .overlong = PS_OVERLONG_ERROR};
 
             for (o.depth = 1; o.depth <= 64; o.depth *= 4)
                 round_trip(&c, &o);
@@ -99,7 +100,7 @@ static void test_split(void **state)
     for (size_t l = 0; l < sizeof capacities / sizeof capacities[0]; l++)
         for (size_t w = 0; w < 4; w++) {
             ps_packer_options o = {capacities[l], 8, windows[w], 0,
-                                   PS_OVERLONG_SPLIT};
+                                   .overlong = PS_OVERLONG_SPLIT};
 
             round_trip(&c, &o);
         }
@@ -111,8 +112,9 @@ static void test_very_long_split(void **state)
 {
     static const uint32_t lengths[] = {3, 70000, 5, 1, 33333, 2};
     const ps_schema schema = rich_schema(PS_U16);
-    const ps_packer_options narrow = {7, 7, 3, 0, PS_OVERLONG_SPLIT};
-    const ps_packer_options least = {1, 1, 1, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options narrow = {
+        7, 7, 3, 0, .overlong = PS_OVERLONG_SPLIT};
+    const ps_packer_options least = {1, 1, 1, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_lengths(&schema, 6, lengths, 5);
 
     (void)state;
@@ -125,7 +127,8 @@ static void test_very_long_split(void **state)
 static void test_pack_order(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
-    const ps_packer_options options = {30, 5, 20, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options options = {
+        30, 5, 20, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_corpus(&schema, 200, 70, 13);
     bytes b = corpus_packs(&c, &options, NULL);
     opened o = open_unpacker(&b, PS_ORDER_PACK);
@@ -165,7 +168,7 @@ static void test_pack_order(void **state)
 static void test_dropped_and_truncated(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    ps_packer_options options = {40, 8, 25, 0, PS_OVERLONG_DROP};
+    ps_packer_options options = {40, 8, 25, 0, .overlong = PS_OVERLONG_DROP};
     corpus c = make_corpus(&schema, 300, 60, 8);
     bytes b = corpus_packs(&c, &options, NULL);
     opened o = open_unpacker(&b, PS_ORDER_INPUT);
@@ -201,7 +204,8 @@ static void test_concatenated(void **state)
 {
     static const uint32_t counts[] = {0, 50, 0, 0, 1, 80, 0};
     const ps_schema schema = rich_schema(PS_U16);
-    const ps_packer_options options = {30, 5, 20, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options options = {
+        30, 5, 20, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c[7];
     bytes all = {0};
     opened o;
@@ -231,7 +235,7 @@ static void test_concatenated(void **state)
 static void test_concatenated_windows(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    ps_packer_options options = {64, 64, 1, 0, PS_OVERLONG_ERROR};
+    ps_packer_options options = {64, 64, 1, 0, .overlong = PS_OVERLONG_ERROR};
     corpus c = make_corpus(&schema, 900, 40, 4);
     bytes all = {0};
     opened o;
@@ -260,13 +264,14 @@ static void test_concatenated_windows(void **state)
 static void test_concatenated_with_another_kind(void **state)
 {
     static const ps_packer_options others[] = {
-        {31, 5, 20, 0, PS_OVERLONG_SPLIT},
-        {30, 4, 20, 0, PS_OVERLONG_SPLIT},
-        {30, 5, 20, 1, PS_OVERLONG_SPLIT},
-        {30, 5, 20, 0, PS_OVERLONG_DROP},
+        {31, 5, 20, 0, .overlong = PS_OVERLONG_SPLIT},
+        {30, 4, 20, 0, .overlong = PS_OVERLONG_SPLIT},
+        {30, 5, 20, 1, .overlong = PS_OVERLONG_SPLIT},
+        {30, 5, 20, 0, .overlong = PS_OVERLONG_DROP},
     };
     const ps_schema schema = rich_schema(PS_U16);
-    const ps_packer_options options = {30, 5, 20, 0, PS_OVERLONG_SPLIT};
+    const ps_packer_options options = {
+        30, 5, 20, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_corpus(&schema, 20, 30, 4);
 
     (void)state;
@@ -290,7 +295,8 @@ static void test_concatenated_with_another_kind(void **state)
 static void test_cut(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    const ps_packer_options options = {30, 5, 1, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options options = {
+        30, 5, 1, 0, .overlong = PS_OVERLONG_ERROR};
     corpus c = make_corpus(&schema, 50, 30, 4);
     bytes b = corpus_packs(&c, &options, NULL);
     opened o;

@@ -14,24 +14,31 @@
 typedef struct entry {
     uint32_t slot;
     uint32_t length;
+    uint64_t time;
 } entry;
 
-/* The naive window: oldest first. */
+/* The naive window: oldest first; and what was taken and not released. */
 typedef struct pair {
     ps_window *window;
     uint32_t size;
+    uint32_t spare;
     uint32_t longest;
+    uint64_t time;
     entry *list;
     uint32_t n;
+    entry *taken;
+    uint32_t n_taken;
 } pair;
 
-static pair open_pair(uint32_t size, uint32_t longest)
+static pair open_pair(uint32_t size, uint32_t spare, uint32_t longest)
 {
-    pair p = {.size = size, .longest = longest};
+    pair p = {.size = size, .spare = spare, .longest = longest};
+    size_t slots = (size_t)size + spare;
     ps_error err;
 
-    p.list = must_alloc(size * sizeof *p.list);
-    assert_ok(ps_window_open(&p.window, size, longest, &err), &err);
+    p.list = must_alloc(slots * sizeof *p.list);
+    p.taken = must_alloc(slots * sizeof *p.taken);
+    assert_ok(ps_window_open(&p.window, size, spare, longest, &err), &err);
     return p;
 }
 
@@ -39,6 +46,7 @@ static void close_pair(pair *p)
 {
     ps_window_free(p->window);
     free(p->list);
+    free(p->taken);
 }
 
 /* Of a length, or of all if it is 0. */
@@ -59,6 +67,15 @@ static uint32_t naive_count(const pair *p, uint32_t length)
     return count;
 }
 
+static uint64_t naive_tokens(const pair *p)
+{
+    uint64_t tokens = 0;
+
+    for (uint32_t i = 0; i < p->n; i++)
+        tokens += p->list[i].length;
+    return tokens;
+}
+
 static uint32_t naive_longest(const pair *p, uint32_t limit)
 {
     uint32_t longest = 0;
@@ -69,16 +86,25 @@ static uint32_t naive_longest(const pair *p, uint32_t limit)
     return longest;
 }
 
+/* A slot keeps what it says after it was taken, until it is used again. */
+static void compare_entry(const ps_window *w, const entry *e)
+{
+    assert_int_equal(ps_window_length(w, e->slot), e->length);
+    assert_true(ps_window_time(w, e->slot) == e->time);
+}
+
 static void compare(const pair *p)
 {
     const ps_window *w = p->window;
 
     assert_int_equal(ps_window_count(w), p->n);
     assert_int_equal(ps_window_full(w), p->n == p->size);
+    assert_int_equal(ps_window_tokens(w), naive_tokens(p));
     assert_int_equal(ps_window_oldest(w), naive_oldest(p, 0));
     for (uint32_t i = 0; i < p->n; i++)
-        assert_int_equal(ps_window_length(w, p->list[i].slot),
-                         p->list[i].length);
+        compare_entry(w, &p->list[i]);
+    for (uint32_t i = 0; i < p->n_taken; i++)
+        compare_entry(w, &p->taken[i]);
     for (uint32_t length = 1; length <= p->longest; length++) {
         assert_int_equal(ps_window_oldest_of(w, length),
                          naive_oldest(p, length));
@@ -90,14 +116,28 @@ static void compare(const pair *p)
                          naive_longest(p, limit));
 }
 
+/* Whether a sequence may come: there is a place and a slot for it. */
+static bool has_room(const pair *p)
+{
+    return p->n < p->size && p->n + p->n_taken < p->size + p->spare;
+}
+
 static void admit(pair *p, uint32_t length)
 {
-    uint32_t slot = ps_window_admit(p->window, length);
+    uint32_t slot = ps_window_admit(p->window, length, p->time);
 
-    assert_true(slot < p->size);
+    assert_true(slot < p->size + p->spare);
     for (uint32_t i = 0; i < p->n; i++)
         assert_int_not_equal(p->list[i].slot, slot);
-    p->list[p->n++] = (entry){slot, length};
+    for (uint32_t i = 0; i < p->n_taken; i++)
+        assert_int_not_equal(p->taken[i].slot, slot);
+    p->list[p->n++] = (entry){slot, length, p->time};
+}
+
+static void drop(entry *list, uint32_t *n, uint32_t at)
+{
+    --*n;
+    memmove(list + at, list + at + 1, (*n - at) * sizeof *list);
 }
 
 /* Takes the oldest of a length, which must be there. */
@@ -107,32 +147,56 @@ static void take(pair *p, uint32_t length)
     uint32_t at = 0;
 
     assert_int_equal(ps_window_take(p->window, length), slot);
-    assert_int_equal(ps_window_length(p->window, slot), length);
     while (p->list[at].slot != slot)
         at++;
-    p->n--;
-    memmove(p->list + at, p->list + at + 1,
-            (p->n - at) * sizeof *p->list);
+    p->taken[p->n_taken++] = p->list[at];
+    drop(p->list, &p->n, at);
 }
 
-static void run(uint32_t size, uint32_t longest, uint64_t random, int steps)
+static void release(pair *p, uint32_t at)
 {
-    pair p = open_pair(size, longest);
+    ps_window_release(p->window, p->taken[at].slot);
+    drop(p->taken, &p->n_taken, at);
+}
+
+static void take_any(pair *p, uint64_t *random)
+{
+    take(p, p->list[random_below(random, p->n)].length);
+}
+
+/* Some steps release more than they take, and some fill more than that. */
+static void step(pair *p, uint64_t *random, bool fills)
+{
+    uint32_t dice = random_below(random, 100);
+
+    p->time += random_below(random, 3);
+    if (has_room(p) && dice < (fills ? 60u : 25u))
+        admit(p, 1 + random_below(random, p->longest));
+    else if (p->n > 0 && (p->n_taken == 0 || dice < 80))
+        take_any(p, random);
+    else if (p->n_taken > 0)
+        release(p, random_below(random, p->n_taken));
+    compare(p);
+}
+
+static void run(uint32_t size, uint32_t spare, uint32_t longest,
+                uint64_t random)
+{
+    pair p = open_pair(size, spare, longest);
 
     compare(&p);
-    for (int step = 0; step < steps; step++) {
-        bool fills = random_below(&random, 100) < (step / 50 % 2 ? 30 : 70);
-
-        if (p.n < p.size && (p.n == 0 || fills))
-            admit(&p, 1 + random_below(&random, longest));
-        else
-            take(&p, p.list[random_below(&random, p.n)].length);
-        compare(&p);
-    }
+    for (int i = 0; i < 300; i++)
+        step(&p, &random, i / 50 % 2 == 0);
     while (p.n > 0) {
-        take(&p, p.list[random_below(&random, p.n)].length);
+        take_any(&p, &random);
         compare(&p);
     }
+    while (p.n_taken > 0)
+        release(&p, random_below(&random, p.n_taken));
+    while (has_room(&p))
+        admit(&p, 1 + random_below(&random, longest));
+    assert_int_equal(p.n, size);
+    compare(&p);
     close_pair(&p);
 }
 
@@ -140,17 +204,20 @@ static void test_random(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 3, 7, 20, 64};
     static const uint32_t longest[] = {1, 2, 5, 63, 64, 70};
+    static const uint32_t spare[] = {0, 1, 5};
 
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t l = 0; l < sizeof longest / sizeof longest[0]; l++)
-            run(sizes[s], longest[l], 1 + s * 10 + l, 400);
+            for (size_t k = 0; k < sizeof spare / sizeof spare[0]; k++)
+                run(sizes[s], spare[k], longest[l],
+                    1 + s * 100 + l * 10 + k);
 }
 
 /* Of one length the first to come is the first to go, round and round. */
 static void test_fifo_of_one_length(void **state)
 {
-    pair p = open_pair(5, 9);
+    pair p = open_pair(5, 0, 9);
 
     (void)state;
     for (int round = 0; round < 40; round++) {
@@ -160,25 +227,56 @@ static void test_fifo_of_one_length(void **state)
         for (int i = 0; i < 1 + round % 5; i++)
             take(&p, 9);
         compare(&p);
+        while (p.n_taken > 0)
+            release(&p, 0);
     }
     close_pair(&p);
 }
 
-/* What a taken slot says stays readable until the next admit. */
-static void test_taken_slots_stay(void **state)
+/* While spare slots last, what was taken does not keep others out. */
+static void test_spare_slots(void **state)
 {
-    pair p = open_pair(4, 100);
-    uint32_t slots[4];
+    pair p = open_pair(3, 4, 100);
 
     (void)state;
+    for (uint32_t i = 1; i <= 7; i++) {
+        p.time = i;
+        if (p.n == p.size)
+            take(&p, p.list[0].length);
+        admit(&p, 10 * i);
+        compare(&p);
+    }
+    assert_int_equal(p.n, 3);
+    assert_int_equal(p.n_taken, 4);
     for (uint32_t i = 0; i < 4; i++)
-        admit(&p, 10 * (i + 1));
-    for (uint32_t i = 0; i < 4; i++)
-        slots[i] = ps_window_take(p.window, 10 * (i + 1));
-    for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(ps_window_length(p.window, slots[i]), 10 * (i + 1));
-    assert_int_equal(ps_window_oldest(p.window), PS_NO_SLOT);
+        assert_int_equal(p.taken[i].length, 10 * (i + 1));
+    take(&p, 50);
+    release(&p, 2);
+    admit(&p, 1);
+    compare(&p);
     close_pair(&p);
+}
+
+/* Times near the end of the clock, and tokens beyond 32 bits. */
+static void test_greatest_numbers(void **state)
+{
+    enum { SIZE = 300 };
+    uint64_t tokens = UINT64_C(300) * PS_MAX_CAPACITY;
+    ps_window *w;
+    ps_error err;
+    uint32_t slot;
+
+    (void)state;
+    assert_ok(ps_window_open(&w, SIZE, 1, PS_MAX_CAPACITY, &err), &err);
+    for (uint32_t i = 0; i < SIZE; i++)
+        slot = ps_window_admit(w, PS_MAX_CAPACITY, UINT64_MAX - SIZE + i);
+    assert_true(ps_window_full(w));
+    assert_true(ps_window_tokens(w) == tokens);
+    assert_true(ps_window_time(w, slot) == UINT64_MAX - 1);
+    slot = ps_window_take(w, PS_MAX_CAPACITY);
+    assert_true(ps_window_time(w, slot) == UINT64_MAX - SIZE);
+    assert_true(ps_window_tokens(w) == tokens - PS_MAX_CAPACITY);
+    ps_window_free(w);
 }
 
 static void test_longest_of_all(void **state)
@@ -188,12 +286,12 @@ static void test_longest_of_all(void **state)
     uint32_t slot;
 
     (void)state;
-    assert_ok(ps_window_open(&w, 2, PS_MAX_CAPACITY, &err), &err);
-    slot = ps_window_admit(w, PS_MAX_CAPACITY);
+    assert_ok(ps_window_open(&w, 2, 0, PS_MAX_CAPACITY, &err), &err);
+    slot = ps_window_admit(w, PS_MAX_CAPACITY, 0);
     assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY),
                      PS_MAX_CAPACITY);
     assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY - 1), 0);
-    assert_int_equal(ps_window_admit(w, 1), slot ^ 1);
+    assert_int_equal(ps_window_admit(w, 1, 0), slot ^ 1);
     assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY - 1), 1);
     assert_int_equal(ps_window_take(w, PS_MAX_CAPACITY), slot);
     assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY), 1);
@@ -206,7 +304,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_fifo_of_one_length),
-        cmocka_unit_test(test_taken_slots_stay),
+        cmocka_unit_test(test_spare_slots),
+        cmocka_unit_test(test_greatest_numbers),
         cmocka_unit_test(test_longest_of_all),
     };
 

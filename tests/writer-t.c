@@ -41,6 +41,45 @@ static void test_raw(void **state)
     (void)close(fd);
 }
 
+/* Four bytes raw, eight framed; both pass on what came before. */
+static void test_flush_record(void **state)
+{
+    static const unsigned char zeros[4];
+    static const unsigned char control[] = {0, 0, 0, 0, 2, 0, 0, 0};
+
+    (void)state;
+    for (int framed = 0; framed < 2; framed++) {
+        size_t at = framed ? 136 + 8 : 8;
+        ps_schema schema = ps_schema_raw(PS_U16);
+        int fd = open_empty();
+        ps_token_writer *w;
+        ps_error err;
+        bytes b;
+
+        schema.framed = framed == 1;
+        assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+        assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
+        assert_ok(ps_token_writer_put_flush(w, &err), &err);
+        b = read_back(fd);
+        assert_int_equal(b.size, at + (framed ? 8 : 4));
+        assert_memory_equal(b.data + at, framed ? control : zeros,
+                            framed ? 8 : 4);
+        free_bytes(&b);
+        assert_ok(ps_token_writer_finish(w, &err), &err);
+        assert_result(ps_token_writer_put_flush(w, &err), PS_ERR_ARGUMENT,
+                      &err);
+        ps_token_writer_free(w);
+        b = read_back(fd);
+        if (framed) {
+            assert_int_equal(get_u64(b.data + b.size - 24), 1);
+            assert_true(get_u64(b.data + b.size - 8) ==
+                        XXH3_64bits(b.data + 136, 16));
+        }
+        free_bytes(&b);
+        (void)close(fd);
+    }
+}
+
 static void test_empty(void **state)
 {
     corpus raw = {.schema = ps_schema_raw(PS_U32)};
@@ -245,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_raw),
         cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_flush_record),
         cmocka_unit_test(test_framed),
         cmocka_unit_test(test_large_records),
         cmocka_unit_test(test_flush),

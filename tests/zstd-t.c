@@ -312,7 +312,8 @@ static void test_damaged_frame(void **state)
 
 static void test_packs(void **state)
 {
-    const ps_packer_options options = {40, 8, 10, 0, PS_OVERLONG_ERROR};
+    const ps_packer_options options = {
+        40, 8, 10, 0, .overlong = PS_OVERLONG_ERROR};
     corpus c = rich_corpus(100, 40);
     ps_totals totals;
     bytes plain = corpus_packs(&c, &options, &totals);

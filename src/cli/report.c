@@ -172,8 +172,8 @@ static void put_rest(FILE *out, const ps_totals *t)
     put_count(out, "min_fill", t->min_fill);
 }
 
-void report_json(FILE *out, const char *file, const ps_pack_info *info,
-                 const ps_totals *totals)
+void report_json_begin(FILE *out, const char *file,
+                       const ps_pack_info *info, const ps_totals *totals)
 {
     (void)putc('{', out);
     if (file != NULL) {
@@ -183,5 +183,12 @@ void report_json(FILE *out, const char *file, const ps_pack_info *info,
     }
     put_summary(out, info, totals);
     put_rest(out, totals);
+}
+
+void report_json_packing(FILE *out, const ps_pack_info *info,
+                         const ps_totals *totals, uint64_t max_delay)
+{
+    report_json_begin(out, NULL, info, totals);
+    put_count(out, "max_delay", max_delay);
     (void)fputs("}\n", out);
 }

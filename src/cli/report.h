@@ -12,13 +12,18 @@
 #include "packstream.h"
 
 /*
- * One line, one object: sequences, tokens, packs, capacity, depth,
+ * The start of an object on a line: sequences, tokens, packs, capacity, depth,
  * max_depth, efficiency (a fraction), packing_factor, lower_bound, padding,
  * max_displacement, rejected, then the rest of ps_totals by its own names.
- * Ratios without packs are null.  `file` adds a "file" key unless NULL.
+ * Ratios without packs are null.  `file` adds a "file" key unless NULL.  The
+ * caller adds what it alone knows, and "}\n".
  */
-void report_json(FILE *out, const char *file, const ps_pack_info *info,
-                 const ps_totals *totals);
+void report_json_begin(FILE *out, const char *file,
+                       const ps_pack_info *info, const ps_totals *totals);
+
+/* All of the object, of a run that packed, which also knows max_delay. */
+void report_json_packing(FILE *out, const ps_pack_info *info,
+                         const ps_totals *totals, uint64_t max_delay);
 
 /* tokens / (packs * capacity); 0 without packs. */
 double report_efficiency(const ps_pack_info *info, const ps_totals *totals);

@@ -307,6 +307,16 @@ typedef ps_result ps_wait_hook(void *context, ps_error *err);
 void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
+/*
+ * `hook(context, err)` is called where a flush record stands in the stream,
+ * by which its writer asks that all before it be packed; a result other than
+ * PS_OK ends the read with that result.  Without a hook flush records of a
+ * framed stream are passed over.  Raw streams have them only with a hook:
+ * then a count of 0 is one, and else an error.
+ */
+void ps_token_reader_on_flush(ps_token_reader *reader, ps_wait_hook *hook,
+                              void *context);
+
 /* Bytes taken from the input so far, after decompression. */
 uint64_t ps_token_reader_offset(const ps_token_reader *reader);
 
@@ -337,6 +347,15 @@ PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
                                             uint32_t n_tok,
                                             const void *payload,
                                             ps_error *err);
+
+/*
+ * Writes a flush record, which asks that all before it be packed, and passes
+ * on what is buffered.  In a raw stream only a reader that expects it, as
+ * ps_token_reader_on_flush says, takes it for one.
+ * PS_OK, PS_ERR_ARGUMENT (after ps_token_writer_finish), _IO.
+ */
+PS_MUST_CHECK ps_result ps_token_writer_put_flush(ps_token_writer *writer,
+                                                  ps_error *err);
 
 /* Passes on what is buffered.  PS_OK, PS_ERR_IO. */
 PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
@@ -372,9 +391,9 @@ typedef struct ps_pack_info {
     uint16_t version_minor;
     uint32_t capacity; /* L */
     uint32_t depth;    /* D */
-    uint32_t window;   /* a sequence leaves at most that many packs after
-                          it came: what bounds the memory of a reader that
-                          restores the order */
+    uint32_t window;   /* at most that many sequences overtake one that is
+                          still to come: what bounds the memory of a reader
+                          that restores the order */
     bool split;        /* overlong sequences were split into pieces */
     uint32_t pad_id;   /* what stands in unused places of `tokens` */
     ps_schema schema;  /* of the token records, as they came */
@@ -444,12 +463,56 @@ typedef enum ps_overlong {
     PS_OVERLONG_SPLIT     /* pieces of L tokens and one rest */
 } ps_overlong;
 
+/* How sequences are chosen for a pack; packstream(7) explains each. */
+typedef enum ps_policy {
+    PS_POLICY_AUTO,    /* exact fits, by what lengths will be worth */
+    PS_POLICY_SPFHP,   /* a plan for each full window: shortest pack first */
+    PS_POLICY_NNLSHP,  /* the same, by non-negative least squares */
+    PS_POLICY_BESTFIT, /* oldest first, then the longest that fits */
+    PS_POLICY_NEXTFIT, /* as they come, until one does not fit */
+    PS_POLICY_NONE,    /* each sequence alone */
+    PS_POLICY_CONCAT   /* as they come, cut where a pack is full */
+} ps_policy;
+
+/* The name that -a of packstream(1) takes; NULL if there is no such policy. */
+const char *ps_policy_name(ps_policy policy);
+
+/* In which order packs leave. */
+typedef enum ps_pack_order {
+    PS_PACKS_BY_WINDOW, /* as it suits the packing */
+    PS_PACKS_BY_INPUT,  /* by the oldest sequence of each */
+    PS_PACKS_SHUFFLED   /* at random among some hundreds */
+} ps_pack_order;
+
+/*
+ * In place of a depth: the smallest that reaches within 0.05% of the
+ * efficiency of no cap, judged by the first sequences.  Not with
+ * PS_POLICY_NONE and PS_POLICY_CONCAT.
+ */
+#define PS_DEPTH_AUTO 0
+
+/*
+ * Zero is the default of all members from `overlong` on.  Times are counted
+ * in records of the input, rejected ones too; each piece of a sequence that
+ * is split counts as a record.
+ */
 typedef struct ps_packer_options {
-    uint32_t capacity; /* L >= 1 */
-    uint32_t depth;    /* D >= 1; more than L is taken as L */
-    uint32_t window;   /* W >= 1 */
+    uint32_t capacity; /* L, tokens, from 1 */
+    uint32_t depth;    /* D, from 1, more than L is taken as L; or AUTO */
+    uint32_t window;   /* W, sequences and pieces, from 1 */
     uint32_t pad_id;   /* must fit the token type */
-    ps_overlong overlong;
+    ps_overlong overlong; /* ERROR with PS_POLICY_CONCAT, which cuts all */
+    ps_policy policy;
+    ps_pack_order order;
+    uint64_t seed;      /* from 1 with PS_PACKS_SHUFFLED, else no matter */
+    uint64_t max_delay; /* when so many records came after a sequence, it
+                           has left; at most PS_MAX_WINDOW, which is also
+                           the most that 0 can stand for: twice W, with
+                           PS_PACKS_SHUFFLED four times */
+    uint64_t max_bytes; /* payload held, each sequence's rounded up to 256
+                           bytes: at least one of L tokens; 0: no bound */
+    bool even_cost;     /* of equally full packs, those whose sum of squared
+                           lengths is near the mean first */
 } ps_packer_options;
 
 /*
@@ -463,7 +526,10 @@ PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
 typedef struct ps_packer ps_packer;
 
 /*
- * Starts a pack stream on `fd` for sequences of `schema`.
+ * Starts a pack stream on `fd` for sequences of `schema`, which is copied.
+ * With PS_DEPTH_AUTO the stream starts later: when the first W sequences
+ * have come, when they have waited as long as they may or fill max_bytes, or
+ * with ps_packer_drain or ps_packer_finish.
  * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a record above PS_MAX_RECORD_BYTES),
  * _MEMORY, _IO.
  */
@@ -477,6 +543,7 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
  * up from 0, dropped sequences included.  A sequence longer than the
  * capacity is truncated or split as the options say; with ERROR it gives
  * PS_ERR_OVERLONG, with DROP it is counted, and its payload may be NULL.
+ * PS_POLICY_CONCAT splits each sequence where a pack ends.
  * Packs that are decided go to the output buffer.
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _MEMORY, _IO, _LIMIT (a payload above
  * PS_MAX_SEQUENCE_BYTES).
@@ -489,15 +556,34 @@ PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
 PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_error *err);
 
 /*
- * Packs what the window still holds, proves that nothing was lost, writes
- * the END record and flushes.  Nothing can be put after it.
- * PS_OK, PS_ERR_IO, PS_ERR_CORRUPT (the books do not balance).
+ * Packs all that is held, as at the end of the input, and passes it on; the
+ * stream goes on after it.  Where nothing came yet, nothing is written.
+ * PS_OK, PS_ERR_ARGUMENT (after ps_packer_finish), _MEMORY, _IO.
+ */
+PS_MUST_CHECK ps_result ps_packer_drain(ps_packer *packer, ps_error *err);
+
+/*
+ * Packs what is still held, proves that nothing was lost, writes the END
+ * record and flushes.  Nothing can be put after it.
+ * PS_OK, PS_ERR_ARGUMENT (a second time), _MEMORY, _IO, _CORRUPT (the books
+ * do not balance).
  */
 PS_MUST_CHECK ps_result ps_packer_finish(ps_packer *packer, ps_error *err);
 
-/* The totals so far, and the header; both live as long as the packer. */
+/*
+ * The totals so far, and the header; both live as long as the packer.  Until
+ * a stream with PS_DEPTH_AUTO starts, the header's depth is PS_DEPTH_AUTO,
+ * and its fields, their offsets and record_bytes are not to be relied on.
+ */
 const ps_totals *ps_packer_totals(const ps_packer *packer);
 const ps_pack_info *ps_packer_info(const ps_packer *packer);
+
+/*
+ * The longest delay so far: how many records of the input had come after a
+ * sequence, the one that was being put included, when it went to a pack.
+ * Never above max_delay of the options.
+ */
+uint64_t ps_packer_delay(const ps_packer *packer);
 
 void ps_packer_free(ps_packer *packer);
 

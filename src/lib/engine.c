@@ -1,8 +1,8 @@
 /*
  * engine.c - decides which sequences make a pack, and when it leaves.
  *
- * A pack leaves when the window is full: until then every sequence that
- * comes can only better the choice.
+ * A pack leaves when the window is full, when a sequence has waited as long
+ * as it may, or when the policy says that no waiting can better it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,17 +12,87 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "policy.h"
+#include "shuffle.h"
 
 struct ps_engine {
-    const ps_policy *policy;
+    const ps_policy_calls *calls;
+    void *state;
     ps_window *window;
-    uint32_t capacity;
-    uint32_t depth;
+    ps_shuffle *shuffle; /* NULL: packs leave as they are decided */
+    uint64_t max_delay;
+    uint64_t max_wait; /* that part of it that the window may use up */
+    uint64_t now;      /* records that came */
+    uint64_t delay;    /* the most so far */
+    uint32_t n_slots;
     uint32_t *slots; /* of the last decision */
 };
 
-ps_result ps_engine_open(ps_engine **engine, const ps_policy *policy,
-                         uint32_t capacity, uint32_t depth, uint32_t window,
+static const ps_policy_calls *const all_calls[] = {
+    [PS_POLICY_AUTO] = &ps_policy_auto_calls,
+    [PS_POLICY_SPFHP] = &ps_policy_spfhp_calls,
+    [PS_POLICY_NNLSHP] = &ps_policy_nnlshp_calls,
+    [PS_POLICY_BESTFIT] = &ps_policy_bestfit_calls,
+    [PS_POLICY_NEXTFIT] = &ps_policy_nextfit_calls,
+    [PS_POLICY_NONE] = &ps_policy_none_calls,
+    [PS_POLICY_CONCAT] = &ps_policy_concat_calls,
+};
+
+const char *ps_policy_name(ps_policy policy)
+{
+    static const char *const names[] = {
+        [PS_POLICY_AUTO] = "auto",       [PS_POLICY_SPFHP] = "spfhp",
+        [PS_POLICY_NNLSHP] = "nnlshp",   [PS_POLICY_BESTFIT] = "bestfit",
+        [PS_POLICY_NEXTFIT] = "nextfit", [PS_POLICY_NONE] = "none",
+        [PS_POLICY_CONCAT] = "concat",
+    };
+
+    if ((unsigned)policy >= sizeof names / sizeof names[0])
+        return NULL;
+    return names[policy];
+}
+
+static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
+                             ps_error *err)
+{
+    const ps_policy_setup setup = {
+        .window = e->window,
+        .capacity = o->capacity,
+        .depth = o->depth,
+        .window_size = o->window,
+        .max_delay = e->max_wait,
+        .in_order = o->order == PS_PACKS_BY_INPUT,
+        .even_cost = o->even_cost,
+    };
+
+    e->calls = all_calls[o->policy];
+    return e->calls->open(&e->state, &setup, err);
+}
+
+/* What is shuffled may wait in the window for half of the time. */
+static ps_result open_parts(ps_engine *e, const ps_engine_options *o,
+                            ps_error *err)
+{
+    bool shuffled = o->order == PS_PACKS_SHUFFLED;
+    uint32_t spare = o->depth;
+    ps_result r;
+
+    if (shuffled)
+        spare += ps_shuffle_sequences(o->window, o->depth);
+    e->n_slots = o->window + spare;
+    e->max_delay = o->max_delay;
+    e->max_wait = shuffled ? (o->max_delay + 1) / 2 : o->max_delay;
+    e->slots = malloc(o->depth * sizeof *e->slots);
+    if (e->slots == NULL)
+        return ps_fail_memory(err);
+    r = ps_window_open(&e->window, o->window, spare, o->capacity, err);
+    if (r == PS_OK && shuffled)
+        r = ps_shuffle_open(&e->shuffle, o->seed, o->window, e->n_slots,
+                            err);
+    return r == PS_OK ? open_policy(e, o, err) : r;
+}
+
+ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
                          ps_error *err)
 {
     ps_engine *e = calloc(1, sizeof *e);
@@ -31,13 +101,7 @@ ps_result ps_engine_open(ps_engine **engine, const ps_policy *policy,
     *engine = NULL;
     if (e == NULL)
         return ps_fail_memory(err);
-    e->policy = policy;
-    e->capacity = capacity;
-    e->depth = depth;
-    e->slots = malloc(depth * sizeof *e->slots);
-    r = e->slots == NULL
-            ? ps_fail_memory(err)
-            : ps_window_open(&e->window, window, capacity, err);
+    r = open_parts(e, o, err);
     if (r != PS_OK) {
         ps_engine_free(e);
         return r;
@@ -50,31 +114,133 @@ void ps_engine_free(ps_engine *e)
 {
     if (e == NULL)
         return;
+    if (e->state != NULL)
+        e->calls->free(e->state);
+    ps_shuffle_free(e->shuffle);
     ps_window_free(e->window);
     free(e->slots);
     free(e);
 }
 
+uint32_t ps_engine_slots(const ps_engine *e)
+{
+    return e->n_slots;
+}
+
+void ps_engine_tick(ps_engine *e)
+{
+    e->now++;
+}
+
 uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
 {
-    return ps_window_admit(e->window, length);
+    uint32_t slot = ps_window_admit(e->window, length, e->now);
+
+    e->calls->admitted(e->state, length);
+    return slot;
 }
 
-uint32_t ps_engine_decide(ps_engine *e, bool flush, const uint32_t **slots)
+/* How many records came after a time. */
+static uint64_t age(const ps_engine *e, uint64_t time)
 {
+    return e->now > time ? e->now - time : 0;
+}
+
+/* True if a pack is to leave the window. */
+static bool is_due(const ps_engine *e, bool flush)
+{
+    uint32_t oldest = ps_window_oldest(e->window);
+
+    if (oldest == PS_NO_SLOT)
+        return false;
+    return flush || ps_window_full(e->window) ||
+           age(e, ps_window_time(e->window, oldest)) >= e->max_wait ||
+           e->calls->is_ready(e->state);
+}
+
+/* Takes note of the delays in a pack that leaves, and frees its slots. */
+static void leave(ps_engine *e, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t delay = age(e, ps_window_time(e->window, e->slots[i]));
+
+        e->delay = delay > e->delay ? delay : e->delay;
+        ps_window_release(e->window, e->slots[i]);
+    }
+}
+
+static uint64_t oldest_of(const ps_engine *e, uint32_t n)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t time = ps_window_time(e->window, e->slots[i]);
+
+        oldest = time < oldest ? time : oldest;
+    }
+    return oldest;
+}
+
+/* The same by way of the packs that are shuffled. */
+static ps_result decide_shuffled(ps_engine *e, bool flush, uint32_t *n,
+                                 ps_error *err)
+{
+    while (!ps_shuffle_is_full(e->shuffle) && is_due(e, flush)) {
+        ps_result r = e->calls->choose(e->state, e->now, flush, e->slots, n,
+                                       err);
+
+        if (r != PS_OK)
+            return r;
+        ps_shuffle_put(e->shuffle, e->slots, *n, oldest_of(e, *n));
+    }
+    *n = 0;
+    if (age(e, ps_shuffle_oldest(e->shuffle)) >= e->max_delay)
+        *n = ps_shuffle_take(e->shuffle, true, e->slots);
+    else if (ps_shuffle_is_full(e->shuffle) ||
+             (flush && ps_shuffle_oldest(e->shuffle) != UINT64_MAX))
+        *n = ps_shuffle_take(e->shuffle, false, e->slots);
+    return PS_OK;
+}
+
+ps_result ps_engine_decide(ps_engine *e, bool flush, const uint32_t **slots,
+                           uint32_t *n, ps_error *err)
+{
+    ps_result r = PS_OK;
+
     *slots = e->slots;
-    if (!ps_window_full(e->window) &&
-        !(flush && ps_window_count(e->window) > 0))
-        return 0;
-    return e->policy->choose(e->window, e->capacity, e->depth, e->slots);
-}
-
-uint32_t ps_engine_oldest(const ps_engine *e)
-{
-    return ps_window_oldest(e->window);
+    *n = 0;
+    if (e->shuffle != NULL)
+        r = decide_shuffled(e, flush, n, err);
+    else if (is_due(e, flush))
+        r = e->calls->choose(e->state, e->now, flush, e->slots, n, err);
+    if (r == PS_OK)
+        leave(e, *n);
+    return r;
 }
 
 uint32_t ps_engine_length(const ps_engine *e, uint32_t slot)
 {
     return ps_window_length(e->window, slot);
+}
+
+uint64_t ps_engine_tokens(const ps_engine *e)
+{
+    return ps_window_tokens(e->window);
+}
+
+uint64_t ps_engine_delay(const ps_engine *e)
+{
+    return e->delay;
+}
+
+/* Of the window, or of the packs that wait. */
+uint64_t ps_engine_oldest(const ps_engine *e)
+{
+    uint32_t slot = ps_window_oldest(e->window);
+    uint64_t time = e->shuffle == NULL ? UINT64_MAX
+                                       : ps_shuffle_oldest(e->shuffle);
+
+    if (slot != PS_NO_SLOT && ps_window_time(e->window, slot) < time)
+        time = ps_window_time(e->window, slot);
+    return time;
 }

@@ -383,3 +383,8 @@ ps_basis *ps_lp_basis(ps_lp *lp)
 {
     return &lp->basis;
 }
+
+const double *ps_lp_prices(const ps_lp *lp)
+{
+    return lp->best;
+}

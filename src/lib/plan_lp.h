@@ -83,6 +83,12 @@ double ps_lp_packs(const ps_lp *lp); /* not below it */
 /* The columns, how often they are used, and what lengths are worth. */
 ps_basis *ps_lp_basis(ps_lp *lp);
 
+/*
+ * What each length is worth at the bound, in packs: no column is worth more
+ * than one, and longer is not worth less.
+ */
+const double *ps_lp_prices(const ps_lp *lp);
+
 /* The work done, as in ps_lp_limits. */
 double ps_lp_work(const ps_lp *lp);
 

@@ -1,8 +1,8 @@
 /*
  * policy.h - a way to choose what goes into the next pack.
  *
- * Policies are pure: they see lengths, nothing else, and their choice
- * depends on nothing but the window, the capacity and the depth.
+ * Policies are pure: they see lengths and ages, nothing else, and what they
+ * choose depends on nothing but what was admitted, and when.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,22 +12,46 @@
 
 #include "window.h"
 
-typedef struct ps_policy {
-    const char *name;
+/* What a policy is opened with; the window belongs to the engine. */
+typedef struct ps_policy_setup {
+    ps_window *window;
+    uint32_t capacity;
+    uint32_t depth;
+    uint32_t window_size;
+    uint64_t max_delay;
+    bool in_order;  /* the oldest is in each pack */
+    bool even_cost; /* as in ps_packer_options */
+} ps_policy_setup;
+
+typedef struct ps_policy_calls {
+    /* PS_ERR_MEMORY. */
+    ps_result (*open)(void **state, const ps_policy_setup *setup,
+                      ps_error *err);
+    void (*free)(void *state);
+
+    /* A sequence was admitted. */
+    void (*admitted)(void *state, uint32_t length);
+
+    /* True if a pack should leave though the window is not full. */
+    bool (*is_ready)(void *state);
 
     /*
      * Takes the sequences of one pack, at least one and at most `depth`,
      * of at most `capacity` tokens together, out of a window that is not
-     * empty; writes their slots and returns how many there are.
+     * empty; writes their slots and how many there are.  `now` is the time
+     * by the clock of the window; `flush` says that all is to leave.
+     * PS_ERR_MEMORY.
      */
-    uint32_t (*choose)(ps_window *window, uint32_t capacity, uint32_t depth,
-                       uint32_t *slots);
-} ps_policy;
+    ps_result (*choose)(void *state, uint64_t now, bool flush,
+                        uint32_t *slots, uint32_t *n, ps_error *err);
+} ps_policy_calls;
 
-/*
- * The oldest sequence; then, until nothing fits: one that fills the pack
- * exactly, else two that do, else the longest that fits.
- */
-extern const ps_policy ps_policy_exact;
+extern const ps_policy_calls ps_policy_auto_calls;
+extern const ps_policy_calls ps_policy_spfhp_calls;
+extern const ps_policy_calls ps_policy_nnlshp_calls;
+extern const ps_policy_calls ps_policy_bestfit_calls;
+extern const ps_policy_calls ps_policy_nextfit_calls;
+extern const ps_policy_calls ps_policy_none_calls;
+extern const ps_policy_calls ps_policy_concat_calls;
 
 #endif

@@ -17,7 +17,7 @@
 #include "bytes.h"
 #include "error.h"
 
-#define CHUNK_BYTES 256u
+#define CHUNK_BYTES PS_STORE_CHUNK_BYTES
 #define NO_CHUNK UINT32_MAX
 
 typedef struct chain {

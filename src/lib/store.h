@@ -31,6 +31,14 @@ ps_store_cursor ps_store_start(const ps_store *store, uint32_t slot);
 void ps_store_read(const ps_store *store, ps_store_cursor *cursor, void *to,
                    size_t n);
 
+/* What `n` bytes of a slot take: chunks of this size. */
+#define PS_STORE_CHUNK_BYTES 256u
+static inline uint64_t ps_store_room(uint64_t n)
+{
+    return (n + PS_STORE_CHUNK_BYTES - 1) / PS_STORE_CHUNK_BYTES *
+           PS_STORE_CHUNK_BYTES;
+}
+
 /* Empties a slot. */
 void ps_store_clear(ps_store *store, uint32_t slot);
 

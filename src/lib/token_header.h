@@ -1,6 +1,6 @@
 /*
  * token_header.h - the header of framed token records and their control
- * record END; packstream(5) "Framed token records".
+ * records; packstream(5) "Framed token records".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,6 +17,7 @@
 #define PS_TOKEN_END_BYTES 32
 #define PS_TOKEN_CONTROL_BYTES 8 /* a count of 0 and the kind */
 #define PS_TOKEN_END_KIND 1
+#define PS_TOKEN_FLUSH_KIND 2 /* no more than kind and count */
 
 /*
  * True if `n` bytes, at most 8 of which count, are the magic of framed token

@@ -184,6 +184,13 @@ void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
     ps_source_on_wait(r->source, hook, context);
 }
 
+void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
+                              void *context)
+{
+    r->on_flush = hook;
+    r->flush_context = context;
+}
+
 uint64_t ps_token_reader_offset(const ps_token_reader *r)
 {
     return r->earlier_bytes + ps_source_offset(r->source);
@@ -225,25 +232,15 @@ static ps_result read_after_end(ps_token_reader *r, bool *more,
     return result;
 }
 
-/* A control record: END is the only kind there is. */
-ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
-                                  ps_error *err)
+/* Checks END against what came before it. */
+static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
 {
     const unsigned char *data;
     size_t got;
     ps_token_end end;
-    ps_result result = ps_source_peek(r->source, PS_TOKEN_CONTROL_BYTES,
-                                      &data, &got, err);
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_END_BYTES, &data,
+                                      &got, err);
 
-    if (result != PS_OK)
-        return result;
-    if (got == PS_TOKEN_CONTROL_BYTES &&
-        load_u32(data + 4) != PS_TOKEN_END_KIND)
-        return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       AT_RECORD "a length of 0 and no END: control record "
-                       "of unknown kind %" PRIu32,
-                       r->record.id, r->record.offset, load_u32(data + 4));
-    result = ps_source_peek(r->source, PS_TOKEN_END_BYTES, &data, &got, err);
     if (result != PS_OK)
         return result;
     if (got < PS_TOKEN_END_BYTES)
@@ -263,6 +260,40 @@ ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
                        r->record.offset);
     ps_source_take(r->source, PS_TOKEN_END_BYTES);
     return read_after_end(r, more, err);
+}
+
+/* A writer asks that what came be packed; the digest covers that. */
+static ps_result read_flush(ps_token_reader *r, const unsigned char *data,
+                            bool *more, ps_error *err)
+{
+    (void)XXH3_64bits_update(r->digest, data, PS_TOKEN_CONTROL_BYTES);
+    ps_source_take(r->source, PS_TOKEN_CONTROL_BYTES);
+    *more = true;
+    return r->on_flush == NULL ? PS_OK : r->on_flush(r->flush_context, err);
+}
+
+ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
+                                  ps_error *err)
+{
+    const unsigned char *data;
+    size_t got;
+    uint32_t kind;
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_CONTROL_BYTES,
+                                      &data, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    /* Nothing but END can be missing a part at the end of the input. */
+    kind = got < PS_TOKEN_CONTROL_BYTES ? PS_TOKEN_END_KIND
+                                        : load_u32(data + 4);
+    if (kind == PS_TOKEN_END_KIND)
+        return read_end(r, more, err);
+    if (kind == PS_TOKEN_FLUSH_KIND)
+        return read_flush(r, data, more, err);
+    return ps_fail(err, PS_ERR_UNSUPPORTED,
+                   AT_RECORD "a length of 0 and no END: control record of "
+                   "unknown kind %" PRIu32,
+                   r->record.id, r->record.offset, kind);
 }
 
 void ps_token_reader_free(ps_token_reader *r)

@@ -26,6 +26,8 @@ struct ps_token_reader {
     XXH3_state_t *digest;
     ps_wait_hook *hook;
     void *hook_context;
+    ps_wait_hook *on_flush;
+    void *flush_context;
     bool ended;         /* PS_END was given; again, until append */
     bool pending;       /* an overlong sequence is to be held or skipped */
     ps_sequence record; /* the record being read */
@@ -46,8 +48,9 @@ ps_result ps_token_reader_cut(const ps_token_reader *r, uint64_t got,
                               uint64_t of, ps_error *err);
 
 /*
- * Reads the control record at r->record.offset, an END, and checks it; *more
- * says whether another stream follows, whose header is then read.
+ * Reads the control record at r->record.offset.  FLUSH is passed on, END is
+ * checked; *more says whether records or another stream follow, whose header
+ * is then read.
  */
 ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
                                   ps_error *err);

@@ -44,6 +44,16 @@ static ps_result read_count(ps_token_reader *r, uint32_t *count,
     return PS_OK;
 }
 
+/* A count of 0 in a raw stream: a flush record, if they were asked for. */
+static ps_result read_raw_flush(ps_token_reader *r, ps_error *err)
+{
+    if (r->on_flush == NULL)
+        return ps_fail(err, PS_ERR_CORRUPT, AT_RECORD "a length of 0",
+                       r->record.id, r->record.offset);
+    ps_source_take(r->source, 4);
+    return r->on_flush(r->flush_context, err);
+}
+
 /* Finds the next record that is a sequence and fills in r->record. */
 static ps_result find_record(ps_token_reader *r, ps_error *err)
 {
@@ -61,10 +71,8 @@ static ps_result find_record(ps_token_reader *r, ps_error *err)
         r->record.n_tok = count;
         if (count > 0)
             return PS_OK;
-        if (!r->schema.framed)
-            return ps_fail(err, PS_ERR_CORRUPT, AT_RECORD "a length of 0",
-                           r->record.id, r->record.offset);
-        result = ps_token_reader_control(r, &more, err);
+        result = r->schema.framed ? ps_token_reader_control(r, &more, err)
+                                  : read_raw_flush(r, err);
         if (result != PS_OK)
             return result;
     }

@@ -90,6 +90,22 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
     return ps_sink_put(w->sink, payload, (size_t)bytes, err);
 }
 
+/* A raw stream has no kinds of control records. */
+ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
+{
+    unsigned char record[PS_TOKEN_CONTROL_BYTES] = {0};
+    size_t n = w->framed ? sizeof record : 4;
+    ps_result r;
+
+    if (w->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    store_u32(record + 4, PS_TOKEN_FLUSH_KIND);
+    if (w->framed)
+        (void)XXH3_64bits_update(w->digest, record, n);
+    r = ps_sink_put(w->sink, record, n, err);
+    return r == PS_OK ? ps_sink_flush(w->sink, err) : r;
+}
+
 ps_result ps_token_writer_flush(ps_token_writer *w, ps_error *err)
 {
     return ps_sink_flush(w->sink, err);

@@ -3,8 +3,8 @@
  *
  * In input order a sequence may go once every id below it has come, and the
  * watermark of each record says which have.  What came early waits in a
- * heap.  A sequence waits for at most `window` packs (packstream(5)
- * "Watermark"), which bounds the heap.
+ * heap.  At most `window` sequences come before an earlier one (packstream(5)
+ * "Words"), which bounds the heap.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -126,8 +126,8 @@ static ps_result bad_id(const ps_pack *pack, uint64_t id, const char *why,
 }
 
 /*
- * Whether a sequence may wait with those that do: `window` packs can hold no
- * more, besides the pieces of one sequence as long as they come.
+ * Whether a sequence may wait with those that do: the window allows no more,
+ * besides the pieces of one sequence as long as they come.
  */
 static bool may_wait(const ps_unpacker *u, const ps_piece *piece)
 {

@@ -16,6 +16,7 @@
 #include "error.h"
 
 typedef struct slot {
+    uint64_t time;
     uint32_t length;
     uint32_t next_of_length; /* or, of a free slot, the next free one */
     uint32_t older;
@@ -32,6 +33,7 @@ struct ps_window {
     slot *slots;
     queue *queues; /* by length */
     ps_bitset lengths;
+    uint64_t tokens;
     uint32_t size;
     uint32_t count;
     uint32_t oldest;
@@ -39,23 +41,25 @@ struct ps_window {
     uint32_t free;
 };
 
-static void link_free_slots(ps_window *w)
+static void link_free_slots(ps_window *w, size_t slots)
 {
-    for (uint32_t s = 0; s < w->size; s++)
-        w->slots[s].next_of_length = s + 1 < w->size ? s + 1 : PS_NO_SLOT;
+    for (size_t s = 0; s < slots; s++)
+        w->slots[s].next_of_length =
+            s + 1 < slots ? (uint32_t)(s + 1) : PS_NO_SLOT;
     w->free = 0;
 }
 
-ps_result ps_window_open(ps_window **window, uint32_t slots,
+ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,
                          uint32_t longest, ps_error *err)
 {
+    size_t slots = (size_t)size + spare;
     ps_window *w = calloc(1, sizeof *w);
     bool ok;
 
     *window = NULL;
     if (w == NULL)
         return ps_fail_memory(err);
-    w->size = slots;
+    w->size = size;
     w->oldest = w->youngest = PS_NO_SLOT;
     w->slots = calloc(slots, sizeof *w->slots);
     w->queues = calloc((size_t)longest + 1, sizeof *w->queues);
@@ -64,7 +68,7 @@ ps_result ps_window_open(ps_window **window, uint32_t slots,
         ps_window_free(w);
         return ps_fail_memory(err);
     }
-    link_free_slots(w);
+    link_free_slots(w, slots);
     *window = w;
     return PS_OK;
 }
@@ -118,13 +122,24 @@ uint32_t ps_window_length(const ps_window *w, uint32_t s)
     return w->slots[s].length;
 }
 
-uint32_t ps_window_admit(ps_window *w, uint32_t length)
+uint64_t ps_window_time(const ps_window *w, uint32_t s)
+{
+    return w->slots[s].time;
+}
+
+uint64_t ps_window_tokens(const ps_window *w)
+{
+    return w->tokens;
+}
+
+uint32_t ps_window_admit(ps_window *w, uint32_t length, uint64_t time)
 {
     uint32_t s = w->free;
     queue *q = &w->queues[length];
 
     w->free = w->slots[s].next_of_length;
-    w->slots[s] = (slot){.length = length,
+    w->slots[s] = (slot){.time = time,
+                         .length = length,
                          .next_of_length = PS_NO_SLOT,
                          .older = w->youngest,
                          .younger = PS_NO_SLOT};
@@ -140,6 +155,7 @@ uint32_t ps_window_admit(ps_window *w, uint32_t length)
         w->slots[q->last].next_of_length = s;
     }
     q->last = s;
+    w->tokens += length;
     w->count++;
     return s;
 }
@@ -166,8 +182,13 @@ uint32_t ps_window_take(ps_window *w, uint32_t length)
     if (--q->count == 0)
         ps_bitset_remove(&w->lengths, length);
     unlink_age(w, &w->slots[s]);
-    w->slots[s].next_of_length = w->free;
-    w->free = s;
+    w->tokens -= length;
     w->count--;
     return s;
+}
+
+void ps_window_release(ps_window *w, uint32_t s)
+{
+    w->slots[s].next_of_length = w->free;
+    w->free = s;
 }

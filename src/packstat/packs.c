@@ -53,6 +53,8 @@ static bool count(scan *s, const ps_pack *pack)
     s->found.so_far.packs++;
     s->found.so_far.sequences += pack->n_seq;
     s->found.so_far.tokens += pack->n_tok;
+    if (summary || s->conf->json)
+        order_add(&s->found.order, s->info, pack);
     if (summary && !histogram_add(&s->found.depths, pack->n_seq))
         return false;
     if (!summary && !s->conf->histogram)
@@ -105,6 +107,27 @@ static void finish(scan *s, ps_result result, const ps_error *err)
         audit_cut(&s->audit);
 }
 
+/* A figure that need not exist. */
+static void put_correlation(const char *key, bool exists, double value)
+{
+    if (exists)
+        printf(", \"%s\": %.9g", key, value);
+    else
+        printf(", \"%s\": null", key);
+}
+
+static void print_json(const scan *s, const ps_totals *totals)
+{
+    double value = 0;
+    bool exists = order_by_place(&s->found.order, &value);
+
+    report_json_begin(stdout, s->faults->file, s->info, totals);
+    put_correlation("place_correlation", exists, value);
+    exists = order_by_neighbour(&s->found.order, &value);
+    put_correlation("neighbour_correlation", exists, value);
+    printf("}\n");
+}
+
 static void print_ok(const scan *s, const ps_totals *totals)
 {
     if (!s->conf->quiet)
@@ -130,7 +153,7 @@ static void print(scan *s)
     if (s->conf->histogram)
         return;
     if (s->conf->json)
-        report_json(stdout, s->faults->file, s->info, totals);
+        print_json(s, totals);
     else if (s->conf->verify)
         print_ok(s, totals);
     else

@@ -151,8 +151,23 @@ static void print_pair(FILE *out, const char *label, uint64_t sequences,
                   text_number(a, sequences), text_number(b, others), unit);
 }
 
+/* Whether lengths are mixed; what does not exist is left out. */
+static void print_order(FILE *out, const order *o)
+{
+    char line[64] = "";
+    double value;
+
+    if (order_by_place(o, &value))
+        append(line, sizeof(line), "%.4f with place", value);
+    if (order_by_neighbour(o, &value))
+        append(line, sizeof(line), "%s%.4f between neighbours",
+               line[0] == '\0' ? "" : ", ", value);
+    if (line[0] != '\0')
+        text_line(out, "correlation", "%s", line);
+}
+
 static void print_totals(FILE *out, const ps_pack_info *info,
-                         const ps_totals *t)
+                         const ps_totals *t, const order *o)
 {
     putc('\n', out);
     text_count(out, "packs", t->packs, NULL);
@@ -161,6 +176,7 @@ static void print_totals(FILE *out, const ps_pack_info *info,
     print_efficiency(out, info, t);
     if (t->packs != 0)
         text_count(out, "displacement", t->max_displacement, "at most");
+    print_order(out, o);
     print_pair(out, "rejected", t->rejected_sequences, t->rejected_tokens,
                "tokens");
     print_pair(out, "truncated", t->truncated_sequences,
@@ -174,7 +190,7 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
 {
     fprintf(out, "%s\n", name);
     print_pack_header(out, info, found->streams);
-    print_totals(out, info, totals);
+    print_totals(out, info, totals, &found->order);
     text_histogram(out, "depth", "packs", &found->depths, DEPTH_ROWS);
     text_histogram(out, "length", "sequences", &found->lengths,
                    LENGTH_ROWS);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "histogram.h"
+#include "order.h"
 #include "packstream.h"
 
 /* What is found in a pack stream besides its totals. */
@@ -20,6 +21,7 @@ typedef struct pack_figures {
     uint32_t streams;  /* one after another in the file; 0 if no packs */
     histogram lengths; /* of sequences and of pieces */
     histogram depths;
+    order order;
 } pack_figures;
 
 /* What is found in a stream of token records. */

@@ -13,6 +13,9 @@
 #define DEFAULT_DEPTH 16
 #define DEFAULT_WINDOW 1024
 
+/* A year is more than a wait ever is, and less than time_t can hold. */
+#define LONGEST_IDLE UINT64_C(31536000000)
+
 conf conf_new(void)
 {
     return (conf){.depth = DEFAULT_DEPTH, .window = DEFAULT_WINDOW};
@@ -37,14 +40,90 @@ static const char *set_capacity(void *to, const char *value)
 
 static const char *set_depth(void *to, const char *value)
 {
+    if (strcmp(value, "auto") == 0) {
+        ((conf *)to)->depth = PS_DEPTH_AUTO;
+        return NULL;
+    }
     return set_u32(&((conf *)to)->depth, value, 1, PS_MAX_DEPTH,
-                   "must be a number from 1 to 65536");
+                   "must be a number from 1 to 65536, or auto");
 }
 
 static const char *set_window(void *to, const char *value)
 {
     return set_u32(&((conf *)to)->window, value, 1, PS_MAX_WINDOW,
                    "must be a number from 1 to 16777216");
+}
+
+static const char *set_algorithm(void *to, const char *value)
+{
+    const char *name;
+
+    for (unsigned i = 0; (name = ps_policy_name((ps_policy)i)) != NULL; i++)
+        if (strcmp(value, name) == 0) {
+            ((conf *)to)->policy = (ps_policy)i;
+            return NULL;
+        }
+    return "must be auto, spfhp, nnlshp, bestfit, nextfit, none or concat";
+}
+
+static const char *set_order(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->order = strcmp(value, "input") == 0 ? PS_PACKS_BY_INPUT
+                                           : PS_PACKS_BY_WINDOW;
+    if (c->order == PS_PACKS_BY_WINDOW && strcmp(value, "window") != 0)
+        return "must be window or input";
+    return NULL;
+}
+
+static const char *set_shuffle(void *to, const char *value)
+{
+    if (!option_number(value, 1, UINT64_MAX, &((conf *)to)->seed))
+        return "must be a number from 1 to 18446744073709551615";
+    return NULL;
+}
+
+static const char *set_max_delay(void *to, const char *value)
+{
+    if (!option_number(value, 1, PS_MAX_WINDOW, &((conf *)to)->max_delay))
+        return "must be a number from 1 to 16777216";
+    return NULL;
+}
+
+static const char *set_memory(void *to, const char *value)
+{
+    if (!option_number(value, 1, UINT64_MAX, &((conf *)to)->max_bytes))
+        return "must be a number of bytes from 1";
+    return NULL;
+}
+
+static const char *set_even_cost(void *to, const char *value)
+{
+    (void)value;
+    ((conf *)to)->even_cost = true;
+    return NULL;
+}
+
+static const char *set_flush_every(void *to, const char *value)
+{
+    if (!option_number(value, 1, UINT64_MAX, &((conf *)to)->flush_every))
+        return "must be a number of records from 1";
+    return NULL;
+}
+
+static const char *set_flush_idle(void *to, const char *value)
+{
+    if (!option_number(value, 1, LONGEST_IDLE, &((conf *)to)->flush_idle))
+        return "must be a number of milliseconds from 1 to 31536000000";
+    return NULL;
+}
+
+static const char *set_flush_records(void *to, const char *value)
+{
+    (void)value;
+    ((conf *)to)->flush_records = true;
+    return NULL;
 }
 
 static const char *set_type(void *to, const char *value)
@@ -72,6 +151,7 @@ static const char *set_overlong(void *to, const char *value)
                                         [PS_OVERLONG_TRUNCATE] = "truncate",
                                         [PS_OVERLONG_SPLIT] = "split"};
 
+    ((conf *)to)->overlong_given = true;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(value, names[i]) == 0) {
             ((conf *)to)->overlong = (ps_overlong)i;
@@ -113,9 +193,35 @@ static const option_entry entries[] = {
     {'L', "capacity", OPTION_VALUE, "N", "tokens in a pack (required)",
      set_capacity},
     {'d', "depth", OPTION_VALUE, "N",
-     "most sequences in a pack (default: 16)", set_depth},
+     "most sequences in a pack (default: 16); auto: few,\n"
+     "but enough for what comes first",
+     set_depth},
     {'w', "window", OPTION_VALUE, "N",
      "sequences held to choose from (default: 1024)", set_window},
+    {'a', "algorithm", OPTION_VALUE, "NAME",
+     "auto (default), spfhp, nnlshp, bestfit, nextfit,\n"
+     "none or concat",
+     set_algorithm},
+    {0, "order", OPTION_VALUE, "ORDER",
+     "of packs: window (default), as it suits; input, by\n"
+     "the oldest sequence of each",
+     set_order},
+    {0, "shuffle", OPTION_VALUE, "SEED",
+     "random order of packs among those near", set_shuffle},
+    {0, "max-delay", OPTION_VALUE, "N",
+     "records after which a sequence has left (default:\n"
+     "twice the window, with --shuffle four times)",
+     set_max_delay},
+    {'M', "memory", OPTION_VALUE, "BYTES",
+     "hold no more payload than that", set_memory},
+    {0, "even-cost", OPTION_FLAG, NULL,
+     "of equally full packs prefer those of mean cost", set_even_cost},
+    {0, "flush-every", OPTION_VALUE, "N",
+     "pack all that is held after every N records", set_flush_every},
+    {0, "flush-idle", OPTION_VALUE, "MS",
+     "the same when no input came for MS milliseconds", set_flush_idle},
+    {0, "flush-records", OPTION_FLAG, NULL,
+     "in raw records a length of 0 asks for the same", set_flush_records},
     {'t', "type", OPTION_VALUE, "TYPE",
      "tokens of raw records: u16 (default) or u32", set_type},
     {0, "pad-id", OPTION_VALUE, "N",
@@ -149,8 +255,29 @@ const option_program conf_program = {
     .entries = entries,
 };
 
+/* What algorithm and order rule out. */
+static int check_packing(const conf *c)
+{
+    if (c->policy == PS_POLICY_CONCAT && c->overlong_given)
+        return message_usage("--overlong: with -a concat every sequence is "
+                             "cut where a pack ends");
+    if (c->depth == PS_DEPTH_AUTO && (c->policy == PS_POLICY_NONE ||
+                                      c->policy == PS_POLICY_CONCAT))
+        return message_usage("-d auto: with -a %s there is no depth to "
+                             "choose",
+                             ps_policy_name(c->policy));
+    if (c->order == PS_PACKS_BY_INPUT && c->seed != 0)
+        return message_usage("--order=input and --shuffle exclude each "
+                             "other");
+    return STATUS_OK;
+}
+
 int conf_check(const conf *c)
 {
+    int status = check_packing(c);
+
+    if (status != STATUS_OK)
+        return status;
     if (c->capacity == 0)
         return message_usage("the capacity is missing: give -L N");
     if (c->rejects != NULL && c->overlong != PS_OVERLONG_DROP &&

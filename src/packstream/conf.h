@@ -18,12 +18,22 @@ typedef enum conf_stats {
 
 typedef struct conf {
     uint32_t capacity; /* 0: not given */
-    uint32_t depth;
+    uint32_t depth;    /* or PS_DEPTH_AUTO */
     uint32_t window;
+    ps_policy policy;
+    ps_pack_order order;
+    uint64_t seed; /* 0: packs are not shuffled */
+    uint64_t max_delay;   /* these two as in ps_packer_options */
+    uint64_t max_bytes;
+    bool even_cost;
+    uint64_t flush_every; /* records; 0: not given */
+    uint64_t flush_idle;  /* milliseconds; 0: not given */
+    bool flush_records;
     ps_type type; /* 0: not given */
     bool pad_given;
     uint32_t pad_id;
     uint32_t vocab_size; /* 0: not given */
+    bool overlong_given;
     ps_overlong overlong;
     const char *rejects; /* NULL: none */
     conf_stats stats;

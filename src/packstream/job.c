@@ -12,6 +12,7 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/report.h"
+#include "packstream/pause.h"
 
 static int input_failure(const job *j, const ps_error *err)
 {
@@ -40,13 +41,37 @@ static int open_file(job *j)
     return j->in < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* Before the reader waits for input, what is decided goes on its way. */
+/* Packs all that is held; also where a flush record asks for it. */
+static ps_result drain(void *context, ps_error *err)
+{
+    job *j = context;
+    ps_result r = ps_packer_drain(j->packer, err);
+
+    j->output_failed = r != PS_OK;
+    return r;
+}
+
+/*
+ * Before the reader waits for input, what is decided goes on its way; and
+ * when the wait is long, or a signal asks for it, what is held does, too.
+ */
 static ps_result pass_on(void *context, ps_error *err)
 {
     job *j = context;
+    uint64_t idle =
+        j->conf->flush_idle == 0 ? PAUSE_FOREVER : j->conf->flush_idle;
     ps_result r = ps_packer_flush(j->packer, err);
 
     j->output_failed = r != PS_OK;
+    while (r == PS_OK) {
+        pause_end end = pause_wait(j->in, idle);
+
+        if (end == PAUSE_INPUT)
+            break;
+        if (end == PAUSE_IDLE)
+            idle = PAUSE_FOREVER;
+        r = drain(j, err);
+    }
     return r;
 }
 
@@ -106,6 +131,12 @@ static ps_packer_options packer_options(const job *j,
         .window = j->conf->window,
         .pad_id = pad_id(j, schema),
         .overlong = j->conf->overlong,
+        .policy = j->conf->policy,
+        .order = j->conf->seed == 0 ? j->conf->order : PS_PACKS_SHUFFLED,
+        .seed = j->conf->seed,
+        .max_delay = j->conf->max_delay,
+        .max_bytes = j->conf->max_bytes,
+        .even_cost = j->conf->even_cost,
     };
 }
 
@@ -146,6 +177,8 @@ int job_open_output(job *j)
     if (ps_packer_open(&j->packer, j->out, &schema, &options, &err) != PS_OK)
         return output_failure(j, &err);
     ps_token_reader_on_wait(j->reader, pass_on, j);
+    if (schema.framed || j->conf->flush_records)
+        ps_token_reader_on_flush(j->reader, drain, j);
     status = rejects_open(&j->rejects);
     /* Now that both are there, two names of one new file show, too. */
     if (status == STATUS_OK && j->conf->rejects != NULL &&
@@ -168,11 +201,20 @@ static void show_progress(job *j)
     progress_show(&j->progress, &figures);
 }
 
+/* Whether what is held is to be packed before the next record. */
+static bool is_flush_due(job *j)
+{
+    j->records++;
+    return pause_asked() || (j->conf->flush_every != 0 &&
+                             j->records % j->conf->flush_every == 0);
+}
+
 static int put(job *j, const ps_sequence *sequence)
 {
     ps_error err;
 
-    if (ps_packer_put(j->packer, sequence, &err) != PS_OK)
+    if (ps_packer_put(j->packer, sequence, &err) != PS_OK ||
+        (is_flush_due(j) && ps_packer_drain(j->packer, &err) != PS_OK))
         return output_failure(j, &err);
     if (progress_due(&j->progress))
         show_progress(j);
@@ -182,7 +224,9 @@ static int put(job *j, const ps_sequence *sequence)
 /* A sequence longer than a pack, whose payload is still to be read. */
 static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 {
-    ps_overlong overlong = j->conf->overlong;
+    ps_overlong overlong = j->conf->policy == PS_POLICY_CONCAT
+                               ? PS_OVERLONG_SPLIT
+                               : j->conf->overlong;
     ps_error err;
     ps_result r;
     int status = STATUS_OK;
@@ -256,15 +300,17 @@ int job_pack(job *j)
     return status;
 }
 
-static void print_text(const ps_pack_info *info, const ps_totals *t)
+static void print_text(const ps_pack_info *info, const ps_totals *t,
+                       uint64_t delay)
 {
     (void)fprintf(stderr,
                   "%s: %" PRIu64 " sequences, %" PRIu64
                   " tokens in %" PRIu64 " packs, %.2f%% full; %" PRIu64
-                  " rejected, %" PRIu64 " truncated, %" PRIu64 " split\n",
+                  " rejected, %" PRIu64 " truncated, %" PRIu64
+                  " split; longest delay %" PRIu64 "\n",
                   message_program(), t->sequences, t->tokens, t->packs,
                   100.0 * report_efficiency(info, t), t->rejected_sequences,
-                  t->truncated_sequences, t->split_sequences);
+                  t->truncated_sequences, t->split_sequences, delay);
 }
 
 /* What was asked for and could not be told is a failure. */
@@ -272,13 +318,14 @@ static int print_stats(const job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);
     const ps_totals *totals = ps_packer_totals(j->packer);
+    uint64_t delay = ps_packer_delay(j->packer);
 
     if (j->conf->stats == STATS_NONE)
         return STATUS_OK;
     if (j->conf->stats == STATS_JSON)
-        report_json(stderr, NULL, info, totals);
+        report_json_packing(stderr, info, totals, delay);
     else
-        print_text(info, totals);
+        print_text(info, totals, delay);
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }
 

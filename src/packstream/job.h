@@ -21,6 +21,7 @@ typedef struct job {
     ps_packer *packer;
     rejects rejects;
     progress progress;
+    uint64_t records;   /* put so far */
     bool output_failed; /* nothing more can be written */
 } job;
 

@@ -1,0 +1,123 @@
+/*
+ * packer.h - the inside of a packer, which packer.c, packer_put.c and
+ * packer_early.c share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_PACKER_H
+#define LIB_PACKER_H
+
+#include <xxhash.h>
+
+#include "engine.h"
+#include "packstream.h"
+#include "record.h"
+#include "schema.h"
+#include "sink.h"
+#include "store.h"
+
+/*
+ * What a slot of the engine stands for.  The slots in use are a list in the
+ * order in which they were taken, so that the first has the lowest id.
+ */
+typedef struct held {
+    uint64_t id;
+    uint32_t seq_off;
+    uint32_t seq_len;
+    uint32_t before; /* slots, or PS_NO_SLOT */
+    uint32_t after;
+} held;
+
+/* A sequence, or a piece of one, on its way into the window. */
+typedef struct ps_arrival {
+    uint64_t id;
+    uint32_t n_tok;
+    uint32_t seq_off;
+    uint32_t seq_len;
+    const unsigned char *payload; /* that of `payload_tok` tokens... */
+    uint32_t payload_tok;
+    uint32_t payload_off; /* ...the first of the piece among them */
+} ps_arrival;
+
+/* A sequence that waits for the depth to be chosen: packer_early.c. */
+typedef struct ps_early {
+    uint64_t id;
+    uint64_t record; /* how many had come by then */
+    uint32_t n_tok;
+    uint32_t seq_off;
+    uint32_t seq_len;
+} ps_early;
+
+struct ps_packer {
+    ps_packer_options options; /* with max_delay worked out */
+    ps_pack_info info;
+    int fd;
+    bool finished;
+    ps_shape shape;
+    ps_lane lanes[PS_MAX_FIELDS]; /* in payload order */
+    uint32_t n_lanes;
+    ps_engine *engine; /* NULL: the depth is still to be chosen */
+    ps_store *store;
+    held *held; /* by slot */
+    uint32_t first;
+    uint32_t last;
+    uint64_t bytes; /* of the store that are in use */
+    ps_sink *sink;
+    XXH3_state_t *digest;
+    ps_totals totals;
+    uint64_t next_id;    /* sequences still to be admitted have this id
+                            or a greater one */
+    uint64_t newest_out; /* greatest id that has left */
+    ps_store *early_store;
+    ps_early *early;
+    uint32_t n_early;
+    uint64_t n_records;   /* that came before the depth was chosen */
+    uint64_t early_delay; /* of the first of them, when it was */
+};
+
+/* The options of the engine, the depth as far as it is known. */
+ps_engine_options ps_packer_engine_options(const ps_packer *p);
+
+/* Opens what needs the depth, and writes the header. */
+ps_result ps_packer_start(ps_packer *p, ps_error *err);
+
+/* Bytes of the store that a payload takes. */
+uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok);
+
+/* ---- packer_put.c ---- */
+
+/* A record came: what is due because of that leaves. */
+ps_result ps_packer_tick(ps_packer *p, ps_error *err);
+
+/*
+ * Takes in what arrived; the window has room for it, as nothing is due.
+ * `next_id` is the lowest id that is still to come after it.
+ */
+ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
+                          uint64_t next_id, ps_error *err);
+
+/* Emits all packs that are due, or with `flush` all there are. */
+ps_result ps_packer_emit(ps_packer *p, bool flush, ps_error *err);
+
+/* Puts a part of a payload into a slot of a store. */
+ps_result ps_packer_keep(const ps_packer *p, ps_store *store, uint32_t slot,
+                         const ps_arrival *a, ps_error *err);
+
+/* ---- packer_early.c ---- */
+
+/* Prepares to hold the first sequences back.  PS_ERR_MEMORY. */
+ps_result ps_early_open(ps_packer *p, ps_error *err);
+void ps_early_free(ps_packer *p);
+
+/* A record came; it may be the one that ends the wait. */
+ps_result ps_early_tick(ps_packer *p, ps_error *err);
+
+/* Holds back what arrived, or ends the wait. */
+ps_result ps_early_admit(ps_packer *p, const ps_arrival *a,
+                         uint64_t next_id, ps_error *err);
+
+/* Ends the wait: chooses the depth, starts, and admits what was held. */
+ps_result ps_early_end(ps_packer *p, ps_error *err);
+
+#endif

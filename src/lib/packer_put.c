@@ -1,0 +1,361 @@
+/*
+ * packer_put.c - the way of a sequence through a packer: into the window,
+ * and out of it in a pack.
+ *
+ * Each piece of a split sequence counts as a record, so that what overtakes
+ * a waiting sequence is bounded in pieces, and thereby in tokens.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "error.h"
+#include "packer.h"
+#include "totals.h"
+
+/* ---- Out ---- */
+
+/* Copies a payload from the store to the lanes of a record. */
+static void copy_payload(const ps_packer *p, const ps_record *record,
+                         uint32_t slot, uint32_t n_tok)
+{
+    ps_store_cursor cursor = ps_store_start(p->store, slot);
+
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        const ps_lane *lane = &p->lanes[l];
+        size_t first = lane->per_token ? record->n_tok : record->n_seq;
+        size_t n = lane->per_token ? n_tok : 1;
+
+        ps_store_read(p->store, &cursor,
+                      record->bytes + lane->offset + first * lane->bytes,
+                      n * lane->bytes);
+    }
+}
+
+/* A slot is used no more. */
+static void unlink_slot(ps_packer *p, uint32_t slot)
+{
+    const held *h = &p->held[slot];
+
+    if (h->before == PS_NO_SLOT)
+        p->first = h->after;
+    else
+        p->held[h->before].after = h->after;
+    if (h->after == PS_NO_SLOT)
+        p->last = h->before;
+    else
+        p->held[h->after].before = h->before;
+}
+
+static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
+{
+    const held *h = &p->held[slot];
+    ps_piece piece = {.id = h->id,
+                      .n_tok = ps_engine_length(p->engine, slot),
+                      .seq_off = h->seq_off,
+                      .seq_len = h->seq_len};
+
+    copy_payload(p, record, slot, piece.n_tok);
+    ps_store_clear(p->store, slot);
+    p->bytes -= ps_packer_room(p, piece.n_tok);
+    unlink_slot(p, slot);
+    ps_record_add(record, &piece);
+}
+
+/* How far the sequences of a pack fell behind the newest that has left. */
+static void note_displacement(ps_packer *p, const uint32_t *slots,
+                              uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (p->held[slots[i]].id > p->newest_out)
+            p->newest_out = p->held[slots[i]].id;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t behind = p->newest_out - p->held[slots[i]].id;
+
+        if (behind > p->totals.max_displacement)
+            p->totals.max_displacement = behind;
+    }
+}
+
+/* Ids below it have left: that of the oldest held, or the next to come. */
+static uint64_t watermark(const ps_packer *p)
+{
+    return p->first == PS_NO_SLOT ? p->next_id : p->held[p->first].id;
+}
+
+static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
+                           ps_error *err)
+{
+    unsigned char checksum[8];
+    unsigned char *room;
+    ps_record record;
+    ps_result r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
+
+    if (r != PS_OK)
+        return r;
+    record = ps_record_begin(&p->info, room);
+    for (uint32_t i = 0; i < n; i++)
+        emit_sequence(p, &record, slots[i]);
+    note_displacement(p, slots, n);
+    store_u64(checksum,
+              ps_record_end(&record, p->totals.packs, watermark(p)));
+    (void)XXH3_64bits_update(p->digest, checksum, sizeof checksum);
+    ps_totals_add_pack(&p->totals, record.n_seq, record.n_tok,
+                       record.max_seqlen);
+    return PS_OK;
+}
+
+/* Emits the next pack, if one is due. */
+static ps_result emit_next(ps_packer *p, bool flush, bool *any,
+                           ps_error *err)
+{
+    const uint32_t *slots;
+    uint32_t n = 0;
+    ps_result r = ps_engine_decide(p->engine, flush, &slots, &n, err);
+
+    *any = n > 0;
+    return r == PS_OK && n > 0 ? emit_pack(p, slots, n, err) : r;
+}
+
+ps_result ps_packer_emit(ps_packer *p, bool flush, ps_error *err)
+{
+    bool any = true;
+    ps_result r = PS_OK;
+
+    while (r == PS_OK && any)
+        r = emit_next(p, flush, &any, err);
+    return r;
+}
+
+ps_result ps_packer_tick(ps_packer *p, ps_error *err)
+{
+    ps_engine_tick(p->engine);
+    return ps_packer_emit(p, false, err);
+}
+
+/* ---- In ---- */
+
+ps_result ps_packer_keep(const ps_packer *p, ps_store *store, uint32_t slot,
+                         const ps_arrival *a, ps_error *err)
+{
+    uint64_t fixed_at = (uint64_t)p->shape.per_token * a->payload_tok;
+    ps_result r = PS_OK;
+
+    if (a->n_tok == a->payload_tok)
+        return ps_store_append(store, slot, a->payload,
+                               (size_t)(fixed_at + p->shape.fixed), err);
+    for (uint32_t l = 0; l < p->n_lanes && r == PS_OK; l++) {
+        const ps_lane *lane = &p->lanes[l];
+        uint64_t at = lane->per_token
+                          ? (uint64_t)lane->before * a->payload_tok +
+                                (uint64_t)a->payload_off * lane->bytes
+                          : fixed_at + lane->before;
+        size_t n = lane->per_token ? a->n_tok : 1;
+
+        r = ps_store_append(store, slot, a->payload + at, n * lane->bytes,
+                            err);
+    }
+    return r;
+}
+
+/* Lets packs leave until the window has room for so many bytes. */
+static ps_result make_room(ps_packer *p, uint64_t bytes, ps_error *err)
+{
+    ps_result r = PS_OK;
+    bool any = true;
+
+    if (p->options.max_bytes == 0)
+        return PS_OK;
+    while (r == PS_OK && any && bytes > p->options.max_bytes - p->bytes)
+        r = emit_next(p, true, &any, err);
+    return r;
+}
+
+static void link_slot(ps_packer *p, uint32_t slot, const ps_arrival *a)
+{
+    p->held[slot] = (held){.id = a->id,
+                           .seq_off = a->seq_off,
+                           .seq_len = a->seq_len,
+                           .before = p->last,
+                           .after = PS_NO_SLOT};
+    if (p->last == PS_NO_SLOT)
+        p->first = slot;
+    else
+        p->held[p->last].after = slot;
+    p->last = slot;
+}
+
+ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
+                          uint64_t next_id, ps_error *err)
+{
+    uint64_t bytes = ps_packer_room(p, a->n_tok);
+    uint32_t slot;
+    ps_result r = make_room(p, bytes, err);
+
+    if (r != PS_OK)
+        return r;
+    slot = ps_engine_admit(p->engine, a->n_tok);
+    link_slot(p, slot, a);
+    p->bytes += bytes;
+    p->next_id = next_id;
+    r = ps_packer_keep(p, p->store, slot, a, err);
+    return r == PS_OK ? ps_packer_emit(p, false, err) : r;
+}
+
+static ps_result tick(ps_packer *p, ps_error *err)
+{
+    return p->engine == NULL ? ps_early_tick(p, err)
+                             : ps_packer_tick(p, err);
+}
+
+/* Takes in `n` tokens of a sequence, the first of which is token `off`. */
+static ps_result put_piece(ps_packer *p, const ps_sequence *sequence,
+                           uint32_t off, uint32_t n, uint64_t next_id,
+                           ps_error *err)
+{
+    const ps_arrival a = {sequence->id, n, off, sequence->n_tok,
+                          sequence->payload, sequence->n_tok, off};
+
+    return p->engine == NULL ? ps_early_admit(p, &a, next_id, err)
+                             : ps_packer_admit(p, &a, next_id, err);
+}
+
+/* One piece: a sequence whole, or the beginning of one. */
+static ps_result put_one(ps_packer *p, const ps_sequence *sequence,
+                         uint32_t n, ps_error *err)
+{
+    ps_result r = tick(p, err);
+
+    return r == PS_OK ? put_piece(p, sequence, 0, n, sequence->id + 1, err)
+                      : r;
+}
+
+static ps_result put_truncated(ps_packer *p, const ps_sequence *sequence,
+                               ps_error *err)
+{
+    p->totals.truncated_sequences++;
+    p->totals.truncated_tokens += sequence->n_tok - p->info.capacity;
+    return put_one(p, sequence, p->info.capacity, err);
+}
+
+/* Where the next piece of a sequence is to be cut. */
+static uint32_t piece_length(const ps_packer *p, uint32_t left)
+{
+    uint32_t room = p->info.capacity;
+
+    if (p->options.policy == PS_POLICY_CONCAT)
+        room -= (uint32_t)ps_engine_tokens(p->engine);
+    return left < room ? left : room;
+}
+
+/* Until the last piece is in, the sequence's own id is still to come. */
+static ps_result put_split(ps_packer *p, const ps_sequence *sequence,
+                           ps_error *err)
+{
+    uint32_t left = sequence->n_tok;
+    uint32_t pieces = 0;
+    ps_result r = PS_OK;
+
+    while (left > 0 && r == PS_OK) {
+        uint32_t n;
+
+        r = tick(p, err);
+        if (r != PS_OK)
+            return r;
+        n = piece_length(p, left);
+        pieces++;
+        r = put_piece(p, sequence, sequence->n_tok - left, n,
+                      n == left ? sequence->id + 1 : sequence->id, err);
+        left -= n;
+    }
+    if (pieces > 1)
+        p->totals.split_sequences++;
+    p->totals.extra_pieces += pieces - 1;
+    return r;
+}
+
+static ps_result put_dropped(ps_packer *p, const ps_sequence *sequence,
+                             ps_error *err)
+{
+    p->totals.rejected_sequences++;
+    p->totals.rejected_tokens += sequence->n_tok;
+    p->next_id = sequence->id + 1;
+    return tick(p, err);
+}
+
+static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
+                              ps_error *err)
+{
+    switch (p->options.overlong) {
+    case PS_OVERLONG_DROP:
+        return put_dropped(p, sequence, err);
+    case PS_OVERLONG_TRUNCATE:
+        return put_truncated(p, sequence, err);
+    case PS_OVERLONG_SPLIT:
+        return put_split(p, sequence, err);
+    case PS_OVERLONG_ERROR:
+        break;
+    }
+    return ps_fail(err, PS_ERR_OVERLONG,
+                   "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32
+                   " tokens, more than the capacity of %" PRIu32,
+                   sequence->id, sequence->offset, sequence->n_tok,
+                   p->info.capacity);
+}
+
+/* A payload may be left out only where it will not be looked at. */
+static bool is_payload_right(const ps_packer *p, const ps_sequence *sequence,
+                             uint64_t bytes)
+{
+    if (sequence->payload == NULL)
+        return sequence->n_tok > p->info.capacity &&
+               p->options.policy != PS_POLICY_CONCAT &&
+               (p->options.overlong == PS_OVERLONG_DROP ||
+                p->options.overlong == PS_OVERLONG_ERROR);
+    return sequence->payload_bytes == bytes;
+}
+
+static ps_result check_sequence(const ps_packer *p,
+                                const ps_sequence *sequence, ps_error *err)
+{
+    uint64_t bytes =
+        (uint64_t)p->shape.per_token * sequence->n_tok + p->shape.fixed;
+
+    if (p->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    if (sequence->id != p->totals.input_sequences)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequence %" PRIu64 " comes where %" PRIu64 " is due",
+                       sequence->id, p->totals.input_sequences);
+    if (sequence->n_tok == 0 || !is_payload_right(p, sequence, bytes))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequence %" PRIu64 " has %" PRIu32
+                       " tokens, but not a payload for them",
+                       sequence->id, sequence->n_tok);
+    if (sequence->payload != NULL && bytes > PS_MAX_SEQUENCE_BYTES)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "sequence %" PRIu64 " is %" PRIu64
+                       " bytes, the limit is %" PRIu32,
+                       sequence->id, bytes, PS_MAX_SEQUENCE_BYTES);
+    return PS_OK;
+}
+
+ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
+                        ps_error *err)
+{
+    ps_result r = check_sequence(p, sequence, err);
+
+    if (r != PS_OK)
+        return r;
+    p->totals.input_sequences++;
+    p->totals.input_tokens += sequence->n_tok;
+    p->next_id = sequence->id;
+    if (p->options.policy == PS_POLICY_CONCAT)
+        return put_split(p, sequence, err);
+    if (sequence->n_tok > p->info.capacity)
+        return put_overlong(p, sequence, err);
+    return put_one(p, sequence, sequence->n_tok, err);
+}

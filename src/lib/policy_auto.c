@@ -1,0 +1,309 @@
+/*
+ * policy_auto.c - packs as full as the future allows.
+ *
+ * What a sequence is worth is the price of its length (prices.h) and a
+ * little for its age (worth.h).  A pack takes the choice that is worth most:
+ * max-weight scheduling (Tassiulas and Ephremides 1992) with the prices of
+ * the relaxation in place of most of the queue lengths.  So short sequences
+ * are spent where they close a pack that is worth having, and are kept where
+ * longer ones will need them.
+ *
+ * The best of all choices is not looked for.  A pack with more than a few
+ * places is filled with the oldest sequences, which changes nothing in the
+ * mixture that stays behind, until a few more can fill it; and the last three
+ * are the best choice with one of a few leading lengths.  Those are the
+ * oldest and some long ones, since these are the hardest to place.  Only if
+ * no choice fills the pack at the price of a full one, such are compared as
+ * leave something empty.
+ *
+ * A sequence that has waited long enough leads the next pack.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "policy.h"
+#include "prices.h"
+#include "worth.h"
+
+#define LEADERS 4
+#define LAST 3       /* places that are filled by one choice */
+#define LAST_MEANS 4 /* and the mean lengths of room that go with it */
+#define GOOD (PS_WORTH_ONE / 200)
+#define URGENT 64 /* this part of the delay before its end, none waits on */
+
+typedef struct state {
+    ps_policy_setup is;
+    ps_worth *worth;
+    ps_prices *prices;
+    int32_t *price; /* by length, new ones */
+    uint32_t random;
+    uint64_t packs;
+    uint64_t cost; /* of all packs: sums of squared lengths */
+} state;
+
+/* A pack in the making. */
+typedef struct pack {
+    uint32_t room;
+    uint32_t places;
+    int32_t missing; /* worth, up to that of a full pack */
+    uint64_t cost;
+    uint32_t *slots;
+    uint32_t n;
+} pack;
+
+static void free_state(void *p)
+{
+    state *s = p;
+
+    ps_worth_free(s->worth);
+    ps_prices_free(s->prices);
+    free(s->price);
+    free(s);
+}
+
+static ps_result open_state(void **p, const ps_policy_setup *setup,
+                            ps_error *err)
+{
+    state *s = calloc(1, sizeof *s);
+    ps_result r;
+
+    *p = s;
+    if (s == NULL)
+        return ps_fail_memory(err);
+    s->is = *setup;
+    s->price = malloc(((size_t)setup->capacity + 1) * sizeof *s->price);
+    r = s->price == NULL ? ps_fail_memory(err)
+                         : ps_worth_open(&s->worth, setup->window,
+                                         setup->capacity, setup->window_size,
+                                         err);
+    if (r == PS_OK)
+        r = ps_prices_open(&s->prices, setup->capacity, setup->depth,
+                           setup->window_size, err);
+    if (r != PS_OK) {
+        free_state(s);
+        *p = NULL;
+    }
+    return r;
+}
+
+static void admitted(void *p, uint32_t length)
+{
+    state *s = p;
+
+    ps_prices_count(s->prices, length);
+    if (ps_window_count_of(s->is.window, length) == 1)
+        ps_worth_update(s->worth, length);
+}
+
+/* A sequence that fills a pack alone need not wait. */
+static bool has_full(void *p)
+{
+    const state *s = p;
+
+    return !s->is.in_order &&
+           ps_window_count_of(s->is.window, s->is.capacity) > 0;
+}
+
+static ps_result learn(state *s, ps_error *err)
+{
+    ps_result r;
+
+    if (!ps_prices_due(s->prices))
+        return PS_OK;
+    r = ps_prices_learn(s->prices, s->price, err);
+    if (r == PS_OK)
+        ps_worth_set_prices(s->worth, s->price);
+    return r;
+}
+
+static void take(state *s, pack *p, uint32_t length)
+{
+    p->slots[p->n++] = ps_window_take(s->is.window, length);
+    p->room -= length;
+    p->places--;
+    p->missing -= ps_worth_price(s->worth, length);
+    p->cost += (uint64_t)length * length;
+    ps_worth_update(s->worth, length);
+}
+
+static uint32_t oldest_length(const state *s)
+{
+    uint32_t slot = ps_window_oldest(s->is.window);
+
+    return slot == PS_NO_SLOT ? 0 : ps_window_length(s->is.window, slot);
+}
+
+/* ---- Many places: the oldest ---- */
+
+/* Whether a pack has more room and places than one choice is to fill. */
+static bool is_wide(const state *s, const pack *p)
+{
+    uint64_t count = ps_window_count(s->is.window);
+
+    return p->places > LAST && count > 0 &&
+           p->room * count > LAST_MEANS * ps_window_tokens(s->is.window);
+}
+
+static void fill(state *s, pack *p)
+{
+    while (is_wide(s, p)) {
+        uint32_t length = oldest_length(s);
+
+        if (length > p->room)
+            length = ps_window_longest(s->is.window, p->room);
+        if (length == 0)
+            break;
+        take(s, p, length);
+    }
+}
+
+/* ---- The last places: the best choice ---- */
+
+/* Of a linear congruential generator the upper bits, so its period is 2^32. */
+static uint32_t random_below(state *s, uint32_t n)
+{
+    s->random = s->random * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)s->random * n >> 32);
+}
+
+/* Lengths that are held, above a third of the room if there are such. */
+static uint32_t find_long(state *s, uint32_t room, uint32_t *leaders,
+                          uint32_t most)
+{
+    const ps_window *w = s->is.window;
+    uint32_t third = room / 3;
+    uint32_t length =
+        ps_window_longest(w, third + 1 + random_below(s, room - third));
+    uint32_t n = 0;
+
+    while (n < most && length > 0) {
+        leaders[n++] = length;
+        length = ps_window_longest(w, length - 1);
+        if (length <= third)
+            length = ps_window_longest(w, room);
+        if (length == leaders[0])
+            break;
+    }
+    return n;
+}
+
+static bool is_urgent(const state *s, uint64_t now)
+{
+    uint64_t most = s->is.max_delay - s->is.max_delay / URGENT;
+    uint32_t oldest = ps_window_oldest(s->is.window);
+    uint64_t time = ps_window_time(s->is.window, oldest);
+
+    return now > time && now - time >= most;
+}
+
+/*
+ * The lengths that may lead a choice: 0 says that none has to.  In an empty
+ * pack it is the oldest's when it must not wait on, or leads always.
+ */
+static uint32_t find_leaders(state *s, const pack *p, uint64_t now,
+                             uint32_t *leaders)
+{
+    leaders[0] = p->n == 0 ? oldest_length(s) : 0;
+    if (p->n == 0 && (s->is.in_order || is_urgent(s, now)))
+        return 1;
+    if (p->places < 2 && p->n > 0)
+        return 1;
+    return 1 + find_long(s, p->room, leaders + 1, LEADERS - 1);
+}
+
+/* How far a pack with this choice is from the mean cost. */
+static uint64_t off_cost(const state *s, const pack *p, const ps_choice *c)
+{
+    uint64_t cost = p->cost;
+    uint64_t mean = s->packs == 0 ? 0 : s->cost / s->packs;
+
+    for (uint32_t i = 0; i < c->n; i++)
+        cost += (uint64_t)c->length[i] * c->length[i];
+    return cost > mean ? cost - mean : mean - cost;
+}
+
+/* The better of two; of good ones, if so asked for, by their cost. */
+static ps_choice prefer(const state *s, const pack *p, ps_choice a,
+                        ps_choice b)
+{
+    int32_t good = p->missing - GOOD;
+
+    if (s->is.even_cost && a.worth >= good && b.worth >= good)
+        return off_cost(s, p, &b) < off_cost(s, p, &a) ? b : a;
+    return b.worth > a.worth ? b : a;
+}
+
+static ps_choice choose_last(state *s, const pack *p, uint64_t now)
+{
+    uint32_t leaders[LEADERS];
+    uint32_t n = find_leaders(s, p, now, leaders);
+    uint32_t places = p->places < LAST ? p->places : LAST;
+    int32_t good = p->missing - GOOD;
+    ps_choice best = {.worth = PS_WORTH_NONE};
+
+    for (uint32_t i = 0; i < n; i++) {
+        best = prefer(s, p, best,
+                      ps_worth_exact(s->worth, leaders[i], p->room, places));
+        if (best.worth >= good && !s->is.even_cost)
+            return best;
+    }
+    for (uint32_t i = 0; i < n && best.worth < good; i++)
+        best = prefer(s, p, best,
+                      ps_worth_within(s->worth, leaders[i], p->room,
+                                      places));
+    return best;
+}
+
+/* One choice after the other, and in the end whatever fits. */
+static void finish(state *s, pack *p, uint64_t now)
+{
+    while (p->places > 0 && p->room > 0) {
+        ps_choice c = choose_last(s, p, now);
+
+        if (c.n == 0) {
+            c.length[0] = ps_window_longest(s->is.window, p->room);
+            c.n = c.length[0] > 0 ? 1 : 0;
+        }
+        if (c.n == 0)
+            break;
+        for (uint32_t i = 0; i < c.n; i++)
+            take(s, p, c.length[i]);
+    }
+}
+
+static ps_result choose(void *policy, uint64_t now, bool flush,
+                        uint32_t *slots, uint32_t *n, ps_error *err)
+{
+    state *s = policy;
+    pack p = {.room = s->is.capacity,
+              .places = s->is.depth,
+              .missing = PS_WORTH_ONE,
+              .slots = slots};
+    ps_result r = learn(s, err);
+
+    (void)flush;
+    if (r != PS_OK)
+        return r;
+    if (has_full(s)) {
+        take(s, &p, s->is.capacity);
+    } else {
+        ps_worth_set_time(s->worth, now);
+        fill(s, &p);
+        finish(s, &p, now);
+        s->packs++;
+        s->cost += p.cost;
+    }
+    *n = p.n;
+    return PS_OK;
+}
+
+const ps_policy_calls ps_policy_auto_calls = {
+    .open = open_state,
+    .free = free_state,
+    .admitted = admitted,
+    .is_ready = has_full,
+    .choose = choose,
+};

@@ -1,0 +1,238 @@
+/*
+ * policy_plan.c - a plan for what the window holds, made when it is full.
+ *
+ * Of a plan those packs leave, one after the other, that are at least as
+ * full as its mean; then the next plan is made, and what the other packs
+ * would have held has a better chance.  What has waited too long leaves in
+ * the pack that the plan has for it.
+ *
+ * Sequences may come while a plan is carried out: they do not disturb it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "policy.h"
+
+/* As published, section 3.1.2 of Krell et al. 2021. */
+#define SHORT_WEIGHT 0.09
+#define SHORT_LENGTH 8
+
+typedef struct state {
+    ps_policy_setup is;
+    ps_algorithm algorithm;
+    ps_plan *plan; /* NULL: none */
+    uint64_t *left; /* by strategy: how often it is still to be used */
+    size_t next;    /* before it, none is left that is full enough */
+    uint64_t enough; /* tokens that a pack must have to leave in its turn */
+} state;
+
+static ps_result open_state(void **p, const ps_policy_setup *setup,
+                            ps_algorithm algorithm, ps_error *err)
+{
+    state *s = calloc(1, sizeof *s);
+
+    *p = s;
+    if (s == NULL)
+        return ps_fail_memory(err);
+    s->is = *setup;
+    s->algorithm = algorithm;
+    return PS_OK;
+}
+
+static ps_result open_spfhp(void **p, const ps_policy_setup *setup,
+                            ps_error *err)
+{
+    return open_state(p, setup, PS_PLAN_SPFHP, err);
+}
+
+static ps_result open_nnlshp(void **p, const ps_policy_setup *setup,
+                             ps_error *err)
+{
+    return open_state(p, setup, PS_PLAN_NNLSHP, err);
+}
+
+static void drop_plan(state *s)
+{
+    ps_plan_free(s->plan);
+    free(s->left);
+    s->plan = NULL;
+    s->left = NULL;
+}
+
+static void free_state(void *p)
+{
+    drop_plan(p);
+    free(p);
+}
+
+static void ignore(void *p, uint32_t length)
+{
+    (void)p;
+    (void)length;
+}
+
+static bool never(void *p)
+{
+    (void)p;
+    return false;
+}
+
+static ps_result open_histogram(const ps_window *w, uint32_t capacity,
+                                ps_histogram **h, ps_error *err)
+{
+    uint32_t length = ps_window_longest(w, capacity);
+    ps_result r = ps_histogram_open(h, err);
+
+    for (; r == PS_OK && length > 0;
+         length = ps_window_longest(w, length - 1))
+        r = ps_histogram_add(*h, length, ps_window_count_of(w, length), err);
+    return r;
+}
+
+static ps_result make_plan(state *s, ps_error *err)
+{
+    const ps_plan_options o = {.capacity = s->is.capacity,
+                               .depth = s->is.depth,
+                               .distribute = true,
+                               .short_weight = SHORT_WEIGHT,
+                               .short_length = SHORT_LENGTH};
+    ps_histogram *h = NULL;
+    ps_result r = open_histogram(s->is.window, s->is.capacity, &h, err);
+
+    drop_plan(s);
+    if (r == PS_OK)
+        r = ps_plan_make(&s->plan, h, s->algorithm, &o, err);
+    ps_histogram_free(h);
+    if (r != PS_OK)
+        return r;
+    s->left = calloc(ps_plan_strategies(s->plan), sizeof *s->left);
+    return s->left == NULL ? ps_fail_memory(err) : PS_OK;
+}
+
+static uint64_t tokens_of(const uint32_t *lengths, uint32_t n)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        sum += lengths[i];
+    return sum;
+}
+
+/* Makes a plan for what is held; when all is to leave, every pack will do. */
+static ps_result start_plan(state *s, bool flush, ps_error *err)
+{
+    ps_result r = make_plan(s, err);
+
+    if (r != PS_OK) {
+        drop_plan(s);
+        return r;
+    }
+    for (size_t i = 0; i < ps_plan_strategies(s->plan); i++) {
+        const uint32_t *lengths;
+        uint32_t n;
+
+        s->left[i] = ps_plan_strategy(s->plan, i, &lengths, &n);
+    }
+    s->next = 0;
+    s->enough = flush ? 0
+                      : ps_window_tokens(s->is.window) /
+                            ps_plan_packs(s->plan);
+    return PS_OK;
+}
+
+/* The next strategy that is full enough; false if none is left. */
+static bool find_next(state *s, size_t *strategy)
+{
+    if (s->plan == NULL)
+        return false;
+    for (; s->next < ps_plan_strategies(s->plan); s->next++) {
+        const uint32_t *lengths;
+        uint32_t n;
+
+        (void)ps_plan_strategy(s->plan, s->next, &lengths, &n);
+        if (s->left[s->next] > 0 && tokens_of(lengths, n) >= s->enough) {
+            *strategy = s->next;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A strategy with the length; false if none is left. */
+static bool find_with(const state *s, uint32_t length, size_t *strategy)
+{
+    for (size_t i = 0; s->plan != NULL && i < ps_plan_strategies(s->plan);
+         i++) {
+        const uint32_t *lengths;
+        uint32_t n;
+
+        (void)ps_plan_strategy(s->plan, i, &lengths, &n);
+        for (uint32_t k = 0; s->left[i] > 0 && k < n; k++)
+            if (lengths[k] == length) {
+                *strategy = i;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* Finds what leaves next, the oldest or whatever is full enough. */
+static bool find(state *s, bool the_oldest, size_t *strategy)
+{
+    uint32_t oldest = ps_window_oldest(s->is.window);
+
+    if (the_oldest)
+        return find_with(s, ps_window_length(s->is.window, oldest),
+                         strategy);
+    return find_next(s, strategy);
+}
+
+static bool must_be_oldest(const state *s, uint64_t now)
+{
+    uint32_t oldest = ps_window_oldest(s->is.window);
+    uint64_t time = ps_window_time(s->is.window, oldest);
+
+    return s->is.in_order ||
+           (now > time && now - time >= s->is.max_delay);
+}
+
+static ps_result choose(void *p, uint64_t now, bool flush, uint32_t *slots,
+                        uint32_t *n, ps_error *err)
+{
+    state *s = p;
+    bool the_oldest = must_be_oldest(s, now);
+    const uint32_t *lengths;
+    size_t strategy = 0;
+
+    if (!find(s, the_oldest, &strategy)) {
+        ps_result r = start_plan(s, flush, err);
+
+        if (r != PS_OK)
+            return r;
+        (void)find(s, the_oldest, &strategy); /* a new plan has it */
+    }
+    s->left[strategy]--;
+    (void)ps_plan_strategy(s->plan, strategy, &lengths, n);
+    for (uint32_t i = 0; i < *n; i++)
+        slots[i] = ps_window_take(s->is.window, lengths[i]);
+    return PS_OK;
+}
+
+const ps_policy_calls ps_policy_spfhp_calls = {
+    .open = open_spfhp,
+    .free = free_state,
+    .admitted = ignore,
+    .is_ready = never,
+    .choose = choose,
+};
+
+const ps_policy_calls ps_policy_nnlshp_calls = {
+    .open = open_nnlshp,
+    .free = free_state,
+    .admitted = ignore,
+    .is_ready = never,
+    .choose = choose,
+};

@@ -1,0 +1,234 @@
+/*
+ * prices.c - what sequences of each length will be worth to packs.
+ *
+ * The prices are those of the linear relaxation of packing (plan_lp.h) for
+ * the counts of lengths so far: at the optimum no pack is worth more than
+ * one, and packs worth just one are those that the best plan is made of.
+ * Where the depth does not bind they are the lengths' parts of the capacity,
+ * and nothing needs to be solved.  Older counts fade, so that prices follow
+ * a stream that drifts.
+ *
+ * All is counted in records and additions, not in time: the prices follow
+ * from the input alone.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "prices.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "plan_lp.h"
+#include "worth.h"
+
+#define MOST_UNITS 512 /* lengths are counted in at most as many units */
+
+/* The relaxation is solved after a window, and then ever more seldom, */
+#define GROWTH 4
+#define MOST_WINDOWS 64
+/* but not so often that it takes more than this much work for each record. */
+#define WORK_PER_RECORD 16.0
+#define MOST_WORK 5e7 /* some hundredths of a second, each time */
+#define GAP 1e-4      /* of the packs; less makes no difference */
+
+/* Counts fade when there are so many windows of them. */
+#define MEMORY_WINDOWS 32
+
+/*
+ * How much of a price is the part of the capacity, whatever the relaxation
+ * says: of choices that are worth the same to it the fullest is best.
+ */
+#define LINEAR 0.1
+
+struct ps_prices {
+    uint32_t capacity;
+    uint32_t depth;
+    uint32_t window_size;
+    uint32_t unit; /* tokens */
+    uint32_t units;
+    double *count;   /* by length in units */
+    double *worth;   /* of those with a count, as the relaxation says */
+    uint32_t *stock; /* their lengths */
+    double *stock_count;
+    double total;
+    uint64_t came;
+    uint64_t next; /* to learn when so many have come */
+};
+
+ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
+                         uint32_t depth, uint32_t window_size, ps_error *err)
+{
+    ps_prices *p = calloc(1, sizeof *p);
+    size_t n;
+
+    *prices = p;
+    if (p == NULL)
+        return ps_fail_memory(err);
+    p->capacity = capacity;
+    p->depth = depth;
+    p->window_size = window_size;
+    p->unit = (capacity - 1) / MOST_UNITS + 1;
+    p->units = capacity / p->unit;
+    p->next = window_size;
+    n = (size_t)p->units + 1;
+    p->count = calloc(n, sizeof *p->count);
+    p->worth = calloc(n, sizeof *p->worth);
+    p->stock = calloc(n, sizeof *p->stock);
+    p->stock_count = calloc(n, sizeof *p->stock_count);
+    if (p->count != NULL && p->worth != NULL && p->stock != NULL &&
+        p->stock_count != NULL)
+        return PS_OK;
+    ps_prices_free(p);
+    *prices = NULL;
+    return ps_fail_memory(err);
+}
+
+void ps_prices_free(ps_prices *p)
+{
+    if (p == NULL)
+        return;
+    free(p->count);
+    free(p->worth);
+    free(p->stock);
+    free(p->stock_count);
+    free(p);
+}
+
+/* To the nearest unit, but never none and never more than there are. */
+static uint32_t in_units(const ps_prices *p, uint32_t length)
+{
+    uint32_t u = (length + p->unit / 2) / p->unit;
+
+    if (u == 0)
+        return 1;
+    return u < p->units ? u : p->units;
+}
+
+/* A full pack says nothing of what others are worth. */
+void ps_prices_count(ps_prices *p, uint32_t length)
+{
+    p->came++;
+    if (length == p->capacity)
+        return;
+    p->count[in_units(p, length)]++;
+    p->total++;
+}
+
+bool ps_prices_due(const ps_prices *p)
+{
+    return p->came >= p->next;
+}
+
+static uint32_t fill_stock(ps_prices *p, double *mean)
+{
+    uint32_t n = 0;
+    double sum = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        if (p->count[u] > 0) {
+            p->stock[n] = u;
+            p->stock_count[n++] = p->count[u];
+            sum += u * p->count[u];
+        }
+    *mean = n > 0 ? sum / p->total : 0;
+    return n;
+}
+
+static void fade(ps_prices *p)
+{
+    double most = (double)MEMORY_WINDOWS * p->window_size;
+
+    if (p->total <= most)
+        return;
+    for (uint32_t u = 1; u <= p->units; u++)
+        p->count[u] /= 2;
+    p->total /= 2;
+}
+
+static void plan_next(ps_prices *p, double work)
+{
+    uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
+    uint64_t more = p->came * (GROWTH - 1);
+
+    if (more > most)
+        more = most;
+    if (more < p->window_size)
+        more = p->window_size;
+    if ((double)more < work / WORK_PER_RECORD)
+        more = (uint64_t)(work / WORK_PER_RECORD);
+    p->next = p->came + more;
+}
+
+static ps_result relax(ps_prices *p, uint32_t n, double *work, ps_error *err)
+{
+    const ps_stock stock = {.n = n,
+                            .length = p->stock,
+                            .count = p->stock_count,
+                            .capacity = p->units,
+                            .depth = p->depth < p->units ? p->depth
+                                                         : p->units};
+    ps_lp_limits limits = {.work = MOST_WORK,
+                           .gap = GAP * p->total / p->depth,
+                           .most_units = MOST_UNITS};
+    ps_lp *lp;
+    ps_result r = ps_lp_open(&lp, &stock, &limits, err);
+
+    if (r != PS_OK)
+        return r;
+    for (uint32_t i = 0; i < n; i++)
+        p->worth[i] = ps_lp_prices(lp)[i];
+    *work = ps_lp_work(lp);
+    ps_lp_free(lp);
+    return PS_OK;
+}
+
+/* Between the lengths that came prices rise evenly. */
+static void spread(const ps_prices *p, uint32_t n, int32_t *price)
+{
+    double before = 0;
+    uint32_t from = 0;
+    uint32_t l = 0;
+
+    for (uint32_t i = 0; i <= n; i++) {
+        uint32_t to = i < n ? p->stock[i] * p->unit : p->capacity;
+        double worth = i < n ? p->worth[i] : 1;
+
+        for (; l <= to && l <= p->capacity; l++) {
+            double part = to > from ? (double)(l - from) / (to - from) : 1;
+            double y = before + part * (worth - before);
+            double linear = (double)l / p->capacity;
+
+            price[l] = (int32_t)(PS_WORTH_ONE *
+                                 ((1 - LINEAR) * y + LINEAR * linear));
+        }
+        before = worth;
+        from = to;
+    }
+}
+
+static void set_linear(const ps_prices *p, int32_t *price)
+{
+    for (uint32_t l = 0; l <= p->capacity; l++)
+        price[l] = (int32_t)((int64_t)l * PS_WORTH_ONE / p->capacity);
+}
+
+ps_result ps_prices_learn(ps_prices *p, int32_t *price, ps_error *err)
+{
+    double work = 0;
+    double mean;
+    uint32_t n = fill_stock(p, &mean);
+    ps_result r = PS_OK;
+
+    /* With twice the places that are needed the depth does not bind. */
+    if (n == 0 || mean * p->depth >= 2.0 * p->units) {
+        set_linear(p, price);
+    } else {
+        r = relax(p, n, &work, err);
+        if (r == PS_OK)
+            spread(p, n, price);
+    }
+    fade(p);
+    plan_next(p, work);
+    return r;
+}

@@ -1,0 +1,125 @@
+/*
+ * shuffle.c - packs that were decided and leave in random order.
+ *
+ * A pool of fixed size: when it is full, one of its packs leaves, each with
+ * the same probability.  The generator is SplitMix64 (Steele, Lea and Flood
+ * 2014), so that a seed means the same order on every machine.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "shuffle.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+
+#define MOST_PACKS 512
+
+typedef struct pack {
+    uint64_t oldest;
+    uint32_t first; /* slot; the others follow by `next` */
+    uint32_t n;
+} pack;
+
+struct ps_shuffle {
+    uint64_t random;
+    uint32_t *next; /* by slot */
+    pack packs[MOST_PACKS];
+    uint32_t n_packs;
+    uint32_t sequences;
+    uint32_t most_sequences; /* it is full with as many */
+    uint64_t oldest;         /* of all packs; UINT64_MAX without any */
+};
+
+/* One more pack may come while there are fewer than a window full. */
+uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
+{
+    return window + depth;
+}
+
+ps_result ps_shuffle_open(ps_shuffle **shuffle, uint64_t seed,
+                          uint32_t window, uint32_t slots, ps_error *err)
+{
+    ps_shuffle *s = calloc(1, sizeof *s);
+
+    *shuffle = s;
+    if (s == NULL)
+        return ps_fail_memory(err);
+    s->random = seed;
+    s->oldest = UINT64_MAX;
+    s->most_sequences = window;
+    s->next = calloc(slots, sizeof *s->next);
+    if (s->next != NULL)
+        return PS_OK;
+    ps_shuffle_free(s);
+    *shuffle = NULL;
+    return ps_fail_memory(err);
+}
+
+void ps_shuffle_free(ps_shuffle *s)
+{
+    if (s == NULL)
+        return;
+    free(s->next);
+    free(s);
+}
+
+bool ps_shuffle_is_full(const ps_shuffle *s)
+{
+    return s->n_packs == MOST_PACKS || s->sequences >= s->most_sequences;
+}
+
+void ps_shuffle_put(ps_shuffle *s, const uint32_t *slots, uint32_t n,
+                    uint64_t oldest)
+{
+    for (uint32_t i = 0; i + 1 < n; i++)
+        s->next[slots[i]] = slots[i + 1];
+    s->packs[s->n_packs++] = (pack){oldest, slots[0], n};
+    s->oldest = oldest < s->oldest ? oldest : s->oldest;
+    s->sequences += n;
+}
+
+static uint32_t find_oldest(const ps_shuffle *s)
+{
+    uint32_t oldest = 0;
+
+    for (uint32_t k = 1; k < s->n_packs; k++)
+        if (s->packs[k].oldest < s->packs[oldest].oldest)
+            oldest = k;
+    return oldest;
+}
+
+uint64_t ps_shuffle_oldest(const ps_shuffle *s)
+{
+    return s->oldest;
+}
+
+/* A number below n, which is small; its bias is below n / 2^32. */
+static uint32_t random_below(ps_shuffle *s, uint32_t n)
+{
+    uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return (uint32_t)((z >> 32) * n >> 32);
+}
+
+uint32_t ps_shuffle_take(ps_shuffle *s, bool the_oldest, uint32_t *slots)
+{
+    uint32_t k = the_oldest ? find_oldest(s) : random_below(s, s->n_packs);
+    pack p = s->packs[k];
+    uint32_t slot = p.first;
+
+    s->packs[k] = s->packs[--s->n_packs];
+    s->sequences -= p.n;
+    if (p.oldest == s->oldest)
+        s->oldest =
+            s->n_packs == 0 ? UINT64_MAX : s->packs[find_oldest(s)].oldest;
+    for (uint32_t i = 0; i < p.n; i++) {
+        slots[i] = slot;
+        slot = s->next[slot];
+    }
+    return p.n;
+}

@@ -1,0 +1,36 @@
+/*
+ * shuffle.h - packs that were decided and leave in random order.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_SHUFFLE_H
+#define LIB_SHUFFLE_H
+
+#include "packstream.h"
+
+typedef struct ps_shuffle ps_shuffle;
+
+/* The most sequences that may wait, for a window of this size and depth. */
+uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth);
+
+/* For slots below `slots`.  PS_ERR_MEMORY. */
+ps_result ps_shuffle_open(ps_shuffle **shuffle, uint64_t seed,
+                          uint32_t window, uint32_t slots, ps_error *err);
+void ps_shuffle_free(ps_shuffle *shuffle);
+
+/* True if no more fit. */
+bool ps_shuffle_is_full(const ps_shuffle *shuffle);
+
+/* Adds a pack; `oldest` is the time of its oldest sequence. */
+void ps_shuffle_put(ps_shuffle *shuffle, const uint32_t *slots, uint32_t n,
+                    uint64_t oldest);
+
+/* When the oldest sequence of all came; UINT64_MAX if there is none. */
+uint64_t ps_shuffle_oldest(const ps_shuffle *shuffle);
+
+/* Takes one of the packs, there being one: at random, or the oldest. */
+uint32_t ps_shuffle_take(ps_shuffle *shuffle, bool the_oldest,
+                         uint32_t *slots);
+
+#endif

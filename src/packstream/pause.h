@@ -1,0 +1,32 @@
+/*
+ * pause.h - what happens while there is no input: the wait for it, and the
+ * signal SIGUSR1.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_PAUSE_H
+#define PACKSTREAM_PAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Waits no time for the input to go on: as long as it takes. */
+#define PAUSE_FOREVER UINT64_MAX
+
+typedef enum pause_end {
+    PAUSE_INPUT, /* there is input, or its end, or no way to wait for it */
+    PAUSE_IDLE,  /* nothing came for as long as was asked */
+    PAUSE_ASKED  /* SIGUSR1 came */
+} pause_end;
+
+/* From now on SIGUSR1 does not end the process, but is remembered. */
+void pause_init(void);
+
+/* True once after SIGUSR1 came. */
+bool pause_asked(void);
+
+/* Waits for input on `fd`, or for SIGUSR1, `ms` milliseconds at most. */
+pause_end pause_wait(int fd, uint64_t ms);
+
+#endif

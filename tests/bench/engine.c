@@ -1,0 +1,405 @@
+/*
+ * engine.c - what the engine alone makes of a stream, and how fast.
+ *
+ *     engine [check] --capacity=N [--OPTION=VALUE]...
+ *
+ * draws lengths, sends them through the engine, flushes it at the end, and
+ * prints a line of numbers, "-" for what was not asked for:
+ *
+ *     1  efficiency in percent
+ *     2  the bound: no plan for all that was drawn has a higher one
+ *     3  efficiency of best fit decreasing on blocks as long as the window
+ *     4  the most records between a sequence and its leaving
+ *     5  the same as a multiple of the window
+ *     6  million sequences per second of processor time
+ *     7  nanoseconds per pack
+ *     8  packs
+ *     9  the most packs that left after one record, but for the flush
+ *
+ * Only the engine's time is counted, not drawing and not the planner's.
+ * With `check` every pack is looked at, and nothing is printed if all are
+ * sound.
+ *
+ *     --capacity=N --depth=N (3) --window=N (1024) --sequences=N (2000000)
+ *     --policy=NAME (auto) --order=window|input|shuffle --seed=N (1)
+ *     --max-delay=N (twice the window, four times if shuffled) --even=1
+ *     --source=FILE|lognormal|heavy|=LENGTH (lognormal): a histogram, or
+ *         tests/lengths.h has it; a lognormal median is capacity / 8
+ *     --shape=NAME (random): tests/lengths.h
+ *     --bound=0|1 (1) --bfd=0|1 (0): whether to work these out
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bfd-blocks.h"
+#include "engine-drive.h"
+#include "engine.h"
+#include "lengths.h"
+
+typedef struct options {
+    ps_engine_options engine;
+    const char *source;
+    lengths_shape shape;
+    uint64_t capacity;
+    uint64_t depth;
+    uint64_t window;
+    uint64_t sequences;
+    uint64_t seed;
+    uint64_t max_delay;
+    uint64_t even;
+    uint64_t bound;
+    uint64_t bfd;
+    bool check;
+} options;
+
+typedef struct stream {
+    uint32_t *lengths;
+    size_t n;
+    uint64_t tokens;
+} stream;
+
+typedef struct figures {
+    uint64_t packs;
+    uint64_t delay;
+    uint64_t burst;
+    double seconds;
+} figures;
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "engine: %s: %s\n", what, why);
+    exit(EXIT_FAILURE);
+}
+
+static void need(ps_result r, const ps_error *err)
+{
+    if (r != PS_OK)
+        die("failed", err->text);
+}
+
+/* ---------------------------------------------------------------------
+ * The stream
+ */
+
+static lengths *from_file(const char *name)
+{
+    FILE *file = fopen(name, "r");
+    lengths *l;
+
+    if (file == NULL)
+        die(name, strerror(errno));
+    l = lengths_from_file(file);
+    (void)fclose(file);
+    return l;
+}
+
+static lengths *open_source(const options *o)
+{
+    uint32_t capacity = o->engine.capacity;
+    lengths *l;
+
+    if (strcmp(o->source, "lognormal") == 0)
+        l = lengths_lognormal(log(capacity / 8.0), 1, capacity);
+    else if (strcmp(o->source, "heavy") == 0)
+        l = lengths_heavy(capacity);
+    else if (o->source[0] == '=')
+        l = lengths_constant((uint32_t)strtoul(o->source + 1, NULL, 10));
+    else
+        l = from_file(o->source);
+    if (l == NULL)
+        die(o->source, "there are no lengths, or no memory for them");
+    if (lengths_longest(l) > capacity)
+        die(o->source, "a length is above the capacity");
+    return l;
+}
+
+static stream draw(const options *o)
+{
+    stream s = {.n = (size_t)o->sequences};
+    lengths *l = open_source(o);
+
+    s.lengths = malloc((s.n > 0 ? s.n : 1) * sizeof *s.lengths);
+    if (s.lengths == NULL ||
+        !lengths_draw(l, o->shape, o->seed, s.lengths, s.n))
+        die("lengths", "out of memory");
+    for (size_t i = 0; i < s.n; i++)
+        s.tokens += s.lengths[i];
+    lengths_free(l);
+    return s;
+}
+
+/* ---------------------------------------------------------------------
+ * The engine
+ */
+
+static void take_packs(ps_engine *e, bool flush, figures *f)
+{
+    const uint32_t *slots;
+    uint32_t n = 1;
+    uint64_t packs = 0;
+    ps_error err;
+
+    while (n > 0) {
+        need(ps_engine_decide(e, flush, &slots, &n, &err), &err);
+        packs += n > 0;
+    }
+    f->packs += packs;
+    if (!flush && packs > f->burst)
+        f->burst = packs;
+}
+
+/* Cuts a record where a pack is full. */
+static void take_pieces(ps_engine *e, uint32_t capacity, uint32_t left,
+                        figures *f)
+{
+    while (left > 0) {
+        uint32_t room = capacity - (uint32_t)ps_engine_tokens(e);
+        uint32_t n = left < room ? left : room;
+
+        (void)ps_engine_admit(e, n);
+        take_packs(e, false, f);
+        left -= n;
+    }
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+        die("clock", strerror(errno));
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static figures pack(const options *o, const stream *s)
+{
+    bool concat = o->engine.policy == PS_POLICY_CONCAT;
+    figures f = {0};
+    ps_engine *e;
+    ps_error err;
+
+    need(ps_engine_open(&e, &o->engine, &err), &err);
+    f.seconds = -now();
+    for (size_t i = 0; i < s->n; i++) {
+        ps_engine_tick(e);
+        take_packs(e, false, &f);
+        if (concat) {
+            take_pieces(e, o->engine.capacity, s->lengths[i], &f);
+        } else {
+            (void)ps_engine_admit(e, s->lengths[i]);
+            take_packs(e, false, &f);
+        }
+    }
+    take_packs(e, true, &f);
+    f.seconds += now();
+    f.delay = ps_engine_delay(e);
+    ps_engine_free(e);
+    return f;
+}
+
+static void check(const options *o, const stream *s)
+{
+    drive_figures f;
+
+    if (!drive(&o->engine, s->lengths, s->n, 0, &f))
+        die("check", f.fault);
+}
+
+/* ---------------------------------------------------------------------
+ * Figures
+ */
+
+static void print_efficiency(const options *o, const stream *s, double packs)
+{
+    printf("%.3f\t",
+           100 * (double)s->tokens / (packs * (double)o->capacity));
+}
+
+static void print_bound(const options *o, const stream *s)
+{
+    ps_histogram *h;
+    double packs;
+    ps_error err;
+
+    need(lengths_histogram(s->lengths, s->n, &h, &err), &err);
+    need(ps_plan_bound(h, o->engine.capacity, o->engine.depth, &packs, &err),
+         &err);
+    print_efficiency(o, s, packs);
+    ps_histogram_free(h);
+}
+
+static void print_bfd(const options *o, const stream *s)
+{
+    uint64_t packs;
+    ps_error err;
+
+    need(bfd_blocks(s->lengths, s->n, o->engine.window, o->engine.capacity,
+                    o->engine.depth, &packs, &err),
+         &err);
+    print_efficiency(o, s, (double)packs);
+}
+
+static void print_figures(const options *o, const stream *s)
+{
+    figures f = pack(o, s);
+
+    print_efficiency(o, s, (double)f.packs);
+    if (o->bound)
+        print_bound(o, s);
+    else
+        printf("-\t");
+    if (o->bfd)
+        print_bfd(o, s);
+    else
+        printf("-\t");
+    printf("%" PRIu64 "\t%.2f\t%.3f\t%.0f\t%" PRIu64 "\t%" PRIu64 "\n",
+           f.delay, (double)f.delay / (double)o->window,
+           1e-6 * (double)s->n / f.seconds,
+           1e9 * f.seconds / (double)f.packs, f.packs, f.burst);
+}
+
+/* ---------------------------------------------------------------------
+ * The command line
+ */
+
+/* The value of "--name=VALUE"; NULL if it is another option. */
+static const char *value_of(const char *arg, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, name, n) != 0 ||
+        arg[2 + n] != '=')
+        return NULL;
+    return arg + n + 3;
+}
+
+static bool take_number(const char *arg, options *o)
+{
+    const struct {
+        const char *name;
+        uint64_t *to;
+    } numbers[] = {
+        {"capacity", &o->capacity},   {"depth", &o->depth},
+        {"window", &o->window},       {"sequences", &o->sequences},
+        {"seed", &o->seed},           {"max-delay", &o->max_delay},
+        {"even", &o->even},           {"bound", &o->bound},
+        {"bfd", &o->bfd},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const char *value = value_of(arg, numbers[i].name);
+        char *end;
+
+        if (value == NULL)
+            continue;
+        errno = 0;
+        *numbers[i].to = strtoull(value, &end, 10);
+        if (*value < '0' || *value > '9' || *end != '\0' || errno != 0)
+            die(arg, "not a number");
+        return true;
+    }
+    return false;
+}
+
+static const char *order_name(ps_pack_order order)
+{
+    static const char *const names[] = {
+        [PS_PACKS_BY_WINDOW] = "window",
+        [PS_PACKS_BY_INPUT] = "input",
+        [PS_PACKS_SHUFFLED] = "shuffle",
+    };
+
+    return (unsigned)order < sizeof names / sizeof names[0] ? names[order]
+                                                            : NULL;
+}
+
+static bool take_name(const char *arg, options *o)
+{
+    const char *policy = value_of(arg, "policy");
+    const char *order = value_of(arg, "order");
+    const char *shape = value_of(arg, "shape");
+    const char *name;
+
+    for (int i = 0; policy && (name = ps_policy_name((ps_policy)i)); i++)
+        if (strcmp(policy, name) == 0)
+            return o->engine.policy = (ps_policy)i, true;
+    for (int i = 0; order && (name = order_name((ps_pack_order)i)); i++)
+        if (strcmp(order, name) == 0)
+            return o->engine.order = (ps_pack_order)i, true;
+    for (int i = 0; shape; i++) {
+        name = lengths_shape_name((lengths_shape)i);
+        if (name == NULL)
+            break;
+        if (strcmp(shape, name) == 0)
+            return o->shape = (lengths_shape)i, true;
+    }
+    return false;
+}
+
+static void judge(options *o)
+{
+    if (o->capacity < 1 || o->capacity > UINT32_C(1) << 20 || o->depth < 1 ||
+        o->window < 1 || o->window > UINT32_C(1) << 24)
+        die("capacity, depth or window", "out of range");
+    if (o->sequences < 1 || o->sequences > SIZE_MAX / sizeof(uint32_t))
+        die("--sequences", "out of range");
+    if (o->depth > o->capacity)
+        o->depth = o->capacity;
+    if (o->max_delay == 0)
+        o->max_delay =
+            (o->engine.order == PS_PACKS_SHUFFLED ? 4 : 2) * o->window;
+    o->engine.capacity = (uint32_t)o->capacity;
+    o->engine.depth = (uint32_t)o->depth;
+    o->engine.window = (uint32_t)o->window;
+    o->engine.max_delay = o->max_delay;
+    o->engine.seed = o->seed;
+    o->engine.even_cost = o->even != 0;
+}
+
+static options parse(int argc, char **argv)
+{
+    options o = {
+        .source = "lognormal",
+        .depth = 3,
+        .window = 1024,
+        .sequences = 2000000,
+        .seed = 1,
+        .bound = 1,
+    };
+
+    for (int i = 1; i < argc; i++) {
+        const char *source = value_of(argv[i], "source");
+
+        if (source != NULL)
+            o.source = source;
+        else if (strcmp(argv[i], "check") == 0)
+            o.check = true;
+        else if (!take_number(argv[i], &o) && !take_name(argv[i], &o))
+            die(argv[i], "unknown option or value");
+    }
+    judge(&o);
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    options o = parse(argc, argv);
+    stream s = draw(&o);
+
+    if (o.check)
+        check(&o, &s);
+    else
+        print_figures(&o, &s);
+    free(s.lengths);
+    if (fclose(stdout) != 0)
+        die("stdout", strerror(errno));
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,219 @@
+/*
+ * engine-drive.c - sends lengths through an engine, as the packer does, and
+ * checks whatever comes out of it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "engine-drive.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "error.h"
+
+#define U64 "%" PRIu64
+
+/* What is in a slot; tick 0 is a free one. */
+typedef struct held {
+    uint64_t tick;
+    uint32_t length;
+} held;
+
+typedef struct driver {
+    const ps_engine_options *options;
+    drive_figures *figures;
+    ps_engine *engine;
+    held *slots;
+    uint32_t *waiting; /* by tick: pieces that have not left */
+    uint64_t now;
+    uint64_t oldest;   /* tick of the oldest that waits; now + 1: none */
+    uint64_t tokens;   /* that wait */
+    uint64_t last;     /* the oldest tick of the last pack */
+} driver;
+
+static bool fail(const driver *d, const char *format, ...) PS_PRINTF(2, 3);
+
+static bool fail(const driver *d, const char *format, ...)
+{
+    char *to = d->figures->fault;
+    size_t room = sizeof d->figures->fault;
+    int n = snprintf(to, room, "record " U64 ": ", d->now);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(to + n, room - (size_t)n, format, args);
+    va_end(args);
+    return false;
+}
+
+/* FNV-1a, a number at a time. */
+static void digest(driver *d, uint64_t number)
+{
+    d->figures->digest =
+        (d->figures->digest ^ number) * UINT64_C(0x100000001b3);
+}
+
+static bool judge_sequence(driver *d, uint32_t slot, uint64_t *sum,
+                           uint64_t *oldest)
+{
+    held *h;
+
+    if (slot >= ps_engine_slots(d->engine))
+        return fail(d, "slot %" PRIu32 " does not exist", slot);
+    h = &d->slots[slot];
+    if (h->tick == 0)
+        return fail(d, "nothing is in slot %" PRIu32, slot);
+    if (ps_engine_length(d->engine, slot) != h->length)
+        return fail(d, "slot %" PRIu32 " has another length", slot);
+    if (d->now - h->tick > d->figures->delay)
+        d->figures->delay = d->now - h->tick;
+    if (h->tick < *oldest)
+        *oldest = h->tick;
+    *sum += h->length;
+    d->waiting[h->tick]--;
+    digest(d, h->tick);
+    digest(d, h->length);
+    *h = (held){0};
+    return true;
+}
+
+static bool judge_pack(driver *d, const uint32_t *slots, uint32_t n)
+{
+    const ps_engine_options *o = d->options;
+    uint64_t sum = 0;
+    uint64_t oldest = UINT64_MAX;
+
+    digest(d, d->now);
+    digest(d, n);
+    if (n > o->depth)
+        return fail(d, "a pack of %" PRIu32 " sequences", n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!judge_sequence(d, slots[i], &sum, &oldest))
+            return false;
+    if (sum > o->capacity)
+        return fail(d, "a pack of " U64 " tokens", sum);
+    if (o->order == PS_PACKS_BY_INPUT && oldest < d->last)
+        return fail(d, "a pack from " U64 " on after one from " U64, oldest,
+                    d->last);
+    d->last = oldest;
+    d->tokens -= sum;
+    d->figures->packs++;
+    return true;
+}
+
+/* Whether the engine knows what has not left, and for how long. */
+static bool judge_rest(driver *d)
+{
+    uint64_t oldest = ps_engine_oldest(d->engine);
+
+    while (d->oldest <= d->now && d->waiting[d->oldest] == 0)
+        d->oldest++;
+    if (oldest != (d->oldest > d->now ? UINT64_MAX : d->oldest))
+        return fail(d, "the oldest is of " U64 ", not " U64, d->oldest,
+                    oldest);
+    if (d->figures->delay > d->options->max_delay)
+        return fail(d, "a delay of " U64, d->figures->delay);
+    if (ps_engine_delay(d->engine) != d->figures->delay)
+        return fail(d, "the delay is " U64 ", not " U64, d->figures->delay,
+                    ps_engine_delay(d->engine));
+    return true;
+}
+
+static bool take_packs(driver *d, bool flush)
+{
+    uint64_t before = d->figures->packs;
+    const uint32_t *slots;
+    uint32_t n = 1;
+    ps_error err;
+
+    while (n > 0) {
+        if (ps_engine_decide(d->engine, flush, &slots, &n, &err) != PS_OK)
+            return fail(d, "%s", err.text);
+        if (n > 0 && !judge_pack(d, slots, n))
+            return false;
+    }
+    if (!flush && d->figures->packs - before > d->figures->burst)
+        d->figures->burst = d->figures->packs - before;
+    if (flush && (d->tokens != 0 || ps_engine_tokens(d->engine) != 0))
+        return fail(d, "tokens are left after a flush");
+    return judge_rest(d);
+}
+
+static bool admit(driver *d, uint32_t length)
+{
+    uint32_t slot = ps_engine_admit(d->engine, length);
+
+    if (slot >= ps_engine_slots(d->engine))
+        return fail(d, "slot %" PRIu32 " does not exist", slot);
+    if (d->slots[slot].tick != 0)
+        return fail(d, "slot %" PRIu32 " is taken", slot);
+    d->slots[slot] = (held){d->now, length};
+    d->waiting[d->now]++;
+    if (d->oldest > d->now)
+        d->oldest = d->now;
+    d->tokens += length;
+    return take_packs(d, false);
+}
+
+/* A record, in pieces if packs are to be full. */
+static bool take_record(driver *d, uint32_t length)
+{
+    const ps_engine_options *o = d->options;
+    uint32_t left = length;
+    uint32_t room;
+
+    d->now++;
+    ps_engine_tick(d->engine);
+    if (!take_packs(d, false))
+        return false;
+    if (o->policy != PS_POLICY_CONCAT)
+        return admit(d, length);
+    while (left > 0) {
+        room = o->capacity - (uint32_t)ps_engine_tokens(d->engine);
+        if (room == 0 || room > o->capacity)
+            return fail(d, "a full pack does not leave");
+        room = left < room ? left : room;
+        left -= room;
+        if (!admit(d, room))
+            return false;
+    }
+    return true;
+}
+
+static bool take_all(driver *d, const uint32_t *lengths, size_t n,
+                     size_t flush_every)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!take_record(d, lengths[i]))
+            return false;
+        if (flush_every != 0 && (i + 1) % flush_every == 0 &&
+            !take_packs(d, true))
+            return false;
+    }
+    return take_packs(d, true);
+}
+
+bool drive(const ps_engine_options *options, const uint32_t *lengths,
+           size_t n, size_t flush_every, drive_figures *figures)
+{
+    driver d = {.options = options, .figures = figures, .oldest = 1};
+    ps_error err;
+    bool good = false;
+
+    *figures = (drive_figures){0};
+    if (ps_engine_open(&d.engine, options, &err) != PS_OK)
+        return fail(&d, "%s", err.text);
+    d.slots = calloc(ps_engine_slots(d.engine), sizeof *d.slots);
+    d.waiting = calloc(n + 1, sizeof *d.waiting);
+    if (d.slots == NULL || d.waiting == NULL)
+        fail(&d, "out of memory");
+    else
+        good = take_all(&d, lengths, n, flush_every);
+    free(d.slots);
+    free(d.waiting);
+    ps_engine_free(d.engine);
+    return good;
+}

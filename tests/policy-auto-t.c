@@ -1,0 +1,190 @@
+/*
+ * policy-auto-t.c - what the default policy chooses, in examples worked out
+ * by hand.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include "policy-stand.h"
+
+static void open_auto(stand *s, ps_policy_setup setup,
+                      const uint32_t *lengths, size_t n)
+{
+    setup.capacity = 100;
+    setup.window_size = MOST_SLOTS;
+    open_stand(s, &ps_policy_auto_calls, &setup);
+    admit_all(s, lengths, n);
+}
+
+static void expect_auto(ps_policy_setup setup, const uint32_t *lengths,
+                        size_t n, const uint32_t *pack, size_t n_pack)
+{
+    stand s;
+
+    open_auto(&s, setup, lengths, n);
+    choose(&s, false);
+    assert_sorted_pack(&s, pack, n_pack);
+    close_stand(&s);
+}
+
+#define EXPECT(setup, lengths, pack)                                    \
+    expect_auto(setup, lengths, COUNT(lengths), pack, COUNT(pack))
+
+/* What fills the pack with the oldest is taken: one, two, of which the older
+   ones, or two of a length; and else what leaves least empty. */
+static void test_auto_fills(void **state)
+{
+    static const ps_policy_setup deep = {.depth = 3};
+    static const uint32_t single[] = {60, 39, 40, 20};
+    static const uint32_t single_pack[] = {40, 60};
+    static const uint32_t pair[] = {60, 39, 30, 10, 26, 15, 25};
+    static const uint32_t pair_pack[] = {10, 30, 60};
+    static const uint32_t twins[] = {60, 20, 39, 20};
+    static const uint32_t twins_pack[] = {20, 20, 60};
+    static const uint32_t lone_half[] = {60, 20, 39};
+    static const uint32_t lone_half_pack[] = {39, 60};
+    static const uint32_t fits[] = {60, 50, 41};
+    static const uint32_t fits_pack[] = {41, 50};
+    static const uint32_t one[] = {7};
+
+    (void)state;
+    EXPECT(deep, single, single_pack);
+    EXPECT(deep, pair, pair_pack);
+    EXPECT(deep, twins, twins_pack);
+    EXPECT(deep, lone_half, lone_half_pack);
+    EXPECT(deep, fits, fits_pack);
+    EXPECT(deep, one, one);
+}
+
+/* With one place left a pair is no use, and with none nothing is added. */
+static void test_auto_depth(void **state)
+{
+    static const uint32_t lengths[] = {60, 30, 25, 15};
+    static const uint32_t one[] = {60};
+    static const uint32_t two[] = {30, 60};
+    static const uint32_t three[] = {15, 25, 60};
+
+    (void)state;
+    EXPECT(((ps_policy_setup){.depth = 1}), lengths, one);
+    EXPECT(((ps_policy_setup){.depth = 2}), lengths, two);
+    EXPECT(((ps_policy_setup){.depth = 3}), lengths, three);
+}
+
+/*
+ * With many places the oldest come first, as long as there is more room than
+ * four lengths of the mean take, and more than three places; the last ones
+ * then fill the pack.
+ */
+static void test_auto_many_places(void **state)
+{
+    static const uint32_t lengths[] = {7, 3, 9, 1, 8, 8, 2, 5, 6, 4, 3, 7,
+                                       9, 1, 6, 2, 5, 4, 8, 3, 7, 6, 1, 9,
+                                       4, 2, 5, 8, 6, 3, 7, 1, 9, 5, 2, 4};
+    uint32_t tokens = 0;
+    uint32_t room = 100;
+    uint32_t sum = 0;
+    uint32_t n = 0;
+    stand s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        tokens += lengths[i];
+    while (room * (COUNT(lengths) - n) > 4 * tokens) {
+        room -= lengths[n];
+        tokens -= lengths[n++];
+    }
+    open_auto(&s, (ps_policy_setup){.depth = 64}, lengths, COUNT(lengths));
+    choose(&s, false);
+    assert_true(n > 8 && s.n_pack > n);
+    assert_memory_equal(s.pack, lengths, n * sizeof lengths[0]);
+    for (uint32_t i = 0; i < s.n_pack; i++)
+        sum += s.pack[i];
+    assert_int_equal(sum, 100);
+    close_stand(&s);
+    open_auto(&s, (ps_policy_setup){.depth = 8}, lengths, COUNT(lengths));
+    choose(&s, false);
+    assert_int_equal(s.n_pack, 8);
+    assert_memory_equal(s.pack, lengths, 5 * sizeof lengths[0]);
+    close_stand(&s);
+}
+
+/* A full one leaves at once, and first; but not if it has to wait. */
+static void test_auto_full_length(void **state)
+{
+    static const uint32_t lengths[] = {60, 40, 100};
+    static const uint32_t full[] = {100};
+    static const uint32_t pair[] = {40, 60};
+    stand s;
+
+    (void)state;
+    open_auto(&s, (ps_policy_setup){.depth = 3}, lengths, 2);
+    assert_false(is_ready(&s));
+    admit(&s, 100);
+    assert_true(is_ready(&s));
+    choose(&s, false);
+    assert_pack(&s, full, 1);
+    assert_false(is_ready(&s));
+    close_stand(&s);
+    open_auto(&s, (ps_policy_setup){.depth = 3, .in_order = true}, lengths,
+              3);
+    assert_false(is_ready(&s));
+    choose(&s, false);
+    assert_sorted_pack(&s, pair, 2);
+    choose(&s, false);
+    assert_pack(&s, full, 1);
+    close_stand(&s);
+}
+
+/* The oldest goes with nothing: it leads all the same once it must. */
+static void test_auto_urgent(void **state)
+{
+    static const uint32_t lengths[] = {35, 60, 40, 70, 80};
+    static const uint32_t full[] = {40, 60};
+    static const uint32_t urgent[] = {35, 60};
+    stand s;
+
+    (void)state;
+    open_auto(&s, (ps_policy_setup){.depth = 3, .max_delay = 10}, lengths,
+              5);
+    s.now = 10;
+    choose(&s, false);
+    assert_sorted_pack(&s, full, 2);
+    close_stand(&s);
+    open_auto(&s, (ps_policy_setup){.depth = 3, .max_delay = 10}, lengths,
+              5);
+    s.now = 11;
+    choose(&s, false);
+    assert_sorted_pack(&s, urgent, 2);
+    close_stand(&s);
+}
+
+/* Two choices fill a pack; the one whose cost is nearer to the mean wins. */
+static void test_auto_even_cost(void **state)
+{
+    static const uint32_t lengths[] = {99, 50, 50, 1};
+    static const uint32_t uneven[] = {1, 99};
+    static const uint32_t even[] = {50, 50};
+    ps_policy_setup setup = {.depth = 2};
+
+    (void)state;
+    EXPECT(setup, lengths, uneven);
+    setup.even_cost = true;
+    EXPECT(setup, lengths, even);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_auto_fills),
+        cmocka_unit_test(test_auto_depth),
+        cmocka_unit_test(test_auto_many_places),
+        cmocka_unit_test(test_auto_full_length),
+        cmocka_unit_test(test_auto_urgent),
+        cmocka_unit_test(test_auto_even_cost),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("policy-auto", tests, NULL, NULL);
+}

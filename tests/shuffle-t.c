@@ -1,0 +1,225 @@
+/*
+ * shuffle-t.c - packs that leave in random order: each once, in an order
+ * that is the seed's, and the oldest when it is asked for.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shuffle.h"
+
+#define MOST_SLOTS 64
+
+/* What has been put and not taken: packs by their first slot. */
+typedef struct model {
+    ps_shuffle *shuffle;
+    uint32_t depth;
+    uint64_t random;
+    uint64_t oldest[MOST_SLOTS];            /* 0: no such pack */
+    uint32_t slots[MOST_SLOTS][MOST_SLOTS]; /* as they were put */
+    uint32_t n[MOST_SLOTS];
+    bool used[MOST_SLOTS];
+    uint32_t sequences;
+} model;
+
+static void open_model(model *m, uint64_t seed, uint32_t window,
+                       uint32_t depth)
+{
+    ps_error err;
+
+    *m = (model){.depth = depth, .random = seed + 1};
+    assert_true(ps_shuffle_sequences(window, depth) <= MOST_SLOTS);
+    assert_ok(ps_shuffle_open(&m->shuffle, seed, window, MOST_SLOTS, &err),
+              &err);
+}
+
+static uint64_t naive_oldest(const model *m)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < MOST_SLOTS; i++)
+        if (m->oldest[i] != 0 && m->oldest[i] < oldest)
+            oldest = m->oldest[i];
+    return oldest;
+}
+
+/* Slots come in any order, as the window gives them out. */
+static void put(model *m, uint64_t oldest)
+{
+    uint32_t n = 1 + random_below(&m->random, m->depth);
+    uint32_t slots[MOST_SLOTS];
+    uint32_t first;
+
+    for (uint32_t i = 0; i < n; i++) {
+        do
+            slots[i] = random_below(&m->random, MOST_SLOTS);
+        while (m->used[slots[i]]);
+        m->used[slots[i]] = true;
+    }
+    ps_shuffle_put(m->shuffle, slots, n, oldest);
+    first = slots[0];
+    memcpy(m->slots[first], slots, n * sizeof slots[0]);
+    m->n[first] = n;
+    m->oldest[first] = oldest;
+    m->sequences += n;
+    assert_true(ps_shuffle_oldest(m->shuffle) == naive_oldest(m));
+}
+
+static void take(model *m, bool the_oldest)
+{
+    uint32_t slots[MOST_SLOTS];
+    uint32_t n = ps_shuffle_take(m->shuffle, the_oldest, slots);
+    uint32_t first = slots[0];
+
+    assert_in_range(n, 1, m->depth);
+    assert_true(first < MOST_SLOTS && m->oldest[first] != 0);
+    assert_int_equal(n, m->n[first]);
+    assert_memory_equal(slots, m->slots[first], n * sizeof slots[0]);
+    if (the_oldest)
+        assert_true(m->oldest[first] == naive_oldest(m));
+    for (uint32_t i = 0; i < n; i++)
+        m->used[slots[i]] = false;
+    m->oldest[first] = 0;
+    m->sequences -= n;
+    assert_true(ps_shuffle_oldest(m->shuffle) == naive_oldest(m));
+}
+
+/* Full with as many sequences as the window, and never with more room. */
+static void run(uint64_t seed, uint32_t window, uint32_t depth)
+{
+    uint64_t now = 1;
+    model m;
+
+    open_model(&m, seed, window, depth);
+    assert_true(ps_shuffle_oldest(m.shuffle) == UINT64_MAX);
+    for (int i = 0; i < 300; i++) {
+        uint32_t dice = random_below(&m.random, 100);
+
+        assert_int_equal(ps_shuffle_is_full(m.shuffle),
+                         m.sequences >= window);
+        if (m.sequences < window && (m.sequences == 0 || dice < 60))
+            put(&m, now + random_below(&m.random, 20));
+        else
+            take(&m, dice % 3 == 0);
+        assert_true(m.sequences <= ps_shuffle_sequences(window, depth));
+        now += random_below(&m.random, 3);
+    }
+    while (m.sequences > 0)
+        take(&m, false);
+    ps_shuffle_free(m.shuffle);
+}
+
+static void test_each_leaves_once(void **state)
+{
+    static const uint32_t windows[] = {1, 2, 7, 40};
+    static const uint32_t depths[] = {1, 3, 16};
+
+    (void)state;
+    for (size_t w = 0; w < 4; w++)
+        for (size_t d = 0; d < 3; d++)
+            for (uint64_t seed = 0; seed < 8; seed++)
+                run(seed << 61 | seed, windows[w], depths[d]);
+    ps_shuffle_free(NULL);
+}
+
+/* Puts `n` packs of one slot each and takes them all. */
+static void draw(uint64_t seed, uint32_t n, uint32_t *order)
+{
+    ps_shuffle *s;
+    ps_error err;
+
+    assert_ok(ps_shuffle_open(&s, seed, n, n, &err), &err);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_false(ps_shuffle_is_full(s));
+        ps_shuffle_put(s, &i, 1, i + 1);
+    }
+    assert_true(ps_shuffle_is_full(s));
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(ps_shuffle_take(s, false, &order[i]), 1);
+    assert_true(ps_shuffle_oldest(s) == UINT64_MAX);
+    ps_shuffle_free(s);
+}
+
+/*
+ * SplitMix64 from 1; of each number the upper half, times the packs left,
+ * over 2^32 says which leaves, and the last takes its place.
+ */
+static void test_the_order_of_a_seed(void **state)
+{
+    static const uint32_t wanted[12] = {6, 8, 9, 3, 10, 5,
+                                        11, 2, 1, 4, 0, 7};
+    uint32_t order[12];
+
+    (void)state;
+    draw(1, 12, order);
+    assert_memory_equal(order, wanted, sizeof wanted);
+}
+
+static void test_orders_differ(void **state)
+{
+    enum { SEEDS = 50 };
+    uint32_t order[SEEDS][40];
+    uint32_t again[40];
+
+    (void)state;
+    for (uint32_t i = 0; i < SEEDS; i++) {
+        draw(i, 40, order[i]);
+        draw(i, 40, again);
+        assert_memory_equal(order[i], again, sizeof again);
+        for (uint32_t k = 0; k < i; k++)
+            assert_memory_not_equal(order[k], order[i], sizeof again);
+    }
+}
+
+/* Of few packs each leaves first about as often as the others. */
+static void test_each_as_often(void **state)
+{
+    uint32_t first[5] = {0};
+    uint32_t order[5];
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 5000; seed++) {
+        draw(seed, 5, order);
+        first[order[0]]++;
+    }
+    for (uint32_t i = 0; i < 5; i++)
+        assert_in_range(first[i], 900, 1100);
+}
+
+/* There is an end to the packs, too, however large the window is. */
+static void test_most_packs(void **state)
+{
+    ps_shuffle *s;
+    ps_error err;
+    uint32_t slot;
+    uint32_t n = 0;
+
+    (void)state;
+    assert_ok(ps_shuffle_open(&s, 3, 1 << 20, 1 << 20, &err), &err);
+    for (; !ps_shuffle_is_full(s); n++)
+        ps_shuffle_put(s, &n, 1, n + 1);
+    assert_int_equal(n, 512);
+    assert_int_equal(ps_shuffle_take(s, true, &slot), 1);
+    assert_int_equal(slot, 0);
+    assert_false(ps_shuffle_is_full(s));
+    assert_true(ps_shuffle_oldest(s) == 2);
+    ps_shuffle_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_leaves_once),
+        cmocka_unit_test(test_the_order_of_a_seed),
+        cmocka_unit_test(test_orders_differ),
+        cmocka_unit_test(test_each_as_often),
+        cmocka_unit_test(test_most_packs),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("shuffle", tests, NULL, NULL);
+}
