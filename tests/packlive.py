@@ -143,6 +143,20 @@ def signalled():
     live.close(2, [1, 2, 3, 4])
 
 
+def wait_for_handler(pid):
+    """Until then SIGUSR1 would kill it, as it does any other program."""
+    usr1 = 1 << (signal.SIGUSR1 - 1)
+    caught = 0
+    while not caught & usr1:
+        time.sleep(0.001)
+        try:
+            with open("/proc/%d/status" % pid) as lines:
+                caught = [int(line.split()[1], 16) for line in lines
+                          if line.startswith("SigCgt:")][0]
+        except FileNotFoundError:
+            return time.sleep(0.5)
+
+
 def signalled_often():
     """However many signals come while it reads and writes, nothing is
     lost."""
@@ -156,6 +170,7 @@ def signalled_often():
     reader = Reader(back.stdout)
     writer.start()
     reader.start()
+    wait_for_handler(p.pid)
     while writer.is_alive():
         p.send_signal(signal.SIGUSR1)
         time.sleep(0.0005)

@@ -949,3 +949,16 @@ ids() {
     is 65 "packstream: x: record 0 at byte 0: the input ends after 1 of its\
  4 bytes" packstream -L 4 --stats -o out x
 }
+
+@test "-M: packs stay full, and are shuffled, when memory is short" {
+    seq 20000 | factor | tokcat --from=bytes >short.tok
+    for option in --order=window --shuffle=1 --shuffle=2 --order=input; do
+        packstream -L 64 -d 8 -M 20k "$option" short.tok >"short$option"
+        packcat "short$option" | cmp - short.tok
+        # At least 98 in 100 places are filled.
+        [ "$(packstat --json "short$option" | tr ',' '\n' |
+            sed -n 's/.*"packs": //p')" -lt 4920 ]
+    done
+    ! cmp -s short--shuffle=1 short--shuffle=2
+    ! cmp -s short--shuffle=1 short--order=window
+}

@@ -58,12 +58,16 @@ static void come(stand *s, uint32_t length, uint32_t times)
 /* Learns, and sees to what holds of all prices. */
 static void learn(stand *s)
 {
+    bool binding;
     ps_error err;
 
     for (uint32_t l = 0; l <= s->capacity; l++)
         s->price[l] = -1;
-    assert_ok(ps_prices_learn(s->prices, s->price, &err), &err);
+    assert_ok(ps_prices_learn(s->prices, s->price, &binding, &err), &err);
     assert_int_equal(s->price[0], 0);
+    for (uint32_t l = 1; !binding && l <= s->capacity; l++)
+        assert_int_equal(s->price[l],
+                         (uint64_t)l * PS_WORTH_ONE / s->capacity);
     for (uint32_t l = 1; l <= s->capacity; l++) {
         assert_true(s->price[l] >= s->price[l - 1]);
         assert_true(s->price[l] <= PS_WORTH_ONE);

@@ -206,7 +206,7 @@ static void set_prices(stand *s, uint64_t *random)
         if (price[l] > PS_WORTH_ONE)
             price[l] = PS_WORTH_ONE;
     }
-    ps_worth_set_prices(s->worth, price);
+    ps_worth_set_prices(s->worth, price, true);
 }
 
 static void run(uint32_t capacity, uint32_t window_size, uint64_t random)
@@ -248,6 +248,30 @@ static void test_random_windows(void **state)
 /* ---- Age ---- */
 
 /* The mean time of waiting is worth nothing, no time less, more time more. */
+static void try_age(uint32_t size, bool binding, int32_t aged)
+{
+    static const int32_t price_of[] = {0, 100, 200000, 300000, PS_WORTH_ONE};
+    stand s = open_stand(4, size, 78);
+    int32_t price = price_of[3];
+    int32_t last;
+
+    ps_worth_set_prices(s.worth, price_of, binding);
+    pass_time(&s, 0);
+    admit(&s, 3);
+    last = value(&s, 3);
+    assert_in_range(price - last, aged - 2, aged + 2);
+    for (int step = 1; step <= 100; step++) {
+        pass_time(&s, size);
+        if (step == 1)
+            assert_in_range(value(&s, 3) - price + 2, 0, 4);
+        assert_true(value(&s, 3) > last || step > 8);
+        last = value(&s, 3);
+        assert_true(last <= price + 16 * aged);
+    }
+    close_stand(&s);
+}
+
+/* It counts for more where the depth binds. */
 static void test_age(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 3, 100, 1024, 1000003,
@@ -255,24 +279,8 @@ static void test_age(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        uint32_t size = sizes[i];
-        stand s = open_stand(4, size, 78);
-        int32_t price = ps_worth_price(s.worth, 3);
-        int32_t last;
-
-        admit(&s, 3);
-        last = value(&s, 3);
-        assert_in_range(price - last, PS_WORTH_ONE / 512 - 2,
-                        PS_WORTH_ONE / 512 + 2);
-        for (int step = 1; step <= 100; step++) {
-            pass_time(&s, size);
-            if (step == 1)
-                assert_in_range(value(&s, 3) - price + 2, 0, 4);
-            assert_true(value(&s, 3) > last || step > 8);
-            last = value(&s, 3);
-            assert_true(last <= price + PS_WORTH_ONE / 32);
-        }
-        close_stand(&s);
+        try_age(sizes[i], false, PS_WORTH_ONE / 1024);
+        try_age(sizes[i], true, PS_WORTH_ONE / 128);
     }
 }
 
@@ -339,7 +347,7 @@ static void test_epochs(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (size_t k = 0; k < sizeof shifts / sizeof shifts[0]; k++)
             compare_shifted(sizes[i], shifts[k],
-                            2048 % sizes[i] == 0 ? 0 : 6, i * 10 + k + 1);
+                            1024 % sizes[i] == 0 ? 0 : 6, i * 10 + k + 1);
 }
 
 /* ---- Prices ---- */
@@ -358,7 +366,7 @@ static void test_prices(void **state)
         admit(&s, l);
     }
     old = value(&s, 7);
-    ps_worth_set_prices(s.worth, price);
+    ps_worth_set_prices(s.worth, price, false);
     for (uint32_t l = 1; l <= 10; l++)
         assert_int_equal(ps_worth_price(s.worth, l), price[l]);
     assert_int_equal(value(&s, 7) - old, 21 - 7 * PS_WORTH_ONE / 10);

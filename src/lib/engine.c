@@ -181,17 +181,27 @@ static uint64_t oldest_of(const ps_engine *e, uint32_t n)
     return oldest;
 }
 
+/* Decides on a pack, which then waits among those that are shuffled. */
+static ps_result shuffle_in(ps_engine *e, bool flush, ps_error *err)
+{
+    uint32_t n = 0;
+    ps_result r =
+        e->calls->choose(e->state, e->now, flush, e->slots, &n, err);
+
+    if (r == PS_OK)
+        ps_shuffle_put(e->shuffle, e->slots, n, oldest_of(e, n));
+    return r;
+}
+
 /* The same by way of the packs that are shuffled. */
 static ps_result decide_shuffled(ps_engine *e, bool flush, uint32_t *n,
                                  ps_error *err)
 {
     while (!ps_shuffle_is_full(e->shuffle) && is_due(e, flush)) {
-        ps_result r = e->calls->choose(e->state, e->now, flush, e->slots, n,
-                                       err);
+        ps_result r = shuffle_in(e, flush, err);
 
         if (r != PS_OK)
             return r;
-        ps_shuffle_put(e->shuffle, e->slots, *n, oldest_of(e, *n));
     }
     *n = 0;
     if (age(e, ps_shuffle_oldest(e->shuffle)) >= e->max_delay)
@@ -213,6 +223,37 @@ ps_result ps_engine_decide(ps_engine *e, bool flush, const uint32_t **slots,
         r = decide_shuffled(e, flush, n, err);
     else if (is_due(e, flush))
         r = e->calls->choose(e->state, e->now, flush, e->slots, n, err);
+    if (r == PS_OK)
+        leave(e, *n);
+    return r;
+}
+
+/* Of what is held one half is to wait in packs, so that they are mixed. */
+static ps_result press_shuffled(ps_engine *e, uint32_t *n, ps_error *err)
+{
+    while (!ps_shuffle_is_full(e->shuffle) &&
+           ps_window_count(e->window) > ps_shuffle_count(e->shuffle)) {
+        ps_result r = shuffle_in(e, false, err);
+
+        if (r != PS_OK)
+            return r;
+    }
+    if (ps_shuffle_count(e->shuffle) > 0)
+        *n = ps_shuffle_take(e->shuffle, false, e->slots);
+    return PS_OK;
+}
+
+ps_result ps_engine_press(ps_engine *e, const uint32_t **slots, uint32_t *n,
+                          ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    *slots = e->slots;
+    *n = 0;
+    if (e->shuffle != NULL)
+        r = press_shuffled(e, n, err);
+    else if (ps_window_count(e->window) > 0)
+        r = e->calls->choose(e->state, e->now, false, e->slots, n, err);
     if (r == PS_OK)
         leave(e, *n);
     return r;

@@ -53,6 +53,10 @@ ps_result ps_engine_decide(ps_engine *engine, bool flush,
                            const uint32_t **slots, uint32_t *n,
                            ps_error *err);
 
+/* One pack leaves, if any sequence is held, though none may be due. */
+ps_result ps_engine_press(ps_engine *engine, const uint32_t **slots,
+                          uint32_t *n, ps_error *err);
+
 /*
  * The tick of the oldest sequence that has not left, 1 for the first record;
  * UINT64_MAX if all have left.

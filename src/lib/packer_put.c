@@ -108,25 +108,18 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
     return PS_OK;
 }
 
-/* Emits the next pack, if one is due. */
-static ps_result emit_next(ps_packer *p, bool flush, bool *any,
-                           ps_error *err)
-{
-    const uint32_t *slots;
-    uint32_t n = 0;
-    ps_result r = ps_engine_decide(p->engine, flush, &slots, &n, err);
-
-    *any = n > 0;
-    return r == PS_OK && n > 0 ? emit_pack(p, slots, n, err) : r;
-}
-
 ps_result ps_packer_emit(ps_packer *p, bool flush, ps_error *err)
 {
-    bool any = true;
     ps_result r = PS_OK;
+    uint32_t n = 1;
 
-    while (r == PS_OK && any)
-        r = emit_next(p, flush, &any, err);
+    while (r == PS_OK && n > 0) {
+        const uint32_t *slots;
+
+        r = ps_engine_decide(p->engine, flush, &slots, &n, err);
+        if (r == PS_OK && n > 0)
+            r = emit_pack(p, slots, n, err);
+    }
     return r;
 }
 
@@ -165,12 +158,17 @@ ps_result ps_packer_keep(const ps_packer *p, ps_store *store, uint32_t slot,
 static ps_result make_room(ps_packer *p, uint64_t bytes, ps_error *err)
 {
     ps_result r = PS_OK;
-    bool any = true;
+    uint32_t n = 1;
 
     if (p->options.max_bytes == 0)
         return PS_OK;
-    while (r == PS_OK && any && bytes > p->options.max_bytes - p->bytes)
-        r = emit_next(p, true, &any, err);
+    while (r == PS_OK && n > 0 && bytes > p->options.max_bytes - p->bytes) {
+        const uint32_t *slots;
+
+        r = ps_engine_press(p->engine, &slots, &n, err);
+        if (r == PS_OK && n > 0)
+            r = emit_pack(p, slots, n, err);
+    }
     return r;
 }
 

@@ -54,4 +54,7 @@ extern const ps_policy_calls ps_policy_nextfit_calls;
 extern const ps_policy_calls ps_policy_none_calls;
 extern const ps_policy_calls ps_policy_concat_calls;
 
+/* How `auto` packs what is left when all is to leave. */
+extern const ps_policy_calls ps_policy_closing_calls;
+
 #endif

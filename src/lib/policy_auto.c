@@ -39,6 +39,7 @@ typedef struct state {
     ps_worth *worth;
     ps_prices *prices;
     int32_t *price; /* by length, new ones */
+    void *closing;  /* the policy for what is left in the end */
     uint32_t random;
     uint64_t packs;
     uint64_t cost; /* of all packs: sums of squared lengths */
@@ -60,6 +61,8 @@ static void free_state(void *p)
 
     ps_worth_free(s->worth);
     ps_prices_free(s->prices);
+    if (s->closing != NULL)
+        ps_policy_closing_calls.free(s->closing);
     free(s->price);
     free(s);
 }
@@ -82,6 +85,8 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     if (r == PS_OK)
         r = ps_prices_open(&s->prices, setup->capacity, setup->depth,
                            setup->window_size, err);
+    if (r == PS_OK)
+        r = ps_policy_closing_calls.open(&s->closing, setup, err);
     if (r != PS_OK) {
         free_state(s);
         *p = NULL;
@@ -109,13 +114,14 @@ static bool has_full(void *p)
 
 static ps_result learn(state *s, ps_error *err)
 {
+    bool binding;
     ps_result r;
 
     if (!ps_prices_due(s->prices))
         return PS_OK;
-    r = ps_prices_learn(s->prices, s->price, err);
+    r = ps_prices_learn(s->prices, s->price, &binding, err);
     if (r == PS_OK)
-        ps_worth_set_prices(s->worth, s->price);
+        ps_worth_set_prices(s->worth, s->price, binding);
     return r;
 }
 
@@ -274,6 +280,18 @@ static void finish(state *s, pack *p, uint64_t now)
     }
 }
 
+/* A pack of the plan for all that is held, as no more will come. */
+static ps_result close_pack(state *s, uint64_t now, uint32_t *slots,
+                            uint32_t *n, ps_error *err)
+{
+    ps_result r = ps_policy_closing_calls.choose(s->closing, now, true, slots,
+                                               n, err);
+
+    for (uint32_t i = 0; r == PS_OK && i < *n; i++)
+        ps_worth_update(s->worth, ps_window_length(s->is.window, slots[i]));
+    return r;
+}
+
 static ps_result choose(void *policy, uint64_t now, bool flush,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
@@ -282,9 +300,11 @@ static ps_result choose(void *policy, uint64_t now, bool flush,
               .places = s->is.depth,
               .missing = PS_WORTH_ONE,
               .slots = slots};
-    ps_result r = learn(s, err);
+    ps_result r;
 
-    (void)flush;
+    if (flush)
+        return close_pack(s, now, slots, n, err);
+    r = learn(s, err);
     if (r != PS_OK)
         return r;
     if (has_full(s)) {

@@ -14,23 +14,57 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "plan_fit.h"
 #include "policy.h"
 
 /* As published, section 3.1.2 of Krell et al. 2021. */
 #define SHORT_WEIGHT 0.09
 #define SHORT_LENGTH 8
 
+/*
+ * Up to these nnlshp closes a stream, since it takes some hundredths of a
+ * second at most; beyond them a quick plan.
+ */
+#define CLOSING_CAPACITY 1024 /* at any depth */
+#define CLOSING_DEPTH 3       /* at any capacity */
+#define CLOSING_LENGTHS 1024
+
+typedef ps_result make_plan(ps_plan **plan, const ps_histogram *h,
+                            const ps_plan_options *o, ps_error *err);
+
 typedef struct state {
     ps_policy_setup is;
-    ps_algorithm algorithm;
-    ps_plan *plan; /* NULL: none */
+    make_plan *make;
+    ps_plan *plan;  /* NULL: none */
     uint64_t *left; /* by strategy: how often it is still to be used */
     size_t next;    /* before it, none is left that is full enough */
     uint64_t enough; /* tokens that a pack must have to leave in its turn */
 } state;
 
+static ps_result make_spfhp(ps_plan **plan, const ps_histogram *h,
+                            const ps_plan_options *o, ps_error *err)
+{
+    return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
+}
+
+static ps_result make_nnlshp(ps_plan **plan, const ps_histogram *h,
+                             const ps_plan_options *o, ps_error *err)
+{
+    return ps_plan_make(plan, h, PS_PLAN_NNLSHP, o, err);
+}
+
+static ps_result make_closing(ps_plan **plan, const ps_histogram *h,
+                              const ps_plan_options *o, ps_error *err)
+{
+    if (o->capacity <= CLOSING_CAPACITY ||
+        (o->depth <= CLOSING_DEPTH &&
+         ps_histogram_size(h) <= CLOSING_LENGTHS))
+        return make_nnlshp(plan, h, o, err);
+    return ps_plan_quick(plan, h, o, err);
+}
+
 static ps_result open_state(void **p, const ps_policy_setup *setup,
-                            ps_algorithm algorithm, ps_error *err)
+                            make_plan *make, ps_error *err)
 {
     state *s = calloc(1, sizeof *s);
 
@@ -38,20 +72,26 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     if (s == NULL)
         return ps_fail_memory(err);
     s->is = *setup;
-    s->algorithm = algorithm;
+    s->make = make;
     return PS_OK;
 }
 
 static ps_result open_spfhp(void **p, const ps_policy_setup *setup,
                             ps_error *err)
 {
-    return open_state(p, setup, PS_PLAN_SPFHP, err);
+    return open_state(p, setup, make_spfhp, err);
 }
 
 static ps_result open_nnlshp(void **p, const ps_policy_setup *setup,
                              ps_error *err)
 {
-    return open_state(p, setup, PS_PLAN_NNLSHP, err);
+    return open_state(p, setup, make_nnlshp, err);
+}
+
+static ps_result open_closing(void **p, const ps_policy_setup *setup,
+                            ps_error *err)
+{
+    return open_state(p, setup, make_closing, err);
 }
 
 static void drop_plan(state *s)
@@ -92,7 +132,7 @@ static ps_result open_histogram(const ps_window *w, uint32_t capacity,
     return r;
 }
 
-static ps_result make_plan(state *s, ps_error *err)
+static ps_result plan_window(state *s, ps_error *err)
 {
     const ps_plan_options o = {.capacity = s->is.capacity,
                                .depth = s->is.depth,
@@ -104,7 +144,7 @@ static ps_result make_plan(state *s, ps_error *err)
 
     drop_plan(s);
     if (r == PS_OK)
-        r = ps_plan_make(&s->plan, h, s->algorithm, &o, err);
+        r = s->make(&s->plan, h, &o, err);
     ps_histogram_free(h);
     if (r != PS_OK)
         return r;
@@ -124,7 +164,7 @@ static uint64_t tokens_of(const uint32_t *lengths, uint32_t n)
 /* Makes a plan for what is held; when all is to leave, every pack will do. */
 static ps_result start_plan(state *s, bool flush, ps_error *err)
 {
-    ps_result r = make_plan(s, err);
+    ps_result r = plan_window(s, err);
 
     if (r != PS_OK) {
         drop_plan(s);
@@ -231,6 +271,14 @@ const ps_policy_calls ps_policy_spfhp_calls = {
 
 const ps_policy_calls ps_policy_nnlshp_calls = {
     .open = open_nnlshp,
+    .free = free_state,
+    .admitted = ignore,
+    .is_ready = never,
+    .choose = choose,
+};
+
+const ps_policy_calls ps_policy_closing_calls = {
+    .open = open_closing,
     .free = free_state,
     .admitted = ignore,
     .is_ready = never,

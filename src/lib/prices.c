@@ -213,7 +213,8 @@ static void set_linear(const ps_prices *p, int32_t *price)
         price[l] = (int32_t)((int64_t)l * PS_WORTH_ONE / p->capacity);
 }
 
-ps_result ps_prices_learn(ps_prices *p, int32_t *price, ps_error *err)
+ps_result ps_prices_learn(ps_prices *p, int32_t *price, bool *binding,
+                          ps_error *err)
 {
     double work = 0;
     double mean;
@@ -221,7 +222,8 @@ ps_result ps_prices_learn(ps_prices *p, int32_t *price, ps_error *err)
     ps_result r = PS_OK;
 
     /* With twice the places that are needed the depth does not bind. */
-    if (n == 0 || mean * p->depth >= 2.0 * p->units) {
+    *binding = n > 0 && mean * p->depth < 2.0 * p->units;
+    if (!*binding) {
         set_linear(p, price);
     } else {
         r = relax(p, n, &work, err);

@@ -26,8 +26,10 @@ bool ps_prices_due(const ps_prices *prices);
 
 /*
  * Writes the price of each length 0..capacity, between 0 and
- * PS_WORTH_ONE (worth.h), not falling with the length.  PS_ERR_MEMORY.
+ * PS_WORTH_ONE (worth.h), not falling with the length; and whether the depth
+ * binds.  If not, prices are linear.  PS_ERR_MEMORY.
  */
-ps_result ps_prices_learn(ps_prices *prices, int32_t *price, ps_error *err);
+ps_result ps_prices_learn(ps_prices *prices, int32_t *price, bool *binding,
+                          ps_error *err);
 
 #endif

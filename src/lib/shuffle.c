@@ -70,6 +70,11 @@ bool ps_shuffle_is_full(const ps_shuffle *s)
     return s->n_packs == MOST_PACKS || s->sequences >= s->most_sequences;
 }
 
+uint32_t ps_shuffle_count(const ps_shuffle *s)
+{
+    return s->sequences;
+}
+
 void ps_shuffle_put(ps_shuffle *s, const uint32_t *slots, uint32_t n,
                     uint64_t oldest)
 {

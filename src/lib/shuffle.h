@@ -22,6 +22,9 @@ void ps_shuffle_free(ps_shuffle *shuffle);
 /* True if no more fit. */
 bool ps_shuffle_is_full(const ps_shuffle *shuffle);
 
+/* How many sequences wait. */
+uint32_t ps_shuffle_count(const ps_shuffle *shuffle);
+
 /* Adds a pack; `oldest` is the time of its oldest sequence. */
 void ps_shuffle_put(ps_shuffle *shuffle, const uint32_t *slots, uint32_t n,
                     uint64_t oldest);

@@ -22,11 +22,13 @@
 #include "error.h"
 
 /*
- * What waiting for as many records as the window is large is worth: enough
- * to decide between choices that are as good as equal, so that all leave in
- * time, and little beside what a bad fit costs.
+ * What waiting for as many records as the window is large is worth, as a part
+ * of a pack.  Where the depth binds, many choices are as good as equal, and
+ * the one that has waited longest is to be found.  Where it does not, a bonus
+ * as large as some tokens would be paid with padding.
  */
-#define AGED (PS_WORTH_ONE / 512)
+#define AGED_BINDING (PS_WORTH_ONE / 128)
+#define AGED_FREE (PS_WORTH_ONE / 1024)
 
 #define EPOCH_WINDOWS 4  /* the epoch moves on after so many */
 #define OLDEST_WINDOWS 8 /* age beyond this is worth no more */
@@ -42,9 +44,16 @@ struct ps_worth {
     uint32_t n_most; /* how many of `most` are valid */
     uint32_t hidden; /* a length that has one sequence less, or 0 */
     uint64_t epoch;
+    int32_t aged;  /* AGED_BINDING or AGED_FREE */
     int64_t step;  /* what a record of waiting is worth, times 2^32 */
     int32_t shift; /* to be added for each sequence */
 };
+
+static void set_aged(ps_worth *w, int32_t aged)
+{
+    w->aged = aged;
+    w->step = ((int64_t)aged << 32) / w->window_size;
+}
 
 static void set_linear_prices(ps_worth *w)
 {
@@ -67,7 +76,7 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
     w->window = window;
     w->capacity = capacity;
     w->window_size = window_size;
-    w->step = ((int64_t)AGED << 32) / window_size;
+    set_aged(w, AGED_FREE);
     w->price = malloc(n * sizeof *w->price);
     w->worth = malloc(n * sizeof *w->worth);
     w->turned = malloc(n * sizeof *w->turned);
@@ -138,8 +147,9 @@ static void update_all(ps_worth *w)
         ps_worth_update(w, length);
 }
 
-void ps_worth_set_prices(ps_worth *w, const int32_t *price)
+void ps_worth_set_prices(ps_worth *w, const int32_t *price, bool binding)
 {
+    set_aged(w, binding ? AGED_BINDING : AGED_FREE);
     for (uint32_t l = 1; l <= w->capacity; l++)
         w->price[l] = price[l];
     update_all(w);
@@ -151,7 +161,7 @@ void ps_worth_set_time(ps_worth *w, uint64_t now)
         w->epoch = now;
         update_all(w);
     }
-    w->shift = since_epoch(w, now) - AGED;
+    w->shift = since_epoch(w, now) - w->aged;
 }
 
 /* ---- One sequence less ---- */

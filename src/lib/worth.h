@@ -29,8 +29,12 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
                         ps_error *err);
 void ps_worth_free(ps_worth *worth);
 
-/* New prices, 0..PS_WORTH_ONE, of the lengths 1..capacity. */
-void ps_worth_set_prices(ps_worth *worth, const int32_t *price);
+/*
+ * New prices, 0..PS_WORTH_ONE, of the lengths 1..capacity; `binding` says
+ * that a place has a price, too.
+ */
+void ps_worth_set_prices(ps_worth *worth, const int32_t *price,
+                         bool binding);
 
 /* To be called when the oldest sequence of a length may be another. */
 void ps_worth_update(ps_worth *worth, uint32_t length);

@@ -329,17 +329,23 @@ static bool take_name(const char *arg, options *o)
     const char *name;
 
     for (int i = 0; policy && (name = ps_policy_name((ps_policy)i)); i++)
-        if (strcmp(policy, name) == 0)
-            return o->engine.policy = (ps_policy)i, true;
+        if (strcmp(policy, name) == 0) {
+            o->engine.policy = (ps_policy)i;
+            return true;
+        }
     for (int i = 0; order && (name = order_name((ps_pack_order)i)); i++)
-        if (strcmp(order, name) == 0)
-            return o->engine.order = (ps_pack_order)i, true;
+        if (strcmp(order, name) == 0) {
+            o->engine.order = (ps_pack_order)i;
+            return true;
+        }
     for (int i = 0; shape; i++) {
         name = lengths_shape_name((lengths_shape)i);
         if (name == NULL)
             break;
-        if (strcmp(shape, name) == 0)
-            return o->shape = (lengths_shape)i, true;
+        if (strcmp(shape, name) == 0) {
+            o->shape = (lengths_shape)i;
+            return true;
+        }
     }
     return false;
 }
