@@ -959,6 +959,6 @@ ids() {
         [ "$(packstat --json "short$option" | tr ',' '\n' |
             sed -n 's/.*"packs": //p')" -lt 4920 ]
     done
-    ! cmp -s short--shuffle=1 short--shuffle=2
-    ! cmp -s short--shuffle=1 short--order=window
+    run -1 cmp -s short--shuffle=1 short--shuffle=2
+    run -1 cmp -s short--shuffle=1 short--order=window
 }

@@ -153,8 +153,6 @@ static void plan_next(ps_prices *p, double work)
 
     if (more > most)
         more = most;
-    if (more < p->window_size)
-        more = p->window_size;
     if ((double)more < work / WORK_PER_RECORD)
         more = (uint64_t)(work / WORK_PER_RECORD);
     p->next = p->came + more;

@@ -55,9 +55,10 @@ typedef struct ps_choice {
 } ps_choice;
 
 /*
- * The choice worth most of those that have the length `first`, or anything
- * if that is 0, and at most `places` lengths: of those that sum to just
- * `room`, or of all that fit.  Takes time in proportion to `room`.
+ * The choice worth most of those that have the length `first` and at most
+ * two others, or at most two lengths if `first` is 0; and in any case no more
+ * than `places`.  Of those that sum to just `room`, or of all that fit.
+ * Takes time in proportion to `room`.
  */
 ps_choice ps_worth_exact(ps_worth *worth, uint32_t first, uint32_t room,
                          uint32_t places);
