@@ -107,7 +107,8 @@ static bool judge_pack(driver *d, const uint32_t *slots, uint32_t n)
 /* Whether the engine knows what has not left, and for how long. */
 static bool judge_rest(driver *d)
 {
-    uint64_t oldest = ps_engine_oldest(d->engine);
+    uint32_t slot = ps_engine_oldest(d->engine);
+    uint64_t oldest = slot == PS_NO_SLOT ? UINT64_MAX : d->slots[slot].tick;
 
     while (d->oldest <= d->now && d->waiting[d->oldest] == 0)
         d->oldest++;

@@ -63,7 +63,8 @@ static void run_bestfit(const ps_policy_calls *calls,
 static void test_bestfit(void **state)
 {
     (void)state;
-    run_all(run_bestfit, &ps_policy_bestfit_calls, (ps_policy_setup){0});
+    run_all(run_bestfit, &ps_policy_simple_calls,
+            (ps_policy_setup){.policy = PS_POLICY_BESTFIT});
 }
 
 /* ---- nextfit, concat, none ---- */
@@ -101,7 +102,7 @@ static void run_nextfit(const ps_policy_calls *calls,
     for (int i = 0; i < 100; i++) {
         uint32_t length = draw(setup->capacity, &random, flavour);
 
-        if (calls == &ps_policy_concat_calls &&
+        if (setup->policy == PS_POLICY_CONCAT &&
             length > setup->capacity - p.sum)
             length = setup->capacity - p.sum;
         if (s.n == setup->window_size)
@@ -125,24 +126,29 @@ static void run_nextfit(const ps_policy_calls *calls,
 static void test_nextfit(void **state)
 {
     (void)state;
-    run_all(run_nextfit, &ps_policy_nextfit_calls, (ps_policy_setup){0});
+    run_all(run_nextfit, &ps_policy_simple_calls,
+            (ps_policy_setup){.policy = PS_POLICY_NEXTFIT});
 }
 
 static void test_concat(void **state)
 {
     (void)state;
-    run_all(run_nextfit, &ps_policy_concat_calls, (ps_policy_setup){0});
+    run_all(run_nextfit, &ps_policy_simple_calls,
+            (ps_policy_setup){.policy = PS_POLICY_CONCAT});
 }
 
 /* Each alone and at once, in the order in which they came. */
 static void test_none(void **state)
 {
     static const uint32_t lengths[] = {3, 10, 1, 1, 9, 3};
-    ps_policy_setup setup = {.capacity = 10, .depth = 3, .window_size = 8};
+    ps_policy_setup setup = {.policy = PS_POLICY_NONE,
+                             .capacity = 10,
+                             .depth = 3,
+                             .window_size = 8};
     stand s;
 
     (void)state;
-    open_stand(&s, &ps_policy_none_calls, &setup);
+    open_stand(&s, &ps_policy_simple_calls, &setup);
     assert_false(is_ready(&s));
     admit_all(&s, lengths, COUNT(lengths));
     for (size_t i = 0; i < COUNT(lengths); i++) {
@@ -204,9 +210,9 @@ static void expect_plan(stand *s, ps_algorithm algorithm, bool flush)
     ps_plan_free(plan);
 }
 
-static ps_algorithm algorithm_of(const ps_policy_calls *calls)
+static ps_algorithm algorithm_of(const ps_policy_setup *setup)
 {
-    return calls == &ps_policy_spfhp_calls ? PS_PLAN_SPFHP : PS_PLAN_NNLSHP;
+    return setup->policy == PS_POLICY_SPFHP ? PS_PLAN_SPFHP : PS_PLAN_NNLSHP;
 }
 
 static void run_planned(const ps_policy_calls *calls,
@@ -222,9 +228,9 @@ static void run_planned(const ps_policy_calls *calls,
         while (s.n < setup->window_size)
             admit(&s, draw(setup->capacity, &random, flavour));
         assert_false(is_ready(&s));
-        expect_plan(&s, algorithm_of(calls), false);
+        expect_plan(&s, algorithm_of(setup), false);
     }
-    expect_plan(&s, algorithm_of(calls), true);
+    expect_plan(&s, algorithm_of(setup), true);
     assert_int_equal(s.n, 0);
     close_stand(&s);
 }
@@ -232,13 +238,15 @@ static void run_planned(const ps_policy_calls *calls,
 static void test_spfhp(void **state)
 {
     (void)state;
-    run_all(run_planned, &ps_policy_spfhp_calls, (ps_policy_setup){0});
+    run_all(run_planned, &ps_policy_plan_calls,
+            (ps_policy_setup){.policy = PS_POLICY_SPFHP});
 }
 
 static void test_nnlshp(void **state)
 {
     (void)state;
-    run_all(run_planned, &ps_policy_nnlshp_calls, (ps_policy_setup){0});
+    run_all(run_planned, &ps_policy_plan_calls,
+            (ps_policy_setup){.policy = PS_POLICY_NNLSHP});
 }
 
 /*
@@ -270,12 +278,13 @@ static void run_oldest(const ps_policy_calls *calls,
 
 static void test_oldest_leaves(void **state)
 {
-    static const ps_policy_setup in_order = {.in_order = true};
-    static const ps_policy_setup in_time = {.max_delay = 20};
+    ps_policy_setup in_order = {.policy = PS_POLICY_SPFHP, .in_order = true};
+    ps_policy_setup in_time = {.policy = PS_POLICY_SPFHP, .max_delay = 20};
 
     (void)state;
-    run_all(run_oldest, &ps_policy_spfhp_calls, in_order);
-    run_all(run_oldest, &ps_policy_spfhp_calls, in_time);
+    run_all(run_oldest, &ps_policy_plan_calls, in_order);
+    run_all(run_oldest, &ps_policy_plan_calls, in_time);
+    in_order.policy = in_time.policy = PS_POLICY_AUTO;
     run_all(run_oldest, &ps_policy_auto_calls, in_order);
     run_all(run_oldest, &ps_policy_auto_calls, in_time);
 }

@@ -25,6 +25,7 @@ typedef struct stand {
     uint32_t capacity;
     uint32_t depth;
     int32_t *price;
+    bool binding;
     bool *came;
 } stand;
 
@@ -64,10 +65,12 @@ static void learn(stand *s)
     for (uint32_t l = 0; l <= s->capacity; l++)
         s->price[l] = -1;
     assert_ok(ps_prices_learn(s->prices, s->price, &binding, &err), &err);
+    for (uint32_t l = 0; !binding && l <= s->capacity; l++) {
+        assert_int_equal(s->price[l], -1);
+        s->price[l] = (int32_t)((int64_t)l * PS_WORTH_ONE / s->capacity);
+    }
+    s->binding = binding;
     assert_int_equal(s->price[0], 0);
-    for (uint32_t l = 1; !binding && l <= s->capacity; l++)
-        assert_int_equal(s->price[l],
-                         (uint64_t)l * PS_WORTH_ONE / s->capacity);
     for (uint32_t l = 1; l <= s->capacity; l++) {
         assert_true(s->price[l] >= s->price[l - 1]);
         assert_true(s->price[l] <= PS_WORTH_ONE);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "shuffle.h"
+#include "window.h"
 
 #define MOST_SLOTS 64
 
@@ -20,6 +21,7 @@ typedef struct model {
     uint32_t depth;
     uint64_t random;
     uint64_t oldest[MOST_SLOTS];            /* 0: no such pack */
+    uint32_t oldest_slot[MOST_SLOTS];
     uint32_t slots[MOST_SLOTS][MOST_SLOTS]; /* as they were put */
     uint32_t n[MOST_SLOTS];
     bool used[MOST_SLOTS];
@@ -47,6 +49,18 @@ static uint64_t naive_oldest(const model *m)
     return oldest;
 }
 
+/* It is the slot of a pack with the least time, or of none. */
+static void assert_oldest(const model *m)
+{
+    uint32_t slot = ps_shuffle_oldest(m->shuffle);
+    bool found = false;
+
+    for (uint32_t i = 0; i < MOST_SLOTS; i++)
+        if (m->oldest[i] != 0 && m->oldest_slot[i] == slot)
+            found = m->oldest[i] == naive_oldest(m);
+    assert_true(slot == PS_NO_SLOT ? m->sequences == 0 : found);
+}
+
 /* Slots come in any order, as the window gives them out. */
 static void put(model *m, uint64_t oldest)
 {
@@ -60,13 +74,14 @@ static void put(model *m, uint64_t oldest)
         while (m->used[slots[i]]);
         m->used[slots[i]] = true;
     }
-    ps_shuffle_put(m->shuffle, slots, n, oldest);
+    m->oldest_slot[slots[0]] = slots[n - 1];
+    ps_shuffle_put(m->shuffle, slots, n, slots[n - 1], oldest);
     first = slots[0];
     memcpy(m->slots[first], slots, n * sizeof slots[0]);
     m->n[first] = n;
     m->oldest[first] = oldest;
     m->sequences += n;
-    assert_true(ps_shuffle_oldest(m->shuffle) == naive_oldest(m));
+    assert_oldest(m);
 }
 
 static void take(model *m, bool the_oldest)
@@ -85,7 +100,7 @@ static void take(model *m, bool the_oldest)
         m->used[slots[i]] = false;
     m->oldest[first] = 0;
     m->sequences -= n;
-    assert_true(ps_shuffle_oldest(m->shuffle) == naive_oldest(m));
+    assert_oldest(m);
 }
 
 /* Full with as many sequences as the window, and never with more room. */
@@ -95,7 +110,7 @@ static void run(uint64_t seed, uint32_t window, uint32_t depth)
     model m;
 
     open_model(&m, seed, window, depth);
-    assert_true(ps_shuffle_oldest(m.shuffle) == UINT64_MAX);
+    assert_oldest(&m);
     for (int i = 0; i < 300; i++) {
         uint32_t dice = random_below(&m.random, 100);
 
@@ -135,12 +150,12 @@ static void draw(uint64_t seed, uint32_t n, uint32_t *order)
     assert_ok(ps_shuffle_open(&s, seed, n, n, &err), &err);
     for (uint32_t i = 0; i < n; i++) {
         assert_false(ps_shuffle_is_full(s));
-        ps_shuffle_put(s, &i, 1, i + 1);
+        ps_shuffle_put(s, &i, 1, i, i + 1);
     }
     assert_true(ps_shuffle_is_full(s));
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(ps_shuffle_take(s, false, &order[i]), 1);
-    assert_true(ps_shuffle_oldest(s) == UINT64_MAX);
+    assert_int_equal(ps_shuffle_oldest(s), PS_NO_SLOT);
     ps_shuffle_free(s);
 }
 
@@ -201,12 +216,12 @@ static void test_most_packs(void **state)
     (void)state;
     assert_ok(ps_shuffle_open(&s, 3, 1 << 20, 1 << 20, &err), &err);
     for (; !ps_shuffle_is_full(s); n++)
-        ps_shuffle_put(s, &n, 1, n + 1);
+        ps_shuffle_put(s, &n, 1, n, n + 1);
     assert_int_equal(n, 512);
     assert_int_equal(ps_shuffle_take(s, true, &slot), 1);
     assert_int_equal(slot, 0);
     assert_false(ps_shuffle_is_full(s));
-    assert_true(ps_shuffle_oldest(s) == 2);
+    assert_int_equal(ps_shuffle_oldest(s), 1);
     ps_shuffle_free(s);
 }
 

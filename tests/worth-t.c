@@ -206,7 +206,7 @@ static void set_prices(stand *s, uint64_t *random)
         if (price[l] > PS_WORTH_ONE)
             price[l] = PS_WORTH_ONE;
     }
-    ps_worth_set_prices(s->worth, price, true);
+    ps_worth_set_prices(s->worth, price);
 }
 
 static void run(uint32_t capacity, uint32_t window_size, uint64_t random)
@@ -248,14 +248,14 @@ static void test_random_windows(void **state)
 /* ---- Age ---- */
 
 /* The mean time of waiting is worth nothing, no time less, more time more. */
-static void try_age(uint32_t size, bool binding, int32_t aged)
+static void try_age(uint32_t size, const int32_t *prices, int32_t aged)
 {
-    static const int32_t price_of[] = {0, 100, 200000, 300000, PS_WORTH_ONE};
     stand s = open_stand(4, size, 78);
-    int32_t price = price_of[3];
+    int32_t price;
     int32_t last;
 
-    ps_worth_set_prices(s.worth, price_of, binding);
+    ps_worth_set_prices(s.worth, prices);
+    price = ps_worth_price(s.worth, 3);
     pass_time(&s, 0);
     admit(&s, 3);
     last = value(&s, 3);
@@ -274,13 +274,14 @@ static void try_age(uint32_t size, bool binding, int32_t aged)
 /* It counts for more where the depth binds. */
 static void test_age(void **state)
 {
+    static const int32_t prices[] = {0, 100, 200000, 300000, PS_WORTH_ONE};
     static const uint32_t sizes[] = {1, 2, 3, 100, 1024, 1000003,
                                      PS_MAX_WINDOW};
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        try_age(sizes[i], false, PS_WORTH_ONE / 1024);
-        try_age(sizes[i], true, PS_WORTH_ONE / 128);
+        try_age(sizes[i], NULL, PS_WORTH_ONE / 1024);
+        try_age(sizes[i], prices, PS_WORTH_ONE / 128);
     }
 }
 
@@ -366,10 +367,13 @@ static void test_prices(void **state)
         admit(&s, l);
     }
     old = value(&s, 7);
-    ps_worth_set_prices(s.worth, price, false);
+    ps_worth_set_prices(s.worth, price);
     for (uint32_t l = 1; l <= 10; l++)
         assert_int_equal(ps_worth_price(s.worth, l), price[l]);
-    assert_int_equal(value(&s, 7) - old, 21 - 7 * PS_WORTH_ONE / 10);
+    pass_time(&s, 0);
+    assert_int_equal(value(&s, 7) - old,
+                     21 - 7 * PS_WORTH_ONE / 10 -
+                         (PS_WORTH_ONE / 128 - PS_WORTH_ONE / 1024));
     compare_all(&s);
     close_stand(&s);
 }

@@ -774,12 +774,16 @@ typedef enum ps_algorithm {
     PS_PLAN_ENNLSHP /* the same, with packs that are not full */
 } ps_algorithm;
 
+/* Lengths that weigh less in nnlshp, and how much, as in the paper. */
+#define PS_SHORT_LENGTH 8
+#define PS_SHORT_WEIGHT 0.09
+
 typedef struct ps_plan_options {
     uint32_t capacity;   /* L, from 1 */
     uint32_t depth;      /* D, from 1; UINT32_MAX: no cap */
     bool distribute;     /* lpfhp: add a length several times at once */
     double short_weight; /* nnlshp: weight of the residual of lengths... */
-    uint32_t short_length; /* ...up to this; 0.09 and 8 in the paper */
+    uint32_t short_length; /* ...up to this */
     uint32_t batch;        /* sorted: sequences in a batch, from 1 */
 } ps_plan_options;
 

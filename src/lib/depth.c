@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "random.h"
 
 /* Two for each power of two up to the greatest depth. */
 #define MOST_CANDIDATES 34
@@ -95,17 +96,14 @@ static ps_result first_possible(const trial *t, const uint32_t *candidates,
     return r;
 }
 
-/* A length, by the luck of the draw. */
+/* A length, by the luck of the draw; there are below 2^32 sequences. */
 static uint32_t draw(const trial *t, uint64_t *state)
 {
-    uint64_t sequences = ps_histogram_sequences(t->histogram);
+    uint64_t number =
+        ps_random_below(state, ps_histogram_sequences(t->histogram));
     size_t low = 0;
     size_t high = ps_histogram_size(t->histogram) - 1;
-    uint64_t number;
 
-    *state = *state * UINT64_C(6364136223846793005) +
-             UINT64_C(1442695040888963407);
-    number = (*state >> 32) % sequences;
     while (low < high) {
         size_t middle = (low + high) / 2;
 

@@ -28,15 +28,18 @@ struct ps_engine {
     uint32_t *slots; /* of the last decision */
 };
 
-static const ps_policy_calls *const all_calls[] = {
-    [PS_POLICY_AUTO] = &ps_policy_auto_calls,
-    [PS_POLICY_SPFHP] = &ps_policy_spfhp_calls,
-    [PS_POLICY_NNLSHP] = &ps_policy_nnlshp_calls,
-    [PS_POLICY_BESTFIT] = &ps_policy_bestfit_calls,
-    [PS_POLICY_NEXTFIT] = &ps_policy_nextfit_calls,
-    [PS_POLICY_NONE] = &ps_policy_none_calls,
-    [PS_POLICY_CONCAT] = &ps_policy_concat_calls,
-};
+static const ps_policy_calls *calls_of(ps_policy policy)
+{
+    switch (policy) {
+    case PS_POLICY_AUTO:
+        return &ps_policy_auto_calls;
+    case PS_POLICY_SPFHP:
+    case PS_POLICY_NNLSHP:
+        return &ps_policy_plan_calls;
+    default:
+        return &ps_policy_simple_calls;
+    }
+}
 
 const char *ps_policy_name(ps_policy policy)
 {
@@ -56,6 +59,7 @@ static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
                              ps_error *err)
 {
     const ps_policy_setup setup = {
+        .policy = o->policy,
         .window = e->window,
         .capacity = o->capacity,
         .depth = o->depth,
@@ -65,7 +69,7 @@ static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
         .even_cost = o->even_cost,
     };
 
-    e->calls = all_calls[o->policy];
+    e->calls = calls_of(o->policy);
     return e->calls->open(&e->state, &setup, err);
 }
 
@@ -146,6 +150,13 @@ static uint64_t age(const ps_engine *e, uint64_t time)
     return e->now > time ? e->now - time : 0;
 }
 
+/* Whether a slot holds a sequence that has waited for so long. */
+static bool is_aged(const ps_engine *e, uint32_t slot, uint64_t most)
+{
+    return slot != PS_NO_SLOT &&
+           age(e, ps_window_time(e->window, slot)) >= most;
+}
+
 /* True if a pack is to leave the window. */
 static bool is_due(const ps_engine *e, bool flush)
 {
@@ -154,8 +165,7 @@ static bool is_due(const ps_engine *e, bool flush)
     if (oldest == PS_NO_SLOT)
         return false;
     return flush || ps_window_full(e->window) ||
-           age(e, ps_window_time(e->window, oldest)) >= e->max_wait ||
-           e->calls->is_ready(e->state);
+           is_aged(e, oldest, e->max_wait) || e->calls->is_ready(e->state);
 }
 
 /* Takes note of the delays in a pack that leaves, and frees its slots. */
@@ -169,15 +179,15 @@ static void leave(ps_engine *e, uint32_t n)
     }
 }
 
-static uint64_t oldest_of(const ps_engine *e, uint32_t n)
+/* The slot of the pack that was decided with the sequence that is oldest. */
+static uint32_t oldest_of(const ps_engine *e, uint32_t n)
 {
-    uint64_t oldest = UINT64_MAX;
+    uint32_t oldest = e->slots[0];
 
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t time = ps_window_time(e->window, e->slots[i]);
-
-        oldest = time < oldest ? time : oldest;
-    }
+    for (uint32_t i = 1; i < n; i++)
+        if (ps_window_time(e->window, e->slots[i]) <
+            ps_window_time(e->window, oldest))
+            oldest = e->slots[i];
     return oldest;
 }
 
@@ -188,8 +198,12 @@ static ps_result shuffle_in(ps_engine *e, bool flush, ps_error *err)
     ps_result r =
         e->calls->choose(e->state, e->now, flush, e->slots, &n, err);
 
-    if (r == PS_OK)
-        ps_shuffle_put(e->shuffle, e->slots, n, oldest_of(e, n));
+    if (r == PS_OK) {
+        uint32_t oldest = oldest_of(e, n);
+
+        ps_shuffle_put(e->shuffle, e->slots, n, oldest,
+                       ps_window_time(e->window, oldest));
+    }
     return r;
 }
 
@@ -204,10 +218,10 @@ static ps_result decide_shuffled(ps_engine *e, bool flush, uint32_t *n,
             return r;
     }
     *n = 0;
-    if (age(e, ps_shuffle_oldest(e->shuffle)) >= e->max_delay)
+    if (is_aged(e, ps_shuffle_oldest(e->shuffle), e->max_delay))
         *n = ps_shuffle_take(e->shuffle, true, e->slots);
     else if (ps_shuffle_is_full(e->shuffle) ||
-             (flush && ps_shuffle_oldest(e->shuffle) != UINT64_MAX))
+             (flush && ps_shuffle_count(e->shuffle) > 0))
         *n = ps_shuffle_take(e->shuffle, false, e->slots);
     return PS_OK;
 }
@@ -275,13 +289,15 @@ uint64_t ps_engine_delay(const ps_engine *e)
 }
 
 /* Of the window, or of the packs that wait. */
-uint64_t ps_engine_oldest(const ps_engine *e)
+uint32_t ps_engine_oldest(const ps_engine *e)
 {
-    uint32_t slot = ps_window_oldest(e->window);
-    uint64_t time = e->shuffle == NULL ? UINT64_MAX
-                                       : ps_shuffle_oldest(e->shuffle);
+    uint32_t here = ps_window_oldest(e->window);
+    uint32_t there = e->shuffle == NULL ? PS_NO_SLOT
+                                        : ps_shuffle_oldest(e->shuffle);
 
-    if (slot != PS_NO_SLOT && ps_window_time(e->window, slot) < time)
-        time = ps_window_time(e->window, slot);
-    return time;
+    if (here == PS_NO_SLOT || there == PS_NO_SLOT)
+        return here == PS_NO_SLOT ? there : here;
+    return ps_window_time(e->window, here) < ps_window_time(e->window, there)
+               ? here
+               : there;
 }

@@ -40,8 +40,10 @@ uint32_t ps_engine_slots(const ps_engine *engine);
  */
 void ps_engine_tick(ps_engine *engine);
 
-/* Takes a sequence of 1..capacity tokens in and gives its slot.  Not while a
-   decision is due. */
+/*
+ * Takes a sequence of 1..capacity tokens in and gives its slot.  Not while a
+ * decision is due.
+ */
 uint32_t ps_engine_admit(ps_engine *engine, uint32_t length);
 
 /*
@@ -53,15 +55,15 @@ ps_result ps_engine_decide(ps_engine *engine, bool flush,
                            const uint32_t **slots, uint32_t *n,
                            ps_error *err);
 
-/* One pack leaves, if any sequence is held, though none may be due. */
+/*
+ * One pack leaves, if any sequence is held, though none may be due; else as
+ * ps_engine_decide.
+ */
 ps_result ps_engine_press(ps_engine *engine, const uint32_t **slots,
                           uint32_t *n, ps_error *err);
 
-/*
- * The tick of the oldest sequence that has not left, 1 for the first record;
- * UINT64_MAX if all have left.
- */
-uint64_t ps_engine_oldest(const ps_engine *engine);
+/* The slot of the oldest sequence that has not left, or PS_NO_SLOT. */
+uint32_t ps_engine_oldest(const ps_engine *engine);
 
 /* Tokens in a slot that was admitted or just decided on. */
 uint32_t ps_engine_length(const ps_engine *engine, uint32_t slot);

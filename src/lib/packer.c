@@ -233,7 +233,6 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     if (p == NULL)
         return ps_fail_memory(err);
     p->fd = fd;
-    p->first = p->last = PS_NO_SLOT;
     r = prepare(p, schema, options, err);
     if (r == PS_OK) {
         p->n_lanes = ps_lanes(&p->info, p->lanes);

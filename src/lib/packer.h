@@ -17,16 +17,11 @@
 #include "sink.h"
 #include "store.h"
 
-/*
- * What a slot of the engine stands for.  The slots in use are a list in the
- * order in which they were taken, so that the first has the lowest id.
- */
+/* What a slot of the engine stands for. */
 typedef struct held {
     uint64_t id;
     uint32_t seq_off;
     uint32_t seq_len;
-    uint32_t before; /* slots, or PS_NO_SLOT */
-    uint32_t after;
 } held;
 
 /* A sequence, or a piece of one, on its way into the window. */
@@ -60,8 +55,6 @@ struct ps_packer {
     ps_engine *engine; /* NULL: the depth is still to be chosen */
     ps_store *store;
     held *held; /* by slot */
-    uint32_t first;
-    uint32_t last;
     uint64_t bytes; /* of the store that are in use */
     ps_sink *sink;
     XXH3_state_t *digest;

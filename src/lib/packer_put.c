@@ -35,21 +35,6 @@ static void copy_payload(const ps_packer *p, const ps_record *record,
     }
 }
 
-/* A slot is used no more. */
-static void unlink_slot(ps_packer *p, uint32_t slot)
-{
-    const held *h = &p->held[slot];
-
-    if (h->before == PS_NO_SLOT)
-        p->first = h->after;
-    else
-        p->held[h->before].after = h->after;
-    if (h->after == PS_NO_SLOT)
-        p->last = h->before;
-    else
-        p->held[h->after].before = h->before;
-}
-
 static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 {
     const held *h = &p->held[slot];
@@ -61,7 +46,6 @@ static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
     copy_payload(p, record, slot, piece.n_tok);
     ps_store_clear(p->store, slot);
     p->bytes -= ps_packer_room(p, piece.n_tok);
-    unlink_slot(p, slot);
     ps_record_add(record, &piece);
 }
 
@@ -83,7 +67,9 @@ static void note_displacement(ps_packer *p, const uint32_t *slots,
 /* Ids below it have left: that of the oldest held, or the next to come. */
 static uint64_t watermark(const ps_packer *p)
 {
-    return p->first == PS_NO_SLOT ? p->next_id : p->held[p->first].id;
+    uint32_t oldest = ps_engine_oldest(p->engine);
+
+    return oldest == PS_NO_SLOT ? p->next_id : p->held[oldest].id;
 }
 
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
@@ -172,20 +158,6 @@ static ps_result make_room(ps_packer *p, uint64_t bytes, ps_error *err)
     return r;
 }
 
-static void link_slot(ps_packer *p, uint32_t slot, const ps_arrival *a)
-{
-    p->held[slot] = (held){.id = a->id,
-                           .seq_off = a->seq_off,
-                           .seq_len = a->seq_len,
-                           .before = p->last,
-                           .after = PS_NO_SLOT};
-    if (p->last == PS_NO_SLOT)
-        p->first = slot;
-    else
-        p->held[p->last].after = slot;
-    p->last = slot;
-}
-
 ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
                           uint64_t next_id, ps_error *err)
 {
@@ -196,7 +168,7 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
     if (r != PS_OK)
         return r;
     slot = ps_engine_admit(p->engine, a->n_tok);
-    link_slot(p, slot, a);
+    p->held[slot] = (held){a->id, a->seq_off, a->seq_len};
     p->bytes += bytes;
     p->next_id = next_id;
     r = ps_packer_keep(p, p->store, slot, a, err);

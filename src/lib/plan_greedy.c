@@ -19,6 +19,7 @@
 
 #include "error.h"
 #include "plan.h"
+#include "random.h"
 
 /*
  * Sequences in a part: so many that chance hardly moves the result, and
@@ -38,26 +39,10 @@ typedef struct mixer {
     uint64_t state; /* of the shuffle */
 } mixer;
 
-/* SplitMix64: numbers that look random, the same ones every time. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* Below `n`, which is small enough for the bias to be none to speak of. */
-static size_t random_below(uint64_t *state, size_t n)
-{
-    return (size_t)((next_random(state) >> 32) * n >> 32);
-}
-
 static void shuffle(mixer *m)
 {
     for (size_t i = m->n_part; i > 1; i--) {
-        size_t j = random_below(&m->state, i);
+        size_t j = (size_t)ps_random_below(&m->state, i);
         uint32_t bin = m->part[i - 1];
 
         m->part[i - 1] = m->part[j];

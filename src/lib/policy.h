@@ -14,6 +14,7 @@
 
 /* What a policy is opened with; the window belongs to the engine. */
 typedef struct ps_policy_setup {
+    ps_policy policy;
     ps_window *window;
     uint32_t capacity;
     uint32_t depth;
@@ -47,14 +48,11 @@ typedef struct ps_policy_calls {
 } ps_policy_calls;
 
 extern const ps_policy_calls ps_policy_auto_calls;
-extern const ps_policy_calls ps_policy_spfhp_calls;
-extern const ps_policy_calls ps_policy_nnlshp_calls;
-extern const ps_policy_calls ps_policy_bestfit_calls;
-extern const ps_policy_calls ps_policy_nextfit_calls;
-extern const ps_policy_calls ps_policy_none_calls;
-extern const ps_policy_calls ps_policy_concat_calls;
 
-/* How `auto` packs what is left when all is to leave. */
-extern const ps_policy_calls ps_policy_closing_calls;
+/* spfhp and nnlshp; and auto, when all is to leave. */
+extern const ps_policy_calls ps_policy_plan_calls;
+
+/* bestfit, nextfit, none and concat. */
+extern const ps_policy_calls ps_policy_simple_calls;
 
 #endif

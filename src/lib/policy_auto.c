@@ -26,6 +26,7 @@
 #include "error.h"
 #include "policy.h"
 #include "prices.h"
+#include "random.h"
 #include "worth.h"
 
 #define LEADERS 4
@@ -40,7 +41,7 @@ typedef struct state {
     ps_prices *prices;
     int32_t *price; /* by length, new ones */
     void *closing;  /* the policy for what is left in the end */
-    uint32_t random;
+    uint64_t random;
     uint64_t packs;
     uint64_t cost; /* of all packs: sums of squared lengths */
 } state;
@@ -62,7 +63,7 @@ static void free_state(void *p)
     ps_worth_free(s->worth);
     ps_prices_free(s->prices);
     if (s->closing != NULL)
-        ps_policy_closing_calls.free(s->closing);
+        ps_policy_plan_calls.free(s->closing);
     free(s->price);
     free(s);
 }
@@ -86,7 +87,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
         r = ps_prices_open(&s->prices, setup->capacity, setup->depth,
                            setup->window_size, err);
     if (r == PS_OK)
-        r = ps_policy_closing_calls.open(&s->closing, setup, err);
+        r = ps_policy_plan_calls.open(&s->closing, setup, err);
     if (r != PS_OK) {
         free_state(s);
         *p = NULL;
@@ -121,7 +122,7 @@ static ps_result learn(state *s, ps_error *err)
         return PS_OK;
     r = ps_prices_learn(s->prices, s->price, &binding, err);
     if (r == PS_OK)
-        ps_worth_set_prices(s->worth, s->price, binding);
+        ps_worth_set_prices(s->worth, binding ? s->price : NULL);
     return r;
 }
 
@@ -168,21 +169,15 @@ static void fill(state *s, pack *p)
 
 /* ---- The last places: the best choice ---- */
 
-/* Of a linear congruential generator the upper bits, so its period is 2^32. */
-static uint32_t random_below(state *s, uint32_t n)
-{
-    s->random = s->random * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)s->random * n >> 32);
-}
-
 /* Lengths that are held, above a third of the room if there are such. */
 static uint32_t find_long(state *s, uint32_t room, uint32_t *leaders,
                           uint32_t most)
 {
     const ps_window *w = s->is.window;
     uint32_t third = room / 3;
-    uint32_t length =
-        ps_window_longest(w, third + 1 + random_below(s, room - third));
+    uint32_t limit =
+        third + 1 + (uint32_t)ps_random_below(&s->random, room - third);
+    uint32_t length = ps_window_longest(w, limit);
     uint32_t n = 0;
 
     while (n < most && length > 0) {
@@ -284,7 +279,7 @@ static void finish(state *s, pack *p, uint64_t now)
 static ps_result close_pack(state *s, uint64_t now, uint32_t *slots,
                             uint32_t *n, ps_error *err)
 {
-    ps_result r = ps_policy_closing_calls.choose(s->closing, now, true, slots,
+    ps_result r = ps_policy_plan_calls.choose(s->closing, now, true, slots,
                                                n, err);
 
     for (uint32_t i = 0; r == PS_OK && i < *n; i++)

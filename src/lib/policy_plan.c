@@ -17,10 +17,6 @@
 #include "plan_fit.h"
 #include "policy.h"
 
-/* As published, section 3.1.2 of Krell et al. 2021. */
-#define SHORT_WEIGHT 0.09
-#define SHORT_LENGTH 8
-
 /*
  * Up to these nnlshp closes a stream, since it takes some hundredths of a
  * second at most; beyond them a quick plan.
@@ -29,42 +25,30 @@
 #define CLOSING_DEPTH 3       /* at any capacity */
 #define CLOSING_LENGTHS 1024
 
-typedef ps_result make_plan(ps_plan **plan, const ps_histogram *h,
-                            const ps_plan_options *o, ps_error *err);
-
 typedef struct state {
     ps_policy_setup is;
-    make_plan *make;
-    ps_plan *plan;  /* NULL: none */
-    uint64_t *left; /* by strategy: how often it is still to be used */
-    size_t next;    /* before it, none is left that is full enough */
+    ps_plan *plan;   /* NULL: none */
+    uint64_t *left;  /* by strategy: how often it is still to be used */
+    size_t next;     /* before it, none is left that is full enough */
     uint64_t enough; /* tokens that a pack must have to leave in its turn */
 } state;
 
-static ps_result make_spfhp(ps_plan **plan, const ps_histogram *h,
-                            const ps_plan_options *o, ps_error *err)
+/* As the policy says; what closes `auto` is as good as time allows. */
+static ps_result make_plan(ps_plan **plan, ps_policy policy,
+                           const ps_histogram *h, const ps_plan_options *o,
+                           ps_error *err)
 {
-    return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
-}
-
-static ps_result make_nnlshp(ps_plan **plan, const ps_histogram *h,
-                             const ps_plan_options *o, ps_error *err)
-{
-    return ps_plan_make(plan, h, PS_PLAN_NNLSHP, o, err);
-}
-
-static ps_result make_closing(ps_plan **plan, const ps_histogram *h,
-                              const ps_plan_options *o, ps_error *err)
-{
-    if (o->capacity <= CLOSING_CAPACITY ||
+    if (policy == PS_POLICY_SPFHP)
+        return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
+    if (policy == PS_POLICY_NNLSHP || o->capacity <= CLOSING_CAPACITY ||
         (o->depth <= CLOSING_DEPTH &&
          ps_histogram_size(h) <= CLOSING_LENGTHS))
-        return make_nnlshp(plan, h, o, err);
+        return ps_plan_make(plan, h, PS_PLAN_NNLSHP, o, err);
     return ps_plan_quick(plan, h, o, err);
 }
 
 static ps_result open_state(void **p, const ps_policy_setup *setup,
-                            make_plan *make, ps_error *err)
+                            ps_error *err)
 {
     state *s = calloc(1, sizeof *s);
 
@@ -72,26 +56,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     if (s == NULL)
         return ps_fail_memory(err);
     s->is = *setup;
-    s->make = make;
     return PS_OK;
-}
-
-static ps_result open_spfhp(void **p, const ps_policy_setup *setup,
-                            ps_error *err)
-{
-    return open_state(p, setup, make_spfhp, err);
-}
-
-static ps_result open_nnlshp(void **p, const ps_policy_setup *setup,
-                             ps_error *err)
-{
-    return open_state(p, setup, make_nnlshp, err);
-}
-
-static ps_result open_closing(void **p, const ps_policy_setup *setup,
-                            ps_error *err)
-{
-    return open_state(p, setup, make_closing, err);
 }
 
 static void drop_plan(state *s)
@@ -137,14 +102,14 @@ static ps_result plan_window(state *s, ps_error *err)
     const ps_plan_options o = {.capacity = s->is.capacity,
                                .depth = s->is.depth,
                                .distribute = true,
-                               .short_weight = SHORT_WEIGHT,
-                               .short_length = SHORT_LENGTH};
+                               .short_weight = PS_SHORT_WEIGHT,
+                               .short_length = PS_SHORT_LENGTH};
     ps_histogram *h = NULL;
     ps_result r = open_histogram(s->is.window, s->is.capacity, &h, err);
 
     drop_plan(s);
     if (r == PS_OK)
-        r = s->make(&s->plan, h, &o, err);
+        r = make_plan(&s->plan, s->is.policy, h, &o, err);
     ps_histogram_free(h);
     if (r != PS_OK)
         return r;
@@ -261,24 +226,8 @@ static ps_result choose(void *p, uint64_t now, bool flush, uint32_t *slots,
     return PS_OK;
 }
 
-const ps_policy_calls ps_policy_spfhp_calls = {
-    .open = open_spfhp,
-    .free = free_state,
-    .admitted = ignore,
-    .is_ready = never,
-    .choose = choose,
-};
-
-const ps_policy_calls ps_policy_nnlshp_calls = {
-    .open = open_nnlshp,
-    .free = free_state,
-    .admitted = ignore,
-    .is_ready = never,
-    .choose = choose,
-};
-
-const ps_policy_calls ps_policy_closing_calls = {
-    .open = open_closing,
+const ps_policy_calls ps_policy_plan_calls = {
+    .open = open_state,
     .free = free_state,
     .admitted = ignore,
     .is_ready = never,

@@ -205,12 +205,6 @@ static void spread(const ps_prices *p, uint32_t n, int32_t *price)
     }
 }
 
-static void set_linear(const ps_prices *p, int32_t *price)
-{
-    for (uint32_t l = 0; l <= p->capacity; l++)
-        price[l] = (int32_t)((int64_t)l * PS_WORTH_ONE / p->capacity);
-}
-
 ps_result ps_prices_learn(ps_prices *p, int32_t *price, bool *binding,
                           ps_error *err)
 {
@@ -221,13 +215,10 @@ ps_result ps_prices_learn(ps_prices *p, int32_t *price, bool *binding,
 
     /* With twice the places that are needed the depth does not bind. */
     *binding = n > 0 && mean * p->depth < 2.0 * p->units;
-    if (!*binding) {
-        set_linear(p, price);
-    } else {
+    if (*binding)
         r = relax(p, n, &work, err);
-        if (r == PS_OK)
-            spread(p, n, price);
-    }
+    if (*binding && r == PS_OK)
+        spread(p, n, price);
     fade(p);
     plan_next(p, work);
     return r;

@@ -25,9 +25,10 @@ void ps_prices_count(ps_prices *prices, uint32_t length);
 bool ps_prices_due(const ps_prices *prices);
 
 /*
- * Writes the price of each length 0..capacity, between 0 and
- * PS_WORTH_ONE (worth.h), not falling with the length; and whether the depth
- * binds.  If not, prices are linear.  PS_ERR_MEMORY.
+ * Says whether the depth binds, and if so writes the price of each length
+ * 0..capacity: between 0 and PS_WORTH_ONE (worth.h), not falling with the
+ * length.  If not, a length is worth its part of the capacity.
+ * PS_ERR_MEMORY.
  */
 ps_result ps_prices_learn(ps_prices *prices, int32_t *price, bool *binding,
                           ps_error *err);

@@ -2,8 +2,7 @@
  * shuffle.c - packs that were decided and leave in random order.
  *
  * A pool of fixed size: when it is full, one of its packs leaves, each with
- * the same probability.  The generator is SplitMix64 (Steele, Lea and Flood
- * 2014), so that a seed means the same order on every machine.
+ * the same probability.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,12 +12,15 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "random.h"
+#include "window.h"
 
 #define MOST_PACKS 512
 
 typedef struct pack {
-    uint64_t oldest;
-    uint32_t first; /* slot; the others follow by `next` */
+    uint64_t time;   /* of the oldest sequence */
+    uint32_t oldest; /* its slot */
+    uint32_t first;  /* slot; the others follow by `next` */
     uint32_t n;
 } pack;
 
@@ -29,7 +31,7 @@ struct ps_shuffle {
     uint32_t n_packs;
     uint32_t sequences;
     uint32_t most_sequences; /* it is full with as many */
-    uint64_t oldest;         /* of all packs; UINT64_MAX without any */
+    uint32_t oldest;         /* the pack with the least time, if any */
 };
 
 /* One more pack may come while there are fewer than a window full. */
@@ -47,7 +49,6 @@ ps_result ps_shuffle_open(ps_shuffle **shuffle, uint64_t seed,
     if (s == NULL)
         return ps_fail_memory(err);
     s->random = seed;
-    s->oldest = UINT64_MAX;
     s->most_sequences = window;
     s->next = calloc(slots, sizeof *s->next);
     if (s->next != NULL)
@@ -76,12 +77,14 @@ uint32_t ps_shuffle_count(const ps_shuffle *s)
 }
 
 void ps_shuffle_put(ps_shuffle *s, const uint32_t *slots, uint32_t n,
-                    uint64_t oldest)
+                    uint32_t oldest, uint64_t time)
 {
     for (uint32_t i = 0; i + 1 < n; i++)
         s->next[slots[i]] = slots[i + 1];
-    s->packs[s->n_packs++] = (pack){oldest, slots[0], n};
-    s->oldest = oldest < s->oldest ? oldest : s->oldest;
+    s->packs[s->n_packs] = (pack){time, oldest, slots[0], n};
+    if (s->n_packs == 0 || time < s->packs[s->oldest].time)
+        s->oldest = s->n_packs;
+    s->n_packs++;
     s->sequences += n;
 }
 
@@ -90,38 +93,30 @@ static uint32_t find_oldest(const ps_shuffle *s)
     uint32_t oldest = 0;
 
     for (uint32_t k = 1; k < s->n_packs; k++)
-        if (s->packs[k].oldest < s->packs[oldest].oldest)
+        if (s->packs[k].time < s->packs[oldest].time)
             oldest = k;
     return oldest;
 }
 
-uint64_t ps_shuffle_oldest(const ps_shuffle *s)
+uint32_t ps_shuffle_oldest(const ps_shuffle *s)
 {
-    return s->oldest;
-}
-
-/* A number below n, which is small; its bias is below n / 2^32. */
-static uint32_t random_below(ps_shuffle *s, uint32_t n)
-{
-    uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (uint32_t)((z >> 32) * n >> 32);
+    return s->n_packs == 0 ? PS_NO_SLOT : s->packs[s->oldest].oldest;
 }
 
 uint32_t ps_shuffle_take(ps_shuffle *s, bool the_oldest, uint32_t *slots)
 {
-    uint32_t k = the_oldest ? find_oldest(s) : random_below(s, s->n_packs);
+    uint32_t k = the_oldest ? s->oldest
+                            : (uint32_t)ps_random_below(&s->random,
+                                                        s->n_packs);
     pack p = s->packs[k];
     uint32_t slot = p.first;
 
     s->packs[k] = s->packs[--s->n_packs];
     s->sequences -= p.n;
-    if (p.oldest == s->oldest)
-        s->oldest =
-            s->n_packs == 0 ? UINT64_MAX : s->packs[find_oldest(s)].oldest;
+    if (k == s->oldest)
+        s->oldest = find_oldest(s);
+    else if (s->oldest == s->n_packs)
+        s->oldest = k; /* it was the last and has moved */
     for (uint32_t i = 0; i < p.n; i++) {
         slots[i] = slot;
         slot = s->next[slot];

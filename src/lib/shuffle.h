@@ -25,12 +25,12 @@ bool ps_shuffle_is_full(const ps_shuffle *shuffle);
 /* How many sequences wait. */
 uint32_t ps_shuffle_count(const ps_shuffle *shuffle);
 
-/* Adds a pack; `oldest` is the time of its oldest sequence. */
+/* Adds a pack; `oldest` is one of its slots, with the least time of them. */
 void ps_shuffle_put(ps_shuffle *shuffle, const uint32_t *slots, uint32_t n,
-                    uint64_t oldest);
+                    uint32_t oldest, uint64_t time);
 
-/* When the oldest sequence of all came; UINT64_MAX if there is none. */
-uint64_t ps_shuffle_oldest(const ps_shuffle *shuffle);
+/* The slot with the least time of all; PS_NO_SLOT (window.h) if none waits. */
+uint32_t ps_shuffle_oldest(const ps_shuffle *shuffle);
 
 /* Takes one of the packs, there being one: at random, or the oldest. */
 uint32_t ps_shuffle_take(ps_shuffle *shuffle, bool the_oldest,

@@ -49,20 +49,6 @@ struct ps_worth {
     int32_t shift; /* to be added for each sequence */
 };
 
-static void set_aged(ps_worth *w, int32_t aged)
-{
-    w->aged = aged;
-    w->step = ((int64_t)aged << 32) / w->window_size;
-}
-
-static void set_linear_prices(ps_worth *w)
-{
-    for (uint32_t l = 0; l <= w->capacity; l++) {
-        w->price[l] = (int32_t)((int64_t)l * PS_WORTH_ONE / w->capacity);
-        w->worth[l] = w->turned[l] = PS_WORTH_NONE;
-    }
-}
-
 ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
                         uint32_t capacity, uint32_t window_size,
                         ps_error *err)
@@ -76,7 +62,6 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
     w->window = window;
     w->capacity = capacity;
     w->window_size = window_size;
-    set_aged(w, AGED_FREE);
     w->price = malloc(n * sizeof *w->price);
     w->worth = malloc(n * sizeof *w->worth);
     w->turned = malloc(n * sizeof *w->turned);
@@ -87,7 +72,10 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
         *worth = NULL;
         return ps_fail_memory(err);
     }
-    set_linear_prices(w);
+    w->price[0] = 0;
+    for (uint32_t l = 0; l <= capacity; l++)
+        w->worth[l] = w->turned[l] = PS_WORTH_NONE;
+    ps_worth_set_prices(w, NULL);
     return PS_OK;
 }
 
@@ -147,11 +135,15 @@ static void update_all(ps_worth *w)
         ps_worth_update(w, length);
 }
 
-void ps_worth_set_prices(ps_worth *w, const int32_t *price, bool binding)
+void ps_worth_set_prices(ps_worth *w, const int32_t *price)
 {
-    set_aged(w, binding ? AGED_BINDING : AGED_FREE);
+    w->aged = price != NULL ? AGED_BINDING : AGED_FREE;
+    w->step = ((int64_t)w->aged << 32) / w->window_size;
     for (uint32_t l = 1; l <= w->capacity; l++)
-        w->price[l] = price[l];
+        w->price[l] =
+            price != NULL
+                ? price[l]
+                : (int32_t)((int64_t)l * PS_WORTH_ONE / w->capacity);
     update_all(w);
 }
 

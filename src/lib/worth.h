@@ -30,11 +30,10 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
 void ps_worth_free(ps_worth *worth);
 
 /*
- * New prices, 0..PS_WORTH_ONE, of the lengths 1..capacity; `binding` says
- * that a place has a price, too.
+ * New prices, 0..PS_WORTH_ONE, of the lengths 1..capacity, where the depth
+ * binds.  NULL: as at first, for where it does not.
  */
-void ps_worth_set_prices(ps_worth *worth, const int32_t *price,
-                         bool binding);
+void ps_worth_set_prices(ps_worth *worth, const int32_t *price);
 
 /* To be called when the oldest sequence of a length may be another. */
 void ps_worth_update(ps_worth *worth, uint32_t length);

@@ -16,16 +16,12 @@
 #define MOST_BATCH 65536
 #define MOST_DEVICES (UINT32_C(1) << 20)
 
-/* The paper's choice for nnlshp. */
-#define SHORT_LENGTH 8
-#define SHORT_WEIGHT 0.09
-
 conf conf_new(void)
 {
     conf c = {.options = {.depth = DEFAULT_DEPTH,
                           .distribute = true,
-                          .short_weight = SHORT_WEIGHT,
-                          .short_length = SHORT_LENGTH,
+                          .short_weight = PS_SHORT_WEIGHT,
+                          .short_length = PS_SHORT_LENGTH,
                           .batch = DEFAULT_BATCH},
               .depths = {DEFAULT_DEPTH},
               .n_depths = 1,
