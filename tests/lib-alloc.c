@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-/* For ZSTD_createDCtx_advanced. */
+/* For ZSTD_createCCtx_advanced and its like. */
 #define ZSTD_STATIC_LINKING_ONLY
 
 #include "lib-alloc.h"
@@ -46,6 +46,7 @@ void *__wrap_calloc(size_t count, size_t n);
 void *__wrap_realloc(void *p, size_t n);
 void __wrap_free(void *p);
 XXH3_state_t *__wrap_XXH3_createState(void);
+ZSTD_CCtx *__wrap_ZSTD_createCCtx(void);
 ZSTD_DCtx *__wrap_ZSTD_createDCtx(void);
 
 alloc_counts alloc_so_far(void)
@@ -164,6 +165,13 @@ static void zstd_free(void *context, void *p)
 {
     (void)context;
     __wrap_free(p);
+}
+
+ZSTD_CCtx *__wrap_ZSTD_createCCtx(void)
+{
+    ZSTD_customMem ours = {zstd_malloc, zstd_free, NULL};
+
+    return ZSTD_createCCtx_advanced(ours);
 }
 
 ZSTD_DCtx *__wrap_ZSTD_createDCtx(void)

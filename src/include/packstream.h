@@ -308,6 +308,19 @@ void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
 /*
+ * Reads the input ahead of its use from now on, on a thread of its own; also
+ * that of ps_token_reader_append.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
+                                                   ps_error *err);
+
+/*
+ * A descriptor that can be read as soon as a wait before which the hook is
+ * called would end; nothing is to be read from it.
+ */
+int ps_token_reader_descriptor(const ps_token_reader *reader);
+
+/*
  * `hook(context, err)` is called where a flush record stands in the stream,
  * by which its writer asks that all before it be packed; a result other than
  * PS_OK ends the read with that result.  Without a hook flush records of a
@@ -513,6 +526,9 @@ typedef struct ps_packer_options {
                            bytes: at least one of L tokens; 0: no bound */
     bool even_cost;     /* of equally full packs, those whose sum of squared
                            lengths is near the mean first */
+    bool compressed;    /* zstd's seekable format: some records a frame */
+    int level;          /* of zstd, with `compressed` */
+    uint32_t threads;   /* that write and compress; 0: the caller does */
 } ps_packer_options;
 
 /*
@@ -552,8 +568,17 @@ PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
                                       const ps_sequence *sequence,
                                       ps_error *err);
 
-/* Passes on the packs that are decided.  PS_OK, PS_ERR_IO. */
+/*
+ * Writes the packs that are decided; of compressed ones, those of whole
+ * frames.  PS_OK, PS_ERR_IO.
+ */
 PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_error *err);
+
+/*
+ * As ps_packer_flush, but does not wait for it where threads write; a failure
+ * is then given by a later call.
+ */
+PS_MUST_CHECK ps_result ps_packer_push(ps_packer *packer, ps_error *err);
 
 /*
  * Packs all that is held, as at the end of the input, and passes it on; the
@@ -655,7 +680,7 @@ typedef struct ps_piece {
     uint32_t seq_len;  /* tokens of the whole sequence */
 } ps_piece;
 
-/* Sequence `i` < pack->n_seq of a pack that ps_pack_reader_next gave. */
+/* Sequence `i` < pack->n_seq of a pack that a reader or a file gave. */
 ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t i);
 

@@ -93,3 +93,18 @@ void ps_widen_pipe(int fd)
     (void)fd;
 #endif
 }
+
+static bool set_bell(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+ps_result ps_open_bell(int bell[2], ps_error *err)
+{
+    if (pipe(bell) == 0 && set_bell(bell[0]) && set_bell(bell[1]))
+        return PS_OK;
+    return ps_fail_errno(err, "cannot make a pipe");
+}

@@ -30,4 +30,10 @@ bool ps_would_wait(int fd);
 /* Makes a pipe as large as our buffer, if it is one and may be. */
 void ps_widen_pipe(int fd);
 
+/*
+ * A pipe with which one thread can tell another something: of its ends, which
+ * the caller closes, neither makes a call wait.  PS_ERR_IO.
+ */
+ps_result ps_open_bell(int bell[2], ps_error *err);
+
 #endif

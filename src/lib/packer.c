@@ -18,6 +18,7 @@
 #include "error.h"
 #include "layout.h"
 #include "pack_header.h"
+#include "seekable.h"
 #include "totals.h"
 #include "version.h"
 
@@ -199,10 +200,27 @@ ps_engine_options ps_packer_engine_options(const ps_packer *p)
 static ps_result put_header(ps_packer *p, ps_error *err)
 {
     unsigned char header[PS_PACK_HEADER_BYTES];
+    ps_result r;
 
     ps_pack_header_encode(&p->info, header);
     ps_pack_digest_begin(p->digest, header);
-    return ps_sink_put(p->sink, header, sizeof header, err);
+    r = ps_sink_put(p->sink, header, sizeof header, err);
+    return r == PS_OK ? ps_sink_cut(p->sink, err) : r;
+}
+
+/* A frame holds the same number of records as any other, but the last. */
+static ps_result open_sink(ps_packer *p, ps_error *err)
+{
+    size_t record = p->info.record_bytes;
+    const ps_sink_options options = {
+        .largest = record,
+        .threads = p->options.threads,
+        .compressed = p->options.compressed,
+        .level = p->options.level,
+        .frame = record * ps_frame_records(p->info.record_bytes),
+    };
+
+    return ps_sink_open(&p->sink, p->fd, &options, err);
 }
 
 ps_result ps_packer_start(ps_packer *p, ps_error *err)
@@ -219,7 +237,7 @@ ps_result ps_packer_start(ps_packer *p, ps_error *err)
         return ps_fail_memory(err);
     r = ps_store_open(&p->store, ps_engine_slots(p->engine), err);
     if (r == PS_OK)
-        r = ps_sink_open(&p->sink, p->fd, p->info.record_bytes, err);
+        r = open_sink(p, err);
     return r == PS_OK ? put_header(p, err) : r;
 }
 
@@ -261,6 +279,11 @@ ps_result ps_packer_flush(ps_packer *p, ps_error *err)
     return p->sink == NULL ? PS_OK : ps_sink_flush(p->sink, err);
 }
 
+ps_result ps_packer_push(ps_packer *p, ps_error *err)
+{
+    return p->sink == NULL ? PS_OK : ps_sink_push(p->sink, err);
+}
+
 ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 {
     ps_result r = PS_OK;
@@ -282,7 +305,7 @@ static ps_result put_end(ps_packer *p, ps_error *err)
     if (r != PS_OK)
         return r;
     ps_end_encode(&p->info, &p->totals, XXH3_64bits_digest(p->digest), room);
-    return ps_sink_flush(p->sink, err);
+    return ps_sink_finish(p->sink, err);
 }
 
 ps_result ps_packer_finish(ps_packer *p, ps_error *err)

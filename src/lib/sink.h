@@ -1,5 +1,6 @@
 /*
- * sink.h - a buffered output in which records are built in place.
+ * sink.h - a buffered output in which records are built in place, written
+ * and, if asked for, compressed on threads of its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,24 +12,49 @@
 
 typedef struct ps_sink ps_sink;
 
-/* `largest` is the most that ps_sink_reserve will be asked for. */
-ps_result ps_sink_open(ps_sink **sink, int fd, size_t largest,
+typedef struct ps_sink_options {
+    size_t largest;   /* the most that ps_sink_reserve will be asked for */
+    uint32_t threads; /* that write and compress; 0: the caller does it */
+    bool compressed;  /* to frames of zstd's seekable format... */
+    int level;        /* ...of this level, */
+    size_t frame;     /* for so many bytes each, at least `largest` */
+} ps_sink_options;
+
+/* PS_ERR_MEMORY; PS_ERR_IO if a thread cannot be had. */
+ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
                        ps_error *err);
 
 /*
  * Room for `n` bytes, in one piece, to be filled before the next call;
- * they count as written.  PS_OK, PS_ERR_IO.
+ * they count as written.  Failures are those of the bytes before them:
+ * PS_ERR_IO, PS_ERR_MEMORY.
  */
 ps_result ps_sink_reserve(ps_sink *sink, size_t n, unsigned char **room,
                           ps_error *err);
 
-/* Copies `n` bytes, of any number, to the output. */
+/* Copies `n` bytes, of any number, to the output.  As ps_sink_reserve. */
 ps_result ps_sink_put(ps_sink *sink, const void *data, size_t n,
                       ps_error *err);
 
+/* Ends the frame, if frames are written. */
+ps_result ps_sink_cut(ps_sink *sink, ps_error *err);
+
+/*
+ * Has what came so far written soon, without waiting for it; without threads
+ * as ps_sink_flush.
+ */
+ps_result ps_sink_push(ps_sink *sink, ps_error *err);
+
+/*
+ * Returns when all that came was written.  Of frames only whole ones are:
+ * where they end must not depend on the time.
+ */
 ps_result ps_sink_flush(ps_sink *sink, ps_error *err);
 
-/* Does not flush. */
+/* Writes the last frame, too, and the seek table.  Nothing may follow. */
+ps_result ps_sink_finish(ps_sink *sink, ps_error *err);
+
+/* What was not flushed may be lost. */
 void ps_sink_free(ps_sink *sink);
 
 #endif

@@ -2,9 +2,9 @@
  * source.c - a buffered input that hands out contiguous bytes, decompressed
  * if need be.
  *
- * One buffer holds what was read and not yet taken.  A peek that wants more
- * than is there moves the rest to the front and reads on.  With zstd input
- * a second buffer holds compressed bytes and libzstd fills the first.
+ * Plain bytes are handed out where they were read.  What is left of one block
+ * is copied in front of the next; only if there is too much of it, a buffer
+ * of our own joins the blocks.  Decompressed bytes lie in it, too.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,6 +18,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "ahead.h"
 #include "bytes.h"
 #include "error.h"
 #include "io.h"
@@ -30,47 +31,130 @@
 #define ZSTD_SKIPPABLE UINT32_C(0x184D2A50)
 
 struct ps_source {
-    int fd;
+    ps_ahead *ahead;
     bool looked; /* for the magic of zstd */
     bool at_eof;
-    unsigned char *buf;
-    size_t size;
-    size_t begin; /* of what was read and not taken */
-    size_t end;
+    unsigned char *at; /* what was read and not taken... */
+    size_t left;       /* ...so much, in a block or in `own` */
     uint64_t taken;
+    unsigned char *own;
+    size_t own_size;
+    bool in_own;
     ps_wait_hook *hook;
     void *hook_context;
-    ZSTD_DCtx *zstd; /* NULL: the input is plain */
-    unsigned char *packed; /* compressed bytes */
-    ZSTD_inBuffer in;      /* what of `packed` is still to be used */
+    ZSTD_DCtx *zstd;  /* NULL: the input is plain */
+    ZSTD_inBuffer in; /* compressed bytes that are still to be used */
     bool in_frame;
 };
 
-/* read(2) into `to`; 0 bytes at the end of the input. */
-static ps_result read_some(ps_source *s, unsigned char *to, size_t room,
-                           size_t *got, ps_error *err)
+/* The next block; 0 bytes at the end of the input. */
+static ps_result next_block(ps_source *s, unsigned char **bytes, size_t *n,
+                            ps_error *err)
 {
-    ssize_t n;
-
-    if (s->hook != NULL && ps_would_wait(s->fd)) {
+    if (s->hook != NULL && ps_ahead_would_wait(s->ahead)) {
         ps_result r = s->hook(s->hook_context, err);
 
         if (r != PS_OK)
             return r;
     }
-    n = ps_read(s->fd, to, room);
-    if (n < 0)
-        return ps_fail_errno(err, "cannot read");
-    *got = (size_t)n;
+    return ps_ahead_next(s->ahead, bytes, n, err);
+}
+
+/* ---- The buffer of our own ---- */
+
+/* At least doubles it, so that all bytes are moved but a few times. */
+static ps_result grow_own(ps_source *s, size_t least, ps_error *err)
+{
+    size_t size = s->own_size == 0 ? PS_IO_BYTES : s->own_size;
+    unsigned char *own;
+
+    while (size < least) {
+        if (size > SIZE_MAX / 2)
+            return ps_fail_memory(err);
+        size *= 2;
+    }
+    if (size == s->own_size)
+        return PS_OK;
+    own = realloc(s->own, size);
+    if (own == NULL)
+        return ps_fail_memory(err);
+    s->own = own;
+    s->own_size = size;
+    if (s->in_own)
+        s->at = own;
     return PS_OK;
 }
 
-/* Gets more compressed bytes when all were used. */
-static ps_result refill_packed(ps_source *s, size_t *got, ps_error *err)
+/*
+ * Moves what is left to the front of our own buffer, with room behind it for
+ * `more` bytes.  These have arrived, or are few, so that a false length costs
+ * no memory.
+ */
+static ps_result move_to_own(ps_source *s, size_t more, ps_error *err)
 {
-    ps_result r = read_some(s, s->packed, PS_IO_BYTES, got, err);
+    ps_result r;
 
-    s->in = (ZSTD_inBuffer){.src = s->packed, .size = r == PS_OK ? *got : 0};
+    if (s->in_own && s->at != s->own) {
+        memmove(s->own, s->at, s->left);
+        s->at = s->own;
+    }
+    if (s->left > SIZE_MAX - more)
+        return ps_fail_memory(err);
+    r = grow_own(s, s->left + more, err);
+    if (r != PS_OK)
+        return r;
+    if (!s->in_own && s->left > 0)
+        memcpy(s->own, s->at, s->left);
+    s->at = s->own;
+    s->in_own = true;
+    return PS_OK;
+}
+
+/* ---- Plain input ---- */
+
+/* Joins a block to what is left of the one before. */
+static ps_result join(ps_source *s, unsigned char *bytes, size_t n,
+                      ps_error *err)
+{
+    /* Never more than has come, or many small blocks would cost much. */
+    if (s->left <= n && s->left <= PS_AHEAD_HEADROOM) {
+        if (s->left > 0)
+            memcpy(bytes - s->left, s->at, s->left);
+        s->at = bytes - s->left;
+        s->in_own = false;
+    } else {
+        ps_result r = move_to_own(s, n, err);
+
+        if (r != PS_OK)
+            return r;
+        memcpy(s->own + s->left, bytes, n);
+    }
+    s->left += n;
+    return PS_OK;
+}
+
+static ps_result fill_plain(ps_source *s, ps_error *err)
+{
+    unsigned char *bytes;
+    size_t n;
+    ps_result r = next_block(s, &bytes, &n, err);
+
+    if (r != PS_OK)
+        return r;
+    s->at_eof = n == 0;
+    return n == 0 ? PS_OK : join(s, bytes, n, err);
+}
+
+/* ---- Compressed input ---- */
+
+/* Gets more compressed bytes when all were used. */
+static ps_result refill_packed(ps_source *s, ps_error *err)
+{
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    ps_result r = next_block(s, &bytes, &n, err);
+
+    s->in = (ZSTD_inBuffer){.src = bytes, .size = r == PS_OK ? n : 0};
     return r;
 }
 
@@ -87,7 +171,7 @@ static ps_result zstd_failed(const ps_source *s, size_t error, ps_error *err)
                        : PS_ERR_CORRUPT,
                    "zstd, after byte %" PRIu64 " of the decompressed input: "
                    "%s",
-                   s->taken + (s->end - s->begin),
+                   s->taken + s->left,
                    ZSTD_getErrorName(error));
 }
 
@@ -108,21 +192,16 @@ static ps_result unpack(ps_source *s, ZSTD_outBuffer *out, ps_error *err)
     return PS_OK;
 }
 
-/* Adds decompressed bytes at the end of the buffer; 0 only at the end. */
-static ps_result fill_unpacked(ps_source *s, size_t *got, ps_error *err)
+/* Unpacks into `out` until there is something, or the input ends. */
+static ps_result unpack_some(ps_source *s, ZSTD_outBuffer *out,
+                             ps_error *err)
 {
-    ZSTD_outBuffer out = {.dst = s->buf + s->end, .size = s->size - s->end};
-
     for (;;) {
-        size_t more = 0;
-        ps_result r = unpack(s, &out, err);
+        ps_result r = unpack(s, out, err);
 
-        *got = out.pos;
-        if (r != PS_OK || out.pos > 0)
-            return r;
-        if (s->in.pos == s->in.size)
-            r = refill_packed(s, &more, err);
-        if (r != PS_OK)
+        if (r == PS_OK && out->pos == 0 && s->in.pos == s->in.size)
+            r = refill_packed(s, err);
+        if (r != PS_OK || out->pos > 0)
             return r;
         if (s->in.size == 0)
             break;
@@ -131,73 +210,54 @@ static ps_result fill_unpacked(ps_source *s, size_t *got, ps_error *err)
         return ps_fail(err, PS_ERR_TRUNCATED,
                        "the zstd frame is cut after byte %" PRIu64
                        " of the decompressed input",
-                       s->taken + (s->end - s->begin));
+                       s->taken + s->left);
     return PS_OK;
 }
 
-static ps_result fill(ps_source *s, ps_error *err)
+/* Adds decompressed bytes behind what is left; none only at the end. */
+static ps_result fill_unpacked(ps_source *s, size_t want, ps_error *err)
 {
-    size_t got = 0;
-    ps_result r = s->zstd != NULL
-                      ? fill_unpacked(s, &got, err)
-                      : read_some(s, s->buf + s->end, s->size - s->end,
-                                  &got, err);
+    ZSTD_outBuffer out;
+    size_t room = s->own_size - (size_t)(s->at - s->own);
+    ps_result r = PS_OK;
 
+    if (s->left == 0)
+        s->at = s->own;
+    else if (s->left == room || want > room)
+        r = move_to_own(s, 1, err);
     if (r != PS_OK)
         return r;
-    s->end += got;
-    s->at_eof = got == 0;
+    room = s->own_size - (size_t)(s->at - s->own) - s->left;
+    out = (ZSTD_outBuffer){.dst = s->at + s->left, .size = room};
+    r = unpack_some(s, &out, err);
+    if (r != PS_OK)
+        return r;
+    s->left += out.pos;
+    s->at_eof = out.pos == 0;
     return PS_OK;
 }
 
-/*
- * Makes room behind what is held.  The buffer doubles, but only when it is
- * full of bytes that arrived, so a false length costs no memory.
- */
-static ps_result make_room(ps_source *s, ps_error *err)
-{
-    unsigned char *larger;
-
-    if (s->begin > 0) {
-        memmove(s->buf, s->buf + s->begin, s->end - s->begin);
-        s->end -= s->begin;
-        s->begin = 0;
-    }
-    if (s->end < s->size)
-        return PS_OK;
-    if (s->size > SIZE_MAX / 2)
-        return ps_fail_memory(err);
-    larger = realloc(s->buf, s->size * 2);
-    if (larger == NULL)
-        return ps_fail_memory(err);
-    s->buf = larger;
-    s->size *= 2;
-    return PS_OK;
-}
+/* ---- Both ---- */
 
 static ps_result peek(ps_source *s, size_t want, const unsigned char **data,
                       size_t *got, ps_error *err)
 {
-    while (s->end - s->begin < want && !s->at_eof) {
-        ps_result r = PS_OK;
+    while (s->left < want && !s->at_eof) {
+        ps_result r = s->zstd != NULL ? fill_unpacked(s, want, err)
+                                      : fill_plain(s, err);
 
-        if (s->begin == s->end)
-            s->begin = s->end = 0;
-        else if (s->end == s->size || want > s->size - s->begin)
-            r = make_room(s, err);
-        if (r == PS_OK)
-            r = fill(s, err);
         if (r != PS_OK)
             return r;
     }
-    *data = s->buf + s->begin;
-    *got = s->end - s->begin < want ? s->end - s->begin : want;
+    *data = s->at;
+    *got = s->left < want ? s->left : want;
     return PS_OK;
 }
 
 void ps_source_take(ps_source *s, size_t n)
 {
-    s->begin += n;
+    s->at += n;
+    s->left -= n;
     s->taken += n;
 }
 
@@ -215,15 +275,19 @@ void ps_source_on_wait(ps_source *s, ps_wait_hook *hook, void *context)
 /* What was read so far becomes the start of the compressed input. */
 static ps_result start_zstd(ps_source *s, ps_error *err)
 {
-    s->packed = malloc(PS_IO_BYTES);
+    ps_result r = grow_own(s, PS_IO_BYTES, err);
+
+    if (r != PS_OK)
+        return r;
     s->zstd = ZSTD_createDCtx();
-    if (s->packed == NULL || s->zstd == NULL)
+    if (s->zstd == NULL)
         return ps_fail_memory(err);
     (void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax,
                                  ZSTD_LARGEST_WINDOW_LOG);
-    memcpy(s->packed, s->buf, s->end);
-    s->in = (ZSTD_inBuffer){.src = s->packed, .size = s->end};
-    s->begin = s->end = 0;
+    s->in = (ZSTD_inBuffer){.src = s->at, .size = s->left};
+    s->at = s->own;
+    s->left = 0;
+    s->in_own = true;
     s->at_eof = false;
     return PS_OK;
 }
@@ -249,6 +313,11 @@ ps_result ps_source_peek(ps_source *s, size_t want,
 {
     ps_result r = PS_OK;
 
+    if (want <= s->left && s->looked) {
+        *data = s->at;
+        *got = want;
+        return PS_OK;
+    }
     if (!s->looked) {
         s->looked = true;
         r = detect_zstd(s, err);
@@ -256,20 +325,25 @@ ps_result ps_source_peek(ps_source *s, size_t want,
     return r == PS_OK ? peek(s, want, data, got, err) : r;
 }
 
+ps_result ps_source_read_ahead(ps_source *s, ps_error *err)
+{
+    return ps_ahead_start(s->ahead, err);
+}
+
+int ps_source_descriptor(const ps_source *s)
+{
+    return ps_ahead_descriptor(s->ahead);
+}
+
 ps_result ps_source_open(ps_source **source, int fd, ps_error *err)
 {
     ps_source *s = calloc(1, sizeof *s);
-    ps_result r = PS_OK;
+    ps_result r;
 
     *source = NULL;
     if (s == NULL)
         return ps_fail_memory(err);
-    s->fd = fd;
-    s->size = PS_IO_BYTES;
-    s->buf = malloc(s->size);
-    if (s->buf == NULL)
-        r = ps_fail_memory(err);
-    ps_widen_pipe(fd);
+    r = ps_ahead_open(&s->ahead, fd, err);
     if (r != PS_OK) {
         ps_source_free(s);
         return r;
@@ -283,7 +357,7 @@ void ps_source_free(ps_source *s)
     if (s == NULL)
         return;
     ZSTD_freeDCtx(s->zstd);
-    free(s->packed);
-    free(s->buf);
+    ps_ahead_free(s->ahead);
+    free(s->own);
     free(s);
 }

@@ -37,6 +37,12 @@ uint64_t ps_source_offset(const ps_source *source);
 
 void ps_source_on_wait(ps_source *source, ps_wait_hook *hook, void *context);
 
+/* Reads on a thread of its own from now on.  PS_ERR_IO, PS_ERR_MEMORY. */
+ps_result ps_source_read_ahead(ps_source *source, ps_error *err);
+
+/* Can be read when a wait for which the hook is called would end. */
+int ps_source_descriptor(const ps_source *source);
+
 void ps_source_free(ps_source *source);
 
 #endif

@@ -150,7 +150,10 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
     r->source = source;
     r->ended = false;
     ps_source_on_wait(source, r->hook, r->hook_context);
-    result = read_start(r, r->schema.token_type, &schema, &empty, err);
+    if (r->read_ahead)
+        result = ps_source_read_ahead(source, err);
+    if (result == PS_OK)
+        result = read_start(r, r->schema.token_type, &schema, &empty, err);
     if (result != PS_OK)
         return result;
     if (empty && r->schema.framed)
@@ -189,6 +192,17 @@ void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
 {
     r->on_flush = hook;
     r->flush_context = context;
+}
+
+ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
+{
+    r->read_ahead = true;
+    return ps_source_read_ahead(r->source, err);
+}
+
+int ps_token_reader_descriptor(const ps_token_reader *r)
+{
+    return ps_source_descriptor(r->source);
 }
 
 uint64_t ps_token_reader_offset(const ps_token_reader *r)

@@ -28,6 +28,7 @@ struct ps_token_reader {
     void *hook_context;
     ps_wait_hook *on_flush;
     void *flush_context;
+    bool read_ahead;
     bool ended;         /* PS_END was given; again, until append */
     bool pending;       /* an overlong sequence is to be held or skipped */
     ps_sequence record; /* the record being read */

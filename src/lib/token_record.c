@@ -10,8 +10,10 @@
 
 #include "bytes.h"
 #include "error.h"
-#include "io.h"
 #include "token_reader.h"
+
+/* A part of what is passed over: little, so that it need not be joined. */
+#define SKIP_BYTES ((size_t)32 << 10)
 
 /* Passes over bytes of a record; a framed stream's digest covers them. */
 static void take(ps_token_reader *r, const unsigned char *data, size_t n)
@@ -198,7 +200,7 @@ static ps_result skip_part(ps_token_reader *r, uint64_t done, uint64_t bytes,
                            bool are_tokens, ps_error *err)
 {
     while (bytes > 0) {
-        size_t want = bytes < PS_IO_BYTES ? (size_t)bytes : PS_IO_BYTES;
+        size_t want = bytes < SKIP_BYTES ? (size_t)bytes : SKIP_BYTES;
         const unsigned char *data;
         size_t got;
         ps_result result = ps_source_peek(r->source, want, &data, &got, err);

@@ -37,6 +37,7 @@ static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
 ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
                                const ps_schema *schema, ps_error *err)
 {
+    const ps_sink_options plain = {.largest = 0};
     ps_token_writer *w;
     ps_result r = ps_schema_check(schema, err);
 
@@ -50,7 +51,7 @@ ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
     w->shape = ps_schema_shape(schema);
     w->digest = XXH3_createState();
     r = w->digest == NULL ? ps_fail_memory(err)
-                          : ps_sink_open(&w->sink, fd, 0, err);
+                          : ps_sink_open(&w->sink, fd, &plain, err);
     if (r == PS_OK && w->framed)
         r = put_header(w, schema, err);
     if (r != PS_OK) {

@@ -12,6 +12,9 @@
 
 #define DEFAULT_DEPTH 16
 #define DEFAULT_WINDOW 1024
+#define DEFAULT_LEVEL 3 /* as zstd itself */
+#define MOST_LEVEL 22
+#define MOST_THREADS 256
 
 /* A year is more than a wait ever is, and less than time_t can hold. */
 #define LONGEST_IDLE UINT64_C(31536000000)
@@ -166,6 +169,22 @@ static const char *set_rejects(void *to, const char *value)
     return NULL;
 }
 
+static const char *set_zstd(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->zstd_level = DEFAULT_LEVEL;
+    return value == NULL ? NULL
+                         : set_u32(&c->zstd_level, value, 1, MOST_LEVEL,
+                                   "must be a level from 1 to 22");
+}
+
+static const char *set_threads(void *to, const char *value)
+{
+    return set_u32(&((conf *)to)->threads, value, 0, MOST_THREADS,
+                   "must be a number from 0 to 256");
+}
+
 static const char *set_stats(void *to, const char *value)
 {
     conf *c = to;
@@ -238,6 +257,15 @@ static const option_entry entries[] = {
      set_overlong},
     {0, "rejects", OPTION_VALUE, "FILE",
      "write what is dropped or truncated to FILE, whole", set_rejects},
+    {0, "zstd", OPTION_OPTIONAL, "LEVEL",
+     "compress, at LEVEL (3) from 1 to 22, so that single\n"
+     "packs can still be got at",
+     set_zstd},
+    {'T', "threads", OPTION_VALUE, "N",
+     "read, pack and write on threads, and compress on N\n"
+     "of them; 1: all on one; 0 (default): as many as\n"
+     "there are processors",
+     set_threads},
     {0, "stats", OPTION_OPTIONAL, "json",
      "tell at the end, on stderr, what was packed", set_stats},
     {'o', "output", OPTION_VALUE, "FILE", "write to FILE, not to stdout",

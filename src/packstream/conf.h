@@ -36,6 +36,8 @@ typedef struct conf {
     bool overlong_given;
     ps_overlong overlong;
     const char *rejects; /* NULL: none */
+    uint32_t zstd_level;   /* 0: the output is plain */
+    uint32_t threads;      /* 0: as many as there are processors */
     conf_stats stats;
     const char *output; /* NULL: stdout */
     bool quiet;

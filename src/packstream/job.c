@@ -12,7 +12,11 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "packstream/pause.h"
+
+/* Milliseconds of a pause in which the output may still be busy. */
+#define SHORT_PAUSE 10
 
 static int input_failure(const job *j, const ps_error *err)
 {
@@ -52,6 +56,18 @@ static ps_result drain(void *context, ps_error *err)
 }
 
 /*
+ * What was passed on is waited for, too, so that a failure is told though
+ * there is no input.
+ */
+static ps_result flush(job *j, ps_error *err)
+{
+    ps_result r = ps_packer_flush(j->packer, err);
+
+    j->output_failed = r != PS_OK;
+    return r;
+}
+
+/*
  * Before the reader waits for input, what is decided goes on its way; and
  * when the wait is long, or a signal asks for it, what is held does, too.
  */
@@ -60,17 +76,25 @@ static ps_result pass_on(void *context, ps_error *err)
     job *j = context;
     uint64_t idle =
         j->conf->flush_idle == 0 ? PAUSE_FOREVER : j->conf->flush_idle;
-    ps_result r = ps_packer_flush(j->packer, err);
+    uint64_t wait = idle < SHORT_PAUSE ? idle : SHORT_PAUSE;
+    ps_result r = ps_packer_push(j->packer, err);
 
     j->output_failed = r != PS_OK;
     while (r == PS_OK) {
-        pause_end end = pause_wait(j->in, idle);
+        pause_end end =
+            pause_wait(ps_token_reader_descriptor(j->reader), wait);
 
         if (end == PAUSE_INPUT)
             break;
-        if (end == PAUSE_IDLE)
-            idle = PAUSE_FOREVER;
-        r = drain(j, err);
+        if (end == PAUSE_IDLE && wait < idle) {
+            idle -= idle == PAUSE_FOREVER ? 0 : wait;
+            wait = idle;
+            r = flush(j, err);
+        } else {
+            if (end == PAUSE_IDLE)
+                idle = wait = PAUSE_FOREVER;
+            r = drain(j, err);
+        }
     }
     return r;
 }
@@ -95,6 +119,8 @@ int job_open_input(job *j)
 
     if (status != STATUS_OK)
         return status;
+    j->threads = j->conf->threads == 0 ? threads_available()
+                                       : j->conf->threads;
     if (ps_token_reader_open(&j->reader, j->in, raw_type, &err) != PS_OK)
         return input_failure(j, &err);
     if (j->conf->vocab_size != 0)
@@ -137,6 +163,9 @@ static ps_packer_options packer_options(const job *j,
         .max_delay = j->conf->max_delay,
         .max_bytes = j->conf->max_bytes,
         .even_cost = j->conf->even_cost,
+        .compressed = j->conf->zstd_level != 0,
+        .level = (int)j->conf->zstd_level,
+        .threads = j->threads > 1 ? j->threads : 0,
     };
 }
 
@@ -179,6 +208,9 @@ int job_open_output(job *j)
     ps_token_reader_on_wait(j->reader, pass_on, j);
     if (schema.framed || j->conf->flush_records)
         ps_token_reader_on_flush(j->reader, drain, j);
+    if (j->threads > 1 &&
+        ps_token_reader_read_ahead(j->reader, &err) != PS_OK)
+        return input_failure(j, &err);
     status = rejects_open(&j->rejects);
     /* Now that both are there, two names of one new file show, too. */
     if (status == STATUS_OK && j->conf->rejects != NULL &&

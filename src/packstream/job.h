@@ -16,6 +16,7 @@ typedef struct job {
     int next_name; /* of conf->names, to be opened next */
     const char *input;
     int in;
+    uint32_t threads;
     int out;
     ps_token_reader *reader;
     ps_packer *packer;

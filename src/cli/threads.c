@@ -1,0 +1,37 @@
+/*
+ * threads.c - how many threads can run at a time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+/* CPU_COUNT and sched_getaffinity are not in POSIX. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "cli/threads.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#define MOST 256
+
+static long count(void)
+{
+#ifdef CPU_COUNT
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+#endif
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+uint32_t threads_available(void)
+{
+    long n = count();
+
+    if (n < 1)
+        return 1;
+    return n > MOST ? MOST : (uint32_t)n;
+}

@@ -1,0 +1,166 @@
+/*
+ * frame.c - making and opening zstd frames, each by itself.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "frame.h"
+
+#include <stdlib.h>
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "bytes.h"
+#include "error.h"
+
+/* Frames start with one of these; skippable frames with any of sixteen. */
+#define ZSTD_FRAME UINT32_C(0xFD2FB528)
+#define ZSTD_SKIPPABLE UINT32_C(0x184D2A50)
+
+struct ps_frame_maker {
+    ZSTD_CCtx *zstd;
+    unsigned char *out;
+    size_t room;
+};
+
+struct ps_frame_opener {
+    ZSTD_DCtx *zstd;
+};
+
+bool ps_is_frame_magic(const unsigned char *bytes)
+{
+    uint32_t magic = load_u32(bytes);
+
+    return magic == ZSTD_FRAME ||
+           (magic & ~UINT32_C(15)) == ZSTD_SKIPPABLE;
+}
+
+int ps_frame_level_least(void)
+{
+    return ZSTD_minCLevel();
+}
+
+int ps_frame_level_most(void)
+{
+    return ZSTD_maxCLevel();
+}
+
+static ps_result zstd_failed(size_t error, ps_result code, ps_error *err)
+{
+    if (ZSTD_getErrorCode(error) == ZSTD_error_memory_allocation)
+        return ps_fail_memory(err);
+    return ps_fail(err, code, "zstd: %s", ZSTD_getErrorName(error));
+}
+
+ps_result ps_frame_maker_open(ps_frame_maker **maker, int level,
+                              ps_error *err)
+{
+    ps_frame_maker *m;
+
+    *maker = NULL;
+    if (level < ps_frame_level_least() || level > ps_frame_level_most())
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "zstd has the levels %d to %d, not %d",
+                       ps_frame_level_least(), ps_frame_level_most(), level);
+    m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return ps_fail_memory(err);
+    m->zstd = ZSTD_createCCtx();
+    if (m->zstd == NULL) {
+        ps_frame_maker_free(m);
+        return ps_fail_memory(err);
+    }
+    (void)ZSTD_CCtx_setParameter(m->zstd, ZSTD_c_compressionLevel, level);
+    (void)ZSTD_CCtx_setParameter(m->zstd, ZSTD_c_checksumFlag, 1);
+    *maker = m;
+    return PS_OK;
+}
+
+/* Room for whatever becomes of `n` bytes. */
+static ps_result make_room(ps_frame_maker *m, size_t n, ps_error *err)
+{
+    size_t room = ZSTD_compressBound(n);
+
+    if (ZSTD_isError(room) || room < n)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "%zu bytes are too many for a frame", n);
+    if (room <= m->room)
+        return PS_OK;
+    free(m->out);
+    m->room = 0;
+    m->out = malloc(room);
+    if (m->out == NULL)
+        return ps_fail_memory(err);
+    m->room = room;
+    return PS_OK;
+}
+
+ps_result ps_frame_make(ps_frame_maker *m, const void *data, size_t n,
+                        const unsigned char **frame, size_t *bytes,
+                        ps_error *err)
+{
+    ps_result r = make_room(m, n, err);
+    size_t made;
+
+    if (r != PS_OK)
+        return r;
+    made = ZSTD_compress2(m->zstd, m->out, m->room, data, n);
+    if (ZSTD_isError(made))
+        return zstd_failed(made, PS_ERR_LIMIT, err);
+    *frame = m->out;
+    *bytes = made;
+    return PS_OK;
+}
+
+void ps_frame_maker_free(ps_frame_maker *m)
+{
+    if (m == NULL)
+        return;
+    ZSTD_freeCCtx(m->zstd);
+    free(m->out);
+    free(m);
+}
+
+ps_result ps_frame_opener_open(ps_frame_opener **opener, ps_error *err)
+{
+    ps_frame_opener *o = calloc(1, sizeof *o);
+
+    *opener = NULL;
+    if (o == NULL)
+        return ps_fail_memory(err);
+    o->zstd = ZSTD_createDCtx();
+    if (o->zstd == NULL) {
+        free(o);
+        return ps_fail_memory(err);
+    }
+    *opener = o;
+    return PS_OK;
+}
+
+/*
+ * All at once: the output itself serves as the window, whatever window the
+ * frames ask for, and what they say of their size is no matter.
+ */
+ps_result ps_frame_open(ps_frame_opener *o, const unsigned char *frame,
+                        size_t n, unsigned char *to, size_t plain,
+                        ps_error *err)
+{
+    size_t got = ZSTD_decompressDCtx(o->zstd, to, plain, frame, n);
+
+    if (ZSTD_isError(got))
+        return zstd_failed(got, PS_ERR_CORRUPT, err);
+    if (got != plain)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "it unpacks to %zu bytes, the seek table says %zu",
+                       got, plain);
+    return PS_OK;
+}
+
+void ps_frame_opener_free(ps_frame_opener *o)
+{
+    if (o == NULL)
+        return;
+    ZSTD_freeDCtx(o->zstd);
+    free(o);
+}

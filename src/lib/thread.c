@@ -1,0 +1,37 @@
+/*
+ * thread.c - threads that leave signals to the others.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "error.h"
+
+/* Those that are sent to the thread which causes them. */
+static const int own_signals[] = {SIGPIPE, SIGXFSZ, SIGSEGV, SIGBUS,
+                                  SIGFPE,  SIGILL,  SIGABRT, SIGSYS};
+
+ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
+                          void *context, ps_error *err)
+{
+    sigset_t blocked;
+    sigset_t before;
+    int failure;
+
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; i++)
+        (void)sigdelset(&blocked, own_signals[i]);
+    /* A thread begins with the mask of the one that starts it. */
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    failure = pthread_create(thread, NULL, run, context);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure == 0)
+        return PS_OK;
+    errno = failure;
+    return ps_fail_errno(err, "cannot start a thread");
+}
