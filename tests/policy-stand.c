@@ -35,8 +35,10 @@ void close_stand(stand *s)
 void admit(stand *s, uint32_t length)
 {
     uint32_t slot = ps_window_admit(s->is.window, length, ++s->now);
+    bool ready;
 
-    s->calls->admitted(s->state, length);
+    ready = s->calls->admitted(s->state, length);
+    assert_int_equal(ready, is_ready(s));
     s->list[s->n++] = (entry){slot, length, s->now};
 }
 

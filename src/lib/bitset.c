@@ -10,19 +10,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static unsigned highest_bit(uint64_t word)
-{
-#if defined(__GNUC__)
-    return 63u - (unsigned)__builtin_clzll(word);
-#else
-    unsigned bit = 0;
-
-    while (word >>= 1)
-        bit++;
-    return bit;
-#endif
-}
-
 bool ps_bitset_init(ps_bitset *set, uint32_t most)
 {
     size_t words[PS_BITSET_LEVELS];
@@ -52,9 +39,9 @@ void ps_bitset_destroy(ps_bitset *set)
     *set = (ps_bitset){0};
 }
 
-void ps_bitset_add(ps_bitset *set, uint32_t number)
+void ps_bitset_add_word(ps_bitset *set, uint32_t number)
 {
-    for (unsigned l = 0; l < set->n_levels; l++) {
+    for (unsigned l = 1; l < set->n_levels; l++) {
         uint64_t *word = &set->level[l][number / 64];
         bool was_empty = *word == 0;
 
@@ -65,9 +52,9 @@ void ps_bitset_add(ps_bitset *set, uint32_t number)
     }
 }
 
-void ps_bitset_remove(ps_bitset *set, uint32_t number)
+void ps_bitset_remove_word(ps_bitset *set, uint32_t number)
 {
-    for (unsigned l = 0; l < set->n_levels; l++) {
+    for (unsigned l = 1; l < set->n_levels; l++) {
         uint64_t *word = &set->level[l][number / 64];
 
         *word &= ~(UINT64_C(1) << number % 64);
@@ -78,26 +65,26 @@ void ps_bitset_remove(ps_bitset *set, uint32_t number)
 }
 
 /*
- * Climbs until a word holds a member at or below the limit, then descends
- * to the greatest one in it.
+ * Climbs until a word holds a member below, then descends to the greatest
+ * one in it.
  */
-bool ps_bitset_at_most(const ps_bitset *set, uint32_t limit,
-                       uint32_t *number)
+bool ps_bitset_before_word(const ps_bitset *set, uint32_t at,
+                           uint32_t *number)
 {
-    uint64_t below = ~UINT64_C(0) >> (63 - limit % 64);
-    uint32_t at = limit;
-    unsigned l = 0;
-    uint64_t found;
+    unsigned l = 1;
+    uint64_t found = 0;
 
-    while ((found = set->level[l][at / 64] & below) == 0) {
+    for (; l < set->n_levels; l++) {
+        found = set->level[l][at / 64] & ((UINT64_C(1) << at % 64) - 1);
+        if (found != 0)
+            break;
         at /= 64;
-        if (++l == set->n_levels)
-            return false;
-        below = (UINT64_C(1) << at % 64) - 1;
     }
-    at = at / 64 * 64 + highest_bit(found);
+    if (found == 0)
+        return false;
+    at = at / 64 * 64 + ps_highest_bit(found);
     while (l-- > 0)
-        at = at * 64 + highest_bit(set->level[l][at]);
+        at = at * 64 + ps_highest_bit(set->level[l][at]);
     *number = at;
     return true;
 }

@@ -2,6 +2,8 @@
  * bitset.h - a set of small numbers that finds its greatest member below a
  * limit in a few steps.
  *
+ * Most steps touch one word of the lowest level; these are taken in line.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -27,11 +29,59 @@ typedef struct ps_bitset {
 bool ps_bitset_init(ps_bitset *set, uint32_t most);
 void ps_bitset_destroy(ps_bitset *set);
 
-void ps_bitset_add(ps_bitset *set, uint32_t number);
-void ps_bitset_remove(ps_bitset *set, uint32_t number);
+/* What is left to do when a word of the lowest level is no longer empty, */
+void ps_bitset_add_word(ps_bitset *set, uint32_t word);
+
+/* or is empty again; */
+void ps_bitset_remove_word(ps_bitset *set, uint32_t word);
+
+/* or when it has no member up to the limit. */
+bool ps_bitset_before_word(const ps_bitset *set, uint32_t word,
+                           uint32_t *number);
+
+static inline unsigned ps_highest_bit(uint64_t word)
+{
+#if defined(__GNUC__)
+    return 63u - (unsigned)__builtin_clzll(word);
+#else
+    unsigned bit = 0;
+
+    while (word >>= 1)
+        bit++;
+    return bit;
+#endif
+}
+
+static inline void ps_bitset_add(ps_bitset *set, uint32_t number)
+{
+    uint64_t *word = &set->level[0][number / 64];
+    bool was_empty = *word == 0;
+
+    *word |= UINT64_C(1) << number % 64;
+    if (was_empty)
+        ps_bitset_add_word(set, number / 64);
+}
+
+static inline void ps_bitset_remove(ps_bitset *set, uint32_t number)
+{
+    uint64_t *word = &set->level[0][number / 64];
+
+    *word &= ~(UINT64_C(1) << number % 64);
+    if (*word == 0)
+        ps_bitset_remove_word(set, number / 64);
+}
 
 /* The greatest member <= limit into *number; false if there is none. */
-bool ps_bitset_at_most(const ps_bitset *set, uint32_t limit,
-                       uint32_t *number);
+static inline bool ps_bitset_at_most(const ps_bitset *set, uint32_t limit,
+                                     uint32_t *number)
+{
+    uint64_t below = ~UINT64_C(0) >> (63 - limit % 64);
+    uint64_t found = set->level[0][limit / 64] & below;
+
+    if (found == 0)
+        return ps_bitset_before_word(set, limit / 64, number);
+    *number = limit / 64 * 64 + ps_highest_bit(found);
+    return true;
+}
 
 #endif

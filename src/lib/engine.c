@@ -23,6 +23,7 @@ struct ps_engine {
     uint64_t max_delay;
     uint64_t max_wait; /* that part of it that the window may use up */
     uint64_t now;      /* records that came */
+    uint64_t idle;     /* before this, no decision is due */
     uint64_t delay;    /* the most so far */
     uint32_t n_slots;
     uint32_t *slots; /* of the last decision */
@@ -136,14 +137,6 @@ void ps_engine_tick(ps_engine *e)
     e->now++;
 }
 
-uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
-{
-    uint32_t slot = ps_window_admit(e->window, length, e->now);
-
-    e->calls->admitted(e->state, length);
-    return slot;
-}
-
 /* How many records came after a time. */
 static uint64_t age(const ps_engine *e, uint64_t time)
 {
@@ -166,6 +159,34 @@ static bool is_due(const ps_engine *e, bool flush)
         return false;
     return flush || ps_window_full(e->window) ||
            is_aged(e, oldest, e->max_wait) || e->calls->is_ready(e->state);
+}
+
+/* When a pack is due because of time alone, if none is due now. */
+static uint64_t idle_until(const ps_engine *e)
+{
+    uint32_t oldest = ps_window_oldest(e->window);
+    uint64_t time;
+
+    if (oldest == PS_NO_SLOT)
+        return UINT64_MAX;
+    time = ps_window_time(e->window, oldest);
+    return time > UINT64_MAX - e->max_wait ? UINT64_MAX : time + e->max_wait;
+}
+
+/*
+ * Whether a pack is due need not be asked again until the time that was
+ * worked out when none was, unless this sequence makes one due.
+ */
+uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
+{
+    uint32_t slot = ps_window_admit(e->window, length, e->now);
+    bool ready = e->calls->admitted(e->state, length);
+
+    if (ready || ps_window_full(e->window))
+        e->idle = 0;
+    else if (e->idle == UINT64_MAX)
+        e->idle = idle_until(e); /* none was held */
+    return slot;
 }
 
 /* Takes note of the delays in a pack that leaves, and frees its slots. */
@@ -235,8 +256,12 @@ ps_result ps_engine_decide(ps_engine *e, bool flush, const uint32_t **slots,
     *n = 0;
     if (e->shuffle != NULL)
         r = decide_shuffled(e, flush, n, err);
+    else if (e->now < e->idle && !flush)
+        return PS_OK;
     else if (is_due(e, flush))
         r = e->calls->choose(e->state, e->now, flush, e->slots, n, err);
+    else
+        e->idle = idle_until(e);
     if (r == PS_OK)
         leave(e, *n);
     return r;

@@ -30,11 +30,11 @@ typedef struct ps_policy_calls {
                       ps_error *err);
     void (*free)(void *state);
 
-    /* A sequence was admitted. */
-    void (*admitted)(void *state, uint32_t length);
-
     /* True if a pack should leave though the window is not full. */
     bool (*is_ready)(void *state);
+
+    /* A sequence was admitted; gives what is_ready then would. */
+    bool (*admitted)(void *state, uint32_t length);
 
     /*
      * Takes the sequences of one pack, at least one and at most `depth`,

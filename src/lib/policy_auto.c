@@ -95,15 +95,6 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     return r;
 }
 
-static void admitted(void *p, uint32_t length)
-{
-    state *s = p;
-
-    ps_prices_count(s->prices, length);
-    if (ps_window_count_of(s->is.window, length) == 1)
-        ps_worth_update(s->worth, length);
-}
-
 /* A sequence that fills a pack alone need not wait. */
 static bool has_full(void *p)
 {
@@ -111,6 +102,16 @@ static bool has_full(void *p)
 
     return !s->is.in_order &&
            ps_window_count_of(s->is.window, s->is.capacity) > 0;
+}
+
+static bool admitted(void *p, uint32_t length)
+{
+    state *s = p;
+
+    ps_prices_count(s->prices, length);
+    if (ps_window_count_of(s->is.window, length) == 1)
+        ps_worth_update(s->worth, length);
+    return has_full(p);
 }
 
 static ps_result learn(state *s, ps_error *err)
@@ -169,28 +170,6 @@ static void fill(state *s, pack *p)
 
 /* ---- The last places: the best choice ---- */
 
-/* Lengths that are held, above a third of the room if there are such. */
-static uint32_t find_long(state *s, uint32_t room, uint32_t *leaders,
-                          uint32_t most)
-{
-    const ps_window *w = s->is.window;
-    uint32_t third = room / 3;
-    uint32_t limit =
-        third + 1 + (uint32_t)ps_random_below(&s->random, room - third);
-    uint32_t length = ps_window_longest(w, limit);
-    uint32_t n = 0;
-
-    while (n < most && length > 0) {
-        leaders[n++] = length;
-        length = ps_window_longest(w, length - 1);
-        if (length <= third)
-            length = ps_window_longest(w, room);
-        if (length == leaders[0])
-            break;
-    }
-    return n;
-}
-
 static bool is_urgent(const state *s, uint64_t now)
 {
     uint64_t most = s->is.max_delay - s->is.max_delay / URGENT;
@@ -201,18 +180,57 @@ static bool is_urgent(const state *s, uint64_t now)
 }
 
 /*
- * The lengths that may lead a choice: 0 says that none has to.  In an empty
- * pack it is the oldest's when it must not wait on, or leads always.
+ * The lengths that may lead a choice; 0 says that none has to.  The first is
+ * known.  The others are held, above a third of the room if there are such;
+ * they are looked for when they are asked for, which is seldom.
  */
-static uint32_t find_leaders(state *s, const pack *p, uint64_t now,
-                             uint32_t *leaders)
+typedef struct leaders {
+    uint32_t length[LEADERS];
+    uint32_t n;     /* that are known */
+    uint32_t most;  /* there are no more */
+    uint32_t room;
+    uint32_t limit; /* of the second: at most that long */
+} leaders;
+
+/*
+ * In an empty pack the first is the oldest's when it must not wait on, or
+ * leads always.
+ */
+static leaders start_leaders(state *s, const pack *p, uint64_t now)
 {
-    leaders[0] = p->n == 0 ? oldest_length(s) : 0;
+    uint32_t third = p->room / 3;
+    leaders l = {.n = 1, .most = 1, .room = p->room};
+
+    l.length[0] = p->n == 0 ? oldest_length(s) : 0;
     if (p->n == 0 && (s->is.in_order || is_urgent(s, now)))
-        return 1;
+        return l;
     if (p->places < 2 && p->n > 0)
-        return 1;
-    return 1 + find_long(s, p->room, leaders + 1, LEADERS - 1);
+        return l;
+    l.most = LEADERS;
+    l.limit = third + 1 +
+              (uint32_t)ps_random_below(&s->random, p->room - third);
+    return l;
+}
+
+/* Whether there is a leader number i: those before it were asked for. */
+static bool has_leader(const state *s, leaders *l, uint32_t i)
+{
+    const ps_window *w = s->is.window;
+    uint32_t next;
+
+    if (i < l->n)
+        return true;
+    if (i >= l->most)
+        return false;
+    next = ps_window_longest(w, i == 1 ? l->limit : l->length[i - 1] - 1);
+    if (i > 1 && next <= l->room / 3)
+        next = ps_window_longest(w, l->room);
+    if (next == 0 || (i > 1 && next == l->length[1])) {
+        l->most = i;
+        return false;
+    }
+    l->length[l->n++] = next;
+    return true;
 }
 
 /* How far a pack with this choice is from the mean cost. */
@@ -239,21 +257,21 @@ static ps_choice prefer(const state *s, const pack *p, ps_choice a,
 
 static ps_choice choose_last(state *s, const pack *p, uint64_t now)
 {
-    uint32_t leaders[LEADERS];
-    uint32_t n = find_leaders(s, p, now, leaders);
+    leaders l = start_leaders(s, p, now);
     uint32_t places = p->places < LAST ? p->places : LAST;
     int32_t good = p->missing - GOOD;
     ps_choice best = {.worth = PS_WORTH_NONE};
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; has_leader(s, &l, i); i++) {
         best = prefer(s, p, best,
-                      ps_worth_exact(s->worth, leaders[i], p->room, places));
+                      ps_worth_exact(s->worth, l.length[i], p->room,
+                                     places));
         if (best.worth >= good && !s->is.even_cost)
             return best;
     }
-    for (uint32_t i = 0; i < n && best.worth < good; i++)
+    for (uint32_t i = 0; i < l.n && best.worth < good; i++)
         best = prefer(s, p, best,
-                      ps_worth_within(s->worth, leaders[i], p->room,
+                      ps_worth_within(s->worth, l.length[i], p->room,
                                       places));
     return best;
 }
@@ -318,7 +336,7 @@ static ps_result choose(void *policy, uint64_t now, bool flush,
 const ps_policy_calls ps_policy_auto_calls = {
     .open = open_state,
     .free = free_state,
-    .admitted = admitted,
     .is_ready = has_full,
+    .admitted = admitted,
     .choose = choose,
 };

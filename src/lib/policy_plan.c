@@ -73,16 +73,16 @@ static void free_state(void *p)
     free(p);
 }
 
-static void ignore(void *p, uint32_t length)
-{
-    (void)p;
-    (void)length;
-}
-
 static bool never(void *p)
 {
     (void)p;
     return false;
+}
+
+static bool never_when_admitted(void *p, uint32_t length)
+{
+    (void)length;
+    return never(p);
 }
 
 static ps_result open_histogram(const ps_window *w, uint32_t capacity,
@@ -229,7 +229,7 @@ static ps_result choose(void *p, uint64_t now, bool flush, uint32_t *slots,
 const ps_policy_calls ps_policy_plan_calls = {
     .open = open_state,
     .free = free_state,
-    .admitted = ignore,
     .is_ready = never,
+    .admitted = never_when_admitted,
     .choose = choose,
 };

@@ -25,12 +25,6 @@ static ps_result open_copy(void **state, const ps_policy_setup *setup,
     return PS_OK;
 }
 
-static void ignore(void *state, uint32_t length)
-{
-    (void)state;
-    (void)length;
-}
-
 /* The length of the oldest sequence; 0 if there is none. */
 static uint32_t oldest_length(const ps_window *w)
 {
@@ -63,6 +57,12 @@ static bool is_ready(void *state)
     default:
         return false;
     }
+}
+
+static bool admitted(void *state, uint32_t length)
+{
+    (void)length;
+    return is_ready(state);
 }
 
 /*
@@ -105,7 +105,7 @@ static ps_result choose(void *state, uint64_t now, bool flush,
 const ps_policy_calls ps_policy_simple_calls = {
     .open = open_copy,
     .free = free,
-    .admitted = ignore,
     .is_ready = is_ready,
+    .admitted = admitted,
     .choose = choose,
 };

@@ -41,21 +41,6 @@
  */
 #define LINEAR 0.1
 
-struct ps_prices {
-    uint32_t capacity;
-    uint32_t depth;
-    uint32_t window_size;
-    uint32_t unit; /* tokens */
-    uint32_t units;
-    double *count;   /* by length in units */
-    double *worth;   /* of those with a count, as the relaxation says */
-    uint32_t *stock; /* their lengths */
-    double *stock_count;
-    double total;
-    uint64_t came;
-    uint64_t next; /* to learn when so many have come */
-};
-
 ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
                          uint32_t depth, uint32_t window_size, ps_error *err)
 {
@@ -93,31 +78,6 @@ void ps_prices_free(ps_prices *p)
     free(p->stock);
     free(p->stock_count);
     free(p);
-}
-
-/* To the nearest unit, but never none and never more than there are. */
-static uint32_t in_units(const ps_prices *p, uint32_t length)
-{
-    uint32_t u = (length + p->unit / 2) / p->unit;
-
-    if (u == 0)
-        return 1;
-    return u < p->units ? u : p->units;
-}
-
-/* A full pack says nothing of what others are worth. */
-void ps_prices_count(ps_prices *p, uint32_t length)
-{
-    p->came++;
-    if (length == p->capacity)
-        return;
-    p->count[in_units(p, length)]++;
-    p->total++;
-}
-
-bool ps_prices_due(const ps_prices *p)
-{
-    return p->came >= p->next;
 }
 
 static uint32_t fill_stock(ps_prices *p, double *mean)

@@ -10,7 +10,21 @@
 
 #include "packstream.h"
 
-typedef struct ps_prices ps_prices;
+/* Here so that counting is done in line; nobody else looks into it. */
+typedef struct ps_prices {
+    uint32_t capacity;
+    uint32_t depth;
+    uint32_t window_size;
+    uint32_t unit; /* tokens */
+    uint32_t units;
+    double *count;   /* by length in units */
+    double *worth;   /* of those with a count, as the relaxation says */
+    uint32_t *stock; /* their lengths */
+    double *stock_count;
+    double total;
+    uint64_t came;
+    uint64_t next; /* to learn when so many have come */
+} ps_prices;
 
 /* PS_ERR_MEMORY. */
 ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
@@ -18,11 +32,34 @@ ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
                          ps_error *err);
 void ps_prices_free(ps_prices *prices);
 
-/* A sequence came. */
-void ps_prices_count(ps_prices *prices, uint32_t length);
+/* To the nearest unit, but never none and never more than there are. */
+static inline uint32_t ps_prices_units(const ps_prices *p, uint32_t length)
+{
+    uint32_t u;
+
+    if (p->unit == 1)
+        return length;
+    u = (length + p->unit / 2) / p->unit;
+    if (u == 0)
+        return 1;
+    return u < p->units ? u : p->units;
+}
+
+/* A sequence came.  A full pack says nothing of what others are worth. */
+static inline void ps_prices_count(ps_prices *p, uint32_t length)
+{
+    p->came++;
+    if (length == p->capacity)
+        return;
+    p->count[ps_prices_units(p, length)]++;
+    p->total++;
+}
 
 /* True if it is time to learn. */
-bool ps_prices_due(const ps_prices *prices);
+static inline bool ps_prices_due(const ps_prices *p)
+{
+    return p->came >= p->next;
+}
 
 /*
  * Says whether the depth binds, and if so writes the price of each length

@@ -4,7 +4,9 @@
  *
  * The worth of each length stands in a table, and once more in a table that
  * is turned round: the pairs that fill some room are then two runs side by
- * side, and the best of them is found by a loop without a branch.
+ * side, and search.h finds the best of them.  The most that one sequence in
+ * some room is worth is turned round, too, and the same search finds the best
+ * of the pairs that fit.
  *
  * Age counts from an epoch that moves now and then, so that the tables need
  * not change with time; what all sequences have aged since is added to each
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "search.h"
 
 /*
  * What waiting for as many records as the window is large is worth, as a part
@@ -30,30 +33,34 @@
 #define AGED_BINDING (PS_WORTH_ONE / 128)
 #define AGED_FREE (PS_WORTH_ONE / 1024)
 
-#define EPOCH_WINDOWS 4  /* the epoch moves on after so many */
-#define OLDEST_WINDOWS 8 /* age beyond this is worth no more */
+#define EPOCH_WINDOWS 4 /* the epoch moves on after so many */
 
-struct ps_worth {
-    const ps_window *window;
-    uint32_t capacity;
-    uint32_t window_size;
-    int32_t *price;  /* by length */
-    int32_t *worth;  /* by length, or NONE */
-    int32_t *turned; /* the same by capacity - length */
-    int32_t *most;   /* by length: the most of all up to it */
-    uint32_t n_most; /* how many of `most` are valid */
-    uint32_t hidden; /* a length that has one sequence less, or 0 */
-    uint64_t epoch;
-    int32_t aged;  /* AGED_BINDING or AGED_FREE */
-    int64_t step;  /* what a record of waiting is worth, times 2^32 */
-    int32_t shift; /* to be added for each sequence */
-};
+/* Numbers below this are those of something that is not there. */
+#define THERE (PS_WORTH_NONE / 2 + 1)
+
+/* A table by length of nothing that is there, and what is read before it. */
+static int32_t *open_table(uint32_t capacity)
+{
+    size_t n = (size_t)capacity + 1 + PS_SEARCH_GROUP;
+    int32_t *table = malloc(n * sizeof *table);
+
+    if (table == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        table[i] = PS_WORTH_NONE;
+    return table + PS_SEARCH_GROUP;
+}
+
+static void free_table(int32_t *table)
+{
+    if (table != NULL)
+        free(table - PS_SEARCH_GROUP);
+}
 
 ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
                         uint32_t capacity, uint32_t window_size,
                         ps_error *err)
 {
-    size_t n = (size_t)capacity + 1;
     ps_worth *w = calloc(1, sizeof *w);
 
     *worth = w;
@@ -62,10 +69,12 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
     w->window = window;
     w->capacity = capacity;
     w->window_size = window_size;
-    w->price = malloc(n * sizeof *w->price);
-    w->worth = malloc(n * sizeof *w->worth);
-    w->turned = malloc(n * sizeof *w->turned);
-    w->most = malloc(n * sizeof *w->most);
+    w->oldest = (int64_t)PS_WORTH_OLDEST * window_size;
+    w->search = ps_search_best();
+    w->price = open_table(capacity);
+    w->worth = open_table(capacity);
+    w->turned = open_table(capacity);
+    w->most = open_table(capacity);
     if (w->price == NULL || w->worth == NULL || w->turned == NULL ||
         w->most == NULL) {
         ps_worth_free(w);
@@ -73,8 +82,6 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
         return ps_fail_memory(err);
     }
     w->price[0] = 0;
-    for (uint32_t l = 0; l <= capacity; l++)
-        w->worth[l] = w->turned[l] = PS_WORTH_NONE;
     ps_worth_set_prices(w, NULL);
     return PS_OK;
 }
@@ -83,48 +90,11 @@ void ps_worth_free(ps_worth *w)
 {
     if (w == NULL)
         return;
-    free(w->price);
-    free(w->worth);
-    free(w->turned);
-    free(w->most);
+    free_table(w->price);
+    free_table(w->worth);
+    free_table(w->turned);
+    free_table(w->most);
     free(w);
-}
-
-int32_t ps_worth_price(const ps_worth *w, uint32_t length)
-{
-    return w->price[length];
-}
-
-/* What the time from the epoch to another is worth; negative before it. */
-static int32_t since_epoch(const ps_worth *w, uint64_t time)
-{
-    int64_t most = (int64_t)OLDEST_WINDOWS * w->window_size;
-    int64_t records = (int64_t)(time - w->epoch);
-
-    if (records > most)
-        records = most;
-    if (records < -most)
-        records = -most;
-    return (int32_t)(records * w->step / (INT64_C(1) << 32));
-}
-
-static void set(ps_worth *w, uint32_t length, int32_t worth)
-{
-    w->worth[length] = worth;
-    w->turned[w->capacity - length] = worth;
-    if (w->n_most > length)
-        w->n_most = length;
-}
-
-void ps_worth_update(ps_worth *w, uint32_t length)
-{
-    uint32_t slot = ps_window_oldest_of(w->window, length);
-    int32_t worth = PS_WORTH_NONE;
-
-    if (slot != PS_NO_SLOT)
-        worth = w->price[length] -
-                since_epoch(w, ps_window_time(w->window, slot));
-    set(w, length, worth);
 }
 
 static void update_all(ps_worth *w)
@@ -153,38 +123,50 @@ void ps_worth_set_time(ps_worth *w, uint64_t now)
         w->epoch = now;
         update_all(w);
     }
-    w->shift = since_epoch(w, now) - w->aged;
+    w->shift = ps_worth_since(w, now) - w->aged;
 }
 
 /* ---- One sequence less ---- */
 
-static void hide(ps_worth *w, uint32_t length)
+/*
+ * What leads a choice cannot be chosen once more.  A search seldom comes
+ * upon it, so first it stays where it is; only if one did, and it was the
+ * last of its length, all is searched again without it.
+ */
+static void lead_with(ps_worth *w, uint32_t length)
 {
-    w->hidden = length;
-    if (ps_window_count_of(w->window, length) == 1)
-        set(w, length, PS_WORTH_NONE);
+    w->led = length;
+    w->met = false;
+}
+
+static void hide(ps_worth *w)
+{
+    ps_worth_set(w, w->led, PS_WORTH_NONE);
+    w->met = false;
 }
 
 static void show(ps_worth *w)
 {
-    uint32_t length = w->hidden;
-
-    w->hidden = 0;
-    if (ps_window_count_of(w->window, length) == 1)
-        ps_worth_update(w, length);
+    ps_worth_update(w, w->led);
 }
 
 static uint32_t count_of(const ps_worth *w, uint32_t length)
 {
-    return ps_window_count_of(w->window, length) -
-           (length == w->hidden ? 1 : 0);
+    return ps_window_count_of(w->window, length) - (length == w->led ? 1 : 0);
+}
+
+/* To be called with whatever was found. */
+static void meet(ps_worth *w, uint32_t length)
+{
+    if (length == w->led && count_of(w, length) == 0)
+        w->met = true;
 }
 
 /* ---- Searches ---- */
 
 static bool is_there(int32_t worth)
 {
-    return worth > PS_WORTH_NONE / 2;
+    return worth >= THERE;
 }
 
 static ps_choice nothing(void)
@@ -197,48 +179,33 @@ static ps_choice better(ps_choice a, ps_choice b)
     return b.worth > a.worth ? b : a;
 }
 
-static ps_choice single(const ps_worth *w, uint32_t length)
+static ps_choice single(ps_worth *w, uint32_t length)
 {
     if (length == 0 || !is_there(w->worth[length]))
         return nothing();
+    meet(w, length);
     return (ps_choice){w->worth[length] + w->shift, 1, {length}};
 }
 
-static ps_choice pair(const ps_worth *w, uint32_t a, uint32_t b)
+static ps_choice pair(ps_worth *w, uint32_t a, uint32_t b)
 {
+    meet(w, a);
+    meet(w, b);
     return (ps_choice){
         w->worth[a] + w->worth[b] + 2 * w->shift, 2, {a, b}};
 }
 
-/* The greatest sum of two runs of n numbers each. */
-static int32_t greatest_sum(const int32_t *a, const int32_t *b, uint32_t n)
-{
-    int32_t most = 2 * PS_WORTH_NONE;
-
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t sum = a[i] + b[i];
-
-        most = sum > most ? sum : most;
-    }
-    return most;
-}
-
 /* Of pairs that are worth the same the most even one. */
-static ps_choice exact_pair(const ps_worth *w, uint32_t room)
+static ps_choice exact_pair(ps_worth *w, uint32_t room)
 {
     uint32_t n = (room - 1) / 2; /* the shorter is at most that, or half */
-    const int32_t *shorter = w->worth + 1;
-    const int32_t *longer = w->turned + (w->capacity - room) + 1;
-    int32_t most = greatest_sum(shorter, longer, n);
+    ps_found found = w->search(w->worth + 1,
+                               w->turned + (w->capacity - room) + 1, n,
+                               THERE);
     ps_choice c = nothing();
 
-    if (is_there(most)) {
-        uint32_t i = n - 1;
-
-        while (shorter[i] + longer[i] != most)
-            i--;
-        c = pair(w, i + 1, room - i - 1);
-    }
+    if (is_there(found.sum))
+        c = pair(w, found.at + 1, room - found.at - 1);
     if (room % 2 == 0 && count_of(w, room / 2) >= 2)
         c = better(c, pair(w, room / 2, room / 2));
     return c;
@@ -246,16 +213,17 @@ static ps_choice exact_pair(const ps_worth *w, uint32_t room)
 
 static void fill_most(ps_worth *w, uint32_t room)
 {
+    int32_t *end = w->most + w->capacity;
     int32_t most;
 
     if (w->n_most == 0) {
-        w->most[0] = PS_WORTH_NONE;
+        *end = PS_WORTH_NONE;
         w->n_most = 1;
     }
-    most = w->most[w->n_most - 1];
+    most = end[1 - (ptrdiff_t)w->n_most];
     for (uint32_t l = w->n_most; l <= room; l++) {
         most = w->worth[l] > most ? w->worth[l] : most;
-        w->most[l] = most;
+        end[-(ptrdiff_t)l] = most;
     }
     if (w->n_most <= room)
         w->n_most = room + 1;
@@ -264,56 +232,42 @@ static void fill_most(ps_worth *w, uint32_t room)
 /* The length up to `room` that is worth most; 0 if none is there. */
 static uint32_t dearest(ps_worth *w, uint32_t room)
 {
+    uint32_t length;
     int32_t most;
 
     fill_most(w, room);
-    most = w->most[room];
+    most = w->most[w->capacity - room];
     if (!is_there(most))
         return 0;
-    while (w->worth[room] != most)
-        room--;
-    return room;
-}
-
-/* The greatest sum of a run of n numbers and of another from its end. */
-static int32_t greatest_turned_sum(const int32_t *a, const int32_t *last,
-                                   uint32_t n)
-{
-    int32_t most = 2 * PS_WORTH_NONE;
-
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t sum = a[i] + last[-(ptrdiff_t)i];
-
-        most = sum > most ? sum : most;
-    }
-    return most;
+    length = ps_window_longest(w->window, room);
+    while (w->worth[length] != most)
+        length = ps_window_longest(w->window, length - 1);
+    meet(w, length);
+    return length;
 }
 
 /* The pair worth most whose shorter length is at most `n`. */
 static ps_choice pair_up_to(ps_worth *w, uint32_t n, uint32_t room)
 {
-    const int32_t *a = w->worth + 1;
-    uint32_t i = n;
-    int32_t most;
+    ps_found found;
 
     fill_most(w, room);
-    most = greatest_turned_sum(a, w->most + (room - 1), n);
-    if (!is_there(most))
+    found = w->search(w->worth + 1, w->most + (w->capacity - room) + 1, n,
+                      THERE);
+    if (!is_there(found.sum))
         return nothing();
-    do
-        i--;
-    while (a[i] + w->most[room - 1 - i] != most);
-    return pair(w, i + 1, dearest(w, room - i - 1));
+    return pair(w, found.at + 1, dearest(w, room - found.at - 1));
 }
 
 /* The pair worth most of a length and another one. */
-static ps_choice pair_with(const ps_worth *w, uint32_t length, uint32_t room)
+static ps_choice pair_with(ps_worth *w, uint32_t length, uint32_t room)
 {
     uint32_t best = 0;
+    uint32_t l = ps_window_longest(w->window, room - length);
 
-    for (uint32_t l = 1; l <= room - length; l++)
+    for (; l > 0; l = ps_window_longest(w->window, l - 1))
         if (l != length && is_there(w->worth[l]) &&
-            (best == 0 || w->worth[l] > w->worth[best]))
+            (best == 0 || w->worth[l] >= w->worth[best]))
             best = l;
     return best == 0 ? nothing() : pair(w, length, best);
 }
@@ -333,18 +287,7 @@ static ps_choice pair_within(ps_worth *w, uint32_t room)
     return better(pair_with(w, twin, room), pair_up_to(w, twin - 1, room));
 }
 
-/* Puts a length in front of a choice. */
-static ps_choice lead(const ps_worth *w, uint32_t first, ps_choice c)
-{
-    if (c.n == 0)
-        return c;
-    return (ps_choice){c.worth + w->worth[first] + w->shift,
-                       c.n + 1,
-                       {first, c.length[0], c.length[1]}};
-}
-
-static ps_choice exact_rest(const ps_worth *w, uint32_t room,
-                            uint32_t places)
+static ps_choice exact_rest(ps_worth *w, uint32_t room, uint32_t places)
 {
     ps_choice c = nothing();
 
@@ -366,32 +309,50 @@ static ps_choice rest_within(ps_worth *w, uint32_t room, uint32_t places)
     return c;
 }
 
-ps_choice ps_worth_exact(ps_worth *w, uint32_t first, uint32_t room,
-                         uint32_t places)
+static ps_choice best_rest(ps_worth *w, uint32_t room, uint32_t places,
+                           bool exact)
+{
+    return exact ? exact_rest(w, room, places) : rest_within(w, room, places);
+}
+
+/* A length and the best choice that may follow it. */
+static ps_choice led_by(ps_worth *w, uint32_t first, uint32_t room,
+                        uint32_t places, bool exact)
 {
     ps_choice c;
 
+    lead_with(w, first);
+    c = best_rest(w, room - first, places - 1, exact);
+    if (w->met) {
+        hide(w);
+        c = best_rest(w, room - first, places - 1, exact);
+        show(w);
+    }
+    w->led = 0;
+    if (c.n == 0)
+        return c;
+    return (ps_choice){c.worth + w->worth[first] + w->shift,
+                       c.n + 1,
+                       {first, c.length[0], c.length[1]}};
+}
+
+ps_choice ps_worth_exact(ps_worth *w, uint32_t first, uint32_t room,
+                         uint32_t places)
+{
     if (first == 0)
         return exact_rest(w, room, places);
     if (first == room)
         return single(w, first);
-    hide(w, first);
-    c = exact_rest(w, room - first, places - 1);
-    show(w);
-    return lead(w, first, c);
+    return led_by(w, first, room, places, true);
 }
 
 ps_choice ps_worth_within(ps_worth *w, uint32_t first, uint32_t room,
                           uint32_t places)
 {
-    ps_choice c;
-
     if (first == 0)
         return rest_within(w, room, places);
     if (first == room)
         return single(w, first);
-    hide(w, first);
-    c = rest_within(w, room - first, places - 1);
-    show(w);
-    return better(single(w, first), lead(w, first, c));
+    return better(single(w, first),
+                  led_by(w, first, room, places, false));
 }

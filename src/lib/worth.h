@@ -13,6 +13,7 @@
 #ifndef LIB_WORTH_H
 #define LIB_WORTH_H
 
+#include "search.h"
 #include "window.h"
 
 /* The worth of a full pack. */
@@ -21,7 +22,28 @@
 /* Less than anything that is there. */
 #define PS_WORTH_NONE (-(INT32_C(1) << 28))
 
-typedef struct ps_worth ps_worth;
+/* Age beyond so many windows is worth no more. */
+#define PS_WORTH_OLDEST 8
+
+/* Here so that updates are done in line; nobody else looks into it. */
+typedef struct ps_worth {
+    const ps_window *window;
+    uint32_t capacity;
+    uint32_t window_size;
+    ps_search search;
+    int32_t *price;  /* by length */
+    int32_t *worth;  /* by length, or NONE */
+    int32_t *turned; /* the same by capacity - length */
+    int32_t *most;   /* so too: the most of all up to the length */
+    uint32_t n_most; /* of how many lengths, from 0 on, it is known */
+    uint32_t led;    /* a length that has one sequence less, or 0 */
+    bool met;        /* the last one of it was found nonetheless */
+    uint64_t epoch;
+    int64_t oldest; /* records from which on age is worth no more */
+    int64_t step;   /* what a record of waiting is worth, times 2^32 */
+    int32_t aged;   /* what waiting as long as the window is large is worth */
+    int32_t shift;  /* to be added for each sequence */
+} ps_worth;
 
 /* At first a length is worth its part of the capacity.  PS_ERR_MEMORY. */
 ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
@@ -35,13 +57,45 @@ void ps_worth_free(ps_worth *worth);
  */
 void ps_worth_set_prices(ps_worth *worth, const int32_t *price);
 
-/* To be called when the oldest sequence of a length may be another. */
-void ps_worth_update(ps_worth *worth, uint32_t length);
-
 /* To be called before a decision. */
 void ps_worth_set_time(ps_worth *worth, uint64_t now);
 
-int32_t ps_worth_price(const ps_worth *worth, uint32_t length);
+static inline int32_t ps_worth_price(const ps_worth *w, uint32_t length)
+{
+    return w->price[length];
+}
+
+/* What the time from the epoch to another is worth; negative before it. */
+static inline int32_t ps_worth_since(const ps_worth *w, uint64_t time)
+{
+    int64_t records = (int64_t)(time - w->epoch);
+
+    if (records > w->oldest)
+        records = w->oldest;
+    if (records < -w->oldest)
+        records = -w->oldest;
+    return (int32_t)(records * w->step / (INT64_C(1) << 32));
+}
+
+static inline void ps_worth_set(ps_worth *w, uint32_t length, int32_t worth)
+{
+    w->worth[length] = worth;
+    w->turned[w->capacity - length] = worth;
+    if (w->n_most > length)
+        w->n_most = length;
+}
+
+/* To be called when the oldest sequence of a length may be another. */
+static inline void ps_worth_update(ps_worth *w, uint32_t length)
+{
+    uint32_t slot = ps_window_oldest_of(w->window, length);
+    int32_t worth = PS_WORTH_NONE;
+
+    if (slot != PS_NO_SLOT)
+        worth = w->price[length] -
+                ps_worth_since(w, ps_window_time(w->window, slot));
+    ps_worth_set(w, length, worth);
+}
 
 /*
  * Up to three lengths and what they are worth together; `n` of 0 goes with

@@ -23,8 +23,9 @@
  *     --capacity=N --depth=N (3) --window=N (1024) --sequences=N (2000000)
  *     --policy=NAME (auto) --order=window|input|shuffle --seed=N (1)
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
- *     --source=FILE|lognormal|heavy|=LENGTH (lognormal): a histogram, or
- *         tests/lengths.h has it; a lognormal median is capacity / 8
+ *     --source=FILE|lognormal|short|heavy|=LENGTH (lognormal): a histogram,
+ *         or tests/lengths.h has it; a lognormal median is capacity / 8, of
+ *         short ones the mean is 20
  *     --shape=NAME (random): tests/lengths.h
  *     --bound=0|1 (1) --bfd=0|1 (0): whether to work these out
  *
@@ -108,6 +109,8 @@ static lengths *open_source(const options *o)
 
     if (strcmp(o->source, "lognormal") == 0)
         l = lengths_lognormal(log(capacity / 8.0), 1, capacity);
+    else if (strcmp(o->source, "short") == 0)
+        l = lengths_lognormal(log(20) - 0.5, 1, capacity);
     else if (strcmp(o->source, "heavy") == 0)
         l = lengths_heavy(capacity);
     else if (o->source[0] == '=')

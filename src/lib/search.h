@@ -1,0 +1,47 @@
+/*
+ * search.h - the greatest sum of two runs of numbers, side by side.
+ *
+ * Where a packer spends its time.  The same loop is compiled for several
+ * instruction sets, and one of them is picked once, when a table of worths
+ * is opened; all of them give the same answers.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_SEARCH_H
+#define LIB_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Numbers are looked at in groups of so many.  In front of each run there
+ * must be one less that can be read, and that make no sum of interest.
+ */
+#define PS_SEARCH_GROUP 16
+
+typedef struct ps_found {
+    int32_t sum;
+    uint32_t at;
+} ps_found;
+
+/*
+ * The greatest of the sums a[i] + b[i] of two runs of n numbers each, and the
+ * last place that has it.  If no sum is at least `least`, the sum is less
+ * than that, and the place says nothing.
+ */
+typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
+                              int32_t least);
+
+/* The fastest that this machine can do. */
+ps_search ps_search_best(void);
+
+/*
+ * By number, and whether this machine can do it; 0 is plain and always
+ * works.  NULL beyond the last.
+ */
+ps_search ps_search_variant(unsigned number, const char **name,
+                            bool *works);
+
+#endif
