@@ -11,6 +11,7 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/range.h"
 #include "packcat/formats.h"
 #include "packcat/input.h"
 #include "packcat/output.h"
@@ -19,6 +20,8 @@ typedef struct conf {
     const format *format;
     ps_order order;
     bool order_given;
+    bool range_given;
+    range range;
     const char *output; /* NULL: stdout */
     bool quiet;
     const char *const *names;
@@ -46,6 +49,14 @@ static const char *set_order(void *to, const char *value)
     return NULL;
 }
 
+static const char *set_range(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->range_given = true;
+    return range_parse(value, &c->range);
+}
+
 static const char *set_output(void *to, const char *value)
 {
     ((conf *)to)->output = strcmp(value, "-") == 0 ? NULL : value;
@@ -68,6 +79,10 @@ static const option_entry entries[] = {
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
      set_order},
+    {0, "range", OPTION_VALUE, "A:B",
+     "only packs A up to, but without, B, from 0 on,\n"
+     "in their order; negative ones from the end",
+     set_range},
     {'o', "output", OPTION_VALUE, "FILE", "write to FILE, not to stdout",
      set_output},
     {'q', "quiet", OPTION_FLAG, NULL, "no progress line", set_quiet},
@@ -95,6 +110,9 @@ static const option_program program = {
 /* Checks what no option can know alone. */
 static int check(const conf *c)
 {
+    if (c->range_given && c->order_given && c->order == PS_ORDER_INPUT)
+        return message_usage("--order=input: with --range sequences come in "
+                             "the order of the packs");
     if (c->format->packs && c->order_given && c->order == PS_ORDER_INPUT)
         return message_usage("--order=input: --to=%s is always in the "
                              "order of the packs", c->format->name);
@@ -110,6 +128,7 @@ static input_options input_of(const conf *c, output *out)
         .names = c->names,
         .n_names = c->n_names,
         .order = c->order,
+        .range = c->range_given ? &c->range : NULL,
         .match = c->format->match,
         .progress = !c->quiet && !shown,
         .on_wait = output_pass_on,

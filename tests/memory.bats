@@ -53,20 +53,31 @@ is_flat() {
 }
 
 @test "packstream" {
-    is_flat 'peak packstream -L 64 -d 8'
+    is_flat 'peak packstream -T1 -L 64 -d 8'
+}
+
+# Which blocks are touched depends on the time, so there is more to compare.
+@test "packstream on threads" {
+    local options small large
+    for options in -T2 "-T3 --zstd=1"; do
+        small=$(records 40 | eval "peak packstream -L 64 -d 8 $options")
+        large=$(records 200 | eval "peak packstream -L 64 -d 8 $options")
+        echo "$small KiB, then $large KiB"
+        [ "$large" -le $((small + 3072)) ]
+    done
 }
 
 @test "packstream, u32 tokens, split into pieces" {
-    is_flat 'peak packstream -t u32 -L 10 --overlong=split' --width=4
+    is_flat 'peak packstream -T1 -t u32 -L 10 --overlong=split' --width=4
 }
 
 @test "packstream with rejects" {
-    is_flat 'peak packstream -L 10 --overlong=truncate --rejects=rejects'
+    is_flat 'peak packstream -T1 -L 10 --overlong=truncate --rejects=rejects'
 }
 
 @test "packstream, compressed input" {
     skip_without zstd
-    is_flat 'zstd -q -1 | peak packstream -L 64'
+    is_flat 'zstd -q -1 | peak packstream -T1 -L 64'
 }
 
 @test "packcat, in the order of the input" {
@@ -104,17 +115,17 @@ is_flat() {
 @test "packstream by each algorithm" {
     local name
     for name in spfhp nnlshp bestfit nextfit concat; do
-        is_flat "peak packstream -L 64 -d 8 -w 256 -a $name"
+        is_flat "peak packstream -T1 -L 64 -d 8 -w 256 -a $name"
     done
 }
 
 @test "packstream in other orders" {
-    is_flat 'peak packstream -L 64 -d 8 --shuffle=3'
-    is_flat 'peak packstream -L 64 -d 8 --order=input'
+    is_flat 'peak packstream -T1 -L 64 -d 8 --shuffle=3'
+    is_flat 'peak packstream -T1 -L 64 -d 8 --order=input'
 }
 
 @test "packstream, the depth chosen by itself" {
-    is_flat 'peak packstream -L 64 -d auto'
+    is_flat 'peak packstream -T1 -L 64 -d auto'
 }
 
 @test "packcat, after a long delay" {
@@ -127,9 +138,9 @@ worst() {
     local least most
     printf '%d 1\n' "$capacity" >hist
     least=$(records 1 --hist=hist |
-        peak packstream -L "$capacity" -a bestfit -w 1)
+        peak packstream -T1 -L "$capacity" -a bestfit -w 1)
     most=$(records 40 --hist=hist |
-        peak packstream -L "$capacity" -a bestfit -w "$window" "$@")
+        peak packstream -T1 -L "$capacity" -a bestfit -w "$window" "$@")
     echo $((most - least))
 }
 
@@ -139,7 +150,7 @@ worst() {
     echo "$took KiB"
     # The formula of packstream(1), and the same margin as above.
     [ "$took" -le $(((3 * window * capacity * 2 / 2 +
-        60 * window) / 1024 + 256)) ]
+        90 * window) / 1024 + 256)) ]
     # The window was full indeed.
     [ "$took" -ge $((window * capacity * 2 / 1024)) ]
 }
@@ -148,6 +159,6 @@ worst() {
     local window=4096 capacity=2048 took
     took=$(worst -M 2Mi)
     echo "$took KiB"
-    [ "$took" -le $((3 * 2048 / 2 + 60 * window / 1024 + 256)) ]
+    [ "$took" -le $((3 * 2048 / 2 + 90 * window / 1024 + 256)) ]
     [ "$took" -ge 2048 ]
 }

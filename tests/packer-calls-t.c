@@ -162,7 +162,8 @@ static void refuse_put(uint64_t before, ps_sequence s, ps_overlong overlong,
 static void test_refused_sequences(void **state)
 {
     static const unsigned char tokens[200];
-    const ps_sequence good = {0, 0, 5, tokens, 10};
+    const ps_sequence good = {
+        .n_tok = 5, .payload = tokens, .payload_bytes = 10};
     ps_sequence s = good;
 
     (void)state;
@@ -190,7 +191,7 @@ static void test_refused_sequences(void **state)
 /* Only what is not kept may come without its payload. */
 static void test_overlong_without_payload(void **state)
 {
-    const ps_sequence s = {0, 0, 11, NULL, 0};
+    const ps_sequence s = {.n_tok = 11};
 
     (void)state;
     refuse_put(0, s, PS_OVERLONG_DROP, PS_OK);
@@ -204,7 +205,8 @@ static void test_giant_sequence(void **state)
 {
     static const unsigned char token[2];
     const uint32_t n = PS_MAX_SEQUENCE_BYTES / 2 + 1;
-    const ps_sequence s = {0, 0, n, token, 2 * (size_t)n};
+    const ps_sequence s = {
+        .n_tok = n, .payload = token, .payload_bytes = 2 * (size_t)n};
 
     (void)state;
     refuse_put(0, s, PS_OVERLONG_SPLIT, PS_ERR_LIMIT);

@@ -30,7 +30,10 @@ static flow open_flow(const ps_packer_options *o)
 static void put(flow *f, uint32_t n_tok)
 {
     static const unsigned char tokens[2000];
-    const ps_sequence s = {f->next++, 0, n_tok, tokens, 2 * (size_t)n_tok};
+    const ps_sequence s = {.id = f->next++,
+                           .n_tok = n_tok,
+                           .payload = tokens,
+                           .payload_bytes = 2 * (size_t)n_tok};
     ps_error err;
 
     assert_ok(ps_packer_put(f->p, &s, &err), &err);

@@ -79,7 +79,8 @@ static void note_displacement(maker *m, const record *r)
 
 static void add(maker *m, const record *r)
 {
-    ps_record built = ps_record_begin(&m->info, room(m));
+    const ps_form form = ps_form_of(&m->info);
+    ps_record built = ps_record_begin(&form, room(m));
 
     for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++) {
         ps_piece piece = {.id = r->pieces[i].id,

@@ -112,7 +112,10 @@ void report_json_string(FILE *out, const char *text)
 
 static void put_count(FILE *out, const char *key, uint64_t value)
 {
-    (void)fprintf(out, ", \"%s\": %" PRIu64, key, value);
+    if (value == PS_UNKNOWN)
+        (void)fprintf(out, ", \"%s\": null", key);
+    else
+        (void)fprintf(out, ", \"%s\": %" PRIu64, key, value);
 }
 
 /* A ratio to the packs, which does not exist without any. */

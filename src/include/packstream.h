@@ -11,7 +11,8 @@
  * The interface has three levels:
  *
  *   records   ps_token_reader, ps_token_writer: token records in and out
- *   packs     ps_packer (records in, packs out), ps_pack_reader (packs in)
+ *   packs     ps_packer (records in, packs out), ps_pack_reader (packs in),
+ *             ps_pack_file (packs in, from any place of a file)
  *   both      ps_unpacker: packs in, the original records out
  *
  * Conventions that hold for every call:
@@ -238,6 +239,8 @@ typedef struct ps_sequence {
     uint32_t n_tok;               /* at least 1 */
     const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
     size_t payload_bytes;
+    struct ps_block *block; /* a reader's own: where the payload lies, which
+                               spares a packer the copy; or NULL */
 } ps_sequence;
 
 typedef struct ps_token_reader ps_token_reader;
@@ -670,6 +673,48 @@ void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
 uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
 
 void ps_pack_reader_free(ps_pack_reader *reader);
+
+/*
+ * Packs of a file, in any order.  The file is regular: plain, or compressed
+ * in zstd's seekable format, as packstream writes it.  To get at a pack of
+ * it costs the same wherever it lies; of a compressed file one frame is
+ * unpacked, and kept for its neighbours.
+ */
+typedef struct ps_pack_file ps_pack_file;
+
+/*
+ * Opens the file behind `fd` from its first byte; the descriptor's own place
+ * in it is neither used nor moved.  First header, END and, with several
+ * streams in the file, every END and header are read and checked; for
+ * compressed files the seek table, too.
+ * PS_OK, PS_ERR_ARGUMENT (not a regular file), _MEMORY, _IO, _MAGIC,
+ * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT,
+ * _TRUNCATED, _LIMIT (above 2^20 streams, or a frame above 256 MiB).
+ */
+PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
+                                          ps_error *err);
+
+/* The first header, but with the largest window of all streams. */
+const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
+
+/* How many packs and streams there are, and the totals of all streams. */
+uint64_t ps_pack_file_packs(const ps_pack_file *file);
+uint32_t ps_pack_file_streams(const ps_pack_file *file);
+const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
+
+/*
+ * Pack `i` of the file; they are numbered from 0 through all streams, while
+ * pack->index begins anew in each.  It has been checked as
+ * ps_pack_reader_next does, but for what only a reader of all packs can see:
+ * whether they are those of which END has the digest and the totals.
+ * PS_OK; PS_ERR_ARGUMENT (there is no such pack), _CORRUPT, _IO, _MEMORY,
+ * _TRUNCATED (the file has shrunk).  After any of these other packs can
+ * still be read.
+ */
+PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
+                                          ps_pack *pack, ps_error *err);
+
+void ps_pack_file_free(ps_pack_file *file);
 
 /* One sequence, or one piece of a split sequence, inside a pack. */
 typedef struct ps_piece {

@@ -1,10 +1,9 @@
 /*
- * ahead.c - an input read block by block, ahead of its use on a thread of
+ * ahead.c - an input read piece by piece, ahead of its use on a thread of
  * its own if asked for.
  *
- * The blocks are a ring.  The thread fills one after another; the user holds
- * the last two that it took, so that what is left of one can be joined to
- * the next.
+ * A block is filled by as many reads as it takes, so that an input which
+ * comes in drops does not take a block for each.
  *
  * A user who would rather wait for other things as well listens to a bell:
  * a pipe, into which the thread writes when there is something again.
@@ -15,7 +14,6 @@
 #include "ahead.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -24,48 +22,79 @@
 #include "io.h"
 #include "thread.h"
 
-#define HELD 2 /* by the user */
-#define BLOCKS 6
+#define LEAST_ROOM ((size_t)64 << 10) /* to read into what is left */
+#define QUEUE 4                       /* pieces that wait for the user */
 
-typedef struct block {
-    unsigned char *memory; /* headroom, then PS_IO_BYTES */
-    size_t n;              /* bytes read; 0 at the end of the input */
+typedef struct piece {
+    ps_span span;
     ps_result result;
     ps_error err;
-} block;
+} piece;
 
 struct ps_ahead {
     int fd;
-    block blocks[BLOCKS];
-    uint32_t n_blocks; /* of them in use */
-    uint64_t taken;    /* blocks that the user was given */
+    ps_pool *pool;
+    ps_block *block; /* into which is read... */
+    size_t used;     /* ...behind so many bytes */
+    piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
     int bell[2];
 
-    /* The lock guards these, and `taken`. */
+    /* The lock guards these. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t filled;
-    bool listened;  /* the user did, since it took the last block, */
-    bool listening; /* and the bell has not been rung */
+    uint64_t filled; /* pieces, */
+    uint64_t taken;  /* and those that the user took */
+    bool listened;   /* the user did, since it took the last one, */
+    bool listening;  /* and the bell has not been rung */
     bool stop;
 };
 
-static block *block_at(ps_ahead *a, uint64_t number)
+/* ---- Reading, on whatever thread ---- */
+
+static ps_result find_room(ps_ahead *a, ps_error *err)
 {
-    return &a->blocks[number % a->n_blocks];
+    if (a->block != NULL && PS_BLOCK_BYTES - a->used >= LEAST_ROOM)
+        return PS_OK;
+    a->used = 0;
+    return ps_pool_take(a->pool, &a->block, err);
 }
 
-static void fill(const ps_ahead *a, block *b)
+static ps_result read_span(ps_ahead *a, ps_span *span, ps_error *err)
 {
-    ssize_t n = ps_read(a->fd, b->memory + PS_AHEAD_HEADROOM, PS_IO_BYTES);
+    unsigned char *to = a->block->bytes + a->used;
+    ssize_t n = ps_read(a->fd, to, PS_BLOCK_BYTES - a->used);
 
-    b->n = n > 0 ? (size_t)n : 0;
-    b->result = n < 0 ? ps_fail_errno(&b->err, "cannot read") : PS_OK;
+    if (n < 0)
+        return ps_fail_errno(err, "cannot read");
+    *span = (ps_span){a->block, to, (size_t)n};
+    a->used += (size_t)n;
+    return PS_OK;
+}
+
+static void fill(ps_ahead *a, piece *p)
+{
+    p->span = (ps_span){.n = 0};
+    p->result = find_room(a, &p->err);
+    if (p->result == PS_OK)
+        p->result = read_span(a, &p->span, &p->err);
 }
 
 /* ---- The thread ---- */
+
+/* A place for the next piece, or NULL to stop. */
+static piece *wait_room(ps_ahead *a)
+{
+    piece *p;
+
+    (void)pthread_mutex_lock(&a->lock);
+    while (!a->stop && a->filled == a->taken + QUEUE)
+        (void)pthread_cond_wait(&a->changed, &a->lock);
+    p = a->stop ? NULL : &a->queue[a->filled % QUEUE];
+    (void)pthread_mutex_unlock(&a->lock);
+    return p;
+}
 
 static void ring(ps_ahead *a)
 {
@@ -76,24 +105,11 @@ static void ring(ps_ahead *a)
         continue;
 }
 
-/* The next block that the user does not hold, or NULL to stop. */
-static block *wait_room(ps_ahead *a)
-{
-    block *b;
-
-    (void)pthread_mutex_lock(&a->lock);
-    while (!a->stop && a->filled + HELD >= a->taken + a->n_blocks)
-        (void)pthread_cond_wait(&a->changed, &a->lock);
-    b = a->stop ? NULL : block_at(a, a->filled);
-    (void)pthread_mutex_unlock(&a->lock);
-    return b;
-}
-
 static void hand_out(ps_ahead *a)
 {
     (void)pthread_mutex_lock(&a->lock);
     a->filled++;
-    (void)pthread_cond_broadcast(&a->changed);
+    (void)pthread_cond_signal(&a->changed);
     ring(a);
     (void)pthread_mutex_unlock(&a->lock);
 }
@@ -102,12 +118,12 @@ static void hand_out(ps_ahead *a)
  * It may be cancelled only where it can wait without an end, and holds
  * nothing there.
  */
-static void fill_cancellable(const ps_ahead *a, block *b)
+static void fill_cancellable(ps_ahead *a, piece *p)
 {
     int before;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
-    fill(a, b);
+    fill(a, p);
     (void)pthread_setcancelstate(before, NULL);
 }
 
@@ -116,23 +132,17 @@ static void *run(void *context)
     ps_ahead *a = context;
     bool more = true;
 
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     while (more) {
-        block *b = wait_room(a);
+        piece *p = wait_room(a);
 
-        if (b == NULL)
+        if (p == NULL)
             break;
-        fill_cancellable(a, b);
-        more = b->n > 0;
+        fill_cancellable(a, p);
+        more = p->span.n > 0;
         hand_out(a);
     }
     return NULL;
-}
-
-/* A new thread may be cancelled anywhere: not before it can say where. */
-static void *start(void *context)
-{
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    return run(context);
 }
 
 /* ---- The user ---- */
@@ -146,8 +156,8 @@ static void stop_listening(ps_ahead *a)
         continue;
 }
 
-/* The next block, as soon as the thread has filled it. */
-static const block *wait_block(ps_ahead *a)
+/* The next piece, as soon as the thread has it; it stays in the queue. */
+static const piece *wait_piece(ps_ahead *a)
 {
     bool rung;
 
@@ -156,30 +166,37 @@ static const block *wait_block(ps_ahead *a)
     a->listening = a->listened = false;
     while (a->taken == a->filled)
         (void)pthread_cond_wait(&a->changed, &a->lock);
-    a->taken++;
-    (void)pthread_cond_broadcast(&a->changed);
     (void)pthread_mutex_unlock(&a->lock);
     if (rung)
         stop_listening(a);
-    return block_at(a, a->taken - 1);
+    return &a->queue[a->taken % QUEUE];
 }
 
-ps_result ps_ahead_next(ps_ahead *a, unsigned char **bytes, size_t *n,
-                        ps_error *err)
+static void take_piece(ps_ahead *a)
 {
-    const block *b;
+    (void)pthread_mutex_lock(&a->lock);
+    a->taken++;
+    (void)pthread_cond_signal(&a->changed);
+    (void)pthread_mutex_unlock(&a->lock);
+}
 
-    if (a->threaded) {
-        b = wait_block(a);
-    } else {
-        fill(a, block_at(a, a->taken));
-        b = block_at(a, a->taken++);
-    }
-    *bytes = b->memory + PS_AHEAD_HEADROOM;
-    *n = b->n;
-    if (b->result != PS_OK && err != NULL)
-        *err = b->err;
-    return b->result;
+ps_result ps_ahead_next(ps_ahead *a, ps_span *span, ps_error *err)
+{
+    const piece *p = &a->queue[0];
+    ps_result r;
+
+    if (a->threaded)
+        p = wait_piece(a);
+    else
+        fill(a, &a->queue[0]);
+    *span = p->span;
+    r = p->result;
+    if (r != PS_OK && err != NULL)
+        *err = p->err;
+    /* The last one, the end or a failure, is there for ever. */
+    if (a->threaded && span->n > 0)
+        take_piece(a);
+    return r;
 }
 
 bool ps_ahead_would_wait(ps_ahead *a)
@@ -203,50 +220,21 @@ int ps_ahead_descriptor(const ps_ahead *a)
 
 /* ---- Beginning and end ---- */
 
-static ps_result open_blocks(ps_ahead *a, uint32_t n, ps_error *err)
-{
-    for (; a->n_blocks < n; a->n_blocks++) {
-        block *b = &a->blocks[a->n_blocks];
-
-        b->memory = malloc(PS_AHEAD_HEADROOM + PS_IO_BYTES);
-        if (b->memory == NULL)
-            return ps_fail_memory(err);
-    }
-    return PS_OK;
-}
-
-ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_error *err)
+ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
+                        ps_error *err)
 {
     ps_ahead *a = calloc(1, sizeof *a);
-    ps_result r;
 
-    *ahead = NULL;
+    *ahead = a;
     if (a == NULL)
         return ps_fail_memory(err);
     a->fd = fd;
+    a->pool = pool;
     a->bell[0] = a->bell[1] = -1;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->changed, NULL);
-    r = open_blocks(a, HELD, err);
-    if (r != PS_OK) {
-        ps_ahead_free(a);
-        return r;
-    }
     ps_widen_pipe(fd);
-    *ahead = a;
     return PS_OK;
-}
-
-/* In a larger ring, too, the two that the user holds are to be the last. */
-static void renumber(ps_ahead *a)
-{
-    if (a->taken % HELD != 0) {
-        block first = a->blocks[0];
-
-        a->blocks[0] = a->blocks[1];
-        a->blocks[1] = first;
-    }
-    a->taken = a->filled = HELD;
 }
 
 ps_result ps_ahead_start(ps_ahead *a, ps_error *err)
@@ -255,12 +243,9 @@ ps_result ps_ahead_start(ps_ahead *a, ps_error *err)
 
     if (a->threaded)
         return PS_OK;
-    renumber(a);
-    r = open_blocks(a, BLOCKS, err);
+    r = ps_open_bell(a->bell, err);
     if (r == PS_OK)
-        r = ps_open_bell(a->bell, err);
-    if (r == PS_OK)
-        r = ps_thread_start(&a->thread, start, a, err);
+        r = ps_thread_start(&a->thread, run, a, err);
     a->threaded = r == PS_OK;
     return r;
 }
@@ -269,7 +254,7 @@ static void stop(ps_ahead *a)
 {
     (void)pthread_mutex_lock(&a->lock);
     a->stop = true;
-    (void)pthread_cond_broadcast(&a->changed);
+    (void)pthread_cond_signal(&a->changed);
     (void)pthread_mutex_unlock(&a->lock);
     (void)pthread_cancel(a->thread);
     (void)pthread_join(a->thread, NULL);
@@ -284,8 +269,6 @@ void ps_ahead_free(ps_ahead *a)
     for (int i = 0; i < 2; i++)
         if (a->bell[i] >= 0)
             (void)close(a->bell[i]);
-    for (uint32_t i = 0; i < a->n_blocks; i++)
-        free(a->blocks[i].memory);
     (void)pthread_cond_destroy(&a->changed);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);

@@ -1,5 +1,5 @@
 /*
- * ahead.h - an input read block by block, ahead of its use on a thread of
+ * ahead.h - an input read piece by piece, ahead of its use on a thread of
  * its own if asked for.
  *
  * SPDX-License-Identifier: MIT
@@ -8,26 +8,31 @@
 #ifndef LIB_AHEAD_H
 #define LIB_AHEAD_H
 
+#include "block.h"
 #include "packstream.h"
 
 typedef struct ps_ahead ps_ahead;
 
-/* What of the block before may be copied in front of a block. */
-#define PS_AHEAD_HEADROOM ((size_t)64 << 10)
+/* What one read brought. */
+typedef struct ps_span {
+    ps_block *block; /* in which it lies */
+    unsigned char *bytes;
+    size_t n; /* 0 at the end of the input */
+} ps_span;
 
-/* PS_ERR_MEMORY. */
-ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_error *err);
+/* Reads `fd` into blocks of a pool.  PS_ERR_MEMORY. */
+ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
+                        ps_error *err);
 
-/* Reads on a thread from now on.  PS_ERR_IO, PS_ERR_MEMORY. */
+/* Reads on a thread from now on.  PS_ERR_IO. */
 ps_result ps_ahead_start(ps_ahead *ahead, ps_error *err);
 
 /*
- * The next bytes of the input; none at its end, where it must not be called
- * again.  They may be changed, and so may PS_AHEAD_HEADROOM bytes in front
- * of them, until it has been called twice more.  PS_ERR_IO.
+ * The next piece of the input, where the one before it ended or in another
+ * block.  A block must be held until a piece in another one came.
+ * PS_ERR_IO, PS_ERR_MEMORY.
  */
-ps_result ps_ahead_next(ps_ahead *ahead, unsigned char **bytes, size_t *n,
-                        ps_error *err);
+ps_result ps_ahead_next(ps_ahead *ahead, ps_span *span, ps_error *err);
 
 /*
  * Whether ps_ahead_next would wait for input that has not come.  If so, the
@@ -36,6 +41,7 @@ ps_result ps_ahead_next(ps_ahead *ahead, unsigned char **bytes, size_t *n,
 bool ps_ahead_would_wait(ps_ahead *ahead);
 int ps_ahead_descriptor(const ps_ahead *ahead);
 
+/* Ends the thread.  The pool must be closed after this. */
 void ps_ahead_free(ps_ahead *ahead);
 
 #endif

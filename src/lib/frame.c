@@ -38,12 +38,12 @@ bool ps_is_frame_magic(const unsigned char *bytes)
 
 int ps_frame_level_least(void)
 {
-    return ZSTD_minCLevel();
+    return ZSTD_cParam_getBounds(ZSTD_c_compressionLevel).lowerBound;
 }
 
 int ps_frame_level_most(void)
 {
-    return ZSTD_maxCLevel();
+    return ZSTD_cParam_getBounds(ZSTD_c_compressionLevel).upperBound;
 }
 
 static ps_result zstd_failed(size_t error, ps_result code, ps_error *err)

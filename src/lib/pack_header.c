@@ -8,9 +8,8 @@
 
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "bytes.h"
+#include "checksum.h"
 #include "error.h"
 #include "layout.h"
 #include "schema.h"
@@ -303,6 +302,19 @@ ps_result ps_pack_header_decode(const unsigned char *from,
     if (err != NULL)
         err->code = PS_ERR_CORRUPT;
     return PS_ERR_CORRUPT;
+}
+
+ps_result ps_pack_header_read(const unsigned char *from, size_t got,
+                              ps_pack_info *info, ps_error *err)
+{
+    if (!ps_is_pack_magic_prefix(from, got))
+        return ps_fail(err, PS_ERR_MAGIC, "not a pack stream");
+    if (got < PS_PACK_HEADER_BYTES)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       got == 0 ? "the input is empty; even a pack stream "
+                                  "without packs has a header"
+                                : "the input ends inside the header");
+    return ps_pack_header_decode(from, info, err);
 }
 
 bool ps_pack_info_equal(const ps_pack_info *a, const ps_pack_info *b)

@@ -8,8 +8,7 @@
 #ifndef LIB_PACK_HEADER_H
 #define LIB_PACK_HEADER_H
 
-#include <xxhash.h>
-
+#include "checksum.h"
 #include "packstream.h"
 
 /*
@@ -26,6 +25,13 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to);
  */
 ps_result ps_pack_header_decode(const unsigned char *from,
                                 ps_pack_info *info, ps_error *err);
+
+/*
+ * The same where only `got` bytes are there, which may be too few.
+ * PS_ERR_TRUNCATED besides.
+ */
+ps_result ps_pack_header_read(const unsigned char *from, size_t got,
+                              ps_pack_info *info, ps_error *err);
 
 /* Starts a stream's digest: the checksum of the header comes first. */
 void ps_pack_digest_begin(XXH3_state_t *digest,

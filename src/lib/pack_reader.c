@@ -8,10 +8,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <xxhash.h>
-
+#include "checksum.h"
 #include "error.h"
 #include "pack_header.h"
 #include "record.h"
@@ -33,14 +31,8 @@ struct ps_pack_reader {
 static ps_result at_record(const ps_pack_reader *r, ps_result code,
                            ps_error *err)
 {
-    char why[200];
-
-    if (err == NULL)
-        return code;
-    memcpy(why, err->text, sizeof why);
-    why[sizeof why - 1] = '\0';
-    return ps_fail(err, code, "record %" PRIu64 " at byte %" PRIu64 ": %s",
-                   r->seen.packs, ps_source_offset(r->source), why);
+    return ps_record_blame(r->seen.packs, ps_source_offset(r->source), code,
+                           err);
 }
 
 static ps_result read_header(ps_pack_reader *r, ps_pack_info *info,
@@ -53,14 +45,7 @@ static ps_result read_header(ps_pack_reader *r, ps_pack_info *info,
 
     if (result != PS_OK)
         return result;
-    if (!ps_is_pack_magic_prefix(header, got))
-        return ps_fail(err, PS_ERR_MAGIC, "not a pack stream");
-    if (got < PS_PACK_HEADER_BYTES)
-        return ps_fail(err, PS_ERR_TRUNCATED,
-                       got == 0 ? "the input is empty; even a pack stream "
-                                  "without packs has a header"
-                                : "the input ends inside the header");
-    result = ps_pack_header_decode(header, info, err);
+    result = ps_pack_header_read(header, got, info, err);
     if (result != PS_OK)
         return result;
     r->seen = (ps_totals){0};
@@ -126,85 +111,17 @@ uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
     return ps_source_offset(r->source);
 }
 
-/* A number of END, and what the packs make of it. */
-typedef struct total {
-    const char *name;
-    uint64_t declared;
-    uint64_t seen;
-} total;
-
-static ps_result compare(const char *who, const total *totals, size_t n,
-                         ps_error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        if (totals[i].declared != totals[i].seen)
-            return ps_fail(err, PS_ERR_CORRUPT,
-                           "%s says that %s is %" PRIu64
-                           ", but the packs make %" PRIu64,
-                           who, totals[i].name, totals[i].declared,
-                           totals[i].seen);
-    return PS_OK;
-}
-
-/* END must repeat what was seen. */
-static ps_result check_end(const ps_pack_reader *r, const ps_totals *end,
-                           ps_error *err)
-{
-    const ps_totals *seen = &r->seen;
-    const total totals[] = {
-        {"packs", end->packs, seen->packs},
-        {"sequences", end->sequences, seen->sequences},
-        {"tokens", end->tokens, seen->tokens},
-        {"max_seqlen", end->max_seqlen, seen->max_seqlen},
-        {"max_depth", end->max_depth, seen->max_depth},
-        {"min_fill", end->min_fill, seen->min_fill},
-        {"max_displacement", end->max_displacement, seen->max_displacement},
-    };
-
-    return compare("END", totals, sizeof totals / sizeof totals[0], err);
-}
-
-/* A count of the header, where it is known, must be right, too. */
-static uint64_t unless_unknown(uint64_t declared, uint64_t seen)
-{
-    return declared == PS_UNKNOWN ? seen : declared;
-}
-
-static ps_result check_header_counts(const ps_pack_reader *r, ps_error *err)
-{
-    const ps_pack_info *info = &r->current;
-    const ps_totals *seen = &r->seen;
-    const total totals[] = {
-        {"n_records", unless_unknown(info->n_records, seen->packs),
-         seen->packs},
-        {"n_sequences", unless_unknown(info->n_sequences, seen->sequences),
-         seen->sequences},
-        {"n_tokens", unless_unknown(info->n_tokens, seen->tokens),
-         seen->tokens},
-        {"max_seqlen", unless_unknown(info->max_seqlen, seen->max_seqlen),
-         seen->max_seqlen},
-        {"min_fill", unless_unknown(info->min_fill, seen->min_fill),
-         seen->min_fill},
-    };
-
-    return compare("the header", totals, sizeof totals / sizeof totals[0],
-                   err);
-}
-
 static ps_result check_totals(const ps_pack_reader *r, const ps_totals *end,
                               uint64_t digest, ps_error *err)
 {
-    ps_result result = check_end(r, end, err);
+    ps_result result = ps_totals_compare(end, &r->seen, err);
 
     if (result != PS_OK)
         return result;
     if (digest != XXH3_64bits_digest(r->digest))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the records do not agree with END's digest");
-    if (!ps_totals_balance(end))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "END does not account for every input sequence");
-    return check_header_counts(r, err);
+    return ps_totals_check(&r->current, end, err);
 }
 
 /* After END: nothing, or another stream whose records mean the same. */

@@ -176,12 +176,6 @@ ps_result ps_packer_check(const ps_schema *schema,
     return prepare(&p, schema, options, err);
 }
 
-uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
-{
-    return ps_store_room((uint64_t)p->shape.per_token * n_tok +
-                         p->shape.fixed);
-}
-
 ps_engine_options ps_packer_engine_options(const ps_packer *p)
 {
     return (ps_engine_options){
@@ -230,11 +224,13 @@ ps_result ps_packer_start(ps_packer *p, ps_error *err)
 
     /* Once more: their places depend on the depth. */
     p->n_lanes = ps_lanes(&p->info, p->lanes);
+    p->form = ps_form_of(&p->info);
     if (r != PS_OK)
         return r;
     p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);
     if (p->held == NULL)
         return ps_fail_memory(err);
+    p->most_blocks = ps_packer_most_blocks(p);
     r = ps_store_open(&p->store, ps_engine_slots(p->engine), err);
     if (r == PS_OK)
         r = open_sink(p, err);
@@ -353,6 +349,7 @@ void ps_packer_free(ps_packer *p)
     if (p == NULL)
         return;
     ps_early_free(p);
+    ps_packer_release(p);
     ps_engine_free(p->engine);
     ps_store_free(p->store);
     ps_sink_free(p->sink);

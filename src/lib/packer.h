@@ -8,8 +8,8 @@
 #ifndef LIB_PACKER_H
 #define LIB_PACKER_H
 
-#include <xxhash.h>
-
+#include "block.h"
+#include "checksum.h"
 #include "engine.h"
 #include "packstream.h"
 #include "record.h"
@@ -17,11 +17,20 @@
 #include "sink.h"
 #include "store.h"
 
+/* A payload, of which all tokens or some are meant. */
+typedef struct ps_part {
+    const unsigned char *payload; /* of so many tokens: */
+    uint32_t payload_tok;
+    uint32_t first;  /* of those that are meant */
+    ps_block *block; /* in which it lies, or NULL */
+} ps_part;
+
 /* What a slot of the engine stands for. */
 typedef struct held {
     uint64_t id;
     uint32_t seq_off;
     uint32_t seq_len;
+    ps_part part; /* its block is held; or NULL: the store has it */
 } held;
 
 /* A sequence, or a piece of one, on its way into the window. */
@@ -30,9 +39,7 @@ typedef struct ps_arrival {
     uint32_t n_tok;
     uint32_t seq_off;
     uint32_t seq_len;
-    const unsigned char *payload; /* that of `payload_tok` tokens... */
-    uint32_t payload_tok;
-    uint32_t payload_off; /* ...the first of the piece among them */
+    ps_part part;
 } ps_arrival;
 
 /* A sequence that waits for the depth to be chosen: packer_early.c. */
@@ -52,9 +59,11 @@ struct ps_packer {
     ps_shape shape;
     ps_lane lanes[PS_MAX_FIELDS]; /* in payload order */
     uint32_t n_lanes;
+    ps_form form;
     ps_engine *engine; /* NULL: the depth is still to be chosen */
     ps_store *store;
     held *held; /* by slot */
+    uint32_t most_blocks;
     uint64_t bytes; /* of the store that are in use */
     ps_sink *sink;
     XXH3_state_t *digest;
@@ -76,7 +85,11 @@ ps_engine_options ps_packer_engine_options(const ps_packer *p);
 ps_result ps_packer_start(ps_packer *p, ps_error *err);
 
 /* Bytes of the store that a payload takes. */
-uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok);
+static inline uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
+{
+    return ps_store_room((uint64_t)p->shape.per_token * n_tok +
+                         p->shape.fixed);
+}
 
 /* ---- packer_put.c ---- */
 
@@ -93,9 +106,28 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
 /* Emits all packs that are due, or with `flush` all there are. */
 ps_result ps_packer_emit(ps_packer *p, bool flush, ps_error *err);
 
-/* Puts a part of a payload into a slot of a store. */
-ps_result ps_packer_keep(const ps_packer *p, ps_store *store, uint32_t slot,
-                         const ps_arrival *a, ps_error *err);
+/* ---- packer_payload.c ---- */
+
+/* How many blocks of a reader may be held. */
+uint32_t ps_packer_most_blocks(const ps_packer *p);
+
+/* Puts a part of a payload, `n_tok` tokens, into a slot of a store. */
+ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
+                          uint32_t n_tok, const ps_part *part, ps_error *err);
+
+/* Keeps such a part for a slot of the engine, wherever.  PS_ERR_MEMORY. */
+ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
+                         const ps_part *part, ps_error *err);
+
+/* What is kept for a slot is soon to be fetched. */
+void ps_packer_prefetch(const ps_packer *p, uint32_t slot);
+
+/* Copies it to the lanes of a record, and keeps it no more. */
+void ps_packer_fetch(ps_packer *p, uint32_t slot, uint32_t n_tok,
+                     const ps_record *record);
+
+/* Holds no block any more. */
+void ps_packer_release(ps_packer *p);
 
 /* ---- packer_early.c ---- */
 

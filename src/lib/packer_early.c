@@ -88,7 +88,7 @@ static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
         const ps_early *e = &p->early[i];
         ps_store_cursor cursor = ps_store_start(p->early_store, i);
         ps_arrival a = {e->id, e->n_tok, e->seq_off, e->seq_len,
-                        payload, e->n_tok, 0};
+                        {payload, e->n_tok, 0, NULL}};
 
         p->next_id = e->id;
         for (; record < e->record && r == PS_OK; record++)
@@ -158,7 +158,8 @@ ps_result ps_early_admit(ps_packer *p, const ps_arrival *a,
     }
     r = make_room(p, err);
     if (r == PS_OK)
-        r = ps_packer_keep(p, p->early_store, p->n_early, a, err);
+        r = ps_packer_store(p, p->early_store, p->n_early, a->n_tok, &a->part,
+                            err);
     if (r != PS_OK)
         return r;
     p->early[p->n_early++] = (ps_early){

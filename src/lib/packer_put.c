@@ -18,23 +18,6 @@
 
 /* ---- Out ---- */
 
-/* Copies a payload from the store to the lanes of a record. */
-static void copy_payload(const ps_packer *p, const ps_record *record,
-                         uint32_t slot, uint32_t n_tok)
-{
-    ps_store_cursor cursor = ps_store_start(p->store, slot);
-
-    for (uint32_t l = 0; l < p->n_lanes; l++) {
-        const ps_lane *lane = &p->lanes[l];
-        size_t first = lane->per_token ? record->n_tok : record->n_seq;
-        size_t n = lane->per_token ? n_tok : 1;
-
-        ps_store_read(p->store, &cursor,
-                      record->bytes + lane->offset + first * lane->bytes,
-                      n * lane->bytes);
-    }
-}
-
 static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 {
     const held *h = &p->held[slot];
@@ -43,8 +26,7 @@ static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
                       .seq_off = h->seq_off,
                       .seq_len = h->seq_len};
 
-    copy_payload(p, record, slot, piece.n_tok);
-    ps_store_clear(p->store, slot);
+    ps_packer_fetch(p, slot, piece.n_tok, record);
     p->bytes -= ps_packer_room(p, piece.n_tok);
     ps_record_add(record, &piece);
 }
@@ -82,7 +64,9 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
 
     if (r != PS_OK)
         return r;
-    record = ps_record_begin(&p->info, room);
+    record = ps_record_begin(&p->form, room);
+    for (uint32_t i = 0; i < n; i++)
+        ps_packer_prefetch(p, slots[i]);
     for (uint32_t i = 0; i < n; i++)
         emit_sequence(p, &record, slots[i]);
     note_displacement(p, slots, n);
@@ -117,29 +101,6 @@ ps_result ps_packer_tick(ps_packer *p, ps_error *err)
 
 /* ---- In ---- */
 
-ps_result ps_packer_keep(const ps_packer *p, ps_store *store, uint32_t slot,
-                         const ps_arrival *a, ps_error *err)
-{
-    uint64_t fixed_at = (uint64_t)p->shape.per_token * a->payload_tok;
-    ps_result r = PS_OK;
-
-    if (a->n_tok == a->payload_tok)
-        return ps_store_append(store, slot, a->payload,
-                               (size_t)(fixed_at + p->shape.fixed), err);
-    for (uint32_t l = 0; l < p->n_lanes && r == PS_OK; l++) {
-        const ps_lane *lane = &p->lanes[l];
-        uint64_t at = lane->per_token
-                          ? (uint64_t)lane->before * a->payload_tok +
-                                (uint64_t)a->payload_off * lane->bytes
-                          : fixed_at + lane->before;
-        size_t n = lane->per_token ? a->n_tok : 1;
-
-        r = ps_store_append(store, slot, a->payload + at, n * lane->bytes,
-                            err);
-    }
-    return r;
-}
-
 /* Lets packs leave until the window has room for so many bytes. */
 static ps_result make_room(ps_packer *p, uint64_t bytes, ps_error *err)
 {
@@ -168,10 +129,12 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
     if (r != PS_OK)
         return r;
     slot = ps_engine_admit(p->engine, a->n_tok);
-    p->held[slot] = (held){a->id, a->seq_off, a->seq_len};
+    p->held[slot].id = a->id;
+    p->held[slot].seq_off = a->seq_off;
+    p->held[slot].seq_len = a->seq_len;
     p->bytes += bytes;
     p->next_id = next_id;
-    r = ps_packer_keep(p, p->store, slot, a, err);
+    r = ps_packer_keep(p, slot, a->n_tok, &a->part, err);
     return r == PS_OK ? ps_packer_emit(p, false, err) : r;
 }
 
@@ -186,8 +149,12 @@ static ps_result put_piece(ps_packer *p, const ps_sequence *sequence,
                            uint32_t off, uint32_t n, uint64_t next_id,
                            ps_error *err)
 {
-    const ps_arrival a = {sequence->id, n, off, sequence->n_tok,
-                          sequence->payload, sequence->n_tok, off};
+    const ps_arrival a = {
+        sequence->id,
+        n,
+        off,
+        sequence->n_tok,
+        {sequence->payload, sequence->n_tok, off, sequence->block}};
 
     return p->engine == NULL ? ps_early_admit(p, &a, next_id, err)
                              : ps_packer_admit(p, &a, next_id, err);

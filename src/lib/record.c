@@ -9,9 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "bytes.h"
+#include "checksum.h"
 #include "error.h"
 #include "layout.h"
 #include "schema.h"
@@ -61,26 +60,49 @@ uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS])
     return n;
 }
 
-ps_record ps_record_begin(const ps_pack_info *info, unsigned char *bytes)
+/* Where the field after field `i` starts, or the record ends. */
+static uint32_t next_start(const ps_pack_info *info, uint32_t i)
 {
-    return (ps_record){.info = info, .bytes = bytes};
+    return i + 1 < info->n_fields ? info->fields[i + 1].offset
+                                  : info->record_bytes;
 }
 
-static unsigned char *element(const ps_record *r, uint32_t field, uint32_t i)
+ps_form ps_form_of(const ps_pack_info *info)
 {
-    const ps_field *f = &r->info->fields[field];
+    ps_form form = {.record_bytes = info->record_bytes,
+                    .split = info->split,
+                    .n_fields = info->n_fields};
 
-    return r->bytes + f->offset +
-           (size_t)i * ps_type_bytes(f->channel.type);
+    for (uint32_t i = 0; i < info->n_fields; i++) {
+        const ps_field *f = &info->fields[i];
+        uint32_t bytes = (uint32_t)ps_type_bytes(f->channel.type);
+        uint32_t end = f->offset + f->count * bytes;
+
+        form.fields[i] = (ps_form_field){.kind = f->channel.kind,
+                                         .offset = f->offset,
+                                         .bytes = bytes,
+                                         .count = f->count,
+                                         .gap = next_start(info, i) - end,
+                                         .fill = f->channel.fill};
+    }
+    return form;
+}
+
+/* Byte `at` of a built-in field, whose elements have a known size. */
+static unsigned char *place(const ps_record *r, uint32_t field, size_t at)
+{
+    return r->bytes + r->form->fields[field].offset + at;
 }
 
 void ps_record_add(ps_record *r, const ps_piece *piece)
 {
-    store_u32(element(r, PS_FIELD_CU, r->n_seq), r->n_tok);
-    store_u64(element(r, PS_FIELD_SEQ_ID, r->n_seq), piece->id);
-    if (r->info->split) {
-        store_u32(element(r, PS_FIELD_SEQ_OFF, r->n_seq), piece->seq_off);
-        store_u32(element(r, PS_FIELD_SEQ_LEN, r->n_seq), piece->seq_len);
+    size_t i = r->n_seq;
+
+    store_u32(place(r, PS_FIELD_CU, 4 * i), r->n_tok);
+    store_u64(place(r, PS_FIELD_SEQ_ID, 8 * i), piece->id);
+    if (r->form->split) {
+        store_u32(place(r, PS_FIELD_SEQ_OFF, 4 * i), piece->seq_off);
+        store_u32(place(r, PS_FIELD_SEQ_LEN, 4 * i), piece->seq_len);
     }
     r->n_seq++;
     r->n_tok += piece->n_tok;
@@ -90,7 +112,7 @@ void ps_record_add(ps_record *r, const ps_piece *piece)
 }
 
 /* Writes `n` elements of a bit pattern. */
-static void fill_elements(unsigned char *to, size_t bytes, uint32_t n,
+static void fill_elements(unsigned char *to, size_t bytes, size_t n,
                           uint64_t pattern)
 {
     if (bytes == 1 || pattern == 0) {
@@ -108,39 +130,28 @@ static void fill_elements(unsigned char *to, size_t bytes, uint32_t n,
 }
 
 /* How many elements of a field are in use. */
-static uint32_t used_elements(const ps_field *f, uint32_t n_seq,
-                              uint32_t n_tok)
+static uint32_t used_elements(const ps_record *r, const ps_form_field *f)
 {
-    if (f->channel.kind == PS_PER_TOKEN)
-        return n_tok;
-    return f->channel.kind == PS_PER_SEQUENCE ? n_seq : n_seq + 1;
-}
-
-static size_t field_end(const ps_field *f)
-{
-    return f->offset + (size_t)f->count * ps_type_bytes(f->channel.type);
-}
-
-/* Where the field after field `i` starts, or the record ends. */
-static size_t next_start(const ps_pack_info *info, uint32_t i)
-{
-    return i + 1 < info->n_fields ? info->fields[i + 1].offset
-                                  : info->record_bytes;
+    if (f->kind == PS_PER_TOKEN)
+        return r->n_tok;
+    return f->kind == PS_PER_SEQUENCE ? r->n_seq : r->n_seq + 1;
 }
 
 static void fill_unused(ps_record *r)
 {
-    const ps_pack_info *info = r->info;
+    const ps_form *form = r->form;
 
-    memset(r->bytes + AT_ZERO, 0, info->fields[0].offset - AT_ZERO);
-    for (uint32_t i = 0; i < info->n_fields; i++) {
-        const ps_field *f = &info->fields[i];
-        uint32_t used = used_elements(f, r->n_seq, r->n_tok);
-        size_t end = field_end(f);
+    memset(r->bytes + AT_ZERO, 0, form->fields[0].offset - AT_ZERO);
+    for (uint32_t i = 0; i < form->n_fields; i++) {
+        const ps_form_field *f = &form->fields[i];
+        size_t used = used_elements(r, f);
+        unsigned char *rest = r->bytes + f->offset + used * f->bytes;
+        size_t n = f->count - used;
 
-        fill_elements(element(r, i, used), ps_type_bytes(f->channel.type),
-                      f->count - used, f->channel.fill);
-        memset(r->bytes + end, 0, next_start(info, i) - end);
+        if (n > 0)
+            fill_elements(rest, f->bytes, n, f->fill);
+        if (f->gap > 0)
+            memset(rest + n * f->bytes, 0, f->gap);
     }
 }
 
@@ -153,7 +164,7 @@ uint64_t ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 {
     uint64_t checksum;
 
-    store_u32(element(r, PS_FIELD_CU, r->n_seq), r->n_tok);
+    store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_tok);
     fill_unused(r);
     store_u32(r->bytes + AT_MAGIC, RECORD_MAGIC);
     store_u32(r->bytes + AT_FLAGS, 0);
@@ -163,7 +174,7 @@ uint64_t ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
     store_u32(r->bytes + AT_N_SEQ, r->n_seq);
     store_u32(r->bytes + AT_N_TOK, r->n_tok);
     store_u32(r->bytes + AT_MAX_SEQLEN, r->max_seqlen);
-    checksum = checksum_of(r->bytes, r->info->record_bytes);
+    checksum = checksum_of(r->bytes, r->form->record_bytes);
     store_u64(r->bytes, checksum);
     return checksum;
 }
@@ -261,6 +272,19 @@ ps_result ps_record_open(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT, "unknown flags 0x%" PRIx32,
                        flags);
     return PS_OK;
+}
+
+ps_result ps_record_blame(uint64_t record, uint64_t offset, ps_result code,
+                          ps_error *err)
+{
+    char why[200];
+
+    if (err == NULL)
+        return code;
+    memcpy(why, err->text, sizeof why);
+    why[sizeof why - 1] = '\0';
+    return ps_fail(err, code, "record %" PRIu64 " at byte %" PRIu64 ": %s",
+                   record, offset, why);
 }
 
 uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,

@@ -28,21 +28,45 @@ typedef struct ps_lane {
 /* The lanes of a stream in payload order; returns how many there are. */
 uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS]);
 
+/* A field as it is filled: what of ps_field that takes, worked out once. */
+typedef struct ps_form_field {
+    ps_kind kind;
+    uint32_t offset;
+    uint32_t bytes; /* of an element */
+    uint32_t count;
+    uint32_t gap; /* bytes from its end to the next field's start */
+    uint64_t fill;
+} ps_form_field;
+
+/* How records of a stream are built. */
+typedef struct ps_form {
+    uint32_t record_bytes;
+    bool split;
+    uint32_t n_fields;
+    ps_form_field fields[PS_MAX_FIELDS];
+} ps_form;
+
+ps_form ps_form_of(const ps_pack_info *info);
+
 /* A record under construction, in memory that the caller provides. */
 typedef struct ps_record {
-    const ps_pack_info *info;
-    unsigned char *bytes; /* info->record_bytes of them */
+    const ps_form *form;
+    unsigned char *bytes; /* form->record_bytes of them */
     uint32_t n_seq;
     uint32_t n_tok;
     uint32_t max_seqlen;
     uint64_t sum_len_sq;
 } ps_record;
 
-ps_record ps_record_begin(const ps_pack_info *info, unsigned char *bytes);
+static inline ps_record ps_record_begin(const ps_form *form,
+                                        unsigned char *room)
+{
+    return (ps_record){.form = form, .bytes = room};
+}
 
 /*
  * Adds a sequence, which must fit: writes its boundary, id and piece.  The
- * caller has copied the lanes to element n_seq or n_tok of their fields.
+ * caller copies the lanes to element n_seq or n_tok of their fields, before.
  */
 void ps_record_add(ps_record *record, const ps_piece *piece);
 
@@ -78,6 +102,10 @@ ps_result ps_record_decode(const ps_pack_info *info,
  */
 ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
                         ps_totals *totals, uint64_t *digest, ps_error *err);
+
+/* Puts the place of a record before a message that names none. */
+ps_result ps_record_blame(uint64_t record, uint64_t offset, ps_result code,
+                          ps_error *err);
 
 /* Boundary `i` of a record that was decoded. */
 uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,

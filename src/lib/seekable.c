@@ -189,10 +189,11 @@ static ps_result take_entry(ps_seek_table *t, const unsigned char *entry,
                        "the seek table has %" PRIu32 " bytes for frame %"
                        PRIu32 ", but %" PRIu64 " are left",
                        bytes, t->frames, before - t->end.at);
-    if (bytes > PS_FRAME_BYTES_MOST || plain > PS_FRAME_BYTES_MOST)
+    /* What cannot be compressed grows a little. */
+    if (bytes / 2 > PS_FRAME_BYTES_MOST || plain > PS_FRAME_BYTES_MOST)
         return ps_fail(err, PS_ERR_LIMIT,
                        "frame %" PRIu32 " of the seek table has %" PRIu32
-                       " bytes, at most %" PRIu32 " can be handled",
+                       " bytes, more than the %" PRIu32 " of a record",
                        t->frames, bytes > plain ? bytes : plain,
                        PS_FRAME_BYTES_MOST);
     if (plain / BEST_RATIO > bytes)

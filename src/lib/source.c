@@ -2,9 +2,10 @@
  * source.c - a buffered input that hands out contiguous bytes, decompressed
  * if need be.
  *
- * Plain bytes are handed out where they were read.  What is left of one block
- * is copied in front of the next; only if there is too much of it, a buffer
- * of our own joins the blocks.  Decompressed bytes lie in it, too.
+ * Plain bytes are handed out where they were read, and stay there for as long
+ * as somebody holds the block.  What is left of one block is copied in front
+ * of the next; only if there is too much of it, a buffer of our own joins the
+ * blocks.  Decompressed bytes lie in it, too.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,10 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zstd.h>
 #include <zstd_errors.h>
 
-#include "ahead.h"
 #include "bytes.h"
 #include "error.h"
 #include "io.h"
@@ -30,26 +29,8 @@
 #define ZSTD_FRAME UINT32_C(0xFD2FB528)
 #define ZSTD_SKIPPABLE UINT32_C(0x184D2A50)
 
-struct ps_source {
-    ps_ahead *ahead;
-    bool looked; /* for the magic of zstd */
-    bool at_eof;
-    unsigned char *at; /* what was read and not taken... */
-    size_t left;       /* ...so much, in a block or in `own` */
-    uint64_t taken;
-    unsigned char *own;
-    size_t own_size;
-    bool in_own;
-    ps_wait_hook *hook;
-    void *hook_context;
-    ZSTD_DCtx *zstd;  /* NULL: the input is plain */
-    ZSTD_inBuffer in; /* compressed bytes that are still to be used */
-    bool in_frame;
-};
-
-/* The next block; 0 bytes at the end of the input. */
-static ps_result next_block(ps_source *s, unsigned char **bytes, size_t *n,
-                            ps_error *err)
+/* The next piece; 0 bytes at the end of the input. */
+static ps_result next_span(ps_source *s, ps_span *span, ps_error *err)
 {
     if (s->hook != NULL && ps_ahead_would_wait(s->ahead)) {
         ps_result r = s->hook(s->hook_context, err);
@@ -57,7 +38,18 @@ static ps_result next_block(ps_source *s, unsigned char **bytes, size_t *n,
         if (r != PS_OK)
             return r;
     }
-    return ps_ahead_next(s->ahead, bytes, n, err);
+    return ps_ahead_next(s->ahead, span, err);
+}
+
+/* A block came, and nothing that is left lies in the one before. */
+static void adopt(ps_source *s, ps_block *block)
+{
+    if (block == s->block)
+        return;
+    ps_block_hold(block);
+    if (s->block != NULL)
+        ps_block_release(s->block);
+    s->block = block;
 }
 
 /* ---- The buffer of our own ---- */
@@ -112,37 +104,52 @@ static ps_result move_to_own(ps_source *s, size_t more, ps_error *err)
 
 /* ---- Plain input ---- */
 
-/* Joins a block to what is left of the one before. */
-static ps_result join(ps_source *s, unsigned char *bytes, size_t n,
-                      ps_error *err)
+/*
+ * Whether what is left can be put in front of a piece: in front of a block,
+ * that is, for in front of other pieces lies what others may hold.  Never
+ * more is copied than has come, or many small pieces would cost much.
+ */
+static bool can_join_there(const ps_source *s, const ps_span *span)
 {
-    /* Never more than has come, or many small blocks would cost much. */
-    if (s->left <= n && s->left <= PS_AHEAD_HEADROOM) {
+    return s->left == 0 ||
+           (span->block != s->block && s->left <= span->n &&
+            s->left <= PS_BLOCK_HEADROOM);
+}
+
+/* Joins what is left to a piece that does not follow it in memory. */
+static ps_result join(ps_source *s, const ps_span *span, ps_error *err)
+{
+    if (can_join_there(s, span)) {
         if (s->left > 0)
-            memcpy(bytes - s->left, s->at, s->left);
-        s->at = bytes - s->left;
+            memcpy(span->bytes - s->left, s->at, s->left);
+        s->at = span->bytes - s->left;
         s->in_own = false;
     } else {
-        ps_result r = move_to_own(s, n, err);
+        ps_result r = move_to_own(s, span->n, err);
 
         if (r != PS_OK)
             return r;
-        memcpy(s->own + s->left, bytes, n);
+        memcpy(s->own + s->left, span->bytes, span->n);
     }
-    s->left += n;
+    s->left += span->n;
+    adopt(s, span->block);
     return PS_OK;
 }
 
 static ps_result fill_plain(ps_source *s, ps_error *err)
 {
-    unsigned char *bytes;
-    size_t n;
-    ps_result r = next_block(s, &bytes, &n, err);
+    ps_span span;
+    ps_result r = next_span(s, &span, err);
 
     if (r != PS_OK)
         return r;
-    s->at_eof = n == 0;
-    return n == 0 ? PS_OK : join(s, bytes, n, err);
+    s->at_eof = span.n == 0;
+    if (s->at_eof)
+        return PS_OK;
+    if (s->in_own || span.block != s->block)
+        return join(s, &span, err);
+    s->left += span.n;
+    return PS_OK;
 }
 
 /* ---- Compressed input ---- */
@@ -150,12 +157,16 @@ static ps_result fill_plain(ps_source *s, ps_error *err)
 /* Gets more compressed bytes when all were used. */
 static ps_result refill_packed(ps_source *s, ps_error *err)
 {
-    unsigned char *bytes = NULL;
-    size_t n = 0;
-    ps_result r = next_block(s, &bytes, &n, err);
+    ps_span span;
+    ps_result r = next_span(s, &span, err);
 
-    s->in = (ZSTD_inBuffer){.src = bytes, .size = r == PS_OK ? n : 0};
-    return r;
+    s->in = (ZSTD_inBuffer){.size = 0};
+    if (r != PS_OK)
+        return r;
+    s->in = (ZSTD_inBuffer){.src = span.bytes, .size = span.n};
+    if (span.n > 0)
+        adopt(s, span.block);
+    return PS_OK;
 }
 
 /* What zstd's error is to a caller. */
@@ -254,18 +265,6 @@ static ps_result peek(ps_source *s, size_t want, const unsigned char **data,
     return PS_OK;
 }
 
-void ps_source_take(ps_source *s, size_t n)
-{
-    s->at += n;
-    s->left -= n;
-    s->taken += n;
-}
-
-uint64_t ps_source_offset(const ps_source *s)
-{
-    return s->taken;
-}
-
 void ps_source_on_wait(ps_source *s, ps_wait_hook *hook, void *context)
 {
     s->hook = hook;
@@ -307,17 +306,12 @@ static ps_result detect_zstd(ps_source *s, ps_error *err)
     return PS_OK;
 }
 
-ps_result ps_source_peek(ps_source *s, size_t want,
-                         const unsigned char **data, size_t *got,
-                         ps_error *err)
+ps_result ps_source_peek_more(ps_source *s, size_t want,
+                              const unsigned char **data, size_t *got,
+                              ps_error *err)
 {
     ps_result r = PS_OK;
 
-    if (want <= s->left && s->looked) {
-        *data = s->at;
-        *got = want;
-        return PS_OK;
-    }
     if (!s->looked) {
         s->looked = true;
         r = detect_zstd(s, err);
@@ -327,6 +321,7 @@ ps_result ps_source_peek(ps_source *s, size_t want,
 
 ps_result ps_source_read_ahead(ps_source *s, ps_error *err)
 {
+    s->threaded = true;
     return ps_ahead_start(s->ahead, err);
 }
 
@@ -343,7 +338,9 @@ ps_result ps_source_open(ps_source **source, int fd, ps_error *err)
     *source = NULL;
     if (s == NULL)
         return ps_fail_memory(err);
-    r = ps_ahead_open(&s->ahead, fd, err);
+    r = ps_pool_open(&s->pool, err);
+    if (r == PS_OK)
+        r = ps_ahead_open(&s->ahead, fd, s->pool, err);
     if (r != PS_OK) {
         ps_source_free(s);
         return r;
@@ -352,12 +349,41 @@ ps_result ps_source_open(ps_source **source, int fd, ps_error *err)
     return PS_OK;
 }
 
+static void end_input(ps_source *s)
+{
+    ps_ahead_free(s->ahead);
+    s->ahead = NULL;
+    ZSTD_freeDCtx(s->zstd);
+    s->zstd = NULL;
+    if (s->block != NULL)
+        ps_block_release(s->block);
+    s->block = NULL;
+}
+
+ps_result ps_source_reopen(ps_source *s, int fd, ps_error *err)
+{
+    ps_result r;
+
+    end_input(s);
+    ps_pool_reclaim(s->pool);
+    s->at = NULL;
+    s->left = 0;
+    s->taken = 0;
+    s->in_own = s->in_frame = false;
+    s->looked = s->at_eof = true; /* if it fails */
+    r = ps_ahead_open(&s->ahead, fd, s->pool, err);
+    if (r == PS_OK && s->threaded)
+        r = ps_ahead_start(s->ahead, err);
+    s->looked = s->at_eof = r != PS_OK;
+    return r;
+}
+
 void ps_source_free(ps_source *s)
 {
     if (s == NULL)
         return;
-    ZSTD_freeDCtx(s->zstd);
-    ps_ahead_free(s->ahead);
+    end_input(s);
+    ps_pool_close(s->pool);
     free(s->own);
     free(s);
 }

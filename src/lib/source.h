@@ -8,15 +8,42 @@
 #ifndef LIB_SOURCE_H
 #define LIB_SOURCE_H
 
+#include <zstd.h>
+
+#include "ahead.h"
 #include "packstream.h"
 
-typedef struct ps_source ps_source;
+/* Open to inspection so that a look at what has come costs no call. */
+typedef struct ps_source {
+    unsigned char *at; /* what was read and not taken... */
+    size_t left;       /* ...so much, in a block or in `own` */
+    uint64_t taken;
+    ps_pool *pool;
+    ps_ahead *ahead;
+    ps_block *block; /* the last that came; held */
+    bool looked; /* for the magic of zstd */
+    bool at_eof;
+    bool in_own;
+    bool threaded;
+    unsigned char *own;
+    size_t own_size;
+    ps_wait_hook *hook;
+    void *hook_context;
+    ZSTD_DCtx *zstd;  /* NULL: the input is plain */
+    ZSTD_inBuffer in; /* compressed bytes that are still to be used */
+    bool in_frame;
+} ps_source;
 
 /*
  * Nothing is read yet; the first peek sees whether zstd frames have come.
  * PS_ERR_MEMORY.
  */
 ps_result ps_source_open(ps_source **source, int fd, ps_error *err);
+
+/* As ps_source_peek, where not all of it is there. */
+ps_result ps_source_peek_more(ps_source *source, size_t want,
+                              const unsigned char **data, size_t *got,
+                              ps_error *err);
 
 /*
  * Makes the next `want` bytes available in one piece at *data, or fewer if
@@ -25,19 +52,49 @@ ps_result ps_source_open(ps_source **source, int fd, ps_error *err);
  * PS_OK, PS_ERR_MEMORY, _IO; for zstd _CORRUPT, _TRUNCATED, _LIMIT; or what
  * the wait hook gave.
  */
-ps_result ps_source_peek(ps_source *source, size_t want,
-                         const unsigned char **data, size_t *got,
-                         ps_error *err);
+static inline ps_result ps_source_peek(ps_source *source, size_t want,
+                                       const unsigned char **data,
+                                       size_t *got, ps_error *err)
+{
+    if (!source->looked || want > source->left)
+        return ps_source_peek_more(source, want, data, got, err);
+    *data = source->at;
+    *got = want;
+    return PS_OK;
+}
 
 /* Passes over `n` bytes of what the last peek gave. */
-void ps_source_take(ps_source *source, size_t n);
+static inline void ps_source_take(ps_source *source, size_t n)
+{
+    source->at += n;
+    source->left -= n;
+    source->taken += n;
+}
 
 /* Bytes taken so far. */
-uint64_t ps_source_offset(const ps_source *source);
+static inline uint64_t ps_source_offset(const ps_source *source)
+{
+    return source->taken;
+}
 
 void ps_source_on_wait(ps_source *source, ps_wait_hook *hook, void *context);
 
-/* Reads on a thread of its own from now on.  PS_ERR_IO, PS_ERR_MEMORY. */
+/*
+ * The block in which what the last peek gave lies, or NULL: who holds it need
+ * not copy.
+ */
+static inline ps_block *ps_source_block(const ps_source *source)
+{
+    return source->in_own ? NULL : source->block;
+}
+
+/*
+ * Goes on with another input, as new but for its blocks.  PS_ERR_MEMORY,
+ * PS_ERR_IO.
+ */
+ps_result ps_source_reopen(ps_source *source, int fd, ps_error *err);
+
+/* Reads on a thread of its own from now on.  PS_ERR_IO. */
 ps_result ps_source_read_ahead(ps_source *source, ps_error *err);
 
 /* Can be read when a wait for which the hook is called would end. */

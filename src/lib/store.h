@@ -27,6 +27,9 @@ typedef struct ps_store_cursor {
 
 ps_store_cursor ps_store_start(const ps_store *store, uint32_t slot);
 
+/* Soon to be read: what a slot holds had better be in the cache. */
+void ps_store_prefetch(const ps_store *store, uint32_t slot);
+
 /* Copies the next `n` bytes, which must be there, to `to`. */
 void ps_store_read(const ps_store *store, ps_store_cursor *cursor, void *to,
                    size_t n);

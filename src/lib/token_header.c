@@ -8,9 +8,8 @@
 
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "bytes.h"
+#include "checksum.h"
 #include "error.h"
 #include "version.h"
 

@@ -14,9 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "bytes.h"
+#include "checksum.h"
 #include "error.h"
 #include "pack_header.h"
 #include "schema.h"
@@ -134,7 +133,6 @@ ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
 
 ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
 {
-    ps_source *source;
     ps_schema schema;
     bool empty;
     ps_result result;
@@ -142,16 +140,9 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
     if (!r->ended)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the input before it has not been read to its end");
-    result = ps_source_open(&source, fd, err);
-    if (result != PS_OK)
-        return result;
     r->earlier_bytes += ps_source_offset(r->source);
-    ps_source_free(r->source);
-    r->source = source;
     r->ended = false;
-    ps_source_on_wait(source, r->hook, r->hook_context);
-    if (r->read_ahead)
-        result = ps_source_read_ahead(source, err);
+    result = ps_source_reopen(r->source, fd, err);
     if (result == PS_OK)
         result = read_start(r, r->schema.token_type, &schema, &empty, err);
     if (result != PS_OK)
@@ -182,8 +173,6 @@ void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
 void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
                              void *context)
 {
-    r->hook = hook;
-    r->hook_context = context;
     ps_source_on_wait(r->source, hook, context);
 }
 
@@ -196,7 +185,6 @@ void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
 
 ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
 {
-    r->read_ahead = true;
     return ps_source_read_ahead(r->source, err);
 }
 

@@ -8,8 +8,7 @@
 #ifndef LIB_TOKEN_READER_H
 #define LIB_TOKEN_READER_H
 
-#include <xxhash.h>
-
+#include "checksum.h"
 #include "packstream.h"
 #include "schema.h"
 #include "source.h"
@@ -24,11 +23,8 @@ struct ps_token_reader {
     uint64_t earlier_bytes; /* of files before this one */
     ps_token_end seen;      /* since the last header */
     XXH3_state_t *digest;
-    ps_wait_hook *hook;
-    void *hook_context;
     ps_wait_hook *on_flush;
     void *flush_context;
-    bool read_ahead;
     bool ended;         /* PS_END was given; again, until append */
     bool pending;       /* an overlong sequence is to be held or skipped */
     ps_sequence record; /* the record being read */

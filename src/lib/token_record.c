@@ -82,16 +82,13 @@ static ps_result find_record(ps_token_reader *r, ps_error *err)
 }
 
 /* Checks `n` tokens, of which the first is token `first` of the record. */
-static ps_result check_tokens(const ps_token_reader *r,
-                              const unsigned char *tokens, uint32_t first,
-                              uint32_t n, ps_error *err)
+static ps_result check_range(const ps_token_reader *r,
+                             const unsigned char *tokens, uint32_t first,
+                             uint32_t n, ps_error *err)
 {
     ps_type type = r->schema.token_type;
-    uint32_t bad;
+    uint32_t bad = ps_tokens_check(tokens, n, type, r->vocab_size);
 
-    if (r->vocab_size == 0)
-        return PS_OK;
-    bad = ps_tokens_check(tokens, n, type, r->vocab_size);
     if (bad == n)
         return PS_OK;
     return ps_fail(err, PS_ERR_RANGE,
@@ -99,6 +96,15 @@ static ps_result check_tokens(const ps_token_reader *r,
                    ", outside the vocabulary of %" PRIu32,
                    r->record.id, r->record.offset, first + bad,
                    ps_token_at(tokens, bad, type), r->vocab_size);
+}
+
+static inline ps_result check_tokens(const ps_token_reader *r,
+                                     const unsigned char *tokens,
+                                     uint32_t first, uint32_t n,
+                                     ps_error *err)
+{
+    return r->vocab_size == 0 ? PS_OK
+                              : check_range(r, tokens, first, n, err);
 }
 
 static void count_record(ps_token_reader *r)
@@ -135,10 +141,13 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     if (result != PS_OK)
         return result;
     take(r, data, before + (size_t)bytes);
-    r->record.payload = data + before;
-    r->record.payload_bytes = (size_t)bytes;
     count_record(r);
-    *sequence = r->record;
+    *sequence = (ps_sequence){.id = r->record.id,
+                              .offset = r->record.offset,
+                              .n_tok = r->record.n_tok,
+                              .payload = data + before,
+                              .payload_bytes = (size_t)bytes,
+                              .block = ps_source_block(r->source)};
     return PS_OK;
 }
 

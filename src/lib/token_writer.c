@@ -7,9 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <xxhash.h>
-
 #include "bytes.h"
+#include "checksum.h"
 #include "error.h"
 #include "schema.h"
 #include "sink.h"

@@ -6,6 +6,10 @@
 
 #include "totals.h"
 
+#include <inttypes.h>
+
+#include "error.h"
+
 /* *sum += n; false if it does not fit.  END is made by others. */
 static bool add(uint64_t *sum, uint64_t n)
 {
@@ -76,4 +80,69 @@ bool ps_totals_add(ps_totals *t, const ps_totals *other)
            add(&t->truncated_tokens, other->truncated_tokens) &&
            add(&t->split_sequences, other->split_sequences) &&
            add(&t->extra_pieces, other->extra_pieces);
+}
+
+/* A number of END, and what the packs make of it. */
+typedef struct total {
+    const char *name;
+    uint64_t declared;
+    uint64_t seen;
+} total;
+
+static ps_result compare(const char *who, const total *totals, size_t n,
+                         ps_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (totals[i].declared != totals[i].seen)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "%s says that %s is %" PRIu64
+                           ", but the packs make %" PRIu64,
+                           who, totals[i].name, totals[i].declared,
+                           totals[i].seen);
+    return PS_OK;
+}
+
+ps_result ps_totals_compare(const ps_totals *end, const ps_totals *seen,
+                            ps_error *err)
+{
+    const total totals[] = {
+        {"packs", end->packs, seen->packs},
+        {"sequences", end->sequences, seen->sequences},
+        {"tokens", end->tokens, seen->tokens},
+        {"max_seqlen", end->max_seqlen, seen->max_seqlen},
+        {"max_depth", end->max_depth, seen->max_depth},
+        {"min_fill", end->min_fill, seen->min_fill},
+        {"max_displacement", end->max_displacement, seen->max_displacement},
+    };
+
+    return compare("END", totals, sizeof totals / sizeof totals[0], err);
+}
+
+/* Makes a count that is not known agree. */
+static uint64_t unless_unknown(uint64_t declared, uint64_t seen)
+{
+    return declared == PS_UNKNOWN ? seen : declared;
+}
+
+ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
+                          ps_error *err)
+{
+    const total totals[] = {
+        {"n_records", unless_unknown(info->n_records, end->packs),
+         end->packs},
+        {"n_sequences", unless_unknown(info->n_sequences, end->sequences),
+         end->sequences},
+        {"n_tokens", unless_unknown(info->n_tokens, end->tokens),
+         end->tokens},
+        {"max_seqlen", unless_unknown(info->max_seqlen, end->max_seqlen),
+         end->max_seqlen},
+        {"min_fill", unless_unknown(info->min_fill, end->min_fill),
+         end->min_fill},
+    };
+
+    if (!ps_totals_balance(end))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END does not account for every input sequence");
+    return compare("the header", totals, sizeof totals / sizeof totals[0],
+                   err);
 }

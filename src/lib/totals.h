@@ -16,4 +16,15 @@ void ps_totals_add_pack(ps_totals *totals, uint32_t n_seq, uint32_t n_tok,
 /* Adds the totals of another stream; false if a sum exceeds 64 bits. */
 bool ps_totals_add(ps_totals *totals, const ps_totals *other);
 
+/* END must repeat what the packs make.  PS_OK, PS_ERR_CORRUPT. */
+ps_result ps_totals_compare(const ps_totals *end, const ps_totals *seen,
+                            ps_error *err);
+
+/*
+ * END must account for all of the input, and the counts of the header, where
+ * they are known, must be END's.  PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
+                          ps_error *err);
+
 #endif

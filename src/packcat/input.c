@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,12 +28,10 @@ static bool is_stdin(const char *name)
 /* Closes the file that is open, if any. */
 static void leave(input *in)
 {
-    if (in->reader != NULL)
-        in->bytes_before += ps_pack_reader_offset(in->reader);
+    in->bytes_before += packs_offset(&in->packs);
     ps_unpacker_free(in->unpacker);
-    ps_pack_reader_free(in->reader);
+    packs_close(&in->packs);
     in->unpacker = NULL;
-    in->reader = NULL;
     if (in->fd >= 0)
         files_close_input(in->fd);
     in->fd = -1;
@@ -52,7 +51,7 @@ void input_blame(input *in, const char *format, ...)
 
 const ps_pack_info *input_info(const input *in)
 {
-    return ps_pack_reader_info(in->reader);
+    return packs_info(&in->packs);
 }
 
 /* Keeps a failure that was told already. */
@@ -96,11 +95,12 @@ static bool enter(input *in)
         return told(in);
     if (is_stdin(name) && in->start < 0)
         in->start = lseek(in->fd, 0, SEEK_CUR);
-    in->failed =
-        ps_pack_reader_open(&in->reader, in->fd, &in->err) != PS_OK;
+    in->failed = packs_open(&in->packs, in->fd, in->options.range != NULL,
+                            &in->err) != PS_OK;
     if (in->failed)
         return false;
-    ps_pack_reader_on_wait(in->reader, before_wait, in);
+    if (in->packs.reader != NULL)
+        ps_pack_reader_on_wait(in->packs.reader, before_wait, in);
     if (in->next == 1) {
         in->first = *input_info(in);
         in->figures.capacity = in->first.capacity;
@@ -109,11 +109,59 @@ static bool enter(input *in)
     return !in->failed;
 }
 
+/* Adds the packs of the next file to *count; false after a failure. */
+static bool count_file(input *in, uint64_t *count)
+{
+    const char *name = in->options.names[in->next++];
+    ps_result result;
+
+    in->fd = files_open_input(name);
+    if (in->fd < 0)
+        return told(in);
+    result = packs_open_file(&in->packs, in->fd, &in->err);
+    if (result == PS_ERR_UNSUPPORTED) {
+        in->failed = true;
+        in->status = message_usage(
+            "--range: %s cannot be counted from its end: %s",
+            files_input_name(name), in->err.text);
+        return false;
+    }
+    in->failed = result != PS_OK;
+    if (!in->failed)
+        *count += ps_pack_file_packs(in->packs.file);
+    leave(in);
+    return !in->failed;
+}
+
+/* Makes the bounds of the range numbers from the beginning. */
+static bool settle_range(input *in)
+{
+    uint64_t count = 0;
+
+    if (in->options.range == NULL)
+        return true;
+    in->range = *in->options.range;
+    if (!range_needs_count(&in->range))
+        return true;
+    while (in->next < in->options.n_names)
+        if (!count_file(in, &count))
+            return false;
+    range_settle(&in->range, count);
+    in->next = 0;
+    in->bytes_before = 0;
+    return true;
+}
+
 bool input_begin(input *in, const input_options *options)
 {
-    *in = (input){.options = *options, .fd = -1, .start = -1};
+    const range all = {.end.number = UINT64_MAX};
+
+    *in = (input){.options = *options,
+                  .fd = -1,
+                  .start = -1,
+                  .range = all};
     progress_start(&in->progress, options->progress);
-    return enter(in);
+    return settle_range(in) && enter(in);
 }
 
 /* After the end of a file: goes on with the next one, if there is one. */
@@ -138,15 +186,98 @@ static void show_progress(input *in)
 {
     if (!progress_due(&in->progress))
         return;
-    in->figures.bytes = in->bytes_before + ps_pack_reader_offset(in->reader);
+    in->figures.bytes = in->bytes_before + packs_offset(&in->packs);
     progress_show(&in->progress, &in->figures);
+}
+
+/* Of the file that is open the next pack in the range. */
+static ps_result next_pack(input *in, ps_pack *pack)
+{
+    const uint64_t first = in->range.first.number;
+    ps_result result = PS_OK;
+
+    if (in->passed < first) {
+        uint64_t passed;
+
+        result = packs_skip(&in->packs, first - in->passed, &passed,
+                            &in->err);
+        in->passed += passed;
+    }
+    if (result == PS_OK)
+        result = packs_next(&in->packs, pack, &in->err);
+    in->passed += result == PS_OK;
+    return result;
+}
+
+/* Behind the range there is nothing, whatever the files may hold. */
+static bool is_range_done(const input *in)
+{
+    return in->passed >= in->range.end.number ||
+           in->range.first.number >= in->range.end.number;
+}
+
+static ps_result next_pack_of_all(input *in, ps_pack *pack)
+{
+    ps_result result = PS_END;
+
+    if (is_range_done(in))
+        return PS_END;
+    result = next_pack(in, pack);
+    while (result == PS_END && advance(in))
+        result = next_pack(in, pack);
+    return result;
+}
+
+/* Room for a payload of `n` bytes. */
+static bool make_room(input *in, size_t n)
+{
+    unsigned char *larger;
+
+    if (n <= in->piece_room)
+        return true;
+    larger = realloc(in->piece, n);
+    if (larger == NULL)
+        return false;
+    in->piece = larger;
+    in->piece_room = n;
+    return true;
+}
+
+/* The sequences of a range, pieces as they are, in the order of the packs. */
+static ps_result next_in_range(input *in, ps_sequence *sequence)
+{
+    const ps_pack_info *info;
+    ps_piece piece;
+    size_t n;
+
+    if (in->next_piece == in->pack.n_seq) {
+        ps_result result = next_pack_of_all(in, &in->pack);
+
+        if (result != PS_OK)
+            return result;
+        in->next_piece = 0;
+    }
+    info = input_info(in);
+    piece = ps_pack_piece(info, &in->pack, in->next_piece);
+    n = (size_t)ps_payload_bytes(&info->schema, piece.n_tok);
+    if (!make_room(in, n)) {
+        in->err = (ps_error){.code = PS_ERR_MEMORY};
+        return PS_ERR_MEMORY;
+    }
+    ps_pack_payload(info, &in->pack, in->next_piece++, in->piece);
+    *sequence = (ps_sequence){.id = piece.id,
+                              .n_tok = piece.n_tok,
+                              .payload = in->piece,
+                              .payload_bytes = n};
+    return PS_OK;
 }
 
 static ps_result next_sequence(input *in, ps_sequence *sequence)
 {
     if (in->unpacker == NULL) {
-        const ps_result result = ps_unpacker_open(
-            &in->unpacker, in->reader, in->options.order, &in->err);
+        const ps_result result =
+            ps_unpacker_open(&in->unpacker, in->packs.reader,
+                             in->options.order, &in->err);
 
         if (result != PS_OK)
             return result;
@@ -154,12 +285,21 @@ static ps_result next_sequence(input *in, ps_sequence *sequence)
     return ps_unpacker_next(in->unpacker, sequence, &in->err);
 }
 
-bool input_sequence(input *in, ps_sequence *sequence)
+static ps_result next_of_all(input *in, ps_sequence *sequence)
 {
     ps_result result = next_sequence(in, sequence);
 
     while (result == PS_END && advance(in))
         result = next_sequence(in, sequence);
+    return result;
+}
+
+bool input_sequence(input *in, ps_sequence *sequence)
+{
+    const ps_result result = in->options.range != NULL
+                                 ? next_in_range(in, sequence)
+                                 : next_of_all(in, sequence);
+
     if (!settle(in, result))
         return false;
     in->figures.sequences++;
@@ -170,11 +310,7 @@ bool input_sequence(input *in, ps_sequence *sequence)
 
 bool input_pack(input *in, ps_pack *pack)
 {
-    ps_result result = ps_pack_reader_next(in->reader, pack, &in->err);
-
-    while (result == PS_END && advance(in))
-        result = ps_pack_reader_next(in->reader, pack, &in->err);
-    if (!settle(in, result))
+    if (!settle(in, next_pack_of_all(in, pack)))
         return false;
     in->figures.packs++;
     in->figures.sequences += pack->n_seq;
@@ -211,6 +347,7 @@ bool input_rewind(input *in)
     }
     in->next = 0;
     in->bytes_before = 0;
+    in->passed = 0;
     in->figures = (progress_figures){0};
     return enter(in);
 }
@@ -222,5 +359,7 @@ int input_end(input *in)
         in->status = message_failure(files_input_name(current(in)),
                                      &in->err);
     leave(in);
+    free(in->piece);
+    in->piece = NULL;
     return in->status;
 }

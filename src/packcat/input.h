@@ -15,7 +15,9 @@
 #include <sys/types.h>
 
 #include "cli/message.h"
+#include "cli/packs.h"
 #include "cli/progress.h"
+#include "cli/range.h"
 #include "packstream.h"
 
 /* NULL if packs of `b` may follow those of `a`, else why they may not. */
@@ -25,7 +27,8 @@ typedef const char *input_match(const ps_pack_info *a,
 typedef struct input_options {
     const char *const *names; /* "-" is stdin */
     int n_names;              /* at least 1 */
-    ps_order order;           /* of sequences */
+    ps_order order;           /* of sequences; of a range PS_ORDER_PACK */
+    const range *range; /* packs to read, of all files; NULL: all of them */
     input_match *match; /* of later files with the first; or NULL */
     bool progress;
     ps_wait_hook *on_wait; /* called with `context` before a wait; after a
@@ -38,8 +41,14 @@ typedef struct input {
     int next;    /* index of the next name */
     int fd;      /* of the file that is open, or -1 */
     off_t start; /* where stdin stood at first, or -1 */
-    ps_pack_reader *reader;
-    ps_unpacker *unpacker; /* made for the first sequence */
+    packs packs;           /* of it */
+    ps_unpacker *unpacker; /* made for the first sequence; not of a range */
+    range range;           /* with bounds from the beginning */
+    uint64_t passed;       /* packs, over or handed out, of all files */
+    ps_pack pack;          /* of a range: whose sequences are handed out */
+    uint32_t next_piece;   /* of them */
+    unsigned char *piece;  /* that was handed out last */
+    size_t piece_room;
     ps_pack_info first;    /* of the first file */
     bool failed;           /* no more input because of a failure, */
     bool blameless;        /* which was the hook's, */

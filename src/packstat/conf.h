@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "cli/range.h"
 #include "histogram.h"
 #include "packstream.h"
 
@@ -17,7 +18,10 @@ typedef struct packstat_conf {
     bool json;      /* an object a file */
     bool histogram; /* nothing but `length count`, of all files together */
     bool verify;    /* check all there is to check */
+    bool quick;     /* header and totals alone, of files without reading */
     bool quiet;     /* no progress, no OK */
+    bool range_given;
+    range range; /* of each pack stream only these packs */
     ps_type raw_type;
 } packstat_conf;
 

@@ -19,7 +19,8 @@
 /* A pack stream while it is read. */
 typedef struct scan {
     const packstat_conf *conf;
-    ps_pack_reader *reader;
+    packs *input;
+    uint64_t end; /* of the range: number of the pack to stop at */
     const ps_pack_info *info;
     faults *faults;
     packstat_output *out;
@@ -32,7 +33,7 @@ static void show_progress(scan *s)
 {
     const ps_totals *totals = &s->found.so_far;
     progress_figures figures = {
-        .bytes = ps_pack_reader_offset(s->reader),
+        .bytes = packs_offset(s->input),
         .sequences = totals->sequences,
         .tokens = totals->tokens,
         .packs = totals->packs,
@@ -42,18 +43,30 @@ static void show_progress(scan *s)
     progress_show(&s->progress, &figures);
 }
 
+static void count_totals(ps_totals *t, const ps_pack *pack)
+{
+    if (t->packs == 0 || pack->n_tok < t->min_fill)
+        t->min_fill = pack->n_tok;
+    if (pack->n_seq > t->max_depth)
+        t->max_depth = pack->n_seq;
+    if (pack->max_seqlen > t->max_seqlen)
+        t->max_seqlen = pack->max_seqlen;
+    t->packs++;
+    t->sequences += pack->n_seq;
+    t->tokens += pack->n_tok;
+}
+
 /* Counts the depth of a pack and the lengths in it. */
 static bool count(scan *s, const ps_pack *pack)
 {
-    bool summary = conf_wants_summary(s->conf);
+    bool summary = conf_wants_summary(s->conf) && !s->conf->quick;
     histogram *lengths =
         s->conf->histogram ? &s->out->lengths : &s->found.lengths;
 
-    s->found.streams = pack->stream + 1;
-    s->found.so_far.packs++;
-    s->found.so_far.sequences += pack->n_seq;
-    s->found.so_far.tokens += pack->n_tok;
-    if (summary || s->conf->json)
+    if (!s->found.ranged)
+        s->found.streams = pack->stream + 1;
+    count_totals(&s->found.so_far, pack);
+    if (summary || (s->conf->json && !s->conf->quick))
         order_add(&s->found.order, s->info, pack);
     if (summary && !histogram_add(&s->found.depths, pack->n_seq))
         return false;
@@ -75,16 +88,31 @@ static bool verify(scan *s, const ps_pack *pack)
 
     if (ps_pack_check(s->info, pack, &err) != PS_OK)
         faults_add(s->faults, pack->index, pack->offset, "%s", err.text);
-    return audit_pack(&s->audit, pack, ps_pack_reader_totals(s->reader));
+    return audit_pack(&s->audit, pack, ps_pack_reader_totals(s->input->reader));
+}
+
+/* The next pack that is asked for. */
+static ps_result next(scan *s, ps_pack *pack, ps_error *err)
+{
+    const pack_figures *found = &s->found;
+
+    if (found->ranged && found->first + found->so_far.packs >= s->end)
+        return PS_END;
+    return packs_next(s->input, pack, err);
 }
 
 /* Reads to the end; PS_END, or a failure. */
 static ps_result read_packs(scan *s, ps_error *err)
 {
     ps_pack pack;
-    ps_result result;
+    ps_result result = PS_OK;
 
-    while ((result = ps_pack_reader_next(s->reader, &pack, err)) == PS_OK) {
+    if (s->found.ranged) {
+        uint64_t first = s->found.first;
+
+        result = packs_skip(s->input, first, &s->found.first, err);
+    }
+    while (result == PS_OK && (result = next(s, &pack, err)) == PS_OK) {
         if (!count(s, &pack))
             return faults_no_memory(err);
         if (s->conf->verify && !verify(s, &pack))
@@ -102,7 +130,7 @@ static void finish(scan *s, ps_result result, const ps_error *err)
     if (!s->conf->verify)
         return;
     if (result == PS_END)
-        audit_end(&s->audit, ps_pack_reader_totals(s->reader));
+        audit_end(&s->audit, ps_pack_reader_totals(s->input->reader));
     else
         audit_cut(&s->audit);
 }
@@ -144,40 +172,97 @@ static void print_summary(const scan *s, const ps_totals *totals)
                   &s->found);
 }
 
+/*
+ * Of the input as a whole, or, where only some of it was read, of that; then
+ * what became of the input that was packed is not known.
+ */
+static ps_totals find_totals(const scan *s)
+{
+    ps_totals t;
+
+    if (!s->found.ranged)
+        return s->input->file != NULL
+                   ? *ps_pack_file_totals(s->input->file)
+                   : *ps_pack_reader_totals(s->input->reader);
+    t = s->found.so_far;
+    t.input_sequences = t.input_tokens = PS_UNKNOWN;
+    t.rejected_sequences = t.rejected_tokens = PS_UNKNOWN;
+    t.truncated_sequences = t.truncated_tokens = PS_UNKNOWN;
+    t.split_sequences = t.extra_pieces = PS_UNKNOWN;
+    t.max_displacement = PS_UNKNOWN;
+    return t;
+}
+
 static void print(scan *s)
 {
-    const ps_totals *totals = ps_pack_reader_totals(s->reader);
+    const ps_totals totals = find_totals(s);
 
     histogram_sort(&s->found.lengths);
     histogram_sort(&s->found.depths);
     if (s->conf->histogram)
         return;
     if (s->conf->json)
-        print_json(s, totals);
+        print_json(s, &totals);
     else if (s->conf->verify)
-        print_ok(s, totals);
+        print_ok(s, &totals);
     else
-        print_summary(s, totals);
+        print_summary(s, &totals);
 }
 
-void packs_stat(const packstat_conf *conf, ps_pack_reader *reader,
+/* What is asked for of the input; false after a fault. */
+static bool settle(scan *s)
+{
+    range r = s->conf->range;
+    const ps_pack_file *file = s->input->file;
+
+    s->found.ranged = s->conf->range_given;
+    s->found.packs = PS_UNKNOWN;
+    if (file != NULL) {
+        s->found.packs = ps_pack_file_packs(file);
+        s->found.streams = ps_pack_file_streams(file);
+    }
+    if (!s->found.ranged)
+        return true;
+    if (range_needs_count(&r) && file == NULL) {
+        s->faults->status = message_usage(
+            "--range: the packs of %s cannot be counted from their end",
+            files_input_name(s->faults->file));
+        return false;
+    }
+    range_settle(&r, s->found.packs);
+    s->found.first = r.first.number;
+    s->end = r.end.number;
+    return true;
+}
+
+/* Of a file that shows its totals nothing more needs to be read. */
+static ps_result read_all(scan *s, ps_error *err)
+{
+    ps_result result;
+
+    if (s->conf->quick && s->input->file != NULL)
+        return PS_END;
+    progress_start(&s->progress, !s->conf->quiet);
+    result = read_packs(s, err);
+    progress_end(&s->progress);
+    return result;
+}
+
+void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f)
 {
     scan s = {
         .conf = conf,
-        .reader = reader,
-        .info = ps_pack_reader_info(reader),
+        .input = input,
+        .info = packs_info(input),
         .faults = f,
         .out = out,
     };
     ps_error err;
-    ps_result result;
 
     audit_begin(&s.audit, s.info, f);
-    progress_start(&s.progress, !conf->quiet);
-    result = read_packs(&s, &err);
-    finish(&s, result, &err);
-    progress_end(&s.progress);
+    if (settle(&s))
+        finish(&s, read_all(&s, &err), &err);
     if (f->status == STATUS_OK)
         print(&s);
     audit_free(&s.audit);

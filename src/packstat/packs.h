@@ -7,16 +7,17 @@
 #ifndef PACKSTAT_PACKS_H
 #define PACKSTAT_PACKS_H
 
+#include "cli/packs.h"
 #include "conf.h"
 #include "faults.h"
 #include "packstream.h"
 
 /*
- * Reads `reader` to its end, tells what is wrong with it and, if nothing
- * is, prints what `conf` asks for.  For a histogram the lengths go to `out`,
- * to be printed when all files have been read.
+ * Reads `input` to its end, or what is asked for of it, tells what is wrong
+ * with it and, if nothing is, prints what `conf` asks for.  For a histogram
+ * the lengths go to `out`, to be printed when all files have been read.
  */
-void packs_stat(const packstat_conf *conf, ps_pack_reader *reader,
+void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f);
 
 #endif

@@ -166,6 +166,19 @@ static void print_order(FILE *out, const order *o)
         text_line(out, "correlation", "%s", line);
 }
 
+/* Which packs of the file were read. */
+static void print_range(FILE *out, const pack_figures *found)
+{
+    const uint64_t end = found->first + found->so_far.packs;
+    char text[TEXT_NUMBER_BYTES];
+
+    if (found->packs == PS_UNKNOWN)
+        text_line(out, "range", "%" PRIu64 ":%" PRIu64, found->first, end);
+    else
+        text_line(out, "range", "%" PRIu64 ":%" PRIu64 " of %s packs",
+                  found->first, end, text_number(text, found->packs));
+}
+
 static void print_totals(FILE *out, const ps_pack_info *info,
                          const ps_totals *t, const order *o)
 {
@@ -174,9 +187,11 @@ static void print_totals(FILE *out, const ps_pack_info *info,
     text_count(out, "sequences", t->sequences, NULL);
     text_count(out, "tokens", t->tokens, NULL);
     print_efficiency(out, info, t);
-    if (t->packs != 0)
+    if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
         text_count(out, "displacement", t->max_displacement, "at most");
     print_order(out, o);
+    if (t->input_sequences == PS_UNKNOWN)
+        return;
     print_pair(out, "rejected", t->rejected_sequences, t->rejected_tokens,
                "tokens");
     print_pair(out, "truncated", t->truncated_sequences,
@@ -190,6 +205,8 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
 {
     fprintf(out, "%s\n", name);
     print_pack_header(out, info, found->streams);
+    if (found->ranged)
+        print_range(out, found);
     print_totals(out, info, totals, &found->order);
     text_histogram(out, "depth", "packs", &found->depths, DEPTH_ROWS);
     text_histogram(out, "length", "sequences", &found->lengths,

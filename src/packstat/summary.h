@@ -17,8 +17,11 @@
 
 /* What is found in a pack stream besides its totals. */
 typedef struct pack_figures {
-    ps_totals so_far;  /* packs, sequences and tokens, while reading */
+    ps_totals so_far;  /* of the packs that were read */
     uint32_t streams;  /* one after another in the file; 0 if no packs */
+    bool ranged;       /* only some packs of the file were read: */
+    uint64_t first;    /* from this one on, */
+    uint64_t packs;    /* of so many, or PS_UNKNOWN */
     histogram lengths; /* of sequences and of pieces */
     histogram depths;
     order order;

@@ -94,6 +94,15 @@ static ps_result nothing_to_verify(ps_error *err)
     return err->code;
 }
 
+/* A range is one of packs. */
+static ps_result no_packs(ps_error *err)
+{
+    *err = (ps_error){.code = PS_ERR_MAGIC,
+                      .text = "it holds token records, and --range is of "
+                              "packs"};
+    return err->code;
+}
+
 /* Lengths, which a stream without sequences has none of. */
 static void print_lengths(const token_figures *found)
 {
@@ -173,6 +182,11 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
     ps_error err;
     ps_result result;
 
+    if (conf->range_given) {
+        (void)no_packs(&err);
+        faults_fatal(f, &err);
+        return;
+    }
     progress_start(&s.progress, !conf->quiet);
     result = read_tokens(&s, &err);
     progress_end(&s.progress);

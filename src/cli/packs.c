@@ -1,0 +1,98 @@
+/*
+ * packs.c - packs of one input from any place on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packs.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool packs_can_seek(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+           lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+ps_result packs_open_file(packs *p, int fd, ps_error *err)
+{
+    *p = (packs){0};
+    if (packs_can_seek(fd))
+        return ps_pack_file_open(&p->file, fd, err);
+    *err = (ps_error){.code = PS_ERR_UNSUPPORTED};
+    (void)snprintf(err->text, sizeof err->text,
+                   "not a file that stands at its beginning");
+    return err->code;
+}
+
+ps_result packs_open(packs *p, int fd, bool seek, ps_error *err)
+{
+    ps_result result = PS_ERR_UNSUPPORTED;
+
+    *p = (packs){0};
+    if (seek)
+        result = packs_open_file(p, fd, err);
+    /* A reader has its own words for what is unsupported to it as well. */
+    if (result == PS_ERR_UNSUPPORTED)
+        result = ps_pack_reader_open(&p->reader, fd, err);
+    return result;
+}
+
+const ps_pack_info *packs_info(const packs *p)
+{
+    return p->file != NULL ? ps_pack_file_info(p->file)
+                           : ps_pack_reader_info(p->reader);
+}
+
+static ps_result skip_reading(packs *p, uint64_t n, uint64_t *passed,
+                              ps_error *err)
+{
+    ps_result result = PS_OK;
+    ps_pack pack;
+
+    while (result == PS_OK && *passed < n) {
+        result = ps_pack_reader_next(p->reader, &pack, err);
+        *passed += result == PS_OK;
+    }
+    return result;
+}
+
+ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err)
+{
+    uint64_t left;
+
+    *passed = 0;
+    if (p->file == NULL)
+        return skip_reading(p, n, passed, err);
+    left = ps_pack_file_packs(p->file) - p->next;
+    *passed = n < left ? n : left;
+    p->next += *passed;
+    return *passed == n ? PS_OK : PS_END;
+}
+
+ps_result packs_next(packs *p, ps_pack *pack, ps_error *err)
+{
+    if (p->file == NULL)
+        return ps_pack_reader_next(p->reader, pack, err);
+    if (p->next == ps_pack_file_packs(p->file))
+        return PS_END;
+    return ps_pack_file_read(p->file, p->next++, pack, err);
+}
+
+uint64_t packs_offset(const packs *p)
+{
+    if (p->file != NULL)
+        return p->next * ps_pack_file_info(p->file)->record_bytes;
+    return p->reader != NULL ? ps_pack_reader_offset(p->reader) : 0;
+}
+
+void packs_close(packs *p)
+{
+    ps_pack_reader_free(p->reader);
+    ps_pack_file_free(p->file);
+    *p = (packs){0};
+}

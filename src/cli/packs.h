@@ -1,0 +1,55 @@
+/*
+ * packs.h - packs of one input from any place on: found by seeking where the
+ * input lets us, else by reading what comes before them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_PACKS_H
+#define CLI_PACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packstream.h"
+
+/* One of the two is open.  All zero: none. */
+typedef struct packs {
+    ps_pack_reader *reader;
+    ps_pack_file *file;
+    uint64_t next; /* of a file: number of the next pack */
+} packs;
+
+/*
+ * True if the input is a file that stands at its beginning, so that it can
+ * be read at any place, whatever it may hold.
+ */
+bool packs_can_seek(int fd);
+
+/*
+ * Opens an input; with `seek`, at any place if it can be.  What cannot is
+ * read as a stream: pipes, and zstd frames without a seek table.
+ */
+ps_result packs_open(packs *p, int fd, bool seek, ps_error *err);
+
+/* As packs_open, but PS_ERR_UNSUPPORTED for what is a stream. */
+ps_result packs_open_file(packs *p, int fd, ps_error *err);
+
+const ps_pack_info *packs_info(const packs *p);
+
+/*
+ * Passes over up to `n` packs; *passed says how many there were.  PS_OK,
+ * PS_END if there were fewer, or a failure.
+ */
+ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err);
+
+/* The next pack.  As ps_pack_reader_next and ps_pack_file_read. */
+ps_result packs_next(packs *p, ps_pack *pack, ps_error *err);
+
+/* Bytes read or passed over so far, after decompression. */
+uint64_t packs_offset(const packs *p);
+
+/* Releases everything but the descriptor. */
+void packs_close(packs *p);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * range.c - a range of records, "A:B", as a slice in Python has it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "range.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+/* Reads `n` characters; none are `missing`. */
+static bool parse_bound(const char *text, size_t n, uint64_t missing,
+                        range_bound *bound)
+{
+    char number[32];
+
+    *bound = (range_bound){.number = missing};
+    if (n == 0)
+        return true;
+    if (n >= sizeof number)
+        return false;
+    (void)snprintf(number, sizeof number, "%.*s", (int)n, text);
+    bound->from_end = number[0] == '-';
+    if (!option_number(number + bound->from_end, 0, UINT64_MAX,
+                       &bound->number))
+        return false;
+    /* As in Python, -0 is 0. */
+    bound->from_end = bound->from_end && bound->number > 0;
+    return true;
+}
+
+const char *range_parse(const char *text, range *r)
+{
+    const char *colon = strchr(text, ':');
+
+    if (colon == NULL ||
+        !parse_bound(text, (size_t)(colon - text), 0, &r->first) ||
+        !parse_bound(colon + 1, strlen(colon + 1), UINT64_MAX, &r->end))
+        return "must be A:B, A: or :B, from record A up to, but without, B";
+    return NULL;
+}
+
+bool range_needs_count(const range *r)
+{
+    return r->first.from_end || r->end.from_end;
+}
+
+static void settle(range_bound *bound, uint64_t count)
+{
+    if (bound->from_end)
+        bound->number = bound->number < count ? count - bound->number : 0;
+    bound->from_end = false;
+}
+
+void range_settle(range *r, uint64_t count)
+{
+    settle(&r->first, count);
+    settle(&r->end, count);
+}

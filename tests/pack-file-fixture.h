@@ -1,0 +1,59 @@
+/*
+ * pack-file-fixture.h - what the tests of files of packs share: files plain
+ * and compressed, and what is in them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TESTS_PACK_FILE_FIXTURE_H
+#define TESTS_PACK_FILE_FIXTURE_H
+
+#include "lib-fixture.h"
+#include "seekable.h"
+
+/* A stream of packs as small as can be, of `count` sequences. */
+bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed);
+
+/* Puts `more`, which is freed, behind `b`. */
+void join_bytes(bytes *b, bytes more);
+
+/* Adds a frame of `n` bytes to `b` and to the table; adds the table. */
+void put_table_frame(bytes *b, ps_seek_table *table, const void *data,
+                     size_t n);
+void put_table(bytes *b, ps_seek_table *table);
+
+/* The header alone in a frame, then `n` bytes in each, then the table. */
+bytes compress_packs(const bytes *plain, size_t n);
+
+size_t stride_of(const bytes *plain);
+
+/* What a reader of the whole stream gives, to compare with. */
+typedef struct expected {
+    uint64_t n;
+    ps_pack *packs;
+    unsigned char **records;
+    ps_pack_info info;
+    ps_totals totals;
+} expected;
+
+expected read_whole(const bytes *b);
+void free_expected(expected *e);
+
+/* True if a pack is the one that was expected. */
+bool is_pack(const expected *e, uint64_t i, const ps_pack *pack);
+
+/* Pack `i`, and all packs of a file in several orders, are as expected. */
+void check_pack(ps_pack_file *file, const expected *e, uint64_t i);
+void check_packs(const bytes *b, const expected *e);
+
+/*
+ * Opens a file and reads all packs of it: the first failure, or PS_OK.  What
+ * is given must be what was expected, unless that is NULL.
+ */
+ps_result try_file(int fd, const expected *e, ps_error *err);
+ps_result try_file_bytes(const bytes *b, const expected *e, ps_error *err);
+
+/* Opening `b` fails so, and the message holds `words`. */
+void refuse_file(const bytes *b, ps_result wanted, const char *words);
+
+#endif

@@ -1,0 +1,383 @@
+/*
+ * pack-file-hostile-t.c - a file of packs that was damaged, cut or forged is
+ * noticed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack-file-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib-alloc.h"
+
+/* ------------------------------------------------------------------ damage */
+
+/* A bit of the header or of END, and nothing opens; of a pack, and only that
+   pack is lost. */
+static void test_plain_every_bit(void **state)
+{
+    bytes b = make_pack_stream(6, 3, 2);
+    expected e = read_whole(&b);
+    size_t stride = stride_of(&b);
+    int fd = open_bytes(&b);
+
+    (void)state;
+    for (size_t bit = 0; bit < 8 * b.size; bit++) {
+        size_t at = bit / 8;
+        unsigned char changed = (unsigned char)(b.data[at] ^ 1u << bit % 8);
+        ps_pack_file *file;
+        ps_pack pack;
+        ps_error err;
+        ps_result r;
+
+        assert_true(pwrite(fd, &changed, 1, (off_t)at) == 1);
+        r = ps_pack_file_open(&file, fd, &err);
+        if ((r != PS_OK) != (at < 4096 || at >= b.size - stride))
+            fail_msg("bit %zu: %s", bit, ps_result_text(r));
+        for (uint64_t i = 0; r == PS_OK && i < e.n; i++) {
+            bool hit = i == (at - 4096) / stride;
+
+            if (ps_pack_file_read(file, i, &pack, &err) !=
+                (hit ? PS_ERR_CORRUPT : PS_OK))
+                fail_msg("bit %zu: record %u", bit, (unsigned)i);
+        }
+        ps_pack_file_free(file);
+        assert_true(pwrite(fd, b.data + at, 1, (off_t)at) == 1);
+    }
+    assert_int_equal(try_file(fd, &e, &(ps_error){0}), PS_OK);
+    (void)close(fd);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+/*
+ * Some bits of a frame can flip without a change to what it holds, and then
+ * the right packs come; of the seek table, none.
+ */
+static void test_compressed_every_bit(void **state)
+{
+    bytes plain = make_pack_stream(12, 3, 2);
+    expected e = read_whole(&plain);
+    bytes b = compress_packs(&plain, 2 * stride_of(&plain));
+    int fd = open_bytes(&b);
+    size_t table = b.size - 17 - 8 * (1 + (e.n + 2) / 2);
+    unsigned unseen = 0;
+    ps_error err;
+
+    (void)state;
+    assert_int_equal(get_u32(b.data + table), 0x184D2A5E);
+    for (size_t bit = 0; bit < 8 * b.size; bit++) {
+        size_t at = bit / 8;
+        unsigned char changed = (unsigned char)(b.data[at] ^ 1u << bit % 8);
+
+        assert_true(pwrite(fd, &changed, 1, (off_t)at) == 1);
+        if (try_file(fd, &e, &err) == PS_OK) {
+            unseen++;
+            if (at >= table)
+                fail_msg("bit %zu, of the table, flips unseen", bit);
+        }
+        assert_true(pwrite(fd, b.data + at, 1, (off_t)at) == 1);
+    }
+    assert_in_range(unseen, 0, 8 * b.size / 50);
+    (void)close(fd);
+    free_bytes(&b);
+    free_expected(&e);
+    free_bytes(&plain);
+}
+
+static void test_plain_every_cut(void **state)
+{
+    bytes b = make_pack_stream(6, 3, 2);
+    int fd = open_bytes(&b);
+    ps_error err;
+
+    (void)state;
+    for (size_t n = b.size; n-- > 0;) {
+        assert_int_equal(ftruncate(fd, (off_t)n), 0);
+        assert_result(try_file(fd, NULL, &err), PS_ERR_TRUNCATED, &err);
+    }
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+static void test_compressed_every_cut(void **state)
+{
+    bytes plain = make_pack_stream(6, 3, 2);
+    bytes b = compress_packs(&plain, stride_of(&plain));
+    int fd = open_bytes(&b);
+    ps_error err;
+
+    (void)state;
+    for (size_t n = b.size; n-- > 0;) {
+        ps_result wanted = n >= 4   ? PS_ERR_UNSUPPORTED
+                           : n == 0 ? PS_ERR_TRUNCATED
+                                    : PS_ERR_MAGIC;
+
+        assert_int_equal(ftruncate(fd, (off_t)n), 0);
+        assert_result(try_file(fd, NULL, &err), wanted, &err);
+    }
+    (void)close(fd);
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/* Of two streams the second may be cut away whole, but not in part. */
+static void test_second_stream_cut(void **state)
+{
+    bytes b = make_pack_stream(6, 3, 2);
+    size_t first = b.size;
+    int fd;
+    ps_error err;
+
+    (void)state;
+    join_bytes(&b, make_pack_stream(3, 3, 4));
+    fd = open_bytes(&b);
+    for (size_t n = b.size; n-- > first - 1;) {
+        assert_int_equal(ftruncate(fd, (off_t)n), 0);
+        assert_int_equal(try_file(fd, NULL, &err),
+                         n == first ? PS_OK : PS_ERR_TRUNCATED);
+    }
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+static void test_bytes_behind_end(void **state)
+{
+    bytes b = make_pack_stream(6, 3, 2);
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        put_u8(&b, 0);
+        refuse_file(&b, PS_ERR_TRUNCATED, "no whole END stands before byte");
+    }
+    free_bytes(&b);
+}
+
+/* ---------------------------------------------------------------- forgery */
+
+/* A record in the place of another, a pack for END, END for a pack. */
+static void test_moved_records(void **state)
+{
+    const bytes good = make_pack_stream(20, 3, 2);
+    size_t stride = stride_of(&good);
+    size_t n = (good.size - PS_PACK_HEADER_BYTES) / stride;
+
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            bytes b = {0};
+            ps_error err;
+            ps_result r;
+
+            put_bytes(&b, good.data, good.size);
+            memcpy(record_at(&b, i, 0), record_at(&good, j, 0), stride);
+            r = try_file_bytes(&b, NULL, &err);
+            if (i == j)
+                assert_int_equal(r, PS_OK);
+            else
+                assert_result(r, i + 1 == n ? PS_ERR_TRUNCATED
+                                            : PS_ERR_CORRUPT, &err);
+            free_bytes(&b);
+        }
+    free(good.data);
+}
+
+/* END says that there are more or fewer packs. */
+static void test_lying_end(void **state)
+{
+    bytes b = make_pack_stream(20, 3, 2);
+    size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride_of(&b) - 1;
+    const uint64_t lies[] = {0, 1, n - 1, n + 1, n + 17, UINT64_MAX,
+                             UINT64_MAX / stride_of(&b), UINT64_C(1) << 56};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        set_u64(record_at(&b, n, 16), lies[i]);
+        set_u64(record_at(&b, n, 64), lies[i]);
+        seal_packs(&b);
+        refuse_file(&b, PS_ERR_CORRUPT, "END has");
+    }
+    /* Its head and its totals differ. */
+    set_u64(record_at(&b, n, 16), n);
+    seal_packs(&b);
+    refuse_file(&b, PS_ERR_CORRUPT, "END's head");
+    free_bytes(&b);
+}
+
+/* Books that do not balance, a header that knows better. */
+static void test_lying_totals(void **state)
+{
+    bytes b = make_pack_stream(20, 3, 2);
+    size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride_of(&b) - 1;
+
+    (void)state;
+    set_u64(b.data + 24, n);
+    seal_packs(&b);
+    assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
+    set_u64(b.data + 24, n + 1);
+    seal_packs(&b);
+    refuse_file(&b, PS_ERR_CORRUPT, "the header says that n_records is");
+    set_u64(b.data + 24, n);
+    set_u64(record_at(&b, n, 104), 5); /* input_tokens */
+    seal_packs(&b);
+    refuse_file(&b, PS_ERR_CORRUPT, "does not account for every");
+    free_bytes(&b);
+}
+
+/* Streams of which one has other records. */
+static void test_streams_of_other_kinds(void **state)
+{
+    bytes b = make_pack_stream(9, 3, 2);
+    bytes other = make_pack_stream(9, 3, 2);
+
+    (void)state;
+    set_u32(other.data + 96, 3); /* a special id */
+    seal_packs(&other);
+    put_bytes(&b, other.data, other.size);
+    refuse_file(&b, PS_ERR_CORRUPT, "records of another kind");
+    free_bytes(&other);
+    free_bytes(&b);
+}
+
+/* A whole zstd file, but no table; two of them, one with a table. */
+static void test_no_table(void **state)
+{
+    bytes plain = make_pack_stream(9, 3, 2);
+    bytes b = {0};
+    ps_seek_table *table;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_seek_table_open(&table, &err), &err);
+    put_table_frame(&b, table, plain.data, plain.size);
+    refuse_file(&b, PS_ERR_UNSUPPORTED, "zstd -d");
+    join_bytes(&b, compress_packs(&plain, 3000));
+    refuse_file(&b, PS_ERR_UNSUPPORTED, "no seek table ends at byte");
+    ps_seek_table_free(table);
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/* Moves `by` from the size at `from` in the table to that at `to`. */
+static void shift_size(bytes *b, size_t from, size_t to, uint32_t by)
+{
+    set_u32(b->data + from, get_u32(b->data + from) - by);
+    set_u32(b->data + to, get_u32(b->data + to) + by);
+}
+
+/*
+ * Sizes that are wrong in two entries, but right in their sum, so that the
+ * table itself shows nothing: frames that overlap or have gaps.
+ */
+static void test_lying_table(void **state)
+{
+    bytes plain = make_pack_stream(60, 3, 2);
+    bytes b = compress_packs(&plain, 4 * stride_of(&plain));
+    uint32_t frames = get_u32(b.data + b.size - 9);
+    size_t entries = b.size - 9 - 8 * (size_t)frames;
+
+    (void)state;
+    assert_true(frames > 5);
+    for (uint32_t i = 0; i < frames; i++)
+        for (size_t what = 0; what <= 4; what += 4)
+            for (uint32_t by = 1; by < 100; by += 7) {
+                size_t from = entries + 8 * (size_t)i + what;
+                size_t to = entries + 8 * (size_t)((i + 1) % frames) + what;
+                ps_error err;
+
+                if (get_u32(b.data + from) <= by)
+                    continue;
+                shift_size(&b, from, to, by);
+                assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT,
+                              &err);
+                shift_size(&b, to, from, by);
+            }
+    assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/* A frame's number of packs is right, but they are those of another. */
+static void test_frames_exchanged(void **state)
+{
+    bytes plain = make_pack_stream(60, 3, 2);
+    size_t stride = stride_of(&plain);
+    bytes b;
+    ps_error err;
+
+    (void)state;
+    for (size_t i = 0; i < stride; i++) {
+        unsigned char *one = record_at(&plain, 1, i);
+        unsigned char *two = record_at(&plain, 2, i);
+        unsigned char other = *one;
+
+        *one = *two;
+        *two = other;
+    }
+    b = compress_packs(&plain, stride);
+    assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT, &err);
+    assert_non_null(strstr(err.text, "its index is"));
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/*
+ * Few bytes that promise much: what is allocated stays in proportion to the
+ * file, not to the promise.
+ */
+static void test_no_memory_for_promises(void **state)
+{
+    bytes b = {0};
+    ps_seek_table *table;
+    ps_error err;
+
+    (void)state;
+    for (uint32_t plain = 1; plain != 0; plain <<= 1) {
+        assert_ok(ps_seek_table_open(&table, &err), &err);
+        put_table_frame(&b, table, "promise", 7);
+        ps_seek_table_free(table);
+        assert_ok(ps_seek_table_open(&table, &err), &err);
+        assert_ok(ps_seek_table_add(table, b.size, plain, &err), &err);
+        put_table(&b, table);
+        ps_seek_table_free(table);
+        alloc_watch();
+        assert_true(try_file_bytes(&b, NULL, &err) > PS_END);
+        assert_in_range(alloc_so_far().peak, 0, 4u << 20);
+        free_bytes(&b);
+    }
+    /* A table that would be larger than the file. */
+    put_u32(&b, 0xFD2FB528);
+    put_u32(&b, 1u << 27);
+    put_u8(&b, 0);
+    put_u32(&b, 0x8F92EAB1);
+    alloc_watch();
+    refuse_file(&b, PS_ERR_CORRUPT, "seek table cannot have");
+    assert_in_range(alloc_so_far().peak, 0, 1u << 20);
+    free_bytes(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_every_bit),
+        cmocka_unit_test(test_compressed_every_bit),
+        cmocka_unit_test(test_plain_every_cut),
+        cmocka_unit_test(test_compressed_every_cut),
+        cmocka_unit_test(test_second_stream_cut),
+        cmocka_unit_test(test_bytes_behind_end),
+        cmocka_unit_test(test_moved_records),
+        cmocka_unit_test(test_lying_end),
+        cmocka_unit_test(test_lying_totals),
+        cmocka_unit_test(test_streams_of_other_kinds),
+        cmocka_unit_test(test_no_table),
+        cmocka_unit_test(test_lying_table),
+        cmocka_unit_test(test_frames_exchanged),
+        cmocka_unit_test(test_no_memory_for_promises),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("pack file, hostile", tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/*
+ * pack-file-t.c - packs from any place of a file: they are those that a
+ * reader of the whole file gives.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack-file-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib-alloc.h"
+
+/* ------------------------------------------------------------- good files */
+
+static void test_plain(void **state)
+{
+    static const uint32_t counts[] = {1, 2, 100, 4000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        bytes b = make_pack_stream(counts[i], 5, i + 1);
+        expected e = read_whole(&b);
+
+        assert_true(e.n > 0);
+        check_packs(&b, &e);
+        free_expected(&e);
+        free_bytes(&b);
+    }
+}
+
+/* Whole records in each frame, and cut without regard to them. */
+static void test_compressed(void **state)
+{
+    bytes plain = make_pack_stream(200, 5, 3);
+    expected e = read_whole(&plain);
+    size_t stride = stride_of(&plain);
+    const size_t sizes[] = {stride,      2 * stride,  7 * stride,
+                            1000 * stride, stride / 2, stride + 1, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        bytes b = compress_packs(&plain, sizes[i]);
+        expected through = read_whole(&b); /* a filter reads it, too */
+
+        check_packs(&b, &e);
+        assert_int_equal(through.n, e.n);
+        free_expected(&through);
+        free_bytes(&b);
+    }
+    free_expected(&e);
+    free_bytes(&plain);
+}
+
+/* Frames without bytes, and several frames that the table has as one. */
+static void test_odd_frames(void **state)
+{
+    bytes plain = make_pack_stream(30, 5, 3);
+    expected e = read_whole(&plain);
+    bytes b = {0};
+    ps_seek_table *table;
+    ps_seek_table *unused;
+    size_t before;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_seek_table_open(&table, &err), &err);
+    assert_ok(ps_seek_table_open(&unused, &err), &err);
+    put_u32(&b, 0x184D2A53); /* to be skipped */
+    put_u32(&b, 3);
+    put_bytes(&b, "abc", 3);
+    assert_ok(ps_seek_table_add(table, b.size, 0, &err), &err);
+    put_table_frame(&b, table, plain.data, 4000);
+    put_table_frame(&b, table, plain.data, 0);
+    before = b.size;
+    put_table_frame(&b, unused, plain.data + 4000, 500);
+    put_table_frame(&b, unused, plain.data + 4500, plain.size - 4500);
+    assert_ok(ps_seek_table_add(table, b.size - before, plain.size - 4000,
+                                &err),
+              &err);
+    put_table_frame(&b, table, plain.data, 0);
+    put_table(&b, table);
+    check_packs(&b, &e);
+    ps_seek_table_free(unused);
+    ps_seek_table_free(table);
+    free_bytes(&b);
+    free_expected(&e);
+    free_bytes(&plain);
+}
+
+/* One, several, many streams; some of them without a pack. */
+static bytes make_streams(uint32_t n, bool compressed)
+{
+    bytes b = {0};
+
+    for (uint32_t i = 0; i < n; i++) {
+        bytes one = make_pack_stream(i % 3 == 1 ? 0 : 1 + i % 20, 1 + i % 7,
+                                     i + 1);
+
+        if (compressed)
+            join_bytes(&b, compress_packs(&one, 3 * stride_of(&one)));
+        else
+            put_bytes(&b, one.data, one.size);
+        free_bytes(&one);
+    }
+    return b;
+}
+
+static void test_streams(void **state)
+{
+    static const uint32_t counts[] = {2, 3, 5, 70};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        bytes plain = make_streams(counts[i], false);
+        bytes packed = make_streams(counts[i], true);
+        expected e = read_whole(&plain);
+        int fd = open_bytes(&packed);
+        ps_pack_file *file;
+        ps_error err;
+
+        check_packs(&plain, &e);
+        check_packs(&packed, &e);
+        assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+        assert_int_equal(ps_pack_file_streams(file), counts[i]);
+        ps_pack_file_free(file);
+        (void)close(fd);
+        free_expected(&e);
+        free_bytes(&packed);
+        free_bytes(&plain);
+    }
+}
+
+/* Several streams behind one seek table. */
+static void test_streams_compressed_as_one(void **state)
+{
+    bytes plain = make_streams(6, false);
+    bytes b = compress_packs(&plain, 5000);
+    expected e = read_whole(&plain);
+
+    (void)state;
+    check_packs(&b, &e);
+    free_expected(&e);
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/* Streams without any pack. */
+static void test_no_packs(void **state)
+{
+    bytes plain = make_pack_stream(0, 1, 1);
+    bytes b = compress_packs(&plain, 1000);
+    expected e = read_whole(&plain);
+
+    (void)state;
+    assert_int_equal(e.n, 0);
+    check_packs(&plain, &e);
+    check_packs(&b, &e);
+    join_bytes(&plain, make_pack_stream(0, 1, 1));
+    check_packs(&plain, &e);
+    free_expected(&e);
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static void test_no_packs_at_all(void **state)
+{
+    bytes b = {0};
+
+    (void)state;
+    refuse_file(&b, PS_ERR_TRUNCATED, "the input is empty");
+    put_u8(&b, 0x89);
+    refuse_file(&b, PS_ERR_TRUNCATED, "inside the header");
+    put_bytes(&b, "PNG", 3);
+    refuse_file(&b, PS_ERR_MAGIC, "not a pack stream");
+    put_zeros(&b, 9000);
+    refuse_file(&b, PS_ERR_MAGIC, "not a pack stream");
+    free_bytes(&b);
+}
+
+static void test_no_regular_file(void **state)
+{
+    int ends[2];
+    ps_pack_file *file;
+    ps_error err;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_result(ps_pack_file_open(&file, ends[0], &err), PS_ERR_ARGUMENT,
+                  &err);
+    assert_null(file);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    assert_result(ps_pack_file_open(&file, -1, &err), PS_ERR_IO, &err);
+    assert_true(err.sys_errno != 0);
+    ps_pack_file_free(NULL);
+}
+
+/* What is still there can be read, before and after a failure. */
+static void test_file_shrinks(void **state)
+{
+    bytes b = make_pack_stream(3000, 3, 2);
+    expected e = read_whole(&b);
+    int fd = open_bytes(&b);
+    ps_pack_file *file;
+    ps_pack pack;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    assert_int_equal(ftruncate(fd, (off_t)(b.size / 2)), 0);
+    check_pack(file, &e, 0);
+    assert_result(ps_pack_file_read(file, e.n - 1, &pack, &err),
+                  PS_ERR_TRUNCATED, &err);
+    check_pack(file, &e, 1);
+    check_pack(file, &e, e.n / 4);
+    ps_pack_file_free(file);
+    (void)close(fd);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+static void try_without_memory(int fd, const expected *e)
+{
+    const size_t before = alloc_so_far().blocks;
+    unsigned failures = 0;
+    ps_result r;
+
+    do {
+        ps_error err;
+
+        alloc_fail(failures + 1, false);
+        r = try_file(fd, e, &err);
+        alloc_fail(0, false);
+        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
+        assert_int_equal(alloc_so_far().blocks, before);
+        failures += r != PS_OK;
+    } while (r != PS_OK);
+    assert_true(failures >= 4);
+}
+
+static void test_without_memory(void **state)
+{
+    bytes plain = make_pack_stream(20, 3, 2);
+    bytes packed = compress_packs(&plain, 1000);
+    expected e = read_whole(&plain);
+    int fd = open_bytes(&plain);
+
+    (void)state;
+    try_without_memory(fd, &e);
+    (void)close(fd);
+    fd = open_bytes(&packed);
+    try_without_memory(fd, &e);
+    (void)close(fd);
+    free_expected(&e);
+    free_bytes(&packed);
+    free_bytes(&plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_odd_frames),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_streams_compressed_as_one),
+        cmocka_unit_test(test_no_packs),
+        cmocka_unit_test(test_no_packs_at_all),
+        cmocka_unit_test(test_no_regular_file),
+        cmocka_unit_test(test_file_shrinks),
+        cmocka_unit_test(test_without_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("pack file", tests, NULL, NULL);
+}
