@@ -1,13 +1,20 @@
 /*
  * gen.c - prints raw token records for benchmarks, the same for a seed.
  *
- *     gen --bytes=N [--hist=FILE] [--longest=N] [--width=2|4] [--seed=N]
+ *     gen --bytes=N [--hist=FILE] [--longest=N] [--mean=N] [--spread=PERCENT]
+ *         [--tokens=flat|text] [--width=2|4] [--seed=N]
  *
  * writes whole records until there are N bytes or just more.  Their lengths
  * are drawn from FILE, lines of "length count" with comments after '#', as
  * `packstat --histogram` prints them; without it from a lognormal
- * distribution like that of text, cut at --longest (512).  Tokens are drawn
- * evenly from 0 to 65535.
+ * distribution like that of text, cut at --longest (512).  --mean is the mean
+ * of what is left by the cut, --spread the standard deviation of a length's
+ * logarithm in hundredths (100).
+ *
+ * Flat tokens are drawn evenly from 0 to 65535, and cannot be compressed.
+ * With --tokens=text they follow Zipf's law over 50,000 ids, the most
+ * frequent first, and now and then repeat a phrase from before: `zstd -1`
+ * makes such u16 tokens smaller by about as much as those of real text.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,14 +32,26 @@
 
 /* The median length and the spread of its logarithm. */
 #define MEDIAN 180.0
-#define SPREAD 1.0
+#define SPREAD_PERCENT 100
+
+/*
+ * What is like text: ids, how far back a phrase may lie, how long it is on
+ * average, and how often, of 256 times, one begins where none is.
+ */
+#define VOCABULARY 50000
+#define HISTORY ((uint32_t)1 << 15)
+#define PHRASE 6
+#define PHRASE_ODDS 72
 
 typedef struct options {
     uint64_t bytes;
     uint64_t longest;
+    uint64_t mean; /* 0 for that of MEDIAN */
+    uint64_t spread;
     uint64_t width;
     uint64_t seed;
     const char *hist;
+    bool text;
 } options;
 
 /* How often each length is drawn: counts added up, for a binary search. */
@@ -40,6 +59,17 @@ typedef struct lengths {
     uint64_t *up_to; /* sequences of this length or a shorter one */
     uint32_t longest;
 } lengths;
+
+/* Where tokens come from. */
+typedef struct source {
+    uint64_t *state;
+    bool text;
+    uint64_t bits; /* drawn, for flat tokens */
+    uint32_t past[HISTORY];
+    uint32_t at;   /* tokens so far, around and around */
+    uint32_t back; /* how far back the phrase lies */
+    uint32_t left; /* tokens of it to come */
+} source;
 
 typedef struct output {
     unsigned char buffer[BUFFER_BYTES];
@@ -84,21 +114,66 @@ static void add_up(lengths *l)
         die("lengths", "there are none");
 }
 
+/* How much of the distribution lies up to a length. */
+static double share_up_to(uint32_t length, uint32_t longest, double median,
+                          double spread)
+{
+    double at = (log(length + 0.5) - log(median)) / spread;
+
+    return length < longest ? 0.5 * erfc(-at / sqrt(2)) : 1;
+}
+
+static double mean_length(uint32_t longest, double median, double spread)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < longest; i++)
+        sum += i == 0 ? 1 : 1 - share_up_to(i, longest, median, spread);
+    return sum;
+}
+
+/* The median with which the lengths have the mean, found by halving. */
+static double median_for(double mean, uint32_t longest, double spread)
+{
+    double low = 1e-3;
+    double high = 1e3 * longest;
+
+    for (int i = 0; i < 60; i++) {
+        double middle = sqrt(low * high);
+
+        if (mean_length(longest, middle, spread) < mean)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 /* A million sequences, shared out as the distribution has it. */
-static lengths lognormal(uint32_t longest)
+static lengths lognormal(uint32_t longest, double median, double spread)
 {
     lengths l = new_lengths(longest);
     double below = 0;
 
     for (uint32_t i = 1; i <= longest; i++) {
-        double at = (log(i + 0.5) - log(MEDIAN)) / SPREAD;
-        double share = i < longest ? 0.5 * erfc(-at / sqrt(2)) : 1;
+        double share = share_up_to(i, longest, median, spread);
 
         l.up_to[i] = (uint64_t)(1e6 * share) - (uint64_t)(1e6 * below);
         below = share;
     }
     add_up(&l);
     return l;
+}
+
+static lengths as_asked(const options *o)
+{
+    uint32_t longest = (uint32_t)o->longest;
+    double spread = (double)o->spread / 100;
+    double median = MEDIAN;
+
+    if (o->mean > 0)
+        median = median_for((double)o->mean, longest, spread);
+    return lognormal(longest, median, spread);
 }
 
 static lengths from_file(const char *name)
@@ -145,6 +220,48 @@ static uint32_t draw_length(const lengths *l, uint64_t *state)
 }
 
 /* ---------------------------------------------------------------------
+ * Tokens
+ */
+
+/* Evenly from 0 inclusive to 1 exclusive. */
+static double draw_share(uint64_t *state)
+{
+    return (double)(draw(state) >> 11) * 0x1p-53;
+}
+
+/* The i-th token of a record, of four that come from one number. */
+static uint32_t flat_token(source *s, uint32_t i)
+{
+    if (i % 4 == 0)
+        s->bits = draw(s->state);
+    return (uint32_t)(s->bits >> 16 * (i % 4) & 0xffff);
+}
+
+/*
+ * A phrase goes on, begins, or there is none.  The sum of 1 / rank is nearly
+ * a logarithm, so its inverse turns an even draw into a rank.
+ */
+static uint32_t text_token(source *s)
+{
+    uint32_t token;
+
+    if (s->left == 0 && draw(s->state) % 256 < PHRASE_ODDS) {
+        double far = pow(HISTORY, draw_share(s->state));
+
+        s->back = (uint32_t)far;
+        s->left = 1 + (uint32_t)(draw(s->state) % (2 * PHRASE - 1));
+    }
+    if (s->left > 0) {
+        token = s->past[(s->at - s->back) % HISTORY];
+        s->left--;
+    } else {
+        token = (uint32_t)exp(draw_share(s->state) * log(VOCABULARY)) - 1;
+    }
+    s->past[s->at++ % HISTORY] = token;
+    return token;
+}
+
+/* ---------------------------------------------------------------------
  * Records
  */
 
@@ -164,17 +281,11 @@ static void put(output *out, uint32_t value, size_t bytes)
         out->buffer[out->used++] = (unsigned char)(value >> 8 * i & 0xff);
 }
 
-static void put_record(output *out, uint32_t length, size_t width,
-                       uint64_t *state)
+static void put_record(output *out, uint32_t length, size_t width, source *s)
 {
-    uint64_t bits = 0;
-
     put(out, length, 4);
-    for (uint32_t i = 0; i < length; i++) {
-        if (i % 4 == 0)
-            bits = draw(state);
-        put(out, (uint32_t)(bits >> 16 * (i % 4) & 0xffff), width);
-    }
+    for (uint32_t i = 0; i < length; i++)
+        put(out, s->text ? text_token(s) : flat_token(s, i), width);
 }
 
 /* ---------------------------------------------------------------------
@@ -196,35 +307,58 @@ static bool take_number(const char *arg, const char *name, uint64_t *to)
     return true;
 }
 
+static bool is_text(const char *arg)
+{
+    if (strcmp(arg, "--tokens=text") != 0 && strcmp(arg, "--tokens=flat") != 0)
+        die(arg, "must be flat or text");
+    return strcmp(arg, "--tokens=text") == 0;
+}
+
+static void check(const options *o)
+{
+    if (o->longest < 1 || o->longest > LONGEST_MAX)
+        die("--longest", "out of range");
+    if (o->mean > o->longest)
+        die("--mean", "more than the longest");
+    if (o->spread < 1 || o->spread > 1000)
+        die("--spread", "must be from 1 to 1000");
+    if (o->width != 2 && o->width != 4)
+        die("--width", "must be 2 or 4");
+}
+
 static options parse(int argc, char **argv)
 {
-    options o = {.longest = 512, .width = 2, .seed = 1};
+    options o = {.longest = 512, .spread = SPREAD_PERCENT, .width = 2,
+                 .seed = 1};
 
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "--hist=", 7) == 0)
             o.hist = argv[i] + 7;
+        else if (strncmp(argv[i], "--tokens=", 9) == 0)
+            o.text = is_text(argv[i]);
         else if (!take_number(argv[i], "--bytes=", &o.bytes) &&
                  !take_number(argv[i], "--longest=", &o.longest) &&
+                 !take_number(argv[i], "--mean=", &o.mean) &&
+                 !take_number(argv[i], "--spread=", &o.spread) &&
                  !take_number(argv[i], "--width=", &o.width) &&
                  !take_number(argv[i], "--seed=", &o.seed))
             die(argv[i], "unknown option");
-    if (o.longest < 1 || o.longest > LONGEST_MAX)
-        die("--longest", "out of range");
-    if (o.width != 2 && o.width != 4)
-        die("--width", "must be 2 or 4");
+    check(&o);
     return o;
 }
 
 int main(int argc, char **argv)
 {
     static output out;
+    static source tokens;
     options o = parse(argc, argv);
-    lengths l = o.hist != NULL ? from_file(o.hist)
-                               : lognormal((uint32_t)o.longest);
+    lengths l = o.hist != NULL ? from_file(o.hist) : as_asked(&o);
     uint64_t state = o.seed;
 
+    tokens.state = &state;
+    tokens.text = o.text;
     while (out.written + out.used < o.bytes)
-        put_record(&out, draw_length(&l, &state), (size_t)o.width, &state);
+        put_record(&out, draw_length(&l, &state), (size_t)o.width, &tokens);
     flush(&out);
     free(l.up_to);
     if (fclose(stdout) != 0)

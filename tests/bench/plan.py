@@ -1,6 +1,7 @@
-"""plan.py - what plan.sh needs besides packplan.
+"""plan.py - what plan.sh and peers.py need besides packplan.
 
     plan.py nnls L FILE         the published method; needs numpy and scipy
+    plan.py spfhp L D FILE      the published shortest-pack-first heuristic
     plan.py lognormal L N       a histogram of N lognormal lengths
     plan.py peak COMMAND...     a line of its peak of resident memory in KiB
                                 and the seconds it took, and its output
@@ -12,6 +13,10 @@ of a dense matrix; non-negative least squares with a weight of 0.09 for
 lengths up to 8; rounding to the nearest integers; and what is left over of a
 length gets packs of its own.  As in the paper, the time is that of solving,
 rounding and repair; listing the strategies is not counted.
+
+SPFHP (section 3.1.1) takes lengths from the longest to the shortest, and
+puts sequences into the pack that has most space left while its depth allows
+it; equal packs are counted, not listed.
 
 SPDX-License-Identifier: MIT
 """
@@ -80,6 +85,39 @@ def nnls(capacity, path):
     if (matrix @ repeats < counts).any():
         sys.exit("plan.py: sequences without a pack")
     print(repeats.sum(), "%.6f" % seconds, len(columns))
+
+
+def put(packs, open_packs, length, depth):
+    """Puts a sequence into each of some packs of (space, sequences)."""
+    (space, held), n = packs
+    if held + 1 < depth and space > length:
+        key = space - length, held + 1
+        open_packs[key] = open_packs.get(key, 0) + n
+
+
+def spfhp(capacity, depth, path):
+    """Prints packs, and seconds to plan them."""
+    counts = read_histogram(path, capacity)
+    start = time.perf_counter()
+    open_packs = {}
+    packs = 0
+    for length in range(capacity, 0, -1):
+        left = counts[length]
+        while left > 0:
+            best = max(open_packs, default=(0, 0))
+            if best[0] >= length:
+                n = min(left, open_packs[best])
+                open_packs[best] -= n
+                if open_packs[best] == 0:
+                    del open_packs[best]
+            else:
+                # Each of the rest gets a new pack.
+                best = capacity, 0
+                n = left
+                packs += n
+            put((best, n), open_packs, length, depth)
+            left -= n
+    print(packs, "%.6f" % (time.perf_counter() - start))
 
 
 def lognormal(capacity, n):
@@ -152,6 +190,8 @@ def peak(command):
 def main(arguments):
     if len(arguments) == 3 and arguments[0] == "nnls":
         nnls(int(arguments[1]), arguments[2])
+    elif len(arguments) == 4 and arguments[0] == "spfhp":
+        spfhp(int(arguments[1]), int(arguments[2]), arguments[3])
     elif len(arguments) == 3 and arguments[0] == "lognormal":
         lognormal(int(arguments[1]), int(arguments[2]))
     elif len(arguments) > 1 and arguments[0] == "peak":

@@ -1,0 +1,256 @@
+"""measure.py - what throughput.py and peers.py share: runs, medians, tables.
+
+Times are of the wall clock, from before the first process of a pipe is
+started until the last one has ended.  Contenders take turns, and another one
+begins in each round, so that a machine that is slow for a while is so for
+all of them.
+
+SPDX-License-Identifier: MIT
+"""
+
+import contextlib
+import fcntl
+import os
+import platform
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+F_SETPIPE_SZ = 1031
+RESAMPLES = 2000
+
+
+class Failed(Exception):
+    """A contender did not do what it was asked to."""
+
+
+# ----------------------------------------------------------------- places
+
+def fail_by_exit(number, frame):
+    """An interrupted run ends as a failed one: files and processes go."""
+    del number, frame
+    raise SystemExit("interrupted")
+
+
+def heed_signals():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, fail_by_exit)
+
+
+@contextlib.contextmanager
+def room(wanted):
+    """A folder in memory, where there is so much room: no disk is measured."""
+    base = tempfile.gettempdir()
+    if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK):
+        if shutil.disk_usage("/dev/shm").free > wanted:
+            base = "/dev/shm"
+    if shutil.disk_usage(base).free < wanted:
+        raise Failed("%s has no room for %d bytes" % (base, wanted))
+    with tempfile.TemporaryDirectory(prefix="packstream-bench.",
+                                     dir=base) as folder:
+        yield folder
+
+
+def find_programs(build):
+    """Puts the programs themselves on the PATH, not libtool's wrappers."""
+    build = os.path.abspath(build)
+    for needed in ("packstream", "tests/bench/gen", "tests/bench/hash"):
+        if not os.access(os.path.join(build, needed), os.X_OK):
+            raise Failed("%s holds no %s; `make bench` there makes it"
+                         % (build, needed))
+    folders = [os.path.join(build, ".libs"), build,
+               os.path.join(build, "tests/bench")]
+    os.environ["PATH"] = os.pathsep.join(folders + [os.environ["PATH"]])
+    os.environ["LD_LIBRARY_PATH"] = folders[0]
+    os.environ["LC_ALL"] = "C"
+
+
+def wikipedia():
+    """The published histogram, which is not part of the sources, or None."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    data = os.environ.get("SHARED_DATA",
+                          os.path.join(here, "../../../shared/data"))
+    name = os.path.join(data, "wikipedia-bert-512.hist")
+    return name if os.access(name, os.R_OK) else None
+
+
+def first_match(path, pattern, otherwise):
+    with contextlib.suppress(OSError), open(path) as lines:
+        found = re.search(pattern, lines.read(), re.MULTILINE)
+        if found:
+            return found[1].strip()
+    return otherwise
+
+
+def machine():
+    """One line: the processor, cores, memory and system."""
+    model = first_match("/proc/cpuinfo", r"^model name\s*:(.*)$",
+                        platform.machine())
+    kib = int(first_match("/proc/meminfo", r"^MemTotal:\s*(\d+)", "0"))
+    return "%s, %d cores, %.0f GiB, %s %s" % (
+        model, len(os.sched_getaffinity(0)), kib / 2**20, platform.system(),
+        platform.release().split("-")[0])
+
+
+# ------------------------------------------------------------------- runs
+
+def new_pipe(size):
+    reader, writer = os.pipe()
+    if size:
+        fcntl.fcntl(writer, F_SETPIPE_SZ, size)
+    return reader, writer
+
+
+class Pipe:
+    """Commands one behind the other, each reading what the last one wrote."""
+
+    def __init__(self, commands, source=os.devnull, sink=os.devnull, size=0):
+        self.commands = commands
+        self.size = size
+        self.children = []
+        self.given = os.open(source, os.O_RDONLY)
+        self.taken = os.open(sink, os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+                             0o600)
+
+    def start(self):
+        given = self.given
+        for i, command in enumerate(self.commands):
+            following, output = None, self.taken
+            if i + 1 < len(self.commands):
+                following, output = new_pipe(self.size)
+            self.children.append(subprocess.Popen(command, stdin=given,
+                                                  stdout=output))
+            os.close(given)
+            os.close(output)
+            given = following
+
+    def wait(self):
+        """The processor time of each; fails if any of them does."""
+        times = []
+        for child in self.children:
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            times.append(used.ru_utime + used.ru_stime)
+        failed = [child for child in self.children if child.returncode != 0]
+        # A child that only lost its reader is not the one to blame.
+        failed.sort(key=lambda child: child.returncode == -signal.SIGPIPE)
+        for child in failed:
+            raise Failed("exit status %d: %s" % (child.returncode,
+                                                 " ".join(child.args)))
+        return times
+
+    def end(self):
+        for child in self.children:
+            if child.returncode is None:
+                child.kill()
+                child.wait()
+
+
+def time_pipe(commands, measured, **where):
+    """Seconds of the whole pipe, and processor time of commands[measured]."""
+    pipe = Pipe(commands, **where)
+    start = time.perf_counter()
+    try:
+        pipe.start()
+        used = pipe.wait()
+    finally:
+        pipe.end()
+    return time.perf_counter() - start, used[measured]
+
+
+def take_turns(contenders, rounds):
+    """Results by name, of callables by name, after one run to warm up."""
+    names = list(contenders)
+    results = {name: [] for name in names}
+    for name in names:
+        contenders[name]()
+    for turn in range(rounds):
+        at = turn % len(names)
+        for name in names[at:] + names[:at]:
+            results[name].append(contenders[name]())
+    return results
+
+
+def output_of(command, **options):
+    """What a command that has to succeed printed."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False,
+                          **options)
+    if done.returncode != 0:
+        raise Failed("exit status %d: %s" % (done.returncode,
+                                             " ".join(command)))
+    return done.stdout.decode()
+
+
+# ---------------------------------------------------------------- numbers
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, middle, high
+
+
+def ratio(upper, lower):
+    """The ratio of two medians, and where 95 % of those lie that come of
+    rounds drawn again with replacement; the same draws in every run."""
+    rng = random.Random(1)
+    rounds = range(len(upper))
+    found = []
+    for _ in range(RESAMPLES):
+        drawn = rng.choices(rounds, k=len(rounds))
+        found.append(statistics.median(upper[i] for i in drawn) /
+                     statistics.median(lower[i] for i in drawn))
+    found.sort()
+    return (statistics.median(upper) / statistics.median(lower),
+            found[RESAMPLES * 25 // 1000], found[RESAMPLES * 975 // 1000])
+
+
+# ----------------------------------------------------------------- tables
+
+def table(rows):
+    """Lines of columns: the first to the left, the others to the right.
+    A row of one cell is a line by itself."""
+    cells = [row for row in rows if len(row) > 1]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    lines = []
+    for row in rows:
+        line = row[0] if len(row) == 1 else "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths)))
+        lines.append(line.rstrip())
+    return lines
+
+
+def put_on_page(page, name, lines):
+    """Puts lines in place of the indented ones below a page's comment."""
+    with open(page) as file:
+        text = file.read()
+    mark = "<!-- bench: %s -->\n" % name
+    if text.count(mark) != 1:
+        raise Failed("%s has no place for %s" % (page, name))
+    before, after = text.split(mark)
+    after = re.sub(r"\A(\n|    .*\n)*", "", after)
+    block = "".join("    %s\n" % line if line else "\n" for line in lines)
+    with open(page, "w") as file:
+        file.write(before + mark + "\n" + block +
+                   ("\n" + after if after else ""))
+
+
+def tell(name, lines, page):
+    """Prints a block, and puts it on the page if there is one."""
+    print("\n".join(lines) + "\n", flush=True)
+    if page:
+        put_on_page(page, name, lines)
+
+
+def run_main(main):
+    """Runs main(); what failed is a line on stderr and exit status 1."""
+    heed_signals()
+    try:
+        main()
+    except (Failed, OSError) as problem:
+        sys.exit("%s: %s" % (os.path.basename(sys.argv[0]), problem))

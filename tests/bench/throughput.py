@@ -1,0 +1,438 @@
+"""throughput.py - how fast packstream is, beside cat, cp and zstd.
+
+    throughput.py [OPTION]... BUILD_DIR
+
+      --only=NAME[,NAME]  these tables alone; without it all that --list names
+      --bytes=N           of token records (1000000000)
+      --rounds=N          at least 3 (7)
+      --page=FILE         put each table in its place in BENCHMARKS.md, too
+      --list              name the tables and exit
+
+The tables of a pipe have X in four places:
+
+    cat F | X | cat >/dev/null
+    X <F | cat >/dev/null
+    cat F | X >/dev/null
+    X <F >OUT
+
+F and OUT lie in memory where there is room for them.  X is cat with pipes as
+it gets them, "wide cat" between pipes of 256 KiB, cp for files, and
+packstream, which sees to its pipes itself.  Each table has medians, their
+quartiles, the ratios to cat and to wide cat of medians taken in turns, where
+95 % of such ratios lie (bootstrap over the rounds), and the processor time of
+X.  GB/s are of the input, and a GB is 10^9 bytes; for zstd, see there.
+
+Ends with 1 if a contender fails, not if one is slow: what was wanted and
+missed is said at the end of a line.  Not part of `make check`; `make bench`
+runs it.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+
+import measure
+from measure import Failed
+
+WIDE = 256 * 1024
+ROOM = 2.5  # room for F, for what is made of it, and a reserve
+
+BERT = {"longest": 512, "mean": 256, "hist": True}
+LONG = {"longest": 8192, "mean": 4000, "spread": 60}
+SHORT = {"longest": 512, "mean": 20}
+
+# Name, title, lengths, width, capacity, depth, window, share of the bytes,
+# and the ratios wanted: of cat, and where one is stated of wide cat.
+MAIN_GOALS = {"pipe": (1.0, 0.75), "out": (1.5, None), "in": (1.5, None),
+              "files": (0.8, None)}
+SAME_GOALS = {"pipe": (1.0, None)}
+CASES = {
+    "bert-d3": ("BERT, u16, L 512, D 3, W 4096", BERT, 2,
+                (512, 3, 4096), 1.0, MAIN_GOALS),
+    "bert-d16": ("BERT, u16, L 512, D 16, W 4096", BERT, 2,
+                 (512, 16, 4096), 0.5, SAME_GOALS),
+    "bert-u32": ("BERT, u32, L 512, D 3, W 4096", BERT, 4,
+                 (512, 3, 4096), 0.5, {}),
+    "long-u32": ("Long, u32, L 8192, D 64, W 1024", LONG, 4,
+                 (8192, 64, 1024), 0.5, SAME_GOALS),
+    "long-u16": ("Long, u16, L 8192, D 64, W 1024", LONG, 2,
+                 (8192, 64, 1024), 0.5, {}),
+    "short-u16": ("Short, u16, L 512, D 64, W 1024", SHORT, 2,
+                  (512, 64, 1024), 0.25, {}),
+    "short-u32": ("Short, u32, L 512, D 64, W 1024", SHORT, 4,
+                  (512, 64, 1024), 0.25, {}),
+}
+SHORT_GOAL = 8  # million sequences per second
+COMPRESSED_GOAL = 0.9
+ZSTD_LEVEL = 1
+
+PLACES = {
+    "pipe": "cat F | X | cat >/dev/null",
+    "out": "X <F | cat >/dev/null",
+    "in": "cat F | X >/dev/null",
+    "files": "X <F >OUT",
+}
+
+
+# ----------------------------------------------------------------- inputs
+
+def generate(folder, lengths, width, size, tokens="flat"):
+    """The name of a file of token records, and in words what they are."""
+    name = os.path.join(folder, "records")
+    command = ["gen", "--bytes=%d" % size, "--width=%d" % width,
+               "--tokens=" + tokens]
+    what = "lognormal lengths"
+    if lengths.get("hist") and measure.wikipedia():
+        command.append("--hist=" + measure.wikipedia())
+        what = "lengths of Wikipedia"
+    else:
+        command += ["--%s=%d" % (key, lengths[key])
+                    for key in ("longest", "mean", "spread") if key in lengths]
+    with open(name, "wb") as file:
+        if subprocess.run(command, stdout=file, check=False).returncode != 0:
+            raise Failed("gen failed")
+    return name, what
+
+
+def packstream(width, shape, *more):
+    capacity, depth, window = shape
+    return ["packstream", "-q", "-L%d" % capacity, "-d%d" % depth,
+            "-w%d" % window, "-tu%d" % (8 * width), *more]
+
+
+@functools.lru_cache
+def has(option):
+    text = measure.output_of(["packstream", "--help"])
+    return re.search(r"(?<![\w-])%s\b" % re.escape(option), text) is not None
+
+
+def variants(command):
+    """packstream as it is, and on one thread where it can be told so."""
+    found = {"packstream": command}
+    if has("--threads"):
+        found["packstream -T1"] = command + ["-T1"]
+    return found
+
+
+def totals(command, name):
+    """What packstream counts; the first run brings it all into memory."""
+    with open(name) as file:
+        done = subprocess.run(command + ["--stats=json"], stdin=file,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise Failed("packstream: " + done.stderr.decode().strip())
+    return json.loads(done.stderr)
+
+
+def heading(title, folder, size, options, more):
+    return [title, measure.machine(),
+            "%.2f GB in %s, %s; %d rounds" % (
+                size / 1e9, os.path.dirname(folder), more, options.rounds)]
+
+
+# ----------------------------------------------------------- at pipe speed
+
+def contender(place, command, name, size):
+    """Runs the command in its place once; seconds, and its own CPU time."""
+    if place == "files":
+        out = name + ".out"
+        try:
+            return measure.time_pipe([command], 0, source=name, sink=out)
+        finally:
+            os.unlink(out)
+    commands = {"pipe": [["cat", name], command, ["cat"]],
+                "out": [command, ["cat"]],
+                "in": [["cat", name], command]}[place]
+    source = name if place == "out" else os.devnull
+    return measure.time_pipe(commands, place != "out", source=source,
+                             size=size)
+
+
+def contenders(place, command, name):
+    """All that can be X in a place, as callables by name."""
+    found = {"cat": (["cat"], 0)}
+    if place == "files":
+        found["cp"] = (["cp", name, name + ".out"], 0)
+    else:
+        found["wide cat"] = (["cat"], WIDE)
+    found.update((key, (value, 0)) for key, value in variants(command).items())
+    return {key: functools.partial(contender, place, value, name, size)
+            for key, (value, size) in found.items()}
+
+
+def ratio_cells(times, other, key):
+    """How many times as fast as the other, and the interval."""
+    if key == other:
+        return ["1.00", ""]
+    middle, low, high = measure.ratio([t[0] for t in times[other]],
+                                      [t[0] for t in times[key]])
+    return ["%.2f" % middle, "%.2f-%.2f" % (low, high)]
+
+
+def verdict(cells, goals, key):
+    """Says so if a ratio is less than what is wanted."""
+    pairs = [(cell, goal) for cell, goal in zip(cells[::2], goals)
+             if goal is not None]
+    short = any(float(cell) < goal for cell, goal in pairs)
+    return "missed" if short and key == "packstream" else ""
+
+
+def place_rows(place, times, size, goals):
+    others = ["cat", "cp" if place == "files" else "wide cat"]
+    # Of files it is cp that counts.
+    if place == "files":
+        others.reverse()
+    wanted = ["%.2f of %s" % (goal, other)
+              for goal, other in zip(goals, others) if goal]
+    title = PLACES[place]
+    if wanted:
+        title += "   wanted: " + ", ".join(wanted)
+    rows = [[""], [title],
+            ["X", "GB/s", "quartiles", others[0], "95 %", others[1], "95 %",
+             "CPU", ""]]
+    for key, results in times.items():
+        speeds = [size / wall / 1e9 for wall, _ in results]
+        low, middle, high = measure.quartiles(speeds)
+        cells = [cell for other in others
+                 for cell in ratio_cells(times, other, key)]
+        cpu = measure.quartiles([used for _, used in results])[1]
+        rows.append([key, "%.2f" % middle, "%.2f-%.2f" % (low, high), *cells,
+                     "%.2f s" % cpu, verdict(cells, goals, key)])
+    return rows
+
+
+def sequences_line(times, place, sequences):
+    """Sequences per second, which are what is short."""
+    walls = [wall for wall, _ in times["packstream"]]
+    speed = sequences / measure.quartiles(walls)[1] / 1e6
+    return "%s: %.1f million sequences per second, %d wanted%s" % (
+        PLACES[place], speed, SHORT_GOAL,
+        "" if speed >= SHORT_GOAL else "  missed")
+
+
+def pipe_table(case, options):
+    title, lengths, width, shape, share, goals = CASES[case]
+    size = int(options.bytes * share)
+    command = packstream(width, shape)
+    with measure.room(ROOM * size) as folder:
+        name, what = generate(folder, lengths, width, size)
+        size = os.path.getsize(name)
+        count = totals(command, name)
+        lines = heading(title, folder, size, options, what)
+        lines.append("%d sequences, mean %.0f tokens; packs %.2f %% full" % (
+            count["sequences"], count["tokens"] / count["sequences"],
+            100 * count["tokens"] / (count["packs"] * shape[0])))
+        rows, ends = [], [""]
+        for place in PLACES:
+            times = measure.take_turns(contenders(place, command, name),
+                                       options.rounds)
+            rows += place_rows(place, times, size,
+                               goals.get(place, (None, None)))
+            if lengths is SHORT:
+                ends.append(sequences_line(times, place, count["sequences"]))
+    if not has("--threads"):
+        ends += [""] * (len(ends) > 1) + ["This packstream has no --threads."]
+    return lines + measure.table(rows) + (ends if len(ends) > 1 else [])
+
+
+# -------------------------------------------------------------- checksums
+
+def hash_seconds(name, piece):
+    with open(name) as file:
+        text = measure.output_of(["hash", str(piece)], stdin=file)
+    return float(text.split()[1])
+
+
+def record_bytes(name):
+    """Bytes of a record: four bytes of the header say it, at 20."""
+    with open(name, "rb") as file:
+        return int.from_bytes(file.read(24)[20:], "little")
+
+
+def checksums(options):
+    """What XXH3 takes over the packs of bert-d3, and of all of packstream."""
+    title, lengths, width, shape, share, _ = CASES["bert-d3"]
+    size = int(options.bytes * share)
+    command = packstream(width, shape)
+    with measure.room(ROOM * size) as folder:
+        name, what = generate(folder, lengths, width, size)
+        packs = os.path.join(folder, "packs")
+        with open(packs, "wb") as file:
+            subprocess.run(command + [name], stdout=file, check=True)
+        piece = record_bytes(packs)
+        times = measure.take_turns({
+            "packstream": lambda: measure.time_pipe([command], 0,
+                                                    source=name),
+            "hash": lambda: hash_seconds(packs, piece)}, options.rounds)
+        lines = heading("Checksums: " + title, folder, size, options, what)
+        written = os.path.getsize(packs)
+    hashing = measure.quartiles(times["hash"])[1]
+    wall = measure.quartiles([wall for wall, _ in times["packstream"]])[1]
+    cpu = measure.quartiles([used for _, used in times["packstream"]])[1]
+    return lines + [""] + measure.table([
+        ["packstream <F >/dev/null", "%.3f s" % wall],
+        ["processor time of it", "%.3f s" % cpu],
+        ["XXH3 over its %.2f GB of packs" % (written / 1e9),
+         "%.3f s" % hashing],
+        ["which is, in GB/s", "%.1f" % (written / hashing / 1e9)],
+        ["share of the processor time", "%.1f %%" % (100 * hashing / cpu)],
+    ]) + ["", "XXH3 is that of the library, in records of %d bytes." % piece]
+
+
+# ------------------------------------------------------------- compressed
+
+def compress(commands, source, sizes, key, to_file):
+    """Runs a pipe that compresses, keeping in mind how much came out."""
+    out = source + ".out" if to_file else os.devnull
+    result = measure.time_pipe(commands, 0, source=source, sink=out)
+    if to_file:
+        sizes[key] = os.path.getsize(out)
+        os.unlink(out)
+    return result
+
+
+def compressors(name, packs, command):
+    """Commands and what they read: the packs, or records to make them of."""
+    zstd = ["zstd", "-q", "-c", "-%d" % ZSTD_LEVEL, "-T0"]
+    found = {"zstd -%d -T0 <PACKS" % ZSTD_LEVEL: ([zstd], packs),
+             "packstream | zstd": ([command, zstd], name)}
+    if has("--zstd"):
+        for key, variant in variants(command).items():
+            found[key + " --zstd"] = (
+                [variant + ["--zstd=%d" % ZSTD_LEVEL]], name)
+    return found
+
+
+def compressed_rows(title, times, size, sizes):
+    base = next(iter(times))
+    rows = [[""], [title], ["", "GB/s", "quartiles", "zstd", "95 %",
+                            "smaller", ""]]
+    for key, results in times.items():
+        low, middle, high = measure.quartiles([size / wall / 1e9
+                                               for wall, _ in results])
+        cells = ratio_cells(times, base, key)
+        missed = key == "packstream --zstd" and float(
+            cells[0]) < COMPRESSED_GOAL
+        rows.append([key, "%.3f" % middle, "%.3f-%.3f" % (low, high), *cells,
+                     "%.2f times" % (size / sizes[key]),
+                     "missed" if missed else ""])
+    return rows
+
+
+def compressed(options):
+    """Packs made and compressed, against zstd on packs that are there."""
+    title, lengths, width, shape, _, _ = CASES["bert-d3"]
+    size = int(options.bytes * 0.5)
+    command = packstream(width, shape)
+    with measure.room(2 * ROOM * size) as folder:
+        name, what = generate(folder, lengths, width, size, "text")
+        packs = os.path.join(folder, "packs")
+        with open(packs, "wb") as file:
+            subprocess.run(command + [name], stdout=file, check=True)
+        written = os.path.getsize(packs)
+        lines = heading("Compressed: " + title, folder, size, options,
+                        what + ", tokens like text")
+        lines.append("GB/s are of the %.2f GB of packs; wanted: %.2f of zstd"
+                     % (written / 1e9, COMPRESSED_GOAL))
+        rows, sizes = [], {}
+        for to_file in (True, False):
+            times = measure.take_turns({
+                key: functools.partial(compress, commands, source, sizes, key,
+                                       to_file)
+                for key, (commands, source)
+                in compressors(name, packs, command).items()}, options.rounds)
+            rows += compressed_rows("to a file" if to_file else
+                                    "to /dev/null", times, written, sizes)
+    ends = [] if has("--zstd") else ["", "This packstream has no --zstd."]
+    return lines + measure.table(rows) + ends
+
+
+# ----------------------------------------------------------------- growth
+
+def peak(command, name, times):
+    """MiB that packstream held, with all of the input used."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                          "../memory.py")
+    feeder = subprocess.Popen(["cat"] + [name] * times,
+                              stdout=subprocess.PIPE)
+    try:
+        text = measure.output_of([sys.executable, script] + command,
+                                 stdin=feeder.stdout)
+    finally:
+        feeder.stdout.close()
+        feeder.kill()
+        feeder.wait()
+    return int(text) / 1024
+
+
+def growth(options):
+    """Time and memory for the input, and for ten times as much."""
+    title, lengths, width, shape, share, _ = CASES["bert-d3"]
+    size = int(options.bytes * share)
+    command = packstream(width, shape)
+    with measure.room(ROOM * size) as folder:
+        name, what = generate(folder, lengths, width, size)
+        size = os.path.getsize(name)
+        times = measure.take_turns({
+            count: functools.partial(
+                measure.time_pipe, [["cat"] + [name] * count, command], 1)
+            for count in (1, 10)}, options.rounds)
+        peaks = {count: peak(command, name, count) for count in (1, 10)}
+        lines = heading("Growth: " + title, folder, size, options, what)
+    rows = [["cat F... | packstream >/dev/null", "seconds", "quartiles",
+             "CPU", "resident memory"]]
+    for count, results in times.items():
+        low, middle, high = measure.quartiles([wall for wall, _ in results])
+        cpu = measure.quartiles([used for _, used in results])[1]
+        rows.append(["%.1f GB" % (size * count / 1e9), "%.3f" % middle,
+                     "%.3f-%.3f" % (low, high), "%.2f s" % cpu,
+                     "%.1f MiB" % peaks[count]])
+    found = measure.ratio([t[0] for t in times[10]], [t[0] for t in times[1]])
+    return lines + [""] + measure.table(rows) + [
+        "", "Ten times the input takes %.2f times as long (95 %%: %.2f-%.2f)."
+        % found]
+
+
+# ------------------------------------------------------- the command line
+
+TABLES = {case: functools.partial(pipe_table, case) for case in CASES}
+TABLES.update(checksums=checksums, compressed=compressed, growth=growth)
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--only", default=",".join(TABLES))
+    parser.add_argument("--bytes", type=int, default=10**9)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--page")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("build", nargs="?")
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    unknown = [name for name in options.only if name not in TABLES]
+    if unknown or options.rounds < 3 or options.bytes < 10**6:
+        parser.error("unknown table" if unknown else "too few")
+    if not options.list and options.build is None:
+        parser.error("BUILD_DIR is missing")
+    return options
+
+
+def main():
+    options = parse()
+    if options.list:
+        print("\n".join(TABLES))
+        return
+    measure.find_programs(options.build)
+    for name in options.only:
+        measure.tell(name, TABLES[name](options), options.page)
+
+
+if __name__ == "__main__":
+    measure.run_main(main)
