@@ -233,6 +233,13 @@ bool files_are_apart(const char *name, const char *other)
     return !same;
 }
 
+bool files_is_device(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
+}
+
 void files_close_input(int fd)
 {
     if (fd != STDIN_FILENO)

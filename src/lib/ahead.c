@@ -23,7 +23,14 @@
 #include "thread.h"
 
 #define LEAST_ROOM ((size_t)64 << 10) /* to read into what is left */
-#define QUEUE 4                       /* pieces that wait for the user */
+
+/*
+ * Pieces that wait for the user.  To wake a thread costs as much as to read
+ * some of them, so none is woken for one: the user not while more can be read
+ * at once, and who reads not before half of the queue is free.
+ */
+#define QUEUE 8
+#define FEW 2
 
 typedef struct piece {
     ps_span span;
@@ -43,11 +50,13 @@ struct ps_ahead {
 
     /* The lock guards these. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t news; /* for the user */
+    pthread_cond_t room; /* for the thread */
     uint64_t filled; /* pieces, */
     uint64_t taken;  /* and those that the user took */
     bool listened;   /* the user did, since it took the last one, */
     bool listening;  /* and the bell has not been rung */
+    bool full;       /* the thread waits for room */
     bool stop;
 };
 
@@ -89,29 +98,37 @@ static piece *wait_room(ps_ahead *a)
     piece *p;
 
     (void)pthread_mutex_lock(&a->lock);
-    while (!a->stop && a->filled == a->taken + QUEUE)
-        (void)pthread_cond_wait(&a->changed, &a->lock);
+    a->full = a->filled == a->taken + QUEUE;
+    while (!a->stop && a->full)
+        (void)pthread_cond_wait(&a->room, &a->lock);
     p = a->stop ? NULL : &a->queue[a->filled % QUEUE];
     (void)pthread_mutex_unlock(&a->lock);
     return p;
 }
 
-static void ring(ps_ahead *a)
+static void ring(const ps_ahead *a)
 {
-    if (!a->listening)
-        return;
-    a->listening = false;
     while (write(a->bell[1], "", 1) < 0 && errno == EINTR)
         continue;
 }
 
-static void hand_out(ps_ahead *a)
+static void hand_out(ps_ahead *a, bool last)
 {
+    bool may_wait = last || ps_would_wait(a->fd);
+    bool wake;
+    bool listening;
+
     (void)pthread_mutex_lock(&a->lock);
     a->filled++;
-    (void)pthread_cond_signal(&a->changed);
-    ring(a);
+    wake = may_wait || a->filled >= a->taken + FEW;
+    listening = wake && a->listening;
+    if (listening)
+        a->listening = false;
     (void)pthread_mutex_unlock(&a->lock);
+    if (wake)
+        (void)pthread_cond_signal(&a->news);
+    if (listening)
+        ring(a);
 }
 
 /*
@@ -140,7 +157,7 @@ static void *run(void *context)
             break;
         fill_cancellable(a, p);
         more = p->span.n > 0;
-        hand_out(a);
+        hand_out(a, !more);
     }
     return NULL;
 }
@@ -165,7 +182,7 @@ static const piece *wait_piece(ps_ahead *a)
     rung = a->listened && !a->listening;
     a->listening = a->listened = false;
     while (a->taken == a->filled)
-        (void)pthread_cond_wait(&a->changed, &a->lock);
+        (void)pthread_cond_wait(&a->news, &a->lock);
     (void)pthread_mutex_unlock(&a->lock);
     if (rung)
         stop_listening(a);
@@ -174,10 +191,16 @@ static const piece *wait_piece(ps_ahead *a)
 
 static void take_piece(ps_ahead *a)
 {
+    bool wake;
+
     (void)pthread_mutex_lock(&a->lock);
     a->taken++;
-    (void)pthread_cond_signal(&a->changed);
+    wake = a->full && a->filled <= a->taken + QUEUE / 2;
+    if (wake)
+        a->full = false;
     (void)pthread_mutex_unlock(&a->lock);
+    if (wake)
+        (void)pthread_cond_signal(&a->room);
 }
 
 ps_result ps_ahead_next(ps_ahead *a, ps_span *span, ps_error *err)
@@ -232,7 +255,8 @@ ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
     a->pool = pool;
     a->bell[0] = a->bell[1] = -1;
     (void)pthread_mutex_init(&a->lock, NULL);
-    (void)pthread_cond_init(&a->changed, NULL);
+    (void)pthread_cond_init(&a->news, NULL);
+    (void)pthread_cond_init(&a->room, NULL);
     ps_widen_pipe(fd);
     return PS_OK;
 }
@@ -254,7 +278,7 @@ static void stop(ps_ahead *a)
 {
     (void)pthread_mutex_lock(&a->lock);
     a->stop = true;
-    (void)pthread_cond_signal(&a->changed);
+    (void)pthread_cond_signal(&a->room);
     (void)pthread_mutex_unlock(&a->lock);
     (void)pthread_cancel(a->thread);
     (void)pthread_join(a->thread, NULL);
@@ -269,7 +293,8 @@ void ps_ahead_free(ps_ahead *a)
     for (int i = 0; i < 2; i++)
         if (a->bell[i] >= 0)
             (void)close(a->bell[i]);
-    (void)pthread_cond_destroy(&a->changed);
+    (void)pthread_cond_destroy(&a->room);
+    (void)pthread_cond_destroy(&a->news);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }

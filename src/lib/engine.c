@@ -12,22 +12,6 @@
 #include <stdlib.h>
 
 #include "error.h"
-#include "policy.h"
-#include "shuffle.h"
-
-struct ps_engine {
-    const ps_policy_calls *calls;
-    void *state;
-    ps_window *window;
-    ps_shuffle *shuffle; /* NULL: packs leave as they are decided */
-    uint64_t max_delay;
-    uint64_t max_wait; /* that part of it that the window may use up */
-    uint64_t now;      /* records that came */
-    uint64_t idle;     /* before this, no decision is due */
-    uint64_t delay;    /* the most so far */
-    uint32_t n_slots;
-    uint32_t *slots; /* of the last decision */
-};
 
 static const ps_policy_calls *calls_of(ps_policy policy)
 {
@@ -130,11 +114,6 @@ void ps_engine_free(ps_engine *e)
 uint32_t ps_engine_slots(const ps_engine *e)
 {
     return e->n_slots;
-}
-
-void ps_engine_tick(ps_engine *e)
-{
-    e->now++;
 }
 
 /* How many records came after a time. */
@@ -256,7 +235,7 @@ ps_result ps_engine_decide(ps_engine *e, bool flush, const uint32_t **slots,
     *n = 0;
     if (e->shuffle != NULL)
         r = decide_shuffled(e, flush, n, err);
-    else if (e->now < e->idle && !flush)
+    else if (!flush && ps_engine_is_idle(e))
         return PS_OK;
     else if (is_due(e, flush))
         r = e->calls->choose(e->state, e->now, flush, e->slots, n, err);
@@ -296,11 +275,6 @@ ps_result ps_engine_press(ps_engine *e, const uint32_t **slots, uint32_t *n,
     if (r == PS_OK)
         leave(e, *n);
     return r;
-}
-
-uint32_t ps_engine_length(const ps_engine *e, uint32_t slot)
-{
-    return ps_window_length(e->window, slot);
 }
 
 uint64_t ps_engine_tokens(const ps_engine *e)

@@ -10,9 +10,24 @@
 #ifndef LIB_ENGINE_H
 #define LIB_ENGINE_H
 
+#include "policy.h"
+#include "shuffle.h"
 #include "window.h"
 
-typedef struct ps_engine ps_engine;
+/* Here so that what each record asks for costs no call; engine.c's alone. */
+typedef struct ps_engine {
+    const ps_policy_calls *calls;
+    void *state;
+    ps_window *window;
+    ps_shuffle *shuffle; /* NULL: packs leave as they are decided */
+    uint64_t max_delay;
+    uint64_t max_wait; /* that part of it that the window may use up */
+    uint64_t now;      /* records that came */
+    uint64_t idle;     /* before this, no decision is due */
+    uint64_t delay;    /* the most so far */
+    uint32_t n_slots;
+    uint32_t *slots; /* of the last decision */
+} ps_engine;
 
 /* As in ps_packer_options, but the depth is known, and no default is left. */
 typedef struct ps_engine_options {
@@ -38,7 +53,16 @@ uint32_t ps_engine_slots(const ps_engine *engine);
  * A record of the input came, to be admitted (whole or in pieces) or not.
  * Decisions may be due then, before it is admitted.
  */
-void ps_engine_tick(ps_engine *engine);
+static inline void ps_engine_tick(ps_engine *engine)
+{
+    engine->now++;
+}
+
+/* True if no decision is due, so far as that is known without a look. */
+static inline bool ps_engine_is_idle(const ps_engine *engine)
+{
+    return engine->now < engine->idle;
+}
 
 /*
  * Takes a sequence of 1..capacity tokens in and gives its slot.  Not while a
@@ -66,7 +90,11 @@ ps_result ps_engine_press(ps_engine *engine, const uint32_t **slots,
 uint32_t ps_engine_oldest(const ps_engine *engine);
 
 /* Tokens in a slot that was admitted or just decided on. */
-uint32_t ps_engine_length(const ps_engine *engine, uint32_t slot);
+static inline uint32_t ps_engine_length(const ps_engine *engine,
+                                        uint32_t slot)
+{
+    return ps_window_length(engine->window, slot);
+}
 
 /* Tokens in the window; with PS_POLICY_CONCAT, in the pack that fills. */
 uint64_t ps_engine_tokens(const ps_engine *engine);

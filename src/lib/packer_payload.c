@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include "packer.h"
+#include "prefetch.h"
+
+#define PREFETCH_MOST 1024
 
 /* Blocks that may be held whatever the options: those that are being read. */
 #define FEW_BLOCKS 4
@@ -90,17 +93,22 @@ ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
 
 /* ---- Out ---- */
 
+/* Of a long payload the processor itself sees what comes next. */
+static size_t least_bytes(size_t n)
+{
+    return n < PREFETCH_MOST ? n : PREFETCH_MOST;
+}
+
 void ps_packer_prefetch(const ps_packer *p, uint32_t slot)
 {
     const ps_part *part = &p->held[slot].part;
 
     if (part->block == NULL)
         ps_store_prefetch(p->store, slot);
-#ifdef __GNUC__
     else
-        for (int line = 0; line < 4; line++)
-            __builtin_prefetch(part->payload + 64 * line);
-#endif
+        ps_prefetch_bytes(part->payload,
+                          least_bytes(p->shape.token_bytes *
+                                      part->payload_tok));
 }
 
 /* Where the next sequence of a record has its part of a lane. */

@@ -93,10 +93,17 @@ ps_result ps_packer_emit(ps_packer *p, bool flush, ps_error *err)
     return r;
 }
 
+/* Emits the packs that are due. */
+static ps_result emit_due(ps_packer *p, ps_error *err)
+{
+    return ps_engine_is_idle(p->engine) ? PS_OK
+                                        : ps_packer_emit(p, false, err);
+}
+
 ps_result ps_packer_tick(ps_packer *p, ps_error *err)
 {
     ps_engine_tick(p->engine);
-    return ps_packer_emit(p, false, err);
+    return emit_due(p, err);
 }
 
 /* ---- In ---- */
@@ -135,7 +142,7 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
     p->bytes += bytes;
     p->next_id = next_id;
     r = ps_packer_keep(p, slot, a->n_tok, &a->part, err);
-    return r == PS_OK ? ps_packer_emit(p, false, err) : r;
+    return r == PS_OK ? emit_due(p, err) : r;
 }
 
 static ps_result tick(ps_packer *p, ps_error *err)

@@ -225,7 +225,7 @@ ps_result ps_seek_table_decode(ps_seek_table **table,
                                const unsigned char *bytes, uint64_t n,
                                uint64_t before, ps_error *err)
 {
-    uint64_t expected;
+    uint64_t expected = 0;
     ps_result r;
 
     *table = NULL;

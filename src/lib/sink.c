@@ -23,7 +23,8 @@
 #include "seekable.h"
 #include "thread.h"
 
-#define SPARE_BLOCKS 3 /* beyond those that threads are busy with */
+#define FEW 2          /* blocks for which a thread that writes is woken */
+#define SPARE_BLOCKS 4 /* beyond those that threads are busy with */
 
 typedef struct block {
     unsigned char *bytes;
@@ -110,7 +111,9 @@ static void block_done(ps_sink *s)
 
     b->used = b->pushed = b->written = 0;
     s->done++;
-    (void)pthread_cond_broadcast(&s->room);
+    /* A caller who waits had better find more than one free. */
+    if (s->options.compressed || s->filling - s->done <= s->n_blocks / 2)
+        (void)pthread_cond_broadcast(&s->room);
 }
 
 static bool has_pushed(const ps_sink *s)
@@ -140,7 +143,8 @@ static void write_plain(ps_sink *s)
         block_done(s);
     else
         b->written = end;
-    (void)pthread_cond_broadcast(&s->room);
+    if (s->taken == s->filling)
+        (void)pthread_cond_broadcast(&s->room);
 }
 
 static void write_compressed(ps_sink *s, ps_frame_maker *maker)
@@ -191,6 +195,13 @@ static void *work(void *context)
 
 /* ---- What the caller does ---- */
 
+/* To wake a thread costs as much as to write a block, or nearly so. */
+static void wake_thread(ps_sink *s)
+{
+    if (s->options.compressed || s->filling - s->taken >= FEW)
+        (void)pthread_cond_signal(&s->work);
+}
+
 /* The block is full, or to be written as it is: without threads, here. */
 static ps_result hand_over(ps_sink *s, ps_error *err)
 {
@@ -199,7 +210,7 @@ static ps_result hand_over(ps_sink *s, ps_error *err)
     (void)pthread_mutex_lock(&s->lock);
     s->filling++;
     if (s->n_threads > 0)
-        (void)pthread_cond_signal(&s->work);
+        wake_thread(s);
     else if (s->options.compressed)
         write_compressed(s, s->makers[0]);
     else

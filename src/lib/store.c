@@ -16,10 +16,10 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "prefetch.h"
 
 #define CHUNK_BYTES PS_STORE_CHUNK_BYTES
 #define NO_CHUNK UINT32_MAX
-#define LINE_BYTES 64 /* of a cache */
 
 typedef struct chain {
     uint32_t first;
@@ -146,15 +146,11 @@ ps_store_cursor ps_store_start(const ps_store *s, uint32_t slot)
 
 void ps_store_prefetch(const ps_store *s, uint32_t slot)
 {
-#ifdef __GNUC__
     uint32_t chunk = s->chains[slot].first;
 
-    for (uint32_t i = 0; i < CHUNK_BYTES && chunk != NO_CHUNK; i += LINE_BYTES)
-        __builtin_prefetch(s->bytes + (size_t)chunk * CHUNK_BYTES + i);
-#else
-    (void)s;
-    (void)slot;
-#endif
+    if (chunk != NO_CHUNK)
+        ps_prefetch_bytes(s->bytes + (size_t)chunk * CHUNK_BYTES,
+                          CHUNK_BYTES);
 }
 
 void ps_store_read(const ps_store *s, ps_store_cursor *cursor, void *to,

@@ -10,6 +10,7 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "prefetch.h"
 #include "token_reader.h"
 
 /* A part of what is passed over: little, so that it need not be joined. */
@@ -140,6 +141,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     result = check_tokens(r, data + before, 0, r->record.n_tok, err);
     if (result != PS_OK)
         return result;
+    ps_prefetch(data + before + bytes); /* the next count */
     take(r, data, before + (size_t)bytes);
     count_record(r);
     *sequence = (ps_sequence){.id = r->record.id,

@@ -77,12 +77,43 @@ static inline int32_t ps_worth_since(const ps_worth *w, uint64_t time)
     return (int32_t)(records * w->step / (INT64_C(1) << 32));
 }
 
+/* So far a change is followed at once; what is beyond waits to be asked for. */
+#define PS_WORTH_FOLLOWED 64
+
+/*
+ * Keeps `most` right after a length that was worth `before` has changed.  It
+ * stops at what something else is worth that neither was nor is less.
+ */
+static inline void ps_worth_follow(ps_worth *w, uint32_t length,
+                                   int32_t before)
+{
+    int32_t *end = w->most + w->capacity;
+    int32_t most = end[1 - (ptrdiff_t)length];
+    int32_t now = w->worth[length];
+    uint32_t stop = length + PS_WORTH_FOLLOWED;
+
+    for (uint32_t l = length; l < w->n_most; l++) {
+        int32_t old = end[-(ptrdiff_t)l];
+
+        if (old != before && old >= now)
+            return;
+        if (l == stop) {
+            w->n_most = stop;
+            return;
+        }
+        most = w->worth[l] > most ? w->worth[l] : most;
+        end[-(ptrdiff_t)l] = most;
+    }
+}
+
 static inline void ps_worth_set(ps_worth *w, uint32_t length, int32_t worth)
 {
+    int32_t before = w->worth[length];
+
     w->worth[length] = worth;
     w->turned[w->capacity - length] = worth;
     if (w->n_most > length)
-        w->n_most = length;
+        ps_worth_follow(w, length, before);
 }
 
 /* To be called when the oldest sequence of a length may be another. */

@@ -165,7 +165,7 @@ static int add(const input *in, uint64_t length, uint64_t count)
 /* A line that is neither empty nor a comment. */
 static int read_pair(input *in)
 {
-    uint64_t length;
+    uint64_t length = 0;
     uint64_t count = 0;
     int status = read_number(in, "length", &length);
 

@@ -262,9 +262,8 @@ static const option_entry entries[] = {
      "packs can still be got at",
      set_zstd},
     {'T', "threads", OPTION_VALUE, "N",
-     "read, pack and write on threads, and compress on N\n"
-     "of them; 1: all on one; 0 (default): as many as\n"
-     "there are processors",
+     "work on up to N threads, of which one packs; 0\n"
+     "(default): as many as there are processors",
      set_threads},
     {0, "stats", OPTION_OPTIONAL, "json",
      "tell at the end, on stderr, what was packed", set_stats},

@@ -119,8 +119,6 @@ int job_open_input(job *j)
 
     if (status != STATUS_OK)
         return status;
-    j->threads = j->conf->threads == 0 ? threads_available()
-                                       : j->conf->threads;
     if (ps_token_reader_open(&j->reader, j->in, raw_type, &err) != PS_OK)
         return input_failure(j, &err);
     if (j->conf->vocab_size != 0)
@@ -165,7 +163,6 @@ static ps_packer_options packer_options(const job *j,
         .even_cost = j->conf->even_cost,
         .compressed = j->conf->zstd_level != 0,
         .level = (int)j->conf->zstd_level,
-        .threads = j->threads > 1 ? j->threads : 0,
     };
 }
 
@@ -191,6 +188,22 @@ static int check_outputs(job *j, const ps_schema *schema,
     return STATUS_OK;
 }
 
+/*
+ * A second thread writes, since that is what keeps the first one longest; or
+ * reads, where to write is for nothing.  Only from three on there is one for
+ * each: with two processors they would be in one another's way.
+ */
+static void share_work(job *j)
+{
+    uint32_t n = j->conf->threads == 0 ? threads_available()
+                                       : j->conf->threads;
+    bool compressed = j->conf->zstd_level != 0;
+
+    j->reads_ahead =
+        n > 2 || (n == 2 && !compressed && files_is_device(j->out));
+    j->writers = n == 1 || (n == 2 && j->reads_ahead) ? 0 : n;
+}
+
 int job_open_output(job *j)
 {
     ps_schema schema = declared_schema(j);
@@ -203,12 +216,14 @@ int job_open_output(job *j)
     j->out = files_open_output(j->conf->output, true, j->in);
     if (j->out < 0)
         return STATUS_FAILURE;
+    share_work(j);
+    options.threads = j->writers;
     if (ps_packer_open(&j->packer, j->out, &schema, &options, &err) != PS_OK)
         return output_failure(j, &err);
     ps_token_reader_on_wait(j->reader, pass_on, j);
     if (schema.framed || j->conf->flush_records)
         ps_token_reader_on_flush(j->reader, drain, j);
-    if (j->threads > 1 &&
+    if (j->reads_ahead &&
         ps_token_reader_read_ahead(j->reader, &err) != PS_OK)
         return input_failure(j, &err);
     status = rejects_open(&j->rejects);

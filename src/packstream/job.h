@@ -16,7 +16,8 @@ typedef struct job {
     int next_name; /* of conf->names, to be opened next */
     const char *input;
     int in;
-    uint32_t threads;
+    uint32_t writers; /* threads that compress or write */
+    bool reads_ahead;
     int out;
     ps_token_reader *reader;
     ps_packer *packer;
