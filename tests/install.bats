@@ -24,7 +24,8 @@ setup() {
     for file in packcat packstat packstream tokcat; do
         [ -x "$bindir/$file" ]
     done
-    for file in packcat.1 packstat.1 packstream.1 packstream.5 tokcat.1; do
+    for file in packcat.1 packstat.1 packstream.1 packstream.3 packstream.5 \
+        packstream.7 packplan.1 tokcat.1; do
         [ -s "$prefix/share/man/man${file##*.}/$file" ]
     done
     [ -s "$prefix/include/packstream.h" ]

@@ -91,7 +91,8 @@ static void add(maker *m, const record *r)
         ps_record_add(&built, &piece);
     }
     assert_true(built.n_tok <= CAPACITY);
-    (void)ps_record_end(&built, m->totals.packs, r->watermark);
+    ps_record_end(&built, m->totals.packs, r->watermark);
+    ps_record_seal(built.bytes, form.record_bytes);
     note_displacement(m, r);
     ps_totals_add_pack(&m->totals, built.n_seq, built.n_tok,
                        built.max_seqlen);

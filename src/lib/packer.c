@@ -202,11 +202,32 @@ static ps_result put_header(ps_packer *p, ps_error *err)
     return r == PS_OK ? ps_sink_cut(p->sink, err) : r;
 }
 
+/* The checksums are made where there is time for it. */
+static void seal_records(void *context, unsigned char *bytes, size_t n)
+{
+    const ps_packer *p = context;
+
+    for (size_t at = 0; at < n; at += p->info.record_bytes)
+        ps_record_seal(bytes + at, p->info.record_bytes);
+}
+
+/* The digest is that of the checksums, one after the other. */
+static void follow_records(void *context, const unsigned char *bytes,
+                           size_t n)
+{
+    const ps_packer *p = context;
+
+    for (size_t at = 0; at < n; at += p->info.record_bytes)
+        (void)XXH3_64bits_update(p->digest, bytes + at, PS_CHECKSUM_BYTES);
+}
+
 /* A frame holds the same number of records as any other, but the last. */
 static ps_result open_sink(ps_packer *p, ps_error *err)
 {
     size_t record = p->info.record_bytes;
+    const ps_sink_seal seal = {seal_records, follow_records, p};
     const ps_sink_options options = {
+        .seal = &seal,
         .largest = record,
         .threads = p->options.threads,
         .compressed = p->options.compressed,
@@ -296,8 +317,10 @@ ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 static ps_result put_end(ps_packer *p, ps_error *err)
 {
     unsigned char *room;
-    ps_result r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
+    ps_result r = ps_sink_settle(p->sink, err);
 
+    if (r == PS_OK)
+        r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
     if (r != PS_OK)
         return r;
     ps_end_encode(&p->info, &p->totals, XXH3_64bits_digest(p->digest), room);

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bytes.h"
 #include "error.h"
 #include "packer.h"
 #include "totals.h"
@@ -57,7 +56,6 @@ static uint64_t watermark(const ps_packer *p)
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                            ps_error *err)
 {
-    unsigned char checksum[8];
     unsigned char *room;
     ps_record record;
     ps_result r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
@@ -70,9 +68,7 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         emit_sequence(p, &record, slots[i]);
     note_displacement(p, slots, n);
-    store_u64(checksum,
-              ps_record_end(&record, p->totals.packs, watermark(p)));
-    (void)XXH3_64bits_update(p->digest, checksum, sizeof checksum);
+    ps_record_end(&record, p->totals.packs, watermark(p));
     ps_totals_add_pack(&p->totals, record.n_seq, record.n_tok,
                        record.max_seqlen);
     return PS_OK;

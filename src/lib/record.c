@@ -160,10 +160,8 @@ static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
     return XXH3_64bits(bytes + AT_MAGIC, n - AT_MAGIC);
 }
 
-uint64_t ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
+void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 {
-    uint64_t checksum;
-
     store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_tok);
     fill_unused(r);
     store_u32(r->bytes + AT_MAGIC, RECORD_MAGIC);
@@ -174,9 +172,11 @@ uint64_t ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
     store_u32(r->bytes + AT_N_SEQ, r->n_seq);
     store_u32(r->bytes + AT_N_TOK, r->n_tok);
     store_u32(r->bytes + AT_MAX_SEQLEN, r->max_seqlen);
-    checksum = checksum_of(r->bytes, r->form->record_bytes);
-    store_u64(r->bytes, checksum);
-    return checksum;
+}
+
+void ps_record_seal(unsigned char *bytes, uint32_t record_bytes)
+{
+    store_u64(bytes, checksum_of(bytes, record_bytes));
 }
 
 /* END holds these one after another behind the head: u64, then u32. */
@@ -254,7 +254,7 @@ void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
     store_u64(bytes + AT_INDEX, totals->packs);
     store_u64(bytes + AT_WATERMARK, totals->input_sequences);
     store_totals(totals, &digest, bytes + PS_HEAD_BYTES);
-    store_u64(bytes, checksum_of(bytes, info->record_bytes));
+    ps_record_seal(bytes, info->record_bytes);
 }
 
 ps_result ps_record_open(const ps_pack_info *info,

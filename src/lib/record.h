@@ -70,9 +70,11 @@ static inline ps_record ps_record_begin(const ps_form *form,
  */
 void ps_record_add(ps_record *record, const ps_piece *piece);
 
-/* Fills what is unused, writes the head and returns the checksum. */
-uint64_t ps_record_end(ps_record *record, uint64_t index,
-                       uint64_t watermark);
+/* Fills what is unused and writes the head, but for the checksum. */
+void ps_record_end(ps_record *record, uint64_t index, uint64_t watermark);
+
+/* Writes the checksum of a record that is complete. */
+void ps_record_seal(unsigned char *bytes, uint32_t record_bytes);
 
 /*
  * Writes the END record, to info->record_bytes bytes.

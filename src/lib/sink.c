@@ -30,12 +30,14 @@ typedef struct block {
     unsigned char *bytes;
     size_t used;
     size_t pushed;  /* bytes that may be written before it is full */
-    size_t written; /* bytes that were */
+    size_t written; /* bytes that were, */
+    size_t sealed;  /* and bytes that are as they are to be */
 } block;
 
 struct ps_sink {
     int fd;
     ps_sink_options options;
+    ps_sink_seal seal; /* its functions NULL: none */
     size_t size; /* of a block */
     block *blocks;
     uint32_t n_blocks;
@@ -87,6 +89,20 @@ static ps_result give_failure(const ps_sink *s, ps_error *err)
     return s->err.code;
 }
 
+static void complete(const ps_sink *s, const block *b, size_t end)
+{
+    if (s->seal.complete != NULL)
+        s->seal.complete(s->seal.context, b->bytes + b->sealed,
+                         end - b->sealed);
+}
+
+static void follow(const ps_sink *s, const block *b, size_t end)
+{
+    if (s->seal.follow != NULL)
+        s->seal.follow(s->seal.context, b->bytes + b->sealed,
+                       end - b->sealed);
+}
+
 /* Writes a part of a block, without the lock. */
 static ps_result write_part(const ps_sink *s, const block *b, size_t end,
                             ps_error *err)
@@ -109,7 +125,7 @@ static void block_done(ps_sink *s)
 {
     block *b = block_at(s, s->done);
 
-    b->used = b->pushed = b->written = 0;
+    b->used = b->pushed = b->written = b->sealed = 0;
     s->done++;
     /* A caller who waits had better find more than one free. */
     if (s->options.compressed || s->filling - s->done <= s->n_blocks / 2)
@@ -135,14 +151,15 @@ static void write_plain(ps_sink *s)
 
     s->taken += full;
     (void)pthread_mutex_unlock(&s->lock);
+    complete(s, b, end);
+    follow(s, b, end);
     if (!failed)
         r = write_part(s, b, end, &err);
     (void)pthread_mutex_lock(&s->lock);
     note(s, r, &err);
+    b->written = b->sealed = end;
     if (full)
         block_done(s);
-    else
-        b->written = end;
     if (s->taken == s->filling)
         (void)pthread_cond_broadcast(&s->room);
 }
@@ -158,6 +175,7 @@ static void write_compressed(ps_sink *s, ps_frame_maker *maker)
     ps_error err;
 
     (void)pthread_mutex_unlock(&s->lock);
+    complete(s, b, b->used);
     if (!failed)
         r = ps_frame_make(maker, b->bytes, b->used, &frame, &n, &err);
     (void)pthread_mutex_lock(&s->lock);
@@ -165,6 +183,7 @@ static void write_compressed(ps_sink *s, ps_frame_maker *maker)
         (void)pthread_cond_wait(&s->room, &s->lock);
     failed = s->failed;
     (void)pthread_mutex_unlock(&s->lock);
+    follow(s, b, b->used);
     if (!failed && r == PS_OK)
         r = write_frame(s, frame, n, b->used, &err);
     (void)pthread_mutex_lock(&s->lock);
@@ -254,6 +273,8 @@ ps_result ps_sink_put(ps_sink *s, const void *data, size_t n, ps_error *err)
 
         memcpy(b->bytes + b->used, from, part);
         b->used += part;
+        if (s->seal.complete != NULL)
+            b->sealed = b->used;
         from += part;
         n -= part;
         if (n > 0) {
@@ -311,6 +332,19 @@ ps_result ps_sink_flush(ps_sink *s, ps_error *err)
     else if (!s->options.compressed && current(s)->used > 0)
         r = hand_over(s, err);
     return r == PS_OK ? wait_written(s, err) : r;
+}
+
+ps_result ps_sink_settle(ps_sink *s, ps_error *err)
+{
+    ps_result r = ps_sink_flush(s, err);
+    block *b = current(s);
+
+    if (r == PS_OK && b->sealed < b->used) {
+        complete(s, b, b->used);
+        follow(s, b, b->used);
+        b->sealed = b->used;
+    }
+    return r;
 }
 
 static ps_result put_table(ps_sink *s, ps_error *err)
@@ -398,6 +432,8 @@ ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
         return ps_fail_memory(err);
     s->fd = fd;
     s->options = *options;
+    if (options->seal != NULL)
+        s->seal = *options->seal;
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->work, NULL);
     (void)pthread_cond_init(&s->room, NULL);
