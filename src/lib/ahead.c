@@ -116,19 +116,18 @@ static void hand_out(ps_ahead *a, bool last)
 {
     bool may_wait = last || ps_would_wait(a->fd);
     bool wake;
-    bool listening;
 
     (void)pthread_mutex_lock(&a->lock);
     a->filled++;
     wake = may_wait || a->filled >= a->taken + FEW;
-    listening = wake && a->listening;
-    if (listening)
+    if (wake && a->listening) {
+        /* With the lock, or the user might hear it only at the next wait. */
         a->listening = false;
+        ring(a);
+    }
     (void)pthread_mutex_unlock(&a->lock);
     if (wake)
         (void)pthread_cond_signal(&a->news);
-    if (listening)
-        ring(a);
 }
 
 /*

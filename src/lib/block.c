@@ -67,12 +67,12 @@ static ps_result make_block(ps_pool *pool, ps_block **block, ps_error *err)
     ps_block *b = calloc(1, sizeof *b);
     unsigned char *memory = malloc(PS_BLOCK_HEADROOM + PS_BLOCK_BYTES);
 
-    *block = b;
     if (b == NULL || memory == NULL) {
         free(b);
         free(memory);
         return ps_fail_memory(err);
     }
+    *block = b;
     b->bytes = memory + PS_BLOCK_HEADROOM;
     b->pool = pool;
     b->next_made = pool->made;

@@ -1,0 +1,418 @@
+/*
+ * block-t.c - blocks of input are reused, and last as long as they are held;
+ * and what a source and a sink do without memory for theirs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "lib-alloc.h"
+#include "sink.h"
+#include "source.h"
+
+#define ALL (PS_BLOCK_HEADROOM + PS_BLOCK_BYTES)
+
+static ps_pool *open_pool(void)
+{
+    ps_pool *pool;
+    ps_error err;
+
+    assert_ok(ps_pool_open(&pool, &err), &err);
+    return pool;
+}
+
+static ps_block *take(ps_pool *pool)
+{
+    ps_block *b;
+    ps_error err;
+
+    assert_ok(ps_pool_take(pool, &b, &err), &err);
+    return b;
+}
+
+static ps_block *take_held(ps_pool *pool)
+{
+    ps_block *b = take(pool);
+
+    ps_block_hold(b);
+    return b;
+}
+
+/* All of it, the headroom too, so that a sanitizer sees what is not there. */
+static void paint(ps_block *b, int color)
+{
+    memset(b->bytes - PS_BLOCK_HEADROOM, color, ALL);
+}
+
+static void assert_painted(const ps_block *b, int color)
+{
+    const unsigned char *all = b->bytes - PS_BLOCK_HEADROOM;
+
+    for (size_t i = 0; i < ALL; i++)
+        if (all[i] != color)
+            fail_msg("byte %zu of a block changed", i);
+}
+
+static void test_last_released_first_taken(void **state)
+{
+    ps_pool *pool = open_pool();
+    ps_block *a = take_held(pool);
+    ps_block *b = take_held(pool);
+    ps_block *c = take_held(pool);
+    size_t in_use;
+
+    (void)state;
+    assert_true(a != b && b != c && a != c);
+    in_use = alloc_so_far().bytes;
+    ps_block_release(a);
+    ps_block_release(c);
+    ps_block_release(b);
+    assert_ptr_equal(take_held(pool), b);
+    assert_ptr_equal(take_held(pool), c);
+    ps_block_release(b);
+    assert_ptr_equal(take_held(pool), b);
+    assert_ptr_equal(take_held(pool), a);
+    assert_int_equal(alloc_so_far().bytes, in_use);
+    assert_int_equal(ps_pool_held(pool), 3);
+    ps_block_release(a);
+    ps_block_release(b);
+    ps_block_release(c);
+    ps_pool_close(pool);
+}
+
+static void test_every_holder_counts(void **state)
+{
+    ps_pool *pool = open_pool();
+    ps_block *a = take_held(pool);
+    ps_block *b;
+
+    (void)state;
+    paint(a, 1);
+    ps_block_hold(a);
+    ps_block_hold(a);
+    assert_int_equal(ps_pool_held(pool), 1);
+    ps_block_release(a);
+    ps_block_release(a);
+    assert_int_equal(ps_pool_held(pool), 1);
+    b = take_held(pool);
+    assert_ptr_not_equal(b, a);
+    paint(b, 2);
+    assert_int_equal(ps_pool_held(pool), 2);
+    assert_painted(a, 1);
+    ps_block_release(a);
+    assert_int_equal(ps_pool_held(pool), 1);
+    assert_ptr_equal(take(pool), a);
+    assert_int_equal(ps_pool_held(pool), 1);
+    assert_painted(b, 2);
+    ps_block_release(b);
+    assert_int_equal(ps_pool_held(pool), 0);
+    ps_pool_close(pool);
+}
+
+/* Who took a block fills it, though nobody holds it yet. */
+static void test_taken_is_not_free(void **state)
+{
+    ps_pool *pool = open_pool();
+    ps_block *a = take_held(pool);
+    ps_block *b;
+
+    (void)state;
+    ps_block_release(a);
+    assert_ptr_equal(take(pool), a);
+    b = take(pool);
+    assert_ptr_not_equal(b, a);
+    assert_int_equal(ps_pool_held(pool), 0);
+    ps_pool_close(pool);
+}
+
+static void test_reclaim(void **state)
+{
+    ps_pool *pool = open_pool();
+    ps_block *a = take_held(pool);
+    ps_block *b = take(pool);
+    ps_block *c = take_held(pool);
+    ps_block *again[2];
+    size_t in_use = alloc_so_far().bytes;
+
+    (void)state;
+    paint(c, 3);
+    ps_block_release(a);
+    for (int round = 0; round < 3; round++) {
+        ps_pool_reclaim(pool);
+        again[0] = take(pool);
+        again[1] = take(pool);
+        assert_true((again[0] == a && again[1] == b) ||
+                    (again[0] == b && again[1] == a));
+    }
+    assert_int_equal(alloc_so_far().bytes, in_use);
+    assert_painted(c, 3);
+    again[0] = take(pool);
+    assert_true(again[0] != a && again[0] != b && again[0] != c);
+    ps_block_release(c);
+    ps_pool_close(pool);
+}
+
+static void test_close(void **state)
+{
+    const size_t before = alloc_so_far().blocks;
+    ps_pool *pool = open_pool();
+
+    (void)state;
+    ps_pool_close(pool);
+    assert_int_equal(alloc_so_far().blocks, before);
+    pool = open_pool();
+    (void)take(pool);
+    ps_block_release(take_held(pool));
+    ps_pool_close(pool);
+    assert_int_equal(alloc_so_far().blocks, before);
+    ps_pool_close(NULL);
+}
+
+/* Each held block goes with its own last release, and then the pool. */
+static void test_close_while_held(void **state)
+{
+    const size_t before = alloc_so_far().bytes;
+    ps_pool *pool = open_pool();
+    ps_block *a = take_held(pool);
+    ps_block *b = take_held(pool);
+
+    (void)state;
+    (void)take(pool);
+    ps_block_release(take_held(pool));
+    ps_block_hold(b);
+    paint(a, 4);
+    ps_pool_close(pool);
+    assert_in_range(alloc_so_far().bytes - before, 2 * ALL, 3 * ALL - 1);
+    paint(b, 5);
+    ps_block_release(b);
+    assert_in_range(alloc_so_far().bytes - before, 2 * ALL, 3 * ALL - 1);
+    assert_painted(a, 4);
+    ps_block_release(a);
+    assert_in_range(alloc_so_far().bytes - before, ALL, 2 * ALL - 1);
+    assert_painted(b, 5);
+    ps_block_release(b);
+    assert_int_equal(alloc_so_far().bytes, before);
+}
+
+static void test_has(void **state)
+{
+    ps_pool *pool = open_pool();
+    const ps_block *b = take(pool);
+    const unsigned char *begin = b->bytes - PS_BLOCK_HEADROOM;
+    const unsigned char *end = b->bytes + PS_BLOCK_BYTES;
+
+    (void)state;
+    assert_true(ps_block_has(b, begin, ALL));
+    assert_true(ps_block_has(b, begin, 0));
+    assert_true(ps_block_has(b, begin + 1, ALL - 1));
+    assert_true(ps_block_has(b, b->bytes, PS_BLOCK_BYTES));
+    assert_true(ps_block_has(b, end - 1, 1));
+    assert_true(ps_block_has(b, end, 0));
+    assert_false(ps_block_has(b, begin, ALL + 1));
+    assert_false(ps_block_has(b, begin + 1, ALL));
+    assert_false(ps_block_has(b, b->bytes, PS_BLOCK_BYTES + 1));
+    assert_false(ps_block_has(b, end, 1));
+    assert_false(ps_block_has(b, begin, SIZE_MAX));
+    assert_false(ps_block_has(b, end, SIZE_MAX));
+    ps_pool_close(pool);
+}
+
+/* Other memory: one byte before it and one behind it are none of its. */
+static void test_has_not_its_neighbours(void **state)
+{
+    static unsigned char place[ALL + 2];
+    const ps_block b = {.bytes = place + 1 + PS_BLOCK_HEADROOM};
+
+    (void)state;
+    assert_true(ps_block_has(&b, place + 1, ALL));
+    assert_false(ps_block_has(&b, place, 1));
+    assert_false(ps_block_has(&b, place, ALL));
+    assert_false(ps_block_has(&b, place + 1 + ALL, 1));
+}
+
+/* A block that was taken for the end of an input serves the next one. */
+static void test_reopened_source(void **state)
+{
+    bytes b = {0};
+    ps_source *s;
+    ps_error err;
+    size_t first = 0;
+    int fd;
+
+    (void)state;
+    put_zeros(&b, PS_BLOCK_BYTES);
+    fd = open_bytes(&b);
+    assert_ok(ps_source_open(&s, fd, &err), &err);
+    for (int i = 0; i < 10; i++) {
+        const unsigned char *data;
+        size_t got;
+
+        assert_ok(ps_source_peek(s, b.size + 1, &data, &got, &err), &err);
+        assert_int_equal(got, b.size);
+        rewind_fd(fd);
+        assert_ok(ps_source_reopen(s, fd, &err), &err);
+        if (i == 0)
+            first = alloc_so_far().bytes;
+    }
+    assert_int_equal(alloc_so_far().bytes, first);
+    ps_source_free(s);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+/* ------------------------------------------------------------- no memory */
+
+/* A call that failed left the pool as it was, and gives nothing. */
+static void test_pool_without_memory(void **state)
+{
+    const size_t before = alloc_so_far().blocks;
+    ps_pool *pool;
+    ps_block *held;
+    ps_error err;
+
+    (void)state;
+    alloc_fail(1, false);
+    assert_result(ps_pool_open(&pool, &err), PS_ERR_MEMORY, &err);
+    pool = open_pool();
+    held = take_held(pool);
+    for (uint64_t nth = 1; nth <= 2; nth++) {
+        ps_block *none = held;
+        size_t blocks = alloc_so_far().blocks;
+
+        alloc_fail(nth, false);
+        assert_result(ps_pool_take(pool, &none, &err), PS_ERR_MEMORY, &err);
+        assert_null(none);
+        assert_int_equal(alloc_so_far().blocks, blocks);
+    }
+    alloc_fail(0, false);
+    ps_block_release(held);
+    assert_ptr_equal(take(pool), held);
+    ps_pool_close(pool);
+    assert_int_equal(alloc_so_far().blocks, before);
+}
+
+/*
+ * Peeks at all of an input, again and again: each call that gets no memory
+ * says so, and the next one finds what came before it.
+ */
+static uint64_t peek_stubbornly(ps_source *s, const bytes *b, uint64_t nth)
+{
+    const unsigned char *data;
+    size_t got;
+    uint64_t failures = 0;
+    ps_error err;
+    ps_result r;
+
+    do {
+        alloc_fail(nth, false);
+        r = ps_source_peek(s, b->size + 1, &data, &got, &err);
+        alloc_fail(0, false);
+        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
+        failures += r != PS_OK;
+        nth = 1 + failures % 3;
+    } while (r != PS_OK && failures < 1000);
+    assert_ok(r, &err);
+    assert_int_equal(got, b->size);
+    assert_memory_equal(data, b->data, got);
+    return failures;
+}
+
+/* Without a thread, for memory is counted on one only. */
+static void test_source_without_blocks(void **state)
+{
+    bytes b = {0};
+    uint64_t failures = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 10000; i++)
+        put_u32(&b, i * 2654435761u);
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        const size_t before = alloc_so_far().blocks;
+        int fd = open_bytes(&b);
+        ps_source *s;
+        ps_error err;
+
+        alloc_fail(nth, false);
+        assert_result(ps_source_open(&s, fd, &err), PS_ERR_MEMORY, &err);
+        assert_null(s);
+        alloc_fail(0, false);
+        assert_int_equal(alloc_so_far().blocks, before);
+        assert_ok(ps_source_open(&s, fd, &err), &err);
+        failures += peek_stubbornly(s, &b, nth);
+        ps_source_free(s);
+        assert_int_equal(alloc_so_far().blocks, before);
+        (void)close(fd);
+    }
+    assert_true(failures > 0);
+    free_bytes(&b);
+}
+
+/* Until it opens, every allocation of a sink fails once. */
+static uint64_t open_stubbornly(const ps_sink_options *o, int fd)
+{
+    const size_t before = alloc_so_far().blocks;
+    uint64_t failures = 0;
+    ps_sink *sink;
+    ps_result r;
+
+    do {
+        ps_error err;
+
+        alloc_fail(failures + 1, false);
+        r = ps_sink_open(&sink, fd, o, &err);
+        alloc_fail(0, false);
+        assert_result(r, r == PS_OK ? PS_OK : PS_ERR_MEMORY, &err);
+        assert_true((sink != NULL) == (r == PS_OK));
+        ps_sink_free(sink);
+        assert_int_equal(alloc_so_far().blocks, before);
+        failures += r != PS_OK;
+    } while (r != PS_OK);
+    return failures;
+}
+
+static void test_sink_without_memory(void **state)
+{
+    int fd = open_empty();
+
+    (void)state;
+    for (uint32_t threads = 0; threads <= 3; threads++) {
+        ps_sink_options o = {.largest = 1000, .threads = threads};
+
+        /* Itself, the list of blocks, and a block at least. */
+        assert_true(open_stubbornly(&o, fd) >= 3 + threads);
+        o = (ps_sink_options){.largest = 1000,
+                              .threads = threads,
+                              .compressed = true,
+                              .level = 1,
+                              .frame = 5000};
+        assert_true(open_stubbornly(&o, fd) >= 5 + 2 * threads);
+    }
+    (void)close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_last_released_first_taken),
+        cmocka_unit_test(test_every_holder_counts),
+        cmocka_unit_test(test_taken_is_not_free),
+        cmocka_unit_test(test_reclaim),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_close_while_held),
+        cmocka_unit_test(test_has),
+        cmocka_unit_test(test_has_not_its_neighbours),
+        cmocka_unit_test(test_reopened_source),
+        cmocka_unit_test(test_pool_without_memory),
+        cmocka_unit_test(test_source_without_blocks),
+        cmocka_unit_test(test_sink_without_memory),
+    };
+
+    (void)alarm(20);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("block", tests, NULL, NULL);
+}
