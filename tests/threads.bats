@@ -95,6 +95,7 @@ sample() {
         # shellcheck disable=SC2086
         run -1 --separate-stderr bash -c \
             "packstream $options -L 512 x >/dev/full"
+        # shellcheck disable=SC2154 # `run` sets it
         [ "$stderr" = "packstream: stdout: cannot write: No space left on\
  device" ]
     done
@@ -141,5 +142,33 @@ sample() {
         cat <&8 >/dev/null
         exec 8<&-
         wait $pid
+    done
+}
+
+# A thread that still read the first file would take from the next one.
+@test "an empty file before others" {
+    : >empty
+    seq 400000 | tokcat --from=bytes --raw >x
+    packstream -T1 -L 512 --stats empty x x 2>wanted >/dev/null
+    local i n
+    for ((i = 0; i < 40; i++)); do
+        for n in 2 3; do
+            packstream "-T$n" -L 512 --stats empty x empty x 2>told >/dev/null
+            cmp told wanted
+        done
+    done
+}
+
+@test "what was decided before bad input is not lost" {
+    seq 9999 | sed 's/$/ 1/' | tokcat --from=ids --raw >x
+    printf '\0\0\0\0' >>x
+    local options
+    for options in -T1 -T3 "-T1 --zstd" "-T3 --zstd"; do
+        # Words are meant to split.
+        # shellcheck disable=SC2086
+        run -65 --separate-stderr bash -c "packstream $options -L 64 x >y"
+        run -65 --separate-stderr packcat --order=pack --to=ids y
+        [ "${#lines[@]}" -gt 8000 ]
+        [ "${wanted=$output}" = "$output" ]
     done
 }

@@ -233,6 +233,13 @@ bool files_are_apart(const char *name, const char *other)
     return !same;
 }
 
+bool files_is_regular(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool files_is_device(int fd)
 {
     struct stat st;

@@ -46,6 +46,8 @@ bool files_spare_inputs(const char *name, const char *const *inputs,
 /* False, after a message, if two outputs are one file or one pipe. */
 bool files_are_apart(const char *name, const char *other);
 
+bool files_is_regular(int fd);
+
 /* True for what takes or gives bytes at once, such as /dev/null. */
 bool files_is_device(int fd);
 

@@ -14,7 +14,8 @@ bool packs_can_seek(int fd)
 {
     struct stat st;
 
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+    /* Some files that are made as they are read say that they are empty. */
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
            lseek(fd, 0, SEEK_CUR) == 0;
 }
 

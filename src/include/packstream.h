@@ -32,7 +32,8 @@
  *  - Lengths are in tokens, sizes in bytes, offsets in bytes from the start
  *    of the decompressed input.  Everything on disk is little-endian.
  *  - A handle may be used by one thread at a time; different handles are
- *    independent.  There is no global state.
+ *    independent, but for a reader and the packers that take its sequences:
+ *    these are one in this respect.  There is no global state.
  */
 
 #ifndef PACKSTREAM_H
@@ -239,8 +240,12 @@ typedef struct ps_sequence {
     uint32_t n_tok;               /* at least 1 */
     const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
     size_t payload_bytes;
-    struct ps_block *block; /* a reader's own: where the payload lies, which
-                               spares a packer the copy; or NULL */
+    /*
+     * A reader's own: the payload that it gave and where that lies, which
+     * spares a packer a copy.  Whoever makes a sequence leaves them NULL.
+     */
+    const unsigned char *lent;
+    struct ps_block *block;
 } ps_sequence;
 
 typedef struct ps_token_reader ps_token_reader;
@@ -311,8 +316,10 @@ void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
 /*
- * Reads the input ahead of its use from now on, on a thread of its own; also
- * that of ps_token_reader_append.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
+ * Reads the input ahead of its use from now on, on a thread of its own where
+ * the system has one for it; also that of ps_token_reader_append.  The
+ * descriptor must not be closed before the reader is freed or has another.
+ * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
                                                    ps_error *err);
@@ -531,7 +538,8 @@ typedef struct ps_packer_options {
                            lengths is near the mean first */
     bool compressed;    /* zstd's seekable format: some records a frame */
     int level;          /* of zstd, with `compressed` */
-    uint32_t threads;   /* that write and compress; 0: the caller does */
+    uint32_t threads;   /* that write and compress, or fewer where the system
+                           has no more; 0: the caller does */
 } ps_packer_options;
 
 /*
@@ -558,7 +566,8 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
                                        ps_error *err);
 
 /*
- * Takes the next sequence of the input; its payload is copied.  Ids count
+ * Takes the next sequence of the input; its payload is copied, unless it
+ * still lies where a reader put it, which then keeps it for so long.  Ids count
  * up from 0, dropped sequences included.  A sequence longer than the
  * capacity is truncated or split as the options say; with ERROR it gives
  * PS_ERR_OVERLONG, with DROP it is counted, and its payload may be NULL.
@@ -582,6 +591,13 @@ PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_error *err);
  * is then given by a later call.
  */
 PS_MUST_CHECK ps_result ps_packer_push(ps_packer *packer, ps_error *err);
+
+/*
+ * As ps_packer_flush, but also the packs of a frame that is not full; nothing
+ * may follow.  For a stream that has to end without END, so that a reader
+ * gets what was decided before.
+ */
+PS_MUST_CHECK ps_result ps_packer_abandon(ps_packer *packer, ps_error *err);
 
 /*
  * Packs all that is held, as at the end of the input, and passes it on; the

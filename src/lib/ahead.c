@@ -260,16 +260,17 @@ ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
     return PS_OK;
 }
 
+/* Without a thread the user reads. */
 ps_result ps_ahead_start(ps_ahead *a, ps_error *err)
 {
-    ps_result r;
+    ps_result r = PS_OK;
 
     if (a->threaded)
         return PS_OK;
-    r = ps_open_bell(a->bell, err);
+    if (a->bell[0] < 0)
+        r = ps_open_bell(a->bell, err);
     if (r == PS_OK)
-        r = ps_thread_start(&a->thread, run, a, err);
-    a->threaded = r == PS_OK;
+        a->threaded = ps_thread_start(&a->thread, run, a, err) == PS_OK;
     return r;
 }
 

@@ -24,7 +24,7 @@ typedef struct ps_span {
 ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
                         ps_error *err);
 
-/* Reads on a thread from now on.  PS_ERR_IO. */
+/* Reads on a thread from now on, if there is one to be had.  PS_ERR_IO. */
 ps_result ps_ahead_start(ps_ahead *ahead, ps_error *err);
 
 /*

@@ -296,6 +296,17 @@ ps_result ps_packer_flush(ps_packer *p, ps_error *err)
     return p->sink == NULL ? PS_OK : ps_sink_flush(p->sink, err);
 }
 
+ps_result ps_packer_abandon(ps_packer *p, ps_error *err)
+{
+    ps_result r;
+
+    p->finished = true;
+    if (p->sink == NULL)
+        return PS_OK;
+    r = ps_sink_cut(p->sink, err);
+    return r == PS_OK ? ps_sink_flush(p->sink, err) : r;
+}
+
 ps_result ps_packer_push(ps_packer *p, ps_error *err)
 {
     return p->sink == NULL ? PS_OK : ps_sink_push(p->sink, err);

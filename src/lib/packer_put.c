@@ -152,12 +152,10 @@ static ps_result put_piece(ps_packer *p, const ps_sequence *sequence,
                            uint32_t off, uint32_t n, uint64_t next_id,
                            ps_error *err)
 {
-    const ps_arrival a = {
-        sequence->id,
-        n,
-        off,
-        sequence->n_tok,
-        {sequence->payload, sequence->n_tok, off, sequence->block}};
+    ps_block *block =
+        sequence->payload == sequence->lent ? sequence->block : NULL;
+    const ps_arrival a = {sequence->id, n, off, sequence->n_tok,
+                          {sequence->payload, sequence->n_tok, off, block}};
 
     return p->engine == NULL ? ps_early_admit(p, &a, next_id, err)
                              : ps_packer_admit(p, &a, next_id, err);

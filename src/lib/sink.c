@@ -414,11 +414,12 @@ static ps_result start_threads(ps_sink *s, ps_error *err)
     s->threads = calloc(s->options.threads, sizeof *s->threads);
     if (s->threads == NULL)
         return ps_fail_memory(err);
+    /* With fewer it takes longer, and with none the caller does it. */
     while (r == PS_OK && s->n_threads < s->options.threads) {
         r = ps_thread_start(&s->threads[s->n_threads], work, s, err);
         s->n_threads += r == PS_OK;
     }
-    return r;
+    return PS_OK;
 }
 
 ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,

@@ -33,7 +33,7 @@ typedef struct ps_sink_options {
     const ps_sink_seal *seal; /* copied; or NULL */
 } ps_sink_options;
 
-/* PS_ERR_MEMORY; PS_ERR_IO if a thread cannot be had. */
+/* PS_ERR_MEMORY. */
 ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
                        ps_error *err);
 

@@ -322,7 +322,8 @@ ps_result ps_source_peek_more(ps_source *s, size_t want,
 ps_result ps_source_read_ahead(ps_source *s, ps_error *err)
 {
     s->threaded = true;
-    return ps_ahead_start(s->ahead, err);
+    /* Behind the end nothing is read: the descriptor may be closed by now. */
+    return s->at_eof ? PS_OK : ps_ahead_start(s->ahead, err);
 }
 
 int ps_source_descriptor(const ps_source *s)

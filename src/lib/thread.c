@@ -12,9 +12,25 @@
 
 #include "error.h"
 
+#define STACK_BYTES ((size_t)512 << 10)
+
 /* Those that are sent to the thread which causes them. */
 static const int own_signals[] = {SIGPIPE, SIGXFSZ, SIGSEGV, SIGBUS,
                                   SIGFPE,  SIGILL,  SIGABRT, SIGSYS};
+
+/* Less room for the stack than the system's 8 MiB is enough. */
+static int create(pthread_t *thread, void *(*run)(void *), void *context)
+{
+    pthread_attr_t attributes;
+    int failure = pthread_attr_init(&attributes);
+
+    if (failure != 0)
+        return failure;
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    failure = pthread_create(thread, &attributes, run, context);
+    (void)pthread_attr_destroy(&attributes);
+    return failure;
+}
 
 ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
                           void *context, ps_error *err)
@@ -28,7 +44,7 @@ ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
         (void)sigdelset(&blocked, own_signals[i]);
     /* A thread begins with the mask of the one that starts it. */
     (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    failure = pthread_create(thread, NULL, run, context);
+    failure = create(thread, run, context);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failure == 0)
         return PS_OK;

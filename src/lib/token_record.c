@@ -149,6 +149,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
                               .n_tok = r->record.n_tok,
                               .payload = data + before,
                               .payload_bytes = (size_t)bytes,
+                              .lent = data + before,
                               .block = ps_source_block(r->source)};
     return PS_OK;
 }

@@ -67,6 +67,14 @@ static ps_result flush(job *j, ps_error *err)
     return r;
 }
 
+/* A file is never idle, however long a disk takes. */
+static uint64_t longest_idle(const job *j)
+{
+    if (j->conf->flush_idle == 0 || files_is_regular(j->in))
+        return PAUSE_FOREVER;
+    return j->conf->flush_idle;
+}
+
 /*
  * Before the reader waits for input, what is decided goes on its way; and
  * when the wait is long, or a signal asks for it, what is held does, too.
@@ -74,8 +82,7 @@ static ps_result flush(job *j, ps_error *err)
 static ps_result pass_on(void *context, ps_error *err)
 {
     job *j = context;
-    uint64_t idle =
-        j->conf->flush_idle == 0 ? PAUSE_FOREVER : j->conf->flush_idle;
+    uint64_t idle = longest_idle(j);
     uint64_t wait = idle < SHORT_PAUSE ? idle : SHORT_PAUSE;
     ps_result r = ps_packer_push(j->packer, err);
 
@@ -300,6 +307,7 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 /* At the end of a file: goes on with the next, if there is one. */
 static int next_file(job *j, bool *more)
 {
+    int before = j->in;
     ps_error err;
     int status;
 
@@ -309,11 +317,12 @@ static int next_file(job *j, bool *more)
     /* To open a file may mean to wait for one who writes to it. */
     if (ps_packer_flush(j->packer, &err) != PS_OK)
         return output_failure(j, &err);
-    files_close_input(j->in);
     status = open_file(j);
     if (status == STATUS_OK &&
         ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
         status = input_failure(j, &err);
+    /* Only now, lest the new one gets a number that is still in use. */
+    files_close_input(before);
     return status;
 }
 
@@ -389,7 +398,7 @@ static int end_stream(job *j, int status)
     if (status == STATUS_OK && ps_packer_finish(j->packer, &err) != PS_OK)
         return output_failure(j, &err);
     if (status != STATUS_OK && !j->output_failed &&
-        ps_packer_flush(j->packer, &err) != PS_OK)
+        ps_packer_abandon(j->packer, &err) != PS_OK)
         (void)output_failure(j, &err);
     return status;
 }
@@ -407,9 +416,9 @@ int job_close(job *j, int status)
         status = STATUS_FAILURE;
     if (status == STATUS_OK)
         status = print_stats(j);
-    if (j->in >= 0)
-        files_close_input(j->in);
     ps_packer_free(j->packer);
     ps_token_reader_free(j->reader);
+    if (j->in >= 0)
+        files_close_input(j->in);
     return status;
 }
