@@ -339,6 +339,7 @@ ps_result ps_source_open(ps_source **source, int fd, ps_error *err)
     *source = NULL;
     if (s == NULL)
         return ps_fail_memory(err);
+    s->at = &s->nothing;
     r = ps_pool_open(&s->pool, err);
     if (r == PS_OK)
         r = ps_ahead_open(&s->ahead, fd, s->pool, err);
@@ -367,7 +368,7 @@ ps_result ps_source_reopen(ps_source *s, int fd, ps_error *err)
 
     end_input(s);
     ps_pool_reclaim(s->pool);
-    s->at = NULL;
+    s->at = &s->nothing;
     s->left = 0;
     s->taken = 0;
     s->in_own = s->in_frame = false;

@@ -17,6 +17,7 @@
 typedef struct ps_source {
     unsigned char *at; /* what was read and not taken... */
     size_t left;       /* ...so much, in a block or in `own` */
+    unsigned char nothing; /* what `at` is before anything was read */
     uint64_t taken;
     ps_pool *pool;
     ps_ahead *ahead;
