@@ -247,6 +247,14 @@ bool files_is_device(int fd)
     return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
 }
 
+bool files_is_pipe(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
 void files_close_input(int fd)
 {
     if (fd != STDIN_FILENO)

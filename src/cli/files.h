@@ -51,6 +51,9 @@ bool files_is_regular(int fd);
 /* True for what takes or gives bytes at once, such as /dev/null. */
 bool files_is_device(int fd);
 
+/* True for what another process is at the other end of. */
+bool files_is_pipe(int fd);
+
 /* Closes, unless it is stdin. */
 void files_close_input(int fd);
 

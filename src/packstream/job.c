@@ -195,17 +195,26 @@ static int check_outputs(job *j, const ps_schema *schema,
     return STATUS_OK;
 }
 
+/* Whether those before and after in the pipeline need processors as well. */
+static bool is_among_others(const job *j)
+{
+    return files_is_pipe(j->in) && files_is_pipe(j->out);
+}
+
 /*
  * A second thread writes, since that is what keeps the first one longest; or
  * reads, where to write is for nothing.  Only from three on there is one for
- * each: with two processors they would be in one another's way.
+ * each: with two processors they would be in one another's way, and in the
+ * way of the neighbours, if there is one at either end.
  */
 static void share_work(job *j)
 {
-    uint32_t n = j->conf->threads == 0 ? threads_available()
-                                       : j->conf->threads;
+    bool chosen = j->conf->threads != 0;
+    uint32_t n = chosen ? j->conf->threads : threads_available();
     bool compressed = j->conf->zstd_level != 0;
 
+    if (n == 2 && !chosen && !compressed && is_among_others(j))
+        n = 1;
     j->reads_ahead =
         n > 2 || (n == 2 && !compressed && files_is_device(j->out));
     j->writers = n == 1 || (n == 2 && j->reads_ahead) ? 0 : n;
