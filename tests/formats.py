@@ -125,15 +125,17 @@ class Tokens:
             at = self.read_records(page, data, at + size)
 
     def read_records(self, page, data, at):
-        start, before = at, len(self.rows)
+        before = len(self.rows)
+        self.records = []
         while data[at:at + 4] != bytes(4):
-            at = self.read_row(data, at)
+            start, at = at, self.read_row(data, at)
+            self.records.append(data[start:at])
         end = decode(page, "Control records", data[at:])
         rows = self.rows[before:]
         assert end["kind"] == 1
         assert end["sequences"] == len(rows)
         assert end["tokens"] == sum(len(r["tokens"]) for r in rows)
-        self.end, self.body = end, data[start:at]
+        self.end = end
         return at + 32
 
     def read_row(self, data, at):
@@ -176,10 +178,20 @@ def write_framed(page, channels, rows, head):
                 "elem_bytes": np.dtype(TYPES[number]).itemsize},
                data, 128 + 64 * i)
     data[-8:] = xxh3(bytes(data[:-8])).to_bytes(8, "little")
-    body = b"".join(write_row(channels, row) for row in rows)
+    body = [write_row(channels, row) for row in rows]
     tokens = sum(len(row["tokens"]) for row in rows)
-    end = struct.pack("<IIQQQ", 0, 1, len(rows), tokens, xxh3(body))
-    return bytes(data) + body + end
+    end = struct.pack("<IIQQQ", 0, 1, len(rows), tokens,
+                      chain(xxh3, body))
+    return bytes(data) + b"".join(body) + end
+
+
+def chain(xxh3, records):
+    """The digest of framed records."""
+    digest = 0
+    for record in records:
+        rest = xxh3(record[4:]).to_bytes(8, "little")
+        digest = xxh3(record[:4] + rest, seed=digest)
+    return digest
 
 
 def encode(page, title, values, data, at):
@@ -468,7 +480,7 @@ def check_sums(page, token_path, pack_path):
     size = tokens.head["header_bytes"]
     stored = int.from_bytes(data[size - 8:size], "little")
     assert stored == made.xxh3(data[:size - 8])
-    assert tokens.end["digest"] == made.xxh3(tokens.body)
+    assert tokens.end["digest"] == chain(made.xxh3, tokens.records)
 
 
 def find_flips(page, pack_path):

@@ -366,15 +366,14 @@ void seal_pack_header(unsigned char *header)
 }
 
 /* Seals the stream at `p`; gives its size, or 0 if there is no END. */
-static size_t seal_stream(unsigned char *p, size_t size,
-                          XXH3_state_t *digest)
+static size_t seal_stream(unsigned char *p, size_t size)
 {
     size_t stride = get_u32(p + AT_RECORD_BYTES);
     size_t at = PS_PACK_HEADER_BYTES;
+    uint64_t digest;
 
     seal_pack_header(p);
-    (void)XXH3_64bits_reset(digest);
-    (void)XXH3_64bits_update(digest, p + PS_PACK_HEADER_BYTES - 8, 8);
+    digest = get_u64(p + PS_PACK_HEADER_BYTES - 8);
     if (stride < AT_DIGEST + 8) /* it was tampered with, too */
         return 0;
     for (; at + stride <= size; at += stride) {
@@ -382,29 +381,36 @@ static size_t seal_stream(unsigned char *p, size_t size,
         bool is_end = (record[AT_FLAGS] & 1) != 0;
 
         if (is_end)
-            set_u64(record + AT_DIGEST, XXH3_64bits_digest(digest));
+            set_u64(record + AT_DIGEST, digest);
         set_u64(record, XXH3_64bits(record + 8, stride - 8));
         if (is_end)
             return at + stride;
-        (void)XXH3_64bits_update(digest, record, 8);
+        digest = XXH3_64bits_withSeed(record, 8, digest);
     }
     return 0;
 }
 
 void seal_packs(bytes *packs)
 {
-    XXH3_state_t *digest = XXH3_createState();
     size_t at = 0;
 
-    assert_non_null(digest);
     while (packs->size - at > PS_PACK_HEADER_BYTES) {
-        size_t n = seal_stream(packs->data + at, packs->size - at, digest);
+        size_t n = seal_stream(packs->data + at, packs->size - at);
 
         if (n == 0)
             break;
         at += n;
     }
-    (void)XXH3_freeState(digest);
+}
+
+uint64_t chain_record(uint64_t digest, const unsigned char *record,
+                      size_t n)
+{
+    unsigned char link[12];
+
+    memcpy(link, record, 4);
+    set_u64(link + 4, XXH3_64bits(record + 4, n - 4));
+    return XXH3_64bits_withSeed(link, sizeof link, digest);
 }
 
 /* Member by member: what pads the structure does not count. */

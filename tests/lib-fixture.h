@@ -133,6 +133,10 @@ void seal_pack_header(unsigned char *header);
  */
 void seal_packs(bytes *packs);
 
+/* The digest of framed records after one more of `n` bytes, count and all. */
+uint64_t chain_record(uint64_t digest, const unsigned char *record,
+                      size_t n);
+
 /* Fails the test unless all totals are the same. */
 void assert_totals(const ps_totals *a, const ps_totals *b);
 

@@ -353,7 +353,6 @@ static bytes end_by_hand(const unsigned char *header,
     static const uint64_t totals[] = {1, 2, 6, 0, 3, 17, 1, 11, 0, 0, 0,
                                       0, 1};
     bytes b = {0};
-    unsigned char checksums[16];
 
     put_u64(&b, 0);
     put_bytes(&b, "PKSR", 4);
@@ -367,9 +366,8 @@ static bytes end_by_hand(const unsigned char *header,
     put_u32(&b, 2); /* max_depth */
     put_u32(&b, 6); /* min_fill */
     put_zeros(&b, 256 - b.size);
-    memcpy(checksums, header + 4088, 8);
-    memcpy(checksums + 8, record, 8);
-    set_u64(b.data + 64 + 24, XXH3_64bits(checksums, 16));
+    set_u64(b.data + 64 + 24,
+            XXH3_64bits_withSeed(record, 8, get_u64(header + 4088)));
     set_u64(b.data, XXH3_64bits(b.data + 8, b.size - 8));
     return b;
 }

@@ -18,13 +18,14 @@ PER_TOKEN, PER_SEQUENCE, PER_BOUNDARY = 1, 2, 3
 NO_ID = 0xffffffff
 
 xxhash = ctypes.CDLL("libxxhash.so.0")
-xxhash.XXH3_64bits.restype = ctypes.c_uint64
-xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+xxhash.XXH3_64bits_withSeed.restype = ctypes.c_uint64
+xxhash.XXH3_64bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t,
+                                        ctypes.c_uint64]
 
 
-def hash_of(data):
+def hash_of(data, seed=0):
     data = bytes(data)
-    return xxhash.XXH3_64bits(data, len(data))
+    return xxhash.XXH3_64bits_withSeed(data, len(data), seed)
 
 
 class Schema:
@@ -71,16 +72,21 @@ class Schema:
         return struct.pack("<I", self.length(sequence)) + lanes
 
     def stream(self, sequences):
-        body = b"".join(map(self.record, sequences))
+        records = list(map(self.record, sequences))
         if not self.framed:
-            return body
+            return b"".join(records)
         tokens = sum(map(self.length, sequences))
-        return self.header() + body + end(len(sequences), tokens, body)
+        return (self.header() + b"".join(records) +
+                end(len(sequences), tokens, records))
 
 
-def end(sequences, tokens, body):
-    """END of framed token records."""
-    return struct.pack("<IIQQQ", 0, 1, sequences, tokens, hash_of(body))
+def end(sequences, tokens, records):
+    """END of framed token records, flush records among them."""
+    digest = 0
+    for record in records:
+        link = record[:4] + struct.pack("<Q", hash_of(record[4:]))
+        digest = hash_of(link, digest)
+    return struct.pack("<IIQQQ", 0, 1, sequences, tokens, digest)
 
 
 def seal(header):
@@ -101,12 +107,14 @@ def read_framed(data):
         name, number, kind, _ = struct.unpack_from("<24sBBB", data, at)
         schema.channels.append((name.rstrip(b"\0").decode(), names[number],
                                 kind))
-    sequences, at = [], size
+    sequences, records, at = [], [], size
     while data[at:at + 4] != bytes(4):
+        start = at
         sequence, at = read_record(schema, data, at)
         sequences.append(sequence)
+        records.append(data[start:at])
     tokens = sum(map(schema.length, sequences))
-    assert data[at:] == end(len(sequences), tokens, data[size:at])
+    assert data[at:] == end(len(sequences), tokens, records)
     return schema, sequences
 
 
@@ -149,6 +157,7 @@ class Packs:
             setattr(self, name, struct.unpack_from("<" + code, data, at)[0])
         self.read_fields()
         self.packs = []
+        self.digest, = struct.unpack_from("<Q", data, 4088)
         at = 4096
         while not struct.unpack_from("<I", data, at + 12)[0] & 1:
             self.packs.append(self.read_pack(at))
@@ -157,6 +166,7 @@ class Packs:
         numbers = struct.unpack_from("<13Q3I", data, at + 64)
         self.end = dict(zip(self.END + ["max_seqlen", "max_depth",
                                         "min_fill"], numbers))
+        assert self.digest == self.end["digest"]
 
     def read_fields(self):
         self.fields = {}
@@ -175,6 +185,7 @@ class Packs:
     def read_pack(self, at):
         assert hash_of(self.data[at + 8:at + self.record_bytes]) == \
             struct.unpack_from("<Q", self.data, at)[0]
+        self.digest = hash_of(self.data[at:at + 8], self.digest)
         n_seq, n_tok = struct.unpack_from("<II", self.data, at + 40)
         cu = self.column(at, "cu", "i")
         assert 1 <= n_seq <= self.depth and n_tok == cu[n_seq]

@@ -208,11 +208,10 @@ def asked():
     live.close(2, [1, 2, 3])
     live = Live()
     schema = Schema(framed=True)
-    body = record(1, 2) + struct.pack("<II", 0, 2)
-    live.write(schema.header() + body)
+    first = [record(1, 2), struct.pack("<II", 0, 2)]
+    live.write(schema.header() + b"".join(first))
     live.expect(1)
-    body += record(3)
-    live.write(record(3) + end(2, 3, body))
+    live.write(record(3) + end(2, 3, first + [record(3)]))
     live.close(2, [1, 2, 3])
 
 

@@ -314,18 +314,19 @@ def make_framed(*texts):
     flush records where `flush` stands; `end=SEQUENCES:TOKENS` makes an END
     that says so."""
     schema = Schema(framed=True)
-    body, said, sequences = b"", None, []
+    records, said, sequences = [], None, []
     for text in texts:
         if text[:4] == "end=":
             said = map(int, text[4:].split(":"))
         elif text == "flush":
-            body += struct.pack("<II", 0, 2)
+            records.append(struct.pack("<II", 0, 2))
         else:
             tokens = list(map(int, text.split(",")))
             sequences.append([struct.pack("<%dH" % len(tokens), *tokens)])
-            body += schema.record(sequences[-1])
+            records.append(schema.record(sequences[-1]))
     said = said or (len(sequences), sum(map(schema.length, sequences)))
-    sys.stdout.buffer.write(schema.header() + body + end(*said, body))
+    sys.stdout.buffer.write(schema.header() + b"".join(records) +
+                            end(*said, records))
 
 
 # ---------------------------------------------------------------------

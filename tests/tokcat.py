@@ -33,6 +33,9 @@ TYPES = {"u8": (1, "B"), "u16": (2, "H"), "u32": (3, "I"), "u64": (4, "Q"),
 xxhash = ctypes.CDLL("libxxhash.so.0")
 xxhash.XXH3_64bits.restype = ctypes.c_uint64
 xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+xxhash.XXH3_64bits_withSeed.restype = ctypes.c_uint64
+xxhash.XXH3_64bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t,
+                                        ctypes.c_uint64]
 
 
 class Hash128(ctypes.Structure):
@@ -45,6 +48,15 @@ xxhash.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 
 def digest(data):
     return struct.pack("<Q", xxhash.XXH3_64bits(data, len(data)))
+
+
+def chain(records):
+    """The digest of END."""
+    value = 0
+    for one in records:
+        link = one[:4] + digest(one[4:])
+        value = xxhash.XXH3_64bits_withSeed(link, len(link), value)
+    return struct.pack("<Q", value)
 
 
 def file_digest(name):
@@ -106,7 +118,8 @@ def main():
     if not d.get("raw"):
         end = struct.pack("<IIQQ", 0, 1, len(records),
                           sum(len(r[0]) for r in records))
-        data = header(d, channels) + data + end + digest(data)
+        data = header(d, channels) + data + end + chain(
+            record(letter, channels, *r) for r in records)
     sys.stdout.buffer.write(data)
 
 

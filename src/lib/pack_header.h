@@ -8,7 +8,6 @@
 #ifndef LIB_PACK_HEADER_H
 #define LIB_PACK_HEADER_H
 
-#include "checksum.h"
 #include "packstream.h"
 
 /*
@@ -33,9 +32,8 @@ ps_result ps_pack_header_decode(const unsigned char *from,
 ps_result ps_pack_header_read(const unsigned char *from, size_t got,
                               ps_pack_info *info, ps_error *err);
 
-/* Starts a stream's digest: the checksum of the header comes first. */
-void ps_pack_digest_begin(XXH3_state_t *digest,
-                          const unsigned char *header);
+/* A stream's digest before its first pack: the checksum of the header. */
+uint64_t ps_pack_digest_begin(const unsigned char *header);
 
 /* True if records of the two streams mean the same: one may follow. */
 bool ps_pack_info_equal(const ps_pack_info *a, const ps_pack_info *b);

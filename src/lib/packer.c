@@ -197,7 +197,7 @@ static ps_result put_header(ps_packer *p, ps_error *err)
     ps_result r;
 
     ps_pack_header_encode(&p->info, header);
-    ps_pack_digest_begin(p->digest, header);
+    p->digest = ps_pack_digest_begin(header);
     r = ps_sink_put(p->sink, header, sizeof header, err);
     return r == PS_OK ? ps_sink_cut(p->sink, err) : r;
 }
@@ -211,14 +211,14 @@ static void seal_records(void *context, unsigned char *bytes, size_t n)
         ps_record_seal(bytes + at, p->info.record_bytes);
 }
 
-/* The digest is that of the checksums, one after the other. */
+/* The digest is a chain of the checksums. */
 static void follow_records(void *context, const unsigned char *bytes,
                            size_t n)
 {
-    const ps_packer *p = context;
+    ps_packer *p = context;
 
     for (size_t at = 0; at < n; at += p->info.record_bytes)
-        (void)XXH3_64bits_update(p->digest, bytes + at, PS_CHECKSUM_BYTES);
+        p->digest = ps_pack_digest(p->digest, bytes + at);
 }
 
 /* A frame holds the same number of records as any other, but the last. */
@@ -271,13 +271,9 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     r = prepare(p, schema, options, err);
     if (r == PS_OK) {
         p->n_lanes = ps_lanes(&p->info, p->lanes);
-        p->digest = XXH3_createState();
-        if (p->digest == NULL)
-            r = ps_fail_memory(err);
-    }
-    if (r == PS_OK)
         r = p->info.depth == PS_DEPTH_AUTO ? ps_early_open(p, err)
                                            : ps_packer_start(p, err);
+    }
     if (r != PS_OK) {
         ps_packer_free(p);
         return r;
@@ -334,7 +330,7 @@ static ps_result put_end(ps_packer *p, ps_error *err)
         r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
     if (r != PS_OK)
         return r;
-    ps_end_encode(&p->info, &p->totals, XXH3_64bits_digest(p->digest), room);
+    ps_end_encode(&p->info, &p->totals, p->digest, room);
     return ps_sink_finish(p->sink, err);
 }
 
@@ -387,7 +383,6 @@ void ps_packer_free(ps_packer *p)
     ps_engine_free(p->engine);
     ps_store_free(p->store);
     ps_sink_free(p->sink);
-    (void)XXH3_freeState(p->digest);
     free(p->held);
     free(p);
 }

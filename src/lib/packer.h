@@ -66,7 +66,7 @@ struct ps_packer {
     uint32_t most_blocks;
     uint64_t bytes; /* of the store that are in use */
     ps_sink *sink;
-    XXH3_state_t *digest;
+    uint64_t digest; /* of what was followed: packer.c */
     ps_totals totals;
     uint64_t next_id;    /* sequences still to be admitted have this id
                             or a greater one */

@@ -51,7 +51,6 @@ static ps_result read_header(ps_token_reader *r, ps_schema *schema,
     result = ps_token_header_decode(head, size, schema, err);
     ps_source_take(r->source, size);
     r->seen = (ps_token_end){0};
-    (void)XXH3_64bits_reset(r->digest);
     return result;
 }
 
@@ -102,8 +101,8 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
         return ps_fail_memory(err);
     }
     r->source = source;
-    r->digest = XXH3_createState();
-    if (r->digest == NULL)
+    r->skipped = XXH3_createState();
+    if (r->skipped == NULL)
         result = ps_fail_memory(err);
     if (result == PS_OK)
         result = read_start(r, raw_type, &schema, &empty, err);
@@ -255,7 +254,7 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
                        " and %" PRIu64 " came",
                        r->record.offset, end.sequences, end.tokens,
                        r->seen.sequences, r->seen.tokens);
-    if (end.digest != XXH3_64bits_digest(r->digest))
+    if (end.digest != r->seen.digest)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the records before END at byte %" PRIu64
                        " do not agree with its digest",
@@ -268,7 +267,8 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
 static ps_result read_flush(ps_token_reader *r, const unsigned char *data,
                             bool *more, ps_error *err)
 {
-    (void)XXH3_64bits_update(r->digest, data, PS_TOKEN_CONTROL_BYTES);
+    r->seen.digest = ps_token_digest(
+        r->seen.digest, 0, XXH3_64bits(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
     ps_source_take(r->source, PS_TOKEN_CONTROL_BYTES);
     *more = true;
     return r->on_flush == NULL ? PS_OK : r->on_flush(r->flush_context, err);
@@ -303,6 +303,6 @@ void ps_token_reader_free(ps_token_reader *r)
     if (r == NULL)
         return;
     ps_source_free(r->source);
-    (void)XXH3_freeState(r->digest);
+    (void)XXH3_freeState(r->skipped);
     free(r);
 }

@@ -21,8 +21,8 @@ struct ps_token_reader {
     uint32_t vocab_size; /* declared by the stream or the caller, or 0 */
     uint64_t next_id;
     uint64_t earlier_bytes; /* of files before this one */
-    ps_token_end seen;      /* since the last header */
-    XXH3_state_t *digest;
+    ps_token_end seen;      /* since the last header, digest and all */
+    XXH3_state_t *skipped; /* hash of a record that comes in pieces */
     ps_wait_hook *on_flush;
     void *flush_context;
     bool ended;         /* PS_END was given; again, until append */

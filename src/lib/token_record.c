@@ -16,14 +16,6 @@
 /* A part of what is passed over: little, so that it need not be joined. */
 #define SKIP_BYTES ((size_t)32 << 10)
 
-/* Passes over bytes of a record; a framed stream's digest covers them. */
-static void take(ps_token_reader *r, const unsigned char *data, size_t n)
-{
-    if (r->schema.framed)
-        (void)XXH3_64bits_update(r->digest, data, n);
-    ps_source_take(r->source, n);
-}
-
 /* Peeks at the next count.  PS_END where the input may end and does. */
 static ps_result read_count(ps_token_reader *r, uint32_t *count,
                             ps_error *err)
@@ -108,8 +100,12 @@ static inline ps_result check_tokens(const ps_token_reader *r,
                               : check_range(r, tokens, first, n, err);
 }
 
-static void count_record(ps_token_reader *r)
+/* A record was passed over; what is behind its count has this hash. */
+static void count_record(ps_token_reader *r, uint64_t hash)
 {
+    if (r->schema.framed)
+        r->seen.digest =
+            ps_token_digest(r->seen.digest, r->record.n_tok, hash);
     r->next_id++;
     r->seen.sequences++;
     r->seen.tokens += r->record.n_tok;
@@ -142,8 +138,10 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     if (result != PS_OK)
         return result;
     ps_prefetch(data + before + bytes); /* the next count */
-    take(r, data, before + (size_t)bytes);
-    count_record(r);
+    ps_source_take(r->source, before + (size_t)bytes);
+    count_record(r, r->schema.framed
+                        ? XXH3_64bits(data + before, (size_t)bytes)
+                        : 0);
     *sequence = (ps_sequence){.id = r->record.id,
                               .offset = r->record.offset,
                               .n_tok = r->record.n_tok,
@@ -158,10 +156,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
 static ps_result leave_pending(ps_token_reader *r, uint32_t max_tokens,
                                ps_sequence *sequence, ps_error *err)
 {
-    unsigned char count[4];
-
-    store_u32(count, r->record.n_tok);
-    take(r, count, sizeof count);
+    ps_source_take(r->source, 4);
     r->pending = true;
     *sequence = r->record;
     return ps_fail(err, PS_ERR_OVERLONG,
@@ -227,7 +222,9 @@ static ps_result skip_part(ps_token_reader *r, uint64_t done, uint64_t bytes,
                 (uint32_t)(want / r->shape.token_bytes), err);
         if (result != PS_OK)
             return result;
-        take(r, data, want);
+        if (r->schema.framed)
+            (void)XXH3_64bits_update(r->skipped, data, want);
+        ps_source_take(r->source, want);
         done += want;
         bytes -= want;
     }
@@ -241,11 +238,12 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
 
     if (!r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
+    (void)XXH3_64bits_reset(r->skipped);
     result = skip_part(r, 4, tokens, true, err);
     if (result == PS_OK)
         result = skip_part(r, 4 + tokens, record_bytes(r) - 4 - tokens,
                            false, err);
     if (result == PS_OK)
-        count_record(r);
+        count_record(r, XXH3_64bits_digest(r->skipped));
     return result;
 }

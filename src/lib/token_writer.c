@@ -20,7 +20,6 @@ struct ps_token_writer {
     bool finished;
     ps_shape shape;
     ps_token_end end; /* so far */
-    XXH3_state_t *digest;
 };
 
 static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
@@ -28,7 +27,6 @@ static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
 {
     unsigned char header[PS_TOKEN_HEADER_MOST];
 
-    (void)XXH3_64bits_reset(w->digest);
     return ps_sink_put(w->sink, header,
                        ps_token_header_encode(schema, header), err);
 }
@@ -48,9 +46,7 @@ ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
         return ps_fail_memory(err);
     w->framed = schema->framed;
     w->shape = ps_schema_shape(schema);
-    w->digest = XXH3_createState();
-    r = w->digest == NULL ? ps_fail_memory(err)
-                          : ps_sink_open(&w->sink, fd, &plain, err);
+    r = ps_sink_open(&w->sink, fd, &plain, err);
     if (r == PS_OK && w->framed)
         r = put_header(w, schema, err);
     if (r != PS_OK) {
@@ -78,10 +74,9 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                        "%" PRIu32,
                        bytes, PS_MAX_SEQUENCE_BYTES);
     store_u32(count, n_tok);
-    if (w->framed) {
-        (void)XXH3_64bits_update(w->digest, count, sizeof count);
-        (void)XXH3_64bits_update(w->digest, payload, (size_t)bytes);
-    }
+    if (w->framed)
+        w->end.digest = ps_token_digest(w->end.digest, n_tok,
+                                        XXH3_64bits(payload, (size_t)bytes));
     w->end.sequences++;
     w->end.tokens += n_tok;
     r = ps_sink_put(w->sink, count, sizeof count, err);
@@ -101,7 +96,8 @@ ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
     store_u32(record + 4, PS_TOKEN_FLUSH_KIND);
     if (w->framed)
-        (void)XXH3_64bits_update(w->digest, record, n);
+        w->end.digest = ps_token_digest(w->end.digest, 0,
+                                        XXH3_64bits(record + 4, n - 4));
     r = ps_sink_put(w->sink, record, n, err);
     return r == PS_OK ? ps_sink_flush(w->sink, err) : r;
 }
@@ -120,7 +116,6 @@ ps_result ps_token_writer_finish(ps_token_writer *w, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
     w->finished = true;
     if (w->framed) {
-        w->end.digest = XXH3_64bits_digest(w->digest);
         ps_token_end_encode(&w->end, end);
         r = ps_sink_put(w->sink, end, sizeof end, err);
     }
@@ -134,6 +129,5 @@ void ps_token_writer_free(ps_token_writer *w)
     if (w == NULL)
         return;
     ps_sink_free(w->sink);
-    (void)XXH3_freeState(w->digest);
     free(w);
 }

@@ -34,33 +34,33 @@ static void store_u64(unsigned char *p, uint64_t value)
         p[i] = (unsigned char)(value >> 8 * i);
 }
 
-static void seal_header(unsigned char *header, XXH3_state_t *digest)
+static void seal_header(unsigned char *header, uint64_t *digest)
 {
     unsigned char *checksum = header + HEADER - 8;
 
-    store_u64(checksum, XXH3_64bits(header, HEADER - 8));
-    (void)XXH3_64bits_reset(digest);
-    (void)XXH3_64bits_update(digest, checksum, 8);
+    *digest = XXH3_64bits(header, HEADER - 8);
+    store_u64(checksum, *digest);
 }
 
 /* Seals a record and tells whether it is END. */
-static int seal_record(unsigned char *record, size_t n, XXH3_state_t *digest)
+static int seal_record(unsigned char *record, size_t n, uint64_t *digest)
 {
     int is_end = (load_u32(record + AT_FLAGS) & 1) != 0;
 
     if (is_end)
-        store_u64(record + AT_DIGEST, XXH3_64bits_digest(digest));
+        store_u64(record + AT_DIGEST, *digest);
     store_u64(record, XXH3_64bits(record + 8, n - 8));
     if (!is_end)
-        (void)XXH3_64bits_update(digest, record, 8);
+        *digest = XXH3_64bits_withSeed(record, 8, *digest);
     return is_end;
 }
 
 /* Seals one stream after another. */
-static int seal(FILE *file, XXH3_state_t *digest)
+static int seal(FILE *file)
 {
     static unsigned char header[HEADER];
     static unsigned char record[1 << 20];
+    uint64_t digest;
     int ended = 0;
 
     while (fread(header, HEADER, 1, file) == 1) {
@@ -68,7 +68,7 @@ static int seal(FILE *file, XXH3_state_t *digest)
 
         if (n > sizeof(record))
             return 0;
-        seal_header(header, digest);
+        seal_header(header, &digest);
         if (fseek(file, -HEADER, SEEK_CUR) != 0 ||
             fwrite(header, HEADER, 1, file) != 1)
             return 0;
@@ -76,7 +76,7 @@ static int seal(FILE *file, XXH3_state_t *digest)
             if (fseek(file, 0, SEEK_CUR) != 0 ||
                 fread(record, n, 1, file) != 1)
                 return 0;
-            ended = seal_record(record, n, digest);
+            ended = seal_record(record, n, &digest);
             if (fseek(file, -(long)n, SEEK_CUR) != 0 ||
                 fwrite(record, n, 1, file) != 1)
                 return 0;
@@ -89,15 +89,13 @@ static int seal(FILE *file, XXH3_state_t *digest)
 int main(int argc, char **argv)
 {
     FILE *file = argc == 2 ? fopen(argv[1], "r+b") : NULL;
-    XXH3_state_t *digest = XXH3_createState();
     int sealed;
 
-    if (file == NULL || digest == NULL) {
+    if (file == NULL) {
         fprintf(stderr, "usage: reseal FILE\n");
         return EXIT_FAILURE;
     }
-    sealed = seal(file, digest);
-    (void)XXH3_freeState(digest);
+    sealed = seal(file);
     if (fclose(file) != 0 || !sealed) {
         fprintf(stderr, "reseal: %s: not a pack stream\n", argv[1]);
         return EXIT_FAILURE;
