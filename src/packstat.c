@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/files.h"
@@ -59,9 +60,52 @@ static const char *set_quick(void *conf, const char *value)
     return NULL;
 }
 
+/* Names are not copied: they stay where the command line is. */
+static const char *add_name(name_list *list, const char *name)
+{
+    const char **longer;
+
+    longer = realloc(list->names, ((size_t)list->n + 1) * sizeof(*longer));
+    if (longer == NULL)
+        return "is one more than there is memory for";
+    list->names = longer;
+    list->names[list->n++] = name;
+    return NULL;
+}
+
+static const char *set_against(void *conf, const char *value)
+{
+    return add_name(&((packstat_conf *)conf)->against, value);
+}
+
+static const char *set_rejects(void *conf, const char *value)
+{
+    return add_name(&((packstat_conf *)conf)->rejects, value);
+}
+
+static const char *set_vocab(void *conf, const char *value)
+{
+    uint64_t n;
+
+    if (!option_number(value, 1, UINT32_MAX, &n))
+        return "must be a number from 1 to 4294967295";
+    ((packstat_conf *)conf)->vocab_size = (uint32_t)n;
+    return NULL;
+}
+
+static const char *set_empty(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->empty = true;
+    return NULL;
+}
+
 static const char *set_raw_type(void *conf, const char *value)
 {
-    return option_token_type(value, &((packstat_conf *)conf)->raw_type);
+    packstat_conf *c = conf;
+
+    c->type_given = true;
+    return option_token_type(value, &c->raw_type);
 }
 
 static const char *set_quiet(void *conf, const char *value)
@@ -80,6 +124,22 @@ static const option_entry entries[] = {
      set_histogram},
     {0, "verify", OPTION_FLAG, NULL,
      "check every checksum, boundary, pad, id and total", set_verify},
+    {0, "against", OPTION_VALUE, "FILE",
+     "with --verify: compare the packs with FILE, the token\n"
+     "records they were made of; again for more of them",
+     set_against},
+    {0, "rejects", OPTION_VALUE, "FILE",
+     "with --against: and FILE with what was left out",
+     set_rejects},
+    {0, "vocab", OPTION_VALUE, "N",
+     "with --against: tokens of N or above were a reason\n"
+     "to drop a sequence (default: what packs and input\n"
+     "declare)",
+     set_vocab},
+    {0, "empty", OPTION_FLAG, NULL,
+     "with --against: raw records of a length of 0 were\n"
+     "dropped, and are no flush records",
+     set_empty},
     {0, "range", OPTION_VALUE, "A:B",
      "of pack streams only packs A up to, but without, B,\n"
      "from 0 on; negative ones from the end",
@@ -89,7 +149,8 @@ static const option_entry entries[] = {
      "of a file without reading the packs",
      set_quick},
     {'t', "type", OPTION_VALUE, "u16|u32",
-     "tokens of raw records (u16)", set_raw_type},
+     "tokens of raw records (u16; of --against as the packs)",
+     set_raw_type},
     {'q', "quiet", OPTION_FLAG, NULL,
      "no progress line, and no OK from --verify", set_quiet},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
@@ -173,8 +234,42 @@ static void print_histogram(histogram *lengths)
                lengths->bins[i].count);
 }
 
+/* How many of so many names are that of stdin. */
+static int count_stdin(const char *const *names, int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += strcmp(names[i], "-") == 0;
+    return count;
+}
+
+/* What is compared with what must be clear. */
+static int check_against(const packstat_conf *conf, char *const *names, int n)
+{
+    int in = count_stdin(conf->against.names, conf->against.n) +
+             count_stdin(conf->rejects.names, conf->rejects.n);
+
+    if (conf->rejects.n > 0 && conf->against.n == 0)
+        return message_usage("--rejects needs --against");
+    if ((conf->vocab_size > 0 || conf->empty) && conf->against.n == 0)
+        return message_usage("--vocab and --empty need --against");
+    if (conf->against.n == 0)
+        return STATUS_OK;
+    if (!conf->verify)
+        return message_usage("--against needs --verify");
+    if (n > 1)
+        return message_usage("--against is for one file of packs");
+    if (n == 0 || strcmp(names[0], "-") == 0)
+        in++;
+    if (in > 1)
+        return message_usage("only one of packs, --against and --rejects "
+                             "can be stdin");
+    return STATUS_OK;
+}
+
 /* Checks what no option can know alone. */
-static int check(const packstat_conf *conf)
+static int check(const packstat_conf *conf, char *const *names, int n)
 {
     if (conf->json && conf->histogram)
         return message_usage("--json and --histogram exclude each other");
@@ -184,13 +279,27 @@ static int check(const packstat_conf *conf)
     if (conf->quick && (conf->histogram || conf->range_given))
         return message_usage("--quick reads no packs: not with --histogram "
                              "or --range");
-    return STATUS_OK;
+    return check_against(conf, names, n);
+}
+
+/* Does what was asked for; an exit status. */
+static int run(const packstat_conf *conf, char *const *names, int n)
+{
+    packstat_output out = {0};
+    int status = stat_files(conf, names, n, &out);
+
+    /* A planner must not take part of the input for all of it. */
+    if (conf->histogram && status == STATUS_OK)
+        print_histogram(&out.lengths);
+    if (!files_close_stdout())
+        status = faults_worse(status, STATUS_FAILURE);
+    histogram_free(&out.lengths);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     packstat_conf conf = {.raw_type = PS_U16};
-    packstat_output out = {0};
     option_outcome outcome;
     int first;
     int status;
@@ -198,17 +307,13 @@ int main(int argc, char **argv)
     files_init();
     message_init(argv[0]);
     outcome = option_parse(&program, argc, argv, &conf, &first);
-    if (outcome != OPTION_RUN)
-        return option_status(outcome);
-    status = check(&conf);
-    if (status != STATUS_OK)
-        return status;
-    status = stat_files(&conf, argv + first, argc - first, &out);
-    /* A planner must not take part of the input for all of it. */
-    if (conf.histogram && status == STATUS_OK)
-        print_histogram(&out.lengths);
-    if (!files_close_stdout())
-        status = faults_worse(status, STATUS_FAILURE);
-    histogram_free(&out.lengths);
+    status = option_status(outcome);
+    if (outcome == OPTION_RUN) {
+        status = check(&conf, argv + first, argc - first);
+        if (status == STATUS_OK)
+            status = run(&conf, argv + first, argc - first);
+    }
+    free(conf.against.names);
+    free(conf.rejects.names);
     return status;
 }

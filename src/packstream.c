@@ -11,16 +11,26 @@
 #include "packstream/job.h"
 #include "packstream/pause.h"
 
+static int work(job *j)
+{
+    int status = job_open_input(j);
+
+    if (status == STATUS_OK)
+        status = job_open_output(j);
+    return status == STATUS_OK ? job_pack(j) : status;
+}
+
 static int run(const conf *c)
 {
     job j = {.conf = c, .in = -1, .out = -1, .rejects = {.fd = -1}};
-    int status = job_open_input(&j);
+    int status = job_open_state(&j);
 
-    if (status == STATUS_OK)
-        status = job_open_output(&j);
-    if (status == STATUS_OK)
-        status = job_pack(&j);
-    return job_close(&j, status);
+    if (status == STATUS_OK && !j.resume.done)
+        status = work(&j);
+    status = job_close(&j, status);
+    if (j.stop != 0)
+        pause_die(j.stop);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -31,6 +41,7 @@ int main(int argc, char **argv)
     int status;
 
     files_init();
+    memory_init();
     message_init(argv[0]);
     pause_init();
     outcome = option_parse(&conf_program, argc, argv, &c, &first);

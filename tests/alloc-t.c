@@ -30,6 +30,8 @@ typedef struct inputs {
     int zstd_records;
     int zstd_packs;
     int out;
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* of split_packs, after three */
+    unsigned char zstd_mark[PS_PACK_MARK_BYTES];
 } inputs;
 
 static const ps_packer_options whole = {
@@ -59,6 +61,20 @@ static int open_compressed(const bytes *b)
     return fd;
 }
 
+/* The place behind the third pack. */
+static void make_mark(int fd, unsigned char mark[PS_PACK_MARK_BYTES])
+{
+    ps_pack_reader *r;
+    ps_pack pack;
+    ps_error err;
+
+    assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(ps_pack_reader_next(r, &pack, &err), &err);
+    ps_pack_reader_save(r, mark);
+    ps_pack_reader_free(r);
+}
+
 static int setup(void **state)
 {
     static inputs in;
@@ -82,6 +98,8 @@ static int setup(void **state)
     b = corpus_packs(&in.c, &split, NULL);
     in.split_packs = open_bytes(&b);
     free_bytes(&b);
+    make_mark(in.split_packs, in.mark);
+    make_mark(in.zstd_packs, in.zstd_mark);
     in.out = open_empty();
     *state = &in;
     return 0;
@@ -240,7 +258,8 @@ static ps_result packer(const inputs *in, const ps_packer_options *options,
     for (uint32_t i = 0; i < in->c.count && r == PS_OK; i++) {
         ps_sequence s = corpus_sequence(&in->c, i);
 
-        r = ps_packer_put(p, &s, err);
+        r = i % 9 == 4 ? ps_packer_reject(p, &s, PS_REJECT_OUT_OF_VOCAB, err)
+                       : ps_packer_put(p, &s, err);
     }
     if (r == PS_OK)
         r = ps_packer_finish(p, err);
@@ -307,6 +326,32 @@ static ps_result plain_packs(const inputs *in, ps_error *err)
 static ps_result zstd_packs(const inputs *in, ps_error *err)
 {
     return pack_reader(in->zstd_packs, err);
+}
+
+static ps_result resumed(int fd, const unsigned char *mark, ps_error *err)
+{
+    ps_pack_reader *r;
+    ps_pack pack;
+    ps_result result = ps_pack_reader_open(&r, fd, err);
+
+    if (result == PS_OK)
+        result = ps_pack_reader_resume(r, mark, err);
+    if (result == PS_OK)
+        result = ps_pack_reader_share(r, 1, 3, err);
+    while (result == PS_OK)
+        result = ps_pack_reader_next(r, &pack, err);
+    ps_pack_reader_free(r);
+    return result;
+}
+
+static ps_result resumed_packs(const inputs *in, ps_error *err)
+{
+    return resumed(in->split_packs, in->mark, err);
+}
+
+static ps_result resumed_zstd_packs(const inputs *in, ps_error *err)
+{
+    return resumed(in->zstd_packs, in->zstd_mark, err);
 }
 
 static ps_result unpacker(int fd, ps_order order, ps_error *err)
@@ -389,6 +434,8 @@ static void test_pack_reader(void **state)
 {
     exhaust(plain_packs, *state, 3);
     exhaust(zstd_packs, *state, 5);
+    exhaust(resumed_packs, *state, 3);
+    exhaust(resumed_zstd_packs, *state, 5);
 }
 
 static void test_unpacker(void **state)

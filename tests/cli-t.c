@@ -121,7 +121,8 @@ static void test_message_status(void **state)
                  {PS_ERR_TRUNCATED, STATUS_DATA},
                  {PS_ERR_LIMIT, STATUS_DATA},
                  {PS_ERR_RANGE, STATUS_DATA},
-                 {PS_ERR_OVERLONG, STATUS_DATA}};
+                 {PS_ERR_OVERLONG, STATUS_DATA},
+                 {PS_ERR_EMPTY, STATUS_DATA}};
 
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

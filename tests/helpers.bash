@@ -100,3 +100,9 @@ flip() {
 size() {
     wc -c <"$1" | tr -d ' '
 }
+
+# least_memory OPTION...: the least -M that packstream accepts with them.
+least_memory() {
+    { packstream "$@" -M 1 </dev/null 2>&1 >/dev/null || :; } |
+        sed -n 's/.*: at least \([0-9]*\) bytes .*/\1/p'
+}

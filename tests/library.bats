@@ -41,3 +41,58 @@ build() {
     run ./c-pack-file /dev/null 0
     [ "$status" -eq 1 ]
 }
+
+@test "a reader that goes on where it was" {
+    build c-resume
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    packstream -q -L 64 --zstd x.tok >x.zst
+    local all tokens more
+    all=$(packcat -q --to=ids x.pks | wc -w)
+    for input in "cat x.pks" "cat x.zst"; do
+        tokens=0
+        rm -f mark
+        until [[ $more == *END ]]; do
+            more=$($input | ./c-resume mark 300)
+            tokens=$((tokens + ${more%% *}))
+        done
+        [ "$tokens" -eq "$all" ]
+        more=
+    done
+    ./c-resume mark 300 <x.pks | grep -Fx '0 tokens, END'
+}
+
+@test "a reader that is told goes on in a stream that starts later" {
+    build c-resume
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    local all some record
+    all=$(packcat -q --to=ids x.pks | wc -w)
+    some=$(./c-resume mark 100 <x.pks)
+    record=$(($(od -A n -t u4 -j 20 -N 4 x.pks)))
+    for first in 1 50 100; do
+        { head -c 4096 x.pks; tail -c +$((4097 + first * record)) x.pks; } >y
+        cp mark m
+        run ./c-resume m 1000000 <y
+        [ "$output" = "$((all - ${some% *})) tokens, END" ]
+    done
+    { head -c 4096 x.pks; tail -c +$((4097 + 101 * record)) x.pks; } >y
+    run ./c-resume mark 1 <y
+    [ "$status" -eq 1 ]
+    [[ $output == 'record 100 at byte 4096: '*'missing'* ]]
+}
+
+@test "a mark that is cut or damaged is refused" {
+    build c-resume
+    seq 300 | factor | tokcat -q --from=bytes | packstream -q -L 64 >x.pks
+    ./c-resume mark 5 <x.pks
+    cp mark whole
+    head -c 255 whole >mark
+    run ./c-resume mark 5 <x.pks
+    [ "$status" -eq 1 ]
+    [[ $output == 'this is no mark'* ]]
+    { head -c 60 whole; printf x; tail -c +62 whole; } >mark
+    run ./c-resume mark 5 <x.pks
+    [ "$status" -eq 1 ]
+    [[ $output == 'the mark is damaged'* ]]
+}

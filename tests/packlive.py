@@ -269,6 +269,52 @@ def vanished_reader():
         assert p.wait(SECONDS) == -signal.SIGPIPE
 
 
+def usage(pid):
+    """Resident memory in KiB, and seconds of processor time."""
+    with open("/proc/%d/statm" % pid) as file:
+        pages = int(file.read().split()[1])
+    with open("/proc/%d/stat" % pid) as file:
+        ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+    return pages * os.sysconf("SC_PAGESIZE") // 1024, \
+        ticks / os.sysconf("SC_CLK_TCK")
+
+
+def stalled_reader(seconds):
+    """A reader that stops costs neither memory nor time, and gets all."""
+    data = sample(8) * 40
+    wanted = pack("-L", "64", data=data)
+    p = subprocess.Popen(["packstream", "-L", "64"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, bufsize=0)
+    writer = threading.Thread(target=lambda: (p.stdin.write(data),
+                                              p.stdin.close()))
+    writer.start()
+    time.sleep(0.5)
+    memory, spent = usage(p.pid)
+    time.sleep(float(seconds))
+    later, more = usage(p.pid)
+    assert later <= memory + 64, (memory, later)
+    assert more - spent <= 0.05 + 0.01 * float(seconds), (spent, more)
+    assert p.stdout.read() == wanted
+    writer.join()
+    assert p.wait(SECONDS) == 0
+
+
+def slow_writer(seconds, pause):
+    """A byte, a pause, a byte: each sequence leaves when it is whole, soon."""
+    live = Live("--flush-idle=20")
+    end_time = time.time() + float(seconds)
+    count = 0
+    while count == 0 or time.time() < end_time:
+        for byte in record(count % 60000):
+            live.write(bytes([byte]))
+            time.sleep(float(pause))
+        # What is whole has left within the pause that came behind it.
+        live.got += os.read(live.process.stdout.fileno(), 1 << 16)
+        count += 1
+        assert len(live.got) == 4096 + 256 * count, (count, len(live.got))
+    live.close(count, [i % 60000 for i in range(count)])
+
+
 def terminal():
     """A terminal is no place for packs; nothing is written there."""
     master, slave = pty.openpty()

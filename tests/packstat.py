@@ -6,7 +6,9 @@ the standard library alone.  tests/packstat.bats calls it:
     packstat.py agree FILE <JSON      fails unless JSON is right about FILE
     packstat.py lengths FILE          the length of every piece, one a line
     packstat.py poke FILE PLACE N ... writes a number to each place
+    packstat.py get FILE PLACE        the number there
     packstat.py places FILE           a byte of every field, one a line
+    packstat.py window FILE           the smallest window its order allows
 
 A place is "header OFFSET", "RECORD FIELD [ELEMENT]" or "end FIELD [0]"; a
 record is a number or "all", a field one of the head, of the table or of
@@ -211,6 +213,16 @@ def places(data):
     yield stream.stop - 1
 
 
+def window(data):
+    """The most pieces in packs before one with a lower id than theirs."""
+    before, most = [], 0
+    for pack in Stream(data, 0).packs():
+        most = max([most] + [sum(other > piece[0] for other in before)
+                             for piece in pack])
+        before += [piece[0] for piece in pack]
+    return most
+
+
 def main():
     command, path, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
     data = bytearray(open(path, "rb").read())
@@ -220,6 +232,11 @@ def main():
         lengths(data)
     elif command == "places":
         print(*sorted(set(places(data))), sep="\n")
+    elif command == "get":
+        at, code = Stream(data, 0).place(rest[0].split())
+        print(get(data, at[0], code))
+    elif command == "window":
+        print(window(data))
     elif command == "poke":
         for place, value in zip(rest[::2], rest[1::2]):
             at, code = Stream(data, 0).place(place.split())

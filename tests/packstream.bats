@@ -151,11 +151,12 @@ framed() {
         -L 4 -a concat -d auto
     bad_option "-d auto: with -a none there is no depth to choose" \
         -L 4 -a none -d auto
-    # 130 tokens of 2 bytes are more than one block of 256.
-    bad_option "a sequence of 130 tokens takes 512 bytes of memory, more\
- than the 511 that are allowed" -L 130 -M 511 -o out
+    local least
+    least=$(least_memory -L 130)
+    bad_option "-M $((least - 1)): at least $least bytes are needed with\
+ these options" -L 130 -M $((least - 1)) -o out
     [ ! -e out ]
-    packstream -L 130 -M 512 x | packcat | cmp - x
+    packstream -L 130 -M "$least" x | packcat | cmp - x
 }
 
 @test "words that are not known" {
@@ -185,8 +186,8 @@ framed() {
     local option
     for option in -L -d -w -a -M -t -o --capacity --depth --window \
         --algorithm --memory --order --shuffle --max-delay --flush-every \
-        --flush-idle --type --pad-id --vocab --overlong --rejects \
-        --output; do
+        --flush-idle --type --pad-id --vocab --out-of-vocab --empty --overlong \
+        --rejects --output; do
         is 64 "packstream: $option: needs a value
 packstream: try 'packstream --help'" packstream -L 4 "$option"
     done
@@ -239,7 +240,7 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     local option
     for option in capacity depth window algorithm order shuffle max-delay \
         memory even-cost flush-every flush-idle flush-records type pad-id \
-        vocab overlong rejects stats output quiet help version; do
+        vocab out-of-vocab empty overlong rejects stats output quiet help version; do
         [[ $output = *" --$option"[=[$'\n'\ ]* ]]
     done
     awk 'length > 79 { exit 1 }' <<<"$output"
@@ -551,7 +552,8 @@ EOF
 
 @test "--rejects where it does not go" {
     two
-    local why="--rejects needs --overlong=drop or truncate"
+    local why="--rejects needs --overlong=drop or truncate, or\
+ --out-of-vocab=drop"
     bad_option "$why" -L 4 --rejects=rejects
     bad_option "$why" -L 4 --rejects=rejects --overlong=error
     bad_option "$why" -L 4 --rejects=rejects --overlong=split
@@ -723,7 +725,8 @@ EOF
     done
     local options
     for options in "-a spfhp" "-a nnlshp" "-a bestfit" "-a nextfit" \
-        "-a concat" --order=input --shuffle=3 "-d auto" "-M 20k" \
+        "-a concat" --order=input --shuffle=3 "-d auto" \
+        "-w 4096 -M $(least_memory -L 64 -w 4096)" \
         --max-delay=9 --flush-every=100 --even-cost; do
         # Words are meant to split.
         # shellcheck disable=SC2086
@@ -911,7 +914,7 @@ ids() {
 @test "--stats is one line on stderr" {
     { record16 1 2 3; record16 4 5; record16 6 7 8 9 10; } >x
     is 0 "packstream: 2 sequences, 5 tokens in 2 packs, 62.50% full; 1\
- rejected, 0 truncated, 0 split; longest delay 2" \
+ rejected (1 overlong), 0 truncated, 0 split; longest delay 2" \
         packstream -L 4 --overlong=drop --stats -o out x
     is 0 "packstream: 3 sequences, 9 tokens in 3 packs, 75.00% full; 0\
  rejected, 1 truncated, 0 split; longest delay 2" \
@@ -953,7 +956,8 @@ ids() {
 @test "-M: packs stay full, and are shuffled, when memory is short" {
     seq 20000 | factor | tokcat --from=bytes >short.tok
     for option in --order=window --shuffle=1 --shuffle=2 --order=input; do
-        packstream -L 64 -d 8 -M 20k "$option" short.tok >"short$option"
+        set -- -L 64 -d 8 -w 4096 "$option"
+        packstream "$@" -M "$(least_memory "$@")" short.tok >"short$option"
         packcat "short$option" | cmp - short.tok
         # At least 98 in 100 places are filled.
         [ "$(packstat --json "short$option" | tr ',' '\n' |

@@ -11,6 +11,7 @@ SPDX-License-Identifier: MIT
 
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -170,7 +171,7 @@ def algorithms():
     """Every algorithm in every order, with all that bounds the wait: each
     promise is kept, and the input comes back."""
     orders = [], ["--order=window"], ["--order=input"], ["--shuffle=7"]
-    limits = [], ["--max-delay=7"], ["-M", 20000], ["--flush-every=9"], [
+    limits = [], ["--max-delay=7"], ["-M", "least"], ["--flush-every=9"], [
         "--even-cost"]
     seed = 100
     for name in ("auto", "spfhp", "nnlshp", "bestfit", "nextfit", "none",
@@ -180,13 +181,26 @@ def algorithms():
             check_algorithm(name, options, seed)
 
 
+def least_memory(*options, data):
+    """The least -M that packstream accepts with options and input."""
+    made = subprocess.run(["packstream", *map(str, options), "-M", "1"],
+                          input=data, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    return int(re.search(rb"at least ([0-9]+) bytes", made.stderr)[1])
+
+
 def check_algorithm(name, options, seed):
     schema, sequences, drawn = draw_stream(seed, 3)
     at = drawn.index("-L") + 1
-    drawn[at] = min(drawn[at], 16)  # so that -M is enough for one
+    drawn[at] = min(drawn[at], 16)  # so that packs are many
     if name != "concat":
         options = options + ["--overlong=split"]
     data = schema.stream(sequences)
+    if "least" in options:
+        others = [o for o in options if o not in ("-M", "least")]
+        least = least_memory("-a", name, *drawn, *others, data=data)
+        # Some more, for the sequences that are longer than a pack.
+        options = [least + (6 << 20) if o == "least" else o for o in options]
     made = run("packstream", "-a", name, *drawn, *options, data=data)
     packs = Packs(made, schema)
     assert packs.sequences() == dict(enumerate(sequences)), (name, options)
@@ -347,12 +361,22 @@ def stats(token_path, pack_path, *json_paths):
         # Only the run that packed knows this; the packs bound it.
         delay = found.pop("max_delay", packs.window)
         assert packs.end["max_displacement"] <= delay <= packs.window
+        check_reasons(found, packs.end)
         for key, value in wanted.items():
             if isinstance(value, float):
                 assert abs(found[key] - value) < 1e-8, key
             else:
                 assert found[key] == value, (key, found[key], value)
         assert set(found) == set(wanted), set(found) ^ set(wanted)
+
+
+def check_reasons(found, end):
+    """All that is rejected here is too long, if there are reasons."""
+    for reason in "overlong", "empty", "out_of_vocab":
+        for unit in "sequences", "tokens":
+            total = end["rejected_" + unit] if reason == "overlong" else 0
+            assert found.pop("rejected_%s_%s" % (reason, unit),
+                             total) == total
 
 
 def expected_stats(packs):

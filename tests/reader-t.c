@@ -195,7 +195,7 @@ static void test_length_zero(void **state)
     put_u16(&b, 5);
     put_u32(&b, 0);
     o = read_data(&b, b.size, UINT32_MAX);
-    assert_result(o.result, PS_ERR_CORRUPT, &o.err);
+    assert_result(o.result, PS_ERR_EMPTY, &o.err);
     assert_int_equal(o.sequences, 1);
     assert_non_null(strstr(o.err.text, "record 1 at byte 6"));
     free_bytes(&b);
@@ -246,7 +246,7 @@ static void test_flush_of_raw(void **state)
         put_u16(&b, i);
         put_u32(&b, 0);
     }
-    assert_result(read_flushes(&b, NULL, &n, &err), PS_ERR_CORRUPT, &err);
+    assert_result(read_flushes(&b, NULL, &n, &err), PS_ERR_EMPTY, &err);
     assert_int_equal(n, 1);
     assert_result(read_flushes(&b, &flushes, &n, &err), PS_END, &err);
     assert_int_equal(flushes, 2);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -149,44 +150,110 @@ static const char *refusal(int fd, bool binary, int input_fd)
     return NULL;
 }
 
-/* Makes a regular file empty; a pipe or a device is left as it is. */
-static bool cut_to_nothing(int fd)
+/* Cuts a regular file; a pipe or a device is left as it is. */
+static bool cut_to(int fd, uint64_t length)
+{
+    struct stat st;
+    int status;
+
+    if (fstat(fd, &st) == -1)
+        return false;
+    if (!S_ISREG(st.st_mode))
+        return true;
+    do {
+        status = ftruncate(fd, (off_t)length);
+    } while (status != 0 && errno == EINTR);
+    return status == 0;
+}
+
+/* Opens it if it is not open yet; -1 after a message. */
+static int open_uncut(const char *name, int create, bool binary,
+                      int input_fd)
+{
+    int fd = is_standard(name) ? STDOUT_FILENO
+                               : open_restarted(name, O_WRONLY | create);
+    const char *why = NULL;
+
+    if (fd == -1)
+        why = strerror(errno);
+    else
+        why = refusal(fd, binary, input_fd);
+    if (why == NULL)
+        return fd;
+    message_error("%s: %s", files_output_name(name), why);
+    if (fd != -1 && fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
+}
+
+/* What speaks against an output is known only after it was opened. */
+static int give_up(int fd, const char *name)
+{
+    message_errno("%s", files_output_name(name));
+    if (fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
+}
+
+int files_open_output(const char *name, bool binary, int input_fd)
+{
+    int fd = open_uncut(name, O_CREAT, binary, input_fd);
+
+    /* A named file is cut only now that nothing speaks against it. */
+    if (fd != -1 && !is_standard(name) && !cut_to(fd, 0))
+        return give_up(fd, name);
+    return fd;
+}
+
+int files_reopen_output(const char *name, int input_fd, uint64_t length)
+{
+    int fd = open_uncut(name, 0, true, input_fd);
+    struct stat st;
+
+    if (fd == -1)
+        return -1;
+    if (fstat(fd, &st) == -1)
+        return give_up(fd, name);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= length)
+        return fd;
+    message_error("%s: has %" PRIu64 " bytes, but the state is of %" PRIu64
+                  ": it is not the same output",
+                  files_output_name(name), (uint64_t)st.st_size, length);
+    if (fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
+}
+
+/* Where the end is where it should be, that is where it is written. */
+static bool go_to(int fd, uint64_t length)
 {
     struct stat st;
 
     if (fstat(fd, &st) == -1)
         return false;
-    return !S_ISREG(st.st_mode) || ftruncate(fd, 0) == 0;
+    return !S_ISREG(st.st_mode) || lseek(fd, (off_t)length, SEEK_SET) != -1;
 }
 
-/* A named file is cut only now that nothing speaks against it. */
-static bool accept_output(int fd, const char *name, bool binary, int input_fd)
+bool files_cut(int fd, const char *name, uint64_t length)
 {
-    const char *why = refusal(fd, binary, input_fd);
-
-    if (why == NULL && !is_standard(name) && !cut_to_nothing(fd))
-        why = strerror(errno);
-    if (why != NULL)
-        message_error("%s: %s", files_output_name(name), why);
-    return why == NULL;
+    if (cut_to(fd, length) && go_to(fd, length))
+        return true;
+    message_errno("%s", files_output_name(name));
+    return false;
 }
 
-int files_open_output(const char *name, bool binary, int input_fd)
+bool files_sync(int fd, const char *name)
 {
-    int fd = STDOUT_FILENO;
+    struct stat st;
+    int status = fstat(fd, &st);
 
-    if (!is_standard(name)) {
-        fd = open_restarted(name, O_WRONLY | O_CREAT);
-        if (fd == -1) {
-            message_errno("%s", files_output_name(name));
-            return -1;
-        }
-    }
-    if (accept_output(fd, name, binary, input_fd))
-        return fd;
-    if (fd != STDOUT_FILENO)
-        (void)close(fd);
-    return -1;
+    if (status == 0 && S_ISREG(st.st_mode))
+        do {
+            status = fdatasync(fd);
+        } while (status != 0 && errno == EINTR);
+    if (status != 0)
+        message_errno("%s", files_output_name(name));
+    return status == 0;
 }
 
 static bool status_of(const char *name, int standard, struct stat *st)
@@ -238,6 +305,25 @@ bool files_is_regular(int fd)
     struct stat st;
 
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool files_is_for_file(const char *name)
+{
+    struct stat st;
+
+    if (!status_of(name, STDOUT_FILENO, &st))
+        return !is_standard(name);
+    return S_ISREG(st.st_mode);
+}
+
+bool files_size(const char *name, uint64_t *bytes)
+{
+    struct stat st;
+
+    if (!status_of(name, STDOUT_FILENO, &st) || !S_ISREG(st.st_mode))
+        return false;
+    *bytes = (uint64_t)st.st_size;
+    return true;
 }
 
 bool files_is_device(int fd)

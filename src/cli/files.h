@@ -9,6 +9,7 @@
 #define CLI_FILES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * To be called first in main: makes descriptors 0 to 2 valid (closed ones
@@ -35,6 +36,19 @@ const char *files_output_name(const char *name);
 int files_open_output(const char *name, bool binary, int input_fd);
 
 /*
+ * The same for an output that goes on, and must be there: a regular file has
+ * at least `length` bytes.  It is as it was until files_cut cuts away what is
+ * behind them; anything else is left as it is.  That gives false after a
+ * message.
+ */
+int files_reopen_output(const char *name, int input_fd, uint64_t length);
+bool files_cut(int fd, const char *name, uint64_t length);
+
+/* Has what was written to a regular file on the disk.  False after a
+   message. */
+bool files_sync(int fd, const char *name);
+
+/*
  * False, after a message, if the output `name` is a regular file that is
  * also an input, or one of `n` inputs: it would be cut before it is read.
  * To be asked before it is opened.
@@ -47,6 +61,12 @@ bool files_spare_inputs(const char *name, const char *const *inputs,
 bool files_are_apart(const char *name, const char *other);
 
 bool files_is_regular(int fd);
+
+/* True if the output `name` is a regular file, or would become one. */
+bool files_is_for_file(const char *name);
+
+/* How many bytes the file `name`, or stdout, has; false if it is none. */
+bool files_size(const char *name, uint64_t *bytes);
 
 /* True for what takes or gives bytes at once, such as /dev/null. */
 bool files_is_device(int fd);

@@ -95,6 +95,15 @@ static void say(const char *reason, const char *format, va_list args)
     (void)fputs(line, stderr);
 }
 
+void message_note(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(NULL, format, args);
+    va_end(args);
+}
+
 void message_warning(const char *format, ...)
 {
     va_list args;
@@ -149,6 +158,7 @@ static int status_of(ps_result code)
     case PS_ERR_LIMIT:
     case PS_ERR_RANGE:
     case PS_ERR_OVERLONG:
+    case PS_ERR_EMPTY:
         return STATUS_DATA;
     case PS_OK:
     case PS_END:

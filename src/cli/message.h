@@ -32,6 +32,9 @@ const char *message_program(void);
 void message_quiet(bool quiet);
 void message_warning(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
+/* What was asked for with -v: "prog: TEXT". */
+void message_note(const char *format, ...) MESSAGE_PRINTF(1, 2);
+
 /*
  * Shows a line that stays until the next one, on a terminal: spaces and
  * carriage returns draw over the one before it.  A message wipes it first;

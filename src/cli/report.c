@@ -189,9 +189,17 @@ void report_json_begin(FILE *out, const char *file,
 }
 
 void report_json_packing(FILE *out, const ps_pack_info *info,
-                         const ps_totals *totals, uint64_t max_delay)
+                         const ps_totals *totals,
+                         const ps_rejected rejected[PS_REJECTS],
+                         uint64_t max_delay)
 {
     report_json_begin(out, NULL, info, totals);
     put_count(out, "max_delay", max_delay);
+    for (unsigned i = 0; i < PS_REJECTS; i++)
+        (void)fprintf(out,
+                      ", \"rejected_%s_sequences\": %" PRIu64
+                      ", \"rejected_%s_tokens\": %" PRIu64,
+                      ps_reject_name((ps_reject)i), rejected[i].sequences,
+                      ps_reject_name((ps_reject)i), rejected[i].tokens);
     (void)fputs("}\n", out);
 }

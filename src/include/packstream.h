@@ -90,6 +90,7 @@ extern "C" {
  *  PS_ERR_LIMIT        beyond a limit of the format or of an option
  *  PS_ERR_RANGE        a token outside the declared vocabulary
  *  PS_ERR_OVERLONG     a sequence longer than the caller's maximum
+ *  PS_ERR_EMPTY        a sequence without tokens
  */
 #define PS_RESULTS(X)                                                   \
     X(PS_OK, "success")                                                 \
@@ -103,7 +104,8 @@ extern "C" {
     X(PS_ERR_TRUNCATED, "unexpected end of input")                      \
     X(PS_ERR_LIMIT, "limit exceeded")                                   \
     X(PS_ERR_RANGE, "token outside the vocabulary")                     \
-    X(PS_ERR_OVERLONG, "sequence too long")
+    X(PS_ERR_OVERLONG, "sequence too long")                             \
+    X(PS_ERR_EMPTY, "sequence without tokens")
 
 typedef enum ps_result {
 #define PS_RESULT_ENUM(code, text) code,
@@ -237,7 +239,7 @@ uint64_t ps_payload_offset(const ps_schema *schema, uint32_t channel,
 typedef struct ps_sequence {
     uint64_t id;                  /* ordinal in the input, from 0 */
     uint64_t offset;              /* of its record in its file */
-    uint32_t n_tok;               /* at least 1 */
+    uint32_t n_tok;               /* at least 1: see PS_ERR_EMPTY */
     const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
     size_t payload_bytes;
     /*
@@ -261,6 +263,29 @@ PS_MUST_CHECK ps_result ps_token_reader_open(ps_token_reader **reader,
                                              int fd, ps_type raw_type,
                                              ps_error *err);
 
+/*
+ * The same, but zstd frames that ask for a window of more than so many bytes,
+ * at least 1024, are refused: PS_ERR_LIMIT.  0: 128 MiB, as above.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_open_within(ps_token_reader **reader,
+                                                    int fd, ps_type raw_type,
+                                                    uint64_t window,
+                                                    ps_error *err);
+
+/*
+ * From now on sequences with a payload of more than so many bytes, and no
+ * more than PS_MAX_SEQUENCE_BYTES, are refused: PS_ERR_LIMIT.  They can be
+ * passed over, though.
+ */
+void ps_token_reader_set_longest(ps_token_reader *reader, uint64_t bytes);
+
+/*
+ * The most memory in bytes that a reader with these two allocates, whatever
+ * the input, and if it reads ahead; but for what a packer keeps of it.
+ */
+uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
+                                bool ahead);
+
 /* The stream's schema; lives as long as the reader. */
 const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
 
@@ -275,11 +300,17 @@ void ps_token_reader_set_vocab(ps_token_reader *reader, uint32_t vocab_size);
  * The next sequence, if it has at most `max_tokens` tokens.
  *
  * PS_OK; PS_END after the last record (in a framed stream, after its END
- * has been checked against what was read); PS_ERR_OVERLONG, which is not
- * final: `sequence` then holds id, offset and length but no payload, and
- * the next call must be ps_token_reader_hold or ps_token_reader_skip.
- * Failures: PS_ERR_MEMORY, _IO, _CORRUPT (a length of zero, totals that do
- * not agree), _TRUNCATED, _LIMIT, _RANGE, _UNSUPPORTED.
+ * has been checked against what was read).
+ *
+ * Three results are not final, and it is for the caller to say what becomes
+ * of the sequence; `sequence` then holds id, offset and length, but no
+ * payload.  After PS_ERR_OVERLONG and after PS_ERR_RANGE (its length is
+ * right, a token is not) the next call must be ps_token_reader_hold or
+ * ps_token_reader_skip.  After PS_ERR_EMPTY (a count of 0 in a raw stream)
+ * there is nothing to hold or skip: reading goes on.
+ *
+ * Failures: PS_ERR_MEMORY, _IO, _CORRUPT (totals that do not agree),
+ * _TRUNCATED, _LIMIT, _UNSUPPORTED.
  */
 PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
                                              uint32_t max_tokens,
@@ -287,8 +318,13 @@ PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
                                              ps_error *err);
 
 /*
- * Reads an overlong sequence whole (hold) or passes over it in bounded
+ * Reads a sequence that was left whole (hold) or passes over it in bounded
  * memory (skip).  Memory grows with the bytes that really arrive.
+ *
+ * Tokens of an overlong one are checked as ever: PS_ERR_RANGE is not final
+ * here either, and the same call again does without the check; after that of
+ * skip, which may have passed over a part, hold would come too late.
+ *
  * As ps_token_reader_next; hold gives PS_ERR_LIMIT for a payload above
  * PS_MAX_SEQUENCE_BYTES.
  */
@@ -297,6 +333,13 @@ PS_MUST_CHECK ps_result ps_token_reader_hold(ps_token_reader *reader,
                                              ps_error *err);
 PS_MUST_CHECK ps_result ps_token_reader_skip(ps_token_reader *reader,
                                              ps_error *err);
+
+/*
+ * The caller means to deal with `result`, PS_ERR_OVERLONG, PS_ERR_RANGE or
+ * PS_ERR_EMPTY, rather than tell of it: from now on it leaves the ps_error
+ * as it is, which saves the time to write it.
+ */
+void ps_token_reader_expect(ps_token_reader *reader, ps_result result);
 
 /*
  * After PS_END: goes on with another file of the same schema; ids go on.
@@ -335,13 +378,40 @@ int ps_token_reader_descriptor(const ps_token_reader *reader);
  * by which its writer asks that all before it be packed; a result other than
  * PS_OK ends the read with that result.  Without a hook flush records of a
  * framed stream are passed over.  Raw streams have them only with a hook:
- * then a count of 0 is one, and else an error.
+ * then a count of 0 is one, and else PS_ERR_EMPTY.
  */
 void ps_token_reader_on_flush(ps_token_reader *reader, ps_wait_hook *hook,
                               void *context);
 
 /* Bytes taken from the input so far, after decompression. */
 uint64_t ps_token_reader_offset(const ps_token_reader *reader);
+
+/*
+ * A place between two records of a file, or of several that are read one
+ * after the other, from which another reader can go on.
+ */
+typedef struct ps_token_mark {
+    uint64_t id;     /* of the next record */
+    uint64_t offset; /* in its file, after decompression */
+    uint64_t earlier_bytes; /* of the files before */
+    uint64_t sequences; /* these three since the last header, as in END */
+    uint64_t tokens;
+    uint64_t digest;
+} ps_token_mark;
+
+/* The place behind the last record; none may be waiting to be held. */
+ps_token_mark ps_token_reader_mark(const ps_token_reader *reader);
+
+/*
+ * Goes to a mark that lies in the file that was just opened, and of which no
+ * record was read: a plain regular file is sought, any other is read up to
+ * there.  That END agrees is checked as if all had been read.
+ * PS_OK, PS_ERR_ARGUMENT (records were read), _TRUNCATED (the input ends
+ * before), _CORRUPT (the mark lies in the header), and what reading gives.
+ */
+PS_MUST_CHECK ps_result ps_token_reader_seek(ps_token_reader *reader,
+                                             const ps_token_mark *mark,
+                                             ps_error *err);
 
 void ps_token_reader_free(ps_token_reader *reader);
 
@@ -360,6 +430,22 @@ PS_MUST_CHECK ps_result ps_token_writer_open(ps_token_writer **writer,
                                              int fd,
                                              const ps_schema *schema,
                                              ps_error *err);
+
+/*
+ * Where a writer is whose bytes are all written, as ps_token_writer_flush has
+ * them; `offset` is how many there are.
+ */
+ps_token_mark ps_token_writer_mark(const ps_token_writer *writer);
+
+/*
+ * As ps_token_writer_open, but goes on at a mark, at which the output has to
+ * be.
+ */
+PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
+                                               int fd,
+                                               const ps_schema *schema,
+                                               const ps_token_mark *mark,
+                                               ps_error *err);
 
 /*
  * Writes a record: `n_tok` >= 1 and a payload of ps_payload_bytes(schema,
@@ -453,7 +539,7 @@ typedef struct ps_totals {
     uint64_t tokens;    /* in packs */
     uint64_t input_sequences;
     uint64_t input_tokens;
-    uint64_t rejected_sequences; /* dropped whole */
+    uint64_t rejected_sequences; /* dropped whole, whatever the reason */
     uint64_t rejected_tokens;
     uint64_t truncated_sequences; /* cut, the rest kept */
     uint64_t truncated_tokens;    /* cut away */
@@ -540,6 +626,9 @@ typedef struct ps_packer_options {
     int level;          /* of zstd, with `compressed` */
     uint32_t threads;   /* that write and compress, or fewer where the system
                            has no more; 0: the caller does */
+    uint64_t first_record; /* the packs below this index are made, but not
+                              written; 0 with `compressed` */
+    uint32_t max_frames; /* with `compressed`: no more, PS_ERR_LIMIT */
 } ps_packer_options;
 
 /*
@@ -549,6 +638,20 @@ typedef struct ps_packer_options {
 PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
                                         const ps_packer_options *options,
                                         ps_error *err);
+
+/*
+ * The most memory in bytes that a packer with these options allocates,
+ * whatever the input, with what of its payloads stays in the blocks of a
+ * reader; but the table of frames is only counted if max_frames bounds it.
+ * UINT64_MAX for what ps_packer_check refuses, and if it is more than that.
+ */
+uint64_t ps_packer_memory(const ps_schema *schema,
+                          const ps_packer_options *options);
+
+/* The same for what ps_packer_save and _resume take besides, states and all. */
+uint64_t ps_packer_save_memory(const ps_schema *schema,
+                               const ps_packer_options *options,
+                               size_t note_bytes);
 
 typedef struct ps_packer ps_packer;
 
@@ -579,6 +682,44 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
 PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
                                       const ps_sequence *sequence,
                                       ps_error *err);
+
+/*
+ * Why a sequence of the input is in no pack.  One that is longer than the
+ * capacity and has a token outside the vocabulary as well has one reason, the
+ * first for which it was left out.
+ */
+typedef enum ps_reject {
+    PS_REJECT_OVERLONG,     /* longer than the capacity */
+    PS_REJECT_EMPTY,        /* without tokens */
+    PS_REJECT_OUT_OF_VOCAB, /* a token outside the vocabulary */
+    PS_REJECTS
+} ps_reject;
+
+/* "overlong", "empty", "out_of_vocab"; NULL if there is no such reason. */
+const char *ps_reject_name(ps_reject reason);
+
+/*
+ * Takes the next sequence of the input, as ps_packer_put, but leaves it out:
+ * it is counted, and time passes.  The payload is not looked at and may be
+ * NULL, and there may be no tokens.  Where a packer that was resumed gets it
+ * again it is passed over.
+ * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, and _CORRUPT as ps_packer_resume says.
+ */
+PS_MUST_CHECK ps_result ps_packer_reject(ps_packer *packer,
+                                         const ps_sequence *sequence,
+                                         ps_reject reason, ps_error *err);
+
+/* What was left out for one reason. */
+typedef struct ps_rejected {
+    uint64_t sequences;
+    uint64_t tokens;
+} ps_rejected;
+
+/*
+ * The counts so far; over all reasons they add up to rejected_sequences and
+ * rejected_tokens of the totals.  Zeros if there is no such reason.
+ */
+ps_rejected ps_packer_rejected(const ps_packer *packer, ps_reject reason);
 
 /*
  * Writes the packs that are decided; of compressed ones, those of whole
@@ -630,6 +771,76 @@ const ps_pack_info *ps_packer_info(const ps_packer *packer);
 uint64_t ps_packer_delay(const ps_packer *packer);
 
 void ps_packer_free(ps_packer *packer);
+
+/* ---------------------------------------------------------------------
+ * A packer that stops and goes on
+ *
+ * Between two sequences a packer can be saved, and another one, in another
+ * process, resumed from that: what both write is byte for byte what one
+ * would have written.  A state holds no payload; the sequences that were
+ * held when it was made, and all between them, have to be put again.
+ */
+
+/* What a state says of itself; the note is that of ps_packer_save. */
+typedef struct ps_state {
+    uint64_t packs;        /* that were made */
+    uint64_t output_bytes; /* that were written */
+    uint64_t input_sequences;
+    uint64_t needs; /* the id of the first that has to be put again */
+    bool finished;
+    const unsigned char *note; /* in the state */
+    size_t note_bytes;
+} ps_state;
+
+/*
+ * The id of the first sequence that has to be put again if the packer were
+ * saved now; that of the next one to come, if none has.
+ */
+uint64_t ps_packer_needs(const ps_packer *packer);
+
+/*
+ * Has all packs so far written, as ps_packer_flush, and gives the state of
+ * the packer, which is the caller's to free, with a note of the caller's in
+ * it.  Where frames are written, the packs of one that is not full are in
+ * the state.
+ * PS_OK, PS_ERR_ARGUMENT (no pack was made yet, or a packer that was resumed
+ * has not got back what it needs), _IO, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
+                                       size_t note_bytes,
+                                       unsigned char **state, size_t *bytes,
+                                       ps_error *err);
+
+/*
+ * Checks a state for damage and reads what it says of itself.
+ * PS_OK, PS_ERR_MAGIC (something else), _UNSUPPORTED, _CORRUPT, _TRUNCATED.
+ */
+PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
+                                      size_t bytes, ps_state *says,
+                                      ps_error *err);
+
+/*
+ * As ps_packer_open, but goes on where a state was saved that is not that of
+ * a finished stream.  Schema and options, but for `threads`, must be the
+ * same.  With first_record 0 the output is to be at the byte output_bytes of
+ * the state; else, from the number of packs in the state on, the header is
+ * written again, and then packs from that index on.
+ *
+ * Then ps_packer_put, or ps_packer_reject for what was left out, wants any
+ * sequence up to the one that the state needs, and all that follow it; until
+ * the first new one it packs nothing, and drain, finish and save are refused.
+ * Of sequences that are longer than a pack and were dropped the payload may be
+ * left out, as ever.
+ *
+ * PS_ERR_ARGUMENT (other options, schema or first record, finished) and the
+ * failures of ps_packer_open and ps_state_read; of ps_packer_put besides
+ * PS_ERR_CORRUPT: what comes again is not what came before.
+ */
+PS_MUST_CHECK ps_result ps_packer_resume(ps_packer **packer, int fd,
+                                         const ps_schema *schema,
+                                         const ps_packer_options *options,
+                                         const unsigned char *state,
+                                         size_t bytes, ps_error *err);
 
 /* ---------------------------------------------------------------------
  * Packs in
@@ -687,6 +898,55 @@ void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
 
 /* Bytes taken from the input so far, after decompression. */
 uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
+
+/*
+ * From now on ps_pack_reader_next gives every `ranks`-th pack only: those
+ * whose number, counted from 0 through all streams, is `rank` modulo `ranks`.
+ * So ranks that read the same input get every pack once between them.  The
+ * packs of the others are read and passed over, checked like one's own: each
+ * rank sees index order, every checksum, and the totals and digest of END.
+ * PS_OK, PS_ERR_ARGUMENT (`rank` is not below `ranks`).
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
+                                             uint32_t rank, uint32_t ranks,
+                                             ps_error *err);
+
+/*
+ * The place where a reader is, to be kept where a trainer keeps its own
+ * state: so many bytes, the same on every machine, with a checksum.
+ *
+ * It is behind the last pack that was given; after PS_END, behind the last
+ * pack of the input.  All packs before it are done with, whichever rank's
+ * they were.  So with the same `rank` and `ranks` each rank resumes its own
+ * mark.  To go on with other `ranks`, let all ranks take equally many packs
+ * and resume the mark of the last one, `ranks` - 1, in every new rank: before
+ * it are exactly the packs that were taken.
+ */
+#define PS_PACK_MARK_BYTES 256
+void ps_pack_reader_save(const ps_pack_reader *reader,
+                         unsigned char mark[PS_PACK_MARK_BYTES]);
+
+/*
+ * Goes on behind the place of a mark, of which every byte is checked; to be
+ * called before anything was read.  Totals, numbers of packs and what END is
+ * compared with are then as if all had been read.
+ *
+ * A plain regular file is moved on in: of what is before the place, only
+ * headers, the first pack and the last are read, to see that they fit.  Any
+ * other input is read from its start and checked.  If it starts later, with
+ * the header and then a pack that is not behind the place, as a packstream
+ * that was resumed writes it, what is before the place is passed over and
+ * the mark's word is taken for the rest; until END the digest is not known
+ * to be right.
+ *
+ * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or the reader
+ * has read), _MAGIC (no mark), _CORRUPT (a damaged mark, or what
+ * ps_pack_reader_next finds; also if packs behind the place are missing),
+ * _UNSUPPORTED (of a later version), _TRUNCATED, _MEMORY, _IO, _LIMIT.
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_resume(ps_pack_reader *reader,
+                                              const unsigned char *mark,
+                                              ps_error *err);
 
 void ps_pack_reader_free(ps_pack_reader *reader);
 

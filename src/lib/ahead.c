@@ -14,8 +14,10 @@
 #include "ahead.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -46,7 +48,8 @@ struct ps_ahead {
     piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
-    int bell[2];
+    int bell[2]; /* for the user, */
+    int quit[2]; /* and one for the thread, when it is to end */
 
     /* The lock guards these. */
     pthread_mutex_t lock;
@@ -59,6 +62,17 @@ struct ps_ahead {
     bool full;       /* the thread waits for room */
     bool stop;
 };
+
+/* One that the user has, one that is read into, and those between them. */
+uint32_t ps_ahead_blocks(bool threaded)
+{
+    return threaded ? QUEUE + 2 : 2;
+}
+
+uint64_t ps_ahead_bytes(bool threaded)
+{
+    return sizeof(ps_ahead) + (threaded ? PS_THREAD_BYTES : 0);
+}
 
 /* ---- Reading, on whatever thread ---- */
 
@@ -90,6 +104,22 @@ static void fill(ps_ahead *a, piece *p)
         p->result = read_span(a, &p->span, &p->err);
 }
 
+/* Where the end is known, nothing is passed over that is not there. */
+uint64_t ps_ahead_skip(ps_ahead *a, uint64_t n)
+{
+    struct stat st;
+    off_t at;
+
+    if (a->threaded || fstat(a->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    at = lseek(a->fd, 0, SEEK_CUR);
+    if (at < 0 || at >= st.st_size)
+        return 0;
+    if (n > (uint64_t)(st.st_size - at))
+        n = (uint64_t)(st.st_size - at);
+    return lseek(a->fd, (off_t)n, SEEK_CUR) < 0 ? 0 : n;
+}
+
 /* ---- The thread ---- */
 
 /* A place for the next piece, or NULL to stop. */
@@ -106,9 +136,9 @@ static piece *wait_room(ps_ahead *a)
     return p;
 }
 
-static void ring(const ps_ahead *a)
+static void ring(const int bell[2])
 {
-    while (write(a->bell[1], "", 1) < 0 && errno == EINTR)
+    while (write(bell[1], "", 1) < 0 && errno == EINTR)
         continue;
 }
 
@@ -123,7 +153,7 @@ static void hand_out(ps_ahead *a, bool last)
     if (wake && a->listening) {
         /* With the lock, or the user might hear it only at the next wait. */
         a->listening = false;
-        ring(a);
+        ring(a->bell);
     }
     (void)pthread_mutex_unlock(&a->lock);
     if (wake)
@@ -131,16 +161,19 @@ static void hand_out(ps_ahead *a, bool last)
 }
 
 /*
- * It may be cancelled only where it can wait without an end, and holds
- * nothing there.
+ * Waits until there is something to read, or the user has no more use for
+ * it: then gives false.  What makes a wait fail shows when it is read.
  */
-static void fill_cancellable(ps_ahead *a, piece *p)
+static bool wait_input(const ps_ahead *a)
 {
-    int before;
+    struct pollfd p[2] = {{.fd = a->fd, .events = POLLIN},
+                          {.fd = a->quit[0], .events = POLLIN}};
+    int n;
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
-    fill(a, p);
-    (void)pthread_setcancelstate(before, NULL);
+    do {
+        n = poll(p, 2, -1);
+    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    return n < 0 || p[1].revents == 0;
 }
 
 static void *run(void *context)
@@ -148,13 +181,12 @@ static void *run(void *context)
     ps_ahead *a = context;
     bool more = true;
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     while (more) {
         piece *p = wait_room(a);
 
-        if (p == NULL)
+        if (p == NULL || !wait_input(a))
             break;
-        fill_cancellable(a, p);
+        fill(a, p);
         more = p->span.n > 0;
         hand_out(a, !more);
     }
@@ -252,7 +284,7 @@ ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
         return ps_fail_memory(err);
     a->fd = fd;
     a->pool = pool;
-    a->bell[0] = a->bell[1] = -1;
+    a->bell[0] = a->bell[1] = a->quit[0] = a->quit[1] = -1;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->news, NULL);
     (void)pthread_cond_init(&a->room, NULL);
@@ -269,6 +301,8 @@ ps_result ps_ahead_start(ps_ahead *a, ps_error *err)
         return PS_OK;
     if (a->bell[0] < 0)
         r = ps_open_bell(a->bell, err);
+    if (r == PS_OK && a->quit[0] < 0)
+        r = ps_open_bell(a->quit, err);
     if (r == PS_OK)
         a->threaded = ps_thread_start(&a->thread, run, a, err) == PS_OK;
     return r;
@@ -280,7 +314,7 @@ static void stop(ps_ahead *a)
     a->stop = true;
     (void)pthread_cond_signal(&a->room);
     (void)pthread_mutex_unlock(&a->lock);
-    (void)pthread_cancel(a->thread);
+    ring(a->quit);
     (void)pthread_join(a->thread, NULL);
 }
 
@@ -290,9 +324,12 @@ void ps_ahead_free(ps_ahead *a)
         return;
     if (a->threaded)
         stop(a);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (a->bell[i] >= 0)
             (void)close(a->bell[i]);
+        if (a->quit[i] >= 0)
+            (void)close(a->quit[i]);
+    }
     (void)pthread_cond_destroy(&a->room);
     (void)pthread_cond_destroy(&a->news);
     (void)pthread_mutex_destroy(&a->lock);

@@ -24,6 +24,13 @@ typedef struct ps_span {
 ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
                         ps_error *err);
 
+/*
+ * How many blocks are in use at most, but for those that others hold; and the
+ * most memory that it takes besides.
+ */
+uint32_t ps_ahead_blocks(bool threaded);
+uint64_t ps_ahead_bytes(bool threaded);
+
 /* Reads on a thread from now on, if there is one to be had.  PS_ERR_IO. */
 ps_result ps_ahead_start(ps_ahead *ahead, ps_error *err);
 
@@ -33,6 +40,13 @@ ps_result ps_ahead_start(ps_ahead *ahead, ps_error *err);
  * PS_ERR_IO, PS_ERR_MEMORY.
  */
 ps_result ps_ahead_next(ps_ahead *ahead, ps_span *span, ps_error *err);
+
+/*
+ * Passes over at most `n` bytes of the input without reading them, if that
+ * can be done: of a regular file that nobody reads yet on a thread.  Gives
+ * how many it were.
+ */
+uint64_t ps_ahead_skip(ps_ahead *ahead, uint64_t n);
 
 /*
  * Whether ps_ahead_next would wait for input that has not come.  If so, the

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "amount.h"
+
 bool ps_bitset_init(ps_bitset *set, uint32_t most)
 {
     size_t words[PS_BITSET_LEVELS];
@@ -31,6 +33,14 @@ bool ps_bitset_init(ps_bitset *set, uint32_t most)
         total += words[l];
     }
     return true;
+}
+
+/* Each level has a 64th of the one below, rounded up. */
+uint64_t ps_bitset_bytes(uint32_t most)
+{
+    uint64_t words = ((uint64_t)most + 1) / 63 + PS_BITSET_LEVELS;
+
+    return ps_amount_array(words, sizeof(uint64_t));
 }
 
 void ps_bitset_destroy(ps_bitset *set)

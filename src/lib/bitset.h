@@ -29,6 +29,9 @@ typedef struct ps_bitset {
 bool ps_bitset_init(ps_bitset *set, uint32_t most);
 void ps_bitset_destroy(ps_bitset *set);
 
+/* The most that it takes. */
+uint64_t ps_bitset_bytes(uint32_t most);
+
 /* What is left to do when a word of the lowest level is no longer empty, */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);
 

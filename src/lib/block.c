@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 
 struct ps_pool {
@@ -22,6 +23,15 @@ struct ps_pool {
     pthread_mutex_t lock; /* guards these: */
     ps_block *free;
 };
+
+uint64_t ps_pool_bytes(uint64_t blocks)
+{
+    uint64_t each = ps_amount_sum(
+        ps_amount_array(1, PS_BLOCK_HEADROOM + PS_BLOCK_BYTES),
+        ps_amount_array(1, sizeof(ps_block)));
+
+    return ps_amount_sum(sizeof(ps_pool), ps_amount_times(each, blocks));
+}
 
 ps_result ps_pool_open(ps_pool **pool, ps_error *err)
 {

@@ -39,6 +39,9 @@ void ps_pool_reclaim(ps_pool *pool);
 /* A block that nobody holds, and that is not taken again.  PS_ERR_MEMORY. */
 ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err);
 
+/* What a pool with so many blocks takes. */
+uint64_t ps_pool_bytes(uint64_t blocks);
+
 /* How many blocks are held. */
 uint32_t ps_pool_held(const ps_pool *pool);
 

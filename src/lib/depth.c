@@ -13,7 +13,9 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
+#include "plan.h"
 #include "random.h"
 
 /* Two for each power of two up to the greatest depth. */
@@ -156,18 +158,48 @@ static ps_result run_engine(const trial *t, ps_engine *e,
     return r;
 }
 
+static ps_engine_options trial_options(const ps_engine_options *options,
+                                       uint32_t depth)
+{
+    ps_engine_options o = *options;
+
+    o.depth = depth;
+    o.order = PS_PACKS_BY_WINDOW;
+    if (o.window > TRIAL_WINDOW)
+        o.window = TRIAL_WINDOW;
+    return o;
+}
+
+/* Small depths may be planned for with more effort. */
+#define SMALL_DEPTH 3
+
+uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
+{
+    const ps_plan_size size = {
+        .sequences = sequences,
+        .lengths = sequences < o->capacity ? sequences : o->capacity,
+        .capacity = o->capacity,
+        .depth = o->depth,
+    };
+    const ps_engine_options deep = trial_options(o, o->depth);
+    const ps_engine_options small = trial_options(
+        o, o->depth < SMALL_DEPTH ? o->depth : SMALL_DEPTH);
+    uint64_t most = ps_amount_most(ps_engine_bytes(&deep),
+                                   ps_engine_bytes(&small));
+
+    most = ps_amount_most(most, ps_plan_bound_bytes(&size));
+    return ps_amount_sum(
+        most, ps_amount_array(size.lengths, sizeof(uint64_t)));
+}
+
 /* How full the packs of an endless stream would be. */
 static ps_result try_depth(const trial *t, uint32_t depth,
                            double *efficiency, ps_error *err)
 {
-    ps_engine_options options = *t->options;
+    const ps_engine_options options = trial_options(t->options, depth);
     ps_engine *e;
     ps_result r;
 
-    options.depth = depth;
-    options.order = PS_PACKS_BY_WINDOW;
-    if (options.window > TRIAL_WINDOW)
-        options.window = TRIAL_WINDOW;
     r = ps_engine_open(&e, &options, err);
     if (r == PS_OK)
         r = run_engine(t, e, efficiency, err);

@@ -23,4 +23,7 @@ ps_result ps_depth_choose(const ps_histogram *histogram,
                           const ps_engine_options *options, uint32_t *depth,
                           ps_error *err);
 
+/* The most memory that it takes, for so many sequences. */
+uint64_t ps_depth_bytes(const ps_engine_options *options, uint32_t sequences);
+
 #endif

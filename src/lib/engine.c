@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 
 static const ps_policy_calls *calls_of(ps_policy policy)
@@ -40,42 +41,78 @@ const char *ps_policy_name(ps_policy policy)
     return names[policy];
 }
 
-static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
-                             ps_error *err)
+/* What is shuffled may wait in the window for half of the time. */
+static uint64_t longest_wait(const ps_engine_options *o)
 {
-    const ps_policy_setup setup = {
+    return o->order == PS_PACKS_SHUFFLED ? (o->max_delay + 1) / 2
+                                         : o->max_delay;
+}
+
+static ps_policy_setup setup_for(const ps_engine_options *o,
+                                 ps_window *window)
+{
+    return (ps_policy_setup){
         .policy = o->policy,
-        .window = e->window,
+        .window = window,
         .capacity = o->capacity,
         .depth = o->depth,
         .window_size = o->window,
-        .max_delay = e->max_wait,
+        .max_delay = longest_wait(o),
         .in_order = o->order == PS_PACKS_BY_INPUT,
         .even_cost = o->even_cost,
     };
+}
+
+/* Slots beyond the window, for what waits in packs. */
+static uint32_t spare_slots(const ps_engine_options *o)
+{
+    return o->order == PS_PACKS_SHUFFLED
+               ? o->depth + ps_shuffle_sequences(o->window, o->depth)
+               : o->depth;
+}
+
+uint32_t ps_engine_slots_for(const ps_engine_options *o)
+{
+    return o->window + spare_slots(o);
+}
+
+uint64_t ps_engine_bytes(const ps_engine_options *o)
+{
+    const ps_policy_setup setup = setup_for(o, NULL);
+    uint64_t bytes = ps_amount_array(o->depth, sizeof(uint32_t));
+
+    bytes = ps_amount_sum(bytes, sizeof(ps_engine));
+    bytes = ps_amount_sum(
+        bytes, ps_window_bytes(o->window, spare_slots(o), o->capacity));
+    if (o->order == PS_PACKS_SHUFFLED)
+        bytes = ps_amount_sum(bytes,
+                              ps_shuffle_bytes(ps_engine_slots_for(o)));
+    return ps_amount_sum(bytes, calls_of(o->policy)->bytes(&setup));
+}
+
+static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
+                             ps_error *err)
+{
+    const ps_policy_setup setup = setup_for(o, e->window);
 
     e->calls = calls_of(o->policy);
     return e->calls->open(&e->state, &setup, err);
 }
 
-/* What is shuffled may wait in the window for half of the time. */
 static ps_result open_parts(ps_engine *e, const ps_engine_options *o,
                             ps_error *err)
 {
-    bool shuffled = o->order == PS_PACKS_SHUFFLED;
-    uint32_t spare = o->depth;
     ps_result r;
 
-    if (shuffled)
-        spare += ps_shuffle_sequences(o->window, o->depth);
-    e->n_slots = o->window + spare;
+    e->n_slots = ps_engine_slots_for(o);
     e->max_delay = o->max_delay;
-    e->max_wait = shuffled ? (o->max_delay + 1) / 2 : o->max_delay;
+    e->max_wait = longest_wait(o);
     e->slots = malloc(o->depth * sizeof *e->slots);
     if (e->slots == NULL)
         return ps_fail_memory(err);
-    r = ps_window_open(&e->window, o->window, spare, o->capacity, err);
-    if (r == PS_OK && shuffled)
+    r = ps_window_open(&e->window, o->window, spare_slots(o), o->capacity,
+                       err);
+    if (r == PS_OK && o->order == PS_PACKS_SHUFFLED)
         r = ps_shuffle_open(&e->shuffle, o->seed, o->window, e->n_slots,
                             err);
     return r == PS_OK ? open_policy(e, o, err) : r;
@@ -140,6 +177,14 @@ static bool is_due(const ps_engine *e, bool flush)
            is_aged(e, oldest, e->max_wait) || e->calls->is_ready(e->state);
 }
 
+bool ps_engine_is_due(const ps_engine *e)
+{
+    return is_due(e, false) ||
+           (e->shuffle != NULL &&
+            (ps_shuffle_is_full(e->shuffle) ||
+             is_aged(e, ps_shuffle_oldest(e->shuffle), e->max_delay)));
+}
+
 /* When a pack is due because of time alone, if none is due now. */
 static uint64_t idle_until(const ps_engine *e)
 {
@@ -179,15 +224,15 @@ static void leave(ps_engine *e, uint32_t n)
     }
 }
 
-/* The slot of the pack that was decided with the sequence that is oldest. */
-static uint32_t oldest_of(const ps_engine *e, uint32_t n)
+uint32_t ps_engine_oldest_of(const ps_engine *e, const uint32_t *slots,
+                             uint32_t n)
 {
-    uint32_t oldest = e->slots[0];
+    uint32_t oldest = slots[0];
 
     for (uint32_t i = 1; i < n; i++)
-        if (ps_window_time(e->window, e->slots[i]) <
+        if (ps_window_time(e->window, slots[i]) <
             ps_window_time(e->window, oldest))
-            oldest = e->slots[i];
+            oldest = slots[i];
     return oldest;
 }
 
@@ -199,7 +244,7 @@ static ps_result shuffle_in(ps_engine *e, bool flush, ps_error *err)
         e->calls->choose(e->state, e->now, flush, e->slots, &n, err);
 
     if (r == PS_OK) {
-        uint32_t oldest = oldest_of(e, n);
+        uint32_t oldest = ps_engine_oldest_of(e, e->slots, n);
 
         ps_shuffle_put(e->shuffle, e->slots, n, oldest,
                        ps_window_time(e->window, oldest));

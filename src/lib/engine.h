@@ -46,6 +46,10 @@ ps_result ps_engine_open(ps_engine **engine,
                          const ps_engine_options *options, ps_error *err);
 void ps_engine_free(ps_engine *engine);
 
+/* The most memory that such an engine takes, and the slots that it has. */
+uint64_t ps_engine_bytes(const ps_engine_options *options);
+uint32_t ps_engine_slots_for(const ps_engine_options *options);
+
 /* Slots are below this: the window, and what waits in decided packs. */
 uint32_t ps_engine_slots(const ps_engine *engine);
 
@@ -85,6 +89,32 @@ ps_result ps_engine_decide(ps_engine *engine, bool flush,
  */
 ps_result ps_engine_press(ps_engine *engine, const uint32_t **slots,
                           uint32_t *n, ps_error *err);
+
+/*
+ * Saves all that decisions depend on, while none is due; writes the slots in
+ * use, at most ps_engine_slots, in an order that the load repeats, and gives
+ * how many there are.
+ */
+uint32_t ps_engine_save(const ps_engine *engine, ps_saver *saver,
+                        uint32_t *slots);
+
+/*
+ * Loads that into an engine that was opened with the same options; the
+ * sequences may get other slots.  PS_ERR_MEMORY, PS_ERR_CORRUPT (it cannot be
+ * what was saved).
+ */
+ps_result ps_engine_load(ps_engine *engine, ps_loader *loader,
+                         const ps_engine_options *options, uint32_t *slots,
+                         uint32_t *n, ps_error *err);
+
+/* ---- For engine_state.c ---- */
+
+/* Whether a decision is due, were it asked for now. */
+bool ps_engine_is_due(const ps_engine *engine);
+
+/* The one of `n` slots whose sequence came first. */
+uint32_t ps_engine_oldest_of(const ps_engine *engine, const uint32_t *slots,
+                             uint32_t n);
 
 /* The slot of the oldest sequence that has not left, or PS_NO_SLOT. */
 uint32_t ps_engine_oldest(const ps_engine *engine);

@@ -11,6 +11,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "amount.h"
 #include "bytes.h"
 #include "error.h"
 
@@ -51,6 +52,41 @@ static ps_result zstd_failed(size_t error, ps_result code, ps_error *err)
     if (ZSTD_getErrorCode(error) == ZSTD_error_memory_allocation)
         return ps_fail_memory(err);
     return ps_fail(err, code, "zstd: %s", ZSTD_getErrorName(error));
+}
+
+/*
+ * What zstd takes by level, in KiB, however large the frame is: measured with
+ * versions 1.5.4 and before, and an eighth more, as versions differ.
+ */
+static const uint32_t level_kib[] = {
+    1431,   639,    855,    1431,   2871,   4023,   4023,   7479,
+    7479,   14391,  28215,  28215,  55863,  55863,  55863,  74295,
+    74295,  74295,  74295,  93599,  185759, 370079, 748109,
+};
+
+/* Of small frames: so many bytes for each of theirs, and these besides. */
+#define FRAME_FACTOR 18
+#define FRAME_LEAST (UINT64_C(2) << 20)
+
+static uint64_t zstd_bytes(int level, size_t n)
+{
+    const size_t levels = sizeof level_kib / sizeof level_kib[0];
+    size_t known = level < 0 ? 0 : (size_t)level;
+    uint64_t power = 1;
+
+    known = known < levels ? known : levels - 1;
+    while (power < n)
+        power *= 2;
+    return ps_amount_least((uint64_t)level_kib[known] << 10,
+                           FRAME_LEAST + FRAME_FACTOR * power);
+}
+
+uint64_t ps_frame_maker_bytes(int level, size_t n)
+{
+    uint64_t bytes = ps_amount_sum(sizeof(ps_frame_maker),
+                                   zstd_bytes(level, n));
+
+    return ps_amount_sum(bytes, ps_amount_array(1, ZSTD_compressBound(n)));
 }
 
 ps_result ps_frame_maker_open(ps_frame_maker **maker, int level,

@@ -22,6 +22,9 @@ int ps_frame_level_most(void);
 ps_result ps_frame_maker_open(ps_frame_maker **maker, int level,
                               ps_error *err);
 
+/* The most that a maker takes for frames of up to `n` bytes. */
+uint64_t ps_frame_maker_bytes(int level, size_t n);
+
 /*
  * Makes a frame of `n` bytes, with their number and a checksum in it.  It is
  * at *frame until the next call, and depends on bytes and level alone, not

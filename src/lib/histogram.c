@@ -12,8 +12,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "packstream.h"
+#include "plan.h"
 
 /* Beyond it sums would not fit a signed 64-bit integer. */
 #define MOST ((uint64_t)INT64_MAX)
@@ -38,6 +40,21 @@ struct ps_histogram {
     uint64_t sequences;
     uint64_t tokens;
 };
+
+/*
+ * When repeats fill it, it may double once more than it has to; and to be
+ * put in order it is copied.
+ */
+uint64_t ps_histogram_bytes(uint32_t lengths)
+{
+    uint64_t bins = ps_amount_growing((uint64_t)2 * lengths, FIRST_ROOM,
+                                      sizeof(bin));
+
+    return ps_amount_sum(sizeof(ps_histogram) + sizeof(table),
+                         ps_amount_sum(bins, ps_amount_array(
+                                                 (uint64_t)4 * lengths,
+                                                 sizeof(bin))));
+}
 
 ps_result ps_histogram_open(ps_histogram **histogram, ps_error *err)
 {

@@ -51,11 +51,12 @@ static ps_result read_header(ps_pack_file *f, uint64_t at,
 }
 
 /*
- * Reads END, which ends at `end`.  What stands there instead is most likely
- * the last that came of a stream that was cut.
+ * Reads END of a stream with the header `info`, which ends at `end`.  What
+ * stands there instead is most likely the last that came of a stream that was
+ * cut.
  */
-static ps_result read_end(ps_pack_file *f, uint64_t end, ps_totals *totals,
-                          ps_error *err)
+static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
+                          uint64_t end, ps_totals *totals, ps_error *err)
 {
     const uint32_t size = f->info.record_bytes;
     const unsigned char *bytes;
@@ -67,7 +68,7 @@ static ps_result read_end(ps_pack_file *f, uint64_t end, ps_totals *totals,
         r = ps_plain_file_read(f->plain, end - size, size, &bytes, err);
         if (r != PS_OK)
             return r;
-        if (ps_record_open(&f->info, bytes, &is_end, NULL) != PS_OK)
+        if (ps_record_open(info, bytes, &is_end, NULL) != PS_OK)
             is_end = false;
     }
     if (!is_end)
@@ -75,31 +76,31 @@ static ps_result read_end(ps_pack_file *f, uint64_t end, ps_totals *totals,
                        "no whole END stands before byte %" PRIu64
                        ": the stream is cut or damaged there",
                        end);
-    r = ps_end_decode(&f->info, bytes, totals, &digest, err);
+    r = ps_end_decode(info, bytes, totals, &digest, err);
     return r == PS_OK ? r : ps_record_blame(totals->packs, end - size, r, err);
 }
 
 /* Reads the header of a stream, which END says is at `at`. */
 static ps_result check_header(ps_pack_file *f, uint64_t at,
-                              const ps_totals *end, ps_error *err)
+                              const ps_totals *end, ps_pack_info *info,
+                              ps_error *err)
 {
-    ps_pack_info info;
-    ps_result r = read_header(f, at, &info, err);
+    ps_result r = read_header(f, at, info, err);
 
     if (r == PS_ERR_MAGIC)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "END has %" PRIu64 " packs before it, but no header "
                        "stands at byte %" PRIu64,
                        end->packs, at);
-    if (r == PS_OK && !ps_pack_info_equal(&f->info, &info))
+    if (r == PS_OK && !ps_pack_info_equal(&f->info, info))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream that starts at byte %" PRIu64
                        " has records of another kind than the first",
                        at);
     if (r == PS_OK)
-        r = ps_totals_check(&info, end, err);
-    if (r == PS_OK && info.window > f->info.window)
-        f->info.window = info.window;
+        r = ps_totals_check(info, end, err);
+    if (r == PS_OK && info->window > f->info.window)
+        f->info.window = info->window;
     return r;
 }
 
@@ -127,10 +128,15 @@ static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
     const uint32_t size = f->info.record_bytes;
+    const uint64_t behind = *end;
+    ps_pack_info info = f->info;
     ps_totals totals = {0};
     uint64_t before;
-    ps_result r = read_end(f, *end, &totals, err);
+    ps_result r;
 
+    /* Which version it is of is only known when the header was found. */
+    info.version_minor = UINT16_MAX;
+    r = read_end(f, &info, behind, &totals, err);
     if (r != PS_OK)
         return r;
     before = *end - size - PS_PACK_HEADER_BYTES;
@@ -140,7 +146,9 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
                        PRIu64 " bytes are there",
                        totals.packs, before);
     *end = before - totals.packs * size;
-    r = check_header(f, *end, &totals, err);
+    r = check_header(f, *end, &totals, &info, err);
+    if (r == PS_OK)
+        r = read_end(f, &info, behind, &totals, err);
     if (r == PS_OK && !ps_totals_add(&f->totals, &totals))
         r = ps_fail(err, PS_ERR_CORRUPT,
                     "the totals of the streams exceed 64 bits");

@@ -22,6 +22,9 @@
 #include "totals.h"
 #include "version.h"
 
+/* More do not fit 64 bits of bytes, however small they are. */
+#define MOST_RECORDS (UINT64_MAX / PS_MAX_RECORD_BYTES)
+
 /* The options as they decide the output, for info.options_digest. */
 static uint64_t digest_of_options(const ps_packer_options *o)
 {
@@ -88,6 +91,12 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the window must be between 1 and %" PRIu32,
                        PS_MAX_WINDOW);
+    if (o->first_record > 0 && o->compressed)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "a compressed stream cannot start in the middle");
+    if (o->first_record > MOST_RECORDS)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "no stream has a pack %" PRIu64, o->first_record);
     if (schema->token_type == PS_U16 && o->pad_id > UINT16_MAX)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the pad id %" PRIu32 " does not fit u16 tokens",
@@ -222,23 +231,34 @@ static void follow_records(void *context, const unsigned char *bytes,
 }
 
 /* A frame holds the same number of records as any other, but the last. */
-static ps_result open_sink(ps_packer *p, ps_error *err)
+ps_sink_options ps_packer_sink_options(const ps_packer *p)
 {
     size_t record = p->info.record_bytes;
-    const ps_sink_seal seal = {seal_records, follow_records, p};
-    const ps_sink_options options = {
-        .seal = &seal,
+
+    return (ps_sink_options){
         .largest = record,
         .threads = p->options.threads,
         .compressed = p->options.compressed,
         .level = p->options.level,
         .frame = record * ps_frame_records(p->info.record_bytes),
-    };
+        .most_frames = p->options.max_frames};
+}
 
+static ps_result open_sink(ps_packer *p, const ps_sink_place *place,
+                           ps_error *err)
+{
+    const ps_sink_seal seal = {seal_records, follow_records, p};
+    ps_sink_options options = ps_packer_sink_options(p);
+
+    options.seal = &seal;
+    options.written = place->written;
+    options.table = place->table;
+    options.table_bytes = place->table_bytes;
     return ps_sink_open(&p->sink, p->fd, &options, err);
 }
 
-ps_result ps_packer_start(ps_packer *p, ps_error *err)
+/* All that needs the depth, but for the output. */
+static ps_result open_window(ps_packer *p, ps_error *err)
 {
     const ps_engine_options options = ps_packer_engine_options(p);
     ps_result r = ps_engine_open(&p->engine, &options, err);
@@ -252,28 +272,89 @@ ps_result ps_packer_start(ps_packer *p, ps_error *err)
     if (p->held == NULL)
         return ps_fail_memory(err);
     p->most_blocks = ps_packer_most_blocks(p);
-    r = ps_store_open(&p->store, ps_engine_slots(p->engine), err);
-    if (r == PS_OK)
-        r = open_sink(p, err);
-    return r == PS_OK ? put_header(p, err) : r;
+    return ps_store_open(&p->store, ps_engine_slots(p->engine), err);
 }
 
-ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
-                         const ps_packer_options *options, ps_error *err)
+/* The header, and what of the packs behind it is not to be written. */
+static ps_result begin_output(ps_packer *p, ps_error *err)
+{
+    uint64_t digest = p->digest;
+    uint64_t skip = p->options.first_record - p->totals.packs;
+    ps_result r = put_header(p, err);
+
+    /* It is the first link of a chain that may be longer by now. */
+    if (p->totals.packs > 0)
+        p->digest = digest;
+    if (r != PS_OK || skip == 0)
+        return r;
+    r = ps_sink_flush(p->sink, err);
+    ps_sink_discard(p->sink, skip * p->info.record_bytes);
+    return r;
+}
+
+ps_result ps_packer_start(ps_packer *p, ps_error *err)
+{
+    const ps_sink_place start = {0};
+    ps_result r = open_window(p, err);
+
+    if (r == PS_OK)
+        r = open_sink(p, &start, err);
+    return r == PS_OK ? begin_output(p, err) : r;
+}
+
+ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+                          ps_error *err)
+{
+    uint64_t first = p->options.first_record;
+    ps_result r;
+
+    if (first > 0 && first < p->totals.packs)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state was saved behind %" PRIu64
+                       " packs, and does not lead back to pack %" PRIu64,
+                       p->totals.packs, first);
+    r = open_window(p, err);
+    if (r == PS_OK)
+        r = open_sink(p, place, err);
+    if (r != PS_OK)
+        return r;
+    if (first > 0)
+        return begin_output(p, err);
+    return ps_sink_put(p->sink, place->pending, place->pending_bytes, err);
+}
+
+ps_result ps_packer_prepare(ps_packer **packer, int fd,
+                            const ps_schema *schema,
+                            const ps_packer_options *options, ps_error *err)
 {
     ps_packer *p = calloc(1, sizeof *p);
     ps_result r;
 
-    *packer = NULL;
+    *packer = p;
     if (p == NULL)
         return ps_fail_memory(err);
     p->fd = fd;
     r = prepare(p, schema, options, err);
     if (r == PS_OK) {
         p->n_lanes = ps_lanes(&p->info, p->lanes);
-        r = p->info.depth == PS_DEPTH_AUTO ? ps_early_open(p, err)
-                                           : ps_packer_start(p, err);
+        return PS_OK;
     }
+    ps_packer_free(p);
+    *packer = NULL;
+    return r;
+}
+
+ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
+                         const ps_packer_options *options, ps_error *err)
+{
+    ps_packer *p;
+    ps_result r = ps_packer_prepare(&p, fd, schema, options, err);
+
+    *packer = NULL;
+    if (p == NULL)
+        return r;
+    r = p->info.depth == PS_DEPTH_AUTO ? ps_early_open(p, err)
+                                       : ps_packer_start(p, err);
     if (r != PS_OK) {
         ps_packer_free(p);
         return r;
@@ -285,6 +366,25 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
 static ps_result has_ended(ps_error *err)
 {
     return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+}
+
+static ps_result is_not_back(const ps_packer *p, ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "the input is not what it was when the state was saved: "
+                   "not all of the %" PRIu64 " sequences before came again",
+                   p->totals.input_sequences);
+}
+
+/* Nothing but END would be left of it, or less. */
+static ps_result check_first(const ps_packer *p, ps_error *err)
+{
+    if (p->options.first_record <= p->totals.packs)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_ARGUMENT,
+                   "there are %" PRIu64 " packs, none behind them has the "
+                   "index %" PRIu64,
+                   p->totals.packs, p->options.first_record);
 }
 
 ps_result ps_packer_flush(ps_packer *p, ps_error *err)
@@ -314,6 +414,8 @@ ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 
     if (p->finished)
         return has_ended(err);
+    if (ps_again_waits(p))
+        return is_not_back(p, err);
     if (p->n_early > 0)
         r = ps_early_end(p, err);
     if (r == PS_OK && p->engine != NULL)
@@ -340,6 +442,8 @@ ps_result ps_packer_finish(ps_packer *p, ps_error *err)
 
     if (p->finished)
         return has_ended(err);
+    if (ps_again_waits(p))
+        return is_not_back(p, err);
     p->finished = true;
     if (p->engine == NULL)
         r = ps_early_end(p, err);
@@ -354,12 +458,19 @@ ps_result ps_packer_finish(ps_packer *p, ps_error *err)
                        p->totals.input_sequences,
                        p->totals.sequences - p->totals.extra_pieces,
                        p->totals.rejected_sequences);
-    return put_end(p, err);
+    r = check_first(p, err);
+    return r == PS_OK ? put_end(p, err) : r;
 }
 
 const ps_totals *ps_packer_totals(const ps_packer *p)
 {
     return &p->totals;
+}
+
+ps_rejected ps_packer_rejected(const ps_packer *p, ps_reject reason)
+{
+    return (unsigned)reason < PS_REJECTS ? p->rejected[reason]
+                                         : (ps_rejected){0};
 }
 
 const ps_pack_info *ps_packer_info(const ps_packer *p)
@@ -379,6 +490,7 @@ void ps_packer_free(ps_packer *p)
     if (p == NULL)
         return;
     ps_early_free(p);
+    ps_again_free(p);
     ps_packer_release(p);
     ps_engine_free(p->engine);
     ps_store_free(p->store);

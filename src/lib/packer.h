@@ -33,6 +33,8 @@ typedef struct held {
     ps_part part; /* its block is held; or NULL: the store has it */
 } held;
 
+typedef struct ps_again ps_again;
+
 /* A sequence, or a piece of one, on its way into the window. */
 typedef struct ps_arrival {
     uint64_t id;
@@ -68,6 +70,7 @@ struct ps_packer {
     ps_sink *sink;
     uint64_t digest; /* of what was followed: packer.c */
     ps_totals totals;
+    ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
     uint64_t next_id;    /* sequences still to be admitted have this id
                             or a greater one */
     uint64_t newest_out; /* greatest id that has left */
@@ -76,15 +79,41 @@ struct ps_packer {
     uint32_t n_early;
     uint64_t n_records;   /* that came before the depth was chosen */
     uint64_t early_delay; /* of the first of them, when it was */
+    ps_again *again;      /* what a resumed packer still needs, or NULL */
 };
+
+/* The options of the sink, but for where the output is. */
+ps_sink_options ps_packer_sink_options(const ps_packer *p);
 
 /* The options of the engine, the depth as far as it is known. */
 ps_engine_options ps_packer_engine_options(const ps_packer *p);
 
+/*
+ * Checks all there is to check; nothing is opened yet.  After a failure
+ * *packer is NULL.
+ */
+ps_result ps_packer_prepare(ps_packer **packer, int fd,
+                            const ps_schema *schema,
+                            const ps_packer_options *options, ps_error *err);
+
 /* Opens what needs the depth, and writes the header. */
 ps_result ps_packer_start(ps_packer *p, ps_error *err);
 
-/* Bytes of the store that a payload takes. */
+/*
+ * The same with an output that goes on, or in a new one that starts with a
+ * header and the record that the options say.
+ */
+ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+                          ps_error *err);
+
+/* Bytes of a payload of at most PS_MAX_SEQUENCE_BYTES. */
+static inline size_t ps_packer_payload_bytes(const ps_packer *p,
+                                             uint32_t n_tok)
+{
+    return (size_t)((uint64_t)p->shape.per_token * n_tok + p->shape.fixed);
+}
+
+/* Bytes of the store that it takes. */
 static inline uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
 {
     return ps_store_room((uint64_t)p->shape.per_token * n_tok +
@@ -126,10 +155,37 @@ void ps_packer_prefetch(const ps_packer *p, uint32_t slot);
 void ps_packer_fetch(ps_packer *p, uint32_t slot, uint32_t n_tok,
                      const ps_record *record);
 
+/* Copies it, lane after lane; it stays where it is. */
+void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                    unsigned char *to);
+
+/* The most bytes of payload, as ps_packer_room counts them. */
+uint64_t ps_packer_most_payload(const ps_packer *p);
+
 /* Holds no block any more. */
 void ps_packer_release(ps_packer *p);
 
+/* ---- packer_again.c ---- */
+
+/* A hash of what some slots hold, in the order of the input.  _MEMORY. */
+ps_result ps_again_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
+                        uint64_t *hash, ps_error *err);
+
+/* The payloads of these slots are to come, and have that hash.  _MEMORY. */
+ps_result ps_again_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
+                         uint64_t hash, ps_error *err);
+
+/* A sequence came, again or for the first time. */
+ps_result ps_again_put(ps_packer *p, const ps_sequence *sequence,
+                       bool *is_new, ps_error *err);
+/* Whether sequences that came before have still to come again. */
+bool ps_again_waits(const ps_packer *p);
+void ps_again_free(ps_packer *p);
+
 /* ---- packer_early.c ---- */
+
+/* The greatest depth with which a record is not too large. */
+uint32_t ps_early_greatest_depth(const ps_packer *p);
 
 /* Prepares to hold the first sequences back.  PS_ERR_MEMORY. */
 ps_result ps_early_open(ps_packer *p, ps_error *err);

@@ -46,8 +46,7 @@ void ps_early_free(ps_packer *p)
     p->n_early = 0;
 }
 
-/* The greatest depth with which a record is not too large. */
-static uint32_t greatest_depth(const ps_packer *p)
+uint32_t ps_early_greatest_depth(const ps_packer *p)
 {
     uint32_t most = p->info.capacity < PS_MAX_DEPTH ? p->info.capacity
                                                     : PS_MAX_DEPTH;
@@ -68,7 +67,7 @@ static ps_result choose_depth(ps_packer *p, ps_error *err)
     ps_histogram *lengths;
     ps_result r = ps_histogram_open(&lengths, err);
 
-    options.depth = greatest_depth(p);
+    options.depth = ps_early_greatest_depth(p);
     for (uint32_t i = 0; i < p->n_early && r == PS_OK; i++)
         r = ps_histogram_add(lengths, p->early[i].n_tok, 1, err);
     if (r == PS_OK)

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "amount.h"
 #include "packer.h"
 #include "prefetch.h"
 
@@ -31,9 +32,33 @@ uint32_t ps_packer_most_blocks(const ps_packer *p)
                                             : UINT32_MAX;
 }
 
-static uint64_t payload_bytes(const ps_packer *p, uint32_t n_tok)
+/*
+ * Packs that wait to be shuffled are no longer than a pack each, but for the
+ * end of the last chunk of each sequence.
+ */
+static uint64_t most_shuffled(const ps_packer *p, uint32_t depth)
 {
-    return (uint64_t)p->shape.per_token * n_tok + p->shape.fixed;
+    uint64_t n = ps_shuffle_sequences(p->options.window, depth);
+    uint64_t alone = ps_amount_times(n, ps_packer_room(p, p->info.capacity));
+    uint64_t packs = ps_amount_times(
+        ps_shuffle_most_packs(),
+        (uint64_t)p->shape.per_token * p->info.capacity);
+
+    packs = ps_amount_sum(packs, ps_amount_times(n, ps_packer_room(p, 0) +
+                                                        PS_STORE_CHUNK_BYTES));
+    return ps_amount_least(alone, packs);
+}
+
+uint64_t ps_packer_most_payload(const ps_packer *p)
+{
+    uint64_t most = ps_amount_times(p->options.window,
+                                    ps_packer_room(p, p->info.capacity));
+
+    if (p->options.order == PS_PACKS_SHUFFLED)
+        most = ps_amount_sum(most, most_shuffled(p, p->info.depth));
+    if (p->options.max_bytes != 0)
+        most = ps_amount_least(most, p->options.max_bytes);
+    return most;
 }
 
 /* What is meant of a lane. */
@@ -62,7 +87,7 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
 
     if (n_tok == part->payload_tok)
         return ps_store_append(store, slot, part->payload,
-                               (size_t)payload_bytes(p, n_tok), err);
+                               ps_packer_payload_bytes(p, n_tok), err);
     for (uint32_t l = 0; l < p->n_lanes && r == PS_OK; l++)
         r = ps_store_append(store, slot, lane_of(p, &p->lanes[l], part),
                             lane_bytes(&p->lanes[l], n_tok), err);
@@ -74,7 +99,7 @@ static bool can_hold(const ps_packer *p, const ps_part *part)
     return part->block != NULL &&
            ps_pool_held(part->block->pool) <= p->most_blocks &&
            ps_block_has(part->block, part->payload,
-                        (size_t)payload_bytes(p, part->payload_tok));
+                        ps_packer_payload_bytes(p, part->payload_tok));
 }
 
 ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
@@ -119,23 +144,48 @@ static unsigned char *lane_in(const ps_record *record, const ps_lane *lane)
     return record->bytes + lane->offset + first * lane->bytes;
 }
 
+static ps_store_cursor start(const ps_packer *p, uint32_t slot)
+{
+    if (p->held[slot].part.block != NULL)
+        return (ps_store_cursor){.chunk = 0};
+    return ps_store_start(p->store, slot);
+}
+
+/* Copies the next lane; gives where the one behind it may go. */
+static unsigned char *read_lane(const ps_packer *p, const ps_part *part,
+                                const ps_lane *lane, uint32_t n_tok,
+                                ps_store_cursor *cursor, unsigned char *to)
+{
+    size_t n = lane_bytes(lane, n_tok);
+
+    if (part->block == NULL)
+        ps_store_read(p->store, cursor, to, n);
+    else
+        memcpy(to, lane_of(p, lane, part), n);
+    return to + n;
+}
+
+void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                    unsigned char *to)
+{
+    ps_store_cursor cursor = start(p, slot);
+
+    for (uint32_t l = 0; l < p->n_lanes; l++)
+        to = read_lane(p, &p->held[slot].part, &p->lanes[l], n_tok, &cursor,
+                       to);
+}
+
 void ps_packer_fetch(ps_packer *p, uint32_t slot, uint32_t n_tok,
                      const ps_record *record)
 {
     ps_part *part = &p->held[slot].part;
-    ps_store_cursor cursor = {.chunk = 0};
+    ps_store_cursor cursor = start(p, slot);
 
-    if (part->block == NULL)
-        cursor = ps_store_start(p->store, slot);
     for (uint32_t l = 0; l < p->n_lanes; l++) {
         const ps_lane *lane = &p->lanes[l];
-        unsigned char *to = lane_in(record, lane);
-        size_t n = lane_bytes(lane, n_tok);
 
-        if (part->block == NULL)
-            ps_store_read(p->store, &cursor, to, n);
-        else
-            memcpy(to, lane_of(p, lane, part), n);
+        (void)read_lane(p, part, lane, n_tok, &cursor,
+                        lane_in(record, lane));
     }
     if (part->block == NULL)
         ps_store_clear(p->store, slot);

@@ -216,10 +216,12 @@ static ps_result put_split(ps_packer *p, const ps_sequence *sequence,
 }
 
 static ps_result put_dropped(ps_packer *p, const ps_sequence *sequence,
-                             ps_error *err)
+                             ps_reject reason, ps_error *err)
 {
     p->totals.rejected_sequences++;
     p->totals.rejected_tokens += sequence->n_tok;
+    p->rejected[reason].sequences++;
+    p->rejected[reason].tokens += sequence->n_tok;
     p->next_id = sequence->id + 1;
     return tick(p, err);
 }
@@ -229,7 +231,7 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
 {
     switch (p->options.overlong) {
     case PS_OVERLONG_DROP:
-        return put_dropped(p, sequence, err);
+        return put_dropped(p, sequence, PS_REJECT_OVERLONG, err);
     case PS_OVERLONG_TRUNCATE:
         return put_truncated(p, sequence, err);
     case PS_OVERLONG_SPLIT:
@@ -256,18 +258,30 @@ static bool is_payload_right(const ps_packer *p, const ps_sequence *sequence,
     return sequence->payload_bytes == bytes;
 }
 
+/* Whether it is the one that is to come. */
+static inline bool is_due(const ps_packer *p, const ps_sequence *sequence)
+{
+    return !p->finished && sequence->id == p->totals.input_sequences;
+}
+
+static ps_result is_not_due(const ps_packer *p, const ps_sequence *sequence,
+                            ps_error *err)
+{
+    if (p->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    return ps_fail(err, PS_ERR_ARGUMENT,
+                   "sequence %" PRIu64 " comes where %" PRIu64 " is due",
+                   sequence->id, p->totals.input_sequences);
+}
+
 static ps_result check_sequence(const ps_packer *p,
                                 const ps_sequence *sequence, ps_error *err)
 {
     uint64_t bytes =
         (uint64_t)p->shape.per_token * sequence->n_tok + p->shape.fixed;
 
-    if (p->finished)
-        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
-    if (sequence->id != p->totals.input_sequences)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequence %" PRIu64 " comes where %" PRIu64 " is due",
-                       sequence->id, p->totals.input_sequences);
+    if (!is_due(p, sequence))
+        return is_not_due(p, sequence, err);
     if (sequence->n_tok == 0 || !is_payload_right(p, sequence, bytes))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "sequence %" PRIu64 " has %" PRIu32
@@ -281,19 +295,52 @@ static ps_result check_sequence(const ps_packer *p,
     return PS_OK;
 }
 
-ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
-                        ps_error *err)
+static inline void count_input(ps_packer *p, const ps_sequence *sequence)
 {
-    ps_result r = check_sequence(p, sequence, err);
-
-    if (r != PS_OK)
-        return r;
     p->totals.input_sequences++;
     p->totals.input_tokens += sequence->n_tok;
     p->next_id = sequence->id;
+}
+
+ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
+                        ps_error *err)
+{
+    bool is_new = true;
+    ps_result r = PS_OK;
+
+    if (p->again != NULL)
+        r = ps_again_put(p, sequence, &is_new, err);
+    if (r != PS_OK || !is_new)
+        return r;
+    r = check_sequence(p, sequence, err);
+    if (r != PS_OK)
+        return r;
+    count_input(p, sequence);
     if (p->options.policy == PS_POLICY_CONCAT)
         return put_split(p, sequence, err);
     if (sequence->n_tok > p->info.capacity)
         return put_overlong(p, sequence, err);
     return put_one(p, sequence, sequence->n_tok, err);
+}
+
+ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
+                           ps_reject reason, ps_error *err)
+{
+    /* Who has no payload cannot get back what a state says is held. */
+    const ps_sequence bare = {.id = sequence->id, .n_tok = sequence->n_tok};
+    bool is_new = true;
+    ps_result r = PS_OK;
+
+    if (ps_reject_name(reason) == NULL)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no reason to reject sequence "
+                       "%" PRIu64 " has the number %u",
+                       sequence->id, (unsigned)reason);
+    if (p->again != NULL)
+        r = ps_again_put(p, &bare, &is_new, err);
+    if (r != PS_OK || !is_new)
+        return r;
+    if (!is_due(p, &bare))
+        return is_not_due(p, &bare, err);
+    count_input(p, &bare);
+    return put_dropped(p, &bare, reason, err);
 }

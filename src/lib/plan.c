@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "error.h"
 
 #define FIRST_STRATEGIES 256
@@ -33,6 +34,16 @@ struct ps_plan {
     uint64_t packs;
     uint32_t max_depth;
 };
+
+uint64_t ps_plan_bytes(uint64_t sequences)
+{
+    uint64_t lengths =
+        ps_amount_growing(sequences, FIRST_LENGTHS, sizeof(uint32_t));
+    uint64_t strategies =
+        ps_amount_growing(sequences, FIRST_STRATEGIES, sizeof(strategy));
+
+    return ps_amount_sum(sizeof(ps_plan), ps_amount_sum(lengths, strategies));
+}
 
 ps_result ps_plan_open(ps_plan **plan, ps_error *err)
 {

@@ -60,4 +60,21 @@ ps_planner ps_plan_lpfhp;
 ps_planner ps_plan_nnlshp;
 ps_planner ps_plan_ennlshp;
 
+/* ---- What plans take, so that it can be told in advance ---- */
+
+/* A histogram of so many sequences at most, of different lengths. */
+typedef struct ps_plan_size {
+    uint64_t sequences;
+    uint32_t lengths;
+    uint32_t capacity;
+    uint32_t depth;
+} ps_plan_size;
+
+/* The most that each takes, and what is used on the way to it. */
+uint64_t ps_histogram_bytes(uint32_t lengths);
+uint64_t ps_plan_bytes(uint64_t sequences);
+uint64_t ps_plan_spfhp_bytes(const ps_plan_size *size);
+uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size);
+uint64_t ps_plan_bound_bytes(const ps_plan_size *size);
+
 #endif

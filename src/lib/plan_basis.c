@@ -10,12 +10,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
+
 #define LEAST_PIVOT 1e-8 /* a smaller one is taken for an error of rounding */
 #define TIE 1e-10        /* relative difference of equal ratios */
 
-bool ps_basis_open(ps_basis *b, uint32_t n)
+/*
+ * Those of the basis, one for each row that is tried, and slack ones; in
+ * between a column may have one entry that it then loses.
+ */
+static uint64_t most_listed(uint32_t n, uint32_t entries)
 {
+    return ps_amount_times((uint64_t)2 * n + 1,
+                           (uint64_t)entries + 2);
+}
+
+uint64_t ps_basis_bytes(uint32_t n, uint32_t entries)
+{
+    const uint64_t each = sizeof(ps_column) + 6 * sizeof(double) +
+                          sizeof(size_t);
+    uint64_t listed = ps_entries_bytes(most_listed(n, entries));
+    uint64_t matrix = ps_amount_times(n, entries);
+    uint64_t bytes = ps_amount_array((uint64_t)n + 1, each);
+
+    bytes = ps_amount_sum(bytes, ps_amount_times(2, listed));
+    bytes = ps_amount_sum(bytes, ps_entries_bytes(matrix));
+    bytes = ps_amount_sum(bytes, ps_lu_bytes(n, matrix));
+    /* While a list grows, what it was is there as well. */
+    return ps_amount_sum(
+        bytes, ps_amount_array(ps_amount_sum(most_listed(n, entries),
+                                             ps_amount_times(100, n)),
+                               sizeof(double)));
+}
+
+bool ps_basis_open(ps_basis *b, uint32_t n, uint32_t entries)
+{
+    uint64_t listed = most_listed(n, entries);
+    uint64_t matrix = ps_amount_times(n, entries);
+
+    if (listed > SIZE_MAX)
+        return false;
     *b = (ps_basis){.n = n, .matrix.n = n};
+    b->list.most = b->spare.most = (size_t)listed;
+    b->matrix.entries.most = (size_t)matrix;
     b->column = calloc(n, sizeof *b->column);
     b->demand = calloc(n, sizeof *b->demand);
     b->price = calloc(n, sizeof *b->price);
@@ -25,6 +62,8 @@ bool ps_basis_open(ps_basis *b, uint32_t n)
     b->work = calloc(n, sizeof *b->work);
     b->matrix.start = calloc((size_t)n + 1, sizeof *b->matrix.start);
     b->lu = ps_lu_open(n);
+    if (b->lu != NULL)
+        ps_lu_limit(b->lu, (size_t)matrix);
     return b->column != NULL && b->demand != NULL && b->price != NULL &&
            b->used != NULL && b->change != NULL && b->row != NULL &&
            b->work != NULL && b->matrix.start != NULL && b->lu != NULL;

@@ -37,8 +37,12 @@ typedef struct ps_basis {
     double *work;
 } ps_basis;
 
-bool ps_basis_open(ps_basis *b, uint32_t n);
+/* `entries`: at most so many has a column.  False without memory. */
+bool ps_basis_open(ps_basis *b, uint32_t n, uint32_t entries);
 void ps_basis_free(ps_basis *b);
+
+/* The most that it takes, when twice as many columns are tried beside it. */
+uint64_t ps_basis_bytes(uint32_t n, uint32_t entries);
 
 /* Factors the columns anew; computes what is used, and the prices. */
 ps_lu_result ps_basis_factor(ps_basis *b);

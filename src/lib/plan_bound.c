@@ -4,7 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "amount.h"
 #include "error.h"
+#include "plan.h"
 #include "plan_stock.h"
 
 /*
@@ -47,6 +49,26 @@ static ps_result relax(const ps_histogram *h, uint32_t capacity,
     }
     ps_goods_free(&goods);
     return r;
+}
+
+/*
+ * Where the depth is a limit there are few units, else few sequences fit a
+ * pack; with more tokens than units, rounding may let one or two more fit.
+ */
+uint64_t ps_plan_bound_bytes(const ps_plan_size *size)
+{
+    uint32_t n = size->lengths < MOST_LENGTHS ? size->lengths : MOST_LENGTHS;
+    bool rounded = size->capacity > MOST_UNITS;
+    uint32_t units = rounded ? MOST_UNITS : size->capacity;
+    uint32_t deep = units < MOST_UNITS_DEEP ? units : MOST_UNITS_DEEP;
+    uint64_t shallow = ps_lp_bytes(n, units, rounded ? 8 : 3, MOST_UNITS);
+
+    return ps_amount_sum(
+        ps_goods_bytes(size->lengths),
+        ps_amount_most(shallow, size->depth <= 3
+                                    ? 0
+                                    : ps_lp_bytes(n, deep, size->depth,
+                                                  MOST_UNITS)));
 }
 
 ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,

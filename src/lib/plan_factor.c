@@ -16,11 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
+
 #define NONE UINT32_MAX
 #define LEAST_PIVOT 1e-9     /* a smaller one makes the matrix singular */
 #define RELATIVE_PIVOT 0.1   /* of the greatest in its column */
 #define NEGLIGIBLE 1e-13     /* taken for a sum that cancels out */
 #define COLUMNS_SEARCHED 4
+
+/*
+ * Entries for each line that come to those of the matrix in a pool, at most:
+ * a few times as many as were ever seen.
+ */
+#define MOST_FILL 96
 
 /* Lines (rows or columns) of changing length in one pool. */
 typedef struct lines {
@@ -109,6 +117,34 @@ ps_elimination *ps_elimination_open(uint32_t n)
     return NULL;
 }
 
+static uint64_t most_entries(uint32_t n, uint64_t entries)
+{
+    return ps_amount_sum(entries, (uint64_t)MOST_FILL * n);
+}
+
+void ps_elimination_limit(ps_elimination *a, size_t entries)
+{
+    a->rows.pool.most = (size_t)most_entries(a->n, entries);
+    a->columns.pool.most = a->rows.pool.most;
+}
+
+bool ps_elimination_is_full(const ps_elimination *a)
+{
+    return a->rows.pool.full || a->columns.pool.full;
+}
+
+uint64_t ps_elimination_bytes(uint32_t n, uint64_t entries)
+{
+    const uint64_t each = 2 * (sizeof(size_t) + 2 * sizeof(uint32_t)) +
+                          4 * sizeof(uint32_t) + sizeof(bool) +
+                          sizeof(double);
+    uint64_t pool = ps_entries_bytes(most_entries(n, entries));
+
+    return ps_amount_sum(ps_amount_array((uint64_t)n + 1, each) +
+                             sizeof(ps_elimination),
+                         ps_amount_times(2, pool));
+}
+
 /* Makes all lines empty and all lists, too. */
 static void clear(ps_elimination *a)
 {
@@ -120,6 +156,7 @@ static void clear(ps_elimination *a)
     memset(a->factor, 0, a->n * sizeof *a->factor);
     a->rows.pool.n = 0;
     a->columns.pool.n = 0;
+    a->rows.pool.full = a->columns.pool.full = false;
     a->n_single = 0;
     a->shortest = 1;
 }
@@ -441,12 +478,22 @@ static ps_lu_result run(ps_elimination *a, ps_factors *f)
     return transpose(f, a->next) ? PS_LU_OK : PS_LU_MEMORY;
 }
 
+/* Whether what there may be of entries was not enough. */
+static bool is_full(const ps_factors *f)
+{
+    return f->l.full || f->u.full || f->v.full ||
+           ps_elimination_is_full(f->rest);
+}
+
 ps_lu_result ps_factor(ps_factors *f, const ps_matrix *b)
 {
+    ps_lu_result r;
+
     f->l.n = 0;
     f->u.n = 0;
     f->l_start[0] = 0;
     f->u_start[0] = 0;
     clear(f->rest);
-    return load(f->rest, b) ? run(f->rest, f) : PS_LU_MEMORY;
+    r = load(f->rest, b) ? run(f->rest, f) : PS_LU_MEMORY;
+    return r == PS_LU_MEMORY && is_full(f) ? PS_LU_SINGULAR : r;
 }

@@ -29,6 +29,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "plan_round.h"
 
@@ -40,6 +41,21 @@
 /* Less than this is lost by rounding anyway. */
 #define GAP 0.25
 #define LEAST_YIELD 0.25
+
+uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
+{
+    uint32_t n = size->lengths < MOST_LENGTHS ? size->lengths : MOST_LENGTHS;
+    uint32_t units = size->capacity < MOST_UNITS ? size->capacity
+                                                 : MOST_UNITS;
+    uint64_t bytes = ps_goods_bytes(size->lengths);
+
+    bytes = ps_amount_sum(
+        bytes, ps_lp_bytes(n, units, size->depth, MOST_UNITS_DEEP));
+    bytes = ps_amount_sum(bytes,
+                          ps_round_bytes(n, size->lengths, size->depth));
+    /* The residuals, what is used less, and what is used. */
+    return ps_amount_sum(bytes, ps_amount_array(n, 3 * sizeof(double)));
+}
 
 /* The residuals that are best at these prices. */
 static void find_residuals(const ps_goods *g, const ps_plan_options *o,

@@ -27,4 +27,8 @@ ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
 ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err);
 
+/* The most that each takes, besides the plan, and the plans. */
+uint64_t ps_plan_fit_bytes(const ps_plan_size *size);
+uint64_t ps_plan_quick_bytes(const ps_plan_size *size);
+
 #endif

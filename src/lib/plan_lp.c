@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "error.h"
 #include "plan_start.h"
 
@@ -39,6 +40,7 @@
 #define STRETCH 1e8     /* the work after which the yield is looked at */
 #define FAIR_WORK 2e8   /* for any stock, */
 #define LENGTH_WORK 2e6 /* and for each length of it, */
+#define PRICER_BYTES 2048 /* of the handle */
 #define MOST_WORK 4e9   /* but no more than that */
 
 struct ps_lp {
@@ -71,6 +73,54 @@ void ps_lp_free(ps_lp *lp)
     free(lp);
 }
 
+/* How many lengths, all different, one pack can have. */
+static uint32_t most_entries(uint32_t n, uint32_t capacity, uint32_t depth)
+{
+    uint32_t most = depth < n ? depth : n;
+    uint32_t k = 0;
+
+    for (uint64_t sum = 0; k < most && sum <= capacity; sum += k)
+        k++;
+    return k > 2 ? k : 2;
+}
+
+/*
+ * What plan_price.c takes: itself, three numbers for each length, some for
+ * each token, and two tables for each bit of a depth that is worth it; then
+ * there are few units.
+ */
+static uint64_t pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
+                             uint32_t most_units)
+{
+    uint64_t units = ps_amount_least(capacity, most_units) + 1;
+    uint64_t bytes = ps_amount_array((uint64_t)n + 1, 3 * sizeof(uint32_t));
+    uint32_t tables = 2;
+
+    for (uint32_t bit = 2; bit <= depth; bit *= 2)
+        tables += 2;
+    bytes = ps_amount_sum(bytes, PRICER_BYTES);
+    bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)capacity + 1,
+                                                 4 * sizeof(double)));
+    return depth <= 3 ? bytes
+                      : ps_amount_sum(bytes,
+                                      ps_amount_array(units * tables,
+                                                      sizeof(double)));
+}
+
+uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
+                     uint32_t most_units)
+{
+    uint32_t entries = most_entries(n, capacity, depth);
+    uint64_t bytes = ps_amount_array(
+        (uint64_t)n + 1, 2 * sizeof(ps_column) + 3 * sizeof(double));
+
+    bytes = ps_amount_sum(bytes, sizeof(ps_lp));
+    bytes = ps_amount_sum(bytes, ps_basis_bytes(n, entries));
+    bytes = ps_amount_sum(bytes, ps_start_bytes(n, capacity));
+    return ps_amount_sum(bytes,
+                         pricer_bytes(n, capacity, depth, most_units));
+}
+
 static ps_lp *allocate(const ps_stock *s, const ps_lp_limits *limits)
 {
     ps_lp *lp = calloc(1, sizeof *lp);
@@ -79,7 +129,8 @@ static ps_lp *allocate(const ps_stock *s, const ps_lp_limits *limits)
     if (lp == NULL)
         return NULL;
     lp->stock = *s;
-    ok = ps_basis_open(&lp->basis, s->n);
+    ok = ps_basis_open(&lp->basis, s->n,
+                       most_entries(s->n, s->capacity, s->depth));
     lp->pricer = ps_pricer_open(&lp->stock, limits->most_units);
     lp->tried = malloc(2 * (size_t)s->n * sizeof *lp->tried);
     lp->value = malloc(s->n * sizeof *lp->value);

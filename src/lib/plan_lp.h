@@ -77,6 +77,10 @@ ps_result ps_lp_open(ps_lp **lp, const ps_stock *stock,
                      const ps_lp_limits *limits, ps_error *err);
 void ps_lp_free(ps_lp *lp);
 
+/* The most that it takes, for any stock of so many lengths. */
+uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
+                     uint32_t most_units);
+
 double ps_lp_bound(const ps_lp *lp); /* not above the optimum */
 double ps_lp_packs(const ps_lp *lp); /* not below it */
 

@@ -10,7 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
+
 #define MOST_UPDATES 100
+#define FIRST_ROOM 256
+
+/* Entries for each row that factors may have besides those of the matrix. */
+#define MOST_FILL 32
+
+/* And that the vectors of all updates may have. */
+#define MOST_KEPT 64
 #define LEAST_PIVOT 1e-9
 
 /*
@@ -37,17 +46,23 @@ struct ps_lu {
 
 bool ps_entries_reserve(ps_entries *e, size_t more)
 {
-    size_t room = e->room == 0 ? 256 : e->room;
+    size_t room = e->room == 0 ? FIRST_ROOM : e->room;
     uint32_t *index;
     double *value;
 
     if (more <= e->room - e->n)
         return true;
+    if (e->most != 0 && more > e->most - e->n) {
+        e->full = true;
+        return false;
+    }
     while (room - e->n < more) {
         if (room > SIZE_MAX / 2 / sizeof *value)
             return false;
         room *= 2;
     }
+    if (e->most != 0 && room > e->most)
+        room = e->most;
     index = realloc(e->index, room * sizeof *index);
     if (index == NULL)
         return false;
@@ -64,7 +79,15 @@ void ps_entries_free(ps_entries *e)
 {
     free(e->index);
     free(e->value);
-    *e = (ps_entries){0};
+    *e = (ps_entries){.most = e->most};
+}
+
+uint64_t ps_entries_bytes(uint64_t most)
+{
+    uint64_t n = ps_amount_most(most, FIRST_ROOM);
+
+    return ps_amount_sum(ps_amount_array(n, sizeof(uint32_t)),
+                         ps_amount_array(n, sizeof(double)));
 }
 
 bool ps_factors_open(ps_factors *f, uint32_t n)
@@ -121,6 +144,42 @@ void ps_lu_free(ps_lu *lu)
     ps_entries_free(&lu->spike);
     ps_entries_free(&lu->unit);
     free(lu);
+}
+
+static uint64_t most_factors(uint32_t n, uint64_t entries)
+{
+    return ps_amount_sum(entries, (uint64_t)MOST_FILL * n);
+}
+
+/* At least those of one update, of which both vectors may be dense. */
+static uint64_t most_kept(uint32_t n)
+{
+    return (uint64_t)MOST_KEPT * n;
+}
+
+void ps_lu_limit(ps_lu *lu, size_t entries)
+{
+    lu->f.l.most = (size_t)most_factors(lu->f.n, entries);
+    lu->f.u.most = lu->f.v.most = lu->f.l.most;
+    lu->kept.most = (size_t)most_kept(lu->f.n);
+    lu->spike.most = lu->unit.most = lu->f.n;
+    ps_elimination_limit(lu->f.rest, entries);
+}
+
+uint64_t ps_lu_bytes(uint32_t n, uint64_t entries)
+{
+    const uint64_t each = sizeof(uint32_t) + sizeof(double) +
+                          2 * sizeof(uint32_t) + sizeof(double) +
+                          3 * sizeof(size_t);
+    uint64_t bytes = ps_amount_array((uint64_t)n + 1, each);
+
+    bytes = ps_amount_sum(bytes, sizeof(ps_lu));
+    bytes = ps_amount_sum(
+        bytes, ps_amount_times(
+                   3, ps_entries_bytes(most_factors(n, entries))));
+    bytes = ps_amount_sum(bytes, ps_entries_bytes(most_kept(n)));
+    bytes = ps_amount_sum(bytes, ps_amount_times(2, ps_entries_bytes(n)));
+    return ps_amount_sum(bytes, ps_elimination_bytes(n, entries));
 }
 
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b)
@@ -263,9 +322,10 @@ ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
 
     if (lu->n_updates == MOST_UPDATES)
         return PS_LU_SINGULAR; /* as good as: to be factored anew */
-    if (!subtract_column(lu, place) ||
-        !ps_entries_reserve(&lu->kept, lu->spike.n + lu->unit.n))
+    if (!subtract_column(lu, place))
         return PS_LU_MEMORY;
+    if (!ps_entries_reserve(&lu->kept, lu->spike.n + lu->unit.n))
+        return lu->kept.full ? PS_LU_SINGULAR : PS_LU_MEMORY;
     for (size_t i = 0; i < lu->spike.n; i++)
         lu->work[lu->spike.index[i]] = lu->spike.value[i];
     t->scale = 1 + dot(&lu->unit, 0, lu->unit.n, lu->work);

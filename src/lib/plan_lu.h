@@ -24,11 +24,22 @@ typedef struct ps_entries {
     double *value;
     size_t n;
     size_t room;
+    size_t most; /* 0: as many as there is memory for */
+    bool full;   /* more were asked for */
 } ps_entries;
 
-/* Makes room for `more` entries behind the last.  False without memory. */
+/*
+ * Makes room for `more` entries behind the last.  False without memory, and
+ * where there may be no more.
+ */
 bool ps_entries_reserve(ps_entries *e, size_t more);
 void ps_entries_free(ps_entries *e);
+
+/*
+ * The most that a list takes of so many entries, but for what it was while it
+ * grows.
+ */
+uint64_t ps_entries_bytes(uint64_t most);
 
 /* A square matrix, by columns: entries from start[j] up to start[j + 1]. */
 typedef struct ps_matrix {
@@ -48,6 +59,11 @@ typedef struct ps_elimination ps_elimination;
 
 ps_elimination *ps_elimination_open(uint32_t n); /* NULL without memory */
 void ps_elimination_free(ps_elimination *a);
+
+/* As ps_lu_limit. */
+void ps_elimination_limit(ps_elimination *a, size_t entries);
+bool ps_elimination_is_full(const ps_elimination *a);
+uint64_t ps_elimination_bytes(uint32_t n, uint64_t entries);
 
 /*
  * L and U in the order of the pivots: step k has pivot row row[k], place
@@ -78,6 +94,14 @@ typedef struct ps_lu ps_lu;
 
 ps_lu *ps_lu_open(uint32_t n); /* NULL without memory */
 void ps_lu_free(ps_lu *lu);
+
+/*
+ * For matrices with at most so many entries: factors that have far more, as
+ * those of packing problems never have, count as singular, so that all of
+ * this takes no more than the second says.
+ */
+void ps_lu_limit(ps_lu *lu, size_t entries);
+uint64_t ps_lu_bytes(uint32_t n, uint64_t entries);
 
 /* Starts anew with the matrix `b`. */
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b);

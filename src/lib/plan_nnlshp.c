@@ -13,11 +13,33 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "plan_fit.h"
 #include "plan_lp.h"
 
 #define MOST_FITS 16
+
+/* Of a strategy while ps_plan_merge puts them in order, twice. */
+#define MERGED_BYTES 48
+
+/*
+ * The plan, the best one, beside which others are tried; and at the end all
+ * strategies in order.
+ */
+uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
+{
+    uint64_t fit = ps_amount_sum(
+        ps_plan_fit_bytes(size),
+        ps_amount_array(size->lengths, sizeof(uint64_t)));
+    uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
+
+    bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
+    bytes = ps_amount_sum(bytes,
+                          ps_amount_most(fit, ps_plan_quick_bytes(size)));
+    return ps_amount_sum(bytes,
+                         ps_amount_array(size->sequences, MERGED_BYTES));
+}
 
 /* Adds all strategies of a plan to another. */
 static ps_result add_plan(ps_plan *plan, const ps_plan *more, ps_error *err)

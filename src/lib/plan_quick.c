@@ -4,9 +4,11 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "amount.h"
 #include "plan_fit.h"
 #include "plan_start.h"
 #include "plan_stock.h"
+#include "shelf.h"
 
 /* Greed counts in double: whole numbers up to here are exact. */
 #define EXACT_COUNTS (UINT64_C(1) << 53)
@@ -58,6 +60,23 @@ static ps_result try_greed(ps_plan **best, const ps_stock *stock,
     else
         ps_plan_free(plan);
     return r;
+}
+
+/* The best so far is there beside the next, of which a list is one pack. */
+uint64_t ps_plan_quick_bytes(const ps_plan_size *size)
+{
+    uint32_t units = size->capacity < MOST_CAPACITY ? size->capacity
+                                                    : MOST_CAPACITY;
+    uint64_t shelf = ps_shelf_bytes(size->sequences, size->capacity);
+    uint64_t greed = ps_amount_sum(ps_goods_bytes(size->lengths),
+                                   ps_start_bytes(size->lengths, units));
+
+    greed = ps_amount_sum(
+        greed, ps_entries_bytes(ps_amount_times(
+                   2, size->depth < size->lengths ? size->depth
+                                                  : size->lengths)));
+    return ps_amount_sum(ps_amount_times(2, ps_plan_bytes(size->sequences)),
+                         ps_amount_most(shelf, greed));
 }
 
 ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,

@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 
 #define ALMOST 1e-6 /* this near below a whole number is one */
@@ -57,6 +58,20 @@ static void free_rounding(rounding *r)
     free(r->taking);
     free(r->stop);
     free(r->lengths);
+}
+
+uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth)
+{
+    const uint64_t column = 2 * sizeof(uint64_t) + sizeof(run) +
+                            sizeof(size_t) + sizeof(cursor);
+    uint64_t rows = ps_amount_array(n, column);
+    uint64_t all = ps_amount_array((uint64_t)lengths + 1,
+                                   sizeof(run) + sizeof(uint32_t));
+
+    return ps_amount_sum(
+        ps_amount_sum(rows, all),
+        ps_amount_array(depth, sizeof(cursor) + sizeof(size_t) +
+                                   sizeof(uint32_t)));
 }
 
 static bool open_rounding(rounding *r)

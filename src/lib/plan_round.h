@@ -21,4 +21,7 @@ ps_result ps_round(ps_plan *plan, const ps_histogram *h,
                    const ps_goods *goods, const ps_basis *basis,
                    const double *used, uint64_t *left, ps_error *err);
 
+/* The most that it takes, besides the plan. */
+uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth);
+
 #endif

@@ -10,7 +10,14 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "amount.h"
 #include "shelf.h"
+
+uint64_t ps_plan_spfhp_bytes(const ps_plan_size *size)
+{
+    return ps_amount_sum(ps_plan_bytes(size->sequences),
+                         ps_shelf_bytes(size->sequences, size->capacity));
+}
 
 ps_result ps_plan_spfhp(ps_plan *plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err)

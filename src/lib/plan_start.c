@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "error.h"
 
 #define MOST_TRIES 4096 /* for a pair, so that time grows with n only */
@@ -38,6 +39,15 @@ static void free_greed(greed *g)
     free(g->left);
     free(g->down);
     free(g->fits);
+}
+
+uint64_t ps_start_bytes(uint32_t n, uint32_t capacity)
+{
+    uint64_t lengths =
+        ps_amount_array((uint64_t)n + 1, sizeof(double) + sizeof(uint32_t));
+
+    return ps_amount_sum(lengths, ps_amount_array((uint64_t)capacity + 1,
+                                                  sizeof(uint32_t)));
 }
 
 static bool open_greed(greed *g, double slot)

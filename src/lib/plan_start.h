@@ -26,4 +26,7 @@ bool ps_start(const ps_stock *stock, double slot, ps_entries *list,
 ps_result ps_plan_greed(ps_plan *plan, const ps_stock *stock, double slot,
                         ps_error *err);
 
+/* The most that ps_start takes, besides its list and columns. */
+uint64_t ps_start_bytes(uint32_t n, uint32_t capacity);
+
 #endif

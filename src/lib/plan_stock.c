@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 
 /* How many lengths there are when they are rounded to units. */
@@ -74,6 +75,12 @@ static void fill(ps_goods *g, const ps_histogram *h, bool up)
     g->stock.n = n;
     g->stock.length = g->length;
     g->stock.count = g->count;
+}
+
+uint64_t ps_goods_bytes(uint32_t lengths)
+{
+    return ps_amount_array((uint64_t)lengths + 1,
+                           2 * sizeof(uint32_t) + sizeof(double));
 }
 
 ps_result ps_goods_open(ps_goods *g, const ps_histogram *h,

@@ -36,4 +36,7 @@ ps_result ps_goods_open(ps_goods *goods, const ps_histogram *h,
                         bool up, ps_error *err);
 void ps_goods_free(ps_goods *goods);
 
+/* The most that it takes. */
+uint64_t ps_goods_bytes(uint32_t lengths);
+
 #endif

@@ -10,6 +10,7 @@
 #ifndef LIB_POLICY_H
 #define LIB_POLICY_H
 
+#include "state.h"
 #include "window.h"
 
 /* What a policy is opened with; the window belongs to the engine. */
@@ -25,6 +26,9 @@ typedef struct ps_policy_setup {
 } ps_policy_setup;
 
 typedef struct ps_policy_calls {
+    /* The most memory that it takes; `window` need not be there. */
+    uint64_t (*bytes)(const ps_policy_setup *setup);
+
     /* PS_ERR_MEMORY. */
     ps_result (*open)(void **state, const ps_policy_setup *setup,
                       ps_error *err);
@@ -45,6 +49,15 @@ typedef struct ps_policy_calls {
      */
     ps_result (*choose)(void *state, uint64_t now, bool flush,
                         uint32_t *slots, uint32_t *n, ps_error *err);
+
+    /*
+     * Saves what later choices depend on besides the window, while no pack is
+     * due; and loads it, after the same window was, into a state that was
+     * just opened.  NULL: there is nothing to save.  PS_ERR_MEMORY,
+     * PS_ERR_CORRUPT (it cannot be what was saved).
+     */
+    void (*save)(const void *state, ps_saver *saver);
+    ps_result (*load)(void *state, ps_loader *loader, ps_error *err);
 } ps_policy_calls;
 
 extern const ps_policy_calls ps_policy_auto_calls;

@@ -23,6 +23,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "policy.h"
 #include "prices.h"
@@ -66,6 +67,21 @@ static void free_state(void *p)
         ps_policy_plan_calls.free(s->closing);
     free(s->price);
     free(s);
+}
+
+/* It learns while no plan is there: that is for the end. */
+static uint64_t bytes_of(const ps_policy_setup *is)
+{
+    uint64_t bytes = ps_amount_sum(sizeof(state),
+                                   ps_worth_bytes(is->capacity));
+
+    bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)is->capacity + 1,
+                                                 sizeof(int32_t)));
+    bytes = ps_amount_sum(bytes, ps_prices_bytes(is->capacity));
+    return ps_amount_sum(
+        bytes,
+        ps_amount_most(ps_prices_learn_bytes(is->capacity, is->depth),
+                       ps_policy_plan_calls.bytes(is)));
 }
 
 static ps_result open_state(void **p, const ps_policy_setup *setup,
@@ -333,10 +349,39 @@ static ps_result choose(void *policy, uint64_t now, bool flush,
     return PS_OK;
 }
 
+static void save(const void *policy, ps_saver *saver)
+{
+    const state *s = policy;
+
+    ps_save_u64(saver, s->random);
+    ps_save_u64(saver, s->packs);
+    ps_save_u64(saver, s->cost);
+    ps_prices_save(s->prices, saver);
+    ps_worth_save(s->worth, saver);
+}
+
+/* The plan that closes is none while no pack is due. */
+static ps_result load(void *policy, ps_loader *loader, ps_error *err)
+{
+    state *s = policy;
+
+    s->random = ps_load_u64(loader);
+    s->packs = ps_load_u64(loader);
+    s->cost = ps_load_u64(loader);
+    ps_prices_load(s->prices, loader);
+    ps_worth_load(s->worth, loader);
+    return loader->failed ? ps_fail(err, PS_ERR_CORRUPT,
+                                    "the prices in it make no sense")
+                          : PS_OK;
+}
+
 const ps_policy_calls ps_policy_auto_calls = {
+    .bytes = bytes_of,
     .open = open_state,
     .free = free_state,
     .is_ready = has_full,
     .admitted = admitted,
     .choose = choose,
+    .save = save,
+    .load = load,
 };

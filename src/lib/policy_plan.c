@@ -13,7 +13,9 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
+#include "plan.h"
 #include "plan_fit.h"
 #include "policy.h"
 
@@ -45,6 +47,49 @@ static ps_result make_plan(ps_plan **plan, ps_policy policy,
          ps_histogram_size(h) <= CLOSING_LENGTHS))
         return ps_plan_make(plan, h, PS_PLAN_NNLSHP, o, err);
     return ps_plan_quick(plan, h, o, err);
+}
+
+/* Whatever is chosen, the quick plan is made on the way to nnlshp's. */
+static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
+{
+    bool quick = policy == PS_POLICY_AUTO &&
+                 size->capacity > CLOSING_CAPACITY &&
+                 size->depth > CLOSING_DEPTH;
+    ps_plan_size s = *size;
+
+    if (policy == PS_POLICY_SPFHP)
+        return ps_plan_spfhp_bytes(size);
+    if (quick)
+        return ps_plan_quick_bytes(size);
+    if (policy == PS_POLICY_AUTO && size->capacity > CLOSING_CAPACITY &&
+        s.lengths > CLOSING_LENGTHS)
+        s.lengths = CLOSING_LENGTHS;
+    return ps_amount_most(ps_plan_nnlshp_bytes(&s),
+                          ps_plan_quick_bytes(size));
+}
+
+/*
+ * A plan in the making, that of a load, or what is left of one: a number for
+ * each strategy.
+ */
+static uint64_t bytes_of(const ps_policy_setup *is)
+{
+    const ps_plan_size size = {
+        .sequences = is->window_size,
+        .lengths = is->window_size < is->capacity ? is->window_size
+                                                  : is->capacity,
+        .capacity = is->capacity,
+        .depth = is->depth,
+    };
+    uint64_t made = ps_amount_sum(planner_bytes(is->policy, &size),
+                                  ps_histogram_bytes(size.lengths));
+    uint64_t loaded = ps_amount_sum(
+        ps_plan_bytes(is->window_size),
+        ps_amount_array((uint64_t)is->capacity + 1, sizeof(uint64_t)));
+    uint64_t left = ps_amount_array(is->window_size, sizeof(uint64_t));
+
+    return ps_amount_sum(sizeof(state),
+                         ps_amount_sum(left, ps_amount_most(made, loaded)));
 }
 
 static ps_result open_state(void **p, const ps_policy_setup *setup,
@@ -97,6 +142,24 @@ static ps_result open_histogram(const ps_window *w, uint32_t capacity,
     return r;
 }
 
+/* All of a plan is still to be used. */
+static ps_result count_left(state *s, ps_error *err)
+{
+    size_t n = ps_plan_strategies(s->plan);
+
+    s->left = calloc(n, sizeof *s->left);
+    if (s->left == NULL)
+        return ps_fail_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *lengths;
+        uint32_t count;
+
+        s->left[i] = ps_plan_strategy(s->plan, i, &lengths, &count);
+    }
+    s->next = 0;
+    return PS_OK;
+}
+
 static ps_result plan_window(state *s, ps_error *err)
 {
     const ps_plan_options o = {.capacity = s->is.capacity,
@@ -113,8 +176,7 @@ static ps_result plan_window(state *s, ps_error *err)
     ps_histogram_free(h);
     if (r != PS_OK)
         return r;
-    s->left = calloc(ps_plan_strategies(s->plan), sizeof *s->left);
-    return s->left == NULL ? ps_fail_memory(err) : PS_OK;
+    return count_left(s, err);
 }
 
 static uint64_t tokens_of(const uint32_t *lengths, uint32_t n)
@@ -135,13 +197,6 @@ static ps_result start_plan(state *s, bool flush, ps_error *err)
         drop_plan(s);
         return r;
     }
-    for (size_t i = 0; i < ps_plan_strategies(s->plan); i++) {
-        const uint32_t *lengths;
-        uint32_t n;
-
-        s->left[i] = ps_plan_strategy(s->plan, i, &lengths, &n);
-    }
-    s->next = 0;
     s->enough = flush ? 0
                       : ps_window_tokens(s->is.window) /
                             ps_plan_packs(s->plan);
@@ -226,10 +281,99 @@ static ps_result choose(void *p, uint64_t now, bool flush, uint32_t *slots,
     return PS_OK;
 }
 
+/* ---- Saved and loaded ---- */
+
+static ps_result not_planned(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT, "the plan in it makes no sense");
+}
+
+static void save(const void *p, ps_saver *saver)
+{
+    const state *s = p;
+    size_t n = s->plan == NULL ? 0 : ps_plan_strategies(s->plan);
+    uint32_t left = 0;
+
+    for (size_t i = 0; i < n; i++)
+        left += s->left[i] > 0;
+    ps_save_u64(saver, s->enough);
+    ps_save_u32(saver, left);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *lengths;
+        uint32_t count;
+
+        if (s->left[i] == 0)
+            continue;
+        (void)ps_plan_strategy(s->plan, i, &lengths, &count);
+        ps_save_u64(saver, s->left[i]);
+        ps_save_u32(saver, count);
+        for (uint32_t k = 0; k < count; k++)
+            ps_save_u32(saver, lengths[k]);
+    }
+}
+
+/*
+ * One strategy, which must fit in a pack, and its lengths be there: `used` of
+ * each length are so already.
+ */
+static ps_result load_strategy(state *s, ps_loader *loader, uint64_t *used,
+                               ps_error *err)
+{
+    uint64_t left = ps_load_u64(loader);
+    uint32_t n = ps_load_count(loader, s->is.depth, 4);
+    uint32_t room = s->is.capacity;
+    uint32_t *lengths;
+    ps_result r;
+
+    if (loader->failed || n == 0 || left == 0 ||
+        left > ps_window_count(s->is.window))
+        return not_planned(err);
+    r = ps_plan_reserve(s->plan, left, n, &lengths, err);
+    for (uint32_t k = 0; k < n && r == PS_OK; k++) {
+        lengths[k] = ps_load_within(loader, 1, s->is.capacity);
+        used[lengths[k]] += left;
+        if (loader->failed || lengths[k] > room ||
+            (k > 0 && lengths[k] < lengths[k - 1]) ||
+            used[lengths[k]] > ps_window_count_of(s->is.window, lengths[k]))
+            return not_planned(err);
+        room -= lengths[k];
+    }
+    return r;
+}
+
+static ps_result load_plan(state *s, ps_loader *loader, uint32_t n,
+                           ps_error *err)
+{
+    uint64_t *used = calloc((size_t)s->is.capacity + 1, sizeof *used);
+    ps_result r = used == NULL ? ps_fail_memory(err)
+                               : ps_plan_open(&s->plan, err);
+
+    for (uint32_t i = 0; i < n && r == PS_OK; i++)
+        r = load_strategy(s, loader, used, err);
+    free(used);
+    return r == PS_OK ? count_left(s, err) : r;
+}
+
+/* Those used up are left out; it makes no difference. */
+static ps_result load(void *p, ps_loader *loader, ps_error *err)
+{
+    state *s = p;
+    uint32_t n;
+
+    s->enough = ps_load_u64(loader);
+    n = ps_load_count(loader, ps_window_count(s->is.window), 16);
+    if (loader->failed)
+        return not_planned(err);
+    return n == 0 ? PS_OK : load_plan(s, loader, n, err);
+}
+
 const ps_policy_calls ps_policy_plan_calls = {
+    .bytes = bytes_of,
     .open = open_state,
     .free = free_state,
     .is_ready = never,
     .admitted = never_when_admitted,
     .choose = choose,
+    .save = save,
+    .load = load,
 };

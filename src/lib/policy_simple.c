@@ -10,8 +10,14 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "policy.h"
+
+static uint64_t bytes_of(const ps_policy_setup *setup)
+{
+    return ps_amount_array(1, sizeof *setup);
+}
 
 static ps_result open_copy(void **state, const ps_policy_setup *setup,
                            ps_error *err)
@@ -103,6 +109,7 @@ static ps_result choose(void *state, uint64_t now, bool flush,
 }
 
 const ps_policy_calls ps_policy_simple_calls = {
+    .bytes = bytes_of,
     .open = open_copy,
     .free = free,
     .is_ready = is_ready,

@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "plan_lp.h"
 #include "worth.h"
@@ -35,11 +36,37 @@
 /* Counts fade when there are so many windows of them. */
 #define MEMORY_WINDOWS 32
 
+/* More are never counted. */
+#define MOST_COUNT 9007199254740992.0 /* 2^53 */
+
 /*
  * How much of a price is the part of the capacity, whatever the relaxation
  * says: of choices that are worth the same to it the fullest is best.
  */
 #define LINEAR 0.1
+
+static uint32_t unit_of(uint32_t capacity)
+{
+    return (capacity - 1) / MOST_UNITS + 1;
+}
+
+uint64_t ps_prices_bytes(uint32_t capacity)
+{
+    uint32_t units = capacity / unit_of(capacity);
+
+    return ps_amount_sum(
+        sizeof(ps_prices),
+        ps_amount_array((uint64_t)units + 1,
+                        3 * sizeof(double) + sizeof(uint32_t)));
+}
+
+uint64_t ps_prices_learn_bytes(uint32_t capacity, uint32_t depth)
+{
+    uint32_t units = capacity / unit_of(capacity);
+
+    return ps_lp_bytes(units, units, depth < units ? depth : units,
+                       MOST_UNITS);
+}
 
 ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
                          uint32_t depth, uint32_t window_size, ps_error *err)
@@ -53,7 +80,7 @@ ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
     p->capacity = capacity;
     p->depth = depth;
     p->window_size = window_size;
-    p->unit = (capacity - 1) / MOST_UNITS + 1;
+    p->unit = unit_of(capacity);
     p->units = capacity / p->unit;
     p->next = window_size;
     n = (size_t)p->units + 1;
@@ -78,6 +105,37 @@ void ps_prices_free(ps_prices *p)
     free(p->stock);
     free(p->stock_count);
     free(p);
+}
+
+void ps_prices_save(const ps_prices *p, ps_saver *saver)
+{
+    ps_save_u64(saver, p->came);
+    ps_save_u64(saver, p->next);
+    ps_save_double(saver, p->total);
+    for (uint32_t u = 1; u <= p->units; u++)
+        ps_save_double(saver, p->count[u]);
+}
+
+/* Not all numbers are numbers. */
+static double load_count(ps_loader *loader)
+{
+    double count = ps_load_double(loader);
+
+    if (count >= 0 && count <= MOST_COUNT)
+        return count;
+    loader->failed = true;
+    return 0;
+}
+
+void ps_prices_load(ps_prices *p, ps_loader *loader)
+{
+    p->came = ps_load_u64(loader);
+    p->next = ps_load_u64(loader);
+    p->total = load_count(loader);
+    for (uint32_t u = 1; u <= p->units; u++)
+        p->count[u] = load_count(loader);
+    if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT)
+        loader->failed = true;
 }
 
 static uint32_t fill_stock(ps_prices *p, double *mean)

@@ -9,6 +9,7 @@
 #define LIB_PRICES_H
 
 #include "packstream.h"
+#include "state.h"
 
 /* Here so that counting is done in line; nobody else looks into it. */
 typedef struct ps_prices {
@@ -32,6 +33,10 @@ ps_result ps_prices_open(ps_prices **prices, uint32_t capacity,
                          ps_error *err);
 void ps_prices_free(ps_prices *prices);
 
+/* The most that they take, and while they are learned besides. */
+uint64_t ps_prices_bytes(uint32_t capacity);
+uint64_t ps_prices_learn_bytes(uint32_t capacity, uint32_t depth);
+
 /* To the nearest unit, but never none and never more than there are. */
 static inline uint32_t ps_prices_units(const ps_prices *p, uint32_t length)
 {
@@ -54,6 +59,10 @@ static inline void ps_prices_count(ps_prices *p, uint32_t length)
     p->count[ps_prices_units(p, length)]++;
     p->total++;
 }
+
+/* What was learned so far; the load fails if it makes no sense. */
+void ps_prices_save(const ps_prices *prices, ps_saver *saver);
+void ps_prices_load(ps_prices *prices, ps_loader *loader);
 
 /* True if it is time to learn. */
 static inline bool ps_prices_due(const ps_prices *p)

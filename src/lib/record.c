@@ -274,6 +274,11 @@ ps_result ps_record_open(const ps_pack_info *info,
     return PS_OK;
 }
 
+uint64_t ps_record_index(const unsigned char *bytes)
+{
+    return load_u64(bytes + AT_INDEX);
+}
+
 ps_result ps_record_blame(uint64_t record, uint64_t offset, ps_result code,
                           ps_error *err)
 {

@@ -90,6 +90,9 @@ ps_result ps_record_open(const ps_pack_info *info,
                          const unsigned char *bytes, bool *is_end,
                          ps_error *err);
 
+/* The index in a record's head: END's is the number of packs. */
+uint64_t ps_record_index(const unsigned char *bytes);
+
 /*
  * Reads the head and the boundaries of a record that is not END, all that
  * memory safety rests on.  PS_OK, PS_ERR_CORRUPT.

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "bytes.h"
 #include "error.h"
 
@@ -44,6 +45,7 @@ struct ps_seek_table {
     unsigned char *buf; /* prefix, entries, room for a footer */
     uint32_t frames;
     uint32_t room; /* frames that fit */
+    uint32_t most; /* frames that there may be */
     mark *marks;   /* of frames 0, 64, 128 and so on */
     mark end;
 };
@@ -90,8 +92,28 @@ ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err)
         ps_seek_table_free(t);
         return r;
     }
+    t->most = PS_SEEK_FRAMES_MOST;
     *table = t;
     return PS_OK;
+}
+
+void ps_seek_table_limit(ps_seek_table *t, uint32_t most)
+{
+    if (most < t->most)
+        t->most = most;
+}
+
+/* Two of them while it grows. */
+uint64_t ps_seek_table_takes(uint32_t most)
+{
+    uint64_t n = (uint64_t)most + 1;
+    uint64_t bytes = ps_amount_sum(
+        ps_amount_array(n, ENTRY_BYTES),
+        ps_amount_array(n / MARK_EVERY + 3, sizeof(mark)));
+
+    return ps_amount_sum(sizeof(ps_seek_table) + PS_SEEK_PREFIX_BYTES +
+                             PS_SEEK_FOOTER_BYTES,
+                         ps_amount_times(2, bytes));
 }
 
 ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
@@ -99,18 +121,18 @@ ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
 {
     ps_result r = PS_OK;
 
-    if (t->frames == PS_SEEK_FRAMES_MOST)
+    if (t->frames >= t->most)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "more than %" PRIu32 " frames do not fit a seek "
+                       "more than %" PRIu32 " frames do not fit the seek "
                        "table",
-                       PS_SEEK_FRAMES_MOST);
+                       t->most);
     if (bytes > UINT32_MAX || plain > UINT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "a frame of %" PRIu64 " bytes does not fit a seek "
                        "table",
                        bytes > plain ? bytes : plain);
     if (t->frames == t->room)
-        r = reserve(t, 2 * t->room, err);
+        r = reserve(t, t->room < t->most / 2 ? 2 * t->room : t->most, err);
     if (r != PS_OK)
         return r;
     if (t->frames % MARK_EVERY == 0)

@@ -35,6 +35,10 @@ typedef struct ps_seek_frame {
 /* An empty table.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
 
+/* No more frames than `most`, from 1; and what they take at most. */
+void ps_seek_table_limit(ps_seek_table *table, uint32_t most);
+uint64_t ps_seek_table_takes(uint32_t most);
+
 /*
  * Adds a frame behind the last one.
  * PS_OK, PS_ERR_MEMORY, _LIMIT (too many frames, or a size above 32 bits).

@@ -37,4 +37,7 @@ ps_result ps_shelf_pack(ps_plan *plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_fit fit, bool repeat,
                         ps_error *err);
 
+/* The most that it takes for so many sequences, besides the plan. */
+uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity);
+
 #endif

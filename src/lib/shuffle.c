@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "random.h"
 #include "window.h"
@@ -38,6 +39,17 @@ struct ps_shuffle {
 uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
 {
     return window + depth;
+}
+
+uint64_t ps_shuffle_bytes(uint32_t slots)
+{
+    return ps_amount_sum(sizeof(ps_shuffle),
+                         ps_amount_array(slots, sizeof(uint32_t)));
+}
+
+uint32_t ps_shuffle_most_packs(void)
+{
+    return MOST_PACKS;
 }
 
 ps_result ps_shuffle_open(ps_shuffle **shuffle, uint64_t seed,
@@ -103,23 +115,44 @@ uint32_t ps_shuffle_oldest(const ps_shuffle *s)
     return s->n_packs == 0 ? PS_NO_SLOT : s->packs[s->oldest].oldest;
 }
 
+uint32_t ps_shuffle_packs(const ps_shuffle *s)
+{
+    return s->n_packs;
+}
+
+uint32_t ps_shuffle_pack(const ps_shuffle *s, uint32_t i, uint32_t *slots)
+{
+    uint32_t slot = s->packs[i].first;
+
+    for (uint32_t k = 0; k < s->packs[i].n; k++) {
+        slots[k] = slot;
+        slot = s->next[slot];
+    }
+    return s->packs[i].n;
+}
+
+void ps_shuffle_save(const ps_shuffle *s, ps_saver *saver)
+{
+    ps_save_u64(saver, s->random);
+}
+
+void ps_shuffle_load(ps_shuffle *s, ps_loader *loader)
+{
+    s->random = ps_load_u64(loader);
+}
+
 uint32_t ps_shuffle_take(ps_shuffle *s, bool the_oldest, uint32_t *slots)
 {
     uint32_t k = the_oldest ? s->oldest
                             : (uint32_t)ps_random_below(&s->random,
                                                         s->n_packs);
-    pack p = s->packs[k];
-    uint32_t slot = p.first;
+    uint32_t n = ps_shuffle_pack(s, k, slots);
 
     s->packs[k] = s->packs[--s->n_packs];
-    s->sequences -= p.n;
+    s->sequences -= n;
     if (k == s->oldest)
         s->oldest = find_oldest(s);
     else if (s->oldest == s->n_packs)
         s->oldest = k; /* it was the last and has moved */
-    for (uint32_t i = 0; i < p.n; i++) {
-        slots[i] = slot;
-        slot = s->next[slot];
-    }
-    return p.n;
+    return n;
 }

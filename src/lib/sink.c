@@ -11,58 +11,14 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "sink.h"
-
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "io.h"
-#include "frame.h"
-#include "seekable.h"
-#include "thread.h"
+#include "sink_parts.h"
 
-#define FEW 2          /* blocks for which a thread that writes is woken */
-#define SPARE_BLOCKS 4 /* beyond those that threads are busy with */
+#define FEW 2 /* blocks for which a thread that writes is woken */
 
-typedef struct block {
-    unsigned char *bytes;
-    size_t used;
-    size_t pushed;  /* bytes that may be written before it is full */
-    size_t written; /* bytes that were, */
-    size_t sealed;  /* and bytes that are as they are to be */
-} block;
-
-struct ps_sink {
-    int fd;
-    ps_sink_options options;
-    ps_sink_seal seal; /* its functions NULL: none */
-    size_t size; /* of a block */
-    block *blocks;
-    uint32_t n_blocks;
-    ps_frame_maker **makers; /* one a thread, or one */
-    uint32_t n_makers;
-    ps_seek_table *table;
-    pthread_t *threads;
-    uint32_t n_threads;
-
-    /*
-     * Numbers of blocks, each from the one before: those up to `filling` are
-     * full, up to `taken` in the hands of a thread, up to `done` written.
-     * The lock guards them, and all below.
-     */
-    pthread_mutex_t lock;
-    pthread_cond_t work; /* there may be some for a thread */
-    pthread_cond_t room; /* a block was written */
-    uint64_t filling;
-    uint64_t taken;
-    uint64_t done;
-    uint32_t n_started; /* threads that know their maker */
-    bool stop;
-    bool failed;
-    ps_error err;
-};
+typedef ps_sink_block block;
 
 static block *block_at(const ps_sink *s, uint64_t number)
 {
@@ -103,18 +59,31 @@ static void follow(const ps_sink *s, const block *b, size_t end)
                        end - b->sealed);
 }
 
+static ps_result write_counted(ps_sink *s, const unsigned char *bytes,
+                               size_t n, ps_error *err)
+{
+    ps_result r = ps_write_all(s->fd, bytes, n, err);
+
+    s->written += r == PS_OK ? n : 0;
+    return r;
+}
+
 /* Writes a part of a block, without the lock. */
-static ps_result write_part(const ps_sink *s, const block *b, size_t end,
+static ps_result write_part(ps_sink *s, const block *b, size_t end,
                             ps_error *err)
 {
-    return ps_write_all(s->fd, b->bytes + b->written, end - b->written, err);
+    size_t n = end - b->written;
+    size_t skip = s->discard < n ? (size_t)s->discard : n;
+
+    s->discard -= skip;
+    return write_counted(s, b->bytes + b->written + skip, n - skip, err);
 }
 
 /* Writes a frame whose turn it is, without the lock. */
-static ps_result write_frame(const ps_sink *s, const unsigned char *frame,
+static ps_result write_frame(ps_sink *s, const unsigned char *frame,
                              size_t n, size_t plain, ps_error *err)
 {
-    ps_result r = ps_write_all(s->fd, frame, n, err);
+    ps_result r = write_counted(s, frame, n, err);
 
     return r == PS_OK ? ps_seek_table_add(s->table, n, plain, err) : r;
 }
@@ -191,7 +160,7 @@ static void write_compressed(ps_sink *s, ps_frame_maker *maker)
     block_done(s);
 }
 
-static void *work(void *context)
+void *ps_sink_work(void *context)
 {
     ps_sink *s = context;
     ps_frame_maker *maker;
@@ -347,13 +316,37 @@ ps_result ps_sink_settle(ps_sink *s, ps_error *err)
     return r;
 }
 
+ps_result ps_sink_where(ps_sink *s, ps_sink_place *place, ps_error *err)
+{
+    ps_result r = ps_sink_settle(s, err);
+
+    *place = (ps_sink_place){.written = s->written};
+    if (r != PS_OK || !s->options.compressed)
+        return r;
+    place->pending = current(s)->bytes;
+    place->pending_bytes = current(s)->used;
+    if (ps_seek_table_frames(s->table) > 0)
+        ps_seek_table_encode(s->table, &place->table, &place->table_bytes);
+    return PS_OK;
+}
+
+uint64_t ps_sink_written(const ps_sink *s)
+{
+    return s->written;
+}
+
+void ps_sink_discard(ps_sink *s, uint64_t n)
+{
+    s->discard = n;
+}
+
 static ps_result put_table(ps_sink *s, ps_error *err)
 {
     const unsigned char *bytes;
     size_t n;
 
     ps_seek_table_encode(s->table, &bytes, &n);
-    return ps_write_all(s->fd, bytes, n, err);
+    return write_counted(s, bytes, n, err);
 }
 
 ps_result ps_sink_finish(ps_sink *s, ps_error *err)
@@ -365,121 +358,4 @@ ps_result ps_sink_finish(ps_sink *s, ps_error *err)
     if (r == PS_OK && s->options.compressed)
         r = put_table(s, err);
     return r;
-}
-
-/* ---- Beginning and end ---- */
-
-static ps_result open_blocks(ps_sink *s, ps_error *err)
-{
-    const ps_sink_options *o = &s->options;
-
-    s->n_blocks = o->threads == 0 ? 1 : o->threads + SPARE_BLOCKS;
-    s->size = PS_IO_BYTES;
-    if (o->compressed)
-        s->size = o->frame;
-    else if (o->largest > s->size)
-        s->size = o->largest;
-    s->blocks = calloc(s->n_blocks, sizeof *s->blocks);
-    if (s->blocks == NULL)
-        return ps_fail_memory(err);
-    for (uint32_t i = 0; i < s->n_blocks; i++) {
-        s->blocks[i].bytes = malloc(s->size);
-        if (s->blocks[i].bytes == NULL)
-            return ps_fail_memory(err);
-    }
-    return PS_OK;
-}
-
-static ps_result open_makers(ps_sink *s, ps_error *err)
-{
-    ps_result r = ps_seek_table_open(&s->table, err);
-
-    if (r != PS_OK)
-        return r;
-    s->n_makers = s->options.threads == 0 ? 1 : s->options.threads;
-    s->makers = calloc(s->n_makers, sizeof(ps_frame_maker *));
-    if (s->makers == NULL)
-        return ps_fail_memory(err);
-    for (uint32_t i = 0; i < s->n_makers && r == PS_OK; i++)
-        r = ps_frame_maker_open(&s->makers[i], s->options.level, err);
-    return r;
-}
-
-static ps_result start_threads(ps_sink *s, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (s->options.threads == 0)
-        return PS_OK;
-    s->threads = calloc(s->options.threads, sizeof *s->threads);
-    if (s->threads == NULL)
-        return ps_fail_memory(err);
-    /* With fewer it takes longer, and with none the caller does it. */
-    while (r == PS_OK && s->n_threads < s->options.threads) {
-        r = ps_thread_start(&s->threads[s->n_threads], work, s, err);
-        s->n_threads += r == PS_OK;
-    }
-    return PS_OK;
-}
-
-ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
-                       ps_error *err)
-{
-    ps_sink *s = calloc(1, sizeof *s);
-    ps_result r;
-
-    *sink = NULL;
-    if (s == NULL)
-        return ps_fail_memory(err);
-    s->fd = fd;
-    s->options = *options;
-    if (options->seal != NULL)
-        s->seal = *options->seal;
-    (void)pthread_mutex_init(&s->lock, NULL);
-    (void)pthread_cond_init(&s->work, NULL);
-    (void)pthread_cond_init(&s->room, NULL);
-    /* More than one cannot write plain bytes in order. */
-    if (!s->options.compressed && s->options.threads > 1)
-        s->options.threads = 1;
-    r = open_blocks(s, err);
-    if (r == PS_OK && s->options.compressed)
-        r = open_makers(s, err);
-    if (r == PS_OK)
-        r = start_threads(s, err);
-    if (r != PS_OK) {
-        ps_sink_free(s);
-        return r;
-    }
-    ps_widen_pipe(fd);
-    *sink = s;
-    return PS_OK;
-}
-
-static void stop_threads(ps_sink *s)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    (void)pthread_cond_broadcast(&s->work);
-    (void)pthread_mutex_unlock(&s->lock);
-    for (uint32_t i = 0; i < s->n_threads; i++)
-        (void)pthread_join(s->threads[i], NULL);
-    free(s->threads);
-}
-
-void ps_sink_free(ps_sink *s)
-{
-    if (s == NULL)
-        return;
-    stop_threads(s);
-    for (uint32_t i = 0; s->blocks != NULL && i < s->n_blocks; i++)
-        free(s->blocks[i].bytes);
-    for (uint32_t i = 0; s->makers != NULL && i < s->n_makers; i++)
-        ps_frame_maker_free(s->makers[i]);
-    ps_seek_table_free(s->table);
-    free(s->blocks);
-    free(s->makers);
-    (void)pthread_cond_destroy(&s->room);
-    (void)pthread_cond_destroy(&s->work);
-    (void)pthread_mutex_destroy(&s->lock);
-    free(s);
 }

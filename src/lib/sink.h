@@ -30,10 +30,28 @@ typedef struct ps_sink_options {
     bool compressed;  /* to frames of zstd's seekable format... */
     int level;        /* ...of this level, */
     size_t frame;     /* for so many bytes each, at least `largest` */
+    uint32_t most_frames; /* that there may be; 0: no limit */
     const ps_sink_seal *seal; /* copied; or NULL */
+
+    /* To go on where another sink was; else zeros. */
+    uint64_t written;           /* bytes of the output */
+    const unsigned char *table; /* of the frames in them, or NULL */
+    size_t table_bytes;
 } ps_sink_options;
 
-/* PS_ERR_MEMORY. */
+/* Where a sink is, so that another one can go on from there. */
+typedef struct ps_sink_place {
+    uint64_t written;             /* bytes */
+    const unsigned char *table;   /* of frames, or NULL */
+    size_t table_bytes;
+    const unsigned char *pending; /* sealed, but of no whole frame */
+    size_t pending_bytes;
+} ps_sink_place;
+
+/* The most memory that it takes; the table only if `most_frames` is given. */
+uint64_t ps_sink_bytes(const ps_sink_options *options);
+
+/* PS_ERR_MEMORY; of a table that is not right, PS_ERR_CORRUPT. */
 ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
                        ps_error *err);
 
@@ -72,6 +90,22 @@ ps_result ps_sink_flush(ps_sink *sink, ps_error *err);
  * so far were followed.
  */
 ps_result ps_sink_settle(ps_sink *sink, ps_error *err);
+
+/*
+ * As ps_sink_settle; and tells where the output is.  The pointers are valid
+ * until the next call.  What is pending is to be put into the sink that goes
+ * on, before anything else.
+ */
+ps_result ps_sink_where(ps_sink *sink, ps_sink_place *place, ps_error *err);
+
+/* The bytes of the output when all that came is written. */
+uint64_t ps_sink_written(const ps_sink *sink);
+
+/*
+ * The next `n` bytes that come are not written.  Not compressed ones, and
+ * only when all that came before is.
+ */
+void ps_sink_discard(ps_sink *sink, uint64_t n);
 
 /* Writes the last frame, too, and the seek table.  Nothing may follow. */
 ps_result ps_sink_finish(ps_sink *sink, ps_error *err);

@@ -15,19 +15,71 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <zstd_errors.h>
 
+#include "amount.h"
 #include "bytes.h"
 #include "error.h"
 #include "io.h"
 
-/* No frame may ask for a larger window than the zstd program's default. */
+/*
+ * No frame may ask for a larger window than the zstd program's default; zstd
+ * cannot be told less than the least.
+ */
 #define ZSTD_LARGEST_WINDOW_LOG 27
+#define ZSTD_LEAST_WINDOW_LOG 10
+
+/* What zstd takes for input, besides the window. */
+#define ZSTD_INPUT_BYTES ((uint64_t)640 << 10)
 
 /* Frames start with one of these; skippable frames with any of sixteen. */
 #define ZSTD_FRAME UINT32_C(0xFD2FB528)
 #define ZSTD_SKIPPABLE UINT32_C(0x184D2A50)
+
+static int window_log(uint64_t window)
+{
+    int log = ZSTD_LEAST_WINDOW_LOG;
+
+    while (log < ZSTD_LARGEST_WINDOW_LOG && window >> (log + 1) != 0)
+        log++;
+    return log;
+}
+
+void ps_source_set_window(ps_source *s, uint64_t bytes)
+{
+    s->window = bytes;
+}
+
+/* Of a peek the last piece may reach beyond it. */
+static uint64_t most_own(uint64_t most)
+{
+    return ps_amount_sum(most, PS_IO_BYTES);
+}
+
+void ps_source_set_most(ps_source *s, uint64_t bytes)
+{
+    uint64_t own = most_own(bytes);
+
+    s->own_most = own < SIZE_MAX ? (size_t)own : SIZE_MAX;
+}
+
+/* Two buffers of our own while one grows. */
+uint64_t ps_source_bytes(uint64_t most, uint64_t window, bool threaded)
+{
+    uint64_t own = ps_amount_array(1, PS_IO_BYTES);
+    uint64_t bytes = ps_pool_bytes(ps_ahead_blocks(threaded));
+
+    if (most_own(most) > PS_IO_BYTES)
+        own = ps_amount_times(2, ps_amount_sum(most_own(most),
+                                               PS_AMOUNT_PAGE));
+    bytes = ps_amount_sum(bytes, own);
+    bytes = ps_amount_sum(bytes, (uint64_t)1 << window_log(window));
+    bytes = ps_amount_sum(bytes, ZSTD_INPUT_BYTES);
+    bytes = ps_amount_sum(bytes, ps_ahead_bytes(threaded));
+    return ps_amount_sum(bytes, sizeof(ps_source));
+}
 
 /* The next piece; 0 bytes at the end of the input. */
 static ps_result next_span(ps_source *s, ps_span *span, ps_error *err)
@@ -65,7 +117,9 @@ static ps_result grow_own(ps_source *s, size_t least, ps_error *err)
             return ps_fail_memory(err);
         size *= 2;
     }
-    if (size == s->own_size)
+    if (size > s->own_most && least <= s->own_most)
+        size = s->own_most;
+    if (size <= s->own_size)
         return PS_OK;
     own = realloc(s->own, size);
     if (own == NULL)
@@ -176,14 +230,17 @@ static ps_result zstd_failed(const ps_source *s, size_t error, ps_error *err)
 
     if (code == ZSTD_error_memory_allocation)
         return ps_fail_memory(err);
-    return ps_fail(err,
-                   code == ZSTD_error_frameParameter_windowTooLarge
-                       ? PS_ERR_LIMIT
-                       : PS_ERR_CORRUPT,
+    if (code == ZSTD_error_frameParameter_windowTooLarge)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "zstd, after byte %" PRIu64 " of the decompressed "
+                       "input: the frame asks for a window of more than "
+                       "%" PRIu64 " bytes",
+                       s->taken + s->left,
+                       (uint64_t)1 << window_log(s->window));
+    return ps_fail(err, PS_ERR_CORRUPT,
                    "zstd, after byte %" PRIu64 " of the decompressed input: "
                    "%s",
-                   s->taken + s->left,
-                   ZSTD_getErrorName(error));
+                   s->taken + s->left, ZSTD_getErrorName(error));
 }
 
 /*
@@ -282,7 +339,7 @@ static ps_result start_zstd(ps_source *s, ps_error *err)
     if (s->zstd == NULL)
         return ps_fail_memory(err);
     (void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax,
-                                 ZSTD_LARGEST_WINDOW_LOG);
+                                 window_log(s->window));
     s->in = (ZSTD_inBuffer){.src = s->at, .size = s->left};
     s->at = s->own;
     s->left = 0;
@@ -319,6 +376,49 @@ ps_result ps_source_peek_more(ps_source *s, size_t want,
     return r == PS_OK ? peek(s, want, data, got, err) : r;
 }
 
+/* Takes of what has come, and so far as it can be done without reading. */
+static uint64_t skip_unread(ps_source *s, uint64_t n)
+{
+    uint64_t skipped = s->left < n ? s->left : n;
+
+    ps_source_take(s, (size_t)skipped);
+    if (skipped < n && s->zstd == NULL && !s->at_eof) {
+        uint64_t more = ps_ahead_skip(s->ahead, n - skipped);
+
+        s->taken += more;
+        skipped += more;
+    }
+    return skipped;
+}
+
+ps_result ps_source_skip(ps_source *s, uint64_t n, ps_error *err)
+{
+    while (n > 0) {
+        const unsigned char *data;
+        size_t got;
+        ps_result r = ps_source_peek(s, 1, &data, &got, err);
+
+        if (r != PS_OK)
+            return r;
+        if (got == 0)
+            return ps_fail(err, PS_ERR_TRUNCATED,
+                           "the input ends after byte %" PRIu64
+                           ", %" PRIu64 " before where it is to go on",
+                           s->taken, n);
+        n -= skip_unread(s, n);
+    }
+    return PS_OK;
+}
+
+bool ps_source_can_skip(const ps_source *s)
+{
+    struct stat st;
+
+    /* With a thread the descriptor is a pipe. */
+    return s->zstd == NULL && fstat(ps_source_descriptor(s), &st) == 0 &&
+           S_ISREG(st.st_mode);
+}
+
 ps_result ps_source_read_ahead(ps_source *s, ps_error *err)
 {
     s->threaded = true;
@@ -340,6 +440,8 @@ ps_result ps_source_open(ps_source **source, int fd, ps_error *err)
     if (s == NULL)
         return ps_fail_memory(err);
     s->at = &s->nothing;
+    s->own_most = SIZE_MAX;
+    s->window = (uint64_t)1 << ZSTD_LARGEST_WINDOW_LOG;
     r = ps_pool_open(&s->pool, err);
     if (r == PS_OK)
         r = ps_ahead_open(&s->ahead, fd, s->pool, err);

@@ -28,6 +28,8 @@ typedef struct ps_source {
     bool threaded;
     unsigned char *own;
     size_t own_size;
+    size_t own_most;
+    uint64_t window; /* the largest of frames, bytes */
     ps_wait_hook *hook;
     void *hook_context;
     ZSTD_DCtx *zstd;  /* NULL: the input is plain */
@@ -40,6 +42,16 @@ typedef struct ps_source {
  * PS_ERR_MEMORY.
  */
 ps_result ps_source_open(ps_source **source, int fd, ps_error *err);
+
+/*
+ * The largest window of zstd frames, to be said before the first peek; and
+ * the most bytes that a peek will ask for.
+ */
+void ps_source_set_window(ps_source *source, uint64_t bytes);
+void ps_source_set_most(ps_source *source, uint64_t bytes);
+
+/* The most memory that it takes with these, whatever the input. */
+uint64_t ps_source_bytes(uint64_t most, uint64_t window, bool threaded);
 
 /* As ps_source_peek, where not all of it is there. */
 ps_result ps_source_peek_more(ps_source *source, size_t want,
@@ -71,6 +83,15 @@ static inline void ps_source_take(ps_source *source, size_t n)
     source->left -= n;
     source->taken += n;
 }
+
+/*
+ * Passes over the next `n` bytes; a plain regular file is not read for that.
+ * As ps_source_peek; PS_ERR_TRUNCATED if the input ends before.
+ */
+ps_result ps_source_skip(ps_source *source, uint64_t n, ps_error *err);
+
+/* Whether it is such a file; not known before the first peek. */
+bool ps_source_can_skip(const ps_source *source);
 
 /* Bytes taken so far. */
 static inline uint64_t ps_source_offset(const ps_source *source)

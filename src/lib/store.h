@@ -15,6 +15,9 @@ typedef struct ps_store ps_store;
 ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err);
 void ps_store_free(ps_store *store);
 
+/* The most that it takes with chunks for so many bytes: ps_store_room. */
+uint64_t ps_store_bytes(uint32_t slots, uint64_t payload);
+
 /* Appends bytes to what a slot holds.  PS_ERR_MEMORY. */
 ps_result ps_store_append(ps_store *store, uint32_t slot, const void *data,
                           size_t n, ps_error *err);

@@ -12,8 +12,6 @@
 
 #include "error.h"
 
-#define STACK_BYTES ((size_t)512 << 10)
-
 /* Those that are sent to the thread which causes them. */
 static const int own_signals[] = {SIGPIPE, SIGXFSZ, SIGSEGV, SIGBUS,
                                   SIGFPE,  SIGILL,  SIGABRT, SIGSYS};
@@ -26,7 +24,7 @@ static int create(pthread_t *thread, void *(*run)(void *), void *context)
 
     if (failure != 0)
         return failure;
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    (void)pthread_attr_setstacksize(&attributes, PS_THREAD_STACK_BYTES);
     failure = pthread_create(thread, &attributes, run, context);
     (void)pthread_attr_destroy(&attributes);
     return failure;

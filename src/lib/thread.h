@@ -18,4 +18,8 @@
 ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
                           void *context, ps_error *err);
 
+/* What a thread takes: its stack and what the system adds to it. */
+#define PS_THREAD_STACK_BYTES ((size_t)512 << 10)
+#define PS_THREAD_BYTES (PS_THREAD_STACK_BYTES + ((size_t)32 << 10))
+
 #endif

@@ -14,12 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amount.h"
 #include "bytes.h"
 #include "checksum.h"
 #include "error.h"
 #include "pack_header.h"
 #include "schema.h"
 #include "token_header.h"
+
+/* An XXH3_state_t, of which only xxHash knows the size: 576 by now. */
+#define HASH_STATE_BYTES 1024
+
+/* A record of so many bytes, and if it is short what is read at least. */
+#define LEAST_PEEK ((uint64_t)64 << 10)
+#define LONGEST_PEEK(bytes) \
+    ((bytes) + 4 > LEAST_PEEK ? (bytes) + 4 : LEAST_PEEK)
 
 static ps_result truncated_header(ps_error *err)
 {
@@ -101,6 +110,7 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
         return ps_fail_memory(err);
     }
     r->source = source;
+    r->longest = PS_MAX_SEQUENCE_BYTES;
     r->skipped = XXH3_createState();
     if (r->skipped == NULL)
         result = ps_fail_memory(err);
@@ -115,8 +125,9 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
     return PS_OK;
 }
 
-ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
-                               ps_type raw_type, ps_error *err)
+ps_result ps_token_reader_open_within(ps_token_reader **reader, int fd,
+                                      ps_type raw_type, uint64_t window,
+                                      ps_error *err)
 {
     ps_source *source;
     ps_result result;
@@ -127,7 +138,36 @@ ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
     result = ps_source_open(&source, fd, err);
     if (result != PS_OK)
         return result;
+    if (window != 0)
+        ps_source_set_window(source, window);
     return ps_token_reader_start(reader, source, raw_type, err);
+}
+
+ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
+                               ps_type raw_type, ps_error *err)
+{
+    return ps_token_reader_open_within(reader, fd, raw_type, 0, err);
+}
+
+/* A record is peeked at with its count. */
+void ps_token_reader_set_longest(ps_token_reader *r, uint64_t bytes)
+{
+    r->longest = bytes < PS_MAX_SEQUENCE_BYTES ? bytes
+                                               : PS_MAX_SEQUENCE_BYTES;
+    ps_source_set_most(r->source, LONGEST_PEEK(r->longest));
+}
+
+uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
+                                bool ahead)
+{
+    uint64_t bytes;
+
+    if (longest > PS_MAX_SEQUENCE_BYTES)
+        longest = PS_MAX_SEQUENCE_BYTES;
+    bytes = ps_source_bytes(LONGEST_PEEK(longest),
+                            window == 0 ? UINT64_MAX : window, ahead);
+    return ps_amount_sum(bytes, ps_amount_array(1, sizeof(ps_token_reader)) +
+                                    HASH_STATE_BYTES);
 }
 
 ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
@@ -182,6 +222,13 @@ void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
     r->flush_context = context;
 }
 
+void ps_token_reader_expect(ps_token_reader *r, ps_result result)
+{
+    r->expects_overlong = r->expects_overlong || result == PS_ERR_OVERLONG;
+    r->expects_outside = r->expects_outside || result == PS_ERR_RANGE;
+    r->expects_empty = r->expects_empty || result == PS_ERR_EMPTY;
+}
+
 ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
 {
     return ps_source_read_ahead(r->source, err);
@@ -195,6 +242,38 @@ int ps_token_reader_descriptor(const ps_token_reader *r)
 uint64_t ps_token_reader_offset(const ps_token_reader *r)
 {
     return r->earlier_bytes + ps_source_offset(r->source);
+}
+
+ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
+{
+    return (ps_token_mark){
+        .id = r->next_id,
+        .offset = ps_source_offset(r->source),
+        .earlier_bytes = r->earlier_bytes,
+        .sequences = r->seen.sequences,
+        .tokens = r->seen.tokens,
+        .digest = r->seen.digest,
+    };
+}
+
+ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
+                               ps_error *err)
+{
+    uint64_t at = ps_source_offset(r->source);
+    ps_result result;
+
+    if (r->next_id > 0 || r->ended || r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "records were read already");
+    if (mark->offset < at)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "no record starts at byte %" PRIu64, mark->offset);
+    result = ps_source_skip(r->source, mark->offset - at, err);
+    if (result != PS_OK)
+        return result;
+    r->next_id = mark->id;
+    r->earlier_bytes = mark->earlier_bytes;
+    r->seen = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
+    return PS_OK;
 }
 
 ps_result ps_token_reader_cut(const ps_token_reader *r, uint64_t got,

@@ -18,6 +18,7 @@ struct ps_token_reader {
     ps_source *source;
     ps_schema schema;
     ps_shape shape;
+    uint64_t longest;    /* payload that is read whole, bytes */
     uint32_t vocab_size; /* declared by the stream or the caller, or 0 */
     uint64_t next_id;
     uint64_t earlier_bytes; /* of files before this one */
@@ -26,7 +27,12 @@ struct ps_token_reader {
     ps_wait_hook *on_flush;
     void *flush_context;
     bool ended;         /* PS_END was given; again, until append */
-    bool pending;       /* an overlong sequence is to be held or skipped */
+    bool pending;       /* a sequence is to be held or skipped; of it */
+    bool outside;       /* a token is known to be outside the vocabulary, */
+    uint64_t passed;    /* and so many bytes were passed over */
+    bool expects_overlong; /* these need no message */
+    bool expects_outside;
+    bool expects_empty;
     ps_sequence record; /* the record being read */
 };
 

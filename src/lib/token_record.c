@@ -39,14 +39,32 @@ static ps_result read_count(ps_token_reader *r, uint32_t *count,
     return PS_OK;
 }
 
-/* A count of 0 in a raw stream: a flush record, if they were asked for. */
-static ps_result read_raw_flush(ps_token_reader *r, ps_error *err)
+/* A record was passed over; what is behind its count has this hash. */
+static void count_record(ps_token_reader *r, uint64_t hash)
 {
-    if (r->on_flush == NULL)
-        return ps_fail(err, PS_ERR_CORRUPT, AT_RECORD "a length of 0",
-                       r->record.id, r->record.offset);
+    if (r->schema.framed)
+        r->seen.digest =
+            ps_token_digest(r->seen.digest, r->record.n_tok, hash);
+    r->next_id++;
+    r->seen.sequences++;
+    r->seen.tokens += r->record.n_tok;
+    r->pending = false;
+}
+
+/*
+ * A count of 0 in a raw stream: a flush record, if they were asked for, else
+ * a sequence without tokens.
+ */
+static ps_result read_raw_zero(ps_token_reader *r, ps_error *err)
+{
     ps_source_take(r->source, 4);
-    return r->on_flush(r->flush_context, err);
+    if (r->on_flush != NULL)
+        return r->on_flush(r->flush_context, err);
+    count_record(r, 0);
+    if (r->expects_empty)
+        return PS_ERR_EMPTY;
+    return ps_fail(err, PS_ERR_EMPTY, AT_RECORD "a length of 0",
+                   r->record.id, r->record.offset);
 }
 
 /* Finds the next record that is a sequence and fills in r->record. */
@@ -67,23 +85,31 @@ static ps_result find_record(ps_token_reader *r, ps_error *err)
         if (count > 0)
             return PS_OK;
         result = r->schema.framed ? ps_token_reader_control(r, &more, err)
-                                  : read_raw_flush(r, err);
+                                  : read_raw_zero(r, err);
         if (result != PS_OK)
             return result;
     }
     return PS_END;
 }
 
-/* Checks `n` tokens, of which the first is token `first` of the record. */
-static ps_result check_range(const ps_token_reader *r,
-                             const unsigned char *tokens, uint32_t first,
-                             uint32_t n, ps_error *err)
+/*
+ * Checks `n` tokens, of which the first is token `first` of the record, unless
+ * it was told already that one is outside.
+ */
+static ps_result check_range(ps_token_reader *r, const unsigned char *tokens,
+                             uint32_t first, uint32_t n, ps_error *err)
 {
     ps_type type = r->schema.token_type;
-    uint32_t bad = ps_tokens_check(tokens, n, type, r->vocab_size);
+    uint32_t bad;
 
+    if (r->pending && r->outside)
+        return PS_OK;
+    bad = ps_tokens_check(tokens, n, type, r->vocab_size);
     if (bad == n)
         return PS_OK;
+    r->outside = true;
+    if (r->expects_outside)
+        return PS_ERR_RANGE;
     return ps_fail(err, PS_ERR_RANGE,
                    AT_RECORD "token %" PRIu32 " is %" PRIu32
                    ", outside the vocabulary of %" PRIu32,
@@ -91,7 +117,7 @@ static ps_result check_range(const ps_token_reader *r,
                    ps_token_at(tokens, bad, type), r->vocab_size);
 }
 
-static inline ps_result check_tokens(const ps_token_reader *r,
+static inline ps_result check_tokens(ps_token_reader *r,
                                      const unsigned char *tokens,
                                      uint32_t first, uint32_t n,
                                      ps_error *err)
@@ -100,16 +126,15 @@ static inline ps_result check_tokens(const ps_token_reader *r,
                               : check_range(r, tokens, first, n, err);
 }
 
-/* A record was passed over; what is behind its count has this hash. */
-static void count_record(ps_token_reader *r, uint64_t hash)
+/* Takes only the count: what follows is to be held or skipped. */
+static void leave_pending(ps_token_reader *r, bool outside,
+                          ps_sequence *sequence)
 {
-    if (r->schema.framed)
-        r->seen.digest =
-            ps_token_digest(r->seen.digest, r->record.n_tok, hash);
-    r->next_id++;
-    r->seen.sequences++;
-    r->seen.tokens += r->record.n_tok;
-    r->pending = false;
+    ps_source_take(r->source, 4);
+    r->pending = true;
+    r->outside = outside;
+    r->passed = 4;
+    *sequence = r->record;
 }
 
 /* Reads the payload behind `before` bytes of the record (its count). */
@@ -122,12 +147,12 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     size_t got;
     ps_result result;
 
-    if (bytes > PS_MAX_SEQUENCE_BYTES)
+    if (bytes > r->longest)
         return ps_fail(err, PS_ERR_LIMIT,
                        AT_RECORD "%" PRIu32 " tokens are %" PRIu64
-                       " bytes, the limit is %" PRIu32,
+                       " bytes, the limit is %" PRIu64,
                        r->record.id, r->record.offset, r->record.n_tok,
-                       bytes, PS_MAX_SEQUENCE_BYTES);
+                       bytes, r->longest);
     result = ps_source_peek(r->source, before + (size_t)bytes, &data, &got,
                             err);
     if (result != PS_OK)
@@ -135,8 +160,11 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     if (got < before + bytes)
         return ps_token_reader_cut(r, got + 4 - before, bytes + 4, err);
     result = check_tokens(r, data + before, 0, r->record.n_tok, err);
-    if (result != PS_OK)
+    if (result != PS_OK) {
+        if (!r->pending)
+            leave_pending(r, true, sequence);
         return result;
+    }
     ps_prefetch(data + before + bytes); /* the next count */
     ps_source_take(r->source, before + (size_t)bytes);
     count_record(r, r->schema.framed
@@ -152,13 +180,12 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     return PS_OK;
 }
 
-/* Takes only the count: what follows is to be held or skipped. */
-static ps_result leave_pending(ps_token_reader *r, uint32_t max_tokens,
-                               ps_sequence *sequence, ps_error *err)
+static ps_result is_overlong(ps_token_reader *r, uint32_t max_tokens,
+                             ps_sequence *sequence, ps_error *err)
 {
-    ps_source_take(r->source, 4);
-    r->pending = true;
-    *sequence = r->record;
+    leave_pending(r, false, sequence);
+    if (r->expects_overlong)
+        return PS_ERR_OVERLONG;
     return ps_fail(err, PS_ERR_OVERLONG,
                    AT_RECORD "%" PRIu32 " tokens, more than %" PRIu32,
                    r->record.id, r->record.offset, r->record.n_tok,
@@ -172,15 +199,17 @@ ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
 
     if (r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "an overlong sequence is still pending");
+                       "a sequence is still pending");
     if (r->ended)
         return PS_END;
     result = find_record(r, err);
     r->ended = result == PS_END;
-    if (result != PS_OK)
+    if (result != PS_OK) {
+        *sequence = r->record;
         return result;
+    }
     if (r->record.n_tok > max_tokens)
-        return leave_pending(r, max_tokens, sequence, err);
+        return is_overlong(r, max_tokens, sequence, err);
     return read_payload(r, 4, sequence, err);
 }
 
@@ -189,6 +218,9 @@ ps_result ps_token_reader_hold(ps_token_reader *r, ps_sequence *sequence,
 {
     if (!r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
+    if (r->passed > 4)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "a part of the sequence was passed over");
     return read_payload(r, 0, sequence, err);
 }
 
@@ -200,14 +232,15 @@ static uint64_t record_bytes(const ps_token_reader *r)
 }
 
 /*
- * Passes over `bytes` of the record, of which `done` came before, in pieces
- * that hold whole tokens; these are checked, as those of any sequence.
+ * Passes over the record up to a byte of it, in pieces that hold whole
+ * tokens; these are checked, as those of any sequence.
  */
-static ps_result skip_part(ps_token_reader *r, uint64_t done, uint64_t bytes,
-                           bool are_tokens, ps_error *err)
+static ps_result pass(ps_token_reader *r, uint64_t up_to, bool are_tokens,
+                      ps_error *err)
 {
-    while (bytes > 0) {
-        size_t want = bytes < SKIP_BYTES ? (size_t)bytes : SKIP_BYTES;
+    while (r->passed < up_to) {
+        uint64_t left = up_to - r->passed;
+        size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;
         const unsigned char *data;
         size_t got;
         ps_result result = ps_source_peek(r->source, want, &data, &got, err);
@@ -215,18 +248,18 @@ static ps_result skip_part(ps_token_reader *r, uint64_t done, uint64_t bytes,
         if (result != PS_OK)
             return result;
         if (got < want)
-            return ps_token_reader_cut(r, done + got, record_bytes(r), err);
+            return ps_token_reader_cut(r, r->passed + got, record_bytes(r),
+                                       err);
         if (are_tokens)
             result = check_tokens(
-                r, data, (uint32_t)((done - 4) / r->shape.token_bytes),
+                r, data, (uint32_t)((r->passed - 4) / r->shape.token_bytes),
                 (uint32_t)(want / r->shape.token_bytes), err);
         if (result != PS_OK)
             return result;
         if (r->schema.framed)
             (void)XXH3_64bits_update(r->skipped, data, want);
         ps_source_take(r->source, want);
-        done += want;
-        bytes -= want;
+        r->passed += want;
     }
     return PS_OK;
 }
@@ -238,12 +271,13 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
 
     if (!r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
-    (void)XXH3_64bits_reset(r->skipped);
-    result = skip_part(r, 4, tokens, true, err);
+    if (r->schema.framed && r->passed == 4)
+        (void)XXH3_64bits_reset(r->skipped);
+    result = pass(r, 4 + tokens, true, err);
     if (result == PS_OK)
-        result = skip_part(r, 4 + tokens, record_bytes(r) - 4 - tokens,
-                           false, err);
+        result = pass(r, record_bytes(r), false, err);
     if (result == PS_OK)
-        count_record(r, XXH3_64bits_digest(r->skipped));
+        count_record(r, r->schema.framed ? XXH3_64bits_digest(r->skipped)
+                                         : 0);
     return result;
 }

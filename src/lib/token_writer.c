@@ -31,10 +31,11 @@ static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
                        ps_token_header_encode(schema, header), err);
 }
 
-ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
-                               const ps_schema *schema, ps_error *err)
+ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
+                                 const ps_schema *schema,
+                                 const ps_token_mark *mark, ps_error *err)
 {
-    const ps_sink_options plain = {.largest = 0};
+    const ps_sink_options plain = {.written = mark->offset};
     ps_token_writer *w;
     ps_result r = ps_schema_check(schema, err);
 
@@ -46,8 +47,9 @@ ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
         return ps_fail_memory(err);
     w->framed = schema->framed;
     w->shape = ps_schema_shape(schema);
+    w->end = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
     r = ps_sink_open(&w->sink, fd, &plain, err);
-    if (r == PS_OK && w->framed)
+    if (r == PS_OK && w->framed && mark->offset == 0)
         r = put_header(w, schema, err);
     if (r != PS_OK) {
         ps_token_writer_free(w);
@@ -55,6 +57,25 @@ ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
     }
     *writer = w;
     return PS_OK;
+}
+
+ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
+                               const ps_schema *schema, ps_error *err)
+{
+    const ps_token_mark start = {0};
+
+    return ps_token_writer_resume(writer, fd, schema, &start, err);
+}
+
+ps_token_mark ps_token_writer_mark(const ps_token_writer *w)
+{
+    return (ps_token_mark){
+        .id = w->end.sequences,
+        .offset = ps_sink_written(w->sink),
+        .sequences = w->end.sequences,
+        .tokens = w->end.tokens,
+        .digest = w->end.digest,
+    };
 }
 
 ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,

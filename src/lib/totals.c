@@ -31,6 +31,17 @@ bool ps_totals_balance(const ps_totals *t)
            sequences == t->input_sequences && tokens == t->input_tokens;
 }
 
+const char *ps_reject_name(ps_reject reason)
+{
+    static const char *const names[PS_REJECTS] = {
+        [PS_REJECT_OVERLONG] = "overlong",
+        [PS_REJECT_EMPTY] = "empty",
+        [PS_REJECT_OUT_OF_VOCAB] = "out_of_vocab",
+    };
+
+    return (unsigned)reason < PS_REJECTS ? names[reason] : NULL;
+}
+
 uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity)
 {
     if (capacity == 0)

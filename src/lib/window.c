@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 
 static void link_free_slots(ps_window *w, size_t slots)
@@ -18,6 +19,17 @@ static void link_free_slots(ps_window *w, size_t slots)
         w->slots[s].next_of_length =
             s + 1 < slots ? (uint32_t)(s + 1) : PS_NO_SLOT;
     w->free = 0;
+}
+
+uint64_t ps_window_bytes(uint32_t size, uint32_t spare, uint32_t longest)
+{
+    uint64_t slots = ps_amount_array((uint64_t)size + spare,
+                                     sizeof(ps_window_slot));
+    uint64_t queues = ps_amount_array((uint64_t)longest + 1,
+                                      sizeof(ps_window_queue));
+
+    return ps_amount_sum(sizeof(ps_window) + ps_bitset_bytes(longest),
+                         ps_amount_sum(slots, queues));
 }
 
 ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,

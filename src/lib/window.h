@@ -55,6 +55,9 @@ ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,
                          uint32_t longest, ps_error *err);
 void ps_window_free(ps_window *window);
 
+/* The most that it takes. */
+uint64_t ps_window_bytes(uint32_t size, uint32_t spare, uint32_t longest);
+
 /* How many sequences are held, and whether no more fit. */
 static inline uint32_t ps_window_count(const ps_window *w)
 {
@@ -88,6 +91,12 @@ static inline uint32_t ps_window_length(const ps_window *w, uint32_t slot)
 static inline uint32_t ps_window_oldest(const ps_window *w)
 {
     return w->oldest;
+}
+
+/* The one that came after another, or PS_NO_SLOT. */
+static inline uint32_t ps_window_younger(const ps_window *w, uint32_t slot)
+{
+    return w->slots[slot].younger;
 }
 
 static inline uint32_t ps_window_oldest_of(const ps_window *w,

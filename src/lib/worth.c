@@ -21,6 +21,7 @@
 
 #include <stdlib.h>
 
+#include "amount.h"
 #include "error.h"
 #include "search.h"
 
@@ -37,6 +38,15 @@
 
 /* Numbers below this are those of something that is not there. */
 #define THERE (PS_WORTH_NONE / 2 + 1)
+
+/* Four tables. */
+uint64_t ps_worth_bytes(uint32_t capacity)
+{
+    uint64_t table = ps_amount_array(
+        (uint64_t)capacity + 1 + PS_SEARCH_GROUP, sizeof(int32_t));
+
+    return ps_amount_sum(sizeof(ps_worth), ps_amount_times(4, table));
+}
 
 /* A table by length of nothing that is there, and what is read before it. */
 static int32_t *open_table(uint32_t capacity)
@@ -105,15 +115,42 @@ static void update_all(ps_worth *w)
         ps_worth_update(w, length);
 }
 
+static void set_ageing(ps_worth *w, bool binding)
+{
+    w->aged = binding ? AGED_BINDING : AGED_FREE;
+    w->step = ((int64_t)w->aged << 32) / w->window_size;
+}
+
 void ps_worth_set_prices(ps_worth *w, const int32_t *price)
 {
-    w->aged = price != NULL ? AGED_BINDING : AGED_FREE;
-    w->step = ((int64_t)w->aged << 32) / w->window_size;
+    set_ageing(w, price != NULL);
     for (uint32_t l = 1; l <= w->capacity; l++)
         w->price[l] =
             price != NULL
                 ? price[l]
                 : (int32_t)((int64_t)l * PS_WORTH_ONE / w->capacity);
+    update_all(w);
+}
+
+void ps_worth_save(const ps_worth *w, ps_saver *saver)
+{
+    bool binding = w->aged == AGED_BINDING;
+
+    ps_save_u64(saver, w->epoch);
+    ps_save_u32(saver, binding);
+    for (uint32_t l = 1; binding && l <= w->capacity; l++)
+        ps_save_u32(saver, (uint32_t)w->price[l]);
+}
+
+void ps_worth_load(ps_worth *w, ps_loader *loader)
+{
+    bool binding;
+
+    w->epoch = ps_load_u64(loader);
+    binding = ps_load_within(loader, 0, 1) == 1;
+    set_ageing(w, binding);
+    for (uint32_t l = 1; binding && l <= w->capacity; l++)
+        w->price[l] = (int32_t)ps_load_within(loader, 0, PS_WORTH_ONE);
     update_all(w);
 }
 

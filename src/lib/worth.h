@@ -14,6 +14,7 @@
 #define LIB_WORTH_H
 
 #include "search.h"
+#include "state.h"
 #include "window.h"
 
 /* The worth of a full pack. */
@@ -51,11 +52,21 @@ ps_result ps_worth_open(ps_worth **worth, const ps_window *window,
                         ps_error *err);
 void ps_worth_free(ps_worth *worth);
 
+/* The most that it takes. */
+uint64_t ps_worth_bytes(uint32_t capacity);
+
 /*
  * New prices, 0..PS_WORTH_ONE, of the lengths 1..capacity, where the depth
  * binds.  NULL: as at first, for where it does not.
  */
 void ps_worth_set_prices(ps_worth *worth, const int32_t *price);
+
+/*
+ * What of it does not follow from the window; the load, after that of the
+ * window, fails if it makes no sense.
+ */
+void ps_worth_save(const ps_worth *worth, ps_saver *saver);
+void ps_worth_load(ps_worth *worth, ps_loader *loader);
 
 /* To be called before a decision. */
 void ps_worth_set_time(ps_worth *worth, uint64_t now);

@@ -14,6 +14,12 @@
 #include "histogram.h"
 #include "packstream.h"
 
+/* Names of files, in the order in which they were given. */
+typedef struct name_list {
+    const char **names;
+    int n;
+} name_list;
+
 typedef struct packstat_conf {
     bool json;      /* an object a file */
     bool histogram; /* nothing but `length count`, of all files together */
@@ -22,7 +28,12 @@ typedef struct packstat_conf {
     bool quiet;     /* no progress, no OK */
     bool range_given;
     range range; /* of each pack stream only these packs */
+    bool type_given;
     ps_type raw_type;
+    name_list against; /* what the packs were made of; none: not compared */
+    name_list rejects; /* and what was dropped or truncated on the way */
+    uint32_t vocab_size; /* beyond which it was; 0: not given */
+    bool empty;          /* raw ones without tokens were, too */
 } packstat_conf;
 
 /* What has been read and printed for all files together. */

@@ -18,6 +18,12 @@ typedef struct faults {
     int status;       /* the worst exit status so far */
 } faults;
 
+/* A record of the packs, and the byte where it starts. */
+typedef struct fault_place {
+    uint64_t record;
+    uint64_t offset;
+} fault_place;
+
 /* "prog: FILE: record 12 at byte 40960: TEXT". */
 void faults_add(faults *f, uint64_t record, uint64_t offset,
                 const char *format, ...) MESSAGE_PRINTF(4, 5);

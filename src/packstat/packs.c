@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "against.h"
 #include "audit.h"
 #include "cli/files.h"
 #include "cli/progress.h"
@@ -26,6 +27,7 @@ typedef struct scan {
     packstat_output *out;
     pack_figures found;
     audit audit;        /* with --verify */
+    against against;    /* with --against */
     progress progress;
 } scan;
 
@@ -84,11 +86,13 @@ static bool count(scan *s, const ps_pack *pack)
 /* Looks at a pack more closely than the reader did. */
 static bool verify(scan *s, const ps_pack *pack)
 {
+    const ps_totals *totals = ps_pack_reader_totals(s->input->reader);
     ps_error err;
 
     if (ps_pack_check(s->info, pack, &err) != PS_OK)
         faults_add(s->faults, pack->index, pack->offset, "%s", err.text);
-    return audit_pack(&s->audit, pack, ps_pack_reader_totals(s->input->reader));
+    return audit_pack(&s->audit, pack, totals) &&
+           (!s->against.open || against_pack(&s->against, pack, totals));
 }
 
 /* The next pack that is asked for. */
@@ -123,6 +127,19 @@ static ps_result read_packs(scan *s, ps_error *err)
     return result;
 }
 
+/* What only the end of the last stream can show. */
+static void verify_end(scan *s)
+{
+    const ps_totals *totals = ps_pack_reader_totals(s->input->reader);
+    ps_error err;
+
+    audit_end(&s->audit, totals);
+    if (!s->against.open || against_end(&s->against, totals))
+        return;
+    (void)faults_no_memory(&err);
+    faults_fatal(s->faults, &err);
+}
+
 static void finish(scan *s, ps_result result, const ps_error *err)
 {
     if (result != PS_END)
@@ -130,7 +147,7 @@ static void finish(scan *s, ps_result result, const ps_error *err)
     if (!s->conf->verify)
         return;
     if (result == PS_END)
-        audit_end(&s->audit, ps_pack_reader_totals(s->input->reader));
+        verify_end(s);
     else
         audit_cut(&s->audit);
 }
@@ -144,6 +161,19 @@ static void put_correlation(const char *key, bool exists, double value)
         printf(", \"%s\": null", key);
 }
 
+/* What the packs were compared with, if with anything. */
+static void print_names(const char *key, const name_list *list)
+{
+    if (list->n == 0)
+        return;
+    printf(", \"%s\": [", key);
+    for (int i = 0; i < list->n; i++) {
+        printf("%s", i == 0 ? "" : ", ");
+        report_json_string(stdout, list->names[i]);
+    }
+    putchar(']');
+}
+
 static void print_json(const scan *s, const ps_totals *totals)
 {
     double value = 0;
@@ -153,16 +183,27 @@ static void print_json(const scan *s, const ps_totals *totals)
     put_correlation("place_correlation", exists, value);
     exists = order_by_neighbour(&s->found.order, &value);
     put_correlation("neighbour_correlation", exists, value);
+    print_names("against", &s->conf->against);
+    print_names("rejects", &s->conf->rejects);
     printf("}\n");
 }
 
 static void print_ok(const scan *s, const ps_totals *totals)
 {
-    if (!s->conf->quiet)
-        printf("%s: OK (%" PRIu64 " packs, %" PRIu64 " sequences, %" PRIu64
-               " tokens)\n",
-               files_input_name(s->faults->file), totals->packs,
-               totals->sequences, totals->tokens);
+    if (s->conf->quiet)
+        return;
+    printf("%s: OK (%" PRIu64 " packs, %" PRIu64 " sequences, %" PRIu64
+           " tokens",
+           files_input_name(s->faults->file), totals->packs,
+           totals->sequences, totals->tokens);
+    if (s->against.open)
+        printf("; all of the input: %" PRIu64 " sequences, %" PRIu64
+               " tokens; %" PRIu64 " dropped, %" PRIu64
+               " truncated, %" PRIu64 " split",
+               totals->input_sequences, totals->input_tokens,
+               totals->rejected_sequences, totals->truncated_sequences,
+               totals->split_sequences);
+    printf(")\n");
 }
 
 static void print_summary(const scan *s, const ps_totals *totals)
@@ -261,10 +302,13 @@ void packs_stat(const packstat_conf *conf, packs *input,
     ps_error err;
 
     audit_begin(&s.audit, s.info, f);
+    if (conf->against.n > 0)
+        against_open(&s.against, conf, s.info, f);
     if (settle(&s))
         finish(&s, read_all(&s, &err), &err);
     if (f->status == STATUS_OK)
         print(&s);
+    against_close(&s.against);
     audit_free(&s.audit);
     histogram_free(&s.found.lengths);
     histogram_free(&s.found.depths);

@@ -94,12 +94,13 @@ static ps_result nothing_to_verify(ps_error *err)
     return err->code;
 }
 
-/* A range is one of packs. */
-static ps_result no_packs(ps_error *err)
+/* Two options are about packs. */
+static ps_result no_packs(const packstat_conf *conf, ps_error *err)
 {
-    *err = (ps_error){.code = PS_ERR_MAGIC,
-                      .text = "it holds token records, and --range is of "
-                              "packs"};
+    *err = (ps_error){.code = PS_ERR_MAGIC};
+    (void)snprintf(err->text, sizeof(err->text),
+                   "it holds token records, and %s is of packs",
+                   conf->range_given ? "--range" : "--against");
     return err->code;
 }
 
@@ -182,8 +183,8 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
     ps_error err;
     ps_result result;
 
-    if (conf->range_given) {
-        (void)no_packs(&err);
+    if (conf->range_given || conf->against.n > 0) {
+        (void)no_packs(conf, &err);
         faults_fatal(f, &err);
         return;
     }

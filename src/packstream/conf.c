@@ -96,7 +96,7 @@ static const char *set_max_delay(void *to, const char *value)
 
 static const char *set_memory(void *to, const char *value)
 {
-    if (!option_number(value, 1, UINT64_MAX, &((conf *)to)->max_bytes))
+    if (!option_number(value, 1, UINT64_MAX, &((conf *)to)->memory))
         return "must be a number of bytes from 1";
     return NULL;
 }
@@ -163,6 +163,24 @@ static const char *set_overlong(void *to, const char *value)
     return "must be error, drop, truncate or split";
 }
 
+/* One of the two things that can be done with what cannot be packed. */
+static const char *set_drop(bool *to, const char *value)
+{
+    *to = strcmp(value, "drop") == 0;
+    return *to || strcmp(value, "error") == 0 ? NULL
+                                              : "must be error or drop";
+}
+
+static const char *set_out_of_vocab(void *to, const char *value)
+{
+    return set_drop(&((conf *)to)->drop_outside, value);
+}
+
+static const char *set_empty(void *to, const char *value)
+{
+    return set_drop(&((conf *)to)->drop_empty, value);
+}
+
 static const char *set_rejects(void *to, const char *value)
 {
     ((conf *)to)->rejects = value;
@@ -183,6 +201,50 @@ static const char *set_threads(void *to, const char *value)
 {
     return set_u32(&((conf *)to)->threads, value, 0, MOST_THREADS,
                    "must be a number from 0 to 256");
+}
+
+static const char *set_state(void *to, const char *value)
+{
+    ((conf *)to)->state = value;
+    return *value == '\0' ? "must be the name of a file" : NULL;
+}
+
+static const char *set_resume(void *to, const char *value)
+{
+    (void)value;
+    ((conf *)to)->resume = true;
+    return NULL;
+}
+
+static const char *set_resume_from(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->resume = true;
+    if (!option_number(value, 1, UINT64_MAX, &c->resume_from))
+        return "must be the index of a pack, from 1";
+    return NULL;
+}
+
+static const char *set_state_every(void *to, const char *value)
+{
+    if (!option_number(value, 1, UINT64_MAX, &((conf *)to)->state_every))
+        return "must be a number of packs from 1";
+    return NULL;
+}
+
+static const char *set_no_sandbox(void *to, const char *value)
+{
+    (void)value;
+    ((conf *)to)->no_sandbox = true;
+    return NULL;
+}
+
+static const char *set_verbose(void *to, const char *value)
+{
+    (void)value;
+    ((conf *)to)->verbose = true;
+    return NULL;
 }
 
 static const char *set_stats(void *to, const char *value)
@@ -232,7 +294,7 @@ static const option_entry entries[] = {
      "twice the window, with --shuffle four times)",
      set_max_delay},
     {'M', "memory", OPTION_VALUE, "BYTES",
-     "hold no more payload than that", set_memory},
+     "take no more memory than that", set_memory},
     {0, "even-cost", OPTION_FLAG, NULL,
      "of equally full packs prefer those of mean cost", set_even_cost},
     {0, "flush-every", OPTION_VALUE, "N",
@@ -251,6 +313,13 @@ static const option_entry entries[] = {
      "refuse tokens of N or above (default: what the\n"
      "records declare)",
      set_vocab},
+    {0, "out-of-vocab", OPTION_VALUE, "WHAT",
+     "sequences with such a token: error (default) or drop",
+     set_out_of_vocab},
+    {0, "empty", OPTION_VALUE, "WHAT",
+     "raw records of a length of 0: error (default) or\n"
+     "drop",
+     set_empty},
     {0, "overlong", OPTION_VALUE, "WHAT",
      "sequences longer than a pack: error (default),\n"
      "drop, truncate or split",
@@ -265,10 +334,28 @@ static const option_entry entries[] = {
      "work on up to N threads, of which one packs; 0\n"
      "(default): as many as there are processors",
      set_threads},
+    {0, "state", OPTION_VALUE, "FILE",
+     "keep in FILE what --resume needs", set_state},
+    {0, "state-every", OPTION_VALUE, "N",
+     "write it after every N packs (default: 256 MiB of\n"
+     "them), and at the end or on SIGTERM or SIGINT",
+     set_state_every},
+    {0, "resume", OPTION_FLAG, NULL,
+     "go on where --state=FILE says, or begin if there\n"
+     "is no FILE",
+     set_resume},
+    {0, "resume-from", OPTION_VALUE, "INDEX",
+     "the same, but write the header and the packs from\n"
+     "INDEX on, for a reader that has those before",
+     set_resume_from},
     {0, "stats", OPTION_OPTIONAL, "json",
      "tell at the end, on stderr, what was packed", set_stats},
     {'o', "output", OPTION_VALUE, "FILE", "write to FILE, not to stdout",
      set_output},
+    {0, "no-sandbox", OPTION_FLAG, NULL,
+     "keep all rights when the files are open", set_no_sandbox},
+    {'v', "verbose", OPTION_FLAG, NULL,
+     "tell at the start, on stderr, what is to be done", set_verbose},
     {'q', "quiet", OPTION_FLAG, NULL, "no progress line", set_quiet},
     {0},
 };
@@ -307,8 +394,15 @@ int conf_check(const conf *c)
         return status;
     if (c->capacity == 0)
         return message_usage("the capacity is missing: give -L N");
+    if (c->state == NULL && (c->state_every != 0 ||
+                             (c->resume && c->resume_from == 0)))
+        return message_usage("--resume and --state-every need --state=FILE");
+    if (c->flush_records && c->drop_empty)
+        return message_usage("--flush-records and --empty=drop exclude each "
+                             "other");
     if (c->rejects != NULL && c->overlong != PS_OVERLONG_DROP &&
-        c->overlong != PS_OVERLONG_TRUNCATE)
-        return message_usage("--rejects needs --overlong=drop or truncate");
+        c->overlong != PS_OVERLONG_TRUNCATE && !c->drop_outside)
+        return message_usage("--rejects needs --overlong=drop or truncate, "
+                             "or --out-of-vocab=drop");
     return STATUS_OK;
 }

@@ -23,8 +23,8 @@ typedef struct conf {
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed; /* 0: packs are not shuffled */
-    uint64_t max_delay;   /* these two as in ps_packer_options */
-    uint64_t max_bytes;
+    uint64_t max_delay;   /* as in ps_packer_options */
+    uint64_t memory;      /* bytes; 0: not bounded */
     bool even_cost;
     uint64_t flush_every; /* records; 0: not given */
     uint64_t flush_idle;  /* milliseconds; 0: not given */
@@ -35,9 +35,17 @@ typedef struct conf {
     uint32_t vocab_size; /* 0: not given */
     bool overlong_given;
     ps_overlong overlong;
+    bool drop_outside; /* sequences with a token outside the vocabulary */
+    bool drop_empty;   /* raw records without tokens */
     const char *rejects; /* NULL: none */
     uint32_t zstd_level;   /* 0: the output is plain */
     uint32_t threads;      /* 0: as many as there are processors */
+    const char *state; /* NULL: none */
+    bool resume;
+    uint64_t resume_from; /* pack; 0: not given */
+    uint64_t state_every; /* packs; 0: not given */
+    bool no_sandbox;
+    bool verbose;
     conf_stats stats;
     const char *output; /* NULL: stdout */
     bool quiet;

@@ -9,7 +9,9 @@
 
 #include "cli/progress.h"
 #include "packstream/conf.h"
+#include "packstream/memory.h"
 #include "packstream/rejects.h"
+#include "packstream/resume.h"
 
 typedef struct job {
     const conf *conf;
@@ -21,21 +23,32 @@ typedef struct job {
     int out;
     ps_token_reader *reader;
     ps_packer *packer;
+    memory memory;
     rejects rejects;
     progress progress;
-    uint64_t records;   /* put so far */
+    resume resume;
+    uint64_t records; /* put so far */
+    uint64_t next_id; /* of the sequences; */
+    uint64_t again;   /* those below were put before this job began */
+    bool timed;       /* packs were flushed because of time or a signal */
+    int stop;         /* the signal that ends the job, or 0 */
     bool output_failed; /* nothing more can be written */
 } job;
 
 /*
  * The steps, each giving an exit status after a message; a step must follow
- * the success of the one before it.
+ * the success of the one before it.  After the first there may be nothing to
+ * do: job.resume.done.
  */
+int job_open_state(job *j);
 int job_open_input(job *j);
 int job_open_output(job *j);
 int job_pack(job *j);
 
-/* Ends the stream, if all went well so far, and closes everything. */
+/*
+ * Ends the stream, if all went well so far, and closes everything.  After it
+ * the process is to end by the signal job.stop, if that is not 0.
+ */
 int job_close(job *j, int status);
 
 #endif

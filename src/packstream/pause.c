@@ -1,8 +1,8 @@
 /*
  * pause.c - what happens while there is no input: the wait for it, and the
- * signal SIGUSR1.
+ * signals SIGUSR1, SIGTERM and SIGINT.
  *
- * The signal only sets a flag.  While we wait it is blocked but for the wait
+ * A signal only sets a flag.  While we wait they are blocked but for the wait
  * itself, so that none comes between the look at the flag and the wait.
  *
  * SPDX-License-Identifier: MIT
@@ -18,11 +18,17 @@
 
 /* A handler has nothing else to write to. */
 static volatile sig_atomic_t came;
+static volatile sig_atomic_t stop;
 
 static void remember(int signal)
 {
     (void)signal;
     came = 1;
+}
+
+static void remember_stop(int signal)
+{
+    stop = signal;
 }
 
 /* Calls that the signal meets elsewhere go on as if it had not come. */
@@ -44,37 +50,78 @@ bool pause_asked(void)
     return asked;
 }
 
+/* What another program left ignored, as nohup does, stays so. */
+static void catch_once(int signal)
+{
+    struct sigaction action = {.sa_handler = remember_stop,
+                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction before;
+
+    (void)sigemptyset(&action.sa_mask);
+    if (sigaction(signal, NULL, &before) == 0 &&
+        before.sa_handler != SIG_IGN)
+        (void)sigaction(signal, &action, NULL);
+}
+
+void pause_catch_stop(void)
+{
+    catch_once(SIGTERM);
+    catch_once(SIGINT);
+}
+
+int pause_stopped(void)
+{
+    return stop;
+}
+
+void pause_die(int signal)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(signal, &action, NULL);
+    (void)raise(signal);
+}
+
+static pause_end after_signal(void)
+{
+    if (stop != 0)
+        return PAUSE_STOP;
+    return pause_asked() ? PAUSE_ASKED : PAUSE_INPUT;
+}
+
 static pause_end wait_with(int fd, const struct timespec *limit,
                            const sigset_t *mask)
 {
     fd_set readable;
     int n;
 
-    if (pause_asked())
-        return PAUSE_ASKED;
+    if (stop != 0 || came != 0)
+        return after_signal();
     FD_ZERO(&readable);
     FD_SET(fd, &readable);
     n = pselect(fd + 1, &readable, NULL, NULL, limit, mask);
     if (n == 0)
         return PAUSE_IDLE;
-    return n < 0 && errno == EINTR && pause_asked() ? PAUSE_ASKED
-                                                    : PAUSE_INPUT;
+    return n < 0 && errno == EINTR ? after_signal() : PAUSE_INPUT;
 }
 
 pause_end pause_wait(int fd, uint64_t ms)
 {
     struct timespec limit = {.tv_sec = (time_t)(ms / 1000),
                              .tv_nsec = (long)(ms % 1000) * 1000000};
-    sigset_t usr1;
+    sigset_t signals;
     sigset_t before;
     pause_end end;
 
     /* Read then waits, without an end to it. */
     if (fd >= FD_SETSIZE)
         return PAUSE_INPUT;
-    (void)sigemptyset(&usr1);
-    (void)sigaddset(&usr1, SIGUSR1);
-    (void)sigprocmask(SIG_BLOCK, &usr1, &before);
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGUSR1);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before);
     end = wait_with(fd, ms == PAUSE_FOREVER ? NULL : &limit, &before);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return end;

@@ -1,6 +1,6 @@
 /*
  * pause.h - what happens while there is no input: the wait for it, and the
- * signal SIGUSR1.
+ * signals SIGUSR1, SIGTERM and SIGINT.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,8 @@
 typedef enum pause_end {
     PAUSE_INPUT, /* there is input, or its end, or no way to wait for it */
     PAUSE_IDLE,  /* nothing came for as long as was asked */
-    PAUSE_ASKED  /* SIGUSR1 came */
+    PAUSE_ASKED, /* SIGUSR1 came */
+    PAUSE_STOP   /* one of those that end a job came */
 } pause_end;
 
 /* From now on SIGUSR1 does not end the process, but is remembered. */
@@ -26,7 +27,19 @@ void pause_init(void);
 /* True once after SIGUSR1 came. */
 bool pause_asked(void);
 
-/* Waits for input on `fd`, or for SIGUSR1, `ms` milliseconds at most. */
+/*
+ * From now on the first SIGTERM or SIGINT does not end the process, but is
+ * remembered; a second one ends it.
+ */
+void pause_catch_stop(void);
+
+/* Which of the two came, or 0. */
+int pause_stopped(void);
+
+/* Ends the process by that signal, as if it had not been caught. */
+void pause_die(int signal);
+
+/* Waits for input on `fd`, or for a signal, `ms` milliseconds at most. */
 pause_end pause_wait(int fd, uint64_t ms);
 
 #endif

@@ -23,7 +23,8 @@ static const ps_channel source_id = {"source_id", PS_U64, PS_PER_SEQUENCE,
                                      0};
 static const ps_channel reason_of = {"reason", PS_U8, PS_PER_SEQUENCE, 0};
 
-int rejects_plan(rejects *r, const char *name, const ps_schema *schema)
+int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
+                 bool any_token)
 {
     ps_schema *with = &r->schema;
     ps_error err;
@@ -34,6 +35,9 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema)
     if (with->n_channels > PS_MAX_CHANNELS - 2)
         return message_usage("--rejects: no room for two more channels");
     with->framed = true;
+    /* What it declared would make readers refuse them. */
+    if (any_token)
+        with->vocab_size = 0;
     with->channels[with->n_channels++] = source_id;
     with->channels[with->n_channels++] = reason_of;
     if (ps_schema_check(with, &err) != PS_OK)
@@ -41,18 +45,40 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema)
     return STATUS_OK;
 }
 
-int rejects_open(rejects *r)
+int rejects_open(rejects *r, const ps_token_mark *mark)
 {
+    if (r->name == NULL)
+        return STATUS_OK;
+    r->fd = mark == NULL ? files_open_output(r->name, true, -1)
+                         : files_reopen_output(r->name, -1, mark->offset);
+    return r->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+int rejects_start(rejects *r, const ps_token_mark *mark)
+{
+    const ps_token_mark start = {0};
     ps_error err;
 
     if (r->name == NULL)
         return STATUS_OK;
-    r->fd = files_open_output(r->name, true, -1);
-    if (r->fd < 0)
+    if (mark != NULL && !files_cut(r->fd, r->name, mark->offset))
         return STATUS_FAILURE;
-    if (ps_token_writer_open(&r->writer, r->fd, &r->schema, &err) != PS_OK)
+    if (ps_token_writer_resume(&r->writer, r->fd, &r->schema,
+                               mark == NULL ? &start : mark, &err) != PS_OK)
         return message_failure(files_output_name(r->name), &err);
     return STATUS_OK;
+}
+
+int rejects_sync(rejects *r, ps_token_mark *mark)
+{
+    ps_error err;
+
+    if (r->writer == NULL)
+        return STATUS_OK;
+    if (ps_token_writer_flush(r->writer, &err) != PS_OK)
+        return message_failure(files_output_name(r->name), &err);
+    *mark = ps_token_writer_mark(r->writer);
+    return files_sync(r->fd, r->name) ? STATUS_OK : STATUS_FAILURE;
 }
 
 /* Makes room for a payload with the two channels behind it. */
@@ -92,7 +118,7 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
     return message_failure(files_output_name(r->name), &err);
 }
 
-int rejects_close(rejects *r, bool complete)
+int rejects_close(rejects *r, bool complete, bool sync)
 {
     ps_error err;
     ps_result result = PS_OK;
@@ -105,7 +131,11 @@ int rejects_close(rejects *r, bool complete)
     if (result != PS_OK)
         status = message_failure(files_output_name(r->name), &err);
     ps_token_writer_free(r->writer);
+    r->writer = NULL;
     free(r->payload);
+    if (r->fd >= 0 && sync && status == STATUS_OK &&
+        !files_sync(r->fd, r->name))
+        status = STATUS_FAILURE;
     if (r->fd >= 0 && !files_close_output(r->fd, r->name) &&
         status == STATUS_OK)
         status = STATUS_FAILURE;

@@ -13,7 +13,8 @@
 /* Why a sequence is there; the values of the channel `reason`. */
 enum {
     REJECT_OVERLONG_DROPPED = 1,
-    REJECT_OVERLONG_TRUNCATED = 2
+    REJECT_OVERLONG_TRUNCATED = 2,
+    REJECT_OUT_OF_VOCAB = 3
 };
 
 typedef struct rejects {
@@ -26,18 +27,32 @@ typedef struct rejects {
 } rejects;
 
 /*
- * Prepares for sequences of `schema`; there will be no stream if `name` is
- * NULL.  An exit status; messages are given, here and below.
+ * Prepares for sequences of `schema`, with `any_token` also for those with
+ * tokens outside its vocabulary; there will be no stream if `name` is NULL.
+ * An exit status; messages are given, here and below.
  */
-int rejects_plan(rejects *r, const char *name, const ps_schema *schema);
+int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
+                 bool any_token);
 
-/* Opens the file that was planned. */
-int rejects_open(rejects *r);
+/*
+ * Opens the file that was planned; a mark that is not NULL says where it is
+ * to go on.
+ */
+int rejects_open(rejects *r, const ps_token_mark *mark);
+
+/* Starts the stream there, in a file that is cut now. */
+int rejects_start(rejects *r, const ps_token_mark *mark);
+
+/* Has all that was written on the disk, and tells where that is. */
+int rejects_sync(rejects *r, ps_token_mark *mark);
 
 /* Writes a sequence. */
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
-/* Ends and closes the stream if `complete`, else leaves it cut. */
-int rejects_close(rejects *r, bool complete);
+/*
+ * Ends and closes the stream if `complete`, else leaves it cut; with `sync`
+ * it is on the disk then.
+ */
+int rejects_close(rejects *r, bool complete, bool sync);
 
 #endif

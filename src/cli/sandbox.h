@@ -1,0 +1,40 @@
+/*
+ * sandbox.h - a program gives up what it does not need any more, so that
+ * input which finds a fault in it finds little else.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_SANDBOX_H
+#define CLI_SANDBOX_H
+
+#include <stdbool.h>
+
+/*
+ * To be called when the files are open and before the first thread is
+ * started.  From then on the process can run no program, and it opens,
+ * creates, renames and removes no file but these:
+ *
+ * - it reads the `n_readable` files of the names `readable`, each as it is
+ *   now; the name of a folder, or of nothing yet, allows nothing;
+ * - in the folder of the descriptor `writable_folder`, unless that is -1, and
+ *   in those below, it creates, reads, writes, renames and removes regular
+ *   files, and opens the folder itself.
+ *
+ * It makes no TCP connection and waits for none, and sends no signal to
+ * other processes, where the kernel is new enough for that.  What is open
+ * stays open, for all that it was opened for.
+ *
+ * True if so, or if the kernel or this build cannot do it.  False, after a
+ * message, if the kernel can and did not.
+ */
+bool sandbox_enter(const char *const *readable, int n_readable,
+                   int writable_folder);
+
+/*
+ * The version of Landlock that sandbox_enter relies on, from 1 on; 0 if the
+ * kernel or this build has none.
+ */
+int sandbox_version(void);
+
+#endif

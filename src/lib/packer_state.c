@@ -1,0 +1,417 @@
+/*
+ * packer_state.c - a packer saved between two sequences, and resumed.
+ *
+ * A state has a head that says what it is, the caller's note, and then what
+ * the output depends on: the header, which binds it to schema and options,
+ * the totals, the place in the output, the engine, and whose sequences the
+ * engine holds.  Their payloads are not in it but for a hash, since the input
+ * has them; packer_again.c takes them back.  XXH3-64 of all before ends it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checksum.h"
+#include "error.h"
+#include "layout.h"
+#include "pack_header.h"
+#include "packer.h"
+#include "state.h"
+
+#define STATE_VERSION 1
+#define CHECKSUM_BYTES 8
+
+static const unsigned char magic[8] = {0x89, 'P',  'K',  'T',
+                                       '\r', '\n', 0x1a, '\n'};
+
+/* Of ps_totals; all are 64 bits wide in a state. */
+#define TOTALS(X)                                                       \
+    X(packs)                                                            \
+    X(sequences)                                                        \
+    X(tokens)                                                           \
+    X(input_sequences)                                                  \
+    X(input_tokens)                                                     \
+    X(rejected_sequences)                                               \
+    X(rejected_tokens)                                                  \
+    X(truncated_sequences)                                              \
+    X(truncated_tokens)                                                 \
+    X(split_sequences)                                                  \
+    X(extra_pieces)                                                     \
+    X(max_displacement)
+
+#define TOTALS_U32(X)                                                   \
+    X(max_seqlen)                                                       \
+    X(max_depth)                                                        \
+    X(min_fill)
+
+/* ---- Saved ---- */
+
+uint64_t ps_packer_needs(const ps_packer *p)
+{
+    uint32_t oldest = p->engine == NULL ? PS_NO_SLOT
+                                        : ps_engine_oldest(p->engine);
+
+    if (p->n_early > 0)
+        return p->early[0].id;
+    return oldest == PS_NO_SLOT ? p->totals.input_sequences
+                                : p->held[oldest].id;
+}
+
+static void save_head(const ps_packer *p, ps_saver *saver, uint64_t written,
+                      const void *note, size_t note_bytes)
+{
+    ps_save_bytes(saver, magic, sizeof magic);
+    ps_save_u32(saver, STATE_VERSION);
+    ps_save_u32(saver, p->finished);
+    ps_save_u64(saver, p->totals.packs);
+    ps_save_u64(saver, written);
+    ps_save_u64(saver, p->totals.input_sequences);
+    ps_save_u64(saver, ps_packer_needs(p));
+    ps_save_u64(saver, note_bytes);
+    ps_save_bytes(saver, note, note_bytes);
+}
+
+static void save_totals(const ps_packer *p, ps_saver *saver)
+{
+#define SAVE(name) ps_save_u64(saver, p->totals.name);
+    TOTALS(SAVE)
+#undef SAVE
+#define SAVE(name) ps_save_u32(saver, p->totals.name);
+    TOTALS_U32(SAVE)
+#undef SAVE
+    for (unsigned i = 0; i < PS_REJECTS; i++) {
+        ps_save_u64(saver, p->rejected[i].sequences);
+        ps_save_u64(saver, p->rejected[i].tokens);
+    }
+    ps_save_u64(saver, p->newest_out);
+    ps_save_u64(saver, p->early_delay);
+    ps_save_u64(saver, p->digest);
+}
+
+static void save_header(const ps_packer *p, ps_saver *saver)
+{
+    unsigned char header[PS_PACK_HEADER_BYTES];
+
+    ps_pack_header_encode(&p->info, header);
+    ps_save_u32(saver, p->info.depth);
+    ps_save_u32(saver, p->options.compressed);
+    ps_save_u32(saver, (uint32_t)p->options.level);
+    ps_save_bytes(saver, header, sizeof header);
+}
+
+static void save_place(const ps_sink_place *place, ps_saver *saver)
+{
+    ps_save_u64(saver, place->table_bytes);
+    ps_save_bytes(saver, place->table, place->table_bytes);
+    ps_save_u64(saver, place->pending_bytes);
+    ps_save_bytes(saver, place->pending, place->pending_bytes);
+}
+
+static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
+{
+    uint32_t *slots =
+        malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t n;
+    uint64_t hash;
+    ps_result r;
+
+    if (slots == NULL)
+        return ps_fail_memory(err);
+    n = ps_engine_save(p->engine, saver, slots);
+    for (uint32_t i = 0; i < n; i++) {
+        const held *h = &p->held[slots[i]];
+
+        ps_save_u64(saver, h->id);
+        ps_save_u32(saver, h->seq_off);
+        ps_save_u32(saver, h->seq_len);
+    }
+    r = ps_again_hash(p, slots, n, &hash, err);
+    ps_save_u64(saver, hash);
+    free(slots);
+    return r;
+}
+
+static ps_result save_all(ps_packer *p, ps_saver *saver, const void *note,
+                          size_t note_bytes, ps_error *err)
+{
+    ps_sink_place place;
+    ps_result r = ps_sink_where(p->sink, &place, err);
+
+    if (r != PS_OK)
+        return r;
+    save_head(p, saver, place.written, note, note_bytes);
+    save_header(p, saver);
+    save_totals(p, saver);
+    if (!p->finished) {
+        save_place(&place, saver);
+        r = save_engine(p, saver, err);
+    }
+    if (!saver->failed)
+        ps_save_u64(saver, XXH3_64bits(saver->bytes, saver->n));
+    return r == PS_OK && saver->failed ? ps_fail_memory(err) : r;
+}
+
+ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
+                         unsigned char **state, size_t *bytes, ps_error *err)
+{
+    ps_saver saver = {0};
+    ps_result r;
+
+    *state = NULL;
+    *bytes = 0;
+    if (p->totals.packs == 0 || ps_again_waits(p))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       p->totals.packs > 0
+                           ? "not all that is needed has come again"
+                           : "no pack was made yet");
+    r = save_all(p, &saver, note, note_bytes, err);
+    if (r != PS_OK) {
+        free(saver.bytes);
+        return r;
+    }
+    *state = saver.bytes;
+    *bytes = saver.n;
+    return PS_OK;
+}
+
+/* ---- Read ---- */
+
+static ps_result damaged(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
+}
+
+static ps_result check_whole(const unsigned char *state, size_t bytes,
+                             ps_error *err)
+{
+    size_t n = bytes < sizeof magic ? bytes : sizeof magic;
+
+    if (n > 0 && memcmp(state, magic, n) != 0)
+        return ps_fail(err, PS_ERR_MAGIC, "this is not a saved state");
+    if (bytes < sizeof magic + 4 + CHECKSUM_BYTES)
+        return ps_fail(err, PS_ERR_TRUNCATED, "the state is cut");
+    n = bytes - CHECKSUM_BYTES;
+    if (load_u64(state + n) != XXH3_64bits(state, n))
+        return damaged(err);
+    if (load_u32(state + sizeof magic) != STATE_VERSION)
+        return ps_fail(err, PS_ERR_UNSUPPORTED,
+                       "the state is of version %" PRIu32
+                       ", this program knows %d",
+                       load_u32(state + sizeof magic), STATE_VERSION);
+    return PS_OK;
+}
+
+/* Checks it all and reads the head; what is left is behind the note. */
+static ps_result read_head(ps_loader *loader, const unsigned char *state,
+                           size_t bytes, ps_state *says, ps_error *err)
+{
+    ps_result r = check_whole(state, bytes, err);
+
+    *says = (ps_state){0};
+    if (r != PS_OK)
+        return r;
+    *loader = (ps_loader){.at = state, .left = bytes - CHECKSUM_BYTES};
+    (void)ps_load_bytes(loader, sizeof magic + 4);
+    says->finished = ps_load_within(loader, 0, 1) == 1;
+    says->packs = ps_load_u64(loader);
+    says->output_bytes = ps_load_u64(loader);
+    says->input_sequences = ps_load_u64(loader);
+    says->needs = ps_load_u64(loader);
+    says->note_bytes = (size_t)ps_load_u64(loader);
+    says->note = ps_load_bytes(loader, says->note_bytes);
+    return loader->failed || says->needs > says->input_sequences
+               ? damaged(err)
+               : PS_OK;
+}
+
+ps_result ps_state_read(const unsigned char *state, size_t bytes,
+                        ps_state *says, ps_error *err)
+{
+    ps_loader loader;
+
+    return read_head(&loader, state, bytes, says, err);
+}
+
+/* ---- Resumed ---- */
+
+static ps_result does_not_fit(ps_error *err, const char *what)
+{
+    return ps_fail(err, PS_ERR_ARGUMENT,
+                   "the state was saved with other %s", what);
+}
+
+/*
+ * The header repeats all that binds the state to its stream; where it is
+ * another one, the first thing that differs is told.
+ */
+static ps_result compare(const ps_packer *p, const unsigned char *header,
+                         ps_error *err)
+{
+    unsigned char ours[PS_PACK_HEADER_BYTES];
+    ps_pack_info theirs;
+
+    ps_pack_header_encode(&p->info, ours);
+    if (memcmp(ours, header, sizeof ours) == 0)
+        return PS_OK;
+    if (ps_pack_header_decode(header, &theirs, err) != PS_OK)
+        return damaged(err);
+    if (theirs.capacity != p->info.capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs of %" PRIu32
+                       " tokens, not %" PRIu32,
+                       theirs.capacity, p->info.capacity);
+    if (theirs.depth != p->info.depth)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs of up to %" PRIu32
+                       " sequences, not %" PRIu32,
+                       theirs.depth, p->info.depth);
+    if (!ps_schema_equal(&theirs.schema, &p->info.schema))
+        return does_not_fit(err, "tokens, channels or vocabulary");
+    return does_not_fit(err, "options");
+}
+
+/* The depth may have been chosen by the first sequences. */
+static ps_result load_header(ps_packer *p, ps_loader *loader, ps_error *err)
+{
+    uint32_t depth = ps_load_within(loader, 1, PS_MAX_DEPTH);
+    uint32_t compressed = ps_load_within(loader, 0, 1);
+    uint32_t level = ps_load_u32(loader);
+    const unsigned char *header =
+        ps_load_bytes(loader, PS_PACK_HEADER_BYTES);
+    ps_result r = PS_OK;
+
+    if (loader->failed)
+        return damaged(err);
+    if (compressed != p->options.compressed ||
+        (compressed != 0 && level != (uint32_t)p->options.level))
+        return does_not_fit(err, "compression");
+    if (p->info.depth == PS_DEPTH_AUTO && depth <= p->info.capacity) {
+        p->info.depth = depth;
+        r = ps_layout(&p->info, err);
+    }
+    return r == PS_OK ? compare(p, header, err) : r;
+}
+
+static void load_totals(ps_packer *p, ps_loader *loader)
+{
+#define LOAD(name) p->totals.name = ps_load_u64(loader);
+    TOTALS(LOAD)
+#undef LOAD
+#define LOAD(name) p->totals.name = ps_load_u32(loader);
+    TOTALS_U32(LOAD)
+#undef LOAD
+    for (unsigned i = 0; i < PS_REJECTS; i++) {
+        p->rejected[i].sequences = ps_load_u64(loader);
+        p->rejected[i].tokens = ps_load_u64(loader);
+    }
+    p->newest_out = ps_load_u64(loader);
+    p->early_delay = ps_load_u64(loader);
+    p->digest = ps_load_u64(loader);
+    p->next_id = p->totals.input_sequences;
+}
+
+static ps_result load_place(ps_packer *p, ps_loader *loader, ps_state *says,
+                            ps_sink_place *place, ps_error *err)
+{
+    uint64_t n = ps_load_u64(loader);
+
+    place->written = says->output_bytes;
+    place->table = ps_load_bytes(loader, n);
+    place->table_bytes = (size_t)n;
+    n = ps_load_u64(loader);
+    place->pending = ps_load_bytes(loader, n);
+    place->pending_bytes = (size_t)n;
+    if (loader->failed || (n > 0 && !p->options.compressed) ||
+        n % p->info.record_bytes != 0 || says->packs != p->totals.packs)
+        return damaged(err);
+    if (place->table_bytes == 0)
+        place->table = NULL;
+    return PS_OK;
+}
+
+static ps_result load_held(ps_packer *p, ps_loader *loader,
+                           const uint32_t *slots, uint32_t n,
+                           const ps_state *says, ps_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        held *h = &p->held[slots[i]];
+        uint32_t n_tok = ps_engine_length(p->engine, slots[i]);
+
+        h->id = ps_load_u64(loader);
+        h->seq_off = ps_load_u32(loader);
+        h->seq_len = ps_load_u32(loader);
+        p->bytes += ps_packer_room(p, n_tok);
+        if (loader->failed || h->id < says->needs ||
+            h->id >= says->input_sequences || n_tok > h->seq_len ||
+            h->seq_off > h->seq_len - n_tok)
+            return damaged(err);
+    }
+    return PS_OK;
+}
+
+static ps_result load_engine(ps_packer *p, ps_loader *loader,
+                             const ps_state *says, ps_error *err)
+{
+    const ps_engine_options options = ps_packer_engine_options(p);
+    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t n;
+    ps_result r;
+
+    if (slots == NULL)
+        return ps_fail_memory(err);
+    r = ps_engine_load(p->engine, loader, &options, slots, &n, err);
+    if (r == PS_OK)
+        r = load_held(p, loader, slots, n, says, err);
+    if (r == PS_OK)
+        r = ps_again_begin(p, slots, n, ps_load_u64(loader), err);
+    free(slots);
+    if (r == PS_OK && (loader->failed || loader->left > 0))
+        r = damaged(err);
+    return r;
+}
+
+static ps_result load_all(ps_packer *p, ps_loader *loader, ps_state *says,
+                          ps_error *err)
+{
+    ps_sink_place place = {0};
+    ps_result r = load_header(p, loader, err);
+
+    if (r != PS_OK)
+        return r;
+    load_totals(p, loader);
+    if (says->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is that of a stream that has ended");
+    r = load_place(p, loader, says, &place, err);
+    if (r == PS_OK)
+        r = ps_packer_go_on(p, &place, err);
+    return r == PS_OK ? load_engine(p, loader, says, err) : r;
+}
+
+ps_result ps_packer_resume(ps_packer **packer, int fd,
+                           const ps_schema *schema,
+                           const ps_packer_options *options,
+                           const unsigned char *state, size_t bytes,
+                           ps_error *err)
+{
+    ps_loader loader;
+    ps_state says;
+    ps_packer *p = NULL;
+    ps_result r = read_head(&loader, state, bytes, &says, err);
+
+    *packer = NULL;
+    if (r == PS_OK)
+        r = ps_packer_prepare(&p, fd, schema, options, err);
+    if (p == NULL)
+        return r;
+    r = load_all(p, &loader, &says, err);
+    if (r != PS_OK) {
+        ps_packer_free(p);
+        return r;
+    }
+    *packer = p;
+    return PS_OK;
+}

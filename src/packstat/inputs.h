@@ -1,0 +1,60 @@
+/*
+ * inputs.h - token records of several files as one stream, as packstream
+ * reads them.
+ *
+ * What goes wrong is told here, under the name of the file it is in.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTAT_INPUTS_H
+#define PACKSTAT_INPUTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "packstream.h"
+
+typedef struct inputs {
+    const name_list *names; /* at least one */
+    int opened;             /* files so far */
+    int fd;                 /* of the last of them, or -1 */
+    ps_token_reader *reader;
+    uint32_t longest;       /* sequence that can be held, tokens */
+    bool outside;           /* the last has a token outside the vocabulary */
+    bool ended;
+} inputs;
+
+/* Opens the first file; an exit status. */
+int inputs_open(inputs *in, const name_list *names, ps_type raw_type);
+
+/*
+ * To be called before the first sequence: what else they are checked against,
+ * as by ps_token_reader_set_vocab, and whether raw records without tokens are
+ * sequences and not flush records.
+ */
+void inputs_set(inputs *in, uint32_t vocab_size, bool empty);
+
+/* Of all files; they are refused if it differs. */
+const ps_schema *inputs_schema(const inputs *in);
+
+/* Whether packs of that schema can be made of them: an exit status. */
+int inputs_check(const inputs *in, const ps_schema *packs);
+
+/*
+ * The next sequence, whole, its id counted through all files.  One above the
+ * limit of the formats, which no pack can have been made of, comes without a
+ * payload.  An exit status; with STATUS_OK, *more is false at the end of the
+ * last file.
+ */
+int inputs_next(inputs *in, ps_sequence *sequence, bool *more);
+
+/* The file that the last sequence came from, by its place among the names;
+   and the printable name of one. */
+uint32_t inputs_file(const inputs *in);
+const char *inputs_name(const inputs *in, uint32_t file);
+
+void inputs_close(inputs *in);
+
+#endif

@@ -1,0 +1,337 @@
+/*
+ * job_open.c - how the job begins: its state, its inputs and its outputs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/sandbox.h"
+#include "cli/threads.h"
+#include "packstream/job_parts.h"
+#include "packstream/pause.h"
+
+int job_input_failure(const job *j, const ps_error *err)
+{
+    const char *name = files_input_name(j->input);
+
+    if (err->code != PS_ERR_MAGIC)
+        return message_failure(name, err);
+    message_error("%s: %s (packcat unpacks it)", name, err->text);
+    return STATUS_DATA;
+}
+
+int job_output_failure(job *j, const ps_error *err)
+{
+    j->output_failed = true;
+    if (err->code != PS_ERR_MEMORY)
+        return message_failure(files_output_name(j->conf->output), err);
+    message_error("%s", err->text);
+    return STATUS_FAILURE;
+}
+
+int job_open_file(job *j)
+{
+    j->input = j->conf->names[j->next_name++];
+    j->in = files_open_input(j->input);
+    return j->in < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+static int check_type(const job *j)
+{
+    const ps_schema *schema = ps_token_reader_schema(j->reader);
+
+    if (j->conf->type == 0 || j->conf->type == schema->token_type)
+        return STATUS_OK;
+    return message_usage("%s: the records hold %s tokens, not %s",
+                         files_input_name(j->input),
+                         ps_type_name(schema->token_type),
+                         ps_type_name(j->conf->type));
+}
+
+int job_open_state(job *j)
+{
+    int status = resume_open(&j->resume, j->conf);
+
+    if (status != STATUS_OK || !j->resume.goes_on)
+        return status;
+    j->again = j->resume.says.input_sequences;
+    j->next_name = (int)j->resume.place.file;
+    j->records = j->resume.place.records;
+    j->timed = j->resume.place.timed;
+    return STATUS_OK;
+}
+
+int job_open_input(job *j)
+{
+    ps_type raw_type = j->conf->type == 0 ? PS_U16 : j->conf->type;
+    ps_error err;
+    int status = job_open_file(j);
+
+    if (status != STATUS_OK)
+        return status;
+    if (ps_token_reader_open_within(&j->reader, j->in, raw_type,
+                                    memory_window(j->conf), &err) != PS_OK)
+        return job_input_failure(j, &err);
+    if (j->conf->vocab_size != 0)
+        ps_token_reader_set_vocab(j->reader, j->conf->vocab_size);
+    return check_type(j);
+}
+
+/*
+ * The schema as the packs declare it: raw records say nothing themselves,
+ * so the packs can say what the command line does.
+ */
+static ps_schema declared_schema(const job *j)
+{
+    ps_schema schema = *ps_token_reader_schema(j->reader);
+
+    if (!schema.framed)
+        schema.vocab_size = j->conf->vocab_size;
+    return schema;
+}
+
+static uint32_t pad_id(const job *j, const ps_schema *schema)
+{
+    if (j->conf->pad_given)
+        return j->conf->pad_id;
+    return schema->special[PS_PAD] == PS_NO_ID ? 0 : schema->special[PS_PAD];
+}
+
+static ps_packer_options packer_options(const job *j,
+                                        const ps_schema *schema)
+{
+    return (ps_packer_options){
+        .capacity = j->conf->capacity,
+        .depth = j->conf->depth,
+        .window = j->conf->window,
+        .pad_id = pad_id(j, schema),
+        .overlong = j->conf->overlong,
+        .policy = j->conf->policy,
+        .order = j->conf->seed == 0 ? j->conf->order : PS_PACKS_SHUFFLED,
+        .seed = j->conf->seed,
+        .max_delay = j->conf->max_delay,
+        .even_cost = j->conf->even_cost,
+        .compressed = j->conf->zstd_level != 0,
+        .level = (int)j->conf->zstd_level,
+        .first_record = j->resume.first_record,
+    };
+}
+
+/* Finds what is wrong with the outputs before a file is cut for them. */
+static int check_outputs(job *j, const ps_schema *schema,
+                         const ps_packer_options *options)
+{
+    const conf *c = j->conf;
+    ps_error err;
+    int status = rejects_plan(&j->rejects, c->rejects,
+                              ps_token_reader_schema(j->reader),
+                              c->drop_outside);
+
+    if (status != STATUS_OK)
+        return status;
+    if (ps_packer_check(schema, options, &err) != PS_OK)
+        return message_usage("%s", err.text);
+    if (!files_spare_inputs(c->output, c->names, c->n_names))
+        return STATUS_FAILURE;
+    if (c->rejects != NULL &&
+        (!files_spare_inputs(c->rejects, c->names, c->n_names) ||
+         !files_are_apart(c->rejects, c->output)))
+        return STATUS_FAILURE;
+    return STATUS_OK;
+}
+
+/* Whether those before and after in the pipeline need processors as well. */
+static bool is_among_others(const job *j)
+{
+    return files_is_pipe(j->in) && files_is_pipe(j->out);
+}
+
+/*
+ * A second thread writes, since that is what keeps the first one longest; or
+ * reads, where to write is for nothing.  Only from three on there is one for
+ * each: with two processors they would be in one another's way, and in the
+ * way of the neighbours, if there is one at either end.
+ */
+static void share_work(job *j)
+{
+    bool chosen = j->conf->threads != 0;
+    uint32_t n = memory_threads(
+        &j->memory, chosen ? j->conf->threads : threads_available());
+    bool compressed = j->conf->zstd_level != 0;
+
+    if (n == 2 && !chosen && !compressed && is_among_others(j))
+        n = 1;
+    j->reads_ahead =
+        n > 2 || (n == 2 && !compressed && files_is_device(j->out));
+    j->writers = n == 1 || (n == 2 && j->reads_ahead) ? 0 : n;
+}
+
+/* Whether the output is that of the state, and goes on. */
+static bool appends(const job *j)
+{
+    return j->resume.goes_on && j->resume.first_record == 0;
+}
+
+/* Where the rejects go on, or NULL: they begin. */
+static const ps_token_mark *rejects_mark(const job *j)
+{
+    return j->resume.goes_on ? &j->resume.place.rejects : NULL;
+}
+
+static int open_outputs(job *j)
+{
+    int status;
+
+    j->out = appends(j) ? files_reopen_output(j->conf->output, j->in,
+                                              j->resume.says.output_bytes)
+                        : files_open_output(j->conf->output, true, j->in);
+    if (j->out < 0)
+        return STATUS_FAILURE;
+    status = rejects_open(&j->rejects, rejects_mark(j));
+    /* Now that both are there, two names of one new file show, too. */
+    if (status == STATUS_OK && j->conf->rejects != NULL &&
+        !files_are_apart(j->conf->rejects, j->conf->output))
+        status = STATUS_FAILURE;
+    return status;
+}
+
+/* What is still to be opened are the other inputs and the next state. */
+static int give_up_rights(const job *j)
+{
+    const conf *c = j->conf;
+
+    return c->no_sandbox || sandbox_enter(c->names + j->next_name,
+                                          c->n_names - j->next_name,
+                                          j->resume.file.folder)
+               ? STATUS_OK
+               : STATUS_FAILURE;
+}
+
+/* Opens the packer; one that goes on wants some of its input again. */
+static int open_packer(job *j, const ps_schema *schema,
+                       const ps_packer_options *options)
+{
+    const resume *r = &j->resume;
+    ps_error err;
+
+    if (!r->goes_on)
+        return ps_packer_open(&j->packer, j->out, schema, options, &err) ==
+                       PS_OK
+                   ? STATUS_OK
+                   : job_output_failure(j, &err);
+    if (ps_packer_resume(&j->packer, j->out, schema, options, r->state,
+                         r->bytes, &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    if (ps_token_reader_seek(j->reader, &r->place.mark, &err) != PS_OK)
+        return job_input_failure(j, &err);
+    j->next_id = r->place.mark.id;
+    return STATUS_OK;
+}
+
+/* Now that nothing speaks against it, the outputs are cut. */
+static int cut_outputs(job *j)
+{
+    const resume *r = &j->resume;
+
+    if (appends(j) &&
+        !files_cut(j->out, j->conf->output, r->says.output_bytes))
+        return STATUS_FAILURE;
+    return rejects_start(&j->rejects, rejects_mark(j));
+}
+
+/* With -v: what is to be done. */
+static void tell(const job *j)
+{
+    const ps_pack_info *info = ps_packer_info(j->packer);
+
+    if (!j->conf->verbose)
+        return;
+    message_note("%s: %s records of %s tokens",
+                 files_input_name(j->input),
+                 info->schema.framed ? "framed" : "raw",
+                 ps_type_name(info->schema.token_type));
+    if (info->depth == PS_DEPTH_AUTO)
+        message_note("%s: packs of %" PRIu32 " tokens",
+                     files_output_name(j->conf->output), info->capacity);
+    else
+        message_note("%s: packs of %" PRIu32 " tokens and up to %" PRIu32
+                     " sequences, %" PRIu32 " bytes each",
+                     files_output_name(j->conf->output), info->capacity,
+                     info->depth, info->record_bytes);
+    message_note("at most %" PRIu64 " MiB of memory",
+                 memory_mib(&j->memory));
+    if (j->resume.goes_on)
+        message_note("%s: goes on with record %" PRIu64 " and pack %" PRIu64,
+                     message_name(j->resume.file.name), j->again,
+                     ps_packer_totals(j->packer)->packs);
+}
+
+/* Where a state is kept, a first mark is set where reading begins. */
+static void keep_state(job *j)
+{
+    ps_token_mark mark = ps_token_reader_mark(j->reader);
+
+    if (j->conf->state == NULL)
+        return;
+    pause_catch_stop();
+    resume_start(&j->resume, ps_packer_info(j->packer),
+                 ps_packer_totals(j->packer)->packs);
+    resume_note(&j->resume, (uint32_t)j->next_name - 1, &mark);
+}
+
+/* What the job deals with needs no message. */
+static void expect(const job *j)
+{
+    const conf *c = j->conf;
+
+    if (c->policy == PS_POLICY_CONCAT || c->overlong != PS_OVERLONG_ERROR)
+        ps_token_reader_expect(j->reader, PS_ERR_OVERLONG);
+    if (c->drop_outside)
+        ps_token_reader_expect(j->reader, PS_ERR_RANGE);
+    if (c->drop_empty)
+        ps_token_reader_expect(j->reader, PS_ERR_EMPTY);
+}
+
+static int start_reading(job *j, const ps_schema *schema)
+{
+    ps_error err;
+
+    expect(j);
+    ps_token_reader_on_wait(j->reader, job_pass_on, j);
+    if (schema->framed || j->conf->flush_records)
+        ps_token_reader_on_flush(j->reader, job_drain, j);
+    if (j->reads_ahead &&
+        ps_token_reader_read_ahead(j->reader, &err) != PS_OK)
+        return job_input_failure(j, &err);
+    return STATUS_OK;
+}
+
+int job_open_output(job *j)
+{
+    ps_schema schema = declared_schema(j);
+    ps_packer_options options = packer_options(j, &schema);
+    int status = memory_divide(&j->memory, j->conf, &schema, &options);
+
+    ps_token_reader_set_longest(j->reader, j->memory.longest);
+    if (status == STATUS_OK)
+        status = check_outputs(j, &schema, &options);
+    if (status == STATUS_OK)
+        status = open_outputs(j);
+    if (status == STATUS_OK)
+        status = give_up_rights(j);
+    if (status != STATUS_OK)
+        return status;
+    share_work(j);
+    options.threads = j->writers;
+    status = open_packer(j, &schema, &options);
+    if (status == STATUS_OK)
+        status = cut_outputs(j);
+    if (status != STATUS_OK)
+        return status;
+    tell(j);
+    keep_state(j);
+    return start_reading(j, &schema);
+}

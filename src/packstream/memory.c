@@ -1,0 +1,236 @@
+/*
+ * memory.c - how the memory that -M gives is divided.
+ *
+ * The output must not depend on how many threads there are.  So what payloads
+ * may take, which decides on packs, follows from the options alone: it is
+ * what one thread leaves of three quarters of the bound.  The last quarter is
+ * for more threads, and there are as many as it has room for.  Nor may the
+ * output depend on how the input is compressed, on --state or on --rejects:
+ * what these can take is set aside in any case.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstream/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "cli/message.h"
+#include "packstream/resume.h"
+
+/* Parts of the bound: one of so many. */
+#define FOR_THREADS 4
+#define FOR_WINDOW 8
+#define FOR_LONG 8 /* sequences that are longer than a pack, if they are held */
+#define FOR_FRAMES 16
+
+/* The least that the window of the input gets; gzip has less. */
+#define LEAST_WINDOW ((uint64_t)256 << 10)
+#define NO_WINDOW 1024 /* zstd has none that is less */
+
+/* What a frame takes in the table, and with --state in states as well. */
+#define FRAME_BYTES 20
+#define FRAME_STATE_BYTES 100
+
+/* For the rejects: the buffer of the writer, and of each sequence a copy. */
+#define REJECTS_BYTES ((uint64_t)320 << 10)
+
+/* Of what is for long sequences, a reader's buffers need more than one. */
+#define READ_BYTES ((uint64_t)320 << 10)
+
+#define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */
+
+#define LARGE_PIECE (128 << 10)
+
+/*
+ * Large pieces are given back when they are freed, and threads take theirs
+ * from where all others do; else what was freed would count twice.
+ */
+void memory_init(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_PIECE);
+    (void)mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t window_of(uint64_t bound)
+{
+    uint64_t window = bound / FOR_WINDOW;
+
+    return window > LEAST_WINDOW ? window : LEAST_WINDOW;
+}
+
+uint64_t memory_window(const conf *c)
+{
+    return c->memory == 0 ? 0 : window_of(c->memory);
+}
+
+/* Whether a sequence may be written to --rejects, if that is given. */
+static bool may_reject(const conf *c)
+{
+    return c->overlong == PS_OVERLONG_DROP ||
+           c->overlong == PS_OVERLONG_TRUNCATE || c->drop_outside;
+}
+
+/* Whether sequences longer than a pack are held whole, or may be. */
+static bool holds_long(const conf *c, bool may)
+{
+    return c->policy == PS_POLICY_CONCAT ||
+           c->overlong == PS_OVERLONG_TRUNCATE ||
+           c->overlong == PS_OVERLONG_SPLIT || c->rejects != NULL ||
+           (may && may_reject(c));
+}
+
+static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
+{
+    uint64_t pack = ps_payload_bytes(&m->schema, m->conf->capacity);
+    uint64_t part = bound / FOR_LONG / 2;
+
+    if (!holds_long(m->conf, may))
+        return pack;
+    if (bound == 0)
+        return PS_MAX_SEQUENCE_BYTES;
+    part -= part < READ_BYTES ? part : READ_BYTES;
+    return part > pack ? part : pack;
+}
+
+static uint64_t bytes_of_rejects(uint64_t longest)
+{
+    return sum(REJECTS_BYTES, sum(longest, longest));
+}
+
+/* What all takes with so many threads. */
+static uint64_t total(const memory *m, uint32_t threads)
+{
+    ps_packer_options o = m->options;
+    uint64_t bytes;
+
+    o.threads = threads == 1 ? 0 : threads;
+    bytes = sum(ps_packer_memory(&m->schema, &o),
+                ps_token_reader_memory(m->longest, m->window, threads > 1));
+    if (m->conf->rejects != NULL)
+        bytes = sum(bytes, bytes_of_rejects(m->longest));
+    if (m->conf->state != NULL)
+        bytes = sum(bytes, ps_packer_save_memory(&m->schema, &o,
+                                                 RESUME_NOTE_BYTES));
+    return bytes;
+}
+
+/*
+ * Whether a bound leaves so much for payloads, with all that may be asked for
+ * besides; 0: all that a window holds.
+ */
+static bool fits(const memory *m, uint64_t bound, uint64_t payload)
+{
+    ps_packer_options o = m->options;
+    uint64_t longest = longest_of(m, bound, true);
+    uint64_t left = bound - bound / FOR_THREADS;
+    uint64_t bytes;
+
+    o.max_bytes = payload;
+    /* All of the window's part counts: what is left rises with the bound. */
+    bytes = sum(ps_packer_memory(&m->schema, &o),
+                ps_token_reader_memory(longest, NO_WINDOW, false));
+    bytes = sum(bytes, window_of(bound));
+    if (may_reject(m->conf))
+        bytes = sum(bytes, bytes_of_rejects(longest));
+    if (o.compressed)
+        left -= bound / FOR_FRAMES;
+    return sum(bytes, ps_packer_save_memory(&m->schema, &o,
+                                            RESUME_NOTE_BYTES)) <= left;
+}
+
+/* The least bound that leaves so much. */
+static uint64_t least_bound(const memory *m, uint64_t payload)
+{
+    uint64_t low = 0;
+    uint64_t high = UINT64_MAX / 2;
+
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (fits(m, middle, payload))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+static uint64_t most_payload(const memory *m, uint64_t bound,
+                             uint64_t least)
+{
+    uint64_t low = least / CHUNK;
+    uint64_t high = bound / CHUNK + 1;
+
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (fits(m, bound, middle * CHUNK))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low * CHUNK;
+}
+
+/* As many as the part of the bound for the table has room for. */
+static uint32_t most_frames(const conf *c)
+{
+    uint64_t each = c->state == NULL ? FRAME_BYTES : FRAME_STATE_BYTES;
+    uint64_t frames = c->memory / FOR_FRAMES / each;
+
+    return frames < UINT32_MAX ? (uint32_t)frames : UINT32_MAX;
+}
+
+int memory_divide(memory *m, const conf *c, const ps_schema *schema,
+                  ps_packer_options *options)
+{
+    uint64_t bound = c->memory;
+    uint64_t pack = ps_payload_bytes(schema, c->capacity);
+    uint64_t least = (pack / CHUNK + 1) * CHUNK;
+    ps_error err;
+
+    *m = (memory){.conf = c, .schema = *schema, .options = *options};
+    m->window = memory_window(c);
+    m->longest = longest_of(m, bound, false);
+    /* What is wrong with the options is told elsewhere. */
+    if (bound == 0 || ps_packer_check(schema, options, &err) != PS_OK)
+        return STATUS_OK;
+    if (!fits(m, bound, least))
+        return message_usage("-M %" PRIu64 ": at least %" PRIu64
+                             " bytes are needed with these options",
+                             bound, least_bound(m, least));
+    if (!fits(m, bound, 0))
+        options->max_bytes = most_payload(m, bound, least);
+    if (options->compressed)
+        options->max_frames = most_frames(c);
+    m->options = *options;
+    return STATUS_OK;
+}
+
+uint32_t memory_threads(memory *m, uint32_t wanted)
+{
+    m->threads = wanted;
+    while (m->conf->memory != 0 && m->threads > 1 &&
+           total(m, m->threads) > m->conf->memory)
+        m->threads--;
+    return m->threads;
+}
+
+uint64_t memory_mib(const memory *m)
+{
+    uint64_t bytes = total(m, m->threads);
+
+    return bytes / 1048576 + (bytes % 1048576 != 0);
+}

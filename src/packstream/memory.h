@@ -1,0 +1,40 @@
+/*
+ * memory.h - how the memory that -M gives is divided.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_MEMORY_H
+#define PACKSTREAM_MEMORY_H
+
+#include "packstream/conf.h"
+
+typedef struct memory {
+    const conf *conf;
+    ps_schema schema;
+    ps_packer_options options; /* but for the threads */
+    uint64_t window;  /* the largest of zstd frames of the input, or 0 */
+    uint64_t longest; /* payload that is held whole, bytes */
+    uint32_t threads; /* that there will be */
+} memory;
+
+/* Has memory that is not needed given back to the system. */
+void memory_init(void);
+
+/* The largest window that zstd frames of the input may ask for; 0: no bound. */
+uint64_t memory_window(const conf *c);
+
+/*
+ * Fills in what the bound leaves for payloads and for the table of frames.
+ * An exit status, after a message if the bound is too small.
+ */
+int memory_divide(memory *m, const conf *c, const ps_schema *schema,
+                  ps_packer_options *options);
+
+/* Of so many threads those that there is memory for, at least 1. */
+uint32_t memory_threads(memory *m, uint32_t wanted);
+
+/* The most memory that all of this takes. */
+uint64_t memory_mib(const memory *m);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * resume.h - the state of a job, kept in a file, and what follows from it
+ * when the job is begun again; packstream(1), --state.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_RESUME_H
+#define PACKSTREAM_RESUME_H
+
+#include "cli/replace.h"
+#include "packstream/conf.h"
+
+/* Where the input and the rejects are: what the library's state lacks. */
+typedef struct resume_place {
+    uint32_t file; /* of the inputs, from 0 */
+    ps_token_mark mark;
+    uint64_t records; /* put so far */
+    ps_token_mark rejects;
+    bool timed; /* packs were flushed because of time or a signal */
+} resume_place;
+
+/* What the job adds to a state. */
+#define RESUME_NOTE_BYTES 144
+
+/* Places of the input that were passed, oldest first, in a ring. */
+#define RESUME_MARKS 32
+
+typedef struct resume_mark {
+    uint32_t file;
+    ps_token_mark mark;
+} resume_mark;
+
+typedef struct resume {
+    const conf *conf;
+    replace file; /* its name NULL: there is none */
+    unsigned char *state; /* that was read, or NULL */
+    size_t bytes;
+    ps_state says;
+    resume_place place;
+    bool goes_on;          /* from that state */
+    bool done;             /* there is nothing to do */
+    uint64_t first_record; /* as in ps_packer_options */
+
+    resume_mark marks[RESUME_MARKS];
+    uint32_t n_marks; /* ever */
+    uint64_t mark_every; /* records */
+    uint64_t next_mark;  /* UINT64_MAX: never */
+    uint64_t next_packs; /* with so many it is time to save; so too */
+} resume;
+
+/*
+ * Reads the state, if there is one and the command line wants to go on from
+ * it.  An exit status after a message, here and below.
+ */
+int resume_open(resume *r, const conf *c);
+
+/*
+ * To be called with the header of the packs: how many between two states, and
+ * how many records may lie between a mark and the oldest sequence held.
+ */
+void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);
+
+/* Takes note of a place between two records. */
+void resume_note(resume *r, uint32_t file, const ps_token_mark *mark);
+
+/*
+ * Has what the packer wrote to `out` on the disk and saves its state.
+ * `place` has all but the mark.
+ */
+int resume_save(resume *r, ps_packer *packer, int out, resume_place *place);
+
+void resume_close(resume *r);
+
+#endif

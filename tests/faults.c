@@ -1,0 +1,449 @@
+/*
+ * faults.c - system calls that fail on demand.
+ *
+ * LD_PRELOAD puts this before the C library.  It passes calls on to it, all
+ * but those that the environment says to fail:
+ *
+ *   FAULT_CALL=NAME    of the calls of that name, and of no other,
+ *   FAULT_AT=N         the Nth fails, from 1 on,
+ *   FAULT_FOREVER=1    and so do all after it;
+ *   FAULT_ERRNO=NAME   with this for errno, such as EIO;
+ *   FAULT_EACH=EINTR   every call that can be interrupted is so once before
+ *                      it is made;
+ *   FAULT_EACH=EAGAIN  so every read and write of what is no regular file is
+ *                      refused for now;
+ *   FAULT_SHORT=1      reads and writes move a single byte;
+ *   FAULT_ROOM=BYTES   after that many bytes written there is no space left;
+ *   FAULT_NONBLOCK=1   stdin and stdout are made non-blocking;
+ *   FAULT_REPORT=FILE  a byte is appended to it when the first call fails.
+ *
+ * The pipes that a process makes for itself are spared all but interruptions,
+ * since there is nothing that could fail in them.
+ *
+ * A process that has not ended after ten seconds is ended by SIGALRM.  Nothing
+ * is brought to the disk, which would take most of the time.  What the C
+ * library calls for itself does not come by here, but for malloc.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+/* For RTLD_NEXT. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SECONDS 10
+#define MOST_FDS 1024
+
+static struct {
+    const char *call;
+    unsigned long at;
+    bool forever;
+    int error;
+    int each;
+    bool one_byte;
+    bool bounded;
+    long room;
+    int report;
+    atomic_ulong calls;
+    atomic_bool told;
+    atomic_bool spared[MOST_FDS];
+} plan = {.report = -1};
+
+/* Whether this thread's next call is one that FAULT_EACH has let fail. */
+static _Thread_local bool again;
+
+static int number_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } errors[] = {
+        {"EACCES", EACCES}, {"EAGAIN", EAGAIN}, {"EDQUOT", EDQUOT},
+        {"EINTR", EINTR},   {"EIO", EIO},       {"EMFILE", EMFILE},
+        {"ENOMEM", ENOMEM}, {"ENOSPC", ENOSPC}, {"EPERM", EPERM},
+    };
+
+    for (size_t i = 0; name != NULL && i < sizeof errors / sizeof *errors;
+         i++)
+        if (strcmp(name, errors[i].name) == 0)
+            return errors[i].number;
+    return 0;
+}
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
+/* To a number that no program gets to see otherwise. */
+static int move_away(int fd)
+{
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, 900);
+
+    (void)close(fd);
+    return moved;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *at = getenv("FAULT_AT");
+    const char *room = getenv("FAULT_ROOM");
+    const char *report = getenv("FAULT_REPORT");
+
+    if (report != NULL)
+        plan.report = move_away(open(report, O_WRONLY));
+    if (is_set("FAULT_NONBLOCK"))
+        for (int fd = 0; fd < 2; fd++)
+            (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    plan.forever = is_set("FAULT_FOREVER");
+    plan.one_byte = is_set("FAULT_SHORT");
+    plan.error = number_of(getenv("FAULT_ERRNO"));
+    plan.each = number_of(getenv("FAULT_EACH"));
+    plan.bounded = room != NULL;
+    plan.room = plan.bounded ? strtol(room, NULL, 10) : 0;
+    plan.at = at == NULL ? 0 : strtoul(at, NULL, 10);
+    (void)alarm(SECONDS);
+    plan.call = getenv("FAULT_CALL");
+}
+
+static bool fail(int error)
+{
+    char byte = '!';
+    struct iovec v = {&byte, 1};
+
+    /* This one does not come by here. */
+    if (!atomic_exchange(&plan.told, true))
+        (void)writev(plan.report, &v, 1);
+    errno = error;
+    return true;
+}
+
+/* Whether this call is to fail, with errno set. */
+static bool fails(const char *call)
+{
+    unsigned long n;
+
+    if (plan.call == NULL || strcmp(plan.call, call) != 0)
+        return false;
+    n = atomic_fetch_add(&plan.calls, 1) + 1;
+    return (n == plan.at || (plan.forever && n > plan.at)) &&
+           fail(plan.error);
+}
+
+/* The same for a call that may have to be made again. */
+static bool falters(const char *call, bool may_wait)
+{
+    if (plan.each != 0 && (may_wait || plan.each == EINTR)) {
+        again = !again;
+        if (again)
+            return fail(plan.each);
+    }
+    return fails(call);
+}
+
+static bool is_spared(int fd)
+{
+    return fd >= 0 && fd < MOST_FDS && plan.spared[fd];
+}
+
+static void spare(int fd, bool yes)
+{
+    if (fd >= 0 && fd < MOST_FDS)
+        plan.spared[fd] = yes;
+}
+
+
+/* How many of `n` bytes are moved. */
+static size_t portion(size_t n)
+{
+    return plan.one_byte && n > 1 ? 1 : n;
+}
+
+/* The same for a write; 0: none, and errno says why. */
+static size_t fitting(size_t n)
+{
+    n = portion(n);
+    if (!plan.bounded)
+        return n;
+    if ((size_t)plan.room < n)
+        n = (size_t)plan.room;
+    plan.room -= (long)n;
+    if (n == 0)
+        (void)fail(ENOSPC);
+    return n;
+}
+
+/* REAL(name) is the C library's; ISO C wants no pointer to data for it. */
+#define REAL(name, type, ...)                                           \
+    static type (*real)(__VA_ARGS__);                                   \
+    do {                                                                \
+        void *found = real == NULL ? dlsym(RTLD_NEXT, #name) : NULL;    \
+                                                                        \
+        if (real == NULL)                                               \
+            memcpy(&real, &found, sizeof real);                         \
+    } while (0)
+
+/* Whether a read or write on `fd` fails. */
+static bool moves_nothing(const char *call, int fd)
+{
+    REAL(lseek, off_t, int, off_t, int);
+    if (is_spared(fd))
+        return plan.each == EINTR && falters("", false);
+    return falters(call, plan.each == EAGAIN && real(fd, 0, SEEK_CUR) == -1);
+}
+
+ssize_t read(int fd, void *buf, size_t n)
+{
+    REAL(read, ssize_t, int, void *, size_t);
+    return moves_nothing("read", fd) ? -1 : real(fd, buf, portion(n));
+}
+
+ssize_t pread(int fd, void *buf, size_t n, off_t at)
+{
+    REAL(pread, ssize_t, int, void *, size_t, off_t);
+    return falters("pread", false) ? -1 : real(fd, buf, portion(n), at);
+}
+
+ssize_t write(int fd, const void *buf, size_t n)
+{
+    REAL(write, ssize_t, int, const void *, size_t);
+    if (moves_nothing("write", fd))
+        return -1;
+    if (n > 0 && !is_spared(fd) && (n = fitting(n)) == 0)
+        return -1;
+    return real(fd, buf, n);
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t at)
+{
+    REAL(pwrite, ssize_t, int, const void *, size_t, off_t);
+    if (falters("pwrite", false))
+        return -1;
+    if (n > 0 && (n = fitting(n)) == 0)
+        return -1;
+    return real(fd, buf, n, at);
+}
+
+int open(const char *name, int flags, ...)
+{
+    va_list args;
+    unsigned mode = 0;
+
+    REAL(open, int, const char *, int, ...);
+    va_start(args, flags);
+    if ((flags & O_CREAT) != 0)
+        mode = va_arg(args, unsigned);
+    va_end(args);
+    return falters("open", false) ? -1 : real(name, flags, mode);
+}
+
+int openat(int folder, const char *name, int flags, ...)
+{
+    va_list args;
+    unsigned mode = 0;
+
+    REAL(openat, int, int, const char *, int, ...);
+    va_start(args, flags);
+    if ((flags & O_CREAT) != 0)
+        mode = va_arg(args, unsigned);
+    va_end(args);
+    return falters("open", false) ? -1 : real(folder, name, flags, mode);
+}
+
+/* It is closed all the same, as the system does it. */
+int close(int fd)
+{
+    int closed;
+
+    REAL(close, int, int);
+    if (is_spared(fd)) {
+        spare(fd, false);
+        return real(fd);
+    }
+    closed = real(fd);
+    return fails("close") ? -1 : closed;
+}
+
+int fsync(int fd)
+{
+    (void)fd;
+    return falters("fsync", false) ? -1 : 0;
+}
+
+int fdatasync(int fd)
+{
+    (void)fd;
+    return falters("fdatasync", false) ? -1 : 0;
+}
+
+int rename(const char *from, const char *to)
+{
+    REAL(rename, int, const char *, const char *);
+    return fails("rename") ? -1 : real(from, to);
+}
+
+int renameat(int from_folder, const char *from, int to_folder,
+             const char *to)
+{
+    REAL(renameat, int, int, const char *, int, const char *);
+    return fails("rename") ? -1 : real(from_folder, from, to_folder, to);
+}
+
+int unlink(const char *name)
+{
+    REAL(unlink, int, const char *);
+    return fails("unlink") ? -1 : real(name);
+}
+
+int unlinkat(int folder, const char *name, int flags)
+{
+    REAL(unlinkat, int, int, const char *, int);
+    return fails("unlink") ? -1 : real(folder, name, flags);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    REAL(ftruncate, int, int, off_t);
+    return falters("ftruncate", false) ? -1 : real(fd, size);
+}
+
+off_t lseek(int fd, off_t by, int from)
+{
+    REAL(lseek, off_t, int, off_t, int);
+    return fails("lseek") ? -1 : real(fd, by, from);
+}
+
+int fstat(int fd, struct stat *st)
+{
+    REAL(fstat, int, int, struct stat *);
+    return fails("fstat") ? -1 : real(fd, st);
+}
+
+int stat(const char *name, struct stat *st)
+{
+    REAL(stat, int, const char *, struct stat *);
+    return fails("stat") ? -1 : real(name, st);
+}
+
+/* F_GETFD says whether a descriptor is open, and fails for nothing else. */
+int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    void *arg;
+
+    REAL(fcntl, int, int, int, ...);
+    va_start(args, command);
+    arg = va_arg(args, void *);
+    va_end(args);
+    if (command != F_GETFD && fails("fcntl"))
+        return -1;
+    return real(fd, command, arg);
+}
+
+int pipe(int fds[2])
+{
+    REAL(pipe, int, int *);
+    if (fails("pipe") || real(fds) == -1)
+        return -1;
+    spare(fds[0], true);
+    spare(fds[1], true);
+    return 0;
+}
+
+int poll(struct pollfd *p, nfds_t n, int wait)
+{
+    REAL(poll, int, struct pollfd *, nfds_t, int);
+    return falters("poll", false) ? -1 : real(p, n, wait);
+}
+
+int pselect(int n, fd_set *r, fd_set *w, fd_set *e,
+            const struct timespec *wait, const sigset_t *mask)
+{
+    REAL(pselect, int, int, fd_set *, fd_set *, fd_set *,
+         const struct timespec *, const sigset_t *);
+    return falters("pselect", false) ? -1 : real(n, r, w, e, wait, mask);
+}
+
+void *mmap(void *at, size_t n, int how, int flags, int fd, off_t from)
+{
+    REAL(mmap, void *, void *, size_t, int, int, int, off_t);
+    return fails("mmap") ? MAP_FAILED : real(at, n, how, flags, fd, from);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                   void *(*work)(void *), void *arg)
+{
+    REAL(pthread_create, int, pthread_t *, const pthread_attr_t *,
+         void *(*)(void *), void *);
+    return fails("pthread_create") ? errno : real(thread, attr, work, arg);
+}
+
+/* No call that is made this way has more than six arguments. */
+long syscall(long number, ...)
+{
+    va_list args;
+    long a[6];
+
+    REAL(syscall, long, long, ...);
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    return fails("syscall")
+               ? -1
+               : real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+int prctl(int what, ...)
+{
+    va_list args;
+    unsigned long a[4];
+
+    REAL(prctl, int, int, ...);
+    va_start(args, what);
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(args, unsigned long);
+    va_end(args);
+    return fails("prctl") ? -1 : real(what, a[0], a[1], a[2], a[3]);
+}
+
+/* dlsym may want memory itself, so these have names of their own. */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+
+void *malloc(size_t n)
+{
+    return fails("malloc") ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails("malloc") ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+    return fails("malloc") ? NULL : __libc_realloc(p, n);
+}

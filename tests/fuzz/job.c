@@ -1,0 +1,109 @@
+/*
+ * job.c - something to pack and how; job.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of job.bits; JOB_SKIPS is one more. */
+enum {
+    WIDE = 1,
+    FRAMED = 2,
+    EVEN = 4,
+    COMPRESSED = 8,
+    DELAY = 16,
+    BYTES = 32
+};
+
+/* Below this step a length, from there on multiples of the capacity, +-1. */
+#define MULTIPLES 200
+
+static ps_schema make_schema(unsigned bits, unsigned n_channels)
+{
+    static const ps_channel channels[] = {
+        {"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c},
+        {"score", PS_F64, PS_PER_SEQUENCE, 0},
+        {"kind", PS_U8, PS_PER_TOKEN, 7}};
+    ps_schema schema =
+        ps_schema_raw((bits & WIDE) != 0 ? PS_U32 : PS_U16);
+
+    schema.framed = (bits & FRAMED) != 0;
+    if (schema.framed) {
+        schema.n_channels = n_channels % 4;
+        memcpy(schema.channels, channels, sizeof channels);
+    }
+    return schema;
+}
+
+/*
+ * The depth that a byte asks for.  To find one costs as much as a thousand
+ * inputs do otherwise, so that is done for few of those that ask for it.
+ */
+static uint32_t depth_of(unsigned depth, const input *in)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < in->left; i++)
+        sum += in->at[i];
+    return depth == 255 && sum % 61 == 0 ? PS_DEPTH_AUTO : 1 + depth % 40;
+}
+
+job take_job(input *in)
+{
+    job j = {.bits = take_u8(in), .manner = take_u8(in)};
+    ps_packer_options *o = &j.options;
+
+    j.schema = make_schema(j.bits, take_u8(in));
+    o->capacity = 1 + take_u8(in) % 100;
+    o->depth = depth_of(take_u8(in), in);
+    o->window = 1 + take_u8(in);
+    o->policy = (ps_policy)(take_u8(in) % 7);
+    o->order = (ps_pack_order)(take_u8(in) % 3);
+    o->overlong = (ps_overlong)(take_u8(in) % 4);
+    o->seed = 1 + take_u8(in);
+    o->even_cost = (j.bits & EVEN) != 0;
+    o->compressed = (j.bits & COMPRESSED) != 0;
+    o->level = 1;
+    o->max_delay = 1 + take_u16(in);
+    o->max_bytes = 1024 * (1 + take_u8(in));
+    if ((j.bits & DELAY) == 0)
+        o->max_delay = 0;
+    if ((j.bits & BYTES) == 0)
+        o->max_bytes = 0;
+    j.steps = *in;
+    return j;
+}
+
+uint32_t job_length(const job *j, unsigned step)
+{
+    uint32_t n;
+
+    if (step < MULTIPLES)
+        return step % 50 + 1;
+    if (step >= STEP_FLUSH)
+        return 0;
+    n = j->options.capacity * (1 + (step - MULTIPLES) / 12) + step % 3;
+    return n < 2 ? 1 : n - 1;
+}
+
+unsigned char *job_payload(const job *j, uint64_t id, uint32_t n_tok,
+                           size_t *size)
+{
+    unsigned char *p;
+    uint64_t state = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+    *size = (size_t)ps_payload_bytes(&j->schema, n_tok);
+    p = malloc(*size);
+    must(p != NULL);
+    for (size_t i = 0; i < *size; i += sizeof state) {
+        size_t n = *size - i < sizeof state ? *size - i : sizeof state;
+
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        memcpy(p + i, &state, n);
+    }
+    return p;
+}

@@ -1,0 +1,177 @@
+/*
+ * packs.c - reading packs in every way there is; packs.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packs.h"
+
+#include <stdlib.h>
+
+/* Enough for any stream that fits a fuzzer's input. */
+#define MOST_PACKS 4096
+
+static uint64_t hash_piece(const ps_pack_info *info, const ps_pack *pack,
+                           uint32_t i, const ps_piece *piece)
+{
+    size_t n = (size_t)ps_payload_bytes(&info->schema, piece->n_tok);
+    unsigned char *payload = malloc(n);
+    uint64_t hash;
+
+    must(payload != NULL);
+    ps_pack_payload(info, pack, i, payload);
+    hash = hash_bytes(piece->id, payload, n);
+    free(payload);
+    return hash;
+}
+
+/* Each sequence of a pack lies in it and can be taken out. */
+static void take_apart(pack_yield *y, const ps_pack_info *info,
+                       const ps_pack *pack)
+{
+    uint32_t end = 0;
+
+    must(pack->n_seq >= 1 && pack->n_seq <= info->depth);
+    must(pack->n_tok >= 1 && pack->n_tok <= info->capacity);
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        ps_piece piece = ps_pack_piece(info, pack, i);
+
+        must(piece.begin == end && piece.n_tok > 0);
+        must(piece.n_tok <= pack->n_tok - end);
+        end += piece.n_tok;
+        y->hash += hash_piece(info, pack, i, &piece);
+    }
+    must(end == pack->n_tok);
+}
+
+static void count_pack(pack_yield *y, const ps_pack_info *info,
+                       const ps_pack *pack)
+{
+    ps_error err = no_error();
+
+    y->packs++;
+    y->sequences += pack->n_seq;
+    y->tokens += pack->n_tok;
+    y->hash += hash_bytes(pack->index, pack->record, info->record_bytes);
+    take_apart(y, info, pack);
+    y->faults += told(ps_pack_check(info, pack, &err), &err) != PS_OK;
+}
+
+pack_yield read_packs(void)
+{
+    pack_yield y = {.hash = 0};
+    ps_error err = no_error();
+    ps_pack_reader *r;
+    ps_pack pack;
+
+    y.result = told(ps_pack_reader_open(&r, FEED_FD, &err), &err);
+    must((r != NULL) == (y.result == PS_OK));
+    while (y.result == PS_OK) {
+        y.result = told(ps_pack_reader_next(r, &pack, &err), &err);
+        if (y.result == PS_OK)
+            count_pack(&y, ps_pack_reader_info(r), &pack);
+    }
+    if (r != NULL)
+        y.totals = *ps_pack_reader_totals(r);
+    if (y.result == PS_END)
+        must(y.totals.packs == y.packs && y.totals.tokens == y.tokens &&
+             y.totals.sequences == y.sequences &&
+             ps_totals_balance(&y.totals));
+    ps_pack_reader_free(r);
+    return y;
+}
+
+/* Ids rise, but for where another stream begins. */
+static void check_rise(const ps_sequence *s, uint64_t *sequences,
+                       uint64_t *next, uint64_t *streams)
+{
+    if (*sequences > 0 && s->id < *next)
+        ++*streams;
+    *next = s->id + 1;
+    ++*sequences;
+}
+
+ps_result unpack_packs(ps_order order, uint64_t *sequences)
+{
+    ps_error err = no_error();
+    ps_pack_reader *r;
+    ps_unpacker *u = NULL;
+    ps_sequence s;
+    uint64_t hash = 0;
+    uint64_t next = 0;
+    uint64_t streams = 1;
+    ps_result result = told(ps_pack_reader_open(&r, FEED_FD, &err), &err);
+
+    *sequences = 0;
+    if (result == PS_OK)
+        result = told(ps_unpacker_open(&u, r, order, &err), &err);
+    while (result == PS_OK) {
+        result = told(ps_unpacker_next(u, &s, &err), &err);
+        if (result != PS_OK)
+            break;
+        hash = hash_bytes(hash, s.payload, s.payload_bytes);
+        must(s.n_tok > 0);
+        must(s.payload_bytes ==
+             ps_payload_bytes(&ps_pack_reader_info(r)->schema, s.n_tok));
+        check_rise(&s, sequences, &next, &streams);
+    }
+    /* A stream has a header, and END: how many of them there can be. */
+    must(order == PS_ORDER_PACK || streams == 1 ||
+         streams <= ps_pack_reader_offset(r) / (PS_PACK_HEADER_BYTES + 256));
+    ps_unpacker_free(u);
+    ps_pack_reader_free(r);
+    return result;
+}
+
+pack_yield read_pack_file(const unsigned char *data, size_t n)
+{
+    pack_yield y = {.hash = 0};
+    ps_error err = no_error();
+    ps_pack_file *file;
+    ps_pack pack;
+    uint64_t i;
+
+    y.result = told(ps_pack_file_open(&file, feed_file(data, n), &err), &err);
+    must((file != NULL) == (y.result == PS_OK));
+    if (file == NULL)
+        return y;
+    y.totals = *ps_pack_file_totals(file);
+    must(ps_pack_file_streams(file) > 0);
+    must(ps_pack_file_read(file, ps_pack_file_packs(file), &pack, &err) ==
+         PS_ERR_ARGUMENT);
+    y.result = PS_END;
+    i = ps_pack_file_packs(file);
+    for (uint64_t left = MOST_PACKS; i > 0 && left > 0; i--, left--) {
+        ps_result result =
+            told(ps_pack_file_read(file, i - 1, &pack, &err), &err);
+
+        if (result == PS_OK)
+            count_pack(&y, ps_pack_file_info(file), &pack);
+        else
+            y.result = result;
+    }
+    ps_pack_file_free(file);
+    return y;
+}
+
+bool is_same_yield(const pack_yield *a, const pack_yield *b)
+{
+    const ps_totals *t = &a->totals;
+    const ps_totals *u = &b->totals;
+
+    return a->packs == b->packs && a->sequences == b->sequences &&
+           a->tokens == b->tokens && a->hash == b->hash &&
+           t->packs == u->packs && t->sequences == u->sequences &&
+           t->tokens == u->tokens &&
+           t->input_sequences == u->input_sequences &&
+           t->input_tokens == u->input_tokens &&
+           t->rejected_sequences == u->rejected_sequences &&
+           t->rejected_tokens == u->rejected_tokens &&
+           t->truncated_sequences == u->truncated_sequences &&
+           t->truncated_tokens == u->truncated_tokens &&
+           t->split_sequences == u->split_sequences &&
+           t->extra_pieces == u->extra_pieces &&
+           t->max_displacement == u->max_displacement &&
+           t->max_seqlen == u->max_seqlen && t->max_depth == u->max_depth &&
+           t->min_fill == u->min_fill;
+}

@@ -1,0 +1,78 @@
+/*
+ * plain.c - fuzzing target: pack streams without compression: header,
+ * records, END, several streams in a row; read as they come, unpacked, and
+ * from any place.
+ *
+ * The input: bit 0 of the first byte asks for new checksums, the second
+ * byte is how to read (fuzz.h), then the stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "frame.h"
+#include "packs.h"
+
+enum { SEALED = 1, AT_STREAM = 2 };
+
+/*
+ * The reader's verdict is that of all who read on its behalf.  What is told
+ * of a damaged frame of zstd depends on the pieces in which it comes.
+ */
+static void unpack(const bytes *b, unsigned manner, const pack_yield *y)
+{
+    bool compressed = b->size >= 4 && ps_is_frame_magic(b->data);
+    uint64_t sequences;
+    ps_result r;
+
+    feed(b->data, b->size, FEED_WHOLE);
+    r = unpack_packs(PS_ORDER_PACK, &sequences);
+    must(r == y->result || (compressed && r != PS_END &&
+                            y->result != PS_END));
+    if (compressed && y->result != PS_END)
+        return;
+    must(sequences == y->sequences);
+    feed(b->data, b->size, manner);
+    if (unpack_packs(PS_ORDER_INPUT, &sequences) == PS_END)
+        must(y->result == PS_END);
+    must(sequences <= y->sequences);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = {data, size};
+    unsigned bits = take_u8(&in);
+    unsigned manner = take_u8(&in);
+    bytes stream = {0};
+    pack_yield y;
+    pack_yield file;
+
+    put_bytes(&stream, in.at, in.left);
+    if ((bits & SEALED) != 0)
+        seal_packs(stream.data, stream.size);
+    feed(stream.data, stream.size, manner);
+    y = read_packs();
+    unpack(&stream, manner, &y);
+    file = read_pack_file(stream.data, stream.size);
+    if (y.result == PS_END && !ps_is_frame_magic(stream.data)) {
+        must(file.result == PS_END);
+        must(is_same_yield(&y, &file));
+    }
+    free_bytes(&stream);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+                               unsigned seed)
+{
+    static const size_t places[][2] = {
+        {0, AT_STREAM},
+        {AT_STREAM + 8, AT_STREAM + 256},
+        {AT_STREAM + 256, AT_STREAM + 256 + 8 * 64},
+        {AT_STREAM + 2048, AT_STREAM + 4088},
+        {AT_STREAM + 4096, 0},
+        {AT_STREAM + 4096, 0},
+        {AT_STREAM + 4096, 0}};
+
+    return mutate_places(data, size, most, seed, places,
+                         sizeof places / sizeof places[0]);
+}

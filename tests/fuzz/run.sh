@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# run.sh - runs the fuzzing targets with clang and libFuzzer.
+#
+#     tests/fuzz/run.sh BUILD_DIR [--runs=N | --seconds=N] [--jobs=N]
+#                       [TARGET]...
+#
+# gives each TARGET, or all of them, N inputs (1000000 without either
+# option), or as many as N seconds are good for; several at once with
+# --jobs.  `make fuzz` in BUILD_DIR does that without options.
+#
+# All that is made lies in BUILD_DIR/fuzzing: build/, a build of the sources
+# with address and undefined behaviour sanitizers; seeds/, what seeds.sh
+# writes; corpus/TARGET, the inputs that were worth keeping, with which the
+# next run begins; findings/, inputs for which a target did not hold, and
+# TARGET.log.  To look at a finding again:
+#
+#     BUILD_DIR/fuzzing/build/tests/fuzz/TARGET FINDING
+#
+# Exits with 0 if nothing was found, 77 where clang or libFuzzer is not
+# there, else 1.
+#
+# AFL++ takes the targets as a build with its own compiler makes them:
+#
+#     ./configure CC=afl-clang-fast --disable-shared && make check TESTS=
+#     afl-fuzz -i BUILD_DIR/fuzzing/seeds/raw -o out -- tests/fuzz/raw @@
+#
+# SPDX-License-Identifier: MIT
+
+set -u
+
+all='raw framed zstd plain seekable filter state ids jsonl'
+
+usage() {
+    echo "usage: run.sh BUILD_DIR [--runs=N | --seconds=N] [--jobs=N]" \
+        "[TARGET]..." >&2
+    exit 64
+}
+
+top=$(cd "$(dirname "$0")/../.." && pwd -P)
+[ -d "${1-}" ] || usage
+place=$(cd "$1" && pwd -P)/fuzzing
+shift
+bound=-runs=1000000
+jobs=1
+targets=
+for argument; do
+    case $argument in
+        --runs=*) bound=-runs=${argument#*=} ;;
+        --seconds=*) bound=-max_total_time=${argument#*=} ;;
+        --jobs=*) jobs=${argument#*=} ;;
+        -*) usage ;;
+        *)
+            case " $all " in
+                *" $argument "*) targets="$targets $argument" ;;
+                *) usage ;;
+            esac
+            ;;
+    esac
+done
+targets=${targets:-$all}
+mkdir -p "$place/build" "$place/findings" "$place/seeds" || exit 1
+
+# Can clang link a libFuzzer program at all?
+works() {
+    printf '%s\n' '#include <stddef.h>' '#include <stdint.h>' \
+        'int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);' \
+        'int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)' \
+        '{ return p == NULL && n > 0; }' >"$place/probe.c"
+    "${CLANG:-clang}" -fsanitize=fuzzer,address,undefined \
+        -o "$place/probe" "$place/probe.c" 2>"$place/probe.log"
+}
+
+build() {
+    local flags='-fsanitize=fuzzer-no-link,address,undefined'
+    flags="$flags -fno-sanitize-recover=all"
+    local programs='' target
+    for target in $all; do
+        programs="$programs tests/fuzz/$target"
+    done
+    cd "$place/build" || return 1
+    if [ ! -e Makefile ]; then
+        "$top/configure" --quiet --disable-shared CC="${CLANG:-clang}" \
+            CFLAGS="-g -O1 -fno-omit-frame-pointer $flags" || return 1
+    fi
+    # Words are meant to split: names of programs.
+    # shellcheck disable=SC2086
+    make -j "$(nproc)" tokcat packstream &&
+        make -j "$(nproc)" FUZZ_LINK=-fsanitize=fuzzer $programs
+}
+
+# fuzz TARGET: one run; its last line tells how it went.
+fuzz() {
+    local target=$1 most=1024 entropic=1
+    case $target in
+        plain | seekable) most=12288 ;;
+        framed | zstd) most=1536 ;;
+        filter | state) most=96 entropic=0 ;; # it would take half of the time
+    esac
+    mkdir -p "$place/corpus/$target"
+    ASAN_OPTIONS=quarantine_size_mb=16:detect_leaks=1 \
+        "$place/build/tests/fuzz/$target" "$bound" -max_len="$most" \
+        -entropic="$entropic" \
+        -timeout=20 -report_slow_units=20 \
+        -rss_limit_mb=2048 -malloc_limit_mb=300 \
+        -artifact_prefix="$place/findings/$target-" \
+        -print_final_stats=1 "$place/corpus/$target" \
+        "$place/seeds/$target" >"$place/$target.log" 2>&1
+}
+
+# tell TARGET: one run in a line, and what was found in full.
+tell() {
+    local target=$1
+    if fuzz "$target"; then
+        printf 'ok - %s:' "$target"
+        awk '/^stat::number_of_executed_units/ { runs = $2 }
+            /^stat::average_exec_per_sec/ { rate = $2 }
+            / cov: / { cover = $4 }
+            END { printf " %d inputs, %d a second, %d edges\n",
+                runs, rate, cover }' "$place/$target.log"
+        return 0
+    fi
+    printf 'not ok - %s:\n' "$target"
+    tail -n 60 "$place/$target.log"
+    return 1
+}
+
+if ! works; then
+    echo "run.sh: nothing is fuzzed: ${CLANG:-clang} with libFuzzer is not" \
+        "there" >&2
+    exit 77
+fi
+build >"$place/build.log" 2>&1 || {
+    tail -n 40 "$place/build.log" >&2
+    exit 1
+}
+PATH=$place/build:$PATH "$top/tests/fuzz/seeds.sh" "$place/seeds" || exit 1
+
+export -f fuzz tell
+export place bound
+# Words are meant to split: names of targets.  What is in single quotes is for
+# another shell.
+# shellcheck disable=SC2086,SC2016
+printf '%s\n' $targets |
+    xargs -P "$jobs" -I '{}' bash -c 'tell "$1"' tell '{}' || exit 1

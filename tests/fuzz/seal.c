@@ -1,0 +1,155 @@
+/*
+ * seal.c - new checksums for streams that were tampered with, and changes
+ * that hit what they cover.
+ *
+ * The places are those of packstream(5); the digests are the library's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "bytes.h"
+#include "checksum.h"
+#include "layout.h"
+#include "token_header.h"
+
+enum {
+    AT_TOKEN_CHANNELS = 20,
+    AT_TOKEN_BYTES = 40,
+    AT_CHANNELS = 128,
+    CHANNEL_BYTES = 64,
+    AT_KIND = 25, /* in a channel; its width is behind it */
+    AT_TOKEN_DIGEST = 24, /* in END */
+    AT_RECORD_BYTES = 20, /* in a header of packs */
+    AT_FLAGS = 12,        /* in a pack */
+    AT_PACK_DIGEST = 88
+};
+
+static void seal_header(unsigned char *p, size_t size)
+{
+    store_u64(p + size - 8, XXH3_64bits(p, size - 8));
+}
+
+/* Bytes for each token, and besides for each sequence, by the header. */
+static void widths(const unsigned char *header, size_t size,
+                   uint64_t *per_token, uint64_t *per_sequence)
+{
+    *per_token = header[AT_TOKEN_BYTES];
+    *per_sequence = 0;
+    for (size_t at = AT_CHANNELS; at + CHANNEL_BYTES < size;
+         at += CHANNEL_BYTES)
+        if (header[at + AT_KIND] == PS_PER_TOKEN)
+            *per_token += header[at + AT_KIND + 1];
+        else
+            *per_sequence += header[at + AT_KIND + 1];
+}
+
+/* The records up to END, which gets their digest. */
+static void seal_records(unsigned char *p, size_t size, uint64_t per_token,
+                         uint64_t per_sequence)
+{
+    uint64_t digest = 0;
+    size_t at = 0;
+
+    while (size - at >= PS_TOKEN_CONTROL_BYTES) {
+        uint32_t count = load_u32(p + at);
+        uint64_t n = count * per_token + per_sequence;
+
+        if (count == 0 && load_u32(p + at + 4) == PS_TOKEN_END_KIND)
+            break;
+        if (count == 0)
+            n = PS_TOKEN_CONTROL_BYTES - 4;
+        if (n > size - at - 4)
+            return;
+        digest = ps_token_digest(digest, count,
+                                 XXH3_64bits(p + at + 4, (size_t)n));
+        at += 4 + (size_t)n;
+    }
+    if (size - at >= PS_TOKEN_END_BYTES)
+        store_u64(p + at + AT_TOKEN_DIGEST, digest);
+}
+
+void seal_tokens(unsigned char *p, size_t size)
+{
+    uint64_t per_token;
+    uint64_t per_sequence;
+    size_t header;
+
+    if (size < AT_CHANNELS + 8 ||
+        load_u32(p + AT_TOKEN_CHANNELS) > PS_MAX_CHANNELS)
+        return;
+    header = AT_CHANNELS + 8 +
+             (size_t)load_u32(p + AT_TOKEN_CHANNELS) * CHANNEL_BYTES;
+    if (header > size)
+        return;
+    seal_header(p, header);
+    widths(p, header, &per_token, &per_sequence);
+    seal_records(p + header, size - header, per_token, per_sequence);
+}
+
+/* One stream of packs; its size, or 0 if it has no END. */
+static size_t seal_stream(unsigned char *p, size_t size)
+{
+    size_t stride = load_u32(p + AT_RECORD_BYTES);
+    uint64_t digest;
+
+    seal_header(p, PS_PACK_HEADER_BYTES);
+    digest = load_u64(p + PS_PACK_HEADER_BYTES - 8);
+    if (stride < AT_PACK_DIGEST + 8)
+        return 0;
+    for (size_t at = PS_PACK_HEADER_BYTES; size - at >= stride;
+         at += stride) {
+        unsigned char *record = p + at;
+        bool is_end = (record[AT_FLAGS] & 1) != 0;
+
+        if (is_end)
+            store_u64(record + AT_PACK_DIGEST, digest);
+        store_u64(record, XXH3_64bits(record + 8, stride - 8));
+        if (is_end)
+            return at + stride;
+        digest = ps_pack_digest(digest, record);
+    }
+    return 0;
+}
+
+void seal_packs(unsigned char *p, size_t size)
+{
+    while (size >= PS_PACK_HEADER_BYTES) {
+        size_t n = seal_stream(p, size);
+
+        if (n == 0)
+            return;
+        p += n;
+        size -= n;
+    }
+}
+
+/* Changes what lies at `at` and leaves its size. */
+static void mutate_part(uint8_t *data, size_t at, size_t n)
+{
+    uint8_t part[64];
+
+    memcpy(part, data + at, n);
+    (void)LLVMFuzzerMutate(part, n, n);
+    memcpy(data + at, part, n);
+}
+
+size_t mutate_places(uint8_t *data, size_t size, size_t most, unsigned seed,
+                     const size_t (*places)[2], size_t n_places)
+{
+    const size_t *place;
+    size_t end;
+    size_t at;
+
+    seed = (seed ^ seed >> 15) * 0x2c1b3c6du;
+    place = places[(seed >> 24) % n_places];
+    end = place[1] > 0 && place[1] < size ? place[1] : size;
+    if (place[0] >= end || (seed & 7) == 0)
+        return LLVMFuzzerMutate(data, size, most);
+    at = place[0] + (seed >> 4) % (end - place[0]) / 32 * 32;
+    mutate_part(data, at, end - at < 64 ? end - at : 64);
+    return size;
+}

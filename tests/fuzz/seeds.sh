@@ -1,0 +1,275 @@
+#!/usr/bin/env bash
+# seeds.sh DIR - writes the first inputs of every fuzzing target, a folder in
+# DIR for each.  The programs are found on the PATH.
+#
+# What the first bytes of an input mean stands in the head of each target.
+#
+# SPDX-License-Identifier: MIT
+
+set -eu
+export LC_ALL=C
+
+dir=${1:?usage: seeds.sh DIR}
+mkdir -p "$dir"
+cd "$dir"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# u8 N...: each number as a byte.
+u8() {
+    local n
+    for n; do
+        printf '%b' "\\x$(printf '%x' "$n")"
+    done
+}
+
+u16() {
+    local n
+    for n; do
+        u8 $((n & 255)) $((n >> 8))
+    done
+}
+
+# seed TARGET NAME OPTION...: an input of the options and standard input.
+seed() {
+    local to=$1/$2
+    shift 2
+    mkdir -p "${to%/*}"
+    { u8 "$@" && cat; } >"$to"
+}
+
+# ids N: so many sequences of some lengths.
+ids() {
+    awk -v n="$1" 'BEGIN {
+        for (i = 0; i < n; i++) {
+            for (k = 0; k <= i * 7 % 11; k++)
+                printf "%d ", (i * 31 + k) % 250
+            print ""
+        }
+    }'
+}
+
+# objects N: the same with channels.
+objects() {
+    awk -v n="$1" 'BEGIN {
+        for (i = 0; i < n; i++) {
+            tokens = labels = ""
+            for (k = 0; k <= i * 5 % 7; k++) {
+                tokens = tokens (k ? "," : "") (i + k) % 250
+                labels = labels (k ? "," : "") (k % 2 ? -100 : k)
+            }
+            printf "{\"input_ids\":[%s],\"labels\":[%s],\"w\":%d.5}\n",
+                tokens, labels, i
+        }
+    }'
+}
+
+# Ways to read: the manners of tests/fuzz/fuzz.h.
+manners='0 1 5 31 36 65 130'
+
+raw_seeds() {
+    local manner
+    for manner in $manners; do
+        ids 5 | tokcat --from=ids --raw |
+            seed raw "u16-$manner" 0 0 0 "$manner"
+        ids 5 | tokcat --from=ids --raw --type=u32 |
+            seed raw "u32-$manner" 1 0 0 "$manner"
+    done
+    ids 9 | tokcat --from=ids --raw | seed raw long 8 3 0 3
+    ids 9 | tokcat --from=ids --raw | seed raw vocabulary 16 0 64 3
+    { ids 3 | tokcat --from=ids --raw && u16 0 0 &&
+        ids 2 | tokcat --from=ids --raw; } | seed raw flush 2 0 0 9
+    ids 5 | tokcat --from=ids --raw | head -c 30 | seed raw cut 0 0 0 0
+    seed raw empty 0 0 0 0 </dev/null
+}
+
+framed_seeds() {
+    local manner
+    for manner in $manners; do
+        ids 5 | tokcat --from=ids | seed framed "ids-$manner" 4 0 0 "$manner"
+        objects 5 | tokcat --from=jsonl |
+            seed framed "channels-$manner" 4 0 0 "$manner"
+    done
+    objects 5 | tokcat --from=jsonl --type=u32 | seed framed long 13 2 0 3
+    ids 5 | tokcat --from=ids --vocab=250 --eos-id=2 |
+        seed framed vocabulary 20 0 63 3
+    { ids 3 | tokcat --from=ids && ids 2 | tokcat --from=ids; } |
+        seed framed joined 0 0 0 9
+    # Two records, then a flush record, with END's numbers as they were.
+    { ids 2 | tokcat --from=ids >"$work/x" && head -c 162 "$work/x" &&
+        u16 0 0 2 0 && tail -c 32 "$work/x"; } | seed framed flush 6 0 0 0
+    printf '' | tokcat --from=ids | seed framed empty 4 0 0 0
+}
+
+# part MAKE: standard input as a part of the zstd target's input.
+part() {
+    cat >"$work/part"
+    u8 "$1"
+    u16 "$(wc -c <"$work/part")"
+    cat "$work/part"
+}
+
+zstd_seeds() {
+    local make
+    for make in 0 4 8 16 28; do
+        objects 5 | tokcat --from=jsonl | part "$make" |
+            seed zstd "frame-$make" 0 0 0 0
+        ids 5 | tokcat --from=ids --raw | part "$make" |
+            seed zstd "raw-$make" 0 0 0 7
+    done
+    ids 9 | tokcat --from=ids --raw >"$work/x"
+    { head -c 20 "$work/x" | part 0 && printf skipped | part 1 &&
+        printf '' | part 4 && tail -c +21 "$work/x" | part 8; } |
+        seed zstd frames 0 0 0 130
+    part 130 <"$work/x" | seed zstd cut 0 0 0 0
+    { part 0 <"$work/x" && printf rubbish | part 3; } |
+        seed zstd rubbish 0 0 0 5
+}
+
+# packs NAME OPTION...: a stream of packs in $work/NAME.
+packs() {
+    local name=$1
+    shift
+    objects 9 | tokcat --from=jsonl |
+        packstream -L 12 -d 4 -w 4 "$@" >"$work/$name"
+}
+
+plain_seeds() {
+    local name
+    packs plain
+    packs split -L 5 --overlong=split
+    packs none -a none
+    ids 9 | tokcat --from=ids | packstream -L 16 -d 3 >"$work/ids"
+    ids 9 | tokcat --from=ids --raw --type=u32 |
+        packstream --type=u32 -L 11 -d 9 >"$work/wide"
+    printf '' | packstream -L 8 -d 2 >"$work/empty"
+    cat "$work/ids" "$work/ids" >"$work/joined"
+    # A later minor version may say more than we know, also in the dtype.
+    { head -c 14 "$work/ids" && u16 1 && tail -c +17 "$work/ids"; } \
+        >"$work/later"
+    # So may its END, here in byte 52, also behind a stream that we know.
+    { cat "$work/ids" && head -c -204 "$work/later" && u8 1 &&
+        tail -c 203 "$work/later"; } >"$work/joined-later"
+    for name in plain split none ids wide empty joined later \
+        joined-later; do
+        seed plain "$name" 1 0 <"$work/$name"
+        seed plain "$name-pieces" 1 31 <"$work/$name"
+    done
+    head -c 4700 "$work/ids" | seed plain cut 1 0
+    seed plain unsealed 0 65 <"$work/ids"
+}
+
+# After plain_seeds: of its streams.
+seekable_seeds() {
+    local name
+    for name in plain split ids empty joined joined-later; do
+        seed seekable "$name" 1 0 0 4 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+            <"$work/$name"
+        seed seekable "$name-records" 5 3 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+            <"$work/$name"
+    done
+    seed seekable checksums 7 130 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 <"$work/ids"
+    seed seekable twice 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 <"$work/ids"
+    # The number of frames, and a size in the table, are not what they were.
+    seed seekable count 5 0 0 0 1 8 0 1 0 0 0 0 0 0 0 0 0 <"$work/ids"
+    seed seekable size 5 0 0 0 1 12 0 255 0 0 0 0 0 0 0 0 0 <"$work/ids"
+}
+
+# Lengths, and at the end the steps that are none: filter.c.
+steps() {
+    u8 3 0 40 7 7 12 90 1 2 199 5 230 11 0 249 6 250 80 30 251 4 252 9 9 201
+}
+
+filter_seeds() {
+    local policy overlong i
+    for policy in 0 1 2 3 4 5 6; do
+        for overlong in 0 1 2 3; do
+            [ "$policy" -lt 6 ] || [ "$overlong" -eq 0 ] || continue
+            steps | seed filter "policy-$policy-$overlong" 2 0 "$policy" \
+                63 4 9 "$policy" 0 "$overlong" 1 0 0 0
+        done
+    done
+    # One of these is heard: see depth_of in filter.c.
+    for ((i = 0; i < 61; i++)); do
+        steps | seed filter "auto-depth-$i" 2 0 3 99 255 9 0 0 1 "$i" 0 0 0
+    done
+    steps | seed filter shuffled 2 5 3 99 5 9 0 2 1 7 0 0 0
+    steps | seed filter by-input 7 5 0 99 5 9 0 1 1 7 0 0 0
+    steps | seed filter compressed 10 5 3 99 5 9 3 0 3 7 0 0 0
+    steps | seed filter delay 26 5 3 99 5 9 1 0 3 7 3 0 0
+    steps | seed filter bytes 34 5 3 99 5 9 2 0 2 7 3 0 1
+    steps | seed filter skips 112 64 0 40 5 9 0 0 1 7 3 0 1
+}
+
+# A job is stopped after some of its steps; the state is changed or not.
+state_seeds() {
+    local policy stop
+    for policy in 0 1 2 3 4 5 6; do
+        for stop in 9 14 22; do
+            steps | seed state "policy-$policy-$stop" "$stop" 0 \
+                0 0 0 0 0 0 0 0 0 0 0 0 \
+                2 0 "$policy" 40 4 5 "$policy" 0 3 1 0 0 0
+        done
+    done
+    steps | seed state sealed 20 1 50 0 1 0 0 0 0 0 0 0 0 0 \
+        2 0 1 40 4 5 0 0 3 1 0 0 0
+    steps | seed state changed 20 0 51 0 1 0 0 0 0 0 0 0 0 0 \
+        2 0 1 40 4 5 0 0 3 1 0 0 0
+    steps | seed state cut 20 18 0 0 0 0 0 0 0 0 0 0 0 0 \
+        2 0 1 40 4 5 0 0 1 1 0 0 0
+    steps | seed state compressed 20 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+        10 0 1 40 4 5 0 0 3 1 0 0 0
+    steps | seed state shuffled 21 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+        2 0 1 40 4 5 0 2 3 9 0 0 0
+    steps | seed state by-input 21 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+        2 0 1 40 4 5 3 1 3 9 0 0 0
+}
+
+ids_seeds() {
+    local bits manner
+    for bits in 0 1 2 4 8; do
+        ids 5 | seed ids "ids-$bits" "$bits" 0 0
+    done
+    for manner in $manners; do
+        ids 3 | seed ids "manner-$manner" 0 0 "$manner"
+    done
+    printf '1 2\r\n\n \t3\t4 \n5' | seed ids blanks 0 0 1
+    printf '65535 65536\n' | seed ids large 0 0 0
+    printf '4294967295 4294967296\n' | seed ids larger 1 0 0
+    printf '1 -2 3\n' | seed ids negative 0 0 0
+    printf '1 2.5 3e4\n' | seed ids fraction 0 0 0
+    printf '1 \001\377x 3\n' | seed ids word 0 0 0
+    printf 'a line\n\nanother\r\n \t\nlast' | seed ids bytes 16 0 3
+    printf 'a line\n\nanother\r\n \t\nlast' | seed ids paragraphs 48 0 3
+}
+
+jsonl_seeds() {
+    local bits
+    for bits in 0 1 4 8; do
+        objects 4 | seed jsonl "objects-$bits" "$bits" 0
+    done
+    objects 4 | seed jsonl pieces 0 5
+    printf '{"input_ids":[1,2]}\n\n{"input_ids":[]}\n' | seed jsonl raw 2 0
+    { echo 'labels:i64:-1' && objects 3; } | seed jsonl declared 16 0
+    { echo 'w:f64:null' && objects 3; } | seed jsonl null 16 9
+    printf '{"input_ids":[1,2],"x":{"y":[]}}\n' | seed jsonl ignored 32 0
+    printf '{"input_ids":[1,2],"b":[true,false],"f":[1e3,null]}\n' |
+        seed jsonl kinds 0 0
+    printf '{"input_ids":[1],"input_ids":[2]}\n' | seed jsonl twice 0 0
+    printf '{"input_ids":[65536]}\n' | seed jsonl large 0 0
+    printf '{"input_ids":[1.5]}\n' | seed jsonl fraction 0 0
+    printf '{"input_ids":["\\u0000\\ud800"]}\n' | seed jsonl string 0 0
+    printf '[[[[[[[[1]]]]]]]]\n' | seed jsonl deep 0 0
+    printf '{"input_ids":[1],"z":99999999999999999999}\n' |
+        seed jsonl larger 0 0
+}
+
+raw_seeds
+framed_seeds
+zstd_seeds
+plain_seeds
+seekable_seeds
+filter_seeds
+state_seeds
+ids_seeds
+jsonl_seeds

@@ -1,0 +1,191 @@
+/*
+ * seekable.c - fuzzing target: compressed pack streams and their seek
+ * tables.
+ *
+ * The input: what to do, then a plain stream.  It is cut into frames that
+ * get a table, and then some bytes of the result, counted from its end, may
+ * be changed.  Where none is, all readers must see what they see without
+ * compression.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <zstd.h>
+
+#include "bytes.h"
+#include "packs.h"
+
+enum { SEALED = 1, CHECKSUMS = 2, BY_RECORDS = 4, JOINED = 8 };
+enum { AT_STREAM = 5 + 3 * 4 };
+
+/* The first bytes of an input. */
+typedef struct way {
+    unsigned bits;
+    unsigned manner;
+    size_t cut; /* bytes in a frame */
+    unsigned n_changes;
+    struct {
+        size_t at; /* from the end */
+        unsigned char change;
+    } changes[4];
+} way;
+
+static way take_way(input *in)
+{
+    way w = {.bits = take_u8(in), .manner = take_u8(in)};
+
+    w.cut = 64 + take_u16(in);
+    w.n_changes = take_u8(in) % 5;
+    for (unsigned i = 0; i < 4; i++) {
+        w.changes[i].at = take_u16(in) + 1u;
+        w.changes[i].change = (unsigned char)take_u8(in);
+    }
+    return w;
+}
+
+/* Made once: to make one costs more than all else here. */
+static ZSTD_CCtx *compressor(void)
+{
+    static ZSTD_CCtx *c;
+
+    if (c == NULL) {
+        c = ZSTD_createCCtx();
+        must(c != NULL);
+        (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+        (void)ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, 10);
+        (void)ZSTD_CCtx_setParameter(c, ZSTD_c_hashLog, 6);
+    }
+    return c;
+}
+
+static void put_frame(bytes *packed, bytes *table, const unsigned char *p,
+                      size_t n, unsigned bits)
+{
+    unsigned char frame[1 << 17];
+    size_t size =
+        ZSTD_compress2(compressor(), frame, sizeof frame, p, n);
+
+    must(!ZSTD_isError(size));
+    put_bytes(packed, frame, size);
+    put_number(table, size, 4);
+    put_number(table, n, 4);
+    if ((bits & CHECKSUMS) != 0)
+        put_number(table, 0, 4);
+}
+
+/* The seek table behind `n` frames; packstream(5). */
+static void put_table(bytes *packed, const bytes *table, size_t n,
+                      unsigned bits)
+{
+    put_number(packed, 0x184d2a5e, 4);
+    put_number(packed, table->size + 9, 4);
+    put_bytes(packed, table->data, table->size);
+    put_number(packed, n, 4);
+    put_number(packed, (bits & CHECKSUMS) != 0 ? 0x80 : 0, 1);
+    put_number(packed, 0x8f92eab1, 4);
+}
+
+/* The stream in frames, the header in one of its own or not. */
+static void compress(const way *w, const bytes *plain, bytes *packed)
+{
+    bytes table = {0};
+    size_t frames = 0;
+    size_t cut = w->cut;
+    size_t n;
+
+    if ((w->bits & BY_RECORDS) != 0 && plain->size >= PS_PACK_HEADER_BYTES) {
+        n = load_u32(plain->data + 20) % 32768;
+        cut = n < 64 ? 64 : n * (1 + w->cut % 3);
+    }
+    for (size_t at = 0; at < plain->size; at += n) {
+        n = plain->size - at < cut ? plain->size - at : cut;
+        if (at == 0 && (w->bits & BY_RECORDS) != 0 &&
+            n > PS_PACK_HEADER_BYTES)
+            n = PS_PACK_HEADER_BYTES;
+        put_frame(packed, &table, plain->data + at, n, w->bits);
+        frames++;
+    }
+    put_table(packed, &table, frames, w->bits);
+    free_bytes(&table);
+}
+
+/* Doubles the bytes. */
+static void join(bytes *b)
+{
+    bytes copy = {0};
+
+    put_bytes(&copy, b->data, b->size);
+    put_bytes(b, copy.data, copy.size);
+    free_bytes(&copy);
+}
+
+static bool tamper(const way *w, bytes *b)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < w->n_changes; i++)
+        if (w->changes[i].at <= b->size && w->changes[i].change != 0) {
+            b->data[b->size - w->changes[i].at] ^= w->changes[i].change;
+            any = true;
+        }
+    return any;
+}
+
+/* How the plain stream is read, and the compressed one. */
+static void compare(const bytes *plain, const bytes *packed, unsigned manner,
+                    bool tampered)
+{
+    pack_yield of_plain;
+    pack_yield of_packed;
+    pack_yield of_file = read_pack_file(packed->data, packed->size);
+
+    feed(plain->data, plain->size, FEED_WHOLE);
+    of_plain = read_packs();
+    feed(packed->data, packed->size, manner);
+    of_packed = read_packs();
+    if (tampered || of_plain.result != PS_END)
+        return;
+    must(of_packed.result == PS_END);
+    must(is_same_yield(&of_plain, &of_packed));
+    must(of_file.result == PS_END);
+    must(is_same_yield(&of_plain, &of_file));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = {data, size};
+    way w = take_way(&in);
+    bytes plain = {0};
+    bytes packed = {0};
+
+    if (in.left > 32768)
+        return 0;
+    put_bytes(&plain, in.at, in.left);
+    if ((w.bits & SEALED) != 0)
+        seal_packs(plain.data, plain.size);
+    compress(&w, &plain, &packed);
+    if ((w.bits & JOINED) != 0) {
+        join(&plain);
+        join(&packed);
+    }
+    compare(&plain, &packed, w.manner, tamper(&w, &packed));
+    free_bytes(&plain);
+    free_bytes(&packed);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+                               unsigned seed)
+{
+    static const size_t places[][2] = {
+        {0, AT_STREAM},
+        {0, AT_STREAM},
+        {0, AT_STREAM},
+        {AT_STREAM + 8, AT_STREAM + 256},
+        {AT_STREAM + 256, AT_STREAM + 256 + 8 * 64},
+        {AT_STREAM + 4096, 0},
+        {AT_STREAM + 4096, 0}};
+
+    return mutate_places(data, size, most, seed, places,
+                         sizeof places / sizeof places[0]);
+}

@@ -1,0 +1,231 @@
+/*
+ * state.c - fuzzing target: the state of a packer that stops and goes on.
+ *
+ * The input: after which step to stop, what to do to the state, then what to
+ * pack and how (job.h).  From a state as it was saved another packer must
+ * write what a single one would have written; a changed one must be refused
+ * unless it got a new checksum, and then do no harm.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "checksum.h"
+#include "job.h"
+
+enum { SEALED = 1, CUT = 2, MOST_CHANGES = 4 };
+
+typedef struct change {
+    size_t at; /* from the beginning, or from the end if it is odd */
+    unsigned char flip;
+} change;
+
+typedef struct plan {
+    unsigned stop; /* after so many steps */
+    unsigned bits;
+    change changes[MOST_CHANGES];
+    job job;
+} plan;
+
+static plan take_plan(input *in)
+{
+    plan p = {.stop = take_u8(in), .bits = take_u8(in)};
+
+    for (unsigned i = 0; i < MOST_CHANGES; i++) {
+        p.changes[i].at = take_u16(in);
+        p.changes[i].flip = (unsigned char)take_u8(in);
+    }
+    p.job = take_job(in);
+    if (p.stop > p.job.steps.left)
+        p.stop = (unsigned)p.job.steps.left;
+    return p;
+}
+
+static ps_result put(const job *j, ps_packer *p, uint64_t id, uint32_t n_tok,
+                     ps_error *err)
+{
+    ps_sequence s = {.id = id, .n_tok = n_tok};
+    unsigned char *payload = job_payload(j, id, n_tok, &s.payload_bytes);
+    ps_result result;
+
+    s.payload = payload;
+    result = told(ps_packer_put(p, &s, err), err);
+    free(payload);
+    return result;
+}
+
+/*
+ * The steps from `from` up to `to`.  Of those before `again` only the
+ * sequences from `needs` on are put.
+ */
+static ps_result take_steps(const job *j, ps_packer *p, unsigned again,
+                            unsigned to, uint64_t needs, ps_error *err)
+{
+    input steps = j->steps;
+    ps_result result = PS_OK;
+    uint64_t id = 0;
+
+    for (unsigned i = 0; i < to && result == PS_OK; i++) {
+        unsigned step = take_u8(&steps);
+        uint32_t n_tok = job_length(j, step);
+
+        if (n_tok > 0 && (i >= again || id >= needs))
+            result = put(j, p, id, n_tok, err);
+        else if (i >= again && step == STEP_DRAIN)
+            result = told(ps_packer_drain(p, err), err);
+        else if (i >= again && step == STEP_FLUSH)
+            result = told(ps_packer_flush(p, err), err);
+        id += n_tok > 0;
+    }
+    return result;
+}
+
+/* All in one; false if a sequence was refused. */
+static bool pack_all(const job *j, bytes *packs)
+{
+    ps_error err = no_error();
+    ps_packer *p;
+    ps_result result;
+
+    feed_clear();
+    must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
+         PS_OK);
+    result = take_steps(j, p, 0, (unsigned)j->steps.left, 0, &err);
+    if (result == PS_OK)
+        must(ps_packer_finish(p, &err) == PS_OK);
+    ps_packer_free(p);
+    put_bytes(packs, feed_written()->data, feed_written()->size);
+    return result == PS_OK;
+}
+
+/* Up to the stop: the state, or nothing if there can be none yet. */
+static bool save(const plan *w, bytes *packs, bytes *state)
+{
+    static const char note[] = "a note";
+    const job *j = &w->job;
+    ps_error err = no_error();
+    unsigned char *saved;
+    size_t n;
+    ps_packer *p;
+    ps_result result;
+
+    feed_clear();
+    must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
+         PS_OK);
+    must(take_steps(j, p, 0, w->stop, 0, &err) == PS_OK);
+    result = told(
+        ps_packer_save(p, note, sizeof note, &saved, &n, &err), &err);
+    must((saved != NULL) == (result == PS_OK));
+    must(result == PS_OK || ps_packer_totals(p)->packs == 0);
+    if (saved != NULL)
+        put_bytes(state, saved, n);
+    free(saved);
+    ps_packer_free(p);
+    put_bytes(packs, feed_written()->data, feed_written()->size);
+    return result == PS_OK;
+}
+
+/* From a state to the end; what is written adds to *packs. */
+static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
+{
+    const job *j = &w->job;
+    ps_error err = no_error();
+    ps_state says;
+    ps_packer *p;
+    ps_result result =
+        told(ps_state_read(state->data, state->size, &says, &err), &err);
+
+    feed_clear();
+    if (result == PS_OK)
+        result = told(ps_packer_resume(&p, FEED_FD, &j->schema, &j->options,
+                                       state->data, state->size, &err),
+                      &err);
+    if (result != PS_OK)
+        return result;
+    result = take_steps(j, p, w->stop, (unsigned)j->steps.left, says.needs,
+                        &err);
+    if (result == PS_OK)
+        result = told(ps_packer_finish(p, &err), &err);
+    ps_packer_free(p);
+    put_bytes(packs, feed_written()->data, feed_written()->size);
+    return result;
+}
+
+/* Other options are refused. */
+static void check_binding(const plan *w, const bytes *state)
+{
+    plan other = *w;
+    bytes none = {0};
+
+    other.job.options.capacity++;
+    must(go_on(&other, state, &none) == PS_ERR_ARGUMENT);
+    free_bytes(&none);
+}
+
+/* Changes the state; true if it is another one then. */
+static bool tamper(const plan *w, bytes *state)
+{
+    bytes before = {0};
+    bool changed;
+
+    put_bytes(&before, state->data, state->size);
+    for (unsigned i = 0; i < MOST_CHANGES; i++) {
+        size_t at = w->changes[i].at / 2 % state->size;
+
+        if (w->changes[i].at % 2 != 0)
+            at = state->size - 1 - at;
+        state->data[at] ^= w->changes[i].flip;
+    }
+    if ((w->bits & CUT) != 0)
+        state->size -= w->bits >> 2;
+    if ((w->bits & SEALED) != 0)
+        store_u64(state->data + state->size - 8,
+                  XXH3_64bits(state->data, state->size - 8));
+    changed = before.size != state->size ||
+              memcmp(before.data, state->data, state->size) != 0;
+    free_bytes(&before);
+    return changed;
+}
+
+/* A stop and a start, good and bad; `packs` is what should come of it. */
+static void stop_and_go(const plan *w, const bytes *packs)
+{
+    bytes first = {0};
+    bytes rest = {0};
+    bytes state = {0};
+    ps_result result;
+
+    if (save(w, &first, &state)) {
+        must(go_on(w, &state, &rest) == PS_OK);
+        must(first.size + rest.size == packs->size);
+        must(memcmp(first.data, packs->data, first.size) == 0);
+        must(memcmp(rest.data, packs->data + first.size, rest.size) == 0);
+        check_binding(w, &state);
+        rest.size = 0;
+        if (tamper(w, &state)) {
+            result = go_on(w, &state, &rest);
+            must(result != PS_OK || (w->bits & SEALED) != 0);
+        }
+    }
+    free_bytes(&first);
+    free_bytes(&rest);
+    free_bytes(&state);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = {data, size};
+    plan w = take_plan(&in);
+    ps_error err = no_error();
+    bytes packs = {0};
+
+    if (told(ps_packer_check(&w.job.schema, &w.job.options, &err), &err) ==
+            PS_OK &&
+        pack_all(&w.job, &packs))
+        stop_and_go(&w, &packs);
+    free_bytes(&packs);
+    return 0;
+}

@@ -1,0 +1,118 @@
+/*
+ * text.c - tokcat in memory; text.h.
+ *
+ * The calls that open and close files are replaced, and messages go to a
+ * file in memory (messages.c); all else is the program's own.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "text.h"
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "tokcat/job.h"
+#include "tokcat/memory.h"
+
+/* ------------------------------------------------------------------- files */
+
+int files_open_input(const char *name)
+{
+    (void)name;
+    return FEED_FD;
+}
+
+const char *files_input_name(const char *name)
+{
+    return message_name(name);
+}
+
+const char *files_output_name(const char *name)
+{
+    return message_name(name);
+}
+
+int files_open_output(const char *name, bool binary, int input_fd)
+{
+    (void)name;
+    must(binary && input_fd == FEED_FD);
+    return FEED_FD;
+}
+
+bool files_spare_input(const char *name, const char *in)
+{
+    (void)name;
+    (void)in;
+    return true;
+}
+
+bool files_spare_inputs(const char *name, const char *const *inputs, int n)
+{
+    (void)name;
+    (void)inputs;
+    return n > 0;
+}
+
+void files_close_input(int fd)
+{
+    must(fd == FEED_FD);
+}
+
+bool files_close_output(int fd, const char *name)
+{
+    (void)name;
+    must(fd == FEED_FD);
+    return true;
+}
+
+/* Only --help prints. */
+bool files_close_stdout(void)
+{
+    return true;
+}
+
+/* --------------------------------------------------------------------- job */
+
+/* What a good run wrote is whole; a bad one may lack END, or all. */
+static token_yield read_written(const conf *c, int status)
+{
+    const token_way way = {.raw_type = c->schema.token_type,
+                           .max_tokens = UINT32_MAX};
+    const bytes *written = feed_written();
+    token_yield y;
+
+    feed(written->data, written->size, FEED_WHOLE);
+    y = read_tokens(&way);
+    if (status == STATUS_OK || !c->schema.framed || written->size == 0)
+        must(y.result == PS_END);
+    else
+        must(y.result == PS_ERR_TRUNCATED);
+    return y;
+}
+
+int settle(conf *c)
+{
+    int status;
+
+    memory_watch();
+    hear_messages();
+    status = conf_settle(c);
+    check_messages(status);
+    return status;
+}
+
+int run_tokcat(const conf *c, const unsigned char *p, size_t n,
+               unsigned manner, token_yield *yield)
+{
+    static const char *const names[] = {"text"};
+    int status;
+
+    hear_messages();
+    feed(p, n, manner);
+    feed_clear();
+    status = job_run(c, names, 1);
+    must(status == STATUS_OK || status == STATUS_DATA);
+    check_messages(status);
+    *yield = read_written(c, status);
+    return status;
+}

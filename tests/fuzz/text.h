@@ -1,0 +1,31 @@
+/*
+ * text.h - tokcat in memory, for the targets that give it text.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TESTS_FUZZ_TEXT_H
+#define TESTS_FUZZ_TEXT_H
+
+#include "fuzz.h"
+#include "tokcat/conf.h"
+#include "tokens.h"
+
+/* As conf_settle, once all options are set. */
+int settle(conf *c);
+
+/*
+ * Runs tokcat on `n` bytes of text; gives its exit status.  The messages are
+ * lines that can be printed, and what was written, read again and given in
+ * *yield, is whole records at least, and all of it with STATUS_OK.
+ */
+int run_tokcat(const conf *c, const unsigned char *p, size_t n,
+               unsigned manner, token_yield *yield);
+
+/* Forgets the messages so far. */
+void hear_messages(void);
+
+/* They are printable lines, at least one for a status that is not OK. */
+void check_messages(int status);
+
+#endif

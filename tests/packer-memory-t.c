@@ -1,0 +1,322 @@
+/*
+ * packer-memory-t.c - no input makes a packer, a reader or what compresses
+ * take more memory than they say in advance.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "amount.h"
+#include "frame.h"
+#include "lib-alloc.h"
+
+#define SEQUENCES 20000
+
+/* Lengths that are hard on something: the i-th of a stream, up to `most`. */
+typedef uint32_t length_of(uint32_t i, uint32_t most);
+
+static uint32_t full(uint32_t i, uint32_t most)
+{
+    (void)i;
+    return most;
+}
+
+static uint32_t one(uint32_t i, uint32_t most)
+{
+    (void)i;
+    (void)most;
+    return 1;
+}
+
+static uint32_t half(uint32_t i, uint32_t most)
+{
+    (void)i;
+    return most / 2 + 1;
+}
+
+static uint32_t rising(uint32_t i, uint32_t most)
+{
+    return 1 + (uint32_t)((uint64_t)i * most / SEQUENCES);
+}
+
+static uint32_t mixed(uint32_t i, uint32_t most)
+{
+    return 1 + i * UINT32_C(2654435761) % most;
+}
+
+static length_of *const kinds[] = {full, one, half, rising, mixed};
+
+static const ps_packer_options sets[] = {
+    {.capacity = 512, .depth = 3, .window = 1024},
+    {.capacity = 512, .depth = 16, .window = 4096, .max_bytes = 1 << 20},
+    {.capacity = 2048, .depth = 64, .window = 2048, .even_cost = true},
+    {.capacity = 64, .depth = 64, .window = 8192},
+    {.capacity = 200, .depth = PS_DEPTH_AUTO, .window = 1000},
+    {.capacity = 512,
+     .depth = PS_DEPTH_AUTO,
+     .window = 2000,
+     .max_bytes = 1 << 18},
+    {.capacity = 384, .depth = 4, .window = 512, .policy = PS_POLICY_NNLSHP},
+    {.capacity = 3000, .depth = 9, .window = 300,
+     .policy = PS_POLICY_NNLSHP},
+    {.capacity = 512, .depth = 8, .window = 5000, .policy = PS_POLICY_SPFHP},
+    {.capacity = 512,
+     .depth = 8,
+     .window = 1000,
+     .order = PS_PACKS_SHUFFLED,
+     .seed = 5},
+    {.capacity = 512, .depth = 8, .window = 1000, .compressed = true,
+     .level = 3, .max_frames = 1000},
+    {.capacity = 100, .depth = 8, .window = 1,
+     .policy = PS_POLICY_NEXTFIT},
+    {.capacity = 300, .depth = 300, .window = 64,
+     .policy = PS_POLICY_CONCAT},
+};
+
+static const unsigned char *tokens(void)
+{
+    static unsigned char zeros[65536];
+
+    return zeros;
+}
+
+static void pack_all(ps_packer *p, const ps_schema *schema, length_of *length,
+                     uint32_t capacity)
+{
+    ps_error err;
+
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        uint32_t n = length(i, capacity);
+        const ps_sequence s = {
+            .id = i,
+            .n_tok = n,
+            .payload = tokens(),
+            .payload_bytes = (size_t)ps_payload_bytes(schema, n)};
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+    assert_ok(ps_packer_finish(p, &err), &err);
+}
+
+/* The most that a packer takes for lengths of a kind; and a state of it. */
+static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
+                      length_of *length)
+{
+    int fd = open("/dev/null", O_WRONLY);
+    size_t before = alloc_so_far().bytes;
+    ps_packer *p;
+    ps_error err;
+
+    alloc_watch();
+    assert_ok(ps_packer_open(&p, fd, schema, o, &err), &err);
+    pack_all(p, schema, length, o->capacity);
+    ps_packer_free(p);
+    assert_int_equal(alloc_so_far().bytes, before);
+    (void)close(fd);
+    return alloc_so_far().peak - before;
+}
+
+static void check_set(const ps_schema *schema, const ps_packer_options *o)
+{
+    uint64_t bound = ps_packer_memory(schema, o);
+    size_t most = 0;
+
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        size_t peak = peak_of(schema, o, kinds[k]);
+
+        if (peak > bound)
+            fail_msg("-L %u -d %u -w %u: %zu bytes, bound %llu", o->capacity,
+                     o->depth, o->window, peak, (unsigned long long)bound);
+        most = peak > most ? peak : most;
+    }
+    /* A bound far above what is ever needed would be of no use. */
+    if (most < bound / 64)
+        fail_msg("-L %u -d %u -w %u: bound %llu, but %zu bytes", o->capacity,
+                 o->depth, o->window, (unsigned long long)bound, most);
+}
+
+static void test_packers(void **state)
+{
+    const ps_schema raw = ps_schema_raw(PS_U16);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+        check_set(&raw, &sets[i]);
+}
+
+static void test_channels(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U32);
+    ps_packer_options o = {.capacity = 256, .depth = 8, .window = 700};
+
+    (void)state;
+    check_set(&schema, &o);
+    o.max_bytes = 1 << 20;
+    check_set(&schema, &o);
+}
+
+/* More threads and a larger window take more; nonsense takes all there is. */
+static void test_orders(void **state)
+{
+    const ps_schema raw = ps_schema_raw(PS_U16);
+    ps_packer_options o = sets[0];
+    uint64_t first = ps_packer_memory(&raw, &o);
+
+    (void)state;
+    o.threads = 2;
+    assert_true(ps_packer_memory(&raw, &o) > first);
+    o.threads = 0;
+    o.window *= 2;
+    assert_true(ps_packer_memory(&raw, &o) > first);
+    assert_true(ps_packer_save_memory(&raw, &o, 100) > 100);
+    o.window = PS_MAX_WINDOW;
+    o.capacity = PS_MAX_CAPACITY;
+    assert_true(ps_packer_memory(&raw, &o) > UINT64_C(1) << 48);
+    assert_true(ps_packer_memory(&raw, &o) < UINT64_MAX);
+    o.window = 0;
+    assert_true(ps_packer_memory(&raw, &o) == UINT64_MAX);
+    assert_true(ps_packer_save_memory(&raw, &o, 0) == UINT64_MAX);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    assert_true(ps_amount_sum(UINT64_MAX - 1, 1) == UINT64_MAX);
+    assert_true(ps_amount_sum(UINT64_MAX, 1) == UINT64_MAX);
+    assert_true(ps_amount_times(UINT64_C(1) << 32, UINT64_C(1) << 32) ==
+                UINT64_MAX);
+    assert_true(ps_amount_times(0, UINT64_MAX) == 0);
+    assert_true(ps_amount_array(UINT64_MAX, 2) == UINT64_MAX);
+    assert_true(ps_amount_growing(UINT64_MAX / 2, 1, 1) == UINT64_MAX);
+}
+
+/* zstd's own word for what its levels take, against the table. */
+static void test_levels(void **state)
+{
+    static const size_t sizes[] = {1, 5000, 70000, 524288, 600000, 2097152};
+    size_t most = sizes[sizeof sizes / sizeof sizes[0] - 1];
+    size_t room = ZSTD_compressBound(most);
+    unsigned char *from = must_alloc(most);
+    unsigned char *to = must_alloc(room);
+
+    (void)state;
+    memset(from, 7, most);
+    for (int level = ps_frame_level_most(); level >= -7; level--)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            ZSTD_CCtx *c = ZSTD_createCCtx();
+            size_t bound = ZSTD_compressBound(sizes[i]);
+
+            (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
+            (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+            assert_false(
+                ZSTD_isError(ZSTD_compress2(c, to, room, from, sizes[i])));
+            if (ZSTD_sizeof_CCtx(c) + bound >
+                ps_frame_maker_bytes(level, sizes[i]))
+                fail_msg("level %d, %zu bytes: zstd takes %zu", level,
+                         sizes[i], ZSTD_sizeof_CCtx(c));
+            ZSTD_freeCCtx(c);
+        }
+    free(from);
+    free(to);
+}
+
+/* ---- Readers ---- */
+
+/* Records of `n_tok` tokens, `n` of them, perhaps as a zstd frame. */
+static int open_records(uint32_t n_tok, uint32_t n, int window_log)
+{
+    bytes plain = {0};
+    bytes packed = {0};
+    int fd;
+
+    for (uint32_t i = 0; i < n; i++) {
+        put_u32(&plain, n_tok);
+        put_zeros(&plain, (size_t)2 * n_tok);
+    }
+    if (window_log == 0) {
+        fd = open_bytes(&plain);
+    } else {
+        ZSTD_CCtx *c = ZSTD_createCCtx();
+
+        put_zeros(&packed, ZSTD_compressBound(plain.size));
+        (void)ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, window_log);
+        (void)ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, 0);
+        packed.size = ZSTD_compress2(c, packed.data, packed.size, plain.data,
+                                     plain.size);
+        assert_false(ZSTD_isError(packed.size));
+        ZSTD_freeCCtx(c);
+        fd = open_bytes(&packed);
+    }
+    free_bytes(&plain);
+    free_bytes(&packed);
+    return fd;
+}
+
+static ps_result read_all(int fd, uint64_t longest, uint64_t window,
+                          ps_error *err)
+{
+    ps_token_reader *r = NULL;
+    ps_sequence s;
+    ps_result result =
+        ps_token_reader_open_within(&r, fd, PS_U16, window, err);
+
+    if (result == PS_OK)
+        ps_token_reader_set_longest(r, longest);
+    while (result == PS_OK)
+        result = ps_token_reader_next(r, UINT32_MAX, &s, err);
+    ps_token_reader_free(r);
+    return result;
+}
+
+static void check_reader(uint32_t n_tok, int window_log, uint64_t longest,
+                         uint64_t window, ps_result wanted)
+{
+    int fd = open_records(n_tok, 6000000 / n_tok, window_log);
+    uint64_t bound = ps_token_reader_memory(longest, window, false);
+    size_t before = alloc_so_far().bytes;
+    ps_error err;
+
+    rewind_fd(fd);
+    alloc_watch();
+    assert_result(read_all(fd, longest, window, &err), wanted, &err);
+    assert_true(alloc_so_far().peak - before <= bound);
+    if (wanted == PS_ERR_LIMIT && window_log == 0)
+        assert_non_null(strstr(err.text, "record 0 at byte 0: "));
+    if (wanted == PS_ERR_LIMIT && window_log != 0)
+        assert_non_null(strstr(err.text, "a window of more than"));
+    (void)close(fd);
+}
+
+static void test_readers(void **state)
+{
+    (void)state;
+    check_reader(10, 0, 20, 0, PS_END);
+    check_reader(1000, 0, 2000, 0, PS_END);
+    check_reader(1000, 0, 1999, 0, PS_ERR_LIMIT);
+    check_reader(500000, 0, 1000000, 0, PS_END);
+    check_reader(500000, 0, 999999, 0, PS_ERR_LIMIT);
+    check_reader(1000, 20, 2000, 1 << 20, PS_END);
+    check_reader(300000, 20, 600000, 1 << 20, PS_END);
+    check_reader(1000, 20, 2000, (1 << 20) - 1, PS_ERR_LIMIT);
+    check_reader(1000, 23, 2000, 1 << 22, PS_ERR_LIMIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums),    cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_packers), cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_levels),  cmocka_unit_test(test_readers),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("packer-memory", tests, NULL, NULL);
+}

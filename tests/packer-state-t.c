@@ -1,0 +1,352 @@
+/*
+ * packer-state-t.c - a packer that is saved anywhere and resumed writes what
+ * one that nobody disturbed does, and no damaged state is accepted; nor is a
+ * compressed stream in which the damage changed anything.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char note[] = "a note";
+
+/* A packer that has got the first `n` sequences, on a file. */
+static ps_packer *packer_with(const corpus *c, const ps_packer_options *o,
+                              uint32_t n, int *fd)
+{
+    ps_packer *p;
+    ps_error err;
+
+    *fd = open_empty();
+    assert_ok(ps_packer_open(&p, *fd, &c->schema, o, &err), &err);
+    for (uint32_t i = 0; i < n; i++) {
+        ps_sequence s = corpus_sequence(c, i);
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+    return p;
+}
+
+static void put_rest(const corpus *c, ps_packer *p, uint64_t from)
+{
+    ps_error err;
+
+    for (uint32_t i = (uint32_t)from; i < c->count; i++) {
+        ps_sequence s = corpus_sequence(c, i);
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+    assert_ok(ps_packer_finish(p, &err), &err);
+}
+
+/* What is written in the end, and the delay, are those of `whole`. */
+static void check_end(const ps_packer *p, const ps_packer *whole, int fd,
+                      const bytes *wanted)
+{
+    bytes got = read_back(fd);
+
+    assert_int_equal(got.size, wanted->size);
+    assert_memory_equal(got.data, wanted->data, got.size);
+    assert_totals(ps_packer_totals(p), ps_packer_totals(whole));
+    assert_true(ps_packer_delay(p) == ps_packer_delay(whole));
+    free_bytes(&got);
+}
+
+/* Saved behind `n` sequences, if there was a pack by then, and resumed. */
+static bool resume_at(const corpus *c, const ps_packer_options *o,
+                      uint32_t n, const ps_packer *whole,
+                      const bytes *wanted)
+{
+    int fd;
+    ps_packer *p = packer_with(c, o, n, &fd);
+    bool any = ps_packer_totals(p)->packs > 0;
+    unsigned char *state;
+    size_t size;
+    ps_state says;
+    ps_error err;
+
+    if (!any) {
+        assert_result(ps_packer_save(p, note, 6, &state, &size, &err),
+                      PS_ERR_ARGUMENT, &err);
+        ps_packer_free(p);
+        (void)close(fd);
+        return false;
+    }
+    assert_ok(ps_packer_save(p, note, sizeof note, &state, &size, &err),
+              &err);
+    ps_packer_free(p);
+    assert_ok(ps_state_read(state, size, &says, &err), &err);
+    assert_int_equal(says.note_bytes, sizeof note);
+    assert_memory_equal(says.note, note, sizeof note);
+    assert_int_equal(says.input_sequences, n);
+    assert_false(says.finished);
+    /* What a process that was killed has written since is cut off. */
+    assert_true(says.output_bytes <= wanted->size);
+    assert_int_equal(ftruncate(fd, (off_t)says.output_bytes), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_END), says.output_bytes);
+    assert_ok(ps_packer_resume(&p, fd, &c->schema, o, state, size, &err),
+              &err);
+    put_rest(c, p, says.needs);
+    check_end(p, whole, fd, wanted);
+    ps_packer_free(p);
+    free(state);
+    (void)close(fd);
+    return true;
+}
+
+/* Wherever it is saved. */
+static void resume_everywhere(const corpus *c, const ps_packer_options *o)
+{
+    int fd;
+    ps_packer *whole = packer_with(c, o, 0, &fd);
+    uint32_t saved = 0;
+    bytes wanted;
+
+    put_rest(c, whole, 0);
+    wanted = read_back(fd);
+    for (uint32_t n = 0; n <= c->count; n++)
+        saved += resume_at(c, o, n, whole, &wanted);
+    assert_true(saved > c->count / 2);
+    ps_packer_free(whole);
+    free_bytes(&wanted);
+    (void)close(fd);
+}
+
+static void test_policies(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U32);
+    corpus c = make_corpus(&schema, 120, 40, 3);
+
+    (void)state;
+    for (int policy = 0; ps_policy_name((ps_policy)policy) != NULL;
+         policy++) {
+        ps_packer_options o = {40, 4, 9, 1, .policy = (ps_policy)policy};
+
+        resume_everywhere(&c, &o);
+    }
+    free_corpus(&c);
+}
+
+static void test_options(void **state)
+{
+    static const ps_packer_options options[] = {
+        {40, PS_DEPTH_AUTO, 9, 1, .threads = 1},
+        {40, 5, 9, 1, .order = PS_PACKS_SHUFFLED, .seed = 8},
+        {40, 5, 9, 1, .order = PS_PACKS_BY_INPUT},
+        {40, 5, 30, 1, .max_delay = 12},
+        {40, 5, 30, 1, .max_bytes = 4000},
+        {40, 5, 9, 1, .even_cost = true},
+        {40, 5, 9, 1, .compressed = true, .level = 1},
+        {40, 5, 9, 1, .compressed = true, .level = 1, .threads = 3},
+        {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT},
+        {25, 5, 9, 1, .overlong = PS_OVERLONG_TRUNCATE},
+        {25, 5, 9, 1, .overlong = PS_OVERLONG_DROP},
+    };
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 120, 40, 4);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        resume_everywhere(&c, &options[i]);
+    free_corpus(&c);
+}
+
+/* The header, and then the packs from one on, wherever that is. */
+static void test_first_record(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 60, 40, 5);
+    bytes all = corpus_packs(&c, &o, NULL);
+    size_t stride = get_u32(all.data + 20);
+    uint64_t packs = (all.size - PS_PACK_HEADER_BYTES) / stride - 1;
+    ps_packer *p;
+    ps_error err;
+    int fd;
+
+    (void)state;
+    for (o.first_record = 0; o.first_record <= packs; o.first_record++) {
+        size_t skipped = (size_t)o.first_record * stride;
+        bytes got = corpus_packs(&c, &o, NULL);
+
+        assert_int_equal(got.size, all.size - skipped);
+        assert_memory_equal(got.data, all.data, PS_PACK_HEADER_BYTES);
+        assert_memory_equal(got.data + PS_PACK_HEADER_BYTES,
+                            all.data + PS_PACK_HEADER_BYTES + skipped,
+                            got.size - PS_PACK_HEADER_BYTES);
+        free_bytes(&got);
+    }
+    p = packer_with(&c, &o, c.count, &fd);
+    assert_result(ps_packer_finish(p, &err), PS_ERR_ARGUMENT, &err);
+    ps_packer_free(p);
+    (void)close(fd);
+    o.first_record = UINT64_MAX;
+    assert_result(ps_packer_check(&schema, &o, &err), PS_ERR_ARGUMENT, &err);
+    o.first_record = 1;
+    o.compressed = true;
+    assert_result(ps_packer_check(&schema, &o, &err), PS_ERR_ARGUMENT, &err);
+    free_corpus(&c);
+    free_bytes(&all);
+}
+
+/* A state in the middle of a corpus; to be freed. */
+static unsigned char *some_state(const corpus *c, const ps_packer_options *o,
+                                 size_t *size)
+{
+    int fd;
+    ps_packer *p = packer_with(c, o, c->count / 2, &fd);
+    unsigned char *state;
+    ps_error err;
+
+    assert_ok(ps_packer_save(p, note, sizeof note, &state, size, &err),
+              &err);
+    ps_packer_free(p);
+    (void)close(fd);
+    return state;
+}
+
+static void test_damaged_state(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 60, 40, 6);
+    size_t size;
+    unsigned char *good = some_state(&c, &o, &size);
+    ps_state says;
+    ps_error err;
+
+    (void)state;
+    for (size_t at = 0; at < size; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            good[at] ^= (unsigned char)(1u << bit);
+            if (ps_state_read(good, size, &says, &err) == PS_OK)
+                fail_msg("flipped bit %u of byte %zu", bit, at);
+            good[at] ^= (unsigned char)(1u << bit);
+        }
+    for (size_t n = 0; n < size; n++) {
+        unsigned char *cut = must_alloc(n);
+
+        memcpy(cut, good, n);
+        if (ps_state_read(cut, n, &says, &err) == PS_OK)
+            fail_msg("cut to %zu bytes", n);
+        free(cut);
+    }
+    assert_ok(ps_state_read(good, size, &says, &err), &err);
+    free(good);
+    free_corpus(&c);
+}
+
+/* Sequences that come again must be those that came. */
+static void test_other_input(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    size_t size;
+    unsigned char *saved = some_state(&c, &o, &size);
+    ps_state says;
+    ps_sequence s;
+    ps_packer *p;
+    ps_error err;
+    int fd = open_empty();
+    ps_result r = PS_OK;
+
+    (void)state;
+    assert_ok(ps_state_read(saved, size, &says, &err), &err);
+    assert_true(says.needs < says.input_sequences);
+    assert_ok(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err), &err);
+    assert_result(ps_packer_drain(p, &err), PS_ERR_CORRUPT, &err);
+    assert_result(ps_packer_finish(p, &err), PS_ERR_CORRUPT, &err);
+    s = corpus_sequence(&c, (uint32_t)says.needs + 1);
+    assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
+    c.samples[says.needs].payload[0] ^= 1;
+    for (uint64_t i = says.needs; r == PS_OK && i < says.input_sequences;
+         i++) {
+        s = corpus_sequence(&c, (uint32_t)i);
+        r = ps_packer_put(p, &s, &err);
+    }
+    assert_int_equal(r, PS_ERR_CORRUPT);
+    ps_packer_free(p);
+    free(saved);
+    free_corpus(&c);
+    (void)close(fd);
+}
+
+/* ---- Compressed streams ---- */
+
+/* Reads all packs; gives a sum over what is in them. */
+static ps_result sum_packs(int fd, uint64_t *sum)
+{
+    ps_pack_reader *reader;
+    ps_pack pack;
+    ps_result r;
+
+    *sum = 0;
+    rewind_fd(fd);
+    r = ps_pack_reader_open(&reader, fd, NULL);
+    while (r == PS_OK) {
+        r = ps_pack_reader_next(reader, &pack, NULL);
+        if (r == PS_OK)
+            *sum = *sum * 31 + get_u64(pack.record);
+    }
+    ps_pack_reader_free(reader);
+    return r;
+}
+
+/*
+ * What is accepted nonetheless is the stream as it was: some bits of a frame
+ * mean nothing, and the seek table is no part of the stream.
+ */
+static void test_damaged_frames(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    const ps_packer_options o = {40, 4, 9, 1, .compressed = true,
+                                 .level = 1};
+    corpus c = make_corpus(&schema, 12, 40, 8);
+    bytes b = corpus_packs(&c, &o, NULL);
+    size_t table = b.size - 17 - 8 * (size_t)get_u32(b.data + b.size - 9);
+    int fd = open_bytes(&b);
+    uint64_t wanted;
+    uint64_t sum;
+
+    (void)state;
+    assert_int_equal(sum_packs(fd, &wanted), PS_END);
+    for (size_t at = 0; at < b.size; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            unsigned char flipped =
+                (unsigned char)(b.data[at] ^ 1u << bit);
+
+            assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
+            if (sum_packs(fd, &sum) <= PS_END && sum != wanted)
+                fail_msg("flipped bit %u of byte %zu", bit, at);
+            assert_int_equal(pwrite(fd, b.data + at, 1, (off_t)at), 1);
+        }
+    for (size_t size = b.size; size-- > 0;) {
+        assert_int_equal(ftruncate(fd, (off_t)size), 0);
+        if (sum_packs(fd, &sum) <= PS_END &&
+            (sum != wanted || size < table))
+            fail_msg("cut to %zu bytes", size);
+    }
+    (void)close(fd);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_first_record),
+        cmocka_unit_test(test_damaged_state),
+        cmocka_unit_test(test_other_input),
+        cmocka_unit_test(test_damaged_frames),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
