@@ -150,8 +150,9 @@ goes_on() {
         "-a concat" "-a none -d 1" "--shuffle=9 -w 64" "--order=input" \
         "--even-cost --flush-every=99" "--max-delay=70" \
         "-w 4096 -M $(least_memory -L 512 -w 4096)"; do
+        echo "$options"
         # shellcheck disable=SC2086
-        goes_on -L 512 $options || { echo "$options"; return 1; }
+        goes_on -L 512 $options
     done
 }
 
