@@ -42,6 +42,7 @@ works() {
 # each calls|world SCENARIO...
 each() {
     local scenario why failed=0
+    skip_if_quick
     why=$(obstacle)
     [ -z "$why" ] || skip "$why"
     export FAULTS_SO=${abs_top_builddir:?}/tests/.libs/faults.so

@@ -51,6 +51,12 @@ skip_without_numpy() {
     esac
 }
 
+# skip_if_quick: skips a long test in a build that is only another one, where
+# QUICK is set: .ci/run does so once all was done in the default build.
+skip_if_quick() {
+    [ -z "${QUICK-}" ] || skip "QUICK is set"
+}
+
 # skip_if_sanitized: skips a test of memory or address space, of which the
 # sanitizers take more than any program.
 skip_if_sanitized() {

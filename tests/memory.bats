@@ -145,6 +145,7 @@ worst() {
 }
 
 @test "packstream takes no more than its page says, at worst" {
+    skip_if_quick
     local window=4096 capacity=2048 took
     took=$(worst)
     echo "$took KiB"
@@ -188,6 +189,7 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: windows, widths and depths" {
+    skip_if_quick
     is_bounded 512 2 16 -d 16 -T1
     is_bounded 512 2 16 -d 3 -T3
     is_bounded 512 2 48 -d 8 -w 16384 -T1
@@ -196,6 +198,7 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: algorithms and orders" {
+    skip_if_quick
     is_bounded 512 2 48 -a spfhp -w 32768 -T1
     is_bounded 512 2 48 -a nnlshp -w 4096 -d 8 -T1
     is_bounded 512 2 48 -a bestfit -w 65536 -T1
@@ -206,6 +209,7 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: compressed output, states and pieces" {
+    skip_if_quick
     is_bounded 512 2 32 --zstd=1 -w 8192 -T3
     is_bounded 512 2 32 --zstd=3 -T1
     is_bounded 512 2 64 --zstd=19 -T3
@@ -215,6 +219,7 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: channels" {
+    skip_if_quick
     # A header for 4 channels, as tokcat writes it from JSON lines.
     seq 40000 | awk '{ print "{\"input_ids\": [" $1 % 999 ", 1, 2, 3],", \
         "\"labels\": [4, 5, 6, 7], \"score\": " $1 "}" }' >x
@@ -224,6 +229,7 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: compressed input" {
+    skip_if_quick
     skip_without zstd
     local level peak
     hostile mixed 512 20 >x

@@ -12,7 +12,8 @@
 
 load helpers
 
-kills=${RESUME_KILLS:-20}
+kills=${RESUME_KILLS:-${QUICK:+2}}
+kills=${kills:-20}
 
 # sample [SEED]: some thousand records of 1 to 300 tokens, framed, with a
 # channel; the same ones for the same seed.
@@ -143,6 +144,7 @@ goes_on() {
 }
 
 @test "every way to pack goes on" {
+    skip_if_quick
     raw 3 >x
     local options
     for options in "-w 100" "-d auto -w 50" "-a spfhp -w 60" \

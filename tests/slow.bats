@@ -10,6 +10,7 @@ load helpers
 
 setup() {
     start
+    skip_if_quick
     skip_without python3
     skip_if_sanitized
     [ -r "/proc/$$/statm" ] || skip "this system does not tell of memory"
