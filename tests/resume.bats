@@ -12,6 +12,15 @@
 
 load helpers
 
+# A sanitizer is to see it, too; the rest of the builds add nothing to that.
+setup() {
+    start
+    case ${CFLAGS-} in
+        *-fsanitize=*) ;;
+        *) skip_if_quick ;;
+    esac
+}
+
 kills=${RESUME_KILLS:-${QUICK:+2}}
 kills=${kills:-20}
 
