@@ -15,13 +15,14 @@
 #define AT_FIRST_HEADER 8
 #define AT_HEADER 16
 #define AT_LAST 24
-#define AT_DIGEST 32
-#define AT_NEWEST 40
+#define AT_NEWEST 32
+#define AT_STREAM 40
+#define AT_WINDOW 44
 #define AT_PACKS 48
-#define AT_BEFORE 80
-#define AT_STREAM 176
-#define AT_WINDOW 180
-#define AT_ZERO 208
+#define AT_DIGEST 72
+#define AT_BEFORE 164
+#define AT_NO_DIGEST 188
+#define AT_ZERO 280
 #define AT_CHECKSUM (PS_PACK_MARK_BYTES - 8)
 
 /* A mark as if it had been made so. */
@@ -111,6 +112,7 @@ static void test_forged_marks(void **state)
         {AT_BEFORE, 8, large, PS_ERR_ARGUMENT, PS_ERR_ARGUMENT},
         {AT_BEFORE, 8, large + 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_BEFORE, 8, UINT64_MAX, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
+        {AT_NO_DIGEST, 8, 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_STREAM, 4, 0, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_STREAM, 4, UINT32_MAX, PS_ERR_ARGUMENT, PS_ERR_TRUNCATED},
         {AT_WINDOW, 4, 0, PS_ERR_CORRUPT, PS_ERR_CORRUPT},

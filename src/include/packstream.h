@@ -922,7 +922,7 @@ PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
  * and resume the mark of the last one, `ranks` - 1, in every new rank: before
  * it are exactly the packs that were taken.
  */
-#define PS_PACK_MARK_BYTES 256
+#define PS_PACK_MARK_BYTES 320
 void ps_pack_reader_save(const ps_pack_reader *reader,
                          unsigned char mark[PS_PACK_MARK_BYTES]);
 

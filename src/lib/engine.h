@@ -103,7 +103,7 @@ uint32_t ps_engine_save(const ps_engine *engine, ps_saver *saver,
  * sequences may get other slots.  PS_ERR_MEMORY, PS_ERR_CORRUPT (it cannot be
  * what was saved).
  */
-ps_result ps_engine_load(ps_engine *engine, ps_loader *loader,
+ps_result ps_engine_load(ps_engine *engine, ps_restorer *restorer,
                          const ps_engine_options *options, uint32_t *slots,
                          uint32_t *n, ps_error *err);
 

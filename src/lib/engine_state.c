@@ -78,14 +78,14 @@ static ps_result makes_no_sense(ps_error *err)
 }
 
 /* One sequence, which is then the youngest of the window. */
-static uint32_t load_sequence(const ps_engine *e, ps_loader *loader,
+static uint32_t load_sequence(const ps_engine *e, ps_restorer *restorer,
                               uint32_t capacity)
 {
-    uint64_t time = ps_load_u64(loader);
-    uint32_t length = ps_load_within(loader, 1, capacity);
+    uint64_t time = ps_load_u64(restorer);
+    uint32_t length = ps_load_within(restorer, 1, capacity);
 
     if (time > e->now)
-        loader->failed = true;
+        restorer->failed = true;
     return ps_window_admit(e->window, length, time);
 }
 
@@ -93,23 +93,23 @@ static uint32_t load_sequence(const ps_engine *e, ps_loader *loader,
  * One pack.  The window is empty, so what is admitted to it can be taken out
  * again at once.
  */
-static ps_result load_pack(ps_engine *e, ps_loader *loader,
+static ps_result load_pack(ps_engine *e, ps_restorer *restorer,
                            const ps_engine_options *o, uint32_t *slots,
                            uint32_t *n, ps_error *err)
 {
     uint32_t room = o->capacity;
     uint32_t oldest;
 
-    *n = ps_load_count(loader, o->depth, SEQUENCE_BYTES);
+    *n = ps_load_count(restorer, o->depth, SEQUENCE_BYTES);
     if (*n == 0 || ps_shuffle_is_full(e->shuffle))
         return makes_no_sense(err);
     for (uint32_t k = 0; k < *n; k++) {
         uint32_t length;
 
-        slots[k] = load_sequence(e, loader, o->capacity);
+        slots[k] = load_sequence(e, restorer, o->capacity);
         length = ps_window_length(e->window, slots[k]);
         (void)ps_window_take(e->window, length);
-        if (loader->failed || length > room)
+        if (restorer->failed || length > room)
             return makes_no_sense(err);
         room -= length;
     }
@@ -119,59 +119,59 @@ static ps_result load_pack(ps_engine *e, ps_loader *loader,
     return PS_OK;
 }
 
-static ps_result load_shuffled(ps_engine *e, ps_loader *loader,
+static ps_result load_shuffled(ps_engine *e, ps_restorer *restorer,
                                const ps_engine_options *o, uint32_t *slots,
                                uint32_t *n, ps_error *err)
 {
     uint32_t packs;
     ps_result r = PS_OK;
 
-    ps_shuffle_load(e->shuffle, loader);
-    packs = ps_load_count(loader, o->window, 4 + SEQUENCE_BYTES);
+    ps_shuffle_load(e->shuffle, restorer);
+    packs = ps_load_count(restorer, o->window, 4 + SEQUENCE_BYTES);
     for (uint32_t i = 0; i < packs && r == PS_OK; i++) {
         uint32_t of_pack;
 
-        r = load_pack(e, loader, o, slots + *n, &of_pack, err);
+        r = load_pack(e, restorer, o, slots + *n, &of_pack, err);
         *n += of_pack;
     }
     return r;
 }
 
 /* Each came after the one before it. */
-static ps_result load_window(ps_engine *e, ps_loader *loader,
+static ps_result load_window(ps_engine *e, ps_restorer *restorer,
                              const ps_engine_options *o, uint32_t *slots,
                              uint32_t *n, ps_error *err)
 {
-    uint32_t count = ps_load_count(loader, o->window, SEQUENCE_BYTES);
+    uint32_t count = ps_load_count(restorer, o->window, SEQUENCE_BYTES);
 
     for (uint32_t i = 0; i < count; i++) {
-        slots[*n] = load_sequence(e, loader, o->capacity);
-        if (loader->failed ||
+        slots[*n] = load_sequence(e, restorer, o->capacity);
+        if (restorer->failed ||
             (i > 0 && ps_window_time(e->window, slots[*n]) <=
                           ps_window_time(e->window, slots[*n - 1])))
             return makes_no_sense(err);
         ++*n;
     }
-    return loader->failed ? makes_no_sense(err) : PS_OK;
+    return restorer->failed ? makes_no_sense(err) : PS_OK;
 }
 
-ps_result ps_engine_load(ps_engine *e, ps_loader *loader,
+ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
                          const ps_engine_options *o, uint32_t *slots,
                          uint32_t *n, ps_error *err)
 {
     ps_result r = PS_OK;
 
     *n = 0;
-    e->now = ps_load_u64(loader);
-    e->delay = ps_load_u64(loader);
+    e->now = ps_load_u64(restorer);
+    e->delay = ps_load_u64(restorer);
     e->idle = 0;
     if (e->shuffle != NULL)
-        r = load_shuffled(e, loader, o, slots, n, err);
+        r = load_shuffled(e, restorer, o, slots, n, err);
     if (r == PS_OK)
-        r = load_window(e, loader, o, slots, n, err);
+        r = load_window(e, restorer, o, slots, n, err);
     if (r == PS_OK && e->calls->load != NULL)
-        r = e->calls->load(e->state, loader, err);
-    if (r == PS_OK && (loader->failed || ps_engine_is_due(e)))
+        r = e->calls->load(e->state, restorer, err);
+    if (r == PS_OK && (restorer->failed || ps_engine_is_due(e)))
         r = makes_no_sense(err);
     return r;
 }

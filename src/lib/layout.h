@@ -10,9 +10,8 @@
 
 #include "packstream.h"
 
-/* The head of every record, and what END holds behind it. */
+/* The head of every record. */
 #define PS_HEAD_BYTES 64
-#define PS_END_BYTES 116
 #define PS_RECORD_LEAST 256
 
 /*

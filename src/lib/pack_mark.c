@@ -2,8 +2,9 @@
  * pack_mark.c - a place between two records of a pack stream, and the mark
  * that is kept of it.
  *
- * A mark is "PKSM", a version, the numbers of the place one after another,
- * zeros, and the XXH3 of all that; little-endian.
+ * A mark is "PKSM", a version, the numbers of the place, of which totals and
+ * digest are laid out as in END, zeros, and the XXH3 of all that;
+ * little-endian.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,84 +17,54 @@
 #include "bytes.h"
 #include "checksum.h"
 #include "error.h"
+#include "totals.h"
 
 #define MARK_VERSION 1
 #define AT_VERSION 4
-#define AT_NUMBERS 8
+#define AT_FIRST_HEADER 8
+#define AT_HEADER 16
+#define AT_LAST 24
+#define AT_NEWEST 32
+#define AT_STREAM 40
+#define AT_WINDOW 44
+#define AT_SEEN 48
+#define AT_BEFORE (AT_SEEN + PS_TOTALS_BYTES)
+#define AT_ZERO (AT_BEFORE + PS_TOTALS_BYTES)
 #define AT_CHECKSUM (PS_PACK_MARK_BYTES - 8)
+
+_Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
 
 /* No input has more packs: their bytes would not fit 63 bits. */
 #define PACKS_MOST (UINT64_C(1) << 55)
 
 static const unsigned char magic[4] = {'P', 'K', 'S', 'M'};
 
-/* The numbers in their order.  Packs show but some of the totals. */
-#define U64_NUMBERS(X, p)                                               \
-    X((p)->first_header)                                                \
-    X((p)->header)                                                      \
-    X((p)->last)                                                        \
-    X((p)->digest)                                                      \
-    X((p)->newest)                                                      \
-    X((p)->seen.packs)                                                  \
-    X((p)->seen.sequences)                                              \
-    X((p)->seen.tokens)                                                 \
-    X((p)->seen.max_displacement)                                       \
-    X((p)->before.packs)                                                \
-    X((p)->before.sequences)                                            \
-    X((p)->before.tokens)                                               \
-    X((p)->before.input_sequences)                                      \
-    X((p)->before.input_tokens)                                         \
-    X((p)->before.rejected_sequences)                                   \
-    X((p)->before.rejected_tokens)                                      \
-    X((p)->before.truncated_sequences)                                  \
-    X((p)->before.truncated_tokens)                                     \
-    X((p)->before.split_sequences)                                      \
-    X((p)->before.extra_pieces)                                         \
-    X((p)->before.max_displacement)
-#define U32_NUMBERS(X, p)                                               \
-    X((p)->stream)                                                      \
-    X((p)->window)                                                      \
-    X((p)->seen.max_seqlen)                                             \
-    X((p)->seen.max_depth)                                              \
-    X((p)->seen.min_fill)                                               \
-    X((p)->before.max_seqlen)                                           \
-    X((p)->before.max_depth)                                            \
-    X((p)->before.min_fill)
-
-/* How many bytes they take, which leaves zeros for later versions. */
-#define COUNT_8(field) +8
-#define COUNT_4(field) +4
-#define NUMBERS_BYTES (0 U64_NUMBERS(COUNT_8, 0) U32_NUMBERS(COUNT_4, 0))
-#define AT_ZERO (AT_NUMBERS + NUMBERS_BYTES)
-
-_Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
-
-static void store_place(const ps_pack_place *place, unsigned char *to)
+static void store_place(const ps_pack_place *p, unsigned char *mark)
 {
-#define STORE_U64(field)                                                \
-    store_u64(to, field);                                               \
-    to += 8;
-#define STORE_U32(field)                                                \
-    store_u32(to, field);                                               \
-    to += 4;
-    U64_NUMBERS(STORE_U64, place)
-    U32_NUMBERS(STORE_U32, place)
-#undef STORE_U64
-#undef STORE_U32
+    store_u64(mark + AT_FIRST_HEADER, p->first_header);
+    store_u64(mark + AT_HEADER, p->header);
+    store_u64(mark + AT_LAST, p->last);
+    store_u64(mark + AT_NEWEST, p->newest);
+    store_u32(mark + AT_STREAM, p->stream);
+    store_u32(mark + AT_WINDOW, p->window);
+    ps_totals_encode(&p->seen, p->digest, mark + AT_SEEN);
+    ps_totals_encode(&p->before, 0, mark + AT_BEFORE);
 }
 
-static void load_place(const unsigned char *from, ps_pack_place *place)
+/* False if there is a digest where none belongs. */
+static bool load_place(const unsigned char *mark, ps_pack_place *p)
 {
-#define LOAD_U64(field)                                                 \
-    field = load_u64(from);                                             \
-    from += 8;
-#define LOAD_U32(field)                                                 \
-    field = load_u32(from);                                             \
-    from += 4;
-    U64_NUMBERS(LOAD_U64, place)
-    U32_NUMBERS(LOAD_U32, place)
-#undef LOAD_U64
-#undef LOAD_U32
+    uint64_t none;
+
+    p->first_header = load_u64(mark + AT_FIRST_HEADER);
+    p->header = load_u64(mark + AT_HEADER);
+    p->last = load_u64(mark + AT_LAST);
+    p->newest = load_u64(mark + AT_NEWEST);
+    p->stream = load_u32(mark + AT_STREAM);
+    p->window = load_u32(mark + AT_WINDOW);
+    ps_totals_decode(mark + AT_SEEN, &p->seen, &p->digest);
+    ps_totals_decode(mark + AT_BEFORE, &p->before, &none);
+    return none == 0;
 }
 
 void ps_pack_mark_encode(const ps_pack_place *place,
@@ -102,7 +73,7 @@ void ps_pack_mark_encode(const ps_pack_place *place,
     memset(mark, 0, PS_PACK_MARK_BYTES);
     memcpy(mark, magic, sizeof magic);
     store_u32(mark + AT_VERSION, MARK_VERSION);
-    store_place(place, mark + AT_NUMBERS);
+    store_place(place, mark);
     store_u64(mark + AT_CHECKSUM, XXH3_64bits(mark, AT_CHECKSUM));
 }
 
@@ -133,8 +104,7 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
                        "the mark is of version %" PRIu32
                        ", this library knows version %d",
                        load_u32(mark + AT_VERSION), MARK_VERSION);
-    load_place(mark + AT_NUMBERS, place);
-    if (!is_possible(place) ||
+    if (!load_place(mark, place) || !is_possible(place) ||
         !all_zero(mark + AT_ZERO, AT_CHECKSUM - AT_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the mark is damaged: its numbers cannot be");

@@ -20,32 +20,13 @@
 #include "pack_header.h"
 #include "packer.h"
 #include "state.h"
+#include "totals.h"
 
 #define STATE_VERSION 1
 #define CHECKSUM_BYTES 8
 
 static const unsigned char magic[8] = {0x89, 'P',  'K',  'T',
                                        '\r', '\n', 0x1a, '\n'};
-
-/* Of ps_totals; all are 64 bits wide in a state. */
-#define TOTALS(X)                                                       \
-    X(packs)                                                            \
-    X(sequences)                                                        \
-    X(tokens)                                                           \
-    X(input_sequences)                                                  \
-    X(input_tokens)                                                     \
-    X(rejected_sequences)                                               \
-    X(rejected_tokens)                                                  \
-    X(truncated_sequences)                                              \
-    X(truncated_tokens)                                                 \
-    X(split_sequences)                                                  \
-    X(extra_pieces)                                                     \
-    X(max_displacement)
-
-#define TOTALS_U32(X)                                                   \
-    X(max_seqlen)                                                       \
-    X(max_depth)                                                        \
-    X(min_fill)
 
 /* ---- Saved ---- */
 
@@ -76,19 +57,16 @@ static void save_head(const ps_packer *p, ps_saver *saver, uint64_t written,
 
 static void save_totals(const ps_packer *p, ps_saver *saver)
 {
-#define SAVE(name) ps_save_u64(saver, p->totals.name);
-    TOTALS(SAVE)
-#undef SAVE
-#define SAVE(name) ps_save_u32(saver, p->totals.name);
-    TOTALS_U32(SAVE)
-#undef SAVE
+    unsigned char bytes[PS_TOTALS_BYTES];
+
+    ps_totals_encode(&p->totals, p->digest, bytes);
+    ps_save_bytes(saver, bytes, sizeof bytes);
     for (unsigned i = 0; i < PS_REJECTS; i++) {
         ps_save_u64(saver, p->rejected[i].sequences);
         ps_save_u64(saver, p->rejected[i].tokens);
     }
     ps_save_u64(saver, p->newest_out);
     ps_save_u64(saver, p->early_delay);
-    ps_save_u64(saver, p->digest);
 }
 
 static void save_header(const ps_packer *p, ps_saver *saver)
@@ -205,7 +183,7 @@ static ps_result check_whole(const unsigned char *state, size_t bytes,
 }
 
 /* Checks it all and reads the head; what is left is behind the note. */
-static ps_result read_head(ps_loader *loader, const unsigned char *state,
+static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
                            size_t bytes, ps_state *says, ps_error *err)
 {
     ps_result r = check_whole(state, bytes, err);
@@ -213,16 +191,16 @@ static ps_result read_head(ps_loader *loader, const unsigned char *state,
     *says = (ps_state){0};
     if (r != PS_OK)
         return r;
-    *loader = (ps_loader){.at = state, .left = bytes - CHECKSUM_BYTES};
-    (void)ps_load_bytes(loader, sizeof magic + 4);
-    says->finished = ps_load_within(loader, 0, 1) == 1;
-    says->packs = ps_load_u64(loader);
-    says->output_bytes = ps_load_u64(loader);
-    says->input_sequences = ps_load_u64(loader);
-    says->needs = ps_load_u64(loader);
-    says->note_bytes = (size_t)ps_load_u64(loader);
-    says->note = ps_load_bytes(loader, says->note_bytes);
-    return loader->failed || says->needs > says->input_sequences
+    *restorer = (ps_restorer){.at = state, .left = bytes - CHECKSUM_BYTES};
+    (void)ps_load_bytes(restorer, sizeof magic + 4);
+    says->finished = ps_load_within(restorer, 0, 1) == 1;
+    says->packs = ps_load_u64(restorer);
+    says->output_bytes = ps_load_u64(restorer);
+    says->input_sequences = ps_load_u64(restorer);
+    says->needs = ps_load_u64(restorer);
+    says->note_bytes = (size_t)ps_load_u64(restorer);
+    says->note = ps_load_bytes(restorer, says->note_bytes);
+    return restorer->failed || says->needs > says->input_sequences
                ? damaged(err)
                : PS_OK;
 }
@@ -230,9 +208,9 @@ static ps_result read_head(ps_loader *loader, const unsigned char *state,
 ps_result ps_state_read(const unsigned char *state, size_t bytes,
                         ps_state *says, ps_error *err)
 {
-    ps_loader loader;
+    ps_restorer restorer;
 
-    return read_head(&loader, state, bytes, says, err);
+    return read_head(&restorer, state, bytes, says, err);
 }
 
 /* ---- Resumed ---- */
@@ -274,16 +252,16 @@ static ps_result compare(const ps_packer *p, const unsigned char *header,
 }
 
 /* The depth may have been chosen by the first sequences. */
-static ps_result load_header(ps_packer *p, ps_loader *loader, ps_error *err)
+static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 {
-    uint32_t depth = ps_load_within(loader, 1, PS_MAX_DEPTH);
-    uint32_t compressed = ps_load_within(loader, 0, 1);
-    uint32_t level = ps_load_u32(loader);
+    uint32_t depth = ps_load_within(restorer, 1, PS_MAX_DEPTH);
+    uint32_t compressed = ps_load_within(restorer, 0, 1);
+    uint32_t level = ps_load_u32(restorer);
     const unsigned char *header =
-        ps_load_bytes(loader, PS_PACK_HEADER_BYTES);
+        ps_load_bytes(restorer, PS_PACK_HEADER_BYTES);
     ps_result r = PS_OK;
 
-    if (loader->failed)
+    if (restorer->failed)
         return damaged(err);
     if (compressed != p->options.compressed ||
         (compressed != 0 && level != (uint32_t)p->options.level))
@@ -295,36 +273,33 @@ static ps_result load_header(ps_packer *p, ps_loader *loader, ps_error *err)
     return r == PS_OK ? compare(p, header, err) : r;
 }
 
-static void load_totals(ps_packer *p, ps_loader *loader)
+static void load_totals(ps_packer *p, ps_restorer *restorer)
 {
-#define LOAD(name) p->totals.name = ps_load_u64(loader);
-    TOTALS(LOAD)
-#undef LOAD
-#define LOAD(name) p->totals.name = ps_load_u32(loader);
-    TOTALS_U32(LOAD)
-#undef LOAD
+    const unsigned char *bytes = ps_load_bytes(restorer, PS_TOTALS_BYTES);
+
+    if (bytes != NULL)
+        ps_totals_decode(bytes, &p->totals, &p->digest);
     for (unsigned i = 0; i < PS_REJECTS; i++) {
-        p->rejected[i].sequences = ps_load_u64(loader);
-        p->rejected[i].tokens = ps_load_u64(loader);
+        p->rejected[i].sequences = ps_load_u64(restorer);
+        p->rejected[i].tokens = ps_load_u64(restorer);
     }
-    p->newest_out = ps_load_u64(loader);
-    p->early_delay = ps_load_u64(loader);
-    p->digest = ps_load_u64(loader);
+    p->newest_out = ps_load_u64(restorer);
+    p->early_delay = ps_load_u64(restorer);
     p->next_id = p->totals.input_sequences;
 }
 
-static ps_result load_place(ps_packer *p, ps_loader *loader, ps_state *says,
+static ps_result load_place(ps_packer *p, ps_restorer *restorer, ps_state *says,
                             ps_sink_place *place, ps_error *err)
 {
-    uint64_t n = ps_load_u64(loader);
+    uint64_t n = ps_load_u64(restorer);
 
     place->written = says->output_bytes;
-    place->table = ps_load_bytes(loader, n);
+    place->table = ps_load_bytes(restorer, n);
     place->table_bytes = (size_t)n;
-    n = ps_load_u64(loader);
-    place->pending = ps_load_bytes(loader, n);
+    n = ps_load_u64(restorer);
+    place->pending = ps_load_bytes(restorer, n);
     place->pending_bytes = (size_t)n;
-    if (loader->failed || (n > 0 && !p->options.compressed) ||
+    if (restorer->failed || (n > 0 && !p->options.compressed) ||
         n % p->info.record_bytes != 0 || says->packs != p->totals.packs)
         return damaged(err);
     if (place->table_bytes == 0)
@@ -332,7 +307,7 @@ static ps_result load_place(ps_packer *p, ps_loader *loader, ps_state *says,
     return PS_OK;
 }
 
-static ps_result load_held(ps_packer *p, ps_loader *loader,
+static ps_result load_held(ps_packer *p, ps_restorer *restorer,
                            const uint32_t *slots, uint32_t n,
                            const ps_state *says, ps_error *err)
 {
@@ -340,11 +315,11 @@ static ps_result load_held(ps_packer *p, ps_loader *loader,
         held *h = &p->held[slots[i]];
         uint32_t n_tok = ps_engine_length(p->engine, slots[i]);
 
-        h->id = ps_load_u64(loader);
-        h->seq_off = ps_load_u32(loader);
-        h->seq_len = ps_load_u32(loader);
+        h->id = ps_load_u64(restorer);
+        h->seq_off = ps_load_u32(restorer);
+        h->seq_len = ps_load_u32(restorer);
         p->bytes += ps_packer_room(p, n_tok);
-        if (loader->failed || h->id < says->needs ||
+        if (restorer->failed || h->id < says->needs ||
             h->id >= says->input_sequences || n_tok > h->seq_len ||
             h->seq_off > h->seq_len - n_tok)
             return damaged(err);
@@ -352,7 +327,7 @@ static ps_result load_held(ps_packer *p, ps_loader *loader,
     return PS_OK;
 }
 
-static ps_result load_engine(ps_packer *p, ps_loader *loader,
+static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
                              const ps_state *says, ps_error *err)
 {
     const ps_engine_options options = ps_packer_engine_options(p);
@@ -362,33 +337,33 @@ static ps_result load_engine(ps_packer *p, ps_loader *loader,
 
     if (slots == NULL)
         return ps_fail_memory(err);
-    r = ps_engine_load(p->engine, loader, &options, slots, &n, err);
+    r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
     if (r == PS_OK)
-        r = load_held(p, loader, slots, n, says, err);
+        r = load_held(p, restorer, slots, n, says, err);
     if (r == PS_OK)
-        r = ps_again_begin(p, slots, n, ps_load_u64(loader), err);
+        r = ps_again_begin(p, slots, n, ps_load_u64(restorer), err);
     free(slots);
-    if (r == PS_OK && (loader->failed || loader->left > 0))
+    if (r == PS_OK && (restorer->failed || restorer->left > 0))
         r = damaged(err);
     return r;
 }
 
-static ps_result load_all(ps_packer *p, ps_loader *loader, ps_state *says,
+static ps_result load_all(ps_packer *p, ps_restorer *restorer, ps_state *says,
                           ps_error *err)
 {
     ps_sink_place place = {0};
-    ps_result r = load_header(p, loader, err);
+    ps_result r = load_header(p, restorer, err);
 
     if (r != PS_OK)
         return r;
-    load_totals(p, loader);
+    load_totals(p, restorer);
     if (says->finished)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is that of a stream that has ended");
-    r = load_place(p, loader, says, &place, err);
+    r = load_place(p, restorer, says, &place, err);
     if (r == PS_OK)
         r = ps_packer_go_on(p, &place, err);
-    return r == PS_OK ? load_engine(p, loader, says, err) : r;
+    return r == PS_OK ? load_engine(p, restorer, says, err) : r;
 }
 
 ps_result ps_packer_resume(ps_packer **packer, int fd,
@@ -397,17 +372,17 @@ ps_result ps_packer_resume(ps_packer **packer, int fd,
                            const unsigned char *state, size_t bytes,
                            ps_error *err)
 {
-    ps_loader loader;
+    ps_restorer restorer;
     ps_state says;
     ps_packer *p = NULL;
-    ps_result r = read_head(&loader, state, bytes, &says, err);
+    ps_result r = read_head(&restorer, state, bytes, &says, err);
 
     *packer = NULL;
     if (r == PS_OK)
         r = ps_packer_prepare(&p, fd, schema, options, err);
     if (p == NULL)
         return r;
-    r = load_all(p, &loader, &says, err);
+    r = load_all(p, &restorer, &says, err);
     if (r != PS_OK) {
         ps_packer_free(p);
         return r;

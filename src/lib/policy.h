@@ -57,7 +57,7 @@ typedef struct ps_policy_calls {
      * PS_ERR_CORRUPT (it cannot be what was saved).
      */
     void (*save)(const void *state, ps_saver *saver);
-    ps_result (*load)(void *state, ps_loader *loader, ps_error *err);
+    ps_result (*load)(void *state, ps_restorer *restorer, ps_error *err);
 } ps_policy_calls;
 
 extern const ps_policy_calls ps_policy_auto_calls;

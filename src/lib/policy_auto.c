@@ -361,16 +361,16 @@ static void save(const void *policy, ps_saver *saver)
 }
 
 /* The plan that closes is none while no pack is due. */
-static ps_result load(void *policy, ps_loader *loader, ps_error *err)
+static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;
 
-    s->random = ps_load_u64(loader);
-    s->packs = ps_load_u64(loader);
-    s->cost = ps_load_u64(loader);
-    ps_prices_load(s->prices, loader);
-    ps_worth_load(s->worth, loader);
-    return loader->failed ? ps_fail(err, PS_ERR_CORRUPT,
+    s->random = ps_load_u64(restorer);
+    s->packs = ps_load_u64(restorer);
+    s->cost = ps_load_u64(restorer);
+    ps_prices_load(s->prices, restorer);
+    ps_worth_load(s->worth, restorer);
+    return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                     "the prices in it make no sense")
                           : PS_OK;
 }

@@ -316,23 +316,23 @@ static void save(const void *p, ps_saver *saver)
  * One strategy, which must fit in a pack, and its lengths be there: `used` of
  * each length are so already.
  */
-static ps_result load_strategy(state *s, ps_loader *loader, uint64_t *used,
+static ps_result load_strategy(state *s, ps_restorer *restorer, uint64_t *used,
                                ps_error *err)
 {
-    uint64_t left = ps_load_u64(loader);
-    uint32_t n = ps_load_count(loader, s->is.depth, 4);
+    uint64_t left = ps_load_u64(restorer);
+    uint32_t n = ps_load_count(restorer, s->is.depth, 4);
     uint32_t room = s->is.capacity;
     uint32_t *lengths;
     ps_result r;
 
-    if (loader->failed || n == 0 || left == 0 ||
+    if (restorer->failed || n == 0 || left == 0 ||
         left > ps_window_count(s->is.window))
         return not_planned(err);
     r = ps_plan_reserve(s->plan, left, n, &lengths, err);
     for (uint32_t k = 0; k < n && r == PS_OK; k++) {
-        lengths[k] = ps_load_within(loader, 1, s->is.capacity);
+        lengths[k] = ps_load_within(restorer, 1, s->is.capacity);
         used[lengths[k]] += left;
-        if (loader->failed || lengths[k] > room ||
+        if (restorer->failed || lengths[k] > room ||
             (k > 0 && lengths[k] < lengths[k - 1]) ||
             used[lengths[k]] > ps_window_count_of(s->is.window, lengths[k]))
             return not_planned(err);
@@ -341,7 +341,7 @@ static ps_result load_strategy(state *s, ps_loader *loader, uint64_t *used,
     return r;
 }
 
-static ps_result load_plan(state *s, ps_loader *loader, uint32_t n,
+static ps_result load_plan(state *s, ps_restorer *restorer, uint32_t n,
                            ps_error *err)
 {
     uint64_t *used = calloc((size_t)s->is.capacity + 1, sizeof *used);
@@ -349,22 +349,22 @@ static ps_result load_plan(state *s, ps_loader *loader, uint32_t n,
                                : ps_plan_open(&s->plan, err);
 
     for (uint32_t i = 0; i < n && r == PS_OK; i++)
-        r = load_strategy(s, loader, used, err);
+        r = load_strategy(s, restorer, used, err);
     free(used);
     return r == PS_OK ? count_left(s, err) : r;
 }
 
 /* Those used up are left out; it makes no difference. */
-static ps_result load(void *p, ps_loader *loader, ps_error *err)
+static ps_result load(void *p, ps_restorer *restorer, ps_error *err)
 {
     state *s = p;
     uint32_t n;
 
-    s->enough = ps_load_u64(loader);
-    n = ps_load_count(loader, ps_window_count(s->is.window), 16);
-    if (loader->failed)
+    s->enough = ps_load_u64(restorer);
+    n = ps_load_count(restorer, ps_window_count(s->is.window), 16);
+    if (restorer->failed)
         return not_planned(err);
-    return n == 0 ? PS_OK : load_plan(s, loader, n, err);
+    return n == 0 ? PS_OK : load_plan(s, restorer, n, err);
 }
 
 const ps_policy_calls ps_policy_plan_calls = {

@@ -117,25 +117,25 @@ void ps_prices_save(const ps_prices *p, ps_saver *saver)
 }
 
 /* Not all numbers are numbers. */
-static double load_count(ps_loader *loader)
+static double load_count(ps_restorer *restorer)
 {
-    double count = ps_load_double(loader);
+    double count = ps_load_double(restorer);
 
     if (count >= 0 && count <= MOST_COUNT)
         return count;
-    loader->failed = true;
+    restorer->failed = true;
     return 0;
 }
 
-void ps_prices_load(ps_prices *p, ps_loader *loader)
+void ps_prices_load(ps_prices *p, ps_restorer *restorer)
 {
-    p->came = ps_load_u64(loader);
-    p->next = ps_load_u64(loader);
-    p->total = load_count(loader);
+    p->came = ps_load_u64(restorer);
+    p->next = ps_load_u64(restorer);
+    p->total = load_count(restorer);
     for (uint32_t u = 1; u <= p->units; u++)
-        p->count[u] = load_count(loader);
+        p->count[u] = load_count(restorer);
     if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT)
-        loader->failed = true;
+        restorer->failed = true;
 }
 
 static uint32_t fill_stock(ps_prices *p, double *mean)

@@ -62,7 +62,7 @@ static inline void ps_prices_count(ps_prices *p, uint32_t length)
 
 /* What was learned so far; the load fails if it makes no sense. */
 void ps_prices_save(const ps_prices *prices, ps_saver *saver);
-void ps_prices_load(ps_prices *prices, ps_loader *loader);
+void ps_prices_load(ps_prices *prices, ps_restorer *restorer);
 
 /* True if it is time to learn. */
 static inline bool ps_prices_due(const ps_prices *p)

@@ -14,6 +14,7 @@
 #include "error.h"
 #include "layout.h"
 #include "schema.h"
+#include "totals.h"
 #include "version.h"
 
 /* "PKSR", the magic of every record. */
@@ -179,62 +180,12 @@ void ps_record_seal(unsigned char *bytes, uint32_t record_bytes)
     store_u64(bytes, checksum_of(bytes, record_bytes));
 }
 
-/* END holds these one after another behind the head: u64, then u32. */
-#define END_U64(X, t)                                                   \
-    X((t)->packs)                                                       \
-    X((t)->sequences)                                                   \
-    X((t)->tokens)                                                      \
-    X(*digest)                                                          \
-    X((t)->input_sequences)                                             \
-    X((t)->input_tokens)                                                \
-    X((t)->rejected_sequences)                                          \
-    X((t)->rejected_tokens)                                             \
-    X((t)->truncated_sequences)                                         \
-    X((t)->truncated_tokens)                                            \
-    X((t)->split_sequences)                                             \
-    X((t)->extra_pieces)                                                \
-    X((t)->max_displacement)
-#define END_U32(X, t)                                                   \
-    X((t)->max_seqlen)                                                  \
-    X((t)->max_depth)                                                   \
-    X((t)->min_fill)
-
-static void store_totals(const ps_totals *totals, const uint64_t *digest,
-                         unsigned char *to)
-{
-#define STORE_U64(field)                                                \
-    store_u64(to, field);                                               \
-    to += 8;
-#define STORE_U32(field)                                                \
-    store_u32(to, field);                                               \
-    to += 4;
-    END_U64(STORE_U64, totals)
-    END_U32(STORE_U32, totals)
-#undef STORE_U64
-#undef STORE_U32
-}
-
-static void load_totals(const unsigned char *from, ps_totals *totals,
-                        uint64_t *digest)
-{
-#define LOAD_U64(field)                                                 \
-    field = load_u64(from);                                             \
-    from += 8;
-#define LOAD_U32(field)                                                 \
-    field = load_u32(from);                                             \
-    from += 4;
-    END_U64(LOAD_U64, totals)
-    END_U32(LOAD_U32, totals)
-#undef LOAD_U64
-#undef LOAD_U32
-}
-
 ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
                         ps_totals *totals, uint64_t *digest, ps_error *err)
 {
-    size_t end = PS_HEAD_BYTES + PS_END_BYTES;
+    size_t end = PS_HEAD_BYTES + PS_TOTALS_BYTES;
 
-    load_totals(bytes + PS_HEAD_BYTES, totals, digest);
+    ps_totals_decode(bytes + PS_HEAD_BYTES, totals, digest);
     if (load_u64(bytes + AT_INDEX) != totals->packs ||
         load_u64(bytes + AT_WATERMARK) != totals->input_sequences ||
         (ps_is_version_known(info) &&
@@ -253,7 +204,7 @@ void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
     store_u32(bytes + AT_FLAGS, FLAG_END);
     store_u64(bytes + AT_INDEX, totals->packs);
     store_u64(bytes + AT_WATERMARK, totals->input_sequences);
-    store_totals(totals, &digest, bytes + PS_HEAD_BYTES);
+    ps_totals_encode(totals, digest, bytes + PS_HEAD_BYTES);
     ps_record_seal(bytes, info->record_bytes);
 }
 

@@ -136,9 +136,9 @@ void ps_shuffle_save(const ps_shuffle *s, ps_saver *saver)
     ps_save_u64(saver, s->random);
 }
 
-void ps_shuffle_load(ps_shuffle *s, ps_loader *loader)
+void ps_shuffle_load(ps_shuffle *s, ps_restorer *restorer)
 {
-    s->random = ps_load_u64(loader);
+    s->random = ps_load_u64(restorer);
 }
 
 uint32_t ps_shuffle_take(ps_shuffle *s, bool the_oldest, uint32_t *slots)

@@ -44,7 +44,7 @@ uint32_t ps_shuffle_pack(const ps_shuffle *shuffle, uint32_t i,
 
 /* What the next random choices depend on, besides the packs. */
 void ps_shuffle_save(const ps_shuffle *shuffle, ps_saver *saver);
-void ps_shuffle_load(ps_shuffle *shuffle, ps_loader *loader);
+void ps_shuffle_load(ps_shuffle *shuffle, ps_restorer *restorer);
 
 /* Takes one of the packs, there being one: at random, or the oldest. */
 uint32_t ps_shuffle_take(ps_shuffle *shuffle, bool the_oldest,

@@ -69,7 +69,7 @@ void ps_save_bytes(ps_saver *s, const void *bytes, size_t n)
         memcpy(to, bytes, n);
 }
 
-const unsigned char *ps_load_bytes(ps_loader *l, uint64_t n)
+const unsigned char *ps_load_bytes(ps_restorer *l, uint64_t n)
 {
     const unsigned char *bytes = l->at;
 
@@ -82,21 +82,21 @@ const unsigned char *ps_load_bytes(ps_loader *l, uint64_t n)
     return bytes;
 }
 
-uint32_t ps_load_u32(ps_loader *l)
+uint32_t ps_load_u32(ps_restorer *l)
 {
     const unsigned char *from = ps_load_bytes(l, 4);
 
     return from == NULL ? 0 : load_u32(from);
 }
 
-uint64_t ps_load_u64(ps_loader *l)
+uint64_t ps_load_u64(ps_restorer *l)
 {
     const unsigned char *from = ps_load_bytes(l, 8);
 
     return from == NULL ? 0 : load_u64(from);
 }
 
-double ps_load_double(ps_loader *l)
+double ps_load_double(ps_restorer *l)
 {
     uint64_t bits = ps_load_u64(l);
     double value;
@@ -105,7 +105,7 @@ double ps_load_double(ps_loader *l)
     return value;
 }
 
-uint32_t ps_load_count(ps_loader *l, uint32_t most, size_t each)
+uint32_t ps_load_count(ps_restorer *l, uint32_t most, size_t each)
 {
     uint32_t n = ps_load_within(l, 0, most);
 
@@ -116,7 +116,7 @@ uint32_t ps_load_count(ps_loader *l, uint32_t most, size_t each)
     return n;
 }
 
-uint32_t ps_load_within(ps_loader *l, uint32_t least, uint32_t most)
+uint32_t ps_load_within(ps_restorer *l, uint32_t least, uint32_t most)
 {
     uint32_t value = ps_load_u32(l);
 

@@ -8,7 +8,64 @@
 
 #include <inttypes.h>
 
+#include "bytes.h"
 #include "error.h"
+
+/* The numbers in their order. */
+#define TOTALS_U64(X, t, digest)                                        \
+    X((t)->packs)                                                       \
+    X((t)->sequences)                                                   \
+    X((t)->tokens)                                                      \
+    X(digest)                                                           \
+    X((t)->input_sequences)                                             \
+    X((t)->input_tokens)                                                \
+    X((t)->rejected_sequences)                                          \
+    X((t)->rejected_tokens)                                             \
+    X((t)->truncated_sequences)                                         \
+    X((t)->truncated_tokens)                                            \
+    X((t)->split_sequences)                                             \
+    X((t)->extra_pieces)                                                \
+    X((t)->max_displacement)
+#define TOTALS_U32(X, t)                                                \
+    X((t)->max_seqlen)                                                  \
+    X((t)->max_depth)                                                   \
+    X((t)->min_fill)
+
+#define COUNT_8(field) +8
+#define COUNT_4(field) +4
+_Static_assert(0 TOTALS_U64(COUNT_8, 0, 0) TOTALS_U32(COUNT_4, 0) ==
+                   PS_TOTALS_BYTES,
+               "every number has its place");
+
+void ps_totals_encode(const ps_totals *totals, uint64_t digest,
+                      unsigned char to[PS_TOTALS_BYTES])
+{
+#define STORE_U64(field)                                                \
+    store_u64(to, field);                                               \
+    to += 8;
+#define STORE_U32(field)                                                \
+    store_u32(to, field);                                               \
+    to += 4;
+    TOTALS_U64(STORE_U64, totals, digest)
+    TOTALS_U32(STORE_U32, totals)
+#undef STORE_U64
+#undef STORE_U32
+}
+
+void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
+                      ps_totals *totals, uint64_t *digest)
+{
+#define LOAD_U64(field)                                                 \
+    field = load_u64(from);                                             \
+    from += 8;
+#define LOAD_U32(field)                                                 \
+    field = load_u32(from);                                             \
+    from += 4;
+    TOTALS_U64(LOAD_U64, totals, *digest)
+    TOTALS_U32(LOAD_U32, totals)
+#undef LOAD_U64
+#undef LOAD_U32
+}
 
 /* *sum += n; false if it does not fit.  END is made by others. */
 static bool add(uint64_t *sum, uint64_t n)

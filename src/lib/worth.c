@@ -142,15 +142,15 @@ void ps_worth_save(const ps_worth *w, ps_saver *saver)
         ps_save_u32(saver, (uint32_t)w->price[l]);
 }
 
-void ps_worth_load(ps_worth *w, ps_loader *loader)
+void ps_worth_load(ps_worth *w, ps_restorer *restorer)
 {
     bool binding;
 
-    w->epoch = ps_load_u64(loader);
-    binding = ps_load_within(loader, 0, 1) == 1;
+    w->epoch = ps_load_u64(restorer);
+    binding = ps_load_within(restorer, 0, 1) == 1;
     set_ageing(w, binding);
     for (uint32_t l = 1; binding && l <= w->capacity; l++)
-        w->price[l] = (int32_t)ps_load_within(loader, 0, PS_WORTH_ONE);
+        w->price[l] = (int32_t)ps_load_within(restorer, 0, PS_WORTH_ONE);
     update_all(w);
 }
 

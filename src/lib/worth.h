@@ -66,7 +66,7 @@ void ps_worth_set_prices(ps_worth *worth, const int32_t *price);
  * window, fails if it makes no sense.
  */
 void ps_worth_save(const ps_worth *worth, ps_saver *saver);
-void ps_worth_load(ps_worth *worth, ps_loader *loader);
+void ps_worth_load(ps_worth *worth, ps_restorer *restorer);
 
 /* To be called before a decision. */
 void ps_worth_set_time(ps_worth *worth, uint64_t now);
