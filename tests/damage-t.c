@@ -1,6 +1,6 @@
 /*
  * damage-t.c - a pack stream with any one bit flipped, any tail cut off, or
- * its parts moved about is never read to a good end.
+ * its parts moved about is never read to a good end, compressed or not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "pack-file-fixture.h"
 
 /* Five packs with channels and pieces, in records as small as can be. */
 static bytes make_packs(void)
@@ -185,6 +187,234 @@ static void test_behind_end(void **state)
     free(good.data);
 }
 
+/* ---- Compressed, with the seek table behind it ---- */
+
+/* Where it starts. */
+static size_t table_at(const bytes *b)
+{
+    size_t at = b->size - 17 - 8 * (size_t)get_u32(b->data + b->size - 9);
+
+    assert_int_equal(get_u32(b->data + at), 0x184D2A5E);
+    return at;
+}
+
+/* Where frame `i` of a stream that has one table starts. */
+static size_t frame_at(const bytes *b, size_t i)
+{
+    const unsigned char *entries = b->data + table_at(b) + 8;
+    size_t at = 0;
+
+    while (i-- > 0)
+        at += get_u32(entries + 8 * i);
+    return at;
+}
+
+static size_t count_frames(const bytes *b)
+{
+    return get_u32(b->data + b->size - 9);
+}
+
+/* As the packer writes it, and with `n` records in each frame. */
+static bytes make_compressed(size_t n)
+{
+    static const uint32_t lengths[] = {3, 4, 9, 1, 4, 2, 2, 5};
+    const ps_packer_options o = {6, 3, 3, 1, .overlong = PS_OVERLONG_SPLIT,
+                                 .compressed = true, .level = 1};
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_lengths(&schema, 8, lengths, 12);
+    bytes b;
+
+    if (n == 0) {
+        b = corpus_packs(&c, &o, NULL);
+    } else {
+        bytes plain = make_packs();
+
+        b = compress_packs(&plain, n * stride_of(&plain));
+        free_bytes(&plain);
+    }
+    free_corpus(&c);
+    return b;
+}
+
+/* A sum over the packs of a stream; *result is what ended it. */
+static uint64_t sum_packs(int fd, ps_result *result)
+{
+    ps_pack_reader *reader;
+    ps_pack pack;
+    uint64_t sum = 0;
+
+    rewind_fd(fd);
+    *result = ps_pack_reader_open(&reader, fd, NULL);
+    while (*result == PS_OK) {
+        *result = ps_pack_reader_next(reader, &pack, NULL);
+        if (*result == PS_OK)
+            sum = sum * 31 + get_u64(pack.record);
+    }
+    ps_pack_reader_free(reader);
+    return sum;
+}
+
+/*
+ * Some bits of a frame can flip without a change to what it holds: zstd can
+ * say the same in several ways.  Then the right packs come.  Of the table,
+ * none.
+ */
+static void test_compressed_every_bit(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 3; n++) {
+        bytes b = make_compressed(n);
+        int fd = open_bytes(&b);
+        size_t table = table_at(&b);
+        unsigned same = 0;
+        ps_result r;
+        uint64_t wanted = sum_packs(fd, &r);
+
+        assert_int_equal(r, PS_END);
+        for (size_t bit = 0; bit < 8 * b.size; bit++) {
+            size_t at = bit / 8;
+            unsigned char flipped =
+                (unsigned char)(b.data[at] ^ 1u << bit % 8);
+            uint64_t sum;
+
+            assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
+            sum = sum_packs(fd, &r);
+            if (r <= PS_END && (at >= table || sum != wanted))
+                fail_msg("flipped bit %zu of byte %zu", bit % 8, at);
+            same += r <= PS_END;
+            assert_int_equal(pwrite(fd, b.data + at, 1, (off_t)at), 1);
+        }
+        assert_in_range(same, 0, 8 * b.size / 50);
+        (void)close(fd);
+        free_bytes(&b);
+    }
+}
+
+/* Of two streams the second may be missing whole, but not in part. */
+static void test_compressed_every_prefix(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 3; n++) {
+        bytes b = make_compressed(n);
+        size_t one = b.size;
+        int fd;
+
+        join_bytes(&b, make_compressed(2));
+        fd = open_bytes(&b);
+        assert_int_equal(read_all(fd), PS_END);
+        for (size_t size = b.size; size-- > 0;) {
+            ps_result wanted = size == one             ? PS_END
+                               : size > 0 && size < 4 ? PS_ERR_MAGIC
+                                                       : PS_ERR_TRUNCATED;
+            ps_result r;
+
+            assert_int_equal(ftruncate(fd, (off_t)size), 0);
+            r = read_all(fd);
+            if (r != wanted)
+                fail_msg("cut to %zu bytes: %s", size, ps_result_text(r));
+        }
+        (void)close(fd);
+        free_bytes(&b);
+    }
+}
+
+/* The frames of `b` up to `from`, and those from `to` on, with the table. */
+static bytes without_frames(const bytes *b, size_t from, size_t to)
+{
+    size_t at = frame_at(b, to);
+    bytes some = {0};
+
+    put_bytes(&some, b->data, frame_at(b, from));
+    put_bytes(&some, b->data + at, b->size - at);
+    return some;
+}
+
+/* Frames moved, repeated or left out; each is good in itself. */
+static void test_moved_frames(void **state)
+{
+    const bytes good = make_compressed(1);
+    size_t n = count_frames(&good);
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        bytes b = without_frames(&good, i, i + 1);
+        bytes rest = without_frames(&good, 0, i);
+
+        refuse(&b, "a frame left out");
+        b.size = 0;
+        put_bytes(&b, good.data, frame_at(&good, i + 1));
+        join_bytes(&b, rest);
+        refuse(&b, "a frame repeated");
+        free_bytes(&b);
+    }
+    free(good.data);
+}
+
+/* The table of a stream that was cut in other frames, or has other packs. */
+static void test_foreign_tables(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 9; n++) {
+        bytes b = make_compressed(n % 3);
+        bytes other = make_compressed(n / 3);
+        size_t at = table_at(&other);
+
+        b.size = table_at(&b);
+        put_bytes(&b, other.data + at, other.size - at);
+        if (n % 3 != n / 3)
+            refuse(&b, "a table of another stream");
+        free_bytes(&b);
+        free_bytes(&other);
+    }
+}
+
+/* Joined, the first without its table; its frames in that of the second. */
+static void test_table_between_streams(void **state)
+{
+    bytes b = make_compressed(1);
+
+    (void)state;
+    b.size = table_at(&b);
+    join_bytes(&b, make_compressed(1));
+    refuse(&b, "a missing table between two streams");
+    free_bytes(&b);
+}
+
+/*
+ * What zstd makes of a plain stream has no table, and needs none; but one
+ * behind it does.
+ */
+static void test_not_seekable(void **state)
+{
+    bytes plain = make_packs();
+    size_t cuts[] = {plain.size, 1000, PS_PACK_HEADER_BYTES - 1};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        bytes b = {0};
+        ps_seek_table *table;
+        int fd;
+
+        assert_int_equal(ps_seek_table_open(&table, NULL), PS_OK);
+        put_table_frame(&b, table, plain.data, cuts[i]);
+        if (cuts[i] < plain.size)
+            put_table_frame(&b, table, plain.data + cuts[i],
+                            plain.size - cuts[i]);
+        ps_seek_table_free(table);
+        fd = open_bytes(&b);
+        assert_int_equal(read_all(fd), PS_END);
+        (void)close(fd);
+        join_bytes(&b, make_compressed(1));
+        fd = open_bytes(&b);
+        assert_int_equal(read_all(fd), PS_END);
+        (void)close(fd);
+        b.size -= 17 + 8 * count_frames(&b);
+        refuse(&b, "a missing table behind what needs none");
+        free_bytes(&b);
+    }
+    free_bytes(&plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +424,12 @@ int main(void)
         cmocka_unit_test(test_moved_records),
         cmocka_unit_test(test_foreign_records),
         cmocka_unit_test(test_behind_end),
+        cmocka_unit_test(test_compressed_every_bit),
+        cmocka_unit_test(test_compressed_every_prefix),
+        cmocka_unit_test(test_moved_frames),
+        cmocka_unit_test(test_foreign_tables),
+        cmocka_unit_test(test_table_between_streams),
+        cmocka_unit_test(test_not_seekable),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -112,3 +112,45 @@ least_memory() {
     { packstream "$@" -M 1 </dev/null 2>&1 >/dev/null || :; } |
         sed -n 's/.*: at least \([0-9]*\) bytes .*/\1/p'
 }
+
+# stopped_at BYTES OPTION...: what a job has done that got so much of x, and
+# then SIGKILL.  Its state is in s, its packs are in out.
+stopped_at() {
+    local bytes=$1 pid
+    shift
+    mkfifo in
+    packstream -q --state=s --resume --state-every=25 -o out "$@" in 2>err &
+    pid=$!
+    {
+        head -c "$bytes" x
+        # All was taken when the reader waits for more; then it has written.
+        sleep 0.3
+        kill -9 "$pid"
+    } >in
+    wait "$pid" || true
+    rm in
+}
+
+# goes_on OPTION...: a job stopped at several places of x and resumed each
+# time, from a pipe and from the file, gives what an undisturbed one does: the
+# packs, the counts and, with --rejects=r, the rejects.  Not before an ||,
+# behind which no command but the last can fail.
+goes_on() {
+    local all part
+    rm -f s out r dropped
+    packstream "$@" -q --stats=json -o wanted x 2>told
+    if [ -e r ]; then
+        mv r dropped
+    fi
+    all=$(size x)
+    for part in 10 45 90; do
+        stopped_at $((all * part / 100)) "$@"
+        [ -s s ]
+    done
+    packstream "$@" -q --state=s --resume --stats=json -o out <x 2>again
+    cmp wanted out
+    cmp told again
+    if [ -e dropped ]; then
+        cmp dropped r
+    fi
+}

@@ -12,8 +12,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
 /* ---------------------------------------------------------------- results */
 
 static bool is_sentence(const char *text, size_t size)
@@ -48,7 +46,7 @@ void check_result(ps_result got, ps_result wanted, const ps_error *err,
     }
 }
 
-/* ----------------------------------------------------------------- bytes */
+/* ---------------------------------------------------------------- memory */
 
 void *must_alloc(size_t n)
 {
@@ -56,64 +54,6 @@ void *must_alloc(size_t n)
 
     assert_non_null(p);
     return p;
-}
-
-/* Room for `n` more bytes, which count as written. */
-static unsigned char *extend(bytes *b, size_t n)
-{
-    if (b->size + n > b->room) {
-        b->room = 2 * (b->size + n);
-        b->data = realloc(b->data, b->room);
-        assert_non_null(b->data);
-    }
-    b->size += n;
-    return b->data + b->size - n;
-}
-
-void put_bytes(bytes *b, const void *data, size_t n)
-{
-    if (n > 0)
-        memcpy(extend(b, n), data, n);
-}
-
-static void put_little(bytes *b, uint64_t value, unsigned n)
-{
-    unsigned char *p = extend(b, n);
-
-    for (unsigned i = 0; i < n; i++)
-        p[i] = (unsigned char)(value >> 8 * i & 0xff);
-}
-
-void put_u8(bytes *b, unsigned value)
-{
-    put_little(b, value, 1);
-}
-
-void put_u16(bytes *b, unsigned value)
-{
-    put_little(b, value, 2);
-}
-
-void put_u32(bytes *b, uint32_t value)
-{
-    put_little(b, value, 4);
-}
-
-void put_u64(bytes *b, uint64_t value)
-{
-    put_little(b, value, 8);
-}
-
-void put_zeros(bytes *b, size_t n)
-{
-    if (n > 0)
-        memset(extend(b, n), 0, n);
-}
-
-void free_bytes(bytes *b)
-{
-    free(b->data);
-    *b = (bytes){0};
 }
 
 /* ----------------------------------------------------------------- files */
@@ -316,35 +256,8 @@ bytes corpus_packs(const corpus *c, const ps_packer_options *options,
 
 /* ---------------------------------------------------------------- streams */
 
-/* Places in the formats, as packstream(5) gives them. */
-enum {
-    AT_RECORD_BYTES = 20,
-    AT_FLAGS = 12,
-    AT_DIGEST = 64 + 3 * 8
-};
-
-uint32_t get_u32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-           (uint32_t)p[3] << 24;
-}
-
-uint64_t get_u64(const unsigned char *p)
-{
-    return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
-}
-
-void set_u32(unsigned char *p, uint32_t value)
-{
-    for (unsigned i = 0; i < 4; i++)
-        p[i] = (unsigned char)(value >> 8 * i & 0xff);
-}
-
-void set_u64(unsigned char *p, uint64_t value)
-{
-    for (unsigned i = 0; i < 8; i++)
-        p[i] = (unsigned char)(value >> 8 * i & 0xff);
-}
+/* Where packstream(5) has it. */
+#define AT_RECORD_BYTES 20
 
 unsigned char *record_at(const bytes *packs, size_t i, size_t at)
 {
@@ -355,62 +268,9 @@ unsigned char *record_at(const bytes *packs, size_t i, size_t at)
     return packs->data + place;
 }
 
-void seal_token_header(unsigned char *header, size_t size)
-{
-    set_u64(header + size - 8, XXH3_64bits(header, size - 8));
-}
-
-void seal_pack_header(unsigned char *header)
-{
-    seal_token_header(header, PS_PACK_HEADER_BYTES);
-}
-
-/* Seals the stream at `p`; gives its size, or 0 if there is no END. */
-static size_t seal_stream(unsigned char *p, size_t size)
-{
-    size_t stride = get_u32(p + AT_RECORD_BYTES);
-    size_t at = PS_PACK_HEADER_BYTES;
-    uint64_t digest;
-
-    seal_pack_header(p);
-    digest = get_u64(p + PS_PACK_HEADER_BYTES - 8);
-    if (stride < AT_DIGEST + 8) /* it was tampered with, too */
-        return 0;
-    for (; at + stride <= size; at += stride) {
-        unsigned char *record = p + at;
-        bool is_end = (record[AT_FLAGS] & 1) != 0;
-
-        if (is_end)
-            set_u64(record + AT_DIGEST, digest);
-        set_u64(record, XXH3_64bits(record + 8, stride - 8));
-        if (is_end)
-            return at + stride;
-        digest = XXH3_64bits_withSeed(record, 8, digest);
-    }
-    return 0;
-}
-
 void seal_packs(bytes *packs)
 {
-    size_t at = 0;
-
-    while (packs->size - at > PS_PACK_HEADER_BYTES) {
-        size_t n = seal_stream(packs->data + at, packs->size - at);
-
-        if (n == 0)
-            break;
-        at += n;
-    }
-}
-
-uint64_t chain_record(uint64_t digest, const unsigned char *record,
-                      size_t n)
-{
-    unsigned char link[12];
-
-    memcpy(link, record, 4);
-    set_u64(link + 4, XXH3_64bits(record + 4, n - 4));
-    return XXH3_64bits_withSeed(link, sizeof link, digest);
+    (void)seal_streams(packs->data, packs->size);
 }
 
 /* Member by member: what pads the structure does not count. */

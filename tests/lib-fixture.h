@@ -1,7 +1,6 @@
 /*
- * lib-fixture.h - what the tests of the library share: bytes, temporary
- * files, streams made in memory, and seals for streams that were tampered
- * with.
+ * lib-fixture.h - what the tests of the library share: temporary files, and
+ * streams made in memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +16,9 @@
 
 #include <cmocka.h>
 
+#include "grown.h"
 #include "packstream.h"
+#include "seal.h"
 
 /* ---------------------------------------------------------------- results */
 
@@ -32,22 +33,7 @@
 void check_result(ps_result got, ps_result wanted, const ps_error *err,
                   const char *call, const char *file, int line);
 
-/* ----------------------------------------------------------------- bytes */
-
-/* Bytes that grow.  All zero is an empty one. */
-typedef struct bytes {
-    unsigned char *data;
-    size_t size;
-    size_t room;
-} bytes;
-
-void put_bytes(bytes *b, const void *data, size_t n);
-void put_u8(bytes *b, unsigned value);
-void put_u16(bytes *b, unsigned value);
-void put_u32(bytes *b, uint32_t value);
-void put_u64(bytes *b, uint64_t value);
-void put_zeros(bytes *b, size_t n);
-void free_bytes(bytes *b);
+/* ---------------------------------------------------------------- memory */
 
 /* Memory of at least one byte; the test fails if there is none. */
 void *must_alloc(size_t n);
@@ -114,28 +100,14 @@ bytes corpus_packs(const corpus *c, const ps_packer_options *options,
 
 /* ---------------------------------------------------------------- streams */
 
-/* Reads or writes an integer of a stream in memory. */
-uint32_t get_u32(const unsigned char *p);
-uint64_t get_u64(const unsigned char *p);
-void set_u32(unsigned char *p, uint32_t value);
-void set_u64(unsigned char *p, uint64_t value);
-
 /* Byte `at` of record `i` of a pack stream. */
 unsigned char *record_at(const bytes *packs, size_t i, size_t at);
-
-/* New checksums where tampering made the old ones wrong. */
-void seal_token_header(unsigned char *header, size_t size);
-void seal_pack_header(unsigned char *header);
 
 /*
  * New checksums and a new digest throughout: no checksum gives the
  * tampering away any more.  `packs` may hold several streams.
  */
 void seal_packs(bytes *packs);
-
-/* The digest of framed records after one more of `n` bytes, count and all. */
-uint64_t chain_record(uint64_t digest, const unsigned char *record,
-                      size_t n);
 
 /* Fails the test unless all totals are the same. */
 void assert_totals(const ps_totals *a, const ps_totals *b);

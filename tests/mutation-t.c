@@ -218,7 +218,7 @@ static void mutate_tokens(const ps_schema *schema)
             else
                 change(&b, header, b.size, &random);
         if (header > 0)
-            seal_token_header(b.data, header);
+            seal_header(b.data, header);
         replace(fd, &b);
         survived += try_tokens(fd, &random);
     }

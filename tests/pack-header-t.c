@@ -331,7 +331,7 @@ static void expect(size_t at, uint64_t value, size_t n, ps_result wanted)
     ps_pack_header_encode(&info, header);
     for (size_t i = 0; i < n; i++)
         header[at + i] = (unsigned char)(value >> 8 * i & 0xff);
-    seal_pack_header(header);
+    seal_header(header, PS_PACK_HEADER_BYTES);
     assert_result(ps_pack_header_decode(header, &info, &err), wanted, &err);
     assert_int_equal(ps_pack_header_decode(header, &info, NULL), wanted);
 }

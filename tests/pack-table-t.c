@@ -88,7 +88,7 @@ static void decode(header *h, ps_pack_info *info, ps_result wanted)
 {
     ps_error err;
 
-    seal_pack_header(h->data);
+    seal_header(h->data, PS_PACK_HEADER_BYTES);
     assert_result(ps_pack_header_decode(h->data, info, &err), wanted, &err);
 }
 
@@ -321,7 +321,7 @@ static header later_version(void)
     entry[ELEMENT] = 1;
     set_u32(entry + OFFSET, 576);
     set_u32(entry + COUNT, 20);
-    seal_pack_header(h.data);
+    seal_header(h.data, PS_PACK_HEADER_BYTES);
     return h;
 }
 

@@ -1,7 +1,6 @@
 /*
  * packer-state-t.c - a packer that is saved anywhere and resumed writes what
- * one that nobody disturbed does, and no damaged state is accepted; nor is a
- * compressed stream in which the damage changed anything.
+ * one that nobody disturbed does, and no damaged state is accepted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -276,66 +275,6 @@ static void test_other_input(void **state)
     (void)close(fd);
 }
 
-/* ---- Compressed streams ---- */
-
-/* Reads all packs; gives a sum over what is in them. */
-static ps_result sum_packs(int fd, uint64_t *sum)
-{
-    ps_pack_reader *reader;
-    ps_pack pack;
-    ps_result r;
-
-    *sum = 0;
-    rewind_fd(fd);
-    r = ps_pack_reader_open(&reader, fd, NULL);
-    while (r == PS_OK) {
-        r = ps_pack_reader_next(reader, &pack, NULL);
-        if (r == PS_OK)
-            *sum = *sum * 31 + get_u64(pack.record);
-    }
-    ps_pack_reader_free(reader);
-    return r;
-}
-
-/*
- * What is accepted nonetheless is the stream as it was: some bits of a frame
- * mean nothing, and the seek table is no part of the stream.
- */
-static void test_damaged_frames(void **state)
-{
-    const ps_schema schema = rich_schema(PS_U16);
-    const ps_packer_options o = {40, 4, 9, 1, .compressed = true,
-                                 .level = 1};
-    corpus c = make_corpus(&schema, 12, 40, 8);
-    bytes b = corpus_packs(&c, &o, NULL);
-    size_t table = b.size - 17 - 8 * (size_t)get_u32(b.data + b.size - 9);
-    int fd = open_bytes(&b);
-    uint64_t wanted;
-    uint64_t sum;
-
-    (void)state;
-    assert_int_equal(sum_packs(fd, &wanted), PS_END);
-    for (size_t at = 0; at < b.size; at++)
-        for (unsigned bit = 0; bit < 8; bit++) {
-            unsigned char flipped =
-                (unsigned char)(b.data[at] ^ 1u << bit);
-
-            assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
-            if (sum_packs(fd, &sum) <= PS_END && sum != wanted)
-                fail_msg("flipped bit %u of byte %zu", bit, at);
-            assert_int_equal(pwrite(fd, b.data + at, 1, (off_t)at), 1);
-        }
-    for (size_t size = b.size; size-- > 0;) {
-        assert_int_equal(ftruncate(fd, (off_t)size), 0);
-        if (sum_packs(fd, &sum) <= PS_END &&
-            (sum != wanted || size < table))
-            fail_msg("cut to %zu bytes", size);
-    }
-    (void)close(fd);
-    free_bytes(&b);
-    free_corpus(&c);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,7 +283,6 @@ int main(void)
         cmocka_unit_test(test_first_record),
         cmocka_unit_test(test_damaged_state),
         cmocka_unit_test(test_other_input),
-        cmocka_unit_test(test_damaged_frames),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

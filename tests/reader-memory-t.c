@@ -197,7 +197,7 @@ static void test_false_record_size(void **state)
     (void)state;
     set_u32(b.data + 20, PS_MAX_RECORD_BYTES);
     b.data[14] = 1; /* so that the dtype may differ */
-    seal_pack_header(b.data);
+    seal_header(b.data, PS_PACK_HEADER_BYTES);
     alloc_watch();
     before = alloc_so_far().bytes;
     assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);

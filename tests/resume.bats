@@ -119,39 +119,6 @@ killed_often() {
     killed_often -L 400 -d 8 -w 64 --shuffle=7 --zstd=1 -T3
 }
 
-# stopped_at BYTES OPTION...: what a job has done that got so much of x, and
-# then SIGKILL.
-stopped_at() {
-    local bytes=$1 pid
-    shift
-    mkfifo in
-    packstream "$@" -q --state=s --resume --state-every=25 -o out in 2>err &
-    pid=$!
-    {
-        head -c "$bytes" x
-        # All was taken when the reader waits for more; then it has written.
-        sleep 0.3
-        kill -9 "$pid"
-    } >in
-    wait "$pid" || true
-    rm in
-}
-
-# goes_on OPTION...: a job stopped at several places of x and resumed each
-# time, from a pipe and from the file, gives what an undisturbed one does.
-goes_on() {
-    local size part
-    packstream "$@" -q -o wanted x
-    rm -f s out
-    size=$(stat -c %s x)
-    for part in 10 45 90; do
-        stopped_at $((size * part / 100)) "$@"
-        [ -s s ]
-    done
-    packstream "$@" -q --state=s --resume -o out <x
-    cmp wanted out
-}
-
 @test "every way to pack goes on" {
     skip_if_quick
     raw 3 >x
@@ -171,14 +138,7 @@ goes_on() {
     raw 4 >x
     goes_on -L 200 -w 64 --overlong=split
     goes_on -L 200 -w 64 --overlong=truncate
-    packstream -q -L 200 -w 64 --overlong=drop --rejects=dropped x >wanted
-    rm -f s out
-    stopped_at 500000 -L 200 -w 64 --overlong=drop --rejects=r
-    stopped_at 900000 -L 200 -w 64 --overlong=drop --rejects=r
-    packstream -q -L 200 -w 64 --overlong=drop --rejects=r --state=s \
-        --resume -o out x
-    cmp wanted out
-    cmp dropped r
+    goes_on -L 200 -w 64 --overlong=drop --rejects=r
 }
 
 @test "several files, plain and compressed, go on" {

@@ -108,6 +108,56 @@ check() {
     packstat --verify three.zst
 }
 
+# refused PATTERN FILE: who reads it from its start is told so.
+refused() {
+    local command
+    for command in "packcat --to=ids" packstat "packstat --verify"; do
+        # shellcheck disable=SC2086 # words
+        run -65 --separate-stderr $command <"$2"
+        # shellcheck disable=SC2053,SC2154 # a pattern
+        [[ $stderr == ${command%% *}": stdin: "$1 ]] ||
+            { echo "$stderr"; return 1; }
+    done
+}
+
+@test "a table that is missing, cut, damaged or of another stream" {
+    seq 2000 | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 --zstd x.tok >x.zst
+    packstream -q -L 32 --zstd x.tok >y.zst
+    local table all
+    all=$(size x.zst)
+    table=$((all - 17 - 8 * $(od -An -tu4 -j $((all - 9)) -N 4 x.zst)))
+    head -c "$table" x.zst >z.zst
+    refused "the compressed input ends at byte $table, without the seek \
+table of its *" z.zst
+    # What zstd would not mind.
+    zstd -tq z.zst
+    head -c $((table + 20)) x.zst >z.zst
+    refused "the zstd frame is cut *" z.zst
+    cp x.zst z.zst
+    flip z.zst $((table + 13)) 8
+    zstd -tq z.zst
+    refused "the seek table at byte $table of the compressed input is not \
+that of the frames before it" z.zst
+    cat z.zst x.zst >two.zst
+    refused "the seek table at byte $table *" two.zst
+    { head -c "$table" x.zst; cat x.zst; } >two.zst
+    refused "the seek table at byte $((2 * table)) *" two.zst
+    { head -c "$table" x.zst; tail -c $((all - table)) y.zst; } >z.zst
+    refused "the seek table at byte $table *" z.zst
+    packcat <x.zst | cmp - x.tok
+}
+
+@test "what is not seekable needs no table" {
+    seq 2000 | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    zstd -q <x.pks | packcat | cmp - x.tok
+    packstream -q -L 64 --zstd x.tok | zstd -dcq | packcat | cmp - x.tok
+    packstream -q -L 64 --zstd x.tok | zstd -dcq | zstd -q -B1 |
+        packstat --verify -q
+    { zstd -q <x.pks; packstream -q -L 64 --zstd x.tok; } | packstat -q
+}
+
 # Written by another program, with checksums in the table and frames that are
 # cut without regard to records.
 @test "files that another writer made seekable" {

@@ -44,7 +44,7 @@ static ps_result decode(const header *h, ps_schema *schema, ps_error *err)
 
 static void seal(header *h)
 {
-    seal_token_header(h->data, h->size);
+    seal_header(h->data, h->size);
 }
 
 /* All types, both kinds, names of every length, up to 23 of them. */
@@ -133,7 +133,7 @@ static bytes by_hand(void)
     put_u64(&b, 0xffffff9c);
     put_zeros(&b, 16);
     put_zeros(&b, 8);
-    seal_token_header(b.data, b.size);
+    seal_header(b.data, b.size);
     return b;
 }
 

@@ -392,8 +392,8 @@ uint64_t ps_token_reader_offset(const ps_token_reader *reader);
  */
 typedef struct ps_token_mark {
     uint64_t id;     /* of the next record */
-    uint64_t offset; /* in its file, after decompression */
-    uint64_t earlier_bytes; /* of the files before */
+    uint64_t offset; /* bytes before it in its file, after decompression */
+    uint64_t earlier_bytes; /* bytes of the files before */
     uint64_t sequences; /* these three since the last header, as in END */
     uint64_t tokens;
     uint64_t digest;
@@ -828,7 +828,8 @@ PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
  *
  * Then ps_packer_put, or ps_packer_reject for what was left out, wants any
  * sequence up to the one that the state needs, and all that follow it; until
- * the first new one it packs nothing, and drain, finish and save are refused.
+ * all that is needed has come again it packs nothing, and drain, finish and
+ * save are refused.
  * Of sequences that are longer than a pack and were dropped the payload may be
  * left out, as ever.
  *
@@ -879,7 +880,8 @@ const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
  * The next pack.  Its checksum, its head and its boundaries have been
  * checked: cu rises from 0 to n_tok and n_seq is between 1 and the depth.
  * PS_END after the END record of the last stream, once totals and digest
- * agree with what was read and nothing follows.  Streams of equal geometry
+ * agree with what was read and nothing follows; of a compressed stream the
+ * seek table does, and must be that of its frames.  Streams of equal geometry
  * may follow one another.
  * Failures: PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
  */

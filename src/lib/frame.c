@@ -15,10 +15,6 @@
 #include "bytes.h"
 #include "error.h"
 
-/* Frames start with one of these; skippable frames with any of sixteen. */
-#define ZSTD_FRAME UINT32_C(0xFD2FB528)
-#define ZSTD_SKIPPABLE UINT32_C(0x184D2A50)
-
 struct ps_frame_maker {
     ZSTD_CCtx *zstd;
     unsigned char *out;
@@ -33,8 +29,8 @@ bool ps_is_frame_magic(const unsigned char *bytes)
 {
     uint32_t magic = load_u32(bytes);
 
-    return magic == ZSTD_FRAME ||
-           (magic & ~UINT32_C(15)) == ZSTD_SKIPPABLE;
+    return magic == ZSTD_MAGICNUMBER ||
+           (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
 }
 
 int ps_frame_level_least(void)

@@ -129,6 +129,8 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
     uint64_t at = ps_source_offset(r->source);
     ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
 
+    if (result == PS_OK)
+        result = ps_source_check_tables(r->source, err);
     if (result != PS_OK)
         return result;
     r->at_end = got == 0;

@@ -18,15 +18,11 @@
 #include "bytes.h"
 #include "error.h"
 
-#define SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
 #define SEEKABLE_MAGIC UINT32_C(0x8F92EAB1)
 
-/* Bits of the descriptor: entries have checksums, a newer format. */
-#define WITH_CHECKSUMS 0x80
-#define RESERVED 0x7f
+/* Bits of the descriptor that may come to mean a newer format. */
+#define RESERVED (0xff & ~PS_SEEK_WITH_CHECKSUMS)
 
-#define ENTRY_BYTES 8
-#define CHECKSUM_BYTES 4
 #define FRAME_ABOUT (UINT32_C(512) << 10)
 
 /* No frame shrinks more: 4 bytes stand for a block of 128 KiB at best. */
@@ -59,7 +55,7 @@ uint32_t ps_frame_records(uint32_t record_bytes)
 
 static size_t entry_at(uint32_t frame)
 {
-    return PS_SEEK_PREFIX_BYTES + (size_t)frame * ENTRY_BYTES;
+    return PS_SEEK_PREFIX_BYTES + (size_t)frame * PS_SEEK_ENTRY_BYTES;
 }
 
 /* Makes room for `room` frames, at least 1. */
@@ -108,7 +104,7 @@ uint64_t ps_seek_table_takes(uint32_t most)
 {
     uint64_t n = (uint64_t)most + 1;
     uint64_t bytes = ps_amount_sum(
-        ps_amount_array(n, ENTRY_BYTES),
+        ps_amount_array(n, PS_SEEK_ENTRY_BYTES),
         ps_amount_array(n / MARK_EVERY + 3, sizeof(mark)));
 
     return ps_amount_sum(sizeof(ps_seek_table) + PS_SEEK_PREFIX_BYTES +
@@ -150,7 +146,7 @@ void ps_seek_table_encode(ps_seek_table *t, const unsigned char **bytes,
 {
     const size_t end = entry_at(t->frames);
 
-    store_u32(t->buf, SKIPPABLE_MAGIC);
+    store_u32(t->buf, PS_SEEK_SKIPPABLE_MAGIC);
     store_u32(t->buf + 4, (uint32_t)(end - PS_SEEK_PREFIX_BYTES +
                                      PS_SEEK_FOOTER_BYTES));
     store_u32(t->buf + end, t->frames);
@@ -171,8 +167,9 @@ bool ps_is_seek_footer(const unsigned char *footer)
 
 static uint32_t entry_bytes(const unsigned char *footer)
 {
-    return ENTRY_BYTES +
-           ((footer[4] & WITH_CHECKSUMS) != 0 ? CHECKSUM_BYTES : 0);
+    const bool checksums = (footer[4] & PS_SEEK_WITH_CHECKSUMS) != 0;
+
+    return PS_SEEK_ENTRY_BYTES + (checksums ? PS_SEEK_CHECKSUM_BYTES : 0);
 }
 
 /*
@@ -233,7 +230,7 @@ static ps_result take_entries(ps_seek_table *t, const unsigned char *bytes,
     const unsigned char *entry = bytes + PS_SEEK_PREFIX_BYTES;
     ps_result r;
 
-    if (load_u32(bytes) != SKIPPABLE_MAGIC ||
+    if (load_u32(bytes) != PS_SEEK_SKIPPABLE_MAGIC ||
         load_u32(bytes + 4) != n - PS_SEEK_PREFIX_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the seek table does not begin where it should");

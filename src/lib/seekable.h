@@ -15,8 +15,14 @@
 #define PS_FRAME_BYTES_MOST PS_MAX_RECORD_BYTES
 
 /* What a table has besides its entries: two numbers in front, a footer. */
+#define PS_SEEK_SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
 #define PS_SEEK_PREFIX_BYTES 8
 #define PS_SEEK_FOOTER_BYTES 9
+
+/* An entry, and what it has besides if that bit of the descriptor is set. */
+#define PS_SEEK_ENTRY_BYTES 8
+#define PS_SEEK_CHECKSUM_BYTES 4
+#define PS_SEEK_WITH_CHECKSUMS 0x80
 
 /* How many records go in a frame, at least 1: about 512 KiB of them. */
 uint32_t ps_frame_records(uint32_t record_bytes);

@@ -20,8 +20,8 @@
 #include <zstd_errors.h>
 
 #include "amount.h"
-#include "bytes.h"
 #include "error.h"
+#include "frame.h"
 #include "io.h"
 
 /*
@@ -33,10 +33,6 @@
 
 /* What zstd takes for input, besides the window. */
 #define ZSTD_INPUT_BYTES ((uint64_t)640 << 10)
-
-/* Frames start with one of these; skippable frames with any of sixteen. */
-#define ZSTD_FRAME UINT32_C(0xFD2FB528)
-#define ZSTD_SKIPPABLE UINT32_C(0x184D2A50)
 
 static int window_log(uint64_t window)
 {
@@ -214,7 +210,7 @@ static ps_result refill_packed(ps_source *s, ps_error *err)
     ps_span span;
     ps_result r = next_span(s, &span, err);
 
-    s->in = (ZSTD_inBuffer){.size = 0};
+    s->in = (ZSTD_inBuffer){.src = &s->nothing};
     if (r != PS_OK)
         return r;
     s->in = (ZSTD_inBuffer){.src = span.bytes, .size = span.n};
@@ -249,6 +245,10 @@ static ps_result zstd_failed(const ps_source *s, size_t error, ps_error *err)
  */
 static ps_result unpack(ps_source *s, ZSTD_outBuffer *out, ps_error *err)
 {
+    const unsigned char *packed = s->in.src;
+    const unsigned char *plain = out->dst;
+    const size_t taken = s->in.pos;
+    const size_t given = out->pos;
     size_t hint;
 
     if (s->in.pos == s->in.size && !s->in_frame)
@@ -257,6 +257,8 @@ static ps_result unpack(ps_source *s, ZSTD_outBuffer *out, ps_error *err)
     if (ZSTD_isError(hint))
         return zstd_failed(s, hint, err);
     s->in_frame = hint != 0;
+    ps_frame_check_see(&s->frames, packed + taken, s->in.pos - taken,
+                       plain + given, out->pos - given, !s->in_frame);
     return PS_OK;
 }
 
@@ -352,15 +354,11 @@ static ps_result detect_zstd(ps_source *s, ps_error *err)
 {
     const unsigned char *head;
     size_t got;
-    uint32_t magic;
     ps_result r = peek(s, 4, &head, &got, err);
 
     if (r != PS_OK || got < 4)
         return r;
-    magic = load_u32(head);
-    if (magic == ZSTD_FRAME || (magic & ~UINT32_C(15)) == ZSTD_SKIPPABLE)
-        return start_zstd(s, err);
-    return PS_OK;
+    return ps_is_frame_magic(head) ? start_zstd(s, err) : PS_OK;
 }
 
 ps_result ps_source_peek_more(ps_source *s, size_t want,
@@ -474,6 +472,7 @@ ps_result ps_source_reopen(ps_source *s, int fd, ps_error *err)
     s->left = 0;
     s->taken = 0;
     s->in_own = s->in_frame = false;
+    s->frames = (ps_frame_check){0};
     s->looked = s->at_eof = true; /* if it fails */
     r = ps_ahead_open(&s->ahead, fd, s->pool, err);
     if (r == PS_OK && s->threaded)

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "ahead.h"
+#include "frame_check.h"
 #include "packstream.h"
 
 /* Open to inspection so that a look at what has come costs no call. */
@@ -35,6 +36,7 @@ typedef struct ps_source {
     ZSTD_DCtx *zstd;  /* NULL: the input is plain */
     ZSTD_inBuffer in; /* compressed bytes that are still to be used */
     bool in_frame;
+    ps_frame_check frames; /* seen so far, and their seek tables */
 } ps_source;
 
 /*
@@ -97,6 +99,17 @@ bool ps_source_can_skip(const ps_source *source);
 static inline uint64_t ps_source_offset(const ps_source *source)
 {
     return source->taken;
+}
+
+/*
+ * Whether the seek tables that have come are right; and none is missing, if
+ * the last peek gave nothing.  As ps_frame_check_result.
+ */
+static inline ps_result ps_source_check_tables(const ps_source *source,
+                                               ps_error *err)
+{
+    return ps_frame_check_result(&source->frames,
+                                 source->at_eof && source->left == 0, err);
 }
 
 void ps_source_on_wait(ps_source *source, ps_wait_hook *hook, void *context);

@@ -228,7 +228,7 @@ static int end_stream(job *j, int status)
         return status;
     if (status == STATUS_OK && ps_packer_finish(j->packer, &err) != PS_OK)
         return job_is_again(j) ? job_input_failure(j, &err)
-                           : job_output_failure(j, &err);
+                               : job_output_failure(j, &err);
     /* That memory ran out once is told already. */
     if (status != STATUS_OK && !j->output_failed &&
         ps_packer_abandon(j->packer, &err) != PS_OK &&

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -192,10 +191,7 @@ int resume_open(resume *r, const conf *c)
 {
     int status = STATUS_OK;
 
-    *r = (resume){.conf = c,
-                  .file = {.folder = -1},
-                  .next_mark = UINT64_MAX,
-                  .next_packs = UINT64_MAX};
+    *r = (resume){.conf = c, .file = {.folder = -1}};
     if (c->state != NULL) {
         if (!replace_open(&r->file, c->state))
             return STATUS_FAILURE;
@@ -210,15 +206,11 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
 {
     uint64_t every = r->conf->state_every;
 
-    if (r->file.name == NULL)
-        return;
     if (every == 0)
         every = DEFAULT_BYTES / info->record_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
     /* A few marks reach back to the oldest sequence that may be held. */
     r->mark_every = info->window / (RESUME_MARKS / 2) + 1;
-    if (r->n_marks == 0)
-        r->next_mark = 0;
 }
 
 void resume_note(resume *r, uint32_t file, const ps_token_mark *mark)
@@ -230,9 +222,9 @@ void resume_note(resume *r, uint32_t file, const ps_token_mark *mark)
 /* The newest place that is not behind a sequence. */
 static bool find_mark(const resume *r, uint64_t id, resume_place *place)
 {
-    uint32_t n = r->n_marks < RESUME_MARKS ? r->n_marks : RESUME_MARKS;
+    uint64_t n = r->n_marks < RESUME_MARKS ? r->n_marks : RESUME_MARKS;
 
-    for (uint32_t i = 1; i <= n; i++) {
+    for (uint64_t i = 1; i <= n; i++) {
         const resume_mark *m =
             &r->marks[(r->n_marks - i) % RESUME_MARKS];
 

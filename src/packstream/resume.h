@@ -43,10 +43,10 @@ typedef struct resume {
     uint64_t first_record; /* as in ps_packer_options */
 
     resume_mark marks[RESUME_MARKS];
-    uint32_t n_marks; /* ever */
+    uint64_t n_marks;    /* ever */
     uint64_t mark_every; /* records */
-    uint64_t next_mark;  /* UINT64_MAX: never */
-    uint64_t next_packs; /* with so many it is time to save; so too */
+    uint64_t next_mark;  /* the next record to take note of */
+    uint64_t next_packs; /* with so many it is time to save */
 } resume;
 
 /*
@@ -56,8 +56,9 @@ typedef struct resume {
 int resume_open(resume *r, const conf *c);
 
 /*
- * To be called with the header of the packs: how many between two states, and
- * how many records may lie between a mark and the oldest sequence held.
+ * To be called with the header of the packs where a state is kept, and
+ * resume_note behind it: how many packs between two states, and how many
+ * records may lie between a mark and the oldest sequence held.
  */
 void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);
 

@@ -97,33 +97,6 @@ const unsigned char *take_bytes(input *in, size_t n, size_t *got)
     return p;
 }
 
-void put_bytes(bytes *b, const void *data, size_t n)
-{
-    if (n > b->room - b->size) {
-        b->room = 2 * (b->size + n);
-        b->data = realloc(b->data, b->room);
-        must(b->data != NULL);
-    }
-    if (n > 0)
-        memcpy(b->data + b->size, data, n);
-    b->size += n;
-}
-
-void put_number(bytes *b, uint64_t value, unsigned width)
-{
-    for (unsigned i = 0; i < width; i++) {
-        unsigned char byte = (unsigned char)(value >> 8 * i & 0xff);
-
-        put_bytes(b, &byte, 1);
-    }
-}
-
-void free_bytes(bytes *b)
-{
-    free(b->data);
-    *b = (bytes){0};
-}
-
 /* The sanitizer sees what memcpy reads, but not what xxhash does. */
 uint64_t hash_bytes(uint64_t hash, const unsigned char *p, size_t n)
 {

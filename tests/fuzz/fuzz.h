@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "grown.h"
 #include "packstream.h"
+#include "seal.h"
 
 /* The names and types are libFuzzer's; a target need not have a mutator. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -53,17 +55,6 @@ unsigned take_u16(input *in);
 /* The next bytes, as many of `n` as there are; *got says how many. */
 const unsigned char *take_bytes(input *in, size_t n, size_t *got);
 
-/* Bytes that grow.  All zero is an empty one. */
-typedef struct bytes {
-    unsigned char *data;
-    size_t size;
-    size_t room;
-} bytes;
-
-void put_bytes(bytes *b, const void *data, size_t n);
-void put_number(bytes *b, uint64_t value, unsigned width);
-void free_bytes(bytes *b);
-
 /* A sum by which to tell bytes apart; reads each of them. */
 uint64_t hash_bytes(uint64_t hash, const unsigned char *p, size_t n);
 
@@ -94,11 +85,11 @@ int feed_file(const unsigned char *data, size_t n);
 /* ------------------------------------------------------------------ seals */
 
 /*
- * New checksums and digests wherever the bytes hold together enough to have
- * any, so that what is behind them gets to see the damage.
+ * As seal_streams of seal.h, for a stream of framed records: new checksums
+ * wherever the bytes hold together enough to have any, so that what is behind
+ * them gets to see the damage.
  */
 void seal_tokens(unsigned char *p, size_t size);
-void seal_packs(unsigned char *p, size_t size);
 
 /*
  * Changes a part of an input that lies in one of some places, each given by

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     put_bytes(&stream, in.at, in.left);
     if ((bits & SEALED) != 0)
-        seal_packs(stream.data, stream.size);
+        (void)seal_streams(stream.data, stream.size);
     feed(stream.data, stream.size, manner);
     y = read_packs();
     unpack(&stream, manner, &y);

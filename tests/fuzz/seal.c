@@ -1,8 +1,8 @@
 /*
- * seal.c - new checksums for streams that were tampered with, and changes
- * that hit what they cover.
+ * seal.c - new checksums for framed records that were tampered with, and
+ * changes that hit what checksums cover.
  *
- * The places are those of packstream(5); the digests are the library's.
+ * The places are those of packstream(5).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,8 +12,6 @@
 #include <string.h>
 
 #include "bytes.h"
-#include "checksum.h"
-#include "layout.h"
 #include "token_header.h"
 
 enum {
@@ -22,16 +20,8 @@ enum {
     AT_CHANNELS = 128,
     CHANNEL_BYTES = 64,
     AT_KIND = 25, /* in a channel; its width is behind it */
-    AT_TOKEN_DIGEST = 24, /* in END */
-    AT_RECORD_BYTES = 20, /* in a header of packs */
-    AT_FLAGS = 12,        /* in a pack */
-    AT_PACK_DIGEST = 88
+    AT_TOKEN_DIGEST = 24 /* in END */
 };
-
-static void seal_header(unsigned char *p, size_t size)
-{
-    store_u64(p + size - 8, XXH3_64bits(p, size - 8));
-}
 
 /* Bytes for each token, and besides for each sequence, by the header. */
 static void widths(const unsigned char *header, size_t size,
@@ -64,8 +54,7 @@ static void seal_records(unsigned char *p, size_t size, uint64_t per_token,
             n = PS_TOKEN_CONTROL_BYTES - 4;
         if (n > size - at - 4)
             return;
-        digest = ps_token_digest(digest, count,
-                                 XXH3_64bits(p + at + 4, (size_t)n));
+        digest = chain_record(digest, p + at, 4 + (size_t)n);
         at += 4 + (size_t)n;
     }
     if (size - at >= PS_TOKEN_END_BYTES)
@@ -88,43 +77,6 @@ void seal_tokens(unsigned char *p, size_t size)
     seal_header(p, header);
     widths(p, header, &per_token, &per_sequence);
     seal_records(p + header, size - header, per_token, per_sequence);
-}
-
-/* One stream of packs; its size, or 0 if it has no END. */
-static size_t seal_stream(unsigned char *p, size_t size)
-{
-    size_t stride = load_u32(p + AT_RECORD_BYTES);
-    uint64_t digest;
-
-    seal_header(p, PS_PACK_HEADER_BYTES);
-    digest = load_u64(p + PS_PACK_HEADER_BYTES - 8);
-    if (stride < AT_PACK_DIGEST + 8)
-        return 0;
-    for (size_t at = PS_PACK_HEADER_BYTES; size - at >= stride;
-         at += stride) {
-        unsigned char *record = p + at;
-        bool is_end = (record[AT_FLAGS] & 1) != 0;
-
-        if (is_end)
-            store_u64(record + AT_PACK_DIGEST, digest);
-        store_u64(record, XXH3_64bits(record + 8, stride - 8));
-        if (is_end)
-            return at + stride;
-        digest = ps_pack_digest(digest, record);
-    }
-    return 0;
-}
-
-void seal_packs(unsigned char *p, size_t size)
-{
-    while (size >= PS_PACK_HEADER_BYTES) {
-        size_t n = seal_stream(p, size);
-
-        if (n == 0)
-            return;
-        p += n;
-        size -= n;
-    }
 }
 
 /* Changes what lies at `at` and leaves its size. */

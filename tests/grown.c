@@ -1,0 +1,96 @@
+/*
+ * grown.c - bytes in memory that grow, and little-endian integers in them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "grown.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for `n` more bytes, which count as written. */
+static unsigned char *extend(bytes *b, size_t n)
+{
+    if (n > b->room - b->size) {
+        b->room = 2 * (b->size + n);
+        b->data = realloc(b->data, b->room);
+        if (b->data == NULL) {
+            fputs("no memory for a test\n", stderr);
+            abort();
+        }
+    }
+    b->size += n;
+    return b->data + b->size - n;
+}
+
+static void store(unsigned char *p, uint64_t value, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        p[i] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
+void put_bytes(bytes *b, const void *data, size_t n)
+{
+    if (n > 0)
+        memcpy(extend(b, n), data, n);
+}
+
+void put_number(bytes *b, uint64_t value, unsigned width)
+{
+    store(extend(b, width), value, width);
+}
+
+void put_u8(bytes *b, unsigned value)
+{
+    put_number(b, value, 1);
+}
+
+void put_u16(bytes *b, unsigned value)
+{
+    put_number(b, value, 2);
+}
+
+void put_u32(bytes *b, uint32_t value)
+{
+    put_number(b, value, 4);
+}
+
+void put_u64(bytes *b, uint64_t value)
+{
+    put_number(b, value, 8);
+}
+
+void put_zeros(bytes *b, size_t n)
+{
+    if (n > 0)
+        memset(extend(b, n), 0, n);
+}
+
+void free_bytes(bytes *b)
+{
+    free(b->data);
+    *b = (bytes){0};
+}
+
+uint32_t get_u32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+           (uint32_t)p[3] << 24;
+}
+
+uint64_t get_u64(const unsigned char *p)
+{
+    return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
+}
+
+void set_u32(unsigned char *p, uint32_t value)
+{
+    store(p, value, 4);
+}
+
+void set_u64(unsigned char *p, uint64_t value)
+{
+    store(p, value, 8);
+}
