@@ -28,6 +28,8 @@ setup() {
         packstream.7 packplan.1 tokcat.1; do
         [ -s "$prefix/share/man/man${file##*.}/$file" ]
     done
+    grep -Fx '.so man3/packstream.3' \
+        "$prefix/share/man/man3/libpackstream.3"
     [ -s "$prefix/include/packstream.h" ]
     [ -n "$(find "$prefix" -name 'libpackstream.*[ao]')" ]
     [ -n "$(find "$prefix" -name libpackstream.pc)" ]

@@ -25,6 +25,18 @@ build() {
         -L"${abs_top_builddir:?}/.libs" -lpackstream -lzstd -lxxhash -lm -lpthread
 }
 
+@test "every call of the library is named in packstream(3)" {
+    sed -n 's/^ *\(ps_[a-z0-9_]*\);$/\1/p' \
+        "$abs_top_srcdir/libpackstream.map" >calls
+    [ -s calls ]
+    while read -r call; do
+        grep -qE "\b$call\b" "$abs_top_srcdir/man/packstream.3" || {
+            printf '%s\n' "$call"
+            return 1
+        }
+    done <calls
+}
+
 @test "packs of a file, one by one" {
     build c-pack-file
     seq 3000 | factor | tokcat -q --from=bytes >x.tok
@@ -80,6 +92,19 @@ build() {
     run ./c-resume mark 1 <y
     [ "$status" -eq 1 ]
     [[ $output == 'record 100 at byte 4096: '*'missing'* ]]
+}
+
+# Sequences of 2 tokens and more have a target: each counts 2.5 / 7.
+@test "batches, and a loss in which every sequence counts the same" {
+    build c-loader
+    printf '%s\n' '5 6' '7' '8 9 10 11' '12 13' '14' '15 16 17' '18 19' \
+        '20 21 22 23 24 25 26' '27 28 29' | tokcat -q --from=ids >x.tok
+    packstream -q -L 8 -d 3 x.tok >x.pks
+    ./c-loader 7 <x.pks | grep -Fx 2.500
+    packstream -q -L 8 -d 1 --zstd x.tok | ./c-loader 14 | grep -Fx 1.250
+    run ./c-loader 7 <x.tok
+    [ "$status" -eq 1 ]
+    [ -n "$output" ]
 }
 
 @test "a mark that is cut or damaged is refused" {

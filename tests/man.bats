@@ -184,7 +184,7 @@ statuses() {
         name=${page%.*}
         upper=$(printf %s "$name" | tr '[:lower:]' '[:upper:]')
         grep -qxF ".Dt $upper ${page##*.}" "$(page "$page")"
-        grep -qxF ".Nm $name" "$(page "$page")"
+        grep -qxE "\.Nm $name( ,)?" "$(page "$page")"
     done
 }
 

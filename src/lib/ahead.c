@@ -25,6 +25,7 @@
 #include "thread.h"
 
 #define LEAST_ROOM ((size_t)64 << 10) /* to read into what is left */
+#define ALIGNMENT 16
 
 /*
  * Pieces that wait for the user.  To wake a thread costs as much as to read
@@ -45,6 +46,7 @@ struct ps_ahead {
     ps_pool *pool;
     ps_block *block; /* into which is read... */
     size_t used;     /* ...behind so many bytes */
+    uint64_t offset; /* in the input of what is read next */
     piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
@@ -76,11 +78,15 @@ uint64_t ps_ahead_bytes(bool threaded)
 
 /* ---- Reading, on whatever thread ---- */
 
+/*
+ * Every byte of the input lies as far behind a multiple of ALIGNMENT in memory
+ * as in the input, also where pieces have odd sizes: so do fields of packs.
+ */
 static ps_result find_room(ps_ahead *a, ps_error *err)
 {
     if (a->block != NULL && PS_BLOCK_BYTES - a->used >= LEAST_ROOM)
         return PS_OK;
-    a->used = 0;
+    a->used = (size_t)(a->offset % ALIGNMENT);
     return ps_pool_take(a->pool, &a->block, err);
 }
 
@@ -93,6 +99,7 @@ static ps_result read_span(ps_ahead *a, ps_span *span, ps_error *err)
         return ps_fail_errno(err, "cannot read");
     *span = (ps_span){a->block, to, (size_t)n};
     a->used += (size_t)n;
+    a->offset += (uint64_t)n;
     return PS_OK;
 }
 
@@ -117,7 +124,11 @@ uint64_t ps_ahead_skip(ps_ahead *a, uint64_t n)
         return 0;
     if (n > (uint64_t)(st.st_size - at))
         n = (uint64_t)(st.st_size - at);
-    return lseek(a->fd, (off_t)n, SEEK_CUR) < 0 ? 0 : n;
+    if (lseek(a->fd, (off_t)n, SEEK_CUR) < 0)
+        return 0;
+    a->offset += n;
+    a->block = NULL; /* what is read next belongs elsewhere in one */
+    return n;
 }
 
 /* ---- The thread ---- */

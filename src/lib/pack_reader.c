@@ -172,8 +172,7 @@ static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
     return read_after_end(r, err);
 }
 
-/* Counts a pack, to compare with what END will say. */
-static void count_pack(ps_pack_reader *r, const ps_pack *pack)
+void ps_pack_reader_count(ps_pack_reader *r, const ps_pack *pack)
 {
     ps_pack_place *p = &r->place;
     uint64_t oldest = UINT64_MAX;
@@ -205,7 +204,7 @@ static ps_result read_pack(ps_pack_reader *r, const unsigned char *bytes,
         return at_record(r, result, err);
     pack->stream = r->place.stream;
     pack->offset = ps_source_offset(r->source);
-    count_pack(r, pack);
+    ps_pack_reader_count(r, pack);
     ps_source_take(r->source, r->info.record_bytes);
     return PS_OK;
 }

@@ -48,4 +48,10 @@ ps_result ps_pack_reader_peek(ps_pack_reader *reader, uint64_t index,
 ps_result ps_pack_reader_step(ps_pack_reader *reader, ps_pack *pack,
                               bool *is_pack, ps_error *err);
 
+/*
+ * Counts a pack, the next one of its stream, to compare with what END will
+ * say: the place is behind it then.
+ */
+void ps_pack_reader_count(ps_pack_reader *reader, const ps_pack *pack);
+
 #endif

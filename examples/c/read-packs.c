@@ -1,0 +1,166 @@
+/*
+ * read-packs.c - a trainer that does nothing: it reads packs as one would,
+ * and says how many came how fast.
+ *
+ *     read-packs [-s PACKS] [-r RANK/RANKS] [FILE]
+ *
+ * Without a file it reads standard input.  It looks at one pack after the
+ * other where it lies; with -s, at batches of so many packs, as they would be
+ * copied to a device.  -r takes the share of one of several ranks.
+ *
+ * To compile it: cc read-packs.c $(pkg-config --cflags --libs libpackstream)
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <packstream.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct settings {
+    uint32_t packs; /* in a batch; 0: no batches */
+    uint32_t rank;
+    uint32_t ranks;
+    const char *file;
+} settings;
+
+typedef struct counts {
+    uint64_t packs;
+    uint64_t sequences;
+    uint64_t tokens;
+    uint64_t batches;
+    uint32_t longest; /* span, padding included */
+} counts;
+
+/* What a step of training would begin with. */
+static void step(counts *c, const ps_spans *spans, uint64_t tokens)
+{
+    c->packs += spans->n_packs;
+    c->sequences += spans->n_seq;
+    c->tokens += tokens;
+    c->batches++;
+    if (spans->max_seqlen > c->longest)
+        c->longest = spans->max_seqlen;
+}
+
+/* Pack by pack: nothing is copied. */
+static ps_result read_packs(ps_pack_reader *reader, const settings *s,
+                            counts *c, ps_error *err)
+{
+    const ps_pack_info *info = ps_pack_reader_info(reader);
+    ps_result r = ps_pack_reader_share(reader, s->rank, s->ranks, err);
+
+    while (r == PS_OK) {
+        ps_pack pack;
+        ps_spans spans;
+
+        r = ps_pack_reader_next(reader, &pack, err);
+        if (r == PS_OK)
+            r = ps_pack_view(info, &pack, PS_VIEW_GHOST, &spans, err);
+        if (r == PS_OK)
+            step(c, &spans, pack.n_tok);
+    }
+    return r;
+}
+
+/* Batch by batch, each in one buffer. */
+static ps_result read_batches(ps_pack_reader *reader, const settings *s,
+                              counts *c, ps_error *err)
+{
+    const ps_loader_options options = {.packs = s->packs,
+                                       .rank = s->rank,
+                                       .ranks = s->ranks,
+                                       .view = PS_VIEW_GHOST};
+    ps_loader *loader;
+    ps_result r = ps_loader_open(&loader, reader, &options, err);
+
+    while (r == PS_OK) {
+        ps_batch batch;
+
+        r = ps_loader_next(loader, &batch, err);
+        if (r == PS_OK)
+            step(c, &batch.spans, batch.n_tok);
+    }
+    ps_loader_free(loader);
+    return r;
+}
+
+static double seconds(void)
+{
+    struct timespec t = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int report(const counts *c, double took)
+{
+    printf("%" PRIu64 " packs, %" PRIu64 " sequences, %" PRIu64
+           " tokens in %" PRIu64 " steps, longest span %" PRIu32 "\n",
+           c->packs, c->sequences, c->tokens, c->batches, c->longest);
+    printf("%.0f packs, %.0f sequences, %.0f tokens a second\n",
+           (double)c->packs / took, (double)c->sequences / took,
+           (double)c->tokens / took);
+    return fclose(stdout) == 0 ? 0 : 1;
+}
+
+/* "2/8", the third of eight, as two numbers. */
+static int parse_rank(const char *text, settings *s)
+{
+    char end;
+
+    return sscanf(text, "%" SCNu32 "/%" SCNu32 "%c", &s->rank, &s->ranks,
+                  &end) == 2 &&
+           s->rank < s->ranks;
+}
+
+static int parse(int argc, char **argv, settings *s)
+{
+    int option;
+
+    *s = (settings){.ranks = 1};
+    while ((option = getopt(argc, argv, "s:r:")) != -1) {
+        if (option == 's' &&
+            (s->packs = (uint32_t)strtoul(optarg, NULL, 10)) > 0)
+            continue;
+        if (option == 'r' && parse_rank(optarg, s))
+            continue;
+        return 0;
+    }
+    s->file = argv[optind];
+    return argc - optind <= 1;
+}
+
+int main(int argc, char **argv)
+{
+    const double start = seconds();
+    settings s;
+    counts c = {0};
+    ps_pack_reader *reader;
+    ps_error err;
+    ps_result r;
+
+    if (!parse(argc, argv, &s)) {
+        fputs("usage: read-packs [-s PACKS] [-r RANK/RANKS] [FILE]\n",
+              stderr);
+        return 64;
+    }
+    if (s.file != NULL && freopen(s.file, "rb", stdin) == NULL) {
+        perror(s.file);
+        return 1;
+    }
+    r = ps_pack_reader_open(&reader, STDIN_FILENO, &err);
+    if (r == PS_OK)
+        r = (s.packs > 0 ? read_batches : read_packs)(reader, &s, &c, &err);
+    ps_pack_reader_free(reader);
+    if (r != PS_END) {
+        fprintf(stderr, "read-packs: %s\n", err.text);
+        return r == PS_ERR_IO || r == PS_ERR_MEMORY ? 1 : 65;
+    }
+    return report(&c, seconds() - start);
+}

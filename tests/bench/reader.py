@@ -1,0 +1,130 @@
+"""reader.py - how fast a trainer that does nothing reads, beside cat.
+
+    reader.py [OPTION]... BUILD_DIR
+
+      --bytes=N           of token records to make packs of (1000000000)
+      --rounds=N          at least 3 (7)
+      --page=FILE         put the tables in their places in BENCHMARKS.md, too
+
+The trainer is examples/c/read-packs.  It stands where a cat could that throws
+all away:
+
+    X <F            cat is `cat <F >/dev/null`
+    cat F | X       cat is `cat F | cat >/dev/null`
+
+"next" is ps_pack_reader_next, pack by pack; "batches of 64" is ps_loader_next.
+Between pipes there is a "wide cat" as well, which has pipes of 256 KiB, as the
+reader makes them for itself.  F, the packs, lies in memory where there is room
+for it.  GB/s are of F, and a GB is 10^9 bytes.  CPU is the processor time of X,
+of all its threads.  All take turns.
+
+Ends with 1 if a contender fails, not if one is slow: what was wanted and
+missed is said at the end of a line.  `make bench` runs it.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import functools
+import os
+import subprocess
+
+import measure
+import throughput
+from measure import Failed
+
+GOAL = 0.9  # of cat
+CASES = {"reader-bert": ("bert-d3", 1.0, (64, 512)),
+         "reader-long": ("long-u32", 0.5, (4, 32))}
+PLACES = {"file": "X <F", "pipe": "cat F | X >/dev/null"}
+
+
+def contender(place, command, name, size):
+    """Runs the command in its place once; seconds, and its own CPU time."""
+    if place == "file":
+        return measure.time_pipe([command], 0, source=name)
+    return measure.time_pipe([["cat", name], command], 1, size=size)
+
+
+def contenders(place, reader, batches, name):
+    found = {"cat": (["cat"], 0)}
+    if place == "pipe":
+        found["wide cat"] = (["cat"], throughput.WIDE)
+    found["next"] = ([reader], 0)
+    for packs in batches:
+        found["batches of %d" % packs] = ([reader, "-s", str(packs)], 0)
+    return {key: functools.partial(contender, place, command, name, size)
+            for key, (command, size) in found.items()}
+
+
+def rows_of(place, times, size):
+    rows = [[""], ["%s   wanted: %.2f of cat" % (PLACES[place], GOAL)],
+            ["X", "GB/s", "quartiles", "cat", "95 %", "CPU", ""]]
+    for key, results in times.items():
+        speeds = [size / wall / 1e9 for wall, _ in results]
+        low, middle, high = measure.quartiles(speeds)
+        cells = throughput.ratio_cells(times, "cat", key)
+        cpu = measure.quartiles([used for _, used in results])[1]
+        missed = not key.endswith("cat") and float(cells[0]) < GOAL
+        rows.append([key, "%.2f" % middle, "%.2f-%.2f" % (low, high), *cells,
+                     "%.3f s" % cpu, "missed" if missed else ""])
+    return rows
+
+
+def table(case, batches, share, reader, options):
+    title, lengths, width, shape, _, _ = throughput.CASES[case]
+    size = int(options.bytes * share)
+    with measure.room(throughput.ROOM * size) as folder:
+        name, what = throughput.generate(folder, lengths, width, size)
+        packs = os.path.join(folder, "packs")
+        with open(packs, "wb") as file:
+            subprocess.run(throughput.packstream(width, shape) + [name],
+                           stdout=file, check=True)
+        os.unlink(name)
+        size = os.path.getsize(packs)
+        lines = throughput.heading("Reading: " + title, folder, size,
+                                   options, what)
+        lines.append("packs of %d bytes"
+                     % throughput.record_bytes(packs))
+        rows = []
+        for place in PLACES:
+            times = measure.take_turns(
+                contenders(place, reader, batches, packs), options.rounds)
+            rows += rows_of(place, times, size)
+    return lines + measure.table(rows)
+
+
+def find_reader(build):
+    """The program proper, not libtool's wrapper."""
+    folder = os.path.join(os.path.abspath(build), "examples/c")
+    for name in (".libs/read-packs", "read-packs"):
+        reader = os.path.join(folder, name)
+        if os.access(reader, os.X_OK):
+            return reader
+    raise Failed("%s holds no read-packs; `make bench` there makes it"
+                 % folder)
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--bytes", type=int, default=10**9)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--page")
+    parser.add_argument("build")
+    options = parser.parse_args()
+    if options.rounds < 3 or options.bytes < 10**6:
+        parser.error("at least 3 rounds of 1000000 bytes")
+    return options
+
+
+def main():
+    options = parse()
+    measure.find_programs(options.build)
+    reader = find_reader(options.build)
+    for name, (case, share, batches) in CASES.items():
+        measure.tell(name, table(case, batches, share, reader, options),
+                     options.page)
+
+
+if __name__ == "__main__":
+    measure.run_main(main)

@@ -1,0 +1,497 @@
+/*
+ * loader-t.c - the batches of a loader: whatever the input, the ranks, the
+ * view and the buffers, each has the packs that it should.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack-mark-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is loaded, from pack `start` on, and how. */
+typedef struct plan {
+    const given *g;
+    input_kind kind;
+    ps_loader_options o;
+    uint64_t start;
+} plan;
+
+static uint32_t ranks_of(const plan *p)
+{
+    return p->o.ranks == 0 ? 1 : p->o.ranks;
+}
+
+/* Where round `k` begins and ends. */
+static uint64_t round_begin(const plan *p, uint64_t k)
+{
+    const uint64_t at = p->start + k * p->o.packs * ranks_of(p);
+
+    return at < p->g->e.n ? at : p->g->e.n;
+}
+
+/* How many packs of the round are this rank's. */
+static uint32_t ours(const plan *p, uint64_t k)
+{
+    uint32_t n = 0;
+
+    for (uint64_t i = round_begin(p, k); i < round_begin(p, k + 1); i++)
+        n += i % ranks_of(p) == p->o.rank;
+    return n;
+}
+
+/* Whether there is a batch for it. */
+static bool is_given(const plan *p, uint64_t k)
+{
+    const uint64_t packs = round_begin(p, k + 1) - round_begin(p, k);
+
+    if (packs == (uint64_t)p->o.packs * ranks_of(p))
+        return true;
+    return (p->o.last == PS_LAST_SHORT && ours(p, k) > 0) ||
+           (p->o.last == PS_LAST_PAD && packs > 0);
+}
+
+/* ---------------------------------------------------------------------
+ * One batch
+ */
+
+/* The boundaries of one pack, those of padding have no sequence. */
+static void check_boundaries(const plan *p, const ps_batch *b, uint32_t i,
+                             uint32_t *span, uint32_t *base)
+{
+    const ps_pack_info *info = &p->g->e.info;
+    const uint32_t n_seq = i < b->n_packs ? b->heads[i].n_seq : 0;
+    const uint32_t n_tok = i < b->n_packs ? b->heads[i].n_tok : 0;
+    uint32_t at = *base;
+
+    assert_int_equal(b->spans.n_seqs[i], n_seq);
+    for (uint32_t q = 0; q < n_seq; q++) {
+        assert_int_equal(b->spans.cu[(*span)++], at);
+        at += ps_pack_piece(info, &b->heads[i], q).n_tok;
+    }
+    assert_int_equal(at, *base + n_tok);
+    if (p->o.view != PS_VIEW_RAGGED) {
+        assert_int_equal(b->spans.cu[(*span)++], at);
+        at = *base + info->capacity;
+    }
+    for (uint32_t q = n_seq; p->o.view == PS_VIEW_STATIC && q < info->depth;
+         q++)
+        assert_int_equal(b->spans.cu[(*span)++], at);
+    *base = at;
+}
+
+static void check_spans(const plan *p, const ps_batch *b)
+{
+    const ps_spans *s = &b->spans;
+    uint32_t span = 0;
+    uint32_t base = 0;
+    uint32_t longest = 0;
+
+    assert_int_equal(s->view, p->o.view);
+    assert_int_equal(s->n_packs, p->o.last == PS_LAST_PAD ? p->o.packs
+                                                          : b->n_packs);
+    for (uint32_t i = 0; i < s->n_packs; i++)
+        check_boundaries(p, b, i, &span, &base);
+    assert_int_equal(s->n_spans, span);
+    assert_int_equal(s->n_rows, base);
+    assert_int_equal(s->cu[span], base);
+    for (uint32_t i = 0; i < span; i++)
+        if (s->cu[i + 1] - s->cu[i] > (int32_t)longest)
+            longest = (uint32_t)(s->cu[i + 1] - s->cu[i]);
+    assert_int_equal(s->max_seqlen, longest);
+    assert_int_equal(s->n_seq, b->n_seq);
+}
+
+/* A pack of padding: nothing but what stands in unused places. */
+static void check_padding(const plan *p, const unsigned char *record)
+{
+    const ps_pack_info *info = &p->g->e.info;
+
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(record[i], 0);
+    for (uint32_t f = 0; f < info->n_fields; f++) {
+        const ps_field *field = &info->fields[f];
+        const size_t width = ps_type_bytes(field->channel.type);
+
+        for (uint32_t i = 0; i < field->count; i++) {
+            const unsigned char *e = record + field->offset + i * width;
+            uint64_t fill = field->channel.fill;
+
+            if (f == PS_FIELD_CU && i == 0)
+                fill = 0;
+            for (size_t k = 0; k < width; k++)
+                assert_int_equal(e[k], fill >> 8 * k & 0xff);
+        }
+    }
+}
+
+/* All of batch `k`. */
+static void check_batch(const plan *p, uint64_t k, const ps_batch *b)
+{
+    const uint64_t ranks = ranks_of(p);
+    uint64_t at = round_begin(p, k);
+    uint64_t squares = 0;
+    uint32_t n_seq = 0;
+    uint32_t n_tok = 0;
+
+    while (at % ranks != p->o.rank)
+        at++;
+    assert_int_equal(b->first, at);
+    assert_int_equal(b->n_packs, ours(p, k));
+    assert_ptr_equal(b->records, b->memory);
+    assert_int_equal((uintptr_t)b->memory % 16, 0);
+    for (uint32_t i = 0; i < b->n_packs; i++) {
+        assert_ptr_equal(b->heads[i].record,
+                         b->records + i * p->g->e.info.record_bytes);
+        assert_true(is_pack(&p->g->e, at + i * ranks, &b->heads[i]));
+        n_seq += b->heads[i].n_seq;
+        n_tok += b->heads[i].n_tok;
+        squares += b->heads[i].sum_len_sq;
+    }
+    assert_int_equal(b->n_seq, n_seq);
+    assert_int_equal(b->n_tok, n_tok);
+    assert_int_equal(b->sum_len_sq, squares);
+    check_spans(p, b);
+    for (uint32_t i = b->n_packs; i < b->spans.n_packs; i++)
+        check_padding(p, b->records + i * p->g->e.info.record_bytes);
+}
+
+/* ---------------------------------------------------------------------
+ * All batches
+ */
+
+typedef struct load {
+    ps_loader *loader;
+    ps_pack_reader *reader;
+    int fd;
+} load;
+
+static load open_load(const plan *p)
+{
+    load l;
+    ps_error err;
+
+    l.reader = open_packs(&p->g->b, p->kind, &l.fd);
+    if (p->start > 0)
+        assert_ok(ps_pack_reader_resume(l.reader,
+                                        p->g->marks[p->start].bytes, &err),
+                  &err);
+    assert_ok(ps_loader_open(&l.loader, l.reader, &p->o, &err), &err);
+    return l;
+}
+
+static void close_load(load *l)
+{
+    ps_loader_free(l->loader);
+    close_packs(l->reader, l->fd);
+}
+
+static void check_mark(const load *l, const plan *p, uint64_t pack)
+{
+    mark m;
+
+    ps_loader_save(l->loader, m.bytes);
+    assert_memory_equal(&m, &p->g->marks[pack], sizeof m);
+}
+
+/* Those that are to stay valid are as they were when they were given. */
+static void check_kept(const plan *p, uint64_t k, const ps_batch *batches)
+{
+    const uint32_t keep = p->o.keep == 0 ? 1 : p->o.keep;
+
+    for (uint32_t i = 0; i < keep && i <= k; i++)
+        check_batch(p, k - i, &batches[(k - i) % keep]);
+}
+
+static void check_plan(const plan *p)
+{
+    load l = open_load(p);
+    ps_batch kept[8];
+    const uint32_t keep = p->o.keep == 0 ? 1 : p->o.keep;
+    uint64_t k = 0;
+    ps_error err;
+
+    check_mark(&l, p, p->start);
+    for (; is_given(p, k); k++) {
+        assert_ok(ps_loader_next(l.loader, &kept[k % keep], &err), &err);
+        check_kept(p, k, kept);
+        check_mark(&l, p, round_begin(p, k + 1));
+    }
+    for (int again = 0; again < 2; again++)
+        assert_result(ps_loader_next(l.loader, &kept[k % keep], &err),
+                      PS_END, &err);
+    check_mark(&l, p, round_begin(p, k));
+    assert_totals(ps_pack_reader_totals(l.reader), &p->g->e.totals);
+    close_load(&l);
+}
+
+/* ---------------------------------------------------------------------
+ * Tests
+ */
+
+static given make_two(void)
+{
+    static const uint32_t counts[] = {40, 33, 0};
+
+    return make_streams(counts, 3);
+}
+
+static void test_batches(void **state)
+{
+    given g = make_two();
+
+    (void)state;
+    assert_true(g.e.n > 20);
+    for (uint32_t packs = 1; packs <= 80; packs += packs < 8 ? 1 : 35)
+        for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
+            for (int no_thread = 0; no_thread < 2; no_thread++) {
+                plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST},
+                          0};
+
+                p.o.no_thread = no_thread != 0;
+                check_plan(&p);
+            }
+    free_given(&g);
+}
+
+static void test_views(void **state)
+{
+    given g = make_two();
+
+    (void)state;
+    for (uint32_t packs = 1; packs <= 80; packs *= 3)
+        for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC; view++)
+            for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
+                plan p = {&g, PLAIN_FILE,
+                          {.packs = packs, .view = view, .last = last}, 0};
+
+                if (last != PS_LAST_PAD || view != PS_VIEW_RAGGED)
+                    check_plan(&p);
+            }
+    free_given(&g);
+}
+
+/* Ranks get every pack once: the plan says which, and these are disjoint. */
+static void test_ranks(void **state)
+{
+    given g = make_two();
+
+    (void)state;
+    for (uint32_t ranks = 1; ranks <= 5; ranks++)
+        for (uint32_t rank = 0; rank < ranks; rank++)
+            for (uint32_t packs = 1; packs <= 40; packs += 1 + 2 * packs)
+                for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD;
+                     last++) {
+                    plan p = {&g, rank % 2 == 0 ? PLAIN_FILE : ZSTD_PIPE,
+                              {.packs = packs,
+                               .rank = rank,
+                               .ranks = ranks,
+                               .view = PS_VIEW_STATIC,
+                               .last = last},
+                              0};
+
+                    check_plan(&p);
+                }
+    free_given(&g);
+}
+
+/* From every mark on, with any number of ranks. */
+static void test_resume(void **state)
+{
+    given g = make_two();
+
+    (void)state;
+    for (uint64_t start = 0; start <= g.e.n; start++)
+        for (uint32_t ranks = 1; ranks <= 3; ranks++)
+            for (uint32_t rank = 0; rank < ranks; rank++) {
+                plan p = {&g, (input_kind)(start % INPUT_KINDS),
+                          {.packs = 3,
+                           .rank = rank,
+                           .ranks = ranks,
+                           .view = PS_VIEW_GHOST,
+                           .last = PS_LAST_PAD},
+                          start};
+
+                check_plan(&p);
+            }
+    free_given(&g);
+}
+
+/* Many streams, some without packs: what is read ahead is often no pack. */
+static void test_many_streams(void **state)
+{
+    static const uint32_t counts[] = {2, 30, 1, 1, 5, 4, 60, 1, 2, 9, 0};
+    given g = make_streams(counts, 8);
+
+    (void)state;
+    for (uint32_t packs = 1; packs <= 9; packs += 2)
+        for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 3) {
+            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_RAGGED}, 0};
+
+            check_plan(&p);
+        }
+    free_given(&g);
+}
+
+/* More than all buffers hold, several times. */
+static void test_long_streams(void **state)
+{
+    static const uint32_t counts[] = {9000, 4000, 0};
+    given g = make_streams(counts, 5);
+
+    (void)state;
+    for (uint32_t packs = 1; packs <= 700; packs *= 5)
+        for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 2) {
+            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST}, 0};
+
+            check_plan(&p);
+        }
+    free_given(&g);
+}
+
+/*
+ * In a file that does not begin with the stream, batches are read where they
+ * lie, and the descriptor's own place does not move along.
+ */
+static void test_direct(void **state)
+{
+    static const uint32_t counts[] = {9000, 0};
+    static const char junk[] = "not of the stream";
+    const ps_loader_options o = {.packs = 20};
+    given g = make_streams(counts, 5);
+    const int fd = open_data(junk, sizeof junk);
+    ps_pack_reader *r;
+    ps_loader *l;
+    ps_batch b;
+    ps_error err;
+
+    (void)state;
+    assert_true(g.b.size > 1 << 20);
+    assert_int_equal(pwrite(fd, g.b.data, g.b.size, sizeof junk), g.b.size);
+    assert_int_equal(lseek(fd, sizeof junk, SEEK_SET), sizeof junk);
+    assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
+    assert_ok(ps_loader_open(&l, r, &o, &err), &err);
+    for (uint64_t i = 0; i + 20 < g.e.n; i += 20) {
+        assert_ok(ps_loader_next(l, &b, &err), &err);
+        assert_true(is_pack(&g.e, i, &b.heads[0]));
+        if (i < g.e.n / 2)
+            assert_in_range(lseek(fd, 0, SEEK_CUR), 0, 1 << 19);
+    }
+    assert_ok(ps_loader_next(l, &b, &err), &err);
+    assert_result(ps_loader_next(l, &b, &err), PS_END, &err);
+    ps_loader_free(l);
+    close_packs(r, fd);
+    free_given(&g);
+}
+
+static void test_no_packs(void **state)
+{
+    static const uint32_t counts[] = {1, 0};
+    given g = make_streams(counts, 8);
+
+    (void)state;
+    for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
+        plan p = {&g, PLAIN_FILE,
+                  {.packs = 2, .view = PS_VIEW_GHOST, .last = last}, 0};
+
+        check_plan(&p);
+    }
+    free_given(&g);
+}
+
+/* ---------------------------------------------------------------------
+ * Buffers
+ */
+
+/* The caller's, with bytes behind them that stay as they are. */
+static void check_buffers(const given *g, uint32_t keep, uint32_t buffers,
+                          bool no_thread)
+{
+    void *memory[8];
+    plan p = {g, PLAIN_FILE,
+              {.packs = 3,
+               .view = PS_VIEW_STATIC,
+               .last = PS_LAST_PAD,
+               .keep = keep,
+               .buffers = buffers,
+               .no_thread = no_thread},
+              0};
+    ps_loader_layout layout;
+    ps_error err;
+
+    assert_ok(ps_loader_plan(&g->e.info, &p.o, &layout, &err), &err);
+    for (uint32_t i = 0; i < buffers; i++) {
+        memory[i] = must_alloc(layout.bytes + 16);
+        memset(memory[i], 0x77, layout.bytes + 16);
+    }
+    p.o.memory = memory;
+    check_plan(&p);
+    for (uint32_t i = 0; i < buffers; i++) {
+        for (uint32_t k = 0; k < 16; k++)
+            assert_int_equal(
+                ((unsigned char *)memory[i])[layout.bytes + k], 0x77);
+        free(memory[i]);
+    }
+}
+
+static void test_buffers(void **state)
+{
+    given g = make_two();
+
+    (void)state;
+    for (uint32_t keep = 1; keep <= 4; keep++)
+        for (uint32_t buffers = keep + 1; buffers <= 8; buffers++) {
+            check_buffers(&g, keep, buffers, false);
+            check_buffers(&g, keep, buffers, true);
+        }
+    free_given(&g);
+}
+
+/* Everything lies where the layout says. */
+static void test_layout(void **state)
+{
+    given g = make_two();
+    plan p = {&g, PLAIN_PIPE, {.packs = 5, .view = PS_VIEW_GHOST}, 0};
+    load l = open_load(&p);
+    ps_loader_layout layout;
+    ps_batch b;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_loader_plan(&g.e.info, &p.o, &layout, &err), &err);
+    assert_int_equal(layout.records, 0);
+    assert_int_equal(layout.cu, 5 * g.e.info.record_bytes);
+    assert_true(layout.n_seqs >=
+                layout.cu + 4 * (5 * (g.e.info.depth + 1) + 1));
+    assert_true(layout.bytes >= layout.n_seqs + 4 * 5);
+    assert_int_equal(layout.bytes % 64, 0);
+    assert_ok(ps_loader_next(l.loader, &b, &err), &err);
+    assert_ptr_equal(b.records, b.memory);
+    assert_ptr_equal(b.spans.cu, b.memory + layout.cu);
+    assert_ptr_equal(b.spans.n_seqs, b.memory + layout.n_seqs);
+    assert_int_equal(ps_loader_info(l.loader)->record_bytes,
+                     g.e.info.record_bytes);
+    close_load(&l);
+    free_given(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_many_streams),
+        cmocka_unit_test(test_long_streams),
+        cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_no_packs),
+        cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_layout),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

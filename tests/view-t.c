@@ -1,0 +1,271 @@
+/*
+ * view-t.c - the views of a pack, wherever its record comes from: they are
+ * what its pieces say, and can be used where they lie.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack-mark-fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Packs that are full, and others that are not. */
+static bytes make_packs(uint32_t count, uint32_t depth)
+{
+    const ps_packer_options o = {24, depth, 16, 0,
+                                 .overlong = PS_OVERLONG_DROP};
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, count, 24, 7);
+    bytes b = corpus_packs(&c, &o, NULL);
+
+    free_corpus(&c);
+    return b;
+}
+
+/* Span `i` of a view as the pieces of the pack have it. */
+static void check_span(const ps_pack_info *info, const ps_pack *pack,
+                       const ps_spans *spans, uint32_t i)
+{
+    const int32_t begin = spans->cu[i];
+    const int32_t rows = spans->cu[i + 1] - begin;
+
+    if (i < pack->n_seq) {
+        const ps_piece piece = ps_pack_piece(info, pack, i);
+
+        assert_int_equal(begin, piece.begin);
+        assert_int_equal(rows, piece.n_tok);
+    } else if (i == pack->n_seq) {
+        assert_int_equal(begin, pack->n_tok);
+        assert_int_equal(rows, info->capacity - pack->n_tok);
+    } else {
+        assert_int_equal(begin, info->capacity);
+        assert_int_equal(rows, 0);
+    }
+    assert_true(rows >= 0 && (uint32_t)rows <= spans->max_seqlen);
+}
+
+static void check_view(const ps_pack_info *info, const ps_pack *pack,
+                       ps_view view)
+{
+    const uint32_t ghost = info->capacity - pack->n_tok;
+    uint32_t longest = pack->max_seqlen;
+    ps_spans spans;
+    ps_error err;
+
+    assert_ok(ps_pack_view(info, pack, view, &spans, &err), &err);
+    if (view != PS_VIEW_RAGGED && ghost > longest)
+        longest = ghost;
+    assert_int_equal(spans.view, view);
+    assert_int_equal(spans.n_packs, 1);
+    assert_int_equal(spans.n_seqs[0], pack->n_seq);
+    assert_int_equal(spans.n_seq, pack->n_seq);
+    assert_int_equal(spans.n_spans, view == PS_VIEW_RAGGED ? pack->n_seq
+                                    : view == PS_VIEW_GHOST
+                                        ? pack->n_seq + 1
+                                        : info->depth + 1);
+    assert_int_equal(spans.n_rows, view == PS_VIEW_RAGGED ? pack->n_tok
+                                                          : info->capacity);
+    assert_int_equal(spans.max_seqlen, longest);
+    assert_int_equal(spans.cu[spans.n_spans], spans.n_rows);
+    for (uint32_t i = 0; i < spans.n_spans; i++)
+        check_span(info, pack, &spans, i);
+}
+
+static void check_pack_views(const ps_pack_info *info, const ps_pack *pack)
+{
+    assert_int_equal((uintptr_t)pack->record % 16, 0);
+    check_view(info, pack, PS_VIEW_RAGGED);
+    check_view(info, pack, PS_VIEW_GHOST);
+    check_view(info, pack, PS_VIEW_STATIC);
+}
+
+/* The views of all packs that are left; gives how many were full. */
+static uint64_t check_reader(ps_pack_reader *r)
+{
+    uint64_t full = 0;
+    ps_pack pack;
+    ps_error err;
+    ps_result result;
+
+    while ((result = ps_pack_reader_next(r, &pack, &err)) == PS_OK) {
+        check_pack_views(ps_pack_reader_info(r), &pack);
+        full += pack.n_tok == ps_pack_reader_info(r)->capacity;
+    }
+    assert_result(result, PS_END, &err);
+    return full;
+}
+
+static void test_views(void **state)
+{
+    (void)state;
+    for (uint32_t depth = 1; depth <= 24; depth += depth < 4 ? 1 : 20) {
+        bytes b = make_packs(300, depth);
+        int fd;
+        ps_pack_reader *r = open_packs(&b, ZSTD_FILE, &fd);
+
+        assert_true(check_reader(r) > 0);
+        close_packs(r, fd);
+        free_bytes(&b);
+    }
+}
+
+static void test_views_of_a_file(void **state)
+{
+    bytes b = make_packs(300, 5);
+    int fd = open_bytes(&b);
+    ps_pack_file *file;
+    ps_pack pack;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    for (uint64_t i = ps_pack_file_packs(file); i-- > 0;) {
+        assert_ok(ps_pack_file_read(file, i, &pack, &err), &err);
+        check_pack_views(ps_pack_file_info(file), &pack);
+    }
+    ps_pack_file_free(file);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+/* ---------------------------------------------------------------------
+ * Where records lie
+ */
+
+/* Bytes that go to a pipe in pieces of odd sizes. */
+typedef struct drip {
+    const bytes *b;
+    int fd;
+    size_t most;
+} drip;
+
+static void *run_drip(void *context)
+{
+    const drip *d = context;
+    uint64_t random = 11;
+
+    for (size_t at = 0; at < d->b->size;) {
+        size_t n = 1 + random_below(&random, (uint32_t)d->most);
+        ssize_t put;
+
+        n = n < d->b->size - at ? n : d->b->size - at;
+        put = write(d->fd, d->b->data + at, n);
+        if (put <= 0)
+            break;
+        at += (size_t)put;
+    }
+    (void)close(d->fd);
+    return NULL;
+}
+
+/* Reads `b` from a pipe into which it comes in pieces of up to `most`. */
+static void check_drip(const bytes *b, size_t most)
+{
+    int ends[2];
+    drip d = {b, -1, most};
+    pthread_t thread;
+    ps_pack_reader *r;
+    ps_error err;
+
+    assert_int_equal(pipe(ends), 0);
+    d.fd = ends[1];
+    assert_int_equal(pthread_create(&thread, NULL, run_drip, &d), 0);
+    assert_ok(ps_pack_reader_open(&r, ends[0], &err), &err);
+    (void)check_reader(r);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close_packs(r, ends[0]);
+}
+
+static void test_odd_pieces(void **state)
+{
+    bytes b = make_packs(6000, 5);
+
+    (void)state;
+    assert_true(b.size > 3 << 18); /* more than some blocks */
+    check_drip(&b, 5000);
+    check_drip(&b, 60000);
+    free_bytes(&b);
+}
+
+/* A file that was short when it was opened, and cut at an odd place. */
+static ps_pack_reader *open_growing(const bytes *b, int *fd)
+{
+    const size_t first = 5001;
+    ps_pack_reader *r;
+    ps_error err;
+
+    *fd = open_empty();
+    assert_int_equal(pwrite(*fd, b->data, first, 0), first);
+    assert_ok(ps_pack_reader_open(&r, *fd, &err), &err);
+    assert_int_equal(pwrite(*fd, b->data + first, b->size - first,
+                            (off_t)first),
+                     b->size - first);
+    return r;
+}
+
+/* What is passed over to get to a mark does not shift what follows. */
+static void test_behind_a_mark(void **state)
+{
+    bytes b = make_packs(9000, 5);
+    expected e = read_whole(&b);
+    mark *marks = read_marks(&b, &e);
+
+    (void)state;
+    for (uint64_t i = 0; i < e.n; i += 911) {
+        int fd;
+        ps_pack_reader *r = i % 2 == 0 ? open_packs(&b, PLAIN_FILE, &fd)
+                                       : open_growing(&b, &fd);
+        ps_error err;
+
+        assert_ok(ps_pack_reader_resume(r, marks[i].bytes, &err), &err);
+        (void)check_reader(r);
+        close_packs(r, fd);
+    }
+    free(marks);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+static void test_refused(void **state)
+{
+    bytes b = make_packs(10, 5);
+    expected e = read_whole(&b);
+    unsigned char *copy = must_alloc(e.info.record_bytes + 4);
+    ps_pack pack = e.packs[0];
+    ps_spans spans;
+    ps_error err;
+
+    (void)state;
+    memcpy(copy + 4, e.records[0], e.info.record_bytes);
+    pack.record = copy + 4;
+    assert_ok(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, &err),
+              &err);
+    assert_result(ps_pack_view(&e.info, &pack, (ps_view)3, &spans, &err),
+                  PS_ERR_ARGUMENT, &err);
+    memmove(copy + 2, copy + 4, e.info.record_bytes);
+    pack.record = copy + 2;
+    assert_result(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_result(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, NULL),
+                  PS_ERR_ARGUMENT, NULL);
+    free(copy);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_views_of_a_file),
+        cmocka_unit_test(test_odd_pieces),
+        cmocka_unit_test(test_behind_a_mark),
+        cmocka_unit_test(test_refused),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
