@@ -1,0 +1,41 @@
+"""count.py - the trainer that does nothing: reads packs and counts.
+
+    count.py FILE [BATCH]
+    packstream -L 512 -d 8 corpus.tok | count.py - [BATCH]
+
+It makes of each batch what a training step would take, and at the end tells
+how many there were and how fast they came.
+
+SPDX-License-Identifier: MIT
+"""
+
+import sys
+import time
+
+import packs
+import packviews
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    name = sys.argv[1]
+    size = int(sys.argv[2]) if len(sys.argv) > 2 else 32
+    source = packs.open_packs(sys.stdin.buffer if name == "-" else name)
+    begin, steps, sequences, tokens = time.perf_counter(), 0, 0, 0
+    for batch in source.batches(size):
+        cu = packviews.merged_cu(batch)
+        packviews.positions(batch, cu=cu)
+        steps += 1
+        sequences += int(batch["n_seq"].sum())
+        tokens += int(batch["n_tok"].sum())
+    seconds = time.perf_counter() - begin
+    print("%d steps, %d sequences, %d tokens, %.0f tokens per second"
+          % (steps, sequences, tokens, tokens / seconds))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (packs.PackError, OSError) as problem:
+        sys.exit("count.py: %s" % problem)

@@ -1,0 +1,40 @@
+"""hf.py - a batch of packs as Hugging Face models take packed sequences.
+
+    data = PackDataset("corpus.pks", 8, convert=hf.flattened)
+    model(**batch)         # attn_implementation="flash_attention_2"
+
+The dictionary is the one that DataCollatorWithFlattening of transformers
+makes of the same sequences with return_flash_attn_kwargs=True: all in one
+row, without padding; positions restart at 0; the first label of a sequence
+is -100; boundaries are int32 and the longest lengths are plain integers.
+There must be no attention_mask beside it.
+
+SPDX-License-Identifier: MIT
+"""
+
+import numpy as np
+import torch
+
+import packviews
+
+
+def row(array):
+    """int64 [1, T]."""
+    return torch.from_numpy(array.astype(np.int64))[None]
+
+
+def flattened(batch, labels="tokens"):
+    """`labels` names a per-token channel to take labels from."""
+    cu = packviews.merged_cu(batch, "ragged")
+    longest = packviews.max_seqlen(batch, "ragged")
+    own = packviews.labels(batch, labels)
+    bounds = torch.from_numpy(cu)
+    return {
+        "input_ids": row(packviews.compact(batch)),
+        "labels": row(own[~packviews.padding(batch)]),
+        "position_ids": row(packviews.positions(batch, "ragged", cu)),
+        "cu_seq_lens_q": bounds,
+        "cu_seq_lens_k": bounds,
+        "max_length_q": longest,
+        "max_length_k": longest,
+    }

@@ -1,0 +1,34 @@
+"""maxtext_names.py - a batch of packs with the names that MaxText, T5X and
+other JAX trainers give to packed examples.
+
+    for batch in packs.open_packs("corpus.pks").batches(32):
+        state = train_step(state, maxtext_names.features(batch))
+
+All are int32 [S, L] arrays of numpy, which jax.jit takes as they are.
+Segments count from 1, and 0 is padding; so are positions and ids there.  The
+target of a place is the token behind it.  targets_segmentation is 0 where
+there is none, at the last token of each sequence, and such a place counts
+for no loss.
+
+SPDX-License-Identifier: MIT
+"""
+
+import numpy as np
+
+import packviews
+
+
+def features(batch):
+    segments = packviews.segments(batch)
+    inputs = np.where(segments, batch["tokens"], 0).astype(np.int32)
+    positions = np.where(segments, packviews.positions(batch), 0)
+    targets = packviews.targets(batch)
+    counted = targets != packviews.IGNORED
+    return {
+        "inputs": inputs,
+        "inputs_position": positions,
+        "inputs_segmentation": segments,
+        "targets": np.where(counted, targets, 0).astype(np.int32),
+        "targets_position": positions,
+        "targets_segmentation": np.where(counted, segments, 0),
+    }

@@ -1,0 +1,46 @@
+"""megatron_args.py - a batch of packs as Megatron-LM trains on packed
+sequences.
+
+    fields = megatron_args.fields(batch)
+    params = PackedSeqParams(**fields.pop("packed_seq_params"))
+    model(fields["tokens"], fields["position_ids"], None,
+          labels=fields["labels"], loss_mask=fields["loss_mask"],
+          packed_seq_params=params)
+
+In the thd format a micro-batch is one row: [1, S * L].  The padding of each
+pack is a sequence of its own, so that attention writes every row, and its
+loss mask is 0; so is that of the last token of each sequence, the target of
+which would be a token of another one.  With static=True the boundaries have
+the same number in each batch, as CUDA graphs need.
+
+SPDX-License-Identifier: MIT
+"""
+
+import numpy as np
+import torch
+
+import packviews
+
+
+def row(array, dtype=np.int64):
+    return torch.from_numpy(array.astype(dtype).reshape(1, -1))
+
+
+def fields(batch, static=False):
+    view = "static" if static else "ghost"
+    cu = torch.from_numpy(packviews.merged_cu(batch, view))
+    longest = packviews.max_seqlen(batch, view)
+    targets = packviews.targets(batch)
+    counted = targets != packviews.IGNORED
+    return {
+        "tokens": row(batch["tokens"]),
+        "labels": row(np.where(counted, targets, 0)),
+        "loss_mask": row(counted, np.float32),
+        "position_ids": row(packviews.positions(batch, view)),
+        "packed_seq_params": {
+            "qkv_format": "thd",
+            "cu_seqlens_q": cu, "cu_seqlens_kv": cu,
+            "cu_seqlens_q_padded": cu, "cu_seqlens_kv_padded": cu,
+            "max_seqlen_q": longest, "max_seqlen_kv": longest,
+        },
+    }

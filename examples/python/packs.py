@@ -1,0 +1,399 @@
+"""packs.py - pack streams as dictionaries of numpy arrays.
+
+    import packs, packviews
+
+    source = packs.open_packs("corpus.pks")    # or sys.stdin.buffer
+    for batch in source.batches(32):
+        batch["tokens"]                        # [32, L], a view, no copy
+        packviews.positions(batch)             # [32, L], computed
+
+A batch holds the fields of S records under their own names, as views: tokens
+and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D];
+and index, n_seq, n_tok, max_seqlen and sum_len_sq of the records [S].
+packviews.py computes what follows from cu.  Both need numpy alone.
+
+Checked are the header; each record before it is given out: its magic, index,
+counts and boundaries; END, and what follows it.  Checksums are compared if
+the module xxhash is there, unless verify is False; where it is missing they
+are NOT compared, and `source.verifies` says so.  Sequences and tokens are
+compared with END, and with xxhash the digest, where all records are read in
+order: from a pipe by every rank, from a file by a reader of all of it.
+Whatever is wrong raises PackError, which names the byte.
+
+The format is defined in packstream(5).
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import stat
+import struct
+from typing import (Any, BinaryIO, Dict, Iterator, NamedTuple, Optional,
+                    Tuple, Union)
+
+import numpy as np
+
+try:
+    from xxhash import xxh3_64_intdigest
+except ImportError:
+    xxh3_64_intdigest = None
+
+Batch = Dict[str, np.ndarray]
+HEADER_BYTES = 4096
+BLOCK_BYTES = 1 << 19           # read, or checked, at a time
+UNKNOWN = 2**64 - 1
+RECORD_MAGIC = 0x52534b50
+HEAD = {"checksum": ("<u8", 0), "magic": ("<u4", 8), "flags": ("<u4", 12),
+        "index": ("<u8", 16), "sum_len_sq": ("<u8", 32),
+        "n_seq": ("<u4", 40), "n_tok": ("<u4", 44), "max_seqlen": ("<u4", 48)}
+HIDDEN = ("checksum", "magic", "flags", "watermark")
+
+
+class PackError(ValueError):
+    """A stream that is cut, damaged, or of a kind not read here."""
+
+
+def need(right: Any, at: int, why: str) -> None:
+    if not right:
+        raise PackError("byte %d: %s" % (at, why))
+
+
+class Header(NamedTuple):
+    """What a stream says of itself; counts are None if it did not know."""
+    capacity: int               # L, tokens of a pack
+    depth: int                  # D, sequences of a pack at most
+    pad_id: int
+    labels: int                 # convention: 0 not stated, 1 own, 2 shifted
+    special: tuple              # pad, bos, eos, cls, sep, mask; 2^32-1: none
+    dtype: np.dtype             # of a record
+    n_records: Optional[int]
+    n_sequences: Optional[int]
+    n_tokens: Optional[int]
+    checksum: int
+
+
+def read_dtype(data: bytes, at: int, capacity: int, depth: int) -> np.dtype:
+    """The dtype in a header, if it has what each record has."""
+    wanted = dict(HEAD, cu=(("<i4", (depth + 2,)), 64))
+    try:
+        literal = data[2048:4088].rstrip(b"\0").decode()
+        dtype = np.dtype(ast.literal_eval(literal))
+        tokens = np.dtype(("<u%d" % data[120], (capacity,)))
+        right = dtype.fields["tokens"][0] == tokens and all(
+            dtype.fields[name] == (np.dtype(kind), offset)
+            for name, (kind, offset) in wanted.items())
+    except (ValueError, TypeError, KeyError, SyntaxError, MemoryError,
+            RecursionError):
+        right = False
+    size, = struct.unpack_from("<I", data, 20)
+    need(right and dtype.itemsize == size and not dtype.hasobject, at,
+         "its dtype does not fit its sizes")
+    return dtype
+
+
+def read_header(data: bytes, at: int, verify: bool) -> Header:
+    """The header that stands at byte `at`, of which `data` is there."""
+    need(data[:4] != b"\x28\xb5\x2f\xfd", at,
+         "compressed: pipe it in, zstd -dc FILE |")
+    need(data[:8] == b"\x89PKS\r\n\x1a\n"[:len(data)], at,
+         "not a pack stream")
+    need(len(data) == HEADER_BYTES, at + len(data), "cut in a header")
+    endian, major, _, size, record_bytes, *counts, capacity, depth = \
+        struct.unpack_from("<I2H2I3Q2I", data, 8)
+    checksum, = struct.unpack_from("<Q", data, 4088)
+    need(major == 1, at, "version %d of the format is not known" % major)
+    need(endian == 0x01020304 and size == HEADER_BYTES and
+         (not verify or xxh3_64_intdigest(data[:4088]) == checksum), at,
+         "a damaged header")
+    need(data[80:88] == bytes(8), at, "it needs features that are not known")
+    need(1 <= capacity <= 1 << 24 and 1 <= depth <= min(capacity, 1 << 16) and
+         256 <= record_bytes <= 1 << 28 and record_bytes % 64 == 0 and
+         data[120] in (2, 4), at, "sizes out of range")
+    pad_id, = struct.unpack_from("<I", data, 176)
+    return Header(capacity, depth, pad_id, data[121],
+                  struct.unpack_from("<6I", data, 96),
+                  read_dtype(data, at, capacity, depth),
+                  *(None if n == UNKNOWN else n for n in counts), checksum)
+
+
+class Stream:
+    """A header, the records behind it, and END; checks and counts them."""
+
+    def __init__(self, head: Header, number: int, at: int, verify: bool):
+        self.head, self.number, self.verify = head, number, verify
+        self.first = at + HEADER_BYTES
+        self.rows = np.empty(0, "V%d" % head.dtype.itemsize)
+        self.end = (0, 0, 0)    # sequences, tokens, digest
+        self.sequences = self.tokens = 0
+        self.digest = head.checksum
+
+    def check(self, rows: np.ndarray, indices: np.ndarray) -> None:
+        """Raises PackError if one of the rows, which ought to have these
+        indices, is not what a record has to be."""
+        records, head = rows.view(self.head.dtype), self.head
+        cu, n_seq = records["cu"].T.copy(), records["n_seq"].astype(np.int64)
+        real = np.arange(head.depth + 1)[:, None] < n_seq
+        lengths = np.where(real, cu[1:] - cu[:-1], 0)
+        ends = cu[np.minimum(n_seq, head.depth), np.arange(len(n_seq))]
+        right = ((records["magic"] == RECORD_MAGIC) &
+                 (records["flags"] == 0) & (records["index"] == indices) &
+                 (n_seq >= 1) & (n_seq <= head.depth) & (cu[0] == 0) &
+                 (ends == records["n_tok"]) & (ends <= head.capacity) &
+                 (lengths.max(0) == records["max_seqlen"]) &
+                 np.where(real, cu[1:] > cu[:-1],
+                          cu[1:] == head.capacity).all(0))
+        size = head.dtype.itemsize
+        if self.verify:
+            rest = rows.view([("a", "u8"), ("b", "V%d" % (size - 8))])["b"]
+            right &= records["checksum"] == np.fromiter(
+                map(xxh3_64_intdigest, rest.tolist()), np.uint64, len(rows))
+        index = int(indices[right.argmin()]) if len(rows) else 0
+        need(right.all(), self.first + index * size,
+             "pack %d is damaged or out of place" % index)
+
+    def count(self, rows: np.ndarray) -> None:
+        records = rows.view(self.head.dtype)
+        self.sequences += int(records["n_seq"].sum())
+        self.tokens += int(records["n_tok"].sum())
+        sums = records["checksum"].tobytes() if self.verify else b""
+        digest = self.digest
+        for checksum, in struct.iter_unpack("8s", sums):
+            digest = xxh3_64_intdigest(checksum, digest)
+        self.digest = digest
+
+    def read_end(self, row: bytes, packs: int) -> None:
+        at = self.first + packs * len(row)
+        sums, magic, flags, index = struct.unpack_from("<Q2IQ", row)
+        numbers = struct.unpack_from("<4Q", row, 64)
+        whole = not self.verify or xxh3_64_intdigest(row[8:]) == sums
+        need(whole and magic == RECORD_MAGIC and flags == 1 and
+             packs == index == numbers[0], at, "END is damaged")
+        need(all(said in (None, found) for said, found in
+                 zip(self.head[6:9], numbers)), at, "END is not the header's")
+        self.end = numbers[1:]
+
+    def compare(self) -> None:
+        """Raises PackError if END was written for other records."""
+        need((self.sequences, self.tokens) == self.end[:2] and
+             (not self.verify or self.digest == self.end[2]), self.first,
+             "the packs from here on are not those of END")
+
+
+def first_own(number: int, rank: int, ranks: int, start: int) -> int:
+    """How many records from `number` on pass until one is the rank's."""
+    lowest = max(number, start)
+    return lowest + (rank - lowest) % ranks - number
+
+
+class Packs:
+    """What a file and a pipe have in common; open_packs makes one."""
+
+    def __init__(self, verify: bool):
+        self.verifies = verify and xxh3_64_intdigest is not None
+        self.header: Header
+
+    def batches(self, size: int, rank: int = 0, ranks: int = 1,
+                start: int = 0, order: Optional[np.ndarray] = None,
+                drop_last: bool = False) -> Iterator[Batch]:
+        """Batches of `size` records, the last perhaps of fewer.
+
+        Records are numbered from 0 through all streams that are joined.
+        Rank r of R gets those whose number is r modulo R, so one may get a
+        record more than another.  Numbers below `start` are passed over.
+        With `order`, an array of numbers, the records of a file come as it
+        says, and rank and start count its places:
+        numpy.random.default_rng(seed).permutation(len(source)) shuffles.
+        """
+        if size < 1 or not 0 <= rank < ranks or start < 0:
+            raise ValueError("size, rank, ranks or start is out of range")
+        rest = np.empty(0, "V%d" % self.header.dtype.itemsize)
+        for rows in self.blocks(size, rank, ranks, start, order):
+            if len(rest):
+                lack = size - len(rest)
+                rest, rows = np.concatenate([rest, rows[:lack]]), rows[lack:]
+                if len(rest) < size:
+                    continue
+                yield self.batch(rest)
+            whole = len(rows) - len(rows) % size
+            for at in range(0, whole, size):
+                yield self.batch(rows[at:at + size])
+            rest = rows[whole:]
+        if len(rest) and not drop_last:
+            yield self.batch(rest)
+
+    def batch(self, rows: np.ndarray) -> Batch:
+        records = rows.view(self.header.dtype)
+        return {name: records[name] for name in self.header.dtype.names
+                if name not in HIDDEN}
+
+    def blocks(self, size: int, rank: int, ranks: int, start: int,
+               order: Optional[np.ndarray]) -> Iterator[np.ndarray]:
+        """The rank's records, checked, as rows of bytes."""
+        raise NotImplementedError
+
+    def header_of(self, data: bytes, at: int) -> Header:
+        head = read_header(data, at, self.verifies)
+        need(at == 0 or head[:6] == self.header[:6], at,
+             "a stream of another geometry than the first")
+        return head
+
+
+class PackFile(Packs):
+    """A regular file, mapped: of its records nothing is read in advance."""
+
+    def __init__(self, path: Union[str, os.PathLike], verify: bool = True):
+        super().__init__(verify)
+        need(os.path.getsize(path), 0, "an empty file")
+        self.bytes = np.asarray(np.memmap(path, np.uint8, "r"))
+        self.header = self.header_of(self.bytes[:HEADER_BYTES].tobytes(), 0)
+        self.streams = list(self.from_the_end())[::-1]
+        for before, stream in zip(self.streams, self.streams[1:]):
+            stream.number = before.number + len(before.rows)
+
+    def from_the_end(self) -> Iterator[Stream]:
+        """The streams, last first: END says how many packs are before it,
+        and so where its header is."""
+        size, behind = self.header.dtype.itemsize, len(self.bytes)
+        while behind:
+            row = self.bytes[max(behind - size, 0):behind].tobytes()
+            _, magic, flags, packs = struct.unpack_from("<Q2IQ",
+                                                        row.ljust(24, b"\0"))
+            at = behind - (packs + 1) * size - HEADER_BYTES
+            need(magic == RECORD_MAGIC and flags == 1 and at >= 0, behind,
+                 "cut, for no END is before this byte")
+            head = self.bytes[at:at + HEADER_BYTES].tobytes()
+            stream = Stream(self.header_of(head, at), 0, at, self.verifies)
+            stream.read_end(row, packs)
+            stream.rows = np.ndarray(packs, "V%d" % size, self.bytes,
+                                     stream.first)
+            yield stream
+            behind = at
+
+    def __len__(self) -> int:
+        return self.streams[-1].number + len(self.streams[-1].rows)
+
+    def blocks(self, size: int, rank: int, ranks: int, start: int,
+               order: Optional[np.ndarray]) -> Iterator[np.ndarray]:
+        step = BLOCK_BYTES // self.header.dtype.itemsize // size * size or size
+        if order is not None:
+            own = np.asarray(order)[first_own(0, rank, ranks, start)::ranks]
+            for at in range(0, len(own), step):
+                yield self.rows(own[at:at + step])
+            return
+        for stream in map(copy.copy, self.streams):
+            skip = first_own(stream.number, rank, ranks, start)
+            own = np.arange(skip, len(stream.rows), ranks)
+            for at in range(0, len(own), step):
+                rows = stream.rows[skip::ranks][at:at + step]
+                stream.check(rows, own[at:at + step])
+                if len(own) == len(stream.rows):
+                    stream.count(rows)
+                yield rows
+            if len(own) == len(stream.rows):
+                stream.compare()
+
+    def rows(self, numbers: np.ndarray) -> np.ndarray:
+        """A copy of the records of these numbers, checked."""
+        numbers = np.asarray(numbers, np.int64)
+        if ((numbers < 0) | (numbers >= len(self))).any():
+            raise IndexError("no record has such a number")
+        rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
+        for stream in self.streams:
+            indices = numbers - stream.number
+            here = (indices >= 0) & (indices < len(stream.rows))
+            if here.any():
+                rows[here] = stream.rows[indices[here]]
+                stream.check(rows[here], indices[here])
+        return rows
+
+    def take(self, numbers: np.ndarray) -> Batch:
+        """A batch of the records of these numbers, in this order."""
+        return self.batch(self.rows(numbers))
+
+
+class PackPipe(Packs):
+    """Anything with readinto, read once; a batch is given out as soon as it
+    is there.  What packstream --resume-from=N wrote needs a start of N."""
+
+    def __init__(self, stream: BinaryIO, verify: bool = True):
+        super().__init__(verify)
+        self.read_some = getattr(stream, "readinto1", stream.readinto)
+        self.at, self.kept = 0, np.empty(0, np.uint8)
+        self.header = self.header_of(self.some(HEADER_BYTES, 1).tobytes(), 0)
+
+    def some(self, unit: int, most: int) -> np.ndarray:
+        """One to `most` units of bytes, whatever is there once one is; less
+        than one where the input ends."""
+        have = len(self.kept)
+        buffer = np.empty(max(unit * most, have), np.uint8)
+        buffer[:have] = self.kept
+        while have < unit:
+            got = self.read_some(memoryview(buffer)[have:])
+            if not got:
+                break
+            have += got
+        whole = min(have // unit, most) * unit or have
+        self.kept = buffer[whole:have]
+        self.at += whole
+        return buffer[:whole]
+
+    def blocks(self, size: int, rank: int, ranks: int, start: int,
+               order: Optional[np.ndarray]) -> Iterator[np.ndarray]:
+        if order is not None or self.at != HEADER_BYTES:
+            raise ValueError("a pipe has one order, and is read once")
+        head, number = self.header, 0
+        while True:
+            stream = Stream(head, number, self.at - HEADER_BYTES,
+                            self.verifies)
+            for index, rows in self.records(stream, start):
+                number = stream.number + index
+                own = first_own(number, rank, ranks, start)
+                yield rows[own::ranks]
+                number += len(rows)
+            data = self.some(HEADER_BYTES, 1).tobytes()
+            if not data:
+                return
+            head = self.header_of(data, self.at - len(data))
+
+    def records(self, stream: Stream, start: int
+                ) -> Iterator[Tuple[int, np.ndarray]]:
+        """The rows of a stream, checked, with the index of the first."""
+        size, index = self.header.dtype.itemsize, -1
+        while True:
+            data = self.some(size, max(1, BLOCK_BYTES // size))
+            need(len(data) and len(data) % size == 0, self.at,
+                 "cut, for no END is before this byte")
+            rows = data.view(stream.rows.dtype)
+            records = rows.view(self.header.dtype)
+            if index < 0:
+                index = missing = int(records["index"][0])
+                need(index <= max(0, start - stream.number), stream.first,
+                     "it begins with pack %d" % index)
+                stream.first -= index * size
+            n = int(np.append(records["flags"] & 1, 1).argmax())
+            stream.check(rows[:n], np.arange(index, index + n))
+            stream.count(rows[:n])
+            yield index, rows[:n]
+            index += n
+            if n < len(rows):
+                self.kept = np.append(data[(n + 1) * size:], self.kept)
+                self.at -= len(data) - (n + 1) * size
+                stream.read_end(rows[n].tobytes(), index)
+                if not missing:
+                    stream.compare()
+                return
+
+
+def open_packs(source: Union[str, os.PathLike, BinaryIO],
+               verify: bool = True) -> Packs:
+    """Of a path, or of a stream of bytes such as sys.stdin.buffer; a path
+    that is no regular file is read as a stream."""
+    if hasattr(source, "readinto"):
+        return PackPipe(source, verify)
+    if stat.S_ISREG(os.stat(source).st_mode):
+        return PackFile(source, verify)
+    return PackPipe(open(source, "rb", buffering=0), verify)

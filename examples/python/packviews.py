@@ -1,0 +1,134 @@
+"""packviews.py - what follows from the boundaries of packs.
+
+A batch of packs.py, or an array of records from numpy.load, has in `cu` the
+boundaries of each pack's sequences.  These functions compute from it what
+trainers want, for all packs of the batch at once.  [S, L] stands for an
+array with a row for each pack and a column for each place, and n for n_seq.
+
+Where sequences of several packs are taken together there are three views:
+
+    "ragged"  the sequences alone, without padding between the packs: the
+              arrays have a place for each token, as compact() makes them
+    "ghost"   the padding of each pack is one more sequence, the ghost, so
+              that all S * L places belong to one; it may be empty
+    "static"  as ghost, with empty sequences up to D + 1 for each pack, so
+              that S * (D + 1) + 1 boundaries are always there
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, Optional
+
+import numpy as np
+
+IGNORED = -100                  # a label that losses pass over
+Batch = Mapping[str, np.ndarray]
+
+
+def padding(batch: Batch) -> np.ndarray:
+    """bool [S, L]: places behind the last token."""
+    places = np.arange(batch["tokens"].shape[1], dtype=np.uint32)
+    return places >= batch["n_tok"][:, None]
+
+
+def loss_mask(batch: Batch) -> np.ndarray:
+    """float32 [S, L]: 1 for each token, 0 in the padding."""
+    return (~padding(batch)).astype(np.float32)
+
+
+def compact(batch: Batch, name: str = "tokens") -> np.ndarray:
+    """[T]: a per-token channel of all packs, without their padding."""
+    return batch[name][~padding(batch)]
+
+
+def per_sequence(batch: Batch, name: str) -> np.ndarray:
+    """[sum of n]: a per-sequence channel without its unused places."""
+    return batch[name][_in_use(batch, batch[name].shape[1])]
+
+
+def merged_cu(batch: Batch, view: str = "ghost") -> np.ndarray:
+    """int32: the boundaries of all packs as those of one long row."""
+    return _merged(batch, view).astype(np.int32)
+
+
+def max_seqlen(batch: Batch, view: str = "ghost") -> int:
+    """The longest sequence of the view; L for static, in any batch."""
+    capacity = batch["tokens"].shape[1]
+    if view == "static":
+        return capacity
+    ghost = capacity - batch["n_tok"].min() if view == "ghost" else 0
+    return int(max(batch["max_seqlen"].max(), ghost))
+
+
+def positions(batch: Batch, view: str = "ghost",
+              cu: Optional[np.ndarray] = None) -> np.ndarray:
+    """int32 [S, L], or [T] if ragged: the place in the sequence; the padding
+    counts from 0, too.  Takes less time if it gets merged_cu of the view."""
+    if cu is None:
+        cu = _merged(batch, view)
+    lengths = cu[1:] - cu[:-1]
+    used = lengths.nonzero()[0]
+    found = np.ones(cu[-1], np.int32)
+    found[0] = 0
+    found[cu[used[1:]]] = 1 - lengths[used[:-1]]
+    np.add.accumulate(found, out=found)
+    return found if view == "ragged" else found.reshape(len(batch["cu"]), -1)
+
+
+def segments(batch: Batch) -> np.ndarray:
+    """int32 [S, L]: 1 for the first sequence of a pack, 2 for the second,
+    0 in the padding."""
+    rows, capacity = batch["tokens"].shape
+    found = np.zeros(rows * capacity + 1, np.int32)
+    found[_begins(batch, capacity)] = 1
+    found[np.arange(rows) * capacity + batch["n_tok"]] -= \
+        batch["n_seq"].astype(np.int32)
+    np.add.accumulate(found, out=found)
+    return found[:-1].reshape(rows, capacity)
+
+
+def labels(batch: Batch, name: str = "tokens") -> np.ndarray:
+    """int64 [S, L]: each place its own token, for a loss that shifts; the
+    first token of a sequence, which no other predicts, and the padding are
+    IGNORED.  `name` may be a channel that takes the place of tokens."""
+    found = batch[name].astype(np.int64)
+    found[padding(batch)] = IGNORED
+    found.reshape(-1)[_begins(batch, found.shape[1])] = IGNORED
+    return found
+
+
+def targets(batch: Batch, name: str = "tokens") -> np.ndarray:
+    """int64 [S, L]: each place the token behind it, for a loss that does not
+    shift; the last token of a sequence and the padding are IGNORED."""
+    found = np.empty(batch[name].shape, np.int64)
+    found[:, :-1] = labels(batch, name)[:, 1:]
+    found[:, -1] = IGNORED
+    return found
+
+
+def _in_use(batch: Batch, columns: int, more: int = 0) -> np.ndarray:
+    """bool [S, columns]: the first n of each row, and so many more."""
+    return np.arange(-more, columns - more) < batch["n_seq"][:, None]
+
+
+def _merged(batch: Batch, view: str) -> np.ndarray:
+    """int64: boundaries of all packs in one row; int32 can hold them."""
+    cu = batch["cu"]
+    lengths = cu[:, 1:] - cu[:, :-1]
+    if view != "static":
+        more = {"ragged": 0, "ghost": 1}[view]
+        lengths = lengths[_in_use(batch, lengths.shape[1], more)]
+    merged = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=merged[1:])
+    if merged[-1] >= 1 << 31:
+        raise OverflowError("a batch of 2^31 places or more")
+    return merged
+
+
+def _begins(batch: Batch, capacity: int) -> np.ndarray:
+    """Where sequences begin, in one row of all S * L places."""
+    cu = batch["cu"][:, :-1]
+    begins = cu + np.arange(len(cu))[:, None] * capacity
+    return begins[_in_use(batch, cu.shape[1])]
