@@ -71,11 +71,20 @@ scenarios='
     range      packcat    1 lines   out
     unzip      packcat    1 lines   out
     npy        packcat    1 npy     out
+    llmc       packcat    1 npy     out
+    trl        packcat    1 lines   out
+    tfrecord   packcat    1 lines   out
+    megatron   packcat    2 npy     out.bin out.idx
+    datatrove  packcat    3 npy     out out.index out.loss
     verify     packstat   3 reports out
     look       packstat   2 reports out
     bytes      tokcat     1 tokens  out
     ids        tokcat     1 tokens  out
     jsonl      tokcat     1 tokens  out
+    stream     tokcat     1 tokens  out
+    indexed    tokcat     1 tokens  out
+    losses     tokcat     1 tokens  out
+    samples    tokcat     1 tokens  out
     state      packstream 2 packs   out
     resume     packstream 2 packs   out'
 
@@ -101,11 +110,22 @@ run_restored() { faulty packcat <framed.pks >out; }
 run_range() { faulty packcat --range=2:9 --to=ids zstd.pks >out; }
 run_unzip() { faulty packcat --to=jsonl < <(cat zstd.pks) >out; }
 run_npy() { faulty packcat --to=npy -o out x.pks; }
+run_llmc() { faulty packcat --to=llmc -o out x.pks; }
+run_trl() { faulty packcat --to=trl framed.pks >out; }
+run_tfrecord() { faulty packcat --to=tfrecord framed.pks -o out; }
+run_megatron() { faulty packcat --to=megatron -o out x.pks; }
+run_datatrove() { faulty packcat --to=datatrove -o out few.pks; }
 run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
 run_look() { faulty packstat --json - x.pks <framed.pks >out; }
 run_bytes() { faulty tokcat --from=bytes text >out; }
 run_ids() { faulty tokcat --from=ids -t u32 -o out numbers; }
 run_jsonl() { faulty tokcat --from=jsonl --channel=c:u8 - <few >out; }
+run_stream() {
+    faulty tokcat --from=nanogpt --split=7 -t u32 - <few.u16 -o out
+}
+run_indexed() { faulty tokcat --from=megatron --split=document few >out; }
+run_losses() { faulty tokcat --from=datatrove few.ds >out; }
+run_samples() { faulty tokcat --from=tfrecord few.tfrecord -o out; }
 
 # What these leave behind, whatever became of them, --resume goes on from,
 # to what the same packing gives without a state.
@@ -153,6 +173,7 @@ inputs() {
         >numbers
     sed 's/ /, /g; s/.*/{"input_ids": [&], "c": 5}/' numbers >lines
     sed '30q' lines >few
+    seq 30 >few.n
     tokcat --raw --from=bytes text >x
     tokcat --raw --from=bytes larger >large
     tokcat --raw --from=ids -t u32 numbers >wide
@@ -161,6 +182,12 @@ inputs() {
     packstream -L 64 x >x.pks
     packstream -L 64 --zstd=1 x >zstd.pks
     packstream -L 64 framed >framed.pks
+    sed 's/.*/{"input_ids": [7, &], "loss_mask": [0, 1]}/' few.n |
+        tokcat --from=jsonl | packstream -L 64 >few.pks
+    packcat --to=rows few.pks >few.u16
+    packcat --to=megatron -o few few.pks
+    packcat --to=datatrove -o few.ds few.pks
+    packcat --to=tfrecord few.pks >few.tfrecord
     if command -v zstd >/dev/null; then
         zstd -q x
     else
@@ -227,6 +254,7 @@ is_beginning() {
 # is_refused NAME: its readers see that this output is cut.
 is_refused() {
     local bytes
+    [ -e "$1" ] || return 0
     bytes=$(stat -c %s "$1")
     [ "$bytes" = 0 ] && return
     [ -n "${refused[$1:$bytes]-}" ] && return

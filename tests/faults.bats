@@ -56,7 +56,8 @@ each() {
 
 packing=(raw wide pipes framed several stats shuffle prices unzstd)
 busy=(rejects zstd zstd3 writer threads state resume)
-other=(records restored range unzip npy verify look bytes ids jsonl)
+other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
+    verify look bytes ids jsonl stream indexed losses samples)
 
 @test "the table has no scenario that is not run" {
     [ "$(bash "$abs_top_srcdir/tests/faults.bash" list | sort)" = \

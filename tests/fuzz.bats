@@ -28,3 +28,6 @@ replay() {
 @test "saved states" { replay state 20; }
 @test "lines of ids" { replay ids 50; }
 @test "JSON Lines" { replay jsonl 50; }
+@test "arrays and streams of numbers" { replay arrays 50; }
+@test "data sets of Megatron-LM" { replay megatron 50; }
+@test "samples of BERT" { replay tfrecord 50; }

@@ -56,12 +56,12 @@ size_t seal_stream(unsigned char *p, size_t size)
 size_t seal_streams(unsigned char *p, size_t size)
 {
     size_t at = 0;
-    size_t n;
+    size_t n = 1;
 
-    do {
+    while (n > 0 && at < size) {
         n = seal_stream(p + at, size - at);
         at += n;
-    } while (n > 0);
+    }
     return at;
 }
 

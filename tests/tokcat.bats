@@ -325,13 +325,14 @@ while at < len(data):
     skip_without python3
     echo '{"seq_label":7,"input_ids":[1,2],"labels":[-100,2],
         "token_type_ids":[0,255],"loss_mask":[true,false],
-        "attention_mask":[1,1]}' | tr -d '\n' | tokcat --from=jsonl >got
+        "attention_mask":[1,1],"next_sentence_label":0}' | tr -d '\n' | tokcat --from=jsonl >got
     stream '{"channels": [["seq_label", "i32", "sequence", -1],
         ["labels", "i32", "token", -100],
         ["token_type_ids", "u8", "token", 0],
         ["loss_mask", "u8", "token", 0],
-        ["attention_mask", "u8", "token", 0]],
-        "records": [[[1, 2], 7, [-100, 2], [0, 255], [1, 0], [1, 1]]]}' |
+        ["attention_mask", "u8", "token", 0],
+        ["next_sentence_label", "i32", "sequence", -1]],
+        "records": [[[1, 2], 7, [-100, 2], [0, 255], [1, 0], [1, 1], 0]]}' |
         cmp - got
 }
 
@@ -775,20 +776,24 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
 # --------------------------------------------------------------- options
 
 @test "options that contradict the source or each other" {
-    bad_option "say --from=ids, --from=bytes or --from=jsonl"
-    bad_option "--from=text: must be ids, bytes or jsonl" --from=text
+    bad_option "say with --from what the input is"
+    bad_option "say with --from what the input is" --empty=skip --split=1
+    bad_option "--from=text: must be ids, bytes, jsonl, llmc, nanogpt, npy,\
+ megatron, datatrove or tfrecord" --from=text
     bad_option "-t u8: must be u16 or u32" --from=ids -t u8
     bad_option "--type=u64: must be u16 or u32" --from=ids --type=u64
-    bad_option "--split=word: must be line or paragraph" \
-        --from=bytes --split=word
-    bad_option "--split goes with --from=bytes only" --from=ids --split=line
+    bad_option "--split=word: must be line, paragraph, eos, bos, sequence,\
+ document or a number of tokens" --from=bytes --split=word
+    bad_option "--split=line does not go with --from=ids" \
+        --from=ids --split=line
     bad_option "--empty=no: must be skip or error" --from=ids --empty=no
-    bad_option "--empty does not go with --from=bytes, where no sequence is\
- empty" --from=bytes --empty=skip
-    bad_option "--ids-key goes with --from=jsonl only" --from=ids --ids-key=x
-    bad_option "--channel goes with --from=jsonl only" \
+    bad_option "--empty does not go with --from=bytes" \
+        --from=bytes --empty=skip
+    bad_option "--ids-key does not go with --from=ids" \
+        --from=ids --ids-key=x
+    bad_option "--channel does not go with --from=ids" \
         --from=ids --channel=x:u8
-    bad_option "--ignore goes with --from=jsonl only" --from=ids --ignore=x
+    bad_option "--ignore does not go with --from=ids" --from=ids --ignore=x
     bad_option "--ignore=ids would leave out the token ids" \
         --from=jsonl --ids-key=ids --ignore=ids
     bad_option "--channel=ids: these are the token ids" \
@@ -866,9 +871,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     [ "$status" = 0 ]
     [ -z "$stderr" ]
     local option
-    for option in --from --type --raw --output --empty --split --ids-key \
-        --channel --ignore --vocab --pad-id --bos-id --eos-id --cls-id \
-        --sep-id --mask-id --tokenizer --labels --quiet --help --version; do
+    for option in --from --type --raw --output --empty --split --trim-pad \
+        --ids-key --channel --ignore --vocab --pad-id --bos-id --eos-id \
+        --cls-id --sep-id --mask-id --tokenizer --labels --quiet --help \
+        --version; do
         [[ $output = *" $option"[=$'\n'\ ]* ]]
     done
     awk 'length > 79 { exit 1 }' <<<"$output"

@@ -21,8 +21,13 @@
 /* Two for each power of two up to the greatest depth. */
 #define MOST_CANDIDATES 34
 
-/* How long a trial is; a larger window would only be kinder to a depth. */
+/*
+ * How long a trial is, but where fuzzing has no time for that; a larger window
+ * would only be kinder to a depth.
+ */
+#ifndef TRIAL_SEQUENCES
 #define TRIAL_SEQUENCES 32768
+#endif
 #define TRIAL_WINDOW 2048
 
 typedef struct trial {

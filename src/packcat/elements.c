@@ -34,6 +34,14 @@ elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
     return list;
 }
 
+uint32_t elements_channel(const ps_schema *schema, const char *name)
+{
+    for (uint32_t c = 0; c < schema->n_channels; c++)
+        if (strcmp(schema->channels[c].name, name) == 0)
+            return c;
+    return PS_TOKENS;
+}
+
 static float load_f32(const unsigned char *p)
 {
     const uint32_t bits = load_u32(p);
@@ -61,6 +69,18 @@ uint32_t elements_value(const elements *list, uint32_t i)
         return load_u16(list->bytes + 2 * (size_t)i);
     default:
         return load_u32(list->bytes + 4 * (size_t)i);
+    }
+}
+
+int64_t elements_integer(const elements *list, uint32_t i)
+{
+    switch (list->type) {
+    case PS_I32:
+        return (int32_t)load_u32(list->bytes + 4 * (size_t)i);
+    case PS_I64:
+        return (int64_t)load_u64(list->bytes + 8 * (size_t)i);
+    default:
+        return elements_value(list, i);
     }
 }
 
@@ -146,4 +166,10 @@ bool elements_print(output *out, const elements *list, char separator)
         done += run;
     }
     return true;
+}
+
+bool elements_print_list(output *out, const elements *list)
+{
+    return output_text(out, "[") && elements_print(out, list, ',') &&
+           output_text(out, "]");
 }

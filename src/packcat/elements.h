@@ -24,8 +24,14 @@ typedef struct elements {
 elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
                      uint32_t channel);
 
+/* The index of a channel of that name; PS_TOKENS if there is none. */
+uint32_t elements_channel(const ps_schema *schema, const char *name);
+
 /* The value of element `i` < n, for the types u8, u16 and u32. */
 uint32_t elements_value(const elements *list, uint32_t i);
+
+/* The same for any type of integers but u64. */
+int64_t elements_integer(const elements *list, uint32_t i);
 
 /* The first element that is an infinity; n if there is none. */
 uint32_t elements_find_infinity(const elements *list);
@@ -36,5 +42,8 @@ uint32_t elements_find_infinity(const elements *list);
  * the output failed.
  */
 bool elements_print(output *out, const elements *list, char separator);
+
+/* The same as a list of JSON. */
+bool elements_print_list(output *out, const elements *list);
 
 #endif

@@ -41,13 +41,35 @@ static const char *match_fields(const ps_pack_info *a, const ps_pack_info *b)
     return equal ? NULL : "its records are laid out in another way";
 }
 
+static const char *match_width(const ps_pack_info *a, const ps_pack_info *b)
+{
+    if (a->schema.token_type != b->schema.token_type)
+        return "its tokens have another width";
+    return NULL;
+}
+
+static const char *match_examples(const ps_pack_info *a,
+                                  const ps_pack_info *b)
+{
+    if (a->capacity != b->capacity)
+        return "its rows have another length";
+    return match_schema(a, b);
+}
+
 static const format formats[] = {
-    {"records", convert_records, match_schema, false, true},
-    {"jsonl", convert_jsonl, match_schema, false, false},
-    {"npy", convert_npy, match_fields, true, true},
-    {"rows", convert_rows, match_rows, true, true},
-    {"ids", convert_ids, NULL, false, false},
-    {"bytes", convert_bytes, NULL, false, true},
+    {"records", convert_records, match_schema, OF_SEQUENCES, true, NULL},
+    {"jsonl", convert_jsonl, match_schema, OF_SEQUENCES, false, NULL},
+    {"ids", convert_ids, NULL, OF_SEQUENCES, false, NULL},
+    {"bytes", convert_bytes, NULL, OF_SEQUENCES, true, NULL},
+    {"datatrove", convert_datatrove, match_schema, OF_SEQUENCES, true,
+     datatrove_names},
+    {"tfrecord", convert_tfrecord, match_examples, OF_SEQUENCES, true, NULL},
+    {"rows", convert_rows, match_rows, OF_PACKS, true, NULL},
+    {"npy", convert_npy, match_fields, OF_PACKS, true, NULL},
+    {"llmc", convert_llmc, match_rows, OF_PACKS, true, NULL},
+    {"trl", convert_trl, match_schema, OF_PACKS, false, NULL},
+    {"megatron", convert_megatron, match_width, OF_EITHER, true,
+     megatron_names},
 };
 
 const format *format_find(const char *name)

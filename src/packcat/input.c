@@ -6,6 +6,7 @@
 
 #include "input.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -336,6 +337,45 @@ bool input_rereadable(const input *in)
     }
     /* The second mention of stdin finds what the first one left: nothing. */
     return n_stdin <= 1;
+}
+
+/* The packs of a regular file; PS_UNKNOWN if that is not to be seen. */
+static uint64_t count_packs(const char *name)
+{
+    uint64_t count = PS_UNKNOWN;
+    packs p;
+    ps_error err;
+    struct stat st;
+    int fd;
+
+    if (is_stdin(name) || stat(name, &st) != 0 || !S_ISREG(st.st_mode))
+        return PS_UNKNOWN;
+    fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return PS_UNKNOWN;
+    if (packs_open_file(&p, fd, &err) == PS_OK)
+        count = ps_pack_file_packs(p.file);
+    packs_close(&p);
+    (void)close(fd);
+    return count;
+}
+
+bool input_count(const input *in, uint64_t *count)
+{
+    const uint64_t first = in->range.first.number;
+    uint64_t end = in->range.end.number;
+    uint64_t sum = 0;
+
+    for (int i = 0; i < in->options.n_names; i++) {
+        const uint64_t n = count_packs(in->options.names[i]);
+
+        if (n > UINT64_MAX - 1 - sum)
+            return false;
+        sum += n;
+    }
+    end = end < sum ? end : sum;
+    *count = first < end ? end - first : 0;
+    return true;
 }
 
 bool input_rewind(input *in)

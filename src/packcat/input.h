@@ -72,6 +72,12 @@ const ps_pack_info *input_info(const input *in);
 /* Makes a fault of what the file that is open holds a failure. */
 void input_blame(input *in, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
+/*
+ * How many packs there are to read, if the ends of all files say so; what
+ * lies before their ends is not looked at.
+ */
+bool input_count(const input *in, uint64_t *count);
+
 /* True if all files can be read twice; input_rewind starts them again. */
 bool input_rereadable(const input *in);
 bool input_rewind(input *in);

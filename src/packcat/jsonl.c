@@ -8,31 +8,19 @@
  */
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "elements.h"
 #include "formats.h"
 
-static bool put_text(output *out, const char *text)
-{
-    return output_put(out, text, strlen(text));
-}
-
-static bool put_list(output *out, const elements *list)
-{
-    return put_text(out, "[") && elements_print(out, list, ',') &&
-           put_text(out, "]");
-}
-
 static bool put_channel(output *out, const ps_channel *channel,
                         const elements *list)
 {
-    if (!put_text(out, ",\"") || !put_text(out, channel->name) ||
-        !put_text(out, "\":"))
+    if (!output_text(out, ",\"") || !output_text(out, channel->name) ||
+        !output_text(out, "\":"))
         return false;
     if (channel->kind == PS_PER_SEQUENCE)
         return elements_print(out, list, ',');
-    return put_list(out, list);
+    return elements_print_list(out, list);
 }
 
 static bool put_object(output *out, const ps_schema *schema,
@@ -40,14 +28,15 @@ static bool put_object(output *out, const ps_schema *schema,
 {
     elements list = elements_of(schema, sequence, PS_TOKENS);
 
-    if (!put_text(out, "{\"input_ids\":") || !put_list(out, &list))
+    if (!output_text(out, "{\"input_ids\":") ||
+        !elements_print_list(out, &list))
         return false;
     for (uint32_t c = 0; c < schema->n_channels; c++) {
         list = elements_of(schema, sequence, c);
         if (!put_channel(out, &schema->channels[c], &list))
             return false;
     }
-    return put_text(out, "}\n");
+    return output_text(out, "}\n");
 }
 
 /* JSON has no word for an infinity; better none of it than a wrong one. */

@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "npy.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +11,11 @@
 
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "counted.h"
 #include "formats.h"
+
+/* The header's size; the records after it keep their alignment in pages. */
+#define HEADER_BYTES COUNTED_HEADER_MOST
 
 /* The parts of a record's head, as packstream(5) has them. */
 static const struct {
@@ -81,7 +83,10 @@ static void add_fields(text *t, const ps_pack_info *info)
     add_gap(t, end, info->record_bytes);
 }
 
-/* The number has a place of fixed width, so that it can come later. */
+/*
+ * The number has a place of fixed width, so that it can come later; numpy
+ * refuses to load an array with blanks there.
+ */
 static void add_shape(text *t, uint64_t n_records)
 {
     if (n_records == PS_UNKNOWN)
@@ -90,12 +95,12 @@ static void add_shape(text *t, uint64_t n_records)
         add(t, "(%20" PRIu64 ",)", n_records);
 }
 
-bool npy_header(const ps_pack_info *info, uint64_t n_records,
-                char header[NPY_HEADER_BYTES])
+static const char *make_header(const ps_pack_info *info, uint64_t n,
+                               char *header)
 {
     static const char magic[8] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
     const size_t prefix = sizeof magic + 2;
-    const size_t length = NPY_HEADER_BYTES - prefix;
+    const size_t length = HEADER_BYTES - prefix;
     text t = {.at = header + prefix, .left = length};
 
     memcpy(header, magic, sizeof magic);
@@ -103,81 +108,31 @@ bool npy_header(const ps_pack_info *info, uint64_t n_records,
     add(&t, "{'descr': [");
     add_fields(&t, info);
     add(&t, "], 'fortran_order': False, 'shape': ");
-    add_shape(&t, n_records);
+    add_shape(&t, n);
     add(&t, "}");
+    /* No stream within the limits gets here. */
     if (t.full)
-        return false;
+        return "its fields do not fit the header of a .npy file";
     memset(t.at, ' ', t.left - 1);
     t.at[t.left - 1] = '\n';
-    return true;
+    return NULL;
 }
 
-static bool put_header(input *in, output *out, uint64_t n_records)
+static uint64_t most(const ps_pack_info *info)
 {
-    char header[NPY_HEADER_BYTES];
-
-    if (!npy_header(&in->first, n_records, header)) {
-        input_blame(in, "its fields do not fit the header of a .npy file");
-        return false;
-    }
-    return output_put(out, header, sizeof header);
+    (void)info;
+    return PS_UNKNOWN - 1;
 }
 
-/* Returns the number of records put. */
-static uint64_t put_records(input *in, output *out)
+static bool put_record(const input *in, output *out, const ps_pack *pack)
 {
-    uint64_t n = 0;
-    ps_pack pack;
-
-    while (input_pack(in, &pack)) {
-        if (!output_put(out, pack.record, in->first.record_bytes))
-            return n;
-        n++;
-    }
-    (void)output_flush(out);
-    return n;
-}
-
-/* Fills the number in at the end: an array that was cut does not load. */
-static void convert_and_patch(input *in, output *out, off_t offset)
-{
-    char header[NPY_HEADER_BYTES];
-    uint64_t n;
-
-    if (!put_header(in, out, PS_UNKNOWN))
-        return;
-    n = put_records(in, out);
-    if (in->failed || out->err.code != PS_OK)
-        return;
-    if (npy_header(&in->first, n, header))
-        (void)output_patch(out, offset, header, sizeof header);
-}
-
-/* Reads everything twice: to count, and to copy. */
-static void count_and_convert(input *in, output *out)
-{
-    uint64_t n = 0;
-    ps_pack pack;
-
-    while (input_pack(in, &pack))
-        n++;
-    if (in->failed || !input_rewind(in) || !put_header(in, out, n))
-        return;
-    if (put_records(in, out) != n && !in->failed &&
-        out->err.code == PS_OK)
-        input_blame(in, "changed while it was read");
+    return output_put(out, pack->record, in->first.record_bytes);
 }
 
 void convert_npy(input *in, output *out)
 {
-    const off_t offset = output_patchable(out);
+    static const counted form = {"npy", HEADER_BYTES, make_header, most,
+                                 put_record};
 
-    if (offset >= 0)
-        convert_and_patch(in, out, offset);
-    else if (input_rereadable(in))
-        count_and_convert(in, out);
-    else
-        out->status = message_usage(
-            "--to=npy: the number of packs comes first, and from a pipe to "
-            "a pipe it is not known: write to a file or read from files");
+    counted_convert(&form, in, out);
 }

@@ -58,19 +58,52 @@ static bool write_all(output *out, const char *bytes, size_t size)
     return true;
 }
 
-bool output_begin(output *out, const char *name, bool binary, int input_fd)
+/* Makes it one that is not open yet. */
+static bool prepare(output *out, const char *name)
 {
     *out = (output){.fd = -1, .name = name};
     out->buffer = malloc(OUTPUT_ROOM);
     if (out->buffer == NULL) {
         message_errno("output buffer");
         out->status = STATUS_FAILURE;
-        return false;
     }
+    return out->buffer != NULL;
+}
+
+bool output_begin(output *out, const char *name, bool binary, int input_fd)
+{
+    if (!prepare(out, name))
+        return false;
     out->fd = files_open_output(name, binary, input_fd);
     if (out->fd < 0)
         out->status = STATUS_FAILURE;
     return out->fd >= 0;
+}
+
+/* What lies under the name of a file may be anything else, such as a pipe. */
+static bool is_file(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return false;
+    errno = EEXIST;
+    return S_ISREG(st.st_mode);
+}
+
+bool output_begin_file(output *out, const char *name, const char *file)
+{
+    if (!prepare(out, name))
+        return false;
+    do {
+        out->fd = open(file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
+                       O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+    } while (out->fd < 0 && errno == EINTR);
+    if (out->fd >= 0 && is_file(out->fd))
+        return true;
+    message_errno("%s", message_name(file));
+    out->status = STATUS_FAILURE;
+    return false;
 }
 
 bool output_flush(output *out)
@@ -121,6 +154,11 @@ bool output_put(output *out, const void *bytes, size_t size)
     return true;
 }
 
+bool output_text(output *out, const char *text)
+{
+    return output_put(out, text, strlen(text));
+}
+
 off_t output_patchable(const output *out)
 {
     const int flags = fcntl(out->fd, F_GETFL);
@@ -146,6 +184,28 @@ bool output_patch(output *out, off_t offset, const void *bytes, size_t size)
             size -= (size_t)n;
             offset += n;
         } else if (n == 0 || errno != EINTR) {
+            return fail_errno(out);
+        }
+    }
+    return true;
+}
+
+bool output_get(output *out, off_t offset, void *bytes, size_t size)
+{
+    char *p = bytes;
+
+    if (out->err.code != PS_OK)
+        return false;
+    while (size > 0) {
+        const ssize_t n = pread(out->fd, p, size, offset);
+
+        if (n > 0) {
+            p += n;
+            size -= (size_t)n;
+            offset += n;
+        } else if (n == 0 || errno != EINTR) {
+            /* Somebody else has cut it. */
+            errno = n == 0 ? EIO : errno;
             return fail_errno(out);
         }
     }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "packstream.h"
@@ -25,6 +26,7 @@ typedef struct output {
     char *buffer;
     size_t used;
     ps_token_writer *writer; /* has a buffer of its own; or NULL */
+    uint32_t predictions;    /* masked tokens that a form has room for */
     int status;   /* of a failure, else STATUS_OK */
     ps_error err; /* of a failure not yet told, else PS_OK */
 } output;
@@ -32,8 +34,15 @@ typedef struct output {
 /* Opens `name` (NULL or "-": stdout) as files_open_output does. */
 bool output_begin(output *out, const char *name, bool binary, int input_fd);
 
-/* Adds `size` bytes. */
+/*
+ * The same for a file of its own, `file`, that messages call `name`; it can
+ * be read as well.
+ */
+bool output_begin_file(output *out, const char *name, const char *file);
+
+/* Adds `size` bytes, or a text without its NUL. */
 bool output_put(output *out, const void *bytes, size_t size);
+bool output_text(output *out, const char *text);
 
 /*
  * A place for at least `size` <= OUTPUT_ROOM bytes, or NULL; output_took
@@ -59,6 +68,9 @@ off_t output_patchable(const output *out);
 
 /* Replaces `size` bytes at `offset` of such a file. */
 bool output_patch(output *out, off_t offset, const void *bytes, size_t size);
+
+/* Reads `size` bytes at `offset` of a file of output_begin_file. */
+bool output_get(output *out, off_t offset, void *bytes, size_t size);
 
 /* Closes without a flush and tells a failure.  Returns the exit status. */
 int output_end(output *out);

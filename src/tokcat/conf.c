@@ -13,12 +13,14 @@
 
 #include "cli/message.h"
 #include "tokcat/digest.h"
+#include "tokcat/forms.h"
 #include "tokcat/setters.h"
 
 static const option_entry entries[] = {
-    {0, "from", OPTION_VALUE, "ids|bytes|jsonl",
-     "what the input is: lines of decimal token ids,\n"
-     "bytes that are tokens as they are, or JSON Lines", set_from},
+    {0, "from", OPTION_VALUE, "FORM",
+     "what the input is: lines of decimal ids, bytes that\n"
+     "are tokens as they are, jsonl, llmc, nanogpt, npy,\n"
+     "megatron, datatrove or tfrecord", set_from},
     {'t', "type", OPTION_VALUE, "u16|u32",
      "type of the tokens (default u16;\n"
      "u32 with a --vocab above 65536)", set_type},
@@ -29,15 +31,22 @@ static const option_entry entries[] = {
     {0, "empty", OPTION_VALUE, "skip|error",
      "what to do with lines without tokens\n"
      "(default skip: their number is told at the end)", set_empty},
-    {0, "split", OPTION_VALUE, "line|paragraph",
-     "bytes: where a sequence ends (default line)", set_split},
+    {0, "split", OPTION_VALUE, "WHERE",
+     "where a sequence ends\n"
+     "bytes: line (default) or paragraph\n"
+     "megatron: sequence (default) or document\n"
+     "llmc, nanogpt, npy: eos (behind each --eos-id),\n"
+     "bos (before each --bos-id) or N (tokens)", set_split},
+    {0, "trim-pad", OPTION_FLAG, NULL,
+     "npy: leave out --pad-id at the end of rows", set_trim},
     {0, "ids-key", OPTION_VALUE, "KEY",
      "jsonl: key of the token ids (default input_ids)", set_ids_key},
     {0, "channel", OPTION_VALUE, "KEY:TYPE[:FILL]",
      "jsonl: the channel's type (u8 u16 u32 u64 i32 i64\n"
      "f32 f64) and fill (default 0); repeatable", set_channel},
     {0, "ignore", OPTION_VALUE, "KEY",
-     "jsonl: leave this key out; repeatable", set_ignore},
+     "jsonl, datatrove, tfrecord: leave this key, or the\n"
+     "channel of this name, out; repeatable", set_ignore},
     {0, "vocab", OPTION_VALUE, "N",
      "declare N token ids, and refuse those not below N\n"
      "(default with --from=bytes: 256)", set_vocab},
@@ -62,10 +71,10 @@ static const option_entry entries[] = {
 };
 
 const option_program conf_program = {
-    .usage = "--from=ids|bytes|jsonl [OPTION]... [FILE]...",
-    .summary = "Turns text into token records, the input of packstream.  "
-               "Reads the FILEs\none after another; without any, or as "
-               "\"-\", standard input.",
+    .usage = "--from=FORM [OPTION]... [FILE]...",
+    .summary = "Turns text, or other programs' files of tokens, into token "
+               "records, the\ninput of packstream.  Reads the FILEs one "
+               "after another; without any, or\nas \"-\", standard input.",
     .entries = entries,
 };
 
@@ -85,32 +94,18 @@ bool conf_ignores(const conf *c, const char *key)
     return false;
 }
 
-/* Options that mean nothing to the chosen input are mistakes. */
-static int check_source(const conf *c)
-{
-    const bool jsonl = c->from == FROM_JSONL;
-
-    if (c->from == FROM_NOTHING)
-        return message_usage("say --from=ids, --from=bytes or "
-                             "--from=jsonl");
-    if (c->split_given && c->from != FROM_BYTES)
-        return message_usage("--split goes with --from=bytes only");
-    if (c->empty_given && c->from == FROM_BYTES)
-        return message_usage("--empty does not go with --from=bytes, "
-                             "where no sequence is empty");
-    if (c->ids_key_given && !jsonl)
-        return message_usage("--ids-key goes with --from=jsonl only");
-    if (c->schema.n_channels > 0 && !jsonl)
-        return message_usage("--channel goes with --from=jsonl only");
-    if (c->n_ignored > 0 && !jsonl)
-        return message_usage("--ignore goes with --from=jsonl only");
-    return STATUS_OK;
-}
-
 static const char *const special_options[PS_SPECIALS] = {
     [PS_PAD] = "--pad-id", [PS_BOS] = "--bos-id", [PS_EOS] = "--eos-id",
     [PS_CLS] = "--cls-id", [PS_SEP] = "--sep-id", [PS_MASK] = "--mask-id",
 };
+
+/* An id that is of use to us need not be kept. */
+static bool is_used(const conf *c, int special)
+{
+    return (special == PS_EOS && c->split == SPLIT_EOS) ||
+           (special == PS_BOS && c->split == SPLIT_BOS) ||
+           (special == PS_PAD && c->trim);
+}
 
 /* What only a header can keep. */
 static int check_raw(const conf *c)
@@ -124,7 +119,7 @@ static int check_raw(const conf *c)
     if (c->tokenizer != NULL)
         lost = "--tokenizer";
     for (int i = 0; i < PS_SPECIALS; i++)
-        if (c->schema.special[i] != PS_NO_ID)
+        if (c->schema.special[i] != PS_NO_ID && !is_used(c, i))
             lost = special_options[i];
     if (c->schema.framed || lost == NULL)
         return STATUS_OK;
@@ -177,14 +172,31 @@ static int check_ids(const ps_schema *s)
     return STATUS_OK;
 }
 
+/*
+ * The type of the tokens, where it is not given: that of the vocabulary, or
+ * of the ids; or the input may say.
+ */
+static void settle_type(conf *c)
+{
+    ps_schema *s = &c->schema;
+
+    if (c->type_given)
+        return;
+    c->type_open = forms_are_typed(c->from) && s->vocab_size == 0;
+    if (s->vocab_size > UINT16_MAX + 1)
+        s->token_type = PS_U32;
+    for (int i = 0; i < PS_SPECIALS && c->type_open; i++)
+        if (s->special[i] != PS_NO_ID && s->special[i] > UINT16_MAX)
+            s->token_type = PS_U32;
+}
+
 int conf_settle(conf *c)
 {
-    int status = check_source(c);
+    int status = forms_check(c);
 
     if (c->from == FROM_BYTES && c->schema.vocab_size == 0)
         c->schema.vocab_size = 256;
-    if (!c->type_given && c->schema.vocab_size > UINT16_MAX + 1)
-        c->schema.token_type = PS_U32;
+    settle_type(c);
     if (status == STATUS_OK)
         status = check_raw(c);
     if (status == STATUS_OK)

@@ -20,10 +20,25 @@ typedef enum conf_from {
     FROM_NOTHING, /* not chosen yet */
     FROM_IDS,
     FROM_BYTES,
-    FROM_JSONL
+    FROM_JSONL,
+    FROM_LLMC,
+    FROM_NANOGPT,
+    FROM_NPY,
+    FROM_MEGATRON,
+    FROM_DATATROVE,
+    FROM_TFRECORD
 } conf_from;
 
-typedef enum conf_split { SPLIT_LINE, SPLIT_PARAGRAPH } conf_split;
+/* Where a sequence ends. */
+typedef enum conf_split {
+    SPLIT_LINE,
+    SPLIT_PARAGRAPH,
+    SPLIT_EOS,     /* behind each end token */
+    SPLIT_BOS,     /* before each begin token */
+    SPLIT_EVERY,   /* behind so many tokens */
+    SPLIT_SEQUENCE, /* where the input says that one ends, */
+    SPLIT_DOCUMENT  /* or that a document does */
+} conf_split;
 
 /* What a line without tokens means. */
 typedef enum conf_empty { EMPTY_SKIP, EMPTY_ERROR } conf_empty;
@@ -35,8 +50,11 @@ typedef struct conf {
     const char *tokenizer; /* file to digest, or NULL */
     const char *ids_key;
     conf_split split;
+    uint64_t split_every; /* tokens, for SPLIT_EVERY */
+    bool trim;            /* padding at the end of rows is left out */
     conf_empty empty;
     bool type_given;
+    bool type_open; /* the input may tell the type of the tokens */
     bool split_given;
     bool empty_given;
     bool ids_key_given;

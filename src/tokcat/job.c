@@ -7,21 +7,26 @@
 #include "tokcat/job.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "tokcat/known.h"
 
-static const job_source *source_of(const conf *c)
-{
-    switch (c->from) {
-    case FROM_IDS:
-        return &source_ids;
-    case FROM_BYTES:
-        return &source_bytes;
-    default:
-        return &source_jsonl;
-    }
-}
+static const job_source *const sources[] = {
+    [FROM_IDS] = &source_ids,
+    [FROM_BYTES] = &source_bytes,
+    [FROM_JSONL] = &source_jsonl,
+    [FROM_LLMC] = &source_llmc,
+    [FROM_NANOGPT] = &source_nanogpt,
+    [FROM_NPY] = &source_npy,
+    [FROM_MEGATRON] = &source_megatron,
+    [FROM_DATATROVE] = &source_datatrove,
+    [FROM_TFRECORD] = &source_tfrecord,
+};
 
 /*
  * Before we wait for input, the records made so far go to those who wait
@@ -34,10 +39,56 @@ static int pass_on(void *context)
     return records_flush(out);
 }
 
+/* ---------------------------------------------------------------------
+ * For the sources
+ */
+
+int job_start(job *j, size_t number_width)
+{
+    if (j->out.writer != NULL)
+        return STATUS_OK;
+    if (j->conf->type_open && number_width > 2)
+        j->out.schema.token_type = PS_U32;
+    return records_start(&j->out);
+}
+
+int job_add_channel(job *j, const char *name, ps_kind kind)
+{
+    const known_channel *k = known_find(name);
+    ps_schema *s = &j->out.schema;
+    ps_channel *c = &s->channels[s->n_channels];
+
+    if (!s->framed)
+        return job_bad(j, "%s: --raw cannot keep channels; leave it out "
+                       "with --ignore=%s", name, name);
+    *c = (ps_channel){.type = k->type, .kind = kind,
+                      .fill = known_fill(name, k->type)};
+    memcpy(c->name, name, strlen(name));
+    s->n_channels++;
+    return STATUS_OK;
+}
+
+int job_bad(const job *j, const char *format, ...)
+{
+    const bool is_text = sources[j->conf->from]->line != NULL;
+    char why[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (is_text)
+        return text_bad(&j->in, "%s", why);
+    message_error("%s: %s %" PRIu64 " at byte %" PRIu64 ": %s",
+                  binary_name(&j->data), j->place.unit, j->place.number,
+                  j->place.offset, why);
+    return STATUS_DATA;
+}
+
 int job_empty(job *j)
 {
     if (j->conf->empty == EMPTY_ERROR)
-        return text_bad(&j->in, "no tokens");
+        return job_bad(j, "no tokens");
     j->n_empty++;
     return STATUS_OK;
 }
@@ -61,12 +112,31 @@ uint32_t job_most_tokens(const job *j)
 
 int job_too_large(const job *j)
 {
-    return text_bad(&j->in, "a sequence of more than %" PRIu32 " tokens is "
-                    "too large for a record", job_most_tokens(j));
+    return job_bad(j, "a sequence of more than %" PRIu32 " tokens is too "
+                   "large for a record", job_most_tokens(j));
 }
 
-/* Reads the file that is open to its end. */
-static int read_file(job *j, const job_source *source)
+/* ---------------------------------------------------------------------
+ * Files
+ */
+
+static int open_file(job *j, const job_source *source, const char *name)
+{
+    return source->open != NULL ? source->open(j, name)
+                                : text_open(&j->in, name);
+}
+
+static void close_files(job *j)
+{
+    text_close(&j->in);
+    /* These may read by way of another's descriptor. */
+    for (int i = JOB_BESIDE; i > 0; i--)
+        binary_close(&j->beside[i - 1]);
+    binary_close(&j->data);
+}
+
+/* Reads the file that is open to its end, if it is one of lines. */
+static int read_lines(job *j, const job_source *source)
 {
     text_line line;
     int status;
@@ -90,32 +160,46 @@ static int read_files(job *j, const job_source *source,
 {
     for (int i = 0; i < n_names; i++) {
         /* The first file is open already. */
-        int status = i == 0 ? STATUS_OK : text_open(&j->in, names[i]);
+        int status = i == 0 ? STATUS_OK : open_file(j, source, names[i]);
 
         if (status == STATUS_OK)
-            status = read_file(j, source);
-        text_close(&j->in);
+            status = source->read != NULL ? source->read(j)
+                                          : read_lines(j, source);
+        close_files(j);
         if (status != STATUS_OK)
             return status;
     }
     return STATUS_OK;
 }
 
+/* True if the output is no input, nor what belongs to one. */
+static bool spare_inputs(const conf *c, const job_source *source,
+                         const char *const *names, int n_names)
+{
+    if (!files_spare_inputs(c->output, names, n_names) ||
+        (c->tokenizer != NULL &&
+         !files_spare_input(c->output, c->tokenizer)))
+        return false;
+    for (int i = 0; i < n_names && source->spare != NULL; i++)
+        if (!source->spare(c->output, names[i]))
+            return false;
+    return true;
+}
+
 /*
  * Opens the first input before the output, so that a wrong name does not
  * cost the user an old output file.
  */
-static int open_both(job *j, const char *const *names, int n_names)
+static int open_both(job *j, const job_source *source,
+                     const char *const *names, int n_names)
 {
-    const conf *c = j->conf;
     int status = STATUS_FAILURE;
 
-    if (files_spare_inputs(c->output, names, n_names) &&
-        (c->tokenizer == NULL ||
-         files_spare_input(c->output, c->tokenizer)))
-        status = text_open(&j->in, names[0]);
+    if (spare_inputs(j->conf, source, names, n_names))
+        status = open_file(j, source, names[0]);
     if (status == STATUS_OK)
-        status = records_open(&j->out, c->output, j->in.fd);
+        status = records_open(&j->out, j->conf->output,
+                              source->open != NULL ? j->data.fd : j->in.fd);
     return status;
 }
 
@@ -136,15 +220,35 @@ static int finish(job *j, const job_source *source)
     return status;
 }
 
+/* Sets what the inputs need to know before they are opened. */
+static void prepare(job *j, const job_source *source)
+{
+    j->in = (text){.longest = source->longest, .on_wait = pass_on,
+                   .context = &j->out};
+    j->data = (binary){.on_wait = pass_on, .context = &j->out};
+    for (int i = 0; i < JOB_BESIDE; i++)
+        j->beside[i] = j->data;
+}
+
+static void release(job *j)
+{
+    close_files(j);
+    text_free(&j->in);
+    for (int i = 0; i < JOB_BESIDE; i++)
+        binary_free(&j->beside[i]);
+    binary_free(&j->data);
+    free(j->numbers);
+    records_free(&j->out);
+}
+
 int job_run(const conf *c, const char *const *names, int n_names)
 {
-    const job_source *source = source_of(c);
+    const job_source *source = sources[c->from];
     job j = {.conf = c, .out = records_make(&c->schema)};
     int status;
 
-    j.in = (text){.longest = source->longest, .on_wait = pass_on,
-                  .context = &j.out};
-    status = open_both(&j, names, n_names);
+    prepare(&j, source);
+    status = open_both(&j, source, names, n_names);
     if (status == STATUS_OK && !source->learns)
         status = records_start(&j.out);
     progress_start(&j.out.progress, !c->quiet);
@@ -154,7 +258,6 @@ int job_run(const conf *c, const char *const *names, int n_names)
         status = finish(&j, source);
     else
         records_abandon(&j.out);
-    text_free(&j.in);
-    records_free(&j.out);
+    release(&j);
     return status;
 }

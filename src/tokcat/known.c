@@ -14,7 +14,7 @@
 static const known_channel known[] = {
     {"labels", PS_I32, -100},     {"seq_label", PS_I32, -1},
     {"token_type_ids", PS_U8, 0}, {"loss_mask", PS_U8, 0},
-    {"attention_mask", PS_U8, 0},
+    {"attention_mask", PS_U8, 0}, {"next_sentence_label", PS_I32, -1},
 };
 
 const known_channel *known_find(const char *name)

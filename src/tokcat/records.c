@@ -71,9 +71,15 @@ int records_room(records *r, size_t bytes)
 
 int records_put(records *r, uint32_t n_tok)
 {
+    return records_put_tokens(r, n_tok, r->payload);
+}
+
+int records_put_tokens(records *r, uint32_t n_tok,
+                       const unsigned char *payload)
+{
     ps_error err;
 
-    if (ps_token_writer_put(r->writer, n_tok, r->payload, &err) != PS_OK)
+    if (ps_token_writer_put(r->writer, n_tok, payload, &err) != PS_OK)
         return failed(r, &err);
     r->figures.sequences++;
     r->figures.tokens += n_tok;

@@ -46,8 +46,10 @@ int records_start(records *r);
  */
 int records_room(records *r, size_t bytes);
 
-/* Writes the record whose payload stands in r->payload. */
+/* Writes the record whose payload stands in r->payload, or elsewhere. */
 int records_put(records *r, uint32_t n_tok);
+int records_put_tokens(records *r, uint32_t n_tok,
+                       const unsigned char *payload);
 
 /* Passes on what is buffered. */
 int records_flush(records *r);

@@ -12,6 +12,7 @@
 
 #include "tokcat/conf.h"
 #include "tokcat/element.h"
+#include "tokcat/forms.h"
 #include "tokcat/known.h"
 #include "tokcat/memory.h"
 
@@ -19,15 +20,10 @@ const char *set_from(void *context, const char *value)
 {
     conf *c = context;
 
-    if (strcmp(value, "ids") == 0)
-        c->from = FROM_IDS;
-    else if (strcmp(value, "bytes") == 0)
-        c->from = FROM_BYTES;
-    else if (strcmp(value, "jsonl") == 0)
-        c->from = FROM_JSONL;
-    else
-        return "must be ids, bytes or jsonl";
-    return NULL;
+    return forms_find(value, &c->from)
+               ? NULL
+               : "must be ids, bytes, jsonl, llmc, nanogpt, npy, megatron, "
+                 "datatrove or tfrecord";
 }
 
 const char *set_type(void *context, const char *value)
@@ -69,12 +65,21 @@ const char *set_split(void *context, const char *value)
     conf *c = context;
 
     c->split_given = true;
-    if (strcmp(value, "line") == 0)
-        c->split = SPLIT_LINE;
-    else if (strcmp(value, "paragraph") == 0)
-        c->split = SPLIT_PARAGRAPH;
-    else
-        return "must be line or paragraph";
+    if (forms_find_split(value, &c->split))
+        return NULL;
+    c->split = SPLIT_EVERY;
+    return option_number(value, 1, UINT64_MAX, &c->split_every)
+               ? NULL
+               : "must be line, paragraph, eos, bos, sequence, document or "
+                 "a number of tokens";
+}
+
+const char *set_trim(void *context, const char *value)
+{
+    conf *c = context;
+
+    (void)value;
+    c->trim = true;
     return NULL;
 }
 

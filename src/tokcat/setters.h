@@ -15,6 +15,7 @@ option_setter set_raw;
 option_setter set_output;
 option_setter set_quiet;
 option_setter set_split;
+option_setter set_trim;
 option_setter set_empty;
 option_setter set_ids_key;
 option_setter set_channel;

@@ -198,13 +198,22 @@ static int open_nameless(void)
 #endif
 }
 
-int feed_file(const unsigned char *data, size_t n)
+int feed_file_of(unsigned which, const unsigned char *data, size_t n)
 {
-    static int fd = -1;
+    /* One more than the number, so that 0 is none. */
+    static int fds[FEED_FILES];
+    int fd;
 
-    if (fd < 0)
-        fd = open_nameless();
+    must(which < FEED_FILES);
+    if (fds[which] == 0)
+        fds[which] = open_nameless() + 1;
+    fd = fds[which] - 1;
     must(fd >= 0 && ftruncate(fd, 0) == 0);
     must(pwrite(fd, data, n, 0) == (ssize_t)n);
     return fd;
+}
+
+int feed_file(const unsigned char *data, size_t n)
+{
+    return feed_file_of(0, data, n);
 }

@@ -82,6 +82,10 @@ void feed_clear(void);
 /* An open regular file with these bytes; the next call changes it. */
 int feed_file(const unsigned char *data, size_t n);
 
+/* The same for several at a time: `which` is below FEED_FILES. */
+#define FEED_FILES 2
+int feed_file_of(unsigned which, const unsigned char *data, size_t n);
+
 /* ------------------------------------------------------------------ seals */
 
 /*

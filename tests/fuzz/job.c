@@ -22,6 +22,9 @@ enum {
 /* Below this step a length, from there on multiples of the capacity, +-1. */
 #define MULTIPLES 200
 
+/* Of so many packs at most: hundreds would take most of the time. */
+#define MOST_PACKS 8
+
 static ps_schema make_schema(unsigned bits, unsigned n_channels)
 {
     static const ps_channel channels[] = {
@@ -40,8 +43,8 @@ static ps_schema make_schema(unsigned bits, unsigned n_channels)
 }
 
 /*
- * The depth that a byte asks for.  To find one costs as much as a thousand
- * inputs do otherwise, so that is done for few of those that ask for it.
+ * The depth that a byte asks for.  To find one costs as much as many inputs
+ * do otherwise, so that is done for some of those that ask for it.
  */
 static uint32_t depth_of(unsigned depth, const input *in)
 {
@@ -49,7 +52,7 @@ static uint32_t depth_of(unsigned depth, const input *in)
 
     for (size_t i = 0; i < in->left; i++)
         sum += in->at[i];
-    return depth == 255 && sum % 61 == 0 ? PS_DEPTH_AUTO : 1 + depth % 40;
+    return depth == 255 && sum % 8 == 0 ? PS_DEPTH_AUTO : 1 + depth % 40;
 }
 
 job take_job(input *in)
@@ -80,10 +83,11 @@ job take_job(input *in)
 
 uint32_t job_length(const job *j, unsigned step)
 {
-    uint32_t n;
+    uint32_t most = j->options.capacity * MOST_PACKS;
+    uint32_t n = step % 50 + 1;
 
     if (step < MULTIPLES)
-        return step % 50 + 1;
+        return n < most ? n : most;
     if (step >= STEP_FLUSH)
         return 0;
     n = j->options.capacity * (1 + (step - MULTIPLES) / 12) + step % 3;

@@ -9,12 +9,12 @@
 # --jobs.  `make fuzz` in BUILD_DIR does that without options.
 #
 # All that is made lies in BUILD_DIR/fuzzing: build/, a build of the sources
-# with address and undefined behaviour sanitizers; seeds/, what seeds.sh
-# writes; corpus/TARGET, the inputs that were worth keeping, with which the
-# next run begins; findings/, inputs for which a target did not hold, and
-# TARGET.log.  To look at a finding again:
+# with address and undefined behaviour sanitizers, and build-jobs/, one for the
+# targets that pack; seeds/, what seeds.sh writes; corpus/TARGET, the inputs
+# that were worth keeping, with which the next run begins; findings/, inputs
+# for which a target did not hold, and TARGET.log.  To look at a finding again:
 #
-#     BUILD_DIR/fuzzing/build/tests/fuzz/TARGET FINDING
+#     BUILD_DIR/fuzzing/build*/tests/fuzz/TARGET FINDING
 #
 # Exits with 0 if nothing was found, 77 where clang or libFuzzer is not
 # there, else 1.
@@ -28,7 +28,8 @@
 
 set -u
 
-all='raw framed zstd plain seekable filter state ids jsonl'
+all='raw framed zstd plain seekable filter state ids jsonl arrays megatron'
+all="$all tfrecord"
 
 usage() {
     echo "usage: run.sh BUILD_DIR [--runs=N | --seconds=N] [--jobs=N]" \
@@ -58,7 +59,7 @@ for argument; do
     esac
 done
 targets=${targets:-$all}
-mkdir -p "$place/build" "$place/findings" "$place/seeds" || exit 1
+mkdir -p "$place/findings" "$place/seeds" || exit 1
 
 # Can clang link a libFuzzer program at all?
 works() {
@@ -70,22 +71,40 @@ works() {
         -o "$place/probe" "$place/probe.c" 2>"$place/probe.log"
 }
 
+# folder TARGET: where it is built.
+folder() {
+    case $1 in
+        filter | state) echo "$place/build-jobs" ;;
+        *) echo "$place/build" ;;
+    esac
+}
+
+# build_in FOLDER FLAGS: the targets that belong there.
+build_in() {
+    local target programs=
+    for target in $targets; do
+        [ "$(folder "$target")" != "$1" ] ||
+            programs="$programs tests/fuzz/$target"
+    done
+    mkdir -p "$1" && cd "$1" || return 1
+    [ -e Makefile ] ||
+        "$top/configure" --quiet --disable-shared CC="${CLANG:-clang}" \
+            CFLAGS="-g -O1 -fno-omit-frame-pointer $2" || return 1
+    # Words are meant to split: names of programs.
+    # shellcheck disable=SC2086
+    [ -z "$programs" ] ||
+        make -j "$(nproc)" FUZZ_LINK=-fsanitize=fuzzer $programs
+}
+
+# Packing compares numbers of its own making, which tells a fuzzer nothing
+# about the input, and to trace that would take half of the time.
 build() {
     local flags='-fsanitize=fuzzer-no-link,address,undefined'
     flags="$flags -fno-sanitize-recover=all"
-    local programs='' target
-    for target in $all; do
-        programs="$programs tests/fuzz/$target"
-    done
-    cd "$place/build" || return 1
-    if [ ! -e Makefile ]; then
-        "$top/configure" --quiet --disable-shared CC="${CLANG:-clang}" \
-            CFLAGS="-g -O1 -fno-omit-frame-pointer $flags" || return 1
-    fi
-    # Words are meant to split: names of programs.
-    # shellcheck disable=SC2086
-    make -j "$(nproc)" tokcat packstream &&
-        make -j "$(nproc)" FUZZ_LINK=-fsanitize=fuzzer $programs
+    build_in "$place/build-jobs" \
+        "$flags -fno-sanitize-coverage=trace-cmp" &&
+        build_in "$place/build" "$flags" &&
+        make -j "$(nproc)" tokcat packstream
 }
 
 # fuzz TARGET: one run; its last line tells how it went.
@@ -93,12 +112,13 @@ fuzz() {
     local target=$1 most=1024 entropic=1
     case $target in
         plain | seekable) most=12288 ;;
-        framed | zstd) most=1536 ;;
+        framed | zstd | arrays) most=1536 ;;
         filter | state) most=96 entropic=0 ;; # it would take half of the time
     esac
     mkdir -p "$place/corpus/$target"
-    ASAN_OPTIONS=quarantine_size_mb=16:detect_leaks=1 \
-        "$place/build/tests/fuzz/$target" "$bound" -max_len="$most" \
+    # A finding that is looked at again tells the whole of its calls.
+    ASAN_OPTIONS=quarantine_size_mb=16:detect_leaks=1:malloc_context_size=2 \
+        "$(folder "$target")/tests/fuzz/$target" "$bound" -max_len="$most" \
         -entropic="$entropic" \
         -timeout=20 -report_slow_units=20 \
         -rss_limit_mb=2048 -malloc_limit_mb=300 \
@@ -135,7 +155,7 @@ build >"$place/build.log" 2>&1 || {
 }
 PATH=$place/build:$PATH "$top/tests/fuzz/seeds.sh" "$place/seeds" || exit 1
 
-export -f fuzz tell
+export -f folder fuzz tell
 export place bound
 # Words are meant to split: names of targets.  What is in single quotes is for
 # another shell.

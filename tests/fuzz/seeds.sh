@@ -157,6 +157,7 @@ plain_seeds() {
     done
     head -c 4700 "$work/ids" | seed plain cut 1 0
     seed plain unsealed 0 65 <"$work/ids"
+    seed plain nothing 1 0 </dev/null
 }
 
 # After plain_seeds: of its streams.
@@ -169,6 +170,7 @@ seekable_seeds() {
             <"$work/$name"
     done
     seed seekable checksums 7 130 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 <"$work/ids"
+    seed seekable nothing 1 </dev/null
     seed seekable twice 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 <"$work/ids"
     # The number of frames, and a size in the table, are not what they were.
     seed seekable count 5 0 0 0 1 8 0 1 0 0 0 0 0 0 0 0 0 <"$work/ids"
@@ -189,8 +191,8 @@ filter_seeds() {
                 63 4 9 "$policy" 0 "$overlong" 1 0 0 0
         done
     done
-    # One of these is heard: see depth_of in filter.c.
-    for ((i = 0; i < 61; i++)); do
+    # One of these is heard: see depth_of in job.c.
+    for ((i = 0; i < 8; i++)); do
         steps | seed filter "auto-depth-$i" 2 0 3 99 255 9 0 0 1 "$i" 0 0 0
     done
     steps | seed filter shuffled 2 5 3 99 5 9 0 2 1 7 0 0 0
@@ -264,6 +266,146 @@ jsonl_seeds() {
         seed jsonl larger 0 0
 }
 
+# npy DICTIONARY: what stands before the numbers of a .npy file.
+npy() {
+    printf '\223NUMPY\001\000'
+    u16 ${#1}
+    printf '%s' "$1"
+}
+
+# llmc MAGIC VERSION TOKENS: the header of llm.c.
+llmc() {
+    u16 $(($1 & 65535)) $(($1 >> 16)) "$2" 0 "$3" 0
+    head -c 1012 /dev/zero
+}
+
+arrays_seeds() {
+    local type split manner before="{'descr': '<"
+    local behind="', 'fortran_order': False, 'shape': "
+    for type in u1 i1 u2 i2 u4 i4 u8 i8; do
+        for split in 0 4 8; do
+            { npy "$before$type$behind(4,)}" && u8 1 2 3 9 &&
+                head -c $((4 * ${type#?} - 4)) /dev/zero; } |
+                seed arrays "$type-$split" $((1 + split)) 3 0
+        done
+        { npy "$before$type$behind(2, 2), }" && u8 1 2 0 0 &&
+            head -c $((4 * ${type#?} - 4)) /dev/zero; } |
+            seed arrays "$type-rows" 160 0 0
+    done
+    for manner in $manners; do
+        { npy "${before}u2$behind(2, 2)}" && u16 1 2 3 4; } |
+            seed arrays "rows-$manner" 0 3 "$manner"
+        u16 1 2 3 9 4 3 5 | seed arrays "nanogpt-$manner" 7 3 "$manner"
+    done
+    for split in 0 4 8; do
+        { llmc 20240520 1 4 && u16 1 2 3 9; } |
+            seed arrays "llmc-$split" $((2 + split)) 3 0
+        { llmc 20240801 7 2 && u16 1 0 3 0; } |
+            seed arrays "llmc-wide-$split" $((2 + split)) 3 0
+    done
+    u16 1 2 300 4 | seed arrays vocabulary 67 1 0
+    npy "${before}u2$behind(0,)}" | seed arrays none 1 1 0
+    npy "${before}u2$behind(9,0)}" | seed arrays empty 0 1 0
+}
+
+# index TYPE SEQUENCES ENTRIES: the header of Megatron's index.
+index() {
+    printf 'MMIDIDX\000\000'
+    u8 1 0 0 0 0 0 0 0 "$1"
+    u16 "$2" 0 0 0 "$3" 0 0 0
+}
+
+# wide N...: each number in 8 bytes.
+wide() {
+    local n
+    for n; do
+        u16 "$n" 0 0 0
+    done
+}
+
+# megatron NAME OPTIONS TYPE BYTES: a data set of three sequences in two
+# documents, whose tokens have so many bytes; standard input comes behind.
+megatron() {
+    { index "$3" 3 3 && u16 2 0 1 0 3 0 && wide 0 $((2 * $4)) $((3 * $4)) &&
+        wide 0 2 3 && cat; } >"$work/idx"
+    { u16 "$(wc -c <"$work/idx")" && cat "$work/idx" &&
+        u8 1 2 3 4 5 6 && head -c $((6 * $4 - 6)) /dev/zero; } |
+        seed megatron "$1" "$2"
+}
+
+megatron_seeds() {
+    local options
+    for options in 0 1 2 3 4 8 16; do
+        megatron "u16-$options" "$options" 8 2 </dev/null
+        megatron "i32-$options" "$options" 4 4 </dev/null
+    done
+    megatron u8 0 1 1 </dev/null
+    megatron i64 0 5 8 </dev/null
+    u8 0 0 0 | megatron modes 0 8 2
+    u8 0 1 0 | megatron no-text 0 8 2
+    megatron floats 0 7 4 </dev/null
+    { u16 42 && index 8 0 1 && wide 0; } | seed megatron none 1
+}
+
+# chunk NUMBER: standard input as a field of bytes, of less than 128.
+chunk() {
+    cat >"$work/chunk-$1"
+    u8 $(($1 << 3 | 2)) "$(wc -c <"$work/chunk-$1")"
+    cat "$work/chunk-$1"
+}
+
+# feature NAME KIND BYTE...: a list of integers (3), packed, or of floats (2).
+feature() {
+    {
+        printf '%s' "$1" | chunk 1
+        u8 "${@:3}" | chunk 1 | chunk "$2" | chunk 2
+    } >"$work/feature"
+    u8 10 "$(wc -c <"$work/feature")"
+    cat "$work/feature"
+}
+
+# sample: the features on standard input as a record.
+sample() {
+    cat >"$work/features"
+    local n
+    n=$(wc -c <"$work/features")
+    u16 $((n + 3))
+    # The length takes two bytes, whatever it is.
+    u8 10 $((n & 127 | 128)) $((n >> 7))
+    cat "$work/features"
+}
+
+tokens_of_bert() {
+    feature input_ids 3 5 6 7 0
+    feature input_mask 3 1 1 1 0
+}
+
+sample_of_bert() {
+    tokens_of_bert
+    feature segment_ids 3 0 1 1 0
+    feature masked_lm_positions 3 1 0
+    feature masked_lm_ids 3 9 0
+    feature masked_lm_weights 2 0 0 128 63 0 0 0 0
+    feature next_sentence_labels 3 1
+}
+
+tfrecord_seeds() {
+    local options manner
+    tokens_of_bert | sample >"$work/small"
+    sample_of_bert | sample >"$work/whole"
+    for options in 1 3 5 9 17; do
+        seed tfrecord "small-$options" "$options" 0 <"$work/small"
+        cat "$work/whole" "$work/whole" |
+            seed tfrecord "whole-$options" "$options" 0
+    done
+    for manner in $manners; do
+        seed tfrecord "manner-$manner" 1 "$manner" <"$work/whole"
+    done
+    cat "$work/small" "$work/whole" | seed tfrecord different 1 0
+    seed tfrecord unframed 0 0 <"$work/whole"
+    u16 0 | seed tfrecord empty 1 0
+}
+
 raw_seeds
 framed_seeds
 zstd_seeds
@@ -273,3 +415,6 @@ filter_seeds
 state_seeds
 ids_seeds
 jsonl_seeds
+arrays_seeds
+megatron_seeds
+tfrecord_seeds

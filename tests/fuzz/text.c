@@ -9,6 +9,8 @@
 
 #include "text.h"
 
+#include <string.h>
+
 #include "cli/files.h"
 #include "cli/message.h"
 #include "tokcat/job.h"
@@ -16,10 +18,28 @@
 
 /* ------------------------------------------------------------------- files */
 
+/* Static because these calls have no context; 0 is none. */
+static int files[2];
+
+void give_files(int idx, int bin)
+{
+    files[0] = idx;
+    files[1] = bin;
+}
+
+static bool is_input(int fd)
+{
+    return fd == FEED_FD ||
+           (files[0] != 0 && (fd == files[0] || fd == files[1]));
+}
+
 int files_open_input(const char *name)
 {
-    (void)name;
-    return FEED_FD;
+    const size_t n = strlen(name);
+
+    if (files[0] == 0 || n < 4)
+        return FEED_FD;
+    return files[strcmp(name + n - 4, ".bin") == 0];
 }
 
 const char *files_input_name(const char *name)
@@ -32,10 +52,10 @@ const char *files_output_name(const char *name)
     return message_name(name);
 }
 
-int files_open_output(const char *name, bool binary, int input_fd)
+int files_open_output(const char *name, bool bytes_out, int input_fd)
 {
     (void)name;
-    must(binary && input_fd == FEED_FD);
+    must(bytes_out && is_input(input_fd));
     return FEED_FD;
 }
 
@@ -55,7 +75,7 @@ bool files_spare_inputs(const char *name, const char *const *inputs, int n)
 
 void files_close_input(int fd)
 {
-    must(fd == FEED_FD);
+    must(is_input(fd));
 }
 
 bool files_close_output(int fd, const char *name)

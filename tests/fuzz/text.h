@@ -1,5 +1,6 @@
 /*
- * text.h - tokcat in memory, for the targets that give it text.
+ * text.h - tokcat in memory, for the targets that give it text, or other
+ * programs' files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,12 +16,18 @@
 int settle(conf *c);
 
 /*
- * Runs tokcat on `n` bytes of text; gives its exit status.  The messages are
+ * Runs tokcat on `n` bytes of input; gives its exit status.  The messages are
  * lines that can be printed, and what was written, read again and given in
  * *yield, is whole records at least, and all of it with STATUS_OK.
  */
 int run_tokcat(const conf *c, const unsigned char *p, size_t n,
                unsigned manner, token_yield *yield);
+
+/*
+ * From now on names that end in ".idx" and ".bin" are these regular files,
+ * and not what is fed.
+ */
+void give_files(int idx, int bin);
 
 /* Forgets the messages so far. */
 void hear_messages(void);

@@ -1,0 +1,291 @@
+/*
+ * tfrecord.c - sequences as examples in a TFRecord file, with the features
+ * that BERT's pre-training reads.
+ *
+ * An example is a message of Protocol Buffers: in its field 1 a message that
+ * is a map, of which each entry is a field 1: a name, field 1, and a feature,
+ * field 2.  A feature is a list of i64 in its field 3, or of f32 in its
+ * field 2; in these the numbers are field 1, all in one run.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/tfrecord.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/proto.h"
+#include "elements.h"
+#include "formats.h"
+
+/* What `labels` holds where there is nothing to predict. */
+#define NO_LABEL (-100)
+
+/* 1.0 as the bits of an f32. */
+#define ONE UINT32_C(0x3f800000)
+
+enum { MAP = 1, ENTRY = 1, KEY = 1, VALUE = 2, NUMBERS = 1 };
+
+typedef enum list_type {
+    FLOATS = 2,
+    INTEGERS = 3
+} list_type;
+
+/* PS_TOKENS where there is no such channel. */
+typedef struct example {
+    proto_out message;
+    uint32_t capacity;
+    uint32_t predictions;
+    uint32_t pad_id;
+    uint32_t types;
+    uint32_t labels;
+    uint32_t next;
+} example;
+
+/* Where the lengths of what a feature lies in will stand. */
+typedef struct feature {
+    size_t entry;
+    size_t value;
+    size_t list;
+    size_t numbers;
+} feature;
+
+static feature begin_feature(proto_out *to, const char *name, list_type type)
+{
+    feature f;
+
+    f.entry = proto_begin(to, ENTRY);
+    proto_put_bytes(to, KEY, name, strlen(name));
+    f.value = proto_begin(to, VALUE);
+    f.list = proto_begin(to, (uint32_t)type);
+    f.numbers = proto_begin(to, NUMBERS);
+    return f;
+}
+
+static void end_feature(proto_out *to, const feature *f)
+{
+    proto_end(to, f->numbers);
+    proto_end(to, f->list);
+    proto_end(to, f->value);
+    proto_end(to, f->entry);
+}
+
+/* The values, and `fill` up to `n` of them. */
+static void put_values(proto_out *to, const char *name, const elements *list,
+                       uint32_t n, uint32_t fill)
+{
+    const feature f = begin_feature(to, name, INTEGERS);
+
+    for (uint32_t i = 0; i < list->n; i++)
+        proto_put_varint(to, (uint64_t)elements_integer(list, i));
+    for (uint32_t i = list->n; i < n; i++)
+        proto_put_varint(to, fill);
+    end_feature(to, &f);
+}
+
+/* `n` ones, and zeros up to `all`. */
+static void put_mask(proto_out *to, const char *name, uint32_t n,
+                     uint32_t all)
+{
+    const feature f = begin_feature(to, name, INTEGERS);
+
+    for (uint32_t i = 0; i < all; i++)
+        proto_put_varint(to, i < n);
+    end_feature(to, &f);
+}
+
+typedef enum pick {
+    POSITIONS,
+    IDS,
+    WEIGHTS
+} pick;
+
+static void put_pick(proto_out *to, pick which, uint32_t place, int64_t label)
+{
+    if (which == WEIGHTS)
+        proto_put_fixed32(to, ONE);
+    else
+        proto_put_varint(to, which == IDS ? (uint64_t)label : place);
+}
+
+/* Of the masked tokens one thing each, and zeros up to the number of room. */
+static void put_picks(example *e, const char *name, pick which,
+                      const elements *labels)
+{
+    proto_out *const to = &e->message;
+    const feature f = begin_feature(to, name,
+                                    which == WEIGHTS ? FLOATS : INTEGERS);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < labels->n; i++) {
+        const int64_t label = elements_integer(labels, i);
+
+        if (label == NO_LABEL)
+            continue;
+        put_pick(to, which, i, label);
+        n++;
+    }
+    for (; n < e->predictions; n++) {
+        if (which == WEIGHTS)
+            proto_put_fixed32(to, 0);
+        else
+            proto_put_varint(to, 0);
+    }
+    end_feature(to, &f);
+}
+
+/* A channel of the sequence; without one, no elements. */
+static elements channel_of(const ps_schema *schema,
+                           const ps_sequence *sequence, uint32_t channel)
+{
+    if (channel == PS_TOKENS)
+        return (elements){.type = PS_U8};
+    return elements_of(schema, sequence, channel);
+}
+
+static void make_example(example *e, const ps_schema *schema,
+                         const ps_sequence *sequence)
+{
+    const elements tokens = elements_of(schema, sequence, PS_TOKENS);
+    const elements types = channel_of(schema, sequence, e->types);
+    const elements labels = channel_of(schema, sequence, e->labels);
+    const elements next = channel_of(schema, sequence, e->next);
+    proto_out *const to = &e->message;
+    size_t map;
+
+    to->n = 0;
+    map = proto_begin(to, MAP);
+    put_values(to, "input_ids", &tokens, e->capacity, e->pad_id);
+    put_mask(to, "input_mask", tokens.n, e->capacity);
+    put_values(to, "segment_ids", &types, e->capacity, 0);
+    put_picks(e, "masked_lm_positions", POSITIONS, &labels);
+    put_picks(e, "masked_lm_ids", IDS, &labels);
+    put_picks(e, "masked_lm_weights", WEIGHTS, &labels);
+    put_values(to, "next_sentence_labels", &next, 1, 0);
+    proto_end(to, map);
+}
+
+static bool put_record(output *out, const proto_out *message)
+{
+    unsigned char head[TFRECORD_HEAD_BYTES];
+    unsigned char tail[TFRECORD_TAIL_BYTES];
+
+    if (message->failed) {
+        out->err = (ps_error){.code = PS_ERR_MEMORY};
+        return false;
+    }
+    tfrecord_make_head(message->n, head);
+    tfrecord_make_tail(message->bytes, message->n, tail);
+    return output_put(out, head, sizeof head) &&
+           output_put(out, message->bytes, message->n) &&
+           output_put(out, tail, sizeof tail);
+}
+
+/* ---- What a stream and a sequence must be like ---- */
+
+static bool check_channel(input *in, uint32_t c, ps_kind kind)
+{
+    const ps_channel *channel;
+    ps_type type;
+
+    if (c == PS_TOKENS)
+        return true;
+    channel = &in->first.schema.channels[c];
+    type = channel->type;
+    if (type == PS_F32 || type == PS_F64 || type == PS_U64)
+        input_blame(in, "channel '%s' is %s, which --to=tfrecord cannot use",
+                    channel->name, ps_type_name(type));
+    else if (channel->kind != kind)
+        input_blame(in, "channel '%s' is per %s, but --to=tfrecord needs it "
+                    "per %s", channel->name,
+                    kind == PS_PER_TOKEN ? "sequence" : "token",
+                    kind == PS_PER_TOKEN ? "token" : "sequence");
+    return !in->failed;
+}
+
+static bool check_schema(input *in, const example *e)
+{
+    if (!check_channel(in, e->types, PS_PER_TOKEN) ||
+        !check_channel(in, e->labels, PS_PER_TOKEN) ||
+        !check_channel(in, e->next, PS_PER_SEQUENCE))
+        return false;
+    if (e->labels != PS_TOKENS &&
+        in->first.schema.labels == PS_LABELS_SHIFTED)
+        input_blame(in, "its labels are those of the next token, and not of "
+                    "masked ones");
+    return !in->failed;
+}
+
+/* The first value that is neither `but` nor from 0 to `most`. */
+static bool check_values(input *in, const ps_sequence *sequence, uint32_t c,
+                         int64_t most, int64_t but)
+{
+    const ps_schema *schema = &in->first.schema;
+    const elements list = channel_of(schema, sequence, c);
+
+    for (uint32_t i = 0; i < list.n; i++) {
+        const int64_t value = elements_integer(&list, i);
+
+        if ((value < 0 || value > most) && value != but) {
+            input_blame(in, "sequence %" PRIu64 ": channel '%s' holds %"
+                        PRId64 ", which --to=tfrecord cannot use",
+                        sequence->id, schema->channels[c].name, value);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_room(input *in, const example *e,
+                       const ps_sequence *sequence)
+{
+    const elements labels =
+        channel_of(&in->first.schema, sequence, e->labels);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < labels.n; i++)
+        n += elements_integer(&labels, i) != NO_LABEL;
+    if (sequence->n_tok > e->capacity)
+        input_blame(in, "sequence %" PRIu64 " was split: whole it has %"
+                    PRIu32 " tokens, and an example %" PRIu32 " at most: "
+                    "try --order=pack", sequence->id, sequence->n_tok,
+                    e->capacity);
+    else if (n > e->predictions)
+        input_blame(in, "sequence %" PRIu64 " has %" PRIu32 " masked tokens, "
+                    "more than --max-predictions=%" PRIu32,
+                    sequence->id, n, e->predictions);
+    return !in->failed;
+}
+
+static bool check_sequence(input *in, const example *e,
+                           const ps_sequence *sequence)
+{
+    return check_values(in, sequence, e->types, INT32_MAX, 0) &&
+           check_values(in, sequence, e->labels, INT32_MAX, NO_LABEL) &&
+           check_values(in, sequence, e->next, 1, 0) &&
+           check_room(in, e, sequence);
+}
+
+void convert_tfrecord(input *in, output *out)
+{
+    const ps_schema *schema = &in->first.schema;
+    example e = {.capacity = in->first.capacity,
+                 .predictions = out->predictions,
+                 .pad_id = in->first.pad_id,
+                 .types = elements_channel(schema, "token_type_ids"),
+                 .labels = elements_channel(schema, "labels"),
+                 .next = elements_channel(schema, "next_sentence_label")};
+    ps_sequence sequence;
+
+    if (!check_schema(in, &e))
+        return;
+    while (input_sequence(in, &sequence) &&
+           check_sequence(in, &e, &sequence)) {
+        make_example(&e, schema, &sequence);
+        if (!put_record(out, &e.message))
+            break;
+    }
+    proto_free(&e.message);
+    (void)output_flush(out);
+}

@@ -1,0 +1,133 @@
+/*
+ * forms.c - the forms of input and the options that go with each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokcat/forms.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/message.h"
+
+/* What goes with a form; TYPED tells that its files are. */
+enum {
+    EMPTY = 1,
+    IDS_KEY = 2,
+    CHANNEL = 4,
+    IGNORE = 8,
+    TRIM = 16,
+    TYPED = 32
+};
+
+#define OR(split) (1u << (split))
+#define STREAM (OR(SPLIT_EOS) | OR(SPLIT_BOS) | OR(SPLIT_EVERY))
+
+typedef struct form {
+    const char *name;
+    unsigned takes;
+    unsigned splits;
+    bool must_split;
+} form;
+
+static const form forms[] = {
+    [FROM_NOTHING] = {"", 0, 0, false},
+    [FROM_IDS] = {"ids", EMPTY, 0, false},
+    [FROM_BYTES] = {"bytes", 0, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH), false},
+    [FROM_JSONL] = {"jsonl", EMPTY | IDS_KEY | CHANNEL | IGNORE, 0, false},
+    [FROM_LLMC] = {"llmc", TYPED, STREAM, true},
+    [FROM_NANOGPT] = {"nanogpt", 0, STREAM, true},
+    [FROM_NPY] = {"npy", EMPTY | TRIM | TYPED, STREAM, false},
+    [FROM_MEGATRON] = {"megatron", EMPTY | TYPED,
+                       OR(SPLIT_SEQUENCE) | OR(SPLIT_DOCUMENT), false},
+    [FROM_DATATROVE] = {"datatrove", EMPTY | IGNORE, 0, false},
+    [FROM_TFRECORD] = {"tfrecord", EMPTY | IGNORE, 0, false},
+};
+
+static const char *const splits[] = {
+    [SPLIT_LINE] = "line",         [SPLIT_PARAGRAPH] = "paragraph",
+    [SPLIT_EOS] = "eos",           [SPLIT_BOS] = "bos",
+    [SPLIT_EVERY] = "N",           [SPLIT_SEQUENCE] = "sequence",
+    [SPLIT_DOCUMENT] = "document",
+};
+
+bool forms_find(const char *name, conf_from *from)
+{
+    for (size_t i = FROM_NOTHING + 1; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i].name, name) == 0) {
+            *from = (conf_from)i;
+            return true;
+        }
+    return false;
+}
+
+bool forms_find_split(const char *name, conf_split *split)
+{
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        if (i != SPLIT_EVERY && strcmp(splits[i], name) == 0) {
+            *split = (conf_split)i;
+            return true;
+        }
+    return false;
+}
+
+bool forms_are_typed(conf_from from)
+{
+    return (forms[from].takes & TYPED) != 0;
+}
+
+static int check_split(const conf *c)
+{
+    const form *f = &forms[c->from];
+    const uint32_t *special = c->schema.special;
+
+    if (!c->split_given && f->must_split)
+        return message_usage("--from=%s needs --split=eos, --split=bos or "
+                             "--split=N", f->name);
+    if (!c->split_given)
+        return STATUS_OK;
+    if ((f->splits & OR(c->split)) == 0)
+        return message_usage("--split=%s does not go with --from=%s",
+                             splits[c->split], f->name);
+    if (c->split == SPLIT_EOS && special[PS_EOS] == PS_NO_ID)
+        return message_usage("--split=eos needs --eos-id");
+    if (c->split == SPLIT_BOS && special[PS_BOS] == PS_NO_ID)
+        return message_usage("--split=bos needs --bos-id");
+    return STATUS_OK;
+}
+
+/* The first option given that does not go with the form; NULL if all do. */
+static const char *find_stray(const conf *c)
+{
+    const unsigned takes = forms[c->from].takes;
+
+    if (c->empty_given && (takes & EMPTY) == 0)
+        return "--empty";
+    if (c->ids_key_given && (takes & IDS_KEY) == 0)
+        return "--ids-key";
+    if (c->schema.n_channels > 0 && (takes & CHANNEL) == 0)
+        return "--channel";
+    if (c->n_ignored > 0 && (takes & IGNORE) == 0)
+        return "--ignore";
+    if (c->trim && (takes & TRIM) == 0)
+        return "--trim-pad";
+    return NULL;
+}
+
+int forms_check(const conf *c)
+{
+    const char *stray = find_stray(c);
+
+    if (c->from == FROM_NOTHING)
+        return message_usage("say with --from what the input is");
+    if (stray != NULL)
+        return message_usage("%s does not go with --from=%s", stray,
+                             forms[c->from].name);
+    if (c->trim && c->schema.special[PS_PAD] == PS_NO_ID)
+        return message_usage("--trim-pad needs --pad-id");
+    if (c->from == FROM_TFRECORD && c->schema.labels == PS_LABELS_SHIFTED)
+        return message_usage("--labels=shifted does not go with "
+                             "--from=tfrecord, where labels are aligned");
+    return check_split(c);
+}

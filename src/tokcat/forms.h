@@ -1,0 +1,30 @@
+/*
+ * forms.h - the forms of input, by name, and the options that go with each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TOKCAT_FORMS_H
+#define TOKCAT_FORMS_H
+
+#include <stdbool.h>
+
+#include "tokcat/conf.h"
+
+/* False if there is none of that name. */
+bool forms_find(const char *name, conf_from *from);
+
+/* The same for a --split that is no number. */
+bool forms_find_split(const char *name, conf_split *split);
+
+/* True for a form whose files say of what type their numbers are. */
+bool forms_are_typed(conf_from from);
+
+/*
+ * Refuses options that mean nothing to the chosen form, as they are
+ * mistakes, and asks for those that it needs.  Returns an exit status, after
+ * a message if not STATUS_OK.
+ */
+int forms_check(const conf *c);
+
+#endif

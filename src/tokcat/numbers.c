@@ -1,0 +1,121 @@
+/*
+ * numbers.c - the integers of other programs' arrays as tokens.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokcat/numbers.h"
+
+#include "common/bytes.h"
+
+number_type number_of_token(ps_type token)
+{
+    return (number_type){.width = ps_type_bytes(token)};
+}
+
+bool number_is_token(number_type type, ps_type token)
+{
+    return !type.is_signed && type.width == ps_type_bytes(token);
+}
+
+/* Copies of the sign, above so many bits that have it as their highest. */
+static inline uint64_t extend(uint64_t value, unsigned bits)
+{
+    const uint64_t sign = UINT64_C(1) << (bits - 1);
+
+    return (value ^ sign) - sign;
+}
+
+/* With constants for all but `p` this is a load. */
+static inline uint64_t load(const unsigned char *p, size_t width,
+                            bool is_signed)
+{
+    uint64_t value = *p;
+
+    if (width == 8)
+        return load_u64(p);
+    if (width == 4)
+        value = load_u32(p);
+    else if (width == 2)
+        value = load_u16(p);
+    return is_signed ? extend(value, 8 * (unsigned)width) : value;
+}
+
+uint64_t number_load(const unsigned char *p, number_type type)
+{
+    return load(p, type.width, type.is_signed);
+}
+
+/* A negative number is above any `most`.  All widths are constants. */
+static inline size_t make(unsigned char *to, size_t token,
+                          const unsigned char *from, size_t width,
+                          bool is_signed, size_t n, uint32_t most)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t value = load(from + i * width, width, is_signed);
+
+        if (value > most)
+            return i;
+        if (token == 2)
+            store_u16(to + 2 * i, (uint16_t)(value & 0xffff));
+        else
+            store_u32(to + 4 * i, (uint32_t)value);
+    }
+    return n;
+}
+
+static inline size_t make_from(unsigned char *to, size_t token,
+                               const unsigned char *from, number_type type,
+                               size_t n, uint32_t most)
+{
+    switch (type.width) {
+    case 1:
+        return type.is_signed ? make(to, token, from, 1, true, n, most)
+                              : make(to, token, from, 1, false, n, most);
+    case 2:
+        return type.is_signed ? make(to, token, from, 2, true, n, most)
+                              : make(to, token, from, 2, false, n, most);
+    case 4:
+        return type.is_signed ? make(to, token, from, 4, true, n, most)
+                              : make(to, token, from, 4, false, n, most);
+    default: /* A negative one and one beyond 63 bits are alike too large. */
+        return make(to, token, from, 8, false, n, most);
+    }
+}
+
+size_t number_make_tokens(unsigned char *tokens, ps_type token,
+                          const unsigned char *numbers, number_type type,
+                          size_t n, uint32_t most)
+{
+    return token == PS_U16
+               ? make_from(tokens, 2, numbers, type, n, most)
+               : make_from(tokens, 4, numbers, type, n, most);
+}
+
+/* The greatest first, since to look for it needs no branches. */
+static inline size_t check(const unsigned char *p, size_t width, size_t n,
+                           uint32_t most)
+{
+    uint32_t greatest = 0;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        const uint32_t id = width == 2 ? load_u16(p + 2 * i)
+                                       : load_u32(p + 4 * i);
+
+        greatest = id > greatest ? id : greatest;
+    }
+    if (greatest <= most)
+        return n;
+    for (i = 0; load(p + i * width, width, false) <= most; i++)
+        continue;
+    return i;
+}
+
+size_t number_check_tokens(const unsigned char *tokens, ps_type token,
+                           size_t n, uint32_t most)
+{
+    if (token == PS_U16)
+        return most == UINT16_MAX ? n : check(tokens, 2, n, most);
+    return most == UINT32_MAX ? n : check(tokens, 4, n, most);
+}

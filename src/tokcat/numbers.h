@@ -1,0 +1,43 @@
+/*
+ * numbers.h - the integers of other programs' arrays as tokens.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TOKCAT_NUMBERS_H
+#define TOKCAT_NUMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "packstream.h"
+
+/* Little-endian integers of 1, 2, 4 or 8 bytes. */
+typedef struct number_type {
+    size_t width;
+    bool is_signed;
+} number_type;
+
+/* The type of tokens as they stand in a stream. */
+number_type number_of_token(ps_type token);
+
+/* True if the one is, byte by byte, the other. */
+bool number_is_token(number_type type, ps_type token);
+
+/*
+ * Makes tokens of `n` numbers.  Gives how many come before the first that is
+ * none, being negative or above `most`; `n` if all are good.
+ */
+size_t number_make_tokens(unsigned char *tokens, ps_type token,
+                          const unsigned char *numbers, number_type type,
+                          size_t n, uint32_t most);
+
+/* The same for tokens, which stay where they are. */
+size_t number_check_tokens(const unsigned char *tokens, ps_type token,
+                           size_t n, uint32_t most);
+
+/* One number; a negative one is its two's complement. */
+uint64_t number_load(const unsigned char *p, number_type type);
+
+#endif

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# valgrind.sh - runs tests under memcheck.
+#
+#     tests/valgrind.sh BUILD_DIR [TEST]...
+#
+# A TEST is a C test that was built in BUILD_DIR (packer-t), or a file of
+# tests of the programs (resume.bats), whose every program then runs under
+# valgrind; without any it is all C tests and some of the programs' tests,
+# which takes an hour.  `make valgrind` in BUILD_DIR does that.
+#
+# It is a finding if memory is used that must not be or means nothing, if
+# memory is lost, and if a C test fails.  The others may: some of them wait for
+# what takes a program longer under valgrind than they have time for.  What was
+# found lies in BUILD_DIR/memcheck.
+#
+# Exits with 0 if nothing was found, 77 where valgrind is not there, else 1.
+#
+# SPDX-License-Identifier: MIT
+
+set -u
+export LC_ALL=C
+
+[ -e "${1-}/libtool" ] || {
+    echo "usage: valgrind.sh BUILD_DIR [TEST]..." >&2
+    exit 64
+}
+command -v valgrind >/dev/null || {
+    echo "valgrind.sh: nothing is done: there is no valgrind" >&2
+    exit 77
+}
+top=$(cd "$(dirname "$0")/.." && pwd -P)
+build=$(cd "$1" && pwd -P)
+shift
+reports=$build/memcheck
+rm -rf "$reports"
+mkdir -p "$reports/bin" || exit 1
+
+export abs_top_srcdir=$top abs_top_builddir=$build
+export LD_LIBRARY_PATH=$build/.libs
+for name in PYTHON_NUMPY CC CFLAGS NM MANDOC PACKAGE_VERSION; do
+    printf -v "$name" '%s' "$(sed -n "s/^$name = //p" "$build/Makefile")"
+    export "${name?}"
+done
+# A job that is killed takes longer to come so far.
+export RESUME_KILLS=${RESUME_KILLS:-2}
+
+# Where only the middle of something is known it is not lost: XXH3 has its
+# state there, and who ends by a signal leaves it.
+lost='definite,indirect'
+memcheck=(valgrind -q --leak-check=full --error-exitcode=99
+    "--show-leak-kinds=$lost" "--errors-for-leak-kinds=$lost")
+
+# actual PROGRAM: that, not libtool's wrapper.
+actual() {
+    local folder=$build/${1%/*}
+    if [ -x "$folder/.libs/${1##*/}" ]; then
+        echo "$folder/.libs/${1##*/}"
+    else
+        echo "$folder/${1##*/}"
+    fi
+}
+
+# The programs on the PATH are scripts by these names.
+wrap() {
+    local name
+    for name in packstream packcat packstat packplan tokcat; do
+        {
+            echo '#!/bin/sh'
+            # The script is to say so, not this one.
+            # shellcheck disable=SC2016
+            printf 'exec %s --log-file=%s/$TEST_NAME.%%p %s "$@"\n' \
+                "${memcheck[*]}" "$reports" "$(actual "./$name")"
+        } >"$reports/bin/$name"
+        chmod +x "$reports/bin/$name"
+    done
+}
+
+# clean TEST: no report of the test has an error; what is left are warnings.
+clean() {
+    local report
+    for report in "$reports/$1".[0-9]*; do
+        [ -e "$report" ] || break
+        ! grep -q '^==' "$report" || return 1
+        rm "$report"
+    done
+}
+
+run() {
+    case $1 in
+        *.bats) PATH=$reports/bin:$PATH bats "$top/tests/$1" ;;
+        *) "${memcheck[@]}" --log-file="$reports/$1.%p" \
+            "$(actual "tests/$1")" ;;
+    esac
+}
+
+# check TEST: runs it, and says in a line how it went.
+check() {
+    export TEST_NAME=$1
+    local begin=$SECONDS status=0
+    run "$1" >"$reports/$1.log" 2>&1 </dev/null || status=$?
+    case $1 in
+        *.bats) ! grep -q '^ok' "$reports/$1.log" || status=0 ;;
+    esac
+    if [ "$status" = 0 ] && clean "$1"; then
+        echo "ok - $1: $((SECONDS - begin)) s"
+        return 0
+    fi
+    echo "not ok - $1: ended with $status"
+    grep -h -A 12 '^==\|^not ok' "$reports/$1".* | head -n 60
+    return 1
+}
+
+# All C tests, and what the programs do with memory when all goes wrong.
+usual() {
+    (cd "$build/tests" && ls -- *-t)
+    printf '%s\n' tokcat.bats packstream.bats rejects.bats packcat.bats \
+        packcat-range.bats seekable.bats packplan.bats resume.bats
+}
+
+wrap
+[ $# -gt 0 ] || mapfile -t all < <(usual)
+failed=0
+for name in "${@:-${all[@]}}"; do
+    check "$name" || failed=1
+done
+exit "$failed"
