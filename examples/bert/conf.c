@@ -1,0 +1,175 @@
+/*
+ * conf.c - the options of bert-train.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "conf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "fail.h"
+#include "options.h"
+
+#define ROWS_MOST 65536     /* packs or sequences of a batch */
+#define WIDTH_MOST 65536
+#define LAYERS_MOST 1024
+#define EPOCHS_MOST 1000000
+#define COUNT_MOST 9e15     /* whole numbers that a double can hold */
+
+#define AT(member) offsetof(conf, member)
+
+static const option_entry entries[] = {
+    {"packs", OPTION_U32, 1, ROWS_MOST, AT(feed.packs),
+     "packs of a step (16)"},
+    {"sequences", OPTION_U32, 1, ROWS_MOST, AT(feed.sequences),
+     "sequences of a step, instead: see --flush-every of packstream"},
+    {"epochs", OPTION_U32, 1, EPOCHS_MOST, AT(feed.epochs),
+     "read the files N times (1)"},
+    {"steps", OPTION_U64, 1, COUNT_MOST, AT(steps),
+     "end after N steps, those before --resume counted"},
+    {"vocab", OPTION_U32, 1, INT32_MAX, AT(feed.vocab_size),
+     "tokens are below N (what the stream declares)"},
+    {"hidden", OPTION_U32, 1, WIDTH_MOST, AT(model.hidden),
+     "width of the model (128)"},
+    {"layers", OPTION_U32, 1, LAYERS_MOST, AT(model.layers),
+     "its layers (2)"},
+    {"heads", OPTION_U32, 1, WIDTH_MOST, AT(model.heads),
+     "heads of attention (2)"},
+    {"intermediate", OPTION_U32, 1, 4 * WIDTH_MOST,
+     AT(model.intermediate),
+     "width of the feed-forward network (4 x hidden)"},
+    {"positions", OPTION_U32, 1, WIDTH_MOST, AT(model.positions),
+     "longest sequence (what a pack holds)"},
+    {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
+    {"attention", OPTION_CHOICE, 0, 0, AT(attention),
+     "varlen or dense; each sequence by itself, or a mask (varlen)"},
+    {"loss", OPTION_CHOICE, 0, 0, AT(loss),
+     "sequence or token; what counts the same (sequence)"},
+    {"mask", OPTION_DOUBLE, 0, 1, AT(feed.mask_share),
+     "share of tokens to mask, in streams without labels (0.15)"},
+    {"rate", OPTION_DOUBLE, 0, 1e3, AT(rate.peak),
+     "highest learning rate (0.004)"},
+    {"warmup", OPTION_U64, 0, COUNT_MOST, AT(rate.warmup),
+     "sequences until it is reached (0)"},
+    {"total", OPTION_U64, 0, COUNT_MOST, AT(rate.total),
+     "sequences until it is 0; 0: never (0)"},
+    {"power", OPTION_DOUBLE, 0, 100, AT(rate.power),
+     "of its fall: 1 is a line (1)"},
+    {"beta1", OPTION_DOUBLE, 0, 0.999999, AT(lamb.beta1), "(0.9)"},
+    {"beta2", OPTION_DOUBLE, 0, 0.999999, AT(lamb.beta2), "(0.999)"},
+    {"factor", OPTION_DOUBLE, 0, 1e6, AT(factor),
+     "their power; 0: sequences per pack of each step (0; 1 with "
+     "--sequences)"},
+    {"decay", OPTION_DOUBLE, 0, 1, AT(lamb.decay),
+     "of weights (0.01)"},
+    {"clip", OPTION_DOUBLE, 0, 1e30, AT(lamb.clip),
+     "longest gradient; 0: any (1)"},
+    {"seed", OPTION_U64, 0, COUNT_MOST, AT(seed),
+     "of weights, dropout and masks (1)"},
+    {"save", OPTION_TEXT, 0, 0, AT(save),
+     "keep a checkpoint there, to go on from"},
+    {"save-every", OPTION_U64, 1, COUNT_MOST, AT(save_every),
+     "write it after every N steps, besides at the end"},
+    {"resume", OPTION_FLAG, 0, 0, AT(resume),
+     "go on from the checkpoint, if there is one"},
+    {"report", OPTION_U64, 1, COUNT_MOST, AT(report),
+     "print a line after every N steps (10)"},
+    {"stats", OPTION_CHOICE, 0, 0, AT(stats),
+     "text or json; how lines are printed (text)"},
+};
+
+static const char *const standard_input[] = {"-"};
+
+static conf defaults(void)
+{
+    return (conf){.feed = {.epochs = 1, .types = 2, .mask_share = 0.15},
+                  .model = {.hidden = 128,
+                            .layers = 2,
+                            .heads = 2,
+                            .types = 2,
+                            .dropout = 0.1},
+                  .lamb = {.beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .epsilon = 1e-6,
+                           .decay = 0.01,
+                           .clip = 1},
+                  .rate = {.peak = 0.004, .power = 1},
+                  .factor = -1,
+                  .seed = 1,
+                  .report = 10};
+}
+
+/* What the options say together. */
+static const char *check(conf *c)
+{
+    if (c->feed.packs > 0 && c->feed.sequences > 0)
+        return "--packs and --sequences exclude one another";
+    if (c->feed.packs == 0 && c->feed.sequences == 0)
+        c->feed.packs = 16;
+    if (c->model.hidden % c->model.heads != 0)
+        return "--heads does not divide --hidden";
+    if (c->rate.total > 0 && c->rate.total <= c->rate.warmup)
+        return "--total is not above --warmup";
+    if (c->save == NULL && (c->resume || c->save_every > 0))
+        return "--resume and --save-every want --save";
+    if (c->model.intermediate == 0)
+        c->model.intermediate = 4 * c->model.hidden;
+    c->feed.loss = c->loss == 0 ? FEED_PER_SEQUENCE : FEED_PER_TOKEN;
+    c->feed.seed = c->seed;
+    /* Batches of so many sequences are the same, packed or not. */
+    if (c->factor < 0)
+        c->factor = c->feed.sequences > 0 ? 1 : 0;
+    return NULL;
+}
+
+static int finish(conf *c, int argc, char **argv, int first)
+{
+    const char *wrong = check(c);
+
+    if (wrong != NULL) {
+        say(CONF_PROGRAM, "%s", wrong);
+        return STATUS_USAGE;
+    }
+    c->feed.names = standard_input;
+    c->feed.n_names = 1;
+    if (first < argc) {
+        c->feed.names = (const char *const *)argv + first;
+        c->feed.n_names = (uint32_t)(argc - first);
+    }
+    return -1;
+}
+
+int conf_parse(conf *c, int argc, char **argv)
+{
+    const option_program program = {
+        .name = CONF_PROGRAM,
+        .usage = "[OPTION]... [FILE]...",
+        .summary = "Trains a BERT on packs, from files or standard input.",
+        .entries = entries,
+        .n_entries = sizeof entries / sizeof *entries};
+    int first, status;
+
+    *c = defaults();
+    status = option_parse(&program, argc, argv, c, &first);
+    return status < 0 ? finish(c, argc, argv, first) : status;
+}
+
+void conf_settings(const conf *c, const bert_config *model, char *to,
+                   size_t bytes)
+{
+    (void)snprintf(
+        to, bytes,
+        "vocab=%" PRIu32 " hidden=%" PRIu32 " layers=%" PRIu32
+        " heads=%" PRIu32 " intermediate=%" PRIu32 " positions=%" PRIu32
+        " types=%" PRIu32 " dropout=%.15g attention=%d loss=%d packs=%" PRIu32
+        " sequences=%" PRIu32 " mask=%.15g rate=%.15g warmup=%" PRIu64
+        " total=%" PRIu64 " power=%.15g beta1=%.15g beta2=%.15g "
+        "factor=%.15g decay=%.15g clip=%.15g seed=%" PRIu64,
+        model->vocab_size, model->hidden, model->layers, model->heads,
+        model->intermediate, model->positions, model->types, model->dropout,
+        c->attention, c->loss, c->feed.packs, c->feed.sequences,
+        c->feed.mask_share, c->rate.peak, c->rate.warmup, c->rate.total,
+        c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
+        c->lamb.decay, c->lamb.clip, c->seed);
+}

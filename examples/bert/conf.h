@@ -1,0 +1,45 @@
+/*
+ * conf.h - the options of bert-train.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CONF_H
+#define BERT_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "feed.h"
+#include "lamb.h"
+#include "model.h"
+#include "schedule.h"
+
+#define CONF_PROGRAM "bert-train"
+
+typedef struct conf {
+    feed_options feed;
+    bert_config model; /* vocabulary and positions 0: as the stream has them */
+    lamb_options lamb;
+    schedule rate;
+    double factor; /* sequences of a pack, for the betas; 0: measured */
+    int attention; /* a bert_attention */
+    int loss;      /* a feed_loss */
+    int stats;     /* 0: text; 1: json */
+    uint64_t seed;
+    uint64_t steps; /* to make in all; 0: as many as there are */
+    uint64_t report;
+    const char *save; /* NULL: nowhere */
+    uint64_t save_every;
+    bool resume;
+} conf;
+
+/* -1, or the status to exit with. */
+int conf_parse(conf *c, int argc, char **argv);
+
+/* What has to be the same in a run that goes on; `model` is whole. */
+void conf_settings(const conf *c, const bert_config *model, char *to,
+                   size_t bytes);
+
+#endif /* BERT_CONF_H */

@@ -1,0 +1,47 @@
+/*
+ * documents.h - lines of token ids, by documents.
+ *
+ * A line is a sentence, and an empty line stands between two documents.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_DOCUMENTS_H
+#define BERT_DOCUMENTS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "packstream.h"
+
+/* What is longer is taken as several: memory has bounds. */
+#define DOCUMENT_TOKENS 65536
+
+/* Sentences, one behind the other; none is empty. */
+typedef struct document {
+    int32_t *token;     /* room for DOCUMENT_TOKENS */
+    uint32_t *begin;    /* [n_sentences + 1], of sentences in token */
+    uint32_t n_sentences;
+} document;
+
+bool document_open(document *d);
+void document_free(document *d);
+
+/* Tokens of `count` sentences from `first` on. */
+uint32_t document_tokens(const document *d, uint32_t first, uint32_t count);
+
+/* A text that is being read. */
+typedef struct document_source {
+    FILE *file;
+    uint32_t vocab_size; /* tokens are below it */
+    uint64_t line;       /* from 1 */
+    uint64_t column;
+} document_source;
+
+/*
+ * The next document that has a sentence.  PS_OK; PS_END; PS_ERR_IO;
+ * PS_ERR_CORRUPT, PS_ERR_RANGE: with line and column.
+ */
+PS_MUST_CHECK ps_result document_read(document_source *s, document *d,
+                                      ps_error *err);
+
+#endif /* BERT_DOCUMENTS_H */

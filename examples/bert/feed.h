@@ -1,0 +1,93 @@
+/*
+ * feed.h - batches out of pack streams.
+ *
+ * Reads files, or standard input, one after another, and makes of their
+ * packs what a training step wants: so many packs, or the packs of so many
+ * sequences.  Channels of these names are used where a stream has them:
+ *
+ *   token_type_ids       per token; 0 without
+ *   labels               per token: what was there before it was masked, or
+ *                        -100.  Without, tokens are masked here, each
+ *                        sequence in its own way wherever it is packed.
+ *   next_sentence_label  per sequence: 0, 1, or -1 for none; -1 without
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_FEED_H
+#define BERT_FEED_H
+
+#include <stdint.h>
+
+#include "batch.h"
+#include "packstream.h"
+
+/* How masked tokens are weighed: Krell et al. (2021), section 3.3. */
+typedef enum feed_loss {
+    FEED_PER_SEQUENCE, /* each sequence of the batch the same */
+    FEED_PER_TOKEN     /* each masked token of the batch the same */
+} feed_loss;
+
+typedef struct feed_options {
+    const char *const *names; /* files; "-": standard input */
+    uint32_t n_names;
+    uint32_t epochs;     /* how often all is read, from 1 */
+    uint32_t packs;      /* of a batch; 0: as many as there are... */
+    uint32_t sequences;  /* ...in this number of sequences */
+    uint32_t vocab_size; /* 0: what the first stream declares */
+    uint32_t types;      /* token types are below it */
+    feed_loss loss;
+    double mask_share;   /* for streams without labels */
+    uint64_t seed;       /* of masks */
+} feed_options;
+
+/* What a batch holds besides bert_batch. */
+typedef struct feed_counts {
+    uint64_t tokens; /* without padding */
+    uint32_t packs;
+    uint32_t sequences;
+} feed_counts;
+
+/* Where a feed is: behind the last batch that it gave. */
+typedef struct feed_place {
+    uint32_t epoch;
+    uint32_t file;
+    unsigned char mark[PS_PACK_MARK_BYTES];
+} feed_place;
+
+typedef struct feed feed;
+
+/*
+ * Opens the first file.  PS_OK, PS_ERR_ARGUMENT (what the stream and the
+ * options say does not go together), and those of ps_pack_reader_open; after
+ * a failure *f is to be freed, too, and feed_name tells where it was.
+ */
+PS_MUST_CHECK ps_result feed_open(feed **f, const feed_options *options,
+                                  ps_error *err);
+
+/* The file that is being read. */
+const char *feed_name(const feed *f);
+
+/* The header of the first stream, and the vocabulary that holds. */
+const ps_pack_info *feed_info(const feed *f);
+uint32_t feed_vocab(const feed *f);
+
+/*
+ * The next batch; the last one of an epoch may be smaller.  PS_OK; PS_END;
+ * PS_ERR_ARGUMENT (a pack goes beyond the sequences of a batch, or another
+ * file does not fit), PS_ERR_RANGE (a number that a model cannot take), and
+ * those of ps_pack_reader_next.
+ */
+PS_MUST_CHECK ps_result feed_next(feed *f, ps_error *err);
+
+/* The batch that feed_next made; it is there until the next one. */
+const bert_batch *feed_batch(const feed *f);
+feed_counts feed_count(const feed *f);
+
+/* To be kept, and to go on from; the latter before the first batch. */
+feed_place feed_save(const feed *f);
+PS_MUST_CHECK ps_result feed_resume(feed *f, const feed_place *place,
+                                    ps_error *err);
+
+void feed_free(feed *f);
+
+#endif /* BERT_FEED_H */

@@ -1,0 +1,159 @@
+/*
+ * layernorm.c - layer norm over rows.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "layernorm.h"
+
+#include <string.h>
+
+#include "columns.h"
+#include "vector.h"
+
+#define EPSILON ((real)1e-12)
+
+BERT_VECTORS
+static real sum(size_t n, const real *x)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++)
+        s += x[i];
+    return s;
+}
+
+BERT_VECTORS
+static real sum_squares(size_t n, const real *x, real mean)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++)
+        s += (x[i] - mean) * (x[i] - mean);
+    return s;
+}
+
+BERT_VECTORS
+static void normalise(size_t n, real mean, real inverse,
+                      const real *restrict gain, const real *restrict bias,
+                      real *restrict hat, real *restrict y)
+{
+    for (size_t i = 0; i < n; i++) {
+        hat[i] = (hat[i] - mean) * inverse;
+        y[i] = hat[i] * gain[i] + bias[i];
+    }
+}
+
+void bert_norm_row(const bert_norm *norm, real *hat, real *inverse, real *y)
+{
+    const size_t n = norm->width;
+    const real mean = sum(n, hat) / (real)n;
+    const real variance = sum_squares(n, hat, mean) / (real)n;
+
+    *inverse = 1 / sqrt(variance + EPSILON);
+    normalise(n, mean, *inverse, norm->gain, norm->bias, hat, y);
+}
+
+void bert_norm_forward(const bert_norm *norm, size_t rows, const real *x,
+                       const bert_norm_kept *kept, real *y)
+{
+    const size_t n = norm->width;
+
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        memcpy(kept->hat + r * n, x + r * n, n * sizeof *x);
+        bert_norm_row(norm, kept->hat + r * n, kept->inverse + r, y + r * n);
+    }
+}
+
+BERT_VECTORS
+static void add(size_t n, const real *restrict x, const real *restrict y,
+                real *restrict z)
+{
+    for (size_t i = 0; i < n; i++)
+        z[i] = x[i] + y[i];
+}
+
+BERT_VECTORS
+static void add_in(size_t n, const real *restrict x, real *restrict z)
+{
+    for (size_t i = 0; i < n; i++)
+        z[i] += x[i];
+}
+
+static void sum_row(size_t n, const real *residual, const real *branch,
+                    const bert_dropout *dropout, uint32_t site, size_t r,
+                    real *hat)
+{
+    if (!dropout->threshold) {
+        add(n, residual, branch, hat);
+        return;
+    }
+    bert_dropout_apply(dropout, bert_dropout_row(dropout, site, r), 0, n,
+                       branch, hat);
+    add_in(n, residual, hat);
+}
+
+void bert_norm_forward_sum(const bert_norm *norm, size_t rows,
+                           const real *residual, const real *branch,
+                           const bert_dropout *dropout, uint32_t site,
+                           const bert_norm_kept *kept, real *y)
+{
+    const size_t n = norm->width;
+
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        real *const hat = kept->hat + r * n;
+
+        sum_row(n, residual + r * n, branch + r * n, dropout, site, r, hat);
+        bert_norm_row(norm, hat, kept->inverse + r, y + r * n);
+    }
+}
+
+/* The means of gain * dy and of gain * dy * hat, times n. */
+BERT_VECTORS
+static void backward_sums(size_t n, const real *gain, const real *dy,
+                          const real *hat, real sums[2])
+{
+    real s = 0;
+    real t = 0;
+
+#pragma omp simd reduction(+ : s, t)
+    for (size_t i = 0; i < n; i++) {
+        s += gain[i] * dy[i];
+        t += gain[i] * dy[i] * hat[i];
+    }
+    sums[0] = s;
+    sums[1] = t;
+}
+
+BERT_VECTORS
+static void backward_row(size_t n, const real *gain, const real *dy,
+                         const real *hat, real inverse, real *dx)
+{
+    real sums[2];
+    real mean;
+    real slope;
+
+    backward_sums(n, gain, dy, hat, sums);
+    mean = sums[0] / (real)n;
+    slope = sums[1] / (real)n;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dx[i] = inverse * (gain[i] * dy[i] - mean - hat[i] * slope);
+}
+
+void bert_norm_backward(const bert_norm *norm, size_t rows,
+                        const bert_norm_kept *kept, const real *dy,
+                        real *dx)
+{
+    const size_t n = norm->width;
+
+    bert_columns_add_products(rows, n, dy, kept->hat, norm->gain_gradient);
+    bert_columns_add(rows, n, dy, norm->bias_gradient);
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        backward_row(n, norm->gain, dy + r * n, kept->hat + r * n,
+                     kept->inverse[r], dx + r * n);
+}

@@ -1,0 +1,101 @@
+/*
+ * model.h - BERT's encoder with its two pre-training heads, and gradients.
+ *
+ * Post-layer-norm encoder, layer norm's epsilon 1e-12, GELU in its tanh
+ * form, masked-LM head (dense, GELU, layer norm, decoder tied to the token
+ * embedding, bias), next-sentence head on the first row of each sequence:
+ * Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers"
+ * (2018), section 3 and appendix A.  Positions restart and attention is
+ * block-diagonal in packs: Krell et al., "Efficient Sequence Packing without
+ * Cross-contamination" (2021), section 3.2.
+ *
+ * Threads are OpenMP's, which call the BLAS at the same time: it has to be
+ * told to use one thread itself, before the first forward, with
+ * openblas_set_num_threads(1).  Work is cut into pieces whatever the number
+ * of threads, so results are the same bits for any number.  They are others
+ * on processors for which OpenBLAS or the compiler has other code.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_MODEL_H
+#define BERT_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batch.h"
+#include "config.h"
+#include "real.h"
+
+/* How attention is kept inside sequences. */
+typedef enum bert_attention {
+    BERT_VARLEN, /* each span by itself, through cu: sum of len^2 */
+    BERT_DENSE   /* all L x L pairs of a pack, then a mask: the paper's */
+} bert_attention;
+
+/* A parameter: rows x columns numbers, row after row, in one arena. */
+typedef struct bert_tensor {
+    char name[64]; /* as Hugging Face's BertForPreTraining calls it */
+    uint32_t rows; /* 1 for a vector */
+    uint32_t columns;
+    size_t offset; /* in the arenas of parameters and of gradients */
+    bool decays;   /* weight decay and trust ratio apply to it */
+} bert_tensor;
+
+typedef struct bert_model bert_model;
+
+/*
+ * A model with weights drawn from a normal distribution of deviation 0.02,
+ * cut at two deviations, biases 0, gains 1; the same for the same seed.
+ * NULL if there is no memory or the shape is none.
+ */
+bert_model *bert_model_open(const bert_config *config, uint64_t seed);
+void bert_model_free(bert_model *model);
+
+const bert_config *bert_model_config(const bert_model *model);
+size_t bert_model_tensors(const bert_model *model);
+const bert_tensor *bert_model_tensor(const bert_model *model, size_t i);
+
+/* The arenas: so many numbers each; they live as long as the model. */
+size_t bert_model_numbers(const bert_model *model);
+real *bert_model_weights(bert_model *model);
+real *bert_model_gradients(bert_model *model);
+
+/* How a step is computed. */
+typedef struct bert_step {
+    bert_attention attention;
+    bool training; /* dropout is applied */
+    uint64_t seed; /* of dropout, with the number of the step mixed in */
+} bert_step;
+
+/*
+ * Losses of a batch.  `total` is the sum of weight times negative logarithm
+ * of likelihood over masked tokens and next-sentence labels: what the
+ * gradients are of.  Per-sequence arrays are of the caller, or NULL.
+ */
+typedef struct bert_losses {
+    double total;
+    double mlm; /* its masked-LM part */
+    double nsp;
+    double *seq_mlm; /* [n_seq] mean over the sequence's masked tokens */
+    double *seq_nsp; /* [n_seq] */
+} bert_losses;
+
+/*
+ * Computes the losses; keeps what bert_model_backward needs.  False if there
+ * is no memory for the activations (they grow to the largest batch).
+ */
+bool bert_model_forward(bert_model *model, const bert_batch *batch,
+                        const bert_step *step, bert_losses *losses);
+
+/* Adds to the gradients those of the last forward's total. */
+void bert_model_backward(bert_model *model, const bert_batch *batch,
+                         const bert_step *step);
+
+/* The encoder's last output of the last forward: n_rows x hidden. */
+const real *bert_model_hidden(const bert_model *model);
+
+void bert_model_clear_gradients(bert_model *model);
+
+#endif /* BERT_MODEL_H */

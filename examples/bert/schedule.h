@@ -1,0 +1,22 @@
+/*
+ * schedule.h - the learning rate, by how many sequences were learnt from.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_SCHEDULE_H
+#define BERT_SCHEDULE_H
+
+#include <stdint.h>
+
+/* It rises in a line up to `peak`, and then falls to 0 at `total`. */
+typedef struct schedule {
+    double peak;
+    uint64_t warmup; /* sequences until the peak */
+    uint64_t total;  /* sequences in all; 0: it stays at the peak */
+    double power;    /* of the fall: 1 is a line */
+} schedule;
+
+/* The rate of a step, by the sequences up to its end. */
+double schedule_rate(const schedule *s, uint64_t sequences);
+
+#endif /* BERT_SCHEDULE_H */

@@ -1,0 +1,22 @@
+/*
+ * sizes.h - sizes that do not wrap: what is too large is SIZE_MAX.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_SIZES_H
+#define BERT_SIZES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline size_t bert_times(size_t a, size_t b)
+{
+    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+
+static inline size_t bert_plus(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+#endif /* BERT_SIZES_H */

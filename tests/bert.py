@@ -1,0 +1,97 @@
+"""bert.py - checks what the example that trains a BERT prints.
+
+    bert.py sequences TEXT MASKED PLAIN    pairs are in the text, masks right
+    bert.py falls LOSSES LEAST             the loss loses LEAST, or more
+    bert.py same MOST LOSSES LOSSES...     no step's losses differ by more
+
+SPDX-License-Identifier: MIT
+"""
+
+import json
+import sys
+
+CLS, SEP, MASK = 2, 3, 4
+
+
+def lines(name):
+    with open(name) as file:
+        return [json.loads(line) for line in file]
+
+
+def documents(name):
+    with open(name) as file:
+        found = [part.replace("\n", " ") for part in file.read().split("\n\n")]
+    return [" %s " % " ".join(part.split()) for part in found if part.split()]
+
+
+def places(part, found):
+    words = " %s " % " ".join(map(str, part))
+    return {i for i, text in enumerate(found) if words in text}
+
+
+def check_pair(one, found, counts):
+    """A plain sequence: its two texts stand in documents, as it says."""
+    ids, types = one["input_ids"], one["token_type_ids"]
+    assert ids[0] == CLS and ids[-1] == SEP and len(ids) <= 32
+    second = types.index(1)
+    assert types == [0] * second + [1] * (len(ids) - second)
+    assert ids[second - 1] == SEP and ids.count(SEP) == 2
+    first, other = ids[1:second - 1], ids[second:-1]
+    assert first and other
+    assert places(first, found) and places(other, found)
+    label = one["next_sentence_label"]
+    counts[label] += 1
+    if label == 0:
+        assert places(first, found) & places(other, found)
+
+
+def check_masks(masked, plain, counts):
+    """Labels are what was there; nothing else is another than before."""
+    labels = masked["labels"]
+    assert len(labels) == len(plain["input_ids"])
+    for is_id, was, label in zip(masked["input_ids"], plain["input_ids"],
+                                 labels):
+        assert label in (-100, was) and (label == was or is_id == was)
+        counts["tokens"] += was not in (CLS, SEP)
+        if label != -100:
+            assert was not in (CLS, SEP)
+            counts["chosen"] += 1
+            counts["hidden"] += is_id == MASK
+            counts["kept"] += is_id == was
+
+
+def sequences(text, masked, plain):
+    found, all_plain, all_masked = documents(text), lines(plain), lines(masked)
+    labels = {0: 0, 1: 0}
+    counts = {"tokens": 0, "chosen": 0, "hidden": 0, "kept": 0}
+    assert len(all_plain) == len(all_masked) > 300
+    for one, other in zip(all_plain, all_masked):
+        check_pair(one, found, labels)
+        check_masks(other, one, counts)
+    assert 0.4 < labels[1] / len(all_plain) < 0.75, labels
+    assert 0.13 < counts["chosen"] / counts["tokens"] < 0.19, counts
+    assert 0.75 < counts["hidden"] / counts["chosen"] < 0.85, counts
+    assert 0.07 < counts["kept"] / counts["chosen"] < 0.15, counts
+
+
+def falls(name, least):
+    losses = [line["mlm"] for line in lines(name)]
+    tenth = max(len(losses) // 10, 1)
+    first, last = (sum(part) / tenth
+                   for part in (losses[:tenth], losses[-tenth:]))
+    assert first - last >= float(least), (first, last)
+
+
+def same(most, *names):
+    runs = [lines(name) for name in names]
+    assert all(len(run) == len(runs[0]) > 0 for run in runs)
+    for steps in zip(*runs):
+        assert len({step["sequences"] for step in steps}) == 1
+        for what in ("loss", "mlm", "nsp"):
+            values = [step[what] for step in steps]
+            assert max(values) - min(values) <= float(most), (what, values)
+
+
+if __name__ == "__main__":
+    {"sequences": sequences, "falls": falls, "same": same}[sys.argv[1]](
+        *sys.argv[2:])
