@@ -17,7 +17,7 @@ static int work(job *j)
 
     if (status == STATUS_OK)
         status = job_open_output(j);
-    return status == STATUS_OK ? job_pack(j) : status;
+    return status == STATUS_OK && !j->resume.done ? job_pack(j) : status;
 }
 
 static int run(const conf *c)
@@ -25,7 +25,7 @@ static int run(const conf *c)
     job j = {.conf = c, .in = -1, .out = -1, .rejects = {.fd = -1}};
     int status = job_open_state(&j);
 
-    if (status == STATUS_OK && !j.resume.done)
+    if (status == STATUS_OK)
         status = work(&j);
     status = job_close(&j, status);
     if (j.stop != 0)

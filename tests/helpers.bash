@@ -113,6 +113,17 @@ least_memory() {
         sed -n 's/.*: at least \([0-9]*\) bytes .*/\1/p'
 }
 
+# idle PID: waits until a process has done nothing for a while: it has taken
+# what there was, and written what it makes of it.
+idle() {
+    local before='' now=none
+    while [ "$before" != "$now" ]; do
+        before=$now
+        sleep 0.3
+        now=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
+    done
+}
+
 # stopped_at BYTES OPTION...: what a job has done that got so much of x, and
 # then SIGKILL.  Its state is in s, its packs are in out.
 stopped_at() {
@@ -123,8 +134,7 @@ stopped_at() {
     pid=$!
     {
         head -c "$bytes" x
-        # All was taken when the reader waits for more; then it has written.
-        sleep 0.3
+        idle "$pid"
         kill -9 "$pid"
     } >in
     wait "$pid" || true

@@ -73,8 +73,8 @@ static void test_refused(void **state)
     REFUSE(PS_ERR_ARGUMENT, .packs = 1, .last = PS_LAST_PAD);
     REFUSE(PS_ERR_ARGUMENT, .packs = 1, .buffers = 1);
     REFUSE(PS_ERR_ARGUMENT, .packs = 1, .keep = 3, .buffers = 3);
-    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .keep = PS_MAX_BUFFERS);
-    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .buffers = PS_MAX_BUFFERS + 1);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .keep = PS_LOADER_BUFFERS);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .buffers = PS_LOADER_BUFFERS + 1);
     REFUSE(PS_ERR_ARGUMENT, .packs = 1, .memory = memory);
     REFUSE(PS_ERR_ARGUMENT, .packs = 1, .memory = memory, .buffers = 2);
     memory[0] = memory[1];

@@ -276,6 +276,23 @@ is_bounded() {
     packstream -L 512 -M 128Mi --overlong=split x | packcat | cmp - x
 }
 
+@test "the least bound holds sequences longer than a pack" {
+    local option least n
+    for n in 1 2 3; do
+        u32 30000
+        head -c 60000 /dev/zero
+    done >x
+    for option in --overlong=split --overlong=truncate "-a concat"; do
+        # shellcheck disable=SC2086 # two words
+        least=$(least_memory -L 16 -w 2 $option)
+        # shellcheck disable=SC2086
+        packstream -L 16 -w 2 -M "$least" $option x >out
+    done
+    packcat out | cmp - x
+    least=$(least_memory -L 16 -w 2 --overlong=drop)
+    packstream -L 16 -w 2 -M "$least" --overlong=drop --rejects=out x >none
+}
+
 @test "the bound decides on packs, not threads, states or compression" {
     hostile mixed 512 8 >x
     local least

@@ -275,6 +275,106 @@ static void test_other_input(void **state)
     (void)close(fd);
 }
 
+/* Every state says whether it is of some options, that of END as well. */
+static void test_fits(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_schema other = ps_schema_raw(PS_U32);
+    const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    ps_packer_options changed = o;
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    size_t size;
+    unsigned char *saved = some_state(&c, &o, &size);
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_state_fits(saved, size, &schema, &o, &err), &err);
+    assert_result(ps_state_fits(saved, size, &other, &o, &err),
+                  PS_ERR_ARGUMENT, &err);
+    changed.window++;
+    assert_result(ps_state_fits(saved, size, &schema, &changed, &err),
+                  PS_ERR_ARGUMENT, &err);
+    changed.window = 0;
+    assert_result(ps_state_fits(saved, size, &schema, &changed, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_result(ps_state_fits(saved, size - 1, &schema, &o, &err),
+                  PS_ERR_CORRUPT, &err);
+    free(saved);
+    free_corpus(&c);
+}
+
+/* Packs the corpus anew, and tells how that ends. */
+static ps_result prove(const corpus *c, const ps_packer_options *o,
+                       const unsigned char *state, size_t size)
+{
+    ps_packer *p;
+    ps_error err;
+    int fd = open_empty();
+    ps_result r;
+
+    assert_ok(ps_packer_open(&p, fd, &c->schema, o, &err), &err);
+    assert_ok(ps_packer_prove(p, state, size, &err), &err);
+    for (uint32_t i = 0; i < c->count; i++) {
+        ps_sequence s = corpus_sequence(c, i);
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+    assert_result(ps_packer_prove(p, state, size, &err), PS_ERR_ARGUMENT,
+                  &err);
+    r = ps_packer_finish(p, &err);
+    ps_packer_free(p);
+    (void)close(fd);
+    return r;
+}
+
+/* The state of a stream that has ended. */
+static unsigned char *last_state(const corpus *c, const ps_packer_options *o,
+                                 size_t *size)
+{
+    int fd;
+    ps_packer *p = packer_with(c, o, c->count, &fd);
+    unsigned char *state;
+    ps_error err;
+
+    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_save(p, note, sizeof note, &state, size, &err), &err);
+    ps_packer_free(p);
+    (void)close(fd);
+    return state;
+}
+
+static void test_prove(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    corpus c = make_corpus(&schema, 60, 40, 7);
+
+    (void)state;
+    for (unsigned kind = 0; kind < 8; kind++) {
+        ps_packer_options o = {40, kind & 1 ? PS_DEPTH_AUTO : 4, 9, 1,
+                               .policy = PS_POLICY_AUTO,
+                               .compressed = kind & 2,
+                               .level = 1,
+                               .threads = kind & 4 ? 2 : 0};
+        size_t size;
+        size_t end_size;
+        unsigned char *saved = some_state(&c, &o, &size);
+        unsigned char *end = last_state(&c, &o, &end_size);
+
+        assert_int_equal(prove(&c, &o, saved, size), PS_OK);
+        assert_int_equal(prove(&c, &o, end, end_size), PS_OK);
+        c.samples[0].payload[0] ^= 1;
+        assert_int_equal(prove(&c, &o, saved, size), PS_ERR_CORRUPT);
+        assert_int_equal(prove(&c, &o, end, end_size), PS_ERR_CORRUPT);
+        c.samples[0].payload[0] ^= 1;
+        c.count--;
+        assert_int_equal(prove(&c, &o, end, end_size), PS_ERR_CORRUPT);
+        c.count++;
+        free(saved);
+        free(end);
+    }
+    free_corpus(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +383,8 @@ int main(void)
         cmocka_unit_test(test_first_record),
         cmocka_unit_test(test_damaged_state),
         cmocka_unit_test(test_other_input),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_prove),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lock.h"
 #include "message.h"
 
 /*
@@ -205,9 +206,33 @@ int files_open_output(const char *name, bool binary, int input_fd)
     return fd;
 }
 
+/* As open_uncut; from now on no other process gets the same file. */
+static int open_alone(const char *name, int create, int input_fd)
+{
+    int fd = open_uncut(name, create, true, input_fd);
+
+    if (fd == -1 || !files_is_regular(fd) || lock_take(fd))
+        return fd;
+    if (errno != EAGAIN)
+        return give_up(fd, name);
+    message_error("%s: another job is writing it", files_output_name(name));
+    if (fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
+}
+
+int files_open_output_alone(const char *name, int input_fd)
+{
+    int fd = open_alone(name, O_CREAT, input_fd);
+
+    if (fd != -1 && !is_standard(name) && !cut_to(fd, 0))
+        return give_up(fd, name);
+    return fd;
+}
+
 int files_reopen_output(const char *name, int input_fd, uint64_t length)
 {
-    int fd = open_uncut(name, 0, true, input_fd);
+    int fd = open_alone(name, 0, input_fd);
     struct stat st;
 
     if (fd == -1)
@@ -254,6 +279,25 @@ bool files_sync(int fd, const char *name)
     if (status != 0)
         message_errno("%s", files_output_name(name));
     return status == 0;
+}
+
+bool files_has(int fd, const char *name, uint64_t length)
+{
+    struct stat st;
+    uint64_t size;
+
+    if (fstat(fd, &st) != 0) {
+        message_errno("%s", files_output_name(name));
+        return false;
+    }
+    size = (uint64_t)st.st_size;
+    if (!S_ISREG(st.st_mode) || size == length ||
+        (size > length && is_standard(name)))
+        return true;
+    message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
+                  "another program changed it",
+                  files_output_name(name), size, length);
+    return false;
 }
 
 static bool status_of(const char *name, int standard, struct stat *st)
@@ -316,14 +360,49 @@ bool files_is_for_file(const char *name)
     return S_ISREG(st.st_mode);
 }
 
-bool files_size(const char *name, uint64_t *bytes)
+bool files_inputs_size(const char *const *names, int n, uint64_t *bytes)
 {
+    *bytes = 0;
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+
+        if (!status_of(names[i], STDIN_FILENO, &st) ||
+            !S_ISREG(st.st_mode) ||
+            (uint64_t)st.st_size > UINT64_MAX - *bytes)
+            return false;
+        *bytes += (uint64_t)st.st_size;
+    }
+    return true;
+}
+
+bool files_place(int fd, uint64_t *bytes)
+{
+    int flags = fcntl(fd, F_GETFL);
+    off_t place;
+
+    if (flags == -1)
+        return false;
+    place = lseek(fd, 0, (flags & O_APPEND) != 0 ? SEEK_END : SEEK_CUR);
+    *bytes = place == -1 ? 0 : (uint64_t)place;
+    return place != -1;
+}
+
+int files_reread_output(const char *name, int output)
+{
+    int fd = open_restarted(is_standard(name) ? "/dev/stdout" : name,
+                            O_RDONLY | O_NONBLOCK);
     struct stat st;
 
-    if (!status_of(name, STDOUT_FILENO, &st) || !S_ISREG(st.st_mode))
-        return false;
-    *bytes = (uint64_t)st.st_size;
-    return true;
+    if (fd == -1)
+        message_error("%s: cannot be read again: %s",
+                      files_output_name(name), strerror(errno));
+    else if (fstat(fd, &st) == 0 && is_same_file(&st, output))
+        return fd;
+    else
+        message_error("%s: was replaced", files_output_name(name));
+    if (fd != -1)
+        (void)close(fd);
+    return -1;
 }
 
 bool files_is_device(int fd)

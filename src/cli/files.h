@@ -36,6 +36,12 @@ const char *files_output_name(const char *name);
 int files_open_output(const char *name, bool binary, int input_fd);
 
 /*
+ * The same for a binary output, which must not have another such writer at
+ * the same time if it is a regular file: that is found out before it is cut.
+ */
+int files_open_output_alone(const char *name, int input_fd);
+
+/*
  * The same for an output that goes on, and must be there: a regular file has
  * at least `length` bytes.  It is as it was until files_cut cuts away what is
  * behind them; anything else is left as it is.  That gives false after a
@@ -65,8 +71,24 @@ bool files_is_regular(int fd);
 /* True if the output `name` is a regular file, or would become one. */
 bool files_is_for_file(const char *name);
 
-/* How many bytes the file `name`, or stdout, has; false if it is none. */
-bool files_size(const char *name, uint64_t *bytes);
+/*
+ * False, after a message, if a regular file does not have the `length` bytes
+ * that were written to it, or, unless it is stdout, has more: someone else
+ * wrote to it or cut it.
+ */
+bool files_has(int fd, const char *name, uint64_t length);
+
+/* The bytes of all these inputs; false unless all are regular files. */
+bool files_inputs_size(const char *const *names, int n, uint64_t *bytes);
+
+/* Where in a regular file the next byte goes; false, and errno, if unknown. */
+bool files_place(int fd, uint64_t *bytes);
+
+/*
+ * Opens a regular file that is the output `name` once more, to read what was
+ * written.  -1 after a message.
+ */
+int files_reread_output(const char *name, int output);
 
 /* True for what takes or gives bytes at once, such as /dev/null. */
 bool files_is_device(int fd);

@@ -4,6 +4,11 @@
  * The new file gets a name of its own, is written and synchronised, and then
  * renamed; last the folder is synchronised, which makes the new name last.
  *
+ * Who has the lock of the new file owns the old one, too.  It exists from the
+ * beginning, empty, and after each renaming there is another.  Until then the
+ * lock goes with the one that was renamed; so who wants to begin needs the
+ * new file, and then to find the old one without a lock.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -16,14 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/lock.h"
 #include "cli/message.h"
 
-#define SUFFIX ".new"
-
-/* No state is as large; what is was put there by mistake. */
-#define MOST_BYTES ((uint64_t)1 << 32)
+#define MOST_NAPS 1000
 
 static bool failed(const replace *r)
 {
@@ -47,18 +51,192 @@ static bool open_folder(replace *r)
     return r->folder >= 0;
 }
 
-bool replace_open(replace *r, const char *name)
+/* ---- The next one ---- */
+
+static bool next_failed(const replace *r)
+{
+    if (errno == EAGAIN)
+        message_error("%s: another job keeps its state there",
+                      message_name(r->name));
+    else
+        message_errno("%s", message_name(r->next_name));
+    return false;
+}
+
+static bool is_in_the_way(const replace *r)
+{
+    message_error("%s: is in the way of the file that is to replace %s",
+                  message_name(r->next_name), message_name(r->name));
+    return false;
+}
+
+static int open_next(const replace *r, int create)
+{
+    int fd;
+
+    do {
+        fd = openat(r->folder, r->next_base,
+                    O_RDWR | create | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+                        O_NOCTTY,
+                    0666);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Locks it, and makes sure that it still has its name. */
+static bool lock_next(const replace *r, int fd)
+{
+    struct stat open;
+    struct stat named;
+
+    if (!lock_take(fd) || fstat(fd, &open) != 0)
+        return false;
+    if (fstatat(r->folder, r->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        named.st_dev == open.st_dev && named.st_ino == open.st_ino)
+        return true;
+    errno = EAGAIN;
+    return false;
+}
+
+/* How many of the first bytes there are, or -1. */
+static ssize_t read_first(int fd, unsigned char first[REPLACE_FIRST])
+{
+    ssize_t n;
+
+    do {
+        n = pread(fd, first, REPLACE_FIRST, 0);
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/*
+ * False, after a message, for all but what a killed process left: it has one
+ * name, and is empty or begins as ours do.
+ */
+static bool check_left_over(const replace *r, int fd)
+{
+    unsigned char first[REPLACE_FIRST];
+    struct stat st;
+    ssize_t n = read_first(fd, first);
+
+    if (n < 0 || fstat(fd, &st) != 0)
+        return next_failed(r);
+    if (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+        (n == 0 || r->is_ours(first, (size_t)n)))
+        return true;
+    return is_in_the_way(r);
+}
+
+/* What is looked at is not opened if that might do something. */
+static bool remove_left_over(const replace *r)
+{
+    struct stat st;
+    bool done;
+    int fd;
+
+    if (fstatat(r->folder, r->next_base, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT || next_failed(r);
+    if (!S_ISREG(st.st_mode))
+        return is_in_the_way(r);
+    fd = open_next(r, 0);
+    if (fd < 0)
+        return errno == ENOENT || next_failed(r);
+    if (!lock_next(r, fd))
+        done = next_failed(r);
+    else
+        done = check_left_over(r, fd) &&
+               (unlinkat(r->folder, r->next_base, 0) == 0 || next_failed(r));
+    (void)close(fd);
+    return done;
+}
+
+static bool begin_next(replace *r)
+{
+    int fd = open_next(r, O_CREAT | O_EXCL);
+
+    if (fd < 0 && errno == EEXIST) {
+        if (!remove_left_over(r))
+            return false;
+        fd = open_next(r, O_CREAT | O_EXCL);
+        /* Someone else was faster. */
+        if (fd < 0 && errno == EEXIST)
+            errno = EAGAIN;
+    }
+    if (fd >= 0 && lock_next(r, fd)) {
+        r->next = fd;
+        return true;
+    }
+    (void)next_failed(r);
+    if (fd >= 0)
+        (void)close(fd);
+    return false;
+}
+
+/* Who has just renamed it has the lock still, and is about to go on. */
+static bool check_current(const replace *r)
+{
+    bool free_to_take = true;
+    int fd;
+
+    do {
+        fd = openat(r->folder, r->base,
+                    O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    } while (fd < 0 && errno == EINTR);
+    /* That it cannot be opened is told when it is read or replaced. */
+    if (fd < 0)
+        return true;
+    if (!lock_take(fd) && errno == EAGAIN)
+        free_to_take = next_failed(r);
+    (void)close(fd);
+    return free_to_take;
+}
+
+static void close_kept(int fd)
+{
+    int why = errno;
+
+    (void)close(fd);
+    errno = why;
+}
+
+/*
+ * Begins another one.  Whoever looks on at that moment may have it for an
+ * instant, and then finds that the file is not free.
+ */
+static bool continue_next(replace *r)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < MOST_NAPS; i++) {
+        int fd = open_next(r, O_CREAT | O_EXCL);
+
+        if (fd >= 0 && lock_next(r, fd)) {
+            r->next = fd;
+            return true;
+        }
+        if (fd >= 0)
+            close_kept(fd);
+        if (errno != EEXIST && errno != EAGAIN)
+            break;
+        (void)nanosleep(&nap, NULL);
+        errno = EAGAIN;
+    }
+    return next_failed(r);
+}
+
+bool replace_open(replace *r, const char *name, replace_test *is_ours)
 {
     const char *slash = strrchr(name, '/');
 
-    *r = (replace){.name = name, .folder = -1};
+    *r = (replace){.name = name, .is_ours = is_ours, .folder = -1, .next = -1};
     r->base = slash == NULL ? name : slash + 1;
-    r->fresh = malloc(strlen(r->base) + sizeof SUFFIX);
-    if (r->fresh == NULL || !open_folder(r))
+    r->next_name = malloc(strlen(name) + sizeof REPLACE_SUFFIX);
+    if (r->next_name == NULL || !open_folder(r))
         return failed(r);
-    (void)strcpy(r->fresh, r->base);
-    (void)strcat(r->fresh, SUFFIX);
-    return true;
+    (void)strcpy(r->next_name, name);
+    (void)strcat(r->next_name, REPLACE_SUFFIX);
+    r->next_base = r->next_name + (r->base - name);
+    return begin_next(r) && check_current(r);
 }
 
 /* ---- Written ---- */
@@ -81,30 +259,14 @@ static bool write_all(int fd, const unsigned char *bytes, size_t n)
     return true;
 }
 
-/* Both say what went wrong, also if only the close does. */
-static bool finish(int fd, bool written)
+static bool sync_file(int fd)
 {
-    int why;
-
-    while (written && fsync(fd) != 0)
-        written = errno == EINTR;
-    why = errno;
-    if (close(fd) != 0 && written)
-        return false;
-    errno = why;
-    return written;
-}
-
-static bool write_fresh(const replace *r, const void *bytes, size_t n)
-{
-    int fd;
+    int status;
 
     do {
-        fd = openat(r->folder, r->fresh,
-                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
-                    0666);
-    } while (fd < 0 && errno == EINTR);
-    return fd >= 0 && finish(fd, write_all(fd, bytes, n));
+        status = fsync(fd);
+    } while (status != 0 && errno == EINTR);
+    return status == 0;
 }
 
 /* Some file systems cannot, and need not. */
@@ -118,17 +280,19 @@ static bool sync_folder(const replace *r)
     return status == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
-bool replace_write(const replace *r, const void *bytes, size_t n)
+bool replace_write(replace *r, const void *bytes, size_t n)
 {
-    bool written = write_fresh(r, bytes, n) &&
-                   renameat(r->folder, r->fresh, r->folder, r->base) == 0;
+    int fd = r->next;
+    bool begun;
 
-    if (!written) {
-        (void)failed(r);
-        (void)unlinkat(r->folder, r->fresh, 0);
-        return false;
-    }
-    return sync_folder(r) || failed(r);
+    if (!write_all(fd, bytes, n) || !sync_file(fd) ||
+        renameat(r->folder, r->next_base, r->folder, r->base) != 0)
+        return failed(r);
+    r->next = -1;
+    begun = continue_next(r);
+    if (close(fd) != 0 || !sync_folder(r))
+        return failed(r);
+    return begun;
 }
 
 /* ---- Read ---- */
@@ -151,22 +315,37 @@ static bool read_all(int fd, unsigned char *bytes, size_t n)
     return true;
 }
 
-static bool read_file(int fd, unsigned char **bytes, size_t *n)
+static bool read_file(const replace *r, int fd, uint64_t most,
+                      unsigned char **bytes, size_t *n)
 {
+    unsigned char first[REPLACE_FIRST];
     struct stat st;
+    uint64_t size;
+    ssize_t part;
 
     if (fstat(fd, &st) != 0)
         return false;
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > MOST_BYTES) {
+    if (!S_ISREG(st.st_mode)) {
         errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    *n = (size_t)st.st_size;
+    part = read_first(fd, first);
+    if (part < 0)
+        return false;
+    size = (uint64_t)st.st_size;
+    if (size > (uint64_t)part && !r->is_ours(first, (size_t)part))
+        size = (uint64_t)part;
+    if (size > most || size >= SIZE_MAX) {
+        errno = EFBIG;
+        return false;
+    }
+    *n = (size_t)size;
     *bytes = malloc(*n + 1);
     return *bytes != NULL && read_all(fd, *bytes, *n);
 }
 
-bool replace_read(const replace *r, unsigned char **bytes, size_t *n)
+bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
+                  size_t *n)
 {
     int fd;
     bool done;
@@ -179,7 +358,7 @@ bool replace_read(const replace *r, unsigned char **bytes, size_t *n)
     } while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return errno == ENOENT || failed(r);
-    done = read_file(fd, bytes, n);
+    done = read_file(r, fd, most, bytes, n);
     if (!done) {
         (void)failed(r);
         free(*bytes);
@@ -191,8 +370,12 @@ bool replace_read(const replace *r, unsigned char **bytes, size_t *n)
 
 void replace_close(replace *r)
 {
+    if (r->next >= 0) {
+        (void)unlinkat(r->folder, r->next_base, 0);
+        (void)close(r->next);
+    }
     if (r->folder >= 0)
         (void)close(r->folder);
-    free(r->fresh);
-    *r = (replace){.folder = -1};
+    free(r->next_name);
+    *r = (replace){.folder = -1, .next = -1};
 }

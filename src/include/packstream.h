@@ -821,6 +821,28 @@ PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
                                       ps_error *err);
 
 /*
+ * Whether the state, also one of a finished stream, is of a packer with this
+ * schema and these options; `threads` and first_record may be others.
+ * PS_OK, PS_ERR_ARGUMENT (it says what differs), _MEMORY and the failures of
+ * ps_state_read.
+ */
+PS_MUST_CHECK ps_result ps_state_fits(const unsigned char *state,
+                                      size_t bytes, const ps_schema *schema,
+                                      const ps_packer_options *options,
+                                      ps_error *err);
+
+/*
+ * Has a packer that begins anew, before anything is put, prove that it packs
+ * again what was packed when the state was saved: when it has made as many
+ * packs, their digest must be that of the state.  Else, or if it makes fewer,
+ * ps_packer_save and _finish give PS_ERR_CORRUPT.
+ * PS_OK, PS_ERR_ARGUMENT and the failures of ps_state_read.
+ */
+PS_MUST_CHECK ps_result ps_packer_prove(ps_packer *packer,
+                                        const unsigned char *state,
+                                        size_t bytes, ps_error *err);
+
+/*
  * As ps_packer_open, but goes on where a state was saved that is not that of
  * a finished stream.  Schema and options, but for `threads`, must be the
  * same.  With first_record 0 the output is to be at the byte output_bytes of
@@ -1240,7 +1262,7 @@ typedef enum ps_last {
     PS_LAST_PAD
 } ps_last;
 
-#define PS_MAX_BUFFERS 4096
+#define PS_LOADER_BUFFERS 4096
 
 /* Zero is the default of all members but `packs`. */
 typedef struct ps_loader_options {
@@ -1250,7 +1272,7 @@ typedef struct ps_loader_options {
     ps_view view;
     ps_last last;
     uint32_t keep;    /* batches that stay valid, with the last; 0: 1 */
-    uint32_t buffers; /* more than `keep`, at most PS_MAX_BUFFERS; 0: as many
+    uint32_t buffers; /* more than `keep`, at most PS_LOADER_BUFFERS; 0: as many
                          as do well, if memory is NULL */
     void *const *memory; /* as many buffers, or NULL: the loader's own */
     bool no_thread; /* ps_loader_next reads, as where no thread is to be had */

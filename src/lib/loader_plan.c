@@ -45,9 +45,9 @@ static ps_result check_batches(const ps_loader_options *o, ps_error *err)
 
 static ps_result check_buffers(const ps_loader_options *o, ps_error *err)
 {
-    if (o->keep >= PS_MAX_BUFFERS || o->buffers > PS_MAX_BUFFERS)
+    if (o->keep >= PS_LOADER_BUFFERS || o->buffers > PS_LOADER_BUFFERS)
         return ps_fail(err, PS_ERR_ARGUMENT, "more than %d buffers",
-                       PS_MAX_BUFFERS);
+                       PS_LOADER_BUFFERS);
     if (o->buffers == 0 && o->memory != NULL)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "how many buffers there are is not said");

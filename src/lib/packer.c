@@ -220,16 +220,6 @@ static void seal_records(void *context, unsigned char *bytes, size_t n)
         ps_record_seal(bytes + at, p->info.record_bytes);
 }
 
-/* The digest is a chain of the checksums. */
-static void follow_records(void *context, const unsigned char *bytes,
-                           size_t n)
-{
-    ps_packer *p = context;
-
-    for (size_t at = 0; at < n; at += p->info.record_bytes)
-        p->digest = ps_pack_digest(p->digest, bytes + at);
-}
-
 /* A frame holds the same number of records as any other, but the last. */
 ps_sink_options ps_packer_sink_options(const ps_packer *p)
 {
@@ -247,7 +237,7 @@ ps_sink_options ps_packer_sink_options(const ps_packer *p)
 static ps_result open_sink(ps_packer *p, const ps_sink_place *place,
                            ps_error *err)
 {
-    const ps_sink_seal seal = {seal_records, follow_records, p};
+    const ps_sink_seal seal = {seal_records, ps_packer_follow, p};
     ps_sink_options options = ps_packer_sink_options(p);
 
     options.seal = &seal;
@@ -426,14 +416,21 @@ ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 static ps_result put_end(ps_packer *p, ps_error *err)
 {
     unsigned char *room;
+    uint64_t digest;
     ps_result r = ps_sink_settle(p->sink, err);
 
+    if (r == PS_OK)
+        r = ps_packer_is_proved(p, err);
     if (r == PS_OK)
         r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
     if (r != PS_OK)
         return r;
-    ps_end_encode(&p->info, &p->totals, p->digest, room);
-    return ps_sink_finish(p->sink, err);
+    digest = p->digest;
+    ps_end_encode(&p->info, &p->totals, digest, room);
+    r = ps_sink_finish(p->sink, err);
+    /* END itself is no link of the chain. */
+    p->digest = digest;
+    return r;
 }
 
 ps_result ps_packer_finish(ps_packer *p, ps_error *err)

@@ -35,6 +35,14 @@ typedef struct held {
 
 typedef struct ps_again ps_again;
 
+/* What the digest was once, and is to be again. */
+typedef struct ps_proof {
+    uint64_t packs; /* behind so many; 0: nothing is to be proved */
+    uint64_t digest;
+    uint64_t followed; /* packs so far */
+    bool differs;
+} ps_proof;
+
 /* A sequence, or a piece of one, on its way into the window. */
 typedef struct ps_arrival {
     uint64_t id;
@@ -68,7 +76,8 @@ struct ps_packer {
     uint32_t most_blocks;
     uint64_t bytes; /* of the store that are in use */
     ps_sink *sink;
-    uint64_t digest; /* of what was followed: packer.c */
+    uint64_t digest; /* of what was followed: packer_digest.c */
+    ps_proof proof;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
     uint64_t next_id;    /* sequences still to be admitted have this id
@@ -119,6 +128,17 @@ static inline uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
     return ps_store_room((uint64_t)p->shape.per_token * n_tok +
                          p->shape.fixed);
 }
+
+/* ---- packer_digest.c ---- */
+
+/* Sees records as they are written; a hook of the sink. */
+void ps_packer_follow(void *context, const unsigned char *bytes, size_t n);
+
+/*
+ * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
+ * yet; to be asked when the sink is settled.
+ */
+ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err);
 
 /* ---- packer_put.c ---- */
 

@@ -25,6 +25,9 @@
 #define STATE_VERSION 1
 #define CHECKSUM_BYTES 8
 
+/* What save_header writes. */
+#define HEADER_BYTES (4 + 4 + 4 + PS_PACK_HEADER_BYTES)
+
 static const unsigned char magic[8] = {0x89, 'P',  'K',  'T',
                                        '\r', '\n', 0x1a, '\n'};
 
@@ -118,6 +121,8 @@ static ps_result save_all(ps_packer *p, ps_saver *saver, const void *note,
     ps_sink_place place;
     ps_result r = ps_sink_where(p->sink, &place, err);
 
+    if (r == PS_OK)
+        r = ps_packer_is_proved(p, err);
     if (r != PS_OK)
         return r;
     save_head(p, saver, place.written, note, note_bytes);
@@ -364,6 +369,46 @@ static ps_result load_all(ps_packer *p, ps_restorer *restorer, ps_state *says,
     if (r == PS_OK)
         r = ps_packer_go_on(p, &place, err);
     return r == PS_OK ? load_engine(p, restorer, says, err) : r;
+}
+
+ps_result ps_state_fits(const unsigned char *state, size_t bytes,
+                        const ps_schema *schema,
+                        const ps_packer_options *options, ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state says;
+    ps_packer *p = NULL;
+    ps_result r = read_head(&restorer, state, bytes, &says, err);
+
+    if (r == PS_OK)
+        r = ps_packer_prepare(&p, -1, schema, options, err);
+    if (r == PS_OK)
+        r = load_header(p, &restorer, err);
+    ps_packer_free(p);
+    return r;
+}
+
+ps_result ps_packer_prove(ps_packer *p, const unsigned char *state,
+                          size_t bytes, ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state says;
+    ps_totals totals;
+    const unsigned char *at;
+    ps_result r = read_head(&restorer, state, bytes, &says, err);
+
+    if (r != PS_OK)
+        return r;
+    if (p->totals.input_sequences > 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequences were put before the state to prove");
+    (void)ps_load_bytes(&restorer, HEADER_BYTES);
+    at = ps_load_bytes(&restorer, PS_TOTALS_BYTES);
+    if (at == NULL)
+        return damaged(err);
+    ps_totals_decode(at, &totals, &p->proof.digest);
+    p->proof.packs = says.packs;
+    return PS_OK;
 }
 
 ps_result ps_packer_resume(ps_packer **packer, int fd,

@@ -19,11 +19,14 @@
 static int save(job *j)
 {
     resume_place place = {.records = j->records, .timed = j->timed};
+    uint64_t packs = ps_packer_totals(j->packer)->packs;
     int status;
 
-    if (ps_packer_totals(j->packer)->packs == 0 || job_is_again(j))
+    /* A state is there already until all of it was made again. */
+    if (packs == 0 || packs < j->resume.says.packs || job_is_again(j))
         return STATUS_OK;
-    status = rejects_sync(&j->rejects, &place.rejects);
+    status = rejects_sync(&j->rejects);
+    place.rejects = j->rejects.mark;
     if (status == STATUS_OK)
         status = resume_save(&j->resume, j->packer, j->out, &place);
     j->output_failed = status != STATUS_OK;
@@ -74,11 +77,11 @@ int job_took(job *j, const ps_sequence *sequence, ps_result result,
     bool again = job_is_again(j);
     ps_error err;
 
-    j->next_id = sequence->id + 1;
     if (result != PS_OK)
         return again ? job_input_failure(j, why) : job_output_failure(j, why);
+    j->next_id = sequence->id + 1;
     if (again)
-        return STATUS_OK;
+        return job_is_again(j) ? STATUS_OK : job_cut_outputs(j);
     if (is_flush_due(j) && ps_packer_drain(j->packer, &err) != PS_OK)
         return job_output_failure(j, &err);
     if (progress_due(&j->progress))
@@ -217,37 +220,58 @@ static int print_stats(const job *j)
 }
 
 /*
- * Ends the stream.  After a failure what was decided before it still goes
- * out, but no END: the stream is cut, and a reader says so.
+ * After a failure what was decided before it still goes out, but no END: the
+ * stream is cut, and a reader says so.
  */
-static int end_stream(job *j, int status)
+static void abandon(job *j)
 {
     ps_error err;
 
-    if (j->packer == NULL || j->stop != 0)
-        return status;
-    if (status == STATUS_OK && ps_packer_finish(j->packer, &err) != PS_OK)
-        return job_is_again(j) ? job_input_failure(j, &err)
-                               : job_output_failure(j, &err);
+    /* An output that was not cut yet is to stay as it is. */
+    if (j->output_failed || job_is_again(j))
+        return;
     /* That memory ran out once is told already. */
-    if (status != STATUS_OK && !j->output_failed &&
-        ps_packer_abandon(j->packer, &err) != PS_OK &&
+    if (ps_packer_abandon(j->packer, &err) != PS_OK &&
         err.code != PS_ERR_MEMORY)
         (void)job_output_failure(j, &err);
-    return status;
+}
+
+static int finish(job *j)
+{
+    ps_error err;
+
+    if (job_is_again(j)) {
+        message_error("%s: the input is not what it was when the state was "
+                      "saved: it ends before sequence %" PRIu64,
+                      files_input_name(j->input), j->again - 1);
+        return STATUS_DATA;
+    }
+    if (ps_packer_finish(j->packer, &err) != PS_OK)
+        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
+                                          : job_output_failure(j, &err);
+    return j->conf->state == NULL ? STATUS_OK : save(j);
 }
 
 /* The rejects first: without them the output is not to be whole. */
+static int end_streams(job *j, int status)
+{
+    bool ends = status == STATUS_OK && j->stop == 0;
+    int rejected = rejects_close(&j->rejects, ends);
+
+    if (status == STATUS_OK)
+        status = rejected;
+    if (j->packer == NULL || j->stop != 0)
+        return status;
+    if (status == STATUS_OK)
+        status = finish(j);
+    else
+        abandon(j);
+    return status;
+}
+
 int job_close(job *j, int status)
 {
-    int rejected = rejects_close(&j->rejects,
-                                 status == STATUS_OK && j->stop == 0,
-                                 j->conf->state != NULL);
-
-    status = end_stream(j, status == STATUS_OK ? rejected : status);
-    if (status == STATUS_OK && j->stop == 0 && j->conf->state != NULL &&
-        j->packer != NULL)
-        status = save(j);
+    status = end_streams(j, status);
     if (j->out >= 0 && !files_close_output(j->out, j->conf->output) &&
         status == STATUS_OK)
         status = STATUS_FAILURE;

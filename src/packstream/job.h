@@ -37,8 +37,8 @@ typedef struct job {
 
 /*
  * The steps, each giving an exit status after a message; a step must follow
- * the success of the one before it.  After the first there may be nothing to
- * do: job.resume.done.
+ * the success of the one before it.  After the third, which compares all with
+ * the state, there may be nothing to do: job.resume.done.
  */
 int job_open_state(job *j);
 int job_open_input(job *j);

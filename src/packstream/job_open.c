@@ -10,6 +10,7 @@
 #include "cli/message.h"
 #include "cli/sandbox.h"
 #include "cli/threads.h"
+#include "packstream/apart.h"
 #include "packstream/job_parts.h"
 #include "packstream/pause.h"
 
@@ -169,33 +170,25 @@ static void share_work(job *j)
     j->writers = n == 1 || (n == 2 && j->reads_ahead) ? 0 : n;
 }
 
-/* Whether the output is that of the state, and goes on. */
-static bool appends(const job *j)
-{
-    return j->resume.goes_on && j->resume.first_record == 0;
-}
-
 /* Where the rejects go on, or NULL: they begin. */
-static const ps_token_mark *rejects_mark(const job *j)
+static const rejects_mark *mark_of_rejects(const job *j)
 {
-    return j->resume.goes_on ? &j->resume.place.rejects : NULL;
+    return j->resume.goes_on || j->resume.done ? &j->resume.place.rejects
+                                               : NULL;
 }
 
 static int open_outputs(job *j)
 {
-    int status;
+    int status = resume_open_output(&j->resume, j->in, &j->out);
 
-    j->out = appends(j) ? files_reopen_output(j->conf->output, j->in,
-                                              j->resume.says.output_bytes)
-                        : files_open_output(j->conf->output, true, j->in);
-    if (j->out < 0)
-        return STATUS_FAILURE;
-    status = rejects_open(&j->rejects, rejects_mark(j));
-    /* Now that both are there, two names of one new file show, too. */
+    if (status == STATUS_OK)
+        status = rejects_open(&j->rejects, mark_of_rejects(j),
+                              j->conf->state != NULL);
+    /* Now that all are there, two names of one new file show, too. */
     if (status == STATUS_OK && j->conf->rejects != NULL &&
         !files_are_apart(j->conf->rejects, j->conf->output))
         status = STATUS_FAILURE;
-    return status;
+    return status == STATUS_OK ? apart_check(j->conf) : status;
 }
 
 /* What is still to be opened are the other inputs and the next state. */
@@ -220,7 +213,7 @@ static int open_packer(job *j, const ps_schema *schema,
     if (!r->goes_on)
         return ps_packer_open(&j->packer, j->out, schema, options, &err) ==
                        PS_OK
-                   ? STATUS_OK
+                   ? resume_prove(r, j->packer)
                    : job_output_failure(j, &err);
     if (ps_packer_resume(&j->packer, j->out, schema, options, r->state,
                          r->bytes, &err) != PS_OK)
@@ -231,15 +224,14 @@ static int open_packer(job *j, const ps_schema *schema,
     return STATUS_OK;
 }
 
-/* Now that nothing speaks against it, the outputs are cut. */
-static int cut_outputs(job *j)
+int job_cut_outputs(job *j)
 {
-    const resume *r = &j->resume;
+    int status = resume_cut_output(&j->resume, j->out);
 
-    if (appends(j) &&
-        !files_cut(j->out, j->conf->output, r->says.output_bytes))
-        return STATUS_FAILURE;
-    return rejects_start(&j->rejects, rejects_mark(j));
+    if (status == STATUS_OK)
+        status = rejects_start(&j->rejects, mark_of_rejects(j));
+    j->output_failed = status != STATUS_OK;
+    return status;
 }
 
 /* With -v: what is to be done. */
@@ -319,16 +311,18 @@ int job_open_output(job *j)
     if (status == STATUS_OK)
         status = check_outputs(j, &schema, &options);
     if (status == STATUS_OK)
+        status = resume_fits(&j->resume, &schema, &options);
+    if (status == STATUS_OK)
         status = open_outputs(j);
     if (status == STATUS_OK)
         status = give_up_rights(j);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK || j->resume.done)
         return status;
     share_work(j);
     options.threads = j->writers;
     status = open_packer(j, &schema, &options);
-    if (status == STATUS_OK)
-        status = cut_outputs(j);
+    if (status == STATUS_OK && !job_is_again(j))
+        status = job_cut_outputs(j);
     if (status != STATUS_OK)
         return status;
     tell(j);

@@ -35,6 +35,12 @@ int job_put_empty(job *j, const ps_sequence *sequence, const ps_error *why);
 /* Opens the next input file. */
 int job_open_file(job *j);
 
+/*
+ * Once nothing comes again and nothing speaks against it, the outputs are cut
+ * to where the state was saved; until then nothing is written.
+ */
+int job_cut_outputs(job *j);
+
 /* Whether what comes came before already. */
 bool job_is_again(const job *j);
 

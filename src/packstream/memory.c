@@ -42,6 +42,9 @@
 /* Of what is for long sequences, a reader's buffers need more than one. */
 #define READ_BYTES ((uint64_t)320 << 10)
 
+/* So much longer than a pack a sequence may be at least, if it is held. */
+#define LEAST_LONG ((uint64_t)64 << 10)
+
 #define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */
 
 #define LARGE_PIECE (128 << 10)
@@ -104,6 +107,13 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
     return part > pack ? part : pack;
 }
 
+/* With less the option that has them held would be of no use. */
+static uint64_t least_of_long(const memory *m)
+{
+    return READ_BYTES + LEAST_LONG +
+           ps_payload_bytes(&m->schema, m->conf->capacity);
+}
+
 static uint64_t bytes_of_rejects(uint64_t longest)
 {
     return sum(REJECTS_BYTES, sum(longest, longest));
@@ -137,6 +147,9 @@ static bool fits(const memory *m, uint64_t bound, uint64_t payload)
     uint64_t left = bound - bound / FOR_THREADS;
     uint64_t bytes;
 
+    if (holds_long(m->conf, true) &&
+        bound / FOR_LONG / 2 < least_of_long(m))
+        return false;
     o.max_bytes = payload;
     /* All of the window's part counts: what is left rises with the bound. */
     bytes = sum(ps_packer_memory(&m->schema, &o),

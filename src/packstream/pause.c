@@ -26,9 +26,13 @@ static void remember(int signal)
     came = 1;
 }
 
+/* It is not caught again, so the second one of either kind ends all. */
 static void remember_stop(int signal)
 {
-    stop = signal;
+    if (stop != 0)
+        (void)raise(signal);
+    else
+        stop = signal;
 }
 
 /* Calls that the signal meets elsewhere go on as if it had not come. */

@@ -29,7 +29,8 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     ps_schema *with = &r->schema;
     ps_error err;
 
-    *r = (rejects){.name = name, .schema = *schema, .fd = -1};
+    *r = (rejects){
+        .name = name, .schema = *schema, .fd = -1, .file = {.fd = -1}};
     if (name == NULL)
         return STATUS_OK;
     if (with->n_channels > PS_MAX_CHANNELS - 2)
@@ -45,31 +46,47 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     return STATUS_OK;
 }
 
-int rejects_open(rejects *r, const ps_token_mark *mark)
+int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
 {
     if (r->name == NULL)
         return STATUS_OK;
-    r->fd = mark == NULL ? files_open_output(r->name, true, -1)
-                         : files_reopen_output(r->name, -1, mark->offset);
-    return r->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+    r->marked = marked;
+    if (mark != NULL)
+        return written_reopen(&r->file, r->name, -1, &r->fd, &mark->file,
+                              mark->stream.offset);
+    r->fd = files_open_output_alone(r->name, -1);
+    if (r->fd < 0)
+        return STATUS_FAILURE;
+    return marked ? written_begin(&r->file, r->name, r->fd) : STATUS_OK;
 }
 
-int rejects_start(rejects *r, const ps_token_mark *mark)
+int rejects_start(rejects *r, const rejects_mark *mark)
 {
     const ps_token_mark start = {0};
     ps_error err;
 
     if (r->name == NULL)
         return STATUS_OK;
-    if (mark != NULL && !files_cut(r->fd, r->name, mark->offset))
+    if (mark != NULL &&
+        written_cut(&r->file, r->fd, mark->stream.offset) != STATUS_OK)
         return STATUS_FAILURE;
     if (ps_token_writer_resume(&r->writer, r->fd, &r->schema,
-                               mark == NULL ? &start : mark, &err) != PS_OK)
+                               mark == NULL ? &start : &mark->stream,
+                               &err) != PS_OK)
         return message_failure(files_output_name(r->name), &err);
     return STATUS_OK;
 }
 
-int rejects_sync(rejects *r, ps_token_mark *mark)
+/* Of records that are of many lengths there is no last one to look at. */
+static int sync_file(rejects *r)
+{
+    if (!files_sync(r->fd, r->name))
+        return STATUS_FAILURE;
+    r->mark.stream = ps_token_writer_mark(r->writer);
+    return written_take(&r->file, r->mark.stream.offset, 0, &r->mark.file);
+}
+
+int rejects_sync(rejects *r)
 {
     ps_error err;
 
@@ -77,8 +94,7 @@ int rejects_sync(rejects *r, ps_token_mark *mark)
         return STATUS_OK;
     if (ps_token_writer_flush(r->writer, &err) != PS_OK)
         return message_failure(files_output_name(r->name), &err);
-    *mark = ps_token_writer_mark(r->writer);
-    return files_sync(r->fd, r->name) ? STATUS_OK : STATUS_FAILURE;
+    return sync_file(r);
 }
 
 /* Makes room for a payload with the two channels behind it. */
@@ -118,7 +134,7 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
     return message_failure(files_output_name(r->name), &err);
 }
 
-int rejects_close(rejects *r, bool complete, bool sync)
+int rejects_close(rejects *r, bool complete)
 {
     ps_error err;
     ps_result result = PS_OK;
@@ -130,12 +146,12 @@ int rejects_close(rejects *r, bool complete, bool sync)
                           : ps_token_writer_flush(r->writer, &err);
     if (result != PS_OK)
         status = message_failure(files_output_name(r->name), &err);
+    else if (r->writer != NULL && r->marked)
+        status = sync_file(r);
     ps_token_writer_free(r->writer);
     r->writer = NULL;
     free(r->payload);
-    if (r->fd >= 0 && sync && status == STATUS_OK &&
-        !files_sync(r->fd, r->name))
-        status = STATUS_FAILURE;
+    written_close(&r->file);
     if (r->fd >= 0 && !files_close_output(r->fd, r->name) &&
         status == STATUS_OK)
         status = STATUS_FAILURE;

@@ -9,6 +9,7 @@
 #define PACKSTREAM_REJECTS_H
 
 #include "packstream.h"
+#include "packstream/written.h"
 
 /* Why a sequence is there; the values of the channel `reason`. */
 enum {
@@ -17,10 +18,19 @@ enum {
     REJECT_OUT_OF_VOCAB = 3
 };
 
+/* Where the rejects are, for a state. */
+typedef struct rejects_mark {
+    ps_token_mark stream;
+    written_mark file;
+} rejects_mark;
+
 typedef struct rejects {
     const char *name; /* NULL: there is no such stream */
     ps_schema schema;
     int fd;
+    bool marked;       /* there is a state */
+    written file;      /* if so */
+    rejects_mark mark; /* of what is on the disk */
     ps_token_writer *writer;
     unsigned char *payload; /* of one record */
     size_t size;
@@ -36,23 +46,23 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
 
 /*
  * Opens the file that was planned; a mark that is not NULL says where it is
- * to go on.
+ * to go on, and what is before must be what it was.  `marked`: with marks.
  */
-int rejects_open(rejects *r, const ps_token_mark *mark);
+int rejects_open(rejects *r, const rejects_mark *mark, bool marked);
 
 /* Starts the stream there, in a file that is cut now. */
-int rejects_start(rejects *r, const ps_token_mark *mark);
+int rejects_start(rejects *r, const rejects_mark *mark);
 
-/* Has all that was written on the disk, and tells where that is. */
-int rejects_sync(rejects *r, ps_token_mark *mark);
+/* Has all that was written on the disk, and the mark of it. */
+int rejects_sync(rejects *r);
 
 /* Writes a sequence. */
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
 /*
- * Ends and closes the stream if `complete`, else leaves it cut; with `sync`
- * it is on the disk then.
+ * Ends and closes the stream if `complete`, else leaves it cut; with marks
+ * it is on the disk then, and has its last one.
  */
-int rejects_close(rejects *r, bool complete, bool sync);
+int rejects_close(rejects *r, bool complete);
 
 #endif

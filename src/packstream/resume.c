@@ -16,12 +16,16 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "packstream/apart.h"
 
 #define NOTE_BYTES RESUME_NOTE_BYTES
-#define NOTE_VERSION 1
+#define NOTE_VERSION 2
 
 /* Unless --state-every says otherwise. */
 #define DEFAULT_BYTES ((uint64_t)256 << 20)
+
+/* No state is as large; what is was put there by mistake. */
+#define MOST_BYTES ((uint64_t)1 << 32)
 
 /* ---- The note ---- */
 
@@ -43,6 +47,22 @@ static ps_token_mark load_mark(const unsigned char *from)
                            .sequences = load_u64(from + 24),
                            .tokens = load_u64(from + 32),
                            .digest = load_u64(from + 40)};
+}
+
+static void store_file(unsigned char *to, const written_mark *m)
+{
+    store_u64(to, m->known);
+    store_u64(to + 8, m->base);
+    store_u64(to + 16, m->record);
+    store_u64(to + 24, m->hash);
+}
+
+static written_mark load_file(const unsigned char *from)
+{
+    return (written_mark){.known = load_u64(from) != 0,
+                          .base = load_u64(from + 8),
+                          .record = load_u64(from + 16),
+                          .hash = load_u64(from + 24)};
 }
 
 /* What is dropped, in bits. */
@@ -69,9 +89,12 @@ static void store_note(const conf *c, const resume_place *p,
     store_u32(note + 28, p->file);
     store_u64(note + 32, p->records);
     store_mark(note + 40, &p->mark);
-    store_mark(note + 88, &p->rejects);
+    store_mark(note + 88, &p->rejects.stream);
     store_u32(note + 136, dropped(c));
     store_u32(note + 140, vocabulary(c));
+    store_file(note + 144, &p->output);
+    store_file(note + 176, &p->rejects.file);
+    store_u64(note + 208, p->input_bytes);
 }
 
 static int does_not_fit(const resume *r, const char *what)
@@ -118,7 +141,10 @@ static int read_note(resume *r)
                               .file = load_u32(note + 28),
                               .records = load_u64(note + 32),
                               .mark = load_mark(note + 40),
-                              .rejects = load_mark(note + 88)};
+                              .rejects = {load_mark(note + 88),
+                                          load_file(note + 176)},
+                              .output = load_file(note + 144),
+                              .input_bytes = load_u64(note + 208)};
     if (r->place.file < (uint32_t)r->conf->n_names)
         return STATUS_OK;
     message_error("%s: the state is damaged", message_name(r->file.name));
@@ -127,11 +153,26 @@ static int read_note(resume *r)
 
 /* ---- Begun again ---- */
 
+/* Whether a file may be a state, by what it begins with. */
+static bool is_state(const unsigned char *bytes, size_t n)
+{
+    ps_state says;
+    ps_error err;
+
+    return ps_state_read(bytes, n, &says, &err) != PS_ERR_MAGIC;
+}
+
+/* Two of them are in the memory at once. */
+static uint64_t most_bytes(const conf *c)
+{
+    return c->memory == 0 ? MOST_BYTES : c->memory / 2;
+}
+
 static int read_state(resume *r)
 {
     ps_error err;
 
-    if (!replace_read(&r->file, &r->state, &r->bytes))
+    if (!replace_read(&r->file, most_bytes(r->conf), &r->state, &r->bytes))
         return STATUS_FAILURE;
     if (r->state == NULL)
         return STATUS_OK;
@@ -143,22 +184,6 @@ static int read_state(resume *r)
     if (ps_state_read(r->state, r->bytes, &r->says, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     return read_note(r);
-}
-
-/* The output of a job that ended must be what it was then. */
-static int check_done(resume *r)
-{
-    uint64_t size = 0;
-
-    r->done = files_size(r->conf->output, &size) &&
-              size == r->says.output_bytes;
-    if (r->done)
-        return STATUS_OK;
-    message_error("%s: is not the output of %" PRIu64 " bytes with which the "
-                  "job of the state %s ended",
-                  files_output_name(r->conf->output), r->says.output_bytes,
-                  message_name(r->file.name));
-    return STATUS_FAILURE;
 }
 
 /*
@@ -174,8 +199,9 @@ static int choose_start(resume *r)
         return STATUS_OK;
     }
     if (from == 0 && files_is_for_file(r->conf->output)) {
-        r->goes_on = !r->says.finished;
-        return r->goes_on ? STATUS_OK : check_done(r);
+        r->done = r->says.finished;
+        r->goes_on = !r->done;
+        return STATUS_OK;
     }
     r->first_record = from == 0 ? r->says.packs : from;
     r->goes_on = !r->says.finished && r->first_record >= r->says.packs;
@@ -187,17 +213,100 @@ static int choose_start(resume *r)
     return STATUS_DATA;
 }
 
+/* A link to what was not there yet shows when it is. */
+static int open_file(resume *r)
+{
+    int status = apart_check(r->conf);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!replace_open(&r->file, r->conf->state, is_state))
+        return STATUS_FAILURE;
+    return apart_check(r->conf);
+}
+
 int resume_open(resume *r, const conf *c)
 {
     int status = STATUS_OK;
 
-    *r = (resume){.conf = c, .file = {.folder = -1}};
+    *r = (resume){.conf = c, .file = {.folder = -1, .next = -1},
+                  .output = {.fd = -1}};
     if (c->state != NULL) {
-        if (!replace_open(&r->file, c->state))
-            return STATUS_FAILURE;
-        status = read_state(r);
+        status = open_file(r);
+        if (status == STATUS_OK)
+            status = read_state(r);
     }
     return status == STATUS_OK ? choose_start(r) : status;
+}
+
+/* ---- Compared ---- */
+
+/* All inputs together; UINT64_MAX unless they are regular files. */
+static uint64_t input_bytes(const resume *r)
+{
+    uint64_t bytes;
+
+    return files_inputs_size(r->conf->names, r->conf->n_names, &bytes)
+               ? bytes
+               : UINT64_MAX;
+}
+
+int resume_fits(const resume *r, const ps_schema *schema,
+                const ps_packer_options *options)
+{
+    uint64_t then = r->place.input_bytes;
+    uint64_t now = input_bytes(r);
+    ps_error err;
+
+    if (r->state == NULL)
+        return STATUS_OK;
+    if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    if (!r->done || then == now || then == UINT64_MAX || now == UINT64_MAX)
+        return STATUS_OK;
+    message_error("%s: the job has ended, with %" PRIu64
+                  " bytes of input and not %" PRIu64,
+                  message_name(r->file.name), then, now);
+    return STATUS_DATA;
+}
+
+int resume_prove(const resume *r, ps_packer *packer)
+{
+    ps_error err;
+
+    if (r->state == NULL ||
+        ps_packer_prove(packer, r->state, r->bytes, &err) == PS_OK)
+        return STATUS_OK;
+    return message_failure(message_name(r->file.name), &err);
+}
+
+/* Whether the output is that of the state. */
+static bool has_output(const resume *r)
+{
+    return r->done || (r->goes_on && r->first_record == 0);
+}
+
+int resume_open_output(resume *r, int in, int *out)
+{
+    const char *name = r->conf->output;
+
+    if (has_output(r))
+        return written_reopen(&r->output, name, in, out, &r->place.output,
+                              r->says.output_bytes);
+    *out = files_open_output_alone(name, in);
+    if (*out < 0)
+        return STATUS_FAILURE;
+    /* One that begins with a later pack is no output to go on with. */
+    return r->conf->state != NULL && r->first_record == 0
+               ? written_begin(&r->output, name, *out)
+               : STATUS_OK;
+}
+
+int resume_cut_output(const resume *r, int out)
+{
+    return has_output(r)
+               ? written_cut(&r->output, out, r->says.output_bytes)
+               : STATUS_OK;
 }
 
 /* ---- Saved ---- */
@@ -237,6 +346,35 @@ static bool find_mark(const resume *r, uint64_t id, resume_place *place)
     return false;
 }
 
+/* What is written so far, for the state that is to be saved. */
+static int mark_output(const resume *r, ps_packer *packer, int out,
+                       written_mark *mark)
+{
+    const char *name = r->conf->output;
+    uint64_t length = 0;
+    ps_error err;
+
+    if (ps_packer_flush(packer, &err) != PS_OK)
+        return message_failure(files_output_name(name), &err);
+    if (r->output.fd >= 0 && !written_length(&r->output, out, &length))
+        return STATUS_FAILURE;
+    return written_take(&r->output, length,
+                        ps_packer_info(packer)->record_bytes, mark);
+}
+
+/* Whether the output ends where the state says. */
+static bool is_output(const resume *r, int out, const unsigned char *state,
+                      size_t bytes)
+{
+    ps_state says;
+    ps_error err;
+
+    return r->output.fd < 0 ||
+           (ps_state_read(state, bytes, &says, &err) == PS_OK &&
+            files_has(out, r->conf->output,
+                      r->output.base + says.output_bytes));
+}
+
 int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 {
     unsigned char note[NOTE_BYTES];
@@ -244,17 +382,22 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
     size_t bytes;
     ps_error err;
     bool done;
+    int status = mark_output(r, packer, out, &place->output);
 
+    if (status != STATUS_OK)
+        return status;
     if (!find_mark(r, ps_packer_needs(packer), place)) {
         message_error("internal error: no mark before sequence %" PRIu64,
                       ps_packer_needs(packer));
         return STATUS_FAILURE;
     }
+    place->input_bytes = input_bytes(r);
     store_note(r->conf, place, note);
     if (ps_packer_save(packer, note, sizeof note, &state, &bytes, &err) !=
         PS_OK)
         return message_failure(files_output_name(r->conf->output), &err);
     done = files_sync(out, r->conf->output) &&
+           is_output(r, out, state, bytes) &&
            replace_write(&r->file, state, bytes);
     free(state);
     resume_start(r, ps_packer_info(packer), ps_packer_totals(packer)->packs);
@@ -263,6 +406,7 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 
 void resume_close(resume *r)
 {
+    written_close(&r->output);
     replace_close(&r->file);
     free(r->state);
     r->state = NULL;

@@ -10,18 +10,22 @@
 
 #include "cli/replace.h"
 #include "packstream/conf.h"
+#include "packstream/rejects.h"
+#include "packstream/written.h"
 
 /* Where the input and the rejects are: what the library's state lacks. */
 typedef struct resume_place {
     uint32_t file; /* of the inputs, from 0 */
     ps_token_mark mark;
     uint64_t records; /* put so far */
-    ps_token_mark rejects;
+    rejects_mark rejects;
     bool timed; /* packs were flushed because of time or a signal */
+    written_mark output;
+    uint64_t input_bytes; /* of all inputs; UINT64_MAX: unknown */
 } resume_place;
 
 /* What the job adds to a state. */
-#define RESUME_NOTE_BYTES 144
+#define RESUME_NOTE_BYTES 216
 
 /* Places of the input that were passed, oldest first, in a ring. */
 #define RESUME_MARKS 32
@@ -39,7 +43,8 @@ typedef struct resume {
     ps_state says;
     resume_place place;
     bool goes_on;          /* from that state */
-    bool done;             /* there is nothing to do */
+    bool done;             /* there is nothing to do but to compare */
+    written output;
     uint64_t first_record; /* as in ps_packer_options */
 
     resume_mark marks[RESUME_MARKS];
@@ -56,6 +61,25 @@ typedef struct resume {
 int resume_open(resume *r, const conf *c);
 
 /*
+ * Whether the state, if there is one, is of this job: of this schema, of these
+ * options, and, if it has ended, of inputs of the same size.
+ */
+int resume_fits(const resume *r, const ps_schema *schema,
+                const ps_packer_options *options);
+
+/*
+ * Has a packer that begins anew, though there is a state, make the packs of
+ * the state again.
+ */
+int resume_prove(const resume *r, ps_packer *packer);
+
+/* Opens the output: that of the state, as it was then, or a new one. */
+int resume_open_output(resume *r, int in, int *out);
+
+/* Cuts what goes on to where the state was saved. */
+int resume_cut_output(const resume *r, int out);
+
+/*
  * To be called with the header of the packs where a state is kept, and
  * resume_note behind it: how many packs between two states, and how many
  * records may lie between a mark and the oldest sequence held.
@@ -67,7 +91,7 @@ void resume_note(resume *r, uint32_t file, const ps_token_mark *mark);
 
 /*
  * Has what the packer wrote to `out` on the disk and saves its state.
- * `place` has all but the mark.
+ * `place` has all but the mark, the output and the bytes of the input.
  */
 int resume_save(resume *r, ps_packer *packer, int out, resume_place *place);
 

@@ -1,0 +1,116 @@
+/*
+ * apart.c - the files of a job that must not be one.
+ *
+ * A state is replaced by a new one, which has a name of its own until it is
+ * whole; whatever else has one of these names would be lost.  Files are told
+ * apart by what they are if they are there, and else by folder and name.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstream/apart.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/replace.h"
+
+/* A longer name opens nothing. */
+#ifdef PATH_MAX
+#define MOST_NAME PATH_MAX
+#else
+#define MOST_NAME 4096
+#endif
+
+static bool is_standard(const char *name)
+{
+    return name == NULL || strcmp(name, "-") == 0;
+}
+
+static bool is_one(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash == NULL ? name : slash + 1;
+}
+
+static bool stat_folder(const char *name, struct stat *st)
+{
+    size_t n = (size_t)(base_of(name) - name);
+    char folder[MOST_NAME] = ".";
+
+    if (n >= sizeof folder)
+        return false;
+    if (n > 0) {
+        memcpy(folder, name, n);
+        folder[n] = '\0';
+    }
+    return stat(folder, st) == 0;
+}
+
+static bool have_one_place(const char *a, const char *b)
+{
+    struct stat folder_a;
+    struct stat folder_b;
+
+    return strcmp(base_of(a), base_of(b)) == 0 &&
+           stat_folder(a, &folder_a) && stat_folder(b, &folder_b) &&
+           is_one(&folder_a, &folder_b);
+}
+
+/* Whether the file `name` is the other one, for which "-" is `standard`. */
+static bool is_file(const char *name, const char *other, int standard)
+{
+    struct stat a;
+    struct stat b;
+    bool is_there = (is_standard(other) ? fstat(standard, &b)
+                                        : stat(other, &b)) == 0;
+
+    if (is_there && stat(name, &a) == 0 && is_one(&a, &b))
+        return true;
+    return !is_standard(other) && have_one_place(name, other);
+}
+
+/* What else the file `name` is, or NULL. */
+static const char *other_use(const conf *c, const char *name)
+{
+    for (int i = 0; i < c->n_names; i++)
+        if (is_file(name, c->names[i], STDIN_FILENO))
+            return "an input";
+    if (is_file(name, c->output, STDOUT_FILENO))
+        return "the output";
+    if (c->rejects != NULL && is_file(name, c->rejects, STDOUT_FILENO))
+        return "the file of --rejects";
+    return NULL;
+}
+
+static int check(const conf *c, const char *name)
+{
+    const char *use = other_use(c, name);
+
+    if (use == NULL)
+        return STATUS_OK;
+    return message_usage("--state=%s: %s is %s as well",
+                         message_name(c->state), message_name(name), use);
+}
+
+int apart_check(const conf *c)
+{
+    char fresh[MOST_NAME + sizeof REPLACE_SUFFIX];
+    int status;
+
+    if (c->state == NULL || strlen(c->state) >= MOST_NAME)
+        return STATUS_OK;
+    (void)snprintf(fresh, sizeof fresh, "%s" REPLACE_SUFFIX, c->state);
+    status = check(c, c->state);
+    return status == STATUS_OK ? check(c, fresh) : status;
+}

@@ -1,0 +1,20 @@
+/*
+ * apart.h - the files of a job that must not be one.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_APART_H
+#define PACKSTREAM_APART_H
+
+#include "packstream/conf.h"
+
+/*
+ * An exit status, after a message if the state, or the new one that is to
+ * take its place, is an input, the output or the file of rejects.  To be
+ * asked before any of them is opened, and again when all are there: only then
+ * do two names of one new file show.
+ */
+int apart_check(const conf *c);
+
+#endif
