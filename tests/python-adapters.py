@@ -113,6 +113,10 @@ def halves(path):
             other.load_state_dict(data.state_dict())
             assert before + numbers(other) == whole
             assert numbers(other) == whole      # the next epoch
+            assert numbers(data) == whole       # one that was abandoned
+    data = PackDataset(path, 2)
+    pairs = list(zip(data, data))               # two at a time
+    assert numbers(a for a, _ in pairs) == numbers(b for _, b in pairs)
 
 
 def stateful(path):

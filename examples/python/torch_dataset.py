@@ -4,9 +4,8 @@
     for batch in DataLoader(data, batch_size=None, num_workers=4):
         batch["tokens"]                  # int64 [32, L]
 
-Each pack comes once, whatever the number of workers: those of a rank are
-dealt out to its workers in turn, which make the batches.  StatefulDataLoader
-of torchdata resumes it, with as many workers as before.
+Each pack comes once: those of a rank are dealt out to its workers in turn.
+StatefulDataLoader of torchdata resumes it, with as many workers as before.
 
 SPDX-License-Identifier: MIT
 """
@@ -19,8 +18,7 @@ import packs
 
 
 def to_tensor(array):
-    """A copy, unsigned integers of more than a byte as int64: torch computes
-    little with those."""
+    """A copy; unsigned integers of more than a byte become int64."""
     if array.dtype.kind == "u" and array.itemsize > 1:
         return torch.from_numpy(array.astype(np.int64))
     return torch.from_numpy(array.copy())
@@ -39,16 +37,18 @@ class PackDataset(IterableDataset):
                  **options):
         self.source, self.size, self.convert = source, size, convert
         self.rank, self.ranks, self.options = rank, ranks, options
-        self.start = 0
+        self.start = self.resume = 0
 
     def __iter__(self):
         info = get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         source = self.source() if callable(self.source) else self.source
         shard, shards = self.rank + self.ranks * worker, self.ranks * workers
+        self.start = start = self.resume
+        self.resume = 0     # for once: another iteration begins anew
         for batch in packs.open_packs(source).batches(
-                self.size, shard, shards, self.start, **self.options):
-            self.start += shards * len(batch["tokens"])
+                self.size, shard, shards, start, **self.options):
+            self.start = start = start + shards * len(batch["tokens"])
             yield self.convert(batch)
         self.start = 0
 
@@ -56,4 +56,4 @@ class PackDataset(IterableDataset):
         return {"start": self.start}
 
     def load_state_dict(self, state):
-        self.start = state["start"]
+        self.start = self.resume = state["start"]

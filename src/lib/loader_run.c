@@ -150,7 +150,7 @@ static ps_result prepare(ps_loader *l, uint32_t *threads, ps_error *err)
     l->group = l->direct ? within(ps_loader_group(l->bytes),
                                   ahead / PS_LOADER_THREADS)
                          : 1;
-    l->few = within(WAKE_BYTES / (l->bytes * l->options.ranks), ahead / 2);
+    l->few = within(WAKE_BYTES / l->bytes / l->options.ranks, ahead / 2);
     return ps_open_bell(l->quit, err);
 }
 
