@@ -14,10 +14,10 @@ python_with() {
 
 # compare STATE ATTENTION WHAT: STATE computes, "python" does so again.
 compare() {
-    [ -x "$abs_top_builddir/tests/gen/$1" ] ||
+    [ -x "${abs_top_builddir:?}/tests/gen/$1" ] ||
         skip "the BERT in examples is not built"
     "$abs_top_builddir/tests/gen/$1" "$2" >state
-    "$python" "$abs_top_srcdir/tests/bert-torch.py" "$3" <state
+    "$python" "${abs_top_srcdir:?}/tests/bert-torch.py" "$3" <state
 }
 
 @test "layers of torch.nn come to the same losses and gradients" {

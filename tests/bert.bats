@@ -83,7 +83,7 @@ refused() {
     text 300 >some
     sequences <some >masked
     sequences --unmasked <some >plain
-    python3 "$abs_top_srcdir/tests/bert.py" sequences some masked plain
+    python3 "${abs_top_srcdir:?}/tests/bert.py" sequences some masked plain
 }
 
 @test "the same seed makes the same sequences, another one others" {
@@ -283,8 +283,8 @@ goes_on() {
     refused 1 "none: No such file" train none
     refused 65 "stdin: " train </dev/null
     refused 65 "stdin: not a pack stream" train <"$BATS_TEST_FILENAME"
-    head -c 9000 x.pks >cut
-    refused 65 "cut: " train --packs=2 cut
+    head -c 9000 x.pks >cut.pks
+    refused 65 "cut.pks: " train --packs=2 cut.pks
     refused 65 "tokens of" train --vocab=20 x.pks
     refused 64 "packs of 32 tokens, and only 16 positions" \
         train --positions=16 x.pks
@@ -325,7 +325,7 @@ goes_on() {
     python3 "$abs_top_srcdir/tests/bert.py" same 1e-3 padded.varlen \
         packed.varlen padded.dense packed.dense
     # What is left is rounding: with double there is less of it.
-    double="$abs_top_builddir/tests/bert-train-double"
+    double="${abs_top_builddir:?}/tests/bert-train-double"
     [ -x "$double" ] || skip "tests/bert-train-double is not built"
     for kind in padded packed; do
         "$double" --hidden=16 --sequences=16 --dropout=0 --rate=0.02 \

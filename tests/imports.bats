@@ -1130,7 +1130,7 @@ END
     packcat --to=rows x.pks >x.bin
     packcat --to=llmc x.pks >y.bin
     tokcat --from=nanogpt --split=16 --raw x.bin >wanted
-    [ "$(size wanted)" = $(($(size x.bin) / 32 * 36)) ]
+    [ "$(size wanted)" = $(($(size x.bin) * 36 / 32)) ]
     tokcat --from=llmc --split=16 --raw y.bin | cmp - wanted
 }
 
