@@ -113,6 +113,22 @@ least_memory() {
         sed -n 's/.*: at least \([0-9]*\) bytes .*/\1/p'
 }
 
+# is STATUS MESSAGE CMD...: CMD ends with STATUS and says just MESSAGE.
+is() {
+    run --separate-stderr "${@:3}"
+    # shellcheck disable=SC2154
+    [ "$status" = "$1" ] && [ "$stderr" = "$2" ] && return
+    printf 'ended with %s and said: %s\n' "$status" "$stderr"
+    printf '    wanted %s and     : %s\n' "$1" "$2"
+    return 1
+}
+
+# stream DESCRIPTION: the stream that tests/tokcat.py describes.
+stream() {
+    PYTHONDONTWRITEBYTECODE=1 \
+        python3 "${abs_top_srcdir:?}/tests/tokcat.py" "$1"
+}
+
 # idle PID: waits until a process has done nothing for a while: it has taken
 # what there was, and written what it makes of it.
 idle() {

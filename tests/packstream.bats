@@ -36,16 +36,6 @@ live() {
     python packlive.py "$@"
 }
 
-# is STATUS MESSAGE CMD...: CMD ends with STATUS and says just MESSAGE.
-is() {
-    run --separate-stderr "${@:3}"
-    # shellcheck disable=SC2154
-    [ "$status" = "$1" ] && [ "$stderr" = "$2" ] && return
-    printf 'ended with %s and said: %s\n' "$status" "$stderr"
-    printf '    wanted %s and     : %s\n' "$1" "$2"
-    return 1
-}
-
 # bad_option WHY OPTION...: a command line that is refused; x holds records.
 bad_option() {
     is 64 "packstream: $1

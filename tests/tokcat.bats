@@ -14,22 +14,6 @@ setup() {
     set -o pipefail
 }
 
-# stream DESCRIPTION: the stream that tests/tokcat.py describes.
-stream() {
-    PYTHONDONTWRITEBYTECODE=1 \
-        python3 "${abs_top_srcdir:?}/tests/tokcat.py" "$1"
-}
-
-# is STATUS MESSAGE CMD...: CMD ends with STATUS and says just MESSAGE.
-is() {
-    run --separate-stderr "${@:3}"
-    # shellcheck disable=SC2154
-    [ "$status" = "$1" ] && [ "$stderr" = "$2" ] && return
-    printf 'ended with %s and said: %s\n' "$status" "$stderr"
-    printf '    wanted %s and     : %s\n' "$1" "$2"
-    return 1
-}
-
 # bad_ids TEXT WHY [OPTION...]: a line of ids that is refused.
 bad_ids() {
     printf '%b' "$1" >x.ids

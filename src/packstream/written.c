@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -42,14 +43,6 @@ int written_begin(written *w, const char *name, int out)
     return w->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* FNV-1a, which is good enough for a few samples. */
-static uint64_t add(uint64_t hash, const unsigned char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* What is there from `at` of `length` bytes on, or the start of it. */
 static int add_sample(const written *w, uint64_t at, uint64_t length,
                       uint64_t *hash)
@@ -69,7 +62,7 @@ static int add_sample(const written *w, uint64_t at, uint64_t length,
             return is_other(w->name);
         n += part > 0 ? (size_t)part : 0;
     }
-    *hash = add(*hash, bytes, n);
+    *hash = XXH3_64bits_withSeed(bytes, n, *hash);
     return STATUS_OK;
 }
 
@@ -83,7 +76,7 @@ static int hash_of(const written *w, uint64_t record, uint64_t length,
 {
     int status;
 
-    *hash = UINT64_C(0xcbf29ce484222325);
+    *hash = 0;
     status = add_sample(w, 0, length, hash);
     if (status == STATUS_OK)
         status = add_sample(w, before_end(length, record), length, hash);
