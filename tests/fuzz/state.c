@@ -3,8 +3,9 @@
  *
  * The input: after which step to stop, what to do to the state, then what to
  * pack and how (job.h).  From a state as it was saved another packer must
- * write what a single one would have written; a changed one must be refused
- * unless it got a new checksum, and then do no harm.
+ * write what a single one would have written, and one that begins anew must
+ * be able to prove that it does so; a changed state must be refused unless it
+ * got a new checksum, and then do no harm.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -128,6 +129,34 @@ static bool save(const plan *w, bytes *packs, bytes *state)
     return result == PS_OK;
 }
 
+static ps_result fits(const job *j, const bytes *state)
+{
+    ps_error err = no_error();
+
+    return told(ps_state_fits(state->data, state->size, &j->schema,
+                              &j->options, &err),
+                &err);
+}
+
+/* From the beginning to the end, to prove the state. */
+static ps_result prove(const job *j, const bytes *state)
+{
+    ps_error err = no_error();
+    ps_packer *p;
+    ps_result result;
+
+    feed_clear();
+    must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
+         PS_OK);
+    result = told(ps_packer_prove(p, state->data, state->size, &err), &err);
+    if (result == PS_OK)
+        result = take_steps(j, p, 0, (unsigned)j->steps.left, 0, &err);
+    if (result == PS_OK)
+        result = told(ps_packer_finish(p, &err), &err);
+    ps_packer_free(p);
+    return result;
+}
+
 /* From a state to the end; what is written adds to *packs. */
 static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
 {
@@ -143,6 +172,7 @@ static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
         result = told(ps_packer_resume(&p, FEED_FD, &j->schema, &j->options,
                                        state->data, state->size, &err),
                       &err);
+    must(result != PS_OK || fits(j, state) == PS_OK);
     if (result != PS_OK)
         return result;
     result = take_steps(j, p, w->stop, (unsigned)j->steps.left, says.needs,
@@ -162,6 +192,7 @@ static void check_binding(const plan *w, const bytes *state)
 
     other.job.options.capacity++;
     must(go_on(&other, state, &none) == PS_ERR_ARGUMENT);
+    must(fits(&other.job, state) == PS_ERR_ARGUMENT);
     free_bytes(&none);
 }
 
@@ -203,10 +234,13 @@ static void stop_and_go(const plan *w, const bytes *packs)
         must(first.size + rest.size == packs->size);
         must(memcmp(first.data, packs->data, first.size) == 0);
         must(memcmp(rest.data, packs->data + first.size, rest.size) == 0);
+        must(prove(&w->job, &state) == PS_OK);
         check_binding(w, &state);
         rest.size = 0;
         if (tamper(w, &state)) {
             result = go_on(w, &state, &rest);
+            must(result != PS_OK || (w->bits & SEALED) != 0);
+            result = prove(&w->job, &state);
             must(result != PS_OK || (w->bits & SEALED) != 0);
         }
     }
