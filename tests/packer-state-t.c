@@ -375,6 +375,41 @@ static void test_prove(void **state)
     free_corpus(&c);
 }
 
+/* What is told of a stream that has ended is what was told then. */
+static void test_ended(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {40, PS_DEPTH_AUTO, 9, 1,
+                                 .policy = PS_POLICY_AUTO};
+    ps_packer_options changed = o;
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    size_t size, end_size;
+    unsigned char *saved = some_state(&c, &o, &size);
+    unsigned char *end = last_state(&c, &o, &end_size);
+    ps_sequence s = corpus_sequence(&c, 0);
+    ps_packer *p;
+    ps_error err;
+
+    (void)state;
+    assert_result(ps_packer_ended(&p, &schema, &o, saved, size, &err),
+                  PS_ERR_ARGUMENT, &err);
+    changed.capacity++;
+    assert_result(ps_packer_ended(&p, &schema, &changed, end, end_size, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_null(p);
+    assert_ok(ps_packer_ended(&p, &schema, &o, end, end_size, &err), &err);
+    assert_int_equal(ps_packer_totals(p)->sequences, c.count);
+    assert_int_not_equal(ps_packer_delay(p), 0);
+    assert_int_not_equal(ps_packer_info(p)->depth, PS_DEPTH_AUTO);
+    s.id = c.count;
+    assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(ps_packer_finish(p, &err), PS_ERR_ARGUMENT, &err);
+    ps_packer_free(p);
+    free(saved);
+    free(end);
+    free_corpus(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_other_input),
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_prove),
+        cmocka_unit_test(test_ended),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -335,6 +335,23 @@ it)" ]
     [[ $output == "packstream: out: has "*" bytes, but the state is of "* ]]
 }
 
+@test "a job that has ended tells what it did" {
+    raw >x
+    seq -s ' ' 513 | tokcat --from=ids --raw >long
+    local how="-q -L 512 -w 64 --overlong=drop --stats=json --state=s"
+    # Words are meant to split: options.
+    # shellcheck disable=SC2086
+    packstream $how -o out x long 2>first
+    # shellcheck disable=SC2086
+    packstream $how --resume -o out x long 2>again
+    cmp first again
+    grep '"rejected_overlong_sequences": *1\b' again
+    grep '"max_delay": *[1-9]' again
+    # shellcheck disable=SC2086
+    packstream $how --resume -v -o out x long 2>&1 |
+        grep -Fx 'packstream: s: the job has ended, there is nothing left to do'
+}
+
 @test "a state that cannot be written" {
     raw >x
     run packstream -q -L 512 --state=none/s -o out x

@@ -832,6 +832,19 @@ PS_MUST_CHECK ps_result ps_state_fits(const unsigned char *state,
                                       ps_error *err);
 
 /*
+ * A packer of a stream that has ended, made from its last state, only to be
+ * asked what it did: its header, totals, rejects and delay.  Schema and
+ * options as in ps_state_fits.
+ * PS_OK, PS_ERR_ARGUMENT (other ones, or the stream has not ended), _MEMORY
+ * and the failures of ps_state_read.
+ */
+PS_MUST_CHECK ps_result ps_packer_ended(ps_packer **packer,
+                                        const ps_schema *schema,
+                                        const ps_packer_options *options,
+                                        const unsigned char *state,
+                                        size_t bytes, ps_error *err);
+
+/*
  * Has a packer that begins anew, before anything is put, prove that it packs
  * again what was packed when the state was saved: when it has made as many
  * packs, their digest must be that of the state.  Else, or if it makes fewer,

@@ -69,7 +69,8 @@ static void save_totals(const ps_packer *p, ps_saver *saver)
         ps_save_u64(saver, p->rejected[i].tokens);
     }
     ps_save_u64(saver, p->newest_out);
-    ps_save_u64(saver, p->early_delay);
+    /* What ends without an engine has to know the delay of both. */
+    ps_save_u64(saver, p->finished ? ps_packer_delay(p) : p->early_delay);
 }
 
 static void save_header(const ps_packer *p, ps_saver *saver)
@@ -385,6 +386,37 @@ ps_result ps_state_fits(const unsigned char *state, size_t bytes,
     if (r == PS_OK)
         r = load_header(p, &restorer, err);
     ps_packer_free(p);
+    return r;
+}
+
+ps_result ps_packer_ended(ps_packer **packer, const ps_schema *schema,
+                          const ps_packer_options *options,
+                          const unsigned char *state, size_t bytes,
+                          ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state says;
+    ps_packer *p = NULL;
+    ps_result r = read_head(&restorer, state, bytes, &says, err);
+
+    *packer = NULL;
+    if (r == PS_OK && !says.finished)
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "the state is of a stream that has not ended");
+    if (r == PS_OK)
+        r = ps_packer_prepare(&p, -1, schema, options, err);
+    if (r == PS_OK)
+        r = load_header(p, &restorer, err);
+    if (r == PS_OK) {
+        load_totals(p, &restorer);
+        p->finished = true;
+        if (restorer.failed || restorer.left > 0)
+            r = damaged(err);
+    }
+    if (r == PS_OK)
+        *packer = p;
+    else
+        ps_packer_free(p);
     return r;
 }
 

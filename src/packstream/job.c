@@ -260,7 +260,7 @@ static int end_streams(job *j, int status)
 
     if (status == STATUS_OK)
         status = rejected;
-    if (j->packer == NULL || j->stop != 0)
+    if (j->packer == NULL || j->resume.done || j->stop != 0)
         return status;
     if (status == STATUS_OK)
         status = finish(j);

@@ -224,6 +224,22 @@ static int open_packer(job *j, const ps_schema *schema,
     return STATUS_OK;
 }
 
+/* A job that has ended can only tell what it did. */
+static int open_ended(job *j, const ps_schema *schema,
+                      const ps_packer_options *options)
+{
+    const resume *r = &j->resume;
+    ps_error err;
+
+    if (ps_packer_ended(&j->packer, schema, options, r->state, r->bytes,
+                        &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    if (j->conf->verbose)
+        message_note("%s: the job has ended, there is nothing left to do",
+                     message_name(r->file.name));
+    return STATUS_OK;
+}
+
 int job_cut_outputs(job *j)
 {
     int status = resume_cut_output(&j->resume, j->out);
@@ -316,7 +332,9 @@ int job_open_output(job *j)
         status = open_outputs(j);
     if (status == STATUS_OK)
         status = give_up_rights(j);
-    if (status != STATUS_OK || j->resume.done)
+    if (status == STATUS_OK && j->resume.done)
+        return open_ended(j, &schema, &options);
+    if (status != STATUS_OK)
         return status;
     share_work(j);
     options.threads = j->writers;
