@@ -202,6 +202,14 @@ static int run(const conf *c)
     return input_status != STATUS_OK ? input_status : output_status;
 }
 
+/* Nothing has been opened, and nothing is lost yet. */
+static bool can_write(const conf *c)
+{
+    if (c->format->namer != NULL)
+        return outputs_can_have_name(c->output);
+    return files_spare_inputs(c->output, c->names, c->n_names);
+}
+
 int main(int argc, char **argv)
 {
     conf c = {.format = format_find("records"), .order = PS_ORDER_INPUT};
@@ -217,8 +225,7 @@ int main(int argc, char **argv)
     c.names = option_files(argc, argv, first, &c.n_names);
     status = check(&c);
     settle(&c);
-    if (status == STATUS_OK && c.format->namer == NULL &&
-        !files_spare_inputs(c.output, c.names, c.n_names))
+    if (status == STATUS_OK && !can_write(&c))
         status = STATUS_FAILURE;
     return status == STATUS_OK ? run(&c) : status;
 }

@@ -288,12 +288,26 @@ with open("wanted", "wb") as file:
         [ "$(od -An -tu1 -j 6 -N 1 x.npy | tr -d ' ')" = $version ]
         tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
     done
-    { header '{"shape":(2),"descr":"<u2","fortran_order":False}'
+    { header '{"shape":(2,),"descr":"<u2","fortran_order":False}'
         u16 1 2; } |
         tokcat --from=npy --split=9 --raw | cmp - <(record16 1 2)
     { header " { 'fortran_order' : False , 'shape' : ( 1 , 2 , ) ,
         'descr' : '<u2' , } "
         u16 1 2; } | tokcat --from=npy --raw | cmp - <(record16 1 2)
+}
+
+@test "npy: the long numbers of Python 2" {
+    local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
+    for shape in '(1L, 2L)' '(1, 2L)' '( 1L , 2 , )'; do
+        { header "$dictionary$shape, }"; u16 1 2; } >x.npy
+        tokcat --from=npy --raw x.npy | cmp - <(record16 1 2)
+    done
+    { header "$dictionary(2L,), }"; u16 1 2; } >x.npy
+    tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
+    # numpy wrote version 3.0 under Python 3 only, and does not read it so.
+    header "$dictionary(2L,), }" 3 >x.npy
+    bad "x.npy: byte 64: 'shape' is no tuple of sizes that there can be" \
+        npy x.npy
 }
 
 @test "npy: arrays without elements" {
@@ -308,6 +322,15 @@ numpy.save("empty.npy", numpy.zeros((10 ** 15, 0), "<u2"))'
         tokcat --from=npy --raw empty.npy
     is 65 "tokcat: empty.npy: row 0 at byte 128: no tokens" \
         tokcat --from=npy --empty=error empty.npy
+}
+
+@test "npy: more empty rows than can be counted" {
+    header "{'descr': '|u1', 'fortran_order': False, \
+'shape': (9223372036854775807, 0), }" >x.npy
+    is 0 "tokcat: 9223372036854775807 empty rows skipped" \
+        tokcat --from=npy --raw x.npy
+    is 0 "tokcat: 18446744073709551615 empty rows skipped" \
+        tokcat --from=npy --raw x.npy x.npy x.npy
 }
 
 @test "npy: arrays that are no tokens are called by their names" {
@@ -337,10 +360,11 @@ numpy.save("x.npy", numpy.zeros(2, [("a", "<u2"), ("b", "<u4")]))'
         npy x.npy
 }
 
-# header DICTIONARY: what stands before the numbers of version 1.0.
+# header DICTIONARY [VERSION]: what stands before the numbers; version 1.0.
 header() {
-    printf '\223NUMPY\001\000'
-    u16 ${#1}
+    printf '\223NUMPY'
+    little 1 "${2-1}" 0
+    little "$((${2-1} == 1 ? 2 : 4))" ${#1}
     printf '%s' "$1"
 }
 
@@ -373,7 +397,17 @@ bad_header() {
     bad_header "21: 'shape' is no tuple of sizes that there can be" \
         "{'shape': (-1,)}"
     bad_header "22: 'shape' is no tuple of sizes that there can be" \
-        "{'shape': (1L,)}"
+        "{'shape': (1l,)}"
+    bad_header "23: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (1 L,)}"
+    bad_header "23: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (4)}"
+    bad_header "25: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': ( 4 )}"
+    bad_header "23: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (04,)}"
+    bad_header "39: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (9223372036854775808,)}"
     bad_header "40: 'shape' is no tuple of sizes that there can be" \
         "{'shape': (18446744073709551616,)}"
     bad_header "27: neither a comma nor the end of the dictionary" \
@@ -385,11 +419,15 @@ bad_header() {
 }
 
 @test "npy: sizes that no file has, and more or less than there is" {
-    local dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
+    local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
     bad_header "0: an array of more numbers than any file can have" \
         "$dictionary(9223372036854775807,)}" --split=1
     bad_header "0: an array of more numbers than any file can have" \
         "$dictionary(4294967296,4294967296)}"
+    for shape in 4611686018427387904,0 0,4611686018427387904; do
+        bad_header "0: an array of more numbers than any file can have" \
+            "$dictionary($shape)}"
+    done
     bad_header "74: the file ends 4294967296 tokens too early" \
         "$dictionary(4294967296,)}" --split=1
     header "$dictionary(1,134217729)}" >x.npy
@@ -737,6 +775,36 @@ tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
         tokcat --from=datatrove -o x.ds.loss x.ds
     is 1 "tokcat: y.ds.index: is an input as well" \
         tokcat --from=datatrove -o y.ds.index x.ds y.ds
+}
+
+# ---------------------------------------------------------------- --ignore
+
+@test "--ignore that leaves nothing out gets a warning" {
+    local warning="tokcat: --ignore=lables: nothing had this name"
+    echo '{"input_ids":[1],"labels":[1],"n":7}' >x.jsonl
+    is 0 "$warning" tokcat --from=jsonl --ignore=n --ignore=lables x.jsonl
+    is 0 "" tokcat -q --from=jsonl --ignore=lables x.jsonl
+    is 0 "" tokcat --from=jsonl --ignore=labels --ignore=n --raw x.jsonl
+    # A key of any record will do, a list or not; without one there is none.
+    { cat x.jsonl; echo '{"input_ids":[2],"labels":[2],"n":1,"lables":""}'
+    } >y.jsonl
+    is 0 "" tokcat --from=jsonl --ignore=lables x.jsonl y.jsonl
+    is 0 "" tokcat --from=jsonl --ignore=lables /dev/null
+    u16 1 2 >x.ds
+    u64 2 >x.ds.index
+    warning="tokcat: --ignore=loss_mask: nothing had this name"
+    is 0 "$warning" tokcat --from=datatrove --ignore=loss_mask x.ds
+    u8 0 1 >x.ds.loss
+    is 0 "" tokcat --from=datatrove --ignore=loss_mask --raw x.ds
+}
+
+@test "--ignore of features that no example has gets a warning" {
+    skip_without python3
+    make_file tfrecord x '[{"input_ids":[5,6],"input_mask":[1,1],
+        "segment_ids":[0,1],"masked_lm_ids":[7],"masked_lm_weights":[1.0]}]'
+    is 0 "tokcat: --ignore=next_sentence_label: nothing had this name" \
+        tokcat --from=tfrecord --raw --ignore=token_type_ids \
+        --ignore=labels --ignore=next_sentence_label x
 }
 
 # ---------------------------------------------------------------- TFRecord

@@ -769,6 +769,29 @@ in_the_way() {
     both_forms in_the_way
 }
 
+# no_folder FORM NAME FILE...: nor are files called after anything else.
+no_folder() {
+    local name
+    mkdir folder
+    mkfifo pipe
+    for name in folder folder/ pipe /dev/null; do
+        refused 1 "$name: is there and no regular file, so several files \
+cannot be called after it" packcat --to="$1" -o "$name" a.pks
+    done
+    refused 1 "none/: no name that several files can be called after" \
+        packcat --to="$1" -o none/ a.pks
+    refused 1 "-o: no name that several files can be called after" \
+        packcat --to="$1" -o '' a.pks
+    [ -z "$(find . -name '*.bin*' -o -name '*.i*' -o -name '*.new')" ]
+    rmdir folder
+    rm pipe
+}
+
+@test "several files are called after none that is no regular file" {
+    packs
+    both_forms no_folder
+}
+
 # links FORM NAME FILE...: links are replaced, and what they lead to is not.
 links() {
     local file

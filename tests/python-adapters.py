@@ -3,7 +3,7 @@ that they are for.
 
 tests/python.bats calls the functions at the end by name:
 
-    python3 python-adapters.py CHECK FILE
+    python3 python-adapters.py CHECK FILE...
 
 A check prints nothing and exits with 0, or fails with a traceback.
 
@@ -162,6 +162,43 @@ def flattening(path):
                          collate(with_labels, return_tensors="pt"))
 
 
+def model_loss(path):
+    """No sequence sees another, whatever finds their boundaries."""
+    import hf
+    from transformers import LlamaConfig, LlamaForCausalLM
+    torch.manual_seed(2)
+    for name in ("sdpa", "eager"):
+        model = LlamaForCausalLM(LlamaConfig(
+            vocab_size=100, hidden_size=32, intermediate_size=32,
+            num_hidden_layers=2, num_attention_heads=2,
+            attn_implementation=name))
+        for batch in packs.open_packs(path).batches(3):
+            found = model(**hf.flattened(batch), use_cache=False).loss
+            losses = [(torch.nn.functional.cross_entropy(
+                model(input_ids=torch.tensor([row])).logits[0, :-1],
+                torch.tensor(row[1:]), reduction="sum"), len(row) - 1)
+                for row in sequences(batch) if len(row) > 1]
+            total, count = map(sum, zip(*losses))
+            torch.testing.assert_close(found, total / count)
+
+
+def pairs(aligned, path):
+    """Batches of two files that differ in the convention of labels."""
+    return zip(*(packs.open_packs(name).batches(3)
+                 for name in (aligned, path)))
+
+
+def shifted_flat(aligned, path):
+    """Models shift labels themselves: they get none that are shifted."""
+    import hf
+    for one, other in pairs(aligned, path):
+        found = hf.flattened(other, "labels")
+        compare_flat(found, hf.flattened(one, "labels"))
+        own = packviews.compact(one, "labels")
+        own[found["cu_seq_lens_q"][:-1].numpy()] = IGNORED
+        same(found["labels"], [own.tolist()], torch.int64)
+
+
 def compare_flat(found, wanted):
     assert set(found) == set(wanted), (list(found), list(wanted))
     for name, value in wanted.items():
@@ -293,6 +330,21 @@ def fill_row(row, tokens, labels, mask, position):
     labels += [0] * rest
     mask += [0.0] * rest
     position += range(rest)
+
+
+def shifted_megatron(aligned, path):
+    """Megatron shifts nothing: labels are shifted once."""
+    from megatron_args import fields
+    for one, other in pairs(aligned, path):
+        found = fields(other, labels="labels")
+        wanted = fields(one, labels="labels")
+        counted = other["labels"] != IGNORED
+        given = np.where(counted, other["labels"], 0).reshape(1, -1)
+        same(found["labels"], given.tolist(), torch.int64)
+        same(found["loss_mask"], counted.reshape(1, -1).astype(int).tolist(),
+             torch.float32)
+        for name in ("labels", "loss_mask", "tokens"):
+            assert torch.equal(found[name], wanted[name]), name
 
 
 def megatron_params(path):

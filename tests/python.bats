@@ -2,9 +2,10 @@
 # python.bats - examples/python: the module that reads packs against naive
 # loops, and the adapters against the packages that they are for.
 #
-# The checks are functions of tests/python.py, for which numpy is enough, and
-# of tests/python-adapters.py, which wants what is installed beside it for
-# the python3 that PEERS_PYTHON names, or else for the one that has numpy.
+# The checks are functions of tests/python.py and tests/python-labels.py, for
+# which numpy is enough, and of tests/python-adapters.py, which wants what is
+# installed beside it for the python3 that PEERS_PYTHON names, or else for the
+# one that has numpy.
 #
 # SPDX-License-Identifier: MIT
 
@@ -20,6 +21,12 @@ setup() {
 check() {
     PYTHONDONTWRITEBYTECODE=1 "${PYTHON_NUMPY:?}" \
         "${abs_top_srcdir:?}/tests/python.py" "$@"
+}
+
+# labels NAME [FILE]...
+labels() {
+    PYTHONDONTWRITEBYTECODE=1 "${PYTHON_NUMPY:?}" \
+        "${abs_top_srcdir:?}/tests/python-labels.py" "$@"
 }
 
 # adapter NAME [ARGUMENT]...
@@ -78,6 +85,20 @@ small() {
     packstream -L 8 -d 3 -a bestfit -o small.pks small.tok
 }
 
+# shifted: x.pks with aligned labels, y.pks with the same ones shifted, and
+# z.pks with shifted labels for the last tokens of sequences, too.
+shifted() {
+    lines 17 60 32 60000 >x.jsonl
+    labels shift <x.jsonl >y.jsonl
+    cp x.jsonl z.jsonl
+    local name convention
+    for name in x:aligned y:shifted z:shifted; do
+        convention=${name#*:} name=${name%:*}
+        tokcat --from=jsonl --channel=labels:i64 --labels="$convention" \
+            "$name.jsonl" | packstream -L 32 -d 4 -o "$name.pks"
+    done
+}
+
 @test "views of a batch, as naive loops make them" {
     skip_without_numpy
     packed x 1 60 32 60000 -L 32 -d 4
@@ -131,13 +152,27 @@ small() {
     check shares x.pks
     check orders x.pks
     packstream -L 8 -d 4 -o other.pks small.tok
-    check joined small.pks other.pks
+    check joined small.pks other.pks 'depth 4, not 3'
+    packstream -L 800 -d 3 -o other.pks small.tok
+    check joined small.pks other.pks 'capacity 800, not 8'
+    tokcat --from=ids -t u32 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
+    check joined small.pks other.pks 'other fields or types'
+    tokcat --from=ids --eos-id=2 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
+    check joined small.pks other.pks 'other special ids'
+}
+
+@test "labels that are shifted already" {
+    skip_without_numpy
+    shifted
+    labels shifted x.pks y.pks
+    labels beyond z.pks
 }
 
 @test "ranks share the records, from any one on" {
     skip_without_numpy
     packed x 7 60 32 60000 -L 32 -d 4
     check shares x.pks
+    check equal_ranks x.pks
     check orders x.pks
     check arguments x.pks
     check too_large
@@ -220,6 +255,25 @@ small() {
     [[ $output == "count.py: byte 5000: cut"* ]]
 }
 
+@test "the examples of README.md" {
+    skip_without_numpy
+    local dir=$abs_top_srcdir/examples/python
+    echo '1 2 3' | tokcat --from=ids >corpus.tok
+    local with="env PYTHONPATH=$dir PYTHONDONTWRITEBYTECODE=1"
+    sed -n 's/^    [$>] //p' "$dir/README.md" |
+        sed "s:python3 count:$PYTHON_NUMPY $dir/count:" >examples.sh
+    # shellcheck disable=SC2086 # several words
+    run $with bash -e examples.sh
+    [ "$status" -eq 0 ]
+    [[ $output == '1 steps, 1 sequences, 3 tokens, '* ]]
+    sed -n '/^    [$>] /d; s/^    //p' "$dir/README.md" >examples.py
+    # shellcheck disable=SC2086
+    run $with "$PYTHON_NUMPY" examples.py
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "8 2" ]
+    [[ $output == *"[[[0]], [[1]], []]"* ]]
+}
+
 @test "JAX: names and values of packed examples" {
     skip_without_numpy
     PAD=7 packed x 10 60 32 60000 -L 32 -d 4
@@ -242,6 +296,19 @@ small() {
     skip_without_modules torch transformers
     packed x 13 60 32 60000 -L 32 -d 4
     adapter flattening x.pks
+}
+
+@test "transformers: a model's loss is that of each sequence alone" {
+    skip_without_modules torch transformers
+    packed x 18 20 32 100 -L 32 -d 4
+    adapter model_loss x.pks
+}
+
+@test "transformers, Megatron: labels that are shifted already" {
+    skip_without_modules torch
+    shifted
+    adapter shifted_flat x.pks y.pks
+    adapter shifted_megatron x.pks y.pks
 }
 
 @test "flash-attention: attention by the arguments is that of each sequence" {

@@ -156,6 +156,7 @@ def channels(path, capacity, depth):
         equal(batch["labels"], naive.per_token("labels", -100), np.int64)
         given = [row["source"] for pack in naive.batch for row in pack]
         equal(packviews.per_sequence(batch, "source"), given, np.uint32)
+        assert batch.header is source.header
         equal(packviews.labels(batch, "kind")[:, 1:],
               np.where(naive.segments() == np.array(0), IGNORED, np.where(
                   naive.positions() == np.array(0), IGNORED,
@@ -225,10 +226,29 @@ def shares(path):
             for origin in (source, pipe):
                 found = tokens_of(origin.batches(3, rank, ranks, start))
                 assert found == wanted, (rank, ranks, start)
-    short = list(source.batches(len(source) - 1, drop_last=True))
-    assert len(short) == 1 and len(short[0]["index"]) == len(source) - 1
     pair = zip(source.batches(2), source.batches(2))
     assert all((one["index"] == other["index"]).all() for one, other in pair)
+
+
+def equal_ranks(path):
+    """With drop_last ranks have equally many batches, which are full, from
+    files, permuted too, from pipes, and in whatever pieces these come."""
+    data, source = contents(path), packs.open_packs(path)
+    order = np.random.default_rng(5).permutation(len(source))
+    for size, ranks, start in itertools.product((1, 2, 3), (1, 2, 5),
+                                                (0, 1, 4, 99)):
+        wanted = max(0, len(source) - start) // (size * ranks)
+        for rank in range(ranks):
+            whole = list(source.batches(size, rank, ranks, start))
+            for origin in (source, packs.open_packs(io.BytesIO(data)),
+                           packs.open_packs(Dribble(data, [700, 1, 2999]))):
+                found = list(origin.batches(size, rank, ranks, start,
+                                            drop_last=True))
+                assert len(found) == wanted, (size, rank, ranks, start)
+                same_batches(found, whole[:wanted])
+            found = list(source.batches(size, rank, ranks, start, order,
+                                        True))
+            assert [len(batch["index"]) for batch in found] == [size] * wanted
 
 
 def orders(path):
@@ -286,7 +306,7 @@ def cuts(path, whole=""):
     data, ends = contents(path), [int(n) for n in whole.split()]
     for end in range(len(data)):
         if end not in ends:
-            refused_both(data[:end], "cut" if end else "", None)
+            refused_both(data[:end], "cut" if end else "empty", None)
     assert refused(io.BytesIO(data[:-1]), "END is").startswith(
         "byte %d: " % (len(data) - 1))
     refused_both(data + b"x", "", None)
@@ -356,7 +376,8 @@ def headers(path):
     def with_dtype(text):
         return data[:2048] + text.ljust(2040, b"\0") + data[4088:]
 
-    refused_both(b"", "")
+    refused_both(b"", "the input is empty", 0)
+    refused("/dev/null", "the input is empty")
     refused_both(b"\x28\xb5\x2f\xfd" + data, "zstd -dc", 0)
     refused_both(b"token records", "not a pack stream", 0)
     for at, code, value, why in (
@@ -380,12 +401,19 @@ def headers(path):
         refused_both(with_dtype(text), "dtype", 0, verify=False)
 
 
-def joined(path, other):
-    """A stream of another geometry behind one is refused."""
+def joined(path, other, difference):
+    """A stream of another geometry behind one is refused, with what makes
+    it one; if its records have another size only from a pipe."""
     first, second = contents(path), contents(other)
-    refused_both(first + second, "geometry", verify=False)
+    if first[20:24] == second[20:24]:
+        refused_both(first + second, "geometry", len(first), verify=False)
+    else:
+        with open("bad.pks", "wb") as file:
+            file.write(first + second)
+        refused("bad.pks", "records of other sizes")
     message = refused(io.BytesIO(first + second), "geometry")
     assert message.startswith("byte %d: " % len(first))
+    assert message.endswith("than the first: " + difference), message
 
 
 def swapped(one, other):

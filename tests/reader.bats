@@ -80,7 +80,10 @@ tokens() {
 }
 
 @test "what cannot be is refused" {
-    for options in '-s 0' '-r 1' '-r 1/2x' '-r 2/2' '-x' 'a b'; do
+    for options in '-s 0' '-s 4x' '-s x' '-s -4' '-s +4' '-s 4294967297' \
+        '-s 18446744073709551617' '-r 1' '-r 1/2x' '-r 2/2' '-r 1x/2' \
+        '-r -1/2' '-r 0/-2' '-r /2' '-r 1/' '-r 4294967296/2' \
+        '-r 0/4294967297' '-x' 'a b'; do
         # shellcheck disable=SC2086
         run reader $options
         [ "$status" -eq 64 ]

@@ -13,7 +13,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <fcntl.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <packstream.h>
 #include <stdio.h>
@@ -109,14 +109,35 @@ static int report(const counts *c, double took)
     return fclose(stdout) == 0 ? 0 : 1;
 }
 
+/* Digits and then `end`, to which *text goes; strtoull takes more. */
+static int parse_number(const char **text, char end, uint32_t *number)
+{
+    unsigned long long n;
+    char *rest;
+
+    if (**text < '0' || **text > '9')
+        return 0;
+    errno = 0;
+    n = strtoull(*text, &rest, 10);
+    if (errno != 0 || n > UINT32_MAX || *rest != end)
+        return 0;
+    *text = rest;
+    *number = (uint32_t)n;
+    return 1;
+}
+
+static int parse_packs(const char *text, settings *s)
+{
+    return parse_number(&text, '\0', &s->packs) && s->packs > 0;
+}
+
 /* "2/8", the third of eight, as two numbers. */
 static int parse_rank(const char *text, settings *s)
 {
-    char end;
-
-    return sscanf(text, "%" SCNu32 "/%" SCNu32 "%c", &s->rank, &s->ranks,
-                  &end) == 2 &&
-           s->rank < s->ranks;
+    if (!parse_number(&text, '/', &s->rank))
+        return 0;
+    text++;
+    return parse_number(&text, '\0', &s->ranks) && s->rank < s->ranks;
 }
 
 static int parse(int argc, char **argv, settings *s)
@@ -125,8 +146,7 @@ static int parse(int argc, char **argv, settings *s)
 
     *s = (settings){.ranks = 1};
     while ((option = getopt(argc, argv, "s:r:")) != -1) {
-        if (option == 's' &&
-            (s->packs = (uint32_t)strtoul(optarg, NULL, 10)) > 0)
+        if (option == 's' && parse_packs(optarg, s))
             continue;
         if (option == 'r' && parse_rank(optarg, s))
             continue;

@@ -8,7 +8,8 @@ All are int32 [S, L] arrays of numpy, which jax.jit takes as they are.
 Segments count from 1, and 0 is padding; so are positions and ids there.  The
 target of a place is the token behind it.  targets_segmentation is 0 where
 there is none, at the last token of each sequence, and such a place counts
-for no loss.
+for no loss.  Targets may come from a channel of labels instead, also from one
+that is shifted already; see packviews.targets.
 
 SPDX-License-Identifier: MIT
 """
@@ -18,11 +19,12 @@ import numpy as np
 import packviews
 
 
-def features(batch):
+def features(batch, labels="tokens"):
+    """`labels` names a per-token channel to take targets from."""
     segments = packviews.segments(batch)
     inputs = np.where(segments, batch["tokens"], 0).astype(np.int32)
     positions = np.where(segments, packviews.positions(batch), 0)
-    targets = packviews.targets(batch)
+    targets = packviews.targets(batch, labels)
     counted = targets != packviews.IGNORED
     return {
         "inputs": inputs,

@@ -11,7 +11,9 @@ In the thd format a micro-batch is one row: [1, S * L].  The padding of each
 pack is a sequence of its own, so that attention writes every row, and its
 loss mask is 0; so is that of the last token of each sequence, the target of
 which would be a token of another one.  With static=True the boundaries have
-the same number in each batch, as CUDA graphs need.
+the same number in each batch, as CUDA graphs need.  Megatron does not shift
+its labels: fields() does, but for those that are shifted already, as the
+header says; see packviews.targets.
 
 SPDX-License-Identifier: MIT
 """
@@ -26,11 +28,12 @@ def row(array, dtype=np.int64):
     return torch.from_numpy(array.astype(dtype).reshape(1, -1))
 
 
-def fields(batch, static=False):
+def fields(batch, static=False, labels="tokens"):
+    """`labels` names a per-token channel to take labels from."""
     view = "static" if static else "ghost"
     cu = torch.from_numpy(packviews.merged_cu(batch, view))
     longest = packviews.max_seqlen(batch, view)
-    targets = packviews.targets(batch)
+    targets = packviews.targets(batch, labels)
     counted = targets != packviews.IGNORED
     return {
         "tokens": row(batch["tokens"]),

@@ -9,8 +9,9 @@
 
 A batch holds the fields of S records under their own names, as views: tokens
 and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D];
-and index, n_seq, n_tok, max_seqlen and sum_len_sq of the records [S].
-packviews.py computes what follows from cu.  Both need numpy alone.
+and index, n_seq, n_tok, max_seqlen and sum_len_sq of the records [S].  Its
+attribute `header` is what the stream says of itself.  packviews.py computes
+what follows from all that.  Both need numpy alone.
 
 Checked are the header; each record before it is given out: its magic, index,
 counts and boundaries; END, and what follows it.  Checksums are compared if
@@ -32,8 +33,8 @@ import copy
 import os
 import stat
 import struct
-from typing import (Any, BinaryIO, Dict, Iterator, NamedTuple, Optional,
-                    Tuple, Union)
+from typing import (Any, BinaryIO, Dict, Iterator, List, Mapping, NamedTuple,
+                    Optional, Tuple, Union)
 
 import numpy as np
 
@@ -42,7 +43,6 @@ try:
 except ImportError:
     xxh3_64_intdigest = None
 
-Batch = Dict[str, np.ndarray]
 HEADER_BYTES = 4096
 BLOCK_BYTES = 1 << 19           # read, or checked, at a time
 UNKNOWN = 2**64 - 1
@@ -51,6 +51,7 @@ HEAD = {"checksum": ("<u8", 0), "magic": ("<u4", 8), "flags": ("<u4", 12),
         "index": ("<u8", 16), "sum_len_sq": ("<u8", 32),
         "n_seq": ("<u4", 40), "n_tok": ("<u4", 44), "max_seqlen": ("<u4", 48)}
 HIDDEN = ("checksum", "magic", "flags", "watermark")
+EMPTY = "the input is empty; even a pack stream without packs has a header"
 
 
 class PackError(ValueError):
@@ -76,6 +77,14 @@ class Header(NamedTuple):
     checksum: int
 
 
+class Batch(Dict[str, np.ndarray]):
+    """A dictionary of arrays that knows the header of their stream."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], header: Header):
+        super().__init__(arrays)
+        self.header = header
+
+
 def read_dtype(data: bytes, at: int, capacity: int, depth: int) -> np.dtype:
     """The dtype in a header, if it has what each record has."""
     wanted = dict(HEAD, cu=(("<i4", (depth + 2,)), 64))
@@ -97,6 +106,7 @@ def read_dtype(data: bytes, at: int, capacity: int, depth: int) -> np.dtype:
 
 def read_header(data: bytes, at: int, verify: bool) -> Header:
     """The header that stands at byte `at`, of which `data` is there."""
+    need(data, at, EMPTY)
     need(data[:4] != b"\x28\xb5\x2f\xfd", at,
          "compressed: pipe it in, zstd -dc FILE |")
     need(data[:8] == b"\x89PKS\r\n\x1a\n"[:len(data)], at,
@@ -189,6 +199,16 @@ def first_own(number: int, rank: int, ranks: int, start: int) -> int:
     return lowest + (rank - lowest) % ranks - number
 
 
+def difference(head: Header, first: Header) -> str:
+    """What records of one header have that those of the other have not."""
+    for name, here, there in zip(head._fields[:6], head, first):
+        if here != there:
+            return {"special": "other special ids",
+                    "dtype": "other fields or types"}.get(
+                        name, "%s %s, not %s" % (name, here, there))
+    return ""
+
+
 class Packs:
     """What a file and a pipe have in common; open_packs makes one."""
 
@@ -203,42 +223,53 @@ class Packs:
 
         Records are numbered from 0 through all streams that are joined.
         Rank r of R gets those whose number is r modulo R, so one may get a
-        record more than another.  Numbers below `start` are passed over.
-        With `order`, an array of numbers, the records of a file come as it
-        says, and rank and start count its places:
+        record more than another, and a batch more.  With drop_last all
+        batches are full and all ranks have equally many; records that do
+        not fill one for each rank are not given.  Numbers below `start` are
+        passed over.  With `order`, an array of numbers, the records of a
+        file come as it says, and rank and start count its places:
         numpy.random.default_rng(seed).permutation(len(source)) shuffles.
         """
         if size < 1 or not 0 <= rank < ranks or start < 0:
             raise ValueError("size, rank, ranks or start is out of range")
         rest = np.empty(0, "V%d" % self.header.dtype.itemsize)
-        for rows in self.blocks(size, rank, ranks, start, order):
+        whole: List[np.ndarray] = []
+        given = 0
+        for rows, known in self.blocks(size, rank, ranks, start, order):
             if len(rest):
                 lack = size - len(rest)
-                rest, rows = np.concatenate([rest, rows[:lack]]), rows[lack:]
-                if len(rest) < size:
-                    continue
-                yield self.batch(rest)
-            whole = len(rows) - len(rows) % size
-            for at in range(0, whole, size):
-                yield self.batch(rows[at:at + size])
-            rest = rows[whole:]
+                whole.append(np.concatenate([rest, rows[:lack]]))
+                rows = rows[lack:]
+            whole += [rows[i:i + size] for i in range(0, len(rows), size)]
+            rest = rows[:0]
+            if whole and len(whole[-1]) < size:
+                rest = whole.pop()
+            ready = len(whole)
+            if drop_last:       # not before every rank has as many
+                ready = min(ready, max(0, known // (size * ranks) - given))
+            yield from map(self.batch, whole[:ready])
+            del whole[:ready]
+            given += ready
         if len(rest) and not drop_last:
             yield self.batch(rest)
 
     def batch(self, rows: np.ndarray) -> Batch:
         records = rows.view(self.header.dtype)
-        return {name: records[name] for name in self.header.dtype.names
-                if name not in HIDDEN}
+        return Batch({name: records[name] for name in self.header.dtype.names
+                      if name not in HIDDEN}, self.header)
 
     def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]) -> Iterator[np.ndarray]:
-        """The rank's records, checked, as rows of bytes."""
+               order: Optional[np.ndarray]
+               ) -> Iterator[Tuple[np.ndarray, int]]:
+        """The rank's records, checked, as rows of bytes; and how many of
+        all ranks are known to come, up to there at least."""
         raise NotImplementedError
 
     def header_of(self, data: bytes, at: int) -> Header:
         head = read_header(data, at, self.verifies)
-        need(at == 0 or head[:6] == self.header[:6], at,
-             "a stream of another geometry than the first")
+        other = difference(head, self.header) if at else ""
+        need(not other, at, "a stream of another geometry than the first: " +
+             other)
         return head
 
 
@@ -247,7 +278,7 @@ class PackFile(Packs):
 
     def __init__(self, path: Union[str, os.PathLike], verify: bool = True):
         super().__init__(verify)
-        need(os.path.getsize(path), 0, "an empty file")
+        need(os.path.getsize(path), 0, EMPTY)
         self.bytes = np.asarray(np.memmap(path, np.uint8, "r"))
         self.header = self.header_of(self.bytes[:HEADER_BYTES].tobytes(), 0)
         self.streams = list(self.from_the_end())[::-1]
@@ -264,7 +295,8 @@ class PackFile(Packs):
                                                         row.ljust(24, b"\0"))
             at = behind - (packs + 1) * size - HEADER_BYTES
             need(magic == RECORD_MAGIC and flags == 1 and at >= 0, behind,
-                 "cut, for no END is before this byte")
+                 "cut, for no END is before this byte, or joined of streams "
+                 "with records of other sizes")
             head = self.bytes[at:at + HEADER_BYTES].tobytes()
             stream = Stream(self.header_of(head, at), 0, at, self.verifies)
             stream.read_end(row, packs)
@@ -277,12 +309,14 @@ class PackFile(Packs):
         return self.streams[-1].number + len(self.streams[-1].rows)
 
     def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]) -> Iterator[np.ndarray]:
+               order: Optional[np.ndarray]
+               ) -> Iterator[Tuple[np.ndarray, int]]:
         step = BLOCK_BYTES // self.header.dtype.itemsize // size * size or size
+        known = (len(self) if order is None else len(order)) - start
         if order is not None:
             own = np.asarray(order)[first_own(0, rank, ranks, start)::ranks]
             for at in range(0, len(own), step):
-                yield self.rows(own[at:at + step])
+                yield self.rows(own[at:at + step]), known
             return
         for stream in map(copy.copy, self.streams):
             skip = first_own(stream.number, rank, ranks, start)
@@ -292,7 +326,7 @@ class PackFile(Packs):
                 stream.check(rows, own[at:at + step])
                 if len(own) == len(stream.rows):
                     stream.count(rows)
-                yield rows
+                yield rows, known
             if len(own) == len(stream.rows):
                 stream.compare()
 
@@ -342,7 +376,8 @@ class PackPipe(Packs):
         return buffer[:whole]
 
     def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]) -> Iterator[np.ndarray]:
+               order: Optional[np.ndarray]
+               ) -> Iterator[Tuple[np.ndarray, int]]:
         if order is not None or self.at != HEADER_BYTES:
             raise ValueError("a pipe has one order, and is read once")
         head, number = self.header, 0
@@ -352,8 +387,8 @@ class PackPipe(Packs):
             for index, rows in self.records(stream, start):
                 number = stream.number + index
                 own = first_own(number, rank, ranks, start)
-                yield rows[own::ranks]
                 number += len(rows)
+                yield rows[own::ranks], number - start
             data = self.some(HEADER_BYTES, 1).tobytes()
             if not data:
                 return

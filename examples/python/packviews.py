@@ -24,6 +24,7 @@ from typing import Mapping, Optional
 import numpy as np
 
 IGNORED = -100                  # a label that losses pass over
+SHIFTED = 2                     # in a header: labels are of the next token
 Batch = Mapping[str, np.ndarray]
 
 
@@ -82,29 +83,66 @@ def segments(batch: Batch) -> np.ndarray:
     0 in the padding."""
     rows, capacity = batch["tokens"].shape
     found = np.zeros(rows * capacity + 1, np.int32)
-    found[_begins(batch, capacity)] = 1
+    found[_edges(batch, capacity)] = 1
     found[np.arange(rows) * capacity + batch["n_tok"]] -= \
         batch["n_seq"].astype(np.int32)
     np.add.accumulate(found, out=found)
     return found[:-1].reshape(rows, capacity)
 
 
-def labels(batch: Batch, name: str = "tokens") -> np.ndarray:
+def labels(batch: Batch, name: str = "tokens",
+           shifted: Optional[bool] = None) -> np.ndarray:
     """int64 [S, L]: each place its own token, for a loss that shifts; the
     first token of a sequence, which no other predicts, and the padding are
-    IGNORED.  `name` may be a channel that takes the place of tokens."""
-    found = batch[name].astype(np.int64)
-    found[padding(batch)] = IGNORED
-    found.reshape(-1)[_begins(batch, found.shape[1])] = IGNORED
+    IGNORED.  `name` may be a channel that takes the place of tokens.
+
+    Labels that are shifted already are shifted back, which is exact, or
+    refused with ValueError: the label of a sequence's last token has no
+    place here, and must be IGNORED.  Whether they are says the header of a
+    batch of packs.py; of other arrays `shifted` has to say it."""
+    found = _without_padding(batch, name)
+    row = found.reshape(-1)
+    if _are_shifted(batch, name, shifted):
+        lost = row[_edges(batch, found.shape[1], 1) - 1] != IGNORED
+        if lost.any():
+            raise ValueError("labels that are shifted already: the last "
+                             "token of sequence %d of the batch has one, "
+                             "which a loss that shifts would lose; targets() "
+                             "keeps it" % lost.argmax())
+        row[1:] = row[:-1].copy()
+    row[_edges(batch, found.shape[1])] = IGNORED
     return found
 
 
-def targets(batch: Batch, name: str = "tokens") -> np.ndarray:
+def targets(batch: Batch, name: str = "tokens",
+            shifted: Optional[bool] = None) -> np.ndarray:
     """int64 [S, L]: each place the token behind it, for a loss that does not
-    shift; the last token of a sequence and the padding are IGNORED."""
+    shift; the last token of a sequence and the padding are IGNORED.  Of a
+    channel of labels that are shifted already, as labels() explains, they
+    are taken as they are, the last ones too; only the padding is IGNORED."""
+    if _are_shifted(batch, name, shifted):
+        return _without_padding(batch, name)
     found = np.empty(batch[name].shape, np.int64)
-    found[:, :-1] = labels(batch, name)[:, 1:]
+    found[:, :-1] = labels(batch, name, False)[:, 1:]
     found[:, -1] = IGNORED
+    return found
+
+
+def _are_shifted(batch: Batch, name: str, shifted: Optional[bool]) -> bool:
+    """Whether a channel has at each place the label of the next one."""
+    if name == "tokens" or shifted is not None:
+        return name != "tokens" and bool(shifted)
+    header = getattr(batch, "header", None)
+    if header is None:
+        raise ValueError("%s: no header says whether these labels are shifted "
+                         "already: give shifted=" % name)
+    return header.labels == SHIFTED
+
+
+def _without_padding(batch: Batch, name: str) -> np.ndarray:
+    """int64 [S, L]: a copy with IGNORED in the padding."""
+    found = batch[name].astype(np.int64)
+    found[padding(batch)] = IGNORED
     return found
 
 
@@ -127,8 +165,8 @@ def _merged(batch: Batch, view: str) -> np.ndarray:
     return merged
 
 
-def _begins(batch: Batch, capacity: int) -> np.ndarray:
-    """Where sequences begin, in one row of all S * L places."""
-    cu = batch["cu"][:, :-1]
-    begins = cu + np.arange(len(cu))[:, None] * capacity
-    return begins[_in_use(batch, cu.shape[1])]
+def _edges(batch: Batch, capacity: int, end: int = 0) -> np.ndarray:
+    """Where sequences begin, or with 1 end, in one row of all S * L places."""
+    cu = batch["cu"][:, end:]
+    edges = cu + np.arange(len(cu))[:, None] * capacity
+    return edges[_in_use(batch, cu.shape[1])]

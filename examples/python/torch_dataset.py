@@ -5,6 +5,8 @@
         batch["tokens"]                  # int64 [32, L]
 
 Each pack comes once: those of a rank are dealt out to its workers in turn.
+Ranks that wait for each other in every step need drop_last=True, without
+which one may have a batch more than another.
 StatefulDataLoader of torchdata resumes it, with as many workers as before.
 
 SPDX-License-Identifier: MIT

@@ -31,7 +31,7 @@ static const ps_slot *wait_slot(ps_loader *l)
     (void)pthread_mutex_lock(&l->lock);
     release(l);
     while (l->filled == l->given)
-        (void)pthread_cond_wait(&l->news, &l->lock);
+        (void)pthread_cond_wait(&l->batch_ready, &l->lock);
     slot = &l->slots[l->given % l->options.buffers];
     /* What comes in place of a batch is there for ever. */
     l->given += slot->result == PS_OK;
@@ -41,7 +41,7 @@ static const ps_slot *wait_slot(ps_loader *l)
         l->full = false;
     (void)pthread_mutex_unlock(&l->lock);
     if (wake)
-        (void)pthread_cond_broadcast(&l->room);
+        (void)pthread_cond_broadcast(&l->slots_freed);
     return slot;
 }
 
@@ -139,9 +139,9 @@ ps_result ps_loader_open(ps_loader **loader, ps_pack_reader *reader,
         return ps_fail_memory(err);
     l->quit[0] = l->quit[1] = -1;
     (void)pthread_mutex_init(&l->lock, NULL);
-    (void)pthread_cond_init(&l->news, NULL);
-    (void)pthread_cond_init(&l->room, NULL);
-    (void)pthread_cond_init(&l->turn, NULL);
+    (void)pthread_cond_init(&l->batch_ready, NULL);
+    (void)pthread_cond_init(&l->slots_freed, NULL);
+    (void)pthread_cond_init(&l->turn_passed, NULL);
     r = prepare(l, reader, options, err);
     if (r != PS_OK) {
         ps_loader_free(l);
@@ -160,9 +160,9 @@ void ps_loader_free(ps_loader *l)
     for (int i = 0; i < 2; i++)
         if (l->quit[i] >= 0)
             (void)close(l->quit[i]);
-    (void)pthread_cond_destroy(&l->turn);
-    (void)pthread_cond_destroy(&l->room);
-    (void)pthread_cond_destroy(&l->news);
+    (void)pthread_cond_destroy(&l->turn_passed);
+    (void)pthread_cond_destroy(&l->slots_freed);
+    (void)pthread_cond_destroy(&l->batch_ready);
     (void)pthread_mutex_destroy(&l->lock);
     free(l->heads);
     free(l->slots);

@@ -25,8 +25,8 @@ typedef struct ps_slot {
     ps_result result;
     ps_error err;
     unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the batch */
-    uint64_t at; /* direct: of the input, where it is read, */
-    bool odd;    /* but that did not go as it does with packs */
+    uint64_t offset;  /* direct: in the input, where it is read, */
+    bool must_reread; /* but that did not go as it does with packs */
 } ps_slot;
 
 typedef struct ps_loader_thread {
@@ -46,29 +46,29 @@ struct ps_loader {
     ps_pack *heads; /* of all slots */
     unsigned char *own; /* memory of all slots, or NULL: the caller's */
     unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the last one given */
-    bool ended;    /* without a thread: slot `given` has a result */
-    bool direct;   /* batches are read where they lie in a file... */
-    int64_t base;  /* ...in which the input starts here */
-    uint32_t few;  /* batches for which it is worth to wake another thread */
-    uint32_t group; /* batches that a thread fills at a time */
+    bool ended;  /* without a thread: slot `given` has a result */
+    bool direct; /* batches are read where they lie in a file... */
+    int64_t input_start;   /* ...in which the input starts here */
+    uint32_t wake_batches; /* that are worth to wake the user for */
+    uint32_t group;        /* batches that a thread fills at a time */
     uint32_t n_threads;
     ps_loader_thread threads[PS_LOADER_THREADS];
     int quit[2]; /* tells a thread, where it waits for input, to end */
 
     /* Whose turn it is owns these, and the reader. */
-    uint64_t at; /* direct: the place of the next batch in the input */
+    uint64_t next_offset; /* direct: of the next batch in the input */
 
     /* The lock guards these. */
     pthread_mutex_t lock;
-    pthread_cond_t news; /* for the user */
-    pthread_cond_t room; /* for threads that want slots... */
-    pthread_cond_t turn; /* ...and those whose slots are filled */
-    uint64_t start;    /* direct: batch i is likely at start + i * bytes */
-    uint64_t filled;   /* slots in which there is something, */
-    uint64_t given;    /* batches, */
-    uint64_t released; /* and those of them that the user is done with */
-    bool full;         /* threads wait for room */
-    bool stop;         /* the user has no more use for it, or all is read */
+    pthread_cond_t batch_ready; /* for the user */
+    pthread_cond_t slots_freed; /* for threads that want slots... */
+    pthread_cond_t turn_passed; /* ...and those whose slots are filled */
+    uint64_t likely_start; /* direct: batch i is at this + i * bytes, likely */
+    uint64_t filled;       /* slots in which there is something, */
+    uint64_t given;        /* batches, */
+    uint64_t released;     /* and those of them that the user is done with */
+    bool full;             /* threads wait for slots */
+    bool stop; /* the user has no more use for it, or all is read */
 };
 
 /* The options with what their zeros stand for.  As ps_loader_plan. */
@@ -97,14 +97,14 @@ void ps_loader_finish(const ps_loader *loader, ps_slot *slot);
 bool ps_loader_can_read_direct(ps_loader *loader);
 
 /*
- * Reads the packs at slot->at into a slot and checks each by itself.  Any
+ * Reads the packs at slot->offset into a slot and checks each by itself.  Any
  * thread may do that, at any time.
  */
 void ps_loader_read_direct(const ps_loader *loader, ps_slot *slot);
 
 /*
- * Takes them for the next batch, or reads that as ever if they are odd, or
- * not the next ones.
+ * Takes them for the next batch, or reads that as ever if they must be read
+ * again, or are not the next ones.
  */
 void ps_loader_take_direct(ps_loader *loader, ps_slot *slot);
 

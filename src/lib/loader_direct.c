@@ -6,8 +6,8 @@
  * a pack had better check it as well, while its cache has it.  So threads
  * read different batches at the same time, each from where it must lie if
  * nothing but packs is before it; what remains to be done in order is little.
- * Whatever is odd, such as END and damage, is left to the reader, which reads
- * it again and says what it is.
+ * Whatever is no pack, such as END and damage, is left to the reader, which
+ * reads it again and says what it is.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,8 +28,9 @@ bool ps_loader_can_read_direct(ps_loader *l)
 
     if (l->options.ranks != 1 || here < 0 || !ps_source_can_skip(source))
         return false;
-    l->at = l->start = ps_source_offset(source);
-    l->base = (int64_t)here - (int64_t)source->left - (int64_t)l->at;
+    l->next_offset = l->likely_start = ps_source_offset(source);
+    l->input_start = (int64_t)here - (int64_t)source->left -
+                     (int64_t)l->next_offset;
     return true;
 }
 
@@ -39,10 +40,10 @@ static bool read_at(const ps_loader *l, unsigned char *to, size_t n,
 {
     const int fd = ps_source_descriptor(l->reader->source);
 
-    if (at > (uint64_t)INT64_MAX / 2 - n || l->base > INT64_MAX / 2)
+    if (at > (uint64_t)INT64_MAX / 2 - n || l->input_start > INT64_MAX / 2)
         return false;
     while (n > 0) {
-        ssize_t got = pread(fd, to, n, (off_t)(l->base + (int64_t)at));
+        ssize_t got = pread(fd, to, n, (off_t)(l->input_start + (int64_t)at));
 
         if (got < 0 && errno == EINTR)
             continue;
@@ -64,19 +65,19 @@ static bool check_record(const ps_loader *l, const unsigned char *bytes,
            !is_end && ps_record_decode(&l->info, bytes, pack, NULL) == PS_OK;
 }
 
-/* Reads packs `p` to `end`; false if something is odd. */
+/* Reads packs `p` to `end`; false if they must be read again. */
 static bool read_some(const ps_loader *l, ps_slot *slot, uint32_t p,
                       uint32_t end)
 {
     const size_t size = l->info.record_bytes;
 
     if (!read_at(l, slot->memory + p * size, (end - p) * size,
-                 slot->at + p * size))
+                 slot->offset + p * size))
         return false;
     for (; p < end; p++) {
         if (!check_record(l, slot->memory + p * size, &slot->heads[p]))
             return false;
-        slot->heads[p].offset = slot->at + p * size;
+        slot->heads[p].offset = slot->offset + p * size;
     }
     return true;
 }
@@ -88,11 +89,11 @@ void ps_loader_read_direct(const ps_loader *l, ps_slot *slot)
 
     if (some == 0)
         some = 1;
-    slot->odd = false;
-    for (uint32_t p = 0; !slot->odd && p < n; p += some) {
+    slot->must_reread = false;
+    for (uint32_t p = 0; !slot->must_reread && p < n; p += some) {
         if (some > n - p)
             some = n - p;
-        slot->odd = !read_some(l, slot, p, p + some);
+        slot->must_reread = !read_some(l, slot, p, p + some);
     }
 }
 
@@ -112,16 +113,17 @@ static void read_as_ever(ps_loader *l, ps_slot *slot)
 {
     ps_source *source = l->reader->source;
 
-    slot->result = ps_source_skip(source, l->at - ps_source_offset(source),
-                                  &slot->err);
+    slot->result = ps_source_skip(
+        source, l->next_offset - ps_source_offset(source), &slot->err);
     if (slot->result == PS_OK)
         ps_loader_fill(l, slot);
-    l->at = ps_source_offset(source);
+    l->next_offset = ps_source_offset(source);
 }
 
 void ps_loader_take_direct(ps_loader *l, ps_slot *slot)
 {
-    if (slot->odd || slot->at != l->at || !are_next(l, slot)) {
+    if (slot->must_reread || slot->offset != l->next_offset ||
+        !are_next(l, slot)) {
         read_as_ever(l, slot);
         return;
     }
@@ -131,7 +133,7 @@ void ps_loader_take_direct(ps_loader *l, ps_slot *slot)
         slot->heads[p].stream = l->reader->place.stream;
         ps_pack_reader_count(l->reader, &slot->heads[p]);
     }
-    l->at += l->bytes;
+    l->next_offset += l->bytes;
     slot->result = PS_OK;
     ps_loader_finish(l, slot);
 }

@@ -38,11 +38,11 @@ static bool wait_room(ps_loader *l, uint64_t first)
     (void)pthread_mutex_lock(&l->lock);
     while (!l->stop && first + l->group > l->released + l->options.buffers) {
         l->full = true;
-        (void)pthread_cond_wait(&l->room, &l->lock);
+        (void)pthread_cond_wait(&l->slots_freed, &l->lock);
     }
     more = !l->stop;
     for (uint64_t i = first; i < first + l->group; i++)
-        slot_of(l, i)->at = l->start + i * l->bytes;
+        slot_of(l, i)->offset = l->likely_start + i * l->bytes;
     (void)pthread_mutex_unlock(&l->lock);
     return more;
 }
@@ -54,7 +54,7 @@ static bool wait_turn(ps_loader *l, uint64_t first)
 
     (void)pthread_mutex_lock(&l->lock);
     while (!l->stop && l->filled != first)
-        (void)pthread_cond_wait(&l->turn, &l->lock);
+        (void)pthread_cond_wait(&l->turn_passed, &l->lock);
     more = !l->stop;
     (void)pthread_mutex_unlock(&l->lock);
     return more;
@@ -68,17 +68,17 @@ static bool hand_out(ps_loader *l, const ps_slot *slot)
 
     (void)pthread_mutex_lock(&l->lock);
     l->filled++;
-    wake = last || l->filled - l->given >= l->few;
+    wake = last || l->filled - l->given >= l->wake_batches;
     if (last) {
         l->stop = true;
-        (void)pthread_cond_broadcast(&l->room);
+        (void)pthread_cond_broadcast(&l->slots_freed);
     }
     if (last || l->filled % l->group == 0)
-        (void)pthread_cond_broadcast(&l->turn);
-    l->start = l->at - l->filled * l->bytes;
+        (void)pthread_cond_broadcast(&l->turn_passed);
+    l->likely_start = l->next_offset - l->filled * l->bytes;
     (void)pthread_mutex_unlock(&l->lock);
     if (wake)
-        (void)pthread_cond_signal(&l->news);
+        (void)pthread_cond_signal(&l->batch_ready);
     return !last;
 }
 
@@ -121,7 +121,7 @@ static ps_result wait_input(void *context, ps_error *err)
                           {.fd = l->quit[0], .events = POLLIN}};
     int n;
 
-    (void)pthread_cond_signal(&l->news);
+    (void)pthread_cond_signal(&l->batch_ready);
     do {
         n = poll(p, 2, -1);
     } while (n < 0 && (errno == EINTR || errno == EAGAIN));
@@ -150,7 +150,8 @@ static ps_result prepare(ps_loader *l, uint32_t *threads, ps_error *err)
     l->group = l->direct ? within(ps_loader_group(l->bytes),
                                   ahead / PS_LOADER_THREADS)
                          : 1;
-    l->few = within(WAKE_BYTES / l->bytes / l->options.ranks, ahead / 2);
+    l->wake_batches =
+        within(WAKE_BYTES / l->bytes / l->options.ranks, ahead / 2);
     return ps_open_bell(l->quit, err);
 }
 
@@ -184,8 +185,8 @@ void ps_loader_stop(ps_loader *l)
 {
     (void)pthread_mutex_lock(&l->lock);
     l->stop = true;
-    (void)pthread_cond_broadcast(&l->room);
-    (void)pthread_cond_broadcast(&l->turn);
+    (void)pthread_cond_broadcast(&l->slots_freed);
+    (void)pthread_cond_broadcast(&l->turn_passed);
     (void)pthread_mutex_unlock(&l->lock);
     while (write(l->quit[1], "", 1) < 0 && errno == EINTR)
         continue;

@@ -60,6 +60,28 @@ static bool check_name(const char *name, const input *in)
            files_spare_inputs(name, in->options.names, in->options.n_names);
 }
 
+/*
+ * What is there under the name itself is most likely where the user wants
+ * the output to go: into a folder, or to /dev/null.
+ */
+bool outputs_can_have_name(const char *name)
+{
+    const size_t n = strlen(name);
+    struct stat st;
+
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
+        message_error("%s: is there and no regular file, so several files "
+                      "cannot be called after it", message_name(name));
+        return false;
+    }
+    if (n == 0 || name[n - 1] == '/') {
+        message_error("%s: no name that several files can be called after",
+                      n == 0 ? "-o" : message_name(name));
+        return false;
+    }
+    return true;
+}
+
 static bool begin_part(outputs *outs, const char *stem, size_t n,
                        const char *ending, const input *in)
 {

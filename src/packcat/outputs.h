@@ -48,6 +48,9 @@ typedef struct outputs {
     bool made[OUTPUTS_MOST];   /* there is a file of that name, and ours */
 } outputs;
 
+/* Whether several files can be called after `name`; a message if not. */
+bool outputs_can_have_name(const char *name);
+
 /* Opens all that `options` ask for, for the packs of `in`; *outs is {0}. */
 bool outputs_begin(outputs *outs, const output_options *options,
                    const input *in);

@@ -170,12 +170,13 @@ static int check_channels(job *j, const sample *s)
 }
 
 /* What the user does not want is as if it were not there. */
-static void ignore(const job *j, sample *s)
+static void ignore(job *j, sample *s)
 {
     for (size_t i = 0; i < CHANNELS; i++)
-        if (conf_ignores(j->conf, channels[i].name))
+        if (has(s, channels[i].feature) && job_ignores(j, channels[i].name))
             s->lists[channels[i].feature].kind = EXAMPLE_ABSENT;
-    if (!has(s, PLACES) && conf_ignores(j->conf, "labels"))
+    if (!has(s, PLACES) && (has(s, LABELS) || has(s, WEIGHTS)) &&
+        job_ignores(j, "labels"))
         s->lists[LABELS].kind = s->lists[WEIGHTS].kind = EXAMPLE_ABSENT;
 }
 

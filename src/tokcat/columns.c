@@ -33,9 +33,9 @@ const char *columns_show(const json_t *value,
 }
 
 /* The ids and what the user does not want are no columns. */
-static bool is_column(const job *j, const char *key)
+static bool is_column(job *j, const char *key)
 {
-    return strcmp(key, j->conf->ids_key) != 0 && !conf_ignores(j->conf, key);
+    return strcmp(key, j->conf->ids_key) != 0 && !job_ignores(j, key);
 }
 
 static const ps_channel *find(const ps_schema *s, const char *key)
@@ -46,7 +46,7 @@ static const ps_channel *find(const ps_schema *s, const char *key)
     return NULL;
 }
 
-int columns_check_lengths(const job *j, json_t *object, size_t n_tok)
+int columns_check_lengths(job *j, json_t *object, size_t n_tok)
 {
     const char *key;
     json_t *value;
@@ -213,7 +213,7 @@ static int check_kind(const job *j, const ps_channel *c,
                                    "record", c->name);
 }
 
-int columns_check_keys(const job *j, json_t *object)
+int columns_check_keys(job *j, json_t *object)
 {
     const ps_schema *s = &j->out.schema;
     const char *key;

@@ -14,7 +14,7 @@
 /* Each returns an exit status, after a message if not STATUS_OK. */
 
 /* Checks that every list that is not ignored has `n_tok` elements. */
-int columns_check_lengths(const job *j, json_t *object, size_t n_tok);
+int columns_check_lengths(job *j, json_t *object, size_t n_tok);
 
 /*
  * Makes the channels of the stream: those that the user declared, in that
@@ -23,7 +23,7 @@ int columns_check_lengths(const job *j, json_t *object, size_t n_tok);
 int columns_learn(job *j, json_t *object);
 
 /* Checks that an object has just the keys of the stream's channels. */
-int columns_check_keys(const job *j, json_t *object);
+int columns_check_keys(job *j, json_t *object);
 
 /* Stores the channels of an object whose keys were checked. */
 int columns_store(job *j, const json_t *object, uint32_t n_tok);

@@ -47,8 +47,8 @@ static int open_loss(job *j, const char *name)
     char *loss = binary_name_beside(name, 0, ".loss");
     int status = loss == NULL ? STATUS_FAILURE : STATUS_OK;
 
-    if (loss != NULL && !conf_ignores(j->conf, LOSS_NAME) &&
-        access(loss, F_OK) == 0)
+    if (loss != NULL && access(loss, F_OK) == 0 &&
+        !job_ignores(j, LOSS_NAME))
         status = binary_open_beside(&j->beside[LOSS], name, 0, ".loss");
     free(loss);
     return status;

@@ -85,12 +85,31 @@ int job_bad(const job *j, const char *format, ...)
     return STATUS_DATA;
 }
 
-int job_empty(job *j)
+int job_empties(job *j, uint64_t n)
 {
     if (j->conf->empty == EMPTY_ERROR)
         return job_bad(j, "no tokens");
-    j->n_empty++;
+    /* Headers of a few bytes can say that there are any number. */
+    j->n_empty = n > UINT64_MAX - j->n_empty ? UINT64_MAX : j->n_empty + n;
     return STATUS_OK;
+}
+
+int job_empty(job *j)
+{
+    return job_empties(j, 1);
+}
+
+bool job_ignores(job *j, const char *key)
+{
+    const conf *c = j->conf;
+    uint64_t found = 0;
+
+    _Static_assert(CONF_IGNORED <= 64, "a bit for each");
+    for (uint32_t i = 0; i < c->n_ignored; i++)
+        if (strcmp(c->ignored[i], key) == 0)
+            found |= UINT64_C(1) << i;
+    j->ignored |= found;
+    return found != 0;
 }
 
 uint32_t job_most_id(const job *j)
@@ -203,6 +222,17 @@ static int open_both(job *j, const job_source *source,
     return status;
 }
 
+/* Where there was no record, there was no key either, and no mistake. */
+static void warn_of_ignored(const job *j)
+{
+    const conf *c = j->conf;
+
+    for (uint32_t i = 0; i < c->n_ignored; i++)
+        if (j->out.figures.sequences > 0 && (j->ignored >> i & 1) == 0)
+            message_warning("--ignore=%s: nothing had this name",
+                            message_name(c->ignored[i]));
+}
+
 static int finish(job *j, const job_source *source)
 {
     int status = STATUS_OK;
@@ -217,6 +247,8 @@ static int finish(job *j, const job_source *source)
     if (status == STATUS_OK && j->n_empty > 0)
         message_warning("%" PRIu64 " empty %s%s skipped", j->n_empty,
                         source->unit, j->n_empty == 1 ? "" : "s");
+    if (status == STATUS_OK)
+        warn_of_ignored(j);
     return status;
 }
 

@@ -42,6 +42,7 @@ typedef struct job {
     job_place place;
     records out;
     uint64_t n_empty; /* lines without tokens that were skipped */
+    uint64_t ignored; /* a bit for each --ignore that left something out */
     paragraph paragraph;
     size_t n_cut;            /* tokens in the payload, of a stream */
     unsigned char *numbers;  /* made tokens: see cut.c */
@@ -93,8 +94,15 @@ int job_start(job *j, size_t number_width);
  */
 int job_add_channel(job *j, const char *name, ps_kind kind);
 
-/* For the sources: a line without tokens, as --empty says. */
+/* For the sources: a line without tokens, or `n` of them, as --empty says. */
 int job_empty(job *j);
+int job_empties(job *j, uint64_t n);
+
+/*
+ * For the sources: whether --ignore names this key, which is there; who
+ * names one that never is most likely meant another.
+ */
+bool job_ignores(job *j, const char *key);
 
 /* "prog: FILE: sequence 3 at byte 40: why"; returns STATUS_DATA. */
 int job_bad(const job *j, const char *format, ...) MESSAGE_PRINTF(2, 3);

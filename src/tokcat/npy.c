@@ -40,19 +40,24 @@ static int read_header(job *j, npy_header *h)
         return status;
     if (ready < start + n)
         return binary_cut(&j->data, "its header");
-    why = npy_parse(binary_at(&j->data) + start, n, h, &at);
+    why = npy_parse(binary_at(&j->data) + start, n,
+                    binary_at(&j->data)[NPY_MAGIC_BYTES], h, &at);
     if (why != NULL)
         return binary_bad(&j->data, start + at, "%s", why);
     binary_take(&j->data, start + n);
     return STATUS_OK;
 }
 
-/* Whether a header's numbers can be, and what is asked of them. */
+/*
+ * Whether a header's numbers can be, and what is asked of them.  As for
+ * numpy, a dimension of 0 does not make up for a large one.
+ */
 static int check_shape(const job *j, const npy_header *h)
 {
     const uint64_t most = INT64_MAX / h->type.width;
+    const uint64_t columns = h->columns > 0 ? h->columns : 1;
 
-    if (h->columns > 0 && h->rows > most / h->columns)
+    if (columns > most || h->rows > most / columns)
         return binary_bad(&j->data, 0, "an array of more numbers than any "
                           "file can have");
     if (h->dimensions == 1 && !j->conf->split_given)
@@ -104,10 +109,8 @@ static int read_rows(job *j, const npy_header *h)
 
     j->place = (job_place){"row", 0, binary_offset(&j->data)};
     /* There may be more of these than there is time to count. */
-    if (h->columns == 0 && h->rows > 0) {
-        j->n_empty += h->rows - 1;
-        return job_empty(j);
-    }
+    if (h->columns == 0 && h->rows > 0)
+        return job_empties(j, h->rows);
     while (status == STATUS_OK && j->place.number < h->rows) {
         status = read_row(j, h);
         j->place.number++;

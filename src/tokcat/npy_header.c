@@ -5,7 +5,8 @@
  *
  * numpy takes any Python literal; we take the strings, truth values and
  * tuples of integers that it writes, in any order and with any blanks, and
- * nothing that nests.
+ * nothing that nests.  Under Python 2, which knew versions 1.0 and 2.0, it
+ * wrote (2L, 3L) on some systems.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,6 +41,7 @@ const char *npy_measure(const unsigned char bytes[NPY_START_BYTES],
 
 typedef struct scan {
     const unsigned char *start, *at, *end;
+    bool longs; /* there may be an L behind a number */
 } scan;
 
 static void skip_blanks(scan *s)
@@ -82,6 +84,12 @@ static bool take_string(scan *s, const unsigned char **text, size_t *n)
     return s->at < s->end && *s->at++ == quote;
 }
 
+static bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Takes a size as Python writes it: without a zero before other digits. */
 static bool take_number(scan *s, uint64_t *number)
 {
     const unsigned char *from;
@@ -89,24 +97,19 @@ static bool take_number(scan *s, uint64_t *number)
     skip_blanks(s);
     from = s->at;
     *number = 0;
-    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
+    for (; s->at < s->end && is_digit(*s->at); s->at++) {
         const unsigned digit = (unsigned)*s->at - '0';
 
-        if (*number > (UINT64_MAX - digit) / 10)
+        if (*number > ((uint64_t)INT64_MAX - digit) / 10)
             return false;
         *number = 10 * *number + digit;
     }
-    return s->at > from;
+    return s->at > from && (*from != '0' || s->at == from + 1);
 }
 
 /* ---------------------------------------------------------------------
  * What the keys hold
  */
-
-static bool is_digit(unsigned char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* "<u2": byte order, kind, bytes. */
 static const char *take_type(scan *s, number_type *type)
@@ -149,22 +152,26 @@ static const char *take_order(scan *s)
     return "'fortran_order' is neither True nor False";
 }
 
-/* (N,) or (N, N); a comma may stand behind the last one. */
+/* (N,) or (N, N), behind which a comma may stand; (N) is no tuple. */
 static const char *take_shape(scan *s, npy_header *h)
 {
     uint64_t sizes[3] = {0, 0, 0};
+    bool comma = false;
     int n = 0;
 
     if (!take(s, '('))
         return "'shape' is no tuple";
     while (n < 3 && take_number(s, &sizes[n])) {
         n++;
-        if (!take(s, ','))
+        if (s->longs && s->at < s->end && *s->at == 'L')
+            s->at++;
+        comma = take(s, ',');
+        if (!comma)
             break;
     }
     if (n == 3)
         return "an array of more than two dimensions";
-    if (!take(s, ')'))
+    if (!take(s, ')') || (n == 1 && !comma))
         return "'shape' is no tuple of sizes that there can be";
     if (n == 0)
         return "an array without dimensions";
@@ -238,9 +245,10 @@ static const char *take_dictionary(scan *s, npy_header *h)
 }
 
 const char *npy_parse(const unsigned char *dictionary, size_t n,
-                      npy_header *header, size_t *at)
+                      unsigned major, npy_header *header, size_t *at)
 {
-    scan s = {.start = dictionary, .at = dictionary, .end = dictionary + n};
+    scan s = {.start = dictionary, .at = dictionary, .end = dictionary + n,
+              .longs = major < 3};
     const char *why = take_dictionary(&s, header);
 
     *at = (size_t)(s.at - s.start);

@@ -35,10 +35,10 @@ const char *npy_measure(const unsigned char bytes[NPY_START_BYTES],
                         size_t *start, size_t *n, size_t *at);
 
 /*
- * Reads the dictionary: a Python literal with three known keys.  Returns
- * NULL, or what is wrong, with the place in *at.
+ * Reads the dictionary of a file of version `major`: a Python literal with
+ * three known keys.  Returns NULL, or what is wrong, with the place in *at.
  */
 const char *npy_parse(const unsigned char *dictionary, size_t n,
-                      npy_header *header, size_t *at);
+                      unsigned major, npy_header *header, size_t *at);
 
 #endif
