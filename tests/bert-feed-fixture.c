@@ -10,6 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+const sentence three[3] = {
+    {3, {CLS, 10, SEP}, {0}, {-100, 20, -100}, 1},
+    {2, {CLS, 11}, {0, 1}, {-100, -100}, -1},
+    {4, {CLS, 12, 13, SEP}, {0, 0, 1, 1}, {-100, 22, 23, -100}, 0},
+};
+
 static void add_channel(ps_schema *s, const char *name, ps_type type,
                         ps_kind kind, uint64_t fill)
 {
@@ -116,8 +122,24 @@ feed_options options_for(const char *const *name, uint32_t packs)
                           .epochs = 1,
                           .packs = packs,
                           .types = 2,
-                          .mask_share = 0.15,
+                          .mask_share = -1,
                           .seed = 7};
+}
+
+feed *open_ok(const feed_options *options)
+{
+    feed *f;
+    ps_error err;
+
+    assert_ok(feed_open(&f, options, &err), &err);
+    return f;
+}
+
+void next_ok(feed *f)
+{
+    ps_error err;
+
+    assert_ok(feed_next(f, &err), &err);
 }
 
 sentence *random_sentences(uint32_t n, uint64_t seed)

@@ -34,6 +34,9 @@ typedef struct sentence {
     int32_t nsp;
 } sentence;
 
+/* In packs of depth 3 the first two are one, and the third is another. */
+extern const sentence three[3];
+
 /* The schema of such sequences. */
 ps_schema sentence_schema(int with);
 
@@ -51,6 +54,10 @@ void remove_packs(char *name);
 
 /* Options for one file, all of it packed in batches of so many packs. */
 feed_options options_for(const char *const *name, uint32_t packs);
+
+/* A feed and its next batch, which are to be had. */
+feed *open_ok(const feed_options *options);
+void next_ok(feed *f);
 
 /* `n` sequences of 1 to CAPACITY tokens of no special meaning. */
 sentence *random_sentences(uint32_t n, uint64_t seed);

@@ -516,6 +516,12 @@ END
         --channel=next_sentence_label:u8 >a.pks
     refused 65 "channel 'next_sentence_label' is per token, but" \
         packcat --to=tfrecord -o out a.pks
+    # Where there is no -100, every token would be a masked one.
+    for type in u8 u16 u32; do
+        one "$line" --channel=labels:$type >a.pks
+        refused 65 "channel 'labels' is $type, which cannot hold the -100" \
+            packcat --to=tfrecord -o out a.pks
+    done
     one '{"input_ids":[1,2],"labels":[2,-100]}' --channel=labels:i32 \
         --labels=shifted >a.pks
     refused 65 'a.pks: its labels are those of the next token' \

@@ -121,19 +121,32 @@ void bert_activations_free(bert_activations *a)
     *a = (bert_activations){0};
 }
 
-/* Room for n things and a line more; what was in it is lost. */
+/* Room for n things and a line more. */
+static void *allocate(size_t *room, size_t n, size_t size)
+{
+    void *const block = n > PTRDIFF_MAX / size - 64 ? NULL
+                                                    : malloc(n * size + 64);
+
+    *room = block ? n : 0;
+    return block;
+}
+
+/*
+ * Room for n things, at least; what was in it is lost.  It grows by half, if
+ * there is memory for that, so that batches that are each a little larger
+ * than those before do not want it anew each time.
+ */
 static void *grow(void *old, size_t *room, size_t n, size_t size)
 {
+    const size_t ample = bert_plus(*room, *room / 2);
+    void *block = NULL;
+
     if (old && *room >= n)
         return old;
     free(old);
-    *room = 0;
-    if (n > PTRDIFF_MAX / size - 64)
-        return NULL;
-    old = malloc(n * size + 64);
-    if (old)
-        *room = n;
-    return old;
+    if (ample > n)
+        block = allocate(room, ample, size);
+    return block ? block : allocate(room, n, size);
 }
 
 static real *aligned(void *block)

@@ -13,18 +13,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <xxhash.h>
 
 #include "fail.h"
+#include "fresh.h"
 
 #define LAYOUT 1
 #define PROBE UINT32_C(0x01020304)
-#define SUFFIX ".new"
 
 /* Places in the head. */
 enum {
@@ -44,7 +43,7 @@ enum {
     HEAD_BYTES = AT_MARK + PS_PACK_MARK_BYTES
 };
 
-static const unsigned char magic[8] = "BERTckpt";
+static const unsigned char magic[FRESH_MAGIC] = "BERTckpt";
 
 /* A file, and the digest of what passed so far. */
 typedef struct stream {
@@ -153,6 +152,9 @@ static ps_result put(stream *s, const void *bytes, size_t n)
 
         if (got < 0 && errno == EINTR)
             continue;
+        /* Some say "full" this way. */
+        if (got == 0)
+            errno = ENOSPC;
         if (got <= 0)
             return fail_errno(s->err);
         from += got;
@@ -220,62 +222,38 @@ static ps_result put_all(stream *s, const checkpoint *c,
     store(digest, XXH3_64bits_digest(s->digest), 8);
     if (r == PS_OK)
         r = put(s, digest, sizeof digest);
-    if (r == PS_OK && fsync(s->fd) != 0)
-        r = fail_errno(s->err);
-    return r;
-}
-
-static ps_result write_file(const char *name, const checkpoint *c,
-                            const checkpoint_run *run, ps_error *err)
-{
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    stream s;
-    ps_result r = begin(&s, fd, err);
-
-    if (r == PS_OK)
-        r = put_all(&s, c, run);
-    (void)XXH3_freeState(s.digest);
-    if (fd >= 0 && close(fd) != 0 && r == PS_OK)
-        r = fail_errno(err);
-    return r;
-}
-
-/* A name lasts when its folder does. */
-static ps_result sync_folder(char *name, ps_error *err)
-{
-    char *slash = strrchr(name, '/');
-    ps_result r = PS_OK;
-    int fd;
-
-    if (slash != NULL)
-        slash[slash == name] = '\0';
-    fd = open(slash == NULL ? "." : name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) != 0)
-        r = fail_errno(err);
-    if (fd >= 0)
-        (void)close(fd);
     return r;
 }
 
 ps_result checkpoint_write(const char *name, const checkpoint *c,
                            const checkpoint_run *run, ps_error *err)
 {
-    size_t bytes = strlen(name) + sizeof SUFFIX;
-    char *fresh = malloc(bytes);
+    fresh f;
+    stream s;
+    ps_result r = fresh_open(&f, name, err);
+
+    if (r != PS_OK)
+        return r;
+    r = begin(&s, f.fd, err);
+    if (r == PS_OK)
+        r = put_all(&s, c, run);
+    (void)XXH3_freeState(s.digest);
+    return fresh_close(&f, r, err);
+}
+
+/* What is not there yet has no name that is empty. */
+ps_result checkpoint_try(const char *name, ps_error *err)
+{
+    struct stat st;
+    bool there = stat(name, &st) == 0;
     ps_result r;
 
-    if (fresh == NULL)
-        return fail(err, PS_ERR_MEMORY, "no memory for a checkpoint");
-    (void)snprintf(fresh, bytes, "%s%s", name, SUFFIX);
-    r = write_file(fresh, c, run, err);
-    if (r == PS_OK && rename(fresh, name) != 0)
-        r = fail_errno(err);
-    if (r == PS_OK)
-        r = sync_folder(fresh, err);
-    else
-        (void)unlink(fresh);
-    free(fresh);
-    return r;
+    if (!there && (errno != ENOENT || *name == '\0'))
+        return fail_errno(err);
+    if (there && !S_ISREG(st.st_mode))
+        return fail(err, PS_ERR_ARGUMENT, "is not a regular file");
+    r = fresh_try(name, magic, err);
+    return r == PS_OK && !there ? PS_END : r;
 }
 
 /* ---- Reading ---- */
@@ -330,12 +308,21 @@ static ps_result get_end(stream *s)
     uint64_t is = XXH3_64bits_digest(s->digest);
     unsigned char digest[8], more;
     ps_result r = get(s, digest, sizeof digest);
+    ssize_t got;
 
     if (r == PS_OK && load(digest, 8) != is)
         r = fail(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
-    if (r == PS_OK && read(s->fd, &more, 1) != 0)
-        r = fail(s->err, PS_ERR_CORRUPT, "something follows the checkpoint");
-    return r;
+    if (r != PS_OK)
+        return r;
+    do {
+        got = read(s->fd, &more, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return fail_errno(s->err);
+    if (got > 0)
+        return fail(s->err, PS_ERR_CORRUPT,
+                    "something follows the checkpoint");
+    return PS_OK;
 }
 
 ps_result checkpoint_read(const char *name, const checkpoint *c,

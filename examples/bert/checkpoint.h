@@ -37,7 +37,15 @@ typedef struct checkpoint {
     real *square;
 } checkpoint;
 
-/* PS_OK, PS_ERR_IO, PS_ERR_MEMORY. */
+/*
+ * Whether checkpoint_write could do its work, as far as can be seen before:
+ * the one beside is made and removed, and with it what a killed run left.
+ * PS_OK: there is a file of that name; PS_END: there is none yet;
+ * PS_ERR_ARGUMENT: it is not a regular one; PS_ERR_IO, PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result checkpoint_try(const char *name, ps_error *err);
+
+/* After a failure the old one is there.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY. */
 PS_MUST_CHECK ps_result checkpoint_write(const char *name,
                                          const checkpoint *c,
                                          const checkpoint_run *run,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "fail.h"
+#include "masking.h"
 #include "options.h"
 
 #define ROWS_MOST 65536     /* packs or sequences of a batch */
@@ -47,7 +48,7 @@ static const option_entry entries[] = {
     {"loss", OPTION_CHOICE, 0, 0, AT(loss),
      "sequence or token; what counts the same (sequence)"},
     {"mask", OPTION_DOUBLE, 0, 1, AT(feed.mask_share),
-     "share of tokens to mask, in streams without labels (0.15)"},
+     "share of tokens to mask, for streams without labels only (0.15)"},
     {"rate", OPTION_DOUBLE, 0, 1e3, AT(rate.peak),
      "highest learning rate (0.004)"},
     {"warmup", OPTION_U64, 0, COUNT_MOST, AT(rate.warmup),
@@ -81,9 +82,10 @@ static const option_entry entries[] = {
 
 static const char *const standard_input[] = {"-"};
 
+/* A share that is not given is below 0. */
 static conf defaults(void)
 {
-    return (conf){.feed = {.epochs = 1, .types = 2, .mask_share = 0.15},
+    return (conf){.feed = {.epochs = 1, .types = 2, .mask_share = -1},
                   .model = {.hidden = 128,
                             .layers = 2,
                             .heads = 2,
@@ -169,7 +171,8 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
         model->vocab_size, model->hidden, model->layers, model->heads,
         model->intermediate, model->positions, model->types, model->dropout,
         c->attention, c->loss, c->feed.packs, c->feed.sequences,
-        c->feed.mask_share, c->rate.peak, c->rate.warmup, c->rate.total,
+        c->feed.mask_share < 0 ? MASKING_SHARE : c->feed.mask_share,
+        c->rate.peak, c->rate.warmup, c->rate.total,
         c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
         c->lamb.decay, c->lamb.clip, c->seed);
 }

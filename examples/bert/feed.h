@@ -6,9 +6,9 @@
  * sequences.  Channels of these names are used where a stream has them:
  *
  *   token_type_ids       per token; 0 without
- *   labels               per token: what was there before it was masked, or
- *                        -100.  Without, tokens are masked here, each
- *                        sequence in its own way wherever it is packed.
+ *   labels               per token, i32 or i64: what was there before it was
+ *                        masked, or -100.  Without, tokens are masked here,
+ *                        each sequence in its own way wherever it is packed.
  *   next_sentence_label  per sequence: 0, 1, or -1 for none; -1 without
  *
  * SPDX-License-Identifier: MIT
@@ -36,7 +36,8 @@ typedef struct feed_options {
     uint32_t vocab_size; /* 0: what the first stream declares */
     uint32_t types;      /* token types are below it */
     feed_loss loss;
-    double mask_share;   /* for streams without labels */
+    double mask_share;   /* only for streams without labels; below 0: 0.15
+                            in these, and others are fine, too */
     uint64_t seed;       /* of masks */
 } feed_options;
 
@@ -83,7 +84,10 @@ PS_MUST_CHECK ps_result feed_next(feed *f, ps_error *err);
 const bert_batch *feed_batch(const feed *f);
 feed_counts feed_count(const feed *f);
 
-/* To be kept, and to go on from; the latter before the first batch. */
+/*
+ * To be kept, and to go on from.  The first is of use before feed_next or
+ * after it gave PS_OK, the second before the first batch.
+ */
 feed_place feed_save(const feed *f);
 PS_MUST_CHECK ps_result feed_resume(feed *f, const feed_place *place,
                                     ps_error *err);

@@ -1,6 +1,11 @@
 /*
  * fill.c - the arrays of a batch, filled pack by pack.
  *
+ * A batch may go on from one file into the next, so each pack is viewed by
+ * itself and its channels are gathered into the rows where it will stand.
+ * The boundaries of all packs then make one ps_spans, from which all else
+ * follows.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "fill.h"
@@ -9,37 +14,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel.h"
 #include "draw.h"
 #include "fail.h"
 #include "masking.h"
 
-/* The channels of the stream, NULL where it lacks one. */
-typedef struct fill_fields {
-    const ps_field *tokens;
-    const ps_field *types;
-    const ps_field *labels;
-    const ps_field *nsp;
-} fill_fields;
+/* What is taken from a pack. */
+enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
+
+typedef struct channel {
+    const char *name;
+    ps_kind kind;
+    int64_t least, end; /* its numbers are from `least` to below `end`, */
+    int32_t without;    /* or this, which all are where it is missing */
+    const ps_field *field; /* NULL there */
+} channel;
+
+/* The arrays of a batch, which grow together: elements, and how many. */
+#define ARRAYS(X)                     \
+    X(int32_t, token, rows)           \
+    X(int32_t, type, rows)            \
+    X(int32_t, position, rows)        \
+    X(int32_t, segment, rows)         \
+    X(int32_t, label, rows)           \
+    X(int32_t, mlm_row, rows)         \
+    X(int32_t, mlm_label, rows)       \
+    X(int32_t, mlm_seq, rows)         \
+    X(real, mlm_weight, rows)         \
+    X(int32_t, cls_row, rows)         \
+    X(int32_t, nsp_label, rows)       \
+    X(real, nsp_weight, rows)         \
+    X(int32_t, cu, rows + packs + 1)  \
+    X(uint32_t, n_seqs, packs)        \
+    X(uint32_t, places, capacity)     \
+    X(int64_t, wide, capacity)
 
 struct fill {
     feed_options options;
     const ps_pack_info *info;
-    fill_fields fields;
+    channel channels[CHANNELS];
     masking masking;
     uint32_t vocab_size;
-    feed_counts counts;
-    bert_batch batch; /* shows the arrays below */
-
-    uint32_t room; /* packs that they have room for */
-    /* A row each. */
-    int32_t *token, *type, *position, *segment, *label;
-    int32_t *mlm_row, *mlm_label, *mlm_seq;
-    uint32_t *places;
-    real *mlm_weight;
-    /* A sequence each, and of `cu` a span each. */
-    int32_t *cu, *cls_row, *nsp_label, *masked;
-    real *nsp_weight;
+    uint32_t capacity;
+    uint32_t room;    /* packs that the arrays have room for */
+    uint64_t tokens;  /* in the packs of... */
+    ps_spans spans;   /* ...this view of all of them */
+    bert_batch batch; /* shows the arrays */
+#define MEMBER(type, name, count) type *name;
+    ARRAYS(MEMBER)
 };
 
 fill *fill_open(const feed_options *options)
@@ -57,92 +78,110 @@ void fill_free(fill *f)
 {
     if (f == NULL)
         return;
-    free(f->token);
-    free(f->type);
-    free(f->position);
-    free(f->segment);
-    free(f->label);
-    free(f->mlm_row);
-    free(f->mlm_label);
-    free(f->mlm_seq);
-    free(f->places);
-    free(f->mlm_weight);
-    free(f->cu);
-    free(f->cls_row);
-    free(f->nsp_label);
-    free(f->masked);
-    free(f->nsp_weight);
+#define FREE(type, name, count) free(f->name);
+    ARRAYS(FREE)
     free(f);
 }
 
 /* ---- Streams ---- */
 
-static ps_result find(const ps_pack_info *info, const char *name,
-                      ps_kind kind, const ps_field **field, ps_error *err)
+static bool is_whole_number(ps_type type)
 {
-    *field = ps_pack_field(info, name);
-    if (*field == NULL || ((*field)->channel.kind == kind &&
-                           channel_is_whole((*field)->channel.type)))
-        return PS_OK;
-    return fail(err, PS_ERR_ARGUMENT,
-                     "its channel %s is not a whole number for each %s", name,
-                     kind == PS_PER_TOKEN ? "token" : "sequence");
+    return type != PS_F32 && type != PS_F64;
 }
 
-static ps_result find_fields(fill *f, const ps_pack_info *info, ps_error *err)
+static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
 {
-    fill_fields *fields = &f->fields;
-    ps_result r;
+    c->field = ps_pack_field(info, c->name);
+    if (c->field == NULL ||
+        (c->field->channel.kind == c->kind &&
+         is_whole_number(c->field->channel.type)))
+        return PS_OK;
+    return fail(err, PS_ERR_ARGUMENT,
+                "its channel %s is not a whole number for each %s", c->name,
+                c->kind == PS_PER_TOKEN ? "token" : "sequence");
+}
 
-    fields->tokens = &info->fields[info->tokens_field];
-    r = find(info, "token_type_ids", PS_PER_TOKEN, &fields->types, err);
-    if (r == PS_OK)
-        r = find(info, "labels", PS_PER_TOKEN, &fields->labels, err);
-    if (r == PS_OK)
-        r = find(info, "next_sentence_label", PS_PER_SEQUENCE, &fields->nsp,
-                 err);
-    if (r == PS_OK && fields->labels != NULL &&
-        info->schema.labels == PS_LABELS_SHIFTED)
-        r = fail(err, PS_ERR_ARGUMENT,
-                      "its labels are for the token behind them, not their "
-                      "own as masked tokens want it");
+static ps_result find_channels(fill *f, ps_error *err)
+{
+    const channel all[CHANNELS] = {
+        [TOKENS] = {"tokens", PS_PER_TOKEN, 0, f->vocab_size, 0, NULL},
+        [TYPES] = {"token_type_ids", PS_PER_TOKEN, 0, f->options.types, 0,
+                   NULL},
+        [LABELS] = {"labels", PS_PER_TOKEN, 0, f->vocab_size, PS_NO_LABEL,
+                    NULL},
+        [NSP] = {"next_sentence_label", PS_PER_SEQUENCE, -1, 2, -1, NULL}};
+    ps_result r = PS_OK;
+
+    memcpy(f->channels, all, sizeof all);
+    for (int i = 0; i < CHANNELS && r == PS_OK; i++)
+        r = find(&f->channels[i], f->info, err);
     return r;
 }
 
-/* Tokens can only be masked here if the stream says which one is [MASK]. */
-static ps_result use_masking(fill *f, const ps_schema *schema, ps_error *err)
+static ps_result check_labels(const fill *f, ps_error *err)
 {
-    f->masking = (masking){.share = f->options.mask_share,
+    const ps_type type = f->channels[LABELS].field->channel.type;
+
+    if (f->info->schema.labels == PS_LABELS_SHIFTED)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its labels are for the token behind them, not their own "
+                    "as masked tokens want it");
+    if (type != PS_I32 && type != PS_I64)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its channel labels is %s, which cannot hold the %d of a "
+                    "token that is not masked: it has to be i32 or i64 "
+                    "(tokcat --channel=labels:i32:%d makes it so)",
+                    ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
+    if (f->options.mask_share >= 0)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "it has labels, so that its tokens are masked already, "
+                    "and --mask is for streams without");
+    return PS_OK;
+}
+
+/* Tokens can only be masked here if the stream says which one is [MASK]. */
+static ps_result use_masking(fill *f, ps_error *err)
+{
+    const ps_schema *schema = &f->info->schema;
+    const double share = f->options.mask_share;
+
+    f->masking = (masking){.share = share < 0 ? MASKING_SHARE : share,
                            .vocab_size = f->vocab_size,
                            .mask_id = schema->special[PS_MASK],
                            .n_special = MASKING_SPECIALS};
     memcpy(f->masking.special, schema->special, sizeof f->masking.special);
-    if (f->masking.mask_id < f->vocab_size)
-        return PS_OK;
-    return fail(err, PS_ERR_ARGUMENT,
-                     "it has no labels, and declares no mask token below the "
-                     "vocabulary of %" PRIu32, f->vocab_size);
+    if (f->masking.share > 0 && f->masking.mask_id >= f->vocab_size)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "it has no labels, and declares no mask token below the "
+                    "vocabulary of %" PRIu32, f->vocab_size);
+    if (f->masking.share <= 0 && f->channels[NSP].field == NULL)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "there is nothing to learn: it has neither labels nor "
+                    "next_sentence_label, and --mask=0 masks no token");
+    return PS_OK;
 }
 
 ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
 {
     ps_result r;
 
-    if (f->info != NULL && f->batch.capacity != info->capacity)
+    if (f->info != NULL && f->capacity != info->capacity)
         return fail(err, PS_ERR_ARGUMENT,
-                         "its packs are of %" PRIu32 " tokens, those before "
-                         "of %" PRIu32, info->capacity, f->batch.capacity);
+                    "its packs are of %" PRIu32 " tokens, those before of "
+                    "%" PRIu32, info->capacity, f->capacity);
     if (f->vocab_size == 0)
         f->vocab_size = info->schema.vocab_size;
     if (f->vocab_size == 0 || f->vocab_size > INT32_MAX)
         return fail(err, PS_ERR_ARGUMENT,
-                         "it does not declare how large its vocabulary is");
+                    "it does not declare how large its vocabulary is");
     f->info = info;
-    f->batch.capacity = info->capacity;
-    r = find_fields(f, info, err);
-    if (r == PS_OK && f->fields.labels == NULL)
-        r = use_masking(f, &info->schema, err);
-    return r;
+    f->capacity = info->capacity;
+    r = find_channels(f, err);
+    if (r != PS_OK)
+        return r;
+    return f->channels[LABELS].field != NULL ? check_labels(f, err)
+                                             : use_masking(f, err);
 }
 
 uint32_t fill_vocab(const fill *f)
@@ -166,41 +205,24 @@ static bool grow(void *array, uint64_t count, size_t size)
     return true;
 }
 
-static bool grow_rows(fill *f, uint64_t rows)
+/* There may be a sequence for each row, and a ghost for each pack. */
+static bool grow_all(fill *f, uint64_t packs, uint64_t capacity)
 {
-    return grow(&f->token, rows, sizeof *f->token) &&
-           grow(&f->type, rows, sizeof *f->type) &&
-           grow(&f->position, rows, sizeof *f->position) &&
-           grow(&f->segment, rows, sizeof *f->segment) &&
-           grow(&f->label, rows, sizeof *f->label) &&
-           grow(&f->mlm_row, rows, sizeof *f->mlm_row) &&
-           grow(&f->mlm_label, rows, sizeof *f->mlm_label) &&
-           grow(&f->mlm_seq, rows, sizeof *f->mlm_seq) &&
-           grow(&f->places, rows, sizeof *f->places) &&
-           grow(&f->mlm_weight, rows, sizeof *f->mlm_weight);
-}
+    const uint64_t rows = packs * capacity;
+#define GROW(type, name, count) &&grow(&f->name, count, sizeof *f->name)
 
-/* A pack has a ghost besides its sequences, and a batch the end of `cu`. */
-static bool grow_sequences(fill *f, uint64_t packs, uint64_t each)
-{
-    return grow(&f->cu, packs * (each + 1) + 1, sizeof *f->cu) &&
-           grow(&f->cls_row, packs * each, sizeof *f->cls_row) &&
-           grow(&f->nsp_label, packs * each, sizeof *f->nsp_label) &&
-           grow(&f->masked, packs * each, sizeof *f->masked) &&
-           grow(&f->nsp_weight, packs * each, sizeof *f->nsp_weight);
+    return true ARRAYS(GROW);
 }
 
 /* Room for twice as many packs, or one. */
 static ps_result make_room(fill *f, ps_error *err)
 {
-    uint64_t packs = f->room == 0 ? 1 : (uint64_t)f->room * 2;
-    uint64_t capacity = f->batch.capacity;
+    const uint64_t packs = f->room == 0 ? 1 : (uint64_t)f->room * 2;
 
-    if (packs * capacity > INT32_MAX)
+    if (packs * f->capacity > INT32_MAX)
         return fail(err, PS_ERR_ARGUMENT,
-                         "batches of so many tokens are too large");
-    if (!grow_rows(f, packs * capacity) ||
-        !grow_sequences(f, packs, capacity))
+                    "batches of so many tokens are too large");
+    if (!grow_all(f, packs, f->capacity))
         return fail(err, PS_ERR_MEMORY, "no memory for a batch");
     f->room = (uint32_t)packs;
     return PS_OK;
@@ -208,216 +230,239 @@ static ps_result make_room(fill *f, ps_error *err)
 
 /* ---- Packs ---- */
 
-/* A number of a channel, to be from `least` to below `end`. */
-static ps_result take(const ps_field *field, const ps_pack *pack, uint32_t i,
-                      int64_t least, int64_t end, int32_t *to, ps_error *err)
+static ps_result check_whole(const fill *f, const ps_pack *pack,
+                             ps_error *err)
 {
-    int64_t value = channel_at(field, pack->record, i);
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_piece piece = ps_pack_piece(f->info, pack, i);
 
-    if (value < least || value >= end)
-        return fail(err, PS_ERR_RANGE,
-                         "pack %" PRIu64 ": %s of %" PRId64 ", which is not "
-                         "from %" PRId64 " to %" PRId64, pack->index,
-                         field->channel.name, value, least, end - 1);
-    *to = (int32_t)value;
+        if (piece.n_tok != piece.seq_len)
+            return fail(err, PS_ERR_ARGUMENT,
+                        "pack %" PRIu64 " holds a piece of sequence %" PRIu64
+                        ", and BERT learns from whole ones", pack->index,
+                        piece.id);
+    }
     return PS_OK;
 }
 
-/* Tokens and types of a sequence, in rows from `row` on. */
-static ps_result take_tokens(fill *f, const ps_pack *pack,
-                             const ps_piece *piece, uint32_t row,
-                             ps_error *err)
+/* ps_spans_gather_i32 does not take elements of 64 bits: they go to `wide`. */
+static ps_result gather(const fill *f, const ps_pack *pack,
+                        const ps_spans *spans, const ps_field *field,
+                        int32_t *to, ps_error *err)
 {
-    const fill_fields *fields = &f->fields;
+    if (ps_type_bytes(field->channel.type) == sizeof *f->wide)
+        return ps_spans_gather(spans, f->info, pack->record, field, f->wide,
+                               err);
+    return ps_spans_gather_i32(spans, f->info, pack->record, field, to, err);
+}
+
+/* Element `i` of it; of a u64 what is beyond an int64 is negative. */
+static int64_t gathered(const fill *f, ps_type type, const int32_t *to,
+                        uint32_t i)
+{
+    if (ps_type_bytes(type) == sizeof *f->wide)
+        return f->wide[i];
+    return type == PS_U32 ? (int64_t)(uint32_t)to[i] : to[i];
+}
+
+/* A channel's numbers, checked; those in the padding are not looked at. */
+static ps_result take(const fill *f, const ps_pack *pack,
+                      const ps_spans *spans, const channel *c, int32_t *to,
+                      ps_error *err)
+{
+    const uint32_t n = c->kind == PS_PER_TOKEN ? pack->n_tok : pack->n_seq;
     ps_result r = PS_OK;
 
-    for (uint32_t i = 0; i < piece->n_tok && r == PS_OK; i++) {
-        uint32_t at = piece->begin + i;
+    if (c->field != NULL)
+        r = gather(f, pack, spans, c->field, to, err);
+    for (uint32_t i = 0; i < n && r == PS_OK; i++) {
+        int64_t value = c->without;
 
-        f->position[row + i] = (int32_t)i;
-        f->type[row + i] = 0;
-        r = take(fields->tokens, pack, at, 0, f->vocab_size,
-                 &f->token[row + i], err);
-        if (r == PS_OK && fields->types != NULL)
-            r = take(fields->types, pack, at, 0, f->options.types,
-                     &f->type[row + i], err);
+        if (c->field != NULL)
+            value = gathered(f, c->field->channel.type, to, i);
+        if ((value < c->least || value >= c->end) && value != c->without)
+            r = fail(err, PS_ERR_RANGE,
+                     "pack %" PRIu64 ": %s of %" PRId64 ", which is not from "
+                     "%" PRId64 " to %" PRId64, pack->index, c->name, value,
+                     c->least, c->end - 1);
+        to[i] = (int32_t)value;
     }
     return r;
 }
 
-static ps_result take_labels(fill *f, const ps_pack *pack,
-                             const ps_piece *piece, uint32_t row,
-                             ps_error *err)
+/* Into the rows behind those that are filled. */
+static ps_result take_channels(const fill *f, const ps_pack *pack,
+                               const ps_spans *spans, ps_error *err)
 {
+    const uint32_t row = f->spans.n_rows;
+    int32_t *const to[CHANNELS] = {[TOKENS] = f->token + row,
+                                   [TYPES] = f->type + row,
+                                   [LABELS] = f->label + row,
+                                   [NSP] = f->nsp_label + f->spans.n_seq};
     ps_result r = PS_OK;
 
-    for (uint32_t i = 0; i < piece->n_tok && r == PS_OK; i++) {
-        int32_t *label = &f->label[row + i];
-
-        *label = MASKING_NONE;
-        if (channel_at(f->fields.labels, pack->record, piece->begin + i) !=
-            MASKING_NONE)
-            r = take(f->fields.labels, pack, piece->begin + i, 0,
-                     f->vocab_size, label, err);
-    }
+    for (int i = 0; i < CHANNELS && r == PS_OK; i++)
+        r = take(f, pack, spans, &f->channels[i], to[i], err);
     return r;
 }
 
-/* Lists the masked tokens of the sequence that comes next. */
-static void list_masked(fill *f, uint32_t row, uint32_t n_tok)
+/* Masks each sequence in its own way, wherever it is packed. */
+static void hide_tokens(const fill *f, const ps_pack *pack, uint64_t key)
 {
-    bert_batch *b = &f->batch;
-    uint32_t before = b->n_mlm;
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_piece piece = ps_pack_piece(f->info, pack, i);
+        const uint32_t row = f->spans.n_rows + piece.begin;
 
-    for (uint32_t i = row; i < row + n_tok; i++) {
-        if (f->label[i] == MASKING_NONE)
-            continue;
-        f->mlm_row[b->n_mlm] = (int32_t)i;
-        f->mlm_label[b->n_mlm] = f->label[i];
-        f->mlm_seq[b->n_mlm] = (int32_t)b->n_seq;
-        b->n_mlm++;
-    }
-    f->masked[b->n_seq] = (int32_t)(b->n_mlm - before);
-}
-
-static void add_span(fill *f, uint32_t row, uint32_t n)
-{
-    bert_batch *b = &f->batch;
-
-    f->cu[b->n_spans++] = (int32_t)row;
-    if (b->max_span < n)
-        b->max_span = n;
-}
-
-static ps_result take_sequence(fill *f, const ps_pack *pack, uint32_t number,
-                               uint32_t row, uint64_t key, ps_error *err)
-{
-    ps_piece piece = ps_pack_piece(f->info, pack, number);
-    bert_batch *b = &f->batch;
-    ps_result r;
-
-    row += piece.begin;
-    if (piece.n_tok != piece.seq_len || piece.n_tok == 0)
-        return fail(err, PS_ERR_ARGUMENT,
-                         "pack %" PRIu64 " holds a piece of sequence %" PRIu64
-                         ", and BERT learns from whole ones", pack->index,
-                         piece.id);
-    r = take_tokens(f, pack, &piece, row, err);
-    if (r == PS_OK && f->fields.labels != NULL)
-        r = take_labels(f, pack, &piece, row, err);
-    else if (r == PS_OK)
         (void)masking_apply(&f->masking, draw_mix(key, piece.id), piece.n_tok,
                             f->token + row, f->label + row, f->places);
-    f->nsp_label[b->n_seq] = -1;
-    if (r == PS_OK && f->fields.nsp != NULL)
-        r = take(f->fields.nsp, pack, number, -1, 2,
-                 &f->nsp_label[b->n_seq], err);
-    if (r != PS_OK)
-        return r;
-    for (uint32_t i = 0; i < piece.n_tok; i++)
-        f->segment[row + i] = (int32_t)number + 1;
-    list_masked(f, row, piece.n_tok);
-    add_span(f, row, piece.n_tok);
-    f->cls_row[b->n_seq++] = (int32_t)row;
-    return PS_OK;
+    }
 }
 
 /* What stands in the padding is nobody's business, so we write it anew. */
-static void add_ghost(fill *f, uint32_t row, uint32_t n)
+static void write_ghost(const fill *f, const ps_pack *pack)
 {
-    uint32_t pad = f->info->pad_id < f->vocab_size ? f->info->pad_id : 0;
+    const uint32_t pad = f->info->pad_id;
+    const uint32_t end = f->spans.n_rows + f->capacity;
 
-    for (uint32_t i = 0; i < n; i++) {
-        f->token[row + i] = (int32_t)pad;
-        f->type[row + i] = 0;
-        f->position[row + i] = (int32_t)i;
-        f->segment[row + i] = 0;
+    for (uint32_t i = f->spans.n_rows + pack->n_tok; i < end; i++) {
+        f->token[i] = pad < f->vocab_size ? (int32_t)pad : 0;
+        f->type[i] = 0;
     }
-    if (n > 0)
-        add_span(f, row, n);
+}
+
+/* The pack's boundaries go behind those that there are. */
+static void add_spans(fill *f, const ps_spans *spans)
+{
+    ps_spans *all = &f->spans;
+
+    for (uint32_t i = 0; i <= spans->n_spans; i++)
+        f->cu[all->n_spans + i] = (int32_t)all->n_rows + spans->cu[i];
+    f->n_seqs[all->n_packs] = spans->n_seq;
+    if (all->max_seqlen < spans->max_seqlen)
+        all->max_seqlen = spans->max_seqlen;
+    all->n_packs++;
+    all->n_seq += spans->n_seq;
+    all->n_spans += spans->n_spans;
+    all->n_rows += spans->n_rows;
 }
 
 void fill_begin(fill *f)
 {
-    f->batch = (bert_batch){.capacity = f->batch.capacity};
-    f->counts = (feed_counts){0};
+    f->spans = (ps_spans){.view = PS_VIEW_GHOST};
+    f->tokens = 0;
 }
 
 ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
 {
-    bert_batch *b = &f->batch;
+    ps_spans spans;
     ps_result r = PS_OK;
 
-    if (b->n_packs == f->room)
+    if (f->spans.n_packs == f->room)
         r = make_room(f, err);
-    for (uint32_t i = 0; i < pack->n_seq && r == PS_OK; i++)
-        r = take_sequence(f, pack, i, b->n_rows, key, err);
+    if (r == PS_OK)
+        r = check_whole(f, pack, err);
+    if (r == PS_OK)
+        r = ps_pack_view(f->info, pack, PS_VIEW_GHOST, &spans, err);
+    if (r == PS_OK)
+        r = take_channels(f, pack, &spans, err);
     if (r != PS_OK)
         return r;
-    add_ghost(f, b->n_rows + pack->n_tok, b->capacity - pack->n_tok);
-    b->n_rows += b->capacity;
-    b->n_packs++;
-    f->counts.tokens += pack->n_tok;
-    f->counts.packs++;
-    f->counts.sequences += pack->n_seq;
+    if (f->channels[LABELS].field == NULL)
+        hide_tokens(f, pack, key);
+    write_ghost(f, pack);
+    add_spans(f, &spans);
+    f->tokens += pack->n_tok;
     return PS_OK;
 }
 
-/* ---- Weights ---- */
-
-static void weigh_tokens(fill *f)
+feed_counts fill_count(const fill *f)
 {
-    const bert_batch *b = &f->batch;
+    return (feed_counts){.tokens = f->tokens,
+                         .packs = f->spans.n_packs,
+                         .sequences = f->spans.n_seq};
+}
 
-    for (uint32_t i = 0; i < b->n_mlm; i++) {
-        double among = b->n_mlm;
+/* ---- What all packs together tell ---- */
 
+static uint32_t list_targets(const fill *f)
+{
+    const uint32_t n = ps_spans_target_rows(&f->spans, f->label, PS_NO_LABEL,
+                                            f->mlm_row, f->mlm_seq);
+
+    for (uint32_t i = 0; i < n; i++)
+        f->mlm_label[i] = f->label[f->mlm_row[i]];
+    return n;
+}
+
+/* ps_spans_weights has floats, also where `real` is double, and for rows. */
+static void weigh_targets(const fill *f, uint32_t n)
+{
+    uint32_t end;
+
+    for (uint32_t first = 0; first < n; first = end) {
+        double among = n;
+
+        end = first;
+        while (end < n && f->mlm_seq[end] == f->mlm_seq[first])
+            end++;
         if (f->options.loss == FEED_PER_SEQUENCE)
-            among = (double)f->masked[f->mlm_seq[i]] * (double)b->n_seq;
-        f->mlm_weight[i] = (real)(1 / among);
+            among = (double)(end - first) * (double)f->spans.n_seq;
+        for (uint32_t i = first; i < end; i++)
+            f->mlm_weight[i] = (real)(1 / among);
     }
 }
 
-static void weigh_sequences(fill *f)
+static void weigh_sequences(const fill *f)
 {
-    const bert_batch *b = &f->batch;
+    const uint32_t n = f->spans.n_seq;
     uint32_t labelled = 0;
 
-    for (uint32_t i = 0; i < b->n_seq; i++)
+    for (uint32_t i = 0; i < n; i++)
         labelled += f->nsp_label[i] >= 0;
-    for (uint32_t i = 0; i < b->n_seq; i++)
+    for (uint32_t i = 0; i < n; i++)
         f->nsp_weight[i] =
             (real)(f->nsp_label[i] < 0 ? 0 : 1 / (double)labelled);
 }
 
+static bert_batch show(const fill *f, uint32_t n_mlm)
+{
+    return (bert_batch){.n_packs = f->spans.n_packs,
+                        .capacity = f->capacity,
+                        .n_rows = f->spans.n_rows,
+                        .token = f->token,
+                        .type = f->type,
+                        .position = f->position,
+                        .segment = f->segment,
+                        .n_spans = f->spans.n_spans,
+                        .max_span = f->spans.max_seqlen,
+                        .cu = f->cu,
+                        .n_seq = f->spans.n_seq,
+                        .cls_row = f->cls_row,
+                        .nsp_label = f->nsp_label,
+                        .nsp_weight = f->nsp_weight,
+                        .n_mlm = n_mlm,
+                        .mlm_row = f->mlm_row,
+                        .mlm_label = f->mlm_label,
+                        .mlm_seq = f->mlm_seq,
+                        .mlm_weight = f->mlm_weight};
+}
+
 void fill_end(fill *f)
 {
-    bert_batch *b = &f->batch;
+    uint32_t n_mlm;
 
-    weigh_tokens(f);
+    f->spans.n_seqs = f->n_seqs;
+    f->spans.cu = f->cu;
+    ps_spans_positions(&f->spans, PS_GHOST_COUNTS, f->position);
+    ps_spans_segment_ids(&f->spans, f->segment);
+    ps_spans_first_rows(&f->spans, -1, f->cls_row);
+    n_mlm = list_targets(f);
+    weigh_targets(f, n_mlm);
     weigh_sequences(f);
-    if (b->n_packs > 0)
-        f->cu[b->n_spans] = (int32_t)b->n_rows;
-    b->token = f->token;
-    b->type = f->type;
-    b->position = f->position;
-    b->segment = f->segment;
-    b->cu = f->cu;
-    b->cls_row = f->cls_row;
-    b->nsp_label = f->nsp_label;
-    b->nsp_weight = f->nsp_weight;
-    b->mlm_row = f->mlm_row;
-    b->mlm_label = f->mlm_label;
-    b->mlm_seq = f->mlm_seq;
-    b->mlm_weight = f->mlm_weight;
+    f->batch = show(f, n_mlm);
 }
 
 const bert_batch *fill_batch(const fill *f)
 {
     return &f->batch;
-}
-
-feed_counts fill_count(const fill *f)
-{
-    return f->counts;
 }

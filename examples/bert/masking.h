@@ -11,10 +11,15 @@
 
 #include <stdint.h>
 
-/* The label of a token that is not to be found. */
-#define MASKING_NONE (-100)
+#include "packstream.h"
 
-#define MASKING_SPECIALS 6
+/* The label of a token that is not to be found. */
+#define MASKING_NONE PS_NO_LABEL
+
+/* The share of tokens where none is asked for. */
+#define MASKING_SHARE 0.15
+
+#define MASKING_SPECIALS PS_SPECIALS
 
 typedef struct masking {
     double share;        /* of the tokens that may be hidden, 0 to 1 */

@@ -1,43 +1,65 @@
 /*
- * stop.c - SIGTERM and SIGINT, which end training after a whole step.
+ * stop.c - signals that end the program, and what it does before.
+ *
+ * A process gets its signals on any thread that has not blocked them, and
+ * libraries have threads of their own.  So no wait of ours is sure to be
+ * interrupted, and the handler wakes a thread.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "stop.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <unistd.h>
+
+#include "fail.h"
 
 /* A handler has nothing else to write to. */
-static volatile sig_atomic_t came;
+static atomic_int came;
+static atomic_int broken;
+static sem_t bell;
 
+/* There is one process, and so one of these. */
+static struct {
+    pthread_mutex_t turn; /* ours, but for when it is allowed */
+    bool runs;
+    stop_last *last;
+    void *context;
+} stop = {.turn = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- Signals ---- */
+
+/* Each is caught once only, so that the second one ends all. */
 static void remember(int signal)
 {
-    came = signal;
+    int none = 0;
+
+    if (atomic_compare_exchange_strong(&came, &none, signal))
+        (void)sem_post(&bell);
+    else
+        (void)raise(signal);
+}
+
+static void remember_broken(int signal)
+{
+    atomic_store(&broken, signal);
 }
 
 /* What another program left ignored, as nohup does, stays so. */
-static void catch_once(int signal)
+static void handle(int signal, void (*handler)(int), unsigned flags)
 {
-    struct sigaction action = {.sa_handler = remember,
-                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction action = {.sa_handler = handler,
+                               .sa_flags = (int)(SA_RESTART | flags)};
     struct sigaction before;
 
     (void)sigemptyset(&action.sa_mask);
     if (sigaction(signal, NULL, &before) == 0 &&
         before.sa_handler != SIG_IGN)
         (void)sigaction(signal, &action, NULL);
-}
-
-void stop_catch(void)
-{
-    catch_once(SIGTERM);
-    catch_once(SIGINT);
-}
-
-int stop_came(void)
-{
-    return came;
 }
 
 void stop_die(int signal)
@@ -47,4 +69,67 @@ void stop_die(int signal)
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(signal, &action, NULL);
     (void)raise(signal);
+}
+
+bool stop_broken(void)
+{
+    return atomic_load(&broken) != 0;
+}
+
+/* ---- The thread ---- */
+
+static void *wait_bell(void *unused)
+{
+    int status;
+
+    (void)unused;
+    while (sem_wait(&bell) != 0)
+        continue;
+    (void)pthread_mutex_lock(&stop.turn);
+    status = stop.last(stop.context);
+    if (status == STATUS_OK)
+        stop_die(atomic_load(&came));
+    _exit(status);
+}
+
+bool stop_catch(stop_last *last, void *context)
+{
+    pthread_t thread;
+
+    stop.last = last;
+    stop.context = context;
+    (void)pthread_mutex_lock(&stop.turn);
+    if (sem_init(&bell, 0, 0) != 0 ||
+        pthread_create(&thread, NULL, wait_bell, NULL) != 0)
+        return false;
+    (void)pthread_detach(thread);
+    stop.runs = true;
+    handle(SIGTERM, remember, (unsigned)SA_RESETHAND);
+    handle(SIGINT, remember, (unsigned)SA_RESETHAND);
+    handle(SIGPIPE, remember_broken, 0);
+    handle(SIGXFSZ, SIG_IGN, 0);
+    return true;
+}
+
+/* ---- Turns ---- */
+
+void stop_allow(void)
+{
+    if (!stop.runs)
+        return;
+    (void)pthread_mutex_unlock(&stop.turn);
+    while (atomic_load(&came) != 0)
+        (void)pause();
+}
+
+void stop_forbid(void)
+{
+    if (stop.runs)
+        (void)pthread_mutex_lock(&stop.turn);
+}
+
+void stop_now(void)
+{
+    stop_allow();
+    stop_forbid();
 }

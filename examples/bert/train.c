@@ -3,19 +3,18 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "checkpoint.h"
 #include "conf.h"
 #include "draw.h"
 #include "fail.h"
 #include "feed.h"
+#include "keep.h"
 #include "lamb.h"
 #include "model.h"
 #include "report.h"
@@ -27,11 +26,13 @@ typedef struct training {
     feed *feed;
     bert_model *model;
     lamb *lamb;
-    char settings[CHECKPOINT_SETTINGS];
-    checkpoint_run run;
-    uint64_t saved; /* steps in the checkpoint */
+    keep keep;
+    uint64_t idle; /* steps that had nothing to learn */
     report_step unprinted;
+    pthread_mutex_t printer; /* who has it may print what is unprinted */
 } training;
+
+#define PATIENCE 1 /* seconds that a reader has when a signal came */
 
 static int complain(const char *what)
 {
@@ -39,20 +40,72 @@ static int complain(const char *what)
     return STATUS_FAILURE;
 }
 
+/* Who stops us may have cut the input, too: that is no complaint then. */
 static int complain_feed(const training *t, const ps_error *err)
 {
+    stop_now();
     return say_failure(CONF_PROGRAM,
                        t->feed == NULL ? "feed" : feed_name(t->feed), err);
 }
 
+/* A reader that is gone is told by SIGPIPE, when all is done. */
+static int complain_stdout(void)
+{
+    stop_now();
+    return stop_broken() ? STATUS_FAILURE
+                         : complain("stdout: cannot be written");
+}
+
+/* Prints what is unprinted; a reader may be slow. */
+static int print(training *t)
+{
+    bool written;
+
+    stop_allow();
+    (void)pthread_mutex_lock(&t->printer);
+    written = report_print(&t->unprinted, t->conf.stats == 1);
+    (void)pthread_mutex_unlock(&t->printer);
+    stop_forbid();
+    return written ? STATUS_OK : complain_stdout();
+}
+
 /* ---- The start ---- */
+
+/* What a signal leaves to do.  Our other thread waits, or is printing. */
+static int stopped(void *context)
+{
+    training *t = context;
+    int status = keep_save(&t->keep, t->model, t->lamb);
+    struct timespec limit;
+
+    (void)clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += PATIENCE;
+    if (pthread_mutex_timedlock(&t->printer, &limit) == 0)
+        (void)report_print(&t->unprinted, t->conf.stats == 1);
+    return status;
+}
+
+static int prepare(training *t)
+{
+    int status = keep_try(&t->conf);
+
+    t->keep.name = t->conf.save;
+    if (status == STATUS_OK && t->conf.save != NULL &&
+        !stop_catch(stopped, t))
+        return complain("no thread to wait for signals");
+    return status;
+}
 
 static int open_feed(training *t)
 {
     const ps_pack_info *info;
     ps_error err;
+    ps_result r;
 
-    if (feed_open(&t->feed, &t->conf.feed, &err) != PS_OK)
+    stop_allow();
+    r = feed_open(&t->feed, &t->conf.feed, &err);
+    stop_forbid();
+    if (r != PS_OK)
         return complain_feed(t, &err);
     info = feed_info(t->feed);
     if (t->conf.model.positions == 0)
@@ -97,59 +150,23 @@ static int open_model(training *t)
     t->lamb = open_lamb(t);
     if (t->lamb == NULL)
         return complain("no memory for the optimiser");
-    conf_settings(&t->conf, &config, t->settings, sizeof t->settings);
-    return STATUS_OK;
-}
-
-/* ---- Checkpoints ---- */
-
-static checkpoint kept(const training *t)
-{
-    return (checkpoint){.settings = t->settings,
-                        .numbers = bert_model_numbers(t->model),
-                        .weights = bert_model_weights(t->model),
-                        .mean = lamb_mean(t->lamb),
-                        .square = lamb_square(t->lamb)};
-}
-
-static int save(training *t)
-{
-    const checkpoint c = kept(t);
-    ps_error err;
-
-    if (t->conf.save == NULL || t->saved == t->run.steps)
-        return STATUS_OK;
-    t->run.lamb = lamb_get(t->lamb);
-    t->run.place = feed_save(t->feed);
-    if (checkpoint_write(t->conf.save, &c, &t->run, &err) != PS_OK)
-        return say_failure(CONF_PROGRAM, t->conf.save, &err);
-    t->saved = t->run.steps;
+    conf_settings(&t->conf, &config, t->keep.settings,
+                  sizeof t->keep.settings);
     return STATUS_OK;
 }
 
 static int resume(training *t)
 {
-    const checkpoint c = kept(t);
+    int status = keep_read(&t->keep, t->model, t->lamb);
     ps_error err;
     ps_result r;
 
-    if (t->conf.save == NULL)
-        return STATUS_OK;
-    r = checkpoint_read(t->conf.save, &c, &t->run, &err);
-    if (r == PS_END)
-        return STATUS_OK;
-    if (!t->conf.resume) {
-        say(CONF_PROGRAM, "%s: is there already (--resume goes on from it)",
-            t->conf.save);
-        return STATUS_USAGE;
-    }
-    if (r != PS_OK)
-        return say_failure(CONF_PROGRAM, t->conf.save, &err);
-    lamb_set(t->lamb, t->run.lamb);
-    t->saved = t->run.steps;
-    if (feed_resume(t->feed, &t->run.place, &err) != PS_OK)
-        return complain_feed(t, &err);
-    return STATUS_OK;
+    if (status != STATUS_OK || t->keep.run.steps == 0)
+        return status;
+    stop_allow();
+    r = feed_resume(t->feed, &t->keep.run.place, &err);
+    stop_forbid();
+    return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
 }
 
 /* ---- Steps ---- */
@@ -170,17 +187,28 @@ static double factor_of(const training *t)
                               : (double)n.sequences / (double)n.packs;
 }
 
-/* Learns from the feed's batch. */
+static int complain_loss(const report_step *step)
+{
+    say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
+        "(a lower --rate may help)", step->step);
+    return STATUS_FAILURE;
+}
+
+/* Learns from the feed's batch; after a failure the model is as before. */
 static int learn(training *t, report_step *step)
 {
     const bert_batch *batch = feed_batch(t->feed);
     const bert_step how = {.attention = (bert_attention)t->conf.attention,
                            .training = true,
-                           .seed = draw_mix(t->conf.seed, t->run.steps)};
+                           .seed = draw_mix(t->conf.seed,
+                                            t->keep.run.steps)};
     bert_losses losses = {0};
 
     if (!bert_model_forward(t->model, batch, &how, &losses))
         return complain("no memory for a batch in the model");
+    t->idle += batch->n_mlm == 0 && !(losses.nsp > 0);
+    if (!isfinite(losses.total))
+        return complain_loss(step);
     bert_model_clear_gradients(t->model);
     bert_model_backward(t->model, batch, &how);
     step->rate = schedule_rate(&t->conf.rate, step->sequences);
@@ -190,18 +218,28 @@ static int learn(training *t, report_step *step)
     step->loss = losses.total;
     step->mlm = losses.mlm;
     step->nsp = losses.nsp;
-    if (isfinite(losses.total) && isfinite(step->gradient))
-        return STATUS_OK;
-    say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
-        "(a lower --rate may help)", step->step);
-    return STATUS_FAILURE;
+    return isfinite(step->gradient) ? STATUS_OK : complain_loss(step);
+}
+
+/* A step is whole: this is what a checkpoint goes on from. */
+static void count_step(training *t)
+{
+    checkpoint_run *run = &t->keep.run;
+    feed_counts n = feed_count(t->feed);
+
+    run->steps++;
+    run->sequences += n.sequences;
+    run->tokens += n.tokens;
+    run->lamb = lamb_get(t->lamb);
+    run->place = feed_save(t->feed);
 }
 
 static int one_step(training *t)
 {
+    const checkpoint_run *run = &t->keep.run;
     feed_counts n = feed_count(t->feed);
-    report_step step = {.step = t->run.steps + 1,
-                        .sequences = t->run.sequences + n.sequences,
+    report_step step = {.step = run->steps + 1,
+                        .sequences = run->sequences + n.sequences,
                         .packs = n.packs,
                         .tokens = n.tokens,
                         .rows = feed_batch(t->feed)->n_rows,
@@ -214,50 +252,56 @@ static int one_step(training *t)
         return status;
     step.seconds = now(CLOCK_MONOTONIC) - start;
     step.processor = now(CLOCK_PROCESS_CPUTIME_ID) - used;
-    t->run.steps++;
-    t->run.sequences += n.sequences;
-    t->run.tokens += n.tokens;
+    count_step(t);
     report_add(&t->unprinted, &step);
-    if (t->run.steps % t->conf.report == 0 &&
-        !report_print(&t->unprinted, t->conf.stats == 1))
-        return complain("stdout: cannot be written");
-    if (t->conf.save_every > 0 && t->run.steps % t->conf.save_every == 0)
-        return save(t);
-    return STATUS_OK;
+    if (run->steps % t->conf.report == 0)
+        status = print(t);
+    if (status == STATUS_OK && t->conf.save_every > 0 &&
+        run->steps % t->conf.save_every == 0)
+        status = keep_save(&t->keep, t->model, t->lamb);
+    return status;
 }
 
 static int train(training *t)
 {
     int status = STATUS_OK;
-    ps_error err;
-    ps_result r = PS_OK;
 
-    while (status == STATUS_OK && stop_came() == 0 &&
-           (t->conf.steps == 0 || t->run.steps < t->conf.steps)) {
+    while (status == STATUS_OK &&
+           (t->conf.steps == 0 || t->keep.run.steps < t->conf.steps)) {
+        ps_error err;
+        ps_result r;
+
+        stop_allow();
         r = feed_next(t->feed, &err);
-        if (r != PS_OK)
+        stop_forbid();
+        if (r == PS_END)
             break;
-        status = one_step(t);
+        status = r == PS_OK ? one_step(t) : complain_feed(t, &err);
     }
-    if (r != PS_OK && r != PS_END)
-        return complain_feed(t, &err);
     return status;
 }
 
 /* ---- The end ---- */
 
-static int finish(training *t)
+/* Whatever ended the run: its last whole step is kept. */
+static int finish(training *t, int status)
 {
-    bool written = report_print(&t->unprinted, t->conf.stats == 1);
-    int status = save(t);
+    int saved = keep_save(&t->keep, t->model, t->lamb);
+    int printed = t->unprinted.steps > 0 ? print(t) : STATUS_OK;
 
-    if (!written)
-        return complain("stdout: cannot be written");
-    if (status == STATUS_OK && t->run.steps == 0) {
-        say(CONF_PROGRAM, "%s: no packs", feed_name(t->feed));
-        return STATUS_DATA;
-    }
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    stop_now();
+    if (saved != STATUS_OK || printed != STATUS_OK)
+        return saved != STATUS_OK ? saved : printed;
+    if (t->idle < t->keep.run.steps)
+        return STATUS_OK;
+    say(CONF_PROGRAM, "%s: %s", feed_name(t->feed),
+        t->keep.run.steps == 0
+            ? "no packs"
+            : "nothing was learnt: in no step a token was masked, or a "
+              "sequence had a next_sentence_label");
+    return STATUS_DATA;
 }
 
 static void close_all(training *t)
@@ -269,26 +313,25 @@ static void close_all(training *t)
 
 int main(int argc, char **argv)
 {
-    training t = {0};
+    training t = {.printer = PTHREAD_MUTEX_INITIALIZER};
     int status = conf_parse(&t.conf, argc, argv);
 
     if (status >= 0)
         return status;
     /* We share the work out ourselves; more threads would only wait. */
     openblas_set_num_threads(1);
-    if (t.conf.save != NULL)
-        stop_catch();
-    status = open_feed(&t);
+    status = prepare(&t);
+    if (status == STATUS_OK)
+        status = open_feed(&t);
     if (status == STATUS_OK)
         status = open_model(&t);
     if (status == STATUS_OK)
         status = resume(&t);
     if (status == STATUS_OK)
         status = train(&t);
-    if (status == STATUS_OK)
-        status = finish(&t);
+    status = finish(&t, status);
     close_all(&t);
-    if (status == STATUS_OK && stop_came() != 0)
-        stop_die(stop_came());
+    if (status == STATUS_FAILURE && !t.keep.failed && stop_broken())
+        stop_die(SIGPIPE);
     return status;
 }

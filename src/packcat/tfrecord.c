@@ -20,7 +20,7 @@
 #include "formats.h"
 
 /* What `labels` holds where there is nothing to predict. */
-#define NO_LABEL (-100)
+#define NO_LABEL PS_NO_LABEL
 
 /* 1.0 as the bits of an f32. */
 #define ONE UINT32_C(0x3f800000)
@@ -204,17 +204,30 @@ static bool check_channel(input *in, uint32_t c, ps_kind kind)
     return !in->failed;
 }
 
-static bool check_schema(input *in, const example *e)
+/* Without a -100 every token would be a masked one. */
+static bool check_labels(input *in, uint32_t c)
 {
-    if (!check_channel(in, e->types, PS_PER_TOKEN) ||
-        !check_channel(in, e->labels, PS_PER_TOKEN) ||
-        !check_channel(in, e->next, PS_PER_SEQUENCE))
-        return false;
-    if (e->labels != PS_TOKENS &&
-        in->first.schema.labels == PS_LABELS_SHIFTED)
+    ps_type type;
+
+    if (c == PS_TOKENS)
+        return true;
+    type = in->first.schema.channels[c].type;
+    if (in->first.schema.labels == PS_LABELS_SHIFTED)
         input_blame(in, "its labels are those of the next token, and not of "
                     "masked ones");
+    else if (type != PS_I32 && type != PS_I64)
+        input_blame(in, "channel 'labels' is %s, which cannot hold the %d of "
+                    "a token that is not masked: it has to be i32 or i64",
+                    ps_type_name(type), NO_LABEL);
     return !in->failed;
+}
+
+static bool check_schema(input *in, const example *e)
+{
+    return check_channel(in, e->types, PS_PER_TOKEN) &&
+           check_channel(in, e->labels, PS_PER_TOKEN) &&
+           check_channel(in, e->next, PS_PER_SEQUENCE) &&
+           check_labels(in, e->labels);
 }
 
 /* The first value that is neither `but` nor from 0 to `most`. */

@@ -1,0 +1,127 @@
+/*
+ * keep.c - when a run is kept in its checkpoint, and gone on with from there.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "keep.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fail.h"
+#include "fresh.h"
+
+/* ---- Before anything is read ---- */
+
+static bool look(const char *input, struct stat *st)
+{
+    if (strcmp(input, "-") == 0)
+        return fstat(STDIN_FILENO, st) == 0;
+    return stat(input, st) == 0;
+}
+
+/* One that is not there yet can be told by its name alone. */
+static bool is_input(const conf *c, const char *name)
+{
+    struct stat ours, its;
+    bool there = stat(name, &ours) == 0;
+
+    for (uint32_t i = 0; i < c->feed.n_names; i++) {
+        const char *input = c->feed.names[i];
+
+        if (strcmp(input, name) == 0)
+            return true;
+        if (there && look(input, &its) && its.st_dev == ours.st_dev &&
+            its.st_ino == ours.st_ino)
+            return true;
+    }
+    return false;
+}
+
+static int refuse_inputs(const conf *c)
+{
+    char *beside = fresh_name(c->save);
+    const char *wrong = NULL;
+
+    if (is_input(c, c->save))
+        wrong = c->save;
+    else if (beside != NULL && is_input(c, beside))
+        wrong = beside;
+    if (wrong != NULL)
+        say(CONF_PROGRAM, "%s: is an input, and --save would write to it",
+            wrong);
+    free(beside);
+    return wrong == NULL ? STATUS_OK : STATUS_USAGE;
+}
+
+int keep_try(const conf *c)
+{
+    int status;
+    ps_error err;
+    ps_result r;
+
+    if (c->save == NULL)
+        return STATUS_OK;
+    status = refuse_inputs(c);
+    if (status != STATUS_OK)
+        return status;
+    r = checkpoint_try(c->save, &err);
+    if (r == PS_OK && !c->resume) {
+        say(CONF_PROGRAM, "%s: is there already (--resume goes on from it)",
+            c->save);
+        return STATUS_USAGE;
+    }
+    if (r != PS_OK && r != PS_END)
+        return say_failure(CONF_PROGRAM, c->save, &err);
+    return STATUS_OK;
+}
+
+/* ---- Checkpoints ---- */
+
+static checkpoint all_of(const keep *k, bert_model *model, lamb *l)
+{
+    return (checkpoint){.settings = k->settings,
+                        .numbers = bert_model_numbers(model),
+                        .weights = bert_model_weights(model),
+                        .mean = lamb_mean(l),
+                        .square = lamb_square(l)};
+}
+
+int keep_read(keep *k, bert_model *model, lamb *l)
+{
+    checkpoint c;
+    ps_error err;
+    ps_result r;
+
+    if (k->name == NULL)
+        return STATUS_OK;
+    c = all_of(k, model, l);
+    r = checkpoint_read(k->name, &c, &k->run, &err);
+    if (r == PS_END)
+        return STATUS_OK;
+    if (r != PS_OK)
+        return say_failure(CONF_PROGRAM, k->name, &err);
+    lamb_set(l, k->run.lamb);
+    k->saved = k->run.steps;
+    return STATUS_OK;
+}
+
+int keep_save(keep *k, bert_model *model, lamb *l)
+{
+    checkpoint c;
+    ps_error err;
+
+    if (k->failed)
+        return STATUS_FAILURE;
+    if (k->name == NULL || k->saved == k->run.steps)
+        return STATUS_OK;
+    c = all_of(k, model, l);
+    if (checkpoint_write(k->name, &c, &k->run, &err) != PS_OK) {
+        k->failed = true;
+        return say_failure(CONF_PROGRAM, k->name, &err);
+    }
+    k->saved = k->run.steps;
+    return STATUS_OK;
+}

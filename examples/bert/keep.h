@@ -1,0 +1,38 @@
+/*
+ * keep.h - when a run is kept in its checkpoint, and gone on with from there.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_KEEP_H
+#define BERT_KEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "checkpoint.h"
+#include "conf.h"
+#include "lamb.h"
+#include "model.h"
+
+typedef struct keep {
+    const char *name; /* NULL: nothing is kept */
+    char settings[CHECKPOINT_SETTINGS];
+    checkpoint_run run; /* as it was after the last whole step */
+    uint64_t saved;     /* the steps that are in the file */
+    bool failed;        /* it could not be written, and that was told */
+} keep;
+
+/*
+ * Whether all that --save asks for can be done, as far as can be seen before
+ * anything is read.  All of these give the status to exit with, and tell what
+ * is wrong.
+ */
+int keep_try(const conf *c);
+
+/* Goes on from the file, if there is one. */
+int keep_read(keep *k, bert_model *model, lamb *l);
+
+/* Keeps the steps that are not in the file. */
+int keep_save(keep *k, bert_model *model, lamb *l);
+
+#endif /* BERT_KEEP_H */
