@@ -17,7 +17,7 @@ static int work(job *j)
 
     if (status == STATUS_OK)
         status = job_open_output(j);
-    return status == STATUS_OK && !j->resume.done ? job_pack(j) : status;
+    return status == STATUS_OK && !job_has_ended(j) ? job_pack(j) : status;
 }
 
 static int run(const conf *c)

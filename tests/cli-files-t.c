@@ -265,6 +265,95 @@ static void test_close(void **state)
     assert_string_equal(c.err, "prog: out: Bad file descriptor\n");
 }
 
+/* A second descriptor of stdout, as of a shell that waits for its job. */
+static int share_stdout(const char *name)
+{
+    int fd = open(name, O_WRONLY);
+
+    message_init("prog");
+    (void)dup2(fd, STDOUT_FILENO);
+    return fd;
+}
+
+static bool is_free(const char *name)
+{
+    int fd = files_open_output_alone(name, -1);
+
+    if (fd != -1)
+        (void)close(fd);
+    return fd != -1;
+}
+
+static int close_shared(const char *name)
+{
+    int kept = share_stdout(name);
+
+    if (files_open_output_alone(NULL, -1) != STDOUT_FILENO || is_free(name))
+        return 2;
+    if (!files_close_output(STDOUT_FILENO, NULL) || !is_free(name))
+        return 3;
+    return !(fcntl(kept, F_GETFD) != -1);
+}
+
+/* It has 5 bytes, so it is not the output that is to go on. */
+static int refuse_shared(const char *name)
+{
+    int kept = share_stdout(name);
+
+    if (files_reopen_output(NULL, -1, 6) != -1 || !is_free(name))
+        return 2;
+    return !(fcntl(kept, F_GETFD) != -1);
+}
+
+static void test_lock(void **state)
+{
+    char name[] = "cli-t.XXXXXX";
+    char expected[64];
+    caught closed;
+    caught refused;
+
+    (void)state;
+    make_file(name);
+    refused = in_child(refuse_shared, name);
+    closed = in_child(close_shared, name);
+    (void)unlink(name);
+    assert_exit(&refused, 0);
+    (void)snprintf(expected, sizeof expected,
+                   "prog: %s: another job is writing it\n", name);
+    assert_string_equal(closed.err, expected);
+    assert_exit(&closed, 0);
+}
+
+static int check_length(const char *name)
+{
+    int fd = share_stdout(name);
+
+    if (!files_has_length(fd, name, 5) || files_has_length(fd, name, 6))
+        return 2;
+    /* What others write behind it does no harm to stdout. */
+    return files_has_length(fd, name, 4) || !files_has_length(fd, NULL, 4);
+}
+
+static void test_length(void **state)
+{
+    char name[] = "cli-t.XXXXXX";
+    char expected[192];
+    caught c;
+
+    (void)state;
+    make_file(name);
+    c = in_child(check_length, name);
+    (void)unlink(name);
+    (void)snprintf(expected, sizeof expected,
+                   "prog: %s: has 5 bytes, but 6 were written: "
+                   "another program changed it\n"
+                   "prog: %s: has 5 bytes, but 4 were written: "
+                   "another program changed it\n",
+                   name, name);
+    assert_string_equal(c.err, expected);
+    assert_exit(&c, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_closed_streams),
         cmocka_unit_test(test_sigpipe),
         cmocka_unit_test(test_close),
+        cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_length),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

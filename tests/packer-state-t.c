@@ -314,6 +314,7 @@ static ps_result prove(const corpus *c, const ps_packer_options *o,
 
     assert_ok(ps_packer_open(&p, fd, &c->schema, o, &err), &err);
     assert_ok(ps_packer_prove(p, state, size, &err), &err);
+    assert_result(ps_packer_proved(p, &err), PS_ERR_CORRUPT, &err);
     for (uint32_t i = 0; i < c->count; i++) {
         ps_sequence s = corpus_sequence(c, i);
 
@@ -322,6 +323,7 @@ static ps_result prove(const corpus *c, const ps_packer_options *o,
     assert_result(ps_packer_prove(p, state, size, &err), PS_ERR_ARGUMENT,
                   &err);
     r = ps_packer_finish(p, &err);
+    assert_int_equal(ps_packer_proved(p, &err), r);
     ps_packer_free(p);
     (void)close(fd);
     return r;
@@ -410,6 +412,41 @@ static void test_ended(void **state)
     free_corpus(&c);
 }
 
+/* To one who has all packs of a stream that ended, its END can be given. */
+static void test_end_again(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    ps_packer_options o = {40, PS_DEPTH_AUTO, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    ps_sequence s = corpus_sequence(&c, 0);
+    size_t size;
+    unsigned char *end = last_state(&c, &o, &size);
+    int fd = open_empty();
+    ps_state says;
+    ps_packer *p;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_state_read(end, size, &says, &err), &err);
+    for (o.first_record = 0; o.first_record < says.packs + 2;
+         o.first_record++)
+        if (o.first_record != says.packs)
+            assert_result(ps_packer_resume(&p, fd, &schema, &o, end, size,
+                                           &err),
+                          PS_ERR_ARGUMENT, &err);
+    o.first_record = says.packs;
+    assert_ok(ps_packer_resume(&p, fd, &schema, &o, end, size, &err), &err);
+    s.id = 0;
+    assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
+    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_int_equal(lseek(fd, 0, SEEK_END),
+                     PS_PACK_HEADER_BYTES + ps_packer_info(p)->record_bytes);
+    ps_packer_free(p);
+    (void)close(fd);
+    free(end);
+    free_corpus(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_prove),
         cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_end_again),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -22,11 +22,17 @@ setup() {
         }
     }' | tokcat --from=ids --raw >x
     waiting=
+    helpers=
 }
 
-# A job that a failed test left behind.
+# What a test left behind.
 teardown() {
-    [ -z "$waiting" ] || kill -9 "$waiting" 2>/dev/null || :
+    local pid
+    for pid in $waiting $helpers; do
+        kill -9 "$pid" 2>/dev/null || :
+        # Else the shell tells of it.
+        wait "$pid" 2>/dev/null || :
+    done
 }
 
 job() {
@@ -121,21 +127,56 @@ refused() {
     to=s.new refused 64 "--state=s: s.new is the output as well" --state=s x
     [ -e s.new ]
     rm s.new
-    # What is not there yet may have another name all the same.
+    # What is not there yet may have another name all the same, and is not
+    # made by the refusal.
+    mkdir other
     ln -s s link
     ln -s s.new link.new
+    ln -s ../link other/far
+    ln -s "$PWD/other/far" other/farther
     refused 64 "--state=s: s is the output as well" --state=s -o link x
-    [ ! -s s ]
-    rm s
+    refused 64 "--state=link: link is the output as well" --state=link -o s x
     refused 64 "--state=s: s.new is the output as well" --state=s -o link.new x
+    refused 64 "--state=s: s is the output as well" --state=s -o other/farther x
+    refused 64 "--state=s: s is the file of --rejects as well" \
+        --rejects=link --overlong=drop --state=s -o o x
     [ ! -e s ]
-    [ ! -s s.new ]
-    mkdir other
+    [ ! -e s.new ]
+    [ ! -e o ]
+    rm other/far other/farther
+    # Nor is a link that leads nowhere more than that.
+    ln -s round round
+    refused 1 "round: Too many levels of symbolic links" --state=s -o round x
+    [ ! -e s ]
     job --state=other/x -o other/out x
     job -o out x
     cmp out other/out
     [ "$(ls other)" = "out
 x" ]
+}
+
+@test "a state has no name that is for the next one" {
+    job --state=s -o out x
+    mv s s.new
+    cp s.new kept
+    refused 64 "--state=s.new: a name that ends in .new is for a state that" \
+        --state=s.new --resume -o out x
+    refused 64 "--state=./t.new: a name that ends in .new is for" \
+        --state=./t.new -o o x
+    cmp kept s.new
+    [ ! -e t.new ]
+    [ ! -e o ]
+    mkdir folder
+    refused 1 "folder/: Is a directory" --state=folder/ -o o x
+    refused 1 "folder: Is a directory" --state=folder -o o x
+    refused 1 "none/: No such file" --state=none/ -o o x
+    [ ! -e o ]
+    [ ! -e folder.new ]
+    [ -z "$(ls -A folder)" ]
+    job --state=new -o o x
+    job --state=folder/news -o o x
+    [ -s new ]
+    [ -s folder/news ]
 }
 
 @test "what lies where the next state is made" {
@@ -157,6 +198,13 @@ x" ]
     mkdir s.new
     refused 1 "s.new: is in the way" --state=s -o out x
     rmdir s.new
+    : >s.new
+    chmod a= s.new
+    if [ ! -r s.new ]; then
+        refused 1 "s.new: is in the way of the file that is to replace s, and \
+cannot be opened: Permission denied" --state=s -o out x
+    fi
+    rm -f s.new
     [ "$(cat precious)" = precious ]
     [ ! -e out ]
     [ ! -e s ]
@@ -175,6 +223,91 @@ x" ]
     ln s s.new
     refused 1 "s.new: is in the way" --state=s --resume -o out x
     cmp s good
+}
+
+# spoilt KIND: what another program does to the next state.
+spoilt() {
+    case $1 in
+        written) cp precious s.new ;;
+        replaced)
+            cp precious other
+            mv other s.new
+            ;;
+        emptied) # As long as that of the job.
+            : >other
+            mv other s.new
+            ;;
+        removed) rm s.new ;;
+    esac
+}
+
+@test "what another program puts where the next state is written stays" {
+    local kind
+    echo precious >precious
+    for kind in written replaced emptied removed; do
+        echo "$kind"
+        rm -f s s.new out
+        begin --state=s -o out
+        eventually test -s s
+        idle "$waiting"
+        cp s before
+        spoilt "$kind"
+        finish
+        [ "$status" -eq 1 ]
+        [ "$(cat err)" = "packstream: s.new: another program changed or \
+removed it, so s was not replaced" ]
+        cmp before s
+        case $kind in
+            removed) [ ! -e s.new ] ;;
+            emptied) [ -e s.new ] && [ ! -s s.new ] ;;
+            *) cmp precious s.new ;;
+        esac
+        rm -f s.new
+        job --state=s --resume -o out x
+        job x | cmp - out
+    done
+    # Nor does a job take it along that has no other state to write.
+    for kind in written replaced; do
+        rm -f s s.new
+        begin --state=s -o out --state-every=1000000
+        idle "$waiting"
+        cp s s.before
+        spoilt "$kind"
+        printf '\377\377\377\377\377' >&5
+        exec 5>&-
+        status=0
+        wait "$waiting" || status=$?
+        waiting=
+        rm in
+        [ "$status" -eq 65 ]
+        cmp precious s.new
+        cmp s.before s
+    done
+}
+
+@test "a next state that is spoilt while it is written is no state" {
+    skip_without strace
+    skip_if_sanitized # their search for leaks is not to be traced
+    local kind
+    echo precious >precious
+    # It is held up before the new state is on the disk.
+    for kind in written replaced removed; do
+        echo "$kind"
+        rm -f s s.new
+        strace -f -qq -e trace=fsync -o trace \
+            -e inject=fsync:delay_enter=1000000:when=1 \
+            packstream -q -L 256 -w 64 --state=s -o out x 2>err &
+        waiting=$!
+        eventually is_larger s.new 100
+        spoilt "$kind"
+        status=0
+        wait "$waiting" || status=$?
+        waiting=
+        [ "$status" -eq 1 ]
+        [[ $(cat err) == "packstream: s.new: another program changed"* ]]
+        [ ! -e s ]
+        [ "$kind" = removed ] || cmp precious s.new
+    done
 }
 
 @test "a state that cannot be written is told before the output is cut" {
@@ -212,6 +345,34 @@ x" ]
         job --state=other x
     } >both
     cmp <(cat wanted wanted) both
+}
+
+# with_helper CMD...: a job, and behind it what stays with its output open.
+with_helper() {
+    {
+        status=0
+        "$@" || status=$?
+        sleep 60 3>&- &
+        helpers="$helpers $!"
+    } >>both
+}
+
+@test "a job that has ended leaves no lock with who has its output open" {
+    job -o wanted x
+    with_helper job x
+    [ "$status" -eq 0 ]
+    with_helper job --state=s x
+    [ "$status" -eq 0 ]
+    cmp <(cat wanted wanted) both
+    # Also if it failed, at the end or at once.
+    printf '\377' >bad
+    with_helper job bad
+    [ "$status" -eq 65 ]
+    : >both
+    with_helper job --state=s --resume x
+    [ "$status" -eq 1 ]
+    job -o both x
+    cmp wanted both
 }
 
 @test "one job at a time resumes an output" {

@@ -187,13 +187,20 @@ static int open_uncut(const char *name, int create, bool binary,
     return -1;
 }
 
+/* Others may have stdout open for long. */
+static int let_go(int fd)
+{
+    lock_drop(fd);
+    if (fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
+}
+
 /* What speaks against an output is known only after it was opened. */
 static int give_up(int fd, const char *name)
 {
     message_errno("%s", files_output_name(name));
-    if (fd != STDOUT_FILENO)
-        (void)close(fd);
-    return -1;
+    return let_go(fd);
 }
 
 int files_open_output(const char *name, bool binary, int input_fd)
@@ -216,9 +223,7 @@ static int open_alone(const char *name, int create, int input_fd)
     if (errno != EAGAIN)
         return give_up(fd, name);
     message_error("%s: another job is writing it", files_output_name(name));
-    if (fd != STDOUT_FILENO)
-        (void)close(fd);
-    return -1;
+    return let_go(fd);
 }
 
 int files_open_output_alone(const char *name, int input_fd)
@@ -244,9 +249,7 @@ int files_reopen_output(const char *name, int input_fd, uint64_t length)
     message_error("%s: has %" PRIu64 " bytes, but the state is of %" PRIu64
                   ": it is not the same output",
                   files_output_name(name), (uint64_t)st.st_size, length);
-    if (fd != STDOUT_FILENO)
-        (void)close(fd);
-    return -1;
+    return let_go(fd);
 }
 
 /* Where the end is where it should be, that is where it is written. */
@@ -281,7 +284,7 @@ bool files_sync(int fd, const char *name)
     return status == 0;
 }
 
-bool files_has(int fd, const char *name, uint64_t length)
+bool files_has_length(int fd, const char *name, uint64_t length)
 {
     struct stat st;
     uint64_t size;
@@ -426,12 +429,24 @@ void files_close_input(int fd)
         (void)close(fd);
 }
 
+/*
+ * The lock goes last: some file systems write only when a file is closed.  It
+ * does not go with that where someone else has the same file open.
+ */
 bool files_close_output(int fd, const char *name)
 {
-    if (close(fd) == 0)
-        return true;
-    message_errno("%s", files_output_name(name));
-    return false;
+    int again = files_is_regular(fd)
+                    ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                    : -1;
+    bool closed = close(fd) == 0;
+
+    if (!closed)
+        message_errno("%s", files_output_name(name));
+    if (again != -1) {
+        lock_drop(again);
+        (void)close(again);
+    }
+    return closed;
 }
 
 bool files_close_stdout(void)

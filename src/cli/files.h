@@ -76,7 +76,7 @@ bool files_is_for_file(const char *name);
  * that were written to it, or, unless it is stdout, has more: someone else
  * wrote to it or cut it.
  */
-bool files_has(int fd, const char *name, uint64_t length);
+bool files_has_length(int fd, const char *name, uint64_t length);
 
 /* The bytes of all these inputs; false unless all are regular files. */
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes);
@@ -101,7 +101,8 @@ void files_close_input(int fd);
 
 /*
  * Closes an output, stdout too, and reports what the close reveals, under
- * `name`.  True if all went well.
+ * `name`.  True if all went well.  Either way another process can now get it,
+ * also if one that is no job keeps it open.
  */
 bool files_close_output(int fd, const char *name);
 

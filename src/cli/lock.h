@@ -11,10 +11,14 @@
 
 /*
  * Takes the lock of the regular file `fd`, which is open for writing, and
- * does not wait for it; it lasts until `fd` is closed for good.  False with
- * errno, which is EAGAIN if another process has it.  Where a file system
- * knows no locks there is none, and that is true as well.
+ * does not wait for it; it lasts until it is dropped, or `fd` is closed by all
+ * processes that share it.  False with errno, which is EAGAIN if another
+ * process has it.  Where a file system knows no locks there is none, and that
+ * is true as well.
  */
 bool lock_take(int fd);
+
+/* Drops it, if there is one, for all who share `fd`. */
+void lock_drop(int fd);
 
 #endif

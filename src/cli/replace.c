@@ -9,6 +9,9 @@
  * lock goes with the one that was renamed; so who wants to begin needs the
  * new file, and then to find the old one without a lock.
  *
+ * A lock does not keep other programs from the new file, so whether it still
+ * is what was made here is looked at before it is written, renamed or removed.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -70,6 +73,44 @@ static bool is_in_the_way(const replace *r)
     return false;
 }
 
+/* It may be that of another user. */
+static bool is_out_of_reach(const replace *r)
+{
+    message_errno("%s: is in the way of the file that is to replace %s, and "
+                  "cannot be opened",
+                  message_name(r->next_name), message_name(r->name));
+    return false;
+}
+
+static bool next_was_changed(const replace *r)
+{
+    message_error("%s: another program changed or removed it, so %s was not "
+                  "replaced",
+                  message_name(r->next_name), message_name(r->name));
+    return false;
+}
+
+/* Whether the open file still has its name; false with errno. */
+static bool has_name(const replace *r, const struct stat *open)
+{
+    struct stat named;
+
+    if (fstatat(r->folder, r->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        named.st_dev == open->st_dev && named.st_ino == open->st_ino)
+        return true;
+    errno = EAGAIN;
+    return false;
+}
+
+/* Whether it has its name, and just the bytes that were written to it. */
+static bool is_unchanged(const replace *r)
+{
+    struct stat st;
+
+    return fstat(r->next, &st) == 0 && (uint64_t)st.st_size == r->next_size &&
+           has_name(r, &st);
+}
+
 static int open_next(const replace *r, int create)
 {
     int fd;
@@ -87,15 +128,8 @@ static int open_next(const replace *r, int create)
 static bool lock_next(const replace *r, int fd)
 {
     struct stat open;
-    struct stat named;
 
-    if (!lock_take(fd) || fstat(fd, &open) != 0)
-        return false;
-    if (fstatat(r->folder, r->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        named.st_dev == open.st_dev && named.st_ino == open.st_ino)
-        return true;
-    errno = EAGAIN;
-    return false;
+    return lock_take(fd) && fstat(fd, &open) == 0 && has_name(r, &open);
 }
 
 /* How many of the first bytes there are, or -1. */
@@ -140,7 +174,7 @@ static bool remove_left_over(const replace *r)
         return is_in_the_way(r);
     fd = open_next(r, 0);
     if (fd < 0)
-        return errno == ENOENT || next_failed(r);
+        return errno == ENOENT || is_out_of_reach(r);
     if (!lock_next(r, fd))
         done = next_failed(r);
     else
@@ -233,6 +267,10 @@ bool replace_open(replace *r, const char *name, replace_test *is_ours)
     r->next_name = malloc(strlen(name) + sizeof REPLACE_SUFFIX);
     if (r->next_name == NULL || !open_folder(r))
         return failed(r);
+    if (*r->base == '\0') {
+        errno = EISDIR;
+        return failed(r);
+    }
     (void)strcpy(r->next_name, name);
     (void)strcat(r->next_name, REPLACE_SUFFIX);
     r->next_base = r->next_name + (r->base - name);
@@ -241,10 +279,10 @@ bool replace_open(replace *r, const char *name, replace_test *is_ours)
 
 /* ---- Written ---- */
 
-static bool write_all(int fd, const unsigned char *bytes, size_t n)
+static bool write_next(replace *r, const unsigned char *bytes, size_t n)
 {
     while (n > 0) {
-        ssize_t part = write(fd, bytes, n);
+        ssize_t part = write(r->next, bytes, n);
 
         if (part < 0 && errno == EINTR)
             continue;
@@ -253,6 +291,7 @@ static bool write_all(int fd, const unsigned char *bytes, size_t n)
             errno = ENOSPC;
         if (part <= 0)
             return false;
+        r->next_size += (uint64_t)part;
         bytes += part;
         n -= (size_t)part;
     }
@@ -285,10 +324,16 @@ bool replace_write(replace *r, const void *bytes, size_t n)
     int fd = r->next;
     bool begun;
 
-    if (!write_all(fd, bytes, n) || !sync_file(fd) ||
-        renameat(r->folder, r->next_base, r->folder, r->base) != 0)
+    if (!is_unchanged(r))
+        return next_was_changed(r);
+    if (!write_next(r, bytes, n) || !sync_file(fd))
+        return failed(r);
+    if (!is_unchanged(r))
+        return next_was_changed(r);
+    if (renameat(r->folder, r->next_base, r->folder, r->base) != 0)
         return failed(r);
     r->next = -1;
+    r->next_size = 0;
     begun = continue_next(r);
     if (close(fd) != 0 || !sync_folder(r))
         return failed(r);
@@ -371,7 +416,8 @@ bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
 void replace_close(replace *r)
 {
     if (r->next >= 0) {
-        (void)unlinkat(r->folder, r->next_base, 0);
+        if (is_unchanged(r))
+            (void)unlinkat(r->folder, r->next_base, 0);
         (void)close(r->next);
     }
     if (r->folder >= 0)

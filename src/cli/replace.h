@@ -29,7 +29,8 @@ typedef struct replace {
     const char *next_base;
     replace_test *is_ours;
     int folder;
-    int next; /* the next one, empty and locked; or -1 */
+    int next; /* the next one, locked, and empty until it is filled; or -1 */
+    uint64_t next_size;
 } replace;
 
 /*
@@ -44,7 +45,8 @@ bool replace_open(replace *r, const char *name, replace_test *is_ours);
 /*
  * Fills the next one, has it on the disk, puts it in the place of the old
  * one, and begins another.  False after a message; then the old one is still
- * there, or the new one is.
+ * there, or the new one is.  If another program has changed the next one or
+ * taken its name, the old one stays.
  */
 bool replace_write(replace *r, const void *bytes, size_t n);
 
@@ -56,7 +58,7 @@ bool replace_write(replace *r, const void *bytes, size_t n);
 bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
                   size_t *n);
 
-/* The next one, which was not needed, is removed. */
+/* The next one, which was not needed, is removed if it is as it was left. */
 void replace_close(replace *r);
 
 #endif

@@ -789,6 +789,7 @@ typedef struct ps_state {
     uint64_t input_sequences;
     uint64_t needs; /* the id of the first that has to be put again */
     bool finished;
+    bool blank; /* nothing was put; the others are 0 */
     const unsigned char *note; /* in the state */
     size_t note_bytes;
 } ps_state;
@@ -809,6 +810,15 @@ uint64_t ps_packer_needs(const ps_packer *packer);
  */
 PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        size_t note_bytes,
+                                       unsigned char **state, size_t *bytes,
+                                       ps_error *err);
+
+/*
+ * The state before anything is put: the note alone.  It fits any schema and
+ * options, and no packer is resumed from it.
+ * PS_OK, PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_state_blank(const void *note, size_t note_bytes,
                                        unsigned char **state, size_t *bytes,
                                        ps_error *err);
 
@@ -848,7 +858,7 @@ PS_MUST_CHECK ps_result ps_packer_ended(ps_packer **packer,
  * Has a packer that begins anew, before anything is put, prove that it packs
  * again what was packed when the state was saved: when it has made as many
  * packs, their digest must be that of the state.  Else, or if it makes fewer,
- * ps_packer_save and _finish give PS_ERR_CORRUPT.
+ * ps_packer_save, _finish and _proved give PS_ERR_CORRUPT.
  * PS_OK, PS_ERR_ARGUMENT and the failures of ps_state_read.
  */
 PS_MUST_CHECK ps_result ps_packer_prove(ps_packer *packer,
@@ -856,11 +866,18 @@ PS_MUST_CHECK ps_result ps_packer_prove(ps_packer *packer,
                                         size_t bytes, ps_error *err);
 
 /*
- * As ps_packer_open, but goes on where a state was saved that is not that of
- * a finished stream.  Schema and options, but for `threads`, must be the
- * same.  With first_record 0 the output is to be at the byte output_bytes of
- * the state; else, from the number of packs in the state on, the header is
- * written again, and then packs from that index on.
+ * Whether it is proved by now; has all packs so far written.
+ * PS_OK, PS_ERR_CORRUPT and the failures of ps_packer_flush.
+ */
+PS_MUST_CHECK ps_result ps_packer_proved(ps_packer *packer, ps_error *err);
+
+/*
+ * As ps_packer_open, but goes on where a state was saved.  Schema and
+ * options, but for `threads`, must be the same.  With first_record 0 the
+ * output is to be at the byte output_bytes of the state; else, from the
+ * number of packs in the state on, the header is written again, and then
+ * packs from that index on.  If the stream of the state has ended, that
+ * number is the only one, and ps_packer_finish the only call to come.
  *
  * Then ps_packer_put, or ps_packer_reject for what was left out, wants any
  * sequence up to the one that the state needs, and all that follow it; until
@@ -869,7 +886,7 @@ PS_MUST_CHECK ps_result ps_packer_prove(ps_packer *packer,
  * Of sequences that are longer than a pack and were dropped the payload may be
  * left out, as ever.
  *
- * PS_ERR_ARGUMENT (other options, schema or first record, finished) and the
+ * PS_ERR_ARGUMENT (other options, schema or first record; blank) and the
  * failures of ps_packer_open and ps_state_read; of ps_packer_put besides
  * PS_ERR_CORRUPT: what comes again is not what came before.
  */

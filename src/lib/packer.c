@@ -417,12 +417,9 @@ static ps_result put_end(ps_packer *p, ps_error *err)
 {
     unsigned char *room;
     uint64_t digest;
-    ps_result r = ps_sink_settle(p->sink, err);
+    ps_result r =
+        ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
 
-    if (r == PS_OK)
-        r = ps_packer_is_proved(p, err);
-    if (r == PS_OK)
-        r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
     if (r != PS_OK)
         return r;
     digest = p->digest;
@@ -455,7 +452,11 @@ ps_result ps_packer_finish(ps_packer *p, ps_error *err)
                        p->totals.input_sequences,
                        p->totals.sequences - p->totals.extra_pieces,
                        p->totals.rejected_sequences);
-    r = check_first(p, err);
+    r = ps_sink_settle(p->sink, err);
+    if (r == PS_OK)
+        r = ps_packer_is_proved(p, err);
+    if (r == PS_OK)
+        r = check_first(p, err);
     return r == PS_OK ? put_end(p, err) : r;
 }
 

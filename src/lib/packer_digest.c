@@ -35,3 +35,10 @@ ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err)
                    " packs are other ones",
                    p->proof.packs);
 }
+
+ps_result ps_packer_proved(ps_packer *p, ps_error *err)
+{
+    ps_result r = ps_packer_flush(p, err);
+
+    return r == PS_OK ? ps_packer_is_proved(p, err) : r;
+}

@@ -1,11 +1,13 @@
 /*
- * packer_state.c - a packer saved between two sequences, and resumed.
+ * packer_state.c - a packer that is saved between two sequences.
  *
  * A state has a head that says what it is, the caller's note, and then what
  * the output depends on: the header, which binds it to schema and options,
  * the totals, the place in the output, the engine, and whose sequences the
  * engine holds.  Their payloads are not in it but for a hash, since the input
  * has them; packer_again.c takes them back.  XXH3-64 of all before ends it.
+ * The state of a stream that has ended goes no further than the totals, and
+ * one from before it began no further than the note.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,20 +20,9 @@
 #include "error.h"
 #include "layout.h"
 #include "pack_header.h"
-#include "packer.h"
+#include "packer_state.h"
 #include "state.h"
 #include "totals.h"
-
-#define STATE_VERSION 1
-#define CHECKSUM_BYTES 8
-
-/* What save_header writes. */
-#define HEADER_BYTES (4 + 4 + 4 + PS_PACK_HEADER_BYTES)
-
-static const unsigned char magic[8] = {0x89, 'P',  'K',  'T',
-                                       '\r', '\n', 0x1a, '\n'};
-
-/* ---- Saved ---- */
 
 uint64_t ps_packer_needs(const ps_packer *p)
 {
@@ -44,18 +35,17 @@ uint64_t ps_packer_needs(const ps_packer *p)
                                 : p->held[oldest].id;
 }
 
-static void save_head(const ps_packer *p, ps_saver *saver, uint64_t written,
-                      const void *note, size_t note_bytes)
+static void save_head(ps_saver *saver, uint32_t kind, const ps_state *says)
 {
-    ps_save_bytes(saver, magic, sizeof magic);
+    ps_save_bytes(saver, STATE_MAGIC, STATE_MAGIC_BYTES);
     ps_save_u32(saver, STATE_VERSION);
-    ps_save_u32(saver, p->finished);
-    ps_save_u64(saver, p->totals.packs);
-    ps_save_u64(saver, written);
-    ps_save_u64(saver, p->totals.input_sequences);
-    ps_save_u64(saver, ps_packer_needs(p));
-    ps_save_u64(saver, note_bytes);
-    ps_save_bytes(saver, note, note_bytes);
+    ps_save_u32(saver, kind);
+    ps_save_u64(saver, says->packs);
+    ps_save_u64(saver, says->output_bytes);
+    ps_save_u64(saver, says->input_sequences);
+    ps_save_u64(saver, says->needs);
+    ps_save_u64(saver, says->note_bytes);
+    ps_save_bytes(saver, says->note, says->note_bytes);
 }
 
 static void save_totals(const ps_packer *p, ps_saver *saver)
@@ -116,8 +106,8 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
     return r;
 }
 
-static ps_result save_all(ps_packer *p, ps_saver *saver, const void *note,
-                          size_t note_bytes, ps_error *err)
+static ps_result save_all(ps_packer *p, ps_saver *saver, ps_state *says,
+                          ps_error *err)
 {
     ps_sink_place place;
     ps_result r = ps_sink_where(p->sink, &place, err);
@@ -126,23 +116,42 @@ static ps_result save_all(ps_packer *p, ps_saver *saver, const void *note,
         r = ps_packer_is_proved(p, err);
     if (r != PS_OK)
         return r;
-    save_head(p, saver, place.written, note, note_bytes);
+    says->output_bytes = place.written;
+    save_head(saver, p->finished ? STATE_FINISHED : STATE_GOES_ON, says);
     save_header(p, saver);
     save_totals(p, saver);
     if (!p->finished) {
         save_place(&place, saver);
         r = save_engine(p, saver, err);
     }
-    if (!saver->failed)
+    return r;
+}
+
+/* Gives what was saved to the caller, with its checksum, if all went well. */
+static ps_result give(ps_saver *saver, ps_result r, unsigned char **state,
+                      size_t *bytes, ps_error *err)
+{
+    if (r == PS_OK && !saver->failed)
         ps_save_u64(saver, XXH3_64bits(saver->bytes, saver->n));
-    return r == PS_OK && saver->failed ? ps_fail_memory(err) : r;
+    if (r == PS_OK && saver->failed)
+        r = ps_fail_memory(err);
+    if (r != PS_OK) {
+        free(saver->bytes);
+        return r;
+    }
+    *state = saver->bytes;
+    *bytes = saver->n;
+    return PS_OK;
 }
 
 ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
                          unsigned char **state, size_t *bytes, ps_error *err)
 {
     ps_saver saver = {0};
-    ps_result r;
+    ps_state says = {.packs = p->totals.packs,
+                     .input_sequences = p->totals.input_sequences,
+                     .note = note,
+                     .note_bytes = note_bytes};
 
     *state = NULL;
     *bytes = 0;
@@ -151,319 +160,18 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
                        p->totals.packs > 0
                            ? "not all that is needed has come again"
                            : "no pack was made yet");
-    r = save_all(p, &saver, note, note_bytes, err);
-    if (r != PS_OK) {
-        free(saver.bytes);
-        return r;
-    }
-    *state = saver.bytes;
-    *bytes = saver.n;
-    return PS_OK;
+    says.needs = ps_packer_needs(p);
+    return give(&saver, save_all(p, &saver, &says, err), state, bytes, err);
 }
 
-/* ---- Read ---- */
-
-static ps_result damaged(ps_error *err)
+ps_result ps_state_blank(const void *note, size_t note_bytes,
+                         unsigned char **state, size_t *bytes, ps_error *err)
 {
-    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
-}
+    const ps_state says = {.note = note, .note_bytes = note_bytes};
+    ps_saver saver = {0};
 
-static ps_result check_whole(const unsigned char *state, size_t bytes,
-                             ps_error *err)
-{
-    size_t n = bytes < sizeof magic ? bytes : sizeof magic;
-
-    if (n > 0 && memcmp(state, magic, n) != 0)
-        return ps_fail(err, PS_ERR_MAGIC, "this is not a saved state");
-    if (bytes < sizeof magic + 4 + CHECKSUM_BYTES)
-        return ps_fail(err, PS_ERR_TRUNCATED, "the state is cut");
-    n = bytes - CHECKSUM_BYTES;
-    if (load_u64(state + n) != XXH3_64bits(state, n))
-        return damaged(err);
-    if (load_u32(state + sizeof magic) != STATE_VERSION)
-        return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the state is of version %" PRIu32
-                       ", this program knows %d",
-                       load_u32(state + sizeof magic), STATE_VERSION);
-    return PS_OK;
-}
-
-/* Checks it all and reads the head; what is left is behind the note. */
-static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
-                           size_t bytes, ps_state *says, ps_error *err)
-{
-    ps_result r = check_whole(state, bytes, err);
-
-    *says = (ps_state){0};
-    if (r != PS_OK)
-        return r;
-    *restorer = (ps_restorer){.at = state, .left = bytes - CHECKSUM_BYTES};
-    (void)ps_load_bytes(restorer, sizeof magic + 4);
-    says->finished = ps_load_within(restorer, 0, 1) == 1;
-    says->packs = ps_load_u64(restorer);
-    says->output_bytes = ps_load_u64(restorer);
-    says->input_sequences = ps_load_u64(restorer);
-    says->needs = ps_load_u64(restorer);
-    says->note_bytes = (size_t)ps_load_u64(restorer);
-    says->note = ps_load_bytes(restorer, says->note_bytes);
-    return restorer->failed || says->needs > says->input_sequences
-               ? damaged(err)
-               : PS_OK;
-}
-
-ps_result ps_state_read(const unsigned char *state, size_t bytes,
-                        ps_state *says, ps_error *err)
-{
-    ps_restorer restorer;
-
-    return read_head(&restorer, state, bytes, says, err);
-}
-
-/* ---- Resumed ---- */
-
-static ps_result does_not_fit(ps_error *err, const char *what)
-{
-    return ps_fail(err, PS_ERR_ARGUMENT,
-                   "the state was saved with other %s", what);
-}
-
-/*
- * The header repeats all that binds the state to its stream; where it is
- * another one, the first thing that differs is told.
- */
-static ps_result compare(const ps_packer *p, const unsigned char *header,
-                         ps_error *err)
-{
-    unsigned char ours[PS_PACK_HEADER_BYTES];
-    ps_pack_info theirs;
-
-    ps_pack_header_encode(&p->info, ours);
-    if (memcmp(ours, header, sizeof ours) == 0)
-        return PS_OK;
-    if (ps_pack_header_decode(header, &theirs, err) != PS_OK)
-        return damaged(err);
-    if (theirs.capacity != p->info.capacity)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs of %" PRIu32
-                       " tokens, not %" PRIu32,
-                       theirs.capacity, p->info.capacity);
-    if (theirs.depth != p->info.depth)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs of up to %" PRIu32
-                       " sequences, not %" PRIu32,
-                       theirs.depth, p->info.depth);
-    if (!ps_schema_equal(&theirs.schema, &p->info.schema))
-        return does_not_fit(err, "tokens, channels or vocabulary");
-    return does_not_fit(err, "options");
-}
-
-/* The depth may have been chosen by the first sequences. */
-static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
-{
-    uint32_t depth = ps_load_within(restorer, 1, PS_MAX_DEPTH);
-    uint32_t compressed = ps_load_within(restorer, 0, 1);
-    uint32_t level = ps_load_u32(restorer);
-    const unsigned char *header =
-        ps_load_bytes(restorer, PS_PACK_HEADER_BYTES);
-    ps_result r = PS_OK;
-
-    if (restorer->failed)
-        return damaged(err);
-    if (compressed != p->options.compressed ||
-        (compressed != 0 && level != (uint32_t)p->options.level))
-        return does_not_fit(err, "compression");
-    if (p->info.depth == PS_DEPTH_AUTO && depth <= p->info.capacity) {
-        p->info.depth = depth;
-        r = ps_layout(&p->info, err);
-    }
-    return r == PS_OK ? compare(p, header, err) : r;
-}
-
-static void load_totals(ps_packer *p, ps_restorer *restorer)
-{
-    const unsigned char *bytes = ps_load_bytes(restorer, PS_TOTALS_BYTES);
-
-    if (bytes != NULL)
-        ps_totals_decode(bytes, &p->totals, &p->digest);
-    for (unsigned i = 0; i < PS_REJECTS; i++) {
-        p->rejected[i].sequences = ps_load_u64(restorer);
-        p->rejected[i].tokens = ps_load_u64(restorer);
-    }
-    p->newest_out = ps_load_u64(restorer);
-    p->early_delay = ps_load_u64(restorer);
-    p->next_id = p->totals.input_sequences;
-}
-
-static ps_result load_place(ps_packer *p, ps_restorer *restorer, ps_state *says,
-                            ps_sink_place *place, ps_error *err)
-{
-    uint64_t n = ps_load_u64(restorer);
-
-    place->written = says->output_bytes;
-    place->table = ps_load_bytes(restorer, n);
-    place->table_bytes = (size_t)n;
-    n = ps_load_u64(restorer);
-    place->pending = ps_load_bytes(restorer, n);
-    place->pending_bytes = (size_t)n;
-    if (restorer->failed || (n > 0 && !p->options.compressed) ||
-        n % p->info.record_bytes != 0 || says->packs != p->totals.packs)
-        return damaged(err);
-    if (place->table_bytes == 0)
-        place->table = NULL;
-    return PS_OK;
-}
-
-static ps_result load_held(ps_packer *p, ps_restorer *restorer,
-                           const uint32_t *slots, uint32_t n,
-                           const ps_state *says, ps_error *err)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        held *h = &p->held[slots[i]];
-        uint32_t n_tok = ps_engine_length(p->engine, slots[i]);
-
-        h->id = ps_load_u64(restorer);
-        h->seq_off = ps_load_u32(restorer);
-        h->seq_len = ps_load_u32(restorer);
-        p->bytes += ps_packer_room(p, n_tok);
-        if (restorer->failed || h->id < says->needs ||
-            h->id >= says->input_sequences || n_tok > h->seq_len ||
-            h->seq_off > h->seq_len - n_tok)
-            return damaged(err);
-    }
-    return PS_OK;
-}
-
-static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
-                             const ps_state *says, ps_error *err)
-{
-    const ps_engine_options options = ps_packer_engine_options(p);
-    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
-    uint32_t n;
-    ps_result r;
-
-    if (slots == NULL)
-        return ps_fail_memory(err);
-    r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
-    if (r == PS_OK)
-        r = load_held(p, restorer, slots, n, says, err);
-    if (r == PS_OK)
-        r = ps_again_begin(p, slots, n, ps_load_u64(restorer), err);
-    free(slots);
-    if (r == PS_OK && (restorer->failed || restorer->left > 0))
-        r = damaged(err);
-    return r;
-}
-
-static ps_result load_all(ps_packer *p, ps_restorer *restorer, ps_state *says,
-                          ps_error *err)
-{
-    ps_sink_place place = {0};
-    ps_result r = load_header(p, restorer, err);
-
-    if (r != PS_OK)
-        return r;
-    load_totals(p, restorer);
-    if (says->finished)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is that of a stream that has ended");
-    r = load_place(p, restorer, says, &place, err);
-    if (r == PS_OK)
-        r = ps_packer_go_on(p, &place, err);
-    return r == PS_OK ? load_engine(p, restorer, says, err) : r;
-}
-
-ps_result ps_state_fits(const unsigned char *state, size_t bytes,
-                        const ps_schema *schema,
-                        const ps_packer_options *options, ps_error *err)
-{
-    ps_restorer restorer;
-    ps_state says;
-    ps_packer *p = NULL;
-    ps_result r = read_head(&restorer, state, bytes, &says, err);
-
-    if (r == PS_OK)
-        r = ps_packer_prepare(&p, -1, schema, options, err);
-    if (r == PS_OK)
-        r = load_header(p, &restorer, err);
-    ps_packer_free(p);
-    return r;
-}
-
-ps_result ps_packer_ended(ps_packer **packer, const ps_schema *schema,
-                          const ps_packer_options *options,
-                          const unsigned char *state, size_t bytes,
-                          ps_error *err)
-{
-    ps_restorer restorer;
-    ps_state says;
-    ps_packer *p = NULL;
-    ps_result r = read_head(&restorer, state, bytes, &says, err);
-
-    *packer = NULL;
-    if (r == PS_OK && !says.finished)
-        r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the state is of a stream that has not ended");
-    if (r == PS_OK)
-        r = ps_packer_prepare(&p, -1, schema, options, err);
-    if (r == PS_OK)
-        r = load_header(p, &restorer, err);
-    if (r == PS_OK) {
-        load_totals(p, &restorer);
-        p->finished = true;
-        if (restorer.failed || restorer.left > 0)
-            r = damaged(err);
-    }
-    if (r == PS_OK)
-        *packer = p;
-    else
-        ps_packer_free(p);
-    return r;
-}
-
-ps_result ps_packer_prove(ps_packer *p, const unsigned char *state,
-                          size_t bytes, ps_error *err)
-{
-    ps_restorer restorer;
-    ps_state says;
-    ps_totals totals;
-    const unsigned char *at;
-    ps_result r = read_head(&restorer, state, bytes, &says, err);
-
-    if (r != PS_OK)
-        return r;
-    if (p->totals.input_sequences > 0)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequences were put before the state to prove");
-    (void)ps_load_bytes(&restorer, HEADER_BYTES);
-    at = ps_load_bytes(&restorer, PS_TOTALS_BYTES);
-    if (at == NULL)
-        return damaged(err);
-    ps_totals_decode(at, &totals, &p->proof.digest);
-    p->proof.packs = says.packs;
-    return PS_OK;
-}
-
-ps_result ps_packer_resume(ps_packer **packer, int fd,
-                           const ps_schema *schema,
-                           const ps_packer_options *options,
-                           const unsigned char *state, size_t bytes,
-                           ps_error *err)
-{
-    ps_restorer restorer;
-    ps_state says;
-    ps_packer *p = NULL;
-    ps_result r = read_head(&restorer, state, bytes, &says, err);
-
-    *packer = NULL;
-    if (r == PS_OK)
-        r = ps_packer_prepare(&p, fd, schema, options, err);
-    if (p == NULL)
-        return r;
-    r = load_all(p, &restorer, &says, err);
-    if (r != PS_OK) {
-        ps_packer_free(p);
-        return r;
-    }
-    *packer = p;
-    return PS_OK;
+    *state = NULL;
+    *bytes = 0;
+    save_head(&saver, STATE_BLANK, &says);
+    return give(&saver, PS_OK, state, bytes, err);
 }

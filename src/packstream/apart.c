@@ -3,7 +3,8 @@
  *
  * A state is replaced by a new one, which has a name of its own until it is
  * whole; whatever else has one of these names would be lost.  Files are told
- * apart by what they are if they are there, and else by folder and name.
+ * apart by what they are if they are there, and else by folder and name, as
+ * links lead there.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,6 +26,9 @@
 #else
 #define MOST_NAME 4096
 #endif
+
+/* A longer chain of links opens nothing either. */
+#define MOST_LINKS 40
 
 static bool is_standard(const char *name)
 {
@@ -57,14 +61,45 @@ static bool stat_folder(const char *name, struct stat *st)
     return stat(folder, st) == 0;
 }
 
-static bool have_one_place(const char *a, const char *b)
+/* Puts what the link `place` says in its place; false if it is none. */
+static bool follow(char place[MOST_NAME])
 {
+    char to[MOST_NAME];
+    size_t kept = (size_t)(base_of(place) - place);
+    ssize_t n = readlink(place, to, sizeof to);
+
+    if (n > 0 && to[0] == '/')
+        kept = 0;
+    if (n <= 0 || (size_t)n >= MOST_NAME - kept)
+        return false;
+    memcpy(place + kept, to, (size_t)n);
+    place[kept + (size_t)n] = '\0';
+    return true;
+}
+
+/* Where `name` leads, also if nothing is there yet; false if nowhere. */
+static bool find_place(const char *name, char place[MOST_NAME])
+{
+    int links = 0;
+
+    if (strlen(name) >= MOST_NAME)
+        return false;
+    (void)strcpy(place, name);
+    while (links < MOST_LINKS && follow(place))
+        links++;
+    return links < MOST_LINKS;
+}
+
+static bool have_one_place(const char *name, const char *other)
+{
+    char a[MOST_NAME];
+    char b[MOST_NAME];
     struct stat folder_a;
     struct stat folder_b;
 
-    return strcmp(base_of(a), base_of(b)) == 0 &&
-           stat_folder(a, &folder_a) && stat_folder(b, &folder_b) &&
-           is_one(&folder_a, &folder_b);
+    return find_place(name, a) && find_place(other, b) &&
+           strcmp(base_of(a), base_of(b)) == 0 && stat_folder(a, &folder_a) &&
+           stat_folder(b, &folder_b) && is_one(&folder_a, &folder_b);
 }
 
 /* Whether the file `name` is the other one, for which "-" is `standard`. */
@@ -103,13 +138,29 @@ static int check(const conf *c, const char *name)
                          message_name(c->state), message_name(name), use);
 }
 
+/* A job with the rest of the name would take it for one of its own. */
+static int check_name(const char *name)
+{
+    const size_t end = sizeof REPLACE_SUFFIX - 1;
+    size_t n = strlen(name);
+
+    if (n < end || strcmp(name + n - end, REPLACE_SUFFIX) != 0)
+        return STATUS_OK;
+    return message_usage("--state=%s: a name that ends in " REPLACE_SUFFIX
+                         " is for a state that is not whole yet",
+                         message_name(name));
+}
+
 int apart_check(const conf *c)
 {
     char fresh[MOST_NAME + sizeof REPLACE_SUFFIX];
     int status;
 
-    if (c->state == NULL || strlen(c->state) >= MOST_NAME)
+    if (c->state == NULL)
         return STATUS_OK;
+    status = check_name(c->state);
+    if (status != STATUS_OK || strlen(c->state) >= MOST_NAME)
+        return status;
     (void)snprintf(fresh, sizeof fresh, "%s" REPLACE_SUFFIX, c->state);
     status = check(c, c->state);
     return status == STATUS_OK ? check(c, fresh) : status;

@@ -16,14 +16,16 @@
 #include "packstream/pause.h"
 
 /* Saves the state of the job, if any pack is there to go on from. */
-static int save(job *j)
+static int save(job *j, bool ended)
 {
-    resume_place place = {.records = j->records, .timed = j->timed};
-    uint64_t packs = ps_packer_totals(j->packer)->packs;
+    resume_place place = {.records = j->records,
+                          .timed = j->timed,
+                          .input_bytes = j->input_bytes,
+                          .ended = ended};
     int status;
 
-    /* A state is there already until all of it was made again. */
-    if (packs == 0 || packs < j->resume.says.packs || job_is_again(j))
+    /* There is a better one until all that it knows of came again. */
+    if (ps_packer_totals(j->packer)->packs == 0 || j->next_id < j->known)
         return STATUS_OK;
     status = rejects_sync(&j->rejects);
     place.rejects = j->rejects.mark;
@@ -53,6 +55,8 @@ static bool is_flush_due(job *j)
     bool asked = pause_asked();
 
     j->records++;
+    /* What is to be proved was flushed at no such time. */
+    asked = asked && j->next_id >= j->known;
     j->timed = j->timed || asked;
     return asked || (j->conf->flush_every != 0 &&
                      j->records % j->conf->flush_every == 0);
@@ -61,14 +65,24 @@ static bool is_flush_due(job *j)
 /* What a state needs, between two records. */
 static int look_after_state(job *j)
 {
-    if (j->next_id >= j->resume.next_mark) {
-        ps_token_mark mark = ps_token_reader_mark(j->reader);
-
-        resume_note(&j->resume, (uint32_t)j->next_name - 1, &mark);
-    }
+    if (j->next_id >= j->resume.next_mark)
+        job_note(j);
     if (ps_packer_totals(j->packer)->packs < j->resume.next_packs)
         return STATUS_OK;
-    return save(j);
+    return save(j, false);
+}
+
+/* All that the state knows of came again: from here on it is news. */
+static int catch_up(job *j)
+{
+    ps_error err;
+
+    /* Of a stream that has ended the last packs are still to come. */
+    if (j->resume.proves && !j->resume.says.finished &&
+        ps_packer_proved(j->packer, &err) != PS_OK)
+        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
+                                          : job_output_failure(j, &err);
+    return job_cut_outputs(j);
 }
 
 int job_took(job *j, const ps_sequence *sequence, ps_result result,
@@ -81,11 +95,17 @@ int job_took(job *j, const ps_sequence *sequence, ps_result result,
         return again ? job_input_failure(j, why) : job_output_failure(j, why);
     j->next_id = sequence->id + 1;
     if (again)
-        return job_is_again(j) ? STATUS_OK : job_cut_outputs(j);
+        return job_is_again(j) ? STATUS_OK : catch_up(j);
     if (is_flush_due(j) && ps_packer_drain(j->packer, &err) != PS_OK)
         return job_output_failure(j, &err);
     if (progress_due(&j->progress))
         show_progress(j);
+    if (j->next_id == j->known) {
+        int status = catch_up(j);
+
+        if (status != STATUS_OK)
+            return status;
+    }
     return j->conf->state == NULL ? STATUS_OK : look_after_state(j);
 }
 
@@ -105,6 +125,18 @@ int job_read_failure(job *j, const ps_error *err)
                             : job_input_failure(j, err);
 }
 
+/* Counts the bytes of the file that was read, as far as it was read. */
+static void count_input(job *j)
+{
+    uint64_t bytes;
+
+    if (j->input_bytes == RESUME_UNKNOWN || !files_is_regular(j->in) ||
+        !files_place(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
+        j->input_bytes = RESUME_UNKNOWN;
+    else
+        j->input_bytes += bytes;
+}
+
 /* At the end of a file: goes on with the next, if there is one. */
 static int next_file(job *j, bool *more)
 {
@@ -113,6 +145,7 @@ static int next_file(job *j, bool *more)
     int status;
 
     *more = j->next_name < j->conf->n_names;
+    count_input(j);
     if (!*more)
         return STATUS_OK;
     /* To open a file may mean to wait for one who writes to it. */
@@ -121,7 +154,7 @@ static int next_file(job *j, bool *more)
     status = job_open_file(j);
     if (status == STATUS_OK &&
         ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
-        status = job_input_failure(j, &err);
+        status = job_read_failure(j, &err);
     /* Only now, lest the new one gets a number that is still in use. */
     files_close_input(before);
     return status;
@@ -161,7 +194,7 @@ int job_pack(job *j)
     progress_end(&j->progress);
     if (status == STATUS_OK && more)
         j->stop = pause_stopped();
-    return j->stop == 0 ? status : save(j);
+    return j->stop == 0 ? status : save(j, false);
 }
 
 /* " (2 overlong, 1 empty)" behind the number of rejects, if there are any. */
@@ -240,16 +273,18 @@ static int finish(job *j)
 {
     ps_error err;
 
-    if (job_is_again(j)) {
+    if (j->next_id < j->known && !j->resume.ends) {
         message_error("%s: the input is not what it was when the state was "
                       "saved: it ends before sequence %" PRIu64,
-                      files_input_name(j->input), j->again - 1);
+                      files_input_name(j->input), j->known - 1);
         return STATUS_DATA;
     }
     if (ps_packer_finish(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
-    return j->conf->state == NULL ? STATUS_OK : save(j);
+    /* Of one that has just written END once more nothing is new. */
+    return j->conf->state == NULL || j->resume.ends ? STATUS_OK
+                                                    : save(j, true);
 }
 
 /* The rejects first: without them the output is not to be whole. */

@@ -29,7 +29,9 @@ typedef struct job {
     resume resume;
     uint64_t records; /* put so far */
     uint64_t next_id; /* of the sequences; */
-    uint64_t again;   /* those below were put before this job began */
+    uint64_t again;   /* those below are packed: they are only wanted back */
+    uint64_t known;   /* those below came before: their rejects are written */
+    uint64_t input_bytes; /* of the files that were read, as in resume_place */
     bool timed;       /* packs were flushed because of time or a signal */
     int stop;         /* the signal that ends the job, or 0 */
     bool output_failed; /* nothing more can be written */
@@ -38,11 +40,12 @@ typedef struct job {
 /*
  * The steps, each giving an exit status after a message; a step must follow
  * the success of the one before it.  After the third, which compares all with
- * the state, there may be nothing to do: job.resume.done.
+ * the state, there may be nothing to pack: job_has_ended.
  */
 int job_open_state(job *j);
 int job_open_input(job *j);
 int job_open_output(job *j);
+bool job_has_ended(const job *j);
 int job_pack(job *j);
 
 /*

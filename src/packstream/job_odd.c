@@ -9,6 +9,13 @@
 #include "cli/message.h"
 #include "packstream/job_parts.h"
 
+static int write_reject(job *j, const ps_sequence *sequence, int reason)
+{
+    return sequence->id < j->known
+               ? STATUS_OK
+               : rejects_put(&j->rejects, sequence, reason);
+}
+
 /* Leaves a sequence out, which is then counted, and written if asked for. */
 static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 {
@@ -20,8 +27,8 @@ static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
     ps_result r;
 
     /* No record can be without tokens. */
-    if (reason != PS_REJECT_EMPTY && !job_is_again(j))
-        status = rejects_put(&j->rejects, sequence, numbers[reason]);
+    if (reason != PS_REJECT_EMPTY)
+        status = write_reject(j, sequence, numbers[reason]);
     if (status != STATUS_OK)
         return status;
     r = ps_packer_reject(j->packer, sequence, reason, &err);
@@ -69,9 +76,8 @@ int job_put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
         return reject(j, sequence, PS_REJECT_OVERLONG);
     if (outside)
         return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
-    if (overlong == PS_OVERLONG_TRUNCATE && !job_is_again(j))
-        status = rejects_put(&j->rejects, sequence,
-                             REJECT_OVERLONG_TRUNCATED);
+    if (overlong == PS_OVERLONG_TRUNCATE)
+        status = write_reject(j, sequence, REJECT_OVERLONG_TRUNCATED);
     return status == STATUS_OK ? job_put(j, sequence) : status;
 }
 

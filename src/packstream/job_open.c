@@ -54,14 +54,19 @@ static int check_type(const job *j)
 
 int job_open_state(job *j)
 {
+    const resume *r = &j->resume;
     int status = resume_open(&j->resume, j->conf);
 
-    if (status != STATUS_OK || !j->resume.goes_on)
+    if (status != STATUS_OK)
         return status;
-    j->again = j->resume.says.input_sequences;
-    j->next_name = (int)j->resume.place.file;
-    j->records = j->resume.place.records;
-    j->timed = j->resume.place.timed;
+    j->known = r->says.input_sequences;
+    if (!r->goes_on)
+        return STATUS_OK;
+    j->again = j->known;
+    j->next_name = (int)r->place.file;
+    j->input_bytes = r->place.input_bytes;
+    j->records = r->place.records;
+    j->timed = r->place.timed;
     return STATUS_OK;
 }
 
@@ -173,8 +178,9 @@ static void share_work(job *j)
 /* Where the rejects go on, or NULL: they begin. */
 static const rejects_mark *mark_of_rejects(const job *j)
 {
-    return j->resume.goes_on || j->resume.done ? &j->resume.place.rejects
-                                               : NULL;
+    return j->resume.state == NULL || j->resume.says.blank
+               ? NULL
+               : &j->resume.place.rejects;
 }
 
 static int open_outputs(job *j)
@@ -209,42 +215,28 @@ static int open_packer(job *j, const ps_schema *schema,
 {
     const resume *r = &j->resume;
     ps_error err;
+    int status =
+        resume_open_packer(r, &j->packer, j->out, schema, options);
 
-    if (!r->goes_on)
-        return ps_packer_open(&j->packer, j->out, schema, options, &err) ==
-                       PS_OK
-                   ? resume_prove(r, j->packer)
-                   : job_output_failure(j, &err);
-    if (ps_packer_resume(&j->packer, j->out, schema, options, r->state,
-                         r->bytes, &err) != PS_OK)
-        return message_failure(message_name(r->file.name), &err);
+    if (status != STATUS_OK || !r->goes_on)
+        return status;
     if (ps_token_reader_seek(j->reader, &r->place.mark, &err) != PS_OK)
         return job_input_failure(j, &err);
     j->next_id = r->place.mark.id;
     return STATUS_OK;
 }
 
-/* A job that has ended can only tell what it did. */
-static int open_ended(job *j, const ps_schema *schema,
-                      const ps_packer_options *options)
+bool job_has_ended(const job *j)
 {
-    const resume *r = &j->resume;
-    ps_error err;
-
-    if (ps_packer_ended(&j->packer, schema, options, r->state, r->bytes,
-                        &err) != PS_OK)
-        return message_failure(message_name(r->file.name), &err);
-    if (j->conf->verbose)
-        message_note("%s: the job has ended, there is nothing left to do",
-                     message_name(r->file.name));
-    return STATUS_OK;
+    return j->resume.says.finished && !j->resume.proves;
 }
 
 int job_cut_outputs(job *j)
 {
     int status = resume_cut_output(&j->resume, j->out);
 
-    if (status == STATUS_OK)
+    /* Rejects that have an END are whole. */
+    if (status == STATUS_OK && !j->resume.says.finished)
         status = rejects_start(&j->rejects, mark_of_rejects(j));
     j->output_failed = status != STATUS_OK;
     return status;
@@ -277,17 +269,24 @@ static void tell(const job *j)
                      ps_packer_totals(j->packer)->packs);
 }
 
+void job_note(job *j)
+{
+    const resume_mark mark = {.file = (uint32_t)j->next_name - 1,
+                              .input_bytes = j->input_bytes,
+                              .mark = ps_token_reader_mark(j->reader)};
+
+    resume_note(&j->resume, &mark);
+}
+
 /* Where a state is kept, a first mark is set where reading begins. */
 static void keep_state(job *j)
 {
-    ps_token_mark mark = ps_token_reader_mark(j->reader);
-
     if (j->conf->state == NULL)
         return;
     pause_catch_stop();
     resume_start(&j->resume, ps_packer_info(j->packer),
                  ps_packer_totals(j->packer)->packs);
-    resume_note(&j->resume, (uint32_t)j->next_name - 1, &mark);
+    job_note(j);
 }
 
 /* What the job deals with needs no message. */
@@ -333,13 +332,16 @@ int job_open_output(job *j)
     if (status == STATUS_OK)
         status = give_up_rights(j);
     if (status == STATUS_OK && j->resume.done)
-        return open_ended(j, &schema, &options);
+        return resume_open_ended(&j->resume, &j->packer, j->out, &schema,
+                                 &options);
+    if (status == STATUS_OK)
+        status = resume_begin(&j->resume, j->out);
     if (status != STATUS_OK)
         return status;
     share_work(j);
     options.threads = j->writers;
     status = open_packer(j, &schema, &options);
-    if (status == STATUS_OK && !job_is_again(j))
+    if (status == STATUS_OK && j->next_id >= j->known)
         status = job_cut_outputs(j);
     if (status != STATUS_OK)
         return status;

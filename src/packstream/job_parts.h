@@ -32,6 +32,9 @@ int job_put_overlong(job *j, ps_sequence *sequence, const ps_error *why);
 int job_put_outside(job *j, ps_sequence *sequence, const ps_error *why);
 int job_put_empty(job *j, const ps_sequence *sequence, const ps_error *why);
 
+/* Takes note of where the reader is, for a state. */
+void job_note(job *j);
+
 /* Opens the next input file. */
 int job_open_file(job *j);
 

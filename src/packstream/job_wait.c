@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <errno.h>
+
 #include "cli/files.h"
 #include "packstream/job_parts.h"
 #include "packstream/pause.h"
@@ -41,12 +43,25 @@ static ps_result flush(job *j, ps_error *err)
     return r;
 }
 
-/* A file is never idle, however long a disk takes. */
+/*
+ * A file is never idle, however long a disk takes; and what comes again is
+ * packed as it was, which was at no time that we know.
+ */
 static uint64_t longest_idle(const job *j)
 {
-    if (j->conf->flush_idle == 0 || files_is_regular(j->in))
+    if (j->conf->flush_idle == 0 || j->next_id < j->known ||
+        files_is_regular(j->in))
         return PAUSE_FOREVER;
     return j->conf->flush_idle;
+}
+
+/* Ends the reading; job_read_failure knows why. */
+static ps_result stopped(ps_error *err)
+{
+    *err = (ps_error){.code = PS_ERR_IO,
+                      .sys_errno = EINTR,
+                      .text = "a signal ends the job"};
+    return PS_ERR_IO;
 }
 
 /*
@@ -68,12 +83,12 @@ ps_result job_pass_on(void *context, ps_error *err)
         if (end == PAUSE_INPUT)
             break;
         if (end == PAUSE_STOP)
-            return PS_ERR_IO;
+            return stopped(err);
         if (end == PAUSE_IDLE && wait < idle) {
             idle -= idle == PAUSE_FOREVER ? 0 : wait;
             wait = idle;
             r = flush(j, err);
-        } else {
+        } else if (j->next_id >= j->known) {
             if (end == PAUSE_IDLE)
                 idle = wait = PAUSE_FOREVER;
             j->timed = true;

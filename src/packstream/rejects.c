@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -46,11 +48,26 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     return STATUS_OK;
 }
 
+static bool is_pipe(const char *name)
+{
+    struct stat st;
+
+    return (strcmp(name, "-") == 0 ? fstat(STDOUT_FILENO, &st)
+                                   : stat(name, &st)) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
 int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
 {
     if (r->name == NULL)
         return STATUS_OK;
     r->marked = marked;
+    if (marked && is_pipe(r->name))
+        return message_usage("--rejects=%s: with --state it must not be a "
+                             "pipe, where nothing can be taken back",
+                             message_name(r->name));
+    if (mark != NULL)
+        r->mark = *mark;
     if (mark != NULL)
         return written_reopen(&r->file, r->name, -1, &r->fd, &mark->file,
                               mark->stream.offset);
@@ -119,6 +136,11 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
 
     if (r->name == NULL)
         return STATUS_OK;
+    if (r->writer == NULL) {
+        message_error("%s: the job of the state has ended, and so have its "
+                      "rejects", files_output_name(r->name));
+        return STATUS_DATA;
+    }
     if (!make_room(r, n + EXTRA_BYTES)) {
         message_error("%s: out of memory", files_output_name(r->name));
         return STATUS_FAILURE;

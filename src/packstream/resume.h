@@ -21,8 +21,13 @@ typedef struct resume_place {
     rejects_mark rejects;
     bool timed; /* packs were flushed because of time or a signal */
     written_mark output;
-    uint64_t input_bytes; /* of all inputs; UINT64_MAX: unknown */
+    /* What was read of the files before that one, or of all if the job has
+     * ended; RESUME_UNKNOWN unless they are regular files. */
+    uint64_t input_bytes;
+    bool ended; /* in what is to be saved */
 } resume_place;
+
+#define RESUME_UNKNOWN UINT64_MAX
 
 /* What the job adds to a state. */
 #define RESUME_NOTE_BYTES 216
@@ -32,6 +37,7 @@ typedef struct resume_place {
 
 typedef struct resume_mark {
     uint32_t file;
+    uint64_t input_bytes; /* as in resume_place */
     ps_token_mark mark;
 } resume_mark;
 
@@ -42,8 +48,11 @@ typedef struct resume {
     size_t bytes;
     ps_state says;
     resume_place place;
-    bool goes_on;          /* from that state */
-    bool done;             /* there is nothing to do but to compare */
+    /* What is to be done, if that state is more than a beginning: one of */
+    bool goes_on; /* from there */
+    bool proves;  /* packs all anew, for a reader that wants earlier packs */
+    bool ends;    /* writes END, for a reader that has all packs */
+    bool done;    /* nothing but to compare */
     written output;
     uint64_t first_record; /* as in ps_packer_options */
 
@@ -62,22 +71,33 @@ int resume_open(resume *r, const conf *c);
 
 /*
  * Whether the state, if there is one, is of this job: of this schema, of these
- * options, and, if it has ended, of inputs of the same size.
+ * options, and of inputs that have the size they had when they were read.
  */
 int resume_fits(const resume *r, const ps_schema *schema,
                 const ps_packer_options *options);
 
-/*
- * Has a packer that begins anew, though there is a state, make the packs of
- * the state again.
- */
-int resume_prove(const resume *r, ps_packer *packer);
-
 /* Opens the output: that of the state, as it was then, or a new one. */
 int resume_open_output(resume *r, int in, int *out);
 
-/* Cuts what goes on to where the state was saved. */
+/*
+ * Before the first byte is written to a file: keeps where that will be, so
+ * that a job that is stopped before its first state does not write twice; or
+ * cuts what such a job wrote.
+ */
+int resume_begin(resume *r, int out);
+
+/* Opens the packer: one that goes on, one that ends, or a new one. */
+int resume_open_packer(const resume *r, ps_packer **packer, int out,
+                       const ps_schema *schema,
+                       const ps_packer_options *options);
+
+/* Cuts what is gone on with to where the state was saved. */
 int resume_cut_output(const resume *r, int out);
+
+/* A job that has ended can only tell what it did. */
+int resume_open_ended(const resume *r, ps_packer **packer, int out,
+                      const ps_schema *schema,
+                      const ps_packer_options *options);
 
 /*
  * To be called with the header of the packs where a state is kept, and
@@ -87,11 +107,12 @@ int resume_cut_output(const resume *r, int out);
 void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);
 
 /* Takes note of a place between two records. */
-void resume_note(resume *r, uint32_t file, const ps_token_mark *mark);
+void resume_note(resume *r, const resume_mark *mark);
 
 /*
  * Has what the packer wrote to `out` on the disk and saves its state.
- * `place` has all but the mark, the output and the bytes of the input.
+ * `place` has all but the mark and the output, and input_bytes if the job has
+ * ended.
  */
 int resume_save(resume *r, ps_packer *packer, int out, resume_place *place);
 

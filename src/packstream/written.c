@@ -1,9 +1,9 @@
 /*
  * written.c - what the job wrote to a regular file, and how to know it again.
  *
- * Not all of it is read again, only samples: where it begins, which is the
- * header, where the last record begins, which has its index and checksum, and
- * where it ends.
+ * Not all of it is read again, only samples: what is before it, where it
+ * begins, which is the header, where the last record begins, which has its
+ * index and checksum, and where it ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,6 +11,8 @@
 #include "packstream/written.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -43,46 +45,60 @@ int written_begin(written *w, const char *name, int out)
     return w->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* What is there from `at` of `length` bytes on, or the start of it. */
-static int add_sample(const written *w, uint64_t at, uint64_t length,
-                      uint64_t *hash)
+/* Reads `n` bytes, at most SAMPLE_BYTES, of the file from `at` on. */
+static int read_sample(const written *w, uint64_t at, size_t n,
+                       unsigned char bytes[SAMPLE_BYTES])
 {
-    unsigned char bytes[SAMPLE_BYTES];
-    size_t wanted =
-        length - at < sizeof bytes ? (size_t)(length - at) : sizeof bytes;
-    size_t n = 0;
+    size_t done = 0;
 
-    while (n < wanted) {
-        ssize_t part = pread(w->fd, bytes + n, wanted - n,
-                             (off_t)(w->base + at + n));
+    while (done < n) {
+        ssize_t part = pread(w->fd, bytes + done, n - done,
+                             (off_t)(at + done));
 
         if (part < 0 && errno != EINTR)
             return failure(w->name);
         if (part == 0)
             return is_other(w->name);
-        n += part > 0 ? (size_t)part : 0;
+        done += part > 0 ? (size_t)part : 0;
     }
-    *hash = XXH3_64bits_withSeed(bytes, n, *hash);
     return STATUS_OK;
 }
 
-static uint64_t before_end(uint64_t length, uint64_t n)
+/* What is there from `at` up to `end`, or the start of it. */
+static int add_sample(const written *w, uint64_t at, uint64_t end,
+                      uint64_t *hash)
 {
-    return n < length ? length - n : 0;
+    unsigned char bytes[SAMPLE_BYTES];
+    size_t n = end - at < sizeof bytes ? (size_t)(end - at) : sizeof bytes;
+    int status = read_sample(w, at, n, bytes);
+
+    if (status == STATUS_OK)
+        *hash = XXH3_64bits_withSeed(bytes, n, *hash);
+    return status;
+}
+
+/* The place `n` bytes before the end, or where it all begins. */
+static uint64_t before_end(uint64_t start, uint64_t end, uint64_t n)
+{
+    return n < end - start ? end - n : start;
 }
 
 static int hash_of(const written *w, uint64_t record, uint64_t length,
                    uint64_t *hash)
 {
+    uint64_t start = w->base;
+    uint64_t end = start + length;
     int status;
 
     *hash = 0;
-    status = add_sample(w, 0, length, hash);
+    status = add_sample(w, before_end(0, start, SAMPLE_BYTES), start, hash);
     if (status == STATUS_OK)
-        status = add_sample(w, before_end(length, record), length, hash);
+        status = add_sample(w, start, end, hash);
+    if (status == STATUS_OK)
+        status = add_sample(w, before_end(start, end, record), end, hash);
     if (status == STATUS_OK)
         status =
-            add_sample(w, before_end(length, SAMPLE_BYTES), length, hash);
+            add_sample(w, before_end(start, end, SAMPLE_BYTES), end, hash);
     return status;
 }
 
@@ -90,10 +106,15 @@ bool written_length(const written *w, int out, uint64_t *length)
 {
     uint64_t place;
 
-    if (!files_place(out, &place))
-        return failure(w->name) == STATUS_OK;
-    if (place < w->base)
-        return is_other(w->name) == STATUS_OK;
+    *length = 0;
+    if (!files_place(out, &place)) {
+        (void)failure(w->name);
+        return false;
+    }
+    if (place < w->base) {
+        (void)is_other(w->name);
+        return false;
+    }
     *length = place - w->base;
     return true;
 }
@@ -116,9 +137,35 @@ static int compare(const written *w, const written_mark *mark,
                                                      : status;
 }
 
+/*
+ * Of a job that was stopped before its first state nothing is known but where
+ * it began; what is there must begin as its output, for it is to be cut.
+ */
+static int compare_start(const written *w, int out)
+{
+    static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
+    static const unsigned char compressed[] = {0x28, 0xb5, 0x2f, 0xfd};
+    unsigned char first[SAMPLE_BYTES];
+    size_t n = sizeof plain;
+    struct stat st;
+    int status;
+
+    if (fstat(out, &st) != 0)
+        return failure(w->name);
+    if ((uint64_t)st.st_size - w->base < n)
+        n = (size_t)((uint64_t)st.st_size - w->base);
+    status = read_sample(w, w->base, n, first);
+    if (status == STATUS_OK && memcmp(first, plain, n) != 0 &&
+        memcmp(first, compressed, n) != 0)
+        return is_other(w->name);
+    return status;
+}
+
 int written_reopen(written *w, const char *name, int in, int *out,
                    const written_mark *mark, uint64_t length)
 {
+    int status;
+
     *w = (written){.name = name, .fd = -1, .base = mark->base};
     *out = -1;
     /* A pipe or a device goes on as it is. */
@@ -138,7 +185,19 @@ int written_reopen(written *w, const char *name, int in, int *out,
     if (!files_is_regular(*out))
         return is_other(name);
     w->fd = files_reread_output(name, *out);
-    return w->fd < 0 ? STATUS_FAILURE : compare(w, mark, length);
+    if (w->fd < 0)
+        return STATUS_FAILURE;
+    status = compare(w, mark, length);
+    return status == STATUS_OK && length == 0 ? compare_start(w, *out)
+                                              : status;
+}
+
+int written_go_to_end(const written *w, int out, uint64_t length)
+{
+    if (w->fd < 0 ||
+        lseek(out, (off_t)(w->base + length), SEEK_SET) != -1)
+        return STATUS_OK;
+    return failure(w->name);
 }
 
 int written_cut(const written *w, int out, uint64_t length)

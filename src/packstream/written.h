@@ -48,6 +48,9 @@ int written_take(const written *w, uint64_t length, uint64_t record,
 int written_reopen(written *w, const char *name, int in, int *out,
                    const written_mark *mark, uint64_t length);
 
+/* Leaves it open at its end, where another job may write on. */
+int written_go_to_end(const written *w, int out, uint64_t length);
+
 /* Cuts away what is behind them; the next byte is written there. */
 int written_cut(const written *w, int out, uint64_t length);
 

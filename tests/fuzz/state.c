@@ -84,8 +84,26 @@ static ps_result take_steps(const job *j, ps_packer *p, unsigned again,
     return result;
 }
 
-/* All in one; false if a sequence was refused. */
-static bool pack_all(const job *j, bytes *packs)
+/* The state, or nothing if there can be none yet. */
+static ps_result save_to(ps_packer *p, bytes *state)
+{
+    static const char note[] = "a note";
+    ps_error err = no_error();
+    unsigned char *saved;
+    size_t n;
+    ps_result result = told(
+        ps_packer_save(p, note, sizeof note, &saved, &n, &err), &err);
+
+    must((saved != NULL) == (result == PS_OK));
+    must(result == PS_OK || ps_packer_totals(p)->packs == 0);
+    if (saved != NULL)
+        put_bytes(state, saved, n);
+    free(saved);
+    return result;
+}
+
+/* All in one, and the last state; false if a sequence was refused. */
+static bool pack_all(const job *j, bytes *packs, bytes *state)
 {
     ps_error err = no_error();
     ps_packer *p;
@@ -97,6 +115,8 @@ static bool pack_all(const job *j, bytes *packs)
     result = take_steps(j, p, 0, (unsigned)j->steps.left, 0, &err);
     if (result == PS_OK)
         must(ps_packer_finish(p, &err) == PS_OK);
+    if (result == PS_OK)
+        (void)save_to(p, state);
     ps_packer_free(p);
     put_bytes(packs, feed_written()->data, feed_written()->size);
     return result == PS_OK;
@@ -105,11 +125,8 @@ static bool pack_all(const job *j, bytes *packs)
 /* Up to the stop: the state, or nothing if there can be none yet. */
 static bool save(const plan *w, bytes *packs, bytes *state)
 {
-    static const char note[] = "a note";
     const job *j = &w->job;
     ps_error err = no_error();
-    unsigned char *saved;
-    size_t n;
     ps_packer *p;
     ps_result result;
 
@@ -117,13 +134,7 @@ static bool save(const plan *w, bytes *packs, bytes *state)
     must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
          PS_OK);
     must(take_steps(j, p, 0, w->stop, 0, &err) == PS_OK);
-    result = told(
-        ps_packer_save(p, note, sizeof note, &saved, &n, &err), &err);
-    must((saved != NULL) == (result == PS_OK));
-    must(result == PS_OK || ps_packer_totals(p)->packs == 0);
-    if (saved != NULL)
-        put_bytes(state, saved, n);
-    free(saved);
+    result = save_to(p, state);
     ps_packer_free(p);
     put_bytes(packs, feed_written()->data, feed_written()->size);
     return result == PS_OK;
@@ -221,6 +232,49 @@ static bool tamper(const plan *w, bytes *state)
     return changed;
 }
 
+/* What a stream came to that has ended, and its end once more. */
+static ps_result end_again(const job *j, const bytes *state)
+{
+    ps_packer_options options = j->options;
+    ps_error err = no_error();
+    ps_state says;
+    ps_packer *p;
+    ps_result result = told(ps_packer_ended(&p, &j->schema, &options,
+                                            state->data, state->size, &err),
+                            &err);
+
+    if (result != PS_OK)
+        return result;
+    options.first_record = ps_packer_totals(p)->packs;
+    ps_packer_free(p);
+    must(ps_state_read(state->data, state->size, &says, &err) == PS_OK);
+    must(says.finished && says.packs == options.first_record);
+    feed_clear();
+    result = told(ps_packer_resume(&p, FEED_FD, &j->schema, &options,
+                                   state->data, state->size, &err),
+                  &err);
+    if (result != PS_OK)
+        return result;
+    result = told(ps_packer_finish(p, &err), &err);
+    must(result != PS_OK ||
+         feed_written()->size ==
+             PS_PACK_HEADER_BYTES + ps_packer_info(p)->record_bytes);
+    ps_packer_free(p);
+    return result;
+}
+
+/* The same with what a stream left that has ended. */
+static void tell_again(const plan *w, bytes *end)
+{
+    bool may_begin_later = !w->job.options.compressed;
+
+    if (end->size == 0)
+        return;
+    must((end_again(&w->job, end) == PS_OK) == may_begin_later);
+    if (tamper(w, end) && end_again(&w->job, end) == PS_OK)
+        must((w->bits & SEALED) != 0);
+}
+
 /* A stop and a start, good and bad; `packs` is what should come of it. */
 static void stop_and_go(const plan *w, const bytes *packs)
 {
@@ -255,11 +309,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     plan w = take_plan(&in);
     ps_error err = no_error();
     bytes packs = {0};
+    bytes end = {0};
 
     if (told(ps_packer_check(&w.job.schema, &w.job.options, &err), &err) ==
             PS_OK &&
-        pack_all(&w.job, &packs))
+        pack_all(&w.job, &packs, &end)) {
         stop_and_go(&w, &packs);
+        tell_again(&w, &end);
+    }
     free_bytes(&packs);
+    free_bytes(&end);
     return 0;
 }
