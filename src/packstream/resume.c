@@ -75,6 +75,20 @@ static int start_for_reader(resume *r)
     return r->proves && r->place.timed ? cannot_make_again(r) : STATUS_OK;
 }
 
+/* What is written to another place would be lacking in the file. */
+static int is_elsewhere(const resume *r, bool is_for_file)
+{
+    if (is_for_file)
+        message_error("%s: is a file, as is the output of the state's job, "
+                      "which --resume-from would leave",
+                      files_output_name(r->conf->output));
+    else
+        message_error("%s: the job of the state wrote to a file "
+                      "(--resume-from sends packs elsewhere)",
+                      message_name(r->file.name));
+    return STATUS_USAGE;
+}
+
 /*
  * A file goes on where it was; a pipe from the pack that its reader wants,
  * for which all may have to be packed again.
@@ -87,17 +101,8 @@ static int choose_start(resume *r)
     r->first_record = from;
     if (r->state == NULL)
         return STATUS_OK;
-    /* What goes elsewhere would be lacking there. */
-    if (r->place.output.known && (from == 0) != is_for_file) {
-        message_error(from == 0
-                          ? "%s: the job of the state wrote to a file "
-                            "(--resume-from sends packs elsewhere)"
-                          : "%s: is a file, as is the output of the state's "
-                            "job, which --resume-from would leave",
-                      from == 0 ? message_name(r->file.name)
-                                : files_output_name(r->conf->output));
-        return STATUS_USAGE;
-    }
+    if (r->place.output.known && (from == 0) != is_for_file)
+        return is_elsewhere(r, is_for_file);
     if (r->says.blank)
         return STATUS_OK;
     if (from > 0 || !is_for_file) {
@@ -175,8 +180,8 @@ int resume_fits(const resume *r, const ps_schema *schema,
 /* Whether the output is that of the state. */
 bool resume_has_output(const resume *r)
 {
-    return r->done || (r->goes_on && r->first_record == 0) ||
-           (r->says.blank && r->place.output.known);
+    return r->done ||
+           ((r->goes_on || r->says.blank) && r->first_record == 0);
 }
 
 static bool has_content(const char *name)
