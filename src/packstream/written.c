@@ -36,8 +36,12 @@ static int is_other(const char *name)
 
 int written_begin(written *w, const char *name, int out)
 {
+    struct stat st;
+
     *w = (written){.name = name, .fd = -1};
-    if (!files_is_regular(out))
+    if (fstat(out, &st) != 0)
+        return failure(name);
+    if (!S_ISREG(st.st_mode))
         return STATUS_OK;
     if (!files_place(out, &w->base))
         return failure(name);
