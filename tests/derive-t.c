@@ -47,7 +47,7 @@ static int32_t *new_array(size_t n)
     return a;
 }
 
-/* Nothing was written behind the array. */
+/* Nothing was written behind it. */
 static void free_array(int32_t *a, size_t n)
 {
     assert_int_equal(a[n], UNTOUCHED);
@@ -317,14 +317,15 @@ static const unsigned char *element(const scene *s, uint32_t pack,
 
 static int64_t value_of(const unsigned char *p, ps_type type)
 {
-    switch (type) {
-    case PS_U8:
+    if (type == PS_U8)
         return p[0];
-    case PS_U16:
+    if (type == PS_U16)
         return p[0] | p[1] << 8;
-    default:
+    if (type == PS_I32)
         return (int32_t)get_u32(p);
-    }
+    if (type == PS_U32)
+        return get_u32(p);
+    return (int64_t)((uint64_t)get_u32(p + 4) << 32 | get_u32(p));
 }
 
 /* The elements of a field in the order in which they are to be gathered. */
@@ -341,6 +342,25 @@ static bytes wanted_elements(const scene *s, const ps_field *f)
         for (uint32_t p = 0; p < s->batch.spans.n_packs; p++)
             put_bytes(&b, element(s, p, f, 0), places_of(s, p) * width);
     return b;
+}
+
+static void check_gather_i64(const scene *s, const ps_field *f,
+                             const unsigned char *wanted, size_t n)
+{
+    const ps_pack_info *info = ps_loader_info(s->loader);
+    const ps_type type = f->channel.type;
+    int64_t *got = must_alloc((n + 1) * sizeof *got);
+    ps_error err;
+
+    got[n] = UNTOUCHED;
+    assert_result(ps_spans_gather_i64(&s->batch.spans, info,
+                                      s->batch.records, f, got, &err),
+                  type <= PS_I64 ? PS_OK : PS_ERR_ARGUMENT, &err);
+    for (size_t i = 0; i < n && type <= PS_I64; i++)
+        assert_int_equal(got[i],
+                         value_of(wanted + i * ps_type_bytes(type), type));
+    assert_int_equal(got[n], UNTOUCHED);
+    free(got);
 }
 
 static void check_gather(const scene *s, const ps_field *f)
@@ -370,9 +390,10 @@ static void check_gather(const scene *s, const ps_field *f)
                                       s->batch.records, f, wide, &err),
                   &err);
         for (size_t i = 0; i < n; i++)
-            assert_int_equal(wide[i],
-                             value_of(wanted.data + i * width, type));
+            assert_true(wide[i] ==
+                        (int32_t)value_of(wanted.data + i * width, type));
     }
+    check_gather_i64(s, f, wanted.data, n);
     free_array(wide, n);
     free(got);
     free_bytes(&wanted);

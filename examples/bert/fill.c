@@ -245,26 +245,6 @@ static ps_result check_whole(const fill *f, const ps_pack *pack,
     return PS_OK;
 }
 
-/* ps_spans_gather_i32 does not take elements of 64 bits: they go to `wide`. */
-static ps_result gather(const fill *f, const ps_pack *pack,
-                        const ps_spans *spans, const ps_field *field,
-                        int32_t *to, ps_error *err)
-{
-    if (ps_type_bytes(field->channel.type) == sizeof *f->wide)
-        return ps_spans_gather(spans, f->info, pack->record, field, f->wide,
-                               err);
-    return ps_spans_gather_i32(spans, f->info, pack->record, field, to, err);
-}
-
-/* Element `i` of it; of a u64 what is beyond an int64 is negative. */
-static int64_t gathered(const fill *f, ps_type type, const int32_t *to,
-                        uint32_t i)
-{
-    if (ps_type_bytes(type) == sizeof *f->wide)
-        return f->wide[i];
-    return type == PS_U32 ? (int64_t)(uint32_t)to[i] : to[i];
-}
-
 /* A channel's numbers, checked; those in the padding are not looked at. */
 static ps_result take(const fill *f, const ps_pack *pack,
                       const ps_spans *spans, const channel *c, int32_t *to,
@@ -274,12 +254,11 @@ static ps_result take(const fill *f, const ps_pack *pack,
     ps_result r = PS_OK;
 
     if (c->field != NULL)
-        r = gather(f, pack, spans, c->field, to, err);
+        r = ps_spans_gather_i64(spans, f->info, pack->record, c->field,
+                                f->wide, err);
     for (uint32_t i = 0; i < n && r == PS_OK; i++) {
-        int64_t value = c->without;
+        int64_t value = c->field == NULL ? c->without : f->wide[i];
 
-        if (c->field != NULL)
-            value = gathered(f, c->field->channel.type, to, i);
         if ((value < c->least || value >= c->end) && value != c->without)
             r = fail(err, PS_ERR_RANGE,
                      "pack %" PRIu64 ": %s of %" PRId64 ", which is not from "

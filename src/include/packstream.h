@@ -1121,7 +1121,8 @@ typedef enum ps_view {
 
 /*
  * A view of one pack or of several.  Each pack has its sequences first, then
- * its ghost and what empty spans the view has.
+ * its ghost and what empty spans the view has.  ps_pack_view and loaders fill
+ * one in; so may a caller who puts packs together, with a `cu` of their own.
  */
 typedef struct ps_spans {
     ps_view view;
@@ -1203,6 +1204,17 @@ PS_MUST_CHECK ps_result ps_spans_gather_i32(const ps_spans *spans,
                                             const unsigned char *records,
                                             const ps_field *field,
                                             int32_t *to, ps_error *err);
+
+/*
+ * The same, each element as an int64: of all types of integers but u64 the
+ * value, of u64 the same 64 bits.
+ * PS_OK, PS_ERR_ARGUMENT (also: a field of floating point numbers).
+ */
+PS_MUST_CHECK ps_result ps_spans_gather_i64(const ps_spans *spans,
+                                            const ps_pack_info *info,
+                                            const unsigned char *records,
+                                            const ps_field *field,
+                                            int64_t *to, ps_error *err);
 
 /* "There is nothing to be learnt here", among labels. */
 #define PS_NO_LABEL (-100)

@@ -47,6 +47,33 @@ static void widen_run(const unsigned char *from, size_t bytes, size_t n,
             out[i] = as_signed(load_u32(from + 4 * i));
 }
 
+static void lengthen_run(const unsigned char *from, size_t bytes, size_t n,
+                         void *to, size_t before)
+{
+    int64_t *out = (int64_t *)to + before;
+
+    if (bytes == 1)
+        for (size_t i = 0; i < n; i++)
+            out[i] = from[i];
+    else if (bytes == 2)
+        for (size_t i = 0; i < n; i++)
+            out[i] = load_u16(from + 2 * i);
+    else if (bytes == 4)
+        for (size_t i = 0; i < n; i++)
+            out[i] = load_u32(from + 4 * i);
+    else if (n > 0)
+        copy_run(from, bytes, n, to, before);
+}
+
+static void lengthen_i32_run(const unsigned char *from, size_t bytes,
+                             size_t n, void *to, size_t before)
+{
+    int64_t *out = (int64_t *)to + before;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = as_signed(load_u32(from + bytes * i));
+}
+
 /* How many elements of pack `p`, whose spans begin with `first`. */
 static uint32_t run_length(const ps_spans *spans, uint32_t p, uint32_t first,
                            ps_kind kind)
@@ -105,4 +132,18 @@ ps_result ps_spans_gather_i32(const ps_spans *spans, const ps_pack_info *info,
                        "'%s' is %s, which is no int32", field->channel.name,
                        ps_type_name(field->channel.type));
     return gather(spans, info, records, field, widen_run, to, err);
+}
+
+ps_result ps_spans_gather_i64(const ps_spans *spans, const ps_pack_info *info,
+                              const unsigned char *records,
+                              const ps_field *field, int64_t *to,
+                              ps_error *err)
+{
+    const ps_type type = field->channel.type;
+
+    if (!is_small_integer(type) && type != PS_U64 && type != PS_I64)
+        return ps_fail(err, PS_ERR_ARGUMENT, "'%s' is %s, which is no int64",
+                       field->channel.name, ps_type_name(type));
+    return gather(spans, info, records, field,
+                  type == PS_I32 ? lengthen_i32_run : lengthen_run, to, err);
 }
