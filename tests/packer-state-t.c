@@ -447,6 +447,27 @@ static void test_end_again(void **state)
     free_corpus(&c);
 }
 
+/* Without any pack there is a state when it has ended, and END in it. */
+static void test_no_pack(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 0, 40, 7);
+    size_t size;
+    unsigned char *end = last_state(&c, &o, &size);
+    ps_packer *p;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_packer_ended(&p, &schema, &o, end, size, &err), &err);
+    assert_int_equal(ps_packer_totals(p)->packs, 0);
+    ps_packer_free(p);
+    assert_result(ps_packer_resume(&p, -1, &schema, &o, end, size, &err),
+                  PS_ERR_ARGUMENT, &err);
+    free(end);
+    free_corpus(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_prove),
         cmocka_unit_test(test_ended),
         cmocka_unit_test(test_end_again),
+        cmocka_unit_test(test_no_pack),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -215,6 +215,86 @@ a pipe"* ]]
     packstream -q -L 256 --resume-from=5 x | cmp - got
 }
 
+# small N: as many records of two tokens, of which 32 fill a pack.
+small() {
+    yes "5 6" | head -n "$1" | tokcat --from=ids --raw
+}
+
+@test "all packs of a job that has ended can be made again" {
+    packstream -q -L 256 --state=s --state-every=20 x | cat >all
+    local from
+    for from in 1 5 900; do
+        packstream -q -L 256 --state=s --state-every=20 --resume-from="$from" \
+            x | cat >got
+        packstream -q -L 256 --resume-from="$from" x | cmp - got
+    done
+}
+
+@test "a job that stopped behind a flush record can be made again" {
+    local options="-L 64 -w 64 --flush-records --state=s" job status=0
+    small 100 >p
+    printf '\0\0' >flush
+    mkfifo in
+    # shellcheck disable=SC2086
+    packstream -q $options <in > >(cat >got) &
+    job=$!
+    { cat p flush; sleep 0.5; kill -TERM "$job"; sleep 0.5; } >in
+    wait "$job" || status=$?
+    [ "$status" -eq 143 ]
+    cat p flush p p >longer
+    # shellcheck disable=SC2086
+    packstream -q $options --resume-from=1 longer | cat >got
+    packstream -q -L 64 -w 64 --flush-records --resume-from=1 longer |
+        cmp - got
+}
+
+@test "a job without packs has ended, too" {
+    : >empty
+    local out
+    for out in "-L 256" "-L 256 --zstd" "-L 256 -d auto"; do
+        rm -f ./*.s all
+        for _ in 1 2 3; do
+            # shellcheck disable=SC2086
+            packstream -q $out --state=e.s --resume empty >>all
+            # shellcheck disable=SC2086
+            packstream -q $out --state=x.s --resume x >>all
+        done
+        # shellcheck disable=SC2086
+        { packstream -q $out empty; packstream -q $out x; } | cmp - all
+    done
+}
+
+@test "what a state cannot go on with is refused at once" {
+    run packstream -q -L 64 --zstd --state=s x
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} == *"a compressed stream can only be gone on with in a \
+file, and stdout is none" ]]
+    run packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} == *"--rejects=-: with --state they need a file"* ]]
+    [ ! -e s ]
+    # Nor does a later pack begin in a file that is there.
+    cp y out
+    run packstream -q -L 64 --state=s --resume-from=3 -o out x
+    [ "$status" -eq 64 ]
+    cmp out y
+}
+
+@test "what was only begun when the power failed is begun again" {
+    echo 5 6 7 | tokcat --from=ids --raw | head -c 5 >"cut"
+    local what
+    for what in zeros gone; do
+        rm -f s out
+        run -65 packstream -q -L 256 --state=s -o out cut
+        case $what in
+            zeros) head -c 5000 /dev/zero >out ;;
+            gone) rm out ;;
+        esac
+        packstream -q -L 256 --state=s --resume -o out x
+        packstream -q -L 256 x | cmp - out
+    done
+}
+
 @test "a job that has ended leaves its output open at its end" {
     packstream -q -L 256 x >px
     packstream -q -L 256 y >py

@@ -805,8 +805,8 @@ uint64_t ps_packer_needs(const ps_packer *packer);
  * the packer, which is the caller's to free, with a note of the caller's in
  * it.  Where frames are written, the packs of one that is not full are in
  * the state.
- * PS_OK, PS_ERR_ARGUMENT (no pack was made yet, or a packer that was resumed
- * has not got back what it needs), _IO, _MEMORY.
+ * PS_OK, PS_ERR_ARGUMENT (no pack was made yet, and the stream has not ended;
+ * or a packer that was resumed has not got back what it needs), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        size_t note_bytes,

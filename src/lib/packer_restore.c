@@ -68,7 +68,8 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
     says->note_bytes = (size_t)ps_load_u64(restorer);
     says->note = ps_load_bytes(restorer, says->note_bytes);
     return restorer->failed || says->needs > says->input_sequences ||
-                   (says->packs == 0) != says->blank
+                   (says->packs == 0 && kind == STATE_GOES_ON) ||
+                   (says->packs > 0 && says->blank)
                ? damaged(err)
                : PS_OK;
 }
@@ -230,7 +231,7 @@ static ps_result load_end(ps_packer *p, const ps_restorer *restorer,
 {
     const ps_sink_place place = {.written = says->output_bytes};
 
-    if (p->options.first_record != says->packs)
+    if (p->options.first_record != says->packs || says->packs == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is that of a stream that has ended");
     if (!is_all(p, restorer, says))

@@ -155,11 +155,11 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
 
     *state = NULL;
     *bytes = 0;
-    if (p->totals.packs == 0 || ps_again_waits(p))
+    if (ps_again_waits(p))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       p->totals.packs > 0
-                           ? "not all that is needed has come again"
-                           : "no pack was made yet");
+                       "not all that is needed has come again");
+    if (p->totals.packs == 0 && !p->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no pack was made yet");
     says.needs = ps_packer_needs(p);
     return give(&saver, save_all(p, &saver, &says, err), state, bytes, err);
 }

@@ -15,7 +15,19 @@
 #include "packstream/job_parts.h"
 #include "packstream/pause.h"
 
-/* Saves the state of the job, if any pack is there to go on from. */
+/* Whether a state would be better than the one that there is, if any. */
+static bool is_news(const job *j, bool ended)
+{
+    /* A pipe has nothing yet that would have to be known of it. */
+    if (ps_packer_totals(j->packer)->packs == 0 &&
+        (!ended || j->resume.output.fd < 0))
+        return false;
+    if (j->resume.proves && !j->caught_up && !ended)
+        return false;
+    return j->next_id >= j->known;
+}
+
+/* Saves the state of the job, if there is anything to go on from. */
 static int save(job *j, bool ended)
 {
     resume_place place = {.records = j->records,
@@ -24,8 +36,7 @@ static int save(job *j, bool ended)
                           .ended = ended};
     int status;
 
-    /* There is a better one until all that it knows of came again. */
-    if (ps_packer_totals(j->packer)->packs == 0 || j->next_id < j->known)
+    if (!is_news(j, ended))
         return STATUS_OK;
     status = rejects_sync(&j->rejects);
     place.rejects = j->rejects.mark;
@@ -72,13 +83,19 @@ static int look_after_state(job *j)
     return save(j, false);
 }
 
-/* All that the state knows of came again: from here on it is news. */
-static int catch_up(job *j)
+/*
+ * Not before something new comes: flushes that were asked for behind what the
+ * state knows have come again by then, too.
+ */
+int job_catch_up(job *j)
 {
     ps_error err;
 
+    if (j->caught_up || j->next_id < j->known || !j->resume.proves)
+        return STATUS_OK;
+    j->caught_up = true;
     /* Of a stream that has ended the last packs are still to come. */
-    if (j->resume.proves && !j->resume.says.finished &&
+    if (!j->resume.says.finished &&
         ps_packer_proved(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
@@ -95,25 +112,23 @@ int job_took(job *j, const ps_sequence *sequence, ps_result result,
         return again ? job_input_failure(j, why) : job_output_failure(j, why);
     j->next_id = sequence->id + 1;
     if (again)
-        return job_is_again(j) ? STATUS_OK : catch_up(j);
+        return job_is_again(j) ? STATUS_OK : job_cut_outputs(j);
     if (is_flush_due(j) && ps_packer_drain(j->packer, &err) != PS_OK)
         return job_output_failure(j, &err);
     if (progress_due(&j->progress))
         show_progress(j);
-    if (j->next_id == j->known) {
-        int status = catch_up(j);
-
-        if (status != STATUS_OK)
-            return status;
-    }
     return j->conf->state == NULL ? STATUS_OK : look_after_state(j);
 }
 
 int job_put(job *j, const ps_sequence *sequence)
 {
+    int status = job_catch_up(j);
     ps_error err;
-    ps_result r = ps_packer_put(j->packer, sequence, &err);
+    ps_result r;
 
+    if (status != STATUS_OK)
+        return status;
+    r = ps_packer_put(j->packer, sequence, &err);
     return job_took(j, sequence, r, &err);
 }
 
@@ -272,6 +287,7 @@ static void abandon(job *j)
 static int finish(job *j)
 {
     ps_error err;
+    int status;
 
     if (j->next_id < j->known && !j->resume.ends) {
         message_error("%s: the input is not what it was when the state was "
@@ -279,6 +295,9 @@ static int finish(job *j)
                       files_input_name(j->input), j->known - 1);
         return STATUS_DATA;
     }
+    status = job_catch_up(j);
+    if (status != STATUS_OK)
+        return status;
     if (ps_packer_finish(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);

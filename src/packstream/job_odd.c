@@ -11,9 +11,11 @@
 
 static int write_reject(job *j, const ps_sequence *sequence, int reason)
 {
-    return sequence->id < j->known
-               ? STATUS_OK
-               : rejects_put(&j->rejects, sequence, reason);
+    int status = job_catch_up(j);
+
+    if (status != STATUS_OK || sequence->id < j->known)
+        return status;
+    return rejects_put(&j->rejects, sequence, reason);
 }
 
 /* Leaves a sequence out, which is then counted, and written if asked for. */

@@ -44,6 +44,12 @@ int job_open_file(job *j);
  */
 int job_cut_outputs(job *j);
 
+/*
+ * Before anything new is packed or rejected: where packs are made anew, these
+ * have to be those of the state by now.
+ */
+int job_catch_up(job *j);
+
 /* Whether what comes came before already. */
 bool job_is_again(const job *j);
 

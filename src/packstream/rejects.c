@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -52,8 +51,7 @@ static bool is_pipe(const char *name)
 {
     struct stat st;
 
-    return (strcmp(name, "-") == 0 ? fstat(STDOUT_FILENO, &st)
-                                   : stat(name, &st)) == 0 &&
+    return stat(name, &st) == 0 &&
            (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
@@ -62,6 +60,9 @@ int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
     if (r->name == NULL)
         return STATUS_OK;
     r->marked = marked;
+    if (marked && strcmp(r->name, "-") == 0)
+        return message_usage("--rejects=-: with --state they need a file "
+                             "with a name");
     if (marked && is_pipe(r->name))
         return message_usage("--rejects=%s: with --state it must not be a "
                              "pipe, where nothing can be taken back",

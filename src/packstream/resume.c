@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,10 @@ static int choose_start(resume *r)
     bool is_for_file = files_is_for_file(r->conf->output);
 
     r->first_record = from;
+    if (r->conf->state != NULL && r->conf->zstd_level != 0 && !is_for_file)
+        return message_usage("--state: a compressed stream can only be gone "
+                             "on with in a file, and %s is none",
+                             files_output_name(r->conf->output));
     if (r->state == NULL)
         return STATUS_OK;
     if (r->place.output.known && (from == 0) != is_for_file)
@@ -173,8 +178,8 @@ int resume_fits(const resume *r, const ps_schema *schema,
         return STATUS_OK;
     if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
-    /* Where packs are made anew, these are compared. */
-    return r->proves ? STATUS_OK : compare_inputs(r);
+    /* Packs that are made anew of a job that has ended tell all themselves. */
+    return r->proves && r->says.finished ? STATUS_OK : compare_inputs(r);
 }
 
 /* Whether the output is that of the state. */
@@ -197,8 +202,7 @@ static int check_new(const resume *r)
 {
     const conf *c = r->conf;
 
-    if (c->state == NULL || !c->resume || r->first_record > 0 ||
-        !has_content(c->output))
+    if (c->state == NULL || !c->resume || !has_content(c->output))
         return STATUS_OK;
     message_error("%s: is there already, but not %s to go on from",
                   files_output_name(c->output),
@@ -206,12 +210,22 @@ static int check_new(const resume *r)
     return STATUS_USAGE;
 }
 
+/* An output that was only just begun, and is gone: its name did not last. */
+static bool is_gone(const resume *r)
+{
+    const char *name = r->conf->output;
+    struct stat st;
+
+    return r->says.blank && r->place.output.base == 0 && name != NULL &&
+           strcmp(name, "-") != 0 && stat(name, &st) != 0 && errno == ENOENT;
+}
+
 int resume_open_output(resume *r, int in, int *out)
 {
     const char *name = r->conf->output;
     int status;
 
-    if (resume_has_output(r))
+    if (resume_has_output(r) && !is_gone(r))
         return written_reopen(&r->output, name, in, out, &r->place.output,
                               r->says.output_bytes);
     status = r->state == NULL ? check_new(r) : STATUS_OK;

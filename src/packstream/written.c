@@ -149,6 +149,7 @@ static int compare_start(const written *w, int out)
 {
     static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
     static const unsigned char compressed[] = {0x28, 0xb5, 0x2f, 0xfd};
+    static const unsigned char unwritten[] = {0, 0, 0, 0}; /* a power cut */
     unsigned char first[SAMPLE_BYTES];
     size_t n = sizeof plain;
     struct stat st;
@@ -160,7 +161,7 @@ static int compare_start(const written *w, int out)
         n = (size_t)((uint64_t)st.st_size - w->base);
     status = read_sample(w, w->base, n, first);
     if (status == STATUS_OK && memcmp(first, plain, n) != 0 &&
-        memcmp(first, compressed, n) != 0)
+        memcmp(first, compressed, n) != 0 && memcmp(first, unwritten, n) != 0)
         return is_other(w->name);
     return status;
 }

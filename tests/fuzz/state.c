@@ -116,7 +116,7 @@ static bool pack_all(const job *j, bytes *packs, bytes *state)
     if (result == PS_OK)
         must(ps_packer_finish(p, &err) == PS_OK);
     if (result == PS_OK)
-        (void)save_to(p, state);
+        must(save_to(p, state) == PS_OK);
     ps_packer_free(p);
     put_bytes(packs, feed_written()->data, feed_written()->size);
     return result == PS_OK;
@@ -266,10 +266,12 @@ static ps_result end_again(const job *j, const bytes *state)
 /* The same with what a stream left that has ended. */
 static void tell_again(const plan *w, bytes *end)
 {
-    bool may_begin_later = !w->job.options.compressed;
+    ps_error err = no_error();
+    ps_state says;
+    bool may_begin_later;
 
-    if (end->size == 0)
-        return;
+    must(ps_state_read(end->data, end->size, &says, &err) == PS_OK);
+    may_begin_later = says.packs > 0 && !w->job.options.compressed;
     must((end_again(&w->job, end) == PS_OK) == may_begin_later);
     if (tamper(w, end) && end_again(&w->job, end) == PS_OK)
         must((w->bits & SEALED) != 0);
