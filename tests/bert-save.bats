@@ -38,8 +38,11 @@ first() {
     head -c $((4096 + $1 * bytes)) x.pks
 }
 
-# In this shell, so that $! is the process.
-small=(bert-train --hidden=16 --packs=5 --stats=json --report=1)
+# $! is the process.  Where this is run in the background a shell has SIGINT
+# ignored, for good.
+reset=(env)
+! env --default-signal=INT true 2>/dev/null || reset+=(--default-signal=INT)
+small=("${reset[@]}" bert-train --hidden=16 --packs=5 --stats=json --report=1)
 train() {
     "${small[@]}" "$@"
 }
