@@ -168,6 +168,22 @@ load resumed
     packstream -q -L 150 --overlong=drop --resume-from=3 x | cmp - got
 }
 
+@test "rejects end though nothing new comes" {
+    local options="-L 150 --overlong=drop --rejects=r --state=s" job status=0
+    mkfifo in
+    # shellcheck disable=SC2086
+    packstream -q $options <in > >(cat >got) &
+    job=$!
+    { cat x; sleep 0.5; kill -TERM "$job"; sleep 0.5; } >in
+    wait "$job" || status=$?
+    [ "$status" -eq 143 ]
+    # shellcheck disable=SC2086
+    packstream -q $options --resume-from=2 x | cat >got
+    packstream -q -L 150 --overlong=drop --rejects=all --resume-from=2 x |
+        cmp - got
+    cmp r all
+}
+
 @test "rejects of a job with a state are no pipe" {
     mkfifo rf
     run timeout 10 packstream -q -L 150 --overlong=drop --rejects=rf \

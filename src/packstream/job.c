@@ -287,7 +287,6 @@ static void abandon(job *j)
 static int finish(job *j)
 {
     ps_error err;
-    int status;
 
     if (j->next_id < j->known && !j->resume.ends) {
         message_error("%s: the input is not what it was when the state was "
@@ -295,9 +294,6 @@ static int finish(job *j)
                       files_input_name(j->input), j->known - 1);
         return STATUS_DATA;
     }
-    status = job_catch_up(j);
-    if (status != STATUS_OK)
-        return status;
     if (ps_packer_finish(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
@@ -309,9 +305,12 @@ static int finish(job *j)
 /* The rejects first: without them the output is not to be whole. */
 static int end_streams(job *j, int status)
 {
-    bool ends = status == STATUS_OK && j->stop == 0;
-    int rejected = rejects_close(&j->rejects, ends);
+    int rejected;
 
+    if (status == STATUS_OK && j->packer != NULL && j->stop == 0)
+        status = job_catch_up(j);
+    rejected = rejects_close(&j->rejects,
+                             status == STATUS_OK && j->stop == 0);
     if (status == STATUS_OK)
         status = rejected;
     if (j->packer == NULL || j->resume.done || j->stop != 0)
