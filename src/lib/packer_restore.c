@@ -243,10 +243,8 @@ static ps_result load_all(ps_packer *p, ps_restorer *restorer, ps_state *says,
                           ps_error *err)
 {
     ps_sink_place place = {0};
-    ps_result r = load_header(p, restorer, err);
+    ps_result r;
 
-    if (r != PS_OK)
-        return r;
     load_totals(p, restorer);
     if (says->finished)
         return load_end(p, restorer, says, err);
@@ -254,6 +252,22 @@ static ps_result load_all(ps_packer *p, ps_restorer *restorer, ps_state *says,
     if (r == PS_OK)
         r = ps_packer_go_on(p, &place, err);
     return r == PS_OK ? load_engine(p, restorer, says, err) : r;
+}
+
+/* A packer with the header of the state, if that fits; NULL if not. */
+static ps_result prepare(ps_packer **packer, int fd, const ps_schema *schema,
+                         const ps_packer_options *options,
+                         ps_restorer *restorer, ps_error *err)
+{
+    ps_result r = ps_packer_prepare(packer, fd, schema, options, err);
+
+    if (r == PS_OK)
+        r = load_header(*packer, restorer, err);
+    if (r != PS_OK) {
+        ps_packer_free(*packer);
+        *packer = NULL;
+    }
+    return r;
 }
 
 ps_result ps_state_fits(const unsigned char *state, size_t bytes,
@@ -268,9 +282,7 @@ ps_result ps_state_fits(const unsigned char *state, size_t bytes,
     if (r == PS_OK && says.blank)
         return restorer.left == 0 ? PS_OK : damaged(err);
     if (r == PS_OK)
-        r = ps_packer_prepare(&p, -1, schema, options, err);
-    if (r == PS_OK)
-        r = load_header(p, &restorer, err);
+        r = prepare(&p, -1, schema, options, &restorer, err);
     ps_packer_free(p);
     return r;
 }
@@ -290,20 +302,17 @@ ps_result ps_packer_ended(ps_packer **packer, const ps_schema *schema,
         r = ps_fail(err, PS_ERR_ARGUMENT,
                     "the state is of a stream that has not ended");
     if (r == PS_OK)
-        r = ps_packer_prepare(&p, -1, schema, options, err);
-    if (r == PS_OK)
-        r = load_header(p, &restorer, err);
-    if (r == PS_OK) {
-        load_totals(p, &restorer);
-        p->finished = true;
-        if (!is_all(p, &restorer, &says))
-            r = damaged(err);
-    }
-    if (r == PS_OK)
-        *packer = p;
-    else
+        r = prepare(&p, -1, schema, options, &restorer, err);
+    if (r != PS_OK)
+        return r;
+    load_totals(p, &restorer);
+    p->finished = true;
+    if (!is_all(p, &restorer, &says)) {
         ps_packer_free(p);
-    return r;
+        return damaged(err);
+    }
+    *packer = p;
+    return PS_OK;
 }
 
 ps_result ps_packer_prove(ps_packer *p, const unsigned char *state,
@@ -345,8 +354,8 @@ ps_result ps_packer_resume(ps_packer **packer, int fd,
         r = ps_fail(err, PS_ERR_ARGUMENT,
                     "the state is of a stream that has not begun");
     if (r == PS_OK)
-        r = ps_packer_prepare(&p, fd, schema, options, err);
-    if (p == NULL)
+        r = prepare(&p, fd, schema, options, &restorer, err);
+    if (r != PS_OK)
         return r;
     r = load_all(p, &restorer, &says, err);
     if (r != PS_OK) {

@@ -91,7 +91,7 @@ int job_catch_up(job *j)
 {
     ps_error err;
 
-    if (j->caught_up || j->next_id < j->known || !j->resume.proves)
+    if (!j->resume.proves || j->caught_up || j->next_id < j->known)
         return STATUS_OK;
     j->caught_up = true;
     /* Of a stream that has ended the last packs are still to come. */

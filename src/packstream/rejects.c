@@ -67,11 +67,11 @@ int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
         return message_usage("--rejects=%s: with --state it must not be a "
                              "pipe, where nothing can be taken back",
                              message_name(r->name));
-    if (mark != NULL)
+    if (mark != NULL) {
         r->mark = *mark;
-    if (mark != NULL)
         return written_reopen(&r->file, r->name, -1, &r->fd, &mark->file,
                               mark->stream.offset);
+    }
     r->fd = files_open_output_alone(r->name, -1);
     if (r->fd < 0)
         return STATUS_FAILURE;

@@ -102,8 +102,12 @@ static ps_result save_to(ps_packer *p, bytes *state)
     return result;
 }
 
-/* All in one, and the last state; false if a sequence was refused. */
-static bool pack_all(const job *j, bytes *packs, bytes *state)
+/*
+ * Packs so many steps, and their end if it `ends`; the state then, if there
+ * can be one.  Gives what the first step gave that failed, or saving.
+ */
+static ps_result pack(const job *j, unsigned steps, bool ends, bytes *packs,
+                      bytes *state)
 {
     ps_error err = no_error();
     ps_packer *p;
@@ -112,32 +116,18 @@ static bool pack_all(const job *j, bytes *packs, bytes *state)
     feed_clear();
     must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
          PS_OK);
-    result = take_steps(j, p, 0, (unsigned)j->steps.left, 0, &err);
-    if (result == PS_OK)
+    result = take_steps(j, p, 0, steps, 0, &err);
+    /* The beginning of what can be packed can be packed. */
+    must(result == PS_OK || ends);
+    if (result == PS_OK && ends)
         must(ps_packer_finish(p, &err) == PS_OK);
-    if (result == PS_OK)
-        must(save_to(p, state) == PS_OK);
+    if (result == PS_OK) {
+        result = save_to(p, state);
+        must(result == PS_OK || !ends);
+    }
     ps_packer_free(p);
     put_bytes(packs, feed_written()->data, feed_written()->size);
-    return result == PS_OK;
-}
-
-/* Up to the stop: the state, or nothing if there can be none yet. */
-static bool save(const plan *w, bytes *packs, bytes *state)
-{
-    const job *j = &w->job;
-    ps_error err = no_error();
-    ps_packer *p;
-    ps_result result;
-
-    feed_clear();
-    must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
-         PS_OK);
-    must(take_steps(j, p, 0, w->stop, 0, &err) == PS_OK);
-    result = save_to(p, state);
-    ps_packer_free(p);
-    put_bytes(packs, feed_written()->data, feed_written()->size);
-    return result == PS_OK;
+    return result;
 }
 
 static ps_result fits(const job *j, const bytes *state)
@@ -285,7 +275,7 @@ static void stop_and_go(const plan *w, const bytes *packs)
     bytes state = {0};
     ps_result result;
 
-    if (save(w, &first, &state)) {
+    if (pack(&w->job, w->stop, false, &first, &state) == PS_OK) {
         must(go_on(w, &state, &rest) == PS_OK);
         must(first.size + rest.size == packs->size);
         must(memcmp(first.data, packs->data, first.size) == 0);
@@ -315,7 +305,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (told(ps_packer_check(&w.job.schema, &w.job.options, &err), &err) ==
             PS_OK &&
-        pack_all(&w.job, &packs, &end)) {
+        pack(&w.job, (unsigned)w.job.steps.left, true, &packs, &end) ==
+            PS_OK) {
         stop_and_go(&w, &packs);
         tell_again(&w, &end);
     }
