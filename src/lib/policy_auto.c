@@ -1,20 +1,17 @@
 /*
  * policy_auto.c - packs as full as the future allows.
  *
- * What a sequence is worth is the price of its length (prices.h) and a
- * little for its age (worth.h).  A pack takes the choice that is worth most:
- * max-weight scheduling (Tassiulas and Ephremides 1992) with the prices of
- * the relaxation in place of most of the queue lengths.  So short sequences
- * are spent where they close a pack that is worth having, and are kept where
- * longer ones will need them.
+ * A sequence has a score (score.h): the price of its length, which says what
+ * it will be worth to future packs, and a little for balance and for age.
+ * The pack with the greatest sum of scores is to leave: max-weight
+ * scheduling (Tassiulas and Ephremides 1992) with the prices of the
+ * relaxation in place of most of the queue lengths.
  *
- * The best of all choices is not looked for.  A pack with more than a few
- * places is filled with the oldest sequences, which changes nothing in the
- * mixture that stays behind, until a few more can fill it; and the last three
- * are the best choice with one of a few leading lengths.  Those are the
- * oldest and some long ones, since these are the hardest to place.  Only if
- * no choice fills the pack at the price of a full one, such are compared as
- * leave something empty.
+ * Some leaders are tried: none, the oldest sequence, and long ones, since
+ * these are the hardest to place.  Each is completed by a walk along the
+ * value function (value.h), which ends as soon as one or two lengths fill
+ * what is left exactly and are worth as much.  Where a pack takes many
+ * sequences, the oldest go first, which leaves the mixture as it is.
  *
  * A sequence that has waited long enough leads the next pack.
  *
@@ -22,50 +19,68 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "amount.h"
 #include "error.h"
 #include "policy.h"
-#include "prices.h"
-#include "random.h"
-#include "worth.h"
+#include "value.h"
 
-#define LEADERS 4
-#define LAST 3       /* places that are filled by one choice */
-#define LAST_MEANS 4 /* and the mean lengths of room that go with it */
-#define GOOD (PS_WORTH_ONE / 200)
-#define URGENT 64 /* this part of the delay before its end, none waits on */
+#define LEADERS 8
+#define BULK_MEANS 6 /* mean lengths of room that a walk is to fill */
+#define BULK_PART 4  /* no longer part of the capacity goes in bulk */
+#define LOOKS 24     /* lengths among which a last one is looked for */
 
-typedef struct state {
-    ps_policy_setup is;
-    ps_worth *worth;
-    ps_prices *prices;
-    int32_t *price; /* by length, new ones */
-    void *closing;  /* the policy for what is left in the end */
-    uint64_t random;
-    uint64_t packs;
-    uint64_t cost; /* of all packs: sums of squared lengths */
-} state;
+/* Scores are made anew after this part of a window, but not so often. */
+#define REFRESH_PARTS 16
+#define REFRESH_LEAST 32
+
+/* An exact fill is preferred to a value better by this. */
+#define EXACT (PS_SCORE_ONE / 200)
+
+/* A pack is good that falls short of usual ones by at most this. */
+#define GOOD (PS_SCORE_ONE / 500)
+#define USUAL_PACKS 128
+
+#define URGENT 20 /* this part of the delay before its end, none waits on */
+
+/* Where all that is held has this many times the room, depth is far. */
+#define FAR_PERCENT 160
 
 /* A pack in the making. */
 typedef struct pack {
     uint32_t room;
     uint32_t places;
-    int32_t missing; /* worth, up to that of a full pack */
-    uint64_t cost;
-    uint32_t *slots;
+    int32_t score;
     uint32_t n;
+    uint64_t cost;
+    uint32_t *lengths;
 } pack;
+
+typedef struct state {
+    ps_policy_setup is;
+    ps_dual_prices *prices;
+    ps_score *score;
+    ps_value *value;
+    ps_search search;
+    void *closing;      /* the policy for what is left in the end */
+    uint64_t refreshed; /* when */
+    int64_t usual;      /* the score of packs, times USUAL_PACKS */
+    uint64_t packs;
+    uint64_t cost;      /* of all packs: sums of squared lengths */
+    uint32_t *lengths;  /* of three packs */
+} state;
 
 static void free_state(void *p)
 {
     state *s = p;
 
-    ps_worth_free(s->worth);
-    ps_prices_free(s->prices);
+    ps_dual_prices_free(s->prices);
+    ps_score_free(s->score);
+    ps_value_free(s->value);
     if (s->closing != NULL)
         ps_policy_plan_calls.free(s->closing);
-    free(s->price);
+    free(s->lengths);
     free(s);
 }
 
@@ -73,15 +88,38 @@ static void free_state(void *p)
 static uint64_t bytes_of(const ps_policy_setup *is)
 {
     uint64_t bytes = ps_amount_sum(sizeof(state),
-                                   ps_worth_bytes(is->capacity));
+                                   ps_score_bytes(is->capacity));
 
-    bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)is->capacity + 1,
-                                                 sizeof(int32_t)));
-    bytes = ps_amount_sum(bytes, ps_prices_bytes(is->capacity));
+    bytes = ps_amount_sum(
+        bytes, ps_dual_prices_bytes(is->capacity, is->depth));
+    bytes = ps_amount_sum(bytes, ps_value_bytes(is->capacity, is->depth));
+    bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)3 * is->depth,
+                                                 sizeof(uint32_t)));
     return ps_amount_sum(
         bytes,
-        ps_amount_most(ps_prices_learn_bytes(is->capacity, is->depth),
+        ps_amount_most(ps_dual_prices_learn_bytes(is->capacity, is->depth),
                        ps_policy_plan_calls.bytes(is)));
+}
+
+static ps_result open_parts(state *s, ps_error *err)
+{
+    const ps_policy_setup *is = &s->is;
+    ps_result r;
+
+    s->search = ps_search_best();
+    s->usual = (int64_t)PS_SCORE_ONE * USUAL_PACKS;
+    s->lengths = malloc((size_t)3 * is->depth * sizeof *s->lengths);
+    if (s->lengths == NULL)
+        return ps_fail_memory(err);
+    r = ps_dual_prices_open(&s->prices, is->capacity, is->depth,
+                            is->window_size, err);
+    if (r == PS_OK)
+        r = ps_score_open(&s->score, is->window, s->prices, err);
+    if (r == PS_OK)
+        r = ps_value_open(&s->value, s->score->units, is->depth, err);
+    if (r == PS_OK)
+        r = ps_policy_plan_calls.open(&s->closing, is, err);
+    return r;
 }
 
 static ps_result open_state(void **p, const ps_policy_setup *setup,
@@ -94,16 +132,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     if (s == NULL)
         return ps_fail_memory(err);
     s->is = *setup;
-    s->price = malloc(((size_t)setup->capacity + 1) * sizeof *s->price);
-    r = s->price == NULL ? ps_fail_memory(err)
-                         : ps_worth_open(&s->worth, setup->window,
-                                         setup->capacity, setup->window_size,
-                                         err);
-    if (r == PS_OK)
-        r = ps_prices_open(&s->prices, setup->capacity, setup->depth,
-                           setup->window_size, err);
-    if (r == PS_OK)
-        r = ps_policy_plan_calls.open(&s->closing, setup, err);
+    r = open_parts(s, err);
     if (r != PS_OK) {
         free_state(s);
         *p = NULL;
@@ -124,189 +153,304 @@ static bool admitted(void *p, uint32_t length)
 {
     state *s = p;
 
-    ps_prices_count(s->prices, length);
+    ps_dual_prices_count(s->prices, length);
+    ps_balance_admit(&s->score->balance, length);
     if (ps_window_count_of(s->is.window, length) == 1)
-        ps_worth_update(s->worth, length);
+        ps_score_update(s->score, length);
     return has_full(p);
 }
 
-static ps_result learn(state *s, ps_error *err)
-{
-    bool binding;
-    ps_result r;
+/* ---- Scores and values ---- */
 
-    if (!ps_prices_due(s->prices))
-        return PS_OK;
-    r = ps_prices_learn(s->prices, s->price, &binding, err);
-    if (r == PS_OK)
-        ps_worth_set_prices(s->worth, binding ? s->price : NULL);
-    return r;
-}
-
-static void take(state *s, pack *p, uint32_t length)
-{
-    p->slots[p->n++] = ps_window_take(s->is.window, length);
-    p->room -= length;
-    p->places--;
-    p->missing -= ps_worth_price(s->worth, length);
-    p->cost += (uint64_t)length * length;
-    ps_worth_update(s->worth, length);
-}
-
-static uint32_t oldest_length(const state *s)
-{
-    uint32_t slot = ps_window_oldest(s->is.window);
-
-    return slot == PS_NO_SLOT ? 0 : ps_window_length(s->is.window, slot);
-}
-
-/* ---- Many places: the oldest ---- */
-
-/* Whether a pack has more room and places than one choice is to fill. */
-static bool is_wide(const state *s, const pack *p)
+static bool is_depth_far(const state *s)
 {
     uint64_t count = ps_window_count(s->is.window);
 
-    return p->places > LAST && count > 0 &&
-           p->room * count > LAST_MEANS * ps_window_tokens(s->is.window);
+    return count > 0 && ps_window_tokens(s->is.window) * 100 * s->is.depth >=
+                            (uint64_t)FAR_PERCENT * s->is.capacity * count;
 }
 
-static void fill(state *s, pack *p)
+static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
-    while (is_wide(s, p)) {
-        uint32_t length = oldest_length(s);
+    uint64_t least = s->is.window_size / REFRESH_PARTS;
+    ps_result r = PS_OK;
 
-        if (length > p->room)
-            length = ps_window_longest(s->is.window, p->room);
-        if (length == 0)
-            break;
-        take(s, p, length);
+    least = least > REFRESH_LEAST ? least : REFRESH_LEAST;
+    if (s->prices->known && now - s->refreshed < least)
+        return PS_OK;
+    s->refreshed = now;
+    if (ps_dual_prices_due(s->prices) || !s->prices->known) {
+        r = ps_dual_prices_learn(s->prices, err);
+        if (r != PS_OK)
+            return r;
+        ps_score_learn(s->score);
+    }
+    ps_score_refresh(s->score, now);
+    ps_value_refresh(s->value, s->score->best, is_depth_far(s));
+    return r;
+}
+
+/* ---- A pack on trial ---- */
+
+static void place(state *s, pack *p, uint32_t length)
+{
+    p->lengths[p->n++] = length;
+    p->score += s->score->score[length];
+    p->room -= length;
+    p->places--;
+    p->cost += (uint64_t)length * length;
+    ps_score_place(s->score, length);
+}
+
+/* One or two lengths, and their score together. */
+typedef struct choice {
+    int32_t score;
+    uint32_t length[2];
+} choice;
+
+/* The best of the longest that fit; a shorter one leaves a gap. */
+static choice find_last(const state *s, uint32_t room)
+{
+    choice c = {.score = PS_SCORE_NONE};
+    uint32_t l = ps_window_longest(s->is.window, room);
+
+    for (unsigned i = 0; i < LOOKS && l > 0; i++) {
+        if (s->score->score[l] > c.score)
+            c = (choice){s->score->score[l], {l, 0}};
+        l = ps_window_longest(s->is.window, l - 1);
+    }
+    return c;
+}
+
+/* The best two different lengths that sum to `room`, the shorter first. */
+static choice find_exact_pair(const state *s, uint32_t room)
+{
+    const ps_score *score = s->score;
+    uint32_t n = (room - 1) / 2;
+    choice c = {.score = PS_SCORE_NONE};
+    ps_found found;
+
+    if (n <= 2048 || n <= 8 * ps_window_count(s->is.window)) {
+        found = s->search(score->score + 1,
+                          score->reversed + (score->capacity - room) + 1, n,
+                          PS_SCORE_NONE / 2);
+        if (found.sum >= PS_SCORE_NONE / 2)
+            c = (choice){found.sum, {found.at + 1, room - found.at - 1}};
+        return c;
+    }
+    for (uint32_t l = ps_window_longest(s->is.window, n); l > 0;
+         l = ps_window_longest(s->is.window, l - 1)) {
+        int32_t sum = score->score[l] + score->score[room - l];
+
+        if (sum > c.score)
+            c = (choice){sum, {l, room - l}};
+    }
+    return c;
+}
+
+/* The best one or two lengths that fill the room exactly. */
+static choice find_exact(const state *s, uint32_t room, uint32_t places,
+                         uint32_t longest)
+{
+    const int32_t *score = s->score->score;
+    choice c = {score[room], {room, 0}};
+
+    if (places < 2 || room < 2 || room > 2 * longest)
+        return c;
+    if (room > 2) {
+        choice pair = find_exact_pair(s, room);
+
+        if (pair.score > c.score)
+            c = pair;
+    }
+    if (room % 2 == 0 && 2 * score[room / 2] > c.score &&
+        ps_score_left(s->score, room / 2) >= 2)
+        c = (choice){2 * score[room / 2], {room / 2, room / 2}};
+    return c;
+}
+
+/* The length with the best score and value of what it leaves. */
+static choice find_next(const state *s, uint32_t room, uint32_t places)
+{
+    const ps_score *score = s->score;
+    uint32_t units = ps_round_to_units(room, score->unit, score->units);
+    ps_found found;
+    uint32_t length;
+
+    if (places == 1 || room < score->unit)
+        return find_last(s, room);
+    found = s->search(score->best + 1,
+                      ps_value_row(s->value, places - 1) +
+                          (score->units - units) + 1,
+                      units, PS_SCORE_NONE / 2);
+    if (found.sum < PS_SCORE_NONE / 2)
+        return (choice){.score = PS_SCORE_NONE};
+    length = ps_score_best_in(score, found.at + 1);
+    if (length == 0 || length > room)
+        return find_last(s, room);
+    return (choice){found.sum, {length, 0}};
+}
+
+/* Fills what room and places are left. */
+static void walk(state *s, pack *p)
+{
+    uint32_t longest = ps_window_longest(s->is.window, s->is.capacity);
+
+    while (p->places > 0 && p->room > 0) {
+        choice exact = find_exact(s, p->room, p->places, longest);
+        choice next = find_next(s, p->room, p->places);
+
+        if (ps_score_is_there(exact.score) &&
+            exact.score >= next.score - EXACT) {
+            place(s, p, exact.length[0]);
+            if (exact.length[1] > 0)
+                place(s, p, exact.length[1]);
+            return;
+        }
+        if (!ps_score_is_there(next.score))
+            return;
+        place(s, p, next.length[0]);
     }
 }
 
-/* ---- The last places: the best choice ---- */
+/* ---- Which pack leaves ---- */
 
 static bool is_urgent(const state *s, uint64_t now)
 {
     uint64_t most = s->is.max_delay - s->is.max_delay / URGENT;
-    uint32_t oldest = ps_window_oldest(s->is.window);
-    uint64_t time = ps_window_time(s->is.window, oldest);
+    uint64_t time = ps_window_time(s->is.window,
+                                   ps_window_oldest(s->is.window));
 
     return now > time && now - time >= most;
 }
 
 /*
- * The lengths that may lead a choice; 0 says that none has to.  The first is
- * known.  The others are held, above a third of the room if there are such;
- * they are looked for when they are asked for, which is seldom.
+ * The length that leads trial i, 0 for none; false if there is no such
+ * trial.  *before is the one of the trial before, and becomes this one.
  */
-typedef struct leaders {
-    uint32_t length[LEADERS];
-    uint32_t n;     /* that are known */
-    uint32_t most;  /* there are no more */
-    uint32_t room;
-    uint32_t limit; /* of the second: at most that long */
-} leaders;
-
-/*
- * In an empty pack the first is the oldest's when it must not wait on, or
- * leads always.
- */
-static leaders start_leaders(state *s, const pack *p, uint64_t now)
-{
-    uint32_t third = p->room / 3;
-    leaders l = {.n = 1, .most = 1, .room = p->room};
-
-    l.length[0] = p->n == 0 ? oldest_length(s) : 0;
-    if (p->n == 0 && (s->is.in_order || is_urgent(s, now)))
-        return l;
-    if (p->places < 2 && p->n > 0)
-        return l;
-    l.most = LEADERS;
-    l.limit = third + 1 +
-              (uint32_t)ps_random_below(&s->random, p->room - third);
-    return l;
-}
-
-/* Whether there is a leader number i: those before it were asked for. */
-static bool has_leader(const state *s, leaders *l, uint32_t i)
+static bool lead(const state *s, const pack *p, uint32_t i, uint32_t *before)
 {
     const ps_window *w = s->is.window;
-    uint32_t next;
 
-    if (i < l->n)
+    if (i == 0)
         return true;
-    if (i >= l->most)
-        return false;
-    next = ps_window_longest(w, i == 1 ? l->limit : l->length[i - 1] - 1);
-    if (i > 1 && next <= l->room / 3)
-        next = ps_window_longest(w, l->room);
-    if (next == 0 || (i > 1 && next == l->length[1])) {
-        l->most = i;
-        return false;
-    }
-    l->length[l->n++] = next;
-    return true;
+    if (i == 1)
+        *before = ps_window_length(w, ps_window_oldest(w));
+    else
+        *before = ps_window_longest(w, i == 2 ? p->room : *before - 1);
+    return *before > 0;
 }
 
-/* How far a pack with this choice is from the mean cost. */
-static uint64_t off_cost(const state *s, const pack *p, const ps_choice *c)
+/* The oldest go first where a pack takes many; says whether any did. */
+static bool place_bulk(state *s, pack *p)
 {
-    uint64_t cost = p->cost;
+    const ps_window *w = s->is.window;
+    uint64_t count = ps_window_count(w);
+    uint64_t tokens = ps_window_tokens(w);
+    uint32_t slot = ps_window_oldest(w);
+    uint32_t n = p->n;
+
+    for (; slot != PS_NO_SLOT && p->places > 1 &&
+           p->room * count > BULK_MEANS * tokens;
+         slot = ps_window_younger(w, slot)) {
+        uint32_t length = ps_window_length(w, slot);
+
+        if (length <= p->room && length <= s->is.capacity / BULK_PART &&
+            ps_score_left(s->score, length) > 0)
+            place(s, p, length);
+    }
+    return p->n > n;
+}
+
+/* How far a pack is from the mean cost. */
+static uint64_t off_cost(const state *s, const pack *p)
+{
     uint64_t mean = s->packs == 0 ? 0 : s->cost / s->packs;
 
-    for (uint32_t i = 0; i < c->n; i++)
-        cost += (uint64_t)c->length[i] * c->length[i];
-    return cost > mean ? cost - mean : mean - cost;
+    return p->cost > mean ? p->cost - mean : mean - p->cost;
 }
 
-/* The better of two; of good ones, if so asked for, by their cost. */
-static ps_choice prefer(const state *s, const pack *p, ps_choice a,
-                        ps_choice b)
+/* The better of two packs; of good ones, if so asked for, by their cost. */
+static bool is_better(const state *s, const pack *p, const pack *than,
+                      int32_t good)
 {
-    int32_t good = p->missing - GOOD;
-
-    if (s->is.even_cost && a.worth >= good && b.worth >= good)
-        return off_cost(s, p, &b) < off_cost(s, p, &a) ? b : a;
-    return b.worth > a.worth ? b : a;
+    if (s->is.even_cost && p->score >= good && than->score >= good)
+        return off_cost(s, p) < off_cost(s, than);
+    return p->score > than->score;
 }
 
-static ps_choice choose_last(state *s, const pack *p, uint64_t now)
+/* Begins with what another pack has. */
+static void copy_pack(pack *p, const pack *from, uint32_t *lengths)
 {
-    leaders l = start_leaders(s, p, now);
-    uint32_t places = p->places < LAST ? p->places : LAST;
-    int32_t good = p->missing - GOOD;
-    ps_choice best = {.worth = PS_WORTH_NONE};
-
-    for (uint32_t i = 0; has_leader(s, &l, i); i++) {
-        best = prefer(s, p, best,
-                      ps_worth_exact(s->worth, l.length[i], p->room,
-                                     places));
-        if (best.worth >= good && !s->is.even_cost)
-            return best;
-    }
-    for (uint32_t i = 0; i < l.n && best.worth < good; i++)
-        best = prefer(s, p, best,
-                      ps_worth_within(s->worth, l.length[i], p->room,
-                                      places));
-    return best;
+    memcpy(lengths, from->lengths, from->n * sizeof *lengths);
+    *p = *from;
+    p->lengths = lengths;
 }
 
-/* One choice after the other, and in the end whatever fits. */
-static void finish(state *s, pack *p, uint64_t now)
+/*
+ * Completes a pack behind some leaders, until one is good; the best of them
+ * is in *best, and nothing of it is placed but what was before.
+ */
+static void try_leaders(state *s, const pack *start, pack *best)
 {
-    while (p->places > 0 && p->room > 0) {
-        ps_choice c = choose_last(s, p, now);
+    int32_t good = (int32_t)(s->usual / USUAL_PACKS) - GOOD;
+    uint32_t *lengths = s->lengths + 2 * (size_t)s->is.depth;
+    uint32_t before = 0;
+    bool bulk = false;
 
-        if (c.n == 0) {
-            c.length[0] = ps_window_longest(s->is.window, p->room);
-            c.n = c.length[0] > 0 ? 1 : 0;
+    copy_pack(best, start, s->lengths + s->is.depth);
+    best->score = PS_SCORE_NONE;
+    for (uint32_t i = 0; i < LEADERS && lead(s, start, i, &before); i++) {
+        pack p;
+
+        if (i > 0 && (before > start->room || start->places == 0 ||
+                      (i == 1 && (bulk || start->n > 0)) ||
+                      ps_score_left(s->score, before) == 0))
+            continue;
+        copy_pack(&p, start, lengths);
+        if (i > 0)
+            place(s, &p, before);
+        bulk |= place_bulk(s, &p);
+        walk(s, &p);
+        for (uint32_t k = p.n; k > start->n; k--)
+            ps_score_unplace(s->score, p.lengths[k - 1]);
+        if (is_better(s, &p, best, good)) {
+            lengths = best->lengths;
+            *best = p;
         }
-        if (c.n == 0)
-            break;
-        for (uint32_t i = 0; i < c.n; i++)
-            take(s, p, c.length[i]);
+        if (best->score >= good && !s->is.even_cost && (i > 1 || !bulk))
+            return;
     }
+}
+
+static void leave(state *s, const pack *p, uint32_t *slots)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        s->score->placed[p->lengths[i]] = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        slots[i] = ps_window_take(s->is.window, p->lengths[i]);
+        ps_balance_take(&s->score->balance, p->lengths[i]);
+        ps_score_update(s->score, p->lengths[i]);
+    }
+}
+
+static void choose_pack(state *s, uint64_t now, pack *best)
+{
+    bool urgent = s->is.in_order || is_urgent(s, now);
+    pack start = {.room = s->is.capacity,
+                  .places = s->is.depth,
+                  .lengths = s->lengths};
+
+    if (urgent) {
+        uint32_t oldest = ps_window_oldest(s->is.window);
+
+        place(s, &start, ps_window_length(s->is.window, oldest));
+    }
+    try_leaders(s, &start, best);
+    if (!urgent)
+        s->usual += best->score - s->usual / USUAL_PACKS;
+    s->packs++;
+    s->cost += best->cost;
 }
 
 /* A pack of the plan for all that is held, as no more will come. */
@@ -316,8 +460,12 @@ static ps_result close_pack(state *s, uint64_t now, uint32_t *slots,
     ps_result r = ps_policy_plan_calls.choose(s->closing, now, true, slots,
                                                n, err);
 
-    for (uint32_t i = 0; r == PS_OK && i < *n; i++)
-        ps_worth_update(s->worth, ps_window_length(s->is.window, slots[i]));
+    for (uint32_t i = 0; r == PS_OK && i < *n; i++) {
+        uint32_t length = ps_window_length(s->is.window, slots[i]);
+
+        ps_balance_take(&s->score->balance, length);
+        ps_score_update(s->score, length);
+    }
     return r;
 }
 
@@ -325,26 +473,20 @@ static ps_result choose(void *policy, uint64_t now, bool flush,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
-    pack p = {.room = s->is.capacity,
-              .places = s->is.depth,
-              .missing = PS_WORTH_ONE,
-              .slots = slots};
+    pack p = {.n = 1, .lengths = s->lengths};
     ps_result r;
 
     if (flush)
         return close_pack(s, now, slots, n, err);
-    r = learn(s, err);
-    if (r != PS_OK)
-        return r;
     if (has_full(s)) {
-        take(s, &p, s->is.capacity);
+        p.lengths[0] = s->is.capacity;
     } else {
-        ps_worth_set_time(s->worth, now);
-        fill(s, &p);
-        finish(s, &p, now);
-        s->packs++;
-        s->cost += p.cost;
+        r = refresh(s, now, err);
+        if (r != PS_OK)
+            return r;
+        choose_pack(s, now, &p);
     }
+    leave(s, &p, slots);
     *n = p.n;
     return PS_OK;
 }
@@ -353,23 +495,31 @@ static void save(const void *policy, ps_saver *saver)
 {
     const state *s = policy;
 
-    ps_save_u64(saver, s->random);
+    ps_save_u64(saver, s->refreshed);
+    ps_save_u64(saver, (uint64_t)s->usual);
     ps_save_u64(saver, s->packs);
     ps_save_u64(saver, s->cost);
-    ps_prices_save(s->prices, saver);
-    ps_worth_save(s->worth, saver);
+    ps_dual_prices_save(s->prices, saver);
+    ps_score_save(s->score, saver);
+    ps_value_save(s->value, saver);
 }
 
 /* The plan that closes is none while no pack is due. */
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;
+    uint64_t usual;
 
-    s->random = ps_load_u64(restorer);
+    s->refreshed = ps_load_u64(restorer);
+    usual = ps_load_u64(restorer);
     s->packs = ps_load_u64(restorer);
     s->cost = ps_load_u64(restorer);
-    ps_prices_load(s->prices, restorer);
-    ps_worth_load(s->worth, restorer);
+    ps_dual_prices_load(s->prices, restorer);
+    ps_score_load(s->score, restorer);
+    ps_value_load(s->value, restorer);
+    if (usual > (uint64_t)-PS_SCORE_NONE * USUAL_PACKS)
+        restorer->failed = true;
+    s->usual = (int64_t)usual;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                     "the prices in it make no sense")
                           : PS_OK;

@@ -100,6 +100,24 @@ IN_LINE ps_found search(const int32_t *a, const int32_t *b, uint32_t n,
     return found;
 }
 
+/* As in search, the first group begins before the runs. */
+IN_LINE void fill_row(const int32_t *best, const int32_t *from, int32_t *to,
+                      uint32_t units)
+{
+    int32_t most = 0;
+
+    to[units] = 0;
+    for (uint32_t c = 1; c <= units; c++) {
+        uint32_t groups = (c + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
+        uint32_t before = groups * PS_SEARCH_GROUP - c;
+        int32_t sum = greatest(best + 1 - before,
+                               from + (units - c) + 1 - before, groups);
+
+        most = sum > most ? sum : most;
+        to[units - c] = most;
+    }
+}
+
 VECTORS
 static ps_found search_plain(const int32_t *a, const int32_t *b, uint32_t n,
                              int32_t least)
@@ -107,11 +125,19 @@ static ps_found search_plain(const int32_t *a, const int32_t *b, uint32_t n,
     return search(a, b, n, least);
 }
 
+VECTORS
+static void row_plain(const int32_t *best, const int32_t *from, int32_t *to,
+                      uint32_t units)
+{
+    fill_row(best, from, to, units);
+}
+
 /* ---- Variants, the fastest last ---- */
 
 typedef struct variant {
     const char *name;
     ps_search search;
+    ps_knapsack_row row;
 } variant;
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -123,6 +149,20 @@ static ps_found search_avx2(const int32_t *a, const int32_t *b, uint32_t n,
     return search(a, b, n, least);
 }
 
+VECTORS __attribute__((target("avx2")))
+static void row_avx2(const int32_t *best, const int32_t *from, int32_t *to,
+                     uint32_t units)
+{
+    fill_row(best, from, to, units);
+}
+
+VECTORS __attribute__((target("avx512f")))
+static void row_avx512(const int32_t *best, const int32_t *from, int32_t *to,
+                       uint32_t units)
+{
+    fill_row(best, from, to, units);
+}
+
 VECTORS __attribute__((target("avx512f")))
 static ps_found search_avx512(const int32_t *a, const int32_t *b, uint32_t n,
                               int32_t least)
@@ -131,9 +171,9 @@ static ps_found search_avx512(const int32_t *a, const int32_t *b, uint32_t n,
 }
 
 static const variant variants[] = {
-    {"plain", search_plain},
-    {"avx2", search_avx2},
-    {"avx512", search_avx512},
+    {"plain", search_plain, row_plain},
+    {"avx2", search_avx2, row_avx2},
+    {"avx512", search_avx512, row_avx512},
 };
 
 static bool works(unsigned number)
@@ -150,7 +190,7 @@ static bool works(unsigned number)
 
 #else
 
-static const variant variants[] = {{"plain", search_plain}};
+static const variant variants[] = {{"plain", search_plain, row_plain}};
 
 static bool works(unsigned number)
 {
@@ -168,11 +208,26 @@ ps_search ps_search_variant(unsigned number, const char **name, bool *can)
     return variants[number].search;
 }
 
-ps_search ps_search_best(void)
+ps_knapsack_row ps_knapsack_row_variant(unsigned number)
+{
+    return variants[number].row;
+}
+
+static unsigned best_variant(void)
 {
     unsigned number = sizeof variants / sizeof variants[0] - 1;
 
     while (!works(number))
         number--;
-    return variants[number].search;
+    return number;
+}
+
+ps_search ps_search_best(void)
+{
+    return variants[best_variant()].search;
+}
+
+ps_knapsack_row ps_knapsack_row_best(void)
+{
+    return variants[best_variant()].row;
 }

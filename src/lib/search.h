@@ -38,10 +38,22 @@ typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
 ps_search ps_search_best(void);
 
 /*
+ * A row of a knapsack: to[c] becomes the greatest of best[i] + from[c - i]
+ * for i from 1 to c, of 0 and of to[c - 1], for each c up to `units`; to[0]
+ * becomes 0.  Rows are reversed: c stands at units - c.  They may be the
+ * same one, and what is said of runs above goes for `best` and `from`.
+ */
+typedef void (*ps_knapsack_row)(const int32_t *best, const int32_t *from,
+                                int32_t *to, uint32_t units);
+
+ps_knapsack_row ps_knapsack_row_best(void);
+
+/*
  * By number, and whether this machine can do it; 0 is plain and always
  * works.  NULL beyond the last.
  */
 ps_search ps_search_variant(unsigned number, const char **name,
                             bool *works);
+ps_knapsack_row ps_knapsack_row_variant(unsigned number);
 
 #endif

@@ -1,0 +1,461 @@
+/*
+ * dual_prices.c - what sequences of each length will be worth to packs.
+ *
+ * The relaxation is solved (plan_lp.h) for the counts of lengths so far.
+ * Its optimum is often degenerate: many prices are as good.  Jumping from
+ * one to another would have a window collected for one and used by another,
+ * so prices in use are an average over time.  Any average of dual feasible
+ * prices is dual feasible.
+ *
+ * A small window cannot follow the fine print of a sharp optimum; there the
+ * relaxation is solved for counts drawn again from the counts, and the
+ * average blurs.
+ *
+ * All is counted in records and additions, not in time: prices follow from
+ * the input alone.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "dual_prices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "amount.h"
+#include "error.h"
+#include "plan_lp.h"
+#include "random.h"
+
+/*
+ * Lengths are counted in at most so many units; in fewer where solving takes
+ * time with their square.
+ */
+#define MOST_UNITS 512
+#define MOST_UNITS_DEEP 256
+#define DEEP 4
+
+/*
+ * The relaxation is solved after a window, then when four times as many came,
+ * and so on up to so many windows or records, whichever is more.
+ */
+#define GROWTH 4
+#define MOST_WINDOWS 64
+#define MOST_RECORDS 65536
+
+/*
+ * Additions that solving may take: so many to begin with, and more for each
+ * record that came; but each time at least and at most so many, which is up
+ * to some hundredths of a second.
+ */
+#define FIRST_WORK 6e7
+#define WORK_PER_RECORD 50.0
+#define LEAST_WORK 4e6
+#define MOST_WORK 3e7
+
+/*
+ * How far above the optimum the relaxation may stop, as a part of it: a
+ * small window cannot make use of what a sharper one would tell.
+ */
+#define GAP_WINDOW 1.0 /* divided by the window, within these */
+#define LEAST_GAP 1e-4
+#define MOST_GAP 1e-3
+
+/* Counts fade when there are so many windows of them. */
+#define MEMORY_WINDOWS 32
+
+/* More are never counted. */
+#define MOST_COUNT 9007199254740992.0 /* 2^53 */
+
+/* Windows below this learn from drawn counts, of so many windows. */
+#define SHARP_WINDOW 1024
+#define DRAWN_WINDOWS 8
+#define FIRST_SOLUTIONS 4
+
+/* The weight of the newest prices in the average. */
+#define NEWEST 0.5
+
+/*
+ * Prices are no use if they make the bound on the counts worse by this part:
+ * an average that is so is outdated, and so is not blended with others;
+ * prices for drawn counts are far from solved.
+ */
+#define USELESS 0.004
+
+/* Linear prices are taken if they make the bound worse by this at most. */
+#define AS_GOOD 1e-4
+
+/* So near to linear on average makes prices linear for the balance. */
+#define NEARLY_LINEAR 1e-3
+
+/*
+ * Parts of a price that do not come from the relaxation: of packs worth the
+ * same to it the fullest is best, and then the one of the longest.
+ */
+#define LINEAR 0.03
+#define TILT 0.004
+
+static uint32_t unit_of(uint32_t capacity, uint32_t depth)
+{
+    return (capacity - 1) / (depth < DEEP ? MOST_UNITS : MOST_UNITS_DEEP) + 1;
+}
+
+uint64_t ps_dual_prices_bytes(uint32_t capacity, uint32_t depth)
+{
+    uint64_t n = (uint64_t)(capacity / unit_of(capacity, depth)) + 1;
+    uint64_t bytes = ps_amount_times(6, ps_amount_array(n, sizeof(double)));
+
+    bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
+    return ps_amount_sum(bytes, sizeof(ps_dual_prices));
+}
+
+uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
+{
+    uint32_t units = capacity / unit_of(capacity, depth);
+
+    return ps_lp_bytes(units, units, depth < units ? depth : units,
+                       MOST_UNITS);
+}
+
+static double linear(const ps_dual_prices *p, uint32_t u)
+{
+    return (double)u / p->units;
+}
+
+static double *open_numbers(const ps_dual_prices *p)
+{
+    return calloc((size_t)p->units + 1, sizeof(double));
+}
+
+ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
+                              uint32_t depth, uint32_t window_size,
+                              ps_error *err)
+{
+    ps_dual_prices *p = calloc(1, sizeof *p);
+
+    *prices = p;
+    if (p == NULL)
+        return ps_fail_memory(err);
+    p->capacity = capacity;
+    p->window_size = window_size;
+    p->unit = unit_of(capacity, depth);
+    p->units = capacity / p->unit;
+    p->depth = depth < p->units ? depth : p->units;
+    p->next = window_size;
+    p->linear = true;
+    p->count = open_numbers(p);
+    p->last = open_numbers(p);
+    p->average = open_numbers(p);
+    p->fresh = open_numbers(p);
+    p->sampled = open_numbers(p);
+    p->lp_count = open_numbers(p);
+    p->lp_length = calloc((size_t)p->units + 1, sizeof *p->lp_length);
+    if (p->count == NULL || p->last == NULL || p->average == NULL ||
+        p->fresh == NULL || p->sampled == NULL || p->lp_count == NULL ||
+        p->lp_length == NULL) {
+        ps_dual_prices_free(p);
+        *prices = NULL;
+        return ps_fail_memory(err);
+    }
+    for (uint32_t u = 0; u <= p->units; u++)
+        p->last[u] = p->average[u] = linear(p, u);
+    return PS_OK;
+}
+
+void ps_dual_prices_free(ps_dual_prices *p)
+{
+    if (p == NULL)
+        return;
+    free(p->count);
+    free(p->last);
+    free(p->average);
+    free(p->fresh);
+    free(p->sampled);
+    free(p->lp_count);
+    free(p->lp_length);
+    free(p);
+}
+
+/* ---- Prices for some counts ---- */
+
+/* The bound that prices give for the counts so far, in packs. */
+static double bound_of(const ps_dual_prices *p, const double *price)
+{
+    double sum = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        sum += p->count[u] * price[u];
+    return sum;
+}
+
+/* Spreads the prices of `n` lengths; between them they rise evenly. */
+static void spread(const ps_dual_prices *p, const double *solved, uint32_t n)
+{
+    double before = 0;
+    uint32_t from = 0;
+    uint32_t u = 0;
+
+    for (uint32_t i = 0; i <= n; i++) {
+        uint32_t to = i < n ? p->lp_length[i] : p->units;
+        double price = i < n ? solved[i] : 1;
+
+        for (; u <= to; u++) {
+            double part = to > from ? (double)(u - from) / (to - from) : 1;
+
+            p->fresh[u] = before + part * (price - before);
+        }
+        before = price;
+        from = to;
+    }
+}
+
+static double gap_of(const ps_dual_prices *p)
+{
+    double gap = GAP_WINDOW / p->window_size;
+
+    gap = gap > LEAST_GAP ? gap : LEAST_GAP;
+    return gap < MOST_GAP ? gap : MOST_GAP;
+}
+
+/* How many additions the next solution may take. */
+static double affordable(const ps_dual_prices *p)
+{
+    double work = FIRST_WORK + WORK_PER_RECORD * (double)p->came - p->work;
+
+    work = work > LEAST_WORK ? work : LEAST_WORK;
+    return work < MOST_WORK ? work : MOST_WORK;
+}
+
+/* Fills p->fresh with prices for some counts, of which some are not 0. */
+static ps_result solve(ps_dual_prices *p, const double *count, ps_error *err)
+{
+    ps_stock stock = {.length = p->lp_length,
+                      .count = p->lp_count,
+                      .capacity = p->units,
+                      .depth = p->depth};
+    ps_lp_limits limits = {.work = affordable(p), .most_units = MOST_UNITS};
+    double sequences = 0;
+    double full = 0;
+    ps_lp *lp;
+    ps_result r;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        if (count[u] > 0) {
+            p->lp_length[stock.n] = u;
+            p->lp_count[stock.n++] = count[u];
+            sequences += count[u];
+            full += count[u] * linear(p, u);
+        }
+    sequences /= p->depth;
+    limits.gap = gap_of(p) * (full > sequences ? full : sequences);
+    r = ps_lp_open(&lp, &stock, &limits, err);
+    if (r != PS_OK)
+        return r;
+    spread(p, ps_lp_prices(lp), stock.n);
+    p->work += ps_lp_work(lp);
+    ps_lp_free(lp);
+    return PS_OK;
+}
+
+/* Draws counts of some windows from the counts so far. */
+static void draw(ps_dual_prices *p)
+{
+    uint64_t n = (uint64_t)DRAWN_WINDOWS * p->window_size;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        p->fresh[u] = p->fresh[u - 1] * (u > 1) + p->count[u];
+    memset(p->sampled, 0, ((size_t)p->units + 1) * sizeof *p->sampled);
+    for (uint64_t i = 0; i < n; i++) {
+        double at = (double)(ps_random(&p->random) >> 11) * 0x1p-53 *
+                    p->fresh[p->units];
+        uint32_t low = 1;
+        uint32_t high = p->units;
+
+        while (low < high) {
+            uint32_t middle = (low + high) / 2;
+
+            if (p->fresh[middle] > at)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        p->sampled[low]++;
+    }
+}
+
+/* Takes the fresh prices, linear ones or the last: those that bound best. */
+static void choose_best(ps_dual_prices *p)
+{
+    size_t size = ((size_t)p->units + 1) * sizeof *p->fresh;
+    double fresh = bound_of(p, p->fresh);
+    double last = bound_of(p, p->last);
+    double full = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        full += p->count[u] * linear(p, u);
+    if (full >= (1 - AS_GOOD) * (fresh > last ? fresh : last))
+        for (uint32_t u = 0; u <= p->units; u++)
+            p->fresh[u] = linear(p, u);
+    else if (last > fresh)
+        memcpy(p->fresh, p->last, size);
+    memcpy(p->last, p->fresh, size);
+}
+
+/* ---- Learning ---- */
+
+static void blend(ps_dual_prices *p, double newest)
+{
+    for (uint32_t u = 0; u <= p->units; u++)
+        p->average[u] += newest * (p->fresh[u] - p->average[u]);
+}
+
+static bool is_useless(const ps_dual_prices *p, const double *price,
+                       const double *other)
+{
+    return bound_of(p, price) < (1 - USELESS) * bound_of(p, other);
+}
+
+static ps_result learn_sharp(ps_dual_prices *p, ps_error *err)
+{
+    ps_result r = solve(p, p->count, err);
+
+    if (r != PS_OK)
+        return r;
+    choose_best(p);
+    if (!p->known ||
+        is_useless(p, p->average, p->fresh))
+        blend(p, 1);
+    else
+        blend(p, NEWEST);
+    return PS_OK;
+}
+
+static ps_result learn_blurred(ps_dual_prices *p, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (!p->known)
+        r = learn_sharp(p, err);
+    for (int k = p->known ? FIRST_SOLUTIONS - 1 : 1;
+         r == PS_OK && k < FIRST_SOLUTIONS; k++) {
+        draw(p);
+        r = solve(p, p->sampled, err);
+        if (r == PS_OK && !is_useless(p, p->fresh, p->last))
+            blend(p, p->known ? NEWEST : 1.0 / (k + 1));
+    }
+    return r;
+}
+
+static void fade(ps_dual_prices *p)
+{
+    double most = (double)MEMORY_WINDOWS * p->window_size;
+
+    if (p->total <= most)
+        return;
+    for (uint32_t u = 1; u <= p->units; u++)
+        p->count[u] /= 2;
+    p->total /= 2;
+}
+
+static void plan_next(ps_dual_prices *p)
+{
+    uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
+    uint64_t more = p->came * (GROWTH - 1);
+
+    most = most > MOST_RECORDS ? most : MOST_RECORDS;
+    p->next = p->came + (more < most ? more : most);
+}
+
+ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
+{
+    double off = 0;
+    ps_result r = PS_OK;
+
+    if (p->total > 0) {
+        r = p->window_size < SHARP_WINDOW ? learn_blurred(p, err)
+                                          : learn_sharp(p, err);
+        p->known = true;
+    }
+    for (uint32_t u = 1; u <= p->units; u++) {
+        double more = p->average[u] - linear(p, u);
+
+        off += p->count[u] * (more > 0 ? more : -more);
+    }
+    p->linear = off < NEARLY_LINEAR * p->total;
+    fade(p);
+    plan_next(p);
+    return r;
+}
+
+void ps_dual_prices_write(const ps_dual_prices *p, int32_t *price)
+{
+    for (uint32_t l = 0; l <= p->capacity; l++) {
+        uint32_t u = l / p->unit;
+        double part = (double)(l % p->unit) / p->unit;
+        double full = (double)l / p->capacity;
+        double dual = u >= p->units ? p->average[p->units]
+                                    : p->average[u] + part *
+                                          (p->average[u + 1] - p->average[u]);
+
+        price[l] = (int32_t)(PS_SCORE_ONE *
+                             ((1 - LINEAR) * dual + LINEAR * full +
+                              TILT * full * full));
+    }
+}
+
+/* ---- Saved and loaded ---- */
+
+static void save_numbers(const ps_dual_prices *p, const double *numbers,
+                         ps_saver *saver)
+{
+    for (uint32_t u = 0; u <= p->units; u++)
+        ps_save_double(saver, numbers[u]);
+}
+
+void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
+{
+    ps_save_u64(saver, p->came);
+    ps_save_u64(saver, p->next);
+    ps_save_u64(saver, p->random);
+    ps_save_u32(saver, p->known);
+    ps_save_u32(saver, p->linear);
+    ps_save_double(saver, p->total);
+    ps_save_double(saver, p->work);
+    save_numbers(p, p->count, saver);
+    save_numbers(p, p->last, saver);
+    save_numbers(p, p->average, saver);
+}
+
+/* Not all numbers are numbers. */
+static double load_number(ps_restorer *restorer, double most)
+{
+    double number = ps_load_double(restorer);
+
+    if (number >= 0 && number <= most)
+        return number;
+    restorer->failed = true;
+    return 0;
+}
+
+static void load_numbers(const ps_dual_prices *p, double *numbers,
+                         double most, ps_restorer *restorer)
+{
+    for (uint32_t u = 0; u <= p->units; u++)
+        numbers[u] = load_number(restorer, most);
+}
+
+void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
+{
+    p->came = ps_load_u64(restorer);
+    p->next = ps_load_u64(restorer);
+    p->random = ps_load_u64(restorer);
+    p->known = ps_load_within(restorer, 0, 1) == 1;
+    p->linear = ps_load_within(restorer, 0, 1) == 1;
+    p->total = load_number(restorer, MOST_COUNT);
+    p->work = load_number(restorer, MOST_COUNT);
+    load_numbers(p, p->count, MOST_COUNT, restorer);
+    load_numbers(p, p->last, 1 + 1e-6, restorer);
+    load_numbers(p, p->average, 1 + 1e-6, restorer);
+    if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT)
+        restorer->failed = true;
+}

@@ -1,0 +1,191 @@
+/*
+ * score.c - what each sequence on hand is worth to the next pack.
+ *
+ * Whole numbers throughout: the same decisions on every machine.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "score.h"
+
+#include <stdlib.h>
+
+#include "amount.h"
+#include "error.h"
+#include "search.h"
+
+/* The value function knows so many units of length at most. */
+#define MOST_UNITS 256
+
+/* What a sequence gains by waiting for as long as the window is large. */
+#define AGED (PS_SCORE_ONE / 250)
+#define MOST_AGE 8 /* windows */
+
+static uint32_t unit_of(uint32_t capacity)
+{
+    return (capacity - 1) / MOST_UNITS + 1;
+}
+
+/* Prices, scores and reversed ones; those by unit; and what is placed. */
+uint64_t ps_score_bytes(uint32_t capacity)
+{
+    uint64_t n = (uint64_t)capacity + 1;
+    uint64_t table = ps_amount_array(n + PS_SEARCH_GROUP, sizeof(int32_t));
+    uint64_t bytes = ps_amount_times(4, table);
+
+    bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
+    bytes = ps_amount_sum(bytes, ps_balance_bytes(capacity));
+    return ps_amount_sum(bytes, sizeof(ps_score));
+}
+
+/* Searches read a little before a table. */
+static int32_t *open_table(uint32_t last)
+{
+    size_t n = (size_t)last + 1 + PS_SEARCH_GROUP;
+    int32_t *table = malloc(n * sizeof *table);
+
+    if (table == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        table[i] = PS_SCORE_NONE;
+    return table + PS_SEARCH_GROUP;
+}
+
+static void free_table(int32_t *table)
+{
+    if (table != NULL)
+        free(table - PS_SEARCH_GROUP);
+}
+
+ps_result ps_score_open(ps_score **score, const ps_window *window,
+                        const ps_dual_prices *prices, ps_error *err)
+{
+    ps_score *s = calloc(1, sizeof *s);
+    uint32_t capacity = prices->capacity;
+    ps_result r;
+
+    *score = s;
+    if (s == NULL)
+        return ps_fail_memory(err);
+    s->window = window;
+    s->prices = prices;
+    s->capacity = capacity;
+    s->unit = unit_of(capacity);
+    s->units = capacity / s->unit;
+    s->most_age = (uint64_t)MOST_AGE * prices->window_size;
+    s->step = ((uint64_t)AGED << 32) / prices->window_size;
+    s->price = open_table(capacity);
+    s->score = open_table(capacity);
+    s->reversed = open_table(capacity);
+    s->best = s->unit == 1 ? s->score : open_table(s->units);
+    s->placed = calloc((size_t)capacity + 1, sizeof *s->placed);
+    r = ps_balance_open(&s->balance, capacity, prices->unit,
+                        prices->window_size, err);
+    if (r != PS_OK || s->price == NULL || s->score == NULL ||
+        s->reversed == NULL || s->best == NULL || s->placed == NULL) {
+        ps_score_free(s);
+        *score = NULL;
+        return ps_fail_memory(err);
+    }
+    for (uint32_t l = 0; l <= capacity; l++)
+        s->price[l] = (int32_t)((int64_t)l * PS_SCORE_ONE / capacity);
+    return PS_OK;
+}
+
+void ps_score_free(ps_score *s)
+{
+    if (s == NULL)
+        return;
+    if (s->best != s->score)
+        free_table(s->best);
+    free_table(s->price);
+    free_table(s->score);
+    free_table(s->reversed);
+    free(s->placed);
+    ps_balance_close(&s->balance);
+    free(s);
+}
+
+/* The first and the last length that a unit stands for. */
+static void unit_range(const ps_score *s, uint32_t unit, uint32_t *first,
+                       uint32_t *last)
+{
+    *first = unit == 1 ? 1 : unit * s->unit - s->unit / 2;
+    *last = unit == s->units ? s->capacity
+                             : (unit + 1) * s->unit - s->unit / 2 - 1;
+}
+
+uint32_t ps_score_best_in(const ps_score *s, uint32_t unit)
+{
+    uint32_t first;
+    uint32_t last;
+    uint32_t best = 0;
+    uint32_t l;
+
+    if (s->unit == 1)
+        return ps_score_is_there(s->score[unit]) ? unit : 0;
+    unit_range(s, unit, &first, &last);
+    for (l = ps_window_longest(s->window, last); l >= first && l > 0;
+         l = ps_window_longest(s->window, l - 1))
+        if (ps_score_is_there(s->score[l]) &&
+            (best == 0 || s->score[l] > s->score[best]))
+            best = l;
+    return best;
+}
+
+void ps_score_search_unit(ps_score *s, uint32_t unit)
+{
+    uint32_t best = ps_score_best_in(s, unit);
+
+    s->best[unit] = best > 0 ? s->score[best] : PS_SCORE_NONE;
+}
+
+static void hold_all(ps_score *s)
+{
+    uint32_t l = ps_window_longest(s->window, s->capacity);
+
+    for (; l > 0; l = ps_window_longest(s->window, l - 1))
+        ps_balance_hold(&s->balance, l, ps_window_count_of(s->window, l));
+}
+
+static void update_all(ps_score *s)
+{
+    uint32_t l = ps_window_longest(s->window, s->capacity);
+
+    if (s->unit > 1)
+        for (uint32_t u = 1; u <= s->units; u++)
+            s->best[u] = PS_SCORE_NONE;
+    for (; l > 0; l = ps_window_longest(s->window, l - 1))
+        ps_score_update(s, l);
+}
+
+void ps_score_learn(ps_score *s)
+{
+    ps_dual_prices_write(s->prices, s->price);
+    ps_balance_learn(&s->balance, s->prices->count, s->prices->units);
+    hold_all(s);
+}
+
+void ps_score_refresh(ps_score *s, uint64_t now)
+{
+    s->epoch = now;
+    ps_balance_weigh(&s->balance, ps_window_count(s->window),
+                     s->prices->linear);
+    update_all(s);
+}
+
+void ps_score_save(const ps_score *s, ps_saver *saver)
+{
+    ps_save_u64(saver, s->epoch);
+    ps_balance_save(&s->balance, saver);
+}
+
+void ps_score_load(ps_score *s, ps_restorer *restorer)
+{
+    s->epoch = ps_load_u64(restorer);
+    ps_balance_load(&s->balance, restorer);
+    if (s->prices->known)
+        ps_dual_prices_write(s->prices, s->price);
+    hold_all(s);
+    update_all(s);
+}
