@@ -26,8 +26,10 @@
 #include "policy.h"
 #include "value.h"
 
-#define LEADERS 8
+#define LEADERS 6
+
 #define BULK_MEANS 6 /* mean lengths of room that a walk is to fill */
+#define PAIR_MEANS 3 /* and that a pair is to fill exactly */
 #define BULK_PART 4  /* no longer part of the capacity goes in bulk */
 #define LOOKS 24     /* lengths among which a last one is looked for */
 
@@ -42,7 +44,9 @@
 #define GOOD (PS_SCORE_ONE / 500)
 #define USUAL_PACKS 128
 
-#define URGENT 20 /* this part of the delay before its end, none waits on */
+/* A sequence leads when it has waited so long, less a small part. */
+#define URGENT_WINDOWS 4
+#define URGENT_PART 100
 
 /* Where all that is held has this many times the room, depth is far. */
 #define FAR_PERCENT 160
@@ -249,13 +253,14 @@ static choice find_exact_pair(const state *s, uint32_t room)
 }
 
 /* The best one or two lengths that fill the room exactly. */
-static choice find_exact(const state *s, uint32_t room, uint32_t places,
-                         uint32_t longest)
+static choice find_exact(const state *s, uint32_t room, uint32_t places)
 {
     const int32_t *score = s->score->score;
     choice c = {score[room], {room, 0}};
 
-    if (places < 2 || room < 2 || room > 2 * longest)
+    if (places < 2 || room < 2 ||
+        room * ps_window_count(s->is.window) >
+            PAIR_MEANS * ps_window_tokens(s->is.window))
         return c;
     if (room > 2) {
         choice pair = find_exact_pair(s, room);
@@ -294,10 +299,8 @@ static choice find_next(const state *s, uint32_t room, uint32_t places)
 /* Fills what room and places are left. */
 static void walk(state *s, pack *p)
 {
-    uint32_t longest = ps_window_longest(s->is.window, s->is.capacity);
-
     while (p->places > 0 && p->room > 0) {
-        choice exact = find_exact(s, p->room, p->places, longest);
+        choice exact = find_exact(s, p->room, p->places);
         choice next = find_next(s, p->room, p->places);
 
         if (ps_score_is_there(exact.score) &&
@@ -315,13 +318,21 @@ static void walk(state *s, pack *p)
 
 /* ---- Which pack leaves ---- */
 
+/* More waiting than this makes no better packs, and does not end well. */
+static uint64_t longest_wait(const state *s)
+{
+    uint64_t most = (uint64_t)URGENT_WINDOWS * s->is.window_size;
+
+    most = most < s->is.max_delay ? most : s->is.max_delay;
+    return most - most / URGENT_PART;
+}
+
 static bool is_urgent(const state *s, uint64_t now)
 {
-    uint64_t most = s->is.max_delay - s->is.max_delay / URGENT;
     uint64_t time = ps_window_time(s->is.window,
                                    ps_window_oldest(s->is.window));
 
-    return now > time && now - time >= most;
+    return now > time && now - time >= longest_wait(s);
 }
 
 /*

@@ -21,6 +21,8 @@
 #define AGED (PS_SCORE_ONE / 250)
 #define MOST_AGE 8 /* windows */
 
+#define FEW 32 /* scores that are read faster than skipped */
+
 static uint32_t unit_of(uint32_t capacity)
 {
     return (capacity - 1) / MOST_UNITS + 1;
@@ -125,12 +127,17 @@ uint32_t ps_score_best_in(const ps_score *s, uint32_t unit)
     if (s->unit == 1)
         return ps_score_is_there(s->score[unit]) ? unit : 0;
     unit_range(s, unit, &first, &last);
+    if (s->unit <= FEW) {
+        for (l = first; l <= last; l++)
+            if (s->score[l] > s->score[best])
+                best = l;
+        return best;
+    }
     for (l = ps_window_longest(s->window, last); l >= first && l > 0;
          l = ps_window_longest(s->window, l - 1))
-        if (ps_score_is_there(s->score[l]) &&
-            (best == 0 || s->score[l] > s->score[best]))
+        if (s->score[l] >= s->score[best])
             best = l;
-    return best;
+    return ps_score_is_there(s->score[best]) ? best : 0;
 }
 
 void ps_score_search_unit(ps_score *s, uint32_t unit)
