@@ -123,9 +123,25 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
     return r;
 }
 
+/* All of the histogram, and what the relaxation says of it. */
+static void fill_rest(const ps_histogram *h, const ps_plan_options *o,
+                      const ps_goods *g, const ps_lp *lp, ps_fit_rest *rest)
+{
+    double tokens = (double)ps_histogram_tokens(h) / o->capacity;
+    double sequences = (double)ps_histogram_sequences(h) / o->depth;
+
+    rest->bound = tokens > sequences ? tokens : sequences;
+    if (g->unit == 1 && ps_lp_bound(lp) > rest->bound)
+        rest->bound = ps_lp_bound(lp);
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        rest->left[i] = ps_histogram_count(h, i);
+        rest->price[i] = ps_lp_prices(lp)[g->place[i]];
+    }
+}
+
 ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, bool weighted, double *work,
-                      uint64_t *left, ps_error *err)
+                      ps_fit_rest *rest, ps_error *err)
 {
     uint32_t unit = ps_goods_unit(h, o->capacity, MOST_LENGTHS, MOST_UNITS);
     ps_lp_limits limits = {.work = *work,
@@ -139,13 +155,12 @@ ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
 
     if (r != PS_OK)
         return r;
-    for (size_t i = 0; i < ps_histogram_size(h); i++)
-        left[i] = ps_histogram_count(h, i);
     r = ps_lp_open(&lp, &goods.stock, &limits, err);
     if (r == PS_OK) {
         *work -= ps_lp_work(lp);
-        r = round_uses(plan, h, &goods, o, weighted, ps_lp_basis(lp), left,
-                       err);
+        fill_rest(h, o, &goods, lp, rest);
+        r = round_uses(plan, h, &goods, o, weighted, ps_lp_basis(lp),
+                       rest->left, err);
         ps_lp_free(lp);
     }
     ps_goods_free(&goods);

@@ -11,32 +11,42 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "amount.h"
 #include "error.h"
 #include "plan_fit.h"
 #include "plan_lp.h"
+#include "plan_repack.h"
 
 #define MOST_FITS 16
+#define REPAIR_WORK 3e7   /* steps, at most some tens of milliseconds, */
+#define REPAIR_EACH 5000. /* and for each sequence */
+#define ROUNDING 1e-12  /* relative, of bounds */
 
 /* Of a strategy while ps_plan_merge puts them in order, twice. */
 #define MERGED_BYTES 48
 
 /*
- * The plan, the best one, beside which others are tried; and at the end all
- * strategies in order.
+ * The plan, the best one, beside which others are tried; what is left and its
+ * prices; and at the end all strategies in order.
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
     uint64_t fit = ps_amount_sum(
         ps_plan_fit_bytes(size),
         ps_amount_array(size->lengths, sizeof(uint64_t)));
+    uint64_t repacked = ps_amount_sum(
+        ps_amount_times(2, ps_plan_bytes(size->sequences)),
+        ps_plan_repack_bytes(size->sequences, size->lengths));
+    uint64_t repair = ps_amount_most(ps_plan_quick_bytes(size), repacked);
     uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
 
     bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
     bytes = ps_amount_sum(bytes,
-                          ps_amount_most(fit, ps_plan_quick_bytes(size)));
+                          ps_amount_array(size->lengths, sizeof(double)));
+    bytes = ps_amount_sum(bytes, ps_amount_most(fit, repair));
     return ps_amount_sum(bytes,
                          ps_amount_array(size->sequences, MERGED_BYTES));
 }
@@ -56,57 +66,87 @@ static ps_result add_plan(ps_plan *plan, const ps_plan *more, ps_error *err)
     return r;
 }
 
-/* Packs all of the histogram with the best of the quick plans. */
-static ps_result repair(ps_plan *plan, const ps_histogram *h,
-                        const ps_plan_options *o, ps_error *err)
-{
-    ps_plan *best = NULL;
-    ps_result r = ps_plan_quick(&best, h, o, err);
+/* What a fit leaves as a histogram, with prices for its lengths. */
+typedef struct rest {
+    ps_histogram *h;
+    double *price;
+    double enough; /* no fewer packs are possible for all of it */
+} rest;
 
+static void close_rest(rest *r)
+{
+    ps_histogram_free(r->h);
+    free(r->price);
+    *r = (rest){0};
+}
+
+/* Packs the rest with the best of the quick plans, or a repacked one. */
+static ps_result repair(ps_plan *plan, const rest *left,
+                        const ps_plan_options *o, double work, ps_error *err)
+{
+    double n = (double)ps_histogram_sequences(left->h);
+    ps_repack_options ro = {.capacity = o->capacity,
+                            .depth = o->depth,
+                            .price = left->price,
+                            .enough = left->enough -
+                                      (double)ps_plan_packs(plan),
+                            .work = fmin(work, REPAIR_EACH * n)};
+    ps_plan *best = NULL;
+    ps_result r = ps_plan_quick(&best, left->h, o, err);
+
+    if (r == PS_OK && (double)ps_plan_packs(best) > ro.enough)
+        r = ps_plan_repack(&best, left->h, &ro, err);
     if (r == PS_OK)
         r = add_plan(plan, best, err);
     ps_plan_free(best);
     return r;
 }
 
-/* The histogram of what is left of another. */
-static ps_result open_left(ps_histogram **to, const ps_histogram *h,
-                           const uint64_t *left, ps_error *err)
+/* The histogram of what is left of another, and its prices. */
+static ps_result open_rest(rest *to, const ps_histogram *h,
+                           const ps_fit_rest *from, ps_error *err)
 {
-    ps_result r = ps_histogram_open(to, err);
+    ps_result r = ps_histogram_open(&to->h, err);
+    size_t n = 0;
 
-    for (size_t i = 0; r == PS_OK && i < ps_histogram_size(h); i++)
-        if (left[i] > 0)
-            r = ps_histogram_add(*to, ps_histogram_length(h, i), left[i],
-                                 err);
-    if (r != PS_OK) {
-        ps_histogram_free(*to);
-        *to = NULL;
+    to->price = from->price;
+    for (size_t i = 0; r == PS_OK && i < ps_histogram_size(h); i++) {
+        if (from->left[i] == 0)
+            continue;
+        to->price[n++] = from->price[i];
+        r = ps_histogram_add(to->h, ps_histogram_length(h, i),
+                             from->left[i], err);
     }
     return r;
 }
 
-/* One fit; *rest becomes the histogram of what it leaves. */
+/* One fit of a histogram, and what it leaves. */
 static ps_result fit(ps_plan *plan, const ps_histogram *h,
                      const ps_plan_options *o, bool weighted, double *work,
-                     ps_histogram **rest, ps_error *err)
+                     rest *to, ps_error *err)
 {
     size_t n = ps_histogram_size(h);
-    uint64_t *left = calloc(n, sizeof *left);
-    ps_result r;
+    ps_fit_rest left = {calloc(n, sizeof *left.left),
+                        calloc(n, sizeof *left.price), 0};
+    double before = (double)ps_plan_packs(plan);
+    ps_result r = PS_OK;
 
-    *rest = NULL;
-    if (left == NULL)
-        return ps_fail_memory(err);
-    r = ps_plan_fit(plan, h, o, weighted, work, left, err);
+    *to = (rest){0};
+    if (left.left == NULL || left.price == NULL)
+        r = ps_fail_memory(err);
     if (r == PS_OK)
-        r = open_left(rest, h, left, err);
-    free(left);
+        r = ps_plan_fit(plan, h, o, weighted, work, &left, err);
+    if (r == PS_OK)
+        r = open_rest(to, h, &left, err);
+    else
+        free(left.price);
+    to->enough = before + ceil(left.bound * (1 - ROUNDING));
+    free(left.left);
     return r;
 }
 
 /* Fits what a fit leaves in *rest, until that brings nothing. */
-static ps_result fit_again(ps_plan *plan, ps_histogram **rest,
+static ps_result fit_again(ps_plan *plan, rest *last,
                            const ps_plan_options *o, double *work,
                            ps_error *err)
 {
@@ -114,31 +154,48 @@ static ps_result fit_again(ps_plan *plan, ps_histogram **rest,
     bool some = true;
 
     for (int k = 1; k < MOST_FITS && some && r == PS_OK; k++) {
-        ps_histogram *last = *rest;
+        rest next;
 
-        if (ps_histogram_size(last) == 0)
+        if (ps_histogram_size(last->h) == 0)
             break;
-        r = fit(plan, last, o, false, work, rest, err);
-        some = r == PS_OK && ps_histogram_sequences(*rest) <
-                                 ps_histogram_sequences(last);
-        ps_histogram_free(last);
+        r = fit(plan, last->h, o, false, work, &next, err);
+        some = r == PS_OK && ps_histogram_sequences(next.h) <
+                                 ps_histogram_sequences(last->h);
+        next.enough = last->enough;
+        close_rest(last);
+        *last = next;
     }
     return r;
 }
 
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
                                 const ps_plan_options *o, bool again,
-                                ps_error *err)
+                                ps_fit_work work, ps_error *err)
 {
-    double work = ps_lp_fair_work(ps_histogram_size(h));
-    ps_histogram *rest;
-    ps_result r = fit(plan, h, o, !again, &work, &rest, err);
+    rest left;
+    ps_result r = fit(plan, h, o, !again, &work.fit, &left, err);
 
     if (r == PS_OK && again)
-        r = fit_again(plan, &rest, o, &work, err);
-    if (r == PS_OK && ps_histogram_size(rest) > 0)
-        r = repair(plan, rest, o, err);
-    ps_histogram_free(rest);
+        r = fit_again(plan, &left, o, &work.fit, err);
+    if (r == PS_OK && ps_histogram_size(left.h) > 0)
+        r = repair(plan, &left, o, work.repair, err);
+    close_rest(&left);
+    return r;
+}
+
+ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
+                             const ps_plan_options *o, ps_fit_work work,
+                             ps_error *err)
+{
+    ps_plan *plan;
+    ps_result r = ps_plan_open(&plan, err);
+
+    if (r == PS_OK)
+        r = fit_and_repair(plan, h, o, true, work, err);
+    if (r == PS_OK)
+        ps_plan_keep_better(best, plan);
+    else
+        ps_plan_free(plan);
     return r;
 }
 
@@ -146,12 +203,14 @@ static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
 static ps_result make(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, bool again, ps_error *err)
 {
+    const ps_fit_work work = {ps_lp_fair_work(ps_histogram_size(h)),
+                              REPAIR_WORK};
     ps_plan *best;
     ps_result r = ps_plan_open(&best, err);
 
     if (r != PS_OK)
         return r;
-    r = fit_and_repair(best, h, o, again, err);
+    r = fit_and_repair(best, h, o, again, work, err);
     if (r == PS_OK)
         r = ps_plan_quick(&best, h, o, err);
     if (r == PS_OK)

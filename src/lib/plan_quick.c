@@ -19,8 +19,7 @@
 /* What a sequence is worth by itself: as few, or as many in a pack. */
 static const double slots[] = {0.0, 0.02, -0.02};
 
-/* Keeps the plan with fewer packs in *best and frees the other. */
-static void keep_better(ps_plan **best, ps_plan *other)
+void ps_plan_keep_better(ps_plan **best, ps_plan *other)
 {
     if (*best != NULL && ps_plan_packs(*best) <= ps_plan_packs(other)) {
         ps_plan_free(other);
@@ -40,7 +39,7 @@ static ps_result try_lpfhp(ps_plan **best, const ps_histogram *h,
         return r;
     r = ps_plan_lpfhp(plan, h, o, err);
     if (r == PS_OK)
-        keep_better(best, plan);
+        ps_plan_keep_better(best, plan);
     else
         ps_plan_free(plan);
     return r;
@@ -56,7 +55,7 @@ static ps_result try_greed(ps_plan **best, const ps_stock *stock,
         return r;
     r = ps_plan_greed(plan, stock, slot, err);
     if (r == PS_OK)
-        keep_better(best, plan);
+        ps_plan_keep_better(best, plan);
     else
         ps_plan_free(plan);
     return r;
