@@ -16,16 +16,8 @@
 #include "amount.h"
 #include "error.h"
 #include "plan.h"
-#include "plan_fit.h"
+#include "plan_close.h"
 #include "policy.h"
-
-/*
- * Up to these nnlshp closes a stream, since it takes some hundredths of a
- * second at most; beyond them a quick plan.
- */
-#define CLOSING_CAPACITY 1024 /* at any depth */
-#define CLOSING_DEPTH 3       /* at any capacity */
-#define CLOSING_LENGTHS 1024
 
 typedef struct state {
     ps_policy_setup is;
@@ -40,32 +32,26 @@ static ps_result make_plan(ps_plan **plan, ps_policy policy,
                            const ps_histogram *h, const ps_plan_options *o,
                            ps_error *err)
 {
-    if (policy == PS_POLICY_SPFHP)
+    switch (policy) {
+    case PS_POLICY_SPFHP:
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
-    if (policy == PS_POLICY_NNLSHP || o->capacity <= CLOSING_CAPACITY ||
-        (o->depth <= CLOSING_DEPTH &&
-         ps_histogram_size(h) <= CLOSING_LENGTHS))
+    case PS_POLICY_NNLSHP:
         return ps_plan_make(plan, h, PS_PLAN_NNLSHP, o, err);
-    return ps_plan_quick(plan, h, o, err);
+    default:
+        return ps_plan_close(plan, h, o, err);
+    }
 }
 
-/* Whatever is chosen, the quick plan is made on the way to nnlshp's. */
 static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
 {
-    bool quick = policy == PS_POLICY_AUTO &&
-                 size->capacity > CLOSING_CAPACITY &&
-                 size->depth > CLOSING_DEPTH;
-    ps_plan_size s = *size;
-
-    if (policy == PS_POLICY_SPFHP)
+    switch (policy) {
+    case PS_POLICY_SPFHP:
         return ps_plan_spfhp_bytes(size);
-    if (quick)
-        return ps_plan_quick_bytes(size);
-    if (policy == PS_POLICY_AUTO && size->capacity > CLOSING_CAPACITY &&
-        s.lengths > CLOSING_LENGTHS)
-        s.lengths = CLOSING_LENGTHS;
-    return ps_amount_most(ps_plan_nnlshp_bytes(&s),
-                          ps_plan_quick_bytes(size));
+    case PS_POLICY_NNLSHP:
+        return ps_plan_nnlshp_bytes(size);
+    default:
+        return ps_plan_close_bytes(size);
+    }
 }
 
 /*

@@ -1,0 +1,224 @@
+/*
+ * plan_close.c - a plan for what a stream ends with, in little time.
+ *
+ * The best of the quick plans often has as few packs as there can be.  Where
+ * it has not, packs are made by the prices of the linear relaxation, and some
+ * of them made again (plan_repack.h).  The relaxation itself would take too
+ * long: it is solved for few classes of lengths instead, each of them as
+ * long as their mean, and prices in between rise evenly.  Only where there
+ * are many sequences of each length it is tried as it is.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "plan_close.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "amount.h"
+#include "error.h"
+#include "plan_fit.h"
+#include "plan_lp.h"
+#include "plan_repack.h"
+
+/*
+ * There are as many classes as the square root of the sequences, since the
+ * relaxation takes about 300 additions for the square of its lengths; and
+ * they are measured in units of tokens.
+ */
+#define LEAST_CLASSES 8
+#define MOST_CLASSES 128
+#define MOST_UNITS 512
+#define MOST_UNITS_DEEP 128 /* in the search for columns, from depth 4 on */
+#define GAP 1e-3            /* relative; a smaller one makes no difference */
+
+/* For each sequence: additions for the prices, and steps for the packs. */
+#define PRICE_WORK 300.0
+#define PACK_WORK 200.0
+
+/*
+ * Where this many sequences share a length, on average, the relaxation of all
+ * lengths is tried first: it may be solved in time.
+ */
+#define MANY 8
+
+typedef struct classes {
+    uint32_t unit;
+    uint32_t n;
+    uint32_t units[MOST_CLASSES]; /* ascending */
+    double length[MOST_CLASSES];  /* the mean, in tokens */
+    double count[MOST_CLASSES];
+} classes;
+
+/* A class of so many sequences; or more for the last one. */
+static void add_class(classes *c, uint32_t capacity, double count,
+                      double tokens)
+{
+    double mean = tokens / count;
+    uint32_t units = (uint32_t)(mean / c->unit + 0.5);
+
+    units = units < 1 ? 1 : units;
+    units = units > capacity / c->unit ? capacity / c->unit : units;
+    if (c->n == 0 || c->units[c->n - 1] < units) {
+        c->units[c->n] = units;
+        c->length[c->n] = mean;
+        c->count[c->n++] = 0;
+    }
+    c->count[c->n - 1] += count;
+}
+
+/* Puts the lengths into classes of about as many sequences each. */
+static void classify(classes *c, const ps_histogram *h, uint32_t capacity)
+{
+    double all = (double)ps_histogram_sequences(h);
+    double most = fmin(fmax(floor(sqrt(all)), LEAST_CLASSES), MOST_CLASSES);
+    double seen = 0;
+    double count = 0;
+    double tokens = 0;
+
+    *c = (classes){.unit = (capacity - 1) / MOST_UNITS + 1};
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double n = (double)ps_histogram_count(h, i);
+
+        seen += n;
+        count += n;
+        tokens += n * ps_histogram_length(h, i);
+        if (seen < all && seen * most < all * (c->n + 1))
+            continue;
+        add_class(c, capacity, count, tokens);
+        count = 0;
+        tokens = 0;
+    }
+}
+
+/* Between the classes prices rise evenly. */
+static void spread(const classes *c, const double *class_price,
+                   const ps_histogram *h, uint32_t capacity, double *price)
+{
+    double from = 0;
+    double before = 0;
+    uint32_t k = 0;
+
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double length = ps_histogram_length(h, i);
+        double to, after;
+
+        for (; k < c->n && c->length[k] < length; k++) {
+            from = c->length[k];
+            before = class_price[k];
+        }
+        to = k < c->n ? c->length[k] : capacity;
+        after = k < c->n ? class_price[k] : 1;
+        price[i] = to > from
+                       ? before + (after - before) * (length - from) /
+                                      (to - from)
+                       : after;
+    }
+}
+
+static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
+                             double enough, double *price, ps_error *err)
+{
+    ps_lp_limits limits = {
+        .work = PRICE_WORK * (double)ps_histogram_sequences(h),
+        .gap = GAP * enough,
+        .most_units = MOST_UNITS_DEEP};
+    ps_stock s;
+    classes c;
+    ps_lp *lp;
+    ps_result r;
+
+    classify(&c, h, o->capacity);
+    s = (ps_stock){.n = c.n,
+                   .length = c.units,
+                   .count = c.count,
+                   .capacity = o->capacity / c.unit};
+    s.depth = o->depth < s.capacity ? o->depth : s.capacity;
+    r = ps_lp_open(&lp, &s, &limits, err);
+    if (r != PS_OK)
+        return r;
+    spread(&c, ps_lp_prices(lp), h, o->capacity, price);
+    ps_lp_free(lp);
+    return PS_OK;
+}
+
+static ps_result repack(ps_plan **plan, const ps_histogram *h,
+                        const ps_plan_options *o, double enough,
+                        ps_error *err)
+{
+    double *price = calloc(ps_histogram_size(h), sizeof *price);
+    ps_repack_options ro = {
+        .capacity = o->capacity,
+        .depth = o->depth,
+        .price = price,
+        .enough = enough,
+        .work = PACK_WORK * (double)ps_histogram_sequences(h)};
+    ps_result r = price == NULL ? ps_fail_memory(err)
+                                : find_prices(h, o, enough, price, err);
+
+    if (r == PS_OK)
+        r = ps_plan_repack(plan, h, &ro, err);
+    free(price);
+    return r;
+}
+
+static ps_result fit(ps_plan **plan, const ps_histogram *h,
+                     const ps_plan_options *o, ps_error *err)
+{
+    double n = (double)ps_histogram_sequences(h);
+    const ps_fit_work work = {PRICE_WORK * n, PACK_WORK * n};
+
+    return ps_plan_fit_within(plan, h, o, work, err);
+}
+
+uint64_t ps_plan_close_bytes(const ps_plan_size *size)
+{
+    uint32_t n = size->lengths < MOST_CLASSES ? size->lengths : MOST_CLASSES;
+    uint32_t units = size->capacity < MOST_UNITS ? size->capacity
+                                                 : MOST_UNITS;
+    uint64_t prices = ps_lp_bytes(
+        n, units, size->depth < units ? size->depth : units,
+        MOST_UNITS_DEEP);
+    uint64_t packs = ps_amount_sum(
+        ps_plan_repack_bytes(size->sequences, size->lengths),
+        ps_plan_bytes(size->sequences));
+    uint64_t many = size->sequences / MANY;
+    ps_plan_size fitted = *size;
+    uint64_t made = ps_amount_sum(
+        ps_amount_array(size->lengths, sizeof(double)),
+        ps_amount_sum(ps_plan_bytes(size->sequences),
+                      ps_amount_most(prices, packs)));
+
+    fitted.lengths = (uint32_t)ps_amount_least(size->lengths, many);
+    return ps_amount_most(
+        ps_plan_quick_bytes(size),
+        ps_amount_most(made, ps_amount_sum(ps_plan_bytes(size->sequences),
+                                           ps_plan_nnlshp_bytes(&fitted))));
+}
+
+static bool is_improvable(const ps_plan *plan, double enough)
+{
+    return (double)ps_plan_packs(plan) >= enough + 1;
+}
+
+ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err)
+{
+    double enough = fmax((double)ps_histogram_tokens(h) / o->capacity,
+                         (double)ps_histogram_sequences(h) / o->depth);
+    ps_result r;
+
+    *plan = NULL;
+    r = ps_plan_quick(plan, h, o, err);
+    if (r == PS_OK && is_improvable(*plan, enough) &&
+        ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY)
+        r = fit(plan, h, o, err);
+    if (r == PS_OK && is_improvable(*plan, enough))
+        r = repack(plan, h, o, enough, err);
+    if (r == PS_OK)
+        return PS_OK;
+    ps_plan_free(*plan);
+    *plan = NULL;
+    return r;
+}

@@ -1,0 +1,23 @@
+/*
+ * plan_close.h - a plan for what a stream ends with, in little time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_PLAN_CLOSE_H
+#define LIB_PLAN_CLOSE_H
+
+#include "plan.h"
+
+/*
+ * Makes a plan for a histogram of few sequences.  The work goes with their
+ * number: it is about a microsecond for each, whatever the lengths.
+ * PS_ERR_MEMORY, PS_ERR_LIMIT.
+ */
+ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err);
+
+/* The most that it takes, the plan included. */
+uint64_t ps_plan_close_bytes(const ps_plan_size *size);
+
+#endif
