@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
+
 /* So that a weight times a length stays within 64 bits. */
 #define LONGEST_MAX (UINT32_C(1) << 20)
 #define WEIGHT_MAX (UINT64_C(1) << 42)
@@ -28,11 +30,23 @@
 /* Halves of waves of a drifting stream. */
 #define HALF_WAVES 4
 
+#define PARTS_MAX 16
+
 /* Lengths 1, 2, ...; number i is taken if 32 random bits are below at[i]. */
 struct lengths {
     uint32_t longest;
     uint32_t *at;
     uint32_t *alias; /* and this number otherwise */
+
+    /* The parts of a mixture, and the share of each, of 2^32. */
+    size_t n_parts;
+    lengths *parts[PARTS_MAX];
+    uint64_t share[PARTS_MAX];
+    uint32_t run;
+
+    /* What a raw file holds. */
+    uint32_t *stored;
+    size_t n_stored;
 };
 
 /* ---------------------------------------------------------------------
@@ -135,6 +149,7 @@ static lengths *make(uint64_t *weights, uint32_t longest)
 
     if (l != NULL) {
         l->longest = longest;
+        l->run = LONGEST_RUN;
         l->at = calloc(longest, sizeof *l->at);
         l->alias = calloc(longest, sizeof *l->alias);
         good = queue != NULL && l->at != NULL && l->alias != NULL &&
@@ -184,12 +199,35 @@ lengths *lengths_from_file(FILE *file)
     return l;
 }
 
-/* The share of what is up to a length, of all: rounded up to a half. */
-typedef double share_up_to(double length, double a, double b);
+/* ---------------------------------------------------------------------
+ * Distributions by name
+ */
+
+/* The share of what is up to a length, of all, or of that length alone. */
+typedef double share_of(double length, double a, double b);
+
+typedef struct family {
+    const char *name; /* with what stands before its parameters */
+    share_of *share;
+    int n_parameters;
+    bool alone;
+} family;
+
+/* A family with its parameters. */
+typedef struct part {
+    const family *family;
+    double parameters[2];
+    double weight; /* of all; the sum of those of a mixture is 1 */
+} part;
 
 static double lognormal_share(double length, double mean, double deviation)
 {
     return 0.5 * erfc((mean - log(length)) / deviation / sqrt(2));
+}
+
+static double normal_share(double length, double mean, double deviation)
+{
+    return 0.5 * erfc((mean - length) / deviation / sqrt(2));
 }
 
 static double heavy_share(double length, double least, double unused)
@@ -198,47 +236,216 @@ static double heavy_share(double length, double least, double unused)
     return length / (length + least);
 }
 
-static lengths *by_share(share_up_to *share, double a, double b,
-                         uint32_t longest)
+static double pareto_share(double length, double least, double alpha)
 {
-    uint64_t *weights = calloc(longest, sizeof *weights);
+    return length > least ? 1 - pow(least / length, alpha) : 0;
+}
+
+static double uniform_share(double length, double first, double last)
+{
+    double share = (floor(length) - first + 1) / (last - first + 1);
+
+    return fmin(fmax(share, 0), 1);
+}
+
+static double geometric_share(double length, double mean, double unused)
+{
+    (void)unused;
+    return 1 - pow(1 - 1 / mean, floor(length));
+}
+
+static double poisson_share(double length, double mean, double unused)
+{
+    double others = length - 1;
+
+    (void)unused;
+    if (mean <= 1)
+        return length == 1;
+    return exp(others * log(mean - 1) - (mean - 1) - lgamma(length));
+}
+
+static double constant_share(double length, double only, double unused)
+{
+    (void)unused;
+    return length >= only;
+}
+
+enum {
+    LOGNORMAL,
+    NORMAL,
+    HEAVY,
+    PARETO,
+    UNIFORM,
+    GEOMETRIC,
+    POISSON,
+    CONSTANT
+};
+
+static const family families[] = {
+    [LOGNORMAL] = {"lognormal:", lognormal_share, 2, false},
+    [NORMAL] = {"normal:", normal_share, 2, false},
+    [HEAVY] = {"heavy:", heavy_share, 1, false},
+    [PARETO] = {"pareto:", pareto_share, 2, false},
+    [UNIFORM] = {"uniform:", uniform_share, 2, false},
+    [GEOMETRIC] = {"geometric:", geometric_share, 1, false},
+    [POISSON] = {"poisson:", poisson_share, 1, true},
+    [CONSTANT] = {"=", constant_share, 1, false},
+};
+
+#define N_FAMILIES (sizeof families / sizeof families[0])
+
+/* Shares are rounded up to a half. */
+static void add_weights(const part *p, uint64_t *weights, uint32_t longest)
+{
+    share_of *share = p->family->share;
+    double a = p->parameters[0];
+    double b = p->parameters[1];
     double before = 0;
-    lengths *l = NULL;
 
-    if (longest < 1 || longest > LONGEST_MAX || weights == NULL) {
-        free(weights);
-        return NULL;
-    }
     for (uint32_t i = 1; i <= longest; i++) {
-        double now = i < longest ? share(i + 0.5, a, b) : 1;
+        double now = 1;
 
-        weights[i - 1] = (uint64_t)((now - before) * 0x1p40);
+        if (i < longest)
+            now = p->family->alone ? before + share(i, a, b)
+                                   : share(i + 0.5, a, b);
+        if (now > before)
+            weights[i - 1] += (uint64_t)((now - before) * p->weight * 0x1p40);
         before = now;
     }
-    l = make(weights, longest);
+}
+
+static lengths *mix(const part *parts, size_t n, uint32_t longest)
+{
+    uint64_t *weights = calloc(longest, sizeof *weights);
+    lengths *l = NULL;
+
+    if (longest >= 1 && longest <= LONGEST_MAX && weights != NULL) {
+        for (size_t i = 0; i < n; i++)
+            add_weights(&parts[i], weights, longest);
+        l = make(weights, longest);
+    }
     free(weights);
+    while (l != NULL && n > 1 && l->n_parts < n) {
+        part alone = parts[l->n_parts];
+
+        alone.weight = 1;
+        l->share[l->n_parts] = (uint64_t)(parts[l->n_parts].weight * 0x1p32);
+        l->parts[l->n_parts] = mix(&alone, 1, longest);
+        if (l->parts[l->n_parts++] == NULL) {
+            lengths_free(l);
+            l = NULL;
+        }
+    }
     return l;
 }
 
 lengths *lengths_lognormal(double mean, double deviation, uint32_t longest)
 {
-    return by_share(lognormal_share, mean, deviation, longest);
+    part p = {&families[LOGNORMAL], {mean, deviation}, 1};
+
+    return mix(&p, 1, longest);
 }
 
 lengths *lengths_heavy(uint32_t longest)
 {
-    return by_share(heavy_share, longest / 256.0 + 1, 0, longest);
+    part p = {&families[HEAVY], {longest / 256.0 + 1}, 1};
+
+    return mix(&p, 1, longest);
 }
 
 lengths *lengths_constant(uint32_t length)
 {
-    uint64_t *weights = calloc(length, sizeof *weights);
-    lengths *l = NULL;
+    part p = {&families[CONSTANT], {length}, 1};
 
-    if (length >= 1 && length <= LONGEST_MAX && weights != NULL) {
-        weights[length - 1] = 1;
-        l = make(weights, length);
+    return mix(&p, 1, length);
+}
+
+/* "[WEIGHT*]NAME:A[,B]" or "[WEIGHT*]=N".  The rest, NULL if it is bad. */
+static const char *parse_part(const char *text, part *p)
+{
+    const char *at = text;
+    char *end;
+
+    p->weight = strtod(at, &end);
+    if (end == at)
+        p->weight = 1;
+    else if (*end++ != '*')
+        return NULL;
+    at = end;
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (strncmp(at, families[i].name, strlen(families[i].name)) == 0)
+            p->family = &families[i];
+    if (p->family == NULL || !(p->weight > 0))
+        return NULL;
+    at += strlen(p->family->name);
+    for (int i = 0; i < p->family->n_parameters; i++) {
+        if (i > 0 && *at++ != ',')
+            return NULL;
+        p->parameters[i] = strtod(at, &end);
+        if (end == at)
+            return NULL;
+        at = end;
     }
+    return at;
+}
+
+lengths *lengths_parse(const char *text, uint32_t longest)
+{
+    part parts[PARTS_MAX] = {{NULL}};
+    const char *at = text + (strncmp(text, "mix:", 4) == 0 ? 4 : 0);
+    double sum = 0;
+    size_t n = 0;
+
+    do {
+        if (n == PARTS_MAX || (at = parse_part(at, &parts[n])) == NULL)
+            return NULL;
+        sum += parts[n++].weight;
+    } while (*at++ == '+');
+    if (at[-1] != '\0')
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        parts[i].weight /= sum;
+    return mix(parts, n, longest);
+}
+
+/* ---------------------------------------------------------------------
+ * Raw files
+ */
+
+lengths *lengths_from_raw(FILE *file, uint32_t longest)
+{
+    uint64_t *weights = calloc(longest, sizeof *weights);
+    uint32_t *stored = NULL;
+    size_t size = 0;
+    size_t n = 0;
+    uint8_t bytes[4];
+    lengths *l = NULL;
+    bool good = weights != NULL && longest <= LONGEST_MAX;
+
+    while (good && fread(bytes, sizeof bytes, 1, file) == 1) {
+        uint32_t length = load_u32(bytes);
+
+        if (n == size) {
+            uint32_t *more;
+
+            size = 2 * size + 4096;
+            more = realloc(stored, size * sizeof *stored);
+            good = more != NULL;
+            stored = good ? more : stored;
+        }
+        if (!good || length == 0)
+            break;
+        stored[n] = length < longest ? length : longest;
+        weights[stored[n++] - 1]++;
+    }
+    if (good && feof(file) != 0 && n > 0)
+        l = make(weights, longest);
+    if (l != NULL) {
+        l->stored = stored;
+        l->n_stored = n;
+        stored = NULL;
+    }
+    free(stored);
     free(weights);
     return l;
 }
@@ -247,6 +454,9 @@ void lengths_free(lengths *l)
 {
     if (l == NULL)
         return;
+    for (size_t i = 0; i < l->n_parts; i++)
+        lengths_free(l->parts[i]);
+    free(l->stored);
     free(l->at);
     free(l->alias);
     free(l);
@@ -255,6 +465,11 @@ void lengths_free(lengths *l)
 uint32_t lengths_longest(const lengths *l)
 {
     return l->longest;
+}
+
+void lengths_set_run(lengths *l, uint32_t records)
+{
+    l->run = records;
 }
 
 /* ---------------------------------------------------------------------
@@ -316,17 +531,49 @@ static bool alternate(uint64_t *state, uint32_t *to, size_t n)
     return true;
 }
 
+/* Whether a random number is below a wave that rises and falls from 0 to 1. */
+static bool is_high(uint64_t *state, size_t i, size_t n)
+{
+    size_t half = n / HALF_WAVES + 1;
+    size_t at = i % half;
+
+    return draw(state) % half < (i / half % 2 == 0 ? at : half - at);
+}
+
 /* Where the wave is high, more often the longer of two draws. */
 static void drift(const lengths *l, uint64_t *state, uint32_t *to, size_t n)
 {
-    size_t half = n / HALF_WAVES + 1;
-
     for (size_t i = 0; i < n; i++) {
-        size_t at = i % half;
-        size_t height = i / half % 2 == 0 ? at : half - at;
-        bool high = draw(state) % half < height;
+        bool high = is_high(state, i, n);
 
         to[i] = draw_extreme(l, state, 2, high);
+    }
+}
+
+/* As many steps up from the first part as a wave is high. */
+static void fade(const lengths *l, uint64_t *state, uint32_t *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t from = 0;
+
+        for (size_t step = 1; step < l->n_parts; step++)
+            from += is_high(state, i, n);
+        to[i] = draw_length(l->parts[from], state);
+    }
+}
+
+static void take_turns(const lengths *l, uint64_t *state, uint32_t *to,
+                       size_t n)
+{
+    size_t i = 0;
+
+    for (size_t turn = 0; i < n; turn++) {
+        size_t from = turn % l->n_parts;
+        uint64_t mean = l->run * l->n_parts * l->share[from] >> 32;
+        uint32_t left = 1 + below(state, (uint32_t)(2 * mean));
+
+        for (; left > 0 && i < n; left--)
+            to[i++] = draw_length(l->parts[from], state);
     }
 }
 
@@ -355,6 +602,13 @@ bool lengths_draw(const lengths *l, lengths_shape shape, uint64_t seed,
         drift(l, &state, to, n);
     else if (shape == LENGTHS_BURSTY)
         burst(l, &state, to, n);
+    else if (shape == LENGTHS_FADING && l->n_parts > 0)
+        fade(l, &state, to, n);
+    else if (shape == LENGTHS_TURNS && l->n_parts > 0)
+        take_turns(l, &state, to, n);
+    else if (shape == LENGTHS_STORED && l->n_stored > 0)
+        for (size_t i = 0; i < n; i++)
+            to[i] = l->stored[i % l->n_stored];
     else
         draw_random(l, &state, to, n);
     if (shape == LENGTHS_ASCENDING || shape == LENGTHS_DESCENDING)
@@ -366,14 +620,18 @@ bool lengths_draw(const lengths *l, lengths_shape shape, uint64_t seed,
 
 const char *lengths_shape_name(lengths_shape shape)
 {
-    static const char *const names[LENGTHS_SHAPES] = {
+    static const char *const names[] = {
         [LENGTHS_RANDOM] = "random",
         [LENGTHS_ASCENDING] = "ascending",
         [LENGTHS_DESCENDING] = "descending",
         [LENGTHS_ALTERNATING] = "alternating",
         [LENGTHS_DRIFTING] = "drifting",
         [LENGTHS_BURSTY] = "bursty",
+        [LENGTHS_TURNS] = "turns",
+        [LENGTHS_FADING] = "fading",
+        [LENGTHS_STORED] = "stored",
     };
 
-    return (unsigned)shape < LENGTHS_SHAPES ? names[shape] : NULL;
+    return (unsigned)shape < sizeof names / sizeof names[0] ? names[shape]
+                                                            : NULL;
 }
