@@ -15,6 +15,9 @@
  *     7  nanoseconds per pack
  *     8  packs
  *     9  the most packs that left after one record, but for the flush
+ *    10  efficiency of TRL's bfd, and
+ *    11  the same with at most D sequences in a row
+ *    12  efficiency of grain's best fit, with at most D
  *
  * Only the engine's time is counted, not drawing and not the planner's.
  * With `check` every pack is looked at, and nothing is printed if all are
@@ -23,11 +26,13 @@
  *     --capacity=N --depth=N (3) --window=N (1024) --sequences=N (2000000)
  *     --policy=NAME (auto) --order=window|input|shuffle --seed=N (1)
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
- *     --source=FILE|lognormal|short|heavy|=LENGTH (lognormal): a histogram,
- *         or tests/lengths.h has it; a lognormal median is capacity / 8, of
- *         short ones the mean is 20
- *     --shape=NAME (random): tests/lengths.h
- *     --bound=0|1 (1) --bfd=0|1 (0): whether to work these out
+ *     --source=FILE|raw:FILE|DISTRIBUTION|lognormal|short|heavy (lognormal):
+ *         a histogram, raw u32 lengths, what tests/lengths.h can parse, or by
+ *         the capacity: a lognormal median is an eighth of it; of short ones
+ *         the mean is 20
+ *     --shape=NAME (random): tests/lengths.h; --run=N (1024): of its turns
+ *     --bound=0|1 (1) --bfd=0|1 (0) --rivals=0|1 (0) --engine=0|1 (1):
+ *         whether to work these out; without the engine, 1 and 4 to 9 are "-"
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,6 +49,7 @@
 #include "engine-drive.h"
 #include "engine.h"
 #include "lengths.h"
+#include "rivals.h"
 
 typedef struct options {
     ps_engine_options engine;
@@ -58,6 +64,9 @@ typedef struct options {
     uint64_t even;
     uint64_t bound;
     uint64_t bfd;
+    uint64_t rivals;
+    uint64_t pack;
+    uint64_t run;
     bool check;
 } options;
 
@@ -90,14 +99,18 @@ static void need(ps_result r, const ps_error *err)
  * The stream
  */
 
-static lengths *from_file(const char *name)
+/* What `source` says, of which "raw:FILE" and "FILE" are files. */
+static lengths *from_file(const options *o)
 {
-    FILE *file = fopen(name, "r");
+    bool raw = strncmp(o->source, "raw:", 4) == 0;
+    const char *name = o->source + (raw ? 4 : 0);
+    FILE *file = fopen(name, raw ? "rb" : "r");
     lengths *l;
 
     if (file == NULL)
         die(name, strerror(errno));
-    l = lengths_from_file(file);
+    l = raw ? lengths_from_raw(file, o->engine.capacity)
+            : lengths_from_file(file);
     (void)fclose(file);
     return l;
 }
@@ -113,14 +126,16 @@ static lengths *open_source(const options *o)
         l = lengths_lognormal(log(20) - 0.5, 1, capacity);
     else if (strcmp(o->source, "heavy") == 0)
         l = lengths_heavy(capacity);
-    else if (o->source[0] == '=')
-        l = lengths_constant((uint32_t)strtoul(o->source + 1, NULL, 10));
     else
-        l = from_file(o->source);
+        l = lengths_parse(o->source, capacity);
+    if (l == NULL)
+        l = from_file(o);
     if (l == NULL)
         die(o->source, "there are no lengths, or no memory for them");
     if (lengths_longest(l) > capacity)
         die(o->source, "a length is above the capacity");
+    if (o->run != 0)
+        lengths_set_run(l, (uint32_t)o->run);
     return l;
 }
 
@@ -239,34 +254,63 @@ static void print_bound(const options *o, const stream *s)
     ps_histogram_free(h);
 }
 
-static void print_bfd(const options *o, const stream *s)
+static void print_bfd(const options *o, const stream *s, size_t block,
+                      uint32_t depth)
 {
     uint64_t packs;
     ps_error err;
 
-    need(bfd_blocks(s->lengths, s->n, o->engine.window, o->engine.capacity,
-                    o->engine.depth, &packs, &err),
+    need(bfd_blocks(s->lengths, s->n, block, o->engine.capacity, depth,
+                    &packs, &err),
          &err);
     print_efficiency(o, s, (double)packs);
 }
 
+static void print_rivals(const options *o, const stream *s)
+{
+    print_bfd(o, s, TRL_ROWS, o->engine.capacity);
+    print_bfd(o, s, TRL_ROWS, o->engine.depth);
+    print_efficiency(o, s,
+                     (double)grain_rows(s->lengths, s->n, o->engine.capacity,
+                                        o->engine.depth));
+}
+
+static void print_none(int n)
+{
+    while (n-- > 0)
+        printf("-\t");
+}
+
 static void print_figures(const options *o, const stream *s)
 {
-    figures f = pack(o, s);
+    figures f = {0};
 
-    print_efficiency(o, s, (double)f.packs);
+    if (o->pack) {
+        f = pack(o, s);
+        print_efficiency(o, s, (double)f.packs);
+    } else {
+        print_none(1);
+    }
     if (o->bound)
         print_bound(o, s);
     else
-        printf("-\t");
+        print_none(1);
     if (o->bfd)
-        print_bfd(o, s);
+        print_bfd(o, s, o->engine.window, o->engine.depth);
     else
-        printf("-\t");
-    printf("%" PRIu64 "\t%.2f\t%.3f\t%.0f\t%" PRIu64 "\t%" PRIu64 "\n",
-           f.delay, (double)f.delay / (double)o->window,
-           1e-6 * (double)s->n / f.seconds,
-           1e9 * f.seconds / (double)f.packs, f.packs, f.burst);
+        print_none(1);
+    if (o->pack)
+        printf("%" PRIu64 "\t%.2f\t%.3f\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t",
+               f.delay, (double)f.delay / (double)o->window,
+               1e-6 * (double)s->n / f.seconds,
+               1e9 * f.seconds / (double)f.packs, f.packs, f.burst);
+    else
+        print_none(6);
+    if (o->rivals)
+        print_rivals(o, s);
+    else
+        print_none(3);
+    printf("\n");
 }
 
 /* ---------------------------------------------------------------------
@@ -294,7 +338,8 @@ static bool take_number(const char *arg, options *o)
         {"window", &o->window},       {"sequences", &o->sequences},
         {"seed", &o->seed},           {"max-delay", &o->max_delay},
         {"even", &o->even},           {"bound", &o->bound},
-        {"bfd", &o->bfd},
+        {"bfd", &o->bfd},             {"run", &o->run},
+        {"rivals", &o->rivals},       {"engine", &o->pack},
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -358,6 +403,8 @@ static void judge(options *o)
     if (o->capacity < 1 || o->capacity > UINT32_C(1) << 20 || o->depth < 1 ||
         o->window < 1 || o->window > UINT32_C(1) << 24)
         die("capacity, depth or window", "out of range");
+    if (o->run > UINT32_C(1) << 20)
+        die("--run", "out of range");
     if (o->sequences < 1 || o->sequences > SIZE_MAX / sizeof(uint32_t))
         die("--sequences", "out of range");
     if (o->depth > o->capacity)
@@ -382,6 +429,7 @@ static options parse(int argc, char **argv)
         .sequences = 2000000,
         .seed = 1,
         .bound = 1,
+        .pack = 1,
     };
 
     for (int i = 1; i < argc; i++) {
