@@ -1,0 +1,476 @@
+"""grid.py - how near the engine comes to the bound, on many streams.
+
+    grid.py [OPTION]... BUILD_DIR
+
+Runs tests/bench/engine of BUILD_DIR on each stream with each depth D and each
+window W, and prints a line for each cell: the bound (no plan for all that was
+drawn is better), and for each engine the efficiency reached, how far that is
+from the bound, the longest delay in windows and nanoseconds for a sequence.
+All are drawn with the same seed.  Then follows for each engine
+
+  - the share of cells of random streams (each sequence independent of the
+    others) within the distances wanted, and the worst cells
+  - where more depth, a longer window or a longer delay costs efficiency, on
+    long streams and on short ones
+  - with --peers, where another packer is better
+
+and, for all engines but the first, where they are worse than the first.
+
+    --engine=FILE      an engine instead of BUILD_DIR's; again for more
+    --streams=WORD,... only streams whose name has one of these words
+    --depths=N,...     (3,4,5,8,16,64)
+    --windows=N,...    (256,1024,4096)
+    --delays=N,...     longest delays in windows (1,2,4,8); 2 is in the cells
+    --sequences=N      (300000)
+    --short=N,...      lengths of short streams (5000,20000,50000)
+    --peers            our other policies; best fit decreasing on blocks of
+                       W; TRL's bfd, and with at most D in a row; grain's best
+                       fit with at most D: see rivals.c
+    --seed=N           (1)
+    --jobs=N           runs at a time (as many as there are cores)
+    --list             prints the streams and nothing else
+
+Histograms of SQuAD and Wikipedia are taken from the folder SHARED_DATA, or
+../shared/data beside the source tree; real text, a token for four bytes, is
+what the machine has of manual pages, programs and headers.  What is missing
+is left out.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import array
+import concurrent.futures
+import glob
+import gzip
+import itertools
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import typing
+
+from measure import Failed, run_main, table
+
+# The most points below the bound, by window: for a share of all cells, and
+# for each of them.
+WANTED = {256: (0.25, 0.90, None), 1024: (0.10, 0.95, 0.20),
+          4096: (0.05, 0.95, 0.10)}
+TOLERANCE = 0.02  # that more depth, window or delay may cost
+POLICIES = ("bestfit", "spfhp", "nnlshp", "nextfit")
+RIVALS = ("blocks", "TRL", "TRL, D", "grain, D")
+WORST = 15
+
+
+class Stream(typing.NamedTuple):
+    source: str
+    capacity: int
+    shape: str = "random"
+
+
+# ---------------------------------------------------------------- streams
+
+CHAT = "mix:0.7*lognormal:5,0.6+0.3*lognormal:7,0.5"
+BIMODAL = "mix:normal:330,25+normal:130,25"
+STREAMS = {
+    "u1-512": Stream("uniform:1,512", 512),
+    "u100-400": Stream("uniform:100,400", 512),
+    "u100-400w": Stream("uniform:100,400", 1024),
+    "n180": Stream("normal:180,40", 512),
+    "n250": Stream("normal:250,30", 512),
+    "n300": Stream("normal:300,60", 1024),
+    "n284": Stream("normal:284,28", 1024),
+    "ln5": Stream("lognormal:5,0.8", 1024),
+    "ln5w": Stream("lognormal:5,1", 512),
+    "ln6.5": Stream("lognormal:6.5,1.2", 4096),
+    "ln7.5": Stream("lognormal:7.5,0.7", 8192),
+    "ln8.5": Stream("lognormal:8.5,1.2", 131072),
+    "chat": Stream(CHAT, 4096),
+    "bimodal": Stream(BIMODAL, 512),
+    "pareto": Stream("pareto:200,1.1", 16384),
+    "short": Stream("lognormal:4.32,1", 4096),
+    "poisson": Stream("poisson:90", 512),
+    "geometric": Stream("geometric:90", 512),
+    "few": Stream("=310+2*=205+3*=128+2*=97+=31", 512),
+    "sorted": Stream("lognormal:5,1", 512, "ascending"),
+    "sorted-down": Stream("lognormal:5,1", 512, "descending"),
+    "alternating": Stream("uniform:1,512", 512, "alternating"),
+    "drifting": Stream("normal:180,60", 512, "drifting"),
+    "drifting-ln": Stream("lognormal:6.5,1.2", 4096, "drifting"),
+    "bursty": Stream("lognormal:5,1", 512, "bursty"),
+    "bursty-ln": Stream("lognormal:6.5,1.2", 4096, "bursty"),
+    "turns": Stream("mix:normal:330,60+normal:90,40", 512, "turns"),
+    "turns-chat": Stream(CHAT, 4096, "turns"),
+    "fading": Stream(BIMODAL, 512, "fading"),
+    "fading-chat": Stream(CHAT, 4096, "fading"),
+}
+
+
+def published():
+    here = os.path.dirname(os.path.abspath(__file__))
+    data = os.environ.get("SHARED_DATA",
+                          os.path.join(here, "../../../shared/data"))
+    for name, file, capacity in (
+            ("squad", "squad-1.1-384.hist", 384),
+            ("wikipedia", "wikipedia-bert-512.hist", 512)):
+        path = os.path.join(os.path.realpath(data), file)
+        if os.access(path, os.R_OK):
+            yield name, Stream(path, capacity)
+            yield name + "-sorted", Stream(path, capacity, "ascending")
+
+
+def sample(pattern, limit):
+    """As many files that match, from all places alike, in order."""
+    found = sorted(filter(os.path.isfile, glob.iglob(pattern,
+                                                     recursive=True)))
+    return found[::len(found) // limit + 1]
+
+
+def manual_pages():
+    """Lengths of paragraphs and of whole pages."""
+    gap = re.compile(rb"\n(?:\.(?:PP|P|LP|TP|IP|SH|SS|RS|Pp|Sh)\b[^\n]*"
+                     rb"|\.?[ \t]*)\n")
+    paragraphs, pages = [], []
+    for name in sample("/usr/share/man/man*/*.gz", 4000):
+        try:
+            with gzip.open(name) as file:
+                text = file.read()
+        except (OSError, EOFError):
+            continue
+        pages.append(len(text))
+        paragraphs += [len(one) for one in gap.split(text) if one]
+    return paragraphs, pages
+
+
+def programs():
+    names = sample("/usr/lib/python3*/**/*.py", 20000)
+    names += sample("/usr/include/**/*.h*", 20000)
+    names += sample("/usr/share/perl/**/*.p[lm]", 20000)
+    return [os.path.getsize(name) for name in names]
+
+
+def real(folder):
+    """Of what this machine has: at random, and as it comes."""
+    paragraphs, pages = manual_pages()
+    for name, sizes, capacity in (("paragraphs", paragraphs, 512),
+                                  ("manpages", pages, 4096),
+                                  ("programs", programs(), 8192)):
+        if len(sizes) < 1000:
+            continue
+        lengths = array.array("I", [size // 4 + 1 for size in sizes])
+        if sys.byteorder == "big":
+            lengths.byteswap()
+        path = os.path.join(folder, name)
+        with open(path, "wb") as file:
+            lengths.tofile(file)
+        yield name, Stream("raw:" + path, capacity)
+        yield name + "-stored", Stream("raw:" + path, capacity, "stored")
+
+
+def all_streams(folder, words):
+    streams = dict(published())
+    streams.update(STREAMS)
+    streams.update(real(folder))
+    return {name: stream for name, stream in streams.items()
+            if any(word in name for word in words)}
+
+
+# ------------------------------------------------------------------- runs
+
+class Engine:
+    """Runs engines, a few at a time, and no run twice."""
+
+    def __init__(self, options):
+        self.seed = options.seed
+        self.pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+        self.runs = {}
+
+    def start(self, binary, stream, n, **settings):
+        command = [binary, "--source=" + stream.source,
+                   "--capacity=%d" % stream.capacity,
+                   "--shape=" + stream.shape, "--sequences=%d" % n,
+                   "--seed=%d" % self.seed]
+        command += ["--%s=%s" % (name.replace("_", "-"), value)
+                    for name, value in settings.items()]
+        key = tuple(command)
+        if key not in self.runs:
+            self.runs[key] = self.pool.submit(run, command)
+        return self.runs[key]
+
+
+def run(command):
+    """The numbers that an engine prints, from the first; None for "-"."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise Failed("exit status %d: %s" % (done.returncode,
+                                             " ".join(command)))
+    return [None if word == "-" else float(word)
+            for word in done.stdout.split(b"\t")[:-1]
+            for word in [word.decode()]]
+
+
+class Cell:
+    """What is measured of a stream, a depth and a window."""
+
+    def __init__(self, name, depth, window):
+        self.name = name
+        self.depth = depth
+        self.window = window
+        self.bound = None     # runs
+        self.reached = {}     # by engine, number of sequences, delay
+        self.rivals = {}
+        self.policies = {}
+
+    def __str__(self):
+        return "%-17s D %-2d W %-4d" % (self.name, self.depth, self.window)
+
+    def efficiency(self, engine, n, delay=2):
+        return self.reached[engine, n, delay].result()[0]
+
+    def limit(self, n):
+        return self.bound[n].result()[1]
+
+    def gap(self, engine, n):
+        return self.limit(n) - self.efficiency(engine, n)
+
+    def others(self):
+        """Efficiency of each rival by name."""
+        found = {name: one.result()[0] for name, one in self.policies.items()}
+        if self.rivals:
+            row = self.rivals["row"].result()
+            found.update(zip(RIVALS, [row[2]] + row[9:12]))
+        return found
+
+
+def start_cell(engine, options, stream, cell):
+    """Everything is the same for all windows that does not depend on it."""
+    counts = [options.sequences] + options.short
+    first = options.engine[0]
+    cell.bound = {n: engine.start(first, stream, n, depth=cell.depth,
+                                  engine=0) for n in counts}
+    for binary, n, delay in itertools.product(options.engine, counts,
+                                              [2] + options.delays):
+        cell.reached[binary, n, delay] = engine.start(
+            binary, stream, n, depth=cell.depth, window=cell.window,
+            max_delay=delay * cell.window, bound=0)
+    if not options.peers:
+        return
+    n = options.sequences
+    cell.rivals["row"] = engine.start(
+        first, stream, n, depth=cell.depth, window=cell.window, engine=0,
+        bound=0, bfd=1, rivals=1)
+    for policy in POLICIES:
+        cell.policies[policy] = engine.start(
+            first, stream, n, depth=cell.depth, window=cell.window, bound=0,
+            policy=policy)
+
+
+# ------------------------------------------------------------------ lines
+
+def titles(options):
+    row = ["stream", "L", "D", "W", "bound"]
+    row += ["reached", "gap", "delay", "ns"] * len(options.engine)
+    if options.peers:
+        row += list(POLICIES) + list(RIVALS)
+    return row
+
+
+def line(options, stream, cell):
+    n = options.sequences
+    row = [cell.name, "%d" % stream.capacity, "%d" % cell.depth,
+           "%d" % cell.window, "%.3f" % cell.limit(n)]
+    for binary in options.engine:
+        figures = cell.reached[binary, n, 2].result()
+        row += ["%.3f" % figures[0], "%.3f" % cell.gap(binary, n),
+                "%.2f" % figures[4], "%.0f" % (1000 / figures[5])]
+    row += ["%.3f" % value for value in cell.others().values()]
+    return row
+
+
+def print_row(row):
+    widths = [17, 6, 2, 4] + [7] * (len(row) - 4)
+    print("  ".join(cell.rjust(width) if i else cell.ljust(width)
+                    for i, (cell, width) in enumerate(zip(row, widths))),
+          flush=True)
+
+
+# ---------------------------------------------------------------- summary
+
+def worst(found, unit="points"):
+    """Lines of the greatest of (amount, text), and how many there are."""
+    found.sort(reverse=True)
+    for amount, text in found[:WORST]:
+        print("    %8.3f %s  %s" % (amount, unit, text))
+    if len(found) > WORST:
+        print("    and %d more" % (len(found) - WORST))
+
+
+def print_gaps(options, cells, binary, streams):
+    n = options.sequences
+    alike = [cell for cell in cells
+             if streams[cell.name].shape == "random"]
+    rows = [["W", "cells", "median gap", "mean", "worst", "wanted"]]
+    for window in options.windows:
+        gaps = sorted(cell.gap(binary, n) for cell in alike
+                      if cell.window == window)
+        if not gaps:
+            continue
+        row = ["%d" % window, "%d" % len(gaps), "%.3f" % gaps[len(gaps) // 2],
+               "%.3f" % (sum(gaps) / len(gaps)), "%.3f" % gaps[-1], "-"]
+        if window in WANTED:
+            near, share, far = WANTED[window]
+            row[5] = "%.1f %% within %.2f (%.0f %%)" % (
+                100 * sum(gap < near + 5e-4 for gap in gaps) / len(gaps),
+                near, 100 * share)
+            if far:
+                row[5] += ", %.1f %% within %.2f (100 %%)" % (
+                    100 * sum(gap < far + 5e-4 for gap in gaps) / len(gaps),
+                    far)
+        rows.append(row)
+    print("\n".join("  " + one for one in table(rows)))
+    for what, chosen in (("random streams", alike), ("other streams",
+                         [cell for cell in cells if cell not in alike])):
+        print("  Worst gaps, %s:" % what)
+        worst([(cell.gap(binary, n), str(cell)) for cell in chosen])
+
+
+def steps(options, cells, n):
+    """Pairs of (what, cell, delay) of which the second has more."""
+    at = {(cell.name, cell.depth, cell.window): cell for cell in cells}
+    for (name, depth, window), cell in at.items():
+        for more in options.depths:
+            if more > depth:
+                yield "D", cell, 2, at[name, more, window], 2
+        for more in options.windows:
+            if more > window:
+                yield "W", cell, 2, at[name, depth, more], 2
+        delays = sorted(set(options.delays) | {2})
+        for less, more in itertools.combinations(delays, 2):
+            yield "max-delay", cell, less, cell, more
+
+
+def print_monotony(options, cells, binary):
+    for n in [options.sequences] + options.short:
+        lost = {"D": [], "W": [], "max-delay": []}
+        compared = dict.fromkeys(lost, 0)
+        for what, less, delay, more, longer in steps(options, cells, n):
+            loss = (less.efficiency(binary, n, delay) -
+                    more.efficiency(binary, n, longer))
+            compared[what] += 1
+            if loss > TOLERANCE:
+                then = {"D": more.depth, "W": more.window,
+                        "max-delay": longer}[what]
+                lost[what].append((loss, "%s max-delay %d W, then %s %d" % (
+                    less, delay, what, then)))
+        for what, found in lost.items():
+            print("  More %s, %d sequences: %d of %d pairs lose over %.2f" % (
+                what, n, len(found), compared[what], TOLERANCE))
+            worst(found)
+
+
+def print_short(options, cells, binary):
+    rows = [["sequences", "W", "median gap", "mean", "worst"]]
+    for n, window in itertools.product(options.short, options.windows):
+        gaps = sorted(cell.gap(binary, n) for cell in cells
+                      if cell.window == window)
+        rows.append(["%d" % n, "%d" % window, "%.3f" % gaps[len(gaps) // 2],
+                     "%.3f" % (sum(gaps) / len(gaps)), "%.3f" % gaps[-1]])
+    if len(rows) > 1:
+        print("  Short streams, all shapes:")
+        print("\n".join("    " + one for one in table(rows)))
+
+
+def print_losses(options, cells, binary):
+    """TRL without a limit is no rival where the bound at D is lower."""
+    n = options.sequences
+    for rival in POLICIES + RIVALS:
+        found = []
+        for cell in cells:
+            loss = cell.others()[rival] - cell.efficiency(binary, n)
+            if loss > 0.0005 and cell.others()[rival] <= cell.limit(n):
+                found.append((loss, str(cell)))
+        print("  Below %s: %d cells of %d, %d by over %.2f" % (
+            rival, len(found), len(cells),
+            sum(loss > TOLERANCE for loss, _ in found), TOLERANCE))
+        worst(found)
+
+
+def print_changes(options, cells, binary):
+    first, n = options.engine[0], options.sequences
+    changes = [(cell.efficiency(first, n) - cell.efficiency(binary, n),
+                str(cell)) for cell in cells]
+    print("  Against %s: %.3f points better in the mean, %d cells better and"
+          " %d worse by over %.2f" % (
+              first, -sum(loss for loss, _ in changes) / len(changes),
+              sum(loss < -TOLERANCE for loss, _ in changes),
+              sum(loss > TOLERANCE for loss, _ in changes), TOLERANCE))
+    worst([change for change in changes if change[0] > TOLERANCE])
+
+
+def print_summary(options, cells, streams):
+    for binary in options.engine:
+        print("\n%s: %d cells, %d sequences" % (binary, len(cells),
+                                                options.sequences))
+        print_gaps(options, cells, binary, streams)
+        print_short(options, cells, binary)
+        print_monotony(options, cells, binary)
+        if options.peers:
+            print_losses(options, cells, binary)
+        if binary != options.engine[0]:
+            print_changes(options, cells, binary)
+
+
+# ------------------------------------------------------------------- main
+
+def numbers(text):
+    return [int(word) for word in text.split(",") if word]
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--engine", action="append")
+    parser.add_argument("--streams", default="")
+    parser.add_argument("--depths", type=numbers, default="3,4,5,8,16,64")
+    parser.add_argument("--windows", type=numbers, default="256,1024,4096")
+    parser.add_argument("--delays", type=numbers, default="1,2,4,8")
+    parser.add_argument("--sequences", type=int, default=300000)
+    parser.add_argument("--short", type=numbers, default="5000,20000,50000")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int,
+                        default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("build")
+    options = parser.parse_args()
+    options.engine = options.engine or [
+        os.path.join(options.build, "tests/bench/engine")]
+    return options
+
+
+def main():
+    options = parse()
+    os.nice(10)
+    with tempfile.TemporaryDirectory(prefix="packstream-grid.") as folder:
+        streams = all_streams(folder, options.streams.split(","))
+        if options.list:
+            for name, stream in streams.items():
+                print("%-17s L %-6d %-11s %s" % (
+                    name, stream.capacity, stream.shape, stream.source))
+            return
+        engine = Engine(options)
+        cells = [Cell(*key) for key in itertools.product(
+            streams, options.depths, options.windows)]
+        try:
+            for cell in cells:
+                start_cell(engine, options, streams[cell.name], cell)
+            print_row(titles(options))
+            for cell in cells:
+                print_row(line(options, streams[cell.name], cell))
+            print_summary(options, cells, streams)
+        finally:
+            engine.pool.shutdown(cancel_futures=True)
+
+
+if __name__ == "__main__":
+    run_main(main)
