@@ -41,6 +41,7 @@ SPDX-License-Identifier: MIT
 import argparse
 import array
 import concurrent.futures
+import functools
 import glob
 import gzip
 import itertools
@@ -127,8 +128,9 @@ def sample(pattern, limit):
     return found[::len(found) // limit + 1]
 
 
+@functools.cache
 def manual_pages():
-    """Lengths of paragraphs and of whole pages."""
+    """Bytes of paragraphs and of whole pages."""
     gap = re.compile(rb"\n(?:\.(?:PP|P|LP|TP|IP|SH|SS|RS|Pp|Sh)\b[^\n]*"
                      rb"|\.?[ \t]*)\n")
     paragraphs, pages = [], []
@@ -150,20 +152,23 @@ def programs():
     return [os.path.getsize(name) for name in names]
 
 
-def real(folder):
-    """Of what this machine has: at random, and as it comes."""
-    paragraphs, pages = manual_pages()
-    for name, sizes, capacity in (("paragraphs", paragraphs, 512),
-                                  ("manpages", pages, 4096),
-                                  ("programs", programs(), 8192)):
-        if len(sizes) < 1000:
-            continue
-        lengths = array.array("I", [size // 4 + 1 for size in sizes])
-        if sys.byteorder == "big":
-            lengths.byteswap()
-        path = os.path.join(folder, name)
-        with open(path, "wb") as file:
-            lengths.tofile(file)
+REAL = {
+    "paragraphs": (lambda: manual_pages()[0], 512),
+    "manpages": (lambda: manual_pages()[1], 4096),
+    "programs": (programs, 8192),
+}
+
+
+def real(name, folder):
+    """Writes what this machine has: to be drawn at random, and as it comes."""
+    sizes, capacity = REAL[name][0](), REAL[name][1]
+    lengths = array.array("I", [size // 4 + 1 for size in sizes])
+    if sys.byteorder == "big":
+        lengths.byteswap()
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        lengths.tofile(file)
+    if len(sizes) >= 1000:
         yield name, Stream("raw:" + path, capacity)
         yield name + "-stored", Stream("raw:" + path, capacity, "stored")
 
@@ -171,7 +176,9 @@ def real(folder):
 def all_streams(folder, words):
     streams = dict(published())
     streams.update(STREAMS)
-    streams.update(real(folder))
+    for name in REAL:
+        if any(word in name + "-stored" for word in words):
+            streams.update(real(name, folder))
     return {name: stream for name, stream in streams.items()
             if any(word in name for word in words)}
 
