@@ -6,7 +6,8 @@ Runs tests/bench/engine of BUILD_DIR on each stream with each depth D and each
 window W, and prints a line for each cell: the bound (no plan for all that was
 drawn is better), and for each engine the efficiency reached, how far that is
 from the bound, the longest delay in windows and nanoseconds for a sequence.
-All are drawn with the same seed.  Then follows for each engine
+A line ends in "far" if that is farther than wanted, and in "<NAME" for each
+packer that is better, of the last engine.  Then follows for each engine
 
   - the share of cells of random streams (each sequence independent of the
     others) within the distances wanted, and the worst cells
@@ -20,9 +21,9 @@ and, for all engines but the first, where they are worse than the first.
     --streams=WORD,... only streams whose name has one of these words
     --depths=N,...     (3,4,5,8,16,64)
     --windows=N,...    (256,1024,4096)
-    --delays=N,...     longest delays in windows (1,2,4,8); 2 is in the cells
+    --delays=N,...     longest delays in windows (1,2,4,8); cells have 2
     --sequences=N      (300000)
-    --short=N,...      lengths of short streams (5000,20000,50000)
+    --short=N,...      of short streams (5000,20000,50000); may be empty
     --peers            our other policies; best fit decreasing on blocks of
                        W; TRL's bfd, and with at most D in a row; grain's best
                        fit with at most D: see rivals.c
@@ -60,7 +61,7 @@ WANTED = {256: (0.25, 0.90, None), 1024: (0.10, 0.95, 0.20),
           4096: (0.05, 0.95, 0.10)}
 TOLERANCE = 0.02  # that more depth, window or delay may cost
 POLICIES = ("bestfit", "spfhp", "nnlshp", "nextfit")
-RIVALS = ("blocks", "TRL", "TRL, D", "grain, D")
+RIVALS = ("blocks", "TRL", "TRL,D", "grain,D")
 WORST = 15
 
 
@@ -249,6 +250,11 @@ class Cell:
             found.update(zip(RIVALS, [row[2]] + row[9:12]))
         return found
 
+    def is_below(self, rival, engine, n):
+        """TRL without a limit is no rival where the bound at D is lower."""
+        reached = self.efficiency(engine, n)
+        return reached + 5e-4 < self.others()[rival] <= self.limit(n)
+
 
 def start_cell(engine, options, stream, cell):
     """Everything is the same for all windows that does not depend on it."""
@@ -292,23 +298,34 @@ def line(options, stream, cell):
         row += ["%.3f" % figures[0], "%.3f" % cell.gap(binary, n),
                 "%.2f" % figures[4], "%.0f" % (1000 / figures[5])]
     row += ["%.3f" % value for value in cell.others().values()]
-    return row
+    return row + [marks(options, stream, cell, binary)]
+
+
+def marks(options, stream, cell, binary):
+    """That it is farther from the bound than wanted, and below what."""
+    n = options.sequences
+    found = ["<" + rival for rival in cell.others()
+             if cell.is_below(rival, binary, n)]
+    if (stream.shape == "random" and cell.window in WANTED and
+            cell.gap(binary, n) > WANTED[cell.window][0] + 5e-4):
+        found.insert(0, "far")
+    return " ".join(found)
 
 
 def print_row(row):
     widths = [17, 6, 2, 4] + [7] * (len(row) - 4)
     print("  ".join(cell.rjust(width) if i else cell.ljust(width)
-                    for i, (cell, width) in enumerate(zip(row, widths))),
-          flush=True)
+                    for i, (cell, width) in enumerate(zip(row, widths)))
+          .rstrip(), flush=True)
 
 
 # ---------------------------------------------------------------- summary
 
-def worst(found, unit="points"):
+def worst(found):
     """Lines of the greatest of (amount, text), and how many there are."""
     found.sort(reverse=True)
     for amount, text in found[:WORST]:
-        print("    %8.3f %s  %s" % (amount, unit, text))
+        print("    %8.3f  %s" % (amount, text))
     if len(found) > WORST:
         print("    and %d more" % (len(found) - WORST))
 
@@ -342,38 +359,42 @@ def print_gaps(options, cells, binary, streams):
         worst([(cell.gap(binary, n), str(cell)) for cell in chosen])
 
 
-def steps(options, cells, n):
-    """Pairs of (what, cell, delay) of which the second has more."""
+def losses(options, cells, binary, n):
+    """Of each cell: what costs most to have, against less of it."""
     at = {(cell.name, cell.depth, cell.window): cell for cell in cells}
+
+    def loss(what, cell, delay, fewer):
+        reached = cell.efficiency(binary, n, delay)
+        amount, less = max((before - reached, less) for less, before in fewer)
+        return what, amount, "%s max-delay %d W, against %s %d%s" % (
+            cell, delay, what, less, " W" if what == "max-delay" else "")
+
     for (name, depth, window), cell in at.items():
-        for more in options.depths:
-            if more > depth:
-                yield "D", cell, 2, at[name, more, window], 2
-        for more in options.windows:
-            if more > window:
-                yield "W", cell, 2, at[name, depth, more], 2
-        delays = sorted(set(options.delays) | {2})
-        for less, more in itertools.combinations(delays, 2):
-            yield "max-delay", cell, less, cell, more
+        fewer = [(less, at[name, less, window].efficiency(binary, n))
+                 for less in options.depths if less < depth]
+        if fewer:
+            yield loss("D", cell, 2, fewer)
+        fewer = [(less, at[name, depth, less].efficiency(binary, n))
+                 for less in options.windows if less < window]
+        if fewer:
+            yield loss("W", cell, 2, fewer)
+        delays = set(options.delays) | {2}
+        for delay in delays - {min(delays)}:
+            yield loss("max-delay", cell, delay,
+                       [(less, cell.efficiency(binary, n, less))
+                        for less in delays if less < delay])
 
 
 def print_monotony(options, cells, binary):
     for n in [options.sequences] + options.short:
-        lost = {"D": [], "W": [], "max-delay": []}
-        compared = dict.fromkeys(lost, 0)
-        for what, less, delay, more, longer in steps(options, cells, n):
-            loss = (less.efficiency(binary, n, delay) -
-                    more.efficiency(binary, n, longer))
-            compared[what] += 1
-            if loss > TOLERANCE:
-                then = {"D": more.depth, "W": more.window,
-                        "max-delay": longer}[what]
-                lost[what].append((loss, "%s max-delay %d W, then %s %d" % (
-                    less, delay, what, then)))
-        for what, found in lost.items():
-            print("  More %s, %d sequences: %d of %d pairs lose over %.2f" % (
-                what, n, len(found), compared[what], TOLERANCE))
-            worst(found)
+        found = list(losses(options, cells, binary, n))
+        for what in ("D", "W", "max-delay"):
+            amounts = [(amount, text) for kind, amount, text in found
+                       if kind == what]
+            bad = [one for one in amounts if one[0] > TOLERANCE]
+            print("  More %s, %d sequences: costs over %.2f in %d of %d" % (
+                what, n, TOLERANCE, len(bad), len(amounts)))
+            worst(bad)
 
 
 def print_short(options, cells, binary):
@@ -389,14 +410,11 @@ def print_short(options, cells, binary):
 
 
 def print_losses(options, cells, binary):
-    """TRL without a limit is no rival where the bound at D is lower."""
     n = options.sequences
     for rival in POLICIES + RIVALS:
-        found = []
-        for cell in cells:
-            loss = cell.others()[rival] - cell.efficiency(binary, n)
-            if loss > 0.0005 and cell.others()[rival] <= cell.limit(n):
-                found.append((loss, str(cell)))
+        found = [(cell.others()[rival] - cell.efficiency(binary, n),
+                  str(cell))
+                 for cell in cells if cell.is_below(rival, binary, n)]
         print("  Below %s: %d cells of %d, %d by over %.2f" % (
             rival, len(found), len(cells),
             sum(loss > TOLERANCE for loss, _ in found), TOLERANCE))
