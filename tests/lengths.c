@@ -243,9 +243,7 @@ static double pareto_share(double length, double least, double alpha)
 
 static double uniform_share(double length, double first, double last)
 {
-    double share = (floor(length) - first + 1) / (last - first + 1);
-
-    return fmin(fmax(share, 0), 1);
+    return (floor(length) - first + 1) / (last - first + 1);
 }
 
 static double geometric_share(double length, double mean, double unused)
@@ -294,7 +292,7 @@ static const family families[] = {
 
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
-/* Shares are rounded up to a half. */
+/* Lengths are rounded, up from a half; what a share lacks is the longest. */
 static void add_weights(const part *p, uint64_t *weights, uint32_t longest)
 {
     share_of *share = p->family->share;
@@ -308,8 +306,8 @@ static void add_weights(const part *p, uint64_t *weights, uint32_t longest)
         if (i < longest)
             now = p->family->alone ? before + share(i, a, b)
                                    : share(i + 0.5, a, b);
-        if (now > before)
-            weights[i - 1] += (uint64_t)((now - before) * p->weight * 0x1p40);
+        now = fmin(fmax(now, before), 1);
+        weights[i - 1] += (uint64_t)((now - before) * p->weight * 0x1p40);
         before = now;
     }
 }
