@@ -7,9 +7,10 @@
  * so prices in use are an average over time.  Any average of dual feasible
  * prices is dual feasible.
  *
- * A small window cannot follow the fine print of a sharp optimum; there the
- * relaxation is solved for counts drawn again from the counts, and the
- * average blurs.
+ * Few counts make a sharp optimum of what chance brought, and a small window
+ * cannot follow the fine print of any.  In both cases the relaxation is
+ * solved for counts drawn again from the counts (the bootstrap of Efron,
+ * 1979), and the average blurs.
  *
  * All is counted in records and additions, not in time: prices follow from
  * the input alone.
@@ -67,7 +68,10 @@
 /* More are never counted. */
 #define MOST_COUNT 9007199254740992.0 /* 2^53 */
 
-/* Windows below this learn from drawn counts, of so many windows. */
+/*
+ * Prices are first learned from the counts and some drawn ones; windows
+ * below this go on with drawn ones, of so many windows.
+ */
 #define SHARP_WINDOW 1024
 #define DRAWN_WINDOWS 8
 #define FIRST_SOLUTIONS 4
@@ -257,10 +261,12 @@ static ps_result solve(ps_dual_prices *p, const double *count, ps_error *err)
     return PS_OK;
 }
 
-/* Draws counts of some windows from the counts so far. */
+/* Draws counts from the counts so far: as many, or those of some windows. */
 static void draw(ps_dual_prices *p)
 {
-    uint64_t n = (uint64_t)DRAWN_WINDOWS * p->window_size;
+    uint64_t n = p->window_size < SHARP_WINDOW
+                     ? (uint64_t)DRAWN_WINDOWS * p->window_size
+                     : (uint64_t)p->total;
 
     for (uint32_t u = 1; u <= p->units; u++)
         p->fresh[u] = p->fresh[u - 1] * (u > 1) + p->count[u];
@@ -372,8 +378,9 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
     ps_result r = PS_OK;
 
     if (p->total > 0) {
-        r = p->window_size < SHARP_WINDOW ? learn_blurred(p, err)
-                                          : learn_sharp(p, err);
+        r = p->known && p->window_size >= SHARP_WINDOW
+                ? learn_sharp(p, err)
+                : learn_blurred(p, err);
         p->known = true;
     }
     for (uint32_t u = 1; u <= p->units; u++) {

@@ -167,19 +167,19 @@ static bool is_aged(const ps_engine *e, uint32_t slot, uint64_t most)
 }
 
 /* True if a pack is to leave the window. */
-static bool is_due(const ps_engine *e, bool flush)
+static bool is_due(const ps_engine *e, ps_leave leave)
 {
     uint32_t oldest = ps_window_oldest(e->window);
 
     if (oldest == PS_NO_SLOT)
         return false;
-    return flush || ps_window_full(e->window) ||
+    return leave != PS_LEAVE_DUE || ps_window_full(e->window) ||
            is_aged(e, oldest, e->max_wait) || e->calls->is_ready(e->state);
 }
 
 bool ps_engine_is_due(const ps_engine *e)
 {
-    return is_due(e, false) ||
+    return is_due(e, PS_LEAVE_DUE) ||
            (e->shuffle != NULL &&
             (ps_shuffle_is_full(e->shuffle) ||
              is_aged(e, ps_shuffle_oldest(e->shuffle), e->max_delay)));
@@ -214,7 +214,7 @@ uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
 }
 
 /* Takes note of the delays in a pack that leaves, and frees its slots. */
-static void leave(ps_engine *e, uint32_t n)
+static void release(ps_engine *e, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint64_t delay = age(e, ps_window_time(e->window, e->slots[i]));
@@ -237,11 +237,11 @@ uint32_t ps_engine_oldest_of(const ps_engine *e, const uint32_t *slots,
 }
 
 /* Decides on a pack, which then waits among those that are shuffled. */
-static ps_result shuffle_in(ps_engine *e, bool flush, ps_error *err)
+static ps_result shuffle_in(ps_engine *e, ps_leave leave, ps_error *err)
 {
     uint32_t n = 0;
     ps_result r =
-        e->calls->choose(e->state, e->now, flush, e->slots, &n, err);
+        e->calls->choose(e->state, e->now, leave, e->slots, &n, err);
 
     if (r == PS_OK) {
         uint32_t oldest = ps_engine_oldest_of(e, e->slots, n);
@@ -253,11 +253,11 @@ static ps_result shuffle_in(ps_engine *e, bool flush, ps_error *err)
 }
 
 /* The same by way of the packs that are shuffled. */
-static ps_result decide_shuffled(ps_engine *e, bool flush, uint32_t *n,
+static ps_result decide_shuffled(ps_engine *e, ps_leave leave, uint32_t *n,
                                  ps_error *err)
 {
-    while (!ps_shuffle_is_full(e->shuffle) && is_due(e, flush)) {
-        ps_result r = shuffle_in(e, flush, err);
+    while (!ps_shuffle_is_full(e->shuffle) && is_due(e, leave)) {
+        ps_result r = shuffle_in(e, leave, err);
 
         if (r != PS_OK)
             return r;
@@ -266,28 +266,28 @@ static ps_result decide_shuffled(ps_engine *e, bool flush, uint32_t *n,
     if (is_aged(e, ps_shuffle_oldest(e->shuffle), e->max_delay))
         *n = ps_shuffle_take(e->shuffle, true, e->slots);
     else if (ps_shuffle_is_full(e->shuffle) ||
-             (flush && ps_shuffle_count(e->shuffle) > 0))
+             (leave != PS_LEAVE_DUE && ps_shuffle_count(e->shuffle) > 0))
         *n = ps_shuffle_take(e->shuffle, false, e->slots);
     return PS_OK;
 }
 
-ps_result ps_engine_decide(ps_engine *e, bool flush, const uint32_t **slots,
-                           uint32_t *n, ps_error *err)
+ps_result ps_engine_decide(ps_engine *e, ps_leave leave,
+                           const uint32_t **slots, uint32_t *n, ps_error *err)
 {
     ps_result r = PS_OK;
 
     *slots = e->slots;
     *n = 0;
     if (e->shuffle != NULL)
-        r = decide_shuffled(e, flush, n, err);
-    else if (!flush && ps_engine_is_idle(e))
+        r = decide_shuffled(e, leave, n, err);
+    else if (leave == PS_LEAVE_DUE && ps_engine_is_idle(e))
         return PS_OK;
-    else if (is_due(e, flush))
-        r = e->calls->choose(e->state, e->now, flush, e->slots, n, err);
+    else if (is_due(e, leave))
+        r = e->calls->choose(e->state, e->now, leave, e->slots, n, err);
     else
         e->idle = idle_until(e);
     if (r == PS_OK)
-        leave(e, *n);
+        release(e, *n);
     return r;
 }
 
@@ -296,7 +296,7 @@ static ps_result press_shuffled(ps_engine *e, uint32_t *n, ps_error *err)
 {
     while (!ps_shuffle_is_full(e->shuffle) &&
            ps_window_count(e->window) > ps_shuffle_count(e->shuffle)) {
-        ps_result r = shuffle_in(e, false, err);
+        ps_result r = shuffle_in(e, PS_LEAVE_DUE, err);
 
         if (r != PS_OK)
             return r;
@@ -316,9 +316,10 @@ ps_result ps_engine_press(ps_engine *e, const uint32_t **slots, uint32_t *n,
     if (e->shuffle != NULL)
         r = press_shuffled(e, n, err);
     else if (ps_window_count(e->window) > 0)
-        r = e->calls->choose(e->state, e->now, false, e->slots, n, err);
+        r = e->calls->choose(e->state, e->now, PS_LEAVE_DUE, e->slots, n,
+                             err);
     if (r == PS_OK)
-        leave(e, *n);
+        release(e, *n);
     return r;
 }
 

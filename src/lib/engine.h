@@ -76,10 +76,10 @@ uint32_t ps_engine_admit(ps_engine *engine, uint32_t length);
 
 /*
  * The next pack: how many sequences, and their slots at *slots, which stay
- * valid until the next admit.  None if no decision is due: with `flush` only
- * when all have left.  PS_ERR_MEMORY.
+ * valid until the next admit.  None if no decision is due: when all are to
+ * leave, only when all have left.  PS_ERR_MEMORY.
  */
-ps_result ps_engine_decide(ps_engine *engine, bool flush,
+ps_result ps_engine_decide(ps_engine *engine, ps_leave leave,
                            const uint32_t **slots, uint32_t *n,
                            ps_error *err);
 

@@ -13,6 +13,13 @@
 #include "state.h"
 #include "window.h"
 
+/* Which packs are asked for.  The first is false, and the others are true. */
+typedef enum ps_leave {
+    PS_LEAVE_DUE,   /* those that are due */
+    PS_LEAVE_FLUSH, /* all there are, at once, and more may come */
+    PS_LEAVE_LAST,  /* all there are, and no more will come */
+} ps_leave;
+
 /* What a policy is opened with; the window belongs to the engine. */
 typedef struct ps_policy_setup {
     ps_policy policy;
@@ -44,10 +51,10 @@ typedef struct ps_policy_calls {
      * Takes the sequences of one pack, at least one and at most `depth`,
      * of at most `capacity` tokens together, out of a window that is not
      * empty; writes their slots and how many there are.  `now` is the time
-     * by the clock of the window; `flush` says that all is to leave.
+     * by the clock of the window; `leave` may say that all is to leave.
      * PS_ERR_MEMORY.
      */
-    ps_result (*choose)(void *state, uint64_t now, bool flush,
+    ps_result (*choose)(void *state, uint64_t now, ps_leave leave,
                         uint32_t *slots, uint32_t *n, ps_error *err);
 
     /*

@@ -434,7 +434,7 @@ static void try_leaders(state *s, const pack *start, pack *best)
     }
 }
 
-static void leave(state *s, const pack *p, uint32_t *slots)
+static void take_pack(state *s, const pack *p, uint32_t *slots)
 {
     for (uint32_t i = 0; i < p->n; i++)
         s->score->placed[p->lengths[i]] = 0;
@@ -464,11 +464,11 @@ static void choose_pack(state *s, uint64_t now, pack *best)
     s->cost += best->cost;
 }
 
-/* A pack of the plan for all that is held, as no more will come. */
-static ps_result close_pack(state *s, uint64_t now, uint32_t *slots,
-                            uint32_t *n, ps_error *err)
+/* A pack of the plan for all that is held. */
+static ps_result close_pack(state *s, uint64_t now, ps_leave leave,
+                            uint32_t *slots, uint32_t *n, ps_error *err)
 {
-    ps_result r = ps_policy_plan_calls.choose(s->closing, now, true, slots,
+    ps_result r = ps_policy_plan_calls.choose(s->closing, now, leave, slots,
                                                n, err);
 
     for (uint32_t i = 0; r == PS_OK && i < *n; i++) {
@@ -480,15 +480,15 @@ static ps_result close_pack(state *s, uint64_t now, uint32_t *slots,
     return r;
 }
 
-static ps_result choose(void *policy, uint64_t now, bool flush,
+static ps_result choose(void *policy, uint64_t now, ps_leave leave,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
     pack p = {.n = 1, .lengths = s->lengths};
     ps_result r;
 
-    if (flush)
-        return close_pack(s, now, slots, n, err);
+    if (leave != PS_LEAVE_DUE)
+        return close_pack(s, now, leave, slots, n, err);
     if (has_full(s)) {
         p.lengths[0] = s->is.capacity;
     } else {
@@ -497,7 +497,7 @@ static ps_result choose(void *policy, uint64_t now, bool flush,
             return r;
         choose_pack(s, now, &p);
     }
-    leave(s, &p, slots);
+    take_pack(s, &p, slots);
     *n = p.n;
     return PS_OK;
 }

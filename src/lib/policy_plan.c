@@ -175,7 +175,7 @@ static uint64_t tokens_of(const uint32_t *lengths, uint32_t n)
 }
 
 /* Makes a plan for what is held; when all is to leave, every pack will do. */
-static ps_result start_plan(state *s, bool flush, ps_error *err)
+static ps_result start_plan(state *s, ps_leave leave, ps_error *err)
 {
     ps_result r = plan_window(s, err);
 
@@ -183,9 +183,10 @@ static ps_result start_plan(state *s, bool flush, ps_error *err)
         drop_plan(s);
         return r;
     }
-    s->enough = flush ? 0
-                      : ps_window_tokens(s->is.window) /
-                            ps_plan_packs(s->plan);
+    s->enough = leave != PS_LEAVE_DUE
+                    ? 0
+                    : ps_window_tokens(s->is.window) /
+                          ps_plan_packs(s->plan);
     return PS_OK;
 }
 
@@ -245,8 +246,8 @@ static bool must_be_oldest(const state *s, uint64_t now)
            (now > time && now - time >= s->is.max_delay);
 }
 
-static ps_result choose(void *p, uint64_t now, bool flush, uint32_t *slots,
-                        uint32_t *n, ps_error *err)
+static ps_result choose(void *p, uint64_t now, ps_leave leave,
+                        uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = p;
     bool the_oldest = must_be_oldest(s, now);
@@ -254,7 +255,7 @@ static ps_result choose(void *p, uint64_t now, bool flush, uint32_t *slots,
     size_t strategy = 0;
 
     if (!find(s, the_oldest, &strategy)) {
-        ps_result r = start_plan(s, flush, err);
+        ps_result r = start_plan(s, leave, err);
 
         if (r != PS_OK)
             return r;

@@ -89,7 +89,7 @@ static uint32_t next_length(const ps_policy_setup *s, uint32_t room)
     }
 }
 
-static ps_result choose(void *state, uint64_t now, bool flush,
+static ps_result choose(void *state, uint64_t now, ps_leave leave,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     const ps_policy_setup *s = state;
@@ -97,7 +97,7 @@ static ps_result choose(void *state, uint64_t now, bool flush,
     uint32_t length = oldest_length(s->window);
 
     (void)now;
-    (void)flush;
+    (void)leave;
     (void)err;
     *n = 0;
     while (length > 0) {
