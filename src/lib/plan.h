@@ -70,6 +70,9 @@ typedef struct ps_plan_size {
     uint32_t depth;
 } ps_plan_size;
 
+/* Of a strategy while ps_plan_merge puts them in order, twice. */
+#define PS_MERGED_BYTES 48
+
 /* The most that each takes, and what is used on the way to it. */
 uint64_t ps_histogram_bytes(uint32_t lengths);
 uint64_t ps_plan_bytes(uint64_t sequences);

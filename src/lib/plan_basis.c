@@ -13,6 +13,9 @@
 #include "amount.h"
 
 #define LEAST_PIVOT 1e-8 /* a smaller one is taken for an error of rounding */
+#define ENTRY_WORK 400.0 /* of factors that have more entries */
+#define STEP_WORK 4.0    /* and of a step with those */
+#define SPARSE 8.0       /* than so many for each row */
 #define TIE 1e-10        /* relative difference of equal ratios */
 
 /*
@@ -111,6 +114,12 @@ static bool find_prices(ps_basis *b)
     return ps_lu_solve_transposed(b->lu, b->work, b->price, false);
 }
 
+/* What the factors have more than sparse ones. */
+static double dense_entries(const ps_basis *b)
+{
+    return fmax(0, (double)ps_lu_entries(b->lu) - SPARSE * b->n);
+}
+
 ps_lu_result ps_basis_factor(ps_basis *b)
 {
     ps_lu_result r;
@@ -127,6 +136,7 @@ ps_lu_result ps_basis_factor(ps_basis *b)
         return r;
     if (!ps_basis_respond(b, b->demand, b->used) || !find_prices(b))
         return PS_LU_MEMORY;
+    b->factor_work += ENTRY_WORK * dense_entries(b);
     return PS_LU_OK;
 }
 
@@ -228,6 +238,7 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
     b->used[leaving] = times;
     b->column[leaving] = *column;
     b->steps++;
+    b->factor_work += STEP_WORK * dense_entries(b);
     r = ps_lu_replace(b->lu, leaving);
     if (r == PS_LU_SINGULAR || (r == PS_LU_OK && ps_lu_is_full(b->lu)))
         r = ps_basis_factor(b);

@@ -29,6 +29,7 @@ typedef struct ps_basis {
     double *price;  /* by rows */
     double *used;   /* by columns */
     uint64_t steps;
+    double factor_work; /* additions, about, where the factors are dense */
     ps_entries spare;
     ps_matrix matrix;
     ps_lu *lu;

@@ -20,6 +20,7 @@
 
 #include "plan_lp.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ struct ps_lp {
     double bound;
     double target; /* the same when prices are inexact: a guess */
     double rounds;
+    double pool_work;
     double looked_work; /* at the last look: the work done, and the packs */
     double looked_packs;
 };
@@ -335,7 +337,8 @@ double ps_lp_work(const ps_lp *lp)
 {
     double steps = (double)lp->basis.steps;
 
-    return ps_pricer_work(lp->pricer) + LEAST_WORK * (lp->rounds + steps) +
+    return ps_pricer_work(lp->pricer) + lp->pool_work + lp->basis.factor_work +
+           LEAST_WORK * (lp->rounds + steps) +
            STEP_WORK * steps * lp->stock.n;
 }
 
@@ -383,20 +386,84 @@ static ps_lu_result go_round(ps_lp *lp, bool *more)
     return PS_LU_OK;
 }
 
+/* The gain of a column of the pool at the prices of the basis. */
+static double pool_gain(const ps_lp *lp, const ps_lp_pool *pool, size_t j)
+{
+    const ps_column *c = &pool->column[j];
+    double gain = -1;
+
+    for (size_t k = c->first; k < c->first + c->n; k++)
+        gain += pool->list.value[k] *
+                lp->basis.price[pool->list.index[k]];
+    return gain;
+}
+
+/* Copies a column of the pool to those that are tried. */
+static bool try_pooled(ps_lp *lp, const ps_lp_pool *pool, size_t j)
+{
+    const ps_column *c = &pool->column[j];
+    ps_entries *list = &lp->basis.list;
+
+    lp->tried[lp->n_tried++] = (ps_column){.first = list->n, .n = c->n};
+    if (!ps_entries_reserve(list, c->n))
+        return false;
+    memcpy(list->index + list->n, pool->list.index + c->first,
+           c->n * sizeof *list->index);
+    memcpy(list->value + list->n, pool->list.value + c->first,
+           c->n * sizeof *list->value);
+    list->n += c->n;
+    return true;
+}
+
+/* A round with what the pool has; *most is what its best column gains. */
+static ps_lu_result go_pool_round(ps_lp *lp, const ps_lp_pool *pool,
+                                  double *most)
+{
+    *most = LEAST_GAIN;
+    lp->n_tried = 0;
+    if (!ps_basis_tidy(&lp->basis))
+        return PS_LU_MEMORY;
+    for (size_t j = 0; j < pool->n; j++)
+        *most = fmax(*most, pool_gain(lp, pool, j));
+    lp->pool_work += 2.0 * (double)pool->list.n;
+    if (*most <= LEAST_GAIN)
+        return PS_LU_OK;
+    for (size_t j = 0; j < pool->n && lp->n_tried < lp->stock.n; j++)
+        if (pool_gain(lp, pool, j) > *most * ENTER_ABOVE &&
+            !try_pooled(lp, pool, j))
+            return PS_LU_MEMORY;
+    return try_slacks(lp, most) ? enter(lp, *most) : PS_LU_MEMORY;
+}
+
+/* Lets columns of the pool enter, as long as one gains. */
+static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
+                             const ps_lp_limits *limits)
+{
+    double most = 1;
+    ps_lu_result r = PS_LU_OK;
+
+    while (r == PS_LU_OK && most > LEAST_GAIN && !is_done(lp, limits))
+        r = go_pool_round(lp, pool, &most);
+    return r;
+}
+
 /*
  * A basis that has become singular, by errors of rounding, ends the search
  * as a limit does: what was reached stays.
  */
-static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits)
+static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits,
+                          const ps_lp_pool *pool)
 {
     ps_lu_result r = PS_LU_OK;
     bool more = true;
 
     lp->smooth = SMOOTH;
     while (r == PS_LU_OK && more) {
+        if (pool != NULL)
+            r = use_pool(lp, pool, limits);
         seek(lp);
         lp->rounds++;
-        if (is_done(lp, limits))
+        if (r != PS_LU_OK || is_done(lp, limits))
             break;
         r = go_round(lp, &more);
     }
@@ -412,12 +479,23 @@ ps_result ps_lp_open(ps_lp **out, const ps_stock *stock,
     if (lp == NULL)
         return ps_fail_memory(err);
     set_first_prices(lp);
-    if (!open_basis(lp) || solve(lp, limits) == PS_LU_MEMORY) {
+    if (!open_basis(lp) || solve(lp, limits, NULL) == PS_LU_MEMORY) {
         ps_lp_free(lp);
         return ps_fail_memory(err);
     }
     *out = lp;
     return PS_OK;
+}
+
+ps_result ps_lp_improve(ps_lp *lp, const ps_lp_limits *limits,
+                        const ps_lp_pool *pool, ps_error *err)
+{
+    ps_lp_limits more = *limits;
+
+    more.work += ps_lp_work(lp);
+    lp->looked_packs = 0;
+    return solve(lp, &more, pool) == PS_LU_MEMORY ? ps_fail_memory(err)
+                                                  : PS_OK;
 }
 
 double ps_lp_bound(const ps_lp *lp)

@@ -77,6 +77,20 @@ ps_result ps_lp_open(ps_lp **lp, const ps_stock *stock,
                      const ps_lp_limits *limits, ps_error *err);
 void ps_lp_free(ps_lp *lp);
 
+/* Columns at hand, of the stock: entries of a list. */
+typedef struct ps_lp_pool {
+    ps_entries list;
+    ps_column *column;
+    size_t n;
+} ps_lp_pool;
+
+/*
+ * Goes on from where ps_lp_open stopped, for so much work more, and lets
+ * columns of a pool enter before others are sought.  PS_ERR_MEMORY.
+ */
+ps_result ps_lp_improve(ps_lp *lp, const ps_lp_limits *limits,
+                        const ps_lp_pool *pool, ps_error *err);
+
 /* The most that it takes, for any stock of so many lengths. */
 uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
                      uint32_t most_units);

@@ -193,6 +193,11 @@ ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b)
     return r;
 }
 
+size_t ps_lu_entries(const ps_lu *lu)
+{
+    return lu->f.l.n + lu->f.u.n;
+}
+
 size_t ps_lu_updates(const ps_lu *lu)
 {
     return lu->n_updates;

@@ -106,6 +106,9 @@ uint64_t ps_lu_bytes(uint32_t n, uint64_t entries);
 /* Starts anew with the matrix `b`. */
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b);
 
+/* What the factors hold. */
+size_t ps_lu_entries(const ps_lu *lu);
+
 /* Columns replaced, and what they hold, since ps_lu_factor. */
 size_t ps_lu_updates(const ps_lu *lu);
 bool ps_lu_is_full(const ps_lu *lu);

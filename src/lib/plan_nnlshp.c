@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amount.h"
 #include "error.h"
@@ -21,16 +22,22 @@
 #include "plan_repack.h"
 
 #define MOST_FITS 16
-#define REPAIR_WORK 3e7   /* steps, at most some tens of milliseconds, */
+#define REPAIR_WORK 1e8   /* steps, at most some tenths of a second, */
 #define REPAIR_EACH 5000. /* and for each sequence */
-#define ROUNDING 1e-12  /* relative, of bounds */
-
-/* Of a strategy while ps_plan_merge puts them in order, twice. */
-#define MERGED_BYTES 48
+#define ROUNDING 1e-12    /* relative, of bounds */
 
 /*
- * The plan, the best one, beside which others are tried; what is left and its
- * prices; and at the end all strategies in order.
+ * Plans that are further from the bound, relatively, are mended: what is in
+ * packs that lose more, up to so many sequences, for so much work.
+ */
+#define NEAR 1.00002
+#define LOSS 1e-3
+#define MOST_MENDED 300000
+#define MEND_WORK 3e8
+
+/*
+ * The plan, the best one, beside which others are tried; what is left, and
+ * prices of that and of all; and at the end all strategies in order.
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
@@ -41,14 +48,15 @@ uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
         ps_amount_times(2, ps_plan_bytes(size->sequences)),
         ps_plan_repack_bytes(size->sequences, size->lengths));
     uint64_t repair = ps_amount_most(ps_plan_quick_bytes(size), repacked);
+    uint64_t price = ps_amount_array(size->lengths, sizeof(double));
+    uint64_t mend = ps_amount_sum(ps_plan_bytes(size->sequences), repair);
     uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
 
     bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
-    bytes = ps_amount_sum(bytes,
-                          ps_amount_array(size->lengths, sizeof(double)));
-    bytes = ps_amount_sum(bytes, ps_amount_most(fit, repair));
+    bytes = ps_amount_sum(bytes, ps_amount_times(2, price));
+    bytes = ps_amount_sum(bytes, ps_amount_most(fit, mend));
     return ps_amount_sum(bytes,
-                         ps_amount_array(size->sequences, MERGED_BYTES));
+                         ps_amount_array(size->sequences, PS_MERGED_BYTES));
 }
 
 /* Adds all strategies of a plan to another. */
@@ -120,10 +128,10 @@ static ps_result open_rest(rest *to, const ps_histogram *h,
     return r;
 }
 
-/* One fit of a histogram, and what it leaves. */
+/* One fit of a histogram, and what it leaves; prices of all go to *all. */
 static ps_result fit(ps_plan *plan, const ps_histogram *h,
                      const ps_plan_options *o, bool weighted, double *work,
-                     rest *to, ps_error *err)
+                     rest *to, rest *all, ps_error *err)
 {
     size_t n = ps_histogram_size(h);
     ps_fit_rest left = {calloc(n, sizeof *left.left),
@@ -136,6 +144,14 @@ static ps_result fit(ps_plan *plan, const ps_histogram *h,
         r = ps_fail_memory(err);
     if (r == PS_OK)
         r = ps_plan_fit(plan, h, o, weighted, work, &left, err);
+    if (r == PS_OK && all != NULL) {
+        all->price = malloc(n * sizeof *all->price);
+        if (all->price == NULL)
+            r = ps_fail_memory(err);
+        else
+            memcpy(all->price, left.price, n * sizeof *all->price);
+        all->enough = before + ceil(left.bound * (1 - ROUNDING));
+    }
     if (r == PS_OK)
         r = open_rest(to, h, &left, err);
     else
@@ -158,7 +174,7 @@ static ps_result fit_again(ps_plan *plan, rest *last,
 
         if (ps_histogram_size(last->h) == 0)
             break;
-        r = fit(plan, last->h, o, false, work, &next, err);
+        r = fit(plan, last->h, o, false, work, &next, NULL, err);
         some = r == PS_OK && ps_histogram_sequences(next.h) <
                                  ps_histogram_sequences(last->h);
         next.enough = last->enough;
@@ -168,12 +184,13 @@ static ps_result fit_again(ps_plan *plan, rest *last,
     return r;
 }
 
+/* The prices of all lengths, and what is enough, go to *all if not NULL. */
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
                                 const ps_plan_options *o, bool again,
-                                ps_fit_work work, ps_error *err)
+                                ps_fit_work work, rest *all, ps_error *err)
 {
     rest left;
-    ps_result r = fit(plan, h, o, !again, &work.fit, &left, err);
+    ps_result r = fit(plan, h, o, !again, &work.fit, &left, all, err);
 
     if (r == PS_OK && again)
         r = fit_again(plan, &left, o, &work.fit, err);
@@ -191,7 +208,7 @@ ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
     ps_result r = ps_plan_open(&plan, err);
 
     if (r == PS_OK)
-        r = fit_and_repair(plan, h, o, true, work, err);
+        r = fit_and_repair(plan, h, o, true, work, NULL, err);
     if (r == PS_OK)
         ps_plan_keep_better(best, plan);
     else
@@ -199,24 +216,111 @@ ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
     return r;
 }
 
-/* The plan by fitting, or a quick one should that have fewer packs. */
+/* ---- Mending ---- */
+
+/* The price of a length of the histogram. */
+static double price_of(const ps_histogram *h, const double *price,
+                       uint32_t length)
+{
+    size_t low = 0;
+    size_t high = ps_histogram_size(h) - 1;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (ps_histogram_length(h, middle) < length)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return price[low];
+}
+
+/*
+ * Puts strategies that lose something by the prices to `lossy`, as far as
+ * they are few enough to be packed by trial, and the others to `good`.
+ */
+static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
+                          const double *price, ps_plan *good,
+                          ps_histogram *lossy, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (size_t i = 0; r == PS_OK && i < ps_plan_strategies(plan); i++) {
+        const uint32_t *lengths;
+        uint32_t n;
+        uint64_t count = ps_plan_strategy(plan, i, &lengths, &n);
+        uint64_t room = MOST_MENDED - ps_histogram_sequences(lossy);
+        double worth = 0;
+
+        for (uint32_t k = 0; k < n; k++)
+            worth += price_of(h, price, lengths[k]);
+        if (worth >= 1 - LOSS || count > room / n) {
+            r = ps_plan_add(good, count, lengths, n, err);
+            continue;
+        }
+        for (uint32_t k = 0; r == PS_OK && k < n; k++)
+            r = ps_histogram_add(lossy, lengths[k], count, err);
+    }
+    return r;
+}
+
+/* Packs what is in lossy packs anew; *best becomes that, if it is better. */
+static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
+                      const ps_plan_options *o, ps_error *err)
+{
+    rest lossy = {.enough = all->enough};
+    ps_plan *good = NULL;
+    ps_result r = ps_plan_open(&good, err);
+
+    if (r == PS_OK)
+        r = ps_histogram_open(&lossy.h, err);
+    if (r == PS_OK)
+        r = sort_out(*best, h, all->price, good, lossy.h, err);
+    if (r == PS_OK && ps_histogram_size(lossy.h) > 0) {
+        lossy.price = calloc(ps_histogram_size(lossy.h),
+                             sizeof *lossy.price);
+        if (lossy.price == NULL)
+            r = ps_fail_memory(err);
+        for (size_t i = 0; r == PS_OK && i < ps_histogram_size(lossy.h); i++)
+            lossy.price[i] = price_of(h, all->price,
+                                      ps_histogram_length(lossy.h, i));
+        if (r == PS_OK)
+            r = repair(good, &lossy, o, MEND_WORK, err);
+    }
+    close_rest(&lossy);
+    if (r == PS_OK)
+        ps_plan_keep_better(best, good);
+    else
+        ps_plan_free(good);
+    return r;
+}
+
+/*
+ * The plan by fitting, or a quick one should that have fewer packs; mended
+ * where it is not near what is possible.
+ */
 static ps_result make(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, bool again, ps_error *err)
 {
     const ps_fit_work work = {ps_lp_fair_work(ps_histogram_size(h)),
                               REPAIR_WORK};
+    rest all = {0};
     ps_plan *best;
     ps_result r = ps_plan_open(&best, err);
 
     if (r != PS_OK)
         return r;
-    r = fit_and_repair(best, h, o, again, work, err);
+    r = fit_and_repair(best, h, o, again, work, &all, err);
     if (r == PS_OK)
         r = ps_plan_quick(&best, h, o, err);
+    if (r == PS_OK && (double)ps_plan_packs(best) > NEAR * all.enough)
+        r = mend(&best, h, &all, o, err);
     if (r == PS_OK)
         r = add_plan(plan, best, err);
     if (r == PS_OK)
         r = ps_plan_merge(plan, err);
+    close_rest(&all);
     ps_plan_free(best);
     return r;
 }
