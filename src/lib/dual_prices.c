@@ -45,14 +45,14 @@
 #define MOST_RECORDS 65536
 
 /*
- * Additions that solving may take: so many to begin with, and more for each
+ * Additions that learning may take: so many to begin with, and more for each
  * record that came; but each time at least and at most so many, which is up
  * to some hundredths of a second.
  */
 #define FIRST_WORK 6e7
 #define WORK_PER_RECORD 50.0
 #define LEAST_WORK 4e6
-#define MOST_WORK 3e7
+#define MOST_WORK 2.4e7
 
 /*
  * How far above the optimum the relaxation may stop, as a part of it: a
@@ -221,7 +221,7 @@ static double gap_of(const ps_dual_prices *p)
     return gap < MOST_GAP ? gap : MOST_GAP;
 }
 
-/* How many additions the next solution may take. */
+/* How many additions may be taken now. */
 static double affordable(const ps_dual_prices *p)
 {
     double work = FIRST_WORK + WORK_PER_RECORD * (double)p->came - p->work;
@@ -230,14 +230,18 @@ static double affordable(const ps_dual_prices *p)
     return work < MOST_WORK ? work : MOST_WORK;
 }
 
-/* Fills p->fresh with prices for some counts, of which some are not 0. */
-static ps_result solve(ps_dual_prices *p, const double *count, ps_error *err)
+/*
+ * Fills p->fresh with prices for some counts, of which some are not 0.  Takes
+ * the additions from *work.
+ */
+static ps_result solve(ps_dual_prices *p, const double *count, double *work,
+                       ps_error *err)
 {
     ps_stock stock = {.length = p->lp_length,
                       .count = p->lp_count,
                       .capacity = p->units,
                       .depth = p->depth};
-    ps_lp_limits limits = {.work = affordable(p), .most_units = MOST_UNITS};
+    ps_lp_limits limits = {.work = *work, .most_units = MOST_UNITS};
     double sequences = 0;
     double full = 0;
     ps_lp *lp;
@@ -257,6 +261,7 @@ static ps_result solve(ps_dual_prices *p, const double *count, ps_error *err)
         return r;
     spread(p, ps_lp_prices(lp), stock.n);
     p->work += ps_lp_work(lp);
+    *work -= ps_lp_work(lp);
     ps_lp_free(lp);
     return PS_OK;
 }
@@ -321,9 +326,9 @@ static bool is_useless(const ps_dual_prices *p, const double *price,
     return bound_of(p, price) < (1 - USELESS) * bound_of(p, other);
 }
 
-static ps_result learn_sharp(ps_dual_prices *p, ps_error *err)
+static ps_result learn_sharp(ps_dual_prices *p, double *work, ps_error *err)
 {
-    ps_result r = solve(p, p->count, err);
+    ps_result r = solve(p, p->count, work, err);
 
     if (r != PS_OK)
         return r;
@@ -336,16 +341,18 @@ static ps_result learn_sharp(ps_dual_prices *p, ps_error *err)
     return PS_OK;
 }
 
-static ps_result learn_blurred(ps_dual_prices *p, ps_error *err)
+static ps_result learn_blurred(ps_dual_prices *p, double *work, ps_error *err)
 {
+    double before = *work;
     ps_result r = PS_OK;
 
     if (!p->known)
-        r = learn_sharp(p, err);
+        r = learn_sharp(p, work, err);
     for (int k = p->known ? FIRST_SOLUTIONS - 1 : 1;
-         r == PS_OK && k < FIRST_SOLUTIONS; k++) {
+         r == PS_OK && k < FIRST_SOLUTIONS && *work >= before - *work; k++) {
+        before = *work;
         draw(p);
-        r = solve(p, p->sampled, err);
+        r = solve(p, p->sampled, work, err);
         if (r == PS_OK && !is_useless(p, p->fresh, p->last))
             blend(p, p->known ? NEWEST : 1.0 / (k + 1));
     }
@@ -374,13 +381,14 @@ static void plan_next(ps_dual_prices *p)
 
 ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 {
+    double work = affordable(p);
     double off = 0;
     ps_result r = PS_OK;
 
     if (p->total > 0) {
         r = p->known && p->window_size >= SHARP_WINDOW
-                ? learn_sharp(p, err)
-                : learn_blurred(p, err);
+                ? learn_sharp(p, &work, err)
+                : learn_blurred(p, &work, err);
         p->known = true;
     }
     for (uint32_t u = 1; u <= p->units; u++) {
