@@ -28,13 +28,7 @@
 #include "plan_lp.h"
 #include "random.h"
 
-/*
- * Lengths are counted in at most so many units; in fewer where solving takes
- * time with their square.
- */
-#define MOST_UNITS 512
-#define MOST_UNITS_DEEP 256
-#define DEEP 4
+#define MOST_UNITS 256 /* lengths are counted in at most as many units */
 
 /*
  * The relaxation is solved after a window, then when four times as many came,
@@ -46,12 +40,11 @@
 
 /*
  * Additions that learning may take: so many to begin with, and more for each
- * record that came; but each time at least and at most so many, which is up
- * to some hundredths of a second.
+ * record that came; but each time at most so many, which is up to some
+ * hundredths of a second.
  */
 #define FIRST_WORK 6e7
-#define WORK_PER_RECORD 50.0
-#define LEAST_WORK 4e6
+#define WORK_PER_RECORD 30.0
 #define MOST_WORK 2.4e7
 
 /*
@@ -99,14 +92,14 @@
 #define LINEAR 0.03
 #define TILT 0.004
 
-static uint32_t unit_of(uint32_t capacity, uint32_t depth)
+static uint32_t unit_of(uint32_t capacity)
 {
-    return (capacity - 1) / (depth < DEEP ? MOST_UNITS : MOST_UNITS_DEEP) + 1;
+    return (capacity - 1) / MOST_UNITS + 1;
 }
 
-uint64_t ps_dual_prices_bytes(uint32_t capacity, uint32_t depth)
+uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
-    uint64_t n = (uint64_t)(capacity / unit_of(capacity, depth)) + 1;
+    uint64_t n = (uint64_t)(capacity / unit_of(capacity)) + 1;
     uint64_t bytes = ps_amount_times(6, ps_amount_array(n, sizeof(double)));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
@@ -115,7 +108,7 @@ uint64_t ps_dual_prices_bytes(uint32_t capacity, uint32_t depth)
 
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 {
-    uint32_t units = capacity / unit_of(capacity, depth);
+    uint32_t units = capacity / unit_of(capacity);
 
     return ps_lp_bytes(units, units, depth < units ? depth : units,
                        MOST_UNITS);
@@ -142,7 +135,7 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
         return ps_fail_memory(err);
     p->capacity = capacity;
     p->window_size = window_size;
-    p->unit = unit_of(capacity, depth);
+    p->unit = unit_of(capacity);
     p->units = capacity / p->unit;
     p->depth = depth < p->units ? depth : p->units;
     p->next = window_size;
@@ -221,15 +214,6 @@ static double gap_of(const ps_dual_prices *p)
     return gap < MOST_GAP ? gap : MOST_GAP;
 }
 
-/* How many additions may be taken now. */
-static double affordable(const ps_dual_prices *p)
-{
-    double work = FIRST_WORK + WORK_PER_RECORD * (double)p->came - p->work;
-
-    work = work > LEAST_WORK ? work : LEAST_WORK;
-    return work < MOST_WORK ? work : MOST_WORK;
-}
-
 /*
  * Fills p->fresh with prices for some counts, of which some are not 0.  Takes
  * the additions from *work.
@@ -260,8 +244,9 @@ static ps_result solve(ps_dual_prices *p, const double *count, double *work,
     if (r != PS_OK)
         return r;
     spread(p, ps_lp_prices(lp), stock.n);
-    p->work += ps_lp_work(lp);
-    *work -= ps_lp_work(lp);
+    p->last_work = ps_lp_work(lp);
+    p->work += p->last_work;
+    *work -= p->last_work;
     ps_lp_free(lp);
     return PS_OK;
 }
@@ -343,14 +328,13 @@ static ps_result learn_sharp(ps_dual_prices *p, double *work, ps_error *err)
 
 static ps_result learn_blurred(ps_dual_prices *p, double *work, ps_error *err)
 {
-    double before = *work;
     ps_result r = PS_OK;
 
     if (!p->known)
         r = learn_sharp(p, work, err);
     for (int k = p->known ? FIRST_SOLUTIONS - 1 : 1;
-         r == PS_OK && k < FIRST_SOLUTIONS && *work >= before - *work; k++) {
-        before = *work;
+         r == PS_OK && k < FIRST_SOLUTIONS
+                    && *work >= p->last_work; k++) {
         draw(p);
         r = solve(p, p->sampled, work, err);
         if (r == PS_OK && !is_useless(p, p->fresh, p->last))
@@ -381,11 +365,12 @@ static void plan_next(ps_dual_prices *p)
 
 ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 {
-    double work = affordable(p);
+    double work = FIRST_WORK + WORK_PER_RECORD * (double)p->came - p->work;
     double off = 0;
     ps_result r = PS_OK;
 
-    if (p->total > 0) {
+    work = work < MOST_WORK ? work : MOST_WORK;
+    if (p->total > 0 && work >= p->last_work) {
         r = p->known && p->window_size >= SHARP_WINDOW
                 ? learn_sharp(p, &work, err)
                 : learn_blurred(p, &work, err);
@@ -436,6 +421,7 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_u32(saver, p->linear);
     ps_save_double(saver, p->total);
     ps_save_double(saver, p->work);
+    ps_save_double(saver, p->last_work);
     save_numbers(p, p->count, saver);
     save_numbers(p, p->last, saver);
     save_numbers(p, p->average, saver);
@@ -468,6 +454,7 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->linear = ps_load_within(restorer, 0, 1) == 1;
     p->total = load_number(restorer, MOST_COUNT);
     p->work = load_number(restorer, MOST_COUNT);
+    p->last_work = load_number(restorer, MOST_COUNT);
     load_numbers(p, p->count, MOST_COUNT, restorer);
     load_numbers(p, p->last, 1 + 1e-6, restorer);
     load_numbers(p, p->average, 1 + 1e-6, restorer);

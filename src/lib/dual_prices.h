@@ -34,7 +34,8 @@ typedef struct ps_dual_prices {
     uint32_t *lp_length;
     double *lp_count;
     double total;
-    double work; /* additions so far */
+    double work;      /* additions so far */
+    double last_work; /* of the last solution */
     uint64_t came;
     uint64_t next; /* learn when so many came */
     uint64_t random;
@@ -49,7 +50,7 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
 void ps_dual_prices_free(ps_dual_prices *prices);
 
 /* The most memory that they take, and while they are learned besides. */
-uint64_t ps_dual_prices_bytes(uint32_t capacity, uint32_t depth);
+uint64_t ps_dual_prices_bytes(uint32_t capacity);
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 
 /* A sequence came.  A full pack says nothing of what others are worth. */

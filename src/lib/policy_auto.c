@@ -95,7 +95,7 @@ static uint64_t bytes_of(const ps_policy_setup *is)
                                    ps_score_bytes(is->capacity));
 
     bytes = ps_amount_sum(
-        bytes, ps_dual_prices_bytes(is->capacity, is->depth));
+        bytes, ps_dual_prices_bytes(is->capacity));
     bytes = ps_amount_sum(bytes, ps_value_bytes(is->capacity, is->depth));
     bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)3 * is->depth,
                                                  sizeof(uint32_t)));
@@ -296,13 +296,25 @@ static choice find_next(const state *s, uint32_t room, uint32_t places)
     return (choice){found.sum, {length, 0}};
 }
 
+/* True if no better end of a pack need be looked for. */
+static bool is_enough(const state *s, const pack *p, choice exact,
+                      int32_t good)
+{
+    uint32_t n = exact.length[1] > 0 ? 2 : 1;
+
+    return p->score + exact.score >= good &&
+           (s->value->is_far || n == p->places);
+}
+
 /* Fills what room and places are left. */
-static void walk(state *s, pack *p)
+static void walk(state *s, pack *p, int32_t good)
 {
     while (p->places > 0 && p->room > 0) {
         choice exact = find_exact(s, p->room, p->places);
-        choice next = find_next(s, p->room, p->places);
+        choice next = {.score = PS_SCORE_NONE};
 
+        if (!is_enough(s, p, exact, good))
+            next = find_next(s, p->room, p->places);
         if (ps_score_is_there(exact.score) &&
             exact.score >= next.score - EXACT) {
             place(s, p, exact.length[0]);
@@ -422,7 +434,7 @@ static void try_leaders(state *s, const pack *start, pack *best)
         if (i > 0)
             place(s, &p, before);
         bulk |= place_bulk(s, &p);
-        walk(s, &p);
+        walk(s, &p, good);
         for (uint32_t k = p.n; k > start->n; k--)
             ps_score_unplace(s->score, p.lengths[k - 1]);
         if (is_better(s, &p, best, good)) {
