@@ -43,19 +43,20 @@
 /* A pack is good that falls short of usual ones by at most this. */
 #define GOOD (PS_SCORE_ONE / 500)
 #define USUAL_PACKS 128
+#define MOST_USUAL (INT64_C(1) << 60)
 
 /* A sequence leads when it has waited so long, less a small part. */
 #define URGENT_WINDOWS 4
 #define URGENT_PART 100
 
 /* Where all that is held has this many times the room, depth is far. */
-#define FAR_PERCENT 160
+#define FAR 1.6
 
 /* A pack in the making. */
 typedef struct pack {
     uint32_t room;
     uint32_t places;
-    int32_t score;
+    int64_t score;
     uint32_t n;
     uint64_t cost;
     uint32_t *lengths;
@@ -158,9 +159,7 @@ static bool admitted(void *p, uint32_t length)
     state *s = p;
 
     ps_dual_prices_count(s->prices, length);
-    ps_balance_admit(&s->score->balance, length);
-    if (ps_window_count_of(s->is.window, length) == 1)
-        ps_score_update(s->score, length);
+    ps_score_admit(s->score, length);
     return has_full(p);
 }
 
@@ -168,10 +167,10 @@ static bool admitted(void *p, uint32_t length)
 
 static bool is_depth_far(const state *s)
 {
-    uint64_t count = ps_window_count(s->is.window);
+    double tokens = (double)ps_window_tokens(s->is.window) * s->is.depth;
+    double room = (double)s->is.capacity * ps_window_count(s->is.window);
 
-    return count > 0 && ps_window_tokens(s->is.window) * 100 * s->is.depth >=
-                            (uint64_t)FAR_PERCENT * s->is.capacity * count;
+    return tokens >= FAR * room;
 }
 
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
@@ -259,7 +258,7 @@ static choice find_exact(const state *s, uint32_t room, uint32_t places)
     choice c = {score[room], {room, 0}};
 
     if (places < 2 || room < 2 ||
-        room * ps_window_count(s->is.window) >
+        (uint64_t)room * ps_window_count(s->is.window) >
             PAIR_MEANS * ps_window_tokens(s->is.window))
         return c;
     if (room > 2) {
@@ -298,7 +297,7 @@ static choice find_next(const state *s, uint32_t room, uint32_t places)
 
 /* True if no better end of a pack need be looked for. */
 static bool is_enough(const state *s, const pack *p, choice exact,
-                      int32_t good)
+                      int64_t good)
 {
     uint32_t n = exact.length[1] > 0 ? 2 : 1;
 
@@ -307,7 +306,7 @@ static bool is_enough(const state *s, const pack *p, choice exact,
 }
 
 /* Fills what room and places are left. */
-static void walk(state *s, pack *p, int32_t good)
+static void walk(state *s, pack *p, int64_t good)
 {
     while (p->places > 0 && p->room > 0) {
         choice exact = find_exact(s, p->room, p->places);
@@ -395,7 +394,7 @@ static uint64_t off_cost(const state *s, const pack *p)
 
 /* The better of two packs; of good ones, if so asked for, by their cost. */
 static bool is_better(const state *s, const pack *p, const pack *than,
-                      int32_t good)
+                      int64_t good)
 {
     if (s->is.even_cost && p->score >= good && than->score >= good)
         return off_cost(s, p) < off_cost(s, than);
@@ -416,7 +415,7 @@ static void copy_pack(pack *p, const pack *from, uint32_t *lengths)
  */
 static void try_leaders(state *s, const pack *start, pack *best)
 {
-    int32_t good = (int32_t)(s->usual / USUAL_PACKS) - GOOD;
+    int64_t good = s->usual / USUAL_PACKS - GOOD;
     uint32_t *lengths = s->lengths + 2 * (size_t)s->is.depth;
     uint32_t before = 0;
     bool bulk = false;
@@ -452,8 +451,7 @@ static void take_pack(state *s, const pack *p, uint32_t *slots)
         s->score->placed[p->lengths[i]] = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         slots[i] = ps_window_take(s->is.window, p->lengths[i]);
-        ps_balance_take(&s->score->balance, p->lengths[i]);
-        ps_score_update(s->score, p->lengths[i]);
+        ps_score_take(s->score, p->lengths[i]);
     }
 }
 
@@ -483,12 +481,8 @@ static ps_result close_pack(state *s, uint64_t now, ps_leave leave,
     ps_result r = ps_policy_plan_calls.choose(s->closing, now, leave, slots,
                                                n, err);
 
-    for (uint32_t i = 0; r == PS_OK && i < *n; i++) {
-        uint32_t length = ps_window_length(s->is.window, slots[i]);
-
-        ps_balance_take(&s->score->balance, length);
-        ps_score_update(s->score, length);
-    }
+    for (uint32_t i = 0; r == PS_OK && i < *n; i++)
+        ps_score_take(s->score, ps_window_length(s->is.window, slots[i]));
     return r;
 }
 
@@ -531,18 +525,16 @@ static void save(const void *policy, ps_saver *saver)
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;
-    uint64_t usual;
 
     s->refreshed = ps_load_u64(restorer);
-    usual = ps_load_u64(restorer);
+    s->usual = (int64_t)ps_load_u64(restorer);
     s->packs = ps_load_u64(restorer);
     s->cost = ps_load_u64(restorer);
     ps_dual_prices_load(s->prices, restorer);
     ps_score_load(s->score, restorer);
     ps_value_load(s->value, restorer);
-    if (usual > (uint64_t)-PS_SCORE_NONE * USUAL_PACKS)
+    if (s->usual > MOST_USUAL || s->usual < -MOST_USUAL)
         restorer->failed = true;
-    s->usual = (int64_t)usual;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                     "the prices in it make no sense")
                           : PS_OK;

@@ -149,7 +149,7 @@ void ps_score_search_unit(ps_score *s, uint32_t unit)
 
 static void hold_all(ps_score *s)
 {
-    uint32_t l = ps_window_longest(s->window, s->capacity);
+    uint32_t l = ps_window_longest(s->window, s->capacity - 1);
 
     for (; l > 0; l = ps_window_longest(s->window, l - 1))
         ps_balance_hold(&s->balance, l, ps_window_count_of(s->window, l));

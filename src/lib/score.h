@@ -110,6 +110,25 @@ static inline void ps_score_update(ps_score *s, uint32_t length)
                      : PS_SCORE_NONE);
 }
 
+/*
+ * To be called when the window has admitted a sequence, or taken one out.
+ * Those that fill a pack alone are no part of any balance.
+ */
+static inline void ps_score_admit(ps_score *s, uint32_t length)
+{
+    if (length < s->capacity)
+        ps_balance_admit(&s->balance, length);
+    if (ps_window_count_of(s->window, length) == 1)
+        ps_score_update(s, length);
+}
+
+static inline void ps_score_take(ps_score *s, uint32_t length)
+{
+    if (length < s->capacity)
+        ps_balance_take(&s->balance, length);
+    ps_score_update(s, length);
+}
+
 /* Sequences of a length that are on hand and not placed. */
 static inline uint32_t ps_score_left(const ps_score *s, uint32_t length)
 {
