@@ -29,6 +29,7 @@
 #include "random.h"
 
 #define MOST_UNITS 256 /* lengths are counted in at most as many units */
+#define MOST_ROWS 64   /* of a knapsack; more places count as any number */
 
 /*
  * The relaxation is solved after a window, then when four times as many came,
@@ -103,6 +104,7 @@ uint64_t ps_dual_prices_bytes(uint32_t capacity)
     uint64_t bytes = ps_amount_times(6, ps_amount_array(n, sizeof(double)));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
+    bytes = ps_amount_sum(bytes, ps_amount_array(2 * n, sizeof(double)));
     return ps_amount_sum(bytes, sizeof(ps_dual_prices));
 }
 
@@ -146,10 +148,11 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->fresh = open_numbers(p);
     p->sampled = open_numbers(p);
     p->lp_count = open_numbers(p);
+    p->row = calloc(2 * ((size_t)p->units + 1), sizeof *p->row);
     p->lp_length = calloc((size_t)p->units + 1, sizeof *p->lp_length);
     if (p->count == NULL || p->last == NULL || p->average == NULL ||
         p->fresh == NULL || p->sampled == NULL || p->lp_count == NULL ||
-        p->lp_length == NULL) {
+        p->lp_length == NULL || p->row == NULL) {
         ps_dual_prices_free(p);
         *prices = NULL;
         return ps_fail_memory(err);
@@ -170,6 +173,7 @@ void ps_dual_prices_free(ps_dual_prices *p)
     free(p->sampled);
     free(p->lp_count);
     free(p->lp_length);
+    free(p->row);
     free(p);
 }
 
@@ -183,6 +187,57 @@ static double bound_of(const ps_dual_prices *p, const double *price)
     for (uint32_t u = 1; u <= p->units; u++)
         sum += p->count[u] * price[u];
     return sum;
+}
+
+/*
+ * Fills p->row with the most that `places` sequences of `n` lengths can be
+ * worth in each room: a knapsack.  With many places any number of them.
+ */
+static const double *fill_knapsack(ps_dual_prices *p, const double *solved,
+                                   uint32_t n, uint32_t places)
+{
+    double *row = p->row;
+    double *before = p->row + p->units + 1;
+    uint32_t rows = places > MOST_ROWS ? 1 : places;
+
+    memset(p->row, 0, 2 * ((size_t)p->units + 1) * sizeof *p->row);
+    for (uint32_t k = 0; k < rows; k++) {
+        double *from = places > MOST_ROWS ? row : before;
+
+        for (uint32_t c = 1; c <= p->units; c++) {
+            row[c] = row[c - 1];
+            for (uint32_t i = 0; i < n && p->lp_length[i] <= c; i++) {
+                double sum = solved[i] + from[c - p->lp_length[i]];
+
+                row[c] = sum > row[c] ? sum : row[c];
+            }
+        }
+        before = row;
+        row = p->row + (row == p->row ? p->units + 1 : 0);
+    }
+    return before;
+}
+
+/*
+ * Lowers the prices of lengths that did not come to what the best company
+ * leaves of a pack.
+ */
+static void lower_unseen(ps_dual_prices *p, const double *solved, uint32_t n)
+{
+    const double *company = fill_knapsack(p, solved, n, p->depth - 1);
+    double least = 0;
+    uint32_t i = 0;
+
+    p->work += (double)p->units * n / 2 *
+               (p->depth - 1 > MOST_ROWS ? 1 : p->depth - 1);
+    for (uint32_t u = 1; u <= p->units; u++) {
+        double most = 1 - company[p->units - u];
+
+        if (i < n && p->lp_length[i] == u)
+            least = solved[i++];
+        else if (p->fresh[u] > most)
+            p->fresh[u] = most > least ? most : least;
+    }
 }
 
 /* Spreads the prices of `n` lengths; between them they rise evenly. */
@@ -244,6 +299,7 @@ static ps_result solve(ps_dual_prices *p, const double *count, double *work,
     if (r != PS_OK)
         return r;
     spread(p, ps_lp_prices(lp), stock.n);
+    lower_unseen(p, ps_lp_prices(lp), stock.n);
     p->last_work = ps_lp_work(lp);
     p->work += p->last_work;
     *work -= p->last_work;

@@ -33,6 +33,7 @@ typedef struct ps_dual_prices {
     double *sampled; /* counts, so too */
     uint32_t *lp_length;
     double *lp_count;
+    double *row; /* two of a knapsack */
     double total;
     double work;      /* additions so far */
     double last_work; /* of the last solution */
