@@ -50,7 +50,8 @@
 /* columns come from a plan for so many sequences, and for each length: */
 #define POOL_SEQUENCES 8192.0
 #define POOL_EACH 8.0
-#define POOL_WORK 1000.0 /* steps for each of these */
+#define POOL_WORK 1000.0 /* steps for each of these, */
+#define POOL_PART 0.3    /* but no more than this part of the work */
 
 /* Of a pool from so many lengths: a histogram, a plan, and its columns. */
 static uint64_t pool_bytes(const ps_plan_size *size, uint32_t n)
@@ -247,7 +248,8 @@ static ps_result open_pool(ps_lp_pool *pool, const ps_stock *s,
                             .depth = s->depth,
                             .price = ps_lp_prices(lp),
                             .enough = factor * ps_lp_bound(lp),
-                            .work = POOL_WORK * wanted};
+                            .work = fmin(POOL_WORK * wanted,
+                                         POOL_PART * *work)};
     ps_histogram *fewer = NULL;
     ps_plan *plan = NULL;
     ps_result r = shrink(&fewer, s, factor, err);

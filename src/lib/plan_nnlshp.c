@@ -35,9 +35,12 @@
 #define MOST_MENDED 300000
 #define MEND_WORK 3e8
 
+/* With more lengths another depth takes too long. */
+#define SHALLOW_LENGTHS 1024
+
 /*
- * The plan, the best one, beside which others are tried; what is left, and
- * prices of that and of all; and at the end all strategies in order.
+ * The plan, the best one, and one that is tried; what is left, and prices of
+ * that and of all; and at the end all strategies in order.
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
@@ -50,7 +53,7 @@ uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
     uint64_t repair = ps_amount_most(ps_plan_quick_bytes(size), repacked);
     uint64_t price = ps_amount_array(size->lengths, sizeof(double));
     uint64_t mend = ps_amount_sum(ps_plan_bytes(size->sequences), repair);
-    uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
+    uint64_t bytes = ps_amount_times(3, ps_plan_bytes(size->sequences));
 
     bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
     bytes = ps_amount_sum(bytes, ps_amount_times(2, price));
@@ -297,30 +300,67 @@ static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
 }
 
 /*
- * The plan by fitting, or a quick one should that have fewer packs; mended
- * where it is not near what is possible.
+ * Makes *best the plan by fitting if it is better, or a quick one should that
+ * have fewer packs; mended where it is not near what is possible, *enough.
  */
-static ps_result make(ps_plan *plan, const ps_histogram *h,
-                      const ps_plan_options *o, bool again, ps_error *err)
+static ps_result improve(ps_plan **best, const ps_histogram *h,
+                         const ps_plan_options *o, bool again,
+                         double *enough, ps_error *err)
 {
     const ps_fit_work work = {ps_lp_fair_work(ps_histogram_size(h)),
                               REPAIR_WORK};
     rest all = {0};
-    ps_plan *best;
-    ps_result r = ps_plan_open(&best, err);
+    ps_plan *plan;
+    ps_result r = ps_plan_open(&plan, err);
 
     if (r != PS_OK)
         return r;
-    r = fit_and_repair(best, h, o, again, work, &all, err);
+    r = fit_and_repair(plan, h, o, again, work, &all, err);
     if (r == PS_OK)
-        r = ps_plan_quick(&best, h, o, err);
-    if (r == PS_OK && (double)ps_plan_packs(best) > NEAR * all.enough)
-        r = mend(&best, h, &all, o, err);
+        r = ps_plan_quick(&plan, h, o, err);
+    if (r == PS_OK && (double)ps_plan_packs(plan) > NEAR * all.enough)
+        r = mend(&plan, h, &all, o, err);
+    *enough = all.enough;
+    close_rest(&all);
+    if (r == PS_OK)
+        ps_plan_keep_better(best, plan);
+    else
+        ps_plan_free(plan);
+    return r;
+}
+
+/*
+ * A greater depth makes the search harder.  So a small one is tried as well,
+ * above that at which there would be too few places; the same one for all
+ * greater ones.
+ */
+static ps_result improve_shallow(ps_plan **best, const ps_histogram *h,
+                                 const ps_plan_options *o, bool again,
+                                 double enough, ps_error *err)
+{
+    double depth = floor((double)ps_histogram_sequences(h) / enough) + 2;
+    ps_plan_options shallow = *o;
+
+    if ((double)ps_plan_packs(*best) <= enough || depth >= o->depth ||
+        ps_histogram_size(h) > SHALLOW_LENGTHS)
+        return PS_OK;
+    shallow.depth = (uint32_t)depth;
+    return improve(best, h, &shallow, again, &enough, err);
+}
+
+static ps_result make(ps_plan *plan, const ps_histogram *h,
+                      const ps_plan_options *o, bool again, ps_error *err)
+{
+    ps_plan *best = NULL;
+    double enough;
+    ps_result r = improve(&best, h, o, again, &enough, err);
+
+    if (r == PS_OK)
+        r = improve_shallow(&best, h, o, again, enough, err);
     if (r == PS_OK)
         r = add_plan(plan, best, err);
     if (r == PS_OK)
         r = ps_plan_merge(plan, err);
-    close_rest(&all);
     ps_plan_free(best);
     return r;
 }
