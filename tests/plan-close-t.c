@@ -116,6 +116,46 @@ static void test_windows(void **state)
     assert_true(try_all(1024, 5) < 1);
 }
 
+/*
+ * Of many sequences nnlshp loses next to nothing at any depth: so deeper is
+ * never worse by more than that, where the bound allows no difference.
+ */
+static void test_nnlshp(void **state)
+{
+    uint64_t random = 3;
+
+    (void)state;
+    for (size_t k = 0; k < N_KINDS; k++) {
+        ps_histogram *h = draw(&kinds[k], 50000, &random);
+        uint64_t least = UINT64_MAX;
+
+        if (ps_histogram_size(h) > 1024) {
+            ps_histogram_free(h);
+            continue;
+        }
+        for (size_t d = 2; d < N_DEPTHS; d++) {
+            ps_plan_options o = options_for(&kinds[k], depths[d]);
+            ps_plan *plan;
+            ps_error err;
+            double bound;
+            uint64_t packs;
+
+            assert_ok(ps_plan_make(&plan, h, PS_PLAN_NNLSHP, &o, &err),
+                      &err);
+            packs = ps_plan_packs(plan);
+            ps_plan_free(plan);
+            assert_ok(ps_plan_bound(h, o.capacity, o.depth, &bound, &err),
+                      &err);
+            if ((double)packs > 1.0002 * ceil(bound) || packs > least)
+                fail_msg("%s, depth %" PRIu32 ": %" PRIu64
+                         " packs, bound %.1f, %" PRIu64 " before",
+                         kinds[k].name, depths[d], packs, bound, least);
+            least = packs;
+        }
+        ps_histogram_free(h);
+    }
+}
+
 /* What work there may be is not overdrawn, but by what a first plan takes. */
 static void test_work(void **state)
 {
@@ -169,6 +209,13 @@ static void test_memory_told(void **state)
             assert_true(alloc_so_far().peak - before <=
                         ps_plan_close_bytes(&size));
             ps_plan_free(plan);
+            before = alloc_so_far().bytes;
+            alloc_watch();
+            assert_ok(ps_plan_window(&plan, h, &o, &err), &err);
+            assert_true(alloc_so_far().peak - before <=
+                        ps_plan_window_bytes(&size));
+            assert_ok(ps_plan_check(plan, h, &o, &err), &err);
+            ps_plan_free(plan);
             ps_histogram_free(h);
         }
 }
@@ -204,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_nnlshp),
         cmocka_unit_test(test_work),
         cmocka_unit_test(test_memory_told),
         cmocka_unit_test(test_memory),

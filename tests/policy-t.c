@@ -7,6 +7,7 @@
 
 #include "lib-fixture.h"
 
+#include "plan_close.h"
 #include "policy-stand.h"
 
 /* ---- bestfit ---- */
@@ -177,7 +178,10 @@ static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
     assert_ok(ps_histogram_open(&h, &err), &err);
     for (uint32_t i = 0; i < s->n; i++)
         assert_ok(ps_histogram_add(h, s->list[i].length, 1, &err), &err);
-    assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
+    if (algorithm == PS_PLAN_NNLSHP)
+        assert_ok(ps_plan_window(&plan, h, &o, &err), &err);
+    else
+        assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
     ps_histogram_free(h);
     return plan;
 }

@@ -1,5 +1,5 @@
 /*
- * plan_close.c - a plan for what a stream ends with, in little time.
+ * plan_close.c - plans for few sequences of a stream, in little time.
  *
  * The best of the quick plans often has as few packs as there can be.  Where
  * it has not, packs are made by the prices of the linear relaxation, and some
@@ -36,6 +36,10 @@
 /* For each sequence: additions for the prices, and steps for the packs. */
 #define PRICE_WORK 300.0
 #define PACK_WORK 200.0
+
+/* The same for a window's fit, and for what that leaves. */
+#define FIT_WORK 2000.0
+#define REPAIR_WORK 500.0
 
 /*
  * Where this many sequences share a length, on average, the relaxation of all
@@ -163,16 +167,19 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
     return r;
 }
 
+/* Additions and steps for each sequence. */
 static ps_result fit(ps_plan **plan, const ps_histogram *h,
-                     const ps_plan_options *o, ps_error *err)
+                     const ps_plan_options *o, double additions,
+                     double steps, ps_error *err)
 {
     double n = (double)ps_histogram_sequences(h);
-    const ps_fit_work work = {PRICE_WORK * n, PACK_WORK * n};
+    const ps_fit_work work = {additions * n, steps * n};
 
     return ps_plan_fit_within(plan, h, o, work, err);
 }
 
-uint64_t ps_plan_close_bytes(const ps_plan_size *size)
+/* With a fit of so many lengths. */
+static uint64_t bytes_with_fit(const ps_plan_size *size, uint32_t lengths)
 {
     uint32_t n = size->lengths < MOST_CLASSES ? size->lengths : MOST_CLASSES;
     uint32_t units = size->capacity < MOST_UNITS ? size->capacity
@@ -183,18 +190,37 @@ uint64_t ps_plan_close_bytes(const ps_plan_size *size)
     uint64_t packs = ps_amount_sum(
         ps_plan_repack_bytes(size->sequences, size->lengths),
         ps_plan_bytes(size->sequences));
-    uint64_t many = size->sequences / MANY;
     ps_plan_size fitted = *size;
     uint64_t made = ps_amount_sum(
         ps_amount_array(size->lengths, sizeof(double)),
         ps_amount_sum(ps_plan_bytes(size->sequences),
                       ps_amount_most(prices, packs)));
 
-    fitted.lengths = (uint32_t)ps_amount_least(size->lengths, many);
+    fitted.lengths = lengths;
     return ps_amount_most(
         ps_plan_quick_bytes(size),
         ps_amount_most(made, ps_amount_sum(ps_plan_bytes(size->sequences),
                                            ps_plan_nnlshp_bytes(&fitted))));
+}
+
+uint64_t ps_plan_close_bytes(const ps_plan_size *size)
+{
+    uint64_t many = size->sequences / MANY;
+
+    return bytes_with_fit(
+        size, (uint32_t)ps_amount_least(size->lengths, many));
+}
+
+uint64_t ps_plan_window_bytes(const ps_plan_size *size)
+{
+    return bytes_with_fit(size, size->lengths);
+}
+
+/* What no plan has fewer packs than. */
+static double least_packs(const ps_histogram *h, const ps_plan_options *o)
+{
+    return fmax((double)ps_histogram_tokens(h) / o->capacity,
+                (double)ps_histogram_sequences(h) / o->depth);
 }
 
 static bool is_improvable(const ps_plan *plan, double enough)
@@ -202,23 +228,42 @@ static bool is_improvable(const ps_plan *plan, double enough)
     return (double)ps_plan_packs(plan) >= enough + 1;
 }
 
+static ps_result free_unless_ok(ps_result r, ps_plan **plan)
+{
+    if (r != PS_OK) {
+        ps_plan_free(*plan);
+        *plan = NULL;
+    }
+    return r;
+}
+
 ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err)
 {
-    double enough = fmax((double)ps_histogram_tokens(h) / o->capacity,
-                         (double)ps_histogram_sequences(h) / o->depth);
+    double enough = least_packs(h, o);
     ps_result r;
 
     *plan = NULL;
     r = ps_plan_quick(plan, h, o, err);
     if (r == PS_OK && is_improvable(*plan, enough) &&
         ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY)
-        r = fit(plan, h, o, err);
+        r = fit(plan, h, o, PRICE_WORK, PACK_WORK, err);
+    if (r == PS_OK && is_improvable(*plan, enough))
+        r = repack(plan, h, o, enough, err);
+    return free_unless_ok(r, plan);
+}
+
+ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
+                         const ps_plan_options *o, ps_error *err)
+{
+    double enough = least_packs(h, o);
+    ps_result r;
+
+    *plan = NULL;
+    r = fit(plan, h, o, FIT_WORK, REPAIR_WORK, err);
     if (r == PS_OK && is_improvable(*plan, enough))
         r = repack(plan, h, o, enough, err);
     if (r == PS_OK)
-        return PS_OK;
-    ps_plan_free(*plan);
-    *plan = NULL;
-    return r;
+        r = ps_plan_merge(*plan, err);
+    return free_unless_ok(r, plan);
 }

@@ -1,5 +1,5 @@
 /*
- * plan_close.h - a plan for what a stream ends with, in little time.
+ * plan_close.h - plans for few sequences of a stream, in little time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,15 @@
 ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err);
 
-/* The most that it takes, the plan included. */
+/*
+ * The same with nnlshp's fit besides, for more work, but no more than some
+ * microseconds for each sequence: for a window that is full.
+ */
+ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
+                         const ps_plan_options *o, ps_error *err);
+
+/* The most that each takes, the plan included. */
 uint64_t ps_plan_close_bytes(const ps_plan_size *size);
+uint64_t ps_plan_window_bytes(const ps_plan_size *size);
 
 #endif

@@ -36,7 +36,7 @@ static ps_result make_plan(ps_plan **plan, ps_policy policy,
     case PS_POLICY_SPFHP:
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
     case PS_POLICY_NNLSHP:
-        return ps_plan_make(plan, h, PS_PLAN_NNLSHP, o, err);
+        return ps_plan_window(plan, h, o, err);
     default:
         return ps_plan_close(plan, h, o, err);
     }
@@ -48,7 +48,7 @@ static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
     case PS_POLICY_SPFHP:
         return ps_plan_spfhp_bytes(size);
     case PS_POLICY_NNLSHP:
-        return ps_plan_nnlshp_bytes(size);
+        return ps_plan_window_bytes(size);
     default:
         return ps_plan_close_bytes(size);
     }
