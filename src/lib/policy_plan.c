@@ -27,31 +27,27 @@ typedef struct state {
     uint64_t enough; /* tokens that a pack must have to leave in its turn */
 } state;
 
-/* As the policy says; what closes `auto` is as good as time allows. */
-static ps_result make_plan(ps_plan **plan, ps_policy policy,
+/*
+ * As the policy says.  What closes `auto` is quick, as flushes may be many;
+ * the end comes once.
+ */
+static ps_result make_plan(ps_plan **plan, ps_policy policy, ps_leave leave,
                            const ps_histogram *h, const ps_plan_options *o,
                            ps_error *err)
 {
-    switch (policy) {
-    case PS_POLICY_SPFHP:
+    if (policy == PS_POLICY_SPFHP)
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
-    case PS_POLICY_NNLSHP:
+    if (policy == PS_POLICY_NNLSHP || leave == PS_LEAVE_LAST)
         return ps_plan_window(plan, h, o, err);
-    default:
-        return ps_plan_close(plan, h, o, err);
-    }
+    return ps_plan_close(plan, h, o, err);
 }
 
 static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
 {
-    switch (policy) {
-    case PS_POLICY_SPFHP:
+    if (policy == PS_POLICY_SPFHP)
         return ps_plan_spfhp_bytes(size);
-    case PS_POLICY_NNLSHP:
-        return ps_plan_window_bytes(size);
-    default:
-        return ps_plan_close_bytes(size);
-    }
+    return ps_amount_most(ps_plan_window_bytes(size),
+                          ps_plan_close_bytes(size));
 }
 
 /*
@@ -146,7 +142,7 @@ static ps_result count_left(state *s, ps_error *err)
     return PS_OK;
 }
 
-static ps_result plan_window(state *s, ps_error *err)
+static ps_result plan_window(state *s, ps_leave leave, ps_error *err)
 {
     const ps_plan_options o = {.capacity = s->is.capacity,
                                .depth = s->is.depth,
@@ -158,7 +154,7 @@ static ps_result plan_window(state *s, ps_error *err)
 
     drop_plan(s);
     if (r == PS_OK)
-        r = make_plan(&s->plan, s->is.policy, h, &o, err);
+        r = make_plan(&s->plan, s->is.policy, leave, h, &o, err);
     ps_histogram_free(h);
     if (r != PS_OK)
         return r;
@@ -177,7 +173,7 @@ static uint64_t tokens_of(const uint32_t *lengths, uint32_t n)
 /* Makes a plan for what is held; when all is to leave, every pack will do. */
 static ps_result start_plan(state *s, ps_leave leave, ps_error *err)
 {
-    ps_result r = plan_window(s, err);
+    ps_result r = plan_window(s, leave, err);
 
     if (r != PS_OK) {
         drop_plan(s);
