@@ -8,7 +8,7 @@ are worst: of random streams those farthest from the bound, of all shapes
 those that fall most behind best fit decreasing on blocks of the window.  Half
 of the cases are kept ones with something changed, which replace those that
 they come from if they are worse.  Prints them worst first, with options by
-which the engine repeats them.
+which the engine repeats them; what was found until then, if interrupted.
 
     --engine=FILE    an engine instead of BUILD_DIR's
     --tries=N        (400)
@@ -197,12 +197,15 @@ def main():
     os.nice(10)
     rng = random.Random(options.seed)
     search = Search(options)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
         for _ in range(0, options.tries, BATCH):
             cases = search.batch(rng)
             for case, scores in zip(cases, pool.map(search.scores, cases)):
                 search.keep(case, scores)
-    search.report()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        search.report()
 
 
 if __name__ == "__main__":
