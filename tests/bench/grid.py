@@ -26,9 +26,9 @@ and, for all engines but the first, where they are worse than the first.
     --short=N,...      of short streams (5000,20000,50000); may be empty
     --peers            our other policies (nnlshp, which is slow, on 50,000
                        sequences, against as many of ours); best fit
-                       decreasing on blocks of W; TRL's bfd, and with at most
-                       D in a row; grain's best fit with at most D: rivals.c
-                       says more
+                       decreasing on blocks of W; TRL's bfd, a rival from D 64
+                       on, and with at most D in a row; grain's best fit with
+                       at most D: rivals.c says more
     --seed=N           (1)
     --jobs=N           runs at a time (as many as there are cores)
     --list             prints the streams and nothing else
@@ -61,6 +61,7 @@ from measure import Failed, run_main, table
 # for each of them.
 WANTED = {256: (0.25, 0.90, None), 1024: (0.10, 0.95, 0.20),
           4096: (0.05, 0.95, 0.10)}
+DEEP = 64  # from this depth on, TRL without a limit is a rival, too
 TOLERANCE = 0.02  # that more depth, window or delay may cost
 POLICIES = ("bestfit", "spfhp", "nnlshp", "nextfit")
 SLOW = {"nnlshp": 50000}  # compared on so many sequences, if there are more
@@ -254,12 +255,11 @@ class Cell:
         return found
 
     def loss(self, rival, engine, n):
-        """TRL without a limit is no rival where the bound at D is lower."""
+        """How far the engine is below a rival that has no deeper packs."""
         n = min(n, SLOW.get(rival, n))
-        other = self.others()[rival]
-        if other > self.limit(n):
+        if rival == "TRL" and self.depth < DEEP:
             return 0
-        return other - self.efficiency(engine, n)
+        return self.others()[rival] - self.efficiency(engine, n)
 
 
 def start_cell(engine, options, stream, cell):
