@@ -61,14 +61,18 @@ static void add_row(scene *s, row r)
     s->rows[s->n_rows++] = r;
 }
 
-/* The rows of one piece, or of the padding if `segment` is 0. */
+/*
+ * The `n` rows of one piece, or of the padding if `segment` is 0, and those
+ * of the gap behind them.
+ */
 static void add_rows(scene *s, uint32_t pack, int32_t segment,
-                     int32_t sequence, uint32_t begin, uint32_t n)
+                     int32_t sequence, uint32_t begin, uint32_t n,
+                     uint32_t gap)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n + gap; i++)
         add_row(s, (row){.pack = pack,
-                         .segment = segment,
-                         .sequence = sequence,
+                         .segment = i < n ? segment : 0,
+                         .sequence = i < n ? sequence : -1,
                          .position = (int32_t)i,
                          .first = i == 0,
                          .last = i + 1 == n,
@@ -87,16 +91,20 @@ static void find_rows(scene *s)
     for (uint32_t p = 0; p < b->spans.n_packs; p++) {
         const ps_pack *pack = p < b->n_packs ? &b->heads[p] : NULL;
         const uint32_t n_seq = pack == NULL ? 0 : pack->n_seq;
-        const uint32_t n_tok = pack == NULL ? 0 : pack->n_tok;
+        uint32_t end = 0;
 
         for (uint32_t i = 0; i < n_seq; i++) {
             ps_piece piece = ps_pack_piece(info, pack, i);
+            uint32_t over = piece.n_tok % info->align;
+            uint32_t gap = over == 0 ? 0 : info->align - over;
 
+            assert_int_equal(piece.begin, end);
             add_rows(s, p, (int32_t)i + 1, sequence++, piece.begin,
-                     piece.n_tok);
+                     piece.n_tok, gap);
+            end += piece.n_tok + gap;
         }
         if (b->spans.view != PS_VIEW_RAGGED)
-            add_rows(s, p, 0, -1, n_tok, info->capacity - n_tok);
+            add_rows(s, p, 0, -1, end, info->capacity - end, 0);
     }
     assert_int_equal(s->n_rows, b->spans.n_rows);
 }
@@ -436,24 +444,39 @@ static void check_scene(const bytes *b, uint32_t packs, ps_view view)
     free_scene(&s);
 }
 
+static void check_arrays(uint32_t depth, uint32_t align, ps_type type)
+{
+    const ps_packer_options o = {CAPACITY, depth, 16, 0,
+                                 .overlong = PS_OVERLONG_SPLIT,
+                                 .align = align};
+    const ps_schema schema = rich_schema(type);
+    corpus c = make_corpus(&schema, 40, 30, 3 + depth);
+    bytes b = corpus_packs(&c, &o, NULL);
+
+    for (uint32_t packs = 1; packs <= 64; packs *= 4)
+        for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC; view++)
+            check_scene(&b, packs, view);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
 static void test_arrays(void **state)
 {
-    static const uint32_t depths[] = {1, 3, 24};
+    (void)state;
+    check_arrays(1, 1, PS_U16);
+    check_arrays(3, 1, PS_U32);
+    check_arrays(24, 1, PS_U16);
+}
+
+/* Between the sequences there is padding, too. */
+static void test_aligned(void **state)
+{
+    static const uint32_t aligns[] = {2, 3, 8, 12, 24};
 
     (void)state;
-    for (uint32_t d = 0; d < 3; d++) {
-        const ps_packer_options o = {CAPACITY, depths[d], 16, 0,
-                                     .overlong = PS_OVERLONG_SPLIT};
-        const ps_schema schema = rich_schema(d == 1 ? PS_U32 : PS_U16);
-        corpus c = make_corpus(&schema, 40, 30, 3 + d);
-        bytes b = corpus_packs(&c, &o, NULL);
-
-        for (uint32_t packs = 1; packs <= 64; packs *= 4)
-            for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC;
-                 view++)
-                check_scene(&b, packs, view);
-        free_bytes(&b);
-        free_corpus(&c);
+    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++) {
+        check_arrays(3, aligns[i], PS_U16);
+        check_arrays(24, aligns[i], PS_U32);
     }
 }
 
@@ -492,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_one_pack),
     };
 

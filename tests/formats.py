@@ -237,6 +237,8 @@ def compare(recipe, tokens, path):
         for row in recipe.sequences(fields, packs):
             number = int(row.pop("seq_id"))
             wanted = tokens.rows[base + number]
+            assert row.pop("seq_tok", len(wanted["tokens"])) == \
+                len(wanted["tokens"])
             assert number not in seen
             seen.add(number)
             assert set(row) == set(wanted), (set(row), set(wanted))
@@ -251,21 +253,36 @@ def fill_of(field):
     return field["fill"].tobytes()[:field["bytes"]]
 
 
-def check_pack(fields, pack, capacity, depth):
+def lengths_in(pack):
+    """Tokens of the sequences of a pack, aligned or not."""
+    n = int(pack["n_seq"])
+    if "seq_tok" in pack.dtype.names:
+        return [int(x) for x in pack["seq_tok"][:n]]
+    return [int(pack["cu"][i + 1]) - int(pack["cu"][i]) for i in range(n)]
+
+
+def check_pack(fields, pack, capacity, depth, align=1):
     """The rules for one pack, and what stands in its unused places."""
     n, n_tok, cu = int(pack["n_seq"]), int(pack["n_tok"]), pack["cu"]
-    lengths = np.diff(cu[:n + 1]).astype(int)
+    lengths = lengths_in(pack)
     assert pack["magic"].tobytes() == b"PKSR" and pack["flags"] == 0
     assert 1 <= n <= depth and 1 <= n_tok <= capacity
-    assert len(cu) == depth + 2 and cu[0] == 0 and cu[n] == n_tok
-    assert (lengths > 0).all() and (cu[n + 1:] == capacity).all()
-    assert pack["max_seqlen"] == lengths.max()
-    assert int(pack["sum_len_sq"]) == int((lengths ** 2).sum())
+    assert len(cu) == depth + 2 and cu[0] == 0
+    assert min(lengths) > 0 and (cu[n + 1:] == capacity).all()
+    assert sum(lengths) == n_tok and cu[n] <= capacity
+    assert pack["max_seqlen"] == max(lengths)
+    assert int(pack["sum_len_sq"]) == sum(x ** 2 for x in lengths)
+    used = np.zeros(capacity, bool)
+    for begin, behind, length in zip(cu, cu[1:], lengths):
+        assert begin % align == 0
+        assert behind - begin == -(-length // align) * align
+        used[begin:begin + length] = True
     for field in fields:
-        unused = {1: n_tok, 2: n, 3: n + 1}[int(field["kind"])]
         values = pack[field["name"].decode()]
         assert len(values) == field["count"]
-        for value in values[unused:]:
+        unused = {1: ~used, 2: slice(n, None),
+                  3: slice(n + 1, None)}[int(field["kind"])]
+        for value in values[unused]:
             assert value.tobytes() == fill_of(field), field
 
 
@@ -305,7 +322,7 @@ def check_books(page, path, packs, end, behind):
         raw = file.read(packs.dtype.itemsize)
     found = decode(page, "END record", raw)
     assert not any(raw[180:])
-    lengths = [np.diff(p["cu"][:p["n_seq"] + 1]) for p in packs]
+    longest = [max(lengths_in(p)) for p in packs]
     assert end["flags"] == 1 and end["index"] == len(packs)
     assert end["n_seq"] == end["n_tok"] == 0
     assert int(end["watermark"]) == found["input_sequences"]
@@ -315,7 +332,7 @@ def check_books(page, path, packs, end, behind):
     assert found["tokens"] == total(packs, "n_tok")
     assert found["max_depth"] == max(packs["n_seq"], default=0)
     assert found["min_fill"] == min(packs["n_tok"], default=0)
-    assert found["max_seqlen"] == max((x.max() for x in lengths), default=0)
+    assert found["max_seqlen"] == max(longest, default=0)
     assert (found["input_sequences"] + found["extra_pieces"] ==
             found["sequences"] + found["rejected_sequences"])
     assert (found["input_tokens"] == found["tokens"] +
@@ -341,11 +358,12 @@ def check_views(recipe, pack):
     """Positions and segments, worked out the slow way."""
     capacity, n = int(pack["cu"][-1]), int(pack["n_seq"])
     edges = [int(x) for x in pack["cu"][:n + 1]] + [capacity]
+    ends = [edges[i] + x for i, x in enumerate(lengths_in(pack))] + [0]
     positions, segments = [], []
     for i in range(n + 1):
         for t in range(edges[i], edges[i + 1]):
             positions.append(t - edges[i])
-            segments.append(i + 1 if i < n else 0)
+            segments.append(i + 1 if t < ends[i] else 0)
     found = recipe.positions_and_segments(pack)
     assert found[0].tolist() == positions
     assert found[1].tolist() == segments
@@ -426,6 +444,7 @@ def check_packs(page, token_path, pack_path, width=2):
         assert head["n_fields"] == len(fields)
         assert head["token_bytes"] == tokens.head["token_bytes"]
         assert head["compat"] & 1 == ("magic" in tokens.head)
+        assert head["incompat"] == (head["align"] > 1)
         for name, count in (("n_records", len(packs)),
                             ("n_sequences", total(packs, "n_seq")),
                             ("n_tokens", total(packs, "n_tok"))):
@@ -434,7 +453,8 @@ def check_packs(page, token_path, pack_path, width=2):
         check_gaps(pack_path, begin, fields, behind)
         check_books(page, pack_path, packs, end, behind)
         for pack in packs:
-            check_pack(fields, pack, head["capacity"], head["depth"])
+            check_pack(fields, pack, head["capacity"], head["depth"],
+                       head["align"] or 1)
             check_views(recipe, pack)
 
 

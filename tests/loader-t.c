@@ -57,6 +57,23 @@ static bool is_given(const plan *p, uint64_t k)
  * One batch
  */
 
+/* How long the sequences of pack `i` are, which begin at place `first`. */
+static void check_lengths(const plan *p, const ps_batch *b, uint32_t i,
+                          uint32_t first)
+{
+    const ps_pack_info *info = &p->g->e.info;
+    const uint32_t n_seq = b->spans.n_seqs[i];
+    const uint32_t places =
+        p->o.view == PS_VIEW_STATIC ? info->depth : n_seq;
+
+    assert_int_equal(b->spans.lengths != NULL, info->align > 1);
+    for (uint32_t q = 0; info->align > 1 && q < places; q++)
+        assert_int_equal(b->spans.lengths[first + q],
+                         q < n_seq
+                             ? ps_pack_piece(info, &b->heads[i], q).n_tok
+                             : 0);
+}
+
 /* The boundaries of one pack, those of padding have no sequence. */
 static void check_boundaries(const plan *p, const ps_batch *b, uint32_t i,
                              uint32_t *span, uint32_t *base)
@@ -64,14 +81,18 @@ static void check_boundaries(const plan *p, const ps_batch *b, uint32_t i,
     const ps_pack_info *info = &p->g->e.info;
     const uint32_t n_seq = i < b->n_packs ? b->heads[i].n_seq : 0;
     const uint32_t n_tok = i < b->n_packs ? b->heads[i].n_tok : 0;
+    uint32_t seen = 0;
     uint32_t at = *base;
 
     assert_int_equal(b->spans.n_seqs[i], n_seq);
     for (uint32_t q = 0; q < n_seq; q++) {
         assert_int_equal(b->spans.cu[(*span)++], at);
-        at += ps_pack_piece(info, &b->heads[i], q).n_tok;
+        const uint32_t n = ps_pack_piece(info, &b->heads[i], q).n_tok;
+
+        seen += n;
+        at += (n + info->align - 1) / info->align * info->align;
     }
-    assert_int_equal(at, *base + n_tok);
+    assert_int_equal(seen, n_tok);
     if (p->o.view != PS_VIEW_RAGGED) {
         assert_int_equal(b->spans.cu[(*span)++], at);
         at = *base + info->capacity;
@@ -88,12 +109,17 @@ static void check_spans(const plan *p, const ps_batch *b)
     uint32_t span = 0;
     uint32_t base = 0;
     uint32_t longest = 0;
+    uint32_t place = 0;
 
     assert_int_equal(s->view, p->o.view);
     assert_int_equal(s->n_packs, p->o.last == PS_LAST_PAD ? p->o.packs
                                                           : b->n_packs);
-    for (uint32_t i = 0; i < s->n_packs; i++)
+    for (uint32_t i = 0; i < s->n_packs; i++) {
         check_boundaries(p, b, i, &span, &base);
+        check_lengths(p, b, i, place);
+        place += s->view == PS_VIEW_STATIC ? p->g->e.info.depth
+                                           : s->n_seqs[i];
+    }
     assert_int_equal(s->n_spans, span);
     assert_int_equal(s->n_rows, base);
     assert_int_equal(s->cu[span], base);
@@ -256,21 +282,44 @@ static void test_batches(void **state)
     free_given(&g);
 }
 
-static void test_views(void **state)
+/* In every view, with every kind of last batch. */
+static void check_views(const given *g)
 {
-    given g = make_two();
-
-    (void)state;
     for (uint32_t packs = 1; packs <= 80; packs *= 3)
         for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC; view++)
             for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
-                plan p = {&g, PLAIN_FILE,
+                plan p = {g, PLAIN_FILE,
                           {.packs = packs, .view = view, .last = last}, 0};
 
                 if (last != PS_LAST_PAD || view != PS_VIEW_RAGGED)
                     check_plan(&p);
             }
+}
+
+static void test_views(void **state)
+{
+    given g = make_two();
+
+    (void)state;
+    check_views(&g);
     free_given(&g);
+}
+
+static void test_aligned(void **state)
+{
+    static const uint32_t aligns[] = {2, 3, 8, 24};
+    const ps_schema schema = rich_schema(PS_U16);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++) {
+        const ps_packer_options o = {24, 3, 7, 1, .align = aligns[i]};
+        corpus c = make_corpus(&schema, 60, 24, i + 2);
+        given g = make_given(corpus_packs(&c, &o, NULL));
+
+        check_views(&g);
+        free_given(&g);
+        free_corpus(&c);
+    }
 }
 
 /* Ranks get every pack once: the plan says which, and these are disjoint. */
@@ -482,6 +531,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_many_streams),

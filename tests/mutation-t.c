@@ -138,9 +138,10 @@ static void change_packs(bytes *b, uint64_t *random)
     change(b, place[0], place[1] > 0 ? place[1] : b->size, random);
 }
 
-static void mutate_packs(ps_overlong overlong)
+static void mutate_packs(ps_overlong overlong, uint32_t align)
 {
-    const ps_packer_options o = {24, 5, 4, 1, .overlong = overlong};
+    const ps_packer_options o = {24, 5, 4, 1, .overlong = overlong,
+                                 .align = align};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 14, 30, 12);
     bytes good = corpus_packs(&c, &o, NULL);
@@ -170,8 +171,9 @@ static void mutate_packs(ps_overlong overlong)
 static void test_packs(void **state)
 {
     (void)state;
-    mutate_packs(PS_OVERLONG_DROP);
-    mutate_packs(PS_OVERLONG_SPLIT);
+    mutate_packs(PS_OVERLONG_DROP, 1);
+    mutate_packs(PS_OVERLONG_SPLIT, 1);
+    mutate_packs(PS_OVERLONG_SPLIT, 4);
 }
 
 /* Reads token records, holding or skipping what is long. */

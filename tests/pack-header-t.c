@@ -41,6 +41,7 @@ static ps_pack_info make_info(const ps_schema *schema, uint32_t capacity,
                          .depth = depth,
                          .window = 7,
                          .split = split,
+                         .align = 1,
                          .pad_id = 3,
                          .schema = *schema,
                          .seed = 0x1111111111111111,
@@ -347,7 +348,8 @@ static void test_versions(void **state)
     expect(AT_MINOR, 1, 2, PS_OK);
     expect(AT_MINOR, 0xffff, 2, PS_OK);
     expect(8, 0x04030201, 4, PS_ERR_CORRUPT);
-    expect(AT_INCOMPAT, 1, 8, PS_ERR_UNSUPPORTED);
+    expect(AT_INCOMPAT, 2, 8, PS_ERR_UNSUPPORTED);
+    expect(AT_INCOMPAT, 3, 8, PS_ERR_UNSUPPORTED);
     expect(AT_INCOMPAT, UINT64_C(1) << 63, 8, PS_ERR_UNSUPPORTED);
     expect(AT_COMPAT, UINT64_MAX, 8, PS_OK);
 }

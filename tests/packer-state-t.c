@@ -144,6 +144,10 @@ static void test_options(void **state)
         {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_TRUNCATE},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_DROP},
+        {40, 5, 9, 1, .align = 8},
+        {48, PS_DEPTH_AUTO, 9, 1, .align = 3},
+        {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT, .align = 5},
+        {24, 5, 9, 1, .policy = PS_POLICY_CONCAT, .align = 4},
     };
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 120, 40, 4);

@@ -57,6 +57,7 @@ static void check_piece(audit *a, const ps_pack *pack, uint32_t i)
     uint32_t whole;
 
     assert_true(piece.id < a->c->count);
+    assert_int_equal(piece.begin % a->info->align, 0);
     whole = a->c->samples[piece.id].n_tok;
     assert_true(piece.seq_off + piece.n_tok <= whole);
     if (a->info->split)
@@ -214,6 +215,7 @@ static void audit_packs(const corpus *c, const ps_packer_options *options,
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
     a.info = ps_pack_reader_info(reader);
     assert_int_equal(a.info->window, promised_delay(options));
+    assert_int_equal(a.info->align, options->align > 1 ? options->align : 1);
     assert_true(options->depth == PS_DEPTH_AUTO ||
                 a.info->depth <= options->depth);
     while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK)
@@ -318,6 +320,10 @@ static ps_packer_options random_options(uint64_t *random, ps_policy policy,
         o.max_delay = 1 + random_below(random, 200);
     if (random_below(random, 2) == 0)
         o.max_bytes = 4096 + random_below(random, 50000);
+    if (random_below(random, 2) == 0) {
+        o.align = 1 + random_below(random, 12);
+        o.capacity = o.align * (1 + random_below(random, 90 / o.align));
+    }
     return o;
 }
 

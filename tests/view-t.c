@@ -13,16 +13,31 @@
 #include <unistd.h>
 
 /* Packs that are full, and others that are not. */
-static bytes make_packs(uint32_t count, uint32_t depth)
+static bytes make_aligned(uint32_t count, uint32_t depth, uint32_t align)
 {
     const ps_packer_options o = {24, depth, 16, 0,
-                                 .overlong = PS_OVERLONG_DROP};
+                                 .overlong = PS_OVERLONG_DROP,
+                                 .align = align};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, count, 24, 7);
     bytes b = corpus_packs(&c, &o, NULL);
 
     free_corpus(&c);
     return b;
+}
+
+static bytes make_packs(uint32_t count, uint32_t depth)
+{
+    return make_aligned(count, depth, 1);
+}
+
+/* Where the last sequence of a pack ends, its gap included. */
+static uint32_t rows_of(const ps_pack_info *info, const ps_pack *pack)
+{
+    const ps_piece last = ps_pack_piece(info, pack, pack->n_seq - 1);
+
+    return last.begin +
+           (last.n_tok + info->align - 1) / info->align * info->align;
 }
 
 /* Span `i` of a view as the pieces of the pack have it. */
@@ -36,10 +51,14 @@ static void check_span(const ps_pack_info *info, const ps_pack *pack,
         const ps_piece piece = ps_pack_piece(info, pack, i);
 
         assert_int_equal(begin, piece.begin);
-        assert_int_equal(rows, piece.n_tok);
+        assert_true((uint32_t)rows >= piece.n_tok &&
+                    (uint32_t)rows - piece.n_tok < info->align);
+        assert_int_equal(begin % (int32_t)info->align, 0);
+        if (info->align > 1)
+            assert_int_equal(spans->lengths[i], piece.n_tok);
     } else if (i == pack->n_seq) {
-        assert_int_equal(begin, pack->n_tok);
-        assert_int_equal(rows, info->capacity - pack->n_tok);
+        assert_int_equal(begin, rows_of(info, pack));
+        assert_int_equal(rows, (int32_t)info->capacity - begin);
     } else {
         assert_int_equal(begin, info->capacity);
         assert_int_equal(rows, 0);
@@ -50,8 +69,10 @@ static void check_span(const ps_pack_info *info, const ps_pack *pack,
 static void check_view(const ps_pack_info *info, const ps_pack *pack,
                        ps_view view)
 {
-    const uint32_t ghost = info->capacity - pack->n_tok;
-    uint32_t longest = pack->max_seqlen;
+    const uint32_t used = rows_of(info, pack);
+    const uint32_t ghost = info->capacity - used;
+    uint32_t longest =
+        (pack->max_seqlen + info->align - 1) / info->align * info->align;
     ps_spans spans;
     ps_error err;
 
@@ -66,8 +87,11 @@ static void check_view(const ps_pack_info *info, const ps_pack *pack,
                                     : view == PS_VIEW_GHOST
                                         ? pack->n_seq + 1
                                         : info->depth + 1);
-    assert_int_equal(spans.n_rows, view == PS_VIEW_RAGGED ? pack->n_tok
-                                                          : info->capacity);
+    assert_int_equal(spans.n_rows,
+                     view == PS_VIEW_RAGGED ? used : info->capacity);
+    assert_int_equal(spans.lengths != NULL, info->align > 1);
+    for (uint32_t i = pack->n_seq; info->align > 1 && i < info->depth; i++)
+        assert_int_equal(spans.lengths[i], 0);
     assert_int_equal(spans.max_seqlen, longest);
     assert_int_equal(spans.cu[spans.n_spans], spans.n_rows);
     for (uint32_t i = 0; i < spans.n_spans; i++)
@@ -107,6 +131,22 @@ static void test_views(void **state)
         ps_pack_reader *r = open_packs(&b, ZSTD_FILE, &fd);
 
         assert_true(check_reader(r) > 0);
+        close_packs(r, fd);
+        free_bytes(&b);
+    }
+}
+
+static void test_aligned(void **state)
+{
+    static const uint32_t aligns[] = {2, 3, 8, 12, 24};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++) {
+        bytes b = make_aligned(300, 5, aligns[i]);
+        int fd;
+        ps_pack_reader *r = open_packs(&b, PLAIN_FILE, &fd);
+
+        (void)check_reader(r);
         close_packs(r, fd);
         free_bytes(&b);
     }
@@ -260,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_views_of_a_file),
         cmocka_unit_test(test_odd_pieces),
         cmocka_unit_test(test_behind_a_mark),

@@ -505,6 +505,8 @@ typedef struct ps_pack_info {
                           still to come: what bounds the memory of a reader
                           that restores the order */
     bool split;        /* overlong sequences were split into pieces */
+    uint32_t align;    /* sequences begin at multiples of it, which divides
+                          the capacity; 1: one behind the other */
     uint32_t pad_id;   /* what stands in unused places of `tokens` */
     ps_schema schema;  /* of the token records, as they came */
     uint64_t seed;     /* of the order of packs; 0 = none */
@@ -518,6 +520,7 @@ typedef struct ps_pack_info {
     uint32_t n_fields;     /* built-in channels and the user's */
     ps_field fields[PS_MAX_FIELDS];
     uint32_t tokens_field; /* index of `tokens` among them */
+    uint32_t seq_tok_field; /* that of `seq_tok`, or 0 if align is 1 */
     char dtype[2040];      /* a record as a numpy dtype literal */
 } ps_pack_info;
 
@@ -630,6 +633,10 @@ typedef struct ps_packer_options {
     uint64_t first_record; /* the packs below this index are made, but not
                               written; 0 with `compressed` */
     uint32_t max_frames; /* with `compressed`: no more, PS_ERR_LIMIT */
+    uint32_t align;      /* where sequences and pieces begin in a pack is a
+                            multiple of it; it divides L.  At most L / align
+                            of them fit, and a greater depth means that.  0
+                            is 1 */
 } ps_packer_options;
 
 /*
@@ -931,7 +938,8 @@ const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
 /*
  * The next pack.  Its checksum, its head and its boundaries have been
- * checked: cu rises from 0 to n_tok and n_seq is between 1 and the depth.
+ * checked: cu rises from 0 to n_tok and n_seq is between 1 and the depth; of
+ * aligned sequences, that cu and seq_tok fit each other and n_tok.
  * PS_END after the END record of the last stream, once totals and digest
  * agree with what was read and nothing follows; of a compressed stream the
  * seek table does, and must be that of its frames.  Streams of equal geometry
@@ -1101,7 +1109,8 @@ PS_MUST_CHECK ps_result ps_open_any(int fd, ps_type raw_type,
 typedef enum ps_view {
     /*
      * The sequences and no padding: n_seq spans of n_tok rows.  Of several
-     * packs the rows follow one another without a gap.
+     * packs the rows follow one another without a gap.  Where sequences are
+     * aligned, the gap behind each is in its span, and there are more rows.
      */
     PS_VIEW_RAGGED,
     /*
@@ -1133,12 +1142,18 @@ typedef struct ps_spans {
     uint32_t n_rows; /* in all spans: n_tok, or n_packs * capacity */
     uint32_t max_seqlen; /* of the longest span, be it a ghost */
     const int32_t *cu; /* n_spans + 1 of them, from 0 to n_rows */
+    /*
+     * Tokens of each sequence, or place as ps_spans_gather counts them, if
+     * sequences are aligned: the rows of its span behind these are a gap.
+     * NULL: there are no gaps.
+     */
+    const int32_t *lengths;
 } ps_spans;
 
 /*
- * A pack seen in a view.  `cu` points into the record and `n_seqs` to the
- * n_seq of `pack`: they live as long as those.  max_seqlen is worked out from
- * the boundaries.
+ * A pack seen in a view.  `cu` and `lengths` point into the record and
+ * `n_seqs` to the n_seq of `pack`: they live as long as those.  max_seqlen is
+ * worked out from the boundaries.
  *
  * The records that ps_pack_reader_next, ps_pack_file_read and loaders give lie
  * at multiples of 16 bytes, and so do all fields in them; but of a compressed
@@ -1159,19 +1174,22 @@ PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
  * `spans`, or for each sequence where that is said.  The sequences of a view
  * count through all packs; in PS_VIEW_STATIC each pack has `depth` places for
  * them instead, and n_packs * depth is the number of places.
+ *
+ * The gap behind an aligned sequence is padding, as a ghost is: it has no
+ * segment, label or weight.
  */
 
-/* Which positions the rows of a ghost have. */
+/* Which positions the rows of padding have. */
 typedef enum ps_ghost {
     PS_GHOST_COUNTS, /* 0, 1, 2, ...: it is no run of one-token documents */
     PS_GHOST_ZERO    /* 0, as seqio and MaxText have it */
 } ps_ghost;
 
-/* 0, 1, 2, ... from the start of each span. */
+/* 0, 1, 2, ... from the start of each span; in a gap as `ghost` says. */
 void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
                         int32_t *positions);
 
-/* Which sequence of its pack a row belongs to, from 1; 0 in a ghost. */
+/* Which sequence of its pack a row belongs to, from 1; 0 in padding. */
 void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids);
 
 /*
@@ -1224,7 +1242,7 @@ PS_MUST_CHECK ps_result ps_spans_gather_i64(const ps_spans *spans,
  * label is its own token, but for the first of each sequence, which nothing
  * predicts: PS_NO_LABEL; the trainer shifts.  PS_LABELS_SHIFTED: it is the
  * token of the next row, but for the last of each sequence.  Either way no
- * sequence learns from another, and a ghost has PS_NO_LABEL throughout.  Any
+ * sequence learns from another, and padding has PS_NO_LABEL throughout.  Any
  * other convention is taken as ALIGNED.  The two arrays must not overlap.
  */
 void ps_spans_next_labels(const ps_spans *spans,
@@ -1239,7 +1257,7 @@ typedef struct ps_targets {
 
 /*
  * Counts the labels that are not `ignore`: PS_NO_LABEL for labels, 0 for a
- * mask of ones.  What a ghost has does not count.
+ * mask of ones.  What padding has does not count.
  */
 ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
                             int32_t ignore);
@@ -1351,6 +1369,7 @@ typedef struct ps_loader_layout {
     size_t records; /* 0: packs, info->record_bytes apart */
     size_t cu;      /* int32, `packs` * (depth + 1) + 1 at most */
     size_t n_seqs;  /* uint32, `packs` of them */
+    size_t lengths; /* int32, `packs` * depth at most; 0 if align is 1 */
     size_t bytes;   /* of the whole buffer, a multiple of 64 */
 } ps_loader_layout;
 

@@ -14,6 +14,8 @@ typedef struct walk {
     uint32_t first; /* span of this pack, */
     uint32_t seqs;  /* its first that is no sequence, */
     uint32_t end;   /* and the first of the next pack */
+    uint32_t place; /* of its first sequence, */
+    uint32_t next_place; /* and of the next pack's */
 } walk;
 
 static walk walk_begin(const ps_spans *spans)
@@ -28,19 +30,38 @@ static bool walk_next(walk *w)
     w->first = w->end;
     w->seqs = w->first + w->spans->n_seqs[w->pack];
     w->end = w->first + ps_spans_of(w->spans, w->pack);
+    w->place = w->next_place;
+    w->next_place += ps_spans_places(w->spans, w->pack);
     w->pack++;
     return true;
+}
+
+/* The row behind the last token of the sequence in span `s`. */
+static int32_t tokens_end(const walk *w, uint32_t s)
+{
+    const ps_spans *spans = w->spans;
+
+    if (spans->lengths == NULL)
+        return spans->cu[s + 1];
+    return spans->cu[s] + spans->lengths[w->place + (s - w->first)];
 }
 
 /* ---------------------------------------------------------------------
  * A value for each row
  */
 
-static void fill(const ps_spans *spans, uint32_t s, int32_t value,
-                 int32_t *to)
+static void fill(int32_t begin, int32_t end, int32_t value, int32_t *to)
 {
-    for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
+    for (int32_t row = begin; row < end; row++)
         to[row] = value;
+}
+
+/* From the end of a sequence's tokens, or of all of a ghost. */
+static void fill_padding(const walk *w, uint32_t s, int32_t value,
+                         int32_t *to)
+{
+    fill(s < w->seqs ? tokens_end(w, s) : w->spans->cu[s],
+         w->spans->cu[s + 1], value, to);
 }
 
 static void count(const ps_spans *spans, uint32_t s, int32_t *to)
@@ -55,11 +76,11 @@ void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
     walk w = walk_begin(spans);
 
     while (walk_next(&w))
-        for (uint32_t s = w.first; s < w.end; s++)
-            if (s >= w.seqs && ghost == PS_GHOST_ZERO)
-                fill(spans, s, 0, positions);
-            else
-                count(spans, s, positions);
+        for (uint32_t s = w.first; s < w.end; s++) {
+            count(spans, s, positions);
+            if (ghost == PS_GHOST_ZERO)
+                fill_padding(&w, s, 0, positions);
+        }
 }
 
 void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids)
@@ -67,19 +88,22 @@ void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids)
     walk w = walk_begin(spans);
 
     while (walk_next(&w))
-        for (uint32_t s = w.first; s < w.end; s++)
-            fill(spans, s, s < w.seqs ? (int32_t)(s - w.first) + 1 : 0, ids);
+        for (uint32_t s = w.first; s < w.end; s++) {
+            if (s < w.seqs)
+                fill(spans->cu[s], tokens_end(&w, s),
+                     (int32_t)(s - w.first) + 1, ids);
+            fill_padding(&w, s, 0, ids);
+        }
 }
 
 /* Labels of the sequence in span `s`, which has a row at least. */
-static void label(const ps_spans *spans, uint32_t s, bool shifted,
+static void label(const walk *w, uint32_t s, bool shifted,
                   const int32_t *tokens, int32_t *labels)
 {
-    const int32_t begin = spans->cu[s];
-    const int32_t end = spans->cu[s + 1];
+    const int32_t begin = w->spans->cu[s];
+    const int32_t end = tokens_end(w, s);
 
-    for (int32_t row = begin; row < end; row++)
-        labels[row] = PS_NO_LABEL;
+    fill(begin, w->spans->cu[s + 1], PS_NO_LABEL, labels);
     for (int32_t row = begin + 1; row < end; row++)
         labels[shifted ? row - 1 : row] = tokens[row];
 }
@@ -93,9 +117,9 @@ void ps_spans_next_labels(const ps_spans *spans,
 
     while (walk_next(&w)) {
         for (uint32_t s = w.first; s < w.seqs; s++)
-            label(spans, s, shifted, tokens, labels);
+            label(&w, s, shifted, tokens, labels);
         for (uint32_t s = w.seqs; s < w.end; s++)
-            fill(spans, s, PS_NO_LABEL, labels);
+            fill_padding(&w, s, PS_NO_LABEL, labels);
     }
 }
 
@@ -115,13 +139,14 @@ void ps_spans_first_rows(const ps_spans *spans, int32_t empty, int32_t *rows)
     }
 }
 
-/* How many rows of a span have a label. */
-static uint32_t labelled(const ps_spans *spans, uint32_t s,
-                         const int32_t *labels, int32_t ignore)
+/* How many tokens of the sequence in a span have a label. */
+static uint32_t labelled(const walk *w, uint32_t s, const int32_t *labels,
+                         int32_t ignore)
 {
+    const int32_t end = tokens_end(w, s);
     uint32_t n = 0;
 
-    for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
+    for (int32_t row = w->spans->cu[s]; row < end; row++)
         n += labels[row] != ignore;
     return n;
 }
@@ -134,7 +159,7 @@ ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.seqs; s++) {
-            uint32_t n = labelled(spans, s, labels, ignore);
+            uint32_t n = labelled(&w, s, labels, ignore);
 
             targets.tokens += n;
             targets.sequences += n > 0;
@@ -152,7 +177,7 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.seqs; s++, sequence++)
-            for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++) {
+            for (int32_t row = spans->cu[s]; row < tokens_end(&w, s); row++) {
                 if (labels[row] == ignore)
                     continue;
                 if (sequences != NULL)
@@ -166,12 +191,13 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  * Weights
  */
 
-/* Those with a label get `weight`, the others 0. */
-static void weigh(const ps_spans *spans, uint32_t s, const int32_t *labels,
-                  int32_t ignore, float weight, float *weights)
+/* Those up to `end` with a label get `weight`, all others of a span 0. */
+static void weigh(const ps_spans *spans, uint32_t s, int32_t end,
+                  const int32_t *labels, int32_t ignore, float weight,
+                  float *weights)
 {
     for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
-        weights[row] = labels[row] != ignore ? weight : 0;
+        weights[row] = row < end && labels[row] != ignore ? weight : 0;
 }
 
 /* The weight of a label of a sequence that has `m`. */
@@ -191,11 +217,12 @@ void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
 
     while (walk_next(&w)) {
         for (uint32_t s = w.first; s < w.seqs; s++) {
-            uint32_t m = labelled(spans, s, labels, ignore);
+            uint32_t m = labelled(&w, s, labels, ignore);
 
-            weigh(spans, s, labels, ignore, weight_of(m, loss, n), weights);
+            weigh(spans, s, tokens_end(&w, s), labels, ignore,
+                  weight_of(m, loss, n), weights);
         }
         for (uint32_t s = w.seqs; s < w.end; s++)
-            weigh(spans, s, labels, ignore, 0, weights);
+            weigh(spans, s, spans->cu[s], labels, ignore, 0, weights);
     }
 }

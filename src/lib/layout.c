@@ -1,7 +1,7 @@
 /*
  * layout.c - where everything lies in a pack record.
  *
- * The layout follows from capacity, depth, split and the channels alone.
+ * The layout follows from capacity, depth, split, align and the channels.
  * Only writers work it out; readers go by the table in the header.
  *
  * SPDX-License-Identifier: MIT
@@ -62,6 +62,7 @@ static void add_fields(ps_pack_info *info, uint64_t *end)
     const ps_channel id = {"seq_id", PS_U64, PS_PER_SEQUENCE, UINT64_MAX};
     const ps_channel off = {"seq_off", PS_U32, PS_PER_SEQUENCE, 0};
     const ps_channel len = {"seq_len", PS_U32, PS_PER_SEQUENCE, 0};
+    const ps_channel tok = {"seq_tok", PS_I32, PS_PER_SEQUENCE, 0};
     const ps_channel tokens = {"tokens", info->schema.token_type,
                                PS_PER_TOKEN, info->pad_id};
 
@@ -70,6 +71,11 @@ static void add_fields(ps_pack_info *info, uint64_t *end)
     if (info->split) {
         add_field(info, end, &off, PS_BUILT_IN, info->depth, 16);
         add_field(info, end, &len, PS_BUILT_IN, info->depth, 16);
+    }
+    info->seq_tok_field = 0;
+    if (info->align > 1) {
+        info->seq_tok_field = info->n_fields;
+        add_field(info, end, &tok, PS_BUILT_IN, info->depth, 16);
     }
     add_kind(info, end, PS_PER_SEQUENCE);
     info->tokens_field = info->n_fields;
@@ -151,7 +157,18 @@ ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the window must be between 1 and %" PRIu32,
                        PS_MAX_WINDOW);
+    if (info->align > 1 && info->capacity % info->align != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequences are aligned to %" PRIu32
+                       ", which does not divide the capacity, %" PRIu32,
+                       info->align, info->capacity);
     return PS_OK;
+}
+
+/* Fields of the format itself, of which add_fields adds some. */
+static uint32_t n_built_in(const ps_pack_info *info)
+{
+    return 3u + (info->split ? 2u : 0u) + (info->align > 1 ? 1u : 0u);
 }
 
 ps_result ps_layout(ps_pack_info *info, ps_error *err)
@@ -161,6 +178,11 @@ ps_result ps_layout(ps_pack_info *info, ps_error *err)
 
     if (r != PS_OK)
         return r;
+    if (info->schema.n_channels > PS_MAX_FIELDS - n_built_in(info))
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "%" PRIu32 " channels do not fit the header beside "
+                       "what aligned sequences that are split need",
+                       info->schema.n_channels);
     info->n_fields = 0;
     add_fields(info, &end);
     end = round_up(end, 64);

@@ -15,14 +15,15 @@
 #define PS_RECORD_LEAST 256
 
 /*
- * Checks capacity, depth and window.  PS_OK, PS_ERR_ARGUMENT.
+ * Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT.
  */
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 
 /*
- * Works out fields, record_bytes, tokens_field and dtype from capacity,
- * depth, split and schema.
- * PS_OK, PS_ERR_ARGUMENT (capacity, depth or window out of range), _LIMIT.
+ * Works out fields, record_bytes, the indices of fields and dtype from
+ * capacity, depth, split, align and schema.
+ * PS_OK, PS_ERR_ARGUMENT (capacity, depth, window or align out of range),
+ * _LIMIT.
  */
 ps_result ps_layout(ps_pack_info *info, ps_error *err);
 

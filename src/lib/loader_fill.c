@@ -82,9 +82,23 @@ static void add_padding(const ps_loader *l, ps_slot *slot)
     }
 }
 
+/* Adds how long the sequences of a pack with `n_seq` are. */
+static void merge_lengths(const ps_loader *l, ps_spans *spans, uint32_t p,
+                          const unsigned char *record, uint32_t n_seq,
+                          int32_t *lengths)
+{
+    const bool places = spans->view == PS_VIEW_STATIC;
+    const uint32_t n = places ? l->info.depth : n_seq;
+    const size_t first = places ? (size_t)p * n : spans->n_seq;
+
+    for (uint32_t i = 0; i < n; i++)
+        lengths[first + i] =
+            i < n_seq ? (int32_t)ps_record_length(&l->info, record, i) : 0;
+}
+
 /* Adds the boundaries of pack `p`, but for the one where the next begins. */
 static void merge_pack(const ps_loader *l, ps_slot *slot, uint32_t p,
-                       int32_t *cu, uint32_t *n_seqs)
+                       int32_t *cu, uint32_t *n_seqs, int32_t *lengths)
 {
     ps_batch *b = &slot->batch;
     ps_spans *spans = &b->spans;
@@ -92,22 +106,24 @@ static void merge_pack(const ps_loader *l, ps_slot *slot, uint32_t p,
     const uint32_t n_seq = p < b->n_packs ? slot->heads[p].n_seq : 0;
     const uint32_t n_tok = p < b->n_packs ? slot->heads[p].n_tok : 0;
     const uint32_t n = ps_view_spans(spans->view, n_seq, l->info.depth);
+    const uint32_t used = ps_record_cu(&l->info, record, n_seq);
 
     for (uint32_t i = 0; i < n; i++)
         cu[spans->n_spans + i] =
             (int32_t)(spans->n_rows + ps_record_cu(&l->info, record, i));
     for (uint32_t i = 0; i < n_seq; i++) {
-        const uint64_t rows = ps_record_cu(&l->info, record, i + 1) -
-                              ps_record_cu(&l->info, record, i);
+        const uint64_t rows = ps_record_length(&l->info, record, i);
 
         b->sum_len_sq += rows * rows;
     }
+    if (lengths != NULL)
+        merge_lengths(l, spans, p, record, n_seq, lengths);
     n_seqs[p] = n_seq;
     b->n_tok += n_tok;
     spans->n_seq += n_seq;
     spans->n_spans += n;
     spans->n_rows +=
-        spans->view == PS_VIEW_RAGGED ? n_tok : l->info.capacity;
+        spans->view == PS_VIEW_RAGGED ? used : l->info.capacity;
 }
 
 /* The arrays of the batch; int32 is enough for them, as ps_loader_plan saw. */
@@ -116,15 +132,19 @@ static void merge(const ps_loader *l, ps_slot *slot)
     ps_batch *b = &slot->batch;
     int32_t *cu = (void *)(slot->memory + l->layout.cu);
     uint32_t *n_seqs = (void *)(slot->memory + l->layout.n_seqs);
+    int32_t *lengths =
+        l->layout.lengths == 0 ? NULL
+                               : (void *)(slot->memory + l->layout.lengths);
 
     b->spans = (ps_spans){.view = l->options.view,
                           .n_packs = l->options.last == PS_LAST_PAD
                                          ? l->options.packs
                                          : b->n_packs,
                           .n_seqs = n_seqs,
-                          .cu = cu};
+                          .cu = cu,
+                          .lengths = lengths};
     for (uint32_t p = 0; p < b->spans.n_packs; p++)
-        merge_pack(l, slot, p, cu, n_seqs);
+        merge_pack(l, slot, p, cu, n_seqs, lengths);
     cu[b->spans.n_spans] = (int32_t)b->spans.n_rows;
     b->spans.max_seqlen = ps_longest_span(cu, b->spans.n_spans);
     b->n_seq = b->spans.n_seq;

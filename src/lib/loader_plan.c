@@ -73,7 +73,10 @@ static ps_result lay_out(const ps_pack_info *info, uint32_t packs,
     const uint64_t spans = (uint64_t)packs * ((uint64_t)info->depth + 1);
     const uint64_t rows = (uint64_t)packs * info->capacity;
     const uint64_t n_seqs = round_up(cu + 4 * (spans + 1), 16);
-    const uint64_t bytes = round_up(n_seqs + 4 * (uint64_t)packs, 64);
+    const uint64_t lengths = round_up(n_seqs + 4 * (uint64_t)packs, 16);
+    const uint64_t places =
+        info->seq_tok_field == 0 ? 0 : (uint64_t)packs * info->depth;
+    const uint64_t bytes = round_up(lengths + 4 * places, 64);
 
     if (spans >= INT32_MAX || rows > INT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
@@ -86,6 +89,7 @@ static ps_result lay_out(const ps_pack_info *info, uint32_t packs,
     *layout = (ps_loader_layout){.records = 0,
                                  .cu = (size_t)cu,
                                  .n_seqs = (size_t)n_seqs,
+                                 .lengths = places == 0 ? 0 : (size_t)lengths,
                                  .bytes = (size_t)bytes};
     return PS_OK;
 }

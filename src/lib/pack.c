@@ -32,7 +32,7 @@ ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
     ps_piece piece = {
         .id = load_u64(element(info, pack, PS_FIELD_SEQ_ID, i)),
         .begin = begin,
-        .n_tok = ps_record_cu(info, pack->record, i + 1) - begin,
+        .n_tok = ps_record_length(info, pack->record, i),
     };
 
     piece.seq_len = piece.n_tok;
@@ -79,7 +79,42 @@ static uint64_t load_element(const unsigned char *p, size_t bytes)
     }
 }
 
-/* Unused elements of a field hold its fill; the gap behind it is zero. */
+/* Elements of a field from `i` up to, but without, `end` hold its fill. */
+static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
+                            uint32_t field, uint32_t i, uint32_t end,
+                            ps_error *err)
+{
+    const ps_channel *c = &info->fields[field].channel;
+    size_t bytes = ps_type_bytes(c->type);
+
+    for (; i < end; i++)
+        if (load_element(element(info, pack, field, i), bytes) != c->fill)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "unused element %" PRIu32
+                           " of '%s' does not hold its fill",
+                           i, c->name);
+    return PS_OK;
+}
+
+/* So do those of a per-token field behind each aligned sequence. */
+static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
+                            uint32_t field, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (info->seq_tok_field == 0 ||
+        info->fields[field].channel.kind != PS_PER_TOKEN)
+        return PS_OK;
+    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+        ps_piece piece = ps_pack_piece(info, pack, i);
+
+        r = check_fill(info, pack, field, piece.begin + piece.n_tok,
+                       ps_record_cu(info, pack->record, i + 1), err);
+    }
+    return r;
+}
+
+/* What follows all sequences, and the gap behind the field, which is zero. */
 static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
                               uint32_t field, ps_error *err)
 {
@@ -88,18 +123,17 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
     size_t end = f->offset + f->count * bytes;
     size_t next = field + 1 < info->n_fields ? info->fields[field + 1].offset
                                              : info->record_bytes;
-    uint32_t used = f->channel.kind == PS_PER_TOKEN ? pack->n_tok
+    uint32_t used = f->channel.kind == PS_PER_TOKEN
+                        ? ps_record_cu(info, pack->record, pack->n_seq)
                     : f->channel.kind == PS_PER_SEQUENCE
                         ? pack->n_seq
                         : f->count; /* cu was checked by the reader */
+    ps_result r = check_gaps(info, pack, field, err);
 
-    for (uint32_t i = used; i < f->count; i++)
-        if (load_element(element(info, pack, field, i), bytes) !=
-            f->channel.fill)
-            return ps_fail(err, PS_ERR_CORRUPT,
-                           "unused element %" PRIu32
-                           " of '%s' does not hold its fill",
-                           i, f->channel.name);
+    if (r == PS_OK)
+        r = check_fill(info, pack, field, used, f->count, err);
+    if (r != PS_OK)
+        return r;
     if (ps_is_version_known(info) &&
         !all_zero(pack->record + end, next - end))
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -135,24 +169,40 @@ static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-static ps_result check_vocab(const ps_pack_info *info, const ps_pack *pack,
-                             ps_error *err)
+/* `n` tokens from place `first` on. */
+static ps_result check_tokens(const ps_pack_info *info, const ps_pack *pack,
+                              uint32_t first, uint32_t n, ps_error *err)
 {
     const unsigned char *tokens =
-        element(info, pack, info->tokens_field, 0);
+        element(info, pack, info->tokens_field, first);
     ps_type type = info->schema.token_type;
     uint32_t vocab = info->schema.vocab_size;
-    uint32_t bad;
+    uint32_t bad = ps_tokens_check(tokens, n, type, vocab);
 
-    if (vocab == 0)
-        return PS_OK;
-    bad = ps_tokens_check(tokens, pack->n_tok, type, vocab);
-    if (bad == pack->n_tok)
+    if (bad == n)
         return PS_OK;
     return ps_fail(err, PS_ERR_RANGE,
                    "token %" PRIu32 " is %" PRIu32
                    ", outside the vocabulary of %" PRIu32,
-                   bad, ps_token_at(tokens, bad, type), vocab);
+                   first + bad, ps_token_at(tokens, bad, type), vocab);
+}
+
+/* The pad id, which may stand between sequences, is outside perhaps. */
+static ps_result check_vocab(const ps_pack_info *info, const ps_pack *pack,
+                             ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (info->schema.vocab_size == 0)
+        return PS_OK;
+    if (info->seq_tok_field == 0)
+        return check_tokens(info, pack, 0, pack->n_tok, err);
+    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+        ps_piece piece = ps_pack_piece(info, pack, i);
+
+        r = check_tokens(info, pack, piece.begin, piece.n_tok, err);
+    }
+    return r;
 }
 
 /* False for what a later version has added: it keeps rules of its own. */
@@ -161,6 +211,7 @@ static bool is_field_known(const ps_pack_info *info, uint32_t field)
     return ps_is_version_known(info) ||
            info->fields[field].source != PS_BUILT_IN ||
            field <= PS_FIELD_SEQ_ID || field == info->tokens_field ||
+           (info->seq_tok_field != 0 && field == info->seq_tok_field) ||
            (info->split && field <= PS_FIELD_SEQ_LEN);
 }
 

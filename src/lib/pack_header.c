@@ -20,6 +20,7 @@
 #define CHECKSUM_AT (PS_PACK_HEADER_BYTES - 8)
 
 #define COMPAT_FRAMED UINT64_C(1)
+#define INCOMPAT_ALIGNED UINT64_C(1)
 
 /* The high bit and the line ends betray text-mode and 7-bit transport. */
 static const unsigned char magic[8] = {0x89, 'P',  'K',  'S',
@@ -51,6 +52,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     store_u32(to + 60, info->schema.vocab_size);
     store_u64(to + 64, info->max_seqlen);
     store_u64(to + 72, info->min_fill);
+    store_u64(to + 80, info->align > 1 ? INCOMPAT_ALIGNED : 0);
     store_u64(to + 88, info->schema.framed ? COMPAT_FRAMED : 0);
     ps_specials_encode(&info->schema, to + 96);
     to[120] = (unsigned char)ps_type_bytes(info->schema.token_type);
@@ -59,6 +61,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     memcpy(to + 136, info->schema.tokenizer, sizeof info->schema.tokenizer);
     store_u64(to + 168, info->options_digest);
     store_u32(to + 176, info->pad_id);
+    store_u32(to + 180, info->align > 1 ? info->align : 0);
     store_u32(to + 200, info->n_fields);
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
@@ -87,6 +90,9 @@ static void decode_numbers(const unsigned char *from, ps_pack_info *info)
     info->seed = load_u64(from + 128);
     info->options_digest = load_u64(from + 168);
     info->pad_id = load_u32(from + 176);
+    info->align = (load_u64(from + 80) & INCOMPAT_ALIGNED) != 0
+                      ? load_u32(from + 180)
+                      : 1;
 }
 
 /* The part of the schema that is not in the table. */
@@ -195,6 +201,20 @@ static bool is_field(const ps_pack_info *info, uint32_t i, const char *name,
            f->channel.kind == kind;
 }
 
+/* What says how long aligned sequences are. */
+static ps_result find_seq_tok(ps_pack_info *info, ps_error *err)
+{
+    if (info->align == 1)
+        return PS_OK;
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (is_field(info, i, "seq_tok", PS_I32, PS_PER_SEQUENCE))
+            info->seq_tok_field = i;
+    if (info->seq_tok_field == 0)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "seq_tok is missing in the header");
+    return PS_OK;
+}
+
 /* The fields that every stream has, where we look for them. */
 static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 {
@@ -216,7 +236,7 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
     if (info->fields[info->tokens_field].channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the fill of tokens is not the pad id");
-    return PS_OK;
+    return find_seq_tok(info, err);
 }
 
 static ps_result check_numbers(const unsigned char *from,
@@ -233,6 +253,9 @@ static ps_result check_numbers(const unsigned char *from,
         info->record_bytes % 64 != 0)
         return ps_fail(err, PS_ERR_CORRUPT, "records of %u bytes",
                        (unsigned)info->record_bytes);
+    if ((load_u64(from + 80) & INCOMPAT_ALIGNED) != 0 && info->align < 2)
+        return ps_fail(err, PS_ERR_CORRUPT, "sequences aligned to %u",
+                       (unsigned)info->align);
     return PS_OK;
 }
 
@@ -291,7 +314,7 @@ ps_result ps_pack_header_decode(const unsigned char *from,
     if (load_u64(from + CHECKSUM_AT) != XXH3_64bits(from, CHECKSUM_AT))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the header's checksum does not agree");
-    r = ps_incompat_check(load_u64(from + 80), err);
+    r = ps_incompat_check(load_u64(from + 80), INCOMPAT_ALIGNED, err);
     if (r != PS_OK)
         return r;
     r = decode_body(from, info, err);
@@ -320,7 +343,7 @@ bool ps_pack_info_equal(const ps_pack_info *a, const ps_pack_info *b)
 {
     if (a->capacity != b->capacity || a->depth != b->depth ||
         a->record_bytes != b->record_bytes || a->n_fields != b->n_fields ||
-        a->pad_id != b->pad_id ||
+        a->pad_id != b->pad_id || a->align != b->align ||
         !ps_schema_equal(&a->schema, &b->schema))
         return false;
     for (uint32_t i = 0; i < a->n_fields; i++)

@@ -42,6 +42,7 @@ static uint64_t digest_of_options(const ps_packer_options *o)
     store_u64(text + 64, o->max_delay);
     store_u64(text + 72, o->max_bytes);
     text[80] = o->even_cost;
+    store_u32(text + 84, o->align > 1 ? o->align : 0);
     return XXH3_64bits(text, sizeof text);
 }
 
@@ -110,8 +111,10 @@ static ps_packer_options complete_options(const ps_packer_options *options)
     ps_packer_options o = *options;
     bool shuffled = o.order == PS_PACKS_SHUFFLED;
 
-    if (o.depth > o.capacity)
-        o.depth = o.capacity;
+    if (o.align == 0)
+        o.align = 1;
+    if (o.depth > o.capacity / o.align)
+        o.depth = o.capacity / o.align;
     if (!shuffled)
         o.seed = 0;
     if (o.max_delay == 0)
@@ -136,6 +139,7 @@ static ps_result make_info(ps_pack_info *info, const ps_schema *schema,
         .window = (uint32_t)o->max_delay,
         .split = o->overlong == PS_OVERLONG_SPLIT ||
                  o->policy == PS_POLICY_CONCAT,
+        .align = o->align,
         .pad_id = o->pad_id,
         .schema = *schema,
         .seed = o->seed,
@@ -188,7 +192,7 @@ ps_result ps_packer_check(const ps_schema *schema,
 ps_engine_options ps_packer_engine_options(const ps_packer *p)
 {
     return (ps_engine_options){
-        .capacity = p->info.capacity,
+        .capacity = ps_packer_units(p, p->info.capacity),
         .depth = p->info.depth,
         .window = p->options.window,
         .policy = p->options.policy,

@@ -129,6 +129,22 @@ static inline uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
                          p->shape.fixed);
 }
 
+/*
+ * The engine counts in units of `align` tokens: what a sequence of that many
+ * takes up in a pack, and how many sequences fit one at most.
+ */
+static inline uint32_t ps_packer_units(const ps_packer *p, uint32_t n_tok)
+{
+    const uint32_t align = p->info.align;
+
+    return align == 1 ? n_tok : n_tok / align + (n_tok % align != 0);
+}
+
+static inline uint32_t ps_packer_most_depth(const ps_packer *p)
+{
+    return p->info.capacity / p->info.align;
+}
+
 /* ---- packer_digest.c ---- */
 
 /* Sees records as they are written; a hook of the sink. */
@@ -141,6 +157,9 @@ void ps_packer_follow(void *context, const unsigned char *bytes, size_t n);
 ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err);
 
 /* ---- packer_put.c ---- */
+
+/* Tokens in a slot of the engine that stands for a sequence. */
+uint32_t ps_packer_length(const ps_packer *p, uint32_t slot);
 
 /* A record came: what is due because of that leaves. */
 ps_result ps_packer_tick(ps_packer *p, ps_error *err);

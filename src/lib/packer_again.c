@@ -75,7 +75,7 @@ ps_result ps_again_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
 
     *hash = 0;
     for (uint32_t i = 0; items != NULL && payload != NULL && i < n; i++) {
-        uint32_t n_tok = ps_engine_length(p->engine, items[i].slot);
+        uint32_t n_tok = ps_packer_length(p, items[i].slot);
 
         ps_packer_copy(p, items[i].slot, n_tok, payload);
         *hash = chain(p, payload, n_tok, *hash);
@@ -119,7 +119,7 @@ static ps_result give_back(ps_packer *p, const item *i,
                            unsigned char *payload, ps_error *err)
 {
     ps_again *a = p->again;
-    uint32_t n_tok = ps_engine_length(p->engine, i->slot);
+    uint32_t n_tok = ps_packer_length(p, i->slot);
     ps_block *block =
         sequence->payload == sequence->lent ? sequence->block : NULL;
     const ps_part part = {sequence->payload, sequence->n_tok, i->seq_off,

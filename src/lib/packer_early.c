@@ -48,8 +48,8 @@ void ps_early_free(ps_packer *p)
 
 uint32_t ps_early_greatest_depth(const ps_packer *p)
 {
-    uint32_t most = p->info.capacity < PS_MAX_DEPTH ? p->info.capacity
-                                                    : PS_MAX_DEPTH;
+    uint32_t fit = ps_packer_most_depth(p);
+    uint32_t most = fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
     ps_pack_info info = p->info;
 
     while (most > 1) {
@@ -69,7 +69,8 @@ static ps_result choose_depth(ps_packer *p, ps_error *err)
 
     options.depth = ps_early_greatest_depth(p);
     for (uint32_t i = 0; i < p->n_early && r == PS_OK; i++)
-        r = ps_histogram_add(lengths, p->early[i].n_tok, 1, err);
+        r = ps_histogram_add(lengths,
+                             ps_packer_units(p, p->early[i].n_tok), 1, err);
     if (r == PS_OK)
         r = ps_depth_choose(lengths, &options, &p->info.depth, err);
     ps_histogram_free(lengths);

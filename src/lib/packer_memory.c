@@ -73,7 +73,8 @@ static uint64_t early_bytes(const ps_packer *p)
 {
     const ps_engine_options o = ps_packer_engine_options(p);
     uint32_t n = p->options.window;
-    uint64_t waiting = ps_amount_times(n, ps_packer_room(p, o.capacity));
+    uint32_t longest = p->info.capacity;
+    uint64_t waiting = ps_amount_times(n, ps_packer_room(p, longest));
     uint64_t choosing = ps_amount_sum(
         ps_depth_bytes(&o, n),
         ps_histogram_bytes(n < o.capacity ? n : o.capacity));
@@ -84,7 +85,7 @@ static uint64_t early_bytes(const ps_packer *p)
     bytes = ps_amount_sum(ps_store_bytes(n, waiting),
                           ps_amount_growing(n, 1, sizeof(ps_early)));
     bytes = ps_amount_sum(
-        bytes, ps_amount_array(1, ps_packer_payload_bytes(p, o.capacity)));
+        bytes, ps_amount_array(1, ps_packer_payload_bytes(p, longest)));
     return ps_amount_sum(bytes,
                          ps_amount_most(choosing, open_bytes(p, true)));
 }

@@ -139,7 +139,7 @@ void ps_packer_prefetch(const ps_packer *p, uint32_t slot)
 /* Where the next sequence of a record has its part of a lane. */
 static unsigned char *lane_in(const ps_record *record, const ps_lane *lane)
 {
-    size_t first = lane->per_token ? record->n_tok : record->n_seq;
+    size_t first = lane->per_token ? record->n_rows : record->n_seq;
 
     return record->bytes + lane->offset + first * lane->bytes;
 }

@@ -17,11 +17,24 @@
 
 /* ---- Out ---- */
 
+/*
+ * The engine knows it rounded up.  What ends before that is the end of its
+ * sequence, as whatever else is cut is cut where a unit ends.
+ */
+uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
+{
+    const held *h = &p->held[slot];
+    uint32_t n = ps_engine_length(p->engine, slot) * p->info.align;
+    uint32_t left = h->seq_len - h->seq_off;
+
+    return n < left ? n : left;
+}
+
 static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 {
     const held *h = &p->held[slot];
     ps_piece piece = {.id = h->id,
-                      .n_tok = ps_engine_length(p->engine, slot),
+                      .n_tok = ps_packer_length(p, slot),
                       .seq_off = h->seq_off,
                       .seq_len = h->seq_len};
 
@@ -131,7 +144,7 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
 
     if (r != PS_OK)
         return r;
-    slot = ps_engine_admit(p->engine, a->n_tok);
+    slot = ps_engine_admit(p->engine, ps_packer_units(p, a->n_tok));
     p->held[slot].id = a->id;
     p->held[slot].seq_off = a->seq_off;
     p->held[slot].seq_len = a->seq_len;
@@ -185,7 +198,7 @@ static uint32_t piece_length(const ps_packer *p, uint32_t left)
     uint32_t room = p->info.capacity;
 
     if (p->options.policy == PS_POLICY_CONCAT)
-        room -= (uint32_t)ps_engine_tokens(p->engine);
+        room -= (uint32_t)ps_engine_tokens(p->engine) * p->info.align;
     return left < room ? left : room;
 }
 

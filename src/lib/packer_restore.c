@@ -110,6 +110,11 @@ static ps_result compare(const ps_packer *p, const unsigned char *header,
                        "the state is of packs of %" PRIu32
                        " tokens, not %" PRIu32,
                        theirs.capacity, p->info.capacity);
+    if (theirs.align != p->info.align)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs with sequences aligned to "
+                       "%" PRIu32 ", not %" PRIu32,
+                       theirs.align, p->info.align);
     if (theirs.depth != p->info.depth)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is of packs of up to %" PRIu32
@@ -135,7 +140,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     if (compressed != p->options.compressed ||
         (compressed != 0 && level != (uint32_t)p->options.level))
         return does_not_fit(err, "compression");
-    if (p->info.depth == PS_DEPTH_AUTO && depth <= p->info.capacity) {
+    if (p->info.depth == PS_DEPTH_AUTO && depth <= ps_packer_most_depth(p)) {
         p->info.depth = depth;
         r = ps_layout(&p->info, err);
     }
@@ -182,16 +187,19 @@ static ps_result load_held(ps_packer *p, ps_restorer *restorer,
 {
     for (uint32_t i = 0; i < n; i++) {
         held *h = &p->held[slots[i]];
-        uint32_t n_tok = ps_engine_length(p->engine, slots[i]);
+        uint32_t n_tok;
 
         h->id = ps_load_u64(restorer);
         h->seq_off = ps_load_u32(restorer);
         h->seq_len = ps_load_u32(restorer);
-        p->bytes += ps_packer_room(p, n_tok);
         if (restorer->failed || h->id < says->needs ||
-            h->id >= says->input_sequences || n_tok > h->seq_len ||
-            h->seq_off > h->seq_len - n_tok)
+            h->id >= says->input_sequences || h->seq_off >= h->seq_len)
             return damaged(err);
+        n_tok = ps_packer_length(p, slots[i]);
+        if (ps_packer_units(p, n_tok) !=
+            ps_engine_length(p->engine, slots[i]))
+            return damaged(err);
+        p->bytes += ps_packer_room(p, n_tok);
     }
     return PS_OK;
 }

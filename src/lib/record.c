@@ -72,6 +72,8 @@ ps_form ps_form_of(const ps_pack_info *info)
 {
     ps_form form = {.record_bytes = info->record_bytes,
                     .split = info->split,
+                    .align = info->align,
+                    .seq_tok_field = info->seq_tok_field,
                     .n_fields = info->n_fields};
 
     for (uint32_t i = 0; i < info->n_fields; i++) {
@@ -95,23 +97,6 @@ static unsigned char *place(const ps_record *r, uint32_t field, size_t at)
     return r->bytes + r->form->fields[field].offset + at;
 }
 
-void ps_record_add(ps_record *r, const ps_piece *piece)
-{
-    size_t i = r->n_seq;
-
-    store_u32(place(r, PS_FIELD_CU, 4 * i), r->n_tok);
-    store_u64(place(r, PS_FIELD_SEQ_ID, 8 * i), piece->id);
-    if (r->form->split) {
-        store_u32(place(r, PS_FIELD_SEQ_OFF, 4 * i), piece->seq_off);
-        store_u32(place(r, PS_FIELD_SEQ_LEN, 4 * i), piece->seq_len);
-    }
-    r->n_seq++;
-    r->n_tok += piece->n_tok;
-    r->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
-    if (piece->n_tok > r->max_seqlen)
-        r->max_seqlen = piece->n_tok;
-}
-
 /* Writes `n` elements of a bit pattern. */
 static void fill_elements(unsigned char *to, size_t bytes, size_t n,
                           uint64_t pattern)
@@ -130,11 +115,49 @@ static void fill_elements(unsigned char *to, size_t bytes, size_t n,
     }
 }
 
+/* The tokens of a sequence end at n_rows; the next begins behind a gap. */
+static void add_gap(ps_record *r, uint32_t n_tok)
+{
+    const ps_form *form = r->form;
+    uint32_t over = n_tok % form->align;
+    uint32_t gap = over == 0 ? 0 : form->align - over;
+
+    store_u32(place(r, form->seq_tok_field, 4 * (size_t)r->n_seq), n_tok);
+    for (uint32_t i = 0; gap > 0 && i < form->n_fields; i++) {
+        const ps_form_field *f = &form->fields[i];
+
+        if (f->kind == PS_PER_TOKEN)
+            fill_elements(place(r, i, (size_t)r->n_rows * f->bytes),
+                          f->bytes, gap, f->fill);
+    }
+    r->n_rows += gap;
+}
+
+void ps_record_add(ps_record *r, const ps_piece *piece)
+{
+    size_t i = r->n_seq;
+
+    store_u32(place(r, PS_FIELD_CU, 4 * i), r->n_rows);
+    store_u64(place(r, PS_FIELD_SEQ_ID, 8 * i), piece->id);
+    if (r->form->split) {
+        store_u32(place(r, PS_FIELD_SEQ_OFF, 4 * i), piece->seq_off);
+        store_u32(place(r, PS_FIELD_SEQ_LEN, 4 * i), piece->seq_len);
+    }
+    r->n_rows += piece->n_tok;
+    if (r->form->align > 1)
+        add_gap(r, piece->n_tok);
+    r->n_seq++;
+    r->n_tok += piece->n_tok;
+    r->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
+    if (piece->n_tok > r->max_seqlen)
+        r->max_seqlen = piece->n_tok;
+}
+
 /* How many elements of a field are in use. */
 static uint32_t used_elements(const ps_record *r, const ps_form_field *f)
 {
     if (f->kind == PS_PER_TOKEN)
-        return r->n_tok;
+        return r->n_rows;
     return f->kind == PS_PER_SEQUENCE ? r->n_seq : r->n_seq + 1;
 }
 
@@ -163,7 +186,7 @@ static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
 
 void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 {
-    store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_tok);
+    store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_rows);
     fill_unused(r);
     store_u32(r->bytes + AT_MAGIC, RECORD_MAGIC);
     store_u32(r->bytes + AT_FLAGS, 0);
@@ -250,27 +273,64 @@ uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,
                     4 * (size_t)i);
 }
 
-/* cu: 0, rising to n_tok, then the capacity to the end. */
+uint32_t ps_record_length(const ps_pack_info *info,
+                          const unsigned char *bytes, uint32_t i)
+{
+    if (info->seq_tok_field != 0)
+        return load_u32(bytes + info->fields[info->seq_tok_field].offset +
+                        4 * (size_t)i);
+    return ps_record_cu(info, bytes, i + 1) - ps_record_cu(info, bytes, i);
+}
+
+/* Each sequence takes up its length, rounded up, and all make n_tok. */
+static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
+                               ps_error *err)
+{
+    const unsigned char *bytes = pack->record;
+    uint64_t sum = 0;
+    bool fine = true;
+
+    for (uint32_t i = 0; fine && i < pack->n_seq; i++) {
+        uint32_t rows = ps_record_cu(info, bytes, i + 1) -
+                        ps_record_cu(info, bytes, i);
+        uint32_t n = ps_record_length(info, bytes, i);
+
+        fine = n >= 1 && n <= rows && rows - n < info->align &&
+               rows % info->align == 0;
+        sum += n;
+    }
+    if (!fine || sum != pack->n_tok)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the lengths in seq_tok do not fit the boundaries or "
+                       "n_tok");
+    return PS_OK;
+}
+
+/* cu: 0, rising to n_tok, or where gaps end, then the capacity to the end. */
 static ps_result check_boundaries(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
 {
     const unsigned char *bytes = pack->record;
+    const bool gaps = info->seq_tok_field != 0;
+    uint32_t last =
+        gaps ? ps_record_cu(info, bytes, pack->n_seq) : pack->n_tok;
     uint32_t before = ps_record_cu(info, bytes, 0);
-    bool fine = before == 0;
+    bool fine = before == 0 && last <= info->capacity;
 
     for (uint32_t i = 1; fine && i <= pack->n_seq; i++) {
         uint32_t here = ps_record_cu(info, bytes, i);
 
-        fine = here > before && here <= pack->n_tok;
+        fine = here > before && here <= last;
         before = here;
     }
-    fine = fine && before == pack->n_tok;
+    fine = fine && before == last;
     for (uint32_t i = pack->n_seq + 1; fine && i < info->depth + 2; i++)
         fine = ps_record_cu(info, bytes, i) == info->capacity;
     if (!fine)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the boundaries do not rise from 0 to n_tok");
-    return PS_OK;
+                       gaps ? "the boundaries do not rise from 0"
+                            : "the boundaries do not rise from 0 to n_tok");
+    return gaps ? check_lengths(info, pack, err) : PS_OK;
 }
 
 ps_result ps_record_decode(const ps_pack_info *info,

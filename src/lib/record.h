@@ -42,6 +42,8 @@ typedef struct ps_form_field {
 typedef struct ps_form {
     uint32_t record_bytes;
     bool split;
+    uint32_t align;
+    uint32_t seq_tok_field; /* if align is above 1 */
     uint32_t n_fields;
     ps_form_field fields[PS_MAX_FIELDS];
 } ps_form;
@@ -54,6 +56,7 @@ typedef struct ps_record {
     unsigned char *bytes; /* form->record_bytes of them */
     uint32_t n_seq;
     uint32_t n_tok;
+    uint32_t n_rows; /* with gaps: where the next sequence begins */
     uint32_t max_seqlen;
     uint64_t sum_len_sq;
 } ps_record;
@@ -66,7 +69,7 @@ static inline ps_record ps_record_begin(const ps_form *form,
 
 /*
  * Adds a sequence, which must fit: writes its boundary, id and piece.  The
- * caller copies the lanes to element n_seq or n_tok of their fields, before.
+ * caller copies the lanes to element n_seq or n_rows of their fields, before.
  */
 void ps_record_add(ps_record *record, const ps_piece *piece);
 
@@ -115,5 +118,9 @@ ps_result ps_record_blame(uint64_t record, uint64_t offset, ps_result code,
 /* Boundary `i` of a record that was decoded. */
 uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,
                       uint32_t i);
+
+/* Tokens of its sequence `i`, without the gap behind them. */
+uint32_t ps_record_length(const ps_pack_info *info,
+                          const unsigned char *bytes, uint32_t i);
 
 #endif

@@ -29,7 +29,7 @@ static const char *const reserved[] = {
     "checksum",   "magic",  "flags",   "index",   "watermark",
     "sum_len_sq", "n_seq",  "n_tok",   "max_seqlen", "zero",
     "cu",         "seq_id", "seq_off", "seq_len", "tokens",
-    "input_ids",
+    "input_ids",  "seq_tok",
 };
 
 static bool is_type(ps_type type)

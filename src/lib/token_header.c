@@ -95,7 +95,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
     if (load_u64(from + size - 8) != XXH3_64bits(from, size - 8))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the header's checksum does not agree");
-    r = ps_incompat_check(load_u64(from + 24), err);
+    r = ps_incompat_check(load_u64(from + 24), 0, err);
     if (r != PS_OK)
         return r;
     *schema = (ps_schema){.framed = true};

@@ -46,12 +46,12 @@ bool ps_is_version_known(const ps_pack_info *info)
     return info->version_minor <= PS_FORMAT_MINOR;
 }
 
-ps_result ps_incompat_check(uint64_t incompat, ps_error *err)
+ps_result ps_incompat_check(uint64_t incompat, uint64_t known, ps_error *err)
 {
-    if (incompat == 0)
+    if ((incompat & ~known) == 0)
         return PS_OK;
     return ps_fail(err, PS_ERR_UNSUPPORTED,
                    "the stream uses features that are unknown here "
                    "(incompat flags 0x%" PRIx64 ")",
-                   incompat);
+                   incompat & ~known);
 }

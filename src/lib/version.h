@@ -29,7 +29,8 @@ ps_result ps_version_decode(const unsigned char *from, uint16_t *major,
  */
 bool ps_is_version_known(const ps_pack_info *info);
 
-/* Refuses any incompat bit: this version knows none. */
-ps_result ps_incompat_check(uint64_t incompat, ps_error *err);
+/* Refuses any incompat bit but those that are known.  PS_ERR_UNSUPPORTED. */
+ps_result ps_incompat_check(uint64_t incompat, uint64_t known,
+                            ps_error *err);
 
 #endif

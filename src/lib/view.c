@@ -44,6 +44,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
     const unsigned char *at =
         pack->record + info->fields[PS_FIELD_CU].offset;
     const int32_t *cu = (const void *)at;
+    const int32_t *lengths = NULL;
     uint32_t n;
 
     if (!ps_is_view(view))
@@ -56,6 +57,9 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "boundaries are little-endian, this machine is not");
     n = ps_view_spans(view, pack->n_seq, info->depth);
+    if (info->seq_tok_field != 0)
+        lengths = (const void *)(pack->record +
+                                 info->fields[info->seq_tok_field].offset);
     *spans = (ps_spans){.view = view,
                         .n_packs = 1,
                         .n_seqs = &pack->n_seq,
@@ -63,6 +67,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
                         .n_spans = n,
                         .n_rows = (uint32_t)cu[n],
                         .max_seqlen = ps_longest_span(cu, n),
-                        .cu = cu};
+                        .cu = cu,
+                        .lengths = lengths};
     return PS_OK;
 }

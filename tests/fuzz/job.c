@@ -16,7 +16,8 @@ enum {
     EVEN = 4,
     COMPRESSED = 8,
     DELAY = 16,
-    BYTES = 32
+    BYTES = 32,
+    ALIGNED = 128
 };
 
 /* Below this step a length, from there on multiples of the capacity, +-1. */
@@ -77,6 +78,10 @@ job take_job(input *in)
         o->max_delay = 0;
     if ((j.bits & BYTES) == 0)
         o->max_bytes = 0;
+    if ((j.bits & ALIGNED) != 0) {
+        o->align = 1 + take_u8(in) % 20;
+        o->capacity += (o->align - o->capacity % o->align) % o->align;
+    }
     j.steps = *in;
     return j;
 }

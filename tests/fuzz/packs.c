@@ -25,11 +25,12 @@ static uint64_t hash_piece(const ps_pack_info *info, const ps_pack *pack,
     return hash;
 }
 
-/* Each sequence of a pack lies in it and can be taken out. */
+/* Each sequence of a pack lies where it should and can be taken out. */
 static void take_apart(pack_yield *y, const ps_pack_info *info,
                        const ps_pack *pack)
 {
     uint32_t end = 0;
+    uint32_t left = pack->n_tok;
 
     must(pack->n_seq >= 1 && pack->n_seq <= info->depth);
     must(pack->n_tok >= 1 && pack->n_tok <= info->capacity);
@@ -37,11 +38,12 @@ static void take_apart(pack_yield *y, const ps_pack_info *info,
         ps_piece piece = ps_pack_piece(info, pack, i);
 
         must(piece.begin == end && piece.n_tok > 0);
-        must(piece.n_tok <= pack->n_tok - end);
-        end += piece.n_tok;
+        must(piece.n_tok <= left && piece.n_tok <= info->capacity - end);
+        left -= piece.n_tok;
+        end += (piece.n_tok + info->align - 1) / info->align * info->align;
         y->hash += hash_piece(info, pack, i, &piece);
     }
-    must(end == pack->n_tok);
+    must(left == 0 && end <= info->capacity);
 }
 
 static void count_pack(pack_yield *y, const ps_pack_info *info,

@@ -1,0 +1,408 @@
+/*
+ * align-t.c - packs whose sequences begin at multiples of a number: what
+ * their header and their records say, byte by byte, and that both are
+ * refused when that cannot be.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout.h"
+#include "pack_header.h"
+
+/* Places in the header, and in its table. */
+enum {
+    AT_CAPACITY = 48,
+    AT_INCOMPAT = 80,
+    AT_ALIGN = 180,
+    AT_TABLE = 256,
+    ENTRY = 64,
+    ENTRY_TYPE = 24,
+    ENTRY_KIND = 25,
+    ENTRY_SOURCE = 27
+};
+
+/* Places in a record of 12 tokens, at most 3 of u16 sequences. */
+enum {
+    N_SEQ = 40,
+    N_TOK = 44,
+    CU = 64,       /* 5 of 4 bytes */
+    SEQ_ID = 96,   /* 3 of 8 bytes */
+    SEQ_TOK = 128, /* 3 of 4 bytes */
+    TOKENS = 192,  /* 12 of 2 bytes */
+    TYPE_ID = 224, /* 12 bytes */
+    RECORD = 256
+};
+
+enum { PAD = 77, TYPE_FILL = 7 };
+
+static ps_schema make_schema(void)
+{
+    ps_schema s = ps_schema_raw(PS_U16);
+
+    s.framed = true;
+    s.n_channels = 1;
+    s.channels[0] = (ps_channel){"type_id", PS_U8, PS_PER_TOKEN, TYPE_FILL};
+    return s;
+}
+
+/* One pack: sequences of 3 and 5 tokens, of which the second takes up 8. */
+static bytes make_packs(void)
+{
+    static const uint32_t lengths[] = {3, 5};
+    const ps_packer_options o = {12, 9, 4, PAD, .align = 4,
+                                 .policy = PS_POLICY_NEXTFIT};
+    const ps_schema schema = make_schema();
+    corpus c = make_lengths(&schema, 2, lengths, 5);
+    bytes b = corpus_packs(&c, &o, NULL);
+
+    free_corpus(&c);
+    return b;
+}
+
+/* Reads it all; *checked: it was ps_pack_check that found the fault. */
+static ps_result audit(const bytes *b, bool *checked, ps_error *err)
+{
+    int fd = open_bytes(b);
+    ps_pack_reader *reader;
+    ps_pack pack;
+    ps_result r = ps_pack_reader_open(&reader, fd, err);
+
+    *checked = false;
+    while (r == PS_OK) {
+        r = ps_pack_reader_next(reader, &pack, err);
+        if (r != PS_OK)
+            break;
+        r = ps_pack_check(ps_pack_reader_info(reader), &pack, err);
+        *checked = r != PS_OK;
+    }
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+    return r;
+}
+
+static void assert_u32s(const bytes *b, size_t at, size_t n,
+                        const uint32_t *wanted)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(get_u32(record_at(b, 0, at + 4 * i)), wanted[i]);
+}
+
+static void test_bytes(void **state)
+{
+    static const uint32_t cu[] = {0, 4, 12, 12, 12};
+    static const uint32_t seq_tok[] = {3, 5, 0};
+    bytes b = make_packs();
+    bool checked;
+    ps_error err;
+
+    (void)state;
+    assert_result(audit(&b, &checked, &err), PS_END, &err);
+    assert_int_equal(get_u32(b.data + AT_INCOMPAT), 1);
+    assert_int_equal(get_u32(b.data + AT_ALIGN), 4);
+    assert_int_equal(get_u32(b.data + 20), RECORD);
+    /* No more than three fit, whatever the options say. */
+    assert_int_equal(get_u32(b.data + 52), 3);
+    assert_int_equal(get_u32(record_at(&b, 0, N_SEQ)), 2);
+    assert_int_equal(get_u32(record_at(&b, 0, N_TOK)), 8);
+    assert_u32s(&b, CU, 5, cu);
+    assert_u32s(&b, SEQ_TOK, 3, seq_tok);
+    for (size_t t = 0; t < 12; t++)
+        if (t == 3 || t > 8) {
+            assert_int_equal(*record_at(&b, 0, TOKENS + 2 * t), PAD);
+            assert_int_equal(*record_at(&b, 0, TOKENS + 2 * t + 1), 0);
+            assert_int_equal(*record_at(&b, 0, TYPE_ID + t), TYPE_FILL);
+        }
+    free_bytes(&b);
+}
+
+/* Nothing but the options' zero or one leaves a stream as it always was. */
+static void test_one(void **state)
+{
+    const ps_schema schema = make_schema();
+    ps_packer_options o = {12, 3, 4, PAD, .align = 0};
+    corpus c = make_corpus(&schema, 30, 12, 8);
+    bytes a = corpus_packs(&c, &o, NULL);
+    bytes b;
+
+    (void)state;
+    o.align = 1;
+    b = corpus_packs(&c, &o, NULL);
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    assert_int_equal(get_u32(a.data + AT_INCOMPAT), 0);
+    assert_int_equal(get_u32(a.data + AT_ALIGN), 0);
+    free_bytes(&a);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* ---------------------------------------------------------------------
+ * Records
+ */
+
+/* Writes u32 numbers to record 0, seals, and expects to hear of it. */
+static void expect(size_t at, uint32_t value, size_t at2, uint32_t value2,
+                   bool by_check)
+{
+    bytes b = make_packs();
+    bool checked;
+    ps_error err;
+
+    set_u32(record_at(&b, 0, at), value);
+    set_u32(record_at(&b, 0, at2), value2);
+    seal_packs(&b);
+    assert_result(audit(&b, &checked, &err), PS_ERR_CORRUPT, &err);
+    assert_int_equal(checked, by_check);
+    free_bytes(&b);
+}
+
+static void refused(size_t at, uint32_t value)
+{
+    expect(at, value, at, value, false);
+}
+
+/* seq_tok is 3 5 0, n_tok 8. */
+static void test_false_lengths(void **state)
+{
+    (void)state;
+    refused(SEQ_TOK, 0);
+    refused(SEQ_TOK, 4); /* n_tok does not know */
+    refused(SEQ_TOK, UINT32_MAX);
+    refused(SEQ_TOK + 4, 9);
+    refused(N_TOK, 7);
+    refused(N_TOK, 12);
+    expect(SEQ_TOK, 0, N_TOK, 5, false);     /* empty */
+    expect(SEQ_TOK, 5, N_TOK, 10, false);    /* longer than its place */
+    expect(SEQ_TOK + 4, 4, N_TOK, 7, false); /* it would take up 4 */
+    expect(SEQ_TOK, 0x80000003, SEQ_TOK + 4, 0x80000005, false);
+    /* As the boundaries have it, but not the sums of the head. */
+    expect(SEQ_TOK, 4, N_TOK, 9, true);
+    expect(SEQ_TOK + 8, 1, SEQ_TOK + 8, 1, true); /* not in use */
+}
+
+/* cu is 0 4 12 12 12. */
+static void test_false_boundaries(void **state)
+{
+    (void)state;
+    refused(CU, 4);
+    refused(CU + 4, 3); /* not aligned */
+    refused(CU + 4, 8); /* 3 tokens take up 4 */
+    refused(CU + 4, 0);
+    refused(CU + 8, 11);
+    refused(CU + 8, 16);
+    refused(CU + 8, UINT32_MAX);
+    refused(CU + 12, 8);
+    expect(CU + 4, 5, CU + 8, 10, false);
+    expect(CU + 4, 0, CU + 8, 8, false);
+}
+
+static void test_gaps(void **state)
+{
+    bytes b = make_packs();
+    static const size_t places[] = {TOKENS + 6, TOKENS + 7, TOKENS + 18,
+                                    TOKENS + 23, TYPE_ID + 3, TYPE_ID + 9};
+    bool checked;
+    ps_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        *record_at(&b, 0, places[i]) ^= 1;
+        seal_packs(&b);
+        assert_result(audit(&b, &checked, &err), PS_ERR_CORRUPT, &err);
+        assert_true(checked);
+        *record_at(&b, 0, places[i]) ^= 1;
+    }
+    free_bytes(&b);
+}
+
+/* The pad id may be outside the vocabulary, and no token may. */
+static void test_vocabulary(void **state)
+{
+    static const uint32_t lengths[] = {3, 5};
+    const ps_packer_options o = {12, 3, 4, PAD, .align = 4};
+    ps_schema schema = ps_schema_raw(PS_U16);
+    corpus c;
+    bytes b;
+    bool checked;
+    ps_error err;
+
+    (void)state;
+    schema.vocab_size = PAD;
+    c = make_lengths(&schema, 2, lengths, 5);
+    memset(c.samples[0].payload, 0, c.samples[0].payload_bytes);
+    memset(c.samples[1].payload, 0, c.samples[1].payload_bytes);
+    b = corpus_packs(&c, &o, NULL);
+    assert_result(audit(&b, &checked, &err), PS_END, &err);
+    free_bytes(&b);
+    c.samples[1].payload[2] = PAD;
+    b = corpus_packs(&c, &o, NULL);
+    assert_result(audit(&b, &checked, &err), PS_ERR_RANGE, &err);
+    assert_true(checked);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* ---------------------------------------------------------------------
+ * Headers
+ */
+
+/* Writes `n` bytes to the header, seals it, and expects this. */
+static void expect_header(size_t at, uint64_t value, size_t n,
+                          ps_result wanted)
+{
+    bytes b = make_packs();
+    ps_pack_info info;
+    ps_error err;
+
+    for (size_t i = 0; i < n; i++)
+        b.data[at + i] = (unsigned char)(value >> 8 * i & 0xff);
+    seal_header(b.data, PS_PACK_HEADER_BYTES);
+    assert_result(ps_pack_header_decode(b.data, &info, &err), wanted, &err);
+    free_bytes(&b);
+}
+
+static void test_headers(void **state)
+{
+    const size_t seq_tok = AT_TABLE + 2 * ENTRY;
+
+    (void)state;
+    expect_header(AT_ALIGN, 4, 4, PS_OK);
+    expect_header(AT_ALIGN, 0, 4, PS_ERR_CORRUPT);
+    expect_header(AT_ALIGN, 1, 4, PS_ERR_CORRUPT);
+    expect_header(AT_ALIGN, 5, 4, PS_ERR_CORRUPT);
+    expect_header(AT_ALIGN, 24, 4, PS_ERR_CORRUPT);
+    expect_header(AT_ALIGN, UINT32_MAX, 4, PS_ERR_CORRUPT);
+    expect_header(AT_INCOMPAT, 3, 8, PS_ERR_UNSUPPORTED);
+    expect_header(AT_INCOMPAT, 2, 8, PS_ERR_UNSUPPORTED);
+    expect_header(seq_tok, 'x', 1, PS_ERR_CORRUPT);
+    expect_header(seq_tok + ENTRY_TYPE, PS_U32, 1, PS_ERR_CORRUPT);
+    expect_header(seq_tok + ENTRY_KIND, PS_PER_TOKEN, 1, PS_ERR_CORRUPT);
+    expect_header(seq_tok + ENTRY_SOURCE, 2, 1, PS_ERR_CORRUPT);
+}
+
+/* Streams of another alignment do not follow one another. */
+static void test_other_alignment(void **state)
+{
+    static const uint32_t lengths[] = {3, 5};
+    ps_packer_options o = {12, 3, 4, PAD, .align = 2};
+    const ps_schema schema = make_schema();
+    corpus c = make_lengths(&schema, 2, lengths, 5);
+    bytes b = make_packs();
+    bytes other = corpus_packs(&c, &o, NULL);
+    bool checked;
+    ps_error err;
+
+    (void)state;
+    put_bytes(&b, other.data, other.size);
+    assert_result(audit(&b, &checked, &err), PS_ERR_CORRUPT, &err);
+    free_bytes(&other);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* ---------------------------------------------------------------------
+ * Options
+ */
+
+static void check_options(uint32_t capacity, uint32_t align,
+                          ps_result wanted)
+{
+    const ps_packer_options o = {capacity, 4, 4, 0, .align = align};
+    const ps_schema schema = make_schema();
+    ps_error err;
+
+    assert_result(ps_packer_check(&schema, &o, &err), wanted, &err);
+    assert_int_equal(ps_packer_memory(&schema, &o) == UINT64_MAX,
+                     wanted != PS_OK);
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    check_options(12, 0, PS_OK);
+    check_options(12, 1, PS_OK);
+    check_options(12, 12, PS_OK);
+    check_options(12, 5, PS_ERR_ARGUMENT);
+    check_options(12, 24, PS_ERR_ARGUMENT);
+    check_options(12, UINT32_MAX, PS_ERR_ARGUMENT);
+    check_options(0, 4, PS_ERR_ARGUMENT);
+}
+
+/* The table has room for all channels, but not with split as well. */
+static void test_many_channels(void **state)
+{
+    ps_packer_options o = {12, 4, 4, 0, .align = 4};
+    ps_schema schema = ps_schema_raw(PS_U16);
+    ps_error err;
+
+    (void)state;
+    schema.framed = true;
+    for (uint32_t i = 0; i < PS_MAX_CHANNELS; i++) {
+        schema.channels[i] = (ps_channel){"a", PS_U8, PS_PER_TOKEN, 0};
+        schema.channels[i].name[0] = (char)('a' + i);
+    }
+    schema.n_channels = PS_MAX_CHANNELS;
+    assert_ok(ps_packer_check(&schema, &o, &err), &err);
+    o.overlong = PS_OVERLONG_SPLIT;
+    assert_result(ps_packer_check(&schema, &o, &err), PS_ERR_LIMIT, &err);
+    schema.n_channels--;
+    assert_ok(ps_packer_check(&schema, &o, &err), &err);
+}
+
+/* A state is for one alignment, and says so. */
+static void test_state(void **state)
+{
+    const ps_schema schema = make_schema();
+    ps_packer_options o = {12, 3, 2, 0, .align = 4};
+    corpus c = make_corpus(&schema, 30, 12, 8);
+    unsigned char *saved;
+    size_t size;
+    ps_packer *p;
+    ps_error err;
+    int fd = open_empty();
+
+    (void)state;
+    assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
+    for (uint32_t i = 0; i < c.count; i++) {
+        ps_sequence s = corpus_sequence(&c, i);
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+    assert_ok(ps_packer_save(p, NULL, 0, &saved, &size, &err), &err);
+    assert_ok(ps_state_fits(saved, size, &schema, &o, &err), &err);
+    for (o.align = 0; o.align <= 3; o.align++) {
+        assert_result(ps_state_fits(saved, size, &schema, &o, &err),
+                      PS_ERR_ARGUMENT, &err);
+        assert_non_null(strstr(err.text, "aligned to 4, not"));
+    }
+    ps_packer_free(p);
+    free(saved);
+    free_corpus(&c);
+    (void)close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_one),
+        cmocka_unit_test(test_false_lengths),
+        cmocka_unit_test(test_false_boundaries),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_vocabulary),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_other_alignment),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_many_channels),
+        cmocka_unit_test(test_state),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("align", tests, NULL, NULL);
+}
