@@ -63,9 +63,12 @@ class Packs:
                    for name, letter, kind, offset, count, _ in self.fields}
         n_seq, = self.get("I", at + 40)
         cu = columns["cu"][1]
+        ends = cu[1:]
+        if "seq_tok" in columns:
+            ends = list(map(sum, zip(cu, columns["seq_tok"][1])))
         self.rows.append(columns["tokens"][1])
         self.packs.append([
-            {name: list(column[cu[i]:cu[i + 1]]) if kind == PER_TOKEN
+            {name: list(column[cu[i]:ends[i]]) if kind == PER_TOKEN
              else column[i] for name, (kind, column) in columns.items()}
             for i in range(n_seq)])
 
