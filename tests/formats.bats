@@ -77,6 +77,23 @@ plain_ids() {
     done
 }
 
+@test "aligned sequences: the recipe gives them back, with channels" {
+    skip_without_numpy
+    columns u16 9
+    for n in 2 8 16 7; do
+        packstream -L 112 -d 6 -w 30 --align="$n" x.tok >x.pks
+        spec check_packs x.tok x.pks
+        spec check_header x.pks align="$n" incompat=1 capacity=112
+    done
+    for n in 32 64 128; do
+        packstream -L 128 -d auto --align="$n" x.tok >x.pks
+        spec check_packs x.tok x.pks
+    done
+    packstream -L 128 --align=1 x.tok >x.pks
+    packstream -L 128 x.tok | cmp - x.pks
+    spec check_header x.pks align=0 incompat=0
+}
+
 @test "the smallest packs: capacity, depth and window of 1" {
     skip_without_numpy
     { record16 5; record16 6; record16 7; } >x.raw

@@ -9,6 +9,7 @@ the standard library alone.  tests/packstat.bats calls it:
     packstat.py get FILE PLACE        the number there
     packstat.py places FILE           a byte of every field, one a line
     packstat.py window FILE           the smallest window its order allows
+    packstat.py aligned FILE N        fails unless all begins at multiples
 
 A place is "header OFFSET", "RECORD FIELD [ELEMENT]" or "end FIELD [0]"; a
 record is a number or "all", a field one of the head, of the table or of
@@ -78,6 +79,8 @@ class Stream:
             cu = self.array(i, "cu", n + 1)
             ids = self.array(i, "seq_id", n)
             lengths = [b - a for a, b in zip(cu, cu[1:])]
+            if "seq_tok" in self.fields:
+                lengths = self.array(i, "seq_tok", n)
             offs, wholes = (0,) * n, lengths
             if "seq_off" in self.fields:
                 offs = self.array(i, "seq_off", n)
@@ -223,6 +226,27 @@ def window(data):
     return most
 
 
+def aligned(data, align):
+    """Sequences begin at multiples, no further apart than need be, and
+    what is between them is padding."""
+    for stream in streams(data):
+        assert get(data, stream.start + 80, "Q") == (align > 1)
+        assert get(data, stream.start + 180, "I") == (align if align > 1
+                                                      else 0)
+        pad_id = get(data, stream.start + 176, "I")
+        for i, pack in enumerate(stream.packs()):
+            cu = stream.array(i, "cu", stream.depth + 2)
+            tokens = stream.array(i, "tokens", stream.capacity)
+            at = 0
+            for begin, (_, _, length, _) in zip(cu, pack):
+                assert begin == at
+                end = at + length
+                at += -(-length // align) * align
+                assert set(tokens[end:at]) <= {pad_id}
+            assert set(cu[len(pack) + 1:]) == {stream.capacity}
+            assert cu[len(pack)] == at and set(tokens[at:]) <= {pad_id}
+
+
 def main():
     command, path, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
     data = bytearray(open(path, "rb").read())
@@ -235,6 +259,8 @@ def main():
     elif command == "get":
         at, code = Stream(data, 0).place(rest[0].split())
         print(get(data, at[0], code))
+    elif command == "aligned":
+        aligned(data, int(rest[0]))
     elif command == "window":
         print(window(data))
     elif command == "poke":

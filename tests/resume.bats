@@ -130,7 +130,7 @@ killed_often() {
     for options in "-w 100" "-d auto -w 50" "-a spfhp -w 60" \
         "-a nnlshp -d 3 -w 60" "-a bestfit -w 60" "-a nextfit" \
         "-a concat" "-a none -d 1" "--shuffle=9 -w 64" "--order=input" \
-        "--even-cost --flush-every=99" "--max-delay=70" \
+        "--even-cost --flush-every=99" "--max-delay=70" "--align=16" \
         "-w 4096 -M $(least_memory -L 512 -w 4096)"; do
         echo "$options"
         # shellcheck disable=SC2086

@@ -150,6 +150,8 @@ static void put_summary(FILE *out, const ps_pack_info *info,
     put_count(out, "packs", t->packs);
     put_count(out, "capacity", info->capacity);
     put_count(out, "depth", info->depth);
+    if (info->align > 1)
+        put_count(out, "align", info->align);
     put_count(out, "max_depth", t->max_depth);
     put_ratio(out, "efficiency", report_efficiency(info, t), t);
     put_ratio(out, "packing_factor",

@@ -108,6 +108,8 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
     text_count(out, "record size", info->record_bytes, "bytes");
     text_count(out, "capacity", info->capacity, "tokens");
     text_count(out, "depth cap", info->depth, "sequences");
+    if (info->align > 1)
+        text_count(out, "alignment", info->align, "tokens");
     text_count(out, "window", info->window, "sequences");
     if (info->seed != 0)
         text_line(out, "seed", "%" PRIu64, info->seed);

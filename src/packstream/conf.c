@@ -6,6 +6,7 @@
 
 #include "packstream/conf.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/message.h"
@@ -106,6 +107,12 @@ static const char *set_even_cost(void *to, const char *value)
     (void)value;
     ((conf *)to)->even_cost = true;
     return NULL;
+}
+
+static const char *set_align(void *to, const char *value)
+{
+    return set_u32(&((conf *)to)->align, value, 1, PS_MAX_CAPACITY,
+                   "must be a number that divides the capacity");
 }
 
 static const char *set_flush_every(void *to, const char *value)
@@ -297,6 +304,10 @@ static const option_entry entries[] = {
      "take no more memory than that", set_memory},
     {0, "even-cost", OPTION_FLAG, NULL,
      "of equally full packs prefer those of mean cost", set_even_cost},
+    {0, "align", OPTION_VALUE, "N",
+     "sequences begin at multiples of N in a pack; N\n"
+     "divides the capacity (default: 1)",
+     set_align},
     {0, "flush-every", OPTION_VALUE, "N",
      "pack all that is held after every N records", set_flush_every},
     {0, "flush-idle", OPTION_VALUE, "MS",
@@ -394,6 +405,10 @@ int conf_check(const conf *c)
         return status;
     if (c->capacity == 0)
         return message_usage("the capacity is missing: give -L N");
+    if (c->align > 1 && c->capacity % c->align != 0)
+        return message_usage("--align: %" PRIu32 " does not divide the "
+                             "capacity, %" PRIu32,
+                             c->align, c->capacity);
     if (c->state == NULL && (c->state_every != 0 ||
                              (c->resume && c->resume_from == 0)))
         return message_usage("--resume and --state-every need --state=FILE");

@@ -26,6 +26,7 @@ typedef struct conf {
     uint64_t max_delay;   /* as in ps_packer_options */
     uint64_t memory;      /* bytes; 0: not bounded */
     bool even_cost;
+    uint32_t align; /* 0: not given */
     uint64_t flush_every; /* records; 0: not given */
     uint64_t flush_idle;  /* milliseconds; 0: not given */
     bool flush_records;

@@ -139,6 +139,8 @@ plain_seeds() {
     packs plain
     packs split -L 5 --overlong=split
     packs none -a none
+    packs aligned --align=4
+    packs aligned-split -L 6 --align=3 --overlong=split
     ids 9 | tokcat --from=ids | packstream -L 16 -d 3 >"$work/ids"
     ids 9 | tokcat --from=ids --raw --type=u32 |
         packstream --type=u32 -L 11 -d 9 >"$work/wide"
@@ -150,8 +152,8 @@ plain_seeds() {
     # So may its END, here in byte 52, also behind a stream that we know.
     { cat "$work/ids" && head -c -204 "$work/later" && u8 1 &&
         tail -c 203 "$work/later"; } >"$work/joined-later"
-    for name in plain split none ids wide empty joined later \
-        joined-later; do
+    for name in plain split none aligned aligned-split ids wide empty \
+        joined later joined-later; do
         seed plain "$name" 1 0 <"$work/$name"
         seed plain "$name-pieces" 1 31 <"$work/$name"
     done
@@ -201,6 +203,10 @@ filter_seeds() {
     steps | seed filter delay 26 5 3 99 5 9 1 0 3 7 3 0 0
     steps | seed filter bytes 34 5 3 99 5 9 2 0 2 7 3 0 1
     steps | seed filter skips 112 64 0 40 5 9 0 0 1 7 3 0 1
+    for policy in 0 1 2 3 4 5 6; do
+        steps | seed filter "aligned-$policy" 130 0 3 99 4 9 "$policy" 0 \
+            $((policy < 6 ? 3 : 0)) 1 0 0 0 $((2 * policy + 1))
+    done
 }
 
 # A job is stopped after some of its steps; the state is changed or not.
@@ -221,6 +227,8 @@ state_seeds() {
         2 0 1 40 4 5 0 0 1 1 0 0 0
     steps | seed state compressed 20 0 0 0 0 0 0 0 0 0 0 0 0 0 \
         10 0 1 40 4 5 0 0 3 1 0 0 0
+    steps | seed state aligned 20 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+        130 0 1 40 4 5 0 0 3 1 0 0 0 7
     steps | seed state shuffled 21 0 0 0 0 0 0 0 0 0 0 0 0 0 \
         2 0 1 40 4 5 0 2 3 9 0 0 0
     steps | seed state by-input 21 0 0 0 0 0 0 0 0 0 0 0 0 0 \
