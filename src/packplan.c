@@ -46,7 +46,8 @@ static int print_scaling(const conf *c, const ps_histogram *h,
     return status;
 }
 
-static int print_rows(const conf *c, const ps_histogram *h)
+static int print_rows(const conf *c, const ps_histogram *h,
+                      const ps_histogram *taken)
 {
     rows *rs = malloc(sizeof *rs);
     int status;
@@ -55,11 +56,46 @@ static int print_rows(const conf *c, const ps_histogram *h)
         message_error("out of memory");
         return STATUS_FAILURE;
     }
-    status = rows_make(rs, c, h);
+    status = rows_make(rs, c, taken, ps_histogram_tokens(h));
     if (status == STATUS_OK)
         status = c->what == CONF_SCALING ? print_scaling(c, h, rs)
                                          : report_rows(c, h, rs);
     free(rs);
+    return status;
+}
+
+/* Adds what sequences of these lengths take up in a pack. */
+static int add_taken(ps_histogram *taken, const conf *c,
+                     const ps_histogram *h)
+{
+    ps_error err;
+
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        uint32_t length = ps_histogram_length(h, i);
+        uint32_t over = length % c->align;
+
+        if (over > 0)
+            length += c->align - over;
+        if (ps_histogram_add(taken, length, ps_histogram_count(h, i),
+                             &err) != PS_OK)
+            return message_failure("--align", &err);
+    }
+    return STATUS_OK;
+}
+
+static int plan(const conf *c, const ps_histogram *h)
+{
+    ps_histogram *taken;
+    ps_error err;
+    int status;
+
+    if (ps_histogram_open(&taken, &err) != PS_OK)
+        return message_failure("histogram", &err);
+    status = add_taken(taken, c, h);
+    if (status == STATUS_OK)
+        status = c->what == CONF_PLAN ? print_plan(c, taken)
+                                      : print_rows(c, h, taken);
+    ps_histogram_free(taken);
     return status;
 }
 
@@ -75,7 +111,7 @@ static int run(const conf *c)
     if (status == STATUS_OK && ps_histogram_size(h) == 0)
         message_warning("there are no sequences");
     if (status == STATUS_OK)
-        status = c->what == CONF_PLAN ? print_plan(c, h) : print_rows(c, h);
+        status = plan(c, h);
     ps_histogram_free(h);
     return status;
 }

@@ -429,3 +429,54 @@ bad() {
     packplan --help | grep -q '^Usage: packplan -L N '
     [ "$(packplan --version)" = "packplan (packstream) $PACKAGE_VERSION" ]
 }
+
+@test "--align plans for lengths that are rounded up, and counts tokens" {
+    small
+    # 8+4 8+4 8+4 4+4+4, and 40 tokens of 4 times 12.
+    columns 1-3,6,9 packplan -L 12 -d 3 -a lpfhp,none --align=4 --tsv \
+        small.hist >got
+    printf '%s\t%s\t%s\t%s\t%s\n' \
+        algorithm depth packs efficiency bound \
+        none 1 9 0.37037037 9.000 lpfhp 3 4 0.833333333 4.000 >expected
+    diff expected got
+    packplan -L 12 -d 3 -a lpfhp --align=4 --plan small.hist >plan
+    printf '%s\n' '8 3' '4 6' | packplan -L 12 -d 3 -a lpfhp --plan |
+        diff - plan
+    packplan -L 12 --align=4 --json small.hist |
+        grep -q '^{"capacity": 12, "align": 4, "sequences": 9, "tokens": 40'
+    packplan -L 12 --align=4 small.hist | sed -n 2p |
+        grep -qx "sequences begin at multiples of 4"
+}
+
+@test "--align=1 is what is done without it" {
+    small
+    for form in --scaling --plan; do
+        options=(-L 12 -d 3 -a nnlshp "$form")
+        packplan "${options[@]}" --align=1 small.hist |
+            cmp - <(packplan "${options[@]}" small.hist)
+    done
+    columns 1-7,9 packplan -L 12 --tsv small.hist >expected
+    columns 1-7,9 packplan -L 12 --align=1 --tsv small.hist | cmp - expected
+    packplan -L 12 --align=1 --json small.hist | grep -c align && return 1
+    packplan -L 12 --align=1 small.hist | grep -c multiples && return 1
+    :
+}
+
+@test "packs are what --align of packplan plans" {
+    seq 3000 | tokcat --from=bytes | packstream -L 64 -d 16 --align=8 \
+        -a nnlshp -w 3000 >x.pks
+    planned=$(packstat --histogram x.pks |
+        packplan -L 64 -d 16 -a nnlshp --align=8 --tsv | tail -n 1 | cut -f 3)
+    packed=$(packstat --json x.pks | sed 's/.*"packs": \([0-9]*\),.*/\1/')
+    echo "$planned $packed"
+    [ "$packed" -ge $((planned - 1)) ] && [ "$packed" -le $((planned + 1)) ]
+}
+
+@test "--align must divide the capacity" {
+    usage "--align: 5 does not divide the capacity, 12" -L 12 --align=5
+    usage "--align: 24 does not divide the capacity, 12" -L 12 --align=24
+    for n in 0 x -1 16777217; do
+        usage "--align=$n: must be a number that divides the capacity" \
+            -L 12 --align="$n"
+    done
+}

@@ -6,6 +6,7 @@
 
 #include "packplan/conf.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/message.h"
@@ -23,6 +24,7 @@ conf conf_new(void)
                           .short_weight = PS_SHORT_WEIGHT,
                           .short_length = PS_SHORT_LENGTH,
                           .batch = DEFAULT_BATCH},
+              .align = 1,
               .depths = {DEFAULT_DEPTH},
               .n_depths = 1,
               .n_devices = 12};
@@ -40,6 +42,16 @@ static const char *set_capacity(void *to, const char *value)
     if (!option_number(value, 1, PS_MAX_CAPACITY, &number))
         return "must be a number from 1 to 16777216";
     ((conf *)to)->options.capacity = (uint32_t)number;
+    return NULL;
+}
+
+static const char *set_align(void *to, const char *value)
+{
+    uint64_t number;
+
+    if (!option_number(value, 1, PS_MAX_CAPACITY, &number))
+        return "must be a number that divides the capacity";
+    ((conf *)to)->align = (uint32_t)number;
     return NULL;
 }
 
@@ -214,6 +226,10 @@ static const option_entry entries[] = {
      "all (default), or some of none, sorted, greedy,\n"
      "ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
      set_algorithms},
+    {0, "align", OPTION_VALUE, "N",
+     "sequences begin at multiples of N in a pack; N\n"
+     "divides the capacity (default: 1)",
+     set_align},
     {0, "plan", OPTION_FLAG, NULL,
      "print the plan, a `count: length ...` line for\n"
      "each strategy; for one algorithm and depth",
@@ -276,6 +292,10 @@ int conf_check(conf *c)
 {
     if (c->options.capacity == 0)
         return message_usage("the capacity is missing: give -L N");
+    if (c->options.capacity % c->align != 0)
+        return message_usage("--align: %" PRIu32 " does not divide the "
+                             "capacity, %" PRIu32,
+                             c->align, c->options.capacity);
     if (c->n_algorithms == 0)
         (void)choose(c, "all");
     if (c->what != CONF_TABLE)

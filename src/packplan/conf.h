@@ -32,6 +32,7 @@ typedef enum conf_form {
 
 typedef struct conf {
     ps_plan_options options; /* capacity 0: not given; depth: see below */
+    uint32_t align; /* sequences begin at multiples of it */
     uint32_t depths[CONF_LIST];
     unsigned n_depths;
     bool algorithms[ALGORITHMS]; /* by their place in tables */

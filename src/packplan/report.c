@@ -185,9 +185,12 @@ static void print_totals(const conf *c, const ps_histogram *h)
     uint32_t capacity = c->options.capacity;
 
     printf("%" PRIu64 " sequences, %" PRIu64 " tokens; packs of %" PRIu32
-           " tokens, at least %" PRIu64 "\n\n",
+           " tokens, at least %" PRIu64 "\n",
            ps_histogram_sequences(h), tokens, capacity,
            ps_lower_bound(tokens, capacity));
+    if (c->align > 1)
+        printf("sequences begin at multiples of %" PRIu32 "\n", c->align);
+    putchar('\n');
 }
 
 static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
@@ -257,10 +260,12 @@ static void report_json(const conf *c, const ps_histogram *h, const rows *rs)
 {
     uint64_t tokens = ps_histogram_tokens(h);
 
-    printf("{\"capacity\": %" PRIu32 ", \"sequences\": %" PRIu64
-           ", \"tokens\": %" PRIu64 ", \"lower_bound\": %" PRIu64
-           ", \"rows\": [",
-           c->options.capacity, ps_histogram_sequences(h), tokens,
+    printf("{\"capacity\": %" PRIu32, c->options.capacity);
+    if (c->align > 1)
+        printf(", \"align\": %" PRIu32, c->align);
+    printf(", \"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
+           ", \"lower_bound\": %" PRIu64 ", \"rows\": [",
+           ps_histogram_sequences(h), tokens,
            ps_lower_bound(tokens, c->options.capacity));
     for (size_t i = 0; i < rs->n; i++) {
         if (i > 0)

@@ -47,16 +47,17 @@ static int make_plan(ps_plan **plan, double *seconds, const conf *c,
     return STATUS_FAILURE;
 }
 
-static void fill_ratios(row *r, const conf *c, const ps_histogram *h)
+static void fill_ratios(row *r, const conf *c, uint64_t sequences,
+                        uint64_t tokens)
 {
     double packs = (double)r->packs;
 
     r->efficiency = 0;
     r->factor = 0;
     if (r->packs > 0) {
-        r->efficiency = (double)ps_histogram_tokens(h) /
-                        (packs * (double)c->options.capacity);
-        r->factor = (double)ps_histogram_sequences(h) / packs;
+        r->efficiency =
+            (double)tokens / (packs * (double)c->options.capacity);
+        r->factor = (double)sequences / packs;
     }
     r->speed_up = r->factor / (1 + r->overhead / 100);
 }
@@ -72,7 +73,6 @@ static int make_row(row *r, const conf *c, const ps_histogram *h)
     r->packs = ps_plan_packs(plan);
     r->strategies = ps_plan_strategies(plan);
     r->max_depth = ps_plan_max_depth(plan);
-    fill_ratios(r, c, h);
     ps_plan_free(plan);
     return STATUS_OK;
 }
@@ -146,14 +146,17 @@ static int make_depth(rows *rs, const conf *c, const ps_histogram *h,
     return status;
 }
 
-int rows_make(rows *rs, const conf *c, const ps_histogram *h)
+int rows_make(rows *rs, const conf *c, const ps_histogram *taken,
+              uint64_t tokens)
 {
     int status;
 
     rs->n = 0;
-    status = make_flat(rs, c, h);
+    status = make_flat(rs, c, taken);
     for (unsigned k = 0; status == STATUS_OK && k < c->n_depths; k++)
-        status = make_depth(rs, c, h, k);
+        status = make_depth(rs, c, taken, k);
+    for (size_t i = 0; i < rs->n; i++)
+        fill_ratios(&rs->of[i], c, ps_histogram_sequences(taken), tokens);
     return status;
 }
 

@@ -37,9 +37,11 @@ typedef struct rows {
 
 /*
  * Makes and checks all plans that are asked for; those of equal depth stand
- * together.  An exit status, after a message if not STATUS_OK.
+ * together.  Plans are for `taken`, what sequences take up; efficiency is that
+ * of their `tokens`.  An exit status, after a message if not STATUS_OK.
  */
-int rows_make(rows *rs, const conf *c, const ps_histogram *h);
+int rows_make(rows *rs, const conf *c, const ps_histogram *taken,
+              uint64_t tokens);
 
 /* One plan, for the first of the algorithms and depths. */
 int rows_plan(ps_plan **plan, const conf *c, const ps_histogram *h);
