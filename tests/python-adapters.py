@@ -29,10 +29,16 @@ IGNORED = -100
 
 def sequences(batch):
     """The sequences of a batch, one after the other, as lists."""
-    return [row["tokens"][begin:end].tolist()
+    return [row["tokens"][begin:begin + length].tolist()
             for row in rows_of(batch)
-            for begin, end in zip(row["cu"][:row["n_seq"]],
-                                  row["cu"][1:row["n_seq"] + 1])]
+            for begin, length in zip(row["cu"], lengths_of(row))]
+
+
+def lengths_of(row):
+    """Tokens of each sequence of a pack."""
+    n = int(row["n_seq"])
+    return row["seq_tok"][:n] if "seq_tok" in row else np.diff(
+        row["cu"][:n + 1])
 
 
 def rows_of(batch):
@@ -221,12 +227,15 @@ def attend(q, k, v, mask):
     return torch.einsum("hij,jhd->ihd", scores, v)
 
 
-def block_attention(q, k, v, cu, causal):
+def block_attention(q, k, v, cu, causal, used=None):
     """Attention over all rows with a mask that `cu` defines; rows behind
-    the last boundary are NaN, as a kernel leaves them unwritten."""
+    the last boundary are NaN, as a kernel leaves them unwritten.  Of each
+    sequence all rows are seen, or as many as are `used`."""
     total = len(q)
     member = torch.bucketize(torch.arange(total), cu[1:].long(), right=True)
     mask = member[:, None] == member[None, :]
+    if used is not None:
+        mask &= torch.arange(total) < (cu[:-1] + used)[member]
     if causal:
         mask &= torch.ones(total, total, dtype=torch.bool).tril()
     out = attend(q, k, v, mask)
@@ -254,8 +263,9 @@ def varlen(path):
 
 def check_args(batch, view, tokens, positions, args):
     """Types, devices and layout that the kernels insist on."""
-    assert sorted(args) == ["cu_seqlens_k", "cu_seqlens_q",
-                            "max_seqlen_k", "max_seqlen_q"]
+    aligned = "seq_tok" in batch and view != "ragged"
+    assert sorted(args) == ["cu_seqlens_k", "cu_seqlens_q", "max_seqlen_k",
+                            "max_seqlen_q"] + ["seqused_k"] * aligned
     cu = args["cu_seqlens_q"]
     assert torch.equal(cu, args["cu_seqlens_k"])
     assert cu.dtype == torch.int32 and cu.is_contiguous() and cu.ndim == 1
@@ -286,10 +296,13 @@ def attention(batch, view, tokens, positions, args):
     alone = [table[i][ids] + places[i][restart] for i in range(3)]
     real = torch.from_numpy(~packviews.padding(batch)).reshape(-1)
     for causal in (False, True):
-        out = block_attention(q, k, v, args["cu_seqlens_q"], causal)
-        assert not out.isnan().any()
-        out = out if view == "ragged" else out[real]
-        torch.testing.assert_close(out, each_alone(*alone, lengths, causal))
+        # Without it a token sees only what is before it, and no gap.
+        for used in (args.get("seqused_k"), None)[:1 + causal]:
+            out = block_attention(q, k, v, args["cu_seqlens_q"], causal, used)
+            assert not out.isnan().any()
+            out = out if view == "ragged" else out[real]
+            torch.testing.assert_close(out,
+                                       each_alone(*alone, lengths, causal))
 
 
 # ---------------------------------------------------------------------
@@ -308,10 +321,12 @@ def megatron(path):
             same(found["labels"], [labels], torch.int64)
             same(found["loss_mask"], [mask], torch.float32)
             same(found["position_ids"], [position], torch.int64)
-            cu = packviews.merged_cu(batch, "static" if static else "ghost")
-            for name in ("cu_seqlens_q", "cu_seqlens_kv",
-                         "cu_seqlens_q_padded", "cu_seqlens_kv_padded"):
-                same(params[name], cu.tolist(), torch.int32)
+            view = "static" if static else "ghost"
+            cu = packviews.merged_cu(batch, view)
+            used = np.append(0, np.cumsum(packviews.seqused(batch, view)))
+            for name in ("cu_seqlens_q", "cu_seqlens_kv"):
+                same(params[name + "_padded"], cu.tolist(), torch.int32)
+                same(params[name], used.tolist(), torch.int32)
             assert cu[-1] == len(tokens)
             for name in ("max_seqlen_q", "max_seqlen_kv"):
                 assert params[name] >= np.diff(cu).max()
@@ -319,14 +334,15 @@ def megatron(path):
 
 def fill_row(row, tokens, labels, mask, position):
     """What a pack adds to the one row of a micro-batch."""
-    capacity = len(row["tokens"])
-    for ids in sequences({name: value[None] for name, value in row.items()}):
-        tokens += ids
-        labels += ids[1:] + [0]
-        mask += [1.0] * (len(ids) - 1) + [0.0]
-        position += range(len(ids))
-    rest = capacity - int(row["n_tok"])
-    tokens += row["tokens"].tolist()[capacity - rest:] if rest else []
+    capacity, n = len(row["tokens"]), int(row["n_seq"])
+    tokens += row["tokens"].tolist()
+    for begin, end, length in zip(row["cu"], row["cu"][1:], lengths_of(row)):
+        ids = row["tokens"][begin:begin + length].tolist()
+        gap = int(end - begin - length)
+        labels += ids[1:] + [0] * (gap + 1)
+        mask += [1.0] * (len(ids) - 1) + [0.0] * (gap + 1)
+        position += range(len(ids) + gap)
+    rest = capacity - int(row["cu"][n])
     labels += [0] * rest
     mask += [0.0] * rest
     position += range(rest)

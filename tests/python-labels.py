@@ -70,12 +70,15 @@ def beyond(path):
         equal(packviews.targets(batch, "labels"),
               np.where(behind, IGNORED, batch["labels"]), np.int64)
         lacks = batch["labels"].copy()
-        for row, cu, n in zip(lacks, batch["cu"], batch["n_seq"]):
-            row[cu[1:n + 1] - 1] = IGNORED
+        lengths = (batch["seq_tok"] if "seq_tok" in batch
+                   else np.diff(batch["cu"])[:, :-1])
+        ends = batch["cu"][:, :-2] + lengths
+        for row, end, n in zip(lacks, ends, batch["n_seq"]):
+            row[end[:n] - 1] = IGNORED
         changed = packs.Batch(dict(batch, labels=lacks), batch.header)
         assert (packviews.labels(changed, "labels") >= IGNORED).all()
         row, n = len(lacks) - 1, batch["n_seq"][-1]
-        lacks[row, batch["cu"][row, n] - 1] = 5
+        lacks[row, ends[row, n - 1] - 1] = 5
         complains("last token of sequence %d of" % (batch["n_seq"].sum() - 1),
                   packviews.labels, changed, "labels")
 

@@ -85,8 +85,8 @@ small() {
     packstream -L 8 -d 3 -a bestfit -o small.pks small.tok
 }
 
-# shifted: x.pks with aligned labels, y.pks with the same ones shifted, and
-# z.pks with shifted labels for the last tokens of sequences, too.
+# shifted [OPTION]...: x.pks with aligned labels, y.pks with the same ones
+# shifted, and z.pks with shifted labels for the last tokens of sequences, too.
 shifted() {
     lines 17 60 32 60000 >x.jsonl
     labels shift <x.jsonl >y.jsonl
@@ -95,7 +95,7 @@ shifted() {
     for name in x:aligned y:shifted z:shifted; do
         convention=${name#*:} name=${name%:*}
         tokcat --from=jsonl --channel=labels:i64 --labels="$convention" \
-            "$name.jsonl" | packstream -L 32 -d 4 -o "$name.pks"
+            "$name.jsonl" | packstream -L 32 -d 4 "$@" -o "$name.pks"
     done
 }
 
@@ -110,6 +110,26 @@ shifted() {
     check views z.pks 6 1
     packed one 4 9 1 100 -L 1
     check views one.pks 1 1
+}
+
+@test "aligned sequences, as naive loops make them" {
+    skip_without_numpy
+    for n in 2 8 16; do
+        packed x "$n" 60 32 60000 -L 32 -d 2 --align="$n"
+        check views x.pks 32 2 0 "$n"
+        check channels x.pks 32 2 "$n"
+    done
+    packed y 3 30 50 60000 -L 21 -d 9 --align=3 --overlong=split
+    check views y.pks 21 7 0 3
+    packed z 4 9 12 100 -L 12 --align=12
+    check views z.pks 12 1 0 12
+    check pipes y.pks
+    check shares y.pks
+    { record16 1 2 3; record16 4 5 6 7 8; } >x.raw
+    packstream -L 12 -d 9 -a nextfit --align=4 -o x.pks x.raw
+    check lengths x.pks
+    packstream -L 12 -d 3 --align=2 -o other.pks x.raw
+    check joined x.pks other.pks 'align 2, not 4'
 }
 
 @test "pieces of split sequences are sequences of their own" {
@@ -163,9 +183,11 @@ shifted() {
 
 @test "labels that are shifted already" {
     skip_without_numpy
-    shifted
-    labels shifted x.pks y.pks
-    labels beyond z.pks
+    for option in --align=1 --align=8; do
+        shifted "$option"
+        labels shifted x.pks y.pks
+        labels beyond z.pks
+    done
 }
 
 @test "ranks share the records, from any one on" {
@@ -278,6 +300,8 @@ shifted() {
     skip_without_numpy
     PAD=7 packed x 10 60 32 60000 -L 32 -d 4
     check maxtext x.pks 32 4
+    PAD=7 packed x 10 60 32 60000 -L 32 -d 4 --align=8
+    check maxtext x.pks 32 4 8
 }
 
 @test "torch: each pack once, whatever the workers, and resumed" {
@@ -296,6 +320,8 @@ shifted() {
     skip_without_modules torch transformers
     packed x 13 60 32 60000 -L 32 -d 4
     adapter flattening x.pks
+    packed x 13 60 32 60000 -L 32 -d 4 --align=8
+    adapter flattening x.pks
 }
 
 @test "transformers: a model's loss is that of each sequence alone" {
@@ -306,20 +332,26 @@ shifted() {
 
 @test "transformers, Megatron: labels that are shifted already" {
     skip_without_modules torch
-    shifted
-    adapter shifted_flat x.pks y.pks
-    adapter shifted_megatron x.pks y.pks
+    for option in --align=1 --align=8; do
+        shifted "$option"
+        adapter shifted_flat x.pks y.pks
+        adapter shifted_megatron x.pks y.pks
+    done
 }
 
 @test "flash-attention: attention by the arguments is that of each sequence" {
     skip_without_modules torch
     packed x 14 40 32 60000 -L 32 -d 4
     adapter varlen x.pks
+    packed x 14 40 32 60000 -L 32 -d 4 --align=8
+    adapter varlen x.pks
 }
 
 @test "Megatron: fields of packed sequences" {
     skip_without_modules torch
     packed x 15 40 32 60000 -L 32 -d 4
+    adapter megatron x.pks
+    packed x 15 40 32 60000 -L 32 -d 4 --align=8
     adapter megatron x.pks
 }
 

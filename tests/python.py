@@ -49,6 +49,7 @@ def compare_views(batch, naive):
         lengths = naive.view(view)
         cu = packviews.merged_cu(batch, view)
         equal(cu, [0] + list(itertools.accumulate(lengths)), np.int32)
+        equal(packviews.seqused(batch, view), naive.view(view, True), np.int32)
         longest = packviews.max_seqlen(batch, view)
         assert type(longest) is int
         assert longest == (naive.capacity if view == "static"
@@ -128,30 +129,34 @@ def refused_both(data, why, at=None, **options):
 # ---------------------------------------------------------------------
 # The checks
 
-def views(path, capacity, depth, pad_id="0"):
+def views(path, capacity, depth, pad_id="0", align="1"):
     """Every view of every batch, whatever the size of batches."""
     source = packs.open_packs(path)
     capacity, depth = int(capacity), int(depth)
     assert (source.header.capacity, source.header.depth) == (capacity, depth)
+    assert source.header.align == int(align)
     assert source.header.pad_id == int(pad_id)
     packed = read_naively(path, len(source))
     for size in (1, 2, 5, len(packed) + 1):
         number = 0
         for batch in source.batches(size):
             rows = packed[number:number + size]
-            compare(batch, Naive(rows, capacity, depth), int(pad_id))
+            compare(batch, Naive(rows, capacity, depth, int(align)),
+                    int(pad_id))
+            assert ("seq_tok" in batch) == (align != "1")
             equal(batch["index"], range(number, number + len(rows)))
             number += len(rows)
         assert number == len(packed)
 
 
-def channels(path, capacity, depth):
+def channels(path, capacity, depth, align="1"):
     """The channels kind (u8, fill 9), labels (i64, fill -100), both per
     token, and source (u32) per sequence; the dtype is that of the page."""
     source = packs.open_packs(path)
     packed = read_naively(path, len(source))
     for number, batch in zip(range(0, len(packed), 4), source.batches(4)):
-        naive = Naive(packed[number:number + 4], int(capacity), int(depth))
+        naive = Naive(packed[number:number + 4], int(capacity), int(depth),
+                      int(align))
         equal(batch["kind"], naive.per_token("kind", 9), np.uint8)
         equal(batch["labels"], naive.per_token("labels", -100), np.int64)
         given = [row["source"] for pack in naive.batch for row in pack]
@@ -365,6 +370,33 @@ def rules(path):
                  verify=False)
 
 
+def lengths(path):
+    """Lengths that do not fit the boundaries are seen without checksums; in
+    packs of 12 tokens and 3 sequences that are aligned to 4, of which the
+    first has sequences of 3 and 5 tokens."""
+    data = contents(path)
+    head = packs.open_packs(path).header
+    assert (head.capacity, head.depth, head.align) == (12, 3, 4)
+    lengths = 4096 + head.dtype.fields["seq_tok"][1]
+    assert struct.unpack_from("<3i", data, lengths) == (3, 5, 0)
+    for n_tok, *seq_tok in ((8, 0, 8, 0), (8, 4, 4, 0), (7, 3, 5, 0),
+                            (10, 5, 5, 0), (8, -1, 9, 0),
+                            (8, 3, 5 - 2**31, 0), (8, 3, 4 + 2**30, 0)):
+        bad = poked(data, 4096 + 44, "I", n_tok)
+        refused_both(poked(bad, lengths, "3i", *seq_tok), "pack 0 is damaged",
+                     4096, verify=False)
+    for cu in ((0, 4, 8, 12, 12), (0, 8, 12, 12, 12), (0, 3, 11, 12, 12)):
+        refused_both(poked(data, 4096 + 64, "5i", *cu), "pack 0 is damaged",
+                     4096, verify=False)
+    for at, code, value, why in (
+            (180, "I", 0, "range"), (180, "I", 1, "range"),
+            (180, "I", 5, "range"), (180, "I", 24, "range"),
+            (80, "Q", 3, "features"), (80, "Q", 2, "features")):
+        refused_both(poked(data, at, code, value), why, 0, verify=False)
+    at = data.index(b"seq_tok", 2048)
+    refused_both(poked(data, at, "B", ord("x")), "dtype", 0, verify=False)
+
+
 def headers(path):
     """Headers that are refused, by their bytes alone."""
     data = contents(path)
@@ -453,13 +485,14 @@ def unverified(path):
     everything(packs.open_packs(io.BytesIO(poked(data, 4096, "Q", 1))))
 
 
-def maxtext(path, capacity, depth):
+def maxtext(path, capacity, depth, align="1"):
     """The features of JAX trainers against loops."""
     import maxtext_names
     source = packs.open_packs(path)
     packed = read_naively(path, len(source))
     for number, batch in zip(range(0, len(packed), 3), source.batches(3)):
-        naive = Naive(packed[number:number + 3], int(capacity), int(depth))
+        naive = Naive(packed[number:number + 3], int(capacity), int(depth),
+                      int(align))
         wanted = {
             "inputs": naive.per_token("input_ids", 0),
             "inputs_position": naive.each_place(lambda i, k, ids: k,

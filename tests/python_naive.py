@@ -33,26 +33,35 @@ def read_naively(path, count):
 class Naive:
     """A batch of packs, built one place at a time."""
 
-    def __init__(self, batch, capacity, depth):
+    def __init__(self, batch, capacity, depth, align=1):
         self.batch, self.capacity, self.depth = batch, capacity, depth
+        self.align = align
         self.lengths = [[len(row["input_ids"]) for row in pack]
                         for pack in batch]
         self.fills = [sum(lengths) for lengths in self.lengths]
+        self.places = [[n + self.gap(n) for n in lengths]
+                       for lengths in self.lengths]
+        self.used = [sum(places) for places in self.places]
+
+    def gap(self, length):
+        """Places of padding behind a sequence."""
+        return -length % self.align
 
     def cu(self):
         rows = []
-        for lengths in self.lengths:
-            row = [0] + list(itertools.accumulate(lengths))
+        for places in self.places:
+            row = [0] + list(itertools.accumulate(places))
             rows.append(row + [self.capacity] * (self.depth + 2 - len(row)))
         return rows
 
-    def view(self, name):
-        """The lengths of all sequences, ghosts among them."""
+    def view(self, name, tokens=False):
+        """What all sequences take up, or their tokens; ghosts among them."""
         found = []
-        for lengths, fill in zip(self.lengths, self.fills):
-            found += lengths
+        for lengths, places, used in zip(self.lengths, self.places,
+                                         self.used):
+            found += lengths if tokens or name == "ragged" else places
             if name != "ragged":
-                found.append(self.capacity - fill)
+                found.append(self.capacity - used)
             if name == "static":
                 found += [0] * (self.depth - len(lengths))
         return found
@@ -60,19 +69,21 @@ class Naive:
     def per_token(self, key, fill):
         """[S, L] of a channel, the padding `fill`."""
         rows = []
-        for pack, used in zip(self.batch, self.fills):
-            row = [value for sequence in pack for value in sequence[key]]
+        for pack, used in zip(self.batch, self.used):
+            row = [value for sequence in pack for value in
+                   sequence[key] + [fill] * self.gap(len(sequence[key]))]
             rows.append(row + [fill] * (self.capacity - used))
         return rows
 
     def each_place(self, function, ghost):
         """[S, L] of function(number of the sequence, place in it, tokens);
-        in the padding of ghost(place in it)."""
+        in the padding of ghost(place in it, or in the sequence before it)."""
         rows = []
-        for pack, used in zip(self.batch, self.fills):
+        for pack, places, used in zip(self.batch, self.places, self.used):
             row = [function(i, k, sequence["input_ids"])
+                   if k < len(sequence["input_ids"]) else ghost(k)
                    for i, sequence in enumerate(pack)
-                   for k in range(len(sequence["input_ids"]))]
+                   for k in range(places[i])]
             rows.append(row + [ghost(k) for k in
                                range(self.capacity - used)])
         return rows

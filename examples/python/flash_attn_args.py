@@ -11,6 +11,10 @@ to a sequence, so that the kernel writes each row of its output, which it
 would leave unwritten behind the last boundary; with "static" the boundaries
 have the same number in each batch, too, as a captured CUDA graph needs.
 
+Of aligned sequences these two have places behind each that are no tokens.
+Then there is seqused_k as well, which flash-attention 3 takes, so that no
+token attends to them; without it, causal attention is right, and no other.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -32,5 +36,8 @@ def varlen(batch, view="ghost", device=None):
     longest = packviews.max_seqlen(batch, view)
     args = {"cu_seqlens_q": cu, "cu_seqlens_k": cu,
             "max_seqlen_q": longest, "max_seqlen_k": longest}
+    if "seq_tok" in batch and view != "ragged":
+        used = torch.from_numpy(packviews.seqused(batch, view))
+        args["seqused_k"] = used.to(device)
     positions = torch.from_numpy(positions.astype(np.int64))
     return tokens.to(device), positions.to(device), args

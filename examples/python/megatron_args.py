@@ -15,6 +15,9 @@ the same number in each batch, as CUDA graphs need.  Megatron does not shift
 its labels: fields() does, but for those that are shifted already, as the
 header says; see packviews.targets.
 
+Of aligned sequences, as context parallelism needs them, cu_seqlens_q_padded
+has the places, and cu_seqlens_q what of them is tokens.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -28,10 +31,17 @@ def row(array, dtype=np.int64):
     return torch.from_numpy(array.astype(dtype).reshape(1, -1))
 
 
+def unpadded(batch, view):
+    """Boundaries of the tokens alone, a ghost's places among them."""
+    cu = np.append(0, np.cumsum(packviews.seqused(batch, view)))
+    return torch.from_numpy(cu.astype(np.int32))
+
+
 def fields(batch, static=False, labels="tokens"):
     """`labels` names a per-token channel to take labels from."""
     view = "static" if static else "ghost"
-    cu = torch.from_numpy(packviews.merged_cu(batch, view))
+    padded = torch.from_numpy(packviews.merged_cu(batch, view))
+    cu = unpadded(batch, view)
     longest = packviews.max_seqlen(batch, view)
     targets = packviews.targets(batch, labels)
     counted = targets != packviews.IGNORED
@@ -43,7 +53,7 @@ def fields(batch, static=False, labels="tokens"):
         "packed_seq_params": {
             "qkv_format": "thd",
             "cu_seqlens_q": cu, "cu_seqlens_kv": cu,
-            "cu_seqlens_q_padded": cu, "cu_seqlens_kv_padded": cu,
+            "cu_seqlens_q_padded": padded, "cu_seqlens_kv_padded": padded,
             "max_seqlen_q": longest, "max_seqlen_kv": longest,
         },
     }

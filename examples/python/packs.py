@@ -8,10 +8,11 @@
         packviews.positions(batch)             # [32, L], computed
 
 A batch holds the fields of S records under their own names, as views: tokens
-and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D];
-and index, n_seq, n_tok, max_seqlen and sum_len_sq of the records [S].  Its
-attribute `header` is what the stream says of itself.  packviews.py computes
-what follows from all that.  Both need numpy alone.
+and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D],
+seq_tok [S, D] if sequences are aligned; and index, n_seq, n_tok, max_seqlen
+and sum_len_sq of the records [S].  Its attribute `header` is what the stream
+says of itself.  packviews.py computes what follows from all that.  Both need
+numpy alone.
 
 Checked are the header; each record before it is given out: its magic, index,
 counts and boundaries; END, and what follows it.  Checksums are compared if
@@ -67,6 +68,7 @@ class Header(NamedTuple):
     """What a stream says of itself; counts are None if it did not know."""
     capacity: int               # L, tokens of a pack
     depth: int                  # D, sequences of a pack at most
+    align: int                  # sequences begin at multiples of it
     pad_id: int
     labels: int                 # convention: 0 not stated, 1 own, 2 shifted
     special: tuple              # pad, bos, eos, cls, sep, mask; 2^32-1: none
@@ -85,14 +87,17 @@ class Batch(Dict[str, np.ndarray]):
         self.header = header
 
 
-def read_dtype(data: bytes, at: int, capacity: int, depth: int) -> np.dtype:
+def read_dtype(data: bytes, at: int, capacity: int, depth: int,
+               align: int) -> np.dtype:
     """The dtype in a header, if it has what each record has."""
     wanted = dict(HEAD, cu=(("<i4", (depth + 2,)), 64))
+    lengths = np.dtype(("<i4", (depth,)))
     try:
         literal = data[2048:4088].rstrip(b"\0").decode()
         dtype = np.dtype(ast.literal_eval(literal))
         tokens = np.dtype(("<u%d" % data[120], (capacity,)))
-        right = dtype.fields["tokens"][0] == tokens and all(
+        right = dtype.fields["tokens"][0] == tokens and (
+            align == 1 or dtype.fields["seq_tok"][0] == lengths) and all(
             dtype.fields[name] == (np.dtype(kind), offset)
             for name, (kind, offset) in wanted.items())
     except (ValueError, TypeError, KeyError, SyntaxError, MemoryError,
@@ -119,14 +124,17 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
     need(endian == 0x01020304 and size == HEADER_BYTES and
          (not verify or xxh3_64_intdigest(data[:4088]) == checksum), at,
          "a damaged header")
-    need(data[80:88] == bytes(8), at, "it needs features that are not known")
+    incompat, = struct.unpack_from("<Q", data, 80)
+    need(incompat <= 1, at, "it needs features that are not known")
+    align, = struct.unpack_from("<I", data, 180) if incompat else (1,)
     need(1 <= capacity <= 1 << 24 and 1 <= depth <= min(capacity, 1 << 16) and
          256 <= record_bytes <= 1 << 28 and record_bytes % 64 == 0 and
-         data[120] in (2, 4), at, "sizes out of range")
+         data[120] in (2, 4) and (not incompat or align > 1) and
+         capacity % align == 0, at, "sizes out of range")
     pad_id, = struct.unpack_from("<I", data, 176)
-    return Header(capacity, depth, pad_id, data[121],
+    return Header(capacity, depth, align, pad_id, data[121],
                   struct.unpack_from("<6I", data, 96),
-                  read_dtype(data, at, capacity, depth),
+                  read_dtype(data, at, capacity, depth, align),
                   *(None if n == UNKNOWN else n for n in counts), checksum)
 
 
@@ -149,10 +157,16 @@ class Stream:
         real = np.arange(head.depth + 1)[:, None] < n_seq
         lengths = np.where(real, cu[1:] - cu[:-1], 0)
         ends = cu[np.minimum(n_seq, head.depth), np.arange(len(n_seq))]
+        n_tok, fit = ends, True
+        if head.align > 1:
+            places, lengths = lengths[:-1], np.where(
+                real[:-1], records["seq_tok"].T, 0)
+            n_tok = lengths.sum(0)
+            fit = (places == -(-lengths // head.align) * head.align).all(0)
         right = ((records["magic"] == RECORD_MAGIC) &
                  (records["flags"] == 0) & (records["index"] == indices) &
                  (n_seq >= 1) & (n_seq <= head.depth) & (cu[0] == 0) &
-                 (ends == records["n_tok"]) & (ends <= head.capacity) &
+                 (n_tok == records["n_tok"]) & (ends <= head.capacity) & fit &
                  (lengths.max(0) == records["max_seqlen"]) &
                  np.where(real, cu[1:] > cu[:-1],
                           cu[1:] == head.capacity).all(0))
@@ -183,7 +197,7 @@ class Stream:
         need(whole and magic == RECORD_MAGIC and flags == 1 and
              packs == index == numbers[0], at, "END is damaged")
         need(all(said in (None, found) for said, found in
-                 zip(self.head[6:9], numbers)), at, "END is not the header's")
+                 zip(self.head[7:10], numbers)), at, "END is not the header's")
         self.end = numbers[1:]
 
     def compare(self) -> None:
@@ -201,7 +215,7 @@ def first_own(number: int, rank: int, ranks: int, start: int) -> int:
 
 def difference(head: Header, first: Header) -> str:
     """What records of one header have that those of the other have not."""
-    for name, here, there in zip(head._fields[:6], head, first):
+    for name, here, there in zip(head._fields[:7], head, first):
         if here != there:
             return {"special": "other special ids",
                     "dtype": "other fields or types"}.get(

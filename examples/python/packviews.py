@@ -14,6 +14,11 @@ Where sequences of several packs are taken together there are three views:
     "static"  as ghost, with empty sequences up to D + 1 for each pack, so
               that S * (D + 1) + 1 boundaries are always there
 
+Where packstream --align made sequences begin at multiples of a number, there
+is padding behind each of them.  In the last two views it lies between the
+boundaries of its sequence, and seqused() tells how many places are tokens; in
+the first one there is none.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -29,7 +34,9 @@ Batch = Mapping[str, np.ndarray]
 
 
 def padding(batch: Batch) -> np.ndarray:
-    """bool [S, L]: places behind the last token."""
+    """bool [S, L]: places without a token."""
+    if _seq_tok(batch) is not None:
+        return segments(batch) == 0
     places = np.arange(batch["tokens"].shape[1], dtype=np.uint32)
     return places >= batch["n_tok"][:, None]
 
@@ -54,19 +61,28 @@ def merged_cu(batch: Batch, view: str = "ghost") -> np.ndarray:
     return _merged(batch, view).astype(np.int32)
 
 
+def seqused(batch: Batch, view: str = "ghost") -> np.ndarray:
+    """int32: how many places behind each boundary of merged_cu but the last
+    are tokens of its sequence; of a ghost all are."""
+    return _spans(batch, view, True)
+
+
 def max_seqlen(batch: Batch, view: str = "ghost") -> int:
     """The longest sequence of the view; L for static, in any batch."""
     capacity = batch["tokens"].shape[1]
     if view == "static":
         return capacity
+    if view == "ghost" and _seq_tok(batch) is not None:
+        return int(_spans(batch, view, False).max())
     ghost = capacity - batch["n_tok"].min() if view == "ghost" else 0
     return int(max(batch["max_seqlen"].max(), ghost))
 
 
 def positions(batch: Batch, view: str = "ghost",
               cu: Optional[np.ndarray] = None) -> np.ndarray:
-    """int32 [S, L], or [T] if ragged: the place in the sequence; the padding
-    counts from 0, too.  Takes less time if it gets merged_cu of the view."""
+    """int32 [S, L], or [T] if ragged: the place in the sequence; a ghost
+    counts from 0, too, and padding behind a sequence counts on.  Takes less
+    time if it gets merged_cu of the view."""
     if cu is None:
         cu = _merged(batch, view)
     lengths = cu[1:] - cu[:-1]
@@ -83,9 +99,15 @@ def segments(batch: Batch) -> np.ndarray:
     0 in the padding."""
     rows, capacity = batch["tokens"].shape
     found = np.zeros(rows * capacity + 1, np.int32)
-    found[_edges(batch, capacity)] = 1
-    found[np.arange(rows) * capacity + batch["n_tok"]] -= \
-        batch["n_seq"].astype(np.int32)
+    if _seq_tok(batch) is None:
+        found[_edges(batch, capacity)] = 1
+        found[np.arange(rows) * capacity + batch["n_tok"]] -= \
+            batch["n_seq"].astype(np.int32)
+    else:
+        numbers = np.arange(1, batch["cu"].shape[1] - 1)
+        number = np.tile(numbers, (rows, 1))[_in_use(batch, len(numbers))]
+        found[_edges(batch, capacity)] = number
+        found[_ends(batch, capacity)] -= number
     np.add.accumulate(found, out=found)
     return found[:-1].reshape(rows, capacity)
 
@@ -103,7 +125,7 @@ def labels(batch: Batch, name: str = "tokens",
     found = _without_padding(batch, name)
     row = found.reshape(-1)
     if _are_shifted(batch, name, shifted):
-        lost = row[_edges(batch, found.shape[1], 1) - 1] != IGNORED
+        lost = row[_ends(batch, found.shape[1]) - 1] != IGNORED
         if lost.any():
             raise ValueError("labels that are shifted already: the last "
                              "token of sequence %d of the batch has one, "
@@ -151,13 +173,30 @@ def _in_use(batch: Batch, columns: int, more: int = 0) -> np.ndarray:
     return np.arange(-more, columns - more) < batch["n_seq"][:, None]
 
 
+def _seq_tok(batch: Batch) -> Optional[np.ndarray]:
+    """[S, D]: tokens of aligned sequences; None if they are not."""
+    try:
+        return batch["seq_tok"]
+    except (KeyError, ValueError):  # a dictionary, an array of records
+        return None
+
+
+def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
+    """int32: places of all sequences, or their tokens, in one row."""
+    cu, seq_tok = batch["cu"], _seq_tok(batch)
+    lengths = cu[:, 1:] - cu[:, :-1]
+    if tokens and seq_tok is not None:
+        used = _in_use(batch, seq_tok.shape[1])
+        lengths[:, :-1][used] = seq_tok[used]
+    if view == "static":
+        return lengths.reshape(-1)
+    more = {"ragged": 0, "ghost": 1}[view]
+    return lengths[_in_use(batch, lengths.shape[1], more)]
+
+
 def _merged(batch: Batch, view: str) -> np.ndarray:
     """int64: boundaries of all packs in one row; int32 can hold them."""
-    cu = batch["cu"]
-    lengths = cu[:, 1:] - cu[:, :-1]
-    if view != "static":
-        more = {"ragged": 0, "ghost": 1}[view]
-        lengths = lengths[_in_use(batch, lengths.shape[1], more)]
+    lengths = _spans(batch, view, view == "ragged")
     merged = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=merged[1:])
     if merged[-1] >= 1 << 31:
@@ -165,8 +204,13 @@ def _merged(batch: Batch, view: str) -> np.ndarray:
     return merged
 
 
-def _edges(batch: Batch, capacity: int, end: int = 0) -> np.ndarray:
-    """Where sequences begin, or with 1 end, in one row of all S * L places."""
-    cu = batch["cu"][:, end:]
+def _edges(batch: Batch, capacity: int) -> np.ndarray:
+    """Where sequences begin in one row of all S * L places."""
+    cu = batch["cu"]
     edges = cu + np.arange(len(cu))[:, None] * capacity
     return edges[_in_use(batch, cu.shape[1])]
+
+
+def _ends(batch: Batch, capacity: int) -> np.ndarray:
+    """Where their tokens end."""
+    return _edges(batch, capacity) + _spans(batch, "ragged", True)
