@@ -144,6 +144,27 @@ static void test_pieces(void **state)
     remove_packs(name);
 }
 
+static void test_aligned(void **state)
+{
+    ps_schema schema = sentence_schema(WITH_ALL);
+    ps_packer_options aligned = plain_options(2);
+    char *name;
+    const char *names[1];
+    feed_options o;
+    ps_error err;
+    feed *f;
+
+    (void)state;
+    aligned.align = 4;
+    name = write_packs(&schema, &aligned, three, 3);
+    names[0] = name;
+    o = options_for(names, 1);
+    assert_result(feed_open(&f, &o, &err), PS_ERR_ARGUMENT, &err);
+    assert_non_null(strstr(err.text, "its sequences are aligned to 4"));
+    feed_free(f);
+    remove_packs(name);
+}
+
 static void test_other_capacity(void **state)
 {
     ps_schema schema = sentence_schema(WITH_ALL);
@@ -205,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_unsigned_labels),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_other_capacity),
         cmocka_unit_test(test_bad_files),
     };

@@ -170,6 +170,11 @@ ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
         return fail(err, PS_ERR_ARGUMENT,
                     "its packs are of %" PRIu32 " tokens, those before of "
                     "%" PRIu32, info->capacity, f->capacity);
+    /* Attention of every token to every other would see the gaps. */
+    if (info->align > 1)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its sequences are aligned to %" PRIu32 ", with padding "
+                    "between them: pack it without --align", info->align);
     if (f->vocab_size == 0)
         f->vocab_size = info->schema.vocab_size;
     if (f->vocab_size == 0 || f->vocab_size > INT32_MAX)
