@@ -324,9 +324,9 @@ is_bounded() {
 # The address space is more than what is used: what libraries map, and stacks.
 @test "-M holds where no more can be had" {
     hostile mixed 512 8 >x
-    packstream -L 512 -w 16384 -M 32Mi x >wanted
+    packstream -L 512 -w 16384 -M 36Mi x >wanted
     local before
-    before=$( (ulimit -v $((32768 + 16384)) &&
-        packstream -L 512 -w 16384 -M 32Mi -T2 x) | cksum)
+    before=$( (ulimit -v $((36864 + 16384)) &&
+        packstream -L 512 -w 16384 -M 36Mi -T2 x) | cksum)
     [ "$before" = "$(cksum <wanted)" ]
 }

@@ -158,7 +158,7 @@ static stream draw(const options *o)
  * The engine
  */
 
-static void take_packs(ps_engine *e, bool flush, figures *f)
+static void take_packs(ps_engine *e, ps_leave leave, figures *f)
 {
     const uint32_t *slots;
     uint32_t n = 1;
@@ -166,11 +166,11 @@ static void take_packs(ps_engine *e, bool flush, figures *f)
     ps_error err;
 
     while (n > 0) {
-        need(ps_engine_decide(e, flush, &slots, &n, &err), &err);
+        need(ps_engine_decide(e, leave, &slots, &n, &err), &err);
         packs += n > 0;
     }
     f->packs += packs;
-    if (!flush && packs > f->burst)
+    if (leave == PS_LEAVE_DUE && packs > f->burst)
         f->burst = packs;
 }
 
@@ -183,7 +183,7 @@ static void take_pieces(ps_engine *e, uint32_t capacity, uint32_t left,
         uint32_t n = left < room ? left : room;
 
         (void)ps_engine_admit(e, n);
-        take_packs(e, false, f);
+        take_packs(e, PS_LEAVE_DUE, f);
         left -= n;
     }
 }
@@ -208,15 +208,15 @@ static figures pack(const options *o, const stream *s)
     f.seconds = -now();
     for (size_t i = 0; i < s->n; i++) {
         ps_engine_tick(e);
-        take_packs(e, false, &f);
+        take_packs(e, PS_LEAVE_DUE, &f);
         if (concat) {
             take_pieces(e, o->engine.capacity, s->lengths[i], &f);
         } else {
             (void)ps_engine_admit(e, s->lengths[i]);
-            take_packs(e, false, &f);
+            take_packs(e, PS_LEAVE_DUE, &f);
         }
     }
-    take_packs(e, true, &f);
+    take_packs(e, PS_LEAVE_LAST, &f);
     f.seconds += now();
     f.delay = ps_engine_delay(e);
     ps_engine_free(e);
