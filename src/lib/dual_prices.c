@@ -437,7 +437,7 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 
         off += p->count[u] * (more > 0 ? more : -more);
     }
-    p->linear = off < NEARLY_LINEAR * p->total;
+    p->linear = off <= NEARLY_LINEAR * p->total;
     fade(p);
     plan_next(p);
     return r;
@@ -503,6 +503,8 @@ static void load_numbers(const ps_dual_prices *p, double *numbers,
 
 void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
 {
+    double counted = 0;
+
     p->came = ps_load_u64(restorer);
     p->next = ps_load_u64(restorer);
     p->random = ps_load_u64(restorer);
@@ -514,6 +516,9 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     load_numbers(p, p->count, MOST_COUNT, restorer);
     load_numbers(p, p->last, 1 + 1e-6, restorer);
     load_numbers(p, p->average, 1 + 1e-6, restorer);
-    if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT)
+    for (uint32_t u = 1; u <= p->units; u++)
+        counted += p->count[u];
+    if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT ||
+        (counted > 0) != (p->total > 0))
         restorer->failed = true;
 }
