@@ -1,0 +1,539 @@
+/*
+ * balance-t.c - what the window holds and what came, by knots, against a
+ * recount; and the sign of the weights.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance.h"
+#include "dual_prices.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define LAST (PS_BALANCE_KNOTS - 1)
+
+/* Weights are from -1 to 3 of these. */
+#define STRENGTH (PS_SCORE_ONE / 10)
+
+/* Saved: came_all, whether knots are known, and then each knot. */
+#define AT_KNOWN 8
+#define AT_KNOTS 12
+#define KNOT_BYTES 24
+#define SAVED_BYTES (AT_KNOTS + PS_BALANCE_KNOTS * KNOT_BYTES)
+
+/* A balance, and what it should have counted, by length. */
+typedef struct stand {
+    ps_balance b;
+    uint32_t units;
+    double *count;
+    uint32_t *held;
+    uint32_t *came;
+    uint32_t n_held;
+    uint32_t n_came;
+} stand;
+
+static void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(n, size);
+
+    assert_non_null(p);
+    return p;
+}
+
+static stand open_stand(uint32_t capacity, uint32_t unit, uint32_t window)
+{
+    stand s = {.units = capacity / unit};
+    ps_error err;
+
+    assert_ok(ps_balance_open(&s.b, capacity, unit, window, &err), &err);
+    s.count = zeros(s.units + 1, sizeof *s.count);
+    s.held = zeros(capacity + 1, sizeof *s.held);
+    s.came = zeros(capacity + 1, sizeof *s.came);
+    return s;
+}
+
+static void close_stand(stand *s)
+{
+    ps_balance_close(&s->b);
+    free(s->count);
+    free(s->held);
+    free(s->came);
+}
+
+static void admit(stand *s, uint32_t length)
+{
+    ps_balance_admit(&s->b, length);
+    s->held[length]++;
+    s->came[length]++;
+    s->n_held++;
+    s->n_came++;
+}
+
+static void take(stand *s, uint32_t length)
+{
+    ps_balance_take(&s->b, length);
+    s->held[length]--;
+    s->n_held--;
+}
+
+/* The stream has brought some of a length. */
+static void bring(stand *s, uint32_t length, double times)
+{
+    s->count[ps_round_to_units(length, s->b.unit, s->units)] += times;
+}
+
+/* Learns from what was brought; counts what is held, as it must be. */
+static void learn(stand *s)
+{
+    ps_balance_learn(&s->b, s->count, s->units);
+    for (uint32_t l = 1; l <= s->b.capacity; l++)
+        if (s->held[l] > 0)
+            ps_balance_hold(&s->b, l, s->held[l]);
+    memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
+    s->n_came = 0;
+}
+
+static void weigh(stand *s, bool linear)
+{
+    ps_balance_weigh(&s->b, s->n_held, linear);
+    memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
+    s->n_came = 0;
+}
+
+/* The parts of some sequences, by the knots as they are. */
+static void add_up(const stand *s, const uint32_t *lengths, int64_t *parts)
+{
+    const uint32_t *knot = s->b.knot;
+
+    for (uint32_t l = 1; l <= s->b.capacity; l++) {
+        uint32_t u = ps_round_to_units(l, s->b.unit, s->units);
+        uint32_t i = 0;
+        int64_t part = 0;
+
+        while (i + 1 < LAST && u > knot[i + 1])
+            i++;
+        if (u >= knot[i + 1])
+            part = PS_BALANCE_WHOLE;
+        else if (u > knot[i])
+            part = (int64_t)(u - knot[i]) * PS_BALANCE_WHOLE /
+                   (knot[i + 1] - knot[i]);
+        parts[i] += lengths[l] * (PS_BALANCE_WHOLE - part);
+        parts[i + 1] += lengths[l] * part;
+    }
+}
+
+static void check(const stand *s)
+{
+    int64_t held[PS_BALANCE_KNOTS] = {0};
+    int64_t came[PS_BALANCE_KNOTS] = {0};
+    int64_t shares = 0;
+
+    add_up(s, s->held, held);
+    add_up(s, s->came, came);
+    assert_true(s->b.came_all == s->n_came);
+    for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
+        assert_true(s->b.held[i] == held[i]);
+        assert_true(s->b.came[i] == came[i]);
+        if (i > 0)
+            assert_true(s->b.knot[i] > s->b.knot[i - 1]);
+        shares += s->b.share[i];
+        assert_in_range(s->b.weight[i] + STRENGTH, 0, 4 * STRENGTH);
+    }
+    assert_in_range(shares + 64, 0, (INT64_C(1) << 30) + 128);
+}
+
+/* ---- Counting ---- */
+
+static uint32_t draw_length(uint32_t capacity, uint32_t kind,
+                            uint64_t *random)
+{
+    uint32_t length = 1 + random_below(random, capacity);
+
+    if (kind == 1)
+        length = 1 + (length - 1) / 9;
+    else if (kind == 2)
+        length = capacity - (length - 1) / 50;
+    return length;
+}
+
+static void run(stand *s, uint32_t kind, uint64_t *random)
+{
+    for (int i = 0; i < 300; i++)
+        bring(s, draw_length(s->b.capacity, kind, random), 1);
+    learn(s);
+    for (int i = 1; i <= 1000; i++) {
+        uint32_t length = draw_length(s->b.capacity, kind, random);
+
+        if (s->held[length] > 0 && random_below(random, 2) == 0)
+            take(s, length);
+        else
+            admit(s, length);
+        if (i % 100 == 0)
+            check(s);
+        if (i % 300 == 0)
+            weigh(s, i % 200 == 0);
+    }
+}
+
+static void test_counts(void **state)
+{
+    static const uint32_t sizes[][2] = {{1, 1},     {2, 1},    {3, 1},
+                                        {7, 1},     {8, 1},    {9, 1},
+                                        {512, 1},   {513, 2},  {1000, 2},
+                                        {1000, 4},  {131072, 256},
+                                        {131072, 512}};
+    uint64_t random = 7;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        for (uint32_t kind = 0; kind < 3; kind++) {
+            stand s = open_stand(sizes[i][0], sizes[i][1], 100);
+
+            run(&s, kind, &random);
+            run(&s, (kind + 1) % 3, &random);
+            close_stand(&s);
+        }
+}
+
+/* The largest capacity, with units as they are then. */
+static void test_huge(void **state)
+{
+    stand s = open_stand(PS_MAX_CAPACITY, 65536, PS_MAX_WINDOW);
+
+    (void)state;
+    bring(&s, 1, 1);
+    bring(&s, PS_MAX_CAPACITY, 1e15);
+    learn(&s);
+    admit(&s, 1);
+    admit(&s, PS_MAX_CAPACITY);
+    check(&s);
+    weigh(&s, false);
+    take(&s, 1);
+    check(&s);
+    close_stand(&s);
+}
+
+/* ---- Weights ---- */
+
+static int32_t weight_of(const stand *s, uint32_t length)
+{
+    return ps_balance_of(&s->b, length);
+}
+
+/* Nothing has a weight while nothing is known, or while all is as it comes. */
+static void test_no_weight(void **state)
+{
+    stand s = open_stand(100, 1, 1024);
+
+    (void)state;
+    for (uint32_t l = 1; l <= 100; l++)
+        assert_int_equal(weight_of(&s, l), 0);
+    for (uint32_t l = 1; l <= 100; l++)
+        bring(&s, l, 5);
+    learn(&s);
+    weigh(&s, false);
+    for (uint32_t l = 1; l <= 100; l++)
+        assert_in_range(weight_of(&s, l) + 1, 0, 2);
+    for (uint32_t l = 1; l <= 100; l++)
+        admit(&s, l);
+    weigh(&s, false);
+    for (uint32_t l = 1; l <= 100; l++)
+        assert_in_range(weight_of(&s, l) + 50, 0, 100);
+    close_stand(&s);
+}
+
+/* What is there too often counts for more, what is missing for less. */
+static void test_signs(void **state)
+{
+    static const uint32_t units[] = {1, 4};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(units); i++)
+        for (int is_long = 0; is_long < 2; is_long++) {
+            stand s = open_stand(400, units[i], 1024);
+            int32_t sharp;
+
+            for (uint32_t l = 4; l <= 400; l += 4)
+                bring(&s, l, 5);
+            learn(&s);
+            for (uint32_t l = 1; l <= 100; l++)
+                ps_balance_hold(&s.b, is_long ? 300 + l : l, 1);
+            s.n_held = 100;
+            weigh(&s, false);
+            sharp = weight_of(&s, is_long ? 390 : 10);
+            assert_true(sharp > STRENGTH / 4);
+            assert_true(weight_of(&s, is_long ? 10 : 390) < -STRENGTH / 4);
+            weigh(&s, true);
+            assert_in_range(weight_of(&s, is_long ? 390 : 10),
+                            sharp / 100 * 29, sharp / 100 * 31);
+            close_stand(&s);
+        }
+}
+
+/* By hand: half of what comes at a knot, and all of what is held there. */
+static void test_strength(void **state)
+{
+    static const struct {
+        uint32_t window;
+        int32_t strength; /* parts of 32 */
+    } cases[] = {{1, 1}, {256, 16}, {1024, 32}, {100000, 32}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        stand s = open_stand(100, 1, cases[i].window);
+        double wanted = STRENGTH * cases[i].strength / 32.0;
+
+        bring(&s, 10, 500);
+        bring(&s, 90, 500);
+        learn(&s);
+        ps_balance_hold(&s.b, 90, 1000);
+        s.n_held = 1000;
+        weigh(&s, false);
+        assert_in_range(weight_of(&s, 90), wanted * 0.83, wanted * 0.84);
+        assert_in_range(-weight_of(&s, 10), wanted * 0.83, wanted * 0.84);
+        s.n_held = 0;
+        weigh(&s, false);
+        assert_int_equal(weight_of(&s, 90), 0);
+        close_stand(&s);
+    }
+}
+
+/* What never comes and fills the window has the greatest weight. */
+static void test_greatest(void **state)
+{
+    stand s = open_stand(100, 1, 1024);
+
+    (void)state;
+    bring(&s, 90, 1000);
+    bring(&s, 89, 1000);
+    learn(&s);
+    ps_balance_hold(&s.b, 1, 1000);
+    s.n_held = 1000;
+    weigh(&s, false);
+    assert_int_equal(weight_of(&s, 1), 3 * STRENGTH);
+    close_stand(&s);
+}
+
+/* The stream's share of a length that stands on a knot. */
+static int64_t share_of(const stand *s, uint32_t length)
+{
+    uint32_t part;
+    uint32_t i = ps_balance_find(&s->b, length, &part);
+
+    assert_true(part % PS_BALANCE_WHOLE == 0);
+    return s->b.share[part == 0 ? i : i + 1];
+}
+
+/* The shares follow the stream within some windows. */
+static void test_follows(void **state)
+{
+    stand s = open_stand(100, 1, 64);
+
+    (void)state;
+    bring(&s, 10, 1000);
+    bring(&s, 90, 1000);
+    learn(&s);
+    ps_balance_hold(&s.b, 10, 64);
+    s.n_held = 64;
+    s.held[10] = 64;
+    weigh(&s, false);
+    assert_true(weight_of(&s, 10) > 0);
+    for (int i = 0; i < 6 * 64 * 8; i++) {
+        admit(&s, 10);
+        take(&s, 10);
+        if (i % 32 == 0)
+            weigh(&s, false);
+    }
+    weigh(&s, false);
+    assert_in_range(weight_of(&s, 10), 0, 200);
+    assert_in_range(share_of(&s, 90), 1, (1 << 30) / 1000);
+    for (int i = 0; i < 6 * 64; i++)
+        admit(&s, 90);
+    weigh(&s, false);
+    assert_int_equal(share_of(&s, 90), 1 << 30);
+    close_stand(&s);
+}
+
+/* ---- Knots ---- */
+
+/* At quantiles, and on single lengths where there are few. */
+static void test_knots(void **state)
+{
+    stand s = open_stand(700, 1, 10);
+
+    (void)state;
+    for (uint32_t l = 1; l <= 700; l++)
+        bring(&s, l, 3);
+    learn(&s);
+    for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++)
+        assert_int_equal(s.b.knot[i], 100 * i);
+    for (uint32_t l = 1; l <= 700; l++)
+        s.count[l] = l == 700 ? 1e-9 : 0;
+    learn(&s);
+    for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++)
+        assert_int_equal(s.b.knot[i], 699 + i);
+    admit(&s, 700);
+    admit(&s, 1);
+    check(&s);
+    s.count[700] = 0;
+    learn(&s);
+    check(&s);
+    close_stand(&s);
+}
+
+/* ---- Saved and loaded ---- */
+
+static bool load_from(stand *s, const ps_saver *saver, size_t cut)
+{
+    ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
+
+    ps_balance_load(&s->b, &restorer);
+    return !restorer.failed && restorer.left == 0;
+}
+
+/* It goes on as one that was not saved, once what is held is counted. */
+static void test_saved(void **state)
+{
+    static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {512, 1}, {1000, 4}};
+    uint64_t random = 3;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
+        uint32_t capacity = sizes[i / 2][0];
+        stand a = open_stand(capacity, sizes[i / 2][1], 100);
+        stand b = open_stand(capacity, sizes[i / 2][1], 100);
+        ps_saver saver = {0};
+
+        if (i % 2 == 0)
+            run(&a, 0, &random);
+        ps_balance_save(&a.b, &saver);
+        assert_int_equal(saver.n, SAVED_BYTES);
+        assert_true(load_from(&b, &saver, 0));
+        for (uint32_t l = 1; l <= capacity; l++)
+            ps_balance_hold(&b.b, l, a.held[l]);
+        for (int k = 0; k < 300; k++) {
+            uint32_t length = draw_length(capacity, 0, &random);
+
+            admit(&a, length);
+            admit(&b, length);
+            if (k % 97 == 0) {
+                b.n_held = a.n_held;
+                weigh(&a, false);
+                weigh(&b, false);
+            }
+            assert_int_equal(weight_of(&a, length), weight_of(&b, length));
+        }
+        free(saver.bytes);
+        close_stand(&a);
+        close_stand(&b);
+    }
+}
+
+/* What is refused, or loaded and then used. */
+static bool try_number(const stand *s, size_t at, uint64_t number,
+                       size_t width)
+{
+    stand other = open_stand(s->b.capacity, s->b.unit, s->b.window_size);
+    ps_saver saver = {0};
+    bool good;
+
+    ps_balance_save(&s->b, &saver);
+    for (size_t i = 0; i < width; i++)
+        saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
+    good = load_from(&other, &saver, 0);
+    for (uint32_t l = 1; good && l <= s->b.capacity; l++) {
+        assert_in_range(weight_of(&other, l) + 2 * STRENGTH, 0,
+                        5 * STRENGTH);
+        admit(&other, l);
+        weigh(&other, l % 2 == 0);
+    }
+    free(saver.bytes);
+    close_stand(&other);
+    return good;
+}
+
+/* Each number at its extremes. */
+static void test_hostile(void **state)
+{
+    stand s = open_stand(100, 1, 1024);
+    uint64_t random = 1;
+
+    (void)state;
+    run(&s, 0, &random);
+    assert_true(try_number(&s, 0, UINT32_MAX, 8));
+    assert_false(try_number(&s, 0, UINT64_C(1) << 32, 8));
+    assert_false(try_number(&s, 0, UINT64_MAX, 8));
+    assert_false(try_number(&s, AT_KNOWN, 2, 4));
+    (void)try_number(&s, AT_KNOWN, 0, 4);
+    for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
+        size_t at = AT_KNOTS + i * KNOT_BYTES;
+
+        assert_false(try_number(&s, at, 109, 4));
+        assert_false(try_number(&s, at, UINT32_MAX, 4));
+        if (i > 0)
+            assert_false(try_number(&s, at, s.b.knot[i - 1], 4));
+        assert_false(try_number(&s, at + 4, UINT64_MAX, 8));
+        assert_false(try_number(&s, at + 4, INT64_MAX, 8));
+        assert_true(try_number(&s, at + 12, 1 << 30, 8));
+        assert_false(try_number(&s, at + 12, (1 << 30) + 1, 8));
+        assert_false(try_number(&s, at + 12, UINT64_MAX, 8));
+        assert_true(try_number(&s, at + 20, 3 * STRENGTH, 4));
+        assert_false(try_number(&s, at + 20, 3 * STRENGTH + 1, 4));
+        assert_false(try_number(&s, at + 20, INT32_MAX, 4));
+        assert_false(try_number(&s, at + 20, (uint32_t)INT32_MIN, 4));
+    }
+    close_stand(&s);
+}
+
+/* All that came, and as much as there can be of it. */
+static void test_hostile_together(void **state)
+{
+    stand s = open_stand(100, 1, PS_MAX_WINDOW);
+    ps_saver saver = {0};
+
+    (void)state;
+    ps_save_u64(&saver, UINT32_MAX);
+    ps_save_u32(&saver, 1);
+    for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
+        ps_save_u32(&saver, 100 + i);
+        ps_save_u64(&saver, (uint64_t)UINT32_MAX * PS_BALANCE_WHOLE);
+        ps_save_u64(&saver, 1 << 30);
+        ps_save_u32(&saver, i % 2 == 0 ? 3 * STRENGTH
+                                       : (uint32_t)-(2 * STRENGTH));
+    }
+    assert_true(load_from(&s, &saver, 0));
+    for (int i = 0; i < 100; i++) {
+        ps_balance_hold(&s.b, 100, PS_MAX_WINDOW / 128);
+        ps_balance_admit(&s.b, 1);
+    }
+    for (int i = 0; i < 3; i++)
+        ps_balance_weigh(&s.b, 100 * (PS_MAX_WINDOW / 128 + 1), false);
+    for (size_t cut = 1; cut <= saver.n; cut++)
+        assert_false(load_from(&s, &saver, cut));
+    free(saver.bytes);
+    close_stand(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_no_weight),
+        cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_strength),
+        cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_follows),
+        cmocka_unit_test(test_knots),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_hostile_together),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("balance", tests, NULL, NULL);
+}
