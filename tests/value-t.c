@@ -1,0 +1,202 @@
+/*
+ * value-t.c - the value of room and places against a naive knapsack.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "value.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define MOST_UNITS 256
+
+/* The more places there are, the less often more than so many are told. */
+#define MOST_PLACES 8
+
+/* Scores by units of length, with what may be read in front of them. */
+static int32_t padded[PS_SEARCH_GROUP + MOST_UNITS + 1];
+static int32_t *const best = padded + PS_SEARCH_GROUP;
+
+/* One of `rare` lengths is there; some scores are below 0. */
+static void draw_scores(uint32_t units, uint32_t rare, uint64_t *random)
+{
+    for (size_t i = 0; i < COUNT(padded); i++)
+        padded[i] = PS_SCORE_NONE;
+    for (uint32_t u = 1; u <= units; u++)
+        if (random_below(random, rare) == 0)
+            best[u] = (int32_t)random_below(random, PS_SCORE_ONE) -
+                      PS_SCORE_ONE / 10;
+}
+
+/* What `places` can be worth in each room, as if all were without end. */
+static void naive_row(uint32_t units, uint32_t places, int64_t *row)
+{
+    memset(row, 0, (units + 1) * sizeof *row);
+    while (places-- > 0)
+        for (uint32_t c = units; c > 0; c--)
+            for (uint32_t u = 1; u <= c; u++)
+                if (best[u] > PS_SCORE_NONE && best[u] + row[c - u] > row[c])
+                    row[c] = best[u] + row[c - u];
+}
+
+static void check_row(const ps_value *v, uint32_t units, uint32_t places,
+                      uint32_t meant)
+{
+    const int32_t *row = ps_value_row(v, places);
+    int64_t wanted[MOST_UNITS + 1];
+
+    naive_row(units, meant, wanted);
+    for (uint32_t c = 0; c <= units; c++) {
+        assert_int_equal(row[units - c], wanted[c]);
+        if (c > 0)
+            assert_true(row[units - c] >= row[units - c + 1]);
+    }
+}
+
+/* Few places are exact; where depth is far, or of many places, none count. */
+static void check(const ps_value *v, uint32_t units, uint32_t depth,
+                  bool is_far)
+{
+    bool has_any = depth - 1 > MOST_PLACES;
+
+    for (uint32_t places = 1; places < depth && places < 12; places++)
+        check_row(v, units, places,
+                  has_any && (is_far || places > MOST_PLACES) ? units
+                                                              : places);
+}
+
+static ps_value *open_value(uint32_t units, uint32_t depth)
+{
+    ps_value *v;
+    ps_error err;
+
+    assert_ok(ps_value_open(&v, units, depth, &err), &err);
+    return v;
+}
+
+static const uint32_t depths[] = {1, 2, 3, 8, 9, 10, 64};
+
+static void test_naive(void **state)
+{
+    static const uint32_t sizes[] = {1, 2, 3, 15, 16, 17, 33, 100};
+    uint64_t random = 3;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        for (size_t d = 0; d < COUNT(depths); d++) {
+            ps_value *v = open_value(sizes[i], depths[d]);
+
+            for (uint32_t k = 0; k < 8; k++) {
+                draw_scores(sizes[i], 1 + k * k, &random);
+                ps_value_refresh(v, best, k % 2 == 1);
+                check(v, sizes[i], depths[d], k % 2 == 1);
+            }
+            ps_value_free(v);
+        }
+    ps_value_free(NULL);
+}
+
+/* The greatest scores that there can be are added up without overflow. */
+static void test_greatest(void **state)
+{
+    const int32_t most = PS_SCORE_ONE / 100 * 135;
+    ps_value *v = open_value(MOST_UNITS, 64);
+
+    (void)state;
+    for (uint32_t u = 1; u <= MOST_UNITS; u++)
+        best[u] = most;
+    ps_value_refresh(v, best, true);
+    assert_int_equal(ps_value_row(v, 40)[0], MOST_UNITS * most);
+    ps_value_refresh(v, best, false);
+    assert_int_equal(ps_value_row(v, 8)[0], 8 * most);
+    ps_value_free(v);
+}
+
+/* ---- Saved and loaded ---- */
+
+static ps_value *load_again(const ps_saver *saver, size_t cut,
+                            uint32_t units, uint32_t depth, bool *good)
+{
+    ps_value *v = open_value(units, depth);
+    ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
+
+    ps_value_load(v, &restorer);
+    *good = !restorer.failed && restorer.left == 0;
+    return v;
+}
+
+/* Also values that are as great as they can be. */
+static void test_saved(void **state)
+{
+    uint64_t random = 3;
+
+    (void)state;
+    for (size_t d = 0; d < COUNT(depths); d++)
+        for (uint32_t k = 0; k < 5; k++) {
+            uint32_t units = k == 4 ? MOST_UNITS : 50;
+            ps_value *v = open_value(units, depths[d]);
+            ps_saver saver = {0};
+            bool good;
+
+            draw_scores(units, 2, &random);
+            if (k == 4)
+                best[1] = PS_SCORE_ONE / 100 * 135;
+            ps_value_refresh(v, best, k % 2 == 1);
+            ps_value_save(v, &saver);
+            ps_value_free(v);
+            v = load_again(&saver, 0, units, depths[d], &good);
+            assert_true(good);
+            if (k < 4)
+                check(v, units, depths[d], k % 2 == 1);
+            ps_value_free(v);
+            free(saver.bytes);
+        }
+}
+
+static void test_refused(void **state)
+{
+    static const uint32_t numbers[] = {UINT32_C(1) << 31, UINT32_MAX,
+                                       UINT32_C(0x70000000),
+                                       (uint32_t)PS_SCORE_NONE};
+    ps_value *v = open_value(20, 3);
+    ps_saver saver = {0};
+    bool good;
+
+    (void)state;
+    ps_value_save(v, &saver);
+    assert_int_equal(saver.n, 4 * (1 + 3 * 21));
+    ps_value_free(v);
+    for (size_t cut = 1; cut <= saver.n; cut++) {
+        ps_value_free(load_again(&saver, cut, 20, 3, &good));
+        assert_false(good);
+    }
+    for (size_t at = 0; at < saver.n; at += 4)
+        for (size_t i = 0; i < COUNT(numbers); i++) {
+            for (size_t k = 0; k < 4; k++)
+                saver.bytes[at + k] = (unsigned char)(numbers[i] >> 8 * k);
+            ps_value_free(load_again(&saver, 0, 20, 3, &good));
+            assert_false(good);
+            memset(saver.bytes + at, 0, 4);
+        }
+    saver.bytes[0] = 1; /* far, but of depth 3 nothing is */
+    ps_value_free(load_again(&saver, 0, 20, 3, &good));
+    assert_false(good);
+    free(saver.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_refused),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("value", tests, NULL, NULL);
+}
