@@ -14,6 +14,12 @@
 /* More places than these count as any number. */
 #define MOST_LEVELS 8
 
+/*
+ * More than the value of any room: 256 units of less than 1.5 PS_SCORE_ONE.
+ * With one score more it still fits its type.
+ */
+#define MOST_VALUE (INT32_MAX / 4 * 3)
+
 static uint32_t levels_for(uint32_t depth)
 {
     return depth - 1 < MOST_LEVELS ? depth - 1 : MOST_LEVELS;
@@ -114,6 +120,6 @@ void ps_value_load(ps_value *v, ps_restorer *restorer)
     v->is_far = ps_load_within(restorer, 0, v->has_any ? 1 : 0) == 1;
     for (uint32_t level = 0; level <= v->levels; level++)
         for (uint32_t c = 0; c <= v->units; c++)
-            row(v, level)[c] = (int32_t)ps_load_within(
-                restorer, 0, (uint32_t)(-(PS_SCORE_NONE / 4)));
+            row(v, level)[c] =
+                (int32_t)ps_load_within(restorer, 0, MOST_VALUE);
 }
