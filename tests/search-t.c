@@ -1,5 +1,6 @@
 /*
- * search-t.c - every variant of the search against a look at each sum.
+ * search-t.c - every variant of the search and of a row of a knapsack
+ * against a look at each sum.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -134,6 +135,51 @@ static void try_variant(ps_search search)
     }
 }
 
+/* ---- Rows of a knapsack ---- */
+
+static int32_t naive_value(const runs *r, const int32_t *from, uint32_t c)
+{
+    int32_t most = 0;
+
+    for (uint32_t room = 1; room <= c; room++)
+        for (uint32_t i = 1; i <= room; i++)
+            if (r->a[i] + from[r->n - 1 - (room - i)] > most)
+                most = r->a[i] + from[r->n - 1 - (room - i)];
+    return most;
+}
+
+/* From another row, and from itself; `a` has scores, `b` a row. */
+static void try_row(ps_knapsack_row fill_row, uint32_t units, uint32_t range,
+                    uint64_t *random)
+{
+    runs r = open_runs(units + 1);
+    runs to = open_runs(units + 1);
+
+    fill(&r, range, random);
+    r.a[0] = NONE;
+    for (uint32_t i = units; i > 0; i--)
+        r.b[i - 1] = r.b[i] + (int32_t)random_below(random, range);
+    fill_row(r.a, r.b, to.a, units);
+    for (uint32_t c = 0; c <= units; c++)
+        assert_int_equal(to.a[units - c], naive_value(&r, r.b, c));
+    fill_row(r.a, to.b, to.b, units);
+    for (uint32_t c = 0; c <= units; c++)
+        assert_int_equal(to.b[units - c], naive_value(&r, to.b, c));
+    close_runs(&r);
+    close_runs(&to);
+}
+
+static void try_rows(ps_knapsack_row fill_row)
+{
+    static const uint32_t ranges[] = {1, 3, 50, UINT32_C(1) << 20};
+    uint64_t random = 19;
+
+    for (uint32_t units = 1; units <= 70; units++)
+        for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+            try_row(fill_row, units, ranges[i], &random);
+    try_row(fill_row, 256, 1000, &random);
+}
+
 /* Says which this machine could not run; the first one always works. */
 static void test_variants(void **state)
 {
@@ -146,10 +192,13 @@ static void test_variants(void **state)
     while ((search = ps_search_variant(number, &name, &works)) != NULL) {
         assert_non_null(name);
         assert_true(works || number > 0);
-        if (works)
+        assert_non_null(ps_knapsack_row_variant(number));
+        if (works) {
             try_variant(search);
-        else
+            try_rows(ps_knapsack_row_variant(number));
+        } else {
             print_message("# %s does not work here\n", name);
+        }
         number++;
     }
     assert_true(number > 0);
@@ -166,8 +215,11 @@ static void test_best(void **state)
     (void)state;
     for (unsigned i = 0;
          (search = ps_search_variant(i, &name, &works)) != NULL; i++)
-        if (search == best)
+        if (search == best) {
+            assert_true(ps_knapsack_row_best() ==
+                        ps_knapsack_row_variant(i));
             break;
+        }
     assert_non_null(search);
     assert_true(works);
 }
