@@ -1,0 +1,385 @@
+/*
+ * score-t.c - the tables of scores against a look at every length.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "score.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define SLOTS 200
+#define MOST_PLACED 12
+
+/* What a window of waiting is worth, up to so many. */
+#define AGED (PS_SCORE_ONE / 250)
+#define MOST_AGE 8
+
+typedef struct stand {
+    ps_window *window;
+    ps_dual_prices *prices;
+    ps_score *score;
+    uint32_t capacity;
+    uint64_t now;
+    uint64_t epoch; /* when scores were last made anew */
+    uint32_t placed[MOST_PLACED];
+    uint32_t n;
+} stand;
+
+static stand open_stand(uint32_t capacity, uint32_t window_size, uint64_t now)
+{
+    stand s = {.capacity = capacity, .now = now};
+    ps_error err;
+
+    assert_ok(ps_window_open(&s.window, SLOTS, 0, capacity, &err), &err);
+    assert_ok(ps_dual_prices_open(&s.prices, capacity, 8, window_size, &err),
+              &err);
+    assert_ok(ps_score_open(&s.score, s.window, s.prices, &err), &err);
+    return s;
+}
+
+static void close_stand(stand *s)
+{
+    ps_score_free(s->score);
+    ps_dual_prices_free(s->prices);
+    ps_window_free(s->window);
+}
+
+static void admit(stand *s, uint32_t length)
+{
+    ps_window_admit(s->window, length, ++s->now);
+    ps_dual_prices_count(s->prices, length);
+    ps_balance_admit(&s->score->balance, length);
+    if (ps_window_count_of(s->window, length) == 1)
+        ps_score_update(s->score, length);
+}
+
+static void take(stand *s, uint32_t length)
+{
+    ps_window_release(s->window, ps_window_take(s->window, length));
+    ps_balance_take(&s->score->balance, length);
+    ps_score_update(s->score, length);
+}
+
+static void refresh(stand *s)
+{
+    s->epoch = s->now;
+    ps_score_refresh(s->score, s->now);
+}
+
+static void learn(stand *s)
+{
+    ps_error err;
+
+    assert_ok(ps_dual_prices_learn(s->prices, &err), &err);
+    ps_score_learn(s->score);
+    refresh(s);
+}
+
+/* ---- The naive look ---- */
+
+/* How many of a length are left. */
+static uint32_t left_of(const stand *s, uint32_t length)
+{
+    uint32_t left = ps_window_count_of(s->window, length);
+
+    for (uint32_t i = 0; i < s->n; i++)
+        left -= s->placed[i] == length;
+    return left;
+}
+
+static int32_t naive_score(const stand *s, uint32_t length)
+{
+    uint64_t time = UINT64_MAX;
+    uint64_t most = (uint64_t)MOST_AGE * s->prices->window_size;
+    uint64_t age;
+
+    for (uint32_t i = ps_window_oldest(s->window); time == UINT64_MAX;
+         i = ps_window_younger(s->window, i))
+        if (ps_window_length(s->window, i) == length)
+            time = ps_window_time(s->window, i);
+    age = s->epoch > time ? s->epoch - time : 0;
+    age = age < most ? age : most;
+    return s->score->price[length] +
+           ps_balance_of(&s->score->balance, length) +
+           (int32_t)(age * AGED / s->prices->window_size);
+}
+
+/* Every length, and of every unit the best one. */
+static void check(const stand *s)
+{
+    const ps_score *is = s->score;
+    int32_t *best = must_alloc((is->units + 1) * sizeof *best);
+
+    for (uint32_t u = 0; u <= is->units; u++)
+        best[u] = PS_SCORE_NONE;
+    for (uint32_t l = 1; l <= s->capacity; l++) {
+        uint32_t u = ps_round_to_units(l, is->unit, is->units);
+        int32_t score = is->score[l];
+
+        assert_int_equal(is->reversed[s->capacity - l], score);
+        if (ps_window_count_of(s->window, l) == 0) {
+            assert_int_equal(score, PS_SCORE_NONE);
+            continue;
+        }
+        assert_int_equal(ps_score_left(is, l), left_of(s, l));
+        if (left_of(s, l) == 0)
+            assert_int_equal(score, PS_SCORE_NONE);
+        else
+            assert_in_range(score + 1 - naive_score(s, l), 0, 1);
+        best[u] = score > best[u] ? score : best[u];
+    }
+    for (uint32_t u = 1; u <= is->units; u++) {
+        uint32_t l = ps_score_best_in(is, u);
+
+        assert_int_equal(is->best[u], best[u]);
+        assert_true((l > 0) == (best[u] > PS_SCORE_NONE));
+        if (l == 0)
+            continue;
+        assert_int_equal(is->score[l], best[u]);
+        assert_int_equal(ps_round_to_units(l, is->unit, is->units), u);
+    }
+    free(best);
+}
+
+/* ---- Random windows ---- */
+
+static uint32_t draw_length(uint32_t capacity, uint64_t *random)
+{
+    uint32_t length = 1 + random_below(random, capacity);
+
+    if (random_below(random, 3) == 0)
+        length = 1 + (length - 1) / 17;
+    if (random_below(random, 3) == 0)
+        length = 1 + (length - 1) / 100 * 100;
+    return length;
+}
+
+/* The longest below a length, or the longest of all; 0 without any. */
+static uint32_t draw_held(const stand *s, uint64_t *random)
+{
+    uint32_t limit = 1 + random_below(random, s->capacity);
+
+    return ps_window_longest(s->window, random_below(random, 2) == 0
+                                            ? s->capacity
+                                            : limit);
+}
+
+/* A pack on trial, taken back, and made again to leave. */
+static void try_pack(stand *s, uint64_t *random)
+{
+    for (int round = 0; round < 2; round++) {
+        while (s->n < MOST_PLACED) {
+            uint32_t length = draw_held(s, random);
+
+            if (length == 0 || left_of(s, length) == 0)
+                break;
+            ps_score_place(s->score, length);
+            s->placed[s->n++] = length;
+        }
+        check(s);
+        if (round == 1)
+            break;
+        while (s->n > random_below(random, 3))
+            ps_score_unplace(s->score, s->placed[--s->n]);
+        check(s);
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        s->score->placed[s->placed[i]] = 0;
+    while (s->n > 0)
+        take(s, s->placed[--s->n]);
+}
+
+static void run(stand *s, int rounds, uint64_t *random)
+{
+    for (int i = 0; i < rounds; i++) {
+        while (ps_window_count(s->window) < SLOTS / 2 ||
+               (ps_window_count(s->window) < SLOTS &&
+                random_below(random, 8) > 0))
+            admit(s, draw_length(s->capacity, random));
+        check(s);
+        try_pack(s, random);
+        check(s);
+        if (i % 4 == 1)
+            refresh(s);
+        if (i % 7 == 3)
+            learn(s);
+        check(s);
+    }
+}
+
+static const struct {
+    uint32_t capacity;
+    uint32_t unit;
+} sizes[] = {{1, 1},   {2, 1},   {255, 1},  {256, 1},     {257, 2},
+             {512, 2}, {700, 3}, {1000, 4}, {131072, 512}};
+
+static void test_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        stand s = open_stand(sizes[i].capacity, 300, i);
+        uint64_t random = 5 + i;
+
+        assert_int_equal(s.score->unit, sizes[i].unit);
+        for (uint32_t l = 1; l <= sizes[i].capacity; l++)
+            assert_int_equal(s.score->price[l],
+                             (int64_t)l * PS_SCORE_ONE / sizes[i].capacity);
+        run(&s, sizes[i].capacity > 1000 ? 12 : 60, &random);
+        close_stand(&s);
+    }
+    ps_score_free(NULL);
+}
+
+/* In a unit of many lengths the best is found again when it leaves. */
+static void test_best_leaves(void **state)
+{
+    stand s = open_stand(131072, 300, 0);
+
+    (void)state;
+    for (uint32_t l = 1000; l < 1400; l += 100)
+        admit(&s, l);
+    for (uint32_t l = 1300; l >= 1000; l -= 100) {
+        uint32_t unit = l >= 1280 ? 3 : 2;
+
+        assert_int_equal(ps_score_best_in(s.score, unit), l);
+        assert_int_equal(s.score->best[unit], s.score->score[l]);
+        ps_score_place(s.score, l);
+        s.placed[s.n++] = l;
+        check(&s);
+    }
+    assert_int_equal(s.score->best[2], PS_SCORE_NONE);
+    assert_int_equal(ps_score_best_in(s.score, 2), 0);
+    ps_score_unplace(s.score, s.placed[--s.n]);
+    assert_int_equal(ps_score_best_in(s.score, 2), 1000);
+    close_stand(&s);
+}
+
+/* A length is hidden with the last of it, and seen with the first. */
+static void test_placed(void **state)
+{
+    stand s = open_stand(100, 300, 0);
+    int32_t score;
+
+    (void)state;
+    admit(&s, 40);
+    admit(&s, 40);
+    score = s.score->score[40];
+    assert_true(ps_score_is_there(score));
+    ps_score_place(s.score, 40);
+    assert_int_equal(s.score->score[40], score);
+    ps_score_place(s.score, 40);
+    assert_int_equal(s.score->score[40], PS_SCORE_NONE);
+    assert_false(ps_score_is_there(s.score->score[40] + PS_SCORE_ONE));
+    ps_score_unplace(s.score, 40);
+    assert_int_equal(s.score->score[40], score);
+    assert_int_equal(ps_score_left(s.score, 40), 1);
+    close_stand(&s);
+}
+
+/* ---- Age ---- */
+
+/* Each window of waiting adds the same, up to eight of them. */
+static void test_age(void **state)
+{
+    static const uint32_t windows[] = {1, 2, 3, 100, 1024, PS_MAX_WINDOW};
+    static const uint64_t times[] = {1, UINT64_C(1) << 40,
+                                     (UINT64_C(1) << 63) - 100};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(windows) * COUNT(times); i++) {
+        uint32_t window = windows[i % COUNT(windows)];
+        stand s = open_stand(4, window, times[i / COUNT(windows)]);
+        int32_t young;
+
+        admit(&s, 3);
+        learn(&s);
+        young = s.score->score[3];
+        for (int n = 1; n <= 20; n++) {
+            s.now += window;
+            refresh(&s);
+            assert_in_range(s.score->score[3] - young + 1,
+                            AGED * (n < 8 ? n : 8),
+                            AGED * (n < 8 ? n : 8) + 1);
+        }
+        s.now = UINT64_MAX;
+        refresh(&s);
+        assert_in_range(s.score->score[3] - young + 1, 8 * AGED,
+                        8 * AGED + 1);
+        close_stand(&s);
+    }
+}
+
+/* Of a length the oldest counts, also behind one that left. */
+static void test_oldest(void **state)
+{
+    stand s = open_stand(4, 100, 0);
+    int32_t oldest;
+
+    (void)state;
+    admit(&s, 3);
+    s.now += 100;
+    admit(&s, 3);
+    s.now += 99;
+    refresh(&s);
+    oldest = s.score->score[3];
+    take(&s, 3);
+    assert_in_range(oldest - s.score->score[3], AGED, AGED + AGED / 50);
+    check(&s);
+    close_stand(&s);
+}
+
+/* ---- Saved and loaded ---- */
+
+/* On the same window, with prices that were learned, tables are the same. */
+static void test_saved(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
+        uint32_t capacity = sizes[i / 2].capacity;
+        stand s = open_stand(capacity, 300, 0);
+        uint64_t random = i + 1;
+        ps_score *score = s.score;
+        ps_saver saver = {0};
+        ps_restorer restorer;
+        ps_error err;
+
+        run(&s, i % 2 == 0 ? 5 : 2, &random);
+        ps_score_save(score, &saver);
+        restorer = (ps_restorer){.at = saver.bytes, .left = saver.n};
+        assert_ok(ps_score_open(&s.score, s.window, s.prices, &err), &err);
+        ps_score_load(s.score, &restorer);
+        assert_false(restorer.failed);
+        assert_int_equal(restorer.left, 0);
+        check(&s);
+        if (s.prices->known) {
+            assert_memory_equal(s.score->score, score->score,
+                                (capacity + 1) * sizeof(int32_t));
+            assert_memory_equal(s.score->best, score->best,
+                                (score->units + 1) * sizeof(int32_t));
+        }
+        ps_score_free(score);
+        run(&s, 3, &random);
+        free(saver.bytes);
+        close_stand(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_best_leaves),
+        cmocka_unit_test(test_placed),
+        cmocka_unit_test(test_age),
+        cmocka_unit_test(test_oldest),
+        cmocka_unit_test(test_saved),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("score", tests, NULL, NULL);
+}
