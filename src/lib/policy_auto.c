@@ -43,7 +43,9 @@
 /* A pack is good that falls short of usual ones by at most this. */
 #define GOOD (PS_SCORE_ONE / 500)
 #define USUAL_PACKS 128
-#define MOST_USUAL (INT64_C(1) << 60)
+
+/* No pack has a score above this, nor one below its opposite. */
+#define MOST_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
 /* A sequence leads when it has waited so long, less a small part. */
 #define URGENT_WINDOWS 4
@@ -56,7 +58,7 @@
 typedef struct pack {
     uint32_t room;
     uint32_t places;
-    int64_t score;
+    int64_t score; /* of thousands of sequences, it may be far below 0 */
     uint32_t n;
     uint64_t cost;
     uint32_t *lengths;
@@ -289,7 +291,7 @@ static choice find_next(const state *s, uint32_t room, uint32_t places)
                       units, PS_SCORE_NONE / 2);
     if (found.sum < PS_SCORE_NONE / 2)
         return (choice){.score = PS_SCORE_NONE};
-    length = ps_score_best_in(score, found.at + 1);
+    length = found.at < units ? ps_score_best_in(score, found.at + 1) : 0;
     if (length == 0 || length > room)
         return find_last(s, room);
     return (choice){found.sum, {length, 0}};
@@ -421,7 +423,7 @@ static void try_leaders(state *s, const pack *start, pack *best)
     bool bulk = false;
 
     copy_pack(best, start, s->lengths + s->is.depth);
-    best->score = PS_SCORE_NONE;
+    best->score = INT64_MIN;
     for (uint32_t i = 0; i < LEADERS && lead(s, start, i, &before); i++) {
         pack p;
 
@@ -533,7 +535,8 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
     ps_dual_prices_load(s->prices, restorer);
     ps_score_load(s->score, restorer);
     ps_value_load(s->value, restorer);
-    if (s->usual > MOST_USUAL || s->usual < -MOST_USUAL)
+    if (s->usual > MOST_SCORE * USUAL_PACKS ||
+        s->usual < -MOST_SCORE * USUAL_PACKS)
         restorer->failed = true;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                     "the prices in it make no sense")
