@@ -229,6 +229,8 @@ void ps_balance_load(ps_balance *b, ps_restorer *restorer)
         b->share[i] = (int64_t)share;
         b->held[i] = 0;
     }
-    if (known && !restorer->failed)
+    if (restorer->failed)
+        memset(b->weight, 0, sizeof b->weight);
+    else if (known)
         place_lengths(b);
 }
