@@ -1,0 +1,385 @@
+/*
+ * policy-auto-state-t.c - the default policy in an engine that is saved
+ * anywhere and loaded: it chooses on as if nothing had happened, and no
+ * damaged state does harm.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance.h"
+#include "dual_prices.h"
+#include "engine.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* An engine, and when each sequence came that it holds. */
+typedef struct runner {
+    ps_engine_options o;
+    ps_engine *engine;
+    uint64_t *came; /* by slot */
+    uint64_t now;
+    uint64_t digest; /* of what was chosen since the digest was 0 */
+} runner;
+
+static runner open_runner(const ps_engine_options *o)
+{
+    runner r = {.o = *o};
+    ps_error err;
+
+    assert_ok(ps_engine_open(&r.engine, o, &err), &err);
+    r.came = must_alloc(ps_engine_slots(r.engine) * sizeof *r.came);
+    return r;
+}
+
+static void close_runner(runner *r)
+{
+    ps_engine_free(r->engine);
+    free(r->came);
+}
+
+static void take_packs(runner *r, bool flush)
+{
+    uint32_t n = 1;
+    ps_error err;
+
+    while (n > 0) {
+        const uint32_t *slots;
+        uint64_t sum = 0;
+
+        assert_ok(ps_engine_decide(r->engine, flush, &slots, &n, &err), &err);
+        assert_true(n <= r->o.depth);
+        for (uint32_t i = 0; i < n; i++) {
+            sum += ps_engine_length(r->engine, slots[i]);
+            r->digest = (r->digest ^ r->came[slots[i]]) *
+                        UINT64_C(0x100000001b3);
+        }
+        assert_true(sum <= r->o.capacity);
+        r->digest = (r->digest ^ sum) * UINT64_C(0x100000001b3);
+    }
+}
+
+static void put(runner *r, uint32_t length)
+{
+    ps_engine_tick(r->engine);
+    r->now++;
+    take_packs(r, false);
+    r->came[ps_engine_admit(r->engine, length)] = r->now;
+    take_packs(r, false);
+}
+
+/* ---- Streams ---- */
+
+/* The length of record i; some streams change all of a sudden. */
+typedef uint32_t stream(uint64_t i, uint32_t capacity, uint64_t *random);
+
+static uint32_t even(uint64_t i, uint32_t capacity, uint64_t *random)
+{
+    (void)i;
+    return 1 + random_below(random, capacity);
+}
+
+static uint32_t mostly_short(uint64_t i, uint32_t capacity, uint64_t *random)
+{
+    (void)i;
+    return 1 + (uint32_t)((uint64_t)random_below(random, capacity) *
+                          random_below(random, capacity) / capacity / 3);
+}
+
+/* Long ones, each alone in its pack, and then the shortest. */
+static uint32_t bursts(uint64_t i, uint32_t capacity, uint64_t *random)
+{
+    if (i / 3000 % 2 == 1 || capacity == 1)
+        return 1;
+    return capacity / 2 + random_below(random, (capacity + 1) / 2) + 1;
+}
+
+/* Short ones of two kinds, by turns, and no long one. */
+static uint32_t turns(uint64_t i, uint32_t capacity, uint64_t *random)
+{
+    uint32_t most = capacity / 30 + 1;
+
+    return 1 + random_below(random, most) +
+           (uint32_t)(i / 1500 % 2) * most % capacity;
+}
+
+/* Hundreds of a kind wait while the other kind comes. */
+static uint32_t waves(uint64_t i, uint32_t capacity, uint64_t *random)
+{
+    uint32_t most = capacity / 4 + 1;
+    uint32_t length = 1 + random_below(random, most);
+
+    if (i / 700 % 3 == 0)
+        length += capacity - most;
+    return length <= capacity ? length : capacity;
+}
+
+static stream *const streams[] = {even, mostly_short, bursts, turns, waves};
+
+static const ps_engine_options sets[] = {
+    {.capacity = 1, .depth = 1, .window = 3, .max_delay = 100},
+    {.capacity = 64, .depth = 1, .window = 17, .max_delay = 500},
+    {.capacity = 64, .depth = 3, .window = 1, .max_delay = 500},
+    {.capacity = 100, .depth = 3, .window = 256, .max_delay = 512},
+    {.capacity = 256, .depth = 256, .window = 1024, .max_delay = 100000},
+    {.capacity = 300, .depth = 9, .window = 64, .max_delay = 300,
+     .order = PS_PACKS_BY_INPUT},
+    {.capacity = 512, .depth = 8, .window = 256, .max_delay = 5000,
+     .order = PS_PACKS_SHUFFLED, .seed = 3},
+    {.capacity = 1000, .depth = 64, .window = 700, .max_delay = 20000,
+     .even_cost = true},
+    {.capacity = 8192, .depth = 4096, .window = 4096, .max_delay = 100000},
+};
+
+/* ---- Saved and loaded ---- */
+
+static ps_saver save(const runner *r, uint32_t *slots)
+{
+    ps_saver saver = {0};
+    uint32_t *own = must_alloc(ps_engine_slots(r->engine) * sizeof *own);
+
+    (void)ps_engine_save(r->engine, &saver, slots != NULL ? slots : own);
+    assert_false(saver.failed);
+    free(own);
+    return saver;
+}
+
+/* The same as what was saved, with other slots. */
+static runner resume(const runner *r)
+{
+    runner other = open_runner(&r->o);
+    uint32_t n_slots = ps_engine_slots(r->engine);
+    uint32_t *from = must_alloc(n_slots * sizeof *from);
+    uint32_t *to = must_alloc(n_slots * sizeof *to);
+    ps_saver saver = save(r, from);
+    ps_restorer restorer = {.at = saver.bytes, .left = saver.n};
+    uint32_t n;
+    ps_error err;
+
+    assert_ok(ps_engine_load(other.engine, &restorer, &r->o, to, &n, &err),
+              &err);
+    assert_int_equal(restorer.left, 0);
+    for (uint32_t i = 0; i < n; i++)
+        other.came[to[i]] = r->came[from[i]];
+    other.now = r->now;
+    free(from);
+    free(to);
+    free(saver.bytes);
+    return other;
+}
+
+/* Both runs get the same, and choose the same. */
+static void go_on(runner *a, runner *b, stream *next, uint64_t records,
+                  uint64_t random)
+{
+    for (uint64_t i = 0; i < records; i++) {
+        uint32_t length = next(a->now, a->o.capacity, &random);
+
+        put(a, length);
+        put(b, length);
+    }
+    take_packs(a, true);
+    take_packs(b, true);
+    assert_true(a->digest == b->digest);
+}
+
+/* One that is resumed twenty times, at the end beside one that never was. */
+static void save_often(const ps_engine_options *o, stream *next,
+                       uint64_t records)
+{
+    runner whole = open_runner(o);
+    runner r = open_runner(o);
+    uint64_t random = 1 + o->window;
+    uint64_t step = records / 20;
+
+    for (uint64_t i = 1; i <= records; i++) {
+        uint32_t length = next(whole.now, o->capacity, &random);
+
+        put(&whole, length);
+        put(&r, length);
+        if (i % step == step / 2) {
+            runner other = resume(&r);
+
+            assert_true(whole.digest == r.digest);
+            close_runner(&r);
+            r = other;
+            whole.digest = 0;
+        }
+    }
+    go_on(&whole, &r, next, 2 * o->window, random);
+    close_runner(&whole);
+    close_runner(&r);
+}
+
+static void test_resumed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(sets); i++)
+        for (size_t k = 0; k < COUNT(streams); k++)
+            save_often(&sets[i], streams[k], 5000 + 3 * sets[i].window);
+}
+
+/*
+ * Short ones have the greatest weight where none came for long, and the
+ * value of room is far above that of the few which are there.
+ */
+static void test_few_short(void **state)
+{
+    static const ps_engine_options o = {.capacity = 256, .depth = 256,
+                                        .window = 1024,
+                                        .max_delay = 100000};
+    runner r = open_runner(&o);
+    uint64_t random = 3;
+
+    (void)state;
+    while (r.now < 20000)
+        put(&r, 129 + random_below(&random, 127));
+    take_packs(&r, true);
+    for (int i = 0; i < 100; i++)
+        ps_engine_tick(r.engine);
+    for (int i = 0; i < 5; i++)
+        put(&r, 1);
+    for (uint32_t n = 1, left = 5; left > 0; left -= n) {
+        const uint32_t *slots;
+        runner other = resume(&r);
+        ps_error err;
+
+        close_runner(&other);
+        assert_ok(ps_engine_press(r.engine, &slots, &n, &err), &err);
+        assert_in_range(n, 1, left);
+    }
+    close_runner(&r);
+}
+
+/* ---- Hostile states ---- */
+
+/* Loads it; if it is not refused, goes on with it. */
+static bool survive(const runner *r, const ps_saver *saver, size_t left)
+{
+    runner other = open_runner(&r->o);
+    ps_restorer restorer = {.at = saver->bytes, .left = left};
+    uint32_t *slots = must_alloc(ps_engine_slots(r->engine) * sizeof *slots);
+    uint64_t random = 7;
+    uint32_t n;
+    ps_error err;
+    ps_result result = ps_engine_load(other.engine, &restorer, &r->o, slots,
+                                      &n, &err);
+
+    if (result != PS_OK)
+        assert_result(result, PS_ERR_CORRUPT, &err);
+    for (uint32_t i = 0; result == PS_OK && i < 4 * r->o.window; i++)
+        put(&other, i % 2 == 0 ? 1 : even(i, r->o.capacity, &random));
+    if (result == PS_OK)
+        take_packs(&other, true);
+    free(slots);
+    close_runner(&other);
+    return result == PS_OK;
+}
+
+static void overwrite(ps_saver *saver, size_t at, uint64_t number,
+                      size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        saver->bytes[at + i] = (unsigned char)(number >> 8 * i);
+}
+
+/* Every number at its extremes, as 4 and as 8 bytes, whole or not. */
+static void damage(const runner *r, size_t step)
+{
+    static const uint64_t wide[] = {
+        0, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, UINT64_C(1) << 53,
+        UINT64_C(0x3ff0000000000000),  /* 1.0 */
+        UINT64_C(0x433fffffffffffff),  /* almost 2^53 */
+        UINT64_C(0x7ff8000000000000)}; /* not a number */
+    static const uint32_t narrow[] = {0, 1, UINT32_MAX, INT32_MAX,
+                                      UINT32_C(1) << 31, 1 << 20};
+    ps_saver saver = save(r, NULL);
+    unsigned char *good = must_alloc(saver.n);
+    unsigned refused = 0;
+
+    memcpy(good, saver.bytes, saver.n);
+    for (size_t at = 0; at + 8 <= saver.n; at += step) {
+        for (size_t i = 0; i < COUNT(wide) + COUNT(narrow); i++) {
+            if (i < COUNT(wide))
+                overwrite(&saver, at, wide[i], 8);
+            else
+                overwrite(&saver, at, narrow[i - COUNT(wide)], 4);
+            refused += !survive(r, &saver, saver.n);
+            memcpy(saver.bytes, good, saver.n);
+        }
+        assert_false(survive(r, &saver, at));
+    }
+    assert_true(survive(r, &saver, saver.n));
+    assert_true(refused > saver.n / step);
+    free(good);
+    free(saver.bytes);
+}
+
+static void test_damaged(void **state)
+{
+    static const ps_engine_options small[] = {
+        {.capacity = 10, .depth = 3, .window = 8, .max_delay = 100},
+        {.capacity = 30, .depth = 16, .window = 8, .max_delay = 100},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(small); i++) {
+        runner r = open_runner(&small[i]);
+        uint64_t random = 5;
+
+        while (r.now < 200)
+            put(&r, even(r.now, small[i].capacity, &random));
+        damage(&r, i == 0 ? 4 : 20);
+        close_runner(&r);
+    }
+}
+
+/*
+ * Every length costs as much as it can, and packs take many: the scores of
+ * packs are far above those of any that can be.
+ */
+static void test_great_prices(void **state)
+{
+    static const ps_engine_options o = {.capacity = 8192, .depth = 4096,
+                                        .window = 4096,
+                                        .max_delay = 100000};
+    const uint64_t one = UINT64_C(0x3ff0000000000000);
+    runner r = open_runner(&o);
+    ps_saver saver;
+    uint64_t random = 5;
+    size_t numbers = 8 * (256 + 1);
+    size_t at;
+
+    (void)state;
+    while (r.now < 3 * o.window)
+        put(&r, mostly_short(r.now, o.capacity, &random));
+    saver = save(&r, NULL);
+    at = saver.n - 4 * (1 + 9 * (256 + 1)); /* of values */
+    at -= 8 + 12 + PS_BALANCE_KNOTS * 24;   /* and of scores */
+    for (size_t i = 0; i < PS_BALANCE_KNOTS; i++)
+        overwrite(&saver, at + 8 + 12 + i * 24 + 20, PS_SCORE_ONE / 10 * 3,
+                  4);
+    for (size_t i = 1; i <= 256; i++)
+        overwrite(&saver, at - numbers + 8 * i, one, 8);
+    assert_true(survive(&r, &saver, saver.n));
+    free(saver.bytes);
+    close_runner(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_few_short),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_great_prices),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("policy-auto-state", tests, NULL,
+                                       NULL);
+}
