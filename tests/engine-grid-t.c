@@ -1,0 +1,238 @@
+/*
+ * engine-grid-t.c - how near the default policy comes to the bound, on a
+ * grid of distributions, depths and windows: no worse than it once did.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "bfd-blocks.h"
+#include "engine-drive.h"
+#include "lengths.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define SEQUENCES 60000
+#define LEEWAY 0.02 /* points, for what rounds otherwise elsewhere */
+
+static const uint32_t depths[] = {3, 4, 8, 64};
+static const uint32_t windows[] = {256, 1024};
+
+/* Fills `to` with so many lengths of at most `capacity` tokens. */
+typedef void draw_stream(uint32_t *to, size_t n, uint32_t capacity);
+
+/* ---- Distributions ---- */
+
+static void draw_from(lengths *l, lengths_shape shape, uint32_t *to, size_t n)
+{
+    assert_non_null(l);
+    assert_true(lengths_draw(l, shape, 7, to, n));
+    lengths_free(l);
+}
+
+static void lognormal(uint32_t *to, size_t n, uint32_t capacity)
+{
+    draw_from(lengths_lognormal(log(capacity / 4.0), 1, capacity),
+              LENGTHS_RANDOM, to, n);
+}
+
+static void narrow(uint32_t *to, size_t n, uint32_t capacity)
+{
+    draw_from(lengths_lognormal(log(capacity / 3.0), 0.3, capacity),
+              LENGTHS_RANDOM, to, n);
+}
+
+static void drifting(uint32_t *to, size_t n, uint32_t capacity)
+{
+    draw_from(lengths_lognormal(log(capacity / 4.0), 1, capacity),
+              LENGTHS_DRIFTING, to, n);
+}
+
+static void bursty(uint32_t *to, size_t n, uint32_t capacity)
+{
+    draw_from(lengths_lognormal(log(capacity / 4.0), 1, capacity),
+              LENGTHS_BURSTY, to, n);
+}
+
+static void heavy(uint32_t *to, size_t n, uint32_t capacity)
+{
+    draw_from(lengths_heavy(capacity), LENGTHS_RANDOM, to, n);
+}
+
+static void uniform(uint32_t *to, size_t n, uint32_t capacity)
+{
+    uint64_t random = 5;
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = 1 + random_below(&random, capacity);
+}
+
+/* Near a bell curve, about 28 % of the capacity wide at its foot. */
+static void bell(uint32_t *to, size_t n, uint32_t capacity)
+{
+    uint64_t random = 6;
+
+    for (size_t i = 0; i < n; i++) {
+        to[i] = capacity / 7 + 1;
+        for (int k = 0; k < 8; k++)
+            to[i] += random_below(&random, capacity / 29);
+    }
+}
+
+/* Just above a third and half of the capacity, and a few short ones. */
+static void two_peaks(uint32_t *to, size_t n, uint32_t capacity)
+{
+    uint64_t random = 8;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t kind = random_below(&random, 8);
+
+        to[i] = 1 + random_below(&random, capacity / 10);
+        if (kind < 4)
+            to[i] += capacity / 3;
+        else if (kind < 7)
+            to[i] += capacity / 2;
+    }
+}
+
+/* Only multiples of a number that does not divide the capacity. */
+static void comb(uint32_t *to, size_t n, uint32_t capacity)
+{
+    uint64_t random = 9;
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = (1 + random_below(&random, 17)) * (capacity / 19);
+}
+
+/* ---- The grid ---- */
+
+/* Gaps in points of efficiency, by depth; of each, by window. */
+static const struct cell {
+    const char *name;
+    draw_stream *draw;
+    uint32_t capacity;
+    double gap[COUNT(depths)][COUNT(windows)];
+} grid[] = {
+    {"lognormal", lognormal, 512,
+     {{0.16, 0.08}, {0.01, 0.02}, {0.02, 0.01}, {0.02, 0.01}}},
+    {"lognormal, long packs", lognormal, 1000,
+     {{0.18, 0.05}, {0.02, 0.01}, {0.02, 0.02}, {0.02, 0.01}}},
+    {"narrow", narrow, 512,
+     {{0.02, 0.03}, {0.03, 0.03}, {0.03, 0.02}, {0.03, 0.02}}},
+    {"drifting", drifting, 512,
+     {{2.24, 0.50}, {3.57, 1.73}, {0.03, 0.02}, {0.03, 0.02}}},
+    {"bursty", bursty, 512,
+     {{8.11, 3.28}, {13.20, 6.45}, {5.60, 1.92}, {4.38, 1.76}}},
+    {"heavy", heavy, 1024,
+     {{0.00, 0.00}, {0.00, 0.00}, {0.01, 0.01}, {0.33, 0.13}}},
+    {"uniform", uniform, 512,
+     {{0.50, 0.22}, {0.55, 0.20}, {0.57, 0.21}, {0.52, 0.21}}},
+    {"bell", bell, 1024,
+     {{0.00, 0.00}, {0.03, 0.03}, {0.03, 0.03}, {0.03, 0.03}}},
+    {"two peaks", two_peaks, 512,
+     {{0.01, 0.01}, {0.01, 0.01}, {0.01, 0.01}, {0.01, 0.01}}},
+    {"comb", comb, 512,
+     {{0.01, 0.08}, {0.01, 0.08}, {0.01, 0.10}, {0.01, 0.10}}},
+};
+
+static double bound_on(const uint32_t *stream, uint32_t capacity,
+                       uint32_t depth)
+{
+    ps_histogram *h;
+    double packs;
+    ps_error err;
+
+    assert_ok(lengths_histogram(stream, SEQUENCES, &h, &err), &err);
+    assert_ok(ps_plan_bound(h, capacity, depth, &packs, &err), &err);
+    ps_histogram_free(h);
+    return packs;
+}
+
+static drive_figures run(const uint32_t *stream, size_t n,
+                         uint32_t capacity, uint32_t depth, uint32_t window)
+{
+    const ps_engine_options o = {.capacity = capacity,
+                                 .depth = depth,
+                                 .window = window,
+                                 .max_delay = 64 * (uint64_t)window};
+    drive_figures f;
+
+    if (!drive(&o, stream, n, 0, &f))
+        fail_msg("%s", f.fault);
+    return f;
+}
+
+/* How many of a distribution's gaps are wider than they were. */
+static unsigned try_cell(const struct cell *c)
+{
+    unsigned wider = 0;
+    uint32_t *stream = must_alloc(SEQUENCES * sizeof *stream);
+    double tokens = 0;
+
+    c->draw(stream, SEQUENCES, c->capacity);
+    for (size_t i = 0; i < SEQUENCES; i++)
+        tokens += stream[i];
+    for (size_t d = 0; d < COUNT(depths); d++) {
+        double bound = bound_on(stream, c->capacity, depths[d]);
+
+        for (size_t w = 0; w < COUNT(windows); w++) {
+            double packs = (double)run(stream, SEQUENCES, c->capacity,
+                                       depths[d], windows[w]).packs;
+            double gap = 100 * tokens / c->capacity *
+                         (1 / bound - 1 / packs);
+
+            if (gap <= c->gap[d][w] + LEEWAY)
+                continue;
+            print_message("# %s, D %u, W %u: %.3f from the bound\n",
+                          c->name, depths[d], windows[w], gap);
+            wider++;
+        }
+    }
+    free(stream);
+    return wider;
+}
+
+static void test_grid(void **state)
+{
+    unsigned wider = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(grid); i++)
+        wider += try_cell(&grid[i]);
+    assert_int_equal(wider, 0);
+}
+
+/* The same is decided in a second run. */
+static void test_repeats(void **state)
+{
+    enum { n = SEQUENCES / 4 };
+    uint32_t *stream = must_alloc(n * sizeof *stream);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(grid); i++) {
+        uint32_t depth = depths[i % COUNT(depths)];
+        uint32_t window = windows[i % COUNT(windows)];
+        drive_figures first;
+        drive_figures second;
+
+        grid[i].draw(stream, n, grid[i].capacity);
+        first = run(stream, n, grid[i].capacity, depth, window);
+        second = run(stream, n, grid[i].capacity, depth, window);
+        assert_true(first.digest == second.digest);
+    }
+    free(stream);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_repeats),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("engine-grid", tests, NULL, NULL);
+}
