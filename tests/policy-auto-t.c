@@ -160,6 +160,115 @@ static void test_auto_urgent(void **state)
     close_stand(&s);
 }
 
+/*
+ * Alone a long one fits with nothing, and short ones fill packs without it:
+ * it leads all the same, and takes what goes best with it.
+ */
+static void test_auto_long_leads(void **state)
+{
+    static const uint32_t lengths[] = {7, 3, 9, 1, 8, 8, 2, 5, 6, 4, 3, 7,
+                                       9, 1, 6, 2, 5, 4, 8, 3, 7, 6, 1, 9,
+                                       4, 2, 5, 8, 6, 3, 7, 1, 9, 5, 2, 95};
+    stand s;
+    uint32_t sum = 0;
+    bool leads = false;
+
+    (void)state;
+    open_auto(&s, (ps_policy_setup){.depth = 8}, lengths, COUNT(lengths));
+    choose(&s, false);
+    for (uint32_t i = 0; i < s.n_pack; i++) {
+        sum += s.pack[i];
+        leads |= s.pack[i] == 95;
+    }
+    assert_true(leads);
+    assert_int_equal(sum, 100);
+    close_stand(&s);
+}
+
+/* In order the oldest leads each pack, however little goes with it. */
+static void test_auto_in_order(void **state)
+{
+    static const uint32_t lengths[] = {70, 60, 40, 90, 10, 31};
+    static const uint32_t first[] = {10, 70};
+    static const uint32_t second[] = {40, 60};
+    static const uint32_t third[] = {90};
+    static const uint32_t last[] = {31};
+    stand s;
+
+    (void)state;
+    open_auto(&s, (ps_policy_setup){.depth = 2, .in_order = true}, lengths,
+              COUNT(lengths));
+    choose(&s, false);
+    assert_sorted_pack(&s, first, 2);
+    choose(&s, false);
+    assert_sorted_pack(&s, second, 2);
+    choose(&s, false);
+    assert_sorted_pack(&s, third, 1);
+    choose(&s, false);
+    assert_sorted_pack(&s, last, 1);
+    close_stand(&s);
+}
+
+static void expect_alone(ps_policy_setup setup, uint32_t length, uint32_t n)
+{
+    stand s;
+
+    open_stand(&s, &ps_policy_auto_calls, &setup);
+    for (uint32_t i = 0; i < n; i++)
+        admit(&s, length);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(is_ready(&s), length == setup.capacity);
+        choose(&s, i + 1 == n);
+        assert_pack(&s, &length, 1);
+    }
+    close_stand(&s);
+}
+
+/* A capacity of one token, a window or a pack of one sequence. */
+static void test_auto_smallest(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n < 6; n++) {
+        expect_alone((ps_policy_setup){.capacity = 1,
+                                       .depth = 1,
+                                       .window_size = n}, 1, n);
+        expect_alone((ps_policy_setup){.capacity = 9,
+                                       .depth = 1,
+                                       .window_size = n}, 2, n);
+        expect_alone((ps_policy_setup){.capacity = 1000,
+                                       .depth = 8,
+                                       .window_size = n}, 501, n);
+    }
+    for (uint32_t length = 1; length <= 600; length += 7)
+        expect_alone((ps_policy_setup){.capacity = 600,
+                                       .depth = 3,
+                                       .window_size = 1}, length, 1);
+}
+
+/* Where lengths are counted in units, exact fills are found all the same. */
+static void test_auto_units(void **state)
+{
+    static const uint32_t scales[] = {5, 100, 1311};
+    static const uint32_t parts[] = {60, 25, 39, 15, 38};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(scales); i++) {
+        uint32_t by = scales[i];
+        const uint32_t pack[] = {15 * by - 1, 25 * by, 60 * by + 1};
+        stand s;
+
+        open_stand(&s, &ps_policy_auto_calls,
+                   &(ps_policy_setup){.capacity = 100 * by,
+                                      .depth = 3,
+                                      .window_size = MOST_SLOTS});
+        for (size_t k = 0; k < COUNT(parts); k++)
+            admit(&s, parts[k] * by + (k == 0) - (k == 3));
+        choose(&s, false);
+        assert_sorted_pack(&s, pack, 3);
+        close_stand(&s);
+    }
+}
+
 /* Two choices fill a pack; the one whose cost is nearer to the mean wins. */
 static void test_auto_even_cost(void **state)
 {
@@ -182,6 +291,10 @@ int main(void)
         cmocka_unit_test(test_auto_many_places),
         cmocka_unit_test(test_auto_full_length),
         cmocka_unit_test(test_auto_urgent),
+        cmocka_unit_test(test_auto_long_leads),
+        cmocka_unit_test(test_auto_in_order),
+        cmocka_unit_test(test_auto_smallest),
+        cmocka_unit_test(test_auto_units),
         cmocka_unit_test(test_auto_even_cost),
     };
 
