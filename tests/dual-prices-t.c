@@ -150,6 +150,27 @@ static void test_two_lengths(void **state)
     }
 }
 
+/* As long as the last ones bound well, new prices count for a half. */
+static void test_new_prices(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 20000);
+
+    (void)state;
+    come(p, 60, 1000);
+    come(p, 40, 900);
+    learn(p);
+    assert_dual(p, 60, 1);
+    come(p, 40, 106);
+    learn(p);
+    assert_near(p->average[60], 0.75, 0.01);
+    assert_near(p->average[40], 0.25, 0.01);
+    come(p, 40, 800);
+    learn(p);
+    assert_dual(p, 60, 0.5);
+    assert_dual(p, 40, 0.5);
+    ps_dual_prices_free(p);
+}
+
 /* Where neither depth nor sizes bind, a length is worth its part. */
 static void test_linear(void **state)
 {
@@ -467,9 +488,12 @@ static ps_dual_prices *load_again(const ps_dual_prices *p,
 /* It goes on as one that was not saved. */
 static void test_saved(void **state)
 {
-    static const uint32_t lengths[] = {5, 9, 13, 50, 51, 77, 90, 99, 100};
+    uint32_t lengths[60];
+    uint64_t seed = 3;
 
     (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        lengths[i] = 20 + random_below(&seed, 81);
     for (uint32_t window = 100; window <= 1600; window *= 16)
         for (uint64_t n = 0; n < 60000; n = 3 * n + 50) {
             ps_dual_prices *p = open_prices(100, 3, window);
@@ -601,6 +625,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_length),
         cmocka_unit_test(test_two_lengths),
+        cmocka_unit_test(test_new_prices),
         cmocka_unit_test(test_linear),
         cmocka_unit_test(test_full_length),
         cmocka_unit_test(test_few_lengths),

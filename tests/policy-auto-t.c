@@ -160,6 +160,24 @@ static void test_auto_urgent(void **state)
     close_stand(&s);
 }
 
+/* Without a limit to the delay, four windows less a hundredth are enough. */
+static void test_auto_waited(void **state)
+{
+    static const uint32_t lengths[] = {35, 60, 40, 70, 80};
+    static const uint32_t full[] = {40, 60};
+    static const uint32_t urgent[] = {35, 60};
+    stand s;
+
+    (void)state;
+    for (uint64_t now = 254; now <= 255; now++) {
+        open_auto(&s, (ps_policy_setup){.depth = 3}, lengths, 5);
+        s.now = now;
+        choose(&s, false);
+        assert_sorted_pack(&s, now == 254 ? full : urgent, 2);
+        close_stand(&s);
+    }
+}
+
 /*
  * Alone a long one fits with nothing, and short ones fill packs without it:
  * it leads all the same, and takes what goes best with it.
@@ -291,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_auto_many_places),
         cmocka_unit_test(test_auto_full_length),
         cmocka_unit_test(test_auto_urgent),
+        cmocka_unit_test(test_auto_waited),
         cmocka_unit_test(test_auto_long_leads),
         cmocka_unit_test(test_auto_in_order),
         cmocka_unit_test(test_auto_smallest),

@@ -259,6 +259,22 @@ static void test_best_leaves(void **state)
     close_stand(&s);
 }
 
+/* A shorter one that has waited for longer can be the best of its unit. */
+static void test_best_is_old(void **state)
+{
+    stand s = open_stand(131072, 300, 0);
+
+    (void)state;
+    admit(&s, 1000);
+    s.now += 200;
+    admit(&s, 1200);
+    assert_int_equal(ps_score_best_in(s.score, 2), 1200);
+    refresh(&s);
+    assert_int_equal(ps_score_best_in(s.score, 2), 1000);
+    check(&s);
+    close_stand(&s);
+}
+
 /* A length is hidden with the last of it, and seen with the first. */
 static void test_placed(void **state)
 {
@@ -356,6 +372,8 @@ static void test_saved(void **state)
         assert_false(restorer.failed);
         assert_int_equal(restorer.left, 0);
         check(&s);
+        assert_memory_equal(s.score->balance.held, score->balance.held,
+                            sizeof score->balance.held);
         if (s.prices->known) {
             assert_memory_equal(s.score->score, score->score,
                                 (capacity + 1) * sizeof(int32_t));
@@ -374,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_best_leaves),
+        cmocka_unit_test(test_best_is_old),
         cmocka_unit_test(test_placed),
         cmocka_unit_test(test_age),
         cmocka_unit_test(test_oldest),
