@@ -137,10 +137,6 @@ framed() {
     why="--overlong: with -a concat every sequence is cut where a pack ends"
     bad_option "$why" -L 4 -a concat --overlong=split
     bad_option "$why" -L 4 -a concat --overlong=error
-    bad_option "-d auto: with -a concat there is no depth to choose" \
-        -L 4 -a concat -d auto
-    bad_option "-d auto: with -a none there is no depth to choose" \
-        -L 4 -a none -d auto
     local least
     least=$(least_memory -L 130)
     bad_option "-M $((least - 1)): at least $least bytes are needed with\
@@ -200,7 +196,7 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
         tokcat --from=jsonl --channel=a:u64 --channel=b:u64 >x
     local why="a pack record would take 301990208 bytes, the limit is\
  268435456"
-    bad_option "$why" -L 16Mi -o out
+    bad_option "$why" -L 16Mi -d 16 -o out
     [ ! -e out ]
     skip_if_sanitized
     packstream -L 14M -w 1 x | packcat | cmp - x
@@ -209,10 +205,10 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
 @test "the defaults are those that --help states" {
     check make_sample 1 >x
     packstream -L 64 x >out
-    packstream -L 64 -d 16 -w 1024 -t u16 --overlong=error x | cmp - out
+    packstream -L 64 -d auto -w 1024 -t u16 --overlong=error x | cmp - out
     packstream -L 64 -a auto --order=window --max-delay=2048 x | cmp - out
     packstream -L 64 --pad-id=0 x | cmp - out
-    packstream -L 64 --depth=16 --window=1024 --type=u16 -q x | cmp - out
+    packstream -L 64 --depth=auto --window=1024 --type=u16 -q x | cmp - out
     run ! cmp -s <(packstream -L 64 -d 15 x) out
     run ! cmp -s <(packstream -L 64 -w 1023 x) out
     run ! cmp -s <(packstream -L 64 --pad-id=1 x) out
@@ -770,8 +766,13 @@ EOF
     check depth
     # Packs of four are full; the rest would never be needed.
     for _ in {1..400}; do record16 1 2 3 4; done >x
-    packstream -L 16 -d auto -w 50 x >out
-    packstat --json out | grep -F '"depth": 4,'
+    packstream -L 16 -d auto -w 70 x >out
+    packstat --json out | grep -E '"capacity": 16, "depth": ([4-9]|1[0-5]),'
+    packstream -L 16 -w 70 x | cmp - out
+    packstream -L 16 -a none x | packstat --json | grep -F '"depth": 1,'
+    packstream -L 2048 -a concat x | packstat --json | grep -F '"depth": 32,'
+    packstream -L 16 -v -w 70 x 2>told >out
+    grep -E 'up to [0-9]+ sequences, 256 bytes each, [0-9]+ of them' told
     packstream -L 16 -d auto </dev/null | packstat --verify
 }
 

@@ -598,16 +598,17 @@ typedef enum ps_pack_order {
 } ps_pack_order;
 
 /*
- * In place of a depth: the smallest that reaches within 0.05% of the
- * efficiency of no cap, judged by the first sequences.  Not with
- * PS_POLICY_NONE and PS_POLICY_CONCAT.
+ * In place of a depth, and the default: one that costs the efficiency less
+ * than 0.02% as far as the first sequences tell, with as many places as a
+ * record of that size has.  With PS_POLICY_NONE it is 1, with
+ * PS_POLICY_CONCAT a place for each 64 tokens, but 16 at least.
  */
 #define PS_DEPTH_AUTO 0
 
 /*
- * Zero is the default of all members from `overlong` on.  Times are counted
- * in records of the input, rejected ones too; each piece of a sequence that
- * is split counts as a record.
+ * Zero is the default of `depth` and of all members from `overlong` on.
+ * Times are counted in records of the input, rejected ones too; each piece of
+ * a sequence that is split counts as a record.
  */
 typedef struct ps_packer_options {
     uint32_t capacity; /* L, tokens, from 1 */

@@ -9,14 +9,10 @@
 
 #include "engine.h"
 
-/* The loss of efficiency that a depth may cost. */
-#define PS_DEPTH_LOSS 0.0005
-
 /*
- * The smallest of the depths 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on below
- * `options->depth`, and that itself, with which an engine of these options
- * packs sequences as in the histogram as full as with `options->depth`, or
- * less so by PS_DEPTH_LOSS.  1 for an empty histogram.
+ * A depth, at most `options->depth`, with which an engine of these options
+ * packs sequences as in the histogram as full as with `options->depth`; few
+ * sequences are given at least 16 places.
  * PS_ERR_ARGUMENT (a length above the capacity), _MEMORY.
  */
 ps_result ps_depth_choose(const ps_histogram *histogram,

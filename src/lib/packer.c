@@ -25,6 +25,10 @@
 /* More do not fit 64 bits of bytes, however small they are. */
 #define MOST_RECORDS (UINT64_MAX / PS_MAX_RECORD_BYTES)
 
+/* Places for concat: of sequences of so many tokens, but so many at least. */
+#define CONCAT_MEAN 64
+#define CONCAT_DEPTH 16
+
 /* The options as they decide the output, for info.options_digest. */
 static uint64_t digest_of_options(const ps_packer_options *o)
 {
@@ -57,11 +61,6 @@ static ps_result check_policy(const ps_packer_options *o, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "concat cuts all sequences, so there is nothing to "
                        "do with longer ones");
-    if (o->depth == PS_DEPTH_AUTO && (o->policy == PS_POLICY_NONE ||
-                                      o->policy == PS_POLICY_CONCAT))
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "with %s there is no depth to choose",
-                       ps_policy_name(o->policy));
     return PS_OK;
 }
 
@@ -105,6 +104,22 @@ static ps_result check_options(const ps_schema *schema,
     return PS_OK;
 }
 
+/* The depth where it is not chosen by what comes; AUTO where it is. */
+static uint32_t default_depth(const ps_packer_options *o)
+{
+    if (o->depth != PS_DEPTH_AUTO)
+        return o->depth;
+    if (o->policy == PS_POLICY_NONE)
+        return 1;
+    if (o->policy != PS_POLICY_CONCAT)
+        return PS_DEPTH_AUTO;
+    if (o->capacity > PS_MAX_DEPTH * CONCAT_MEAN)
+        return PS_MAX_DEPTH;
+    return o->capacity < CONCAT_DEPTH * CONCAT_MEAN
+               ? CONCAT_DEPTH
+               : o->capacity / CONCAT_MEAN;
+}
+
 /* With all defaults worked out; the depth may still be open. */
 static ps_packer_options complete_options(const ps_packer_options *options)
 {
@@ -113,6 +128,7 @@ static ps_packer_options complete_options(const ps_packer_options *options)
 
     if (o.align == 0)
         o.align = 1;
+    o.depth = default_depth(&o);
     if (o.depth > o.capacity / o.align)
         o.depth = o.capacity / o.align;
     if (!shuffled)

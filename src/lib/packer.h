@@ -223,7 +223,7 @@ void ps_again_free(ps_packer *p);
 
 /* ---- packer_early.c ---- */
 
-/* The greatest depth with which a record is not too large. */
+/* The greatest depth that a window can use, and a record is not too large. */
 uint32_t ps_early_greatest_depth(const ps_packer *p);
 
 /* Prepares to hold the first sequences back.  PS_ERR_MEMORY. */

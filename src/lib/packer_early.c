@@ -52,6 +52,8 @@ uint32_t ps_early_greatest_depth(const ps_packer *p)
     uint32_t most = fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
     ps_pack_info info = p->info;
 
+    if (most > p->options.window)
+        most = p->options.window;
     while (most > 1) {
         info.depth = most;
         if (ps_layout(&info, NULL) == PS_OK)
@@ -59,6 +61,22 @@ uint32_t ps_early_greatest_depth(const ps_packer *p)
         most /= 2;
     }
     return most;
+}
+
+/* A record is of whole units: places that make it no longer are taken. */
+static ps_result use_record(ps_packer *p, uint32_t most, ps_error *err)
+{
+    ps_pack_info deeper = p->info;
+    ps_result r = ps_layout(&p->info, err);
+
+    while (r == PS_OK && deeper.depth < most) {
+        deeper.depth++;
+        if (ps_layout(&deeper, NULL) != PS_OK ||
+            deeper.record_bytes > p->info.record_bytes)
+            break;
+        p->info = deeper;
+    }
+    return r;
 }
 
 static ps_result choose_depth(ps_packer *p, ps_error *err)
@@ -74,7 +92,7 @@ static ps_result choose_depth(ps_packer *p, ps_error *err)
     if (r == PS_OK)
         r = ps_depth_choose(lengths, &options, &p->info.depth, err);
     ps_histogram_free(lengths);
-    return r == PS_OK ? ps_layout(&p->info, err) : r;
+    return r == PS_OK ? use_record(p, options.depth, err) : r;
 }
 
 /* Admits what was held back; its payload passes through `payload`. */

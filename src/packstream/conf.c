@@ -11,7 +11,6 @@
 
 #include "cli/message.h"
 
-#define DEFAULT_DEPTH 16
 #define DEFAULT_WINDOW 1024
 #define DEFAULT_LEVEL 3 /* as zstd itself */
 #define MOST_LEVEL 22
@@ -22,7 +21,7 @@
 
 conf conf_new(void)
 {
-    return (conf){.depth = DEFAULT_DEPTH, .window = DEFAULT_WINDOW};
+    return (conf){.depth = PS_DEPTH_AUTO, .window = DEFAULT_WINDOW};
 }
 
 static const char *set_u32(uint32_t *to, const char *value, uint32_t least,
@@ -281,8 +280,8 @@ static const option_entry entries[] = {
     {'L', "capacity", OPTION_VALUE, "N", "tokens in a pack (required)",
      set_capacity},
     {'d', "depth", OPTION_VALUE, "N",
-     "most sequences in a pack (default: 16); auto: few,\n"
-     "but enough for what comes first",
+     "most sequences in a pack; auto (default): few, but\n"
+     "enough for what comes first",
      set_depth},
     {'w', "window", OPTION_VALUE, "N",
      "sequences held to choose from (default: 1024)", set_window},
@@ -386,11 +385,6 @@ static int check_packing(const conf *c)
     if (c->policy == PS_POLICY_CONCAT && c->overlong_given)
         return message_usage("--overlong: with -a concat every sequence is "
                              "cut where a pack ends");
-    if (c->depth == PS_DEPTH_AUTO && (c->policy == PS_POLICY_NONE ||
-                                      c->policy == PS_POLICY_CONCAT))
-        return message_usage("-d auto: with -a %s there is no depth to "
-                             "choose",
-                             ps_policy_name(c->policy));
     if (c->order == PS_PACKS_BY_INPUT && c->seed != 0)
         return message_usage("--order=input and --shuffle exclude each "
                              "other");

@@ -111,6 +111,7 @@ int job_took(job *j, const ps_sequence *sequence, ps_result result,
     if (result != PS_OK)
         return again ? job_input_failure(j, why) : job_output_failure(j, why);
     j->next_id = sequence->id + 1;
+    job_tell_depth(j);
     if (again)
         return job_is_again(j) ? STATUS_OK : job_cut_outputs(j);
     if (is_flush_due(j) && ps_packer_drain(j->packer, &err) != PS_OK)
@@ -297,6 +298,7 @@ static int finish(job *j)
     if (ps_packer_finish(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
+    job_tell_depth(j);
     /* Of one that has just written END once more nothing is new. */
     return j->conf->state == NULL || j->resume.ends ? STATUS_OK
                                                     : save(j, true);

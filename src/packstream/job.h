@@ -32,6 +32,7 @@ typedef struct job {
     uint64_t again;   /* those below are packed: they are only wanted back */
     uint64_t known;   /* those below came before: their rejects are written */
     uint64_t input_bytes; /* of the files that were read, as in resume_place */
+    bool told_depth;
     bool caught_up;   /* what is packed anew is behind what the state knows */
     bool timed;       /* packs were flushed because of time or a signal */
     int stop;         /* the signal that ends the job, or 0 */

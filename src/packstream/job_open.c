@@ -243,8 +243,34 @@ int job_cut_outputs(job *j)
     return status;
 }
 
+/* Bytes of a record that there are for each of the sequences. */
+static uint32_t depth_bytes(const ps_pack_info *info)
+{
+    uint32_t bytes = 0;
+
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (info->fields[i].channel.kind != PS_PER_TOKEN)
+            bytes += (uint32_t)ps_type_bytes(info->fields[i].channel.type) *
+                     info->fields[i].count;
+    return bytes;
+}
+
+void job_tell_depth(job *j)
+{
+    const ps_pack_info *info = ps_packer_info(j->packer);
+
+    if (j->told_depth || !j->conf->verbose || info->depth == PS_DEPTH_AUTO)
+        return;
+    j->told_depth = true;
+    message_note("%s: packs of %" PRIu32 " tokens and up to %" PRIu32
+                 " sequences, %" PRIu32 " bytes each, %" PRIu32
+                 " of them because of the depth",
+                 files_output_name(j->conf->output), info->capacity,
+                 info->depth, info->record_bytes, depth_bytes(info));
+}
+
 /* With -v: what is to be done. */
-static void tell(const job *j)
+static void tell(job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);
 
@@ -254,14 +280,7 @@ static void tell(const job *j)
                  files_input_name(j->input),
                  info->schema.framed ? "framed" : "raw",
                  ps_type_name(info->schema.token_type));
-    if (info->depth == PS_DEPTH_AUTO)
-        message_note("%s: packs of %" PRIu32 " tokens",
-                     files_output_name(j->conf->output), info->capacity);
-    else
-        message_note("%s: packs of %" PRIu32 " tokens and up to %" PRIu32
-                     " sequences, %" PRIu32 " bytes each",
-                     files_output_name(j->conf->output), info->capacity,
-                     info->depth, info->record_bytes);
+    job_tell_depth(j);
     message_note("at most %" PRIu64 " MiB of memory",
                  memory_mib(&j->memory));
     if (j->resume.goes_on)

@@ -35,6 +35,9 @@ int job_put_empty(job *j, const ps_sequence *sequence, const ps_error *why);
 /* Takes note of where the reader is, for a state. */
 void job_note(job *j);
 
+/* With -v: the depth and what it costs, once it is known. */
+void job_tell_depth(job *j);
+
 /* Opens the next input file. */
 int job_open_file(job *j);
 
