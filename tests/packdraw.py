@@ -64,7 +64,7 @@ def draw_stream(seed, reach):
     n = rng.choice([0, 1, 2, 30, 200])
     options = ["-L", capacity, "-d", rng.choice([1, 2, 3, 8, 500]),
                "-w", rng.choice([1, 2, 5, 40, 1000]),
-               "-t", "u%d" % (8 * schema.width)]
+               "-t", "u%d" % (8 * schema.width), "-q"]
     if rng.random() < 0.5:
         options.append("--pad-id=%d" % rng.randrange(65536))
     lengths = draw_lengths(rng, n, reach * capacity)

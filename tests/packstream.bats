@@ -764,7 +764,7 @@ EOF
 
 @test "-d auto chooses a depth by what comes first" {
     check depth
-    # Packs of four are full; the rest would never be needed.
+    # Packs of four are full; some more places cost nothing.
     for _ in {1..400}; do record16 1 2 3 4; done >x
     packstream -L 16 -d auto -w 70 x >out
     packstat --json out | grep -E '"capacity": 16, "depth": ([4-9]|1[0-5]),'
@@ -774,6 +774,46 @@ EOF
     packstream -L 16 -v -w 70 x 2>told >out
     grep -E 'up to [0-9]+ sequences, 256 bytes each, [0-9]+ of them' told
     packstream -L 16 -d auto </dev/null | packstat --verify
+}
+
+@test "at the end it says where the depth cost too much" {
+    # Ten of 100 tokens fill a pack.
+    for _ in {1..400}; do record16 {1..10}; done >x
+    line="packstream: the depth cap of 2 costs 80.0%: -d 12"
+    [ "$(packstream -L 100 -d 2 x 2>&1 >out)" = "$line" ]
+    [ -z "$(packstream -L 100 -d 2 -q x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -d 10 x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -d 2 -a none x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -d 2 -a concat x 2>&1 >out)" ]
+    # A few packs are not worth a word, nor what the window does.
+    [ -z "$(head -c 264 x | packstream -L 100 -d 2 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -w 2 -d 2 x 2>&1 >out)" ]
+    packstream -L 100 -d 2 -q --stats x 2>&1 >out | grep -F "$line"
+    packstream -L 100 -d 2 --stats=json x 2>told >out
+    grep -F '"depth_cost": 0.8000, "depth_advised": 12, ' told
+    [ "$(wc -l <told)" -eq 1 ]
+    packstream -L 100 --stats=json x 2>&1 >out |
+        grep -F '"depth_cost": 0.0000, "depth_advised": null, '
+    # Where a depth was chosen for another beginning, too.
+    { for _ in {1..100}; do record16 {1..100}; done; cat x; } >y
+    packstream -L 100 -w 100 y 2>&1 >out |
+        grep -E "the depth cap of [1-7] costs [0-9.]+%: -d 1[0-9]"
+}
+
+@test "a job that goes on knows what the depth cost before" {
+    for _ in {1..400}; do record16 {1..10}; done >x
+    packstream -L 100 -d 2 -w 8 -o whole x 2>wanted
+    grep -F "costs 80.0%" wanted
+    # A full disk stops it in the middle.
+    (ulimit -f 48 && trap "" XFSZ && exec packstream -L 100 -d 2 -w 8 \
+        --state=s --state-every=5 -o out x) 2>message && return 1
+    packstream -L 100 -d 2 -w 8 --state=s --resume -o out x 2>told
+    cmp told wanted
+    cmp out whole
+    # And once more when it has ended.
+    packstream -L 100 -d 2 -w 8 --state=s --resume -o out x 2>told
+    cmp told wanted
 }
 
 # ids PACKS: all tokens, in the order of the packs.

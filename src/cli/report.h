@@ -22,13 +22,14 @@ void report_json_begin(FILE *out, const char *file,
                        const ps_pack_info *info, const ps_totals *totals);
 
 /*
- * All of the object, of a run that packed, which also knows max_delay and,
- * for each ps_reject, rejected_REASON_sequences and rejected_REASON_tokens.
+ * All of the object, of a run that packed, which also knows max_delay,
+ * depth_cost and depth_advised (null if nothing is), and, for each ps_reject,
+ * rejected_REASON_sequences and rejected_REASON_tokens.
  */
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
-                         uint64_t max_delay);
+                         uint64_t max_delay, const ps_depth_cost *cost);
 
 /* tokens / (packs * capacity); 0 without packs. */
 double report_efficiency(const ps_pack_info *info, const ps_totals *totals);

@@ -779,6 +779,23 @@ const ps_pack_info *ps_packer_info(const ps_packer *packer);
  */
 uint64_t ps_packer_delay(const ps_packer *packer);
 
+/*
+ * What the cap on the depth costs a stream: how much higher the efficiency of
+ * a plan without it is than that of any plan with it, for all that was packed;
+ * and a depth that loses little.  Both are 0 if that is less than 0.005, or
+ * some packs, if the window is no more than the depth, and with
+ * PS_POLICY_NONE and PS_POLICY_CONCAT.
+ */
+typedef struct ps_depth_cost {
+    double efficiency;
+    uint32_t depth;
+} ps_depth_cost;
+
+/* That of the packs so far.  PS_OK, PS_ERR_MEMORY. */
+PS_MUST_CHECK ps_result ps_packer_depth_cost(const ps_packer *packer,
+                                             ps_depth_cost *cost,
+                                             ps_error *err);
+
 void ps_packer_free(ps_packer *packer);
 
 /* ---------------------------------------------------------------------

@@ -345,6 +345,8 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
         return ps_fail_memory(err);
     p->fd = fd;
     r = prepare(p, schema, options, err);
+    if (r == PS_OK)
+        r = ps_length_counts_open(&p->packed, p->info.capacity, err);
     if (r == PS_OK) {
         p->n_lanes = ps_lanes(&p->info, p->lanes);
         return PS_OK;
@@ -503,6 +505,19 @@ uint64_t ps_packer_delay(const ps_packer *p)
     return delay > p->early_delay ? delay : p->early_delay;
 }
 
+ps_result ps_packer_depth_cost(const ps_packer *p, ps_depth_cost *cost,
+                               ps_error *err)
+{
+    *cost = (ps_depth_cost){0};
+    /* Some do not care, and no pack has more than a window. */
+    if (p->options.policy == PS_POLICY_NONE ||
+        p->options.policy == PS_POLICY_CONCAT || p->totals.packs == 0 ||
+        p->options.window <= p->info.depth)
+        return PS_OK;
+    return ps_depth_cost_of(&p->packed, p->info.depth, p->totals.packs, cost,
+                            err);
+}
+
 void ps_packer_free(ps_packer *p)
 {
     if (p == NULL)
@@ -513,6 +528,7 @@ void ps_packer_free(ps_packer *p)
     ps_engine_free(p->engine);
     ps_store_free(p->store);
     ps_sink_free(p->sink);
+    ps_length_counts_free(&p->packed);
     free(p->held);
     free(p);
 }

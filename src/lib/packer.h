@@ -10,6 +10,7 @@
 
 #include "block.h"
 #include "checksum.h"
+#include "depth_cost.h"
 #include "engine.h"
 #include "packstream.h"
 #include "record.h"
@@ -80,6 +81,7 @@ struct ps_packer {
     ps_proof proof;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
+    ps_length_counts packed;
     uint64_t next_id;    /* sequences still to be admitted have this id
                             or a greater one */
     uint64_t newest_out; /* greatest id that has left */

@@ -119,6 +119,8 @@ uint64_t ps_packer_memory(const ps_schema *schema,
         return UINT64_MAX;
     bytes = choose ? early_bytes(p) : open_bytes(p, false);
     ps_packer_free(p);
+    bytes = ps_amount_sum(bytes, ps_length_counts_bytes(options->capacity));
+    bytes = ps_amount_sum(bytes, ps_depth_cost_bytes(options->capacity));
     return ps_amount_sum(bytes, ps_amount_array(1, sizeof *p));
 }
 
@@ -136,6 +138,7 @@ static uint64_t save_bytes(const ps_packer *p, uint64_t note_bytes)
                         (uint64_t)p->info.capacity * STATE_TOKEN_BYTES);
     uint64_t bytes;
 
+    state = ps_amount_sum(state, ps_length_counts_bytes(p->info.capacity));
     if (sink.compressed)
         state = ps_amount_sum(
             state, ps_amount_sum(sink.frame,

@@ -157,6 +157,7 @@ static void load_totals(ps_packer *p, ps_restorer *restorer)
         p->rejected[i].sequences = ps_load_u64(restorer);
         p->rejected[i].tokens = ps_load_u64(restorer);
     }
+    ps_length_counts_load(&p->packed, restorer);
     p->newest_out = ps_load_u64(restorer);
     p->early_delay = ps_load_u64(restorer);
     p->next_id = p->totals.input_sequences;

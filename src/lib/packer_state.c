@@ -58,6 +58,7 @@ static void save_totals(const ps_packer *p, ps_saver *saver)
         ps_save_u64(saver, p->rejected[i].sequences);
         ps_save_u64(saver, p->rejected[i].tokens);
     }
+    ps_length_counts_save(&p->packed, saver);
     ps_save_u64(saver, p->newest_out);
     /* What ends without an engine has to know the delay of both. */
     ps_save_u64(saver, p->finished ? ps_packer_delay(p) : p->early_delay);

@@ -366,7 +366,8 @@ static const option_entry entries[] = {
      "keep all rights when the files are open", set_no_sandbox},
     {'v', "verbose", OPTION_FLAG, NULL,
      "tell at the start, on stderr, what is to be done", set_verbose},
-    {'q', "quiet", OPTION_FLAG, NULL, "no progress line", set_quiet},
+    {'q', "quiet", OPTION_FLAG, NULL,
+     "no progress line, and no word on what -d costs", set_quiet},
     {0},
 };
 

@@ -256,15 +256,22 @@ static int print_stats(const job *j)
     const ps_totals *totals = ps_packer_totals(j->packer);
     uint64_t delay = ps_packer_delay(j->packer);
     ps_rejected rejected[PS_REJECTS];
+    ps_depth_cost cost;
+    ps_error err;
 
-    if (j->conf->stats == STATS_NONE)
+    if (j->conf->stats == STATS_NONE && (j->conf->quiet || j->stop != 0))
         return STATUS_OK;
+    if (ps_packer_depth_cost(j->packer, &cost, &err) != PS_OK)
+        return message_failure(files_output_name(j->conf->output), &err);
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     if (j->conf->stats == STATS_JSON)
-        report_json_packing(stderr, info, totals, rejected, delay);
-    else
+        report_json_packing(stderr, info, totals, rejected, delay, &cost);
+    else if (j->conf->stats == STATS_TEXT)
         print_text(info, totals, rejected, delay);
+    if (j->conf->stats != STATS_JSON && cost.depth != 0)
+        message_note("the depth cap of %" PRIu32 " costs %.1f%%: -d %" PRIu32,
+                     info->depth, 100 * cost.efficiency, cost.depth);
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }
 
