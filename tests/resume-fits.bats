@@ -95,7 +95,8 @@ load resumed
 
 @test "an output of something else is not cut" {
     local options
-    for options in "-L 256" "-L 256 -d auto -w 50" "-L 8192 --zstd -w 300"; do
+    for options in "-L 256 -d 16" "-L 256 -w 50" \
+        "-L 8192 -d 16 --zstd -w 300"; do
         echo "$options"
         rm -f s out
         # shellcheck disable=SC2086
