@@ -138,9 +138,10 @@ worst() {
     local least most
     printf '%d 1\n' "$capacity" >hist
     least=$(records 1 --hist=hist |
-        peak packstream -T1 -L "$capacity" -a bestfit -w 1)
+        peak packstream -T1 -L "$capacity" -d 16 -a bestfit -w 1)
     most=$(records 40 --hist=hist |
-        peak packstream -T1 -L "$capacity" -a bestfit -w "$window")
+        peak packstream -T1 -L "$capacity" -d 16 -a bestfit \
+            -w "$window")
     echo $((most - least))
 }
 
@@ -199,10 +200,10 @@ is_bounded() {
 
 @test "-M bounds all memory: algorithms and orders" {
     skip_if_quick
-    is_bounded 512 2 48 -a spfhp -w 32768 -T1
+    is_bounded 512 2 48 -a spfhp -d 16 -w 32768 -T1
     is_bounded 512 2 48 -a nnlshp -w 4096 -d 8 -T1
-    is_bounded 512 2 48 -a bestfit -w 65536 -T1
-    is_bounded 512 2 48 --shuffle=7 -w 16384 -T3
+    is_bounded 512 2 48 -a bestfit -d 16 -w 65536 -T1
+    is_bounded 512 2 48 --shuffle=7 -d 16 -w 16384 -T3
     is_bounded 512 2 32 -a concat -T1
     is_bounded 512 2 24 -d auto -T1
     is_bounded 2048 2 64 -d auto -w 2048 -T3
@@ -210,7 +211,7 @@ is_bounded() {
 
 @test "-M bounds all memory: compressed output, states and pieces" {
     skip_if_quick
-    is_bounded 512 2 32 --zstd=1 -w 8192 -T3
+    is_bounded 512 2 32 --zstd=1 -d 16 -w 8192 -T3
     is_bounded 512 2 32 --zstd=3 -T1
     is_bounded 512 2 64 --zstd=19 -T3
     is_bounded 64 2 16 --overlong=truncate --rejects=rejects -T1
@@ -268,8 +269,8 @@ is_bounded() {
 @test "a sequence that the bound cannot hold is refused by its number" {
     hostile one 100000 1 | head -c 600 >x
     hostile full 2000000 1 | head -c 4000004 >>x
-    packstream -L 512 -M 24Mi --overlong=drop x >out
-    run packstream -L 512 -M 24Mi --overlong=split x
+    packstream -L 512 -d 16 -M 24Mi --overlong=drop x >out
+    run packstream -L 512 -d 16 -M 24Mi --overlong=split x
     [ "$status" -eq 65 ]
     [[ $output = *"packstream: x: record 100 at byte 600: 2000000 tokens are\
  4000000 bytes, the limit is 1245184"* ]]
@@ -324,9 +325,9 @@ is_bounded() {
 # The address space is more than what is used: what libraries map, and stacks.
 @test "-M holds where no more can be had" {
     hostile mixed 512 8 >x
-    packstream -L 512 -w 16384 -M 36Mi x >wanted
+    packstream -L 512 -d 16 -w 16384 -M 36Mi x >wanted
     local before
     before=$( (ulimit -v $((36864 + 16384)) &&
-        packstream -L 512 -w 16384 -M 36Mi -T2 x) | cksum)
+        packstream -L 512 -d 16 -w 16384 -M 36Mi -T2 x) | cksum)
     [ "$before" = "$(cksum <wanted)" ]
 }

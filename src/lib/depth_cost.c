@@ -19,7 +19,7 @@
 #include "plan_stock.h"
 
 #define MOST_UNITS 1024 /* of lengths that are told apart, */
-#define LP_UNITS 256    /* that the relaxation knows, */
+#define LP_UNITS 128    /* that the relaxation knows, */
 #define MOST_ROOMS 16384 /* and of room in a pack */
 #define LP_WORK 3e7     /* additions: some hundredths of a second */
 
