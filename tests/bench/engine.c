@@ -18,12 +18,14 @@
  *    10  efficiency of TRL's bfd, and
  *    11  the same with at most D sequences in a row
  *    12  efficiency of grain's best fit, with at most D
+ *    13  the depth
  *
  * Only the engine's time is counted, not drawing and not the planner's.
  * With `check` every pack is looked at, and nothing is printed if all are
  * sound.
  *
- *     --capacity=N --depth=N (3) --window=N (1024) --sequences=N (2000000)
+ *     --capacity=N --depth=N (3; 0: chosen by the first window)
+ *     --window=N (1024) --sequences=N (2000000)
  *     --policy=NAME (auto) --order=window|input|shuffle --seed=N (1)
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
  *     --source=FILE|raw:FILE|DISTRIBUTION|lognormal|short|heavy (lognormal):
@@ -46,6 +48,7 @@
 #include <time.h>
 
 #include "bfd-blocks.h"
+#include "depth.h"
 #include "engine-drive.h"
 #include "engine.h"
 #include "lengths.h"
@@ -118,9 +121,13 @@ static lengths *from_file(const options *o)
 static lengths *open_source(const options *o)
 {
     uint32_t capacity = o->engine.capacity;
+    double mean;
+    double deviation;
     lengths *l;
 
-    if (strcmp(o->source, "lognormal") == 0)
+    if (sscanf(o->source, "lognormal:%lf:%lf", &mean, &deviation) == 2)
+        l = lengths_lognormal(mean, deviation, capacity);
+    else if (strcmp(o->source, "lognormal") == 0)
         l = lengths_lognormal(log(capacity / 8.0), 1, capacity);
     else if (strcmp(o->source, "short") == 0)
         l = lengths_lognormal(log(20) - 0.5, 1, capacity);
@@ -152,6 +159,25 @@ static stream draw(const options *o)
         s.tokens += s.lengths[i];
     lengths_free(l);
     return s;
+}
+
+/* As packstream does. */
+static void choose_depth(options *o, const stream *s)
+{
+    ps_engine_options most = o->engine;
+    ps_histogram *h;
+    ps_error err;
+
+    if (o->engine.depth != 0)
+        return;
+    most.depth = most.window < most.capacity ? most.window : most.capacity;
+    if (most.depth > PS_MAX_DEPTH)
+        most.depth = PS_MAX_DEPTH;
+    need(lengths_histogram(s->lengths, s->n < most.window ? s->n : most.window,
+                           &h, &err),
+         &err);
+    need(ps_depth_choose(h, &most, &o->engine.depth, &err), &err);
+    ps_histogram_free(h);
 }
 
 /* ---------------------------------------------------------------------
@@ -310,7 +336,7 @@ static void print_figures(const options *o, const stream *s)
         print_rivals(o, s);
     else
         print_none(3);
-    printf("\n");
+    printf("%" PRIu32 "\n", o->engine.depth);
 }
 
 /* ---------------------------------------------------------------------
@@ -400,7 +426,7 @@ static bool take_name(const char *arg, options *o)
 
 static void judge(options *o)
 {
-    if (o->capacity < 1 || o->capacity > UINT32_C(1) << 20 || o->depth < 1 ||
+    if (o->capacity < 1 || o->capacity > UINT32_C(1) << 20 ||
         o->window < 1 || o->window > UINT32_C(1) << 24)
         die("capacity, depth or window", "out of range");
     if (o->run > UINT32_C(1) << 20)
@@ -451,6 +477,7 @@ int main(int argc, char **argv)
     options o = parse(argc, argv);
     stream s = draw(&o);
 
+    choose_depth(&o, &s);
     if (o.check)
         check(&o, &s);
     else
