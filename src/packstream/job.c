@@ -261,8 +261,12 @@ static int print_stats(const job *j)
 
     if (j->conf->stats == STATS_NONE && (j->conf->quiet || j->stop != 0))
         return STATUS_OK;
+    /* Nobody asked for the line that is lost without memory. */
     if (ps_packer_depth_cost(j->packer, &cost, &err) != PS_OK)
-        return message_failure(files_output_name(j->conf->output), &err);
+        return j->conf->stats == STATS_NONE
+                   ? STATUS_OK
+                   : message_failure(files_output_name(j->conf->output),
+                                     &err);
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     if (j->conf->stats == STATS_JSON)
