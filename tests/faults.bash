@@ -99,7 +99,7 @@ run_rejects() {
 }
 run_stats() { faulty packstream -T1 -L 64 --stats=json x >out; }
 run_shuffle() { faulty packstream -T1 -L 64 -w 64 --shuffle=7 x >out; }
-run_prices() { faulty packstream -T1 -L 64 -d 3 -a nnlshp x >out; }
+run_prices() { faulty packstream -T1 -L 64 -q -d 3 -a nnlshp x >out; }
 run_unzstd() { faulty packstream -T3 -L 64 x.zst >out; }
 run_zstd() { faulty packstream -T1 --zstd=1 -L 512 large >out; }
 run_zstd3() { faulty packstream -T3 --zstd=1 -L 512 large >out; }
