@@ -137,6 +137,9 @@ idle() {
         before=$now
         sleep 0.3
         now=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
+        # On a busy machine one that wants to run may not have been let.
+        ! awk '$3 != "S" { busy = 1 } END { exit !busy }' \
+            "/proc/$1/task/"*/stat || before=
     done
 }
 
