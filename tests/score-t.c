@@ -53,16 +53,13 @@ static void admit(stand *s, uint32_t length)
 {
     ps_window_admit(s->window, length, ++s->now);
     ps_dual_prices_count(s->prices, length);
-    ps_balance_admit(&s->score->balance, length);
-    if (ps_window_count_of(s->window, length) == 1)
-        ps_score_update(s->score, length);
+    ps_score_admit(s->score, length);
 }
 
 static void take(stand *s, uint32_t length)
 {
     ps_window_release(s->window, ps_window_take(s->window, length));
-    ps_balance_take(&s->score->balance, length);
-    ps_score_update(s->score, length);
+    ps_score_take(s->score, length);
 }
 
 static void refresh(stand *s)
