@@ -263,28 +263,80 @@ static void test_auto_smallest(void **state)
                                        .window_size = 1}, length, 1);
 }
 
-/* Where lengths are counted in units, exact fills are found all the same. */
+/* Those of an exact fill among others, at a scale, a token off it. */
+static void expect_scaled(ps_policy_setup setup, uint32_t by)
+{
+    static const uint32_t parts[] = {60, 25, 39, 15, 38};
+    const uint32_t pack[] = {15 * by - 1, 25 * by, 60 * by + 1};
+    stand s;
+
+    setup.capacity = 100 * by;
+    setup.depth = 3;
+    setup.window_size = MOST_SLOTS;
+    open_stand(&s, &ps_policy_auto_calls, &setup);
+    for (size_t k = 0; k < COUNT(parts); k++)
+        admit(&s, parts[k] * by + (k == 0) - (k == 3));
+    choose(&s, false);
+    assert_sorted_pack(&s, pack, 3);
+    close_stand(&s);
+}
+
+/*
+ * Where lengths are counted in units, exact fills are found all the same;
+ * those that fill more than all units where the first leads at least.
+ */
 static void test_auto_units(void **state)
 {
-    static const uint32_t scales[] = {5, 100, 1311};
-    static const uint32_t parts[] = {60, 25, 39, 15, 38};
+    static const uint32_t fit[] = {6, 7, 10, 100, 1311};
+    static const uint32_t others[] = {3, 5, 9, 1312};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(scales); i++) {
-        uint32_t by = scales[i];
-        const uint32_t pack[] = {15 * by - 1, 25 * by, 60 * by + 1};
-        stand s;
-
-        open_stand(&s, &ps_policy_auto_calls,
-                   &(ps_policy_setup){.capacity = 100 * by,
-                                      .depth = 3,
-                                      .window_size = MOST_SLOTS});
-        for (size_t k = 0; k < COUNT(parts); k++)
-            admit(&s, parts[k] * by + (k == 0) - (k == 3));
-        choose(&s, false);
-        assert_sorted_pack(&s, pack, 3);
-        close_stand(&s);
+    for (size_t i = 0; i < COUNT(fit); i++) {
+        expect_scaled((ps_policy_setup){.in_order = false}, fit[i]);
+        expect_scaled((ps_policy_setup){.in_order = true}, fit[i]);
     }
+    for (size_t i = 0; i < COUNT(others); i++)
+        expect_scaled((ps_policy_setup){.in_order = true}, others[i]);
+}
+
+/*
+ * 4096 sequences in a pack of 2^20 tokens: their product, 2^32, must not be
+ * taken for less.  Mean lengths fill so much of a pack that no pair need do
+ * it, and two old ones go before the young pair that would.
+ */
+static void test_auto_large_product(void **state)
+{
+    enum { capacity = 1 << 20, n = 4096, half = capacity / 2 };
+    ps_policy_setup setup = {.capacity = capacity,
+                             .depth = 2,
+                             .window_size = n,
+                             .max_delay = UINT64_MAX};
+    const ps_policy_calls *calls = &ps_policy_auto_calls;
+    uint32_t slots[2] = {0};
+    uint32_t taken = 0;
+    void *policy;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_window_open(&setup.window, n, 0, capacity, &err), &err);
+    assert_ok(calls->open(&policy, &setup, &err), &err);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t length = i < 2        ? half - 1000
+                          : i + 2 == n ? half - 1
+                          : i + 1 == n ? half + 1
+                                       : capacity / 4;
+
+        ps_window_admit(setup.window, length, i < 2 ? 1 : 3 * n);
+        calls->admitted(policy, length);
+    }
+    assert_ok(calls->choose(policy, 3 * n, PS_LEAVE_DUE, slots, &taken, &err),
+              &err);
+    assert_int_equal(taken, 2);
+    for (uint32_t i = 0; i < taken; i++)
+        assert_int_equal(ps_window_length(setup.window, slots[i]),
+                         half - 1000);
+    calls->free(policy);
+    ps_window_free(setup.window);
 }
 
 /* Two choices fill a pack; the one whose cost is nearer to the mean wins. */
@@ -314,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_auto_in_order),
         cmocka_unit_test(test_auto_smallest),
         cmocka_unit_test(test_auto_units),
+        cmocka_unit_test(test_auto_large_product),
         cmocka_unit_test(test_auto_even_cost),
     };
 
