@@ -81,11 +81,11 @@ def delay(window):
 
 class Live:
     """A packstream whose input is written bit by bit; its packs are of 256
-    bytes, at a capacity of 8."""
+    bytes, at a capacity and a depth of 8."""
 
     def __init__(self, *options):
         self.data, self.got = b"", b""
-        self.options = ["packstream", "-L", "8", *options]
+        self.options = ["packstream", "-L", "8", "-d", "8", *options]
         self.process = subprocess.Popen(
             self.options, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             bufsize=0)

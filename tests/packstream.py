@@ -357,7 +357,10 @@ def stats(token_path, pack_path, *json_paths):
             found = json.load(file)
         for key in ("file", "place_correlation", "neighbour_correlation"):
             found.pop(key, None)
-        # Only the run that packed knows this; the packs bound it.
+        # Only the run that packed knows these; the packs bound the delay.
+        cost = found.pop("depth_cost", 0)
+        advised = found.pop("depth_advised", None)
+        assert cost >= 0 and (advised is None or advised > packs.depth)
         delay = found.pop("max_delay", packs.window)
         assert packs.end["max_displacement"] <= delay <= packs.window
         check_reasons(found, packs.end)
