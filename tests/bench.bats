@@ -6,7 +6,7 @@
 load helpers
 
 engine() {
-    "$abs_top_builddir/tests/bench/engine" --capacity=512 --sequences=2000 "$@"
+    "${abs_top_builddir:?}/tests/bench/engine" --capacity=512 --sequences=2000 "$@"
 }
 
 # script NAME OPTION...: for a fraction of a second.

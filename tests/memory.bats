@@ -211,7 +211,7 @@ is_bounded() {
 
 @test "-M bounds all memory: compressed output, states and pieces" {
     skip_if_quick
-    is_bounded 512 2 32 --zstd=1 -d 16 -w 8192 -T3
+    is_bounded 512 2 36 --zstd=1 -d 16 -w 8192 -T3
     is_bounded 512 2 32 --zstd=3 -T1
     is_bounded 512 2 64 --zstd=19 -T3
     is_bounded 64 2 16 --overlong=truncate --rejects=rejects -T1

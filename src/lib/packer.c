@@ -346,7 +346,8 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
     p->fd = fd;
     r = prepare(p, schema, options, err);
     if (r == PS_OK)
-        r = ps_length_counts_open(&p->packed, p->info.capacity, err);
+        r = ps_length_counts_open(&p->packed,
+                                  p->info.capacity / p->info.align, err);
     if (r == PS_OK) {
         p->n_lanes = ps_lanes(&p->info, p->lanes);
         return PS_OK;

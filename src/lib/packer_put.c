@@ -40,7 +40,7 @@ static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 
     ps_packer_fetch(p, slot, piece.n_tok, record);
     p->bytes -= ps_packer_room(p, piece.n_tok);
-    ps_length_counts_add(&p->packed, piece.n_tok);
+    ps_length_counts_add(&p->packed, ps_packer_units(p, piece.n_tok));
     ps_record_add(record, &piece);
 }
 

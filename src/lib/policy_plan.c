@@ -19,6 +19,9 @@
 #include "plan_close.h"
 #include "policy.h"
 
+/* Beyond it, more care at the end would take much memory. */
+#define CAREFUL_CAPACITY 1024
+
 typedef struct state {
     ps_policy_setup is;
     ps_plan *plan;   /* NULL: none */
@@ -29,7 +32,7 @@ typedef struct state {
 
 /*
  * As the policy says.  What closes `auto` is quick, as flushes may be many;
- * the end comes once.
+ * the end comes once, and is planned with more care.
  */
 static ps_result make_plan(ps_plan **plan, ps_policy policy, ps_leave leave,
                            const ps_histogram *h, const ps_plan_options *o,
@@ -37,7 +40,8 @@ static ps_result make_plan(ps_plan **plan, ps_policy policy, ps_leave leave,
 {
     if (policy == PS_POLICY_SPFHP)
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
-    if (policy == PS_POLICY_NNLSHP || leave == PS_LEAVE_LAST)
+    if (policy == PS_POLICY_NNLSHP ||
+        (leave == PS_LEAVE_LAST && o->capacity <= CAREFUL_CAPACITY))
         return ps_plan_window(plan, h, o, err);
     return ps_plan_close(plan, h, o, err);
 }
@@ -46,8 +50,10 @@ static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
 {
     if (policy == PS_POLICY_SPFHP)
         return ps_plan_spfhp_bytes(size);
-    return ps_amount_most(ps_plan_window_bytes(size),
-                          ps_plan_close_bytes(size));
+    if (policy == PS_POLICY_NNLSHP || size->capacity <= CAREFUL_CAPACITY)
+        return ps_amount_most(ps_plan_window_bytes(size),
+                              ps_plan_close_bytes(size));
+    return ps_plan_close_bytes(size);
 }
 
 /*
