@@ -389,11 +389,12 @@ static const char *parse_part(const char *text, part *p)
 
 lengths *lengths_parse(const char *text, uint32_t longest)
 {
-    part parts[PARTS_MAX] = {{NULL}};
+    part parts[PARTS_MAX];
     const char *at = text + (strncmp(text, "mix:", 4) == 0 ? 4 : 0);
     double sum = 0;
     size_t n = 0;
 
+    memset(parts, 0, sizeof parts);
     do {
         if (n == PARTS_MAX || (at = parse_part(at, &parts[n])) == NULL)
             return NULL;
