@@ -378,7 +378,7 @@ it)" ]
     local pid=$!
     {
         head -c 300000 x
-        sleep 0.3
+        idle "$pid"
         tail -c +300001 x
     } >in
     wait "$pid"
