@@ -202,17 +202,17 @@ a pipe"* ]]
         rm -f s
         # shellcheck disable=SC2086
         { head -c 300000 x; sleep 0.3; tail -c +300001 x; } |
-            packstream -q -L 256 $flush --state=s | cat >all
+            packstream -q -L 256 -d 16 $flush --state=s | cat >all
         cp s s.before
         # shellcheck disable=SC2086
-        packstream -q -L 256 $flush --state=s --resume <x | cat >end
+        packstream -q -L 256 -d 16 $flush --state=s --resume <x | cat >end
         cmp s s.before
         { head -c 4096 all; tail -c "$(($(size end) - 4096))" all; } |
             cmp - end
         [ "$(size end)" -lt 10000 ]
     done
     # shellcheck disable=SC2086
-    run -65 bash -c "packstream -q -L 256 --flush-idle=50 --state=s \
+    run -65 bash -c "packstream -q -L 256 -d 16 --flush-idle=50 --state=s \
         --resume-from=5 <x | cat >end
         exit \${PIPESTATUS[0]}"
 }
