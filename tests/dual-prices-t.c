@@ -23,10 +23,11 @@
 #define USELESS 0.004
 
 /* Saved: eight numbers in front of the counts, and where some of them are. */
-#define AT_NEXT 8
-#define AT_KNOWN 24
-#define AT_TOTAL 32
-#define AT_COUNTS 56
+#define AT_CAME 8
+#define AT_NEXT 16
+#define AT_KNOWN 32
+#define AT_TOTAL 40
+#define AT_COUNTS 64
 
 static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                                    uint32_t window)
@@ -630,7 +631,8 @@ static void test_refused(void **state)
         if (at >= AT_COUNTS + row)
             refuse_double(p, at, 1.001);
     }
-    refuse_u64(p, 0, UINT64_MAX, 8);
+    refuse_u64(p, 0, 20 * 256 + 1, 8);
+    refuse_u64(p, AT_CAME, UINT64_MAX, 8);
     refuse_u64(p, AT_NEXT, UINT64_MAX, 8);
     refuse_u64(p, AT_KNOWN, 2, 4);
     refuse_u64(p, AT_KNOWN + 4, UINT32_MAX, 4);

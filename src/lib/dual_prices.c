@@ -410,6 +410,15 @@ static void fade(ps_dual_prices *p)
     p->total /= 2;
 }
 
+static void find_mean(ps_dual_prices *p)
+{
+    double sum = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        sum += p->count[u] * u;
+    p->mean = p->total > 0 ? (uint64_t)(256 * p->unit * sum / p->total) : 0;
+}
+
 static void plan_next(ps_dual_prices *p)
 {
     uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
@@ -439,6 +448,7 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
     }
     p->linear = off <= NEARLY_LINEAR * p->total;
     fade(p);
+    find_mean(p);
     plan_next(p);
     return r;
 }
@@ -470,6 +480,7 @@ static void save_numbers(const ps_dual_prices *p, const double *numbers,
 
 void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
 {
+    ps_save_u64(saver, p->mean);
     ps_save_u64(saver, p->came);
     ps_save_u64(saver, p->next);
     ps_save_u64(saver, p->random);
@@ -505,6 +516,7 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
 {
     double counted = 0;
 
+    p->mean = ps_load_u64(restorer);
     p->came = ps_load_u64(restorer);
     p->next = ps_load_u64(restorer);
     p->random = ps_load_u64(restorer);
@@ -519,6 +531,7 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     for (uint32_t u = 1; u <= p->units; u++)
         counted += p->count[u];
     if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT ||
+        p->mean > (uint64_t)p->capacity * 256 ||
         (counted > 0) != (p->total > 0))
         restorer->failed = true;
 }

@@ -37,6 +37,7 @@ typedef struct ps_dual_prices {
     double total;
     double work;      /* additions so far */
     double last_work; /* of the last solution */
+    uint64_t mean; /* length of those counted, in 1/256 token; 0: unknown */
     uint64_t came;
     uint64_t next; /* learn when so many came */
     uint64_t random;

@@ -51,8 +51,12 @@
 #define URGENT_WINDOWS 4
 #define URGENT_PART 100
 
-/* Where all that is held has this many times the room, depth is far. */
-#define FAR 1.6
+/*
+ * Where packs as full as they can be would leave so much of the depth unused,
+ * in percent of what they use, the depth is ample, or even far.
+ */
+#define AMPLE_PERCENT 25
+#define FAR_PERCENT 60
 
 /* A pack in the making. */
 typedef struct pack {
@@ -167,12 +171,24 @@ static bool admitted(void *p, uint32_t length)
 
 /* ---- Scores and values ---- */
 
-static bool is_depth_far(const state *s)
+/* By the mean length, in parts of 1/256 token. */
+static bool has_spare_depth(const state *s, uint64_t mean, uint32_t percent)
 {
-    double tokens = (double)ps_window_tokens(s->is.window) * s->is.depth;
-    double room = (double)s->is.capacity * ps_window_count(s->is.window);
+    return mean * s->is.depth * 100 >=
+           (uint64_t)s->is.capacity * 256 * (100 + percent);
+}
 
-    return tokens >= FAR * room;
+static uint64_t mean_held(const state *s)
+{
+    return ps_window_tokens(s->is.window) * 256 /
+           ps_window_count(s->is.window);
+}
+
+/* So for what is held and for what came before: a burst does not count. */
+static bool is_depth_ample(const state *s)
+{
+    return has_spare_depth(s, mean_held(s), AMPLE_PERCENT) &&
+           has_spare_depth(s, s->prices->mean, AMPLE_PERCENT);
 }
 
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
@@ -191,7 +207,8 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
         ps_score_learn(s->score);
     }
     ps_score_refresh(s->score, now);
-    ps_value_refresh(s->value, s->score->best, is_depth_far(s));
+    ps_value_refresh(s->value, s->score->best,
+                     has_spare_depth(s, mean_held(s), FAR_PERCENT));
     return r;
 }
 
@@ -304,7 +321,7 @@ static bool is_enough(const state *s, const pack *p, choice exact,
     uint32_t n = exact.length[1] > 0 ? 2 : 1;
 
     return p->score + exact.score >= good &&
-           (s->value->is_far || n == p->places);
+           (n == p->places || is_depth_ample(s));
 }
 
 /* Fills what room and places are left. */
