@@ -61,15 +61,20 @@ static ps_plan_options options_for(const kind *k, uint32_t depth)
                              .short_length = PS_SHORT_LENGTH};
 }
 
+/* ps_plan_close and its like. */
+typedef ps_result planner(ps_plan **plan, const ps_histogram *h,
+                          const ps_plan_options *o, ps_error *err);
+
 /* Packs of the plan above those that there must be. */
-static double excess(const kind *k, const ps_histogram *h, uint32_t depth)
+static double excess(planner *make, const kind *k, const ps_histogram *h,
+                     uint32_t depth)
 {
     ps_plan_options o = options_for(k, depth);
     ps_plan *plan;
     ps_error err;
     double bound, packs;
 
-    assert_ok(ps_plan_close(&plan, h, &o, &err), &err);
+    assert_ok(make(&plan, h, &o, &err), &err);
     assert_ok(ps_plan_check(plan, h, &o, &err), &err);
     packs = (double)ps_plan_packs(plan);
     ps_plan_free(plan);
@@ -78,7 +83,7 @@ static double excess(const kind *k, const ps_histogram *h, uint32_t depth)
 }
 
 /* So many sequences of each kind, at each depth; the mean excess. */
-static double try_all(uint32_t n, double most)
+static double try_all(planner *make, uint32_t n, double most)
 {
     uint64_t random = n;
     double sum = 0;
@@ -87,7 +92,7 @@ static double try_all(uint32_t n, double most)
         ps_histogram *h = draw(&kinds[k], n, &random);
 
         for (size_t d = 0; d < N_DEPTHS; d++) {
-            double more = excess(&kinds[k], h, depths[d]);
+            double more = excess(make, &kinds[k], h, depths[d]);
 
             if (more > most)
                 fail_msg("%" PRIu32 " %s, depth %" PRIu32 ": %.0f more", n,
@@ -105,15 +110,24 @@ static void test_few(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 16; n++)
-        (void)try_all(n, 1);
+        (void)try_all(ps_plan_close, n, 1);
 }
 
 static void test_windows(void **state)
 {
     (void)state;
-    assert_true(try_all(64, 1) < 0.1);
-    assert_true(try_all(256, 2) < 0.4);
-    assert_true(try_all(1024, 5) < 1);
+    assert_true(try_all(ps_plan_close, 64, 1) < 0.1);
+    assert_true(try_all(ps_plan_close, 256, 2) < 0.4);
+    assert_true(try_all(ps_plan_close, 1024, 5) < 1);
+}
+
+/* More care is taken at the end. */
+static void test_end(void **state)
+{
+    (void)state;
+    assert_true(try_all(ps_plan_end, 64, 1) < 0.1);
+    assert_true(try_all(ps_plan_end, 1024, 1) < 0.2);
+    assert_true(try_all(ps_plan_end, 4096, 2) < 0.3);
 }
 
 /*
@@ -187,6 +201,17 @@ static void test_work(void **state)
     }
 }
 
+static const struct {
+    planner *make;
+    uint64_t (*bytes)(const ps_plan_size *size);
+} planners[] = {
+    {ps_plan_close, ps_plan_close_bytes},
+    {ps_plan_end, ps_plan_end_bytes},
+    {ps_plan_window, ps_plan_window_bytes},
+};
+
+#define N_PLANNERS (sizeof planners / sizeof planners[0])
+
 static void test_memory_told(void **state)
 {
     uint64_t random = 7;
@@ -196,26 +221,23 @@ static void test_memory_told(void **state)
         for (uint32_t n = 64; n <= 4096; n *= 8) {
             ps_histogram *h = draw(&kinds[k], n, &random);
             ps_plan_options o = options_for(&kinds[k], 16);
-            size_t before = alloc_so_far().bytes;
             ps_plan_size size = {.sequences = n,
                                  .lengths = (uint32_t)ps_histogram_size(h),
                                  .capacity = o.capacity,
                                  .depth = o.depth};
-            ps_plan *plan;
-            ps_error err;
 
-            alloc_watch();
-            assert_ok(ps_plan_close(&plan, h, &o, &err), &err);
-            assert_true(alloc_so_far().peak - before <=
-                        ps_plan_close_bytes(&size));
-            ps_plan_free(plan);
-            before = alloc_so_far().bytes;
-            alloc_watch();
-            assert_ok(ps_plan_window(&plan, h, &o, &err), &err);
-            assert_true(alloc_so_far().peak - before <=
-                        ps_plan_window_bytes(&size));
-            assert_ok(ps_plan_check(plan, h, &o, &err), &err);
-            ps_plan_free(plan);
+            for (size_t i = 0; i < N_PLANNERS; i++) {
+                size_t before = alloc_so_far().bytes;
+                ps_plan *plan;
+                ps_error err;
+
+                alloc_watch();
+                assert_ok(planners[i].make(&plan, h, &o, &err), &err);
+                assert_true(alloc_so_far().peak - before <=
+                            planners[i].bytes(&size));
+                assert_ok(ps_plan_check(plan, h, &o, &err), &err);
+                ps_plan_free(plan);
+            }
             ps_histogram_free(h);
         }
 }
@@ -251,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_end),
         cmocka_unit_test(test_nnlshp),
         cmocka_unit_test(test_work),
         cmocka_unit_test(test_memory_told),

@@ -23,21 +23,33 @@
 #include "plan_repack.h"
 
 /*
- * There are as many classes as the square root of the sequences, since the
- * relaxation takes about 300 additions for the square of its lengths; and
- * they are measured in units of tokens.
+ * How much care is taken.  The number of classes goes with the square root of
+ * that of the sequences, since the relaxation takes about 300 additions for
+ * the square of its lengths; they are measured in units of tokens.
  */
+typedef struct care {
+    double classes; /* for the square root of the sequences, */
+    uint32_t most_classes;
+    uint32_t most_units;
+    uint32_t most_units_deep; /* in the search for columns, from depth 4 on */
+    /* For each sequence: additions for the prices, steps for the packs; */
+    double price_work;
+    double pack_work;
+    double most_work; /* and of the steps no more than this. */
+} care;
+
+/*
+ * Flushes may be many.  The end comes once: some tenths of a second are well
+ * spent, as what a window holds may be most of a short stream.
+ */
+static const care for_flush = {1, 128, 512, 128, 300, 200, HUGE_VAL};
+static const care for_end = {4, 256, 1024, 512, 3000, 7000, 4e7};
+
 #define LEAST_CLASSES 8
-#define MOST_CLASSES 128
-#define MOST_UNITS 512
-#define MOST_UNITS_DEEP 128 /* in the search for columns, from depth 4 on */
-#define GAP 1e-3            /* relative; a smaller one makes no difference */
+#define MOST_CLASSES 256
+#define GAP 1e-3 /* relative; a smaller one makes no difference */
 
-/* For each sequence: additions for the prices, and steps for the packs. */
-#define PRICE_WORK 300.0
-#define PACK_WORK 200.0
-
-/* The same for a window's fit, and for what that leaves. */
+/* For each sequence of a window: for its fit, and for what that leaves. */
 #define FIT_WORK 2000.0
 #define REPAIR_WORK 500.0
 
@@ -73,15 +85,17 @@ static void add_class(classes *c, uint32_t capacity, double count,
 }
 
 /* Puts the lengths into classes of about as many sequences each. */
-static void classify(classes *c, const ps_histogram *h, uint32_t capacity)
+static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
+                     const care *with)
 {
     double all = (double)ps_histogram_sequences(h);
-    double most = fmin(fmax(floor(sqrt(all)), LEAST_CLASSES), MOST_CLASSES);
+    double most = fmin(fmax(floor(with->classes * sqrt(all)), LEAST_CLASSES),
+                       with->most_classes);
     double seen = 0;
     double count = 0;
     double tokens = 0;
 
-    *c = (classes){.unit = (capacity - 1) / MOST_UNITS + 1};
+    *c = (classes){.unit = (capacity - 1) / with->most_units + 1};
     for (size_t i = 0; i < ps_histogram_size(h); i++) {
         double n = (double)ps_histogram_count(h, i);
 
@@ -122,18 +136,19 @@ static void spread(const classes *c, const double *class_price,
 }
 
 static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
-                             double enough, double *price, ps_error *err)
+                             const care *with, double enough, double *price,
+                             ps_error *err)
 {
     ps_lp_limits limits = {
-        .work = PRICE_WORK * (double)ps_histogram_sequences(h),
+        .work = with->price_work * (double)ps_histogram_sequences(h),
         .gap = GAP * enough,
-        .most_units = MOST_UNITS_DEEP};
+        .most_units = with->most_units_deep};
     ps_stock s;
     classes c;
     ps_lp *lp;
     ps_result r;
 
-    classify(&c, h, o->capacity);
+    classify(&c, h, o->capacity, with);
     s = (ps_stock){.n = c.n,
                    .length = c.units,
                    .count = c.count,
@@ -147,9 +162,18 @@ static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
     return PS_OK;
 }
 
+/* The steps that the packs may take. */
+static double pack_work(const ps_histogram *h, const care *with)
+{
+    double n = (double)ps_histogram_sequences(h);
+
+    return fmax(fmin(with->pack_work * n, with->most_work),
+                for_flush.pack_work * n);
+}
+
 static ps_result repack(ps_plan **plan, const ps_histogram *h,
-                        const ps_plan_options *o, double enough,
-                        ps_error *err)
+                        const ps_plan_options *o, const care *with,
+                        double enough, ps_error *err)
 {
     double *price = calloc(ps_histogram_size(h), sizeof *price);
     ps_repack_options ro = {
@@ -157,9 +181,10 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
         .depth = o->depth,
         .price = price,
         .enough = enough,
-        .work = PACK_WORK * (double)ps_histogram_sequences(h)};
+        .work = pack_work(h, with)};
     ps_result r = price == NULL ? ps_fail_memory(err)
-                                : find_prices(h, o, enough, price, err);
+                                : find_prices(h, o, with, enough, price,
+                                            err);
 
     if (r == PS_OK)
         r = ps_plan_repack(plan, h, &ro, err);
@@ -167,26 +192,33 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
     return r;
 }
 
-/* Additions and steps for each sequence. */
+/* Additions and steps for each sequence; *enough may rise. */
 static ps_result fit(ps_plan **plan, const ps_histogram *h,
                      const ps_plan_options *o, double additions,
-                     double steps, ps_error *err)
+                     double steps, double *enough, ps_error *err)
 {
     double n = (double)ps_histogram_sequences(h);
     const ps_fit_work work = {additions * n, steps * n};
 
-    return ps_plan_fit_within(plan, h, o, work, err);
+    return ps_plan_fit_within(plan, h, o, work, enough, err);
+}
+
+/* The relaxation of the classes. */
+static uint64_t price_bytes(const ps_plan_size *size, const care *with)
+{
+    uint32_t n = size->lengths < with->most_classes ? size->lengths
+                                                    : with->most_classes;
+    uint32_t units = size->capacity < with->most_units ? size->capacity
+                                                       : with->most_units;
+
+    return ps_lp_bytes(n, units, size->depth < units ? size->depth : units,
+                       with->most_units_deep);
 }
 
 /* With a fit of so many lengths. */
-static uint64_t bytes_with_fit(const ps_plan_size *size, uint32_t lengths)
+static uint64_t bytes_with_fit(const ps_plan_size *size, const care *with,
+                               uint32_t lengths)
 {
-    uint32_t n = size->lengths < MOST_CLASSES ? size->lengths : MOST_CLASSES;
-    uint32_t units = size->capacity < MOST_UNITS ? size->capacity
-                                                 : MOST_UNITS;
-    uint64_t prices = ps_lp_bytes(
-        n, units, size->depth < units ? size->depth : units,
-        MOST_UNITS_DEEP);
     uint64_t packs = ps_amount_sum(
         ps_plan_repack_bytes(size->sequences, size->lengths),
         ps_plan_bytes(size->sequences));
@@ -194,7 +226,7 @@ static uint64_t bytes_with_fit(const ps_plan_size *size, uint32_t lengths)
     uint64_t made = ps_amount_sum(
         ps_amount_array(size->lengths, sizeof(double)),
         ps_amount_sum(ps_plan_bytes(size->sequences),
-                      ps_amount_most(prices, packs)));
+                      ps_amount_most(price_bytes(size, with), packs)));
 
     fitted.lengths = lengths;
     return ps_amount_most(
@@ -203,17 +235,28 @@ static uint64_t bytes_with_fit(const ps_plan_size *size, uint32_t lengths)
                                            ps_plan_nnlshp_bytes(&fitted))));
 }
 
-uint64_t ps_plan_close_bytes(const ps_plan_size *size)
+/* A fit is tried where lengths are few. */
+static uint64_t bytes_with_care(const ps_plan_size *size, const care *with)
 {
     uint64_t many = size->sequences / MANY;
 
     return bytes_with_fit(
-        size, (uint32_t)ps_amount_least(size->lengths, many));
+        size, with, (uint32_t)ps_amount_least(size->lengths, many));
+}
+
+uint64_t ps_plan_close_bytes(const ps_plan_size *size)
+{
+    return bytes_with_care(size, &for_flush);
+}
+
+uint64_t ps_plan_end_bytes(const ps_plan_size *size)
+{
+    return bytes_with_care(size, &for_end);
 }
 
 uint64_t ps_plan_window_bytes(const ps_plan_size *size)
 {
-    return bytes_with_fit(size, size->lengths);
+    return bytes_with_fit(size, &for_flush, size->lengths);
 }
 
 /* What no plan has fewer packs than. */
@@ -237,8 +280,9 @@ static ps_result free_unless_ok(ps_result r, ps_plan **plan)
     return r;
 }
 
-ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
-                        const ps_plan_options *o, ps_error *err)
+static ps_result make(ps_plan **plan, const ps_histogram *h,
+                      const ps_plan_options *o, const care *with,
+                      ps_error *err)
 {
     double enough = least_packs(h, o);
     ps_result r;
@@ -247,10 +291,23 @@ ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
     r = ps_plan_quick(plan, h, o, err);
     if (r == PS_OK && is_improvable(*plan, enough) &&
         ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY)
-        r = fit(plan, h, o, PRICE_WORK, PACK_WORK, err);
+        r = fit(plan, h, o, with->price_work, for_flush.pack_work, &enough,
+                err);
     if (r == PS_OK && is_improvable(*plan, enough))
-        r = repack(plan, h, o, enough, err);
+        r = repack(plan, h, o, with, enough, err);
     return free_unless_ok(r, plan);
+}
+
+ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err)
+{
+    return make(plan, h, o, &for_flush, err);
+}
+
+ps_result ps_plan_end(ps_plan **plan, const ps_histogram *h,
+                      const ps_plan_options *o, ps_error *err)
+{
+    return make(plan, h, o, &for_end, err);
 }
 
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
@@ -260,9 +317,9 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
     ps_result r;
 
     *plan = NULL;
-    r = fit(plan, h, o, FIT_WORK, REPAIR_WORK, err);
+    r = fit(plan, h, o, FIT_WORK, REPAIR_WORK, &enough, err);
     if (r == PS_OK && is_improvable(*plan, enough))
-        r = repack(plan, h, o, enough, err);
+        r = repack(plan, h, o, &for_flush, enough, err);
     if (r == PS_OK)
         r = ps_plan_merge(*plan, err);
     return free_unless_ok(r, plan);

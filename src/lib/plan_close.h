@@ -18,7 +18,14 @@ ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err);
 
 /*
- * The same with nnlshp's fit besides, for more work, but no more than some
+ * The same with more care, for the end of a stream: some tens of microseconds
+ * for each sequence, and some tenths of a second at most.
+ */
+ps_result ps_plan_end(ps_plan **plan, const ps_histogram *h,
+                      const ps_plan_options *o, ps_error *err);
+
+/*
+ * As ps_plan_close with nnlshp's fit besides, for more work, but no more than some
  * microseconds for each sequence: for a window that is full.
  */
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
@@ -26,6 +33,7 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
 
 /* The most that each takes, the plan included. */
 uint64_t ps_plan_close_bytes(const ps_plan_size *size);
+uint64_t ps_plan_end_bytes(const ps_plan_size *size);
 uint64_t ps_plan_window_bytes(const ps_plan_size *size);
 
 #endif

@@ -34,11 +34,12 @@ typedef struct ps_fit_work {
 
 /*
  * Replaces *best with ennlshp's plan if it has fewer packs, though it may not
- * take as much work.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * take as much work.  Makes *enough the number of packs that no plan is
+ * without, if that is known to be more.  PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
                              const ps_plan_options *o, ps_fit_work work,
-                             ps_error *err);
+                             double *enough, ps_error *err);
 
 /* Keeps the plan with fewer packs in *best, or NULL, and frees the other. */
 void ps_plan_keep_better(ps_plan **best, ps_plan *other);

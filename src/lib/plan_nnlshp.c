@@ -205,13 +205,16 @@ static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
 
 ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
                              const ps_plan_options *o, ps_fit_work work,
-                             ps_error *err)
+                             double *enough, ps_error *err)
 {
+    rest all = {0};
     ps_plan *plan;
     ps_result r = ps_plan_open(&plan, err);
 
     if (r == PS_OK)
-        r = fit_and_repair(plan, h, o, true, work, NULL, err);
+        r = fit_and_repair(plan, h, o, true, work, &all, err);
+    *enough = fmax(*enough, all.enough);
+    close_rest(&all);
     if (r == PS_OK)
         ps_plan_keep_better(best, plan);
     else

@@ -19,9 +19,6 @@
 #include "plan_close.h"
 #include "policy.h"
 
-/* Beyond it, more care at the end would take much memory. */
-#define CAREFUL_CAPACITY 1024
-
 typedef struct state {
     ps_policy_setup is;
     ps_plan *plan;   /* NULL: none */
@@ -40,20 +37,23 @@ static ps_result make_plan(ps_plan **plan, ps_policy policy, ps_leave leave,
 {
     if (policy == PS_POLICY_SPFHP)
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, o, err);
-    if (policy == PS_POLICY_NNLSHP ||
-        (leave == PS_LEAVE_LAST && o->capacity <= CAREFUL_CAPACITY))
+    if (leave == PS_LEAVE_LAST)
+        return ps_plan_end(plan, h, o, err);
+    if (policy == PS_POLICY_NNLSHP)
         return ps_plan_window(plan, h, o, err);
     return ps_plan_close(plan, h, o, err);
 }
 
 static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
 {
+    uint64_t bytes = ps_amount_most(ps_plan_close_bytes(size),
+                                    ps_plan_end_bytes(size));
+
     if (policy == PS_POLICY_SPFHP)
         return ps_plan_spfhp_bytes(size);
-    if (policy == PS_POLICY_NNLSHP || size->capacity <= CAREFUL_CAPACITY)
-        return ps_amount_most(ps_plan_window_bytes(size),
-                              ps_plan_close_bytes(size));
-    return ps_plan_close_bytes(size);
+    if (policy == PS_POLICY_NNLSHP)
+        return ps_amount_most(bytes, ps_plan_window_bytes(size));
+    return bytes;
 }
 
 /*
