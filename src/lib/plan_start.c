@@ -21,6 +21,7 @@
 
 #define MOST_TRIES 4096 /* for a pair, so that time grows with n only */
 #define AT_ONCE 32      /* part of a great depth that one length may take */
+#define STEPS_EACH 4    /* at most, of the capacity, for each length */
 
 /* Lengths are counted from 1 here, so that 0 can say: none. */
 typedef struct greed {
@@ -30,7 +31,8 @@ typedef struct greed {
     double token;    /* and each of its tokens */
     double *left;    /* how many there are of each length */
     uint32_t *down;  /* of a length used up: one before; else itself */
-    uint32_t *fits;  /* by capacity: the longest length not above */
+    uint32_t *below; /* by steps of the capacity: how many lengths are */
+    unsigned shift;  /* a step is 1 << shift tokens */
     ps_entries *list;
 } greed;
 
@@ -38,7 +40,7 @@ static void free_greed(greed *g)
 {
     free(g->left);
     free(g->down);
-    free(g->fits);
+    free(g->below);
 }
 
 uint64_t ps_start_bytes(uint32_t n, uint32_t capacity)
@@ -46,29 +48,36 @@ uint64_t ps_start_bytes(uint32_t n, uint32_t capacity)
     uint64_t lengths =
         ps_amount_array((uint64_t)n + 1, sizeof(double) + sizeof(uint32_t));
 
-    return ps_amount_sum(lengths, ps_amount_array((uint64_t)capacity + 1,
-                                                  sizeof(uint32_t)));
+    uint64_t steps = ps_amount_least(capacity, (uint64_t)STEPS_EACH * n);
+
+    return ps_amount_sum(lengths,
+                         ps_amount_array(steps + 2, sizeof(uint32_t)));
 }
 
 static bool open_greed(greed *g, double slot)
 {
     const ps_stock *s = g->stock;
     uint32_t i = 0;
+    uint32_t steps;
 
+    g->shift = 0;
+    while (s->capacity >> g->shift > (uint64_t)STEPS_EACH * s->n)
+        g->shift++;
+    steps = (s->capacity >> g->shift) + 1;
     g->slot = slot;
     g->token = (1 - slot * s->depth) / s->capacity;
     g->left = malloc(s->n * sizeof *g->left);
     g->down = malloc(((size_t)s->n + 1) * sizeof *g->down);
-    g->fits = malloc(((size_t)s->capacity + 1) * sizeof *g->fits);
-    if (g->left == NULL || g->down == NULL || g->fits == NULL)
+    g->below = malloc(((size_t)steps + 1) * sizeof *g->below);
+    if (g->left == NULL || g->down == NULL || g->below == NULL)
         return false;
     memcpy(g->left, s->count, s->n * sizeof *g->left);
     for (uint32_t k = 0; k <= s->n; k++)
         g->down[k] = k;
-    for (uint32_t c = 0; c <= s->capacity; c++) {
-        while (i < s->n && s->length[i] <= c)
+    for (uint32_t k = 0; k <= steps; k++) {
+        while (i < s->n && s->length[i] >> g->shift < k)
             i++;
-        g->fits[c] = i;
+        g->below[k] = i;
     }
     return true;
 }
@@ -86,7 +95,19 @@ static uint32_t left_up_to(greed *g, uint32_t k)
 /* The longest length left that fits c tokens. */
 static uint32_t longest(greed *g, uint32_t c)
 {
-    return left_up_to(g, g->fits[c]);
+    const uint32_t *length = g->stock->length;
+    uint32_t low = g->below[c >> g->shift];
+    uint32_t high = g->below[(c >> g->shift) + 1];
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (length[middle] <= c)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return left_up_to(g, low);
 }
 
 static void use_up(greed *g, uint32_t k)
