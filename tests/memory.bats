@@ -211,7 +211,7 @@ is_bounded() {
 
 @test "-M bounds all memory: compressed output, states and pieces" {
     skip_if_quick
-    is_bounded 512 2 36 --zstd=1 -d 16 -w 8192 -T3
+    is_bounded 512 2 32 --zstd=1 -d 16 -w 8192 -T3
     is_bounded 512 2 32 --zstd=3 -T1
     is_bounded 512 2 64 --zstd=19 -T3
     is_bounded 64 2 16 --overlong=truncate --rejects=rejects -T1
@@ -325,9 +325,9 @@ is_bounded() {
 # The address space is more than what is used: what libraries map, and stacks.
 @test "-M holds where no more can be had" {
     hostile mixed 512 8 >x
-    packstream -L 512 -d 16 -w 16384 -M 36Mi x >wanted
+    packstream -L 512 -d 16 -w 16384 -M 32Mi x >wanted
     local before
-    before=$( (ulimit -v $((36864 + 16384)) &&
-        packstream -L 512 -d 16 -w 16384 -M 36Mi -T2 x) | cksum)
+    before=$( (ulimit -v $((32768 + 16384)) &&
+        packstream -L 512 -d 16 -w 16384 -M 32Mi -T2 x) | cksum)
     [ "$before" = "$(cksum <wanted)" ]
 }

@@ -52,6 +52,20 @@ static inline uint64_t ps_amount_growing(uint64_t n, uint64_t least,
                          ps_amount_array(most, size));
 }
 
+/* The same where the room is known to be `least` doubled, if need be. */
+static inline uint64_t ps_amount_doubling(uint64_t n, uint64_t least,
+                                          size_t size)
+{
+    uint64_t room = least;
+
+    while (room < n && room <= UINT64_MAX / 2)
+        room *= 2;
+    if (room < n || room == least)
+        return ps_amount_array(room < n ? n : room, size);
+    return ps_amount_sum(ps_amount_array(room, size),
+                         ps_amount_array(room / 2, size));
+}
+
 static inline uint64_t ps_amount_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

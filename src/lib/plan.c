@@ -38,9 +38,9 @@ struct ps_plan {
 uint64_t ps_plan_bytes(uint64_t sequences)
 {
     uint64_t lengths =
-        ps_amount_growing(sequences, FIRST_LENGTHS, sizeof(uint32_t));
+        ps_amount_doubling(sequences, FIRST_LENGTHS, sizeof(uint32_t));
     uint64_t strategies =
-        ps_amount_growing(sequences, FIRST_STRATEGIES, sizeof(strategy));
+        ps_amount_doubling(sequences, FIRST_STRATEGIES, sizeof(strategy));
 
     return ps_amount_sum(sizeof(ps_plan), ps_amount_sum(lengths, strategies));
 }

@@ -67,7 +67,7 @@ static uint64_t pool_bytes(const ps_plan_size *size, uint32_t n)
 
     return ps_amount_sum(
         ps_histogram_bytes(n),
-        ps_amount_sum(ps_amount_times(2, ps_plan_bytes(most)), made));
+        ps_amount_sum(ps_plan_bytes(most), made));
 }
 
 uint64_t ps_plan_fit_bytes(const ps_plan_size *size)

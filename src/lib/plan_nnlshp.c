@@ -39,8 +39,9 @@
 #define SHALLOW_LENGTHS 1024
 
 /*
- * The plan, the best one, and one that is tried; what is left, and prices of
- * that and of all; and at the end all strategies in order.
+ * The plan and the best one, what is left, and prices of that and of all; a
+ * fit, or a plan for the rest that is made from others; and at the end all
+ * strategies in order.
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
@@ -53,13 +54,13 @@ uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
     uint64_t repair = ps_amount_most(ps_plan_quick_bytes(size), repacked);
     uint64_t price = ps_amount_array(size->lengths, sizeof(double));
     uint64_t mend = ps_amount_sum(ps_plan_bytes(size->sequences), repair);
-    uint64_t bytes = ps_amount_times(3, ps_plan_bytes(size->sequences));
+    uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
+    uint64_t merged = ps_amount_array(size->sequences, PS_MERGED_BYTES);
 
     bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
     bytes = ps_amount_sum(bytes, ps_amount_times(2, price));
-    bytes = ps_amount_sum(bytes, ps_amount_most(fit, mend));
-    return ps_amount_sum(bytes,
-                         ps_amount_array(size->sequences, PS_MERGED_BYTES));
+    return ps_amount_sum(
+        bytes, ps_amount_most(merged, ps_amount_most(fit, mend)));
 }
 
 /* Adds all strategies of a plan to another. */

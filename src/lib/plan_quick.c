@@ -66,7 +66,8 @@ uint64_t ps_plan_quick_bytes(const ps_plan_size *size)
 {
     uint32_t units = size->capacity < MOST_CAPACITY ? size->capacity
                                                     : MOST_CAPACITY;
-    uint64_t shelf = ps_shelf_bytes(size->sequences, size->capacity);
+    uint64_t shelf = ps_shelf_bytes(size->sequences, size->capacity,
+                                    PS_FIT_BEST_LATEST);
     uint64_t greed = ps_amount_sum(ps_goods_bytes(size->lengths),
                                    ps_start_bytes(size->lengths, units));
 

@@ -16,7 +16,8 @@
 uint64_t ps_plan_spfhp_bytes(const ps_plan_size *size)
 {
     return ps_amount_sum(ps_plan_bytes(size->sequences),
-                         ps_shelf_bytes(size->sequences, size->capacity));
+                         ps_shelf_bytes(size->sequences, size->capacity,
+                                        PS_FIT_WORST_LATEST));
 }
 
 ps_result ps_plan_spfhp(ps_plan *plan, const ps_histogram *h,

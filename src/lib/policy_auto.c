@@ -103,7 +103,8 @@ static uint64_t bytes_of(const ps_policy_setup *is)
 
     bytes = ps_amount_sum(
         bytes, ps_dual_prices_bytes(is->capacity));
-    bytes = ps_amount_sum(bytes, ps_value_bytes(is->capacity, is->depth));
+    bytes = ps_amount_sum(
+        bytes, ps_value_bytes(ps_score_units(is->capacity), is->depth));
     bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)3 * is->depth,
                                                  sizeof(uint32_t)));
     return ps_amount_sum(

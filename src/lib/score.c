@@ -28,12 +28,23 @@ static uint32_t unit_of(uint32_t capacity)
     return (capacity - 1) / MOST_UNITS + 1;
 }
 
+uint32_t ps_score_units(uint32_t capacity)
+{
+    return capacity / unit_of(capacity);
+}
+
+static uint64_t table_bytes(uint32_t last)
+{
+    return ps_amount_array((uint64_t)last + 1 + PS_SEARCH_GROUP,
+                           sizeof(int32_t));
+}
+
 /* Prices, scores and reversed ones; those by unit; and what is placed. */
 uint64_t ps_score_bytes(uint32_t capacity)
 {
     uint64_t n = (uint64_t)capacity + 1;
-    uint64_t table = ps_amount_array(n + PS_SEARCH_GROUP, sizeof(int32_t));
-    uint64_t bytes = ps_amount_times(4, table);
+    uint64_t bytes = ps_amount_sum(ps_amount_times(3, table_bytes(capacity)),
+                                   table_bytes(ps_score_units(capacity)));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
     bytes = ps_amount_sum(bytes, ps_balance_bytes(capacity));
@@ -73,7 +84,7 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
     s->prices = prices;
     s->capacity = capacity;
     s->unit = unit_of(capacity);
-    s->units = capacity / s->unit;
+    s->units = ps_score_units(capacity);
     s->most_age = (uint64_t)MOST_AGE * prices->window_size;
     s->step = ((uint64_t)AGED << 32) / prices->window_size;
     s->price = open_table(capacity);

@@ -52,6 +52,9 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
                         const ps_dual_prices *prices, ps_error *err);
 void ps_score_free(ps_score *score);
 
+/* How many units of length the value function is to know: `units` above. */
+uint32_t ps_score_units(uint32_t capacity);
+
 /* The most memory that it takes. */
 uint64_t ps_score_bytes(uint32_t capacity);
 

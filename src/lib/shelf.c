@@ -314,15 +314,17 @@ static ps_result place(shelf *s, uint32_t length, uint64_t n, bool repeat,
 }
 
 /* Each sequence adds one run at most, and one group. */
-uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity)
+uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit)
 {
     uint64_t n = ps_amount_sum(sequences, 1);
     uint64_t spaces = ps_amount_array((uint64_t)capacity + 1,
                                       sizeof(uint32_t));
 
     /* The tree of PS_FIT_FIRST has four numbers for each space. */
-    spaces = ps_amount_sum(ps_amount_times(5, spaces),
-                           ps_bitset_bytes(capacity));
+    if (fit == PS_FIT_FIRST)
+        spaces = ps_amount_times(5, spaces);
+    else
+        spaces = ps_amount_sum(spaces, ps_bitset_bytes(capacity));
     return ps_amount_sum(
         spaces,
         ps_amount_sum(ps_amount_growing(n, FIRST_ROOM, sizeof(group)),

@@ -38,6 +38,6 @@ ps_result ps_shelf_pack(ps_plan *plan, const ps_histogram *h,
                         ps_error *err);
 
 /* The most that it takes for so many sequences, besides the plan. */
-uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity);
+uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit);
 
 #endif
