@@ -42,7 +42,7 @@ typedef struct care {
  * Flushes may be many.  The end comes once: some tenths of a second are well
  * spent, as what a window holds may be most of a short stream.
  */
-static const care for_flush = {1, 128, 512, 128, 300, 200, HUGE_VAL};
+static const care for_flush = {1, 128, 512, 128, 300, 150, HUGE_VAL};
 static const care for_end = {4, 256, 1024, 512, 3000, 7000, 4e7};
 
 #define LEAST_CLASSES 8
@@ -259,10 +259,45 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size)
     return bytes_with_fit(size, &for_flush, size->lengths);
 }
 
-/* What no plan has fewer packs than. */
+/*
+ * What no plan has fewer packs than, by the tokens.  For any length up to one
+ * half of the capacity: sequences that leave no room for it have a pack each,
+ * as have other ones above the half, and what is shorter needs none (L2:
+ * Martello and Toth 1990).
+ */
+static double least_by_tokens(const ps_histogram *h, uint32_t capacity)
+{
+    size_t to = ps_histogram_size(h);
+    double tokens = (double)ps_histogram_tokens(h);
+    double alone = 0;
+    double above = 0;
+    double least = 0;
+
+    for (size_t i = to; i > 0 && ps_histogram_length(h, i - 1) >
+                                     capacity / 2; i--)
+        above += (double)ps_histogram_count(h, i - 1);
+    for (size_t i = 0; i < to; i++) {
+        uint32_t length = ps_histogram_length(h, i);
+
+        for (; length <= capacity / 2 &&
+               ps_histogram_length(h, to - 1) > capacity - length; to--) {
+            double n = (double)ps_histogram_count(h, to - 1);
+
+            alone += n;
+            above -= n;
+            tokens -= n * ps_histogram_length(h, to - 1);
+        }
+        least = fmax(least, alone + fmax(above, tokens / capacity));
+        if (length > capacity / 2)
+            break;
+        tokens -= (double)ps_histogram_count(h, i) * length;
+    }
+    return least;
+}
+
 static double least_packs(const ps_histogram *h, const ps_plan_options *o)
 {
-    return fmax((double)ps_histogram_tokens(h) / o->capacity,
+    return fmax(least_by_tokens(h, o->capacity),
                 (double)ps_histogram_sequences(h) / o->depth);
 }
 

@@ -43,7 +43,9 @@
 #define MOST_USED 8    /* one of so many kinds may be used up */
 #define MOST_DRAWS 3   /* for a kind that is not */
 #define LAST_THREE 3.6 /* this many of mean length are left to the last */
-#define MOST_TRIES 6   /* for the first of the last three in a pack */
+#define MOST_TRIES 3   /* for the first of the last three in a pack */
+
+#define FIRST_PART 0.1 /* of the work, for the first packs */
 
 /* At a time so many packs are taken apart, or so many sequences. */
 #define RUINED_PACKS 8
@@ -283,7 +285,7 @@ static void scan_pairs(repack *r, uint32_t space, uint32_t from,
 
         if (k[i].count == 0)
             continue;
-        while (j > i && (k[j].count == 0 || k[j].length > space ||
+        while (j > i && (k[j].count == 0 ||
                          k[i].length > space - k[j].length))
             j--;
         if (i == j && (k[i].count < 2 || k[i].length > space - k[i].length))
@@ -439,13 +441,13 @@ static void put_pack(repack *r, uint32_t k, uint32_t at, const uint32_t *rows,
     }
 }
 
-/* The first packs, of all sequences, for half of the work. */
+/* The first packs, of all sequences, for a part of the work. */
 static void begin(repack *r)
 {
     uint32_t n = 0;
 
     r->pack_work = fmax(LEAST_PACK_WORK,
-                        r->o->work / 2 / fmax(1, r->o->enough));
+                        FIRST_PART * r->o->work / fmax(1, r->o->enough));
 
     r->n_kinds = (uint32_t)ps_histogram_size(r->h);
     for (uint32_t i = 0; i < r->n_kinds; i++)
