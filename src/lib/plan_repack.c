@@ -46,6 +46,7 @@
 #define MOST_TRIES 3   /* for the first of the last three in a pack */
 
 #define FIRST_PART 0.1 /* of the work, for the first packs */
+#define PATIENCE 0.3   /* of the work, for one pack less */
 
 /* At a time so many packs are taken apart, or so many sequences. */
 #define RUINED_PACKS 8
@@ -600,6 +601,24 @@ static ps_result to_plan(const repack *r, ps_plan **plan, ps_error *err)
     return result;
 }
 
+/* Until it is good enough, or has not been better for long. */
+static void improve(repack *r)
+{
+    double end = r->work + PATIENCE * r->o->work;
+
+    while (r->n_packs > 1 && r->n_packs > r->o->enough &&
+           r->work < r->o->work && r->work < end) {
+        uint32_t before = r->n_packs;
+
+        ruin(r);
+        make_packs(r);
+        if (r->n_sizes <= r->n_ruined && is_better(r))
+            recreate(r);
+        if (r->n_packs < before)
+            end = r->work + PATIENCE * r->o->work;
+    }
+}
+
 ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
                          ps_repack_options *o, ps_error *err)
 {
@@ -615,12 +634,7 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
     }
     begin(&r);
     find_emptiest(&r);
-    while (r.n_packs > 1 && r.n_packs > o->enough && r.work < o->work) {
-        ruin(&r);
-        make_packs(&r);
-        if (r.n_sizes <= r.n_ruined && is_better(&r))
-            recreate(&r);
-    }
+    improve(&r);
     o->work -= r.work;
     if (*best == NULL || ps_plan_packs(*best) > r.n_packs) {
         result = to_plan(&r, &plan, err);
