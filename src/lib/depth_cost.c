@@ -159,35 +159,15 @@ static ps_result fit_all(const ps_length_counts *c, uint64_t *packs,
     return PS_OK;
 }
 
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* The least packs with a cap; the least of all that any plan has. */
+/* The least packs that any plan has with a cap. */
 static ps_result bound(const ps_histogram *h, uint32_t capacity,
                        uint32_t depth, double *packs, ps_error *err)
 {
     const ps_lp_limits limits = {.work = LP_WORK, .most_units = LP_UNITS};
-    ps_goods goods;
-    ps_lp *lp;
-    ps_result r = ps_goods_open(
-        &goods, h, capacity, depth,
-        ps_goods_unit(h, capacity, LP_UNITS, LP_UNITS), false, err);
 
-    *packs = greater((double)ps_histogram_tokens(h) / capacity,
-                     (double)ps_histogram_sequences(h) / depth);
-    if (r != PS_OK)
-        return r;
-    if (goods.stock.n > 0) {
-        r = ps_lp_open(&lp, &goods.stock, &limits, err);
-        if (r == PS_OK) {
-            *packs = greater(*packs, ps_lp_bound(lp));
-            ps_lp_free(lp);
-        }
-    }
-    ps_goods_free(&goods);
-    return r;
+    return ps_goods_bound(h, capacity, depth,
+                          ps_goods_unit(h, capacity, LP_UNITS, LP_UNITS),
+                          &limits, packs, err);
 }
 
 /* A depth that loses little to so many packs. */

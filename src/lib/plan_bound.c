@@ -26,22 +26,21 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
-static ps_result relax(const ps_histogram *h, uint32_t capacity,
-                       uint32_t depth, double *packs, ps_error *err)
+ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
+                         uint32_t depth, uint32_t unit,
+                         const ps_lp_limits *limits, double *packs,
+                         ps_error *err)
 {
-    bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
-    uint32_t unit = ps_goods_unit(h, capacity, MOST_LENGTHS,
-                                  deep ? MOST_UNITS_DEEP : MOST_UNITS);
-    ps_lp_limits limits = {.work = ps_lp_fair_work(ps_histogram_size(h)),
-                           .most_units = MOST_UNITS};
     ps_goods goods;
     ps_lp *lp;
     ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);
 
+    *packs = greater((double)ps_histogram_tokens(h) / capacity,
+                     (double)ps_histogram_sequences(h) / depth);
     if (r != PS_OK)
         return r;
     if (goods.stock.n > 0) {
-        r = ps_lp_open(&lp, &goods.stock, &limits, err);
+        r = ps_lp_open(&lp, &goods.stock, limits, err);
         if (r == PS_OK) {
             *packs = greater(*packs, ps_lp_bound(lp));
             ps_lp_free(lp);
@@ -49,6 +48,19 @@ static ps_result relax(const ps_histogram *h, uint32_t capacity,
     }
     ps_goods_free(&goods);
     return r;
+}
+
+static ps_result relax(const ps_histogram *h, uint32_t capacity,
+                       uint32_t depth, double *packs, ps_error *err)
+{
+    const ps_lp_limits limits = {
+        .work = ps_lp_fair_work(ps_histogram_size(h)),
+        .most_units = MOST_UNITS};
+    bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
+    uint32_t unit = ps_goods_unit(h, capacity, MOST_LENGTHS,
+                                  deep ? MOST_UNITS_DEEP : MOST_UNITS);
+
+    return ps_goods_bound(h, capacity, depth, unit, &limits, packs, err);
 }
 
 /*
@@ -86,8 +98,6 @@ ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
     if (ps_histogram_length(h, n - 1) > capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "bound: a length is above the capacity");
-    *packs = greater((double)ps_histogram_tokens(h) / capacity,
-                     (double)ps_histogram_sequences(h) / depth);
     r = relax(h, capacity, depth, packs, err);
     *packs = r == PS_OK ? *packs * (1 - ROUNDING) : 0;
     return r;

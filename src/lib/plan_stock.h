@@ -39,4 +39,13 @@ void ps_goods_free(ps_goods *goods);
 /* The most that it takes. */
 uint64_t ps_goods_bytes(uint32_t lengths);
 
+/*
+ * What no plan has fewer packs than: by tokens, by sequences, and by the
+ * relaxation of lengths rounded down to units (plan_bound.c).  PS_ERR_MEMORY.
+ */
+ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
+                         uint32_t depth, uint32_t unit,
+                         const ps_lp_limits *limits, double *packs,
+                         ps_error *err);
+
 #endif
