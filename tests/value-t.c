@@ -14,8 +14,11 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MOST_UNITS 256
 
-/* The more places there are, the less often more than so many are told. */
-#define MOST_PLACES 8
+/* More places than these count as any number. */
+#define MOST_PLACES 16
+
+/* With no more than these nothing else is known. */
+#define FEW_PLACES 8
 
 /* Scores by units of length, with what may be read in front of them. */
 static int32_t padded[PS_SEARCH_GROUP + MOST_UNITS + 1];
@@ -61,9 +64,9 @@ static void check_row(const ps_value *v, uint32_t units, uint32_t places,
 static void check(const ps_value *v, uint32_t units, uint32_t depth,
                   bool is_far)
 {
-    bool has_any = depth - 1 > MOST_PLACES;
+    bool has_any = depth - 1 > FEW_PLACES;
 
-    for (uint32_t places = 1; places < depth && places < 12; places++)
+    for (uint32_t places = 1; places < depth && places < 20; places++)
         check_row(v, units, places,
                   has_any && (is_far || places > MOST_PLACES) ? units
                                                               : places);
@@ -78,7 +81,7 @@ static ps_value *open_value(uint32_t units, uint32_t depth)
     return v;
 }
 
-static const uint32_t depths[] = {1, 2, 3, 8, 9, 10, 64};
+static const uint32_t depths[] = {1, 2, 3, 9, 10, 17, 18, 64};
 
 static void test_naive(void **state)
 {

@@ -12,7 +12,10 @@
 #include "error.h"
 
 /* More places than these count as any number. */
-#define MOST_LEVELS 8
+#define MOST_LEVELS 16
+
+/* With no more places than these it never pays to know of any number. */
+#define FEW_PLACES 8
 
 /*
  * More than the value of any room: 256 units of less than 1.5 PS_SCORE_ONE.
@@ -53,7 +56,7 @@ ps_result ps_value_open(ps_value **value, uint32_t units, uint32_t depth,
         return ps_fail_memory(err);
     v->units = units;
     v->levels = levels_for(depth);
-    v->has_any = depth - 1 > v->levels;
+    v->has_any = depth - 1 > FEW_PLACES;
     v->fill = ps_knapsack_row_best();
     v->table = calloc(table_size(units, depth), sizeof *v->table);
     if (v->table == NULL) {
