@@ -28,7 +28,8 @@
 
 #define LEADERS 6
 
-#define BULK_MEANS 6 /* mean lengths of room that a walk is to fill */
+#define BULK_MEANS 7 /* mean lengths of room that a walk is to fill */
+#define BULK_LEAVES 2 /* places for it: as many, or the depth over this */
 #define PAIR_MEANS 3 /* and that a pair is to fill exactly */
 #define BULK_PART 4  /* no longer part of the capacity goes in bulk */
 #define LOOKS 24     /* lengths among which a last one is looked for */
@@ -172,24 +173,18 @@ static bool admitted(void *p, uint32_t length)
 
 /* ---- Scores and values ---- */
 
-/* By the mean length, in parts of 1/256 token. */
-static bool has_spare_depth(const state *s, uint64_t mean, uint32_t percent)
+/*
+ * By the mean length, in parts of 1/256 token: of what is held, and of what
+ * came before, as chance or a burst may fill a window with long sequences.
+ */
+static bool has_spare_depth(const state *s, uint32_t percent)
 {
+    uint64_t held = ps_window_tokens(s->is.window) * 256 /
+                    ps_window_count(s->is.window);
+    uint64_t mean = held < s->prices->mean ? held : s->prices->mean;
+
     return mean * s->is.depth * 100 >=
            (uint64_t)s->is.capacity * 256 * (100 + percent);
-}
-
-static uint64_t mean_held(const state *s)
-{
-    return ps_window_tokens(s->is.window) * 256 /
-           ps_window_count(s->is.window);
-}
-
-/* So for what is held and for what came before: a burst does not count. */
-static bool is_depth_ample(const state *s)
-{
-    return has_spare_depth(s, mean_held(s), AMPLE_PERCENT) &&
-           has_spare_depth(s, s->prices->mean, AMPLE_PERCENT);
 }
 
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
@@ -209,7 +204,7 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
     }
     ps_score_refresh(s->score, now);
     ps_value_refresh(s->value, s->score->best,
-                     has_spare_depth(s, mean_held(s), FAR_PERCENT));
+                     has_spare_depth(s, FAR_PERCENT));
     return r;
 }
 
@@ -322,7 +317,7 @@ static bool is_enough(const state *s, const pack *p, choice exact,
     uint32_t n = exact.length[1] > 0 ? 2 : 1;
 
     return p->score + exact.score >= good &&
-           (n == p->places || is_depth_ample(s));
+           (n == p->places || has_spare_depth(s, AMPLE_PERCENT));
 }
 
 /* Fills what room and places are left. */
@@ -390,9 +385,11 @@ static bool place_bulk(state *s, pack *p)
     uint64_t count = ps_window_count(w);
     uint64_t tokens = ps_window_tokens(w);
     uint32_t slot = ps_window_oldest(w);
+    uint32_t places = s->is.depth / BULK_LEAVES;
     uint32_t n = p->n;
 
-    for (; slot != PS_NO_SLOT && p->places > 1 &&
+    places = places < BULK_MEANS ? places : BULK_MEANS;
+    for (; slot != PS_NO_SLOT && p->places > places &&
            p->room * count > BULK_MEANS * tokens;
          slot = ps_window_younger(w, slot)) {
         uint32_t length = ps_window_length(w, slot);
