@@ -25,8 +25,8 @@ ps_result ps_plan_end(ps_plan **plan, const ps_histogram *h,
                       const ps_plan_options *o, ps_error *err);
 
 /*
- * As ps_plan_close with nnlshp's fit besides, for more work, but no more than some
- * microseconds for each sequence: for a window that is full.
+ * As ps_plan_close with nnlshp's fit besides, for more work, but no more than
+ * some microseconds for each sequence: for a window that is full.
  */
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
                          const ps_plan_options *o, ps_error *err);
