@@ -491,21 +491,21 @@ static void test_schedule(void **state)
         }
 }
 
-/* Counts are halved when they are of more than 32 windows. */
+/* Counts are halved when they are of more than 512 windows. */
 static void test_fading(void **state)
 {
     ps_dual_prices *p = open_prices(100, 3, 100);
 
     (void)state;
-    come(p, 30, 2000);
-    come(p, 40, 1200);
+    come(p, 30, 32000);
+    come(p, 40, 19200);
     learn(p);
-    assert_near(p->total, 3200, 0);
+    assert_near(p->total, 51200, 0);
     come(p, 40, 1);
     learn(p);
-    assert_near(p->total, 1600.5, 0);
-    assert_near(p->count[30], 1000, 0);
-    assert_near(p->count[40], 600.5, 0);
+    assert_near(p->total, 25600.5, 0);
+    assert_near(p->count[30], 16000, 0);
+    assert_near(p->count[40], 9600.5, 0);
     ps_dual_prices_free(p);
 }
 

@@ -56,8 +56,11 @@
 #define LEAST_GAP 1e-4
 #define MOST_GAP 1e-3
 
-/* Counts fade when there are so many windows of them. */
-#define MEMORY_WINDOWS 32
+/*
+ * Counts fade when there are so many windows of them.  Where two optima are
+ * near, fewer would let chance move prices from one to the other.
+ */
+#define MEMORY_WINDOWS 512
 
 /* More are never counted. */
 #define MOST_COUNT 9007199254740992.0 /* 2^53 */
