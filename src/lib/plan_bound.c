@@ -26,17 +26,29 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
+/*
+ * Sequences that are too long for any company need a pack each; the bound of
+ * the others is the greatest of those by tokens, by sequences and by prices.
+ */
 ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
                          uint32_t depth, uint32_t unit,
                          const ps_lp_limits *limits, double *packs,
                          ps_error *err)
 {
+    double tokens = 0;
+    double sequences = 0;
     ps_goods goods;
     ps_lp *lp;
     ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);
+    size_t n = ps_goods_social(h, capacity);
 
-    *packs = greater((double)ps_histogram_tokens(h) / capacity,
-                     (double)ps_histogram_sequences(h) / depth);
+    for (size_t i = 0; i < n; i++) {
+        double count = (double)ps_histogram_count(h, i);
+
+        tokens += count * ps_histogram_length(h, i);
+        sequences += count;
+    }
+    *packs = greater(tokens / capacity, sequences / depth);
     if (r != PS_OK)
         return r;
     if (goods.stock.n > 0) {
@@ -46,6 +58,7 @@ ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
             ps_lp_free(lp);
         }
     }
+    *packs += (double)ps_histogram_sequences(h) - sequences;
     ps_goods_free(&goods);
     return r;
 }

@@ -55,11 +55,21 @@ static uint32_t round_length(uint32_t length, uint32_t unit, uint32_t most,
     return units < most ? units : most;
 }
 
-static void fill(ps_goods *g, const ps_histogram *h, bool up)
+size_t ps_goods_social(const ps_histogram *h, uint32_t capacity)
+{
+    size_t n = ps_histogram_size(h);
+
+    while (n > 0 && ps_histogram_length(h, n - 1) >
+                        capacity - ps_histogram_length(h, 0))
+        n--;
+    return n;
+}
+
+static void fill(ps_goods *g, const ps_histogram *h, size_t lengths, bool up)
 {
     uint32_t n = 0;
 
-    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+    for (size_t i = 0; i < lengths; i++) {
         uint32_t units = round_length(ps_histogram_length(h, i), g->unit,
                                       g->stock.capacity, up);
 
@@ -99,6 +109,6 @@ ps_result ps_goods_open(ps_goods *g, const ps_histogram *h,
         ps_goods_free(g);
         return ps_fail_memory(err);
     }
-    fill(g, h, up);
+    fill(g, h, up ? ps_histogram_size(h) : ps_goods_social(h, capacity), up);
     return PS_OK;
 }

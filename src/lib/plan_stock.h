@@ -29,12 +29,16 @@ uint32_t ps_goods_unit(const ps_histogram *h, uint32_t capacity,
 /*
  * Rounding up, so that every plan for the goods is one for the histogram;
  * or down, so that every bound for them is one for it, and then without the
- * lengths below a unit, so that the stock may be empty.  PS_ERR_MEMORY.
+ * lengths below a unit and those too long for any company, so that the stock
+ * may be empty.  PS_ERR_MEMORY.
  */
 ps_result ps_goods_open(ps_goods *goods, const ps_histogram *h,
                         uint32_t capacity, uint32_t depth, uint32_t unit,
                         bool up, ps_error *err);
 void ps_goods_free(ps_goods *goods);
+
+/* How many lengths of a histogram, the shortest ones, fit beside another. */
+size_t ps_goods_social(const ps_histogram *h, uint32_t capacity);
 
 /* The most that it takes. */
 uint64_t ps_goods_bytes(uint32_t lengths);
