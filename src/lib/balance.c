@@ -25,7 +25,7 @@
 #define STRENGTH (PS_SCORE_ONE / 10)
 #define STRONG_WINDOW 1024
 #define MOST_STRENGTHS 3
-#define LINEAR_PERCENT 30
+#define LINEAR_PERCENT 60
 
 /* A share counts as that much more, so that a rare kind is no great one. */
 #define LEAST_SHARE (SHARE_ONE / 10)
