@@ -26,8 +26,8 @@
 #define AT_CAME 8
 #define AT_NEXT 16
 #define AT_KNOWN 32
-#define AT_TOTAL 40
-#define AT_COUNTS 64
+#define AT_TOTAL 44
+#define AT_COUNTS 68
 
 static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                                    uint32_t window)
@@ -428,6 +428,53 @@ static void test_unseen(void **state)
 /* ---- Units ---- */
 
 /* Between two units prices rise evenly. */
+/* Whether two sequences in a pack are as good as more. */
+static void expect_pairs(uint32_t depth, uint32_t short_one,
+                         uint32_t long_one, uint32_t times, bool wanted)
+{
+    ps_dual_prices *p = open_prices(100, depth, 10);
+
+    come(p, short_one, times);
+    come(p, long_one, 1000);
+    learn(p);
+    assert_int_equal(p->pairs, wanted);
+    ps_dual_prices_free(p);
+}
+
+/*
+ * Short ones beside long ones are pairs, as long as there are not more of
+ * them.  Three short ones in a pack are better, if they fit and may be there;
+ * but not if they are few of many, as chance may have brought them.
+ */
+static void test_pairs(void **state)
+{
+    (void)state;
+    expect_pairs(3, 40, 60, 1000, true);
+    expect_pairs(3, 40, 60, 1200, true);
+    expect_pairs(3, 30, 60, 900, true);
+    expect_pairs(3, 30, 60, 1200, false);
+    expect_pairs(2, 30, 60, 1200, true);
+    expect_pairs(1, 30, 60, 1200, true);
+    expect_pairs(3, 25, 75, 1040, false);
+    expect_pairs(3, 25, 75, 4000, false);
+}
+
+/* Of many thousands a few too many are no sign. */
+static void test_pairs_by_chance(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 4, 10);
+
+    (void)state;
+    come(p, 25, 5100);
+    come(p, 75, 5000);
+    learn(p);
+    assert_true(p->pairs);
+    come(p, 25, 400);
+    learn(p);
+    assert_false(p->pairs);
+    ps_dual_prices_free(p);
+}
+
 static void test_units(void **state)
 {
     static const struct {
@@ -636,6 +683,7 @@ static void test_refused(void **state)
     refuse_u64(p, AT_NEXT, UINT64_MAX, 8);
     refuse_u64(p, AT_KNOWN, 2, 4);
     refuse_u64(p, AT_KNOWN + 4, UINT32_MAX, 4);
+    refuse_u64(p, AT_KNOWN + 8, 2, 4);
     free(saver.bytes);
     ps_dual_prices_free(p);
 }
@@ -695,6 +743,8 @@ int main(void)
         cmocka_unit_test(test_distributions),
         cmocka_unit_test(test_averages),
         cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_pairs_by_chance),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_fading),

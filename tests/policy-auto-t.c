@@ -33,7 +33,7 @@ static void expect_auto(ps_policy_setup setup, const uint32_t *lengths,
     expect_auto(setup, lengths, COUNT(lengths), pack, COUNT(pack))
 
 /* What fills the pack with the oldest is taken: one, two, of which the older
-   ones, or two of a length; and else what leaves least empty. */
+   ones, or two of a length; and else the longest that fits. */
 static void test_auto_fills(void **state)
 {
     static const ps_policy_setup deep = {.depth = 3};
@@ -45,7 +45,7 @@ static void test_auto_fills(void **state)
     static const uint32_t twins_pack[] = {20, 20, 60};
     static const uint32_t lone_half[] = {60, 20, 39};
     static const uint32_t lone_half_pack[] = {39, 60};
-    static const uint32_t fits[] = {60, 50, 41};
+    static const uint32_t fits[] = {50, 60, 41};
     static const uint32_t fits_pack[] = {41, 50};
     static const uint32_t one[] = {7};
 
@@ -56,6 +56,29 @@ static void test_auto_fills(void **state)
     EXPECT(deep, lone_half, lone_half_pack);
     EXPECT(deep, fits, fits_pack);
     EXPECT(deep, one, one);
+}
+
+/* At a depth of two an exact pair goes first, then the oldest with the
+   longest that fits. */
+static void test_auto_pairs(void **state)
+{
+    static const uint32_t lengths[] = {41, 58, 52, 39, 48, 57, 45, 43};
+    static const uint32_t third[] = {41, 58};
+    static const uint32_t fourth[] = {39, 45};
+    stand s;
+
+    (void)state;
+    open_auto(&s, (ps_policy_setup){.depth = 2}, lengths, COUNT(lengths));
+    for (int i = 0; i < 2; i++) {
+        choose(&s, false);
+        assert_int_equal(s.n_pack, 2);
+        assert_int_equal(s.pack[0] + s.pack[1], 100);
+    }
+    choose(&s, false);
+    assert_sorted_pack(&s, third, 2);
+    choose(&s, false);
+    assert_sorted_pack(&s, fourth, 2);
+    close_stand(&s);
 }
 
 /* With one place left a pair is no use, and with none nothing is added. */
@@ -302,7 +325,8 @@ static void test_auto_units(void **state)
 /*
  * 4096 sequences in a pack of 2^20 tokens: their product, 2^32, must not be
  * taken for less.  Mean lengths fill so much of a pack that no pair need do
- * it, and two old ones go before the young pair that would.
+ * it, and an old one goes, with the longest that fits, before the young pair
+ * that would.
  */
 static void test_auto_large_product(void **state)
 {
@@ -332,9 +356,8 @@ static void test_auto_large_product(void **state)
     assert_ok(calls->choose(policy, 3 * n, PS_LEAVE_DUE, slots, &taken, &err),
               &err);
     assert_int_equal(taken, 2);
-    for (uint32_t i = 0; i < taken; i++)
-        assert_int_equal(ps_window_length(setup.window, slots[i]),
-                         half - 1000);
+    assert_int_equal(ps_window_length(setup.window, slots[0]), half - 1000);
+    assert_int_equal(ps_window_length(setup.window, slots[1]), half + 1);
     calls->free(policy);
     ps_window_free(setup.window);
 }
@@ -357,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_fills),
+        cmocka_unit_test(test_auto_pairs),
         cmocka_unit_test(test_auto_depth),
         cmocka_unit_test(test_auto_many_places),
         cmocka_unit_test(test_auto_full_length),

@@ -90,6 +90,18 @@
 #define NEARLY_LINEAR 1e-3
 
 /*
+ * Packs of two are as good as any if they are more than the bound by this
+ * part at most.  Or if they are more than what the tokens fill by what chance
+ * does: a sum of n lengths, of a good many, is off by some part of the square
+ * root of n.  That part may be greater if no other bound is above that of the
+ * tokens.
+ */
+#define PAIRS_AS_GOOD 5e-4
+#define CHANCE 0.6
+#define CHANCE_LINEAR 1.2
+#define CHANCE_COUNT 4096
+
+/*
  * Parts of a price that do not come from the relaxation: of packs worth the
  * same to it the fullest is best, and then the one of the longest.
  */
@@ -190,6 +202,46 @@ static double bound_of(const ps_dual_prices *p, const double *price)
     for (uint32_t u = 1; u <= p->units; u++)
         sum += p->count[u] * price[u];
     return sum;
+}
+
+/* The packs that the tokens fill. */
+static double count_full(const ps_dual_prices *p)
+{
+    double sum = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        sum += p->count[u] * linear(p, u);
+    return sum;
+}
+
+/*
+ * The fewest packs that hold two sequences at most: each of the longest, in
+ * turn, takes the shortest if that fits.
+ */
+static double count_pairs(ps_dual_prices *p)
+{
+    double *left = p->sampled;
+    uint32_t i = 1;
+    uint32_t j = p->units;
+    double packs = 0;
+
+    memcpy(left, p->count, ((size_t)p->units + 1) * sizeof *left);
+    while (i <= j)
+        if (left[j] <= 0) {
+            j--;
+        } else if (left[i] <= 0) {
+            i++;
+        } else if (i + j > p->units) {
+            packs += left[j--];
+        } else {
+            double n = left[i] < left[j] ? left[i] : left[j];
+
+            n = i == j ? n / 2 : n;
+            packs += n;
+            left[i] -= n;
+            left[j] -= n;
+        }
+    return packs;
 }
 
 /*
@@ -344,11 +396,8 @@ static void choose_best(ps_dual_prices *p)
     size_t size = ((size_t)p->units + 1) * sizeof *p->fresh;
     double fresh = bound_of(p, p->fresh);
     double last = bound_of(p, p->last);
-    double full = 0;
 
-    for (uint32_t u = 1; u <= p->units; u++)
-        full += p->count[u] * linear(p, u);
-    if (full >= (1 - AS_GOOD) * (fresh > last ? fresh : last))
+    if (count_full(p) >= (1 - AS_GOOD) * (fresh > last ? fresh : last))
         for (uint32_t u = 0; u <= p->units; u++)
             p->fresh[u] = linear(p, u);
     else if (last > fresh)
@@ -413,6 +462,21 @@ static void fade(ps_dual_prices *p)
     p->total /= 2;
 }
 
+static void find_pairs(ps_dual_prices *p)
+{
+    double packs = count_pairs(p);
+    double full = count_full(p);
+    double last = bound_of(p, p->last);
+    double average = bound_of(p, p->average);
+    double bound = last > average ? last : average;
+    double chance = bound > full ? CHANCE : CHANCE_LINEAR;
+    double off = packs - full;
+
+    p->pairs = p->depth == 2 || packs <= (1 + PAIRS_AS_GOOD) * bound ||
+               (p->total >= CHANCE_COUNT &&
+                off * off <= chance * chance * p->total);
+}
+
 static void find_mean(ps_dual_prices *p)
 {
     double sum = 0;
@@ -450,6 +514,7 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
         off += p->count[u] * (more > 0 ? more : -more);
     }
     p->linear = off <= NEARLY_LINEAR * p->total;
+    find_pairs(p);
     fade(p);
     find_mean(p);
     plan_next(p);
@@ -489,6 +554,7 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_u64(saver, p->random);
     ps_save_u32(saver, p->known);
     ps_save_u32(saver, p->linear);
+    ps_save_u32(saver, p->pairs);
     ps_save_double(saver, p->total);
     ps_save_double(saver, p->work);
     ps_save_double(saver, p->last_work);
@@ -525,6 +591,7 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->random = ps_load_u64(restorer);
     p->known = ps_load_within(restorer, 0, 1) == 1;
     p->linear = ps_load_within(restorer, 0, 1) == 1;
+    p->pairs = ps_load_within(restorer, 0, 1) == 1;
     p->total = load_number(restorer, MOST_COUNT);
     p->work = load_number(restorer, MOST_COUNT);
     p->last_work = load_number(restorer, MOST_COUNT);

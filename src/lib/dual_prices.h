@@ -43,6 +43,7 @@ typedef struct ps_dual_prices {
     uint64_t random;
     bool known;  /* prices were learned */
     bool linear; /* they are nearly the lengths' parts of the capacity */
+    bool pairs;  /* more than two sequences in a pack gain nothing */
 } ps_dual_prices;
 
 /* PS_ERR_MEMORY. */

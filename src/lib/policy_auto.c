@@ -187,6 +187,12 @@ static bool has_spare_depth(const state *s, uint32_t percent)
            (uint64_t)s->is.capacity * 256 * (100 + percent);
 }
 
+/* Packs of even cost are chosen among some, of which pairs have none. */
+static bool is_by_pairs(const state *s)
+{
+    return s->prices->pairs && !s->is.even_cost;
+}
+
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
     uint64_t least = s->is.window_size / REFRESH_PARTS;
@@ -203,8 +209,9 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
         ps_score_learn(s->score);
     }
     ps_score_refresh(s->score, now);
-    ps_value_refresh(s->value, s->score->best,
-                     has_spare_depth(s, FAR_PERCENT));
+    if (!is_by_pairs(s))
+        ps_value_refresh(s->value, s->score->best,
+                         has_spare_depth(s, FAR_PERCENT));
     return r;
 }
 
@@ -472,12 +479,37 @@ static void take_pack(state *s, const pack *p, uint32_t *slots)
     }
 }
 
-static void choose_pack(state *s, uint64_t now, pack *best)
+/*
+ * A pack where two sequences fill one: the exact pair with the best score; or
+ * the oldest sequence and the longest that fits, as no other leaves more to
+ * those that follow.
+ */
+static void choose_pair(state *s, bool urgent, pack *p)
 {
-    bool urgent = s->is.in_order || is_urgent(s, now);
-    pack start = {.room = s->is.capacity,
-                  .places = s->is.depth,
-                  .lengths = s->lengths};
+    choice exact = {.score = PS_SCORE_NONE};
+    uint32_t l = s->is.capacity;
+
+    if (!urgent)
+        exact = find_exact(s, p->room, p->places);
+    if (ps_score_is_there(exact.score) && exact.length[1] > 0) {
+        place(s, p, exact.length[0]);
+        place(s, p, exact.length[1]);
+        return;
+    }
+    place(s, p, ps_window_length(s->is.window,
+                                 ps_window_oldest(s->is.window)));
+    while (p->places > 0 && p->room > 0 && l > 0) {
+        l = ps_window_longest(s->is.window, l < p->room ? l : p->room);
+        if (l > 0 && ps_score_left(s->score, l) > 0)
+            place(s, p, l);
+        else if (l > 0)
+            l--;
+    }
+}
+
+static void choose_by_value(state *s, bool urgent, pack *best)
+{
+    pack start = *best;
 
     if (urgent) {
         uint32_t oldest = ps_window_oldest(s->is.window);
@@ -487,8 +519,21 @@ static void choose_pack(state *s, uint64_t now, pack *best)
     try_leaders(s, &start, best);
     if (!urgent)
         s->usual += best->score - s->usual / USUAL_PACKS;
+}
+
+static void choose_pack(state *s, uint64_t now, pack *p)
+{
+    bool urgent = s->is.in_order || is_urgent(s, now);
+
+    *p = (pack){.room = s->is.capacity,
+                .places = s->is.depth,
+                .lengths = s->lengths};
+    if (is_by_pairs(s))
+        choose_pair(s, urgent, p);
+    else
+        choose_by_value(s, urgent, p);
     s->packs++;
-    s->cost += best->cost;
+    s->cost += p->cost;
 }
 
 /* A pack of the plan for all that is held. */
