@@ -24,22 +24,13 @@
 #include "amount.h"
 #include "error.h"
 #include "policy.h"
-#include "value.h"
+#include "trial.h"
 
 #define LEADERS 6
-
-#define BULK_MEANS 7 /* mean lengths of room that a walk is to fill */
-#define BULK_LEAVES 2 /* places for it: as many, or the depth over this */
-#define PAIR_MEANS 3 /* and that a pair is to fill exactly */
-#define BULK_PART 4  /* no longer part of the capacity goes in bulk */
-#define LOOKS 24     /* lengths among which a last one is looked for */
 
 /* Scores are made anew after this part of a window, but not so often. */
 #define REFRESH_PARTS 16
 #define REFRESH_LEAST 32
-
-/* An exact fill is preferred to a value better by this. */
-#define EXACT (PS_SCORE_ONE / 200)
 
 /* A pack is good that falls short of usual ones by at most this. */
 #define GOOD (PS_SCORE_ONE / 500)
@@ -59,22 +50,12 @@
 #define AMPLE_PERCENT 25
 #define FAR_PERCENT 60
 
-/* A pack in the making. */
-typedef struct pack {
-    uint32_t room;
-    uint32_t places;
-    int64_t score; /* of thousands of sequences, it may be far below 0 */
-    uint32_t n;
-    uint64_t cost;
-    uint32_t *lengths;
-} pack;
-
 typedef struct state {
     ps_policy_setup is;
     ps_dual_prices *prices;
     ps_score *score;
     ps_value *value;
-    ps_search search;
+    ps_trial trial;
     void *closing;      /* the policy for what is left in the end */
     uint64_t refreshed; /* when */
     int64_t usual;      /* the score of packs, times USUAL_PACKS */
@@ -119,7 +100,6 @@ static ps_result open_parts(state *s, ps_error *err)
     const ps_policy_setup *is = &s->is;
     ps_result r;
 
-    s->search = ps_search_best();
     s->usual = (int64_t)PS_SCORE_ONE * USUAL_PACKS;
     s->lengths = malloc((size_t)3 * is->depth * sizeof *s->lengths);
     if (s->lengths == NULL)
@@ -132,6 +112,12 @@ static ps_result open_parts(state *s, ps_error *err)
         r = ps_value_open(&s->value, s->score->units, is->depth, err);
     if (r == PS_OK)
         r = ps_policy_plan_calls.open(&s->closing, is, err);
+    s->trial = (ps_trial){.window = is->window,
+                          .score = s->score,
+                          .value = s->value,
+                          .search = ps_search_best(),
+                          .capacity = is->capacity,
+                          .depth = is->depth};
     return r;
 }
 
@@ -215,140 +201,6 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
     return r;
 }
 
-/* ---- A pack on trial ---- */
-
-static void place(state *s, pack *p, uint32_t length)
-{
-    p->lengths[p->n++] = length;
-    p->score += s->score->score[length];
-    p->room -= length;
-    p->places--;
-    p->cost += (uint64_t)length * length;
-    ps_score_place(s->score, length);
-}
-
-/* One or two lengths, and their score together. */
-typedef struct choice {
-    int32_t score;
-    uint32_t length[2];
-} choice;
-
-/* The best of the longest that fit; a shorter one leaves a gap. */
-static choice find_last(const state *s, uint32_t room)
-{
-    choice c = {.score = PS_SCORE_NONE};
-    uint32_t l = ps_window_longest(s->is.window, room);
-
-    for (unsigned i = 0; i < LOOKS && l > 0; i++) {
-        if (s->score->score[l] > c.score)
-            c = (choice){s->score->score[l], {l, 0}};
-        l = ps_window_longest(s->is.window, l - 1);
-    }
-    return c;
-}
-
-/* The best two different lengths that sum to `room`, the shorter first. */
-static choice find_exact_pair(const state *s, uint32_t room)
-{
-    const ps_score *score = s->score;
-    uint32_t n = (room - 1) / 2;
-    choice c = {.score = PS_SCORE_NONE};
-    ps_found found;
-
-    if (n <= 2048 || n <= 8 * ps_window_count(s->is.window)) {
-        found = s->search(score->score + 1,
-                          score->reversed + (score->capacity - room) + 1, n,
-                          PS_SCORE_NONE / 2);
-        if (found.sum >= PS_SCORE_NONE / 2)
-            c = (choice){found.sum, {found.at + 1, room - found.at - 1}};
-        return c;
-    }
-    for (uint32_t l = ps_window_longest(s->is.window, n); l > 0;
-         l = ps_window_longest(s->is.window, l - 1)) {
-        int32_t sum = score->score[l] + score->score[room - l];
-
-        if (sum > c.score)
-            c = (choice){sum, {l, room - l}};
-    }
-    return c;
-}
-
-/* The best one or two lengths that fill the room exactly. */
-static choice find_exact(const state *s, uint32_t room, uint32_t places)
-{
-    const int32_t *score = s->score->score;
-    choice c = {score[room], {room, 0}};
-
-    if (places < 2 || room < 2 ||
-        (uint64_t)room * ps_window_count(s->is.window) >
-            PAIR_MEANS * ps_window_tokens(s->is.window))
-        return c;
-    if (room > 2) {
-        choice pair = find_exact_pair(s, room);
-
-        if (pair.score > c.score)
-            c = pair;
-    }
-    if (room % 2 == 0 && 2 * score[room / 2] > c.score &&
-        ps_score_left(s->score, room / 2) >= 2)
-        c = (choice){2 * score[room / 2], {room / 2, room / 2}};
-    return c;
-}
-
-/* The length with the best score and value of what it leaves. */
-static choice find_next(const state *s, uint32_t room, uint32_t places)
-{
-    const ps_score *score = s->score;
-    uint32_t units = ps_round_to_units(room, score->unit, score->units);
-    ps_found found;
-    uint32_t length;
-
-    if (places == 1 || room < score->unit)
-        return find_last(s, room);
-    found = s->search(score->best + 1,
-                      ps_value_row(s->value, places - 1) +
-                          (score->units - units) + 1,
-                      units, PS_SCORE_NONE / 2);
-    if (found.sum < PS_SCORE_NONE / 2)
-        return (choice){.score = PS_SCORE_NONE};
-    length = found.at < units ? ps_score_best_in(score, found.at + 1) : 0;
-    if (length == 0 || length > room)
-        return find_last(s, room);
-    return (choice){found.sum, {length, 0}};
-}
-
-/* True if no better end of a pack need be looked for. */
-static bool is_enough(const state *s, const pack *p, choice exact,
-                      int64_t good)
-{
-    uint32_t n = exact.length[1] > 0 ? 2 : 1;
-
-    return p->score + exact.score >= good &&
-           (n == p->places || has_spare_depth(s, AMPLE_PERCENT));
-}
-
-/* Fills what room and places are left. */
-static void walk(state *s, pack *p, int64_t good)
-{
-    while (p->places > 0 && p->room > 0) {
-        choice exact = find_exact(s, p->room, p->places);
-        choice next = {.score = PS_SCORE_NONE};
-
-        if (!is_enough(s, p, exact, good))
-            next = find_next(s, p->room, p->places);
-        if (ps_score_is_there(exact.score) &&
-            exact.score >= next.score - EXACT) {
-            place(s, p, exact.length[0]);
-            if (exact.length[1] > 0)
-                place(s, p, exact.length[1]);
-            return;
-        }
-        if (!ps_score_is_there(next.score))
-            return;
-        place(s, p, next.length[0]);
-    }
-}
-
 /* ---- Which pack leaves ---- */
 
 /* More waiting than this makes no better packs, and does not end well. */
@@ -372,7 +224,8 @@ static bool is_urgent(const state *s, uint64_t now)
  * The length that leads trial i, 0 for none; false if there is no such
  * trial.  *before is the one of the trial before, and becomes this one.
  */
-static bool lead(const state *s, const pack *p, uint32_t i, uint32_t *before)
+static bool lead(const state *s, const ps_trial_pack *p, uint32_t i,
+                 uint32_t *before)
 {
     const ps_window *w = s->is.window;
 
@@ -385,31 +238,8 @@ static bool lead(const state *s, const pack *p, uint32_t i, uint32_t *before)
     return *before > 0;
 }
 
-/* The oldest go first where a pack takes many; says whether any did. */
-static bool place_bulk(state *s, pack *p)
-{
-    const ps_window *w = s->is.window;
-    uint64_t count = ps_window_count(w);
-    uint64_t tokens = ps_window_tokens(w);
-    uint32_t slot = ps_window_oldest(w);
-    uint32_t places = s->is.depth / BULK_LEAVES;
-    uint32_t n = p->n;
-
-    places = places < BULK_MEANS ? places : BULK_MEANS;
-    for (; slot != PS_NO_SLOT && p->places > places &&
-           p->room * count > BULK_MEANS * tokens;
-         slot = ps_window_younger(w, slot)) {
-        uint32_t length = ps_window_length(w, slot);
-
-        if (length <= p->room && length <= s->is.capacity / BULK_PART &&
-            ps_score_left(s->score, length) > 0)
-            place(s, p, length);
-    }
-    return p->n > n;
-}
-
 /* How far a pack is from the mean cost. */
-static uint64_t off_cost(const state *s, const pack *p)
+static uint64_t off_cost(const state *s, const ps_trial_pack *p)
 {
     uint64_t mean = s->packs == 0 ? 0 : s->cost / s->packs;
 
@@ -417,8 +247,8 @@ static uint64_t off_cost(const state *s, const pack *p)
 }
 
 /* The better of two packs; of good ones, if so asked for, by their cost. */
-static bool is_better(const state *s, const pack *p, const pack *than,
-                      int64_t good)
+static bool is_better(const state *s, const ps_trial_pack *p,
+                      const ps_trial_pack *than, int64_t good)
 {
     if (s->is.even_cost && p->score >= good && than->score >= good)
         return off_cost(s, p) < off_cost(s, than);
@@ -426,7 +256,8 @@ static bool is_better(const state *s, const pack *p, const pack *than,
 }
 
 /* Begins with what another pack has. */
-static void copy_pack(pack *p, const pack *from, uint32_t *lengths)
+static void copy_pack(ps_trial_pack *p, const ps_trial_pack *from,
+                      uint32_t *lengths)
 {
     memcpy(lengths, from->lengths, from->n * sizeof *lengths);
     *p = *from;
@@ -437,7 +268,8 @@ static void copy_pack(pack *p, const pack *from, uint32_t *lengths)
  * Completes a pack behind some leaders, until one is good; the best of them
  * is in *best, and nothing of it is placed but what was before.
  */
-static void try_leaders(state *s, const pack *start, pack *best)
+static void try_leaders(state *s, const ps_trial_pack *start,
+                        ps_trial_pack *best)
 {
     int64_t good = s->usual / USUAL_PACKS - GOOD;
     uint32_t *lengths = s->lengths + 2 * (size_t)s->is.depth;
@@ -447,7 +279,7 @@ static void try_leaders(state *s, const pack *start, pack *best)
     copy_pack(best, start, s->lengths + s->is.depth);
     best->score = INT64_MIN;
     for (uint32_t i = 0; i < LEADERS && lead(s, start, i, &before); i++) {
-        pack p;
+        ps_trial_pack p;
 
         if (i > 0 && (before > start->room || start->places == 0 ||
                       (i == 1 && (bulk || start->n > 0)) ||
@@ -455,9 +287,9 @@ static void try_leaders(state *s, const pack *start, pack *best)
             continue;
         copy_pack(&p, start, lengths);
         if (i > 0)
-            place(s, &p, before);
-        bulk |= place_bulk(s, &p);
-        walk(s, &p, good);
+            ps_trial_place(&s->trial, &p, before);
+        bulk |= ps_trial_place_oldest(&s->trial, &p);
+        ps_trial_walk(&s->trial, &p, good);
         for (uint32_t k = p.n; k > start->n; k--)
             ps_score_unplace(s->score, p.lengths[k - 1]);
         if (is_better(s, &p, best, good)) {
@@ -469,7 +301,7 @@ static void try_leaders(state *s, const pack *start, pack *best)
     }
 }
 
-static void take_pack(state *s, const pack *p, uint32_t *slots)
+static void take_pack(state *s, const ps_trial_pack *p, uint32_t *slots)
 {
     for (uint32_t i = 0; i < p->n; i++)
         s->score->placed[p->lengths[i]] = 0;
@@ -479,57 +311,31 @@ static void take_pack(state *s, const pack *p, uint32_t *slots)
     }
 }
 
-/*
- * A pack where two sequences fill one: the exact pair with the best score; or
- * the oldest sequence and the longest that fits, as no other leaves more to
- * those that follow.
- */
-static void choose_pair(state *s, bool urgent, pack *p)
+static void choose_by_value(state *s, bool urgent, ps_trial_pack *best)
 {
-    choice exact = {.score = PS_SCORE_NONE};
-    uint32_t l = s->is.capacity;
-
-    if (!urgent)
-        exact = find_exact(s, p->room, p->places);
-    if (ps_score_is_there(exact.score) && exact.length[1] > 0) {
-        place(s, p, exact.length[0]);
-        place(s, p, exact.length[1]);
-        return;
-    }
-    place(s, p, ps_window_length(s->is.window,
-                                 ps_window_oldest(s->is.window)));
-    while (p->places > 0 && p->room > 0 && l > 0) {
-        l = ps_window_longest(s->is.window, l < p->room ? l : p->room);
-        if (l > 0 && ps_score_left(s->score, l) > 0)
-            place(s, p, l);
-        else if (l > 0)
-            l--;
-    }
-}
-
-static void choose_by_value(state *s, bool urgent, pack *best)
-{
-    pack start = *best;
+    ps_trial_pack start = *best;
 
     if (urgent) {
         uint32_t oldest = ps_window_oldest(s->is.window);
 
-        place(s, &start, ps_window_length(s->is.window, oldest));
+        ps_trial_place(&s->trial, &start,
+                       ps_window_length(s->is.window, oldest));
     }
+    s->trial.is_ample = has_spare_depth(s, AMPLE_PERCENT);
     try_leaders(s, &start, best);
     if (!urgent)
         s->usual += best->score - s->usual / USUAL_PACKS;
 }
 
-static void choose_pack(state *s, uint64_t now, pack *p)
+static void choose_pack(state *s, uint64_t now, ps_trial_pack *p)
 {
     bool urgent = s->is.in_order || is_urgent(s, now);
 
-    *p = (pack){.room = s->is.capacity,
+    *p = (ps_trial_pack){.room = s->is.capacity,
                 .places = s->is.depth,
                 .lengths = s->lengths};
     if (is_by_pairs(s))
-        choose_pair(s, urgent, p);
+        ps_trial_pair(&s->trial, urgent, p);
     else
         choose_by_value(s, urgent, p);
     s->packs++;
@@ -552,7 +358,7 @@ static ps_result choose(void *policy, uint64_t now, ps_leave leave,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
-    pack p = {.n = 1, .lengths = s->lengths};
+    ps_trial_pack p = {.n = 1, .lengths = s->lengths};
     ps_result r;
 
     if (leave != PS_LEAVE_DUE)
