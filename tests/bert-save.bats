@@ -83,7 +83,7 @@ refused() {
 # soon COMMAND...: waits until it succeeds, but not for ever.
 soon() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         ! "$@" || return 0
         sleep 0.05
     done
@@ -97,6 +97,13 @@ gone() {
 
 has_lines() {
     [ "$(wc -l <"$2")" -ge "$1" ]
+}
+
+# halted PID: SIGSTOP has reached it, on whatever processor it was running.
+halted() {
+    local state
+    state=$(sed 's/.*) //' "/proc/$1/stat")
+    [ "${state:0:1}" = T ]
 }
 
 # quiet PID: it has done nothing for a while.
@@ -289,6 +296,7 @@ stalled_silently() {
     for ((i = 0; i < 10; i++)); do
         stalled
         kill -STOP "$pid"
+        soon halted "$pid"
         exec 7>&-
         kill -TERM "$pid"
         kill -CONT "$pid"
