@@ -427,7 +427,6 @@ static void test_unseen(void **state)
 
 /* ---- Units ---- */
 
-/* Between two units prices rise evenly. */
 /* Whether two sequences in a pack are as good as more. */
 static void expect_pairs(uint32_t depth, uint32_t short_one,
                          uint32_t long_one, uint32_t times, bool wanted)
@@ -475,6 +474,7 @@ static void test_pairs_by_chance(void **state)
     ps_dual_prices_free(p);
 }
 
+/* Between two units prices rise evenly. */
 static void test_units(void **state)
 {
     static const struct {

@@ -90,11 +90,12 @@
 #define NEARLY_LINEAR 1e-3
 
 /*
- * Packs of two are as good as any if they are more than the bound by this
- * part at most.  Or if they are more than what the tokens fill by what chance
- * does: a sum of n lengths, of a good many, is off by some part of the square
- * root of n.  That part may be greater if no other bound is above that of the
- * tokens.
+ * When packs of two are as good as any.  Either there are at most
+ * PAIRS_AS_GOOD more of them, as a part, than the bound.  Or chance explains
+ * how many more there are than packs that the tokens would fill: at least
+ * CHANCE_COUNT lengths have come, and the difference is at most CHANCE times
+ * the square root of their number; CHANCE_LINEAR times if the prices give no
+ * better bound than the tokens do.
  */
 #define PAIRS_AS_GOOD 5e-4
 #define CHANCE 0.6

@@ -27,8 +27,8 @@ static double greater(double a, double b)
 }
 
 /*
- * Sequences that are too long for any company need a pack each; the bound of
- * the others is the greatest of those by tokens, by sequences and by prices.
+ * Each sequence that fits with no other needs a pack of its own.  The bound
+ * for the rest is the greatest of those by tokens, by sequences and by prices.
  */
 ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
                          uint32_t depth, uint32_t unit,
@@ -40,7 +40,7 @@ ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
     ps_goods goods;
     ps_lp *lp;
     ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);
-    size_t n = ps_goods_social(h, capacity);
+    size_t n = ps_goods_pairable(h, capacity);
 
     for (size_t i = 0; i < n; i++) {
         double count = (double)ps_histogram_count(h, i);

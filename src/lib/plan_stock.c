@@ -55,7 +55,7 @@ static uint32_t round_length(uint32_t length, uint32_t unit, uint32_t most,
     return units < most ? units : most;
 }
 
-size_t ps_goods_social(const ps_histogram *h, uint32_t capacity)
+size_t ps_goods_pairable(const ps_histogram *h, uint32_t capacity)
 {
     size_t n = ps_histogram_size(h);
 
@@ -109,6 +109,6 @@ ps_result ps_goods_open(ps_goods *g, const ps_histogram *h,
         ps_goods_free(g);
         return ps_fail_memory(err);
     }
-    fill(g, h, up ? ps_histogram_size(h) : ps_goods_social(h, capacity), up);
+    fill(g, h, up ? ps_histogram_size(h) : ps_goods_pairable(h, capacity), up);
     return PS_OK;
 }

@@ -29,7 +29,7 @@ uint32_t ps_goods_unit(const ps_histogram *h, uint32_t capacity,
 /*
  * Rounding up, so that every plan for the goods is one for the histogram;
  * or down, so that every bound for them is one for it, and then without the
- * lengths below a unit and those too long for any company, so that the stock
+ * lengths below a unit and those that fit with no other, so that the stock
  * may be empty.  PS_ERR_MEMORY.
  */
 ps_result ps_goods_open(ps_goods *goods, const ps_histogram *h,
@@ -37,8 +37,8 @@ ps_result ps_goods_open(ps_goods *goods, const ps_histogram *h,
                         bool up, ps_error *err);
 void ps_goods_free(ps_goods *goods);
 
-/* How many lengths of a histogram, the shortest ones, fit beside another. */
-size_t ps_goods_social(const ps_histogram *h, uint32_t capacity);
+/* How many lengths, from the shortest on, fit in a pack with the shortest. */
+size_t ps_goods_pairable(const ps_histogram *h, uint32_t capacity);
 
 /* The most that it takes. */
 uint64_t ps_goods_bytes(uint32_t lengths);

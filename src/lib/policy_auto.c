@@ -8,10 +8,9 @@
  * relaxation in place of most of the queue lengths.
  *
  * Some leaders are tried: none, the oldest sequence, and long ones, since
- * these are the hardest to place.  Each is completed by a walk along the
- * value function (value.h), which ends as soon as one or two lengths fill
- * what is left exactly and are worth as much.  Where a pack takes many
- * sequences, the oldest go first, which leaves the mixture as it is.
+ * these are the hardest to place.  Each is completed (trial.h), and the best
+ * of these packs leaves.  Where packs of two are as good as any, scores hardly
+ * matter, and a simpler rule chooses the pair.
  *
  * A sequence that has waited long enough leads the next pack.
  *

@@ -1,6 +1,9 @@
 /*
  * trial.c - a pack in the making.
  *
+ * A walk along the value function (value.h) adds the best next length, until
+ * one or two lengths fill what is left exactly and are worth as much.
+ *
  * SPDX-License-Identifier: MIT
  */
 

@@ -52,7 +52,7 @@ bool ps_trial_place_oldest(ps_trial *trial, ps_trial_pack *pack);
 /*
  * Fills an empty pack where two sequences fill one: with the exact pair of
  * the best score unless the oldest is urgent; or with the oldest and the
- * longest that fits, as no other leaves more to those that follow.
+ * longest that fits, so that shorter ones stay for longer sequences.
  */
 void ps_trial_pair(ps_trial *trial, bool urgent, ps_trial_pack *pack);
 
