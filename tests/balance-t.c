@@ -16,8 +16,9 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LAST (PS_BALANCE_KNOTS - 1)
 
-/* Weights are from -1 to 3 of these. */
-#define STRENGTH (PS_SCORE_ONE / 10)
+/* Weights are from -1 to 4 of the one for pairs. */
+#define STRENGTH (PS_SCORE_ONE / 64)
+#define PAIRS_STRENGTH (PS_SCORE_ONE / 16)
 
 /* Saved: came_all, whether knots are known, and then each knot. */
 #define AT_KNOWN 8
@@ -97,9 +98,9 @@ static void learn(stand *s)
     s->n_came = 0;
 }
 
-static void weigh(stand *s, bool linear)
+static void weigh(stand *s, bool pairs)
 {
-    ps_balance_weigh(&s->b, s->n_held, linear);
+    ps_balance_weigh(&s->b, s->n_held, pairs);
     memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
     s->n_came = 0;
 }
@@ -141,7 +142,8 @@ static void check(const stand *s)
         if (i > 0)
             assert_true(s->b.knot[i] > s->b.knot[i - 1]);
         shares += s->b.share[i];
-        assert_in_range(s->b.weight[i] + STRENGTH, 0, 4 * STRENGTH);
+        assert_in_range(s->b.weight[i] + PAIRS_STRENGTH, 0,
+                        5 * PAIRS_STRENGTH);
     }
     assert_in_range(shares + 64, 0, (INT64_C(1) << 30) + 128);
 }
@@ -269,7 +271,7 @@ static void test_signs(void **state)
             assert_true(weight_of(&s, is_long ? 10 : 390) < -STRENGTH / 4);
             weigh(&s, true);
             assert_in_range(weight_of(&s, is_long ? 390 : 10),
-                            sharp / 100 * 59, sharp / 100 * 61);
+                            sharp / 100 * 399, sharp / 100 * 401);
             close_stand(&s);
         }
 }
@@ -277,26 +279,21 @@ static void test_signs(void **state)
 /* By hand: half of what comes at a knot, and all of what is held there. */
 static void test_strength(void **state)
 {
-    static const struct {
-        uint32_t window;
-        int32_t strength; /* parts of 32 */
-    } cases[] = {{1, 1}, {256, 16}, {1024, 32}, {100000, 32}};
-
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        stand s = open_stand(100, 1, cases[i].window);
-        double wanted = STRENGTH * cases[i].strength / 32.0;
+    for (int pairs = 0; pairs < 2; pairs++) {
+        stand s = open_stand(100, 1, 1024);
+        double wanted = pairs ? PAIRS_STRENGTH : STRENGTH;
 
         bring(&s, 10, 500);
         bring(&s, 90, 500);
         learn(&s);
         ps_balance_hold(&s.b, 90, 1000);
         s.n_held = 1000;
-        weigh(&s, false);
+        weigh(&s, pairs);
         assert_in_range(weight_of(&s, 90), wanted * 0.83, wanted * 0.84);
         assert_in_range(-weight_of(&s, 10), wanted * 0.83, wanted * 0.84);
         s.n_held = 0;
-        weigh(&s, false);
+        weigh(&s, pairs);
         assert_int_equal(weight_of(&s, 90), 0);
         close_stand(&s);
     }
@@ -313,8 +310,8 @@ static void test_greatest(void **state)
     learn(&s);
     ps_balance_hold(&s.b, 1, 1000);
     s.n_held = 1000;
-    weigh(&s, false);
-    assert_int_equal(weight_of(&s, 1), 3 * STRENGTH);
+    weigh(&s, true);
+    assert_int_equal(weight_of(&s, 1), 4 * PAIRS_STRENGTH);
     close_stand(&s);
 }
 
@@ -446,8 +443,8 @@ static bool try_number(const stand *s, size_t at, uint64_t number,
         saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
     good = load_from(&other, &saver, 0);
     for (uint32_t l = 1; good && l <= s->b.capacity; l++) {
-        assert_in_range(weight_of(&other, l) + 2 * STRENGTH, 0,
-                        5 * STRENGTH);
+        assert_in_range(weight_of(&other, l) + 2 * PAIRS_STRENGTH, 0,
+                        6 * PAIRS_STRENGTH);
         admit(&other, l);
         weigh(&other, l % 2 == 0);
     }
@@ -481,8 +478,8 @@ static void test_hostile(void **state)
         assert_true(try_number(&s, at + 12, 1 << 30, 8));
         assert_false(try_number(&s, at + 12, (1 << 30) + 1, 8));
         assert_false(try_number(&s, at + 12, UINT64_MAX, 8));
-        assert_true(try_number(&s, at + 20, 3 * STRENGTH, 4));
-        assert_false(try_number(&s, at + 20, 3 * STRENGTH + 1, 4));
+        assert_true(try_number(&s, at + 20, 4 * PAIRS_STRENGTH, 4));
+        assert_false(try_number(&s, at + 20, 4 * PAIRS_STRENGTH + 1, 4));
         assert_false(try_number(&s, at + 20, INT32_MAX, 4));
         assert_false(try_number(&s, at + 20, (uint32_t)INT32_MIN, 4));
     }
@@ -502,8 +499,8 @@ static void test_hostile_together(void **state)
         ps_save_u32(&saver, 100 + i);
         ps_save_u64(&saver, (uint64_t)UINT32_MAX * PS_BALANCE_WHOLE);
         ps_save_u64(&saver, 1 << 30);
-        ps_save_u32(&saver, i % 2 == 0 ? 3 * STRENGTH
-                                       : (uint32_t)-(2 * STRENGTH));
+        ps_save_u32(&saver, i % 2 == 0 ? 4 * PAIRS_STRENGTH
+                                       : (uint32_t)-(2 * PAIRS_STRENGTH));
     }
     assert_true(load_from(&s, &saver, 0));
     for (int i = 0; i < 100; i++) {

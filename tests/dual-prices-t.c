@@ -7,6 +7,7 @@
 
 #include "lib-fixture.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,15 +20,17 @@
 /* How far a dual may be from the optimum: the relaxation stops near it. */
 #define NEAR 0.003
 
-/* Drawn counts' prices are left out if they bound worse by this. */
-#define USELESS 0.004
+/* Prices are a mean of cuts that bound worse by this over sqrt(W). */
+#define TOLERANCE 0.1
 
-/* Saved: eight numbers in front of the counts, and where some of them are. */
+/* Saved: so many bytes in front of the counts, and where some of them are. */
 #define AT_CAME 8
 #define AT_NEXT 16
-#define AT_KNOWN 32
-#define AT_TOTAL 44
-#define AT_COUNTS 68
+#define AT_KNOWN 24
+#define AT_PAIRS 28
+#define AT_WORK 32
+#define AT_TOTAL 48
+#define AT_COUNTS 56
 
 static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                                    uint32_t window)
@@ -45,28 +48,44 @@ static void come(ps_dual_prices *p, uint32_t length, uint32_t times)
         ps_dual_prices_count(p, length);
 }
 
-/* Written prices do not fall, and end a little above that of a pack. */
-static int32_t *write_prices(const ps_dual_prices *p)
+/* Prices do not fall, and end a little above that of a pack at most. */
+static void check_prices(const ps_dual_prices *p)
 {
-    int32_t *price = must_alloc((p->capacity + 1) * sizeof *price);
-
-    ps_dual_prices_write(p, price);
-    assert_int_equal(price[0], 0);
+    assert_int_equal(ps_dual_price_of(p, 0), 0);
     for (uint32_t l = 1; l <= p->capacity; l++)
-        assert_true(price[l] >= price[l - 1]);
-    assert_in_range(price[p->capacity], PS_SCORE_ONE,
-                    PS_SCORE_ONE / 200 * 201);
-    return price;
+        assert_true(ps_dual_price_of(p, l) >= ps_dual_price_of(p, l - 1));
+    assert_true(ps_dual_price_of(p, p->capacity) <= PS_SCORE_ONE / 200 * 201);
 }
 
-static void learn(ps_dual_prices *p)
+/* A window that holds some of two lengths, of which one may be 0. */
+static ps_window *open_window(const ps_dual_prices *p, uint32_t a,
+                              uint32_t b, uint32_t times)
 {
+    ps_window *w;
     ps_error err;
 
-    assert_ok(ps_dual_prices_learn(p, &err), &err);
-    free(write_prices(p));
+    assert_ok(ps_window_open(&w, 2 * times + 1, 0, p->capacity, &err), &err);
+    for (uint32_t i = 0; i < times; i++) {
+        if (a > 0)
+            (void)ps_window_admit(w, a, i);
+        if (b > 0)
+            (void)ps_window_admit(w, b, i);
+    }
+    return w;
+}
+
+/* For what came alone. */
+static void learn(ps_dual_prices *p)
+{
+    ps_window *w = open_window(p, 0, 0, 0);
+    ps_error err;
+
+    assert_ok(ps_dual_prices_learn(p, w, &err), &err);
+    ps_dual_prices_follow(p, w);
+    ps_window_free(w);
+    check_prices(p);
     for (uint32_t u = 1; u <= p->units; u++)
-        assert_true(p->average[u] >= p->average[u - 1] - 1e-12);
+        assert_true(p->price[u] >= p->price[u - 1] - 1e-12);
 }
 
 static void assert_near(double is, double wanted, double by)
@@ -78,7 +97,7 @@ static void assert_near(double is, double wanted, double by)
 static void assert_dual(const ps_dual_prices *p, uint32_t length,
                         double wanted)
 {
-    assert_near(p->average[ps_round_to_units(length, p->unit, p->units)],
+    assert_near(p->price[ps_round_to_units(length, p->unit, p->units)],
                 wanted, NEAR);
 }
 
@@ -142,7 +161,6 @@ static void test_two_lengths(void **state)
         learn(p);
         assert_dual(p, 60, 1);
         assert_dual(p, 40, 0);
-        assert_false(p->linear);
         ps_dual_prices_free(p);
         p = open_prices(100, 3, windows[i]);
         come(p, 60, 200);
@@ -154,32 +172,33 @@ static void test_two_lengths(void **state)
     }
 }
 
-/* As long as the last ones bound well, new prices count for a half. */
-static void test_new_prices(void **state)
+/*
+ * As many of 60 as of 40 can be priced in two ways; it is the one that what
+ * is held needs.
+ */
+static void test_held(void **state)
 {
-    ps_dual_prices *p = open_prices(100, 3, 20000);
+    static const double dual[][2] = {{1, 0}, {0.5, 0.5}};
+    ps_dual_prices *p = open_prices(100, 3, 1000);
 
     (void)state;
     come(p, 60, 1000);
-    come(p, 40, 900);
-    learn(p);
-    assert_dual(p, 60, 1);
-    come(p, 40, 106);
-    learn(p);
-    assert_near(p->average[60], 0.75, 0.01);
-    assert_near(p->average[40], 0.25, 0.01);
-    come(p, 40, 800);
-    learn(p);
-    assert_dual(p, 60, 0.5);
-    assert_dual(p, 40, 0.5);
+    come(p, 40, 1000);
+    for (int more = 0; more < 6; more++) {
+        ps_window *w = open_window(p, more % 2 == 0 ? 60 : 40, 0, 500);
+        ps_error err;
+
+        if (more < 4)
+            assert_ok(ps_dual_prices_learn(p, w, &err), &err);
+        ps_dual_prices_follow(p, w);
+        assert_dual(p, 60, dual[more % 2][0]);
+        assert_dual(p, 40, dual[more % 2][1]);
+        ps_window_free(w);
+    }
     ps_dual_prices_free(p);
 }
 
-/*
- * Where neither depth nor sizes bind, a length is worth its part: at once to
- * the counts themselves, and in the end to the average, which begins with
- * drawn ones.
- */
+/* Where neither depth nor sizes bind, a length is worth its part. */
 static void test_linear(void **state)
 {
     static const uint32_t capacities[] = {2, 10, 512, 1024, 100000};
@@ -189,19 +208,14 @@ static void test_linear(void **state)
         uint32_t capacity = capacities[i];
         ps_dual_prices *p = open_prices(capacity, 64, 2000);
 
-        assert_true(p->linear);
         for (uint32_t u = 1; u <= p->units / 2; u++) {
             come(p, u * p->unit, 10);
             come(p, (p->units - u) * p->unit, 10);
         }
         learn(p);
-        for (uint32_t u = 1; u <= p->units; u++)
-            assert_near(p->last[u], (double)u / p->units, 1e-9);
-        for (int more = 0; more < 10; more++)
-            learn(p);
-        assert_true(p->linear);
-        for (uint32_t u = 1; u <= p->units; u++)
-            assert_near(p->average[u], (double)u / p->units, 1e-3);
+        assert_true(p->known);
+        for (uint32_t u = 1; u < p->units; u++)
+            assert_near(p->price[u], (double)u / p->units, 1e-9);
         ps_dual_prices_free(p);
     }
 }
@@ -219,9 +233,8 @@ static void test_full_length(void **state)
         assert_true(ps_dual_prices_due(p));
         learn(p);
         assert_false(p->known);
-        assert_true(p->linear);
         for (uint32_t u = 0; u <= p->units; u++)
-            assert_near(p->average[u], (double)u / p->units, 0);
+            assert_near(p->price[u], (double)u / p->units, 0);
         ps_dual_prices_free(p);
     }
     p = open_prices(100, 3, 2000);
@@ -293,17 +306,15 @@ static void check_told(const ps_dual_prices *p, const double *price,
                  p->depth, p->window_size, told, bound);
 }
 
-/*
- * The prices for the counts are feasible, and near the bound.  The average
- * has a quarter of them at least, and drawn ones that are not useless.
- */
+/* The prices are feasible, and near the bound. */
 static void check_learned(const ps_dual_prices *p, double gap)
 {
     double bound = bound_of(p);
 
-    assert_true(dearest_pack(p, p->last) <= 1 + 1e-6);
-    check_told(p, p->last, bound, gap);
-    check_told(p, p->average, bound, gap + 0.75 * USELESS);
+    for (uint32_t i = 0; i < p->cuts; i++)
+        assert_true(dearest_pack(p, p->cut + i * (p->units + 1)) <=
+                    1 + 1e-6);
+    check_told(p, p->price, bound, gap + TOLERANCE / sqrt(p->window_size));
 }
 
 /* A few lengths, often all short. */
@@ -378,8 +389,8 @@ static void test_distributions(void **state)
         }
 }
 
-/* Prices that are averages over time keep to it, blurred ones too. */
-static void test_averages(void **state)
+/* Prices that are a mean of many cuts keep to it. */
+static void test_means(void **state)
 {
     static const uint32_t lengths[] = {60, 41, 33, 20, 19, 7, 98, 3};
 
@@ -390,14 +401,14 @@ static void test_averages(void **state)
             uint64_t random = depth;
 
             stream(p, lengths, COUNT(lengths), 50000, &random);
-            assert_true(dearest_pack(p, p->average) <= 1 + 1e-6);
+            assert_true(dearest_pack(p, p->price) <= 1 + 1e-6);
             ps_dual_prices_free(p);
         }
 }
 
 /*
  * A length that did not come fits no pack of those that came that would be
- * worth more with it; all that came are common enough to be drawn.
+ * worth more with it.
  */
 static void test_unseen(void **state)
 {
@@ -416,9 +427,9 @@ static void test_unseen(void **state)
             double *most;
 
             learn(p);
-            most = fill_rooms(p, p->average, p->depth - 1);
+            most = fill_rooms(p, p->price, p->depth - 1);
             for (uint32_t u = 1; u <= p->units; u++)
-                assert_true(p->average[u] + most[p->units - u] <= 1 + 1e-6);
+                assert_true(p->price[u] + most[p->units - u] <= 1 + 1e-6);
             free(most);
         }
         ps_dual_prices_free(p);
@@ -490,29 +501,29 @@ static void test_units(void **state)
         uint32_t capacity = cases[i].capacity;
         ps_dual_prices *p = open_prices(capacity, cases[i].depth, 2000);
         uint32_t long_one = capacity / 10 * 6;
-        int32_t *price;
 
         assert_int_equal(p->unit, cases[i].unit);
         come(p, long_one, 300);
         come(p, capacity / 10 * 4 - capacity / 200, 100);
         learn(p);
-        price = write_prices(p);
-        assert_true(price[long_one + p->unit] > PS_SCORE_ONE / 100 * 95);
-        assert_true(price[capacity / 10 * 3] < PS_SCORE_ONE / 10);
+        assert_true(ps_dual_price_of(p, long_one + p->unit) >
+                    PS_SCORE_ONE / 100 * 95);
+        assert_true(ps_dual_price_of(p, capacity / 10 * 3) <
+                    PS_SCORE_ONE / 10);
         for (uint32_t l = 1; l + 2 <= p->unit; l++)
-            assert_in_range(price[l + 1] - price[l] + 2 - price[l] +
-                                price[l - 1], 0, 4);
+            assert_in_range(ps_dual_price_of(p, l + 1) + 2 +
+                                ps_dual_price_of(p, l - 1) -
+                                2 * ps_dual_price_of(p, l), 0, 4);
         come(p, 1, 100);
         come(p, capacity - 1, 100);
         learn(p);
-        free(price);
         ps_dual_prices_free(p);
     }
 }
 
 /* ---- When, and for how long ---- */
 
-/* First after a window, then after four times as many, up to 64 of them. */
+/* First after a window, then when a quarter more came, or four windows. */
 static void test_schedule(void **state)
 {
     static const uint32_t windows[] = {1, 2, 100, 1000, 5000};
@@ -522,20 +533,95 @@ static void test_schedule(void **state)
     for (size_t i = 0; i < COUNT(windows); i++)
         for (size_t k = 0; k < COUNT(lengths); k++) {
             ps_dual_prices *p = open_prices(64, 3, windows[i]);
-            uint64_t most = (uint64_t)64 * windows[i];
+            uint64_t most = (uint64_t)4 * windows[i];
             uint64_t due = windows[i];
             uint64_t n = 0;
 
-            most = most > 65536 ? most : 65536;
-            for (int round = 0; round < 9; round++) {
+            for (int round = 0; round < 30; round++) {
+                uint64_t more;
+
                 for (; !ps_dual_prices_due(p); n++)
                     ps_dual_prices_count(p, lengths[k]);
                 assert_true(n == due);
                 learn(p);
-                due = 3 * due < most ? 4 * due : due + most;
+                more = n / 4 > windows[i] ? n / 4 : windows[i];
+                due += more < most ? more : most;
             }
             ps_dual_prices_free(p);
         }
+}
+
+/* Learning takes so much in the long run, and goes on all the time. */
+static void test_work(void **state)
+{
+    uint32_t lengths[400];
+    ps_dual_prices *p = open_prices(512, 64, 16);
+    uint64_t random = 3;
+    double before = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(lengths); i++)
+        lengths[i] = 40 + i;
+    for (uint32_t i = 0; i < 6; i++) {
+        stream(p, lengths, COUNT(lengths), 200000, &random);
+        assert_true(p->work <= 3e7 + 50.0 * (double)p->came + 2e7);
+        assert_true(p->work > before);
+        before = p->work;
+    }
+    ps_dual_prices_free(p);
+}
+
+/* ---- How much windows vary ---- */
+
+/* The variation of a stream of 1..100 whose lengths are `run` times alike. */
+static double variation_of(uint32_t window, uint32_t run)
+{
+    ps_dual_prices *p = open_prices(100, 3, window);
+    uint64_t random = 8;
+    double variation;
+
+    for (uint32_t i = 0; i < 100 * window / run; i++)
+        stream(p, (const uint32_t[]){1 + random_below(&random, 100)}, 1, run,
+               &random);
+    variation = p->variation;
+    ps_dual_prices_free(p);
+    return variation;
+}
+
+/* Chance explains about one; runs that are alike bring as many times more. */
+static void test_variation(void **state)
+{
+    (void)state;
+    for (uint32_t window = 64; window <= 4096; window *= 8) {
+        double by_chance = variation_of(window, 1);
+
+        if (by_chance < 1 || by_chance > 2)
+            fail_msg("W %u: %f", window, by_chance);
+        assert_in_range(variation_of(window, 16), 6, 40);
+        assert_in_range(variation_of(window, 64), 20, 160);
+    }
+}
+
+/* The horizon is longer then, and what is held counts for less. */
+static void test_horizon(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 1000);
+    ps_window *w;
+
+    (void)state;
+    come(p, 60, 1000);
+    come(p, 40, 1200);
+    learn(p);
+    w = open_window(p, 60, 0, 1000);
+    p->variation = 1;
+    p->recent_total = 0;
+    ps_dual_prices_follow(p, w);
+    assert_true(p->demand[60] > p->demand[40]);
+    p->variation = 10;
+    ps_dual_prices_follow(p, w);
+    assert_true(p->demand[60] < p->demand[40]);
+    ps_window_free(w);
+    ps_dual_prices_free(p);
 }
 
 /* Counts are halved when they are of more than 512 windows. */
@@ -619,9 +705,11 @@ static void test_saved(void **state)
             again = random;
             stream(p, lengths, COUNT(lengths), 70000, &random);
             stream(other, lengths, COUNT(lengths), 70000, &again);
-            assert_memory_equal(p->average, other->average,
-                                (p->units + 1) * sizeof *p->average);
-            assert_int_equal(p->linear, other->linear);
+            assert_memory_equal(p->price, other->price,
+                                (p->units + 1) * sizeof *p->price);
+            assert_memory_equal(p->scaled, other->scaled,
+                                (p->units + 2) * sizeof *p->scaled);
+            assert_int_equal(p->cuts, other->cuts);
             ps_dual_prices_free(p);
             ps_dual_prices_free(other);
             free(saver.bytes);
@@ -657,33 +745,40 @@ static void test_refused(void **state)
         UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000001),
         UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000000)};
     ps_dual_prices *p = open_prices(20, 3, 10);
-    size_t row = 8 * (size_t)(p->units + 1);
+    size_t row = 8 * (size_t)p->units;
     ps_saver saver = {0};
+    size_t at;
     bool good;
 
     (void)state;
     come(p, 7, 10);
+    come(p, 9, 10);
     learn(p);
+    assert_int_equal(p->cuts, 3);
     ps_dual_prices_save(p, &saver);
-    assert_int_equal(saver.n, AT_COUNTS + 3 * row);
+    assert_int_equal(saver.n, AT_COUNTS + 4 * row + 4 + 8);
     for (size_t cut = 1; cut <= saver.n; cut++) {
         ps_dual_prices_free(load_again(p, &saver, cut, &good));
         assert_false(good);
     }
-    for (size_t at = AT_TOTAL; at < saver.n; at += 8) {
+    for (at = AT_WORK; at < saver.n; at += 8) {
+        if (at == AT_COUNTS + 3 * row)
+            at += 4 + 8; /* the number of cuts, and when one was used */
         refuse_double(p, at, -1e-9);
         refuse_double(p, at, 1e16);
         for (size_t i = 0; i < COUNT(not_numbers); i++)
             refuse_u64(p, at, not_numbers[i], 8);
-        if (at >= AT_COUNTS + row)
+        if (at >= AT_COUNTS + 2 * row)
             refuse_double(p, at, 1.001);
     }
+    refuse_double(p, AT_COUNTS + 2 * row, 1 / 3.0 + 0.001);
+    refuse_u64(p, AT_COUNTS + 3 * row, 1, 4);
+    refuse_u64(p, AT_COUNTS + 3 * row, UINT32_MAX, 4);
     refuse_u64(p, 0, 20 * 256 + 1, 8);
     refuse_u64(p, AT_CAME, UINT64_MAX, 8);
     refuse_u64(p, AT_NEXT, UINT64_MAX, 8);
     refuse_u64(p, AT_KNOWN, 2, 4);
-    refuse_u64(p, AT_KNOWN + 4, UINT32_MAX, 4);
-    refuse_u64(p, AT_KNOWN + 8, 2, 4);
+    refuse_u64(p, AT_PAIRS, UINT32_MAX, 4);
     free(saver.bytes);
     ps_dual_prices_free(p);
 }
@@ -696,6 +791,7 @@ static void test_empty_total(void **state)
         ps_dual_prices *p = open_prices(20, 3, window);
 
         refuse_double(p, AT_TOTAL, 5);
+        refuse_u64(p, AT_KNOWN, 1, 4);
         ps_dual_prices_free(p);
     }
 }
@@ -717,16 +813,19 @@ static void test_memory(void **state)
         ps_dual_prices *p = open_prices(capacity, depth, 1024);
         size_t held = alloc_so_far().bytes - before;
         uint64_t told = ps_dual_prices_bytes(capacity);
+        ps_window *w = open_window(p, 0, 0, 0);
         ps_error err;
 
         assert_in_range(held, told / 2, told);
         for (int n = 0; n < 3000; n++)
             come(p, 1 + random_below(&random, capacity), 1);
         alloc_watch();
-        assert_ok(ps_dual_prices_learn(p, &err), &err);
-        assert_true(alloc_so_far().peak - before - held <=
+        held = alloc_so_far().bytes;
+        assert_ok(ps_dual_prices_learn(p, w, &err), &err);
+        assert_true(alloc_so_far().peak - held <=
                     ps_dual_prices_learn_bytes(capacity, depth));
-        assert_int_equal(alloc_so_far().bytes - before, held);
+        assert_int_equal(alloc_so_far().bytes, held);
+        ps_window_free(w);
         ps_dual_prices_free(p);
     }
 }
@@ -736,17 +835,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_length),
         cmocka_unit_test(test_two_lengths),
-        cmocka_unit_test(test_new_prices),
+        cmocka_unit_test(test_held),
         cmocka_unit_test(test_linear),
         cmocka_unit_test(test_full_length),
         cmocka_unit_test(test_few_lengths),
         cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_averages),
+        cmocka_unit_test(test_means),
         cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_pairs_by_chance),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_variation),
+        cmocka_unit_test(test_horizon),
         cmocka_unit_test(test_fading),
         cmocka_unit_test(test_drift),
         cmocka_unit_test(test_saved),

@@ -130,6 +130,7 @@ static const ps_engine_options sets[] = {
      .order = PS_PACKS_BY_INPUT},
     {.capacity = 512, .depth = 8, .window = 256, .max_delay = 5000,
      .order = PS_PACKS_SHUFFLED, .seed = 3},
+    {.capacity = 2000, .depth = 9, .window = 300, .max_delay = 700},
     {.capacity = 1000, .depth = 64, .window = 700, .max_delay = 20000,
      .even_cost = true},
     {.capacity = 8192, .depth = 4096, .window = 4096, .max_delay = 100000},
@@ -347,24 +348,27 @@ static void test_great_prices(void **state)
     static const ps_engine_options o = {.capacity = 8192, .depth = 4096,
                                         .window = 4096,
                                         .max_delay = 100000};
-    const uint64_t one = UINT64_C(0x3ff0000000000000);
     runner r = open_runner(&o);
     ps_saver saver;
     uint64_t random = 5;
-    size_t numbers = 8 * (256 + 1);
     size_t at;
 
     (void)state;
     while (r.now < 3 * o.window)
         put(&r, mostly_short(r.now, o.capacity, &random));
     saver = save(&r, NULL);
-    at = saver.n - 4 * (1 + 9 * (256 + 1)); /* of values */
-    at -= 8 + 12 + PS_BALANCE_KNOTS * 24;   /* and of scores */
+    at = saver.n - 4 * (2 + 9 * (256 + 1)); /* of values */
+    at -= PS_BALANCE_KNOTS * 24;            /* and of the balance */
     for (size_t i = 0; i < PS_BALANCE_KNOTS; i++)
-        overwrite(&saver, at + 8 + 12 + i * 24 + 20, PS_SCORE_ONE / 10 * 3,
-                  4);
-    for (size_t i = 1; i <= 256; i++)
-        overwrite(&saver, at - numbers + 8 * i, one, 8);
+        overwrite(&saver, at + i * 24 + 20, PS_SCORE_ONE / 4, 4);
+    at -= 12 + 20 + 4; /* and of scores; no cut was learned: prices */
+    for (uint32_t u = 1; u <= 256; u++) {
+        double most = 1.0 / (256 / u);
+        uint64_t bits;
+
+        memcpy(&bits, &most, sizeof bits);
+        overwrite(&saver, at - 8 * (256 + 1 - u), bits, 8);
+    }
     assert_true(survive(&r, &saver, saver.n));
     free(saver.bytes);
     close_runner(&r);

@@ -24,6 +24,7 @@ typedef struct stand {
     ps_dual_prices *prices;
     ps_score *score;
     uint32_t capacity;
+    bool fine; /* units, when scores are made anew */
     uint64_t now;
     uint64_t epoch; /* when scores were last made anew */
     uint32_t placed[MOST_PLACED];
@@ -65,14 +66,15 @@ static void take(stand *s, uint32_t length)
 static void refresh(stand *s)
 {
     s->epoch = s->now;
-    ps_score_refresh(s->score, s->now);
+    ps_dual_prices_follow(s->prices, s->window);
+    ps_score_refresh(s->score, s->now, s->fine);
 }
 
 static void learn(stand *s)
 {
     ps_error err;
 
-    assert_ok(ps_dual_prices_learn(s->prices, &err), &err);
+    assert_ok(ps_dual_prices_learn(s->prices, s->window, &err), &err);
     ps_score_learn(s->score);
     refresh(s);
 }
@@ -101,7 +103,7 @@ static int32_t naive_score(const stand *s, uint32_t length)
             time = ps_window_time(s->window, i);
     age = s->epoch > time ? s->epoch - time : 0;
     age = age < most ? age : most;
-    return s->score->price[length] +
+    return ps_dual_price_of(s->prices, length) +
            ps_balance_of(&s->score->balance, length) +
            (int32_t)(age * AGED / s->prices->window_size);
 }
@@ -203,8 +205,10 @@ static void run(stand *s, int rounds, uint64_t *random)
         check(s);
         if (i % 4 == 1)
             refresh(s);
-        if (i % 7 == 3)
+        if (i % 7 == 3) {
+            s->fine = random_below(random, 2) == 0;
             learn(s);
+        }
         check(s);
     }
 }
@@ -224,8 +228,9 @@ static void test_tables(void **state)
 
         assert_int_equal(s.score->unit, sizes[i].unit);
         for (uint32_t l = 1; l <= sizes[i].capacity; l++)
-            assert_int_equal(s.score->price[l],
-                             (int64_t)l * PS_SCORE_ONE / sizes[i].capacity);
+            assert_in_range(ps_dual_price_of(s.prices, l),
+                            0.96 * l * PS_SCORE_ONE / sizes[i].capacity,
+                            1.03 * l * PS_SCORE_ONE / sizes[i].capacity + 1);
         run(&s, sizes[i].capacity > 1000 ? 12 : 60, &random);
         close_stand(&s);
     }

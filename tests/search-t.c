@@ -148,36 +148,50 @@ static int32_t naive_value(const runs *r, const int32_t *from, uint32_t c)
     return most;
 }
 
-/* From another row, and from itself; `a` has scores, `b` a row. */
-static void try_row(ps_knapsack_row fill_row, uint32_t units, uint32_t range,
-                    uint64_t *random)
+/* What `best` of length i adds to a row: `from` with one of them, or not. */
+static int32_t naive_more(const runs *r, int32_t best, uint32_t i,
+                          const int32_t *to, uint32_t c)
+{
+    uint32_t units = r->n - 1;
+    int32_t sum = c < i ? NONE : best + r->b[units - (c - i)];
+
+    return sum > to[units - c] ? sum : to[units - c];
+}
+
+/* `a` has scores; a row for any number is made of them, or one of one more. */
+static void try_row(ps_knapsack_any any, ps_knapsack_more more,
+                    uint32_t units, uint32_t range, uint64_t *random)
 {
     runs r = open_runs(units + 1);
     runs to = open_runs(units + 1);
+    uint32_t i = 1 + random_below(random, units);
+    int32_t best = (int32_t)random_below(random, range);
 
     fill(&r, range, random);
     r.a[0] = NONE;
-    for (uint32_t i = units; i > 0; i--)
-        r.b[i - 1] = r.b[i] + (int32_t)random_below(random, range);
-    fill_row(r.a, r.b, to.a, units);
+    any(r.a, r.b, units);
     for (uint32_t c = 0; c <= units; c++)
-        assert_int_equal(to.a[units - c], naive_value(&r, r.b, c));
-    fill_row(r.a, to.b, to.b, units);
+        assert_int_equal(r.b[units - c], naive_value(&r, r.b, c));
+    fill(&to, range, random);
+    memcpy(to.a, to.b, (units + 1) * sizeof *to.a);
+    more(best, i, r.b, to.b, units);
     for (uint32_t c = 0; c <= units; c++)
-        assert_int_equal(to.b[units - c], naive_value(&r, to.b, c));
+        assert_int_equal(to.b[units - c], naive_more(&r, best, i, to.a, c));
     close_runs(&r);
     close_runs(&to);
 }
 
-static void try_rows(ps_knapsack_row fill_row)
+static void try_rows(unsigned number)
 {
     static const uint32_t ranges[] = {1, 3, 50, UINT32_C(1) << 20};
+    ps_knapsack_any any = ps_knapsack_any_variant(number);
+    ps_knapsack_more more = ps_knapsack_more_variant(number);
     uint64_t random = 19;
 
     for (uint32_t units = 1; units <= 70; units++)
         for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-            try_row(fill_row, units, ranges[i], &random);
-    try_row(fill_row, 256, 1000, &random);
+            try_row(any, more, units, ranges[i], &random);
+    try_row(any, more, 256, 1000, &random);
 }
 
 /* Says which this machine could not run; the first one always works. */
@@ -192,10 +206,11 @@ static void test_variants(void **state)
     while ((search = ps_search_variant(number, &name, &works)) != NULL) {
         assert_non_null(name);
         assert_true(works || number > 0);
-        assert_non_null(ps_knapsack_row_variant(number));
+        assert_non_null(ps_knapsack_any_variant(number));
+        assert_non_null(ps_knapsack_more_variant(number));
         if (works) {
             try_variant(search);
-            try_rows(ps_knapsack_row_variant(number));
+            try_rows(number);
         } else {
             print_message("# %s does not work here\n", name);
         }
@@ -216,8 +231,10 @@ static void test_best(void **state)
     for (unsigned i = 0;
          (search = ps_search_variant(i, &name, &works)) != NULL; i++)
         if (search == best) {
-            assert_true(ps_knapsack_row_best() ==
-                        ps_knapsack_row_variant(i));
+            assert_true(ps_knapsack_any_best() ==
+                        ps_knapsack_any_variant(i));
+            assert_true(ps_knapsack_more_best() ==
+                        ps_knapsack_more_variant(i));
             break;
         }
     assert_non_null(search);

@@ -12,13 +12,10 @@
 #include "value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define MOST_UNITS 256
+#define MOST_UNITS 1024
 
 /* More places than these count as any number. */
-#define MOST_PLACES 16
-
-/* With no more than these nothing else is known. */
-#define FEW_PLACES 8
+#define MOST_PLACES 8
 
 /* Scores by units of length, with what may be read in front of them. */
 static int32_t padded[PS_SEARCH_GROUP + MOST_UNITS + 1];
@@ -64,7 +61,7 @@ static void check_row(const ps_value *v, uint32_t units, uint32_t places,
 static void check(const ps_value *v, uint32_t units, uint32_t depth,
                   bool is_far)
 {
-    bool has_any = depth - 1 > FEW_PLACES;
+    bool has_any = depth - 1 > MOST_PLACES;
 
     for (uint32_t places = 1; places < depth && places < 20; places++)
         check_row(v, units, places,
@@ -95,7 +92,7 @@ static void test_naive(void **state)
 
             for (uint32_t k = 0; k < 8; k++) {
                 draw_scores(sizes[i], 1 + k * k, &random);
-                ps_value_refresh(v, best, k % 2 == 1);
+                ps_value_refresh(v, best, sizes[i], k % 2 == 1);
                 check(v, sizes[i], depths[d], k % 2 == 1);
             }
             ps_value_free(v);
@@ -103,19 +100,48 @@ static void test_naive(void **state)
     ps_value_free(NULL);
 }
 
-/* The greatest scores that there can be are added up without overflow. */
-static void test_greatest(void **state)
+/* One table serves for few units and for many, one after the other. */
+static void test_units(void **state)
 {
-    const int32_t most = PS_SCORE_ONE / 100 * 135;
-    ps_value *v = open_value(MOST_UNITS, 64);
+    static const uint32_t sizes[] = {100, 40, 3, 1, 77, 100};
 
     (void)state;
-    for (uint32_t u = 1; u <= MOST_UNITS; u++)
-        best[u] = most;
-    ps_value_refresh(v, best, true);
+    for (size_t d = 0; d < COUNT(depths); d++) {
+        ps_value *v = open_value(100, depths[d]);
+        uint64_t random = 4;
+
+        for (size_t i = 0; i < COUNT(sizes); i++) {
+            draw_scores(sizes[i], 2, &random);
+            ps_value_refresh(v, best, sizes[i], i % 3 == 1);
+            check(v, sizes[i], depths[d], i % 3 == 1);
+        }
+        ps_value_free(v);
+    }
+}
+
+/*
+ * The greatest scores that there can be are added up without overflow: what a
+ * sequence scores besides its price, and prices of ten for a pack.
+ */
+static void test_greatest(void **state)
+{
+    ps_value *v = open_value(MOST_UNITS, 64);
+    int32_t most;
+
+    (void)state;
+    for (uint32_t u = 1; u <= MOST_UNITS; u++) {
+        double fit = MOST_UNITS / u < 10 ? MOST_UNITS / u : 10;
+        double price = u >= MOST_UNITS / 10 ? 1 / fit
+                                            : u / (double)MOST_UNITS;
+
+        best[u] = (int32_t)(PS_SCORE_ONE * (0.3 + 1.04 * price));
+    }
+    most = best[1];
+    ps_value_refresh(v, best, MOST_UNITS, true);
     assert_int_equal(ps_value_row(v, 40)[0], MOST_UNITS * most);
-    ps_value_refresh(v, best, false);
-    assert_int_equal(ps_value_row(v, 8)[0], 8 * most);
+    ps_value_refresh(v, best, MOST_UNITS, false);
+    assert_in_range(ps_value_row(v, 8)[0], 3.2 * PS_SCORE_ONE,
+                    4.5 * PS_SCORE_ONE);
     ps_value_free(v);
 }
 
@@ -127,7 +153,7 @@ static ps_value *load_again(const ps_saver *saver, size_t cut,
     ps_value *v = open_value(units, depth);
     ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
 
-    ps_value_load(v, &restorer);
+    ps_value_load(v, units, &restorer);
     *good = !restorer.failed && restorer.left == 0;
     return v;
 }
@@ -145,10 +171,10 @@ static void test_saved(void **state)
             ps_saver saver = {0};
             bool good;
 
-            draw_scores(units, 2, &random);
+            draw_scores(units, k == 4 ? UINT32_MAX : 2, &random);
             if (k == 4)
-                best[1] = PS_SCORE_ONE / 100 * 135;
-            ps_value_refresh(v, best, k % 2 == 1);
+                best[1] = PS_SCORE_ONE / 100 * 30;
+            ps_value_refresh(v, best, units, k % 2 == 1);
             ps_value_save(v, &saver);
             ps_value_free(v);
             v = load_again(&saver, 0, units, depths[d], &good);
@@ -170,8 +196,10 @@ static void test_refused(void **state)
     bool good;
 
     (void)state;
+    memset(padded, 0, sizeof padded);
+    ps_value_refresh(v, best, 20, false);
     ps_value_save(v, &saver);
-    assert_int_equal(saver.n, 4 * (1 + 3 * 21));
+    assert_int_equal(saver.n, 4 * (2 + 3 * 21));
     ps_value_free(v);
     for (size_t cut = 1; cut <= saver.n; cut++) {
         ps_value_free(load_again(&saver, cut, 20, 3, &good));
@@ -184,8 +212,13 @@ static void test_refused(void **state)
             ps_value_free(load_again(&saver, 0, 20, 3, &good));
             assert_false(good);
             memset(saver.bytes + at, 0, 4);
+            saver.bytes[0] = 20;
         }
-    saver.bytes[0] = 1; /* far, but of depth 3 nothing is */
+    ps_value_free(load_again(&saver, 0, 20, 3, &good));
+    assert_true(good);
+    ps_value_free(load_again(&saver, 0, 19, 3, &good));
+    assert_false(good);
+    saver.bytes[4] = 1; /* far, but of depth 3 nothing is */
     ps_value_free(load_again(&saver, 0, 20, 3, &good));
     assert_false(good);
     free(saver.bytes);
@@ -195,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_units),
         cmocka_unit_test(test_greatest),
         cmocka_unit_test(test_saved),
         cmocka_unit_test(test_refused),

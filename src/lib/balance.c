@@ -18,31 +18,18 @@
 #define SHARE_ONE (INT64_C(1) << 30)
 
 /*
- * The weight of what is there twice as often as it comes, as parts of
- * PS_SCORE_ONE, in windows of STRONG_WINDOW or more; in smaller ones chance
- * moves the mixture more, and following chance is paid with padding.
+ * The weight of what is there twice as often as it comes.  It is little, as
+ * prices follow what is held, too; pairs are chosen by balance alone.
  */
-#define STRENGTH (PS_SCORE_ONE / 10)
-#define STRONG_WINDOW 1024
-#define MOST_STRENGTHS 3
-#define LINEAR_PERCENT 60
+#define STRENGTH (PS_SCORE_ONE / 64)
+#define PAIRS_STRENGTH (PS_SCORE_ONE / 16)
+#define MOST_WEIGHT (PAIRS_STRENGTH * 4)
 
 /* A share counts as that much more, so that a rare kind is no great one. */
 #define LEAST_SHARE (SHARE_ONE / 10)
 
 /* The stream's shares are those of its last windows, about so many. */
 #define SHARE_WINDOWS 6
-
-/* The square root, rounded down, by bits. */
-static uint32_t square_root(uint32_t n)
-{
-    uint32_t root = 0;
-
-    for (uint32_t bit = UINT32_C(1) << 15; bit > 0; bit /= 2)
-        if ((root + bit) * (root + bit) <= n)
-            root += bit;
-    return root;
-}
 
 uint64_t ps_balance_bytes(uint32_t capacity)
 {
@@ -52,16 +39,10 @@ uint64_t ps_balance_bytes(uint32_t capacity)
 ps_result ps_balance_open(ps_balance *b, uint32_t capacity, uint32_t unit,
                           uint32_t window_size, ps_error *err)
 {
-    uint32_t strong = window_size < STRONG_WINDOW ? window_size
-                                                  : STRONG_WINDOW;
-
     memset(b, 0, sizeof *b);
     b->capacity = capacity;
     b->unit = unit;
     b->window_size = window_size;
-    b->strength = (int32_t)((int64_t)STRENGTH *
-                            square_root(strong * STRONG_WINDOW) /
-                            STRONG_WINDOW);
     b->place = calloc((size_t)capacity + 1, sizeof *b->place);
     return b->place == NULL ? ps_fail_memory(err) : PS_OK;
 }
@@ -170,11 +151,9 @@ static void follow(ps_balance *b)
     b->came_all = 0;
 }
 
-void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool linear)
+void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool pairs)
 {
-    int64_t strength = linear ? (int64_t)b->strength * LINEAR_PERCENT / 100
-                              : b->strength;
-    int64_t most = (int64_t)b->strength * MOST_STRENGTHS;
+    int64_t strength = pairs ? PAIRS_STRENGTH : STRENGTH;
 
     follow(b);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
@@ -185,7 +164,8 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool linear)
         int64_t weight = strength * (held - b->share[i]) /
                          (b->share[i] + LEAST_SHARE);
 
-        b->weight[i] = (int32_t)(weight < most ? weight : most);
+        b->weight[i] = (int32_t)(weight < MOST_WEIGHT ? weight
+                                                     : MOST_WEIGHT);
     }
 }
 
@@ -222,8 +202,8 @@ void ps_balance_load(ps_balance *b, ps_restorer *restorer)
         b->weight[i] = (int32_t)ps_load_u32(restorer);
         if (all > UINT32_MAX || came > all * PS_BALANCE_WHOLE ||
             share > (uint64_t)SHARE_ONE ||
-            b->weight[i] > b->strength * MOST_STRENGTHS ||
-            b->weight[i] < -b->strength * 2)
+            b->weight[i] > MOST_WEIGHT ||
+            b->weight[i] < -PAIRS_STRENGTH * 2)
             restorer->failed = true;
         b->came[i] = (int64_t)came;
         b->share[i] = (int64_t)share;

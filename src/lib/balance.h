@@ -36,7 +36,6 @@ typedef struct ps_balance {
     int64_t came_all;                  /* sequences, so too */
     int64_t share[PS_BALANCE_KNOTS];   /* of those that come, times 2^30 */
     int32_t weight[PS_BALANCE_KNOTS];  /* of a sequence there */
-    int32_t strength;
     uint32_t window_size;
 } ps_balance;
 
@@ -102,8 +101,8 @@ uint64_t ps_balance_bytes(uint32_t capacity);
 void ps_balance_learn(ps_balance *b, const double *count, uint32_t units);
 void ps_balance_hold(ps_balance *b, uint32_t length, uint32_t sequences);
 
-/* New weights, for a window of so many; less where prices are `linear`. */
-void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool linear);
+/* New weights, for a window of so many; greater ones for packs of two. */
+void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool pairs);
 
 /* All but what is held, which follows from the window. */
 void ps_balance_save(const ps_balance *b, ps_saver *saver);

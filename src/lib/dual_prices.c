@@ -1,16 +1,6 @@
 /*
- * dual_prices.c - what sequences of each length will be worth to packs.
- *
- * The relaxation is solved (plan_lp.h) for the counts of lengths so far.
- * Its optimum is often degenerate: many prices are as good.  Jumping from
- * one to another would have a window collected for one and used by another,
- * so prices in use are an average over time.  Any average of dual feasible
- * prices is dual feasible.
- *
- * Few counts make a sharp optimum of what chance brought, and a small window
- * cannot follow the fine print of any.  In both cases the relaxation is
- * solved for counts drawn again from the counts (the bootstrap of Efron,
- * 1979), and the average blurs.
+ * dual_prices.c - what sequences of each length are worth to packs that are
+ * still to come.
  *
  * All is counted in records and additions, not in time: prices follow from
  * the input alone.
@@ -20,32 +10,52 @@
 
 #include "dual_prices.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "amount.h"
 #include "error.h"
 #include "plan_lp.h"
-#include "random.h"
 
 #define MOST_UNITS 256 /* lengths are counted in at most as many units */
 #define MOST_ROWS 64   /* of a knapsack; more places count as any number */
 
 /*
- * The relaxation is solved after a window, then when four times as many came,
- * and so on up to so many windows or records, whichever is more.
+ * The records that are expected to come while those held leave: so many for
+ * the square root of the window, as their number is to outweigh the chance
+ * that a small window shows; and as many times more as windows vary more than
+ * by chance.  The variation is a mean over about so many windows.
  */
-#define GROWTH 4
-#define MOST_WINDOWS 64
-#define MOST_RECORDS 65536
+#define HORIZON 128.0
+#define VARIATION_WINDOWS 8
 
 /*
- * Additions that learning may take: so many to begin with, and more for each
- * record that came; but each time at most so many, which is up to some
- * hundredths of a second.
+ * A cut counts if it is below the highest one by no more than this part,
+ * divided by the square root of the window.  In the mean it has the weight of
+ * what is left of that.
  */
-#define FIRST_WORK 6e7
-#define WORK_PER_RECORD 30.0
+#define TOLERANCE 0.1
+
+/*
+ * How many cuts are kept; the first two are there from the start.  One that
+ * differs from another in fewer packs, as a part of the sequences, is none.
+ */
+#define MOST_CUTS 18
+#define FIRST_CUTS 2
+#define SAME_CUT 1e-6
+
+/*
+ * A cut is learned after a window, then when a quarter more came, but at
+ * least once in so many windows, and not before there is some work left for
+ * it: additions to begin with, and for each record that came.  One cut takes
+ * at most so many, which is up to some hundredths of a second.
+ */
+#define GROWTH 4
+#define MOST_WINDOWS 4
+#define FIRST_WORK 3e7
+#define WORK_PER_RECORD 50.0
+#define LEAST_WORK 2e6
 #define MOST_WORK 2.4e7
 
 /*
@@ -56,38 +66,17 @@
 #define LEAST_GAP 1e-4
 #define MOST_GAP 1e-3
 
-/*
- * Counts fade when there are so many windows of them.  Where two optima are
- * near, fewer would let chance move prices from one to the other.
- */
+/* Counts fade when there are so many windows of them. */
 #define MEMORY_WINDOWS 512
 
 /* More are never counted. */
 #define MOST_COUNT 9007199254740992.0 /* 2^53 */
 
-/*
- * Prices are first learned from the counts and some drawn ones; windows
- * below this go on with drawn ones, of so many windows.
- */
-#define SHARP_WINDOW 1024
-#define DRAWN_WINDOWS 8
-#define FIRST_SOLUTIONS 4
-
-/* The weight of the newest prices in the average. */
-#define NEWEST 0.5
-
-/*
- * Prices are no use if they make the bound on the counts worse by this part:
- * an average that is so is outdated, and so is not blended with others;
- * prices for drawn counts are far from solved.
- */
-#define USELESS 0.004
-
-/* Linear prices are taken if they make the bound worse by this at most. */
-#define AS_GOOD 1e-4
-
-/* So near to linear on average makes prices linear for the balance. */
+/* Prices are linear that differ by so much in the mean. */
 #define NEARLY_LINEAR 1e-3
+
+/* What errors of rounding may add to a price. */
+#define ROUNDING 1e-6
 
 /*
  * When packs of two are as good as any.  Either there are at most
@@ -116,11 +105,12 @@ static uint32_t unit_of(uint32_t capacity)
 
 uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
-    uint64_t n = (uint64_t)(capacity / unit_of(capacity)) + 1;
-    uint64_t bytes = ps_amount_times(6, ps_amount_array(n, sizeof(double)));
+    uint64_t n = (uint64_t)(capacity / unit_of(capacity)) + 2;
+    uint64_t bytes = ps_amount_array((MOST_CUTS + 7) * n, sizeof(double));
 
-    bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
-    bytes = ps_amount_sum(bytes, ps_amount_array(2 * n, sizeof(double)));
+    bytes = ps_amount_sum(bytes, ps_amount_array(2 * n, sizeof(uint32_t)));
+    bytes = ps_amount_sum(bytes, ps_amount_array(MOST_CUTS,
+                                                 sizeof(uint64_t)));
     return ps_amount_sum(bytes, sizeof(ps_dual_prices));
 }
 
@@ -137,9 +127,32 @@ static double linear(const ps_dual_prices *p, uint32_t u)
     return (double)u / p->units;
 }
 
-static double *open_numbers(const ps_dual_prices *p)
+static double *cut_of(const ps_dual_prices *p, uint32_t i)
 {
-    return calloc((size_t)p->units + 1, sizeof(double));
+    return p->cut + i * ((size_t)p->units + 1);
+}
+
+/* Whether tokens or sequences fill packs: no pack is worth more than one. */
+static void set_first_cuts(ps_dual_prices *p)
+{
+    for (uint32_t u = 1; u <= p->units; u++) {
+        cut_of(p, 0)[u] = linear(p, u);
+        cut_of(p, 1)[u] = 1.0 / p->depth;
+    }
+    p->cuts = FIRST_CUTS;
+}
+
+static void scale(ps_dual_prices *p)
+{
+    for (uint32_t u = 0; u <= p->units + 1; u++) {
+        double full = (double)u * p->unit / p->capacity;
+        double dual = p->price[u < p->units ? u : p->units];
+
+        full = full < 1 ? full : 1;
+        p->scaled[u] = (int32_t)(PS_SCORE_ONE *
+                                 ((1 - LINEAR) * dual + LINEAR * full +
+                                  TILT * full * full));
+    }
 }
 
 ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
@@ -147,6 +160,7 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
                               ps_error *err)
 {
     ps_dual_prices *p = calloc(1, sizeof *p);
+    size_t n;
 
     *prices = p;
     if (p == NULL)
@@ -157,24 +171,28 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->units = capacity / p->unit;
     p->depth = depth < p->units ? depth : p->units;
     p->next = window_size;
-    p->linear = true;
-    p->count = open_numbers(p);
-    p->last = open_numbers(p);
-    p->average = open_numbers(p);
-    p->fresh = open_numbers(p);
-    p->sampled = open_numbers(p);
-    p->lp_count = open_numbers(p);
-    p->row = calloc(2 * ((size_t)p->units + 1), sizeof *p->row);
-    p->lp_length = calloc((size_t)p->units + 1, sizeof *p->lp_length);
-    if (p->count == NULL || p->last == NULL || p->average == NULL ||
-        p->fresh == NULL || p->sampled == NULL || p->lp_count == NULL ||
-        p->lp_length == NULL || p->row == NULL) {
+    p->variation = 1;
+    n = (size_t)p->units + 1;
+    p->count = calloc(n, sizeof *p->count);
+    p->recent = calloc(n, sizeof *p->recent);
+    p->demand = calloc(n, sizeof *p->demand);
+    p->cut = calloc(MOST_CUTS * n, sizeof *p->cut);
+    p->used = calloc(MOST_CUTS, sizeof *p->used);
+    p->price = calloc(n, sizeof *p->price);
+    p->scaled = calloc(n + 1, sizeof *p->scaled);
+    p->lp_length = calloc(n, sizeof *p->lp_length);
+    p->lp_count = calloc(n, sizeof *p->lp_count);
+    p->row = calloc(2 * n, sizeof *p->row);
+    if (p->count == NULL || p->recent == NULL || p->demand == NULL ||
+        p->cut == NULL || p->used == NULL || p->price == NULL || p->scaled == NULL ||
+        p->lp_length == NULL || p->lp_count == NULL || p->row == NULL) {
         ps_dual_prices_free(p);
         *prices = NULL;
         return ps_fail_memory(err);
     }
-    for (uint32_t u = 0; u <= p->units; u++)
-        p->last[u] = p->average[u] = linear(p, u);
+    set_first_cuts(p);
+    memcpy(p->price, cut_of(p, 0), n * sizeof *p->price);
+    scale(p);
     return PS_OK;
 }
 
@@ -183,37 +201,219 @@ void ps_dual_prices_free(ps_dual_prices *p)
     if (p == NULL)
         return;
     free(p->count);
-    free(p->last);
-    free(p->average);
-    free(p->fresh);
-    free(p->sampled);
-    free(p->lp_count);
+    free(p->recent);
+    free(p->demand);
+    free(p->cut);
+    free(p->used);
+    free(p->price);
+    free(p->scaled);
     free(p->lp_length);
+    free(p->lp_count);
     free(p->row);
     free(p);
 }
 
-/* ---- Prices for some counts ---- */
+/* ---- A cut ---- */
 
-/* The bound that prices give for the counts so far, in packs. */
-static double bound_of(const ps_dual_prices *p, const double *price)
+/*
+ * The packs that sequences are worth at some prices.  Added up in parts that
+ * do not wait for each other, and in the same order everywhere.
+ */
+static double worth(const ps_dual_prices *p, const double *sequences,
+                    const double *price)
 {
-    double sum = 0;
+    double part[8] = {0};
+    uint32_t u = 0;
 
-    for (uint32_t u = 1; u <= p->units; u++)
-        sum += p->count[u] * price[u];
-    return sum;
+    for (; u + 8 <= p->units + 1; u += 8)
+        for (uint32_t k = 0; k < 8; k++)
+            part[k] += sequences[u + k] * price[u + k];
+    for (; u <= p->units; u++)
+        part[u % 8] += sequences[u] * price[u];
+    return ((part[0] + part[1]) + (part[2] + part[3])) +
+           ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/* The packs that the tokens fill. */
-static double count_full(const ps_dual_prices *p)
+/* One more of a length, by the room that is left beside it. */
+static void add_one(double price, const double *restrict left,
+                    double *restrict row, uint32_t rooms)
 {
-    double sum = 0;
+    for (uint32_t c = 0; c < rooms; c++) {
+        double sum = price + left[c];
+
+        row[c] = sum > row[c] ? sum : row[c];
+    }
+}
+
+/* And as many more as fit. */
+static void add_any(double price, uint32_t length, double *row,
+                    uint32_t units)
+{
+    for (uint32_t c = length; c <= units; c++) {
+        double sum = price + row[c - length];
+
+        row[c] = sum > row[c] ? sum : row[c];
+    }
+}
+
+/*
+ * The most that `places` sequences of `n` lengths can be worth in each room:
+ * a knapsack.  With many places any number of them.
+ */
+static const double *fill_knapsack(ps_dual_prices *p, const double *solved,
+                                   uint32_t n, uint32_t places)
+{
+    size_t size = (size_t)p->units + 1;
+    double *row = p->row;
+
+    memset(row, 0, size * sizeof *row);
+    if (places > MOST_ROWS) {
+        for (uint32_t i = 0; i < n; i++)
+            add_any(solved[i], p->lp_length[i], row, p->units);
+        return row;
+    }
+    for (uint32_t k = 0; k < places; k++) {
+        const double *before = row;
+
+        row = before == p->row ? p->row + size : p->row;
+        memcpy(row, before, size * sizeof *row);
+        for (uint32_t i = 0; i < n; i++)
+            add_one(solved[i], before, row + p->lp_length[i],
+                    p->units + 1 - p->lp_length[i]);
+    }
+    return row;
+}
+
+/* The part of a pack that is left for each of as many of a length as fit. */
+static double equal_part(const ps_dual_prices *p, uint32_t u)
+{
+    uint32_t fit = p->units / u;
+
+    return 1.0 / (fit < p->depth ? fit : p->depth);
+}
+
+/*
+ * Lowers the prices of lengths that nobody asks for to what the best company
+ * leaves of a pack, or others of the length do.
+ */
+static void lower_unseen(ps_dual_prices *p, const double *solved, uint32_t n,
+                         double *price)
+{
+    const double *company;
+    double least = 0;
+    uint32_t i = 0;
+
+    if (n + (p->lp_length[n - 1] < p->units) == p->units)
+        return; /* all were asked for, but full ones */
+    company = fill_knapsack(p, solved, n, p->depth - 1);
+    p->work += (double)p->units * n / 2 *
+               (p->depth - 1 > MOST_ROWS ? 1 : p->depth - 1);
+    for (uint32_t u = 1; u <= p->units; u++) {
+        double most = fmin(1 - company[p->units - u], equal_part(p, u));
+
+        if (i < n && p->lp_length[i] == u)
+            least = solved[i++];
+        else if (price[u] > most)
+            price[u] = most > least ? most : least;
+    }
+}
+
+/* Spreads the prices of `n` lengths; between them they rise evenly. */
+static void spread(const ps_dual_prices *p, const double *solved, uint32_t n,
+                   double *price)
+{
+    double before = 0;
+    uint32_t from = 0;
+    uint32_t u = 0;
+
+    for (uint32_t i = 0; i <= n; i++) {
+        uint32_t to = i < n ? p->lp_length[i] : p->units;
+        double after = i < n ? solved[i] : 1;
+
+        for (; u <= to; u++) {
+            double part = to > from ? (double)(u - from) / (to - from) : 1;
+
+            price[u] = before + part * (after - before);
+        }
+        before = after;
+        from = to;
+    }
+}
+
+static double gap_of(const ps_dual_prices *p)
+{
+    double gap = GAP_WINDOW / p->window_size;
+
+    gap = gap > LEAST_GAP ? gap : LEAST_GAP;
+    return gap < MOST_GAP ? gap : MOST_GAP;
+}
+
+/* The place for a new cut: behind the others, or that of one little used. */
+static uint32_t find_place(const ps_dual_prices *p)
+{
+    uint32_t place = FIRST_CUTS;
+
+    if (p->cuts < MOST_CUTS)
+        return p->cuts;
+    for (uint32_t i = FIRST_CUTS + 1; i < MOST_CUTS; i++)
+        if (p->used[i] < p->used[place])
+            place = i;
+    return place;
+}
+
+/* Keeps what stands at the place of a new cut, unless it is there already. */
+static void keep_cut(ps_dual_prices *p, uint32_t place)
+{
+    const double *new = cut_of(p, place);
+
+    p->used[place] = p->came;
+    if (place < p->cuts)
+        return;
+    for (uint32_t i = 0; i < p->cuts; i++) {
+        const double *old = cut_of(p, i);
+        double off = 0;
+
+        for (uint32_t u = 1; u <= p->units; u++)
+            off += p->count[u] * fabs(new[u] - old[u]);
+        if (off <= SAME_CUT * p->total)
+            return;
+    }
+    p->cuts++;
+}
+
+/* Solves the relaxation for the demand, of which some is not 0. */
+static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
+{
+    ps_stock stock = {.length = p->lp_length,
+                      .count = p->lp_count,
+                      .capacity = p->units,
+                      .depth = p->depth};
+    ps_lp_limits limits = {.work = work, .most_units = MOST_UNITS};
+    uint32_t place = find_place(p);
+    double *price = cut_of(p, place);
+    ps_lp *lp;
+    ps_result r;
 
     for (uint32_t u = 1; u <= p->units; u++)
-        sum += p->count[u] * linear(p, u);
-    return sum;
+        if (p->demand[u] > 0) {
+            p->lp_length[stock.n] = u;
+            p->lp_count[stock.n++] = p->demand[u];
+        }
+    limits.gap = gap_of(p) * fmax(worth(p, p->demand, cut_of(p, 0)),
+                                  worth(p, p->demand, cut_of(p, 1)));
+    r = ps_lp_open(&lp, &stock, &limits, err);
+    if (r != PS_OK)
+        return r;
+    spread(p, ps_lp_prices(lp), stock.n, price);
+    lower_unseen(p, ps_lp_prices(lp), stock.n, price);
+    p->work += ps_lp_work(lp);
+    ps_lp_free(lp);
+    keep_cut(p, place);
+    p->known = true;
+    return PS_OK;
 }
+
+/* ---- Pairs ---- */
 
 /*
  * The fewest packs that hold two sequences at most: each of the longest, in
@@ -221,7 +421,7 @@ static double count_full(const ps_dual_prices *p)
  */
 static double count_pairs(ps_dual_prices *p)
 {
-    double *left = p->sampled;
+    double *left = p->lp_count;
     uint32_t i = 1;
     uint32_t j = p->units;
     double packs = 0;
@@ -245,212 +445,23 @@ static double count_pairs(ps_dual_prices *p)
     return packs;
 }
 
-/*
- * Fills p->row with the most that `places` sequences of `n` lengths can be
- * worth in each room: a knapsack.  With many places any number of them.
- */
-static const double *fill_knapsack(ps_dual_prices *p, const double *solved,
-                                   uint32_t n, uint32_t places)
+static void find_pairs(ps_dual_prices *p)
 {
-    double *row = p->row;
-    double *before = p->row + p->units + 1;
-    uint32_t rows = places > MOST_ROWS ? 1 : places;
+    double packs = count_pairs(p);
+    double full = worth(p, p->count, cut_of(p, 0));
+    double bound = full;
+    double off = packs - full;
+    double chance;
 
-    memset(p->row, 0, 2 * ((size_t)p->units + 1) * sizeof *p->row);
-    for (uint32_t k = 0; k < rows; k++) {
-        double *from = places > MOST_ROWS ? row : before;
-
-        for (uint32_t c = 1; c <= p->units; c++) {
-            row[c] = row[c - 1];
-            for (uint32_t i = 0; i < n && p->lp_length[i] <= c; i++) {
-                double sum = solved[i] + from[c - p->lp_length[i]];
-
-                row[c] = sum > row[c] ? sum : row[c];
-            }
-        }
-        before = row;
-        row = p->row + (row == p->row ? p->units + 1 : 0);
-    }
-    return before;
-}
-
-/*
- * Lowers the prices of lengths that did not come to what the best company
- * leaves of a pack.
- */
-static void lower_unseen(ps_dual_prices *p, const double *solved, uint32_t n)
-{
-    const double *company = fill_knapsack(p, solved, n, p->depth - 1);
-    double least = 0;
-    uint32_t i = 0;
-
-    p->work += (double)p->units * n / 2 *
-               (p->depth - 1 > MOST_ROWS ? 1 : p->depth - 1);
-    for (uint32_t u = 1; u <= p->units; u++) {
-        double most = 1 - company[p->units - u];
-
-        if (i < n && p->lp_length[i] == u)
-            least = solved[i++];
-        else if (p->fresh[u] > most)
-            p->fresh[u] = most > least ? most : least;
-    }
-}
-
-/* Spreads the prices of `n` lengths; between them they rise evenly. */
-static void spread(const ps_dual_prices *p, const double *solved, uint32_t n)
-{
-    double before = 0;
-    uint32_t from = 0;
-    uint32_t u = 0;
-
-    for (uint32_t i = 0; i <= n; i++) {
-        uint32_t to = i < n ? p->lp_length[i] : p->units;
-        double price = i < n ? solved[i] : 1;
-
-        for (; u <= to; u++) {
-            double part = to > from ? (double)(u - from) / (to - from) : 1;
-
-            p->fresh[u] = before + part * (price - before);
-        }
-        before = price;
-        from = to;
-    }
-}
-
-static double gap_of(const ps_dual_prices *p)
-{
-    double gap = GAP_WINDOW / p->window_size;
-
-    gap = gap > LEAST_GAP ? gap : LEAST_GAP;
-    return gap < MOST_GAP ? gap : MOST_GAP;
-}
-
-/*
- * Fills p->fresh with prices for some counts, of which some are not 0.  Takes
- * the additions from *work.
- */
-static ps_result solve(ps_dual_prices *p, const double *count, double *work,
-                       ps_error *err)
-{
-    ps_stock stock = {.length = p->lp_length,
-                      .count = p->lp_count,
-                      .capacity = p->units,
-                      .depth = p->depth};
-    ps_lp_limits limits = {.work = *work, .most_units = MOST_UNITS};
-    double sequences = 0;
-    double full = 0;
-    ps_lp *lp;
-    ps_result r;
-
-    for (uint32_t u = 1; u <= p->units; u++)
-        if (count[u] > 0) {
-            p->lp_length[stock.n] = u;
-            p->lp_count[stock.n++] = count[u];
-            sequences += count[u];
-            full += count[u] * linear(p, u);
-        }
-    sequences /= p->depth;
-    limits.gap = gap_of(p) * (full > sequences ? full : sequences);
-    r = ps_lp_open(&lp, &stock, &limits, err);
-    if (r != PS_OK)
-        return r;
-    spread(p, ps_lp_prices(lp), stock.n);
-    lower_unseen(p, ps_lp_prices(lp), stock.n);
-    p->last_work = ps_lp_work(lp);
-    p->work += p->last_work;
-    *work -= p->last_work;
-    ps_lp_free(lp);
-    return PS_OK;
-}
-
-/* Draws counts from the counts so far: as many, or those of some windows. */
-static void draw(ps_dual_prices *p)
-{
-    uint64_t n = p->window_size < SHARP_WINDOW
-                     ? (uint64_t)DRAWN_WINDOWS * p->window_size
-                     : (uint64_t)p->total;
-
-    for (uint32_t u = 1; u <= p->units; u++)
-        p->fresh[u] = p->fresh[u - 1] * (u > 1) + p->count[u];
-    memset(p->sampled, 0, ((size_t)p->units + 1) * sizeof *p->sampled);
-    for (uint64_t i = 0; i < n; i++) {
-        double at = (double)(ps_random(&p->random) >> 11) * 0x1p-53 *
-                    p->fresh[p->units];
-        uint32_t low = 1;
-        uint32_t high = p->units;
-
-        while (low < high) {
-            uint32_t middle = (low + high) / 2;
-
-            if (p->fresh[middle] > at)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        p->sampled[low]++;
-    }
-}
-
-/* Takes the fresh prices, linear ones or the last: those that bound best. */
-static void choose_best(ps_dual_prices *p)
-{
-    size_t size = ((size_t)p->units + 1) * sizeof *p->fresh;
-    double fresh = bound_of(p, p->fresh);
-    double last = bound_of(p, p->last);
-
-    if (count_full(p) >= (1 - AS_GOOD) * (fresh > last ? fresh : last))
-        for (uint32_t u = 0; u <= p->units; u++)
-            p->fresh[u] = linear(p, u);
-    else if (last > fresh)
-        memcpy(p->fresh, p->last, size);
-    memcpy(p->last, p->fresh, size);
+    for (uint32_t i = 1; i < p->cuts; i++)
+        bound = fmax(bound, worth(p, p->count, cut_of(p, i)));
+    chance = bound > full ? CHANCE : CHANCE_LINEAR;
+    p->pairs = p->depth == 2 || packs <= (1 + PAIRS_AS_GOOD) * bound ||
+               (p->total >= CHANCE_COUNT &&
+                off * off <= chance * chance * p->total);
 }
 
 /* ---- Learning ---- */
-
-static void blend(ps_dual_prices *p, double newest)
-{
-    for (uint32_t u = 0; u <= p->units; u++)
-        p->average[u] += newest * (p->fresh[u] - p->average[u]);
-}
-
-static bool is_useless(const ps_dual_prices *p, const double *price,
-                       const double *other)
-{
-    return bound_of(p, price) < (1 - USELESS) * bound_of(p, other);
-}
-
-static ps_result learn_sharp(ps_dual_prices *p, double *work, ps_error *err)
-{
-    ps_result r = solve(p, p->count, work, err);
-
-    if (r != PS_OK)
-        return r;
-    choose_best(p);
-    if (!p->known ||
-        is_useless(p, p->average, p->fresh))
-        blend(p, 1);
-    else
-        blend(p, NEWEST);
-    return PS_OK;
-}
-
-static ps_result learn_blurred(ps_dual_prices *p, double *work, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (!p->known)
-        r = learn_sharp(p, work, err);
-    for (int k = p->known ? FIRST_SOLUTIONS - 1 : 1;
-         r == PS_OK && k < FIRST_SOLUTIONS
-                    && *work >= p->last_work; k++) {
-        draw(p);
-        r = solve(p, p->sampled, work, err);
-        if (r == PS_OK && !is_useless(p, p->fresh, p->last))
-            blend(p, p->known ? NEWEST : 1.0 / (k + 1));
-    }
-    return r;
-}
 
 static void fade(ps_dual_prices *p)
 {
@@ -463,21 +474,6 @@ static void fade(ps_dual_prices *p)
     p->total /= 2;
 }
 
-static void find_pairs(ps_dual_prices *p)
-{
-    double packs = count_pairs(p);
-    double full = count_full(p);
-    double last = bound_of(p, p->last);
-    double average = bound_of(p, p->average);
-    double bound = last > average ? last : average;
-    double chance = bound > full ? CHANCE : CHANCE_LINEAR;
-    double off = packs - full;
-
-    p->pairs = p->depth == 2 || packs <= (1 + PAIRS_AS_GOOD) * bound ||
-               (p->total >= CHANCE_COUNT &&
-                off * off <= chance * chance * p->total);
-}
-
 static void find_mean(ps_dual_prices *p)
 {
     double sum = 0;
@@ -487,34 +483,83 @@ static void find_mean(ps_dual_prices *p)
     p->mean = p->total > 0 ? (uint64_t)(256 * p->unit * sum / p->total) : 0;
 }
 
+static double work_left(const ps_dual_prices *p)
+{
+    return FIRST_WORK + WORK_PER_RECORD * (double)p->came - p->work;
+}
+
 static void plan_next(ps_dual_prices *p)
 {
     uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
-    uint64_t more = p->came * (GROWTH - 1);
+    uint64_t more = p->came / GROWTH;
+    double lacking = LEAST_WORK - work_left(p);
 
-    most = most > MOST_RECORDS ? most : MOST_RECORDS;
-    p->next = p->came + (more < most ? more : most);
+    more = more > p->window_size ? more : p->window_size;
+    more = more < most ? more : most;
+    if (lacking > WORK_PER_RECORD * (double)more)
+        more = (uint64_t)(lacking / WORK_PER_RECORD) + 1;
+    p->next = p->came + more;
 }
 
-ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
+/*
+ * How much a window differs from the stream, as a multiple of what chance
+ * explains: the statistic of Cramer and von Mises over its expectation.
+ */
+static double vary(const ps_dual_prices *p)
 {
-    double work = FIRST_WORK + WORK_PER_RECORD * (double)p->came - p->work;
+    double below = 0;
+    double recent_below = 0;
     double off = 0;
+    double expected = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++) {
+        double share = p->count[u] / p->total;
+        double d;
+
+        below += share;
+        recent_below += p->recent[u] / p->recent_total;
+        d = recent_below - below;
+        off += share * d * d;
+        expected += share * below * (1 - below);
+    }
+    return expected > ROUNDING ? off * p->recent_total / expected : 1;
+}
+
+static void find_variation(ps_dual_prices *p)
+{
+    double variation;
+
+    if (p->recent_total < p->window_size)
+        return;
+    variation = vary(p);
+    p->variation += (fmax(variation, 1) - p->variation) / VARIATION_WINDOWS;
+    memset(p->recent, 0, ((size_t)p->units + 1) * sizeof *p->recent);
+    p->recent_total = 0;
+}
+
+static void set_demand(ps_dual_prices *p, const ps_window *w)
+{
+    double expected = HORIZON * sqrt(p->window_size) * p->variation /
+                      p->total;
+    uint32_t l = ps_window_longest(w, p->capacity - 1);
+
+    for (uint32_t u = 1; u <= p->units; u++)
+        p->demand[u] = p->count[u] * expected;
+    for (; l > 0; l = ps_window_longest(w, l - 1))
+        p->demand[ps_round_to_units(l, p->unit, p->units)] +=
+            ps_window_count_of(w, l);
+}
+
+ps_result ps_dual_prices_learn(ps_dual_prices *p, const ps_window *window,
+                               ps_error *err)
+{
+    double work = work_left(p);
     ps_result r = PS_OK;
 
-    work = work < MOST_WORK ? work : MOST_WORK;
-    if (p->total > 0 && work >= p->last_work) {
-        r = p->known && p->window_size >= SHARP_WINDOW
-                ? learn_sharp(p, &work, err)
-                : learn_blurred(p, &work, err);
-        p->known = true;
+    if (p->total > 0) {
+        set_demand(p, window);
+        r = learn_cut(p, work < MOST_WORK ? work : MOST_WORK, err);
     }
-    for (uint32_t u = 1; u <= p->units; u++) {
-        double more = p->average[u] - linear(p, u);
-
-        off += p->count[u] * (more > 0 ? more : -more);
-    }
-    p->linear = off <= NEARLY_LINEAR * p->total;
     find_pairs(p);
     fade(p);
     find_mean(p);
@@ -522,20 +567,41 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
     return r;
 }
 
-void ps_dual_prices_write(const ps_dual_prices *p, int32_t *price)
+void ps_dual_prices_follow(ps_dual_prices *p, const ps_window *window)
 {
-    for (uint32_t l = 0; l <= p->capacity; l++) {
-        uint32_t u = l / p->unit;
-        double part = (double)(l % p->unit) / p->unit;
-        double full = (double)l / p->capacity;
-        double dual = u >= p->units ? p->average[p->units]
-                                    : p->average[u] + part *
-                                          (p->average[u + 1] - p->average[u]);
+    double packs[MOST_CUTS];
+    double most = 0;
+    double near;
+    double sum = 0;
+    double off = 0;
 
-        price[l] = (int32_t)(PS_SCORE_ONE *
-                             ((1 - LINEAR) * dual + LINEAR * full +
-                              TILT * full * full));
+    if (!p->known)
+        return;
+    find_variation(p);
+    set_demand(p, window);
+    for (uint32_t i = 0; i < p->cuts; i++) {
+        packs[i] = worth(p, p->demand, cut_of(p, i));
+        most = fmax(most, packs[i]);
     }
+    near = most * (1 - TOLERANCE / sqrt(p->window_size));
+    memset(p->price, 0, ((size_t)p->units + 1) * sizeof *p->price);
+    for (uint32_t i = 0; i < p->cuts; i++) {
+        const double *price = cut_of(p, i);
+        double weight = packs[i] - near;
+
+        if (weight <= 0)
+            continue;
+        p->used[i] = p->came;
+        sum += weight;
+        for (uint32_t u = 1; u <= p->units; u++)
+            p->price[u] += weight * price[u];
+    }
+    for (uint32_t u = 1; u <= p->units; u++) {
+        p->price[u] /= sum;
+        off += p->count[u] * fabs(p->price[u] - linear(p, u));
+    }
+    p->linear = off <= NEARLY_LINEAR * p->total;
+    scale(p);
 }
 
 /* ---- Saved and loaded ---- */
@@ -543,7 +609,7 @@ void ps_dual_prices_write(const ps_dual_prices *p, int32_t *price)
 static void save_numbers(const ps_dual_prices *p, const double *numbers,
                          ps_saver *saver)
 {
-    for (uint32_t u = 0; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units; u++)
         ps_save_double(saver, numbers[u]);
 }
 
@@ -552,16 +618,19 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_u64(saver, p->mean);
     ps_save_u64(saver, p->came);
     ps_save_u64(saver, p->next);
-    ps_save_u64(saver, p->random);
     ps_save_u32(saver, p->known);
-    ps_save_u32(saver, p->linear);
     ps_save_u32(saver, p->pairs);
-    ps_save_double(saver, p->total);
     ps_save_double(saver, p->work);
-    ps_save_double(saver, p->last_work);
+    ps_save_double(saver, p->variation);
+    ps_save_double(saver, p->total);
     save_numbers(p, p->count, saver);
-    save_numbers(p, p->last, saver);
-    save_numbers(p, p->average, saver);
+    save_numbers(p, p->recent, saver);
+    save_numbers(p, p->price, saver);
+    ps_save_u32(saver, p->cuts);
+    for (uint32_t i = FIRST_CUTS; i < p->cuts; i++) {
+        ps_save_u64(saver, p->used[i]);
+        save_numbers(p, cut_of(p, i), saver);
+    }
 }
 
 /* Not all numbers are numbers. */
@@ -575,34 +644,52 @@ static double load_number(ps_restorer *restorer, double most)
     return 0;
 }
 
-static void load_numbers(const ps_dual_prices *p, double *numbers,
-                         double most, ps_restorer *restorer)
+/* No pack of one length alone is worth more than one. */
+static void load_prices(const ps_dual_prices *p, double *price,
+                        ps_restorer *restorer)
 {
-    for (uint32_t u = 0; u <= p->units; u++)
-        numbers[u] = load_number(restorer, most);
+    for (uint32_t u = 1; u <= p->units; u++)
+        price[u] = load_number(restorer, equal_part(p, u) + ROUNDING);
 }
 
+/* Returns their sum. */
+static double load_counts(const ps_dual_prices *p, double *count,
+                          ps_restorer *restorer)
+{
+    double sum = 0;
+
+    for (uint32_t u = 1; u <= p->units; u++) {
+        count[u] = load_number(restorer, MOST_COUNT);
+        sum += count[u];
+    }
+    return sum;
+}
+
+/* Without counts nothing can have been learned. */
 void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
 {
-    double counted = 0;
+    double counted;
 
     p->mean = ps_load_u64(restorer);
     p->came = ps_load_u64(restorer);
     p->next = ps_load_u64(restorer);
-    p->random = ps_load_u64(restorer);
     p->known = ps_load_within(restorer, 0, 1) == 1;
-    p->linear = ps_load_within(restorer, 0, 1) == 1;
     p->pairs = ps_load_within(restorer, 0, 1) == 1;
-    p->total = load_number(restorer, MOST_COUNT);
     p->work = load_number(restorer, MOST_COUNT);
-    p->last_work = load_number(restorer, MOST_COUNT);
-    load_numbers(p, p->count, MOST_COUNT, restorer);
-    load_numbers(p, p->last, 1 + 1e-6, restorer);
-    load_numbers(p, p->average, 1 + 1e-6, restorer);
-    for (uint32_t u = 1; u <= p->units; u++)
-        counted += p->count[u];
+    p->variation = load_number(restorer, MOST_COUNT);
+    p->total = load_number(restorer, MOST_COUNT);
+    counted = load_counts(p, p->count, restorer);
+    p->recent_total = load_counts(p, p->recent, restorer);
+    load_prices(p, p->price, restorer);
+    p->cuts = ps_load_within(restorer, FIRST_CUTS, MOST_CUTS);
+    for (uint32_t i = FIRST_CUTS; i < p->cuts; i++) {
+        p->used[i] = ps_load_u64(restorer);
+        load_prices(p, cut_of(p, i), restorer);
+    }
     if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT ||
         p->mean > (uint64_t)p->capacity * 256 ||
-        (counted > 0) != (p->total > 0))
+        (counted > 0) != (p->total > 0) ||
+        (counted <= 0 && (p->known || p->recent_total > 0)))
         restorer->failed = true;
+    scale(p);
 }

@@ -1,10 +1,21 @@
 /*
- * dual_prices.h - what sequences of each length will be worth to packs,
- * learned from those that came.
+ * dual_prices.h - what sequences of each length are worth to packs that are
+ * still to come.
  *
  * Gilmore and Gomory (1961) price a piece by the dual of the relaxation of
  * cutting stock: at the optimum no pack is worth more than one, and a pack
- * that is worth one is a pack of a best plan.
+ * that is worth one is a pack of a best plan.  The demand that is priced here
+ * is what the window holds, and what the stream is expected to bring while
+ * that leaves.  So prices answer to the window: what it holds too much of
+ * becomes dear, and leaves sooner.  Solving again for what is left is known
+ * to lose no more than a constant to a plan that knows the whole stream
+ * (Jasin and Kumar 2012; Banerjee and Freund 2020 for bin packing).
+ *
+ * Solving takes too long to do it for each pack.  The packs that a demand
+ * needs are a convex function of it, and each solution is a cut: a plane that
+ * touches that function from below (Kelley 1960).  Some cuts are kept, and
+ * the prices in use are those of the highest ones at the demand of the
+ * moment.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,6 +26,7 @@
 #include "packstream.h"
 #include "state.h"
 #include "units.h"
+#include "window.h"
 
 /* The score of a full pack: prices are parts of it. */
 #define PS_SCORE_ONE (INT32_C(1) << 22)
@@ -24,26 +36,29 @@ typedef struct ps_dual_prices {
     uint32_t capacity;
     uint32_t depth;
     uint32_t window_size;
-    uint32_t unit; /* tokens */
-    uint32_t units;
-    double *count;   /* sequences by length in units; older ones fade */
-    double *last;    /* prices by length in units, as last chosen */
-    double *average; /* of prices over time; those in use */
-    double *fresh;   /* prices, while they are learned */
-    double *sampled; /* counts, so too */
+    uint32_t unit;   /* tokens */
+    uint32_t units;  /* of the capacity; arrays are by length in units */
+    double *count;   /* sequences that came; older ones fade */
+    double *recent;  /* those since the variation was found */
+    double *demand;  /* sequences that are held or expected */
+    double *cut;     /* prices, a row of units + 1 for each cut */
+    uint64_t *used;  /* by cut: when it was among the highest */
+    uint32_t cuts;
+    double *price;   /* those in use: a mean of cuts, from 0 to 1 */
+    int32_t *scaled; /* the same, and a little for size: ps_dual_price_of */
     uint32_t *lp_length;
     double *lp_count;
     double *row; /* two of a knapsack */
-    double total;
+    double total;        /* of count */
+    double recent_total;
+    double variation; /* of windows, as a multiple of what chance explains */
     double work;      /* additions so far */
-    double last_work; /* of the last solution */
     uint64_t mean; /* length of those counted, in 1/256 token; 0: unknown */
     uint64_t came;
     uint64_t next; /* learn when so many came */
-    uint64_t random;
-    bool known;  /* prices were learned */
+    bool known; /* there is a cut that was learned */
     bool linear; /* they are nearly the lengths' parts of the capacity */
-    bool pairs;  /* more than two sequences in a pack gain nothing */
+    bool pairs; /* more than two sequences in a pack gain nothing */
 } ps_dual_prices;
 
 /* PS_ERR_MEMORY. */
@@ -59,11 +74,16 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 /* A sequence came.  A full pack says nothing of what others are worth. */
 static inline void ps_dual_prices_count(ps_dual_prices *p, uint32_t length)
 {
+    uint32_t u;
+
     p->came++;
     if (length == p->capacity)
         return;
-    p->count[ps_round_to_units(length, p->unit, p->units)]++;
+    u = ps_round_to_units(length, p->unit, p->units);
+    p->count[u]++;
+    p->recent[u]++;
     p->total++;
+    p->recent_total++;
 }
 
 /* True if it is time to learn. */
@@ -72,14 +92,31 @@ static inline bool ps_dual_prices_due(const ps_dual_prices *p)
     return p->came >= p->next;
 }
 
-/* Learns new prices from the counts.  PS_ERR_MEMORY. */
-ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
+/*
+ * Learns a cut for what a window holds and what is expected.  PS_ERR_MEMORY.
+ */
+ps_result ps_dual_prices_learn(ps_dual_prices *prices,
+                               const ps_window *window, ps_error *err);
+
+/* Takes the prices of the cuts that are highest for what a window holds. */
+void ps_dual_prices_follow(ps_dual_prices *prices, const ps_window *window);
 
 /*
- * Writes the price of each length 0..capacity, from 0 to a little above
+ * The price of a length up to the capacity, from 0 to a little above
  * PS_SCORE_ONE; it does not fall with the length.
  */
-void ps_dual_prices_write(const ps_dual_prices *prices, int32_t *price);
+static inline int32_t ps_dual_price_of(const ps_dual_prices *p,
+                                       uint32_t length)
+{
+    uint32_t u = length / p->unit;
+    uint32_t part = length % p->unit;
+    int32_t price = p->scaled[u];
+
+    if (part == 0)
+        return price;
+    return price + (int32_t)((int64_t)(p->scaled[u + 1] - price) * part /
+                             p->unit);
+}
 
 /* What was learned; the load fails if that cannot be. */
 void ps_dual_prices_save(const ps_dual_prices *prices, ps_saver *saver);

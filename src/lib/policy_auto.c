@@ -29,6 +29,7 @@
 
 /* Scores are made anew after this part of a window, but not so often. */
 #define REFRESH_PARTS 16
+#define REFRESH_PARTS_FINE 8
 #define REFRESH_LEAST 32
 
 /* A pack is good that falls short of usual ones by at most this. */
@@ -48,6 +49,12 @@
  */
 #define AMPLE_PERCENT 25
 #define FAR_PERCENT 60
+
+/*
+ * With so many places that are all needed, errors of rounding add up, and
+ * units are fine.
+ */
+#define FINE_DEPTH 8
 
 typedef struct state {
     ps_policy_setup is;
@@ -85,7 +92,7 @@ static uint64_t bytes_of(const ps_policy_setup *is)
     bytes = ps_amount_sum(
         bytes, ps_dual_prices_bytes(is->capacity));
     bytes = ps_amount_sum(
-        bytes, ps_value_bytes(ps_score_units(is->capacity), is->depth));
+        bytes, ps_value_bytes(ps_score_most_units(is->capacity), is->depth));
     bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)3 * is->depth,
                                                  sizeof(uint32_t)));
     return ps_amount_sum(
@@ -108,7 +115,8 @@ static ps_result open_parts(state *s, ps_error *err)
     if (r == PS_OK)
         r = ps_score_open(&s->score, is->window, s->prices, err);
     if (r == PS_OK)
-        r = ps_value_open(&s->value, s->score->units, is->depth, err);
+        r = ps_value_open(&s->value, ps_score_most_units(is->capacity),
+                          is->depth, err);
     if (r == PS_OK)
         r = ps_policy_plan_calls.open(&s->closing, is, err);
     s->trial = (ps_trial){.window = is->window,
@@ -180,7 +188,10 @@ static bool is_by_pairs(const state *s)
 
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
-    uint64_t least = s->is.window_size / REFRESH_PARTS;
+    uint64_t least = s->is.window_size / (s->score->is_fine
+                                              ? REFRESH_PARTS_FINE
+                                              : REFRESH_PARTS);
+    bool is_far;
     ps_result r = PS_OK;
 
     least = least > REFRESH_LEAST ? least : REFRESH_LEAST;
@@ -188,15 +199,16 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
         return PS_OK;
     s->refreshed = now;
     if (ps_dual_prices_due(s->prices) || !s->prices->known) {
-        r = ps_dual_prices_learn(s->prices, err);
+        r = ps_dual_prices_learn(s->prices, s->is.window, err);
         if (r != PS_OK)
             return r;
         ps_score_learn(s->score);
     }
-    ps_score_refresh(s->score, now);
+    ps_dual_prices_follow(s->prices, s->is.window);
+    is_far = has_spare_depth(s, FAR_PERCENT);
+    ps_score_refresh(s->score, now, !is_far && s->is.depth >= FINE_DEPTH);
     if (!is_by_pairs(s))
-        ps_value_refresh(s->value, s->score->best,
-                         has_spare_depth(s, FAR_PERCENT));
+        ps_value_refresh(s->value, s->score->best, s->score->units, is_far);
     return r;
 }
 
@@ -399,7 +411,7 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
     s->cost = ps_load_u64(restorer);
     ps_dual_prices_load(s->prices, restorer);
     ps_score_load(s->score, restorer);
-    ps_value_load(s->value, restorer);
+    ps_value_load(s->value, s->score->units, restorer);
     if (s->usual > MOST_SCORE * USUAL_PACKS ||
         s->usual < -MOST_SCORE * USUAL_PACKS)
         restorer->failed = true;

@@ -14,23 +14,28 @@
 #include "error.h"
 #include "search.h"
 
-/* The value function knows so many units of length at most. */
-#define MOST_UNITS 256
+/* The value function knows so many units of length at most, or fine ones. */
+#define FEW_UNITS 256
+#define MOST_UNITS 1024
 
 /* What a sequence gains by waiting for as long as the window is large. */
 #define AGED (PS_SCORE_ONE / 250)
 #define MOST_AGE 8 /* windows */
 
+/* The balance is learned when so many times as many came, or windows more. */
+#define BALANCE_GROWTH 4
+#define BALANCE_WINDOWS 64
+
 #define FEW 32 /* scores that are read faster than skipped */
 
-static uint32_t unit_of(uint32_t capacity)
+static uint32_t unit_of(uint32_t capacity, bool fine)
 {
-    return (capacity - 1) / MOST_UNITS + 1;
+    return (capacity - 1) / (fine ? MOST_UNITS : FEW_UNITS) + 1;
 }
 
-uint32_t ps_score_units(uint32_t capacity)
+uint32_t ps_score_most_units(uint32_t capacity)
 {
-    return capacity / unit_of(capacity);
+    return capacity / unit_of(capacity, true);
 }
 
 static uint64_t table_bytes(uint32_t last)
@@ -39,12 +44,12 @@ static uint64_t table_bytes(uint32_t last)
                            sizeof(int32_t));
 }
 
-/* Prices, scores and reversed ones; those by unit; and what is placed. */
+/* Scores and reversed ones; those by unit; and what is placed. */
 uint64_t ps_score_bytes(uint32_t capacity)
 {
     uint64_t n = (uint64_t)capacity + 1;
-    uint64_t bytes = ps_amount_sum(ps_amount_times(3, table_bytes(capacity)),
-                                   table_bytes(ps_score_units(capacity)));
+    uint64_t bytes = ps_amount_sum(ps_amount_times(2, table_bytes(capacity)),
+                                   table_bytes(ps_score_most_units(capacity)));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
     bytes = ps_amount_sum(bytes, ps_balance_bytes(capacity));
@@ -70,6 +75,14 @@ static void free_table(int32_t *table)
         free(table - PS_SEARCH_GROUP);
 }
 
+static void set_units(ps_score *s, bool fine)
+{
+    s->is_fine = fine;
+    s->unit = unit_of(s->capacity, fine);
+    s->units = s->capacity / s->unit;
+    s->best = s->unit == 1 ? s->score : s->by_unit;
+}
+
 ps_result ps_score_open(ps_score **score, const ps_window *window,
                         const ps_dual_prices *prices, ps_error *err)
 {
@@ -83,25 +96,21 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
     s->window = window;
     s->prices = prices;
     s->capacity = capacity;
-    s->unit = unit_of(capacity);
-    s->units = ps_score_units(capacity);
     s->most_age = (uint64_t)MOST_AGE * prices->window_size;
     s->step = ((uint64_t)AGED << 32) / prices->window_size;
-    s->price = open_table(capacity);
     s->score = open_table(capacity);
     s->reversed = open_table(capacity);
-    s->best = s->unit == 1 ? s->score : open_table(s->units);
+    s->by_unit = open_table(ps_score_most_units(capacity));
     s->placed = calloc((size_t)capacity + 1, sizeof *s->placed);
     r = ps_balance_open(&s->balance, capacity, prices->unit,
                         prices->window_size, err);
-    if (r != PS_OK || s->price == NULL || s->score == NULL ||
-        s->reversed == NULL || s->best == NULL || s->placed == NULL) {
+    if (r != PS_OK || s->score == NULL ||
+        s->reversed == NULL || s->by_unit == NULL || s->placed == NULL) {
         ps_score_free(s);
         *score = NULL;
         return ps_fail_memory(err);
     }
-    for (uint32_t l = 0; l <= capacity; l++)
-        s->price[l] = (int32_t)((int64_t)l * PS_SCORE_ONE / capacity);
+    set_units(s, false);
     return PS_OK;
 }
 
@@ -109,9 +118,7 @@ void ps_score_free(ps_score *s)
 {
     if (s == NULL)
         return;
-    if (s->best != s->score)
-        free_table(s->best);
-    free_table(s->price);
+    free_table(s->by_unit);
     free_table(s->score);
     free_table(s->reversed);
     free(s->placed);
@@ -179,31 +186,42 @@ static void update_all(ps_score *s)
 
 void ps_score_learn(ps_score *s)
 {
-    ps_dual_prices_write(s->prices, s->price);
+    uint64_t came = s->prices->came;
+    uint64_t most = (uint64_t)BALANCE_WINDOWS * s->prices->window_size;
+
+    if (s->learned > 0 && came < BALANCE_GROWTH * s->learned &&
+        came - s->learned < most)
+        return;
+    s->learned = came;
     ps_balance_learn(&s->balance, s->prices->count, s->prices->units);
     hold_all(s);
 }
 
-void ps_score_refresh(ps_score *s, uint64_t now)
+void ps_score_refresh(ps_score *s, uint64_t now, bool fine)
 {
+    set_units(s, fine);
     s->epoch = now;
     ps_balance_weigh(&s->balance, ps_window_count(s->window),
-                     s->prices->linear);
+                     s->prices->pairs || s->prices->linear);
     update_all(s);
 }
 
 void ps_score_save(const ps_score *s, ps_saver *saver)
 {
+    ps_save_u64(saver, s->learned);
     ps_save_u64(saver, s->epoch);
+    ps_save_u32(saver, s->is_fine);
     ps_balance_save(&s->balance, saver);
 }
 
 void ps_score_load(ps_score *s, ps_restorer *restorer)
 {
+    s->learned = ps_load_u64(restorer);
     s->epoch = ps_load_u64(restorer);
+    set_units(s, ps_load_within(restorer, 0, 1) == 1);
     ps_balance_load(&s->balance, restorer);
-    if (s->prices->known)
-        ps_dual_prices_write(s->prices, s->price);
+    if (s->learned > s->prices->came)
+        restorer->failed = true;
     hold_all(s);
     update_all(s);
 }

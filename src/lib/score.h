@@ -34,14 +34,16 @@ typedef struct ps_score {
     const ps_window *window;
     const ps_dual_prices *prices;
     uint32_t capacity;
-    uint32_t unit; /* tokens; of the value function */
-    uint32_t units;
-    int32_t *price;    /* by length */
+    uint32_t unit;  /* tokens; of the value function, for now */
+    uint32_t units; /* of the capacity */
+    bool is_fine;   /* there are as many as there may be */
     int32_t *score;    /* by length; or NONE */
     int32_t *reversed; /* the same by capacity - length */
     int32_t *best;     /* by unit: the best of its lengths */
+    int32_t *by_unit;  /* where that is, unless it is `score` */
     uint32_t *placed;  /* by length */
     ps_balance balance;
+    uint64_t learned;  /* records that had come when the balance was */
     uint64_t epoch;    /* age is counted up to here */
     uint64_t most_age; /* records; more is worth no more */
     uint64_t step;     /* for a record of age, times 2^32 */
@@ -52,17 +54,20 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
                         const ps_dual_prices *prices, ps_error *err);
 void ps_score_free(ps_score *score);
 
-/* How many units of length the value function is to know: `units` above. */
-uint32_t ps_score_units(uint32_t capacity);
+/* How many units of length there may be. */
+uint32_t ps_score_most_units(uint32_t capacity);
 
 /* The most memory that it takes. */
 uint64_t ps_score_bytes(uint32_t capacity);
 
-/* Takes new prices over, and the counts behind them. */
+/* Learns the balance anew if much came since the last time. */
 void ps_score_learn(ps_score *score);
 
-/* Scores all lengths anew, at a time by the clock of the window. */
-void ps_score_refresh(ps_score *score, uint64_t now);
+/*
+ * Scores all lengths anew, at a time by the clock of the window; in few units
+ * or in fine ones.
+ */
+void ps_score_refresh(ps_score *score, uint64_t now, bool fine);
 
 /*
  * What does not follow from the window and the prices; both are loaded
@@ -100,7 +105,8 @@ static inline int32_t ps_score_of(const ps_score *s, uint32_t length)
     uint64_t age = s->epoch > time ? s->epoch - time : 0;
 
     age = age < s->most_age ? age : s->most_age;
-    return s->price[length] + ps_balance_of(&s->balance, length) +
+    return ps_dual_price_of(s->prices, length) +
+           ps_balance_of(&s->balance, length) +
            (int32_t)(age * s->step >> 32);
 }
 

@@ -101,8 +101,7 @@ IN_LINE ps_found search(const int32_t *a, const int32_t *b, uint32_t n,
 }
 
 /* As in search, the first group begins before the runs. */
-IN_LINE void fill_row(const int32_t *best, const int32_t *from, int32_t *to,
-                      uint32_t units)
+IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
 {
     int32_t most = 0;
 
@@ -111,10 +110,21 @@ IN_LINE void fill_row(const int32_t *best, const int32_t *from, int32_t *to,
         uint32_t groups = (c + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
         uint32_t before = groups * PS_SEARCH_GROUP - c;
         int32_t sum = greatest(best + 1 - before,
-                               from + (units - c) + 1 - before, groups);
+                               to + (units - c) + 1 - before, groups);
 
         most = sum > most ? sum : most;
         to[units - c] = most;
+    }
+}
+
+/* For each of n rooms, what is left of them being `from`. */
+IN_LINE void add_one(int32_t best, const int32_t *restrict from,
+                     int32_t *restrict to, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t sum = best + from[i];
+
+        to[i] = sum > to[i] ? sum : to[i];
     }
 }
 
@@ -126,10 +136,16 @@ static ps_found search_plain(const int32_t *a, const int32_t *b, uint32_t n,
 }
 
 VECTORS
-static void row_plain(const int32_t *best, const int32_t *from, int32_t *to,
-                      uint32_t units)
+static void any_plain(const int32_t *best, int32_t *to, uint32_t units)
 {
-    fill_row(best, from, to, units);
+    fill_any(best, to, units);
+}
+
+VECTORS
+static void more_plain(int32_t best, uint32_t i, const int32_t *from,
+                    int32_t *to, uint32_t units)
+{
+    add_one(best, from + i, to, units + 1 - i);
 }
 
 /* ---- Variants, the fastest last ---- */
@@ -137,7 +153,8 @@ static void row_plain(const int32_t *best, const int32_t *from, int32_t *to,
 typedef struct variant {
     const char *name;
     ps_search search;
-    ps_knapsack_row row;
+    ps_knapsack_any any;
+    ps_knapsack_more more;
 } variant;
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -150,17 +167,29 @@ static ps_found search_avx2(const int32_t *a, const int32_t *b, uint32_t n,
 }
 
 VECTORS __attribute__((target("avx2")))
-static void row_avx2(const int32_t *best, const int32_t *from, int32_t *to,
-                     uint32_t units)
+static void any_avx2(const int32_t *best, int32_t *to, uint32_t units)
 {
-    fill_row(best, from, to, units);
+    fill_any(best, to, units);
+}
+
+VECTORS __attribute__((target("avx2")))
+static void more_avx2(int32_t best, uint32_t i, const int32_t *from,
+                    int32_t *to, uint32_t units)
+{
+    add_one(best, from + i, to, units + 1 - i);
 }
 
 VECTORS __attribute__((target("avx512f")))
-static void row_avx512(const int32_t *best, const int32_t *from, int32_t *to,
-                       uint32_t units)
+static void any_avx512(const int32_t *best, int32_t *to, uint32_t units)
 {
-    fill_row(best, from, to, units);
+    fill_any(best, to, units);
+}
+
+VECTORS __attribute__((target("avx512f")))
+static void more_avx512(int32_t best, uint32_t i, const int32_t *from,
+                    int32_t *to, uint32_t units)
+{
+    add_one(best, from + i, to, units + 1 - i);
 }
 
 VECTORS __attribute__((target("avx512f")))
@@ -171,9 +200,9 @@ static ps_found search_avx512(const int32_t *a, const int32_t *b, uint32_t n,
 }
 
 static const variant variants[] = {
-    {"plain", search_plain, row_plain},
-    {"avx2", search_avx2, row_avx2},
-    {"avx512", search_avx512, row_avx512},
+    {"plain", search_plain, any_plain, more_plain},
+    {"avx2", search_avx2, any_avx2, more_avx2},
+    {"avx512", search_avx512, any_avx512, more_avx512},
 };
 
 static bool works(unsigned number)
@@ -190,7 +219,7 @@ static bool works(unsigned number)
 
 #else
 
-static const variant variants[] = {{"plain", search_plain, row_plain}};
+static const variant variants[] = {{"plain", search_plain, any_plain, more_plain}};
 
 static bool works(unsigned number)
 {
@@ -208,9 +237,14 @@ ps_search ps_search_variant(unsigned number, const char **name, bool *can)
     return variants[number].search;
 }
 
-ps_knapsack_row ps_knapsack_row_variant(unsigned number)
+ps_knapsack_any ps_knapsack_any_variant(unsigned number)
 {
-    return variants[number].row;
+    return variants[number].any;
+}
+
+ps_knapsack_more ps_knapsack_more_variant(unsigned number)
+{
+    return variants[number].more;
 }
 
 static unsigned best_variant(void)
@@ -227,7 +261,12 @@ ps_search ps_search_best(void)
     return variants[best_variant()].search;
 }
 
-ps_knapsack_row ps_knapsack_row_best(void)
+ps_knapsack_any ps_knapsack_any_best(void)
 {
-    return variants[best_variant()].row;
+    return variants[best_variant()].any;
+}
+
+ps_knapsack_more ps_knapsack_more_best(void)
+{
+    return variants[best_variant()].more;
 }

@@ -38,15 +38,26 @@ typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
 ps_search ps_search_best(void);
 
 /*
- * A row of a knapsack: to[c] becomes the greatest of best[i] + from[c - i]
- * for i from 1 to c, of 0 and of to[c - 1], for each c up to `units`; to[0]
- * becomes 0.  Rows are reversed: c stands at units - c.  They may be the
- * same one, and what is said of runs above goes for `best` and `from`.
+ * Rows of a knapsack are reversed: the value of room c, from 0 to `units`,
+ * stands at units - c.  Values do not fall with the room, and none is below 0.
+ *
+ * A row for any number of sequences: to[c] becomes the greatest of best[i] +
+ * to[c - i] for i from 1 to c, of 0 and of to[c - 1].  What is said of runs
+ * above goes for `best` and `to`.
  */
-typedef void (*ps_knapsack_row)(const int32_t *best, const int32_t *from,
-                                int32_t *to, uint32_t units);
+typedef void (*ps_knapsack_any)(const int32_t *best, int32_t *to,
+                                uint32_t units);
 
-ps_knapsack_row ps_knapsack_row_best(void);
+/*
+ * A row for one sequence more: to[c] becomes the greatest of best + from[c -
+ * i], if i is at most c, and of what it is.  Another row than `from`.
+ */
+typedef void (*ps_knapsack_more)(int32_t best, uint32_t i,
+                                 const int32_t *from, int32_t *to,
+                                 uint32_t units);
+
+ps_knapsack_any ps_knapsack_any_best(void);
+ps_knapsack_more ps_knapsack_more_best(void);
 
 /*
  * By number, and whether this machine can do it; 0 is plain and always
@@ -54,6 +65,7 @@ ps_knapsack_row ps_knapsack_row_best(void);
  */
 ps_search ps_search_variant(unsigned number, const char **name,
                             bool *works);
-ps_knapsack_row ps_knapsack_row_variant(unsigned number);
+ps_knapsack_any ps_knapsack_any_variant(unsigned number);
+ps_knapsack_more ps_knapsack_more_variant(unsigned number);
 
 #endif

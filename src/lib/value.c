@@ -7,19 +7,22 @@
 #include "value.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "amount.h"
 #include "error.h"
 
-/* More places than these count as any number. */
-#define MOST_LEVELS 16
-
-/* With no more places than these it never pays to know of any number. */
-#define FEW_PLACES 8
+/*
+ * More places than these count as any number; with no more it never pays to
+ * know of any number.
+ */
+#define MOST_LEVELS 8
 
 /*
- * More than the value of any room: 256 units of less than 1.5 PS_SCORE_ONE.
- * With one score more it still fits its type.
+ * More than the value of any room.  A sequence scores at most 0.3
+ * PS_SCORE_ONE besides its price, and there are at most 1024 of them; packs of
+ * at least ten of them score about one more for their prices.  With one score
+ * more it still fits its type.
  */
 #define MOST_VALUE (INT32_MAX / 4 * 3)
 
@@ -29,36 +32,37 @@ static uint32_t levels_for(uint32_t depth)
 }
 
 /* Rows for each level, and one for any number. */
-static size_t row_size(uint32_t units)
+static size_t row_size(uint32_t most_units)
 {
-    return (size_t)units + 1 + PS_SEARCH_GROUP;
+    return (size_t)most_units + 1 + PS_SEARCH_GROUP;
 }
 
-static size_t table_size(uint32_t units, uint32_t depth)
+static size_t table_size(uint32_t most_units, uint32_t depth)
 {
-    return (levels_for(depth) + 1) * row_size(units) + PS_SEARCH_GROUP;
+    return (levels_for(depth) + 1) * row_size(most_units) + PS_SEARCH_GROUP;
 }
 
-uint64_t ps_value_bytes(uint32_t units, uint32_t depth)
+uint64_t ps_value_bytes(uint32_t most_units, uint32_t depth)
 {
     return ps_amount_sum(sizeof(ps_value),
-                         ps_amount_array(table_size(units, depth),
+                         ps_amount_array(table_size(most_units, depth),
                                          sizeof(int32_t)));
 }
 
-ps_result ps_value_open(ps_value **value, uint32_t units, uint32_t depth,
-                        ps_error *err)
+ps_result ps_value_open(ps_value **value, uint32_t most_units,
+                        uint32_t depth, ps_error *err)
 {
     ps_value *v = calloc(1, sizeof *v);
 
     *value = v;
     if (v == NULL)
         return ps_fail_memory(err);
-    v->units = units;
+    v->most_units = most_units;
     v->levels = levels_for(depth);
-    v->has_any = depth - 1 > FEW_PLACES;
-    v->fill = ps_knapsack_row_best();
-    v->table = calloc(table_size(units, depth), sizeof *v->table);
+    v->has_any = depth - 1 > MOST_LEVELS;
+    v->any = ps_knapsack_any_best();
+    v->more = ps_knapsack_more_best();
+    v->table = calloc(table_size(most_units, depth), sizeof *v->table);
     if (v->table == NULL) {
         free(v);
         *value = NULL;
@@ -75,10 +79,10 @@ void ps_value_free(ps_value *v)
     free(v);
 }
 
-/* Level 0 is that for any number. */
+/* Level 0 is that for any number.  What is in front of a row stays 0. */
 static int32_t *row(const ps_value *v, uint32_t level)
 {
-    return v->table + PS_SEARCH_GROUP + level * row_size(v->units);
+    return v->table + PS_SEARCH_GROUP + level * row_size(v->most_units);
 }
 
 const int32_t *ps_value_row(const ps_value *v, uint32_t places)
@@ -98,28 +102,39 @@ static void fill_single(const ps_value *v, const int32_t *best)
     }
 }
 
-void ps_value_refresh(ps_value *v, const int32_t *best, bool is_far)
+void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
+                      bool is_far)
 {
+    v->units = units;
     v->is_far = is_far && v->has_any;
     if (v->has_any)
-        v->fill(best, row(v, 0), row(v, 0), v->units);
+        v->any(best, row(v, 0), units);
     if (v->is_far || v->levels == 0)
         return;
     fill_single(v, best);
-    for (uint32_t level = 2; level <= v->levels; level++)
-        v->fill(best, row(v, level - 1), row(v, level), v->units);
+    for (uint32_t level = 2; level <= v->levels; level++) {
+        memcpy(row(v, level), row(v, level - 1),
+               (units + 1) * sizeof *v->table);
+        for (uint32_t i = 1; i <= units; i++)
+            if (ps_score_is_there(best[i]))
+                v->more(best[i], i, row(v, level - 1), row(v, level), units);
+    }
 }
 
 void ps_value_save(const ps_value *v, ps_saver *saver)
 {
+    ps_save_u32(saver, v->units);
     ps_save_u32(saver, v->is_far);
     for (uint32_t level = 0; level <= v->levels; level++)
         for (uint32_t c = 0; c <= v->units; c++)
             ps_save_u32(saver, (uint32_t)row(v, level)[c]);
 }
 
-void ps_value_load(ps_value *v, ps_restorer *restorer)
+void ps_value_load(ps_value *v, uint32_t units, ps_restorer *restorer)
 {
+    v->units = ps_load_within(restorer, 0, units);
+    if (v->units != 0 && v->units != units)
+        restorer->failed = true;
     v->is_far = ps_load_within(restorer, 0, v->has_any ? 1 : 0) == 1;
     for (uint32_t level = 0; level <= v->levels; level++)
         for (uint32_t c = 0; c <= v->units; c++)

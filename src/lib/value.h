@@ -7,8 +7,8 @@
  * length that has the greatest score together with the value of what room
  * and places are left.
  *
- * Room is counted in at most 256 units, so that filling the tables costs the
- * same at any capacity; exact sums are score.h's.
+ * Room is counted in units (score.h), so that filling the tables costs the
+ * same at any capacity; exact sums are found by length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,30 +20,34 @@
 #include "search.h"
 
 typedef struct ps_value {
-    uint32_t units;
+    uint32_t most_units;
+    uint32_t units;    /* of the tables as they are; 0: not filled yet */
     uint32_t levels;   /* V_1 up to this are known */
     bool has_any;      /* and V for any number of sequences */
     bool is_far;       /* nothing is asked for but that */
     int32_t *table;    /* rows by descending room */
-    ps_knapsack_row fill;
+    ps_knapsack_any any;
+    ps_knapsack_more more;
 } ps_value;
 
-/* For packs of at most `depth` sequences.  PS_ERR_MEMORY. */
-ps_result ps_value_open(ps_value **value, uint32_t units, uint32_t depth,
-                        ps_error *err);
+/* For packs of at most `depth` sequences and so many units.  PS_ERR_MEMORY. */
+ps_result ps_value_open(ps_value **value, uint32_t most_units,
+                        uint32_t depth, ps_error *err);
 void ps_value_free(ps_value *value);
 
 /* The most memory that it takes. */
-uint64_t ps_value_bytes(uint32_t units, uint32_t depth);
+uint64_t ps_value_bytes(uint32_t most_units, uint32_t depth);
 
 /*
- * Fills the tables for the scores as they are.  `is_far` says that so many
- * sequences as the depth allows are never asked for.
+ * Fills the tables for the scores as they are, by units.  `is_far` says that
+ * so many sequences as the depth allows are never asked for.
  */
-void ps_value_refresh(ps_value *value, const int32_t *best, bool is_far);
+void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
+                      bool is_far);
 
+/* The load fails if the tables are not for so many units, or unfilled. */
 void ps_value_save(const ps_value *value, ps_saver *saver);
-void ps_value_load(ps_value *value, ps_restorer *restorer);
+void ps_value_load(ps_value *value, uint32_t units, ps_restorer *restorer);
 
 /* The values of rooms with so many places >= 1: entry units - c is of c. */
 const int32_t *ps_value_row(const ps_value *value, uint32_t places);
