@@ -16,10 +16,8 @@
 
 #include "amount.h"
 #include "error.h"
-#include "plan_lp.h"
 
 #define MOST_UNITS 256 /* lengths are counted in at most as many units */
-#define MOST_ROWS 64   /* of a knapsack; more places count as any number */
 
 /*
  * The records that are expected to come while those held leave: so many for
@@ -105,10 +103,12 @@ static uint32_t unit_of(uint32_t capacity)
 
 uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
-    uint64_t n = (uint64_t)(capacity / unit_of(capacity)) + 2;
-    uint64_t bytes = ps_amount_array((MOST_CUTS + 7) * n, sizeof(double));
+    uint32_t units = capacity / unit_of(capacity);
+    uint64_t n = (uint64_t)units + 2;
+    uint64_t bytes = ps_amount_array((MOST_CUTS + 5) * n, sizeof(double));
 
-    bytes = ps_amount_sum(bytes, ps_amount_array(2 * n, sizeof(uint32_t)));
+    bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(int32_t)));
+    bytes = ps_amount_sum(bytes, ps_relaxation_bytes(units));
     bytes = ps_amount_sum(bytes, ps_amount_array(MOST_CUTS,
                                                  sizeof(uint64_t)));
     return ps_amount_sum(bytes, sizeof(ps_dual_prices));
@@ -118,8 +118,7 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 {
     uint32_t units = capacity / unit_of(capacity);
 
-    return ps_lp_bytes(units, units, depth < units ? depth : units,
-                       MOST_UNITS);
+    return ps_relaxation_solve_bytes(units, depth < units ? depth : units);
 }
 
 static double linear(const ps_dual_prices *p, uint32_t u)
@@ -180,12 +179,11 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->used = calloc(MOST_CUTS, sizeof *p->used);
     p->price = calloc(n, sizeof *p->price);
     p->scaled = calloc(n + 1, sizeof *p->scaled);
-    p->lp_length = calloc(n, sizeof *p->lp_length);
-    p->lp_count = calloc(n, sizeof *p->lp_count);
-    p->row = calloc(2 * n, sizeof *p->row);
-    if (p->count == NULL || p->recent == NULL || p->demand == NULL ||
-        p->cut == NULL || p->used == NULL || p->price == NULL || p->scaled == NULL ||
-        p->lp_length == NULL || p->lp_count == NULL || p->row == NULL) {
+    p->left = calloc(n, sizeof *p->left);
+    if (!ps_relaxation_open(&p->relaxation, p->units, p->depth) ||
+        p->count == NULL || p->recent == NULL || p->demand == NULL ||
+        p->cut == NULL || p->used == NULL || p->price == NULL ||
+        p->scaled == NULL || p->left == NULL) {
         ps_dual_prices_free(p);
         *prices = NULL;
         return ps_fail_memory(err);
@@ -207,9 +205,8 @@ void ps_dual_prices_free(ps_dual_prices *p)
     free(p->used);
     free(p->price);
     free(p->scaled);
-    free(p->lp_length);
-    free(p->lp_count);
-    free(p->row);
+    free(p->left);
+    ps_relaxation_close(&p->relaxation);
     free(p);
 }
 
@@ -232,112 +229,6 @@ static double worth(const ps_dual_prices *p, const double *sequences,
         part[u % 8] += sequences[u] * price[u];
     return ((part[0] + part[1]) + (part[2] + part[3])) +
            ((part[4] + part[5]) + (part[6] + part[7]));
-}
-
-/* One more of a length, by the room that is left beside it. */
-static void add_one(double price, const double *restrict left,
-                    double *restrict row, uint32_t rooms)
-{
-    for (uint32_t c = 0; c < rooms; c++) {
-        double sum = price + left[c];
-
-        row[c] = sum > row[c] ? sum : row[c];
-    }
-}
-
-/* And as many more as fit. */
-static void add_any(double price, uint32_t length, double *row,
-                    uint32_t units)
-{
-    for (uint32_t c = length; c <= units; c++) {
-        double sum = price + row[c - length];
-
-        row[c] = sum > row[c] ? sum : row[c];
-    }
-}
-
-/*
- * The most that `places` sequences of `n` lengths can be worth in each room:
- * a knapsack.  With many places any number of them.
- */
-static const double *fill_knapsack(ps_dual_prices *p, const double *solved,
-                                   uint32_t n, uint32_t places)
-{
-    size_t size = (size_t)p->units + 1;
-    double *row = p->row;
-
-    memset(row, 0, size * sizeof *row);
-    if (places > MOST_ROWS) {
-        for (uint32_t i = 0; i < n; i++)
-            add_any(solved[i], p->lp_length[i], row, p->units);
-        return row;
-    }
-    for (uint32_t k = 0; k < places; k++) {
-        const double *before = row;
-
-        row = before == p->row ? p->row + size : p->row;
-        memcpy(row, before, size * sizeof *row);
-        for (uint32_t i = 0; i < n; i++)
-            add_one(solved[i], before, row + p->lp_length[i],
-                    p->units + 1 - p->lp_length[i]);
-    }
-    return row;
-}
-
-/* The part of a pack that is left for each of as many of a length as fit. */
-static double equal_part(const ps_dual_prices *p, uint32_t u)
-{
-    uint32_t fit = p->units / u;
-
-    return 1.0 / (fit < p->depth ? fit : p->depth);
-}
-
-/*
- * Lowers the prices of lengths that nobody asks for to what the best company
- * leaves of a pack, or others of the length do.
- */
-static void lower_unseen(ps_dual_prices *p, const double *solved, uint32_t n,
-                         double *price)
-{
-    const double *company;
-    double least = 0;
-    uint32_t i = 0;
-
-    if (n + (p->lp_length[n - 1] < p->units) == p->units)
-        return; /* all were asked for, but full ones */
-    company = fill_knapsack(p, solved, n, p->depth - 1);
-    p->work += (double)p->units * n / 2 *
-               (p->depth - 1 > MOST_ROWS ? 1 : p->depth - 1);
-    for (uint32_t u = 1; u <= p->units; u++) {
-        double most = fmin(1 - company[p->units - u], equal_part(p, u));
-
-        if (i < n && p->lp_length[i] == u)
-            least = solved[i++];
-        else if (price[u] > most)
-            price[u] = most > least ? most : least;
-    }
-}
-
-/* Spreads the prices of `n` lengths; between them they rise evenly. */
-static void spread(const ps_dual_prices *p, const double *solved, uint32_t n,
-                   double *price)
-{
-    double before = 0;
-    uint32_t from = 0;
-    uint32_t u = 0;
-
-    for (uint32_t i = 0; i <= n; i++) {
-        uint32_t to = i < n ? p->lp_length[i] : p->units;
-        double after = i < n ? solved[i] : 1;
-
-        for (; u <= to; u++) {
-            double part = to > from ? (double)(u - from) / (to - from) : 1;
-
-            price[u] = before + part * (after - before);
-        }
-        before = after;
-        from = to;
-    }
 }
 
 static double gap_of(const ps_dual_prices *p)
@@ -381,33 +272,18 @@ static void keep_cut(ps_dual_prices *p, uint32_t place)
     p->cuts++;
 }
 
-/* Solves the relaxation for the demand, of which some is not 0. */
+/* Learns a cut for the demand, of which some is not 0. */
 static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 {
-    ps_stock stock = {.length = p->lp_length,
-                      .count = p->lp_count,
-                      .capacity = p->units,
-                      .depth = p->depth};
-    ps_lp_limits limits = {.work = work, .most_units = MOST_UNITS};
     uint32_t place = find_place(p);
-    double *price = cut_of(p, place);
-    ps_lp *lp;
-    ps_result r;
-
-    for (uint32_t u = 1; u <= p->units; u++)
-        if (p->demand[u] > 0) {
-            p->lp_length[stock.n] = u;
-            p->lp_count[stock.n++] = p->demand[u];
-        }
-    limits.gap = gap_of(p) * fmax(worth(p, p->demand, cut_of(p, 0)),
+    double gap = gap_of(p) * fmax(worth(p, p->demand, cut_of(p, 0)),
                                   worth(p, p->demand, cut_of(p, 1)));
-    r = ps_lp_open(&lp, &stock, &limits, err);
+    ps_result r = ps_relaxation_solve(&p->relaxation, p->demand, gap, &work,
+                                      cut_of(p, place), err);
+
     if (r != PS_OK)
         return r;
-    spread(p, ps_lp_prices(lp), stock.n, price);
-    lower_unseen(p, ps_lp_prices(lp), stock.n, price);
-    p->work += ps_lp_work(lp);
-    ps_lp_free(lp);
+    p->work += work;
     keep_cut(p, place);
     p->known = true;
     return PS_OK;
@@ -421,7 +297,7 @@ static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
  */
 static double count_pairs(ps_dual_prices *p)
 {
-    double *left = p->lp_count;
+    double *left = p->left;
     uint32_t i = 1;
     uint32_t j = p->units;
     double packs = 0;
@@ -649,7 +525,7 @@ static void load_prices(const ps_dual_prices *p, double *price,
                         ps_restorer *restorer)
 {
     for (uint32_t u = 1; u <= p->units; u++)
-        price[u] = load_number(restorer, equal_part(p, u) + ROUNDING);
+        price[u] = load_number(restorer, ps_equal_part(&p->relaxation, u) + ROUNDING);
 }
 
 /* Returns their sum. */

@@ -24,6 +24,7 @@
 #define LIB_DUAL_PRICES_H
 
 #include "packstream.h"
+#include "relaxation.h"
 #include "state.h"
 #include "units.h"
 #include "window.h"
@@ -46,9 +47,8 @@ typedef struct ps_dual_prices {
     uint32_t cuts;
     double *price;   /* those in use: a mean of cuts, from 0 to 1 */
     int32_t *scaled; /* the same, and a little for size: ps_dual_price_of */
-    uint32_t *lp_length;
-    double *lp_count;
-    double *row; /* two of a knapsack */
+    double *left;    /* while pairs are counted */
+    ps_relaxation relaxation;
     double total;        /* of count */
     double recent_total;
     double variation; /* of windows, as a multiple of what chance explains */

@@ -28,6 +28,7 @@
 #include "error.h"
 #include "plan_start.h"
 
+#define MOST_PARTS 16    /* of first prices */
 #define SLOT 0.02       /* what a sequence is worth to the first basis */
 #define SMOOTH 0.8      /* how much of the best prices is taken, */
 #define LESS_SMOOTH 0.3 /* and how much less when that finds nothing */
@@ -145,24 +146,56 @@ static ps_lp *allocate(const ps_stock *s, const ps_lp_limits *limits)
     return NULL;
 }
 
-/* The best of the prices by tokens alone and by sequences alone. */
-static void set_first_prices(ps_lp *lp)
+/* Takes prices if they bound better than those before them. */
+static void try_prices(ps_lp *lp, double (*price_of)(const ps_stock *s,
+                                                     uint32_t i, uint32_t k),
+                       uint32_t k)
 {
     const ps_stock *s = &lp->stock;
-    double tokens = 0;
-    double sequences = 0;
+    double packs = 0;
 
-    for (uint32_t i = 0; i < s->n; i++) {
-        tokens += s->count[i] * s->length[i];
-        sequences += s->count[i];
-    }
-    tokens /= s->capacity;
-    sequences /= s->depth;
     for (uint32_t i = 0; i < s->n; i++)
-        lp->best[i] = tokens > sequences
-                          ? (double)s->length[i] / s->capacity
-                          : 1.0 / s->depth;
-    lp->bound = tokens > sequences ? tokens : sequences;
+        packs += s->count[i] * price_of(s, i, k);
+    if (packs <= lp->bound * (1 + CLOSE))
+        return;
+    lp->bound = packs;
+    for (uint32_t i = 0; i < s->n; i++)
+        lp->best[i] = price_of(s, i, k);
+}
+
+static double by_tokens(const ps_stock *s, uint32_t i, uint32_t k)
+{
+    (void)k;
+    return (double)s->length[i] / s->capacity;
+}
+
+static double by_sequences(const ps_stock *s, uint32_t i, uint32_t k)
+{
+    (void)i;
+    (void)k;
+    return 1.0 / s->depth;
+}
+
+/*
+ * By parts of 1/(k + 1) of the capacity, of which only k whole ones fit beside
+ * what is more (the dual feasible function u(k) of Fekete and Schepers 2001).
+ */
+static double by_parts(const ps_stock *s, uint32_t i, uint32_t k)
+{
+    uint64_t parts = (uint64_t)s->length[i] * (k + 1);
+
+    if (parts % s->capacity == 0)
+        return by_tokens(s, i, k);
+    return (double)(parts / s->capacity) / k;
+}
+
+/* The best of some prices that are known to be feasible. */
+static void set_first_prices(ps_lp *lp)
+{
+    try_prices(lp, by_tokens, 0);
+    try_prices(lp, by_sequences, 0);
+    for (uint32_t k = 1; k <= MOST_PARTS; k++)
+        try_prices(lp, by_parts, k);
     lp->target = lp->bound;
 }
 
