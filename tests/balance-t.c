@@ -16,9 +16,9 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LAST (PS_BALANCE_KNOTS - 1)
 
-/* Weights are from -1 to 4 of the one for pairs. */
+/* Weights are from -1 to 4 of the strong ones. */
 #define STRENGTH (PS_SCORE_ONE / 64)
-#define PAIRS_STRENGTH (PS_SCORE_ONE / 16)
+#define STRONG (PS_SCORE_ONE / 16)
 
 /* Saved: came_all, whether knots are known, and then each knot. */
 #define AT_KNOWN 8
@@ -98,9 +98,9 @@ static void learn(stand *s)
     s->n_came = 0;
 }
 
-static void weigh(stand *s, bool pairs)
+static void weigh(stand *s, bool strong)
 {
-    ps_balance_weigh(&s->b, s->n_held, pairs);
+    ps_balance_weigh(&s->b, s->n_held, strong);
     memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
     s->n_came = 0;
 }
@@ -142,8 +142,8 @@ static void check(const stand *s)
         if (i > 0)
             assert_true(s->b.knot[i] > s->b.knot[i - 1]);
         shares += s->b.share[i];
-        assert_in_range(s->b.weight[i] + PAIRS_STRENGTH, 0,
-                        5 * PAIRS_STRENGTH);
+        assert_in_range(s->b.weight[i] + STRONG, 0,
+                        5 * STRONG);
     }
     assert_in_range(shares + 64, 0, (INT64_C(1) << 30) + 128);
 }
@@ -280,20 +280,20 @@ static void test_signs(void **state)
 static void test_strength(void **state)
 {
     (void)state;
-    for (int pairs = 0; pairs < 2; pairs++) {
+    for (int strong = 0; strong < 2; strong++) {
         stand s = open_stand(100, 1, 1024);
-        double wanted = pairs ? PAIRS_STRENGTH : STRENGTH;
+        double wanted = strong ? STRONG : STRENGTH;
 
         bring(&s, 10, 500);
         bring(&s, 90, 500);
         learn(&s);
         ps_balance_hold(&s.b, 90, 1000);
         s.n_held = 1000;
-        weigh(&s, pairs);
+        weigh(&s, strong);
         assert_in_range(weight_of(&s, 90), wanted * 0.83, wanted * 0.84);
         assert_in_range(-weight_of(&s, 10), wanted * 0.83, wanted * 0.84);
         s.n_held = 0;
-        weigh(&s, pairs);
+        weigh(&s, strong);
         assert_int_equal(weight_of(&s, 90), 0);
         close_stand(&s);
     }
@@ -311,7 +311,7 @@ static void test_greatest(void **state)
     ps_balance_hold(&s.b, 1, 1000);
     s.n_held = 1000;
     weigh(&s, true);
-    assert_int_equal(weight_of(&s, 1), 4 * PAIRS_STRENGTH);
+    assert_int_equal(weight_of(&s, 1), 4 * STRONG);
     close_stand(&s);
 }
 
@@ -443,8 +443,8 @@ static bool try_number(const stand *s, size_t at, uint64_t number,
         saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
     good = load_from(&other, &saver, 0);
     for (uint32_t l = 1; good && l <= s->b.capacity; l++) {
-        assert_in_range(weight_of(&other, l) + 2 * PAIRS_STRENGTH, 0,
-                        6 * PAIRS_STRENGTH);
+        assert_in_range(weight_of(&other, l) + 2 * STRONG, 0,
+                        6 * STRONG);
         admit(&other, l);
         weigh(&other, l % 2 == 0);
     }
@@ -478,8 +478,8 @@ static void test_hostile(void **state)
         assert_true(try_number(&s, at + 12, 1 << 30, 8));
         assert_false(try_number(&s, at + 12, (1 << 30) + 1, 8));
         assert_false(try_number(&s, at + 12, UINT64_MAX, 8));
-        assert_true(try_number(&s, at + 20, 4 * PAIRS_STRENGTH, 4));
-        assert_false(try_number(&s, at + 20, 4 * PAIRS_STRENGTH + 1, 4));
+        assert_true(try_number(&s, at + 20, 4 * STRONG, 4));
+        assert_false(try_number(&s, at + 20, 4 * STRONG + 1, 4));
         assert_false(try_number(&s, at + 20, INT32_MAX, 4));
         assert_false(try_number(&s, at + 20, (uint32_t)INT32_MIN, 4));
     }
@@ -499,8 +499,8 @@ static void test_hostile_together(void **state)
         ps_save_u32(&saver, 100 + i);
         ps_save_u64(&saver, (uint64_t)UINT32_MAX * PS_BALANCE_WHOLE);
         ps_save_u64(&saver, 1 << 30);
-        ps_save_u32(&saver, i % 2 == 0 ? 4 * PAIRS_STRENGTH
-                                       : (uint32_t)-(2 * PAIRS_STRENGTH));
+        ps_save_u32(&saver, i % 2 == 0 ? 4 * STRONG
+                                       : (uint32_t)-(2 * STRONG));
     }
     assert_true(load_from(&s, &saver, 0));
     for (int i = 0; i < 100; i++) {

@@ -26,11 +26,13 @@
 /* Saved: so many bytes in front of the counts, and where some of them are. */
 #define AT_CAME 8
 #define AT_NEXT 16
-#define AT_KNOWN 24
-#define AT_PAIRS 28
-#define AT_WORK 32
-#define AT_TOTAL 48
-#define AT_COUNTS 56
+#define AT_INTERVAL 24
+#define AT_KNOWN 32
+#define AT_PAIRS 36
+#define AT_WORK 40
+#define AT_VARIATION 48
+#define AT_TOTAL 56
+#define AT_COUNTS 64
 
 static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                                    uint32_t window)
@@ -523,32 +525,42 @@ static void test_units(void **state)
 
 /* ---- When, and for how long ---- */
 
-/* First after a window, then when a quarter more came, or four windows. */
+/*
+ * First after a window; then after as much again if that told something new,
+ * and else after ever more, up to 32 windows.  Of 60 each has a pack, of 20 a
+ * third, as the depth says already; 64 is full, and tells nothing.
+ */
 static void test_schedule(void **state)
 {
     static const uint32_t windows[] = {1, 2, 100, 1000, 5000};
-    static const uint32_t lengths[] = {20, 60, 64};
+    static const struct {
+        uint32_t length;
+        uint32_t second; /* interval, in windows */
+        uint32_t last;
+    } cases[] = {{60, 1, 32}, {20, 2, 32}, {64, 1, 1}};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(windows); i++)
-        for (size_t k = 0; k < COUNT(lengths); k++) {
-            ps_dual_prices *p = open_prices(64, 3, windows[i]);
-            uint64_t most = (uint64_t)4 * windows[i];
-            uint64_t due = windows[i];
-            uint64_t n = 0;
+    for (size_t i = 0; i < COUNT(windows) * COUNT(cases); i++) {
+        uint32_t window = windows[i / COUNT(cases)];
+        size_t k = i % COUNT(cases);
+        ps_dual_prices *p = open_prices(64, 3, window);
+        uint64_t interval = window;
+        uint64_t due = 0;
+        uint64_t n = 0;
 
-            for (int round = 0; round < 30; round++) {
-                uint64_t more;
-
-                for (; !ps_dual_prices_due(p); n++)
-                    ps_dual_prices_count(p, lengths[k]);
-                assert_true(n == due);
-                learn(p);
-                more = n / 4 > windows[i] ? n / 4 : windows[i];
-                due += more < most ? more : most;
-            }
-            ps_dual_prices_free(p);
+        for (int round = 0; round < 10; round++) {
+            due += interval;
+            for (; !ps_dual_prices_due(p); n++)
+                ps_dual_prices_count(p, cases[k].length);
+            assert_true(n == due);
+            learn(p);
+            interval = round == 0 ? (uint64_t)cases[k].second * window
+                                  : 2 * interval;
+            if (interval > (uint64_t)cases[k].last * window)
+                interval = (uint64_t)cases[k].last * window;
         }
+        ps_dual_prices_free(p);
+    }
 }
 
 /* Learning takes so much in the long run, and goes on all the time. */
@@ -597,8 +609,8 @@ static void test_variation(void **state)
 
         if (by_chance < 1 || by_chance > 2)
             fail_msg("W %u: %f", window, by_chance);
-        assert_in_range(variation_of(window, 16), 6, 40);
-        assert_in_range(variation_of(window, 64), 20, 160);
+        assert_in_range(variation_of(window, 16), 4, 40);
+        assert_in_range(variation_of(window, 64), 10, 160);
     }
 }
 
@@ -777,6 +789,9 @@ static void test_refused(void **state)
     refuse_u64(p, 0, 20 * 256 + 1, 8);
     refuse_u64(p, AT_CAME, UINT64_MAX, 8);
     refuse_u64(p, AT_NEXT, UINT64_MAX, 8);
+    refuse_u64(p, AT_INTERVAL, 32 * 10 + 1, 8);
+    refuse_double(p, AT_VARIATION, 0.999);
+    refuse_double(p, AT_TOTAL, 20.1);
     refuse_u64(p, AT_KNOWN, 2, 4);
     refuse_u64(p, AT_PAIRS, UINT32_MAX, 4);
     free(saver.bytes);

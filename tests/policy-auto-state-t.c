@@ -131,6 +131,7 @@ static const ps_engine_options sets[] = {
     {.capacity = 512, .depth = 8, .window = 256, .max_delay = 5000,
      .order = PS_PACKS_SHUFFLED, .seed = 3},
     {.capacity = 2000, .depth = 9, .window = 300, .max_delay = 700},
+    {.capacity = 512, .depth = 8, .window = 64, .max_delay = 128},
     {.capacity = 1000, .depth = 64, .window = 700, .max_delay = 20000,
      .even_cost = true},
     {.capacity = 8192, .depth = 4096, .window = 4096, .max_delay = 100000},
@@ -256,6 +257,32 @@ static void test_few_short(void **state)
     close_runner(&r);
 }
 
+/*
+ * Where pairs are chosen nobody asks for values, while the units may change:
+ * depth is far, or is not.  It can be saved all the time.
+ */
+static void test_pairs_and_back(void **state)
+{
+    static const ps_engine_options o = {.capacity = 512, .depth = 8,
+                                        .window = 64, .max_delay = 128};
+    runner r = open_runner(&o);
+    uint64_t random = 5;
+
+    (void)state;
+    while (r.now < 300)
+        put(&r, 20 + random_below(&random, 80));
+    while (r.now < 200300)
+        put(&r, 180 + random_below(&random, 70));
+    while (r.now < 200700) {
+        runner other = resume(&r);
+
+        close_runner(&r);
+        r = other;
+        put(&r, 20 + random_below(&random, 80));
+    }
+    close_runner(&r);
+}
+
 /* ---- Hostile states ---- */
 
 /* Loads it; if it is not refused, goes on with it. */
@@ -325,6 +352,8 @@ static void test_damaged(void **state)
     static const ps_engine_options small[] = {
         {.capacity = 10, .depth = 3, .window = 8, .max_delay = 100},
         {.capacity = 30, .depth = 16, .window = 8, .max_delay = 100},
+        {.capacity = 2, .depth = 2, .window = 8, .max_delay = 100,
+         .order = PS_PACKS_BY_INPUT},
     };
 
     (void)state;
@@ -379,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_few_short),
+        cmocka_unit_test(test_pairs_and_back),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_great_prices),
     };

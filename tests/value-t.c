@@ -145,6 +145,26 @@ static void test_greatest(void **state)
     ps_value_free(v);
 }
 
+/* What was great before does not count any more. */
+static void test_forgotten(void **state)
+{
+    ps_value *v = open_value(MOST_UNITS, 64);
+
+    (void)state;
+    for (uint32_t units = MOST_UNITS; units >= 256; units /= 4) {
+        for (size_t i = 0; i < COUNT(padded); i++)
+            padded[i] = PS_SCORE_NONE;
+        best[1] = PS_SCORE_ONE / 100 * 29;
+        ps_value_refresh(v, best, MOST_UNITS, true);
+        best[1] = PS_SCORE_ONE / 1024;
+        ps_value_refresh(v, best, units, true);
+        for (uint32_t c = 0; c <= units; c++)
+            assert_int_equal(ps_value_row(v, 40)[units - c],
+                             c * (PS_SCORE_ONE / 1024));
+    }
+    ps_value_free(v);
+}
+
 /* ---- Saved and loaded ---- */
 
 static ps_value *load_again(const ps_saver *saver, size_t cut,
@@ -230,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_naive),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_saved),
         cmocka_unit_test(test_refused),
     };

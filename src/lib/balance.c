@@ -18,12 +18,13 @@
 #define SHARE_ONE (INT64_C(1) << 30)
 
 /*
- * The weight of what is there twice as often as it comes.  It is little, as
- * prices follow what is held, too; pairs are chosen by balance alone.
+ * The weight of a share of what is held that is twice its share of what comes,
+ * and large.  It is little, as prices follow what is held, too; but where
+ * pairs are chosen, or prices are linear, nothing else keeps the mixture.
  */
 #define STRENGTH (PS_SCORE_ONE / 64)
-#define PAIRS_STRENGTH (PS_SCORE_ONE / 16)
-#define MOST_WEIGHT (PAIRS_STRENGTH * 4)
+#define STRONG (PS_SCORE_ONE / 16)
+#define MOST_WEIGHT (STRONG * 4)
 
 /* A share counts as that much more, so that a rare kind is no great one. */
 #define LEAST_SHARE (SHARE_ONE / 10)
@@ -151,9 +152,9 @@ static void follow(ps_balance *b)
     b->came_all = 0;
 }
 
-void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool pairs)
+void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
 {
-    int64_t strength = pairs ? PAIRS_STRENGTH : STRENGTH;
+    int64_t strength = strong ? STRONG : STRENGTH;
 
     follow(b);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
@@ -203,7 +204,7 @@ void ps_balance_load(ps_balance *b, ps_restorer *restorer)
         if (all > UINT32_MAX || came > all * PS_BALANCE_WHOLE ||
             share > (uint64_t)SHARE_ONE ||
             b->weight[i] > MOST_WEIGHT ||
-            b->weight[i] < -PAIRS_STRENGTH * 2)
+            b->weight[i] < -STRONG * 2)
             restorer->failed = true;
         b->came[i] = (int64_t)came;
         b->share[i] = (int64_t)share;

@@ -101,8 +101,8 @@ uint64_t ps_balance_bytes(uint32_t capacity);
 void ps_balance_learn(ps_balance *b, const double *count, uint32_t units);
 void ps_balance_hold(ps_balance *b, uint32_t length, uint32_t sequences);
 
-/* New weights, for a window of so many; greater ones for packs of two. */
-void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool pairs);
+/* New weights, for a window of so many; `strong` ones are greater. */
+void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong);
 
 /* All but what is held, which follows from the window. */
 void ps_balance_save(const ps_balance *b, ps_saver *saver);

@@ -20,10 +20,9 @@
 #define MOST_UNITS 256 /* lengths are counted in at most as many units */
 
 /*
- * The records that are expected to come while those held leave: so many for
- * the square root of the window, as their number is to outweigh the chance
- * that a small window shows; and as many times more as windows vary more than
- * by chance.  The variation is a mean over about so many windows.
+ * While what is held leaves, HORIZON * sqrt(window) * variation records are
+ * expected: enough to outweigh the chance that a small window shows.  The
+ * variation is a mean over about so many windows.
  */
 #define HORIZON 128.0
 #define VARIATION_WINDOWS 8
@@ -36,21 +35,25 @@
 #define TOLERANCE 0.1
 
 /*
- * How many cuts are kept; the first two are there from the start.  One that
- * differs from another in fewer packs, as a part of the sequences, is none.
+ * How many cuts are kept; the first two are there from the start.  A new cut
+ * is dropped if it gives almost the packs of another: the difference, summed
+ * over the counts, is at most this part of the sequences.
  */
 #define MOST_CUTS 18
 #define FIRST_CUTS 2
 #define SAME_CUT 1e-6
 
 /*
- * A cut is learned after a window, then when a quarter more came, but at
- * least once in so many windows, and not before there is some work left for
- * it: additions to begin with, and for each record that came.  One cut takes
- * at most so many, which is up to some hundredths of a second.
+ * A cut is learned after a window, and then after an interval: half of the
+ * last one if the cut was higher than the others by this part of what counts
+ * as near, else twice as long, within these windows.  But not before there is
+ * some work left for it: additions to begin with, and for each record that
+ * came.  One cut takes at most so many, which is up to some hundredths of a
+ * second.
  */
-#define GROWTH 4
-#define MOST_WINDOWS 4
+#define NEWS 0.25
+#define LEAST_WINDOWS 1
+#define MOST_WINDOWS 32
 #define FIRST_WORK 3e7
 #define WORK_PER_RECORD 50.0
 #define LEAST_WORK 2e6
@@ -105,7 +108,7 @@ uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
     uint32_t units = capacity / unit_of(capacity);
     uint64_t n = (uint64_t)units + 2;
-    uint64_t bytes = ps_amount_array((MOST_CUTS + 5) * n, sizeof(double));
+    uint64_t bytes = ps_amount_array((MOST_CUTS + 6) * n, sizeof(double));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(int32_t)));
     bytes = ps_amount_sum(bytes, ps_relaxation_bytes(units));
@@ -169,13 +172,13 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->unit = unit_of(capacity);
     p->units = capacity / p->unit;
     p->depth = depth < p->units ? depth : p->units;
-    p->next = window_size;
+    p->next = p->interval = window_size;
     p->variation = 1;
     n = (size_t)p->units + 1;
     p->count = calloc(n, sizeof *p->count);
     p->recent = calloc(n, sizeof *p->recent);
     p->demand = calloc(n, sizeof *p->demand);
-    p->cut = calloc(MOST_CUTS * n, sizeof *p->cut);
+    p->cut = calloc((MOST_CUTS + 1) * n, sizeof *p->cut);
     p->used = calloc(MOST_CUTS, sizeof *p->used);
     p->price = calloc(n, sizeof *p->price);
     p->scaled = calloc(n + 1, sizeof *p->scaled);
@@ -239,27 +242,27 @@ static double gap_of(const ps_dual_prices *p)
     return gap < MOST_GAP ? gap : MOST_GAP;
 }
 
-/* The place for a new cut: behind the others, or that of one little used. */
-static uint32_t find_place(const ps_dual_prices *p)
+/* The most that a cut says of some sequences, in packs. */
+static double highest(const ps_dual_prices *p, const double *sequences)
+{
+    double most = 0;
+
+    for (uint32_t i = 0; i < p->cuts; i++)
+        most = fmax(most, worth(p, sequences, cut_of(p, i)));
+    return most;
+}
+
+/* A cut is near the highest one that is lower by this part of it. */
+static double near_part(const ps_dual_prices *p)
+{
+    return TOLERANCE / sqrt(p->window_size);
+}
+
+/* Keeps a new cut, behind the others or in the place of one little used. */
+static void keep_cut(ps_dual_prices *p, const double *new)
 {
     uint32_t place = FIRST_CUTS;
 
-    if (p->cuts < MOST_CUTS)
-        return p->cuts;
-    for (uint32_t i = FIRST_CUTS + 1; i < MOST_CUTS; i++)
-        if (p->used[i] < p->used[place])
-            place = i;
-    return place;
-}
-
-/* Keeps what stands at the place of a new cut, unless it is there already. */
-static void keep_cut(ps_dual_prices *p, uint32_t place)
-{
-    const double *new = cut_of(p, place);
-
-    p->used[place] = p->came;
-    if (place < p->cuts)
-        return;
     for (uint32_t i = 0; i < p->cuts; i++) {
         const double *old = cut_of(p, i);
         double off = 0;
@@ -268,23 +271,35 @@ static void keep_cut(ps_dual_prices *p, uint32_t place)
             off += p->count[u] * fabs(new[u] - old[u]);
         if (off <= SAME_CUT * p->total)
             return;
+        if (i > FIRST_CUTS && p->used[i] < p->used[place])
+            place = i;
     }
-    p->cuts++;
+    if (p->cuts < MOST_CUTS)
+        place = p->cuts++;
+    p->used[place] = p->came;
+    memcpy(cut_of(p, place), new, ((size_t)p->units + 1) * sizeof *new);
 }
 
 /* Learns a cut for the demand, of which some is not 0. */
 static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 {
-    uint32_t place = find_place(p);
+    double *new = cut_of(p, MOST_CUTS); /* behind those that are kept */
+    double before = highest(p, p->demand);
+    double packs;
     double gap = gap_of(p) * fmax(worth(p, p->demand, cut_of(p, 0)),
                                   worth(p, p->demand, cut_of(p, 1)));
     ps_result r = ps_relaxation_solve(&p->relaxation, p->demand, gap, &work,
-                                      cut_of(p, place), err);
+                                      new, err);
 
     if (r != PS_OK)
         return r;
     p->work += work;
-    keep_cut(p, place);
+    packs = worth(p, p->demand, new);
+    if (packs - before > NEWS * near_part(p) * packs)
+        p->interval /= 2;
+    else
+        p->interval *= 2;
+    keep_cut(p, new);
     p->known = true;
     return PS_OK;
 }
@@ -325,13 +340,10 @@ static void find_pairs(ps_dual_prices *p)
 {
     double packs = count_pairs(p);
     double full = worth(p, p->count, cut_of(p, 0));
-    double bound = full;
+    double bound = highest(p, p->count);
     double off = packs - full;
-    double chance;
+    double chance = bound > full ? CHANCE : CHANCE_LINEAR;
 
-    for (uint32_t i = 1; i < p->cuts; i++)
-        bound = fmax(bound, worth(p, p->count, cut_of(p, i)));
-    chance = bound > full ? CHANCE : CHANCE_LINEAR;
     p->pairs = p->depth == 2 || packs <= (1 + PAIRS_AS_GOOD) * bound ||
                (p->total >= CHANCE_COUNT &&
                 off * off <= chance * chance * p->total);
@@ -366,12 +378,14 @@ static double work_left(const ps_dual_prices *p)
 
 static void plan_next(ps_dual_prices *p)
 {
+    uint64_t least = (uint64_t)LEAST_WINDOWS * p->window_size;
     uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
-    uint64_t more = p->came / GROWTH;
     double lacking = LEAST_WORK - work_left(p);
+    uint64_t more;
 
-    more = more > p->window_size ? more : p->window_size;
-    more = more < most ? more : most;
+    p->interval = p->interval > least ? p->interval : least;
+    p->interval = p->interval < most ? p->interval : most;
+    more = p->interval;
     if (lacking > WORK_PER_RECORD * (double)more)
         more = (uint64_t)(lacking / WORK_PER_RECORD) + 1;
     p->next = p->came + more;
@@ -401,16 +415,16 @@ static double vary(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
-static void find_variation(ps_dual_prices *p)
+/* Takes stock once in a window. */
+static void look_back(ps_dual_prices *p)
 {
-    double variation;
-
     if (p->recent_total < p->window_size)
         return;
-    variation = vary(p);
-    p->variation += (fmax(variation, 1) - p->variation) / VARIATION_WINDOWS;
+    p->variation += (fmax(vary(p), 1) - p->variation) / VARIATION_WINDOWS;
     memset(p->recent, 0, ((size_t)p->units + 1) * sizeof *p->recent);
     p->recent_total = 0;
+    find_pairs(p);
+    find_mean(p);
 }
 
 static void set_demand(ps_dual_prices *p, const ps_window *w)
@@ -449,17 +463,17 @@ void ps_dual_prices_follow(ps_dual_prices *p, const ps_window *window)
     double most = 0;
     double near;
     double sum = 0;
-    double off = 0;
+    double off = 0; /* from linear prices */
 
     if (!p->known)
         return;
-    find_variation(p);
+    look_back(p);
     set_demand(p, window);
     for (uint32_t i = 0; i < p->cuts; i++) {
         packs[i] = worth(p, p->demand, cut_of(p, i));
         most = fmax(most, packs[i]);
     }
-    near = most * (1 - TOLERANCE / sqrt(p->window_size));
+    near = most * (1 - near_part(p));
     memset(p->price, 0, ((size_t)p->units + 1) * sizeof *p->price);
     for (uint32_t i = 0; i < p->cuts; i++) {
         const double *price = cut_of(p, i);
@@ -494,6 +508,7 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_u64(saver, p->mean);
     ps_save_u64(saver, p->came);
     ps_save_u64(saver, p->next);
+    ps_save_u64(saver, p->interval);
     ps_save_u32(saver, p->known);
     ps_save_u32(saver, p->pairs);
     ps_save_double(saver, p->work);
@@ -525,7 +540,8 @@ static void load_prices(const ps_dual_prices *p, double *price,
                         ps_restorer *restorer)
 {
     for (uint32_t u = 1; u <= p->units; u++)
-        price[u] = load_number(restorer, ps_equal_part(&p->relaxation, u) + ROUNDING);
+        price[u] = load_number(restorer, ps_equal_part(&p->relaxation, u) +
+                                             ROUNDING);
 }
 
 /* Returns their sum. */
@@ -549,6 +565,7 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->mean = ps_load_u64(restorer);
     p->came = ps_load_u64(restorer);
     p->next = ps_load_u64(restorer);
+    p->interval = ps_load_u64(restorer);
     p->known = ps_load_within(restorer, 0, 1) == 1;
     p->pairs = ps_load_within(restorer, 0, 1) == 1;
     p->work = load_number(restorer, MOST_COUNT);
@@ -562,9 +579,12 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
         p->used[i] = ps_load_u64(restorer);
         load_prices(p, cut_of(p, i), restorer);
     }
-    if (p->next > (uint64_t)MOST_COUNT || p->came > (uint64_t)MOST_COUNT ||
+    if (p->next > (uint64_t)MOST_COUNT ||
+        p->interval > (uint64_t)MOST_WINDOWS * p->window_size ||
+        p->came > (uint64_t)MOST_COUNT ||
         p->mean > (uint64_t)p->capacity * 256 ||
-        (counted > 0) != (p->total > 0) ||
+        !(p->variation >= 1) ||
+        fabs(p->total - counted) > ROUNDING * counted ||
         (counted <= 0 && (p->known || p->recent_total > 0)))
         restorer->failed = true;
     scale(p);

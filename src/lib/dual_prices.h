@@ -56,6 +56,7 @@ typedef struct ps_dual_prices {
     uint64_t mean; /* length of those counted, in 1/256 token; 0: unknown */
     uint64_t came;
     uint64_t next; /* learn when so many came */
+    uint64_t interval; /* records */
     bool known; /* there is a cut that was learned */
     bool linear; /* they are nearly the lengths' parts of the capacity */
     bool pairs; /* more than two sequences in a pack gain nothing */

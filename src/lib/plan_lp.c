@@ -177,8 +177,10 @@ static double by_sequences(const ps_stock *s, uint32_t i, uint32_t k)
 }
 
 /*
- * By parts of 1/(k + 1) of the capacity, of which only k whole ones fit beside
- * what is more (the dual feasible function u(k) of Fekete and Schepers 2001).
+ * A sequence longer than j of k + 1 equal parts of the capacity, and shorter
+ * than j + 1 of them, is worth j / k: a pack that has such a one has room for
+ * k whole parts at most.  Exactly j parts are worth j / (k + 1).  That is the
+ * dual feasible function u(k) of Fekete and Schepers (2001).
  */
 static double by_parts(const ps_stock *s, uint32_t i, uint32_t k)
 {

@@ -51,8 +51,8 @@
 #define FAR_PERCENT 60
 
 /*
- * With so many places that are all needed, errors of rounding add up, and
- * units are fine.
+ * With so many places, of which no depth that is far leaves many unused,
+ * errors of rounding add up, and units are fine.
  */
 #define FINE_DEPTH 8
 
@@ -207,7 +207,9 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
     ps_dual_prices_follow(s->prices, s->is.window);
     is_far = has_spare_depth(s, FAR_PERCENT);
     ps_score_refresh(s->score, now, !is_far && s->is.depth >= FINE_DEPTH);
-    if (!is_by_pairs(s))
+    if (is_by_pairs(s))
+        ps_value_clear(s->value);
+    else
         ps_value_refresh(s->value, s->score->best, s->score->units, is_far);
     return r;
 }

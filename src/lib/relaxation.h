@@ -40,9 +40,9 @@ static inline double ps_equal_part(const ps_relaxation *x, uint32_t u)
 
 /*
  * Fills price[1..units], from 0 to 1, for demand[1..units], of which some is
- * not 0.  No pack of lengths that are asked for is worth more than one; of
- * others none is that has one of them, or equal ones; and prices do not fall
- * with the length.  The sum of demand and prices is near the optimum, within
+ * not 0.  No pack is worth more than one that has only lengths asked for, or
+ * one other length beside those, or only one length many times; and prices do
+ * not fall with the length.  The sum of demand and prices is near the optimum, within
  * `gap` packs unless *work additions are too few; takes about as many, and
  * sets *work to those it took.  PS_ERR_MEMORY.
  */

@@ -1,7 +1,8 @@
 /*
  * score.c - what each sequence on hand is worth to the next pack.
  *
- * Whole numbers throughout: the same decisions on every machine.
+ * Whole numbers, but for the prices that they are made of: these are sums and
+ * products of doubles, which are rounded alike on every machine.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -36,7 +36,7 @@ typedef struct ps_score {
     uint32_t capacity;
     uint32_t unit;  /* tokens; of the value function, for now */
     uint32_t units; /* of the capacity */
-    bool is_fine;   /* there are as many as there may be */
+    bool is_fine;   /* there are up to 1,024 of them, not 256 */
     int32_t *score;    /* by length; or NONE */
     int32_t *reversed; /* the same by capacity - length */
     int32_t *best;     /* by unit: the best of its lengths */

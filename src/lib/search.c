@@ -219,7 +219,9 @@ static bool works(unsigned number)
 
 #else
 
-static const variant variants[] = {{"plain", search_plain, any_plain, more_plain}};
+static const variant variants[] = {
+    {"plain", search_plain, any_plain, more_plain},
+};
 
 static bool works(unsigned number)
 {

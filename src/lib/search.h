@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 /*
- * Numbers are looked at in groups of so many.  In front of each run there
- * must be one less that can be read, and that make no sum of interest.
+ * Numbers are looked at in groups of so many.  One less in front of each run
+ * are read, too; their sums must be too small to matter.
  */
 #define PS_SEARCH_GROUP 16
 
@@ -43,7 +43,7 @@ ps_search ps_search_best(void);
  *
  * A row for any number of sequences: to[c] becomes the greatest of best[i] +
  * to[c - i] for i from 1 to c, of 0 and of to[c - 1].  What is said of runs
- * above goes for `best` and `to`.
+ * above goes for `best` and `to`, of which what it was is read as well.
  */
 typedef void (*ps_knapsack_any)(const int32_t *best, int32_t *to,
                                 uint32_t units);

@@ -124,7 +124,8 @@ static bool is_enough(const ps_trial *t, const ps_trial_pack *p, choice exact,
 {
     uint32_t n = exact.length[1] > 0 ? 2 : 1;
 
-    return p->score + exact.score >= good &&
+    return ps_score_is_there(exact.score) &&
+           p->score + exact.score >= good &&
            (n == p->places || t->is_ample);
 }
 

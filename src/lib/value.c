@@ -19,10 +19,9 @@
 #define MOST_LEVELS 8
 
 /*
- * More than the value of any room.  A sequence scores at most 0.3
- * PS_SCORE_ONE besides its price, and there are at most 1024 of them; packs of
- * at least ten of them score about one more for their prices.  With one score
- * more it still fits its type.
+ * More than the value of any room: that of 1,024 sequences with 0.3
+ * PS_SCORE_ONE each for balance and age, and less than 2 for all their prices,
+ * is below 310 of 384.  With one score more it still fits its type.
  */
 #define MOST_VALUE (INT32_MAX / 4 * 3)
 
@@ -107,6 +106,7 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
 {
     v->units = units;
     v->is_far = is_far && v->has_any;
+    memset(row(v, 0), 0, (units + 1) * sizeof *v->table);
     if (v->has_any)
         v->any(best, row(v, 0), units);
     if (v->is_far || v->levels == 0)
@@ -119,6 +119,11 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
             if (ps_score_is_there(best[i]))
                 v->more(best[i], i, row(v, level - 1), row(v, level), units);
     }
+}
+
+void ps_value_clear(ps_value *v)
+{
+    v->units = 0;
 }
 
 void ps_value_save(const ps_value *v, ps_saver *saver)

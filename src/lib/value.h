@@ -45,7 +45,10 @@ uint64_t ps_value_bytes(uint32_t most_units, uint32_t depth);
 void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
                       bool is_far);
 
-/* The load fails if the tables are not for so many units, or unfilled. */
+/* Nothing is known until the next refresh. */
+void ps_value_clear(ps_value *value);
+
+/* The load fails if the tables are for another number of units. */
 void ps_value_save(const ps_value *value, ps_saver *saver);
 void ps_value_load(ps_value *value, uint32_t units, ps_restorer *restorer);
 
