@@ -163,7 +163,7 @@ static uint64_t packs_with(const ps_engine_options *options, uint32_t depth,
     return f.packs;
 }
 
-/* Within 0.02%, and a pack, of the best of some depths. */
+/* Within 0.02%, and two packs by chance, of the best of some depths. */
 static void test_near_the_best(void **state)
 {
     static const uint32_t fixed[] = {3, 4, 5, 8, 16, 64, UINT32_MAX};
@@ -193,7 +193,7 @@ static void test_near_the_best(void **state)
             best = packs < best ? packs : best;
         }
         packs = packs_with(&o, depth, drawn);
-        if (packs > best + 1 + best / 5000)
+        if (packs > best + 2 + best / 5000)
             fail_msg("stream %zu: %" PRIu64 " packs with depth %" PRIu32
                      ", %" PRIu64 " with the best",
                      i, packs, depth, best);

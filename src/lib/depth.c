@@ -47,7 +47,7 @@
  * Depths are raised by such a part, and so often at most: so many standard
  * errors of the mean length, within these.
  */
-#define ERRORS 3
+#define ERRORS 2
 #define LEAST_STEP 0.2
 #define MOST_STEP 1
 #define MOST_TRIALS 12
