@@ -257,32 +257,6 @@ static void test_few_short(void **state)
     close_runner(&r);
 }
 
-/*
- * Where pairs are chosen nobody asks for values, while the units may change:
- * depth is far, or is not.  It can be saved all the time.
- */
-static void test_pairs_and_back(void **state)
-{
-    static const ps_engine_options o = {.capacity = 512, .depth = 8,
-                                        .window = 64, .max_delay = 128};
-    runner r = open_runner(&o);
-    uint64_t random = 5;
-
-    (void)state;
-    while (r.now < 300)
-        put(&r, 20 + random_below(&random, 80));
-    while (r.now < 200300)
-        put(&r, 180 + random_below(&random, 70));
-    while (r.now < 200700) {
-        runner other = resume(&r);
-
-        close_runner(&r);
-        r = other;
-        put(&r, 20 + random_below(&random, 80));
-    }
-    close_runner(&r);
-}
-
 /* ---- Hostile states ---- */
 
 /* Loads it; if it is not refused, goes on with it. */
@@ -408,7 +382,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_few_short),
-        cmocka_unit_test(test_pairs_and_back),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_great_prices),
     };

@@ -206,6 +206,26 @@ static void test_saved(void **state)
         }
 }
 
+/* While nobody asks for values, the scores may come to have other units. */
+static void test_cleared(void **state)
+{
+    ps_value *v = open_value(100, 9);
+    ps_saver saver = {0};
+    uint64_t random = 6;
+    bool good;
+
+    (void)state;
+    draw_scores(100, 2, &random);
+    ps_value_refresh(v, best, 100, false);
+    ps_value_clear(v);
+    ps_value_save(v, &saver);
+    ps_value_free(v);
+    v = load_again(&saver, 0, 25, 9, &good);
+    assert_true(good);
+    ps_value_free(v);
+    free(saver.bytes);
+}
+
 static void test_refused(void **state)
 {
     static const uint32_t numbers[] = {UINT32_C(1) << 31, UINT32_MAX,
@@ -252,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_greatest),
         cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_cleared),
         cmocka_unit_test(test_refused),
     };
 
