@@ -101,6 +101,21 @@ static void fill_single(const ps_value *v, const int32_t *best)
     }
 }
 
+/* A length is of no use that scores no more than a shorter one. */
+static void fill_level(const ps_value *v, const int32_t *best, uint32_t level)
+{
+    const int32_t *from = row(v, level - 1);
+    int32_t *to = row(v, level);
+    int32_t most = 0;
+
+    memcpy(to, from, (v->units + 1) * sizeof *to);
+    for (uint32_t i = 1; i <= v->units; i++)
+        if (best[i] > most) {
+            most = best[i];
+            v->more(most, i, from, to, v->units);
+        }
+}
+
 void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
                       bool is_far)
 {
@@ -112,13 +127,8 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
     if (v->is_far || v->levels == 0)
         return;
     fill_single(v, best);
-    for (uint32_t level = 2; level <= v->levels; level++) {
-        memcpy(row(v, level), row(v, level - 1),
-               (units + 1) * sizeof *v->table);
-        for (uint32_t i = 1; i <= units; i++)
-            if (ps_score_is_there(best[i]))
-                v->more(best[i], i, row(v, level - 1), row(v, level), units);
-    }
+    for (uint32_t level = 2; level <= v->levels; level++)
+        fill_level(v, best, level);
 }
 
 void ps_value_clear(ps_value *v)
