@@ -303,7 +303,6 @@ static void keep_state(job *j)
 {
     if (j->conf->state == NULL)
         return;
-    pause_catch_stop();
     resume_start(&j->resume, ps_packer_info(j->packer),
                  ps_packer_totals(j->packer)->packs);
     job_note(j);
@@ -354,6 +353,9 @@ int job_open_output(job *j)
     if (status == STATUS_OK && j->resume.done)
         return resume_open_ended(&j->resume, &j->packer, j->out, &schema,
                                  &options);
+    /* From the first state on, a signal leaves none half made. */
+    if (status == STATUS_OK && j->conf->state != NULL)
+        pause_catch_stop();
     if (status == STATUS_OK)
         status = resume_begin(&j->resume, j->out);
     if (status != STATUS_OK)
