@@ -18,9 +18,10 @@
 #define SHARE_ONE (INT64_C(1) << 30)
 
 /*
- * The weight of a share of what is held that is twice its share of what comes,
- * and large.  It is little, as prices follow what is held, too; but where
- * pairs are chosen, or prices are linear, nothing else keeps the mixture.
+ * The weight of a kind that is held twice as often as it comes, if it is a
+ * large part of the stream.  It is little, as prices follow what is held, too;
+ * but where pairs are chosen, or prices are linear, nothing else keeps the
+ * mixture.
  */
 #define STRENGTH (PS_SCORE_ONE / 64)
 #define STRONG (PS_SCORE_ONE / 16)

@@ -51,8 +51,8 @@
 #define FAR_PERCENT 60
 
 /*
- * With so many places, of which no depth that is far leaves many unused,
- * errors of rounding add up, and units are fine.
+ * From this depth on, unless it is far, packs take so many short sequences
+ * that errors of rounding add up: units are fine then.
  */
 #define FINE_DEPTH 8
 

@@ -40,11 +40,12 @@ static inline double ps_equal_part(const ps_relaxation *x, uint32_t u)
 
 /*
  * Fills price[1..units], from 0 to 1, for demand[1..units], of which some is
- * not 0.  No pack is worth more than one that has only lengths asked for, or
- * one other length beside those, or only one length many times; and prices do
- * not fall with the length.  The sum of demand and prices is near the optimum, within
- * `gap` packs unless *work additions are too few; takes about as many, and
- * sets *work to those it took.  PS_ERR_MEMORY.
+ * not 0.  Prices do not fall with the length.  A pack is worth at most one if
+ * it has only lengths asked for, or one other length beside those, or one
+ * length many times.
+ *
+ * The search stops when the demand is worth the optimum to within `gap` packs,
+ * or after about *work additions; *work becomes what it took.  PS_ERR_MEMORY.
  */
 ps_result ps_relaxation_solve(ps_relaxation *x, const double *demand,
                               double gap, double *work, double *price,

@@ -2,8 +2,8 @@
  * search.h - the greatest sum of two runs of numbers, side by side.
  *
  * Where a packer spends its time.  The same loop is compiled for several
- * instruction sets, and one of them is picked once, when a table of worths
- * is opened; all of them give the same answers.
+ * instruction sets, and the fastest that works is picked when an engine is
+ * opened; all of them give the same answers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 /*
- * Numbers are looked at in groups of so many.  One less in front of each run
- * are read, too; their sums must be too small to matter.
+ * Numbers are looked at in groups of so many.  So the numbers in front of each
+ * run are read as well, one less than a group; their sums must be too small to
+ * matter.
  */
 #define PS_SEARCH_GROUP 16
 
@@ -43,14 +44,15 @@ ps_search ps_search_best(void);
  *
  * A row for any number of sequences: to[c] becomes the greatest of best[i] +
  * to[c - i] for i from 1 to c, of 0 and of to[c - 1].  What is said of runs
- * above goes for `best` and `to`, of which what it was is read as well.
+ * above goes for `best` and `to`; the old values of `to` are read, too, in
+ * front of those that are new.
  */
 typedef void (*ps_knapsack_any)(const int32_t *best, int32_t *to,
                                 uint32_t units);
 
 /*
- * A row for one sequence more: to[c] becomes the greatest of best + from[c -
- * i], if i is at most c, and of what it is.  Another row than `from`.
+ * A row for one sequence more: from room i on, to[c] becomes best + from[c -
+ * i] if that is greater.  `to` and `from` do not overlap.
  */
 typedef void (*ps_knapsack_more)(int32_t best, uint32_t i,
                                  const int32_t *from, int32_t *to,
