@@ -46,13 +46,12 @@
 /*
  * A cut is learned after a window, and then after an interval: half of the
  * last one if the cut was higher than the others by this part of what counts
- * as near, else twice as long, within these windows.  But not before there is
- * some work left for it: additions to begin with, and for each record that
- * came.  One cut takes at most so many, which is up to some hundredths of a
- * second.
+ * as near, else twice as long; at least one window, and at most so many.  But
+ * not before there is some work left for it: additions to begin with, and for
+ * each record that came.  One cut takes at most so many, which is up to some
+ * hundredths of a second.
  */
 #define NEWS 0.25
-#define LEAST_WINDOWS 1
 #define MOST_WINDOWS 32
 #define FIRST_WORK 3e7
 #define WORK_PER_RECORD 50.0
@@ -108,7 +107,7 @@ uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
     uint32_t units = capacity / unit_of(capacity);
     uint64_t n = (uint64_t)units + 2;
-    uint64_t bytes = ps_amount_array((MOST_CUTS + 6) * n, sizeof(double));
+    uint64_t bytes = ps_amount_array((MOST_CUTS + 5) * n, sizeof(double));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(int32_t)));
     bytes = ps_amount_sum(bytes, ps_relaxation_bytes(units));
@@ -182,11 +181,10 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->used = calloc(MOST_CUTS, sizeof *p->used);
     p->price = calloc(n, sizeof *p->price);
     p->scaled = calloc(n + 1, sizeof *p->scaled);
-    p->left = calloc(n, sizeof *p->left);
     if (!ps_relaxation_open(&p->relaxation, p->units, p->depth) ||
         p->count == NULL || p->recent == NULL || p->demand == NULL ||
         p->cut == NULL || p->used == NULL || p->price == NULL ||
-        p->scaled == NULL || p->left == NULL) {
+        p->scaled == NULL) {
         ps_dual_prices_free(p);
         *prices = NULL;
         return ps_fail_memory(err);
@@ -208,7 +206,6 @@ void ps_dual_prices_free(ps_dual_prices *p)
     free(p->used);
     free(p->price);
     free(p->scaled);
-    free(p->left);
     ps_relaxation_close(&p->relaxation);
     free(p);
 }
@@ -308,11 +305,11 @@ static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 
 /*
  * The fewest packs that hold two sequences at most: each of the longest, in
- * turn, takes the shortest if that fits.
+ * turn, takes the shortest if that fits.  Overwrites the demand.
  */
 static double count_pairs(ps_dual_prices *p)
 {
-    double *left = p->left;
+    double *left = p->demand;
     uint32_t i = 1;
     uint32_t j = p->units;
     double packs = 0;
@@ -378,12 +375,12 @@ static double work_left(const ps_dual_prices *p)
 
 static void plan_next(ps_dual_prices *p)
 {
-    uint64_t least = (uint64_t)LEAST_WINDOWS * p->window_size;
     uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
     double lacking = LEAST_WORK - work_left(p);
     uint64_t more;
 
-    p->interval = p->interval > least ? p->interval : least;
+    if (p->interval < p->window_size)
+        p->interval = p->window_size;
     p->interval = p->interval < most ? p->interval : most;
     more = p->interval;
     if (lacking > WORK_PER_RECORD * (double)more)

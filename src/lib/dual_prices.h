@@ -47,7 +47,6 @@ typedef struct ps_dual_prices {
     uint32_t cuts;
     double *price;   /* those in use: a mean of cuts, from 0 to 1 */
     int32_t *scaled; /* the same, and a little for size: ps_dual_price_of */
-    double *left;    /* while pairs are counted */
     ps_relaxation relaxation;
     double total;        /* of count */
     double recent_total;
