@@ -159,8 +159,8 @@ static int32_t naive_more(const runs *r, int32_t best, uint32_t i,
 }
 
 /* `a` has scores; a row for any number is made of them, or one of one more. */
-static void try_row(ps_knapsack_any any, ps_knapsack_more more,
-                    uint32_t units, uint32_t range, uint64_t *random)
+static void try_row(const ps_kernels *kernels, uint32_t units,
+                    uint32_t range, uint64_t *random)
 {
     runs r = open_runs(units + 1);
     runs to = open_runs(units + 1);
@@ -169,50 +169,45 @@ static void try_row(ps_knapsack_any any, ps_knapsack_more more,
 
     fill(&r, range, random);
     r.a[0] = NONE;
-    any(r.a, r.b, units);
+    kernels->any(r.a, r.b, units);
     for (uint32_t c = 0; c <= units; c++)
         assert_int_equal(r.b[units - c], naive_value(&r, r.b, c));
     fill(&to, range, random);
     memcpy(to.a, to.b, (units + 1) * sizeof *to.a);
-    more(best, i, r.b, to.b, units);
+    kernels->more(best, i, r.b, to.b, units);
     for (uint32_t c = 0; c <= units; c++)
         assert_int_equal(to.b[units - c], naive_more(&r, best, i, to.a, c));
     close_runs(&r);
     close_runs(&to);
 }
 
-static void try_rows(unsigned number)
+static void try_rows(const ps_kernels *kernels)
 {
     static const uint32_t ranges[] = {1, 3, 50, UINT32_C(1) << 20};
-    ps_knapsack_any any = ps_knapsack_any_variant(number);
-    ps_knapsack_more more = ps_knapsack_more_variant(number);
     uint64_t random = 19;
 
     for (uint32_t units = 1; units <= 70; units++)
         for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-            try_row(any, more, units, ranges[i], &random);
-    try_row(any, more, 256, 1000, &random);
+            try_row(kernels, units, ranges[i], &random);
+    try_row(kernels, 256, 1000, &random);
 }
 
 /* Says which this machine could not run; the first one always works. */
 static void test_variants(void **state)
 {
-    const char *name = NULL;
+    const ps_kernels *kernels;
     bool works = false;
     unsigned number = 0;
-    ps_search search;
 
     (void)state;
-    while ((search = ps_search_variant(number, &name, &works)) != NULL) {
-        assert_non_null(name);
+    while ((kernels = ps_kernels_variant(number, &works)) != NULL) {
+        assert_non_null(kernels->name);
         assert_true(works || number > 0);
-        assert_non_null(ps_knapsack_any_variant(number));
-        assert_non_null(ps_knapsack_more_variant(number));
         if (works) {
-            try_variant(search);
-            try_rows(number);
+            try_variant(kernels->search);
+            try_rows(kernels);
         } else {
-            print_message("# %s does not work here\n", name);
+            print_message("# %s does not work here\n", kernels->name);
         }
         number++;
     }
@@ -222,22 +217,16 @@ static void test_variants(void **state)
 /* The best is one of those that work. */
 static void test_best(void **state)
 {
-    const char *name;
+    const ps_kernels *best = ps_kernels_best();
+    const ps_kernels *kernels;
     bool works = false;
-    ps_search best = ps_search_best();
-    ps_search search;
 
     (void)state;
-    for (unsigned i = 0;
-         (search = ps_search_variant(i, &name, &works)) != NULL; i++)
-        if (search == best) {
-            assert_true(ps_knapsack_any_best() ==
-                        ps_knapsack_any_variant(i));
-            assert_true(ps_knapsack_more_best() ==
-                        ps_knapsack_more_variant(i));
+    for (unsigned i = 0; (kernels = ps_kernels_variant(i, &works)) != NULL;
+         i++)
+        if (kernels == best)
             break;
-        }
-    assert_non_null(search);
+    assert_non_null(kernels);
     assert_true(works);
 }
 

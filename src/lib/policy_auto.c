@@ -122,7 +122,7 @@ static ps_result open_parts(state *s, ps_error *err)
     s->trial = (ps_trial){.window = is->window,
                           .score = s->score,
                           .value = s->value,
-                          .search = ps_search_best(),
+                          .search = ps_kernels_best()->search,
                           .capacity = is->capacity,
                           .depth = is->depth};
     return r;

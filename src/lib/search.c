@@ -128,82 +128,42 @@ IN_LINE void add_one(int32_t best, const int32_t *restrict from,
     }
 }
 
-VECTORS
-static ps_found search_plain(const int32_t *a, const int32_t *b, uint32_t n,
-                             int32_t least)
-{
-    return search(a, b, n, least);
-}
+/*
+ * The loops of one variant, and all that is known of it.  `target` is an
+ * attribute, or nothing.
+ */
+#define VARIANT(set, target)                                                \
+    VECTORS target                                                          \
+    static ps_found search_##set(const int32_t *a, const int32_t *b,        \
+                                 uint32_t n, int32_t least)                 \
+    {                                                                       \
+        return search(a, b, n, least);                                      \
+    }                                                                       \
+    VECTORS target                                                          \
+    static void any_##set(const int32_t *best, int32_t *to, uint32_t units) \
+    {                                                                       \
+        fill_any(best, to, units);                                          \
+    }                                                                       \
+    VECTORS target                                                          \
+    static void more_##set(int32_t best, uint32_t i, const int32_t *from,   \
+                           int32_t *to, uint32_t units)                     \
+    {                                                                       \
+        add_one(best, from + i, to, units + 1 - i);                         \
+    }
 
-VECTORS
-static void any_plain(const int32_t *best, int32_t *to, uint32_t units)
-{
-    fill_any(best, to, units);
-}
+#define KERNELS(set) {#set, search_##set, any_##set, more_##set}
 
-VECTORS
-static void more_plain(int32_t best, uint32_t i, const int32_t *from,
-                    int32_t *to, uint32_t units)
-{
-    add_one(best, from + i, to, units + 1 - i);
-}
+VARIANT(plain, )
 
 /* ---- Variants, the fastest last ---- */
 
-typedef struct variant {
-    const char *name;
-    ps_search search;
-    ps_knapsack_any any;
-    ps_knapsack_more more;
-} variant;
-
 #if defined(__x86_64__) && defined(__GNUC__)
 
-VECTORS __attribute__((target("avx2")))
-static ps_found search_avx2(const int32_t *a, const int32_t *b, uint32_t n,
-                            int32_t least)
-{
-    return search(a, b, n, least);
-}
+VARIANT(avx2, __attribute__((target("avx2"))))
+VARIANT(avx512, __attribute__((target("avx512f"))))
 
-VECTORS __attribute__((target("avx2")))
-static void any_avx2(const int32_t *best, int32_t *to, uint32_t units)
-{
-    fill_any(best, to, units);
-}
-
-VECTORS __attribute__((target("avx2")))
-static void more_avx2(int32_t best, uint32_t i, const int32_t *from,
-                    int32_t *to, uint32_t units)
-{
-    add_one(best, from + i, to, units + 1 - i);
-}
-
-VECTORS __attribute__((target("avx512f")))
-static void any_avx512(const int32_t *best, int32_t *to, uint32_t units)
-{
-    fill_any(best, to, units);
-}
-
-VECTORS __attribute__((target("avx512f")))
-static void more_avx512(int32_t best, uint32_t i, const int32_t *from,
-                    int32_t *to, uint32_t units)
-{
-    add_one(best, from + i, to, units + 1 - i);
-}
-
-VECTORS __attribute__((target("avx512f")))
-static ps_found search_avx512(const int32_t *a, const int32_t *b, uint32_t n,
-                              int32_t least)
-{
-    return search(a, b, n, least);
-}
-
-static const variant variants[] = {
-    {"plain", search_plain, any_plain, more_plain},
-    {"avx2", search_avx2, any_avx2, more_avx2},
-    {"avx512", search_avx512, any_avx512, more_avx512},
-};
+static const ps_kernels variants[] = {KERNELS(plain), KERNELS(avx2),
+                                      KERNELS(avx512)};
 
 static bool works(unsigned number)
 {
@@ -219,9 +179,7 @@ static bool works(unsigned number)
 
 #else
 
-static const variant variants[] = {
-    {"plain", search_plain, any_plain, more_plain},
-};
+static const ps_kernels variants[] = {KERNELS(plain)};
 
 static bool works(unsigned number)
 {
@@ -230,45 +188,19 @@ static bool works(unsigned number)
 
 #endif
 
-ps_search ps_search_variant(unsigned number, const char **name, bool *can)
+const ps_kernels *ps_kernels_variant(unsigned number, bool *can)
 {
     if (number >= sizeof variants / sizeof variants[0])
         return NULL;
-    *name = variants[number].name;
     *can = works(number);
-    return variants[number].search;
+    return &variants[number];
 }
 
-ps_knapsack_any ps_knapsack_any_variant(unsigned number)
-{
-    return variants[number].any;
-}
-
-ps_knapsack_more ps_knapsack_more_variant(unsigned number)
-{
-    return variants[number].more;
-}
-
-static unsigned best_variant(void)
+const ps_kernels *ps_kernels_best(void)
 {
     unsigned number = sizeof variants / sizeof variants[0] - 1;
 
     while (!works(number))
         number--;
-    return number;
-}
-
-ps_search ps_search_best(void)
-{
-    return variants[best_variant()].search;
-}
-
-ps_knapsack_any ps_knapsack_any_best(void)
-{
-    return variants[best_variant()].any;
-}
-
-ps_knapsack_more ps_knapsack_more_best(void)
-{
-    return variants[best_variant()].more;
+    return &variants[number];
 }

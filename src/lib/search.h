@@ -35,9 +35,6 @@ typedef struct ps_found {
 typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
                               int32_t least);
 
-/* The fastest that this machine can do. */
-ps_search ps_search_best(void);
-
 /*
  * Rows of a knapsack are reversed: the value of room c, from 0 to `units`,
  * stands at units - c.  Values do not fall with the room, and none is below 0.
@@ -58,16 +55,21 @@ typedef void (*ps_knapsack_more)(int32_t best, uint32_t i,
                                  const int32_t *from, int32_t *to,
                                  uint32_t units);
 
-ps_knapsack_any ps_knapsack_any_best(void);
-ps_knapsack_more ps_knapsack_more_best(void);
+/* All three for one instruction set. */
+typedef struct ps_kernels {
+    const char *name;
+    ps_search search;
+    ps_knapsack_any any;
+    ps_knapsack_more more;
+} ps_kernels;
+
+/* The fastest that this machine can do. */
+const ps_kernels *ps_kernels_best(void);
 
 /*
  * By number, and whether this machine can do it; 0 is plain and always
  * works.  NULL beyond the last.
  */
-ps_search ps_search_variant(unsigned number, const char **name,
-                            bool *works);
-ps_knapsack_any ps_knapsack_any_variant(unsigned number);
-ps_knapsack_more ps_knapsack_more_variant(unsigned number);
+const ps_kernels *ps_kernels_variant(unsigned number, bool *works);
 
 #endif

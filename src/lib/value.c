@@ -59,8 +59,7 @@ ps_result ps_value_open(ps_value **value, uint32_t most_units,
     v->most_units = most_units;
     v->levels = levels_for(depth);
     v->has_any = depth - 1 > MOST_LEVELS;
-    v->any = ps_knapsack_any_best();
-    v->more = ps_knapsack_more_best();
+    v->kernels = ps_kernels_best();
     v->table = calloc(table_size(most_units, depth), sizeof *v->table);
     if (v->table == NULL) {
         free(v);
@@ -112,7 +111,7 @@ static void fill_level(const ps_value *v, const int32_t *best, uint32_t level)
     for (uint32_t i = 1; i <= v->units; i++)
         if (best[i] > most) {
             most = best[i];
-            v->more(most, i, from, to, v->units);
+            v->kernels->more(most, i, from, to, v->units);
         }
 }
 
@@ -123,7 +122,7 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
     v->is_far = is_far && v->has_any;
     memset(row(v, 0), 0, (units + 1) * sizeof *v->table);
     if (v->has_any)
-        v->any(best, row(v, 0), units);
+        v->kernels->any(best, row(v, 0), units);
     if (v->is_far || v->levels == 0)
         return;
     fill_single(v, best);

@@ -26,8 +26,7 @@ typedef struct ps_value {
     bool has_any;      /* and V for any number of sequences */
     bool is_far;       /* nothing is asked for but that */
     int32_t *table;    /* rows by descending room */
-    ps_knapsack_any any;
-    ps_knapsack_more more;
+    const ps_kernels *kernels;
 } ps_value;
 
 /* For packs of at most `depth` sequences and so many units.  PS_ERR_MEMORY. */
