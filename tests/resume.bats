@@ -248,7 +248,7 @@ refused() {
     raw >x
     half_done
     refused 64 "packs of 512 tokens, not 256" -L 256 -w 64 x
-    refused 64 "sequences, not 8" -L 512 -w 64 -d 8 x
+    refused 64 "up to 14 sequences, not 8" -L 512 -w 64 -d 8 x
     refused 64 "other options" -L 512 -w 65 x
     refused 64 "other options" -L 512 -w 64 --shuffle=1 x
     refused 64 "other options" -L 512 -w 64 --even-cost x
