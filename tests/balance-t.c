@@ -45,12 +45,15 @@ static void *zeros(size_t n, size_t size)
     return p;
 }
 
+/* Counted in units of so many tokens. */
 static stand open_stand(uint32_t capacity, uint32_t unit, uint32_t window)
 {
-    stand s = {.units = capacity / unit};
+    const ps_units units = ps_units_of(capacity, (capacity - 1) / unit + 1);
+    stand s = {.units = units.count};
     ps_error err;
 
-    assert_ok(ps_balance_open(&s.b, capacity, unit, window, &err), &err);
+    assert_int_equal(units.size, unit);
+    assert_ok(ps_balance_open(&s.b, capacity, &units, window, &err), &err);
     s.count = zeros(s.units + 1, sizeof *s.count);
     s.held = zeros(capacity + 1, sizeof *s.held);
     s.came = zeros(capacity + 1, sizeof *s.came);
@@ -84,13 +87,13 @@ static void take(stand *s, uint32_t length)
 /* The stream has brought some of a length. */
 static void bring(stand *s, uint32_t length, double times)
 {
-    s->count[ps_round_to_units(length, s->b.unit, s->units)] += times;
+    s->count[ps_units_round(&s->b.units, length)] += times;
 }
 
 /* Learns from what was brought; counts what is held, as it must be. */
 static void learn(stand *s)
 {
-    ps_balance_learn(&s->b, s->count, s->units);
+    ps_balance_learn(&s->b, s->count);
     for (uint32_t l = 1; l <= s->b.capacity; l++)
         if (s->held[l] > 0)
             ps_balance_hold(&s->b, l, s->held[l]);
@@ -111,7 +114,7 @@ static void add_up(const stand *s, const uint32_t *lengths, int64_t *parts)
     const uint32_t *knot = s->b.knot;
 
     for (uint32_t l = 1; l <= s->b.capacity; l++) {
-        uint32_t u = ps_round_to_units(l, s->b.unit, s->units);
+        uint32_t u = ps_units_round(&s->b.units, l);
         uint32_t i = 0;
         int64_t part = 0;
 
@@ -434,7 +437,7 @@ static void test_saved(void **state)
 static bool try_number(const stand *s, size_t at, uint64_t number,
                        size_t width)
 {
-    stand other = open_stand(s->b.capacity, s->b.unit, s->b.window_size);
+    stand other = open_stand(s->b.capacity, s->b.units.size, s->b.window_size);
     ps_saver saver = {0};
     bool good;
 

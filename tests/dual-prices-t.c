@@ -29,10 +29,11 @@
 #define AT_INTERVAL 24
 #define AT_KNOWN 32
 #define AT_PAIRS 36
-#define AT_WORK 40
-#define AT_VARIATION 48
-#define AT_TOTAL 56
-#define AT_COUNTS 64
+#define AT_LINEAR 40
+#define AT_WORK 44
+#define AT_VARIATION 52
+#define AT_TOTAL 60
+#define AT_COUNTS 68
 
 static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                                    uint32_t window)
@@ -44,10 +45,13 @@ static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
     return p;
 }
 
+/* Some of a length came, and left. */
 static void come(ps_dual_prices *p, uint32_t length, uint32_t times)
 {
-    for (uint32_t i = 0; i < times; i++)
+    for (uint32_t i = 0; i < times; i++) {
         ps_dual_prices_count(p, length);
+        ps_dual_prices_take(p, length);
+    }
 }
 
 /* Prices do not fall, and end a little above that of a pack at most. */
@@ -59,34 +63,14 @@ static void check_prices(const ps_dual_prices *p)
     assert_true(ps_dual_price_of(p, p->capacity) <= PS_SCORE_ONE / 200 * 201);
 }
 
-/* A window that holds some of two lengths, of which one may be 0. */
-static ps_window *open_window(const ps_dual_prices *p, uint32_t a,
-                              uint32_t b, uint32_t times)
-{
-    ps_window *w;
-    ps_error err;
-
-    assert_ok(ps_window_open(&w, 2 * times + 1, 0, p->capacity, &err), &err);
-    for (uint32_t i = 0; i < times; i++) {
-        if (a > 0)
-            (void)ps_window_admit(w, a, i);
-        if (b > 0)
-            (void)ps_window_admit(w, b, i);
-    }
-    return w;
-}
-
-/* For what came alone. */
 static void learn(ps_dual_prices *p)
 {
-    ps_window *w = open_window(p, 0, 0, 0);
     ps_error err;
 
-    assert_ok(ps_dual_prices_learn(p, w, &err), &err);
-    ps_dual_prices_follow(p, w);
-    ps_window_free(w);
+    assert_ok(ps_dual_prices_learn(p, &err), &err);
+    ps_dual_prices_follow(p);
     check_prices(p);
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         assert_true(p->price[u] >= p->price[u - 1] - 1e-12);
 }
 
@@ -99,7 +83,7 @@ static void assert_near(double is, double wanted, double by)
 static void assert_dual(const ps_dual_prices *p, uint32_t length,
                         double wanted)
 {
-    assert_near(p->price[ps_round_to_units(length, p->unit, p->units)],
+    assert_near(p->price[ps_units_round(&p->units, length)],
                 wanted, NEAR);
 }
 
@@ -108,7 +92,7 @@ static void stream(ps_dual_prices *p, const uint32_t *lengths, uint32_t n,
                    uint64_t records, uint64_t *random)
 {
     for (uint64_t i = 0; i < records; i++) {
-        ps_dual_prices_count(p, lengths[random_below(random, n)]);
+        come(p, lengths[random_below(random, n)], 1);
         if (ps_dual_prices_due(p))
             learn(p);
     }
@@ -187,15 +171,17 @@ static void test_held(void **state)
     come(p, 60, 1000);
     come(p, 40, 1000);
     for (int more = 0; more < 6; more++) {
-        ps_window *w = open_window(p, more % 2 == 0 ? 60 : 40, 0, 500);
+        uint32_t length = more % 2 == 0 ? 60 : 40;
         ps_error err;
 
+        ps_dual_prices_hold(p, length, 500);
         if (more < 4)
-            assert_ok(ps_dual_prices_learn(p, w, &err), &err);
-        ps_dual_prices_follow(p, w);
+            assert_ok(ps_dual_prices_learn(p, &err), &err);
+        ps_dual_prices_follow(p);
         assert_dual(p, 60, dual[more % 2][0]);
         assert_dual(p, 40, dual[more % 2][1]);
-        ps_window_free(w);
+        for (int i = 0; i < 500; i++)
+            ps_dual_prices_take(p, length);
     }
     ps_dual_prices_free(p);
 }
@@ -210,14 +196,14 @@ static void test_linear(void **state)
         uint32_t capacity = capacities[i];
         ps_dual_prices *p = open_prices(capacity, 64, 2000);
 
-        for (uint32_t u = 1; u <= p->units / 2; u++) {
-            come(p, u * p->unit, 10);
-            come(p, (p->units - u) * p->unit, 10);
+        for (uint32_t u = 1; u <= p->units.count / 2; u++) {
+            come(p, u * p->units.size, 10);
+            come(p, (p->units.count - u) * p->units.size, 10);
         }
         learn(p);
         assert_true(p->known);
-        for (uint32_t u = 1; u < p->units; u++)
-            assert_near(p->price[u], (double)u / p->units, 1e-9);
+        for (uint32_t u = 1; u < p->units.count; u++)
+            assert_near(p->price[u], (double)u / p->units.count, 1e-9);
         ps_dual_prices_free(p);
     }
 }
@@ -235,8 +221,8 @@ static void test_full_length(void **state)
         assert_true(ps_dual_prices_due(p));
         learn(p);
         assert_false(p->known);
-        for (uint32_t u = 0; u <= p->units; u++)
-            assert_near(p->price[u], (double)u / p->units, 0);
+        for (uint32_t u = 0; u <= p->units.count; u++)
+            assert_near(p->price[u], (double)u / p->units.count, 0);
         ps_dual_prices_free(p);
     }
     p = open_prices(100, 3, 2000);
@@ -258,11 +244,11 @@ static void test_full_length(void **state)
 static double *fill_rooms(const ps_dual_prices *p, const double *price,
                           uint32_t places)
 {
-    double *most = calloc(p->units + 1, sizeof *most);
+    double *most = calloc(p->units.count + 1, sizeof *most);
 
     assert_non_null(most);
     for (uint32_t place = 0; place < places; place++)
-        for (uint32_t room = p->units; room > 0; room--)
+        for (uint32_t room = p->units.count; room > 0; room--)
             for (uint32_t u = 1; u <= room; u++)
                 if (p->count[u] > 0 && price[u] + most[room - u] > most[room])
                     most[room] = price[u] + most[room - u];
@@ -272,7 +258,7 @@ static double *fill_rooms(const ps_dual_prices *p, const double *price,
 static double dearest_pack(const ps_dual_prices *p, const double *price)
 {
     double *most = fill_rooms(p, price, p->depth);
-    double all = most[p->units];
+    double all = most[p->units.count];
 
     free(most);
     return all;
@@ -286,11 +272,11 @@ static double bound_of(const ps_dual_prices *p)
     ps_error err;
 
     assert_ok(ps_histogram_open(&h, &err), &err);
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         if (p->count[u] > 0)
             assert_ok(ps_histogram_add(h, u, (uint64_t)p->count[u], &err),
                       &err);
-    assert_ok(ps_plan_bound(h, p->units, p->depth, &packs, &err), &err);
+    assert_ok(ps_plan_bound(h, p->units.count, p->depth, &packs, &err), &err);
     ps_histogram_free(h);
     return packs;
 }
@@ -301,7 +287,7 @@ static void check_told(const ps_dual_prices *p, const double *price,
 {
     double told = 0;
 
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         told += p->count[u] * price[u];
     if (told > bound * (1 + 1e-6) || told < bound * (1 - gap))
         fail_msg("L %u, D %u, W %u: %f packs, not %f", p->capacity,
@@ -314,7 +300,7 @@ static void check_learned(const ps_dual_prices *p, double gap)
     double bound = bound_of(p);
 
     for (uint32_t i = 0; i < p->cuts; i++)
-        assert_true(dearest_pack(p, p->cut + i * (p->units + 1)) <=
+        assert_true(dearest_pack(p, p->cut + i * (p->units.count + 1)) <=
                     1 + 1e-6);
     check_told(p, p->price, bound, gap + TOLERANCE / sqrt(p->window_size));
 }
@@ -430,8 +416,8 @@ static void test_unseen(void **state)
 
             learn(p);
             most = fill_rooms(p, p->price, p->depth - 1);
-            for (uint32_t u = 1; u <= p->units; u++)
-                assert_true(p->price[u] + most[p->units - u] <= 1 + 1e-6);
+            for (uint32_t u = 1; u <= p->units.count; u++)
+                assert_true(p->price[u] + most[p->units.count - u] <= 1 + 1e-6);
             free(most);
         }
         ps_dual_prices_free(p);
@@ -504,15 +490,15 @@ static void test_units(void **state)
         ps_dual_prices *p = open_prices(capacity, cases[i].depth, 2000);
         uint32_t long_one = capacity / 10 * 6;
 
-        assert_int_equal(p->unit, cases[i].unit);
+        assert_int_equal(p->units.size, cases[i].unit);
         come(p, long_one, 300);
         come(p, capacity / 10 * 4 - capacity / 200, 100);
         learn(p);
-        assert_true(ps_dual_price_of(p, long_one + p->unit) >
+        assert_true(ps_dual_price_of(p, long_one + p->units.size) >
                     PS_SCORE_ONE / 100 * 95);
         assert_true(ps_dual_price_of(p, capacity / 10 * 3) <
                     PS_SCORE_ONE / 10);
-        for (uint32_t l = 1; l + 2 <= p->unit; l++)
+        for (uint32_t l = 1; l + 2 <= p->units.size; l++)
             assert_in_range(ps_dual_price_of(p, l + 1) + 2 +
                                 ps_dual_price_of(p, l - 1) -
                                 2 * ps_dual_price_of(p, l), 0, 4);
@@ -551,7 +537,7 @@ static void test_schedule(void **state)
         for (int round = 0; round < 10; round++) {
             due += interval;
             for (; !ps_dual_prices_due(p); n++)
-                ps_dual_prices_count(p, cases[k].length);
+                come(p, cases[k].length, 1);
             assert_true(n == due);
             learn(p);
             interval = round == 0 ? (uint64_t)cases[k].second * window
@@ -618,21 +604,19 @@ static void test_variation(void **state)
 static void test_horizon(void **state)
 {
     ps_dual_prices *p = open_prices(100, 3, 1000);
-    ps_window *w;
 
     (void)state;
     come(p, 60, 1000);
     come(p, 40, 1200);
     learn(p);
-    w = open_window(p, 60, 0, 1000);
+    ps_dual_prices_hold(p, 60, 1000);
     p->variation = 1;
     p->recent_total = 0;
-    ps_dual_prices_follow(p, w);
+    ps_dual_prices_follow(p);
     assert_true(p->demand[60] > p->demand[40]);
     p->variation = 10;
-    ps_dual_prices_follow(p, w);
+    ps_dual_prices_follow(p);
     assert_true(p->demand[60] < p->demand[40]);
-    ps_window_free(w);
     ps_dual_prices_free(p);
 }
 
@@ -718,9 +702,9 @@ static void test_saved(void **state)
             stream(p, lengths, COUNT(lengths), 70000, &random);
             stream(other, lengths, COUNT(lengths), 70000, &again);
             assert_memory_equal(p->price, other->price,
-                                (p->units + 1) * sizeof *p->price);
+                                (p->units.count + 1) * sizeof *p->price);
             assert_memory_equal(p->scaled, other->scaled,
-                                (p->units + 2) * sizeof *p->scaled);
+                                (p->units.count + 2) * sizeof *p->scaled);
             assert_int_equal(p->cuts, other->cuts);
             ps_dual_prices_free(p);
             ps_dual_prices_free(other);
@@ -757,7 +741,7 @@ static void test_refused(void **state)
         UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000001),
         UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000000)};
     ps_dual_prices *p = open_prices(20, 3, 10);
-    size_t row = 8 * (size_t)p->units;
+    size_t row = 8 * (size_t)p->units.count;
     ps_saver saver = {0};
     size_t at;
     bool good;
@@ -794,6 +778,7 @@ static void test_refused(void **state)
     refuse_double(p, AT_TOTAL, 20.1);
     refuse_u64(p, AT_KNOWN, 2, 4);
     refuse_u64(p, AT_PAIRS, UINT32_MAX, 4);
+    refuse_u64(p, AT_LINEAR, 2, 4);
     free(saver.bytes);
     ps_dual_prices_free(p);
 }
@@ -828,7 +813,6 @@ static void test_memory(void **state)
         ps_dual_prices *p = open_prices(capacity, depth, 1024);
         size_t held = alloc_so_far().bytes - before;
         uint64_t told = ps_dual_prices_bytes(capacity);
-        ps_window *w = open_window(p, 0, 0, 0);
         ps_error err;
 
         assert_in_range(held, told / 2, told);
@@ -836,11 +820,10 @@ static void test_memory(void **state)
             come(p, 1 + random_below(&random, capacity), 1);
         alloc_watch();
         held = alloc_so_far().bytes;
-        assert_ok(ps_dual_prices_learn(p, w, &err), &err);
+        assert_ok(ps_dual_prices_learn(p, &err), &err);
         assert_true(alloc_so_far().peak - held <=
                     ps_dual_prices_learn_bytes(capacity, depth));
         assert_int_equal(alloc_so_far().bytes, held);
-        ps_window_free(w);
         ps_dual_prices_free(p);
     }
 }

@@ -60,13 +60,14 @@ static void admit(stand *s, uint32_t length)
 static void take(stand *s, uint32_t length)
 {
     ps_window_release(s->window, ps_window_take(s->window, length));
+    ps_dual_prices_take(s->prices, length);
     ps_score_take(s->score, length);
 }
 
 static void refresh(stand *s)
 {
     s->epoch = s->now;
-    ps_dual_prices_follow(s->prices, s->window);
+    ps_dual_prices_follow(s->prices);
     ps_score_refresh(s->score, s->now, s->fine);
 }
 
@@ -74,7 +75,7 @@ static void learn(stand *s)
 {
     ps_error err;
 
-    assert_ok(ps_dual_prices_learn(s->prices, s->window, &err), &err);
+    assert_ok(ps_dual_prices_learn(s->prices, &err), &err);
     ps_score_learn(s->score);
     refresh(s);
 }
@@ -112,12 +113,12 @@ static int32_t naive_score(const stand *s, uint32_t length)
 static void check(const stand *s)
 {
     const ps_score *is = s->score;
-    int32_t *best = must_alloc((is->units + 1) * sizeof *best);
+    int32_t *best = must_alloc((is->units.count + 1) * sizeof *best);
 
-    for (uint32_t u = 0; u <= is->units; u++)
+    for (uint32_t u = 0; u <= is->units.count; u++)
         best[u] = PS_SCORE_NONE;
     for (uint32_t l = 1; l <= s->capacity; l++) {
-        uint32_t u = ps_round_to_units(l, is->unit, is->units);
+        uint32_t u = ps_units_round(&is->units, l);
         int32_t score = is->score[l];
 
         assert_int_equal(is->reversed[s->capacity - l], score);
@@ -132,7 +133,7 @@ static void check(const stand *s)
             assert_in_range(score + 1 - naive_score(s, l), 0, 1);
         best[u] = score > best[u] ? score : best[u];
     }
-    for (uint32_t u = 1; u <= is->units; u++) {
+    for (uint32_t u = 1; u <= is->units.count; u++) {
         uint32_t l = ps_score_best_in(is, u);
 
         assert_int_equal(is->best[u], best[u]);
@@ -140,7 +141,7 @@ static void check(const stand *s)
         if (l == 0)
             continue;
         assert_int_equal(is->score[l], best[u]);
-        assert_int_equal(ps_round_to_units(l, is->unit, is->units), u);
+        assert_int_equal(ps_units_round(&is->units, l), u);
     }
     free(best);
 }
@@ -224,7 +225,7 @@ static void assert_first_price(const ps_dual_prices *p, uint32_t length)
 {
     double part = (double)length / p->capacity;
     double wanted = PS_SCORE_ONE * (part + 0.004 * part * part);
-    double off = p->unit == 1 ? 0 : 0.006 * wanted;
+    double off = p->units.size == 1 ? 0 : 0.006 * wanted;
 
     assert_in_range(ps_dual_price_of(p, length), wanted - off - 1,
                     wanted + off + 1);
@@ -237,7 +238,7 @@ static void test_tables(void **state)
         stand s = open_stand(sizes[i].capacity, 300, i);
         uint64_t random = 5 + i;
 
-        assert_int_equal(s.score->unit, sizes[i].unit);
+        assert_int_equal(s.score->units.size, sizes[i].unit);
         for (uint32_t l = 1; l <= sizes[i].capacity; l++)
             assert_first_price(s.prices, l);
         run(&s, sizes[i].capacity > 1000 ? 12 : 60, &random);
@@ -389,7 +390,7 @@ static void test_saved(void **state)
             assert_memory_equal(s.score->score, score->score,
                                 (capacity + 1) * sizeof(int32_t));
             assert_memory_equal(s.score->best, score->best,
-                                (score->units + 1) * sizeof(int32_t));
+                                (score->units.count + 1) * sizeof(int32_t));
         }
         ps_score_free(score);
         run(&s, 3, &random);

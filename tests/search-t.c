@@ -1,6 +1,6 @@
 /*
- * search-t.c - every variant of the search and of a row of a knapsack
- * against a look at each sum.
+ * search-t.c - every variant of the search, of a row of a knapsack and of
+ * sums of products against a look at each sum.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -192,6 +192,41 @@ static void try_rows(const ps_kernels *kernels)
     try_row(kernels, 256, 1000, &random);
 }
 
+/*
+ * Products that are added up, and multiples that are added to others.  What
+ * has no more digits than a double is exact, and else alike for all.
+ */
+static void try_products(const ps_kernels *kernels)
+{
+    bool works;
+    const ps_kernels *plain = ps_kernels_variant(0, &works);
+    double a[70];
+    double b[70];
+    double to[70];
+    uint64_t random = 4;
+
+    for (uint32_t n = 0; n <= 70; n++) {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+            a[i] = random_below(&random, 1000);
+            b[i] = to[i] = random_below(&random, 1000);
+            sum += a[i] * b[i];
+        }
+        assert_true(kernels->dot(a, b, n) == sum);
+        kernels->add_times(3, a, to, n);
+        for (uint32_t i = 0; i < n; i++)
+            assert_true(to[i] == b[i] + 3 * a[i]);
+        for (uint32_t i = 0; i < n; i++)
+            a[i] = b[i] / (1 + random_below(&random, 1000));
+        assert_true(kernels->dot(a, b, n) == plain->dot(a, b, n));
+        memcpy(to, a, sizeof to);
+        kernels->add_times(1 / 3.0, b, a, n);
+        plain->add_times(1 / 3.0, b, to, n);
+        assert_memory_equal(a, to, n * sizeof *a);
+    }
+}
+
 /* Says which this machine could not run; the first one always works. */
 static void test_variants(void **state)
 {
@@ -206,6 +241,7 @@ static void test_variants(void **state)
         if (works) {
             try_variant(kernels->search);
             try_rows(kernels);
+            try_products(kernels);
         } else {
             print_message("# %s does not work here\n", kernels->name);
         }

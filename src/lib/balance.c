@@ -38,12 +38,13 @@ uint64_t ps_balance_bytes(uint32_t capacity)
     return ps_amount_array((uint64_t)capacity + 1, sizeof(uint16_t));
 }
 
-ps_result ps_balance_open(ps_balance *b, uint32_t capacity, uint32_t unit,
-                          uint32_t window_size, ps_error *err)
+ps_result ps_balance_open(ps_balance *b, uint32_t capacity,
+                          const ps_units *units, uint32_t window_size,
+                          ps_error *err)
 {
     memset(b, 0, sizeof *b);
     b->capacity = capacity;
-    b->unit = unit;
+    b->units = *units;
     b->window_size = window_size;
     b->place = calloc((size_t)capacity + 1, sizeof *b->place);
     return b->place == NULL ? ps_fail_memory(err) : PS_OK;
@@ -58,11 +59,10 @@ void ps_balance_close(ps_balance *b)
 /* Finds the place of each length between the knots. */
 static void place_lengths(ps_balance *b)
 {
-    uint32_t units = b->capacity / b->unit;
     uint32_t i = 0;
 
     for (uint32_t l = 1; l <= b->capacity; l++) {
-        uint32_t u = ps_round_to_units(l, b->unit, units);
+        uint32_t u = ps_units_round(&b->units, l);
         uint32_t part = 0;
 
         while (i + 1 < LAST_KNOT && u > b->knot[i + 1])
@@ -77,7 +77,7 @@ static void place_lengths(ps_balance *b)
 }
 
 /* Puts the knots between the first and the last at quantiles. */
-static void place_knots(ps_balance *b, const double *count, uint32_t units)
+static void place_knots(ps_balance *b, const double *count)
 {
     double total = 0;
     double sum = 0;
@@ -85,9 +85,9 @@ static void place_knots(ps_balance *b, const double *count, uint32_t units)
     uint32_t last = 0;
     uint32_t i = 1;
 
-    for (uint32_t u = 1; u <= units; u++)
+    for (uint32_t u = 1; u <= b->units.count; u++)
         total += count[u];
-    for (uint32_t u = 1; u <= units; u++) {
+    for (uint32_t u = 1; u <= b->units.count; u++) {
         if (count[u] <= 0)
             continue;
         if (first == 0)
@@ -104,16 +104,16 @@ static void place_knots(ps_balance *b, const double *count, uint32_t units)
             b->knot[i] = b->knot[i - 1] + 1;
 }
 
-void ps_balance_learn(ps_balance *b, const double *count, uint32_t units)
+void ps_balance_learn(ps_balance *b, const double *count)
 {
     double share[PS_BALANCE_KNOTS] = {0};
     double total = 0;
 
-    place_knots(b, count, units);
+    place_knots(b, count);
     place_lengths(b);
-    for (uint32_t u = 1; u <= units; u++) {
+    for (uint32_t u = 1; u <= b->units.count; u++) {
         uint32_t part;
-        uint32_t i = ps_balance_find(b, u * b->unit, &part);
+        uint32_t i = ps_balance_find(b, u * b->units.size, &part);
 
         share[i] += count[u] * (PS_BALANCE_WHOLE - part);
         share[i + 1] += count[u] * part;

@@ -29,7 +29,7 @@
 typedef struct ps_balance {
     uint32_t knot[PS_BALANCE_KNOTS];   /* units of length, ascending */
     uint32_t capacity;
-    uint32_t unit;                     /* tokens */
+    ps_units units;
     uint16_t *place; /* by length: the knot below it, and parts above that */
     int64_t held[PS_BALANCE_KNOTS];    /* parts in the window */
     int64_t came[PS_BALANCE_KNOTS];    /* since the last ps_balance_weigh */
@@ -83,11 +83,12 @@ static inline void ps_balance_take(ps_balance *b, uint32_t length)
 }
 
 /*
- * Until something is known no length has a weight.  Units are of `unit`
- * tokens.  PS_ERR_MEMORY.
+ * Until something is known no length has a weight.  The stream is
+ * counted in units.  PS_ERR_MEMORY.
  */
-ps_result ps_balance_open(ps_balance *b, uint32_t capacity, uint32_t unit,
-                          uint32_t window_size, ps_error *err);
+ps_result ps_balance_open(ps_balance *b, uint32_t capacity,
+                          const ps_units *units, uint32_t window_size,
+                          ps_error *err);
 void ps_balance_close(ps_balance *b);
 
 /* The most memory that it takes. */
@@ -95,10 +96,10 @@ uint64_t ps_balance_bytes(uint32_t capacity);
 
 /*
  * New knots, for a stream with these counts by length in units, rounded as
- * ps_round_to_units does; the window must be counted anew with
+ * ps_units_round does; the window must be counted anew with
  * ps_balance_hold.
  */
-void ps_balance_learn(ps_balance *b, const double *count, uint32_t units);
+void ps_balance_learn(ps_balance *b, const double *count);
 void ps_balance_hold(ps_balance *b, uint32_t length, uint32_t sequences);
 
 /* New weights, for a window of so many; `strong` ones are greater. */

@@ -98,16 +98,11 @@
 #define LINEAR 0.03
 #define TILT 0.004
 
-static uint32_t unit_of(uint32_t capacity)
-{
-    return (capacity - 1) / MOST_UNITS + 1;
-}
-
 uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
-    uint32_t units = capacity / unit_of(capacity);
+    uint32_t units = ps_units_of(capacity, MOST_UNITS).count;
     uint64_t n = (uint64_t)units + 2;
-    uint64_t bytes = ps_amount_array((MOST_CUTS + 5) * n, sizeof(double));
+    uint64_t bytes = ps_amount_array((MOST_CUTS + 7) * n, sizeof(double));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(int32_t)));
     bytes = ps_amount_sum(bytes, ps_relaxation_bytes(units));
@@ -118,42 +113,47 @@ uint64_t ps_dual_prices_bytes(uint32_t capacity)
 
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 {
-    uint32_t units = capacity / unit_of(capacity);
+    uint32_t units = ps_units_of(capacity, MOST_UNITS).count;
 
     return ps_relaxation_solve_bytes(units, depth < units ? depth : units);
 }
 
 static double linear(const ps_dual_prices *p, uint32_t u)
 {
-    return (double)u / p->units;
+    return (double)u / p->units.count;
 }
 
 static double *cut_of(const ps_dual_prices *p, uint32_t i)
 {
-    return p->cut + i * ((size_t)p->units + 1);
+    return p->cut + i * ((size_t)p->units.count + 1);
 }
 
 /* Whether tokens or sequences fill packs: no pack is worth more than one. */
 static void set_first_cuts(ps_dual_prices *p)
 {
-    for (uint32_t u = 1; u <= p->units; u++) {
+    for (uint32_t u = 1; u <= p->units.count; u++) {
         cut_of(p, 0)[u] = linear(p, u);
         cut_of(p, 1)[u] = 1.0 / p->depth;
     }
     p->cuts = FIRST_CUTS;
 }
 
+/* The rest of the scaled prices, which does not change. */
+static void set_size_part(ps_dual_prices *p)
+{
+    for (uint32_t u = 0; u <= p->units.count; u++) {
+        double full = (double)u * p->units.size / p->capacity;
+
+        p->size_part[u] = LINEAR * full + TILT * full * full;
+    }
+}
+
 static void scale(ps_dual_prices *p)
 {
-    for (uint32_t u = 0; u <= p->units + 1; u++) {
-        double full = (double)u * p->unit / p->capacity;
-        double dual = p->price[u < p->units ? u : p->units];
-
-        full = full < 1 ? full : 1;
-        p->scaled[u] = (int32_t)(PS_SCORE_ONE *
-                                 ((1 - LINEAR) * dual + LINEAR * full +
-                                  TILT * full * full));
-    }
+    for (uint32_t u = 0; u <= p->units.count; u++)
+        p->scaled[u] = (int32_t)(PS_SCORE_ONE * ((1 - LINEAR) * p->price[u] +
+                                                 p->size_part[u]));
+    p->scaled[p->units.count + 1] = p->scaled[p->units.count];
 }
 
 ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
@@ -168,29 +168,32 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
         return ps_fail_memory(err);
     p->capacity = capacity;
     p->window_size = window_size;
-    p->unit = unit_of(capacity);
-    p->units = capacity / p->unit;
-    p->depth = depth < p->units ? depth : p->units;
+    p->units = ps_units_of(capacity, MOST_UNITS);
+    p->depth = depth < p->units.count ? depth : p->units.count;
     p->next = p->interval = window_size;
     p->variation = 1;
-    n = (size_t)p->units + 1;
+    n = (size_t)p->units.count + 1;
+    p->kernels = ps_kernels_best();
     p->count = calloc(n, sizeof *p->count);
     p->recent = calloc(n, sizeof *p->recent);
+    p->held = calloc(n, sizeof *p->held);
     p->demand = calloc(n, sizeof *p->demand);
     p->cut = calloc((MOST_CUTS + 1) * n, sizeof *p->cut);
     p->used = calloc(MOST_CUTS, sizeof *p->used);
     p->price = calloc(n, sizeof *p->price);
+    p->size_part = calloc(n, sizeof *p->size_part);
     p->scaled = calloc(n + 1, sizeof *p->scaled);
-    if (!ps_relaxation_open(&p->relaxation, p->units, p->depth) ||
-        p->count == NULL || p->recent == NULL || p->demand == NULL ||
-        p->cut == NULL || p->used == NULL || p->price == NULL ||
-        p->scaled == NULL) {
+    if (!ps_relaxation_open(&p->relaxation, p->units.count, p->depth) ||
+        p->count == NULL || p->recent == NULL || p->held == NULL ||
+        p->demand == NULL || p->cut == NULL || p->used == NULL ||
+        p->price == NULL || p->size_part == NULL || p->scaled == NULL) {
         ps_dual_prices_free(p);
         *prices = NULL;
         return ps_fail_memory(err);
     }
     set_first_cuts(p);
     memcpy(p->price, cut_of(p, 0), n * sizeof *p->price);
+    set_size_part(p);
     scale(p);
     return PS_OK;
 }
@@ -201,10 +204,12 @@ void ps_dual_prices_free(ps_dual_prices *p)
         return;
     free(p->count);
     free(p->recent);
+    free(p->held);
     free(p->demand);
     free(p->cut);
     free(p->used);
     free(p->price);
+    free(p->size_part);
     free(p->scaled);
     ps_relaxation_close(&p->relaxation);
     free(p);
@@ -212,23 +217,11 @@ void ps_dual_prices_free(ps_dual_prices *p)
 
 /* ---- A cut ---- */
 
-/*
- * The packs that sequences are worth at some prices.  Added up in parts that
- * do not wait for each other, and in the same order everywhere.
- */
+/* The packs that sequences are worth at some prices. */
 static double worth(const ps_dual_prices *p, const double *sequences,
                     const double *price)
 {
-    double part[8] = {0};
-    uint32_t u = 0;
-
-    for (; u + 8 <= p->units + 1; u += 8)
-        for (uint32_t k = 0; k < 8; k++)
-            part[k] += sequences[u + k] * price[u + k];
-    for (; u <= p->units; u++)
-        part[u % 8] += sequences[u] * price[u];
-    return ((part[0] + part[1]) + (part[2] + part[3])) +
-           ((part[4] + part[5]) + (part[6] + part[7]));
+    return p->kernels->dot(sequences + 1, price + 1, p->units.count);
 }
 
 static double gap_of(const ps_dual_prices *p)
@@ -264,7 +257,7 @@ static void keep_cut(ps_dual_prices *p, const double *new)
         const double *old = cut_of(p, i);
         double off = 0;
 
-        for (uint32_t u = 1; u <= p->units; u++)
+        for (uint32_t u = 1; u <= p->units.count; u++)
             off += p->count[u] * fabs(new[u] - old[u]);
         if (off <= SAME_CUT * p->total)
             return;
@@ -274,7 +267,7 @@ static void keep_cut(ps_dual_prices *p, const double *new)
     if (p->cuts < MOST_CUTS)
         place = p->cuts++;
     p->used[place] = p->came;
-    memcpy(cut_of(p, place), new, ((size_t)p->units + 1) * sizeof *new);
+    memcpy(cut_of(p, place), new, ((size_t)p->units.count + 1) * sizeof *new);
 }
 
 /* Learns a cut for the demand, of which some is not 0. */
@@ -311,16 +304,16 @@ static double count_pairs(ps_dual_prices *p)
 {
     double *left = p->demand;
     uint32_t i = 1;
-    uint32_t j = p->units;
+    uint32_t j = p->units.count;
     double packs = 0;
 
-    memcpy(left, p->count, ((size_t)p->units + 1) * sizeof *left);
+    memcpy(left, p->count, ((size_t)p->units.count + 1) * sizeof *left);
     while (i <= j)
         if (left[j] <= 0) {
             j--;
         } else if (left[i] <= 0) {
             i++;
-        } else if (i + j > p->units) {
+        } else if (i + j > p->units.count) {
             packs += left[j--];
         } else {
             double n = left[i] < left[j] ? left[i] : left[j];
@@ -354,7 +347,7 @@ static void fade(ps_dual_prices *p)
 
     if (p->total <= most)
         return;
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         p->count[u] /= 2;
     p->total /= 2;
 }
@@ -363,9 +356,9 @@ static void find_mean(ps_dual_prices *p)
 {
     double sum = 0;
 
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         sum += p->count[u] * u;
-    p->mean = p->total > 0 ? (uint64_t)(256 * p->unit * sum / p->total) : 0;
+    p->mean = p->total > 0 ? (uint64_t)(256 * p->units.size * sum / p->total) : 0;
 }
 
 static double work_left(const ps_dual_prices *p)
@@ -399,7 +392,7 @@ static double vary(const ps_dual_prices *p)
     double off = 0;
     double expected = 0;
 
-    for (uint32_t u = 1; u <= p->units; u++) {
+    for (uint32_t u = 1; u <= p->units.count; u++) {
         double share = p->count[u] / p->total;
         double d;
 
@@ -412,39 +405,45 @@ static double vary(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
+static void find_linear(ps_dual_prices *p)
+{
+    double off = 0;
+
+    for (uint32_t u = 1; u <= p->units.count; u++)
+        off += p->count[u] * fabs(p->price[u] - linear(p, u));
+    p->linear = off <= NEARLY_LINEAR * p->total;
+}
+
 /* Takes stock once in a window. */
 static void look_back(ps_dual_prices *p)
 {
     if (p->recent_total < p->window_size)
         return;
     p->variation += (fmax(vary(p), 1) - p->variation) / VARIATION_WINDOWS;
-    memset(p->recent, 0, ((size_t)p->units + 1) * sizeof *p->recent);
+    memset(p->recent, 0, ((size_t)p->units.count + 1) * sizeof *p->recent);
     p->recent_total = 0;
     find_pairs(p);
     find_mean(p);
+    find_linear(p);
 }
 
-static void set_demand(ps_dual_prices *p, const ps_window *w)
+static void set_demand(ps_dual_prices *p)
 {
     double expected = HORIZON * sqrt(p->window_size) * p->variation /
                       p->total;
-    uint32_t l = ps_window_longest(w, p->capacity - 1);
 
-    for (uint32_t u = 1; u <= p->units; u++)
-        p->demand[u] = p->count[u] * expected;
-    for (; l > 0; l = ps_window_longest(w, l - 1))
-        p->demand[ps_round_to_units(l, p->unit, p->units)] +=
-            ps_window_count_of(w, l);
+    memcpy(p->demand, p->held, (p->units.count + 1) * sizeof *p->demand);
+    p->kernels->add_times(expected, p->count + 1, p->demand + 1,
+                          p->units.count);
 }
 
-ps_result ps_dual_prices_learn(ps_dual_prices *p, const ps_window *window,
-                               ps_error *err)
+ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 {
     double work = work_left(p);
     ps_result r = PS_OK;
 
     if (p->total > 0) {
-        set_demand(p, window);
+        set_demand(p);
         r = learn_cut(p, work < MOST_WORK ? work : MOST_WORK, err);
     }
     find_pairs(p);
@@ -454,41 +453,34 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, const ps_window *window,
     return r;
 }
 
-void ps_dual_prices_follow(ps_dual_prices *p, const ps_window *window)
+void ps_dual_prices_follow(ps_dual_prices *p)
 {
     double packs[MOST_CUTS];
     double most = 0;
     double near;
     double sum = 0;
-    double off = 0; /* from linear prices */
 
     if (!p->known)
         return;
-    look_back(p);
-    set_demand(p, window);
+    set_demand(p);
     for (uint32_t i = 0; i < p->cuts; i++) {
         packs[i] = worth(p, p->demand, cut_of(p, i));
         most = fmax(most, packs[i]);
     }
     near = most * (1 - near_part(p));
-    memset(p->price, 0, ((size_t)p->units + 1) * sizeof *p->price);
+    for (uint32_t i = 0; i < p->cuts; i++)
+        if (packs[i] > near)
+            sum += packs[i] - near;
+    memset(p->price, 0, ((size_t)p->units.count + 1) * sizeof *p->price);
     for (uint32_t i = 0; i < p->cuts; i++) {
-        const double *price = cut_of(p, i);
-        double weight = packs[i] - near;
-
-        if (weight <= 0)
+        if (packs[i] <= near)
             continue;
         p->used[i] = p->came;
-        sum += weight;
-        for (uint32_t u = 1; u <= p->units; u++)
-            p->price[u] += weight * price[u];
+        p->kernels->add_times((packs[i] - near) / sum, cut_of(p, i) + 1,
+                              p->price + 1, p->units.count);
     }
-    for (uint32_t u = 1; u <= p->units; u++) {
-        p->price[u] /= sum;
-        off += p->count[u] * fabs(p->price[u] - linear(p, u));
-    }
-    p->linear = off <= NEARLY_LINEAR * p->total;
     scale(p);
+    look_back(p);
 }
 
 /* ---- Saved and loaded ---- */
@@ -496,7 +488,7 @@ void ps_dual_prices_follow(ps_dual_prices *p, const ps_window *window)
 static void save_numbers(const ps_dual_prices *p, const double *numbers,
                          ps_saver *saver)
 {
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         ps_save_double(saver, numbers[u]);
 }
 
@@ -508,6 +500,7 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_u64(saver, p->interval);
     ps_save_u32(saver, p->known);
     ps_save_u32(saver, p->pairs);
+    ps_save_u32(saver, p->linear);
     ps_save_double(saver, p->work);
     ps_save_double(saver, p->variation);
     ps_save_double(saver, p->total);
@@ -536,7 +529,7 @@ static double load_number(ps_restorer *restorer, double most)
 static void load_prices(const ps_dual_prices *p, double *price,
                         ps_restorer *restorer)
 {
-    for (uint32_t u = 1; u <= p->units; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++)
         price[u] = load_number(restorer, ps_equal_part(&p->relaxation, u) +
                                              ROUNDING);
 }
@@ -547,14 +540,14 @@ static double load_counts(const ps_dual_prices *p, double *count,
 {
     double sum = 0;
 
-    for (uint32_t u = 1; u <= p->units; u++) {
+    for (uint32_t u = 1; u <= p->units.count; u++) {
         count[u] = load_number(restorer, MOST_COUNT);
         sum += count[u];
     }
     return sum;
 }
 
-/* Without counts nothing can have been learned. */
+/* Without counts nothing can have been learned.  Nothing is held yet. */
 void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
 {
     double counted;
@@ -565,6 +558,7 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->interval = ps_load_u64(restorer);
     p->known = ps_load_within(restorer, 0, 1) == 1;
     p->pairs = ps_load_within(restorer, 0, 1) == 1;
+    p->linear = ps_load_within(restorer, 0, 1) == 1;
     p->work = load_number(restorer, MOST_COUNT);
     p->variation = load_number(restorer, MOST_COUNT);
     p->total = load_number(restorer, MOST_COUNT);

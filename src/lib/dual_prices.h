@@ -25,9 +25,9 @@
 
 #include "packstream.h"
 #include "relaxation.h"
+#include "search.h"
 #include "state.h"
 #include "units.h"
-#include "window.h"
 
 /* The score of a full pack: prices are parts of it. */
 #define PS_SCORE_ONE (INT32_C(1) << 22)
@@ -37,16 +37,18 @@ typedef struct ps_dual_prices {
     uint32_t capacity;
     uint32_t depth;
     uint32_t window_size;
-    uint32_t unit;   /* tokens */
-    uint32_t units;  /* of the capacity; arrays are by length in units */
+    ps_units units;  /* arrays are by length in these */
     double *count;   /* sequences that came; older ones fade */
     double *recent;  /* those since the variation was found */
-    double *demand;  /* sequences that are held or expected */
+    double *held;    /* those in the window */
+    double *demand;  /* held and expected ones */
     double *cut;     /* prices, a row of units + 1 for each cut */
     uint64_t *used;  /* by cut: when it was among the highest */
     uint32_t cuts;
     double *price;   /* those in use: a mean of cuts, from 0 to 1 */
+    double *size_part; /* what is added to them for size */
     int32_t *scaled; /* the same, and a little for size: ps_dual_price_of */
+    const ps_kernels *kernels;
     ps_relaxation relaxation;
     double total;        /* of count */
     double recent_total;
@@ -79,11 +81,26 @@ static inline void ps_dual_prices_count(ps_dual_prices *p, uint32_t length)
     p->came++;
     if (length == p->capacity)
         return;
-    u = ps_round_to_units(length, p->unit, p->units);
+    u = ps_units_round(&p->units, length);
     p->count[u]++;
     p->recent[u]++;
+    p->held[u]++;
     p->total++;
     p->recent_total++;
+}
+
+/* A sequence left, or after a load the window holds some of a length. */
+static inline void ps_dual_prices_take(ps_dual_prices *p, uint32_t length)
+{
+    if (length < p->capacity)
+        p->held[ps_units_round(&p->units, length)]--;
+}
+
+static inline void ps_dual_prices_hold(ps_dual_prices *p, uint32_t length,
+                                       uint32_t sequences)
+{
+    if (length < p->capacity)
+        p->held[ps_units_round(&p->units, length)] += sequences;
 }
 
 /* True if it is time to learn. */
@@ -92,14 +109,11 @@ static inline bool ps_dual_prices_due(const ps_dual_prices *p)
     return p->came >= p->next;
 }
 
-/*
- * Learns a cut for what a window holds and what is expected.  PS_ERR_MEMORY.
- */
-ps_result ps_dual_prices_learn(ps_dual_prices *prices,
-                               const ps_window *window, ps_error *err);
+/* Learns a cut for what is held and expected.  PS_ERR_MEMORY. */
+ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 
-/* Takes the prices of the cuts that are highest for what a window holds. */
-void ps_dual_prices_follow(ps_dual_prices *prices, const ps_window *window);
+/* Takes the prices of the cuts that are highest for that. */
+void ps_dual_prices_follow(ps_dual_prices *prices);
 
 /*
  * The price of a length up to the capacity, from 0 to a little above
@@ -108,14 +122,12 @@ void ps_dual_prices_follow(ps_dual_prices *prices, const ps_window *window);
 static inline int32_t ps_dual_price_of(const ps_dual_prices *p,
                                        uint32_t length)
 {
-    uint32_t u = length / p->unit;
-    uint32_t part = length % p->unit;
+    uint32_t u = ps_units_in(&p->units, length);
+    uint32_t part = length - u * p->units.size;
+    int64_t parts = (int64_t)(p->units.inverse >> 24) * part; /* 2^24 a unit */
     int32_t price = p->scaled[u];
 
-    if (part == 0)
-        return price;
-    return price + (int32_t)((int64_t)(p->scaled[u + 1] - price) * part /
-                             p->unit);
+    return price + (int32_t)((p->scaled[u + 1] - price) * parts >> 24);
 }
 
 /* What was learned; the load fails if that cannot be. */

@@ -27,10 +27,16 @@
 
 #define LEADERS 6
 
-/* Scores are made anew after this part of a window, but not so often. */
+/*
+ * Scores are made anew after this part of a window, but not so often.  While
+ * windows differ by little more than chance (dual_prices.h), twice as much
+ * may come before, up to so many records: beyond, that saves little time.
+ */
 #define REFRESH_PARTS 16
 #define REFRESH_PARTS_FINE 8
 #define REFRESH_LEAST 32
+#define STEADY 2.0
+#define STEADY_MOST 256
 
 /* A pack is good that falls short of usual ones by at most this. */
 #define GOOD (PS_SCORE_ONE / 500)
@@ -186,31 +192,38 @@ static bool is_by_pairs(const state *s)
     return s->prices->pairs && !s->is.even_cost;
 }
 
+/* Records between two refreshes. */
+static uint64_t refresh_interval(const state *s)
+{
+    uint32_t parts = s->score->is_fine ? REFRESH_PARTS_FINE : REFRESH_PARTS;
+    uint64_t n = s->is.window_size / parts;
+
+    if (s->prices->variation < STEADY && n < STEADY_MOST)
+        n = 2 * n < STEADY_MOST ? 2 * n : STEADY_MOST;
+    return n > REFRESH_LEAST ? n : REFRESH_LEAST;
+}
+
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
-    uint64_t least = s->is.window_size / (s->score->is_fine
-                                              ? REFRESH_PARTS_FINE
-                                              : REFRESH_PARTS);
     bool is_far;
     ps_result r = PS_OK;
 
-    least = least > REFRESH_LEAST ? least : REFRESH_LEAST;
-    if (s->prices->known && now - s->refreshed < least)
+    if (s->prices->known && now - s->refreshed < refresh_interval(s))
         return PS_OK;
     s->refreshed = now;
     if (ps_dual_prices_due(s->prices) || !s->prices->known) {
-        r = ps_dual_prices_learn(s->prices, s->is.window, err);
+        r = ps_dual_prices_learn(s->prices, err);
         if (r != PS_OK)
             return r;
         ps_score_learn(s->score);
     }
-    ps_dual_prices_follow(s->prices, s->is.window);
+    ps_dual_prices_follow(s->prices);
     is_far = has_spare_depth(s, FAR_PERCENT);
     ps_score_refresh(s->score, now, !is_far && s->is.depth >= FINE_DEPTH);
     if (is_by_pairs(s))
         ps_value_clear(s->value);
     else
-        ps_value_refresh(s->value, s->score->best, s->score->units, is_far);
+        ps_value_refresh(s->value, s->score->best, s->score->units.count, is_far);
     return r;
 }
 
@@ -314,13 +327,20 @@ static void try_leaders(state *s, const ps_trial_pack *start,
     }
 }
 
+/* A sequence has left the window. */
+static void forget(state *s, uint32_t length)
+{
+    ps_dual_prices_take(s->prices, length);
+    ps_score_take(s->score, length);
+}
+
 static void take_pack(state *s, const ps_trial_pack *p, uint32_t *slots)
 {
     for (uint32_t i = 0; i < p->n; i++)
         s->score->placed[p->lengths[i]] = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         slots[i] = ps_window_take(s->is.window, p->lengths[i]);
-        ps_score_take(s->score, p->lengths[i]);
+        forget(s, p->lengths[i]);
     }
 }
 
@@ -363,7 +383,7 @@ static ps_result close_pack(state *s, uint64_t now, ps_leave leave,
                                                n, err);
 
     for (uint32_t i = 0; r == PS_OK && i < *n; i++)
-        ps_score_take(s->score, ps_window_length(s->is.window, slots[i]));
+        forget(s, ps_window_length(s->is.window, slots[i]));
     return r;
 }
 
@@ -402,6 +422,15 @@ static void save(const void *policy, ps_saver *saver)
     ps_value_save(s->value, saver);
 }
 
+static void hold_all(state *s)
+{
+    const ps_window *w = s->is.window;
+    uint32_t l = ps_window_longest(w, s->is.capacity);
+
+    for (; l > 0; l = ps_window_longest(w, l - 1))
+        ps_dual_prices_hold(s->prices, l, ps_window_count_of(w, l));
+}
+
 /* The plan that closes is none while no pack is due. */
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
@@ -412,8 +441,9 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
     s->packs = ps_load_u64(restorer);
     s->cost = ps_load_u64(restorer);
     ps_dual_prices_load(s->prices, restorer);
+    hold_all(s);
     ps_score_load(s->score, restorer);
-    ps_value_load(s->value, s->score->units, restorer);
+    ps_value_load(s->value, s->score->units.count, restorer);
     if (s->usual > MOST_SCORE * USUAL_PACKS ||
         s->usual < -MOST_SCORE * USUAL_PACKS)
         restorer->failed = true;

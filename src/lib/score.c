@@ -29,14 +29,9 @@
 
 #define FEW 32 /* scores that are read faster than skipped */
 
-static uint32_t unit_of(uint32_t capacity, bool fine)
-{
-    return (capacity - 1) / (fine ? MOST_UNITS : FEW_UNITS) + 1;
-}
-
 uint32_t ps_score_most_units(uint32_t capacity)
 {
-    return capacity / unit_of(capacity, true);
+    return ps_units_of(capacity, MOST_UNITS).count;
 }
 
 static uint64_t table_bytes(uint32_t last)
@@ -79,9 +74,8 @@ static void free_table(int32_t *table)
 static void set_units(ps_score *s, bool fine)
 {
     s->is_fine = fine;
-    s->unit = unit_of(s->capacity, fine);
-    s->units = s->capacity / s->unit;
-    s->best = s->unit == 1 ? s->score : s->by_unit;
+    s->units = ps_units_of(s->capacity, fine ? MOST_UNITS : FEW_UNITS);
+    s->best = s->units.size == 1 ? s->score : s->by_unit;
 }
 
 ps_result ps_score_open(ps_score **score, const ps_window *window,
@@ -103,7 +97,7 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
     s->reversed = open_table(capacity);
     s->by_unit = open_table(ps_score_most_units(capacity));
     s->placed = calloc((size_t)capacity + 1, sizeof *s->placed);
-    r = ps_balance_open(&s->balance, capacity, prices->unit,
+    r = ps_balance_open(&s->balance, capacity, &prices->units,
                         prices->window_size, err);
     if (r != PS_OK || s->score == NULL ||
         s->reversed == NULL || s->by_unit == NULL || s->placed == NULL) {
@@ -131,9 +125,11 @@ void ps_score_free(ps_score *s)
 static void unit_range(const ps_score *s, uint32_t unit, uint32_t *first,
                        uint32_t *last)
 {
-    *first = unit == 1 ? 1 : unit * s->unit - s->unit / 2;
-    *last = unit == s->units ? s->capacity
-                             : (unit + 1) * s->unit - s->unit / 2 - 1;
+    uint32_t size = s->units.size;
+
+    *first = unit == 1 ? 1 : unit * size - size / 2;
+    *last = unit == s->units.count ? s->capacity
+                                   : (unit + 1) * size - size / 2 - 1;
 }
 
 uint32_t ps_score_best_in(const ps_score *s, uint32_t unit)
@@ -143,10 +139,10 @@ uint32_t ps_score_best_in(const ps_score *s, uint32_t unit)
     uint32_t best = 0;
     uint32_t l;
 
-    if (s->unit == 1)
+    if (s->units.size == 1)
         return ps_score_is_there(s->score[unit]) ? unit : 0;
     unit_range(s, unit, &first, &last);
-    if (s->unit <= FEW) {
+    if (s->units.size <= FEW) {
         for (l = first; l <= last; l++)
             if (s->score[l] > s->score[best])
                 best = l;
@@ -174,15 +170,21 @@ static void hold_all(ps_score *s)
         ps_balance_hold(&s->balance, l, ps_window_count_of(s->window, l));
 }
 
-static void update_all(ps_score *s)
+/* While nothing is placed. */
+static void score_all(ps_score *s)
 {
     uint32_t l = ps_window_longest(s->window, s->capacity);
 
-    if (s->unit > 1)
-        for (uint32_t u = 1; u <= s->units; u++)
-            s->best[u] = PS_SCORE_NONE;
-    for (; l > 0; l = ps_window_longest(s->window, l - 1))
-        ps_score_update(s, l);
+    for (uint32_t u = 1; s->best != s->score && u <= s->units.count; u++)
+        s->best[u] = PS_SCORE_NONE;
+    for (; l > 0; l = ps_window_longest(s->window, l - 1)) {
+        int32_t score = ps_score_of(s, l);
+        int32_t *best = &s->best[ps_units_round(&s->units, l)];
+
+        s->score[l] = s->reversed[s->capacity - l] = score;
+        if (score > *best)
+            *best = score;
+    }
 }
 
 void ps_score_learn(ps_score *s)
@@ -194,7 +196,7 @@ void ps_score_learn(ps_score *s)
         came - s->learned < most)
         return;
     s->learned = came;
-    ps_balance_learn(&s->balance, s->prices->count, s->prices->units);
+    ps_balance_learn(&s->balance, s->prices->count);
     hold_all(s);
 }
 
@@ -204,7 +206,7 @@ void ps_score_refresh(ps_score *s, uint64_t now, bool fine)
     s->epoch = now;
     ps_balance_weigh(&s->balance, ps_window_count(s->window),
                      s->prices->pairs || s->prices->linear);
-    update_all(s);
+    score_all(s);
 }
 
 void ps_score_save(const ps_score *s, ps_saver *saver)
@@ -224,5 +226,5 @@ void ps_score_load(ps_score *s, ps_restorer *restorer)
     if (s->learned > s->prices->came)
         restorer->failed = true;
     hold_all(s);
-    update_all(s);
+    score_all(s);
 }

@@ -34,8 +34,7 @@ typedef struct ps_score {
     const ps_window *window;
     const ps_dual_prices *prices;
     uint32_t capacity;
-    uint32_t unit;  /* tokens; of the value function, for now */
-    uint32_t units; /* of the capacity */
+    ps_units units; /* of the value function, for now */
     bool is_fine;   /* there are up to 1,024 of them, not 256 */
     int32_t *score;    /* by length; or NONE */
     int32_t *reversed; /* the same by capacity - length */
@@ -89,9 +88,9 @@ static inline void ps_score_set(ps_score *s, uint32_t length, int32_t score)
 
     s->score[length] = score;
     s->reversed[s->capacity - length] = score;
-    if (s->unit == 1)
+    if (s->units.size == 1)
         return;
-    u = ps_round_to_units(length, s->unit, s->units);
+    u = ps_units_round(&s->units, length);
     if (score >= s->best[u])
         s->best[u] = score;
     else if (before == s->best[u])

@@ -1,5 +1,5 @@
 /*
- * search.c - the greatest sum of two runs of numbers, side by side.
+ * search.c - loops over two runs of numbers, side by side.
  *
  * Loops without a branch, which compilers turn into vector instructions;
  * each variant is the same code, compiled for other ones.  What a variant
@@ -128,6 +128,30 @@ IN_LINE void add_one(int32_t best, const int32_t *restrict from,
     }
 }
 
+/* Compilers see a vector here if the index is as wide as a pointer. */
+IN_LINE double dot(const double *a, const double *b, size_t n)
+{
+    double sum[PS_SEARCH_GROUP] = {0};
+    size_t i = 0;
+
+    for (; i + PS_SEARCH_GROUP <= n; i += PS_SEARCH_GROUP)
+        for (size_t k = 0; k < PS_SEARCH_GROUP; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (size_t k = 0; i + k < n; k++)
+        sum[k] += a[i + k] * b[i + k];
+    for (size_t half = PS_SEARCH_GROUP / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            sum[k] += sum[k + half];
+    return sum[0];
+}
+
+IN_LINE void add_times(double factor, const double *restrict from,
+                       double *restrict to, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] += factor * from[i];
+}
+
 /*
  * The loops of one variant, and all that is known of it.  `target` is an
  * attribute, or nothing.
@@ -149,9 +173,21 @@ IN_LINE void add_one(int32_t best, const int32_t *restrict from,
                            int32_t *to, uint32_t units)                     \
     {                                                                       \
         add_one(best, from + i, to, units + 1 - i);                         \
+    }                                                                       \
+    VECTORS target                                                          \
+    static double dot_##set(const double *a, const double *b, uint32_t n)   \
+    {                                                                       \
+        return dot(a, b, n);                                                \
+    }                                                                       \
+    VECTORS target                                                          \
+    static void times_##set(double factor, const double *from, double *to,  \
+                            uint32_t n)                                     \
+    {                                                                       \
+        add_times(factor, from, to, n);                                     \
     }
 
-#define KERNELS(set) {#set, search_##set, any_##set, more_##set}
+#define KERNELS(set)                                                        \
+    {#set, search_##set, any_##set, more_##set, dot_##set, times_##set}
 
 VARIANT(plain, )
 

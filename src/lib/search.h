@@ -1,8 +1,8 @@
 /*
- * search.h - the greatest sum of two runs of numbers, side by side.
+ * search.h - loops over two runs of numbers, side by side.
  *
- * Where a packer spends its time.  The same loop is compiled for several
- * instruction sets, and the fastest that works is picked when an engine is
+ * Where a packer spends its time.  The same loops are compiled for several
+ * instruction sets, and the fastest that work are picked when an engine is
  * opened; all of them give the same answers.
  *
  * SPDX-License-Identifier: MIT
@@ -55,12 +55,24 @@ typedef void (*ps_knapsack_more)(int32_t best, uint32_t i,
                                  const int32_t *from, int32_t *to,
                                  uint32_t units);
 
-/* All three for one instruction set. */
+/*
+ * The sum of the products a[i] * b[i].  A group of sums is made side by side, and
+ * these are added up in one order, so that all variants round alike.
+ */
+typedef double (*ps_dot)(const double *a, const double *b, uint32_t n);
+
+/* Adds factor * from[i] to to[i]; the two do not overlap. */
+typedef void (*ps_add_times)(double factor, const double *from, double *to,
+                             uint32_t n);
+
+/* All of them for one instruction set. */
 typedef struct ps_kernels {
     const char *name;
     ps_search search;
     ps_knapsack_any any;
     ps_knapsack_more more;
+    ps_dot dot;
+    ps_add_times add_times;
 } ps_kernels;
 
 /* The fastest that this machine can do. */

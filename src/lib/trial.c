@@ -100,15 +100,15 @@ static choice find_exact(const ps_trial *t, uint32_t room, uint32_t places)
 static choice find_next(const ps_trial *t, uint32_t room, uint32_t places)
 {
     const ps_score *score = t->score;
-    uint32_t units = ps_round_to_units(room, score->unit, score->units);
+    uint32_t units = ps_units_round(&score->units, room);
     ps_found found;
     uint32_t length;
 
-    if (places == 1 || room < score->unit)
+    if (places == 1 || room < score->units.size)
         return find_last(t, room);
     found = t->search(score->best + 1,
                       ps_value_row(t->value, places - 1) +
-                          (score->units - units) + 1,
+                          (score->units.count - units) + 1,
                       units, PS_SCORE_NONE / 2);
     if (found.sum < PS_SCORE_NONE / 2)
         return (choice){.score = PS_SCORE_NONE};
