@@ -42,7 +42,7 @@ typedef struct care {
  * Flushes may be many.  The end comes once: some tenths of a second are well
  * spent, as what a window holds may be most of a short stream.
  */
-static const care for_flush = {1, 128, 512, 128, 300, 200, HUGE_VAL};
+static const care for_flush = {1, 128, 512, 128, 150, 100, HUGE_VAL};
 static const care for_end = {4, 256, 1024, 512, 3000, 20000, 6e7};
 
 #define LEAST_CLASSES 8

@@ -19,8 +19,11 @@
  *    11  the same with at most D sequences in a row
  *    12  efficiency of grain's best fit, with at most D
  *    13  the depth
+ *    14  the longest time for one record, flushes and the end left out, in
+ *        milliseconds
  *
- * Only the engine's time is counted, not drawing and not the planner's.
+ * Only the engine's processor time is counted, not drawing and not the
+ * planner's.  To look at the clock after each record takes time, too.
  * With `check` every pack is looked at, and nothing is printed if all are
  * sound.
  *
@@ -28,13 +31,16 @@
  *     --window=N (1024) --sequences=N (2000000)
  *     --policy=NAME (auto) --order=window|input|shuffle --seed=N (1)
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
+ *     --flush-every=N (0: at the end only)
  *     --source=FILE|raw:FILE|DISTRIBUTION|lognormal|short|heavy (lognormal):
  *         a histogram, raw u32 lengths, what tests/lengths.h can parse, or by
  *         the capacity: a lognormal median is an eighth of it; of short ones
  *         the mean is 20
  *     --shape=NAME (random): tests/lengths.h; --run=N (1024): of its turns
- *     --bound=0|1 (1) --bfd=0|1 (0) --rivals=0|1 (0) --engine=0|1 (1):
- *         whether to work these out; without the engine, 1 and 4 to 9 are "-"
+ *     --bound=0|1 (1) --bfd=0|1 (0) --rivals=0|1 (0) --engine=0|1 (1)
+ *     --longest=0|1 (0):
+ *         whether to work these out; without the engine, 1, 4 to 9 and 14
+ *         are "-"
  *
  * SPDX-License-Identifier: MIT
  */
@@ -65,6 +71,8 @@ typedef struct options {
     uint64_t seed;
     uint64_t max_delay;
     uint64_t even;
+    uint64_t flush_every;
+    uint64_t longest;
     uint64_t bound;
     uint64_t bfd;
     uint64_t rivals;
@@ -84,6 +92,7 @@ typedef struct figures {
     uint64_t delay;
     uint64_t burst;
     double seconds;
+    double longest; /* seconds for one record */
 } figures;
 
 static void die(const char *what, const char *why)
@@ -223,9 +232,26 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void take_record(ps_engine *e, const options *o, uint32_t length,
+                        figures *f)
+{
+    double before = o->longest ? now() : 0;
+    double took;
+
+    ps_engine_tick(e);
+    take_packs(e, PS_LEAVE_DUE, f);
+    if (o->engine.policy == PS_POLICY_CONCAT) {
+        take_pieces(e, o->engine.capacity, length, f);
+    } else {
+        (void)ps_engine_admit(e, length);
+        take_packs(e, PS_LEAVE_DUE, f);
+    }
+    took = o->longest ? now() - before : 0;
+    f->longest = took > f->longest ? took : f->longest;
+}
+
 static figures pack(const options *o, const stream *s)
 {
-    bool concat = o->engine.policy == PS_POLICY_CONCAT;
     figures f = {0};
     ps_engine *e;
     ps_error err;
@@ -233,14 +259,9 @@ static figures pack(const options *o, const stream *s)
     need(ps_engine_open(&e, &o->engine, &err), &err);
     f.seconds = -now();
     for (size_t i = 0; i < s->n; i++) {
-        ps_engine_tick(e);
-        take_packs(e, PS_LEAVE_DUE, &f);
-        if (concat) {
-            take_pieces(e, o->engine.capacity, s->lengths[i], &f);
-        } else {
-            (void)ps_engine_admit(e, s->lengths[i]);
-            take_packs(e, PS_LEAVE_DUE, &f);
-        }
+        take_record(e, o, s->lengths[i], &f);
+        if (o->flush_every > 0 && (i + 1) % o->flush_every == 0)
+            take_packs(e, PS_LEAVE_FLUSH, &f);
     }
     take_packs(e, PS_LEAVE_LAST, &f);
     f.seconds += now();
@@ -336,7 +357,11 @@ static void print_figures(const options *o, const stream *s)
         print_rivals(o, s);
     else
         print_none(3);
-    printf("%" PRIu32 "\n", o->engine.depth);
+    printf("%" PRIu32 "\t", o->engine.depth);
+    if (o->pack && o->longest)
+        printf("%.3f\n", 1e3 * f.longest);
+    else
+        printf("-\n");
 }
 
 /* ---------------------------------------------------------------------
@@ -366,6 +391,7 @@ static bool take_number(const char *arg, options *o)
         {"even", &o->even},           {"bound", &o->bound},
         {"bfd", &o->bfd},             {"run", &o->run},
         {"rivals", &o->rivals},       {"engine", &o->pack},
+        {"longest", &o->longest},     {"flush-every", &o->flush_every},
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
