@@ -299,8 +299,8 @@ static void check_learned(const ps_dual_prices *p, double gap)
 {
     double bound = bound_of(p);
 
-    for (uint32_t i = 0; i < p->cuts; i++)
-        assert_true(dearest_pack(p, p->cut + i * (p->units.count + 1)) <=
+    for (uint32_t i = 0; i < p->cuts.n; i++)
+        assert_true(dearest_pack(p, ps_price_cut(&p->cuts, i)) <=
                     1 + 1e-6);
     check_told(p, p->price, bound, gap + TOLERANCE / sqrt(p->window_size));
 }
@@ -705,7 +705,7 @@ static void test_saved(void **state)
                                 (p->units.count + 1) * sizeof *p->price);
             assert_memory_equal(p->scaled, other->scaled,
                                 (p->units.count + 2) * sizeof *p->scaled);
-            assert_int_equal(p->cuts, other->cuts);
+            assert_int_equal(p->cuts.n, other->cuts.n);
             ps_dual_prices_free(p);
             ps_dual_prices_free(other);
             free(saver.bytes);
@@ -750,7 +750,7 @@ static void test_refused(void **state)
     come(p, 7, 10);
     come(p, 9, 10);
     learn(p);
-    assert_int_equal(p->cuts, 3);
+    assert_int_equal(p->cuts.n, 3);
     ps_dual_prices_save(p, &saver);
     assert_int_equal(saver.n, AT_COUNTS + 4 * row + 4 + 8);
     for (size_t cut = 1; cut <= saver.n; cut++) {

@@ -109,7 +109,10 @@ static void comb(uint32_t *to, size_t n, uint32_t capacity)
 
 /* ---- The grid ---- */
 
-/* Gaps in points of efficiency, by depth; of each, by window. */
+/*
+ * Gaps in points of efficiency, by depth; of each, by window.  Those of the
+ * comb move by up to 0.1 from seed to seed: its are means of eight, or more.
+ */
 static const struct cell {
     const char *name;
     draw_stream *draw;
@@ -135,7 +138,7 @@ static const struct cell {
     {"two peaks", two_peaks, 512,
      {{0.00, 0.00}, {0.00, 0.00}, {0.00, 0.00}, {0.00, 0.00}}},
     {"comb", comb, 512,
-     {{0.02, 0.07}, {0.03, 0.01}, {0.03, 0.00}, {0.04, 0.06}}},
+     {{0.08, 0.13}, {0.08, 0.09}, {0.08, 0.09}, {0.08, 0.10}}},
 };
 
 static double bound_on(const uint32_t *stream, uint32_t capacity,

@@ -121,6 +121,29 @@ static void test_deep_relaxation(void **state)
     }
 }
 
+/*
+ * Of one length the bound says how many fit, to the token, though prices are
+ * of units: 17 of 205 in 3,686 tokens, where 18 would in 1,843 units of two.
+ */
+static void test_bound_of_equals(void **state)
+{
+    static const uint32_t lengths[] = {205, 217, 1117, 40, 3686, 1844};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (uint32_t depth = 2; depth <= 128; depth *= 2) {
+            uint32_t fit = 3686 / lengths[i];
+            double known = 60000.0 / (fit < depth ? fit : depth);
+            ps_histogram *h;
+            ps_error err;
+
+            assert_ok(ps_histogram_open(&h, &err), &err);
+            assert_ok(ps_histogram_add(h, lengths[i], 60000, &err), &err);
+            assert_close(bound_of(h, 3686, depth), known, 1e-9 * known);
+            ps_histogram_free(h);
+        }
+}
+
 static void test_bound_refuses(void **state)
 {
     ps_histogram *h = open_histogram();
@@ -316,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_relaxation),
         cmocka_unit_test(test_deep_relaxation),
+        cmocka_unit_test(test_bound_of_equals),
         cmocka_unit_test(test_bound_refuses),
         cmocka_unit_test(test_bound_memory),
         cmocka_unit_test(test_random_plans),

@@ -29,19 +29,9 @@
 
 /*
  * A cut counts if it is below the highest one by no more than this part,
- * divided by the square root of the window.  In the mean it has the weight of
- * what is left of that.
+ * divided by the square root of the window.
  */
 #define TOLERANCE 0.1
-
-/*
- * How many cuts are kept; the first two are there from the start.  A new cut
- * is dropped if it gives almost the packs of another: the difference, summed
- * over the counts, is at most this part of the sequences.
- */
-#define MOST_CUTS 18
-#define FIRST_CUTS 2
-#define SAME_CUT 1e-6
 
 /*
  * A cut is learned after a window, and then after an interval: half of the
@@ -102,12 +92,11 @@ uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
     uint32_t units = ps_units_of(capacity, MOST_UNITS).count;
     uint64_t n = (uint64_t)units + 2;
-    uint64_t bytes = ps_amount_array((MOST_CUTS + 7) * n, sizeof(double));
+    uint64_t bytes = ps_amount_array(6 * n, sizeof(double));
 
     bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(int32_t)));
     bytes = ps_amount_sum(bytes, ps_relaxation_bytes(units));
-    bytes = ps_amount_sum(bytes, ps_amount_array(MOST_CUTS,
-                                                 sizeof(uint64_t)));
+    bytes = ps_amount_sum(bytes, ps_price_cuts_bytes(units));
     return ps_amount_sum(bytes, sizeof(ps_dual_prices));
 }
 
@@ -121,21 +110,6 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 static double linear(const ps_dual_prices *p, uint32_t u)
 {
     return (double)u / p->units.count;
-}
-
-static double *cut_of(const ps_dual_prices *p, uint32_t i)
-{
-    return p->cut + i * ((size_t)p->units.count + 1);
-}
-
-/* Whether tokens or sequences fill packs: no pack is worth more than one. */
-static void set_first_cuts(ps_dual_prices *p)
-{
-    for (uint32_t u = 1; u <= p->units.count; u++) {
-        cut_of(p, 0)[u] = linear(p, u);
-        cut_of(p, 1)[u] = 1.0 / p->depth;
-    }
-    p->cuts = FIRST_CUTS;
 }
 
 /* The rest of the scaled prices, which does not change. */
@@ -173,26 +147,23 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->next = p->interval = window_size;
     p->variation = 1;
     n = (size_t)p->units.count + 1;
-    p->kernels = ps_kernels_best();
     p->count = calloc(n, sizeof *p->count);
     p->recent = calloc(n, sizeof *p->recent);
     p->held = calloc(n, sizeof *p->held);
     p->demand = calloc(n, sizeof *p->demand);
-    p->cut = calloc((MOST_CUTS + 1) * n, sizeof *p->cut);
-    p->used = calloc(MOST_CUTS, sizeof *p->used);
     p->price = calloc(n, sizeof *p->price);
     p->size_part = calloc(n, sizeof *p->size_part);
     p->scaled = calloc(n + 1, sizeof *p->scaled);
-    if (!ps_relaxation_open(&p->relaxation, p->units.count, p->depth) ||
+    if (!ps_price_cuts_open(&p->cuts, p->units.count, p->depth) ||
+        !ps_relaxation_open(&p->relaxation, p->units.count, p->depth) ||
         p->count == NULL || p->recent == NULL || p->held == NULL ||
-        p->demand == NULL || p->cut == NULL || p->used == NULL ||
-        p->price == NULL || p->size_part == NULL || p->scaled == NULL) {
+        p->demand == NULL || p->price == NULL || p->size_part == NULL ||
+        p->scaled == NULL) {
         ps_dual_prices_free(p);
         *prices = NULL;
         return ps_fail_memory(err);
     }
-    set_first_cuts(p);
-    memcpy(p->price, cut_of(p, 0), n * sizeof *p->price);
+    memcpy(p->price, ps_price_cut(&p->cuts, 0), n * sizeof *p->price);
     set_size_part(p);
     scale(p);
     return PS_OK;
@@ -206,23 +177,15 @@ void ps_dual_prices_free(ps_dual_prices *p)
     free(p->recent);
     free(p->held);
     free(p->demand);
-    free(p->cut);
-    free(p->used);
     free(p->price);
     free(p->size_part);
     free(p->scaled);
+    ps_price_cuts_close(&p->cuts);
     ps_relaxation_close(&p->relaxation);
     free(p);
 }
 
 /* ---- A cut ---- */
-
-/* The packs that sequences are worth at some prices. */
-static double worth(const ps_dual_prices *p, const double *sequences,
-                    const double *price)
-{
-    return p->kernels->dot(sequences + 1, price + 1, p->units.count);
-}
 
 static double gap_of(const ps_dual_prices *p)
 {
@@ -232,64 +195,30 @@ static double gap_of(const ps_dual_prices *p)
     return gap < MOST_GAP ? gap : MOST_GAP;
 }
 
-/* The most that a cut says of some sequences, in packs. */
-static double highest(const ps_dual_prices *p, const double *sequences)
-{
-    double most = 0;
-
-    for (uint32_t i = 0; i < p->cuts; i++)
-        most = fmax(most, worth(p, sequences, cut_of(p, i)));
-    return most;
-}
-
 /* A cut is near the highest one that is lower by this part of it. */
 static double near_part(const ps_dual_prices *p)
 {
     return TOLERANCE / sqrt(p->window_size);
 }
 
-/* Keeps a new cut, behind the others or in the place of one little used. */
-static void keep_cut(ps_dual_prices *p, const double *new)
-{
-    uint32_t place = FIRST_CUTS;
-
-    for (uint32_t i = 0; i < p->cuts; i++) {
-        const double *old = cut_of(p, i);
-        double off = 0;
-
-        for (uint32_t u = 1; u <= p->units.count; u++)
-            off += p->count[u] * fabs(new[u] - old[u]);
-        if (off <= SAME_CUT * p->total)
-            return;
-        if (i > FIRST_CUTS && p->used[i] < p->used[place])
-            place = i;
-    }
-    if (p->cuts < MOST_CUTS)
-        place = p->cuts++;
-    p->used[place] = p->came;
-    memcpy(cut_of(p, place), new, ((size_t)p->units.count + 1) * sizeof *new);
-}
-
 /* Learns a cut for the demand, of which some is not 0. */
 static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 {
-    double *new = cut_of(p, MOST_CUTS); /* behind those that are kept */
-    double before = highest(p, p->demand);
+    double *new = ps_price_cuts_new(&p->cuts);
+    double before = ps_price_cuts_worth(&p->cuts, p->demand);
     double packs;
-    double gap = gap_of(p) * fmax(worth(p, p->demand, cut_of(p, 0)),
-                                  worth(p, p->demand, cut_of(p, 1)));
-    ps_result r = ps_relaxation_solve(&p->relaxation, p->demand, gap, &work,
-                                      new, err);
+    ps_result r = ps_relaxation_solve(&p->relaxation, p->demand,
+                                      gap_of(p) * before, &work, new, err);
 
     if (r != PS_OK)
         return r;
     p->work += work;
-    packs = worth(p, p->demand, new);
+    packs = ps_price_worth(&p->cuts, p->demand, new);
     if (packs - before > NEWS * near_part(p) * packs)
         p->interval /= 2;
     else
         p->interval *= 2;
-    keep_cut(p, new);
+    ps_price_cuts_keep(&p->cuts, p->count, p->total, p->came);
     p->known = true;
     return PS_OK;
 }
@@ -329,8 +258,8 @@ static double count_pairs(ps_dual_prices *p)
 static void find_pairs(ps_dual_prices *p)
 {
     double packs = count_pairs(p);
-    double full = worth(p, p->count, cut_of(p, 0));
-    double bound = highest(p, p->count);
+    double full = ps_price_worth(&p->cuts, p->count, ps_price_cut(&p->cuts, 0));
+    double bound = ps_price_cuts_worth(&p->cuts, p->count);
     double off = packs - full;
     double chance = bound > full ? CHANCE : CHANCE_LINEAR;
 
@@ -433,7 +362,7 @@ static void set_demand(ps_dual_prices *p)
                       p->total;
 
     memcpy(p->demand, p->held, (p->units.count + 1) * sizeof *p->demand);
-    p->kernels->add_times(expected, p->count + 1, p->demand + 1,
+    p->cuts.kernels->add_times(expected, p->count + 1, p->demand + 1,
                           p->units.count);
 }
 
@@ -455,42 +384,15 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 
 void ps_dual_prices_follow(ps_dual_prices *p)
 {
-    double packs[MOST_CUTS];
-    double most = 0;
-    double near;
-    double sum = 0;
-
     if (!p->known)
         return;
     set_demand(p);
-    for (uint32_t i = 0; i < p->cuts; i++) {
-        packs[i] = worth(p, p->demand, cut_of(p, i));
-        most = fmax(most, packs[i]);
-    }
-    near = most * (1 - near_part(p));
-    for (uint32_t i = 0; i < p->cuts; i++)
-        if (packs[i] > near)
-            sum += packs[i] - near;
-    memset(p->price, 0, ((size_t)p->units.count + 1) * sizeof *p->price);
-    for (uint32_t i = 0; i < p->cuts; i++) {
-        if (packs[i] <= near)
-            continue;
-        p->used[i] = p->came;
-        p->kernels->add_times((packs[i] - near) / sum, cut_of(p, i) + 1,
-                              p->price + 1, p->units.count);
-    }
+    ps_price_cuts_mean(&p->cuts, p->demand, near_part(p), p->came, p->price);
     scale(p);
     look_back(p);
 }
 
 /* ---- Saved and loaded ---- */
-
-static void save_numbers(const ps_dual_prices *p, const double *numbers,
-                         ps_saver *saver)
-{
-    for (uint32_t u = 1; u <= p->units.count; u++)
-        ps_save_double(saver, numbers[u]);
-}
 
 void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
 {
@@ -504,34 +406,10 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_double(saver, p->work);
     ps_save_double(saver, p->variation);
     ps_save_double(saver, p->total);
-    save_numbers(p, p->count, saver);
-    save_numbers(p, p->recent, saver);
-    save_numbers(p, p->price, saver);
-    ps_save_u32(saver, p->cuts);
-    for (uint32_t i = FIRST_CUTS; i < p->cuts; i++) {
-        ps_save_u64(saver, p->used[i]);
-        save_numbers(p, cut_of(p, i), saver);
-    }
-}
-
-/* Not all numbers are numbers. */
-static double load_number(ps_restorer *restorer, double most)
-{
-    double number = ps_load_double(restorer);
-
-    if (number >= 0 && number <= most)
-        return number;
-    restorer->failed = true;
-    return 0;
-}
-
-/* No pack of one length alone is worth more than one. */
-static void load_prices(const ps_dual_prices *p, double *price,
-                        ps_restorer *restorer)
-{
-    for (uint32_t u = 1; u <= p->units.count; u++)
-        price[u] = load_number(restorer, ps_equal_part(&p->relaxation, u) +
-                                             ROUNDING);
+    ps_price_row_save(p->count, p->units.count, saver);
+    ps_price_row_save(p->recent, p->units.count, saver);
+    ps_price_row_save(p->price, p->units.count, saver);
+    ps_price_cuts_save(&p->cuts, saver);
 }
 
 /* Returns their sum. */
@@ -541,7 +419,7 @@ static double load_counts(const ps_dual_prices *p, double *count,
     double sum = 0;
 
     for (uint32_t u = 1; u <= p->units.count; u++) {
-        count[u] = load_number(restorer, MOST_COUNT);
+        count[u] = ps_price_number_load(restorer, MOST_COUNT);
         sum += count[u];
     }
     return sum;
@@ -559,17 +437,13 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->known = ps_load_within(restorer, 0, 1) == 1;
     p->pairs = ps_load_within(restorer, 0, 1) == 1;
     p->linear = ps_load_within(restorer, 0, 1) == 1;
-    p->work = load_number(restorer, MOST_COUNT);
-    p->variation = load_number(restorer, MOST_COUNT);
-    p->total = load_number(restorer, MOST_COUNT);
+    p->work = ps_price_number_load(restorer, MOST_COUNT);
+    p->variation = ps_price_number_load(restorer, MOST_COUNT);
+    p->total = ps_price_number_load(restorer, MOST_COUNT);
     counted = load_counts(p, p->count, restorer);
     p->recent_total = load_counts(p, p->recent, restorer);
-    load_prices(p, p->price, restorer);
-    p->cuts = ps_load_within(restorer, FIRST_CUTS, MOST_CUTS);
-    for (uint32_t i = FIRST_CUTS; i < p->cuts; i++) {
-        p->used[i] = ps_load_u64(restorer);
-        load_prices(p, cut_of(p, i), restorer);
-    }
+    ps_price_row_load(p->price, &p->relaxation, restorer);
+    ps_price_cuts_load(&p->cuts, &p->relaxation, restorer);
     if (p->next > (uint64_t)MOST_COUNT ||
         p->interval > (uint64_t)MOST_WINDOWS * p->window_size ||
         p->came > (uint64_t)MOST_COUNT ||

@@ -11,11 +11,9 @@
  * to lose no more than a constant to a plan that knows the whole stream
  * (Jasin and Kumar 2012; Banerjee and Freund 2020 for bin packing).
  *
- * Solving takes too long to do it for each pack.  The packs that a demand
- * needs are a convex function of it, and each solution is a cut: a plane that
- * touches that function from below (Kelley 1960).  Some cuts are kept, and
- * the prices in use are those of the highest ones at the demand of the
- * moment.
+ * Solving takes too long to do it for each pack.  Some solutions are kept
+ * (price_cuts.h), and the prices in use are a mean of those that say most of
+ * the demand of the moment.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,8 +22,8 @@
 #define LIB_DUAL_PRICES_H
 
 #include "packstream.h"
+#include "price_cuts.h"
 #include "relaxation.h"
-#include "search.h"
 #include "state.h"
 #include "units.h"
 
@@ -42,13 +40,10 @@ typedef struct ps_dual_prices {
     double *recent;  /* those since the variation was found */
     double *held;    /* those in the window */
     double *demand;  /* held and expected ones */
-    double *cut;     /* prices, a row of units + 1 for each cut */
-    uint64_t *used;  /* by cut: when it was among the highest */
-    uint32_t cuts;
     double *price;   /* those in use: a mean of cuts, from 0 to 1 */
     double *size_part; /* what is added to them for size */
     int32_t *scaled; /* the same, and a little for size: ps_dual_price_of */
-    const ps_kernels *kernels;
+    ps_price_cuts cuts;
     ps_relaxation relaxation;
     double total;        /* of count */
     double recent_total;

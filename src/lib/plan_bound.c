@@ -21,14 +21,58 @@
 /* So much, relatively, may be the sum of all errors of rounding. */
 #define ROUNDING 1e-12
 
+/* The bounds by parts are tried for up to so many. */
+#define MOST_PARTS 64
+
 static double greater(double a, double b)
 {
     return a > b ? a : b;
 }
 
 /*
+ * As by_parts in plan_lp.c prices lengths, but to the token.  Only the first
+ * `n` lengths are counted.
+ */
+static double packs_by_parts(const ps_histogram *h, size_t n,
+                             uint32_t capacity, uint32_t k)
+{
+    double packs = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t parts = (uint64_t)ps_histogram_length(h, i) * (k + 1);
+        double count = (double)ps_histogram_count(h, i);
+
+        packs += parts % capacity == 0
+                     ? count * ps_histogram_length(h, i) / capacity
+                     : count * (double)(parts / capacity) / k;
+    }
+    return packs;
+}
+
+/* For some k, and for as many as fit a pack of the most frequent length. */
+static double least_by_parts(const ps_histogram *h, size_t n,
+                             uint32_t capacity)
+{
+    double packs = 0;
+    size_t often = 0;
+
+    for (uint32_t k = 1; k <= MOST_PARTS; k++)
+        packs = greater(packs, packs_by_parts(h, n, capacity, k));
+    for (size_t i = 0; i < n; i++)
+        if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
+            often = i;
+    if (n > 0)
+        packs = greater(packs,
+                        packs_by_parts(h, n, capacity,
+                                       capacity /
+                                           ps_histogram_length(h, often)));
+    return packs;
+}
+
+/*
  * Each sequence that fits with no other needs a pack of its own.  The bound
- * for the rest is the greatest of those by tokens, by sequences and by prices.
+ * for the rest is the greatest of those by tokens, by sequences, by parts (u(k)
+ * of Fekete and Schepers 2001) and by prices.
  */
 ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
                          uint32_t depth, uint32_t unit,
@@ -49,6 +93,7 @@ ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
         sequences += count;
     }
     *packs = greater(tokens / capacity, sequences / depth);
+    *packs = greater(*packs, least_by_parts(h, n, capacity));
     if (r != PS_OK)
         return r;
     if (goods.stock.n > 0) {

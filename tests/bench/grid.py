@@ -240,6 +240,11 @@ class Cell:
     def efficiency(self, engine, n, delay=2):
         return self.reached[engine, n, delay].result()[0]
 
+    def pack(self, engine, n, delay=2):
+        """The points that one pack more would cost."""
+        row = self.reached[engine, n, delay].result()
+        return row[0] / (row[7] + 1)
+
     def limit(self, n):
         return self.bound[n].result()[1]
 
@@ -374,8 +379,9 @@ def losses(options, cells, binary, n):
     def loss(what, cell, delay, fewer):
         reached = cell.efficiency(binary, n, delay)
         amount, less = max((before - reached, less) for less, before in fewer)
-        return what, amount, "%s max-delay %d W, against %s %d%s" % (
+        text = "%s max-delay %d W, against %s %d%s" % (
             cell, delay, what, less, " W" if what == "max-delay" else "")
+        return what, amount, amount / cell.pack(binary, n, delay), text
 
     for (name, depth, window), cell in at.items():
         fewer = [(less, at[name, less, window].efficiency(binary, n))
@@ -397,12 +403,13 @@ def print_monotony(options, cells, binary):
     for n in [options.sequences] + options.short:
         found = list(losses(options, cells, binary, n))
         for what in ("D", "W", "max-delay"):
-            amounts = [(amount, text) for kind, amount, text in found
-                       if kind == what]
-            bad = [one for one in amounts if one[0] > TOLERANCE]
-            print("  More %s, %d sequences: costs over %.2f in %d of %d" % (
-                what, n, TOLERANCE, len(bad), len(amounts)))
-            worst(bad)
+            losses_of = [one for one in found if one[0] == what]
+            bad = [one for one in losses_of if one[1] > TOLERANCE]
+            print("  More %s, %d sequences: costs over %.2f in %d of %d, "
+                  "more than a pack in %d" % (
+                      what, n, TOLERANCE, len(bad), len(losses_of),
+                      sum(packs > 1.5 for _, _, packs, _ in bad)))
+            worst([(amount, text) for _, amount, _, text in bad])
 
 
 def print_short(options, cells, binary):
