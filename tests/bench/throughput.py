@@ -407,7 +407,8 @@ TABLES.update(checksums=checksums, compressed=compressed, growth=growth)
 
 
 def parse():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"),
+                                     add_help=False)
     parser.add_argument("--only", default=",".join(TABLES))
     parser.add_argument("--bytes", type=int, default=10**9)
     parser.add_argument("--rounds", type=int, default=7)
