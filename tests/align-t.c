@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout.h"
-#include "pack_header.h"
+#include "format/pack_header.h"
+#include "format/record_layout.h"
 
 /* Places in the header, and in its table. */
 enum {

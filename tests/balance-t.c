@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance.h"
-#include "dual_prices.h"
+#include "engine/balance.h"
+#include "engine/dual_prices.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LAST (PS_BALANCE_KNOTS - 1)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bitset.h"
+#include "base/bitset.h"
 
 /* The naive set: a byte for each number. */
 typedef struct pair {

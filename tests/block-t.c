@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "block.h"
+#include "io/block.h"
+#include "io/input.h"
+#include "io/output.h"
 #include "lib-alloc.h"
-#include "sink.h"
-#include "source.h"
 
 #define ALL (PS_BLOCK_HEADROOM + PS_BLOCK_BYTES)
 

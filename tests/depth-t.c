@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "bfd-blocks.h"
-#include "depth.h"
 #include "engine-drive.h"
+#include "engine/auto_depth.h"
 #include "lengths.h"
 
 /* The depth for `n` lengths, each as often as `counts` says. */

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dual_prices.h"
+#include "engine/dual_prices.h"
 #include "lib-alloc.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -417,7 +417,8 @@ static void test_unseen(void **state)
             learn(p);
             most = fill_rooms(p, p->price, p->depth - 1);
             for (uint32_t u = 1; u <= p->units.count; u++)
-                assert_true(p->price[u] + most[p->units.count - u] <= 1 + 1e-6);
+                assert_true(p->price[u] + most[p->units.count - u] <=
+                            1 + 1e-6);
             free(most);
         }
         ps_dual_prices_free(p);

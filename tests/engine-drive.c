@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define U64 "%" PRIu64
 
@@ -136,9 +136,11 @@ static bool take_packs(driver *d, ps_leave leave)
         if (n > 0 && !judge_pack(d, slots, n))
             return false;
     }
-    if (leave == PS_LEAVE_DUE && d->figures->packs - before > d->figures->burst)
+    if (leave == PS_LEAVE_DUE &&
+        d->figures->packs - before > d->figures->burst)
         d->figures->burst = d->figures->packs - before;
-    if (leave != PS_LEAVE_DUE && (d->tokens != 0 || ps_engine_tokens(d->engine) != 0))
+    if (leave != PS_LEAVE_DUE &&
+        (d->tokens != 0 || ps_engine_tokens(d->engine) != 0))
         return fail(d, "tokens are left after a flush");
     return judge_rest(d);
 }

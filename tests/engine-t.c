@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
+#include "engine/engine.h"
 #include "lib-alloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define RESULT_CODE(code, text) code,
 #define RESULT_WORDS(code, text) text,

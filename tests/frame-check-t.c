@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame_check.h"
+#include "format/pack_header.h"
+#include "io/seek_table_check.h"
 
 #define HEADER PS_PACK_HEADER_BYTES
 #define MAGIC "\x89PKS\r\n\x1a\n"
@@ -118,7 +119,7 @@ static void see_table(ps_frame_check *c, const frame *frames, size_t n,
 static ps_result result_of(const frame *frames, size_t n, const bytes *table,
                            ps_error *err)
 {
-    ps_frame_check c = {0};
+    ps_frame_check c = {.is_head = ps_is_pack_head};
 
     see_frames(&c, frames, n, 5000);
     see(&c, table, 5000);
@@ -141,7 +142,7 @@ static void test_right_tables(void **state)
 {
     (void)state;
     for (size_t piece = 1; piece < 60; piece++) {
-        ps_frame_check c = {0};
+        ps_frame_check c = {.is_head = ps_is_pack_head};
 
         for (size_t n = 1; n <= N_FEW; n++)
             for (int sums = 0; sums < 2; sums++) {
@@ -245,7 +246,7 @@ static void test_when_it_is_wanted(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        ps_frame_check c = {0};
+        ps_frame_check c = {.is_head = ps_is_pack_head};
 
         assert_so(&c, true, PS_OK, NULL);
         see_frames(&c, &others[i], 1, 1 + i);
@@ -263,7 +264,7 @@ static void test_when_it_is_wanted(void **state)
 /* A wrong table is not made good by what follows. */
 static void test_joined(void **state)
 {
-    ps_frame_check c = {0};
+    ps_frame_check c = {.is_head = ps_is_pack_head};
 
     (void)state;
     see_frames(&c, &header, 1, 7);
@@ -285,7 +286,7 @@ static void test_joined_without_a_table(void **state)
 {
     static const frame f[] = {{200, HEADER, 0}, {9, 1, 0},
                               {200, HEADER, 0}, {9, 1, 0}};
-    ps_frame_check c = {0};
+    ps_frame_check c = {.is_head = ps_is_pack_head};
 
     (void)state;
     see_frames(&c, f, 4, 7);
@@ -331,7 +332,7 @@ static void test_with_checksums_again(void **state)
 {
     static const frame without = {200, HEADER, UNCHECKED};
     bytes table = make_table(&header, 1, true);
-    ps_frame_check c = {0};
+    ps_frame_check c = {.is_head = ps_is_pack_head};
 
     (void)state;
     set_u32(table.data + 16, 5);

@@ -12,7 +12,7 @@
 
 #include <zstd.h>
 
-#include "frame.h"
+#include "io/zstd_frame.h"
 #include "lib-alloc.h"
 
 /* Bytes that compress well, but not to nothing. */

@@ -20,7 +20,7 @@
 
 #include <zstd.h>
 
-#include "io.h"
+#include "io/fd.h"
 
 /* What read and write do on a call. */
 typedef enum act {

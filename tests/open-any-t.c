@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "io.h"
+#include "io/fd.h"
 
 static bytes compress(const bytes *b)
 {

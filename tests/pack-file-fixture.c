@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "frame.h"
+#include "io/zstd_frame.h"
 
 /* --------------------------------------------------------------- fixtures */
 

@@ -8,8 +8,8 @@
 #ifndef TESTS_PACK_FILE_FIXTURE_H
 #define TESTS_PACK_FILE_FIXTURE_H
 
+#include "io/seek_table.h"
 #include "lib-fixture.h"
-#include "seekable.h"
 
 /* A stream of packs as small as can be, of `count` sequences. */
 bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed);

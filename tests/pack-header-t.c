@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout.h"
-#include "pack_header.h"
+#include "format/pack_header.h"
+#include "format/record_layout.h"
 
 /* Places in the header. */
 enum {

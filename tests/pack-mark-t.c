@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "checksum.h"
+#include "base/hash.h"
 
 /* Where numbers of a mark are. */
 #define AT_FIRST_HEADER 8

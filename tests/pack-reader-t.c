@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "totals.h"
+#include "format/totals.h"
 
 static const ps_packer_options usual = {
     40, 6, 7, 5, .overlong = PS_OVERLONG_SPLIT};

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout.h"
-#include "pack_header.h"
-#include "record.h"
+#include "format/pack_header.h"
+#include "format/pack_record.h"
+#include "format/record_layout.h"
 
 enum {
     AT_MINOR = 14,

@@ -14,8 +14,8 @@
 
 #include <zstd.h>
 
-#include "amount.h"
-#include "frame.h"
+#include "base/mem_bound.h"
+#include "io/zstd_frame.h"
 #include "lib-alloc.h"
 
 #define SEQUENCES 20000

@@ -6,8 +6,8 @@
 
 #include "lib-alloc.h"
 #include "lib-fixture.h"
-#include "plan_close.h"
-#include "plan_repack.h"
+#include "plan/close.h"
+#include "plan/repack.h"
 
 #include <inttypes.h>
 #include <math.h>

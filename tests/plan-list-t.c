@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* A plan from "COUNT:LENGTH+LENGTH COUNT:LENGTH". */
 static ps_plan *plan_of(const char *text)

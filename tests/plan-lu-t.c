@@ -6,7 +6,7 @@
  */
 
 #include "lib-fixture.h"
-#include "plan_lu.h"
+#include "lp/lu.h"
 
 #include <math.h>
 #include <stdlib.h>

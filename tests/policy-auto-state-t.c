@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance.h"
-#include "dual_prices.h"
-#include "engine.h"
+#include "engine/balance.h"
+#include "engine/dual_prices.h"
+#include "engine/engine.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

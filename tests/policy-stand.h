@@ -8,7 +8,7 @@
 #ifndef TESTS_POLICY_STAND_H
 #define TESTS_POLICY_STAND_H
 
-#include "policy.h"
+#include "engine/policy.h"
 
 #define MOST_SLOTS 64
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])

@@ -7,7 +7,7 @@
 
 #include "lib-fixture.h"
 
-#include "plan_close.h"
+#include "plan/close.h"
 #include "policy-stand.h"
 
 /* ---- bestfit ---- */

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "reorder.h"
+#include "stream/reorder.h"
 
 #define MOST 3000
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema.h"
+#include "format/schema.h"
 
 static const struct {
     ps_type type;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "score.h"
+#include "engine/score.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define SLOTS 200

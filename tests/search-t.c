@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search.h"
+#include "engine/kernels.h"
 
 #define BEFORE (PS_SEARCH_GROUP - 1)
 #define NONE (-(INT32_C(1) << 28))

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/seek_table.h"
 #include "lib-alloc.h"
-#include "seekable.h"
 
 static ps_seek_table *open_table(void)
 {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shuffle.h"
-#include "window.h"
+#include "engine/shuffle.h"
+#include "engine/window.h"
 
 #define MOST_SLOTS 64
 

@@ -17,8 +17,8 @@
 
 #include <zstd.h>
 
-#include "io.h"
-#include "sink.h"
+#include "io/fd.h"
+#include "io/output.h"
 
 #define LARGEST 3000
 #define FRAME 20000

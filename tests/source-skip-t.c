@@ -12,7 +12,7 @@
 
 #include <zstd.h>
 
-#include "source.h"
+#include "io/input.h"
 
 #define SIZE ((size_t)3000000)
 

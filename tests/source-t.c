@@ -21,7 +21,7 @@
 
 #include <zstd.h>
 
-#include "source.h"
+#include "io/input.h"
 
 /* The real one; false if nobody reads any more. */
 static bool write_out(int fd, const unsigned char *data, size_t n)
@@ -38,7 +38,7 @@ static bool write_out(int fd, const unsigned char *data, size_t n)
     return true;
 }
 
-/* Only the bell of ahead.c is rung by this. */
+/* Only the bell of read_ahead.c is rung by this. */
 ssize_t fake_write(int fd, const void *data, size_t n)
 {
     (void)poll(NULL, 0, 20);

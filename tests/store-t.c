@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib-alloc.h"
-#include "store.h"
+#include "packer/payload_store.h"
 
 #define SLOTS 12
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "token_header.h"
+#include "format/token_header.h"
 
 typedef struct header {
     unsigned char data[PS_TOKEN_HEADER_MOST];

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "totals.h"
+#include "format/totals.h"
 
 static void test_add_pack(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include "lib-fixture.h"
 
+#include "engine/units.h"
 #include "packstream.h"
-#include "units.h"
 
 static uint32_t naive_round(uint32_t capacity, uint32_t size, uint32_t length)
 {

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout.h"
+#include "format/pack_header.h"
+#include "format/pack_record.h"
+#include "format/record_layout.h"
+#include "format/totals.h"
 #include "lib-alloc.h"
-#include "pack_header.h"
-#include "record.h"
-#include "totals.h"
 
 #define CAPACITY 20
 #define DEPTH 6

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "value.h"
+#include "engine/value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MOST_UNITS 1024

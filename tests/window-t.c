@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "window.h"
+#include "engine/window.h"
 
 typedef struct entry {
     uint32_t slot;

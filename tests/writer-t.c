@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-#include "token_header.h"
+#include "format/token_header.h"
 
 static const unsigned char two[] = {1, 0, 2, 0};
 

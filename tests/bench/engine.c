@@ -54,9 +54,9 @@
 #include <time.h>
 
 #include "bfd-blocks.h"
-#include "depth.h"
 #include "engine-drive.h"
-#include "engine.h"
+#include "engine/auto_depth.h"
+#include "engine/engine.h"
 #include "lengths.h"
 #include "rivals.h"
 

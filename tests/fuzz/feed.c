@@ -22,7 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "checksum.h"
+#include "base/hash.h"
 
 /*
  * With the address sanitizer, what stands in a buffer behind what a read has

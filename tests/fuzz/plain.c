@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "frame.h"
+#include "io/zstd_frame.h"
 #include "packs.h"
 
 enum { SEALED = 1, AT_STREAM = 2 };

@@ -8,7 +8,7 @@
  */
 
 #include "bytes.h"
-#include "frame.h"
+#include "io/zstd_frame.h"
 #include "tokens.h"
 
 /* Walks over whole records; false if anything is wrong with one. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "bytes.h"
-#include "token_header.h"
+#include "format/token_header.h"
 
 enum {
     AT_TOKEN_CHANNELS = 20,

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "bytes.h"
-#include "checksum.h"
 #include "job.h"
 
 enum { SEALED = 1, CUT = 2, MOST_CHANGES = 4 };

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "frame.h"
+#include "io/zstd_frame.h"
 
 enum {
     WIDE = 1,

@@ -14,7 +14,7 @@
 
 #include <zstd.h>
 
-#include "frame.h"
+#include "io/zstd_frame.h"
 
 enum { MAKE = 3, MAKE_FRAME = 0, MAKE_SKIPPED = 1, MAKE_CUT = 2 };
 enum { CHECKED = 4, UNSIZED = 8, FLUSHED = 16 };

@@ -1,0 +1,127 @@
+/*
+ * serial.c - numbers put into bytes, and got back out of bytes that may have
+ * been damaged.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "base/serial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+
+#define FIRST_ROOM ((size_t)4096)
+
+/* Room for `n` bytes more, or NULL. */
+static unsigned char *more(ps_saver *s, size_t n)
+{
+    size_t room = s->room == 0 ? FIRST_ROOM : s->room;
+    unsigned char *bytes;
+
+    if (s->failed || n > SIZE_MAX / 4 - s->n) {
+        s->failed = true;
+        return NULL;
+    }
+    while (room < s->n + n)
+        room *= 2;
+    bytes = room == s->room ? s->bytes : realloc(s->bytes, room);
+    if (bytes == NULL) {
+        s->failed = true;
+        return NULL;
+    }
+    s->bytes = bytes;
+    s->room = room;
+    s->n += n;
+    return s->bytes + s->n - n;
+}
+
+void ps_save_u32(ps_saver *s, uint32_t value)
+{
+    unsigned char *to = more(s, 4);
+
+    if (to != NULL)
+        store_u32(to, value);
+}
+
+void ps_save_u64(ps_saver *s, uint64_t value)
+{
+    unsigned char *to = more(s, 8);
+
+    if (to != NULL)
+        store_u64(to, value);
+}
+
+void ps_save_double(ps_saver *s, double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    ps_save_u64(s, bits);
+}
+
+void ps_save_bytes(ps_saver *s, const void *bytes, size_t n)
+{
+    unsigned char *to = more(s, n);
+
+    if (to != NULL && n > 0)
+        memcpy(to, bytes, n);
+}
+
+const unsigned char *ps_load_bytes(ps_restorer *l, uint64_t n)
+{
+    const unsigned char *bytes = l->at;
+
+    if (l->failed || n > l->left) {
+        l->failed = true;
+        return NULL;
+    }
+    l->at += n;
+    l->left -= (size_t)n;
+    return bytes;
+}
+
+uint32_t ps_load_u32(ps_restorer *l)
+{
+    const unsigned char *from = ps_load_bytes(l, 4);
+
+    return from == NULL ? 0 : load_u32(from);
+}
+
+uint64_t ps_load_u64(ps_restorer *l)
+{
+    const unsigned char *from = ps_load_bytes(l, 8);
+
+    return from == NULL ? 0 : load_u64(from);
+}
+
+double ps_load_double(ps_restorer *l)
+{
+    uint64_t bits = ps_load_u64(l);
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint32_t ps_load_count(ps_restorer *l, uint32_t most, size_t each)
+{
+    uint32_t n = ps_load_within(l, 0, most);
+
+    if (n > l->left / each) {
+        l->failed = true;
+        return 0;
+    }
+    return n;
+}
+
+uint32_t ps_load_within(ps_restorer *l, uint32_t least, uint32_t most)
+{
+    uint32_t value = ps_load_u32(l);
+
+    if (!l->failed && value >= least && value <= most)
+        return value;
+    l->failed = true;
+    return least;
+}

@@ -1,0 +1,53 @@
+/*
+ * serial.h - numbers put into bytes, and got back out of bytes that may have
+ * been damaged: what a saved state is made of.
+ *
+ * Who saves or loads need not look after each number: a saver without memory
+ * and a restorer without bytes fail for good, which is asked for in the end.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_BASE_SERIAL_H
+#define LIB_BASE_SERIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ps_saver {
+    unsigned char *bytes; /* to be freed by whoever has begun; or NULL */
+    size_t n;
+    size_t room;
+    bool failed; /* there is no memory */
+} ps_saver;
+
+void ps_save_u32(ps_saver *saver, uint32_t value);
+void ps_save_u64(ps_saver *saver, uint64_t value);
+void ps_save_double(ps_saver *saver, double value);
+void ps_save_bytes(ps_saver *saver, const void *bytes, size_t n);
+
+typedef struct ps_restorer {
+    const unsigned char *at;
+    size_t left;
+    bool failed; /* more was asked for than there is */
+} ps_restorer;
+
+/* 0 after a failure. */
+uint32_t ps_load_u32(ps_restorer *restorer);
+uint64_t ps_load_u64(ps_restorer *restorer);
+double ps_load_double(ps_restorer *restorer);
+
+/* `n` bytes where they are, or NULL. */
+const unsigned char *ps_load_bytes(ps_restorer *restorer, uint64_t n);
+
+/*
+ * A count of things of at least `each` bytes that follow; more than `most`,
+ * or than there is left, is a failure.
+ */
+uint32_t ps_load_count(ps_restorer *restorer, uint32_t most, size_t each);
+
+/* Of a number that must be from `least` to `most`; else a failure. */
+uint32_t ps_load_within(ps_restorer *restorer, uint32_t least, uint32_t most);
+
+#endif

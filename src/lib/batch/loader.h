@@ -1,0 +1,117 @@
+/*
+ * loader.h - a loader from inside the library: its buffers, and what fills
+ * them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_BATCH_LOADER_H
+#define LIB_BATCH_LOADER_H
+
+#include <pthread.h>
+
+#include "format/pack_record.h"
+#include "packstream.h"
+#include "stream/pack_reader.h"
+
+/* Threads that fill buffers, if what they read can be shared among them. */
+#define PS_LOADER_THREADS 2
+
+/* A buffer and the batch in it, or the result that comes in its place. */
+typedef struct ps_slot {
+    unsigned char *memory;
+    ps_pack *heads;
+    ps_batch batch;
+    ps_result result;
+    ps_error err;
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the batch */
+    uint64_t offset;  /* direct: in the input, where it is read, */
+    bool must_reread; /* but that did not go as it does with packs */
+} ps_slot;
+
+typedef struct ps_loader_thread {
+    ps_loader *loader;
+    uint32_t i; /* of those there are */
+    pthread_t id;
+} ps_loader_thread;
+
+struct ps_loader {
+    ps_pack_reader *reader;
+    ps_pack_info info;
+    ps_form form;
+    ps_loader_options options; /* without zeros */
+    ps_loader_layout layout;
+    uint64_t bytes; /* of the records of a batch */
+    ps_slot *slots; /* batch i is in slot i % options.buffers */
+    ps_pack *heads; /* of all slots */
+    unsigned char *own; /* memory of all slots, or NULL: the caller's */
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the last one given */
+    bool ended;  /* without a thread: slot `given` has a result */
+    bool direct; /* batches are read where they lie in a file... */
+    int64_t input_start;   /* ...in which the input starts here */
+    uint32_t wake_batches; /* that are worth to wake the user for */
+    uint32_t group;        /* batches that a thread fills at a time */
+    uint32_t n_threads;
+    ps_loader_thread threads[PS_LOADER_THREADS];
+    int quit[2]; /* tells a thread, where it waits for input, to end */
+
+    /* Whose turn it is owns these, and the reader. */
+    uint64_t next_offset; /* direct: of the next batch in the input */
+
+    /* The lock guards these. */
+    pthread_mutex_t lock;
+    pthread_cond_t batch_ready; /* for the user */
+    pthread_cond_t slots_freed; /* for threads that want slots... */
+    pthread_cond_t turn_passed; /* ...and those whose slots are filled */
+    uint64_t likely_start; /* direct: batch i is at this + i * bytes, likely */
+    uint64_t filled;       /* slots in which there is something, */
+    uint64_t given;        /* batches, */
+    uint64_t released;     /* and those of them that the user is done with */
+    bool full;             /* threads wait for slots */
+    bool stop; /* the user has no more use for it, or all is read */
+};
+
+/* The options with what their zeros stand for.  As ps_loader_plan. */
+ps_result ps_loader_settle(const ps_pack_info *info,
+                           const ps_loader_options *options,
+                           ps_loader_options *settled,
+                           ps_loader_layout *layout, ps_error *err);
+
+/* How many batches of so many bytes are read by one thread at a time. */
+uint32_t ps_loader_group(uint64_t bytes);
+
+/* ---- Filling, by whose turn it is ---- */
+
+/* Reads the next batch into a slot; may take as long as the input does. */
+void ps_loader_fill(ps_loader *loader, ps_slot *slot);
+
+/* A slot for a batch that begins behind all packs that were counted. */
+void ps_loader_begin(const ps_loader *loader, ps_slot *slot);
+
+/* Makes the batch of the packs in a slot: pads, merges, marks the place. */
+void ps_loader_finish(const ps_loader *loader, ps_slot *slot);
+
+/* ---- Batches that are read where they lie in a file ---- */
+
+/* Whether they can be. */
+bool ps_loader_can_read_direct(ps_loader *loader);
+
+/*
+ * Reads the packs at slot->offset into a slot and checks each by itself.  Any
+ * thread may do that, at any time.
+ */
+void ps_loader_read_direct(const ps_loader *loader, ps_slot *slot);
+
+/*
+ * Takes them for the next batch, or reads that as ever if they must be read
+ * again, or are not the next ones.
+ */
+void ps_loader_take_direct(ps_loader *loader, ps_slot *slot);
+
+/* ---- Threads ---- */
+
+/* Without a thread, which is no failure, the user fills. */
+ps_result ps_loader_start(ps_loader *loader, ps_error *err);
+void ps_loader_stop(ps_loader *loader);
+
+#endif

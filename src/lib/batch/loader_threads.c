@@ -1,0 +1,196 @@
+/*
+ * loader_threads.c - the threads of a loader.
+ *
+ * The slots are a ring.  A thread claims some, fills them, and hands them out
+ * when it is its turn, so that batches come in order.  To wake a thread costs
+ * as much as to read some packs: the user is not woken for less than is worth
+ * it, unless the input makes the loader wait; and a thread not before half of
+ * what can be filled is free.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "batch/loader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "io/fd.h"
+
+/* Worth to wake the user for. */
+#define WAKE_BYTES ((uint64_t)512 << 10)
+
+/* ---- What a thread does ---- */
+
+static ps_slot *slot_of(const ps_loader *l, uint64_t number)
+{
+    return &l->slots[number % l->options.buffers];
+}
+
+/* Waits until slots can be filled from `first` on; false to stop. */
+static bool wait_room(ps_loader *l, uint64_t first)
+{
+    bool more;
+
+    (void)pthread_mutex_lock(&l->lock);
+    while (!l->stop && first + l->group > l->released + l->options.buffers) {
+        l->full = true;
+        (void)pthread_cond_wait(&l->slots_freed, &l->lock);
+    }
+    more = !l->stop;
+    for (uint64_t i = first; i < first + l->group; i++)
+        slot_of(l, i)->offset = l->likely_start + i * l->bytes;
+    (void)pthread_mutex_unlock(&l->lock);
+    return more;
+}
+
+/* Waits until all slots before `first` were handed out; false to stop. */
+static bool wait_turn(ps_loader *l, uint64_t first)
+{
+    bool more;
+
+    (void)pthread_mutex_lock(&l->lock);
+    while (!l->stop && l->filled != first)
+        (void)pthread_cond_wait(&l->turn_passed, &l->lock);
+    more = !l->stop;
+    (void)pthread_mutex_unlock(&l->lock);
+    return more;
+}
+
+/* The next slot, which has a batch or the last result. */
+static bool hand_out(ps_loader *l, const ps_slot *slot)
+{
+    const bool last = slot->result != PS_OK;
+    bool wake;
+
+    (void)pthread_mutex_lock(&l->lock);
+    l->filled++;
+    wake = last || l->filled - l->given >= l->wake_batches;
+    if (last) {
+        l->stop = true;
+        (void)pthread_cond_broadcast(&l->slots_freed);
+    }
+    if (last || l->filled % l->group == 0)
+        (void)pthread_cond_broadcast(&l->turn_passed);
+    l->likely_start = l->next_offset - l->filled * l->bytes;
+    (void)pthread_mutex_unlock(&l->lock);
+    if (wake)
+        (void)pthread_cond_signal(&l->batch_ready);
+    return !last;
+}
+
+static bool fill_group(ps_loader *l, uint64_t first)
+{
+    bool more;
+
+    for (uint32_t i = 0; l->direct && i < l->group; i++)
+        ps_loader_read_direct(l, slot_of(l, first + i));
+    more = wait_turn(l, first);
+    for (uint32_t i = 0; more && i < l->group; i++) {
+        ps_slot *slot = slot_of(l, first + i);
+
+        if (l->direct)
+            ps_loader_take_direct(l, slot);
+        else
+            ps_loader_fill(l, slot);
+        more = hand_out(l, slot);
+    }
+    return more;
+}
+
+static void *run(void *context)
+{
+    const ps_loader_thread *t = context;
+    ps_loader *l = t->loader;
+    uint64_t first = (uint64_t)t->i * l->group;
+
+    while (wait_room(l, first) && fill_group(l, first))
+        first += (uint64_t)l->n_threads * l->group;
+    return NULL;
+}
+
+/* The reader's wait hook: the user gets what there is, and may stop us. */
+static ps_result wait_input(void *context, ps_error *err)
+{
+    ps_loader *l = context;
+    struct pollfd p[2] = {{.fd = ps_source_descriptor(l->reader->source),
+                           .events = POLLIN},
+                          {.fd = l->quit[0], .events = POLLIN}};
+    int n;
+
+    (void)pthread_cond_signal(&l->batch_ready);
+    do {
+        n = poll(p, 2, -1);
+    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    if (n > 0 && p[1].revents != 0)
+        return ps_fail(err, PS_ERR_IO, "the loader was stopped");
+    /* What made a wait fail shows when it is read. */
+    return PS_OK;
+}
+
+/* ---- Beginning and end ---- */
+
+/* From 1 to `most`. */
+static uint32_t within(uint64_t n, uint32_t most)
+{
+    if (n < 2 || most < 2)
+        return 1;
+    return n < most ? (uint32_t)n : most;
+}
+
+static ps_result prepare(ps_loader *l, uint32_t *threads, ps_error *err)
+{
+    const uint32_t ahead = l->options.buffers - l->options.keep;
+
+    l->direct = ps_loader_can_read_direct(l);
+    *threads = l->direct ? PS_LOADER_THREADS : 1;
+    l->group = l->direct ? within(ps_loader_group(l->bytes),
+                                  ahead / PS_LOADER_THREADS)
+                         : 1;
+    l->wake_batches =
+        within(WAKE_BYTES / l->bytes / l->options.ranks, ahead / 2);
+    return ps_open_bell(l->quit, err);
+}
+
+static bool start_thread(ps_loader *l)
+{
+    ps_loader_thread *t = &l->threads[l->n_threads];
+
+    *t = (ps_loader_thread){.loader = l, .i = l->n_threads};
+    return ps_thread_start(&t->id, run, t, NULL) == PS_OK;
+}
+
+ps_result ps_loader_start(ps_loader *l, ps_error *err)
+{
+    uint32_t wanted;
+    ps_result r = prepare(l, &wanted, err);
+
+    if (r != PS_OK)
+        return r;
+    ps_pack_reader_on_wait(l->reader, wait_input, l);
+    /* Threads do nothing before they know how many there are. */
+    (void)pthread_mutex_lock(&l->lock);
+    while (l->n_threads < wanted && start_thread(l))
+        l->n_threads++;
+    (void)pthread_mutex_unlock(&l->lock);
+    if (l->n_threads == 0)
+        ps_pack_reader_on_wait(l->reader, NULL, NULL);
+    return PS_OK;
+}
+
+void ps_loader_stop(ps_loader *l)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    (void)pthread_cond_broadcast(&l->slots_freed);
+    (void)pthread_cond_broadcast(&l->turn_passed);
+    (void)pthread_mutex_unlock(&l->lock);
+    while (write(l->quit[1], "", 1) < 0 && errno == EINTR)
+        continue;
+    for (uint32_t i = 0; i < l->n_threads; i++)
+        (void)pthread_join(l->threads[i].id, NULL);
+    ps_pack_reader_on_wait(l->reader, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/*
+ * auto_depth.c - how many sequences a pack should be allowed to hold.
+ *
+ * No bound tells: what a window loses to a cap depends on how it is packed.
+ * So an engine packs sequences drawn from the histogram, always the same:
+ * first without a cap, then with caps that rise from the least that could do,
+ * until two in a row lose nothing worth mentioning.  The second is chosen;
+ * it is the farther from the first the less the histogram says of the stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "engine/auto_depth.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "base/random.h"
+#include "plan/plan.h"
+
+/*
+ * How long a trial is, but where fuzzing has no time for that.  Its second
+ * half counts; a window passes often enough in the first to fill up with what
+ * a cap leaves over.
+ */
+#ifndef TRIAL_SEQUENCES
+#define TRIAL_SEQUENCES 32768
+#endif
+#define TRIAL_WINDOW 1024
+
+/* Policies that plan take longer. */
+#define PLAN_SEQUENCES 4096
+#define PLAN_WINDOW 256
+
+/*
+ * Where a pack takes so many on average, that window would hold too few
+ * packs; twice as many do then.
+ */
+#define MANY (TRIAL_WINDOW / 2)
+
+/* The loss of efficiency that does not matter. */
+#define LOSS 0.0001
+
+/*
+ * Depths are raised by such a part, and so often at most: so many standard
+ * errors of the mean length, within these.
+ */
+#define ERRORS 2
+#define LEAST_STEP 0.2
+#define MOST_STEP 1
+#define MOST_TRIALS 12
+
+/* Fewer sequences than these say too little for less than a usual depth. */
+#define FEW 64
+#define USUAL_DEPTH 16
+
+typedef struct trial {
+    const ps_histogram *histogram;
+    ps_engine_options options; /* but for the depth */
+    uint32_t sequences;
+    uint64_t *up_to; /* sequences of a length of the histogram or before */
+} trial;
+
+/* A length, by the luck of the draw; there are below 2^32 sequences. */
+static uint32_t draw(const trial *t, uint64_t *state)
+{
+    uint64_t number =
+        ps_random_below(state, ps_histogram_sequences(t->histogram));
+    size_t low = 0;
+    size_t high = ps_histogram_size(t->histogram) - 1;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (number < t->up_to[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return ps_histogram_length(t->histogram, low);
+}
+
+/* Counts the packs that are due and the tokens in them. */
+static ps_result count_due(ps_engine *e, uint64_t *packs, uint64_t *tokens,
+                           ps_error *err)
+{
+    const uint32_t *slots;
+    uint32_t n = 1;
+    ps_result r = PS_OK;
+
+    while (r == PS_OK && n > 0) {
+        r = ps_engine_decide(e, PS_LEAVE_DUE, &slots, &n, err);
+        if (r != PS_OK || n == 0)
+            break;
+        ++*packs;
+        for (uint32_t i = 0; i < n; i++)
+            *tokens += ps_engine_length(e, slots[i]);
+    }
+    return r;
+}
+
+/* The efficiency of the packs that leave in the second half. */
+static ps_result run_engine(const trial *t, ps_engine *e,
+                            double *efficiency, ps_error *err)
+{
+    uint64_t state = 1;
+    uint64_t packs = 0;
+    uint64_t tokens = 0;
+    ps_result r = PS_OK;
+
+    for (uint32_t i = 0; i < t->sequences && r == PS_OK; i++) {
+        if (i == t->sequences / 2)
+            packs = tokens = 0;
+        ps_engine_tick(e);
+        r = count_due(e, &packs, &tokens, err);
+        if (r != PS_OK)
+            return r;
+        (void)ps_engine_admit(e, draw(t, &state));
+        r = count_due(e, &packs, &tokens, err);
+    }
+    *efficiency = packs == 0 ? 0
+                             : (double)tokens / ((double)packs *
+                                                 t->options.capacity);
+    return r;
+}
+
+static ps_result try_depth(const trial *t, uint32_t depth,
+                           double *efficiency, ps_error *err)
+{
+    ps_engine_options options = t->options;
+    ps_engine *e;
+    ps_result r;
+
+    options.depth = depth;
+    r = ps_engine_open(&e, &options, err);
+    if (r != PS_OK)
+        return r;
+    r = run_engine(t, e, efficiency, err);
+    ps_engine_free(e);
+    return r;
+}
+
+static bool does_plan(const ps_engine_options *o)
+{
+    return o->policy == PS_POLICY_SPFHP || o->policy == PS_POLICY_NNLSHP;
+}
+
+/* The delay is to bear on a smaller window as on the real one. */
+static ps_engine_options trial_options(const ps_engine_options *options)
+{
+    ps_engine_options o = *options;
+    uint32_t most = does_plan(options) ? PLAN_WINDOW : TRIAL_WINDOW;
+
+    if (o.order == PS_PACKS_SHUFFLED)
+        o.order = PS_PACKS_BY_WINDOW;
+    if (o.window > most) {
+        o.max_delay = o.max_delay * most / o.window + 1;
+        o.window = most;
+    }
+    return o;
+}
+
+/* Small depths may be planned for with more effort. */
+#define SMALL_DEPTH 3
+
+uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
+{
+    uint32_t lengths = sequences < o->capacity ? sequences : o->capacity;
+    const ps_engine_options deep = trial_options(o);
+    ps_engine_options small = deep;
+
+    if (small.depth > SMALL_DEPTH)
+        small.depth = SMALL_DEPTH;
+    return ps_amount_sum(ps_amount_most(ps_engine_bytes(&deep),
+                                        ps_engine_bytes(&small)),
+                         ps_amount_array(lengths, sizeof(uint64_t)));
+}
+
+static uint32_t least_of(double number, uint32_t most)
+{
+    return number < most ? (uint32_t)number : most;
+}
+
+/* How many sequences a pack of some efficiency takes on average. */
+static uint32_t mean_depth(const trial *t, double efficiency)
+{
+    double tokens = (double)ps_histogram_tokens(t->histogram);
+    double sequences = (double)ps_histogram_sequences(t->histogram);
+
+    return least_of(ceil(efficiency * t->options.capacity * sequences /
+                         tokens),
+                    t->options.depth);
+}
+
+/*
+ * By what part depths are raised: the less sure the mean length is, the
+ * more.
+ */
+static double step_of(const ps_histogram *h)
+{
+    double n = (double)ps_histogram_sequences(h);
+    double mean = (double)ps_histogram_tokens(h) / n;
+    double squares = 0;
+    double step;
+
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double off = ps_histogram_length(h, i) - mean;
+
+        squares += off * off * (double)ps_histogram_count(h, i);
+    }
+    step = ERRORS * sqrt(squares) / n / mean;
+    step = step > LEAST_STEP ? step : LEAST_STEP;
+    return step < MOST_STEP ? step : MOST_STEP;
+}
+
+static ps_result choose(const trial *t, uint32_t *depth, ps_error *err)
+{
+    double factor = 1 + step_of(t->histogram);
+    uint32_t most = t->options.depth;
+    uint32_t good = 0;
+    double best;
+    double reached;
+    ps_result r;
+
+    *depth = least_of(2.0 * mean_depth(t, 1), most);
+    if (*depth >= 2 * MANY)
+        return PS_OK;
+    r = try_depth(t, most, &best, err);
+    if (r != PS_OK)
+        return r;
+    *depth = mean_depth(t, best);
+    for (uint32_t i = 0; i < MOST_TRIALS && *depth < most; i++) {
+        r = try_depth(t, *depth, &reached, err);
+        if (r != PS_OK)
+            return r;
+        good = reached >= best - LOSS ? good + 1 : 0;
+        if (good == 2)
+            return PS_OK;
+        *depth = least_of(ceil(*depth * factor) + 1, most);
+    }
+    *depth = most;
+    return PS_OK;
+}
+
+ps_result ps_depth_choose(const ps_histogram *histogram,
+                          const ps_engine_options *options, uint32_t *depth,
+                          ps_error *err)
+{
+    size_t n = ps_histogram_size(histogram);
+    uint64_t sequences = 0;
+    trial t = {.histogram = histogram, .options = trial_options(options)};
+    ps_result r;
+
+    t.sequences = does_plan(options) ? PLAN_SEQUENCES : TRIAL_SEQUENCES;
+    *depth = options->depth < USUAL_DEPTH ? options->depth : USUAL_DEPTH;
+    if (n == 0)
+        return PS_OK;
+    if (ps_histogram_length(histogram, n - 1) > options->capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "depth: a length is above the capacity");
+    t.up_to = calloc(n, sizeof *t.up_to);
+    if (t.up_to == NULL)
+        return ps_fail_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        sequences += ps_histogram_count(histogram, i);
+        t.up_to[i] = sequences;
+    }
+    r = choose(&t, depth, err);
+    free(t.up_to);
+    if (sequences < FEW && *depth < USUAL_DEPTH)
+        *depth = options->depth < USUAL_DEPTH ? options->depth : USUAL_DEPTH;
+    return r;
+}

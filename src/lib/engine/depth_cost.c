@@ -1,0 +1,249 @@
+/*
+ * depth_cost.c - what the cap on the depth costs a stream.
+ *
+ * With the cap, no plan has fewer packs than the linear relaxation says.
+ * Without one, best fit decreasing makes a plan.  The cap costs at least the
+ * difference: neither number owes anything to the window or the policy.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "engine/depth_cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "plan/lp_input.h"
+#include "plan/plan.h"
+
+#define MOST_UNITS 1024 /* of lengths that are told apart, */
+#define LP_UNITS 128    /* that the relaxation knows, */
+#define MOST_ROOMS 16384 /* and of room in a pack */
+#define LP_WORK 3e7     /* additions: some hundredths of a second */
+
+#define LEAST_COST 0.005 /* of efficiency, that is worth a word */
+#define LEAST_PACKS 8    /* as many must be saved, too */
+#define ENOUGH 0.001     /* a depth is enough that loses no more; */
+#define MOST_STEPS 8     /* it is sought in so many steps, */
+#define STEP_PARTS 4     /* each one of so many parts; and one is added, as a
+                            window cannot reach the bound */
+
+ps_result ps_length_counts_open(ps_length_counts *c, uint32_t capacity,
+                                ps_error *err)
+{
+    *c = (ps_length_counts){.capacity = capacity};
+    while (capacity >> c->shift >= MOST_UNITS)
+        c->shift++;
+    c->units = (capacity >> c->shift) + 1;
+    c->count = calloc(c->units, sizeof *c->count);
+    c->tokens = calloc(c->units, sizeof *c->tokens);
+    return c->count == NULL || c->tokens == NULL ? ps_fail_memory(err)
+                                                 : PS_OK;
+}
+
+void ps_length_counts_free(ps_length_counts *c)
+{
+    free(c->count);
+    free(c->tokens);
+}
+
+uint64_t ps_length_counts_bytes(uint32_t capacity)
+{
+    uint64_t n = capacity < MOST_UNITS ? capacity + 1 : MOST_UNITS;
+
+    return ps_amount_times(2, ps_amount_array(n, sizeof(uint64_t)));
+}
+
+void ps_length_counts_save(const ps_length_counts *c, ps_saver *saver)
+{
+    for (uint32_t u = 0; u < c->units; u++) {
+        ps_save_u64(saver, c->count[u]);
+        ps_save_u64(saver, c->tokens[u]);
+    }
+}
+
+/* The tokens must be as many as so many sequences of the unit can have. */
+void ps_length_counts_load(ps_length_counts *c, ps_restorer *restorer)
+{
+    for (uint32_t u = 0; u < c->units; u++) {
+        uint64_t least = (uint64_t)u << c->shift;
+        uint64_t most = least + (UINT64_C(1) << c->shift) - 1;
+        uint64_t count = c->count[u] = ps_load_u64(restorer);
+        uint64_t tokens = c->tokens[u] = ps_load_u64(restorer);
+
+        least = least > 0 ? least : 1;
+        most = most < c->capacity ? most : c->capacity;
+        if (tokens < ps_amount_times(least, count) ||
+            tokens > ps_amount_times(most, count))
+            restorer->failed = true;
+    }
+}
+
+/* ---- Packs ---- */
+
+static uint32_t mean_length(const ps_length_counts *c, uint32_t u)
+{
+    uint64_t rest = c->tokens[u] % c->count[u];
+
+    return (uint32_t)(c->tokens[u] / c->count[u]) +
+           (rest >= c->count[u] - rest);
+}
+
+static ps_result make_histogram(const ps_length_counts *c, ps_histogram **h,
+                                ps_error *err)
+{
+    ps_result r = ps_histogram_open(h, err);
+
+    for (uint32_t u = 0; u < c->units && r == PS_OK; u++)
+        if (c->count[u] > 0)
+            r = ps_histogram_add(*h, mean_length(c, u), c->count[u], err);
+    return r;
+}
+
+/*
+ * Puts `n` sequences of a length into the fullest packs that have room, as
+ * many into each as fit, and then into new ones; says how many are new.
+ * `open` counts packs by the room that they have.
+ */
+static uint64_t fit(uint64_t *open, uint32_t rooms, uint32_t length,
+                    uint64_t n)
+{
+    uint32_t each;
+
+    for (uint32_t room = length; room < rooms && n > 0; room++) {
+        uint64_t full;
+
+        if (open[room] == 0)
+            continue;
+        each = room / length;
+        full = n / each < open[room] ? n / each : open[room];
+        open[room] -= full;
+        open[room - each * length] += full;
+        n -= full * each;
+        if (n > 0 && open[room] > 0) {
+            open[room]--;
+            open[room - (uint32_t)n * length]++;
+            return 0;
+        }
+    }
+    each = rooms / length;
+    open[rooms - each * length] += n / each;
+    if (n % each > 0)
+        open[rooms - (uint32_t)(n % each) * length]++;
+    return n / each + (n % each > 0);
+}
+
+/* How many packs best fit decreasing makes without a cap. */
+static ps_result fit_all(const ps_length_counts *c, uint64_t *packs,
+                         ps_error *err)
+{
+    uint32_t unit = (c->capacity - 1) / MOST_ROOMS + 1;
+    uint32_t rooms = c->capacity / unit;
+    uint64_t *open = calloc((size_t)rooms + 1, sizeof *open);
+
+    *packs = 0;
+    if (open == NULL)
+        return ps_fail_memory(err);
+    for (uint32_t u = c->units; u-- > 0;) {
+        uint32_t length;
+
+        if (c->count[u] == 0)
+            continue;
+        length = (mean_length(c, u) - 1) / unit + 1;
+        *packs += fit(open, rooms, length < rooms ? length : rooms,
+                      c->count[u]);
+    }
+    free(open);
+    return PS_OK;
+}
+
+/* The least packs that any plan has with a cap. */
+static ps_result bound(const ps_histogram *h, uint32_t capacity,
+                       uint32_t depth, double *packs, ps_error *err)
+{
+    const ps_lp_limits limits = {.work = LP_WORK, .most_units = LP_UNITS};
+
+    return ps_goods_bound(h, capacity, depth,
+                          ps_goods_unit(h, capacity, LP_UNITS, LP_UNITS),
+                          &limits, packs, err);
+}
+
+/* A depth that loses little to so many packs. */
+static ps_result find_depth(const ps_histogram *h, uint32_t capacity,
+                            uint64_t packs, uint32_t *depth, ps_error *err)
+{
+    uint32_t most = capacity < PS_MAX_DEPTH ? capacity : PS_MAX_DEPTH;
+    double enough = (double)packs * (1 + ENOUGH);
+    double least = ceil((double)ps_histogram_sequences(h) / enough);
+    uint32_t d = least < most ? (uint32_t)least : most;
+    ps_result r = PS_OK;
+
+    for (int i = 0; i < MOST_STEPS && d < most; i++) {
+        double with;
+
+        r = bound(h, capacity, d, &with, err);
+        if (r != PS_OK || with <= enough)
+            break;
+        d += d / STEP_PARTS + 1;
+    }
+    d += d / STEP_PARTS;
+    *depth = d < most ? d : most;
+    return r;
+}
+
+static ps_result find_cost(const ps_histogram *h, uint32_t capacity,
+                           uint32_t depth, uint64_t without,
+                           ps_depth_cost *cost, ps_error *err)
+{
+    double full = (double)ps_histogram_tokens(h) / capacity;
+    double with;
+    ps_result r = bound(h, capacity, depth, &with, err);
+
+    if (r != PS_OK || with < (double)without + LEAST_PACKS)
+        return r;
+    cost->efficiency = full / (double)without - full / with;
+    if (cost->efficiency >= LEAST_COST)
+        return find_depth(h, capacity, without, &cost->depth, err);
+    cost->efficiency = 0;
+    return PS_OK;
+}
+
+ps_result ps_depth_cost_of(const ps_length_counts *c, uint32_t depth,
+                           uint64_t packs, ps_depth_cost *cost,
+                           ps_error *err)
+{
+    uint64_t tokens = 0;
+    uint64_t without;
+    ps_histogram *h;
+    ps_result r;
+
+    *cost = (ps_depth_cost){0};
+    for (uint32_t u = 0; u < c->units; u++)
+        tokens += c->tokens[u];
+    /* Mostly there is nothing to look for. */
+    if ((double)packs * (1 - LEAST_COST) * c->capacity <= (double)tokens)
+        return PS_OK;
+    r = fit_all(c, &without, err);
+    if (r != PS_OK || packs < without + LEAST_PACKS)
+        return r;
+    r = make_histogram(c, &h, err);
+    if (r == PS_OK)
+        r = find_cost(h, c->capacity, depth, without, cost, err);
+    ps_histogram_free(h);
+    return r;
+}
+
+uint64_t ps_depth_cost_bytes(uint32_t capacity)
+{
+    uint32_t rooms = capacity < MOST_ROOMS ? capacity : MOST_ROOMS;
+    uint32_t units = capacity < LP_UNITS ? capacity : LP_UNITS;
+    uint64_t lp = ps_amount_sum(
+        ps_goods_bytes(MOST_UNITS),
+        ps_lp_bytes(units, units, units, LP_UNITS));
+
+    return ps_amount_sum(
+        ps_amount_array((uint64_t)rooms + 1, sizeof(uint64_t)),
+        ps_amount_sum(ps_histogram_bytes(MOST_UNITS), lp));
+}

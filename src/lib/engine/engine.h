@@ -1,0 +1,135 @@
+/*
+ * engine.h - decides which sequences make a pack, and when it leaves.
+ *
+ * Pure: it sees lengths and slots; no payload, no input or output, no
+ * clock but the count of records.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_ENGINE_ENGINE_H
+#define LIB_ENGINE_ENGINE_H
+
+#include "engine/policy.h"
+#include "engine/shuffle.h"
+#include "engine/window.h"
+
+/* Here so that what each record asks for costs no call; engine.c's alone. */
+typedef struct ps_engine {
+    const ps_policy_calls *calls;
+    void *state;
+    ps_window *window;
+    ps_shuffle *shuffle; /* NULL: packs leave as they are decided */
+    uint64_t max_delay;
+    uint64_t max_wait; /* that part of it that the window may use up */
+    uint64_t now;      /* records that came */
+    uint64_t idle;     /* before this, no decision is due */
+    uint64_t delay;    /* the most so far */
+    uint32_t n_slots;
+    uint32_t *slots; /* of the last decision */
+} ps_engine;
+
+/* As in ps_packer_options, but the depth is known, and no default is left. */
+typedef struct ps_engine_options {
+    uint32_t capacity;
+    uint32_t depth;
+    uint32_t window;
+    ps_policy policy;
+    ps_pack_order order;
+    uint64_t seed;
+    uint64_t max_delay; /* at least 1 */
+    bool even_cost;
+} ps_engine_options;
+
+/* Within the limits that ps_geometry_check checks.  PS_ERR_MEMORY. */
+ps_result ps_engine_open(ps_engine **engine,
+                         const ps_engine_options *options, ps_error *err);
+void ps_engine_free(ps_engine *engine);
+
+/* The most memory that such an engine takes, and the slots that it has. */
+uint64_t ps_engine_bytes(const ps_engine_options *options);
+uint32_t ps_engine_slots_for(const ps_engine_options *options);
+
+/* Slots are below this: the window, and what waits in decided packs. */
+uint32_t ps_engine_slots(const ps_engine *engine);
+
+/*
+ * A record of the input came, to be admitted (whole or in pieces) or not.
+ * Decisions may be due then, before it is admitted.
+ */
+static inline void ps_engine_tick(ps_engine *engine)
+{
+    engine->now++;
+}
+
+/* True if no decision is due, so far as that is known without a look. */
+static inline bool ps_engine_is_idle(const ps_engine *engine)
+{
+    return engine->now < engine->idle;
+}
+
+/*
+ * Takes a sequence of 1..capacity tokens in and gives its slot.  Not while a
+ * decision is due.
+ */
+uint32_t ps_engine_admit(ps_engine *engine, uint32_t length);
+
+/*
+ * The next pack: how many sequences, and their slots at *slots, which stay
+ * valid until the next admit.  None if no decision is due: when all are to
+ * leave, only when all have left.  PS_ERR_MEMORY.
+ */
+ps_result ps_engine_decide(ps_engine *engine, ps_leave leave,
+                           const uint32_t **slots, uint32_t *n,
+                           ps_error *err);
+
+/*
+ * One pack leaves, if any sequence is held, though none may be due; else as
+ * ps_engine_decide.
+ */
+ps_result ps_engine_press(ps_engine *engine, const uint32_t **slots,
+                          uint32_t *n, ps_error *err);
+
+/*
+ * Saves all that decisions depend on, while none is due; writes the slots in
+ * use, at most ps_engine_slots, in an order that the load repeats, and gives
+ * how many there are.
+ */
+uint32_t ps_engine_save(const ps_engine *engine, ps_saver *saver,
+                        uint32_t *slots);
+
+/*
+ * Loads that into an engine that was opened with the same options; the
+ * sequences may get other slots.  PS_ERR_MEMORY, PS_ERR_CORRUPT (it cannot be
+ * what was saved).
+ */
+ps_result ps_engine_load(ps_engine *engine, ps_restorer *restorer,
+                         const ps_engine_options *options, uint32_t *slots,
+                         uint32_t *n, ps_error *err);
+
+/* ---- For engine_state.c ---- */
+
+/* Whether a decision is due, were it asked for now. */
+bool ps_engine_is_due(const ps_engine *engine);
+
+/* The one of `n` slots whose sequence came first. */
+uint32_t ps_engine_oldest_of(const ps_engine *engine, const uint32_t *slots,
+                             uint32_t n);
+
+/* The slot of the oldest sequence that has not left, or PS_NO_SLOT. */
+uint32_t ps_engine_oldest(const ps_engine *engine);
+
+/* Tokens in a slot that was admitted or just decided on. */
+static inline uint32_t ps_engine_length(const ps_engine *engine,
+                                        uint32_t slot)
+{
+    return ps_window_length(engine->window, slot);
+}
+
+/* Tokens in the window; with PS_POLICY_CONCAT, in the pack that fills. */
+uint64_t ps_engine_tokens(const ps_engine *engine);
+
+/* The most records that came between a sequence and its leaving. */
+uint64_t ps_engine_delay(const ps_engine *engine);
+
+#endif

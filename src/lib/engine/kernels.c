@@ -1,0 +1,242 @@
+/*
+ * kernels.c - loops over two runs of numbers, side by side.
+ *
+ * Loops without a branch, which compilers turn into vector instructions;
+ * each variant is the same code, compiled for other ones.  What a variant
+ * needs of the machine is asked for in one place, at the end.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "engine/kernels.h"
+
+/* The place of the greatest sum is looked for in one block alone. */
+#define BLOCK_GROUPS 64
+
+#if defined(__GNUC__)
+#define IN_LINE static inline __attribute__((always_inline))
+#else
+#define IN_LINE static inline
+#endif
+
+/*
+ * GCC makes vectors of such loops at its highest level only.  Clang would
+ * rather take several at a time, which leaves a rest to be done singly where
+ * there is none; runs are too short for that to pay.
+ */
+#if defined(__clang__)
+#define VECTORS
+#define ONE_VECTOR _Pragma("clang loop interleave_count(1)")
+#elif defined(__GNUC__)
+#define VECTORS __attribute__((optimize("O3")))
+#define ONE_VECTOR
+#else
+#define VECTORS
+#define ONE_VECTOR
+#endif
+
+IN_LINE int32_t greatest(const int32_t *a, const int32_t *b, uint32_t groups)
+{
+    int32_t most = INT32_MIN;
+
+    ONE_VECTOR
+    for (uint32_t i = 0; i < groups * PS_SEARCH_GROUP; i++) {
+        int32_t sum = a[i] + b[i];
+
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+IN_LINE uint32_t last_of(const int32_t *a, const int32_t *b, uint32_t groups,
+                         int32_t sum)
+{
+    int32_t last = 0;
+
+    ONE_VECTOR
+    for (uint32_t i = 0; i < groups * PS_SEARCH_GROUP; i++) {
+        int32_t at = a[i] + b[i] == sum ? (int32_t)i : 0;
+
+        last = at > last ? at : last;
+    }
+    return (uint32_t)last;
+}
+
+/* Groups of the block that begins with one of them. */
+IN_LINE uint32_t block_groups(uint32_t groups, uint32_t from)
+{
+    uint32_t left = groups - from;
+
+    return left < BLOCK_GROUPS ? left : BLOCK_GROUPS;
+}
+
+/* Groups are whole at the end; the first one begins before the runs. */
+IN_LINE ps_found search(const int32_t *a, const int32_t *b, uint32_t n,
+                        int32_t least)
+{
+    uint32_t groups = (n + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
+    uint32_t before = groups * PS_SEARCH_GROUP - n;
+    uint32_t block = groups;
+    ps_found found = {least - 1, 0};
+
+    a -= before;
+    b -= before;
+    for (uint32_t g = 0; g < groups; g += BLOCK_GROUPS) {
+        uint32_t i = g * PS_SEARCH_GROUP;
+        int32_t most = greatest(a + i, b + i, block_groups(groups, g));
+
+        if (most >= least) {
+            least = found.sum = most;
+            block = g;
+        }
+    }
+    if (block < groups) {
+        uint32_t i = block * PS_SEARCH_GROUP;
+
+        found.at = i - before + last_of(a + i, b + i,
+                                        block_groups(groups, block),
+                                        found.sum);
+    }
+    return found;
+}
+
+/* As in search, the first group begins before the runs. */
+IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
+{
+    int32_t most = 0;
+
+    to[units] = 0;
+    for (uint32_t c = 1; c <= units; c++) {
+        uint32_t groups = (c + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
+        uint32_t before = groups * PS_SEARCH_GROUP - c;
+        int32_t sum = greatest(best + 1 - before,
+                               to + (units - c) + 1 - before, groups);
+
+        most = sum > most ? sum : most;
+        to[units - c] = most;
+    }
+}
+
+/* For each of n rooms, what is left of them being `from`. */
+IN_LINE void add_one(int32_t best, const int32_t *restrict from,
+                     int32_t *restrict to, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t sum = best + from[i];
+
+        to[i] = sum > to[i] ? sum : to[i];
+    }
+}
+
+/* Compilers see a vector here if the index is as wide as a pointer. */
+IN_LINE double dot(const double *a, const double *b, size_t n)
+{
+    double sum[PS_SEARCH_GROUP] = {0};
+    size_t i = 0;
+
+    for (; i + PS_SEARCH_GROUP <= n; i += PS_SEARCH_GROUP)
+        for (size_t k = 0; k < PS_SEARCH_GROUP; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (size_t k = 0; i + k < n; k++)
+        sum[k] += a[i + k] * b[i + k];
+    for (size_t half = PS_SEARCH_GROUP / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            sum[k] += sum[k + half];
+    return sum[0];
+}
+
+IN_LINE void add_times(double factor, const double *restrict from,
+                       double *restrict to, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] += factor * from[i];
+}
+
+/*
+ * The loops of one variant, and all that is known of it.  `target` is an
+ * attribute, or nothing.
+ */
+#define VARIANT(set, target)                                                \
+    VECTORS target                                                          \
+    static ps_found search_##set(const int32_t *a, const int32_t *b,        \
+                                 uint32_t n, int32_t least)                 \
+    {                                                                       \
+        return search(a, b, n, least);                                      \
+    }                                                                       \
+    VECTORS target                                                          \
+    static void any_##set(const int32_t *best, int32_t *to, uint32_t units) \
+    {                                                                       \
+        fill_any(best, to, units);                                          \
+    }                                                                       \
+    VECTORS target                                                          \
+    static void more_##set(int32_t best, uint32_t i, const int32_t *from,   \
+                           int32_t *to, uint32_t units)                     \
+    {                                                                       \
+        add_one(best, from + i, to, units + 1 - i);                         \
+    }                                                                       \
+    VECTORS target                                                          \
+    static double dot_##set(const double *a, const double *b, uint32_t n)   \
+    {                                                                       \
+        return dot(a, b, n);                                                \
+    }                                                                       \
+    VECTORS target                                                          \
+    static void times_##set(double factor, const double *from, double *to,  \
+                            uint32_t n)                                     \
+    {                                                                       \
+        add_times(factor, from, to, n);                                     \
+    }
+
+#define KERNELS(set)                                                        \
+    {#set, search_##set, any_##set, more_##set, dot_##set, times_##set}
+
+VARIANT(plain, )
+
+/* ---- Variants, the fastest last ---- */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+VARIANT(avx2, __attribute__((target("avx2"))))
+VARIANT(avx512, __attribute__((target("avx512f"))))
+
+static const ps_kernels variants[] = {KERNELS(plain), KERNELS(avx2),
+                                      KERNELS(avx512)};
+
+static bool works(unsigned number)
+{
+    switch (number) {
+    case 0:
+        return true;
+    case 1:
+        return __builtin_cpu_supports("avx2");
+    default:
+        return __builtin_cpu_supports("avx512f");
+    }
+}
+
+#else
+
+static const ps_kernels variants[] = {KERNELS(plain)};
+
+static bool works(unsigned number)
+{
+    return number == 0;
+}
+
+#endif
+
+const ps_kernels *ps_kernels_variant(unsigned number, bool *can)
+{
+    if (number >= sizeof variants / sizeof variants[0])
+        return NULL;
+    *can = works(number);
+    return &variants[number];
+}
+
+const ps_kernels *ps_kernels_best(void)
+{
+    unsigned number = sizeof variants / sizeof variants[0] - 1;
+
+    while (!works(number))
+        number--;
+    return &variants[number];
+}

@@ -1,0 +1,78 @@
+/*
+ * policy.h - a way to choose what goes into the next pack.
+ *
+ * Policies are pure: they see lengths and ages, nothing else, and what they
+ * choose depends on nothing but what was admitted, and when.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_ENGINE_POLICY_H
+#define LIB_ENGINE_POLICY_H
+
+#include "base/serial.h"
+#include "engine/window.h"
+
+/* Which packs are asked for.  The first is false, and the others are true. */
+typedef enum ps_leave {
+    PS_LEAVE_DUE,   /* those that are due */
+    PS_LEAVE_FLUSH, /* all there are, at once, and more may come */
+    PS_LEAVE_LAST,  /* all there are, and no more will come */
+} ps_leave;
+
+/* What a policy is opened with; the window belongs to the engine. */
+typedef struct ps_policy_setup {
+    ps_policy policy;
+    ps_window *window;
+    uint32_t capacity;
+    uint32_t depth;
+    uint32_t window_size;
+    uint64_t max_delay;
+    bool in_order;  /* the oldest is in each pack */
+    bool even_cost; /* as in ps_packer_options */
+} ps_policy_setup;
+
+typedef struct ps_policy_calls {
+    /* The most memory that it takes; `window` need not be there. */
+    uint64_t (*bytes)(const ps_policy_setup *setup);
+
+    /* PS_ERR_MEMORY. */
+    ps_result (*open)(void **state, const ps_policy_setup *setup,
+                      ps_error *err);
+    void (*free)(void *state);
+
+    /* True if a pack should leave though the window is not full. */
+    bool (*is_ready)(void *state);
+
+    /* A sequence was admitted; gives what is_ready then would. */
+    bool (*admitted)(void *state, uint32_t length);
+
+    /*
+     * Takes the sequences of one pack, at least one and at most `depth`,
+     * of at most `capacity` tokens together, out of a window that is not
+     * empty; writes their slots and how many there are.  `now` is the time
+     * by the clock of the window; `leave` may say that all is to leave.
+     * PS_ERR_MEMORY.
+     */
+    ps_result (*choose)(void *state, uint64_t now, ps_leave leave,
+                        uint32_t *slots, uint32_t *n, ps_error *err);
+
+    /*
+     * Saves what later choices depend on besides the window, while no pack is
+     * due; and loads it, after the same window was, into a state that was
+     * just opened.  NULL: there is nothing to save.  PS_ERR_MEMORY,
+     * PS_ERR_CORRUPT (it cannot be what was saved).
+     */
+    void (*save)(const void *state, ps_saver *saver);
+    ps_result (*load)(void *state, ps_restorer *restorer, ps_error *err);
+} ps_policy_calls;
+
+extern const ps_policy_calls ps_policy_auto_calls;
+
+/* spfhp and nnlshp; and auto, when all is to leave. */
+extern const ps_policy_calls ps_policy_plan_calls;
+
+/* bestfit, nextfit, none and concat. */
+extern const ps_policy_calls ps_policy_simple_calls;
+
+#endif

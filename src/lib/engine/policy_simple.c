@@ -1,0 +1,118 @@
+/*
+ * policy_simple.c - policies that need no memory but the window: what other
+ * packers do, to compare with, and where order is all that counts.
+ *
+ * The oldest sequence leads; they differ in what follows, and when a pack
+ * leaves.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "engine/policy.h"
+
+static uint64_t bytes_of(const ps_policy_setup *setup)
+{
+    return ps_amount_array(1, sizeof *setup);
+}
+
+static ps_result open_copy(void **state, const ps_policy_setup *setup,
+                           ps_error *err)
+{
+    ps_policy_setup *copy = malloc(sizeof *copy);
+
+    *state = copy;
+    if (copy == NULL)
+        return ps_fail_memory(err);
+    *copy = *setup;
+    return PS_OK;
+}
+
+/* The length of the oldest sequence; 0 if there is none. */
+static uint32_t oldest_length(const ps_window *w)
+{
+    uint32_t slot = ps_window_oldest(w);
+
+    return slot == PS_NO_SLOT ? 0 : ps_window_length(w, slot);
+}
+
+/*
+ * True if the pack that the oldest sequences make is closed: the next of
+ * them does not fit, or nothing would.  What is held is then that pack and
+ * at most one sequence more, so the sums tell.
+ */
+static bool is_closed(const ps_policy_setup *s)
+{
+    return ps_window_tokens(s->window) >= s->capacity ||
+           ps_window_count(s->window) >= s->depth;
+}
+
+static bool is_ready(void *state)
+{
+    const ps_policy_setup *s = state;
+
+    switch (s->policy) {
+    case PS_POLICY_NONE:
+        return ps_window_count(s->window) > 0;
+    case PS_POLICY_NEXTFIT:
+    case PS_POLICY_CONCAT:
+        return is_closed(s);
+    default:
+        return false;
+    }
+}
+
+static bool admitted(void *state, uint32_t length)
+{
+    (void)length;
+    return is_ready(state);
+}
+
+/*
+ * The length that follows where there is room for some tokens; 0 for none.
+ * With concat the pieces are cut to fit, so the next one always does.
+ */
+static uint32_t next_length(const ps_policy_setup *s, uint32_t room)
+{
+    uint32_t oldest = oldest_length(s->window);
+
+    switch (s->policy) {
+    case PS_POLICY_BESTFIT:
+        return ps_window_longest(s->window, room);
+    case PS_POLICY_NONE:
+        return 0;
+    default:
+        return oldest <= room ? oldest : 0;
+    }
+}
+
+static ps_result choose(void *state, uint64_t now, ps_leave leave,
+                        uint32_t *slots, uint32_t *n, ps_error *err)
+{
+    const ps_policy_setup *s = state;
+    uint32_t room = s->capacity;
+    uint32_t length = oldest_length(s->window);
+
+    (void)now;
+    (void)leave;
+    (void)err;
+    *n = 0;
+    while (length > 0) {
+        slots[(*n)++] = ps_window_take(s->window, length);
+        room -= length;
+        length = *n < s->depth ? next_length(s, room) : 0;
+    }
+    return PS_OK;
+}
+
+const ps_policy_calls ps_policy_simple_calls = {
+    .bytes = bytes_of,
+    .open = open_copy,
+    .free = free,
+    .is_ready = is_ready,
+    .admitted = admitted,
+    .choose = choose,
+};

@@ -1,0 +1,164 @@
+/*
+ * price_cuts.c - prices that were the best ones for some demand.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "engine/price_cuts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem_bound.h"
+
+/* How many cuts are kept; the first two are there from the start. */
+#define MOST_CUTS 18
+#define FIRST_CUTS 2
+
+/*
+ * Cuts are the same if the packs by which they differ, summed over the
+ * counts, are at most this part of the sequences.
+ */
+#define SAME_CUT 1e-6
+
+/* What errors of rounding may add to a price. */
+#define ROUNDING 1e-6
+
+bool ps_price_cuts_open(ps_price_cuts *c, uint32_t units, uint32_t depth)
+{
+    *c = (ps_price_cuts){.units = units,
+                         .n = FIRST_CUTS,
+                         .kernels = ps_kernels_best()};
+    c->row = calloc((MOST_CUTS + 1) * ((size_t)units + 1), sizeof *c->row);
+    c->used = calloc(MOST_CUTS, sizeof *c->used);
+    if (c->row == NULL || c->used == NULL)
+        return false;
+    for (uint32_t u = 1; u <= units; u++) {
+        ps_price_cut(c, 0)[u] = (double)u / units;
+        ps_price_cut(c, 1)[u] = 1.0 / depth;
+    }
+    return true;
+}
+
+void ps_price_cuts_close(ps_price_cuts *c)
+{
+    free(c->row);
+    free(c->used);
+}
+
+uint64_t ps_price_cuts_bytes(uint32_t units)
+{
+    uint64_t numbers = (MOST_CUTS + 1) * ((uint64_t)units + 1);
+
+    return ps_amount_sum(ps_amount_array(numbers, sizeof(double)),
+                         ps_amount_array(MOST_CUTS, sizeof(uint64_t)));
+}
+
+double ps_price_cuts_worth(const ps_price_cuts *c, const double *demand)
+{
+    double most = 0;
+
+    for (uint32_t i = 0; i < c->n; i++)
+        most = fmax(most, ps_price_worth(c, demand, ps_price_cut(c, i)));
+    return most;
+}
+
+double *ps_price_cuts_new(const ps_price_cuts *c)
+{
+    return ps_price_cut(c, MOST_CUTS);
+}
+
+void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
+                        uint64_t now)
+{
+    const double *new = ps_price_cuts_new(c);
+    uint32_t place = FIRST_CUTS;
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        const double *old = ps_price_cut(c, i);
+        double off = 0;
+
+        for (uint32_t u = 1; u <= c->units; u++)
+            off += count[u] * fabs(new[u] - old[u]);
+        if (off <= SAME_CUT * total)
+            return;
+        if (i > FIRST_CUTS && c->used[i] < c->used[place])
+            place = i;
+    }
+    if (c->n < MOST_CUTS)
+        place = c->n++;
+    c->used[place] = now;
+    memcpy(ps_price_cut(c, place), new, ((size_t)c->units + 1) * sizeof *new);
+}
+
+void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
+                        uint64_t now, double *price)
+{
+    double weight[MOST_CUTS];
+    double most = 0;
+    double sum = 0;
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        weight[i] = ps_price_worth(c, demand, ps_price_cut(c, i));
+        most = fmax(most, weight[i]);
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        weight[i] = fmax(weight[i] - most * (1 - part), 0);
+        sum += weight[i];
+    }
+    memset(price, 0, ((size_t)c->units + 1) * sizeof *price);
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (weight[i] <= 0)
+            continue;
+        c->used[i] = now;
+        c->kernels->add_times(weight[i] / sum, ps_price_cut(c, i) + 1,
+                              price + 1, c->units);
+    }
+}
+
+/* ---- Saved and loaded ---- */
+
+void ps_price_row_save(const double *row, uint32_t units, ps_saver *saver)
+{
+    for (uint32_t u = 1; u <= units; u++)
+        ps_save_double(saver, row[u]);
+}
+
+/* Not all numbers are numbers. */
+double ps_price_number_load(ps_restorer *restorer, double most)
+{
+    double number = ps_load_double(restorer);
+
+    if (number >= 0 && number <= most)
+        return number;
+    restorer->failed = true;
+    return 0;
+}
+
+void ps_price_row_load(double *row, const ps_relaxation *relaxation,
+                       ps_restorer *restorer)
+{
+    for (uint32_t u = 1; u <= relaxation->units; u++)
+        row[u] = ps_price_number_load(restorer,
+                                      ps_equal_part(relaxation, u) + ROUNDING);
+}
+
+void ps_price_cuts_save(const ps_price_cuts *c, ps_saver *saver)
+{
+    ps_save_u32(saver, c->n);
+    for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
+        ps_save_u64(saver, c->used[i]);
+        ps_price_row_save(ps_price_cut(c, i), c->units, saver);
+    }
+}
+
+void ps_price_cuts_load(ps_price_cuts *c, const ps_relaxation *relaxation,
+                        ps_restorer *restorer)
+{
+    c->n = ps_load_within(restorer, FIRST_CUTS, MOST_CUTS);
+    for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
+        c->used[i] = ps_load_u64(restorer);
+        ps_price_row_load(ps_price_cut(c, i), relaxation, restorer);
+    }
+}

@@ -1,0 +1,189 @@
+/*
+ * window.h - the sequences admitted and not yet emitted, by length and by
+ * age.  Knows lengths only; payloads are in a store under the same slots.
+ *
+ * Sequences of a length wait in a queue, so the oldest of all is at the
+ * head of its queue; what leaves, leaves from there.  A second chain links
+ * all of them by age.  Admit and take touch a constant number of words.
+ *
+ * These calls are made several times for each sequence that is packed, by
+ * the engine, the policies and what they ask, so they are here to be taken
+ * in line.  The structures are theirs alone.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_ENGINE_WINDOW_H
+#define LIB_ENGINE_WINDOW_H
+
+#include "base/bitset.h"
+#include "packstream.h"
+
+#define PS_NO_SLOT UINT32_MAX
+
+typedef struct ps_window_slot {
+    uint64_t time;
+    uint32_t length;
+    uint32_t next_of_length; /* or, of a free slot, the next free one */
+    uint32_t older;
+    uint32_t younger;
+} ps_window_slot;
+
+typedef struct ps_window_queue {
+    uint32_t first;
+    uint32_t last;
+    uint32_t count;
+} ps_window_queue;
+
+typedef struct ps_window {
+    ps_window_slot *slots;
+    ps_window_queue *queues; /* by length */
+    ps_bitset lengths;
+    uint64_t tokens;
+    uint32_t size;
+    uint32_t count;
+    uint32_t oldest;
+    uint32_t youngest;
+    uint32_t free;
+} ps_window;
+
+/*
+ * Room for `size` >= 1 sequences of 1..longest tokens, and slots for `spare`
+ * more that were taken and are not yet released.  PS_ERR_MEMORY.
+ */
+ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,
+                         uint32_t longest, ps_error *err);
+void ps_window_free(ps_window *window);
+
+/* The most that it takes. */
+uint64_t ps_window_bytes(uint32_t size, uint32_t spare, uint32_t longest);
+
+/* How many sequences are held, and whether no more fit. */
+static inline uint32_t ps_window_count(const ps_window *w)
+{
+    return w->count;
+}
+
+static inline bool ps_window_full(const ps_window *w)
+{
+    return w->count == w->size;
+}
+
+/* Tokens of the sequences held. */
+static inline uint64_t ps_window_tokens(const ps_window *w)
+{
+    return w->tokens;
+}
+
+/* When the sequence came that is, or was last, in a slot. */
+static inline uint64_t ps_window_time(const ps_window *w, uint32_t slot)
+{
+    return w->slots[slot].time;
+}
+
+/* How long it is. */
+static inline uint32_t ps_window_length(const ps_window *w, uint32_t slot)
+{
+    return w->slots[slot].length;
+}
+
+/* The sequence held longest, of all or of a length; or PS_NO_SLOT. */
+static inline uint32_t ps_window_oldest(const ps_window *w)
+{
+    return w->oldest;
+}
+
+/* The one that came after another, or PS_NO_SLOT. */
+static inline uint32_t ps_window_younger(const ps_window *w, uint32_t slot)
+{
+    return w->slots[slot].younger;
+}
+
+static inline uint32_t ps_window_oldest_of(const ps_window *w,
+                                           uint32_t length)
+{
+    const ps_window_queue *q = &w->queues[length];
+
+    return q->count > 0 ? q->first : PS_NO_SLOT;
+}
+
+/* Sequences of a length: an entry of the window's histogram. */
+static inline uint32_t ps_window_count_of(const ps_window *w,
+                                          uint32_t length)
+{
+    return w->queues[length].count;
+}
+
+/* The greatest length held that is at most `limit`; 0 if there is none. */
+static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
+{
+    uint32_t length;
+
+    return ps_bitset_at_most(&w->lengths, limit, &length) ? length : 0;
+}
+
+/*
+ * Takes in a sequence of `length` that came at a time, which is not before
+ * that of the one before; gives its slot.  Not when full.
+ */
+static inline uint32_t ps_window_admit(ps_window *w, uint32_t length,
+                                       uint64_t time)
+{
+    uint32_t s = w->free;
+    ps_window_queue *q = &w->queues[length];
+
+    w->free = w->slots[s].next_of_length;
+    w->slots[s] = (ps_window_slot){.time = time,
+                                   .length = length,
+                                   .next_of_length = PS_NO_SLOT,
+                                   .older = w->youngest,
+                                   .younger = PS_NO_SLOT};
+    if (w->youngest == PS_NO_SLOT)
+        w->oldest = s;
+    else
+        w->slots[w->youngest].younger = s;
+    w->youngest = s;
+    if (q->count++ == 0) {
+        q->first = s;
+        ps_bitset_add(&w->lengths, length);
+    } else {
+        w->slots[q->last].next_of_length = s;
+    }
+    q->last = s;
+    w->tokens += length;
+    w->count++;
+    return s;
+}
+
+/* Takes out the oldest sequence of a length; gives its slot. */
+static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
+{
+    ps_window_queue *q = &w->queues[length];
+    uint32_t s = q->first;
+    uint32_t older = w->slots[s].older;
+    uint32_t younger = w->slots[s].younger;
+
+    q->first = w->slots[s].next_of_length;
+    if (--q->count == 0)
+        ps_bitset_remove(&w->lengths, length);
+    if (older == PS_NO_SLOT)
+        w->oldest = younger;
+    else
+        w->slots[older].younger = younger;
+    if (younger == PS_NO_SLOT)
+        w->youngest = older;
+    else
+        w->slots[younger].older = older;
+    w->tokens -= length;
+    w->count--;
+    return s;
+}
+
+/* Lets the slot of a sequence that was taken be used again. */
+static inline void ps_window_release(ps_window *w, uint32_t slot)
+{
+    w->slots[slot].next_of_length = w->free;
+    w->free = slot;
+}
+
+#endif

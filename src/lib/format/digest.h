@@ -1,0 +1,39 @@
+/*
+ * digest.h - digests of all packs or records so far, as END has them.
+ *
+ * They are chains, so that 64 bits are all there is to keep: each link is the
+ * seed of the next.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_FORMAT_DIGEST_H
+#define LIB_FORMAT_DIGEST_H
+
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "bytes.h"
+
+/* The digest of packs after one more, whose checksum is given. */
+static inline uint64_t ps_pack_digest(uint64_t digest,
+                                      const unsigned char *checksum)
+{
+    return XXH3_64bits_withSeed(checksum, 8, digest);
+}
+
+/*
+ * The digest of framed records after one more: of its count, and of the hash
+ * of the bytes behind that.
+ */
+static inline uint64_t ps_token_digest(uint64_t digest, uint32_t count,
+                                       uint64_t hash)
+{
+    unsigned char link[12];
+
+    store_u32(link, count);
+    store_u64(link + 4, hash);
+    return XXH3_64bits_withSeed(link, sizeof link, digest);
+}
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * pack_check.c - looking into a pack that a reader gave: its sequences, and
+ * the rules that the reader leaves unchecked.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bytes.h"
+#include "format/pack_record.h"
+#include "format/record_layout.h"
+#include "format/schema.h"
+#include "format/version.h"
+
+static const unsigned char *element(const ps_pack_info *info,
+                                    const ps_pack *pack, uint32_t field,
+                                    uint32_t i)
+{
+    const ps_field *f = &info->fields[field];
+
+    return pack->record + f->offset +
+           (size_t)i * ps_type_bytes(f->channel.type);
+}
+
+ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
+                       uint32_t i)
+{
+    uint32_t begin = ps_record_cu(info, pack->record, i);
+    ps_piece piece = {
+        .id = load_u64(element(info, pack, PS_FIELD_SEQ_ID, i)),
+        .begin = begin,
+        .n_tok = ps_record_length(info, pack->record, i),
+    };
+
+    piece.seq_len = piece.n_tok;
+    if (info->split) {
+        piece.seq_off = load_u32(element(info, pack, PS_FIELD_SEQ_OFF, i));
+        piece.seq_len = load_u32(element(info, pack, PS_FIELD_SEQ_LEN, i));
+    }
+    return piece;
+}
+
+void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
+                     uint32_t i, void *payload)
+{
+    ps_lane lanes[PS_MAX_FIELDS];
+    uint32_t n_lanes = ps_lanes(info, lanes);
+    ps_piece piece = ps_pack_piece(info, pack, i);
+    uint64_t fixed_at =
+        (uint64_t)ps_schema_shape(&info->schema).per_token * piece.n_tok;
+
+    for (uint32_t l = 0; l < n_lanes; l++) {
+        const ps_lane *lane = &lanes[l];
+        size_t first = lane->per_token ? piece.begin : i;
+        size_t n = lane->per_token ? piece.n_tok : 1;
+        uint64_t at = lane->per_token ? (uint64_t)lane->before * piece.n_tok
+                                      : fixed_at + lane->before;
+
+        memcpy((unsigned char *)payload + at,
+               pack->record + lane->offset + first * lane->bytes,
+               n * lane->bytes);
+    }
+}
+
+static uint64_t load_element(const unsigned char *p, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        return p[0];
+    case 2:
+        return load_u16(p);
+    case 4:
+        return load_u32(p);
+    default:
+        return load_u64(p);
+    }
+}
+
+/* Elements of a field from `i` up to, but without, `end` hold its fill. */
+static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
+                            uint32_t field, uint32_t i, uint32_t end,
+                            ps_error *err)
+{
+    const ps_channel *c = &info->fields[field].channel;
+    size_t bytes = ps_type_bytes(c->type);
+
+    for (; i < end; i++)
+        if (load_element(element(info, pack, field, i), bytes) != c->fill)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "unused element %" PRIu32
+                           " of '%s' does not hold its fill",
+                           i, c->name);
+    return PS_OK;
+}
+
+/* So do those of a per-token field behind each aligned sequence. */
+static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
+                            uint32_t field, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (info->seq_tok_field == 0 ||
+        info->fields[field].channel.kind != PS_PER_TOKEN)
+        return PS_OK;
+    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+        ps_piece piece = ps_pack_piece(info, pack, i);
+
+        r = check_fill(info, pack, field, piece.begin + piece.n_tok,
+                       ps_record_cu(info, pack->record, i + 1), err);
+    }
+    return r;
+}
+
+/* What follows all sequences, and the gap behind the field, which is zero. */
+static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
+                              uint32_t field, ps_error *err)
+{
+    const ps_field *f = &info->fields[field];
+    size_t bytes = ps_type_bytes(f->channel.type);
+    size_t end = f->offset + f->count * bytes;
+    size_t next = field + 1 < info->n_fields ? info->fields[field + 1].offset
+                                             : info->record_bytes;
+    uint32_t used = f->channel.kind == PS_PER_TOKEN
+                        ? ps_record_cu(info, pack->record, pack->n_seq)
+                    : f->channel.kind == PS_PER_SEQUENCE
+                        ? pack->n_seq
+                        : f->count; /* cu was checked by the reader */
+    ps_result r = check_gaps(info, pack, field, err);
+
+    if (r == PS_OK)
+        r = check_fill(info, pack, field, used, f->count, err);
+    if (r != PS_OK)
+        return r;
+    if (ps_is_version_known(info) &&
+        !all_zero(pack->record + end, next - end))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the gap behind '%s' is not zero", f->channel.name);
+    return PS_OK;
+}
+
+/* The sums that the head repeats for those who read nothing else. */
+static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
+                            ps_error *err)
+{
+    uint64_t sum = 0;
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        uint32_t n = ps_pack_piece(info, pack, i).n_tok;
+
+        sum += (uint64_t)n * n;
+        most = n > most ? n : most;
+    }
+    if (sum != pack->sum_len_sq)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "sum_len_sq is %" PRIu64 ", it should be %" PRIu64,
+                       pack->sum_len_sq, sum);
+    if (most != pack->max_seqlen)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
+                       pack->max_seqlen, most);
+    if (ps_is_version_known(info) &&
+        !all_zero(pack->record + 52, info->fields[0].offset - 52))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the unused end of the head is not zero");
+    return PS_OK;
+}
+
+/* `n` tokens from place `first` on. */
+static ps_result check_tokens(const ps_pack_info *info, const ps_pack *pack,
+                              uint32_t first, uint32_t n, ps_error *err)
+{
+    const unsigned char *tokens =
+        element(info, pack, info->tokens_field, first);
+    ps_type type = info->schema.token_type;
+    uint32_t vocab = info->schema.vocab_size;
+    uint32_t bad = ps_tokens_check(tokens, n, type, vocab);
+
+    if (bad == n)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_RANGE,
+                   "token %" PRIu32 " is %" PRIu32
+                   ", outside the vocabulary of %" PRIu32,
+                   first + bad, ps_token_at(tokens, bad, type), vocab);
+}
+
+/* The pad id, which may stand between sequences, is outside perhaps. */
+static ps_result check_vocab(const ps_pack_info *info, const ps_pack *pack,
+                             ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (info->schema.vocab_size == 0)
+        return PS_OK;
+    if (info->seq_tok_field == 0)
+        return check_tokens(info, pack, 0, pack->n_tok, err);
+    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+        ps_piece piece = ps_pack_piece(info, pack, i);
+
+        r = check_tokens(info, pack, piece.begin, piece.n_tok, err);
+    }
+    return r;
+}
+
+/* False for what a later version has added: it keeps rules of its own. */
+static bool is_field_known(const ps_pack_info *info, uint32_t field)
+{
+    return ps_is_version_known(info) ||
+           info->fields[field].source != PS_BUILT_IN ||
+           field <= PS_FIELD_SEQ_ID || field == info->tokens_field ||
+           (info->seq_tok_field != 0 && field == info->seq_tok_field) ||
+           (info->split && field <= PS_FIELD_SEQ_LEN);
+}
+
+ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
+                        ps_error *err)
+{
+    ps_result r = check_head(info, pack, err);
+
+    for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++)
+        if (is_field_known(info, i))
+            r = check_unused(info, pack, i, err);
+    if (r == PS_OK)
+        r = check_vocab(info, pack, err);
+    return r;
+}

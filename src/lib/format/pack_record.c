@@ -1,0 +1,364 @@
+/*
+ * pack_record.c - building and reading pack records.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "format/pack_record.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "bytes.h"
+#include "format/record_layout.h"
+#include "format/schema.h"
+#include "format/totals.h"
+#include "format/version.h"
+
+/* "PKSR", the magic of every record. */
+#define RECORD_MAGIC UINT32_C(0x52534B50)
+#define FLAG_END UINT32_C(1)
+
+/* Places in the head. */
+#define AT_MAGIC 8
+#define AT_FLAGS 12
+#define AT_INDEX 16
+#define AT_WATERMARK 24
+#define AT_SUM_LEN_SQ 32
+#define AT_N_SEQ 40
+#define AT_N_TOK 44
+#define AT_MAX_SEQLEN 48
+#define AT_ZERO 52
+
+/* Adds the lanes of the user's channels of one kind, in table order. */
+static void add_lanes(const ps_pack_info *info, ps_kind kind,
+                      uint32_t before, ps_lane *lanes, uint32_t *n)
+{
+    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+        const ps_channel *channel = &info->schema.channels[c];
+        const ps_field *f = ps_pack_field(info, channel->name);
+        uint32_t bytes = (uint32_t)ps_type_bytes(channel->type);
+
+        if (channel->kind != kind)
+            continue;
+        lanes[(*n)++] = (ps_lane){f->offset, bytes, kind == PS_PER_TOKEN,
+                                  before};
+        before += bytes;
+    }
+}
+
+uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS])
+{
+    const ps_field *tokens = &info->fields[info->tokens_field];
+    uint32_t bytes = (uint32_t)ps_type_bytes(tokens->channel.type);
+    uint32_t n = 0;
+
+    lanes[n++] = (ps_lane){tokens->offset, bytes, true, 0};
+    add_lanes(info, PS_PER_TOKEN, bytes, lanes, &n);
+    add_lanes(info, PS_PER_SEQUENCE, 0, lanes, &n);
+    return n;
+}
+
+/* Where the field after field `i` starts, or the record ends. */
+static uint32_t next_start(const ps_pack_info *info, uint32_t i)
+{
+    return i + 1 < info->n_fields ? info->fields[i + 1].offset
+                                  : info->record_bytes;
+}
+
+ps_form ps_form_of(const ps_pack_info *info)
+{
+    ps_form form = {.record_bytes = info->record_bytes,
+                    .split = info->split,
+                    .align = info->align,
+                    .seq_tok_field = info->seq_tok_field,
+                    .n_fields = info->n_fields};
+
+    for (uint32_t i = 0; i < info->n_fields; i++) {
+        const ps_field *f = &info->fields[i];
+        uint32_t bytes = (uint32_t)ps_type_bytes(f->channel.type);
+        uint32_t end = f->offset + f->count * bytes;
+
+        form.fields[i] = (ps_form_field){.kind = f->channel.kind,
+                                         .offset = f->offset,
+                                         .bytes = bytes,
+                                         .count = f->count,
+                                         .gap = next_start(info, i) - end,
+                                         .fill = f->channel.fill};
+    }
+    return form;
+}
+
+/* Byte `at` of a built-in field, whose elements have a known size. */
+static unsigned char *place(const ps_record *r, uint32_t field, size_t at)
+{
+    return r->bytes + r->form->fields[field].offset + at;
+}
+
+/* Writes `n` elements of a bit pattern. */
+static void fill_elements(unsigned char *to, size_t bytes, size_t n,
+                          uint64_t pattern)
+{
+    if (bytes == 1 || pattern == 0) {
+        memset(to, (int)(pattern & 0xff), bytes * n);
+    } else if (bytes == 2) {
+        for (size_t i = 0; i < n; i++)
+            store_u16(to + 2 * i, (uint16_t)pattern);
+    } else if (bytes == 4) {
+        for (size_t i = 0; i < n; i++)
+            store_u32(to + 4 * i, (uint32_t)pattern);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            store_u64(to + 8 * i, pattern);
+    }
+}
+
+/* The tokens of a sequence end at n_rows; the next begins behind a gap. */
+static void add_gap(ps_record *r, uint32_t n_tok)
+{
+    const ps_form *form = r->form;
+    uint32_t over = n_tok % form->align;
+    uint32_t gap = over == 0 ? 0 : form->align - over;
+
+    store_u32(place(r, form->seq_tok_field, 4 * (size_t)r->n_seq), n_tok);
+    for (uint32_t i = 0; gap > 0 && i < form->n_fields; i++) {
+        const ps_form_field *f = &form->fields[i];
+
+        if (f->kind == PS_PER_TOKEN)
+            fill_elements(place(r, i, (size_t)r->n_rows * f->bytes),
+                          f->bytes, gap, f->fill);
+    }
+    r->n_rows += gap;
+}
+
+void ps_record_add(ps_record *r, const ps_piece *piece)
+{
+    size_t i = r->n_seq;
+
+    store_u32(place(r, PS_FIELD_CU, 4 * i), r->n_rows);
+    store_u64(place(r, PS_FIELD_SEQ_ID, 8 * i), piece->id);
+    if (r->form->split) {
+        store_u32(place(r, PS_FIELD_SEQ_OFF, 4 * i), piece->seq_off);
+        store_u32(place(r, PS_FIELD_SEQ_LEN, 4 * i), piece->seq_len);
+    }
+    r->n_rows += piece->n_tok;
+    if (r->form->align > 1)
+        add_gap(r, piece->n_tok);
+    r->n_seq++;
+    r->n_tok += piece->n_tok;
+    r->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
+    if (piece->n_tok > r->max_seqlen)
+        r->max_seqlen = piece->n_tok;
+}
+
+/* How many elements of a field are in use. */
+static uint32_t used_elements(const ps_record *r, const ps_form_field *f)
+{
+    if (f->kind == PS_PER_TOKEN)
+        return r->n_rows;
+    return f->kind == PS_PER_SEQUENCE ? r->n_seq : r->n_seq + 1;
+}
+
+static void fill_unused(ps_record *r)
+{
+    const ps_form *form = r->form;
+
+    memset(r->bytes + AT_ZERO, 0, form->fields[0].offset - AT_ZERO);
+    for (uint32_t i = 0; i < form->n_fields; i++) {
+        const ps_form_field *f = &form->fields[i];
+        size_t used = used_elements(r, f);
+        unsigned char *rest = r->bytes + f->offset + used * f->bytes;
+        size_t n = f->count - used;
+
+        if (n > 0)
+            fill_elements(rest, f->bytes, n, f->fill);
+        if (f->gap > 0)
+            memset(rest + n * f->bytes, 0, f->gap);
+    }
+}
+
+static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
+{
+    return XXH3_64bits(bytes + AT_MAGIC, n - AT_MAGIC);
+}
+
+void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
+{
+    store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_rows);
+    fill_unused(r);
+    store_u32(r->bytes + AT_MAGIC, RECORD_MAGIC);
+    store_u32(r->bytes + AT_FLAGS, 0);
+    store_u64(r->bytes + AT_INDEX, index);
+    store_u64(r->bytes + AT_WATERMARK, watermark);
+    store_u64(r->bytes + AT_SUM_LEN_SQ, r->sum_len_sq);
+    store_u32(r->bytes + AT_N_SEQ, r->n_seq);
+    store_u32(r->bytes + AT_N_TOK, r->n_tok);
+    store_u32(r->bytes + AT_MAX_SEQLEN, r->max_seqlen);
+}
+
+void ps_record_seal(unsigned char *bytes, uint32_t record_bytes)
+{
+    store_u64(bytes, checksum_of(bytes, record_bytes));
+}
+
+ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
+                        ps_totals *totals, uint64_t *digest, ps_error *err)
+{
+    size_t end = PS_HEAD_BYTES + PS_TOTALS_BYTES;
+
+    ps_totals_decode(bytes + PS_HEAD_BYTES, totals, digest);
+    if (load_u64(bytes + AT_INDEX) != totals->packs ||
+        load_u64(bytes + AT_WATERMARK) != totals->input_sequences ||
+        (ps_is_version_known(info) &&
+         (!all_zero(bytes + AT_SUM_LEN_SQ, PS_HEAD_BYTES - AT_SUM_LEN_SQ) ||
+          !all_zero(bytes + end, info->record_bytes - end))))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END's head or unused bytes are wrong");
+    return PS_OK;
+}
+
+void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
+                   uint64_t digest, unsigned char *bytes)
+{
+    memset(bytes, 0, info->record_bytes);
+    store_u32(bytes + AT_MAGIC, RECORD_MAGIC);
+    store_u32(bytes + AT_FLAGS, FLAG_END);
+    store_u64(bytes + AT_INDEX, totals->packs);
+    store_u64(bytes + AT_WATERMARK, totals->input_sequences);
+    ps_totals_encode(totals, digest, bytes + PS_HEAD_BYTES);
+    ps_record_seal(bytes, info->record_bytes);
+}
+
+ps_result ps_record_open(const ps_pack_info *info,
+                         const unsigned char *bytes, bool *is_end,
+                         ps_error *err)
+{
+    uint32_t flags = load_u32(bytes + AT_FLAGS);
+
+    *is_end = (flags & FLAG_END) != 0;
+    if (load_u32(bytes + AT_MAGIC) != RECORD_MAGIC)
+        return ps_fail(err, PS_ERR_CORRUPT, "no record starts here");
+    if (load_u64(bytes) != checksum_of(bytes, info->record_bytes))
+        return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
+    if ((flags & ~FLAG_END) != 0)
+        return ps_fail(err, PS_ERR_CORRUPT, "unknown flags 0x%" PRIx32,
+                       flags);
+    return PS_OK;
+}
+
+uint64_t ps_record_index(const unsigned char *bytes)
+{
+    return load_u64(bytes + AT_INDEX);
+}
+
+ps_result ps_record_blame(uint64_t record, uint64_t offset, ps_result code,
+                          ps_error *err)
+{
+    char why[200];
+
+    if (err == NULL)
+        return code;
+    memcpy(why, err->text, sizeof why);
+    why[sizeof why - 1] = '\0';
+    return ps_fail(err, code, "record %" PRIu64 " at byte %" PRIu64 ": %s",
+                   record, offset, why);
+}
+
+uint32_t ps_record_cu(const ps_pack_info *info, const unsigned char *bytes,
+                      uint32_t i)
+{
+    return load_u32(bytes + info->fields[PS_FIELD_CU].offset +
+                    4 * (size_t)i);
+}
+
+uint32_t ps_record_length(const ps_pack_info *info,
+                          const unsigned char *bytes, uint32_t i)
+{
+    if (info->seq_tok_field != 0)
+        return load_u32(bytes + info->fields[info->seq_tok_field].offset +
+                        4 * (size_t)i);
+    return ps_record_cu(info, bytes, i + 1) - ps_record_cu(info, bytes, i);
+}
+
+/* Each sequence takes up its length, rounded up, and all make n_tok. */
+static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
+                               ps_error *err)
+{
+    const unsigned char *bytes = pack->record;
+    uint64_t sum = 0;
+    bool fine = true;
+
+    for (uint32_t i = 0; fine && i < pack->n_seq; i++) {
+        uint32_t rows = ps_record_cu(info, bytes, i + 1) -
+                        ps_record_cu(info, bytes, i);
+        uint32_t n = ps_record_length(info, bytes, i);
+
+        fine = n >= 1 && n <= rows && rows - n < info->align &&
+               rows % info->align == 0;
+        sum += n;
+    }
+    if (!fine || sum != pack->n_tok)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the lengths in seq_tok do not fit the boundaries or "
+                       "n_tok");
+    return PS_OK;
+}
+
+/* cu: 0, rising to n_tok, or where gaps end, then the capacity to the end. */
+static ps_result check_boundaries(const ps_pack_info *info,
+                                  const ps_pack *pack, ps_error *err)
+{
+    const unsigned char *bytes = pack->record;
+    const bool gaps = info->seq_tok_field != 0;
+    uint32_t last =
+        gaps ? ps_record_cu(info, bytes, pack->n_seq) : pack->n_tok;
+    uint32_t before = ps_record_cu(info, bytes, 0);
+    bool fine = before == 0 && last <= info->capacity;
+
+    for (uint32_t i = 1; fine && i <= pack->n_seq; i++) {
+        uint32_t here = ps_record_cu(info, bytes, i);
+
+        fine = here > before && here <= last;
+        before = here;
+    }
+    fine = fine && before == last;
+    for (uint32_t i = pack->n_seq + 1; fine && i < info->depth + 2; i++)
+        fine = ps_record_cu(info, bytes, i) == info->capacity;
+    if (!fine)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       gaps ? "the boundaries do not rise from 0"
+                            : "the boundaries do not rise from 0 to n_tok");
+    return gaps ? check_lengths(info, pack, err) : PS_OK;
+}
+
+ps_result ps_record_decode(const ps_pack_info *info,
+                           const unsigned char *bytes, ps_pack *pack,
+                           ps_error *err)
+{
+    pack->index = load_u64(bytes + AT_INDEX);
+    pack->watermark = load_u64(bytes + AT_WATERMARK);
+    pack->sum_len_sq = load_u64(bytes + AT_SUM_LEN_SQ);
+    pack->n_seq = load_u32(bytes + AT_N_SEQ);
+    pack->n_tok = load_u32(bytes + AT_N_TOK);
+    pack->max_seqlen = load_u32(bytes + AT_MAX_SEQLEN);
+    pack->record = bytes;
+    if (pack->n_seq == 0 || pack->n_seq > info->depth)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "%" PRIu32 " sequences, the depth is %" PRIu32,
+                       pack->n_seq, info->depth);
+    if (pack->n_tok > info->capacity)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "%" PRIu32 " tokens, the capacity is %" PRIu32,
+                       pack->n_tok, info->capacity);
+    return check_boundaries(info, pack, err);
+}
+
+const ps_field *ps_pack_field(const ps_pack_info *info, const char *name)
+{
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (strcmp(info->fields[i].channel.name, name) == 0)
+            return &info->fields[i];
+    return NULL;
+}

@@ -1,0 +1,319 @@
+/*
+ * schema.c - schemas: types, channels, and what a payload measures.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "format/schema.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "bytes.h"
+
+static const struct {
+    const char *name;
+    const char *numpy;
+    size_t bytes;
+} types[] = {
+    [PS_U8] = {"u8", "|u1", 1},  [PS_U16] = {"u16", "<u2", 2},
+    [PS_U32] = {"u32", "<u4", 4}, [PS_U64] = {"u64", "<u8", 8},
+    [PS_I32] = {"i32", "<i4", 4}, [PS_I64] = {"i64", "<i8", 8},
+    [PS_F32] = {"f32", "<f4", 4}, [PS_F64] = {"f64", "<f8", 8},
+};
+
+#define N_TYPES (sizeof types / sizeof types[0])
+
+/* Words that the formats and their exports use themselves. */
+static const char *const reserved[] = {
+    "checksum",   "magic",  "flags",   "index",   "watermark",
+    "sum_len_sq", "n_seq",  "n_tok",   "max_seqlen", "zero",
+    "cu",         "seq_id", "seq_off", "seq_len", "tokens",
+    "input_ids",  "seq_tok",
+};
+
+static bool is_type(ps_type type)
+{
+    return type >= PS_U8 && (size_t)type < N_TYPES;
+}
+
+size_t ps_type_bytes(ps_type type)
+{
+    return is_type(type) ? types[type].bytes : 0;
+}
+
+const char *ps_type_name(ps_type type)
+{
+    return is_type(type) ? types[type].name : "?";
+}
+
+const char *ps_type_numpy(ps_type type)
+{
+    return is_type(type) ? types[type].numpy : "?";
+}
+
+bool ps_type_from_name(const char *name, ps_type *type)
+{
+    for (size_t t = PS_U8; t < N_TYPES; t++)
+        if (strcmp(name, types[t].name) == 0) {
+            *type = (ps_type)t;
+            return true;
+        }
+    return false;
+}
+
+bool ps_token_type(unsigned token_bytes, ps_type *type)
+{
+    *type = token_bytes == 2 ? PS_U16 : PS_U32;
+    return token_bytes == 2 || token_bytes == 4;
+}
+
+ps_schema ps_schema_raw(ps_type token_type)
+{
+    ps_schema schema = {.token_type = token_type};
+
+    for (size_t i = 0; i < PS_SPECIALS; i++)
+        schema.special[i] = PS_NO_ID;
+    return schema;
+}
+
+/* Letters by their codes: what a locale calls a letter is no matter here. */
+static bool is_name(const char *name)
+{
+    size_t n = strnlen(name, PS_NAME_BYTES);
+
+    if (n == 0 || n == PS_NAME_BYTES)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = name[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        bool later = c == '_' || (c >= '0' && c <= '9');
+
+        if (!letter && (i == 0 || !later))
+            return false;
+    }
+    return true;
+}
+
+static bool is_reserved(const char *name)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        if (strcmp(name, reserved[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool fill_fits(uint64_t fill, ps_type type)
+{
+    size_t bits = 8 * ps_type_bytes(type);
+
+    return bits >= 64 || fill >> bits == 0;
+}
+
+static ps_result check_channel(const ps_schema *s, uint32_t i,
+                               ps_error *err)
+{
+    const ps_channel *c = &s->channels[i];
+
+    if (!is_name(c->name))
+        return ps_fail(err, PS_ERR_ARGUMENT, "channel %u: bad name",
+                       (unsigned)i);
+    if (is_reserved(c->name))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "channel '%s': the name is reserved", c->name);
+    for (uint32_t j = 0; j < i; j++)
+        if (strcmp(c->name, s->channels[j].name) == 0)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "channel '%s' is there twice", c->name);
+    if (!is_type(c->type) || !fill_fits(c->fill, c->type))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "channel '%s': bad type or fill", c->name);
+    if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
+        return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
+                       c->name);
+    return PS_OK;
+}
+
+ps_result ps_schema_check(const ps_schema *s, ps_error *err)
+{
+    if (s->token_type != PS_U16 && s->token_type != PS_U32)
+        return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
+    if ((unsigned)s->labels > PS_LABELS_SHIFTED)
+        return ps_fail(err, PS_ERR_ARGUMENT, "unknown label convention");
+    if (s->n_channels > PS_MAX_CHANNELS)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "%u channels, at most %d are possible",
+                       (unsigned)s->n_channels, PS_MAX_CHANNELS);
+    if (!s->framed && s->n_channels > 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "raw token records cannot have channels");
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        ps_result r = check_channel(s, i, err);
+
+        if (r != PS_OK)
+            return r;
+    }
+    return PS_OK;
+}
+
+static bool channel_equal(const ps_channel *a, const ps_channel *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->type == b->type &&
+           a->kind == b->kind && a->fill == b->fill;
+}
+
+bool ps_schema_equal(const ps_schema *a, const ps_schema *b)
+{
+    if (a->framed != b->framed || a->token_type != b->token_type ||
+        a->vocab_size != b->vocab_size || a->labels != b->labels ||
+        a->n_channels != b->n_channels ||
+        memcmp(a->special, b->special, sizeof a->special) != 0 ||
+        memcmp(a->tokenizer, b->tokenizer, sizeof a->tokenizer) != 0)
+        return false;
+    for (uint32_t i = 0; i < a->n_channels; i++)
+        if (!channel_equal(&a->channels[i], &b->channels[i]))
+            return false;
+    return true;
+}
+
+ps_shape ps_schema_shape(const ps_schema *s)
+{
+    uint32_t token = (uint32_t)ps_type_bytes(s->token_type);
+    ps_shape shape = {.token_bytes = token, .per_token = token};
+
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        uint32_t n = (uint32_t)ps_type_bytes(s->channels[i].type);
+
+        if (s->channels[i].kind == PS_PER_TOKEN)
+            shape.per_token += n;
+        else
+            shape.fixed += n;
+    }
+    return shape;
+}
+
+uint64_t ps_payload_bytes(const ps_schema *s, uint32_t n_tok)
+{
+    ps_shape shape = ps_schema_shape(s);
+
+    return (uint64_t)shape.per_token * n_tok + shape.fixed;
+}
+
+uint64_t ps_payload_offset(const ps_schema *s, uint32_t channel,
+                           uint32_t n_tok)
+{
+    uint64_t offset = 0;
+    ps_kind kind;
+
+    if (channel >= s->n_channels)
+        return 0;
+    kind = s->channels[channel].kind;
+    if (kind == PS_PER_SEQUENCE)
+        offset = (uint64_t)ps_schema_shape(s).per_token * n_tok;
+    else
+        offset = (uint64_t)ps_type_bytes(s->token_type) * n_tok;
+    for (uint32_t i = 0; i < channel; i++)
+        if (s->channels[i].kind == kind)
+            offset += (uint64_t)ps_type_bytes(s->channels[i].type) *
+                      (kind == PS_PER_TOKEN ? n_tok : 1);
+    return offset;
+}
+
+void ps_channel_encode(const ps_channel *channel, uint32_t offset,
+                       uint32_t count, unsigned char *entry)
+{
+    memset(entry, 0, PS_CHANNEL_ENTRY_BYTES);
+    memcpy(entry, channel->name, strnlen(channel->name, PS_NAME_BYTES));
+    entry[24] = (unsigned char)channel->type;
+    entry[25] = (unsigned char)channel->kind;
+    entry[26] = (unsigned char)ps_type_bytes(channel->type);
+    store_u32(entry + 28, offset);
+    store_u32(entry + 32, count);
+    store_u64(entry + 40, channel->fill);
+}
+
+ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
+                            uint32_t *offset, uint32_t *count,
+                            ps_error *err)
+{
+    size_t name = strnlen((const char *)entry, PS_NAME_BYTES);
+
+    *channel = (ps_channel){.type = (ps_type)entry[24],
+                            .kind = (ps_kind)entry[25],
+                            .fill = load_u64(entry + 40)};
+    memcpy(channel->name, entry, PS_NAME_BYTES);
+    *offset = load_u32(entry + 28);
+    *count = load_u32(entry + 32);
+    if (name == PS_NAME_BYTES || !is_name(channel->name) ||
+        !all_zero(entry + name, PS_NAME_BYTES - name))
+        return ps_fail(err, PS_ERR_CORRUPT, "bad channel name");
+    if (!is_type(channel->type) ||
+        entry[26] != ps_type_bytes(channel->type) ||
+        !fill_fits(channel->fill, channel->type))
+        return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad type or fill",
+                       channel->name);
+    if (channel->kind < PS_PER_TOKEN || channel->kind > PS_PER_BOUNDARY)
+        return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad kind",
+                       channel->name);
+    return PS_OK;
+}
+
+void ps_specials_encode(const ps_schema *schema, unsigned char *to)
+{
+    for (size_t i = 0; i < PS_SPECIALS; i++)
+        store_u32(to + 4 * i, schema->special[i]);
+}
+
+void ps_specials_decode(const unsigned char *from, ps_schema *schema)
+{
+    for (size_t i = 0; i < PS_SPECIALS; i++)
+        schema->special[i] = load_u32(from + 4 * i);
+}
+
+uint32_t ps_token_at(const unsigned char *tokens, uint32_t i, ps_type type)
+{
+    return type == PS_U16 ? load_u16(tokens + 2 * (size_t)i)
+                          : load_u32(tokens + 4 * (size_t)i);
+}
+
+/*
+ * Whether all of them are small enough, without leaving the loop early:
+ * compilers turn the maximum into vector instructions.
+ */
+static bool all_below_u16(const unsigned char *p, size_t n, uint32_t limit)
+{
+    uint16_t most = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t v = load_u16(p + 2 * i);
+
+        most = v > most ? v : most;
+    }
+    return most < limit;
+}
+
+static bool all_below_u32(const unsigned char *p, size_t n, uint32_t limit)
+{
+    uint32_t most = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v = load_u32(p + 4 * i);
+
+        most = v > most ? v : most;
+    }
+    return most < limit;
+}
+
+uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
+                         ps_type type, uint32_t vocab_size)
+{
+    bool fine = type == PS_U16 ? all_below_u16(tokens, n_tok, vocab_size)
+                               : all_below_u32(tokens, n_tok, vocab_size);
+    uint32_t i = 0;
+
+    if (fine)
+        return n_tok;
+    while (i < n_tok && ps_token_at(tokens, i, type) < vocab_size)
+        i++;
+    return i;
+}

@@ -1,0 +1,54 @@
+/*
+ * schema.h - schemas and the 64-byte table entries that describe channels
+ * in both formats.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_FORMAT_SCHEMA_H
+#define LIB_FORMAT_SCHEMA_H
+
+#include "packstream.h"
+
+/* Bytes of an entry of a channel table, packstream(5) "Channel table". */
+#define PS_CHANNEL_ENTRY_BYTES 64
+
+/* Writes an entry; `offset` and `count` are 0 in token streams. */
+void ps_channel_encode(const ps_channel *channel, uint32_t offset,
+                       uint32_t count, unsigned char *entry);
+
+/*
+ * Reads an entry.  Type, kind, fill and the form of the name are checked;
+ * the meaning of the name and unused bytes are not.  PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
+                            uint32_t *offset, uint32_t *count,
+                            ps_error *err);
+
+/* The six special ids, 4 bytes each. */
+void ps_specials_encode(const ps_schema *schema, unsigned char *to);
+void ps_specials_decode(const unsigned char *from, ps_schema *schema);
+
+/* The token type for a width of 2 or 4 bytes; false for any other. */
+bool ps_token_type(unsigned token_bytes, ps_type *type);
+
+/* Sizes of payloads, worked out once: bytes = per_token * n + fixed. */
+typedef struct ps_shape {
+    uint32_t token_bytes;
+    uint32_t per_token; /* tokens and per-token channels */
+    uint32_t fixed;     /* per-sequence channels */
+} ps_shape;
+
+ps_shape ps_schema_shape(const ps_schema *schema);
+
+/*
+ * Checks that `n_tok` tokens at `tokens` are below `vocab_size`.  Returns
+ * the place of the first that is not, or n_tok.
+ */
+uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
+                         ps_type type, uint32_t vocab_size);
+
+/* The token at place `i`. */
+uint32_t ps_token_at(const unsigned char *tokens, uint32_t i, ps_type type);
+
+#endif

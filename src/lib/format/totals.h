@@ -1,0 +1,41 @@
+/*
+ * totals.h - keeping ps_totals.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_FORMAT_TOTALS_H
+#define LIB_FORMAT_TOTALS_H
+
+#include "packstream.h"
+
+/* Counts one pack. */
+void ps_totals_add_pack(ps_totals *totals, uint32_t n_seq, uint32_t n_tok,
+                        uint32_t max_seqlen);
+
+/* Adds the totals of another stream; false if a sum exceeds 64 bits. */
+bool ps_totals_add(ps_totals *totals, const ps_totals *other);
+
+/*
+ * The bytes of totals and a digest, as they stand in END (packstream(5), "END
+ * record"), in marks and in states: the numbers of 64 bits, then those of 32.
+ */
+#define PS_TOTALS_BYTES 116
+
+void ps_totals_encode(const ps_totals *totals, uint64_t digest,
+                      unsigned char to[PS_TOTALS_BYTES]);
+void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
+                      ps_totals *totals, uint64_t *digest);
+
+/* END must repeat what the packs make.  PS_OK, PS_ERR_CORRUPT. */
+ps_result ps_totals_compare(const ps_totals *end, const ps_totals *seen,
+                            ps_error *err);
+
+/*
+ * END must account for all of the input, and the counts of the header, where
+ * they are known, must be END's.  PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
+                          ps_error *err);
+
+#endif

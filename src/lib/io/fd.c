@@ -1,0 +1,110 @@
+/*
+ * fd.c - system calls on descriptors, restarted and completed.
+ *
+ * A descriptor may be non-blocking because another process that shares it
+ * made it so; then we wait with poll instead of losing data.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+/* F_SETPIPE_SZ is Linux's own. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "io/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* Waits until `fd` is ready; false, with errno, if waiting itself fails. */
+static bool wait_for(int fd, short events)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+
+    while (poll(&p, 1, -1) < 0)
+        if (errno != EINTR && errno != EAGAIN)
+            return false;
+    return true;
+}
+
+static bool is_temporary(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+ssize_t ps_read(int fd, void *buf, size_t n)
+{
+    for (;;) {
+        ssize_t got = read(fd, buf, n);
+
+        if (got >= 0)
+            return got;
+        if (errno == EINTR)
+            continue;
+        if (!is_temporary(errno) || !wait_for(fd, POLLIN))
+            return -1;
+    }
+}
+
+ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err)
+{
+    const unsigned char *p = buf;
+
+    while (n > 0) {
+        ssize_t put = write(fd, p, n);
+
+        if (put > 0) {
+            p += put;
+            n -= (size_t)put;
+        } else if (put == 0) {
+            /* Some devices say "full" this way; do not spin on them. */
+            errno = ENOSPC;
+            return ps_fail_errno(err, "cannot write");
+        } else if (is_temporary(errno)) {
+            if (!wait_for(fd, POLLOUT))
+                return ps_fail_errno(err, "cannot wait for output");
+        } else if (errno != EINTR) {
+            return ps_fail_errno(err, "cannot write");
+        }
+    }
+    return PS_OK;
+}
+
+bool ps_would_wait(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 0;
+}
+
+void ps_widen_pipe(int fd)
+{
+#ifdef F_SETPIPE_SZ
+    int size = fcntl(fd, F_GETPIPE_SZ);
+
+    if (size >= 0 && (size_t)size < PS_IO_BYTES)
+        (void)fcntl(fd, F_SETPIPE_SZ, (int)PS_IO_BYTES);
+#else
+    (void)fd;
+#endif
+}
+
+static bool set_bell(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+ps_result ps_open_bell(int bell[2], ps_error *err)
+{
+    if (pipe(bell) == 0 && set_bell(bell[0]) && set_bell(bell[1]))
+        return PS_OK;
+    return ps_fail_errno(err, "cannot make a pipe");
+}

@@ -1,0 +1,39 @@
+/*
+ * fd.h - system calls on descriptors, restarted and completed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_IO_FD_H
+#define LIB_IO_FD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "packstream.h"
+
+/* The size of our buffers, and of pipes where the system lets us set it. */
+#define PS_IO_BYTES ((size_t)256 << 10)
+
+/*
+ * read(2), restarted after a signal; on a non-blocking descriptor it waits.
+ * Returns as read does.
+ */
+ssize_t ps_read(int fd, void *buf, size_t n);
+
+/* Writes all `n` bytes, however the descriptor cuts them up. */
+ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err);
+
+/* True if a read would have to wait; false for regular files and at EOF. */
+bool ps_would_wait(int fd);
+
+/* Makes a pipe as large as our buffer, if it is one and may be. */
+void ps_widen_pipe(int fd);
+
+/*
+ * A pipe with which one thread can tell another something: of its ends, which
+ * the caller closes, neither makes a call wait.  PS_ERR_IO.
+ */
+ps_result ps_open_bell(int bell[2], ps_error *err);
+
+#endif

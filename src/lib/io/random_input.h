@@ -1,0 +1,40 @@
+/*
+ * random_input.h - the bytes of a regular file at any place, as they are
+ * without compression: plain ones, and those of zstd's seekable format.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_IO_RANDOM_INPUT_H
+#define LIB_IO_RANDOM_INPUT_H
+
+#include "packstream.h"
+
+/* The most seek tables, and pack streams, one behind the other. */
+#define PS_STREAMS_MOST (UINT32_C(1) << 20)
+
+typedef struct ps_plain_file ps_plain_file;
+
+/*
+ * The file's descriptor stays where it is, now and later.
+ * PS_OK, PS_ERR_ARGUMENT (no regular file), _IO, _MEMORY, _TRUNCATED; for
+ * zstd _UNSUPPORTED (no seek table), _CORRUPT, _LIMIT.
+ */
+ps_result ps_plain_file_open(ps_plain_file **file, int fd, ps_error *err);
+
+/* How many bytes there are. */
+uint64_t ps_plain_file_size(const ps_plain_file *file);
+
+/*
+ * The `n` >= 1 bytes at `offset`, all of which lie in the file, in one piece
+ * that stays valid until the next call.  After a failure other bytes can be
+ * read.
+ * PS_OK, PS_ERR_IO, _MEMORY, _TRUNCATED (the file has shrunk); for zstd
+ * _CORRUPT.
+ */
+ps_result ps_plain_file_read(ps_plain_file *file, uint64_t offset, size_t n,
+                             const unsigned char **bytes, ps_error *err);
+
+void ps_plain_file_free(ps_plain_file *file);
+
+#endif

@@ -1,0 +1,327 @@
+/*
+ * seek_table.c - the seek table of zstd's seekable format.
+ *
+ * The entries are kept as the file has them, so that a table costs no more
+ * memory than it has bytes in the file.  Where each 64th frame lies is kept
+ * besides; a search goes on from there.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "io/seek_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "bytes.h"
+
+#define SEEKABLE_MAGIC UINT32_C(0x8F92EAB1)
+
+/* Bits of the descriptor that may come to mean a newer format. */
+#define RESERVED (0xff & ~PS_SEEK_WITH_CHECKSUMS)
+
+#define FRAME_ABOUT (UINT32_C(512) << 10)
+
+/* No frame shrinks more: 4 bytes stand for a block of 128 KiB at best. */
+#define BEST_RATIO (UINT32_C(1) << 15)
+
+/* Every so many frames a mark is set. */
+#define MARK_EVERY 64
+
+/* Where a frame lies. */
+typedef struct mark {
+    uint64_t at;
+    uint64_t plain_at;
+} mark;
+
+struct ps_seek_table {
+    unsigned char *buf; /* prefix, entries, room for a footer */
+    uint32_t frames;
+    uint32_t room; /* frames that fit */
+    uint32_t most; /* frames that there may be */
+    mark *marks;   /* of frames 0, 64, 128 and so on */
+    mark end;
+};
+
+uint32_t ps_frame_records(uint32_t record_bytes)
+{
+    if (record_bytes == 0 || record_bytes >= FRAME_ABOUT)
+        return 1;
+    return FRAME_ABOUT / record_bytes;
+}
+
+static size_t entry_at(uint32_t frame)
+{
+    return PS_SEEK_PREFIX_BYTES + (size_t)frame * PS_SEEK_ENTRY_BYTES;
+}
+
+/* Makes room for `room` frames, at least 1. */
+static ps_result reserve(ps_seek_table *t, uint32_t room, ps_error *err)
+{
+    size_t n_marks = (room - 1) / MARK_EVERY + 1;
+    unsigned char *buf;
+    mark *marks;
+
+    /* PS_SEEK_FRAMES_MOST keeps the sizes near 2^30: no overflow. */
+    buf = realloc(t->buf, entry_at(room) + PS_SEEK_FOOTER_BYTES);
+    if (buf == NULL)
+        return ps_fail_memory(err);
+    t->buf = buf;
+    marks = realloc(t->marks, n_marks * sizeof *marks);
+    if (marks == NULL)
+        return ps_fail_memory(err);
+    t->marks = marks;
+    t->room = room;
+    return PS_OK;
+}
+
+ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err)
+{
+    ps_seek_table *t = calloc(1, sizeof *t);
+    ps_result r = t == NULL ? ps_fail_memory(err) : reserve(t, 1, err);
+
+    *table = NULL;
+    if (r != PS_OK) {
+        ps_seek_table_free(t);
+        return r;
+    }
+    t->most = PS_SEEK_FRAMES_MOST;
+    *table = t;
+    return PS_OK;
+}
+
+void ps_seek_table_limit(ps_seek_table *t, uint32_t most)
+{
+    if (most < t->most)
+        t->most = most;
+}
+
+/* Two of them while it grows. */
+uint64_t ps_seek_table_takes(uint32_t most)
+{
+    uint64_t n = (uint64_t)most + 1;
+    uint64_t bytes = ps_amount_sum(
+        ps_amount_array(n, PS_SEEK_ENTRY_BYTES),
+        ps_amount_array(n / MARK_EVERY + 3, sizeof(mark)));
+
+    return ps_amount_sum(sizeof(ps_seek_table) + PS_SEEK_PREFIX_BYTES +
+                             PS_SEEK_FOOTER_BYTES,
+                         ps_amount_times(2, bytes));
+}
+
+ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
+                            ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (t->frames >= t->most)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "more than %" PRIu32 " frames do not fit the seek "
+                       "table",
+                       t->most);
+    if (bytes > UINT32_MAX || plain > UINT32_MAX)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "a frame of %" PRIu64 " bytes does not fit a seek "
+                       "table",
+                       bytes > plain ? bytes : plain);
+    if (t->frames == t->room)
+        r = reserve(t, t->room < t->most / 2 ? 2 * t->room : t->most, err);
+    if (r != PS_OK)
+        return r;
+    if (t->frames % MARK_EVERY == 0)
+        t->marks[t->frames / MARK_EVERY] = t->end;
+    store_u32(t->buf + entry_at(t->frames), (uint32_t)bytes);
+    store_u32(t->buf + entry_at(t->frames) + 4, (uint32_t)plain);
+    t->frames++;
+    t->end.at += bytes;
+    t->end.plain_at += plain;
+    return PS_OK;
+}
+
+void ps_seek_table_encode(ps_seek_table *t, const unsigned char **bytes,
+                          size_t *n)
+{
+    const size_t end = entry_at(t->frames);
+
+    store_u32(t->buf, PS_SEEK_SKIPPABLE_MAGIC);
+    store_u32(t->buf + 4, (uint32_t)(end - PS_SEEK_PREFIX_BYTES +
+                                     PS_SEEK_FOOTER_BYTES));
+    store_u32(t->buf + end, t->frames);
+    t->buf[end + 4] = 0;
+    store_u32(t->buf + end + 5, SEEKABLE_MAGIC);
+    *bytes = t->buf;
+    *n = end + PS_SEEK_FOOTER_BYTES;
+}
+
+/* ---------------------------------------------------------------------
+ * A table from a file
+ */
+
+bool ps_is_seek_footer(const unsigned char *footer)
+{
+    return load_u32(footer + 5) == SEEKABLE_MAGIC;
+}
+
+static uint32_t entry_bytes(const unsigned char *footer)
+{
+    const bool checksums = (footer[4] & PS_SEEK_WITH_CHECKSUMS) != 0;
+
+    return PS_SEEK_ENTRY_BYTES + (checksums ? PS_SEEK_CHECKSUM_BYTES : 0);
+}
+
+/*
+ * Two of the reserved bits may come to mean something that a reader can do
+ * without.  They are refused, too, for then no flipped bit goes unseen.
+ */
+ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
+                                uint64_t *table_bytes, ps_error *err)
+{
+    uint32_t frames = load_u32(footer);
+
+    if (!ps_is_seek_footer(footer))
+        return ps_fail(err, PS_ERR_UNSUPPORTED, "it has no seek table");
+    if ((footer[4] & RESERVED) != 0)
+        return ps_fail(err, PS_ERR_UNSUPPORTED,
+                       "the seek table's descriptor 0x%02x is not known",
+                       footer[4]);
+    *table_bytes = (uint64_t)frames * entry_bytes(footer) +
+                   PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES;
+    if (frames == 0 || frames > PS_SEEK_FRAMES_MOST || *table_bytes > before)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the seek table cannot have %" PRIu32 " frames",
+                       frames);
+    return PS_OK;
+}
+
+/* Takes an entry over, within the bytes that lie before the table. */
+static ps_result take_entry(ps_seek_table *t, const unsigned char *entry,
+                            uint64_t before, ps_error *err)
+{
+    uint32_t bytes = load_u32(entry);
+    uint32_t plain = load_u32(entry + 4);
+
+    if (bytes == 0 || bytes > before - t->end.at)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the seek table has %" PRIu32 " bytes for frame %"
+                       PRIu32 ", but %" PRIu64 " are left",
+                       bytes, t->frames, before - t->end.at);
+    /* What cannot be compressed grows a little. */
+    if (bytes / 2 > PS_FRAME_BYTES_MOST || plain > PS_FRAME_BYTES_MOST)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "frame %" PRIu32 " of the seek table has %" PRIu32
+                       " bytes, more than the %" PRIu32 " of a record",
+                       t->frames, bytes > plain ? bytes : plain,
+                       PS_FRAME_BYTES_MOST);
+    if (plain / BEST_RATIO > bytes)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the seek table has %" PRIu32 " bytes unpacked to %"
+                       PRIu32 " for frame %" PRIu32,
+                       bytes, plain, t->frames);
+    return ps_seek_table_add(t, bytes, plain, err);
+}
+
+static ps_result take_entries(ps_seek_table *t, const unsigned char *bytes,
+                              uint64_t n, uint64_t before, ps_error *err)
+{
+    const unsigned char *footer = bytes + n - PS_SEEK_FOOTER_BYTES;
+    const unsigned char *entry = bytes + PS_SEEK_PREFIX_BYTES;
+    ps_result r;
+
+    if (load_u32(bytes) != PS_SEEK_SKIPPABLE_MAGIC ||
+        load_u32(bytes + 4) != n - PS_SEEK_PREFIX_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the seek table does not begin where it should");
+    r = reserve(t, load_u32(footer), err);
+    for (; r == PS_OK && entry < footer; entry += entry_bytes(footer))
+        r = take_entry(t, entry, before - n, err);
+    return r;
+}
+
+ps_result ps_seek_table_decode(ps_seek_table **table,
+                               const unsigned char *bytes, uint64_t n,
+                               uint64_t before, ps_error *err)
+{
+    uint64_t expected = 0;
+    ps_result r;
+
+    *table = NULL;
+    if (n < PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT, "the seek table is cut");
+    r = ps_seek_footer_decode(bytes + n - PS_SEEK_FOOTER_BYTES, before,
+                              &expected, err);
+    if (r == PS_OK && expected != n)
+        r = ps_fail(err, PS_ERR_CORRUPT, "the seek table is cut");
+    if (r == PS_OK)
+        r = ps_seek_table_open(table, err);
+    if (r == PS_OK)
+        r = take_entries(*table, bytes, n, before, err);
+    if (r != PS_OK) {
+        ps_seek_table_free(*table);
+        *table = NULL;
+    }
+    return r;
+}
+
+uint64_t ps_seek_table_bytes(const ps_seek_table *t)
+{
+    return t->end.at;
+}
+
+uint64_t ps_seek_table_plain(const ps_seek_table *t)
+{
+    return t->end.plain_at;
+}
+
+uint32_t ps_seek_table_frames(const ps_seek_table *t)
+{
+    return t->frames;
+}
+
+/* The last mark that is not behind `offset`. */
+static uint32_t find_mark(const ps_seek_table *t, uint64_t offset)
+{
+    uint32_t low = 0;
+    uint32_t high = (t->frames - 1) / MARK_EVERY;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+
+        if (t->marks[middle].plain_at <= offset)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+ps_seek_frame ps_seek_table_find(const ps_seek_table *t, uint64_t offset)
+{
+    uint32_t m = find_mark(t, offset);
+    ps_seek_frame f = {.number = m * MARK_EVERY,
+                       .at = t->marks[m].at,
+                       .plain_at = t->marks[m].plain_at};
+
+    for (;;) {
+        const unsigned char *entry = t->buf + entry_at(f.number);
+
+        f.bytes = load_u32(entry);
+        f.plain = load_u32(entry + 4);
+        if (offset < f.plain_at + f.plain || f.number + 1 == t->frames)
+            return f;
+        f.at += f.bytes;
+        f.plain_at += f.plain;
+        f.number++;
+    }
+}
+
+void ps_seek_table_free(ps_seek_table *t)
+{
+    if (t == NULL)
+        return;
+    free(t->marks);
+    free(t->buf);
+    free(t);
+}

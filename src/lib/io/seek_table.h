@@ -1,0 +1,90 @@
+/*
+ * seek_table.h - the seek table of zstd's seekable format, and how many
+ * records go in a frame; packstream(5) "COMPRESSION".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_IO_SEEK_TABLE_H
+#define LIB_IO_SEEK_TABLE_H
+
+#include "packstream.h"
+
+/* The most frames in a table, and bytes of a frame that we will unpack. */
+#define PS_SEEK_FRAMES_MOST (UINT32_C(1) << 27)
+#define PS_FRAME_BYTES_MOST PS_MAX_RECORD_BYTES
+
+/* What a table has besides its entries: two numbers in front, a footer. */
+#define PS_SEEK_SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
+#define PS_SEEK_PREFIX_BYTES 8
+#define PS_SEEK_FOOTER_BYTES 9
+
+/* An entry, and what it has besides if that bit of the descriptor is set. */
+#define PS_SEEK_ENTRY_BYTES 8
+#define PS_SEEK_CHECKSUM_BYTES 4
+#define PS_SEEK_WITH_CHECKSUMS 0x80
+
+/* How many records go in a frame, at least 1: about 512 KiB of them. */
+uint32_t ps_frame_records(uint32_t record_bytes);
+
+typedef struct ps_seek_table ps_seek_table;
+
+/* A frame as a table has it: its place and size, packed and unpacked. */
+typedef struct ps_seek_frame {
+    uint32_t number;
+    uint64_t at; /* from the first frame */
+    uint32_t bytes;
+    uint64_t plain_at;
+    uint32_t plain;
+} ps_seek_frame;
+
+/* An empty table.  PS_OK, PS_ERR_MEMORY. */
+ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
+
+/* No more frames than `most`, from 1; and what they take at most. */
+void ps_seek_table_limit(ps_seek_table *table, uint32_t most);
+uint64_t ps_seek_table_takes(uint32_t most);
+
+/*
+ * Adds a frame behind the last one.
+ * PS_OK, PS_ERR_MEMORY, _LIMIT (too many frames, or a size above 32 bits).
+ */
+ps_result ps_seek_table_add(ps_seek_table *table, uint64_t bytes,
+                            uint64_t plain, ps_error *err);
+
+/* The table as it ends a file; valid until the next call. */
+void ps_seek_table_encode(ps_seek_table *table, const unsigned char **bytes,
+                          size_t *n);
+
+/* True if the PS_SEEK_FOOTER_BYTES at `footer` may be those of a table. */
+bool ps_is_seek_footer(const unsigned char *footer);
+
+/*
+ * Reads a footer, which ends `before` bytes of a file: how many of these
+ * are the table's.
+ * PS_OK, PS_ERR_UNSUPPORTED (no seek table, or a newer one), _CORRUPT.
+ */
+ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
+                                uint64_t *table_bytes, ps_error *err);
+
+/*
+ * Reads the `n` bytes of a table that ps_seek_footer_decode found at the end
+ * of `before` bytes.  The frames lie directly before it.
+ * PS_OK, PS_ERR_MEMORY, _UNSUPPORTED, _CORRUPT, _LIMIT.
+ */
+ps_result ps_seek_table_decode(ps_seek_table **table,
+                               const unsigned char *bytes, uint64_t n,
+                               uint64_t before, ps_error *err);
+
+/* Sums over all frames, and how many there are. */
+uint64_t ps_seek_table_bytes(const ps_seek_table *table);
+uint64_t ps_seek_table_plain(const ps_seek_table *table);
+uint32_t ps_seek_table_frames(const ps_seek_table *table);
+
+/* The frame with byte `offset`, below ps_seek_table_plain, unpacked. */
+ps_seek_frame ps_seek_table_find(const ps_seek_table *table,
+                                 uint64_t offset);
+
+void ps_seek_table_free(ps_seek_table *table);
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * packer.h - the inside of a packer, which packer.c, put.c and
+ * lookahead.c share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_PACKER_PACKER_H
+#define LIB_PACKER_PACKER_H
+
+#include "base/hash.h"
+#include "engine/depth_cost.h"
+#include "engine/engine.h"
+#include "format/pack_record.h"
+#include "format/schema.h"
+#include "io/block.h"
+#include "io/output.h"
+#include "packer/payload_store.h"
+#include "packstream.h"
+
+/* A payload, of which all tokens or some are meant. */
+typedef struct ps_part {
+    const unsigned char *payload; /* of so many tokens: */
+    uint32_t payload_tok;
+    uint32_t first;  /* of those that are meant */
+    ps_block *block; /* in which it lies, or NULL */
+} ps_part;
+
+/* What a slot of the engine stands for. */
+typedef struct held {
+    uint64_t id;
+    uint32_t seq_off;
+    uint32_t seq_len;
+    ps_part part; /* its block is held; or NULL: the store has it */
+} held;
+
+typedef struct ps_again ps_again;
+
+/* What the digest was once, and is to be again. */
+typedef struct ps_proof {
+    uint64_t packs; /* behind so many; 0: nothing is to be proved */
+    uint64_t digest;
+    uint64_t followed; /* packs so far */
+    bool differs;
+} ps_proof;
+
+/* A sequence, or a piece of one, on its way into the window. */
+typedef struct ps_arrival {
+    uint64_t id;
+    uint32_t n_tok;
+    uint32_t seq_off;
+    uint32_t seq_len;
+    ps_part part;
+} ps_arrival;
+
+/* A sequence that waits for the depth to be chosen: lookahead.c. */
+typedef struct ps_early {
+    uint64_t id;
+    uint64_t record; /* how many had come by then */
+    uint32_t n_tok;
+    uint32_t seq_off;
+    uint32_t seq_len;
+} ps_early;
+
+struct ps_packer {
+    ps_packer_options options; /* with max_delay worked out */
+    ps_pack_info info;
+    int fd;
+    bool finished;
+    ps_shape shape;
+    ps_lane lanes[PS_MAX_FIELDS]; /* in payload order */
+    uint32_t n_lanes;
+    ps_form form;
+    ps_engine *engine; /* NULL: the depth is still to be chosen */
+    ps_store *store;
+    held *held; /* by slot */
+    uint32_t most_blocks;
+    uint64_t bytes; /* of the store that are in use */
+    ps_sink *sink;
+    uint64_t digest; /* of what was followed: digest.c */
+    ps_proof proof;
+    ps_totals totals;
+    ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
+    ps_length_counts packed;
+    uint64_t next_id;    /* sequences still to be admitted have this id
+                            or a greater one */
+    uint64_t newest_out; /* greatest id that has left */
+    ps_store *early_store;
+    ps_early *early;
+    uint32_t n_early;
+    uint64_t n_records;   /* that came before the depth was chosen */
+    uint64_t early_delay; /* of the first of them, when it was */
+    ps_again *again;      /* what a resumed packer still needs, or NULL */
+};
+
+/* The options of the sink, but for where the output is. */
+ps_sink_options ps_packer_sink_options(const ps_packer *p);
+
+/* The options of the engine, the depth as far as it is known. */
+ps_engine_options ps_packer_engine_options(const ps_packer *p);
+
+/*
+ * Checks all there is to check; nothing is opened yet.  After a failure
+ * *packer is NULL.
+ */
+ps_result ps_packer_prepare(ps_packer **packer, int fd,
+                            const ps_schema *schema,
+                            const ps_packer_options *options, ps_error *err);
+
+/* Opens what needs the depth, and writes the header. */
+ps_result ps_packer_start(ps_packer *p, ps_error *err);
+
+/*
+ * The same with an output that goes on, or in a new one that starts with a
+ * header and the record that the options say.
+ */
+ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+                          ps_error *err);
+
+/* Bytes of a payload of at most PS_MAX_SEQUENCE_BYTES. */
+static inline size_t ps_packer_payload_bytes(const ps_packer *p,
+                                             uint32_t n_tok)
+{
+    return (size_t)((uint64_t)p->shape.per_token * n_tok + p->shape.fixed);
+}
+
+/* Bytes of the store that it takes. */
+static inline uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
+{
+    return ps_store_room((uint64_t)p->shape.per_token * n_tok +
+                         p->shape.fixed);
+}
+
+/*
+ * The engine counts in units of `align` tokens: what a sequence of that many
+ * takes up in a pack, and how many sequences fit one at most.
+ */
+static inline uint32_t ps_packer_units(const ps_packer *p, uint32_t n_tok)
+{
+    const uint32_t align = p->info.align;
+
+    return align == 1 ? n_tok : n_tok / align + (n_tok % align != 0);
+}
+
+static inline uint32_t ps_packer_most_depth(const ps_packer *p)
+{
+    return p->info.capacity / p->info.align;
+}
+
+/* ---- digest.c ---- */
+
+/* Sees records as they are written; a hook of the sink. */
+void ps_packer_follow(void *context, const unsigned char *bytes, size_t n);
+
+/*
+ * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
+ * yet; to be asked when the sink is settled.
+ */
+ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err);
+
+/* ---- put.c ---- */
+
+/* Tokens in a slot of the engine that stands for a sequence. */
+uint32_t ps_packer_length(const ps_packer *p, uint32_t slot);
+
+/* A record came: what is due because of that leaves. */
+ps_result ps_packer_tick(ps_packer *p, ps_error *err);
+
+/*
+ * Takes in what arrived; the window has room for it, as nothing is due.
+ * `next_id` is the lowest id that is still to come after it.
+ */
+ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
+                          uint64_t next_id, ps_error *err);
+
+/* Emits the packs that `leave` asks for. */
+ps_result ps_packer_emit(ps_packer *p, ps_leave leave, ps_error *err);
+
+/* ---- payload.c ---- */
+
+/* How many blocks of a reader may be held. */
+uint32_t ps_packer_most_blocks(const ps_packer *p);
+
+/* Puts a part of a payload, `n_tok` tokens, into a slot of a store. */
+ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
+                          uint32_t n_tok, const ps_part *part, ps_error *err);
+
+/* Keeps such a part for a slot of the engine, wherever.  PS_ERR_MEMORY. */
+ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
+                         const ps_part *part, ps_error *err);
+
+/* What is kept for a slot is soon to be fetched. */
+void ps_packer_prefetch(const ps_packer *p, uint32_t slot);
+
+/* Copies it to the lanes of a record, and keeps it no more. */
+void ps_packer_fetch(ps_packer *p, uint32_t slot, uint32_t n_tok,
+                     const ps_record *record);
+
+/* Copies it, lane after lane; it stays where it is. */
+void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                    unsigned char *to);
+
+/* The most bytes of payload, as ps_packer_room counts them. */
+uint64_t ps_packer_most_payload(const ps_packer *p);
+
+/* Holds no block any more. */
+void ps_packer_release(ps_packer *p);
+
+/* ---- refill.c ---- */
+
+/* A hash of what some slots hold, in the order of the input.  _MEMORY. */
+ps_result ps_again_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
+                        uint64_t *hash, ps_error *err);
+
+/* The payloads of these slots are to come, and have that hash.  _MEMORY. */
+ps_result ps_again_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
+                         uint64_t hash, ps_error *err);
+
+/* A sequence came, again or for the first time. */
+ps_result ps_again_put(ps_packer *p, const ps_sequence *sequence,
+                       bool *is_new, ps_error *err);
+/* Whether sequences that came before have still to come again. */
+bool ps_again_waits(const ps_packer *p);
+void ps_again_free(ps_packer *p);
+
+/* ---- lookahead.c ---- */
+
+/* The greatest depth that a window can use, and a record is not too large. */
+uint32_t ps_early_greatest_depth(const ps_packer *p);
+
+/* Prepares to hold the first sequences back.  PS_ERR_MEMORY. */
+ps_result ps_early_open(ps_packer *p, ps_error *err);
+void ps_early_free(ps_packer *p);
+
+/* A record came; it may be the one that ends the wait. */
+ps_result ps_early_tick(ps_packer *p, ps_error *err);
+
+/* Holds back what arrived, or ends the wait. */
+ps_result ps_early_admit(ps_packer *p, const ps_arrival *a,
+                         uint64_t next_id, ps_error *err);
+
+/* Ends the wait: chooses the depth, starts, and admits what was held. */
+ps_result ps_early_end(ps_packer *p, ps_error *err);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * payload_store.c - payloads of the sequences in the window, held once.
+ *
+ * Payloads lie in chains of small chunks of one size.  Chunks are reused as
+ * soon as they are free, so whatever the order in which sequences come and
+ * go, no room is lost but the end of each last chunk: the memory is bounded
+ * by what the window holds at its fullest.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packer/payload_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "base/prefetch.h"
+
+#define CHUNK_BYTES PS_STORE_CHUNK_BYTES
+#define NO_CHUNK UINT32_MAX
+#define FIRST_SEGMENTS 8u
+
+/* With their last chunk numbers still end below NO_CHUNK. */
+#define MOST_SEGMENTS (UINT32_MAX / SEGMENT_CHUNKS)
+
+/*
+ * Chunks are allocated some at a time, and never moved; so the store takes
+ * as much as it held at most, and nothing is copied when it grows.
+ */
+#define SEGMENT_CHUNKS 1024u
+
+typedef struct segment {
+    uint32_t next[SEGMENT_CHUNKS]; /* of each, in its chain or free */
+    unsigned char bytes[SEGMENT_CHUNKS * CHUNK_BYTES];
+} segment;
+
+typedef struct chain {
+    uint32_t first;
+    uint32_t last;
+    uint32_t used; /* bytes of the last chunk */
+} chain;
+
+struct ps_store {
+    chain *chains; /* by slot */
+    segment **segments;
+    uint32_t n_segments;
+    uint32_t room; /* for so many of them */
+    uint32_t made; /* chunks, those before it were used */
+    uint32_t free;
+};
+
+static const chain empty_chain = {NO_CHUNK, NO_CHUNK, CHUNK_BYTES};
+
+ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err)
+{
+    ps_store *s = calloc(1, sizeof *s);
+
+    *store = NULL;
+    if (s == NULL)
+        return ps_fail_memory(err);
+    s->free = NO_CHUNK;
+    s->chains = malloc(slots * sizeof *s->chains);
+    if (s->chains == NULL) {
+        free(s);
+        return ps_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < slots; i++)
+        s->chains[i] = empty_chain;
+    *store = s;
+    return PS_OK;
+}
+
+void ps_store_free(ps_store *s)
+{
+    if (s == NULL)
+        return;
+    for (uint32_t i = 0; i < s->n_segments; i++)
+        free(s->segments[i]);
+    free(s->segments);
+    free(s->chains);
+    free(s);
+}
+
+uint64_t ps_store_bytes(uint32_t slots, uint64_t payload)
+{
+    uint64_t n = payload / CHUNK_BYTES / SEGMENT_CHUNKS + 1;
+    uint64_t bytes = ps_amount_times(n, ps_amount_array(1, sizeof(segment)));
+
+    bytes = ps_amount_sum(
+        bytes, ps_amount_growing(n, FIRST_SEGMENTS, sizeof(segment *)));
+    bytes = ps_amount_sum(bytes, ps_amount_array(slots, sizeof(chain)));
+    return ps_amount_sum(bytes, ps_amount_array(1, sizeof(ps_store)));
+}
+
+static uint32_t *next_of(const ps_store *s, uint32_t chunk)
+{
+    return &s->segments[chunk / SEGMENT_CHUNKS]->next[chunk % SEGMENT_CHUNKS];
+}
+
+static unsigned char *bytes_of(const ps_store *s, uint32_t chunk)
+{
+    return s->segments[chunk / SEGMENT_CHUNKS]->bytes +
+           (size_t)(chunk % SEGMENT_CHUNKS) * CHUNK_BYTES;
+}
+
+static bool make_room(ps_store *s)
+{
+    uint32_t room = s->room == 0 ? FIRST_SEGMENTS : 2 * s->room;
+    segment **segments;
+
+    if (s->n_segments < s->room)
+        return true;
+    segments = realloc(s->segments, room * sizeof(segment *));
+    if (segments == NULL)
+        return false;
+    s->segments = segments;
+    s->room = room;
+    return true;
+}
+
+/* A segment more; its chunks are made one by one. */
+static ps_result grow(ps_store *s, ps_error *err)
+{
+    if (s->n_segments == MOST_SEGMENTS || !make_room(s))
+        return ps_fail_memory(err);
+    s->segments[s->n_segments] = malloc(sizeof(segment));
+    if (s->segments[s->n_segments] == NULL)
+        return ps_fail_memory(err);
+    s->n_segments++;
+    return PS_OK;
+}
+
+/* A chunk that was free, or else a new one. */
+static ps_result take_chunk(ps_store *s, uint32_t *chunk, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    *chunk = s->free;
+    if (s->free != NO_CHUNK) {
+        s->free = *next_of(s, s->free);
+        return PS_OK;
+    }
+    if (s->made / SEGMENT_CHUNKS == s->n_segments)
+        r = grow(s, err);
+    if (r == PS_OK)
+        *chunk = s->made++;
+    return r;
+}
+
+static ps_result add_chunk(ps_store *s, chain *c, ps_error *err)
+{
+    uint32_t chunk;
+    ps_result r = take_chunk(s, &chunk, err);
+
+    if (r != PS_OK)
+        return r;
+    *next_of(s, chunk) = NO_CHUNK;
+    if (c->last == NO_CHUNK)
+        c->first = chunk;
+    else
+        *next_of(s, c->last) = chunk;
+    c->last = chunk;
+    c->used = 0;
+    return PS_OK;
+}
+
+ps_result ps_store_append(ps_store *s, uint32_t slot, const void *data,
+                          size_t n, ps_error *err)
+{
+    chain *c = &s->chains[slot];
+    const unsigned char *from = data;
+
+    while (n > 0) {
+        size_t part;
+
+        if (c->used == CHUNK_BYTES) {
+            ps_result r = add_chunk(s, c, err);
+
+            if (r != PS_OK)
+                return r;
+        }
+        part = CHUNK_BYTES - c->used < n ? CHUNK_BYTES - c->used : n;
+        memcpy(bytes_of(s, c->last) + c->used, from, part);
+        c->used += (uint32_t)part;
+        from += part;
+        n -= part;
+    }
+    return PS_OK;
+}
+
+ps_store_cursor ps_store_start(const ps_store *s, uint32_t slot)
+{
+    return (ps_store_cursor){.chunk = s->chains[slot].first};
+}
+
+void ps_store_prefetch(const ps_store *s, uint32_t slot)
+{
+    uint32_t chunk = s->chains[slot].first;
+
+    if (chunk != NO_CHUNK)
+        ps_prefetch_bytes(bytes_of(s, chunk), CHUNK_BYTES);
+}
+
+void ps_store_read(const ps_store *s, ps_store_cursor *cursor, void *to,
+                   size_t n)
+{
+    unsigned char *p = to;
+
+    while (n > 0) {
+        size_t part;
+
+        if (cursor->at == CHUNK_BYTES) {
+            cursor->chunk = *next_of(s, cursor->chunk);
+            cursor->at = 0;
+        }
+        part = CHUNK_BYTES - cursor->at < n ? CHUNK_BYTES - cursor->at : n;
+        memcpy(p, bytes_of(s, cursor->chunk) + cursor->at, part);
+        cursor->at += (uint32_t)part;
+        p += part;
+        n -= part;
+    }
+}
+
+void ps_store_clear(ps_store *s, uint32_t slot)
+{
+    chain *c = &s->chains[slot];
+
+    if (c->last != NO_CHUNK) {
+        *next_of(s, c->last) = s->free;
+        s->free = c->first;
+    }
+    *c = empty_chain;
+}

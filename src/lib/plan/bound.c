@@ -1,0 +1,162 @@
+/*
+ * bound.c - how many packs any plan needs at least.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "plan/lp_input.h"
+#include "plan/plan.h"
+
+/*
+ * Beyond these, lengths are rounded down to units, and beyond some work the
+ * search stops; either makes the bound lower than the optimum, but no less
+ * true.
+ */
+#define MOST_LENGTHS 4096
+#define MOST_UNITS (UINT32_C(1) << 18)
+#define MOST_UNITS_DEEP 2048 /* from depth 4 on */
+
+/* So much, relatively, may be the sum of all errors of rounding. */
+#define ROUNDING 1e-12
+
+/* The bounds by parts are tried for up to so many. */
+#define MOST_PARTS 64
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/*
+ * As by_parts in column_gen.c prices lengths, but to the token.  Only the
+ * first `n` lengths are counted.
+ */
+static double packs_by_parts(const ps_histogram *h, size_t n,
+                             uint32_t capacity, uint32_t k)
+{
+    double packs = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t parts = (uint64_t)ps_histogram_length(h, i) * (k + 1);
+        double count = (double)ps_histogram_count(h, i);
+
+        packs += parts % capacity == 0
+                     ? count * ps_histogram_length(h, i) / capacity
+                     : count * (double)(parts / capacity) / k;
+    }
+    return packs;
+}
+
+/* For some k, and for as many as fit a pack of the most frequent length. */
+static double least_by_parts(const ps_histogram *h, size_t n,
+                             uint32_t capacity)
+{
+    double packs = 0;
+    size_t often = 0;
+
+    for (uint32_t k = 1; k <= MOST_PARTS; k++)
+        packs = greater(packs, packs_by_parts(h, n, capacity, k));
+    for (size_t i = 0; i < n; i++)
+        if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
+            often = i;
+    if (n > 0)
+        packs = greater(packs,
+                        packs_by_parts(h, n, capacity,
+                                       capacity /
+                                           ps_histogram_length(h, often)));
+    return packs;
+}
+
+/*
+ * Each sequence that fits with no other needs a pack of its own.  The bound
+ * for the rest is the greatest of those by tokens, by sequences, by parts
+ * (u(k) of Fekete and Schepers 2001) and by prices.
+ */
+ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
+                         uint32_t depth, uint32_t unit,
+                         const ps_lp_limits *limits, double *packs,
+                         ps_error *err)
+{
+    double tokens = 0;
+    double sequences = 0;
+    ps_goods goods;
+    ps_lp *lp;
+    ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);
+    size_t n = ps_goods_pairable(h, capacity);
+
+    for (size_t i = 0; i < n; i++) {
+        double count = (double)ps_histogram_count(h, i);
+
+        tokens += count * ps_histogram_length(h, i);
+        sequences += count;
+    }
+    *packs = greater(tokens / capacity, sequences / depth);
+    *packs = greater(*packs, least_by_parts(h, n, capacity));
+    if (r != PS_OK)
+        return r;
+    if (goods.stock.n > 0) {
+        r = ps_lp_open(&lp, &goods.stock, limits, err);
+        if (r == PS_OK) {
+            *packs = greater(*packs, ps_lp_bound(lp));
+            ps_lp_free(lp);
+        }
+    }
+    *packs += (double)ps_histogram_sequences(h) - sequences;
+    ps_goods_free(&goods);
+    return r;
+}
+
+static ps_result relax(const ps_histogram *h, uint32_t capacity,
+                       uint32_t depth, double *packs, ps_error *err)
+{
+    const ps_lp_limits limits = {
+        .work = ps_lp_fair_work(ps_histogram_size(h)),
+        .most_units = MOST_UNITS};
+    bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
+    uint32_t unit = ps_goods_unit(h, capacity, MOST_LENGTHS,
+                                  deep ? MOST_UNITS_DEEP : MOST_UNITS);
+
+    return ps_goods_bound(h, capacity, depth, unit, &limits, packs, err);
+}
+
+/*
+ * Where the depth is a limit there are few units, else few sequences fit a
+ * pack; with more tokens than units, rounding may let one or two more fit.
+ */
+uint64_t ps_plan_bound_bytes(const ps_plan_size *size)
+{
+    uint32_t n = size->lengths < MOST_LENGTHS ? size->lengths : MOST_LENGTHS;
+    bool rounded = size->capacity > MOST_UNITS;
+    uint32_t units = rounded ? MOST_UNITS : size->capacity;
+    uint32_t deep = units < MOST_UNITS_DEEP ? units : MOST_UNITS_DEEP;
+    uint64_t shallow = ps_lp_bytes(n, units, rounded ? 8 : 3, MOST_UNITS);
+
+    return ps_amount_sum(
+        ps_goods_bytes(size->lengths),
+        ps_amount_most(shallow, size->depth <= 3
+                                    ? 0
+                                    : ps_lp_bytes(n, deep, size->depth,
+                                                  MOST_UNITS)));
+}
+
+ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
+                        uint32_t depth, double *packs, ps_error *err)
+{
+    size_t n = ps_histogram_size(h);
+    ps_result r;
+
+    *packs = 0;
+    if (capacity == 0 || capacity > PS_MAX_CAPACITY || depth == 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "bound: capacity or depth is out of range");
+    if (n == 0)
+        return PS_OK;
+    if (ps_histogram_length(h, n - 1) > capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "bound: a length is above the capacity");
+    r = relax(h, capacity, depth, packs, err);
+    *packs = r == PS_OK ? *packs * (1 - ROUNDING) : 0;
+    return r;
+}

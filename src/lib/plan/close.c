@@ -1,0 +1,361 @@
+/*
+ * close.c - plans for few sequences of a stream, in little time.
+ *
+ * The best of the quick plans often has as few packs as there can be.  Where
+ * it has not, packs are made by the prices of the linear relaxation, and some
+ * of them made again (repack.h).  The relaxation itself would take too
+ * long: it is solved for few classes of lengths instead, each of them as
+ * long as their mean, and prices in between rise evenly.  Only where there
+ * are many sequences of each length it is tried as it is.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "plan/close.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "lp/column_gen.h"
+#include "plan/nnls.h"
+#include "plan/repack.h"
+
+/*
+ * How much care is taken.  The number of classes goes with the square root of
+ * that of the sequences, since the relaxation takes about 300 additions for
+ * the square of its lengths; they are measured in units of tokens.
+ */
+typedef struct care {
+    double classes; /* for the square root of the sequences, */
+    uint32_t most_classes;
+    uint32_t most_units;
+    uint32_t most_units_deep; /* in the search for columns, from depth 4 on */
+    /* For each sequence: additions for the prices, steps for the packs; */
+    double price_work;
+    double pack_work;
+    double most_work; /* and of the steps no more than this. */
+} care;
+
+/*
+ * Flushes may be many.  The end comes once: some tenths of a second are well
+ * spent, as what a window holds may be most of a short stream.
+ */
+static const care for_flush = {1, 128, 512, 128, 150, 100, HUGE_VAL};
+static const care for_end = {4, 256, 1024, 512, 3000, 20000, 6e7};
+
+#define LEAST_CLASSES 8
+#define MOST_CLASSES 256
+#define GAP 1e-3 /* relative; a smaller one makes no difference */
+
+/* For each sequence of a window: for its fit, and for what that leaves. */
+#define FIT_WORK 2000.0
+#define REPAIR_WORK 500.0
+
+/*
+ * Where this many sequences share a length, on average, the relaxation of all
+ * lengths is tried first: it may be solved in time.
+ */
+#define MANY 8
+
+typedef struct classes {
+    uint32_t unit;
+    uint32_t n;
+    uint32_t units[MOST_CLASSES]; /* ascending */
+    double length[MOST_CLASSES];  /* the mean, in tokens */
+    double count[MOST_CLASSES];
+} classes;
+
+/* A class of so many sequences; or more for the last one. */
+static void add_class(classes *c, uint32_t capacity, double count,
+                      double tokens)
+{
+    double mean = tokens / count;
+    uint32_t units = (uint32_t)(mean / c->unit + 0.5);
+
+    units = units < 1 ? 1 : units;
+    units = units > capacity / c->unit ? capacity / c->unit : units;
+    if (c->n == 0 || c->units[c->n - 1] < units) {
+        c->units[c->n] = units;
+        c->length[c->n] = mean;
+        c->count[c->n++] = 0;
+    }
+    c->count[c->n - 1] += count;
+}
+
+/* Puts the lengths into classes of about as many sequences each. */
+static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
+                     const care *with)
+{
+    double all = (double)ps_histogram_sequences(h);
+    double most = fmin(fmax(floor(with->classes * sqrt(all)), LEAST_CLASSES),
+                       with->most_classes);
+    double seen = 0;
+    double count = 0;
+    double tokens = 0;
+
+    *c = (classes){.unit = (capacity - 1) / with->most_units + 1};
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double n = (double)ps_histogram_count(h, i);
+
+        seen += n;
+        count += n;
+        tokens += n * ps_histogram_length(h, i);
+        if (seen < all && seen * most < all * (c->n + 1))
+            continue;
+        add_class(c, capacity, count, tokens);
+        count = 0;
+        tokens = 0;
+    }
+}
+
+/* Between the classes prices rise evenly. */
+static void spread(const classes *c, const double *class_price,
+                   const ps_histogram *h, uint32_t capacity, double *price)
+{
+    double from = 0;
+    double before = 0;
+    uint32_t k = 0;
+
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double length = ps_histogram_length(h, i);
+        double to, after;
+
+        for (; k < c->n && c->length[k] < length; k++) {
+            from = c->length[k];
+            before = class_price[k];
+        }
+        to = k < c->n ? c->length[k] : capacity;
+        after = k < c->n ? class_price[k] : 1;
+        price[i] = to > from
+                       ? before + (after - before) * (length - from) /
+                                      (to - from)
+                       : after;
+    }
+}
+
+static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
+                             const care *with, double enough, double *price,
+                             ps_error *err)
+{
+    ps_lp_limits limits = {
+        .work = with->price_work * (double)ps_histogram_sequences(h),
+        .gap = GAP * enough,
+        .most_units = with->most_units_deep};
+    ps_stock s;
+    classes c;
+    ps_lp *lp;
+    ps_result r;
+
+    classify(&c, h, o->capacity, with);
+    s = (ps_stock){.n = c.n,
+                   .length = c.units,
+                   .count = c.count,
+                   .capacity = o->capacity / c.unit};
+    s.depth = o->depth < s.capacity ? o->depth : s.capacity;
+    r = ps_lp_open(&lp, &s, &limits, err);
+    if (r != PS_OK)
+        return r;
+    spread(&c, ps_lp_prices(lp), h, o->capacity, price);
+    ps_lp_free(lp);
+    return PS_OK;
+}
+
+/* The steps that the packs may take. */
+static double pack_work(const ps_histogram *h, const care *with)
+{
+    double n = (double)ps_histogram_sequences(h);
+
+    return fmax(fmin(with->pack_work * n, with->most_work),
+                for_flush.pack_work * n);
+}
+
+static ps_result repack(ps_plan **plan, const ps_histogram *h,
+                        const ps_plan_options *o, const care *with,
+                        double enough, ps_error *err)
+{
+    double *price = calloc(ps_histogram_size(h), sizeof *price);
+    ps_repack_options ro = {
+        .capacity = o->capacity,
+        .depth = o->depth,
+        .price = price,
+        .enough = enough,
+        .work = pack_work(h, with)};
+    ps_result r = price == NULL ? ps_fail_memory(err)
+                                : find_prices(h, o, with, enough, price,
+                                            err);
+
+    if (r == PS_OK)
+        r = ps_plan_repack(plan, h, &ro, err);
+    free(price);
+    return r;
+}
+
+/* Additions and steps for each sequence; *enough may rise. */
+static ps_result fit(ps_plan **plan, const ps_histogram *h,
+                     const ps_plan_options *o, double additions,
+                     double steps, double *enough, ps_error *err)
+{
+    double n = (double)ps_histogram_sequences(h);
+    const ps_fit_work work = {additions * n, steps * n};
+
+    return ps_plan_fit_within(plan, h, o, work, enough, err);
+}
+
+/* The relaxation of the classes. */
+static uint64_t price_bytes(const ps_plan_size *size, const care *with)
+{
+    uint32_t n = size->lengths < with->most_classes ? size->lengths
+                                                    : with->most_classes;
+    uint32_t units = size->capacity < with->most_units ? size->capacity
+                                                       : with->most_units;
+
+    return ps_lp_bytes(n, units, size->depth < units ? size->depth : units,
+                       with->most_units_deep);
+}
+
+/* With a fit of so many lengths. */
+static uint64_t bytes_with_fit(const ps_plan_size *size, const care *with,
+                               uint32_t lengths)
+{
+    uint64_t packs = ps_amount_sum(
+        ps_plan_repack_bytes(size->sequences, size->lengths),
+        ps_plan_bytes(size->sequences));
+    ps_plan_size fitted = *size;
+    uint64_t made = ps_amount_sum(
+        ps_amount_array(size->lengths, sizeof(double)),
+        ps_amount_sum(ps_plan_bytes(size->sequences),
+                      ps_amount_most(price_bytes(size, with), packs)));
+
+    fitted.lengths = lengths;
+    return ps_amount_most(
+        ps_plan_quick_bytes(size),
+        ps_amount_most(made, ps_amount_sum(ps_plan_bytes(size->sequences),
+                                           ps_plan_nnlshp_bytes(&fitted))));
+}
+
+/* A fit is tried where lengths are few. */
+static uint64_t bytes_with_care(const ps_plan_size *size, const care *with)
+{
+    uint64_t many = size->sequences / MANY;
+
+    return bytes_with_fit(
+        size, with, (uint32_t)ps_amount_least(size->lengths, many));
+}
+
+uint64_t ps_plan_close_bytes(const ps_plan_size *size)
+{
+    return bytes_with_care(size, &for_flush);
+}
+
+uint64_t ps_plan_end_bytes(const ps_plan_size *size)
+{
+    return bytes_with_care(size, &for_end);
+}
+
+uint64_t ps_plan_window_bytes(const ps_plan_size *size)
+{
+    return bytes_with_fit(size, &for_flush, size->lengths);
+}
+
+/*
+ * What no plan has fewer packs than, by the tokens.  For any length up to one
+ * half of the capacity: sequences that leave no room for it have a pack each,
+ * as have other ones above the half, and what is shorter needs none (L2:
+ * Martello and Toth 1990).
+ */
+static double least_by_tokens(const ps_histogram *h, uint32_t capacity)
+{
+    size_t to = ps_histogram_size(h);
+    double tokens = (double)ps_histogram_tokens(h);
+    double alone = 0;
+    double above = 0;
+    double least = 0;
+
+    for (size_t i = to; i > 0 && ps_histogram_length(h, i - 1) >
+                                     capacity / 2; i--)
+        above += (double)ps_histogram_count(h, i - 1);
+    for (size_t i = 0; i < to; i++) {
+        uint32_t length = ps_histogram_length(h, i);
+
+        for (; length <= capacity / 2 &&
+               ps_histogram_length(h, to - 1) > capacity - length; to--) {
+            double n = (double)ps_histogram_count(h, to - 1);
+
+            alone += n;
+            above -= n;
+            tokens -= n * ps_histogram_length(h, to - 1);
+        }
+        least = fmax(least, alone + fmax(above, tokens / capacity));
+        if (length > capacity / 2)
+            break;
+        tokens -= (double)ps_histogram_count(h, i) * length;
+    }
+    return least;
+}
+
+static double least_packs(const ps_histogram *h, const ps_plan_options *o)
+{
+    return fmax(least_by_tokens(h, o->capacity),
+                (double)ps_histogram_sequences(h) / o->depth);
+}
+
+static bool is_improvable(const ps_plan *plan, double enough)
+{
+    return (double)ps_plan_packs(plan) >= enough + 1;
+}
+
+static ps_result free_unless_ok(ps_result r, ps_plan **plan)
+{
+    if (r != PS_OK) {
+        ps_plan_free(*plan);
+        *plan = NULL;
+    }
+    return r;
+}
+
+static ps_result make(ps_plan **plan, const ps_histogram *h,
+                      const ps_plan_options *o, const care *with,
+                      ps_error *err)
+{
+    double enough = least_packs(h, o);
+    ps_result r;
+
+    *plan = NULL;
+    r = ps_plan_quick(plan, h, o, err);
+    if (r == PS_OK && is_improvable(*plan, enough) &&
+        ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY)
+        r = fit(plan, h, o, with->price_work, for_flush.pack_work, &enough,
+                err);
+    if (r == PS_OK && is_improvable(*plan, enough))
+        r = repack(plan, h, o, with, enough, err);
+    return free_unless_ok(r, plan);
+}
+
+ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err)
+{
+    return make(plan, h, o, &for_flush, err);
+}
+
+ps_result ps_plan_end(ps_plan **plan, const ps_histogram *h,
+                      const ps_plan_options *o, ps_error *err)
+{
+    return make(plan, h, o, &for_end, err);
+}
+
+ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
+                         const ps_plan_options *o, ps_error *err)
+{
+    double enough = least_packs(h, o);
+    ps_result r;
+
+    *plan = NULL;
+    r = fit(plan, h, o, FIT_WORK, REPAIR_WORK, &enough, err);
+    if (r == PS_OK && is_improvable(*plan, enough))
+        r = repack(plan, h, o, &for_flush, enough, err);
+    if (r == PS_OK)
+        r = ps_plan_merge(*plan, err);
+    return free_unless_ok(r, plan);
+}

@@ -1,0 +1,58 @@
+/*
+ * nnls.h - the parts of nnlshp: the fit, and quick plans for the rest.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_PLAN_NNLS_H
+#define LIB_PLAN_NNLS_H
+
+#include "plan/plan.h"
+
+/* What a fit leaves, and what it knows, by the lengths of the histogram. */
+typedef struct ps_fit_rest {
+    uint64_t *left;
+    double *price; /* what a length is worth, in packs */
+    double bound;  /* packs; no plan has fewer */
+} ps_fit_rest;
+
+/*
+ * Adds strategies for most of the histogram to the plan: the whole parts of
+ * the best fractional ones.  The arrays of *rest are the caller's.  With
+ * `weighted`, residuals are allowed as the options say.  Takes the work done
+ * from *work, and no more than that.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ */
+ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
+                      const ps_plan_options *o, bool weighted, double *work,
+                      ps_fit_rest *rest, ps_error *err);
+
+/* Work that may be done: additions of the fit, and steps of the repair. */
+typedef struct ps_fit_work {
+    double fit;
+    double repair;
+} ps_fit_work;
+
+/*
+ * Replaces *best with ennlshp's plan if it has fewer packs, though it may not
+ * take as much work.  Makes *enough the number of packs that no plan is
+ * without, if that is known to be more.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ */
+ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
+                             const ps_plan_options *o, ps_fit_work work,
+                             double *enough, ps_error *err);
+
+/* Keeps the plan with fewer packs in *best, or NULL, and frees the other. */
+void ps_plan_keep_better(ps_plan **best, ps_plan *other);
+
+/*
+ * Replaces *best, which may be NULL, with a quick plan for the whole
+ * histogram if one has fewer packs.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ */
+ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err);
+
+/* The most that each takes, besides the plan, and the plans. */
+uint64_t ps_plan_fit_bytes(const ps_plan_size *size);
+uint64_t ps_plan_quick_bytes(const ps_plan_size *size);
+
+#endif

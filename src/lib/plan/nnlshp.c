@@ -1,0 +1,382 @@
+/*
+ * nnlshp.c - non-negative least-squares histogram-packing, and its
+ * extension.
+ *
+ * nnlshp is one fit, of which the whole parts are taken; what they leave
+ * goes to the best of some quick plans.  The published extension, ennlshp,
+ * allows padding in strategies.  Here that is so from the beginning, and
+ * what ennlshp adds is that it fits again what a fit leaves, for as long as
+ * that gives whole packs: fewer packs, for more time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "lp/column_gen.h"
+#include "plan/nnls.h"
+#include "plan/repack.h"
+
+#define MOST_FITS 16
+#define REPAIR_WORK 1e8   /* steps, at most some tenths of a second, */
+#define REPAIR_EACH 5000. /* and for each sequence */
+#define ROUNDING 1e-12    /* relative, of bounds */
+
+/*
+ * Plans that are further from the bound, relatively, are mended: what is in
+ * packs that lose more, up to so many sequences, for so much work.
+ */
+#define NEAR 1.00002
+#define LOSS 1e-3
+#define MOST_MENDED 300000
+#define MEND_WORK 3e8
+
+/* With more lengths another depth takes too long. */
+#define SHALLOW_LENGTHS 1024
+
+/*
+ * The plan and the best one, what is left, and prices of that and of all; a
+ * fit, or a plan for the rest that is made from others; and at the end all
+ * strategies in order.
+ */
+uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
+{
+    uint64_t fit = ps_amount_sum(
+        ps_plan_fit_bytes(size),
+        ps_amount_array(size->lengths, sizeof(uint64_t)));
+    uint64_t repacked = ps_amount_sum(
+        ps_amount_times(2, ps_plan_bytes(size->sequences)),
+        ps_plan_repack_bytes(size->sequences, size->lengths));
+    uint64_t repair = ps_amount_most(ps_plan_quick_bytes(size), repacked);
+    uint64_t price = ps_amount_array(size->lengths, sizeof(double));
+    uint64_t mend = ps_amount_sum(ps_plan_bytes(size->sequences), repair);
+    uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
+    uint64_t merged = ps_amount_array(size->sequences, PS_MERGED_BYTES);
+
+    bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
+    bytes = ps_amount_sum(bytes, ps_amount_times(2, price));
+    return ps_amount_sum(
+        bytes, ps_amount_most(merged, ps_amount_most(fit, mend)));
+}
+
+/* Adds all strategies of a plan to another. */
+static ps_result add_plan(ps_plan *plan, const ps_plan *more, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (size_t i = 0; r == PS_OK && i < ps_plan_strategies(more); i++) {
+        const uint32_t *lengths;
+        uint32_t n;
+        uint64_t count = ps_plan_strategy(more, i, &lengths, &n);
+
+        r = ps_plan_add(plan, count, lengths, n, err);
+    }
+    return r;
+}
+
+/* What a fit leaves as a histogram, with prices for its lengths. */
+typedef struct rest {
+    ps_histogram *h;
+    double *price;
+    double enough; /* no fewer packs are possible for all of it */
+} rest;
+
+static void close_rest(rest *r)
+{
+    ps_histogram_free(r->h);
+    free(r->price);
+    *r = (rest){0};
+}
+
+/* Packs the rest with the best of the quick plans, or a repacked one. */
+static ps_result repair(ps_plan *plan, const rest *left,
+                        const ps_plan_options *o, double work, ps_error *err)
+{
+    double n = (double)ps_histogram_sequences(left->h);
+    ps_repack_options ro = {.capacity = o->capacity,
+                            .depth = o->depth,
+                            .price = left->price,
+                            .enough = left->enough -
+                                      (double)ps_plan_packs(plan),
+                            .work = fmin(work, REPAIR_EACH * n)};
+    ps_plan *best = NULL;
+    ps_result r = ps_plan_quick(&best, left->h, o, err);
+
+    if (r == PS_OK && (double)ps_plan_packs(best) > ro.enough)
+        r = ps_plan_repack(&best, left->h, &ro, err);
+    if (r == PS_OK)
+        r = add_plan(plan, best, err);
+    ps_plan_free(best);
+    return r;
+}
+
+/* The histogram of what is left of another, and its prices. */
+static ps_result open_rest(rest *to, const ps_histogram *h,
+                           const ps_fit_rest *from, ps_error *err)
+{
+    ps_result r = ps_histogram_open(&to->h, err);
+    size_t n = 0;
+
+    to->price = from->price;
+    for (size_t i = 0; r == PS_OK && i < ps_histogram_size(h); i++) {
+        if (from->left[i] == 0)
+            continue;
+        to->price[n++] = from->price[i];
+        r = ps_histogram_add(to->h, ps_histogram_length(h, i),
+                             from->left[i], err);
+    }
+    return r;
+}
+
+/* One fit of a histogram, and what it leaves; prices of all go to *all. */
+static ps_result fit(ps_plan *plan, const ps_histogram *h,
+                     const ps_plan_options *o, bool weighted, double *work,
+                     rest *to, rest *all, ps_error *err)
+{
+    size_t n = ps_histogram_size(h);
+    ps_fit_rest left = {calloc(n, sizeof *left.left),
+                        calloc(n, sizeof *left.price), 0};
+    double before = (double)ps_plan_packs(plan);
+    ps_result r = PS_OK;
+
+    *to = (rest){0};
+    if (left.left == NULL || left.price == NULL)
+        r = ps_fail_memory(err);
+    if (r == PS_OK)
+        r = ps_plan_fit(plan, h, o, weighted, work, &left, err);
+    if (r == PS_OK && all != NULL) {
+        all->price = malloc(n * sizeof *all->price);
+        if (all->price == NULL)
+            r = ps_fail_memory(err);
+        else
+            memcpy(all->price, left.price, n * sizeof *all->price);
+        all->enough = before + ceil(left.bound * (1 - ROUNDING));
+    }
+    if (r == PS_OK)
+        r = open_rest(to, h, &left, err);
+    else
+        free(left.price);
+    to->enough = before + ceil(left.bound * (1 - ROUNDING));
+    free(left.left);
+    return r;
+}
+
+/* Fits what a fit leaves in *rest, until that brings nothing. */
+static ps_result fit_again(ps_plan *plan, rest *last,
+                           const ps_plan_options *o, double *work,
+                           ps_error *err)
+{
+    ps_result r = PS_OK;
+    bool some = true;
+
+    for (int k = 1; k < MOST_FITS && some && r == PS_OK; k++) {
+        rest next;
+
+        if (ps_histogram_size(last->h) == 0)
+            break;
+        r = fit(plan, last->h, o, false, work, &next, NULL, err);
+        some = r == PS_OK && ps_histogram_sequences(next.h) <
+                                 ps_histogram_sequences(last->h);
+        next.enough = last->enough;
+        close_rest(last);
+        *last = next;
+    }
+    return r;
+}
+
+/* The prices of all lengths, and what is enough, go to *all if not NULL. */
+static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
+                                const ps_plan_options *o, bool again,
+                                ps_fit_work work, rest *all, ps_error *err)
+{
+    rest left;
+    ps_result r = fit(plan, h, o, !again, &work.fit, &left, all, err);
+
+    if (r == PS_OK && again)
+        r = fit_again(plan, &left, o, &work.fit, err);
+    if (r == PS_OK && ps_histogram_size(left.h) > 0)
+        r = repair(plan, &left, o, work.repair, err);
+    close_rest(&left);
+    return r;
+}
+
+ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
+                             const ps_plan_options *o, ps_fit_work work,
+                             double *enough, ps_error *err)
+{
+    rest all = {0};
+    ps_plan *plan;
+    ps_result r = ps_plan_open(&plan, err);
+
+    if (r == PS_OK)
+        r = fit_and_repair(plan, h, o, true, work, &all, err);
+    *enough = fmax(*enough, all.enough);
+    close_rest(&all);
+    if (r == PS_OK)
+        ps_plan_keep_better(best, plan);
+    else
+        ps_plan_free(plan);
+    return r;
+}
+
+/* ---- Mending ---- */
+
+/* The price of a length of the histogram. */
+static double price_of(const ps_histogram *h, const double *price,
+                       uint32_t length)
+{
+    size_t low = 0;
+    size_t high = ps_histogram_size(h) - 1;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (ps_histogram_length(h, middle) < length)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return price[low];
+}
+
+/*
+ * Puts strategies that lose something by the prices to `lossy`, as far as
+ * they are few enough to be packed by trial, and the others to `good`.
+ */
+static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
+                          const double *price, ps_plan *good,
+                          ps_histogram *lossy, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (size_t i = 0; r == PS_OK && i < ps_plan_strategies(plan); i++) {
+        const uint32_t *lengths;
+        uint32_t n;
+        uint64_t count = ps_plan_strategy(plan, i, &lengths, &n);
+        uint64_t room = MOST_MENDED - ps_histogram_sequences(lossy);
+        double worth = 0;
+
+        for (uint32_t k = 0; k < n; k++)
+            worth += price_of(h, price, lengths[k]);
+        if (worth >= 1 - LOSS || count > room / n) {
+            r = ps_plan_add(good, count, lengths, n, err);
+            continue;
+        }
+        for (uint32_t k = 0; r == PS_OK && k < n; k++)
+            r = ps_histogram_add(lossy, lengths[k], count, err);
+    }
+    return r;
+}
+
+/* Packs what is in lossy packs anew; *best becomes that, if it is better. */
+static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
+                      const ps_plan_options *o, ps_error *err)
+{
+    rest lossy = {.enough = all->enough};
+    ps_plan *good = NULL;
+    ps_result r = ps_plan_open(&good, err);
+
+    if (r == PS_OK)
+        r = ps_histogram_open(&lossy.h, err);
+    if (r == PS_OK)
+        r = sort_out(*best, h, all->price, good, lossy.h, err);
+    if (r == PS_OK && ps_histogram_size(lossy.h) > 0) {
+        lossy.price = calloc(ps_histogram_size(lossy.h),
+                             sizeof *lossy.price);
+        if (lossy.price == NULL)
+            r = ps_fail_memory(err);
+        for (size_t i = 0; r == PS_OK && i < ps_histogram_size(lossy.h); i++)
+            lossy.price[i] = price_of(h, all->price,
+                                      ps_histogram_length(lossy.h, i));
+        if (r == PS_OK)
+            r = repair(good, &lossy, o, MEND_WORK, err);
+    }
+    close_rest(&lossy);
+    if (r == PS_OK)
+        ps_plan_keep_better(best, good);
+    else
+        ps_plan_free(good);
+    return r;
+}
+
+/*
+ * Makes *best the plan by fitting if it is better, or a quick one should that
+ * have fewer packs; mended where it is not near what is possible, *enough.
+ */
+static ps_result improve(ps_plan **best, const ps_histogram *h,
+                         const ps_plan_options *o, bool again,
+                         double *enough, ps_error *err)
+{
+    const ps_fit_work work = {ps_lp_fair_work(ps_histogram_size(h)),
+                              REPAIR_WORK};
+    rest all = {0};
+    ps_plan *plan;
+    ps_result r = ps_plan_open(&plan, err);
+
+    if (r != PS_OK)
+        return r;
+    r = fit_and_repair(plan, h, o, again, work, &all, err);
+    if (r == PS_OK)
+        r = ps_plan_quick(&plan, h, o, err);
+    if (r == PS_OK && (double)ps_plan_packs(plan) > NEAR * all.enough)
+        r = mend(&plan, h, &all, o, err);
+    *enough = all.enough;
+    close_rest(&all);
+    if (r == PS_OK)
+        ps_plan_keep_better(best, plan);
+    else
+        ps_plan_free(plan);
+    return r;
+}
+
+/*
+ * A greater depth makes the search harder.  So a small one is tried as well,
+ * above that at which there would be too few places; the same one for all
+ * greater ones.
+ */
+static ps_result improve_shallow(ps_plan **best, const ps_histogram *h,
+                                 const ps_plan_options *o, bool again,
+                                 double enough, ps_error *err)
+{
+    double depth = floor((double)ps_histogram_sequences(h) / enough) + 2;
+    ps_plan_options shallow = *o;
+
+    if ((double)ps_plan_packs(*best) <= enough || depth >= o->depth ||
+        ps_histogram_size(h) > SHALLOW_LENGTHS)
+        return PS_OK;
+    shallow.depth = (uint32_t)depth;
+    return improve(best, h, &shallow, again, &enough, err);
+}
+
+static ps_result make(ps_plan *plan, const ps_histogram *h,
+                      const ps_plan_options *o, bool again, ps_error *err)
+{
+    ps_plan *best = NULL;
+    double enough;
+    ps_result r = improve(&best, h, o, again, &enough, err);
+
+    if (r == PS_OK)
+        r = improve_shallow(&best, h, o, again, enough, err);
+    if (r == PS_OK)
+        r = add_plan(plan, best, err);
+    if (r == PS_OK)
+        r = ps_plan_merge(plan, err);
+    ps_plan_free(best);
+    return r;
+}
+
+ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
+                         const ps_plan_options *o, ps_error *err)
+{
+    return make(plan, h, o, false, err);
+}
+
+ps_result ps_plan_ennlshp(ps_plan *plan, const ps_histogram *h,
+                          const ps_plan_options *o, ps_error *err)
+{
+    return make(plan, h, o, true, err);
+}

@@ -1,0 +1,646 @@
+/*
+ * repack.c - a plan for few sequences, by prices and by trial.
+ *
+ * What a pack falls short of 1, by the prices of its sequences, is lost.  The
+ * sum of all losses goes with the number of packs; so a good plan has lost
+ * next to nothing in each pack.
+ *
+ * At first packs are made one by one: the longest sequence leads, and beside
+ * it goes what is worth most.  Then some packs are taken apart and made again
+ * (ruin and recreate: Schrimpf et al. 2000), the emptiest one always among
+ * them.  The outcome is kept if there are fewer packs, or as many and the sum
+ * of the squares of their losses is no less: losses gather in one pack until
+ * it is gone (as in Falkenauer 1996).
+ *
+ * Random numbers come from a seed that is always the same, and all work is
+ * counted: the plan follows from the histogram alone.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "plan/repack.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bitset.h"
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "base/random.h"
+#include "plan/nnls.h"
+
+#define NONE UINT32_MAX
+#define SEED 1
+#define NO_LOSS 1e-9 /* a pack that lost no more is as good as any */
+
+/*
+ * How much of a price is the part of the capacity, whatever else it is: of
+ * choices that are worth the same the fullest is best.
+ */
+#define LINEAR 0.05
+
+#define MOST_USED 8    /* one of so many kinds may be used up */
+#define MOST_DRAWS 3   /* for a kind that is not */
+#define LAST_THREE 3.6 /* this many of mean length are left to the last */
+#define MOST_TRIES 3   /* for the first of the last three in a pack */
+
+#define FIRST_PART 0.1 /* of the work, for the first packs */
+#define PATIENCE 0.3   /* of the work, for one pack less */
+
+/* At a time so many packs are taken apart, or so many sequences. */
+#define RUINED_PACKS 8
+#define RUINED_SEQUENCES 48
+#define EMPTY_PACKS 4 /* the first of them are */
+#define MOST_EMPTY 16 /* the emptiest of so many, and the others */
+#define MORE_EMPTY 2  /* of so many */
+
+/* Steps: of the search for a pair, of a pack and a sequence besides. */
+#define PAIR_WORK 2.0
+#define PACK_WORK 8
+#define SEQUENCE_WORK 4
+#define LEAST_PACK_WORK 64.0 /* of the search for a pack */
+
+/* Sequences of one length that have no pack. */
+typedef struct kind {
+    double price;
+    uint32_t length;
+    uint32_t row; /* of the histogram */
+    uint32_t count;
+} kind;
+
+/* A pack that is being made. */
+typedef struct pack {
+    uint32_t space;
+    uint32_t places;
+    uint32_t n;
+    double worth;
+} pack;
+
+/* Up to three kinds, and what they are worth together. */
+typedef struct choice {
+    uint32_t kind[3];
+    double worth;
+} choice;
+
+typedef struct repack {
+    const ps_histogram *h;
+    const ps_repack_options *o;
+    uint64_t random;
+    double work;
+    double pack_work; /* for the search of a pack, */
+    double stop;      /* which ends there */
+    /* What is without a pack: the kinds, the shortest first, */
+    kind *kinds;
+    uint32_t n_kinds;
+    uint32_t n_used; /* kinds that are used up */
+    uint64_t tokens; /* and in all; */
+    uint32_t sequences;
+    uint32_t *pool; /* the row of each, some of which have a pack by now, */
+    uint32_t n_pool;
+    uint32_t *kind_of; /* and the kind of a row. */
+    /* The packs made of it: rows, one pack after the other. */
+    uint32_t *made;
+    uint32_t n_made;
+    uint32_t *sizes;
+    double *made_loss;
+    uint32_t n_sizes;
+    /* All packs: lists of sequences. */
+    uint32_t *row;   /* of each sequence */
+    uint32_t *next;  /* in its pack, or NONE */
+    uint32_t *first; /* of each pack */
+    double *loss;
+    uint32_t n_packs;
+    uint32_t emptiest;
+    /* Those that are taken apart. */
+    uint32_t ruined[RUINED_PACKS];
+    uint32_t n_ruined;
+    uint32_t *taken; /* the sequences */
+    uint32_t n_taken;
+    uint32_t *counts; /* of each row */
+    ps_bitset rows;   /* with a count */
+} repack;
+
+/* ---- Memory ---- */
+
+static void close_repack(repack *r)
+{
+    free(r->kinds);
+    free(r->pool);
+    free(r->kind_of);
+    free(r->made);
+    free(r->sizes);
+    free(r->made_loss);
+    free(r->row);
+    free(r->next);
+    free(r->first);
+    free(r->loss);
+    free(r->taken);
+    free(r->counts);
+    ps_bitset_destroy(&r->rows);
+}
+
+static bool open_repack(repack *r)
+{
+    size_t lengths = ps_histogram_size(r->h);
+    size_t n = (size_t)ps_histogram_sequences(r->h);
+
+    r->kinds = calloc(lengths, sizeof *r->kinds);
+    r->pool = calloc(n, sizeof *r->pool);
+    r->kind_of = calloc(lengths, sizeof *r->kind_of);
+    r->made = calloc(n, sizeof *r->made);
+    r->sizes = calloc(n, sizeof *r->sizes);
+    r->made_loss = calloc(n, sizeof *r->made_loss);
+    r->row = calloc(n, sizeof *r->row);
+    r->next = calloc(n, sizeof *r->next);
+    r->first = calloc(n, sizeof *r->first);
+    r->loss = calloc(n, sizeof *r->loss);
+    r->taken = calloc(n, sizeof *r->taken);
+    r->counts = calloc(lengths, sizeof *r->counts);
+    return ps_bitset_init(&r->rows, (uint32_t)lengths) && r->kinds != NULL &&
+           r->pool != NULL && r->kind_of != NULL && r->made != NULL &&
+           r->sizes != NULL && r->made_loss != NULL && r->row != NULL &&
+           r->next != NULL && r->first != NULL && r->loss != NULL &&
+           r->taken != NULL && r->counts != NULL;
+}
+
+uint64_t ps_plan_repack_bytes(uint64_t sequences, uint32_t lengths)
+{
+    uint64_t n = ps_amount_least(sequences, PS_REPACK_SEQUENCES);
+    uint64_t m = ps_amount_least(n, lengths);
+    uint64_t bytes = ps_amount_array(m + 1, sizeof(kind));
+
+    bytes = ps_amount_sum(
+        bytes, ps_amount_times(2, ps_amount_array(m + 1, sizeof(uint32_t))));
+    bytes = ps_amount_sum(bytes, ps_bitset_bytes((uint32_t)m));
+    bytes = ps_amount_sum(
+        bytes, ps_amount_times(7, ps_amount_array(n, sizeof(uint32_t))));
+    return ps_amount_sum(
+        bytes, ps_amount_times(2, ps_amount_array(n, sizeof(double))));
+}
+
+/* ---- One pack ---- */
+
+/* All that is without a pack, one by one. */
+static void fill_pool(repack *r)
+{
+    r->n_pool = 0;
+    for (uint32_t i = 0; i < r->n_kinds; i++) {
+        r->kind_of[r->kinds[i].row] = i;
+        for (uint32_t n = r->kinds[i].count; n > 0; n--)
+            r->pool[r->n_pool++] = r->kinds[i].row;
+    }
+    r->work += r->n_pool;
+}
+
+/* Drops the kinds that are used up, once they are many. */
+static void drop_used(repack *r)
+{
+    uint32_t n = 0;
+
+    if (r->n_used * MOST_USED >= r->n_kinds) {
+        for (uint32_t i = 0; i < r->n_kinds; i++)
+            if (r->kinds[i].count > 0) {
+                r->kind_of[r->kinds[i].row] = n;
+                r->kinds[n++] = r->kinds[i];
+            }
+        r->work += r->n_kinds;
+        r->n_kinds = n;
+        r->n_used = 0;
+    }
+    if (r->sequences < r->n_pool / 4)
+        fill_pool(r);
+}
+
+static void take(repack *r, pack *p, uint32_t i)
+{
+    kind *k = &r->kinds[i];
+
+    r->made[r->n_made++] = k->row;
+    if (--k->count == 0)
+        r->n_used++;
+    r->tokens -= k->length;
+    r->sequences--;
+    p->space -= k->length;
+    p->places--;
+    p->n++;
+    p->worth += k->price;
+    r->work += SEQUENCE_WORK;
+}
+
+/* How many kinds, used up or not, are no longer than that. */
+static uint32_t count_up_to(const repack *r, uint32_t length)
+{
+    uint32_t low = 0;
+    uint32_t high = r->n_kinds;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (r->kinds[middle].length <= length)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The longest kind no longer than that; NONE if there is none. */
+static uint32_t longest(const repack *r, uint32_t length)
+{
+    uint32_t i = count_up_to(r, length);
+
+    while (i > 0 && r->kinds[i - 1].count == 0)
+        i--;
+    return i == 0 ? NONE : i - 1;
+}
+
+/* A kind at random, by its sequences; NONE if that was used up. */
+static uint32_t draw_kind(repack *r)
+{
+    for (int n = 0; n < MOST_DRAWS; n++) {
+        uint32_t row = r->pool[ps_random_below(&r->random, r->n_pool)];
+        uint32_t i = r->kind_of[row];
+
+        if (i < r->n_kinds && r->kinds[i].row == row &&
+            r->kinds[i].count > 0)
+            return i;
+    }
+    return NONE;
+}
+
+/*
+ * The kinds from `from` on, each with the longest that fits beside it and is
+ * no shorter; until a pair is worth what is wanted.
+ */
+static void scan_pairs(repack *r, uint32_t space, uint32_t from,
+                           uint32_t to, double wanted, choice *best)
+{
+    const kind *k = r->kinds;
+    double most = (r->stop - r->work) / PAIR_WORK;
+    uint32_t i = from;
+    uint32_t j = to;
+
+    for (; i <= j && best->worth < wanted && i - from < most; i++) {
+        double worth;
+
+        if (k[i].count == 0)
+            continue;
+        while (j > i && (k[j].count == 0 ||
+                         k[i].length > space - k[j].length))
+            j--;
+        if (i == j && (k[i].count < 2 || k[i].length > space - k[i].length))
+            break;
+        worth = k[i].price + k[j].price;
+        if (worth > best->worth)
+            *best = (choice){{i, j, NONE}, worth};
+    }
+    r->work += PAIR_WORK * (i - from) + PAIR_WORK;
+}
+
+/*
+ * The two kinds that are worth most in that space, or one, or none; a worth
+ * of `wanted` will do.  A longer one is worth no less, so that beside each
+ * only the longest that fits needs a look.
+ */
+static choice best_pair(repack *r, uint32_t space, uint32_t places,
+                        double wanted)
+{
+    choice best = {{NONE, NONE, NONE}, 0};
+    uint32_t j = places == 0 ? NONE : longest(r, space);
+    uint32_t from;
+
+    r->work += 4;
+    if (j == NONE)
+        return best;
+    best = (choice){{j, NONE, NONE}, r->kinds[j].price};
+    if (places < 2 || best.worth >= wanted)
+        return best;
+    from = draw_kind(r);
+    if (from == NONE || from > j)
+        from = 0;
+    else if (r->kinds[from].length > space / 2)
+        from = longest(r, space - r->kinds[from].length);
+    if (from == NONE)
+        from = 0;
+    scan_pairs(r, space, from, j, wanted, &best);
+    if (from > 0)
+        scan_pairs(r, space, 0, j, wanted, &best);
+    return best;
+}
+
+/* Tries some kinds beside the best pair for the rest of the space. */
+static choice best_three(repack *r, uint32_t space, uint32_t places,
+                         double wanted)
+{
+    choice best = best_pair(r, space, places, wanted);
+
+    for (int n = 0; n < MOST_TRIES && places > 2 && best.kind[0] != NONE &&
+                    best.worth < wanted && r->work < r->stop;
+         n++) {
+        uint32_t i = n == 0 ? longest(r, space) : draw_kind(r);
+        kind *k = i == NONE ? NULL : &r->kinds[i];
+        choice c;
+
+        if (k == NULL || k->length > space)
+            continue;
+        k->count--;
+        c = best_pair(r, space - k->length, 2, wanted - k->price);
+        k->count++;
+        if (c.worth + k->price > best.worth)
+            best = (choice){{c.kind[0], c.kind[1], i}, c.worth + k->price};
+    }
+    return best;
+}
+
+/*
+ * As long as there is room for more than three, takes what comes by chance,
+ * or if it does not fit, what takes an even share of the space.
+ */
+static void take_most(repack *r, pack *p)
+{
+    while (p->places > 3 && r->sequences > 0) {
+        double mean = (double)r->tokens / r->sequences;
+        double n = p->space / mean;
+        uint32_t i;
+
+        if (n < LAST_THREE)
+            return;
+        n = n < p->places ? n : p->places;
+        i = draw_kind(r);
+        if (i == NONE || r->kinds[i].length > p->space)
+            i = longest(r, (uint32_t)(p->space / n));
+        if (i == NONE)
+            return;
+        take(r, p, i);
+    }
+}
+
+/* Makes a pack; any sequence leads, but sometimes the longest one. */
+static void make_pack(repack *r)
+{
+    pack p = {.space = r->o->capacity, .places = r->o->depth};
+    uint32_t i = NONE;
+    choice c;
+
+    drop_used(r);
+    r->stop = r->work + r->pack_work;
+    if (ps_random_below(&r->random, 4) > 0)
+        i = draw_kind(r);
+    if (i == NONE)
+        i = longest(r, r->o->capacity);
+    take(r, &p, i);
+    take_most(r, &p);
+    c = best_three(r, p.space, p.places, 1 - NO_LOSS - p.worth);
+    for (int k = 0; k < 3; k++)
+        if (c.kind[k] != NONE)
+            take(r, &p, c.kind[k]);
+    while (p.places > 0 && r->sequences > 0 &&
+           (i = longest(r, p.space)) != NONE)
+        take(r, &p, i);
+    r->work += PACK_WORK;
+    r->made_loss[r->n_sizes] = p.worth < 1 ? 1 - p.worth : 0;
+    r->sizes[r->n_sizes++] = p.n;
+}
+
+/* Makes packs of all kinds. */
+static void make_packs(repack *r)
+{
+    r->n_made = 0;
+    r->n_sizes = 0;
+    r->n_used = 0;
+    fill_pool(r);
+    while (r->sequences > 0)
+        make_pack(r);
+}
+
+/* ---- All packs ---- */
+
+/* Sequences of one row more that have no pack. */
+static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
+{
+    uint32_t length = ps_histogram_length(r->h, row);
+
+    double linear = (double)length / r->o->capacity;
+
+    *to = (kind){(1 - LINEAR) * r->o->price[row] + LINEAR * linear, length,
+                 row, count};
+    r->tokens += (uint64_t)length * count;
+    r->sequences += count;
+}
+
+/* Puts pack k of those made where pack `at` was. */
+static void put_pack(repack *r, uint32_t k, uint32_t at, const uint32_t *rows,
+                     const uint32_t *sequences)
+{
+    r->first[at] = NONE;
+    r->loss[at] = r->made_loss[k];
+    for (uint32_t i = 0; i < r->sizes[k]; i++) {
+        r->row[sequences[i]] = rows[i];
+        r->next[sequences[i]] = r->first[at];
+        r->first[at] = sequences[i];
+    }
+}
+
+/* The first packs, of all sequences, for a part of the work. */
+static void begin(repack *r)
+{
+    uint32_t n = 0;
+
+    r->pack_work = fmax(LEAST_PACK_WORK,
+                        FIRST_PART * r->o->work / fmax(1, r->o->enough));
+
+    r->n_kinds = (uint32_t)ps_histogram_size(r->h);
+    for (uint32_t i = 0; i < r->n_kinds; i++)
+        add_kind(r, &r->kinds[i], i, (uint32_t)ps_histogram_count(r->h, i));
+    for (uint32_t i = 0; i < r->sequences; i++)
+        r->taken[i] = i;
+    make_packs(r);
+    r->pack_work = HUGE_VAL;
+    r->n_packs = r->n_sizes;
+    for (uint32_t k = 0; k < r->n_packs; k++) {
+        put_pack(r, k, k, r->made + n, r->taken + n);
+        n += r->sizes[k];
+    }
+}
+
+static void find_emptiest(repack *r)
+{
+    r->emptiest = 0;
+    for (uint32_t k = 1; k < r->n_packs; k++)
+        if (r->loss[k] > r->loss[r->emptiest])
+            r->emptiest = k;
+    r->work += r->n_packs;
+}
+
+static bool is_ruined(const repack *r, uint32_t k)
+{
+    for (uint32_t i = 0; i < r->n_ruined; i++)
+        if (r->ruined[i] == k)
+            return true;
+    return false;
+}
+
+/* Takes a pack apart, but changes nothing yet. */
+static void ruin_pack(repack *r, uint32_t k)
+{
+    r->ruined[r->n_ruined++] = k;
+    for (uint32_t s = r->first[k]; s != NONE; s = r->next[s]) {
+        uint32_t row = r->row[s];
+
+        r->taken[r->n_taken++] = s;
+        if (r->counts[row]++ == 0) {
+            ps_bitset_add(&r->rows, row);
+            r->n_kinds++;
+        }
+    }
+}
+
+/* The emptiest of so many at random. */
+static uint32_t draw_pack(repack *r, int draws)
+{
+    uint32_t best = (uint32_t)ps_random_below(&r->random, r->n_packs);
+
+    for (int n = 1; n < draws; n++) {
+        uint32_t k = (uint32_t)ps_random_below(&r->random, r->n_packs);
+
+        if (r->loss[k] > r->loss[best])
+            best = k;
+    }
+    r->work += draws;
+    return best;
+}
+
+/* Takes the emptiest pack apart, and some others; gathers the kinds. */
+static void ruin(repack *r)
+{
+    uint32_t row = (uint32_t)ps_histogram_size(r->h);
+
+    r->n_ruined = 0;
+    r->n_taken = 0;
+    r->n_kinds = 0;
+    ruin_pack(r, r->emptiest);
+    for (int n = 0; n < 2 * RUINED_PACKS && r->n_ruined < RUINED_PACKS &&
+                    (r->n_taken < RUINED_SEQUENCES || r->n_ruined < 2);
+         n++) {
+        uint32_t k = draw_pack(r, r->n_ruined < EMPTY_PACKS ? MOST_EMPTY
+                                                            : MORE_EMPTY);
+
+        if (!is_ruined(r, k))
+            ruin_pack(r, k);
+    }
+    for (uint32_t i = r->n_kinds; i-- > 0;) {
+        (void)ps_bitset_at_most(&r->rows, row, &row);
+        add_kind(r, &r->kinds[i], row, r->counts[row]);
+        r->counts[row] = 0;
+        ps_bitset_remove(&r->rows, row);
+    }
+    r->work += SEQUENCE_WORK * r->n_taken;
+}
+
+/* Whether the packs made are better than those taken apart. */
+static bool is_better(const repack *r)
+{
+    double before = 0;
+    double after = 0;
+
+    for (uint32_t k = 0; k < r->n_ruined; k++)
+        before += r->loss[r->ruined[k]] * r->loss[r->ruined[k]];
+    for (uint32_t k = 0; k < r->n_sizes; k++)
+        after += r->made_loss[k] * r->made_loss[k];
+    return r->n_sizes < r->n_ruined ||
+           (r->n_sizes == r->n_ruined && after >= before);
+}
+
+/* Closes the gap that a pack leaves with the last one. */
+static void remove_pack(repack *r, uint32_t k)
+{
+    r->n_packs--;
+    r->first[k] = r->first[r->n_packs];
+    r->loss[k] = r->loss[r->n_packs];
+    for (uint32_t i = 0; i < r->n_ruined; i++)
+        if (r->ruined[i] == r->n_packs)
+            r->ruined[i] = k;
+}
+
+/* Puts the packs made in the place of those taken apart. */
+static void recreate(repack *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < r->n_sizes; k++) {
+        uint32_t at = r->ruined[k];
+
+        put_pack(r, k, at, r->made + n, r->taken + n);
+        n += r->sizes[k];
+        if (k == 0 || r->loss[at] > r->loss[r->emptiest])
+            r->emptiest = at;
+    }
+    if (r->n_sizes == r->n_ruined)
+        return;
+    for (uint32_t k = r->n_ruined; k-- > r->n_sizes;)
+        remove_pack(r, r->ruined[k]);
+    find_emptiest(r);
+}
+
+static ps_result to_plan(const repack *r, ps_plan **plan, ps_error *err)
+{
+    ps_result result = ps_plan_open(plan, err);
+
+    for (uint32_t k = 0; k < r->n_packs && result == PS_OK; k++) {
+        uint32_t n = 0;
+
+        for (uint32_t s = r->first[k]; s != NONE; s = r->next[s])
+            r->made[n++] = ps_histogram_length(r->h, r->row[s]);
+        result = ps_plan_add(*plan, 1, r->made, n, err);
+    }
+    if (result == PS_OK)
+        return PS_OK;
+    ps_plan_free(*plan);
+    *plan = NULL;
+    return result;
+}
+
+/* Until it is good enough, or has not been better for long. */
+static void improve(repack *r)
+{
+    double end = r->work + PATIENCE * r->o->work;
+
+    while (r->n_packs > 1 && r->n_packs > r->o->enough &&
+           r->work < r->o->work && r->work < end) {
+        uint32_t before = r->n_packs;
+
+        ruin(r);
+        make_packs(r);
+        if (r->n_sizes <= r->n_ruined && is_better(r))
+            recreate(r);
+        if (r->n_packs < before)
+            end = r->work + PATIENCE * r->o->work;
+    }
+}
+
+ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
+                         ps_repack_options *o, ps_error *err)
+{
+    repack r = {.h = h, .o = o, .random = SEED};
+    ps_result result = PS_OK;
+    ps_plan *plan;
+
+    if (ps_histogram_sequences(h) > PS_REPACK_SEQUENCES)
+        return PS_OK;
+    if (!open_repack(&r)) {
+        close_repack(&r);
+        return ps_fail_memory(err);
+    }
+    begin(&r);
+    find_emptiest(&r);
+    improve(&r);
+    o->work -= r.work;
+    if (*best == NULL || ps_plan_packs(*best) > r.n_packs) {
+        result = to_plan(&r, &plan, err);
+        if (result == PS_OK)
+            ps_plan_keep_better(best, plan);
+    }
+    close_repack(&r);
+    return result;
+}

@@ -1,0 +1,308 @@
+/*
+ * pack_file.c - packs of a regular file, at any place.
+ *
+ * A file may hold several streams, and where one starts is known only from
+ * those behind it: END stands last and says how many packs are before it,
+ * and all records have the size that the first header gives.  So opening a
+ * file walks from its end to its beginning, one step for each stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "format/pack_header.h"
+#include "format/pack_record.h"
+#include "format/totals.h"
+#include "io/random_input.h"
+
+/* One of the streams of a file. */
+typedef struct stream {
+    uint64_t at; /* of its header */
+    uint64_t packs;
+    uint64_t first; /* number of its first pack in the file */
+} stream;
+
+struct ps_pack_file {
+    ps_plain_file *plain;
+    ps_pack_info info; /* of the first stream, but for the window */
+    ps_totals totals;
+    stream *streams;
+    uint32_t n_streams;
+};
+
+/* The header at `at`, or what there is of it. */
+static ps_result read_header(ps_pack_file *f, uint64_t at,
+                             ps_pack_info *info, ps_error *err)
+{
+    uint64_t left = ps_plain_file_size(f->plain) - at;
+    size_t n = left < PS_PACK_HEADER_BYTES ? (size_t)left
+                                           : PS_PACK_HEADER_BYTES;
+    const unsigned char *bytes = (const unsigned char *)"";
+    ps_result r = PS_OK;
+
+    if (n > 0)
+        r = ps_plain_file_read(f->plain, at, n, &bytes, err);
+    if (r != PS_OK)
+        return r;
+    return ps_pack_header_read(bytes, n, info, err);
+}
+
+/*
+ * Reads END of a stream with the header `info`, which ends at `end`.  What
+ * stands there instead is most likely the last that came of a stream that was
+ * cut.
+ */
+static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
+                          uint64_t end, ps_totals *totals, ps_error *err)
+{
+    const uint32_t size = f->info.record_bytes;
+    const unsigned char *bytes;
+    uint64_t digest;
+    bool is_end = false;
+    ps_result r;
+
+    if (end >= (uint64_t)PS_PACK_HEADER_BYTES + size) {
+        r = ps_plain_file_read(f->plain, end - size, size, &bytes, err);
+        if (r != PS_OK)
+            return r;
+        if (ps_record_open(info, bytes, &is_end, NULL) != PS_OK)
+            is_end = false;
+    }
+    if (!is_end)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "no whole END stands before byte %" PRIu64
+                       ": the stream is cut or damaged there",
+                       end);
+    r = ps_end_decode(info, bytes, totals, &digest, err);
+    return r == PS_OK ? r : ps_record_blame(totals->packs, end - size, r, err);
+}
+
+/* Reads the header of a stream, which END says is at `at`. */
+static ps_result check_header(ps_pack_file *f, uint64_t at,
+                              const ps_totals *end, ps_pack_info *info,
+                              ps_error *err)
+{
+    ps_result r = read_header(f, at, info, err);
+
+    if (r == PS_ERR_MAGIC)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END has %" PRIu64 " packs before it, but no header "
+                       "stands at byte %" PRIu64,
+                       end->packs, at);
+    if (r == PS_OK && !ps_pack_info_equal(&f->info, info))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " has records of another kind than the first",
+                       at);
+    if (r == PS_OK)
+        r = ps_totals_check(info, end, err);
+    if (r == PS_OK && info->window > f->info.window)
+        f->info.window = info->window;
+    return r;
+}
+
+/* One stream more; the array doubles when their number is a power of 2. */
+static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
+                            ps_error *err)
+{
+    uint32_t n = f->n_streams;
+    stream *s = f->streams;
+
+    if (n == PS_STREAMS_MOST)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "more than %" PRIu32 " streams in a file",
+                       PS_STREAMS_MOST);
+    if ((n & (n - 1)) == 0)
+        s = realloc(s, (n == 0 ? 1 : 2 * (size_t)n) * sizeof *s);
+    if (s == NULL)
+        return ps_fail_memory(err);
+    f->streams = s;
+    s[f->n_streams++] = (stream){.at = at, .packs = packs};
+    return PS_OK;
+}
+
+/* Finds the stream that ends at *end, which becomes where it starts. */
+static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
+{
+    const uint32_t size = f->info.record_bytes;
+    const uint64_t behind = *end;
+    ps_pack_info info = f->info;
+    ps_totals totals = {0};
+    uint64_t before;
+    ps_result r;
+
+    /* Which version it is of is only known when the header was found. */
+    info.version_minor = UINT16_MAX;
+    r = read_end(f, &info, behind, &totals, err);
+    if (r != PS_OK)
+        return r;
+    before = *end - size - PS_PACK_HEADER_BYTES;
+    if (totals.packs > before / size)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END has %" PRIu64 " packs before it, but only %"
+                       PRIu64 " bytes are there",
+                       totals.packs, before);
+    *end = before - totals.packs * size;
+    r = check_header(f, *end, &totals, &info, err);
+    if (r == PS_OK)
+        r = read_end(f, &info, behind, &totals, err);
+    if (r == PS_OK && !ps_totals_add(&f->totals, &totals))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "the totals of the streams exceed 64 bits");
+    if (r == PS_OK)
+        r = add_stream(f, *end, totals.packs, err);
+    return r;
+}
+
+/* The streams were found from the end on. */
+static void put_in_order(ps_pack_file *f)
+{
+    stream *s = f->streams;
+    uint32_t n = f->n_streams;
+    uint64_t packs = 0;
+
+    for (uint32_t i = 0; i < n / 2; i++) {
+        stream other = s[i];
+
+        s[i] = s[n - 1 - i];
+        s[n - 1 - i] = other;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        s[i].first = packs;
+        packs += s[i].packs;
+    }
+}
+
+static ps_result open_file(ps_pack_file *f, int fd, ps_error *err)
+{
+    ps_result r = ps_plain_file_open(&f->plain, fd, err);
+    uint64_t end;
+
+    if (r == PS_OK)
+        r = read_header(f, 0, &f->info, err);
+    if (r != PS_OK)
+        return r;
+    end = ps_plain_file_size(f->plain);
+    do
+        r = find_stream(f, &end, err);
+    while (r == PS_OK && end > 0);
+    if (r == PS_OK)
+        put_in_order(f);
+    return r;
+}
+
+ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
+{
+    ps_pack_file *f = calloc(1, sizeof *f);
+    ps_result r;
+
+    *file = NULL;
+    if (f == NULL)
+        return ps_fail_memory(err);
+    r = open_file(f, fd, err);
+    if (r != PS_OK) {
+        ps_pack_file_free(f);
+        return r;
+    }
+    *file = f;
+    return PS_OK;
+}
+
+const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)
+{
+    return &f->info;
+}
+
+uint64_t ps_pack_file_packs(const ps_pack_file *f)
+{
+    return f->totals.packs;
+}
+
+uint32_t ps_pack_file_streams(const ps_pack_file *f)
+{
+    return f->n_streams;
+}
+
+const ps_totals *ps_pack_file_totals(const ps_pack_file *f)
+{
+    return &f->totals;
+}
+
+/*
+ * The stream with pack `i`: the last whose first pack is not behind it.
+ * Streams without packs stand before another with the same number.
+ */
+static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
+{
+    uint32_t low = 0;
+    uint32_t high = f->n_streams - 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+
+        if (f->streams[middle].first <= i)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Checks the record that should be pack `index` of its stream. */
+static ps_result decode(const ps_pack_file *f, const unsigned char *bytes,
+                        uint64_t index, ps_pack *pack, ps_error *err)
+{
+    bool is_end;
+    ps_result r = ps_record_open(&f->info, bytes, &is_end, err);
+
+    if (r == PS_OK && is_end)
+        r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
+    if (r == PS_OK)
+        r = ps_record_decode(&f->info, bytes, pack, err);
+    if (r == PS_OK && pack->index != index)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "its index is %" PRIu64
+                    ": records are missing, repeated or out of order",
+                    pack->index);
+    return r;
+}
+
+ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
+                            ps_error *err)
+{
+    const uint32_t size = f->info.record_bytes;
+    const unsigned char *bytes;
+    const stream *s;
+    uint64_t index;
+    uint64_t offset;
+    ps_result r;
+
+    if (i >= f->totals.packs)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "there is no pack %" PRIu64 ", but %" PRIu64
+                       " from 0 on",
+                       i, f->totals.packs);
+    s = &f->streams[stream_of(f, i)];
+    index = i - s->first;
+    offset = s->at + PS_PACK_HEADER_BYTES + index * size;
+    r = ps_plain_file_read(f->plain, offset, size, &bytes, err);
+    if (r == PS_OK)
+        r = decode(f, bytes, index, pack, err);
+    if (r == PS_ERR_CORRUPT)
+        return ps_record_blame(index, offset, r, err);
+    pack->stream = (uint32_t)(s - f->streams);
+    pack->offset = offset;
+    return r;
+}
+
+void ps_pack_file_free(ps_pack_file *f)
+{
+    if (f == NULL)
+        return;
+    ps_plain_file_free(f->plain);
+    free(f->streams);
+    free(f);
+}

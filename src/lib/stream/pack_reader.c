@@ -1,0 +1,304 @@
+/*
+ * pack_reader.c - packs in, each checked before it is handed out.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "stream/pack_reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bytes.h"
+#include "format/digest.h"
+#include "format/pack_header.h"
+#include "format/pack_record.h"
+#include "format/totals.h"
+
+/* Puts the place before a message that names none. */
+static ps_result at_record(const ps_pack_reader *r, ps_result code,
+                           ps_error *err)
+{
+    return ps_record_blame(r->place.seen.packs, ps_source_offset(r->source),
+                           code, err);
+}
+
+/* The place behind a header. */
+static void begin_stream(ps_pack_reader *r, const unsigned char *header)
+{
+    ps_pack_place *p = &r->place;
+
+    p->header = p->digest = ps_pack_digest_begin(header);
+    p->last = p->newest = 0;
+    p->seen = (ps_totals){0};
+    p->before = r->ended;
+}
+
+ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
+{
+    const unsigned char *header;
+    size_t got;
+    ps_result result = ps_source_peek(r->source, PS_PACK_HEADER_BYTES,
+                                      &header, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    result = ps_pack_header_read(header, got, &r->current, err);
+    if (result != PS_OK)
+        return result;
+    begin_stream(r, header);
+    ps_source_take(r->source, PS_PACK_HEADER_BYTES);
+    return PS_OK;
+}
+
+ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_source *source,
+                               ps_error *err)
+{
+    ps_pack_reader *r = calloc(1, sizeof *r);
+    ps_result result;
+
+    *reader = NULL;
+    if (r == NULL) {
+        ps_source_free(source);
+        return ps_fail_memory(err);
+    }
+    r->source = source;
+    r->ranks = 1;
+    result = ps_pack_reader_header(r, err);
+    if (result != PS_OK) {
+        ps_pack_reader_free(r);
+        return result;
+    }
+    r->info = r->current;
+    r->place.first_header = r->place.header;
+    *reader = r;
+    return PS_OK;
+}
+
+ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
+{
+    ps_source *source;
+    ps_result result = ps_source_open(&source, fd, err);
+
+    *reader = NULL;
+    if (result != PS_OK)
+        return result;
+    ps_source_set_head(source, ps_is_pack_head);
+    return ps_pack_reader_start(reader, source, err);
+}
+
+const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *r)
+{
+    return &r->info;
+}
+
+const ps_totals *ps_pack_reader_totals(const ps_pack_reader *r)
+{
+    return &r->ended;
+}
+
+void ps_pack_reader_on_wait(ps_pack_reader *r, ps_wait_hook *hook,
+                            void *context)
+{
+    ps_source_on_wait(r->source, hook, context);
+}
+
+uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
+{
+    return ps_source_offset(r->source);
+}
+
+static ps_result check_totals(const ps_pack_reader *r, const ps_totals *end,
+                              uint64_t digest, ps_error *err)
+{
+    ps_result result = ps_totals_compare(end, &r->place.seen, err);
+
+    if (result != PS_OK)
+        return result;
+    if (digest != r->place.digest)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the records do not agree with END's digest");
+    return ps_totals_check(&r->current, end, err);
+}
+
+/* After END: nothing, or another stream whose records mean the same. */
+static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    uint64_t at = ps_source_offset(r->source);
+    ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
+
+    if (result == PS_OK)
+        result = ps_source_check_tables(r->source, err);
+    if (result != PS_OK)
+        return result;
+    r->at_end = got == 0;
+    if (r->at_end)
+        return PS_END;
+    if (!ps_is_pack_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "something other than a pack stream follows END at "
+                       "byte %" PRIu64,
+                       at);
+    result = ps_pack_reader_header(r, err);
+    if (result == PS_OK && !ps_pack_info_equal(&r->info, &r->current))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " has records of another kind",
+                       at);
+    r->place.stream++;
+    if (r->current.window > r->info.window)
+        r->info.window = r->current.window;
+    return result;
+}
+
+static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
+                          ps_error *err)
+{
+    ps_totals end = {0};
+    uint64_t digest;
+    ps_result result;
+
+    result = ps_end_decode(&r->current, bytes, &end, &digest, err);
+    if (result == PS_OK)
+        result = check_totals(r, &end, digest, err);
+    if (result != PS_OK)
+        return at_record(r, result, err);
+    if (!ps_totals_add(&r->ended, &end))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the totals of the streams exceed 64 bits");
+    ps_source_take(r->source, r->info.record_bytes);
+    return read_after_end(r, err);
+}
+
+void ps_pack_reader_count(ps_pack_reader *r, const ps_pack *pack)
+{
+    ps_pack_place *p = &r->place;
+    uint64_t oldest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        uint64_t id = ps_pack_piece(&r->info, pack, i).id;
+
+        oldest = id < oldest ? id : oldest;
+        p->newest = id > p->newest ? id : p->newest;
+    }
+    if (p->newest - oldest > p->seen.max_displacement)
+        p->seen.max_displacement = p->newest - oldest;
+    p->last = load_u64(pack->record);
+    p->digest = ps_pack_digest(p->digest, pack->record);
+    ps_totals_add_pack(&p->seen, pack->n_seq, pack->n_tok, pack->max_seqlen);
+}
+
+static ps_result read_pack(ps_pack_reader *r, const unsigned char *bytes,
+                           ps_pack *pack, ps_error *err)
+{
+    ps_result result = ps_record_decode(&r->info, bytes, pack, err);
+
+    if (result == PS_OK && pack->index != r->place.seen.packs)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "its index is %" PRIu64
+                         ": records are missing, repeated or out of order",
+                         pack->index);
+    if (result != PS_OK)
+        return at_record(r, result, err);
+    pack->stream = r->place.stream;
+    pack->offset = ps_source_offset(r->source);
+    ps_pack_reader_count(r, pack);
+    ps_source_take(r->source, r->info.record_bytes);
+    return PS_OK;
+}
+
+/* A whole record, unless the input ends before. */
+static ps_result peek_record(ps_pack_reader *r, uint64_t index,
+                             const unsigned char **bytes, ps_error *err)
+{
+    size_t got;
+    ps_result result = ps_source_peek(r->source, r->info.record_bytes, bytes,
+                                      &got, err);
+
+    if (result != PS_OK || got == r->info.record_bytes)
+        return result;
+    if (got == 0)
+        ps_fail(err, PS_ERR_TRUNCATED, "the stream ends without END");
+    else
+        ps_fail(err, PS_ERR_TRUNCATED,
+                "the stream ends after %zu of its %" PRIu32 " bytes", got,
+                r->info.record_bytes);
+    return ps_record_blame(index, ps_source_offset(r->source),
+                           PS_ERR_TRUNCATED, err);
+}
+
+ps_result ps_pack_reader_peek(ps_pack_reader *r, uint64_t index,
+                              const unsigned char **bytes, bool *is_end,
+                              ps_error *err)
+{
+    ps_result result = peek_record(r, index, bytes, err);
+
+    if (result != PS_OK)
+        return result;
+    result = ps_record_open(&r->info, *bytes, is_end, err);
+    if (result != PS_OK)
+        return ps_record_blame(index, ps_source_offset(r->source), result,
+                               err);
+    return PS_OK;
+}
+
+ps_result ps_pack_reader_step(ps_pack_reader *r, ps_pack *pack, bool *is_pack,
+                              ps_error *err)
+{
+    const unsigned char *bytes;
+    bool is_end;
+    ps_result result;
+
+    if (r->at_end)
+        return PS_END;
+    result = ps_pack_reader_peek(r, r->place.seen.packs, &bytes, &is_end,
+                                 err);
+    if (result != PS_OK)
+        return result;
+    *is_pack = !is_end;
+    return is_end ? read_end(r, bytes, err) : read_pack(r, bytes, pack, err);
+}
+
+/* Whether the last pack that was read is to be given. */
+static bool is_ours(const ps_pack_reader *r)
+{
+    uint64_t packs = r->place.before.packs + r->place.seen.packs;
+
+    return r->ranks == 1 || (packs - 1) % r->ranks == r->rank;
+}
+
+ps_result ps_pack_reader_next(ps_pack_reader *r, ps_pack *pack,
+                              ps_error *err)
+{
+    ps_result result;
+    bool is_pack;
+
+    do
+        result = ps_pack_reader_step(r, pack, &is_pack, err);
+    while (result == PS_OK && !(is_pack && is_ours(r)));
+    return result;
+}
+
+ps_result ps_pack_reader_share(ps_pack_reader *r, uint32_t rank,
+                               uint32_t ranks, ps_error *err)
+{
+    if (rank >= ranks)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "rank %" PRIu32 " is not one of %" PRIu32
+                       ", which count from 0",
+                       rank, ranks);
+    r->rank = rank;
+    r->ranks = ranks;
+    return PS_OK;
+}
+
+void ps_pack_reader_free(ps_pack_reader *r)
+{
+    if (r == NULL)
+        return;
+    ps_source_free(r->source);
+    free(r);
+}

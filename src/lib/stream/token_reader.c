@@ -1,0 +1,387 @@
+/*
+ * token_reader.c - token records in, raw or framed: what stands around the
+ * records, headers and END.
+ *
+ * Of a framed stream the reader keeps the counts and the digest that END
+ * must repeat, so that a pipe cut between two records is noticed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "stream/token_reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "bytes.h"
+#include "format/digest.h"
+#include "format/pack_header.h"
+#include "format/schema.h"
+#include "format/token_header.h"
+
+/* An XXH3_state_t, of which only xxHash knows the size: 576 by now. */
+#define HASH_STATE_BYTES 1024
+
+/* A record of so many bytes, and if it is short what is read at least. */
+#define LEAST_PEEK ((uint64_t)64 << 10)
+#define LONGEST_PEEK(bytes) \
+    ((bytes) + 4 > LEAST_PEEK ? (bytes) + 4 : LEAST_PEEK)
+
+static ps_result truncated_header(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_TRUNCATED,
+                   "the input ends inside the header");
+}
+
+/* Reads a framed header, whose magic has been seen. */
+static ps_result read_header(ps_token_reader *r, ps_schema *schema,
+                             ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    size_t size = 0;
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_FIXED_BYTES,
+                                      &head, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (got < PS_TOKEN_FIXED_BYTES)
+        return truncated_header(err);
+    result = ps_token_header_size(head, &size, err);
+    if (result == PS_OK)
+        result = ps_source_peek(r->source, size, &head, &got, err);
+    if (result != PS_OK)
+        return result;
+    if (got < size)
+        return truncated_header(err);
+    result = ps_token_header_decode(head, size, schema, err);
+    ps_source_take(r->source, size);
+    r->seen = (ps_token_end){0};
+    return result;
+}
+
+/*
+ * Finds out what the source holds.  A prefix of the magic counts as the
+ * magic: then it is the header that is cut, not a record.
+ */
+static ps_result read_start(ps_token_reader *r, ps_type raw_type,
+                            ps_schema *schema, bool *empty, ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    ps_result result = ps_source_peek(r->source, 1, &head, &got, err);
+
+    /* A short raw record may be all that comes for now. */
+    if (result == PS_OK && got == 1 && *head == 0x89)
+        result = ps_source_peek(r->source, 8, &head, &got, err);
+    if (result != PS_OK)
+        return result;
+    *empty = got == 0;
+    if (got == 8 && ps_is_pack_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_MAGIC,
+                       "this is a pack stream, not token records");
+    *schema = ps_schema_raw(raw_type);
+    if (got > 0 && ps_is_token_magic_prefix(head, got))
+        return read_header(r, schema, err);
+    return PS_OK;
+}
+
+static void adopt_schema(ps_token_reader *r, const ps_schema *schema)
+{
+    r->schema = *schema;
+    r->shape = ps_schema_shape(schema);
+    r->vocab_size = schema->vocab_size;
+}
+
+ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
+                                ps_type raw_type, ps_error *err)
+{
+    ps_token_reader *r = calloc(1, sizeof *r);
+    ps_schema schema;
+    bool empty;
+    ps_result result = PS_OK;
+
+    *reader = NULL;
+    if (r == NULL) {
+        ps_source_free(source);
+        return ps_fail_memory(err);
+    }
+    r->source = source;
+    r->longest = PS_MAX_SEQUENCE_BYTES;
+    r->skipped = XXH3_createState();
+    if (r->skipped == NULL)
+        result = ps_fail_memory(err);
+    if (result == PS_OK)
+        result = read_start(r, raw_type, &schema, &empty, err);
+    if (result != PS_OK) {
+        ps_token_reader_free(r);
+        return result;
+    }
+    adopt_schema(r, &schema);
+    *reader = r;
+    return PS_OK;
+}
+
+ps_result ps_token_reader_open_within(ps_token_reader **reader, int fd,
+                                      ps_type raw_type, uint64_t window,
+                                      ps_error *err)
+{
+    ps_source *source;
+    ps_result result;
+
+    *reader = NULL;
+    if (raw_type != PS_U16 && raw_type != PS_U32)
+        return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
+    result = ps_source_open(&source, fd, err);
+    if (result != PS_OK)
+        return result;
+    if (window != 0)
+        ps_source_set_window(source, window);
+    return ps_token_reader_start(reader, source, raw_type, err);
+}
+
+ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
+                               ps_type raw_type, ps_error *err)
+{
+    return ps_token_reader_open_within(reader, fd, raw_type, 0, err);
+}
+
+/* A record is peeked at with its count. */
+void ps_token_reader_set_longest(ps_token_reader *r, uint64_t bytes)
+{
+    r->longest = bytes < PS_MAX_SEQUENCE_BYTES ? bytes
+                                               : PS_MAX_SEQUENCE_BYTES;
+    ps_source_set_most(r->source, LONGEST_PEEK(r->longest));
+}
+
+uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
+                                bool ahead)
+{
+    uint64_t bytes;
+
+    if (longest > PS_MAX_SEQUENCE_BYTES)
+        longest = PS_MAX_SEQUENCE_BYTES;
+    bytes = ps_source_bytes(LONGEST_PEEK(longest),
+                            window == 0 ? UINT64_MAX : window, ahead);
+    return ps_amount_sum(bytes, ps_amount_array(1, sizeof(ps_token_reader)) +
+                                    HASH_STATE_BYTES);
+}
+
+ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
+{
+    ps_schema schema;
+    bool empty;
+    ps_result result;
+
+    if (!r->ended)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the input before it has not been read to its end");
+    r->earlier_bytes += ps_source_offset(r->source);
+    r->ended = false;
+    result = ps_source_reopen(r->source, fd, err);
+    if (result == PS_OK)
+        result = read_start(r, r->schema.token_type, &schema, &empty, err);
+    if (result != PS_OK)
+        return result;
+    if (empty && r->schema.framed)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "the input is empty; even framed records without any "
+                       "sequence have a header");
+    if (!empty && !ps_schema_equal(&schema, &r->schema))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "its tokens or channels differ from those of the "
+                       "input before it");
+    return PS_OK;
+}
+
+const ps_schema *ps_token_reader_schema(const ps_token_reader *r)
+{
+    return &r->schema;
+}
+
+void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
+{
+    if (r->vocab_size == 0 ||
+        (vocab_size != 0 && vocab_size < r->vocab_size))
+        r->vocab_size = vocab_size;
+}
+
+void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
+                             void *context)
+{
+    ps_source_on_wait(r->source, hook, context);
+}
+
+void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
+                              void *context)
+{
+    r->on_flush = hook;
+    r->flush_context = context;
+}
+
+void ps_token_reader_expect(ps_token_reader *r, ps_result result)
+{
+    r->expects_overlong = r->expects_overlong || result == PS_ERR_OVERLONG;
+    r->expects_outside = r->expects_outside || result == PS_ERR_RANGE;
+    r->expects_empty = r->expects_empty || result == PS_ERR_EMPTY;
+}
+
+ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
+{
+    return ps_source_read_ahead(r->source, err);
+}
+
+int ps_token_reader_descriptor(const ps_token_reader *r)
+{
+    return ps_source_descriptor(r->source);
+}
+
+uint64_t ps_token_reader_offset(const ps_token_reader *r)
+{
+    return r->earlier_bytes + ps_source_offset(r->source);
+}
+
+ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
+{
+    return (ps_token_mark){
+        .id = r->next_id,
+        .offset = ps_source_offset(r->source),
+        .earlier_bytes = r->earlier_bytes,
+        .sequences = r->seen.sequences,
+        .tokens = r->seen.tokens,
+        .digest = r->seen.digest,
+    };
+}
+
+ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
+                               ps_error *err)
+{
+    uint64_t at = ps_source_offset(r->source);
+    ps_result result;
+
+    if (r->next_id > 0 || r->ended || r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "records were read already");
+    if (mark->offset < at)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "no record starts at byte %" PRIu64, mark->offset);
+    result = ps_source_skip(r->source, mark->offset - at, err);
+    if (result != PS_OK)
+        return result;
+    r->next_id = mark->id;
+    r->earlier_bytes = mark->earlier_bytes;
+    r->seen = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
+    return PS_OK;
+}
+
+ps_result ps_token_reader_cut(const ps_token_reader *r, uint64_t got,
+                              uint64_t of, ps_error *err)
+{
+    return ps_fail(err, PS_ERR_TRUNCATED,
+                   AT_RECORD "the input ends after %" PRIu64 " of its "
+                   "%" PRIu64 " bytes",
+                   r->record.id, r->record.offset, got, of);
+}
+
+/* After END: the end of the input, or another stream of equal schema. */
+static ps_result read_after_end(ps_token_reader *r, bool *more,
+                                ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    ps_schema schema;
+    uint64_t at = ps_source_offset(r->source);
+    ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
+
+    *more = got > 0;
+    if (result != PS_OK || got == 0)
+        return result;
+    if (!ps_is_token_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "something other than token records follows END "
+                       "at byte %" PRIu64,
+                       at);
+    result = read_header(r, &schema, err);
+    if (result == PS_OK && !ps_schema_equal(&schema, &r->schema))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " has other tokens or channels",
+                       at);
+    return result;
+}
+
+/* Checks END against what came before it. */
+static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
+{
+    const unsigned char *data;
+    size_t got;
+    ps_token_end end;
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_END_BYTES, &data,
+                                      &got, err);
+
+    if (result != PS_OK)
+        return result;
+    if (got < PS_TOKEN_END_BYTES)
+        return ps_token_reader_cut(r, got, PS_TOKEN_END_BYTES, err);
+    end = ps_token_end_decode(data);
+    if (end.sequences != r->seen.sequences || end.tokens != r->seen.tokens)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END at byte %" PRIu64 " counts %" PRIu64
+                       " sequences and %" PRIu64 " tokens, but %" PRIu64
+                       " and %" PRIu64 " came",
+                       r->record.offset, end.sequences, end.tokens,
+                       r->seen.sequences, r->seen.tokens);
+    if (end.digest != r->seen.digest)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the records before END at byte %" PRIu64
+                       " do not agree with its digest",
+                       r->record.offset);
+    ps_source_take(r->source, PS_TOKEN_END_BYTES);
+    return read_after_end(r, more, err);
+}
+
+/* A writer asks that what came be packed; the digest covers that. */
+static ps_result read_flush(ps_token_reader *r, const unsigned char *data,
+                            bool *more, ps_error *err)
+{
+    r->seen.digest = ps_token_digest(
+        r->seen.digest, 0, XXH3_64bits(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
+    ps_source_take(r->source, PS_TOKEN_CONTROL_BYTES);
+    *more = true;
+    return r->on_flush == NULL ? PS_OK : r->on_flush(r->flush_context, err);
+}
+
+ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
+                                  ps_error *err)
+{
+    const unsigned char *data;
+    size_t got;
+    uint32_t kind;
+    ps_result result = ps_source_peek(r->source, PS_TOKEN_CONTROL_BYTES,
+                                      &data, &got, err);
+
+    if (result != PS_OK)
+        return result;
+    /* Nothing but END can be missing a part at the end of the input. */
+    kind = got < PS_TOKEN_CONTROL_BYTES ? PS_TOKEN_END_KIND
+                                        : load_u32(data + 4);
+    if (kind == PS_TOKEN_END_KIND)
+        return read_end(r, more, err);
+    if (kind == PS_TOKEN_FLUSH_KIND)
+        return read_flush(r, data, more, err);
+    return ps_fail(err, PS_ERR_UNSUPPORTED,
+                   AT_RECORD "a length of 0 and no END: control record of "
+                   "unknown kind %" PRIu32,
+                   r->record.id, r->record.offset, kind);
+}
+
+void ps_token_reader_free(ps_token_reader *r)
+{
+    if (r == NULL)
+        return;
+    ps_source_free(r->source);
+    (void)XXH3_freeState(r->skipped);
+    free(r);
+}

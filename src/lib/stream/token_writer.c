@@ -1,0 +1,154 @@
+/*
+ * token_writer.c - token records out, raw or framed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bytes.h"
+#include "format/digest.h"
+#include "format/schema.h"
+#include "format/token_header.h"
+#include "io/output.h"
+
+struct ps_token_writer {
+    ps_sink *sink;
+    bool framed;
+    bool finished;
+    ps_shape shape;
+    ps_token_end end; /* so far */
+};
+
+static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
+                            ps_error *err)
+{
+    unsigned char header[PS_TOKEN_HEADER_MOST];
+
+    return ps_sink_put(w->sink, header,
+                       ps_token_header_encode(schema, header), err);
+}
+
+ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
+                                 const ps_schema *schema,
+                                 const ps_token_mark *mark, ps_error *err)
+{
+    const ps_sink_options plain = {.written = mark->offset};
+    ps_token_writer *w;
+    ps_result r = ps_schema_check(schema, err);
+
+    *writer = NULL;
+    if (r != PS_OK)
+        return r;
+    w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return ps_fail_memory(err);
+    w->framed = schema->framed;
+    w->shape = ps_schema_shape(schema);
+    w->end = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
+    r = ps_sink_open(&w->sink, fd, &plain, err);
+    if (r == PS_OK && w->framed && mark->offset == 0)
+        r = put_header(w, schema, err);
+    if (r != PS_OK) {
+        ps_token_writer_free(w);
+        return r;
+    }
+    *writer = w;
+    return PS_OK;
+}
+
+ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
+                               const ps_schema *schema, ps_error *err)
+{
+    const ps_token_mark start = {0};
+
+    return ps_token_writer_resume(writer, fd, schema, &start, err);
+}
+
+ps_token_mark ps_token_writer_mark(const ps_token_writer *w)
+{
+    return (ps_token_mark){
+        .id = w->end.sequences,
+        .offset = ps_sink_written(w->sink),
+        .sequences = w->end.sequences,
+        .tokens = w->end.tokens,
+        .digest = w->end.digest,
+    };
+}
+
+ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
+                              const void *payload, ps_error *err)
+{
+    uint64_t bytes = (uint64_t)w->shape.per_token * n_tok + w->shape.fixed;
+    unsigned char count[4];
+    ps_result r;
+
+    if (w->finished || n_tok == 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       w->finished ? "the stream has ended"
+                                   : "a sequence without tokens");
+    if (bytes > PS_MAX_SEQUENCE_BYTES)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "a sequence of %" PRIu64 " bytes, the limit is "
+                       "%" PRIu32,
+                       bytes, PS_MAX_SEQUENCE_BYTES);
+    store_u32(count, n_tok);
+    if (w->framed)
+        w->end.digest = ps_token_digest(w->end.digest, n_tok,
+                                        XXH3_64bits(payload, (size_t)bytes));
+    w->end.sequences++;
+    w->end.tokens += n_tok;
+    r = ps_sink_put(w->sink, count, sizeof count, err);
+    if (r != PS_OK)
+        return r;
+    return ps_sink_put(w->sink, payload, (size_t)bytes, err);
+}
+
+/* A raw stream has no kinds of control records. */
+ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
+{
+    unsigned char record[PS_TOKEN_CONTROL_BYTES] = {0};
+    size_t n = w->framed ? sizeof record : 4;
+    ps_result r;
+
+    if (w->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    store_u32(record + 4, PS_TOKEN_FLUSH_KIND);
+    if (w->framed)
+        w->end.digest = ps_token_digest(w->end.digest, 0,
+                                        XXH3_64bits(record + 4, n - 4));
+    r = ps_sink_put(w->sink, record, n, err);
+    return r == PS_OK ? ps_sink_flush(w->sink, err) : r;
+}
+
+ps_result ps_token_writer_flush(ps_token_writer *w, ps_error *err)
+{
+    return ps_sink_flush(w->sink, err);
+}
+
+ps_result ps_token_writer_finish(ps_token_writer *w, ps_error *err)
+{
+    unsigned char end[PS_TOKEN_END_BYTES];
+    ps_result r = PS_OK;
+
+    if (w->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    w->finished = true;
+    if (w->framed) {
+        ps_token_end_encode(&w->end, end);
+        r = ps_sink_put(w->sink, end, sizeof end, err);
+    }
+    if (r != PS_OK)
+        return r;
+    return ps_sink_flush(w->sink, err);
+}
+
+void ps_token_writer_free(ps_token_writer *w)
+{
+    if (w == NULL)
+        return;
+    ps_sink_free(w->sink);
+    free(w);
+}

@@ -1,0 +1,333 @@
+/*
+ * unpacker.c - packs in, the original records out.
+ *
+ * In input order a sequence may go once every id below it has come, and the
+ * watermark of each record says which have.  What came early waits in a
+ * heap.  At most `window` sequences come before an earlier one (packstream(5)
+ * "Words"), which bounds the heap.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "format/pack_record.h"
+#include "format/schema.h"
+#include "stream/reorder.h"
+
+struct ps_unpacker {
+    ps_pack_reader *reader;
+    const ps_pack_info *info;
+    ps_order order;
+    ps_shape shape;
+    ps_lane lanes[PS_MAX_FIELDS];
+    uint32_t n_lanes;
+    ps_pack pack;  /* pack order: being handed out; else: put aside */
+    uint32_t next; /* pack order: sequence of `pack` */
+    bool put_aside; /* `pack` starts the next stream */
+    bool ended;
+    uint64_t watermark; /* ids below it may go */
+    bool any_out;
+    uint64_t last_out; /* the id handed out last, if any was */
+    ps_reorder heap;
+    unsigned char *out; /* what was handed out last */
+};
+
+ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
+                           ps_order order, ps_error *err)
+{
+    ps_unpacker *u = calloc(1, sizeof *u);
+
+    *unpacker = NULL;
+    if (u == NULL)
+        return ps_fail_memory(err);
+    u->reader = reader;
+    u->info = ps_pack_reader_info(reader);
+    u->order = order;
+    u->shape = ps_schema_shape(&u->info->schema);
+    u->n_lanes = ps_lanes(u->info, u->lanes);
+    *unpacker = u;
+    return PS_OK;
+}
+
+void ps_unpacker_free(ps_unpacker *u)
+{
+    if (u == NULL)
+        return;
+    ps_reorder_clear(&u->heap);
+    free(u->out);
+    free(u);
+}
+
+static size_t payload_bytes(const ps_unpacker *u, uint32_t n_tok)
+{
+    return (size_t)u->shape.per_token * n_tok + u->shape.fixed;
+}
+
+/* A copy of sequence `i` of a pack, to wait or to be handed out. */
+static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
+                          uint32_t i, ps_waiting *copy, ps_error *err)
+{
+    ps_piece piece = ps_pack_piece(u->info, pack, i);
+
+    *copy = (ps_waiting){.id = piece.id,
+                         .seq_off = piece.seq_off,
+                         .seq_len = piece.seq_len,
+                         .n_tok = piece.n_tok,
+                         .payload_bytes = payload_bytes(u, piece.n_tok)};
+    copy->payload = malloc(copy->payload_bytes);
+    if (copy->payload == NULL)
+        return ps_fail_memory(err);
+    ps_pack_payload(u->info, pack, i, copy->payload);
+    return PS_OK;
+}
+
+/* Hands out a payload, which replaces the last one. */
+static ps_result hand_out(ps_unpacker *u, const ps_waiting *item,
+                          ps_sequence *sequence)
+{
+    free(u->out);
+    u->out = item->payload;
+    *sequence = (ps_sequence){.id = item->id,
+                              .n_tok = item->n_tok,
+                              .payload = item->payload,
+                              .payload_bytes = item->payload_bytes};
+    return PS_OK;
+}
+
+static ps_result next_in_pack_order(ps_unpacker *u, ps_sequence *sequence,
+                                    ps_error *err)
+{
+    ps_waiting item;
+    ps_result r = PS_OK;
+
+    if (u->next == u->pack.n_seq) {
+        u->next = 0;
+        u->pack.n_seq = 0;
+        r = ps_pack_reader_next(u->reader, &u->pack, err);
+    }
+    if (r == PS_OK)
+        r = copy_out(u, &u->pack, u->next++, &item, err);
+    if (r != PS_OK)
+        return r;
+    return hand_out(u, &item, sequence);
+}
+
+static ps_result bad_id(const ps_pack *pack, uint64_t id, const char *why,
+                        ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "record %" PRIu64 " at byte %" PRIu64
+                   ": sequence %" PRIu64 " %s",
+                   pack->index, pack->offset, id, why);
+}
+
+/*
+ * Whether a sequence may wait with those that do: the window allows no more,
+ * besides the pieces of one sequence as long as they come.
+ */
+static bool may_wait(const ps_unpacker *u, const ps_piece *piece)
+{
+    uint64_t window = u->info->window;
+    uint64_t pieces =
+        u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
+
+    return u->heap.tokens + piece->n_tok <=
+               window * u->info->capacity + pieces &&
+           u->heap.count < window * u->info->depth + pieces;
+}
+
+/* Puts one sequence of a pack on the heap. */
+static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
+                              uint32_t i, ps_error *err)
+{
+    ps_waiting item;
+    ps_piece piece = ps_pack_piece(u->info, pack, i);
+    ps_result r;
+
+    if (piece.id == UINT64_MAX)
+        return bad_id(pack, piece.id, "has the id of an empty slot", err);
+    if (piece.id < u->watermark)
+        return bad_id(pack, piece.id,
+                      "came before, or too late for its watermark", err);
+    if (!may_wait(u, &piece))
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "record %" PRIu64 " at byte %" PRIu64
+                       ": the sequences are further out of order than the "
+                       "window of %" PRIu32 " in the header allows",
+                       pack->index, pack->offset, u->info->window);
+    r = copy_out(u, pack, i, &item, err);
+    if (r == PS_OK) {
+        r = ps_reorder_push(&u->heap, &item, err);
+        if (r != PS_OK)
+            free(item.payload);
+    }
+    return r;
+}
+
+static ps_result add_pack(ps_unpacker *u, const ps_pack *pack,
+                          ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (pack->watermark < u->watermark)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "record %" PRIu64 " at byte %" PRIu64
+                       ": its watermark falls from %" PRIu64 " to %" PRIu64,
+                       pack->index, pack->offset, u->watermark,
+                       pack->watermark);
+    for (uint32_t i = 0; i < pack->n_seq && r == PS_OK; i++)
+        r = add_sequence(u, pack, i, err);
+    u->watermark = pack->watermark;
+    return r;
+}
+
+/*
+ * Gets more from the reader.  At the end of a stream everything that waits
+ * may go, before the first pack of the next stream is added.
+ */
+static ps_result read_more(ps_unpacker *u, ps_error *err)
+{
+    uint32_t stream = u->pack.stream;
+    ps_result r = PS_OK;
+
+    if (u->put_aside) {
+        u->put_aside = false;
+        u->watermark = 0;
+        u->any_out = false;
+        return add_pack(u, &u->pack, err);
+    }
+    r = ps_pack_reader_next(u->reader, &u->pack, err);
+    if (r == PS_OK && u->pack.stream == stream)
+        return add_pack(u, &u->pack, err);
+    if (r != PS_OK && r != PS_END)
+        return r;
+    u->ended = r == PS_END;
+    u->put_aside = r == PS_OK;
+    u->watermark = UINT64_MAX;
+    return PS_OK;
+}
+
+static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "the pieces of sequence %" PRIu64
+                   " do not make up its %" PRIu32 " tokens",
+                   first->id, first->seq_len);
+}
+
+/* Copies a piece's parts to their places in the whole payload. */
+static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
+                       ps_waiting *whole)
+{
+    uint64_t piece_fixed = (uint64_t)u->shape.per_token * piece->n_tok;
+    uint64_t whole_fixed = (uint64_t)u->shape.per_token * whole->n_tok;
+
+    for (uint32_t l = 0; l < u->n_lanes; l++) {
+        const ps_lane *lane = &u->lanes[l];
+
+        if (lane->per_token)
+            memcpy(whole->payload + (uint64_t)lane->before * whole->n_tok +
+                       (uint64_t)piece->seq_off * lane->bytes,
+                   piece->payload + (uint64_t)lane->before * piece->n_tok,
+                   (size_t)piece->n_tok * lane->bytes);
+        else
+            memcpy(whole->payload + whole_fixed + lane->before,
+                   piece->payload + piece_fixed + lane->before, lane->bytes);
+    }
+}
+
+/* Takes the pieces that follow `first` off the heap into `whole`. */
+static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
+                             ps_waiting *whole, ps_error *err)
+{
+    uint32_t joined = first->n_tok;
+
+    join_piece(u, first, whole);
+    while (joined < whole->n_tok) {
+        const ps_waiting *top = ps_reorder_top(&u->heap);
+        ps_waiting piece;
+
+        if (top == NULL || top->id != first->id || top->seq_off != joined ||
+            top->seq_len != first->seq_len ||
+            top->n_tok > whole->n_tok - joined)
+            return bad_pieces(first, err);
+        piece = ps_reorder_pop(&u->heap);
+        join_piece(u, &piece, whole);
+        joined += piece.n_tok;
+        free(piece.payload);
+    }
+    return PS_OK;
+}
+
+/* What is to be handed out for `first`: itself, or the sequence it starts. */
+static ps_result complete(ps_unpacker *u, const ps_waiting *first,
+                          ps_waiting *whole, ps_error *err)
+{
+    ps_result r;
+
+    *whole = *first;
+    if (!u->info->split || first->n_tok == first->seq_len)
+        return first->seq_off == 0 ? PS_OK : bad_pieces(first, err);
+    /* The length is only a claim until the pieces are known to be here. */
+    if (first->seq_off != 0 || first->seq_len < first->n_tok ||
+        first->seq_len - first->n_tok > u->heap.tokens)
+        return bad_pieces(first, err);
+    whole->n_tok = first->seq_len;
+    whole->payload_bytes = payload_bytes(u, first->seq_len);
+    whole->payload = malloc(whole->payload_bytes);
+    if (whole->payload == NULL)
+        return ps_fail_memory(err);
+    r = join_pieces(u, first, whole, err);
+    if (r != PS_OK)
+        free(whole->payload);
+    return r;
+}
+
+static ps_result give_top(ps_unpacker *u, ps_sequence *sequence,
+                          ps_error *err)
+{
+    ps_waiting first = ps_reorder_pop(&u->heap);
+    ps_waiting whole = first;
+    ps_result r;
+
+    if (u->any_out && first.id == u->last_out)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "sequence %" PRIu64 " is there twice", first.id);
+    else
+        r = complete(u, &first, &whole, err);
+    if (r != PS_OK || whole.payload != first.payload)
+        free(first.payload);
+    if (r != PS_OK)
+        return r;
+    u->any_out = true;
+    u->last_out = first.id;
+    return hand_out(u, &whole, sequence);
+}
+
+static ps_result next_in_input_order(ps_unpacker *u, ps_sequence *sequence,
+                                     ps_error *err)
+{
+    for (;;) {
+        const ps_waiting *top = ps_reorder_top(&u->heap);
+        ps_result r;
+
+        if (top != NULL && top->id < u->watermark)
+            return give_top(u, sequence, err);
+        if (u->ended)
+            return PS_END;
+        r = read_more(u, err);
+        if (r != PS_OK)
+            return r;
+    }
+}
+
+ps_result ps_unpacker_next(ps_unpacker *u, ps_sequence *sequence,
+                           ps_error *err)
+{
+    return u->order == PS_ORDER_PACK ? next_in_pack_order(u, sequence, err)
+                                     : next_in_input_order(u, sequence, err);
+}
