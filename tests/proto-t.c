@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto.h"
+#include "wire/protobuf.h"
 
 static const struct {
     uint64_t value;

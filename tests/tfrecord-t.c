@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "tfrecord.h"
+#include "wire/tfrecord.h"
 
 /* The CRC once more, a bit at a time. */
 static uint32_t slow_crc32c(uint32_t crc, const unsigned char *p, size_t n)

@@ -10,14 +10,14 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/tfrecord.h"
+#include "wire/tfrecord.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/proto.h"
 #include "elements.h"
 #include "formats.h"
+#include "wire/protobuf.h"
 
 /* What `labels` holds where there is nothing to predict. */
 #define NO_LABEL PS_NO_LABEL

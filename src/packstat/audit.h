@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "faults.h"
-#include "journal.h"
 #include "packstream.h"
+#include "piece_log.h"
 
 typedef struct audit {
     const ps_pack_info *info;

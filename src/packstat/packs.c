@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "against.h"
 #include "audit.h"
 #include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "compare.h"
 #include "summary.h"
 
 /* A pack stream while it is read. */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "histogram.h"
-#include "order.h"
+#include "order_stats.h"
 #include "packstream.h"
 
 /* What is found in a pack stream besides its totals. */

@@ -13,7 +13,7 @@
 #include "cli/message.h"
 #include "cli/report.h"
 #include "packstream/job_parts.h"
-#include "packstream/pause.h"
+#include "packstream/signals.h"
 
 /* Whether a state would be better than the one that there is, if any. */
 static bool is_news(const job *j, bool ended)

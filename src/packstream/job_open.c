@@ -10,9 +10,9 @@
 #include "cli/message.h"
 #include "cli/sandbox.h"
 #include "cli/threads.h"
-#include "packstream/apart.h"
+#include "packstream/distinct_files.h"
 #include "packstream/job_parts.h"
-#include "packstream/pause.h"
+#include "packstream/signals.h"
 
 int job_input_failure(const job *j, const ps_error *err)
 {

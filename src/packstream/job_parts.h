@@ -1,6 +1,6 @@
 /*
- * job_parts.h - what the parts of the job share: job.c packs, job_odd.c sees
- * to what cannot be packed as it is, job_open.c begins, job_wait.c waits.
+ * job_parts.h - what the parts of the job share: job.c packs, job_reject.c sees
+ * to what cannot be packed as it is, job_open.c begins, job_idle.c waits.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -9,7 +9,7 @@
 #define PACKSTREAM_REJECTS_H
 
 #include "packstream.h"
-#include "packstream/written.h"
+#include "packstream/output_check.h"
 
 /* Why a sequence is there; the values of the channel `reason`. */
 enum {

@@ -16,7 +16,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
-#include "packstream/apart.h"
+#include "packstream/distinct_files.h"
 #include "packstream/resume_parts.h"
 
 /* No state is as large; what is was put there by mistake. */

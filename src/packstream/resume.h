@@ -8,10 +8,10 @@
 #ifndef PACKSTREAM_RESUME_H
 #define PACKSTREAM_RESUME_H
 
-#include "cli/replace.h"
+#include "cli/atomic_file.h"
 #include "packstream/conf.h"
+#include "packstream/output_check.h"
 #include "packstream/rejects.h"
-#include "packstream/written.h"
 
 /* Where the input and the rejects are: what the library's state lacks. */
 typedef struct resume_place {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "tokcat/example.h"
+#include "tokcat/tf_example.h"
 
 enum { IDS, MASK, SEGMENTS, PLACES, LABELS, WEIGHTS, NEXT, FEATURES };
 

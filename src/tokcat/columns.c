@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "tokcat/channel_defaults.h"
 #include "tokcat/element.h"
-#include "tokcat/known.h"
 
 const char *columns_show(const json_t *value,
                          char shown[COLUMNS_SHOWN_BYTES])

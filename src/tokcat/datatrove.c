@@ -13,8 +13,8 @@
 
 #include "cli/files.h"
 #include "common/bytes.h"
-#include "tokcat/cut.h"
 #include "tokcat/job.h"
+#include "tokcat/split.h"
 
 #define LOSS_NAME "loss_mask"
 

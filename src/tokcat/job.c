@@ -14,7 +14,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
-#include "tokcat/known.h"
+#include "tokcat/channel_defaults.h"
 
 static const job_source *const sources[] = {
     [FROM_IDS] = &source_ids,

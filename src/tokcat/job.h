@@ -45,7 +45,7 @@ typedef struct job {
     uint64_t ignored; /* a bit for each --ignore that left something out */
     paragraph paragraph;
     size_t n_cut;            /* tokens in the payload, of a stream */
-    unsigned char *numbers;  /* made tokens: see cut.c */
+    unsigned char *numbers;  /* made tokens: see split.c */
 } job;
 
 /*

@@ -25,8 +25,8 @@
 
 #include "cli/files.h"
 #include "common/bytes.h"
-#include "tokcat/cut.h"
 #include "tokcat/job.h"
+#include "tokcat/split.h"
 
 #define HEADER_BYTES 34
 

@@ -9,9 +9,9 @@
 
 #include "cli/message.h"
 #include "common/bytes.h"
-#include "tokcat/cut.h"
 #include "tokcat/job.h"
 #include "tokcat/npy_header.h"
+#include "tokcat/split.h"
 
 static int open_npy(job *j, const char *name)
 {

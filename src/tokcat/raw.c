@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 #include "common/bytes.h"
-#include "tokcat/cut.h"
 #include "tokcat/job.h"
+#include "tokcat/split.h"
 
 /* llm.c's header is so many i32; of these three tell something. */
 #define HEADER_BYTES ((size_t)4 * 256)

@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "tokcat/channel_defaults.h"
 #include "tokcat/conf.h"
 #include "tokcat/element.h"
 #include "tokcat/forms.h"
-#include "tokcat/known.h"
 #include "tokcat/memory.h"
 
 const char *set_from(void *context, const char *value)

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/tfrecord.h"
+#include "wire/tfrecord.h"
 
 #include <inttypes.h>
 

@@ -11,7 +11,7 @@
 #include "text.h"
 
 #include "cli/message.h"
-#include "cli/tfrecord.h"
+#include "wire/tfrecord.h"
 
 enum { FRAMED = 1, WIDE = 2, STRICT = 4, VOCABULARY = 8, IGNORE = 16 };
 

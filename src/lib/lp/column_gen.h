@@ -13,6 +13,7 @@
 #define LIB_LP_COLUMN_GEN_H
 
 #include "lp/simplex.h"
+#include "packstream.h"
 
 /*
  * What is to be packed: `n` >= 1 lengths, ascending, none above capacity,

@@ -1,0 +1,231 @@
+/*
+ * main.c - packs back to token records, or on to other forms.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/range.h"
+#include "packcat/formats.h"
+#include "packcat/input.h"
+#include "packcat/outputs.h"
+
+typedef struct conf {
+    const format *format;
+    ps_order order;
+    bool order_given;
+    bool range_given;
+    range range;
+    uint64_t predictions; /* 0: not given */
+    const char *output; /* NULL: stdout */
+    bool quiet;
+    const char *const *names;
+    int n_names;
+} conf;
+
+static const char *set_to(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->format = format_find(value);
+    if (c->format == NULL)
+        return "must be records, jsonl, ids, bytes, datatrove, tfrecord, "
+               "rows, npy, llmc, trl or megatron";
+    return NULL;
+}
+
+static const char *set_order(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->order_given = true;
+    c->order = strcmp(value, "pack") == 0 ? PS_ORDER_PACK : PS_ORDER_INPUT;
+    if (c->order == PS_ORDER_INPUT && strcmp(value, "input") != 0)
+        return "must be input or pack";
+    return NULL;
+}
+
+static const char *set_range(void *to, const char *value)
+{
+    conf *c = to;
+
+    c->range_given = true;
+    return range_parse(value, &c->range);
+}
+
+static const char *set_predictions(void *to, const char *value)
+{
+    if (!option_number(value, 1, PS_MAX_CAPACITY,
+                       &((conf *)to)->predictions))
+        return "must be between 1 and 16777216";
+    return NULL;
+}
+
+static const char *set_output(void *to, const char *value)
+{
+    ((conf *)to)->output = strcmp(value, "-") == 0 ? NULL : value;
+    return NULL;
+}
+
+static const char *set_quiet(void *to, const char *value)
+{
+    (void)value;
+    ((conf *)to)->quiet = true;
+    return NULL;
+}
+
+static const option_entry entries[] = {
+    {0, "to", OPTION_VALUE, "FORM",
+     "what to make of the packs (default: records):\n"
+     "see above",
+     set_to},
+    {0, "order", OPTION_VALUE, "ORDER",
+     "sequences as they came (input, the default)\n"
+     "or as they lie in the packs (pack)",
+     set_order},
+    {0, "range", OPTION_VALUE, "A:B",
+     "only packs A up to, but without, B, from 0 on,\n"
+     "in their order; negative ones from the end",
+     set_range},
+    {0, "max-predictions", OPTION_VALUE, "N",
+     "tfrecord: room for N masked tokens (default: 20)",
+     set_predictions},
+    {'o', "output", OPTION_VALUE, "FILE", "write to FILE, not to stdout",
+     set_output},
+    {'q', "quiet", OPTION_FLAG, NULL, "no progress line", set_quiet},
+    {0},
+};
+
+static const option_program program = {
+    .usage = "[OPTION]... [FILE]...",
+    .summary =
+        "Gives back the token records that packstream packed, byte for\n"
+        "byte and in their order, or makes another form of them.  Reads\n"
+        "pack streams from the FILEs, one after the other, or from stdin.\n"
+        "\n"
+        "Forms made of sequences:\n"
+        "  records    token records, as packstream read them\n"
+        "  jsonl      a JSON object per line, for tokcat --from=jsonl\n"
+        "  ids        a line of decimal token ids per sequence\n"
+        "  bytes      a byte per token, nothing between sequences\n"
+        "  datatrove  FILE: tokens; FILE.index: ends; FILE.loss: loss mask\n"
+        "  tfrecord   examples for the pre-training of BERT\n"
+        "Forms made of packs, always in their order:\n"
+        "  rows       the tokens of each pack with their padding, as nanoGPT\n"
+        "             reads them, no header\n"
+        "  npy        a numpy array of the records, for numpy.load\n"
+        "  llmc       rows behind the header of llm.c\n"
+        "  trl        a JSON object per line, with seq_lengths\n"
+        "Of packs, or with --order=input of sequences:\n"
+        "  megatron   FILE.bin: tokens; FILE.idx: Megatron-LM's index",
+    .entries = entries,
+};
+
+#define PREDICTIONS 20
+
+/* Checks what no option can know alone. */
+static int check(const conf *c)
+{
+    const bool to_stdout = c->output == NULL;
+    const char *form = c->format->name;
+
+    if (c->range_given && c->order_given && c->order == PS_ORDER_INPUT)
+        return message_usage("--order=input: with --range sequences come in "
+                             "the order of the packs");
+    if (c->format->units == OF_PACKS && c->order_given &&
+        c->order == PS_ORDER_INPUT)
+        return message_usage("--order=input: --to=%s is always in the "
+                             "order of the packs", form);
+    if (c->format->namer != NULL && to_stdout)
+        return message_usage("--to=%s: is several files: say with -o how to "
+                             "call them", form);
+    if (c->predictions != 0 && strcmp(form, "tfrecord") != 0)
+        return message_usage("--max-predictions: is for --to=tfrecord");
+    return STATUS_OK;
+}
+
+/* What was not said depends on what was. */
+static void settle(conf *c)
+{
+    if (!c->order_given && c->format->units != OF_SEQUENCES)
+        c->order = PS_ORDER_PACK;
+    if (c->predictions == 0)
+        c->predictions = PREDICTIONS;
+}
+
+static input_options input_of(const conf *c, output *out)
+{
+    /* A line that redraws itself would spoil text on the same screen. */
+    const bool shown = c->output == NULL && isatty(STDOUT_FILENO) == 1;
+
+    return (input_options){
+        .names = c->names,
+        .n_names = c->n_names,
+        .order = c->order,
+        .range = c->range_given ? &c->range : NULL,
+        .match = c->format->match,
+        .progress = !c->quiet && !shown,
+        .on_wait = output_pass_on,
+        .context = out,
+    };
+}
+
+static output_options output_of(const conf *c)
+{
+    return (output_options){
+        .name = c->output,
+        .binary = c->format->binary,
+        .namer = c->format->namer,
+        .predictions = (uint32_t)c->predictions,
+    };
+}
+
+static int run(const conf *c)
+{
+    outputs outs = {.parts = {{.fd = -1}}};
+    const input_options from = input_of(c, &outs.parts[0]);
+    const output_options to = output_of(c);
+    input in;
+    int input_status;
+    int output_status;
+
+    if (input_begin(&in, &from) && outputs_begin(&outs, &to, &in))
+        c->format->convert(&in, outs.parts);
+    input_status = input_end(&in);
+    output_status = outputs_end(&outs, input_status);
+    return input_status != STATUS_OK ? input_status : output_status;
+}
+
+/* Nothing has been opened, and nothing is lost yet. */
+static bool can_write(const conf *c)
+{
+    if (c->format->namer != NULL)
+        return outputs_can_have_name(c->output);
+    return files_spare_inputs(c->output, c->names, c->n_names);
+}
+
+int main(int argc, char **argv)
+{
+    conf c = {.format = format_find("records"), .order = PS_ORDER_INPUT};
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    message_init(argv[0]);
+    outcome = option_parse(&program, argc, argv, &c, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    c.names = option_files(argc, argv, first, &c.n_names);
+    status = check(&c);
+    settle(&c);
+    if (status == STATUS_OK && !can_write(&c))
+        status = STATUS_FAILURE;
+    return status == STATUS_OK ? run(&c) : status;
+}

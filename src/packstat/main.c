@@ -1,0 +1,319 @@
+/*
+ * main.c - tell what pack streams and token records hold, and verify
+ * them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/packs.h"
+#include "cli/range.h"
+#include "packstat/conf.h"
+#include "packstat/faults.h"
+#include "packstat/histogram.h"
+#include "packstat/packs.h"
+#include "packstat/tokens.h"
+#include "packstream.h"
+
+static const char *set_json(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->json = true;
+    return NULL;
+}
+
+static const char *set_histogram(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->histogram = true;
+    return NULL;
+}
+
+static const char *set_verify(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->verify = true;
+    return NULL;
+}
+
+static const char *set_range(void *conf, const char *value)
+{
+    packstat_conf *c = conf;
+
+    c->range_given = true;
+    return range_parse(value, &c->range);
+}
+
+static const char *set_quick(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->quick = true;
+    return NULL;
+}
+
+/* Names are not copied: they stay where the command line is. */
+static const char *add_name(name_list *list, const char *name)
+{
+    const char **longer;
+
+    longer = realloc(list->names, ((size_t)list->n + 1) * sizeof(*longer));
+    if (longer == NULL)
+        return "is one more than there is memory for";
+    list->names = longer;
+    list->names[list->n++] = name;
+    return NULL;
+}
+
+static const char *set_against(void *conf, const char *value)
+{
+    return add_name(&((packstat_conf *)conf)->against, value);
+}
+
+static const char *set_rejects(void *conf, const char *value)
+{
+    return add_name(&((packstat_conf *)conf)->rejects, value);
+}
+
+static const char *set_vocab(void *conf, const char *value)
+{
+    uint64_t n;
+
+    if (!option_number(value, 1, UINT32_MAX, &n))
+        return "must be a number from 1 to 4294967295";
+    ((packstat_conf *)conf)->vocab_size = (uint32_t)n;
+    return NULL;
+}
+
+static const char *set_empty(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->empty = true;
+    return NULL;
+}
+
+static const char *set_raw_type(void *conf, const char *value)
+{
+    packstat_conf *c = conf;
+
+    c->type_given = true;
+    return option_token_type(value, &c->raw_type);
+}
+
+static const char *set_quiet(void *conf, const char *value)
+{
+    (void)value;
+    ((packstat_conf *)conf)->quiet = true;
+    return NULL;
+}
+
+static const option_entry entries[] = {
+    {0, "json", OPTION_FLAG, NULL,
+     "print a JSON object for each file, one a line", set_json},
+    {0, "histogram", OPTION_FLAG, NULL,
+     "print nothing but `length count` lines, ascending,\n"
+     "of all files together",
+     set_histogram},
+    {0, "verify", OPTION_FLAG, NULL,
+     "check every checksum, boundary, pad, id and total", set_verify},
+    {0, "against", OPTION_VALUE, "FILE",
+     "with --verify: compare the packs with FILE, the token\n"
+     "records they were made of; again for more of them",
+     set_against},
+    {0, "rejects", OPTION_VALUE, "FILE",
+     "with --against: and FILE with what was left out",
+     set_rejects},
+    {0, "vocab", OPTION_VALUE, "N",
+     "with --against: tokens of N or above were a reason\n"
+     "to drop a sequence (default: what packs and input\n"
+     "declare)",
+     set_vocab},
+    {0, "empty", OPTION_FLAG, NULL,
+     "with --against: raw records of a length of 0 were\n"
+     "dropped, and are no flush records",
+     set_empty},
+    {0, "range", OPTION_VALUE, "A:B",
+     "of pack streams only packs A up to, but without, B,\n"
+     "from 0 on; negative ones from the end",
+     set_range},
+    {0, "quick", OPTION_FLAG, NULL,
+     "of pack streams what header and END say, no histograms:\n"
+     "of a file without reading the packs",
+     set_quick},
+    {'t', "type", OPTION_VALUE, "u16|u32",
+     "tokens of raw records (u16; of --against as the packs)",
+     set_raw_type},
+    {'q', "quiet", OPTION_FLAG, NULL,
+     "no progress line, and no OK from --verify", set_quiet},
+    {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
+};
+
+static const option_program program = {
+    .usage = "[OPTION]... [FILE]...",
+    .summary = "Tell what pack streams and token records hold, and verify "
+               "them.",
+    .entries = entries,
+};
+
+/* Whether only a part of a pack stream is to be read. */
+static bool wants_part(const packstat_conf *conf)
+{
+    return conf->range_given || conf->quick;
+}
+
+/*
+ * Opens whichever kind of stream `fd` holds; of a file of packs, when only
+ * some are wanted, so that they can be got at any place.
+ */
+static ps_result open_stream(const packstat_conf *conf, int fd,
+                             packs *packs_in, ps_token_reader **tokens,
+                             ps_error *err)
+{
+    *tokens = NULL;
+    *packs_in = (packs){0};
+    if (wants_part(conf)) {
+        const ps_result result = packs_open_file(packs_in, fd, err);
+
+        if (result != PS_ERR_UNSUPPORTED && result != PS_ERR_MAGIC)
+            return result;
+    }
+    return ps_open_any(fd, conf->raw_type, &packs_in->reader, tokens, err);
+}
+
+/* Reads one file and prints what is asked for; returns its exit status. */
+static int stat_file(const packstat_conf *conf, const char *name,
+                     packstat_output *out)
+{
+    faults f = {.file = name};
+    packs packs_in;
+    ps_token_reader *tokens;
+    ps_error err;
+    int fd = files_open_input(name);
+
+    if (fd < 0)
+        return STATUS_FAILURE;
+    if (open_stream(conf, fd, &packs_in, &tokens, &err) != PS_OK)
+        faults_fatal(&f, &err);
+    else if (tokens == NULL)
+        packs_stat(conf, &packs_in, out, &f);
+    else
+        tokens_stat(conf, tokens, out, &f);
+    faults_end(&f);
+    packs_close(&packs_in);
+    ps_token_reader_free(tokens);
+    files_close_input(fd);
+    return f.status;
+}
+
+/* Every file, stdin if there is none; returns the worst exit status. */
+static int stat_files(const packstat_conf *conf, char *const *names, int n,
+                      packstat_output *out)
+{
+    int status = STATUS_OK;
+
+    if (n == 0)
+        return stat_file(conf, NULL, out);
+    for (int i = 0; i < n; i++)
+        status = faults_worse(status, stat_file(conf, names[i], out));
+    return status;
+}
+
+static void print_histogram(histogram *lengths)
+{
+    histogram_sort(lengths);
+    for (size_t i = 0; i < lengths->n_used; i++)
+        printf("%" PRIu32 " %" PRIu64 "\n", lengths->bins[i].value,
+               lengths->bins[i].count);
+}
+
+/* How many of so many names are that of stdin. */
+static int count_stdin(const char *const *names, int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += strcmp(names[i], "-") == 0;
+    return count;
+}
+
+/* What is compared with what must be clear. */
+static int check_against(const packstat_conf *conf, char *const *names, int n)
+{
+    int in = count_stdin(conf->against.names, conf->against.n) +
+             count_stdin(conf->rejects.names, conf->rejects.n);
+
+    if (conf->rejects.n > 0 && conf->against.n == 0)
+        return message_usage("--rejects needs --against");
+    if ((conf->vocab_size > 0 || conf->empty) && conf->against.n == 0)
+        return message_usage("--vocab and --empty need --against");
+    if (conf->against.n == 0)
+        return STATUS_OK;
+    if (!conf->verify)
+        return message_usage("--against needs --verify");
+    if (n > 1)
+        return message_usage("--against is for one file of packs");
+    if (n == 0 || strcmp(names[0], "-") == 0)
+        in++;
+    if (in > 1)
+        return message_usage("only one of packs, --against and --rejects "
+                             "can be stdin");
+    return STATUS_OK;
+}
+
+/* Checks what no option can know alone. */
+static int check(const packstat_conf *conf, char *const *names, int n)
+{
+    if (conf->json && conf->histogram)
+        return message_usage("--json and --histogram exclude each other");
+    if (wants_part(conf) && conf->verify)
+        return message_usage("--verify reads all that there is: not with "
+                             "--range or --quick");
+    if (conf->quick && (conf->histogram || conf->range_given))
+        return message_usage("--quick reads no packs: not with --histogram "
+                             "or --range");
+    return check_against(conf, names, n);
+}
+
+/* Does what was asked for; an exit status. */
+static int run(const packstat_conf *conf, char *const *names, int n)
+{
+    packstat_output out = {0};
+    int status = stat_files(conf, names, n, &out);
+
+    /* A planner must not take part of the input for all of it. */
+    if (conf->histogram && status == STATUS_OK)
+        print_histogram(&out.lengths);
+    if (!files_close_stdout())
+        status = faults_worse(status, STATUS_FAILURE);
+    histogram_free(&out.lengths);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    packstat_conf conf = {.raw_type = PS_U16};
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    message_init(argv[0]);
+    outcome = option_parse(&program, argc, argv, &conf, &first);
+    status = option_status(outcome);
+    if (outcome == OPTION_RUN) {
+        status = check(&conf, argv + first, argc - first);
+        if (status == STATUS_OK)
+            status = run(&conf, argv + first, argc - first);
+    }
+    free(conf.against.names);
+    free(conf.rejects.names);
+    return status;
+}

@@ -1,0 +1,133 @@
+/*
+ * pending.c - sequences of the input that are still to be seen in packs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pending.h"
+
+#include <stdlib.h>
+
+enum { FIRST_ROOM = 1024, BLOCK_BYTES = 1 << 18 };
+
+struct backlog_block {
+    size_t size;
+    size_t used;
+    size_t live; /* payloads in it */
+    unsigned char bytes[];
+};
+
+/* Doubles the ring; entries keep their numbers. */
+static bool grow(backlog *b)
+{
+    const size_t room = b->room == 0 ? FIRST_ROOM : b->room * 2;
+    backlog_entry *ring;
+
+    if (room > SIZE_MAX / sizeof(*ring))
+        return false;
+    ring = malloc(room * sizeof(*ring));
+    if (ring == NULL)
+        return false;
+    for (uint64_t i = b->first; i < b->next; i++)
+        ring[i & (room - 1)] = *backlog_at(b, i);
+    free(b->ring);
+    b->ring = ring;
+    b->room = room;
+    return true;
+}
+
+static backlog_block *new_block(backlog *b, size_t bytes)
+{
+    const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    backlog_block *block = b->spare;
+
+    if (block != NULL && block->size >= size) {
+        b->spare = NULL;
+        return block;
+    }
+    if (size > SIZE_MAX - sizeof(*block))
+        return NULL;
+    block = malloc(sizeof(*block) + size);
+    if (block != NULL)
+        *block = (backlog_block){.size = size};
+    return block;
+}
+
+/* Keeps one empty block of the usual size for the next need of it. */
+static void discard(backlog *b, backlog_block *block)
+{
+    block->used = 0;
+    if (b->spare == NULL && block->size == BLOCK_BYTES)
+        b->spare = block;
+    else
+        free(block);
+}
+
+/* Makes `current` a block with room for so many bytes. */
+static bool make_room(backlog *b, size_t bytes)
+{
+    backlog_block *block;
+
+    if (b->current != NULL && b->current->size - b->current->used >= bytes)
+        return true;
+    block = new_block(b, bytes);
+    if (block == NULL)
+        return false;
+    /* With payloads in it, it is given up with the last of them. */
+    if (b->current != NULL && b->current->live == 0)
+        discard(b, b->current);
+    b->current = block;
+    return true;
+}
+
+backlog_entry *backlog_push(backlog *b, size_t payload_bytes)
+{
+    backlog_entry *entry;
+
+    if (b->next - b->first == b->room && !grow(b))
+        return NULL;
+    entry = backlog_at(b, b->next);
+    *entry = (backlog_entry){0};
+    if (payload_bytes > 0) {
+        if (!make_room(b, payload_bytes))
+            return NULL;
+        entry->block = b->current;
+        entry->payload = entry->block->bytes + entry->block->used;
+        entry->block->used += payload_bytes;
+        entry->block->live++;
+    }
+    b->next++;
+    return entry;
+}
+
+void backlog_forget(backlog *b, backlog_entry *entry)
+{
+    backlog_block *block = entry->block;
+
+    if (block == NULL)
+        return;
+    entry->block = NULL;
+    entry->payload = NULL;
+    if (--block->live > 0)
+        return;
+    if (block == b->current)
+        block->used = 0;
+    else
+        discard(b, block);
+}
+
+void backlog_pop(backlog *b)
+{
+    backlog_forget(b, backlog_at(b, b->first));
+    b->first++;
+}
+
+void backlog_free(backlog *b)
+{
+    while (b->first < b->next)
+        backlog_pop(b);
+    free(b->current);
+    free(b->spare);
+    free(b->ring);
+    *b = (backlog){0};
+}

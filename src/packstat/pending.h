@@ -1,0 +1,65 @@
+/*
+ * pending.h - sequences of the input that are still to be seen in packs.
+ *
+ * A queue by number.  Payloads lie in blocks, one behind another, and a
+ * block is free when all in it are: sequences leave nearly in the order in
+ * which they came, so blocks are few and stay in the cache.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTAT_PENDING_H
+#define PACKSTAT_PENDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct backlog_block backlog_block;
+
+/* A sequence of the input. */
+typedef struct backlog_entry {
+    uint64_t offset; /* of its record in its file */
+    uint32_t file;   /* which of the files */
+    uint32_t n_tok;
+    uint32_t kept;   /* tokens of it that can be in packs */
+    uint32_t seen;   /* tokens of these that were */
+    uint32_t pieces; /* that these were in */
+    uint8_t reason;  /* that a stream of rejects gives, or 0 */
+    bool outside;    /* a token is outside the vocabulary */
+    bool done;       /* all of it was seen, or what is wrong was told */
+    unsigned char *payload; /* of the kept tokens, until it is done */
+    backlog_block *block;
+} backlog_entry;
+
+/* All zeros is empty. */
+typedef struct backlog {
+    backlog_entry *ring;
+    size_t room;    /* a power of two, or 0 */
+    uint64_t first; /* number of the front */
+    uint64_t next;  /* number of the next to come */
+    backlog_block *current; /* that is being filled */
+    backlog_block *spare;
+} backlog;
+
+/* The sequence with that number, from first on and below next. */
+static inline backlog_entry *backlog_at(const backlog *b, uint64_t number)
+{
+    return &b->ring[number & (b->room - 1)];
+}
+
+/*
+ * A new entry at the end, zeros but for a payload of so many bytes; NULL if
+ * memory ran out.
+ */
+backlog_entry *backlog_push(backlog *b, size_t payload_bytes);
+
+/* Gives the payload of an entry up, if it still has one. */
+void backlog_forget(backlog *b, backlog_entry *entry);
+
+/* Removes the front. */
+void backlog_pop(backlog *b);
+
+void backlog_free(backlog *b);
+
+#endif

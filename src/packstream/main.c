@@ -1,0 +1,53 @@
+/*
+ * main.c - packs streams of tokenised sequences into fixed-size
+ * records for training.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "packstream/conf.h"
+#include "packstream/job.h"
+#include "packstream/signals.h"
+
+static int work(job *j)
+{
+    int status = job_open_input(j);
+
+    if (status == STATUS_OK)
+        status = job_open_output(j);
+    return status == STATUS_OK && !job_has_ended(j) ? job_pack(j) : status;
+}
+
+static int run(const conf *c)
+{
+    job j = {.conf = c, .in = -1, .out = -1, .rejects = {.fd = -1}};
+    int status = job_open_state(&j);
+
+    if (status == STATUS_OK)
+        status = work(&j);
+    status = job_close(&j, status);
+    if (j.stop != 0)
+        pause_die(j.stop);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    conf c = conf_new();
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    memory_init();
+    message_init(argv[0]);
+    pause_init();
+    outcome = option_parse(&conf_program, argc, argv, &c, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    c.names = option_files(argc, argv, first, &c.n_names);
+    status = conf_check(&c);
+    return status == STATUS_OK ? run(&c) : status;
+}

@@ -1,0 +1,132 @@
+/*
+ * signals.c - what happens while there is no input: the wait for it, and the
+ * signals SIGUSR1, SIGTERM and SIGINT.
+ *
+ * A signal only sets a flag.  While we wait they are blocked but for the wait
+ * itself, so that none comes between the look at the flag and the wait.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstream/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/select.h>
+#include <time.h>
+
+/* A handler has nothing else to write to. */
+static volatile sig_atomic_t came;
+static volatile sig_atomic_t stop;
+
+static void remember(int signal)
+{
+    (void)signal;
+    came = 1;
+}
+
+/* It is not caught again, so the second one of either kind ends all. */
+static void remember_stop(int signal)
+{
+    if (stop != 0)
+        (void)raise(signal);
+    else
+        stop = signal;
+}
+
+/* Calls that the signal meets elsewhere go on as if it had not come. */
+void pause_init(void)
+{
+    struct sigaction action = {.sa_handler = remember,
+                               .sa_flags = SA_RESTART};
+
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGUSR1, &action, NULL);
+}
+
+bool pause_asked(void)
+{
+    bool asked = came != 0;
+
+    if (asked)
+        came = 0;
+    return asked;
+}
+
+/* What another program left ignored, as nohup does, stays so. */
+static void catch_once(int signal)
+{
+    struct sigaction action = {.sa_handler = remember_stop,
+                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction before;
+
+    (void)sigemptyset(&action.sa_mask);
+    if (sigaction(signal, NULL, &before) == 0 &&
+        before.sa_handler != SIG_IGN)
+        (void)sigaction(signal, &action, NULL);
+}
+
+void pause_catch_stop(void)
+{
+    catch_once(SIGTERM);
+    catch_once(SIGINT);
+}
+
+int pause_stopped(void)
+{
+    return stop;
+}
+
+void pause_die(int signal)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(signal, &action, NULL);
+    (void)raise(signal);
+}
+
+static pause_end after_signal(void)
+{
+    if (stop != 0)
+        return PAUSE_STOP;
+    return pause_asked() ? PAUSE_ASKED : PAUSE_INPUT;
+}
+
+static pause_end wait_with(int fd, const struct timespec *limit,
+                           const sigset_t *mask)
+{
+    fd_set readable;
+    int n;
+
+    if (stop != 0 || came != 0)
+        return after_signal();
+    FD_ZERO(&readable);
+    FD_SET(fd, &readable);
+    n = pselect(fd + 1, &readable, NULL, NULL, limit, mask);
+    if (n == 0)
+        return PAUSE_IDLE;
+    return n < 0 && errno == EINTR ? after_signal() : PAUSE_INPUT;
+}
+
+pause_end pause_wait(int fd, uint64_t ms)
+{
+    struct timespec limit = {.tv_sec = (time_t)(ms / 1000),
+                             .tv_nsec = (long)(ms % 1000) * 1000000};
+    sigset_t signals;
+    sigset_t before;
+    pause_end end;
+
+    /* Read then waits, without an end to it. */
+    if (fd >= FD_SETSIZE)
+        return PAUSE_INPUT;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGUSR1);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before);
+    end = wait_with(fd, ms == PAUSE_FOREVER ? NULL : &limit, &before);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return end;
+}

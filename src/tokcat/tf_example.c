@@ -1,0 +1,150 @@
+/*
+ * tf_example.c - TensorFlow's tf.train.Example.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokcat/tf_example.h"
+
+#include <string.h>
+
+/* The fields of number 1, and of a list's value. */
+enum { FEATURES = 1, FEATURE = 1, KEY = 1, VALUE = 2, ELEMENT = 1 };
+
+/* A feature has one list at most. */
+static bool read_feature(proto_in in, example_list *list)
+{
+    static const example_kind kinds[] = {EXAMPLE_ABSENT, EXAMPLE_BYTES,
+                                         EXAMPLE_FLOATS, EXAMPLE_INTEGERS};
+    proto_result r;
+    proto_field f;
+
+    *list = (example_list){.kind = EXAMPLE_EMPTY};
+    while ((r = proto_next(&in, &f)) == PROTO_OK) {
+        if (f.number >= sizeof kinds / sizeof kinds[0])
+            continue;
+        if (f.wire != PROTO_BYTES || list->kind != EXAMPLE_EMPTY)
+            return false;
+        list->kind = kinds[f.number];
+        list->fields = f.bytes;
+    }
+    return r == PROTO_END;
+}
+
+static bool is_name(proto_in key, const char *name)
+{
+    return key.left == strlen(name) &&
+           memcmp(key.at, name, key.left) == 0;
+}
+
+/* An entry of the map: a name and a feature, of which each may be left out
+   if it is empty. */
+static bool read_entry(proto_in in, const char *const *names,
+                       size_t n_names, example_list *lists)
+{
+    static const unsigned char nothing[1] = {0};
+    proto_in key = {.at = nothing};
+    proto_in value = {.at = nothing};
+    proto_result r;
+    proto_field f;
+
+    while ((r = proto_next(&in, &f)) == PROTO_OK) {
+        if (f.number != KEY && f.number != VALUE)
+            continue;
+        if (f.wire != PROTO_BYTES)
+            return false;
+        *(f.number == KEY ? &key : &value) = f.bytes;
+    }
+    for (size_t i = 0; i < n_names && r == PROTO_END; i++)
+        if (is_name(key, names[i]))
+            return lists[i].kind == EXAMPLE_ABSENT &&
+                   read_feature(value, &lists[i]);
+    return r == PROTO_END;
+}
+
+static bool read_features(proto_in in, const char *const *names,
+                          size_t n_names, example_list *lists)
+{
+    proto_result r;
+    proto_field f;
+
+    while ((r = proto_next(&in, &f)) == PROTO_OK) {
+        if (f.number != FEATURE)
+            continue;
+        if (f.wire != PROTO_BYTES ||
+            !read_entry(f.bytes, names, n_names, lists))
+            return false;
+    }
+    return r == PROTO_END;
+}
+
+bool example_find(const unsigned char *bytes, size_t n,
+                  const char *const *names, size_t n_names,
+                  example_list *lists)
+{
+    proto_in in = {bytes, n};
+    proto_result r;
+    proto_field f;
+
+    for (size_t i = 0; i < n_names; i++)
+        lists[i] = (example_list){.kind = EXAMPLE_ABSENT};
+    while ((r = proto_next(&in, &f)) == PROTO_OK) {
+        if (f.number != FEATURES)
+            continue;
+        if (f.wire != PROTO_BYTES ||
+            !read_features(f.bytes, names, n_names, lists))
+            return false;
+    }
+    return r == PROTO_END;
+}
+
+/* The next one of what is packed. */
+static proto_result next_packed(example_list *list, uint64_t *value)
+{
+    uint32_t bits = 0;
+    proto_result r;
+
+    if (list->kind == EXAMPLE_INTEGERS)
+        return proto_next_varint(&list->packed, value);
+    r = proto_next_fixed32(&list->packed, &bits);
+    *value = bits;
+    return r;
+}
+
+proto_result example_next(example_list *list, uint64_t *value)
+{
+    const proto_wire single =
+        list->kind == EXAMPLE_INTEGERS ? PROTO_VARINT : PROTO_FIXED32;
+
+    for (;;) {
+        proto_result r = next_packed(list, value);
+        proto_field f;
+
+        if (r != PROTO_END)
+            return r;
+        r = proto_next(&list->fields, &f);
+        if (r != PROTO_OK)
+            return r;
+        if (f.number != ELEMENT)
+            continue;
+        if (f.wire == single) {
+            *value = f.value;
+            return PROTO_OK;
+        }
+        if (f.wire != PROTO_BYTES)
+            return PROTO_BAD;
+        list->packed = f.bytes;
+    }
+}
+
+bool example_count(const example_list *list, size_t *n)
+{
+    example_list rest = *list;
+    uint64_t value;
+    proto_result r;
+
+    *n = 0;
+    while ((r = example_next(&rest, &value)) == PROTO_OK)
+        (*n)++;
+    return r == PROTO_END;
+}
