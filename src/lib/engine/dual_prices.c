@@ -56,8 +56,12 @@
 #define LEAST_GAP 1e-4
 #define MOST_GAP 1e-3
 
-/* Counts fade when there are so many windows of them. */
+/*
+ * Counts fade when there are so many windows of them.  What is left of a
+ * length that came no more is nothing when it is less than this.
+ */
 #define MEMORY_WINDOWS 512
+#define LEAST_COUNT 0x1p-10
 
 /* More are never counted. */
 #define MOST_COUNT 9007199254740992.0 /* 2^53 */
@@ -65,7 +69,7 @@
 /* Prices are linear that differ by so much in the mean. */
 #define NEARLY_LINEAR 1e-3
 
-/* What errors of rounding may add to a price. */
+/* What errors of rounding may be, as a part. */
 #define ROUNDING 1e-6
 
 /*
@@ -112,22 +116,31 @@ static double linear(const ps_dual_prices *p, uint32_t u)
     return (double)u / p->units.count;
 }
 
-/* The rest of the scaled prices, which does not change. */
+/*
+ * The rest of the scaled prices, which does not change.  Behind the last unit
+ * there may be some tokens more.
+ */
 static void set_size_part(ps_dual_prices *p)
 {
-    for (uint32_t u = 0; u <= p->units.count; u++) {
-        double full = (double)u * p->units.size / p->capacity;
+    for (uint32_t u = 0; u <= p->units.count + 1; u++) {
+        double full = fmin((double)u * p->units.size / p->capacity, 1);
 
         p->size_part[u] = LINEAR * full + TILT * full * full;
     }
 }
 
+static int32_t scale_one(double price, double size_part)
+{
+    return (int32_t)(PS_SCORE_ONE * ((1 - LINEAR) * price + size_part));
+}
+
 static void scale(ps_dual_prices *p)
 {
-    for (uint32_t u = 0; u <= p->units.count; u++)
-        p->scaled[u] = (int32_t)(PS_SCORE_ONE * ((1 - LINEAR) * p->price[u] +
-                                                 p->size_part[u]));
-    p->scaled[p->units.count + 1] = p->scaled[p->units.count];
+    uint32_t last = p->units.count;
+
+    for (uint32_t u = 0; u <= last; u++)
+        p->scaled[u] = scale_one(p->price[u], p->size_part[u]);
+    p->scaled[last + 1] = scale_one(p->price[last], p->size_part[last + 1]);
 }
 
 ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
@@ -152,7 +165,7 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
     p->held = calloc(n, sizeof *p->held);
     p->demand = calloc(n, sizeof *p->demand);
     p->price = calloc(n, sizeof *p->price);
-    p->size_part = calloc(n, sizeof *p->size_part);
+    p->size_part = calloc(n + 1, sizeof *p->size_part);
     p->scaled = calloc(n + 1, sizeof *p->scaled);
     if (!ps_price_cuts_open(&p->cuts, p->units.count, p->depth) ||
         !ps_relaxation_open(&p->relaxation, p->units.count, p->depth) ||
@@ -244,10 +257,12 @@ static double count_pairs(ps_dual_prices *p)
             i++;
         } else if (i + j > p->units.count) {
             packs += left[j--];
+        } else if (i == j) {
+            packs += left[i] / 2;
+            left[i] = 0;
         } else {
             double n = left[i] < left[j] ? left[i] : left[j];
 
-            n = i == j ? n / 2 : n;
             packs += n;
             left[i] -= n;
             left[j] -= n;
@@ -277,9 +292,13 @@ static void fade(ps_dual_prices *p)
 
     if (p->total <= most)
         return;
-    for (uint32_t u = 1; u <= p->units.count; u++)
+    p->total = 0;
+    for (uint32_t u = 1; u <= p->units.count; u++) {
         p->count[u] /= 2;
-    p->total /= 2;
+        if (p->count[u] < LEAST_COUNT)
+            p->count[u] = 0;
+        p->total += p->count[u];
+    }
 }
 
 static void find_mean(ps_dual_prices *p)
@@ -366,7 +385,7 @@ static void set_demand(ps_dual_prices *p)
 
     memcpy(p->demand, p->held, (p->units.count + 1) * sizeof *p->demand);
     p->cuts.kernels->add_times(expected, p->count + 1, p->demand + 1,
-                          p->units.count);
+                               p->units.count);
 }
 
 ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
@@ -423,6 +442,8 @@ static double load_counts(const ps_dual_prices *p, double *count,
 
     for (uint32_t u = 1; u <= p->units.count; u++) {
         count[u] = ps_price_number_load(restorer, MOST_COUNT);
+        if (count[u] > 0 && count[u] < LEAST_COUNT)
+            restorer->failed = true;
         sum += count[u];
     }
     return sum;

@@ -25,6 +25,11 @@
 /* What errors of rounding may add to a price. */
 #define ROUNDING 1e-6
 
+static double *row_of(ps_price_cuts *c, uint32_t i)
+{
+    return c->row + i * ((size_t)c->units + 1);
+}
+
 bool ps_price_cuts_open(ps_price_cuts *c, uint32_t units, uint32_t depth)
 {
     *c = (ps_price_cuts){.units = units,
@@ -35,8 +40,8 @@ bool ps_price_cuts_open(ps_price_cuts *c, uint32_t units, uint32_t depth)
     if (c->row == NULL || c->used == NULL)
         return false;
     for (uint32_t u = 1; u <= units; u++) {
-        ps_price_cut(c, 0)[u] = (double)u / units;
-        ps_price_cut(c, 1)[u] = 1.0 / depth;
+        row_of(c, 0)[u] = (double)u / units;
+        row_of(c, 1)[u] = 1.0 / depth;
     }
     return true;
 }
@@ -64,9 +69,9 @@ double ps_price_cuts_worth(const ps_price_cuts *c, const double *demand)
     return most;
 }
 
-double *ps_price_cuts_new(const ps_price_cuts *c)
+double *ps_price_cuts_new(ps_price_cuts *c)
 {
-    return ps_price_cut(c, MOST_CUTS);
+    return row_of(c, MOST_CUTS);
 }
 
 void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
@@ -89,7 +94,7 @@ void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
     if (c->n < MOST_CUTS)
         place = c->n++;
     c->used[place] = now;
-    memcpy(ps_price_cut(c, place), new, ((size_t)c->units + 1) * sizeof *new);
+    memcpy(row_of(c, place), new, ((size_t)c->units + 1) * sizeof *new);
 }
 
 void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
@@ -159,6 +164,6 @@ void ps_price_cuts_load(ps_price_cuts *c, const ps_relaxation *relaxation,
     c->n = ps_load_within(restorer, FIRST_CUTS, MOST_CUTS);
     for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
         c->used[i] = ps_load_u64(restorer);
-        ps_price_row_load(ps_price_cut(c, i), relaxation, restorer);
+        ps_price_row_load(row_of(c, i), relaxation, restorer);
     }
 }

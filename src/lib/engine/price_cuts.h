@@ -39,7 +39,7 @@ void ps_price_cuts_close(ps_price_cuts *cuts);
 uint64_t ps_price_cuts_bytes(uint32_t units);
 
 /* The prices of a cut; 0 is that of tokens. */
-static inline double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
+static inline const double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
 {
     return cuts->row + i * ((size_t)cuts->units + 1);
 }
@@ -53,7 +53,7 @@ static inline double ps_price_worth(const ps_price_cuts *cuts,
 double ps_price_cuts_worth(const ps_price_cuts *cuts, const double *demand);
 
 /* Where to write the prices of a new cut. */
-double *ps_price_cuts_new(const ps_price_cuts *cuts);
+double *ps_price_cuts_new(ps_price_cuts *cuts);
 
 /*
  * Keeps what was written there, in the place of a cut little used if need be;

@@ -16,7 +16,7 @@
  */
 bool ps_is_pack_magic_prefix(const unsigned char *bytes, size_t n);
 
-/* Whether a frame with this content is a header alone; eight bytes are given. */
+/* Whether a frame is a header alone; eight bytes of its content are given. */
 bool ps_is_pack_head(const unsigned char *content, uint64_t bytes);
 
 /* Writes the header to `to`, PS_PACK_HEADER_BYTES bytes. */

@@ -21,8 +21,9 @@
 /* So much, relatively, may be the sum of all errors of rounding. */
 #define ROUNDING 1e-12
 
-/* The bounds by parts are tried for up to so many. */
+/* Bounds by parts: for up to so many, and for so many lengths in all. */
 #define MOST_PARTS 64
+#define PARTS_WORK (1 << 22)
 
 static double greater(double a, double b)
 {
@@ -31,22 +32,27 @@ static double greater(double a, double b)
 
 /*
  * As by_parts in column_gen.c prices lengths, but to the token.  Only the
- * first `n` lengths are counted.
+ * first `n` lengths are counted, in whole numbers; 0 if those would be too
+ * great.
  */
 static double packs_by_parts(const ps_histogram *h, size_t n,
                              uint32_t capacity, uint32_t k)
 {
-    double packs = 0;
+    uint64_t parts = 0; /* each is worth 1 / k */
+    uint64_t tokens = 0;
 
+    if (ps_histogram_sequences(h) > UINT64_MAX / k)
+        return 0;
     for (size_t i = 0; i < n; i++) {
-        uint64_t parts = (uint64_t)ps_histogram_length(h, i) * (k + 1);
-        double count = (double)ps_histogram_count(h, i);
+        uint64_t length = ps_histogram_length(h, i);
+        uint64_t times = length * (k + 1);
 
-        packs += parts % capacity == 0
-                     ? count * ps_histogram_length(h, i) / capacity
-                     : count * (double)(parts / capacity) / k;
+        if (times % capacity == 0)
+            tokens += ps_histogram_count(h, i) * length;
+        else
+            parts += ps_histogram_count(h, i) * (times / capacity);
     }
-    return packs;
+    return (double)parts / k + (double)tokens / capacity;
 }
 
 /* For some k, and for as many as fit a pack of the most frequent length. */
@@ -56,17 +62,16 @@ static double least_by_parts(const ps_histogram *h, size_t n,
     double packs = 0;
     size_t often = 0;
 
-    for (uint32_t k = 1; k <= MOST_PARTS; k++)
+    if (n == 0)
+        return 0;
+    for (uint32_t k = 1; k <= MOST_PARTS && k * n <= PARTS_WORK; k++)
         packs = greater(packs, packs_by_parts(h, n, capacity, k));
     for (size_t i = 0; i < n; i++)
         if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
             often = i;
-    if (n > 0)
-        packs = greater(packs,
-                        packs_by_parts(h, n, capacity,
-                                       capacity /
-                                           ps_histogram_length(h, often)));
-    return packs;
+    return greater(packs,
+                   packs_by_parts(h, n, capacity,
+                                  capacity / ps_histogram_length(h, often)));
 }
 
 /*
