@@ -25,7 +25,7 @@ trap 'rm -rf "$folder"' EXIT
 mkfifo "$folder/packs"
 packstat --verify --json "$folder/packs" >"$folder/verified" &
 tests/bench/gen --bytes="${gigabytes}000000000" |
-    python3 "$here/memory.py" --whole packstream -q -M "${most}Mi" "$@" \
+    python3 "$here/support/memory.py" --whole packstream -q -M "${most}Mi" "$@" \
         -o "$folder/packs" >"$folder/peak"
 wait $!
 peak=$(cat "$folder/peak")

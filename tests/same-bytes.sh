@@ -154,10 +154,11 @@ packplan -L 512 -d 3,16 --json text.hist
 JOBS
 }
 
-# Seconds that something took differ from run to run.
+# Seconds that something took differ from run to run, and columns with them.
 without_times() {
     sed -E 's/"seconds": *[0-9.e+-]+/"seconds": _/g
-        s/ +[0-9.]+ (s|ms|us)( |$)/ _\2/g'
+        s/ +[0-9.]+ (s|ms|us)( |$)/ _\2/g
+        s/ +/ /g'
 }
 
 # run_jobs FILE: a digest, the exit status and the job.

@@ -3,10 +3,10 @@
 #
 #     tests/valgrind.sh BUILD_DIR [TEST]...
 #
-# A TEST is a C test that was built in BUILD_DIR (packer-t), or a file of
-# tests of the programs (resume.bats), whose every program then runs under
-# valgrind; without any it is all C tests and some of the programs' tests,
-# which takes an hour.  `make valgrind` in BUILD_DIR does that.
+# A TEST is a C test that was built in BUILD_DIR (lib/packer/packer-t), or a
+# file of tests of the programs (programs/resume.bats), whose every program
+# then runs under valgrind; without any it is all C tests and some of the
+# programs' tests, which takes an hour.  `make valgrind` in BUILD_DIR does that.
 #
 # It is a finding if memory is used that must not be or means nothing, if
 # memory is lost, and if a C test fails.  The others may: some of them wait for
@@ -88,33 +88,34 @@ clean() {
 run() {
     case $1 in
         *.bats) PATH=$reports/bin:$PATH bats "$top/tests/$1" ;;
-        *) "${memcheck[@]}" --log-file="$reports/$1.%p" \
+        *) "${memcheck[@]}" --log-file="$reports/$TEST_NAME.%p" \
             "$(actual "tests/$1")" ;;
     esac
 }
 
 # check TEST: runs it, and says in a line how it went.
 check() {
-    export TEST_NAME=$1
+    export TEST_NAME=${1//\//-}
     local begin=$SECONDS status=0
-    run "$1" >"$reports/$1.log" 2>&1 </dev/null || status=$?
+    run "$1" >"$reports/$TEST_NAME.log" 2>&1 </dev/null || status=$?
     case $1 in
-        *.bats) ! grep -q '^ok' "$reports/$1.log" || status=0 ;;
+        *.bats) ! grep -q '^ok' "$reports/$TEST_NAME.log" || status=0 ;;
     esac
-    if [ "$status" = 0 ] && clean "$1"; then
+    if [ "$status" = 0 ] && clean "$TEST_NAME"; then
         echo "ok - $1: $((SECONDS - begin)) s"
         return 0
     fi
     echo "not ok - $1: ended with $status"
-    grep -h -A 12 '^==\|^not ok' "$reports/$1".* | head -n 60
+    grep -h -A 12 '^==\|^not ok' "$reports/$TEST_NAME".* | head -n 60
     return 1
 }
 
 # All C tests, and what the programs do with memory when all goes wrong.
 usual() {
-    (cd "$build/tests" && ls -- *-t)
-    printf '%s\n' tokcat.bats packstream.bats rejects.bats packcat.bats \
-        packcat-range.bats seekable.bats packplan.bats resume.bats
+    (cd "$build/tests" && find . -name '*-t' -type f ! -path '*/.libs/*' |
+        sed 's,^\./,,' | sort)
+    printf 'programs/%s.bats\n' tokcat packstream rejects packcat \
+        packcat-range seekable packplan resume
 }
 
 wrap

@@ -10,7 +10,7 @@
 
 /*
  * What a byte leaves behind of itself, of the polynomial 0x1edc6f41 with
- * its bits turned round; tests/tfrecord-t.c works it out bit by bit.
+ * its bits turned round; tests/wire/tfrecord-t.c works it out bit by bit.
  */
 static const uint32_t rest_of[256] = {
     0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c,

@@ -33,10 +33,10 @@
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
  *     --flush-every=N (0: at the end only)
  *     --source=FILE|raw:FILE|DISTRIBUTION|lognormal|short|heavy (lognormal):
- *         a histogram, raw u32 lengths, what tests/lengths.h can parse, or by
+ *         a histogram, raw u32 lengths, what tests/support/lengths.h can parse, or by
  *         the capacity: a lognormal median is an eighth of it; of short ones
  *         the mean is 20
- *     --shape=NAME (random): tests/lengths.h; --run=N (1024): of its turns
+ *     --shape=NAME (random): tests/support/lengths.h; --run=N (1024): of its turns
  *     --bound=0|1 (1) --bfd=0|1 (0) --rivals=0|1 (0) --engine=0|1 (1)
  *     --longest=0|1 (0):
  *         whether to work these out; without the engine, 1, 4 to 9 and 14

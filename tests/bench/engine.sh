@@ -17,7 +17,7 @@
 # The histograms wikipedia-bert-512.hist and squad-1.1-384.hist, published
 # with arXiv 2107.02027, are taken from the folder SHARED_DATA, or
 # ../shared/data beside the source tree; what needs them is left out where
-# they are missing.  tests/lengths.h says what lognormal and heavy are; short
+# they are missing.  tests/support/lengths.h says what lognormal and heavy are; short
 # ones are lognormal with a mean of 20.
 #
 # Exits with 1 if an efficiency or a delay is not what is wanted.  Speeds are

@@ -359,7 +359,7 @@ def compressed(options):
 def peak(command, name, times):
     """MiB that packstream held, with all of the input used."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                          "../memory.py")
+                          "../support/memory.py")
     feeder = subprocess.Popen(["cat"] + [name] * times,
                               stdout=subprocess.PIPE)
     try:

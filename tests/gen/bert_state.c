@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bert-toy.h"
+#include "toy.h"
 
 static void print_row(const char *word, const int32_t *x, uint32_t n)
 {

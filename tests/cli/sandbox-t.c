@@ -1,0 +1,440 @@
+/*
+ * sandbox-t.c - what a program in the sandbox can still do, and what it
+ * cannot.
+ *
+ * A child process tries one thing after another and prints what it is told.
+ * It does so outside the sandbox as well: there all of it works, so what is
+ * refused inside is refused by the sandbox.
+ *
+ * This program has src/cli/sandbox.c compiled once more with syscall renamed
+ * to the fake below, which can be an older kernel, or one that fails.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "message.h"
+#include "sandbox-place.h"
+#include "sandbox.h"
+
+/* ------------------------------------------------------------ the kernel */
+
+/* What sandbox.c asks for: the version, a ruleset, rules, and in. */
+enum call { ASK, CREATE, RULE, ENTER };
+
+static struct {
+    bool on;        /* nothing of it reaches the kernel */
+    int version;    /* that it says it has */
+    int fails;      /* the call that fails, with `error`; -1: none */
+    int error;
+    bool entered;
+    uint64_t attr[3]; /* of the ruleset */
+    uint64_t rule;    /* rights of the last rule */
+} fake;
+
+/* The numbers are the same on all but one architecture. */
+#ifndef __NR_landlock_create_ruleset
+#define __NR_landlock_create_ruleset 444
+#define __NR_landlock_add_rule 445
+#define __NR_landlock_restrict_self 446
+#endif
+
+static enum call call_of(long number, const void *attr)
+{
+    if (number == __NR_landlock_create_ruleset)
+        return attr == NULL ? ASK : CREATE;
+    return number == __NR_landlock_add_rule ? RULE : ENTER;
+}
+
+static long faked(enum call call, const void *attr, const void *rule)
+{
+    if ((int)call == fake.fails) {
+        errno = fake.error;
+        return -1;
+    }
+    switch (call) {
+    case ASK:
+        return fake.version;
+    case CREATE:
+        memcpy(fake.attr, attr, sizeof fake.attr);
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    case RULE:
+        memcpy(&fake.rule, rule, sizeof fake.rule);
+        return 0;
+    case ENTER:
+        break;
+    }
+    fake.entered = true;
+    return 0;
+}
+
+/* <unistd.h> has declared the fake in place of the real one. */
+#undef syscall
+long syscall(long number, ...);
+
+/* sandbox.c passes two, three or four arguments besides the number. */
+long fake_syscall(long number, ...)
+{
+    va_list args;
+    const void *attr = NULL;
+    const void *rule = NULL;
+    size_t size = 0;
+    int fd = -1;
+    int type = 0;
+    unsigned flags = 0;
+
+    va_start(args, number);
+    if (number == __NR_landlock_create_ruleset) {
+        attr = va_arg(args, const void *);
+        size = va_arg(args, size_t);
+    } else {
+        fd = va_arg(args, int);
+    }
+    if (number == __NR_landlock_add_rule) {
+        type = va_arg(args, int);
+        rule = va_arg(args, const void *);
+    }
+    flags = va_arg(args, unsigned);
+    va_end(args);
+    if (fake.on)
+        return faked(call_of(number, attr), attr, rule);
+    if (number == __NR_landlock_create_ruleset)
+        return syscall(number, attr, size, flags);
+    if (number == __NR_landlock_add_rule)
+        return syscall(number, fd, type, rule, flags);
+    return syscall(number, fd, flags);
+}
+
+static void fake_kernel(int version, int fails, int error)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.on = true;
+    fake.version = version;
+    fake.fails = fails;
+    fake.error = error;
+}
+
+static int set_up(void **state)
+{
+    memset(&fake, 0, sizeof fake);
+    return place_set_up(state);
+}
+
+static void skip_without_landlock(void)
+{
+    if (sandbox_version() > 0)
+        return;
+    print_message("# the kernel or this build has no Landlock\n");
+    skip();
+}
+
+/* --------------------------------------------------------------- tests */
+
+static int outside(const char *arg)
+{
+    (void)arg;
+    try_all();
+    return 0;
+}
+
+static int inside(const char *arg)
+{
+    static const char *const inputs[] = {"input"};
+
+    (void)arg;
+    if (!sandbox_enter(inputs, 1, place_folder()))
+        return 1;
+    try_all();
+    return 0;
+}
+
+static void test_refused(void **state)
+{
+    caught c;
+
+    (void)state;
+    skip_without_landlock();
+    c = in_child(inside, NULL);
+    assert_string_equal(c.err, "");
+    assert_tried(c.out, sandbox_version());
+    assert_exit(&c, 0);
+}
+
+static void test_possible_outside(void **state)
+{
+    caught c;
+
+    (void)state;
+    c = in_child(outside, NULL);
+    assert_tried(c.out, 0);
+    assert_exit(&c, 0);
+}
+
+/* Which attempt of these fails, from 1 on; 0: none does. */
+static int first_wrong(const bool *right, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!right[i])
+            return i + 1;
+    return 0;
+}
+#define FIRST_WRONG(...)                                                \
+    first_wrong((const bool[]){__VA_ARGS__},                            \
+                (int)(sizeof((const bool[]){__VA_ARGS__}) / sizeof(bool)))
+
+/* Inputs that are there, that are not there, and that are no files. */
+static int read_inputs(const char *arg)
+{
+    static const char *const inputs[] = {"input", "-", "none", "state",
+                                         "state/FILE/x", "other"};
+
+    (void)arg;
+    if (!sandbox_enter(inputs, 6, -1))
+        return 100;
+    return FIRST_WRONG(try_open("input", O_RDONLY) == 0,
+                       try_open("other", O_RDONLY) == 0,
+                       try_open("input", O_RDWR) == EACCES,
+                       try_open("none", O_RDONLY) == ENOENT,
+                       try_open("none", O_WRONLY | O_CREAT) == EACCES,
+                       try_open("state", O_RDONLY) == EACCES,
+                       try_open("state/FILE", O_RDONLY) == EACCES);
+}
+
+static int read_link(const char *arg)
+{
+    static const char *const inputs[] = {"name"};
+
+    (void)arg;
+    if (!sandbox_enter(inputs, 1, -1))
+        return 100;
+    return FIRST_WRONG(try_open("name", O_RDONLY) == 0,
+                       try_open("input", O_RDONLY) == 0,
+                       try_open("other", O_RDONLY) == EACCES);
+}
+
+/* As a shell's <(...): a pipe that has a name. */
+static int read_named_pipe(const char *arg)
+{
+    char name[32];
+    const char *inputs[] = {name};
+    int ends[2];
+
+    (void)arg;
+    if (pipe(ends) == -1)
+        return 99;
+    (void)snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    if (access(name, R_OK) == -1)
+        return 0;
+    if (!sandbox_enter(inputs, 1, -1))
+        return 100;
+    return try_open(name, O_RDONLY | O_NONBLOCK);
+}
+
+static void test_inputs(void **state)
+{
+    static int (*const tries[])(const char *) = {read_inputs, read_link,
+                                                 read_named_pipe};
+
+    (void)state;
+    skip_without_landlock();
+    for (int i = 0; i < 3; i++) {
+        caught c = in_child(tries[i], NULL);
+
+        assert_string_equal(c.err, "");
+        assert_exit(&c, 0);
+    }
+}
+
+static bool flushed(const char *name)
+{
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    bool done = fd != -1 && fsync(fd) == 0;
+
+    if (fd != -1)
+        (void)close(fd);
+    return done;
+}
+
+static int replace_state(const char *arg)
+{
+    int fd;
+
+    (void)arg;
+    if (!sandbox_enter(NULL, 0, place_folder()))
+        return 100;
+    fd = openat(place_folder(), "part", O_RDWR | O_CREAT | O_CLOEXEC,
+                0600);
+    return FIRST_WRONG(fd != -1, write(fd, "67", 2) == 2, fsync(fd) == 0,
+                       ftruncate(fd, 1) == 0,
+                       rename("state/part", "state/FILE") == 0,
+                       flushed("state"),
+                       try_open("state/FILE", O_RDONLY) == 0,
+                       try_open("state/FILE", O_WRONLY | O_TRUNC) == 0,
+                       rename("state/FILE", "moved") == -1,
+                       unlink("state/FILE") == 0,
+                       mkdir("state/folder", 0700) == -1,
+                       symlink("x", "state/link") == -1,
+                       try_open("input", O_RDONLY) == EACCES,
+                       try_open("new", O_WRONLY | O_CREAT) == EACCES);
+}
+
+static void test_state(void **state)
+{
+    caught c;
+
+    (void)state;
+    skip_without_landlock();
+    c = in_child(replace_state, NULL);
+    assert_string_equal(c.err, "");
+    assert_exit(&c, 0);
+}
+
+static int use_descriptor(const char *arg)
+{
+    int fd = place_descriptor();
+    char byte;
+
+    (void)arg;
+    if (!sandbox_enter(NULL, 0, -1))
+        return 100;
+    return FIRST_WRONG(pread(fd, &byte, 1, 0) == 1 && byte == '1',
+                       pwrite(fd, "6", 1, 5) == 1, ftruncate(fd, 2) == 0,
+                       fsync(fd) == 0,
+                       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+                       try_open("open", O_RDONLY) == EACCES);
+}
+
+static void test_own_things(void **state)
+{
+    caught c;
+
+    (void)state;
+    skip_without_landlock();
+    c = in_child(use_descriptor, NULL);
+    assert_string_equal(c.err, "");
+    assert_exit(&c, 0);
+}
+
+/* ------------------------------------------------ as a fake has it */
+
+/* Kernels without it, and those that are kept from telling. */
+static void test_no_landlock(void **state)
+{
+    static const int errors[] = {ENOSYS, EOPNOTSUPP, EPERM};
+    caught c;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fake_kernel(7, ASK, errors[i]);
+        assert_int_equal(sandbox_version(), 0);
+        c = in_child(inside, NULL);
+        assert_string_equal(c.err, "");
+        assert_tried(c.out, 0);
+        assert_exit(&c, 0);
+        assert_int_equal(place_tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
+}
+
+static int enter_fake(const char *arg)
+{
+    static const char *const inputs[] = {"input"};
+
+    (void)arg;
+    message_init("prog");
+    if (sandbox_enter(inputs, 1, place_folder()))
+        return 0;
+    return fake.entered ? 100 : 1;
+}
+
+/* A sandbox that is there and fails is not passed over in silence. */
+static void test_fails(void **state)
+{
+    static const struct {
+        int call;
+        int error;
+        const char *why;
+    } cases[] = {
+        {CREATE, ENOMEM, "Cannot allocate memory"},
+        {RULE, EINVAL, "Invalid argument"},
+        {ENTER, E2BIG, "Argument list too long"},
+    };
+
+    (void)state;
+    fake_kernel(7, -1, 0);
+    if (sandbox_version() == 0)
+        skip();
+    for (int i = 0; i < 3; i++) {
+        char wanted[128];
+        caught c;
+
+        fake_kernel(7, cases[i].call, cases[i].error);
+        c = in_child(enter_fake, NULL);
+        (void)snprintf(wanted, sizeof wanted,
+                       "prog: cannot enter the sandbox (--no-sandbox goes "
+                       "without): %s\n",
+                       cases[i].why);
+        assert_string_equal(c.err, wanted);
+        assert_exit(&c, 1);
+    }
+}
+
+/* A kernel refuses rights of versions after its own. */
+static void test_versions(void **state)
+{
+    static const uint64_t rights[][3] = {
+        {0, 0, 0},      {0x1fff, 0, 0}, {0x3fff, 0, 0}, {0x7fff, 0, 0},
+        {0x7fff, 3, 0}, {0xffff, 3, 0}, {0xffff, 3, 3}, {0xffff, 3, 3},
+        {0xffff, 3, 3},
+    };
+
+    (void)state;
+    for (int version = 1; version <= 8; version++) {
+        fake_kernel(version, -1, 0);
+        if (sandbox_version() == 0)
+            skip();
+        assert_int_equal(enter_fake(NULL), 0);
+        assert_true(fake.entered);
+        assert_memory_equal(fake.attr, rights[version], sizeof fake.attr);
+        /* A rule may not allow what the ruleset does not mention. */
+        assert_int_equal(fake.rule & ~fake.attr[0], 0);
+        /* Files can be written, which is what the last rule is for. */
+        assert_int_not_equal(fake.rule & 2, 0);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, place_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_possible_outside), TEST(test_refused),
+        TEST(test_inputs),           TEST(test_state),
+        TEST(test_own_things),       TEST(test_no_landlock),
+        TEST(test_fails),            TEST(test_versions),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

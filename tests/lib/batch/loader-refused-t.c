@@ -1,0 +1,429 @@
+/*
+ * loader-refused-t.c - a loader where not all goes well: options that cannot
+ * be, damage, an input that waits, a user who leaves, threads and memory that
+ * are not to be had.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack-mark-fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib-alloc.h"
+
+static given make_stream(void)
+{
+    return make_given(make_pack_stream(40, 5, 3));
+}
+
+/* The nth thread from now on is not to be had; 0: all are. */
+static int fail_thread;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *context);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *context);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *context)
+{
+    if (fail_thread > 0 && --fail_thread == 0)
+        return EAGAIN;
+    return __real_pthread_create(thread, attributes, start, context);
+}
+
+/* ---------------------------------------------------------------------
+ * What cannot be
+ */
+
+static void refuse(const given *g, ps_loader_options o, ps_result wanted)
+{
+    int fd;
+    ps_pack_reader *r = open_packs(&g->b, PLAIN_FILE, &fd);
+    ps_loader *l = (void *)&fd;
+    ps_error err;
+
+    assert_result(ps_loader_open(&l, r, &o, &err), wanted, &err);
+    assert_null(l);
+    close_packs(r, fd);
+}
+
+static void test_refused(void **state)
+{
+    given g = make_stream();
+    char room[2048];
+    void *memory[2] = {NULL, room + 8 - (uintptr_t)room % 16};
+    ps_loader_layout layout;
+    ps_error err;
+
+    (void)state;
+#define REFUSE(result, ...)                                             \
+    refuse(&g, (ps_loader_options){__VA_ARGS__}, result)
+    REFUSE(PS_ERR_ARGUMENT, .packs = 0);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .rank = 1);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .rank = 4, .ranks = 4);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .view = (ps_view)3);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .last = (ps_last)3);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .last = PS_LAST_PAD);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .buffers = 1);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .keep = 3, .buffers = 3);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .keep = PS_LOADER_BUFFERS);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .buffers = PS_LOADER_BUFFERS + 1);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .memory = memory);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .memory = memory, .buffers = 2);
+    memory[0] = memory[1];
+    REFUSE(PS_ERR_ARGUMENT, .packs = 1, .memory = memory, .buffers = 2);
+    REFUSE(PS_ERR_LIMIT, .packs = UINT32_MAX);
+#undef REFUSE
+    assert_result(ps_loader_plan(&g.e.info,
+                                 &(ps_loader_options){.packs = 1 << 30},
+                                 &layout, &err),
+                  PS_ERR_LIMIT, &err);
+    ps_loader_free(NULL);
+    free_given(&g);
+}
+
+/* A reader that shares would leave out packs of packs. */
+static void test_shared_reader(void **state)
+{
+    given g = make_stream();
+    const ps_loader_options o = {.packs = 1};
+    int fd;
+    ps_pack_reader *r = open_packs(&g.b, PLAIN_FILE, &fd);
+    ps_loader *l;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_pack_reader_share(r, 0, 2, &err), &err);
+    assert_result(ps_loader_open(&l, r, &o, &err), PS_ERR_ARGUMENT, &err);
+    close_packs(r, fd);
+    free_given(&g);
+}
+
+/* ---------------------------------------------------------------------
+ * Damage
+ */
+
+/* What a reader of the stream says in the end, and after how many packs. */
+static ps_result read_all(const bytes *b, uint64_t *n, ps_error *err)
+{
+    int fd;
+    ps_pack_reader *r = open_packs(b, PLAIN_FILE, &fd);
+    ps_pack pack;
+    ps_result result;
+
+    for (*n = 0;; ++*n) {
+        result = ps_pack_reader_next(r, &pack, err);
+        if (result != PS_OK)
+            break;
+    }
+    close_packs(r, fd);
+    return result;
+}
+
+/* A loader says the same, behind all batches that are whole before it. */
+static void check_failure(const bytes *b, ps_loader_options o,
+                          input_kind kind)
+{
+    uint64_t packs;
+    ps_error wanted;
+    const ps_result result = read_all(b, &packs, &wanted);
+    const uint64_t ranks = o.ranks == 0 ? 1 : o.ranks;
+    int fd;
+    ps_pack_reader *r = open_packs(b, kind, &fd);
+    ps_loader *l;
+    ps_batch batch;
+    ps_error err;
+
+    assert_ok(ps_loader_open(&l, r, &o, &err), &err);
+    for (uint64_t k = 0; k < packs / (o.packs * ranks); k++)
+        assert_ok(ps_loader_next(l, &batch, &err), &err);
+    assert_result(ps_loader_next(l, &batch, &err), result, &err);
+    assert_string_equal(err.text, wanted.text);
+    assert_result(ps_loader_next(l, &batch, NULL), result, NULL);
+    assert_result(ps_loader_next(l, &batch, &err), result, &err);
+    assert_string_equal(err.text, wanted.text);
+    ps_loader_free(l);
+    close_packs(r, fd);
+}
+
+static void check_failures(const bytes *b)
+{
+    for (uint32_t packs = 1; packs <= 9; packs += 4)
+        for (unsigned n = 0; n < 8; n++)
+            check_failure(b,
+                          (ps_loader_options){.packs = packs,
+                                              .view = PS_VIEW_GHOST,
+                                              .last = (ps_last)(n % 3),
+                                              .ranks = 1 + n / 4,
+                                              .no_thread = n % 2 == 1},
+                          n < 4 ? PLAIN_FILE : PLAIN_PIPE);
+}
+
+static void test_damage(void **state)
+{
+    given g = make_stream();
+
+    (void)state;
+    for (uint64_t i = 0; i <= g.e.n; i += i < 4 ? 1 : 5) {
+        static const size_t places[] = {3, 15, 70, 255};
+
+        for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+            unsigned char *p = record_at(&g.b, (size_t)i, places[k]);
+
+            *p ^= 1;
+            check_failures(&g.b);
+            *p ^= 1;
+        }
+    }
+    free_given(&g);
+}
+
+/* Behind pack `i` the stream is cut, or goes on with pack i + 2. */
+static void test_missing(void **state)
+{
+    given g = make_stream();
+    const size_t stride = stride_of(&g.b);
+
+    (void)state;
+    for (uint64_t i = 0; i + 1 < g.e.n; i += i < 4 ? 1 : 5) {
+        const size_t at = (size_t)(record_at(&g.b, i, 0) - g.b.data);
+        bytes cut = {0};
+        bytes gap = {0};
+
+        put_bytes(&cut, g.b.data, at + 17);
+        check_failures(&cut);
+        cut.size = at;
+        check_failures(&cut);
+        put_bytes(&gap, g.b.data, at);
+        put_bytes(&gap, g.b.data + at + stride, g.b.size - at - stride);
+        check_failures(&gap);
+        free_bytes(&cut);
+        free_bytes(&gap);
+    }
+    free_given(&g);
+}
+
+/* ---------------------------------------------------------------------
+ * Waiting
+ */
+
+/* The first `n` bytes of a stream are in a pipe, whose other end is open. */
+static ps_pack_reader *open_waiting(const bytes *b, size_t n, int ends[2])
+{
+    ps_pack_reader *r;
+    ps_error err;
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], b->data, n), n);
+    assert_ok(ps_pack_reader_open(&r, ends[0], &err), &err);
+    return r;
+}
+
+/* What is whole is given, though it is little and more is to come. */
+static void check_waiting(const given *g, ps_loader_options o, uint32_t packs,
+                          size_t more)
+{
+    const size_t n =
+        (size_t)(record_at(&g->b, packs, 0) - g->b.data) + more;
+    int ends[2];
+    ps_pack_reader *r = open_waiting(&g->b, n, ends);
+    ps_loader *l;
+    ps_batch batch;
+    ps_error err;
+
+    assert_ok(ps_loader_open(&l, r, &o, &err), &err);
+    for (uint32_t k = 0; k < packs / o.packs; k++)
+        assert_ok(ps_loader_next(l, &batch, &err), &err);
+    /* The thread waits for input now, and is to end all the same. */
+    ps_loader_free(l);
+    close_packs(r, ends[0]);
+    (void)close(ends[1]);
+}
+
+static void test_waiting(void **state)
+{
+    given g = make_stream();
+
+    (void)state;
+    (void)alarm(60); /* in place of a hang */
+    for (uint32_t packs = 0; packs <= 12; packs++)
+        for (size_t more = 0; more < 2; more++)
+            for (int ahead = 0; ahead < 2; ahead++) {
+                ps_loader_options o = {.packs = 3, .no_thread = ahead == 0};
+
+                check_waiting(&g, o, packs, more * 100);
+            }
+    (void)alarm(0);
+    free_given(&g);
+}
+
+/* The user leaves after `n` batches, whatever the threads are at. */
+static void check_leaving(const given *g, input_kind kind, uint32_t n,
+                          ps_loader_options o)
+{
+    int fd;
+    ps_pack_reader *r = open_packs(&g->b, kind, &fd);
+    ps_loader *l;
+    ps_batch batch;
+    ps_error err;
+
+    assert_ok(ps_loader_open(&l, r, &o, &err), &err);
+    for (uint32_t i = 0; i < n; i++)
+        assert_ok(ps_loader_next(l, &batch, &err), &err);
+    ps_loader_free(l);
+    close_packs(r, fd);
+}
+
+static void test_leaving(void **state)
+{
+    given g = make_stream();
+
+    (void)state;
+    (void)alarm(60);
+    for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
+        for (uint32_t n = 0; n < 5; n++) {
+            check_leaving(&g, kind, n, (ps_loader_options){.packs = 1});
+            check_leaving(&g, kind, n,
+                          (ps_loader_options){.packs = 1, .buffers = 2});
+            check_leaving(&g, kind, n,
+                          (ps_loader_options){.packs = 2, .ranks = 2});
+        }
+    (void)alarm(0);
+    free_given(&g);
+}
+
+/* ---------------------------------------------------------------------
+ * Threads, descriptors and memory that are not to be had
+ */
+
+static ps_result load_all(const given *g, input_kind kind,
+                          ps_loader_options o, uint64_t *packs,
+                          ps_error *err)
+{
+    int fd;
+    ps_pack_reader *r = open_packs(&g->b, kind, &fd);
+    ps_loader *l = NULL;
+    ps_batch batch;
+    ps_result result = ps_loader_open(&l, r, &o, err);
+
+    *packs = 0;
+    while (result == PS_OK) {
+        result = ps_loader_next(l, &batch, err);
+        *packs += result == PS_OK ? batch.n_packs : 0;
+    }
+    ps_loader_free(l);
+    close_packs(r, fd);
+    return result;
+}
+
+static void test_no_threads(void **state)
+{
+    given g = make_stream();
+
+    (void)state;
+    for (uint32_t ranks = 1; ranks <= 2; ranks++)
+        for (int nth = 1; nth <= 3; nth++)
+            for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
+                const ps_loader_options o = {.packs = 2, .ranks = ranks};
+                uint64_t packs;
+                ps_error err;
+
+                fail_thread = nth;
+                assert_result(load_all(&g, kind, o, &packs, &err), PS_END,
+                              &err);
+                assert_int_equal(packs, (g.e.n + ranks - 1) / ranks);
+                fail_thread = 0;
+            }
+    free_given(&g);
+}
+
+static void test_no_descriptors(void **state)
+{
+    given g = make_stream();
+    const ps_loader_options o = {.packs = 2};
+    struct rlimit before;
+    struct rlimit none;
+    int fd;
+    ps_pack_reader *r = open_packs(&g.b, PLAIN_FILE, &fd);
+    ps_loader *l;
+    ps_error err;
+    ps_result result;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)fd;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    result = ps_loader_open(&l, r, &o, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_result(result, PS_ERR_IO, &err);
+    assert_null(l);
+    close_packs(r, fd);
+    free_given(&g);
+}
+
+/* One call for memory after the other fails; what was taken is given back. */
+static void check_memory(const given *g, bool for_ever)
+{
+    const alloc_counts before = alloc_so_far();
+    const ps_loader_options o = {.packs = 3};
+    uint64_t nth = 0;
+    ps_result result;
+
+    do {
+        int fd;
+        ps_pack_reader *r = open_packs(&g->b, ZSTD_FILE, &fd);
+        ps_loader *l;
+        ps_batch batch;
+        ps_error err;
+
+        alloc_watch();
+        alloc_fail(++nth, for_ever);
+        result = ps_loader_open(&l, r, &o, &err);
+        while (result == PS_OK)
+            result = ps_loader_next(l, &batch, &err);
+        alloc_fail(0, false);
+        assert_result(result,
+                      alloc_so_far().failed > 0 ? PS_ERR_MEMORY : PS_END,
+                      &err);
+        ps_loader_free(l);
+        close_packs(r, fd);
+        assert_int_equal(alloc_so_far().blocks, before.blocks);
+    } while (result != PS_END);
+    assert_true(nth > 3);
+}
+
+static void test_memory(void **state)
+{
+    given g = make_stream();
+
+    (void)state;
+    check_memory(&g, false);
+    check_memory(&g, true);
+    free_given(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shared_reader),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_no_threads),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/*
+ * auto-depth-t.c - the depth that is chosen by a histogram.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "bfd-blocks.h"
+#include "engine-drive.h"
+#include "engine/auto_depth.h"
+#include "lengths.h"
+
+/* The depth for `n` lengths, each as often as `counts` says. */
+static uint32_t choose(uint32_t capacity, uint32_t most, size_t n,
+                       const uint32_t *given, const uint64_t *counts)
+{
+    const ps_engine_options options = {.capacity = capacity,
+                                       .depth = most,
+                                       .window = 256,
+                                       .max_delay = 512};
+    ps_histogram *h;
+    uint32_t depth = 0;
+    ps_error err;
+
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    for (size_t i = 0; i < n; i++)
+        assert_ok(ps_histogram_add(h, given[i], counts[i], &err), &err);
+    assert_ok(ps_depth_choose(h, &options, &depth, &err), &err);
+    ps_histogram_free(h);
+    return depth;
+}
+
+static uint32_t choose_one(uint32_t capacity, uint32_t most, uint32_t length)
+{
+    const uint64_t count = 1000;
+
+    return choose(capacity, most, 1, &length, &count);
+}
+
+/* As many as fit, and a step or two more. */
+static void expect_one(uint32_t capacity, uint32_t most, uint32_t length)
+{
+    uint32_t fit = capacity / length;
+    uint32_t depth = choose_one(capacity, most, length);
+
+    assert_true(depth >= (fit < most ? fit : most));
+    assert_true(depth <= most && depth <= 2 * fit + 2);
+}
+
+static void test_one_length(void **state)
+{
+    (void)state;
+    expect_one(100, 100, 100);
+    expect_one(100, 100, 51);
+    expect_one(100, 100, 33);
+    expect_one(100, 100, 10);
+    expect_one(100, 100, 1);
+    expect_one(100, 1, 1);
+    expect_one(100, 5, 10);
+    expect_one(70000, 65536, 1);
+}
+
+/* Of few sequences not much follows. */
+static void test_few(void **state)
+{
+    static const uint32_t length = 50;
+    static const uint64_t count = 63;
+
+    (void)state;
+    assert_int_equal(choose(100, 100, 0, NULL, NULL), 16);
+    assert_int_equal(choose(100, 100, 1, &length, &count), 16);
+    assert_int_equal(choose(100, 9, 1, &length, &count), 9);
+    assert_int_equal(choose(100, 9, 0, NULL, NULL), 9);
+}
+
+/* A few short ones are no reason for depth, many are. */
+static void test_mixture(void **state)
+{
+    static const uint32_t two[] = {1, 50};
+    static const uint64_t few[] = {1, 100000};
+    static const uint64_t many[] = {50000, 1000};
+
+    (void)state;
+    assert_true(choose(100, 100, 2, two, few) <= 6);
+    assert_true(choose(100, 100, 2, two, many) >= 48);
+}
+
+static void test_too_long(void **state)
+{
+    const ps_engine_options options = {
+        .capacity = 9, .depth = 9, .window = 4, .max_delay = 8};
+    ps_histogram *h;
+    uint32_t depth;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    assert_ok(ps_histogram_add(h, 10, 1, &err), &err);
+    assert_result(ps_depth_choose(h, &options, &depth, &err),
+                  PS_ERR_ARGUMENT, &err);
+    ps_histogram_free(h);
+}
+
+/* ---- Next to fixed depths ---- */
+
+#define SEQUENCES 40000
+
+/* Of a share of the first and the rest of the second; 0: heavy. */
+typedef struct stream {
+    uint32_t capacity;
+    uint32_t percent;
+    double mean[2];
+    double deviation[2];
+} stream;
+
+static const stream streams[] = {
+    {512, 100, {5, 0}, {1, 1}},     {512, 100, {2.5, 0}, {1, 1}},
+    {1024, 100, {5, 0}, {1, 1}},    {2048, 100, {5, 0}, {1, 1}},
+    {2048, 100, {6, 0}, {.3, 1}},   {2048, 80, {3, 7.4}, {.3, .1}},
+    {4096, 100, {4, 0}, {1.5, 1}},  {4096, 70, {5, 7}, {.6, .5}},
+    {8192, 100, {6.5, 0}, {1.2, 1}}, {8192, 70, {5, 7}, {.6, .5}},
+    {8192, 0, {0, 0}, {1, 1}},
+};
+
+static void draw_part(const stream *s, unsigned part, uint32_t *to)
+{
+    lengths *l = s->percent == 0
+                     ? lengths_heavy(s->capacity)
+                     : lengths_lognormal(s->mean[part], s->deviation[part],
+                                         s->capacity);
+
+    assert_non_null(l);
+    assert_true(lengths_draw(l, LENGTHS_RANDOM, 7 + part, to, SEQUENCES));
+    lengths_free(l);
+}
+
+static void draw_stream(const stream *s, uint32_t *to)
+{
+    uint32_t *other = malloc(SEQUENCES * sizeof *other);
+
+    assert_non_null(other);
+    draw_part(s, 0, to);
+    draw_part(s, 1, other);
+    for (uint32_t i = 0; s->percent > 0 && i < SEQUENCES; i++)
+        if (i * UINT32_C(61) % 100 >= s->percent)
+            to[i] = other[i];
+    free(other);
+}
+
+static uint64_t packs_with(const ps_engine_options *options, uint32_t depth,
+                           const uint32_t *drawn)
+{
+    ps_engine_options o = *options;
+    drive_figures f;
+
+    o.depth = depth;
+    if (!drive(&o, drawn, SEQUENCES, 0, &f))
+        fail_msg("%s", f.fault);
+    return f.packs;
+}
+
+/* Within 0.02%, and two packs by chance, of the best of some depths. */
+static void test_near_the_best(void **state)
+{
+    static const uint32_t fixed[] = {3, 4, 5, 8, 16, 64, UINT32_MAX};
+    uint32_t *drawn = malloc(SEQUENCES * sizeof *drawn);
+
+    (void)state;
+    assert_non_null(drawn);
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        const ps_engine_options o = {.capacity = streams[i].capacity,
+                                     .depth = streams[i].capacity,
+                                     .window = 256,
+                                     .max_delay = 512};
+        ps_histogram *h;
+        uint32_t depth;
+        uint64_t packs;
+        uint64_t best = UINT64_MAX;
+        ps_error err;
+
+        draw_stream(&streams[i], drawn);
+        assert_ok(lengths_histogram(drawn, o.window, &h, &err), &err);
+        assert_ok(ps_depth_choose(h, &o, &depth, &err), &err);
+        ps_histogram_free(h);
+        for (size_t k = 0; k < sizeof fixed / sizeof fixed[0]; k++) {
+            uint32_t d = fixed[k] < o.capacity ? fixed[k] : o.capacity;
+
+            packs = packs_with(&o, d, drawn);
+            best = packs < best ? packs : best;
+        }
+        packs = packs_with(&o, depth, drawn);
+        if (packs > best + 2 + best / 5000)
+            fail_msg("stream %zu: %" PRIu64 " packs with depth %" PRIu32
+                     ", %" PRIu64 " with the best",
+                     i, packs, depth, best);
+    }
+    free(drawn);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_length),
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_near_the_best),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("depth", tests, NULL, NULL);
+}

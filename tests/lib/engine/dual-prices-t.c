@@ -1,0 +1,881 @@
+/*
+ * dual-prices-t.c - the prices learned: against duals worked out by hand,
+ * the bound, and every pack that can be made of the lengths that came.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/dual_prices.h"
+#include "lib-alloc.h"
+#include "plan/plan.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* How far a dual may be from the optimum: the relaxation stops near it. */
+#define NEAR 0.003
+
+/* Prices are a mean of cuts that bound worse by this over sqrt(W). */
+#define TOLERANCE 0.1
+
+/* Saved: so many bytes in front of the counts, and where some of them are. */
+#define AT_CAME 8
+#define AT_NEXT 16
+#define AT_INTERVAL 24
+#define AT_KNOWN 32
+#define AT_PAIRS 36
+#define AT_LINEAR 40
+#define AT_WORK 44
+#define AT_VARIATION 52
+#define AT_TOTAL 60
+#define AT_COUNTS 68
+
+static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
+                                   uint32_t window)
+{
+    ps_dual_prices *p;
+    ps_error err;
+
+    assert_ok(ps_dual_prices_open(&p, capacity, depth, window, &err), &err);
+    return p;
+}
+
+/* Some of a length came, and left. */
+static void come(ps_dual_prices *p, uint32_t length, uint32_t times)
+{
+    for (uint32_t i = 0; i < times; i++) {
+        ps_dual_prices_count(p, length);
+        ps_dual_prices_take(p, length);
+    }
+}
+
+/* Prices do not fall, and end a little above that of a pack at most. */
+static void check_prices(const ps_dual_prices *p)
+{
+    assert_int_equal(ps_dual_price_of(p, 0), 0);
+    for (uint32_t l = 1; l <= p->capacity; l++)
+        assert_true(ps_dual_price_of(p, l) >= ps_dual_price_of(p, l - 1));
+    assert_true(ps_dual_price_of(p, p->capacity) <= PS_SCORE_ONE / 200 * 201);
+}
+
+static void learn(ps_dual_prices *p)
+{
+    ps_error err;
+
+    assert_ok(ps_dual_prices_learn(p, &err), &err);
+    ps_dual_prices_follow(p);
+    check_prices(p);
+    for (uint32_t u = 1; u <= p->units.count; u++)
+        assert_true(p->price[u] >= p->price[u - 1] - 1e-12);
+}
+
+static void assert_near(double is, double wanted, double by)
+{
+    if (!(is - wanted <= by && wanted - is <= by))
+        fail_msg("%f, not %f", is, wanted);
+}
+
+static void assert_dual(const ps_dual_prices *p, uint32_t length,
+                        double wanted)
+{
+    assert_near(p->price[ps_units_round(&p->units, length)],
+                wanted, NEAR);
+}
+
+/* Draws from a mixture and learns whenever it is time. */
+static void stream(ps_dual_prices *p, const uint32_t *lengths, uint32_t n,
+                   uint64_t records, uint64_t *random)
+{
+    for (uint64_t i = 0; i < records; i++) {
+        come(p, lengths[random_below(random, n)], 1);
+        if (ps_dual_prices_due(p))
+            learn(p);
+    }
+}
+
+/* ---- Duals by hand ---- */
+
+/* Of one length a pack holds so many: each is worth its part of it. */
+static void test_one_length(void **state)
+{
+    static const struct {
+        uint32_t capacity;
+        uint32_t length;
+        uint32_t depth;
+        double dual;
+    } cases[] = {
+        {99, 34, 3, 1 / 2.0},  {99, 33, 3, 1 / 3.0}, {99, 51, 3, 1},
+        {100, 50, 2, 1 / 2.0}, {99, 1, 3, 1 / 3.0},  {99, 1, 64, 1 / 64.0},
+        {99, 26, 4, 1 / 3.0},  {99, 25, 4, 1 / 3.0}, {100, 25, 4, 1 / 4.0},
+        {99, 17, 6, 1 / 5.0},  {9, 1, 9, 1 / 9.0},   {3, 2, 1, 1},
+        {100, 3, 1, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (uint32_t window = 10; window <= 10000; window *= 10) {
+            ps_dual_prices *p = open_prices(cases[i].capacity,
+                                            cases[i].depth, window);
+
+            come(p, cases[i].length, 1000);
+            learn(p);
+            assert_dual(p, cases[i].length, cases[i].dual);
+            ps_dual_prices_free(p);
+        }
+    ps_dual_prices_free(NULL);
+}
+
+/*
+ * Of 60 and 40 the rarer is worth nothing; two 40 fit, so they are worth
+ * half if they are too many.
+ */
+static void test_two_lengths(void **state)
+{
+    static const uint32_t windows[] = {100, 2000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(windows); i++) {
+        ps_dual_prices *p = open_prices(100, 3, windows[i]);
+
+        come(p, 60, 300);
+        come(p, 40, 100);
+        learn(p);
+        assert_dual(p, 60, 1);
+        assert_dual(p, 40, 0);
+        ps_dual_prices_free(p);
+        p = open_prices(100, 3, windows[i]);
+        come(p, 60, 200);
+        come(p, 40, 800);
+        learn(p);
+        assert_dual(p, 60, 0.5);
+        assert_dual(p, 40, 0.5);
+        ps_dual_prices_free(p);
+    }
+}
+
+/*
+ * As many of 60 as of 40 can be priced in two ways; it is the one that what
+ * is held needs.
+ */
+static void test_held(void **state)
+{
+    static const double dual[][2] = {{1, 0}, {0.5, 0.5}};
+    ps_dual_prices *p = open_prices(100, 3, 1000);
+
+    (void)state;
+    come(p, 60, 1000);
+    come(p, 40, 1000);
+    for (int more = 0; more < 6; more++) {
+        uint32_t length = more % 2 == 0 ? 60 : 40;
+        ps_error err;
+
+        ps_dual_prices_hold(p, length, 500);
+        if (more < 4)
+            assert_ok(ps_dual_prices_learn(p, &err), &err);
+        ps_dual_prices_follow(p);
+        assert_dual(p, 60, dual[more % 2][0]);
+        assert_dual(p, 40, dual[more % 2][1]);
+        for (int i = 0; i < 500; i++)
+            ps_dual_prices_take(p, length);
+    }
+    ps_dual_prices_free(p);
+}
+
+/* Where neither depth nor sizes bind, a length is worth its part. */
+static void test_linear(void **state)
+{
+    static const uint32_t capacities[] = {2, 10, 512, 1024, 100000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(capacities); i++) {
+        uint32_t capacity = capacities[i];
+        ps_dual_prices *p = open_prices(capacity, 64, 2000);
+
+        for (uint32_t u = 1; u <= p->units.count / 2; u++) {
+            come(p, u * p->units.size, 10);
+            come(p, (p->units.count - u) * p->units.size, 10);
+        }
+        learn(p);
+        assert_true(p->known);
+        for (uint32_t u = 1; u < p->units.count; u++)
+            assert_near(p->price[u], (double)u / p->units.count, 1e-9);
+        ps_dual_prices_free(p);
+    }
+}
+
+/* Full ones teach nothing, and do not change what others teach. */
+static void test_full_length(void **state)
+{
+    static const uint32_t capacities[] = {1, 2, 100, 5000};
+    ps_dual_prices *p;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(capacities); i++) {
+        p = open_prices(capacities[i], 8, 10);
+        come(p, capacities[i], 1000);
+        assert_true(ps_dual_prices_due(p));
+        learn(p);
+        assert_false(p->known);
+        for (uint32_t u = 0; u <= p->units.count; u++)
+            assert_near(p->price[u], (double)u / p->units.count, 0);
+        ps_dual_prices_free(p);
+    }
+    p = open_prices(100, 3, 2000);
+    come(p, 98, 100);
+    come(p, 1, 1000);
+    come(p, 100, 5000);
+    learn(p);
+    assert_dual(p, 98, 1 / 3.0);
+    assert_dual(p, 1, 1 / 3.0);
+    ps_dual_prices_free(p);
+}
+
+/* ---- Dual feasible, and as good as the bound ---- */
+
+/*
+ * The most that up to so many of the lengths that came are worth in each
+ * room.
+ */
+static double *fill_rooms(const ps_dual_prices *p, const double *price,
+                          uint32_t places)
+{
+    double *most = calloc(p->units.count + 1, sizeof *most);
+
+    assert_non_null(most);
+    for (uint32_t place = 0; place < places; place++)
+        for (uint32_t room = p->units.count; room > 0; room--)
+            for (uint32_t u = 1; u <= room; u++)
+                if (p->count[u] > 0 && price[u] + most[room - u] > most[room])
+                    most[room] = price[u] + most[room - u];
+    return most;
+}
+
+static double dearest_pack(const ps_dual_prices *p, const double *price)
+{
+    double *most = fill_rooms(p, price, p->depth);
+    double all = most[p->units.count];
+
+    free(most);
+    return all;
+}
+
+/* The bound on what came, in units. */
+static double bound_of(const ps_dual_prices *p)
+{
+    ps_histogram *h;
+    double packs;
+    ps_error err;
+
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    for (uint32_t u = 1; u <= p->units.count; u++)
+        if (p->count[u] > 0)
+            assert_ok(ps_histogram_add(h, u, (uint64_t)p->count[u], &err),
+                      &err);
+    assert_ok(ps_plan_bound(h, p->units.count, p->depth, &packs, &err), &err);
+    ps_histogram_free(h);
+    return packs;
+}
+
+/* What prices say of it is within a part of the bound, and not above it. */
+static void check_told(const ps_dual_prices *p, const double *price,
+                       double bound, double gap)
+{
+    double told = 0;
+
+    for (uint32_t u = 1; u <= p->units.count; u++)
+        told += p->count[u] * price[u];
+    if (told > bound * (1 + 1e-6) || told < bound * (1 - gap))
+        fail_msg("L %u, D %u, W %u: %f packs, not %f", p->capacity,
+                 p->depth, p->window_size, told, bound);
+}
+
+/* The prices are feasible, and near the bound. */
+static void check_learned(const ps_dual_prices *p, double gap)
+{
+    double bound = bound_of(p);
+
+    for (uint32_t i = 0; i < p->cuts.n; i++)
+        assert_true(dearest_pack(p, ps_price_cut(&p->cuts, i)) <=
+                    1 + 1e-6);
+    check_told(p, p->price, bound, gap + TOLERANCE / sqrt(p->window_size));
+}
+
+/* A few lengths, often all short. */
+static void test_few_lengths(void **state)
+{
+    uint64_t random = 11;
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        uint32_t capacity = 2 + random_below(&random, 60);
+        uint32_t depth = 1 + random_below(&random, 7);
+        ps_dual_prices *p = open_prices(capacity, depth, 100000);
+
+        for (uint32_t k = random_below(&random, 12); k < 12; k++) {
+            uint32_t length = 1 + random_below(&random, capacity - 1);
+
+            come(p, i % 2 == 0 ? length : length / 3 + 1,
+                 1 + random_below(&random, 200));
+        }
+        learn(p);
+        if (p->known)
+            check_learned(p, 3e-4);
+        ps_dual_prices_free(p);
+    }
+}
+
+/* Shapes over all lengths: even, many short, about a third, or a comb. */
+static uint32_t draw_length(uint32_t shape, uint32_t capacity,
+                            uint64_t *random)
+{
+    uint32_t a = random_below(random, capacity);
+    uint32_t b = random_below(random, capacity);
+
+    switch (shape) {
+    case 0:
+        return 1 + a;
+    case 1:
+        return 1 + (uint32_t)((uint64_t)a * b / capacity);
+    case 2:
+        return 1 + capacity / 5 + (a + b) / 8;
+    default:
+        return 1 + (a < b ? a : b) / 7 * 7;
+    }
+}
+
+static void test_distributions(void **state)
+{
+    static const struct {
+        uint32_t capacity;
+        uint32_t depth;
+        uint32_t window;
+        double gap;
+    } cases[] = {
+        {128, 1, 4096, 4e-4},  {128, 2, 100000, 3e-4}, {200, 3, 4096, 4e-4},
+        {100, 4, 4096, 4e-4},  {200, 8, 1024, 2e-3},   {128, 64, 4096, 4e-4},
+        {1024, 3, 1024, 2e-3}, {4096, 6, 4096, 2e-3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (uint32_t shape = 0; shape < 4; shape++) {
+            ps_dual_prices *p = open_prices(cases[i].capacity,
+                                            cases[i].depth,
+                                            cases[i].window);
+            uint64_t random = i * 4 + shape + 1;
+
+            for (int n = 0; n < 4096; n++)
+                come(p, draw_length(shape, cases[i].capacity, &random), 1);
+            learn(p);
+            check_learned(p, cases[i].gap);
+            ps_dual_prices_free(p);
+        }
+}
+
+/* Prices that are a mean of many cuts keep to it. */
+static void test_means(void **state)
+{
+    static const uint32_t lengths[] = {60, 41, 33, 20, 19, 7, 98, 3};
+
+    (void)state;
+    for (uint32_t window = 64; window <= 2048; window *= 2)
+        for (uint32_t depth = 2; depth <= 8; depth++) {
+            ps_dual_prices *p = open_prices(100, depth, window);
+            uint64_t random = depth;
+
+            stream(p, lengths, COUNT(lengths), 50000, &random);
+            assert_true(dearest_pack(p, p->price) <= 1 + 1e-6);
+            ps_dual_prices_free(p);
+        }
+}
+
+/*
+ * A length that did not come fits no pack of those that came that would be
+ * worth more with it.
+ */
+static void test_unseen(void **state)
+{
+    uint64_t random = 12;
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        uint32_t depth = i % 20 == 0 ? 80 : 2 + random_below(&random, 6);
+        uint32_t capacity = 90 + random_below(&random, 160);
+        ps_dual_prices *p = open_prices(capacity, depth, 2000);
+
+        for (int k = 0; k < 8; k++)
+            come(p, 1 + random_below(&random, capacity - 1),
+                 60 + random_below(&random, 300));
+        for (int more = 0; more < 2; more++) {
+            double *most;
+
+            learn(p);
+            most = fill_rooms(p, p->price, p->depth - 1);
+            for (uint32_t u = 1; u <= p->units.count; u++)
+                assert_true(p->price[u] + most[p->units.count - u] <=
+                            1 + 1e-6);
+            free(most);
+        }
+        ps_dual_prices_free(p);
+    }
+}
+
+/* ---- Units ---- */
+
+/* Whether two sequences in a pack are as good as more. */
+static void expect_pairs(uint32_t depth, uint32_t short_one,
+                         uint32_t long_one, uint32_t times, bool wanted)
+{
+    ps_dual_prices *p = open_prices(100, depth, 10);
+
+    come(p, short_one, times);
+    come(p, long_one, 1000);
+    learn(p);
+    assert_int_equal(p->pairs, wanted);
+    ps_dual_prices_free(p);
+}
+
+/*
+ * Short ones beside long ones are pairs, as long as there are not more of
+ * them.  Three short ones in a pack are better, if they fit and may be there;
+ * but not if they are few of many, as chance may have brought them.
+ */
+static void test_pairs(void **state)
+{
+    (void)state;
+    expect_pairs(3, 40, 60, 1000, true);
+    expect_pairs(3, 40, 60, 1200, true);
+    expect_pairs(3, 30, 60, 900, true);
+    expect_pairs(3, 30, 60, 1200, false);
+    expect_pairs(2, 30, 60, 1200, true);
+    expect_pairs(1, 30, 60, 1200, true);
+    expect_pairs(3, 25, 75, 1040, false);
+    expect_pairs(3, 25, 75, 4000, false);
+}
+
+/* Of many thousands a few too many are no sign. */
+static void test_pairs_by_chance(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 4, 10);
+
+    (void)state;
+    come(p, 25, 5100);
+    come(p, 75, 5000);
+    learn(p);
+    assert_true(p->pairs);
+    come(p, 25, 400);
+    learn(p);
+    assert_false(p->pairs);
+    ps_dual_prices_free(p);
+}
+
+/* Between two units prices rise evenly. */
+static void test_units(void **state)
+{
+    static const struct {
+        uint32_t capacity;
+        uint32_t depth;
+        uint32_t unit;
+    } cases[] = {{256, 3, 1},  {257, 3, 2},    {256, 4, 1},
+                 {257, 4, 2},  {1000, 3, 4},   {131072, 64, 512},
+                 {131072, 3, 512}, {PS_MAX_CAPACITY, 3, 65536}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint32_t capacity = cases[i].capacity;
+        ps_dual_prices *p = open_prices(capacity, cases[i].depth, 2000);
+        uint32_t long_one = capacity / 10 * 6;
+
+        assert_int_equal(p->units.size, cases[i].unit);
+        come(p, long_one, 300);
+        come(p, capacity / 10 * 4 - capacity / 200, 100);
+        learn(p);
+        assert_true(ps_dual_price_of(p, long_one + p->units.size) >
+                    PS_SCORE_ONE / 100 * 95);
+        assert_true(ps_dual_price_of(p, capacity / 10 * 3) <
+                    PS_SCORE_ONE / 10);
+        for (uint32_t l = 1; l + 2 <= p->units.size; l++)
+            assert_in_range(ps_dual_price_of(p, l + 1) + 2 +
+                                ps_dual_price_of(p, l - 1) -
+                                2 * ps_dual_price_of(p, l), 0, 4);
+        come(p, 1, 100);
+        come(p, capacity - 1, 100);
+        learn(p);
+        ps_dual_prices_free(p);
+    }
+}
+
+/* ---- When, and for how long ---- */
+
+/*
+ * First after a window; then after as much again if that told something new,
+ * and else after ever more, up to 32 windows.  Of 60 each has a pack, of 20 a
+ * third, as the depth says already; 64 is full, and tells nothing.
+ */
+static void test_schedule(void **state)
+{
+    static const uint32_t windows[] = {1, 2, 100, 1000, 5000};
+    static const struct {
+        uint32_t length;
+        uint32_t second; /* interval, in windows */
+        uint32_t last;
+    } cases[] = {{60, 1, 32}, {20, 2, 32}, {64, 1, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(windows) * COUNT(cases); i++) {
+        uint32_t window = windows[i / COUNT(cases)];
+        size_t k = i % COUNT(cases);
+        ps_dual_prices *p = open_prices(64, 3, window);
+        uint64_t interval = window;
+        uint64_t due = 0;
+        uint64_t n = 0;
+
+        for (int round = 0; round < 10; round++) {
+            due += interval;
+            for (; !ps_dual_prices_due(p); n++)
+                come(p, cases[k].length, 1);
+            assert_true(n == due);
+            learn(p);
+            interval = round == 0 ? (uint64_t)cases[k].second * window
+                                  : 2 * interval;
+            if (interval > (uint64_t)cases[k].last * window)
+                interval = (uint64_t)cases[k].last * window;
+        }
+        ps_dual_prices_free(p);
+    }
+}
+
+/* Learning takes so much in the long run, and goes on all the time. */
+static void test_work(void **state)
+{
+    uint32_t lengths[400];
+    ps_dual_prices *p = open_prices(512, 64, 16);
+    uint64_t random = 3;
+    double before = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(lengths); i++)
+        lengths[i] = 40 + i;
+    for (uint32_t i = 0; i < 6; i++) {
+        stream(p, lengths, COUNT(lengths), 200000, &random);
+        assert_true(p->work <= 3e7 + 50.0 * (double)p->came + 2e7);
+        assert_true(p->work > before);
+        before = p->work;
+    }
+    ps_dual_prices_free(p);
+}
+
+/* ---- How much windows vary ---- */
+
+/* The variation of a stream of 1..100 whose lengths are `run` times alike. */
+static double variation_of(uint32_t window, uint32_t run)
+{
+    ps_dual_prices *p = open_prices(100, 3, window);
+    uint64_t random = 8;
+    double variation;
+
+    for (uint32_t i = 0; i < 100 * window / run; i++)
+        stream(p, (const uint32_t[]){1 + random_below(&random, 100)}, 1, run,
+               &random);
+    variation = p->variation;
+    ps_dual_prices_free(p);
+    return variation;
+}
+
+/* Chance explains about one; runs that are alike bring as many times more. */
+static void test_variation(void **state)
+{
+    (void)state;
+    for (uint32_t window = 64; window <= 4096; window *= 8) {
+        double by_chance = variation_of(window, 1);
+
+        if (by_chance < 1 || by_chance > 2)
+            fail_msg("W %u: %f", window, by_chance);
+        assert_in_range(variation_of(window, 16), 4, 40);
+        assert_in_range(variation_of(window, 64), 10, 160);
+    }
+}
+
+/* The horizon is longer then, and what is held counts for less. */
+static void test_horizon(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 1000);
+
+    (void)state;
+    come(p, 60, 1000);
+    come(p, 40, 1200);
+    learn(p);
+    ps_dual_prices_hold(p, 60, 1000);
+    p->variation = 1;
+    p->recent_total = 0;
+    ps_dual_prices_follow(p);
+    assert_true(p->demand[60] > p->demand[40]);
+    p->variation = 10;
+    ps_dual_prices_follow(p);
+    assert_true(p->demand[60] < p->demand[40]);
+    ps_dual_prices_free(p);
+}
+
+/* Counts are halved when they are of more than 512 windows. */
+static void test_fading(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 100);
+
+    (void)state;
+    come(p, 30, 32000);
+    come(p, 40, 19200);
+    learn(p);
+    assert_near(p->total, 51200, 0);
+    come(p, 40, 1);
+    learn(p);
+    assert_near(p->total, 25600.5, 0);
+    assert_near(p->count[30], 16000, 0);
+    assert_near(p->count[40], 9600.5, 0);
+    ps_dual_prices_free(p);
+}
+
+/* A length that comes no more is forgotten in the end, and not before. */
+static void test_forgotten(void **state)
+{
+    ps_dual_prices *p = open_prices(10, 3, 1);
+
+    (void)state;
+    come(p, 5, 3);
+    learn(p);
+    assert_near(p->count[5], 3, 0);
+    for (int i = 0; i < 1100; i++) {
+        come(p, 9, 256);
+        learn(p);
+        assert_near(p->total, p->count[5] + p->count[9], 1e-9 * p->total);
+    }
+    assert_near(p->count[5], 0, 0);
+    ps_dual_prices_free(p);
+}
+
+/* What came long ago is forgotten. */
+static void test_drift(void **state)
+{
+    static const uint32_t before[] = {60, 60, 60, 40};
+    static const uint32_t now[] = {60, 40, 40, 40, 40};
+
+    (void)state;
+    for (uint32_t window = 50; window <= 2000; window += 1950) {
+        ps_dual_prices *p = open_prices(100, 3, window);
+        uint64_t random = 3;
+
+        stream(p, before, 4, 64 * 300, &random);
+        stream(p, now, 5, 65536 * 10 + 2000 * 200, &random);
+        assert_dual(p, 60, 0.5);
+        assert_dual(p, 40, 0.5);
+        stream(p, before, 4, 65536 * 10 + 2000 * 200, &random);
+        assert_dual(p, 60, 1);
+        assert_dual(p, 40, 0);
+        ps_dual_prices_free(p);
+    }
+}
+
+/* ---- Saved and loaded ---- */
+
+/* Loads `p` anew, of which `cut` bytes are missing at the end. */
+static ps_dual_prices *load_again(const ps_dual_prices *p,
+                                  const ps_saver *saver, size_t cut,
+                                  bool *good)
+{
+    ps_dual_prices *other = open_prices(p->capacity, p->depth,
+                                        p->window_size);
+    ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
+
+    ps_dual_prices_load(other, &restorer);
+    *good = !restorer.failed && restorer.left == 0;
+    return other;
+}
+
+/* It goes on as one that was not saved. */
+static void test_saved(void **state)
+{
+    uint32_t lengths[60];
+    uint64_t seed = 3;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        lengths[i] = 20 + random_below(&seed, 81);
+    for (uint32_t window = 100; window <= 1600; window *= 16)
+        for (uint64_t n = 0; n < 60000; n = 3 * n + 50) {
+            ps_dual_prices *p = open_prices(100, 3, window);
+            uint64_t random = 9;
+            uint64_t again;
+            ps_saver saver = {0};
+            ps_dual_prices *other;
+            bool good;
+
+            stream(p, lengths, COUNT(lengths), n, &random);
+            ps_dual_prices_save(p, &saver);
+            other = load_again(p, &saver, 0, &good);
+            assert_true(good);
+            again = random;
+            stream(p, lengths, COUNT(lengths), 70000, &random);
+            stream(other, lengths, COUNT(lengths), 70000, &again);
+            assert_memory_equal(p->price, other->price,
+                                (p->units.count + 1) * sizeof *p->price);
+            assert_memory_equal(p->scaled, other->scaled,
+                                (p->units.count + 2) * sizeof *p->scaled);
+            assert_int_equal(p->cuts.n, other->cuts.n);
+            ps_dual_prices_free(p);
+            ps_dual_prices_free(other);
+            free(saver.bytes);
+        }
+}
+
+/* Refused if this number stands at a place of the saved. */
+static void refuse_u64(const ps_dual_prices *p, size_t at, uint64_t number,
+                       size_t width)
+{
+    ps_saver saver = {0};
+    bool good;
+
+    ps_dual_prices_save(p, &saver);
+    for (size_t i = 0; i < width; i++)
+        saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
+    ps_dual_prices_free(load_again(p, &saver, 0, &good));
+    assert_false(good);
+    free(saver.bytes);
+}
+
+static void refuse_double(const ps_dual_prices *p, size_t at, double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    refuse_u64(p, at, bits, 8);
+}
+
+static void test_refused(void **state)
+{
+    static const uint64_t not_numbers[] = {
+        UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000001),
+        UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000000)};
+    ps_dual_prices *p = open_prices(20, 3, 10);
+    size_t row = 8 * (size_t)p->units.count;
+    ps_saver saver = {0};
+    size_t at;
+    bool good;
+
+    (void)state;
+    come(p, 7, 10);
+    come(p, 9, 10);
+    learn(p);
+    assert_int_equal(p->cuts.n, 3);
+    ps_dual_prices_save(p, &saver);
+    assert_int_equal(saver.n, AT_COUNTS + 4 * row + 4 + 8);
+    for (size_t cut = 1; cut <= saver.n; cut++) {
+        ps_dual_prices_free(load_again(p, &saver, cut, &good));
+        assert_false(good);
+    }
+    for (at = AT_WORK; at < saver.n; at += 8) {
+        if (at == AT_COUNTS + 3 * row)
+            at += 4 + 8; /* the number of cuts, and when one was used */
+        refuse_double(p, at, -1e-9);
+        refuse_double(p, at, 1e16);
+        for (size_t i = 0; i < COUNT(not_numbers); i++)
+            refuse_u64(p, at, not_numbers[i], 8);
+        if (at >= AT_COUNTS + 2 * row)
+            refuse_double(p, at, 1.001);
+    }
+    refuse_double(p, AT_COUNTS + 2 * row, 1 / 3.0 + 0.001);
+    refuse_u64(p, AT_COUNTS, 1, 8); /* the least number above 0 */
+    refuse_u64(p, AT_COUNTS + 3 * row, 1, 4);
+    refuse_u64(p, AT_COUNTS + 3 * row, UINT32_MAX, 4);
+    refuse_u64(p, 0, 20 * 256 + 1, 8);
+    refuse_u64(p, AT_CAME, UINT64_MAX, 8);
+    refuse_u64(p, AT_NEXT, UINT64_MAX, 8);
+    refuse_u64(p, AT_INTERVAL, 32 * 10 + 1, 8);
+    refuse_double(p, AT_VARIATION, 0.999);
+    refuse_double(p, AT_TOTAL, 20.1);
+    refuse_u64(p, AT_KNOWN, 2, 4);
+    refuse_u64(p, AT_PAIRS, UINT32_MAX, 4);
+    refuse_u64(p, AT_LINEAR, 2, 4);
+    free(saver.bytes);
+    ps_dual_prices_free(p);
+}
+
+/* A total of nothing: there is nothing to learn from. */
+static void test_empty_total(void **state)
+{
+    (void)state;
+    for (uint32_t window = 10; window <= 2000; window += 1990) {
+        ps_dual_prices *p = open_prices(20, 3, window);
+
+        refuse_double(p, AT_TOTAL, 5);
+        refuse_u64(p, AT_KNOWN, 1, 4);
+        ps_dual_prices_free(p);
+    }
+}
+
+/* ---- Memory ---- */
+
+/* What is said of it is enough, and not far too much where all is used. */
+static void test_memory(void **state)
+{
+    static const uint32_t capacities[] = {1, 2, 100, 256, 512, 1000, 131072};
+    static const uint32_t depths[] = {1, 2, 3, 4, 8, 64};
+    uint64_t random = 5;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(capacities) * COUNT(depths); i++) {
+        uint32_t capacity = capacities[i % COUNT(capacities)];
+        uint32_t depth = depths[i / COUNT(capacities)];
+        size_t before = alloc_so_far().bytes;
+        ps_dual_prices *p = open_prices(capacity, depth, 1024);
+        size_t held = alloc_so_far().bytes - before;
+        uint64_t told = ps_dual_prices_bytes(capacity);
+        ps_error err;
+
+        assert_in_range(held, told / 2, told);
+        for (int n = 0; n < 3000; n++)
+            come(p, 1 + random_below(&random, capacity), 1);
+        alloc_watch();
+        held = alloc_so_far().bytes;
+        assert_ok(ps_dual_prices_learn(p, &err), &err);
+        assert_true(alloc_so_far().peak - held <=
+                    ps_dual_prices_learn_bytes(capacity, depth));
+        assert_int_equal(alloc_so_far().bytes, held);
+        ps_dual_prices_free(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_length),
+        cmocka_unit_test(test_two_lengths),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_full_length),
+        cmocka_unit_test(test_few_lengths),
+        cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_means),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_pairs_by_chance),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_variation),
+        cmocka_unit_test(test_horizon),
+        cmocka_unit_test(test_fading),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_drift),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_empty_total),
+        cmocka_unit_test(test_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("dual-prices", tests, NULL, NULL);
+}

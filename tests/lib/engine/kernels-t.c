@@ -1,0 +1,278 @@
+/*
+ * kernels-t.c - every variant of the search, of a row of a knapsack and of
+ * sums of products against a look at each sum.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels.h"
+
+#define BEFORE (PS_SEARCH_GROUP - 1)
+#define NONE (-(INT32_C(1) << 28))
+
+/* Two runs, with no more around them than may be read. */
+typedef struct runs {
+    uint32_t n;
+    int32_t *a;
+    int32_t *b;
+} runs;
+
+static runs open_runs(uint32_t n)
+{
+    size_t size = (size_t)n + BEFORE;
+    runs r = {.n = n};
+
+    r.a = must_alloc(size * sizeof *r.a);
+    r.b = must_alloc(size * sizeof *r.b);
+    for (size_t i = 0; i < size; i++) {
+        r.a[i] = NONE;
+        r.b[i] = NONE + (int32_t)i;
+    }
+    r.a += BEFORE;
+    r.b += BEFORE;
+    return r;
+}
+
+static void close_runs(runs *r)
+{
+    free(r->a - BEFORE);
+    free(r->b - BEFORE);
+}
+
+/* Numbers below `range`, so that many sums are equal if it is small. */
+static void fill(runs *r, uint32_t range, uint64_t *random)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        bool gone = random_below(random, 8) == 0;
+
+        r->a[i] = gone ? NONE : (int32_t)random_below(random, range);
+        r->b[i] = (int32_t)random_below(random, range);
+    }
+}
+
+static ps_found look(const runs *r)
+{
+    ps_found f = {INT32_MIN, 0};
+
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->a[i] + r->b[i] >= f.sum)
+            f = (ps_found){r->a[i] + r->b[i], i};
+    return f;
+}
+
+static void try_least(ps_search search, const runs *r, int32_t least)
+{
+    ps_found wanted = look(r);
+    ps_found f = search(r->a, r->b, r->n, least);
+
+    if (wanted.sum < least) {
+        assert_true(f.sum < least);
+        return;
+    }
+    assert_int_equal(f.sum, wanted.sum);
+    assert_int_equal(f.at, wanted.at);
+}
+
+static void compare(ps_search search, const runs *r)
+{
+    int32_t most = look(r).sum;
+
+    try_least(search, r, NONE / 2);
+    if (r->n == 0 || most < NONE / 2)
+        return;
+    try_least(search, r, most);
+    try_least(search, r, most + 1);
+}
+
+/* Each place in turn has the greatest sum, and shares it with the first. */
+static void try_places(ps_search search, uint32_t n)
+{
+    runs r = open_runs(n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        r.a[0] = r.a[i] = 3;
+        r.b[0] = r.b[i] = 4;
+        compare(search, &r);
+        r.a[i] = r.b[i] = NONE;
+    }
+    close_runs(&r);
+}
+
+static void try_random(ps_search search, uint32_t n, uint64_t *random)
+{
+    static const uint32_t ranges[] = {1, 3, 50, UINT32_C(1) << 20};
+    runs r = open_runs(n);
+
+    compare(search, &r);
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        fill(&r, ranges[i], random);
+        compare(search, &r);
+    }
+    close_runs(&r);
+}
+
+/* Around whole groups, and around the blocks that the search has. */
+static void try_variant(ps_search search)
+{
+    static const uint32_t sizes[] = {1000, 1008, 1023, 1024, 1025,
+                                     1040, 2047, 2048, 2049, 5000};
+    uint64_t random = 17;
+
+    for (uint32_t n = 0; n <= 100; n++) {
+        try_places(search, n);
+        for (int i = 0; i < 5; i++)
+            try_random(search, n, &random);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        try_places(search, sizes[i]);
+        for (int k = 0; k < 20; k++)
+            try_random(search, sizes[i], &random);
+    }
+}
+
+/* ---- Rows of a knapsack ---- */
+
+static int32_t naive_value(const runs *r, const int32_t *from, uint32_t c)
+{
+    int32_t most = 0;
+
+    for (uint32_t room = 1; room <= c; room++)
+        for (uint32_t i = 1; i <= room; i++)
+            if (r->a[i] + from[r->n - 1 - (room - i)] > most)
+                most = r->a[i] + from[r->n - 1 - (room - i)];
+    return most;
+}
+
+/* What `best` of length i adds to a row: `from` with one of them, or not. */
+static int32_t naive_more(const runs *r, int32_t best, uint32_t i,
+                          const int32_t *to, uint32_t c)
+{
+    uint32_t units = r->n - 1;
+    int32_t sum = c < i ? NONE : best + r->b[units - (c - i)];
+
+    return sum > to[units - c] ? sum : to[units - c];
+}
+
+/* `a` has scores; a row for any number is made of them, or one of one more. */
+static void try_row(const ps_kernels *kernels, uint32_t units,
+                    uint32_t range, uint64_t *random)
+{
+    runs r = open_runs(units + 1);
+    runs to = open_runs(units + 1);
+    uint32_t i = 1 + random_below(random, units);
+    int32_t best = (int32_t)random_below(random, range);
+
+    fill(&r, range, random);
+    r.a[0] = NONE;
+    kernels->any(r.a, r.b, units);
+    for (uint32_t c = 0; c <= units; c++)
+        assert_int_equal(r.b[units - c], naive_value(&r, r.b, c));
+    fill(&to, range, random);
+    memcpy(to.a, to.b, (units + 1) * sizeof *to.a);
+    kernels->more(best, i, r.b, to.b, units);
+    for (uint32_t c = 0; c <= units; c++)
+        assert_int_equal(to.b[units - c], naive_more(&r, best, i, to.a, c));
+    close_runs(&r);
+    close_runs(&to);
+}
+
+static void try_rows(const ps_kernels *kernels)
+{
+    static const uint32_t ranges[] = {1, 3, 50, UINT32_C(1) << 20};
+    uint64_t random = 19;
+
+    for (uint32_t units = 1; units <= 70; units++)
+        for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+            try_row(kernels, units, ranges[i], &random);
+    try_row(kernels, 256, 1000, &random);
+}
+
+/*
+ * Products that are added up, and multiples that are added to others.  What
+ * has no more digits than a double is exact, and else alike for all.
+ */
+static void try_products(const ps_kernels *kernels)
+{
+    bool works;
+    const ps_kernels *plain = ps_kernels_variant(0, &works);
+    double a[70];
+    double b[70];
+    double to[70];
+    uint64_t random = 4;
+
+    for (uint32_t n = 0; n <= 70; n++) {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+            a[i] = random_below(&random, 1000);
+            b[i] = to[i] = random_below(&random, 1000);
+            sum += a[i] * b[i];
+        }
+        assert_true(kernels->dot(a, b, n) == sum);
+        kernels->add_times(3, a, to, n);
+        for (uint32_t i = 0; i < n; i++)
+            assert_true(to[i] == b[i] + 3 * a[i]);
+        for (uint32_t i = 0; i < n; i++)
+            a[i] = b[i] / (1 + random_below(&random, 1000));
+        assert_true(kernels->dot(a, b, n) == plain->dot(a, b, n));
+        memcpy(to, a, sizeof to);
+        kernels->add_times(1 / 3.0, b, a, n);
+        plain->add_times(1 / 3.0, b, to, n);
+        assert_memory_equal(a, to, n * sizeof *a);
+    }
+}
+
+/* Says which this machine could not run; the first one always works. */
+static void test_variants(void **state)
+{
+    const ps_kernels *kernels;
+    bool works = false;
+    unsigned number = 0;
+
+    (void)state;
+    while ((kernels = ps_kernels_variant(number, &works)) != NULL) {
+        assert_non_null(kernels->name);
+        assert_true(works || number > 0);
+        if (works) {
+            try_variant(kernels->search);
+            try_rows(kernels);
+            try_products(kernels);
+        } else {
+            print_message("# %s does not work here\n", kernels->name);
+        }
+        number++;
+    }
+    assert_true(number > 0);
+}
+
+/* The best is one of those that work. */
+static void test_best(void **state)
+{
+    const ps_kernels *best = ps_kernels_best();
+    const ps_kernels *kernels;
+    bool works = false;
+
+    (void)state;
+    for (unsigned i = 0; (kernels = ps_kernels_variant(i, &works)) != NULL;
+         i++)
+        if (kernels == best)
+            break;
+    assert_non_null(kernels);
+    assert_true(works);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_best),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("search", tests, NULL, NULL);
+}

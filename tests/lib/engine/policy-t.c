@@ -1,0 +1,310 @@
+/*
+ * policy-t.c - what the policies choose: the simple ones against their
+ * rules in naive form, the planned ones against the plan.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include "plan/close.h"
+#include "policy-harness.h"
+
+/* ---- bestfit ---- */
+
+static uint32_t longest_fit(const stand *s, const bool *used, uint32_t room)
+{
+    uint32_t best = MOST_SLOTS;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!used[i] && s->list[i].length <= room &&
+            (best == MOST_SLOTS ||
+             s->list[i].length > s->list[best].length))
+            best = i;
+    return best;
+}
+
+/* The oldest, and then, again and again, the longest that fits. */
+static void expect_bestfit(stand *s)
+{
+    uint32_t wanted[MOST_SLOTS];
+    bool used[MOST_SLOTS] = {false};
+    uint32_t room = s->is.capacity;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MOST_SLOTS && n < s->is.depth;
+         i = longest_fit(s, used, room)) {
+        used[i] = true;
+        wanted[n++] = s->list[i].length;
+        room -= s->list[i].length;
+    }
+    choose(s, false);
+    assert_pack(s, wanted, n);
+}
+
+static void run_bestfit(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    stand s;
+
+    open_stand(&s, calls, setup);
+    for (int pack = 0; pack < 8; pack++) {
+        while (s.n < setup->window_size) {
+            admit(&s, draw(setup->capacity, &random, flavour));
+            assert_false(is_ready(&s));
+        }
+        expect_bestfit(&s);
+    }
+    while (s.n > 0)
+        expect_bestfit(&s);
+    close_stand(&s);
+}
+
+static void test_bestfit(void **state)
+{
+    (void)state;
+    run_all(run_bestfit, &ps_policy_simple_calls,
+            (ps_policy_setup){.policy = PS_POLICY_BESTFIT});
+}
+
+/* ---- nextfit, concat, none ---- */
+
+/* A pack that takes sequences as they come, until one does not fit. */
+typedef struct open_pack {
+    uint32_t lengths[MOST_SLOTS + 1];
+    uint32_t n;
+    uint32_t sum;
+} open_pack;
+
+static void put(open_pack *p, uint32_t length)
+{
+    p->lengths[p->n++] = length;
+    p->sum += length;
+}
+
+static void expect_open(stand *s, open_pack *p)
+{
+    assert_true(is_ready(s));
+    choose(s, false);
+    assert_pack(s, p->lengths, p->n);
+    *p = (open_pack){0};
+}
+
+/* A pack leaves when it is full, or when the next does not fit. */
+static void run_nextfit(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    open_pack p = {0};
+    stand s;
+
+    open_stand(&s, calls, setup);
+    for (int i = 0; i < 100; i++) {
+        uint32_t length = draw(setup->capacity, &random, flavour);
+
+        if (setup->policy == PS_POLICY_CONCAT &&
+            length > setup->capacity - p.sum)
+            length = setup->capacity - p.sum;
+        if (s.n == setup->window_size)
+            break; /* the engine would not wait */
+        admit(&s, length);
+        if (length > setup->capacity - p.sum)
+            expect_open(&s, &p);
+        put(&p, length);
+        if (p.sum == setup->capacity || p.n == setup->depth)
+            expect_open(&s, &p);
+        assert_false(is_ready(&s));
+    }
+    if (s.n > 0) {
+        choose(&s, true);
+        assert_pack(&s, p.lengths, p.n);
+    }
+    assert_int_equal(s.n, 0);
+    close_stand(&s);
+}
+
+static void test_nextfit(void **state)
+{
+    (void)state;
+    run_all(run_nextfit, &ps_policy_simple_calls,
+            (ps_policy_setup){.policy = PS_POLICY_NEXTFIT});
+}
+
+static void test_concat(void **state)
+{
+    (void)state;
+    run_all(run_nextfit, &ps_policy_simple_calls,
+            (ps_policy_setup){.policy = PS_POLICY_CONCAT});
+}
+
+/* Each alone and at once, in the order in which they came. */
+static void test_none(void **state)
+{
+    static const uint32_t lengths[] = {3, 10, 1, 1, 9, 3};
+    ps_policy_setup setup = {.policy = PS_POLICY_NONE,
+                             .capacity = 10,
+                             .depth = 3,
+                             .window_size = 8};
+    stand s;
+
+    (void)state;
+    open_stand(&s, &ps_policy_simple_calls, &setup);
+    assert_false(is_ready(&s));
+    admit_all(&s, lengths, COUNT(lengths));
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        assert_true(is_ready(&s));
+        choose(&s, false);
+        assert_pack(&s, lengths + i, 1);
+    }
+    assert_false(is_ready(&s));
+    close_stand(&s);
+}
+
+/* ---- The planned ones ---- */
+
+/* The plan for what a window holds, with the options of the paper. */
+static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
+{
+    ps_plan_options o = {.capacity = s->is.capacity,
+                         .depth = s->is.depth,
+                         .distribute = true,
+                         .short_weight = 0.09,
+                         .short_length = 8};
+    ps_histogram *h;
+    ps_plan *plan;
+    ps_error err;
+
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    for (uint32_t i = 0; i < s->n; i++)
+        assert_ok(ps_histogram_add(h, s->list[i].length, 1, &err), &err);
+    if (algorithm == PS_PLAN_NNLSHP)
+        assert_ok(ps_plan_window(&plan, h, &o, &err), &err);
+    else
+        assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
+    ps_histogram_free(h);
+    return plan;
+}
+
+/*
+ * The packs that a plan has leave in its order, those left out that are not
+ * as full as its mean, unless all is flushed.
+ */
+static void expect_plan(stand *s, ps_algorithm algorithm, bool flush)
+{
+    ps_plan *plan = plan_for(s, algorithm);
+    uint64_t tokens = ps_window_tokens(s->is.window);
+    uint64_t enough = flush ? 0 : tokens / ps_plan_packs(plan);
+    const uint32_t *lengths;
+    uint32_t n;
+
+    for (size_t i = 0; i < ps_plan_strategies(plan); i++) {
+        uint64_t times = ps_plan_strategy(plan, i, &lengths, &n);
+        uint64_t sum = 0;
+
+        for (uint32_t k = 0; k < n; k++)
+            sum += lengths[k];
+        for (uint64_t k = 0; sum >= enough && k < times; k++) {
+            choose(s, flush);
+            assert_pack(s, lengths, n);
+            if (!flush && s->n < s->is.window_size)
+                admit(s, 1 + (uint32_t)(s->now * 7 % s->is.capacity));
+        }
+    }
+    ps_plan_free(plan);
+}
+
+static ps_algorithm algorithm_of(const ps_policy_setup *setup)
+{
+    return setup->policy == PS_POLICY_SPFHP ? PS_PLAN_SPFHP : PS_PLAN_NNLSHP;
+}
+
+static void run_planned(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    stand s;
+
+    if (setup->capacity % 2 == 0)
+        return;
+    open_stand(&s, calls, setup);
+    for (int plan = 0; plan < 3; plan++) {
+        while (s.n < setup->window_size)
+            admit(&s, draw(setup->capacity, &random, flavour));
+        assert_false(is_ready(&s));
+        expect_plan(&s, algorithm_of(setup), false);
+    }
+    expect_plan(&s, algorithm_of(setup), true);
+    assert_int_equal(s.n, 0);
+    close_stand(&s);
+}
+
+static void test_spfhp(void **state)
+{
+    (void)state;
+    run_all(run_planned, &ps_policy_plan_calls,
+            (ps_policy_setup){.policy = PS_POLICY_SPFHP});
+}
+
+static void test_nnlshp(void **state)
+{
+    (void)state;
+    run_all(run_planned, &ps_policy_plan_calls,
+            (ps_policy_setup){.policy = PS_POLICY_NNLSHP});
+}
+
+/*
+ * What has waited too long, or in order whatever is oldest, leaves next; but
+ * a full-length one may leave before.
+ */
+static void run_oldest(const ps_policy_calls *calls,
+                       const ps_policy_setup *setup, uint32_t flavour)
+{
+    uint64_t random = seed_of(setup);
+    stand s;
+
+    open_stand(&s, calls, setup);
+    for (int pack = 0; pack < 20; pack++) {
+        uint64_t oldest;
+
+        while (s.n < setup->window_size)
+            admit(&s, draw(setup->capacity, &random, flavour));
+        oldest = s.list[0].time;
+        choose(&s, false);
+        if (setup->in_order || (s.now - oldest >= setup->max_delay &&
+                                s.pack[0] < setup->capacity))
+            assert_true(s.pack_oldest == oldest);
+    }
+    while (s.n > 0)
+        choose(&s, true);
+    close_stand(&s);
+}
+
+static void test_oldest_leaves(void **state)
+{
+    ps_policy_setup in_order = {.policy = PS_POLICY_SPFHP, .in_order = true};
+    ps_policy_setup in_time = {.policy = PS_POLICY_SPFHP, .max_delay = 20};
+
+    (void)state;
+    run_all(run_oldest, &ps_policy_plan_calls, in_order);
+    run_all(run_oldest, &ps_policy_plan_calls, in_time);
+    in_order.policy = in_time.policy = PS_POLICY_AUTO;
+    run_all(run_oldest, &ps_policy_auto_calls, in_order);
+    run_all(run_oldest, &ps_policy_auto_calls, in_time);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bestfit),
+        cmocka_unit_test(test_nextfit),
+        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_spfhp),
+        cmocka_unit_test(test_nnlshp),
+        cmocka_unit_test(test_oldest_leaves),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/*
+ * units-t.c - lengths in units, which a multiplication finds, against
+ * divisions.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include "engine/units.h"
+#include "packstream.h"
+
+static uint32_t naive_round(uint32_t capacity, uint32_t size, uint32_t length)
+{
+    uint32_t u = (length + size / 2) / size;
+
+    if (u == 0)
+        return 1;
+    return u < capacity / size ? u : capacity / size;
+}
+
+/* Lengths about a multiple of a unit, where a rounded inverse would show. */
+static void check_about(const ps_units *u, uint32_t capacity, uint32_t length)
+{
+    for (uint32_t l = length - 1; l <= length + 1; l++) {
+        assert_int_equal(ps_units_in(u, l), l / u->size);
+        if (l > 0 && l <= capacity)
+            assert_int_equal(ps_units_round(u, l),
+                             naive_round(capacity, u->size, l));
+    }
+}
+
+static void check_capacity(uint32_t capacity, uint32_t most)
+{
+    ps_units u = ps_units_of(capacity, most);
+
+    assert_int_equal(u.size, (capacity - 1) / most + 1);
+    assert_int_equal(u.count, capacity / u.size);
+    assert_in_range(u.count, 1, most);
+    for (uint32_t i = 1; i <= u.count; i++) {
+        check_about(&u, capacity, i * u.size);
+        check_about(&u, capacity, i * u.size + u.size / 2);
+    }
+}
+
+static void test_units(void **state)
+{
+    uint64_t random = 5;
+
+    (void)state;
+    for (uint32_t most = 256; most <= 1024; most *= 4) {
+        for (uint32_t capacity = 1; capacity <= 3000; capacity++)
+            check_capacity(capacity, most);
+        for (int i = 0; i < 300; i++) {
+            check_capacity(PS_MAX_CAPACITY - random_below(&random, 1 << 20),
+                           most);
+            check_capacity(1 + random_below(&random, PS_MAX_CAPACITY), most);
+        }
+        for (uint32_t power = 4096; power < PS_MAX_CAPACITY; power *= 2)
+            for (uint32_t capacity = power - 1; capacity <= power + 1;
+                 capacity++)
+                check_capacity(capacity, most);
+        check_capacity(PS_MAX_CAPACITY, most);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_units),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

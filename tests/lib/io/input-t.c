@@ -1,0 +1,499 @@
+/*
+ * input-t.c - inputs that come in pieces of any size, plain and compressed,
+ * read on a thread and without: the same bytes, and the same errors.
+ *
+ * This program has src/lib/ahead.c compiled once more with write renamed to
+ * the fake below, which takes its time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "io/input.h"
+
+/* The real one; false if nobody reads any more. */
+static bool write_out(int fd, const unsigned char *data, size_t n)
+{
+    while (n > 0) {
+        struct iovec v = {.iov_base = (void *)(uintptr_t)data, .iov_len = n};
+        ssize_t put = writev(fd, &v, 1);
+
+        if (put <= 0)
+            return false;
+        data += put;
+        n -= (size_t)put;
+    }
+    return true;
+}
+
+/* Only the bell of read_ahead.c is rung by this. */
+ssize_t fake_write(int fd, const void *data, size_t n)
+{
+    (void)poll(NULL, 0, 20);
+    return write_out(fd, data, n) ? (ssize_t)n : -1;
+}
+
+/* ----------------------------------------------------------------- inputs */
+
+/* Bytes that a thread writes into a pipe, so many at a time. */
+typedef struct input {
+    bytes b;
+    size_t chunk;
+    int fd; /* to read from */
+    int to;
+    pthread_t thread;
+} input;
+
+static void *feed(void *context)
+{
+    const input *in = context;
+    size_t n = in->chunk;
+    bool reads = true;
+
+    for (size_t at = 0; reads && at < in->b.size; at += n) {
+        n = n < in->b.size - at ? n : in->b.size - at;
+        reads = write_out(in->to, in->b.data + at, n);
+    }
+    (void)close(in->to);
+    return NULL;
+}
+
+static void start_input(input *in, const bytes *b, size_t chunk)
+{
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    *in = (input){.b = *b, .chunk = chunk, .fd = ends[0], .to = ends[1]};
+    assert_int_equal(pthread_create(&in->thread, NULL, feed, in), 0);
+}
+
+/* Even if not all was read. */
+static void end_input(input *in)
+{
+    (void)close(in->fd);
+    assert_int_equal(pthread_join(in->thread, NULL), 0);
+}
+
+static bytes make_data(size_t n, uint64_t random)
+{
+    bytes b = {0};
+
+    for (size_t i = 0; i < n; i++)
+        put_u8(&b, random_below(&random, i / 5000 % 2 == 0 ? 1 : 256));
+    return b;
+}
+
+static bytes compressed(const bytes *plain)
+{
+    bytes b = {.room = ZSTD_compressBound(plain->size)};
+
+    b.data = must_alloc(b.room);
+    b.size = ZSTD_compress(b.data, b.room, plain->data, plain->size, 1);
+    assert_false(ZSTD_isError(b.size));
+    return b;
+}
+
+static ps_source *open_source(int fd, bool threaded)
+{
+    ps_source *s;
+    ps_error err;
+
+    assert_ok(ps_source_open(&s, fd, &err), &err);
+    if (threaded)
+        assert_ok(ps_source_read_ahead(s, &err), &err);
+    return s;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+#define HELD 24
+
+/* A place in a block that is to keep its bytes. */
+typedef struct place {
+    ps_block *block;
+    const unsigned char *data;
+    void *copy;
+    size_t n;
+} place;
+
+/* Who reads: in steps of random sizes, holding some of what it got. */
+typedef struct reading {
+    ps_source *source;
+    place held[HELD];
+    size_t n_held; /* ever */
+    uint64_t random;
+} reading;
+
+static void let_go(place *p)
+{
+    if (p->block == NULL)
+        return;
+    assert_memory_equal(p->data, p->copy, p->n);
+    ps_block_release(p->block);
+    free(p->copy);
+    p->block = NULL;
+}
+
+static void hold(reading *r, const unsigned char *data, size_t n)
+{
+    place *p = &r->held[r->n_held++ % HELD];
+
+    let_go(p);
+    *p = (place){.block = ps_source_block(r->source), .data = data, .n = n};
+    p->copy = must_alloc(n);
+    memcpy(p->copy, data, n);
+    ps_block_hold(p->block);
+}
+
+static void let_all_go(reading *r)
+{
+    for (size_t i = 0; i < HELD; i++)
+        let_go(&r->held[i]);
+}
+
+/* Mostly records; some do not fit a block's headroom, or a block. */
+static size_t random_size(uint64_t *random)
+{
+    const uint32_t what = random_below(random, 40);
+
+    if (what < 5)
+        return random_below(random, what == 0 ? 700000 : 70000);
+    if (what < 7)
+        return (what == 5 ? PS_BLOCK_HEADROOM : PS_BLOCK_BYTES) - 2 +
+               random_below(random, 5);
+    return random_below(random, 3000);
+}
+
+/* Peeks at `want` bytes where `left` are still to come. */
+static const unsigned char *peek(ps_source *s, size_t want,
+                                 const unsigned char *expected, size_t left)
+{
+    const unsigned char *data;
+    size_t got;
+    ps_error err;
+
+    assert_ok(ps_source_peek(s, want, &data, &got, &err), &err);
+    assert_int_equal(got, want < left ? want : left);
+    if (got > 0)
+        assert_memory_equal(data, expected, got);
+    return data;
+}
+
+/* Reads bytes `from`..`to` of what comes. */
+static void read_bytes(reading *r, const bytes *all, size_t from, size_t to)
+{
+    ps_source *s = r->source;
+
+    for (size_t at = from; at < to;) {
+        size_t left = all->size - at;
+        size_t n = random_size(&r->random);
+        const unsigned char *data = peek(s, n, all->data + at, left);
+        const ps_block *b = ps_source_block(s);
+
+        n = n < to - at ? n : to - at;
+        if (b != NULL)
+            assert_true(ps_block_has(b, data, n));
+        if (b != NULL && n > 0 && random_below(&r->random, 3) == 0)
+            hold(r, data, n);
+        if (random_below(&r->random, 4) == 0)
+            n = random_below(&r->random, (uint32_t)n + 1);
+        ps_source_take(s, n);
+        at += n;
+        assert_int_equal(ps_source_offset(s), at);
+    }
+}
+
+static void read_to_end(reading *r, const bytes *all, size_t from)
+{
+    read_bytes(r, all, from, all->size);
+    (void)peek(r->source, 300000, NULL, 0);
+}
+
+/* From byte `middle` on perhaps on a thread. */
+static void read_chunks(const bytes *all, const bytes *as, size_t chunk,
+                        size_t middle, bool threaded)
+{
+    reading r = {.random = chunk};
+    input in;
+    ps_error err;
+
+    start_input(&in, as, chunk);
+    r.source = open_source(in.fd, false);
+    read_bytes(&r, all, 0, middle);
+    for (int i = 0; threaded && i < 2; i++)
+        assert_ok(ps_source_read_ahead(r.source, &err), &err);
+    read_to_end(&r, all, middle);
+    /* Only plain bytes stay in blocks; few may be read in a step. */
+    assert_true(as != all ? r.n_held == 0 : r.n_held > 0 || chunk < 10);
+    ps_source_free(r.source);
+    let_all_go(&r);
+    end_input(&in);
+}
+
+/* In drops and in streams; on a thread from the start or the middle. */
+static void test_reading(void **state)
+{
+    static const struct {
+        size_t n, chunk, middle;
+    } cases[] = {
+        {5, 1, 0},
+        {30000, 1, 0},
+        {100000, 7, 0},
+        {2500000, 4096, 0},
+        {2500000, 65537, 0},
+        {2500000, 2500000, 0},
+        {1500000, 300000, 7},
+        {1500000, 10000, 600001},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t chunk = cases[i].chunk;
+        bytes all = make_data(cases[i].n, chunk);
+        bytes packed = compressed(&all);
+
+        for (int threaded = 0; threaded < 2; threaded++) {
+            read_chunks(&all, &all, chunk, cases[i].middle, threaded);
+            read_chunks(&all, &packed, chunk, cases[i].middle, threaded);
+        }
+        free_bytes(&all);
+        free_bytes(&packed);
+    }
+}
+
+/* Other inputs, whether the one before was read to its end or not. */
+static void test_reopen(void **state)
+{
+    bytes all = make_data(700000, 7);
+    bytes packed = compressed(&all);
+    bytes none = {0};
+
+    (void)state;
+    for (int threaded = 0; threaded < 2; threaded++) {
+        int fd = open_bytes(&none);
+        reading r = {.source = open_source(fd, threaded), .random = 8};
+        ps_error err;
+
+        read_to_end(&r, &none, 0);
+        for (int i = 0; i < 8; i++) {
+            input in;
+
+            start_input(&in, i % 2 == 0 ? &all : &packed, 30000);
+            assert_ok(ps_source_reopen(r.source, in.fd, &err), &err);
+            assert_true((ps_source_descriptor(r.source) != in.fd) ==
+                        (threaded != 0));
+            if (i / 2 % 2 == 0)
+                read_to_end(&r, &all, 0);
+            else
+                read_bytes(&r, &all, 0, all.size / 2);
+            rewind_fd(fd);
+            assert_ok(ps_source_reopen(r.source, fd, &err), &err);
+            read_to_end(&r, &none, 0);
+            end_input(&in);
+        }
+        ps_source_free(r.source);
+        let_all_go(&r);
+        (void)close(fd);
+    }
+    free_bytes(&all);
+    free_bytes(&packed);
+}
+
+/* ---------------------------------------------------------------- waiting */
+
+static bool is_readable(int fd, int milliseconds)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, milliseconds) == 1;
+}
+
+static const unsigned char abc[] = "abcabc";
+
+/* A pipe into which the hook writes when it is called. */
+typedef struct wait_stand {
+    ps_source *source;
+    int ends[2];
+    unsigned calls;
+    bool leave; /* at once, without a look at the descriptor */
+    bool fail;
+} wait_stand;
+
+static ps_result on_wait(void *context, ps_error *err)
+{
+    wait_stand *w = context;
+    int fd = ps_source_descriptor(w->source);
+
+    w->calls++;
+    if (w->fail) {
+        *err = (ps_error){.code = PS_ERR_LIMIT, .text = "enough"};
+        return PS_ERR_LIMIT;
+    }
+    assert_false(is_readable(fd, 0));
+    assert_true(write_out(w->ends[1], abc, 3));
+    if (w->leave)
+        (void)poll(NULL, 0, 5);
+    else
+        assert_true(is_readable(fd, -1));
+    return PS_OK;
+}
+
+static void open_wait(wait_stand *w, bool threaded)
+{
+    *w = (wait_stand){0};
+    assert_int_equal(pipe(w->ends), 0);
+    w->source = open_source(w->ends[0], threaded);
+    ps_source_on_wait(w->source, on_wait, w);
+}
+
+static void close_wait(wait_stand *w)
+{
+    ps_source_free(w->source);
+    (void)close(w->ends[0]);
+    (void)close(w->ends[1]);
+}
+
+static void read_abc(wait_stand *w)
+{
+    (void)peek(w->source, 3, abc, 3);
+    ps_source_take(w->source, 3);
+}
+
+/* Each wait calls it once, and what is there already none. */
+static void test_wait_hook(void **state)
+{
+    (void)state;
+    for (int threaded = 0; threaded < 2; threaded++) {
+        wait_stand w;
+
+        open_wait(&w, threaded);
+        (void)peek(w.source, 4, abc, 4);
+        ps_source_take(w.source, 3);
+        read_abc(&w);
+        assert_int_equal(w.calls, 2);
+        read_abc(&w);
+        assert_int_equal(w.calls, 3);
+        close_wait(&w);
+    }
+}
+
+/* A bell that is late rings for its own wait, not for the next. */
+static void test_late_bell(void **state)
+{
+    wait_stand w;
+
+    (void)state;
+    open_wait(&w, true);
+    for (int i = 0; i < 4; i++) {
+        w.leave = i % 2 == 0;
+        read_abc(&w);
+        (void)poll(NULL, 0, 40);
+    }
+    assert_int_equal(w.calls, 4);
+    close_wait(&w);
+}
+
+static void test_failing_hook(void **state)
+{
+    (void)state;
+    for (int threaded = 0; threaded < 2; threaded++) {
+        wait_stand w;
+        const unsigned char *data;
+        size_t got;
+        ps_error err;
+
+        open_wait(&w, threaded);
+        w.fail = true;
+        for (unsigned i = 1; i <= 2; i++) {
+            assert_result(ps_source_peek(w.source, 1, &data, &got, &err),
+                          PS_ERR_LIMIT, &err);
+            assert_int_equal(w.calls, i);
+        }
+        w.fail = false;
+        read_abc(&w);
+        close_wait(&w);
+    }
+}
+
+/* ----------------------------------------------------------------- errors */
+
+static void test_read_errors(void **state)
+{
+    /* A directory, and a closed one with a number that no other gets. */
+    const int fds[] = {open(".", O_RDONLY), fcntl(1, F_DUPFD, 200)};
+
+    (void)state;
+    assert_true(fds[0] >= 0 && fds[1] >= 200);
+    (void)close(fds[1]);
+    for (int i = 0; i < 4; i++) {
+        ps_source *s = open_source(fds[i % 2], i / 2 != 0);
+        const unsigned char *data;
+        size_t got;
+        ps_error err;
+
+        for (int again = 0; again < 3; again++) {
+            assert_result(ps_source_peek(s, 1, &data, &got, &err),
+                          PS_ERR_IO, &err);
+            assert_non_null(strstr(err.text, "cannot read"));
+        }
+        ps_source_free(s);
+    }
+    (void)close(fds[0]);
+}
+
+/* Whatever the thread waits for: input, or room; or nothing any more. */
+static void test_free_while_waiting(void **state)
+{
+    bytes much = make_data(4000000, 3);
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        bytes some = {.data = much.data, .size = i % 2 == 0 ? 10 : much.size};
+        wait_stand w;
+        input in;
+        ps_source *s;
+
+        open_wait(&w, true);
+        if (i % 2 == 0)
+            read_abc(&w);
+        (void)poll(NULL, 0, i / 2);
+        close_wait(&w);
+        start_input(&in, &some, 100000);
+        s = open_source(in.fd, true);
+        (void)peek(s, 10, some.data, 10);
+        (void)poll(NULL, 0, i / 2);
+        ps_source_free(s);
+        end_input(&in);
+    }
+    free_bytes(&much);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_reopen),
+        cmocka_unit_test(test_wait_hook),
+        cmocka_unit_test(test_late_bell),
+        cmocka_unit_test(test_failing_hook),
+        cmocka_unit_test(test_read_errors),
+        cmocka_unit_test(test_free_while_waiting),
+    };
+
+    (void)alarm(20); /* for what would wait without an end */
+    (void)signal(SIGPIPE, SIG_IGN);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("source", tests, NULL, NULL);
+}

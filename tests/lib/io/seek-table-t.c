@@ -1,0 +1,361 @@
+/*
+ * seek-table-t.c - seek tables: what was made can be read, and what was
+ * tampered with is refused.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/seek_table.h"
+#include "lib-alloc.h"
+
+static ps_seek_table *open_table(void)
+{
+    ps_seek_table *table;
+    ps_error err;
+
+    assert_ok(ps_seek_table_open(&table, &err), &err);
+    return table;
+}
+
+/* A table with sizes that look random, some of them 0 unpacked. */
+static ps_seek_table *make_table(uint32_t frames)
+{
+    ps_seek_table *table = open_table();
+    uint64_t random = frames + 1;
+    ps_error err;
+
+    for (uint32_t i = 0; i < frames; i++) {
+        uint32_t n = 1 + random_below(&random, 900);
+        uint32_t plain = random_below(&random, 5);
+
+        assert_ok(ps_seek_table_add(table, n, plain, &err), &err);
+    }
+    return table;
+}
+
+/* Encoded, in bytes of its own. */
+static bytes encode(ps_seek_table *table)
+{
+    const unsigned char *data;
+    size_t n;
+    bytes b = {0};
+
+    ps_seek_table_encode(table, &data, &n);
+    put_bytes(&b, data, n);
+    return b;
+}
+
+/* Reads a table behind `before` bytes, its own among them. */
+static ps_result decode(const bytes *b, uint64_t before,
+                        ps_seek_table **table, ps_error *err)
+{
+    bytes copy = {0}; /* exactly as large, for the sanitizer's sake */
+    ps_result r;
+
+    copy.data = must_alloc(b->size);
+    memcpy(copy.data, b->data, b->size);
+    r = ps_seek_table_decode(table, copy.data, b->size, before, err);
+    free(copy.data);
+    return r;
+}
+
+/* Byte by byte what the specification of the format says. */
+static void test_table_bytes(void **state)
+{
+    static const unsigned char expected[] = {
+        0x5e, 0x2a, 0x4d, 0x18, 25,   0,    0,    0,    /* skippable */
+        0x22, 0x11, 0,    0,    0x00, 0x10, 0,    0,    /* frame 0 */
+        0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff, 0xff, /* frame 1 */
+        2,    0,    0,    0,    0,                      /* footer */
+        0xb1, 0xea, 0x92, 0x8f,
+    };
+    ps_seek_table *table = open_table();
+    bytes b;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_seek_table_add(table, 0x1122, 0x1000, &err), &err);
+    assert_ok(ps_seek_table_add(table, UINT32_MAX, UINT32_MAX - 1, &err),
+              &err);
+    b = encode(table);
+    assert_int_equal(b.size, sizeof expected);
+    assert_memory_equal(b.data, expected, sizeof expected);
+    assert_int_equal(ps_seek_table_bytes(table), 0x1122ull + UINT32_MAX);
+    assert_int_equal(ps_seek_table_frames(table), 2);
+    free_bytes(&b);
+    ps_seek_table_free(table);
+}
+
+/* Each plain byte is found in its frame, frames without any in none. */
+static void check_places(const ps_seek_table *table, uint32_t frames)
+{
+    uint64_t random = frames + 1;
+    uint64_t at = 0;
+    uint64_t plain_at = 0;
+
+    assert_int_equal(ps_seek_table_frames(table), frames);
+    for (uint32_t i = 0; i < frames; i++) {
+        uint32_t n = 1 + random_below(&random, 900);
+        uint32_t plain = random_below(&random, 5);
+
+        for (uint64_t k = 0; k < plain; k++) {
+            ps_seek_frame f = ps_seek_table_find(table, plain_at + k);
+
+            assert_int_equal(f.number, i);
+            assert_int_equal(f.at, at);
+            assert_int_equal(f.bytes, n);
+            assert_int_equal(f.plain_at, plain_at);
+            assert_int_equal(f.plain, plain);
+        }
+        at += n;
+        plain_at += plain;
+    }
+    assert_int_equal(ps_seek_table_bytes(table), at);
+    assert_int_equal(ps_seek_table_plain(table), plain_at);
+}
+
+static void test_table_round_trip(void **state)
+{
+    static const uint32_t counts[] = {1, 2, 63, 64, 65, 127, 128, 129, 5000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        ps_seek_table *table = make_table(counts[i]);
+        bytes b = encode(table);
+        uint64_t before = ps_seek_table_bytes(table) + b.size;
+        ps_seek_table *back;
+        ps_error err;
+        bytes again;
+
+        check_places(table, counts[i]);
+        assert_ok(decode(&b, before, &back, &err), &err);
+        check_places(back, counts[i]);
+        again = encode(back);
+        assert_int_equal(again.size, b.size);
+        assert_memory_equal(again.data, b.data, b.size);
+        free_bytes(&again);
+        ps_seek_table_free(back);
+        /* More may lie before it: another stream. */
+        assert_ok(decode(&b, before + 1000, &back, &err), &err);
+        ps_seek_table_free(back);
+        assert_result(decode(&b, before - 1, &back, &err), PS_ERR_CORRUPT,
+                      &err);
+        assert_null(back);
+        free_bytes(&b);
+        ps_seek_table_free(table);
+    }
+}
+
+/* Tables of other programs may have checksums; they are passed over. */
+static void test_table_with_checksums(void **state)
+{
+    bytes b = {0};
+    ps_seek_table *table;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    put_u32(&b, 0x184D2A5E);
+    put_u32(&b, 2 * 12 + 9);
+    for (uint32_t i = 1; i <= 2; i++) {
+        put_u32(&b, 100 * i);
+        put_u32(&b, 1000 * i);
+        put_u32(&b, 0x12345678);
+    }
+    put_u32(&b, 2);
+    put_u8(&b, 0x80);
+    put_u32(&b, 0x8F92EAB1);
+    assert_true(ps_is_seek_footer(b.data + b.size - 9));
+    assert_ok(ps_seek_footer_decode(b.data + b.size - 9, 999, &n, &err),
+              &err);
+    assert_int_equal(n, b.size);
+    assert_ok(decode(&b, 300 + b.size, &table, &err), &err);
+    assert_int_equal(ps_seek_table_bytes(table), 300);
+    assert_int_equal(ps_seek_table_plain(table), 3000);
+    assert_int_equal(ps_seek_table_find(table, 1000).at, 100);
+    ps_seek_table_free(table);
+    free_bytes(&b);
+}
+
+/* No bit of it can flip without being seen, but for sizes unpacked. */
+static void test_table_every_bit(void **state)
+{
+    ps_seek_table *table = make_table(70);
+    bytes b = encode(table);
+    uint64_t before = ps_seek_table_bytes(table) + b.size;
+    uint64_t plain = ps_seek_table_plain(table);
+
+    (void)state;
+    for (size_t bit = 0; bit < 8 * b.size; bit++) {
+        ps_seek_table *back = NULL;
+        ps_error err;
+        ps_result r;
+
+        b.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        r = decode(&b, before, &back, &err);
+        if (r == PS_OK && ps_seek_table_plain(back) == plain &&
+            ps_seek_table_bytes(back) == before - b.size)
+            fail_msg("bit %zu flips unseen", bit);
+        if (r != PS_OK)
+            assert_true(err.code == r && back == NULL);
+        ps_seek_table_free(back);
+        b.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    free_bytes(&b);
+    ps_seek_table_free(table);
+}
+
+static void test_table_every_cut(void **state)
+{
+    ps_seek_table *table = make_table(9);
+    bytes b = encode(table);
+    uint64_t before = ps_seek_table_bytes(table) + b.size;
+    ps_seek_table *back;
+
+    (void)state;
+    for (size_t n = 0; n < b.size; n++) {
+        bytes head = {.data = b.data, .size = n};
+        bytes tail = {.data = b.data + b.size - n, .size = n};
+
+        assert_true(decode(&head, before - b.size + n, &back, NULL) > PS_END);
+        assert_true(decode(&tail, before, &back, NULL) > PS_END);
+    }
+    free_bytes(&b);
+    ps_seek_table_free(table);
+}
+
+/* A footer's number of frames is not believed beyond the file. */
+static void test_hostile_footer(void **state)
+{
+    static const uint32_t frames[] = {0, 500, (1u << 27) + 1, UINT32_MAX};
+    ps_error err;
+    uint64_t n;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+        bytes b = {0};
+
+        put_u32(&b, frames[i]);
+        put_u8(&b, 0);
+        put_u32(&b, 0x8F92EAB1);
+        assert_result(ps_seek_footer_decode(b.data, 4000, &n, &err),
+                      PS_ERR_CORRUPT, &err);
+        free_bytes(&b);
+    }
+}
+
+/* Sizes of 0, beyond the file, or beyond what will be allocated. */
+static void test_hostile_sizes(void **state)
+{
+    static const struct {
+        uint32_t bytes;
+        uint32_t plain;
+        ps_result result;
+    } cases[] = {
+        {0, 10, PS_ERR_CORRUPT},
+        {UINT32_MAX, 10, PS_ERR_CORRUPT},
+        {501, 10, PS_ERR_CORRUPT},
+        {1, (1u << 15) - 1, PS_OK},
+        {1, 1u << 16, PS_ERR_CORRUPT}, /* more than zstd can make of it */
+        {500, PS_MAX_RECORD_BYTES, PS_ERR_CORRUPT},
+        {500, PS_MAX_RECORD_BYTES + 1, PS_ERR_LIMIT},
+        {500, UINT32_MAX, PS_ERR_LIMIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ps_seek_table *table = make_table(0);
+        ps_seek_table *back;
+        bytes b;
+        ps_error err;
+
+        assert_ok(ps_seek_table_add(table, 7, 8, &err), &err);
+        assert_ok(ps_seek_table_add(table, cases[i].bytes, cases[i].plain,
+                                    &err),
+                  &err);
+        b = encode(table);
+        assert_result(decode(&b, 507 + b.size, &back, &err),
+                      cases[i].result, &err);
+        ps_seek_table_free(back);
+        free_bytes(&b);
+        ps_seek_table_free(table);
+    }
+}
+
+static void test_table_limits(void **state)
+{
+    ps_seek_table *table = open_table();
+    ps_error err;
+
+    (void)state;
+    assert_result(ps_seek_table_add(table, UINT64_C(1) << 32, 1, &err),
+                  PS_ERR_LIMIT, &err);
+    assert_result(ps_seek_table_add(table, 1, UINT64_C(1) << 32, &err),
+                  PS_ERR_LIMIT, &err);
+    assert_int_equal(ps_seek_table_frames(table), 0);
+    ps_seek_table_free(table);
+    ps_seek_table_free(NULL);
+}
+
+static void test_table_without_memory(void **state)
+{
+    const size_t before = alloc_so_far().blocks;
+    unsigned failures = 0;
+    ps_result r;
+
+    (void)state;
+    do {
+        ps_seek_table *table;
+
+        alloc_fail(failures + 1, false);
+        r = ps_seek_table_open(&table, NULL);
+        for (uint32_t i = 0; r == PS_OK && i < 1000; i++)
+            r = ps_seek_table_add(table, 1, 1, NULL);
+        alloc_fail(0, false);
+        ps_seek_table_free(table);
+        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
+        assert_int_equal(alloc_so_far().blocks, before);
+        failures += r != PS_OK;
+    } while (r != PS_OK);
+    assert_true(failures >= 5);
+}
+
+/* ---------------------------------------------------------------- records */
+
+/* A frame has 256 KiB to 1 MiB, unless a single record has more. */
+static void test_records_in_a_frame(void **state)
+{
+    (void)state;
+    for (uint32_t size = 256; size <= (2u << 20); size += 64) {
+        uint64_t frame = (uint64_t)ps_frame_records(size) * size;
+
+        assert_true(frame >= 256u << 10);
+        assert_true(frame <= 1u << 20 || frame == size);
+    }
+    assert_int_equal(ps_frame_records(256), 2048);
+    assert_int_equal(ps_frame_records(PS_MAX_RECORD_BYTES), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_bytes),
+        cmocka_unit_test(test_table_round_trip),
+        cmocka_unit_test(test_table_with_checksums),
+        cmocka_unit_test(test_table_every_bit),
+        cmocka_unit_test(test_table_every_cut),
+        cmocka_unit_test(test_hostile_footer),
+        cmocka_unit_test(test_hostile_sizes),
+        cmocka_unit_test(test_table_limits),
+        cmocka_unit_test(test_table_without_memory),
+        cmocka_unit_test(test_records_in_a_frame),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("seekable", tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/*
+ * zstd-frame-t.c - zstd frames: what was made can be read, what was tampered
+ * with is refused.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#include "io/zstd_frame.h"
+#include "lib-alloc.h"
+
+/* Bytes that compress well, but not to nothing. */
+static bytes make_plain(size_t n, uint64_t seed)
+{
+    bytes b = {0};
+
+    for (size_t i = 0; i < n; i++)
+        put_u8(&b, random_below(&seed, 4) == 0 ? random_below(&seed, 256)
+                                               : (unsigned)(i % 7));
+    return b;
+}
+
+static ps_frame_maker *open_maker(int level)
+{
+    ps_frame_maker *maker;
+    ps_error err;
+
+    assert_ok(ps_frame_maker_open(&maker, level, &err), &err);
+    return maker;
+}
+
+/* A copy of the frame that a maker makes of `b`. */
+static bytes make_frame(ps_frame_maker *maker, const bytes *b)
+{
+    const unsigned char *frame;
+    size_t n;
+    bytes copy = {0};
+    ps_error err;
+
+    assert_ok(ps_frame_make(maker, b->data, b->size, &frame, &n, &err),
+              &err);
+    put_bytes(&copy, frame, n);
+    return copy;
+}
+
+/* Unpacks a frame with an opener of its own. */
+static ps_result open_frame(const bytes *frame, unsigned char *to,
+                            size_t plain, ps_error *err)
+{
+    ps_frame_opener *opener;
+    ps_result r;
+
+    assert_ok(ps_frame_opener_open(&opener, err), err);
+    r = ps_frame_open(opener, frame->data, frame->size, to, plain, err);
+    ps_frame_opener_free(opener);
+    return r;
+}
+
+static void check_frame(ps_frame_maker *maker, size_t n)
+{
+    bytes plain = make_plain(n, n + 1);
+    bytes frame = make_frame(maker, &plain);
+    unsigned char *back = must_alloc(n + 1);
+    ps_error err;
+
+    assert_int_equal(ZSTD_getFrameContentSize(frame.data, frame.size), n);
+    assert_int_equal(ZSTD_findFrameCompressedSize(frame.data, frame.size),
+                     frame.size);
+    assert_ok(open_frame(&frame, back, n, &err), &err);
+    if (n > 0)
+        assert_memory_equal(back, plain.data, n);
+    if (n > 0) /* the room that is given is never overrun */
+        assert_result(open_frame(&frame, back, n - 1, &err), PS_ERR_CORRUPT,
+                      &err);
+    assert_result(open_frame(&frame, back, n + 1, &err), PS_ERR_CORRUPT,
+                  &err);
+    free(back);
+    free_bytes(&frame);
+    free_bytes(&plain);
+}
+
+static void test_frames(void **state)
+{
+    static const size_t sizes[] = {0,   1,    100,     4096, 65536,
+                                   300, 7777, 1000000, 5,    131072};
+    static const int levels[] = {-7, 1, 3, 9, 19};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        ps_frame_maker *maker = open_maker(levels[i]);
+
+        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
+            check_frame(maker, sizes[j]);
+        ps_frame_maker_free(maker);
+    }
+}
+
+/* A checksum is in it: a flipped bit is not handed on as data. */
+static void test_frame_checksum(void **state)
+{
+    ps_frame_maker *maker = open_maker(1);
+    bytes plain = make_plain(3000, 8);
+    bytes frame = make_frame(maker, &plain);
+    unsigned char *back = must_alloc(plain.size);
+
+    (void)state;
+    assert_true((frame.data[4] & 4) != 0); /* its flag in the header */
+    for (size_t bit = 0; bit < 8 * frame.size; bit++) {
+        frame.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        if (open_frame(&frame, back, plain.size, NULL) == PS_OK &&
+            memcmp(back, plain.data, plain.size) != 0)
+            fail_msg("bit %zu changes the data unseen", bit);
+        frame.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    free(back);
+    free_bytes(&frame);
+    free_bytes(&plain);
+    ps_frame_maker_free(maker);
+}
+
+/* What a maker made before leaves no trace in what it makes next. */
+static void test_frames_know_no_history(void **state)
+{
+    (void)state;
+    for (int level = -1; level <= 19; level++) {
+        ps_frame_maker *old = open_maker(level);
+        uint64_t random = 5;
+
+        for (uint64_t i = 0; i < 6; i++) {
+            ps_frame_maker *fresh = open_maker(level);
+            bytes plain = make_plain(random_below(&random, 80000), i / 2 + 1);
+            bytes a = make_frame(old, &plain);
+            bytes b = make_frame(fresh, &plain);
+
+            assert_int_equal(a.size, b.size);
+            assert_memory_equal(a.data, b.data, a.size);
+            free_bytes(&a);
+            free_bytes(&b);
+            free_bytes(&plain);
+            ps_frame_maker_free(fresh);
+        }
+        ps_frame_maker_free(old);
+    }
+}
+
+static void test_levels(void **state)
+{
+    const int least = ps_frame_level_least();
+    const int most = ps_frame_level_most();
+    ps_frame_maker *maker;
+    ps_error err;
+
+    (void)state;
+    assert_true(least < 0 && most >= 19);
+    ps_frame_maker_free(open_maker(least));
+    ps_frame_maker_free(open_maker(most));
+    assert_result(ps_frame_maker_open(&maker, least - 1, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_null(maker);
+    assert_result(ps_frame_maker_open(&maker, most + 1, &err),
+                  PS_ERR_ARGUMENT, &err);
+    ps_frame_maker_free(NULL);
+    ps_frame_opener_free(NULL);
+}
+
+static void test_no_frame(void **state)
+{
+    unsigned char to[8] = "garbage";
+    bytes none = {.data = to};
+    bytes garbage = {.data = to, .size = 7};
+    ps_error err;
+
+    (void)state;
+    assert_result(open_frame(&garbage, to, 8, &err), PS_ERR_CORRUPT, &err);
+    assert_result(open_frame(&none, to, 8, &err), PS_ERR_CORRUPT, &err);
+}
+
+static ps_result make_with_little_memory(void)
+{
+    ps_frame_maker *maker;
+    const unsigned char *frame;
+    size_t n;
+    ps_error err;
+    ps_result r = ps_frame_maker_open(&maker, 3, &err);
+
+    if (r == PS_OK)
+        r = ps_frame_make(maker, "abcabcabc", 9, &frame, &n, &err);
+    if (r != PS_OK)
+        assert_int_equal(err.code, r);
+    ps_frame_maker_free(maker);
+    return r;
+}
+
+static void test_frames_without_memory(void **state)
+{
+    const size_t before = alloc_so_far().blocks;
+    unsigned failures = 0;
+    ps_result r;
+
+    (void)state;
+    do {
+        alloc_fail(failures + 1, false);
+        r = make_with_little_memory();
+        alloc_fail(0, false);
+        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
+        assert_int_equal(alloc_so_far().blocks, before);
+        failures += r != PS_OK;
+    } while (r != PS_OK);
+    assert_true(failures >= 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_frame_checksum),
+        cmocka_unit_test(test_frames_know_no_history),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_no_frame),
+        cmocka_unit_test(test_frames_without_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("frame", tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+/*
+ * zstd-input-t.c - compressed input: whatever its frames, it reads like the
+ * plain bytes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+/* Appends `n` bytes as a frame. */
+static void put_frame(bytes *b, const void *data, size_t n, int level)
+{
+    size_t room = ZSTD_compressBound(n);
+    void *frame = must_alloc(room);
+    size_t size = ZSTD_compress(frame, room, data, n, level);
+
+    assert_false(ZSTD_isError(size));
+    put_bytes(b, frame, size);
+    free(frame);
+}
+
+/* Appends a frame that decoders pass over; `which` < 16. */
+static void put_skippable(bytes *b, unsigned which, uint32_t n)
+{
+    put_u32(b, 0x184D2A50 + which);
+    put_u32(b, n);
+    for (uint32_t i = 0; i < n; i++)
+        put_u8(b, 0x28); /* no zeros, and nearly zstd's magic */
+}
+
+/* Reads token records; gives how it ended and how many came. */
+static ps_result read_all(const bytes *b, const corpus *c, uint32_t *count,
+                          ps_error *err)
+{
+    int fd = open_bytes(b);
+    ps_token_reader *r = NULL;
+    ps_sequence s;
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, err);
+
+    *count = 0;
+    while (result == PS_OK) {
+        result = ps_token_reader_next(r, UINT32_MAX, &s, err);
+        if (result == PS_OK)
+            assert_sample(c, (*count)++, &s);
+    }
+    ps_token_reader_free(r);
+    (void)close(fd);
+    return result;
+}
+
+/* The whole corpus comes out of `b`. */
+static void expect_corpus(const bytes *b, const corpus *c)
+{
+    uint32_t count;
+    ps_error err;
+
+    assert_result(read_all(b, c, &count, &err), PS_END, &err);
+    assert_int_equal(count, c->count);
+}
+
+static corpus rich_corpus(uint32_t count, uint32_t longest)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+
+    return make_corpus(&schema, count, longest, 77);
+}
+
+static void test_one_frame(void **state)
+{
+    static const int levels[] = {-5, 1, 3, 12};
+    corpus c = rich_corpus(900, 200);
+    bytes plain = corpus_records(&c);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        bytes b = {0};
+
+        put_frame(&b, plain.data, plain.size, levels[i]);
+        expect_corpus(&b, &c);
+        free_bytes(&b);
+    }
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+/* Cuts the plain bytes into frames of 1..most bytes, some of them empty. */
+static bytes many_frames(const bytes *plain, uint32_t most, bool skippable)
+{
+    bytes b = {0};
+    uint64_t random = most;
+    size_t at = 0;
+
+    while (at < plain->size) {
+        size_t n = random_below(&random, most + 1);
+
+        n = n < plain->size - at ? n : plain->size - at;
+        if (skippable && random_below(&random, 3) == 0)
+            put_skippable(&b, random_below(&random, 16),
+                          random_below(&random, 300));
+        put_frame(&b, plain->data + at, n, 1);
+        at += n;
+    }
+    return b;
+}
+
+static void test_many_frames(void **state)
+{
+    static const uint32_t most[] = {1, 7, 1000, 300000};
+    corpus c = rich_corpus(30, 5000);
+    corpus little = rich_corpus(5, 9);
+    bytes plain = corpus_records(&c);
+    bytes few = corpus_records(&little);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof most / sizeof most[0]; i++)
+        for (int skippable = 0; skippable < 2; skippable++) {
+            bool tiny = most[i] < 100;
+            bytes b = many_frames(tiny ? &few : &plain, most[i],
+                                  skippable != 0);
+
+            expect_corpus(&b, tiny ? &little : &c);
+            free_bytes(&b);
+        }
+    free_bytes(&few);
+    free_bytes(&plain);
+    free_corpus(&little);
+    free_corpus(&c);
+}
+
+/* In front and at the end, in all sixteen kinds, of many sizes. */
+static void test_skippable_frames(void **state)
+{
+    corpus c = rich_corpus(5, 9);
+    bytes plain = corpus_records(&c);
+
+    (void)state;
+    for (unsigned which = 0; which < 16; which++) {
+        bytes b = {0};
+
+        put_skippable(&b, which, which * 31);
+        put_skippable(&b, 15 - which, 600000); /* larger than the buffer */
+        put_frame(&b, plain.data, plain.size, 3);
+        put_skippable(&b, which, 0);
+        put_skippable(&b, which, which * 1000);
+        expect_corpus(&b, &c);
+        free_bytes(&b);
+    }
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+/* Frames without content are an empty input. */
+static void test_nothing_in_it(void **state)
+{
+    corpus none = {.count = 0};
+    bytes b = {0};
+
+    (void)state;
+    put_frame(&b, "", 0, 3);
+    expect_corpus(&b, &none);
+    put_skippable(&b, 4, 10);
+    expect_corpus(&b, &none);
+    free_bytes(&b);
+    put_skippable(&b, 4, 10);
+    expect_corpus(&b, &none);
+    free_bytes(&b);
+}
+
+static void test_every_cut(void **state)
+{
+    corpus c = rich_corpus(6, 9);
+    bytes plain = corpus_records(&c);
+    bytes b = {0};
+    size_t whole;
+    uint32_t count;
+    ps_error err;
+
+    (void)state;
+    put_skippable(&b, 0, 9);
+    put_frame(&b, plain.data, 200, 3);
+    put_frame(&b, plain.data + 200, plain.size - 200, 3);
+    whole = b.size;
+    for (b.size = 1; b.size < whole; b.size++)
+        if (b.size == 17) /* the skippable frame alone: an empty input */
+            assert_result(read_all(&b, &c, &count, &err), PS_END, &err);
+        else
+            assert_result(read_all(&b, &c, &count, &err), PS_ERR_TRUNCATED,
+                          &err);
+    expect_corpus(&b, &c);
+    free_bytes(&b);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+/* What comes before the cut is given out first. */
+static void test_cut_gives_what_came(void **state)
+{
+    corpus c = rich_corpus(400, 400);
+    bytes plain = corpus_records(&c);
+    bytes b = {0};
+    uint32_t count;
+    ps_error err;
+
+    (void)state;
+    put_frame(&b, plain.data, plain.size, 1);
+    b.size = b.size / 4 * 3;
+    assert_result(read_all(&b, &c, &count, &err), PS_ERR_TRUNCATED, &err);
+    assert_in_range(count, c.count / 2, c.count - 1);
+    free_bytes(&b);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+static void test_garbage_behind_a_frame(void **state)
+{
+    corpus c = rich_corpus(6, 9);
+    bytes plain = corpus_records(&c);
+    bytes b = {0};
+    uint32_t count;
+    ps_error err;
+
+    (void)state;
+    put_frame(&b, plain.data, plain.size, 3);
+    put_bytes(&b, "garbage", 7);
+    assert_result(read_all(&b, &c, &count, &err), PS_ERR_CORRUPT, &err);
+    assert_int_equal(count, c.count);
+    assert_non_null(strstr(err.text, "zstd"));
+    b.size -= 4;
+    assert_true(read_all(&b, &c, &count, &err) > PS_END);
+    free_bytes(&b);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+/* Plain bytes do not become zstd's in the middle of a stream. */
+static void test_frame_behind_plain_records(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    corpus c = make_corpus(&schema, 3, 9, 5);
+    bytes b = corpus_records(&c);
+    uint32_t count;
+    ps_error err;
+
+    (void)state;
+    put_frame(&b, b.data, b.size, 3);
+    assert_result(read_all(&b, &c, &count, &err), PS_ERR_LIMIT, &err);
+    assert_int_equal(count, c.count); /* zstd's magic as a count */
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* What was compressed twice is decompressed once. */
+static void test_frame_in_a_frame(void **state)
+{
+    corpus c = rich_corpus(3, 9);
+    bytes plain = corpus_records(&c);
+    bytes once = {0};
+    bytes twice = {0};
+    uint32_t count;
+    ps_error err;
+
+    (void)state;
+    put_frame(&once, plain.data, plain.size, 3);
+    put_frame(&twice, once.data, once.size, 3);
+    expect_corpus(&once, &c);
+    assert_result(read_all(&twice, &c, &count, &err), PS_ERR_LIMIT, &err);
+    free_bytes(&twice);
+    free_bytes(&once);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+static void test_damaged_frame(void **state)
+{
+    corpus c = rich_corpus(50, 50);
+    bytes plain = corpus_records(&c);
+    bytes b = {0};
+    uint64_t random = 3;
+
+    (void)state;
+    put_frame(&b, plain.data, plain.size, 3);
+    for (int i = 0; i < 2000; i++) {
+        /* The header's few bits that mean nothing are left alone. */
+        size_t at = 9 + random_below(&random, (uint32_t)b.size - 9);
+        unsigned char was = b.data[at];
+        int fd;
+        ps_token_reader *r = NULL;
+        ps_sequence s;
+        ps_result result;
+
+        b.data[at] ^= (unsigned char)(1 + random_below(&random, 255));
+        fd = open_bytes(&b);
+        result = ps_token_reader_open(&r, fd, PS_U16, NULL);
+        while (result == PS_OK)
+            result = ps_token_reader_next(r, UINT32_MAX, &s, NULL);
+        if (result == PS_END)
+            fail_msg("damage to byte %zu is not noticed", at);
+        ps_token_reader_free(r);
+        (void)close(fd);
+        b.data[at] = was;
+    }
+    free_bytes(&b);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+static void test_packs(void **state)
+{
+    const ps_packer_options options = {
+        40, 8, 10, 0, .overlong = PS_OVERLONG_ERROR};
+    corpus c = rich_corpus(100, 40);
+    ps_totals totals;
+    bytes plain = corpus_packs(&c, &options, &totals);
+    bytes b = many_frames(&plain, 3000, true);
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    assert_result(read_packs(&b, &n, &err), PS_END, &err);
+    assert_int_equal(n, totals.packs);
+    b.size--;
+    assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
+    free_bytes(&b);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+/* Offsets are those of the decompressed input. */
+static void test_offsets(void **state)
+{
+    corpus c = rich_corpus(20, 50);
+    bytes plain = corpus_records(&c);
+    bytes b = many_frames(&plain, 400, true);
+    int fd = open_bytes(&b);
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &err), &err);
+    for (uint32_t i = 0; i < c.count; i++) {
+        assert_ok(ps_token_reader_next(r, 99, &s, &err), &err);
+        assert_int_equal(get_u32(plain.data + s.offset), s.n_tok);
+        assert_memory_equal(plain.data + s.offset + 4, s.payload,
+                            s.payload_bytes);
+    }
+    assert_result(ps_token_reader_next(r, 99, &s, &err), PS_END, &err);
+    assert_int_equal(ps_token_reader_offset(r), plain.size);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+    free_bytes(&plain);
+    free_corpus(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_frame),
+        cmocka_unit_test(test_many_frames),
+        cmocka_unit_test(test_skippable_frames),
+        cmocka_unit_test(test_nothing_in_it),
+        cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_cut_gives_what_came),
+        cmocka_unit_test(test_garbage_behind_a_frame),
+        cmocka_unit_test(test_frame_behind_plain_records),
+        cmocka_unit_test(test_frame_in_a_frame),
+        cmocka_unit_test(test_damaged_frame),
+        cmocka_unit_test(test_packs),
+        cmocka_unit_test(test_offsets),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("zstd", tests, NULL, NULL);
+}

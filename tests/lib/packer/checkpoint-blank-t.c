@@ -1,0 +1,98 @@
+/*
+ * checkpoint-blank-t.c - the state from before a stream begins.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char note[] = "where it is to begin";
+
+static unsigned char *make(size_t *size)
+{
+    unsigned char *state;
+    ps_error err;
+
+    assert_ok(ps_state_blank(note, sizeof note, &state, size, &err), &err);
+    return state;
+}
+
+static void test_says(void **unused)
+{
+    size_t size;
+    unsigned char *state = make(&size);
+    ps_state says;
+    ps_error err;
+
+    (void)unused;
+    assert_ok(ps_state_read(state, size, &says, &err), &err);
+    assert_true(says.blank && !says.finished);
+    assert_int_equal(says.packs, 0);
+    assert_int_equal(says.output_bytes, 0);
+    assert_int_equal(says.input_sequences, 0);
+    assert_int_equal(says.needs, 0);
+    assert_int_equal(says.note_bytes, sizeof note);
+    assert_memory_equal(says.note, note, sizeof note);
+    free(state);
+}
+
+/* It fits all, proves nothing, and there is nothing to go on from. */
+static void test_used(void **unused)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    size_t size;
+    unsigned char *state = make(&size);
+    int fd = open_empty();
+    ps_packer *p;
+    ps_error err;
+
+    (void)unused;
+    assert_ok(ps_state_fits(state, size, &schema, &o, &err), &err);
+    assert_result(ps_packer_resume(&p, fd, &schema, &o, state, size, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_null(p);
+    assert_result(ps_packer_ended(&p, &schema, &o, state, size, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_null(p);
+    assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
+    assert_ok(ps_packer_prove(p, state, size, &err), &err);
+    assert_ok(ps_packer_proved(p, &err), &err);
+    assert_ok(ps_packer_finish(p, &err), &err);
+    ps_packer_free(p);
+    (void)close(fd);
+    free(state);
+}
+
+static void test_damaged(void **unused)
+{
+    size_t size;
+    unsigned char *state = make(&size);
+    ps_state says;
+    ps_error err;
+
+    (void)unused;
+    for (size_t i = 0; i < 8 * size; i++) {
+        state[i / 8] ^= (unsigned char)(1 << i % 8);
+        assert_int_not_equal(ps_state_read(state, size, &says, &err), PS_OK);
+        state[i / 8] ^= (unsigned char)(1 << i % 8);
+    }
+    for (size_t n = 0; n < size; n++)
+        assert_int_not_equal(ps_state_read(state, n, &says, &err), PS_OK);
+    free(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_says),
+        cmocka_unit_test(test_used),
+        cmocka_unit_test(test_damaged),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

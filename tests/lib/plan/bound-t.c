@@ -1,0 +1,377 @@
+/*
+ * bound-t.c - the bound on packs is the optimum of the linear relaxation,
+ * and what nnlshp and ennlshp make comes near to it.
+ *
+ * The relaxation is solved again here with all columns listed and a plain
+ * simplex method.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-alloc.h"
+#include "lib-fixture.h"
+#include "plan-relaxed.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static ps_plan_options options_for(uint32_t capacity, uint32_t depth)
+{
+    return (ps_plan_options){.capacity = capacity,
+                             .depth = depth,
+                             .distribute = true,
+                             .short_weight = 0.09,
+                             .short_length = 8};
+}
+
+static double bound_of(const ps_histogram *h, uint32_t capacity,
+                       uint32_t depth)
+{
+    double packs;
+    ps_error err;
+
+    assert_ok(ps_plan_bound(h, capacity, depth, &packs, &err), &err);
+    return packs;
+}
+
+/* The packs of a plan that is made, and checked. */
+static uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
+                         const ps_plan_options *o)
+{
+    ps_plan *plan;
+    uint64_t packs;
+    ps_error err;
+
+    assert_ok(ps_plan_make(&plan, h, algorithm, o, &err), &err);
+    assert_ok(ps_plan_check(plan, h, o, &err), &err);
+    packs = ps_plan_packs(plan);
+    ps_plan_free(plan);
+    return packs;
+}
+
+static void add(ps_histogram *h, uint32_t length, uint64_t count)
+{
+    ps_error err;
+
+    assert_ok(ps_histogram_add(h, length, count, &err), &err);
+}
+
+static ps_histogram *open_histogram(void)
+{
+    ps_histogram *h;
+    ps_error err;
+
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    return h;
+}
+
+static ps_histogram *random_lengths(uint64_t *random, uint32_t lengths,
+                                    uint32_t longest, uint32_t most)
+{
+    ps_histogram *h = open_histogram();
+
+    while (lengths-- > 0)
+        add(h, 1 + random_below(random, longest),
+            1 + random_below(random, most));
+    return h;
+}
+
+static void assert_close(double a, double b, double error)
+{
+    if (fabs(a - b) > error)
+        fail_msg("%.9f is not %.9f", a, b);
+}
+
+/* ---------------------------------------------------------------------
+ * The bound
+ */
+
+static void test_relaxation(void **state)
+{
+    uint64_t random = 1;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        uint32_t capacity = 1 + random_below(&random, 18);
+        uint32_t depth = 1 + random_below(&random, 6);
+        ps_histogram *h = random_lengths(
+            &random, 1 + random_below(&random, 6),
+            1 + random_below(&random, capacity), 30);
+        double known = relaxed_packs(h, capacity, depth);
+
+        assert_close(bound_of(h, capacity, depth), known, 1e-9 * known);
+        ps_histogram_free(h);
+    }
+}
+
+/* More lengths, longer columns, no cap: still with all columns listed. */
+static void test_deep_relaxation(void **state)
+{
+    uint64_t random = 2;
+
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        uint32_t capacity = 20 + random_below(&random, 12);
+        ps_histogram *h = random_lengths(&random, 12, capacity, 1000);
+        uint32_t depth = 4 + random_below(&random, 30);
+        double known = relaxed_packs(h, capacity, depth);
+
+        assert_close(bound_of(h, capacity, depth), known, 1e-9 * known);
+        ps_histogram_free(h);
+    }
+}
+
+/*
+ * Of one length the bound says how many fit, to the token, though prices are
+ * of units: 17 of 205 in 3,686 tokens, where 18 would in 1,843 units of two.
+ */
+static void test_bound_of_equals(void **state)
+{
+    static const uint32_t lengths[] = {205, 217, 1117, 40, 3686, 1844};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (uint32_t depth = 2; depth <= 128; depth *= 2) {
+            uint32_t fit = 3686 / lengths[i];
+            double known = 60000.0 / (fit < depth ? fit : depth);
+            ps_histogram *h;
+            ps_error err;
+
+            assert_ok(ps_histogram_open(&h, &err), &err);
+            assert_ok(ps_histogram_add(h, lengths[i], 60000, &err), &err);
+            assert_close(bound_of(h, 3686, depth), known, 1e-9 * known);
+            ps_histogram_free(h);
+        }
+}
+
+/*
+ * Many lengths just above a quarter: three fit a pack.  Errors of rounding
+ * must not add up to a bound above that.
+ */
+static void test_bound_of_many(void **state)
+{
+    const uint32_t capacity = PS_MAX_CAPACITY;
+    const uint32_t n = 1398099;
+    ps_histogram *h;
+    double bound;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    for (uint32_t i = 1; i <= n; i++)
+        assert_ok(ps_histogram_add(h, capacity / 4 + i, 10000, &err), &err);
+    bound = bound_of(h, capacity, 4);
+    assert_true(bound <= n / 3.0 * 10000);
+    assert_true(bound >= n / 3.0 * 10000 * (1 - 1e-9));
+    ps_histogram_free(h);
+}
+
+static void test_bound_refuses(void **state)
+{
+    ps_histogram *h = open_histogram();
+    double packs = 7;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_plan_bound(h, 512, 3, &packs, &err), &err);
+    assert_true(packs == 0);
+    add(h, 100, 1);
+    assert_result(ps_plan_bound(h, 99, 3, &packs, &err), PS_ERR_ARGUMENT,
+                  &err);
+    assert_result(ps_plan_bound(h, 512, 0, &packs, &err), PS_ERR_ARGUMENT,
+                  &err);
+    assert_result(ps_plan_bound(h, 0, 3, &packs, &err), PS_ERR_ARGUMENT,
+                  &err);
+    assert_result(ps_plan_bound(h, PS_MAX_CAPACITY + 1, 3, &packs, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_true(packs == 0);
+    ps_histogram_free(h);
+}
+
+/* Without memory at any point: said, and nothing left behind. */
+static void test_bound_memory(void **state)
+{
+    uint64_t random = 3;
+    ps_histogram *h = random_lengths(&random, 40, 128, 50);
+    size_t blocks = alloc_so_far().blocks;
+    ps_result r = PS_ERR_MEMORY;
+
+    (void)state;
+    for (uint64_t nth = 1; r != PS_OK; nth++) {
+        double packs;
+        ps_error err;
+
+        alloc_watch();
+        alloc_fail(nth, false);
+        r = ps_plan_bound(h, 128, 5, &packs, &err);
+        alloc_fail(0, false);
+        assert_int_equal(r, alloc_so_far().failed > 0 ? PS_ERR_MEMORY
+                                                      : PS_OK);
+        assert_int_equal(alloc_so_far().blocks, blocks);
+    }
+    ps_histogram_free(h);
+}
+
+/* ---------------------------------------------------------------------
+ * Plans between bound and lpfhp
+ */
+
+/* Both algorithms, against *bound and lpfhp; the packs of nnlshp. */
+static uint64_t try_plans(const ps_histogram *h, const ps_plan_options *o,
+                          double *bound)
+{
+    uint64_t lpfhp = packs_of(h, PS_PLAN_LPFHP, o);
+    uint64_t nnlshp = packs_of(h, PS_PLAN_NNLSHP, o);
+    uint64_t ennlshp = packs_of(h, PS_PLAN_ENNLSHP, o);
+
+    *bound = bound_of(h, o->capacity, o->depth);
+    assert_true((double)nnlshp >= *bound);
+    assert_true((double)ennlshp >= *bound);
+    assert_true(nnlshp <= lpfhp);
+    assert_true(ennlshp <= lpfhp);
+    return nnlshp;
+}
+
+static void test_random_plans(void **state)
+{
+    uint64_t random = 4;
+    double packs = 0;
+    double bounds = 0;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        uint32_t capacity = 1 + random_below(&random, 200);
+        ps_histogram *h = random_lengths(
+            &random, 1 + random_below(&random, 40),
+            1 + random_below(&random, capacity), i % 2 == 0 ? 5 : 5000);
+        ps_plan_options o =
+            options_for(capacity, 1 + random_below(&random, 9));
+        double bound;
+
+        packs += (double)try_plans(h, &o, &bound);
+        bounds += ceil(bound);
+        ps_histogram_free(h);
+    }
+    print_message("# %.0f packs where %.0f are needed\n", packs, bounds);
+    assert_true(packs < 1.0001 * bounds);
+}
+
+/* One length: as many as fit, or as the depth allows, in each pack. */
+static void test_one_length(void **state)
+{
+    static const uint32_t capacities[] = {1, 2, 7, 512, 131072};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof capacities / sizeof *capacities; k++)
+        for (uint32_t depth = 1; depth < 10; depth += 2) {
+            uint32_t capacity = capacities[k];
+            const uint32_t lengths[] = {1, capacity / 2 + 1, capacity,
+                                        capacity / 2, capacity / 3};
+
+            for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+                uint32_t length = lengths[i] == 0 ? 1 : lengths[i];
+                uint32_t fit = capacity / length;
+                ps_plan_options o = options_for(capacity, depth);
+                ps_histogram *h = open_histogram();
+                double bound;
+
+                fit = fit < depth ? fit : depth;
+                add(h, length, 1001);
+                assert_int_equal(try_plans(h, &o, &bound),
+                                 (1001 + fit - 1) / fit);
+                /* From depth 4 on, such a bound may be for longer units. */
+                if (capacity < 1000 || depth <= 3)
+                    assert_close(bound, 1001.0 / fit, 1e-6);
+                ps_histogram_free(h);
+            }
+        }
+}
+
+/* Too many lengths for the exact method: rounded to units, and still right. */
+static void test_many_lengths(void **state)
+{
+    static const uint32_t depths[] = {3, 6};
+    uint64_t random = 5;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof depths / sizeof *depths; k++) {
+        uint32_t capacity = 131071; /* no whole number of units */
+        ps_histogram *h = random_lengths(&random, 9000, capacity / 3, 20);
+        ps_plan_options o = options_for(capacity, depths[k]);
+        uint64_t packs;
+        double bound;
+
+        add(h, capacity, 77);
+        packs = try_plans(h, &o, &bound);
+        print_message("# depth %" PRIu32 ": %" PRIu64
+                      " packs, bound %.1f\n",
+                      depths[k], packs, bound);
+        assert_true((double)packs < 1.03 * bound);
+        ps_histogram_free(h);
+    }
+}
+
+/* Few lengths of many tokens: exact, but columns are sought in units. */
+static void test_sparse_lengths(void **state)
+{
+    uint64_t random = 6;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        ps_histogram *h = random_lengths(&random, 60, 60000, 3000);
+        ps_plan_options o = options_for(131072, 4 + (uint32_t)i % 5);
+        double bound;
+        uint64_t packs = try_plans(h, &o, &bound);
+
+        assert_true((double)packs < 1.01 * bound);
+        ps_histogram_free(h);
+    }
+}
+
+/*
+ * Short lengths of little weight are left out of the fit.  Beside so many
+ * pairs that fill a pack exactly there is no room for them later.
+ */
+static void test_weight(void **state)
+{
+    ps_histogram *h = open_histogram();
+    ps_plan_options o = options_for(100, 4);
+    uint64_t heavy, light;
+
+    (void)state;
+    add(h, 10, 30000);
+    add(h, 45, 60000);
+    add(h, 55, 1000);
+    o.short_length = 20;
+    o.short_weight = 1;
+    heavy = packs_of(h, PS_PLAN_NNLSHP, &o);
+    o.short_weight = 0.002;
+    light = packs_of(h, PS_PLAN_NNLSHP, &o);
+    print_message("# %" PRIu64 " packs, %" PRIu64 " with little weight\n",
+                  heavy, light);
+    assert_true((double)heavy - bound_of(h, 100, 4) < 3);
+    assert_true(light > heavy);
+    o.short_length = 9; /* none is that short */
+    assert_int_equal(packs_of(h, PS_PLAN_NNLSHP, &o), heavy);
+    ps_histogram_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_relaxation),
+        cmocka_unit_test(test_deep_relaxation),
+        cmocka_unit_test(test_bound_of_equals),
+        cmocka_unit_test(test_bound_of_many),
+        cmocka_unit_test(test_bound_refuses),
+        cmocka_unit_test(test_bound_memory),
+        cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_one_length),
+        cmocka_unit_test(test_many_lengths),
+        cmocka_unit_test(test_sparse_lengths),
+        cmocka_unit_test(test_weight),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("plan-lp", tests, NULL, NULL);
+}

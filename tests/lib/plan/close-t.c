@@ -1,0 +1,285 @@
+/*
+ * close-t.c - a stream's end is packed well, for little work.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-alloc.h"
+#include "lib-fixture.h"
+#include "plan/close.h"
+#include "plan/repack.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Sums of `terms` equally likely numbers from `from` to `to`. */
+typedef struct kind {
+    const char *name;
+    uint32_t capacity;
+    uint32_t from;
+    uint32_t to;
+    uint32_t terms;
+} kind;
+
+/* Near a half, a third, a quarter and a tenth of a pack, and of any length. */
+static const kind kinds[] = {
+    {"even", 512, 1, 512, 1},     {"halves", 512, 50, 75, 4},
+    {"thirds", 512, 20, 70, 4},   {"quarters", 1024, 40, 110, 4},
+    {"tenths", 1024, 20, 32, 4},  {"few", 1024, 335, 350, 1},
+    {"long", 131072, 1, 9000, 4}, {"short", 4096, 1, 60, 4},
+};
+
+#define N_KINDS (sizeof kinds / sizeof kinds[0])
+
+static const uint32_t depths[] = {1, 2, 3, 4, 8, 16, 64};
+
+#define N_DEPTHS (sizeof depths / sizeof depths[0])
+
+static ps_histogram *draw(const kind *k, uint32_t n, uint64_t *random)
+{
+    ps_histogram *h;
+    ps_error err;
+
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t length = 0;
+
+        for (uint32_t t = 0; t < k->terms; t++)
+            length += k->from + random_below(random, k->to - k->from + 1);
+        assert_ok(ps_histogram_add(h, length, 1, &err), &err);
+    }
+    return h;
+}
+
+static ps_plan_options options_for(const kind *k, uint32_t depth)
+{
+    return (ps_plan_options){.capacity = k->capacity,
+                             .depth = depth,
+                             .distribute = true,
+                             .short_weight = PS_SHORT_WEIGHT,
+                             .short_length = PS_SHORT_LENGTH};
+}
+
+/* ps_plan_close and its like. */
+typedef ps_result planner(ps_plan **plan, const ps_histogram *h,
+                          const ps_plan_options *o, ps_error *err);
+
+/* Packs of the plan above those that there must be. */
+static double excess(planner *make, const kind *k, const ps_histogram *h,
+                     uint32_t depth)
+{
+    ps_plan_options o = options_for(k, depth);
+    ps_plan *plan;
+    ps_error err;
+    double bound, packs;
+
+    assert_ok(make(&plan, h, &o, &err), &err);
+    assert_ok(ps_plan_check(plan, h, &o, &err), &err);
+    packs = (double)ps_plan_packs(plan);
+    ps_plan_free(plan);
+    assert_ok(ps_plan_bound(h, k->capacity, depth, &bound, &err), &err);
+    return packs - ceil(bound);
+}
+
+/* So many sequences of each kind, at each depth; the mean excess. */
+static double try_all(planner *make, uint32_t n, double most)
+{
+    uint64_t random = n;
+    double sum = 0;
+
+    for (size_t k = 0; k < N_KINDS; k++) {
+        ps_histogram *h = draw(&kinds[k], n, &random);
+
+        for (size_t d = 0; d < N_DEPTHS; d++) {
+            double more = excess(make, &kinds[k], h, depths[d]);
+
+            if (more > most)
+                fail_msg("%" PRIu32 " %s, depth %" PRIu32 ": %.0f more", n,
+                         kinds[k].name, depths[d], more);
+            sum += more;
+        }
+        ps_histogram_free(h);
+    }
+    print_message("# %" PRIu32 ": %.3f packs more\n", n,
+                  sum / (N_KINDS * N_DEPTHS));
+    return sum / (N_KINDS * N_DEPTHS);
+}
+
+static void test_few(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 16; n++)
+        (void)try_all(ps_plan_close, n, 1);
+}
+
+static void test_windows(void **state)
+{
+    (void)state;
+    assert_true(try_all(ps_plan_close, 64, 1) < 0.1);
+    assert_true(try_all(ps_plan_close, 256, 2) < 0.4);
+    assert_true(try_all(ps_plan_close, 1024, 5) < 1);
+}
+
+/* More care is taken at the end. */
+static void test_end(void **state)
+{
+    (void)state;
+    assert_true(try_all(ps_plan_end, 64, 1) < 0.1);
+    assert_true(try_all(ps_plan_end, 1024, 1) < 0.2);
+    assert_true(try_all(ps_plan_end, 4096, 2) < 0.3);
+}
+
+/*
+ * Of many sequences nnlshp loses next to nothing at any depth: so deeper is
+ * never worse by more than that, where the bound allows no difference.
+ */
+static void test_nnlshp(void **state)
+{
+    uint64_t random = 3;
+
+    (void)state;
+    for (size_t k = 0; k < N_KINDS; k++) {
+        ps_histogram *h = draw(&kinds[k], 50000, &random);
+        uint64_t least = UINT64_MAX;
+
+        if (ps_histogram_size(h) > 1024) {
+            ps_histogram_free(h);
+            continue;
+        }
+        for (size_t d = 2; d < N_DEPTHS; d++) {
+            ps_plan_options o = options_for(&kinds[k], depths[d]);
+            ps_plan *plan;
+            ps_error err;
+            double bound;
+            uint64_t packs;
+
+            assert_ok(ps_plan_make(&plan, h, PS_PLAN_NNLSHP, &o, &err),
+                      &err);
+            packs = ps_plan_packs(plan);
+            ps_plan_free(plan);
+            assert_ok(ps_plan_bound(h, o.capacity, o.depth, &bound, &err),
+                      &err);
+            if ((double)packs > 1.0002 * ceil(bound) || packs > least)
+                fail_msg("%s, depth %" PRIu32 ": %" PRIu64
+                         " packs, bound %.1f, %" PRIu64 " before",
+                         kinds[k].name, depths[d], packs, bound, least);
+            least = packs;
+        }
+        ps_histogram_free(h);
+    }
+}
+
+/* What work there may be is not overdrawn, but by what a first plan takes. */
+static void test_work(void **state)
+{
+    uint64_t random = 9;
+
+    (void)state;
+    for (size_t k = 0; k < N_KINDS; k++) {
+        const uint32_t n = 1000;
+        ps_histogram *h = draw(&kinds[k], n, &random);
+        double *price = must_alloc(n * sizeof *price);
+
+        for (size_t i = 0; i < ps_histogram_size(h); i++)
+            price[i] = (double)ps_histogram_length(h, i) / kinds[k].capacity;
+        for (double work = 0; work <= 2e6; work += 2e5) {
+            ps_repack_options o = {.capacity = kinds[k].capacity,
+                                   .depth = 16,
+                                   .price = price,
+                                   .enough = 1,
+                                   .work = work};
+            ps_plan *plan = NULL;
+            ps_error err;
+
+            assert_ok(ps_plan_repack(&plan, h, &o, &err), &err);
+            assert_true(o.work > -100.0 * n);
+            ps_plan_free(plan);
+        }
+        free(price);
+        ps_histogram_free(h);
+    }
+}
+
+static const struct {
+    planner *make;
+    uint64_t (*bytes)(const ps_plan_size *size);
+} planners[] = {
+    {ps_plan_close, ps_plan_close_bytes},
+    {ps_plan_end, ps_plan_end_bytes},
+    {ps_plan_window, ps_plan_window_bytes},
+};
+
+#define N_PLANNERS (sizeof planners / sizeof planners[0])
+
+static void test_memory_told(void **state)
+{
+    uint64_t random = 7;
+
+    (void)state;
+    for (size_t k = 0; k < N_KINDS; k++)
+        for (uint32_t n = 64; n <= 4096; n *= 8) {
+            ps_histogram *h = draw(&kinds[k], n, &random);
+            ps_plan_options o = options_for(&kinds[k], 16);
+            ps_plan_size size = {.sequences = n,
+                                 .lengths = (uint32_t)ps_histogram_size(h),
+                                 .capacity = o.capacity,
+                                 .depth = o.depth};
+
+            for (size_t i = 0; i < N_PLANNERS; i++) {
+                size_t before = alloc_so_far().bytes;
+                ps_plan *plan;
+                ps_error err;
+
+                alloc_watch();
+                assert_ok(planners[i].make(&plan, h, &o, &err), &err);
+                assert_true(alloc_so_far().peak - before <=
+                            planners[i].bytes(&size));
+                assert_ok(ps_plan_check(plan, h, &o, &err), &err);
+                ps_plan_free(plan);
+            }
+            ps_histogram_free(h);
+        }
+}
+
+/* Without memory at any point: said, and nothing left behind. */
+static void test_memory(void **state)
+{
+    uint64_t random = 8;
+    ps_histogram *h = draw(&kinds[2], 500, &random);
+    ps_plan_options o = options_for(&kinds[2], 4);
+    size_t blocks = alloc_so_far().blocks;
+    ps_result r = PS_ERR_MEMORY;
+
+    (void)state;
+    for (uint64_t nth = 1; r != PS_OK; nth++) {
+        ps_plan *plan;
+        ps_error err;
+
+        alloc_watch();
+        alloc_fail(nth, false);
+        r = ps_plan_close(&plan, h, &o, &err);
+        alloc_fail(0, false);
+        assert_int_equal(r, alloc_so_far().failed > 0 ? PS_ERR_MEMORY
+                                                      : PS_OK);
+        ps_plan_free(plan);
+        assert_int_equal(alloc_so_far().blocks, blocks);
+    }
+    ps_histogram_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_nnlshp),
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_memory_told),
+        cmocka_unit_test(test_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("plan-close", tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/*
+ * oracle-t.c - the published algorithms give, on the published
+ * histograms, the packs that their authors' program gives.
+ *
+ * The histograms and the expected numbers are not part of the project.  They
+ * are looked for in the folder that SHARED_DATA names, else in
+ * ../shared/data beside the source tree; without them the test is skipped.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_BYTES 1024
+
+/* A line of the table. */
+typedef struct row {
+    char histogram[64];
+    char algorithm[32];
+    char match[32];
+    uint32_t capacity;
+    char depth[16];
+    uint64_t packs;
+    size_t strategies;
+    uint32_t max_depth;
+} row;
+
+/* Opens a file of the data folder, or gives NULL. */
+static FILE *open_shared(const char *name, const char *ending)
+{
+    const char *folder = getenv("SHARED_DATA");
+    const char *source = getenv("abs_top_srcdir");
+    char path[PATH_BYTES];
+
+    if (source == NULL)
+        source = getenv("srcdir");
+    if (folder != NULL)
+        (void)snprintf(path, sizeof path, "%s/%s%s", folder, name, ending);
+    else
+        (void)snprintf(path, sizeof path, "%s/../shared/data/%s%s",
+                       source == NULL ? "." : source, name, ending);
+    return fopen(path, "r");
+}
+
+static ps_histogram *read_histogram(const char *name)
+{
+    FILE *f = open_shared(name, ".hist");
+    char line[256];
+    ps_histogram *h;
+    ps_error err;
+
+    assert_non_null(f);
+    assert_ok(ps_histogram_open(&h, &err), &err);
+    while (fgets(line, sizeof line, f) != NULL) {
+        uint32_t length;
+        uint64_t count;
+
+        if (line[0] == '#')
+            continue;
+        assert_int_equal(
+            sscanf(line, "%" SCNu32 " %" SCNu64, &length, &count), 2);
+        assert_ok(ps_histogram_add(h, length, count, &err), &err);
+    }
+    (void)fclose(f);
+    return h;
+}
+
+/* False for a line that does not hold numbers of packs to be matched. */
+static bool parse_row(const char *line, row *r)
+{
+    return sscanf(line,
+                  "%63s %" SCNu32 " %31s %15s %" SCNu64 " %zu %" SCNu32
+                  " %31s",
+                  r->histogram, &r->capacity, r->algorithm, r->depth,
+                  &r->packs, &r->strategies, &r->max_depth, r->match) == 8 &&
+           strcmp(r->match, "exact") == 0;
+}
+
+static ps_algorithm algorithm_of(const row *r)
+{
+    if (strcmp(r->algorithm, "none") == 0)
+        return PS_PLAN_NONE;
+    if (strcmp(r->algorithm, "spfhp") == 0)
+        return PS_PLAN_SPFHP;
+    assert_string_equal(r->algorithm, "lpfhp");
+    return PS_PLAN_LPFHP;
+}
+
+static void try_row(const row *r)
+{
+    ps_histogram *h = read_histogram(r->histogram);
+    ps_plan_options o = {.capacity = r->capacity,
+                         .depth = (uint32_t)strtoul(r->depth, NULL, 10),
+                         .distribute = true};
+    ps_plan *plan;
+    ps_error err;
+
+    assert_ok(ps_plan_make(&plan, h, algorithm_of(r), &o, &err), &err);
+    print_message("# %s %s %s: %" PRIu64 " packs\n", r->histogram,
+                  r->algorithm, r->depth, ps_plan_packs(plan));
+    assert_ok(ps_plan_check(plan, h, &o, &err), &err);
+    assert_int_equal(ps_plan_packs(plan), r->packs);
+    assert_int_equal(ps_plan_strategies(plan), r->strategies);
+    assert_int_equal(ps_plan_max_depth(plan), r->max_depth);
+    ps_plan_free(plan);
+    ps_histogram_free(h);
+}
+
+static void test_oracle(void **state)
+{
+    FILE *f = open_shared("oracle", ".tsv");
+    char line[512];
+    unsigned rows = 0;
+    row r;
+
+    (void)state;
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f) != NULL)
+        if (parse_row(line, &r)) {
+            try_row(&r);
+            rows++;
+        }
+    (void)fclose(f);
+    /* A table that is read wrongly must not pass for one that agrees. */
+    assert_int_equal(rows, 20);
+}
+
+static uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
+                         uint32_t capacity, uint32_t depth)
+{
+    ps_plan_options o = {.capacity = capacity,
+                         .depth = depth,
+                         .distribute = true,
+                         .short_weight = 0.09,
+                         .short_length = 8,
+                         .batch = 1};
+    ps_plan *plan;
+    ps_error err;
+    uint64_t packs;
+
+    assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
+    assert_ok(ps_plan_check(plan, h, &o, &err), &err);
+    packs = ps_plan_packs(plan);
+    ps_plan_free(plan);
+    return packs;
+}
+
+/* The relaxation's optimum at depth 3, and what nnlshp has to reach there. */
+static void try_target(const char *name, uint32_t capacity, double optimum,
+                       uint64_t most)
+{
+    ps_histogram *h = read_histogram(name);
+    double bound;
+    uint64_t packs;
+    ps_error err;
+
+    assert_ok(ps_plan_bound(h, capacity, 3, &bound, &err), &err);
+    assert_true(bound > optimum - 0.5 && bound < optimum + 0.5);
+    packs = packs_of(h, PS_PLAN_NNLSHP, capacity, 3);
+    print_message("# %s nnlshp 3: %" PRIu64 " packs\n", name, packs);
+    assert_true((double)packs >= optimum && packs <= most);
+    for (uint32_t depth = 4; depth <= 16; depth *= 2)
+        assert_true(packs_of(h, PS_PLAN_NNLSHP, capacity, depth) <=
+                    packs_of(h, PS_PLAN_LPFHP, capacity, depth));
+    ps_histogram_free(h);
+}
+
+static void test_targets(void **state)
+{
+    (void)state;
+    try_target("wikipedia-bert-512", 512, 8143828.857, 8144500);
+    try_target("squad-1.1-384", 384, 40194.246, 40215);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_oracle),
+                                       cmocka_unit_test(test_targets)};
+
+    FILE *f = open_shared("oracle", ".tsv");
+
+    if (f == NULL) {
+        puts("1..0 # SKIP no oracle.tsv in SHARED_DATA or ../shared/data");
+        return EXIT_SUCCESS;
+    }
+    (void)fclose(f);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("plan-oracle", tests, NULL, NULL);
+}

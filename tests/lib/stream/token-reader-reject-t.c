@@ -1,0 +1,354 @@
+/*
+ * token-reader-reject-t.c - sequences that ps_token_reader leaves to its
+ * caller: those with a token outside the vocabulary, too long or not, and
+ * those without tokens.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VOCAB 1000
+#define NONE UINT32_MAX
+
+/* Of so many bytes each is a piece in which a reader passes over a record. */
+#define PIECE 32768
+
+/* A sequence, and the place of its only token outside the vocabulary. */
+typedef struct odd {
+    uint32_t n_tok;
+    uint32_t bad;
+} odd;
+
+static unsigned token_of(uint32_t id, uint32_t at, uint32_t bad)
+{
+    return at == bad ? VOCAB + id : (id * 31 + at * 7) % VOCAB;
+}
+
+/* Tokens, and a channel of which no value is in the vocabulary. */
+static void put_payload(bytes *b, uint32_t id, const odd *o, bool framed)
+{
+    for (uint32_t i = 0; i < o->n_tok; i++)
+        put_u16(b, token_of(id, i, o->bad));
+    for (uint32_t i = 0; framed && i < o->n_tok; i++)
+        put_u16(b, 2 * VOCAB + i % 100);
+}
+
+static ps_schema odd_schema(bool framed)
+{
+    ps_schema schema = ps_schema_raw(PS_U16);
+
+    if (!framed)
+        return schema;
+    schema.framed = true;
+    schema.vocab_size = VOCAB;
+    schema.n_channels = 1;
+    schema.channels[0] = (ps_channel){"wide", PS_U16, PS_PER_TOKEN, 0};
+    return schema;
+}
+
+static int open_odd(const odd *odds, uint32_t n, bool framed)
+{
+    const ps_schema schema = odd_schema(framed);
+    int fd = open_empty();
+    ps_token_writer *w;
+    ps_error err;
+
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    for (uint32_t i = 0; i < n; i++) {
+        bytes b = {0};
+
+        put_payload(&b, i, &odds[i], framed);
+        assert_ok(ps_token_writer_put(w, odds[i].n_tok, b.data, &err), &err);
+        free_bytes(&b);
+    }
+    assert_ok(ps_token_writer_finish(w, &err), &err);
+    ps_token_writer_free(w);
+    rewind_fd(fd);
+    return fd;
+}
+
+static ps_token_reader *open_reader(int fd)
+{
+    ps_token_reader *r;
+    ps_error err;
+
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &err), &err);
+    ps_token_reader_set_vocab(r, VOCAB);
+    return r;
+}
+
+static void assert_same(const ps_sequence *s, uint32_t id, const odd *o,
+                        bool framed)
+{
+    bytes b = {0};
+
+    put_payload(&b, id, o, framed);
+    assert_int_equal(s->id, id);
+    assert_int_equal(s->n_tok, o->n_tok);
+    assert_int_equal(s->payload_bytes, b.size);
+    assert_memory_equal(s->payload, b.data, b.size);
+    free_bytes(&b);
+}
+
+/* The message names the sequence and the token. */
+static void assert_told(const ps_error *err, uint32_t id, uint32_t at)
+{
+    char text[80];
+
+    (void)snprintf(text, sizeof text, "record %u at byte ", (unsigned)id);
+    assert_memory_equal(err->text, text, strlen(text));
+    (void)snprintf(text, sizeof text,
+                   ": token %u is %u, outside the vocabulary of %u",
+                   (unsigned)at, (unsigned)(VOCAB + id), (unsigned)VOCAB);
+    assert_non_null(strstr(err->text, text));
+}
+
+/* Held or skipped, with the check first where it was not made yet. */
+static void take_left(ps_token_reader *r, uint32_t id, const odd *o,
+                      bool framed, bool hold, bool checked)
+{
+    ps_sequence s = {0};
+    ps_error err;
+    ps_result wanted = checked || o->bad == NONE ? PS_OK : PS_ERR_RANGE;
+
+    for (int i = 0; i < 2; i++) {
+        ps_result got = hold ? ps_token_reader_hold(r, &s, &err)
+                             : ps_token_reader_skip(r, &err);
+
+        assert_result(got, wanted, &err);
+        if (wanted == PS_OK)
+            break;
+        assert_told(&err, id, o->bad);
+        wanted = PS_OK;
+    }
+    if (hold)
+        assert_same(&s, id, o, framed);
+}
+
+/* Every other one that is left is held, or those between them. */
+static void read_odds(ps_token_reader *r, const odd *odds, uint32_t n,
+                      uint32_t most, bool framed, uint32_t turn)
+{
+    ps_sequence s;
+    ps_error err;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const odd *o = &odds[i];
+        bool overlong = o->n_tok > most;
+        ps_result wanted = overlong             ? PS_ERR_OVERLONG
+                           : o->bad == NONE ? PS_OK
+                                            : PS_ERR_RANGE;
+
+        assert_result(ps_token_reader_next(r, most, &s, &err), wanted, &err);
+        assert_int_equal(s.id, i);
+        assert_int_equal(s.n_tok, o->n_tok);
+        if (wanted == PS_ERR_RANGE)
+            assert_told(&err, i, o->bad);
+        if (wanted == PS_OK) {
+            assert_same(&s, i, o, framed);
+            continue;
+        }
+        assert_null(s.payload);
+        take_left(r, i, o, framed, turn++ % 2 == 0, !overlong);
+    }
+    /* In a framed stream END has agreed with all that. */
+    assert_result(ps_token_reader_next(r, most, &s, &err), PS_END, &err);
+    assert_int_equal(ps_token_reader_mark(r).id, n);
+}
+
+static const odd every_kind[] = {
+    {3, NONE},        {3, 0},           {3, 2},
+    {1, 0},           {50, 49},         {51, NONE},
+    {51, 50},         {51, 0},          {4, NONE},
+    {PIECE, NONE},    {PIECE, 5},       {PIECE, PIECE / 2 - 1},
+    {PIECE, PIECE / 2}, {PIECE, PIECE - 1}, {200000, 199999},
+    {200000, 77},     {2, 1},           {200000, NONE},
+    {200000, 100000}, {1, NONE}};
+static const uint32_t n_kinds = sizeof every_kind / sizeof every_kind[0];
+
+static void test_outside(void **state)
+{
+    static const uint32_t most[] = {UINT32_MAX, 50, 1, PIECE};
+
+    (void)state;
+    for (unsigned run = 0; run < 32; run++) {
+        bool framed = run % 2 == 1;
+        int fd = open_odd(every_kind, n_kinds, framed);
+        ps_token_reader *r = open_reader(fd);
+        ps_error err;
+
+        if (run >= 16)
+            assert_ok(ps_token_reader_read_ahead(r, &err), &err);
+        read_odds(r, every_kind, n_kinds, most[run / 4 % 4], framed,
+                  run / 2 % 2);
+        ps_token_reader_free(r);
+        (void)close(fd);
+    }
+}
+
+/* What was passed over in part can no longer be held; nor is there a next. */
+static void test_order_of_calls(void **state)
+{
+    static const odd late = {PIECE, PIECE / 2};
+    int fd = open_odd(&late, 1, false);
+    ps_token_reader *r = open_reader(fd);
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_OVERLONG,
+                  &err);
+    assert_result(ps_token_reader_skip(r, &err), PS_ERR_RANGE, &err);
+    assert_result(ps_token_reader_hold(r, &s, &err), PS_ERR_ARGUMENT, &err);
+    assert_non_null(strstr(err.text, "passed over"));
+    ps_token_reader_free(r);
+    rewind_fd(fd);
+    r = open_reader(fd);
+    assert_result(ps_token_reader_next(r, PIECE, &s, &err), PS_ERR_RANGE,
+                  &err);
+    assert_result(ps_token_reader_next(r, PIECE, &s, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_token_reader_free(r);
+    (void)close(fd);
+}
+
+/* A skip that goes on finds the end of the input where it is. */
+static void test_cut_behind_the_token(void **state)
+{
+    static const odd early = {PIECE, 3};
+    int fd = open_odd(&early, 1, false);
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, 4 + 2 * PIECE - 1), 0);
+    r = open_reader(fd);
+    assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_OVERLONG,
+                  &err);
+    assert_result(ps_token_reader_skip(r, &err), PS_ERR_RANGE, &err);
+    assert_result(ps_token_reader_skip(r, &err), PS_ERR_TRUNCATED, &err);
+    assert_non_null(
+        strstr(err.text, "ends after 65539 of its 65540 bytes"));
+    ps_token_reader_free(r);
+    (void)close(fd);
+}
+
+static void assert_empty(ps_token_reader *r, uint64_t id, uint64_t offset)
+{
+    ps_sequence s;
+    ps_error err;
+
+    assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_EMPTY, &err);
+    assert_int_equal(s.id, id);
+    assert_int_equal(s.offset, offset);
+    assert_int_equal(s.n_tok, 0);
+    assert_null(s.payload);
+    assert_int_equal(ps_token_reader_offset(r), offset + 4);
+}
+
+/* They have ids of their own, wherever they stand. */
+static void test_empty(void **state)
+{
+    bytes b = {0};
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+    int fd;
+
+    (void)state;
+    put_zeros(&b, 8);
+    put_u32(&b, 1);
+    put_u16(&b, 5);
+    put_zeros(&b, 4);
+    fd = open_bytes(&b);
+    r = open_reader(fd);
+    assert_empty(r, 0, 0);
+    assert_empty(r, 1, 4);
+    assert_ok(ps_token_reader_next(r, 9, &s, &err), &err);
+    assert_int_equal(s.id, 2);
+    assert_empty(r, 3, 14);
+    /* There is nothing to hold or to skip. */
+    assert_int_equal(ps_token_reader_mark(r).id, 4);
+    assert_int_equal(ps_token_reader_mark(r).tokens, 1);
+    assert_result(ps_token_reader_next(r, 9, &s, &err), PS_END, &err);
+    ps_token_reader_free(r);
+    rewind_fd(fd);
+    r = open_reader(fd);
+    assert_empty(r, 0, 0);
+    assert_result(ps_token_reader_skip(r, &err), PS_ERR_ARGUMENT, &err);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+/* Results that are expected leave the ps_error as it is; others do not. */
+static void test_expected(void **state)
+{
+    static const odd odds[] = {{9, NONE}, {3, 1}, {9, 4}};
+    int fd = open_odd(odds, 3, false);
+    ps_token_reader *r = open_reader(fd);
+    ps_error err = {PS_OK, 0, "as it was"};
+    ps_sequence s;
+
+    (void)state;
+    ps_token_reader_expect(r, PS_ERR_OVERLONG);
+    assert_int_equal(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG);
+    assert_int_equal(s.n_tok, 9);
+    assert_string_equal(err.text, "as it was");
+    assert_int_equal(ps_token_reader_skip(r, &err), PS_OK);
+    assert_result(ps_token_reader_next(r, 3, &s, &err), PS_ERR_RANGE, &err);
+    assert_int_equal(ps_token_reader_skip(r, &err), PS_OK);
+    ps_token_reader_expect(r, PS_ERR_RANGE);
+    err = (ps_error){PS_OK, 0, "as it was"};
+    assert_int_equal(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG);
+    assert_int_equal(ps_token_reader_hold(r, &s, &err), PS_ERR_RANGE);
+    assert_string_equal(err.text, "as it was");
+    assert_int_equal(ps_token_reader_hold(r, &s, &err), PS_OK);
+    assert_int_equal(s.id, 2);
+    ps_token_reader_free(r);
+    (void)close(fd);
+}
+
+static void test_expected_empty(void **state)
+{
+    ps_error err = {PS_OK, 0, "as it was"};
+    bytes b = {0};
+    ps_token_reader *r;
+    ps_sequence s;
+    int fd;
+
+    (void)state;
+    put_zeros(&b, 4);
+    put_u16(&b, 1);
+    fd = open_bytes(&b);
+    r = open_reader(fd);
+    ps_token_reader_expect(r, PS_ERR_EMPTY);
+    assert_int_equal(ps_token_reader_next(r, 9, &s, &err), PS_ERR_EMPTY);
+    assert_string_equal(err.text, "as it was");
+    assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_TRUNCATED,
+                  &err);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_order_of_calls),
+        cmocka_unit_test(test_cut_behind_the_token),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_expected_empty),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("reader-odd", tests, NULL, NULL);
+}

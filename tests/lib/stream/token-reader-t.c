@@ -1,0 +1,500 @@
+/*
+ * token-reader-t.c - token records in: whole, cut anywhere, hostile, held,
+ * skipped, appended.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+/* What became of reading a whole input. */
+typedef struct outcome {
+    ps_result result; /* that ended it */
+    uint64_t sequences;
+    uint64_t next_offset; /* where the next record would start */
+    ps_error err;
+} outcome;
+
+static ps_token_reader *open_reader(int fd)
+{
+    ps_token_reader *r;
+    ps_error err;
+
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &err), &err);
+    return r;
+}
+
+/* Reads everything, skipping what is longer than `max_tokens`. */
+static outcome read_fd(int fd, uint32_t max_tokens)
+{
+    outcome o = {.err = {PS_OK, 0, ""}};
+    ps_token_reader *r = NULL;
+    ps_sequence s;
+
+    o.result = ps_token_reader_open(&r, fd, PS_U16, &o.err);
+    while (o.result == PS_OK) {
+        o.result = ps_token_reader_next(r, max_tokens, &s, &o.err);
+        if (o.result == PS_ERR_OVERLONG)
+            o.result = ps_token_reader_skip(r, &o.err);
+        if (o.result == PS_OK) {
+            assert_int_equal(s.id, o.sequences++);
+            o.next_offset = ps_token_reader_offset(r);
+        }
+    }
+    ps_token_reader_free(r);
+    return o;
+}
+
+static outcome read_data(const bytes *b, size_t n, uint32_t max_tokens)
+{
+    int fd = open_data(b->data, n);
+    outcome o = read_fd(fd, max_tokens);
+
+    (void)close(fd);
+    return o;
+}
+
+/* Reads `b` and expects it to fail after some sequences. */
+static void expect(const bytes *b, ps_result wanted, uint64_t sequences)
+{
+    outcome o = read_data(b, b->size, UINT32_MAX);
+
+    assert_result(o.result, wanted, &o.err);
+    assert_int_equal(o.sequences, sequences);
+}
+
+static void round_trip(const ps_schema *schema, uint32_t count,
+                       uint32_t longest)
+{
+    corpus c = make_corpus(schema, count, longest, 17);
+    bytes b = corpus_records(&c);
+    int fd = open_bytes(&b);
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+    uint64_t at;
+
+    assert_ok(ps_token_reader_open(&r, fd, schema->token_type, &err), &err);
+    assert_true(ps_schema_equal(ps_token_reader_schema(r), schema));
+    at = schema->framed ? 136 + 64 * schema->n_channels : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(ps_token_reader_offset(r), at);
+        assert_ok(ps_token_reader_next(r, UINT32_MAX, &s, &err), &err);
+        assert_int_equal(s.id, i);
+        assert_int_equal(s.offset, at);
+        assert_sample(&c, i, &s);
+        at += 4 + s.payload_bytes;
+    }
+    for (int i = 0; i < 3; i++) /* the end stays the end */
+        assert_result(ps_token_reader_next(r, UINT32_MAX, &s, &err), PS_END,
+                      &err);
+    assert_int_equal(ps_token_reader_offset(r), b.size);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+static void test_round_trip(void **state)
+{
+    const ps_schema raw16 = ps_schema_raw(PS_U16);
+    const ps_schema raw32 = ps_schema_raw(PS_U32);
+    const ps_schema rich = rich_schema(PS_U32);
+    ps_schema plain = ps_schema_raw(PS_U16);
+
+    (void)state;
+    plain.framed = true;
+    round_trip(&raw16, 500, 300);
+    round_trip(&raw32, 500, 300);
+    round_trip(&plain, 500, 300);
+    round_trip(&rich, 500, 300);
+    round_trip(&raw16, 0, 1);
+    round_trip(&rich, 0, 1);
+    round_trip(&rich, 4, 400000); /* larger than the buffer */
+}
+
+/* Raw: whole records up to the cut are given; a boundary is the end. */
+static void test_every_cut_of_raw(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    corpus c = make_corpus(&schema, 12, 9, 2);
+    bytes b = corpus_records(&c);
+    size_t boundary = 0;
+    uint32_t whole = 0;
+
+    (void)state;
+    for (size_t cut = 0; cut <= b.size; cut++) {
+        outcome o = read_data(&b, cut, cut % 2 ? UINT32_MAX : 3);
+
+        if (whole < c.count &&
+            cut == boundary + 4 + c.samples[whole].payload_bytes) {
+            boundary = cut;
+            whole++;
+        }
+        assert_result(o.result, cut == boundary ? PS_END : PS_ERR_TRUNCATED,
+                      &o.err);
+        assert_int_equal(o.sequences, whole);
+        assert_int_equal(o.next_offset, boundary);
+    }
+    assert_int_equal(whole, c.count);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* Framed: only the whole is whole.  Nothing at all is an empty raw stream. */
+static void test_every_cut_of_framed(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 6, 5, 3);
+    bytes b = corpus_records(&c);
+
+    (void)state;
+    for (size_t cut = 0; cut <= b.size; cut++) {
+        outcome o = read_data(&b, cut, cut % 2 ? UINT32_MAX : 2);
+        bool whole = cut == 0 || cut == b.size;
+
+        assert_result(o.result, whole ? PS_END : PS_ERR_TRUNCATED, &o.err);
+    }
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+static void test_every_flipped_bit_of_framed(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 3, 4, 3);
+    bytes b = corpus_records(&c);
+
+    (void)state;
+    for (size_t bit = 0; bit < 8 * b.size; bit++) {
+        outcome o;
+
+        b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        o = read_data(&b, b.size, bit % 2 ? UINT32_MAX : 2);
+        if (o.result <= PS_END)
+            fail_msg("a flip of bit %zu is not noticed", bit);
+        b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+static void test_length_zero(void **state)
+{
+    bytes b = {0};
+    outcome o;
+
+    (void)state;
+    put_u32(&b, 1);
+    put_u16(&b, 5);
+    put_u32(&b, 0);
+    o = read_data(&b, b.size, UINT32_MAX);
+    assert_result(o.result, PS_ERR_EMPTY, &o.err);
+    assert_int_equal(o.sequences, 1);
+    assert_non_null(strstr(o.err.text, "record 1 at byte 6"));
+    free_bytes(&b);
+}
+
+/* 2^32-1 tokens are beyond the limit; to pass over them, they must come. */
+/* Counts how often it is called; fails at the third time. */
+static ps_result count_flush(void *context, ps_error *err)
+{
+    int *n = context;
+
+    if (++*n < 3)
+        return PS_OK;
+    *err = (ps_error){PS_ERR_LIMIT, 0, "enough"};
+    return PS_ERR_LIMIT;
+}
+
+/* Reads `b` with the hook or without; gives how it ended. */
+static ps_result read_flushes(const bytes *b, int *flushes,
+                              uint64_t *sequences, ps_error *err)
+{
+    int fd = open_bytes(b);
+    ps_token_reader *r = open_reader(fd);
+    ps_result result = PS_OK;
+    ps_sequence s;
+
+    *sequences = 0;
+    if (flushes != NULL)
+        ps_token_reader_on_flush(r, count_flush, flushes);
+    while ((result = ps_token_reader_next(r, 9, &s, err)) == PS_OK)
+        assert_int_equal(s.id, (*sequences)++);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    return result;
+}
+
+/* With a hook a length of 0 is a flush record; how it ends, ends the read. */
+static void test_flush_of_raw(void **state)
+{
+    bytes b = {0};
+    int flushes = 0;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        put_u32(&b, 1);
+        put_u16(&b, i);
+        put_u32(&b, 0);
+    }
+    assert_result(read_flushes(&b, NULL, &n, &err), PS_ERR_EMPTY, &err);
+    assert_int_equal(n, 1);
+    assert_result(read_flushes(&b, &flushes, &n, &err), PS_END, &err);
+    assert_int_equal(flushes, 2);
+    assert_int_equal(n, 2);
+    assert_result(read_flushes(&b, &flushes, &n, &err), PS_ERR_LIMIT, &err);
+    assert_int_equal(n, 1);
+    free_bytes(&b);
+}
+
+/* The digest of a framed stream of u16 tokens that starts with a FLUSH. */
+static uint64_t chain_all(const bytes *b)
+{
+    uint64_t digest = chain_record(0, b->data + 136, 8);
+    size_t at = 144;
+
+    while (get_u32(b->data + at) > 0) {
+        size_t n = 4 + 2 * (size_t)get_u32(b->data + at);
+
+        digest = chain_record(digest, b->data + at, n);
+        at += n;
+    }
+    return digest;
+}
+
+/* A framed stream's are passed over without a hook; END covers them. */
+static void test_flush_of_framed(void **state)
+{
+    ps_schema plain = ps_schema_raw(PS_U16);
+    corpus c;
+    bytes b;
+    bytes with = {0};
+    int flushes = 0;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    plain.framed = true;
+    c = make_corpus(&plain, 2, 5, 1);
+    b = corpus_records(&c);
+    put_bytes(&with, b.data, 136);
+    put_u32(&with, 0);
+    put_u32(&with, 2);
+    put_bytes(&with, b.data + 136, b.size - 136);
+    assert_result(read_flushes(&with, NULL, &n, &err), PS_ERR_CORRUPT, &err);
+    assert_int_equal(n, 2);
+    set_u64(with.data + with.size - 8, chain_all(&with));
+    assert_result(read_flushes(&with, NULL, &n, &err), PS_END, &err);
+    assert_int_equal(n, 2);
+    assert_result(read_flushes(&with, &flushes, &n, &err), PS_END, &err);
+    assert_int_equal(flushes, 1);
+    assert_int_equal(n, 2);
+    with.size = 140; /* cut in the flush record */
+    assert_result(read_flushes(&with, NULL, &n, &err), PS_ERR_TRUNCATED,
+                  &err);
+    free_bytes(&b);
+    free_bytes(&with);
+    free_corpus(&c);
+}
+
+static void test_length_of_all_ones(void **state)
+{
+    bytes b = {0};
+    outcome o;
+
+    (void)state;
+    put_u32(&b, UINT32_MAX);
+    put_zeros(&b, 50);
+    o = read_data(&b, b.size, UINT32_MAX);
+    assert_result(o.result, PS_ERR_LIMIT, &o.err);
+    o = read_data(&b, b.size, UINT32_MAX - 1); /* skipped */
+    assert_result(o.result, PS_ERR_TRUNCATED, &o.err);
+    free_bytes(&b);
+}
+
+/* 2^27 u16 tokens may be held if they come, one more may not. */
+static void test_payload_limit(void **state)
+{
+    bytes b = {0};
+
+    (void)state;
+    put_u32(&b, PS_MAX_SEQUENCE_BYTES / 2);
+    put_zeros(&b, 20);
+    expect(&b, PS_ERR_TRUNCATED, 0);
+    set_u32(b.data, PS_MAX_SEQUENCE_BYTES / 2 + 1);
+    expect(&b, PS_ERR_LIMIT, 0);
+    free_bytes(&b);
+}
+
+static void test_hold_and_skip(void **state)
+{
+    static const uint32_t lengths[] = {3, 50, 51, 200000, 4, 60, 1};
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_lengths(&schema, 7, lengths, 6);
+    bytes b = corpus_records(&c);
+    int fd = open_bytes(&b);
+    ps_token_reader *r = open_reader(fd);
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    for (uint32_t i = 0; i < c.count; i++) {
+        bool overlong = lengths[i] > 50;
+
+        assert_result(ps_token_reader_next(r, 50, &s, &err),
+                      overlong ? PS_ERR_OVERLONG : PS_OK, &err);
+        assert_int_equal(s.id, i);
+        assert_int_equal(s.n_tok, lengths[i]);
+        if (!overlong) {
+            assert_sample(&c, i, &s);
+            continue;
+        }
+        assert_null(s.payload);
+        if (i % 2 == 0) {
+            assert_ok(ps_token_reader_skip(r, &err), &err);
+        } else {
+            assert_ok(ps_token_reader_hold(r, &s, &err), &err);
+            assert_int_equal(s.id, i);
+            assert_sample(&c, i, &s);
+        }
+    }
+    /* The digest covers what was skipped. */
+    assert_result(ps_token_reader_next(r, 50, &s, &err), PS_END, &err);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* Calls in the wrong order are refused, before and after an overlong one. */
+static void test_order_of_calls(void **state)
+{
+    bytes b = {0};
+    int fd;
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    put_u32(&b, 2);
+    put_zeros(&b, 4);
+    fd = open_bytes(&b);
+    r = open_reader(fd);
+    assert_result(ps_token_reader_hold(r, &s, &err), PS_ERR_ARGUMENT, &err);
+    ps_token_reader_free(r);
+    rewind_fd(fd);
+    r = open_reader(fd);
+    assert_result(ps_token_reader_skip(r, &err), PS_ERR_ARGUMENT, &err);
+    ps_token_reader_free(r);
+    rewind_fd(fd);
+    r = open_reader(fd);
+    assert_result(ps_token_reader_next(r, 1, &s, &err), PS_ERR_OVERLONG,
+                  &err);
+    assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_token_reader_free(r);
+    ps_token_reader_free(NULL);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+/* Tokens 0, 1 and `last`; one token outside the vocabulary of 300. */
+static void check_vocab(uint32_t declared, uint32_t set, uint32_t last,
+                        ps_result wanted)
+{
+    ps_schema schema = ps_schema_raw(PS_U16);
+    const unsigned char payload[] = {0, 0, 1, 0, (unsigned char)(last & 255),
+                                     (unsigned char)(last >> 8)};
+    int fd = open_empty();
+    ps_token_writer *w;
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+
+    schema.framed = declared > 0;
+    schema.vocab_size = declared;
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    assert_ok(ps_token_writer_put(w, 3, payload, &err), &err);
+    assert_ok(ps_token_writer_finish(w, &err), &err);
+    ps_token_writer_free(w);
+    rewind_fd(fd);
+    r = open_reader(fd);
+    assert_int_equal(ps_token_reader_schema(r)->vocab_size, declared);
+    if (set != UINT32_MAX)
+        ps_token_reader_set_vocab(r, set);
+    assert_result(ps_token_reader_next(r, 9, &s, &err), wanted, &err);
+    if (wanted == PS_ERR_RANGE)
+        assert_non_null(strstr(err.text, "token 2 is"));
+    ps_token_reader_free(r);
+    (void)close(fd);
+}
+
+static void test_vocabulary(void **state)
+{
+    (void)state;
+    check_vocab(0, UINT32_MAX, 65535, PS_OK);
+    check_vocab(0, 300, 299, PS_OK);
+    check_vocab(0, 300, 300, PS_ERR_RANGE);
+    check_vocab(0, 70000, 65535, PS_OK);
+    check_vocab(300, UINT32_MAX, 299, PS_OK);
+    check_vocab(300, UINT32_MAX, 300, PS_ERR_RANGE);
+    check_vocab(300, 200, 199, PS_OK);
+    check_vocab(300, 200, 200, PS_ERR_RANGE);
+    check_vocab(300, 400, 300, PS_ERR_RANGE); /* the stream's stays */
+    check_vocab(300, 0, 300, PS_ERR_RANGE);
+}
+
+/* The check reaches what is held because it is overlong. */
+static void test_vocabulary_of_held(void **state)
+{
+    bytes b = {0};
+    int fd;
+    ps_token_reader *r;
+    ps_sequence s;
+    ps_error err;
+
+    (void)state;
+    put_u32(&b, 3);
+    put_zeros(&b, 4);
+    put_u16(&b, 9);
+    fd = open_bytes(&b);
+    r = open_reader(fd);
+    ps_token_reader_set_vocab(r, 9);
+    assert_result(ps_token_reader_next(r, 2, &s, &err), PS_ERR_OVERLONG,
+                  &err);
+    assert_result(ps_token_reader_hold(r, &s, &err), PS_ERR_RANGE, &err);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_every_cut_of_raw),
+        cmocka_unit_test(test_every_cut_of_framed),
+        cmocka_unit_test(test_every_flipped_bit_of_framed),
+        cmocka_unit_test(test_length_zero),
+        cmocka_unit_test(test_flush_of_raw),
+        cmocka_unit_test(test_flush_of_framed),
+        cmocka_unit_test(test_length_of_all_ones),
+        cmocka_unit_test(test_payload_limit),
+        cmocka_unit_test(test_hold_and_skip),
+        cmocka_unit_test(test_order_of_calls),
+        cmocka_unit_test(test_vocabulary),
+        cmocka_unit_test(test_vocabulary_of_held),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/*
+ * token-writer-t.c - token records as ps_token_writer puts them, byte by byte.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "lib-fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "format/token_header.h"
+
+static const unsigned char two[] = {1, 0, 2, 0};
+
+static void test_raw(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    static const unsigned char wanted[] = {2, 0, 0, 0, 1, 0, 2, 0,
+                                           1, 0, 0, 0, 1, 0};
+    int fd = open_empty();
+    ps_token_writer *w;
+    ps_error err;
+    bytes b;
+
+    (void)state;
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
+    assert_ok(ps_token_writer_put(w, 1, two, &err), &err);
+    assert_ok(ps_token_writer_finish(w, &err), &err);
+    ps_token_writer_free(w);
+    b = read_back(fd);
+    assert_int_equal(b.size, sizeof wanted);
+    assert_memory_equal(b.data, wanted, sizeof wanted);
+    free_bytes(&b);
+    (void)close(fd);
+}
+
+/* Four bytes raw, eight framed; both pass on what came before. */
+static void test_flush_record(void **state)
+{
+    static const unsigned char zeros[4];
+    static const unsigned char control[] = {0, 0, 0, 0, 2, 0, 0, 0};
+
+    (void)state;
+    for (int framed = 0; framed < 2; framed++) {
+        size_t at = framed ? 136 + 8 : 8;
+        ps_schema schema = ps_schema_raw(PS_U16);
+        int fd = open_empty();
+        ps_token_writer *w;
+        ps_error err;
+        bytes b;
+
+        schema.framed = framed == 1;
+        assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+        assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
+        assert_ok(ps_token_writer_put_flush(w, &err), &err);
+        b = read_back(fd);
+        assert_int_equal(b.size, at + (framed ? 8 : 4));
+        assert_memory_equal(b.data + at, framed ? control : zeros,
+                            framed ? 8 : 4);
+        free_bytes(&b);
+        assert_ok(ps_token_writer_finish(w, &err), &err);
+        assert_result(ps_token_writer_put_flush(w, &err), PS_ERR_ARGUMENT,
+                      &err);
+        ps_token_writer_free(w);
+        b = read_back(fd);
+        if (framed) {
+            assert_int_equal(get_u64(b.data + b.size - 24), 1);
+            assert_true(get_u64(b.data + b.size - 8) ==
+                        chain_record(chain_record(0, b.data + 136, 8),
+                                     b.data + 144, 8));
+        }
+        free_bytes(&b);
+        (void)close(fd);
+    }
+}
+
+static void test_empty(void **state)
+{
+    corpus raw = {.schema = ps_schema_raw(PS_U32)};
+    corpus framed = {.schema = rich_schema(PS_U32)};
+    bytes b = corpus_records(&raw);
+
+    (void)state;
+    assert_int_equal(b.size, 0);
+    free_bytes(&b);
+    b = corpus_records(&framed);
+    assert_int_equal(b.size, 136 + 64 * framed.schema.n_channels + 32);
+    free_bytes(&b);
+}
+
+/* Header, records as they came, END with counts and digest. */
+static void test_framed(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 9, 20, 5);
+    bytes written = corpus_records(&c);
+    unsigned char header[PS_TOKEN_HEADER_MOST];
+    size_t n_header = ps_token_header_encode(&schema, header);
+    bytes wanted = {0};
+    uint64_t tokens = 0;
+    uint64_t digest = 0;
+
+    (void)state;
+    put_bytes(&wanted, header, n_header);
+    for (uint32_t i = 0; i < c.count; i++) {
+        size_t n = 4 + c.samples[i].payload_bytes;
+
+        put_u32(&wanted, c.samples[i].n_tok);
+        put_bytes(&wanted, c.samples[i].payload, n - 4);
+        digest = chain_record(digest, wanted.data + wanted.size - n, n);
+        tokens += c.samples[i].n_tok;
+    }
+    put_u32(&wanted, 0);
+    put_u32(&wanted, 1);
+    put_u64(&wanted, c.count);
+    put_u64(&wanted, tokens);
+    put_u64(&wanted, digest);
+    assert_int_equal(written.size, wanted.size);
+    assert_memory_equal(written.data, wanted.data, wanted.size);
+    free_bytes(&wanted);
+    free_bytes(&written);
+    free_corpus(&c);
+}
+
+/* A record larger than any buffer goes through, between small ones. */
+static void test_large_records(void **state)
+{
+    static const uint32_t lengths[] = {5, 300000, 1, 131070, 131072, 7};
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    corpus c = make_lengths(&schema, 6, lengths, 8);
+    bytes b = corpus_records(&c);
+    size_t at = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < c.count; i++) {
+        assert_true(at + 4 + c.samples[i].payload_bytes <= b.size);
+        assert_int_equal(get_u32(b.data + at), lengths[i]);
+        assert_memory_equal(b.data + at + 4, c.samples[i].payload,
+                            c.samples[i].payload_bytes);
+        at += 4 + c.samples[i].payload_bytes;
+    }
+    assert_int_equal(at, b.size);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+static off_t size_of(int fd)
+{
+    return lseek(fd, 0, SEEK_END);
+}
+
+/* Nothing has to be there before flush, everything after it. */
+static void test_flush(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    int fd = open_empty();
+    ps_token_writer *w;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
+    assert_ok(ps_token_writer_flush(w, &err), &err);
+    assert_int_equal(size_of(fd), 8);
+    assert_ok(ps_token_writer_flush(w, &err), &err);
+    assert_int_equal(size_of(fd), 8);
+    assert_ok(ps_token_writer_put(w, 1, two, &err), &err);
+    ps_token_writer_free(w); /* does not flush */
+    assert_int_equal(size_of(fd), 8);
+    (void)close(fd);
+    ps_token_writer_free(NULL);
+}
+
+static void refuse(const ps_schema *schema)
+{
+    ps_token_writer *w = (ps_token_writer *)&w;
+    int fd = open_empty();
+    ps_error err;
+
+    assert_result(ps_token_writer_open(&w, fd, schema, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_null(w);
+    assert_int_equal(size_of(fd), 0);
+    (void)close(fd);
+}
+
+static void test_refused_schemas(void **state)
+{
+    ps_schema schema = rich_schema(PS_U16);
+
+    (void)state;
+    schema.framed = false; /* channels, but nowhere to name them */
+    refuse(&schema);
+    schema = rich_schema(PS_U8);
+    refuse(&schema);
+    schema = rich_schema(PS_U16);
+    schema.channels[3].name[0] = '\0';
+    refuse(&schema);
+}
+
+static void test_nothing_follows_finish(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int fd = open_empty();
+        ps_token_writer *w;
+        ps_error err;
+
+        assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+        assert_ok(ps_token_writer_finish(w, &err), &err);
+        assert_result(i == 0 ? ps_token_writer_finish(w, &err)
+                             : ps_token_writer_put(w, 1, two, &err),
+                      PS_ERR_ARGUMENT, &err);
+        ps_token_writer_free(w);
+        (void)close(fd);
+    }
+}
+
+static void test_empty_sequence_is_refused(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    int fd = open_empty();
+    ps_token_writer *w;
+    ps_error err;
+
+    (void)state;
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    assert_result(ps_token_writer_put(w, 0, two, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_token_writer_free(w);
+    (void)close(fd);
+}
+
+/* What no reader would take; the payload is not even looked at. */
+static void test_giant_sequence_is_refused(void **state)
+{
+    static const uint32_t lengths[] = {PS_MAX_SEQUENCE_BYTES / 2 + 1,
+                                       0x80000000, UINT32_MAX};
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    int fd = open_empty();
+    ps_token_writer *w;
+    ps_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+        assert_result(ps_token_writer_put(w, lengths[i], two, &err),
+                      PS_ERR_LIMIT, &err);
+        ps_token_writer_free(w);
+    }
+    (void)close(fd);
+}
+
+/* A descriptor that cannot be written to: the failure is not lost. */
+static void test_write_errors(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    int fd = open("/dev/null", O_RDONLY);
+    ps_token_writer *w;
+    ps_error err;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
+    assert_result(ps_token_writer_flush(w, &err), PS_ERR_IO, &err);
+    assert_int_equal(err.sys_errno, EBADF);
+    ps_token_writer_free(w);
+    assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+    assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
+    assert_result(ps_token_writer_finish(w, &err), PS_ERR_IO, &err);
+    ps_token_writer_free(w);
+    (void)close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_flush_record),
+        cmocka_unit_test(test_framed),
+        cmocka_unit_test(test_large_records),
+        cmocka_unit_test(test_flush),
+        cmocka_unit_test(test_refused_schemas),
+        cmocka_unit_test(test_nothing_follows_finish),
+        cmocka_unit_test(test_empty_sequence_is_refused),
+        cmocka_unit_test(test_giant_sequence_is_refused),
+        cmocka_unit_test(test_write_errors),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
+}

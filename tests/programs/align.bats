@@ -1,0 +1,292 @@
+#!/usr/bin/env bats
+# align.bats - packs in which sequences begin at multiples of a number, from
+# one program to the next.  tests/programs/formats.bats reads them by the page.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    set -o pipefail
+    skip_without python3
+}
+
+model() {
+    PYTHONDONTWRITEBYTECODE=1 python3 \
+        "${abs_top_srcdir:?}/tests/support/packstat.py" "$@"
+}
+
+# lines SEED LONGEST: 400 sequences with channels and labels, as JSON.
+lines() {
+    awk -v seed="$1" -v longest="$2" '
+        function list(vocab,    k, s) {
+            for (k = 0; k < n; k++)
+                s = s (k ? "," : "") int(rand() * vocab)
+            return "[" s "]"
+        }
+        BEGIN {
+            srand(seed)
+            for (i = 0; i < 400; i++) {
+                n = 1 + int(longest * rand() ^ 2)
+                printf "{\"input_ids\":%s,\"token_type_ids\":%s,", \
+                    list(60000), list(2)
+                printf "\"labels\":%s,\"loss_mask\":%s,", list(9), list(2)
+                printf "\"next_sentence_label\":%d}\n", 2 * rand()
+            }
+        }'
+}
+
+# records SEED LONGEST [OPTION]...: the same as token records.
+records() {
+    lines "$1" "$2" | tokcat --from=jsonl --labels=aligned \
+        --channel=token_type_ids:u8:3 --channel=labels:i32:-100 \
+        --channel=loss_mask:u8 --channel=next_sentence_label:i32 "${@:3}"
+}
+
+# sound N FILE TOKENS: aligned to N, whole, and the way back is right.
+sound() {
+    model aligned "$2" "$1"
+    packstat --verify -q --against="$3" "$2"
+    packcat "$2" | cmp - "$3"
+}
+
+# refused STATUS TEXT COMMAND...: it exits so, with one line that says so.
+refused() {
+    run "${@:3}"
+    echo "$status: $output"
+    [ "$status" -eq "$1" ]
+    [[ ${lines[0]} == *"$2"* ]]
+}
+
+@test "every sequence begins at a multiple, and all come back" {
+    records 1 250 >x.tok
+    for n in 1 2 8 16 64 128 256; do
+        packstream -L 256 --align="$n" x.tok >x.pks
+        sound "$n" x.pks x.tok
+    done
+    for n in 3 7 21; do
+        packstream -L 252 -d 5 --align="$n" x.tok >x.pks
+        sound "$n" x.pks x.tok
+    done
+}
+
+@test "every way to pack aligns" {
+    records 2 100 >x.tok
+    for a in auto spfhp nnlshp bestfit nextfit none; do
+        packstream -L 128 -d 6 -w 60 -a "$a" --align=8 x.tok >x.pks
+        sound 8 x.pks x.tok
+        packstream -L 48 -w 60 -a "$a" --align=8 --overlong=split x.tok >x.pks
+        sound 8 x.pks x.tok
+    done
+    packstream -L 48 -a concat --align=8 x.tok >x.pks
+    sound 8 x.pks x.tok
+    packstream -L 128 -d auto --align=16 --shuffle=3 x.tok >x.pks
+    sound 16 x.pks x.tok
+    packstream -L 128 --order=input --even-cost --align=16 x.tok >x.pks
+    sound 16 x.pks x.tok
+    packstream -L 128 -M 16Mi --max-delay=50 --align=4 x.tok >x.pks
+    sound 4 x.pks x.tok
+}
+
+@test "--align=1 is what is done without it" {
+    records 3 100 >x.tok
+    packstream -L 100 --state=1.state x.tok -o 1.pks
+    packstream -L 100 --align=1 --state=2.state x.tok -o 2.pks
+    cmp 1.pks 2.pks
+    cmp 1.state 2.state
+    packstat --json 1.pks | grep -c align && return 1
+    model aligned 1.pks 1
+}
+
+@test "raw records of both widths" {
+    for bits in 16 32; do
+        for n in 5 1 2 7 3 8 1; do
+            "record$bits" $(seq "$n")
+        done >x.raw
+        packstream -L 8 -d 4 -t "u$bits" --pad-id=77 --align=4 x.raw >x.pks
+        model aligned x.pks 4
+        packcat x.pks | cmp - x.raw
+    done
+}
+
+@test "compressed, through pipes and joined" {
+    records 4 100 >x.tok
+    packstream -L 128 --align=32 x.tok >x.pks
+    packstream -L 128 --align=32 --zstd x.tok >x.zst
+    zstd -dc x.zst | cmp - x.pks
+    packstat --verify -q x.zst
+    packcat x.zst | cmp - x.tok
+    packcat --range=2:5 --to=jsonl x.zst >some
+    packcat --range=2:5 --to=jsonl x.pks | cmp - some
+    [ "$(wc -l <some)" -ge 3 ]
+    cat x.pks x.pks | packcat --to=jsonl |
+        cmp - <(cat <(lines 4 100) <(lines 4 100))
+    packstream -L 128 --align=16 x.tok >y.pks
+    cat x.pks y.pks >both.pks
+    refused 65 "has records of another kind" packstat --verify both.pks
+}
+
+@test "what is dropped, truncated and rejected is as it was" {
+    records 5 200 >x.tok
+    for what in drop truncate; do
+        packstream -L 64 --overlong=$what --rejects=1.tok x.tok >1.pks
+        packstream -L 64 --overlong=$what --rejects=2.tok --align=16 x.tok \
+            >2.pks
+        cmp 1.tok 2.tok
+        cmp <(packcat 1.pks) <(packcat 2.pks)
+        model aligned 2.pks 16
+        packstat --verify -q --against=x.tok --rejects=2.tok 2.pks
+    done
+}
+
+@test "the forms for trainers have no gap between sequences" {
+    records 6 100 --vocab=60000 --pad-id=0 >x.tok
+    packstream -L 128 --align=16 x.tok >x.pks
+    forms() {
+        PYTHONDONTWRITEBYTECODE=1 python3 \
+            "${abs_top_srcdir:?}/tests/support/packcat-forms.py" "$@"
+    }
+    packcat --to=trl x.pks >x.jsonl
+    forms trl x.jsonl x.pks
+    packcat --to=llmc x.pks >x.bin
+    forms llmc x.bin x.pks
+    packcat --to=rows x.pks | cmp - <(tail -c +1025 x.bin)
+    for order in input pack; do
+        packcat --to=megatron --order=$order -o x x.pks
+        forms megatron x x.pks order=$order
+        packcat --to=datatrove --order=$order -o x.ds x.pks
+        forms datatrove x.ds x.pks order=$order
+    done
+    packstream -L 128 x.tok >y.pks
+    for form in ids jsonl megatron datatrove; do
+        packcat --to=$form --order=input -o 1 x.pks
+        packcat --to=$form --order=input -o 2 y.pks
+        for file in 1*; do
+            cmp "$file" "2${file#1}"
+        done
+        rm 1* 2*
+    done
+    lines 6 100 | cmp - <(packcat --to=jsonl x.pks)
+}
+
+@test "numpy loads the records that packcat makes" {
+    skip_without_numpy
+    records 7 100 >x.tok
+    packstream -L 128 --align=16 x.tok >x.pks
+    packcat --to=npy -o x.npy x.pks
+    "$PYTHON_NUMPY" - <<'END'
+import numpy as np
+packs = np.load("x.npy")
+sums = packs["seq_tok"].sum(1)
+assert (sums == packs["n_tok"]).all() and len(packs) > 3
+assert (packs["cu"] % 16 == 0).all()
+END
+}
+
+@test "packstat shows the alignment and counts tokens, not gaps" {
+    records 8 100 >x.tok
+    packstream -L 128 --align=16 x.tok >x.pks
+    packstat --json x.pks >x.json
+    model agree x.pks <x.json
+    grep -q '"align": 16' x.json
+    packstat x.pks | grep -q "^  alignment  *16 tokens$"
+    packstat --histogram x.tok | cmp - <(packstat --histogram x.pks)
+    packstream -L 128 --align=16 --stats=json x.tok 2>&1 >/dev/null |
+        grep -q '"align": 16'
+}
+
+# damaged WHY PLACE VALUE...: the checksums are right, and --verify says why.
+damaged() {
+    cp good.pks x.pks
+    model poke x.pks "${@:2}"
+    "${abs_top_builddir:?}/tests/gen/reseal" x.pks
+    refused 65 "$1" packstat --verify x.pks
+}
+
+@test "lengths and boundaries that cannot be are found" {
+    # Two sequences in the pack: cu is 0 4 12 12 12, seq_tok 3 5 0.
+    { record16 1 2 3; record16 1 2 3 4 5; } >x.raw
+    packstream -L 12 -d 9 -a nextfit --align=4 x.raw >good.pks
+    packstat --verify good.pks
+    damaged "seq_tok do not fit" "0 seq_tok 0" 0
+    damaged "seq_tok do not fit" "0 seq_tok 0" 4
+    damaged "seq_tok do not fit" "0 seq_tok 0" -1
+    damaged "seq_tok do not fit" "0 seq_tok 1" 4 "0 n_tok" 7
+    damaged "seq_tok do not fit" "0 seq_tok 0" 5 "0 n_tok" 10
+    damaged "seq_tok do not fit" "0 cu 1" 5
+    damaged "seq_tok do not fit" "0 cu 1" 8
+    damaged "do not rise from 0" "0 cu 2" 16
+    damaged "do not rise from 0" "0 cu 1" 0
+    damaged "'seq_tok' does not hold its fill" "0 seq_tok 2" 1
+    damaged "element 3 of 'tokens' does not hold" "0 tokens 3" 9
+    damaged "element 10 of 'tokens' does not hold" "0 tokens 10" 9
+    damaged "does not divide the capacity" "header 180" 5
+    damaged "sequences aligned to 1" "header 180" 1
+    damaged "features that are unknown" "header 80" 3
+}
+
+@test "a flipped bit in any field is found" {
+    for n in 5 3 21 2 1 8; do
+        record16 $(seq "$n")
+    done >x.raw
+    packstream -L 12 -d 3 -w 4 --overlong=split --align=4 x.raw >good.pks
+    packstat --verify -q good.pks
+    { model places good.pks; echo 180; } >list
+    [ "$(wc -l <list)" -gt 80 ]
+    while read -r place; do
+        cp good.pks x.pks
+        flip x.pks "$place" 16
+        refused 65 "" packstat --verify x.pks
+    done <list
+}
+
+@test "an alignment that does not divide the capacity is a usage error" {
+    : >x.raw
+    for n in 5 24 16777216; do
+        refused 64 "--align: $n does not divide the capacity, 12" \
+            packstream -L 12 --align="$n" x.raw
+    done
+    for n in 0 -1 x 16777217 ''; do
+        refused 64 "must be a number that divides the capacity" \
+            packstream -L 12 --align="$n" x.raw
+    done
+}
+
+@test "channels that leave no room for a field are refused" {
+    line='{"input_ids":[1]'
+    channels=()
+    for name in a b c d e f g h i j k l m n o p q r s t u v w; do
+        line+=",\"$name\":1"
+        channels+=("--channel=$name:u8")
+    done
+    echo "$line}" | tokcat --from=jsonl "${channels[@]}" >x.tok
+    packstream -L 8 --align=4 x.tok | packcat | cmp - x.tok
+    packstream -L 8 --overlong=split x.tok | packcat | cmp - x.tok
+    refused 64 "23 channels do not fit" \
+        packstream -L 8 --overlong=split --align=4 x.tok
+    echo '{"input_ids":[1],"seq_tok":1}' >x.jsonl
+    refused 64 "seq_tok" tokcat --from=jsonl --channel=seq_tok:u8 x.jsonl
+}
+
+@test "a job goes on with its alignment, and with no other" {
+    records 9 100 >x.tok
+    packstream -L 128 -w 50 --align=16 -o whole x.tok
+    for bytes in 50000 90000 110001; do
+        rm -f s out
+        # shellcheck disable=SC2016 # it is for the other shell
+        run -65 bash -c 'head -c "$0" x.tok | packstream -q -L 128 -w 50 \
+            --align=16 --state=s --state-every=5 >>out' "$bytes"
+        [ -s s ]
+        cp s s.before
+        cp out out.before
+        for n in 1 8 32; do
+            refused 64 "sequences aligned to 16, not $n" packstream -q \
+                -L 128 -w 50 --align=$n --state=s --resume -o out x.tok
+            cmp s s.before
+            cmp out out.before
+        done
+        packstream -q -L 128 -w 50 --align=16 --state=s --resume x.tok >>out
+        cmp out whole
+    done
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+#
+# faults.bats - whatever call to the system fails, in whatever program:
+# nothing is lost, and nothing is said that is not so.
+#
+# tests/support/faults.bash does the work, since a thousand runs are no matter for
+# bats.  By default only some calls fail; `make faults` lets each fail, which
+# takes minutes.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup_file() {
+    bats_require_minimum_version 1.5.0
+    load ../support/helpers
+    cd "$BATS_FILE_TMPDIR" || return 1
+    bash "${abs_top_srcdir:?}/tests/support/faults.bash" inputs
+}
+
+# Why calls cannot be made to fail here, or nothing.
+obstacle() {
+    case ${CFLAGS-} in
+        *-fsanitize=*) echo 'built with a sanitizer' ;;
+        *)
+            FAULTS_SO=${abs_top_builddir:?}/tests/support/.libs/faults.so
+            if [ ! -e "$FAULTS_SO" ]; then
+                echo 'no shared libraries were built'
+            elif ! works; then
+                echo 'LD_PRELOAD has no effect'
+            fi
+            ;;
+    esac
+}
+
+# A program whose memory cannot be had does not start.
+works() {
+    ! LD_PRELOAD=$FAULTS_SO FAULT_CALL=malloc FAULT_AT=1 FAULT_FOREVER=1 \
+        FAULT_ERRNO=ENOMEM packstream -L 4 </dev/null >/dev/null 2>&1
+}
+
+# each calls|world SCENARIO...
+each() {
+    local scenario why failed=0
+    skip_if_quick
+    why=$(obstacle)
+    [ -z "$why" ] || skip "$why"
+    export FAULTS_SO=${abs_top_builddir:?}/tests/support/.libs/faults.so
+    for scenario in "${@:2}"; do
+        cp "$BATS_FILE_TMPDIR"/* .
+        timeout 3600 bash "$abs_top_srcdir/tests/support/faults.bash" "$1" \
+            "$scenario" || failed=1
+    done
+    [ "$failed" = 0 ]
+}
+
+packing=(raw wide pipes framed several stats shuffle prices unzstd)
+busy=(rejects zstd zstd3 writer threads state resume)
+other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
+    verify look bytes ids jsonl stream indexed losses samples)
+
+@test "the table has no scenario that is not run" {
+    [ "$(bash "$abs_top_srcdir/tests/support/faults.bash" list | sort)" = \
+        "$(printf '%s\n' "${packing[@]}" "${busy[@]}" "${other[@]}" | sort)" ]
+}
+
+@test "packstream: calls fail" {
+    each calls "${packing[@]}"
+}
+
+@test "packstream: calls fail beside threads and other outputs" {
+    each calls "${busy[@]}"
+}
+
+@test "packcat, packstat and tokcat: calls fail" {
+    each calls "${other[@]}"
+}
+
+@test "packstream: calls are interrupted, and disks full" {
+    each world "${packing[@]}" "${busy[@]}"
+}
+
+@test "packcat, packstat and tokcat: calls are interrupted, and disks full" {
+    each world "${other[@]}"
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/env bats
+# formats.bats - packstream(5) is enough: a decoder that knows the page and
+# nothing else reads what the programs write, and they read what it writes.
+#
+# The decoder is tests/support/formats.py.  It takes the byte tables and the numpy
+# recipes from the page itself, so a page that is wrong fails here.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# spec CHECK [ARGUMENT]...: calls a check of formats.py.
+spec() {
+    PYTHONDONTWRITEBYTECODE=1 "$PYTHON_NUMPY" \
+        "${abs_top_srcdir:?}/tests/support/formats.py" \
+        "$abs_top_srcdir/man/packstream.5" "$@"
+}
+
+skip_without_xxhash() {
+    skip_without_numpy
+    "$PYTHON_NUMPY" -c 'import xxhash' 2>/dev/null ||
+        skip "python3 has no xxhash module"
+}
+
+# columns WIDTH SEED [LONGEST [N]]: x.jsonl and x.tok, sequences of at most
+# LONGEST tokens with channels of several types.
+columns() {
+    local vocab=60000
+    [ "$1" = u16 ] || vocab=4000000000
+    spec make_jsonl "$2" "${4-300}" "${3-32}" "$vocab" >x.jsonl
+    tokcat --from=jsonl -t "$1" --channel=kind:u8:9 \
+        --channel=labels:i64:-100 --channel=weight:f64 \
+        --channel=source:u32 --channel=score:f32 -o x.tok x.jsonl
+}
+
+# plain_ids WIDTH [OPTION]...: x.tok, a framed stream of tokens alone.
+plain_ids() {
+    spec make_jsonl 5 200 32 60000 |
+        tokcat --from=jsonl -t "$1" --ignore=kind --ignore=labels \
+            --ignore=weight --ignore=source --ignore=score "${@:2}" >x.tok
+}
+
+@test "the byte tables of the page have neither gaps nor overlaps" {
+    skip_without_numpy
+    spec check_tables
+}
+
+@test "the limits of the page are those of packstream.h" {
+    skip_without_numpy
+    spec check_limits "$abs_top_srcdir/src/include/packstream.h"
+}
+
+@test "u16 with channels: the page's recipe gives the records back" {
+    skip_without_numpy
+    columns u16 1
+    spec check_jsonl x.jsonl x.tok 2
+    packstream -L 64 -d 6 -w 50 x.tok >x.pks
+    spec check_packs x.tok x.pks
+}
+
+@test "u32 with channels: the page's recipe gives the records back" {
+    skip_without_numpy
+    columns u32 2
+    spec check_jsonl x.jsonl x.tok 4
+    packstream -L 40 -d 3 -w 7 x.tok >x.pks
+    spec check_packs x.tok x.pks
+}
+
+@test "raw records of both widths: the recipe gives them back" {
+    skip_without_numpy
+    for bits in 16 32; do
+        for n in 5 1 2 7 3 8 1; do
+            "record$bits" $(seq "$n")
+        done >x.raw
+        packstream -L 8 -d 4 -t "u$bits" x.raw >x.pks
+        spec check_packs x.raw x.pks $((bits / 8))
+    done
+}
+
+@test "aligned sequences: the recipe gives them back, with channels" {
+    skip_without_numpy
+    columns u16 9
+    for n in 2 8 16 7; do
+        packstream -L 112 -d 6 -w 30 --align="$n" x.tok >x.pks
+        spec check_packs x.tok x.pks
+        spec check_header x.pks align="$n" incompat=1 capacity=112
+    done
+    for n in 32 64 128; do
+        packstream -L 128 -d auto --align="$n" x.tok >x.pks
+        spec check_packs x.tok x.pks
+    done
+    packstream -L 128 --align=1 x.tok >x.pks
+    packstream -L 128 x.tok | cmp - x.pks
+    spec check_header x.pks align=0 incompat=0
+}
+
+@test "the smallest packs: capacity, depth and window of 1" {
+    skip_without_numpy
+    { record16 5; record16 6; record16 7; } >x.raw
+    packstream -L 1 -d 1 -w 1 x.raw >x.pks
+    spec check_packs x.raw x.pks
+    spec check_header x.pks capacity=1 depth=1 window=2 record_bytes=256
+}
+
+@test "a stream without packs" {
+    skip_without_numpy
+    packstream -L 8 </dev/null >x.pks
+    : >x.raw
+    spec check_packs x.raw x.pks
+    [ "$(size x.pks)" -eq $((4096 + 256)) ]
+}
+
+@test "the header says what the options and the token records said" {
+    skip_without_numpy
+    plain_ids u16 --vocab=60001 --pad-id=60007 --labels=shifted
+    packstream -L 128 -d 6 -w 50 --max-delay=77 x.tok >x.pks
+    spec check_header x.pks capacity=128 depth=6 window=77 \
+        vocab_size=60001 token_bytes=2 labels=2 pad_id=60007 compat=1 \
+        incompat=0 seed=0 n_fields=3
+    spec check_packs x.tok x.pks
+    record32 3 1 4 >x.raw
+    packstream -L 9 -t u32 --vocab=5 --pad-id=7 x.raw >x.pks
+    spec check_header x.pks capacity=9 depth=9 vocab_size=5 token_bytes=4 \
+        labels=0 pad_id=7 compat=0
+    spec check_packs x.raw x.pks 4
+}
+
+@test "joined pack streams are read one after the other" {
+    skip_without_numpy
+    columns u16 3
+    packstream -L 64 -d 6 x.tok >1.pks
+    mv x.tok 1.tok
+    columns u16 4
+    packstream -L 64 -d 6 x.tok >2.pks
+    cat 1.tok x.tok >both.tok
+    cat 1.pks 2.pks >both.pks
+    spec check_packs both.tok both.pks
+}
+
+@test "joined pack streams may differ in their windows" {
+    for n in 60 40; do
+        for _ in $(seq 100); do
+            record16 $(seq "$n")
+        done
+    done >x.raw
+    packstream -L 100 -d 4 -w 1 x.raw >1.pks
+    packstream -L 100 -d 4 -w 200 x.raw >2.pks
+    cat x.raw x.raw >both.raw
+    cat 1.pks 2.pks | packcat | cmp - both.raw
+}
+
+@test "joined pack streams may not differ in their pad ids" {
+    record16 3 1 4 >x.raw
+    packstream -L 8 --pad-id=1 x.raw >1.pks
+    packstream -L 8 --pad-id=2 x.raw >2.pks
+    cat 1.pks 1.pks | packstat --verify
+    cat 1.pks 2.pks >x.pks
+    run packstat --verify x.pks
+    [ "$status" -eq 65 ]
+    [[ $output == *'has records of another kind' ]]
+}
+
+@test "pieces of split sequences join again" {
+    skip_without_numpy
+    for n in 5 17 1 40 8 9; do
+        record16 $(seq "$n")
+    done >x.raw
+    packstream -L 8 -d 4 --overlong=split x.raw >x.pks
+    spec check_split x.raw x.pks
+}
+
+@test "every checksum and digest is what the page says" {
+    skip_without_xxhash
+    columns u16 6
+    packstream -L 64 -d 6 -w 50 x.tok >1.pks
+    cat 1.pks 1.pks >x.pks
+    spec check_sums x.tok x.pks
+}
+
+@test "the page's recipe for checksums sees any flipped bit" {
+    skip_without_xxhash
+    { record16 3 1 4; record16 1 5; record16 9 2 6 5; } >x.raw
+    packstream -L 8 -d 3 x.raw >x.pks
+    spec find_flips x.pks
+}
+
+@test "a stream that was written by the page alone is read and given back" {
+    skip_without_xxhash
+    spec make_framed x.tok sequence token
+    packstream -L 64 -d 8 x.tok >x.pks
+    spec check_packs x.tok x.pks
+    packcat x.pks | cmp - x.tok
+}
+
+@test "the order of the channels in the header is given back too" {
+    skip_without_xxhash
+    spec make_framed x.tok token sequence
+    packstream -L 64 -d 8 x.tok >x.pks
+    spec check_packs x.tok x.pks
+    packcat x.pks | cmp - x.tok
+}
+
+@test "the recipe in three lines maps the records" {
+    skip_without_numpy
+    plain_ids u16
+    packstream -L 64 x.tok >x.pks
+    packs=$(packstat --json x.pks | sed 's/.*"packs": \([0-9]*\),.*/\1/')
+    [ "$(spec check_short)" = "$packs" ]
+}
+
+@test "run as a program the recipe prints every sequence" {
+    skip_without_numpy
+    plain_ids u32
+    packstream -L 64 -d 4 x.tok >x.pks
+    packcat --to=ids x.pks | awk '{ print NR - 1, $0 }' >wanted
+    spec print_block numpy-recipe >recipe.py
+    "$PYTHON_NUMPY" recipe.py x.pks | sort -n | cmp - wanted
+}
+
+@test "the recipe refuses what is not a whole pack stream" {
+    skip_without_numpy
+    plain_ids u16
+    packstream -L 64 x.tok >x.pks
+    spec refuse x.tok 'not a pack stream'
+    head -c -1 x.pks >cut.pks
+    spec refuse cut.pks 'the stream is cut'
+    cp x.pks newer.pks
+    flip newer.pks 12 2
+    spec refuse newer.pks 'a newer format'
+    cp x.pks other.pks
+    flip other.pks 87 128
+    spec refuse other.pks 'a newer format'
+}

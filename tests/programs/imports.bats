@@ -1,0 +1,1226 @@
+#!/usr/bin/env bats
+# imports.bats - tokcat reads the files of other programs, or says why not.
+#
+# The files are made by tests/support/imports.py, which has nothing of tokcat's code,
+# and by the packages whose forms these are, where a python3 has them:
+# PYTHON_PEERS in the environment can name one.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    set -o pipefail
+    skip_without_numpy
+}
+
+# make_file WHAT NAME...: a file of that form.
+make_file() {
+    PYTHONDONTWRITEBYTECODE=1 "${python:-$PYTHON_NUMPY}" \
+        "${abs_top_srcdir:?}/tests/support/imports.py" "$@"
+}
+
+# bad WHY FORM FILE [OPTION...]: a file that is refused.
+bad() {
+    is 65 "tokcat: $1" tokcat --from="$2" -o /dev/null "${@:4}" "$3"
+}
+
+# bad_option WHY OPTION...: a command line that is refused.
+bad_option() {
+    is 64 "tokcat: $1
+tokcat: try 'tokcat --help'" tokcat "${@:2}" </dev/null
+}
+
+# put FILE OFFSET BYTES N...: numbers of so many bytes, written over others.
+put() {
+    little "$3" "${@:4}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# cut FILE BYTES: only the first ones of it are left.
+cut_to() {
+    head -c "$2" "$1" >cut.tmp
+    mv cut.tmp "$1"
+}
+
+# ------------------------------------------------------- llm.c and nanoGPT
+
+@test "llmc: documents begin with a token, or end with it" {
+    make_file llmc x.bin '[9,1,2,9,3,9,9,4]'
+    { record16 9 1 2; record16 9 3; record16 9; record16 9 4; } >wanted
+    tokcat --from=llmc --split=bos --bos-id=9 --raw x.bin | cmp - wanted
+    { record16 9; record16 1 2 9; record16 3 9; record16 9
+        record16 4; } >wanted
+    tokcat --from=llmc --split=eos --eos-id=9 --raw <x.bin | cmp - wanted
+    { record16 9 1 2; record16 9 3 9; record16 9 4; } >wanted
+    tokcat --from=llmc --split=3 --raw x.bin | cmp - wanted
+}
+
+@test "llmc: u32 tokens, which the stream has then, unless told else" {
+    skip_without python3
+    make_file llmc x.bin '[128000,1,2,128000,3]' 4
+    tokcat --from=llmc --split=bos --bos-id=128000 x.bin >got
+    stream '{"width": 4, "special": {"bos": 128000},
+        "records": [[[128000, 1, 2]], [[128000, 3]]]}' | cmp - got
+    make_file llmc x.bin '[7,1,2,7,3]' 4
+    tokcat --from=llmc --split=bos --bos-id=7 --vocab=8 x.bin >got
+    stream '{"vocab": 8, "special": {"bos": 7},
+        "records": [[[7, 1, 2]], [[7, 3]]]}' | cmp - got
+    make_file llmc y.bin '[5]' 2
+    tokcat --from=llmc --split=9 --raw -t u32 y.bin | cmp - <(record32 5)
+    # The first of several files tells it.
+    tokcat --from=llmc --split=9 --raw y.bin x.bin |
+        cmp - <(record16 5; record16 7 1 2 7 3)
+    tokcat --from=llmc --split=9 --raw x.bin y.bin |
+        cmp - <(record32 7 1 2 7 3; record32 5)
+}
+
+@test "llmc: no tokens at all" {
+    skip_without python3
+    make_file llmc x.bin
+    tokcat --from=llmc --split=1 x.bin | cmp - <(stream '{"records": []}')
+}
+
+@test "llmc: files that are none, or not whole" {
+    make_file llmc x.bin '[1,2,3]'
+    cp x.bin good
+    cut_to x.bin 1023
+    bad "x.bin: byte 1023: the file ends within its header of 1024 bytes" \
+        llmc x.bin --split=1
+    : >x.bin
+    bad "x.bin: byte 0: the file ends within its header of 1024 bytes" \
+        llmc x.bin --split=1
+    head -c 1029 good >x.bin
+    bad "x.bin: byte 1029: the file ends within a token" llmc x.bin --split=1
+    head -c 1028 good >x.bin
+    bad "x.bin: byte 1028: the file ends 1 tokens too early" \
+        llmc x.bin --split=1
+    { cat good; u8 0; } >x.bin
+    bad "x.bin: byte 1030: the file goes on behind its 3 tokens" \
+        llmc x.bin --split=1
+    cp good x.bin
+    put x.bin 0 4 1
+    bad "x.bin: byte 0: no file of llm.c's tokens begins with 1" \
+        llmc x.bin --split=1
+    put x.bin 0 4 20240520 7
+    bad "x.bin: byte 4: version 7 of llm.c's tokens; only 1 is known to begin\
+ with 20240520" llmc x.bin --split=1
+    put x.bin 0 4 20240801 1
+    bad "x.bin: byte 4: version 1 of llm.c's tokens; only 7 is known to begin\
+ with 20240801" llmc x.bin --split=1
+    put x.bin 0 4 20240520 1 $((0x80000003))
+    bad "x.bin: byte 8: the number of tokens is negative" \
+        llmc x.bin --split=1
+}
+
+@test "nanogpt: a stream of either type, cut in each way" {
+    make_file raw x.bin u16 '[1,2,50256,3,50256,4]'
+    tokcat --from=nanogpt --split=eos --eos-id=50256 --raw x.bin |
+        cmp - <(record16 1 2 50256; record16 3 50256; record16 4)
+    tokcat --from=nanogpt --split=bos --bos-id=50256 --raw <x.bin |
+        cmp - <(record16 1 2; record16 50256 3; record16 50256 4)
+    tokcat --from=nanogpt --split=4 --raw x.bin |
+        cmp - <(record16 1 2 50256 3; record16 50256 4)
+    tokcat --from=nanogpt --split=6 --raw x.bin |
+        cmp - <(record16 1 2 50256 3 50256 4)
+    make_file raw x.bin u32 '[1,70000,2]'
+    tokcat --from=nanogpt --split=eos --eos-id=70000 -t u32 --raw x.bin |
+        cmp - <(record32 1 70000; record32 2)
+    tokcat --from=nanogpt --split=2 --vocab=100k --raw x.bin |
+        cmp - <(record32 1 70000; record32 2)
+}
+
+@test "nanogpt: a sequence ends with its file" {
+    make_file raw x.bin u16 '[1,9,2]'
+    make_file raw y.bin u16 '[3,9]'
+    : >z.bin
+    tokcat --from=nanogpt --split=eos --eos-id=9 --raw x.bin z.bin y.bin |
+        cmp - <(record16 1 9; record16 2; record16 3 9)
+    cat x.bin y.bin | tokcat --from=nanogpt --split=eos --eos-id=9 --raw |
+        cmp - <(record16 1 9; record16 2 3 9)
+}
+
+@test "nanogpt: the special tokens are declared" {
+    skip_without python3
+    make_file raw x.bin u16 '[1,9]'
+    tokcat --from=nanogpt --split=eos --eos-id=9 --pad-id=0 x.bin >got
+    stream '{"special": {"eos": 9, "pad": 0}, "records": [[[1, 9]]]}' |
+        cmp - got
+}
+
+@test "nanogpt: what is no token, and where" {
+    make_file raw x.bin u16 '[1,2,500]'
+    bad "x.bin: byte 4: 500 is not below the vocabulary size 500" nanogpt \
+        x.bin --split=1 --vocab=500
+    make_file raw y.bin u32 '[1,2,500]'
+    bad "y.bin: byte 8: 500 is not below the vocabulary size 500" nanogpt \
+        y.bin --split=1 --vocab=500 -t u32
+    # Whole sequences before it have been passed on.
+    run --separate-stderr tokcat --from=nanogpt --split=1 --vocab=500 --raw \
+        -o got x.bin
+    cmp got <(record16 1; record16 2)
+    cut_to x.bin 5
+    bad "x.bin: byte 5: the file ends within a token" nanogpt x.bin --split=1
+    is 65 "tokcat: stdin: byte 5: the file ends within a token" \
+        tokcat --from=nanogpt --split=1 <x.bin
+    bad "x.bin: byte 5: the file ends within a token (see --type)" nanogpt \
+        x.bin --split=1 -t u32
+    is 1 "tokcat: nothing.bin: No such file or directory" \
+        tokcat --from=nanogpt --split=1 nothing.bin
+}
+
+@test "streams: sequences of all lengths around the blocks that are read" {
+    # Those of 65536 numbers end anywhere, and so does a sequence.
+    local every
+    head -c 600000 /dev/urandom >x.bin
+    for every in 65535 65536 65537 131072 131073 300000 300001; do
+        tokcat --from=nanogpt --split=$every --raw -o got x.bin
+        split -b $((2 * every)) -a 3 x.bin piece.
+        for piece in piece.*; do
+            u32 $(($(size "$piece") / 2)) && cat "$piece"
+        done | cmp - got
+        rm piece.*
+    done
+}
+
+@test "streams: ends at random places, also from a slow pipe" {
+    "$PYTHON_NUMPY" -c '
+import numpy
+r = numpy.random.default_rng(7)
+a = r.integers(0, 300, 400000).astype("<u2")
+a[r.integers(0, a.size, 40)] = 999
+# Numbers are read 131072 at once, or 65536.
+a[[65535, 65536, 131071, 131072, 196608]] = 999
+a.tofile("x.bin")
+ends = numpy.flatnonzero(a == 999)
+for name, edges in ("eos", ends + 1), ("bos", ends):
+    with open(name, "wb") as file:
+        for piece in numpy.split(a, edges):
+            if piece.size:
+                file.write(numpy.uint32(piece.size).tobytes())
+                file.write(piece.tobytes())
+numpy.save("x.npy", a.astype("<i8"))'
+    local split
+    for split in eos bos; do
+        tokcat --from=nanogpt --split=$split --$split-id=999 --raw x.bin |
+            cmp - $split
+        dd if=x.bin bs=999 status=none |
+            tokcat --from=nanogpt --split=$split --$split-id=999 --raw |
+            cmp - $split
+        tokcat --from=npy --split=$split --$split-id=999 --raw -t u16 \
+            x.npy | cmp - $split
+    done
+}
+
+@test "streams: a sequence too large for a record" {
+    head -c 268435460 /dev/zero >x.bin
+    is 65 "tokcat: x.bin: sequence 0 at byte 0: a sequence of more than\
+ 134217728 tokens is too large for a record" \
+        tokcat --from=nanogpt --split=200M x.bin
+    tokcat --from=nanogpt --split=134217728 --raw x.bin | wc -c |
+        grep -qx ' *268435468'
+}
+
+# ------------------------------------------------------------------- numpy
+
+@test "npy: one dimension of every integer type" {
+    local type
+    for type in u1 i1 u2 i2 u4 i4 u8 i8; do
+        make_file npy x.npy "<$type" '[1,100,9,3]'
+        tokcat --from=npy --split=eos --eos-id=9 --raw -t u16 x.npy |
+            cmp - <(record16 1 100 9; record16 3)
+        tokcat --from=npy --split=eos --eos-id=9 --raw -t u32 <x.npy |
+            cmp - <(record32 1 100 9; record32 3)
+    done
+}
+
+@test "npy: the type of the tokens follows that of the array" {
+    local type
+    for type in u1 i1 u2 i2; do
+        make_file npy x.npy "<$type" '[1,2]'
+        tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
+    done
+    for type in u4 i4 u8 i8; do
+        make_file npy x.npy "<$type" '[1,2]'
+        tokcat --from=npy --split=9 --raw x.npy | cmp - <(record32 1 2)
+    done
+    tokcat --from=npy --split=9 --raw --vocab=100 x.npy |
+        cmp - <(record16 1 2)
+}
+
+@test "npy: a row is a sequence, its padding is left out if asked" {
+    make_file npy x.npy i4 '[[1,2,0],[3,0,0],[0,4,0]]'
+    tokcat --from=npy --raw -t u16 x.npy |
+        cmp - <(record16 1 2 0; record16 3 0 0; record16 0 4 0)
+    tokcat --from=npy --raw -t u16 --trim-pad --pad-id=0 x.npy |
+        cmp - <(record16 1 2; record16 3; record16 0 4)
+    # To declare the padding is not to ask that it be left out.
+    tokcat --from=npy -t u16 --pad-id=0 x.npy | packstat --histogram - >got
+    [ "$(cat got)" = '3 3' ]
+    tokcat --from=npy --raw --trim-pad --pad-id=0 x.npy |
+        cmp - <(record32 1 2; record32 3; record32 0 4)
+    make_file npy x.npy u2 '[[7,5],[7,7],[5,7],[7,7]]'
+    is 0 "tokcat: 2 empty rows skipped" \
+        tokcat --from=npy --raw --trim-pad --pad-id=7 -o got x.npy
+    cmp got <(record16 7 5; record16 5)
+    is 65 "tokcat: x.npy: row 1 at byte 132: no tokens" tokcat --from=npy \
+        --trim-pad --pad-id=7 --empty=error x.npy
+}
+
+@test "npy: rows longer than a block, of tokens and of others" {
+    "$PYTHON_NUMPY" -c '
+import numpy
+a = (numpy.arange(600000) % 65536).reshape(3, -1)
+numpy.save("u2.npy", a.astype("<u2"))
+numpy.save("i8.npy", a.astype("<i8"))
+with open("wanted", "wb") as file:
+    for row in a:
+        file.write(numpy.uint32(row.size).tobytes())
+        file.write(row.astype("<u2").tobytes())'
+    tokcat --from=npy --raw u2.npy | cmp - wanted
+    tokcat --from=npy --raw -t u16 <i8.npy | cmp - wanted
+}
+
+@test "npy: versions, blanks, quotes and the order of keys" {
+    local version
+    for version in 1 2 3; do
+        make_file npy x.npy u2 '[1,2]' version$version
+        [ "$(od -An -tu1 -j 6 -N 1 x.npy | tr -d ' ')" = $version ]
+        tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
+    done
+    { header '{"shape":(2,),"descr":"<u2","fortran_order":False}'
+        u16 1 2; } |
+        tokcat --from=npy --split=9 --raw | cmp - <(record16 1 2)
+    { header " { 'fortran_order' : False , 'shape' : ( 1 , 2 , ) ,
+        'descr' : '<u2' , } "
+        u16 1 2; } | tokcat --from=npy --raw | cmp - <(record16 1 2)
+}
+
+@test "npy: the long numbers of Python 2" {
+    local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
+    for shape in '(1L, 2L)' '(1, 2L)' '( 1L , 2 , )'; do
+        { header "$dictionary$shape, }"; u16 1 2; } >x.npy
+        tokcat --from=npy --raw x.npy | cmp - <(record16 1 2)
+    done
+    { header "$dictionary(2L,), }"; u16 1 2; } >x.npy
+    tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
+    # numpy wrote version 3.0 under Python 3 only, and does not read it so.
+    header "$dictionary(2L,), }" 3 >x.npy
+    bad "x.npy: byte 64: 'shape' is no tuple of sizes that there can be" \
+        npy x.npy
+}
+
+@test "npy: arrays without elements" {
+    make_file npy x.npy u2 '[]'
+    tokcat --from=npy --split=9 --raw x.npy | cmp - /dev/null
+    "$PYTHON_NUMPY" -c '
+import numpy
+numpy.save("none.npy", numpy.zeros((0, 5), "<u2"))
+numpy.save("empty.npy", numpy.zeros((10 ** 15, 0), "<u2"))'
+    tokcat --from=npy --raw none.npy | cmp - /dev/null
+    is 0 "tokcat: 1000000000000000 empty rows skipped" \
+        tokcat --from=npy --raw empty.npy
+    is 65 "tokcat: empty.npy: row 0 at byte 128: no tokens" \
+        tokcat --from=npy --empty=error empty.npy
+}
+
+@test "npy: more empty rows than can be counted" {
+    header "{'descr': '|u1', 'fortran_order': False, \
+'shape': (9223372036854775807, 0), }" >x.npy
+    is 0 "tokcat: 9223372036854775807 empty rows skipped" \
+        tokcat --from=npy --raw x.npy
+    is 0 "tokcat: 18446744073709551615 empty rows skipped" \
+        tokcat --from=npy --raw x.npy x.npy x.npy
+}
+
+@test "npy: arrays that are no tokens are called by their names" {
+    make_file npy x.npy '>u2' '[1]'
+    bad "x.npy: byte 21: a big-endian array; --from=npy reads little-endian\
+ ones" npy x.npy --split=1
+    make_file npy x.npy f4 '[1]'
+    bad "x.npy: byte 21: an array of no integers, and tokens are integers" \
+        npy x.npy --split=1
+    make_file npy x.npy bool '[1]'
+    bad "x.npy: byte 21: an array of no integers, and tokens are integers" \
+        npy x.npy --split=1
+    make_file npy x.npy object '[1]'
+    bad "x.npy: byte 21: an array of pickled objects; --from=npy reads\
+ integers" npy x.npy --split=1
+    make_file npy x.npy i4 '[[1,2],[3,4]]' fortran
+    bad "x.npy: byte 44: an array in Fortran's order; --from=npy reads arrays\
+ in C's order" npy x.npy
+    make_file npy x.npy i4 '[[[1]]]'
+    bad "x.npy: byte 68: an array of more than two dimensions" npy x.npy
+    make_file npy x.npy i4 '3'
+    bad "x.npy: byte 62: an array without dimensions" npy x.npy
+    "$PYTHON_NUMPY" -c '
+import numpy
+numpy.save("x.npy", numpy.zeros(2, [("a", "<u2"), ("b", "<u4")]))'
+    bad "x.npy: byte 20: an array of records; --from=npy reads integers" \
+        npy x.npy
+}
+
+# header DICTIONARY [VERSION]: what stands before the numbers; version 1.0.
+header() {
+    printf '\223NUMPY'
+    little 1 "${2-1}" 0
+    little "$((${2-1} == 1 ? 2 : 4))" ${#1}
+    printf '%s' "$1"
+}
+
+# bad_header WHY DICTIONARY [OPTION...]: that is refused.
+bad_header() {
+    header "$2" >x.npy
+    bad "x.npy: byte $1" npy x.npy "${@:3}"
+}
+
+@test "npy: headers that are none" {
+    bad_header "10: no dictionary" "xx"
+    bad_header "11: no key of a dictionary" "{:"
+    bad_header "11: no key of a dictionary" "{1: 2}"
+    bad_header "17: no key of a dictionary" "{'descr"
+    bad_header "14: no key of a dictionary" "{'a\\\\x': 1}"
+    bad_header "17: an unknown key" "{'what': 1}"
+    bad_header "18: a key without a value" "{'descr', 1}"
+    bad_header "39: a key for the second time" \
+        "{'descr': '<u2',      'descr': '<u2'}"
+    bad_header "20: 'descr' is no string" "{'descr': 2}"
+    bad_header "21: an array of no integers, and tokens are integers" \
+        "{'descr': '<U12'}"
+    bad_header "21: integers of an odd width" "{'descr': '<u3'}"
+    bad_header "21: integers of an odd width" "{'descr': '<i0'}"
+    bad_header "21: an array of unknown byte order" "{'descr': '=u2'}"
+    bad_header "21: an array of unknown byte order" "{'descr': '|u2'}"
+    bad_header "28: 'fortran_order' is neither True nor False" \
+        "{'fortran_order': 0}"
+    bad_header "20: 'shape' is no tuple" "{'shape': 3}"
+    bad_header "21: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (-1,)}"
+    bad_header "22: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (1l,)}"
+    bad_header "23: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (1 L,)}"
+    bad_header "23: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (4)}"
+    bad_header "25: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': ( 4 )}"
+    bad_header "23: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (04,)}"
+    bad_header "39: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (9223372036854775808,)}"
+    bad_header "40: 'shape' is no tuple of sizes that there can be" \
+        "{'shape': (18446744073709551616,)}"
+    bad_header "27: neither a comma nor the end of the dictionary" \
+        "{'shape': (1, 2) 'descr': '<u2'}"
+    bad_header "29: one of 'descr', 'fortran_order' and 'shape' is missing" \
+        "{'shape': (1, 2), }"
+    bad_header "66: more than blanks behind the dictionary" \
+        "{'descr': '<u2', 'fortran_order': False, 'shape': (1,)} x"
+}
+
+@test "npy: sizes that no file has, and more or less than there is" {
+    local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
+    bad_header "0: an array of more numbers than any file can have" \
+        "$dictionary(9223372036854775807,)}" --split=1
+    bad_header "0: an array of more numbers than any file can have" \
+        "$dictionary(4294967296,4294967296)}"
+    for shape in 4611686018427387904,0 0,4611686018427387904; do
+        bad_header "0: an array of more numbers than any file can have" \
+            "$dictionary($shape)}"
+    done
+    bad_header "74: the file ends 4294967296 tokens too early" \
+        "$dictionary(4294967296,)}" --split=1
+    header "$dictionary(1,134217729)}" >x.npy
+    bad "x.npy: row 0 at byte 74: a sequence of more than 134217728 tokens is\
+ too large for a record" npy x.npy
+    bad_header "73: the file ends within row 0, which begins at byte 73" \
+        "$dictionary(2,10000000)}"
+    make_file npy x.npy u2 '[1,2]'
+    cut_to x.npy 131
+    bad "x.npy: byte 131: the file ends within a token" npy x.npy --split=1
+    make_file npy x.npy u2 '[1,2]'
+    u8 1 >>x.npy
+    bad "x.npy: byte 132: the file goes on behind its array" npy x.npy \
+        --split=1
+    make_file npy x.npy u2 '[[1,2],[3,4]]'
+    cut_to x.npy 134
+    bad "x.npy: byte 134: the file ends within row 1, which begins at byte\
+ 132" npy x.npy
+    cut_to x.npy 133
+    bad "x.npy: byte 133: the file ends within row 1, which begins at byte\
+ 132, and within a token" npy x.npy
+}
+
+@test "npy: files without a header, and beginnings of one" {
+    printf '1234567890123' >x.npy
+    bad "x.npy: byte 0: no .npy file begins so (see --from=nanogpt for\
+ numbers without a header)" npy x.npy
+    printf '\223NUMPY\004\000\166\000\000\000' >x.npy
+    bad "x.npy: byte 6: a version of .npy other than 1.0, 2.0 and 3.0" \
+        npy x.npy
+    printf '\223NUMPY\001\001\166\000\000\000' >x.npy
+    bad "x.npy: byte 6: a version of .npy other than 1.0, 2.0 and 3.0" \
+        npy x.npy
+    printf '\223NUMPY\002\000\377\377\377\377' >x.npy
+    bad "x.npy: byte 8: a header of more than 20000 bytes" npy x.npy
+    printf '\223NUMPY\001\000\166\000{' >x.npy
+    bad "x.npy: byte 11: the file ends within its header" npy x.npy
+    printf '\223NUMPY\001\000\166\000{ ' >x.npy
+    bad "x.npy: byte 12: the file ends within its header" npy x.npy
+}
+
+@test "npy: tokens that do not fit" {
+    make_file npy x.npy i8 '[5,-3]'
+    bad "x.npy: byte 136: -3 is negative" npy x.npy --split=1
+    make_file npy x.npy i1 '[5,-128]'
+    bad "x.npy: byte 129: -128 is negative" npy x.npy --split=1
+    make_file npy x.npy i8 '[-9223372036854775808]'
+    bad "x.npy: byte 128: -9223372036854775808 is negative" npy x.npy \
+        --split=1
+    make_file npy x.npy u8 '[18446744073709551615]'
+    bad "x.npy: byte 128: 18446744073709551615 does not fit u32" npy x.npy \
+        --split=1
+    make_file npy x.npy i4 '[[65536,1]]'
+    bad "x.npy: byte 128: 65536 does not fit u16 (see --type)" npy x.npy \
+        -t u16
+    bad "x.npy: byte 128: 65536 is not below the vocabulary size 10" npy \
+        x.npy --vocab=10
+}
+
+@test "npy: options that the number of dimensions rules out" {
+    make_file npy x.npy u2 '[1,2]'
+    bad "x.npy: byte 0: an array of one dimension: say where sequences end\
+ with --split=eos, --split=bos or --split=N" npy x.npy
+    bad "x.npy: byte 0: an array of one dimension has no rows, of which\
+ --trim-pad leaves out the end" npy x.npy --split=1 --trim-pad --pad-id=0
+    make_file npy x.npy u2 '[[1,2]]'
+    bad "x.npy: byte 0: an array of two dimensions has a sequence in each\
+ row, and is not cut as --split says" npy x.npy --split=1
+}
+
+# ---------------------------------------------------------------- Megatron
+
+@test "megatron: sequences, and documents of several" {
+    local type name
+    for type in u8 i8 u16 i16 i32 i64; do
+        make_file megatron x $type '[[[1,2],[3]],[[4,5,6]]]'
+        for name in x x.idx x.bin; do
+            tokcat --from=megatron --raw -t u16 $name |
+                cmp - <(record16 1 2; record16 3; record16 4 5 6)
+        done
+        tokcat --from=megatron --split=sequence --raw -t u32 x |
+            cmp - <(record32 1 2; record32 3; record32 4 5 6)
+        tokcat --from=megatron --split=document --raw -t u16 x |
+            cmp - <(record16 1 2 3; record16 4 5 6)
+    done
+}
+
+@test "megatron: the type of the tokens follows that of the data" {
+    make_file megatron x u16 '[[[1]]]'
+    make_file megatron y i32 '[[[70000]]]'
+    tokcat --from=megatron --raw x | cmp - <(record16 1)
+    tokcat --from=megatron --raw y x | cmp - <(record32 70000; record32 1)
+    is 65 "tokcat: y.bin: byte 0: 70000 does not fit u16 (see --type)" \
+        tokcat --from=megatron x y
+}
+
+@test "megatron: what has no tokens, and modes of nothing but text" {
+    make_file megatron x u16 '[[[],[1]],[],[[]],[[2],[]]]' '[0,0,0,0,0]'
+    is 0 "tokcat: 3 empty sequences skipped" \
+        tokcat --from=megatron --raw -o got x
+    cmp got <(record16 1; record16 2)
+    is 0 "tokcat: 2 empty sequences skipped" \
+        tokcat --from=megatron --split=document --raw -o got x
+    cmp got <(record16 1; record16 2)
+    is 65 "tokcat: x.bin: sequence 0 at byte 0: no tokens" \
+        tokcat --from=megatron --empty=error x
+    make_file megatron x u16 '[]'
+    tokcat --from=megatron --raw x | cmp - /dev/null
+    tokcat --from=megatron --raw --split=document x | cmp - /dev/null
+}
+
+@test "megatron: sequences may lie in any order, and twice" {
+    make_file megatron x u16 '[[[1,2],[3],[4,5,6]]]'
+    # The places of the three, behind 34 bytes and three lengths.
+    put x.idx 46 8 6 0 2
+    tokcat --from=megatron --raw x |
+        cmp - <(record16 4 5; record16 1; record16 2 3 4)
+}
+
+@test "megatron: many sequences, some longer than a block" {
+    "$PYTHON_NUMPY" -c '
+import json, numpy
+r = numpy.random.default_rng(3)
+lengths = [int(n) for n in r.integers(0, 90, 3000)] + [200000, 1, 70000]
+values = r.integers(0, 65536, sum(lengths))
+places = numpy.cumsum([0] + lengths)
+numpy.save("lengths", lengths)
+for name, kind, code in ("a", "<u2", 8), ("b", "<i4", 4):
+    values.astype(kind).tofile(name + ".bin")
+    width = numpy.dtype(kind).itemsize
+    with open(name + ".idx", "wb") as file:
+        file.write(b"MMIDIDX\0\0" + numpy.uint64(1).tobytes())
+        file.write(bytes([code]) + numpy.array(
+            [len(lengths), len(lengths) + 1], "<u8").tobytes())
+        file.write(numpy.array(lengths, "<i4").tobytes())
+        file.write((places[:-1] * width).astype("<i8").tobytes())
+        file.write(numpy.arange(len(lengths) + 1, dtype="<i8").tobytes())
+with open("wanted", "wb") as file:
+    for i, n in enumerate(lengths):
+        if n:
+            file.write(numpy.uint32(n).tobytes())
+            file.write(values[places[i]:places[i + 1]].astype("<u2"))'
+    local name split
+    for name in a b; do
+        for split in sequence document; do
+            tokcat -q --from=megatron --split=$split --raw -t u16 $name |
+                cmp - wanted
+        done
+    done
+}
+
+@test "megatron: an index that is none, or has other counts" {
+    make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
+    cp x.idx good
+    cut_to x.idx 33
+    bad "x.idx: byte 33: the file ends within its header" megatron x
+    cp good x.idx
+    flip x.idx 7
+    bad "x.idx: byte 0: no index of Megatron begins so" megatron x
+    cp good x.idx
+    put x.idx 9 8 2
+    bad "x.idx: byte 9: version 2 of the index; only 1 is known" megatron x
+    cp good x.idx
+    put x.idx 17 1 7
+    bad "x.idx: byte 17: the data are floating point numbers, and tokens are\
+ integers" megatron x
+    put x.idx 17 1 0
+    bad "x.idx: byte 17: there is no type of data 0" megatron x
+    put x.idx 17 1 9
+    bad "x.idx: byte 17: there is no type of data 9" megatron x
+    cp good x.idx
+    put x.idx 18 8 4
+    bad "x.idx: byte 18: 4 sequences and 3 entries for documents need 106\
+ bytes, and the file has 94" megatron x
+    put x.idx 18 8 -1
+    bad "x.idx: byte 18: 18446744073709551615 sequences and 3 entries for\
+ documents are more than the file has room for" megatron x
+    put x.idx 18 8 3 1000
+    bad "x.idx: byte 18: 3 sequences and 1000 entries for documents are more\
+ than the file has room for" megatron x
+    { cat good; u8 0 0; } >x.idx
+    bad "x.idx: byte 18: 3 sequences and 3 entries for documents need 94\
+ bytes, and the file has 96" megatron x
+}
+
+@test "megatron: lengths, places and modes that cannot be" {
+    make_file megatron x u16 '[[[1,2],[3]],[[4]]]' '[0,0,1]'
+    bad "x.idx: byte 96: sequence 2 is of mode 1, and no text" megatron x
+    make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
+    cp x.idx good
+    put x.idx 38 4 -1
+    bad "x.idx: byte 38: sequence 1 has a negative length" megatron x
+    put x.idx 38 4 3
+    bad "x.idx: byte 54: sequence 1, 3 tokens from byte 4 on, is not within\
+ the 8 bytes of the data" megatron x
+    put x.idx 38 4 2147483647
+    bad "x.idx: byte 54: sequence 1, 2147483647 tokens from byte 4 on, is not\
+ within the 8 bytes of the data" megatron x
+    cp good x.idx
+    put x.idx 46 8 9
+    bad "x.idx: byte 46: sequence 0, 2 tokens from byte 9 on, is not within\
+ the 8 bytes of the data" megatron x
+    put x.idx 46 8 -2
+    bad "x.idx: byte 46: sequence 0, 2 tokens from byte -2 on, is not within\
+ the 8 bytes of the data" megatron x
+    cp good x.idx
+    cut_to x.bin 7
+    bad "x.idx: byte 62: sequence 2, 1 tokens from byte 6 on, is not within\
+ the 7 bytes of the data" megatron x
+}
+
+@test "megatron: documents that do not follow one another" {
+    make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
+    cp x.idx good
+    put x.idx 70 8 1
+    bad "x.idx: byte 70: the first document begins with sequence 1" \
+        megatron x --split=document
+    tokcat --from=megatron x >got
+    cp good x.idx
+    put x.idx 78 8 4
+    bad "x.idx: byte 78: no document can begin with sequence 4 of 3, behind\
+ 0" megatron x --split=document
+    put x.idx 78 8 -1
+    bad "x.idx: byte 78: no document can begin with sequence -1 of 3, behind\
+ 0" megatron x --split=document
+    put x.idx 78 8 3 2
+    bad "x.idx: byte 86: no document can begin with sequence 2 of 3, behind\
+ 3" megatron x --split=document
+    put x.idx 78 8 2 2
+    bad "x.idx: byte 94: the documents end with 2 of 3 sequences" \
+        megatron x --split=document
+}
+
+@test "megatron: files that are missing, pipes, and the output" {
+    make_file megatron x u16 '[[[1]]]'
+    is 64 "tokcat: --from=megatron reads two files, which cannot come from\
+ standard input: name one
+tokcat: try 'tokcat --help'" tokcat --from=megatron <x.idx
+    is 1 "tokcat: x.bin: is an input as well" \
+        tokcat --from=megatron -o x.bin x.idx
+    is 1 "tokcat: x.idx: is an input as well" \
+        tokcat --from=megatron -o x.idx x.bin
+    mv x.bin y.bin
+    is 1 "tokcat: x.bin: No such file or directory" tokcat --from=megatron x
+    mkfifo x.bin
+    : >x.bin &
+    is 1 "tokcat: x.bin: not a regular file, as it has to be where files\
+ belong together" tokcat --from=megatron x
+    wait
+    rm x.idx
+    is 1 "tokcat: x.idx: No such file or directory" tokcat --from=megatron x
+}
+
+# --------------------------------------------------------------- datatrove
+
+@test "datatrove: documents, with and without losses" {
+    skip_without python3
+    make_file datatrove x.ds 2 '[[1,2],[3],[4,5,6]]'
+    tokcat --from=datatrove x.ds |
+        cmp - <(stream '{"records": [[[1, 2]], [[3]], [[4, 5, 6]]]}')
+    make_file datatrove x.ds 2 '[[1,2],[3]]' '[[0,1],[1]]'
+    tokcat --from=datatrove x.ds >got
+    stream '{"channels": [["loss_mask", "u8", "token", 0]],
+        "records": [[[1, 2], [0, 1]], [[3], [1]]]}' | cmp - got
+    tokcat --from=datatrove --ignore=loss_mask --raw x.ds |
+        cmp - <(record16 1 2; record16 3)
+    make_file datatrove x.ds 4 '[[1,70000],[3]]' '[[0,1],[1]]'
+    tokcat --from=datatrove -t u32 x.ds x.ds >got
+    stream '{"width": 4, "channels": [["loss_mask", "u8", "token", 0]],
+        "records": [[[1, 70000], [0, 1]], [[3], [1]],
+            [[1, 70000], [0, 1]], [[3], [1]]]}' | cmp - got
+}
+
+@test "datatrove: documents longer than a block, and empty ones" {
+    "$PYTHON_NUMPY" -c '
+import numpy
+r = numpy.random.default_rng(5)
+lengths = [300000, 0, 1, 140000, 140001]
+ends = numpy.cumsum(lengths)
+tokens = r.integers(0, 65536, ends[-1]).astype("<u2")
+losses = r.integers(0, 2, ends[-1]).astype("u1")
+tokens.tofile("x.ds")
+ends.astype("<u8").tofile("x.ds.index")
+losses.tofile("x.ds.loss")
+with open("wanted", "wb") as file:
+    for n, end in zip(lengths, ends):
+        if n:
+            file.write(numpy.uint32(n).tobytes())
+            file.write(tokens[end - n:end].tobytes())
+            file.write(losses[end - n:end].tobytes())'
+    is 0 "tokcat: 1 empty document skipped" tokcat --from=datatrove -o got \
+        x.ds
+    # Between a header with one channel and END.
+    tail -c +$((136 + 64 + 1)) got | head -c -32 | cmp - wanted
+    is 65 "tokcat: x.ds: document 1 at byte 600000: no tokens" \
+        tokcat --from=datatrove --empty=error x.ds
+}
+
+@test "datatrove: files that do not belong together" {
+    make_file datatrove x.ds 2 '[[1,2],[3]]' '[[0,1],[1]]'
+    cp x.ds.index good
+    bad "x.ds.index: byte 16: the last document ends with token 3, and the\
+ data have 6 bytes for 4 each (see --type)" datatrove x.ds -t u32
+    put x.ds.index 8 8 4
+    bad "x.ds.index: byte 16: the last document ends with token 4, and the\
+ data have 6 bytes for 2 each (see --type)" datatrove x.ds
+    put x.ds.index 0 8 4 3
+    bad "x.ds.index: byte 0: no document of 3 tokens can begin with token 0\
+ and end with 4" datatrove x.ds
+    { u64 2 1; tail -c 8 good; } >x.ds.index
+    bad "x.ds.index: byte 8: no document of 3 tokens can begin with token 2\
+ and end with 1" datatrove x.ds
+    { cat good; u8 0; } >x.ds.index
+    bad "x.ds.index: byte 17: the file ends within an end of 8 bytes" \
+        datatrove x.ds
+    : >x.ds.index
+    bad "x.ds.index: byte 0: the last document ends with token 0, and the\
+ data have 6 bytes for 2 each (see --type)" datatrove x.ds
+    cp good x.ds.index
+    u8 1 >>x.ds.loss
+    bad "x.ds.loss: byte 4: the file ends, and there are 3 tokens" \
+        datatrove x.ds
+    u8 0 1 2 >x.ds.loss
+    bad "x.ds.loss: byte 2: 2 is neither 0 nor 1" datatrove x.ds
+    rm x.ds.index
+    is 1 "tokcat: x.ds.index: No such file or directory" \
+        tokcat --from=datatrove x.ds
+}
+
+@test "datatrove: losses of some files, raw records, pipes, the output" {
+    make_file datatrove x.ds 2 '[[1]]' '[[1]]'
+    make_file datatrove y.ds 2 '[[2]]'
+    is 65 "tokcat: y.ds.index: no file of losses beside it, which the first\
+ input has (see --ignore)" tokcat --from=datatrove x.ds y.ds
+    is 65 "tokcat: x.ds.loss: a file of losses, which the first input does\
+ not have (see --ignore)" tokcat --from=datatrove y.ds x.ds
+    tokcat --from=datatrove --ignore=loss_mask --raw y.ds x.ds |
+        cmp - <(record16 2; record16 1)
+    bad "x.ds: document 0 at byte 0: loss_mask: --raw cannot keep channels;\
+ leave it out with --ignore=loss_mask" datatrove x.ds --raw
+    is 64 "tokcat: --from=datatrove reads several files, which cannot come\
+ from standard input: name one
+tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
+    is 1 "tokcat: x.ds.loss: is an input as well" \
+        tokcat --from=datatrove -o x.ds.loss x.ds
+    is 1 "tokcat: y.ds.index: is an input as well" \
+        tokcat --from=datatrove -o y.ds.index x.ds y.ds
+}
+
+# ---------------------------------------------------------------- --ignore
+
+@test "--ignore that leaves nothing out gets a warning" {
+    local warning="tokcat: --ignore=lables: nothing had this name"
+    echo '{"input_ids":[1],"labels":[1],"n":7}' >x.jsonl
+    is 0 "$warning" tokcat --from=jsonl --ignore=n --ignore=lables x.jsonl
+    is 0 "" tokcat -q --from=jsonl --ignore=lables x.jsonl
+    is 0 "" tokcat --from=jsonl --ignore=labels --ignore=n --raw x.jsonl
+    # A key of any record will do, a list or not; without one there is none.
+    { cat x.jsonl; echo '{"input_ids":[2],"labels":[2],"n":1,"lables":""}'
+    } >y.jsonl
+    is 0 "" tokcat --from=jsonl --ignore=lables x.jsonl y.jsonl
+    is 0 "" tokcat --from=jsonl --ignore=lables /dev/null
+    u16 1 2 >x.ds
+    u64 2 >x.ds.index
+    warning="tokcat: --ignore=loss_mask: nothing had this name"
+    is 0 "$warning" tokcat --from=datatrove --ignore=loss_mask x.ds
+    u8 0 1 >x.ds.loss
+    is 0 "" tokcat --from=datatrove --ignore=loss_mask --raw x.ds
+}
+
+@test "--ignore of features that no example has gets a warning" {
+    skip_without python3
+    make_file tfrecord x '[{"input_ids":[5,6],"input_mask":[1,1],
+        "segment_ids":[0,1],"masked_lm_ids":[7],"masked_lm_weights":[1.0]}]'
+    is 0 "tokcat: --ignore=next_sentence_label: nothing had this name" \
+        tokcat --from=tfrecord --raw --ignore=token_type_ids \
+        --ignore=labels --ignore=next_sentence_label x
+}
+
+# ---------------------------------------------------------------- TFRecord
+
+sample='{"input_ids":[101,5,103,102,0],"input_mask":[1,1,1,1,0],
+    "segment_ids":[0,0,1,1,0],"masked_lm_positions":[2,0],
+    "masked_lm_ids":[7,0],"masked_lm_weights":[1.0,0.0],
+    "next_sentence_labels":[1]}'
+channels='"labels": 1, "channels": [["token_type_ids", "u8", "token", 0],
+    ["labels", "i32", "token", -100],
+    ["next_sentence_label", "i32", "sequence", -1]]'
+record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
+
+@test "tfrecord: a sample with all features, as each writer may write it" {
+    skip_without python3
+    local way
+    stream "{$channels, \"records\": [$record, $record]}" >wanted
+    for way in packed single mixed reversed unknown; do
+        make_file tfrecord x.tfrecord "[$sample,$sample]" $way
+        tokcat --from=tfrecord x.tfrecord | cmp - wanted
+        dd if=x.tfrecord bs=7 status=none | tokcat --from=tfrecord |
+            cmp - wanted
+    done
+}
+
+@test "tfrecord: only some of the features, in each of two files" {
+    skip_without python3
+    make_file tfrecord x '[{"input_ids":[5,6],"input_mask":[1,0]}]'
+    tokcat --from=tfrecord x x | cmp - <(stream '{"records": [[[5]], [[5]]]}')
+    tokcat --from=tfrecord --raw -t u32 x | cmp - <(record32 5)
+    make_file tfrecord x '[{"input_ids":[5,6],"input_mask":[1,1],
+        "segment_ids":[255,1],"extra":"text","next_sentence_labels":[-7]}]'
+    tokcat --from=tfrecord x >got
+    stream '{"channels": [["token_type_ids", "u8", "token", 0],
+        ["next_sentence_label", "i32", "sequence", -1]],
+        "records": [[[5, 6], [255, 1], -7]]}' | cmp - got
+}
+
+@test "tfrecord: features that are left out are not even looked at" {
+    skip_without python3
+    make_file tfrecord x '[{"input_ids":[5],"input_mask":[1],
+        "segment_ids":[1,2,3],"masked_lm_positions":[0],
+        "next_sentence_labels":[1.5]}]'
+    tokcat --from=tfrecord --raw --ignore=token_type_ids --ignore=labels \
+        --ignore=next_sentence_label x | cmp - <(record16 5)
+    bad "x: record 0 at byte 0: no feature 'masked_lm_ids'" tfrecord x
+    make_file tfrecord x "[$sample]"
+    bad "x: record 0 at byte 0: token_type_ids: --raw cannot keep channels;\
+ leave it out with --ignore=token_type_ids" tfrecord x --raw
+}
+
+@test "tfrecord: samples without tokens" {
+    make_file tfrecord x '[{"input_ids":[5],"input_mask":[0]},
+        {"input_ids":[],"input_mask":[]},{"input_ids":[6],"input_mask":[1]}]'
+    is 0 "tokcat: 2 empty records skipped" tokcat --from=tfrecord --raw \
+        -o got x
+    cmp got <(record16 6)
+    is 65 "tokcat: x: record 0 at byte 0: no tokens" \
+        tokcat --from=tfrecord --empty=error x
+    : >x
+    tokcat --from=tfrecord --raw x | cmp - /dev/null
+}
+
+@test "tfrecord: many masked places, and the weights that count" {
+    skip_without python3
+    make_file tfrecord x '[{"input_ids":[5,6,7],"input_mask":[1,1,1],
+        "masked_lm_positions":[2,0,1,1],"masked_lm_ids":[9,0,8,4],
+        "masked_lm_weights":[1.0,1.0,0.0,0.0]}]'
+    tokcat --from=tfrecord x >got
+    stream '{"labels": 1, "channels": [["labels", "i32", "token", -100]],
+        "records": [[[5, 6, 7], [0, -100, 9]]]}' | cmp - got
+    tokcat --from=tfrecord --labels=aligned x | cmp - got
+}
+
+@test "tfrecord: frames that are broken" {
+    make_file tfrecord good "[$sample,$sample]"
+    local n=$(($(size good) / 2))
+    cp good x
+    flip x $((n + 3))
+    bad "x: record 1 at byte $n: the checksum of its length does not fit" \
+        tfrecord x
+    cp good x
+    flip x $((n + 40))
+    bad "x: record 1 at byte $n: its checksum does not fit" tfrecord x
+    head -c $((n + 11)) good >x
+    bad "x: record 1 at byte $n: the file ends within it, at byte\
+ $((n + 11))" tfrecord x
+    head -c $((2 * n - 1)) good >x
+    bad "x: record 1 at byte $n: the file ends within it, at byte\
+ $((2 * n - 1))" tfrecord x
+    gzip -c good >x
+    bad "x: record 0 at byte 0: the checksum of its length does not fit; the\
+ file is compressed by gzip" tfrecord x
+    gzip -dc x | tokcat --from=tfrecord | cmp - <(tokcat --from=tfrecord good)
+    make_file head x 4294967296
+    bad "x: record 0 at byte 0: a record of 4294967296 bytes; the limit is\
+ 67108864" tfrecord x
+}
+
+# bad_sample WHY JSON [OPTION...]: a second sample that is refused.
+bad_sample() {
+    make_file tfrecord x "[$sample,$2]"
+    bad "x: record 1 at byte 216: $1" tfrecord x "${@:3}"
+}
+
+# with JSON...: the sample with other features.
+with() {
+    python3 -c 'import json, sys
+s = json.loads(sys.argv[1])
+s.update(json.loads(sys.argv[2]))
+print(json.dumps({k: v for k, v in s.items() if v is not None}))' \
+        "$sample" "$1"
+}
+
+@test "tfrecord: records that are no samples of BERT" {
+    local why
+    make_file tfrecord x "[$sample]"
+    [ "$(size x)" = 216 ]
+    for why in input_ids input_mask; do
+        bad_sample "no feature '$why'" "$(with "{\"$why\": null}")"
+        bad_sample "$why: no list of integers" "$(with "{\"$why\": \"a\"}")"
+        bad_sample "$why: no list of integers" "$(with "{\"$why\": [1.5]}")"
+    done
+    for why in segment_ids masked_lm_positions masked_lm_ids \
+        next_sentence_labels; do
+        bad_sample "$why: no list of integers" "$(with "{\"$why\": [1.5]}")"
+    done
+    bad_sample "masked_lm_weights: no list of floats" \
+        "$(with '{"masked_lm_weights": [1,0]}')"
+    for why in masked_lm_positions masked_lm_ids masked_lm_weights; do
+        bad_sample "no feature '$why'" "$(with "{\"$why\": null}")"
+    done
+    bad_sample "no tf.train.Example" '"ff"'
+    bad_sample "no tf.train.Example" '"0a05"'
+    # A feature of which there are two.
+    make_file tfrecord x "[$sample]" segment_ids
+    bad "x: record 0 at byte 0: no tf.train.Example" tfrecord x
+    # A list that ends within a number, in a feature that we want.
+    why=0a300a140a09696e7075745f69647312071a050a030105ff0a180a
+    why+=0a696e7075745f6d61736b120a1a080a06010101010101
+    bad_sample "input_ids: a broken list" "\"$why\""
+}
+
+@test "tfrecord: features that the first record had, or had not" {
+    local why
+    bad_sample "no feature 'segment_ids', which the first record has" \
+        "$(with '{"segment_ids": null}')"
+    bad_sample "no feature 'next_sentence_labels', which the first record\
+ has" "$(with '{"next_sentence_labels": null}')"
+    bad_sample "no feature 'masked_lm_positions', which the first record has" \
+        "$(with '{"masked_lm_positions": null, "masked_lm_ids": null,
+            "masked_lm_weights": null}')"
+    make_file tfrecord x "[{\"input_ids\":[5],\"input_mask\":[1]},$sample]"
+    bad "x: record 1 at byte 59: the feature 'segment_ids' is not in the\
+ first record" tfrecord x
+}
+
+@test "tfrecord: lists whose lengths disagree" {
+    bad_sample "input_mask has length 4, input_ids has length 5" \
+        "$(with '{"input_mask": [1,1,1,0]}')"
+    bad_sample "segment_ids has length 6, input_ids has length 5" \
+        "$(with '{"segment_ids": [0,0,0,0,0,0]}')"
+    bad_sample "masked_lm_ids has length 1, masked_lm_positions has length 2" \
+        "$(with '{"masked_lm_ids": [7]}')"
+    bad_sample "masked_lm_weights has length 3, masked_lm_positions has\
+ length 2" "$(with '{"masked_lm_weights": [1.0, 0.0, 0.0]}')"
+    bad_sample "next_sentence_labels: 2 values, and not one" \
+        "$(with '{"next_sentence_labels": [1, 1]}')"
+    bad_sample "next_sentence_labels: 0 values, and not one" \
+        "$(with '{"next_sentence_labels": []}')"
+}
+
+@test "tfrecord: values that cannot be" {
+    bad_sample "input_mask[1]: 2 is neither 0 nor 1" \
+        "$(with '{"input_mask": [1,2,1,1,0]}')"
+    bad_sample "input_mask[0]: -1 is neither 0 nor 1" \
+        "$(with '{"input_mask": [-1,1,1,1,0]}')"
+    bad_sample "input_mask[3]: 1 stands behind a 0" \
+        "$(with '{"input_mask": [1,1,0,1,0]}')"
+    bad_sample "input_ids[1]: -5 is negative" \
+        "$(with '{"input_ids": [1,-5,1,1,0]}')"
+    bad_sample "input_ids[1]: 65536 does not fit u16 (see --type)" \
+        "$(with '{"input_ids": [1,65536,1,1,0]}')"
+    bad_sample "input_ids[1]: 4294967296 does not fit u32" \
+        "$(with '{"input_ids": [1,4294967296,1,1,0]}')" -t u32
+    bad_sample "input_ids[1]: 500 is not below the vocabulary size 500" \
+        "$(with '{"input_ids": [1,500,1,1,0]}')" --vocab=500
+    bad_sample "segment_ids[2]: 256 does not fit u8" \
+        "$(with '{"segment_ids": [0,0,256,1,0]}')"
+    bad_sample "next_sentence_labels[0]: 2147483648 does not fit i32" \
+        "$(with '{"next_sentence_labels": [2147483648]}')"
+    bad_sample "next_sentence_labels[0]: -2147483649 does not fit i32" \
+        "$(with '{"next_sentence_labels": [-2147483649]}')"
+    bad_sample "masked_lm_positions[0]: 4 is no place of a token" \
+        "$(with '{"masked_lm_positions": [4,0]}')"
+    bad_sample "masked_lm_positions[0]: -1 is no place of a token" \
+        "$(with '{"masked_lm_positions": [-1,0]}')"
+    bad_sample "masked_lm_positions[1]: 2 stands there twice" \
+        "$(with '{"masked_lm_positions": [2,2],
+            "masked_lm_weights": [1.0,1.0]}')"
+    bad_sample "masked_lm_ids[0]: -7 is negative" \
+        "$(with '{"masked_lm_ids": [-7,0]}')"
+    bad_sample "masked_lm_ids[0]: 2147483648 does not fit u32" \
+        "$(with '{"masked_lm_ids": [2147483648,0]}')" -t u32
+    bad_sample "masked_lm_weights[0]: 0.5 is neither 0 nor 1, and labels have\
+ no weights" "$(with '{"masked_lm_weights": [0.5,0.0]}')"
+    # Padding may hold anything.
+    make_file tfrecord x "[$(with '{"input_ids": [101,5,103,102,-9],
+        "segment_ids": [0,0,1,1,999]}')]"
+    tokcat --from=tfrecord x |
+        cmp - <(stream "{$channels, \"records\": [$record]}")
+}
+
+# ------------------------------------------------------------------ options
+
+@test "options that do not go with a form, or are missing" {
+    local form
+    for form in llmc nanogpt; do
+        bad_option "--from=$form needs --split=eos, --split=bos or --split=N" \
+            --from=$form
+        bad_option "--empty does not go with --from=$form" --from=$form \
+            --split=1 --empty=skip
+    done
+    bad_option "--split=eos needs --eos-id" --from=llmc --split=eos
+    bad_option "--split=bos needs --bos-id" --from=npy --split=bos --eos-id=1
+    bad_option "--trim-pad needs --pad-id" --from=npy --trim-pad
+    bad_option "--trim-pad does not go with --from=tfrecord" --from=tfrecord \
+        --trim-pad --pad-id=0
+    bad_option "--split=line does not go with --from=npy" --from=npy \
+        --split=line
+    bad_option "--split=N does not go with --from=megatron" --from=megatron \
+        --split=3
+    bad_option "--split=document does not go with --from=datatrove" \
+        --from=datatrove --split=document
+    bad_option "--split=sequence does not go with --from=tfrecord" \
+        --from=tfrecord --split=sequence
+    bad_option "--ignore does not go with --from=megatron" --from=megatron \
+        --ignore=x
+    bad_option "--ids-key does not go with --from=tfrecord" --from=tfrecord \
+        --ids-key=x
+    bad_option "--channel does not go with --from=datatrove" \
+        --from=datatrove --channel=x:u8
+    bad_option "--labels=shifted does not go with --from=tfrecord, where\
+ labels are aligned" --from=tfrecord --labels=shifted
+    bad_option "--split=0: must be line, paragraph, eos, bos, sequence,\
+ document or a number of tokens" --from=llmc --split=0
+    bad_option "--eos-id=65536 needs --type=u32" --from=nanogpt --split=eos \
+        --eos-id=65536
+    bad_option "--eos-id=65536 needs --type=u32" --from=llmc --split=eos \
+        --eos-id=65536 -t u16
+}
+
+@test "--raw keeps no ids but what cuts needs none" {
+    bad_option "--bos-id would be lost: --raw writes no header" \
+        --from=llmc --split=eos --eos-id=1 --bos-id=2 --raw
+    bad_option "--pad-id would be lost: --raw writes no header" \
+        --from=npy --split=1 --pad-id=2 --raw
+}
+
+@test "an old output is kept where the first input cannot be read" {
+    echo old >x
+    run --separate-stderr tokcat --from=llmc --split=1 -o x nothing
+    [ "$status" = 1 ]
+    run --separate-stderr tokcat --from=megatron -o x nothing
+    [ "$status" = 1 ]
+    [ "$(cat x)" = old ]
+}
+
+# ------------------------------------------------------------- other writers
+
+# written_by PACKAGE NAME: what that writes, or the test is skipped.
+written_by() {
+    local python result
+    for python in ${PYTHON_PEERS-} "$PYTHON_NUMPY"; do
+        result=0
+        make_file peer "$@" >said 2>&1 || result=$?
+        [ $result = 77 ] || break
+    done
+    [ $result != 77 ] || skip "no python3 has $1"
+    [ $result = 0 ] || cat said
+    [ $result = 0 ]
+}
+
+@test "what the Python package tfrecord writes" {
+    skip_without python3
+    written_by tfrecord x
+    tokcat --from=tfrecord x |
+        cmp - <(stream "{$channels, \"records\": [$record]}")
+}
+
+@test "what Megatron-LM writes" {
+    written_by megatron x
+    tokcat --from=megatron --raw x |
+        cmp - <(record32 1 2; record32 70000; record32 4 5 6)
+    tokcat --from=megatron --raw --split=document x |
+        cmp - <(record32 1 2 70000; record32 4 5 6)
+}
+
+@test "what datatrove writes" {
+    skip_without python3
+    written_by datatrove x
+    tokcat --from=datatrove x >got
+    stream '{"channels": [["loss_mask", "u8", "token", 0]],
+        "records": [[[1, 2], [0, 1]], [[3], [1]]]}' | cmp - got
+}
+
+# ------------------------------------------------------------ there and back
+
+# packs: records of JSON on standard input, with channels, in x.pks.
+packs() {
+    tokcat --from=jsonl --labels=aligned "$@" >x.tok
+    packstream -L 16 x.tok >x.pks
+}
+
+# lines COUNT: sequences of some lengths with the channels of BERT.
+lines() {
+    awk -v count="$1" 'BEGIN {
+        for (i = 0; i < count; i++) {
+            ids = types = labels = loss = ""
+            for (k = 0; k <= i * 7 % 13; k++) {
+                comma = k ? "," : ""
+                ids = ids comma (i * 31 + k * 7) % 30000
+                types = types comma (k > 5)
+                labels = labels comma ((i + k) % 5 ? -100 : k * 99)
+                loss = loss comma (i + k) % 2
+            }
+            printf "{\"input_ids\":[%s],\"token_type_ids\":[%s]," \
+                "\"labels\":[%s],\"next_sentence_label\":%d%s}\n", ids,
+                types, labels, i % 2, ",\"loss_mask\":[" loss "]"
+        }
+    }'
+}
+
+@test "what packcat writes for BERT comes back, channels and all" {
+    lines 500 | packs --ignore=loss_mask
+    packcat --to=tfrecord --max-predictions=5 x.pks |
+        tokcat --from=tfrecord | cmp - x.tok
+}
+
+@test "what packcat writes for datatrove comes back, with the losses" {
+    lines 500 | packs --ignore=labels --ignore=token_type_ids \
+        --ignore=next_sentence_label
+    packcat --to=datatrove -o x.ds x.pks
+    tokcat --from=datatrove --labels=aligned x.ds | cmp - x.tok
+    tokcat --from=ids --raw <(packcat --to=ids x.pks) >wanted
+    tokcat --from=datatrove --ignore=loss_mask --raw x.ds | cmp - wanted
+}
+
+@test "what packcat writes for Megatron-LM comes back, packs as documents" {
+    lines 500 | packs
+    packcat --to=ids --order=pack x.pks | tokcat --from=ids --raw >wanted
+    packcat --to=megatron -o x x.pks
+    tokcat --from=megatron --raw x | cmp - wanted
+    packcat --to=megatron --order=input -o y x.pks
+    packcat --to=ids x.pks | tokcat --from=ids --raw >wanted
+    tokcat --from=megatron --raw y | cmp - wanted
+    # A document is a pack without its padding.
+    "$PYTHON_NUMPY" - <<'END'
+import struct
+with open("x.idx", "rb") as file:
+    index = file.read()
+n_sequences, n_entries = struct.unpack_from("<QQ", index, 18)
+lengths = struct.unpack_from("<%di" % n_sequences, index, 34)
+firsts = struct.unpack_from("<%dq" % n_entries, index, 34 + 12 * n_sequences)
+with open("x.bin", "rb") as data, open("wanted", "wb") as file:
+    for begin, end in zip(firsts, firsts[1:]):
+        n = sum(lengths[begin:end])
+        file.write(struct.pack("<I", n) + data.read(2 * n))
+END
+    tokcat --from=megatron --split=document --raw x | cmp - wanted
+}
+
+@test "what packcat writes for llm.c and nanoGPT comes back, row by row" {
+    lines 500 | packs
+    packcat --to=rows x.pks >x.bin
+    packcat --to=llmc x.pks >y.bin
+    tokcat --from=nanogpt --split=16 --raw x.bin >wanted
+    [ "$(size wanted)" = $(($(size x.bin) * 36 / 32)) ]
+    tokcat --from=llmc --split=16 --raw y.bin | cmp - wanted
+}
+
+# ------------------------------------------------------------------- damage
+
+# damaged FILE FLIPS GOOD OPTION...: tests/support/imports.py says what is tried.
+damaged() {
+    make_file damage "$1" "$2" "$3" tokcat "${@:4}"
+}
+
+@test "damage: llm.c" {
+    skip_if_quick
+    make_file llmc x.bin '[9,1,2,9,3]'
+    damaged x.bin any none --from=llmc --split=bos --bos-id=9 x.bin
+}
+
+@test "damage: numpy" {
+    make_file npy x.npy i4 '[[1,2],[3,4]]'
+    damaged x.npy any none --from=npy -t u16 x.npy
+}
+
+@test "damage: Megatron" {
+    make_file megatron x i32 '[[[1,2],[3]],[[4]]]' '[0,0,0]'
+    # Without the modes it is whole as well.
+    damaged x.idx any 94 --from=megatron x
+    damaged x.idx any 94 --from=megatron --split=document x
+    damaged x.bin any none --from=megatron x
+}
+
+@test "damage: datatrove" {
+    make_file datatrove x.ds 2 '[[1,2],[3]]' '[[0,1],[1]]'
+    damaged x.ds any none --from=datatrove x.ds
+    damaged x.ds.index any none --from=datatrove x.ds
+    damaged x.ds.loss any none --from=datatrove x.ds
+}
+
+@test "damage: TFRecord" {
+    skip_without python3
+    make_file tfrecord x "[$sample,$sample]"
+    damaged x refused 0,216 --from=tfrecord x
+}

@@ -1,0 +1,333 @@
+#!/usr/bin/env bats
+# memory.bats - filters hold as much memory as their options say, and no
+# more of it for more input.
+#
+# Each test compares the peak for an input of 4 MB with that for 40 MB, which
+# is some two million sequences: a byte kept for each would be noticed.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    set -o pipefail
+    skip_if_sanitized
+    skip_without python3
+    PYTHONDONTWRITEBYTECODE=1
+    export PYTHONDONTWRITEBYTECODE
+    seq -f '%g 1' 16 >even
+    local status=0
+    peak true </dev/null >/dev/null 2>&1 || status=$?
+    [ "$status" != 77 ] || skip "this system does not tell a peak of memory"
+}
+
+# peak COMMAND...: its peak of memory in KiB, with stdin as its input.
+peak() {
+    python3 "${abs_top_srcdir:?}/tests/support/memory.py" "$@"
+}
+
+# records MEGABYTES [OPTION]...: raw records of 1 to 16 tokens.
+records() {
+    "${abs_top_builddir:?}/tests/bench/gen" "--bytes=${1}000000" \
+        --hist=even "${@:2}"
+}
+
+# is_flat PIPE [OPTION...]: the peaks that `records 4 | PIPE` and `records 40
+# | PIPE` print differ by a few percent at most.
+is_flat() {
+    local small large
+    small=$(records 4 "${@:2}" | eval "$1")
+    large=$(records 40 "${@:2}" | eval "$1")
+    echo "$small KiB, then $large KiB"
+    # Linux counts the memory of a process in batches of some pages.
+    [ "$small" -gt 500 ] &&
+        [ "$large" -le $((small + small / 20 + 256)) ]
+}
+
+@test "what is measured is measured" {
+    # What keeps its input is no filter.
+    run is_flat "peak python3 -c 'import sys; sys.stdin.buffer.read()'"
+    [ "$status" -eq 1 ]
+    [[ $output = *" KiB, then "*" KiB" ]]
+}
+
+@test "packstream" {
+    is_flat 'peak packstream -T1 -L 64 -d 8'
+}
+
+# Which blocks are touched depends on the time, so there is more to compare.
+@test "packstream on threads" {
+    local options small large
+    for options in -T2 "-T3 --zstd=1"; do
+        small=$(records 40 | eval "peak packstream -L 64 -d 8 $options")
+        large=$(records 200 | eval "peak packstream -L 64 -d 8 $options")
+        echo "$small KiB, then $large KiB"
+        [ "$large" -le $((small + 3072)) ]
+    done
+}
+
+@test "packstream, u32 tokens, split into pieces" {
+    is_flat 'peak packstream -T1 -t u32 -L 10 --overlong=split' --width=4
+}
+
+@test "packstream with rejects" {
+    is_flat 'peak packstream -T1 -L 10 --overlong=truncate --rejects=rejects'
+}
+
+@test "packstream, compressed input" {
+    skip_without zstd
+    is_flat 'zstd -q -1 | peak packstream -T1 -L 64'
+}
+
+@test "packcat, in the order of the input" {
+    is_flat 'packstream -L 64 | peak packcat'
+}
+
+@test "packcat, joining pieces" {
+    is_flat 'packstream -L 10 --overlong=split | peak packcat'
+}
+
+@test "packcat, in the order of the packs" {
+    is_flat 'packstream -L 64 | peak packcat --order=pack'
+}
+
+@test "packcat --to=jsonl" {
+    is_flat 'packstream -L 64 | peak packcat --to=jsonl'
+}
+
+@test "packstat" {
+    is_flat 'packstream -L 64 | peak packstat'
+}
+
+@test "packstat --verify" {
+    is_flat 'packstream -L 64 | peak packstat --verify'
+}
+
+@test "packstat --verify, pieces" {
+    is_flat 'packstream -L 10 --overlong=split | peak packstat --verify'
+}
+
+@test "packstat --histogram, token records" {
+    is_flat 'peak packstat --histogram'
+}
+
+@test "packstream by each algorithm" {
+    local name
+    for name in spfhp nnlshp bestfit nextfit concat; do
+        is_flat "peak packstream -T1 -L 64 -d 8 -w 256 -a $name"
+    done
+}
+
+@test "packstream in other orders" {
+    is_flat 'peak packstream -T1 -L 64 -d 8 --shuffle=3'
+    is_flat 'peak packstream -T1 -L 64 -d 8 --order=input'
+}
+
+@test "packstream, the depth chosen by itself" {
+    is_flat 'peak packstream -T1 -L 64 -d auto'
+}
+
+@test "packcat, after a long delay" {
+    is_flat 'packstream -L 64 --shuffle=3 --max-delay=20000 | peak packcat'
+}
+
+# worst: the memory that a window takes in KiB when every
+# sequence is as long as a pack, $capacity tokens, and $window are held.
+worst() {
+    local least most
+    printf '%d 1\n' "$capacity" >hist
+    least=$(records 1 --hist=hist |
+        peak packstream -T1 -L "$capacity" -d 16 -a bestfit -w 1)
+    most=$(records 40 --hist=hist |
+        peak packstream -T1 -L "$capacity" -d 16 -a bestfit \
+            -w "$window")
+    echo $((most - least))
+}
+
+@test "packstream takes no more than its page says, at worst" {
+    skip_if_quick
+    local window=4096 capacity=2048 took
+    took=$(worst)
+    echo "$took KiB"
+    # Blocks hold a window full, and a quarter more; so much for each place.
+    [ "$took" -le $(((3 * window * capacity * 2 / 2 +
+        90 * window) / 1024 + 256)) ]
+    # The window was full indeed.
+    [ "$took" -ge $((window * capacity * 2 / 1024)) ]
+}
+
+# The program's own code and that of libraries, in KiB, as the page says.
+program=4096
+
+# The worst lengths of hostile.py, and the most that is measured with any.
+kinds="full one half sorted mixed"
+
+# hostile KIND L MEGABYTES [WIDTH]: records of such lengths.
+hostile() {
+    python3 "${abs_top_srcdir:?}/tests/support/hostile.py" "$@"
+}
+
+# peaks L WIDTH MIB [OPTION]...: packs all kinds of lengths, under a bound of
+# so many MiB; the peaks in KiB, up to the very end.
+peaks() {
+    local capacity=$1 width=$2 most=$3 kind
+    for kind in $kinds; do
+        hostile "$kind" "$capacity" 8 "$width" |
+            python3 "${abs_top_srcdir:?}/tests/support/memory.py" --whole \
+                packstream -L "$capacity" -M "${most}Mi" "${@:4}"
+    done
+}
+
+# is_bounded L WIDTH MIB [OPTION]...: no peak is above that bound.
+is_bounded() {
+    local all peak
+    all=$(peaks "$@") || return 1
+    echo "$* takes" "${all//$'\n'/ }" KiB
+    for peak in $all; do
+        [ "$peak" -le $(($3 * 1024 + program)) ] || return 1
+    done
+}
+
+@test "-M bounds all memory: windows, widths and depths" {
+    skip_if_quick
+    is_bounded 512 2 16 -d 16 -T1
+    is_bounded 512 2 16 -d 3 -T3
+    is_bounded 512 2 48 -d 8 -w 16384 -T1
+    is_bounded 2048 4 32 -t u32 -d 64 -w 4096 -T3
+    is_bounded 65536 2 48 -d 4 -T1
+}
+
+@test "-M bounds all memory: algorithms and orders" {
+    skip_if_quick
+    is_bounded 512 2 48 -a spfhp -d 16 -w 32768 -T1
+    is_bounded 512 2 48 -a nnlshp -w 4096 -d 8 -T1
+    is_bounded 512 2 48 -a bestfit -d 16 -w 65536 -T1
+    is_bounded 512 2 48 --shuffle=7 -d 16 -w 16384 -T3
+    is_bounded 512 2 32 -a concat -T1
+    is_bounded 512 2 24 -d auto -T1
+    is_bounded 2048 2 64 -d auto -w 2048 -T3
+}
+
+@test "-M bounds all memory: compressed output, states and pieces" {
+    skip_if_quick
+    is_bounded 512 2 32 --zstd=1 -d 16 -w 8192 -T3
+    is_bounded 512 2 32 --zstd=3 -T1
+    is_bounded 512 2 64 --zstd=19 -T3
+    is_bounded 64 2 16 --overlong=truncate --rejects=rejects -T1
+    kinds=mixed
+    is_bounded 512 2 64 --zstd -w 4096 --state=state -o out
+}
+
+@test "-M bounds all memory: channels" {
+    skip_if_quick
+    # A header for 4 channels, as tokcat writes it from JSON lines.
+    seq 40000 | awk '{ print "{\"input_ids\": [" $1 % 999 ", 1, 2, 3],", \
+        "\"labels\": [4, 5, 6, 7], \"score\": " $1 "}" }' >x
+    tokcat --from=jsonl --channel=labels:i32 --channel=score:f64 x >x.tok
+    [ "$(peak packstream -L 300 -w 8192 -M 32Mi <x.tok)" -le \
+        $((32768 + program)) ]
+}
+
+@test "-M bounds all memory: compressed input" {
+    skip_if_quick
+    skip_without zstd
+    local level peak
+    hostile mixed 512 20 >x
+    for level in -1 -3 -19; do
+        peak=$(zstd -q -c $level x | peak packstream -L 512 -M 64Mi)
+        echo "$level: $peak KiB"
+        [ "$peak" -le $((65536 + program)) ]
+    done
+}
+
+@test "a window of the input that the bound cannot hold is refused" {
+    skip_without zstd
+    hostile mixed 512 20 | zstd -q -19 >x.zst
+    packstream -L 512 -M 64Mi x.zst >wanted
+    run packstream -L 512 -M 16Mi x.zst -o out
+    [ "$status" -eq 65 ]
+    [ "$output" = "packstream: x.zst: zstd, after byte 0 of the decompressed\
+ input: the frame asks for a window of more than 2097152 bytes" ]
+}
+
+@test "a bound that is too small is refused at once" {
+    run packstream -L 512 -M 1000000 -o out </dev/null
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} =~ ^"packstream: -M 1000000: at least "[0-9]+\
+" bytes are needed with these options"$ ]]
+    [ ! -e out ]
+    local least
+    least=$(least_memory -L 512)
+    hostile mixed 512 1 >x
+    packstream -L 512 -M "$least" x >out
+    packcat out | cmp - x
+    run packstream -L 512 -M $((least - 1)) x
+    [ "$status" -eq 64 ]
+}
+
+@test "a sequence that the bound cannot hold is refused by its number" {
+    hostile one 100000 1 | head -c 600 >x
+    hostile full 2000000 1 | head -c 4000004 >>x
+    packstream -L 512 -d 16 -M 24Mi --overlong=drop x >out
+    run packstream -L 512 -d 16 -M 24Mi --overlong=split x
+    [ "$status" -eq 65 ]
+    [[ $output = *"packstream: x: record 100 at byte 600: 2000000 tokens are\
+ 4000000 bytes, the limit is 1245184"* ]]
+    packstream -L 512 -M 128Mi --overlong=split x | packcat | cmp - x
+}
+
+@test "the least bound holds sequences longer than a pack" {
+    local option least
+    u32 30000 >one
+    head -c 60000 /dev/zero >>one
+    cat one one one >x
+    for option in --overlong=split --overlong=truncate "-a concat"; do
+        # shellcheck disable=SC2086 # two words
+        least=$(least_memory -L 16 -w 2 $option)
+        # shellcheck disable=SC2086
+        packstream -L 16 -w 2 -M "$least" $option x >out
+    done
+    packcat out | cmp - x
+    least=$(least_memory -L 16 -w 2 --overlong=drop)
+    packstream -L 16 -w 2 -M "$least" --overlong=drop --rejects=out x >none
+}
+
+@test "the bound decides on packs, not threads, states or compression" {
+    hostile mixed 512 8 >x
+    local least
+    least=$(least_memory -L 512 -w 4096)
+    packstream -L 512 -w 4096 -M "$least" x >wanted
+    packstream -L 512 -w 4096 x >other
+    run -1 cmp -s other wanted
+    packstream -L 512 -w 4096 -M "$least" -T1 x | cmp - wanted
+    packstream -L 512 -w 4096 -M "$least" -T9 x | cmp - wanted
+    packstream -L 512 -w 4096 -M "$least" --state=state -o out x
+    cmp out wanted
+    packstream -L 512 -w 4096 -M 64Mi x >wanted
+    zstd -q -1 x
+    packstream -L 512 -w 4096 -M 64Mi x.zst | cmp - wanted
+}
+
+@test "with -v the bound is told" {
+    hostile mixed 512 1 >x
+    packstream -L 512 -v -M 64Mi x 2>told >/dev/null
+    local said
+    said=$(sed -n 's/^packstream: at most \([0-9]*\) MiB of memory$/\1/p' told)
+    [ "$said" -le 64 ]
+    [ "$said" -ge 4 ]
+    # Without -M it is what the options come to.
+    packstream -L 512 -v -w 99999 x 2>told >/dev/null
+    said=$(sed -n 's/^packstream: at most \([0-9]*\) MiB of memory$/\1/p' told)
+    [ "$said" -ge 100 ]
+}
+
+# The address space is more than what is used: what libraries map, and stacks.
+@test "-M holds where no more can be had" {
+    hostile mixed 512 8 >x
+    packstream -L 512 -d 16 -w 16384 -M 32Mi x >wanted
+    local before
+    before=$( (ulimit -v $((32768 + 16384)) &&
+        packstream -L 512 -d 16 -w 16384 -M 32Mi -T2 x) | cksum)
+    [ "$before" = "$(cksum <wanted)" ]
+}

@@ -1,0 +1,914 @@
+#!/usr/bin/env bats
+# packcat-forms.bats - packs in the forms that trainers read.
+#
+# What is written is compared with the packs by packcat-forms.py, which knows
+# nothing of our code, and given to the packages whose forms these are, where
+# a python3 has them: PYTHON_PEERS in the environment can name one.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    set -o pipefail
+    export PYTHONDONTWRITEBYTECODE=1
+}
+
+# agrees FORM OUTPUT PACKS [KEY=VALUE...]: as packcat-forms.py says.
+agrees() {
+    python3 "${abs_top_srcdir:?}/tests/support/packcat-forms.py" "$@"
+}
+
+# with_peer MODULE [ARGUMENT...]: runs the program on stdin where python3 has
+# that module, else skips the test.
+with_peer() {
+    local python
+    for python in ${PYTHON_PEERS-} python3 "$PYTHON_NUMPY"; do
+        if "$python" -c "import $1" 2>/dev/null; then
+            "$python" - "${@:2}"
+            return
+        fi
+    done
+    skip "no python3 has $1"
+}
+
+# draw COUNT LONGEST [VOCAB]: lines of JSON with the channels of BERT and a
+# loss mask; a seventh of the tokens are masked.  The same every time.
+draw() {
+    awk -v count="$1" -v longest="$2" -v vocab="${3-30000}" -v x=42 '
+        function below(n) {
+            x = (x * 16807) % 2147483647
+            return x % n
+        }
+        BEGIN {
+            for (i = 0; i < count; i++) {
+                ids = types = labels = loss = ""
+                n = 1 + below(longest)
+                a = below(n + 1)
+                for (k = 0; k < n; k++) {
+                    comma = k ? "," : ""
+                    ids = ids comma below(vocab)
+                    types = types comma (k >= a)
+                    labels = labels comma (k % 7 == 3 ? below(vocab) : -100)
+                    loss = loss comma below(2)
+                }
+                printf "{\"input_ids\":[%s],\"token_type_ids\":[%s]," \
+                    "\"labels\":[%s],\"loss_mask\":[%s]," \
+                    "\"next_sentence_label\":%d}\n", ids, types, labels, loss,
+                    below(2)
+            }
+        }'
+}
+
+# records FILE [OPTION...]: token records of such lines; without a channel
+# that is to be ignored.
+records() {
+    local channel channels=()
+    for channel in token_type_ids:u8 labels:i32:-100 loss_mask:u8 \
+        next_sentence_label:i32:-1; do
+        case " ${*:2} " in
+            *" --ignore=${channel%%:*} "*) ;;
+            *) channels+=("--channel=$channel") ;;
+        esac
+    done
+    tokcat -q --from=jsonl "${channels[@]}" "${@:2}" "$1"
+}
+
+# packs: a.pks of 300 of them.
+packs() {
+    draw 300 40 >a.jsonl
+    records a.jsonl >a.tok
+    packstream -q -L 64 -w 100 --pad-id=7 a.tok >a.pks
+}
+
+# one LINE [OPTION...]: packs of one sequence in JSON, with options of tokcat.
+one() {
+    printf '%s\n' "$1" | tokcat -q --from=jsonl "${@:2}" | packstream -q -L 8
+}
+
+# refused STATUS TEXT COMMAND...: it exits so, and says so in one line.
+refused() {
+    stderr=
+    run --separate-stderr "${@:3}"
+    printf '%s\n' "$stderr"
+    [ "$status" -eq "$1" ]
+    case $stderr in
+        "packcat: "*"$2"*) ;;
+        *) return 1 ;;
+    esac
+    [ "$(printf '%s\n' "$stderr" | grep -cv -- '--help')" -eq 1 ]
+}
+
+# none_left NAME...: there are no such files, neither whole nor begun.
+none_left() {
+    local name
+    for name; do
+        [ ! -e "$name" ] && [ ! -e "$name.new" ] || return 1
+    done
+}
+
+# ------------------------------------------------------------------ llmc
+
+@test "llmc is a header and the rows" {
+    skip_without python3
+    packs
+    packcat --to=llmc a.pks >a.bin
+    agrees llmc a.bin a.pks
+    packcat --to=rows a.pks | cmp - <(tail -c +1025 a.bin)
+    records a.jsonl -t u32 | packstream -q -t u32 -L 64 >b.pks
+    packcat --to=llmc -o b.bin b.pks
+    agrees llmc b.bin b.pks
+}
+
+@test "llmc is the same to a file and to a pipe, from both" {
+    packs
+    packcat --to=llmc -o a.bin a.pks
+    packcat --to=llmc a.pks | cmp - a.bin
+    packcat --to=llmc <a.pks | cmp - a.bin
+    cat <a.pks | packcat --to=llmc >b.bin
+    cmp a.bin b.bin
+    refused 64 'llmc: the number of packs' bash -o pipefail -c \
+        'cat <a.pks | packcat --to=llmc | cat >b.bin'
+    [ ! -s b.bin ]
+}
+
+@test "llmc has room for fewer than 2^31 tokens, and says so at once" {
+    printf '1 2\n' | tokcat -q --from=ids |
+        packstream -q -L 16777216 -d 1 >large.pks
+    many=()
+    for ((i = 0; i < 127; i++)); do many+=(large.pks); done
+    refused 65 'has room for 127 packs of it' \
+        packcat --to=llmc -o out "${many[@]}" large.pks
+    [ ! -s out ]
+    # What fits is written, also when it is a part of too many.
+    packcat --to=llmc --range=126: -o out "${many[@]}" large.pks
+    [ "$(od -An -tu4 -j 8 -N 4 out | tr -d ' ')" -eq 33554432 ]
+    [ "$(size out)" -eq $((1024 + 4 * 16777216)) ]
+}
+
+@test "llmc of input that was cut has no tokens by its header" {
+    packs
+    head -c $(($(size a.pks) - 1)) a.pks >part.pks
+    refused 65 'part.pks: ' packcat --to=llmc -o a.bin part.pks
+    [ "$(size a.bin)" -gt 1024 ]
+    [ "$(od -An -tu4 -j 8 -N 4 a.bin | tr -d ' ')" -eq 0 ]
+    # To a pipe the damage shows while the packs are counted.
+    run -65 sh -c 'packcat --to=llmc part.pks >>b.bin'
+    [ ! -s b.bin ]
+}
+
+@test "llmc of a range and of several files" {
+    skip_without python3
+    packs
+    packcat --to=llmc a.pks >a.bin
+    packcat --to=llmc --range=3:5 a.pks >b.bin
+    [ "$(od -An -tu4 -j 8 -N 4 b.bin | tr -d ' ')" -eq 128 ]
+    cmp <(tail -c +1025 b.bin) <(tail -c +$((1025 + 3 * 128)) a.bin |
+        head -c 256)
+    cat a.pks a.pks >both.pks
+    packcat --to=llmc a.pks a.pks >both.bin
+    agrees llmc both.bin both.pks
+    packstream -q -L 32 --overlong=split a.tok >b.pks
+    refused 65 'b.pks: cannot follow a.pks: its rows have another length' \
+        packcat --to=llmc -o out a.pks b.pks
+}
+
+# -------------------------------------------------------------- megatron
+
+@test "megatron is tokens and an index, a document for each pack" {
+    skip_without python3
+    packs
+    packcat --to=megatron -o m a.pks
+    agrees megatron m a.pks
+    packcat --to=megatron --order=pack -o n a.pks
+    cmp m.bin n.bin
+    cmp m.idx n.idx
+    records a.jsonl -t u32 | packstream -q -t u32 -L 64 >b.pks
+    packcat --to=megatron -o b b.pks
+    agrees megatron b b.pks
+}
+
+@test "megatron in the order of the input, a document for each sequence" {
+    skip_without python3
+    packs
+    packcat --to=megatron --order=input -o m a.pks
+    agrees megatron m a.pks order=input
+    # In other than one order they are other files.
+    packcat --to=megatron --order=pack -o n a.pks
+    run ! cmp -s m.bin n.bin
+}
+
+@test "megatron's index is made of many blocks" {
+    skip_without python3
+    awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 3 ? i : i " " i }' |
+        tokcat -q --from=ids | packstream -q -L 16 -w 50 >a.pks
+    packcat --to=megatron -o m a.pks
+    agrees megatron m a.pks
+    packcat --to=megatron --order=input -o m a.pks
+    agrees megatron m a.pks order=input
+}
+
+@test "megatron's files are named by either, or by their beginning" {
+    packs
+    for name in m n.bin o.idx .bin; do
+        packcat --to=megatron -o $name a.pks
+    done
+    for name in n o ''; do
+        cmp m.bin $name.bin
+        cmp m.idx $name.idx
+    done
+    [ "$(find . -name '*.bin*' -o -name '*.idx*' | wc -l)" -eq 8 ]
+}
+
+@test "megatron has no token above 2^31 - 1" {
+    skip_without python3
+    printf '1 2147483647\n' | tokcat -q --from=ids -t u32 |
+        packstream -q -L 8 >a.pks
+    packcat --to=megatron -o m a.pks
+    agrees megatron m a.pks
+    rm m.bin m.idx
+    printf '5\n1 2147483648\n' | tokcat -q --from=ids -t u32 |
+        packstream -q -L 8 -d 1 >a.pks
+    for order in pack input; do
+        refused 65 "a.pks: sequence 1: token 1 of it is 2147483648" \
+            packcat --to=megatron --order=$order -o m a.pks
+        none_left m.bin m.idx
+    done
+}
+
+@test "megatron of a range, of several files, and from a pipe" {
+    skip_without python3
+    packs
+    cat a.pks a.pks >both.pks
+    packcat --to=megatron -o m a.pks a.pks
+    agrees megatron m both.pks
+    cat <both.pks | packcat --to=megatron -o n
+    cmp m.bin n.bin
+    cmp m.idx n.idx
+    packcat --to=megatron --range=2:4 -o m a.pks
+    [ "$(od -An -tu8 -j 26 -N 8 m.idx | tr -d ' ')" -eq 3 ]
+    refused 64 '--order=input: with --range' \
+        packcat --to=megatron --range=2:4 --order=input -o m a.pks
+    records a.jsonl -t u32 | packstream -q -t u32 -L 64 >b.pks
+    refused 65 'b.pks: cannot follow a.pks: its tokens have another width' \
+        packcat --to=megatron -o n a.pks b.pks
+}
+
+# IndexedDataset wants more of the machine than its file does.
+@test "Megatron-LM reads what megatron is" {
+    packs
+    packcat --to=megatron -o m a.pks
+    packcat --to=ids --order=pack a.pks >wanted
+    with_peer megatron.core.datasets.indexed_dataset >got <<'END'
+from megatron.core.datasets.indexed_dataset import IndexedDataset
+data = IndexedDataset("m")
+for i in range(len(data)):
+    print(*data[i])
+END
+    diff wanted got
+}
+
+# ------------------------------------------------------------- datatrove
+
+@test "datatrove is tokens, ends and a loss mask" {
+    skip_without python3
+    packs
+    for order in input pack; do
+        packcat --to=datatrove --order=$order -o a.ds a.pks
+        agrees datatrove a.ds a.pks order=$order
+    done
+    records a.jsonl -t u32 | packstream -q -t u32 -L 64 >b.pks
+    packcat --to=datatrove -o b.ds b.pks
+    agrees datatrove b.ds b.pks order=input
+}
+
+@test "datatrove without a loss mask has none, and takes no older one" {
+    printf '3 1 4\n1 5\n' | tokcat -q --from=ids | packstream -q -L 8 >a.pks
+    packcat --to=datatrove -o a.ds a.pks
+    [ "$(od -An -v -tu2 -w10 a.ds)" = "$(u16 3 1 4 1 5 | od -An -tu2)" ]
+    [ "$(od -An -v -tu8 a.ds.index)" = "$(u64 3 5 | od -An -tu8)" ]
+    none_left a.ds.loss
+    : >a.ds.loss
+    u8 1 >old
+    cp old a.ds
+    refused 1 "a.ds.loss: is there, but the packs have no channel" \
+        packcat --to=datatrove -o a.ds a.pks
+    cmp old a.ds
+}
+
+@test "datatrove's loss mask is u8 per token, and 0 or 1" {
+    one '{"input_ids":[1,2,3],"loss_mask":[0,1,2]}' \
+        --channel=loss_mask:u8 >a.pks
+    refused 65 "a.pks: sequence 0: 'loss_mask' of token 2 is 2" \
+        packcat --to=datatrove -o a.ds a.pks
+    one '{"input_ids":[1,2,3],"loss_mask":[0,1,1]}' \
+        --channel=loss_mask:f32 >b.pks
+    refused 65 "b.pks: channel 'loss_mask' is not u8 per token" \
+        packcat --to=datatrove -o a.ds b.pks
+    one '{"input_ids":[1,2,3],"loss_mask":1}' --channel=loss_mask:u8 >b.pks
+    refused 65 "b.pks: channel 'loss_mask' is not u8 per token" \
+        packcat --to=datatrove -o a.ds b.pks
+    none_left a.ds a.ds.index a.ds.loss
+}
+
+@test "split sequences are whole in datatrove, or in pieces" {
+    skip_without python3
+    printf '1 2 3 4 5 6 7 8 9 10\n' | tokcat -q --from=ids |
+        packstream -q -L 4 --overlong=split >a.pks
+    packcat --to=datatrove -o a.ds a.pks
+    [ "$(od -An -tu8 a.ds.index | tr -d ' ')" = 10 ]
+    packcat --to=datatrove --order=pack -o b.ds a.pks
+    agrees datatrove b.ds a.pks order=pack
+}
+
+@test "datatrove reads what datatrove is" {
+    packs
+    packcat --to=datatrove -o a.ds a.pks
+    packcat --to=ids a.pks >wanted
+    with_peer datatrove.pipeline.tokens.merger >got <<'END'
+from datatrove.io import get_datafolder
+from datatrove.pipeline.tokens.merger import load_doc_ends
+import numpy
+data = numpy.fromfile("a.ds", "<u2")
+folder = get_datafolder(".")
+begin = 0
+for end in load_doc_ends(folder.open("a.ds.index", "rb")):
+    print(*data[begin:end])
+    begin = int(end)
+END
+    diff wanted got
+}
+
+# ------------------------------------------------------------------- trl
+
+@test "trl is a row for each pack, with the lengths in it" {
+    skip_without python3
+    packs
+    packcat --to=trl a.pks >a.jsonl
+    agrees trl a.jsonl a.pks
+    packcat --to=trl --range=2:4 a.pks | cmp - <(sed -n 3,4p a.jsonl)
+    cat a.pks a.pks | packcat --to=trl | cmp - <(cat a.jsonl a.jsonl)
+}
+
+@test "trl shows lists of what is per token and of what is per sequence" {
+    printf '%s\n' '{"input_ids":[1,2],"labels":[-100,2],"w":0.5}' \
+        '{"input_ids":[9],"labels":[9],"w":null}' |
+        tokcat -q --from=jsonl --channel=labels:i32 --channel=w:f32 |
+        packstream -q -L 4 -a nextfit | packcat --to=trl >out
+    echo '{"input_ids":[1,2,9],"seq_lengths":[2,1],"labels":[-100,2,9],'\
+'"w":[0.5,null]}' | diff -u - out
+}
+
+@test "trl has pieces of split sequences as they are" {
+    printf '1 2 3 4 5\n' | tokcat -q --from=ids |
+        packstream -q -L 4 --overlong=split | packcat --to=trl | sort >out
+    printf '{"input_ids":[%s],"seq_lengths":[%d]}\n' 1,2,3,4 4 5 1 |
+        diff -u - out
+}
+
+@test "trl has more lengths than fit its buffer" {
+    skip_without python3
+    # 65536 lengths of three digits each, and a comma.
+    awk 'BEGIN {
+        for (i = 1; i < 100; i++)
+            rest = rest " " i
+        for (i = 0; i < 66000; i++)
+            print i % 60000 rest
+        }' | tokcat -q --from=ids |
+        packstream -q -L 6600000 -d 65536 -w 66000 >a.pks
+    packcat --to=trl a.pks >a.jsonl
+    [ "$(wc -l <a.jsonl)" -eq 2 ]
+    agrees trl a.jsonl a.pks
+}
+
+@test "trl refuses what TRL would misread" {
+    one '{"input_ids":[1,2],"labels":[2,3]}' --channel=labels:i32 \
+        --labels=shifted >a.pks
+    refused 65 'a.pks: its labels are shifted already' packcat --to=trl a.pks
+    one '{"input_ids":[1,2],"seq_lengths":[2,3]}' \
+        --channel=seq_lengths:i32 >a.pks
+    refused 65 "a.pks: channel 'seq_lengths' has a name" \
+        packcat --to=trl a.pks
+    "${abs_top_builddir:?}/tests/gen/edge_values" f32 3f800000 7f800000 |
+        packstream -q -L 1 >a.pks
+    refused 65 "a.pks: pack 1: channel 'x' holds an infinity" \
+        packcat --to=trl -o out a.pks
+    [ "$(cat out)" = '{"input_ids":[0],"seq_lengths":[1],"x":[1.0]}' ]
+    # Without labels, or aligned ones, there is nothing to misread.
+    one '{"input_ids":[1,2]}' --labels=shifted | packcat --to=trl
+    one '{"input_ids":[1,2],"labels":[2,3]}' --channel=labels:i32 \
+        --labels=aligned | packcat --to=trl
+}
+
+@test "load_dataset reads what trl is" {
+    packs
+    packcat --to=trl a.pks >a.jsonl
+    HF_HOME=$PWD HF_HUB_OFFLINE=1 with_peer datasets >out <<'END'
+import json
+from datasets import load_dataset
+wanted = [json.loads(line) for line in open("a.jsonl")]
+found = load_dataset("json", data_files="a.jsonl", split="train")
+assert found.column_names[:2] == ["input_ids", "seq_lengths"]
+assert found.to_list() == wanted and len(wanted) > 10
+END
+}
+
+@test "TRL collates what trl is" {
+    packs
+    packcat --to=trl a.pks >a.jsonl
+    with_peer trl.trainer.sft_trainer <<'END'
+import json
+from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+rows = [json.loads(line) for line in open("a.jsonl")][:3]
+batch = DataCollatorForLanguageModeling(0, padding_free=True)(rows)
+ids, positions, labels = [], [], []
+for row in rows:
+    ids += row["input_ids"]
+    for n in row["seq_lengths"]:
+        positions += range(n)
+    labels += row["labels"]
+labels = [label if place else -100 for label, place in zip(labels, positions)]
+assert batch["input_ids"].tolist() == [ids]
+assert batch["position_ids"].tolist() == [positions]
+assert batch["labels"].tolist() == [labels]
+END
+}
+
+# -------------------------------------------------------------- tfrecord
+
+@test "tfrecord is an example for each sequence" {
+    skip_without python3
+    packs
+    for order in input pack; do
+        packcat --to=tfrecord --order=$order a.pks >a.tfrecord
+        agrees tfrecord a.tfrecord a.pks order=$order
+    done
+    packcat --to=tfrecord --max-predictions=6 a.pks >a.tfrecord
+    agrees tfrecord a.tfrecord a.pks order=input room=6
+    records a.jsonl -t u32 | packstream -q -t u32 -L 64 >b.pks
+    packcat --to=tfrecord b.pks >b.tfrecord
+    agrees tfrecord b.tfrecord b.pks order=input
+}
+
+@test "tfrecord without channels has zeros for them" {
+    skip_without python3
+    printf '3 1 4\n1 5\n' | tokcat -q --from=ids | packstream -q -L 8 >a.pks
+    packcat --to=tfrecord a.pks >a.tfrecord
+    agrees tfrecord a.tfrecord a.pks order=input
+}
+
+@test "tfrecord takes channels of other integers" {
+    skip_without python3
+    for type in u8 u16 u32 i32 i64; do
+        one '{"input_ids":[1,2],"token_type_ids":[0,1],'\
+'"next_sentence_label":1}' --channel=token_type_ids:$type \
+            --channel=next_sentence_label:$type >a.pks
+        packcat --to=tfrecord a.pks >a.tfrecord
+        agrees tfrecord a.tfrecord a.pks
+    done
+    one '{"input_ids":[1,2,3],"labels":[-100,2147483647,-100]}' \
+        --channel=labels:i64 >a.pks
+    packcat --to=tfrecord a.pks >a.tfrecord
+    agrees tfrecord a.tfrecord a.pks
+}
+
+@test "tfrecord refuses more masked tokens than it has room for" {
+    one '{"input_ids":[1,2,3],"labels":[0,-100,3]}' \
+        --channel=labels:i32 >a.pks
+    packcat --to=tfrecord --max-predictions=2 a.pks >out
+    refused 65 'a.pks: sequence 0 has 2 masked tokens, more than' \
+        packcat --to=tfrecord --max-predictions=1 -o out a.pks
+    [ ! -s out ]
+    ids=$(seq -s , 21)
+    printf '{"input_ids":[%s],"labels":[%s]}\n' "$ids" "$ids" |
+        tokcat -q --from=jsonl --channel=labels:i32 |
+        packstream -q -L 32 >a.pks
+    refused 65 'sequence 0 has 21 masked tokens' \
+        packcat --to=tfrecord -o out a.pks
+    packcat --to=tfrecord --max-predictions=21 a.pks >out
+    for number in 0 16777217 x; do
+        refused 64 'max-predictions' \
+            packcat --to=tfrecord --max-predictions=$number a.pks
+    done
+    refused 64 '--max-predictions: is for --to=tfrecord' \
+        packcat --to=ids --max-predictions=5 a.pks
+}
+
+@test "tfrecord refuses channels that it cannot use" {
+    local line='{"input_ids":[1,2],"labels":[0,1],"token_type_ids":[0,1],'\
+'"next_sentence_label":1}'
+    for type in f32 f64 u64; do
+        for name in labels token_type_ids next_sentence_label; do
+            one "$line" --channel=$name:$type >a.pks
+            refused 65 "a.pks: channel '$name' is $type" \
+                packcat --to=tfrecord -o out a.pks
+        done
+    done
+    one '{"input_ids":[1,2],"labels":1}' --channel=labels:i32 >a.pks
+    refused 65 "channel 'labels' is per sequence, but" \
+        packcat --to=tfrecord -o out a.pks
+    one '{"input_ids":[1,2],"token_type_ids":1}' \
+        --channel=token_type_ids:u8 >a.pks
+    refused 65 "channel 'token_type_ids' is per sequence, but" \
+        packcat --to=tfrecord -o out a.pks
+    one '{"input_ids":[1,2],"next_sentence_label":[1,1]}' \
+        --channel=next_sentence_label:u8 >a.pks
+    refused 65 "channel 'next_sentence_label' is per token, but" \
+        packcat --to=tfrecord -o out a.pks
+    # Where there is no -100, every token would be a masked one.
+    for type in u8 u16 u32; do
+        one "$line" --channel=labels:$type >a.pks
+        refused 65 "channel 'labels' is $type, which cannot hold the -100" \
+            packcat --to=tfrecord -o out a.pks
+    done
+    one '{"input_ids":[1,2],"labels":[2,-100]}' --channel=labels:i32 \
+        --labels=shifted >a.pks
+    refused 65 'a.pks: its labels are those of the next token' \
+        packcat --to=tfrecord -o out a.pks
+}
+
+@test "tfrecord refuses values that it cannot use" {
+    local values
+    for values in labels:-1 labels:-101 labels:2147483648 \
+        token_type_ids:-1 token_type_ids:-100; do
+        one "{\"input_ids\":[1,2],\"${values%:*}\":[0,${values#*:}]}" \
+            --channel="${values%:*}:i64" >a.pks
+        refused 65 "channel '${values%:*}' holds ${values#*:}," \
+            packcat --to=tfrecord -o out a.pks
+    done
+    for values in -1 2; do
+        one "{\"input_ids\":[1,2],\"next_sentence_label\":$values}" \
+            --channel=next_sentence_label:i32 >a.pks
+        refused 65 "a.pks: sequence 0: channel 'next_sentence_label' holds" \
+            packcat --to=tfrecord -o out a.pks
+    done
+}
+
+@test "tfrecord takes split sequences in pieces only" {
+    skip_without python3
+    printf '1 2 3\n1 2 3 4 5\n' | tokcat -q --from=ids |
+        packstream -q -L 4 --overlong=split >a.pks
+    refused 65 'a.pks: sequence 1 was split: whole it has 5 tokens' \
+        packcat --to=tfrecord -o out a.pks
+    packcat --to=tfrecord --order=pack a.pks >out
+    agrees tfrecord out a.pks
+}
+
+@test "tfrecord of several files needs one length" {
+    packs
+    packstream -q -L 128 a.tok >b.pks
+    refused 65 'b.pks: cannot follow a.pks: its rows have another length' \
+        packcat --to=tfrecord -o out a.pks b.pks
+    records a.jsonl --vocab=30000 | packstream -q -L 64 >b.pks
+    refused 65 'b.pks: cannot follow a.pks: its token records have' \
+        packcat --to=tfrecord -o out a.pks b.pks
+}
+
+@test "the tfrecord package reads what tfrecord is" {
+    packs
+    packcat --to=tfrecord a.pks >a.tfrecord
+    packcat --to=jsonl a.pks >wanted
+    with_peer tfrecord <<'END'
+import json
+from tfrecord.reader import tfrecord_loader
+kinds = dict.fromkeys(["input_ids", "input_mask", "segment_ids",
+    "masked_lm_positions", "masked_lm_ids", "next_sentence_labels"], "int")
+kinds["masked_lm_weights"] = "float"
+found = list(tfrecord_loader("a.tfrecord", None, kinds))
+wanted = [json.loads(line) for line in open("wanted")]
+assert len(found) == len(wanted) == 300
+for a, b in zip(found, wanted):
+    n = len(b["input_ids"])
+    assert a["input_ids"].tolist() == b["input_ids"] + [7] * (64 - n)
+    assert a["input_mask"].tolist() == [1] * n + [0] * (64 - n)
+    assert a["segment_ids"].tolist()[:n] == b["token_type_ids"]
+    assert a["next_sentence_labels"].tolist() == [b["next_sentence_label"]]
+    picks = int(a["masked_lm_weights"].sum())
+    labels = [-100] * n
+    for place, label in zip(a["masked_lm_positions"][:picks],
+                            a["masked_lm_ids"][:picks]):
+        labels[place] = int(label)
+    assert labels == b["labels"]
+END
+}
+
+@test "TensorFlow reads what tfrecord is" {
+    packs
+    packcat --to=tfrecord a.pks >a.tfrecord
+    packcat --to=ids a.pks >wanted
+    with_peer tensorflow >got <<'END'
+import tensorflow as tf
+ints = tf.io.FixedLenFeature([64], tf.int64)
+picks = tf.io.FixedLenFeature([20], tf.int64)
+for record in tf.data.TFRecordDataset("a.tfrecord"):
+    example = tf.io.parse_single_example(record, {
+        "input_ids": ints, "input_mask": ints, "segment_ids": ints,
+        "masked_lm_positions": picks, "masked_lm_ids": picks,
+        "masked_lm_weights": tf.io.FixedLenFeature([20], tf.float32),
+        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64)})
+    n = int(tf.reduce_sum(example["input_mask"]))
+    print(*example["input_ids"].numpy()[:n])
+END
+    diff wanted got
+}
+
+# ------------------------------------------------- and back, with tokcat
+
+# back FORM FILE [OPTION...]: what tokcat reads in it, as lines of ids.
+back() {
+    tokcat -q --from="$1" "${@:3}" "$2" | packstream -q -L 64 |
+        packcat --to=ids
+}
+
+@test "tokcat gives the sequences back that megatron has" {
+    packs
+    packcat --to=ids --order=pack a.pks >wanted
+    packcat --to=megatron -o m a.pks
+    back megatron m.bin | cmp - wanted
+    # A document is a pack: what nanoGPT would be given, without padding.
+    packcat --to=trl a.pks | sed 's/.*"input_ids":\[//; s/].*//; s/,/ /g' |
+        cmp - <(back megatron m.bin --split=document)
+    packcat --to=megatron --order=input -o m a.pks
+    packcat --to=ids a.pks | cmp - <(back megatron m.bin)
+}
+
+@test "tokcat gives the records back that datatrove has" {
+    draw 300 40 >a.jsonl
+    for type in u16 u32; do
+        records a.jsonl -t $type --ignore=token_type_ids \
+            --ignore=labels --ignore=next_sentence_label >a.tok
+        packstream -q -t $type -L 64 -w 100 a.tok |
+            packcat --to=datatrove -o a.ds
+        tokcat -q --from=datatrove -t $type a.ds | cmp - a.tok
+    done
+}
+
+@test "tokcat gives the records back that tfrecord has" {
+    draw 300 40 >a.jsonl
+    for type in u16 u32; do
+        records a.jsonl -t $type --ignore=loss_mask --labels=aligned >a.tok
+        packstream -q -t $type -L 64 -w 100 a.tok |
+            packcat --to=tfrecord -o a.tfrecord
+        tokcat -q --from=tfrecord -t $type a.tfrecord | cmp - a.tok
+    done
+}
+
+@test "tokcat gives the rows back that llmc and rows have" {
+    packs
+    packcat --to=rows a.pks >a.rows
+    packcat --to=llmc a.pks >a.bin
+    od -An -v -tu2 -w128 a.rows | sed 's/  */ /g; s/^ //' >wanted
+    back nanogpt a.rows --split=64 | cmp - wanted
+    back llmc a.bin --split=64 | cmp - wanted
+}
+
+@test "tokcat gives the rows back that trl has" {
+    packs
+    packcat --to=trl a.pks >rows.jsonl
+    sed 's/.*"input_ids":\[//; s/].*//; s/,/ /g' rows.jsonl |
+        cmp - <(back jsonl rows.jsonl --ignore=seq_lengths \
+            --ignore=next_sentence_label --channel=labels:i32)
+}
+
+# -------------------------------------------------- an empty pack stream
+
+@test "every form of an empty pack stream is empty" {
+    skip_without python3
+    tokcat -q --from=ids </dev/null | packstream -q -L 8 >a.pks
+    for form in llmc trl tfrecord; do
+        packcat --to=$form -o out a.pks
+        agrees $form out a.pks
+    done
+    for order in pack input; do
+        packcat --to=megatron --order=$order -o m a.pks
+        agrees megatron m a.pks order=$order
+        packcat --to=datatrove --order=$order -o a.ds a.pks
+        agrees datatrove a.ds a.pks order=$order
+    done
+    [ "$(size m.idx)" -eq 42 ]
+}
+
+# -------------------------------------------------------- several files
+
+# both_forms COMMAND...: with form, -o's value and the files of each form.
+both_forms() {
+    "$@" megatron m m.bin m.idx
+    "$@" datatrove a.ds a.ds a.ds.index a.ds.loss
+}
+
+# keeps FORM NAME FILE...: a failure leaves the files as they were.
+keeps() {
+    local file
+    for file in "${@:3}"; do
+        echo older >"$file"
+    done
+    refused 65 'part.pks: ' packcat --to="$1" -o "$2" part.pks
+    for file in "${@:3}"; do
+        [ "$(cat "$file")" = older ]
+        [ ! -e "$file.new" ]
+        rm "$file"
+    done
+    refused 65 'part.pks: ' packcat --to="$1" -o "$2" part.pks
+    none_left "${@:3}"
+}
+
+@test "of several files none is there, or the older ones, after a failure" {
+    packs
+    head -c $(($(size a.pks) - 1)) a.pks >part.pks
+    both_forms keeps
+}
+
+# replaces FORM NAME FILE...: they come instead of older ones.
+replaces() {
+    local file
+    packcat --to="$1" -o "$2" a.pks
+    for file in "${@:3}"; do
+        mv "$file" "$file.wanted"
+        # Longer than what comes.
+        cat "$file.wanted" a.pks | tee "$file" >"$file.new"
+    done
+    packcat --to="$1" -o "$2" a.pks
+    for file in "${@:3}"; do
+        cmp "$file" "$file.wanted"
+        [ ! -e "$file.new" ]
+    done
+}
+
+@test "several files replace older ones, and what was left of some" {
+    packs
+    both_forms replaces
+}
+
+# needs_name FORM NAME FILE...: it is not for stdout.
+needs_name() {
+    refused 64 "--to=$1: is several files: say with -o" \
+        packcat --to="$1" a.pks
+    refused 64 "--to=$1: is several files: say with -o" \
+        packcat --to="$1" -o - a.pks
+}
+
+@test "several files need a name" {
+    packs
+    both_forms needs_name
+}
+
+# in_the_way FORM NAME FILE...: what is no regular file is not replaced.
+in_the_way() {
+    local file kind
+    for file in "${@:3}"; do
+        for kind in mkdir mkfifo; do
+            for name in "$file" "$file.new"; do
+                $kind "$name"
+                refused 1 "$name: is there and no regular file" \
+                    packcat --to="$1" -o "$2" a.pks
+                [ -e "$name" ]
+                rm -r "$name"
+                none_left "${@:3}"
+            done
+        done
+    done
+}
+
+@test "several files replace files only" {
+    packs
+    both_forms in_the_way
+}
+
+# no_folder FORM NAME FILE...: nor are files called after anything else.
+no_folder() {
+    local name
+    mkdir folder
+    mkfifo pipe
+    for name in folder folder/ pipe /dev/null; do
+        refused 1 "$name: is there and no regular file, so several files \
+cannot be called after it" packcat --to="$1" -o "$name" a.pks
+    done
+    refused 1 "none/: no name that several files can be called after" \
+        packcat --to="$1" -o none/ a.pks
+    refused 1 "-o: no name that several files can be called after" \
+        packcat --to="$1" -o '' a.pks
+    [ -z "$(find . -name '*.bin*' -o -name '*.i*' -o -name '*.new')" ]
+    rmdir folder
+    rm pipe
+}
+
+@test "several files are called after none that is no regular file" {
+    packs
+    both_forms no_folder
+}
+
+# links FORM NAME FILE...: links are replaced, and what they lead to is not.
+links() {
+    local file
+    for file in "${@:3}"; do
+        echo other >other
+        ln -s other "$file"
+    done
+    packcat --to="$1" -o "$2" a.pks
+    for file in "${@:3}"; do
+        [ ! -L "$file" ] && [ -s "$file" ]
+        rm "$file"
+    done
+    for file in "${@:3}"; do
+        ln -s other "$file.new"
+        refused 1 "$file.new: " packcat --to="$1" -o "$2" a.pks
+        rm "$file.new"
+        none_left "${@:3}"
+    done
+    [ "$(cat other)" = other ]
+}
+
+@test "several files are not written through links" {
+    packs
+    both_forms links
+}
+
+# spares FORM NAME FILE...: an input is not replaced either.
+spares() {
+    local file
+    for file in "${@:3}"; do
+        for name in "$file" "$file.new"; do
+            cp a.pks "$name"
+            refused 1 "$name: is an input as well" \
+                packcat --to="$1" -o "$2" a.pks "$name"
+            cmp a.pks "$name"
+            rm "$name"
+            none_left "${@:3}"
+        done
+    done
+}
+
+@test "several files are no inputs" {
+    packs
+    both_forms spares
+}
+
+# nowhere FORM NAME FILE...: a folder that is none, or not for us.
+nowhere() {
+    refused 1 "No such file or directory" \
+        packcat --to="$1" -o "missing/$2" a.pks
+    refused 1 "Not a directory" packcat --to="$1" -o "a.tok/$2" a.pks
+    [ "$(id -u)" -ne 0 ] || return 0
+    refused 1 "Permission denied" packcat --to="$1" -o "shut/$2" a.pks
+}
+
+@test "a folder that is not there or shut is told of" {
+    packs
+    mkdir -m 555 shut
+    both_forms nowhere
+}
+
+# limited BLOCKS COMMAND...: no file may become larger; but messages go on.
+limited() {
+    (
+        trap '' XFSZ
+        ulimit -f "$1"
+        exec "${@:2}" 2>&1
+    ) | cat >&2
+}
+
+# full FORM NAME FILE...: a file may have so many blocks.
+full() {
+    local room
+    for room in 0 1 4; do
+        refused 1 ': cannot write: File too large' \
+            limited $room packcat --to="$1" -o "$2" large.pks
+        none_left "${@:3}"
+    done
+}
+
+@test "files that cannot become as large are gone" {
+    draw 3000 40 >a.jsonl
+    records a.jsonl | packstream -q -L 64 >large.pks
+    both_forms full
+    for form in llmc trl tfrecord; do
+        refused 1 'out: cannot write: File too large' \
+            limited 4 packcat --to=$form -o out large.pks
+        rm out
+    done
+}
+
+# unwritten FORM NAME FILE...: a disk without room for all of it.
+unwritten() {
+    local room file whole=0
+    packcat --to="$1" -o "$2" a.pks
+    for file in "${@:3}"; do
+        whole=$((whole + $(size "$file")))
+        rm "$file"
+    done
+    for room in 0 1 33 4096 $((whole / 2)) $((whole - 1)); do
+        refused 1 ': cannot write: No space left on device' \
+            env LD_PRELOAD="$faults" FAULT_ROOM=$room \
+            packcat --to="$1" -o "$2" a.pks
+        none_left "${@:3}"
+    done
+}
+
+@test "a full disk leaves nothing of several files" {
+    skip_if_sanitized
+    faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
+    [ -e "$faults" ] || skip 'no shared libraries were built'
+    packs
+    both_forms unwritten
+}

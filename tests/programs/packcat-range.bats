@@ -1,0 +1,281 @@
+#!/usr/bin/env bats
+# packcat-range.bats - packcat --range: the packs that are asked for and no
+# others, of plain files, compressed ones and pipes alike.
+#
+# What is to come is cut out of the whole by head, tail and dd, which know
+# nothing of our code: packs have one size, and od finds in their heads how
+# many sequences are in each.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# x.pks has some packs of 64 tokens, x.zst has the same compressed, and x.raw
+# the packs alone.  What cuts off a pipe is no fault here: no pipefail.
+setup() {
+    start
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    packstream -q -L 64 --zstd=1 x.tok >x.zst
+    stride=$(od -An -tu4 -j 20 -N 4 x.pks | tr -d ' ')
+    packs=$((($(size x.pks) - 4096) / stride - 1))
+    tail -c +4097 x.pks | head -c $((packs * stride)) >x.raw
+    [ "$packs" -gt 300 ]
+}
+
+# cut_out FIRST END: the packs from FIRST up to END, of x.raw.
+cut_out() {
+    if [ "$2" -gt "$1" ]; then
+        tail -c +$(($1 * stride + 1)) x.raw | head -c $((($2 - $1) * stride))
+    fi
+}
+
+# sequences FIRST END: how many sequences are in these packs.
+sequences() {
+    cut_out "$1" "$2" | od -An -v -tu4 -w"$stride" |
+        awk '{ n += $11 } END { print n + 0 }'
+}
+
+# records FILE...: the records in an npy file, as packcat prints it.
+records() {
+    packcat -q --to=npy "$@" >out.npy
+    tail -c +4097 out.npy
+}
+
+# gives RANGE FIRST END: these are the packs of the range, whatever the
+# input is.
+gives() {
+    cut_out "$2" "$3" >wanted
+    records --range="$1" x.pks | cmp - wanted
+    records --range="$1" x.zst | cmp - wanted
+}
+
+# piped FILE: what it holds, through a pipe.
+piped() {
+    cat "$1"
+}
+
+# refused STATUS TEXT COMMAND...: it exits so, and says so.
+refused() {
+    stderr=
+    run --separate-stderr "${@:3}"
+    printf '%s\n' "$stderr"
+    [ "$status" -eq "$1" ]
+    case $stderr in
+        "packcat: "*"$2"*) ;;
+        *) return 1 ;;
+    esac
+}
+
+@test "a range is what a slice in Python is" {
+    local n=$packs
+    gives : 0 "$n"
+    gives 0: 0 "$n"
+    gives :0 0 0
+    gives 0:1 0 1
+    gives 7:8 7 8
+    gives 100:250 100 250
+    gives 250:100 0 0
+    gives 9:9 0 0
+    gives -1: $((n - 1)) "$n"
+    gives -5:-2 $((n - 5)) $((n - 2))
+    gives :-1 0 $((n - 1))
+    gives 10:-10 10 $((n - 10))
+    gives -3:-9 0 0
+    gives -0: 0 "$n"
+}
+
+@test "a range beyond the packs is clipped, as in Python" {
+    gives $((packs - 1)):$((packs + 100)) $((packs - 1)) "$packs"
+    gives "$packs": 0 0
+    gives 1T:2T 0 0
+    gives -1T:3 0 3
+    gives :18446744073709551615 0 "$packs"
+    gives 5:18446744073709551614 5 "$packs"
+}
+
+@test "numbers may have suffixes" {
+    gives 0k:1k 0 "$((packs < 1000 ? packs : 1000))"
+}
+
+@test "what is no range is a usage error" {
+    local bad
+    for bad in 5 '' 1:2:3 a:b 1:x -:3 --1: 1-:3 0x1: ' 1:2' '1 :2' \
+        18446744073709551616: 000000000000000000000000000000000001:2; do
+        refused 64 "--range=$bad: must be A:B" packcat --range="$bad" x.pks
+    done
+    refused 64 '--range: needs a value' packcat --range
+    refused 64 'order of the packs' packcat --range=1: --order=input x.pks
+}
+
+@test "from a pipe come the same packs" {
+    local range
+    for range in 0:1 :250 100:250 300:301 100:1T :; do
+        records --range="$range" x.pks >wanted
+        [ -s wanted ]
+        packcat -q --to=rows --range="$range" x.pks >rows
+        piped x.pks | packcat -q --to=rows --range="$range" | cmp - rows
+        piped x.zst | packcat -q --to=rows --range="$range" | cmp - rows
+    done
+}
+
+@test "a pipe has no end to count from" {
+    cat x.pks >copy
+    refused 64 'cannot be counted from its end' \
+        sh -c 'cat x.pks | packcat --range=-1:'
+    refused 64 'cannot be counted from its end' \
+        sh -c 'cat x.pks | packcat --range=:-1 copy -'
+}
+
+@test "stdin that is a file is read like one, from its beginning" {
+    records --range=-3: x.pks >wanted
+    packcat -q --to=npy --range=-3: <x.pks | tail -c +4097 | cmp - wanted
+    packcat -q --to=npy --range=-3: <x.zst | tail -c +4097 | cmp - wanted
+    (
+        head -c 5 >/dev/null
+        refused 64 'cannot be counted' packcat --range=-3:
+    ) <x.pks
+    { cat x.tok; cat x.pks; } >both
+    packcat -q --to=rows --range=9:20 x.pks >wanted
+    (
+        dd bs="$(size x.tok)" count=1 of=first status=none
+        packcat -q --to=rows --range=9:20
+    ) <both | cmp - wanted
+}
+
+@test "zstd frames without a seek table are read through" {
+    zstd -q x.pks -o plain.zst || skip "zstd is not installed"
+    packcat -q --to=rows --range=250:260 x.pks >wanted
+    packcat -q --to=rows --range=250:260 plain.zst | cmp - wanted
+    refused 64 'no seek table' packcat --range=-1: plain.zst
+}
+
+@test "the packs of all forms are the same, and no others" {
+    local form range
+    for form in jsonl ids bytes rows; do
+        packcat -q --to="$form" --order=pack x.pks >whole
+        for range in 1 77 300; do
+            {
+                packcat -q --to="$form" --range=:$range x.zst
+                packcat -q --to="$form" --range=$range: x.zst
+            } | cmp - whole
+        done
+    done
+    for range in 0:1 5:9 100:300; do
+        packcat -q --to=ids --range=$range x.pks | wc -l >lines
+        [ "$(cat lines)" -eq "$(sequences ${range%:*} ${range#*:})" ]
+        packcat -q --to=jsonl --range=$range x.pks | wc -l | cmp - lines
+    done
+}
+
+@test "records of a range are a stream of token records, whole" {
+    local range
+    for range in : 0:1 100:300 5:5; do
+        packcat -q --range=$range x.zst >y.tok
+        packstat -q --verify y.tok
+        packcat -q --to=ids --range=$range x.pks >wanted
+        packstream -q -L 64 -a nextfit -d 1 y.tok |
+            packcat -q --to=ids | cmp - wanted
+    done
+}
+
+@test "split sequences come in pieces" {
+    packstream -q -L 8 --overlong=split x.tok >s.pks
+    packcat -q --to=ids --order=pack s.pks >whole
+    packcat -q --to=ids --range=: s.pks | cmp - whole
+    packcat -q --to=ids --range=3:4 s.pks >piece
+    [ -s piece ]
+    grep -qxFf piece whole
+}
+
+@test "packs are numbered through joined streams and several files" {
+    local range
+    cat x.pks x.pks >two.pks
+    cat x.zst x.zst x.zst >three.zst
+    cat x.raw x.raw x.raw >all
+    mv all x.raw
+    for range in "$((packs - 2)):$((packs + 3))" "0:$((2 * packs))" \
+        "$((packs + 7)):$((packs + 8))"; do
+        cut_out "${range%:*}" "${range#*:}" >wanted
+        records --range="$range" two.pks | cmp - wanted
+        records --range="$range" x.pks x.zst | cmp - wanted
+        records --range="$range" three.zst | cmp - wanted
+        packcat -q --to=rows --range="$range" two.pks >rows
+        piped x.zst | packcat -q --to=rows --range="$range" - x.pks |
+            cmp - rows
+    done
+    records --range=-3: three.zst >wanted
+    records --range=-3: x.zst x.pks | cmp - wanted
+    records --range=-$((packs + 3)):-"$packs" x.pks two.pks | cmp - wanted
+}
+
+@test "a range of files that do not fit each other" {
+    packstream -q -L 32 --overlong=drop x.tok >other.pks
+    packcat -q --to=rows --range=0:5 x.pks other.pks >rows
+    refused 65 'cannot follow' packcat -q --to=rows --range=1: x.pks \
+        other.pks
+}
+
+@test "npy of a range loads, also from a file to a pipe" {
+    skip_without_numpy
+    packcat -q --to=npy --range=3:10 x.zst | cat >a.npy
+    packcat -q --to=npy --range=3:10 -o b.npy x.pks
+    cmp a.npy b.npy
+    "$PYTHON_NUMPY" -c '
+import numpy
+assert numpy.load("a.npy")["index"].tolist() == list(range(3, 10))'
+    packcat -q --to=npy --range=5:3 -o none.npy x.pks
+    "$PYTHON_NUMPY" -c '
+import numpy
+assert numpy.load("none.npy").shape == (0,)'
+}
+
+# Only what is asked for is read of a file; all before it of a pipe.
+@test "damage is noticed where it is read" {
+    cp x.pks bad.pks
+    flip bad.pks $((4096 + 50 * stride + 99))
+    packcat -q --to=rows --range=51: bad.pks >rows
+    packcat -q --to=rows --range=51: x.pks | cmp - rows
+    packcat -q --to=rows --range=:50 bad.pks >rows
+    refused 65 'record 50 at byte' packcat -q --to=rows --range=45:55 bad.pks
+    refused 65 'record 50 at byte' \
+        sh -c 'cat bad.pks | packcat -q --to=rows --range=51:'
+    packcat -q --to=rows --range=:50 <bad.pks >/dev/null
+}
+
+@test "packs before the damage have been written" {
+    cp x.pks bad.pks
+    flip bad.pks $((4096 + 50 * stride + 99))
+    packcat -q --to=rows --range=45:50 x.pks >wanted
+    packcat -q --to=rows --range=45:55 bad.pks >rows 2>message || true
+    cmp rows wanted
+}
+
+@test "a file that is cut is refused before anything is written" {
+    local n
+    for n in 1 99 "$stride" $((stride + 1)) $((100 * stride)); do
+        head -c -"$n" x.pks >cut.pks
+        refused 65 'no whole END' packcat -q --to=rows --range=0:1 cut.pks
+        [ -z "$output" ]
+    done
+    head -c -9 x.zst >cut.zst
+    refused 65 'cut' packcat -q --to=rows --range=0:1T cut.zst
+}
+
+@test "a pipe is read no further than the range" {
+    {
+        head -c $((4096 + 10 * stride)) x.pks
+        cat x.tok
+    } | packcat -q --to=rows --range=5:10 >rows
+    packcat -q --to=rows --range=5:10 x.pks | cmp - rows
+}
+
+@test "what precedes a range of a file is not read" {
+    skip_without strace
+    skip_if_sanitized # their search for leaks is not to be traced
+    strace -f -e trace=read,pread64 -o trace \
+        packcat -q --to=rows --range=300:301 x.pks >rows
+    [ "$(size rows)" -eq 128 ]
+    # The header twice, END and the pack.
+    awk -F '= ' '/pread64/ { n += $NF } END { exit n > 20000 }' trace
+}

@@ -1,0 +1,482 @@
+#!/usr/bin/env bats
+# packplan.bats - what packplan reads, refuses and prints.
+#
+# That the plans are good is the business of plan-t and its like; here the
+# numbers are small enough to be worked out by hand.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+stderr= # set by run
+
+# small: small.hist, 9 sequences of 40 tokens; 10 fit a pack.
+small() {
+    printf '%s\n' '7 2' '6 1' '4 3' '3 2' '2 1' >small.hist
+}
+
+# columns LIST COMMAND...: those columns of a table with tabs.
+columns() {
+    local list=$1
+    shift
+    "$@" | cut -f "$list"
+}
+
+# says STATUS MESSAGE COMMAND...: fails so, printing nothing else.
+says() {
+    local wanted=$1 message=$2
+    shift 2
+    run --separate-stderr "$@"
+    [ "$status" -eq "$wanted" ]
+    [ -z "$output" ]
+    [ "$stderr" = "packplan: $message" ]
+}
+
+# usage MESSAGE OPTION...: is refused so.
+usage() {
+    local message=$1
+    shift
+    says 64 "$message
+packplan: try 'packplan --help'" packplan "$@"
+}
+
+@test "a row for each algorithm and depth, flat ones once, by depth" {
+    small
+    columns 1,2 packplan -L 10 -d 1,2,max --tsv small.hist >got
+    {
+        printf 'algorithm\tdepth\nnone\t1\nsorted\t1\n'
+        for depth in 1 2 max; do
+            for name in greedy ffd bfd spfhp lpfhp nnlshp ennlshp; do
+                printf '%s\t%s\n' "$name" "$depth"
+            done
+        done
+    } >expected
+    diff expected got
+}
+
+@test "the columns, by hand" {
+    small
+    # 7+3 7+3 6+4 4+4+2; none: 9 rows; sorted by fours: 7 7 6 4 padded to
+    # 28, 4 4 3 3 to 16, 2.  At depth 2 the 2 goes to a pack of its own.
+    columns 1-7 packplan -L 10 -d 2,max -a none,sorted,bfd --batch=4 \
+        --tsv small.hist >got
+    printf '%s\n' \
+        'algorithm depth packs strategies max_depth efficiency packing_factor' \
+        'none 1 9 5 1 0.444444444 1' \
+        'sorted 1 5 5 1 0.8 1.8' \
+        'bfd 2 5 4 2 0.8 1.8' \
+        'bfd max 4 3 3 1 2.25' | tr ' ' '\t' >expected
+    diff expected got
+}
+
+@test "the bound: none, and none asked for" {
+    small
+    [ "$(columns 9 packplan -L 10 -a none --tsv small.hist)" = \
+        'bound
+9.000' ]
+    [ "$(columns 9 packplan -L 10 -a ffd --no-bound --tsv small.hist)" = \
+        'bound
+-' ]
+}
+
+@test "the table for reading has the same numbers" {
+    small
+    packplan -L 10 -d max -a none,bfd small.hist >got
+    head -n 1 got >first
+    echo '9 sequences, 40 tokens; packs of 10 tokens, at least 4' |
+        diff - first
+    awk 'NR == 4 && $2 == "none" && $3 == 9 && $4 == "44.444" { a = 1 }
+        NR == 5 && $1 == "3/max" && $2 == "bfd" && $3 == 4 &&
+            $4 == "100.000" && $5 == "2.2500" && $6 == 3 { b = 1 }
+        END { exit !(NR == 5 && a && b) }' got
+    # Columns are aligned: all lines of the table are equally long.
+    [ "$(sed 1,2d got | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
+}
+
+@test "JSON holds the table" {
+    skip_without python3
+    small
+    packplan -L 10 -d 2,max -a none,bfd --overhead=25 --lamb=0.25,0.5 \
+        --json small.hist >got
+    [ "$(wc -l <got)" -eq 1 ]
+    python3 - got <<'EOF'
+import json, sys
+got = json.load(open(sys.argv[1]))
+rows = got.pop("rows")
+assert got == {"capacity": 10, "sequences": 9, "tokens": 40,
+               "lower_bound": 4}, got
+for row in rows:
+    assert row.pop("seconds") >= 0
+    assert row.pop("bound") > 0
+assert rows[0] == {
+    "algorithm": "none", "depth": 1, "packs": 9, "strategies": 5,
+    "max_depth": 1, "efficiency": 0.444444444, "packing_factor": 1,
+    "overhead": 0, "speed_up": 1, "beta1": 0.25, "beta2": 0.5}, rows[0]
+assert rows[2] == {
+    "algorithm": "bfd", "depth": None, "packs": 4, "strategies": 3,
+    "max_depth": 3, "efficiency": 1, "packing_factor": 2.25,
+    "overhead": 25, "speed_up": 1.8, "beta1": round(0.25 ** 2.25, 10),
+    "beta2": round(0.5 ** 2.25, 9)}, rows[2]
+assert len(rows) == 3
+EOF
+}
+
+@test "the plan uses every sequence once, for every algorithm" {
+    local name
+    awk 'BEGIN { for (i = 1; i <= 64; i++) print i, 1 + i * 37 % 101 }' >h
+    for name in none sorted greedy ffd bfd spfhp lpfhp nnlshp ennlshp; do
+        packplan -L 64 -d 4 -a "$name" --plan h >plan
+        awk -F '[: ]+' '
+            { sum = 0
+              for (i = 2; i <= NF; i++) { used[$i] += $1; sum += $i }
+              if (NF > 5 || sum > 64) exit 1 }
+            END { for (i in used) print i, used[i] }' plan |
+            sort -n | diff h -
+    done
+}
+
+@test "the form of a plan" {
+    small
+    packplan -L 10 -d max -a bfd --plan small.hist | sort >got
+    printf '%s\n' '1: 2 4 4' '1: 4 6' '2: 3 7' | diff - got
+}
+
+@test "--overhead makes the realised speed-up, one or one for each depth" {
+    small
+    [ "$(columns 2,10,11 packplan -L 10 -d 2,max -a none,bfd --tsv \
+        --overhead=20 small.hist | tr '\t' ' ')" = \
+        'depth overhead speed_up
+1 0 1
+2 20 1.5
+max 20 1.875' ]
+    [ "$(columns 2,10,11 packplan -L 10 -d 2,max -a bfd --tsv \
+        --overhead=20,12.5 small.hist | tr '\t' ' ')" = \
+        'depth overhead speed_up
+2 20 1.5
+max 12.5 2' ]
+}
+
+@test "--lamb raises the decays to the packing factor, if it packs" {
+    printf '1 4\n' >h
+    [ "$(columns 1,10,11 packplan -L 2 -d 2 -a none,sorted,lpfhp --tsv \
+        --lamb=0.5,0.9 h | tr '\t' ' ')" = \
+        'algorithm beta1 beta2
+none 0.5 0.9
+sorted 0.5 0.9
+lpfhp 0.25 0.81' ]
+}
+
+@test "--no-distribute and --batch are obeyed" {
+    printf '4 3\n' >h
+    [ "$(columns 3 packplan -L 10 -a lpfhp --tsv h)" = 'packs
+2' ]
+    [ "$(columns 3 packplan -L 10 -a lpfhp --tsv --no-distribute h)" = 'packs
+3' ]
+    printf '9 1\n1 5\n' >h
+    [ "$(columns 3 packplan -L 10 -a sorted --tsv --batch=2 h)" = 'packs
+3' ]
+    [ "$(columns 3 packplan -L 10 -a sorted --tsv --batch=8 h)" = 'packs
+6' ]
+}
+
+# One token or two, equally likely.  The longest of R is 2 but in one of
+# 2^R cases; a sum of two is 2, 3, 4 in one, two, one of four cases.
+@test "--scaling, by hand" {
+    printf '1 5\n2 5\n' >h
+    packplan -L 2 -d 1 -a none --scaling --batch=1 --devices=1,2,10 \
+        --tsv h | tr '\t' ' ' >got
+    printf '%s\n' 'devices unpadding slowdown packing' \
+        '1 1.33333333 1 1' '2 1.14285714 1.16666667 1' \
+        '10 1.00048852 1.33268229 1' | diff - got
+    [ "$(columns 2 packplan -L 2 -d 1 -a none --scaling --batch=2 \
+        --devices=2 --tsv h)" = 'unpadding
+1.18518519' ]
+    # Five packs of a 2, three of the 1s: 10 / 8, and half of it.
+    packplan -L 2 -d 2 -a lpfhp --scaling --overhead=100 --devices=1 h >got
+    [ "$(awk 'END { print $4 }' got)" = '0.6250' ]
+}
+
+@test "--scaling without a device but one is the bound of packing" {
+    awk 'BEGIN { for (i = 1; i <= 2000; i += 7) print i, i % 13 + 1 }' >h
+    packplan -L 2048 -d 4 -a spfhp --scaling --batch=20000 --devices=1 \
+        --tsv h >got
+    awk '{ n += $2; t += $1 * $2 } END { printf "%.6f\n", 2048 * n / t }' h \
+        >expected
+    awk 'END { printf "%.6f\n", $2 }' got | diff expected -
+}
+
+@test "--scaling in JSON" {
+    skip_without python3
+    printf '1 5\n2 5\n' >h
+    packplan -L 2 -d 1 -a none --scaling --batch=1 --devices=2 --json h |
+        python3 -c 'import json, sys
+got = json.load(sys.stdin)
+assert got == {"capacity": 2, "batch": 1, "algorithm": "none", "rows": [
+    {"devices": 2, "unpadding": 1.14285714, "slowdown": 1.16666667,
+     "packing": 1}]}, got'
+}
+
+@test "lines in any order, repeats, comments, blanks, several files" {
+    small
+    packplan -L 10 -a spfhp --plan small.hist >expected
+    printf '%s\n' '# of two' '' '2 1' '4 1' '3 0' $' \t7  1 ' >a
+    printf '%s\n' '3 2' '4 2' '  ' $'6\t1' '7 1' '#' >b
+    packplan -L 10 -a spfhp --plan a b | diff expected -
+    packplan -L 10 -a spfhp --plan a - <b | diff expected -
+    cat a b | packplan -L 10 -a spfhp --plan | diff expected -
+}
+
+@test "takes what packstat --histogram prints" {
+    {
+        record16 1 2 3
+        record16 1 2
+        record16 1
+    } >x.tok
+    packstat --histogram x.tok >h
+    [ "$(packplan -L 3 -d 2 -a ffd --plan <h | sort)" = '1: 1 2
+1: 3' ]
+}
+
+# bad LINES WHY: is refused for that reason.
+bad() {
+    printf '%b' "$1" >bad.hist
+    says 65 "bad.hist: line $2" packplan -L 512 bad.hist
+    says 65 "stdin: line $2" packplan -L 512 <bad.hist
+}
+
+@test "bad lines, each with its number" {
+    bad '5 1\n0 3\n' '2: a length of 0'
+    bad '5 1\n\n#\n513 1\n' \
+        '4: the length of 513 is above the capacity of 512'
+    bad '4294967297 1\n' \
+        '1: the length of 4294967297 is above the capacity of 512'
+    bad '18446744073709551616 1\n' '1: the length is beyond 64 bits'
+    bad '5 18446744073709551616\n' '1: the count is beyond 64 bits'
+    bad '-5 1\n' '1: the length is not a number'
+    bad '5 -1\n' '1: the count is not a number'
+    bad '5 1.5\n' '1: the count is not a number'
+    bad '5e1 1\n' '1: the length is not a number'
+    bad '+5 1\n' '1: the length is not a number'
+    bad '5,1\n' '1: the length is not a number'
+    bad 'length count\n' '1: the length is not a number'
+    bad '5\n' '1: no count after the length'
+    bad '5 \n' '1: no count after the length'
+    bad '5 1 1\n' '1: more than a length and a count'
+    bad '5 1\r\n' '1: the count is not a number'
+    bad '5 1\0\n' '1: the count is not a number'
+    bad '\xff 1\n' '1: the length is not a number'
+    bad '5\0 1\n' '1: the length is not a number'
+    bad '\0\n' '1: the length is not a number'
+    bad '\xef\xbb\xbf5 1\n' '1: the length is not a number'
+    bad '0x5 1\n' '1: the length is not a number'
+    # A count of 0 adds nothing, but the length has to make sense.
+    bad '0 0\n' '1: a length of 0'
+    bad '513 0\n' '1: the length of 513 is above the capacity of 512'
+}
+
+@test "lines of megabytes" {
+    # many CHARACTER: ten million of it.
+    many() { head -c 10000000 /dev/zero | tr '\0' "$1"; }
+    {
+        printf '#'
+        many x
+        echo
+        many ' '
+        many 0
+        printf '5'
+        many '\t'
+        many 0
+        echo 3
+    } >h
+    [ "$(packplan -L 8 -a none --plan h)" = '3: 5' ]
+    many 7 | says 65 'stdin: line 1: the length is beyond 64 bits' \
+        packplan -L 8
+    many x | says 65 'stdin: line 1: the length is not a number' \
+        packplan -L 8
+}
+
+@test "a cut last line" {
+    bad '5 1\n6 1' '2: cut: it does not end with a newline'
+    bad '5 1\n6 ' '2: cut: it does not end with a newline'
+    bad '5 1\n6' '2: cut: it does not end with a newline'
+    bad '5 1\n#' '2: cut: it does not end with a newline'
+    bad '5 1\n ' '2: cut: it does not end with a newline'
+}
+
+@test "totals beyond 2^63 - 1" {
+    bad '1 9223372036854775807\n1 1\n' \
+        '2: histogram: more than 2^63 - 1 sequences'
+    bad '2 4611686018427387904\n' \
+        '1: histogram: more than 2^63 - 1 tokens'
+    bad '2 4611686018427387903\n3 1\n' \
+        '2: histogram: more than 2^63 - 1 tokens'
+    bad '1 18446744073709551615\n' \
+        '1: histogram: more than 2^63 - 1 sequences'
+    # Over files, too.
+    printf '1 9223372036854775807\n' >a
+    printf '1 1\n' >b
+    says 65 'b: line 1: histogram: more than 2^63 - 1 sequences' \
+        packplan -L 1 a b
+    printf '1 9223372036854775807\n' >h
+    [ "$(columns 3 packplan -L 1 -a spfhp --tsv h)" = 'packs
+9223372036854775807' ]
+}
+
+@test "no sequences: no packs, said in a warning" {
+    local form
+    : >empty
+    for form in --plan --tsv --json --no-bound; do
+        run --separate-stderr -0 packplan -L 8 -d 2 -a ffd "$form" empty
+        [ "$stderr" = 'packplan: there are no sequences' ]
+        run --separate-stderr -0 packplan -q -L 8 -d 2 -a ffd "$form" empty
+        [ "$stderr" = '' ]
+    done
+    [ "$(packplan -q -L 8 -d 2 -a ffd --plan empty)" = '' ]
+    [ "$(columns 1-7 packplan -q -L 8 -d 2 -a ffd --tsv empty |
+        sed 1d | tr '\t' ' ')" = 'ffd 2 0 0 0 - -' ]
+    packplan -q -L 8 -d 2 -a ffd --json empty |
+        grep -q '"efficiency": null, "packing_factor": null'
+    printf '5 0\n' | packplan -q -L 8 | grep -q '^0 sequences'
+    says 65 '--scaling: there are no sequences' \
+        packplan -q -L 8 -d 2 -a ffd --scaling empty
+}
+
+@test "files that are not there or not files" {
+    says 1 'nowhere: No such file or directory' packplan -L 8 nowhere
+    mkdir folder
+    says 1 'folder: Is a directory' packplan -L 8 folder
+    says 1 'stdin: Bad file descriptor' sh -c 'packplan -L 8 <&-'
+}
+
+@test "bad options" {
+    usage 'the capacity is missing: give -L N'
+    usage '-L 0: must be a number from 1 to 16777216' -L 0
+    usage '-L 16777217: must be a number from 1 to 16777216' -L 16777217
+    local why='must be numbers from 1 on, or max, with commas between them'
+    local list weight
+    for list in 0 '' '1,' ,1 1,,2 many 1,MAX 4294967295 1.5 -1; do
+        usage "-d $list: $why" -L 8 -d "$list"
+    done
+    why='must be all, or some of none, sorted, greedy, ffd, bfd, spfhp, '
+    why+='lpfhp, nnlshp, ennlshp, with commas between them'
+    for list in '' 'ffd,' ,ffd ffd,best FFD; do
+        usage "-a $list: $why" -L 8 -a "$list"
+    done
+    for list in '' 1 1,2 0.5,1 0.5,0.5,0.5 0x1,0.5 1e-1,0.5 .,0.5 -0.1,0.5
+    do
+        usage "--lamb=$list: must be two decays below 1, such as 0.9,0.999" \
+            -L 8 --lamb="$list"
+    done
+    why='must be per cents such as 4.25 with commas between them'
+    usage "--overhead=x: $why" -L 8 --overhead=x
+    usage "--overhead=-5: $why" -L 8 --overhead=-5
+    usage '--batch=0: must be a number from 1 to 65536' -L 8 --batch=0
+    usage '--batch=65537: must be a number from 1 to 65536' \
+        -L 8 --batch=65537
+    why='must be numbers from 1 to 1048576 with commas between them'
+    usage "--devices=0: $why" -L 8 --devices=0
+    for weight in 0 1.1 -1 nan inf 1e-3 ''; do
+        usage "--short-weight=$weight: must be above 0 and at most 1" \
+            -L 8 --short-weight="$weight"
+    done
+    usage '--short-length=x: must be a number from 0 to 16777216' \
+        -L 8 --short-length=x
+}
+
+@test "options that do not go together" {
+    usage '--plan and --scaling exclude each other' \
+        -L 8 -a ffd --plan --scaling
+    usage '--tsv and --json exclude each other' -L 8 --tsv --json
+    usage '--plan has no other form than text' -L 8 -a ffd --plan --json
+    local why='is for one algorithm and one depth: give -a and -d'
+    usage "--plan $why" -L 8 --plan
+    usage "--plan $why" -L 8 --plan -a ffd -d 1,2
+    usage "--scaling $why" -L 8 --scaling -a all
+    usage '--overhead: give one for all depths, or as many as depths' \
+        -L 8 -d 1,2 --overhead=1,2,3
+}
+
+@test "lists of 64 depths are taken, longer ones are not" {
+    small
+    [ "$(packplan -L 10 -a ffd -d "$(seq -s , 64)" --tsv small.hist |
+        wc -l)" -eq 65 ]
+    run -64 packplan -L 10 -a ffd -d "$(seq -s , 65)" small.hist
+}
+
+@test "success is not claimed for output that is lost" {
+    local form
+    small
+    for form in --tsv --json --plan --no-bound; do
+        run --separate-stderr -1 sh -c \
+            "packplan -L 10 -a ffd $form small.hist >&-"
+        [ "$stderr" = 'packplan: stdout: Bad file descriptor' ]
+        [ -w /dev/full ] || continue
+        run --separate-stderr -1 sh -c \
+            "packplan -L 10 -a ffd $form small.hist >/dev/full"
+        [ "$stderr" = 'packplan: stdout: No space left on device' ]
+    done
+}
+
+@test "a vanished reader is met by SIGPIPE" {
+    awk 'BEGIN { for (i = 1; i <= 60000; i++) print i, 1 }' >h
+    packplan -L 65536 -a none --plan h | head -n 1 >/dev/null
+    [ "${PIPESTATUS[0]}" -eq 141 ] || [ "${PIPESTATUS[0]}" -eq 0 ]
+    run -141 bash -o pipefail -c \
+        'packplan -L 65536 -a none --plan h | head -n 1 >/dev/null'
+}
+
+@test "help and version" {
+    packplan --help | grep -q '^Usage: packplan -L N '
+    [ "$(packplan --version)" = "packplan (packstream) $PACKAGE_VERSION" ]
+}
+
+@test "--align plans for lengths that are rounded up, and counts tokens" {
+    small
+    # 8+4 8+4 8+4 4+4+4, and 40 tokens of 4 times 12.
+    columns 1-3,6,9 packplan -L 12 -d 3 -a lpfhp,none --align=4 --tsv \
+        small.hist >got
+    printf '%s\t%s\t%s\t%s\t%s\n' \
+        algorithm depth packs efficiency bound \
+        none 1 9 0.37037037 9.000 lpfhp 3 4 0.833333333 4.000 >expected
+    diff expected got
+    packplan -L 12 -d 3 -a lpfhp --align=4 --plan small.hist >plan
+    printf '%s\n' '8 3' '4 6' | packplan -L 12 -d 3 -a lpfhp --plan |
+        diff - plan
+    packplan -L 12 --align=4 --json small.hist |
+        grep -q '^{"capacity": 12, "align": 4, "sequences": 9, "tokens": 40'
+    packplan -L 12 --align=4 small.hist | sed -n 2p |
+        grep -qx "sequences begin at multiples of 4"
+}
+
+@test "--align=1 is what is done without it" {
+    small
+    for form in --scaling --plan; do
+        options=(-L 12 -d 3 -a nnlshp "$form")
+        packplan "${options[@]}" --align=1 small.hist |
+            cmp - <(packplan "${options[@]}" small.hist)
+    done
+    columns 1-7,9 packplan -L 12 --tsv small.hist >expected
+    columns 1-7,9 packplan -L 12 --align=1 --tsv small.hist | cmp - expected
+    packplan -L 12 --align=1 --json small.hist | grep -c align && return 1
+    packplan -L 12 --align=1 small.hist | grep -c multiples && return 1
+    :
+}
+
+@test "packs are what --align of packplan plans" {
+    seq 3000 | tokcat --from=bytes | packstream -L 64 -d 16 --align=8 \
+        -a nnlshp -w 3000 >x.pks
+    planned=$(packstat --histogram x.pks |
+        packplan -L 64 -d 16 -a nnlshp --align=8 --tsv | tail -n 1 | cut -f 3)
+    packed=$(packstat --json x.pks | sed 's/.*"packs": \([0-9]*\),.*/\1/')
+    echo "$planned $packed"
+    [ "$packed" -ge $((planned - 1)) ] && [ "$packed" -le $((planned + 1)) ]
+}
+
+@test "--align must divide the capacity" {
+    usage "--align: 5 does not divide the capacity, 12" -L 12 --align=5
+    usage "--align: 24 does not divide the capacity, 12" -L 12 --align=24
+    for n in 0 x -1 16777217; do
+        usage "--align=$n: must be a number that divides the capacity" \
+            -L 12 --align="$n"
+    done
+}

@@ -1,0 +1,777 @@
+#!/usr/bin/env bats
+# packstat-against.bats - packstat --verify --against: packs are those of
+# their input for every kind of options, and of no other input.
+#
+# Most of the packs that are refused here are sound in themselves, as they
+# were made of an input that is a little different; the others were tampered
+# with, and their checksums mended.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+model() {
+    PYTHONDONTWRITEBYTECODE=1 python3 \
+        "${abs_top_srcdir:?}/tests/support/packstat.py" "$@"
+}
+
+# poke FILE PLACE N ...: breaks a rule; the checksums are right afterwards.
+poke() {
+    model poke "$@"
+    "${abs_top_builddir:?}/tests/gen/reseal" "$1"
+}
+
+# ids SEED N MOST: N lines of 1 to MOST token ids below 5000.
+ids() {
+    awk -v seed="$1" -v n="$2" -v most="$3" 'BEGIN {
+        srand(seed)
+        while (n-- > 0) {
+            line = int(rand() * 5000)
+            for (i = int(rand() * most); i > 0; i--)
+                line = line " " int(rand() * 5000)
+            print line
+        }
+    }'
+}
+
+# raw FILE: raw u16 records of the lines of ids on stdin.
+raw() {
+    tokcat -q --from=ids --raw >"$1"
+}
+
+# with_channels FILE: framed records of the lines of ids on stdin, with two
+# channels for each token and two for each sequence.
+with_channels() {
+    awk '{
+        line = "{\"input_ids\": [" $1
+        labels = -$1
+        mask = 0
+        for (i = 2; i <= NF; i++) {
+            line = line ", " $i
+            labels = labels ", " 3 * $i
+            mask = mask ", " $i % 2
+        }
+        printf "%s], \"labels\": [%s], \"source\": %d, ", line, labels, NR
+        printf "\"loss_mask\": [%s], \"weight\": %d.5}\n", mask, NF
+    }' | tokcat -q --from=jsonl --channel=source:u64 --channel=weight:f64 \
+        >"$1"
+}
+
+# same PACKS OPTION...: they hold the input that the options name.
+same() {
+    run --separate-stderr packstat --verify "${@:2}" "$1"
+    printf '%s\n' "$*: $status: $output$stderr"
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    [[ $output == "$1: OK ("*"; all of the input: "*")" ]]
+}
+
+# differs PACKS WHY OPTION...: they do not, and WHY is a pattern for what is
+# said behind the name of the packs.
+differs() {
+    run --separate-stderr packstat --verify "${@:3}" "$1"
+    printf '%s\n' "${*:3} $1: $status: $output$stderr"
+    [ "$status" -eq 65 ]
+    [ -z "$output" ]
+    # shellcheck disable=SC2053 # the right side is a pattern
+    [[ $stderr == "packstat: $1: "$2 ]]
+}
+
+# --------------------------------------------------------- command line
+
+@test "options that miss another, or exclude each other, are usage errors" {
+    record16 1 2 3 >x.tok
+    packstream -L 8 -o x.pks x.tok
+    while read -r options; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr packstat $options <x.tok
+        echo "$options: $status: $output$stderr"
+        [ "$status" -eq 64 ]
+        [ -z "$output" ]
+        [[ $stderr == "packstat: "* ]]
+    done <<'END'
+--against=x.tok x.pks
+--verify --rejects=x.tok x.pks
+--verify --vocab=5 x.pks
+--verify --empty x.pks
+--verify --against=x.tok --vocab=0 x.pks
+--verify --against=x.tok x.pks x.pks
+--verify --against=- -
+--verify --against=-
+--verify --against=x.tok --rejects=- -
+--verify --against=- --against=- x.pks
+--verify --against x.tok --quick x.pks
+--verify --against
+END
+}
+
+@test "token records instead of packs, and packs instead of token records" {
+    record16 1 2 3 >x.tok
+    packstream -L 8 -o x.pks x.tok
+    differs x.tok "it holds token records, and --against is of packs" \
+        --against=x.tok
+    run --separate-stderr packstat --verify --against=x.pks x.pks
+    [ "$status" -eq 65 ]
+    [ -z "$output" ]
+    [[ $stderr == "packstat: x.pks: "* ]]
+}
+
+@test "an input that is not there, or fails, is a failure" {
+    record16 1 2 3 >x.tok
+    packstream -L 8 -o x.pks x.tok
+    for options in --against=no.tok "--against=x.tok --against=no.tok" \
+        --against=. "--against=x.tok --rejects=no.tok"; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr packstat --verify $options x.pks
+        echo "$options: $status: $output$stderr"
+        [ "$status" -eq 1 ]
+        [ -z "$output" ]
+        [[ $stderr == "packstat: "* ]]
+    done
+}
+
+@test "what is printed of packs that are those of their input" {
+    { record16 1 2 3; record16 4; } >a.tok
+    record16 5 6 7 8 9 >b.tok
+    packstream -L 4 --overlong=truncate -o x.pks a.tok b.tok
+    run packstat --verify --against=a.tok --against=b.tok x.pks
+    [ "$output" = "x.pks: OK (2 packs, 3 sequences, 8 tokens; all of the \
+input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
+    run packstat --verify -q --against=a.tok --against=b.tok x.pks
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    packstat --verify --json --against=a.tok --against=b.tok x.pks >against
+    packstat --verify --json x.pks >alone
+    sed 's/}$/, "against": ["a.tok", "b.tok"]}/' alone | diff -u - against
+    cmp <(packstat --verify --histogram --against=a.tok --against=b.tok \
+        x.pks) <(packstat --histogram x.pks)
+}
+
+@test "either of packs and input may be a pipe" {
+    ids 1 50 9 | raw x.tok
+    packstream -q -L 16 x.tok >x.pks
+    packstat --verify -q --against=- x.pks <x.tok
+    packstat --verify -q --against=x.tok <x.pks
+    packstat --verify -q --against=x.tok - <x.pks
+    packstat --verify -q --against=<(cat x.tok) <(cat x.pks)
+    ids 2 50 9 | raw y.tok
+    run ! packstat --verify -q --against=- x.pks <y.tok
+    run ! packstat --verify -q --against=y.tok <x.pks
+}
+
+# ------------------------------------------------------------ good packs
+
+# Sequences of up to 60 tokens, so that most are longer than some packs.
+@test "packs of every kind of options are those of their input" {
+    ids 3 700 60 >x.ids
+    raw raw.tok <x.ids
+    with_channels framed.tok <x.ids
+    while read -r options; do
+        for input in raw framed; do
+            # shellcheck disable=SC2086 # words
+            packstream -q $options -o x.pks $input.tok
+            same x.pks --against=$input.tok
+        done
+    done <<'END'
+-L 64
+-L 4096 -d 64
+-L 64 -d 3 -w 7
+-L 64 -d 1 -w 1
+-L 64 -d auto -w 50
+-L 64 --shuffle=1
+-L 64 --shuffle=7 -w 30 --max-delay=60
+-L 64 --order=input
+-L 64 -a nextfit
+-L 64 -a bestfit -w 64 --even-cost
+-L 64 -a spfhp
+-L 64 -a nnlshp
+-L 64 -a none
+-L 64 --flush-every=10
+-L 64 -M 16Mi
+-L 64 -a concat
+-L 7 -a concat
+-L 64 --zstd
+-L 64 --zstd --shuffle=3 -T 3
+-L 20 --overlong=drop
+-L 20 --overlong=drop --shuffle=2
+-L 20 --overlong=drop --zstd -w 9
+-L 2 --overlong=drop
+-L 20 --overlong=truncate
+-L 20 --overlong=truncate --shuffle=5 -w 11
+-L 1 --overlong=truncate
+-L 20 --overlong=split
+-L 20 --overlong=split --shuffle=8 -w 40
+-L 1 --overlong=split
+-L 7 --overlong=split -d 2 -w 9 --order=input
+END
+}
+
+@test "inputs of u32, compressed, in several files, and none at all" {
+    ids 4 60 9 >x.ids
+    tokcat -q --from=ids --raw --type=u32 <x.ids >wide.tok
+    packstream -q -t u32 -L 16 -o x.pks wide.tok
+    same x.pks --against=wide.tok
+    same x.pks --against=wide.tok -t u32
+    raw a.tok <x.ids
+    ids 5 1 9 | raw b.tok
+    : >none.tok
+    packstream -q -L 16 -o x.pks a.tok none.tok b.tok a.tok
+    same x.pks --against=a.tok --against=none.tok --against=b.tok \
+        --against=a.tok
+    packstream -q -L 16 --vocab=6000 -o x.pks a.tok
+    same x.pks --against=a.tok
+    packstream -q -L 16 -o x.pks none.tok
+    same x.pks --against=none.tok
+    { record16 1 2 3; u32 0; record16 4; u32 0; } >flush.tok
+    packstream -q -L 16 --flush-records -o x.pks flush.tok
+    same x.pks --against=flush.tok
+    with_channels framed.tok <x.ids
+    packstream -q -L 16 -o x.pks framed.tok framed.tok
+    same x.pks --against=framed.tok --against=framed.tok
+    skip_without zstd
+    zstd -q framed.tok
+    same x.pks --against=framed.tok.zst --against=framed.tok
+}
+
+@test "joined packs are those of the inputs, one after the other" {
+    ids 6 40 9 | raw a.tok
+    ids 7 25 30 | raw b.tok
+    : >none.tok
+    packstream -q -L 16 -o a.pks a.tok
+    packstream -q -L 16 --overlong=drop -o b.pks b.tok
+    packstream -q -L 16 -o none.pks none.tok
+    cat a.pks none.pks b.pks b.pks a.pks >x.pks
+    same x.pks --against=a.tok --against=b.tok --against=b.tok \
+        --against=a.tok
+    differs x.pks "*" --against=a.tok --against=b.tok --against=a.tok \
+        --against=b.tok
+    differs x.pks "record * at byte *: sequence 0 should be in the input, \
+but b.tok ends before record 90" \
+        --against=a.tok --against=b.tok --against=b.tok
+}
+
+# Above 2^24 sequences in a row that need not be in a pack: nothing of them
+# may be kept, and what follows is not too far ahead.
+@test "as many sequences as you like may be dropped" {
+    record16 0 0 >two
+    for _ in $(seq 16); do
+        cat two two >four
+        mv four two
+    done
+    many() {
+        record16 1
+        for _ in $(seq 257); do
+            cat two
+        done
+        record16 2
+    }
+    many | packstream -q -L 1 --overlong=drop -o x.pks
+    run packstat --verify --against=- x.pks < <(many)
+    [ "$output" = "x.pks: OK (2 packs, 2 sequences, 2 tokens; all of the \
+input: 16842754 sequences, 33685506 tokens; 16842752 dropped, 0 truncated, \
+0 split)" ]
+}
+
+@test "a sequence above the limit of the formats can only be dropped" {
+    huge() {
+        record16 1
+        u32 134217729
+        head -c 268435458 /dev/zero
+        record16 2
+    }
+    huge | packstream -q -L 4 --overlong=drop -o x.pks
+    packstat --verify -q --against=- x.pks < <(huge)
+    { record16 1; record16 3 3; record16 2; } | packstream -q -L 4 -o y.pks
+    run packstat --verify --against=- y.pks < <(huge)
+    [ "$status" -eq 65 ]
+    [[ ${lines[0]} == "packstat: y.pks: record 0 at byte 4096: sequence 1 \
+has 2 tokens, not 134217729 as record 1 at byte 6 of stdin" ]]
+}
+
+# --------------------------------------------- packs of another input
+
+# altered HOW: the lines on stdin with something done to them.
+altered() {
+    case $1 in
+        first-missing) sed 1d ;;
+        one-missing) sed 20d ;;
+        last-missing) sed '$d' ;;
+        doubled) sed 20p ;;
+        added) sed '20i 1 2 3' ;;
+        last-added) sed '$a 1 2 3' ;;
+        swapped) sed '20{h;d};21{G}' ;;
+        far-swapped) awk '{ l[NR] = $0 } END { t = l[3]; l[3] = l[90]
+            l[90] = t; for (i = 1; i <= NR; i++) print l[i] }' ;;
+        token) sed '20s/[0-9]*$/4321/' ;;
+        first-token) sed '1s/^[0-9]*/4321/' ;;
+        tokens-swapped) sed '20s/^\([0-9]*\) \([0-9]*\)/\2 \1/' ;;
+        shorter) sed '20s/ [0-9]*$//' ;;
+        longer) sed '20s/$/ 9/' ;;
+        moved-token) sed '20{N;s/ \([0-9]*\)\n/\n\1 /}' ;;
+        nothing) : ;;
+    esac
+}
+
+@test "packs are not those of an input that is a little different" {
+    ids 8 100 12 >x.ids
+    raw x.tok <x.ids
+    with_channels x.framed <x.ids
+    for how in first-missing one-missing last-missing doubled added \
+        last-added swapped far-swapped token first-token tokens-swapped \
+        shorter longer moved-token nothing; do
+        altered $how <x.ids >y.ids
+        run ! cmp -s x.ids y.ids
+        raw y.tok <y.ids
+        with_channels y.framed <y.ids
+        for options in "-L 16" "-L 16 --shuffle=3 -w 20" "-L 16 -a concat" \
+            "-L 4 --overlong=split"; do
+            # shellcheck disable=SC2086 # words
+            packstream -q $options -o y.pks y.tok
+            same y.pks --against=y.tok
+            differs y.pks "*" --against=x.tok
+            # shellcheck disable=SC2086 # words
+            packstream -q $options -o x.pks x.tok
+            differs x.pks "*" --against=y.tok
+        done
+        [ "$how" != nothing ] || continue
+        packstream -q -L 16 -o y.pks y.framed
+        differs y.pks "*" --against=x.framed
+    done
+}
+
+@test "each byte of a raw input counts" {
+    ids 9 14 6 | raw x.tok
+    packstream -q -L 8 -d 3 -o x.pks x.tok
+    [ "$(size x.tok)" -gt 100 ]
+    for byte in $(seq 0 $(($(size x.tok) - 1))); do
+        cp x.tok y.tok
+        flip y.tok "$byte" 4
+        run packstat --verify --against=y.tok x.pks
+        echo "byte $byte: $status: $output"
+        [ "$status" -eq 65 ]
+        head -c "$byte" x.tok >y.tok
+        run packstat --verify --against=y.tok x.pks
+        echo "cut at $byte: $status: $output"
+        [ "$status" -eq 65 ]
+    done
+}
+
+@test "each channel counts" {
+    { echo '{"input_ids": [1, 2], "labels": [3, 4], "weight": 5}'
+      echo '{"input_ids": [6], "labels": [7], "weight": 8}'; } >x.jsonl
+    tokcat -q --from=jsonl x.jsonl >x.tok
+    packstream -q -L 4 -o x.pks x.tok
+    same x.pks --against=x.tok
+    sed 's/4\]/9]/' x.jsonl | tokcat -q --from=jsonl >y.tok
+    differs x.pks "record 0 at byte 4096: 'labels' of token 1 of sequence 0 \
+is not as in record 0 at byte 264 of y.tok" --against=y.tok
+    sed 's/8}/9}/' x.jsonl | tokcat -q --from=jsonl >y.tok
+    differs x.pks "record 0 at byte 4096: 'weight' of sequence 1 \
+is not as in record 1 at byte 284 of y.tok" --against=y.tok
+}
+
+@test "token records of another kind are not the input" {
+    ids 10 20 6 >x.ids
+    raw x.tok <x.ids
+    tokcat -q --from=ids --raw --type=u32 <x.ids >wide.tok
+    tokcat -q --from=ids <x.ids >framed.tok
+    tokcat -q --from=ids --type=u32 <x.ids >framed32.tok
+    tokcat -q --from=ids --vocab=7000 <x.ids >vocab.tok
+    with_channels channels.tok <x.ids
+    packstream -q -L 8 -o x.pks x.tok
+    packstream -q -L 8 -o framed.pks framed.tok
+    while read -r packs input why; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr packstat --verify --against=$input.tok $packs
+        echo "$packs $input: $status: $output$stderr"
+        [ "$status" -eq 65 ]
+        [ -z "$output" ]
+        [[ $stderr == "packstat: $input.tok: not the input of these \
+packs: $why" ]]
+    done <<'END'
+x.pks framed they are framed, what was packed was raw
+framed.pks x they are raw, what was packed was framed
+framed.pks framed32 their tokens are u32, not u16
+framed.pks vocab they declare another vocabulary
+framed.pks channels they have other channels
+END
+    run --separate-stderr packstat --verify -t u32 --against=wide.tok x.pks
+    [ "$status" -eq 65 ]
+    [[ $stderr == *"not the input of these packs: their tokens are u32, not \
+u16" ]]
+    # Taken for u16 its records do not even end where the file does.
+    run --separate-stderr packstat --verify --against=wide.tok x.pks
+    [ "$status" -eq 65 ]
+    [ -z "$output" ]
+}
+
+@test "an input that is damaged itself is told by its own name" {
+    ids 11 20 6 | tokcat -q --from=ids >x.tok
+    packstream -q -L 8 -o x.pks x.tok
+    cp x.tok y.tok
+    flip y.tok $(($(size y.tok) - 1))
+    head -c $(($(size x.tok) - 32)) x.tok >z.tok
+    for input in y z; do
+        run --separate-stderr packstat --verify --against=$input.tok x.pks
+        [ "$status" -eq 65 ]
+        [ -z "$output" ]
+        [[ $stderr == "packstat: $input.tok: "* ]]
+    done
+}
+
+# --------------------------------------------------- what is said of it
+
+@test "a token that differs is shown with its place on both sides" {
+    { record16 1 2 3; record16 4 5; } >a.tok
+    { record16 6; record16 7 8 9; } >b.tok
+    cp b.tok c.tok
+    flip c.tok 12 2
+    packstream -q -L 3 -d 2 -o x.pks a.tok b.tok
+    differs x.pks "record 1 at byte 4352: token 1 of sequence 3 is 8, not \
+10 as in record 3 at byte 6 of c.tok" --against=a.tok --against=c.tok
+}
+
+@test "sequences that are missing or too many are named" {
+    { record16 1 2 3; record16 4 5; record16 6; } >x.tok
+    packstream -q -L 3 -d 1 -w 1 -o x.pks x.tok
+    { record16 1 2 3; record16 4 5; } >y.tok
+    differs x.pks "record 2 at byte 4608: sequence 2 should be in the \
+input, but y.tok ends before record 2" --against=y.tok
+    { cat x.tok; record16 7; } >y.tok
+    differs x.pks "record 3 at byte 4864: END: input_sequences is 3, but \
+y.tok goes on with record 3 at byte 24" --against=y.tok
+    { record16 1 2 3; record16 4 5 6; record16 6; } >y.tok
+    differs x.pks "record 1 at byte 4352: sequence 1 has 2 tokens, not 3 as \
+record 1 at byte 10 of y.tok*" --against=y.tok
+}
+
+@test "a sequence that is in no pack though it fits one" {
+    skip_without python3
+    { record16 1 2 3 4; record16 5 6; record16 7; } >x.tok
+    packstream -q -L 3 -d 1 -w 1 --overlong=drop -o x.pks x.tok
+    same x.pks --against=x.tok
+    # The books still balance with sequence 1 dropped instead of 0.
+    poke x.pks "0 seq_id" 0
+    packstat --verify -q x.pks
+    differs x.pks "record 0 at byte 4096: sequence 0 has 2 tokens, not 4 as \
+record 0 at byte 0 of x.tok
+packstat: x.pks: record 0 at byte 4096: sequence 1 is in no record up to \
+this: record 1 at byte 12 of x.tok*" --against=x.tok
+}
+
+@test "ten differences are told and the others counted" {
+    ids 12 40 5 | raw x.tok
+    ids 13 40 5 | raw y.tok
+    packstream -q -L 8 -o x.pks x.tok
+    run packstat --verify --against=y.tok x.pks
+    [ "$status" -eq 65 ]
+    [ "${#lines[@]}" -eq 11 ]
+    [[ ${lines[10]} == "packstat: x.pks: ... and "*" more" ]]
+}
+
+# ------------------------------------- packs that were tampered with
+
+# fives: x.tok, twelve sequences of five tokens, all different, and x.pks,
+# a pack for each two of them.
+fives() {
+    seq 10 10 120 | awk '{ print $1, $1 + 1, $1 + 2, $1 + 3, $1 + 4 }' |
+        raw x.tok
+    packstream -q -L 10 -d 2 -w 4 --order=input -o x.pks x.tok
+    same x.pks --against=x.tok
+    cp x.pks good.pks
+}
+
+@test "each token of each pack counts" {
+    skip_without python3
+    fives
+    for pack in 0 1 2 3 4 5; do
+        for token in 0 4 5 8; do
+            cp good.pks x.pks
+            poke x.pks "$pack tokens $token" 9
+            packstat --verify -q x.pks
+            differs x.pks "record $pack at byte *: token $((token % 5)) of \
+sequence * is 9, not * as in record * at byte * of x.tok" --against=x.tok
+        done
+    done
+}
+
+@test "ids that were swapped, within a pack and between packs" {
+    skip_without python3
+    fives
+    a=$(model get x.pks "0 seq_id 0") b=$(model get x.pks "0 seq_id 1")
+    poke x.pks "0 seq_id 0" "$b" "0 seq_id 1" "$a"
+    packstat --verify -q x.pks
+    differs x.pks "record 0 at byte 4096: token 0 of sequence $b is \
+*packstat: x.pks: record 0 at byte 4096: token 0 of sequence $a is *" \
+        --against=x.tok
+    cp good.pks x.pks
+    c=$(model get x.pks "1 seq_id 0")
+    # Watermarks of 0 exclude nothing.
+    poke x.pks "0 seq_id 1" "$c" "1 seq_id 0" "$b" "all watermark" 0
+    differs x.pks "*record 0 at byte 4096: token 0 of sequence $c is *" \
+        --against=x.tok
+}
+
+@test "a sequence that comes twice, in the place of another" {
+    skip_without python3
+    fives
+    a=$(model get x.pks "2 seq_id 0") b=$(model get x.pks "2 seq_id 1")
+    poke x.pks "2 seq_id 1" "$a"
+    differs x.pks "*sequence $b is in no record up to this: record $b at \
+byte * of x.tok*token 0 of sequence $a comes again*" \
+        --against=x.tok
+}
+
+@test "a watermark that lets nothing come any more" {
+    skip_without python3
+    fives
+    poke x.pks "2 watermark" 12
+    differs x.pks "*record 2 at byte *: sequence * is in no record up to \
+this: record * at byte * of x.tok*" --against=x.tok
+    cp good.pks x.pks
+    poke x.pks "2 watermark" 18446744073709551615
+    differs x.pks "*sequence 12 should be in the input, but x.tok ends \
+before record 12*" --against=x.tok
+}
+
+@test "where sequences are split, none is too long to be packed" {
+    skip_without python3
+    { record16 1 2; record16 3; } >x.tok
+    packstream -q -L 4 --overlong=split -o x.pks x.tok
+    record16 4 5 6 7 8 >>x.tok
+    poke x.pks "end input_sequences" 3 "end input_tokens" 8 \
+        "end rejected_sequences" 1 "end rejected_tokens" 5 "end watermark" 3
+    packstat --verify -q x.pks
+    differs x.pks "record 1 at byte 4352: sequence 2 is in no record up to \
+this: record 2 at byte 14 of x.tok*" --against=x.tok
+}
+
+@test "an id out of all bounds" {
+    skip_without python3
+    fives
+    for id in 16777300 9223372036854775807 18446744073709551614; do
+        cp good.pks x.pks
+        poke x.pks "0 seq_id 0" $id
+        differs x.pks "*record 0 at byte 4096: sequence $id is more than \
+16777216 ahead of sequence *, which is still to come*" --against=x.tok
+    done
+}
+
+# pieces PLACES...: x.pks, a pack for each of the three pieces of a sequence
+# of 24 tokens, with changes.
+pieces() {
+    # shellcheck disable=SC2046 # the words are the tokens
+    record16 $(seq 24) >x.tok
+    packstream -q -L 8 -d 1 -w 4 --overlong=split x.tok >x.pks
+    same x.pks --against=x.tok
+    poke x.pks "$@"
+}
+
+@test "pieces in another order than the sequence has" {
+    skip_without python3
+    pieces "0 seq_off" 8 "1 seq_off" 0
+    packstat --verify -q x.pks
+    differs x.pks "record 0 at byte 4096: token 8 of sequence 0 is 1, not 9 \
+as in record 0 at byte 0 of x.tok
+packstat: x.pks: record 1 at byte 4352: token 0 of sequence 0 is 9, not 1 \
+as in record 0 at byte 0 of x.tok" --against=x.tok
+}
+
+@test "pieces that are not whole, or of another whole" {
+    skip_without python3
+    pieces "2 seq_off" 8
+    differs x.pks "*token 8 of sequence 0 comes again*" --against=x.tok
+    pieces "2 seq_off" 17 "0 seq_len" 25 "1 seq_len" 25 "2 seq_len" 25
+    differs x.pks "*record 0 at byte 4096: sequence 0 has 25 tokens, not 24 \
+as record 0 at byte 0 of x.tok*" --against=x.tok
+    pieces "2 seq_off" 4294967295
+    differs x.pks "*a piece of 8 at token 4294967295*" --against=x.tok
+}
+
+@test "totals that agree with themselves but not with the input" {
+    skip_without python3
+    { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
+    packstream -q -L 3 --overlong=drop -o x.pks x.tok
+    same x.pks --against=x.tok
+    poke x.pks "end rejected_tokens" 10 "end input_tokens" 12
+    packstat --verify -q x.pks
+    differs x.pks "record 1 at byte 4352: END: input_tokens is 12, but the \
+input makes 11
+packstat: x.pks: record 1 at byte 4352: END: rejected_tokens is 10, but the \
+input makes 9" --against=x.tok
+    packstream -q -L 3 --overlong=truncate -o x.pks x.tok
+    same x.pks --against=x.tok
+    poke x.pks "end truncated_sequences" 1
+    packstat --verify -q x.pks
+    differs x.pks "*: END: truncated_sequences is 1, but the input makes 2" \
+        --against=x.tok
+    poke x.pks "end truncated_sequences" 2 "end truncated_tokens" 4 \
+        "end input_tokens" 12
+    packstat --verify -q x.pks
+    differs x.pks "*: END: truncated_tokens is 4, but the input makes 3" \
+        --against=x.tok
+}
+
+@test "the window in the header is a bound on the order, an exact one" {
+    skip_without python3
+    ids 14 300 12 | raw x.tok
+    for options in "-L 12 -d 2 -w 50" "-L 12 -w 9 --shuffle=1" \
+        "-L 5 --overlong=split -w 20 --shuffle=2"; do
+        # shellcheck disable=SC2086 # words
+        packstream -q $options -o x.pks x.tok
+        least=$(model window x.pks)
+        [ "$least" -gt 10 ]
+        poke x.pks "header 56" "$least"
+        same x.pks --against=x.tok
+        poke x.pks "header 56" $((least - 1))
+        packstat --verify -q x.pks
+        differs x.pks "record * at byte *: sequence * comes after $least \
+sequences or pieces with higher ids; the window allows $((least - 1))*" \
+            --against=x.tok
+    done
+}
+
+# ------------------------------------------------------------- rejects
+
+@test "rejects are those that were dropped or truncated" {
+    ids 15 200 30 >x.ids
+    raw raw.tok <x.ids
+    with_channels framed.tok <x.ids
+    for input in raw framed; do
+        for how in drop truncate; do
+            packstream -q -L 16 --overlong=$how --rejects=r.tok -o x.pks \
+                $input.tok
+            same x.pks --against=$input.tok --rejects=r.tok
+        done
+        # None was.
+        packstream -q -L 64 --overlong=drop --rejects=r.tok -o x.pks \
+            $input.tok
+        same x.pks --against=$input.tok --rejects=r.tok
+    done
+}
+
+@test "with rejects each byte of an input counts, whatever became of it" {
+    { record16 1 2 3 4 5 6; record16 7 8; record16 9 10 11 12; } >x.tok
+    for how in drop truncate; do
+        packstream -q -L 3 --overlong=$how --rejects=r.tok -o x.pks x.tok
+        missed=0
+        for byte in $(seq 0 $(($(size x.tok) - 1))); do
+            cp x.tok y.tok
+            flip y.tok "$byte" 64
+            run packstat --verify --against=y.tok --rejects=r.tok x.pks
+            echo "byte $byte: $status: $output"
+            [ "$status" -eq 65 ]
+            packstat --verify -q --against=y.tok x.pks 2>message ||
+                continue
+            missed=$((missed + 1))
+        done
+        # Without them, what was left out of the packs is not seen.
+        [ "$missed" -ge 6 ]
+    done
+}
+
+@test "rejects of another run are not these" {
+    { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
+    packstream -q -L 3 --overlong=drop --rejects=r.tok -o x.pks x.tok
+    packstream -q -L 3 --overlong=truncate --rejects=cut.tok -o cut.pks x.tok
+    differs x.pks "record * at byte *: sequence 0 is dropped, but in cut.tok \
+with the reason 2: record 0 at byte 0 of x.tok*" \
+        --against=x.tok --rejects=cut.tok
+    differs cut.pks "record * at byte *: sequence 0 is truncated, but in \
+r.tok with the reason 1: record 0 at byte 0 of x.tok*" \
+        --against=x.tok --rejects=r.tok
+    packstream -q -L 4 --overlong=drop --rejects=few.tok x.tok >few.pks
+    differs x.pks "record * at byte *: sequence 2 was dropped, but is not in \
+few.tok: record 2 at byte 22 of x.tok" \
+        --against=x.tok --rejects=few.tok
+    differs few.pks "record * at byte *: sequence 2 is in packs whole, but \
+in r.tok with the reason 1: record 2 at byte 22 of x.tok" \
+        --against=x.tok --rejects=r.tok
+    { cat x.tok; record16 1 2 3 4; } >long.tok
+    packstream -q -L 3 --overlong=drop --rejects=more.tok long.tok >/dev/null
+    differs x.pks "record 1 at byte 4352: record 2 at byte * of more.tok, \
+sequence 3, is beyond the end of the input" \
+        --against=x.tok --rejects=more.tok
+    cp x.tok other.tok
+    flip other.tok 6
+    packstream -q -L 3 --overlong=drop --rejects=other.r other.tok >/dev/null
+    differs x.pks "*of other.r, sequence 0, is not as it was in the \
+input*" --against=x.tok --rejects=other.r
+}
+
+# How each reason is met is in rejects.bats.
+@test "what was dropped for a token, or because it is empty" {
+    { record16 1 2; record16 3 9; record16 4 5 6 9; u32 0; record16 7; } >x.tok
+    drop="--vocab=9 --out-of-vocab=drop --empty=drop"
+    # shellcheck disable=SC2086 # words
+    packstream -q -L 3 --overlong=drop $drop --rejects=r.tok -o x.pks x.tok
+    # shellcheck disable=SC2086 # words
+    packstream -q -L 3 --overlong=split $drop --rejects=s.tok -o s.pks x.tok
+    # shellcheck disable=SC2086 # words
+    packstream -q -L 4 $drop --rejects=t.tok -o t.pks x.tok
+    for packs in x s t; do
+        same $packs.pks --empty --against=x.tok
+        [ $packs = x ] || same $packs.pks --empty --against=x.tok \
+            --rejects=s.tok
+    done
+    same x.pks --empty --against=x.tok --rejects=r.tok
+    # Of two reasons either is one.
+    same x.pks --empty --against=x.tok --rejects=s.tok
+    differs s.pks "*sequence 2 is dropped for a token, but in r.tok with \
+the reason 1: record 2 at byte 16 of x.tok" \
+        --empty --against=x.tok --rejects=r.tok
+    packstream -q -L 3 --overlong=drop --rejects=e.tok -o e.pks x.tok \
+        --empty=drop
+    differs x.pks "*sequence 1 was dropped for a token, but is not in e.tok: \
+record 1 at byte 8 of x.tok" --empty --against=x.tok --rejects=e.tok
+    # A sequence that is sound may not be missing.
+    { record16 1 2; record16 3 8; record16 4 5 6 9; u32 0; record16 7; } >y.tok
+    differs x.pks "*sequence 1 is in no record up to this: record 1 at byte 8 \
+of y.tok*" --empty --against=y.tok
+}
+
+@test "rejects in another order, or of another kind" {
+    printf '%s\n' '{"input_ids":[1,2,3,4],"source_id":1,"reason":1}' \
+        '{"input_ids":[5,6,7,8],"source_id":0,"reason":1}' |
+        tokcat -q --from=jsonl --channel=source_id:u64 --channel=reason:u8 \
+            >r.tok
+    { record16 5 6 7 8; record16 1 2 3 4; record16 9; } >x.tok
+    packstream -q -L 3 --overlong=drop -o x.pks x.tok
+    differs x.pks "*record 1 at byte * of r.tok, sequence 0, is out of \
+order*" --against=x.tok --rejects=r.tok
+    tokcat -q --from=ids <<<'5 6 7 8' >plain.tok
+    run --separate-stderr packstat --verify --against=x.tok \
+        --rejects=plain.tok x.pks
+    [ "$status" -eq 65 ]
+    [[ $stderr == "packstat: plain.tok: not rejects of such an input: \
+the header does not fit" ]]
+}
+
+# -------------------------------------------------------------- memory
+
+# Nearly a million sequences more: a few bytes for each would be noticed.
+@test "memory follows the displacement, not the input" {
+    skip_if_sanitized
+    skip_without python3
+    peak() {
+        PYTHONDONTWRITEBYTECODE=1 python3 \
+            "${abs_top_srcdir:?}/tests/support/memory.py" "$@"
+    }
+    local status=0
+    peak true </dev/null >/dev/null 2>&1 || status=$?
+    [ "$status" != 77 ] || skip "this system does not tell a peak of memory"
+    seq -f '%g 1' 16 >even
+    for options in "-L 64" "-L 14 --overlong=drop" \
+        "-L 4 --overlong=split --shuffle=1"; do
+        for n in 2 20; do
+            "${abs_top_builddir:?}/tests/bench/gen" "--bytes=${n}000000" \
+                --hist=even >x.tok
+            # shellcheck disable=SC2086 # words
+            packstream -q $options -o x.pks x.tok
+            peak packstat -q --verify --against=x.tok <x.pks >peak.$n
+        done
+        echo "$options: $(cat peak.2) KiB, then $(cat peak.20) KiB"
+        # Two threads do not always get as far ahead of one another.
+        [ "$(cat peak.20)" -le $(($(cat peak.2) + 2000)) ]
+    done
+}

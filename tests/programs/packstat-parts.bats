@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# packstat-parts.bats - packstat --range and --quick: what they say of a part
+# is what packstat says of the whole, where the part is the whole, and what
+# od and awk find in the heads of the packs.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# x.pks has packs of 64 tokens, x.zst has the same compressed.
+setup() {
+    start
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    packstream -q -L 64 --zstd=1 x.tok >x.zst
+    stride=$(od -An -tu4 -j 20 -N 4 x.pks | tr -d ' ')
+    packs=$((($(size x.pks) - 4096) / stride - 1))
+    [ "$packs" -gt 300 ]
+}
+
+# heads FIRST END: n_seq, n_tok and max_seqlen of these packs.
+heads() {
+    tail -c +$((4097 + $1 * stride)) x.pks |
+        head -c $((($2 - $1) * stride)) |
+        od -An -v -tu4 -w"$stride" | awk '{ print $11, $12, $13 }'
+}
+
+# keys FILE [OPTION...]: "key value" lines of packstat --json.
+keys() {
+    packstat -q --json "${@:2}" "$1" | tr -d '{}" ' | tr ',:' '\n '
+}
+
+# piped FILE: what it holds, through a pipe.
+piped() {
+    cat "$1"
+}
+
+# refused STATUS TEXT ARGUMENT...: packstat exits so, and says so.
+refused() {
+    stderr=
+    run --separate-stderr packstat "${@:3}"
+    printf '%s\n' "$stderr"
+    [ "$status" -eq "$1" ]
+    [ -z "$output" ]
+    case $stderr in
+        "packstat: "*"$2"*) ;;
+        *) return 1 ;;
+    esac
+}
+
+@test "the figures of a range are those of its packs" {
+    local range file
+    for range in 0:1 7:90 100:300; do
+        heads "${range%:*}" "${range#*:}" | awk '
+            { seq += $1; tok += $2 }
+            NR == 1 || $1 > depth { depth = $1 }
+            NR == 1 || $2 < least { least = $2 }
+            NR == 1 || $3 > most { most = $3 }
+            END {
+                print "sequences", seq
+                print "tokens", tok
+                print "packs", NR
+                print "max_depth", depth
+                print "padding", 64 * NR - tok
+                print "max_seqlen", most
+                print "min_fill", least
+            }' >wanted
+        for file in x.pks x.zst; do
+            keys $file --range="$range" |
+                grep -E -e '^(sequences|tokens|packs|padding) ' \
+                    -e '^(max_depth|max_seqlen|min_fill) ' |
+                diff -u wanted -
+        done
+    done
+}
+
+@test "the histogram of a range is that of its sequences" {
+    local range
+    for range in 0:1 5:9 100:300; do
+        packcat -q --to=ids --range=$range x.pks | awk '
+            { n[NF]++ } END { for (l in n) print l, n[l] }' | sort -n >wanted
+        packstat -q --histogram --range=$range x.zst | diff -u wanted -
+        piped x.zst | packstat -q --histogram --range=$range | diff -u wanted -
+    done
+}
+
+@test "a range of all has the figures and histograms of the whole" {
+    local file
+    packstat -q x.pks | grep -vE '^( *displacement |x\.)' >wanted
+    for file in x.pks x.zst; do
+        packstat -q --range=: $file | grep -v '^ *range' |
+            tail -n +2 | diff -u wanted -
+    done
+    packstat -q --histogram x.pks >wanted
+    packstat -q --histogram --range=0: x.zst | diff -u wanted -
+}
+
+@test "what only END knows is not told of a range" {
+    local key
+    keys x.pks --range=3:9 >found
+    for key in max_displacement rejected input_sequences input_tokens \
+        rejected_sequences truncated_tokens split_sequences extra_pieces; do
+        grep -qx "$key null" found
+    done
+    packstat -q --range=3:9 x.pks >found
+    run grep -E 'displacement|rejected|truncated|split' found
+    [ "$status" -eq 1 ]
+}
+
+@test "the summary says which packs there were" {
+    packstat -q --range=5:9 x.zst |
+        grep -qx "  range          5:9 of $packs packs"
+    packstat -q --range=-2:1T x.zst |
+        grep -qx "  range          $((packs - 2)):$packs of $packs packs"
+    piped x.zst | packstat -q --range=300:1T |
+        grep -qx "  range          300:$packs"
+    packstat -q --range=9:5 x.pks >found
+    grep -qx '  packs          0' found
+}
+
+@test "the range is one of each file by itself" {
+    packstat -q --json --range=-1: x.pks x.zst | grep -c '"packs": 1,' >n
+    [ "$(cat n)" -eq 2 ]
+    cat x.zst x.zst >two.zst
+    keys two.zst --range=$((packs - 1)):$((packs + 3)) | grep -qx 'packs 4'
+}
+
+@test "--quick says what END says" {
+    local file
+    cat x.pks x.pks >two.pks
+    cat x.zst x.zst >two.zst
+    for file in x two; do
+        keys $file.pks | grep -v -e correlation -e ^file >wanted
+        keys $file.pks --quick | grep -v -e correlation -e ^file |
+            diff -u wanted -
+        keys $file.zst --quick | grep -v -e correlation -e ^file |
+            diff -u wanted -
+        keys $file.zst --quick | grep -c 'correlation null' >n
+        [ "$(cat n)" -eq 2 ]
+        piped $file.zst | packstat -q --quick >wanted
+        packstat -q --quick <$file.zst | diff -u wanted -
+    done
+    packstat --quick two.zst |
+        grep -qx '  streams        2 one after another'
+}
+
+@test "--quick leaves the packs unread" {
+    flip x.pks $((4096 + 50 * stride + 99))
+    packstat -q --quick x.pks >found
+    refused 65 'record 50 at byte' x.pks
+    packstat -q --range=51: x.pks >found
+    packstat -q --range=:50 x.pks >found
+    refused 65 'record 50 at byte' --range=49:51 x.pks
+}
+
+@test "--quick and --range notice a file that is cut" {
+    head -c -"$stride" x.pks >cut.pks
+    refused 65 'no whole END' --quick cut.pks
+    refused 65 'no whole END' --range=0:1 cut.pks
+    head -c -1 x.zst >cut.zst
+    refused 65 'cut' --quick cut.zst
+}
+
+@test "zstd frames without a seek table are read through" {
+    zstd -q x.pks -o plain.zst || skip "zstd is not installed"
+    keys x.zst --range=7:19 | grep -v ^file >wanted
+    keys plain.zst --range=7:19 | grep -v ^file | diff -u wanted -
+    refused 64 'cannot be counted' --range=-1: plain.zst
+}
+
+@test "what cannot be is refused" {
+    refused 64 '--range=3: must be A:B' --range=3 x.pks
+    refused 64 '--verify reads all' --range=3:4 --verify x.pks
+    refused 64 '--verify reads all' --quick --verify x.pks
+    refused 64 '--quick reads no packs' --quick --histogram x.pks
+    refused 64 '--quick reads no packs' --quick --range=3:4 x.pks
+    refused 65 'token records' --range=3:4 x.tok
+    packstat -q x.tok >wanted
+    packstat -q --quick x.tok | diff -u wanted -
+}

@@ -1,0 +1,848 @@
+#!/usr/bin/env bats
+# packstat.bats - what packstat says, against tests/support/packstat.py, which works
+# it out from the format alone; and that --verify finds every fault.
+#
+# Faults that no checksum betrays are made by poke, which writes a number to
+# a named place of a pack stream, and reseal, which mends the checksums.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+model() {
+    PYTHONDONTWRITEBYTECODE=1 python3 \
+        "${abs_top_srcdir:?}/tests/support/packstat.py" "$@"
+}
+
+# sequences LENGTH...: raw u16 records, their tokens 1, 2, 3 ...
+sequences() {
+    local n
+    for n; do
+        # shellcheck disable=SC2046 # the words are the tokens
+        record16 $(seq "$n")
+    done
+}
+
+# lengths FILE: the lengths of raw u16 records, found with od and awk.
+lengths() {
+    od -An -v -tu2 -w2 "$1" | awk '
+        left > 0 { left--; next }
+        low == "" { low = $1; next }
+        { left = low + 65536 * $1; low = ""; print left }'
+}
+
+# counted: a `length count` histogram of the lengths on stdin.
+counted() {
+    awk '{ n[$1]++ } END { for (l in n) print l, n[l] }' | sort -n
+}
+
+# small: small.tok, and small.pks with several packs, sequences each.
+small() {
+    sequences 5 1 2 7 3 8 1 6 2 4 1 1 3 >small.tok
+    packstream -L 8 -d 4 -w 4 small.tok >small.pks
+}
+
+# split: split.pks, in which two sequences are in several pieces.
+split() {
+    sequences 5 3 21 2 1 7 30 4 >split.tok
+    packstream -L 8 -d 4 -w 4 --overlong=split split.tok >split.pks
+}
+
+# poke FILE PLACE N ...: breaks a rule; the checksums are right afterwards.
+poke() {
+    model poke "$@"
+    "${abs_top_builddir:?}/tests/gen/reseal" "$1"
+}
+
+# refused FILE WHY: --verify exits 65 and says nothing but WHY, a pattern
+# for the rest of the line behind the file's name.
+refused() {
+    run --separate-stderr packstat --verify "$1"
+    echo "$output$stderr"
+    [ "$status" -eq 65 ]
+    [ -z "$output" ]
+    # shellcheck disable=SC2053 # the right side is a pattern
+    [[ $stderr == "packstat: $1: "$2 ]]
+}
+
+# -------------------------------------------------------- command line
+
+@test "options that do not exist or exclude each other are usage errors" {
+    for options in --nonsense "-t u8" "-t" "--json --histogram" --json=1; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr packstat $options </dev/null
+        [ "$status" -eq 64 ]
+        [ -z "$output" ]
+        [[ $stderr == "packstat: "* ]]
+    done
+}
+
+@test "a file that is not there is told; the others are read" {
+    sequences 1 2 >x.tok
+    run --separate-stderr packstat --json no.tok x.tok
+    [ "$status" -eq 1 ]
+    [[ $stderr == "packstat: no.tok: "* ]]
+    [[ $output == '{"file": "x.tok", "sequences": 2, "tokens": 3,'* ]]
+}
+
+@test "of several statuses the greatest counts" {
+    printf 'x' >bad.tok
+    run packstat no.tok bad.tok
+    [ "$status" -eq 65 ]
+    run packstat bad.tok no.tok
+    [ "$status" -eq 65 ]
+}
+
+@test "control characters in a name reach neither terminal nor JSON" {
+    name=$'a\n\033"b.tok'
+    sequences 1 >"$name"
+    run packstat --verify "$name"
+    [ "$output" = "a??\"b.tok: OK (1 sequences, 1 tokens, raw: \
+without checksums)" ]
+    run packstat --json "$name"
+    [[ $output == '{"file": "a\n\u001b\"b.tok", '* ]]
+    cp "$name" bad
+    u8 1 >>"$name"
+    run packstat "$name"
+    [[ $output == 'packstat: a??"b.tok: record 1 at byte 6: '* ]]
+}
+
+@test "writing to a full device or a closed stdout fails" {
+    sequences 1 2 3 >x.tok
+    for options in "" --json --histogram --verify; do
+        run bash -c "packstat $options x.tok >/dev/full"
+        [ "$status" -eq 1 ]
+        [[ $output == "packstat: stdout: "* ]]
+        run bash -c "packstat $options x.tok >&-"
+        [ "$status" -eq 1 ]
+        [[ $output == "packstat: stdout: "* ]]
+    done
+}
+
+@test "a reader that is gone is death by SIGPIPE, not a message" {
+    sequences 1 2 3 >x.tok
+    run bash -c "{ sleep 0.3; packstat x.tok; echo \$? >&2; } | true"
+    [ "$output" = 141 ]
+}
+
+@test "a closed stdin is an error" {
+    run bash -c "packstat <&-"
+    [ "$status" -eq 1 ]
+    [[ $output == "packstat: stdin: "* ]]
+}
+
+# ------------------------------------------------------------- summary
+
+@test "the summary of packs shows what the records make" {
+    small
+    run packstat small.pks
+    [ "$status" -eq 0 ]
+    echo "$output"
+    for line in \
+        "small.pks" \
+        "  format         pack stream, version 1.0" \
+        "  capacity       8 tokens" \
+        "  depth cap      4 sequences" \
+        "  window         8 sequences" \
+        "  sequences      13" \
+        "  tokens         44" \
+        "  lower bound    6 packs; packs/bound 1.0000" \
+        "  packs          6" \
+        "  padding        4 tokens" \
+        "  efficiency     91.667%" \
+        "  packing factor 2.167 sequences per pack"; do
+        [[ $'\n'$output$'\n' == *$'\n'"$line"$'\n'* ]]
+    done
+    [[ $output != *rejected* ]]
+    [[ $output != *split* ]]
+}
+
+@test "the rows of the summary's histograms add up to its totals" {
+    skip_without python3
+    small
+    packstat small.pks >summary
+    awk '$2 == "packs" && $1 == "depth" { on = 1; next }
+        on && NF < 3 { exit } on { n += $2; s += $1 * $2 }
+        END { print n, s }' summary >rows
+    [ "$(cat rows)" = "6 13" ]
+    awk '$2 == "sequences" && $1 == "length" { on = 1; next }
+        on { print $1, $2 }' summary | awk '$2 > 0' >rows
+    cmp rows <(model lengths small.pks | counted)
+}
+
+@test "rejected, truncated and split sequences are in the summary" {
+    sequences 1 9 20 3 >x.tok
+    run bash -c "packstream -L 8 --overlong=drop x.tok | packstat"
+    [[ $output == *"  rejected       2 sequences, 29 tokens"* ]]
+    run bash -c "packstream -L 8 --overlong=truncate x.tok | packstat"
+    [[ $output == *"  truncated      2 sequences, 13 tokens cut away"* ]]
+    run bash -c "packstream -L 8 --overlong=split x.tok | packstat"
+    [[ $output == *"  split          2 sequences, 3 more pieces"* ]]
+}
+
+@test "no line of any summary is longer than 80 columns" {
+    small
+    split
+    printf '{"input_ids": [1, 2], "a_name_of_23_characters": [3, 4]}\n' |
+        tokcat --from=jsonl >wide.tok
+    for n in 1 70000 2000 65 3 4 5 6 7 8 9; do
+        u32 "$n"
+        head -c $((2 * n)) /dev/zero
+    done >spread.tok
+    packstat small.pks split.pks small.tok wide.tok spread.tok >all
+    [ "$(wc -l <all)" -gt 80 ]
+    [ -z "$(awk 'length > 80' all)" ]
+}
+
+@test "a skewed histogram has ranges that grow, all of its counts in them" {
+    for n in 70000 1 1 2 2 3 3 4 5 6 7 8 9; do
+        u32 "$n"
+        head -c $((2 * n)) /dev/zero
+    done >x.tok
+    packstat x.tok >summary
+    awk '/^ +length +sequences/ { on = 1; next } on { print $1, $2 }' \
+        summary >rows
+    [ "$(head -n 1 rows)" = "1-3 6" ]
+    [ "$(wc -l <rows)" -le 16 ]
+    [ "$(awk '{ n += $2 } END { print n }' rows)" -eq 13 ]
+    [[ $(tail -n 1 rows) == *"-70000 1" ]]
+}
+
+@test "the summary of token records shows lengths and channels" {
+    printf '%s\n' '{"input_ids": [1, 2, 3], "labels": [4, 5, 6], "kind": 7}' \
+        '{"input_ids": [1], "labels": [-100], "kind": 8}' |
+        tokcat --from=jsonl --channel=kind:u8 --channel=labels:i32:-100 \
+            >x.tok
+    run packstat x.tok
+    [ "$status" -eq 0 ]
+    echo "$output"
+    for line in \
+        "  format         token records, framed" \
+        "  token type     u16" \
+        "  sequences      2" \
+        "  tokens         4" \
+        "  length         min 1, mean 2.00, max 3"; do
+        [[ $'\n'$output$'\n' == *$'\n'"$line"$'\n'* ]]
+    done
+    [[ $output =~ kind\ +u8\ per\ sequence ]]
+    [[ $output =~ labels\ +i32\ per\ token ]]
+}
+
+@test "several files: a summary each, a line free between them" {
+    sequences 1 >a.tok
+    sequences 2 >b.tok
+    packstat a.tok no.tok b.tok >both 2>/dev/null || [ $? -eq 1 ]
+    { packstat a.tok; echo; packstat b.tok; } | cmp - both
+}
+
+# ---------------------------------------------------------------- JSON
+
+@test "--json of packs is what the records make" {
+    skip_without python3
+    small
+    split
+    sequences 1 9 20 3 8 >x.tok
+    packstream -L 8 --overlong=drop x.tok >drop.pks
+    packstream -L 8 --overlong=truncate x.tok >cut.pks
+    packstream -L 1 -d 1 -w 1 --overlong=drop x.tok >one.pks
+    packstream -L 8 </dev/null >empty.pks
+    cat small.pks small.pks >twice.pks
+    for file in small split drop cut one empty twice; do
+        packstat --json "$file.pks" >"$file.json"
+        [ "$(wc -l <"$file.json")" -eq 1 ]
+        model agree "$file.pks" <"$file.json"
+    done
+    # That agree can disagree:
+    run ! model agree small.pks <drop.json
+}
+
+# correlations FILE: place and neighbour, rounded to two digits.
+correlations() {
+    packstat --json "$1" >x.json
+    python3 - <<'END'
+import json
+x = json.load(open("x.json"))
+print(*(x[key] if x[key] is None else "%.2f" % x[key]
+        for key in ("place_correlation", "neighbour_correlation")))
+END
+}
+
+@test "lengths that hang on their place are seen" {
+    skip_without python3
+    # shellcheck disable=SC2046 # the words are the lengths
+    {
+        sequences $(seq 64) >up.tok
+        sequences $(seq 64 -1 1) >down.tok
+        sequences $(yes 5 60 | head -n 32) >turns.tok
+        sequences $(seq 64 | awk '{ print $1 * 37 % 65 }') >mixed.tok
+        sequences 7 7 7 7 >equal.tok
+        sequences 3 >one.tok
+    }
+    for file in up down turns mixed equal one; do
+        packstream -L 64 -d 1 -w 1 "$file.tok" >"$file.pks"
+        packstat --json "$file.pks" | model agree "$file.pks"
+    done
+    [ "$(correlations up.pks)" = "1.00 0.95" ]
+    [ "$(correlations down.pks)" = "-1.00 0.95" ]
+    [ "$(correlations turns.pks)" = "0.03 -0.98" ]
+    [ "$(correlations equal.pks)" = "None None" ]
+    [ "$(correlations one.pks)" = "None None" ]
+    # The figures for people are the same ones.
+    run packstat up.pks
+    [[ $output == *$'\n'"  correlation    1.0000 with place, \
+0.9"*" between neighbours"$'\n'* ]]
+    run packstat equal.pks
+    [[ $output != *correlation* ]]
+}
+
+@test "correlations of a long file keep their digits" {
+    skip_without python3
+    # Lengths are far from 0 and close together.
+    seq 3000 | awk '{ n = 900 + $1 * 37 % 11 + ($1 > 1500)
+        for (i = 0; i < n; i++) printf "1 "
+        print "" }' | tokcat --from=ids >x.tok
+    packstream -L 2000 -d 2 -w 2 x.tok >x.pks
+    packstat --json x.pks | model agree x.pks
+}
+
+@test "--json is UTF-8, whatever the name of the file" {
+    skip_without python3
+    small
+    local name=$'\303\251 \342\202\254 \360\220\200\200 a\377'
+    name+=$' \303 \355\240\200.x'
+    local file
+    for file in small.pks small.tok; do
+        cp "$file" "$name"
+        packstat --json "$name" >x.json
+        python3 - <<'END'
+import json
+x = json.load(open("x.json", encoding="utf-8"))
+bad = "\ufffd"
+assert x["file"] == "\u00e9 \u20ac \U00010000 a%s %s %s.x" % (
+    bad, bad, 3 * bad), x
+END
+    done
+}
+
+@test "--json of token records" {
+    skip_without python3
+    sequences 5 1 12 >x.tok
+    packstat --json - <x.tok >x.json
+    tokcat --from=ids >empty.tok </dev/null
+    packstat --json <empty.tok >empty.json
+    python3 - <<'END'
+import json
+x = json.load(open("x.json"))
+assert x == {"file": "-", "sequences": 3, "tokens": 18, "min_seqlen": 1,
+             "max_seqlen": 12, "mean_seqlen": 6, "token_type": "u16",
+             "framed": False, "channels": []}, x
+x = json.load(open("empty.json"))
+assert x == {"sequences": 0, "tokens": 0, "min_seqlen": None,
+             "max_seqlen": None, "mean_seqlen": None, "token_type": "u16",
+             "framed": True, "channels": []}, x
+END
+}
+
+@test "--json: an object a line, in the order of the files" {
+    skip_without python3
+    small
+    cp small.tok copy.tok
+    packstat --json small.tok small.pks - <copy.tok >x.json
+    python3 - <<'END'
+import json
+rows = [json.loads(line) for line in open("x.json")]
+assert [row["file"] for row in rows] == ["small.tok", "small.pks", "-"]
+assert [row["tokens"] for row in rows] == [44, 44, 44]
+END
+}
+
+# ----------------------------------------------------------- histogram
+
+@test "--histogram of token records and of packs is awk's count" {
+    skip_without python3
+    small
+    lengths small.tok | counted >expected
+    [ "$(wc -l <expected)" -eq 8 ]
+    packstat --histogram small.tok | cmp - expected
+    packstat --histogram small.pks | cmp - expected
+    split
+    packstat --histogram split.pks |
+        cmp - <(model lengths split.pks | counted)
+}
+
+@test "--histogram adds all files up" {
+    small
+    split
+    { lengths small.tok; lengths small.tok; lengths split.tok; } |
+        counted >expected
+    packstat --histogram small.tok small.pks split.tok | cmp - expected
+}
+
+@test "--histogram of many lengths, many times" {
+    awk 'BEGIN { for (i = 0; i < 3000; i++) {
+            for (j = i * 7919 % 1500; j >= 0; j--) printf "%d ", j
+            print "" } }' | tokcat --from=ids -t u32 >x.tok
+    awk 'BEGIN { for (i = 0; i < 3000; i++) print i * 7919 % 1500 + 1 }' |
+        counted >expected
+    [ "$(wc -l <expected)" -eq 1500 ]
+    packstat --histogram x.tok | cmp - expected
+}
+
+@test "--histogram: nothing for a planner if a file is not whole" {
+    sequences 3 3 >good.tok
+    head -c 9 good.tok >cut.tok
+    for files in "good.tok cut.tok" "cut.tok good.tok" "good.tok no.tok"; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr packstat --histogram $files
+        [ "$status" -ne 0 ]
+        [ -z "$output" ]
+        [ -n "$stderr" ]
+    done
+}
+
+@test "a length far beyond what is there takes no memory" {
+    { u32 4294967295; head -c 3000000 /dev/zero; } >x.tok
+    run packstat --histogram x.tok
+    [ "$status" -eq 65 ]
+    [[ $output == "packstat: x.tok: record 0 at byte 0: "* ]]
+}
+
+@test "sequences of any length are counted in little memory" {
+    skip_if_sanitized
+    { u32 100000000; head -c 200000000 /dev/zero; sequences 2; } |
+        (ulimit -v 100000 && packstat --histogram) >counts
+    printf '2 1\n100000000 1\n' | cmp - counts
+}
+
+# --------------------------------------------------------------- input
+
+@test "both kinds come through a pipe, compressed too" {
+    small
+    for file in small.tok small.pks; do
+        packstat --json <"$file" >expected
+        # shellcheck disable=SC2002 # it must be a pipe
+        cat "$file" | packstat --json | cmp - expected
+        packstat --json - <"$file" | grep -q '^{"file": "-", '
+        if command -v zstd >/dev/null; then
+            zstd -qc "$file" | packstat --json | cmp - expected
+        fi
+    done
+}
+
+@test "-t u32 reads raw records of u32" {
+    { record32 1 70000 3; record32 4; } >x.tok
+    run packstat --histogram -t u32 x.tok
+    [ "$output" = $'1 1\n3 1' ]
+    run packstat --histogram -t u16 x.tok
+    [ "$status" -eq 65 ]
+}
+
+@test "an empty file is an empty stream of raw records" {
+    run packstat --histogram /dev/null
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    run packstat /dev/null
+    [ "$status" -eq 0 ]
+    [[ $output == *"  sequences      0"* ]]
+}
+
+@test "--verify does not take an empty file for a whole stream" {
+    run packstat --verify </dev/null
+    [ "$status" -eq 65 ]
+    [ "$output" = \
+        "packstat: stdin: the input is empty: nothing to verify" ]
+}
+
+@test "a pack stream without packs" {
+    packstream -L 8 </dev/null >x.pks
+    run packstat --verify x.pks
+    [ "$output" = "x.pks: OK (0 packs, 0 sequences, 0 tokens)" ]
+    run packstat x.pks
+    [ "$status" -eq 0 ]
+    [[ $output == *"  packs          0"* ]]
+    [[ $output != *nan* ]]
+    [[ $output != *inf* ]]
+}
+
+# -------------------------------------------------------- verify: good
+
+@test "--verify finds nothing wrong with what packstream writes" {
+    small
+    split
+    cat small.pks small.pks >twice.pks
+    seq 500 | awk '{ for (i = $1 * 37 % 23; i >= 0; i--) printf "%d ", i
+        print "" }' | tokcat --from=ids >x.tok
+    packstream -L 7 -d 2 -w 9 --overlong=split x.tok >a.pks
+    packstream -L 7 -d 7 -w 500 --overlong=drop x.tok >b.pks
+    packstream -L 7 -d 1 -w 1 --overlong=truncate x.tok >c.pks
+    packstream -L 64 -d 16 x.tok >d.pks
+    cat a.pks a.pks >e.pks
+    for file in small split twice a b c d e; do
+        run packstat --verify "$file.pks"
+        echo "$output"
+        [ "$status" -eq 0 ]
+        [[ $output == "$file.pks: OK ("*" packs, "*" tokens)" ]]
+    done
+    run packstat --verify small.pks
+    [ "$output" = "small.pks: OK (6 packs, 13 sequences, 44 tokens)" ]
+}
+
+@test "--verify: token records are read to their end" {
+    tokcat --from=ids <<<'1 2 3' >x.tok
+    run packstat --verify x.tok
+    [ "$output" = "x.tok: OK (1 sequences, 3 tokens)" ]
+    at=$(($(size x.tok) - 32 - 6))
+    flip x.tok "$at"
+    run packstat --verify x.tok
+    [ "$status" -eq 65 ]
+    [[ $output == "packstat: x.tok: "*digest* ]]
+}
+
+@test "--verify: a token outside the vocabulary, also of a long sequence" {
+    { seq -s ' ' 70000 | sed 's/[0-9]*/7/g'; echo 1 2 3; } |
+        tokcat --from=ids --vocab=8 >x.tok
+    packstat --verify -q x.tok
+    # The count of the first record is at 136, its tokens follow.
+    flip x.tok $((140 + 2 * 69000)) 8
+    run packstat --verify x.tok
+    [ "$status" -eq 65 ]
+    [ "$output" = "packstat: x.tok: record 0 at byte 136: \
+token 69000 is 15, outside the vocabulary of 8" ]
+}
+
+@test "-q leaves the OK out, not the faults" {
+    small
+    run packstat --verify -q small.pks small.tok
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    flip small.pks 5000
+    run packstat --verify -q small.pks
+    [ "$status" -eq 65 ]
+    [ -n "$output" ]
+}
+
+@test "--verify goes with --json and --histogram" {
+    skip_without python3
+    small
+    cmp <(packstat --verify --json small.pks) <(packstat --json small.pks)
+    cmp <(packstat --verify --histogram small.pks) \
+        <(packstat --histogram small.pks)
+    poke small.pks "0 sum_len_sq" 1
+    for option in --json --histogram; do
+        packstat "$option" small.pks >/dev/null
+        run --separate-stderr packstat --verify "$option" small.pks
+        [ "$status" -eq 65 ]
+        [ -z "$output" ]
+    done
+}
+
+# --------------------------------------------------- verify: bad bytes
+
+@test "--verify: a flipped bit in any field of a pack stream is found" {
+    skip_without python3
+    sequences 5 3 21 2 1 >x.tok
+    packstream -L 9 -d 5 -w 4 --overlong=split x.tok >good.pks
+    packstat --verify -q good.pks
+    model places good.pks >list
+    [ "$(wc -l <list)" -gt 80 ]
+    while read -r place; do
+        cp good.pks x.pks
+        flip x.pks "$place" 16
+        run packstat --verify x.pks
+        echo "byte $place: $status: $output"
+        [ "$status" -eq 65 ]
+    done <list
+}
+
+@test "--verify: a pack stream cut anywhere is found" {
+    small
+    stop=$(size small.pks)
+    for n in 1 7 8 100 4095 4096 4097 4352 5000 \
+        $((stop - 300)) $((stop - 256)) $((stop - 1)); do
+        head -c "$n" small.pks >x.pks
+        run packstat --verify x.pks
+        echo "$n: $status: $output"
+        [ "$status" -eq 65 ]
+    done
+}
+
+@test "--verify: what follows the last END is found" {
+    small
+    cp small.pks x.pks
+    u8 0 >>x.pks
+    refused x.pks "*"
+}
+
+# ------------------------------------- verify: faults behind checksums
+
+@test "reseal gives a sound stream back as it was" {
+    small
+    cp small.pks x.pks
+    cat small.pks >>x.pks
+    cp x.pks y.pks
+    "$abs_top_builddir/tests/gen/reseal" y.pks
+    cmp x.pks y.pks
+}
+
+@test "--verify: wrong sums in a head" {
+    skip_without python3
+    small
+    cp small.pks x.pks
+    poke x.pks "1 sum_len_sq" 12345
+    refused x.pks "record 1 at byte 4352: *sum_len_sq*12345*"
+    cp small.pks x.pks
+    poke x.pks "1 max_seqlen" 1
+    refused x.pks "record 1 at byte 4352: *max_seqlen*"
+}
+
+@test "--verify: wrong padding, unused slots and gaps" {
+    skip_without python3
+    small
+    last=5
+    cp small.pks x.pks
+    poke x.pks "$last tokens 7" 9
+    refused x.pks "record $last at byte *: *tokens*"
+    cp small.pks x.pks
+    poke x.pks "$last seq_id 3" 9
+    refused x.pks "record $last at byte *: *seq_id*"
+    cp small.pks x.pks
+    # cu has 6 numbers of 4 bytes; seq_id starts 16 bytes further on.
+    poke x.pks "2 cu 6" 9
+    refused x.pks "record 2 at byte *: *cu*zero*"
+    cp small.pks x.pks
+    poke x.pks "2 zero" 9
+    refused x.pks "record 2 at byte *: *"
+}
+
+@test "--verify: a token outside the declared vocabulary" {
+    skip_without python3
+    small
+    poke small.pks "header 60" 8
+    refused small.pks "record * at byte *: *vocabulary*"
+}
+
+@test "--verify: a record out of its place" {
+    skip_without python3
+    small
+    poke small.pks "2 index" 3
+    refused small.pks "record 2 at byte *"
+}
+
+@test "--verify: a sequence that comes twice" {
+    skip_without python3
+    sequences 8 8 8 8 8 >x.tok
+    packstream -L 8 -d 1 -w 1 x.tok >x.pks
+    # Its own id 3 is missing then, which must not be told as well.
+    poke x.pks "3 seq_id" 2 "all watermark" 0
+    refused x.pks "record 3 at byte 4864: \
+token 0 of sequence 2 comes again; it was in record 2"
+}
+
+@test "--verify: a sequence below the watermark of an earlier record" {
+    skip_without python3
+    sequences 8 8 8 8 8 >x.tok
+    packstream -L 8 -d 1 -w 1 x.tok >x.pks
+    poke x.pks "3 watermark" 5
+    refused x.pks "record 4 at byte 5120: \
+sequence 4 is below 5, the watermark of record 3"
+}
+
+@test "--verify: a watermark that falls" {
+    skip_without python3
+    sequences 8 8 8 8 8 >x.tok
+    packstream -L 8 -d 1 -w 1 x.tok >x.pks
+    poke x.pks "2 watermark" 1
+    refused x.pks "record 2 at byte 4608: its watermark falls from 2 to 1"
+}
+
+@test "--verify: a watermark beyond the input" {
+    skip_without python3
+    sequences 8 8 8 >x.tok
+    packstream -L 8 -d 1 -w 1 x.tok >x.pks
+    poke x.pks "2 watermark" 4
+    refused x.pks "record 3 at byte 4864: END: \
+the watermark of record 2 is 4, but input_sequences is 3"
+}
+
+@test "--verify: a sequence that is missing" {
+    skip_without python3
+    sequences 8 8 8 >x.tok
+    packstream -L 8 -d 1 -w 1 x.tok >x.pks
+    poke x.pks "2 seq_id" 3 "all watermark" 0
+    refused x.pks "record 3 at byte 4864: END: \
+there is a sequence 3, but input_sequences is 3*"
+    packstream -L 8 -d 1 -w 1 x.tok >x.pks
+    poke x.pks "end input_sequences" 4
+    refused x.pks "*"
+}
+
+@test "--verify: a displacement that is not what END says" {
+    skip_without python3
+    small
+    poke small.pks "end max_displacement" 99
+    refused small.pks "record 6 at byte 5632: END says that \
+max_displacement is 99, but the packs make *"
+}
+
+@test "--verify: totals of pieces that are not what END says" {
+    skip_without python3
+    split
+    cp split.pks x.pks
+    poke x.pks "end split_sequences" 9
+    refused x.pks "*split_sequences*"
+    cp split.pks x.pks
+    poke x.pks "end extra_pieces" 9
+    refused x.pks "*END does not account for every input sequence"
+}
+
+@test "--verify: other totals that are not what END says" {
+    skip_without python3
+    small
+    for name in packs sequences tokens input_sequences input_tokens \
+        rejected_sequences rejected_tokens truncated_sequences \
+        truncated_tokens max_seqlen max_depth min_fill; do
+        cp small.pks x.pks
+        poke x.pks "end $name" 1
+        run packstat --verify x.pks
+        echo "$name: $status: $output"
+        [ "$status" -eq 65 ]
+    done
+}
+
+# pieces OFFSET LENGTH ...: x.pks, a pack for each of the pieces of one
+# sequence of 24 tokens, whose offsets and lengths are changed to these.
+pieces() {
+    sequences 24 >x.tok
+    packstream -L 8 -d 1 -w 4 --overlong=split x.tok >x.pks
+    packstat --verify -q x.pks
+    poke x.pks "0 seq_off" "$1" "0 seq_len" "$2" \
+        "1 seq_off" "$3" "1 seq_len" "$4" "2 seq_off" "$5" "2 seq_len" "$6"
+}
+
+@test "--verify: pieces may come in any order" {
+    skip_without python3
+    pieces 16 24 0 24 8 24
+    packstat --verify -q x.pks
+}
+
+@test "--verify: pieces that do not make a sequence whole" {
+    skip_without python3
+    pieces 0 24 8 24 8 24
+    refused x.pks "*record 2 at byte 4608: \
+token 8 of sequence 0 comes again; it was in record 1
+packstat: x.pks: record 2 at byte 4608: sequence 0: its tokens from 16 to \
+its end at 24 are in no record"
+    pieces 0 24 7 24 16 24
+    refused x.pks "*record 1 at byte 4352: \
+token 7 of sequence 0 overlaps what came from record 0 on*"
+    pieces 0 25 8 25 17 25
+    refused x.pks "record 2 at byte 4608: sequence 0: \
+its tokens 16 to 16 are in no record"
+    pieces 1 25 9 25 17 25
+    refused x.pks "*record 0 at byte 4096: sequence 0: \
+its tokens before 1 are in no record*"
+    pieces 0 25 8 25 16 25
+    refused x.pks "record 2 at byte 4608: sequence 0: \
+its tokens from 24 to its end at 25 are in no record"
+    pieces 0 24 8 25 16 24
+    refused x.pks "*record 1 at byte 4352: \
+sequence 0 has 25 tokens here, 24 in record 0*"
+    pieces 0 24 8 24 17 24
+    refused x.pks "*record 2 at byte 4608: \
+sequence 0 has 24 tokens, but a piece of 8 at token 17*"
+}
+
+# many N: x.pks, one sequence of N tokens in as many pieces, one a pack.
+many() {
+    { seq -s ' ' "$1"; echo 7; } | tokcat --from=ids |
+        packstream -L 1 -d 1 -w 8 --overlong=split >x.pks
+}
+
+@test "--verify: a sequence of very many pieces is followed to its end" {
+    skip_without python3
+    many 9000
+    packstat --verify -q x.pks
+    cp x.pks y.pks
+    poke y.pks "8999 seq_len" 9001
+    refused y.pks "record 8999 at byte *: \
+sequence 0 has 9001 tokens here, 9000 in record 8998
+packstat: y.pks: *: its tokens from 9000 to its end at 9001 are in no record"
+    cp x.pks y.pks
+    poke y.pks "5000 seq_off" 17
+    refused y.pks "*: token 17 of sequence 0 *
+packstat: y.pks: *: sequence 0: its tokens 5000 to 5000 are in no record"
+}
+
+# stuck WINDOW: x.pks, 5000 packs whose watermark never rises.
+stuck() {
+    yes 1 | head -n 5000 | tokcat --from=ids |
+        packstream -L 1 -d 1 -w 1 >x.pks
+    poke x.pks "header 56" "$1" "all watermark" 0
+}
+
+@test "--verify: a watermark that keeps readers waiting too long" {
+    skip_without python3
+    stuck 4000
+    refused x.pks "record 4096 at byte *: \
+4096 sequences or pieces are ahead of the watermark, 0; the window and the \
+depth cap allow 4000"
+}
+
+@test "--verify: a window that allows it lets a watermark lag" {
+    skip_without python3
+    stuck 5000
+    packstat --verify -q x.pks
+    poke x.pks "end max_displacement" 4997 "4999 seq_id" 1
+    refused x.pks "record 4999 at byte *: \
+token 0 of sequence 1 comes again; it was in record 1"
+}
+
+@test "--verify: each of several streams is judged by itself" {
+    skip_without python3
+    small
+    poke small.pks "end max_displacement" 99
+    cp small.pks bad.pks
+    small
+    cat small.pks bad.pks small.pks >x.pks
+    # 6 packs and END of 256 bytes and a header, twice; then END again.
+    refused x.pks "record 6 at byte $((4096 * 2 + 256 * 13)): END says \
+that max_displacement is *"
+}
+
+@test "--verify goes on after a fault" {
+    skip_without python3
+    small
+    poke small.pks "1 sum_len_sq" 1 "3 sum_len_sq" 1 \
+        "end max_displacement" 99
+    run packstat --verify small.pks
+    [ "$status" -eq 65 ]
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == *": record 1 at byte "* ]]
+    [[ ${lines[1]} == *": record 3 at byte "* ]]
+    [[ ${lines[2]} == *": END says that "* ]]
+}
+
+@test "--verify tells ten faults of a file and counts the others" {
+    skip_without python3
+    sequences 8 8 8 8 8 8 8 8 8 8 8 8 8 >x.tok
+    packstream -L 8 -d 1 x.tok >x.pks
+    poke x.pks "all sum_len_sq" 1
+    cp x.pks y.pks
+    run packstat --verify x.pks y.pks
+    [ "$status" -eq 65 ]
+    [ "${#lines[@]}" -eq 22 ]
+    [ "${lines[10]}" = "packstat: x.pks: ... and 3 more" ]
+    [ "${lines[21]}" = "packstat: y.pks: ... and 3 more" ]
+}
+
+@test "--verify: faults before a cut are told, and the cut" {
+    skip_without python3
+    small
+    poke small.pks "1 sum_len_sq" 1
+    head -c 5300 small.pks >x.pks
+    run packstat --verify x.pks
+    [ "$status" -eq 65 ]
+    [ "${#lines[@]}" -eq 2 ]
+    [[ ${lines[0]} == *"record 1 at byte 4352: sum_len_sq"* ]]
+    [[ ${lines[1]} == *"record 4 at byte 5120: "* ]]
+}

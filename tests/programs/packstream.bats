@@ -1,0 +1,999 @@
+#!/usr/bin/env bats
+# packstream.bats - packs hold what came in, whatever comes in; and bad
+# input, bad options and a bad world are told as they should be.
+#
+# What takes more than a shell is done by tests/support/packstream.py and
+# tests/support/packlive.py, which encode and decode both formats by themselves.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    set -o pipefail
+}
+
+# python SCRIPT ARGUMENT...: a script in tests/support.
+python() {
+    PYTHONDONTWRITEBYTECODE=1 python3 "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
+}
+
+# skip_without_decoder: skips where packformat.py cannot work.
+skip_without_decoder() {
+    skip_without python3
+    python packformat.py 2>/dev/null || skip "python3 finds no libxxhash"
+}
+
+# check NAME ARGUMENT..., live NAME ARGUMENT...: a check in Python.
+check() {
+    skip_without_decoder
+    python packstream.py "$@"
+}
+
+live() {
+    skip_without_decoder
+    python packlive.py "$@"
+}
+
+# bad_option WHY OPTION...: a command line that is refused; x holds records.
+bad_option() {
+    is 64 "packstream: $1
+packstream: try 'packstream --help'" packstream "${@:2}" x
+    [ -z "$output" ]
+}
+
+# bad_input WHY [OPTION...]: the input, on stdin, is refused.
+bad_input() {
+    cat >input
+    is 65 "packstream: stdin: $1" packstream -L 4 -o out "${@:2}" <input
+}
+
+# two: x, raw u16 records of 3 tokens and 1.
+two() {
+    record16 1 2 3 >x
+    record16 7 >>x
+}
+
+# framed SEQUENCE... [end=SEQUENCES:TOKENS]: framed u16 records, with commas
+# between the tokens of a sequence.
+framed() {
+    check make_framed "$@"
+}
+
+# ---------------------------------------------------------------- options
+
+@test "a capacity is needed, and must be one" {
+    two
+    local why="must be a number from 1 to 16777216"
+    local value
+    bad_option "the capacity is missing: give -L N"
+    bad_option "the capacity is missing: give -L N" -d 4 -w 8
+    for value in 0 -1 +4 1e3 4.0 0x10 '' ' 4' 4x 4K 1kk 16777217 17M 16Gi \
+        4294967297 18446744073709551617 99999999999999999999999; do
+        bad_option "-L $value: $why" -L "$value"
+        bad_option "--capacity=$value: $why" "--capacity=$value"
+    done
+    # Of two the last one counts, but both must be sound.
+    bad_option "-L 0: $why" -L 0 -L 4
+    packstream -L 9 -L 4 x | cmp - <(packstream -L 4 x)
+}
+
+@test "depth, window, vocabulary, pad id: the same care" {
+    two
+    local value
+    for value in 0 -1 1e3 '' 65537 18446744073709551617; do
+        bad_option "-d $value: must be a number from 1 to 65536, or auto" \
+            -L 4 -d "$value"
+        bad_option "--depth=$value: must be a number from 1 to 65536, or\
+ auto" -L 4 "--depth=$value"
+    done
+    for value in 0 -1 1e3 '' 16777217 18446744073709551617; do
+        bad_option "-w $value: must be a number from 1 to 16777216" \
+            -L 4 -w "$value"
+        bad_option "--window=$value: must be a number from 1 to 16777216" \
+            -L 4 "--window=$value"
+    done
+    for value in 0 -1 1e3 '' 4294967296 18446744073709551617; do
+        bad_option "--vocab=$value: must be a number from 1 to 4294967295" \
+            -L 4 "--vocab=$value"
+    done
+    for value in -1 1e3 '' 4294967295 18446744073709551617; do
+        bad_option "--pad-id=$value: must be a token id" \
+            -L 4 "--pad-id=$value"
+    done
+}
+
+@test "delay, memory, seed, flushes: the same care" {
+    two
+    local value
+    for value in 0 -1 1e3 '' 99999999999999999999999; do
+        bad_option "--max-delay=$value: must be a number from 1 to 16777216" \
+            -L 4 "--max-delay=$value"
+        bad_option "-M $value: must be a number of bytes from 1" \
+            -L 4 -M "$value"
+        bad_option "--memory=$value: must be a number of bytes from 1" \
+            -L 4 "--memory=$value"
+        bad_option "--shuffle=$value: must be a number from 1 to\
+ 18446744073709551615" -L 4 "--shuffle=$value"
+        bad_option "--flush-every=$value: must be a number of records from 1" \
+            -L 4 "--flush-every=$value"
+        bad_option "--flush-idle=$value: must be a number of milliseconds\
+ from 1 to 31536000000" -L 4 "--flush-idle=$value"
+    done
+    bad_option "--max-delay=16777217: must be a number from 1 to 16777216" \
+        -L 4 --max-delay=16777217
+    packstream -L 4 --max-delay=16777216 -M 1T --flush-every=1T \
+        --flush-idle=31536000000 --shuffle=18446744073709551615 x |
+        packcat | cmp - x
+}
+
+@test "options that do not go together" {
+    two
+    local why="--order=input and --shuffle exclude each other"
+    bad_option "$why" -L 4 --order=input --shuffle=1
+    bad_option "$why" -L 4 --shuffle=1 --order=input
+    packstream -L 4 --order=window --shuffle=1 x | packcat | cmp - x
+    why="--overlong: with -a concat every sequence is cut where a pack ends"
+    bad_option "$why" -L 4 -a concat --overlong=split
+    bad_option "$why" -L 4 -a concat --overlong=error
+    local least
+    least=$(least_memory -L 130)
+    bad_option "-M $((least - 1)): at least $least bytes are needed with\
+ these options" -L 130 -M $((least - 1)) -o out
+    [ ! -e out ]
+    packstream -L 130 -M "$least" x | packcat | cmp - x
+}
+
+@test "words that are not known" {
+    two
+    local why="must be auto, spfhp, nnlshp, bestfit, nextfit, none or concat"
+    bad_option "-a best: $why" -L 4 -a best
+    bad_option "--algorithm=: $why" -L 4 --algorithm=
+    bad_option "--order=random: must be window or input" -L 4 --order=random
+    bad_option "--order=: must be window or input" -L 4 --order=
+    bad_option "-t u8: must be u16 or u32" -L 4 -t u8
+    bad_option "-t u64: must be u16 or u32" -L 4 -t u64
+    bad_option "-t f32: must be u16 or u32" -L 4 -t f32
+    bad_option "--type=U16: must be u16 or u32" -L 4 --type=U16
+    bad_option "--overlong=cut: must be error, drop, truncate or split" \
+        -L 4 --overlong=cut
+    bad_option "--overlong=: must be error, drop, truncate or split" \
+        -L 4 --overlong=
+    bad_option "--stats=yaml: must be json, or nothing" -L 4 --stats=yaml
+    bad_option "-x: unknown option" -L 4 -x
+    bad_option "--nonsense: unknown option" -L 4 --nonsense
+    bad_option "--nonsense=4: unknown option" -L 4 --nonsense=4
+    bad_option "--o=out: ambiguous option" -L 4 --o=out
+    bad_option "--quiet: takes no value" -L 4 --quiet=1
+}
+
+@test "an option without its value" {
+    local option
+    for option in -L -d -w -a -M -t -o --capacity --depth --window \
+        --algorithm --memory --order --shuffle --max-delay --flush-every \
+        --flush-idle --type --pad-id --vocab --out-of-vocab --empty --overlong \
+        --rejects --output; do
+        is 64 "packstream: $option: needs a value
+packstream: try 'packstream --help'" packstream -L 4 "$option"
+    done
+}
+
+@test "numbers with suffixes, and at their greatest" {
+    two
+    packstream --capacity=2Ki x | cmp - <(packstream -L 2048 x)
+    packstream -L 4 -w 1k x | cmp - <(packstream -L 4 -w 1000 x)
+    packstream -L 4 -d 65536 x | packcat | cmp - x
+    skip_if_sanitized
+    packstream -L 16Mi -w 1 x >out
+    packcat out | cmp - x
+    packstream -L 4 -w 16777216 x | packcat | cmp - x
+}
+
+@test "a record larger than any may be is refused" {
+    # 8 bytes for each of two channels and 2 for a token, with L tokens.
+    echo '{"input_ids":[1],"a":[1],"b":[1]}' |
+        tokcat --from=jsonl --channel=a:u64 --channel=b:u64 >x
+    local why="a pack record would take 301990208 bytes, the limit is\
+ 268435456"
+    bad_option "$why" -L 16Mi -d 16 -o out
+    [ ! -e out ]
+    skip_if_sanitized
+    packstream -L 14M -w 1 x | packcat | cmp - x
+}
+
+@test "the defaults are those that --help states" {
+    check make_sample 1 >x
+    packstream -L 64 x >out
+    packstream -L 64 -d auto -w 1024 -t u16 --overlong=error x | cmp - out
+    packstream -L 64 -a auto --order=window --max-delay=2048 x | cmp - out
+    packstream -L 64 --pad-id=0 x | cmp - out
+    packstream -L 64 --depth=auto --window=1024 --type=u16 -q x | cmp - out
+    run ! cmp -s <(packstream -L 64 -d 15 x) out
+    run ! cmp -s <(packstream -L 64 -w 1023 x) out
+    run ! cmp -s <(packstream -L 64 --pad-id=1 x) out
+    run ! cmp -s <(packstream -L 64 --max-delay=2047 x) out
+    run ! cmp -s <(packstream -L 64 --even-cost x) out
+    packstream -L 64 --shuffle=5 x >out
+    packstream -L 64 --shuffle=5 --max-delay=4096 x | cmp - out
+    run ! cmp -s <(packstream -L 64 --shuffle=6 x) out
+}
+
+@test "--help names every option, in 79 columns; --version" {
+    run --separate-stderr packstream --help
+    [ "$status" = 0 ]
+    [ -z "$stderr" ]
+    local option
+    for option in capacity depth window algorithm order shuffle max-delay \
+        memory even-cost flush-every flush-idle flush-records type pad-id \
+        vocab out-of-vocab empty overlong rejects stats output quiet help version; do
+        [[ $output = *" --$option"[=[$'\n'\ ]* ]]
+    done
+    awk 'length > 79 { exit 1 }' <<<"$output"
+    [ "$(packstream -h)" = "$output" ]
+    [ "$(packstream --version)" = "packstream (packstream) $PACKAGE_VERSION" ]
+}
+
+@test "the width of framed tokens is not for -t to say" {
+    framed 1,2,3 >x
+    packstream -L 4 x >out
+    packstream -L 4 -t u16 x | cmp - out
+    bad_option "x: the records hold u16 tokens, not u32" -L 4 -t u32
+    echo 70000 | tokcat --from=ids -t u32 >x
+    packstream -L 4 x >out
+    packstream -L 4 -t u32 x | cmp - out
+    bad_option "x: the records hold u32 tokens, not u16" -L 4 -t u16
+}
+
+@test "a pad id must fit the tokens" {
+    two
+    packstream -L 8 --pad-id=65535 x | packcat | cmp - x
+    bad_option "the pad id 65536 does not fit u16 tokens" -L 8 --pad-id=65536
+    record32 9 >x
+    packstream -L 8 -t u32 --pad-id=4294967294 x | packcat | cmp - x
+}
+
+@test "the pad id is the option's, else the records', else 0" {
+    row() {
+        packstream -L 3 "$@" x | packcat --to=rows | od -An -v -tu2
+    }
+    record16 9 >x
+    [ "$(row)" = "     9     0     0" ]
+    [ "$(row --pad-id=7)" = "     9     7     7" ]
+    echo 9 | tokcat --from=ids --pad-id=5 >x
+    [ "$(row)" = "     9     5     5" ]
+    [ "$(row --pad-id=0)" = "     9     0     0" ]
+    packstream -L 3 --pad-id=7 x | packcat | cmp - x
+}
+
+# -------------------------------------------------------------- bad input
+
+@test "empty input is a stream without packs" {
+    packstream -L 4 </dev/null >out
+    [ "$(size out)" = $((4096 + 256)) ]
+    packstat --verify out
+    is 0 "" packcat out
+    [ -z "$output" ]
+    packstream -L 4 -t u32 /dev/null /dev/null - </dev/null >out
+    packstat --verify out
+    framed >x
+    packstream -L 4 x | packcat | cmp - x
+}
+
+@test "a raw stream cut at any byte" {
+    check cuts_of_raw
+}
+
+@test "a framed stream cut at any byte" {
+    check cuts_of_framed
+}
+
+@test "a flipped bit at every byte of a framed stream" {
+    check flips
+}
+
+@test "an odd byte at the end" {
+    { record16 1 2; u8 5; } | bad_input \
+        "record 1 at byte 8: the input ends after 1 of its 4 bytes"
+    { framed 1,2; u8 5; } | bad_input \
+        "something other than token records follows END at byte 176"
+    # u32 tokens read as u16, and the other way round, seldom end well.
+    record32 1 2 | bad_input "record 1 at byte 8: the input ends after 4 of\
+ its 8 bytes"
+    record16 1 2 | bad_input "record 0 at byte 0: the input ends after 8 of\
+ its 12 bytes" -t u32
+}
+
+@test "a length of 0" {
+    u32 0 | bad_input "record 0 at byte 0: a length of 0"
+    { record16 1 2 3; record16 7; u32 0 1; } |
+        bad_input "record 2 at byte 16: a length of 0"
+    # What came before it is there, but no END.
+    { record16 1 2 3; record16 7; u32 0; } |
+        bad_input "record 2 at byte 16: a length of 0" -w 1
+    [ "$(size out)" = $((4096 + 2 * 256)) ]
+}
+
+@test "a length of 2^32-1 costs no memory" {
+    skip_if_sanitized
+    u32 4294967295 1 >x
+    (ulimit -v 65536 && packstream --version) ||
+        skip "64 MiB of address space are not enough to start"
+    limited() {
+        is 65 "packstream: x: record 0 at byte 0: $1" bash -c '
+            ulimit -v 65536
+            packstream -L 4 "$@" x >/dev/null' bash "${@:2}"
+    }
+    limited "4294967295 tokens, more than 4 (--overlong says what to do\
+ with it)"
+    limited "the input ends after 8 of its 8589934594 bytes" --overlong=drop
+    limited "the input ends after 8 of its 17179869184 bytes" \
+        --overlong=drop -t u32
+    local policy
+    for policy in truncate split; do
+        limited "4294967295 tokens are 8589934590 bytes, the limit is\
+ 268435456" --overlong=$policy
+    done
+    limited "4294967295 tokens are 8589934590 bytes, the limit is\
+ 268435456" --overlong=drop --rejects=rejects
+    # The greatest length that may be held; memory grows with what arrives.
+    { u32 134217728; head -c 5000000 /dev/zero; } >x
+    limited "the input ends after 5000004 of its 268435460 bytes" \
+        --overlong=split
+}
+
+@test "more memory than there is" {
+    skip_if_sanitized
+    two
+    (ulimit -v 65536 && packstream --version) ||
+        skip "64 MiB of address space are not enough to start"
+    is 1 "packstream: out of memory" bash -c '
+        ulimit -v 65536
+        packstream -L 4 -w 16Mi x >/dev/null'
+}
+
+@test "a token outside the vocabulary that the records declare" {
+    echo 5 6 299 | tokcat --from=ids --vocab=300 >x
+    packstream -L 4 x | packcat | cmp - x
+    check edit x 44 I 299
+    is 65 "packstream: x: record 0 at byte 136: token 2 is 299, outside the\
+ vocabulary of 299" packstream -L 4 -o out x
+    # --vocab may be stricter, never laxer.
+    is 65 "packstream: x: record 0 at byte 136: token 2 is 299, outside the\
+ vocabulary of 299" packstream -L 4 --vocab=1000 -o out x
+    is 65 "packstream: x: record 0 at byte 136: token 1 is 6, outside the\
+ vocabulary of 6" packstream -L 4 --vocab=6 -o out x
+}
+
+@test "a token outside --vocab" {
+    two
+    packstream -L 4 --vocab=8 x | packcat | cmp - x
+    is 65 "packstream: x: record 1 at byte 10: token 0 is 7, outside the\
+ vocabulary of 7" packstream -L 4 --vocab=7 -o out x
+    record32 4294967295 >x
+    packstream -L 4 -t u32 x | packcat | cmp - x
+    is 65 "packstream: x: record 0 at byte 0: token 0 is 4294967295, outside\
+ the vocabulary of 4294967295" \
+        packstream -L 4 -t u32 --vocab=4294967295 -o out x
+    framed 5,6 >x
+    is 65 "packstream: x: record 0 at byte 136: token 1 is 6, outside the\
+ vocabulary of 6" packstream -L 4 --vocab=6 -o out x
+    # The second file's records are told by their place in it.
+    record16 1 >x
+    record16 9 >y
+    is 65 "packstream: y: record 1 at byte 0: token 0 is 9, outside the\
+ vocabulary of 9" packstream -L 4 --vocab=9 -o out x y
+}
+
+@test "a pack stream is no input" {
+    two
+    packstream -L 4 x >packs
+    bad_input "this is a pack stream, not token records (packcat unpacks\
+ it)" <packs
+    is 65 "packstream: packs: this is a pack stream, not token records\
+ (packcat unpacks it)" packstream -L 4 -o out - packs <x
+    # Anything without the magic counts as raw records.
+    printf 'some text' | bad_input "record 0 at byte 0: 1701670771 tokens,\
+ more than 4 (--overlong says what to do with it)"
+}
+
+@test "headers of another time or with unknown features" {
+    framed 1,2,3 >good
+    # header MESSAGE OFFSET CODE NUMBER...: an edited header is refused.
+    header() {
+        cp good x
+        check edit x "${@:2}"
+        is 65 "packstream: x: $1" packstream -L 4 -o out x
+    }
+    header "format version 2.0 is newer than 1.0, the newest\
+ known here" 12 H 2
+    header "the stream uses features that are unknown here (incompat\
+ flags 0x1)" 24 Q 1
+    header "the stream uses features that are unknown here (incompat\
+ flags 0x8000000000000000)" 24 Q 0x8000000000000000
+    header "tokens of 3 bytes" 40 B 3
+    # A newer minor version and compatible features change nothing.
+    cp good x
+    check edit x 14 H 9 32 Q 0xff
+    packstream -L 4 x | cmp - <(packstream -L 4 good)
+}
+
+@test "a header that was damaged" {
+    framed 1,2,3 >x
+    flip x 50
+    bad_input "the header's checksum does not agree" <x
+    flip x 50
+    tr '\r' '\n' <x >y
+    bad_input "record 0 at byte 0: 1263490185 tokens, more than 4\
+ (--overlong says what to do with it)" <y
+}
+
+@test "an END that does not agree" {
+    framed 1,2,3 4 end=2:4 | packstream -L 4 | packstat --verify
+    framed 1,2,3 4 end=3:4 | bad_input "END at byte 152 counts 3 sequences\
+ and 4 tokens, but 2 and 4 came"
+    framed 1,2,3 4 end=2:5 | bad_input "END at byte 152 counts 2 sequences\
+ and 5 tokens, but 2 and 4 came"
+    framed 1,2,3 4 >x
+    flip x 142
+    bad_input "the records before END at byte 152 do not agree with its\
+ digest" <x
+    framed 1,2,3 4 >x
+    flip x 156 2
+    bad_input "record 2 at byte 152: a length of 0 and no END: control\
+ record of unknown kind 3" <x
+    { framed 1,2,3 4; record16 5; } | bad_input "something other than token\
+ records follows END at byte 184"
+    { framed 1,2,3 4; printf '\211TO'; } |
+        bad_input "the input ends inside the header"
+    echo 5 | tokcat --from=ids --vocab=7 >x
+    { framed 1,2,3 4; cat x; } | bad_input "the stream that starts at byte\
+ 184 has other tokens or channels"
+}
+
+@test "a zstd file that is cut or damaged" {
+    skip_without zstd
+    check make_sample 2 >x
+    zstd -q x
+    head -c 100000 x.zst >short
+    run --separate-stderr packstream -L 64 -o out short
+    [ "$status" = 65 ]
+    [[ $stderr = "packstream: short: the zstd frame is cut after byte "* ]]
+    cp x.zst broken
+    # The sum at the end of the frame.
+    flip broken $(($(size broken) - 1))
+    run --separate-stderr packstream -L 64 -o out broken
+    [ "$status" = 65 ]
+    [[ $stderr = "packstream: broken: zstd, after byte "*"checksum"* ]]
+}
+
+# ---------------------------------------------------------------- overlong
+
+@test "overlong: an error by default, naming record and length" {
+    { record16 1 2; record16 1 2 3 4 5; } | bad_input "record 1 at byte 8:\
+ 5 tokens, more than 4 (--overlong says what to do with it)"
+    { record16 1 2; record16 1 2 3 4 5; } | bad_input "record 1 at byte 8:\
+ 5 tokens, more than 4 (--overlong says what to do with it)" --overlong=error
+    record16 1 2 3 4 >x
+    packstream -L 4 x | packcat | cmp - x
+}
+
+@test "overlong: dropped, truncated or split" {
+    { record16 1 2; record16 3 4 5 6 7 8 9; record16 6; } >x
+    ids() {
+        packstream -L 3 -w 1 "$@" x | packcat --to=ids --order=pack | xargs
+    }
+    [ "$(ids --overlong=drop)" = "1 2 6" ]
+    [ "$(ids --overlong=truncate)" = "1 2 3 4 5 6" ]
+    [ "$(ids --overlong=split)" = "1 2 3 4 5 6 7 8 9 6" ]
+    packstream -L 3 --overlong=split x | packcat | cmp - x
+}
+
+@test "overlong: an input of nothing else" {
+    record16 1 2 3 4 5 >x
+    packstream -L 4 --overlong=drop x >out
+    [ "$(size out)" = $((4096 + 256)) ]
+    packstat --verify out
+    packstat --json out | grep -F '"rejected": 1,'
+}
+
+@test "packs and rejects are the input: drop" {
+    check rejects 0 30 drop
+}
+
+@test "packs and rejects are the input: truncate" {
+    check rejects 30 60 truncate
+}
+
+@test "rejects can be packed again" {
+    { record16 1 2; record16 3 4 5 6 7; record16 6; record16 8 9 9 9; } >x
+    packstream -L 3 --overlong=drop --rejects=rejects -o out x
+    packstream -L 8 rejects | packcat --to=jsonl >again
+    diff -u - again <<'EOF'
+{"input_ids":[3,4,5,6,7],"source_id":1,"reason":1}
+{"input_ids":[8,9,9,9],"source_id":3,"reason":1}
+EOF
+    packstream -L 3 --overlong=truncate --rejects=rejects -o out x
+    packstream -L 8 rejects | packcat --to=jsonl | grep -c '"reason":2'
+    # Rejects to stdout, packs to a file.
+    packstream -L 3 --overlong=truncate --rejects=- -o out x | cmp - rejects
+}
+
+@test "rejects of none, and of an empty input" {
+    two
+    packstream -L 3 --overlong=drop --rejects=rejects -o out x
+    packstream -L 8 rejects | packstat --verify
+    [ "$(packstream -L 8 rejects | packcat --to=jsonl)" = "" ]
+    packstream -L 3 --overlong=drop --rejects=empty -o out /dev/null
+    cmp empty rejects
+}
+
+@test "rejects of an input that is cut have no END" {
+    { record16 1 2 3 4 5; u8 1; } >x
+    is 65 "packstream: x: record 1 at byte 14: the input ends after 1 of its\
+ 4 bytes" packstream -L 4 --overlong=drop --rejects=rejects -o out x
+    run packstream -L 8 -o again rejects
+    [ "$status" = 65 ]
+}
+
+@test "--rejects where it does not go" {
+    two
+    local why="--rejects needs --overlong=drop or truncate, or\
+ --out-of-vocab=drop"
+    bad_option "$why" -L 4 --rejects=rejects
+    bad_option "$why" -L 4 --rejects=rejects --overlong=error
+    bad_option "$why" -L 4 --rejects=rejects --overlong=split
+    [ ! -e rejects ]
+    is 1 "packstream: no/where: No such file or directory" \
+        packstream -L 4 --overlong=drop --rejects=no/where -o out x
+    echo '{"input_ids":[1],"reason":2}' | tokcat --from=jsonl >x
+    bad_option "--rejects: channel 'reason' is there twice" \
+        -L 4 --overlong=drop --rejects=rejects
+    [ ! -e rejects ]
+}
+
+# ------------------------------------------------------------------- files
+
+@test "several files are one input" {
+    { record16 1 2; record16 3; } >x
+    { record16 4 5 6; record16 7; } >y
+    cat x y | packstream -L 4 -w 2 >out
+    packstream -L 4 -w 2 x y | cmp - out
+    packstream -L 4 -w 2 x - <y | cmp - out
+    packstream -L 4 -w 2 - y <x | cmp - out
+    packstream -L 4 -w 2 /dev/null x /dev/null y | cmp - out
+    packcat out | cmp - <(cat x y)
+    framed 1,2 3 >x
+    framed 4,5,6 7 >y
+    framed 1,2 3 4,5,6 7 >both
+    packstream -L 4 -w 2 both >out
+    packstream -L 4 -w 2 x y | cmp - out
+    cat x y | packstream -L 4 -w 2 | cmp - out
+}
+
+@test "files that do not go together" {
+    two
+    framed 1,2 >y
+    echo 5 | tokcat --from=ids --vocab=7 >z
+    local why="its tokens or channels differ from those of the input before\
+ it"
+    is 65 "packstream: y: $why" packstream -L 4 -o out x y
+    is 65 "packstream: x: $why" packstream -L 4 -o out y x
+    is 65 "packstream: z: $why" packstream -L 4 -o out y z
+    is 65 "packstream: /dev/null: the input is empty; even framed records\
+ without any sequence have a header" packstream -L 4 -o out y /dev/null
+}
+
+@test "files that are not there, or are none" {
+    two
+    echo old >out
+    is 1 "packstream: missing: No such file or directory" \
+        packstream -L 4 -o out missing
+    is 1 "packstream: .: Is a directory" packstream -L 4 -o out .
+    is 1 "packstream: no/out: No such file or directory" \
+        packstream -L 4 -o no/out x
+    is 1 "packstream: .: Is a directory" packstream -L 4 -o . x
+    bad_option "the pad id 65536 does not fit u16 tokens" \
+        -L 4 --pad-id=65536 -o out
+    [ "$(cat out)" = old ]
+    is 1 "packstream: missing: No such file or directory" \
+        packstream -L 4 -w 1 -o out x missing
+    # Packs that were decided are there, but no END.
+    [ "$(size out)" = $((4096 + 2 * 256)) ]
+    is 1 "packstream: a?b?: No such file or directory" \
+        packstream -L 4 -o out $'a\eb\n'
+}
+
+@test "-o writes a file, and cuts the one that was there" {
+    two
+    packstream -L 4 x >wanted
+    head -c 20000 /dev/zero >out
+    packstream -L 4 -o out x
+    cmp out wanted
+    packstream -L 4 --output=- x | cmp - wanted
+}
+
+@test "an output that is an input is refused, and left alone" {
+    { record16 1 2 3; record16 7; } | tee x >y
+    is 1 "packstream: x: is an input as well" packstream -L 4 -o x x
+    is 1 "packstream: ./x: is an input as well" packstream -L 4 -o ./x - <x
+    is 1 "packstream: y: is an input as well" packstream -L 4 -o y x y
+    is 1 "packstream: stdout: is an input as well" \
+        bash -c 'packstream -L 4 x >>x'
+    ln x link
+    is 1 "packstream: link: is an input as well" packstream -L 4 -o link x
+    is 1 "packstream: y: is an input as well" packstream -L 2 \
+        --overlong=drop --rejects=y -o out x y
+    cmp x y
+    [ "$(size x)" = 16 ]
+}
+
+@test "packs and rejects cannot go to one place" {
+    two
+    cp x out
+    is 1 "packstream: out: cannot take two streams" packstream -L 2 \
+        --overlong=drop --rejects=out -o out x
+    cmp x out
+    is 1 "packstream: stdout: cannot take two streams" packstream -L 2 \
+        --overlong=drop --rejects=- x
+    [ -z "$output" ]
+}
+
+@test "write errors are told: a full device, a closed stream" {
+    two
+    check make_sample 3 >large
+    local why="cannot write: No space left on device"
+    is 1 "packstream: stdout: $why" bash -c 'packstream -L 4 x >/dev/full'
+    is 1 "packstream: /dev/full: $why" packstream -L 4 -o /dev/full x
+    is 1 "packstream: stdout: $why" \
+        bash -c 'packstream -L 64 large >/dev/full'
+    is 1 "packstream: stdout: $why" \
+        bash -c 'packstream -L 4 --stats </dev/null >/dev/full'
+    is 1 "packstream: /dev/full: $why" packstream -L 2 --overlong=drop \
+        --rejects=/dev/full -o out x
+    is 1 "packstream: stdout: Bad file descriptor" \
+        bash -c 'packstream -L 4 x >&-'
+    is 1 "packstream: stdin: Bad file descriptor" \
+        bash -c 'packstream -L 4 <&-'
+    is 1 "packstream: stdin: Bad file descriptor" \
+        bash -c 'packstream -L 4 </dev/null 0>out'
+    # Without stderr nothing can be said; the status says it.
+    run bash -c 'packstream -L 4 x >/dev/full 2>&-'
+    [ "$status" = 1 ]
+}
+
+@test "a write error while the input pauses is told as such" {
+    mkfifo in
+    record16 1 2 >x
+    timeout 20 packstream -L 4 -w 1 <in >/dev/full 2>told 3>&- &
+    local pid=$!
+    exec 7>in
+    # In one piece: after a part of it there is a pause already.
+    cat x >&7
+    # It does not wait for more of the input.
+    local status=0
+    wait $pid || status=$?
+    exec 7>&-
+    [ "$status" = 1 ]
+    [ "$(cat told)" = \
+        "packstream: stdout: cannot write: No space left on device" ]
+}
+
+@test "a vanished reader ends it by SIGPIPE, without a word" {
+    live vanished_reader
+    check make_sample 3 >x
+    is 0 "" bash -c '
+        { packstream -L 64 x; echo $? >status; } | head -c 100 >/dev/null'
+    [ "$(cat status)" = 141 ]
+}
+
+@test "a terminal is no place for packs" {
+    live terminal
+}
+
+@test "progress is shown on a terminal unless -q" {
+    live progress
+}
+
+# ------------------------------------------------------------ determinism
+
+@test "the same bytes, however the input arrives" {
+    check make_sample 4 >x
+    packstream -L 64 x | packcat --to=ids | tokcat --from=ids >y
+    local file
+    for file in x y; do
+        packstream -L 64 $file >wanted
+        packstream -L 64 <$file | cmp - wanted
+        # shellcheck disable=SC2002 # a pipe is the point
+        cat $file | packstream -L 64 | cmp - wanted
+        dd if=$file bs=1 status=none | packstream -L 64 | cmp - wanted
+        dd if=$file bs=7 status=none | packstream -L 64 | cmp - wanted
+    done
+    local options
+    for options in "-a spfhp" "-a nnlshp" "-a bestfit" "-a nextfit" \
+        "-a concat" --order=input --shuffle=3 "-d auto" \
+        "-w 4096 -M $(least_memory -L 64 -w 4096)" \
+        --max-delay=9 --flush-every=100 --even-cost; do
+        # Words are meant to split.
+        # shellcheck disable=SC2086
+        packstream -L 64 $options x >wanted
+        # shellcheck disable=SC2086
+        dd if=x bs=97 status=none | packstream -L 64 $options | cmp - wanted
+    done
+}
+
+@test "the same bytes from inputs that do not block" {
+    live unblocked
+}
+
+@test "the same bytes from compressed input" {
+    skip_without zstd
+    check make_sample 5 >x
+    packstream -L 64 x >wanted
+    zstd -q x
+    packstream -L 64 x.zst | cmp - wanted
+    packstream -L 64 - <x.zst | cmp - wanted
+    dd if=x.zst bs=7 status=none | packstream -L 64 | cmp - wanted
+    # Several frames, and a skippable one between them.
+    head -c 100000 x | zstd -q >y
+    { u32 $((0x184D2A50)) 3; printf abc; } >>y
+    tail -c +100001 x | zstd -q >>y
+    packstream -L 64 y | cmp - wanted
+    # Compressed and plain files in one run.
+    record16 1 >z
+    packstream -L 64 x.zst z | cmp - <(cat x z | packstream -L 64)
+}
+
+# ---------------------------------------------------------------- promises
+
+@test "random streams come back byte for byte, every promise kept" {
+    check round_trips 0 30
+}
+
+@test "more random streams come back byte for byte" {
+    check round_trips 30 60
+}
+
+@test "none waits for longer than promised" {
+    check bound
+}
+
+@test "every algorithm in every order gives the input back" {
+    check algorithms
+}
+
+@test "-d auto chooses a depth by what comes first" {
+    check depth
+    # Packs of four are full; some more places cost nothing.
+    for _ in {1..400}; do record16 1 2 3 4; done >x
+    packstream -L 16 -d auto -w 70 x >out
+    packstat --json out | grep -E '"capacity": 16, "depth": ([4-9]|1[0-5]),'
+    packstream -L 16 -w 70 x | cmp - out
+    packstream -L 16 -a none x | packstat --json | grep -F '"depth": 1,'
+    packstream -L 2048 -a concat x | packstat --json | grep -F '"depth": 32,'
+    packstream -L 16 -v -w 70 x 2>told >out
+    grep -E 'up to [0-9]+ sequences, 256 bytes each, [0-9]+ of them' told
+    packstream -L 16 -d auto </dev/null | packstat --verify
+}
+
+@test "at the end it says where the depth cost too much" {
+    # Ten of 100 tokens fill a pack.
+    for _ in {1..400}; do record16 {1..10}; done >x
+    line="packstream: the depth cap of 2 costs 80.0%: -d 12"
+    [ "$(packstream -L 100 -d 2 x 2>&1 >out)" = "$line" ]
+    [ -z "$(packstream -L 100 -d 2 -q x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -d 10 x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -d 2 -a none x 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -d 2 -a concat x 2>&1 >out)" ]
+    # A few packs are not worth a word, nor what the window does.
+    [ -z "$(head -c 264 x | packstream -L 100 -d 2 2>&1 >out)" ]
+    [ -z "$(packstream -L 100 -w 2 -d 2 x 2>&1 >out)" ]
+    packstream -L 100 -d 2 -q --stats x 2>&1 >out | grep -F "$line"
+    packstream -L 100 -d 2 --stats=json x 2>told >out
+    grep -F '"depth_cost": 0.8000, "depth_advised": 12, ' told
+    [ "$(wc -l <told)" -eq 1 ]
+    packstream -L 100 --stats=json x 2>&1 >out |
+        grep -F '"depth_cost": 0.0000, "depth_advised": null, '
+    # Where a depth was chosen for another beginning, too.
+    { for _ in {1..100}; do record16 {1..100}; done; cat x; } >y
+    packstream -L 100 -w 100 y 2>&1 >out |
+        grep -E "the depth cap of [1-7] costs [0-9.]+%: -d 1[0-9]"
+}
+
+@test "a job that goes on knows what the depth cost before" {
+    for _ in {1..400}; do record16 {1..10}; done >x
+    packstream -L 100 -d 2 -w 8 -o whole x 2>wanted
+    grep -F "costs 80.0%" wanted
+    # A full disk stops it in the middle.
+    (ulimit -f 48 && trap "" XFSZ && exec packstream -L 100 -d 2 -w 8 \
+        --state=s --state-every=5 -o out x) 2>message && return 1
+    packstream -L 100 -d 2 -w 8 --state=s --resume -o out x 2>told
+    cmp told wanted
+    cmp out whole
+    # And once more when it has ended.
+    packstream -L 100 -d 2 -w 8 --state=s --resume -o out x 2>told
+    cmp told wanted
+}
+
+# ids PACKS: all tokens, in the order of the packs.
+ids() {
+    packcat --to=ids --order=pack "$1" | xargs
+}
+
+@test "-a none, nextfit, concat" {
+    { record16 1 2; record16 3; record16 4 5 6; record16 7 8; } >x
+    packs() {
+        packstream -L 4 -a "$1" x >out
+        packcat out | cmp - x
+        [ "$(ids out)" = "1 2 3 4 5 6 7 8" ]
+        packstat --json out | grep -oE '"packs": [0-9]+|"split_[a-z]+": .'
+    }
+    [ "$(packs none | xargs)" = "packs: 4 split_sequences: 0" ]
+    [ "$(packs nextfit | xargs)" = "packs: 3 split_sequences: 0" ]
+    [ "$(packs concat | xargs)" = "packs: 2 split_sequences: 1" ]
+    record16 1 2 3 4 5 6 7 8 9 >>x
+    packstream -L 4 -a concat x | packcat | cmp - x
+    packstream -L 4 -a concat x | packstat --json |
+        grep -F '"split_sequences": 2, "extra_pieces": 3,'
+}
+
+@test "--order=input: packs come by their oldest sequences" {
+    check make_sample 9 >x
+    packstream -L 64 --order=input x >out
+    packcat out | cmp - x
+    packcat --to=jsonl --order=pack out >/dev/null
+    packstat --verify out
+    # The first of each pack, were it not for the order, would not rise.
+    check rises out
+    run check rises <(packstream -L 64 x)
+    [ "$status" -ne 0 ]
+}
+
+@test "--shuffle: another order for each seed, the same packs in the end" {
+    check make_sample 9 >x
+    packstream -L 64 --shuffle=1 x >one
+    packstream -L 64 --shuffle=2 x >two
+    packstream -L 64 --shuffle=1 x | cmp - one
+    run ! cmp -s one two
+    packcat one | cmp - x
+    packcat two | cmp - x
+    packstat --verify one two
+}
+
+@test "--flush-every" {
+    { record16 1; record16 2; record16 3 3 3 3 3; record16 4; } >x
+    record16 5 >>x
+    packs() {
+        packstream -L 4 "$@" x >out
+        packcat --to=ids out | cmp - wanted
+        packstat --json out | grep -oE '"packs": [0-9]+'
+    }
+    printf '%s\n' 1 2 4 5 >wanted
+    # A record that is dropped counts, too.
+    [ "$(packs --overlong=drop)" = '"packs": 1' ]
+    [ "$(packs --overlong=drop --flush-every=1)" = '"packs": 4' ]
+    [ "$(packs --overlong=drop --flush-every=2)" = '"packs": 3' ]
+    [ "$(packs --overlong=drop --flush-every=3)" = '"packs": 2' ]
+    [ "$(packs --overlong=drop --flush-every=5)" = '"packs": 1' ]
+}
+
+@test "--flush-idle: a pause of the producer lets go what is held" {
+    live idle
+}
+
+@test "--flush-idle is not for files" {
+    check make_sample 4 >x
+    packstream -L 64 x | cmp - <(packstream -L 64 --flush-idle=1 x)
+}
+
+@test "SIGUSR1 lets go what is held" {
+    live signalled
+}
+
+@test "many SIGUSR1 lose nothing" {
+    live signalled_often
+}
+
+@test "flush records" {
+    live asked
+    # Sequences are told by number, flush records or not.
+    { record16 1; u32 0; record16 2; u32 0 0; record16 1 2 3 4 5; } |
+        bad_input "record 2 at byte 24: 5 tokens, more than 4 (--overlong\
+ says what to do with it)" --flush-records
+    { record16 1; u32 0; u8 0; } | bad_input "record 1 at byte 10: the input\
+ ends after 1 of its 4 bytes" --flush-records
+    framed flush 1 flush flush 2 flush >x
+    packstream -L 4 x >out
+    packstat --json out | grep -F '"packs": 2,'
+    [ "$(ids out)" = "1 2" ]
+    packcat out | cmp - <(framed 1 2)
+    # They are part of what END vouches for.
+    flip x 140 3
+    run packstream -L 4 -o out x
+    [ "$status" = 65 ]
+    # To others they say nothing.
+    framed 1 flush 2 | packstat --json | grep -F '"sequences": 2,'
+}
+
+@test "what is decided is passed on while the input pauses" {
+    live delay 1
+}
+
+@test "with a larger window, too" {
+    live delay 4
+}
+
+@test "what is decided is passed on before the next file is opened" {
+    two
+    mkfifo later
+    packstream -L 4 -w 1 -o out x later 3>&- &
+    local pid=$! tries=0
+    until [ -e out ] && [ "$(size out)" = $((4096 + 2 * 256)) ]; do
+        sleep 0.05
+        [ $((tries += 1)) -lt 200 ] || break
+    done
+    # The writer that it waits for comes in any case.
+    record16 9 >later
+    wait $pid
+    [ $tries -lt 200 ]
+    packcat out | cmp - <(cat x; record16 9)
+}
+
+# ------------------------------------------------------------------- stats
+
+@test "--stats is one line on stderr" {
+    { record16 1 2 3; record16 4 5; record16 6 7 8 9 10; } >x
+    is 0 "packstream: 2 sequences, 5 tokens in 2 packs, 62.50% full; 1\
+ rejected (1 overlong), 0 truncated, 0 split; longest delay 2" \
+        packstream -L 4 --overlong=drop --stats -o out x
+    is 0 "packstream: 3 sequences, 9 tokens in 3 packs, 75.00% full; 0\
+ rejected, 1 truncated, 0 split; longest delay 2" \
+        packstream -L 4 --overlong=truncate --stats -o out x
+    is 0 "packstream: 4 sequences, 10 tokens in 3 packs, 83.33% full; 0\
+ rejected, 0 truncated, 1 split; longest delay 3" \
+        packstream -L 4 --overlong=split --stats -q -o out x
+    is 0 "packstream: 0 sequences, 0 tokens in 0 packs, 0.00% full; 0\
+ rejected, 0 truncated, 0 split; longest delay 0" \
+        packstream -L 4 --stats -o out /dev/null
+    is 0 "" packstream -L 4 --overlong=drop -o out x
+}
+
+@test "--stats=json agrees with the packs and with packstat" {
+    skip_without_decoder
+    local policy
+    for policy in drop truncate split; do
+        check make_sample 6 >raw
+        packstream -L 64 raw | packcat --to=ids | tokcat --from=ids >x
+        packstream -L 50 -d 3 -w 20 --overlong=$policy --stats=json x \
+            >out 2>told
+        packstat --json out >seen
+        check stats x out told seen
+    done
+}
+
+@test "--stats=json of nothing has no ratios" {
+    packstream -L 4 --stats=json -o out /dev/null 2>told
+    grep -F '"sequences": 0, "tokens": 0, "packs": 0,' told
+    grep -F '"efficiency": null, "packing_factor": null,' told
+}
+
+@test "no figures of a run that failed" {
+    u8 1 >x
+    is 65 "packstream: x: record 0 at byte 0: the input ends after 1 of its\
+ 4 bytes" packstream -L 4 --stats -o out x
+}
+
+@test "-M: packs stay full, and are shuffled, when memory is short" {
+    seq 20000 | factor | tokcat --from=bytes >short.tok
+    for option in --order=window --shuffle=1 --shuffle=2 --order=input; do
+        set -- -L 64 -d 8 -w 4096 "$option"
+        packstream "$@" -M "$(least_memory "$@")" short.tok >"short$option"
+        packcat "short$option" | cmp - short.tok
+        # At least 98 in 100 places are filled.
+        [ "$(packstat --json "short$option" | tr ',' '\n' |
+            sed -n 's/.*"packs": //p')" -lt 4920 ]
+    done
+    run -1 cmp -s short--shuffle=1 short--shuffle=2
+    run -1 cmp -s short--shuffle=1 short--order=window
+}

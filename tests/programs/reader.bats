@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# reader.bats - the trainer that does nothing, examples/c/read-packs.c, gets
+# all that is in a stream, whatever way it reads.
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+reader() {
+    "${abs_top_builddir:?}/examples/c/read-packs" "$@"
+}
+
+# Sequences of many lengths, packed; $wanted is what is in the packs.
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 -d 5 x.tok -o x.pks
+    packstream -q -L 64 -d 5 --zstd x.tok -o x.zst
+    wanted="$(count packs) packs, $(count sequences) sequences, $(count \
+        tokens) tokens"
+    export wanted
+}
+
+# count WORD: that number in packstat's summary of x.pks.
+count() {
+    packstat --json x.pks | grep -oE "\"$1\": ?[0-9]+" | head -n 1 |
+        grep -oE '[0-9]+'
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+}
+
+@test "files, pipes and compressed ones, pack by pack and in batches" {
+    [[ $wanted =~ ^[1-9][0-9]*\ packs,\ [1-9].*\ sequences,\ [1-9] ]]
+    for options in '' '-s 1' '-s 7' '-s 100000'; do
+        # Words are meant to split: options are a list.  And cat is a pipe.
+        # shellcheck disable=SC2086,SC2002
+        {
+            reader $options x.pks | grep -F "$wanted in "
+            reader $options <x.zst | grep -F "$wanted in "
+            cat x.pks | reader $options | grep -F "$wanted in "
+            cat x.zst | reader $options | grep -F "$wanted in "
+        }
+    done
+    reader -s 100000 x.pks | grep -F 'tokens in 1 steps'
+}
+
+# tokens OPTION...: how many a rank gets.
+tokens() {
+    reader "$@" x.pks | sed -n 's/.* \([0-9]*\) tokens in .*/\1/p'
+}
+
+@test "ranks get every token once" {
+    local all=${wanted% tokens} sum
+    for batch in '' '-s 3'; do
+        for ranks in 1 2 5; do
+            sum=0
+            for ((rank = 0; rank < ranks; rank++)); do
+                # shellcheck disable=SC2086
+                sum=$((sum + $(tokens $batch -r "$rank/$ranks")))
+            done
+            [ "$sum" -eq "${all##* }" ]
+        done
+    done
+}
+
+@test "what is cut or damaged is told of" {
+    head -c -1 x.pks >short.pks
+    { head -c 5000 x.pks; printf '\377'; tail -c +5002 x.pks; } >damaged.pks
+    for options in '' '-s 7'; do
+        for file in short.pks damaged.pks; do
+            # shellcheck disable=SC2086
+            run reader $options "$file"
+            [ "$status" -eq 65 ]
+            [[ $output == 'read-packs: record '* ]]
+        done
+    done
+    run reader x.tok
+    [ "$status" -eq 65 ]
+}
+
+@test "what cannot be is refused" {
+    for options in '-s 0' '-s 4x' '-s x' '-s -4' '-s +4' '-s 4294967297' \
+        '-s 18446744073709551617' '-r 1' '-r 1/2x' '-r 2/2' '-r 1x/2' \
+        '-r -1/2' '-r 0/-2' '-r /2' '-r 1/' '-r 4294967296/2' \
+        '-r 0/4294967297' '-x' 'a b'; do
+        # shellcheck disable=SC2086
+        run reader $options
+        [ "$status" -eq 64 ]
+        [[ ${lines[-1]} == 'usage: read-packs '* ]]
+    done
+    run reader no-such-file
+    [ "$status" -eq 1 ]
+}

@@ -1,0 +1,341 @@
+#!/usr/bin/env bats
+# resume-again.bats - jobs that are begun again at places where little or all
+# of them is done, or for another reader: nothing is lost or comes twice.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+load ../support/resumed
+
+# A state is there from the first byte on: what follows is not written twice.
+@test "a job that was stopped before its first state writes nothing twice" {
+    local options how job
+    mkfifo in
+    packstream -q -L 256 y >py
+    for options in "-L 256" "-L 256 --zstd" "-L 150 --overlong=drop \
+--rejects=r"; do
+        # shellcheck disable=SC2086
+        packstream -q ${options%--rejects=r} x >px
+        cat py px >wanted
+        for how in fails killed; do
+            echo "$options, $how"
+            rm -f s r
+            cp py out
+            if [ "$how" = fails ]; then
+                # shellcheck disable=SC2086
+                run -65 bash -c 'packstream -q --state=s --resume "$@" \
+                    < <(head -c 600001 x) >>out' x $options
+            else
+                # shellcheck disable=SC2086
+                packstream -q --state=s --resume $options <in >>out &
+                job=$!
+                { head -c 600001 x; sleep 0.2; kill -9 "$job"; } >in
+                wait "$job" || true
+            fi
+            [ -s s ]
+            # shellcheck disable=SC2086
+            packstream -q $options --state=s --resume x >>out
+            cmp wanted out
+        done
+    done
+}
+
+@test "a job that did not write a pack cuts no other file" {
+    echo 5 6 7 | tokcat --from=ids --raw | head -c 5 >"cut"
+    cp y out
+    run -65 bash -c 'packstream -q -L 256 --state=s cut >>out'
+    cp out part
+    cat y x >other
+    cp other other.before
+    run packstream -q -L 256 --state=s --resume -o other x
+    [ "$status" -eq 1 ]
+    [[ $output == *"is not the output of the job of the state" ]]
+    cmp other other.before
+    # What is before the output has to be the same, too.
+    {
+        head -c "$(($(size y) - 9))" y
+        echo 12345678
+        tail -c "+$(($(size y) + 1))" part
+    } >other
+    run packstream -q -L 256 --state=s --resume -o other x
+    [ "$status" -eq 1 ]
+    cp s kept
+    packstream -q -L 256 --state=s --resume-from=4 x | cat >got
+    packstream -q -L 256 --resume-from=4 x | cmp - got
+    mv kept s
+    packstream -q -L 256 --state=s --resume -o part x
+    { cat y; packstream -q -L 256 x; } | cmp - part
+}
+
+@test "without a state no output is gone on with" {
+    packstream -q -L 256 --state=s -o out x
+    cp out out.before
+    run packstream -q -L 256 --state=typo --resume -o out y
+    [ "$status" -eq 64 ]
+    [[ $output == \
+        "packstream: out: is there already, but not typo to go on from" ]]
+    cmp out out.before
+    [ ! -e typo ]
+}
+
+@test "an input that grew after it was read is noticed" {
+    cp x x1
+    head -c 500001 y >yc
+    run -65 packstream -q -L 256 --state=s --state-every=30 -o out x1 yc
+    cp x1 grown
+    cat y >>grown
+    refused 65 "of the inputs before y $(size x) bytes were read" out -L 256 \
+        -o out grown y
+    packstream -q -L 256 --state=s --resume -o out x1 y
+    packstream -q -L 256 x y | cmp - out
+    # While the job works on the next one, also.
+    rm s
+    mkfifo in
+    packstream -q -L 256 --state=s -o out x1 - <in &
+    {
+        cat y
+        sleep 0.3
+        cat y >>x1
+    } >in
+    wait "$!"
+    packstream -q -L 256 x y | cmp - out
+    rm s
+    packstream -q -L 256 --state=s -o out x y
+    refused 65 "bytes of input and not" out -L 256 -o out x1 y
+}
+
+@test "SIGTERM before the next input begins saves the state" {
+    mkfifo in
+    sleep 20 >in &
+    local holder=$! status=0
+    packstream -q -L 256 --state=s -o out x in 2>told &
+    local job=$!
+    for _ in {1..100}; do
+        [ "$(size out)" -lt 100000 ] || break
+        sleep 0.1
+    done
+    sleep 0.3
+    kill -TERM "$job"
+    wait "$job" || status=$?
+    kill "$holder"
+    [ "$status" -eq 143 ]
+    [ ! -s told ]
+    cp y in2
+    packstream -q -L 256 --state=s --resume -o out x y
+    packstream -q -L 256 x y | cmp - out
+}
+
+@test "--resume-from leaves an output and its state alone" {
+    packstream -q -L 256 --state=s -o out x
+    refused 64 "out: is a file, as is the output" out -L 256 \
+        --resume-from=5 -o out y
+    half_done_anew() {
+        rm s out
+        half_done x -L 256
+    }
+    half_done_anew
+    refused 64 "out: is a file" out -L 256 --resume-from=5 -o out x
+}
+
+@test "rejects that are written already are not written again" {
+    local options="-L 150 --overlong=drop --rejects=r --state=s" from
+    # shellcheck disable=SC2086
+    packstream -q -L 150 --overlong=drop --rejects=all x >packs
+    # shellcheck disable=SC2086
+    packstream -q $options x | cat >got
+    cmp got packs
+    # Another input is noticed, and what is there stays.
+    # shellcheck disable=SC2086
+    run bash -c "packstream -q $options --resume-from=3 y | cat >got2
+        exit \${PIPESTATUS[0]}"
+    [ "$status" -eq 65 ]
+    cmp r all
+    # All of it once more, and the end alone.
+    for from in --resume-from=3 --resume; do
+        # shellcheck disable=SC2086
+        packstream -q $options "$from" x | cat >got
+        cmp r all
+        tail -c 448 packs | cmp - <(tail -c 448 got)
+    done
+    # A job that has not ended: its rejects go on where the state was saved.
+    rm s r
+    # shellcheck disable=SC2086
+    run -65 bash -c "head -c 400001 x |
+        packstream -q $options --state-every=30 | cat >got
+        exit \${PIPESTATUS[1]}"
+    # shellcheck disable=SC2086
+    packstream -q $options --resume-from=3 x | cat >got
+    cmp r all
+    packstream -q -L 150 --overlong=drop --resume-from=3 x | cmp - got
+}
+
+@test "rejects end though nothing new comes" {
+    local options="-L 150 --overlong=drop --rejects=r --state=s" job status=0
+    mkfifo in
+    # shellcheck disable=SC2086
+    packstream -q $options <in > >(cat >got) &
+    job=$!
+    { cat x; sleep 0.5; kill -TERM "$job"; sleep 0.5; } >in
+    wait "$job" || status=$?
+    [ "$status" -eq 143 ]
+    # shellcheck disable=SC2086
+    packstream -q $options --resume-from=2 x | cat >got
+    packstream -q -L 150 --overlong=drop --rejects=all --resume-from=2 x |
+        cmp - got
+    cmp r all
+}
+
+@test "rejects of a job with a state are no pipe" {
+    mkfifo rf
+    run timeout 10 packstream -q -L 150 --overlong=drop --rejects=rf \
+        --state=s -o out x
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} == "packstream: --rejects=rf: with --state it must not be \
+a pipe"* ]]
+    [ ! -e s ]
+}
+
+@test "a reader that has all packs of a job gets its end" {
+    local flush
+    # Packs that were flushed because of time cannot be made again.
+    for flush in "" --flush-idle=50; do
+        rm -f s
+        # shellcheck disable=SC2086
+        { head -c 300000 x; sleep 0.3; tail -c +300001 x; } |
+            packstream -q -L 256 -d 16 $flush --state=s | cat >all
+        cp s s.before
+        # shellcheck disable=SC2086
+        packstream -q -L 256 -d 16 $flush --state=s --resume <x | cat >end
+        cmp s s.before
+        { head -c 4096 all; tail -c "$(($(size end) - 4096))" all; } |
+            cmp - end
+        [ "$(size end)" -lt 10000 ]
+    done
+    # shellcheck disable=SC2086
+    run -65 bash -c "packstream -q -L 256 -d 16 --flush-idle=50 --state=s \
+        --resume-from=5 <x | cat >end
+        exit \${PIPESTATUS[0]}"
+}
+
+# A pause while what was held comes again flushes nothing.
+@test "a job that was not flushed because of time can be made again" {
+    head -c 400001 x >"cut"
+    # shellcheck disable=SC2016 # it is for the other shell
+    run -65 bash -c 'packstream -q -L 256 --flush-idle=50 --state=s \
+        --state-every=30 <cut | cat >got
+        exit ${PIPESTATUS[0]}'
+    # The state needs some of what comes before this place again.
+    { head -c 300000 x; sleep 0.3; tail -c +300001 x; } |
+        packstream -q -L 256 --flush-idle=50 --state=s --resume | cat >rest
+    packstream -q -L 256 --flush-idle=50 --state=s --resume-from=5 <x |
+        cat >got
+    packstream -q -L 256 --resume-from=5 x | cmp - got
+}
+
+# small N: as many records of two tokens, of which 32 fill a pack.
+small() {
+    yes "5 6" | head -n "$1" | tokcat --from=ids --raw
+}
+
+@test "all packs of a job that has ended can be made again" {
+    packstream -q -L 256 --state=s --state-every=20 x | cat >all
+    local from
+    for from in 1 5 900; do
+        packstream -q -L 256 --state=s --state-every=20 --resume-from="$from" \
+            x | cat >got
+        packstream -q -L 256 --resume-from="$from" x | cmp - got
+    done
+}
+
+@test "a job that stopped behind a flush record can be made again" {
+    local options="-L 64 -w 64 --flush-records --state=s" job status=0
+    small 100 >p
+    printf '\0\0' >flush
+    mkfifo in
+    # shellcheck disable=SC2086
+    packstream -q $options <in > >(cat >got) &
+    job=$!
+    { cat p flush; sleep 0.5; kill -TERM "$job"; sleep 0.5; } >in
+    wait "$job" || status=$?
+    [ "$status" -eq 143 ]
+    cat p flush p p >longer
+    # shellcheck disable=SC2086
+    packstream -q $options --resume-from=1 longer | cat >got
+    packstream -q -L 64 -w 64 --flush-records --resume-from=1 longer |
+        cmp - got
+}
+
+@test "a job without packs has ended, too" {
+    : >empty
+    local out
+    for out in "-L 256" "-L 256 --zstd" "-L 256 -d auto"; do
+        rm -f ./*.s all
+        for _ in 1 2 3; do
+            # shellcheck disable=SC2086
+            packstream -q $out --state=e.s --resume empty >>all
+            # shellcheck disable=SC2086
+            packstream -q $out --state=x.s --resume x >>all
+        done
+        # shellcheck disable=SC2086
+        { packstream -q $out empty; packstream -q $out x; } | cmp - all
+    done
+}
+
+@test "what a state cannot go on with is refused at once" {
+    run packstream -q -L 64 --zstd --state=s x
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} == *"a compressed stream can only be gone on with in a \
+file, and stdout is none" ]]
+    run packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} == *"--rejects=-: with --state they need a file"* ]]
+    [ ! -e s ]
+    # Nor does a later pack begin in a file that is there.
+    cp y out
+    run packstream -q -L 64 --state=s --resume-from=3 -o out x
+    [ "$status" -eq 64 ]
+    cmp out y
+}
+
+@test "what was only begun when the power failed is begun again" {
+    echo 5 6 7 | tokcat --from=ids --raw | head -c 5 >"cut"
+    local what
+    for what in zeros gone; do
+        rm -f s out
+        run -65 packstream -q -L 256 --state=s -o out cut
+        case $what in
+            zeros) head -c 5000 /dev/zero >out ;;
+            gone) rm out ;;
+        esac
+        packstream -q -L 256 --state=s --resume -o out x
+        packstream -q -L 256 x | cmp - out
+    done
+}
+
+@test "a job that has ended leaves its output open at its end" {
+    packstream -q -L 256 x >px
+    packstream -q -L 256 y >py
+    cat px py >wanted
+    : >out
+    { packstream -q -L 256 --state=a x; } 1<>out
+    {
+        packstream -q -L 256 --state=a --resume x
+        packstream -q -L 256 --state=b --resume y
+    } 1<>out
+    cmp wanted out
+}
+
+@test "an output to which others wrote is no output of the job" {
+    mkfifo in
+    packstream -q -L 256 --state=s --state-every=30 <in >>out 2>told &
+    local job=$! status=0
+    {
+        head -c 400000 x
+        sleep 0.5
+        echo "from somebody else" >>out
+        tail -c +400001 x || true # the job may have ended by then
+    } >in
+    wait "$job" || status=$?
+    [ "$status" -eq 1 ]
+    grep -F "another program changed it" told
+}

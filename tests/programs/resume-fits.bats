@@ -1,0 +1,221 @@
+#!/usr/bin/env bats
+# resume-fits.bats - packstream goes on only with what fits its state: the
+# options, the input and the output; else all is left as it is.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+load ../support/resumed
+
+@test "what is before the output of the job stays" {
+    packstream -q -L 256 x >px
+    packstream -q -L 256 y >py
+    cat px py >wanted
+    cp px out
+    half_done y -L 256
+    packstream -q -L 256 --state=s --resume y >>out
+    cmp wanted out
+    # And so it does where the job has ended.
+    packstream -q -L 256 --state=s --resume y >>out
+    cmp wanted out
+    # Where the shell goes to a place without appending.
+    rm s
+    cp px out
+    run -65 bash -c 'head -c 400001 y | {
+        tail -c 1 >&2 <&3
+        packstream -q -L 256 --state=s --state-every=30
+    } 3<>out 1>&3'
+    packstream -q -L 256 --state=s --resume -o out y
+    cmp wanted out
+}
+
+@test "a job that has ended is compared with its options" {
+    packstream -q -L 256 --state=s -o out x
+    refused 64 "packs of 256 tokens, not 100" out -L 100 -w 5 -o out x
+    refused 64 "other options" out -L 256 -w 5 -o out x
+    refused 64 "other compression" out -L 256 --zstd -o out x
+    refused 64 "other tokens" out -L 256 -t u32 -o out x
+    packstream -q -L 256 --state=s --resume -o out x
+    # What goes elsewhere would be lacking in the file.
+    refused 64 "the job of the state wrote to a file" out -L 256 \
+        -o /dev/null x
+    refused 64 "packs of 256 tokens, not 100" out -L 100 --resume-from=1 \
+        -o /dev/null x
+}
+
+@test "a job that has ended is compared with its input" {
+    packstream -q -L 256 --state=s -o out x
+    refused 65 "bytes of input and not" out -L 256 -o out y
+    refused 1 "none" out -L 256 -o out none
+    packstream -q -L 256 --state=s --resume -o out <x
+    # Of a pipe nothing is known.
+    packstream -q -L 256 --state=s --resume -o out < <(cat x)
+}
+
+@test "a job that has ended is compared with its output" {
+    local options other
+    for options in "-L 256" "-L 256 --zstd" "-L 100000 -d 2 -w 9"; do
+        echo "$options"
+        rm -f s
+        # shellcheck disable=SC2086
+        packstream -q $options --state=s -o out x
+        head -c "$(size out)" /dev/urandom >random
+        # The same options, so that only the records differ.
+        # shellcheck disable=SC2086
+        packstream -q $options -o other y
+        truncate -s "$(size out)" other
+        { head -c 4096 out; tail -c +4097 random; } >behind
+        for other in random other behind; do
+            # shellcheck disable=SC2086
+            refused 1 "is not the output" "$other" $options -o "$other" x
+        done
+        # shellcheck disable=SC2086
+        packstream -q $options --state=s --resume -o out x
+    done
+}
+
+@test "a job that has ended is compared with its rejects" {
+    local options="-L 150 --overlong=drop --rejects=r -o out"
+    # shellcheck disable=SC2086
+    packstream -q $options --state=s x
+    cp r whole
+    # shellcheck disable=SC2086
+    packstream -q $options --state=s --resume x
+    truncate -s -1 r
+    # shellcheck disable=SC2086
+    refused 1 "r: has" out $options x
+    head -c "$(size whole)" /dev/urandom >r
+    # shellcheck disable=SC2086
+    refused 1 "r: is not the output" out $options x
+    rm r
+    # shellcheck disable=SC2086
+    run packstream -q --state=s --resume $options x
+    [ "$status" -eq 1 ]
+}
+
+@test "an output of something else is not cut" {
+    local options
+    for options in "-L 256 -d 16" "-L 256 -w 50" \
+        "-L 8192 -d 16 --zstd -w 300"; do
+        echo "$options"
+        rm -f s out
+        # shellcheck disable=SC2086
+        half_done x $options
+        # shellcheck disable=SC2086
+        packstream -q $options -o other y
+        cat other other other >longer
+        cat x x >tokens
+        for other in longer tokens; do
+            # shellcheck disable=SC2086
+            refused 1 "is not the output" "$other" $options -o "$other" x
+        done
+        # shellcheck disable=SC2086
+        packstream -q $options --state=s --resume -o out x
+        # shellcheck disable=SC2086
+        packstream -q $options x | cmp - out
+    done
+}
+
+@test "rejects of something else are not cut" {
+    local options="-L 150 --overlong=drop --rejects=r"
+    # shellcheck disable=SC2086
+    half_done x $options
+    mv r good
+    cat y y >r
+    # shellcheck disable=SC2086
+    refused 1 "r: is not the output" out $options -o out x
+    mv good r
+    # shellcheck disable=SC2086
+    packstream -q $options --state=s --resume -o out x
+    cp r again
+    packstream -q -L 150 --overlong=drop --rejects=r x | cmp - out
+    cmp r again
+}
+
+@test "rejects that are kept nowhere go on" {
+    local options="-L 150 --overlong=drop --rejects=/dev/null"
+    # shellcheck disable=SC2086
+    half_done x $options
+    # shellcheck disable=SC2086
+    packstream -q $options --state=s --resume -o out x
+    # shellcheck disable=SC2086
+    packstream -q $options --state=s --resume -o out x
+    packstream -q -L 150 --overlong=drop x | cmp - out
+    # What is a file now would lack what came before.
+    refused 64 "r: the state is not of a job" out -L 150 --overlong=drop \
+        --rejects=r -o out x
+}
+
+@test "nothing is cut before the input is compared" {
+    local options
+    for options in "-L 256" "-L 256 --zstd -w 300" \
+        "-L 150 --overlong=drop --rejects=r"; do
+        echo "$options"
+        rm -f s out r
+        # shellcheck disable=SC2086
+        half_done x $options
+        echo "what came after the state" >>out
+        # shellcheck disable=SC2086
+        refused 65 "packstream: y: " out $options -o out y
+        # shellcheck disable=SC2086
+        refused 65 "" out $options -o out <(head -c 200000 x)
+        # shellcheck disable=SC2086
+        packstream -q $options --state=s --resume -o out x
+        # shellcheck disable=SC2086
+        packstream -q ${options%--rejects=r} x | cmp - out
+    done
+}
+
+@test "an input that ends before the state is refused" {
+    # 22 bytes each, and none is held between two packs.
+    yes "1 2 3 4 5 6 7 8 9" | head -40000 | tokcat --from=ids --raw >x
+    local options="-L 16 -a none -d 1 -w 64 --state-every=31" n k
+    # shellcheck disable=SC2086
+    half_done x $options
+    n=$((400001 / 22 / 31 * 31))
+    # The place to go on from is one of these.
+    for k in {1..10}; do
+        head -c $(((n - k) * 22)) x >y
+        # shellcheck disable=SC2086
+        refused 65 "y: " out $options -o out y
+    done
+    # shellcheck disable=SC2086
+    packstream -q $options --state=s --resume -o out x
+    # shellcheck disable=SC2086
+    packstream -q ${options% *} x | cmp - out
+}
+
+@test "into a pipe the state is compared" {
+    half_done x -L 256
+    refused 64 "the job of the state wrote to a file" out -L 256 \
+        -o /dev/null x
+    refused 64 "packs of 256 tokens, not 100" out -L 100 -w 5 \
+        --resume-from=1 -o /dev/null x
+    # Another input shows when the packs of the state are made again.
+    refused 65 "the first" out -L 256 --resume-from=1 \
+        --state-every=1 -o /dev/null y
+    head -c 100000 x >part
+    refused 65 "part: " out -L 256 --resume-from=1 \
+        --state-every=1 -o /dev/null part
+    packstream -q -L 256 --state=s --resume-from=1 --state-every=9 x |
+        cat >got
+    packstream -q -L 256 --resume-from=1 x | cmp - got
+    # Now it is the state of a pipe, and of no file.
+    refused 64 "not of a job that wrote to a file" out -L 256 -o out x
+}
+
+@test "a job that has ended is proved again" {
+    packstream -q -L 256 --state=s -o out x
+    packstream -q -L 256 --state=s --resume-from=5 x | cat >got
+    packstream -q -L 256 --resume-from=5 x | cmp - got
+    refused 65 "the first" out -L 256 --resume-from=5 -o /dev/null y
+}
+
+@test "an output that cannot be read again is refused" {
+    [ "$(id -u)" -ne 0 ] || skip "root reads everything"
+    : >out
+    chmod 200 out
+    run packstream -q -L 256 --state=s -o out x
+    [ "$status" -eq 1 ]
+    [[ $output == "packstream: out: cannot be read again: "* ]]
+}

@@ -1,0 +1,389 @@
+#!/usr/bin/env bats
+# resume.bats - packstream, stopped in any way at any instant, goes on where
+# it was: the output is byte for byte that of a job nobody disturbed.
+#
+# RESUME_KILLS says how often jobs are killed (default: 20 times in each of
+# the tests that do so).
+#
+# SPDX-License-Identifier: MIT
+
+# What a test sets it uses itself.
+# shellcheck disable=SC2030,SC2031
+
+load ../support/helpers
+
+# A sanitizer is to see it, too; the rest of the builds add nothing to that.
+setup() {
+    start
+    case ${CFLAGS-} in
+        *-fsanitize=*) ;;
+        *) skip_if_quick ;;
+    esac
+}
+
+kills=${RESUME_KILLS:-${QUICK:+2}}
+kills=${kills:-20}
+
+# sample [SEED]: some thousand records of 1 to 300 tokens, framed, with a
+# channel; the same ones for the same seed.
+sample() {
+    awk -v seed="${1:-1}" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < 6000; i++) {
+            n = 1 + int(300 * rand() ^ 3)
+            ids = "["; mask = "["
+            for (k = 0; k < n; k++) {
+                c = k < n - 1 ? "," : "]"
+                ids = ids int(rand() * 60000) c
+                mask = mask (k % 2) c
+            }
+            print "{\"input_ids\":" ids ",\"mask\":" mask "}"
+        }
+    }' | tokcat --from=jsonl --channel=mask:u8
+}
+
+# raw [SEED]: twice as many raw records.
+raw() {
+    awk -v seed="${1:-1}" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < 12000; i++) {
+            n = 1 + int(300 * rand() ^ 3)
+            line = ""
+            for (k = 0; k < n; k++)
+                line = line int(rand() * 60000) " "
+            print line
+        }
+    }' | tokcat --from=ids --raw
+}
+
+# job: packs x, or what comes out of pipes, to out with a state, as $how says;
+# to be put into the background, where it becomes packstream itself.
+job() {
+    case $how in
+        file)
+            exec packstream "$@" -q --state=s --state-every=90 --resume \
+                -o out x
+            ;;
+        pipe)
+            exec packstream "$@" -q --state=s --state-every=90 --resume \
+                -o out < <(cat x)
+            ;;
+    esac
+}
+
+# killed_often OPTION...: jobs on x, killed at random instants; the output of
+# each must be `wanted` in the end.
+killed_often() {
+    local n=0 tries=0 pid status
+    packstream "$@" -q -o wanted x
+    rm -f s out
+    while [ "$n" -lt "$kills" ] || [ "$tries" -gt 0 ]; do
+        job "$@" 2>err &
+        pid=$!
+        # Who is killed too early again and again would never end.
+        if [ "$n" -lt "$kills" ] && [ "$tries" -lt 30 ]; then
+            sleep "0.0$((RANDOM % 50 + 10))"
+            kill -9 "$pid" || true
+        fi
+        status=0
+        wait "$pid" || status=$?
+        tries=$((tries + 1))
+        case $status in
+            0)
+                cmp wanted out
+                rm s out
+                tries=0
+                ;;
+            137) n=$((n + 1)) ;;
+            *)
+                cat err
+                return 1
+                ;;
+        esac
+    done
+    echo "$n kills"
+}
+
+@test "killed at random, from file to file" {
+    how='file'
+    raw >x
+    killed_often -L 512 -d 3 -w 256
+}
+
+@test "killed at random, from pipe to file" {
+    how='pipe'
+    raw >x
+    killed_often -L 512 -d 3 -w 256
+}
+
+@test "killed at random, framed, shuffled, compressed, on threads" {
+    how='file'
+    kills=$((kills / 2))
+    sample >x
+    killed_often -L 400 -d 8 -w 64 --shuffle=7 --zstd=1 -T3
+}
+
+@test "every way to pack goes on" {
+    skip_if_quick
+    raw 3 >x
+    local options
+    for options in "-w 100" "-d auto -w 50" "-a spfhp -w 60" \
+        "-a nnlshp -d 3 -w 60" "-a bestfit -w 60" "-a nextfit" \
+        "-a concat" "-a none -d 1" "--shuffle=9 -w 64" "--order=input" \
+        "--even-cost --flush-every=99" "--max-delay=70" "--align=16" \
+        "-w 4096 -M $(least_memory -L 512 -w 4096)"; do
+        echo "$options"
+        # shellcheck disable=SC2086
+        goes_on -L 512 $options
+    done
+}
+
+@test "overlong sequences and rejects go on" {
+    raw 4 >x
+    goes_on -L 200 -w 64 --overlong=split
+    goes_on -L 200 -w 64 --overlong=truncate
+    goes_on -L 200 -w 64 --overlong=drop --rejects=r
+}
+
+@test "several files, plain and compressed, go on" {
+    skip_without zstd
+    local i
+    for i in 1 2 3; do
+        sample "$i" >"x$i"
+    done
+    zstd -q x2
+    packstream -q -L 512 -w 64 x1 x2.zst x3 -o wanted
+    for i in 1 2 3 4 5 6; do
+        packstream -q -L 512 -w 64 --state=s --resume --state-every=25 \
+            -o out x1 x2.zst x3 &
+        sleep "0.$((RANDOM % 3))"
+        kill -9 $! 2>/dev/null || true
+        wait $! || true
+    done
+    packstream -q -L 512 -w 64 --state=s --resume -o out x1 x2.zst x3
+    cmp wanted out
+}
+
+@test "a job that is told to end saves its state" {
+    env --default-signal=INT true 2>/dev/null ||
+        skip "env has no --default-signal"
+    raw >x
+    packstream -q -L 512 -w 64 x >wanted
+    local signal status pid
+    for signal in TERM INT; do
+        rm -f s out
+        mkfifo in
+        # In the background a shell has SIGINT ignored, for good.
+        env --default-signal=INT packstream -q -L 512 -w 64 --state=s \
+            -o out in &
+        pid=$!
+        {
+            head -c 300000 x
+            sleep 0.3
+            kill "-$signal" "$pid"
+            sleep 0.3
+        } >in
+        status=0
+        wait "$pid" || status=$?
+        rm in
+        [ "$status" -eq $((128 + $(kill -l "$signal"))) ]
+        [ -s s ]
+        # It is the state of the last pack that there is.
+        run packstream -q -L 512 -w 64 --state=s --resume -o out x
+        [ "$status" -eq 0 ]
+        cmp wanted out
+    done
+}
+
+@test "a pipe goes on with the pack that its reader wants" {
+    raw >x
+    packstream -q -L 512 -w 64 x >wanted
+    local stride at n
+    stride=$(od -An -tu4 -j 20 -N 4 wanted | tr -d ' ')
+    (packstream -q -L 512 -w 64 --state=s --state-every=10 x || true) |
+        head -c $((4096 + 100 * stride + 7)) >part
+    [ -s s ]
+    # Whatever the state is of, earlier or later, or if there is none.
+    for at in 100 1 7; do
+        packstream -q -L 512 -w 64 --state=s "--resume-from=$at" x | cat >rest
+        cmp <(head -c 4096 wanted) <(head -c 4096 rest)
+        cmp <(tail -c +$((4097 + at * stride)) wanted) \
+            <(tail -c +4097 rest)
+        rm s
+        packstream -q -L 512 -w 64 "--resume-from=$at" x | cmp - rest
+        (packstream -q -L 512 -w 64 --state=s --state-every=10 x || true) |
+            head -c $((4096 + 200 * stride)) >part
+    done
+    n=$((($(stat -c %s wanted) - 4096) / stride - 1))
+    packstream -q -L 512 -w 64 "--resume-from=$n" x |
+        cmp - <(head -c 4096 wanted; tail -c "$stride" wanted)
+    run packstream -q -L 512 -w 64 "--resume-from=$((n + 1))" x
+    [ "$status" -eq 64 ]
+    [[ $output == *"packstream: stdout: there are $n packs"* ]]
+}
+
+# half_done: a job on x, half of it done, with its state in s.
+half_done() {
+    rm -f s out
+    stopped_at $(($(stat -c %s x) / 2)) -L 512 -w 64
+    [ -s s ]
+}
+
+# refused STATUS WORDS OPTION...: a job that does not go on leaves state and
+# output as they are.
+refused() {
+    local wanted=$1 words=$2
+    shift 2
+    cp s s.before
+    cp out out.before
+    run packstream -q --state=s --resume -o out "$@"
+    [ "$status" -eq "$wanted" ] || { echo "$status: $output"; return 1; }
+    [[ $output == *"$words"* ]] || { echo "$output"; return 1; }
+    [ "${#lines[@]}" -le 2 ]
+    cmp s s.before
+    cmp out out.before
+}
+
+@test "a state that does not fit is refused" {
+    raw >x
+    half_done
+    refused 64 "packs of 512 tokens, not 256" -L 256 -w 64 x
+    refused 64 "up to 14 sequences, not 8" -L 512 -w 64 -d 8 x
+    refused 64 "other options" -L 512 -w 65 x
+    refused 64 "other options" -L 512 -w 64 --shuffle=1 x
+    refused 64 "other options" -L 512 -w 64 --even-cost x
+    refused 64 "other compression" -L 512 -w 64 --zstd x
+    refused 64 "other flush options" -L 512 -w 64 --flush-every=5 x
+    refused 64 "no --rejects" -L 512 -w 64 --overlong=drop --rejects=r x
+    refused 64 "another number of inputs" -L 512 -w 64 x x
+    refused 64 "other tokens, channels or vocabulary" -L 512 -w 64 -t u32 x
+    refused 64 "other tokens, channels or vocabulary" -L 512 -w 64 \
+        --vocab=65536 x
+    run packstream -q -L 512 -w 64 --state=s -o out x
+    [ "$status" -eq 64 ]
+    [ "$output" = "packstream: s: is there already (--resume goes on from \
+it)" ]
+}
+
+@test "an input that is another one is noticed" {
+    raw >x
+    half_done
+    raw 2 >y
+    refused 65 "packstream: y: " -L 512 -w 64 y
+    head -c 1000 x >y
+    refused 65 "ends" -L 512 -w 64 y
+    packstream -q -L 512 -w 64 --state=s --resume -o out x
+    packstream -q -L 512 -w 64 x | cmp - out
+}
+
+@test "an output that is another one is noticed" {
+    raw >x
+    half_done
+    cp out whole
+    truncate -s 5000 out
+    run packstream -q -L 512 -w 64 --state=s --resume -o out x
+    [ "$status" -eq 1 ]
+    [[ $output == "packstream: out: has 5000 bytes, but the state is of "* ]]
+    [ "$(stat -c %s out)" -eq 5000 ]
+    rm out
+    run packstream -q -L 512 -w 64 --state=s --resume -o out x
+    [ "$status" -eq 1 ]
+    [ "$output" = "packstream: out: No such file or directory" ]
+    [ ! -e out ]
+    cp whole out
+    packstream -q -L 512 -w 64 --state=s --resume -o out x
+    packstream -q -L 512 -w 64 x | cmp - out
+}
+
+@test "a state that is damaged or cut is refused" {
+    seq 3000 | tokcat --from=bytes --raw >x
+    rm -f s out
+    stopped_at 10000 -L 32 -w 8
+    [ -s s ]
+    cp s good
+    local n i byte
+    n=$(stat -c %s good)
+    for i in 0 7 8 12 16 100 $((n / 2)) $((n - 9)) $((n - 8)) $((n - 1)); do
+        byte=$(od -An -tu1 -j "$i" -N 1 good | tr -d ' ')
+        cp good s
+        # shellcheck disable=SC2059
+        printf "\\x$(printf %x $((byte ^ 4)))" |
+            dd of=s bs=1 seek="$i" conv=notrunc status=none
+        refused 65 "packstream: s: " -L 32 -w 8 x
+    done
+    for i in 0 1 8 11 12 19 20 500 $((n / 2)) $((n - 1)); do
+        head -c "$i" good >s
+        refused 65 "packstream: s: " -L 32 -w 8 x
+    done
+    cat good good >s
+    refused 65 "packstream: s: " -L 32 -w 8 x
+    echo text >s
+    refused 65 "packstream: s: this is not a saved state" -L 32 -w 8 x
+}
+
+@test "a job that has ended is not done again" {
+    raw >x
+    packstream -q -L 512 -w 64 --state=s --resume -o out x
+    cp out wanted
+    touch -d @0 out
+    packstream -q -L 512 -w 64 --state=s --resume -o out x
+    cmp wanted out
+    [ "$(stat -c %Y out)" -eq 0 ]
+    truncate -s -1 out
+    run packstream -q -L 512 -w 64 --state=s --resume -o out x
+    [ "$status" -eq 1 ]
+    [[ $output == "packstream: out: has "*" bytes, but the state is of "* ]]
+}
+
+@test "a job that has ended tells what it did" {
+    raw >x
+    seq -s ' ' 513 | tokcat --from=ids --raw >long
+    local how="-q -L 512 -w 64 --overlong=drop --stats=json --state=s"
+    # Words are meant to split: options.
+    # shellcheck disable=SC2086
+    packstream $how -o out x long 2>first
+    # shellcheck disable=SC2086
+    packstream $how --resume -o out x long 2>again
+    cmp first again
+    grep '"rejected_overlong_sequences": *1\b' again
+    grep '"max_delay": *[1-9]' again
+    # shellcheck disable=SC2086
+    packstream $how --resume -v -o out x long 2>&1 |
+        grep -Fx 'packstream: s: the job has ended, there is nothing left to do'
+}
+
+@test "a state that cannot be written" {
+    raw >x
+    run packstream -q -L 512 --state=none/s -o out x
+    [ "$status" -eq 1 ]
+    [[ $output == "packstream: none/s: "* ]]
+    mkdir folder
+    run packstream -q -L 512 --state=folder -o out x
+    [ "$status" -eq 1 ]
+    [[ $output == "packstream: folder: "* ]]
+    run packstream -q -L 512 --state= x
+    [ "$status" -eq 64 ]
+    run packstream -q -L 512 --resume x
+    [ "$status" -eq 64 ]
+    run packstream -q -L 512 --state-every=5 x
+    [ "$status" -eq 64 ]
+    run packstream -q -L 512 --zstd --resume-from=5 x
+    [ "$status" -eq 64 ]
+}
+
+@test "what was flushed because of time cannot be made again" {
+    raw >x
+    mkfifo in
+    packstream -q -L 512 -w 64 --flush-idle=20 --state=s in >out &
+    local pid=$!
+    {
+        head -c 300000 x
+        idle "$pid"
+        tail -c +300001 x
+    } >in
+    wait "$pid"
+    run packstream -q -L 512 -w 64 --flush-idle=20 --state=s \
+        --resume-from=3 x
+    [ "$status" -eq 65 ]
+    [[ $output == "packstream: s: packs were flushed because of time"* ]]
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bats
+# slow.bats - packstream between a reader that stops and a writer that
+# trickles: it holds no more than before, and keeps nothing back.
+#
+# SLOW_SECONDS says for how long (default: 1 second).
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    skip_if_quick
+    skip_without python3
+    skip_if_sanitized
+    [ -r "/proc/$$/statm" ] || skip "this system does not tell of memory"
+    PYTHONDONTWRITEBYTECODE=1
+    export PYTHONDONTWRITEBYTECODE
+    seconds=${SLOW_SECONDS:-1}
+}
+
+# live NAME ARGUMENT...: a check in Python.
+live() {
+    python3 "${abs_top_srcdir:?}/tests/support/packlive.py" "$@"
+}
+
+@test "a reader that stops for a while" {
+    live stalled_reader "$seconds"
+}
+
+@test "a writer of one byte at a time" {
+    live slow_writer "$seconds" 0.05
+    [ "$seconds" -lt 30 ] || live slow_writer "$seconds" 1
+}

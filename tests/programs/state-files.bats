@@ -1,0 +1,491 @@
+#!/usr/bin/env bats
+# state-files.bats - packstream --state beside other files and other jobs: no
+# file is lost that is not its own, and no two jobs write one.
+#
+# SPDX-License-Identifier: MIT
+
+# What a test sets it uses itself.
+# shellcheck disable=SC2030,SC2031
+
+load ../support/helpers
+
+setup() {
+    start
+    awk 'BEGIN {
+        srand(1)
+        for (i = 0; i < 3000; i++) {
+            n = 1 + int(200 * rand())
+            line = ""
+            for (k = 0; k < n; k++)
+                line = line int(rand() * 60000) " "
+            print line
+        }
+    }' | tokcat --from=ids --raw >x
+    waiting=
+    helpers=
+}
+
+# What a test left behind.
+teardown() {
+    local pid
+    for pid in $waiting $helpers; do
+        kill -9 "$pid" 2>/dev/null || :
+        # Else the shell tells of it.
+        wait "$pid" 2>/dev/null || :
+    done
+}
+
+job() {
+    packstream -q -L 256 -w 64 "$@"
+}
+
+# eventually CMD...: whether it succeeds within some seconds.
+eventually() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+is_larger() {
+    [ -e "$1" ]
+    [ "$(size "$1")" -gt "$2" ]
+}
+
+# begin OPTION...: a job that has half of x and waits for the rest, which
+# finish gives it; its process id is in $waiting.
+begin() {
+    mkfifo in
+    packstream -q -L 256 -w 64 --state-every=25 "$@" in 2>err &
+    waiting=$!
+    exec 5>in
+    head -c "$(($(size x) / 2))" x >&5
+}
+
+# shellcheck disable=SC2034 # status is what a caller looks at
+finish() {
+    # A job that has ended does not take it.
+    tail -c "+$(($(size x) / 2 + 1))" x >&5 || :
+    exec 5>&-
+    status=0
+    wait "$waiting" || status=$?
+    waiting=
+    rm in
+}
+
+# packing OPTION...: with its standard output behind what is in $to, if set.
+packing() {
+    if [ -n "${to-}" ]; then
+        timeout 20 packstream -q -L 256 -w 64 "$@" >>"$to"
+    else
+        timeout 20 packstream -q -L 256 -w 64 "$@" >/dev/null
+    fi
+}
+
+# refused STATUS MESSAGE OPTION...
+refused() {
+    local wanted=$1 message=$2
+    shift 2
+    # shellcheck disable=SC2154 # stderr comes from run
+    run --separate-stderr packing "$@"
+    # shellcheck disable=SC2154
+    [ "$status" -eq "$wanted" ] || {
+        echo "$status: $stderr"
+        return 1
+    }
+    [[ $stderr == "packstream: $message"* ]] || {
+        echo "$stderr"
+        return 1
+    }
+}
+
+@test "the state is no other file of the job" {
+    cp x in.new
+    ln -s "$PWD" way
+    mkdir folder
+    refused 64 "--state=col: col is the output as well" --state=col -o col x
+    refused 64 "--state=col: col.new is the output as well" \
+        --state=col -o col.new x
+    refused 64 "--state=way/col: way/col.new is the output as well" \
+        --state=way/col -o folder/../col.new x
+    refused 64 "--state=in: in.new is an input as well" --state=in -o o in.new
+    refused 64 "--state=in: in.new is an input as well" \
+        --state=in -o o x in.new
+    refused 64 "--state=in: in.new is an input as well" --state=in -o o <in.new
+    refused 64 "--state=x: x is an input as well" --state=x --resume -o o x
+    refused 64 "--state=rej: rej is the file of --rejects as well" \
+        --rejects=rej --overlong=drop --state=rej -o o x
+    refused 64 "--state=rej: rej.new is the file of --rejects as well" \
+        --rejects=./rej.new --overlong=drop --state=rej -o o x
+    cmp x in.new
+    [ ! -e col ]
+    [ ! -e col.new ]
+    [ ! -e o ]
+    [ ! -e rej ]
+    to=s.new refused 64 "--state=s: s.new is the output as well" --state=s x
+    [ -e s.new ]
+    rm s.new
+    # What is not there yet may have another name all the same, and is not
+    # made by the refusal.
+    mkdir other
+    ln -s s link
+    ln -s s.new link.new
+    ln -s ../link other/far
+    ln -s "$PWD/other/far" other/farther
+    refused 64 "--state=s: s is the output as well" --state=s -o link x
+    refused 64 "--state=link: link is the output as well" --state=link -o s x
+    refused 64 "--state=s: s.new is the output as well" --state=s -o link.new x
+    refused 64 "--state=s: s is the output as well" --state=s -o other/farther x
+    refused 64 "--state=s: s is the file of --rejects as well" \
+        --rejects=link --overlong=drop --state=s -o o x
+    [ ! -e s ]
+    [ ! -e s.new ]
+    [ ! -e o ]
+    rm other/far other/farther
+    # Nor is a link that leads nowhere more than that.
+    ln -s round round
+    refused 1 "round: Too many levels of symbolic links" --state=s -o round x
+    [ ! -e s ]
+    job --state=other/x -o other/out x
+    job -o out x
+    cmp out other/out
+    [ "$(ls other)" = "out
+x" ]
+}
+
+@test "a state has no name that is for the next one" {
+    job --state=s -o out x
+    mv s s.new
+    cp s.new kept
+    refused 64 "--state=s.new: a name that ends in .new is for a state that" \
+        --state=s.new --resume -o out x
+    refused 64 "--state=./t.new: a name that ends in .new is for" \
+        --state=./t.new -o o x
+    cmp kept s.new
+    [ ! -e t.new ]
+    [ ! -e o ]
+    mkdir folder
+    refused 1 "folder/: Is a directory" --state=folder/ -o o x
+    refused 1 "folder: Is a directory" --state=folder -o o x
+    refused 1 "none/: No such file" --state=none/ -o o x
+    [ ! -e o ]
+    [ ! -e folder.new ]
+    [ -z "$(ls -A folder)" ]
+    job --state=new -o o x
+    job --state=folder/news -o o x
+    [ -s new ]
+    [ -s folder/news ]
+}
+
+@test "what lies where the next state is made" {
+    echo precious >precious
+    ln -s precious s.new
+    refused 1 "s.new: is in the way of the file that is to replace s" \
+        --state=s -o out x
+    rm s.new
+    mkfifo s.new
+    refused 1 "s.new: is in the way" --state=s -o out x
+    rm s.new
+    ln precious s.new
+    refused 1 "s.new: is in the way" --state=s -o out x
+    rm s.new
+    cp precious s.new
+    refused 1 "s.new: is in the way" --state=s -o out x
+    cmp precious s.new
+    rm s.new
+    mkdir s.new
+    refused 1 "s.new: is in the way" --state=s -o out x
+    rmdir s.new
+    : >s.new
+    chmod a= s.new
+    if [ ! -r s.new ]; then
+        refused 1 "s.new: is in the way of the file that is to replace s, and \
+cannot be opened: Permission denied" --state=s -o out x
+    fi
+    rm -f s.new
+    [ "$(cat precious)" = precious ]
+    [ ! -e out ]
+    [ ! -e s ]
+
+    # What a killed job leaves: nothing yet, a part of a state, or all of it.
+    local n
+    job --state=good -o out x
+    for n in 0 5 8 100 "$(size good)"; do
+        head -c "$n" good >s.new
+        rm -f s
+        job --state=s -o out x
+        cmp s good
+        [ ! -e s.new ]
+    done
+    # A second name of the state is more than that.
+    ln s s.new
+    refused 1 "s.new: is in the way" --state=s --resume -o out x
+    cmp s good
+}
+
+# spoilt KIND: what another program does to the next state.
+spoilt() {
+    case $1 in
+        written) cp precious s.new ;;
+        replaced)
+            cp precious other
+            mv other s.new
+            ;;
+        emptied) # As long as that of the job.
+            : >other
+            mv other s.new
+            ;;
+        removed) rm s.new ;;
+    esac
+}
+
+@test "what another program puts where the next state is written stays" {
+    local kind
+    echo precious >precious
+    for kind in written replaced emptied removed; do
+        echo "$kind"
+        rm -f s s.new out
+        begin --state=s -o out
+        eventually test -s s
+        idle "$waiting"
+        cp s before
+        spoilt "$kind"
+        finish
+        [ "$status" -eq 1 ]
+        [ "$(cat err)" = "packstream: s.new: another program changed or \
+removed it, so s was not replaced" ]
+        cmp before s
+        case $kind in
+            removed) [ ! -e s.new ] ;;
+            emptied) [ -e s.new ] && [ ! -s s.new ] ;;
+            *) cmp precious s.new ;;
+        esac
+        rm -f s.new
+        job --state=s --resume -o out x
+        job x | cmp - out
+    done
+    # Nor does a job take it along that has no other state to write.
+    for kind in written replaced; do
+        rm -f s s.new
+        begin --state=s -o out --state-every=1000000
+        idle "$waiting"
+        cp s s.before
+        spoilt "$kind"
+        printf '\377\377\377\377\377' >&5
+        exec 5>&-
+        status=0
+        wait "$waiting" || status=$?
+        waiting=
+        rm in
+        [ "$status" -eq 65 ]
+        cmp precious s.new
+        cmp s.before s
+    done
+}
+
+@test "a next state that is spoilt while it is written is no state" {
+    skip_without strace
+    skip_if_sanitized # their search for leaks is not to be traced
+    local kind
+    echo precious >precious
+    # It is held up before the new state is on the disk.
+    for kind in written replaced removed; do
+        echo "$kind"
+        rm -f s s.new
+        strace -f -qq -e trace=fsync -o trace \
+            -e inject=fsync:delay_enter=1000000:when=1 \
+            packstream -q -L 256 -w 64 --state=s -o out x 2>err &
+        waiting=$!
+        eventually is_larger s.new 100
+        spoilt "$kind"
+        status=0
+        wait "$waiting" || status=$?
+        waiting=
+        [ "$status" -eq 1 ]
+        [[ $(cat err) == "packstream: s.new: another program changed"* ]]
+        [ ! -e s ]
+        [ "$kind" = removed ] || cmp precious s.new
+    done
+}
+
+@test "a state that cannot be written is told before the output is cut" {
+    local name
+    echo precious >out
+    printf -v name '%0253d' 0
+    refused 1 "$name.new: File name too long" "--state=$name" -o out x
+    refused 1 "none/s: No such file" --state=none/s -o out x
+    mkdir folder
+    chmod a-w folder
+    if [ ! -w folder ]; then
+        refused 1 "folder/s.new: Permission denied" --state=folder/s -o out x
+    fi
+    [ "$(cat out)" = precious ]
+}
+
+@test "one job at a time writes an output" {
+    job -o wanted x
+    begin --state=s -o out
+    eventually is_larger out 20000
+    eventually test -s s
+    refused 1 "out: another job is writing it" --state=other -o out x
+    refused 1 "out: another job is writing it" -o out x
+    to=out refused 1 "stdout: another job is writing it" x
+    refused 1 "out: another job is writing it" -L 100 --overlong=drop \
+        --rejects=out -o else x
+    [ ! -e other ]
+    [ ! -e other.new ]
+    finish
+    [ "$status" -eq 0 ]
+    cmp wanted out
+    # The lock ends with the job, also where a shell holds the file open.
+    {
+        job x
+        job --state=other x
+    } >both
+    cmp <(cat wanted wanted) both
+}
+
+# with_helper CMD...: a job, and behind it what stays with its output open.
+with_helper() {
+    {
+        status=0
+        "$@" || status=$?
+        sleep 60 3>&- &
+        helpers="$helpers $!"
+    } >>both
+}
+
+@test "a job that has ended leaves no lock with who has its output open" {
+    job -o wanted x
+    with_helper job x
+    [ "$status" -eq 0 ]
+    with_helper job --state=s x
+    [ "$status" -eq 0 ]
+    cmp <(cat wanted wanted) both
+    # Also if it failed, at the end or at once.
+    printf '\377' >bad
+    with_helper job bad
+    [ "$status" -eq 65 ]
+    : >both
+    with_helper job --state=s --resume x
+    [ "$status" -eq 1 ]
+    job -o both x
+    cmp wanted both
+}
+
+@test "one job at a time resumes an output" {
+    job -o wanted x
+    stopped_at "$(($(size x) / 2))" -L 256 -w 64
+    cp s other
+    begin --state=s --resume -o out
+    eventually test -e s.new
+    eventually is_larger out 20000
+    refused 1 "out: another job is writing it" --state=other --resume -o out x
+    finish
+    [ "$status" -eq 0 ]
+    cmp wanted out
+}
+
+@test "one job at a time keeps a state" {
+    job -o wanted x
+    begin --state=s --resume > >(cat >out)
+    eventually test -s s
+    refused 1 "s: another job keeps its state there" --state=s -o else x
+    refused 1 "s: another job keeps its state there" --state=s --resume \
+        -o else x
+    refused 1 "./s: another job keeps its state there" --state=./s x
+    eventually test -e s.new
+    [ ! -e else ]
+    finish
+    [ "$status" -eq 0 ]
+    eventually cmp -s wanted out
+    [ ! -e s.new ]
+}
+
+@test "who comes while a state is replaced does not get it" {
+    job -o wanted x
+    packstream -q -L 256 -w 64 --state=s --state-every=1 x >out 2>err &
+    waiting=$!
+    eventually test -s s
+    local tries=0
+    while ! gone "$waiting"; do
+        run packing --state=s --resume -o else x
+        tries=$((tries + 1))
+    done
+    echo "$tries tries"
+    status=0
+    wait "$waiting" || status=$?
+    waiting=
+    cat err
+    [ "$status" -eq 0 ]
+    cmp wanted out
+}
+
+@test "a job that is told to end leaves no next state" {
+    begin --state=s -o out
+    eventually test -s s
+    eventually test -e s.new
+    kill -TERM "$waiting"
+    finish
+    [ "$status" -eq 143 ]
+    [ ! -e s.new ]
+    job --state=s --resume -o out x
+    job x | cmp - out
+}
+
+@test "an output that is longer than it should be is noticed" {
+    begin --state=s -o out
+    eventually test -s s
+    head -c 3000000 /dev/zero >>out
+    finish
+    [ "$status" -eq 1 ]
+    [[ $(cat err) == "packstream: out: has "*": another program changed it" ]]
+}
+
+@test "what is no state is not read whole" {
+    skip_if_sanitized
+    local least
+    least=$(least_memory -L 256 -w 64)
+    job --state=s -M "$least" -o out x
+    job --state=s -M "$least" --resume -o out x
+    truncate -s 3G s
+    (
+        ulimit -v 200000
+        refused 1 "s: File too large" --state=s --resume -M 16Mi -o out x
+        echo text >s
+        truncate -s 3G s
+        refused 65 "s: this is not a saved state" --state=s --resume \
+            -o out x
+    )
+}
+
+@test "a second signal ends it at once, whichever it is" {
+    local pair status
+    for pair in "TERM INT" "INT TERM" "TERM TERM"; do
+        # In the background a shell has SIGINT ignored, for good.
+        mkfifo full
+        env --default-signal=INT packstream -q -L 256 -w 64 --state=s \
+            -T1 x >full &
+        waiting=$!
+        exec 6<full
+        eventually grep -q 'pipe.*write' "/proc/$waiting/wchan" ||
+            sleep 0.5
+        kill -s "${pair% *}" "$waiting"
+        sleep 0.3
+        kill -s "${pair#* }" "$waiting"
+        eventually gone "$waiting"
+        status=0
+        wait "$waiting" || status=$?
+        waiting=
+        exec 6<&-
+        rm -f full s s.new
+        [ "$status" -eq $((128 + $(kill -l "${pair#* }"))) ]
+    done
+}
+
+# gone PID: whether the process has ended, though no one waited for it.
+gone() {
+    ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+#
+# threads.bats - packstream's threads and its compressed output: the same
+# packs, whoever makes them, and the same honesty about what went wrong.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup_file() {
+    bats_require_minimum_version 1.5.0
+}
+
+# sample: some megabytes of records, so that there are several blocks.
+sample() {
+    seq 400000 | tokcat --from=bytes
+}
+
+@test "the same bytes on any number of threads" {
+    sample >x
+    packstream -T1 -L 512 x >wanted
+    local n
+    for n in 0 2 3 16; do
+        packstream "-T$n" -L 512 x | cmp - wanted
+        packstream "-T$n" -L 512 <x | cmp - wanted
+        sample | packstream "--threads=$n" -L 512 | cmp - wanted
+    done
+}
+
+@test "the same compressed bytes on any number of threads" {
+    skip_without zstd
+    sample >x
+    packstream -T1 -L 512 x >plain
+    local level n
+    for level in "" =1 =5; do
+        packstream -T1 "--zstd$level" -L 512 x >wanted
+        zstd -qdc wanted | cmp - plain
+        for n in 2 3 5; do
+            packstream "-T$n" "--zstd$level" -L 512 x | cmp - wanted
+            # However the input comes, frames end where they do.
+            dd if=x bs=9999 status=none |
+                packstream "-T$n" "--zstd$level" -L 512 | cmp - wanted
+        done
+    done
+}
+
+@test "compressed packs are read as they are" {
+    sample >x
+    packstream --zstd -L 512 x >y
+    [ "$(wc -c <y)" -lt "$(($(wc -c <x) / 2))" ]
+    packcat y | cmp - x
+    [[ $(packstat --verify y) = "y: OK"* ]]
+}
+
+@test "the header is a frame, and a number of packs is" {
+    skip_without zstd
+    sample >x
+    packstream -T1 -L 512 x >plain
+    packstream --zstd=1 -L 512 x >y
+    # Two frames more: the header's, and the table.
+    local frames
+    frames=$(zstd -lv y 2>/dev/null | sed -n 's/^# Zstandard Frames: //p')
+    local tables
+    tables=$(zstd -lv y 2>/dev/null |
+        sed -n 's/^# Skippable Frames: //p')
+    [ "$tables" = 1 ]
+    local bytes
+    bytes=$(($(wc -c <plain) - 4096))
+    [ "$frames" -gt $((1 + bytes / 1048576)) ]
+    [ "$frames" -le $((2 + bytes / 262144)) ]
+}
+
+@test "no packs, compressed" {
+    : >x
+    packstream --zstd -L 8 x >y
+    packcat y | cmp - x
+    packstat --json y | grep -q '"packs": *0\b'
+}
+
+@test "nonsense is a usage error" {
+    : >x
+    local option
+    for option in -T-1 -Tx -T257 --threads= --zstd=0 --zstd=23 --zstd=x \
+        --zstd=; do
+        run -64 --separate-stderr packstream -L 8 "$option" x
+        [ -z "$output" ]
+    done
+}
+
+@test "a full device is an error on any number of threads" {
+    sample >x
+    local options
+    for options in -T1 -T2 "-T1 --zstd" "-T3 --zstd"; do
+        # Words are meant to split.
+        # shellcheck disable=SC2086
+        run -1 --separate-stderr bash -c \
+            "packstream $options -L 512 x >/dev/full"
+        # shellcheck disable=SC2154 # `run` sets it
+        [ "$stderr" = "packstream: stdout: cannot write: No space left on\
+ device" ]
+    done
+}
+
+@test "a vanished reader ends it, whichever thread writes" {
+    sample >x
+    local options
+    for options in -T1 -T2 "-T1 --zstd" "-T3 --zstd"; do
+        timeout 20 bash -c "{ packstream $options -L 512 x; echo \$? >status; } |
+            head -c 100 >/dev/null"
+        [ "$(cat status)" = 141 ]
+    done
+}
+
+# The thread that reads must not keep it from ending.
+@test "bad input ends it though more may come" {
+    mkfifo in
+    local n
+    for n in 1 2; do
+        timeout 20 packstream "-T$n" -L 4 <in >out 2>told 3>&- &
+        local pid=$!
+        exec 7>in
+        printf '\005\0\0\0' >&7
+        local status=0
+        wait $pid || status=$?
+        exec 7>&-
+        [ "$status" = 65 ]
+        grep -q "record 0 at byte 0: 5 tokens" told
+    done
+}
+
+@test "what is decided goes on its way while the input pauses" {
+    mkfifo in out
+    local n
+    for n in 1 2; do
+        timeout 20 packstream "-T$n" -L 2 -w 1 <in >out 3>&- &
+        local pid=$!
+        exec 7>in 8<out
+        printf '\002\0\0\0\001\0\002\0' >&7
+        # The header, and a pack: no record is less than 256 bytes.
+        [ "$(timeout 10 head -c 4352 <&8 | wc -c)" = 4352 ]
+        exec 7>&-
+        cat <&8 >/dev/null
+        exec 8<&-
+        wait $pid
+    done
+}
+
+# A thread that still read the first file would take from the next one.
+@test "an empty file before others" {
+    : >empty
+    seq 400000 | tokcat --from=bytes --raw >x
+    packstream -T1 -L 512 --stats empty x x 2>wanted >/dev/null
+    local i n
+    for ((i = 0; i < 40; i++)); do
+        for n in 2 3; do
+            packstream "-T$n" -L 512 --stats empty x empty x 2>told >/dev/null
+            cmp told wanted
+        done
+    done
+}
+
+@test "what was decided before bad input is not lost" {
+    seq 9999 | sed 's/$/ 1/' | tokcat --from=ids --raw >x
+    printf '\0\0\0\0' >>x
+    local options
+    for options in -T1 -T3 "-T1 --zstd" "-T3 --zstd"; do
+        # Words are meant to split.
+        # shellcheck disable=SC2086
+        run -65 --separate-stderr bash -c "packstream $options -L 64 x >y"
+        run -65 --separate-stderr packcat --order=pack --to=ids y
+        [ "${#lines[@]}" -gt 8000 ]
+        [ "${wanted=$output}" = "$output" ]
+    done
+}

@@ -1,0 +1,874 @@
+#!/usr/bin/env bats
+# tokcat.bats - text becomes token records, whole and exact, or is refused.
+#
+# What tokcat should write is made a second time, by the functions of
+# helpers.bash or by tests/support/tokcat.py, and compared byte for byte.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# What is compared in a pipe must have ended well, too.
+setup() {
+    start
+    set -o pipefail
+}
+
+# bad_ids TEXT WHY [OPTION...]: a line of ids that is refused.
+bad_ids() {
+    printf '%b' "$1" >x.ids
+    is 65 "tokcat: x.ids: $2" tokcat --from=ids "${@:3}" x.ids
+}
+
+# bad_json LINE WHY [OPTION...]: a seventh line that is refused after six
+# good ones of one token, with labels and a score.
+good='{"input_ids":[5],"labels":[1],"score":2}'
+bad_json() {
+    printf '%s\n' "$good"{,,,,,} "$1" "$good" >x.jsonl
+    is 65 "tokcat: x.jsonl: line 7$2" tokcat --from=jsonl "${@:3}" x.jsonl
+}
+
+# bad_first LINE WHY [OPTION...]: the same for a first line.
+bad_first() {
+    printf '%s\n' "$1" >x.jsonl
+    is 65 "tokcat: x.jsonl: line 1: $2" tokcat --from=jsonl "${@:3}" x.jsonl
+}
+
+# bad_option WHY OPTION...: a command line that is refused.
+bad_option() {
+    is 64 "tokcat: $1
+tokcat: try 'tokcat --help'" tokcat "${@:2}" </dev/null
+}
+
+# ------------------------------------------------------------------- ids
+
+@test "ids: a line is a record" {
+    printf '1 2 3\n0\n65535 256\n' >x
+    { record16 1 2 3; record16 0; record16 65535 256; } >wanted
+    tokcat --from=ids --raw x | cmp - wanted
+    { record32 1 2 3; record32 0; record32 65535 256; } >wanted
+    tokcat --from=ids --raw -t u32 <x | cmp - wanted
+    tokcat --from=ids --raw --type=u32 - <x | cmp - wanted
+}
+
+@test "ids: the greatest token of each type" {
+    echo 65535 | tokcat --from=ids --raw | cmp - <(record16 65535)
+    echo 4294967295 | tokcat --from=ids --raw -t u32 |
+        cmp - <(record32 4294967295)
+}
+
+@test "ids: blanks, tabs, zeros before, ends of line of both kinds" {
+    printf ' 1  2\t\t3 \r\n\t4\n0005 00000000000000000000000000006\n7' |
+        tokcat --from=ids --raw >got
+    { record16 1 2 3; record16 4; record16 5 6; record16 7; } | cmp - got
+    printf '8\r' | tokcat --from=ids --raw | cmp - <(record16 8)
+}
+
+@test "ids: a line longer than any buffer" {
+    awk 'BEGIN { for (i = 0; i < 300000; i++) printf "%d ", i % 60000 }' >x
+    tokcat --from=ids --raw x >got
+    [ "$(size got)" = 600004 ]
+    # A count and then the tokens, which od reads as numbers again.
+    od -An -tu4 -N4 got | grep -qx ' *300000'
+    tail -c +5 got | od -An -v -tu2 | xargs -n 1000 >back
+    xargs -n 1000 <x | cmp - back
+}
+
+@test "ids: lines of every length around the end of a buffer" {
+    # 262143 bytes come at first; the line's end lies on each side of it.
+    local n
+    for n in 262139 262140 262141 262142 262143 262144; do
+        { head -c "$n" /dev/zero | tr '\0' ' '; printf '77\n88\n'; } >x
+        tokcat --from=ids --raw x | cmp - <(record16 77; record16 88)
+    done
+}
+
+@test "ids: input that arrives a byte at a time" {
+    printf '10 200\n3000\n' >x
+    dd if=x bs=1 status=none | tokcat --from=ids --raw >got
+    { record16 10 200; record16 3000; } | cmp - got
+}
+
+@test "ids: the framed stream, byte for byte" {
+    skip_without python3
+    printf '1 2 3\n65535\n' | tokcat --from=ids >got
+    stream '{"records": [[[1, 2, 3]], [[65535]]]}' | cmp - got
+    printf '1 4294967295\n' | tokcat --from=ids -t u32 >got
+    stream '{"width": 4, "records": [[[1, 4294967295]]]}' | cmp - got
+}
+
+@test "ids: every fact that the header can state" {
+    skip_without python3
+    head -c 100000 /dev/urandom >model
+    echo 5 6 | tokcat --from=ids --vocab=32k --pad-id=1 --bos-id=2 \
+        --eos-id=3 --cls-id=4 --sep-id=5 --mask-id=6 --tokenizer=model \
+        --labels=aligned >got
+    stream '{"vocab": 32000, "labels": 1, "tokenizer": "model",
+        "special": {"pad": 1, "bos": 2, "eos": 3, "cls": 4, "sep": 5,
+                    "mask": 6}, "records": [[[5, 6]]]}' | cmp - got
+    echo 5 | tokcat --from=ids --labels=shifted --mask-id=0 >got
+    stream '{"labels": 2, "special": {"mask": 0}, "records": [[[5]]]}' |
+        cmp - got
+}
+
+@test "ids: the digest of an empty tokenizer file, known by heart" {
+    : >empty
+    echo 1 | tokcat --from=ids --tokenizer=empty >got
+    [ "$(od -An -v -tx1 -j 72 -N 32 got | tr -d ' \n')" = \
+        99aa06d3014798d86001c324468d497f00000000000000000000000000000000 ]
+}
+
+@test "a vocabulary above 65536 makes the tokens u32" {
+    skip_without python3
+    echo 65536 | tokcat --from=ids --vocab=65537 >got
+    stream '{"width": 4, "vocab": 65537, "records": [[[65536]]]}' |
+        cmp - got
+    echo 65535 | tokcat --from=ids --vocab=64Ki >got
+    stream '{"vocab": 65536, "records": [[[65535]]]}' | cmp - got
+    echo 1 | tokcat --from=ids --vocab=100 -t u32 >got
+    stream '{"width": 4, "vocab": 100, "records": [[[1]]]}' | cmp - got
+}
+
+@test "ids: empty lines are skipped, and that is told" {
+    printf '\n1\n \t \n\n2\r\n\r\n' >x
+    is 0 "tokcat: 4 empty lines skipped" tokcat --from=ids --raw -o got x
+    { record16 1; record16 2; } | cmp - got
+    is 0 "" tokcat --from=ids --empty=skip -q --raw -o got x
+    { record16 1; record16 2; } | cmp - got
+    printf '3\n\n' >x
+    is 0 "tokcat: 1 empty line skipped" tokcat --from=ids --raw -o got x
+    is 0 "tokcat: 2 empty lines skipped" tokcat --from=ids --raw -o got x x
+}
+
+@test "ids: empty lines are errors if asked" {
+    bad_ids '1\n\n2\n' "line 2: no tokens" --empty=error
+    bad_ids ' \t' "line 1: no tokens" --empty=error
+}
+
+@test "ids: what is no token id" {
+    bad_ids '1\n2 3 x\n' "line 2, column 5: 'x' is not a number"
+    bad_ids 'abc 1\n' "line 1, column 1: 'abc' is not a number"
+    bad_ids '12a 1\n' "line 1, column 1: '12a' is not a number"
+    bad_ids '1,2\n' "line 1, column 1: '1,2' is not a number"
+    bad_ids '[1 2]\n' "line 1, column 1: '[1' is not a number"
+    bad_ids '1 +2\n' "line 1, column 3: '+2' is not a number"
+    bad_ids '1 -\n' "line 1, column 3: '-' is not a number"
+    bad_ids '1 0x10\n' "line 1, column 3: '0x10' is not a number"
+    bad_ids '1 \r 2\n' "line 1, column 3: '?' is not a number"
+    bad_ids '7 -5 8\n' "line 1, column 3: -5 is negative"
+    bad_ids '7\t\t-0\n' "line 1, column 4: -0 is negative"
+    bad_ids '1 1.5\n' "line 1, column 3: 1.5 is not an integer"
+    bad_ids '1 2.\n' "line 1, column 3: 2. is not an integer"
+    bad_ids '1 1e3\n' "line 1, column 3: 1e3 is not an integer"
+    bad_ids '1 \033[31m\n' "line 1, column 3: '?[31m' is not a number"
+    bad_ids '1 2\00003\n' "line 1, column 3: '2?3' is not a number"
+    bad_ids '1 \303\251\n' "line 1, column 3: '??' is not a number"
+}
+
+@test "ids: a token above its type or its vocabulary" {
+    bad_ids '1 65536' "line 1, column 3: 65536 does not fit u16 (see --type)"
+    bad_ids '1\n2\n655350 1\n' \
+        "line 3, column 1: 655350 does not fit u16 (see --type)"
+    bad_ids '4294967296\n' \
+        "line 1, column 1: 4294967296 does not fit u32" -t u32
+    # 2^64 + 5, which a careless parser takes for 5.
+    bad_ids '18446744073709551621\n' \
+        "line 1, column 1: 18446744073709551621 does not fit u32" -t u32
+    bad_ids '499 500\n' \
+        "line 1, column 5: 500 is not below the vocabulary size 500" \
+        --vocab=500
+    bad_ids '70000\n' \
+        "line 1, column 1: 70000 is not below the vocabulary size 65536" \
+        --vocab=65536
+    echo 499 | tokcat --from=ids --raw --vocab=500 | cmp - <(record16 499)
+}
+
+@test "ids: only the start of an endless word is shown" {
+    local digits
+    digits=$(head -c 40 /dev/zero | tr '\0' 9)
+    bad_ids "$digits$digits" \
+        "line 1, column 1: $digits does not fit u16 (see --type)"
+}
+
+@test "records before a bad line have been passed on, without an end" {
+    printf '1 2\n3\nx\n4\n' >x
+    run --separate-stderr tokcat --from=ids --raw -o got x
+    [ "$status" = 65 ]
+    { record16 1 2; record16 3; } | cmp - got
+    run --separate-stderr tokcat --from=ids -o got x
+    [ "$status" = 65 ]
+    tail -c +137 got | cmp - <(record16 1 2; record16 3)
+}
+
+@test "a line longer than can be held" {
+    is 65 "tokcat: stdin: line 1: no tokens" tokcat --from=ids \
+        --empty=error < <(head -c 268435456 /dev/zero | tr '\0' ' ')
+    is 65 "tokcat: stdin: line 2: longer than 268435456 bytes" \
+        tokcat --from=ids \
+        < <(echo 1; head -c 268435457 /dev/zero | tr '\0' ' ')
+}
+
+# ----------------------------------------------------------------- bytes
+
+# text16 TEXT: a record of its bytes, as printf %b has them.
+text16() {
+    # shellcheck disable=SC2046
+    record16 $(printf '%b' "$1" | od -An -v -tu1)
+}
+
+@test "bytes: a line is a record and keeps its newline" {
+    printf 'ab\n\nc\r\n d' | tokcat --from=bytes --raw >got
+    { text16 'ab\n'; text16 '\n'; text16 'c\r\n'; text16 ' d'; } | cmp - got
+    printf '\n\n' | tokcat --from=bytes --split=line --raw |
+        cmp - <(text16 '\n'; text16 '\n')
+}
+
+@test "bytes: a paragraph keeps the blank lines after it" {
+    local head='\n \na\nb\n' middle='\n \t\r\n\n' tail='c\n\nd'
+    printf '%b' "$head$middle$tail" |
+        tokcat --from=bytes --split=paragraph --raw >got
+    { text16 "$head$middle"; text16 'c\n\n'; text16 'd'; } | cmp - got
+}
+
+@test "bytes: paragraphs and lines end with their file" {
+    printf 'a\n\n' >a
+    printf '\nb' >b
+    printf 'c' >c
+    tokcat --from=bytes --split=paragraph --raw a b c |
+        cmp - <(text16 'a\n\n'; text16 '\nb'; text16 c)
+    tokcat --from=bytes --raw b c |
+        cmp - <(text16 '\n'; text16 b; text16 c)
+    printf '\n\n' | tokcat --from=bytes --split=paragraph --raw |
+        cmp - <(text16 '\n\n')
+}
+
+@test "bytes: each of the 256, and the vocabulary is declared" {
+    skip_without python3
+    # The newline, byte 10, ends the first of two sequences.
+    u8 {0..255} | tokcat --from=bytes -t u32 >got
+    stream "{\"width\": 4, \"vocab\": 256, \"records\": [
+        [[$(seq -s, 0 10)]], [[$(seq -s, 11 255)]]]}" | cmp - got
+}
+
+@test "bytes: ids beyond the bytes with a greater vocabulary" {
+    skip_without python3
+    printf 'A' | tokcat --from=bytes --vocab=258 --bos-id=256 --eos-id=257 \
+        --pad-id=300 >got
+    stream '{"vocab": 258, "special": {"bos": 256, "eos": 257, "pad": 300},
+        "records": [[[65]]]}' | cmp - got
+}
+
+@test "bytes: a smaller vocabulary is checked" {
+    printf 'fine\nbad\200\n' >x
+    is 65 "tokcat: x: line 2, column 4: byte 128 is not below the\
+ vocabulary size 128" tokcat --from=bytes --vocab=128 x
+    printf '\001\n' | tokcat --from=bytes --vocab=11 --raw |
+        cmp - <(record16 1 10)
+    printf '\001\n' | is 65 "tokcat: stdin: line 1, column 2: byte 10 is not\
+ below the vocabulary size 10" tokcat --from=bytes --vocab=10 --raw
+}
+
+@test "bytes: a long text comes back from its records" {
+    skip_without python3
+    head -c 1000000 /dev/urandom >x
+    local split
+    for split in line paragraph; do
+        tokcat --from=bytes --split=$split --raw x >got
+        python3 -c '
+import sys, struct
+data = open("got", "rb").read()
+at = 0
+while at < len(data):
+    n, = struct.unpack_from("<I", data, at)
+    tokens = struct.unpack_from("<%dH" % n, data, at + 4)
+    sys.stdout.buffer.write(bytes(tokens))
+    at += 4 + 2 * n' | cmp - x
+    done
+}
+
+@test "bytes: a sequence too large for a record" {
+    head -c 67108864 /dev/zero >x
+    tokcat --from=bytes -t u32 --raw x | wc -c | grep -qx ' *268435460'
+    is 65 "tokcat: stdin: line 1: a sequence of more than 67108864 tokens is\
+ too large for a record" tokcat --from=bytes -t u32 < <(cat x; echo)
+    is 65 "tokcat: stdin: line 2: a sequence of more than 67108864 tokens is\
+ too large for a record" \
+        tokcat --from=bytes -t u32 --split=paragraph < <(echo; cat x)
+}
+
+# ----------------------------------------------------------------- jsonl
+
+@test "jsonl: token ids alone" {
+    printf '%s\n' '{"input_ids":[1, 2]}' ' { "input_ids" : [65535] } ' |
+        tokcat --from=jsonl --raw | cmp - <(record16 1 2; record16 65535)
+    printf '{"input_ids":[4294967295]}' | tokcat --from=jsonl --raw -t u32 |
+        cmp - <(record32 4294967295)
+}
+
+@test "jsonl: channels that are what they are called" {
+    skip_without python3
+    echo '{"seq_label":7,"input_ids":[1,2],"labels":[-100,2],
+        "token_type_ids":[0,255],"loss_mask":[true,false],
+        "attention_mask":[1,1],"next_sentence_label":0}' | tr -d '\n' | tokcat --from=jsonl >got
+    stream '{"channels": [["seq_label", "i32", "sequence", -1],
+        ["labels", "i32", "token", -100],
+        ["token_type_ids", "u8", "token", 0],
+        ["loss_mask", "u8", "token", 0],
+        ["attention_mask", "u8", "token", 0],
+        ["next_sentence_label", "i32", "sequence", -1]],
+        "records": [[[1, 2], 7, [-100, 2], [0, 255], [1, 0], [1, 1], 0]]}' |
+        cmp - got
+}
+
+@test "jsonl: types are guessed from the first record" {
+    skip_without python3
+    printf '%s\n' '{"input_ids":[],"a":[],"b":[],"c":[],"d":0,"e":0,"f":0}' \
+        '{"input_ids":[1,2],"a":[1,0.5],"b":[3,true],"c":[true,false],
+          "d":-3,"e":2.0,"f":true}' \
+        '{"f":2,"e":3,"d":4,"c":[5,6],"b":[7,8],"a":[9,10],
+          "input_ids":[11,12]}' | sed 's/^  *//' | tr -d '\n' |
+        sed 's/}/}\n/g' >x
+    is 0 "tokcat: 1 empty sequence skipped" tokcat --from=jsonl -o got x
+    stream '{"channels": [["a", "f32", "token", 0], ["b", "i32", "token", 0],
+        ["c", "u8", "token", 0], ["d", "i32", "sequence", 0],
+        ["e", "f32", "sequence", 0], ["f", "u8", "sequence", 0]],
+        "records": [[[1, 2], [1, 0.5], [3, 1], [1, 0], -3, 2, 1],
+                    [[11, 12], [9, 10], [7, 8], [5, 6], 4, 3, 2]]}' |
+        cmp - got
+}
+
+@test "jsonl: every type at its limits, of tokens and of sequences" {
+    skip_without python3
+    local pair type least most options=() line='{"input_ids":[1,2]'
+    local channels='' values='' join=
+    for pair in u8:0:255 u16:0:65535 u32:0:4294967295 \
+        u64:0:9223372036854775807 i32:-2147483648:2147483647 \
+        i64:-9223372036854775808:9223372036854775807 \
+        f32:-16777216:3.4028234663852886e38 \
+        f64:-9007199254740992:1.7976931348623157e308; do
+        IFS=: read -r type least most <<<"$pair"
+        options+=("--channel=t_$type:$type:$most")
+        options+=("--channel=s_$type:$type:$least")
+        line+=",\"s_$type\":$most,\"t_$type\":[$least,$most]"
+        channels+="${join}[\"t_$type\",\"$type\",\"token\",$most],"
+        channels+="[\"s_$type\",\"$type\",\"sequence\",$least]"
+        values+=",[$least,$most],$most"
+        join=,
+    done
+    echo "$line}" | tokcat --from=jsonl "${options[@]}" >got
+    stream "{\"channels\": [$channels], \"records\": [[[1,2]$values]]}" |
+        cmp - got
+}
+
+@test "jsonl: declared channels stand first, in their order" {
+    skip_without python3
+    echo '{"z":[1],"input_ids":[9],"b":2,"a":[3],"y":4}' |
+        tokcat --from=jsonl --channel=a:u16 --channel=b:i64:-1 >got
+    stream '{"channels": [["a", "u16", "token", 0],
+        ["b", "i64", "sequence", -1], ["z", "i32", "token", 0],
+        ["y", "i32", "sequence", 0]], "records": [[[9], [3], 2, [1], 4]]}' |
+        cmp - got
+}
+
+@test "jsonl: fills, given or known by the name" {
+    skip_without python3
+    echo '{"input_ids":[1],"labels":[2],"seq_label":[3],"f":4,"g":5}' |
+        tokcat --from=jsonl --channel=labels:i64 --channel=seq_label:u8 \
+            --channel=f:f64:null --channel=g:f32:-0.5 >got
+    stream '{"channels": [["labels", "i64", "token", -100],
+        ["seq_label", "u8", "token", 0], ["f", "f64", "sequence", null],
+        ["g", "f32", "sequence", -0.5]],
+        "records": [[[1], [2], [3], 4, 5]]}' | cmp - got
+}
+
+@test "jsonl: null is a NaN where the channel is of floats" {
+    skip_without python3
+    printf '%s\n' '{"input_ids":[1,2],"w":[0.1,null],"d":null}' \
+        '{"input_ids":[1,2],"w":[null,null],"d":1e-320}' |
+        tokcat --from=jsonl --channel=d:f64 >got
+    stream '{"channels": [["d", "f64", "sequence", 0],
+        ["w", "f32", "token", 0]], "records": [[[1, 2], null, [0.1, null]],
+        [[1, 2], 1e-320, [null, null]]]}' | cmp - got
+}
+
+@test "jsonl: --ids-key and --ignore" {
+    skip_without python3
+    printf '%s\n' '{"ids":[1],"text":"x\u0000","meta":{"a":[[]]},"x":[2]}' \
+        '{"ids":[3],"input_ids":"no","x":[4]}' |
+        tokcat --from=jsonl --ids-key=ids --ignore=text --ignore=meta \
+            --ignore=input_ids >got
+    stream '{"channels": [["x", "i32", "token", 0]],
+        "records": [[[1], [2]], [[3], [4]]]}' | cmp - got
+    echo '{"input_ids":[1],"labels":[1,2,3]}' |
+        tokcat --from=jsonl --ignore=labels --raw | cmp - <(record16 1)
+}
+
+@test "jsonl: sequences without tokens" {
+    printf '%s\n' '{"input_ids":[],"x":3}' '' '{"input_ids":[1],"x":[2]}' \
+        '  ' '{"input_ids":[],"x":[]}' >x
+    is 0 "tokcat: 4 empty sequences skipped" tokcat --from=jsonl -o got x
+    is 0 "" tokcat --from=jsonl -q -o got x
+    # One record, of a token and an i32, between header and end.
+    [ "$(size got)" = $((136 + 64 + 4 + 2 + 4 + 32)) ]
+    is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
+    echo >x
+    is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
+    bad_first '{"input_ids":[],"x":[1]}' \
+        "x has length 1, input_ids has length 0"
+}
+
+@test "jsonl: broken JSON" {
+    bad_json '{"input_ids":[1}' \
+        ", column 16: ']' expected near '}'"
+    bad_json '{"input_ids":[5]' \
+        ", column 16: '}' expected near end of file"
+    bad_json 'x' ", column 1: '[' or '{' expected near 'x'"
+    bad_json "$good x" ", column 42: end of file expected near 'x'"
+    bad_json "$good$good" ", column 41: end of file expected near '{'"
+    bad_json '{"input_ids":[5],"input_ids":[6]}' \
+        ", column 28: duplicate object key near '\"input_ids\"'"
+    bad_json $'{"\xff":1}' ", column 2: unable to decode byte 0xff\
+ near '\"'"
+    bad_json '{"input_ids":[9223372036854775808]}' ", column 33: a number is\
+ too large (integers reach to 9223372036854775807)"
+    bad_json '{"input_ids":[5],"labels":[1],"score":1e999}' ", column 43: a\
+ number is too large (integers reach to 9223372036854775807)"
+}
+
+@test "jsonl: depth is bounded" {
+    { printf '{"input_ids":[1],"x":'
+      head -c 100000 /dev/zero | tr '\0' '['; } >x
+    run --separate-stderr tokcat --from=jsonl --ignore=x x
+    [ "$status" = 65 ]
+    [[ $stderr = *"line 1, column "*": maximum parsing depth reached"* ]]
+}
+
+@test "jsonl: no object, no ids" {
+    bad_json '[1,2]' ": not an object"
+    bad_json '{"labels":[1],"score":2}' ": no key 'input_ids'"
+    bad_json '{"input_ids":5,"labels":[1],"score":2}' \
+        ": input_ids: not a list"
+    bad_first '{"input_ids":[1]}' "no key 'ids'" --ids-key=ids
+    bad_first '{"ids":null}' "ids: not a list" --ids-key=ids
+}
+
+@test "jsonl: what is no token id" {
+    local rest=',"labels":[1,2],"score":2}'
+    bad_json '{"input_ids":[1,-1]'"$rest" ": input_ids[1]: -1 is negative"
+    bad_json '{"input_ids":[1.5,1]'"$rest" \
+        ": input_ids[0]: 1.5 is not an integer"
+    bad_json '{"input_ids":[1.0,1]'"$rest" \
+        ": input_ids[0]: 1.0 is not an integer"
+    bad_json '{"input_ids":["1",1]'"$rest" \
+        ": input_ids[0]: a string is not a number"
+    bad_json '{"input_ids":[[1],1]'"$rest" \
+        ": input_ids[0]: a list is not a number"
+    bad_json '{"input_ids":[{},1]'"$rest" \
+        ": input_ids[0]: an object is not a number"
+    bad_json '{"input_ids":[1,null]'"$rest" \
+        ": input_ids[1]: null is not a number"
+    bad_json '{"input_ids":[1,true]'"$rest" \
+        ": input_ids[1]: true is not a number"
+    bad_json '{"input_ids":[1,65536]'"$rest" \
+        ": input_ids[1]: 65536 does not fit u16 (see --type)"
+    bad_json '{"input_ids":[1,4294967296]'"$rest" \
+        ": input_ids[1]: 4294967296 does not fit u32" -t u32
+    bad_json '{"input_ids":[1,500]'"$rest" \
+        ": input_ids[1]: 500 is not below the vocabulary size 500" \
+        --vocab=500
+}
+
+@test "jsonl: every line must have the same columns" {
+    bad_json '{"input_ids":[1,2],"labels":[1],"score":2}' \
+        ": labels has length 1, input_ids has length 2"
+    bad_json '{"input_ids":[1],"labels":[1,2],"score":2}' \
+        ": labels has length 2, input_ids has length 1"
+    bad_json '{"input_ids":[1],"score":2}' \
+        ": no key 'labels', which the first record has"
+    bad_json '{"input_ids":[1],"labels":[1],"score":2,"extra":3}' \
+        ": the key 'extra' is not in the first record"
+    bad_json '{"input_ids":[1],"labels":[1],"score":[2]}' \
+        ": score: a list here, but not in the first record"
+    bad_json '{"input_ids":[1],"labels":1,"score":2}' \
+        ": labels: no list here, but one in the first record"
+    bad_first '{"input_ids":[1],"x":[1]}' \
+        "no key 'y', which --channel declares" --channel=y:u8
+}
+
+@test "jsonl: values that a channel cannot hold" {
+    bad_json '{"input_ids":[1],"labels":[0.5],"score":2}' ": labels[0]: 0.5\
+ is not an integer, and the channel is i32 (see --channel)"
+    bad_json '{"input_ids":[1],"labels":[1],"score":2147483648}' \
+        ": score: 2147483648 does not fit i32 (see --channel)"
+    bad_json '{"input_ids":[1],"labels":[1],"score":-2147483649}' \
+        ": score: -2147483649 does not fit i32 (see --channel)"
+    bad_json '{"input_ids":[1],"labels":[null],"score":2}' ": labels[0]:\
+ null needs a channel of floats, and this one is i32 (see --channel)"
+    bad_json '{"input_ids":[1],"labels":[1],"score":"2"}' \
+        ": score: a string is not a number"
+    bad_json '{"input_ids":[1,2],"labels":[1,[2]],"score":2}' \
+        ": labels[1]: a list is not a number"
+    bad_json '{"input_ids":[1],"labels":[256],"score":2}' \
+        ": labels[0]: 256 does not fit u8 (see --channel)" \
+        --channel=labels:u8
+    bad_json '{"input_ids":[1],"labels":[-1],"score":2}' \
+        ": labels[0]: -1 does not fit u64 (see --channel)" \
+        --channel=labels:u64
+    bad_json '{"input_ids":[1],"labels":[1],"score":65536}' \
+        ": score: 65536 does not fit u16 (see --channel)" \
+        --channel=score:u16
+    bad_json '{"input_ids":[1],"labels":[1],"score":4294967296}' \
+        ": score: 4294967296 does not fit u32 (see --channel)" \
+        --channel=score:u32
+}
+
+@test "jsonl: floats hold integers exactly or not at all" {
+    skip_without python3
+    bad_json '{"input_ids":[1],"labels":[1],"score":16777217}' \
+        ": score: 16777217 has no exact f32 (see --channel)" \
+        --channel=score:f32
+    bad_json '{"input_ids":[1],"labels":[1],"score":-9007199254740993}' \
+        ": score: -9007199254740993 has no exact f64 (see --channel)" \
+        --channel=score:f64
+    bad_json '{"input_ids":[1],"labels":[1],"score":3.5e38}' \
+        ": score: 3.5e38 does not fit f32 (see --channel)" \
+        --channel=score:f32
+    # Even numbers go further, and decimals are rounded.
+    echo '{"input_ids":[1,2,3],"x":[33554432,-9223372036854775808,0.1]}' |
+        tokcat --from=jsonl >got
+    stream '{"channels": [["x", "f32", "token", 0]], "records": [[[1, 2, 3],
+        [33554432, -9223372036854775808, 0.1]]]}' | cmp - got
+}
+
+@test "jsonl: what can be no channel" {
+    bad_first '{"input_ids":[1],"text":"hello"}' \
+        "text: a string is no channel; leave it out with --ignore=text"
+    bad_first '{"input_ids":[1],"meta":{}}' \
+        "meta: an object is no channel; leave it out with --ignore=meta"
+    bad_first '{"input_ids":[1],"words":["a"]}' \
+        "words: a list is no channel; leave it out with --ignore=words"
+    bad_first '{"input_ids":[1],"text":"hello"}' \
+        "text: a string is no channel; leave it out with --ignore=text" \
+        --channel=text:u8
+    bad_first '{"input_ids":[1],"x":null}' \
+        "x: null does not tell the type; declare it with --channel=x:TYPE"
+    bad_first '{"input_ids":[1],"x":[null]}' \
+        "x: null does not tell the type; declare it with --channel=x:TYPE"
+    local key
+    for key in a-b 1a '' _a tokens cu a23456789012345678901234; do
+        bad_first "{\"input_ids\":[1],\"$key\":1}" "the key '$key' cannot\
+ name a channel; leave it out with --ignore=$key"
+    done
+    bad_first $'{"input_ids":[1],"\xc3\xa9":1}' "the key '??' cannot name a\
+ channel; leave it out with --ignore=??"
+}
+
+@test "jsonl: 23 channels and no more" {
+    local i line='{"input_ids":[1]'
+    for i in {1..23}; do line+=",\"c$i\":$i"; done
+    echo "$line}" | tokcat --from=jsonl >got
+    [ "$(size got)" = $((136 + 23 * 64 + 4 + 2 + 23 * 4 + 32)) ]
+    bad_first "$line,\"c24\":24}" \
+        "c24: there can be no more than 23 channels"
+}
+
+@test "jsonl: channels are not lost in a raw stream" {
+    bad_first '{"input_ids":[1],"x":[1]}' \
+        "x: --raw cannot keep channels; leave it out with --ignore=x" --raw
+}
+
+@test "jsonl: a line longer than can be held" {
+    { echo "$good"; head -c 67108865 /dev/zero | tr '\0' ' '; } >x
+    is 65 "tokcat: x: line 2: longer than 67108864 bytes" \
+        tokcat --from=jsonl x
+}
+
+@test "jsonl: several files have the same columns" {
+    printf '%s' "$good" >a
+    echo '{"score":3,"labels":[4],"input_ids":[5]}' >b
+    echo '{"input_ids":[5],"score":3}' >c
+    tokcat --from=jsonl a b >got
+    cat a <(echo) b | tokcat --from=jsonl | cmp - got
+    is 65 "tokcat: c: line 1: no key 'labels', which the first record has" \
+        tokcat --from=jsonl a b c
+}
+
+# ------------------------------------------------------- files and pipes
+
+@test "an empty input is a stream without records" {
+    skip_without python3
+    stream '{"records": []}' >wanted
+    tokcat --from=ids </dev/null | cmp - wanted
+    tokcat --from=jsonl </dev/null | cmp - wanted
+    tokcat --from=jsonl --channel=x:u8 </dev/null | cmp - wanted
+    stream '{"vocab": 256, "records": []}' >wanted
+    tokcat --from=bytes /dev/null /dev/null | cmp - wanted
+    tokcat --from=bytes --raw </dev/null | cmp - /dev/null
+}
+
+@test "several files are one stream, and lines count from 1 in each" {
+    printf '1\n2' >a
+    printf '3\n' >b
+    printf '4\nx\n' >c
+    echo 5 | tokcat --from=ids --raw a - b |
+        cmp - <(record16 1; record16 2; record16 5; record16 3)
+    is 65 "tokcat: c: line 2, column 1: 'x' is not a number" \
+        tokcat --from=ids a c
+    is 65 "tokcat: stdin: line 2, column 1: 'x' is not a number" \
+        tokcat --from=ids a - <c
+}
+
+@test "records are passed on while the input waits" {
+    mkfifo in
+    tokcat --from=ids --raw <in >out 3>&- &
+    local pid=$!
+    exec 7>in
+    printf '1 2\n3\n4' >&7
+    # The last line is not whole yet; the two before it must not wait for it.
+    local tries=0
+    until [ "$(size out)" = 14 ]; do
+        sleep 0.05
+        [ $((tries += 1)) -lt 200 ]
+    done
+    exec 7>&-
+    wait $pid
+    { record16 1 2; record16 3; record16 4; } | cmp - out
+}
+
+@test "an input that does not block is waited for" {
+    skip_without python3
+    python3 -c '
+import os, subprocess, time
+r, w = os.pipe()
+os.set_blocking(r, False)
+with open("out", "wb") as out:
+    p = subprocess.Popen(["tokcat", "--from=ids", "--raw"], stdin=r,
+                         stdout=out)
+    os.close(r)
+    for text in b"1 ", b"2\n", b"3\n":
+        time.sleep(0.1)
+        os.write(w, text)
+    os.close(w)
+    assert p.wait() == 0'
+    { record16 1 2; record16 3; } | cmp - out
+}
+
+@test "write errors are told: a full device, a closed output" {
+    skip_without python3
+    is 1 "tokcat: stdout: cannot write: No space left on device" \
+        bash -c 'echo 1 | tokcat --from=ids >/dev/full'
+    is 1 "tokcat: /dev/full: cannot write: No space left on device" \
+        bash -c 'yes 1 2 3 | tokcat --from=ids -o /dev/full'
+    is 1 "tokcat: stdout: Bad file descriptor" \
+        bash -c 'echo 1 | tokcat --from=ids >&-'
+    is 1 "tokcat: stdin: Bad file descriptor" \
+        bash -c 'tokcat --from=ids <&-'
+}
+
+@test "a vanished reader ends it quietly, by the signal" {
+    # shellcheck disable=SC2016
+    is 0 "" bash -c '
+        { yes 1 2 3 4 5 | timeout 20 tokcat --from=ids
+          echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
+    # timeout dies of the signal of its child, and the shell adds 128.
+    [ "$(cat status)" = 141 ]
+}
+
+@test "a parent that ignores SIGPIPE changes nothing" {
+    skip_without python3
+    python3 -c '
+import signal, subprocess
+signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+yes = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
+p = subprocess.Popen(["tokcat", "--from=bytes"], stdin=yes.stdout,
+                     stdout=subprocess.PIPE, restore_signals=False)
+p.stdout.read(100)
+p.stdout.close()
+assert p.wait(20) == -signal.SIGPIPE
+yes.kill()'
+}
+
+@test "-o writes a file, and not the input" {
+    echo 1 2 >x
+    echo 3 >y
+    tokcat --from=ids --raw -o got x
+    cmp got <(record16 1 2)
+    echo 4 | tokcat --from=ids --raw --output=got
+    cmp got <(record16 4)
+    is 1 "tokcat: x: is an input as well" tokcat --from=ids -o x x
+    is 1 "tokcat: y: is an input as well" tokcat --from=ids -o y x y
+    is 1 "tokcat: ./y: is an input as well" tokcat --from=ids -o ./y - <y
+    is 1 "tokcat: stdout: is an input as well" \
+        bash -c 'tokcat --from=ids x >>x'
+    [ "$(cat x y)" = "1 2
+3" ]
+}
+
+@test "a wrong input name does not cost the old output" {
+    echo old >got
+    is 1 "tokcat: missing: No such file or directory" \
+        tokcat --from=ids -o got missing
+    [ "$(cat got)" = old ]
+    is 1 "tokcat: .: Is a directory" tokcat --from=ids -o got .
+    [ "$(cat got)" = old ]
+    is 1 "tokcat: missing: No such file or directory" \
+        tokcat --from=ids --raw -o other - missing < <(echo 1)
+    record16 1 | cmp - other
+    is 1 "tokcat: nowhere/x: No such file or directory" \
+        tokcat --from=ids -o nowhere/x /dev/null
+    is 1 "tokcat: missing: No such file or directory" \
+        tokcat --from=ids --tokenizer=missing -o got /dev/null
+    [ "$(cat got)" = old ]
+}
+
+@test "a terminal is no place for records" {
+    skip_without script
+    run script -qec 'echo 1 | tokcat --from=ids' /dev/null
+    [ "$status" = 1 ]
+    [[ $output = "tokcat: stdout: binary output is not for a terminal"* ]]
+}
+
+@test "progress is shown on a terminal unless -q" {
+    skip_without script
+    # Input that takes a while, with a pause that is seen.
+    printf 'seq 1000\nsleep 0.3\nseq 1000\n' >slow
+    run script -qec 'sh slow | tokcat --from=ids >/dev/null' /dev/null
+    [ "$status" = 0 ]
+    [[ $output = *" sequences "*" tokens "*"B/s"* ]]
+    run script -qec 'sh slow | tokcat -q --from=ids >/dev/null' /dev/null
+    [ "$status" = 0 ]
+    [ -z "$output" ]
+}
+
+# peak LINES: the most memory, in KiB, that tokcat takes for so many.
+peak() {
+    awk -v n="$1" 'BEGIN { while (n-- > 0) print "1 2 3 4 5 6 7 8 9" }' >x
+    python3 -c '
+import resource, subprocess
+subprocess.run(["tokcat", "--from=ids", "-o", "out", "x"], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
+}
+
+@test "memory does not grow with the input" {
+    skip_without python3
+    local small large
+    small=$(peak 200000)
+    large=$(peak 2000000)
+    [ "$large" -lt $((small + 1000)) ]
+}
+
+# --------------------------------------------------------------- options
+
+@test "options that contradict the source or each other" {
+    bad_option "say with --from what the input is"
+    bad_option "say with --from what the input is" --empty=skip --split=1
+    bad_option "--from=text: must be ids, bytes, jsonl, llmc, nanogpt, npy,\
+ megatron, datatrove or tfrecord" --from=text
+    bad_option "-t u8: must be u16 or u32" --from=ids -t u8
+    bad_option "--type=u64: must be u16 or u32" --from=ids --type=u64
+    bad_option "--split=word: must be line, paragraph, eos, bos, sequence,\
+ document or a number of tokens" --from=bytes --split=word
+    bad_option "--split=line does not go with --from=ids" \
+        --from=ids --split=line
+    bad_option "--empty=no: must be skip or error" --from=ids --empty=no
+    bad_option "--empty does not go with --from=bytes" \
+        --from=bytes --empty=skip
+    bad_option "--ids-key does not go with --from=ids" \
+        --from=ids --ids-key=x
+    bad_option "--channel does not go with --from=ids" \
+        --from=ids --channel=x:u8
+    bad_option "--ignore does not go with --from=ids" --from=ids --ignore=x
+    bad_option "--ignore=ids would leave out the token ids" \
+        --from=jsonl --ids-key=ids --ignore=ids
+    bad_option "--channel=ids: these are the token ids" \
+        --from=jsonl --ids-key=ids --channel=ids:u8
+    bad_option "--channel=x and --ignore=x contradict each other" \
+        --from=jsonl --channel=x:u8 --ignore=x
+    bad_option "--labels=none: must be aligned or shifted" \
+        --from=ids --labels=none
+    bad_option "--tokenizer=-: must be a file, standard input is for the\
+ tokens" --from=ids --tokenizer=-
+    bad_option "--nonsense: unknown option" --from=ids --nonsense
+}
+
+@test "ids and sizes that no stream can have" {
+    local why="must be a number between 1 and 4294967295"
+    bad_option "--vocab=0: $why" --from=ids --vocab=0
+    bad_option "--vocab=4294967296: $why" --from=ids --vocab=4294967296
+    bad_option "--vocab=many: $why" --from=ids --vocab=many
+    why="must be a token id between 0 and 4294967294"
+    bad_option "--pad-id=-1: $why" --from=ids --pad-id=-1
+    bad_option "--eos-id=4294967295: $why" --from=ids --eos-id=4294967295
+    bad_option "--vocab=65537 needs --type=u32" \
+        --from=ids -t u16 --vocab=65537
+    bad_option "--pad-id=65536 needs --type=u32" --from=ids --pad-id=65536
+    bad_option "--eos-id=500 is not below the vocabulary size 500" \
+        --from=ids --vocab=500 --eos-id=500
+    bad_option "--bos-id=256 is not below the vocabulary size 256" \
+        --from=bytes --bos-id=256
+}
+
+@test "--raw refuses what only a header keeps" {
+    local option
+    echo x >file
+    for option in --pad-id --bos-id --eos-id --cls-id --sep-id --mask-id; do
+        bad_option "$option would be lost: --raw writes no header" \
+            --from=ids --raw $option=1
+    done
+    bad_option "--labels would be lost: --raw writes no header" \
+        --from=ids --raw --labels=shifted
+    bad_option "--tokenizer would be lost: --raw writes no header" \
+        --from=ids --raw --tokenizer=file
+    bad_option "--channel would be lost: --raw writes no header" \
+        --from=jsonl --raw --channel=x:u8
+}
+
+@test "--channel is KEY:TYPE or KEY:TYPE:FILL" {
+    local value
+    channel() {
+        bad_option "--channel=$1: $2" --from=jsonl "--channel=$1"
+    }
+    channel x "must be KEY:TYPE or KEY:TYPE:FILL"
+    for value in :u8 1:u8 a-b:u8 tokens:u8 a23456789012345678901234:u8; do
+        channel "$value" "the key cannot name a channel"
+    done
+    for value in x: x:u9 x:U8 x:float x:i8:0 x::1 x:u8u8u8u8u8; do
+        channel "$value" \
+            "the type must be u8, u16, u32, u64, i32, i64, f32 or f64"
+    done
+    for value in x:u8: x:u8:256 x:u8:-1 x:i32:0.5 x:i32:null x:u8:x \
+        x:u8:1x 'x:u8:"1"' x:f32:1e39 x:f32:16777217; do
+        channel "$value" "the fill must be a number that the type can hold"
+    done
+    bad_option "--channel=x:u8: the channel is declared twice" \
+        --from=jsonl --channel=x:u16 --channel=x:u8
+    mapfile -t value < <(printf -- '--channel=c%d:u8\n' {1..24})
+    bad_option "--channel=c24:u8: there can be no more than 23 channels" \
+        --from=jsonl "${value[@]}"
+    mapfile -t value < <(printf -- '--ignore=c%d\n' {1..65})
+    bad_option "--ignore=c65: there can be no more than 64 keys to ignore" \
+        --from=jsonl "${value[@]}"
+}
+
+@test "--help names every option, in 79 columns" {
+    run --separate-stderr tokcat --help
+    [ "$status" = 0 ]
+    [ -z "$stderr" ]
+    local option
+    for option in --from --type --raw --output --empty --split --trim-pad \
+        --ids-key --channel --ignore --vocab --pad-id --bos-id --eos-id \
+        --cls-id --sep-id --mask-id --tokenizer --labels --quiet --help \
+        --version; do
+        [[ $output = *" $option"[=$'\n'\ ]* ]]
+    done
+    awk 'length > 79 { exit 1 }' <<<"$output"
+}
+
+@test "the tokenizer's file is spared, too" {
+    echo model >m
+    echo 1 >text
+    run tokcat --from=ids --tokenizer=m -o m text
+    [ "$status" -eq 1 ]
+    [ "$output" = "tokcat: m: is an input as well" ]
+    [ "$(cat m)" = model ]
+}

@@ -1,0 +1,472 @@
+#!/usr/bin/env bash
+#
+# faults.bash - lets system calls of a program fail, one after the other,
+# and looks what comes of it.
+#
+# usage: faults.bash inputs
+#        faults.bash calls|world SCENARIO
+#        faults.bash list
+#
+# `inputs` makes the files that the scenarios work on, in the working
+# directory.  `calls` runs a scenario again and again; each time one more
+# call gets through before one fails, for once or for ever, until a run ends
+# before its call came.  `world` lets no call fail for good, but be
+# interrupted, refused for now or served byte by byte; and fills the disk.
+#
+# With FAULTS=all in the environment it is every call, else some: the first
+# few, and then fewer and fewer.  FAULTS_SO is the module of tests/support/faults.c.
+#
+# A program may have done its work in spite of a fault: then it says so and
+# its outputs are what they are otherwise.  Else it ends with 1 and says why,
+# in one line for each file that it has to do with at the same time, and what
+# is there of its outputs is the beginning of what would be, which their
+# readers do not take for the whole.
+#
+# SPDX-License-Identifier: MIT
+
+set -u
+
+# Each call, and what it fails with; the first in the short form.
+calls='
+    read:EIO pread:EIO write:ENOSPC,EIO,EDQUOT pwrite:ENOSPC
+    open:EACCES,EMFILE close:EIO lseek:EIO ftruncate:EIO
+    fsync:EIO fdatasync:EIO rename:EACCES unlink:EACCES
+    fstat:EIO stat:EACCES fcntl:EPERM poll:ENOMEM pselect:ENOMEM
+    pipe:EMFILE mmap:ENOMEM malloc:ENOMEM pthread_create:EAGAIN
+    syscall:ENOMEM prctl:EPERM'
+
+# These are made for the sake of what they do, so success without is a lie.
+serious=' write pwrite ftruncate fsync fdatasync rename '
+
+# ------------------------------------------------------------- scenarios
+#
+# Each is a function run_NAME, which lets one command run by `faulty`, and
+# what stands here: the program; the most lines in which it can say what has
+# failed; what its outputs are, and their names.
+#
+#   packs    pack streams, and reject streams: without END they are cut
+#   zstd     compressed pack streams
+#   tokens   framed token records: without END they are cut
+#   lines    what shows no end, and may be whole though the input was not
+#   reports  a line for each of several inputs
+#   npy      a numpy array, whose header is put right in the end
+
+scenarios='
+    raw        packstream 1 packs   out
+    wide       packstream 1 packs   out
+    pipes      packstream 1 packs   out
+    framed     packstream 1 packs   out
+    several    packstream 1 packs   out
+    rejects    packstream 2 packs   out rejects
+    stats      packstream 1 packs   out
+    shuffle    packstream 1 packs   out
+    prices     packstream 1 packs   out
+    unzstd     packstream 1 packs   out
+    zstd       packstream 1 zstd    out
+    zstd3      packstream 1 zstd    out
+    writer     packstream 1 packs   out
+    threads    packstream 1 packs   out
+    records    packcat    1 lines   out
+    restored   packcat    1 tokens  out
+    range      packcat    1 lines   out
+    unzip      packcat    1 lines   out
+    npy        packcat    1 npy     out
+    llmc       packcat    1 npy     out
+    trl        packcat    1 lines   out
+    tfrecord   packcat    1 lines   out
+    megatron   packcat    2 npy     out.bin out.idx
+    datatrove  packcat    3 npy     out out.index out.loss
+    verify     packstat   3 reports out
+    look       packstat   2 reports out
+    bytes      tokcat     1 tokens  out
+    ids        tokcat     1 tokens  out
+    jsonl      tokcat     1 tokens  out
+    stream     tokcat     1 tokens  out
+    indexed    tokcat     1 tokens  out
+    losses     tokcat     1 tokens  out
+    samples    tokcat     1 tokens  out
+    state      packstream 2 packs   out
+    resume     packstream 2 packs   out'
+
+run_raw() { faulty packstream -T1 -L 64 x >out; }
+run_wide() { faulty packstream -T1 -t u32 -L 64 -o out - <wide; }
+run_pipes() { faulty packstream -T1 -L 64 < <(cat x) | cat >out; }
+run_framed() { faulty packstream -T1 -L 64 -d auto framed >out; }
+run_several() { faulty packstream -T3 -L 64 framed - framed <again >out; }
+run_rejects() {
+    faulty packstream -T1 -L 12 --overlong=drop --rejects=rejects -o out \
+        framed
+}
+run_stats() { faulty packstream -T1 -L 64 --stats=json x >out; }
+run_shuffle() { faulty packstream -T1 -L 64 -w 64 --shuffle=7 x >out; }
+run_prices() { faulty packstream -T1 -L 64 -q -d 3 -a nnlshp x >out; }
+run_unzstd() { faulty packstream -T3 -L 64 x.zst >out; }
+run_zstd() { faulty packstream -T1 --zstd=1 -L 512 large >out; }
+run_zstd3() { faulty packstream -T3 --zstd=1 -L 512 large >out; }
+run_writer() { faulty packstream -T2 -L 512 large >out; }
+run_threads() { faulty packstream -T3 -L 512 < <(cat large) | cat >out; }
+run_records() { faulty packcat x.pks -o out; }
+run_restored() { faulty packcat <framed.pks >out; }
+run_range() { faulty packcat --range=2:9 --to=ids zstd.pks >out; }
+run_unzip() { faulty packcat --to=jsonl < <(cat zstd.pks) >out; }
+run_npy() { faulty packcat --to=npy -o out x.pks; }
+run_llmc() { faulty packcat --to=llmc -o out x.pks; }
+run_trl() { faulty packcat --to=trl framed.pks >out; }
+run_tfrecord() { faulty packcat --to=tfrecord framed.pks -o out; }
+run_megatron() { faulty packcat --to=megatron -o out x.pks; }
+run_datatrove() { faulty packcat --to=datatrove -o out few.pks; }
+run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
+run_look() { faulty packstat --json - x.pks <framed.pks >out; }
+run_bytes() { faulty tokcat --from=bytes text >out; }
+run_ids() { faulty tokcat --from=ids -t u32 -o out numbers; }
+run_jsonl() { faulty tokcat --from=jsonl --channel=c:u8 - <few >out; }
+run_stream() {
+    faulty tokcat --from=nanogpt --split=7 -t u32 - <few.u16 -o out
+}
+run_indexed() { faulty tokcat --from=megatron --split=document few >out; }
+run_losses() { faulty tokcat --from=datatrove few.ds >out; }
+run_samples() { faulty tokcat --from=tfrecord few.tfrecord -o out; }
+
+# What these leave behind, whatever became of them, --resume goes on from,
+# to what the same packing gives without a state.
+saving() {
+    faulty packstream -T"$1" -L 64 -w 64 --state=state --state-every=8 \
+        -o out "${@:2}"
+}
+
+prepare_state() { packstream -T1 -L 64 -w 64 -o plain x; }
+run_state() {
+    rm -f state
+    saving 1 x
+}
+again_state() { saving 3 --resume x; }
+
+# From a run that came halfway: it has saved a state, and then cannot write.
+prepare_resume() {
+    prepare_state
+    rm -f state
+    preload=$FAULTS_SO
+    export FAULT_CALL=write FAULT_ERRNO=ENOSPC FAULT_FOREVER=1
+    for ((FAULT_AT = 1; FAULT_AT < 100; FAULT_AT++)); do
+        saving 1 x 2>told && break
+        [ ! -e state ] || break
+    done
+    preload=
+    unset FAULT_CALL FAULT_FOREVER
+    FAULT_AT=0
+    cp state state.half
+    cp out out.half
+    ! cmp -s out plain
+}
+run_resume() {
+    cp state.half state
+    cp out.half out
+    saving 1 --resume x
+}
+again_resume() { again_state; }
+
+inputs() {
+    seq 1200 >text
+    seq 40000 >larger
+    awk 'BEGIN { for (i = 1; i <= 400; i++) {
+        s = i; for (j = 1; j <= i * 7 % 20; j++) s = s " " j; print s } }' \
+        >numbers
+    sed 's/ /, /g; s/.*/{"input_ids": [&], "c": 5}/' numbers >lines
+    sed '30q' lines >few
+    seq 30 >few.n
+    tokcat --raw --from=bytes text >x
+    tokcat --raw --from=bytes larger >large
+    tokcat --raw --from=ids -t u32 numbers >wide
+    tokcat --from=jsonl --channel=c:u8 lines >framed
+    cp framed again
+    packstream -L 64 x >x.pks
+    packstream -L 64 --zstd=1 x >zstd.pks
+    packstream -L 64 framed >framed.pks
+    sed 's/.*/{"input_ids": [7, &], "loss_mask": [0, 1]}/' few.n |
+        tokcat --from=jsonl | packstream -L 64 >few.pks
+    packcat --to=rows few.pks >few.u16
+    packcat --to=megatron -o few few.pks
+    packcat --to=datatrove -o few.ds few.pks
+    packcat --to=tfrecord few.pks >few.tfrecord
+    if command -v zstd >/dev/null; then
+        zstd -q x
+    else
+        cp x x.zst
+    fi
+}
+
+# ---------------------------------------------------------------- a run
+
+preload=
+faulty() { LD_PRELOAD=$preload "$@"; }
+
+# run: the scenario with the faults of the environment, from empty outputs.
+run() {
+    local name
+    for name in $outputs fired; do
+        : >"$name"
+    done
+    preload=$FAULTS_SO
+    "run_$scenario" 2>told
+    status=$?
+    preload=
+}
+
+complain() {
+    failures=$((failures + 1))
+    printf '%s, %s: %s\n' "$scenario" "$what" "$1"
+    sed 's/^/    /' told
+}
+
+# The program's name, a colon and why; in a line, or as many as there may be.
+is_message() {
+    local line lines=0
+    while IFS= read -r line; do
+        [[ $line == "$program: "?* ]] || return 1
+        lines=$((lines + 1))
+    done <told
+    [ "$lines" -ge 1 ] && [ "$lines" -le "$most" ]
+}
+
+is_whole() { cmp -s "$1" "$1.wanted"; }
+
+# begins FILE WHOLE: whether that is how WHOLE begins.
+begins() {
+    local said
+    said=$(cmp "$1" "$2" 2>&1)
+    [[ $said == *"EOF on $1"* || $said == '' ]]
+}
+
+is_beginning() {
+    case $form in
+        packs | tokens | lines) begins "$1" "$1.wanted" ;;
+        reports) ! grep -qvxF -f "$1.wanted" "$1" ;;
+        npy) true ;;
+        zstd)
+            # The last frame may hold fewer packs, and then packs otherwise.
+            command -v zstd >/dev/null || return 0
+            zstd -qdc "$1" >part 2>/dev/null
+            begins part "$1.plain"
+            ;;
+    esac
+}
+
+# is_refused NAME: its readers see that this output is cut.
+is_refused() {
+    local bytes
+    [ -e "$1" ] || return 0
+    bytes=$(stat -c %s "$1")
+    [ "$bytes" = 0 ] && return
+    [ -n "${refused[$1:$bytes]-}" ] && return
+    refused[$1:$bytes]=1
+    case $form in
+        packs | tokens) ! packstat --verify "$1" >/dev/null 2>&1 ;;
+        # All packs and END are there where only the seek table is not.
+        zstd)
+            ! packstat --verify "$1" >/dev/null 2>&1 ||
+                zstd -qdc "$1" 2>/dev/null | cmp -s - "$1.plain"
+            ;;
+    esac
+}
+
+check_success() {
+    local name
+    for name in $outputs told; do
+        is_whole "$name" || complain "success, and a wrong '$name'"
+    done
+}
+
+# may_be_whole NAME: only when all is written can a close fail, or a state say
+# so.  Rejects end before the packs, which are not to be whole without them.
+may_be_whole() {
+    [ "$call" = close ] || [ "$form" = lines ] || has again ||
+        [ "$1" = rejects ]
+}
+
+check_failure() {
+    local name
+    is_message || complain 'the wrong words'
+    for name in $outputs; do
+        if is_whole "$name"; then
+            may_be_whole "$name" || complain "failure, and '$name' is whole"
+        elif ! is_beginning "$name"; then
+            complain "'$name' is not a beginning"
+        elif ! is_refused "$name"; then
+            complain "the cut '$name' is accepted"
+        fi
+    done
+}
+
+# goes_on: --resume, if the scenario has that, makes the output whole.
+goes_on() {
+    has again || return
+    preload=$FAULTS_SO
+    FAULT_AT=0 FAULT_FOREVER=0 FAULT_REPORT=none "again_$scenario" \
+        2>>told || complain 'not resumed'
+    preload=
+    cmp -s out plain || complain 'resumed to something else'
+}
+
+check() {
+    case $status in
+        0) check_success ;;
+        1) check_failure ;;
+        *) complain "ended with $status" ;;
+    esac
+    goes_on
+}
+
+# has STEP: whether there is a function of that name for the scenario.
+has() { declare -F "$1_$scenario" >/dev/null; }
+
+undisturbed() {
+    local name
+    if has prepare; then
+        "prepare_$scenario" || exit 1
+    fi
+    for name in $outputs; do
+        : >"$name"
+    done
+    "run_$scenario" 2>told.wanted || {
+        cat told.wanted
+        exit 1
+    }
+    for name in $outputs; do
+        cp "$name" "$name.wanted"
+    done
+    if [ "$form" = zstd ] && command -v zstd >/dev/null; then
+        zstd -qdc out >out.plain
+    fi
+}
+
+# -------------------------------------------------------------- all runs
+
+# next_call: which is the next to fail; in the short form, for once and for
+# ever by turns.
+next_call() {
+    if [ "${FAULTS-}" = all ]; then
+        at=$((at + 1))
+    else
+        at=$((at * 2 + (at > 1)))
+        FAULT_FOREVER=$((1 - FAULT_FOREVER))
+    fi
+}
+
+# fail_calls CALL ERRNO FOREVER: as long as there are calls to fail.
+fail_calls() {
+    local unharmed=1
+    call=$1
+    export FAULT_CALL=$1 FAULT_ERRNO=$2 FAULT_FOREVER=$3
+    for ((at = 1; ; )); do
+        what="$1 number $at fails with $2"
+        [ "$FAULT_FOREVER" = 0 ] || what="$what, and so do all later ones"
+        FAULT_AT=$at run
+        check
+        [ -s fired ] || break
+        if [ "$status" = 0 ] && [[ $serious == *" $1 "* ]]; then
+            complain 'success'
+        fi
+        [ "$status" = 0 ] || unharmed=0
+        fired=$((fired + 1))
+        next_call
+        if [ "$at" -gt 1000000 ]; then
+            complain 'no end'
+            break
+        fi
+    done
+    # That of an input does not matter, but that of an output does.
+    if [ "$1" = close ] && [ "$unharmed" = 1 ]; then
+        complain 'no failure of a close was told'
+    fi
+}
+
+calls() {
+    local entry error
+    for entry in $calls; do
+        for error in $(tr , ' ' <<<"${entry#*:}"); do
+            fail_calls "${entry%%:*}" "$error" 0
+            [ "${FAULTS-}" = all ] || break
+            fail_calls "${entry%%:*}" "$error" 1
+        done
+    done
+}
+
+# survives WHAT VARIABLE=VALUE...: a world in which all goes well.
+survives() {
+    what=$1
+    shift
+    local variable
+    for variable; do
+        export "${variable?}"
+    done
+    run
+    check
+    [ "$status" = 0 ] || complain 'failure'
+    if [ -s fired ]; then
+        fired=$((fired + 1))
+    fi
+    for variable; do
+        unset "${variable%%=*}"
+    done
+}
+
+world() {
+    local room size=0 name
+    survives 'interrupted' FAULT_EACH=EINTR
+    survives 'not ready' FAULT_EACH=EAGAIN
+    survives 'byte by byte' FAULT_SHORT=1
+    survives 'non-blocking' FAULT_NONBLOCK=1
+    if [ "${FAULTS-}" = all ]; then
+        survives 'all of it' FAULT_NONBLOCK=1 FAULT_EACH=EINTR FAULT_SHORT=1
+    fi
+    # What went before has its room already.
+    if [ "$program" = packstat ] || [ "$scenario" = resume ]; then
+        return
+    fi
+    for name in $outputs; do
+        size=$((size + $(stat -c %s "$name.wanted")))
+    done
+    for room in 0 1 63 4095 4096 4097 4100 $((size / 2)) $((size - 1)); do
+        [ "$room" -lt "$size" ] || continue
+        what="room for $room bytes"
+        FAULT_ROOM=$room run
+        check
+        [ "$status" = 1 ] || complain 'success'
+        grep -q 'No space left on device$' told || complain 'no reason'
+    done
+    # The header of an array is written twice, and a state beside the output.
+    if [ "$form" = npy ] || has again; then
+        return
+    fi
+    what='just enough room'
+    FAULT_ROOM=$size run
+    check
+    [ "$status" = 0 ] || complain 'failure'
+}
+
+# report: what was done, for who wants to know; fails if anything was wrong.
+report() {
+    printf '%s: %d faults, %d failures\n' "$scenario" "$fired" "$failures"
+    [ "$fired" -gt 0 ] && [ "$failures" = 0 ]
+}
+
+list() {
+    awk 'NF { print $1 }' <<<"$scenarios"
+}
+
+case $1 in
+    inputs | list)
+        "$1"
+        exit
+        ;;
+esac
+set -o pipefail
+scenario=$2
+read -r program most form outputs < <(awk -v name="$2" \
+    '$1 == name { $1 = ""; print }' <<<"$scenarios")
+declare -A refused=()
+call='' what='undisturbed' fired=0 failures=0
+export FAULT_REPORT=fired FAULT_AT=0
+undisturbed
+"$1"
+report

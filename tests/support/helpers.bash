@@ -1,0 +1,185 @@
+# helpers.bash - what the command-line tests share: `load helpers`.
+#
+# `make check` sets the environment.  By hand, from the top of the tree,
+# `bats tests/programs/x.bats` tests what lies in build/.
+#
+# A test starts in an empty folder of its own and writes nowhere else.
+#
+# SPDX-License-Identifier: MIT
+
+bats_require_minimum_version 1.5.0
+
+# made NAME: what configure put into the Makefile under that name.
+made() {
+    sed -n "s/^$1 = //p" "$abs_top_builddir/Makefile"
+}
+
+if [ -z "${abs_top_builddir-}" ]; then
+    abs_top_srcdir=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    abs_top_builddir=$abs_top_srcdir/build
+    PATH=$abs_top_builddir/.libs:$abs_top_builddir:$PATH
+    LD_LIBRARY_PATH=$abs_top_builddir/.libs
+    LC_ALL=C
+    for name in PYTHON_NUMPY CC CFLAGS NM MANDOC PACKAGE_VERSION; do
+        printf -v "$name" '%s' "$(made "$name")"
+    done
+    export PATH LD_LIBRARY_PATH LC_ALL
+fi
+
+# A test file that needs more calls this from a setup of its own.
+start() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+setup() {
+    start
+}
+
+# skip_without CMD...: skips the test where a command is not installed.
+skip_without() {
+    local command
+    for command; do
+        command -v "$command" >/dev/null || skip "$command is not installed"
+    done
+}
+
+# skip_without_numpy: skips the test where no python3 has numpy; else
+# "$PYTHON_NUMPY" is one that has.
+skip_without_numpy() {
+    case ${PYTHON_NUMPY:-no} in
+        no) skip "no python3 has numpy" ;;
+    esac
+}
+
+# skip_if_quick: skips a long test in a build that is only another one, where
+# QUICK is set: .ci/run does so once all was done in the default build.
+skip_if_quick() {
+    [ -z "${QUICK-}" ] || skip "QUICK is set"
+}
+
+# skip_if_sanitized: skips a test of memory or address space, of which the
+# sanitizers take more than any program.
+skip_if_sanitized() {
+    case ${CFLAGS-} in
+        *-fsanitize=*) skip "built with a sanitizer" ;;
+    esac
+}
+
+# little BYTES N...: each number as so many bytes, little-endian.
+little() {
+    local bytes=$1 number i text
+    shift
+    for number; do
+        text=
+        for ((i = 0; i < bytes; i++)); do
+            printf -v text '%s\\x%02x' "$text" $((number >> 8 * i & 255))
+        done
+        printf '%b' "$text"
+    done
+}
+
+u8() { little 1 "$@"; }
+u16() { little 2 "$@"; }
+u32() { little 4 "$@"; }
+u64() { little 8 "$@"; }
+
+# record16 TOKEN..., record32 TOKEN...: a raw token record.
+record16() {
+    u32 $#
+    u16 "$@"
+}
+
+record32() {
+    u32 $#
+    u32 "$@"
+}
+
+# flip FILE OFFSET [MASK]: changes bits of the byte at OFFSET, in place.
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    u8 $((byte ^ ${3-1})) |
+        dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# size FILE: its bytes.
+size() {
+    wc -c <"$1" | tr -d ' '
+}
+
+# least_memory OPTION...: the least -M that packstream accepts with them.
+least_memory() {
+    { packstream "$@" -M 1 </dev/null 2>&1 >/dev/null || :; } |
+        sed -n 's/.*: at least \([0-9]*\) bytes .*/\1/p'
+}
+
+# is STATUS MESSAGE CMD...: CMD ends with STATUS and says just MESSAGE.
+is() {
+    run --separate-stderr "${@:3}"
+    # shellcheck disable=SC2154
+    [ "$status" = "$1" ] && [ "$stderr" = "$2" ] && return
+    printf 'ended with %s and said: %s\n' "$status" "$stderr"
+    printf '    wanted %s and     : %s\n' "$1" "$2"
+    return 1
+}
+
+# stream DESCRIPTION: the stream that tests/support/tokcat.py describes.
+stream() {
+    PYTHONDONTWRITEBYTECODE=1 \
+        python3 "${abs_top_srcdir:?}/tests/support/tokcat.py" "$1"
+}
+
+# idle PID: waits until a process has done nothing for a while: it has taken
+# what there was, and written what it makes of it.
+idle() {
+    local before='' now=none
+    while [ "$before" != "$now" ]; do
+        before=$now
+        sleep 0.3
+        now=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
+        # On a busy machine one that wants to run may not have been let.
+        ! awk '$3 != "S" { busy = 1 } END { exit !busy }' \
+            "/proc/$1/task/"*/stat || before=
+    done
+}
+
+# stopped_at BYTES OPTION...: what a job has done that got so much of x, and
+# then SIGKILL.  Its state is in s, its packs are in out.
+stopped_at() {
+    local bytes=$1 pid
+    shift
+    mkfifo in
+    packstream -q --state=s --resume --state-every=25 -o out "$@" in 2>err &
+    pid=$!
+    {
+        head -c "$bytes" x
+        idle "$pid"
+        kill -9 "$pid"
+    } >in
+    wait "$pid" || true
+    rm in
+}
+
+# goes_on OPTION...: a job stopped at several places of x and resumed each
+# time, from a pipe and from the file, gives what an undisturbed one does: the
+# packs, the counts and, with --rejects=r, the rejects.  Not before an ||,
+# behind which no command but the last can fail.
+goes_on() {
+    local all part
+    rm -f s out r dropped
+    packstream "$@" -q --stats=json -o wanted x 2>told
+    if [ -e r ]; then
+        mv r dropped
+    fi
+    all=$(size x)
+    for part in 10 45 90; do
+        stopped_at $((all * part / 100)) "$@"
+        [ -s s ]
+    done
+    packstream "$@" -q --state=s --resume --stats=json -o out <x 2>again
+    cmp wanted out
+    cmp told again
+    if [ -e dropped ]; then
+        cmp dropped r
+    fi
+}

@@ -1,0 +1,66 @@
+/*
+ * policy-harness.h - a policy on a window of its own, and what the window is
+ * to hold: every pack that is chosen is checked against that.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TESTS_POLICY_STAND_H
+#define TESTS_POLICY_STAND_H
+
+#include "engine/policy.h"
+
+#define MOST_SLOTS 64
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+typedef struct entry {
+    uint32_t slot;
+    uint32_t length;
+    uint64_t time;
+} entry;
+
+/* A policy, and what its window holds, oldest first. */
+typedef struct stand {
+    const ps_policy_calls *calls;
+    void *state;
+    ps_policy_setup is;
+    uint64_t now;
+    entry list[MOST_SLOTS];
+    uint32_t n;
+    uint32_t pack[MOST_SLOTS]; /* lengths of the last one chosen */
+    uint32_t n_pack;
+    uint64_t pack_oldest; /* when its oldest came */
+} stand;
+
+/* With a maximal delay of 0 there is none. */
+void open_stand(stand *s, const ps_policy_calls *calls,
+                const ps_policy_setup *setup);
+void close_stand(stand *s);
+
+/* One more, a record later. */
+void admit(stand *s, uint32_t length);
+void admit_all(stand *s, const uint32_t *lengths, size_t n);
+
+bool is_ready(const stand *s);
+
+/* Has one pack chosen, of sequences that are there, and small enough. */
+void choose(stand *s, bool flush);
+
+/* Fails the test unless these were chosen: in this order, or ascending. */
+void assert_pack(const stand *s, const uint32_t *lengths, size_t n);
+void assert_sorted_pack(stand *s, const uint32_t *lengths, size_t n);
+
+/* Lengths up to the capacity, or mostly short ones, or of a few values. */
+uint32_t draw(uint32_t capacity, uint64_t *random, uint32_t flavour);
+
+/* A run for each of these; the depth is at most the capacity. */
+typedef void policy_run(const ps_policy_calls *calls,
+                        const ps_policy_setup *setup, uint32_t flavour);
+
+void run_all(policy_run *run, const ps_policy_calls *calls,
+             ps_policy_setup setup);
+
+/* To draw other lengths for each setup. */
+uint64_t seed_of(const ps_policy_setup *setup);
+
+#endif

@@ -1,0 +1,514 @@
+"""python.py - the modules of examples/python against naive loops.
+
+tests/tree/python.bats calls the functions at the end by name:
+
+    python3 python.py CHECK [ARGUMENT]...
+
+A check prints nothing and exits with 0, or fails with a traceback.
+
+SPDX-License-Identifier: MIT
+"""
+
+import ast
+import io
+import itertools
+import os
+import struct
+import subprocess
+import sys
+
+if os.environ.get("WITHOUT_XXHASH"):
+    sys.modules["xxhash"] = None
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../../examples/python"))
+
+import numpy as np
+
+import packs
+import packviews
+from python_naive import IGNORED, Naive, equal, read_naively
+
+VIEWS = ("ragged", "ghost", "static")
+
+
+# ---------------------------------------------------------------------
+# Comparisons
+
+def same_batches(found, wanted):
+    """Whether two lists of batches hold the same."""
+    assert len(found) == len(wanted), (len(found), len(wanted))
+    for one, other in zip(found, wanted):
+        assert list(one) == list(other)
+        for name in one:
+            equal(one[name], other[name], other[name].dtype)
+
+
+def compare_views(batch, naive):
+    for view in VIEWS:
+        lengths = naive.view(view)
+        cu = packviews.merged_cu(batch, view)
+        equal(cu, [0] + list(itertools.accumulate(lengths)), np.int32)
+        equal(packviews.seqused(batch, view), naive.view(view, True), np.int32)
+        longest = packviews.max_seqlen(batch, view)
+        assert type(longest) is int
+        assert longest == (naive.capacity if view == "static"
+                           else max(lengths))
+        wanted = [k for n in lengths for k in range(n)]
+        for given in (None, cu):
+            found = packviews.positions(batch, view, given)
+            equal(found.reshape(-1), wanted, np.int32)
+            assert found.ndim == (1 if view == "ragged" else 2)
+
+
+def compare(batch, naive, pad_id):
+    equal(batch["cu"], naive.cu(), np.int32)
+    equal(batch["n_seq"], [len(pack) for pack in naive.batch], np.uint32)
+    equal(batch["n_tok"], naive.fills)
+    equal(batch["max_seqlen"], [max(row) for row in naive.lengths])
+    equal(batch["tokens"], naive.per_token("input_ids", pad_id))
+    equal(packviews.positions(batch), naive.positions())
+    equal(packviews.segments(batch), naive.segments(), np.int32)
+    equal(packviews.labels(batch), naive.labels(), np.int64)
+    equal(packviews.targets(batch), naive.targets(), np.int64)
+    equal(packviews.loss_mask(batch), np.sign(naive.segments()), np.float32)
+    equal(packviews.compact(batch), [token for pack in naive.batch
+                                     for row in pack
+                                     for token in row["input_ids"]])
+    compare_views(batch, naive)
+
+
+# ---------------------------------------------------------------------
+# Streams to read from
+
+class Dribble(io.RawIOBase):
+    """Gives a few bytes at a time, as many as `counts` says in turn."""
+
+    def __init__(self, data, counts):
+        super().__init__()
+        self.data, self.counts = io.BytesIO(data), itertools.cycle(counts)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        piece = self.data.read(min(next(self.counts), len(buffer)))
+        buffer[:len(piece)] = piece
+        return len(piece)
+
+
+def contents(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def everything(source, size=3):
+    return list(source.batches(size))
+
+
+def refused(source, why, **options):
+    """The message; fails if the stream is read to its end."""
+    try:
+        everything(packs.open_packs(source, **options))
+    except packs.PackError as error:
+        assert why in str(error), error
+        assert str(error).startswith("byte "), error
+        return str(error)
+    raise AssertionError("not refused: " + why)
+
+
+def refused_both(data, why, at=None, **options):
+    """From a file and from a pipe, naming byte `at`."""
+    with open("bad.pks", "wb") as file:
+        file.write(data)
+    for source in ("bad.pks", io.BytesIO(data)):
+        message = refused(source, why, **options)
+        assert at is None or message.startswith("byte %d: " % at), message
+
+
+# ---------------------------------------------------------------------
+# The checks
+
+def views(path, capacity, depth, pad_id="0", align="1"):
+    """Every view of every batch, whatever the size of batches."""
+    source = packs.open_packs(path)
+    capacity, depth = int(capacity), int(depth)
+    assert (source.header.capacity, source.header.depth) == (capacity, depth)
+    assert source.header.align == int(align)
+    assert source.header.pad_id == int(pad_id)
+    packed = read_naively(path, len(source))
+    for size in (1, 2, 5, len(packed) + 1):
+        number = 0
+        for batch in source.batches(size):
+            rows = packed[number:number + size]
+            compare(batch, Naive(rows, capacity, depth, int(align)),
+                    int(pad_id))
+            assert ("seq_tok" in batch) == (align != "1")
+            equal(batch["index"], range(number, number + len(rows)))
+            number += len(rows)
+        assert number == len(packed)
+
+
+def channels(path, capacity, depth, align="1"):
+    """The channels kind (u8, fill 9), labels (i64, fill -100), both per
+    token, and source (u32) per sequence; the dtype is that of the page."""
+    source = packs.open_packs(path)
+    packed = read_naively(path, len(source))
+    for number, batch in zip(range(0, len(packed), 4), source.batches(4)):
+        naive = Naive(packed[number:number + 4], int(capacity), int(depth),
+                      int(align))
+        equal(batch["kind"], naive.per_token("kind", 9), np.uint8)
+        equal(batch["labels"], naive.per_token("labels", -100), np.int64)
+        given = [row["source"] for pack in naive.batch for row in pack]
+        equal(packviews.per_sequence(batch, "source"), given, np.uint32)
+        assert batch.header is source.header
+        equal(packviews.labels(batch, "kind")[:, 1:],
+              np.where(naive.segments() == np.array(0), IGNORED, np.where(
+                  naive.positions() == np.array(0), IGNORED,
+                  naive.per_token("kind", 9)))[:, 1:])
+
+
+def no_copy(path):
+    """Batches of a file are views of one mapping."""
+    source = packs.open_packs(path)
+    for batch in source.batches(2):
+        for name, array in batch.items():
+            assert np.shares_memory(array, source.bytes), name
+            assert not array.flags.writeable
+    shared = list(source.batches(2, rank=1, ranks=2))
+    assert np.shares_memory(shared[0]["tokens"], source.bytes)
+
+
+def pipes(path):
+    """A pipe gives what the file gives, however it arrives."""
+    data = contents(path)
+    for size in (1, 3, 1000):
+        wanted = everything(packs.open_packs(path), size)
+        child = subprocess.Popen(["cat", path], stdout=subprocess.PIPE)
+        for stream in (io.BytesIO(data), Dribble(data, [1]), child.stdout,
+                       Dribble(data, [4096, 1, 255, 700, 3000]),
+                       open(path, "rb", 0), open(path, "rb")):
+            with stream:
+                same_batches(everything(packs.open_packs(stream), size),
+                             wanted)
+        child.wait()
+
+
+def stdin(path):
+    """Standard input has what the file has."""
+    same_batches(everything(packs.open_packs(sys.stdin.buffer)),
+                 everything(packs.open_packs(path)))
+
+
+def prompt(path):
+    """A batch comes when its records are there, END not yet."""
+    data = contents(path)
+    reader, writer = os.pipe()
+    with open(reader, "rb") as stream:
+        size = struct.unpack_from("<I", data, 20)[0]
+        os.write(writer, data[:4096 + 2 * size + 5])
+        batches = packs.open_packs(stream).batches(1)
+        assert [next(batches)["index"][0] for _ in range(2)] == [0, 1]
+        os.write(writer, data[4096 + 2 * size + 5:4096 + 3 * size])
+        assert next(batches)["index"][0] == 2
+        os.close(writer)
+
+
+def tokens_of(batches):
+    return [bytes(row) for batch in batches for row in batch["tokens"]]
+
+
+def shares(path):
+    """Ranks get each record once, and go on anywhere; file and pipe agree."""
+    data, source = contents(path), packs.open_packs(path)
+    whole = tokens_of(source.batches(1))
+    assert len(whole) == len(source)
+    for ranks, rank in ((r, i) for r in (1, 2, 3, 7, 50) for i in range(r)):
+        for start in (0, 1, 4, len(whole) - 1, len(whole), 99):
+            wanted = [row for i, row in enumerate(whole)
+                      if i % ranks == rank and i >= start]
+            pipe = packs.open_packs(io.BytesIO(data))
+            for origin in (source, pipe):
+                found = tokens_of(origin.batches(3, rank, ranks, start))
+                assert found == wanted, (rank, ranks, start)
+    pair = zip(source.batches(2), source.batches(2))
+    assert all((one["index"] == other["index"]).all() for one, other in pair)
+
+
+def equal_ranks(path):
+    """With drop_last ranks have equally many batches, which are full, from
+    files, permuted too, from pipes, and in whatever pieces these come."""
+    data, source = contents(path), packs.open_packs(path)
+    order = np.random.default_rng(5).permutation(len(source))
+    for size, ranks, start in itertools.product((1, 2, 3), (1, 2, 5),
+                                                (0, 1, 4, 99)):
+        wanted = max(0, len(source) - start) // (size * ranks)
+        for rank in range(ranks):
+            whole = list(source.batches(size, rank, ranks, start))
+            for origin in (source, packs.open_packs(io.BytesIO(data)),
+                           packs.open_packs(Dribble(data, [700, 1, 2999]))):
+                found = list(origin.batches(size, rank, ranks, start,
+                                            drop_last=True))
+                assert len(found) == wanted, (size, rank, ranks, start)
+                same_batches(found, whole[:wanted])
+            found = list(source.batches(size, rank, ranks, start, order,
+                                        True))
+            assert [len(batch["index"]) for batch in found] == [size] * wanted
+
+
+def orders(path):
+    """A permutation, its ranks and its resumption; single records."""
+    source = packs.open_packs(path)
+    whole = tokens_of(source.batches(1))
+    order = np.random.default_rng(7).permutation(len(source))
+    for ranks in (1, 3):
+        for rank in range(ranks):
+            found = tokens_of(source.batches(2, rank, ranks, 2, order=order))
+            assert found == [whole[i] for k, i in enumerate(order)
+                             if k % ranks == rank and k >= 2]
+    assert tokens_of([source.take([5, 0, 5])]) == [whole[i] for i in (5, 0, 5)]
+    for wrong in ([-1], [len(source)]):
+        try:
+            source.take(wrong)
+        except IndexError:
+            continue
+        raise AssertionError("there is no such record")
+
+
+def arguments(path):
+    """Arguments that make no sense, and a pipe that was read already."""
+    source = packs.open_packs(path)
+    pipe = packs.open_packs(io.BytesIO(contents(path)))
+    everything(pipe)
+    fresh = packs.open_packs(io.BytesIO(contents(path)))
+    for origin, options in ((source, {"size": 0}), (pipe, {"size": 1}),
+                            (source, {"size": 1, "rank": 2, "ranks": 2}),
+                            (source, {"size": 1, "rank": -1}),
+                            (source, {"size": 1, "start": -1}),
+                            (fresh, {"size": 1, "order": np.arange(2)})):
+        try:
+            list(origin.batches(**options))
+        except ValueError as error:
+            assert not isinstance(error, packs.PackError), options
+            continue
+        raise AssertionError(options)
+
+
+def too_large():
+    """Boundaries that int32 cannot hold."""
+    batch = {"cu": np.array([[0, 2**30, 2**30]] * 2, np.int32),
+             "n_seq": np.ones(2, np.uint32)}
+    try:
+        packviews.merged_cu(batch)
+    except OverflowError:
+        return
+    raise AssertionError("not refused")
+
+
+def cuts(path, whole=""):
+    """Cut at any byte, the stream is refused, unless cut where streams were
+    joined, at one of the bytes `whole`."""
+    data, ends = contents(path), [int(n) for n in whole.split()]
+    for end in range(len(data)):
+        if end not in ends:
+            refused_both(data[:end], "cut" if end else "empty", None)
+    assert refused(io.BytesIO(data[:-1]), "END is").startswith(
+        "byte %d: " % (len(data) - 1))
+    refused_both(data + b"x", "", None)
+
+
+def flips(path):
+    """Any flipped bit is found, with checksums."""
+    data = contents(path)
+    assert packs.open_packs(path).verifies is True
+    assert packs.open_packs(path, verify=False).verifies is False
+    for at in range(len(data)):
+        bad = bytearray(data)
+        bad[at] ^= 1 << at % 8
+        refused_both(bytes(bad), "")
+
+
+def poked(data, at, code, *values):
+    bad = bytearray(data)
+    struct.pack_into("<" + code, bad, at, *values)
+    return bytes(bad)
+
+
+def rules(path):
+    """What can be seen without checksums is seen without them; in packs of
+    8 tokens and 3 sequences."""
+    data = contents(path)
+    size = struct.unpack_from("<I", data, 20)[0]
+    second, end = 4096 + size, len(data) - size
+    damaged = "pack 1 is damaged"
+    capacity, depth = struct.unpack_from("<2I", data, 48)
+    assert (capacity, depth) == (8, 3)
+    for place, code, value, why in (
+            (8, "I", 7, damaged), (16, "Q", 0, damaged),
+            (16, "Q", 2**63 + 1, damaged), (40, "I", 0, damaged),
+            (40, "I", depth + 1, damaged), (40, "I", 2**31, damaged),
+            (40, "I", 2**32 - 1, damaged), (44, "I", 0, damaged),
+            (48, "I", 1, damaged), (64, "i", 1, damaged),
+            (64, "i", -1, damaged), (68, "i", 0, damaged),
+            (68, "i", capacity + 1, damaged), (68, "i", -2**31, damaged),
+            (64 + 4 * (depth + 1), "i", 0, damaged)):
+        refused_both(poked(data, second + place, code, value), why, second,
+                     verify=False)
+    for n_seq, n_tok, longest, *cu in (
+            (0, 0, 0, 0, 8, 8, 8, 8), (4, 3, 5, 0, 1, 2, 3, 8),
+            (1, 9, 9, 0, 9, 8, 8, 8)):
+        bad = poked(data, second + 40, "3I", n_seq, n_tok, longest)
+        refused_both(poked(bad, second + 64, "5i", *cu), damaged, second,
+                     verify=False)
+    for place, value in ((64, 1), (72, 1), (80, 1), (16, 1)):
+        refused_both(poked(data, end + place, "Q", value), "", verify=False)
+    refused_both(poked(data, second + 12, "I", 1), "", verify=False)
+    packs_in, = struct.unpack_from("<Q", data, end + 64)
+    known = poked(data, 24, "Q", packs_in)
+    everything(packs.open_packs(io.BytesIO(known), verify=False))
+    refused_both(poked(data, 24, "Q", packs_in + 1), "the header's", end,
+                 verify=False)
+
+
+def lengths(path):
+    """Lengths that do not fit the boundaries are seen without checksums; in
+    packs of 12 tokens and 3 sequences that are aligned to 4, of which the
+    first has sequences of 3 and 5 tokens."""
+    data = contents(path)
+    head = packs.open_packs(path).header
+    assert (head.capacity, head.depth, head.align) == (12, 3, 4)
+    lengths = 4096 + head.dtype.fields["seq_tok"][1]
+    assert struct.unpack_from("<3i", data, lengths) == (3, 5, 0)
+    for n_tok, *seq_tok in ((8, 0, 8, 0), (8, 4, 4, 0), (7, 3, 5, 0),
+                            (10, 5, 5, 0), (8, -1, 9, 0),
+                            (8, 3, 5 - 2**31, 0), (8, 3, 4 + 2**30, 0)):
+        bad = poked(data, 4096 + 44, "I", n_tok)
+        refused_both(poked(bad, lengths, "3i", *seq_tok), "pack 0 is damaged",
+                     4096, verify=False)
+    for cu in ((0, 4, 8, 12, 12), (0, 8, 12, 12, 12), (0, 3, 11, 12, 12)):
+        refused_both(poked(data, 4096 + 64, "5i", *cu), "pack 0 is damaged",
+                     4096, verify=False)
+    for at, code, value, why in (
+            (180, "I", 0, "range"), (180, "I", 1, "range"),
+            (180, "I", 5, "range"), (180, "I", 24, "range"),
+            (80, "Q", 3, "features"), (80, "Q", 2, "features")):
+        refused_both(poked(data, at, code, value), why, 0, verify=False)
+    at = data.index(b"seq_tok", 2048)
+    refused_both(poked(data, at, "B", ord("x")), "dtype", 0, verify=False)
+
+
+def headers(path):
+    """Headers that are refused, by their bytes alone."""
+    data = contents(path)
+    dtype = data[2048:4088].rstrip(b"\0")
+
+    objects = ast.literal_eval(dtype.decode())
+    objects["formats"][objects["names"].index("seq_id")] = ("O", (3,))
+
+    def with_dtype(text):
+        return data[:2048] + text.ljust(2040, b"\0") + data[4088:]
+
+    refused_both(b"", "the input is empty", 0)
+    refused("/dev/null", "the input is empty")
+    refused_both(b"\x28\xb5\x2f\xfd" + data, "zstd -dc", 0)
+    refused_both(b"token records", "not a pack stream", 0)
+    for at, code, value, why in (
+            (8, "I", 0x04030201, "damaged"), (12, "H", 2, "version 2"),
+            (16, "I", 8192, "damaged"), (80, "Q", 4, "features"),
+            (20, "I", 0, "range"), (20, "I", 2**31, "range"),
+            (20, "I", 320, "dtype"), (48, "I", 0, "range"),
+            (48, "I", 7, "dtype"), (48, "I", 2**32 - 1, "range"),
+            (52, "I", 0, "range"), (52, "I", 5, "dtype"),
+            (52, "I", 9, "range"), (120, "B", 4, "dtype"),
+            (120, "B", 3, "range")):
+        refused_both(poked(data, at, code, value), why, 0, verify=False)
+    for text in (b"", b"(" * 2040, b"-" * 2000 + b"1", b"'u1'", b"\xff",
+                 b"__import__('os')", repr(objects).encode(),
+                 dtype.replace(b"'<u2'", b"'O'"),
+                 dtype.replace(b"tokens", b"tikens"),
+                 dtype.replace(b"'cu'", b"'cv'"),
+                 dtype.replace(b"<i4", b"<u4"), dtype[:-1],
+                 dtype.replace(b"'index'", b"'watermark'")):
+        assert text != dtype
+        refused_both(with_dtype(text), "dtype", 0, verify=False)
+
+
+def joined(path, other, difference):
+    """A stream of another geometry behind one is refused, with what makes
+    it one; if its records have another size only from a pipe."""
+    first, second = contents(path), contents(other)
+    if first[20:24] == second[20:24]:
+        refused_both(first + second, "geometry", len(first), verify=False)
+    else:
+        with open("bad.pks", "wb") as file:
+            file.write(first + second)
+        refused("bad.pks", "records of other sizes")
+    message = refused(io.BytesIO(first + second), "geometry")
+    assert message.startswith("byte %d: " % len(first))
+    assert message.endswith("than the first: " + difference), message
+
+
+def swapped(one, other):
+    """A record that belongs to another stream is noticed by the digest: in
+    what can be counted the two are equal."""
+    first, second = contents(one), contents(other)
+    size = struct.unpack_from("<I", first, 20)[0]
+    mixed = first[:4096] + second[4096:4096 + size] + first[4096 + size:]
+    refused_both(mixed, "not those of END", 4096)
+
+
+def resumed(path, whole, start):
+    """A stream that begins with pack `start` is read from there on."""
+    data, start = contents(path), int(start)
+    rest = packs.open_packs(io.BytesIO(data)).batches(2, start=start)
+    same_batches(list(rest), list(packs.open_packs(whole).batches(
+        2, start=start)))
+    refused(io.BytesIO(data), "it begins with pack %d" % start)
+    refused(path, "cut")
+    size = struct.unpack_from("<I", data, 20)[0]
+    bad = io.BytesIO(poked(data, 4096 + size + 8, "I", 0))
+    try:
+        list(packs.open_packs(bad).batches(1, start=start))
+    except packs.PackError as error:
+        wanted = "byte %d: pack %d is" % (4096 + size, start + 1)
+        assert str(error).startswith(wanted), error
+        return
+    raise AssertionError("not refused")
+
+
+def unverified(path):
+    """Without xxhash no checksum is compared, and that can be seen."""
+    assert packs.open_packs(path).verifies is False
+    data = contents(path)
+    assert len(everything(packs.open_packs(io.BytesIO(data)))) > 0
+    refused_both(data[:-1], "cut")
+    everything(packs.open_packs(io.BytesIO(poked(data, 4096, "Q", 1))))
+
+
+def maxtext(path, capacity, depth, align="1"):
+    """The features of JAX trainers against loops."""
+    import maxtext_names
+    source = packs.open_packs(path)
+    packed = read_naively(path, len(source))
+    for number, batch in zip(range(0, len(packed), 3), source.batches(3)):
+        naive = Naive(packed[number:number + 3], int(capacity), int(depth),
+                      int(align))
+        wanted = {
+            "inputs": naive.per_token("input_ids", 0),
+            "inputs_position": naive.each_place(lambda i, k, ids: k,
+                                                lambda k: 0),
+            "inputs_segmentation": naive.segments(),
+            "targets": naive.each_place(
+                lambda i, k, ids: (ids + [0])[k + 1], lambda k: 0),
+            "targets_segmentation": naive.each_place(
+                lambda i, k, ids: i + 1 if k + 1 < len(ids) else 0,
+                lambda k: 0)}
+        wanted["targets_position"] = wanted["inputs_position"]
+        found = maxtext_names.features(batch)
+        assert sorted(found) == sorted(wanted)
+        for name, rows in wanted.items():
+            equal(found[name], rows, np.int32)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,150 @@
+/*
+ * alloc-t.c - a model whose memory runs out, and one that keeps to it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "toy.h"
+
+#include "lib-alloc.h"
+
+static bert_config config(void)
+{
+    return toy_config(53, 32);
+}
+
+/* Each call that fails leaves nothing behind. */
+static void test_open_without_memory(void **state)
+{
+    const bert_config c = config();
+    const size_t before = alloc_so_far().blocks;
+    bert_model *model = NULL;
+    uint64_t nth = 0;
+
+    (void)state;
+    while (!model) {
+        alloc_fail(++nth, false);
+        model = bert_model_open(&c, 1);
+        if (!model)
+            assert_int_equal(alloc_so_far().blocks, before);
+        alloc_fail(0, false);
+    }
+    assert_true(nth > 4);
+    bert_model_free(model);
+    assert_int_equal(alloc_so_far().blocks, before);
+}
+
+/* A batch that was refused can be tried again. */
+static void test_forward_without_memory(void **state)
+{
+    const bert_config c = config();
+    const bert_step step = {.attention = BERT_VARLEN};
+    const toy_plan plan = toy_packed_plan();
+    bert_model *const model = toy_model(&c, 1);
+    toy_batch toy = toy_open(&plan);
+    bert_losses losses = {0};
+    uint64_t nth = 0;
+    bool done = false;
+
+    (void)state;
+    while (!done) {
+        alloc_fail(++nth, false);
+        done = bert_model_forward(model, &toy.batch, &step, &losses);
+        alloc_fail(0, false);
+    }
+    assert_true(nth > 2);
+    assert_true(losses.total > 0);
+    toy_free(&toy);
+    bert_model_free(model);
+}
+
+/* Once it has seen the largest batch, a model asks for no more. */
+static void test_steps_allocate_nothing(void **state)
+{
+    const bert_config c = config();
+    const bert_step steps[2] = {{BERT_DENSE, true, 1},
+                                {BERT_VARLEN, true, 1}};
+    const toy_plan plan = toy_alone_plan();
+    const toy_plan less = toy_packed_plan();
+    bert_model *const model = toy_model(&c, 1);
+    toy_batch large = toy_open(&plan);
+    toy_batch small = toy_open(&less);
+
+    (void)state;
+    toy_run(model, &large, steps);
+    alloc_watch();
+    for (int i = 0; i < 4; i++)
+        toy_run(model, i & 2 ? &large : &small, steps + (i & 1));
+    assert_int_equal(alloc_so_far().calls, 0);
+    toy_free(&large);
+    toy_free(&small);
+    bert_model_free(model);
+}
+
+/* Forward of so many like packs; the `nth` call gets no memory. */
+static alloc_counts run_packs(bert_model *model, uint32_t n, uint64_t nth)
+{
+    static const toy_sequence packs[32][TOY_DEPTH] = {
+#define FOUR {{1, 20}}, {{1, 20}}, {{1, 20}}, {{1, 20}}
+        FOUR, FOUR, FOUR, FOUR, FOUR, FOUR, FOUR, FOUR};
+    const bert_step step = {.attention = BERT_VARLEN};
+    const toy_plan plan = {.capacity = 32, .vocab_size = 53, .n_packs = n,
+                           .packs = packs};
+    toy_batch toy = toy_open(&plan);
+    bert_losses losses = {0};
+    alloc_counts counts;
+
+    alloc_watch();
+    alloc_fail(nth, false);
+    assert_true(bert_model_forward(model, &toy.batch, &step, &losses));
+    alloc_fail(0, false);
+    counts = alloc_so_far();
+    toy_free(&toy);
+    return counts;
+}
+
+/* Batches that are each a little larger do not each ask for memory. */
+static void test_growing_batches(void **state)
+{
+    const bert_config c = config();
+    bert_model *const model = toy_model(&c, 1);
+    uint64_t calls = 0;
+
+    (void)state;
+    for (uint32_t n = 1; n <= 32; n++)
+        calls += run_packs(model, n, 0).calls;
+    /* Three arrays: 2, 3, 4, 6, 9, 13, 19, 28 and 42 packs have room, or so. */
+    assert_in_range(calls, 3 * 8, 3 * 11);
+    bert_model_free(model);
+}
+
+/* Without memory for half as much again, what is wanted has to do. */
+static void test_growth_without_memory(void **state)
+{
+    const bert_config c = config();
+
+    (void)state;
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        bert_model *const model = toy_model(&c, 1);
+        alloc_counts counts;
+
+        assert_int_equal(run_packs(model, 10, 0).calls, 3);
+        counts = run_packs(model, 11, nth);
+        assert_int_equal(counts.failed, 1);
+        assert_int_equal(counts.calls, 4);
+        bert_model_free(model);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_without_memory),
+        cmocka_unit_test(test_forward_without_memory),
+        cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_growing_batches),
+        cmocka_unit_test(test_growth_without_memory),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, toy_setup, NULL);
+}

@@ -1,0 +1,160 @@
+/*
+ * feed-fixture.c - pack streams for the trainer's feed, in files.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "feed-fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const sentence three[3] = {
+    {3, {CLS, 10, SEP}, {0}, {-100, 20, -100}, 1},
+    {2, {CLS, 11}, {0, 1}, {-100, -100}, -1},
+    {4, {CLS, 12, 13, SEP}, {0, 0, 1, 1}, {-100, 22, 23, -100}, 0},
+};
+
+static void add_channel(ps_schema *s, const char *name, ps_type type,
+                        ps_kind kind, uint64_t fill)
+{
+    ps_channel *c = &s->channels[s->n_channels++];
+
+    (void)strcpy(c->name, name);
+    c->type = type;
+    c->kind = kind;
+    c->fill = fill;
+}
+
+ps_schema sentence_schema(int with)
+{
+    ps_schema s = ps_schema_raw(PS_U16);
+
+    s.framed = true;
+    s.vocab_size = VOCAB;
+    s.special[PS_PAD] = PAD;
+    s.special[PS_CLS] = CLS;
+    s.special[PS_SEP] = SEP;
+    s.special[PS_MASK] = MASK;
+    if (with & WITH_TYPES)
+        add_channel(&s, "token_type_ids", PS_U8, PS_PER_TOKEN, 0);
+    if (with & WITH_LABELS)
+        add_channel(&s, "labels", PS_I32, PS_PER_TOKEN, (uint32_t)-100);
+    if (with & WITH_NSP)
+        add_channel(&s, "next_sentence_label", PS_I32, PS_PER_SEQUENCE,
+                    UINT32_MAX);
+    return s;
+}
+
+ps_packer_options plain_options(uint32_t depth)
+{
+    return (ps_packer_options){.capacity = CAPACITY,
+                               .depth = depth,
+                               .window = 16,
+                               .pad_id = PAD,
+                               .policy = PS_POLICY_NEXTFIT};
+}
+
+static void put_payload(bytes *b, const ps_schema *schema, const sentence *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        put_u16(b, s->token[i]);
+    for (uint32_t c = 0; c < schema->n_channels; c++) {
+        const char *name = schema->channels[c].name;
+
+        for (uint32_t i = 0; i < s->n && name[0] == 't'; i++)
+            put_u8(b, s->type[i]);
+        for (uint32_t i = 0; i < s->n && name[0] == 'l'; i++)
+            put_u32(b, (uint32_t)s->label[i]);
+        if (name[0] == 'n')
+            put_u32(b, (uint32_t)s->nsp);
+    }
+}
+
+char *write_file(const void *data, size_t n)
+{
+    char name[] = "/tmp/bert-feed-t.XXXXXX";
+    int fd = mkstemp(name);
+    char *copy = must_alloc(sizeof name);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, data, n), n);
+    assert_int_equal(close(fd), 0);
+    memcpy(copy, name, sizeof name);
+    return copy;
+}
+
+char *write_packs(const ps_schema *schema, const ps_packer_options *options,
+                  const sentence *sentences, uint32_t n)
+{
+    corpus c = {.schema = *schema,
+                .count = n,
+                .samples = must_alloc(n * sizeof(sample))};
+    bytes packs;
+    char *name;
+
+    for (uint32_t i = 0; i < n; i++) {
+        bytes payload = {0};
+
+        put_payload(&payload, schema, &sentences[i]);
+        c.samples[i] = (sample){.n_tok = sentences[i].n,
+                                .payload = payload.data,
+                                .payload_bytes = payload.size};
+    }
+    packs = corpus_packs(&c, options, NULL);
+    name = write_file(packs.data, packs.size);
+    free_bytes(&packs);
+    free_corpus(&c);
+    return name;
+}
+
+void remove_packs(char *name)
+{
+    (void)unlink(name);
+    free(name);
+}
+
+feed_options options_for(const char *const *name, uint32_t packs)
+{
+    return (feed_options){.names = name,
+                          .n_names = 1,
+                          .epochs = 1,
+                          .packs = packs,
+                          .types = 2,
+                          .mask_share = -1,
+                          .seed = 7};
+}
+
+feed *open_ok(const feed_options *options)
+{
+    feed *f;
+    ps_error err;
+
+    assert_ok(feed_open(&f, options, &err), &err);
+    return f;
+}
+
+void next_ok(feed *f)
+{
+    ps_error err;
+
+    assert_ok(feed_next(f, &err), &err);
+}
+
+sentence *random_sentences(uint32_t n, uint64_t seed)
+{
+    sentence *all = must_alloc(n * sizeof *all);
+
+    for (uint32_t i = 0; i < n; i++) {
+        all[i] = (sentence){.n = 1 + random_below(&seed, CAPACITY)};
+        for (uint32_t k = 0; k < all[i].n; k++) {
+            all[i].token[k] = (uint16_t)(4 + random_below(&seed, VOCAB - 4));
+            all[i].label[k] = random_below(&seed, 3) == 0
+                                  ? (int32_t)random_below(&seed, VOCAB)
+                                  : -100;
+        }
+        all[i].nsp = (int32_t)random_below(&seed, 3) - 1;
+    }
+    return all;
+}

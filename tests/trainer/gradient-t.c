@@ -1,0 +1,111 @@
+/*
+ * gradient-t.c - gradients beside differences of losses, in double.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "toy.h"
+
+#include <omp.h>
+
+#define STEP 1e-5
+
+static double loss_at(bert_model *model, const toy_batch *toy,
+                      const bert_step *step, size_t place, double shift)
+{
+    real *const weight = bert_model_weights(model) + place;
+    const real was = *weight;
+    bert_losses losses = {0};
+
+    *weight += shift;
+    assert_true(bert_model_forward(model, &toy->batch, step, &losses));
+    *weight = was;
+    return losses.total;
+}
+
+/* The slope by differences, of fourth order. */
+static double slope_at(bert_model *model, const toy_batch *toy,
+                       const bert_step *step, size_t place)
+{
+    const double near = loss_at(model, toy, step, place, STEP)
+                        - loss_at(model, toy, step, place, -STEP);
+    const double far = loss_at(model, toy, step, place, 2 * STEP)
+                       - loss_at(model, toy, step, place, -2 * STEP);
+
+    return (8 * near - far) / (12 * STEP);
+}
+
+/* Some numbers of a tensor, the first and the last among them. */
+static void check_tensor(bert_model *model, const toy_batch *toy,
+                         const bert_step *step, const bert_tensor *t)
+{
+    const size_t n = (size_t)t->rows * t->columns;
+    const size_t stride = n / 13 + 1;
+    const real *const gradients = bert_model_gradients(model) + t->offset;
+    double largest = 0;
+
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(gradients[i]));
+    for (size_t i = 0; i < n + stride - 1; i += stride) {
+        const size_t at = i < n ? i : n - 1;
+        const double slope = slope_at(model, toy, step, t->offset + at);
+
+        if (!(fabs(gradients[at] - slope) <= 1e-8 + 1e-7 * largest))
+            fail_msg("%s[%zu]: %.12g instead of %.12g", t->name, at,
+                     gradients[at], slope);
+    }
+}
+
+static void check_all(const bert_step *step, double dropout)
+{
+    const toy_plan plan = toy_packed_plan();
+    bert_config config = toy_config(53, 32);
+    toy_batch toy = toy_open(&plan);
+    bert_model *model;
+
+    config.dropout = dropout;
+    model = toy_model(&config, 21);
+    toy_run(model, &toy, step);
+    for (size_t i = 0; i < bert_model_tensors(model); i++)
+        check_tensor(model, &toy, step, bert_model_tensor(model, i));
+    toy_free(&toy);
+    bert_model_free(model);
+}
+
+static void test_varlen(void **state)
+{
+    (void)state;
+    check_all(&(bert_step){.attention = BERT_VARLEN}, 0);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    check_all(&(bert_step){.attention = BERT_DENSE}, 0);
+}
+
+/* The same numbers are dropped in forward and in backward. */
+static void test_dropout(void **state)
+{
+    (void)state;
+    check_all(&(bert_step){BERT_VARLEN, true, 8}, 0.3);
+    check_all(&(bert_step){BERT_DENSE, true, 8}, 0.3);
+}
+
+/* Steps are so small that sharing them out would take longer. */
+static int one_thread(void **state)
+{
+    omp_set_num_threads(1);
+    return toy_setup(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_varlen),
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_dropout),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, one_thread, NULL);
+}

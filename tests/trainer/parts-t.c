@@ -1,0 +1,350 @@
+/*
+ * parts-t.c - the model's small functions beside naive ones.
+ *
+ * Built twice: with float and with double.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "toy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "dropout.h"
+#include "gelu.h"
+#include "gemm.h"
+#include "layernorm.h"
+#include "linear.h"
+#include "softmax.h"
+#include "vector.h"
+
+#ifdef BERT_DOUBLE
+#define NEAR 1e-12
+#else
+#define NEAR 2e-6
+#endif
+
+static void assert_near(double x, double y, double size)
+{
+    if (!(fabs(x - y) <= NEAR * size))
+        fail_msg("%.17g instead of %.17g", x, y);
+}
+
+static void test_exp(void **state)
+{
+    (void)state;
+    for (double x = -86.9; x < 88; x += 0.0137) {
+        const double y = exp((double)(real)x);
+
+        assert_near((double)bert_exp((real)x), y, y);
+    }
+    assert_true(bert_exp(0) == 1);
+    assert_true(bert_exp((real)-INFINITY) == 0);
+    assert_true(isnan((double)bert_exp((real)NAN)));
+}
+
+/* Each of the four kinds, several tiles, added to what is there or not. */
+static void check_product(bool a_turned, bool b_turned, real beta)
+{
+    const size_t m = 300;
+    const size_t n = 530;
+    const size_t k = 7;
+    real *const a = toy_numbers(1, m * k);
+    real *const b = toy_numbers(2, k * n);
+    real *const c = toy_numbers(3, m * n);
+    real *const was = toy_numbers(3, m * n);
+
+    bert_multiply(&(bert_product){m, n, k, a, a_turned, b, b_turned, beta,
+                                  c});
+    for (size_t i = 0; i < m * n; i++) {
+        double sum = (double)beta * (double)was[i];
+
+        for (size_t j = 0; j < k; j++)
+            sum += (double)a[a_turned ? j * m + i / n : i / n * k + j]
+                   * (double)b[b_turned ? i % n * k + j : j * n + i % n];
+        assert_near((double)c[i], sum, 7);
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(was);
+}
+
+static void test_product(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        check_product(i & 1, i & 2, (real)(i >> 2));
+    /* Nothing to do is no error. */
+    bert_multiply(&(bert_product){.m = 0, .n = 5, .k = 5});
+}
+
+static void test_columns(void **state)
+{
+    const size_t rows = 37;
+    const size_t columns = 301;
+    real *const x = toy_numbers(1, rows * columns);
+    real *const y = toy_numbers(2, rows * columns);
+    real *const sums = toy_numbers(3, columns);
+    real *const products = toy_numbers(3, columns);
+
+    (void)state;
+    bert_columns_add(rows, columns, x, sums);
+    bert_columns_add_products(rows, columns, x, y, products);
+    for (size_t c = 0; c < columns; c++) {
+        double sum = (double)toy_number(3, c);
+        double product = sum;
+
+        for (size_t r = 0; r < rows; r++) {
+            sum += (double)x[r * columns + c];
+            product += (double)x[r * columns + c]
+                       * (double)y[r * columns + c];
+        }
+        assert_near((double)sums[c], sum, 8);
+        assert_near((double)products[c], product, 8);
+    }
+    free(x);
+    free(y);
+    free(sums);
+    free(products);
+}
+
+static double naive_gelu(double x)
+{
+    return x / 2
+           * (1 + tanh(sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+static double naive_slope(double x)
+{
+    const double h = 1e-4;
+
+    return (8 * (naive_gelu(x + h) - naive_gelu(x - h))
+            - (naive_gelu(x + 2 * h) - naive_gelu(x - 2 * h)))
+           / (12 * h);
+}
+
+static void test_gelu(void **state)
+{
+    (void)state;
+    for (double at = -15; at <= 15; at += 0.0173) {
+        const real x = (real)at;
+        real y;
+        real again;
+        real d = 3;
+
+        bert_gelu_forward(1, 1, &x, &y);
+        bert_gelu_backward(1, 1, &x, &d, &again);
+        assert_near((double)y, naive_gelu((double)x), 1 + fabs(at));
+        assert_true(y == again);
+        if (!(fabs((double)d - 3 * naive_slope((double)x)) <= 1e-5))
+            fail_msg("slope %g at %g", (double)d / 3, at);
+    }
+}
+
+static void test_gelu_far_out(void **state)
+{
+    const real x[2] = {(real)-1e4, (real)1e4};
+    real y[2];
+
+    (void)state;
+    bert_gelu_forward(1, 2, x, y);
+    assert_true(fabs((double)y[0]) < 1e-30);
+    assert_true(y[1] == x[1]);
+}
+
+static void test_softmax(void **state)
+{
+    static const int32_t segment[5] = {1, 2, 1, 0, 1};
+    real x[5] = {1000, 2000, 1001, 5, 999};
+    const double e = exp(1.0);
+    const double sum = 1 + e + 1 / e;
+
+    (void)state;
+    bert_mask_row(5, segment, 1, x);
+    bert_softmax_row(5, x);
+    assert_near((double)x[0], 1 / sum, 1);
+    assert_near((double)x[2], e / sum, 1);
+    assert_near((double)x[4], 1 / e / sum, 1);
+    assert_true(x[1] == 0 && x[3] == 0);
+}
+
+static void test_cross_entropy(void **state)
+{
+    real x[3] = {500, 501, 499};
+    const double e = exp(1.0);
+    const double sum = 1 + e + 1 / e;
+
+    (void)state;
+    assert_near(bert_cross_entropy_row(3, x, 2, (real)0.5), log(sum) + 1,
+                500);
+    assert_near((double)x[0], 0.5 / sum, 1);
+    assert_near((double)x[1], 0.5 * e / sum, 1);
+    assert_near((double)x[2], 0.5 / e / sum - 0.5, 1);
+}
+
+/* ---- layer norm ---- */
+
+#define WIDTH 37
+
+static void test_norm(void **state)
+{
+    real *const x = toy_numbers(1, WIDTH);
+    real *const gain = toy_numbers(2, WIDTH);
+    real *const bias = toy_numbers(3, WIDTH);
+    const bert_norm norm = {.width = WIDTH, .gain = gain, .bias = bias};
+    real hat[WIDTH];
+    real y[WIDTH];
+    real inverse;
+    double mean = 0;
+    double variance = 0;
+
+    (void)state;
+    for (size_t i = 0; i < WIDTH; i++)
+        mean += (double)x[i] / WIDTH;
+    for (size_t i = 0; i < WIDTH; i++)
+        variance += ((double)x[i] - mean) * ((double)x[i] - mean) / WIDTH;
+    bert_norm_forward(&norm, 1, x, &(bert_norm_kept){hat, &inverse}, y);
+    for (size_t i = 0; i < WIDTH; i++) {
+        const double h = ((double)x[i] - mean) / sqrt(variance);
+
+        assert_near((double)hat[i], h, 4);
+        assert_near((double)y[i], h * (double)gain[i] + (double)bias[i], 4);
+    }
+    free(x);
+    free(gain);
+    free(bias);
+}
+
+/* Numbers that are all the same have no deviation, and yet no NaN. */
+static void test_norm_of_one_number(void **state)
+{
+    real x[WIDTH];
+    real one[WIDTH];
+    real hat[WIDTH];
+    real y[WIDTH];
+    real inverse;
+    const bert_norm norm = {.width = WIDTH, .gain = one, .bias = one};
+
+    (void)state;
+    for (size_t i = 0; i < WIDTH; i++)
+        x[i] = one[i] = 1;
+    bert_norm_forward(&norm, 1, x, &(bert_norm_kept){hat, &inverse}, y);
+    for (size_t i = 0; i < WIDTH; i++)
+        assert_true(y[i] == 1);
+}
+
+/* ---- dropout ---- */
+
+#define ROWS 200
+#define COLUMNS 500
+
+/* How often neighbours are dropped together, by this much apart. */
+static double together(const real *y, size_t apart)
+{
+    size_t n = 0;
+    const size_t all = ROWS * COLUMNS - apart;
+
+    for (size_t i = 0; i < all; i++)
+        n += y[i] == 0 && y[i + apart] == 0;
+    return (double)n / (double)all;
+}
+
+static void check_rate(double rate)
+{
+    const bert_dropout dropout = bert_dropout_at(rate, 7);
+    real *const y = malloc(ROWS * COLUMNS * sizeof *y);
+
+    assert_non_null(y);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        y[i] = 2;
+    bert_dropout_rows(&dropout, 3, ROWS, COLUMNS, y, y);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+        if (y[i] != 0)
+            assert_near((double)y[i], 2 / (1 - rate), 2 / (1 - rate));
+    }
+    /* Over five deviations away from what chance gives. */
+    assert_true(fabs(together(y, 0) - rate) < 0.008);
+    assert_true(fabs(together(y, 1) - rate * rate) < 0.008);
+    assert_true(fabs(together(y, 2) - rate * rate) < 0.008);
+    assert_true(fabs(together(y, 16) - rate * rate) < 0.008);
+    assert_true(fabs(together(y, COLUMNS) - rate * rate) < 0.008);
+    free(y);
+}
+
+static void test_dropout_rates(void **state)
+{
+    (void)state;
+    check_rate(0.1);
+    check_rate(0.5);
+    check_rate(0.9);
+    assert_int_equal(bert_dropout_at(0, 7).threshold, 0);
+}
+
+/* How many of the row's numbers are alike. */
+static size_t alike(const bert_dropout *a, uint32_t site_a, uint64_t row_a,
+                    const bert_dropout *b, uint32_t site_b, uint64_t row_b)
+{
+    const bert_dropout_key x = bert_dropout_row(a, site_a, row_a);
+    const bert_dropout_key y = bert_dropout_row(b, site_b, row_b);
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < 1000; i++)
+        n += bert_dropout_keeps(x, i, a->threshold)
+             == bert_dropout_keeps(y, i, b->threshold);
+    return n;
+}
+
+/* Other seeds, sites and rows: other numbers. */
+static void test_dropout_depends(void **state)
+{
+    const bert_dropout a = bert_dropout_at(0.5, 7);
+    const bert_dropout b = bert_dropout_at(0.5, 8);
+
+    (void)state;
+    assert_int_equal(alike(&a, 1, 5, &a, 1, 5), 1000);
+    assert_in_range(alike(&a, 1, 5, &b, 1, 5), 400, 600);
+    assert_in_range(alike(&a, 1, 5, &a, 2, 5), 400, 600);
+    assert_in_range(alike(&a, 1, 5, &a, 1, 6), 400, 600);
+    assert_in_range(alike(&a, 1, 0, &a, 0, 1), 400, 600);
+}
+
+/* A row in two parts is the row. */
+static void test_dropout_in_parts(void **state)
+{
+    const bert_dropout dropout = bert_dropout_at(0.5, 7);
+    const bert_dropout_key key = bert_dropout_row(&dropout, 1, 1);
+    real *const x = toy_numbers(1, 100);
+    real whole[100];
+    real parts[100];
+
+    (void)state;
+    bert_dropout_apply(&dropout, key, 0, 100, x, whole);
+    bert_dropout_apply(&dropout, key, 0, 33, x, parts);
+    bert_dropout_apply(&dropout, key, 33, 67, x + 33, parts + 33);
+    assert_memory_equal(whole, parts, sizeof whole);
+    free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_product),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_gelu),
+        cmocka_unit_test(test_gelu_far_out),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_cross_entropy),
+        cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_norm_of_one_number),
+        cmocka_unit_test(test_dropout_rates),
+        cmocka_unit_test(test_dropout_depends),
+        cmocka_unit_test(test_dropout_in_parts),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, toy_setup, NULL);
+}

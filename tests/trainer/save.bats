@@ -1,0 +1,549 @@
+#!/usr/bin/env bats
+# save.bats - what the example that trains a BERT keeps of a run that
+# ends otherwise than it should, and where it refuses to keep it.
+#
+# SPDX-License-Identifier: MIT
+
+# Each test is a process with variables of its own.
+# shellcheck disable=SC2030,SC2031
+
+load ../support/helpers
+
+# One thread: the numbers are small, and others may be at work here.
+setup() {
+    start
+    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
+    export OMP_NUM_THREADS=1
+    packs 40 >x.pks
+    # END is a record, too.
+    bytes=$((($(size x.pks) - 4096) / 41))
+}
+
+# packs SEQUENCES: a pack of 16 tokens for each.
+packs() {
+    awk -v n="$1" 'BEGIN {
+        for (i = 0; i < n; i++) {
+            printf "2"
+            for (k = 0; k < 8 + i % 7; k++)
+                printf " %d", 5 + (i * 13 + k * 7) % 50
+            print ""
+        }
+    }' |
+        tokcat -q --from=ids --vocab=60 --pad-id=0 --cls-id=2 --mask-id=4 |
+        packstream -q -L 16 -d 1
+}
+
+# first PACKS: the stream up to there.
+first() {
+    head -c $((4096 + $1 * bytes)) x.pks
+}
+
+# $! is the process.  Where this is run in the background a shell has SIGINT
+# ignored, for good.
+reset=(env)
+! env --default-signal=INT true 2>/dev/null || reset+=(--default-signal=INT)
+small=("${reset[@]}" bert-train --hidden=16 --packs=5 --stats=json --report=1)
+train() {
+    "${small[@]}" "$@"
+}
+
+# steps_in FILE: how many steps its checkpoint has.
+steps_in() {
+    od -An -tu8 -j 32 -N 8 "$1" | tr -d ' '
+}
+
+# whole STEPS [OPTION]...: a checkpoint that nothing disturbed.
+whole() {
+    local steps=$1
+    shift
+    rm -f whole
+    train --save=whole --steps="$steps" "$@" >all
+}
+
+# goes_on [OPTION]...: the run of which "part" is all that is left goes on
+# for some steps, and is then as if nothing had happened.
+goes_on() {
+    local steps
+    [ -s part ]
+    [ ! -e part.new ]
+    steps=$(($(steps_in part) + 2))
+    whole "$steps" "$@"
+    train --save=part --resume --steps="$steps" "$@" >rest
+    cmp whole part
+}
+
+# refused STATUS TEXT COMMAND...
+refused() {
+    local status_wanted=$1 text_wanted=$2
+    shift 2
+    run -"$status_wanted" "$@"
+    [[ $output == *"$text_wanted"* ]]
+}
+
+# soon COMMAND...: waits until it succeeds, but not for ever.
+soon() {
+    local i
+    for ((i = 0; i < 1200; i++)); do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    echo "in vain: $*"
+    return 1
+}
+
+gone() {
+    ! kill -0 "$1" 2>/dev/null
+}
+
+has_lines() {
+    [ "$(wc -l <"$2")" -ge "$1" ]
+}
+
+# halted PID: SIGSTOP has reached it, on whatever processor it was running.
+halted() {
+    local state
+    state=$(sed 's/.*) //' "/proc/$1/stat")
+    [ "${state:0:1}" = T ]
+}
+
+# quiet PID: it has done nothing for a while.
+quiet() {
+    local before now
+    before=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
+    sleep 0.5
+    now=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
+    [ "$before" = "$now" ]
+}
+
+# ends STATUS PID: the process ends soon, and so.
+ends() {
+    local status=0
+    soon gone "$2" || kill -9 "$2"
+    wait "$2" || status=$?
+    [ "$status" -eq "$1" ]
+}
+
+# stalled: a run, "$pid", that has made 3 steps, and waits for
+# the rest of its input: this shell has the pipe open for it.
+stalled() {
+    rm -f in part told err
+    mkfifo in
+    "${small[@]}" --save=part in >told 2>err &
+    pid=$!
+    exec 7>in
+    first 16 >&7
+    soon has_lines 3 told
+}
+
+# stalled_silently: as stalled, but nothing was printed.
+stalled_silently() {
+    rm -f in part
+    mkfifo in
+    "${small[@]}" --report=1000 --save=part in >out 2>err &
+    pid=$!
+    exec 7>in
+    first 16 >&7
+    soon quiet "$pid"
+}
+
+# ---- What fails meanwhile ----
+
+@test "a run whose input was cut is kept up to its last whole step" {
+    first 33 >cut.pks
+    head -c 100 x.pks >>cut.pks
+    refused 65 "cut.pks: " train --save=part cut.pks
+    [ "$(steps_in part)" -eq 6 ]
+    goes_on x.pks
+    rm part
+    first 33 >cut.pks
+    run -65 train --save=part <cut.pks
+    [ "$(steps_in part)" -eq 6 ]
+    goes_on x.pks
+    # Another file of several.
+    rm part
+    refused 65 "cut.pks: " train --save=part x.pks cut.pks
+    [ "$(steps_in part)" -eq 14 ]
+    goes_on x.pks x.pks
+}
+
+@test "a run whose input was damaged is kept up to there" {
+    cp x.pks bad.pks
+    flip bad.pks $((4096 + 22 * bytes + 100))
+    refused 65 "bad.pks: " train --save=part bad.pks
+    [ "$(steps_in part)" -eq 4 ]
+    goes_on x.pks
+}
+
+@test "a run goes on bit by bit to the end after its input was cut" {
+    first 33 | run -65 train --save=part
+    train --save=part --resume x.pks >rest
+    train --save=whole x.pks >all
+    [ "$(steps_in whole)" -eq 8 ]
+    [ "$(wc -l <rest)" -eq 2 ]
+    cmp whole part
+}
+
+@test "a run whose second file is missing is kept" {
+    refused 1 "none: No such file" train --save=part x.pks none
+    [ "$(steps_in part)" -eq 8 ]
+    goes_on x.pks x.pks
+}
+
+@test "a run whose output is full is kept, and that is told" {
+    [ -e /dev/full ] || skip "there is no /dev/full"
+    full() {
+        train --save=part "$@" x.pks >/dev/full
+    }
+    refused 1 "stdout: cannot be written" full --report=3
+    [ "$(steps_in part)" -eq 3 ]
+    [ "${#lines[@]}" -eq 1 ]
+    goes_on x.pks
+    rm part
+    refused 1 "stdout: cannot be written" full --report=1000 --steps=4
+    [ "$(steps_in part)" -eq 4 ]
+    goes_on x.pks
+}
+
+@test "a run whose reader is gone is kept, and dies of that" {
+    piped() {
+        local ended
+        "${small[@]}" --save=part --epochs=1000000 x.pks | head -n 2 >two
+        ended=${PIPESTATUS[0]}
+        return "$ended"
+    }
+    run -141 piped
+    [ -z "$output" ]
+    [ "$(steps_in part)" -ge 2 ]
+    goes_on --epochs=1000000 x.pks
+    # Who ignores SIGPIPE gets an error instead.
+    rm part
+    trap '' PIPE
+    refused 1 "stdout: cannot be written" piped
+    trap - PIPE
+    goes_on --epochs=1000000 x.pks
+}
+
+@test "a run whose loss is no number any more is kept as it was before" {
+    wild=(--rate=1000 --clip=0 --epochs=100 x.pks)
+    refused 1 "the loss is no number any more" train --save=part "${wild[@]}"
+    whole "$(steps_in part)" "${wild[@]}"
+    cmp whole part
+    refused 1 "the loss is no number any more" \
+        train --save=part --resume "${wild[@]}"
+}
+
+@test "a checkpoint that cannot be written is told once, and nothing is left" {
+    limited() {
+        ulimit -f 4
+        train "$@"
+    }
+    refused 1 "part: File too large" limited --save=part --save-every=2 x.pks
+    [ "$(grep -c part <<<"$output")" -eq 1 ]
+    [ ! -e part ]
+    [ ! -e part.new ]
+    # What failed first is what it ends with.
+    first 33 >cut.pks
+    refused 65 "part: File too large" limited --save=part cut.pks
+    [[ $output == *"cut.pks: "* ]]
+    # An old one stays.
+    train --save=part --steps=2 x.pks >out
+    cp part old
+    refused 1 "part: File too large" limited --save=part --resume x.pks
+    cmp part old
+    [ ! -e part.new ]
+}
+
+# ---- Signals ----
+
+@test "SIGTERM ends a run that waits for its input, which is kept" {
+    stalled
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    exec 7>&-
+    [ ! -s err ]
+    [ "$(steps_in part)" -eq 3 ]
+    goes_on x.pks
+}
+
+@test "SIGINT ends a run that waits for its input, which is kept" {
+    set -m
+    stalled
+    kill -INT "$pid"
+    ends 130 "$pid"
+    exec 7>&-
+    [ ! -s err ]
+    [ "$(steps_in part)" -eq 3 ]
+    goes_on x.pks
+}
+
+@test "SIGINT to all of a pipe is no complaint about its input" {
+    set -m
+    for ((i = 0; i < 5; i++)); do
+        rm -f part told
+        { first 16; sleep 60; } |
+            "${small[@]}" --save=part >told 2>err &
+        pid=$!
+        soon has_lines 3 told
+        kill -INT -- "-$(jobs -p %+)"
+        ends 130 "$pid"
+        [ ! -s err ]
+        [ "$(steps_in part)" -eq 3 ]
+    done
+    goes_on x.pks
+}
+
+@test "a signal wins over an input that was cut at the same time" {
+    for ((i = 0; i < 10; i++)); do
+        stalled
+        kill -STOP "$pid"
+        soon halted "$pid"
+        exec 7>&-
+        kill -TERM "$pid"
+        kill -CONT "$pid"
+        ends 143 "$pid"
+        [ ! -s err ]
+        [ "$(steps_in part)" -eq 3 ]
+    done
+}
+
+@test "a signal ends a run before its first pack, and none is missed" {
+    # It waits for a writer, for a header, and for the first pack.
+    mkfifo in
+    "${small[@]}" --save=part in 2>err &
+    pid=$!
+    sleep 0.3
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    for part in 100 4096; do
+        "${small[@]}" --save=part in 2>>err &
+        pid=$!
+        exec 7>in
+        head -c $part x.pks >&7
+        sleep 0.3
+        kill -TERM "$pid"
+        ends 143 "$pid"
+        exec 7>&-
+    done
+    [ ! -s err ]
+    [ ! -e part ]
+    [ ! -e part.new ]
+}
+
+@test "a signal ends a run that waits for its next file, which is kept" {
+    mkfifo in
+    "${small[@]}" --save=part x.pks in >told 2>err &
+    pid=$!
+    soon has_lines 8 told
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    [ ! -s err ]
+    goes_on x.pks x.pks
+}
+
+@test "a signal ends a run that waits for what it has read before" {
+    stalled
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    exec 7>&-
+    cp part old
+    "${small[@]}" --save=part --resume in >told 2>err &
+    pid=$!
+    exec 7>in
+    first 10 >&7
+    sleep 0.3
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    exec 7>&-
+    [ ! -s err ]
+    cmp part old
+}
+
+@test "a signal ends a run over files without packs" {
+    packs 0 >empty.pks
+    "${small[@]}" --save=part --epochs=1000000 empty.pks 2>err &
+    pid=$!
+    sleep 0.3
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    [ ! -s err ]
+    [ ! -e part ]
+}
+
+@test "a signal ends a run whose reader does not read" {
+    mkfifo out
+    exec 8<>out
+    "${small[@]}" --save=part --epochs=1000000 x.pks >out 2>err &
+    pid=$!
+    soon quiet "$pid"
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    exec 8>&-
+    [ ! -s err ]
+    goes_on --epochs=1000000 x.pks
+}
+
+@test "what is unprinted is printed before a signal ends a run" {
+    stalled_silently
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    exec 7>&-
+    [ "$(wc -l <out)" -eq 1 ]
+    grep -q '^{"step": 3, "sequences": 15,' out
+}
+
+@test "a second signal ends a run at once" {
+    # The first one has what is unprinted printed where there is no room.
+    set -m
+    for second in TERM INT; do
+        rm -f out
+        mkfifo out
+        exec 8<>out
+        dd if=/dev/zero of=out bs=4096 count=1024 oflag=nonblock \
+            status=none 2>full || true
+        stalled_silently
+        kill -TERM "$pid"
+        soon test -e part
+        sleep 0.2
+        kill -0 "$pid"
+        kill -$second "$pid"
+        ends $((128 + $(kill -l $second))) "$pid"
+        exec 7>&- 8>&-
+        [ "$(steps_in part)" -eq 3 ]
+    done
+    goes_on x.pks
+}
+
+@test "a signal that was ignored stays ignored" {
+    trap '' TERM
+    stalled
+    trap - TERM
+    kill -TERM "$pid"
+    sleep 0.2
+    tail -c +$((4096 + 16 * bytes + 1)) x.pks >&7
+    exec 7>&-
+    ends 0 "$pid"
+    [ "$(steps_in part)" -eq 8 ]
+}
+
+# ---- Places ----
+
+# unwritable STATUS TEXT NAME: told before the input, which never comes.
+unwritable() {
+    refused "$1" "$2" timeout 10 "${small[@]}" --save="$3" never
+    [ "${#lines[@]}" -eq 1 ]
+}
+
+@test "where nothing can be written is told before anything is read" {
+    mkfifo never
+    mkdir folder
+    : >file
+    unwritable 1 "none/s: No such file or directory" none/s
+    unwritable 1 "file/s: Not a directory" file/s
+    unwritable 1 ": No such file or directory" ""
+    unwritable 1 "/proc/s: " /proc/s
+    unwritable 1 ": File name too long" "$(printf '%0252d' 0)"
+    unwritable 64 "folder: is not a regular file" folder
+    unwritable 64 "never: is an input" never
+    mkfifo pipe
+    unwritable 64 "pipe: is not a regular file" pipe
+    unwritable 64 "file: is there already" file
+    [ -z "$(ls folder)" ]
+}
+
+@test "a folder that may not be written to is told before anything is read" {
+    [ "$(id -u)" -ne 0 ] || skip "root writes everywhere"
+    mkfifo never
+    mkdir folder
+    chmod a-w folder
+    unwritable 1 "folder/s: Permission denied" folder/s
+}
+
+@test "what lies beside is not written to, followed or removed" {
+    mkfifo never
+    echo precious >victim
+    ln -s victim s.new
+    unwritable 1 "s: s.new is in the way" s
+    [ -L s.new ]
+    rm s.new
+    ln victim s.new
+    unwritable 1 "s: s.new is in the way" s
+    [ "$(cat s.new)" = precious ]
+    rm s.new
+    cp victim s.new
+    unwritable 1 "s: s.new is in the way" s
+    cmp victim s.new
+    rm s.new
+    # Also not where it is a checkpoint that has another name.
+    train --save=old --steps=1 x.pks >out
+    ln old s.new
+    unwritable 1 "s: s.new is in the way" s
+    cmp old s.new
+    rm s.new
+    ln -s nowhere s.new
+    unwritable 1 "s: s.new is in the way" s
+    [ ! -e nowhere ]
+    rm s.new
+    for kind in mkdir mkfifo; do
+        $kind s.new
+        unwritable 1 "s: s.new is in the way" s
+        rm -r s.new
+    done
+    [ "$(cat victim)" = precious ]
+}
+
+@test "what comes to lie beside meanwhile is not followed either" {
+    echo precious >victim
+    stalled
+    ln -s victim part.new
+    exec 7>&-
+    ends 65 "$pid"
+    grep -q "part: part.new is in the way" err
+    [ "$(cat victim)" = precious ]
+    [ -L part.new ]
+    [ ! -e part ]
+}
+
+@test "what a killed run left beside is removed" {
+    train --save=s --steps=2 x.pks >out
+    head -c 5000 s >left
+    rm s
+    for size in 5000 8 3 0; do
+        head -c $size left >s.new
+        train --save=s --steps=2 x.pks >out
+        [ ! -e s.new ]
+        rm s
+    done
+}
+
+@test "what another run is writing is left to it" {
+    skip_without python3
+    mkfifo never locked
+    : >s.new
+    python3 -c '
+import fcntl, time
+file = open("s.new", "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+open("locked", "w").close()
+time.sleep(60)' &
+    pid=$!
+    : <locked
+    unwritable 1 "s: another run is writing it" s
+    [ -e s.new ]
+    kill "$pid"
+    wait "$pid" || true
+    train --save=s --steps=2 x.pks >out
+}
+
+@test "an input is no place for a checkpoint" {
+    cp x.pks s.new
+    refused 64 "s.new: is an input" train --save=s s.new
+    refused 64 "s.new: is an input" train --save=s <s.new
+    refused 64 "s.new: is an input" train --save=./s x.pks "$PWD/s.new"
+    ln x.pks y.pks
+    refused 64 "y.pks: is an input" train --save=y.pks x.pks
+    refused 64 "y.pks: is an input" train --save=y.pks --resume <x.pks
+    refused 64 "later: is an input" train --save=later x.pks later
+    refused 64 "s.new: is an input" train --save=s x.pks s.new
+    cmp x.pks s.new
+    cmp x.pks y.pks
+}

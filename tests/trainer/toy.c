@@ -1,0 +1,284 @@
+/*
+ * toy.c - small batches for tests of the model.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "toy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mix.h"
+
+/* Lengths add up to less than the capacity, so that there are ghosts. */
+const toy_sequence toy_packed[3][TOY_DEPTH] = {
+    {{1, 20}, {2, 7}, {3, 3}},
+    {{4, 1}, {5, 31}},
+    {{6, 12}, {7, 18}},
+};
+
+const toy_sequence toy_alone[7][TOY_DEPTH] = {
+    {{7, 18}}, {{1, 20}}, {{4, 1}}, {{2, 7}},
+    {{6, 12}}, {{3, 3}}, {{5, 31}},
+};
+
+toy_plan toy_packed_plan(void)
+{
+    return (toy_plan){.capacity = 32, .vocab_size = 53, .n_packs = 3,
+                      .packs = toy_packed};
+}
+
+toy_plan toy_alone_plan(void)
+{
+    return (toy_plan){.capacity = 32, .vocab_size = 53, .n_packs = 7,
+                      .packs = toy_alone};
+}
+
+/* The arrays, as large as they could have to be. */
+typedef struct store {
+    int32_t *row[4];   /* token, type, position, segment */
+    int32_t *mlm[3];   /* row, label, sequence */
+    int32_t *seq[2];   /* first row, label */
+    int32_t *cu;
+    real *mlm_weight;
+    real *nsp_weight;
+} store;
+
+static void *take(unsigned char **at, size_t n, size_t size)
+{
+    void *const place = *at;
+
+    *at += (n * size + 63) / 64 * 64;
+    return place;
+}
+
+static store make_store(toy_batch *toy, size_t rows, size_t spans)
+{
+    const size_t size = (rows + 64) * 9 * sizeof(int32_t)
+                        + (spans + 64) * sizeof(int32_t)
+                        + (rows + 64) * 2 * sizeof(real);
+    unsigned char *at = toy->arrays = calloc(1, size);
+    store s;
+
+    assert_non_null(at);
+    for (int i = 0; i < 4; i++)
+        s.row[i] = take(&at, rows, sizeof(int32_t));
+    for (int i = 0; i < 3; i++)
+        s.mlm[i] = take(&at, rows, sizeof(int32_t));
+    for (int i = 0; i < 2; i++)
+        s.seq[i] = take(&at, rows, sizeof(int32_t));
+    s.cu = take(&at, spans + 1, sizeof(int32_t));
+    s.mlm_weight = take(&at, rows, sizeof(real));
+    s.nsp_weight = take(&at, rows, sizeof(real));
+    return s;
+}
+
+static int32_t pick(uint64_t seed, uint64_t place, uint32_t below)
+{
+    return (int32_t)(bert_mix(seed, place) % below);
+}
+
+static void put_span(toy_batch *toy, store *s, uint32_t length)
+{
+    bert_batch *const b = &toy->batch;
+
+    s->cu[b->n_spans + 1] = s->cu[b->n_spans] + (int32_t)length;
+    b->n_spans++;
+    if (length > b->max_span)
+        b->max_span = length;
+}
+
+/* Every fourth token is masked, the first of some, none of short ones. */
+static void put_token(toy_batch *toy, store *s, const toy_plan *plan,
+                      toy_sequence q, uint32_t i, int32_t segment)
+{
+    bert_batch *const b = &toy->batch;
+    const uint32_t other = q.name == plan->altered ? 1000 : 0;
+    const uint64_t seed = bert_mix(q.name + other, 1);
+    const uint32_t row = b->n_rows++;
+
+    s->row[0][row] = pick(seed, 4 * i, plan->vocab_size);
+    s->row[1][row] = i > q.length / 2;
+    s->row[2][row] = (int32_t)i;
+    s->row[3][row] = segment;
+    if (q.length < 4 || i % 4 != (q.name + 1) % 4)
+        return;
+    s->mlm[0][b->n_mlm] = (int32_t)row;
+    s->mlm[1][b->n_mlm] = pick(seed, 4 * i + 1, plan->vocab_size);
+    s->mlm[2][b->n_mlm] = (int32_t)b->n_seq;
+    s->mlm_weight[b->n_mlm] = 1 / (real)q.length;
+    b->n_mlm++;
+}
+
+static void put_sequence(toy_batch *toy, store *s, const toy_plan *plan,
+                         toy_sequence q, int32_t segment)
+{
+    bert_batch *const b = &toy->batch;
+
+    s->seq[0][b->n_seq] = (int32_t)b->n_rows;
+    s->seq[1][b->n_seq] = pick(q.name, 3, 3) - 1;
+    s->nsp_weight[b->n_seq] =
+        s->seq[1][b->n_seq] < 0 ? 0 : (real)0.125;
+    for (uint32_t i = 0; i < q.length; i++)
+        put_token(toy, s, plan, q, i, segment);
+    put_span(toy, s, q.length);
+    toy->sequences[b->n_seq++] = q;
+}
+
+static void put_ghost(toy_batch *toy, store *s, const toy_plan *plan,
+                      uint32_t length)
+{
+    bert_batch *const b = &toy->batch;
+
+    for (uint32_t i = 0; i < length; i++) {
+        s->row[0][b->n_rows] = pick(plan->noise, b->n_rows,
+                                    plan->vocab_size);
+        s->row[1][b->n_rows] = pick(plan->noise, b->n_rows, 2);
+        s->row[2][b->n_rows] = (int32_t)i;
+        b->n_rows++;
+    }
+    put_span(toy, s, length);
+}
+
+static void put_pack(toy_batch *toy, store *s, const toy_plan *plan,
+                     uint32_t pack)
+{
+    const uint32_t end = (pack + 1) * plan->capacity;
+
+    for (uint32_t i = 0; i < TOY_DEPTH && plan->packs[pack][i].name; i++)
+        put_sequence(toy, s, plan, plan->packs[pack][i], (int32_t)i + 1);
+    put_ghost(toy, s, plan, end - toy->batch.n_rows);
+    for (uint32_t i = 0; i < plan->spare_spans; i++)
+        put_span(toy, s, 0);
+}
+
+static void point_at(bert_batch *b, const store *s)
+{
+    b->token = s->row[0];
+    b->type = s->row[1];
+    b->position = s->row[2];
+    b->segment = s->row[3];
+    b->cu = s->cu;
+    b->cls_row = s->seq[0];
+    b->nsp_label = s->seq[1];
+    b->nsp_weight = s->nsp_weight;
+    b->mlm_row = s->mlm[0];
+    b->mlm_label = s->mlm[1];
+    b->mlm_seq = s->mlm[2];
+    b->mlm_weight = s->mlm_weight;
+}
+
+toy_batch toy_open(const toy_plan *plan)
+{
+    const size_t rows = (size_t)plan->n_packs * plan->capacity;
+    const size_t spans =
+        plan->n_packs * ((size_t)TOY_DEPTH + 1 + plan->spare_spans);
+    toy_batch toy = {.batch = {.n_packs = plan->n_packs,
+                               .capacity = plan->capacity}};
+    store s = make_store(&toy, rows, spans);
+
+    toy.sequences = calloc(rows, sizeof *toy.sequences);
+    assert_non_null(toy.sequences);
+    for (uint32_t i = 0; i < plan->n_packs; i++)
+        put_pack(&toy, &s, plan, i);
+    point_at(&toy.batch, &s);
+    return toy;
+}
+
+void toy_free(toy_batch *toy)
+{
+    free(toy->sequences);
+    free(toy->arrays);
+}
+
+uint32_t toy_find(const toy_batch *toy, uint32_t name)
+{
+    uint32_t i = 0;
+
+    while (i < toy->batch.n_seq && toy->sequences[i].name != name)
+        i++;
+    assert_true(i < toy->batch.n_seq);
+    return i;
+}
+
+bert_config toy_config(uint32_t vocab_size, uint32_t positions)
+{
+    return (bert_config){.vocab_size = vocab_size, .hidden = 24,
+                         .layers = 2, .heads = 4, .intermediate = 40,
+                         .positions = positions, .types = 2};
+}
+
+bert_model *toy_model(const bert_config *config, uint64_t seed)
+{
+    bert_model *const model = bert_model_open(config, seed);
+    real *weights;
+
+    assert_non_null(model);
+    weights = bert_model_weights(model);
+    for (size_t i = 0; i < bert_model_tensors(model); i++) {
+        const bert_tensor *const t = bert_model_tensor(model, i);
+        const size_t end = t->offset + (size_t)t->rows * t->columns;
+
+        for (size_t j = t->offset; j < end; j++)
+            weights[j] = (t->decays ? 0 : weights[j])
+                         + toy_number(seed, j) / 4;
+    }
+    return model;
+}
+
+toy_result toy_run(bert_model *model, const toy_batch *toy,
+                   const bert_step *step)
+{
+    toy_result result = {0};
+
+    assert_true(toy->batch.n_seq <= 16);
+    result.losses.seq_mlm = result.seq_mlm;
+    result.losses.seq_nsp = result.seq_nsp;
+    bert_model_clear_gradients(model);
+    assert_true(bert_model_forward(model, &toy->batch, step,
+                                   &result.losses));
+    bert_model_backward(model, &toy->batch, step);
+    result.losses.seq_mlm = result.losses.seq_nsp = NULL;
+    return result;
+}
+
+double toy_length(size_t n, const real *x)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sqrt(sum);
+}
+
+double toy_distance(size_t n, const real *x, const real *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += ((double)x[i] - (double)y[i])
+               * ((double)x[i] - (double)y[i]);
+    return sqrt(sum);
+}
+
+real toy_number(uint64_t seed, uint64_t place)
+{
+    return (real)((double)(bert_mix(seed, place) >> 11) * 0x1p-52 - 1);
+}
+
+real *toy_numbers(uint64_t seed, size_t n)
+{
+    real *const x = malloc((n + 1) * sizeof *x);
+
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = toy_number(seed, i);
+    return x;
+}
+
+int toy_setup(void **state)
+{
+    (void)state;
+    openblas_set_num_threads(1);
+    return 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * toy.h - small batches for tests of the model.
+ *
+ * What a sequence holds follows from its name alone, a number: it is the same
+ * wherever it lies.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TESTS_BERT_TOY_H
+#define TESTS_BERT_TOY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model.h"
+
+/* At most so many sequences in a pack; packs end with 0. */
+#define TOY_DEPTH 4
+
+typedef struct toy_sequence {
+    uint32_t name; /* from 1; 0: none */
+    uint32_t length;
+} toy_sequence;
+
+typedef struct toy_plan {
+    uint32_t capacity;
+    uint32_t vocab_size;
+    uint32_t n_packs;
+    const toy_sequence (*packs)[TOY_DEPTH];
+    uint32_t spare_spans; /* so many empty ones at the end of each pack */
+    uint32_t noise;       /* other tokens in ghosts for other numbers */
+    uint32_t altered;     /* the sequence whose tokens are others, or 0 */
+} toy_plan;
+
+typedef struct toy_batch {
+    bert_batch batch;
+    toy_sequence *sequences; /* [n_seq] in their order */
+    void *arrays;            /* all that the batch points at */
+} toy_batch;
+
+toy_batch toy_open(const toy_plan *plan);
+void toy_free(toy_batch *toy);
+
+/* The place of a sequence in a batch that holds it. */
+uint32_t toy_find(const toy_batch *toy, uint32_t name);
+
+/* 2 layers, 4 heads of 6; as many words and positions as asked for. */
+bert_config toy_config(uint32_t vocab_size, uint32_t positions);
+
+/* A model whose weights are all drawn, biases and gains too, and large. */
+bert_model *toy_model(const bert_config *config, uint64_t seed);
+
+/* The seven sequences that most tests take: packed, and one in each pack. */
+extern const toy_sequence toy_packed[3][TOY_DEPTH];
+extern const toy_sequence toy_alone[7][TOY_DEPTH];
+toy_plan toy_packed_plan(void);
+toy_plan toy_alone_plan(void);
+
+/* Forward and backward; per-sequence losses go to the batch's order. */
+typedef struct toy_result {
+    bert_losses losses;
+    double seq_mlm[16];
+    double seq_nsp[16];
+} toy_result;
+
+toy_result toy_run(bert_model *model, const toy_batch *toy,
+                   const bert_step *step);
+
+/* The lengths of x - y and of x, as vectors. */
+double toy_distance(size_t n, const real *x, const real *y);
+double toy_length(size_t n, const real *x);
+
+/* Random numbers for inputs of small functions, from -1 to 1. */
+real toy_number(uint64_t seed, uint64_t place);
+real *toy_numbers(uint64_t seed, size_t n);
+
+/* All calls of the BLAS by one thread, as the trainer has it. */
+int toy_setup(void **state);
+
+#endif /* TESTS_BERT_TOY_H */

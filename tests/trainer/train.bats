@@ -1,0 +1,353 @@
+#!/usr/bin/env bats
+# train.bats - the example that trains a BERT: its two programs, and the pipe
+# from text to a loss that falls.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# One thread: the numbers are small, and others may be at work here.
+setup() {
+    start
+    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
+    export OMP_NUM_THREADS=1
+}
+
+vocab=60
+ids="--vocab=$vocab --cls-id=2 --sep-id=3 --mask-id=4"
+
+# text [DOCUMENTS]: sentences in which each token tells the next one.
+text() {
+    awk -v documents="${1:-150}" 'BEGIN {
+        srand(3)
+        for (d = 0; d < documents; d++) {
+            for (s = 1 + int(8 * rand()); s > 0; s--) {
+                line = token = 5 + int(50 * rand())
+                for (n = 2 + int(7 * rand()); n > 0; n--) {
+                    token = 5 + (token - 5 + 7) % 50
+                    line = line " " token
+                }
+                print line
+            }
+            print ""
+        }
+    }'
+}
+
+# sequences [OPTION]...: what bert-sequences makes of stdin.
+sequences() {
+    # shellcheck disable=SC2086
+    bert-sequences $ids --length=32 "$@"
+}
+
+records() {
+    # shellcheck disable=SC2086
+    tokcat -q --from=jsonl $ids --pad-id=0 --labels=aligned \
+        --channel=token_type_ids:u8 --channel=labels:i32:-100 \
+        --channel=next_sentence_label:i32:-1
+}
+
+# packs [OPTION]...: packs of 32 tokens, which have room for several.
+packs() {
+    text | sequences --short=1 | records | packstream -q -L 32 "$@"
+}
+
+# train [OPTION]...: a very small BERT.
+small=(--hidden=16 --heads=2 --layers=2 --dropout=0.1 --stats=json --report=1)
+train() {
+    bert-train "${small[@]}" "$@"
+}
+
+# packs_in FILE: how many.
+packs_in() {
+    packstat --json "$1" | sed -n 's/.*"packs": *\([0-9]*\).*/\1/p' | head -n 1
+}
+
+# numbers FILE: the lines without what time it took.
+numbers() {
+    sed 's/, "seconds.*//' "$1"
+}
+
+# refused STATUS TEXT COMMAND...
+refused() {
+    local status_wanted=$1 text_wanted=$2
+    shift 2
+    run -"$status_wanted" "$@"
+    [[ $output == *"$text_wanted"* ]]
+}
+
+# ---- bert-sequences ----
+
+@test "sequences are pairs of what stands in the text, masked" {
+    skip_without python3
+    text 300 >some
+    sequences <some >masked
+    sequences --unmasked <some >plain
+    python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" sequences some masked plain
+}
+
+@test "the same seed makes the same sequences, another one others" {
+    text >some
+    sequences <some >one
+    sequences some >two
+    sequences --seed=2 <some >three
+    cmp one two
+    run -1 cmp -s one three
+}
+
+@test "a document alone has what follows, or nothing, but nothing else" {
+    printf '5 6 7\n8 9\n10\n' | sequences --unmasked >out
+    [ "$(cat out)" = '{"input_ids": [2, 5, 6, 7, 3, 8, 9, 10, 3], "token_type_ids": [0, 0, 0, 0, 0, 1, 1, 1, 1], "next_sentence_label": 0}' ] ||
+        [ "$(cat out)" = '{"input_ids": [2, 5, 6, 7, 8, 9, 3, 10, 3], "token_type_ids": [0, 0, 0, 0, 0, 0, 0, 1, 1], "next_sentence_label": 0}' ]
+    printf '5 6 7' | sequences --unmasked >out
+    [ "$(cat out)" = '{"input_ids": [2, 5, 6, 7, 3], "token_type_ids": [0, 0, 0, 0, 0], "next_sentence_label": -1}' ]
+}
+
+@test "what has no end is cut: a sentence of 200,000 tokens" {
+    for ((i = 0; i < 200; i++)); do
+        printf '7 %.0s' {1..1000}
+    done >long
+    sequences --unmasked <long >out
+    [ "$(wc -l <out)" -eq 4 ]
+    [ "$(grep -o ' 7' out | wc -l)" -gt 100 ]
+    run -1 grep -q '\(7, \)\{30\}' out
+}
+
+@test "bert-sequences tells line and column of what is no token" {
+    refused 65 "stdin: line 3, column 3: 'x' is no part of a number" \
+        sequences <<<$'5 6\n\n7 x'
+    refused 65 "stdin: line 2, column 4: the token is not below" \
+        sequences <<<$'5 6\n12 60'
+    refused 65 "column 1: the token is not below" \
+        sequences <<<99999999999999999999999
+    refused 65 "line 1, column 2: a byte of 195" sequences <<<$'5\xc3\xa9'
+    refused 65 "'-' is no part" sequences <<<"-5"
+    refused 1 "none: No such file" sequences none
+}
+
+@test "bert-sequences refuses options that do not go together" {
+    refused 64 "--vocab is missing" bert-sequences </dev/null
+    refused 64 "have to be given" bert-sequences --vocab=9 --cls-id=1
+    refused 64 "have to be given" bert-sequences --vocab=9 --cls-id=1 \
+        --sep-id=2 --mask-id=9
+    refused 64 "--length: '4' is not a number from 5 to 65536" \
+        sequences --length=4
+    refused 64 "--short: '1.5'" sequences --short=1.5
+    refused 64 "--pool: '-1'" sequences --pool=-1
+}
+
+@test "bert-sequences notices that its output cannot be written" {
+    [ -e /dev/full ] || skip "there is no /dev/full"
+    text >some
+    run -1 bash -c "bert-sequences $ids some >/dev/full"
+    [[ $output == *"stdout: No space left"* ]]
+}
+
+# ---- bert-train ----
+
+@test "the loss falls" {
+    packs -d 4 >x.pks
+    train --packs=8 --epochs=12 --rate=0.02 x.pks >out
+    skip_without python3
+    python3 "$abs_top_srcdir/tests/trainer/bert.py" falls out 0.3
+}
+
+@test "a pipe is learnt from as a file is, and text tells the same" {
+    packs -d 4 >x.pks
+    train --steps=4 x.pks >one
+    train --steps=4 <x.pks >two
+    [ "$(wc -l <one)" -eq 4 ]
+    diff <(numbers one) <(numbers two)
+    bert-train --hidden=16 --steps=4 --report=2 x.pks >text
+    [ "$(wc -l <text)" -eq 2 ]
+    grep -q '^step 2: [0-9]* sequences, loss [0-9.]* (mlm [0-9.]*, nsp' text
+}
+
+@test "streams without labels are masked, by a mask token of theirs" {
+    text | sequences --unmasked >plain
+    # shellcheck disable=SC2086
+    tokcat -q --from=jsonl $ids --pad-id=0 plain |
+        packstream -q -L 32 >x.pks
+    train --steps=3 x.pks >one
+    train --steps=3 --mask=0.5 x.pks >two
+    [ "$(wc -l <one)" -eq 3 ]
+    numbers one >first
+    numbers two >second
+    run -1 cmp -s first second
+    tokcat -q --from=jsonl --vocab=$vocab plain | packstream -q -L 32 >y.pks
+    refused 64 "y.pks: it has no labels, and declares no mask token" \
+        train y.pks
+}
+
+# goes_on COMMAND...: the command makes steps up to 3 in a checkpoint "part";
+# gone on with, they are those of a run that nothing stopped.
+goes_on() {
+    rm -f whole part
+    train --steps=6 --save=whole "${given[@]}" >all
+    "$@" >first
+    train --steps=6 --save=part --resume "${given[@]}" >rest
+    diff <(numbers all) <(numbers first; numbers rest)
+    cmp whole part
+}
+
+@test "a run goes on where it ended, bit by bit" {
+    packs -d 4 >x.pks
+    packs -d 4 --zstd >y.pks
+    given=(--packs=5 x.pks)
+    goes_on train --steps=3 --save=part "${given[@]}"
+    # Another file, and another epoch.
+    given=(--packs=40 --epochs=3 y.pks x.pks)
+    goes_on train --steps=3 --save=part "${given[@]}"
+    # Once more does nothing.
+    train --steps=6 --save=part --resume "${given[@]}" >none
+    [ ! -s none ]
+    cmp whole part
+}
+
+@test "a run goes on where it was killed, in a file or a pipe" {
+    packs -d 4 >x.pks
+    given=(--packs=5 x.pks)
+    # Three steps are made and kept of what is in the pipe, and no more.
+    killed() {
+        local bytes pid i
+        # Besides its packs there are a header and END.
+        bytes=$((($(size x.pks) - 4096) / ($(packs_in x.pks) + 1)))
+        mkfifo in
+        bert-train "${small[@]}" --packs=5 --save-every=3 --save=part in \
+            >told &
+        pid=$!
+        {
+            head -c $((4096 + 16 * bytes)) x.pks
+            for ((i = 0; i < 300; i++)); do
+                [ ! -e part ] || break
+                sleep 0.1
+            done
+            kill -9 "$pid"
+        } >in
+        wait "$pid" || true
+        rm in
+        cat told
+    }
+    goes_on killed
+    rm -f part
+    killed >first
+    train --steps=6 --save=part --resume --packs=5 <x.pks >rest
+    diff <(numbers all) <(numbers first; numbers rest)
+    cmp whole part
+}
+
+@test "SIGTERM ends a run after a whole step, which is kept" {
+    packs -d 4 >x.pks
+    given=(--packs=5 --epochs=1000000 x.pks)
+    terminated() {
+        local pid i
+        bert-train "${small[@]}" --save=part "${given[@]}" >told &
+        pid=$!
+        for ((i = 0; i < 300; i++)); do
+            [ "$(wc -l <told)" -lt 2 ] || break
+            sleep 0.1
+        done
+        kill -TERM "$pid"
+        status=0
+        wait "$pid" || status=$?
+        [ "$status" -eq 143 ]
+        cat told
+    }
+    terminated >first
+    made=$(wc -l <first)
+    train --steps=$((made + 2)) --save=part --resume "${given[@]}" >rest
+    train --steps=$((made + 2)) --save=whole "${given[@]}" >all
+    diff <(numbers all) <(numbers first; numbers rest)
+    cmp whole part
+}
+
+@test "a checkpoint of something else is refused" {
+    packs -d 4 >x.pks
+    train --steps=2 --save=s x.pks >out
+    refused 64 "s: is there already" train --steps=4 --save=s x.pks
+    refused 64 "s: saved with hidden=16, not with hidden=32" \
+        train --save=s --resume --hidden=32 x.pks
+    refused 64 "s: saved with rate=0.004, not with rate=0.5" \
+        train --save=s --resume --rate=0.5 x.pks
+    packs -d 2 >y.pks
+    refused 64 "y.pks: " train --save=s --resume y.pks
+    flip s 5000
+    refused 65 "s: the checkpoint is damaged" train --save=s --resume x.pks
+    head -c 5000 s >t
+    refused 65 "t: the checkpoint is cut" train --save=t --resume x.pks
+    refused 1 "none/s: No such file" train --steps=1 --save=none/s x.pks
+}
+
+@test "bert-train refuses what it cannot learn from" {
+    packs -d 4 >x.pks
+    refused 1 "none: No such file" train none
+    refused 65 "stdin: " train </dev/null
+    refused 65 "stdin: not a pack stream" train <"$BATS_TEST_FILENAME"
+    head -c 9000 x.pks >cut.pks
+    refused 65 "cut.pks: " train --packs=2 cut.pks
+    refused 65 "tokens of" train --vocab=20 x.pks
+    refused 64 "packs of 32 tokens, and only 16 positions" \
+        train --positions=16 x.pks
+    refused 64 "--packs and --sequences exclude" train --packs=1 --sequences=1
+    refused 64 "--heads does not divide --hidden" train --heads=3 x.pks
+    refused 64 "--total is not above --warmup" train --total=5 --warmup=5
+    refused 64 "--resume and --save-every want --save" train --resume
+    refused 64 "--attention: 'wide' is not varlen or dense" \
+        train --attention=wide
+    refused 64 "--rate: 'x' is not a number from 0 to 1000" train --rate=x
+    refused 64 "read only once" train --epochs=2 -
+    records </dev/null | packstream -q -L 32 >empty.pks
+    refused 65 "empty.pks: no packs" train --epochs=3 empty.pks
+    run -0 bert-train --help
+    [[ $output == *"--sequences=N"* ]]
+    run -64 bert-train --no-such-option
+}
+
+@test "bert-train notices that its output cannot be written" {
+    [ -e /dev/full ] || skip "there is no /dev/full"
+    packs >x.pks
+    run -1 bash -c "bert-train --hidden=16 --report=1 x.pks >/dev/full"
+    [[ $output == *"stdout: cannot be written"* ]]
+}
+
+@test "packed and padded training have the same loss at every step" {
+    skip_without python3
+    packs -d 1 --flush-every=16 >padded.pks
+    packs -d 4 --flush-every=16 >packed.pks
+    for kind in padded packed; do
+        for way in varlen dense; do
+            train --sequences=16 --dropout=0 --rate=0.02 --attention=$way \
+                $kind.pks >$kind.$way
+        done
+    done
+    [ "$(wc -l <packed.varlen)" -gt 10 ]
+    [ "$(packs_in packed.pks)" -lt "$(($(packs_in padded.pks) * 9 / 10))" ]
+    python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-3 padded.varlen \
+        packed.varlen padded.dense packed.dense
+    # What is left is rounding: with double there is less of it.
+    double="${abs_top_builddir:?}/tests/trainer/bert-train-double"
+    [ -x "$double" ] || skip "tests/trainer/bert-train-double is not built"
+    for kind in padded packed; do
+        "$double" --hidden=16 --sequences=16 --dropout=0 --rate=0.02 \
+            --stats=json --report=1 $kind.pks >$kind.double
+    done
+    python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-10 padded.double \
+        packed.double
+    refused 64 "goes beyond a batch of 17 sequences; packs made with" \
+        train --sequences=17 packed.pks
+}
+
+# ---- All of it ----
+
+@test "the loss falls in the pipe from text" {
+    skip_without spm_train spm_encode
+    run -0 "$abs_top_srcdir/trainer/bert/pipeline.sh" --short
+    [[ $output == *"less, to be at least"* ]]
+}
+
+@test "the curves are drawn, and are one" {
+    skip_without spm_train spm_encode python3
+    run -0 "$abs_top_srcdir/trainer/bert/curves.sh" --short -o curves.svg
+    [[ $output == *"greatest difference"* ]]
+    grep -q '</svg>' curves.svg
+}

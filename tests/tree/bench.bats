@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+# bench.bats - the benchmarks of the engine run, and draw what they are told.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+engine() {
+    "${abs_top_builddir:?}/tests/bench/engine" --capacity=512 --sequences=2000 "$@"
+}
+
+# script NAME OPTION...: for a fraction of a second.
+script() {
+    local name=$1
+    shift
+    skip_without python3
+    PYTHONDONTWRITEBYTECODE=1 python3 \
+        "${abs_top_srcdir:?}/tests/bench/$name" "$@" "$abs_top_builddir"
+}
+
+@test "one length has many names" {
+    local same source
+    same=$(engine --source==128 --rivals=1 | cut -f 1-5,8-)
+    [[ $same == 74.963* ]]
+    printf '\200\0\0\0' >raw
+    for source in uniform:128,128 normal:128,0.01 mix:=128+3*=128 raw:raw; do
+        [ "$(engine --source="$source" --rivals=1 | cut -f 1-5,8-)" = "$same" ]
+    done
+}
+
+@test "a source that cannot be read is refused" {
+    local source
+    for source in uniform: uniform:1 normal:1,2,3 mix: 0.5*=1+ 2+=3 =x; do
+        run ! engine --source="$source"
+    done
+}
+
+@test "the grid prints its cells and a summary" {
+    script grid.py --streams=few --depths=1,2 --windows=64 --sequences=2000 \
+        --short=500 --delays=2,4 --peers >grid
+    grep -q '^few  *512  *1  *64 ' grid
+    grep -q 'More D, 500 sequences: costs over 0.02 in 0 of 1' grid
+}
+
+@test "the search says how to repeat what it found" {
+    script adversary.py --tries=16 --sequences=500 --windows=64 >found
+    grep -q -- '--source=mix:' found
+}

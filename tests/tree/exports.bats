@@ -1,0 +1,41 @@
+# exports.bats - the shared library exports what the header declares, no
+# more and no less, and the map lists the same.
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# The calls that packstream.h declares: comments and the right-hand sides of
+# macros taken away, what is called ps_ before a parenthesis.
+declared() {
+    "$CC" -E -P -x c "${abs_top_srcdir:?}/src/include/packstream.h" |
+        grep -oE '\bps_[a-z0-9_]+\(' | tr -d '(' |
+        grep -vxF ps_wait_hook | sort -u
+}
+
+@test "the map lists the calls that the header declares" {
+    sed -n 's/^ *\(ps_[a-z0-9_]*\);$/\1/p' \
+        "$abs_top_srcdir/libpackstream.map" >map
+    declared >header
+    [ -s header ]
+    diff -u header map
+}
+
+@test "the shared library exports the calls that the header declares" {
+    local library=${abs_top_builddir:?}/.libs/libpackstream.so
+    [ -e "$library" ] || skip "this build has no shared library"
+    [ "$NM" != no ] || skip "nm is not installed"
+    # Words are meant to split: NM may be "nm -B".
+    # shellcheck disable=SC2086
+    $NM -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
+        sed 's/@.*//' | sort -u >exports
+    declared >header
+    diff -u header exports
+}
+
+@test "the shared library's name carries interface 0" {
+    local library=${abs_top_builddir:?}/.libs/libpackstream.so
+    [ -e "$library" ] || skip "this build has no shared library"
+    [ -e "$library.0" ]
+    skip_without readelf
+    readelf -d "$library" | grep -F 'Library soname: [libpackstream.so.0]'
+}

@@ -1,0 +1,75 @@
+# install.bats - what `make install` lays down is whole and can be used.
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    make -C "${abs_top_builddir:?}" install DESTDIR="$PWD/root" \
+        >install.log 2>&1 || { cat install.log; return 1; }
+}
+
+setup() {
+    start
+    # Where configure's --prefix put things, below our own root.
+    root=$BATS_FILE_TMPDIR/root
+    bindir=$(dirname "$(find "$root" -name packstat -type f)")
+    prefix=$(dirname "$bindir")
+    libdir=$(dirname "$(find "$root" -name 'libpackstream.la')")
+}
+
+@test "programs, pages, libraries, header and .pc file are installed" {
+    local file
+    for file in packcat packstat packstream tokcat; do
+        [ -x "$bindir/$file" ]
+    done
+    for file in packcat.1 packstat.1 packstream.1 packstream.3 packstream.5 \
+        packstream.7 packplan.1 tokcat.1; do
+        [ -s "$prefix/share/man/man${file##*.}/$file" ]
+    done
+    grep -Fx '.so man3/packstream.3' \
+        "$prefix/share/man/man3/libpackstream.3"
+    [ -s "$prefix/include/packstream.h" ]
+    [ -n "$(find "$prefix" -name 'libpackstream.*[ao]')" ]
+    [ -n "$(find "$prefix" -name libpackstream.pc)" ]
+}
+
+@test "the installed programs run and tell the version of the build" {
+    local program
+    for program in packcat packstat packstream tokcat; do
+        run env LD_LIBRARY_PATH="$libdir" "$bindir/$program" --version
+        [ "$status" -eq 0 ]
+        [ "${lines[0]}" = "$program (packstream) $PACKAGE_VERSION" ]
+    done
+}
+
+@test "a program built with the .pc file runs" {
+    skip_without pkg-config
+    cat >user.c <<'END'
+#include <packstream.h>
+#include <stdio.h>
+int main(void)
+{
+    return puts(ps_version()) < 0;
+}
+END
+    local flags
+    flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig \
+        pkg-config --define-variable=prefix="$prefix" \
+        --cflags --libs --static libpackstream)
+    # Words are meant to split: CC, CFLAGS and flags are lists.
+    # shellcheck disable=SC2086
+    $CC $CFLAGS -o user user.c $flags
+    run env LD_LIBRARY_PATH="$libdir" ./user
+    [ "$status" -eq 0 ]
+    [ "$output" = "$PACKAGE_VERSION" ]
+}
+
+@test "uninstall leaves nothing behind" {
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    cp -a "$root" root
+    make -C "$abs_top_builddir" uninstall DESTDIR="$PWD/root" >uninstall.log
+    run find root -type f -o -type l
+    [ -z "$output" ]
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# layers.bats - a room of the library uses no room but those that stand beside
+# it in CONTRIBUTING.md.
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# rooms: lines of a room and one that it may use; itself, too.
+rooms() {
+    awk -F '|' '
+        /^\| room \|/ { inside = 1; getline; next }
+        !/^\|/ { inside = 0 }
+        inside {
+            gsub(/ /, "", $2)
+            print $2, $2
+            n = split($4, may, " ")
+            for (i = 1; i <= n; i++)
+                if (may[i] != "-")
+                    print $2, may[i]
+        }' "${abs_top_srcdir:?}/CONTRIBUTING.md"
+}
+
+# not_allowed: of lines "room, room, what", those of no pair in `table`.
+not_allowed() {
+    awk 'NR == FNR { may[$1, $2] = 1; next } !(($1, $2) in may)' table -
+}
+
+# includes FOLDER: which room includes which, and where.
+includes() {
+    (cd "$1" && grep -rHo '^#include "[a-z]*/' .) |
+        sed -E 's,^\./([a-z]*)/([^:]*):#include "([a-z]*)/,\1 \3 \1/\2,'
+}
+
+# calls FOLDER: which room has a name of another, by its object files.
+calls() {
+    # shellcheck disable=SC2086 # NM may have options
+    (cd "$1" && for object in */*.o */.libs/*.o; do
+        [ -e "$object" ] || continue
+        ${NM:-nm} "$object" | sed "s,^,${object%%/*} $object ,"
+    done) | awk '
+        { type = $(NF - 1); name = $NF }
+        type ~ /^[TDRBC]$/ { room[name] = $1 }
+        type == "U" { used[$1 " " $2 " " name] = 1 }
+        END {
+            for (one in used) {
+                split(one, part, " ")
+                if (part[3] in room)
+                    print part[1], room[part[3]], part[2], part[3]
+            }
+        }'
+}
+
+setup() {
+    start
+    rooms >table
+}
+
+@test "each room of the library is in the table, and no other" {
+    cut -d ' ' -f 1 table | sort -u >named
+    (cd "$abs_top_srcdir/src/lib" && printf '%s\n' */) | tr -d / >there
+    diff named there
+}
+
+@test "the table has no circle" {
+    tsort <(awk '$1 != $2' table) >/dev/null
+}
+
+@test "headers are included from allowed rooms only" {
+    includes "$abs_top_srcdir/src/lib" >found
+    [ "$(grep -c . found)" -gt 100 ]
+    not_allowed <found >bad
+    cat bad
+    [ ! -s bad ]
+}
+
+@test "functions are called in allowed rooms only" {
+    calls "${abs_top_builddir:?}/src/lib" >found
+    [ "$(grep -c . found)" -gt 100 ]
+    not_allowed <found >bad
+    cat bad
+    [ ! -s bad ]
+}
+
+@test "an arrow that is not in the table is noticed" {
+    mkdir -p lib/base lib/io
+    echo '#include "io/input.h"' >lib/base/x.c
+    echo '#include "base/error.h"' >lib/io/x.c
+    includes lib | not_allowed >bad
+    [ "$(cat bad)" = 'base io base/x.c' ]
+}
+
+@test "programs include nothing of the library but its header" {
+    cd "$abs_top_srcdir/src"
+    for program in packcat packplan packstat packstream tokcat cli wire; do
+        run -1 grep -rE '#include "(base|io|format|lp|plan|engine|stream|packer|batch)/' \
+            "$program"
+    done
+}

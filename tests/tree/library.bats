@@ -1,0 +1,123 @@
+#!/usr/bin/env bats
+# library.bats - the programs in packstream(3) compile and do what they say.
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# program NAME: the code behind "test: NAME" in packstream(3).
+program() {
+    awk -v name="$1" '
+        $0 == ".\\\" test: " name { wanted = 1; next }
+        wanted && /^\.Bd/ { wanted = 0; inside = 1; next }
+        /^\.Ed/ { inside = 0 }
+        inside' "${abs_top_srcdir:?}/man/packstream.3" |
+        sed -e 's/\\-/-/g' -e 's/\\e/\\/g'
+}
+
+# build NAME: compiles it, against the library of the build tree.
+build() {
+    program "$1" >"$1.c"
+    [ -s "$1.c" ]
+    # Words are meant to split: CC and CFLAGS are lists.
+    # shellcheck disable=SC2086
+    $CC $CFLAGS -std=c11 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L \
+        -I"$abs_top_srcdir/src/include" -o "$1" "$1.c" \
+        -L"${abs_top_builddir:?}/.libs" -lpackstream -lzstd -lxxhash -lm -lpthread
+}
+
+@test "every call of the library is named in packstream(3)" {
+    sed -n 's/^ *\(ps_[a-z0-9_]*\);$/\1/p' \
+        "$abs_top_srcdir/libpackstream.map" >calls
+    [ -s calls ]
+    while read -r call; do
+        grep -qE "\b$call\b" "$abs_top_srcdir/man/packstream.3" || {
+            printf '%s\n' "$call"
+            return 1
+        }
+    done <calls
+}
+
+@test "packs of a file, one by one" {
+    build c-pack-file
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    packstream -q -L 64 --zstd x.tok >x.zst
+    for i in 0 1 77 300; do
+        packcat -q --to=ids --range=$i:$((i + 1)) x.pks >wanted
+        ./c-pack-file x.pks $i | cmp - wanted
+        ./c-pack-file x.zst $i | cmp - wanted
+    done
+    run ./c-pack-file x.pks 99999999
+    [ "$status" -eq 1 ]
+    [[ $output == 'there is no pack 99999999'* ]]
+    run ./c-pack-file /dev/null 0
+    [ "$status" -eq 1 ]
+}
+
+@test "a reader that goes on where it was" {
+    build c-resume
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    packstream -q -L 64 --zstd x.tok >x.zst
+    local all tokens more
+    all=$(packcat -q --to=ids x.pks | wc -w)
+    for input in "cat x.pks" "cat x.zst"; do
+        tokens=0
+        rm -f mark
+        until [[ $more == *END ]]; do
+            more=$($input | ./c-resume mark 300)
+            tokens=$((tokens + ${more%% *}))
+        done
+        [ "$tokens" -eq "$all" ]
+        more=
+    done
+    ./c-resume mark 300 <x.pks | grep -Fx '0 tokens, END'
+}
+
+@test "a reader that is told goes on in a stream that starts later" {
+    build c-resume
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    local all some record
+    all=$(packcat -q --to=ids x.pks | wc -w)
+    some=$(./c-resume mark 100 <x.pks)
+    record=$(($(od -A n -t u4 -j 20 -N 4 x.pks)))
+    for first in 1 50 100; do
+        { head -c 4096 x.pks; tail -c +$((4097 + first * record)) x.pks; } >y
+        cp mark m
+        run ./c-resume m 1000000 <y
+        [ "$output" = "$((all - ${some% *})) tokens, END" ]
+    done
+    { head -c 4096 x.pks; tail -c +$((4097 + 101 * record)) x.pks; } >y
+    run ./c-resume mark 1 <y
+    [ "$status" -eq 1 ]
+    [[ $output == 'record 100 at byte 4096: '*'missing'* ]]
+}
+
+# Sequences of 2 tokens and more have a target: each counts 2.5 / 7.
+@test "batches, and a loss in which every sequence counts the same" {
+    build c-loader
+    printf '%s\n' '5 6' '7' '8 9 10 11' '12 13' '14' '15 16 17' '18 19' \
+        '20 21 22 23 24 25 26' '27 28 29' | tokcat -q --from=ids >x.tok
+    packstream -q -L 8 -d 3 x.tok >x.pks
+    ./c-loader 7 <x.pks | grep -Fx 2.500
+    packstream -q -L 8 -d 1 --zstd x.tok | ./c-loader 14 | grep -Fx 1.250
+    run ./c-loader 7 <x.tok
+    [ "$status" -eq 1 ]
+    [ -n "$output" ]
+}
+
+@test "a mark that is cut or damaged is refused" {
+    build c-resume
+    seq 300 | factor | tokcat -q --from=bytes | packstream -q -L 64 >x.pks
+    ./c-resume mark 5 <x.pks
+    cp mark whole
+    head -c 255 whole >mark
+    run ./c-resume mark 5 <x.pks
+    [ "$status" -eq 1 ]
+    [[ $output == 'this is no mark'* ]]
+    { head -c 60 whole; printf x; tail -c +62 whole; } >mark
+    run ./c-resume mark 5 <x.pks
+    [ "$status" -eq 1 ]
+    [[ $output == 'the mark is damaged'* ]]
+}

@@ -1,0 +1,314 @@
+#!/usr/bin/env bats
+# man.bats - the manual pages: they lint, they list the options that the
+# programs have, and their examples do what they show.
+#
+# An example is a block of a page behind the comment
+#
+#     .\" test: run
+#
+# and reads like a terminal: a line that begins with "$ " is a command, with
+# "> " it goes on, and any other line is what the command prints.  The
+# commands of a block run one after another in an empty folder.  Each has to
+# print what stands below it, no more, and to exit with 0, unless the next
+# command shows another status with "echo $?".
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# page NAME.SECTION: where it lies.
+page() {
+    printf '%s/man/%s' "${abs_top_srcdir:?}" "$1"
+}
+
+# all_pages: the pages there are, one a line.
+all_pages() {
+    local path
+    for path in "${abs_top_srcdir:?}"/man/*.[1-8]; do
+        printf '%s\n' "${path##*/}"
+    done
+}
+
+# plain: roff text as the reader sees it.
+plain() {
+    sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
+        -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
+}
+
+# blocks PAGE: the lines of its examples, "%" before each example.
+blocks() {
+    awk '/^\.\\" test: run/ { wanted = 1; next }
+        wanted && /^\.Bd/ { wanted = 0; inside = 1; print "%"; next }
+        /^\.Ed/ { inside = 0 }
+        inside' "$(page "$1")" | plain
+}
+
+# all_blocks PAGE: the lines of its examples and its other tested code.
+all_blocks() {
+    awk '/^\.\\" test: / { wanted = 1; next }
+        wanted && /^\.Bd/ { wanted = 0; inside = 1; next }
+        /^\.Ed/ { inside = 0 }
+        inside' "$(page "$1")" | plain
+}
+
+# fault TEXT: says what is wrong with the example at hand.
+fault() {
+    printf '%s: $ %s\n%s\n' "$example_page" "$example_command" "$1"
+    return 1
+}
+
+# run_command STATUS: runs $example_command, in which $? is STATUS, and
+# leaves its own in $example_status.
+run_command() {
+    example_status=0
+    sh -c "(exit $1)
+$example_command" </dev/null >../output 2>&1 || example_status=$?
+}
+
+# finish_command NEXT: runs the command that was read and checks it; NEXT
+# is the one after it, if it is known already.
+finish_command() {
+    [ -n "$example_command" ] || return 0
+    run_command "$example_status"
+    printf '%s' "$example_output" >../wanted
+    diff -u ../wanted ../output ||
+        fault 'prints something else (+)' || return 1
+    case $example_status,$1 in
+        0,* | *'echo $?'*) ;;
+        *) fault "exits with $example_status" ;;
+    esac
+}
+
+# start_example: an empty folder, nothing run yet.
+start_example() {
+    examples=$((examples + 1))
+    mkdir "$BATS_TEST_TMPDIR/$examples"
+    cd "$BATS_TEST_TMPDIR/$examples" || return 1
+    example_status=0 example_command=''
+}
+
+# run_examples PAGE: runs them all; there has to be one.
+run_examples() {
+    local line newline=$'\n'
+    example_page=$1 example_command='' example_output='' examples=0
+    blocks "$1" >transcript
+    while IFS= read -r line; do
+        case $line in
+            %)
+                finish_command '' || return 1
+                start_example || return 1
+                ;;
+            '$ '*)
+                finish_command "$line" || return 1
+                example_command=${line#??} example_output=''
+                ;;
+            '> '*) example_command+=$newline${line#??} ;;
+            *) example_output+=$line$newline ;;
+        esac
+    done <transcript
+    finish_command '' || return 1
+    [ "$examples" -gt 0 ] || fault 'no examples'
+}
+
+# help_options PROG: the options in its --help, one a line.
+help_options() {
+    "$1" --help | sed -n 's/^ *\(-.*\)/\1/p' | sed 's/   *.*//' |
+        grep -oE -e '(^|[ ,])--?[A-Za-z][a-z0-9-]*' | tr -d ' ,' | sort -u
+}
+
+# joined FILE: lines that end with a backslash, and the next, as one.
+joined() {
+    sed -e ':again' -e '/\\$/N; s/\\\n//; t again' "$1"
+}
+
+# page_options PROG: the options that its page explains, one a line.
+page_options() {
+    joined "$(page "$1.1")" |
+        awk '/^\.Sh / { inside = $2 == "OPTIONS" } inside && /^\.It Fl/' |
+        grep -oE 'Fl [A-Za-z-][a-z0-9-]*' | sed 's/^Fl /-/' | sort -u
+}
+
+# synopsis_options PROG: the options in its synopsis, one a line.
+synopsis_options() {
+    awk '/^\.Sh / { inside = $2 == "SYNOPSIS" } inside' "$(page "$1.1")" |
+        grep -oE 'Fl [A-Za-z-][a-z0-9-]*' | sed 's/^Fl /-/' | sort -u
+}
+
+# compare_options PROG: --help and page know the same options, and the
+# synopsis no others.
+compare_options() {
+    help_options "$1" >in_help
+    page_options "$1" >in_page
+    synopsis_options "$1" >in_synopsis
+    [ "$(wc -l <in_help)" -ge 4 ]
+    diff -u in_help in_page
+    [ -s in_synopsis ]
+    [ -z "$(comm -13 in_help in_synopsis)" ]
+}
+
+# sections PAGE: the names of its sections, one a line.
+sections() {
+    sed -n 's/^\.Sh //p' "$(page "$1")"
+}
+
+# has_sections PROG: those that each program's page has, in their order.
+has_sections() {
+    sections "$1.1" >found
+    printf '%s\n' NAME SYNOPSIS DESCRIPTION OPTIONS 'EXIT STATUS' EXAMPLES \
+        'SEE ALSO' BUGS >wanted
+    grep -xFf wanted found | diff -u wanted -
+}
+
+# statuses PROG: the numbers that EXIT STATUS explains.
+statuses() {
+    awk '/^\.Sh / { inside = $0 == ".Sh EXIT STATUS" }
+        inside && /^\.It [0-9]/ { print $2 }' "$(page "$1.1")"
+}
+
+@test "every page passes mandoc's lint without a warning" {
+    skip_without "${MANDOC:-mandoc}"
+    for page in $(all_pages); do
+        run "${MANDOC:-mandoc}" -T lint -W warning "$(page "$page")"
+        [ "$status" -eq 0 ] && [ -z "$output" ] || {
+            printf '%s\n' "$output"
+            return 1
+        }
+    done
+}
+
+@test "every program has a page, and every page its own name" {
+    for program in packcat packplan packstat packstream tokcat; do
+        all_pages | grep -qxF "$program.1"
+    done
+    for page in $(all_pages); do
+        name=${page%.*}
+        upper=$(printf %s "$name" | tr '[:lower:]' '[:upper:]')
+        grep -qxF ".Dt $upper ${page##*.}" "$(page "$page")"
+        grep -qxE "\.Nm $name( ,)?" "$(page "$page")"
+    done
+}
+
+@test "the pages of the programs have the same sections" {
+    for program in packcat packplan packstat packstream tokcat; do
+        has_sections "$program"
+    done
+}
+
+@test "no line of a page is longer than 80 bytes" {
+    for page in $(all_pages); do
+        run grep -nE '^.{81}' "$(page "$page")"
+        [ "$status" -eq 1 ]
+    done
+}
+
+# Examples and code are indented by 11 columns and not broken.
+@test "no line of an example is too long for a screen of 80 columns" {
+    for page in $(all_pages); do
+        all_blocks "$page" >lines
+        [ -s lines ]
+        run grep -nE '^.{69}' lines
+        [ "$status" -eq 1 ]
+    done
+}
+
+@test "each page names the exit statuses that all programs share" {
+    for program in packcat packplan packstat packstream tokcat; do
+        [ "$(statuses "$program" | tr '\n' ' ')" = '0 1 64 65 ' ]
+    done
+}
+
+@test "every manual page of ours that is referred to exists" {
+    for page in $(all_pages); do
+        sed -n 's/^\.Xr \([^ ]*\) \([1-8]\).*/\1.\2/p' "$(page "$page")" |
+            grep -E '^(pack|tok)' | while read -r other; do
+            [ -f "$(page "$other")" ] || exit 1
+        done
+    done
+}
+
+# What a reader copies from the screen must be what is tested here, and on
+# any groff: in examples these characters have to be written as escapes.
+@test "code in the pages survives copying from the screen" {
+    for page in $(all_pages); do
+        run awk -v page="$page" '
+            /^\.\\" test: / { wanted = 1; next }
+            wanted && /^\.Bd/ { wanted = 0; inside = 1; next }
+            /^\.Ed/ { inside = 0 }
+            inside {
+                line = $0
+                gsub(/\\[-e&]|\\\([a-z][a-z]/, "", line)
+                if (line ~ /[-\\^~`'\'']/) {
+                    printf "%s:%d: %s\n", page, NR, $0
+                    bad = 1
+                }
+            }
+            END { exit bad }' "$(page "$page")"
+        [ "$status" -eq 0 ] || {
+            printf '%s\n' "$output"
+            return 1
+        }
+    done
+}
+
+@test "mandoc shows the examples as they are run" {
+    skip_without "${MANDOC:-mandoc}"
+    for page in $(all_pages); do
+        "${MANDOC:-mandoc}" -T ascii "$(page "$page")" |
+            sed 's/^ *//' >screen
+        all_blocks "$page" | sed 's/^ *//' | sort -u >lines
+        while IFS= read -r line; do
+            grep -qxF -e "$line" screen || {
+                printf '%s: %s\n' "$page" "$line"
+                return 1
+            }
+        done <lines
+    done
+}
+
+@test "packstream: --help and the page list the same options" {
+    compare_options packstream
+}
+
+@test "tokcat: --help and the page list the same options" {
+    compare_options tokcat
+}
+
+@test "packcat: --help and the page list the same options" {
+    compare_options packcat
+}
+
+@test "packstat: --help and the page list the same options" {
+    compare_options packstat
+}
+
+@test "packplan: --help and the page list the same options" {
+    compare_options packplan
+}
+
+@test "the examples in packstream.1 do what they show" {
+    run_examples packstream.1
+}
+
+@test "the examples in packstream.5 do what they show" {
+    run_examples packstream.5
+}
+
+@test "the examples in packstream.7 do what they show" {
+    run_examples packstream.7
+}
+
+@test "the examples in tokcat.1 do what they show" {
+    run_examples tokcat.1
+}
+
+@test "the examples in packcat.1 do what they show" {
+    run_examples packcat.1
+}
+
+@test "the examples in packstat.1 do what they show" {
+    run_examples packstat.1
+}
+
+@test "the examples in packplan.1 do what they show" {
+    run_examples packplan.1
+}

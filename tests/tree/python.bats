@@ -1,0 +1,362 @@
+#!/usr/bin/env bats
+# python.bats - examples/python: the module that reads packs against naive
+# loops, and the adapters against the packages that they are for.
+#
+# The checks are functions of tests/support/python.py and tests/support/python-labels.py, for
+# which numpy is enough, and of tests/support/python-adapters.py, which wants what is
+# installed beside it for the python3 that PEERS_PYTHON names, or else for the
+# one that has numpy.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# A compiler has no part in this: once is enough.
+setup() {
+    start
+    skip_if_quick
+}
+
+# check NAME [ARGUMENT]...
+check() {
+    PYTHONDONTWRITEBYTECODE=1 "${PYTHON_NUMPY:?}" \
+        "${abs_top_srcdir:?}/tests/support/python.py" "$@"
+}
+
+# labels NAME [FILE]...
+labels() {
+    PYTHONDONTWRITEBYTECODE=1 "${PYTHON_NUMPY:?}" \
+        "${abs_top_srcdir:?}/tests/support/python-labels.py" "$@"
+}
+
+# adapter NAME [ARGUMENT]...
+adapter() {
+    PYTHONDONTWRITEBYTECODE=1 "${PEERS_PYTHON:-$PYTHON_NUMPY}" \
+        "${abs_top_srcdir:?}/tests/support/python-adapters.py" "$@"
+}
+
+skip_without_xxhash() {
+    skip_without_numpy
+    "$PYTHON_NUMPY" -c 'import xxhash' 2>/dev/null ||
+        skip "python3 has no xxhash module"
+}
+
+# skip_without_modules NAME...: skips the test of an adapter.
+skip_without_modules() {
+    local name
+    skip_without_numpy
+    for name; do
+        "${PEERS_PYTHON:-$PYTHON_NUMPY}" -c "import $name" 2>/dev/null ||
+            skip "python3 has no $name"
+    done
+}
+
+# lines SEED N LONGEST VOCAB: sequences with channels, as JSON.
+lines() {
+    awk -v seed="$1" -v n="$2" -v longest="$3" -v vocab="$4" '
+        function list(vocab,    k, s) {
+            for (k = 0; k < length_; k++)
+                s = s sprintf(k ? ",%.0f" : "%.0f", int(rand() * vocab))
+            return "[" s "]"
+        }
+        BEGIN {
+            srand(seed)
+            for (i = 0; i < n; i++) {
+                length_ = 1 + int(rand() * longest)
+                printf "{\"input_ids\":%s,\"kind\":%s,", list(vocab), list(3)
+                printf "\"labels\":%s,\"source\":%d}\n", list(9), rand() * 99
+            }
+        }'
+}
+
+# packed NAME SEED N LONGEST VOCAB OPTION...: NAME.pks with channels.
+packed() {
+    lines "$2" "$3" "$4" "$5" |
+        tokcat --from=jsonl -t "${WIDTH-u16}" --pad-id="${PAD-0}" \
+            --channel=kind:u8:9 --channel=labels:i64:-100 \
+            --channel=source:u32 >"$1.tok"
+    packstream "${@:6}" -o "$1.pks" "$1.tok"
+}
+
+# small [TOKEN]: small.pks, plain, of four packs or so, the last one not full.
+small() {
+    { record16 3 1 "${1-4}"; record16 1 5; record16 9 2 6 5; record16 3 5 8
+      record16 9 7 9 3 2 3 8 4; record16 6; record16 2 6 4; } >small.tok
+    packstream -L 8 -d 3 -a bestfit -o small.pks small.tok
+}
+
+# shifted [OPTION]...: x.pks with aligned labels, y.pks with the same ones
+# shifted, and z.pks with shifted labels for the last tokens of sequences, too.
+shifted() {
+    lines 17 60 32 60000 >x.jsonl
+    labels shift <x.jsonl >y.jsonl
+    cp x.jsonl z.jsonl
+    local name convention
+    for name in x:aligned y:shifted z:shifted; do
+        convention=${name#*:} name=${name%:*}
+        tokcat --from=jsonl --channel=labels:i64 --labels="$convention" \
+            "$name.jsonl" | packstream -L 32 -d 4 "$@" -o "$name.pks"
+    done
+}
+
+@test "views of a batch, as naive loops make them" {
+    skip_without_numpy
+    packed x 1 60 32 60000 -L 32 -d 4
+    check views x.pks 32 4
+    check channels x.pks 32 4
+    WIDTH=u32 PAD=7 packed y 2 50 40 4000000000 -L 40 -d 40
+    check views y.pks 40 40 7
+    packed z 3 20 6 100 -L 6 -d 1
+    check views z.pks 6 1
+    packed one 4 9 1 100 -L 1
+    check views one.pks 1 1
+}
+
+@test "aligned sequences, as naive loops make them" {
+    skip_without_numpy
+    for n in 2 8 16; do
+        packed x "$n" 60 32 60000 -L 32 -d 2 --align="$n"
+        check views x.pks 32 2 0 "$n"
+        check channels x.pks 32 2 "$n"
+    done
+    packed y 3 30 50 60000 -L 21 -d 9 --align=3 --overlong=split
+    check views y.pks 21 7 0 3
+    packed z 4 9 12 100 -L 12 --align=12
+    check views z.pks 12 1 0 12
+    check pipes y.pks
+    check shares y.pks
+    { record16 1 2 3; record16 4 5 6 7 8; } >x.raw
+    packstream -L 12 -d 9 -a nextfit --align=4 -o x.pks x.raw
+    check lengths x.pks
+    packstream -L 12 -d 3 --align=2 -o other.pks x.raw
+    check joined x.pks other.pks 'align 2, not 4'
+}
+
+@test "pieces of split sequences are sequences of their own" {
+    skip_without_numpy
+    packed x 5 30 50 60000 -L 16 -d 3 --overlong=split
+    check views x.pks 16 3
+}
+
+@test "a batch of a file is not copied" {
+    skip_without_numpy
+    packed x 1 60 32 60000 -L 32 -d 4
+    check no_copy x.pks
+}
+
+@test "a pipe gives what a file gives, and at once" {
+    skip_without_numpy
+    packed x 6 60 32 60000 -L 32 -d 4
+    check pipes x.pks
+    # shellcheck disable=SC2002 # it is to be a pipe
+    cat x.pks | check stdin x.pks
+    check prompt x.pks
+}
+
+@test "a stream without packs" {
+    skip_without_numpy
+    packstream -L 8 -o none.pks </dev/null
+    check views none.pks 8 8
+    check pipes none.pks
+    small
+    cat none.pks none.pks >nones.pks
+    check views nones.pks 8 8
+}
+
+@test "joined streams are one, if they have one geometry" {
+    skip_without_numpy
+    small
+    packstream -L 8 -d 3 -o none.pks </dev/null
+    cat none.pks small.pks none.pks small.pks >x.pks
+    check pipes x.pks
+    check shares x.pks
+    check orders x.pks
+    packstream -L 8 -d 4 -o other.pks small.tok
+    check joined small.pks other.pks 'depth 4, not 3'
+    packstream -L 800 -d 3 -o other.pks small.tok
+    check joined small.pks other.pks 'capacity 800, not 8'
+    tokcat --from=ids -t u32 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
+    check joined small.pks other.pks 'other fields or types'
+    tokcat --from=ids --eos-id=2 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
+    check joined small.pks other.pks 'other special ids'
+}
+
+@test "labels that are shifted already" {
+    skip_without_numpy
+    for option in --align=1 --align=8; do
+        shifted "$option"
+        labels shifted x.pks y.pks
+        labels beyond z.pks
+    done
+}
+
+@test "ranks share the records, from any one on" {
+    skip_without_numpy
+    packed x 7 60 32 60000 -L 32 -d 4
+    check shares x.pks
+    check equal_ranks x.pks
+    check orders x.pks
+    check arguments x.pks
+    check too_large
+}
+
+@test "compressed packs: refused, and read from zstd -dc" {
+    skip_without_numpy
+    skip_without zstd
+    small
+    packstream -L 8 -d 3 -a bestfit --zstd -o x.zst small.tok
+    run check views x.zst 8 3
+    [ "$status" -eq 1 ]
+    [[ $output == *"PackError: byte 0: "*"zstd -dc FILE |"* ]]
+    zstd -qdc x.zst | check stdin small.pks
+}
+
+@test "cut anywhere, a stream is refused" {
+    skip_without_numpy
+    small
+    check cuts small.pks
+    cat small.pks small.pks >x.pks
+    check cuts x.pks "$(size small.pks)"
+}
+
+@test "any flipped bit is found where there is xxhash" {
+    skip_without_xxhash
+    small
+    check flips small.pks
+}
+
+@test "a record of another stream is found where there is xxhash" {
+    skip_without_xxhash
+    small 7
+    mv small.pks other.pks
+    small
+    check swapped small.pks other.pks
+}
+
+@test "without xxhash, only checksums go unnoticed" {
+    skip_without_numpy
+    small
+    WITHOUT_XXHASH=1 check unverified small.pks
+    WITHOUT_XXHASH=1 check pipes small.pks
+    WITHOUT_XXHASH=1 check rules small.pks
+}
+
+@test "packs that break a rule and headers that make no sense" {
+    skip_without_numpy
+    small
+    check rules small.pks
+    check headers small.pks
+}
+
+@test "a stream that goes on where a reader was" {
+    skip_without_numpy
+    packed x 8 60 32 60000 -L 32 -d 4
+    packstream -L 32 -d 4 --resume-from=5 -o rest.pks x.tok
+    check resumed rest.pks x.pks 5
+}
+
+@test "the trainer that does nothing counts all there is" {
+    skip_without_numpy
+    packed x 9 60 32 60000 -L 32 -d 4
+    local count=$abs_top_srcdir/examples/python/count.py wanted
+    wanted=", 60 sequences, $(packcat --to=ids x.pks | wc -w) tokens, "
+    export PYTHONDONTWRITEBYTECODE=1
+    run "$PYTHON_NUMPY" "$count" x.pks 4
+    [ "$status" -eq 0 ]
+    [[ $output == *"$wanted"* ]]
+    run bash -c 'packstream -L 32 -d 4 x.tok | "$0" "$1" -' \
+        "$PYTHON_NUMPY" "$count"
+    [ "$status" -eq 0 ]
+    [[ $output == *"$wanted"* ]]
+    run "$PYTHON_NUMPY" "$count"
+    [ "$status" -eq 1 ]
+    [[ $output == *"count.py FILE [BATCH]"* ]]
+    head -c 5000 x.pks >cut.pks
+    run "$PYTHON_NUMPY" "$count" cut.pks
+    [ "$status" -eq 1 ]
+    [[ $output == "count.py: byte 5000: cut"* ]]
+}
+
+@test "the examples of README.md" {
+    skip_without_numpy
+    local dir=$abs_top_srcdir/examples/python
+    echo '1 2 3' | tokcat --from=ids >corpus.tok
+    local with="env PYTHONPATH=$dir PYTHONDONTWRITEBYTECODE=1"
+    sed -n 's/^    [$>] //p' "$dir/README.md" |
+        sed "s:python3 count:$PYTHON_NUMPY $dir/count:" >examples.sh
+    # shellcheck disable=SC2086 # several words
+    run $with bash -e examples.sh
+    [ "$status" -eq 0 ]
+    [[ $output == '1 steps, 1 sequences, 3 tokens, '* ]]
+    sed -n '/^    [$>] /d; s/^    //p' "$dir/README.md" >examples.py
+    # shellcheck disable=SC2086
+    run $with "$PYTHON_NUMPY" examples.py
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "8 2" ]
+    [[ $output == *"[[[0]], [[1]], []]"* ]]
+}
+
+@test "JAX: names and values of packed examples" {
+    skip_without_numpy
+    PAD=7 packed x 10 60 32 60000 -L 32 -d 4
+    check maxtext x.pks 32 4
+    PAD=7 packed x 10 60 32 60000 -L 32 -d 4 --align=8
+    check maxtext x.pks 32 4 8
+}
+
+@test "torch: each pack once, whatever the workers, and resumed" {
+    skip_without_modules torch
+    packed x 11 80 32 60000 -L 32 -d 4
+    adapter dataset x.pks
+}
+
+@test "torchdata: StatefulDataLoader goes on in mid-epoch" {
+    skip_without_modules torchdata.stateful_dataloader
+    packed x 12 80 32 60000 -L 32 -d 4
+    adapter stateful x.pks
+}
+
+@test "transformers: what DataCollatorWithFlattening makes" {
+    skip_without_modules torch transformers
+    packed x 13 60 32 60000 -L 32 -d 4
+    adapter flattening x.pks
+    packed x 13 60 32 60000 -L 32 -d 4 --align=8
+    adapter flattening x.pks
+}
+
+@test "transformers: a model's loss is that of each sequence alone" {
+    skip_without_modules torch transformers
+    packed x 18 20 32 100 -L 32 -d 4
+    adapter model_loss x.pks
+}
+
+@test "transformers, Megatron: labels that are shifted already" {
+    skip_without_modules torch
+    for option in --align=1 --align=8; do
+        shifted "$option"
+        adapter shifted_flat x.pks y.pks
+        adapter shifted_megatron x.pks y.pks
+    done
+}
+
+@test "flash-attention: attention by the arguments is that of each sequence" {
+    skip_without_modules torch
+    packed x 14 40 32 60000 -L 32 -d 4
+    adapter varlen x.pks
+    packed x 14 40 32 60000 -L 32 -d 4 --align=8
+    adapter varlen x.pks
+}
+
+@test "Megatron: fields of packed sequences" {
+    skip_without_modules torch
+    packed x 15 40 32 60000 -L 32 -d 4
+    adapter megatron x.pks
+    packed x 15 40 32 60000 -L 32 -d 4 --align=8
+    adapter megatron x.pks
+}
+
+@test "Megatron: PackedSeqParams takes them" {
+    skip_without_modules torch megatron.core.packed_seq_params
+    packed x 16 40 32 60000 -L 32 -d 4
+    adapter megatron_params x.pks
+}
