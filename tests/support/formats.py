@@ -387,7 +387,7 @@ def check_tables(page):
 
 
 def check_limits(page, header):
-    """The table of limits is that of packstream.h."""
+    """The table of limits is that of packstream/base.h."""
     found = {}
     for line in open(page):
         row = re.match(r"\.It (PS_MAX_\w+|PS_NAME_BYTES) Ta (\d+) Ta", line)

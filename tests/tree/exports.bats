@@ -20,6 +20,17 @@ declared() {
     diff -u header map
 }
 
+@test "each part of the header compiles by itself" {
+    local part
+    for part in "$abs_top_srcdir"/src/include/packstream/*.h; do
+        # Words are meant to split: CC and CFLAGS are lists.
+        # shellcheck disable=SC2086
+        $CC $CFLAGS -std=c11 -Wall -Wextra -Werror -fsyntax-only -x c "$part"
+        grep -F "#include \"packstream/${part##*/}\"" \
+            "$abs_top_srcdir/src/include/packstream.h"
+    done
+}
+
 @test "the shared library exports the calls that the header declares" {
     local library=${abs_top_builddir:?}/.libs/libpackstream.so
     [ -e "$library" ] || skip "this build has no shared library"

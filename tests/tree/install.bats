@@ -31,6 +31,9 @@ setup() {
     grep -Fx '.so man3/packstream.3' \
         "$prefix/share/man/man3/libpackstream.3"
     [ -s "$prefix/include/packstream.h" ]
+    for file in "${abs_top_srcdir:?}"/src/include/packstream/*.h; do
+        cmp "$file" "$prefix/include/packstream/${file##*/}"
+    done
     [ -n "$(find "$prefix" -name 'libpackstream.*[ao]')" ]
     [ -n "$(find "$prefix" -name libpackstream.pc)" ]
 }

@@ -1,0 +1,361 @@
+/*
+ * batch.h - packs as a trainer wants them; part of <packstream.h>.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_BATCH_H
+#define PACKSTREAM_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "packs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------
+ * Packs for trainers: views
+ *
+ * What an attention kernel for sequences of various lengths wants is an
+ * array of boundaries, `cu`: span i is the rows cu[i] up to, but without,
+ * cu[i + 1], and no row sees one of another span.  A pack holds one, of
+ * which the three views are beginnings; batches have theirs merged.
+ *
+ * All calls down to the loader are pure: no input, no memory of their own.
+ */
+
+typedef enum ps_view {
+    /*
+     * The sequences and no padding: n_seq spans of n_tok rows.  Of several
+     * packs the rows follow one another without a gap.  Where sequences are
+     * aligned, the gap behind each is in its span, and there are more rows.
+     */
+    PS_VIEW_RAGGED,
+    /*
+     * All `capacity` rows of a pack.  The padding behind the sequences is one
+     * more span, the ghost, which is empty in a pack that is full; so a
+     * kernel writes every row.  n_seq + 1 spans.
+     */
+    PS_VIEW_GHOST,
+    /*
+     * The same, and empty spans up to depth + 1: as many spans in each pack,
+     * so that all shapes are fixed, as CUDA graphs want it.  For a longest
+     * span that is fixed, too, there is the capacity, or, of a file whose
+     * totals are known, the greater of max_seqlen and capacity - min_fill.
+     */
+    PS_VIEW_STATIC
+} ps_view;
+
+/*
+ * A view of one pack or of several.  Each pack has its sequences first, then
+ * its ghost and what empty spans the view has.  ps_pack_view and loaders fill
+ * one in; so may a caller who puts packs together, with a `cu` of their own.
+ */
+typedef struct ps_spans {
+    ps_view view;
+    uint32_t n_packs;
+    const uint32_t *n_seqs; /* of each pack */
+    uint32_t n_seq;         /* of all packs */
+    uint32_t n_spans;
+    uint32_t n_rows; /* in all spans: n_tok, or n_packs * capacity */
+    uint32_t max_seqlen; /* of the longest span, be it a ghost */
+    const int32_t *cu; /* n_spans + 1 of them, from 0 to n_rows */
+    /*
+     * Tokens of each sequence, or place as ps_spans_gather counts them, if
+     * sequences are aligned: the rows of its span behind these are a gap.
+     * NULL: there are no gaps.
+     */
+    const int32_t *lengths;
+} ps_spans;
+
+/*
+ * A pack seen in a view.  `cu` and `lengths` point into the record and
+ * `n_seqs` to the n_seq of `pack`: they live as long as those.  max_seqlen is
+ * worked out from the boundaries.
+ *
+ * The records that ps_pack_reader_next, ps_pack_file_read and loaders give lie
+ * at multiples of 16 bytes, and so do all fields in them; but of a compressed
+ * file that was cut into frames at other places than packstream does, those of
+ * ps_pack_file_read may not.
+ *
+ * PS_OK; PS_ERR_ARGUMENT (a copy of a record that does not lie at a multiple
+ * of 4), PS_ERR_UNSUPPORTED (this machine's numbers are not little-endian).
+ */
+PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
+                                     const ps_pack *pack, ps_view view,
+                                     ps_spans *spans, ps_error *err);
+
+/* ---------------------------------------------------------------------
+ * Packs for trainers: arrays that follow from the boundaries
+ *
+ * Each fills an array of the caller's, of one element for each row of
+ * `spans`, or for each sequence where that is said.  The sequences of a view
+ * count through all packs; in PS_VIEW_STATIC each pack has `depth` places for
+ * them instead, and n_packs * depth is the number of places.
+ *
+ * The gap behind an aligned sequence is padding, as a ghost is: it has no
+ * segment, label or weight.
+ */
+
+/* Which positions the rows of padding have. */
+typedef enum ps_ghost {
+    PS_GHOST_COUNTS, /* 0, 1, 2, ...: it is no run of one-token documents */
+    PS_GHOST_ZERO    /* 0, as seqio and MaxText have it */
+} ps_ghost;
+
+/* 0, 1, 2, ... from the start of each span; in a gap as `ghost` says. */
+void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
+                        int32_t *positions);
+
+/* Which sequence of its pack a row belongs to, from 1; 0 in padding. */
+void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids);
+
+/*
+ * For each sequence its first row, where a [CLS] stands.  In PS_VIEW_STATIC
+ * empty places get `empty`.
+ */
+void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
+                         int32_t *rows);
+
+/*
+ * A field of packs, rearranged as the view has it: a per-token field has an
+ * element for each row, a per-sequence field one for each sequence or place.
+ * `records` are those of the view's packs, info->record_bytes apart.  Elements
+ * stay little-endian; `to` may lie anywhere.
+ * PS_OK, PS_ERR_ARGUMENT (the field is per boundary).
+ */
+PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
+                                        const ps_pack_info *info,
+                                        const unsigned char *records,
+                                        const ps_field *field, void *to,
+                                        ps_error *err);
+
+/*
+ * The same, each element as an int32: of u8, u16 and i32 the value, of u32 the
+ * same 32 bits.
+ * PS_OK, PS_ERR_ARGUMENT (also: a field of another type).
+ */
+PS_MUST_CHECK ps_result ps_spans_gather_i32(const ps_spans *spans,
+                                            const ps_pack_info *info,
+                                            const unsigned char *records,
+                                            const ps_field *field,
+                                            int32_t *to, ps_error *err);
+
+/*
+ * The same, each element as an int64: of all types of integers but u64 the
+ * value, of u64 the same 64 bits.
+ * PS_OK, PS_ERR_ARGUMENT (also: a field of floating point numbers).
+ */
+PS_MUST_CHECK ps_result ps_spans_gather_i64(const ps_spans *spans,
+                                            const ps_pack_info *info,
+                                            const unsigned char *records,
+                                            const ps_field *field,
+                                            int64_t *to, ps_error *err);
+
+/* "There is nothing to be learnt here", among labels. */
+#define PS_NO_LABEL (-100)
+
+/*
+ * Labels for the prediction of the next token.  PS_LABELS_ALIGNED: a row's
+ * label is its own token, but for the first of each sequence, which nothing
+ * predicts: PS_NO_LABEL; the trainer shifts.  PS_LABELS_SHIFTED: it is the
+ * token of the next row, but for the last of each sequence.  Either way no
+ * sequence learns from another, and padding has PS_NO_LABEL throughout.  Any
+ * other convention is taken as ALIGNED.  The two arrays must not overlap.
+ */
+void ps_spans_next_labels(const ps_spans *spans,
+                          ps_label_convention convention,
+                          const int32_t *tokens, int32_t *labels);
+
+/* What a loss is an average of. */
+typedef struct ps_targets {
+    uint64_t tokens;    /* with a label */
+    uint64_t sequences; /* with at least one of these */
+} ps_targets;
+
+/*
+ * Counts the labels that are not `ignore`: PS_NO_LABEL for labels, 0 for a
+ * mask of ones.  What padding has does not count.
+ */
+ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
+                            int32_t ignore);
+
+/* What counts the same in a loss. */
+typedef enum ps_loss {
+    PS_LOSS_PER_TOKEN,   /* all labelled tokens */
+    PS_LOSS_PER_SEQUENCE /* all sequences, and so the tokens in each */
+} ps_loss;
+
+/*
+ * Weights w for a loss that is the sum of w times the loss of each row.
+ * PS_LOSS_PER_TOKEN: 1 / n.  PS_LOSS_PER_SEQUENCE: 1 / (m n), m being the
+ * labels of the row's sequence.  Rows without a label have 0, and all have
+ * if `n` is 0.
+ *
+ * `n` is the number of what counts, over the whole step: the targets of all
+ * batches and ranks in it, added up, or, where sequences without a label are
+ * to count as well, all sequences.
+ */
+void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
+                      int32_t ignore, ps_loss loss, uint64_t n,
+                      float *weights);
+
+/*
+ * The rows that have a label, in order, and which sequence (not place) each
+ * belongs to, from 0; `sequences` may be NULL.  Gives how many there are,
+ * ps_spans_targets' tokens, for which there must be room.
+ */
+uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
+                              int32_t ignore, int32_t *rows,
+                              int32_t *sequences);
+
+/* ---------------------------------------------------------------------
+ * Packs for trainers: batches
+ *
+ * A loader takes the packs of a reader, some at a time, into buffers, which
+ * may be the caller's: pinned memory, say, so that one copy brings a batch to
+ * a device.  Threads of its own fill them ahead; a plain file is read by two of
+ * them, straight into the buffers, the fastest way there is to read packs.
+ *
+ * Ranks that read the same input share it without a word between them: of
+ * every `ranks` x `packs` packs each gets those whose number, counted from 0
+ * through all streams, is `rank` modulo `ranks`.
+ */
+
+/* What becomes of packs that do not fill the batches of all ranks. */
+typedef enum ps_last {
+    /*
+     * They are given: the last batch is shorter.  Ranks that get none of them
+     * have a batch less.
+     */
+    PS_LAST_SHORT,
+    /* They are not given: ranks have equally many batches, all full. */
+    PS_LAST_DROP,
+    /*
+     * They are given, and where packs are missing, packs of padding follow
+     * them: ranks have equally many batches of the same size.  Only here a
+     * batch may be without a sequence, and only in a rank that got none of
+     * the last packs.  Not with PS_VIEW_RAGGED.
+     */
+    PS_LAST_PAD
+} ps_last;
+
+#define PS_LOADER_BUFFERS 4096
+
+/* Zero is the default of all members but `packs`. */
+typedef struct ps_loader_options {
+    uint32_t packs; /* in a batch, from 1 */
+    uint32_t rank;  /* below ranks */
+    uint32_t ranks; /* 0: 1 */
+    ps_view view;
+    ps_last last;
+    uint32_t keep;    /* batches that stay valid, with the last; 0: 1 */
+    uint32_t buffers; /* more than `keep`, at most PS_LOADER_BUFFERS; 0: as many
+                         as do well, if memory is NULL */
+    void *const *memory; /* as many buffers, or NULL: the loader's own */
+    bool no_thread; /* ps_loader_next reads, as where no thread is to be had */
+} ps_loader_options;
+
+/*
+ * A batch.  All pointers are into its buffer, but for `heads`; all numbers
+ * are known to the host, and none need be fetched from a device.
+ *
+ * In `spans` boundary b of pack p is p * capacity + b, so that row r of pack p
+ * is row p * capacity + r of the batch; its ghost ends where pack p + 1
+ * begins.  In PS_VIEW_STATIC its spans are those from p * (depth + 1) on.  In
+ * PS_VIEW_RAGGED it is the tokens of all packs before, plus b: no padding lies
+ * between packs then, and `cu` fits what ps_spans_gather makes, but not the
+ * records as they lie.
+ */
+typedef struct ps_batch {
+    uint64_t first;   /* number of its first pack, through all streams */
+    uint32_t n_packs; /* without those of padding */
+    uint32_t n_seq;   /* in them */
+    uint32_t n_tok;
+    uint64_t sum_len_sq;    /* of the sequences: what attention costs */
+    ps_spans spans;         /* of all packs, those of padding too */
+    const unsigned char *records; /* spans.n_packs of them */
+    const ps_pack *heads;   /* what ps_pack_reader_next gave for n_packs */
+    unsigned char *memory;  /* the buffer */
+} ps_batch;
+
+/*
+ * What lies where in each buffer.  A buffer begins at a multiple of 16 bytes,
+ * and all of it can be copied at once.
+ */
+typedef struct ps_loader_layout {
+    size_t records; /* 0: packs, info->record_bytes apart */
+    size_t cu;      /* int32, `packs` * (depth + 1) + 1 at most */
+    size_t n_seqs;  /* uint32, `packs` of them */
+    size_t lengths; /* int32, `packs` * depth at most; 0 if align is 1 */
+    size_t bytes;   /* of the whole buffer, a multiple of 64 */
+} ps_loader_layout;
+
+/*
+ * The layout for a stream and options, to be known before the buffers are
+ * made.
+ * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a batch of more than 2^31 - 1 rows or
+ * spans, or more memory than there are addresses).
+ */
+PS_MUST_CHECK ps_result ps_loader_plan(const ps_pack_info *info,
+                                       const ps_loader_options *options,
+                                       ps_loader_layout *layout,
+                                       ps_error *err);
+
+typedef struct ps_loader ps_loader;
+
+/*
+ * Starts to load from `reader`, in which a place may have been sought before
+ * with ps_pack_reader_resume, and which must outlive the loader.  From now on
+ * it is the loader's: nothing but ps_pack_reader_totals, and that only after
+ * ps_loader_next gave PS_END, and ps_pack_reader_free may be asked of it.  Its
+ * wait hook is taken away, but with no_thread.  The options are copied; the
+ * buffers are used until the loader is freed.
+ * PS_OK, PS_ERR_ARGUMENT (also: the reader is one that shares, a buffer is not
+ * at a multiple of 16 bytes), _LIMIT, _MEMORY, _IO.
+ */
+PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
+                                       ps_pack_reader *reader,
+                                       const ps_loader_options *options,
+                                       ps_error *err);
+
+/* The first header, as it was when the loader was opened. */
+const ps_pack_info *ps_loader_info(const ps_loader *loader);
+
+/*
+ * The next batch.  With the numbers of ps_loader_options, it is valid until
+ * the keep-th call after this one; so with keep = 2, say, one can be copied
+ * while the next is worked on.
+ *
+ * PS_OK; PS_END, which is given only after all of the input was checked, as
+ * ps_pack_reader_next does it.  A failure comes in its place, behind the
+ * batches that were whole before it, and as often as it is asked for.
+ * As ps_pack_reader_next.
+ */
+PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
+                                       ps_error *err);
+
+/*
+ * As ps_pack_reader_save: the place behind the last batch that was given, not
+ * those read ahead.  It is behind the packs that all ranks have got when each
+ * was given as many batches: the marks of all ranks are then the same, and
+ * any of them is good to resume with any number of ranks, and any `packs`.
+ */
+void ps_loader_save(const ps_loader *loader,
+                    unsigned char mark[PS_PACK_MARK_BYTES]);
+
+/*
+ * Ends the threads, at once, also where one waits for input.  Batches are
+ * gone with the buffers of the loader's own.
+ */
+void ps_loader_free(ps_loader *loader);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

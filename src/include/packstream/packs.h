@@ -1,0 +1,337 @@
+/*
+ * packs.h - pack streams in, and back to the original records;
+ * part of <packstream.h>.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKSTREAM_PACKS_H
+#define PACKSTREAM_PACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokens.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------
+ * Pack streams: what they say of themselves
+ */
+
+/* Not one of the user's channels (`tokens` is built in, too). */
+#define PS_BUILT_IN UINT32_MAX
+
+/* A channel of a pack record: where it lies and how many elements it has. */
+typedef struct ps_field {
+    ps_channel channel;
+    uint32_t source; /* index in schema.channels, or PS_BUILT_IN */
+    uint32_t offset; /* from the start of the record, bytes */
+    uint32_t count;  /* depth + 2, depth, or capacity */
+} ps_field;
+
+/* The header of a pack stream. */
+typedef struct ps_pack_info {
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint32_t capacity; /* L */
+    uint32_t depth;    /* D */
+    uint32_t window;   /* at most that many sequences overtake one that is
+                          still to come: what bounds the memory of a reader
+                          that restores the order */
+    bool split;        /* overlong sequences were split into pieces */
+    uint32_t align;    /* sequences begin at multiples of it, which divides
+                          the capacity; 1: one behind the other */
+    uint32_t pad_id;   /* what stands in unused places of `tokens` */
+    ps_schema schema;  /* of the token records, as they came */
+    uint64_t seed;     /* of the order of packs; 0 = none */
+    uint64_t options_digest;
+    uint64_t n_records; /* these five PS_UNKNOWN when streamed */
+    uint64_t n_sequences;
+    uint64_t n_tokens;
+    uint64_t max_seqlen;
+    uint64_t min_fill;
+    uint32_t record_bytes; /* the stride, a multiple of 64 */
+    uint32_t n_fields;     /* built-in channels and the user's */
+    ps_field fields[PS_MAX_FIELDS];
+    uint32_t tokens_field; /* index of `tokens` among them */
+    uint32_t seq_tok_field; /* that of `seq_tok`, or 0 if align is 1 */
+    char dtype[2040];      /* a record as a numpy dtype literal */
+} ps_pack_info;
+
+/* Bytes of the header before the first record. */
+#define PS_PACK_HEADER_BYTES 4096
+
+/* Indices of the built-in fields that stand first in every stream. */
+#define PS_FIELD_CU 0
+#define PS_FIELD_SEQ_ID 1
+#define PS_FIELD_SEQ_OFF 2 /* these two only if info->split */
+#define PS_FIELD_SEQ_LEN 3
+
+/* The field of that name, or NULL.  The pointer is into `info`. */
+const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
+
+/* What became of the input: kept in the END record, checked by readers. */
+typedef struct ps_totals {
+    uint64_t packs;
+    uint64_t sequences; /* in packs; a piece of a split one counts */
+    uint64_t tokens;    /* in packs */
+    uint64_t input_sequences;
+    uint64_t input_tokens;
+    uint64_t rejected_sequences; /* dropped whole, whatever the reason */
+    uint64_t rejected_tokens;
+    uint64_t truncated_sequences; /* cut, the rest kept */
+    uint64_t truncated_tokens;    /* cut away */
+    uint64_t split_sequences;     /* of the input, cut into pieces */
+    uint64_t extra_pieces;        /* pieces beyond one per sequence */
+    uint64_t max_displacement;    /* see packstream(5) */
+    uint32_t max_seqlen;          /* 0 without packs */
+    uint32_t max_depth;           /* 0 without packs */
+    uint32_t min_fill;            /* tokens in the emptiest pack, or 0 */
+} ps_totals;
+
+/*
+ * True if every input sequence and token is accounted for: in = packed +
+ * rejected, and for tokens + truncated.
+ */
+bool ps_totals_balance(const ps_totals *totals);
+
+/* ceil(tokens / capacity): no packing needs fewer packs. */
+uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity);
+
+/* ---------------------------------------------------------------------
+ * Packs in
+ */
+
+/* One record of a pack stream. */
+typedef struct ps_pack {
+    uint64_t index;     /* in its stream, from 0 */
+    uint64_t watermark; /* ids below it are in this record or before */
+    uint64_t sum_len_sq;
+    uint32_t n_seq;
+    uint32_t n_tok;
+    uint32_t max_seqlen;
+    uint32_t stream;             /* which of concatenated streams, from 0 */
+    uint64_t offset;             /* of the record in the input, bytes */
+    const unsigned char *record; /* info->record_bytes bytes */
+} ps_pack;
+
+typedef struct ps_pack_reader ps_pack_reader;
+
+/*
+ * Starts to read a pack stream from `fd`; zstd frames are decompressed.
+ * PS_OK, PS_ERR_MEMORY, _IO, _MAGIC, _UNSUPPORTED, _CORRUPT, _TRUNCATED,
+ * _LIMIT.
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
+                                            ps_error *err);
+
+/*
+ * The first header, but with the largest window of the streams so far;
+ * lives as long as the reader.
+ */
+const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
+
+/*
+ * The next pack.  Its checksum, its head and its boundaries have been
+ * checked: cu rises from 0 to n_tok and n_seq is between 1 and the depth; of
+ * aligned sequences, that cu and seq_tok fit each other and n_tok.
+ * PS_END after the END record of the last stream, once totals and digest
+ * agree with what was read and nothing follows; of a compressed stream the
+ * seek table does, and must be that of its frames.  Streams of equal geometry
+ * may follow one another.
+ * Failures: PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_next(ps_pack_reader *reader,
+                                            ps_pack *pack, ps_error *err);
+
+/*
+ * The totals of the streams that have ended so far, added up (maxima and
+ * minima over them).  Complete after PS_END.
+ */
+const ps_totals *ps_pack_reader_totals(const ps_pack_reader *reader);
+
+/* As ps_token_reader_on_wait. */
+void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
+                            void *context);
+
+/* Bytes taken from the input so far, after decompression. */
+uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
+
+/*
+ * From now on ps_pack_reader_next gives every `ranks`-th pack only: those
+ * whose number, counted from 0 through all streams, is `rank` modulo `ranks`.
+ * So ranks that read the same input get every pack once between them.  The
+ * packs of the others are read and passed over, checked like one's own: each
+ * rank sees index order, every checksum, and the totals and digest of END.
+ * PS_OK, PS_ERR_ARGUMENT (`rank` is not below `ranks`).
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
+                                             uint32_t rank, uint32_t ranks,
+                                             ps_error *err);
+
+/*
+ * The place where a reader is, to be kept where a trainer keeps its own
+ * state: so many bytes, the same on every machine, with a checksum.
+ *
+ * It is behind the last pack that was given; after PS_END, behind the last
+ * pack of the input.  All packs before it are done with, whichever rank's
+ * they were.  So with the same `rank` and `ranks` each rank resumes its own
+ * mark.  To go on with other `ranks`, let all ranks take equally many packs
+ * and resume the mark of the last one, `ranks` - 1, in every new rank: before
+ * it are exactly the packs that were taken.
+ */
+#define PS_PACK_MARK_BYTES 320
+void ps_pack_reader_save(const ps_pack_reader *reader,
+                         unsigned char mark[PS_PACK_MARK_BYTES]);
+
+/*
+ * Goes on behind the place of a mark, of which every byte is checked; to be
+ * called before anything was read.  Totals, numbers of packs and what END is
+ * compared with are then as if all had been read.
+ *
+ * A plain regular file is moved on in: of what is before the place, only
+ * headers, the first pack and the last are read, to see that they fit.  Any
+ * other input is read from its start and checked.  If it starts later, with
+ * the header and then a pack that is not behind the place, as a packstream
+ * that was resumed writes it, what is before the place is passed over and
+ * the mark's word is taken for the rest; until END the digest is not known
+ * to be right.
+ *
+ * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or the reader
+ * has read), _MAGIC (no mark), _CORRUPT (a damaged mark, or what
+ * ps_pack_reader_next finds; also if packs behind the place are missing),
+ * _UNSUPPORTED (of a later version), _TRUNCATED, _MEMORY, _IO, _LIMIT.
+ */
+PS_MUST_CHECK ps_result ps_pack_reader_resume(ps_pack_reader *reader,
+                                              const unsigned char *mark,
+                                              ps_error *err);
+
+void ps_pack_reader_free(ps_pack_reader *reader);
+
+/*
+ * Packs of a file, in any order.  The file is regular: plain, or compressed
+ * in zstd's seekable format, as packstream writes it.  To get at a pack of
+ * it costs the same wherever it lies; of a compressed file one frame is
+ * unpacked, and kept for its neighbours.
+ */
+typedef struct ps_pack_file ps_pack_file;
+
+/*
+ * Opens the file behind `fd` from its first byte; the descriptor's own place
+ * in it is neither used nor moved.  First header, END and, with several
+ * streams in the file, every END and header are read and checked; for
+ * compressed files the seek table, too.
+ * PS_OK, PS_ERR_ARGUMENT (not a regular file), _MEMORY, _IO, _MAGIC,
+ * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT,
+ * _TRUNCATED, _LIMIT (above 2^20 streams, or a frame above 256 MiB).
+ */
+PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
+                                          ps_error *err);
+
+/* The first header, but with the largest window of all streams. */
+const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
+
+/* How many packs and streams there are, and the totals of all streams. */
+uint64_t ps_pack_file_packs(const ps_pack_file *file);
+uint32_t ps_pack_file_streams(const ps_pack_file *file);
+const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
+
+/*
+ * Pack `i` of the file; they are numbered from 0 through all streams, while
+ * pack->index begins anew in each.  It has been checked as
+ * ps_pack_reader_next does, but for what only a reader of all packs can see:
+ * whether they are those of which END has the digest and the totals.
+ * PS_OK; PS_ERR_ARGUMENT (there is no such pack), _CORRUPT, _IO, _MEMORY,
+ * _TRUNCATED (the file has shrunk).  After any of these other packs can
+ * still be read.
+ */
+PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
+                                          ps_pack *pack, ps_error *err);
+
+void ps_pack_file_free(ps_pack_file *file);
+
+/* One sequence, or one piece of a split sequence, inside a pack. */
+typedef struct ps_piece {
+    uint64_t id;       /* of the sequence in the input */
+    uint32_t begin;    /* its first token's place in the pack */
+    uint32_t n_tok;    /* of the piece */
+    uint32_t seq_off;  /* the piece's place in the sequence */
+    uint32_t seq_len;  /* tokens of the whole sequence */
+} ps_piece;
+
+/* Sequence `i` < pack->n_seq of a pack that a reader or a file gave. */
+ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
+                       uint32_t i);
+
+/*
+ * Copies the payload of sequence `i` (ps_payload_bytes(&info->schema,
+ * its n_tok) bytes) to `payload`.
+ */
+void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
+                     uint32_t i, void *payload);
+
+/*
+ * The rules that ps_pack_reader_next does not check, because breaking them
+ * cannot mislead a reader of the sequences: sums in the head, empty slots,
+ * the padding tail, gaps between channels, tokens within the vocabulary.
+ * The message names no record: it is the caller's to say which.
+ * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
+ */
+PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
+                                      const ps_pack *pack, ps_error *err);
+
+/*
+ * Opens whichever kind of stream `fd` holds: exactly one of *packs and
+ * *tokens is set, both are NULL after a failure.  What is no pack stream is
+ * taken as token records, raw ones with tokens of `raw_type`.
+ * As the two open calls.
+ */
+PS_MUST_CHECK ps_result ps_open_any(int fd, ps_type raw_type,
+                                    ps_pack_reader **packs,
+                                    ps_token_reader **tokens, ps_error *err);
+
+/* ---------------------------------------------------------------------
+ * Unpacking: the original records
+ */
+
+typedef enum ps_order {
+    PS_ORDER_INPUT, /* as they came; pieces joined again */
+    PS_ORDER_PACK   /* as they lie in the packs; pieces as they are */
+} ps_order;
+
+typedef struct ps_unpacker ps_unpacker;
+
+/*
+ * Takes sequences out of the packs that `reader`, which must outlive it,
+ * gives.  In input order it holds back what came early: at most window x
+ * capacity tokens with their channels (with pieces, besides one sequence of
+ * at most PS_MAX_SEQUENCE_BYTES), whatever the input.
+ * PS_OK, PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
+                                         ps_pack_reader *reader,
+                                         ps_order order, ps_error *err);
+
+/*
+ * The next sequence; `id` counts within its stream, `offset` is 0.  In
+ * input order ids rise, with gaps where sequences were rejected; a truncated
+ * sequence comes as it was kept.
+ * As ps_pack_reader_next; in input order PS_ERR_CORRUPT also for an id given
+ * twice or below the watermark, and for pieces that do not join, and
+ * PS_ERR_LIMIT when more must be held back than the header's window allows.
+ */
+PS_MUST_CHECK ps_result ps_unpacker_next(ps_unpacker *unpacker,
+                                         ps_sequence *sequence,
+                                         ps_error *err);
+
+void ps_unpacker_free(ps_unpacker *unpacker);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
