@@ -1,6 +1,7 @@
 /*
- * job_parts.h - what the parts of the job share: job.c packs, job_reject.c sees
- * to what cannot be packed as it is, job_open.c begins, job_idle.c waits.
+ * job_parts.h - what the parts of the job share: job.c reads, job_put.c packs,
+ * job_reject.c sees to what cannot be packed as it is, job_open.c begins,
+ * job_idle.c waits.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,6 +32,9 @@ int job_took(job *j, const ps_sequence *sequence, ps_result result,
 int job_put_overlong(job *j, ps_sequence *sequence, const ps_error *why);
 int job_put_outside(job *j, ps_sequence *sequence, const ps_error *why);
 int job_put_empty(job *j, const ps_sequence *sequence, const ps_error *why);
+
+/* Saves the state of the job, if there is anything to go on from. */
+int job_save(job *j, bool ended);
 
 /* Takes note of where the reader is, for a state. */
 void job_note(job *j);

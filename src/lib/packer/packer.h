@@ -77,7 +77,7 @@ struct ps_packer {
     uint32_t most_blocks;
     uint64_t bytes; /* of the store that are in use */
     ps_sink *sink;
-    uint64_t digest; /* of what was followed: digest.c */
+    uint64_t digest; /* of what was followed: output.c */
     ps_proof proof;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
@@ -93,11 +93,20 @@ struct ps_packer {
     ps_again *again;      /* what a resumed packer still needs, or NULL */
 };
 
+/* ---- options.c ---- */
+
+/* Checks all there is to check, and fills in options and header. */
+ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
+                                const ps_packer_options *options,
+                                ps_error *err);
+
 /* The options of the sink, but for where the output is. */
 ps_sink_options ps_packer_sink_options(const ps_packer *p);
 
 /* The options of the engine, the depth as far as it is known. */
 ps_engine_options ps_packer_engine_options(const ps_packer *p);
+
+/* ---- packer.c ---- */
 
 /*
  * Checks all there is to check; nothing is opened yet.  After a failure
@@ -106,16 +115,6 @@ ps_engine_options ps_packer_engine_options(const ps_packer *p);
 ps_result ps_packer_prepare(ps_packer **packer, int fd,
                             const ps_schema *schema,
                             const ps_packer_options *options, ps_error *err);
-
-/* Opens what needs the depth, and writes the header. */
-ps_result ps_packer_start(ps_packer *p, ps_error *err);
-
-/*
- * The same with an output that goes on, or in a new one that starts with a
- * header and the record that the options say.
- */
-ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
-                          ps_error *err);
 
 /* Bytes of a payload of at most PS_MAX_SEQUENCE_BYTES. */
 static inline size_t ps_packer_payload_bytes(const ps_packer *p,
@@ -147,10 +146,17 @@ static inline uint32_t ps_packer_most_depth(const ps_packer *p)
     return p->info.capacity / p->info.align;
 }
 
-/* ---- digest.c ---- */
+/* ---- output.c ---- */
 
-/* Sees records as they are written; a hook of the sink. */
-void ps_packer_follow(void *context, const unsigned char *bytes, size_t n);
+/* Opens what needs the depth, and writes the header. */
+ps_result ps_packer_start(ps_packer *p, ps_error *err);
+
+/*
+ * The same with an output that goes on, or in a new one that starts with a
+ * header and the record that the options say.
+ */
+ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+                          ps_error *err);
 
 /*
  * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
@@ -158,7 +164,13 @@ void ps_packer_follow(void *context, const unsigned char *bytes, size_t n);
  */
 ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err);
 
-/* ---- put.c ---- */
+/*
+ * What is settled, proved and the record asked for: END is written.
+ * PS_ERR_CORRUPT, PS_ERR_ARGUMENT or as ps_sink_finish.
+ */
+ps_result ps_packer_end_output(ps_packer *p, ps_error *err);
+
+/* ---- admit.c ---- */
 
 /* Tokens in a slot of the engine that stands for a sequence. */
 uint32_t ps_packer_length(const ps_packer *p, uint32_t slot);

@@ -1,0 +1,204 @@
+/*
+ * output.c - how the stream of packs begins and ends, its digest, and the
+ * proof that packs that are made anew are those that were made before.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "format/digest.h"
+#include "format/pack_header.h"
+#include "format/record_layout.h"
+#include "packer/packer.h"
+
+/* ---- The digest ---- */
+
+/* The digest is a chain of the checksums, so one link proves all before. */
+static void follow(void *context, const unsigned char *bytes, size_t n)
+{
+    ps_packer *p = context;
+    ps_proof *proof = &p->proof;
+
+    for (size_t at = 0; at < n; at += p->info.record_bytes) {
+        p->digest = ps_pack_digest(p->digest, bytes + at);
+        proof->followed++;
+        if (proof->followed == proof->packs && p->digest != proof->digest)
+            proof->differs = true;
+    }
+}
+
+ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err)
+{
+    if (p->proof.packs <= p->proof.followed && !p->proof.differs)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "the input is not what it was when the state was saved, "
+                   "or was flushed elsewhere: the first %" PRIu64
+                   " packs are other ones",
+                   p->proof.packs);
+}
+
+/* ---- The beginning ---- */
+
+/* The digest starts with the header's checksum. */
+static ps_result put_header(ps_packer *p, ps_error *err)
+{
+    unsigned char header[PS_PACK_HEADER_BYTES];
+    ps_result r;
+
+    ps_pack_header_encode(&p->info, header);
+    p->digest = ps_pack_digest_begin(header);
+    r = ps_sink_put(p->sink, header, sizeof header, err);
+    return r == PS_OK ? ps_sink_cut(p->sink, err) : r;
+}
+
+/* The checksums are made where there is time for it. */
+static void seal_records(void *context, unsigned char *bytes, size_t n)
+{
+    const ps_packer *p = context;
+
+    for (size_t at = 0; at < n; at += p->info.record_bytes)
+        ps_record_seal(bytes + at, p->info.record_bytes);
+}
+
+static ps_result open_sink(ps_packer *p, const ps_sink_place *place,
+                           ps_error *err)
+{
+    const ps_sink_seal seal = {seal_records, follow, p};
+    ps_sink_options options = ps_packer_sink_options(p);
+
+    options.seal = &seal;
+    options.written = place->written;
+    options.table = place->table;
+    options.table_bytes = place->table_bytes;
+    return ps_sink_open(&p->sink, p->fd, &options, err);
+}
+
+/* All that needs the depth, but for the output. */
+static ps_result open_window(ps_packer *p, ps_error *err)
+{
+    const ps_engine_options options = ps_packer_engine_options(p);
+    ps_result r = ps_engine_open(&p->engine, &options, err);
+
+    /* Once more: their places depend on the depth. */
+    p->n_lanes = ps_lanes(&p->info, p->lanes);
+    p->form = ps_form_of(&p->info);
+    if (r != PS_OK)
+        return r;
+    p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);
+    if (p->held == NULL)
+        return ps_fail_memory(err);
+    p->most_blocks = ps_packer_most_blocks(p);
+    return ps_store_open(&p->store, ps_engine_slots(p->engine), err);
+}
+
+/* The header, and what of the packs behind it is not to be written. */
+static ps_result begin_output(ps_packer *p, ps_error *err)
+{
+    uint64_t digest = p->digest;
+    uint64_t skip = p->options.first_record - p->totals.packs;
+    ps_result r = put_header(p, err);
+
+    /* It is the first link of a chain that may be longer by now. */
+    if (p->totals.packs > 0)
+        p->digest = digest;
+    if (r != PS_OK || skip == 0)
+        return r;
+    r = ps_sink_flush(p->sink, err);
+    ps_sink_discard(p->sink, skip * p->info.record_bytes);
+    return r;
+}
+
+ps_result ps_packer_start(ps_packer *p, ps_error *err)
+{
+    const ps_sink_place start = {0};
+    ps_result r = open_window(p, err);
+
+    if (r == PS_OK)
+        r = open_sink(p, &start, err);
+    return r == PS_OK ? begin_output(p, err) : r;
+}
+
+ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+                          ps_error *err)
+{
+    uint64_t first = p->options.first_record;
+    ps_result r;
+
+    if (first > 0 && first < p->totals.packs)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state was saved behind %" PRIu64
+                       " packs, and does not lead back to pack %" PRIu64,
+                       p->totals.packs, first);
+    r = open_window(p, err);
+    if (r == PS_OK)
+        r = open_sink(p, place, err);
+    if (r != PS_OK)
+        return r;
+    if (first > 0)
+        return begin_output(p, err);
+    return ps_sink_put(p->sink, place->pending, place->pending_bytes, err);
+}
+
+/* ---- On the way ---- */
+
+ps_result ps_packer_flush(ps_packer *p, ps_error *err)
+{
+    return p->sink == NULL ? PS_OK : ps_sink_flush(p->sink, err);
+}
+
+ps_result ps_packer_push(ps_packer *p, ps_error *err)
+{
+    return p->sink == NULL ? PS_OK : ps_sink_push(p->sink, err);
+}
+
+ps_result ps_packer_proved(ps_packer *p, ps_error *err)
+{
+    ps_result r = ps_packer_flush(p, err);
+
+    return r == PS_OK ? ps_packer_is_proved(p, err) : r;
+}
+
+/* ---- The end ---- */
+
+/* Nothing but END would be left of it, or less. */
+static ps_result check_first(const ps_packer *p, ps_error *err)
+{
+    if (p->options.first_record <= p->totals.packs)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_ARGUMENT,
+                   "there are %" PRIu64 " packs, none behind them has the "
+                   "index %" PRIu64,
+                   p->totals.packs, p->options.first_record);
+}
+
+static ps_result put_end(ps_packer *p, ps_error *err)
+{
+    unsigned char *room;
+    uint64_t digest;
+    ps_result r =
+        ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
+
+    if (r != PS_OK)
+        return r;
+    digest = p->digest;
+    ps_end_encode(&p->info, &p->totals, digest, room);
+    r = ps_sink_finish(p->sink, err);
+    /* END itself is no link of the chain. */
+    p->digest = digest;
+    return r;
+}
+
+ps_result ps_packer_end_output(ps_packer *p, ps_error *err)
+{
+    ps_result r = ps_sink_settle(p->sink, err);
+
+    if (r == PS_OK)
+        r = ps_packer_is_proved(p, err);
+    if (r == PS_OK)
+        r = check_first(p, err);
+    return r == PS_OK ? put_end(p, err) : r;
+}
