@@ -22,6 +22,7 @@ python() {
 # skip_without_decoder: skips where packformat.py cannot work.
 skip_without_decoder() {
     skip_without python3
+    [ -e "$abs_top_srcdir/tests/support/packformat.py" ]
     python packformat.py 2>/dev/null || skip "python3 finds no libxxhash"
 }
 
