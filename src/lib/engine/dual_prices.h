@@ -84,13 +84,14 @@ static inline void ps_dual_prices_count(ps_dual_prices *p, uint32_t length)
     p->recent_total++;
 }
 
-/* A sequence left, or after a load the window holds some of a length. */
+/* A sequence left the window. */
 static inline void ps_dual_prices_take(ps_dual_prices *p, uint32_t length)
 {
     if (length < p->capacity)
         p->held[ps_units_round(&p->units, length)]--;
 }
 
+/* After a load: the window holds so many sequences of a length. */
 static inline void ps_dual_prices_hold(ps_dual_prices *p, uint32_t length,
                                        uint32_t sequences)
 {

@@ -1,9 +1,9 @@
 /*
  * kernels.h - loops over two runs of numbers, side by side.
  *
- * Where a packer spends its time.  The same loops are compiled for several
- * instruction sets, and the fastest that work are picked when an engine is
- * opened; all of them give the same answers.
+ * A packer spends most of its time here.  The same loops are compiled for
+ * several instruction sets; an engine uses the fastest that the machine has.
+ * All of them give the same answers.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -2,9 +2,9 @@
  * seek_table_check.h - whether the frames of a compressed input are those of
  * the seek table behind them, seen while they pass.
  *
- * Who skips the table, as zstd does, would take an input that was cut in
- * front of it for a whole one.  Of the frames nothing is kept but a digest
- * of their sizes, which is compared with that of the entries.
+ * Without its seek table a truncated file looks complete, so readers check
+ * the table.  They keep a digest of the sizes of the frames, and compare it
+ * with that of the entries.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -102,7 +102,7 @@ static ps_result begin_output(ps_packer *p, ps_error *err)
     uint64_t skip = p->options.first_record - p->totals.packs;
     ps_result r = put_header(p, err);
 
-    /* It is the first link of a chain that may be longer by now. */
+    /* A header in front of later packs does not restart the digest. */
     if (p->totals.packs > 0)
         p->digest = digest;
     if (r != PS_OK || skip == 0)
