@@ -30,7 +30,7 @@
 #include "cli/lock.h"
 #include "cli/message.h"
 
-#define MOST_NAPS 1000
+#define MAX_NAPS 1000
 
 static bool failed(const replace *r)
 {
@@ -241,7 +241,7 @@ static bool continue_next(replace *r)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
 
-    for (int i = 0; i < MOST_NAPS; i++) {
+    for (int i = 0; i < MAX_NAPS; i++) {
         int fd = open_next(r, O_CREAT | O_EXCL);
 
         if (fd >= 0 && lock_next(r, fd)) {
@@ -258,7 +258,7 @@ static bool continue_next(replace *r)
     return next_failed(r);
 }
 
-bool replace_open(replace *r, const char *name, replace_test *is_ours)
+bool atomic_file_open(replace *r, const char *name, atomic_file_test *is_ours)
 {
     const char *slash = strrchr(name, '/');
 
@@ -319,7 +319,7 @@ static bool sync_folder(const replace *r)
     return status == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
-bool replace_write(replace *r, const void *bytes, size_t n)
+bool atomic_file_write(replace *r, const void *bytes, size_t n)
 {
     int fd = r->next;
     bool begun;
@@ -360,7 +360,7 @@ static bool read_all(int fd, unsigned char *bytes, size_t n)
     return true;
 }
 
-static bool read_file(const replace *r, int fd, uint64_t most,
+static bool read_file(const replace *r, int fd, uint64_t max,
                       unsigned char **bytes, size_t *n)
 {
     unsigned char first[REPLACE_FIRST];
@@ -380,7 +380,7 @@ static bool read_file(const replace *r, int fd, uint64_t most,
     size = (uint64_t)st.st_size;
     if (size > (uint64_t)part && !r->is_ours(first, (size_t)part))
         size = (uint64_t)part;
-    if (size > most || size >= SIZE_MAX) {
+    if (size > max || size >= SIZE_MAX) {
         errno = EFBIG;
         return false;
     }
@@ -389,8 +389,8 @@ static bool read_file(const replace *r, int fd, uint64_t most,
     return *bytes != NULL && read_all(fd, *bytes, *n);
 }
 
-bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
-                  size_t *n)
+bool atomic_file_read(const replace *r, uint64_t max, unsigned char **bytes,
+                      size_t *n)
 {
     int fd;
     bool done;
@@ -403,7 +403,7 @@ bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
     } while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return errno == ENOENT || failed(r);
-    done = read_file(r, fd, most, bytes, n);
+    done = read_file(r, fd, max, bytes, n);
     if (!done) {
         (void)failed(r);
         free(*bytes);
@@ -413,7 +413,7 @@ bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
     return done;
 }
 
-void replace_close(replace *r)
+void atomic_file_close(replace *r)
 {
     if (r->next >= 0) {
         if (is_unchanged(r))

@@ -20,14 +20,14 @@
  * here; there are fewer than REPLACE_FIRST only if it has no more.
  */
 #define REPLACE_FIRST 8
-typedef bool replace_test(const unsigned char *bytes, size_t n);
+typedef bool atomic_file_test(const unsigned char *bytes, size_t n);
 
 typedef struct replace {
     const char *name; /* as it was given */
     const char *base; /* in its folder */
     char *next_name;
     const char *next_base;
-    replace_test *is_ours;
+    atomic_file_test *is_ours;
     int folder;
     int next; /* the next one, locked, and empty until it is filled; or -1 */
     uint64_t next_size;
@@ -40,7 +40,7 @@ typedef struct replace {
  * that a killed process left behind is removed, and nothing else.
  * False after a message.
  */
-bool replace_open(replace *r, const char *name, replace_test *is_ours);
+bool atomic_file_open(replace *r, const char *name, atomic_file_test *is_ours);
 
 /*
  * Fills the next one, has it on the disk, puts it in the place of the old
@@ -48,17 +48,17 @@ bool replace_open(replace *r, const char *name, replace_test *is_ours);
  * there, or the new one is.  If another program has changed the next one or
  * taken its name, the old one stays.
  */
-bool replace_write(replace *r, const void *bytes, size_t n);
+bool atomic_file_write(replace *r, const void *bytes, size_t n);
 
 /*
  * Reads the file whole, to memory that the caller frees; *bytes is NULL if
  * there is none.  Of a file of another kind only the first bytes are read.
- * False after a message, also if it has more than `most` bytes.
+ * False after a message, also if it has more than `max` bytes.
  */
-bool replace_read(const replace *r, uint64_t most, unsigned char **bytes,
-                  size_t *n);
+bool atomic_file_read(const replace *r, uint64_t max, unsigned char **bytes,
+                      size_t *n);
 
 /* The next one, which was not needed, is removed if it is as it was left. */
-void replace_close(replace *r);
+void atomic_file_close(replace *r);
 
 #endif

@@ -328,7 +328,7 @@ bool files_spare_inputs(const char *name, const char *const *inputs, int n)
     return true;
 }
 
-bool files_are_apart(const char *name, const char *other)
+bool files_are_distinct(const char *name, const char *other)
 {
     struct stat a;
     struct stat b;

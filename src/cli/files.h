@@ -64,7 +64,7 @@ bool files_spare_inputs(const char *name, const char *const *inputs,
                         int n);
 
 /* False, after a message, if two outputs are one file or one pipe. */
-bool files_are_apart(const char *name, const char *other);
+bool files_are_distinct(const char *name, const char *other);
 
 bool files_is_regular(int fd);
 

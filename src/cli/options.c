@@ -374,7 +374,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-bool option_number(const char *text, uint64_t least, uint64_t most,
+bool option_number(const char *text, uint64_t min, uint64_t max,
                    uint64_t *number)
 {
     uint64_t value = 0;
@@ -393,7 +393,7 @@ bool option_number(const char *text, uint64_t least, uint64_t most,
     if (factor == 0 || value > UINT64_MAX / factor)
         return false;
     value *= factor;
-    if (value < least || value > most)
+    if (value < min || value > max)
         return false;
     *number = value;
     return true;

@@ -69,7 +69,7 @@ int option_status(option_outcome outcome);
  * (powers of 1000) or Ki, Mi, Gi, Ti (of 1024).  False if it is no such
  * number or lies outside [least, most].
  */
-bool option_number(const char *text, uint64_t least, uint64_t most,
+bool option_number(const char *text, uint64_t min, uint64_t max,
                    uint64_t *number);
 
 /* For setters: the type of tokens, u16 or u32; returns what a setter does. */

@@ -49,9 +49,9 @@ static const char *short_escape(char c)
     }
 }
 
-static bool is_within(unsigned char byte, unsigned least, unsigned most)
+static bool is_within(unsigned char byte, unsigned min, unsigned max)
 {
-    return byte >= least && byte <= most;
+    return byte >= min && byte <= max;
 }
 
 /*
@@ -61,8 +61,8 @@ static bool is_within(unsigned char byte, unsigned least, unsigned most)
  */
 static size_t utf8_bytes(const unsigned char *p)
 {
-    const unsigned least = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
-    const unsigned most = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    const unsigned min = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+    const unsigned max = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
     size_t n = 0;
 
     if (is_within(p[0], 0xc2, 0xdf))
@@ -71,7 +71,7 @@ static size_t utf8_bytes(const unsigned char *p)
         n = 3;
     else if (is_within(p[0], 0xf0, 0xf4))
         n = 4;
-    if (n == 0 || !is_within(p[1], least, most))
+    if (n == 0 || !is_within(p[1], min, max))
         return 0;
     for (size_t i = 2; i < n; i++)
         if (!is_within(p[i], 0x80, 0xbf))

@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define MOST 256
+#define MAX 256
 
 static long count(void)
 {
@@ -33,5 +33,5 @@ uint32_t threads_available(void)
 
     if (n < 1)
         return 1;
-    return n > MOST ? MOST : (uint32_t)n;
+    return n > MAX ? MAX : (uint32_t)n;
 }

@@ -27,7 +27,7 @@ static bool make_header(const counted *form, input *in, uint64_t n,
 static bool put_header(const counted *form, input *in, output *out,
                        uint64_t n)
 {
-    char header[COUNTED_HEADER_MOST];
+    char header[COUNTED_HEADER_MAX];
 
     return make_header(form, in, n, header) &&
            output_put(out, header, form->header_bytes);
@@ -36,13 +36,13 @@ static bool put_header(const counted *form, input *in, output *out,
 /* Whether so many packs can be told of. */
 static bool check_count(const counted *form, input *in, uint64_t n)
 {
-    const uint64_t most = form->most(&in->first);
+    const uint64_t max = form->max(&in->first);
 
-    if (n > most)
+    if (n > max)
         input_blame(in, "--to=%s has room for %" PRIu64 " packs of it, and "
                     "there are more: take them in parts, with --range",
-                    form->name, most);
-    return n <= most;
+                    form->name, max);
+    return n <= max;
 }
 
 /* Returns the number of packs put. */
@@ -64,7 +64,7 @@ static uint64_t put_packs(const counted *form, input *in, output *out)
 static void convert_and_patch(const counted *form, input *in, output *out,
                               off_t offset)
 {
-    char header[COUNTED_HEADER_MOST];
+    char header[COUNTED_HEADER_MAX];
     uint64_t n;
 
     if (!put_header(form, in, out, PS_UNKNOWN))

@@ -15,7 +15,7 @@
 #include "output.h"
 
 /* The most bytes of a header. */
-#define COUNTED_HEADER_MOST 4096
+#define COUNTED_HEADER_MAX 4096
 
 typedef struct counted {
     const char *name; /* the form's */
@@ -27,7 +27,7 @@ typedef struct counted {
     const char *(*header)(const ps_pack_info *info, uint64_t n,
                           char *header);
     /* The most packs that the header can tell of. */
-    uint64_t (*most)(const ps_pack_info *info);
+    uint64_t (*max)(const ps_pack_info *info);
     /* Adds a pack; false if the output failed. */
     bool (*put)(const input *in, output *out, const ps_pack *pack);
 } counted;

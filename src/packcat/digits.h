@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* The most bytes that one call writes: a sign and 20 digits. */
-#define DIGITS_MOST 21
+#define DIGITS_MAX 21
 
 /* Writes `value` at `at`, without a final NUL, and returns the next place. */
 char *digits_unsigned(char *at, uint64_t value);

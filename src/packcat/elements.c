@@ -14,7 +14,7 @@
 #include "digits.h"
 
 /* A double with 17 digits, sign, point, exponent, NUL; and a separator. */
-#define PRINTED_MOST 32
+#define PRINTED_MAX 32
 #define PRINTED_RUN 2048
 
 elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
@@ -113,7 +113,7 @@ static char *print_float(char *at, double value, int digits)
         memcpy(at, "null", 4);
         return at + 4;
     }
-    n = snprintf(at, PRINTED_MOST, "%.*g", digits, value);
+    n = snprintf(at, PRINTED_MAX, "%.*g", digits, value);
     if (strpbrk(at, ".e") == NULL) {
         memcpy(at + n, ".0", 2);
         n += 2;
@@ -152,7 +152,7 @@ bool elements_print(output *out, const elements *list, char separator)
     for (uint32_t done = 0; done < list->n;) {
         const uint32_t left = list->n - done;
         const uint32_t run = left < PRINTED_RUN ? left : PRINTED_RUN;
-        char *at = output_room(out, run * (size_t)PRINTED_MOST);
+        char *at = output_room(out, run * (size_t)PRINTED_MAX);
 
         if (at == NULL)
             return false;

@@ -15,7 +15,7 @@
 
 #define HEADER_BYTES 1024
 
-static uint64_t most(const ps_pack_info *info)
+static uint64_t max(const ps_pack_info *info)
 {
     return INT32_MAX / info->capacity;
 }
@@ -41,7 +41,7 @@ static bool put_row(const input *in, output *out, const ps_pack *pack)
 
 void convert_llmc(input *in, output *out)
 {
-    static const counted form = {"llmc", HEADER_BYTES, make_header, most,
+    static const counted form = {"llmc", HEADER_BYTES, make_header, max,
                                  put_row};
 
     counted_convert(&form, in, out);

@@ -15,7 +15,7 @@
 #include "formats.h"
 
 /* The header's size; the records after it keep their alignment in pages. */
-#define HEADER_BYTES COUNTED_HEADER_MOST
+#define HEADER_BYTES COUNTED_HEADER_MAX
 
 /* The parts of a record's head, as packstream(5) has them. */
 static const struct {
@@ -118,7 +118,7 @@ static const char *make_header(const ps_pack_info *info, uint64_t n,
     return NULL;
 }
 
-static uint64_t most(const ps_pack_info *info)
+static uint64_t max(const ps_pack_info *info)
 {
     (void)info;
     return PS_UNKNOWN - 1;
@@ -131,7 +131,7 @@ static bool put_record(const input *in, output *out, const ps_pack *pack)
 
 void convert_npy(input *in, output *out)
 {
-    static const counted form = {"npy", HEADER_BYTES, make_header, most,
+    static const counted form = {"npy", HEADER_BYTES, make_header, max,
                                  put_record};
 
     counted_convert(&form, in, out);

@@ -15,13 +15,13 @@
 #include "input.h"
 #include "output.h"
 
-#define OUTPUTS_MOST 3
+#define OUTPUTS_MAX 3
 
 /* The names of several files: a beginning of -o's value, and endings. */
 typedef struct output_names {
     size_t stem; /* bytes of it */
     size_t n;
-    const char *endings[OUTPUTS_MOST]; /* static */
+    const char *endings[OUTPUTS_MAX]; /* static */
 } output_names;
 
 /* What -o `name` stands for, for packs of `info`. */
@@ -40,12 +40,12 @@ typedef struct output_options {
  * their own when all of them are whole.
  */
 typedef struct outputs {
-    output parts[OUTPUTS_MOST];
+    output parts[OUTPUTS_MAX];
     size_t n; /* of the parts that were begun */
     bool several;
-    char *names[OUTPUTS_MOST]; /* of several */
-    char *fresh[OUTPUTS_MOST]; /* under which they are written */
-    bool made[OUTPUTS_MOST];   /* there is a file of that name, and ours */
+    char *names[OUTPUTS_MAX]; /* of several */
+    char *fresh[OUTPUTS_MAX]; /* under which they are written */
+    bool made[OUTPUTS_MAX];   /* there is a file of that name, and ours */
 } outputs;
 
 /* Whether several files can be called after `name`; a message if not. */

@@ -230,9 +230,9 @@ static bool check_schema(input *in, const example *e)
            check_labels(in, e->labels);
 }
 
-/* The first value that is neither `but` nor from 0 to `most`. */
+/* The first value that is neither `but` nor from 0 to `max`. */
 static bool check_values(input *in, const ps_sequence *sequence, uint32_t c,
-                         int64_t most, int64_t but)
+                         int64_t max, int64_t but)
 {
     const ps_schema *schema = &in->first.schema;
     const elements list = channel_of(schema, sequence, c);
@@ -240,7 +240,7 @@ static bool check_values(input *in, const ps_sequence *sequence, uint32_t c,
     for (uint32_t i = 0; i < list.n; i++) {
         const int64_t value = elements_integer(&list, i);
 
-        if ((value < 0 || value > most) && value != but) {
+        if ((value < 0 || value > max) && value != but) {
             input_blame(in, "sequence %" PRIu64 ": channel '%s' holds %"
                         PRId64 ", which --to=tfrecord cannot use",
                         sequence->id, schema->channels[c].name, value);

@@ -53,7 +53,7 @@ static bool put_lengths(output *out, const ps_pack_info *info,
                         const ps_pack *pack)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
-        char *at = output_room(out, DIGITS_MOST + 1);
+        char *at = output_room(out, DIGITS_MAX + 1);
 
         if (at == NULL)
             return false;

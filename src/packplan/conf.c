@@ -14,8 +14,8 @@
 
 #define DEFAULT_DEPTH 16
 #define DEFAULT_BATCH 32
-#define MOST_BATCH 65536
-#define MOST_DEVICES (UINT32_C(1) << 20)
+#define MAX_BATCH 65536
+#define MAX_DEVICES (UINT32_C(1) << 20)
 
 conf conf_new(void)
 {
@@ -100,7 +100,7 @@ static const char *set_batch(void *to, const char *value)
 {
     uint64_t number;
 
-    if (!option_number(value, 1, MOST_BATCH, &number))
+    if (!option_number(value, 1, MAX_BATCH, &number))
         return "must be a number from 1 to 65536";
     ((conf *)to)->options.batch = (uint32_t)number;
     return NULL;
@@ -110,7 +110,7 @@ static const char *set_devices(void *to, const char *value)
 {
     conf *c = to;
 
-    if (list_numbers(value, MOST_DEVICES, NULL, c->devices, CONF_LIST,
+    if (list_numbers(value, MAX_DEVICES, NULL, c->devices, CONF_LIST,
                      &c->n_devices))
         return NULL;
     return "must be numbers from 1 to 1048576 with commas between them";

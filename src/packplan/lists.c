@@ -28,7 +28,7 @@ bool list_next(const char **list, char *entry, size_t size)
     return true;
 }
 
-bool list_numbers(const char *list, uint32_t most, const char *unlimited,
+bool list_numbers(const char *list, uint32_t max, const char *unlimited,
                   uint32_t *to, unsigned room, unsigned *n)
 {
     char entry[ENTRY_BYTES];
@@ -37,7 +37,7 @@ bool list_numbers(const char *list, uint32_t most, const char *unlimited,
     for (*n = 0; *n < room && list_next(&list, entry, sizeof entry); ++*n)
         if (unlimited != NULL && strcmp(entry, unlimited) == 0)
             to[*n] = UINT32_MAX;
-        else if (option_number(entry, 1, most, &number))
+        else if (option_number(entry, 1, max, &number))
             to[*n] = (uint32_t)number;
         else
             return false;

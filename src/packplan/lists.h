@@ -19,7 +19,7 @@
 bool list_next(const char **list, char *entry, size_t size);
 
 /* Numbers, and UINT32_MAX for the word `unlimited` unless that is NULL. */
-bool list_numbers(const char *list, uint32_t most, const char *unlimited,
+bool list_numbers(const char *list, uint32_t max, const char *unlimited,
                   uint32_t *to, unsigned room, unsigned *n);
 
 /* Decimal fractions such as 4.25. */

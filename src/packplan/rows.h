@@ -28,11 +28,11 @@ typedef struct row {
 } row;
 
 /* Most rows there can be. */
-#define ROWS_MOST (ALGORITHMS * CONF_LIST)
+#define ROWS_MAX (ALGORITHMS * CONF_LIST)
 
 typedef struct rows {
     size_t n;
-    row of[ROWS_MOST];
+    row of[ROWS_MAX];
 } rows;
 
 /*

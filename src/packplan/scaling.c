@@ -12,7 +12,7 @@
 #include "packplan/fourier.h"
 
 /* Sums that are told apart, at most. */
-#define MOST_SUMS ((size_t)1 << 21)
+#define MAX_SUMS ((size_t)1 << 21)
 
 /*
  * The probability of each length, in units; a length between two multiples
@@ -50,7 +50,7 @@ static void accumulate(double *values, size_t n)
 bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
                    uint32_t batch)
 {
-    size_t units = (MOST_SUMS - 1) / batch - 1;
+    size_t units = (MAX_SUMS - 1) / batch - 1;
 
     if (units > capacity)
         units = capacity;

@@ -38,8 +38,8 @@ static uint64_t offset_of(const audit *a, uint64_t record)
  * Compares a piece of a sequence with the one before it; the pieces so far
  * reach to token `next`.
  */
-static void judge_piece(audit *a, const journal_entry *before,
-                        const journal_entry *entry, uint64_t next)
+static void judge_piece(audit *a, const piece_log_entry *before,
+                        const piece_log_entry *entry, uint64_t next)
 {
     const ps_piece *p = &entry->piece;
 
@@ -66,7 +66,7 @@ static void judge_piece(audit *a, const journal_entry *before,
 }
 
 /* Looks at all there is of one sequence. */
-static void judge(void *context, const journal_entry *entries, size_t n)
+static void judge(void *context, const piece_log_entry *entries, size_t n)
 {
     audit *a = context;
     const ps_piece *first = &entries[0].piece;
@@ -100,7 +100,7 @@ static void judge(void *context, const journal_entry *entries, size_t n)
  * `window` packs later.  One more is the beginning of a sequence that is
  * in pieces: it can have come long before.
  */
-static uint64_t most_ahead(const ps_pack_info *info)
+static uint64_t max_ahead(const ps_pack_info *info)
 {
     return (uint64_t)info->window * info->depth + (info->split ? 1 : 0);
 }
@@ -108,17 +108,18 @@ static uint64_t most_ahead(const ps_pack_info *info)
 /* Makes room in the journal; false if memory ran out. */
 static bool make_room(audit *a, uint64_t record)
 {
-    journal_settle(&a->journal, &a->watermark, judge, a);
-    if (a->journal.n > most_ahead(a->info)) {
+    piece_log_settle(&a->piece_log, &a->watermark, judge, a);
+    if (a->piece_log.n > max_ahead(a->info)) {
         ID_FAULT(a, record,
                  "%zu sequences or pieces are ahead of the watermark, " U64
                  "; the window and the depth cap allow " U64,
-                 a->journal.n, a->watermark, most_ahead(a->info));
+                 a->piece_log.n, a->watermark, max_ahead(a->info));
         a->lost = true;
-        a->journal.n = 0;
+        a->piece_log.n = 0;
         return true;
     }
-    return a->journal.n < a->journal.room / 2 || journal_grow(&a->journal);
+    return a->piece_log.n < a->piece_log.room / 2 ||
+           piece_log_grow(&a->piece_log);
 }
 
 static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
@@ -139,11 +140,11 @@ static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
                  p->id, a->watermark, a->marked_by);
         return true;
     }
-    if (!a->lost && !journal_has_room(&a->journal) &&
+    if (!a->lost && !piece_log_has_room(&a->piece_log) &&
         !make_room(a, pack->index))
         return false;
     if (!a->lost)
-        journal_add(&a->journal, p, pack->index);
+        piece_log_add(&a->piece_log, p, pack->index);
     return true;
 }
 
@@ -192,11 +193,11 @@ static void judge_total(audit *a, const char *name, uint64_t declared,
                   declared, seen);
 }
 
-/* Sequences that lost tokens lost at least `least` each. */
+/* Sequences that lost tokens lost at least `min` each. */
 static void judge_loss(audit *a, const char *how, uint64_t sequences,
-                       uint64_t tokens, uint64_t least)
+                       uint64_t tokens, uint64_t min)
 {
-    if (sequences * least > tokens || (sequences == 0 && tokens != 0))
+    if (sequences * min > tokens || (sequences == 0 && tokens != 0))
         END_FAULT(a, U64 " %s sequences cannot have lost " U64 " tokens",
                   sequences, how, tokens);
 }
@@ -222,7 +223,7 @@ static void judge_totals(audit *a, const ps_totals *said)
 
 void audit_end(audit *a, const ps_totals *totals)
 {
-    journal_settle(&a->journal, NULL, judge, a);
+    piece_log_settle(&a->piece_log, NULL, judge, a);
     judge_ids(a, totals);
     judge_totals(a, totals);
     a->seen = *totals;
@@ -232,7 +233,7 @@ void audit_end(audit *a, const ps_totals *totals)
 void audit_cut(audit *a)
 {
     a->cut = true;
-    journal_settle(&a->journal, NULL, judge, a);
+    piece_log_settle(&a->piece_log, NULL, judge, a);
 }
 
 static void begin_stream(audit *a, const ps_pack *pack)
@@ -274,5 +275,5 @@ bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals)
 
 void audit_free(audit *a)
 {
-    journal_free(&a->journal);
+    piece_log_free(&a->piece_log);
 }

@@ -25,7 +25,7 @@
 typedef struct audit {
     const ps_pack_info *info;
     faults *faults;
-    journal journal;
+    piece_log piece_log;
     bool cut;            /* the file ended before its end */
     ps_totals seen;      /* what the records make, all streams added up */
     ps_totals declared;  /* what the ENDs of earlier streams said */

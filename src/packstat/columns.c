@@ -35,7 +35,7 @@ static void add(lanes *l, const ps_pack_info *info, uint32_t channel)
     };
 }
 
-lanes lanes_of(const ps_pack_info *info)
+lanes columns_of(const ps_pack_info *info)
 {
     const ps_schema *schema = &info->schema;
     lanes l = {0};
@@ -54,8 +54,8 @@ static size_t begin(const lanes *l, const lane *one, uint32_t n_tok)
                                    : l->per_token * n_tok + one->before);
 }
 
-void lanes_cut(const lanes *l, const unsigned char *payload, uint32_t n_tok,
-               uint32_t kept, unsigned char *to)
+void columns_cut(const lanes *l, const unsigned char *payload, uint32_t n_tok,
+                 uint32_t kept, unsigned char *to)
 {
     for (uint32_t i = 0; i < l->n; i++) {
         const lane *one = &l->lane[i];
@@ -65,9 +65,9 @@ void lanes_cut(const lanes *l, const unsigned char *payload, uint32_t n_tok,
     }
 }
 
-const lane *lanes_compare(const lanes *l, const ps_pack *pack, uint32_t i,
-                          const ps_piece *piece, const unsigned char *payload,
-                          uint32_t n_tok, uint32_t *element)
+const lane *columns_compare(const lanes *l, const ps_pack *pack, uint32_t i,
+                            const ps_piece *piece, const unsigned char *payload,
+                            uint32_t n_tok, uint32_t *element)
 {
     for (uint32_t k = 0; k < l->n; k++) {
         const lane *one = &l->lane[k];
@@ -94,7 +94,7 @@ static uint32_t load(const unsigned char *at, size_t bytes)
     return bytes == 2 ? load_u16(at) : load_u32(at);
 }
 
-uint32_t lanes_pack_token(const lanes *l, const ps_pack *pack, uint32_t at)
+uint32_t columns_pack_token(const lanes *l, const ps_pack *pack, uint32_t at)
 {
     const lane *tokens = &l->lane[0];
 
@@ -102,8 +102,8 @@ uint32_t lanes_pack_token(const lanes *l, const ps_pack *pack, uint32_t at)
                 tokens->bytes);
 }
 
-uint32_t lanes_token(const lanes *l, const unsigned char *payload,
-                     uint32_t at)
+uint32_t columns_token(const lanes *l, const unsigned char *payload,
+                       uint32_t at)
 {
     const lane *tokens = &l->lane[0];
 

@@ -31,27 +31,27 @@ typedef struct lanes {
 } lanes;
 
 /* Those of a pack stream; `info` must outlive them. */
-lanes lanes_of(const ps_pack_info *info);
+lanes columns_of(const ps_pack_info *info);
 
 /*
  * Copies the first `kept` of `n_tok` tokens of a payload, with their
  * channels, to a payload of its own.
  */
-void lanes_cut(const lanes *l, const unsigned char *payload, uint32_t n_tok,
-               uint32_t kept, unsigned char *to);
+void columns_cut(const lanes *l, const unsigned char *payload, uint32_t n_tok,
+                 uint32_t kept, unsigned char *to);
 
 /*
  * Compares piece `i` of a pack with a payload of `n_tok` tokens that it lies
  * within.  NULL if they are equal; else the first lane in which they are
  * not, and in *element the first such token of the piece.
  */
-const lane *lanes_compare(const lanes *l, const ps_pack *pack, uint32_t i,
-                          const ps_piece *piece, const unsigned char *payload,
-                          uint32_t n_tok, uint32_t *element);
+const lane *columns_compare(const lanes *l, const ps_pack *pack, uint32_t i,
+                            const ps_piece *piece, const unsigned char *payload,
+                            uint32_t n_tok, uint32_t *element);
 
 /* The token `at` a place in a pack or in a payload of so many tokens. */
-uint32_t lanes_pack_token(const lanes *l, const ps_pack *pack, uint32_t at);
-uint32_t lanes_token(const lanes *l, const unsigned char *payload,
-                     uint32_t at);
+uint32_t columns_pack_token(const lanes *l, const ps_pack *pack, uint32_t at);
+uint32_t columns_token(const lanes *l, const unsigned char *payload,
+                       uint32_t at);
 
 #endif

@@ -45,7 +45,7 @@ static void set_inputs(against *a, const packstat_conf *conf)
     inputs_set(&a->in, conf->vocab_size, conf->empty);
 }
 
-void against_open(against *a, const packstat_conf *conf,
+void compare_open(against *a, const packstat_conf *conf,
                   const ps_pack_info *info, faults *f)
 {
     ps_type type =
@@ -53,7 +53,7 @@ void against_open(against *a, const packstat_conf *conf,
 
     *a = (against){.info = info,
                    .faults = f,
-                   .lanes = lanes_of(info),
+                   .lanes = columns_of(info),
                    .open = true,
                    .place = {0, PS_PACK_HEADER_BYTES}};
     if (!go_on(a, inputs_open(&a->in, &conf->against, type)))
@@ -61,14 +61,14 @@ void against_open(against *a, const packstat_conf *conf,
     set_inputs(a, conf);
     if (go_on(a, inputs_check(&a->in, &a->info->schema)) &&
         conf->rejects.n > 0)
-        (void)go_on(a, dropped_open(&a->dropped, &conf->rejects,
-                                    inputs_schema(&a->in)));
+        (void)go_on(a, rejects_in_open(&a->dropped, &conf->rejects,
+                                       inputs_schema(&a->in)));
 }
 
 /* ---- Input ---- */
 
 /* How many tokens of a sequence can be in packs. */
-static uint32_t most_kept(const against *a, const ps_sequence *sequence)
+static uint32_t max_kept(const against *a, const ps_sequence *sequence)
 {
     if (sequence->payload == NULL)
         return 0;
@@ -77,19 +77,19 @@ static uint32_t most_kept(const against *a, const ps_sequence *sequence)
                : a->info->capacity;
 }
 
-static bool is_overlong(const against *a, const backlog_entry *entry)
+static bool is_overlong(const against *a, const pending_entry *entry)
 {
     return !a->info->split && entry->n_tok > a->info->capacity;
 }
 
 /* A sequence that need not be in a pack. */
-static bool may_be_dropped(const against *a, const backlog_entry *entry)
+static bool may_be_dropped(const against *a, const pending_entry *entry)
 {
     return is_overlong(a, entry) || entry->outside || entry->n_tok == 0;
 }
 
 /* What a reject of it should say; of two reasons it may be either. */
-static uint8_t drop_reason(const against *a, const backlog_entry *entry)
+static uint8_t drop_reason(const against *a, const pending_entry *entry)
 {
     if (entry->n_tok == 0)
         return REASON_NONE;
@@ -100,10 +100,10 @@ static uint8_t drop_reason(const against *a, const backlog_entry *entry)
 
 static bool keep(against *a, const ps_sequence *sequence, uint8_t reason)
 {
-    const uint32_t kept = most_kept(a, sequence);
+    const uint32_t kept = max_kept(a, sequence);
     const uint64_t bytes =
         kept == 0 ? 0 : ps_payload_bytes(&a->info->schema, kept);
-    backlog_entry *entry = backlog_push(&a->backlog, (size_t)bytes);
+    pending_entry *entry = pending_push(&a->pending, (size_t)bytes);
 
     if (entry == NULL)
         return false;
@@ -118,15 +118,15 @@ static bool keep(against *a, const ps_sequence *sequence, uint8_t reason)
     if (kept == sequence->n_tok)
         memcpy(entry->payload, sequence->payload, (size_t)bytes);
     else
-        lanes_cut(&a->lanes, sequence->payload, sequence->n_tok, kept,
-                  entry->payload);
+        columns_cut(&a->lanes, sequence->payload, sequence->n_tok, kept,
+                    entry->payload);
     return true;
 }
 
 /* Reads one more; false if memory ran out, or with a->stopped. */
 static bool read_one(against *a)
 {
-    const uint64_t number = a->backlog.next;
+    const uint64_t number = a->pending.next;
     ps_sequence sequence;
     uint8_t reason = REASON_NONE;
     bool more;
@@ -142,8 +142,8 @@ static bool read_one(against *a)
         return false;
     }
     if (a->dropped.open &&
-        !go_on(a, dropped_match(&a->dropped, number - a->base, &sequence,
-                                a->faults, &a->place, &reason)))
+        !go_on(a, rejects_in_match(&a->dropped, number - a->base, &sequence,
+                                   a->faults, &a->place, &reason)))
         return false;
     return keep(a, &sequence, reason);
 }
@@ -151,7 +151,7 @@ static bool read_one(against *a)
 /* ---- What has become of a sequence ---- */
 
 static void check_reason(against *a, uint64_t number,
-                         const backlog_entry *entry, uint8_t right)
+                         const pending_entry *entry, uint8_t right)
 {
     static const char *const words[] = {
         [REASON_NONE] = "in packs whole",
@@ -173,7 +173,7 @@ static void check_reason(against *a, uint64_t number,
 }
 
 /* Nothing more of it can come: counts it, or says that it is missing. */
-static void settle(against *a, uint64_t number, const backlog_entry *entry)
+static void settle(against *a, uint64_t number, const pending_entry *entry)
 {
     ps_totals *made = &a->made;
     uint8_t reason = REASON_NONE;
@@ -195,7 +195,7 @@ static void settle(against *a, uint64_t number, const backlog_entry *entry)
     check_reason(a, number, entry, reason);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -203,11 +203,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* True if `oldest` can be passed over: it is here, or need not come. */
 static bool is_past(const against *a, uint64_t stop)
 {
-    const backlog_entry *entry;
+    const pending_entry *entry;
 
-    if (a->oldest >= a->backlog.next)
+    if (a->oldest >= a->pending.next)
         return false;
-    entry = backlog_at(&a->backlog, a->oldest);
+    entry = pending_at(&a->pending, a->oldest);
     return entry->done || a->oldest < stop ||
            (entry->seen == 0 && may_be_dropped(a, entry));
 }
@@ -215,17 +215,17 @@ static bool is_past(const against *a, uint64_t stop)
 /* Lets go what is done, and what can no longer come: all below `stop`. */
 static void advance(against *a, uint64_t stop)
 {
-    backlog *b = &a->backlog;
+    pending *b = &a->pending;
 
     while (is_past(a, stop)) {
         a->oldest++;
         if (a->oldest < b->next)
-            a->ahead -= least(a->ahead, backlog_at(b, a->oldest)->pieces);
+            a->ahead -= min(a->ahead, pending_at(b, a->oldest)->pieces);
     }
     while (b->first < b->next &&
-           (b->first < stop || backlog_at(b, b->first)->done)) {
-        settle(a, b->first, backlog_at(b, b->first));
-        backlog_pop(b);
+           (b->first < stop || pending_at(b, b->first)->done)) {
+        settle(a, b->first, pending_at(b, b->first));
+        pending_pop(b);
     }
 }
 
@@ -233,7 +233,7 @@ static void advance(against *a, uint64_t stop)
 static bool pass(against *a, uint64_t stop)
 {
     advance(a, stop);
-    while (a->backlog.next < stop) {
+    while (a->pending.next < stop) {
         if (!read_one(a))
             return false;
         advance(a, stop);
@@ -245,7 +245,7 @@ static bool pass(against *a, uint64_t stop)
 
 static void tell_difference(against *a, const ps_pack *pack,
                             const ps_piece *piece,
-                            const backlog_entry *entry, const lane *where,
+                            const pending_entry *entry, const lane *where,
                             uint32_t element)
 {
     const uint64_t number = a->base + piece->id;
@@ -255,8 +255,8 @@ static void tell_difference(against *a, const ps_pack *pack,
         FAULT(a, "token " U32 " of sequence " U64 " is " U32 ", not " U32
               " as in " ENTRY,
               token, piece->id,
-              lanes_pack_token(&a->lanes, pack, piece->begin + element),
-              lanes_token(&a->lanes, entry->payload, token),
+              columns_pack_token(&a->lanes, pack, piece->begin + element),
+              columns_token(&a->lanes, entry->payload, token),
               ENTRY_ARGS(a, number, entry));
     else if (where->per_token)
         FAULT(a, "'%s' of token " U32 " of sequence " U64
@@ -269,7 +269,7 @@ static void tell_difference(against *a, const ps_pack *pack,
 
 /* Compares a piece with the sequence that it should be of. */
 static void compare(against *a, const ps_pack *pack, uint32_t i,
-                    const ps_piece *piece, backlog_entry *entry)
+                    const ps_piece *piece, pending_entry *entry)
 {
     const uint64_t number = a->base + piece->id;
     const lane *where;
@@ -286,8 +286,8 @@ static void compare(against *a, const ps_pack *pack, uint32_t i,
     if (piece->seq_off > entry->kept ||
         piece->n_tok > entry->kept - piece->seq_off)
         return;
-    where = lanes_compare(&a->lanes, pack, i, piece, entry->payload,
-                          entry->kept, &element);
+    where = columns_compare(&a->lanes, pack, i, piece, entry->payload,
+                            entry->kept, &element);
     if (where != NULL)
         tell_difference(a, pack, piece, entry, where, element);
 }
@@ -296,12 +296,12 @@ static void take(against *a, const ps_pack *pack, uint32_t i,
                  const ps_piece *piece)
 {
     const uint64_t number = a->base + piece->id;
-    backlog_entry *entry;
+    pending_entry *entry;
 
     /* What came before, or too late: the audit has told. */
-    if (number < a->backlog.first)
+    if (number < a->pending.first)
         return;
-    entry = backlog_at(&a->backlog, number);
+    entry = pending_at(&a->pending, number);
     if (entry->done)
         return;
     compare(a, pack, i, piece, entry);
@@ -314,7 +314,7 @@ static void take(against *a, const ps_pack *pack, uint32_t i,
         entry->done = true;
     if (entry->done) {
         entry->seen = entry->kept;
-        backlog_forget(&a->backlog, entry);
+        pending_forget(&a->pending, entry);
     }
 }
 
@@ -341,7 +341,7 @@ static void check_order(against *a, const ps_pack *pack)
 /* Whether a sequence is so far ahead that the input cannot be held. */
 static bool is_too_far(against *a, uint64_t id)
 {
-    const uint64_t first = a->backlog.first - a->base;
+    const uint64_t first = a->pending.first - a->base;
 
     if (id < first || id - first <= PS_MAX_WINDOW)
         return false;
@@ -359,7 +359,7 @@ static bool take_all(against *a, const ps_pack *pack)
 
         if (is_too_far(a, piece.id))
             return false;
-        while (a->backlog.next <= a->base + piece.id)
+        while (a->pending.next <= a->base + piece.id)
             if (!read_one(a))
                 return false;
         take(a, pack, i, &piece);
@@ -415,7 +415,7 @@ static bool end_stream(against *a, const ps_totals *said)
     /* A lie is not told again for every later stream. */
     a->made = *said;
     a->base = said->input_sequences;
-    a->oldest = a->base > a->backlog.first ? a->base : a->backlog.first;
+    a->oldest = a->base > a->pending.first ? a->base : a->pending.first;
     a->ahead = 0;
     return true;
 }
@@ -438,7 +438,7 @@ static bool take_pack(against *a, const ps_pack *pack,
     return true;
 }
 
-bool against_pack(against *a, const ps_pack *pack, const ps_totals *totals)
+bool compare_pack(against *a, const ps_pack *pack, const ps_totals *totals)
 {
     if (!a->stopped && !take_pack(a, pack, totals))
         return a->stopped;
@@ -460,10 +460,10 @@ static void check_rest(against *a)
               inputs_name(&a->in, inputs_file(&a->in)), sequence.id,
               sequence.offset);
     if (a->dropped.open)
-        dropped_end(&a->dropped, a->faults, &a->place);
+        rejects_in_end(&a->dropped, a->faults, &a->place);
 }
 
-bool against_end(against *a, const ps_totals *totals)
+bool compare_end(against *a, const ps_totals *totals)
 {
     if (!a->stopped && !end_stream(a, totals))
         return a->stopped;
@@ -472,12 +472,12 @@ bool against_end(against *a, const ps_totals *totals)
     return true;
 }
 
-void against_close(against *a)
+void compare_close(against *a)
 {
     if (!a->open)
         return;
-    dropped_close(&a->dropped);
+    rejects_in_close(&a->dropped);
     inputs_close(&a->in);
-    backlog_free(&a->backlog);
+    pending_free(&a->pending);
     a->open = false;
 }

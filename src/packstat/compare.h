@@ -33,7 +33,7 @@ typedef struct against {
     bool stopped;      /* it cannot be compared further; why was told */
     dropped dropped;
     lanes lanes;
-    backlog backlog;   /* numbered through all streams */
+    pending pending;   /* numbered through all streams */
     ps_totals made;    /* what the input makes, all streams added up */
     /* Of the stream that is being read: */
     uint32_t stream;   /* which it is */
@@ -47,18 +47,18 @@ typedef struct against {
  * Opens the input, and the rejects if there are any.  Status and faults go
  * to `f`, which must outlive it, as must `info`.
  */
-void against_open(against *a, const packstat_conf *conf,
+void compare_open(against *a, const packstat_conf *conf,
                   const ps_pack_info *info, faults *f);
 
 /*
  * Compares the next record, which the audit has judged.  `totals` are those
  * of the reader that gave it.  False if memory ran out.
  */
-bool against_pack(against *a, const ps_pack *pack, const ps_totals *totals);
+bool compare_pack(against *a, const ps_pack *pack, const ps_totals *totals);
 
-/* Takes the totals at the end of the last stream.  As against_pack. */
-bool against_end(against *a, const ps_totals *totals);
+/* Takes the totals at the end of the last stream.  As compare_pack. */
+bool compare_end(against *a, const ps_totals *totals);
 
-void against_close(against *a);
+void compare_close(against *a);
 
 #endif

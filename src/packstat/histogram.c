@@ -82,7 +82,7 @@ void histogram_sort(histogram *h)
     h->n_slots = n;
 }
 
-uint32_t histogram_least(const histogram *h)
+uint32_t histogram_min(const histogram *h)
 {
     return h->n_used == 0 ? 0 : h->bins[0].value;
 }

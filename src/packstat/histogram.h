@@ -37,7 +37,7 @@ bool histogram_add(histogram *h, uint32_t value);
 void histogram_sort(histogram *h);
 
 /* The least and the greatest value of a sorted one; 0 of an empty one. */
-uint32_t histogram_least(const histogram *h);
+uint32_t histogram_min(const histogram *h);
 uint32_t histogram_greatest(const histogram *h);
 
 void histogram_free(histogram *h);

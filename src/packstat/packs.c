@@ -92,7 +92,7 @@ static bool verify(scan *s, const ps_pack *pack)
     if (ps_pack_check(s->info, pack, &err) != PS_OK)
         faults_add(s->faults, pack->index, pack->offset, "%s", err.text);
     return audit_pack(&s->audit, pack, totals) &&
-           (!s->against.open || against_pack(&s->against, pack, totals));
+           (!s->against.open || compare_pack(&s->against, pack, totals));
 }
 
 /* The next pack that is asked for. */
@@ -134,7 +134,7 @@ static void verify_end(scan *s)
     ps_error err;
 
     audit_end(&s->audit, totals);
-    if (!s->against.open || against_end(&s->against, totals))
+    if (!s->against.open || compare_end(&s->against, totals))
         return;
     (void)faults_no_memory(&err);
     faults_fatal(s->faults, &err);
@@ -303,12 +303,12 @@ void packs_stat(const packstat_conf *conf, packs *input,
 
     audit_begin(&s.audit, s.info, f);
     if (conf->against.n > 0)
-        against_open(&s.against, conf, s.info, f);
+        compare_open(&s.against, conf, s.info, f);
     if (settle(&s))
         finish(&s, read_all(&s, &err), &err);
     if (f->status == STATUS_OK)
         print(&s);
-    against_close(&s.against);
+    compare_close(&s.against);
     audit_free(&s.audit);
     histogram_free(&s.found.lengths);
     histogram_free(&s.found.depths);

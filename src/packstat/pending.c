@@ -10,7 +10,7 @@
 
 enum { FIRST_ROOM = 1024, BLOCK_BYTES = 1 << 18 };
 
-struct backlog_block {
+struct pending_block {
     size_t size;
     size_t used;
     size_t live; /* payloads in it */
@@ -18,10 +18,10 @@ struct backlog_block {
 };
 
 /* Doubles the ring; entries keep their numbers. */
-static bool grow(backlog *b)
+static bool grow(pending *b)
 {
     const size_t room = b->room == 0 ? FIRST_ROOM : b->room * 2;
-    backlog_entry *ring;
+    pending_entry *ring;
 
     if (room > SIZE_MAX / sizeof(*ring))
         return false;
@@ -29,17 +29,17 @@ static bool grow(backlog *b)
     if (ring == NULL)
         return false;
     for (uint64_t i = b->first; i < b->next; i++)
-        ring[i & (room - 1)] = *backlog_at(b, i);
+        ring[i & (room - 1)] = *pending_at(b, i);
     free(b->ring);
     b->ring = ring;
     b->room = room;
     return true;
 }
 
-static backlog_block *new_block(backlog *b, size_t bytes)
+static pending_block *new_block(pending *b, size_t bytes)
 {
     const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    backlog_block *block = b->spare;
+    pending_block *block = b->spare;
 
     if (block != NULL && block->size >= size) {
         b->spare = NULL;
@@ -49,12 +49,12 @@ static backlog_block *new_block(backlog *b, size_t bytes)
         return NULL;
     block = malloc(sizeof(*block) + size);
     if (block != NULL)
-        *block = (backlog_block){.size = size};
+        *block = (pending_block){.size = size};
     return block;
 }
 
 /* Keeps one empty block of the usual size for the next need of it. */
-static void discard(backlog *b, backlog_block *block)
+static void discard(pending *b, pending_block *block)
 {
     block->used = 0;
     if (b->spare == NULL && block->size == BLOCK_BYTES)
@@ -64,9 +64,9 @@ static void discard(backlog *b, backlog_block *block)
 }
 
 /* Makes `current` a block with room for so many bytes. */
-static bool make_room(backlog *b, size_t bytes)
+static bool make_room(pending *b, size_t bytes)
 {
-    backlog_block *block;
+    pending_block *block;
 
     if (b->current != NULL && b->current->size - b->current->used >= bytes)
         return true;
@@ -80,14 +80,14 @@ static bool make_room(backlog *b, size_t bytes)
     return true;
 }
 
-backlog_entry *backlog_push(backlog *b, size_t payload_bytes)
+pending_entry *pending_push(pending *b, size_t payload_bytes)
 {
-    backlog_entry *entry;
+    pending_entry *entry;
 
     if (b->next - b->first == b->room && !grow(b))
         return NULL;
-    entry = backlog_at(b, b->next);
-    *entry = (backlog_entry){0};
+    entry = pending_at(b, b->next);
+    *entry = (pending_entry){0};
     if (payload_bytes > 0) {
         if (!make_room(b, payload_bytes))
             return NULL;
@@ -100,9 +100,9 @@ backlog_entry *backlog_push(backlog *b, size_t payload_bytes)
     return entry;
 }
 
-void backlog_forget(backlog *b, backlog_entry *entry)
+void pending_forget(pending *b, pending_entry *entry)
 {
-    backlog_block *block = entry->block;
+    pending_block *block = entry->block;
 
     if (block == NULL)
         return;
@@ -116,18 +116,18 @@ void backlog_forget(backlog *b, backlog_entry *entry)
         discard(b, block);
 }
 
-void backlog_pop(backlog *b)
+void pending_pop(pending *b)
 {
-    backlog_forget(b, backlog_at(b, b->first));
+    pending_forget(b, pending_at(b, b->first));
     b->first++;
 }
 
-void backlog_free(backlog *b)
+void pending_free(pending *b)
 {
     while (b->first < b->next)
-        backlog_pop(b);
+        pending_pop(b);
     free(b->current);
     free(b->spare);
     free(b->ring);
-    *b = (backlog){0};
+    *b = (pending){0};
 }

@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct backlog_block backlog_block;
+typedef struct pending_block pending_block;
 
 /* A sequence of the input. */
-typedef struct backlog_entry {
+typedef struct pending_entry {
     uint64_t offset; /* of its record in its file */
     uint32_t file;   /* which of the files */
     uint32_t n_tok;
@@ -29,21 +29,21 @@ typedef struct backlog_entry {
     bool outside;    /* a token is outside the vocabulary */
     bool done;       /* all of it was seen, or what is wrong was told */
     unsigned char *payload; /* of the kept tokens, until it is done */
-    backlog_block *block;
-} backlog_entry;
+    pending_block *block;
+} pending_entry;
 
 /* All zeros is empty. */
-typedef struct backlog {
-    backlog_entry *ring;
+typedef struct pending {
+    pending_entry *ring;
     size_t room;    /* a power of two, or 0 */
     uint64_t first; /* number of the front */
     uint64_t next;  /* number of the next to come */
-    backlog_block *current; /* that is being filled */
-    backlog_block *spare;
-} backlog;
+    pending_block *current; /* that is being filled */
+    pending_block *spare;
+} pending;
 
 /* The sequence with that number, from first on and below next. */
-static inline backlog_entry *backlog_at(const backlog *b, uint64_t number)
+static inline pending_entry *pending_at(const pending *b, uint64_t number)
 {
     return &b->ring[number & (b->room - 1)];
 }
@@ -52,14 +52,14 @@ static inline backlog_entry *backlog_at(const backlog *b, uint64_t number)
  * A new entry at the end, zeros but for a payload of so many bytes; NULL if
  * memory ran out.
  */
-backlog_entry *backlog_push(backlog *b, size_t payload_bytes);
+pending_entry *pending_push(pending *b, size_t payload_bytes);
 
 /* Gives the payload of an entry up, if it still has one. */
-void backlog_forget(backlog *b, backlog_entry *entry);
+void pending_forget(pending *b, pending_entry *entry);
 
 /* Removes the front. */
-void backlog_pop(backlog *b);
+void pending_pop(pending *b);
 
-void backlog_free(backlog *b);
+void pending_free(pending *b);
 
 #endif

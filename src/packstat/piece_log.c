@@ -13,15 +13,15 @@
 
 enum { FIRST_ROOM = 4096 };
 
-bool journal_has_room(const journal *j)
+bool piece_log_has_room(const piece_log *j)
 {
     return j->n < j->room;
 }
 
-bool journal_grow(journal *j)
+bool piece_log_grow(piece_log *j)
 {
     size_t room = j->room == 0 ? FIRST_ROOM : j->room * 2;
-    journal_entry *entries;
+    piece_log_entry *entries;
 
     if (room > SIZE_MAX / sizeof(*entries))
         return false;
@@ -33,9 +33,9 @@ bool journal_grow(journal *j)
     return true;
 }
 
-void journal_add(journal *j, const ps_piece *piece, uint64_t record)
+void piece_log_add(piece_log *j, const ps_piece *piece, uint64_t record)
 {
-    journal_entry *entry = &j->entries[j->n++];
+    piece_log_entry *entry = &j->entries[j->n++];
 
     entry->piece = *piece;
     entry->record = record;
@@ -49,8 +49,8 @@ static int order(uint64_t a, uint64_t b)
 /* By sequence, offset in it, record, and place in the record. */
 static int compare(const void *a, const void *b)
 {
-    const journal_entry *x = a;
-    const journal_entry *y = b;
+    const piece_log_entry *x = a;
+    const piece_log_entry *y = b;
     int result = order(x->piece.id, y->piece.id);
 
     if (result == 0)
@@ -71,12 +71,12 @@ static bool follows(const ps_piece *a, const ps_piece *b)
 }
 
 /* Moves the entries from `begin` to the front and joins what touches. */
-static void compact(journal *j, size_t begin)
+static void compact(piece_log *j, size_t begin)
 {
     size_t n = 0;
 
     for (size_t i = begin; i < j->n; i++) {
-        const journal_entry *entry = &j->entries[i];
+        const piece_log_entry *entry = &j->entries[i];
 
         if (n > 0 && follows(&j->entries[n - 1].piece, &entry->piece))
             j->entries[n - 1].piece.n_tok += entry->piece.n_tok;
@@ -86,8 +86,8 @@ static void compact(journal *j, size_t begin)
     j->n = n;
 }
 
-void journal_settle(journal *j, const uint64_t *watermark,
-                    journal_judge *judge, void *context)
+void piece_log_settle(piece_log *j, const uint64_t *watermark,
+                      piece_log_judge *judge, void *context)
 {
     size_t done = 0;
 
@@ -107,8 +107,8 @@ void journal_settle(journal *j, const uint64_t *watermark,
     compact(j, done);
 }
 
-void journal_free(journal *j)
+void piece_log_free(piece_log *j)
 {
     free(j->entries);
-    *j = (journal){0};
+    *j = (piece_log){0};
 }

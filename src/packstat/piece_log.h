@@ -19,38 +19,38 @@
 
 #include "packstream.h"
 
-typedef struct journal_entry {
+typedef struct piece_log_entry {
     ps_piece piece;
     uint64_t record; /* the index of the record it is, or begins, in */
-} journal_entry;
+} piece_log_entry;
 
-typedef struct journal {
-    journal_entry *entries;
+typedef struct piece_log {
+    piece_log_entry *entries;
     size_t n;
     size_t room;
-} journal;
+} piece_log;
 
 /* Called with all entries of a sequence, by offset and then by record. */
-typedef void journal_judge(void *context, const journal_entry *entries,
-                           size_t n);
+typedef void piece_log_judge(void *context, const piece_log_entry *entries,
+                             size_t n);
 
 /* True if there is room for another entry. */
-bool journal_has_room(const journal *j);
+bool piece_log_has_room(const piece_log *j);
 
 /* Makes more room; false if memory ran out. */
-bool journal_grow(journal *j);
+bool piece_log_grow(piece_log *j);
 
 /* Writes a piece down; there must be room. */
-void journal_add(journal *j, const ps_piece *piece, uint64_t record);
+void piece_log_add(piece_log *j, const ps_piece *piece, uint64_t record);
 
 /*
  * Has every sequence below `watermark` judged (without one, every sequence)
  * and forgets it.  Of the others, pieces that touch become one entry, so
  * that a sequence of very many pieces does not fill the journal.
  */
-void journal_settle(journal *j, const uint64_t *watermark,
-                    journal_judge *judge, void *context);
+void piece_log_settle(piece_log *j, const uint64_t *watermark,
+                      piece_log_judge *judge, void *context);
 
-void journal_free(journal *j);
+void piece_log_free(piece_log *j);
 
 #endif

@@ -51,7 +51,7 @@ static int advance(dropped *d)
     return STATUS_DATA;
 }
 
-int dropped_open(dropped *d, const name_list *names, const ps_schema *schema)
+int rejects_in_open(dropped *d, const name_list *names, const ps_schema *schema)
 {
     ps_schema wanted = with_reasons(schema);
     int status = inputs_open(&d->in, names, schema->token_type);
@@ -97,8 +97,8 @@ static bool is_whole(const dropped *d, const ps_sequence *sequence)
                why, (d)->next.id, (d)->next.offset, dropped_name(d),      \
                source_id(d))
 
-int dropped_match(dropped *d, uint64_t id, const ps_sequence *sequence,
-                  faults *f, const fault_place *place, uint8_t *reason)
+int rejects_in_match(dropped *d, uint64_t id, const ps_sequence *sequence,
+                     faults *f, const fault_place *place, uint8_t *reason)
 {
     int status = STATUS_OK;
 
@@ -116,13 +116,13 @@ int dropped_match(dropped *d, uint64_t id, const ps_sequence *sequence,
     return status;
 }
 
-void dropped_end(dropped *d, faults *f, const fault_place *place)
+void rejects_in_end(dropped *d, faults *f, const fault_place *place)
 {
     if (d->more)
         REJECT_FAULT(d, f, place, "is beyond the end of the input");
 }
 
-void dropped_close(dropped *d)
+void rejects_in_close(dropped *d)
 {
     if (d->open)
         inputs_close(&d->in);

@@ -32,7 +32,8 @@ typedef struct dropped {
 } dropped;
 
 /* Opens it for sequences of `schema`; an exit status. */
-int dropped_open(dropped *d, const name_list *names, const ps_schema *schema);
+int rejects_in_open(dropped *d, const name_list *names,
+                    const ps_schema *schema);
 
 /*
  * Compares the reject of sequence `id` of the input, if there is one, with
@@ -40,15 +41,15 @@ int dropped_open(dropped *d, const name_list *names, const ps_schema *schema);
  * 40 of FILE"; *reason is what the reject says.  An exit status; what is
  * wrong with the rejects goes to `f`, as found at a record of the packs.
  */
-int dropped_match(dropped *d, uint64_t id, const ps_sequence *sequence,
-                  faults *f, const fault_place *place, uint8_t *reason);
+int rejects_in_match(dropped *d, uint64_t id, const ps_sequence *sequence,
+                     faults *f, const fault_place *place, uint8_t *reason);
 
 /* All rejects should have been met: tells of one that was not. */
-void dropped_end(dropped *d, faults *f, const fault_place *place);
+void rejects_in_end(dropped *d, faults *f, const fault_place *place);
 
 /* Their name, for messages. */
 const char *dropped_name(const dropped *d);
 
-void dropped_close(dropped *d);
+void rejects_in_close(dropped *d);
 
 #endif

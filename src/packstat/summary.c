@@ -229,7 +229,7 @@ void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
     if (found->sequences != 0)
         text_line(out, "length",
                   "min %" PRIu32 ", mean %.2f, max %" PRIu32,
-                  histogram_least(&found->lengths),
+                  histogram_min(&found->lengths),
                   (double)found->tokens / (double)found->sequences,
                   histogram_greatest(&found->lengths));
     text_histogram(out, "length", "sequences", &found->lengths,

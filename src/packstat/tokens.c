@@ -114,7 +114,7 @@ static void print_lengths(const token_figures *found)
     }
     printf(", \"min_seqlen\": %" PRIu32 ", \"max_seqlen\": %" PRIu32
            ", \"mean_seqlen\": %.9g",
-           histogram_least(&found->lengths),
+           histogram_min(&found->lengths),
            histogram_greatest(&found->lengths),
            (double)found->tokens / (double)found->sequences);
 }

@@ -13,8 +13,8 @@
 
 #define DEFAULT_WINDOW 1024
 #define DEFAULT_LEVEL 3 /* as zstd itself */
-#define MOST_LEVEL 22
-#define MOST_THREADS 256
+#define MAX_LEVEL 22
+#define MAX_THREADS 256
 
 /* A year is more than a wait ever is, and less than time_t can hold. */
 #define LONGEST_IDLE UINT64_C(31536000000)
@@ -24,12 +24,12 @@ conf conf_new(void)
     return (conf){.depth = PS_DEPTH_AUTO, .window = DEFAULT_WINDOW};
 }
 
-static const char *set_u32(uint32_t *to, const char *value, uint32_t least,
-                           uint32_t most, const char *why)
+static const char *set_u32(uint32_t *to, const char *value, uint32_t min,
+                           uint32_t max, const char *why)
 {
     uint64_t number;
 
-    if (!option_number(value, least, most, &number))
+    if (!option_number(value, min, max, &number))
         return why;
     *to = (uint32_t)number;
     return NULL;
@@ -199,13 +199,13 @@ static const char *set_zstd(void *to, const char *value)
 
     c->zstd_level = DEFAULT_LEVEL;
     return value == NULL ? NULL
-                         : set_u32(&c->zstd_level, value, 1, MOST_LEVEL,
+                         : set_u32(&c->zstd_level, value, 1, MAX_LEVEL,
                                    "must be a level from 1 to 22");
 }
 
 static const char *set_threads(void *to, const char *value)
 {
-    return set_u32(&((conf *)to)->threads, value, 0, MOST_THREADS,
+    return set_u32(&((conf *)to)->threads, value, 0, MAX_THREADS,
                    "must be a number from 0 to 256");
 }
 

@@ -22,13 +22,13 @@
 
 /* A longer name opens nothing. */
 #ifdef PATH_MAX
-#define MOST_NAME PATH_MAX
+#define MAX_NAME PATH_MAX
 #else
-#define MOST_NAME 4096
+#define MAX_NAME 4096
 #endif
 
 /* A longer chain of links opens nothing either. */
-#define MOST_LINKS 40
+#define MAX_LINKS 40
 
 static bool is_standard(const char *name)
 {
@@ -50,7 +50,7 @@ static const char *base_of(const char *name)
 static bool stat_folder(const char *name, struct stat *st)
 {
     size_t n = (size_t)(base_of(name) - name);
-    char folder[MOST_NAME] = ".";
+    char folder[MAX_NAME] = ".";
 
     if (n >= sizeof folder)
         return false;
@@ -62,15 +62,15 @@ static bool stat_folder(const char *name, struct stat *st)
 }
 
 /* Puts what the link `place` says in its place; false if it is none. */
-static bool follow(char place[MOST_NAME])
+static bool follow(char place[MAX_NAME])
 {
-    char to[MOST_NAME];
+    char to[MAX_NAME];
     size_t kept = (size_t)(base_of(place) - place);
     ssize_t n = readlink(place, to, sizeof to);
 
     if (n > 0 && to[0] == '/')
         kept = 0;
-    if (n <= 0 || (size_t)n >= MOST_NAME - kept)
+    if (n <= 0 || (size_t)n >= MAX_NAME - kept)
         return false;
     memcpy(place + kept, to, (size_t)n);
     place[kept + (size_t)n] = '\0';
@@ -78,22 +78,22 @@ static bool follow(char place[MOST_NAME])
 }
 
 /* Where `name` leads, also if nothing is there yet; false if nowhere. */
-static bool find_place(const char *name, char place[MOST_NAME])
+static bool find_place(const char *name, char place[MAX_NAME])
 {
     int links = 0;
 
-    if (strlen(name) >= MOST_NAME)
+    if (strlen(name) >= MAX_NAME)
         return false;
     (void)strcpy(place, name);
-    while (links < MOST_LINKS && follow(place))
+    while (links < MAX_LINKS && follow(place))
         links++;
-    return links < MOST_LINKS;
+    return links < MAX_LINKS;
 }
 
 static bool have_one_place(const char *name, const char *other)
 {
-    char a[MOST_NAME];
-    char b[MOST_NAME];
+    char a[MAX_NAME];
+    char b[MAX_NAME];
     struct stat folder_a;
     struct stat folder_b;
 
@@ -151,15 +151,15 @@ static int check_name(const char *name)
                          message_name(name));
 }
 
-int apart_check(const conf *c)
+int distinct_files_check(const conf *c)
 {
-    char fresh[MOST_NAME + sizeof REPLACE_SUFFIX];
+    char fresh[MAX_NAME + sizeof REPLACE_SUFFIX];
     int status;
 
     if (c->state == NULL)
         return STATUS_OK;
     status = check_name(c->state);
-    if (status != STATUS_OK || strlen(c->state) >= MOST_NAME)
+    if (status != STATUS_OK || strlen(c->state) >= MAX_NAME)
         return status;
     (void)snprintf(fresh, sizeof fresh, "%s" REPLACE_SUFFIX, c->state);
     status = check(c, c->state);

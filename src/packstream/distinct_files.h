@@ -16,6 +16,6 @@
  * again when all are there: there may be two names of one new file, as "A" and
  * "a" are to some file systems, that show only then.
  */
-int apart_check(const conf *c);
+int distinct_files_check(const conf *c);
 
 #endif

@@ -56,7 +56,7 @@ int job_pack(job *j)
     int status = STATUS_OK;
 
     progress_start(&j->progress, !j->conf->quiet);
-    while (status == STATUS_OK && more && pause_stopped() == 0) {
+    while (status == STATUS_OK && more && signals_stopped() == 0) {
         ps_sequence sequence;
         ps_error err;
 
@@ -83,7 +83,7 @@ int job_pack(job *j)
     }
     progress_end(&j->progress);
     if (status == STATUS_OK && more)
-        j->stop = pause_stopped();
+        j->stop = signals_stopped();
     return j->stop == 0 ? status : job_save(j, false);
 }
 

@@ -77,8 +77,8 @@ ps_result job_pass_on(void *context, ps_error *err)
 
     j->output_failed = r != PS_OK;
     while (r == PS_OK) {
-        pause_end end =
-            pause_wait(ps_token_reader_descriptor(j->reader), wait);
+        signals_end end =
+            signals_wait(ps_token_reader_descriptor(j->reader), wait);
 
         if (end == PAUSE_INPUT)
             break;

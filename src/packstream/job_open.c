@@ -59,7 +59,7 @@ int job_open_state(job *j)
 
     if (status != STATUS_OK)
         return status;
-    j->known = r->says.input_sequences;
+    j->known = r->summary.input_sequences;
     if (!r->goes_on)
         return STATUS_OK;
     j->again = j->known;
@@ -145,7 +145,7 @@ static int check_outputs(job *j, const ps_schema *schema,
         return STATUS_FAILURE;
     if (c->rejects != NULL &&
         (!files_spare_inputs(c->rejects, c->names, c->n_names) ||
-         !files_are_apart(c->rejects, c->output)))
+         !files_are_distinct(c->rejects, c->output)))
         return STATUS_FAILURE;
     return STATUS_OK;
 }
@@ -179,7 +179,7 @@ static void share_work(job *j)
 /* Where the rejects go on, or NULL: they begin. */
 static const rejects_mark *mark_of_rejects(const job *j)
 {
-    return j->resume.state == NULL || j->resume.says.blank
+    return j->resume.state == NULL || j->resume.summary.blank
                ? NULL
                : &j->resume.place.rejects;
 }
@@ -193,9 +193,9 @@ static int open_outputs(job *j)
                               j->conf->state != NULL);
     /* Now that all are there, two names of one new file show, too. */
     if (status == STATUS_OK && j->conf->rejects != NULL &&
-        !files_are_apart(j->conf->rejects, j->conf->output))
+        !files_are_distinct(j->conf->rejects, j->conf->output))
         status = STATUS_FAILURE;
-    return status == STATUS_OK ? apart_check(j->conf) : status;
+    return status == STATUS_OK ? distinct_files_check(j->conf) : status;
 }
 
 /* What is still to be opened are the other inputs and the next state. */
@@ -229,7 +229,7 @@ static int open_packer(job *j, const ps_schema *schema,
 
 bool job_has_ended(const job *j)
 {
-    return j->resume.says.finished && !j->resume.proves;
+    return j->resume.summary.finished && !j->resume.proves;
 }
 
 int job_cut_outputs(job *j)
@@ -237,7 +237,7 @@ int job_cut_outputs(job *j)
     int status = resume_cut_output(&j->resume, j->out);
 
     /* Rejects that have an END are whole. */
-    if (status == STATUS_OK && !j->resume.says.finished)
+    if (status == STATUS_OK && !j->resume.summary.finished)
         status = rejects_start(&j->rejects, mark_of_rejects(j));
     j->output_failed = status != STATUS_OK;
     return status;
@@ -355,7 +355,7 @@ int job_open_output(job *j)
                                  &options);
     /* From the first state on, a signal leaves none half made. */
     if (status == STATUS_OK && j->conf->state != NULL)
-        pause_catch_stop();
+        signals_catch_stop();
     if (status == STATUS_OK)
         status = resume_begin(&j->resume, j->out);
     if (status != STATUS_OK)

@@ -56,7 +56,7 @@ static void show_progress(job *j)
 /* Whether what is held is to be packed before the next record. */
 static bool is_flush_due(job *j)
 {
-    bool asked = pause_asked();
+    bool asked = signals_asked();
 
     j->records++;
     /* What is to be proved was flushed at no such time. */
@@ -88,8 +88,8 @@ int job_catch_up(job *j)
         return STATUS_OK;
     j->caught_up = true;
     /* Of a stream that has ended the last packs are still to come. */
-    if (!j->resume.says.finished &&
-        ps_packer_proved(j->packer, &err) != PS_OK)
+    if (!j->resume.summary.finished &&
+        ps_packer_replay_verified(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
     return job_cut_outputs(j);
@@ -128,7 +128,7 @@ int job_put(job *j, const ps_sequence *sequence)
 
 int job_read_failure(job *j, const ps_error *err)
 {
-    if (pause_stopped() != 0)
+    if (signals_stopped() != 0)
         return STATUS_OK;
     return j->output_failed ? job_output_failure(j, err)
                             : job_input_failure(j, err);

@@ -29,7 +29,7 @@ static int run(const conf *c)
         status = work(&j);
     status = job_close(&j, status);
     if (j.stop != 0)
-        pause_die(j.stop);
+        signals_die(j.stop);
     return status;
 }
 
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     files_init();
     memory_init();
     message_init(argv[0]);
-    pause_init();
+    signals_init();
     outcome = option_parse(&conf_program, argc, argv, &c, &first);
     if (outcome != OPTION_RUN)
         return option_status(outcome);

@@ -29,7 +29,7 @@
 #define FOR_FRAMES 16
 
 /* The least that the window of the input gets; gzip has less. */
-#define LEAST_WINDOW ((uint64_t)256 << 10)
+#define MIN_WINDOW ((uint64_t)256 << 10)
 #define NO_WINDOW 1024 /* zstd has none that is less */
 
 /* What a frame takes in the table, and with --state in states as well. */
@@ -43,7 +43,7 @@
 #define READ_BYTES ((uint64_t)320 << 10)
 
 /* So much longer than a pack a sequence may be at least, if it is held. */
-#define LEAST_LONG ((uint64_t)64 << 10)
+#define MIN_LONG ((uint64_t)64 << 10)
 
 #define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */
 
@@ -70,7 +70,7 @@ static uint64_t window_of(uint64_t bound)
 {
     uint64_t window = bound / FOR_WINDOW;
 
-    return window > LEAST_WINDOW ? window : LEAST_WINDOW;
+    return window > MIN_WINDOW ? window : MIN_WINDOW;
 }
 
 uint64_t memory_window(const conf *c)
@@ -108,9 +108,9 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 }
 
 /* With less the option that has them held would be of no use. */
-static uint64_t least_of_long(const memory *m)
+static uint64_t min_of_long(const memory *m)
 {
-    return READ_BYTES + LEAST_LONG +
+    return READ_BYTES + MIN_LONG +
            ps_payload_bytes(&m->schema, m->conf->capacity);
 }
 
@@ -148,7 +148,7 @@ static bool fits(const memory *m, uint64_t bound, uint64_t payload)
     uint64_t bytes;
 
     if (holds_long(m->conf, true) &&
-        bound / FOR_LONG / 2 < least_of_long(m))
+        bound / FOR_LONG / 2 < min_of_long(m))
         return false;
     o.max_bytes = payload;
     /* All of the window's part counts: what is left rises with the bound. */
@@ -164,7 +164,7 @@ static bool fits(const memory *m, uint64_t bound, uint64_t payload)
 }
 
 /* The least bound that leaves so much. */
-static uint64_t least_bound(const memory *m, uint64_t payload)
+static uint64_t min_bound(const memory *m, uint64_t payload)
 {
     uint64_t low = 0;
     uint64_t high = UINT64_MAX / 2;
@@ -180,10 +180,10 @@ static uint64_t least_bound(const memory *m, uint64_t payload)
     return high;
 }
 
-static uint64_t most_payload(const memory *m, uint64_t bound,
-                             uint64_t least)
+static uint64_t max_payload(const memory *m, uint64_t bound,
+                            uint64_t min)
 {
-    uint64_t low = least / CHUNK;
+    uint64_t low = min / CHUNK;
     uint64_t high = bound / CHUNK + 1;
 
     while (low + 1 < high) {
@@ -198,7 +198,7 @@ static uint64_t most_payload(const memory *m, uint64_t bound,
 }
 
 /* As many as the part of the bound for the table has room for. */
-static uint32_t most_frames(const conf *c)
+static uint32_t max_frames(const conf *c)
 {
     uint64_t each = c->state == NULL ? FRAME_BYTES : FRAME_STATE_BYTES;
     uint64_t frames = c->memory / FOR_FRAMES / each;
@@ -211,7 +211,7 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
 {
     uint64_t bound = c->memory;
     uint64_t pack = ps_payload_bytes(schema, c->capacity);
-    uint64_t least = (pack / CHUNK + 1) * CHUNK;
+    uint64_t min = (pack / CHUNK + 1) * CHUNK;
     ps_error err;
 
     *m = (memory){.conf = c, .schema = *schema, .options = *options};
@@ -220,14 +220,14 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     /* What is wrong with the options is told elsewhere. */
     if (bound == 0 || ps_packer_check(schema, options, &err) != PS_OK)
         return STATUS_OK;
-    if (!fits(m, bound, least))
+    if (!fits(m, bound, min))
         return message_usage("-M %" PRIu64 ": at least %" PRIu64
                              " bytes are needed with these options",
-                             bound, least_bound(m, least));
+                             bound, min_bound(m, min));
     if (!fits(m, bound, 0))
-        options->max_bytes = most_payload(m, bound, least);
+        options->max_bytes = max_payload(m, bound, min);
     if (options->compressed)
-        options->max_frames = most_frames(c);
+        options->max_frames = max_frames(c);
     m->options = *options;
     return STATUS_OK;
 }

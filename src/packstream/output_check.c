@@ -35,7 +35,7 @@ static int is_other(const char *name)
     return STATUS_FAILURE;
 }
 
-int written_begin(written *w, const char *name, int out)
+int output_check_begin(written *w, const char *name, int out)
 {
     struct stat st;
 
@@ -107,7 +107,7 @@ static int hash_of(const written *w, uint64_t record, uint64_t length,
     return status;
 }
 
-bool written_length(const written *w, int out, uint64_t *length)
+bool output_check_length(const written *w, int out, uint64_t *length)
 {
     uint64_t place;
 
@@ -124,15 +124,15 @@ bool written_length(const written *w, int out, uint64_t *length)
     return true;
 }
 
-int written_take(const written *w, uint64_t length, uint64_t record,
-                 written_mark *mark)
+int output_check_take(const written *w, uint64_t length, uint64_t record,
+                      output_check_mark *mark)
 {
-    *mark = (written_mark){
+    *mark = (output_check_mark){
         .known = w->fd >= 0, .base = w->base, .record = record};
     return mark->known ? hash_of(w, record, length, &mark->hash) : STATUS_OK;
 }
 
-static int compare(const written *w, const written_mark *mark,
+static int compare(const written *w, const output_check_mark *mark,
                    uint64_t length)
 {
     uint64_t hash;
@@ -167,8 +167,8 @@ static int compare_start(const written *w, int out)
     return status;
 }
 
-int written_reopen(written *w, const char *name, int in, int *out,
-                   const written_mark *mark, uint64_t length)
+int output_check_reopen(written *w, const char *name, int in, int *out,
+                        const output_check_mark *mark, uint64_t length)
 {
     int status;
 
@@ -198,7 +198,7 @@ int written_reopen(written *w, const char *name, int in, int *out,
                                               : status;
 }
 
-int written_go_to_end(const written *w, int out, uint64_t length)
+int output_check_go_to_end(const written *w, int out, uint64_t length)
 {
     if (w->fd < 0 ||
         lseek(out, (off_t)(w->base + length), SEEK_SET) != -1)
@@ -206,13 +206,13 @@ int written_go_to_end(const written *w, int out, uint64_t length)
     return failure(w->name);
 }
 
-int written_cut(const written *w, int out, uint64_t length)
+int output_check_cut(const written *w, int out, uint64_t length)
 {
     return files_cut(out, w->name, w->base + length) ? STATUS_OK
                                                      : STATUS_FAILURE;
 }
 
-void written_close(written *w)
+void output_check_close(written *w)
 {
     if (w->fd >= 0)
         (void)close(w->fd);

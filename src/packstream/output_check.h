@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 /* What a state keeps of it. */
-typedef struct written_mark {
+typedef struct output_check_mark {
     bool known; /* it is in a regular file */
     uint64_t base;
     uint64_t record; /* bytes of the last one, or about as many */
     uint64_t hash;   /* of samples */
-} written_mark;
+} output_check_mark;
 
 typedef struct written {
     const char *name;
@@ -33,28 +33,28 @@ typedef struct written {
  * Begins with what comes next on `out`.  An exit status after a message, here
  * and below.
  */
-int written_begin(written *w, const char *name, int out);
+int output_check_begin(written *w, const char *name, int out);
 
 /* How long what was written to `out` is; false after a message. */
-bool written_length(const written *w, int out, uint64_t *length);
+bool output_check_length(const written *w, int out, uint64_t *length);
 
 /* The mark of so many bytes that are written. */
-int written_take(const written *w, uint64_t length, uint64_t record,
-                 written_mark *mark);
+int output_check_take(const written *w, uint64_t length, uint64_t record,
+                      output_check_mark *mark);
 
 /*
  * Opens the output of which a mark is, which must have so many bytes as they
  * were; nothing is changed.  Or a pipe or device, if that was one.
  */
-int written_reopen(written *w, const char *name, int in, int *out,
-                   const written_mark *mark, uint64_t length);
+int output_check_reopen(written *w, const char *name, int in, int *out,
+                        const output_check_mark *mark, uint64_t length);
 
 /* Leaves it open at its end, where another job may write on. */
-int written_go_to_end(const written *w, int out, uint64_t length);
+int output_check_go_to_end(const written *w, int out, uint64_t length);
 
 /* Cuts away what is behind them; the next byte is written there. */
-int written_cut(const written *w, int out, uint64_t length);
+int output_check_cut(const written *w, int out, uint64_t length);
 
-void written_close(written *w);
+void output_check_close(written *w);
 
 #endif

@@ -69,13 +69,13 @@ int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
                              message_name(r->name));
     if (mark != NULL) {
         r->mark = *mark;
-        return written_reopen(&r->file, r->name, -1, &r->fd, &mark->file,
-                              mark->stream.offset);
+        return output_check_reopen(&r->file, r->name, -1, &r->fd, &mark->file,
+                                   mark->stream.offset);
     }
     r->fd = files_open_output_alone(r->name, -1);
     if (r->fd < 0)
         return STATUS_FAILURE;
-    return marked ? written_begin(&r->file, r->name, r->fd) : STATUS_OK;
+    return marked ? output_check_begin(&r->file, r->name, r->fd) : STATUS_OK;
 }
 
 int rejects_start(rejects *r, const rejects_mark *mark)
@@ -86,7 +86,7 @@ int rejects_start(rejects *r, const rejects_mark *mark)
     if (r->name == NULL)
         return STATUS_OK;
     if (mark != NULL &&
-        written_cut(&r->file, r->fd, mark->stream.offset) != STATUS_OK)
+        output_check_cut(&r->file, r->fd, mark->stream.offset) != STATUS_OK)
         return STATUS_FAILURE;
     if (ps_token_writer_resume(&r->writer, r->fd, &r->schema,
                                mark == NULL ? &start : &mark->stream,
@@ -101,7 +101,7 @@ static int sync_file(rejects *r)
     if (!files_sync(r->fd, r->name))
         return STATUS_FAILURE;
     r->mark.stream = ps_token_writer_mark(r->writer);
-    return written_take(&r->file, r->mark.stream.offset, 0, &r->mark.file);
+    return output_check_take(&r->file, r->mark.stream.offset, 0, &r->mark.file);
 }
 
 int rejects_sync(rejects *r)
@@ -174,7 +174,7 @@ int rejects_close(rejects *r, bool complete)
     ps_token_writer_free(r->writer);
     r->writer = NULL;
     free(r->payload);
-    written_close(&r->file);
+    output_check_close(&r->file);
     if (r->fd >= 0 && !files_close_output(r->fd, r->name) &&
         status == STATUS_OK)
         status = STATUS_FAILURE;

@@ -21,7 +21,7 @@ enum {
 /* Where the rejects are, for a state. */
 typedef struct rejects_mark {
     ps_token_mark stream;
-    written_mark file;
+    output_check_mark file;
 } rejects_mark;
 
 typedef struct rejects {

@@ -20,30 +20,30 @@
 #include "packstream/resume_parts.h"
 
 /* No state is as large; what is was put there by mistake. */
-#define MOST_BYTES ((uint64_t)1 << 32)
+#define MAX_BYTES ((uint64_t)1 << 32)
 
 /* ---- Begun again ---- */
 
 /* Whether a file may be a state, by what it begins with. */
 static bool is_state(const unsigned char *bytes, size_t n)
 {
-    ps_state says;
+    ps_state summary;
     ps_error err;
 
-    return ps_state_read(bytes, n, &says, &err) != PS_ERR_MAGIC;
+    return ps_state_read(bytes, n, &summary, &err) != PS_ERR_MAGIC;
 }
 
 /* Two of them are in the memory at once. */
-static uint64_t most_bytes(const conf *c)
+static uint64_t max_bytes(const conf *c)
 {
-    return c->memory == 0 ? MOST_BYTES : c->memory / 2;
+    return c->memory == 0 ? MAX_BYTES : c->memory / 2;
 }
 
 static int read_state(resume *r)
 {
     ps_error err;
 
-    if (!replace_read(&r->file, most_bytes(r->conf), &r->state, &r->bytes))
+    if (!atomic_file_read(&r->file, max_bytes(r->conf), &r->state, &r->bytes))
         return STATUS_FAILURE;
     if (r->state == NULL)
         return STATUS_OK;
@@ -52,7 +52,7 @@ static int read_state(resume *r)
                       message_name(r->file.name));
         return STATUS_USAGE;
     }
-    if (ps_state_read(r->state, r->bytes, &r->says, &err) != PS_OK)
+    if (ps_state_read(r->state, r->bytes, &r->summary, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     return resume_read_note(r);
 }
@@ -61,17 +61,17 @@ static int cannot_make_again(const resume *r)
 {
     message_error("%s: packs were flushed because of time, so those before "
                   "%" PRIu64 " cannot be made again",
-                  message_name(r->file.name), r->says.packs);
+                  message_name(r->file.name), r->summary.packs);
     return STATUS_DATA;
 }
 
 /* The reader of a pipe wants the packs from first_record on. */
 static int start_for_reader(resume *r)
 {
-    bool behind = r->first_record >= r->says.packs;
+    bool behind = r->first_record >= r->summary.packs;
 
-    r->goes_on = behind && !r->says.finished;
-    r->ends = r->says.finished && r->first_record == r->says.packs;
+    r->goes_on = behind && !r->summary.finished;
+    r->ends = r->summary.finished && r->first_record == r->summary.packs;
     r->proves = !r->goes_on && !r->ends;
     return r->proves && r->place.timed ? cannot_make_again(r) : STATUS_OK;
 }
@@ -108,13 +108,13 @@ static int choose_start(resume *r)
         return STATUS_OK;
     if (r->place.output.known && (from == 0) != is_for_file)
         return is_elsewhere(r, is_for_file);
-    if (r->says.blank)
+    if (r->summary.blank)
         return STATUS_OK;
     if (from > 0 || !is_for_file) {
-        r->first_record = from == 0 ? r->says.packs : from;
+        r->first_record = from == 0 ? r->summary.packs : from;
         return start_for_reader(r);
     }
-    r->done = r->says.finished;
+    r->done = r->summary.finished;
     r->goes_on = !r->done;
     return STATUS_OK;
 }
@@ -122,13 +122,13 @@ static int choose_start(resume *r)
 /* A link to what was not there yet shows when it is. */
 static int open_file(resume *r)
 {
-    int status = apart_check(r->conf);
+    int status = distinct_files_check(r->conf);
 
     if (status != STATUS_OK)
         return status;
-    if (!replace_open(&r->file, r->conf->state, is_state))
+    if (!atomic_file_open(&r->file, r->conf->state, is_state))
         return STATUS_FAILURE;
-    return apart_check(r->conf);
+    return distinct_files_check(r->conf);
 }
 
 int resume_open(resume *r, const conf *c)
@@ -150,14 +150,14 @@ int resume_open(resume *r, const conf *c)
 static int compare_inputs(const resume *r)
 {
     const conf *c = r->conf;
-    int n = r->says.finished ? c->n_names : (int)r->place.file;
+    int n = r->summary.finished ? c->n_names : (int)r->place.file;
     uint64_t then = r->place.input_bytes;
     uint64_t now;
 
     if (then == RESUME_UNKNOWN || !files_inputs_size(c->names, n, &now) ||
         then == now)
         return STATUS_OK;
-    if (r->says.finished)
+    if (r->summary.finished)
         message_error("%s: the job has ended, with %" PRIu64
                       " bytes of input and not %" PRIu64,
                       message_name(r->file.name), then, now);
@@ -179,14 +179,14 @@ int resume_fits(const resume *r, const ps_schema *schema,
     if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     /* Packs that are made anew of a job that has ended tell all themselves. */
-    return r->proves && r->says.finished ? STATUS_OK : compare_inputs(r);
+    return r->proves && r->summary.finished ? STATUS_OK : compare_inputs(r);
 }
 
 /* Whether the output is that of the state. */
 bool resume_has_output(const resume *r)
 {
     return r->done ||
-           ((r->goes_on || r->says.blank) && r->first_record == 0);
+           ((r->goes_on || r->summary.blank) && r->first_record == 0);
 }
 
 static bool has_content(const char *name)
@@ -216,7 +216,7 @@ static bool is_gone(const resume *r)
     const char *name = r->conf->output;
     struct stat st;
 
-    return r->says.blank && r->place.output.base == 0 && name != NULL &&
+    return r->summary.blank && r->place.output.base == 0 && name != NULL &&
            strcmp(name, "-") != 0 && stat(name, &st) != 0 && errno == ENOENT;
 }
 
@@ -226,8 +226,8 @@ int resume_open_output(resume *r, int in, int *out)
     int status;
 
     if (resume_has_output(r) && !is_gone(r))
-        return written_reopen(&r->output, name, in, out, &r->place.output,
-                              r->says.output_bytes);
+        return output_check_reopen(&r->output, name, in, out, &r->place.output,
+                                   r->summary.output_bytes);
     status = r->state == NULL ? check_new(r) : STATUS_OK;
     if (status != STATUS_OK)
         return status;
@@ -236,14 +236,14 @@ int resume_open_output(resume *r, int in, int *out)
         return STATUS_FAILURE;
     /* One that begins with a later pack is no output to go on with. */
     return r->conf->state != NULL && r->first_record == 0
-               ? written_begin(&r->output, name, *out)
+               ? output_check_begin(&r->output, name, *out)
                : STATUS_OK;
 }
 
 int resume_cut_output(const resume *r, int out)
 {
     return r->goes_on && r->first_record == 0
-               ? written_cut(&r->output, out, r->says.output_bytes)
+               ? output_check_cut(&r->output, out, r->summary.output_bytes)
                : STATUS_OK;
 }
 
@@ -271,7 +271,7 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
     else if (ps_packer_open(packer, out, schema, options, &err) != PS_OK)
         return cannot_open(r, &err);
     else if (r->proves)
-        result = ps_packer_prove(*packer, r->state, r->bytes, &err);
+        result = ps_packer_verify_replay(*packer, r->state, r->bytes, &err);
     return result == PS_OK
                ? STATUS_OK
                : message_failure(message_name(r->file.name), &err);
@@ -289,13 +289,13 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
     if (r->conf->verbose)
         message_note("%s: the job has ended, there is nothing left to do",
                      message_name(r->file.name));
-    return written_go_to_end(&r->output, out, r->says.output_bytes);
+    return output_check_go_to_end(&r->output, out, r->summary.output_bytes);
 }
 
 void resume_close(resume *r)
 {
-    written_close(&r->output);
-    replace_close(&r->file);
+    output_check_close(&r->output);
+    atomic_file_close(&r->file);
     free(r->state);
     r->state = NULL;
 }

@@ -20,7 +20,7 @@ typedef struct resume_place {
     uint64_t records; /* put so far */
     rejects_mark rejects;
     bool timed; /* packs were flushed because of time or a signal */
-    written_mark output;
+    output_check_mark output;
     /* What was read of the files before that one, or of all if the job has
      * ended; RESUME_UNKNOWN unless they are regular files. */
     uint64_t input_bytes;
@@ -46,7 +46,7 @@ typedef struct resume {
     replace file; /* its name NULL: there is none */
     unsigned char *state; /* that was read, or NULL */
     size_t bytes;
-    ps_state says;
+    ps_state summary;
     resume_place place;
     /* What is to be done, if that state is more than a beginning: one of */
     bool goes_on; /* from there */

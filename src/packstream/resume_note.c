@@ -48,7 +48,7 @@ static ps_token_mark load_mark(const unsigned char *from)
                            .digest = load_u64(from + 40)};
 }
 
-static void store_file(unsigned char *to, const written_mark *m)
+static void store_file(unsigned char *to, const output_check_mark *m)
 {
     store_u64(to, m->known);
     store_u64(to + 8, m->base);
@@ -56,9 +56,9 @@ static void store_file(unsigned char *to, const written_mark *m)
     store_u64(to + 24, m->hash);
 }
 
-static written_mark load_file(const unsigned char *from)
+static output_check_mark load_file(const unsigned char *from)
 {
-    return (written_mark){.known = load_u64(from) != 0,
+    return (output_check_mark){.known = load_u64(from) != 0,
                           .base = load_u64(from + 8),
                           .record = load_u64(from + 16),
                           .hash = load_u64(from + 24)};
@@ -105,7 +105,7 @@ static int does_not_fit(const resume *r, const char *what)
 
 static int check_options(const resume *r)
 {
-    const unsigned char *note = r->says.note;
+    const unsigned char *note = r->summary.note;
     const conf *c = r->conf;
 
     if (load_u32(note + AT_N_NAMES) != (uint32_t)c->n_names)
@@ -125,10 +125,10 @@ static int check_options(const resume *r)
 
 int resume_read_note(resume *r)
 {
-    const unsigned char *note = r->says.note;
+    const unsigned char *note = r->summary.note;
     int status;
 
-    if (r->says.note_bytes != RESUME_NOTE_BYTES ||
+    if (r->summary.note_bytes != RESUME_NOTE_BYTES ||
         load_u32(note) != NOTE_VERSION) {
         message_error("%s: not a state of this version of packstream",
                       message_name(r->file.name));
@@ -146,7 +146,7 @@ int resume_read_note(resume *r)
                               .output = load_file(note + AT_OUTPUT),
                               .input_bytes = load_u64(note + AT_INPUT_BYTES)};
     if (r->place.file < (uint32_t)r->conf->n_names &&
-        r->place.mark.id <= r->says.needs)
+        r->place.mark.id <= r->summary.needs)
         return STATUS_OK;
     message_error("%s: the state is damaged", message_name(r->file.name));
     return STATUS_DATA;

@@ -53,7 +53,7 @@ static bool find_mark(const resume *r, uint64_t id, resume_place *place)
 
 /* What is written so far, for the state that is to be saved. */
 static int mark_output(const resume *r, ps_packer *packer, int out,
-                       uint64_t *length, written_mark *mark)
+                       uint64_t *length, output_check_mark *mark)
 {
     const char *name = r->conf->output;
     ps_error err;
@@ -61,10 +61,10 @@ static int mark_output(const resume *r, ps_packer *packer, int out,
     *length = 0;
     if (ps_packer_flush(packer, &err) != PS_OK)
         return message_failure(files_output_name(name), &err);
-    if (r->output.fd >= 0 && !written_length(&r->output, out, length))
+    if (r->output.fd >= 0 && !output_check_length(&r->output, out, length))
         return STATUS_FAILURE;
-    return written_take(&r->output, *length,
-                        ps_packer_info(packer)->record_bytes, mark);
+    return output_check_take(&r->output, *length,
+                             ps_packer_info(packer)->record_bytes, mark);
 }
 
 /* Whether the output, of such a length, ends where the state says. */
@@ -72,25 +72,25 @@ static bool is_output(const resume *r, int out, uint64_t length,
                       const unsigned char *state, size_t bytes)
 {
     const char *name = r->conf->output;
-    ps_state says;
+    ps_state summary;
     ps_error err;
 
     if (r->output.fd < 0)
         return true;
-    if (ps_state_read(state, bytes, &says, &err) != PS_OK)
+    if (ps_state_read(state, bytes, &summary, &err) != PS_OK)
         return false;
-    if (length == says.output_bytes)
+    if (length == summary.output_bytes)
         return files_has_length(out, name, r->output.base + length);
     message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
                   "another program changed it",
                   files_output_name(name), r->output.base + length,
-                  r->output.base + says.output_bytes);
+                  r->output.base + summary.output_bytes);
     return false;
 }
 
 static int write_state(resume *r, const unsigned char *state, size_t bytes)
 {
-    return replace_write(&r->file, state, bytes) ? STATUS_OK
+    return atomic_file_write(&r->file, state, bytes) ? STATUS_OK
                                                  : STATUS_FAILURE;
 }
 
@@ -103,12 +103,12 @@ int resume_begin(resume *r, int out)
     ps_error err;
     int status;
 
-    if (r->says.blank && resume_has_output(r))
-        return written_cut(&r->output, out, 0);
+    if (r->summary.blank && resume_has_output(r))
+        return output_check_cut(&r->output, out, 0);
     /* A pipe begins anew, and then there is nothing to know of it. */
     if (r->state != NULL || r->output.fd < 0)
         return STATUS_OK;
-    status = written_take(&r->output, 0, 0, &place.output);
+    status = output_check_take(&r->output, 0, 0, &place.output);
     if (status != STATUS_OK)
         return status;
     resume_store_note(r->conf, &place, note);
@@ -130,9 +130,9 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 
     if (status != STATUS_OK)
         return status;
-    if (!find_mark(r, ps_packer_needs(packer), place)) {
+    if (!find_mark(r, ps_packer_resume_from(packer), place)) {
         message_error("internal error: no mark before sequence %" PRIu64,
-                      ps_packer_needs(packer));
+                      ps_packer_resume_from(packer));
         return STATUS_FAILURE;
     }
     resume_store_note(r->conf, place, note);

@@ -36,7 +36,7 @@ static void remember_stop(int signal)
 }
 
 /* Calls that the signal meets elsewhere go on as if it had not come. */
-void pause_init(void)
+void signals_init(void)
 {
     struct sigaction action = {.sa_handler = remember,
                                .sa_flags = SA_RESTART};
@@ -45,7 +45,7 @@ void pause_init(void)
     (void)sigaction(SIGUSR1, &action, NULL);
 }
 
-bool pause_asked(void)
+bool signals_asked(void)
 {
     bool asked = came != 0;
 
@@ -67,18 +67,18 @@ static void catch_once(int signal)
         (void)sigaction(signal, &action, NULL);
 }
 
-void pause_catch_stop(void)
+void signals_catch_stop(void)
 {
     catch_once(SIGTERM);
     catch_once(SIGINT);
 }
 
-int pause_stopped(void)
+int signals_stopped(void)
 {
     return stop;
 }
 
-void pause_die(int signal)
+void signals_die(int signal)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};
 
@@ -87,15 +87,15 @@ void pause_die(int signal)
     (void)raise(signal);
 }
 
-static pause_end after_signal(void)
+static signals_end after_signal(void)
 {
     if (stop != 0)
         return PAUSE_STOP;
-    return pause_asked() ? PAUSE_ASKED : PAUSE_INPUT;
+    return signals_asked() ? PAUSE_ASKED : PAUSE_INPUT;
 }
 
-static pause_end wait_with(int fd, const struct timespec *limit,
-                           const sigset_t *mask)
+static signals_end wait_with(int fd, const struct timespec *limit,
+                             const sigset_t *mask)
 {
     fd_set readable;
     int n;
@@ -110,13 +110,13 @@ static pause_end wait_with(int fd, const struct timespec *limit,
     return n < 0 && errno == EINTR ? after_signal() : PAUSE_INPUT;
 }
 
-pause_end pause_wait(int fd, uint64_t ms)
+signals_end signals_wait(int fd, uint64_t ms)
 {
     struct timespec limit = {.tv_sec = (time_t)(ms / 1000),
                              .tv_nsec = (long)(ms % 1000) * 1000000};
     sigset_t signals;
     sigset_t before;
-    pause_end end;
+    signals_end end;
 
     /* Read then waits, without an end to it. */
     if (fd >= FD_SETSIZE)

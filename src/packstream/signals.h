@@ -14,32 +14,32 @@
 /* Waits no time for the input to go on: as long as it takes. */
 #define PAUSE_FOREVER UINT64_MAX
 
-typedef enum pause_end {
+typedef enum signals_end {
     PAUSE_INPUT, /* there is input, or its end, or no way to wait for it */
     PAUSE_IDLE,  /* nothing came for as long as was asked */
     PAUSE_ASKED, /* SIGUSR1 came */
     PAUSE_STOP   /* one of those that end a job came */
-} pause_end;
+} signals_end;
 
 /* From now on SIGUSR1 does not end the process, but is remembered. */
-void pause_init(void);
+void signals_init(void);
 
 /* True once after SIGUSR1 came. */
-bool pause_asked(void);
+bool signals_asked(void);
 
 /*
  * From now on the first SIGTERM or SIGINT does not end the process, but is
  * remembered; a second one ends it.
  */
-void pause_catch_stop(void);
+void signals_catch_stop(void);
 
 /* Which of the two came, or 0. */
-int pause_stopped(void);
+int signals_stopped(void);
 
 /* Ends the process by that signal, as if it had not been caught. */
-void pause_die(int signal);
+void signals_die(int signal);
 
 /* Waits for input on `fd`, or for a signal, `ms` milliseconds at most. */
-pause_end pause_wait(int fd, uint64_t ms);
+signals_end signals_wait(int fd, uint64_t ms);
 
 #endif

@@ -216,7 +216,7 @@ static int count_tokens(const job *j, sample *s)
             return bad_value(j, MASK, i, value, "is neither 0 nor 1");
         if (value == 1 && s->n_tok < i)
             return bad_value(j, MASK, i, value, "stands behind a 0");
-        if (value == 1 && s->n_tok == job_most_tokens(j))
+        if (value == 1 && s->n_tok == job_max_tokens(j))
             return job_too_large(j);
         s->n_tok += value == 1;
     }
@@ -241,12 +241,12 @@ static int bad_id(const job *j, int feature, size_t i, uint64_t value)
 static int store_tokens(const job *j, sample *s)
 {
     const size_t width = ps_type_bytes(j->out.schema.token_type);
-    const uint32_t most = job_most_id(j);
+    const uint32_t max = job_max_id(j);
 
     for (uint32_t i = 0; i < s->n_tok; i++) {
         const uint64_t id = next(&s->lists[IDS]);
 
-        if (id > most)
+        if (id > max)
             return bad_id(j, IDS, i, id);
         store_low(j->out.payload + i * width, id, width);
     }
@@ -271,7 +271,7 @@ static int store_label(const job *j, sample *s, size_t i, unsigned char *to)
     const uint64_t place = next(&s->lists[PLACES]);
     const uint64_t label = next(&s->lists[LABELS]);
     const uint32_t bits = (uint32_t)next(&s->lists[WEIGHTS]);
-    const uint32_t most = job_most_id(j);
+    const uint32_t max = job_max_id(j);
     float weight;
 
     memcpy(&weight, &bits, sizeof weight);
@@ -284,7 +284,7 @@ static int store_label(const job *j, sample *s, size_t i, unsigned char *to)
         return bad_value(j, PLACES, i, place, "is no place of a token");
     if (load_u32(to + 4 * place) != NO_LABEL)
         return bad_value(j, PLACES, i, place, "stands there twice");
-    if (label > most || label > INT32_MAX)
+    if (label > max || label > INT32_MAX)
         return bad_id(j, LABELS, i, label);
     store_u32(to + 4 * place, (uint32_t)label);
     return STATUS_OK;

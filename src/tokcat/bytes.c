@@ -46,7 +46,7 @@ static int append(job *j, const text_line *line)
     paragraph *p = &j->paragraph;
     int status = check_bytes(j, line, n);
 
-    if (status == STATUS_OK && n > job_most_tokens(j) - p->n_tok)
+    if (status == STATUS_OK && n > job_max_tokens(j) - p->n_tok)
         status = job_too_large(j);
     if (status == STATUS_OK)
         status = records_room(&j->out, (p->n_tok + n) * width);

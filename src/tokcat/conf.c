@@ -151,9 +151,9 @@ static int check_keys(const conf *c)
  */
 static int check_ids(const ps_schema *s)
 {
-    const uint32_t most = s->token_type == PS_U16 ? UINT16_MAX : UINT32_MAX;
+    const uint32_t max = s->token_type == PS_U16 ? UINT16_MAX : UINT32_MAX;
 
-    if (s->token_type == PS_U16 && s->vocab_size > most + 1)
+    if (s->token_type == PS_U16 && s->vocab_size > max + 1)
         return message_usage("--vocab=%" PRIu32 " needs --type=u32",
                              s->vocab_size);
     for (int i = 0; i < PS_SPECIALS; i++) {
@@ -161,7 +161,7 @@ static int check_ids(const ps_schema *s)
 
         if (id == PS_NO_ID)
             continue;
-        if (id > most)
+        if (id > max)
             return message_usage("%s=%" PRIu32 " needs --type=u32",
                                  special_options[i], id);
         if (i != PS_PAD && s->vocab_size != 0 && id >= s->vocab_size)

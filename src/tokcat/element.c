@@ -13,7 +13,7 @@
 
 /* The integers that a type holds.  u64 ends where JSON's readers do. */
 static const struct {
-    int64_t least, most;
+    int64_t min, max;
 } ranges[] = {
     [PS_U8] = {0, UINT8_MAX},          [PS_U16] = {0, UINT16_MAX},
     [PS_U32] = {0, UINT32_MAX},        [PS_U64] = {0, INT64_MAX},
@@ -23,7 +23,7 @@ static const struct {
 static element_result integer_bits(ps_type type, int64_t value,
                                    uint64_t *bits)
 {
-    if (value < ranges[type].least || value > ranges[type].most)
+    if (value < ranges[type].min || value > ranges[type].max)
         return ELEMENT_OUTSIDE;
     *bits = (uint64_t)value;
     return ELEMENT_OK;

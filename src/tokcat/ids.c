@@ -19,7 +19,7 @@
 typedef struct scan {
     const unsigned char *at;   /* where we are: at a word or the newline */
     const unsigned char *word; /* the word read last */
-    uint64_t most;             /* the greatest id */
+    uint64_t max;             /* the greatest id */
     size_t room;               /* in tokens */
     unsigned char *to;
 } scan;
@@ -42,7 +42,7 @@ static bool is_line_end(const unsigned char *p)
 }
 
 /*
- * Reads one id at s->at.  Once above `most` a value grows no more, so that
+ * Reads one id at s->at.  Once above `max` a value grows no more, so that
  * it cannot overflow.
  */
 static inline bool scan_id(scan *s, uint64_t *id)
@@ -53,13 +53,13 @@ static inline bool scan_id(scan *s, uint64_t *id)
 
     s->word = p;
     while ((digit = (unsigned)*p - '0') <= 9) {
-        if (value <= s->most)
+        if (value <= s->max)
             value = 10 * value + digit;
         p++;
     }
     s->at = p;
     *id = value;
-    return p != s->word && value <= s->most &&
+    return p != s->word && value <= s->max &&
            (is_blank(*p) || is_line_end(p));
 }
 
@@ -138,14 +138,14 @@ static int ids_line(job *j, const text_line *line)
 {
     const ps_schema *schema = &j->out.schema;
     const size_t width = ps_type_bytes(schema->token_type);
-    scan s = {.at = line->bytes, .most = job_most_id(j)};
+    scan s = {.at = line->bytes, .max = job_max_id(j)};
     size_t n_tok;
     int status;
 
     /* A token takes at least a digit and a blank, or the end. */
     s.room = line->n / 2 + 1;
-    if (s.room > job_most_tokens(j))
-        s.room = job_most_tokens(j);
+    if (s.room > job_max_tokens(j))
+        s.room = job_max_tokens(j);
     status = records_room(&j->out, s.room * width);
     if (status != STATUS_OK)
         return status;

@@ -112,7 +112,7 @@ bool job_ignores(job *j, const char *key)
     return found != 0;
 }
 
-uint32_t job_most_id(const job *j)
+uint32_t job_max_id(const job *j)
 {
     const ps_schema *s = &j->out.schema;
 
@@ -121,7 +121,7 @@ uint32_t job_most_id(const job *j)
     return s->token_type == PS_U16 ? UINT16_MAX : UINT32_MAX;
 }
 
-uint32_t job_most_tokens(const job *j)
+uint32_t job_max_tokens(const job *j)
 {
     const uint64_t fixed = ps_payload_bytes(&j->out.schema, 0);
     const uint64_t each = ps_payload_bytes(&j->out.schema, 1) - fixed;
@@ -132,7 +132,7 @@ uint32_t job_most_tokens(const job *j)
 int job_too_large(const job *j)
 {
     return job_bad(j, "a sequence of more than %" PRIu32 " tokens is too "
-                   "large for a record", job_most_tokens(j));
+                   "large for a record", job_max_tokens(j));
 }
 
 /* ---------------------------------------------------------------------

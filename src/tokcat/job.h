@@ -108,10 +108,10 @@ bool job_ignores(job *j, const char *key);
 int job_bad(const job *j, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 /* The greatest id that the type and the vocabulary allow. */
-uint32_t job_most_id(const job *j);
+uint32_t job_max_id(const job *j);
 
 /* The most tokens that a record of this stream can have. */
-uint32_t job_most_tokens(const job *j);
+uint32_t job_max_tokens(const job *j);
 int job_too_large(const job *j);
 
 #endif

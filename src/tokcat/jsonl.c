@@ -62,13 +62,13 @@ static int store_ids(job *j, const json_t *ids)
 {
     const ps_schema *s = &j->out.schema;
     const size_t width = ps_type_bytes(s->token_type);
-    const uint32_t most = job_most_id(j);
+    const uint32_t max = job_max_id(j);
 
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const json_t *value = json_array_get(ids, i);
         const json_int_t id = json_integer_value(value);
 
-        if (!json_is_integer(value) || id < 0 || id > most)
+        if (!json_is_integer(value) || id < 0 || id > max)
             return bad_id(j, i, value);
         store_low(j->out.payload + i * width, (uint64_t)id, width);
     }
@@ -92,7 +92,7 @@ static int put_object(job *j, json_t *object, const json_t *ids)
     const size_t n = json_array_size(ids);
     int status = check_columns(j, object);
 
-    if (status == STATUS_OK && n > job_most_tokens(j))
+    if (status == STATUS_OK && n > job_max_tokens(j))
         status = job_too_large(j);
     if (status == STATUS_OK)
         status = records_room(&j->out,

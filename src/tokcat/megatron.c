@@ -275,18 +275,18 @@ static int read_sequences(job *j, const data_set *d)
     return status;
 }
 
-/* Where the next document begins, which is no less than `least`. */
-static int next_document(job *j, const data_set *d, uint64_t least,
+/* Where the next document begins, which is no less than `min`. */
+static int next_document(job *j, const data_set *d, uint64_t min,
                          uint64_t *first)
 {
     binary *documents = &j->beside[DOCUMENTS];
     int status = next_number(documents, (number_type){.width = 8}, first);
 
-    if (status == STATUS_OK && (*first < least || *first > d->n_sequences))
+    if (status == STATUS_OK && (*first < min || *first > d->n_sequences))
         status = binary_bad(documents, binary_offset(documents) - 8,
                             "no document can begin with sequence %" PRId64
                             " of %" PRIu64 ", behind %" PRIu64,
-                            (int64_t)*first, d->n_sequences, least);
+                            (int64_t)*first, d->n_sequences, min);
     return status;
 }
 

@@ -54,10 +54,10 @@ static int read_header(job *j, npy_header *h)
  */
 static int check_shape(const job *j, const npy_header *h)
 {
-    const uint64_t most = INT64_MAX / h->type.width;
+    const uint64_t max = INT64_MAX / h->type.width;
     const uint64_t columns = h->columns > 0 ? h->columns : 1;
 
-    if (columns > most || h->rows > most / columns)
+    if (columns > max || h->rows > max / columns)
         return binary_bad(&j->data, 0, "an array of more numbers than any "
                           "file can have");
     if (h->dimensions == 1 && !j->conf->split_given)

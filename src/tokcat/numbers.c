@@ -46,15 +46,15 @@ uint64_t number_load(const unsigned char *p, number_type type)
     return load(p, type.width, type.is_signed);
 }
 
-/* A negative number is above any `most`.  All widths are constants. */
+/* A negative number is above any `max`.  All widths are constants. */
 static inline size_t make(unsigned char *to, size_t token,
                           const unsigned char *from, size_t width,
-                          bool is_signed, size_t n, uint32_t most)
+                          bool is_signed, size_t n, uint32_t max)
 {
     for (size_t i = 0; i < n; i++) {
         const uint64_t value = load(from + i * width, width, is_signed);
 
-        if (value > most)
+        if (value > max)
             return i;
         if (token == 2)
             store_u16(to + 2 * i, (uint16_t)(value & 0xffff));
@@ -66,35 +66,35 @@ static inline size_t make(unsigned char *to, size_t token,
 
 static inline size_t make_from(unsigned char *to, size_t token,
                                const unsigned char *from, number_type type,
-                               size_t n, uint32_t most)
+                               size_t n, uint32_t max)
 {
     switch (type.width) {
     case 1:
-        return type.is_signed ? make(to, token, from, 1, true, n, most)
-                              : make(to, token, from, 1, false, n, most);
+        return type.is_signed ? make(to, token, from, 1, true, n, max)
+                              : make(to, token, from, 1, false, n, max);
     case 2:
-        return type.is_signed ? make(to, token, from, 2, true, n, most)
-                              : make(to, token, from, 2, false, n, most);
+        return type.is_signed ? make(to, token, from, 2, true, n, max)
+                              : make(to, token, from, 2, false, n, max);
     case 4:
-        return type.is_signed ? make(to, token, from, 4, true, n, most)
-                              : make(to, token, from, 4, false, n, most);
+        return type.is_signed ? make(to, token, from, 4, true, n, max)
+                              : make(to, token, from, 4, false, n, max);
     default: /* A negative one and one beyond 63 bits are alike too large. */
-        return make(to, token, from, 8, false, n, most);
+        return make(to, token, from, 8, false, n, max);
     }
 }
 
 size_t number_make_tokens(unsigned char *tokens, ps_type token,
                           const unsigned char *numbers, number_type type,
-                          size_t n, uint32_t most)
+                          size_t n, uint32_t max)
 {
     return token == PS_U16
-               ? make_from(tokens, 2, numbers, type, n, most)
-               : make_from(tokens, 4, numbers, type, n, most);
+               ? make_from(tokens, 2, numbers, type, n, max)
+               : make_from(tokens, 4, numbers, type, n, max);
 }
 
 /* The greatest first, since to look for it needs no branches. */
 static inline size_t check(const unsigned char *p, size_t width, size_t n,
-                           uint32_t most)
+                           uint32_t max)
 {
     uint32_t greatest = 0;
     size_t i;
@@ -105,17 +105,17 @@ static inline size_t check(const unsigned char *p, size_t width, size_t n,
 
         greatest = id > greatest ? id : greatest;
     }
-    if (greatest <= most)
+    if (greatest <= max)
         return n;
-    for (i = 0; load(p + i * width, width, false) <= most; i++)
+    for (i = 0; load(p + i * width, width, false) <= max; i++)
         continue;
     return i;
 }
 
 size_t number_check_tokens(const unsigned char *tokens, ps_type token,
-                           size_t n, uint32_t most)
+                           size_t n, uint32_t max)
 {
     if (token == PS_U16)
-        return most == UINT16_MAX ? n : check(tokens, 2, n, most);
-    return most == UINT32_MAX ? n : check(tokens, 4, n, most);
+        return max == UINT16_MAX ? n : check(tokens, 2, n, max);
+    return max == UINT32_MAX ? n : check(tokens, 4, n, max);
 }

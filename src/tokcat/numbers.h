@@ -27,15 +27,15 @@ bool number_is_token(number_type type, ps_type token);
 
 /*
  * Makes tokens of `n` numbers.  Gives how many come before the first that is
- * none, being negative or above `most`; `n` if all are good.
+ * none, being negative or above `max`; `n` if all are good.
  */
 size_t number_make_tokens(unsigned char *tokens, ps_type token,
                           const unsigned char *numbers, number_type type,
-                          size_t n, uint32_t most);
+                          size_t n, uint32_t max);
 
 /* The same for tokens, which stay where they are. */
 size_t number_check_tokens(const unsigned char *tokens, ps_type token,
-                           size_t n, uint32_t most);
+                           size_t n, uint32_t max);
 
 /* One number; a negative one is its two's complement. */
 uint64_t number_load(const unsigned char *p, number_type type);

@@ -55,7 +55,7 @@ int cut_append(job *j, binary *b, number_type type, uint64_t n,
     const size_t width = ps_type_bytes(token);
     size_t ready;
 
-    if (n > job_most_tokens(j) - *n_tok)
+    if (n > job_max_tokens(j) - *n_tok)
         return job_too_large(j);
     while (n > 0) {
         size_t piece = n < PIECE ? (size_t)n : PIECE;
@@ -71,7 +71,7 @@ int cut_append(job *j, binary *b, number_type type, uint64_t n,
             return status;
         ready = number_make_tokens(j->out.payload + *n_tok * width, token,
                                    binary_at(b), type, piece,
-                                   job_most_id(j));
+                                   job_max_id(j));
         if (ready < piece)
             return bad_number(j, b, type, ready);
         binary_take(b, piece * type.width);
@@ -101,7 +101,7 @@ int cut_piece(job *j, binary *b, number_type type, uint64_t n,
     if (ready < n * type.width)
         return cut_off(j, b, ready % type.width);
     *tokens = binary_at(b);
-    good = number_check_tokens(*tokens, token, (size_t)n, job_most_id(j));
+    good = number_check_tokens(*tokens, token, (size_t)n, job_max_id(j));
     if (good < n)
         return bad_number(j, b, type, good);
     binary_take(b, (size_t)n * type.width);
@@ -159,7 +159,7 @@ static int append(job *j, const unsigned char *tokens, size_t n)
     const size_t width = ps_type_bytes(j->out.schema.token_type);
     int status;
 
-    if (n > job_most_tokens(j) - j->n_cut)
+    if (n > job_max_tokens(j) - j->n_cut)
         return job_too_large(j);
     status = records_room(&j->out, (j->n_cut + n) * width);
     if (status != STATUS_OK || n == 0)
@@ -221,13 +221,13 @@ static int cut_numbers(job *j, number_type type, size_t n)
     int status = STATUS_OK;
 
     if (number_is_token(type, token)) {
-        good = number_check_tokens(numbers, token, n, job_most_id(j));
+        good = number_check_tokens(numbers, token, n, job_max_id(j));
     } else {
         status = make_room(j);
         if (status != STATUS_OK)
             return status;
         good = number_make_tokens(j->numbers, token, numbers, type, n,
-                                  job_most_id(j));
+                                  job_max_id(j));
         numbers = j->numbers;
     }
     status = cut_tokens(j, type.width, numbers, good);

@@ -73,16 +73,16 @@ ssize_t text_read(int fd, void *to, size_t n)
 static int grow(text *t)
 {
     /* One more than a line: for the newline after the longest. */
-    const size_t most = t->longest + 2;
+    const size_t max = t->longest + 2;
     size_t size = t->size == 0 ? FIRST_SIZE : 2 * t->size;
     unsigned char *buffer;
 
-    if (t->size >= most) {
+    if (t->size >= max) {
         t->line++;
         return text_bad(t, "longer than %zu bytes", t->longest);
     }
-    if (size > most)
-        size = most;
+    if (size > max)
+        size = max;
     buffer = realloc(t->buffer, size);
     if (buffer == NULL) {
         message_errno("%s: line %" PRIu64, files_input_name(t->name),

@@ -33,10 +33,12 @@
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
  *     --flush-every=N (0: at the end only)
  *     --source=FILE|raw:FILE|DISTRIBUTION|lognormal|short|heavy (lognormal):
- *         a histogram, raw u32 lengths, what tests/support/lengths.h can parse, or by
+ *         a histogram, raw u32 lengths, what tests/support/lengths.h can
+ *         parse, or by
  *         the capacity: a lognormal median is an eighth of it; of short ones
  *         the mean is 20
- *     --shape=NAME (random): tests/support/lengths.h; --run=N (1024): of its turns
+ *     --shape=NAME (random): tests/support/lengths.h; --run=N (1024): of its
+ *     turns
  *     --bound=0|1 (1) --bfd=0|1 (0) --rivals=0|1 (0) --engine=0|1 (1)
  *     --longest=0|1 (0):
  *         whether to work these out; without the engine, 1, 4 to 9 and 14
@@ -173,19 +175,19 @@ static stream draw(const options *o)
 /* As packstream does. */
 static void choose_depth(options *o, const stream *s)
 {
-    ps_engine_options most = o->engine;
+    ps_engine_options max = o->engine;
     ps_histogram *h;
     ps_error err;
 
     if (o->engine.depth != 0)
         return;
-    most.depth = most.window < most.capacity ? most.window : most.capacity;
-    if (most.depth > PS_MAX_DEPTH)
-        most.depth = PS_MAX_DEPTH;
-    need(lengths_histogram(s->lengths, s->n < most.window ? s->n : most.window,
+    max.depth = max.window < max.capacity ? max.window : max.capacity;
+    if (max.depth > PS_MAX_DEPTH)
+        max.depth = PS_MAX_DEPTH;
+    need(lengths_histogram(s->lengths, s->n < max.window ? s->n : max.window,
                            &h, &err),
          &err);
-    need(ps_depth_choose(h, &most, &o->engine.depth, &err), &err);
+    need(ps_depth_choose(h, &max, &o->engine.depth, &err), &err);
     ps_histogram_free(h);
 }
 

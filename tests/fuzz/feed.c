@@ -140,11 +140,11 @@ void feed_clear(void)
 /* How much the next read gives. */
 static size_t piece(size_t n)
 {
-    size_t most = f.manner & FEED_PIECE;
+    size_t max = f.manner & FEED_PIECE;
 
     if ((f.manner & FEED_LARGE) != 0)
-        most *= 64;
-    return most == 0 || most > n ? n : most;
+        max *= 64;
+    return max == 0 || max > n ? n : max;
 }
 
 /* <unistd.h> and <poll.h> declare these in place of the real ones. */

@@ -59,9 +59,9 @@ static ps_result pass_on(const job *j, ps_token_reader *r, ps_packer *p,
     bool skips = (j->bits & JOB_SKIPS) != 0 &&
                  j->options.overlong == PS_OVERLONG_DROP &&
                  j->options.policy != PS_POLICY_CONCAT;
-    uint32_t most = skips ? j->options.capacity : UINT32_MAX;
+    uint32_t max = skips ? j->options.capacity : UINT32_MAX;
     ps_sequence s;
-    ps_result result = ps_token_reader_next(r, most, &s, err);
+    ps_result result = ps_token_reader_next(r, max, &s, err);
 
     if (result == PS_ERR_OVERLONG) {
         must(skips && s.payload == NULL);

@@ -23,9 +23,9 @@
 
 /* The names and types are libFuzzer's; a target need not have a mutator. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
                                unsigned seed);
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 /* ----------------------------------------------------------------- checks */
 
@@ -99,7 +99,7 @@ void seal_tokens(unsigned char *p, size_t size);
  * Changes a part of an input that lies in one of some places, each given by
  * beginning and end (0: that of the input), and leaves its size; or anything.
  */
-size_t mutate_places(uint8_t *data, size_t size, size_t most, unsigned seed,
+size_t mutate_places(uint8_t *data, size_t size, size_t max, unsigned seed,
                      const size_t (*places)[2], size_t n_places);
 
 #endif

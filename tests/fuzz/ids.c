@@ -34,7 +34,7 @@ static conf make_conf(unsigned bits, unsigned vocab_size)
 }
 
 /* Reads a word as an id; false if it is none. */
-static bool is_id(const unsigned char *p, size_t n, uint64_t most)
+static bool is_id(const unsigned char *p, size_t n, uint64_t max)
 {
     uint64_t value = 0;
 
@@ -42,14 +42,14 @@ static bool is_id(const unsigned char *p, size_t n, uint64_t most)
         if (p[i] < '0' || p[i] > '9')
             return false;
         value = 10 * value + (p[i] - '0');
-        if (value > most)
+        if (value > max)
             return false;
     }
     return true;
 }
 
 /* Counts the ids of a line without its newline; false if one is bad. */
-static bool count_line(const unsigned char *p, size_t n, uint64_t most,
+static bool count_line(const unsigned char *p, size_t n, uint64_t max,
                        uint64_t *ids)
 {
     size_t begin = 0;
@@ -60,7 +60,7 @@ static bool count_line(const unsigned char *p, size_t n, uint64_t most,
     for (size_t i = 0; i <= n; i++) {
         if (i < n && p[i] != ' ' && p[i] != '\t')
             continue;
-        if (!is_id(p + begin, i - begin, most))
+        if (!is_id(p + begin, i - begin, max))
             return false;
         *ids += i > begin;
         begin = i + 1;
@@ -72,7 +72,7 @@ static bool count_line(const unsigned char *p, size_t n, uint64_t most,
 static bool count_ids(const conf *c, const unsigned char *p, size_t n,
                       token_yield *y)
 {
-    uint64_t most = c->schema.vocab_size > 0
+    uint64_t max = c->schema.vocab_size > 0
                         ? c->schema.vocab_size - 1
                         : c->schema.token_type == PS_U16 ? UINT16_MAX
                                                          : UINT32_MAX;
@@ -82,7 +82,7 @@ static bool count_ids(const conf *c, const unsigned char *p, size_t n,
         size_t line = end != NULL ? (size_t)(end - p) : n;
         uint64_t ids;
 
-        if (!count_line(p, line, most, &ids) ||
+        if (!count_line(p, line, max, &ids) ||
             (ids == 0 && c->empty == EMPTY_ERROR))
             return false;
         y->sequences += ids > 0;

@@ -24,7 +24,7 @@ enum {
 #define MULTIPLES 200
 
 /* Of so many packs at most: hundreds would take most of the time. */
-#define MOST_PACKS 8
+#define MAX_PACKS 8
 
 static ps_schema make_schema(unsigned bits, unsigned n_channels)
 {
@@ -88,11 +88,11 @@ job take_job(input *in)
 
 uint32_t job_length(const job *j, unsigned step)
 {
-    uint32_t most = j->options.capacity * MOST_PACKS;
+    uint32_t max = j->options.capacity * MAX_PACKS;
     uint32_t n = step % 50 + 1;
 
     if (step < MULTIPLES)
-        return n < most ? n : most;
+        return n < max ? n : max;
     if (step >= STEP_FLUSH)
         return 0;
     n = j->options.capacity * (1 + (step - MULTIPLES) / 12) + step % 3;

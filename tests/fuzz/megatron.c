@@ -50,14 +50,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /* Mostly bytes that change where they are, since sizes have to fit. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
                                unsigned seed)
 {
     size_t at;
     size_t n;
 
     if (size == 0 || seed % 4 == 0)
-        return LLVMFuzzerMutate(data, size, most);
+        return LLVMFuzzerMutate(data, size, max);
     at = seed / 4 % size;
     n = size - at < 8 ? size - at : 8;
     (void)LLVMFuzzerMutate(data + at, n, n);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Enough for any stream that fits a fuzzer's input. */
-#define MOST_PACKS 4096
+#define MAX_PACKS 4096
 
 static uint64_t hash_piece(const ps_pack_info *info, const ps_pack *pack,
                            uint32_t i, const ps_piece *piece)
@@ -143,7 +143,7 @@ pack_yield read_pack_file(const unsigned char *data, size_t n)
          PS_ERR_ARGUMENT);
     y.result = PS_END;
     i = ps_pack_file_packs(file);
-    for (uint64_t left = MOST_PACKS; i > 0 && left > 0; i--, left--) {
+    for (uint64_t left = MAX_PACKS; i > 0 && left > 0; i--, left--) {
         ps_result result =
             told(ps_pack_file_read(file, i - 1, &pack, &err), &err);
 

@@ -20,7 +20,7 @@
 /* Not every target has one. */
 #pragma weak LLVMFuzzerCustomMutator
 
-#define MOST ((size_t)1 << 20)
+#define MAX ((size_t)1 << 20)
 
 /* The order of numbers that look random; libFuzzer's call has no context. */
 static uint64_t state = 1;
@@ -43,7 +43,7 @@ static uint8_t odd_byte(void)
 }
 
 /* Some bytes become others, some go, some come. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
 {
     size_t at = below(size + 1);
     size_t n = (size_t)1 << below(4);
@@ -55,8 +55,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
         memmove(data + at, data + at + n, size - at - n);
         return size - n;
     case 1: /* come */
-        if (n > most - size)
-            n = most - size;
+        if (n > max - size)
+            n = max - size;
         memmove(data + at + n, data + at, size - at);
         size += n;
         break;
@@ -71,8 +71,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
 static size_t change(uint8_t *data, size_t size)
 {
     return LLVMFuzzerCustomMutator != NULL
-               ? LLVMFuzzerCustomMutator(data, size, MOST, below(UINT32_MAX))
-               : LLVMFuzzerMutate(data, size, MOST);
+               ? LLVMFuzzerCustomMutator(data, size, MAX, below(UINT32_MAX))
+               : LLVMFuzzerMutate(data, size, MAX);
 }
 
 /* A copy of just its size, so that whoever looks beyond it is seen. */
@@ -88,11 +88,11 @@ static void try_bytes(const uint8_t *data, size_t size)
 
 static bool try_file(FILE *file, unsigned long changes)
 {
-    static uint8_t data[MOST];
-    static uint8_t changed[MOST];
-    size_t size = fread(data, 1, MOST, file);
+    static uint8_t data[MAX];
+    static uint8_t changed[MAX];
+    size_t size = fread(data, 1, MAX, file);
 
-    if (ferror(file) != 0 || size == MOST)
+    if (ferror(file) != 0 || size == MAX)
         return false;
     try_bytes(data, size);
     for (unsigned long i = 0; i < changes; i++) {

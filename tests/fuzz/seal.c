@@ -38,8 +38,8 @@ static void widths(const unsigned char *header, size_t size,
 }
 
 /* The records up to END, which gets their digest. */
-static void seal_records(unsigned char *p, size_t size, uint64_t per_token,
-                         uint64_t per_sequence)
+static void finalize_records(unsigned char *p, size_t size, uint64_t per_token,
+                             uint64_t per_sequence)
 {
     uint64_t digest = 0;
     size_t at = 0;
@@ -76,7 +76,7 @@ void seal_tokens(unsigned char *p, size_t size)
         return;
     seal_header(p, header);
     widths(p, header, &per_token, &per_sequence);
-    seal_records(p + header, size - header, per_token, per_sequence);
+    finalize_records(p + header, size - header, per_token, per_sequence);
 }
 
 /* Changes what lies at `at` and leaves its size. */
@@ -89,7 +89,7 @@ static void mutate_part(uint8_t *data, size_t at, size_t n)
     memcpy(data + at, part, n);
 }
 
-size_t mutate_places(uint8_t *data, size_t size, size_t most, unsigned seed,
+size_t mutate_places(uint8_t *data, size_t size, size_t max, unsigned seed,
                      const size_t (*places)[2], size_t n_places)
 {
     const size_t *place;
@@ -100,7 +100,7 @@ size_t mutate_places(uint8_t *data, size_t size, size_t most, unsigned seed,
     place = places[(seed >> 24) % n_places];
     end = place[1] > 0 && place[1] < size ? place[1] : size;
     if (place[0] >= end || (seed & 7) == 0)
-        return LLVMFuzzerMutate(data, size, most);
+        return LLVMFuzzerMutate(data, size, max);
     at = place[0] + (seed >> 4) % (end - place[0]) / 32 * 32;
     mutate_part(data, at, end - at < 64 ? end - at : 64);
     return size;

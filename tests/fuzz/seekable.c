@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
                                unsigned seed)
 {
     static const size_t places[][2] = {
@@ -187,6 +187,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
         {AT_STREAM + 4096, 0},
         {AT_STREAM + 4096, 0}};
 
-    return mutate_places(data, size, most, seed, places,
+    return mutate_places(data, size, max, seed, places,
                          sizeof places / sizeof places[0]);
 }

@@ -17,7 +17,7 @@
 #include "bytes.h"
 #include "job.h"
 
-enum { SEALED = 1, CUT = 2, MOST_CHANGES = 4 };
+enum { SEALED = 1, CUT = 2, MAX_CHANGES = 4 };
 
 typedef struct change {
     size_t at; /* from the beginning, or from the end if it is odd */
@@ -27,7 +27,7 @@ typedef struct change {
 typedef struct plan {
     unsigned stop; /* after so many steps */
     unsigned bits;
-    change changes[MOST_CHANGES];
+    change changes[MAX_CHANGES];
     job job;
 } plan;
 
@@ -35,7 +35,7 @@ static plan take_plan(input *in)
 {
     plan p = {.stop = take_u8(in), .bits = take_u8(in)};
 
-    for (unsigned i = 0; i < MOST_CHANGES; i++) {
+    for (unsigned i = 0; i < MAX_CHANGES; i++) {
         p.changes[i].at = take_u16(in);
         p.changes[i].flip = (unsigned char)take_u8(in);
     }
@@ -149,7 +149,8 @@ static ps_result prove(const job *j, const bytes *state)
     feed_clear();
     must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
          PS_OK);
-    result = told(ps_packer_prove(p, state->data, state->size, &err), &err);
+    result = told(ps_packer_verify_replay(p, state->data, state->size, &err),
+                  &err);
     if (result == PS_OK)
         result = take_steps(j, p, 0, (unsigned)j->steps.left, 0, &err);
     if (result == PS_OK)
@@ -204,7 +205,7 @@ static bool tamper(const plan *w, bytes *state)
     bool changed;
 
     put_bytes(&before, state->data, state->size);
-    for (unsigned i = 0; i < MOST_CHANGES; i++) {
+    for (unsigned i = 0; i < MAX_CHANGES; i++) {
         size_t at = w->changes[i].at / 2 % state->size;
 
         if (w->changes[i].at % 2 != 0)

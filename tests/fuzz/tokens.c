@@ -22,12 +22,12 @@ enum {
 token_way take_token_way(input *in)
 {
     unsigned bits = take_u8(in);
-    unsigned most = take_u8(in);
+    unsigned max = take_u8(in);
     unsigned vocab_size = take_u8(in);
 
     return (token_way){
         .raw_type = (bits & WIDE) != 0 ? PS_U32 : PS_U16,
-        .max_tokens = (bits & LIMITED) != 0 ? most + 1 : UINT32_MAX,
+        .max_tokens = (bits & LIMITED) != 0 ? max + 1 : UINT32_MAX,
         .vocab_size = (bits & VOCABULARY) != 0 ? vocab_size << 2 : 0,
         .flushes = (bits & FLUSHES) != 0,
         .goes_on = (bits & GOES_ON) != 0,

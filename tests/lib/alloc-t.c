@@ -150,8 +150,8 @@ static bool attempt(scenario *run, const inputs *in, uint64_t nth,
     return !failed;
 }
 
-/* At least `least` calls for memory there must have been. */
-static void exhaust(scenario *run, const inputs *in, uint64_t least)
+/* At least `min` calls for memory there must have been. */
+static void exhaust(scenario *run, const inputs *in, uint64_t min)
 {
     uint64_t once = 1;
     uint64_t for_ever = 1;
@@ -161,7 +161,7 @@ static void exhaust(scenario *run, const inputs *in, uint64_t least)
     while (!attempt(run, in, for_ever, true))
         for_ever++;
     assert_int_equal(once, for_ever);
-    assert_true(once > least);
+    assert_true(once > min);
 }
 
 static ps_result read_tokens(ps_token_reader *r, ps_error *err)

@@ -18,7 +18,7 @@
 #include "lib-alloc.h"
 
 #define ROUNDS 3000
-#define MOST_MEMORY ((size_t)16 << 20)
+#define MAX_MEMORY ((size_t)16 << 20)
 
 /* Numbers that are more likely than others to be trouble. */
 static uint64_t odd_number(uint64_t *random)
@@ -56,7 +56,7 @@ static size_t begin_watch(void)
 
 static void end_watch(size_t before)
 {
-    assert_true(alloc_so_far().peak - before < MOST_MEMORY);
+    assert_true(alloc_so_far().peak - before < MAX_MEMORY);
     assert_int_equal(alloc_so_far().bytes, before);
 }
 

@@ -52,7 +52,7 @@
 
 /* By then who still runs hangs, also on a machine with much else to do. */
 #define SECONDS 120
-#define MOST_FDS 1024
+#define MAX_FDS 1024
 
 static struct {
     const char *call;
@@ -66,7 +66,7 @@ static struct {
     int report;
     atomic_ulong calls;
     atomic_bool told;
-    atomic_bool spared[MOST_FDS];
+    atomic_bool spared[MAX_FDS];
 } plan = {.report = -1};
 
 /* Whether this thread's next call is one that FAULT_EACH has let fail. */
@@ -165,12 +165,12 @@ static bool falters(const char *call, bool may_wait)
 
 static bool is_spared(int fd)
 {
-    return fd >= 0 && fd < MOST_FDS && plan.spared[fd];
+    return fd >= 0 && fd < MAX_FDS && plan.spared[fd];
 }
 
 static void spare(int fd, bool yes)
 {
-    if (fd >= 0 && fd < MOST_FDS)
+    if (fd >= 0 && fd < MAX_FDS)
         plan.spared[fd] = yes;
 }
 

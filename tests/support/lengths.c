@@ -230,15 +230,15 @@ static double normal_share(double length, double mean, double deviation)
     return 0.5 * erfc((mean - length) / deviation / sqrt(2));
 }
 
-static double heavy_share(double length, double least, double unused)
+static double heavy_share(double length, double min, double unused)
 {
     (void)unused;
-    return length / (length + least);
+    return length / (length + min);
 }
 
-static double pareto_share(double length, double least, double alpha)
+static double pareto_share(double length, double min, double alpha)
 {
-    return length > least ? 1 - pow(least / length, alpha) : 0;
+    return length > min ? 1 - pow(min / length, alpha) : 0;
 }
 
 static double uniform_share(double length, double first, double last)

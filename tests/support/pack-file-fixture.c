@@ -37,16 +37,16 @@ void join_bytes(bytes *b, bytes more)
 void put_table_frame(bytes *b, ps_seek_table *table, const void *data,
                      size_t n)
 {
-    ps_frame_maker *maker;
+    ps_compressor *maker;
     const unsigned char *frame;
     size_t size;
     ps_error err;
 
-    assert_ok(ps_frame_maker_open(&maker, 1, &err), &err);
-    assert_ok(ps_frame_make(maker, data, n, &frame, &size, &err), &err);
+    assert_ok(ps_compressor_open(&maker, 1, &err), &err);
+    assert_ok(ps_compress_frame(maker, data, n, &frame, &size, &err), &err);
     put_bytes(b, frame, size);
     assert_ok(ps_seek_table_add(table, size, n, &err), &err);
-    ps_frame_maker_free(maker);
+    ps_compressor_free(maker);
 }
 
 void put_table(bytes *b, ps_seek_table *table)

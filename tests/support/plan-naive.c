@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t least(uint64_t a, uint64_t b)
+static uint32_t min(uint64_t a, uint64_t b)
 {
     return (uint32_t)(a < b ? a : b);
 }
@@ -27,7 +27,7 @@ static naive_group *open_group(naive_plan *p, uint32_t capacity,
 {
     naive_group *g = &p->groups[p->n_groups++];
 
-    assert_true(p->n_groups <= NAIVE_MOST);
+    assert_true(p->n_groups <= NAIVE_MAX);
     memset(g, 0, sizeof *g);
     g->count = count;
     g->spare = capacity;
@@ -118,10 +118,10 @@ void naive_packs_first(naive_plan *p, const ps_histogram *h,
             naive_group *g = choose(p, length, depth, longest);
             uint32_t spare = g == NULL ? capacity : g->spare;
             uint32_t free_depth = g == NULL ? depth : depth - g->n;
-            uint32_t times = repeat ? least(spare / length, free_depth) : 1;
+            uint32_t times = repeat ? min(spare / length, free_depth) : 1;
             uint64_t count;
 
-            times = least(times, n);
+            times = min(times, n);
             count = n / times;
             if (g == NULL)
                 g = open_group(p, capacity, count);
@@ -139,12 +139,12 @@ void naive_packs_first(naive_plan *p, const ps_histogram *h,
 
 /* A pack in one form only: ascending, zeros behind it. */
 typedef struct form {
-    uint32_t lengths[NAIVE_MOST];
+    uint32_t lengths[NAIVE_MAX];
 } form;
 
 typedef struct forms {
     size_t n;
-    form of[NAIVE_MOST];
+    form of[NAIVE_MAX];
 } forms;
 
 static int compare_lengths(const void *a, const void *b)
@@ -165,11 +165,11 @@ static void add_forms(forms *f, uint64_t count, const uint32_t *lengths,
 {
     form one = {{0}};
 
-    assert_true(n <= NAIVE_MOST);
+    assert_true(n <= NAIVE_MAX);
     memcpy(one.lengths, lengths, n * sizeof *lengths);
     qsort(one.lengths, n, sizeof *one.lengths, compare_lengths);
     while (count-- > 0) {
-        assert_true(f->n < NAIVE_MOST);
+        assert_true(f->n < NAIVE_MAX);
         f->of[f->n++] = one;
     }
 }
@@ -229,14 +229,14 @@ ps_histogram *histogram_of(const char *text)
 }
 
 ps_histogram *random_histogram(uint64_t *random, uint32_t lengths,
-                               uint32_t longest, uint64_t most)
+                               uint32_t longest, uint64_t max)
 {
     ps_histogram *h = open_histogram();
     ps_error err;
 
     while (lengths-- > 0) {
         uint32_t length = 1 + random_below(random, longest);
-        uint64_t count = 1 + random_next(random) % most;
+        uint64_t count = 1 + random_next(random) % max;
 
         assert_ok(ps_histogram_add(h, length, count, &err), &err);
     }

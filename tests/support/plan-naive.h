@@ -12,7 +12,7 @@
 #include "lib-fixture.h"
 
 /* Sequences in a histogram that the naive algorithms take. */
-#define NAIVE_MOST 96
+#define NAIVE_MAX 96
 
 /* Equal packs; lengths beyond `n` are 0. */
 typedef struct naive_group {
@@ -20,13 +20,13 @@ typedef struct naive_group {
     uint64_t changed; /* when: greater is later */
     uint32_t spare;
     uint32_t n;
-    uint32_t lengths[NAIVE_MOST];
+    uint32_t lengths[NAIVE_MAX];
 } naive_group;
 
 typedef struct naive_plan {
     size_t n_groups;
     uint64_t clock;
-    naive_group groups[NAIVE_MOST];
+    naive_group groups[NAIVE_MAX];
 } naive_plan;
 
 /* First fit and best fit, decreasing, for each sequence by itself. */
@@ -47,8 +47,8 @@ void assert_same_packs(const ps_plan *plan, const naive_plan *naive);
 /* A histogram from "LENGTH:COUNT LENGTH:COUNT". */
 ps_histogram *histogram_of(const char *text);
 
-/* `lengths` random lengths up to `longest`, each up to `most` times. */
+/* `lengths` random lengths up to `longest`, each up to `max` times. */
 ps_histogram *random_histogram(uint64_t *random, uint32_t lengths,
-                               uint32_t longest, uint64_t most);
+                               uint32_t longest, uint64_t max);
 
 #endif

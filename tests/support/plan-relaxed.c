@@ -13,20 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LENGTHS 16
+#define MAX_LENGTHS 16
 #define ZERO 1e-9
 
 /* A row: one basic variable, by those that are not basic, and a constant. */
 typedef struct row {
     uint32_t name;
     double constant;
-    double factor[MOST_LENGTHS];
+    double factor[MAX_LENGTHS];
 } row;
 
 /* Variables below n are prices, the others what columns lack to a pack. */
 typedef struct tableau {
     uint32_t n;
-    uint32_t names[MOST_LENGTHS]; /* of what is not basic */
+    uint32_t names[MAX_LENGTHS]; /* of what is not basic */
     row goal;
     row *rows;
     size_t n_rows;
@@ -52,7 +52,7 @@ static void add_row(tableau *t, const uint32_t *times)
 static void add_columns(tableau *t, const ps_histogram *h,
                         uint32_t capacity, uint32_t depth)
 {
-    uint32_t times[MOST_LENGTHS] = {0};
+    uint32_t times[MAX_LENGTHS] = {0};
     uint32_t i = 0;
 
     while (i < t->n) {
@@ -99,7 +99,7 @@ static uint32_t find_entering(const tableau *t)
 static row *find_leaving(const tableau *t, uint32_t k)
 {
     size_t leaving = t->n_rows;
-    double least = 0;
+    double min = 0;
 
     for (size_t i = 0; i < t->n_rows; i++) {
         const row *r = &t->rows[i];
@@ -108,9 +108,9 @@ static row *find_leaving(const tableau *t, uint32_t k)
         if (r->factor[k] > -ZERO)
             continue;
         ratio = r->constant / -r->factor[k];
-        if (leaving == t->n_rows || ratio < least - ZERO ||
-            (ratio < least + ZERO && r->name < t->rows[leaving].name)) {
-            least = ratio;
+        if (leaving == t->n_rows || ratio < min - ZERO ||
+            (ratio < min + ZERO && r->name < t->rows[leaving].name)) {
+            min = ratio;
             leaving = i;
         }
     }
@@ -141,7 +141,7 @@ double relaxed_packs(const ps_histogram *h, uint32_t capacity,
     tableau t = {.n = (uint32_t)ps_histogram_size(h)};
     uint32_t k;
 
-    assert_true(t.n <= MOST_LENGTHS);
+    assert_true(t.n <= MAX_LENGTHS);
     for (uint32_t i = 0; i < t.n; i++) {
         t.names[i] = i;
         t.goal.factor[i] = (double)ps_histogram_count(h, i);

@@ -16,7 +16,7 @@ void open_stand(stand *s, const ps_policy_calls *calls,
 {
     ps_error err;
 
-    assert_true(setup->window_size <= MOST_SLOTS);
+    assert_true(setup->window_size <= MAX_SLOTS);
     *s = (stand){.calls = calls, .is = *setup};
     if (s->is.max_delay == 0)
         s->is.max_delay = UINT64_MAX;
@@ -74,7 +74,7 @@ static void take(stand *s, uint32_t slot)
 
 void choose(stand *s, bool flush)
 {
-    uint32_t slots[MOST_SLOTS];
+    uint32_t slots[MAX_SLOTS];
     uint32_t n = 0;
     uint64_t sum = 0;
     ps_error err;

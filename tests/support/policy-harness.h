@@ -10,7 +10,7 @@
 
 #include "engine/policy.h"
 
-#define MOST_SLOTS 64
+#define MAX_SLOTS 64
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 typedef struct entry {
@@ -25,9 +25,9 @@ typedef struct stand {
     void *state;
     ps_policy_setup is;
     uint64_t now;
-    entry list[MOST_SLOTS];
+    entry list[MAX_SLOTS];
     uint32_t n;
-    uint32_t pack[MOST_SLOTS]; /* lengths of the last one chosen */
+    uint32_t pack[MAX_SLOTS]; /* lengths of the last one chosen */
     uint32_t n_pack;
     uint64_t pack_oldest; /* when its oldest came */
 } stand;

@@ -279,7 +279,7 @@ static void test_shares(void **state)
 /* No more than asked for, and none where nothing may be hidden. */
 static void test_bounds(void **state)
 {
-    masking m = {.share = 0.5, .most = 2, .vocab_size = 9, .mask_id = 1,
+    masking m = {.share = 0.5, .max = 2, .vocab_size = 9, .mask_id = 1,
                  .special = {5}, .n_special = 1};
     int32_t token[8] = {5, 2, 3, 4, 6, 7, 8, 5}, label[8];
     int32_t special[2] = {5, 5};
@@ -287,7 +287,7 @@ static void test_bounds(void **state)
 
     (void)state;
     assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 2);
-    m.most = 0;
+    m.max = 0;
     assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 3);
     assert_int_equal(masking_apply(&m, 3, 2, special, label, room), 0);
     m.share = 0;

@@ -17,7 +17,7 @@
 #define LINE (64 / sizeof(real))
 
 /* An arena of more numbers than these cannot be. */
-#define MOST (PTRDIFF_MAX / sizeof(real) / LINE * LINE - LINE)
+#define MAX (PTRDIFF_MAX / sizeof(real) / LINE * LINE - LINE)
 
 /*
  * Arrays are dealt out twice: without an arena, which tells how large it has
@@ -35,7 +35,7 @@ static void take(dealing *deal, real **place, size_t rows, size_t columns)
 
     if (deal->arena)
         *place = deal->arena + deal->used;
-    if (n > MOST - deal->used)
+    if (n > MAX - deal->used)
         deal->too_large = true;
     else
         deal->used += (n + LINE - 1) / LINE * LINE;

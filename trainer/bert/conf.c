@@ -12,35 +12,35 @@
 #include "masking.h"
 #include "options.h"
 
-#define ROWS_MOST 65536     /* packs or sequences of a batch */
-#define WIDTH_MOST 65536
-#define LAYERS_MOST 1024
-#define EPOCHS_MOST 1000000
-#define COUNT_MOST 9e15     /* whole numbers that a double can hold */
+#define ROWS_MAX 65536     /* packs or sequences of a batch */
+#define WIDTH_MAX 65536
+#define LAYERS_MAX 1024
+#define EPOCHS_MAX 1000000
+#define COUNT_MAX 9e15     /* whole numbers that a double can hold */
 
 #define AT(member) offsetof(conf, member)
 
 static const option_entry entries[] = {
-    {"packs", OPTION_U32, 1, ROWS_MOST, AT(feed.packs),
+    {"packs", OPTION_U32, 1, ROWS_MAX, AT(feed.packs),
      "packs of a step (16)"},
-    {"sequences", OPTION_U32, 1, ROWS_MOST, AT(feed.sequences),
+    {"sequences", OPTION_U32, 1, ROWS_MAX, AT(feed.sequences),
      "sequences of a step, instead: see --flush-every of packstream"},
-    {"epochs", OPTION_U32, 1, EPOCHS_MOST, AT(feed.epochs),
+    {"epochs", OPTION_U32, 1, EPOCHS_MAX, AT(feed.epochs),
      "read the files N times (1)"},
-    {"steps", OPTION_U64, 1, COUNT_MOST, AT(steps),
+    {"steps", OPTION_U64, 1, COUNT_MAX, AT(steps),
      "end after N steps, those before --resume counted"},
     {"vocab", OPTION_U32, 1, INT32_MAX, AT(feed.vocab_size),
      "tokens are below N (what the stream declares)"},
-    {"hidden", OPTION_U32, 1, WIDTH_MOST, AT(model.hidden),
+    {"hidden", OPTION_U32, 1, WIDTH_MAX, AT(model.hidden),
      "width of the model (128)"},
-    {"layers", OPTION_U32, 1, LAYERS_MOST, AT(model.layers),
+    {"layers", OPTION_U32, 1, LAYERS_MAX, AT(model.layers),
      "its layers (2)"},
-    {"heads", OPTION_U32, 1, WIDTH_MOST, AT(model.heads),
+    {"heads", OPTION_U32, 1, WIDTH_MAX, AT(model.heads),
      "heads of attention (2)"},
-    {"intermediate", OPTION_U32, 1, 4 * WIDTH_MOST,
+    {"intermediate", OPTION_U32, 1, 4 * WIDTH_MAX,
      AT(model.intermediate),
      "width of the feed-forward network (4 x hidden)"},
-    {"positions", OPTION_U32, 1, WIDTH_MOST, AT(model.positions),
+    {"positions", OPTION_U32, 1, WIDTH_MAX, AT(model.positions),
      "longest sequence (what a pack holds)"},
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
@@ -51,9 +51,9 @@ static const option_entry entries[] = {
      "share of tokens to mask, for streams without labels only (0.15)"},
     {"rate", OPTION_DOUBLE, 0, 1e3, AT(rate.peak),
      "highest learning rate (0.004)"},
-    {"warmup", OPTION_U64, 0, COUNT_MOST, AT(rate.warmup),
+    {"warmup", OPTION_U64, 0, COUNT_MAX, AT(rate.warmup),
      "sequences until it is reached (0)"},
-    {"total", OPTION_U64, 0, COUNT_MOST, AT(rate.total),
+    {"total", OPTION_U64, 0, COUNT_MAX, AT(rate.total),
      "sequences until it is 0; 0: never (0)"},
     {"power", OPTION_DOUBLE, 0, 100, AT(rate.power),
      "of its fall: 1 is a line (1)"},
@@ -66,15 +66,15 @@ static const option_entry entries[] = {
      "of weights (0.01)"},
     {"clip", OPTION_DOUBLE, 0, 1e30, AT(lamb.clip),
      "longest gradient; 0: any (1)"},
-    {"seed", OPTION_U64, 0, COUNT_MOST, AT(seed),
+    {"seed", OPTION_U64, 0, COUNT_MAX, AT(seed),
      "of weights, dropout and masks (1)"},
     {"save", OPTION_TEXT, 0, 0, AT(save),
      "keep a checkpoint there, to go on from"},
-    {"save-every", OPTION_U64, 1, COUNT_MOST, AT(save_every),
+    {"save-every", OPTION_U64, 1, COUNT_MAX, AT(save_every),
      "write it after every N steps, besides at the end"},
     {"resume", OPTION_FLAG, 0, 0, AT(resume),
      "go on from the checkpoint, if there is one"},
-    {"report", OPTION_U64, 1, COUNT_MOST, AT(report),
+    {"report", OPTION_U64, 1, COUNT_MAX, AT(report),
      "print a line after every N steps (10)"},
     {"stats", OPTION_CHOICE, 0, 0, AT(stats),
      "text or json; how lines are printed (text)"},

@@ -24,7 +24,7 @@ enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
 typedef struct channel {
     const char *name;
     ps_kind kind;
-    int64_t least, end; /* its numbers are from `least` to below `end`, */
+    int64_t min, end; /* its numbers are from `min` to below `end`, */
     int32_t without;    /* or this, which all are where it is missing */
     const ps_field *field; /* NULL there */
 } channel;
@@ -264,11 +264,11 @@ static ps_result take(const fill *f, const ps_pack *pack,
     for (uint32_t i = 0; i < n && r == PS_OK; i++) {
         int64_t value = c->field == NULL ? c->without : f->wide[i];
 
-        if ((value < c->least || value >= c->end) && value != c->without)
+        if ((value < c->min || value >= c->end) && value != c->without)
             r = fail(err, PS_ERR_RANGE,
                      "pack %" PRIu64 ": %s of %" PRId64 ", which is not from "
                      "%" PRId64 " to %" PRId64, pack->index, c->name, value,
-                     c->least, c->end - 1);
+                     c->min, c->end - 1);
         to[i] = (int32_t)value;
     }
     return r;

@@ -14,15 +14,15 @@ static size_t tiles(size_t n, size_t tile)
     return n / tile + (n % tile != 0);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 static void multiply_tile(const bert_product *p, size_t row, size_t column)
 {
-    const size_t m = least(TILE_ROWS, p->m - row);
-    const size_t n = least(TILE_COLUMNS, p->n - column);
+    const size_t m = min(TILE_ROWS, p->m - row);
+    const size_t n = min(TILE_COLUMNS, p->n - column);
     const size_t a_width = p->a_turned ? p->m : p->k;
     const size_t b_width = p->b_turned ? p->k : p->n;
     const real *const a = p->a + (p->a_turned ? row : row * a_width);

@@ -37,7 +37,7 @@ static uint32_t how_many(const masking *m, uint32_t places)
         return 0;
     if (wanted == 0)
         wanted = 1;
-    return m->most > 0 && wanted > m->most ? m->most : wanted;
+    return m->max > 0 && wanted > m->max ? m->max : wanted;
 }
 
 static int32_t instead(const masking *m, int32_t token, uint64_t *state)

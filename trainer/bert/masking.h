@@ -23,7 +23,7 @@
 
 typedef struct masking {
     double share;        /* of the tokens that may be hidden, 0 to 1 */
-    uint32_t most;       /* of a sequence; 0: as many as the share says */
+    uint32_t max;       /* of a sequence; 0: as many as the share says */
     uint32_t vocab_size; /* from 1; others are drawn below it */
     uint32_t mask_id;
     uint32_t special[MASKING_SPECIALS]; /* ids that stay as they are, or */

@@ -75,7 +75,7 @@ static bool set_number(const option_entry *e, const char *value, void *to)
         return false;
     if (e->kind != OPTION_DOUBLE)
         number = (double)whole;
-    if (number < e->least || number > e->most)
+    if (number < e->min || number > e->max)
         return false;
     if (e->kind == OPTION_DOUBLE)
         *(double *)to = number;
@@ -111,7 +111,7 @@ static int complain(const option_program *p, const option_entry *e,
             (int)strcspn(e->help, ";"), e->help);
     else
         say(p->name, "--%s: '%s' is not a number from %.15g to %.15g",
-            e->name, value, e->least, e->most);
+            e->name, value, e->min, e->max);
     return STATUS_USAGE;
 }
 
@@ -161,7 +161,7 @@ static void list_names(const option_program *p, struct option *names)
 int option_parse(const option_program *program, int argc, char **argv,
                  void *conf, int *first)
 {
-    struct option names[OPTION_MOST + 2] = {{0}};
+    struct option names[OPTION_MAX + 2] = {{0}};
     int at = 0, got;
 
     list_names(program, names);

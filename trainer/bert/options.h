@@ -13,7 +13,7 @@
 /* Where and how a value is kept. */
 typedef enum option_kind {
     OPTION_FLAG,   /* bool */
-    OPTION_U32,    /* from `least` to `most` */
+    OPTION_U32,    /* from `min` to `max` */
     OPTION_U64,
     OPTION_DOUBLE,
     OPTION_TEXT,   /* const char * */
@@ -23,7 +23,7 @@ typedef enum option_kind {
 typedef struct option_entry {
     const char *name;
     option_kind kind;
-    double least, most;
+    double min, max;
     size_t at;        /* its offset in the program's own struct */
     const char *help; /* a line */
 } option_entry;
@@ -33,10 +33,10 @@ typedef struct option_program {
     const char *usage;
     const char *summary;
     const option_entry *entries;
-    int n_entries; /* at most OPTION_MOST */
+    int n_entries; /* at most OPTION_MAX */
 } option_program;
 
-#define OPTION_MOST 40
+#define OPTION_MAX 40
 
 /*
  * Sets what the command line says; operands start at *first.  Returns -1, or

@@ -25,13 +25,13 @@
 #include "pairs.h"
 
 #define PROGRAM "bert-sequences"
-#define LENGTH_MOST 65536
-#define POOL_MOST 65536
+#define LENGTH_MAX 65536
+#define POOL_MAX 65536
 #define NO_ID UINT32_MAX
 #define SPECIALS 3 /* [CLS] and two [SEP] */
 
 typedef struct conf {
-    uint32_t length, vocab, cls, sep, mask, pool, most;
+    uint32_t length, vocab, cls, sep, mask, pool, max;
     double short_share, mask_share;
     uint64_t seed;
     bool unmasked;
@@ -40,7 +40,7 @@ typedef struct conf {
 #define AT(member) offsetof(conf, member)
 
 static const option_entry entries[] = {
-    {"length", OPTION_U32, 2 + SPECIALS, LENGTH_MOST, AT(length),
+    {"length", OPTION_U32, 2 + SPECIALS, LENGTH_MAX, AT(length),
      "most tokens of a sequence (128)"},
     {"vocab", OPTION_U32, 1, INT32_MAX, AT(vocab),
      "tokens are below N; to be given, as the three ids"},
@@ -51,11 +51,11 @@ static const option_entry entries[] = {
      "share of documents that make shorter sequences (0.1)"},
     {"mask", OPTION_DOUBLE, 0, 1, AT(mask_share),
      "share of tokens to mask (0.15)"},
-    {"most", OPTION_U32, 0, LENGTH_MOST, AT(most),
+    {"most", OPTION_U32, 0, LENGTH_MAX, AT(max),
      "mask no more of a sequence; 0: no bound (0)"},
     {"unmasked", OPTION_FLAG, 0, 0, AT(unmasked),
      "mask none and print no labels: bert-train then masks"},
-    {"pool", OPTION_U32, 2, POOL_MOST, AT(pool),
+    {"pool", OPTION_U32, 2, POOL_MAX, AT(pool),
      "documents to hold, of up to 65536 tokens (64)"},
     {"seed", OPTION_U64, 0, 9e15, AT(seed), "of all that is drawn (1)"},
 };
@@ -238,7 +238,7 @@ static bool open_job(job *j)
         return false;
     j->pool.size = c->pool;
     j->masking = (masking){.share = c->mask_share,
-                           .most = c->most,
+                           .max = c->max,
                            .vocab_size = c->vocab,
                            .mask_id = c->mask,
                            .special = {c->cls, c->sep},

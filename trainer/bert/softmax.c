@@ -38,10 +38,10 @@ static real largest(size_t n, const real *x)
 }
 
 BERT_VECTORS
-static void raise(size_t n, real most, real *x)
+static void raise(size_t n, real max, real *x)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = bert_exp(x[i] - most);
+        x[i] = bert_exp(x[i] - max);
 }
 
 BERT_VECTORS
@@ -99,12 +99,12 @@ void bert_softmax_backward_row(size_t n, const real *y, real by, real *dx)
 double bert_cross_entropy_row(size_t n, real *x, size_t label, real weight)
 {
     const real own = x[label];
-    const real most = largest(n, x);
+    const real max = largest(n, x);
     real all;
 
-    raise(n, most, x);
+    raise(n, max, x);
     all = sum(n, x);
     scale(n, weight / all, x);
     x[label] -= weight;
-    return log((double)all) + (double)most - (double)own;
+    return log((double)all) + (double)max - (double)own;
 }

@@ -277,7 +277,7 @@ typedef struct ps_state {
  * The id of the first sequence that has to be put again if the packer were
  * saved now; that of the next one to come, if none has.
  */
-uint64_t ps_packer_needs(const ps_packer *packer);
+uint64_t ps_packer_resume_from(const ps_packer *packer);
 
 /*
  * Has all packs so far written, as ps_packer_flush, and gives the state of
@@ -340,15 +340,16 @@ PS_MUST_CHECK ps_result ps_packer_ended(ps_packer **packer,
  * ps_packer_save, _finish and _proved give PS_ERR_CORRUPT.
  * PS_OK, PS_ERR_ARGUMENT and the failures of ps_state_read.
  */
-PS_MUST_CHECK ps_result ps_packer_prove(ps_packer *packer,
-                                        const unsigned char *state,
-                                        size_t bytes, ps_error *err);
+PS_MUST_CHECK ps_result ps_packer_verify_replay(ps_packer *packer,
+                                                const unsigned char *state,
+                                                size_t bytes, ps_error *err);
 
 /*
  * Whether it is proved by now; has all packs so far written.
  * PS_OK, PS_ERR_CORRUPT and the failures of ps_packer_flush.
  */
-PS_MUST_CHECK ps_result ps_packer_proved(ps_packer *packer, ps_error *err);
+PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
+                                                  ps_error *err);
 
 /*
  * As ps_packer_open, but goes on where a state was saved.  Schema and

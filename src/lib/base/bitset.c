@@ -12,11 +12,11 @@
 
 #include "base/mem_bound.h"
 
-bool ps_bitset_init(ps_bitset *set, uint32_t most)
+bool ps_bitset_init(ps_bitset *set, uint32_t max)
 {
     size_t words[PS_BITSET_LEVELS];
     size_t total = 0;
-    size_t n = (size_t)most + 1;
+    size_t n = (size_t)max + 1;
 
     *set = (ps_bitset){0};
     do {
@@ -36,11 +36,11 @@ bool ps_bitset_init(ps_bitset *set, uint32_t most)
 }
 
 /* Each level has a 64th of the one below, rounded up. */
-uint64_t ps_bitset_bytes(uint32_t most)
+uint64_t ps_bitset_bytes(uint32_t max)
 {
-    uint64_t words = ((uint64_t)most + 1) / 63 + PS_BITSET_LEVELS;
+    uint64_t words = ((uint64_t)max + 1) / 63 + PS_BITSET_LEVELS;
 
-    return ps_amount_array(words, sizeof(uint64_t));
+    return ps_mem_array(words, sizeof(uint64_t));
 }
 
 void ps_bitset_destroy(ps_bitset *set)

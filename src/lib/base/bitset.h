@@ -26,11 +26,11 @@ typedef struct ps_bitset {
 } ps_bitset;
 
 /* For numbers 0..most, below 64^5.  False if there is no memory. */
-bool ps_bitset_init(ps_bitset *set, uint32_t most);
+bool ps_bitset_init(ps_bitset *set, uint32_t max);
 void ps_bitset_destroy(ps_bitset *set);
 
 /* The most that it takes. */
-uint64_t ps_bitset_bytes(uint32_t most);
+uint64_t ps_bitset_bytes(uint32_t max);
 
 /* What is left to do when a word of the lowest level is no longer empty, */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);

@@ -15,63 +15,63 @@
 #include <stdint.h>
 
 /* What malloc takes besides, for small pieces and for those of whole pages. */
-#define PS_AMOUNT_HEAD 32
-#define PS_AMOUNT_PAGE 4096
-#define PS_AMOUNT_LARGE (UINT64_C(64) << 10)
+#define PS_MEM_HEAD 32
+#define PS_MEM_PAGE 4096
+#define PS_MEM_LARGE (UINT64_C(64) << 10)
 
-static inline uint64_t ps_amount_sum(uint64_t a, uint64_t b)
+static inline uint64_t ps_mem_sum(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static inline uint64_t ps_amount_times(uint64_t a, uint64_t b)
+static inline uint64_t ps_mem_times(uint64_t a, uint64_t b)
 {
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
 /* `n` elements of some bytes, allocated at once. */
-static inline uint64_t ps_amount_array(uint64_t n, size_t size)
+static inline uint64_t ps_mem_array(uint64_t n, size_t size)
 {
-    uint64_t all = ps_amount_times(n, size);
+    uint64_t all = ps_mem_times(n, size);
 
-    return ps_amount_sum(all, all < PS_AMOUNT_LARGE
-                                    ? PS_AMOUNT_HEAD
-                                    : PS_AMOUNT_HEAD + PS_AMOUNT_PAGE);
+    return ps_mem_sum(all, all < PS_MEM_LARGE
+                      ? PS_MEM_HEAD
+                      : PS_MEM_HEAD + PS_MEM_PAGE);
 }
 
 /*
- * The same in an array that doubles, from `least` on, when it is full: it
+ * The same in an array that doubles, from `min` on, when it is full: it
  * may have twice the room, and the one before it is there while it moves.
  */
-static inline uint64_t ps_amount_growing(uint64_t n, uint64_t least,
-                                         size_t size)
+static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
+                                      size_t size)
 {
-    uint64_t most = n > least ? n : least;
+    uint64_t max = n > min ? n : min;
 
-    return ps_amount_sum(ps_amount_array(ps_amount_times(2, most), size),
-                         ps_amount_array(most, size));
+    return ps_mem_sum(ps_mem_array(ps_mem_times(2, max), size),
+                      ps_mem_array(max, size));
 }
 
-/* The same where the room is known to be `least` doubled, if need be. */
-static inline uint64_t ps_amount_doubling(uint64_t n, uint64_t least,
-                                          size_t size)
+/* The same where the room is known to be `min` doubled, if need be. */
+static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
+                                       size_t size)
 {
-    uint64_t room = least;
+    uint64_t room = min;
 
     while (room < n && room <= UINT64_MAX / 2)
         room *= 2;
-    if (room < n || room == least)
-        return ps_amount_array(room < n ? n : room, size);
-    return ps_amount_sum(ps_amount_array(room, size),
-                         ps_amount_array(room / 2, size));
+    if (room < n || room == min)
+        return ps_mem_array(room < n ? n : room, size);
+    return ps_mem_sum(ps_mem_array(room, size),
+                      ps_mem_array(room / 2, size));
 }
 
-static inline uint64_t ps_amount_least(uint64_t a, uint64_t b)
+static inline uint64_t ps_mem_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static inline uint64_t ps_amount_most(uint64_t a, uint64_t b)
+static inline uint64_t ps_mem_max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }

@@ -105,9 +105,9 @@ double ps_load_double(ps_restorer *l)
     return value;
 }
 
-uint32_t ps_load_count(ps_restorer *l, uint32_t most, size_t each)
+uint32_t ps_load_count(ps_restorer *l, uint32_t max, size_t each)
 {
-    uint32_t n = ps_load_within(l, 0, most);
+    uint32_t n = ps_load_within(l, 0, max);
 
     if (n > l->left / each) {
         l->failed = true;
@@ -116,12 +116,12 @@ uint32_t ps_load_count(ps_restorer *l, uint32_t most, size_t each)
     return n;
 }
 
-uint32_t ps_load_within(ps_restorer *l, uint32_t least, uint32_t most)
+uint32_t ps_load_within(ps_restorer *l, uint32_t min, uint32_t max)
 {
     uint32_t value = ps_load_u32(l);
 
-    if (!l->failed && value >= least && value <= most)
+    if (!l->failed && value >= min && value <= max)
         return value;
     l->failed = true;
-    return least;
+    return min;
 }

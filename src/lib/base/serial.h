@@ -42,12 +42,12 @@ double ps_load_double(ps_restorer *restorer);
 const unsigned char *ps_load_bytes(ps_restorer *restorer, uint64_t n);
 
 /*
- * A count of things of at least `each` bytes that follow; more than `most`,
+ * A count of things of at least `each` bytes that follow; more than `max`,
  * or than there is left, is a failure.
  */
-uint32_t ps_load_count(ps_restorer *restorer, uint32_t most, size_t each);
+uint32_t ps_load_count(ps_restorer *restorer, uint32_t max, size_t each);
 
-/* Of a number that must be from `least` to `most`; else a failure. */
-uint32_t ps_load_within(ps_restorer *restorer, uint32_t least, uint32_t most);
+/* Of a number that must be from `min` to `max`; else a failure. */
+uint32_t ps_load_within(ps_restorer *restorer, uint32_t min, uint32_t max);
 
 #endif

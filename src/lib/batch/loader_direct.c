@@ -23,13 +23,13 @@
 
 bool ps_loader_can_read_direct(ps_loader *l)
 {
-    const ps_source *source = l->reader->source;
-    const off_t here = lseek(ps_source_descriptor(source), 0, SEEK_CUR);
+    const ps_input *input = l->reader->input;
+    const off_t here = lseek(ps_input_descriptor(input), 0, SEEK_CUR);
 
-    if (l->options.ranks != 1 || here < 0 || !ps_source_can_skip(source))
+    if (l->options.ranks != 1 || here < 0 || !ps_input_can_skip(input))
         return false;
-    l->next_offset = l->likely_start = ps_source_offset(source);
-    l->input_start = (int64_t)here - (int64_t)source->left -
+    l->next_offset = l->likely_start = ps_input_offset(input);
+    l->input_start = (int64_t)here - (int64_t)input->left -
                      (int64_t)l->next_offset;
     return true;
 }
@@ -38,7 +38,7 @@ bool ps_loader_can_read_direct(ps_loader *l)
 static bool read_at(const ps_loader *l, unsigned char *to, size_t n,
                     uint64_t at)
 {
-    const int fd = ps_source_descriptor(l->reader->source);
+    const int fd = ps_input_descriptor(l->reader->input);
 
     if (at > (uint64_t)INT64_MAX / 2 - n || l->input_start > INT64_MAX / 2)
         return false;
@@ -111,13 +111,13 @@ static bool are_next(const ps_loader *l, const ps_slot *slot)
 /* The reader goes to where the last batch ended, and reads. */
 static void read_as_ever(ps_loader *l, ps_slot *slot)
 {
-    ps_source *source = l->reader->source;
+    ps_input *input = l->reader->input;
 
-    slot->result = ps_source_skip(
-        source, l->next_offset - ps_source_offset(source), &slot->err);
+    slot->result = ps_input_skip(
+        input, l->next_offset - ps_input_offset(input), &slot->err);
     if (slot->result == PS_OK)
         ps_loader_fill(l, slot);
-    l->next_offset = ps_source_offset(source);
+    l->next_offset = ps_input_offset(input);
 }
 
 void ps_loader_take_direct(ps_loader *l, ps_slot *slot)

@@ -18,7 +18,7 @@
  * filled ahead had better stay in the caches.
  */
 #define GROUP_BYTES ((uint64_t)256 << 10)
-#define GROUP_MOST 64
+#define GROUP_MAX 64
 
 static ps_result check_batches(const ps_loader_options *o, ps_error *err)
 {
@@ -100,7 +100,7 @@ uint32_t ps_loader_group(uint64_t bytes)
 
     if (n < 2)
         return 1;
-    return n < GROUP_MOST ? (uint32_t)n : GROUP_MOST;
+    return n < GROUP_MAX ? (uint32_t)n : GROUP_MAX;
 }
 
 /*
@@ -113,9 +113,9 @@ static uint32_t good_buffers(uint64_t bytes, uint32_t keep)
 {
     const uint32_t group = ps_loader_group(bytes);
     const uint32_t round = group * PS_LOADER_THREADS;
-    const uint32_t least = keep + (group == 1 ? round + 1 : 2 * round);
+    const uint32_t min = keep + (group == 1 ? round + 1 : 2 * round);
 
-    return (least + round - 1) / round * round;
+    return (min + round - 1) / round * round;
 }
 
 ps_result ps_loader_settle(const ps_pack_info *info,

@@ -116,7 +116,7 @@ static void *run(void *context)
 static ps_result wait_input(void *context, ps_error *err)
 {
     ps_loader *l = context;
-    struct pollfd p[2] = {{.fd = ps_source_descriptor(l->reader->source),
+    struct pollfd p[2] = {{.fd = ps_input_descriptor(l->reader->input),
                            .events = POLLIN},
                           {.fd = l->quit[0], .events = POLLIN}};
     int n;
@@ -133,26 +133,26 @@ static ps_result wait_input(void *context, ps_error *err)
 
 /* ---- Beginning and end ---- */
 
-/* From 1 to `most`. */
-static uint32_t within(uint64_t n, uint32_t most)
+/* From 1 to `max`. */
+static uint32_t within(uint64_t n, uint32_t max)
 {
-    if (n < 2 || most < 2)
+    if (n < 2 || max < 2)
         return 1;
-    return n < most ? (uint32_t)n : most;
+    return n < max ? (uint32_t)n : max;
 }
 
 static ps_result prepare(ps_loader *l, uint32_t *threads, ps_error *err)
 {
-    const uint32_t ahead = l->options.buffers - l->options.keep;
+    const uint32_t read_ahead = l->options.buffers - l->options.keep;
 
     l->direct = ps_loader_can_read_direct(l);
     *threads = l->direct ? PS_LOADER_THREADS : 1;
     l->group = l->direct ? within(ps_loader_group(l->bytes),
-                                  ahead / PS_LOADER_THREADS)
+                                  read_ahead / PS_LOADER_THREADS)
                          : 1;
     l->wake_batches =
-        within(WAKE_BYTES / l->bytes / l->options.ranks, ahead / 2);
-    return ps_open_bell(l->quit, err);
+        within(WAKE_BYTES / l->bytes / l->options.ranks, read_ahead / 2);
+    return ps_wakeup_pipe_open(l->quit, err);
 }
 
 static bool start_thread(ps_loader *l)

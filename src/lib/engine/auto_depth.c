@@ -48,9 +48,9 @@
  * errors of the mean length, within these.
  */
 #define ERRORS 2
-#define LEAST_STEP 0.2
-#define MOST_STEP 1
-#define MOST_TRIALS 12
+#define MIN_STEP 0.2
+#define MAX_STEP 1
+#define MAX_TRIALS 12
 
 /* Fewer sequences than these say too little for less than a usual depth. */
 #define FEW 64
@@ -151,13 +151,13 @@ static bool does_plan(const ps_engine_options *o)
 static ps_engine_options trial_options(const ps_engine_options *options)
 {
     ps_engine_options o = *options;
-    uint32_t most = does_plan(options) ? PLAN_WINDOW : TRIAL_WINDOW;
+    uint32_t max = does_plan(options) ? PLAN_WINDOW : TRIAL_WINDOW;
 
     if (o.order == PS_PACKS_SHUFFLED)
         o.order = PS_PACKS_BY_WINDOW;
-    if (o.window > most) {
-        o.max_delay = o.max_delay * most / o.window + 1;
-        o.window = most;
+    if (o.window > max) {
+        o.max_delay = o.max_delay * max / o.window + 1;
+        o.window = max;
     }
     return o;
 }
@@ -173,14 +173,14 @@ uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
 
     if (small.depth > SMALL_DEPTH)
         small.depth = SMALL_DEPTH;
-    return ps_amount_sum(ps_amount_most(ps_engine_bytes(&deep),
-                                        ps_engine_bytes(&small)),
-                         ps_amount_array(lengths, sizeof(uint64_t)));
+    return ps_mem_sum(ps_mem_max(ps_engine_bytes(&deep),
+                                 ps_engine_bytes(&small)),
+                      ps_mem_array(lengths, sizeof(uint64_t)));
 }
 
-static uint32_t least_of(double number, uint32_t most)
+static uint32_t min_of(double number, uint32_t max)
 {
-    return number < most ? (uint32_t)number : most;
+    return number < max ? (uint32_t)number : max;
 }
 
 /* How many sequences a pack of some efficiency takes on average. */
@@ -189,9 +189,9 @@ static uint32_t mean_depth(const trial *t, double efficiency)
     double tokens = (double)ps_histogram_tokens(t->histogram);
     double sequences = (double)ps_histogram_sequences(t->histogram);
 
-    return least_of(ceil(efficiency * t->options.capacity * sequences /
-                         tokens),
-                    t->options.depth);
+    return min_of(ceil(efficiency * t->options.capacity * sequences /
+                       tokens),
+                  t->options.depth);
 }
 
 /*
@@ -211,36 +211,36 @@ static double step_of(const ps_histogram *h)
         squares += off * off * (double)ps_histogram_count(h, i);
     }
     step = ERRORS * sqrt(squares) / n / mean;
-    step = step > LEAST_STEP ? step : LEAST_STEP;
-    return step < MOST_STEP ? step : MOST_STEP;
+    step = step > MIN_STEP ? step : MIN_STEP;
+    return step < MAX_STEP ? step : MAX_STEP;
 }
 
 static ps_result choose(const trial *t, uint32_t *depth, ps_error *err)
 {
     double factor = 1 + step_of(t->histogram);
-    uint32_t most = t->options.depth;
+    uint32_t max = t->options.depth;
     uint32_t good = 0;
     double best;
     double reached;
     ps_result r;
 
-    *depth = least_of(2.0 * mean_depth(t, 1), most);
+    *depth = min_of(2.0 * mean_depth(t, 1), max);
     if (*depth >= 2 * MANY)
         return PS_OK;
-    r = try_depth(t, most, &best, err);
+    r = try_depth(t, max, &best, err);
     if (r != PS_OK)
         return r;
     *depth = mean_depth(t, best);
-    for (uint32_t i = 0; i < MOST_TRIALS && *depth < most; i++) {
+    for (uint32_t i = 0; i < MAX_TRIALS && *depth < max; i++) {
         r = try_depth(t, *depth, &reached, err);
         if (r != PS_OK)
             return r;
         good = reached >= best - LOSS ? good + 1 : 0;
         if (good == 2)
             return PS_OK;
-        *depth = least_of(ceil(*depth * factor) + 1, most);
+        *depth = min_of(ceil(*depth * factor) + 1, max);
     }
-    *depth = most;
+    *depth = max;
     return PS_OK;
 }
 

@@ -25,17 +25,17 @@
  */
 #define STRENGTH (PS_SCORE_ONE / 64)
 #define STRONG (PS_SCORE_ONE / 16)
-#define MOST_WEIGHT (STRONG * 4)
+#define MAX_WEIGHT (STRONG * 4)
 
 /* A share counts as that much more, so that a rare kind is no great one. */
-#define LEAST_SHARE (SHARE_ONE / 10)
+#define MIN_SHARE (SHARE_ONE / 10)
 
 /* The stream's shares are those of its last windows, about so many. */
 #define SHARE_WINDOWS 6
 
 uint64_t ps_balance_bytes(uint32_t capacity)
 {
-    return ps_amount_array((uint64_t)capacity + 1, sizeof(uint16_t));
+    return ps_mem_array((uint64_t)capacity + 1, sizeof(uint16_t));
 }
 
 ps_result ps_balance_open(ps_balance *b, uint32_t capacity,
@@ -164,10 +164,10 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
                            : b->held[i] * (SHARE_ONE / PS_BALANCE_WHOLE) /
                                  sequences;
         int64_t weight = strength * (held - b->share[i]) /
-                         (b->share[i] + LEAST_SHARE);
+                         (b->share[i] + MIN_SHARE);
 
-        b->weight[i] = (int32_t)(weight < MOST_WEIGHT ? weight
-                                                     : MOST_WEIGHT);
+        b->weight[i] = (int32_t)(weight < MAX_WEIGHT ? weight
+                                                     : MAX_WEIGHT);
     }
 }
 
@@ -189,22 +189,22 @@ void ps_balance_load(ps_balance *b, ps_restorer *restorer)
 {
     uint64_t all = ps_load_u64(restorer);
     uint32_t known = ps_load_within(restorer, 0, 1);
-    uint32_t least = 0;
+    uint32_t min = 0;
 
     b->came_all = (int64_t)(all & UINT32_MAX);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
-        uint32_t most = b->capacity + PS_BALANCE_KNOTS;
+        uint32_t max = b->capacity + PS_BALANCE_KNOTS;
         uint64_t came;
         uint64_t share;
 
-        b->knot[i] = ps_load_within(restorer, least, most);
-        least = b->knot[i] + known;
+        b->knot[i] = ps_load_within(restorer, min, max);
+        min = b->knot[i] + known;
         came = ps_load_u64(restorer);
         share = ps_load_u64(restorer);
         b->weight[i] = (int32_t)ps_load_u32(restorer);
         if (all > UINT32_MAX || came > all * PS_BALANCE_WHOLE ||
             share > (uint64_t)SHARE_ONE ||
-            b->weight[i] > MOST_WEIGHT ||
+            b->weight[i] > MAX_WEIGHT ||
             b->weight[i] < -STRONG * 2)
             restorer->failed = true;
         b->came[i] = (int64_t)came;

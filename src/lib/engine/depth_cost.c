@@ -18,15 +18,15 @@
 #include "plan/lp_input.h"
 #include "plan/plan.h"
 
-#define MOST_UNITS 1024 /* of lengths that are told apart, */
+#define MAX_UNITS 1024 /* of lengths that are told apart, */
 #define LP_UNITS 128    /* that the relaxation knows, */
-#define MOST_ROOMS 16384 /* and of room in a pack */
+#define MAX_ROOMS 16384 /* and of room in a pack */
 #define LP_WORK 3e7     /* additions: some hundredths of a second */
 
-#define LEAST_COST 0.005 /* of efficiency, that is worth a word */
-#define LEAST_PACKS 8    /* as many must be saved, too */
+#define MIN_COST 0.005 /* of efficiency, that is worth a word */
+#define MIN_PACKS 8    /* as many must be saved, too */
 #define ENOUGH 0.001     /* a depth is enough that loses no more; */
-#define MOST_STEPS 8     /* it is sought in so many steps, */
+#define MAX_STEPS 8     /* it is sought in so many steps, */
 #define STEP_PARTS 4     /* each one of so many parts; and one is added, as a
                             window cannot reach the bound */
 
@@ -34,7 +34,7 @@ ps_result ps_length_counts_open(ps_length_counts *c, uint32_t capacity,
                                 ps_error *err)
 {
     *c = (ps_length_counts){.capacity = capacity};
-    while (capacity >> c->shift >= MOST_UNITS)
+    while (capacity >> c->shift >= MAX_UNITS)
         c->shift++;
     c->units = (capacity >> c->shift) + 1;
     c->count = calloc(c->units, sizeof *c->count);
@@ -51,9 +51,9 @@ void ps_length_counts_free(ps_length_counts *c)
 
 uint64_t ps_length_counts_bytes(uint32_t capacity)
 {
-    uint64_t n = capacity < MOST_UNITS ? capacity + 1 : MOST_UNITS;
+    uint64_t n = capacity < MAX_UNITS ? capacity + 1 : MAX_UNITS;
 
-    return ps_amount_times(2, ps_amount_array(n, sizeof(uint64_t)));
+    return ps_mem_times(2, ps_mem_array(n, sizeof(uint64_t)));
 }
 
 void ps_length_counts_save(const ps_length_counts *c, ps_saver *saver)
@@ -68,15 +68,15 @@ void ps_length_counts_save(const ps_length_counts *c, ps_saver *saver)
 void ps_length_counts_load(ps_length_counts *c, ps_restorer *restorer)
 {
     for (uint32_t u = 0; u < c->units; u++) {
-        uint64_t least = (uint64_t)u << c->shift;
-        uint64_t most = least + (UINT64_C(1) << c->shift) - 1;
+        uint64_t min = (uint64_t)u << c->shift;
+        uint64_t max = min + (UINT64_C(1) << c->shift) - 1;
         uint64_t count = c->count[u] = ps_load_u64(restorer);
         uint64_t tokens = c->tokens[u] = ps_load_u64(restorer);
 
-        least = least > 0 ? least : 1;
-        most = most < c->capacity ? most : c->capacity;
-        if (tokens < ps_amount_times(least, count) ||
-            tokens > ps_amount_times(most, count))
+        min = min > 0 ? min : 1;
+        max = max < c->capacity ? max : c->capacity;
+        if (tokens < ps_mem_times(min, count) ||
+            tokens > ps_mem_times(max, count))
             restorer->failed = true;
     }
 }
@@ -139,7 +139,7 @@ static uint64_t fit(uint64_t *open, uint32_t rooms, uint32_t length,
 static ps_result fit_all(const ps_length_counts *c, uint64_t *packs,
                          ps_error *err)
 {
-    uint32_t unit = (c->capacity - 1) / MOST_ROOMS + 1;
+    uint32_t unit = (c->capacity - 1) / MAX_ROOMS + 1;
     uint32_t rooms = c->capacity / unit;
     uint64_t *open = calloc((size_t)rooms + 1, sizeof *open);
 
@@ -163,24 +163,24 @@ static ps_result fit_all(const ps_length_counts *c, uint64_t *packs,
 static ps_result bound(const ps_histogram *h, uint32_t capacity,
                        uint32_t depth, double *packs, ps_error *err)
 {
-    const ps_lp_limits limits = {.work = LP_WORK, .most_units = LP_UNITS};
+    const ps_lp_limits limits = {.work = LP_WORK, .max_units = LP_UNITS};
 
-    return ps_goods_bound(h, capacity, depth,
-                          ps_goods_unit(h, capacity, LP_UNITS, LP_UNITS),
-                          &limits, packs, err);
+    return ps_lp_input_bound(h, capacity, depth,
+                             ps_lp_input_unit(h, capacity, LP_UNITS, LP_UNITS),
+                             &limits, packs, err);
 }
 
 /* A depth that loses little to so many packs. */
 static ps_result find_depth(const ps_histogram *h, uint32_t capacity,
                             uint64_t packs, uint32_t *depth, ps_error *err)
 {
-    uint32_t most = capacity < PS_MAX_DEPTH ? capacity : PS_MAX_DEPTH;
+    uint32_t max = capacity < PS_MAX_DEPTH ? capacity : PS_MAX_DEPTH;
     double enough = (double)packs * (1 + ENOUGH);
-    double least = ceil((double)ps_histogram_sequences(h) / enough);
-    uint32_t d = least < most ? (uint32_t)least : most;
+    double min = ceil((double)ps_histogram_sequences(h) / enough);
+    uint32_t d = min < max ? (uint32_t)min : max;
     ps_result r = PS_OK;
 
-    for (int i = 0; i < MOST_STEPS && d < most; i++) {
+    for (int i = 0; i < MAX_STEPS && d < max; i++) {
         double with;
 
         r = bound(h, capacity, d, &with, err);
@@ -189,7 +189,7 @@ static ps_result find_depth(const ps_histogram *h, uint32_t capacity,
         d += d / STEP_PARTS + 1;
     }
     d += d / STEP_PARTS;
-    *depth = d < most ? d : most;
+    *depth = d < max ? d : max;
     return r;
 }
 
@@ -201,10 +201,10 @@ static ps_result find_cost(const ps_histogram *h, uint32_t capacity,
     double with;
     ps_result r = bound(h, capacity, depth, &with, err);
 
-    if (r != PS_OK || with < (double)without + LEAST_PACKS)
+    if (r != PS_OK || with < (double)without + MIN_PACKS)
         return r;
     cost->efficiency = full / (double)without - full / with;
-    if (cost->efficiency >= LEAST_COST)
+    if (cost->efficiency >= MIN_COST)
         return find_depth(h, capacity, without, &cost->depth, err);
     cost->efficiency = 0;
     return PS_OK;
@@ -223,10 +223,10 @@ ps_result ps_depth_cost_of(const ps_length_counts *c, uint32_t depth,
     for (uint32_t u = 0; u < c->units; u++)
         tokens += c->tokens[u];
     /* Mostly there is nothing to look for. */
-    if ((double)packs * (1 - LEAST_COST) * c->capacity <= (double)tokens)
+    if ((double)packs * (1 - MIN_COST) * c->capacity <= (double)tokens)
         return PS_OK;
     r = fit_all(c, &without, err);
-    if (r != PS_OK || packs < without + LEAST_PACKS)
+    if (r != PS_OK || packs < without + MIN_PACKS)
         return r;
     r = make_histogram(c, &h, err);
     if (r == PS_OK)
@@ -237,13 +237,13 @@ ps_result ps_depth_cost_of(const ps_length_counts *c, uint32_t depth,
 
 uint64_t ps_depth_cost_bytes(uint32_t capacity)
 {
-    uint32_t rooms = capacity < MOST_ROOMS ? capacity : MOST_ROOMS;
+    uint32_t rooms = capacity < MAX_ROOMS ? capacity : MAX_ROOMS;
     uint32_t units = capacity < LP_UNITS ? capacity : LP_UNITS;
-    uint64_t lp = ps_amount_sum(
-        ps_goods_bytes(MOST_UNITS),
+    uint64_t lp = ps_mem_sum(
+        ps_lp_input_bytes(MAX_UNITS),
         ps_lp_bytes(units, units, units, LP_UNITS));
 
-    return ps_amount_sum(
-        ps_amount_array((uint64_t)rooms + 1, sizeof(uint64_t)),
-        ps_amount_sum(ps_histogram_bytes(MOST_UNITS), lp));
+    return ps_mem_sum(
+        ps_mem_array((uint64_t)rooms + 1, sizeof(uint64_t)),
+        ps_mem_sum(ps_histogram_bytes(MAX_UNITS), lp));
 }

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-#define MOST_UNITS 256 /* lengths are counted in at most as many units */
+#define MAX_UNITS 256 /* lengths are counted in at most as many units */
 
 /*
  * While what is held leaves, HORIZON * sqrt(window) * variation records are
@@ -42,29 +42,29 @@
  * hundredths of a second.
  */
 #define NEWS 0.25
-#define MOST_WINDOWS 32
+#define MAX_WINDOWS 32
 #define FIRST_WORK 3e7
 #define WORK_PER_RECORD 50.0
-#define LEAST_WORK 2e6
-#define MOST_WORK 2.4e7
+#define MIN_WORK 2e6
+#define MAX_WORK 2.4e7
 
 /*
  * How far above the optimum the relaxation may stop, as a part of it: a
  * small window cannot make use of what a sharper one would tell.
  */
 #define GAP_WINDOW 1.0 /* divided by the window, within these */
-#define LEAST_GAP 1e-4
-#define MOST_GAP 1e-3
+#define MIN_GAP 1e-4
+#define MAX_GAP 1e-3
 
 /*
  * Counts fade when there are so many windows of them.  What is left of a
  * length that came no more is nothing when it is less than this.
  */
 #define MEMORY_WINDOWS 512
-#define LEAST_COUNT 0x1p-10
+#define MIN_COUNT 0x1p-10
 
 /* More are never counted. */
-#define MOST_COUNT 9007199254740992.0 /* 2^53 */
+#define MAX_COUNT 9007199254740992.0 /* 2^53 */
 
 /* Prices are linear that differ by so much in the mean. */
 #define NEARLY_LINEAR 1e-3
@@ -94,19 +94,19 @@
 
 uint64_t ps_dual_prices_bytes(uint32_t capacity)
 {
-    uint32_t units = ps_units_of(capacity, MOST_UNITS).count;
+    uint32_t units = ps_units_of(capacity, MAX_UNITS).count;
     uint64_t n = (uint64_t)units + 2;
-    uint64_t bytes = ps_amount_array(6 * n, sizeof(double));
+    uint64_t bytes = ps_mem_array(6 * n, sizeof(double));
 
-    bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(int32_t)));
-    bytes = ps_amount_sum(bytes, ps_relaxation_bytes(units));
-    bytes = ps_amount_sum(bytes, ps_price_cuts_bytes(units));
-    return ps_amount_sum(bytes, sizeof(ps_dual_prices));
+    bytes = ps_mem_sum(bytes, ps_mem_array(n, sizeof(int32_t)));
+    bytes = ps_mem_sum(bytes, ps_relaxation_bytes(units));
+    bytes = ps_mem_sum(bytes, ps_price_cuts_bytes(units));
+    return ps_mem_sum(bytes, sizeof(ps_dual_prices));
 }
 
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 {
-    uint32_t units = ps_units_of(capacity, MOST_UNITS).count;
+    uint32_t units = ps_units_of(capacity, MAX_UNITS).count;
 
     return ps_relaxation_solve_bytes(units, depth < units ? depth : units);
 }
@@ -155,7 +155,7 @@ ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
         return ps_fail_memory(err);
     p->capacity = capacity;
     p->window_size = window_size;
-    p->units = ps_units_of(capacity, MOST_UNITS);
+    p->units = ps_units_of(capacity, MAX_UNITS);
     p->depth = depth < p->units.count ? depth : p->units.count;
     p->next = p->interval = window_size;
     p->variation = 1;
@@ -204,8 +204,8 @@ static double gap_of(const ps_dual_prices *p)
 {
     double gap = GAP_WINDOW / p->window_size;
 
-    gap = gap > LEAST_GAP ? gap : LEAST_GAP;
-    return gap < MOST_GAP ? gap : MOST_GAP;
+    gap = gap > MIN_GAP ? gap : MIN_GAP;
+    return gap < MAX_GAP ? gap : MAX_GAP;
 }
 
 /* A cut is near the highest one that is lower by this part of it. */
@@ -218,7 +218,7 @@ static double near_part(const ps_dual_prices *p)
 static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 {
     double *new = ps_price_cuts_new(&p->cuts);
-    double before = ps_price_cuts_worth(&p->cuts, p->demand);
+    double before = ps_price_cuts_value(&p->cuts, p->demand);
     double packs;
     ps_result r = ps_relaxation_solve(&p->relaxation, p->demand,
                                       gap_of(p) * before, &work, new, err);
@@ -226,7 +226,7 @@ static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
     if (r != PS_OK)
         return r;
     p->work += work;
-    packs = ps_price_worth(&p->cuts, p->demand, new);
+    packs = ps_price_value(&p->cuts, p->demand, new);
     if (packs - before > NEWS * near_part(p) * packs)
         p->interval /= 2;
     else
@@ -273,9 +273,9 @@ static double count_pairs(ps_dual_prices *p)
 static void find_pairs(ps_dual_prices *p)
 {
     double packs = count_pairs(p);
-    double full = ps_price_worth(&p->cuts, p->count,
+    double full = ps_price_value(&p->cuts, p->count,
                                  ps_price_cut(&p->cuts, 0));
-    double bound = ps_price_cuts_worth(&p->cuts, p->count);
+    double bound = ps_price_cuts_value(&p->cuts, p->count);
     double off = packs - full;
     double chance = bound > full ? CHANCE : CHANCE_LINEAR;
 
@@ -288,14 +288,14 @@ static void find_pairs(ps_dual_prices *p)
 
 static void fade(ps_dual_prices *p)
 {
-    double most = (double)MEMORY_WINDOWS * p->window_size;
+    double max = (double)MEMORY_WINDOWS * p->window_size;
 
-    if (p->total <= most)
+    if (p->total <= max)
         return;
     p->total = 0;
     for (uint32_t u = 1; u <= p->units.count; u++) {
         p->count[u] /= 2;
-        if (p->count[u] < LEAST_COUNT)
+        if (p->count[u] < MIN_COUNT)
             p->count[u] = 0;
         p->total += p->count[u];
     }
@@ -319,13 +319,13 @@ static double work_left(const ps_dual_prices *p)
 
 static void plan_next(ps_dual_prices *p)
 {
-    uint64_t most = (uint64_t)MOST_WINDOWS * p->window_size;
-    double lacking = LEAST_WORK - work_left(p);
+    uint64_t max = (uint64_t)MAX_WINDOWS * p->window_size;
+    double lacking = MIN_WORK - work_left(p);
     uint64_t more;
 
     if (p->interval < p->window_size)
         p->interval = p->window_size;
-    p->interval = p->interval < most ? p->interval : most;
+    p->interval = p->interval < max ? p->interval : max;
     more = p->interval;
     if (lacking > WORK_PER_RECORD * (double)more)
         more = (uint64_t)(lacking / WORK_PER_RECORD) + 1;
@@ -395,7 +395,7 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 
     if (p->total > 0) {
         set_demand(p);
-        r = learn_cut(p, work < MOST_WORK ? work : MOST_WORK, err);
+        r = learn_cut(p, work < MAX_WORK ? work : MAX_WORK, err);
     }
     find_pairs(p);
     fade(p);
@@ -441,8 +441,8 @@ static double load_counts(const ps_dual_prices *p, double *count,
     double sum = 0;
 
     for (uint32_t u = 1; u <= p->units.count; u++) {
-        count[u] = ps_price_number_load(restorer, MOST_COUNT);
-        if (count[u] > 0 && count[u] < LEAST_COUNT)
+        count[u] = ps_price_number_load(restorer, MAX_COUNT);
+        if (count[u] > 0 && count[u] < MIN_COUNT)
             restorer->failed = true;
         sum += count[u];
     }
@@ -461,16 +461,16 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->known = ps_load_within(restorer, 0, 1) == 1;
     p->pairs = ps_load_within(restorer, 0, 1) == 1;
     p->linear = ps_load_within(restorer, 0, 1) == 1;
-    p->work = ps_price_number_load(restorer, MOST_COUNT);
-    p->variation = ps_price_number_load(restorer, MOST_COUNT);
-    p->total = ps_price_number_load(restorer, MOST_COUNT);
+    p->work = ps_price_number_load(restorer, MAX_COUNT);
+    p->variation = ps_price_number_load(restorer, MAX_COUNT);
+    p->total = ps_price_number_load(restorer, MAX_COUNT);
     counted = load_counts(p, p->count, restorer);
     p->recent_total = load_counts(p, p->recent, restorer);
     ps_price_row_load(p->price, &p->relaxation, restorer);
     ps_price_cuts_load(&p->cuts, &p->relaxation, restorer);
-    if (p->next > (uint64_t)MOST_COUNT ||
-        p->interval > (uint64_t)MOST_WINDOWS * p->window_size ||
-        p->came > (uint64_t)MOST_COUNT ||
+    if (p->next > (uint64_t)MAX_COUNT ||
+        p->interval > (uint64_t)MAX_WINDOWS * p->window_size ||
+        p->came > (uint64_t)MAX_COUNT ||
         p->mean > (uint64_t)p->capacity * 256 ||
         !(p->variation >= 1) ||
         fabs(p->total - counted) > ROUNDING * counted ||

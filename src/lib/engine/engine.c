@@ -79,15 +79,15 @@ uint32_t ps_engine_slots_for(const ps_engine_options *o)
 uint64_t ps_engine_bytes(const ps_engine_options *o)
 {
     const ps_policy_setup setup = setup_for(o, NULL);
-    uint64_t bytes = ps_amount_array(o->depth, sizeof(uint32_t));
+    uint64_t bytes = ps_mem_array(o->depth, sizeof(uint32_t));
 
-    bytes = ps_amount_sum(bytes, sizeof(ps_engine));
-    bytes = ps_amount_sum(
+    bytes = ps_mem_sum(bytes, sizeof(ps_engine));
+    bytes = ps_mem_sum(
         bytes, ps_window_bytes(o->window, spare_slots(o), o->capacity));
     if (o->order == PS_PACKS_SHUFFLED)
-        bytes = ps_amount_sum(bytes,
-                              ps_shuffle_bytes(ps_engine_slots_for(o)));
-    return ps_amount_sum(bytes, calls_of(o->policy)->bytes(&setup));
+        bytes = ps_mem_sum(bytes,
+                           ps_shuffle_bytes(ps_engine_slots_for(o)));
+    return ps_mem_sum(bytes, calls_of(o->policy)->bytes(&setup));
 }
 
 static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
@@ -160,10 +160,10 @@ static uint64_t age(const ps_engine *e, uint64_t time)
 }
 
 /* Whether a slot holds a sequence that has waited for so long. */
-static bool is_aged(const ps_engine *e, uint32_t slot, uint64_t most)
+static bool is_aged(const ps_engine *e, uint32_t slot, uint64_t max)
 {
     return slot != PS_NO_SLOT &&
-           age(e, ps_window_time(e->window, slot)) >= most;
+           age(e, ps_window_time(e->window, slot)) >= max;
 }
 
 /* True if a pack is to leave the window. */
@@ -292,7 +292,7 @@ ps_result ps_engine_decide(ps_engine *e, ps_leave leave,
 }
 
 /* Of what is held one half is to wait in packs, so that they are mixed. */
-static ps_result press_shuffled(ps_engine *e, uint32_t *n, ps_error *err)
+static ps_result evict_shuffled(ps_engine *e, uint32_t *n, ps_error *err)
 {
     while (!ps_shuffle_is_full(e->shuffle) &&
            ps_window_count(e->window) > ps_shuffle_count(e->shuffle)) {
@@ -306,7 +306,7 @@ static ps_result press_shuffled(ps_engine *e, uint32_t *n, ps_error *err)
     return PS_OK;
 }
 
-ps_result ps_engine_press(ps_engine *e, const uint32_t **slots, uint32_t *n,
+ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
                           ps_error *err)
 {
     ps_result r = PS_OK;
@@ -314,7 +314,7 @@ ps_result ps_engine_press(ps_engine *e, const uint32_t **slots, uint32_t *n,
     *slots = e->slots;
     *n = 0;
     if (e->shuffle != NULL)
-        r = press_shuffled(e, n, err);
+        r = evict_shuffled(e, n, err);
     else if (ps_window_count(e->window) > 0)
         r = e->calls->choose(e->state, e->now, PS_LEAVE_DUE, e->slots, n,
                              err);

@@ -87,7 +87,7 @@ ps_result ps_engine_decide(ps_engine *engine, ps_leave leave,
  * One pack leaves, if any sequence is held, though none may be due; else as
  * ps_engine_decide.
  */
-ps_result ps_engine_press(ps_engine *engine, const uint32_t **slots,
+ps_result ps_engine_evict(ps_engine *engine, const uint32_t **slots,
                           uint32_t *n, ps_error *err);
 
 /*

@@ -37,15 +37,15 @@
 
 IN_LINE int32_t greatest(const int32_t *a, const int32_t *b, uint32_t groups)
 {
-    int32_t most = INT32_MIN;
+    int32_t max = INT32_MIN;
 
     ONE_VECTOR
     for (uint32_t i = 0; i < groups * PS_SEARCH_GROUP; i++) {
         int32_t sum = a[i] + b[i];
 
-        most = sum > most ? sum : most;
+        max = sum > max ? sum : max;
     }
-    return most;
+    return max;
 }
 
 IN_LINE uint32_t last_of(const int32_t *a, const int32_t *b, uint32_t groups,
@@ -72,21 +72,21 @@ IN_LINE uint32_t block_groups(uint32_t groups, uint32_t from)
 
 /* Groups are whole at the end; the first one begins before the runs. */
 IN_LINE ps_found search(const int32_t *a, const int32_t *b, uint32_t n,
-                        int32_t least)
+                        int32_t min)
 {
     uint32_t groups = (n + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
     uint32_t before = groups * PS_SEARCH_GROUP - n;
     uint32_t block = groups;
-    ps_found found = {least - 1, 0};
+    ps_found found = {min - 1, 0};
 
     a -= before;
     b -= before;
     for (uint32_t g = 0; g < groups; g += BLOCK_GROUPS) {
         uint32_t i = g * PS_SEARCH_GROUP;
-        int32_t most = greatest(a + i, b + i, block_groups(groups, g));
+        int32_t max = greatest(a + i, b + i, block_groups(groups, g));
 
-        if (most >= least) {
-            least = found.sum = most;
+        if (max >= min) {
+            min = found.sum = max;
             block = g;
         }
     }
@@ -103,7 +103,7 @@ IN_LINE ps_found search(const int32_t *a, const int32_t *b, uint32_t n,
 /* As in search, the first group begins before the runs. */
 IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
 {
-    int32_t most = 0;
+    int32_t max = 0;
 
     to[units] = 0;
     for (uint32_t c = 1; c <= units; c++) {
@@ -112,8 +112,8 @@ IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
         int32_t sum = greatest(best + 1 - before,
                                to + (units - c) + 1 - before, groups);
 
-        most = sum > most ? sum : most;
-        to[units - c] = most;
+        max = sum > max ? sum : max;
+        to[units - c] = max;
     }
 }
 
@@ -159,9 +159,9 @@ IN_LINE void add_times(double factor, const double *restrict from,
 #define VARIANT(set, target)                                                \
     VECTORS target                                                          \
     static ps_found search_##set(const int32_t *a, const int32_t *b,        \
-                                 uint32_t n, int32_t least)                 \
+                                 uint32_t n, int32_t min)                 \
     {                                                                       \
-        return search(a, b, n, least);                                      \
+        return search(a, b, n, min);                                      \
     }                                                                       \
     VECTORS target                                                          \
     static void any_##set(const int32_t *best, int32_t *to, uint32_t units) \

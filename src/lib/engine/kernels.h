@@ -29,11 +29,11 @@ typedef struct ps_found {
 
 /*
  * The greatest of the sums a[i] + b[i] of two runs of n numbers each, and the
- * last place that has it.  If no sum is at least `least`, the sum is less
+ * last place that has it.  If no sum is at least `min`, the sum is less
  * than that, and the place says nothing.
  */
 typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
-                              int32_t least);
+                              int32_t min);
 
 /*
  * Rows of a knapsack are reversed: the value of room c, from 0 to `units`,

@@ -34,16 +34,16 @@
  */
 #define REFRESH_PARTS 16
 #define REFRESH_PARTS_FINE 8
-#define REFRESH_LEAST 32
+#define REFRESH_MIN 32
 #define STEADY 2.0
-#define STEADY_MOST 256
+#define STEADY_MAX 256
 
 /* A pack is good that falls short of usual ones by at most this. */
 #define GOOD (PS_SCORE_ONE / 500)
 #define USUAL_PACKS 128
 
 /* No pack has a score above this, nor one below its opposite. */
-#define MOST_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
+#define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
 /* A sequence leads when it has waited so long, less a small part. */
 #define URGENT_WINDOWS 4
@@ -92,19 +92,19 @@ static void free_state(void *p)
 /* It learns while no plan is there: that is for the end. */
 static uint64_t bytes_of(const ps_policy_setup *is)
 {
-    uint64_t bytes = ps_amount_sum(sizeof(state),
-                                   ps_score_bytes(is->capacity));
+    uint64_t bytes = ps_mem_sum(sizeof(state),
+                                ps_score_bytes(is->capacity));
 
-    bytes = ps_amount_sum(
+    bytes = ps_mem_sum(
         bytes, ps_dual_prices_bytes(is->capacity));
-    bytes = ps_amount_sum(
-        bytes, ps_value_bytes(ps_score_most_units(is->capacity), is->depth));
-    bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)3 * is->depth,
-                                                 sizeof(uint32_t)));
-    return ps_amount_sum(
+    bytes = ps_mem_sum(
+        bytes, ps_value_bytes(ps_score_max_units(is->capacity), is->depth));
+    bytes = ps_mem_sum(bytes, ps_mem_array((uint64_t)3 * is->depth,
+                                           sizeof(uint32_t)));
+    return ps_mem_sum(
         bytes,
-        ps_amount_most(ps_dual_prices_learn_bytes(is->capacity, is->depth),
-                       ps_policy_plan_calls.bytes(is)));
+        ps_mem_max(ps_dual_prices_learn_bytes(is->capacity, is->depth),
+                   ps_policy_plan_calls.bytes(is)));
 }
 
 static ps_result open_parts(state *s, ps_error *err)
@@ -121,7 +121,7 @@ static ps_result open_parts(state *s, ps_error *err)
     if (r == PS_OK)
         r = ps_score_open(&s->score, is->window, s->prices, err);
     if (r == PS_OK)
-        r = ps_value_open(&s->value, ps_score_most_units(is->capacity),
+        r = ps_value_open(&s->value, ps_score_max_units(is->capacity),
                           is->depth, err);
     if (r == PS_OK)
         r = ps_policy_plan_calls.open(&s->closing, is, err);
@@ -198,9 +198,9 @@ static uint64_t refresh_interval(const state *s)
     uint32_t parts = s->score->is_fine ? REFRESH_PARTS_FINE : REFRESH_PARTS;
     uint64_t n = s->is.window_size / parts;
 
-    if (s->prices->variation < STEADY && n < STEADY_MOST)
-        n = 2 * n < STEADY_MOST ? 2 * n : STEADY_MOST;
-    return n > REFRESH_LEAST ? n : REFRESH_LEAST;
+    if (s->prices->variation < STEADY && n < STEADY_MAX)
+        n = 2 * n < STEADY_MAX ? 2 * n : STEADY_MAX;
+    return n > REFRESH_MIN ? n : REFRESH_MIN;
 }
 
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
@@ -233,10 +233,10 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
 /* More waiting than this makes no better packs, and does not end well. */
 static uint64_t longest_wait(const state *s)
 {
-    uint64_t most = (uint64_t)URGENT_WINDOWS * s->is.window_size;
+    uint64_t max = (uint64_t)URGENT_WINDOWS * s->is.window_size;
 
-    most = most < s->is.max_delay ? most : s->is.max_delay;
-    return most - most / URGENT_PART;
+    max = max < s->is.max_delay ? max : s->is.max_delay;
+    return max - max / URGENT_PART;
 }
 
 static bool is_urgent(const state *s, uint64_t now)
@@ -445,8 +445,8 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
     hold_all(s);
     ps_score_load(s->score, restorer);
     ps_value_load(s->value, s->score->units.count, restorer);
-    if (s->usual > MOST_SCORE * USUAL_PACKS ||
-        s->usual < -MOST_SCORE * USUAL_PACKS)
+    if (s->usual > MAX_SCORE * USUAL_PACKS ||
+        s->usual < -MAX_SCORE * USUAL_PACKS)
         restorer->failed = true;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                     "the prices in it make no sense")

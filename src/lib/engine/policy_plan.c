@@ -46,13 +46,13 @@ static ps_result make_plan(ps_plan **plan, ps_policy policy, ps_leave leave,
 
 static uint64_t planner_bytes(ps_policy policy, const ps_plan_size *size)
 {
-    uint64_t bytes = ps_amount_most(ps_plan_close_bytes(size),
-                                    ps_plan_end_bytes(size));
+    uint64_t bytes = ps_mem_max(ps_plan_close_bytes(size),
+                                ps_plan_end_bytes(size));
 
     if (policy == PS_POLICY_SPFHP)
         return ps_plan_spfhp_bytes(size);
     if (policy == PS_POLICY_NNLSHP)
-        return ps_amount_most(bytes, ps_plan_window_bytes(size));
+        return ps_mem_max(bytes, ps_plan_window_bytes(size));
     return bytes;
 }
 
@@ -69,15 +69,15 @@ static uint64_t bytes_of(const ps_policy_setup *is)
         .capacity = is->capacity,
         .depth = is->depth,
     };
-    uint64_t made = ps_amount_sum(planner_bytes(is->policy, &size),
-                                  ps_histogram_bytes(size.lengths));
-    uint64_t loaded = ps_amount_sum(
+    uint64_t made = ps_mem_sum(planner_bytes(is->policy, &size),
+                               ps_histogram_bytes(size.lengths));
+    uint64_t loaded = ps_mem_sum(
         ps_plan_bytes(is->window_size),
-        ps_amount_array((uint64_t)is->capacity + 1, sizeof(uint64_t)));
-    uint64_t left = ps_amount_array(is->window_size, sizeof(uint64_t));
+        ps_mem_array((uint64_t)is->capacity + 1, sizeof(uint64_t)));
+    uint64_t left = ps_mem_array(is->window_size, sizeof(uint64_t));
 
-    return ps_amount_sum(sizeof(state),
-                         ps_amount_sum(left, ps_amount_most(made, loaded)));
+    return ps_mem_sum(sizeof(state),
+                      ps_mem_sum(left, ps_mem_max(made, loaded)));
 }
 
 static ps_result open_state(void **p, const ps_policy_setup *setup,

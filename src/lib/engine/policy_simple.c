@@ -16,7 +16,7 @@
 
 static uint64_t bytes_of(const ps_policy_setup *setup)
 {
-    return ps_amount_array(1, sizeof *setup);
+    return ps_mem_array(1, sizeof *setup);
 }
 
 static ps_result open_copy(void **state, const ps_policy_setup *setup,

@@ -13,7 +13,7 @@
 #include "base/mem_bound.h"
 
 /* How many cuts are kept; the first two are there from the start. */
-#define MOST_CUTS 18
+#define MAX_CUTS 18
 #define FIRST_CUTS 2
 
 /*
@@ -35,8 +35,8 @@ bool ps_price_cuts_open(ps_price_cuts *c, uint32_t units, uint32_t depth)
     *c = (ps_price_cuts){.units = units,
                          .n = FIRST_CUTS,
                          .kernels = ps_kernels_best()};
-    c->row = calloc((MOST_CUTS + 1) * ((size_t)units + 1), sizeof *c->row);
-    c->used = calloc(MOST_CUTS, sizeof *c->used);
+    c->row = calloc((MAX_CUTS + 1) * ((size_t)units + 1), sizeof *c->row);
+    c->used = calloc(MAX_CUTS, sizeof *c->used);
     if (c->row == NULL || c->used == NULL)
         return false;
     for (uint32_t u = 1; u <= units; u++) {
@@ -54,24 +54,24 @@ void ps_price_cuts_close(ps_price_cuts *c)
 
 uint64_t ps_price_cuts_bytes(uint32_t units)
 {
-    uint64_t numbers = (MOST_CUTS + 1) * ((uint64_t)units + 1);
+    uint64_t numbers = (MAX_CUTS + 1) * ((uint64_t)units + 1);
 
-    return ps_amount_sum(ps_amount_array(numbers, sizeof(double)),
-                         ps_amount_array(MOST_CUTS, sizeof(uint64_t)));
+    return ps_mem_sum(ps_mem_array(numbers, sizeof(double)),
+                      ps_mem_array(MAX_CUTS, sizeof(uint64_t)));
 }
 
-double ps_price_cuts_worth(const ps_price_cuts *c, const double *demand)
+double ps_price_cuts_value(const ps_price_cuts *c, const double *demand)
 {
-    double most = 0;
+    double max = 0;
 
     for (uint32_t i = 0; i < c->n; i++)
-        most = fmax(most, ps_price_worth(c, demand, ps_price_cut(c, i)));
-    return most;
+        max = fmax(max, ps_price_value(c, demand, ps_price_cut(c, i)));
+    return max;
 }
 
 double *ps_price_cuts_new(ps_price_cuts *c)
 {
-    return row_of(c, MOST_CUTS);
+    return row_of(c, MAX_CUTS);
 }
 
 void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
@@ -91,7 +91,7 @@ void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
         if (i > FIRST_CUTS && c->used[i] < c->used[place])
             place = i;
     }
-    if (c->n < MOST_CUTS)
+    if (c->n < MAX_CUTS)
         place = c->n++;
     c->used[place] = now;
     memcpy(row_of(c, place), new, ((size_t)c->units + 1) * sizeof *new);
@@ -100,16 +100,16 @@ void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
 void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
                         uint64_t now, double *price)
 {
-    double weight[MOST_CUTS];
-    double most = 0;
+    double weight[MAX_CUTS];
+    double max = 0;
     double sum = 0;
 
     for (uint32_t i = 0; i < c->n; i++) {
-        weight[i] = ps_price_worth(c, demand, ps_price_cut(c, i));
-        most = fmax(most, weight[i]);
+        weight[i] = ps_price_value(c, demand, ps_price_cut(c, i));
+        max = fmax(max, weight[i]);
     }
     for (uint32_t i = 0; i < c->n; i++) {
-        weight[i] = fmax(weight[i] - most * (1 - part), 0);
+        weight[i] = fmax(weight[i] - max * (1 - part), 0);
         sum += weight[i];
     }
     memset(price, 0, ((size_t)c->units + 1) * sizeof *price);
@@ -131,11 +131,11 @@ void ps_price_row_save(const double *row, uint32_t units, ps_saver *saver)
 }
 
 /* Not all numbers are numbers. */
-double ps_price_number_load(ps_restorer *restorer, double most)
+double ps_price_number_load(ps_restorer *restorer, double max)
 {
     double number = ps_load_double(restorer);
 
-    if (number >= 0 && number <= most)
+    if (number >= 0 && number <= max)
         return number;
     restorer->failed = true;
     return 0;
@@ -161,7 +161,7 @@ void ps_price_cuts_save(const ps_price_cuts *c, ps_saver *saver)
 void ps_price_cuts_load(ps_price_cuts *c, const ps_relaxation *relaxation,
                         ps_restorer *restorer)
 {
-    c->n = ps_load_within(restorer, FIRST_CUTS, MOST_CUTS);
+    c->n = ps_load_within(restorer, FIRST_CUTS, MAX_CUTS);
     for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
         c->used[i] = ps_load_u64(restorer);
         ps_price_row_load(row_of(c, i), relaxation, restorer);

@@ -45,12 +45,12 @@ static inline const double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
 }
 
 /* The packs that a demand is worth at some prices, or by the highest cut. */
-static inline double ps_price_worth(const ps_price_cuts *cuts,
+static inline double ps_price_value(const ps_price_cuts *cuts,
                                     const double *demand, const double *price)
 {
     return cuts->kernels->dot(demand + 1, price + 1, cuts->units);
 }
-double ps_price_cuts_worth(const ps_price_cuts *cuts, const double *demand);
+double ps_price_cuts_value(const ps_price_cuts *cuts, const double *demand);
 
 /* Where to write the prices of a new cut. */
 double *ps_price_cuts_new(ps_price_cuts *cuts);
@@ -75,10 +75,10 @@ void ps_price_cuts_save(const ps_price_cuts *cuts, ps_saver *saver);
 void ps_price_cuts_load(ps_price_cuts *cuts, const ps_relaxation *relaxation,
                         ps_restorer *restorer);
 
-/* The same for one row, and a number from 0 to `most`. */
+/* The same for one row, and a number from 0 to `max`. */
 void ps_price_row_save(const double *row, uint32_t units, ps_saver *saver);
 void ps_price_row_load(double *row, const ps_relaxation *relaxation,
                        ps_restorer *restorer);
-double ps_price_number_load(ps_restorer *restorer, double most);
+double ps_price_number_load(ps_restorer *restorer, double max);
 
 #endif

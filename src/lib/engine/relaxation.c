@@ -14,19 +14,19 @@
 #include "base/mem_bound.h"
 #include "lp/column_gen.h"
 
-#define MOST_ROWS 64 /* of a knapsack; more places count as any number */
+#define MAX_ROWS 64 /* of a knapsack; more places count as any number */
 
 static uint64_t row_bytes(uint32_t units)
 {
-    return ps_amount_array((uint64_t)units + 1, sizeof(double));
+    return ps_mem_array((uint64_t)units + 1, sizeof(double));
 }
 
 uint64_t ps_relaxation_bytes(uint32_t units)
 {
-    uint64_t bytes = ps_amount_times(3, row_bytes(units));
+    uint64_t bytes = ps_mem_times(3, row_bytes(units));
 
-    return ps_amount_sum(bytes, ps_amount_array((uint64_t)units + 1,
-                                                sizeof(uint32_t)));
+    return ps_mem_sum(bytes, ps_mem_array((uint64_t)units + 1,
+                                          sizeof(uint32_t)));
 }
 
 uint64_t ps_relaxation_solve_bytes(uint32_t units, uint32_t depth)
@@ -86,7 +86,7 @@ static const double *fill_knapsack(const ps_relaxation *x,
     double *row = x->row;
 
     memset(row, 0, size * sizeof *row);
-    if (places > MOST_ROWS) {
+    if (places > MAX_ROWS) {
         for (uint32_t i = 0; i < n; i++)
             add_any(solved[i], x->length[i], row, x->units);
         return row;
@@ -111,22 +111,22 @@ static double lower_unseen(const ps_relaxation *x, const double *solved,
                            uint32_t n, double *price)
 {
     const double *company;
-    double least = 0;
+    double min = 0;
     uint32_t i = 0;
 
     if (n + (x->length[n - 1] < x->units) == x->units)
         return 0; /* all are asked for, but full ones */
     company = fill_knapsack(x, solved, n, x->depth - 1);
     for (uint32_t u = 1; u <= x->units; u++) {
-        double most = fmin(1 - company[x->units - u], ps_equal_part(x, u));
+        double max = fmin(1 - company[x->units - u], ps_equal_part(x, u));
 
         if (i < n && x->length[i] == u)
-            least = solved[i++];
-        else if (price[u] > most)
-            price[u] = most > least ? most : least;
+            min = solved[i++];
+        else if (price[u] > max)
+            price[u] = max > min ? max : min;
     }
     return (double)x->units * n / 2 *
-           (x->depth - 1 > MOST_ROWS ? 1 : x->depth - 1);
+           (x->depth - 1 > MAX_ROWS ? 1 : x->depth - 1);
 }
 
 /* Spreads the prices of `n` lengths; between them they rise evenly. */
@@ -155,27 +155,27 @@ ps_result ps_relaxation_solve(ps_relaxation *x, const double *demand,
                               double gap, double *work, double *price,
                               ps_error *err)
 {
-    ps_stock stock = {.length = x->length,
+    ps_lp_instance instance = {.length = x->length,
                       .count = x->count,
                       .capacity = x->units,
                       .depth = x->depth};
     const ps_lp_limits limits = {.work = *work,
                                  .gap = gap,
-                                 .most_units = x->units};
+                                 .max_units = x->units};
     ps_lp *lp;
     ps_result r;
 
     for (uint32_t u = 1; u <= x->units; u++)
         if (demand[u] > 0) {
-            x->length[stock.n] = u;
-            x->count[stock.n++] = demand[u];
+            x->length[instance.n] = u;
+            x->count[instance.n++] = demand[u];
         }
-    r = ps_lp_open(&lp, &stock, &limits, err);
+    r = ps_lp_open(&lp, &instance, &limits, err);
     if (r != PS_OK)
         return r;
-    spread(x, ps_lp_prices(lp), stock.n, price);
+    spread(x, ps_lp_prices(lp), instance.n, price);
     *work = ps_lp_work(lp) +
-            lower_unseen(x, ps_lp_prices(lp), stock.n, price);
+            lower_unseen(x, ps_lp_prices(lp), instance.n, price);
     ps_lp_free(lp);
     return PS_OK;
 }

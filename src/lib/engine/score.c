@@ -17,11 +17,11 @@
 
 /* The value function knows so many units of length at most, or fine ones. */
 #define FEW_UNITS 256
-#define MOST_UNITS 1024
+#define MAX_UNITS 1024
 
 /* What a sequence gains by waiting for as long as the window is large. */
 #define AGED (PS_SCORE_ONE / 250)
-#define MOST_AGE 8 /* windows */
+#define MAX_AGE 8 /* windows */
 
 /* The balance is learned when so many times as many came, or windows more. */
 #define BALANCE_GROWTH 4
@@ -29,27 +29,27 @@
 
 #define FEW 32 /* scores that are read faster than skipped */
 
-uint32_t ps_score_most_units(uint32_t capacity)
+uint32_t ps_score_max_units(uint32_t capacity)
 {
-    return ps_units_of(capacity, MOST_UNITS).count;
+    return ps_units_of(capacity, MAX_UNITS).count;
 }
 
 static uint64_t table_bytes(uint32_t last)
 {
-    return ps_amount_array((uint64_t)last + 1 + PS_SEARCH_GROUP,
-                           sizeof(int32_t));
+    return ps_mem_array((uint64_t)last + 1 + PS_SEARCH_GROUP,
+                        sizeof(int32_t));
 }
 
 /* Scores and reversed ones; those by unit; and what is placed. */
 uint64_t ps_score_bytes(uint32_t capacity)
 {
     uint64_t n = (uint64_t)capacity + 1;
-    uint64_t bytes = ps_amount_sum(ps_amount_times(2, table_bytes(capacity)),
-                                   table_bytes(ps_score_most_units(capacity)));
+    uint64_t bytes = ps_mem_sum(ps_mem_times(2, table_bytes(capacity)),
+                                table_bytes(ps_score_max_units(capacity)));
 
-    bytes = ps_amount_sum(bytes, ps_amount_array(n, sizeof(uint32_t)));
-    bytes = ps_amount_sum(bytes, ps_balance_bytes(capacity));
-    return ps_amount_sum(bytes, sizeof(ps_score));
+    bytes = ps_mem_sum(bytes, ps_mem_array(n, sizeof(uint32_t)));
+    bytes = ps_mem_sum(bytes, ps_balance_bytes(capacity));
+    return ps_mem_sum(bytes, sizeof(ps_score));
 }
 
 /* Searches read a little before a table. */
@@ -74,7 +74,7 @@ static void free_table(int32_t *table)
 static void set_units(ps_score *s, bool fine)
 {
     s->is_fine = fine;
-    s->units = ps_units_of(s->capacity, fine ? MOST_UNITS : FEW_UNITS);
+    s->units = ps_units_of(s->capacity, fine ? MAX_UNITS : FEW_UNITS);
     s->best = s->units.size == 1 ? s->score : s->by_unit;
 }
 
@@ -91,11 +91,11 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
     s->window = window;
     s->prices = prices;
     s->capacity = capacity;
-    s->most_age = (uint64_t)MOST_AGE * prices->window_size;
+    s->max_age = (uint64_t)MAX_AGE * prices->window_size;
     s->step = ((uint64_t)AGED << 32) / prices->window_size;
     s->score = open_table(capacity);
     s->reversed = open_table(capacity);
-    s->by_unit = open_table(ps_score_most_units(capacity));
+    s->by_unit = open_table(ps_score_max_units(capacity));
     s->placed = calloc((size_t)capacity + 1, sizeof *s->placed);
     r = ps_balance_open(&s->balance, capacity, &prices->units,
                         prices->window_size, err);
@@ -190,10 +190,10 @@ static void score_all(ps_score *s)
 void ps_score_learn(ps_score *s)
 {
     uint64_t came = s->prices->came;
-    uint64_t most = (uint64_t)BALANCE_WINDOWS * s->prices->window_size;
+    uint64_t max = (uint64_t)BALANCE_WINDOWS * s->prices->window_size;
 
     if (s->learned > 0 && came < BALANCE_GROWTH * s->learned &&
-        came - s->learned < most)
+        came - s->learned < max)
         return;
     s->learned = came;
     ps_balance_learn(&s->balance, s->prices->count);

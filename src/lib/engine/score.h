@@ -44,7 +44,7 @@ typedef struct ps_score {
     ps_balance balance;
     uint64_t learned;  /* records that had come when the balance was */
     uint64_t epoch;    /* age is counted up to here */
-    uint64_t most_age; /* records; more is worth no more */
+    uint64_t max_age; /* records; more is worth no more */
     uint64_t step;     /* for a record of age, times 2^32 */
 } ps_score;
 
@@ -54,7 +54,7 @@ ps_result ps_score_open(ps_score **score, const ps_window *window,
 void ps_score_free(ps_score *score);
 
 /* How many units of length there may be. */
-uint32_t ps_score_most_units(uint32_t capacity);
+uint32_t ps_score_max_units(uint32_t capacity);
 
 /* The most memory that it takes. */
 uint64_t ps_score_bytes(uint32_t capacity);
@@ -103,7 +103,7 @@ static inline int32_t ps_score_of(const ps_score *s, uint32_t length)
                                    ps_window_oldest_of(s->window, length));
     uint64_t age = s->epoch > time ? s->epoch - time : 0;
 
-    age = age < s->most_age ? age : s->most_age;
+    age = age < s->max_age ? age : s->max_age;
     return ps_dual_price_of(s->prices, length) +
            ps_balance_of(&s->balance, length) +
            (int32_t)(age * s->step >> 32);

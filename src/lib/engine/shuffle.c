@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "engine/window.h"
 
-#define MOST_PACKS 512
+#define MAX_PACKS 512
 
 typedef struct pack {
     uint64_t time;   /* of the oldest sequence */
@@ -28,10 +28,10 @@ typedef struct pack {
 struct ps_shuffle {
     uint64_t random;
     uint32_t *next; /* by slot */
-    pack packs[MOST_PACKS];
+    pack packs[MAX_PACKS];
     uint32_t n_packs;
     uint32_t sequences;
-    uint32_t most_sequences; /* it is full with as many */
+    uint32_t max_sequences; /* it is full with as many */
     uint32_t oldest;         /* the pack with the least time, if any */
 };
 
@@ -43,13 +43,13 @@ uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
 
 uint64_t ps_shuffle_bytes(uint32_t slots)
 {
-    return ps_amount_sum(sizeof(ps_shuffle),
-                         ps_amount_array(slots, sizeof(uint32_t)));
+    return ps_mem_sum(sizeof(ps_shuffle),
+                      ps_mem_array(slots, sizeof(uint32_t)));
 }
 
-uint32_t ps_shuffle_most_packs(void)
+uint32_t ps_shuffle_max_packs(void)
 {
-    return MOST_PACKS;
+    return MAX_PACKS;
 }
 
 ps_result ps_shuffle_open(ps_shuffle **shuffle, uint64_t seed,
@@ -61,7 +61,7 @@ ps_result ps_shuffle_open(ps_shuffle **shuffle, uint64_t seed,
     if (s == NULL)
         return ps_fail_memory(err);
     s->random = seed;
-    s->most_sequences = window;
+    s->max_sequences = window;
     s->next = calloc(slots, sizeof *s->next);
     if (s->next != NULL)
         return PS_OK;
@@ -80,7 +80,7 @@ void ps_shuffle_free(ps_shuffle *s)
 
 bool ps_shuffle_is_full(const ps_shuffle *s)
 {
-    return s->n_packs == MOST_PACKS || s->sequences >= s->most_sequences;
+    return s->n_packs == MAX_PACKS || s->sequences >= s->max_sequences;
 }
 
 uint32_t ps_shuffle_count(const ps_shuffle *s)

@@ -22,7 +22,7 @@ void ps_shuffle_free(ps_shuffle *shuffle);
 
 /* The most that it takes; and how many packs may wait. */
 uint64_t ps_shuffle_bytes(uint32_t slots);
-uint32_t ps_shuffle_most_packs(void);
+uint32_t ps_shuffle_max_packs(void);
 
 /* True if no more fit. */
 bool ps_shuffle_is_full(const ps_shuffle *shuffle);

@@ -22,13 +22,13 @@ typedef struct ps_units {
 } ps_units;
 
 /*
- * At most `most` <= 1,024 units for a capacity of at most 2^24 tokens: then
+ * At most `max` <= 1,024 units for a capacity of at most 2^24 tokens: then
  * n * inverse is below 2^59 for all n in use, and n * (inverse * size - 2^48)
  * below 2^48, which makes quotients exact.
  */
-static inline ps_units ps_units_of(uint32_t capacity, uint32_t most)
+static inline ps_units ps_units_of(uint32_t capacity, uint32_t max)
 {
-    uint32_t size = (capacity - 1) / most + 1;
+    uint32_t size = (capacity - 1) / max + 1;
 
     return (ps_units){.size = size,
                       .count = capacity / size,

@@ -16,39 +16,39 @@
  * More places than these count as any number; with no more it never pays to
  * know of any number.
  */
-#define MOST_LEVELS 8
+#define MAX_LEVELS 8
 
 /*
  * More than the value of any room: that of 1,024 sequences with 0.3
  * PS_SCORE_ONE each for balance and age, and less than 2 for all their prices,
  * is below 310 of 384.  With one score more it still fits its type.
  */
-#define MOST_VALUE (INT32_MAX / 4 * 3)
+#define MAX_VALUE (INT32_MAX / 4 * 3)
 
 static uint32_t levels_for(uint32_t depth)
 {
-    return depth - 1 < MOST_LEVELS ? depth - 1 : MOST_LEVELS;
+    return depth - 1 < MAX_LEVELS ? depth - 1 : MAX_LEVELS;
 }
 
 /* Rows for each level, and one for any number. */
-static size_t row_size(uint32_t most_units)
+static size_t row_size(uint32_t max_units)
 {
-    return (size_t)most_units + 1 + PS_SEARCH_GROUP;
+    return (size_t)max_units + 1 + PS_SEARCH_GROUP;
 }
 
-static size_t table_size(uint32_t most_units, uint32_t depth)
+static size_t table_size(uint32_t max_units, uint32_t depth)
 {
-    return (levels_for(depth) + 1) * row_size(most_units) + PS_SEARCH_GROUP;
+    return (levels_for(depth) + 1) * row_size(max_units) + PS_SEARCH_GROUP;
 }
 
-uint64_t ps_value_bytes(uint32_t most_units, uint32_t depth)
+uint64_t ps_value_bytes(uint32_t max_units, uint32_t depth)
 {
-    return ps_amount_sum(sizeof(ps_value),
-                         ps_amount_array(table_size(most_units, depth),
-                                         sizeof(int32_t)));
+    return ps_mem_sum(sizeof(ps_value),
+                      ps_mem_array(table_size(max_units, depth),
+                                   sizeof(int32_t)));
 }
 
-ps_result ps_value_open(ps_value **value, uint32_t most_units,
+ps_result ps_value_open(ps_value **value, uint32_t max_units,
                         uint32_t depth, ps_error *err)
 {
     ps_value *v = calloc(1, sizeof *v);
@@ -56,11 +56,11 @@ ps_result ps_value_open(ps_value **value, uint32_t most_units,
     *value = v;
     if (v == NULL)
         return ps_fail_memory(err);
-    v->most_units = most_units;
+    v->max_units = max_units;
     v->levels = levels_for(depth);
-    v->has_any = depth - 1 > MOST_LEVELS;
+    v->has_any = depth - 1 > MAX_LEVELS;
     v->kernels = ps_kernels_best();
-    v->table = calloc(table_size(most_units, depth), sizeof *v->table);
+    v->table = calloc(table_size(max_units, depth), sizeof *v->table);
     if (v->table == NULL) {
         free(v);
         *value = NULL;
@@ -80,7 +80,7 @@ void ps_value_free(ps_value *v)
 /* Level 0 is that for any number.  What is in front of a row stays 0. */
 static int32_t *row(const ps_value *v, uint32_t level)
 {
-    return v->table + PS_SEARCH_GROUP + level * row_size(v->most_units);
+    return v->table + PS_SEARCH_GROUP + level * row_size(v->max_units);
 }
 
 const int32_t *ps_value_row(const ps_value *v, uint32_t places)
@@ -91,12 +91,12 @@ const int32_t *ps_value_row(const ps_value *v, uint32_t places)
 static void fill_single(const ps_value *v, const int32_t *best)
 {
     int32_t *to = row(v, 1);
-    int32_t most = 0;
+    int32_t max = 0;
 
     to[v->units] = 0;
     for (uint32_t c = 1; c <= v->units; c++) {
-        most = best[c] > most ? best[c] : most;
-        to[v->units - c] = most;
+        max = best[c] > max ? best[c] : max;
+        to[v->units - c] = max;
     }
 }
 
@@ -105,13 +105,13 @@ static void fill_level(const ps_value *v, const int32_t *best, uint32_t level)
 {
     const int32_t *from = row(v, level - 1);
     int32_t *to = row(v, level);
-    int32_t most = 0;
+    int32_t max = 0;
 
     memcpy(to, from, (v->units + 1) * sizeof *to);
     for (uint32_t i = 1; i <= v->units; i++)
-        if (best[i] > most) {
-            most = best[i];
-            v->kernels->more(most, i, from, to, v->units);
+        if (best[i] > max) {
+            max = best[i];
+            v->kernels->more(max, i, from, to, v->units);
         }
 }
 
@@ -153,5 +153,5 @@ void ps_value_load(ps_value *v, uint32_t units, ps_restorer *restorer)
     for (uint32_t level = 0; level <= v->levels; level++)
         for (uint32_t c = 0; c <= v->units; c++)
             row(v, level)[c] =
-                (int32_t)ps_load_within(restorer, 0, MOST_VALUE);
+                (int32_t)ps_load_within(restorer, 0, MAX_VALUE);
 }

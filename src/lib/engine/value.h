@@ -20,7 +20,7 @@
 #include "engine/score.h"
 
 typedef struct ps_value {
-    uint32_t most_units;
+    uint32_t max_units;
     uint32_t units;    /* of the tables as they are; 0: not filled yet */
     uint32_t levels;   /* V_1 up to this are known */
     bool has_any;      /* and V for any number of sequences */
@@ -30,12 +30,12 @@ typedef struct ps_value {
 } ps_value;
 
 /* For packs of at most `depth` sequences and so many units.  PS_ERR_MEMORY. */
-ps_result ps_value_open(ps_value **value, uint32_t most_units,
+ps_result ps_value_open(ps_value **value, uint32_t max_units,
                         uint32_t depth, ps_error *err);
 void ps_value_free(ps_value *value);
 
 /* The most memory that it takes. */
-uint64_t ps_value_bytes(uint32_t most_units, uint32_t depth);
+uint64_t ps_value_bytes(uint32_t max_units, uint32_t depth);
 
 /*
  * Fills the tables for the scores as they are, by units.  `is_far` says that

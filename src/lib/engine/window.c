@@ -23,13 +23,13 @@ static void link_free_slots(ps_window *w, size_t slots)
 
 uint64_t ps_window_bytes(uint32_t size, uint32_t spare, uint32_t longest)
 {
-    uint64_t slots = ps_amount_array((uint64_t)size + spare,
-                                     sizeof(ps_window_slot));
-    uint64_t queues = ps_amount_array((uint64_t)longest + 1,
-                                      sizeof(ps_window_queue));
+    uint64_t slots = ps_mem_array((uint64_t)size + spare,
+                                  sizeof(ps_window_slot));
+    uint64_t queues = ps_mem_array((uint64_t)longest + 1,
+                                   sizeof(ps_window_queue));
 
-    return ps_amount_sum(sizeof(ps_window) + ps_bitset_bytes(longest),
-                         ps_amount_sum(slots, queues));
+    return ps_mem_sum(sizeof(ps_window) + ps_bitset_bytes(longest),
+                      ps_mem_sum(slots, queues));
 }
 
 ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,

@@ -146,22 +146,22 @@ static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
                             ps_error *err)
 {
     uint64_t sum = 0;
-    uint32_t most = 0;
+    uint32_t max = 0;
 
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         uint32_t n = ps_pack_piece(info, pack, i).n_tok;
 
         sum += (uint64_t)n * n;
-        most = n > most ? n : most;
+        max = n > max ? n : max;
     }
     if (sum != pack->sum_len_sq)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "sum_len_sq is %" PRIu64 ", it should be %" PRIu64,
                        pack->sum_len_sq, sum);
-    if (most != pack->max_seqlen)
+    if (max != pack->max_seqlen)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
-                       pack->max_seqlen, most);
+                       pack->max_seqlen, max);
     if (ps_is_version_known(info) &&
         !all_zero(pack->record + 52, info->fields[0].offset - 52))
         return ps_fail(err, PS_ERR_CORRUPT,

@@ -254,7 +254,7 @@ static ps_result check_numbers(const unsigned char *from,
         return r;
     if (load_u32(from + 16) != PS_PACK_HEADER_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT, "bad header length");
-    if (info->record_bytes < PS_RECORD_LEAST ||
+    if (info->record_bytes < PS_RECORD_MIN ||
         info->record_bytes > PS_MAX_RECORD_BYTES ||
         info->record_bytes % 64 != 0)
         return ps_fail(err, PS_ERR_CORRUPT, "records of %u bytes",

@@ -35,7 +35,7 @@
 _Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
 
 /* No input has more packs: their bytes would not fit 63 bits. */
-#define PACKS_MOST (UINT64_C(1) << 55)
+#define PACKS_MAX (UINT64_C(1) << 55)
 
 static const unsigned char magic[4] = {'P', 'K', 'S', 'M'};
 
@@ -80,7 +80,7 @@ void ps_pack_mark_encode(const ps_pack_place *place,
 /* Whether such a place can be at all. */
 static bool is_possible(const ps_pack_place *p)
 {
-    if (p->seen.packs > PACKS_MOST || p->before.packs > PACKS_MOST ||
+    if (p->seen.packs > PACKS_MAX || p->before.packs > PACKS_MAX ||
         p->window == 0 || p->window > PS_MAX_WINDOW)
         return false;
     if (p->seen.packs == 0 &&

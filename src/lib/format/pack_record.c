@@ -198,7 +198,7 @@ void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
     store_u32(r->bytes + AT_MAX_SEQLEN, r->max_seqlen);
 }
 
-void ps_record_seal(unsigned char *bytes, uint32_t record_bytes)
+void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes)
 {
     store_u64(bytes, checksum_of(bytes, record_bytes));
 }
@@ -228,7 +228,7 @@ void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
     store_u64(bytes + AT_INDEX, totals->packs);
     store_u64(bytes + AT_WATERMARK, totals->input_sequences);
     ps_totals_encode(totals, digest, bytes + PS_HEAD_BYTES);
-    ps_record_seal(bytes, info->record_bytes);
+    ps_record_finalize(bytes, info->record_bytes);
 }
 
 ps_result ps_record_open(const ps_pack_info *info,

@@ -77,7 +77,7 @@ void ps_record_add(ps_record *record, const ps_piece *piece);
 void ps_record_end(ps_record *record, uint64_t index, uint64_t watermark);
 
 /* Writes the checksum of a record that is complete. */
-void ps_record_seal(unsigned char *bytes, uint32_t record_bytes);
+void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes);
 
 /*
  * Writes the END record, to info->record_bytes bytes.

@@ -186,8 +186,8 @@ ps_result ps_layout(ps_pack_info *info, ps_error *err)
     info->n_fields = 0;
     add_fields(info, &end);
     end = round_up(end, 64);
-    if (end < PS_RECORD_LEAST)
-        end = PS_RECORD_LEAST;
+    if (end < PS_RECORD_MIN)
+        end = PS_RECORD_MIN;
     if (end > PS_MAX_RECORD_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
                        "a pack record would take %" PRIu64

@@ -12,7 +12,7 @@
 
 /* The head of every record. */
 #define PS_HEAD_BYTES 64
-#define PS_RECORD_LEAST 256
+#define PS_RECORD_MIN 256
 
 /*
  * Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT.

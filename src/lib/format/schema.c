@@ -282,26 +282,26 @@ uint32_t ps_token_at(const unsigned char *tokens, uint32_t i, ps_type type)
  */
 static bool all_below_u16(const unsigned char *p, size_t n, uint32_t limit)
 {
-    uint16_t most = 0;
+    uint16_t max = 0;
 
     for (size_t i = 0; i < n; i++) {
         uint16_t v = load_u16(p + 2 * i);
 
-        most = v > most ? v : most;
+        max = v > max ? v : max;
     }
-    return most < limit;
+    return max < limit;
 }
 
 static bool all_below_u32(const unsigned char *p, size_t n, uint32_t limit)
 {
-    uint32_t most = 0;
+    uint32_t max = 0;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t v = load_u32(p + 4 * i);
 
-        most = v > most ? v : most;
+        max = v > max ? v : max;
     }
-    return most < limit;
+    return max < limit;
 }
 
 uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,

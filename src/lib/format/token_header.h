@@ -12,7 +12,7 @@
 #include "packstream.h"
 
 #define PS_TOKEN_FIXED_BYTES 128 /* before the channel table */
-#define PS_TOKEN_HEADER_MOST                                            \
+#define PS_TOKEN_HEADER_MAX                                            \
     (PS_TOKEN_FIXED_BYTES + PS_MAX_CHANNELS * PS_CHANNEL_ENTRY_BYTES + 8)
 #define PS_TOKEN_END_BYTES 32
 #define PS_TOKEN_CONTROL_BYTES 8 /* a count of 0 and the kind */
@@ -25,7 +25,7 @@
  */
 bool ps_is_token_magic_prefix(const unsigned char *bytes, size_t n);
 
-/* Writes the header to `to`, PS_TOKEN_HEADER_MOST bytes; returns its size. */
+/* Writes the header to `to`, PS_TOKEN_HEADER_MAX bytes; returns its size. */
 size_t ps_token_header_encode(const ps_schema *schema, unsigned char *to);
 
 /*

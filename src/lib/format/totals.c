@@ -106,16 +106,16 @@ uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity)
     return tokens / capacity + (tokens % capacity != 0);
 }
 
-static void raise(uint32_t *most, uint32_t value)
+static void raise(uint32_t *max, uint32_t value)
 {
-    if (value > *most)
-        *most = value;
+    if (value > *max)
+        *max = value;
 }
 
-static void lower(uint32_t *least, bool first, uint32_t value)
+static void lower(uint32_t *min, bool first, uint32_t value)
 {
-    if (first || value < *least)
-        *least = value;
+    if (first || value < *min)
+        *min = value;
 }
 
 void ps_totals_add_pack(ps_totals *t, uint32_t n_seq, uint32_t n_tok,

@@ -26,11 +26,11 @@ struct ps_pool {
 
 uint64_t ps_pool_bytes(uint64_t blocks)
 {
-    uint64_t each = ps_amount_sum(
-        ps_amount_array(1, PS_BLOCK_HEADROOM + PS_BLOCK_BYTES),
-        ps_amount_array(1, sizeof(ps_block)));
+    uint64_t each = ps_mem_sum(
+        ps_mem_array(1, PS_BLOCK_HEADROOM + PS_BLOCK_BYTES),
+        ps_mem_array(1, sizeof(ps_block)));
 
-    return ps_amount_sum(sizeof(ps_pool), ps_amount_times(each, blocks));
+    return ps_mem_sum(sizeof(ps_pool), ps_mem_times(each, blocks));
 }
 
 ps_result ps_pool_open(ps_pool **pool, ps_error *err)

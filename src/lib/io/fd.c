@@ -94,7 +94,7 @@ void ps_widen_pipe(int fd)
 #endif
 }
 
-static bool set_bell(int fd)
+static bool set_wakeup(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
@@ -102,9 +102,9 @@ static bool set_bell(int fd)
            fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-ps_result ps_open_bell(int bell[2], ps_error *err)
+ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err)
 {
-    if (pipe(bell) == 0 && set_bell(bell[0]) && set_bell(bell[1]))
+    if (pipe(wakeup) == 0 && set_wakeup(wakeup[0]) && set_wakeup(wakeup[1]))
         return PS_OK;
     return ps_fail_errno(err, "cannot make a pipe");
 }

@@ -34,6 +34,6 @@ void ps_widen_pipe(int fd);
  * A pipe with which one thread can tell another something: of its ends, which
  * the caller closes, neither makes a call wait.  PS_ERR_IO.
  */
-ps_result ps_open_bell(int bell[2], ps_error *err);
+ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err);
 
 #endif

@@ -29,68 +29,68 @@
  * cannot be told less than the least.
  */
 #define ZSTD_LARGEST_WINDOW_LOG 27
-#define ZSTD_LEAST_WINDOW_LOG 10
+#define ZSTD_MIN_WINDOW_LOG 10
 
 /* What zstd takes for input, besides the window. */
 #define ZSTD_INPUT_BYTES ((uint64_t)640 << 10)
 
 static int window_log(uint64_t window)
 {
-    int log = ZSTD_LEAST_WINDOW_LOG;
+    int log = ZSTD_MIN_WINDOW_LOG;
 
     while (log < ZSTD_LARGEST_WINDOW_LOG && window >> (log + 1) != 0)
         log++;
     return log;
 }
 
-void ps_source_set_window(ps_source *s, uint64_t bytes)
+void ps_input_set_window(ps_input *s, uint64_t bytes)
 {
     s->window = bytes;
 }
 
 /* Of a peek the last piece may reach beyond it. */
-static uint64_t most_own(uint64_t most)
+static uint64_t max_own(uint64_t max)
 {
-    return ps_amount_sum(most, PS_IO_BYTES);
+    return ps_mem_sum(max, PS_IO_BYTES);
 }
 
-void ps_source_set_most(ps_source *s, uint64_t bytes)
+void ps_input_set_max(ps_input *s, uint64_t bytes)
 {
-    uint64_t own = most_own(bytes);
+    uint64_t own = max_own(bytes);
 
-    s->own_most = own < SIZE_MAX ? (size_t)own : SIZE_MAX;
+    s->own_max = own < SIZE_MAX ? (size_t)own : SIZE_MAX;
 }
 
 /* Two buffers of our own while one grows. */
-uint64_t ps_source_bytes(uint64_t most, uint64_t window, bool threaded)
+uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
 {
-    uint64_t own = ps_amount_array(1, PS_IO_BYTES);
-    uint64_t bytes = ps_pool_bytes(ps_ahead_blocks(threaded));
+    uint64_t own = ps_mem_array(1, PS_IO_BYTES);
+    uint64_t bytes = ps_pool_bytes(ps_read_ahead_blocks(threaded));
 
-    if (most_own(most) > PS_IO_BYTES)
-        own = ps_amount_times(2, ps_amount_sum(most_own(most),
-                                               PS_AMOUNT_PAGE));
-    bytes = ps_amount_sum(bytes, own);
-    bytes = ps_amount_sum(bytes, (uint64_t)1 << window_log(window));
-    bytes = ps_amount_sum(bytes, ZSTD_INPUT_BYTES);
-    bytes = ps_amount_sum(bytes, ps_ahead_bytes(threaded));
-    return ps_amount_sum(bytes, sizeof(ps_source));
+    if (max_own(max) > PS_IO_BYTES)
+        own = ps_mem_times(2, ps_mem_sum(max_own(max),
+                                         PS_MEM_PAGE));
+    bytes = ps_mem_sum(bytes, own);
+    bytes = ps_mem_sum(bytes, (uint64_t)1 << window_log(window));
+    bytes = ps_mem_sum(bytes, ZSTD_INPUT_BYTES);
+    bytes = ps_mem_sum(bytes, ps_read_ahead_bytes(threaded));
+    return ps_mem_sum(bytes, sizeof(ps_input));
 }
 
 /* The next piece; 0 bytes at the end of the input. */
-static ps_result next_span(ps_source *s, ps_span *span, ps_error *err)
+static ps_result next_span(ps_input *s, ps_span *span, ps_error *err)
 {
-    if (s->hook != NULL && ps_ahead_would_wait(s->ahead)) {
+    if (s->hook != NULL && ps_read_ahead_would_wait(s->read_ahead)) {
         ps_result r = s->hook(s->hook_context, err);
 
         if (r != PS_OK)
             return r;
     }
-    return ps_ahead_next(s->ahead, span, err);
+    return ps_read_ahead_next(s->read_ahead, span, err);
 }
 
 /* A block came, and nothing that is left lies in the one before. */
-static void adopt(ps_source *s, ps_block *block)
+static void adopt(ps_input *s, ps_block *block)
 {
     if (block == s->block)
         return;
@@ -103,18 +103,18 @@ static void adopt(ps_source *s, ps_block *block)
 /* ---- The buffer of our own ---- */
 
 /* At least doubles it, so that all bytes are moved but a few times. */
-static ps_result grow_own(ps_source *s, size_t least, ps_error *err)
+static ps_result grow_own(ps_input *s, size_t min, ps_error *err)
 {
     size_t size = s->own_size == 0 ? PS_IO_BYTES : s->own_size;
     unsigned char *own;
 
-    while (size < least) {
+    while (size < min) {
         if (size > SIZE_MAX / 2)
             return ps_fail_memory(err);
         size *= 2;
     }
-    if (size > s->own_most && least <= s->own_most)
-        size = s->own_most;
+    if (size > s->own_max && min <= s->own_max)
+        size = s->own_max;
     if (size <= s->own_size)
         return PS_OK;
     own = realloc(s->own, size);
@@ -132,7 +132,7 @@ static ps_result grow_own(ps_source *s, size_t least, ps_error *err)
  * `more` bytes.  These have arrived, or are few, so that a false length costs
  * no memory.
  */
-static ps_result move_to_own(ps_source *s, size_t more, ps_error *err)
+static ps_result move_to_own(ps_input *s, size_t more, ps_error *err)
 {
     ps_result r;
 
@@ -159,7 +159,7 @@ static ps_result move_to_own(ps_source *s, size_t more, ps_error *err)
  * that is, for in front of other pieces lies what others may hold.  Never
  * more is copied than has come, or many small pieces would cost much.
  */
-static bool can_join_there(const ps_source *s, const ps_span *span)
+static bool can_join_there(const ps_input *s, const ps_span *span)
 {
     return s->left == 0 ||
            (span->block != s->block && s->left <= span->n &&
@@ -167,7 +167,7 @@ static bool can_join_there(const ps_source *s, const ps_span *span)
 }
 
 /* Joins what is left to a piece that does not follow it in memory. */
-static ps_result join(ps_source *s, const ps_span *span, ps_error *err)
+static ps_result join(ps_input *s, const ps_span *span, ps_error *err)
 {
     if (can_join_there(s, span)) {
         if (s->left > 0)
@@ -186,7 +186,7 @@ static ps_result join(ps_source *s, const ps_span *span, ps_error *err)
     return PS_OK;
 }
 
-static ps_result fill_plain(ps_source *s, ps_error *err)
+static ps_result fill_plain(ps_input *s, ps_error *err)
 {
     ps_span span;
     ps_result r = next_span(s, &span, err);
@@ -205,7 +205,7 @@ static ps_result fill_plain(ps_source *s, ps_error *err)
 /* ---- Compressed input ---- */
 
 /* Gets more compressed bytes when all were used. */
-static ps_result refill_packed(ps_source *s, ps_error *err)
+static ps_result refill_packed(ps_input *s, ps_error *err)
 {
     ps_span span;
     ps_result r = next_span(s, &span, err);
@@ -220,7 +220,7 @@ static ps_result refill_packed(ps_source *s, ps_error *err)
 }
 
 /* What zstd's error is to a caller. */
-static ps_result zstd_failed(const ps_source *s, size_t error, ps_error *err)
+static ps_result zstd_failed(const ps_input *s, size_t error, ps_error *err)
 {
     ZSTD_ErrorCode code = ZSTD_getErrorCode(error);
 
@@ -243,7 +243,7 @@ static ps_result zstd_failed(const ps_source *s, size_t error, ps_error *err)
  * Lets zstd add to `out`.  It is called inside a frame even without new
  * input, because it may hold output that did not fit the last time.
  */
-static ps_result unpack(ps_source *s, ZSTD_outBuffer *out, ps_error *err)
+static ps_result unpack(ps_input *s, ZSTD_outBuffer *out, ps_error *err)
 {
     const unsigned char *packed = s->in.src;
     const unsigned char *plain = out->dst;
@@ -263,7 +263,7 @@ static ps_result unpack(ps_source *s, ZSTD_outBuffer *out, ps_error *err)
 }
 
 /* Unpacks into `out` until there is something, or the input ends. */
-static ps_result unpack_some(ps_source *s, ZSTD_outBuffer *out,
+static ps_result unpack_some(ps_input *s, ZSTD_outBuffer *out,
                              ps_error *err)
 {
     for (;;) {
@@ -285,7 +285,7 @@ static ps_result unpack_some(ps_source *s, ZSTD_outBuffer *out,
 }
 
 /* Adds decompressed bytes behind what is left; none only at the end. */
-static ps_result fill_unpacked(ps_source *s, size_t want, ps_error *err)
+static ps_result fill_unpacked(ps_input *s, size_t want, ps_error *err)
 {
     ZSTD_outBuffer out;
     size_t room = s->own_size - (size_t)(s->at - s->own);
@@ -309,7 +309,7 @@ static ps_result fill_unpacked(ps_source *s, size_t want, ps_error *err)
 
 /* ---- Both ---- */
 
-static ps_result peek(ps_source *s, size_t want, const unsigned char **data,
+static ps_result peek(ps_input *s, size_t want, const unsigned char **data,
                       size_t *got, ps_error *err)
 {
     while (s->left < want && !s->at_eof) {
@@ -324,14 +324,14 @@ static ps_result peek(ps_source *s, size_t want, const unsigned char **data,
     return PS_OK;
 }
 
-void ps_source_on_wait(ps_source *s, ps_wait_hook *hook, void *context)
+void ps_input_on_wait(ps_input *s, ps_wait_hook *hook, void *context)
 {
     s->hook = hook;
     s->hook_context = context;
 }
 
 /* What was read so far becomes the start of the compressed input. */
-static ps_result start_zstd(ps_source *s, ps_error *err)
+static ps_result start_zstd(ps_input *s, ps_error *err)
 {
     ps_result r = grow_own(s, PS_IO_BYTES, err);
 
@@ -350,7 +350,7 @@ static ps_result start_zstd(ps_source *s, ps_error *err)
     return PS_OK;
 }
 
-static ps_result detect_zstd(ps_source *s, ps_error *err)
+static ps_result detect_zstd(ps_input *s, ps_error *err)
 {
     const unsigned char *head;
     size_t got;
@@ -361,9 +361,9 @@ static ps_result detect_zstd(ps_source *s, ps_error *err)
     return ps_is_frame_magic(head) ? start_zstd(s, err) : PS_OK;
 }
 
-ps_result ps_source_peek_more(ps_source *s, size_t want,
-                              const unsigned char **data, size_t *got,
-                              ps_error *err)
+ps_result ps_input_peek_more(ps_input *s, size_t want,
+                             const unsigned char **data, size_t *got,
+                             ps_error *err)
 {
     ps_result r = PS_OK;
 
@@ -375,13 +375,13 @@ ps_result ps_source_peek_more(ps_source *s, size_t want,
 }
 
 /* Takes of what has come, and so far as it can be done without reading. */
-static uint64_t skip_unread(ps_source *s, uint64_t n)
+static uint64_t skip_unread(ps_input *s, uint64_t n)
 {
     uint64_t skipped = s->left < n ? s->left : n;
 
-    ps_source_take(s, (size_t)skipped);
+    ps_input_take(s, (size_t)skipped);
     if (skipped < n && s->zstd == NULL && !s->at_eof) {
-        uint64_t more = ps_ahead_skip(s->ahead, n - skipped);
+        uint64_t more = ps_read_ahead_skip(s->read_ahead, n - skipped);
 
         s->taken += more;
         skipped += more;
@@ -389,12 +389,12 @@ static uint64_t skip_unread(ps_source *s, uint64_t n)
     return skipped;
 }
 
-ps_result ps_source_skip(ps_source *s, uint64_t n, ps_error *err)
+ps_result ps_input_skip(ps_input *s, uint64_t n, ps_error *err)
 {
     while (n > 0) {
         const unsigned char *data;
         size_t got;
-        ps_result r = ps_source_peek(s, 1, &data, &got, err);
+        ps_result r = ps_input_peek(s, 1, &data, &got, err);
 
         if (r != PS_OK)
             return r;
@@ -408,58 +408,58 @@ ps_result ps_source_skip(ps_source *s, uint64_t n, ps_error *err)
     return PS_OK;
 }
 
-bool ps_source_can_skip(const ps_source *s)
+bool ps_input_can_skip(const ps_input *s)
 {
     struct stat st;
 
     /* With a thread the descriptor is a pipe. */
-    return s->zstd == NULL && fstat(ps_source_descriptor(s), &st) == 0 &&
+    return s->zstd == NULL && fstat(ps_input_descriptor(s), &st) == 0 &&
            S_ISREG(st.st_mode);
 }
 
-ps_result ps_source_read_ahead(ps_source *s, ps_error *err)
+ps_result ps_input_read_ahead(ps_input *s, ps_error *err)
 {
     s->threaded = true;
     /* Behind the end nothing is read: the descriptor may be closed by now. */
-    return s->at_eof ? PS_OK : ps_ahead_start(s->ahead, err);
+    return s->at_eof ? PS_OK : ps_read_ahead_start(s->read_ahead, err);
 }
 
-void ps_source_set_head(ps_source *s, ps_is_head *is_head)
+void ps_input_set_head(ps_input *s, ps_is_head *is_head)
 {
     s->frames.is_head = is_head;
 }
 
-int ps_source_descriptor(const ps_source *s)
+int ps_input_descriptor(const ps_input *s)
 {
-    return ps_ahead_descriptor(s->ahead);
+    return ps_read_ahead_descriptor(s->read_ahead);
 }
 
-ps_result ps_source_open(ps_source **source, int fd, ps_error *err)
+ps_result ps_input_open(ps_input **input, int fd, ps_error *err)
 {
-    ps_source *s = calloc(1, sizeof *s);
+    ps_input *s = calloc(1, sizeof *s);
     ps_result r;
 
-    *source = NULL;
+    *input = NULL;
     if (s == NULL)
         return ps_fail_memory(err);
     s->at = &s->nothing;
-    s->own_most = SIZE_MAX;
+    s->own_max = SIZE_MAX;
     s->window = (uint64_t)1 << ZSTD_LARGEST_WINDOW_LOG;
     r = ps_pool_open(&s->pool, err);
     if (r == PS_OK)
-        r = ps_ahead_open(&s->ahead, fd, s->pool, err);
+        r = ps_read_ahead_open(&s->read_ahead, fd, s->pool, err);
     if (r != PS_OK) {
-        ps_source_free(s);
+        ps_input_free(s);
         return r;
     }
-    *source = s;
+    *input = s;
     return PS_OK;
 }
 
-static void end_input(ps_source *s)
+static void end_input(ps_input *s)
 {
-    ps_ahead_free(s->ahead);
-    s->ahead = NULL;
+    ps_read_ahead_free(s->read_ahead);
+    s->read_ahead = NULL;
     ZSTD_freeDCtx(s->zstd);
     s->zstd = NULL;
     if (s->block != NULL)
@@ -467,7 +467,7 @@ static void end_input(ps_source *s)
     s->block = NULL;
 }
 
-ps_result ps_source_reopen(ps_source *s, int fd, ps_error *err)
+ps_result ps_input_reopen(ps_input *s, int fd, ps_error *err)
 {
     ps_result r;
 
@@ -479,14 +479,14 @@ ps_result ps_source_reopen(ps_source *s, int fd, ps_error *err)
     s->in_own = s->in_frame = false;
     s->frames = (ps_frame_check){.is_head = s->frames.is_head};
     s->looked = s->at_eof = true; /* if it fails */
-    r = ps_ahead_open(&s->ahead, fd, s->pool, err);
+    r = ps_read_ahead_open(&s->read_ahead, fd, s->pool, err);
     if (r == PS_OK && s->threaded)
-        r = ps_ahead_start(s->ahead, err);
+        r = ps_read_ahead_start(s->read_ahead, err);
     s->looked = s->at_eof = r != PS_OK;
     return r;
 }
 
-void ps_source_free(ps_source *s)
+void ps_input_free(ps_input *s)
 {
     if (s == NULL)
         return;

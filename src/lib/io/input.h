@@ -15,13 +15,13 @@
 #include "packstream.h"
 
 /* Open to inspection so that a look at what has come costs no call. */
-typedef struct ps_source {
+typedef struct ps_input {
     unsigned char *at; /* what was read and not taken... */
     size_t left;       /* ...so much, in a block or in `own` */
     unsigned char nothing; /* what `at` is before anything was read */
     uint64_t taken;
     ps_pool *pool;
-    ps_ahead *ahead;
+    ps_read_ahead *read_ahead;
     ps_block *block; /* the last that came; held */
     bool looked; /* for the magic of zstd */
     bool at_eof;
@@ -29,7 +29,7 @@ typedef struct ps_source {
     bool threaded;
     unsigned char *own;
     size_t own_size;
-    size_t own_most;
+    size_t own_max;
     uint64_t window; /* the largest of frames, bytes */
     ps_wait_hook *hook;
     void *hook_context;
@@ -37,31 +37,31 @@ typedef struct ps_source {
     ZSTD_inBuffer in; /* compressed bytes that are still to be used */
     bool in_frame;
     ps_frame_check frames; /* seen so far, and their seek tables */
-} ps_source;
+} ps_input;
 
 /*
  * Nothing is read yet; the first peek sees whether zstd frames have come.
  * PS_ERR_MEMORY.
  */
-ps_result ps_source_open(ps_source **source, int fd, ps_error *err);
+ps_result ps_input_open(ps_input **input, int fd, ps_error *err);
 
 /*
  * The largest window of zstd frames, to be said before the first peek; and
  * the most bytes that a peek will ask for.
  */
-void ps_source_set_window(ps_source *source, uint64_t bytes);
-void ps_source_set_most(ps_source *source, uint64_t bytes);
+void ps_input_set_window(ps_input *input, uint64_t bytes);
+void ps_input_set_max(ps_input *input, uint64_t bytes);
 
 /* Which frames begin streams with a seek table; before the first peek. */
-void ps_source_set_head(ps_source *source, ps_is_head *is_head);
+void ps_input_set_head(ps_input *input, ps_is_head *is_head);
 
 /* The most memory that it takes with these, whatever the input. */
-uint64_t ps_source_bytes(uint64_t most, uint64_t window, bool threaded);
+uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded);
 
-/* As ps_source_peek, where not all of it is there. */
-ps_result ps_source_peek_more(ps_source *source, size_t want,
-                              const unsigned char **data, size_t *got,
-                              ps_error *err);
+/* As ps_input_peek, where not all of it is there. */
+ps_result ps_input_peek_more(ps_input *input, size_t want,
+                             const unsigned char **data, size_t *got,
+                             ps_error *err);
 
 /*
  * Makes the next `want` bytes available in one piece at *data, or fewer if
@@ -70,74 +70,74 @@ ps_result ps_source_peek_more(ps_source *source, size_t want,
  * PS_OK, PS_ERR_MEMORY, _IO; for zstd _CORRUPT, _TRUNCATED, _LIMIT; or what
  * the wait hook gave.
  */
-static inline ps_result ps_source_peek(ps_source *source, size_t want,
-                                       const unsigned char **data,
-                                       size_t *got, ps_error *err)
+static inline ps_result ps_input_peek(ps_input *input, size_t want,
+                                      const unsigned char **data,
+                                      size_t *got, ps_error *err)
 {
-    if (!source->looked || want > source->left)
-        return ps_source_peek_more(source, want, data, got, err);
-    *data = source->at;
+    if (!input->looked || want > input->left)
+        return ps_input_peek_more(input, want, data, got, err);
+    *data = input->at;
     *got = want;
     return PS_OK;
 }
 
 /* Passes over `n` bytes of what the last peek gave. */
-static inline void ps_source_take(ps_source *source, size_t n)
+static inline void ps_input_take(ps_input *input, size_t n)
 {
-    source->at += n;
-    source->left -= n;
-    source->taken += n;
+    input->at += n;
+    input->left -= n;
+    input->taken += n;
 }
 
 /*
  * Passes over the next `n` bytes; a plain regular file is not read for that.
- * As ps_source_peek; PS_ERR_TRUNCATED if the input ends before.
+ * As ps_input_peek; PS_ERR_TRUNCATED if the input ends before.
  */
-ps_result ps_source_skip(ps_source *source, uint64_t n, ps_error *err);
+ps_result ps_input_skip(ps_input *input, uint64_t n, ps_error *err);
 
 /* Whether it is such a file; not known before the first peek. */
-bool ps_source_can_skip(const ps_source *source);
+bool ps_input_can_skip(const ps_input *input);
 
 /* Bytes taken so far. */
-static inline uint64_t ps_source_offset(const ps_source *source)
+static inline uint64_t ps_input_offset(const ps_input *input)
 {
-    return source->taken;
+    return input->taken;
 }
 
 /*
  * Whether the seek tables that have come are right; and none is missing, if
  * the last peek gave nothing.  As ps_frame_check_result.
  */
-static inline ps_result ps_source_check_tables(const ps_source *source,
-                                               ps_error *err)
+static inline ps_result ps_input_check_tables(const ps_input *input,
+                                              ps_error *err)
 {
-    return ps_frame_check_result(&source->frames,
-                                 source->at_eof && source->left == 0, err);
+    return ps_frame_check_result(&input->frames,
+                                 input->at_eof && input->left == 0, err);
 }
 
-void ps_source_on_wait(ps_source *source, ps_wait_hook *hook, void *context);
+void ps_input_on_wait(ps_input *input, ps_wait_hook *hook, void *context);
 
 /*
  * The block in which what the last peek gave lies, or NULL: who holds it need
  * not copy.
  */
-static inline ps_block *ps_source_block(const ps_source *source)
+static inline ps_block *ps_input_block(const ps_input *input)
 {
-    return source->in_own ? NULL : source->block;
+    return input->in_own ? NULL : input->block;
 }
 
 /*
  * Goes on with another input, as new but for its blocks.  PS_ERR_MEMORY,
  * PS_ERR_IO.
  */
-ps_result ps_source_reopen(ps_source *source, int fd, ps_error *err);
+ps_result ps_input_reopen(ps_input *input, int fd, ps_error *err);
 
 /* Reads on a thread of its own from now on.  PS_ERR_IO. */
-ps_result ps_source_read_ahead(ps_source *source, ps_error *err);
+ps_result ps_input_read_ahead(ps_input *input, ps_error *err);
 
 /* Can be read when a wait for which the hook is called would end. */
-int ps_source_descriptor(const ps_source *source);
+int ps_input_descriptor(const ps_input *input);
 
-void ps_source_free(ps_source *source);
+void ps_input_free(ps_input *input);
 
 #endif

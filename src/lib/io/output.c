@@ -18,9 +18,9 @@
 
 #define FEW 2 /* blocks for which a thread that writes is woken */
 
-typedef ps_sink_block block;
+typedef ps_output_block block;
 
-static block *block_at(const ps_sink *s, uint64_t number)
+static block *block_at(const ps_output *s, uint64_t number)
 {
     return &s->blocks[number % s->n_blocks];
 }
@@ -28,7 +28,7 @@ static block *block_at(const ps_sink *s, uint64_t number)
 /* ---- Writing ---- */
 
 /* Only the first failure counts; what comes after it is not written. */
-static void note(ps_sink *s, ps_result r, const ps_error *err)
+static void note(ps_output *s, ps_result r, const ps_error *err)
 {
     if (r == PS_OK || s->failed)
         return;
@@ -36,7 +36,7 @@ static void note(ps_sink *s, ps_result r, const ps_error *err)
     s->err = *err;
 }
 
-static ps_result give_failure(const ps_sink *s, ps_error *err)
+static ps_result give_failure(const ps_output *s, ps_error *err)
 {
     if (!s->failed)
         return PS_OK;
@@ -45,21 +45,21 @@ static ps_result give_failure(const ps_sink *s, ps_error *err)
     return s->err.code;
 }
 
-static void complete(const ps_sink *s, const block *b, size_t end)
+static void complete(const ps_output *s, const block *b, size_t end)
 {
     if (s->seal.complete != NULL)
         s->seal.complete(s->seal.context, b->bytes + b->sealed,
                          end - b->sealed);
 }
 
-static void follow(const ps_sink *s, const block *b, size_t end)
+static void follow(const ps_output *s, const block *b, size_t end)
 {
     if (s->seal.follow != NULL)
         s->seal.follow(s->seal.context, b->bytes + b->sealed,
                        end - b->sealed);
 }
 
-static ps_result write_counted(ps_sink *s, const unsigned char *bytes,
+static ps_result write_counted(ps_output *s, const unsigned char *bytes,
                                size_t n, ps_error *err)
 {
     ps_result r = ps_write_all(s->fd, bytes, n, err);
@@ -69,7 +69,7 @@ static ps_result write_counted(ps_sink *s, const unsigned char *bytes,
 }
 
 /* Writes a part of a block, without the lock. */
-static ps_result write_part(ps_sink *s, const block *b, size_t end,
+static ps_result write_part(ps_output *s, const block *b, size_t end,
                             ps_error *err)
 {
     size_t n = end - b->written;
@@ -80,7 +80,7 @@ static ps_result write_part(ps_sink *s, const block *b, size_t end,
 }
 
 /* Writes a frame whose turn it is, without the lock. */
-static ps_result write_frame(ps_sink *s, const unsigned char *frame,
+static ps_result write_frame(ps_output *s, const unsigned char *frame,
                              size_t n, size_t plain, ps_error *err)
 {
     ps_result r = write_counted(s, frame, n, err);
@@ -90,7 +90,7 @@ static ps_result write_frame(ps_sink *s, const unsigned char *frame,
 
 /* ---- What a thread does, with the lock but where it says so ---- */
 
-static void block_done(ps_sink *s)
+static void block_done(ps_output *s)
 {
     block *b = block_at(s, s->done);
 
@@ -101,7 +101,7 @@ static void block_done(ps_sink *s)
         (void)pthread_cond_broadcast(&s->room);
 }
 
-static bool has_pushed(const ps_sink *s)
+static bool has_pushed(const ps_output *s)
 {
     const block *b = block_at(s, s->filling);
 
@@ -109,7 +109,7 @@ static bool has_pushed(const ps_sink *s)
 }
 
 /* A full block, or what was pushed of the one that is being filled. */
-static void write_plain(ps_sink *s)
+static void write_plain(ps_output *s)
 {
     block *b = block_at(s, s->taken);
     bool full = s->taken < s->filling;
@@ -133,7 +133,7 @@ static void write_plain(ps_sink *s)
         (void)pthread_cond_broadcast(&s->room);
 }
 
-static void write_compressed(ps_sink *s, ps_frame_maker *maker)
+static void write_compressed(ps_output *s, ps_compressor *maker)
 {
     uint64_t number = s->taken++;
     const block *b = block_at(s, number);
@@ -146,7 +146,7 @@ static void write_compressed(ps_sink *s, ps_frame_maker *maker)
     (void)pthread_mutex_unlock(&s->lock);
     complete(s, b, b->used);
     if (!failed)
-        r = ps_frame_make(maker, b->bytes, b->used, &frame, &n, &err);
+        r = ps_compress_frame(maker, b->bytes, b->used, &frame, &n, &err);
     (void)pthread_mutex_lock(&s->lock);
     while (s->done != number)
         (void)pthread_cond_wait(&s->room, &s->lock);
@@ -160,10 +160,10 @@ static void write_compressed(ps_sink *s, ps_frame_maker *maker)
     block_done(s);
 }
 
-void *ps_sink_work(void *context)
+void *ps_output_work(void *context)
 {
-    ps_sink *s = context;
-    ps_frame_maker *maker;
+    ps_output *s = context;
+    ps_compressor *maker;
 
     (void)pthread_mutex_lock(&s->lock);
     maker = s->options.compressed ? s->makers[s->n_started++] : NULL;
@@ -184,14 +184,14 @@ void *ps_sink_work(void *context)
 /* ---- What the caller does ---- */
 
 /* To wake a thread costs as much as to write a block, or nearly so. */
-static void wake_thread(ps_sink *s)
+static void wake_thread(ps_output *s)
 {
     if (s->options.compressed || s->filling - s->taken >= FEW)
         (void)pthread_cond_signal(&s->work);
 }
 
 /* The block is full, or to be written as it is: without threads, here. */
-static ps_result hand_over(ps_sink *s, ps_error *err)
+static ps_result hand_over(ps_output *s, ps_error *err)
 {
     ps_result r;
 
@@ -210,13 +210,13 @@ static ps_result hand_over(ps_sink *s, ps_error *err)
     return r;
 }
 
-static block *current(const ps_sink *s)
+static block *current(const ps_output *s)
 {
     return block_at(s, s->filling);
 }
 
-ps_result ps_sink_reserve(ps_sink *s, size_t n, unsigned char **room,
-                          ps_error *err)
+ps_result ps_output_reserve(ps_output *s, size_t n, unsigned char **room,
+                            ps_error *err)
 {
     block *b = current(s);
 
@@ -232,7 +232,7 @@ ps_result ps_sink_reserve(ps_sink *s, size_t n, unsigned char **room,
     return PS_OK;
 }
 
-ps_result ps_sink_put(ps_sink *s, const void *data, size_t n, ps_error *err)
+ps_result ps_output_put(ps_output *s, const void *data, size_t n, ps_error *err)
 {
     const unsigned char *from = data;
 
@@ -256,19 +256,19 @@ ps_result ps_sink_put(ps_sink *s, const void *data, size_t n, ps_error *err)
     return PS_OK;
 }
 
-ps_result ps_sink_cut(ps_sink *s, ps_error *err)
+ps_result ps_output_cut(ps_output *s, ps_error *err)
 {
     if (!s->options.compressed || current(s)->used == 0)
         return PS_OK;
     return hand_over(s, err);
 }
 
-ps_result ps_sink_push(ps_sink *s, ps_error *err)
+ps_result ps_output_push(ps_output *s, ps_error *err)
 {
     ps_result r;
 
     if (s->n_threads == 0)
-        return ps_sink_flush(s, err);
+        return ps_output_flush(s, err);
     (void)pthread_mutex_lock(&s->lock);
     current(s)->pushed = current(s)->used;
     if (!s->options.compressed)
@@ -279,7 +279,7 @@ ps_result ps_sink_push(ps_sink *s, ps_error *err)
 }
 
 /* Waits until all that was handed over or pushed is written. */
-static ps_result wait_written(ps_sink *s, ps_error *err)
+static ps_result wait_written(ps_output *s, ps_error *err)
 {
     ps_result r;
 
@@ -292,20 +292,20 @@ static ps_result wait_written(ps_sink *s, ps_error *err)
     return r;
 }
 
-ps_result ps_sink_flush(ps_sink *s, ps_error *err)
+ps_result ps_output_flush(ps_output *s, ps_error *err)
 {
     ps_result r = PS_OK;
 
     if (s->n_threads > 0)
-        r = ps_sink_push(s, err);
+        r = ps_output_push(s, err);
     else if (!s->options.compressed && current(s)->used > 0)
         r = hand_over(s, err);
     return r == PS_OK ? wait_written(s, err) : r;
 }
 
-ps_result ps_sink_settle(ps_sink *s, ps_error *err)
+ps_result ps_output_settle(ps_output *s, ps_error *err)
 {
-    ps_result r = ps_sink_flush(s, err);
+    ps_result r = ps_output_flush(s, err);
     block *b = current(s);
 
     if (r == PS_OK && b->sealed < b->used) {
@@ -316,11 +316,11 @@ ps_result ps_sink_settle(ps_sink *s, ps_error *err)
     return r;
 }
 
-ps_result ps_sink_where(ps_sink *s, ps_sink_place *place, ps_error *err)
+ps_result ps_output_where(ps_output *s, ps_output_place *place, ps_error *err)
 {
-    ps_result r = ps_sink_settle(s, err);
+    ps_result r = ps_output_settle(s, err);
 
-    *place = (ps_sink_place){.written = s->written};
+    *place = (ps_output_place){.written = s->written};
     if (r != PS_OK || !s->options.compressed)
         return r;
     place->pending = current(s)->bytes;
@@ -330,17 +330,17 @@ ps_result ps_sink_where(ps_sink *s, ps_sink_place *place, ps_error *err)
     return PS_OK;
 }
 
-uint64_t ps_sink_written(const ps_sink *s)
+uint64_t ps_output_written(const ps_output *s)
 {
     return s->written;
 }
 
-void ps_sink_discard(ps_sink *s, uint64_t n)
+void ps_output_discard(ps_output *s, uint64_t n)
 {
     s->discard = n;
 }
 
-static ps_result put_table(ps_sink *s, ps_error *err)
+static ps_result put_table(ps_output *s, ps_error *err)
 {
     const unsigned char *bytes;
     size_t n;
@@ -349,12 +349,12 @@ static ps_result put_table(ps_sink *s, ps_error *err)
     return write_counted(s, bytes, n, err);
 }
 
-ps_result ps_sink_finish(ps_sink *s, ps_error *err)
+ps_result ps_output_finish(ps_output *s, ps_error *err)
 {
-    ps_result r = ps_sink_cut(s, err);
+    ps_result r = ps_output_cut(s, err);
 
     if (r == PS_OK)
-        r = ps_sink_flush(s, err);
+        r = ps_output_flush(s, err);
     if (r == PS_OK && s->options.compressed)
         r = put_table(s, err);
     return r;

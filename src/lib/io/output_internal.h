@@ -14,22 +14,22 @@
 #include "io/seek_table.h"
 #include "io/zstd_frame.h"
 
-typedef struct ps_sink_block {
+typedef struct ps_output_block {
     unsigned char *bytes;
     size_t used;
     size_t pushed;  /* bytes that may be written before it is full */
     size_t written; /* bytes that were, */
     size_t sealed;  /* and bytes that are as they are to be */
-} ps_sink_block;
+} ps_output_block;
 
-struct ps_sink {
+struct ps_output {
     int fd;
-    ps_sink_options options;
-    ps_sink_seal seal; /* its functions NULL: none */
+    ps_output_options options;
+    ps_output_seal seal; /* its functions NULL: none */
     size_t size; /* of a block */
-    ps_sink_block *blocks;
+    ps_output_block *blocks;
     uint32_t n_blocks;
-    ps_frame_maker **makers; /* one a thread, or one */
+    ps_compressor **makers; /* one a thread, or one */
     uint32_t n_makers;
     ps_seek_table *table;
     pthread_t *threads;
@@ -57,6 +57,6 @@ struct ps_sink {
 };
 
 /* What a thread of a sink, which is the context, does. */
-void *ps_sink_work(void *context);
+void *ps_output_work(void *context);
 
 #endif

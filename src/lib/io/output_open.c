@@ -16,49 +16,49 @@
 #define SPARE_BLOCKS 4 /* beyond those that threads are busy with */
 
 /* More than one cannot write plain bytes in order. */
-static uint32_t threads_for(const ps_sink_options *o)
+static uint32_t threads_for(const ps_output_options *o)
 {
     return !o->compressed && o->threads > 1 ? 1 : o->threads;
 }
 
-static uint32_t blocks_for(const ps_sink_options *o)
+static uint32_t blocks_for(const ps_output_options *o)
 {
     uint32_t threads = threads_for(o);
 
     return threads == 0 ? 1 : threads + SPARE_BLOCKS;
 }
 
-static size_t block_size(const ps_sink_options *o)
+static size_t block_size(const ps_output_options *o)
 {
     if (o->compressed)
         return o->frame;
     return o->largest > PS_IO_BYTES ? o->largest : PS_IO_BYTES;
 }
 
-uint64_t ps_sink_bytes(const ps_sink_options *o)
+uint64_t ps_output_bytes(const ps_output_options *o)
 {
     uint32_t threads = threads_for(o);
-    uint64_t blocks = ps_amount_times(blocks_for(o),
-                                      ps_amount_array(1, block_size(o)));
-    uint64_t all = ps_amount_times(
+    uint64_t blocks = ps_mem_times(blocks_for(o),
+                                   ps_mem_array(1, block_size(o)));
+    uint64_t all = ps_mem_times(
         threads, PS_THREAD_BYTES + sizeof(pthread_t));
 
-    all = ps_amount_sum(all, blocks);
-    all = ps_amount_sum(all, ps_amount_array(blocks_for(o),
-                                             sizeof(ps_sink_block)));
+    all = ps_mem_sum(all, blocks);
+    all = ps_mem_sum(all, ps_mem_array(blocks_for(o),
+                                       sizeof(ps_output_block)));
     if (o->compressed)
-        all = ps_amount_sum(
-            all, ps_amount_times(threads == 0 ? 1 : threads,
-                                 ps_frame_maker_bytes(o->level, o->frame) +
-                                     sizeof(ps_frame_maker *)));
-    if (o->compressed && o->most_frames != 0)
-        all = ps_amount_sum(all, ps_seek_table_takes(o->most_frames));
-    return ps_amount_sum(all, sizeof(ps_sink));
+        all = ps_mem_sum(
+            all, ps_mem_times(threads == 0 ? 1 : threads,
+                              ps_compressor_bytes(o->level, o->frame) +
+                              sizeof(ps_compressor *)));
+    if (o->compressed && o->max_frames != 0)
+        all = ps_mem_sum(all, ps_seek_table_takes(o->max_frames));
+    return ps_mem_sum(all, sizeof(ps_output));
 }
 
-static ps_result open_blocks(ps_sink *s, ps_error *err)
+static ps_result open_blocks(ps_output *s, ps_error *err)
 {
-    const ps_sink_options *o = &s->options;
+    const ps_output_options *o = &s->options;
 
     s->n_blocks = blocks_for(o);
     s->size = block_size(o);
@@ -74,9 +74,9 @@ static ps_result open_blocks(ps_sink *s, ps_error *err)
 }
 
 /* Empty, or with the frames that were written before. */
-static ps_result open_table(ps_sink *s, ps_error *err)
+static ps_result open_table(ps_output *s, ps_error *err)
 {
-    const ps_sink_options *o = &s->options;
+    const ps_output_options *o = &s->options;
     ps_result r;
 
     if (o->table == NULL)
@@ -91,24 +91,24 @@ static ps_result open_table(ps_sink *s, ps_error *err)
     return r;
 }
 
-static ps_result open_makers(ps_sink *s, ps_error *err)
+static ps_result open_makers(ps_output *s, ps_error *err)
 {
     ps_result r = open_table(s, err);
 
     if (r != PS_OK)
         return r;
-    if (s->options.most_frames != 0)
-        ps_seek_table_limit(s->table, s->options.most_frames);
+    if (s->options.max_frames != 0)
+        ps_seek_table_limit(s->table, s->options.max_frames);
     s->n_makers = s->options.threads == 0 ? 1 : s->options.threads;
-    s->makers = calloc(s->n_makers, sizeof(ps_frame_maker *));
+    s->makers = calloc(s->n_makers, sizeof(ps_compressor *));
     if (s->makers == NULL)
         return ps_fail_memory(err);
     for (uint32_t i = 0; i < s->n_makers && r == PS_OK; i++)
-        r = ps_frame_maker_open(&s->makers[i], s->options.level, err);
+        r = ps_compressor_open(&s->makers[i], s->options.level, err);
     return r;
 }
 
-static ps_result start_threads(ps_sink *s, ps_error *err)
+static ps_result start_threads(ps_output *s, ps_error *err)
 {
     ps_result r = PS_OK;
 
@@ -119,19 +119,20 @@ static ps_result start_threads(ps_sink *s, ps_error *err)
         return ps_fail_memory(err);
     /* With fewer it takes longer, and with none the caller does it. */
     while (r == PS_OK && s->n_threads < s->options.threads) {
-        r = ps_thread_start(&s->threads[s->n_threads], ps_sink_work, s, err);
+        r = ps_thread_start(&s->threads[s->n_threads], ps_output_work, s, err);
         s->n_threads += r == PS_OK;
     }
     return PS_OK;
 }
 
-ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
-                       ps_error *err)
+ps_result ps_output_open(ps_output **output, int fd,
+                         const ps_output_options *options,
+                         ps_error *err)
 {
-    ps_sink *s = calloc(1, sizeof *s);
+    ps_output *s = calloc(1, sizeof *s);
     ps_result r;
 
-    *sink = NULL;
+    *output = NULL;
     if (s == NULL)
         return ps_fail_memory(err);
     s->fd = fd;
@@ -149,15 +150,15 @@ ps_result ps_sink_open(ps_sink **sink, int fd, const ps_sink_options *options,
     if (r == PS_OK)
         r = start_threads(s, err);
     if (r != PS_OK) {
-        ps_sink_free(s);
+        ps_output_free(s);
         return r;
     }
     ps_widen_pipe(fd);
-    *sink = s;
+    *output = s;
     return PS_OK;
 }
 
-static void stop_threads(ps_sink *s)
+static void stop_threads(ps_output *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     s->stop = true;
@@ -168,7 +169,7 @@ static void stop_threads(ps_sink *s)
     free(s->threads);
 }
 
-void ps_sink_free(ps_sink *s)
+void ps_output_free(ps_output *s)
 {
     if (s == NULL)
         return;
@@ -176,7 +177,7 @@ void ps_sink_free(ps_sink *s)
     for (uint32_t i = 0; s->blocks != NULL && i < s->n_blocks; i++)
         free(s->blocks[i].bytes);
     for (uint32_t i = 0; s->makers != NULL && i < s->n_makers; i++)
-        ps_frame_maker_free(s->makers[i]);
+        ps_compressor_free(s->makers[i]);
     ps_seek_table_free(s->table);
     free(s->blocks);
     free(s->makers);

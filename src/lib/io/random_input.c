@@ -35,14 +35,14 @@ typedef struct segment {
     ps_seek_table *table;
 } segment;
 
-struct ps_plain_file {
+struct ps_random_input {
     int fd;
     uint64_t file_size;
     uint64_t size; /* without compression */
     room kept;     /* the bytes from `kept_at` to `kept_end` */
     uint64_t kept_at;
     uint64_t kept_end;
-    ps_frame_opener *opener; /* NULL: a plain file */
+    ps_decompressor *decompressor; /* NULL: a plain file */
     room packed;             /* a frame of the file */
     room joined;             /* bytes of several frames */
     segment *segments;
@@ -66,7 +66,7 @@ static ps_result make_room(room *r, uint64_t n, ps_error *err)
 }
 
 /* pread(2), completed and restarted. */
-static ps_result read_at(const ps_plain_file *f, uint64_t at,
+static ps_result read_at(const ps_random_input *f, uint64_t at,
                          unsigned char *to, size_t n, ps_error *err)
 {
     while (n > 0) {
@@ -96,7 +96,7 @@ static ps_result read_at(const ps_plain_file *f, uint64_t at,
  * How much to read for `n` bytes.  Who goes on behind what was read last
  * will want what follows, too.
  */
-static size_t how_much(const ps_plain_file *f, uint64_t offset, size_t n)
+static size_t how_much(const ps_random_input *f, uint64_t offset, size_t n)
 {
     bool goes_on = f->kept_at < f->kept_end && f->kept_end == offset;
     size_t more = n;
@@ -108,7 +108,7 @@ static size_t how_much(const ps_plain_file *f, uint64_t offset, size_t n)
     return more;
 }
 
-static ps_result read_plain(ps_plain_file *f, uint64_t offset, size_t n,
+static ps_result read_plain(ps_random_input *f, uint64_t offset, size_t n,
                             ps_error *err)
 {
     size_t more = how_much(f, offset, n);
@@ -142,7 +142,7 @@ static ps_result at_frame(const segment *s, const ps_seek_frame *frame,
 }
 
 /* Unpacks the frame that holds byte `offset`. */
-static ps_result unpack(ps_plain_file *f, uint64_t offset, ps_error *err)
+static ps_result unpack(ps_random_input *f, uint64_t offset, ps_error *err)
 {
     const segment *s = f->segments;
     uint32_t low = 0;
@@ -168,8 +168,8 @@ static ps_result unpack(ps_plain_file *f, uint64_t offset, ps_error *err)
         r = read_at(f, s->at + frame.at, f->packed.bytes, frame.bytes, err);
     if (r != PS_OK)
         return r;
-    r = ps_frame_open(f->opener, f->packed.bytes, frame.bytes,
-                      f->kept.bytes, frame.plain, err);
+    r = ps_decompress_frame(f->decompressor, f->packed.bytes, frame.bytes,
+                            f->kept.bytes, frame.plain, err);
     if (r != PS_OK)
         return at_frame(s, &frame, r, err);
     f->kept_at = s->plain_at + frame.plain_at;
@@ -181,7 +181,7 @@ static ps_result unpack(ps_plain_file *f, uint64_t offset, ps_error *err)
  * Collects bytes that lie in several frames.  What packstream writes never
  * needs it, but other programs cut where they like.
  */
-static ps_result join(ps_plain_file *f, uint64_t offset, size_t n,
+static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
                       const unsigned char **bytes, ps_error *err)
 {
     ps_result r = make_room(&f->joined, n, err);
@@ -205,20 +205,20 @@ static ps_result join(ps_plain_file *f, uint64_t offset, size_t n,
     return r;
 }
 
-static bool is_kept(const ps_plain_file *f, uint64_t offset, size_t n)
+static bool is_kept(const ps_random_input *f, uint64_t offset, size_t n)
 {
     return offset >= f->kept_at && offset <= f->kept_end &&
            n <= f->kept_end - offset;
 }
 
-ps_result ps_plain_file_read(ps_plain_file *f, uint64_t offset, size_t n,
-                             const unsigned char **bytes, ps_error *err)
+ps_result ps_random_input_read(ps_random_input *f, uint64_t offset, size_t n,
+                               const unsigned char **bytes, ps_error *err)
 {
     ps_result r = PS_OK;
 
-    if (f->opener == NULL && !is_kept(f, offset, n))
+    if (f->decompressor == NULL && !is_kept(f, offset, n))
         r = read_plain(f, offset, n, err);
-    if (f->opener != NULL && !is_kept(f, offset, 1))
+    if (f->decompressor != NULL && !is_kept(f, offset, 1))
         r = unpack(f, offset, err);
     if (r != PS_OK)
         return r;
@@ -233,16 +233,16 @@ ps_result ps_plain_file_read(ps_plain_file *f, uint64_t offset, size_t n,
  */
 
 /* A segment more; the array doubles whenever their number is a power of 2. */
-static ps_result add_segment(ps_plain_file *f, uint64_t at,
+static ps_result add_segment(ps_random_input *f, uint64_t at,
                              ps_seek_table *table, ps_error *err)
 {
     uint32_t n = f->n_segments;
     segment *s = f->segments;
 
-    if (n == PS_STREAMS_MOST) {
+    if (n == PS_STREAMS_MAX) {
         ps_seek_table_free(table);
         return ps_fail(err, PS_ERR_LIMIT, "more than %" PRIu32
-                       " seek tables", PS_STREAMS_MOST);
+                       " seek tables", PS_STREAMS_MAX);
     }
     if ((n & (n - 1)) == 0)
         s = realloc(s, (n == 0 ? 1 : 2 * (size_t)n) * sizeof *s);
@@ -256,7 +256,7 @@ static ps_result add_segment(ps_plain_file *f, uint64_t at,
 }
 
 /* Reads the table that ends at *end, which becomes where its frames start. */
-static ps_result read_table(ps_plain_file *f, uint64_t *end, ps_error *err)
+static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
 {
     unsigned char footer[PS_SEEK_FOOTER_BYTES];
     ps_seek_table *table;
@@ -288,7 +288,7 @@ static ps_result read_table(ps_plain_file *f, uint64_t *end, ps_error *err)
 }
 
 /* The tables were found from the end on. */
-static void put_in_order(ps_plain_file *f)
+static void put_in_order(ps_random_input *f)
 {
     segment *s = f->segments;
     uint32_t n = f->n_segments;
@@ -306,10 +306,10 @@ static void put_in_order(ps_plain_file *f)
     }
 }
 
-static ps_result open_compressed(ps_plain_file *f, ps_error *err)
+static ps_result open_compressed(ps_random_input *f, ps_error *err)
 {
     uint64_t end = f->file_size;
-    ps_result r = ps_frame_opener_open(&f->opener, err);
+    ps_result r = ps_decompressor_open(&f->decompressor, err);
 
     while (r == PS_OK && end > 0)
         r = read_table(f, &end, err);
@@ -321,7 +321,7 @@ static ps_result open_compressed(ps_plain_file *f, ps_error *err)
     return r;
 }
 
-static ps_result open_file(ps_plain_file *f, ps_error *err)
+static ps_result open_file(ps_random_input *f, ps_error *err)
 {
     unsigned char magic[4];
     struct stat st;
@@ -341,9 +341,9 @@ static ps_result open_file(ps_plain_file *f, ps_error *err)
     return r;
 }
 
-ps_result ps_plain_file_open(ps_plain_file **file, int fd, ps_error *err)
+ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
 {
-    ps_plain_file *f = calloc(1, sizeof *f);
+    ps_random_input *f = calloc(1, sizeof *f);
     ps_result r;
 
     *file = NULL;
@@ -352,26 +352,26 @@ ps_result ps_plain_file_open(ps_plain_file **file, int fd, ps_error *err)
     f->fd = fd;
     r = open_file(f, err);
     if (r != PS_OK) {
-        ps_plain_file_free(f);
+        ps_random_input_free(f);
         return r;
     }
     *file = f;
     return PS_OK;
 }
 
-uint64_t ps_plain_file_size(const ps_plain_file *f)
+uint64_t ps_random_input_size(const ps_random_input *f)
 {
     return f->size;
 }
 
-void ps_plain_file_free(ps_plain_file *f)
+void ps_random_input_free(ps_random_input *f)
 {
     if (f == NULL)
         return;
     for (uint32_t i = 0; i < f->n_segments; i++)
         ps_seek_table_free(f->segments[i].table);
     free(f->segments);
-    ps_frame_opener_free(f->opener);
+    ps_decompressor_free(f->decompressor);
     free(f->kept.bytes);
     free(f->packed.bytes);
     free(f->joined.bytes);

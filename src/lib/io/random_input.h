@@ -11,19 +11,19 @@
 #include "packstream.h"
 
 /* The most seek tables, and pack streams, one behind the other. */
-#define PS_STREAMS_MOST (UINT32_C(1) << 20)
+#define PS_STREAMS_MAX (UINT32_C(1) << 20)
 
-typedef struct ps_plain_file ps_plain_file;
+typedef struct ps_random_input ps_random_input;
 
 /*
  * The file's descriptor stays where it is, now and later.
  * PS_OK, PS_ERR_ARGUMENT (no regular file), _IO, _MEMORY, _TRUNCATED; for
  * zstd _UNSUPPORTED (no seek table), _CORRUPT, _LIMIT.
  */
-ps_result ps_plain_file_open(ps_plain_file **file, int fd, ps_error *err);
+ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err);
 
 /* How many bytes there are. */
-uint64_t ps_plain_file_size(const ps_plain_file *file);
+uint64_t ps_random_input_size(const ps_random_input *file);
 
 /*
  * The `n` >= 1 bytes at `offset`, all of which lie in the file, in one piece
@@ -32,9 +32,9 @@ uint64_t ps_plain_file_size(const ps_plain_file *file);
  * PS_OK, PS_ERR_IO, _MEMORY, _TRUNCATED (the file has shrunk); for zstd
  * _CORRUPT.
  */
-ps_result ps_plain_file_read(ps_plain_file *file, uint64_t offset, size_t n,
-                             const unsigned char **bytes, ps_error *err);
+ps_result ps_random_input_read(ps_random_input *file, uint64_t offset, size_t n,
+                               const unsigned char **bytes, ps_error *err);
 
-void ps_plain_file_free(ps_plain_file *file);
+void ps_random_input_free(ps_random_input *file);
 
 #endif

@@ -24,7 +24,7 @@
 #include "base/thread.h"
 #include "io/fd.h"
 
-#define LEAST_ROOM ((size_t)64 << 10) /* to read into what is left */
+#define MIN_ROOM ((size_t)64 << 10) /* to read into what is left */
 #define ALIGNMENT 16
 
 /*
@@ -41,7 +41,7 @@ typedef struct piece {
     ps_error err;
 } piece;
 
-struct ps_ahead {
+struct ps_read_ahead {
     int fd;
     ps_pool *pool;
     ps_block *block; /* into which is read... */
@@ -50,7 +50,7 @@ struct ps_ahead {
     piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
-    int bell[2]; /* for the user, */
+    int wakeup[2]; /* for the user, */
     int quit[2]; /* and one for the thread, when it is to end */
 
     /* The lock guards these. */
@@ -66,14 +66,14 @@ struct ps_ahead {
 };
 
 /* One that the user has, one that is read into, and those between them. */
-uint32_t ps_ahead_blocks(bool threaded)
+uint32_t ps_read_ahead_blocks(bool threaded)
 {
     return threaded ? QUEUE + 2 : 2;
 }
 
-uint64_t ps_ahead_bytes(bool threaded)
+uint64_t ps_read_ahead_bytes(bool threaded)
 {
-    return sizeof(ps_ahead) + (threaded ? PS_THREAD_BYTES : 0);
+    return sizeof(ps_read_ahead) + (threaded ? PS_THREAD_BYTES : 0);
 }
 
 /* ---- Reading, on whatever thread ---- */
@@ -82,15 +82,15 @@ uint64_t ps_ahead_bytes(bool threaded)
  * Every byte of the input lies as far behind a multiple of ALIGNMENT in memory
  * as in the input, also where pieces have odd sizes: so do fields of packs.
  */
-static ps_result find_room(ps_ahead *a, ps_error *err)
+static ps_result find_room(ps_read_ahead *a, ps_error *err)
 {
-    if (a->block != NULL && PS_BLOCK_BYTES - a->used >= LEAST_ROOM)
+    if (a->block != NULL && PS_BLOCK_BYTES - a->used >= MIN_ROOM)
         return PS_OK;
     a->used = (size_t)(a->offset % ALIGNMENT);
     return ps_pool_take(a->pool, &a->block, err);
 }
 
-static ps_result read_span(ps_ahead *a, ps_span *span, ps_error *err)
+static ps_result read_span(ps_read_ahead *a, ps_span *span, ps_error *err)
 {
     unsigned char *to = a->block->bytes + a->used;
     ssize_t n = ps_read(a->fd, to, PS_BLOCK_BYTES - a->used);
@@ -103,7 +103,7 @@ static ps_result read_span(ps_ahead *a, ps_span *span, ps_error *err)
     return PS_OK;
 }
 
-static void fill(ps_ahead *a, piece *p)
+static void fill(ps_read_ahead *a, piece *p)
 {
     p->span = (ps_span){.n = 0};
     p->result = find_room(a, &p->err);
@@ -112,7 +112,7 @@ static void fill(ps_ahead *a, piece *p)
 }
 
 /* Where the end is known, nothing is passed over that is not there. */
-uint64_t ps_ahead_skip(ps_ahead *a, uint64_t n)
+uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
 {
     struct stat st;
     off_t at;
@@ -134,7 +134,7 @@ uint64_t ps_ahead_skip(ps_ahead *a, uint64_t n)
 /* ---- The thread ---- */
 
 /* A place for the next piece, or NULL to stop. */
-static piece *wait_room(ps_ahead *a)
+static piece *wait_room(ps_read_ahead *a)
 {
     piece *p;
 
@@ -147,13 +147,13 @@ static piece *wait_room(ps_ahead *a)
     return p;
 }
 
-static void ring(const int bell[2])
+static void ring(const int wakeup[2])
 {
-    while (write(bell[1], "", 1) < 0 && errno == EINTR)
+    while (write(wakeup[1], "", 1) < 0 && errno == EINTR)
         continue;
 }
 
-static void hand_out(ps_ahead *a, bool last)
+static void hand_out(ps_read_ahead *a, bool last)
 {
     bool may_wait = last || ps_would_wait(a->fd);
     bool wake;
@@ -164,7 +164,7 @@ static void hand_out(ps_ahead *a, bool last)
     if (wake && a->listening) {
         /* With the lock, or the user might hear it only at the next wait. */
         a->listening = false;
-        ring(a->bell);
+        ring(a->wakeup);
     }
     (void)pthread_mutex_unlock(&a->lock);
     if (wake)
@@ -175,7 +175,7 @@ static void hand_out(ps_ahead *a, bool last)
  * Waits until there is something to read, or the user has no more use for
  * it: then gives false.  What makes a wait fail shows when it is read.
  */
-static bool wait_input(const ps_ahead *a)
+static bool wait_input(const ps_read_ahead *a)
 {
     struct pollfd p[2] = {{.fd = a->fd, .events = POLLIN},
                           {.fd = a->quit[0], .events = POLLIN}};
@@ -189,7 +189,7 @@ static bool wait_input(const ps_ahead *a)
 
 static void *run(void *context)
 {
-    ps_ahead *a = context;
+    ps_read_ahead *a = context;
     bool more = true;
 
     while (more) {
@@ -207,16 +207,16 @@ static void *run(void *context)
 /* ---- The user ---- */
 
 /* Hears the bell out. */
-static void stop_listening(ps_ahead *a)
+static void stop_listening(ps_read_ahead *a)
 {
     char c;
 
-    while (read(a->bell[0], &c, 1) < 0 && errno == EINTR)
+    while (read(a->wakeup[0], &c, 1) < 0 && errno == EINTR)
         continue;
 }
 
 /* The next piece, as soon as the thread has it; it stays in the queue. */
-static const piece *wait_piece(ps_ahead *a)
+static const piece *wait_piece(ps_read_ahead *a)
 {
     bool rung;
 
@@ -231,7 +231,7 @@ static const piece *wait_piece(ps_ahead *a)
     return &a->queue[a->taken % QUEUE];
 }
 
-static void take_piece(ps_ahead *a)
+static void take_piece(ps_read_ahead *a)
 {
     bool wake;
 
@@ -245,7 +245,7 @@ static void take_piece(ps_ahead *a)
         (void)pthread_cond_signal(&a->room);
 }
 
-ps_result ps_ahead_next(ps_ahead *a, ps_span *span, ps_error *err)
+ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
 {
     const piece *p = &a->queue[0];
     ps_result r;
@@ -264,7 +264,7 @@ ps_result ps_ahead_next(ps_ahead *a, ps_span *span, ps_error *err)
     return r;
 }
 
-bool ps_ahead_would_wait(ps_ahead *a)
+bool ps_read_ahead_would_wait(ps_read_ahead *a)
 {
     bool empty;
 
@@ -278,24 +278,24 @@ bool ps_ahead_would_wait(ps_ahead *a)
     return empty;
 }
 
-int ps_ahead_descriptor(const ps_ahead *a)
+int ps_read_ahead_descriptor(const ps_read_ahead *a)
 {
-    return a->threaded ? a->bell[0] : a->fd;
+    return a->threaded ? a->wakeup[0] : a->fd;
 }
 
 /* ---- Beginning and end ---- */
 
-ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
-                        ps_error *err)
+ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
+                             ps_error *err)
 {
-    ps_ahead *a = calloc(1, sizeof *a);
+    ps_read_ahead *a = calloc(1, sizeof *a);
 
-    *ahead = a;
+    *read_ahead = a;
     if (a == NULL)
         return ps_fail_memory(err);
     a->fd = fd;
     a->pool = pool;
-    a->bell[0] = a->bell[1] = a->quit[0] = a->quit[1] = -1;
+    a->wakeup[0] = a->wakeup[1] = a->quit[0] = a->quit[1] = -1;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->news, NULL);
     (void)pthread_cond_init(&a->room, NULL);
@@ -304,22 +304,22 @@ ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
 }
 
 /* Without a thread the user reads. */
-ps_result ps_ahead_start(ps_ahead *a, ps_error *err)
+ps_result ps_read_ahead_start(ps_read_ahead *a, ps_error *err)
 {
     ps_result r = PS_OK;
 
     if (a->threaded)
         return PS_OK;
-    if (a->bell[0] < 0)
-        r = ps_open_bell(a->bell, err);
+    if (a->wakeup[0] < 0)
+        r = ps_wakeup_pipe_open(a->wakeup, err);
     if (r == PS_OK && a->quit[0] < 0)
-        r = ps_open_bell(a->quit, err);
+        r = ps_wakeup_pipe_open(a->quit, err);
     if (r == PS_OK)
         a->threaded = ps_thread_start(&a->thread, run, a, err) == PS_OK;
     return r;
 }
 
-static void stop(ps_ahead *a)
+static void stop(ps_read_ahead *a)
 {
     (void)pthread_mutex_lock(&a->lock);
     a->stop = true;
@@ -329,15 +329,15 @@ static void stop(ps_ahead *a)
     (void)pthread_join(a->thread, NULL);
 }
 
-void ps_ahead_free(ps_ahead *a)
+void ps_read_ahead_free(ps_read_ahead *a)
 {
     if (a == NULL)
         return;
     if (a->threaded)
         stop(a);
     for (int i = 0; i < 2; i++) {
-        if (a->bell[i] >= 0)
-            (void)close(a->bell[i]);
+        if (a->wakeup[i] >= 0)
+            (void)close(a->wakeup[i]);
         if (a->quit[i] >= 0)
             (void)close(a->quit[i]);
     }

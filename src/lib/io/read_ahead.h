@@ -11,7 +11,7 @@
 #include "io/block.h"
 #include "packstream.h"
 
-typedef struct ps_ahead ps_ahead;
+typedef struct ps_read_ahead ps_read_ahead;
 
 /* What one read brought. */
 typedef struct ps_span {
@@ -21,41 +21,43 @@ typedef struct ps_span {
 } ps_span;
 
 /* Reads `fd` into blocks of a pool.  PS_ERR_MEMORY. */
-ps_result ps_ahead_open(ps_ahead **ahead, int fd, ps_pool *pool,
-                        ps_error *err);
+ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
+                             ps_error *err);
 
 /*
  * How many blocks are in use at most, but for those that others hold; and the
  * most memory that it takes besides.
  */
-uint32_t ps_ahead_blocks(bool threaded);
-uint64_t ps_ahead_bytes(bool threaded);
+uint32_t ps_read_ahead_blocks(bool threaded);
+uint64_t ps_read_ahead_bytes(bool threaded);
 
 /* Reads on a thread from now on, if there is one to be had.  PS_ERR_IO. */
-ps_result ps_ahead_start(ps_ahead *ahead, ps_error *err);
+ps_result ps_read_ahead_start(ps_read_ahead *read_ahead, ps_error *err);
 
 /*
  * The next piece of the input, where the one before it ended or in another
  * block.  A block must be held until a piece in another one came.
  * PS_ERR_IO, PS_ERR_MEMORY.
  */
-ps_result ps_ahead_next(ps_ahead *ahead, ps_span *span, ps_error *err);
+ps_result ps_read_ahead_next(ps_read_ahead *read_ahead, ps_span *span,
+                             ps_error *err);
 
 /*
  * Passes over at most `n` bytes of the input without reading them, if that
  * can be done: of a regular file that nobody reads yet on a thread.  Gives
  * how many it were.
  */
-uint64_t ps_ahead_skip(ps_ahead *ahead, uint64_t n);
+uint64_t ps_read_ahead_skip(ps_read_ahead *read_ahead, uint64_t n);
 
 /*
- * Whether ps_ahead_next would wait for input that has not come.  If so, the
+ * Whether ps_read_ahead_next would wait for input that has not come.  If so,
+ * the
  * descriptor can be read as soon as it would not.
  */
-bool ps_ahead_would_wait(ps_ahead *ahead);
-int ps_ahead_descriptor(const ps_ahead *ahead);
+bool ps_read_ahead_would_wait(ps_read_ahead *read_ahead);
+int ps_read_ahead_descriptor(const ps_read_ahead *read_ahead);
 
 /* Ends the thread.  The pool must be closed after this. */
-void ps_ahead_free(ps_ahead *ahead);
+void ps_read_ahead_free(ps_read_ahead *read_ahead);
 
 #endif

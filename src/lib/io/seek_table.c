@@ -41,7 +41,7 @@ struct ps_seek_table {
     unsigned char *buf; /* prefix, entries, room for a footer */
     uint32_t frames;
     uint32_t room; /* frames that fit */
-    uint32_t most; /* frames that there may be */
+    uint32_t max; /* frames that there may be */
     mark *marks;   /* of frames 0, 64, 128 and so on */
     mark end;
 };
@@ -65,7 +65,7 @@ static ps_result reserve(ps_seek_table *t, uint32_t room, ps_error *err)
     unsigned char *buf;
     mark *marks;
 
-    /* PS_SEEK_FRAMES_MOST keeps the sizes near 2^30: no overflow. */
+    /* PS_SEEK_FRAMES_MAX keeps the sizes near 2^30: no overflow. */
     buf = realloc(t->buf, entry_at(room) + PS_SEEK_FOOTER_BYTES);
     if (buf == NULL)
         return ps_fail_memory(err);
@@ -88,28 +88,28 @@ ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err)
         ps_seek_table_free(t);
         return r;
     }
-    t->most = PS_SEEK_FRAMES_MOST;
+    t->max = PS_SEEK_FRAMES_MAX;
     *table = t;
     return PS_OK;
 }
 
-void ps_seek_table_limit(ps_seek_table *t, uint32_t most)
+void ps_seek_table_limit(ps_seek_table *t, uint32_t max)
 {
-    if (most < t->most)
-        t->most = most;
+    if (max < t->max)
+        t->max = max;
 }
 
 /* Two of them while it grows. */
-uint64_t ps_seek_table_takes(uint32_t most)
+uint64_t ps_seek_table_takes(uint32_t max)
 {
-    uint64_t n = (uint64_t)most + 1;
-    uint64_t bytes = ps_amount_sum(
-        ps_amount_array(n, PS_SEEK_ENTRY_BYTES),
-        ps_amount_array(n / MARK_EVERY + 3, sizeof(mark)));
+    uint64_t n = (uint64_t)max + 1;
+    uint64_t bytes = ps_mem_sum(
+        ps_mem_array(n, PS_SEEK_ENTRY_BYTES),
+        ps_mem_array(n / MARK_EVERY + 3, sizeof(mark)));
 
-    return ps_amount_sum(sizeof(ps_seek_table) + PS_SEEK_PREFIX_BYTES +
-                             PS_SEEK_FOOTER_BYTES,
-                         ps_amount_times(2, bytes));
+    return ps_mem_sum(sizeof(ps_seek_table) + PS_SEEK_PREFIX_BYTES +
+                      PS_SEEK_FOOTER_BYTES,
+                      ps_mem_times(2, bytes));
 }
 
 ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
@@ -117,18 +117,18 @@ ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
 {
     ps_result r = PS_OK;
 
-    if (t->frames >= t->most)
+    if (t->frames >= t->max)
         return ps_fail(err, PS_ERR_LIMIT,
                        "more than %" PRIu32 " frames do not fit the seek "
                        "table",
-                       t->most);
+                       t->max);
     if (bytes > UINT32_MAX || plain > UINT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "a frame of %" PRIu64 " bytes does not fit a seek "
                        "table",
                        bytes > plain ? bytes : plain);
     if (t->frames == t->room)
-        r = reserve(t, t->room < t->most / 2 ? 2 * t->room : t->most, err);
+        r = reserve(t, t->room < t->max / 2 ? 2 * t->room : t->max, err);
     if (r != PS_OK)
         return r;
     if (t->frames % MARK_EVERY == 0)
@@ -189,7 +189,7 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
                        footer[4]);
     *table_bytes = (uint64_t)frames * entry_bytes(footer) +
                    PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES;
-    if (frames == 0 || frames > PS_SEEK_FRAMES_MOST || *table_bytes > before)
+    if (frames == 0 || frames > PS_SEEK_FRAMES_MAX || *table_bytes > before)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the seek table cannot have %" PRIu32 " frames",
                        frames);
@@ -209,12 +209,12 @@ static ps_result take_entry(ps_seek_table *t, const unsigned char *entry,
                        PRIu32 ", but %" PRIu64 " are left",
                        bytes, t->frames, before - t->end.at);
     /* What cannot be compressed grows a little. */
-    if (bytes / 2 > PS_FRAME_BYTES_MOST || plain > PS_FRAME_BYTES_MOST)
+    if (bytes / 2 > PS_FRAME_BYTES_MAX || plain > PS_FRAME_BYTES_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "frame %" PRIu32 " of the seek table has %" PRIu32
                        " bytes, more than the %" PRIu32 " of a record",
                        t->frames, bytes > plain ? bytes : plain,
-                       PS_FRAME_BYTES_MOST);
+                       PS_FRAME_BYTES_MAX);
     if (plain / BEST_RATIO > bytes)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the seek table has %" PRIu32 " bytes unpacked to %"

@@ -11,8 +11,8 @@
 #include "packstream.h"
 
 /* The most frames in a table, and bytes of a frame that we will unpack. */
-#define PS_SEEK_FRAMES_MOST (UINT32_C(1) << 27)
-#define PS_FRAME_BYTES_MOST PS_MAX_RECORD_BYTES
+#define PS_SEEK_FRAMES_MAX (UINT32_C(1) << 27)
+#define PS_FRAME_BYTES_MAX PS_MAX_RECORD_BYTES
 
 /* What a table has besides its entries: two numbers in front, a footer. */
 #define PS_SEEK_SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
@@ -41,9 +41,9 @@ typedef struct ps_seek_frame {
 /* An empty table.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
 
-/* No more frames than `most`, from 1; and what they take at most. */
-void ps_seek_table_limit(ps_seek_table *table, uint32_t most);
-uint64_t ps_seek_table_takes(uint32_t most);
+/* No more frames than `max`, from 1; and what they take at most. */
+void ps_seek_table_limit(ps_seek_table *table, uint32_t max);
+uint64_t ps_seek_table_takes(uint32_t max);
 
 /*
  * Adds a frame behind the last one.

@@ -15,13 +15,13 @@
 #include "base/mem_bound.h"
 #include "bytes.h"
 
-struct ps_frame_maker {
+struct ps_compressor {
     ZSTD_CCtx *zstd;
     unsigned char *out;
     size_t room;
 };
 
-struct ps_frame_opener {
+struct ps_decompressor {
     ZSTD_DCtx *zstd;
 };
 
@@ -33,12 +33,12 @@ bool ps_is_frame_magic(const unsigned char *bytes)
            (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
 }
 
-int ps_frame_level_least(void)
+int ps_frame_level_min(void)
 {
     return ZSTD_cParam_getBounds(ZSTD_c_compressionLevel).lowerBound;
 }
 
-int ps_frame_level_most(void)
+int ps_frame_level_max(void)
 {
     return ZSTD_cParam_getBounds(ZSTD_c_compressionLevel).upperBound;
 }
@@ -62,7 +62,7 @@ static const uint32_t level_kib[] = {
 
 /* Of small frames: so many bytes for each of theirs, and these besides. */
 #define FRAME_FACTOR 18
-#define FRAME_LEAST (UINT64_C(2) << 20)
+#define FRAME_MIN (UINT64_C(2) << 20)
 
 static uint64_t zstd_bytes(int level, size_t n)
 {
@@ -73,34 +73,34 @@ static uint64_t zstd_bytes(int level, size_t n)
     known = known < levels ? known : levels - 1;
     while (power < n)
         power *= 2;
-    return ps_amount_least((uint64_t)level_kib[known] << 10,
-                           FRAME_LEAST + FRAME_FACTOR * power);
+    return ps_mem_min((uint64_t)level_kib[known] << 10,
+                      FRAME_MIN + FRAME_FACTOR * power);
 }
 
-uint64_t ps_frame_maker_bytes(int level, size_t n)
+uint64_t ps_compressor_bytes(int level, size_t n)
 {
-    uint64_t bytes = ps_amount_sum(sizeof(ps_frame_maker),
-                                   zstd_bytes(level, n));
+    uint64_t bytes = ps_mem_sum(sizeof(ps_compressor),
+                                zstd_bytes(level, n));
 
-    return ps_amount_sum(bytes, ps_amount_array(1, ZSTD_compressBound(n)));
+    return ps_mem_sum(bytes, ps_mem_array(1, ZSTD_compressBound(n)));
 }
 
-ps_result ps_frame_maker_open(ps_frame_maker **maker, int level,
-                              ps_error *err)
+ps_result ps_compressor_open(ps_compressor **maker, int level,
+                             ps_error *err)
 {
-    ps_frame_maker *m;
+    ps_compressor *m;
 
     *maker = NULL;
-    if (level < ps_frame_level_least() || level > ps_frame_level_most())
+    if (level < ps_frame_level_min() || level > ps_frame_level_max())
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "zstd has the levels %d to %d, not %d",
-                       ps_frame_level_least(), ps_frame_level_most(), level);
+                       ps_frame_level_min(), ps_frame_level_max(), level);
     m = calloc(1, sizeof *m);
     if (m == NULL)
         return ps_fail_memory(err);
     m->zstd = ZSTD_createCCtx();
     if (m->zstd == NULL) {
-        ps_frame_maker_free(m);
+        ps_compressor_free(m);
         return ps_fail_memory(err);
     }
     (void)ZSTD_CCtx_setParameter(m->zstd, ZSTD_c_compressionLevel, level);
@@ -110,7 +110,7 @@ ps_result ps_frame_maker_open(ps_frame_maker **maker, int level,
 }
 
 /* Room for whatever becomes of `n` bytes. */
-static ps_result make_room(ps_frame_maker *m, size_t n, ps_error *err)
+static ps_result make_room(ps_compressor *m, size_t n, ps_error *err)
 {
     size_t room = ZSTD_compressBound(n);
 
@@ -128,9 +128,9 @@ static ps_result make_room(ps_frame_maker *m, size_t n, ps_error *err)
     return PS_OK;
 }
 
-ps_result ps_frame_make(ps_frame_maker *m, const void *data, size_t n,
-                        const unsigned char **frame, size_t *bytes,
-                        ps_error *err)
+ps_result ps_compress_frame(ps_compressor *m, const void *data, size_t n,
+                            const unsigned char **frame, size_t *bytes,
+                            ps_error *err)
 {
     ps_result r = make_room(m, n, err);
     size_t made;
@@ -145,7 +145,7 @@ ps_result ps_frame_make(ps_frame_maker *m, const void *data, size_t n,
     return PS_OK;
 }
 
-void ps_frame_maker_free(ps_frame_maker *m)
+void ps_compressor_free(ps_compressor *m)
 {
     if (m == NULL)
         return;
@@ -154,11 +154,11 @@ void ps_frame_maker_free(ps_frame_maker *m)
     free(m);
 }
 
-ps_result ps_frame_opener_open(ps_frame_opener **opener, ps_error *err)
+ps_result ps_decompressor_open(ps_decompressor **decompressor, ps_error *err)
 {
-    ps_frame_opener *o = calloc(1, sizeof *o);
+    ps_decompressor *o = calloc(1, sizeof *o);
 
-    *opener = NULL;
+    *decompressor = NULL;
     if (o == NULL)
         return ps_fail_memory(err);
     o->zstd = ZSTD_createDCtx();
@@ -166,7 +166,7 @@ ps_result ps_frame_opener_open(ps_frame_opener **opener, ps_error *err)
         free(o);
         return ps_fail_memory(err);
     }
-    *opener = o;
+    *decompressor = o;
     return PS_OK;
 }
 
@@ -174,9 +174,9 @@ ps_result ps_frame_opener_open(ps_frame_opener **opener, ps_error *err)
  * All at once: the output itself serves as the window, whatever window the
  * frames ask for, and what they say of their size is no matter.
  */
-ps_result ps_frame_open(ps_frame_opener *o, const unsigned char *frame,
-                        size_t n, unsigned char *to, size_t plain,
-                        ps_error *err)
+ps_result ps_decompress_frame(ps_decompressor *o, const unsigned char *frame,
+                              size_t n, unsigned char *to, size_t plain,
+                              ps_error *err)
 {
     size_t got = ZSTD_decompressDCtx(o->zstd, to, plain, frame, n);
 
@@ -189,7 +189,7 @@ ps_result ps_frame_open(ps_frame_opener *o, const unsigned char *frame,
     return PS_OK;
 }
 
-void ps_frame_opener_free(ps_frame_opener *o)
+void ps_decompressor_free(ps_decompressor *o)
 {
     if (o == NULL)
         return;

@@ -12,18 +12,18 @@
 /* True if a frame, or one to be skipped, begins with these 4 bytes. */
 bool ps_is_frame_magic(const unsigned char *bytes);
 
-typedef struct ps_frame_maker ps_frame_maker;
+typedef struct ps_compressor ps_compressor;
 
 /* The levels that zstd has. */
-int ps_frame_level_least(void);
-int ps_frame_level_most(void);
+int ps_frame_level_min(void);
+int ps_frame_level_max(void);
 
 /* PS_OK, PS_ERR_ARGUMENT (a level that zstd does not have), _MEMORY. */
-ps_result ps_frame_maker_open(ps_frame_maker **maker, int level,
-                              ps_error *err);
+ps_result ps_compressor_open(ps_compressor **maker, int level,
+                             ps_error *err);
 
 /* The most that a maker takes for frames of up to `n` bytes. */
-uint64_t ps_frame_maker_bytes(int level, size_t n);
+uint64_t ps_compressor_bytes(int level, size_t n);
 
 /*
  * Makes a frame of `n` bytes, with their number and a checksum in it.  It is
@@ -31,26 +31,27 @@ uint64_t ps_frame_maker_bytes(int level, size_t n);
  * on what the maker made before.
  * PS_OK, PS_ERR_MEMORY, _LIMIT (more than zstd can take).
  */
-ps_result ps_frame_make(ps_frame_maker *maker, const void *data, size_t n,
-                        const unsigned char **frame, size_t *bytes,
-                        ps_error *err);
+ps_result ps_compress_frame(ps_compressor *maker, const void *data, size_t n,
+                            const unsigned char **frame, size_t *bytes,
+                            ps_error *err);
 
-void ps_frame_maker_free(ps_frame_maker *maker);
+void ps_compressor_free(ps_compressor *maker);
 
-typedef struct ps_frame_opener ps_frame_opener;
+typedef struct ps_decompressor ps_decompressor;
 
 /* PS_OK, PS_ERR_MEMORY. */
-ps_result ps_frame_opener_open(ps_frame_opener **opener, ps_error *err);
+ps_result ps_decompressor_open(ps_decompressor **decompressor, ps_error *err);
 
 /*
  * Unpacks `n` bytes of one or more frames, which must give `plain` bytes, to
  * `to`.  The message names no place.
  * PS_OK, PS_ERR_CORRUPT, _MEMORY.
  */
-ps_result ps_frame_open(ps_frame_opener *opener, const unsigned char *frame,
-                        size_t n, unsigned char *to, size_t plain,
-                        ps_error *err);
+ps_result ps_decompress_frame(ps_decompressor *decompressor,
+                              const unsigned char *frame,
+                              size_t n, unsigned char *to, size_t plain,
+                              ps_error *err);
 
-void ps_frame_opener_free(ps_frame_opener *opener);
+void ps_decompressor_free(ps_decompressor *decompressor);
 
 #endif

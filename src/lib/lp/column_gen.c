@@ -28,25 +28,25 @@
 #include "base/mem_bound.h"
 #include "lp/greedy_basis.h"
 
-#define MOST_PARTS 16    /* of first prices */
+#define MAX_PARTS 16    /* of first prices */
 #define SLOT 0.02       /* what a sequence is worth to the first basis */
 #define SMOOTH 0.8      /* how much of the best prices is taken, */
 #define LESS_SMOOTH 0.3 /* and how much less when that finds nothing */
 #define NEAR_BEST 0.05  /* columns this close to the best are tried */
 #define ENTER_ABOVE 0.7 /* and enter if they gain that part of the most */
-#define LEAST_GAIN 1e-9
+#define MIN_GAIN 1e-9
 #define CLOSE 1e-12     /* relative gap that is as good as none */
 #define PERTURB 1e-9    /* relative change of the demand: no ties */
 #define STEP_WORK 60.0  /* of a step for each row, in additions */
-#define LEAST_WORK 1e3  /* of a step, or of a round */
+#define MIN_WORK 1e3  /* of a step, or of a round */
 #define STRETCH 1e8     /* the work after which the yield is looked at */
 #define FAIR_WORK 2e8   /* for any stock, */
 #define LENGTH_WORK 2e6 /* and for each length of it, */
 #define PRICER_BYTES 2048 /* of the handle */
-#define MOST_WORK 4e9   /* but no more than that */
+#define MAX_WORK 4e9   /* but no more than that */
 
 struct ps_lp {
-    ps_stock stock;
+    ps_lp_instance instance;
     ps_basis basis;
     ps_pricer *pricer;
     ps_column *tried; /* candidates to enter the basis */
@@ -77,12 +77,12 @@ void ps_lp_free(ps_lp *lp)
 }
 
 /* How many lengths, all different, one pack can have. */
-static uint32_t most_entries(uint32_t n, uint32_t capacity, uint32_t depth)
+static uint32_t max_entries(uint32_t n, uint32_t capacity, uint32_t depth)
 {
-    uint32_t most = depth < n ? depth : n;
+    uint32_t max = depth < n ? depth : n;
     uint32_t k = 0;
 
-    for (uint64_t sum = 0; k < most && sum <= capacity; sum += k)
+    for (uint64_t sum = 0; k < max && sum <= capacity; sum += k)
         k++;
     return k > 2 ? k : 2;
 }
@@ -93,48 +93,48 @@ static uint32_t most_entries(uint32_t n, uint32_t capacity, uint32_t depth)
  * there are few units.
  */
 static uint64_t pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
-                             uint32_t most_units)
+                             uint32_t max_units)
 {
-    uint64_t units = ps_amount_least(capacity, most_units) + 1;
-    uint64_t bytes = ps_amount_array((uint64_t)n + 1, 3 * sizeof(uint32_t));
+    uint64_t units = ps_mem_min(capacity, max_units) + 1;
+    uint64_t bytes = ps_mem_array((uint64_t)n + 1, 3 * sizeof(uint32_t));
     uint32_t tables = 2;
 
     for (uint32_t bit = 2; bit <= depth; bit *= 2)
         tables += 2;
-    bytes = ps_amount_sum(bytes, PRICER_BYTES);
-    bytes = ps_amount_sum(bytes, ps_amount_array((uint64_t)capacity + 1,
-                                                 4 * sizeof(double)));
+    bytes = ps_mem_sum(bytes, PRICER_BYTES);
+    bytes = ps_mem_sum(bytes, ps_mem_array((uint64_t)capacity + 1,
+                                           4 * sizeof(double)));
     return depth <= 3 ? bytes
-                      : ps_amount_sum(bytes,
-                                      ps_amount_array(units * tables,
-                                                      sizeof(double)));
+                      : ps_mem_sum(bytes,
+                                   ps_mem_array(units * tables,
+                                                sizeof(double)));
 }
 
 uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
-                     uint32_t most_units)
+                     uint32_t max_units)
 {
-    uint32_t entries = most_entries(n, capacity, depth);
-    uint64_t bytes = ps_amount_array(
+    uint32_t entries = max_entries(n, capacity, depth);
+    uint64_t bytes = ps_mem_array(
         (uint64_t)n + 1, 2 * sizeof(ps_column) + 3 * sizeof(double));
 
-    bytes = ps_amount_sum(bytes, sizeof(ps_lp));
-    bytes = ps_amount_sum(bytes, ps_basis_bytes(n, entries));
-    bytes = ps_amount_sum(bytes, ps_start_bytes(n, capacity));
-    return ps_amount_sum(bytes,
-                         pricer_bytes(n, capacity, depth, most_units));
+    bytes = ps_mem_sum(bytes, sizeof(ps_lp));
+    bytes = ps_mem_sum(bytes, ps_basis_bytes(n, entries));
+    bytes = ps_mem_sum(bytes, ps_start_bytes(n, capacity));
+    return ps_mem_sum(bytes,
+                      pricer_bytes(n, capacity, depth, max_units));
 }
 
-static ps_lp *allocate(const ps_stock *s, const ps_lp_limits *limits)
+static ps_lp *allocate(const ps_lp_instance *s, const ps_lp_limits *limits)
 {
     ps_lp *lp = calloc(1, sizeof *lp);
     bool ok;
 
     if (lp == NULL)
         return NULL;
-    lp->stock = *s;
+    lp->instance = *s;
     ok = ps_basis_open(&lp->basis, s->n,
-                       most_entries(s->n, s->capacity, s->depth));
-    lp->pricer = ps_pricer_open(&lp->stock, limits->most_units);
+                       max_entries(s->n, s->capacity, s->depth));
+    lp->pricer = ps_pricer_open(&lp->instance, limits->max_units);
     lp->tried = malloc(2 * (size_t)s->n * sizeof *lp->tried);
     lp->value = malloc(s->n * sizeof *lp->value);
     lp->best = malloc(s->n * sizeof *lp->best);
@@ -147,11 +147,11 @@ static ps_lp *allocate(const ps_stock *s, const ps_lp_limits *limits)
 }
 
 /* Takes prices if they bound better than those before them. */
-static void try_prices(ps_lp *lp, double (*price_of)(const ps_stock *s,
+static void try_prices(ps_lp *lp, double (*price_of)(const ps_lp_instance *s,
                                                      uint32_t i, uint32_t k),
                        uint32_t k)
 {
-    const ps_stock *s = &lp->stock;
+    const ps_lp_instance *s = &lp->instance;
     double packs = 0;
 
     for (uint32_t i = 0; i < s->n; i++)
@@ -163,13 +163,13 @@ static void try_prices(ps_lp *lp, double (*price_of)(const ps_stock *s,
         lp->best[i] = price_of(s, i, k);
 }
 
-static double by_tokens(const ps_stock *s, uint32_t i, uint32_t k)
+static double by_tokens(const ps_lp_instance *s, uint32_t i, uint32_t k)
 {
     (void)k;
     return (double)s->length[i] / s->capacity;
 }
 
-static double by_sequences(const ps_stock *s, uint32_t i, uint32_t k)
+static double by_sequences(const ps_lp_instance *s, uint32_t i, uint32_t k)
 {
     (void)i;
     (void)k;
@@ -182,7 +182,7 @@ static double by_sequences(const ps_stock *s, uint32_t i, uint32_t k)
  * k whole parts at most.  Exactly j parts are worth j / (k + 1).  That is the
  * dual feasible function u(k) of Fekete and Schepers (2001).
  */
-static double by_parts(const ps_stock *s, uint32_t i, uint32_t k)
+static double by_parts(const ps_lp_instance *s, uint32_t i, uint32_t k)
 {
     uint64_t parts = (uint64_t)s->length[i] * (k + 1);
 
@@ -196,7 +196,7 @@ static void set_first_prices(ps_lp *lp)
 {
     try_prices(lp, by_tokens, 0);
     try_prices(lp, by_sequences, 0);
-    for (uint32_t k = 1; k <= MOST_PARTS; k++)
+    for (uint32_t k = 1; k <= MAX_PARTS; k++)
         try_prices(lp, by_parts, k);
     lp->target = lp->bound;
 }
@@ -207,7 +207,7 @@ static void set_first_prices(ps_lp *lp)
  */
 static void set_demand(ps_lp *lp)
 {
-    const ps_stock *s = &lp->stock;
+    const ps_lp_instance *s = &lp->instance;
     double mean = 0;
 
     for (uint32_t i = 0; i < s->n; i++)
@@ -222,7 +222,7 @@ static void set_demand(ps_lp *lp)
 
 static bool open_basis(ps_lp *lp)
 {
-    ps_stock s = lp->stock;
+    ps_lp_instance s = lp->instance;
 
     set_demand(lp);
     s.count = lp->basis.demand;
@@ -244,55 +244,55 @@ static double slack_gain(const ps_lp *lp, uint32_t i)
  */
 static void seek(ps_lp *lp)
 {
-    const ps_stock *s = &lp->stock;
+    const ps_lp_instance *s = &lp->instance;
     double dearest = 0;
     double worth = 0;
-    double most;
+    double max;
 
     for (uint32_t i = 0; i < s->n; i++)
         lp->smoothed[i] = lp->smooth * lp->best[i] +
                           (1 - lp->smooth) * lp->basis.price[i];
-    most = ps_pricer_run(lp->pricer, lp->smoothed, lp->value);
+    max = ps_pricer_run(lp->pricer, lp->smoothed, lp->value);
     for (uint32_t i = 0; i < s->n; i++) {
         dearest = lp->smoothed[i] > dearest ? lp->smoothed[i] : dearest;
         worth += s->count[i] * dearest;
     }
-    most = most < 1 ? 1 : most;
-    if (worth / most <= lp->target)
+    max = max < 1 ? 1 : max;
+    if (worth / max <= lp->target)
         return;
-    lp->target = worth / most;
+    lp->target = worth / max;
     if (ps_pricer_is_exact(lp->pricer))
         lp->bound = lp->target;
     dearest = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         dearest = lp->smoothed[i] > dearest ? lp->smoothed[i] : dearest;
-        lp->best[i] = dearest / most;
+        lp->best[i] = dearest / max;
     }
 }
 
 /* Tries the columns that were worth most; the most that one gains. */
-static bool try_columns(ps_lp *lp, double *most)
+static bool try_columns(ps_lp *lp, double *max)
 {
     ps_entries *list = &lp->basis.list;
-    double least = 0;
+    double min = 0;
 
-    for (uint32_t i = 0; i < lp->stock.n; i++)
-        least = lp->value[i] > least ? lp->value[i] : least;
-    least -= NEAR_BEST * (1 - lp->smooth);
-    for (uint32_t i = 0; i < lp->stock.n; i++) {
+    for (uint32_t i = 0; i < lp->instance.n; i++)
+        min = lp->value[i] > min ? lp->value[i] : min;
+    min -= NEAR_BEST * (1 - lp->smooth);
+    for (uint32_t i = 0; i < lp->instance.n; i++) {
         ps_column *c = &lp->tried[lp->n_tried];
         double gain;
 
-        if (lp->value[i] < least)
+        if (lp->value[i] < min)
             continue;
         if (!ps_pricer_column(lp->pricer, i, list, c))
             return false;
         gain = ps_basis_gain(&lp->basis, c);
-        if (gain > LEAST_GAIN)
+        if (gain > MIN_GAIN)
             lp->n_tried++;
         else
             list->n = c->first;
-        *most = gain > *most ? gain : *most;
+        *max = gain > *max ? gain : *max;
     }
     return true;
 }
@@ -314,14 +314,14 @@ static bool try_slack(ps_lp *lp, uint32_t i)
     return true;
 }
 
-static bool try_slacks(ps_lp *lp, double *most)
+static bool try_slacks(ps_lp *lp, double *max)
 {
-    for (uint32_t i = 0; i < lp->stock.n; i++)
-        if (slack_gain(lp, i) > *most)
-            *most = slack_gain(lp, i);
-    for (uint32_t i = 0; i < lp->stock.n; i++)
-        if (slack_gain(lp, i) > *most * ENTER_ABOVE &&
-            slack_gain(lp, i) > LEAST_GAIN && !try_slack(lp, i))
+    for (uint32_t i = 0; i < lp->instance.n; i++)
+        if (slack_gain(lp, i) > *max)
+            *max = slack_gain(lp, i);
+    for (uint32_t i = 0; i < lp->instance.n; i++)
+        if (slack_gain(lp, i) > *max * ENTER_ABOVE &&
+            slack_gain(lp, i) > MIN_GAIN && !try_slack(lp, i))
             return false;
     return true;
 }
@@ -346,13 +346,13 @@ static uint32_t find_entering(const ps_lp *lp, double above, double *gain)
 }
 
 /* Lets the tried columns enter as long as they gain enough. */
-static ps_lu_result enter(ps_lp *lp, double most)
+static ps_lu_result enter(ps_lp *lp, double max)
 {
     double gain = 0;
     ps_lu_result r = PS_LU_OK;
 
     while (r == PS_LU_OK) {
-        uint32_t k = find_entering(lp, most * ENTER_ABOVE, &gain);
+        uint32_t k = find_entering(lp, max * ENTER_ABOVE, &gain);
 
         if (k == lp->n_tried)
             break;
@@ -365,7 +365,7 @@ double ps_lp_fair_work(size_t lengths)
 {
     double work = FAIR_WORK + LENGTH_WORK * (double)lengths;
 
-    return work < MOST_WORK ? work : MOST_WORK;
+    return work < MAX_WORK ? work : MAX_WORK;
 }
 
 double ps_lp_work(const ps_lp *lp)
@@ -373,19 +373,19 @@ double ps_lp_work(const ps_lp *lp)
     double steps = (double)lp->basis.steps;
 
     return ps_pricer_work(lp->pricer) + lp->pool_work + lp->basis.factor_work +
-           LEAST_WORK * (lp->rounds + steps) +
-           STEP_WORK * steps * lp->stock.n;
+           MIN_WORK * (lp->rounds + steps) +
+           STEP_WORK * steps * lp->instance.n;
 }
 
 /* True if the work since the last look saved too little. */
-static bool yields_little(ps_lp *lp, double packs, double least)
+static bool yields_little(ps_lp *lp, double packs, double min)
 {
     double work = ps_lp_work(lp);
     bool little;
 
     if (lp->looked_packs > 0 && work - lp->looked_work < STRETCH)
         return false;
-    little = lp->looked_packs > 0 && lp->looked_packs - packs < least;
+    little = lp->looked_packs > 0 && lp->looked_packs - packs < min;
     lp->looked_packs = packs;
     lp->looked_work = work;
     return little;
@@ -397,7 +397,7 @@ static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
     double packs = ps_basis_packs(&lp->basis);
 
     return packs - lp->bound <= CLOSE * packs + limits->gap ||
-           yields_little(lp, packs, limits->least_yield) ||
+           yields_little(lp, packs, limits->min_yield) ||
            ps_lp_work(lp) > limits->work;
 }
 
@@ -406,15 +406,15 @@ static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
  */
 static ps_lu_result go_round(ps_lp *lp, bool *more)
 {
-    double most = 0;
+    double max = 0;
 
     lp->n_tried = 0;
-    if (!ps_basis_tidy(&lp->basis) || !try_columns(lp, &most) ||
-        !try_slacks(lp, &most))
+    if (!ps_basis_tidy(&lp->basis) || !try_columns(lp, &max) ||
+        !try_slacks(lp, &max))
         return PS_LU_MEMORY;
-    if (most > LEAST_GAIN) {
+    if (max > MIN_GAIN) {
         lp->smooth = SMOOTH;
-        return enter(lp, most);
+        return enter(lp, max);
     }
     *more = lp->smooth > 0;
     lp->smooth = lp->smooth > LESS_SMOOTH ? lp->smooth - LESS_SMOOTH : 0;
@@ -452,33 +452,33 @@ static bool try_pooled(ps_lp *lp, const ps_lp_pool *pool, size_t j)
 
 /* A round with what the pool has; *most is what its best column gains. */
 static ps_lu_result go_pool_round(ps_lp *lp, const ps_lp_pool *pool,
-                                  double *most)
+                                  double *max)
 {
-    *most = LEAST_GAIN;
+    *max = MIN_GAIN;
     lp->n_tried = 0;
     if (!ps_basis_tidy(&lp->basis))
         return PS_LU_MEMORY;
     for (size_t j = 0; j < pool->n; j++)
-        *most = fmax(*most, pool_gain(lp, pool, j));
+        *max = fmax(*max, pool_gain(lp, pool, j));
     lp->pool_work += 2.0 * (double)pool->list.n;
-    if (*most <= LEAST_GAIN)
+    if (*max <= MIN_GAIN)
         return PS_LU_OK;
-    for (size_t j = 0; j < pool->n && lp->n_tried < lp->stock.n; j++)
-        if (pool_gain(lp, pool, j) > *most * ENTER_ABOVE &&
+    for (size_t j = 0; j < pool->n && lp->n_tried < lp->instance.n; j++)
+        if (pool_gain(lp, pool, j) > *max * ENTER_ABOVE &&
             !try_pooled(lp, pool, j))
             return PS_LU_MEMORY;
-    return try_slacks(lp, most) ? enter(lp, *most) : PS_LU_MEMORY;
+    return try_slacks(lp, max) ? enter(lp, *max) : PS_LU_MEMORY;
 }
 
 /* Lets columns of the pool enter, as long as one gains. */
 static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
                              const ps_lp_limits *limits)
 {
-    double most = 1;
+    double max = 1;
     ps_lu_result r = PS_LU_OK;
 
-    while (r == PS_LU_OK && most > LEAST_GAIN && !is_done(lp, limits))
-        r = go_pool_round(lp, pool, &most);
+    while (r == PS_LU_OK && max > MIN_GAIN && !is_done(lp, limits))
+        r = go_pool_round(lp, pool, &max);
     return r;
 }
 
@@ -505,10 +505,10 @@ static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits,
     return r;
 }
 
-ps_result ps_lp_open(ps_lp **out, const ps_stock *stock,
+ps_result ps_lp_open(ps_lp **out, const ps_lp_instance *instance,
                      const ps_lp_limits *limits, ps_error *err)
 {
-    ps_lp *lp = allocate(stock, limits);
+    ps_lp *lp = allocate(instance, limits);
 
     *out = NULL;
     if (lp == NULL)

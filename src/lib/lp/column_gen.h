@@ -20,24 +20,24 @@
  * and how many there are of each, which need not be whole.  Depth is at
  * least 1 and at most the capacity.
  */
-typedef struct ps_stock {
+typedef struct ps_lp_instance {
     uint32_t n;
     const uint32_t *length;
     const double *count;
     uint32_t capacity;
     uint32_t depth;
-} ps_stock;
+} ps_lp_instance;
 
 /* ---- What a column can be worth (pricing.c) ---- */
 
 typedef struct ps_pricer ps_pricer;
 
 /*
- * From depth 4 on the capacity is divided into at most `most_units`; if they
+ * From depth 4 on the capacity is divided into at most `max_units`; if they
  * are longer than a token, lengths count as rounded up to units, and the
  * answers are worth less than the best.  NULL without memory.
  */
-ps_pricer *ps_pricer_open(const ps_stock *stock, uint32_t most_units);
+ps_pricer *ps_pricer_open(const ps_lp_instance *instance, uint32_t max_units);
 void ps_pricer_free(ps_pricer *p);
 
 /* Whether the answers are the best that there are. */
@@ -65,16 +65,16 @@ typedef struct ps_lp ps_lp;
 /* Says where a search may stop. */
 typedef struct ps_lp_limits {
     double work;         /* additions, about; some 10^9 of them a second */
-    double least_yield;  /* packs saved by 10^8 of them, if not solved yet */
+    double min_yield;  /* packs saved by 10^8 of them, if not solved yet */
     double gap;          /* packs above the bound that are as good as none */
-    uint32_t most_units; /* of ps_pricer_open */
+    uint32_t max_units; /* of ps_pricer_open */
 } ps_lp_limits;
 
 /* Work that is fair for so many lengths: some tenths of a second to some. */
 double ps_lp_fair_work(size_t lengths);
 
 /* Solves it, or comes as near as the limits allow.  PS_ERR_MEMORY. */
-ps_result ps_lp_open(ps_lp **lp, const ps_stock *stock,
+ps_result ps_lp_open(ps_lp **lp, const ps_lp_instance *instance,
                      const ps_lp_limits *limits, ps_error *err);
 void ps_lp_free(ps_lp *lp);
 
@@ -94,7 +94,7 @@ ps_result ps_lp_improve(ps_lp *lp, const ps_lp_limits *limits,
 
 /* The most that it takes, for any stock of so many lengths. */
 uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
-                     uint32_t most_units);
+                     uint32_t max_units);
 
 double ps_lp_bound(const ps_lp *lp); /* not above the optimum */
 double ps_lp_packs(const ps_lp *lp); /* not below it */

@@ -19,13 +19,13 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-#define MOST_TRIES 4096 /* for a pair, so that time grows with n only */
+#define MAX_TRIES 4096 /* for a pair, so that time grows with n only */
 #define AT_ONCE 32      /* part of a great depth that one length may take */
 #define STEPS_EACH 4    /* at most, of the capacity, for each length */
 
 /* Lengths are counted from 1 here, so that 0 can say: none. */
 typedef struct greed {
-    const ps_stock *stock;
+    const ps_lp_instance *instance;
     bool whole;      /* sequences are taken one by one as they are added */
     double slot;     /* what a sequence is worth by itself */
     double token;    /* and each of its tokens */
@@ -46,17 +46,17 @@ static void free_greed(greed *g)
 uint64_t ps_start_bytes(uint32_t n, uint32_t capacity)
 {
     uint64_t lengths =
-        ps_amount_array((uint64_t)n + 1, sizeof(double) + sizeof(uint32_t));
+        ps_mem_array((uint64_t)n + 1, sizeof(double) + sizeof(uint32_t));
 
-    uint64_t steps = ps_amount_least(capacity, (uint64_t)STEPS_EACH * n);
+    uint64_t steps = ps_mem_min(capacity, (uint64_t)STEPS_EACH * n);
 
-    return ps_amount_sum(lengths,
-                         ps_amount_array(steps + 2, sizeof(uint32_t)));
+    return ps_mem_sum(lengths,
+                      ps_mem_array(steps + 2, sizeof(uint32_t)));
 }
 
 static bool open_greed(greed *g, double slot)
 {
-    const ps_stock *s = g->stock;
+    const ps_lp_instance *s = g->instance;
     uint32_t i = 0;
     uint32_t steps;
 
@@ -95,7 +95,7 @@ static uint32_t left_up_to(greed *g, uint32_t k)
 /* The longest length left that fits c tokens. */
 static uint32_t longest(greed *g, uint32_t c)
 {
-    const uint32_t *length = g->stock->length;
+    const uint32_t *length = g->instance->length;
     uint32_t low = g->below[c >> g->shift];
     uint32_t high = g->below[(c >> g->shift) + 1];
 
@@ -144,16 +144,16 @@ static bool add_items(greed *g, ps_column *column, uint32_t k,
 static void find_pair(greed *g, uint32_t c, uint32_t *shorter,
                       uint32_t *longer)
 {
-    const uint32_t *length = g->stock->length;
+    const uint32_t *length = g->instance->length;
     uint32_t tries = 0;
-    double most;
+    double max;
 
     *shorter = 0;
     *longer = longest(g, c);
     if (*longer == 0)
         return;
-    most = g->slot + g->token * length[*longer - 1];
-    for (uint32_t k = longest(g, c / 2); k > 0 && tries < MOST_TRIES;
+    max = g->slot + g->token * length[*longer - 1];
+    for (uint32_t k = longest(g, c / 2); k > 0 && tries < MAX_TRIES;
          k = left_up_to(g, k - 1), tries++) {
         uint32_t other = longest(g, c - length[k - 1]);
         uint32_t sum;
@@ -165,8 +165,8 @@ static void find_pair(greed *g, uint32_t c, uint32_t *shorter,
             break;
         sum = length[k - 1] + length[other - 1];
         worth = 2 * g->slot + g->token * sum;
-        if (worth > most) {
-            most = worth;
+        if (worth > max) {
+            max = worth;
             *shorter = k;
             *longer = other;
         }
@@ -188,7 +188,7 @@ static uint32_t at_once(const greed *g, uint32_t c, uint32_t depth,
                         uint32_t k)
 {
     uint32_t times = 1 + (depth - 2) / AT_ONCE;
-    uint32_t fit = c / g->stock->length[k - 1];
+    uint32_t fit = c / g->instance->length[k - 1];
 
     times = times < fit ? times : fit;
     if (g->whole && g->left[k - 1] < times)
@@ -202,9 +202,9 @@ static uint32_t at_once(const greed *g, uint32_t c, uint32_t depth,
  */
 static bool build(greed *g, uint32_t k, ps_column *column)
 {
-    const uint32_t *length = g->stock->length;
-    uint32_t c = g->stock->capacity - length[k - 1];
-    uint32_t depth = g->stock->depth - 1;
+    const uint32_t *length = g->instance->length;
+    uint32_t c = g->instance->capacity - length[k - 1];
+    uint32_t depth = g->instance->depth - 1;
     uint32_t a = 0, b;
 
     *column = (ps_column){.first = g->list->n};
@@ -250,10 +250,10 @@ static void repeat(greed *g, const ps_column *column)
     use_up(g, e->index[scarce] + 1);
 }
 
-bool ps_start(const ps_stock *s, double slot, ps_entries *list,
+bool ps_start(const ps_lp_instance *s, double slot, ps_entries *list,
               ps_column *columns)
 {
-    greed g = {.stock = s, .list = list};
+    greed g = {.instance = s, .list = list};
     bool ok = open_greed(&g, slot);
 
     for (uint32_t j = 0; ok && j < s->n; j++) {
@@ -300,11 +300,11 @@ static void sort(ps_entries *e, size_t first)
     }
 }
 
-ps_result ps_greed(const ps_stock *s, double slot, ps_take_strategy *take,
+ps_result ps_greed(const ps_lp_instance *s, double slot, ps_take_strategy *take,
                    void *context, ps_error *err)
 {
     ps_entries list = {0};
-    greed g = {.stock = s, .whole = true, .list = &list};
+    greed g = {.instance = s, .whole = true, .list = &list};
     ps_result r = PS_OK;
     ps_column column;
     uint32_t k;

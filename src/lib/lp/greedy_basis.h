@@ -16,7 +16,7 @@
 #include "packstream.h"
 
 /* Adds n columns, a triangular basis, to the list.  False without memory. */
-bool ps_start(const ps_stock *stock, double slot, ps_entries *list,
+bool ps_start(const ps_lp_instance *instance, double slot, ps_entries *list,
               ps_column *columns);
 
 /*
@@ -24,14 +24,15 @@ bool ps_start(const ps_stock *stock, double slot, ps_entries *list,
  * places there, which ascend, and how many of each.
  */
 typedef ps_result ps_take_strategy(void *context, double times,
-                                   const ps_stock *stock,
+                                   const ps_lp_instance *instance,
                                    const ps_entries *items, ps_error *err);
 
 /*
  * Gives strategies for all of the stock, whose counts are whole numbers below
  * 2^53.  PS_ERR_MEMORY, or what `take` gave.
  */
-ps_result ps_greed(const ps_stock *stock, double slot, ps_take_strategy *take,
+ps_result ps_greed(const ps_lp_instance *instance, double slot,
+                   ps_take_strategy *take,
                    void *context, ps_error *err);
 
 /* The most that ps_start takes, besides its list and columns. */

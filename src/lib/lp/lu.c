@@ -12,14 +12,14 @@
 
 #include "base/mem_bound.h"
 
-#define MOST_UPDATES 100
+#define MAX_UPDATES 100
 
 /* Entries for each row that factors may have besides those of the matrix. */
-#define MOST_FILL 32
+#define MAX_FILL 32
 
 /* And that the vectors of all updates may have. */
-#define MOST_KEPT 64
-#define LEAST_PIVOT 1e-9
+#define MAX_KEPT 64
+#define MIN_PIVOT 1e-9
 
 /*
  * T = I + d u', the identity and a product of two vectors by rows; `scale`
@@ -37,7 +37,7 @@ struct ps_lu {
     uint32_t *step;  /* of each place */
     double *work;    /* by rows, zero between calls */
     ps_entries kept; /* the vectors of the updates */
-    update updates[MOST_UPDATES];
+    update updates[MAX_UPDATES];
     size_t n_updates;
     ps_entries spike; /* L^-1 a, of the column to come */
     ps_entries unit;  /* U'^-1 e, of the place to go */
@@ -99,23 +99,23 @@ void ps_lu_free(ps_lu *lu)
     free(lu);
 }
 
-static uint64_t most_factors(uint32_t n, uint64_t entries)
+static uint64_t max_factors(uint32_t n, uint64_t entries)
 {
-    return ps_amount_sum(entries, (uint64_t)MOST_FILL * n);
+    return ps_mem_sum(entries, (uint64_t)MAX_FILL * n);
 }
 
 /* At least those of one update, of which both vectors may be dense. */
-static uint64_t most_kept(uint32_t n)
+static uint64_t max_kept(uint32_t n)
 {
-    return (uint64_t)MOST_KEPT * n;
+    return (uint64_t)MAX_KEPT * n;
 }
 
 void ps_lu_limit(ps_lu *lu, size_t entries)
 {
-    lu->f.l.most = (size_t)most_factors(lu->f.n, entries);
-    lu->f.u.most = lu->f.v.most = lu->f.l.most;
-    lu->kept.most = (size_t)most_kept(lu->f.n);
-    lu->spike.most = lu->unit.most = lu->f.n;
+    lu->f.l.max = (size_t)max_factors(lu->f.n, entries);
+    lu->f.u.max = lu->f.v.max = lu->f.l.max;
+    lu->kept.max = (size_t)max_kept(lu->f.n);
+    lu->spike.max = lu->unit.max = lu->f.n;
     ps_elimination_limit(lu->f.rest, entries);
 }
 
@@ -124,15 +124,15 @@ uint64_t ps_lu_bytes(uint32_t n, uint64_t entries)
     const uint64_t each = sizeof(uint32_t) + sizeof(double) +
                           2 * sizeof(uint32_t) + sizeof(double) +
                           3 * sizeof(size_t);
-    uint64_t bytes = ps_amount_array((uint64_t)n + 1, each);
+    uint64_t bytes = ps_mem_array((uint64_t)n + 1, each);
 
-    bytes = ps_amount_sum(bytes, sizeof(ps_lu));
-    bytes = ps_amount_sum(
-        bytes, ps_amount_times(
-                   3, ps_entries_bytes(most_factors(n, entries))));
-    bytes = ps_amount_sum(bytes, ps_entries_bytes(most_kept(n)));
-    bytes = ps_amount_sum(bytes, ps_amount_times(2, ps_entries_bytes(n)));
-    return ps_amount_sum(bytes, ps_elimination_bytes(n, entries));
+    bytes = ps_mem_sum(bytes, sizeof(ps_lu));
+    bytes = ps_mem_sum(
+        bytes, ps_mem_times(
+                   3, ps_entries_bytes(max_factors(n, entries))));
+    bytes = ps_mem_sum(bytes, ps_entries_bytes(max_kept(n)));
+    bytes = ps_mem_sum(bytes, ps_mem_times(2, ps_entries_bytes(n)));
+    return ps_mem_sum(bytes, ps_elimination_bytes(n, entries));
 }
 
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b)
@@ -158,7 +158,7 @@ size_t ps_lu_updates(const ps_lu *lu)
 
 bool ps_lu_is_full(const ps_lu *lu)
 {
-    return lu->n_updates == MOST_UPDATES ||
+    return lu->n_updates == MAX_UPDATES ||
            lu->kept.n > 2 * (lu->f.l.n + lu->f.u.n + lu->f.n);
 }
 
@@ -278,7 +278,7 @@ ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
 {
     update *t = &lu->updates[lu->n_updates];
 
-    if (lu->n_updates == MOST_UPDATES)
+    if (lu->n_updates == MAX_UPDATES)
         return PS_LU_SINGULAR; /* as good as: to be factored anew */
     if (!subtract_column(lu, place))
         return PS_LU_MEMORY;
@@ -288,7 +288,7 @@ ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
         lu->work[lu->spike.index[i]] = lu->spike.value[i];
     t->scale = 1 + dot(&lu->unit, 0, lu->unit.n, lu->work);
     memset(lu->work, 0, lu->f.n * sizeof *lu->work);
-    if (fabs(t->scale) < LEAST_PIVOT)
+    if (fabs(t->scale) < MIN_PIVOT)
         return PS_LU_SINGULAR;
     t->d = lu->kept.n;
     append(&lu->kept, &lu->spike);

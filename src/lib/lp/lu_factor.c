@@ -19,7 +19,7 @@
 #include "base/mem_bound.h"
 
 #define NONE UINT32_MAX
-#define LEAST_PIVOT 1e-9     /* a smaller one makes the matrix singular */
+#define MIN_PIVOT 1e-9     /* a smaller one makes the matrix singular */
 #define RELATIVE_PIVOT 0.1   /* of the greatest in its column */
 #define NEGLIGIBLE 1e-13     /* taken for a sum that cancels out */
 #define COLUMNS_SEARCHED 4
@@ -28,7 +28,7 @@
  * Entries for each line that come to those of the matrix in a pool, at most:
  * a few times as many as were ever seen.
  */
-#define MOST_FILL 96
+#define MAX_FILL 96
 
 /* Lines (rows or columns) of changing length in one pool. */
 typedef struct lines {
@@ -117,15 +117,15 @@ ps_elimination *ps_elimination_open(uint32_t n)
     return NULL;
 }
 
-static uint64_t most_entries(uint32_t n, uint64_t entries)
+static uint64_t max_entries(uint32_t n, uint64_t entries)
 {
-    return ps_amount_sum(entries, (uint64_t)MOST_FILL * n);
+    return ps_mem_sum(entries, (uint64_t)MAX_FILL * n);
 }
 
 void ps_elimination_limit(ps_elimination *a, size_t entries)
 {
-    a->rows.pool.most = (size_t)most_entries(a->n, entries);
-    a->columns.pool.most = a->rows.pool.most;
+    a->rows.pool.max = (size_t)max_entries(a->n, entries);
+    a->columns.pool.max = a->rows.pool.max;
 }
 
 bool ps_elimination_is_full(const ps_elimination *a)
@@ -138,11 +138,11 @@ uint64_t ps_elimination_bytes(uint32_t n, uint64_t entries)
     const uint64_t each = 2 * (sizeof(size_t) + 2 * sizeof(uint32_t)) +
                           4 * sizeof(uint32_t) + sizeof(bool) +
                           sizeof(double);
-    uint64_t pool = ps_entries_bytes(most_entries(n, entries));
+    uint64_t pool = ps_entries_bytes(max_entries(n, entries));
 
-    return ps_amount_sum(ps_amount_array((uint64_t)n + 1, each) +
-                             sizeof(ps_elimination),
-                         ps_amount_times(2, pool));
+    return ps_mem_sum(ps_mem_array((uint64_t)n + 1, each) +
+                      sizeof(ps_elimination),
+                      ps_mem_times(2, pool));
 }
 
 /* Makes all lines empty and all lists, too. */
@@ -297,15 +297,15 @@ static void search_column(const ps_elimination *a, uint32_t j, pivot *best,
     const lines *c = &a->columns;
     const uint32_t *row = c->pool.index + c->start[j];
     const double *value = c->pool.value + c->start[j];
-    double least = LEAST_PIVOT / RELATIVE_PIVOT;
+    double min = MIN_PIVOT / RELATIVE_PIVOT;
 
     for (uint32_t k = 0; k < c->n[j]; k++)
-        least = fmax(least, fabs(value[k]));
-    least *= RELATIVE_PIVOT;
+        min = fmax(min, fabs(value[k]));
+    min *= RELATIVE_PIVOT;
     for (uint32_t k = 0; k < c->n[j]; k++) {
         uint64_t fill = (uint64_t)(c->n[j] - 1) * (a->rows.n[row[k]] - 1);
 
-        if (fabs(value[k]) >= least && fill < *cost) {
+        if (fabs(value[k]) >= min && fill < *cost) {
             *cost = fill;
             *best = (pivot){row[k], j, value[k]};
         }
@@ -324,7 +324,7 @@ static bool find_single(ps_elimination *a, pivot *best)
         j = a->rows.pool.index[a->rows.start[i]];
         k = find_entry(&a->columns, j, i);
         *best = (pivot){i, j, a->columns.pool.value[a->columns.start[j] + k]};
-        if (fabs(best->value) >= LEAST_PIVOT)
+        if (fabs(best->value) >= MIN_PIVOT)
             return true;
     }
     return false;

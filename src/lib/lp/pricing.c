@@ -18,9 +18,9 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define MOST_TABLES 64 /* 2 for each bit of a depth */
-#define MOST_SWAPS 16
-#define LEAST_GAIN 1e-9
+#define MAX_TABLES 64 /* 2 for each bit of a depth */
+#define MAX_SWAPS 16
+#define MIN_GAIN 1e-9
 
 /* What a number of sequences, at most, are worth by capacity. */
 typedef struct table {
@@ -36,7 +36,7 @@ typedef struct rise {
 } rise;
 
 struct ps_pricer {
-    const ps_stock *stock;
+    const ps_lp_instance *instance;
     const double *price;
     uint32_t unit;     /* tokens; if more than one, all this is inexact */
     uint32_t capacity; /* in units, as what follows */
@@ -44,7 +44,7 @@ struct ps_pricer {
     uint32_t *item;    /* by capacity: the length worth F1, or NONE */
     rise *rises;
     size_t n_rises;
-    table tables[MOST_TABLES];
+    table tables[MAX_TABLES];
     uint32_t n_tables;
     uint32_t half[2]; /* from depth 4 on: the tables for halves of it */
     uint32_t *part;   /* of each column: the capacity for its first half; */
@@ -100,20 +100,20 @@ static bool add_tables(ps_pricer *p, uint32_t depth)
 }
 
 /* The depth to make tables for: where it is no limit, a power is cheaper. */
-static uint32_t useful_depth(uint32_t depth, uint32_t most)
+static uint32_t useful_depth(uint32_t depth, uint32_t max)
 {
     uint32_t power = 4;
 
-    if (depth < most)
+    if (depth < max)
         return depth;
-    while (power < most)
+    while (power < max)
         power *= 2;
     return power;
 }
 
 static bool open_arrays(ps_pricer *p)
 {
-    size_t n = p->stock->n;
+    size_t n = p->instance->n;
     size_t capacity = (size_t)p->capacity + 1;
 
     p->weight = malloc(n * sizeof *p->weight);
@@ -126,19 +126,19 @@ static bool open_arrays(ps_pricer *p)
            add_table(p, NONE, NONE);
 }
 
-ps_pricer *ps_pricer_open(const ps_stock *s, uint32_t most_units)
+ps_pricer *ps_pricer_open(const ps_lp_instance *s, uint32_t max_units)
 {
     ps_pricer *p = calloc(1, sizeof *p);
-    uint32_t most = s->capacity / s->length[0];
-    bool shallow = s->depth <= 3 || most <= 3;
+    uint32_t max = s->capacity / s->length[0];
+    bool shallow = s->depth <= 3 || max <= 3;
 
     if (p == NULL)
         return NULL;
-    p->stock = s;
-    p->unit = shallow ? 1 : (s->capacity - 1) / most_units + 1;
+    p->instance = s;
+    p->unit = shallow ? 1 : (s->capacity - 1) / max_units + 1;
     p->capacity = s->capacity / p->unit;
     if (!open_arrays(p) ||
-        (!shallow && !add_tables(p, useful_depth(s->depth, most)))) {
+        (!shallow && !add_tables(p, useful_depth(s->depth, max)))) {
         ps_pricer_free(p);
         return NULL;
     }
@@ -163,7 +163,7 @@ double ps_pricer_work(const ps_pricer *p)
 /* F1, which length it is, and where it rises. */
 static void fill_first(ps_pricer *p)
 {
-    const ps_stock *s = p->stock;
+    const ps_lp_instance *s = p->instance;
     double *best = p->tables[0].best;
     rise last = {0, 0};
     uint32_t item = NONE;
@@ -232,36 +232,36 @@ static void combine(ps_pricer *p, const table *t)
 }
 
 /*
- * The best pair in c tokens with a shorter length of at least `least`; the
+ * The best pair in c tokens with a shorter length of at least `min`; the
  * search for that place in the rises goes on from *from.
  */
-static double best_pair(ps_pricer *p, uint32_t c, uint32_t least,
+static double best_pair(ps_pricer *p, uint32_t c, uint32_t min,
                         size_t *from, uint32_t *shorter)
 {
     const double *best = p->tables[0].best;
-    double most = 0;
+    double max = 0;
     size_t k;
 
-    while (*from > 0 && p->rises[*from - 1].at >= least)
+    while (*from > 0 && p->rises[*from - 1].at >= min)
         --*from;
-    while (*from < p->n_rises && p->rises[*from].at < least)
+    while (*from < p->n_rises && p->rises[*from].at < min)
         ++*from;
     for (k = *from; k < p->n_rises && p->rises[k].at <= c / 2; k++) {
         double v = p->rises[k].best + best[c - p->rises[k].at];
 
-        if (v > most) {
-            most = v;
+        if (v > max) {
+            max = v;
             *shorter = p->rises[k].at;
         }
     }
     p->work += (double)(k - *from);
-    return most;
+    return max;
 }
 
 /* Depth 3: each length with the best pair of lengths that are no longer. */
 static void price_triples(ps_pricer *p, double *value)
 {
-    const ps_stock *s = p->stock;
+    const ps_lp_instance *s = p->instance;
     const double *best = p->tables[0].best;
     size_t from = 0;
 
@@ -292,7 +292,7 @@ static void price_halves(ps_pricer *p, double *value)
 {
     const double *a = p->tables[p->half[0]].best;
     const double *b = p->tables[p->half[1]].best;
-    uint32_t n = p->stock->n;
+    uint32_t n = p->instance->n;
     uint32_t end = p->half[0] == p->half[1] ? p->capacity / 2 : p->capacity;
 
     memset(value, 0, n * sizeof *value);
@@ -311,7 +311,7 @@ static void price_halves(ps_pricer *p, double *value)
 /* Up to depth 3: each length with the best beside it. */
 static void price_lengths(ps_pricer *p, double *value)
 {
-    const ps_stock *s = p->stock;
+    const ps_lp_instance *s = p->instance;
     const double *best = p->tables[0].best;
 
     if (s->depth > 2)
@@ -325,7 +325,7 @@ static void price_lengths(ps_pricer *p, double *value)
 
 double ps_pricer_run(ps_pricer *p, const double *price, double *value)
 {
-    double most = 0;
+    double max = 0;
 
     p->price = price;
     fill_first(p);
@@ -335,9 +335,9 @@ double ps_pricer_run(ps_pricer *p, const double *price, double *value)
         price_halves(p, value);
     else
         price_lengths(p, value);
-    for (uint32_t i = 0; i < p->stock->n; i++)
-        most = value[i] > most ? value[i] : most;
-    return most;
+    for (uint32_t i = 0; i < p->instance->n; i++)
+        max = value[i] > max ? value[i] : max;
+    return max;
 }
 
 /* Adds one of length i to the column at the end of the list. */
@@ -378,7 +378,7 @@ static uint32_t divide(const ps_pricer *p, const table *t, uint32_t c)
 static bool add_items(ps_pricer *p, uint32_t first, ps_entries *to,
                       ps_column *column)
 {
-    struct { uint32_t table, c; } stack[MOST_TABLES + 2];
+    struct { uint32_t table, c; } stack[MAX_TABLES + 2];
     uint32_t n = 2;
 
     stack[0].table = p->half[0];
@@ -408,7 +408,7 @@ static bool add_items(ps_pricer *p, uint32_t first, ps_entries *to,
 }
 
 /* How many lengths are not above c. */
-static uint32_t count_up_to(const ps_stock *s, uint32_t c)
+static uint32_t count_up_to(const ps_lp_instance *s, uint32_t c)
 {
     uint32_t low = 0;
     uint32_t high = s->n;
@@ -440,8 +440,8 @@ static void drop_item(ps_entries *list, ps_column *column, size_t k)
 static bool swap_best(const ps_pricer *p, uint32_t *space, ps_entries *list,
                       ps_column *column)
 {
-    const ps_stock *s = p->stock;
-    double most = LEAST_GAIN;
+    const ps_lp_instance *s = p->instance;
+    double max = MIN_GAIN;
     uint32_t out = 0, in = NONE;
     size_t at = 0;
 
@@ -449,8 +449,8 @@ static bool swap_best(const ps_pricer *p, uint32_t *space, ps_entries *list,
         uint32_t i = list->index[k];
         uint32_t j = p->worth[count_up_to(s, s->length[i] + *space) - 1];
 
-        if (j != NONE && p->price[j] - p->price[i] > most) {
-            most = p->price[j] - p->price[i];
+        if (j != NONE && p->price[j] - p->price[i] > max) {
+            max = p->price[j] - p->price[i];
             at = k;
             out = i;
             in = j;
@@ -467,12 +467,12 @@ static bool swap_best(const ps_pricer *p, uint32_t *space, ps_entries *list,
 static void use_space(const ps_pricer *p, ps_entries *list,
                       ps_column *column)
 {
-    const ps_stock *s = p->stock;
+    const ps_lp_instance *s = p->instance;
     uint32_t space = s->capacity;
 
     for (size_t k = column->first; k < list->n; k++)
         space -= (uint32_t)list->value[k] * s->length[list->index[k]];
-    for (int k = 0; k < MOST_SWAPS && swap_best(p, &space, list, column);)
+    for (int k = 0; k < MAX_SWAPS && swap_best(p, &space, list, column);)
         k++;
 }
 
@@ -491,9 +491,9 @@ bool ps_pricer_column(ps_pricer *p, uint32_t i, ps_entries *to,
     }
     if (!add_item(to, column, i))
         return false;
-    if (p->stock->depth == 1)
+    if (p->instance->depth == 1)
         return true;
-    if (p->stock->depth == 2)
+    if (p->instance->depth == 2)
         return add_best(p, c, to, column);
     return add_best(p, p->part[i], to, column) &&
            add_best(p, c - p->part[i], to, column);

@@ -12,7 +12,7 @@
 
 #include "base/mem_bound.h"
 
-#define LEAST_PIVOT 1e-8 /* a smaller one is taken for an error of rounding */
+#define MIN_PIVOT 1e-8 /* a smaller one is taken for an error of rounding */
 #define ENTRY_WORK 400.0 /* of factors that have more entries */
 #define STEP_WORK 4.0    /* and of a step with those */
 #define SPARSE 8.0       /* than so many for each row */
@@ -22,40 +22,40 @@
  * Those of the basis, one for each row that is tried, and slack ones; in
  * between a column may have one entry that it then loses.
  */
-static uint64_t most_listed(uint32_t n, uint32_t entries)
+static uint64_t max_listed(uint32_t n, uint32_t entries)
 {
-    return ps_amount_times((uint64_t)2 * n + 1,
-                           (uint64_t)entries + 2);
+    return ps_mem_times((uint64_t)2 * n + 1,
+                        (uint64_t)entries + 2);
 }
 
 uint64_t ps_basis_bytes(uint32_t n, uint32_t entries)
 {
     const uint64_t each = sizeof(ps_column) + 6 * sizeof(double) +
                           sizeof(size_t);
-    uint64_t listed = ps_entries_bytes(most_listed(n, entries));
-    uint64_t matrix = ps_amount_times(n, entries);
-    uint64_t bytes = ps_amount_array((uint64_t)n + 1, each);
+    uint64_t listed = ps_entries_bytes(max_listed(n, entries));
+    uint64_t matrix = ps_mem_times(n, entries);
+    uint64_t bytes = ps_mem_array((uint64_t)n + 1, each);
 
-    bytes = ps_amount_sum(bytes, ps_amount_times(2, listed));
-    bytes = ps_amount_sum(bytes, ps_entries_bytes(matrix));
-    bytes = ps_amount_sum(bytes, ps_lu_bytes(n, matrix));
+    bytes = ps_mem_sum(bytes, ps_mem_times(2, listed));
+    bytes = ps_mem_sum(bytes, ps_entries_bytes(matrix));
+    bytes = ps_mem_sum(bytes, ps_lu_bytes(n, matrix));
     /* While a list grows, what it was is there as well. */
-    return ps_amount_sum(
-        bytes, ps_amount_array(ps_amount_sum(most_listed(n, entries),
-                                             ps_amount_times(100, n)),
-                               sizeof(double)));
+    return ps_mem_sum(
+        bytes, ps_mem_array(ps_mem_sum(max_listed(n, entries),
+                                       ps_mem_times(100, n)),
+                            sizeof(double)));
 }
 
 bool ps_basis_open(ps_basis *b, uint32_t n, uint32_t entries)
 {
-    uint64_t listed = most_listed(n, entries);
-    uint64_t matrix = ps_amount_times(n, entries);
+    uint64_t listed = max_listed(n, entries);
+    uint64_t matrix = ps_mem_times(n, entries);
 
     if (listed > SIZE_MAX)
         return false;
     *b = (ps_basis){.n = n, .matrix.n = n};
-    b->list.most = b->spare.most = (size_t)listed;
-    b->matrix.entries.most = (size_t)matrix;
+    b->list.max = b->spare.max = (size_t)listed;
+    b->matrix.entries.max = (size_t)matrix;
     b->column = calloc(n, sizeof *b->column);
     b->demand = calloc(n, sizeof *b->demand);
     b->price = calloc(n, sizeof *b->price);
@@ -188,7 +188,7 @@ static uint32_t find_leaving(const ps_basis *b, double *times)
     for (uint32_t j = 0; j < b->n; j++) {
         double t;
 
-        if (b->change[j] <= LEAST_PIVOT)
+        if (b->change[j] <= MIN_PIVOT)
             continue;
         t = b->used[j] > 0 ? b->used[j] / b->change[j] : 0;
         if (t < *times * (1 - TIE) ||

@@ -20,7 +20,7 @@ bool ps_entries_reserve(ps_entries *e, size_t more)
 
     if (more <= e->room - e->n)
         return true;
-    if (e->most != 0 && more > e->most - e->n) {
+    if (e->max != 0 && more > e->max - e->n) {
         e->full = true;
         return false;
     }
@@ -29,8 +29,8 @@ bool ps_entries_reserve(ps_entries *e, size_t more)
             return false;
         room *= 2;
     }
-    if (e->most != 0 && room > e->most)
-        room = e->most;
+    if (e->max != 0 && room > e->max)
+        room = e->max;
     index = realloc(e->index, room * sizeof *index);
     if (index == NULL)
         return false;
@@ -47,13 +47,13 @@ void ps_entries_free(ps_entries *e)
 {
     free(e->index);
     free(e->value);
-    *e = (ps_entries){.most = e->most};
+    *e = (ps_entries){.max = e->max};
 }
 
-uint64_t ps_entries_bytes(uint64_t most)
+uint64_t ps_entries_bytes(uint64_t max)
 {
-    uint64_t n = ps_amount_most(most, FIRST_ROOM);
+    uint64_t n = ps_mem_max(max, FIRST_ROOM);
 
-    return ps_amount_sum(ps_amount_array(n, sizeof(uint32_t)),
-                         ps_amount_array(n, sizeof(double)));
+    return ps_mem_sum(ps_mem_array(n, sizeof(uint32_t)),
+                      ps_mem_array(n, sizeof(double)));
 }

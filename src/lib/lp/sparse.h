@@ -17,7 +17,7 @@ typedef struct ps_entries {
     double *value;
     size_t n;
     size_t room;
-    size_t most; /* 0: as many as there is memory for */
+    size_t max; /* 0: as many as there is memory for */
     bool full;   /* more were asked for */
 } ps_entries;
 
@@ -32,7 +32,7 @@ void ps_entries_free(ps_entries *e);
  * The most that a list takes of so many entries, but for what it was while it
  * grows.
  */
-uint64_t ps_entries_bytes(uint64_t most);
+uint64_t ps_entries_bytes(uint64_t max);
 
 /* A square matrix, by columns: entries from start[j] up to start[j + 1]. */
 typedef struct ps_matrix {

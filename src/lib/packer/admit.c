@@ -65,7 +65,8 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
 {
     unsigned char *room;
     ps_record record;
-    ps_result r = ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
+    ps_result r = ps_output_reserve(p->output, p->info.record_bytes, &room,
+                                    err);
 
     if (r != PS_OK)
         return r;
@@ -122,7 +123,7 @@ static ps_result make_room(ps_packer *p, uint64_t bytes, ps_error *err)
     while (r == PS_OK && n > 0 && bytes > p->options.max_bytes - p->bytes) {
         const uint32_t *slots;
 
-        r = ps_engine_press(p->engine, &slots, &n, err);
+        r = ps_engine_evict(p->engine, &slots, &n, err);
         if (r == PS_OK && n > 0)
             r = emit_pack(p, slots, n, err);
     }

@@ -141,7 +141,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     if (compressed != p->options.compressed ||
         (compressed != 0 && level != (uint32_t)p->options.level))
         return does_not_fit(err, "compression");
-    if (p->info.depth == PS_DEPTH_AUTO && depth <= ps_packer_most_depth(p)) {
+    if (p->info.depth == PS_DEPTH_AUTO && depth <= ps_packer_max_depth(p)) {
         p->info.depth = depth;
         r = ps_layout(&p->info, err);
     }
@@ -160,12 +160,12 @@ static void load_totals(ps_packer *p, ps_restorer *restorer)
     }
     ps_length_counts_load(&p->packed, restorer);
     p->newest_out = ps_load_u64(restorer);
-    p->early_delay = ps_load_u64(restorer);
+    p->lookahead_delay = ps_load_u64(restorer);
     p->next_id = p->totals.input_sequences;
 }
 
 static ps_result load_place(ps_packer *p, ps_restorer *restorer, ps_state *says,
-                            ps_sink_place *place, ps_error *err)
+                            ps_output_place *place, ps_error *err)
 {
     uint64_t n = ps_load_u64(restorer);
 
@@ -220,7 +220,7 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
     if (r == PS_OK)
         r = load_held(p, restorer, slots, n, says, err);
     if (r == PS_OK)
-        r = ps_again_begin(p, slots, n, ps_load_u64(restorer), err);
+        r = ps_refill_begin(p, slots, n, ps_load_u64(restorer), err);
     free(slots);
     if (r == PS_OK && (restorer->failed || restorer->left > 0))
         r = damaged(err);
@@ -239,7 +239,7 @@ static bool is_all(const ps_packer *p, const ps_restorer *restorer,
 static ps_result load_end(ps_packer *p, const ps_restorer *restorer,
                           const ps_state *says, ps_error *err)
 {
-    const ps_sink_place place = {.written = says->output_bytes};
+    const ps_output_place place = {.written = says->output_bytes};
 
     if (p->options.first_record != says->packs || says->packs == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -252,7 +252,7 @@ static ps_result load_end(ps_packer *p, const ps_restorer *restorer,
 static ps_result load_all(ps_packer *p, ps_restorer *restorer, ps_state *says,
                           ps_error *err)
 {
-    ps_sink_place place = {0};
+    ps_output_place place = {0};
     ps_result r;
 
     load_totals(p, restorer);
@@ -325,8 +325,8 @@ ps_result ps_packer_ended(ps_packer **packer, const ps_schema *schema,
     return PS_OK;
 }
 
-ps_result ps_packer_prove(ps_packer *p, const unsigned char *state,
-                          size_t bytes, ps_error *err)
+ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
+                                  size_t bytes, ps_error *err)
 {
     ps_restorer restorer;
     ps_state says;

@@ -24,13 +24,13 @@
 #include "format/totals.h"
 #include "packer/checkpoint.h"
 
-uint64_t ps_packer_needs(const ps_packer *p)
+uint64_t ps_packer_resume_from(const ps_packer *p)
 {
     uint32_t oldest = p->engine == NULL ? PS_NO_SLOT
                                         : ps_engine_oldest(p->engine);
 
-    if (p->n_early > 0)
-        return p->early[0].id;
+    if (p->n_lookahead > 0)
+        return p->lookahead[0].id;
     return oldest == PS_NO_SLOT ? p->totals.input_sequences
                                 : p->held[oldest].id;
 }
@@ -61,7 +61,7 @@ static void save_totals(const ps_packer *p, ps_saver *saver)
     ps_length_counts_save(&p->packed, saver);
     ps_save_u64(saver, p->newest_out);
     /* What ends without an engine has to know the delay of both. */
-    ps_save_u64(saver, p->finished ? ps_packer_delay(p) : p->early_delay);
+    ps_save_u64(saver, p->finished ? ps_packer_delay(p) : p->lookahead_delay);
 }
 
 static void save_header(const ps_packer *p, ps_saver *saver)
@@ -75,7 +75,7 @@ static void save_header(const ps_packer *p, ps_saver *saver)
     ps_save_bytes(saver, header, sizeof header);
 }
 
-static void save_place(const ps_sink_place *place, ps_saver *saver)
+static void save_place(const ps_output_place *place, ps_saver *saver)
 {
     ps_save_u64(saver, place->table_bytes);
     ps_save_bytes(saver, place->table, place->table_bytes);
@@ -101,7 +101,7 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
         ps_save_u32(saver, h->seq_off);
         ps_save_u32(saver, h->seq_len);
     }
-    r = ps_again_hash(p, slots, n, &hash, err);
+    r = ps_refill_hash(p, slots, n, &hash, err);
     ps_save_u64(saver, hash);
     free(slots);
     return r;
@@ -110,11 +110,11 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
 static ps_result save_all(ps_packer *p, ps_saver *saver, ps_state *says,
                           ps_error *err)
 {
-    ps_sink_place place;
-    ps_result r = ps_sink_where(p->sink, &place, err);
+    ps_output_place place;
+    ps_result r = ps_output_where(p->output, &place, err);
 
     if (r == PS_OK)
-        r = ps_packer_is_proved(p, err);
+        r = ps_packer_check_replay(p, err);
     if (r != PS_OK)
         return r;
     says->output_bytes = place.written;
@@ -156,12 +156,12 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
 
     *state = NULL;
     *bytes = 0;
-    if (ps_again_waits(p))
+    if (ps_refill_waits(p))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "not all that is needed has come again");
     if (p->totals.packs == 0 && !p->finished)
         return ps_fail(err, PS_ERR_ARGUMENT, "no pack was made yet");
-    says.needs = ps_packer_needs(p);
+    says.needs = ps_packer_resume_from(p);
     return give(&saver, save_all(p, &saver, &says, err), state, bytes, err);
 }
 

@@ -19,57 +19,57 @@
 /* Grows with what comes, as the window may never fill. */
 static ps_result make_room(ps_packer *p, ps_error *err)
 {
-    size_t n = p->n_early;
-    ps_early *larger;
+    size_t n = p->n_lookahead;
+    ps_lookahead *larger;
 
     /* A power of two, or none, is full. */
     if ((n & (n - 1)) != 0)
         return PS_OK;
-    larger = realloc(p->early, (n == 0 ? 1 : 2 * n) * sizeof *larger);
+    larger = realloc(p->lookahead, (n == 0 ? 1 : 2 * n) * sizeof *larger);
     if (larger == NULL)
         return ps_fail_memory(err);
-    p->early = larger;
+    p->lookahead = larger;
     return PS_OK;
 }
 
-ps_result ps_early_open(ps_packer *p, ps_error *err)
+ps_result ps_lookahead_open(ps_packer *p, ps_error *err)
 {
-    return ps_store_open(&p->early_store, p->options.window, err);
+    return ps_store_open(&p->lookahead_store, p->options.window, err);
 }
 
-void ps_early_free(ps_packer *p)
+void ps_lookahead_free(ps_packer *p)
 {
-    ps_store_free(p->early_store);
-    free(p->early);
-    p->early_store = NULL;
-    p->early = NULL;
-    p->n_early = 0;
+    ps_store_free(p->lookahead_store);
+    free(p->lookahead);
+    p->lookahead_store = NULL;
+    p->lookahead = NULL;
+    p->n_lookahead = 0;
 }
 
-uint32_t ps_early_greatest_depth(const ps_packer *p)
+uint32_t ps_lookahead_max_depth(const ps_packer *p)
 {
-    uint32_t fit = ps_packer_most_depth(p);
-    uint32_t most = fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
+    uint32_t fit = ps_packer_max_depth(p);
+    uint32_t max = fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
     ps_pack_info info = p->info;
 
-    if (most > p->options.window)
-        most = p->options.window;
-    while (most > 1) {
-        info.depth = most;
+    if (max > p->options.window)
+        max = p->options.window;
+    while (max > 1) {
+        info.depth = max;
         if (ps_layout(&info, NULL) == PS_OK)
             break;
-        most /= 2;
+        max /= 2;
     }
-    return most;
+    return max;
 }
 
 /* A record is of whole units: places that make it no longer are taken. */
-static ps_result use_record(ps_packer *p, uint32_t most, ps_error *err)
+static ps_result use_record(ps_packer *p, uint32_t max, ps_error *err)
 {
     ps_pack_info deeper = p->info;
     ps_result r = ps_layout(&p->info, err);
 
-    while (r == PS_OK && deeper.depth < most) {
+    while (r == PS_OK && deeper.depth < max) {
         deeper.depth++;
         if (ps_layout(&deeper, NULL) != PS_OK ||
             deeper.record_bytes > p->info.record_bytes)
@@ -85,10 +85,10 @@ static ps_result choose_depth(ps_packer *p, ps_error *err)
     ps_histogram *lengths;
     ps_result r = ps_histogram_open(&lengths, err);
 
-    options.depth = ps_early_greatest_depth(p);
-    for (uint32_t i = 0; i < p->n_early && r == PS_OK; i++)
+    options.depth = ps_lookahead_max_depth(p);
+    for (uint32_t i = 0; i < p->n_lookahead && r == PS_OK; i++)
         r = ps_histogram_add(lengths,
-                             ps_packer_units(p, p->early[i].n_tok), 1, err);
+                             ps_packer_units(p, p->lookahead[i].n_tok), 1, err);
     if (r == PS_OK)
         r = ps_depth_choose(lengths, &options, &p->info.depth, err);
     ps_histogram_free(lengths);
@@ -102,9 +102,9 @@ static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
     uint64_t record = 0;
     ps_result r = PS_OK;
 
-    for (uint32_t i = 0; i < p->n_early && r == PS_OK; i++) {
-        const ps_early *e = &p->early[i];
-        ps_store_cursor cursor = ps_store_start(p->early_store, i);
+    for (uint32_t i = 0; i < p->n_lookahead && r == PS_OK; i++) {
+        const ps_lookahead *e = &p->lookahead[i];
+        ps_store_cursor cursor = ps_store_start(p->lookahead_store, i);
         ps_arrival a = {e->id, e->n_tok, e->seq_off, e->seq_len,
                         {payload, e->n_tok, 0, NULL}};
 
@@ -113,12 +113,13 @@ static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
             r = ps_packer_tick(p, err);
         if (r != PS_OK)
             return r;
-        ps_store_read(p->early_store, &cursor, payload,
+        ps_store_read(p->lookahead_store, &cursor, payload,
                       (size_t)p->shape.per_token * e->n_tok +
                           p->shape.fixed);
-        ps_store_clear(p->early_store, i);
+        ps_store_clear(p->lookahead_store, i);
         r = ps_packer_admit(
-            p, &a, i + 1 < p->n_early ? p->early[i + 1].id : next_id, err);
+            p, &a, i + 1 < p->n_lookahead ? p->lookahead[i + 1].id : next_id,
+            err);
     }
     p->next_id = next_id;
     for (; record < p->n_records && r == PS_OK; record++)
@@ -126,7 +127,7 @@ static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
     return r;
 }
 
-ps_result ps_early_end(ps_packer *p, ps_error *err)
+ps_result ps_lookahead_end(ps_packer *p, ps_error *err)
 {
     size_t n = (size_t)p->shape.per_token * p->info.capacity +
                p->shape.fixed;
@@ -140,21 +141,21 @@ ps_result ps_early_end(ps_packer *p, ps_error *err)
     payload = malloc(n);
     if (payload == NULL)
         return ps_fail_memory(err);
-    if (p->n_early > 0)
-        p->early_delay = p->n_records - p->early[0].record;
+    if (p->n_lookahead > 0)
+        p->lookahead_delay = p->n_records - p->lookahead[0].record;
     p->bytes = 0;
     r = replay(p, payload, err);
     free(payload);
-    ps_early_free(p);
+    ps_lookahead_free(p);
     return r;
 }
 
-ps_result ps_early_tick(ps_packer *p, ps_error *err)
+ps_result ps_lookahead_tick(ps_packer *p, ps_error *err)
 {
     p->n_records++;
-    if (p->n_early > 0 && p->n_records - p->early[0].record >=
+    if (p->n_lookahead > 0 && p->n_records - p->lookahead[0].record >=
                               p->options.max_delay)
-        return ps_early_end(p, err);
+        return ps_lookahead_end(p, err);
     return PS_OK;
 }
 
@@ -164,23 +165,24 @@ static bool fits(const ps_packer *p, uint64_t bytes)
            bytes <= p->options.max_bytes - p->bytes;
 }
 
-ps_result ps_early_admit(ps_packer *p, const ps_arrival *a,
-                         uint64_t next_id, ps_error *err)
+ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
+                             uint64_t next_id, ps_error *err)
 {
     uint64_t bytes = ps_packer_room(p, a->n_tok);
     ps_result r;
 
     if (!fits(p, bytes)) {
-        r = ps_early_end(p, err);
+        r = ps_lookahead_end(p, err);
         return r == PS_OK ? ps_packer_admit(p, a, next_id, err) : r;
     }
     r = make_room(p, err);
     if (r == PS_OK)
-        r = ps_packer_store(p, p->early_store, p->n_early, a->n_tok, &a->part,
+        r = ps_packer_store(p, p->lookahead_store, p->n_lookahead, a->n_tok,
+                            &a->part,
                             err);
     if (r != PS_OK)
         return r;
-    p->early[p->n_early++] = (ps_early){
+    p->lookahead[p->n_lookahead++] = (ps_lookahead){
         .id = a->id,
         .record = p->n_records,
         .n_tok = a->n_tok,
@@ -189,5 +191,6 @@ ps_result ps_early_admit(ps_packer *p, const ps_arrival *a,
     };
     p->bytes += bytes;
     p->next_id = next_id;
-    return p->n_early == p->options.window ? ps_early_end(p, err) : PS_OK;
+    return p->n_lookahead == p->options.window ? ps_lookahead_end(p,
+                                                                  err) : PS_OK;
 }

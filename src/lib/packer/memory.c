@@ -36,7 +36,7 @@ static uint64_t engine_bytes(const ps_packer *p, bool chosen)
     if (!chosen || o.depth <= SMALL_DEPTH)
         return bytes;
     o.depth = SMALL_DEPTH;
-    return ps_amount_most(bytes, ps_engine_bytes(&o));
+    return ps_mem_max(bytes, ps_engine_bytes(&o));
 }
 
 static uint32_t slots_of(const ps_packer *p)
@@ -49,45 +49,45 @@ static uint32_t slots_of(const ps_packer *p)
 /* Payloads wait in blocks of the reader as well, unless they are bounded. */
 static uint64_t payload_bytes(const ps_packer *p)
 {
-    uint64_t bytes = ps_store_bytes(slots_of(p), ps_packer_most_payload(p));
-    uint32_t blocks = ps_packer_most_blocks(p);
+    uint64_t bytes = ps_store_bytes(slots_of(p), ps_packer_max_payload(p));
+    uint32_t blocks = ps_packer_max_blocks(p);
 
     if (blocks == 0)
         return bytes;
-    return ps_amount_sum(bytes, ps_pool_bytes((uint64_t)blocks + 1));
+    return ps_mem_sum(bytes, ps_pool_bytes((uint64_t)blocks + 1));
 }
 
 /* All that is opened when the depth is known. */
 static uint64_t open_bytes(const ps_packer *p, bool chosen)
 {
-    const ps_sink_options sink = ps_packer_sink_options(p);
-    uint64_t bytes = ps_amount_array(slots_of(p), sizeof(held));
+    const ps_output_options output = ps_packer_output_options(p);
+    uint64_t bytes = ps_mem_array(slots_of(p), sizeof(held));
 
-    bytes = ps_amount_sum(bytes, engine_bytes(p, chosen));
-    bytes = ps_amount_sum(bytes, payload_bytes(p));
-    return ps_amount_sum(bytes, ps_sink_bytes(&sink));
+    bytes = ps_mem_sum(bytes, engine_bytes(p, chosen));
+    bytes = ps_mem_sum(bytes, payload_bytes(p));
+    return ps_mem_sum(bytes, ps_output_bytes(&output));
 }
 
 /* The first sequences wait; then they are put, through one buffer. */
-static uint64_t early_bytes(const ps_packer *p)
+static uint64_t lookahead_bytes(const ps_packer *p)
 {
     const ps_engine_options o = ps_packer_engine_options(p);
     uint32_t n = p->options.window;
     uint32_t longest = p->info.capacity;
-    uint64_t waiting = ps_amount_times(n, ps_packer_room(p, longest));
-    uint64_t choosing = ps_amount_sum(
+    uint64_t waiting = ps_mem_times(n, ps_packer_room(p, longest));
+    uint64_t choosing = ps_mem_sum(
         ps_depth_bytes(&o, n),
         ps_histogram_bytes(n < o.capacity ? n : o.capacity));
     uint64_t bytes;
 
     if (p->options.max_bytes != 0)
-        waiting = ps_amount_least(waiting, p->options.max_bytes);
-    bytes = ps_amount_sum(ps_store_bytes(n, waiting),
-                          ps_amount_growing(n, 1, sizeof(ps_early)));
-    bytes = ps_amount_sum(
-        bytes, ps_amount_array(1, ps_packer_payload_bytes(p, longest)));
-    return ps_amount_sum(bytes,
-                         ps_amount_most(choosing, open_bytes(p, true)));
+        waiting = ps_mem_min(waiting, p->options.max_bytes);
+    bytes = ps_mem_sum(ps_store_bytes(n, waiting),
+                       ps_mem_growing(n, 1, sizeof(ps_lookahead)));
+    bytes = ps_mem_sum(
+        bytes, ps_mem_array(1, ps_packer_payload_bytes(p, longest)));
+    return ps_mem_sum(bytes,
+                      ps_mem_max(choosing, open_bytes(p, true)));
 }
 
 /* With the greatest depth, where it is still to be chosen. */
@@ -101,7 +101,7 @@ static ps_packer *prepare(const ps_schema *schema,
     *choose = p->info.depth == PS_DEPTH_AUTO;
     if (!*choose)
         return p;
-    p->info.depth = ps_early_greatest_depth(p);
+    p->info.depth = ps_lookahead_max_depth(p);
     if (ps_layout(&p->info, NULL) == PS_OK)
         return p;
     ps_packer_free(p);
@@ -117,11 +117,11 @@ uint64_t ps_packer_memory(const ps_schema *schema,
 
     if (p == NULL)
         return UINT64_MAX;
-    bytes = choose ? early_bytes(p) : open_bytes(p, false);
+    bytes = choose ? lookahead_bytes(p) : open_bytes(p, false);
     ps_packer_free(p);
-    bytes = ps_amount_sum(bytes, ps_length_counts_bytes(options->capacity));
-    bytes = ps_amount_sum(bytes, ps_depth_cost_bytes(options->capacity));
-    return ps_amount_sum(bytes, ps_amount_array(1, sizeof *p));
+    bytes = ps_mem_sum(bytes, ps_length_counts_bytes(options->capacity));
+    bytes = ps_mem_sum(bytes, ps_depth_cost_bytes(options->capacity));
+    return ps_mem_sum(bytes, ps_mem_array(1, sizeof *p));
 }
 
 /*
@@ -132,23 +132,23 @@ uint64_t ps_packer_memory(const ps_schema *schema,
 static uint64_t save_bytes(const ps_packer *p, uint64_t note_bytes)
 {
     uint64_t slots = slots_of(p);
-    const ps_sink_options sink = ps_packer_sink_options(p);
-    uint64_t state = ps_amount_sum(
+    const ps_output_options output = ps_packer_output_options(p);
+    uint64_t state = ps_mem_sum(
         note_bytes, STATE_HEAD_BYTES + slots * STATE_SLOT_BYTES +
                         (uint64_t)p->info.capacity * STATE_TOKEN_BYTES);
     uint64_t bytes;
 
-    state = ps_amount_sum(state, ps_length_counts_bytes(p->info.capacity));
-    if (sink.compressed)
-        state = ps_amount_sum(
-            state, ps_amount_sum(sink.frame,
-                                 ps_seek_table_takes(sink.most_frames)));
-    bytes = ps_amount_sum(ps_amount_growing(state, 1, 1),
-                          ps_amount_array(state, 1));
-    bytes = ps_amount_sum(bytes, ps_amount_array(slots, SAVED_SLOT_BYTES));
-    return ps_amount_sum(
+    state = ps_mem_sum(state, ps_length_counts_bytes(p->info.capacity));
+    if (output.compressed)
+        state = ps_mem_sum(
+            state, ps_mem_sum(output.frame,
+                              ps_seek_table_takes(output.max_frames)));
+    bytes = ps_mem_sum(ps_mem_growing(state, 1, 1),
+                       ps_mem_array(state, 1));
+    bytes = ps_mem_sum(bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
+    return ps_mem_sum(
         bytes,
-        ps_amount_array(2, ps_packer_payload_bytes(p, p->info.capacity)));
+        ps_mem_array(2, ps_packer_payload_bytes(p, p->info.capacity)));
 }
 
 uint64_t ps_packer_save_memory(const ps_schema *schema,

@@ -15,7 +15,7 @@
 #include "packer/packer.h"
 
 /* More do not fit 64 bits of bytes, however small they are. */
-#define MOST_RECORDS (UINT64_MAX / PS_MAX_RECORD_BYTES)
+#define MAX_RECORDS (UINT64_MAX / PS_MAX_RECORD_BYTES)
 
 /* Places for concat: of sequences of so many tokens, but so many at least. */
 #define CONCAT_MEAN 64
@@ -86,7 +86,7 @@ static ps_result check_options(const ps_schema *schema,
     if (o->first_record > 0 && o->compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a compressed stream cannot start in the middle");
-    if (o->first_record > MOST_RECORDS)
+    if (o->first_record > MAX_RECORDS)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "no stream has a pack %" PRIu64, o->first_record);
     if (schema->token_type == PS_U16 && o->pad_id > UINT16_MAX)
@@ -212,15 +212,15 @@ ps_engine_options ps_packer_engine_options(const ps_packer *p)
 }
 
 /* A frame holds the same number of records as any other, but the last. */
-ps_sink_options ps_packer_sink_options(const ps_packer *p)
+ps_output_options ps_packer_output_options(const ps_packer *p)
 {
     size_t record = p->info.record_bytes;
 
-    return (ps_sink_options){
+    return (ps_output_options){
         .largest = record,
         .threads = p->options.threads,
         .compressed = p->options.compressed,
         .level = p->options.level,
         .frame = record * ps_frame_records(p->info.record_bytes),
-        .most_frames = p->options.max_frames};
+        .max_frames = p->options.max_frames};
 }

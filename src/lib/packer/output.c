@@ -20,7 +20,7 @@
 static void follow(void *context, const unsigned char *bytes, size_t n)
 {
     ps_packer *p = context;
-    ps_proof *proof = &p->proof;
+    ps_replay *proof = &p->proof;
 
     for (size_t at = 0; at < n; at += p->info.record_bytes) {
         p->digest = ps_pack_digest(p->digest, bytes + at);
@@ -30,7 +30,7 @@ static void follow(void *context, const unsigned char *bytes, size_t n)
     }
 }
 
-ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err)
+ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
 {
     if (p->proof.packs <= p->proof.followed && !p->proof.differs)
         return PS_OK;
@@ -51,30 +51,30 @@ static ps_result put_header(ps_packer *p, ps_error *err)
 
     ps_pack_header_encode(&p->info, header);
     p->digest = ps_pack_digest_begin(header);
-    r = ps_sink_put(p->sink, header, sizeof header, err);
-    return r == PS_OK ? ps_sink_cut(p->sink, err) : r;
+    r = ps_output_put(p->output, header, sizeof header, err);
+    return r == PS_OK ? ps_output_cut(p->output, err) : r;
 }
 
 /* The checksums are made where there is time for it. */
-static void seal_records(void *context, unsigned char *bytes, size_t n)
+static void finalize_records(void *context, unsigned char *bytes, size_t n)
 {
     const ps_packer *p = context;
 
     for (size_t at = 0; at < n; at += p->info.record_bytes)
-        ps_record_seal(bytes + at, p->info.record_bytes);
+        ps_record_finalize(bytes + at, p->info.record_bytes);
 }
 
-static ps_result open_sink(ps_packer *p, const ps_sink_place *place,
+static ps_result open_sink(ps_packer *p, const ps_output_place *place,
                            ps_error *err)
 {
-    const ps_sink_seal seal = {seal_records, follow, p};
-    ps_sink_options options = ps_packer_sink_options(p);
+    const ps_output_seal seal = {finalize_records, follow, p};
+    ps_output_options options = ps_packer_output_options(p);
 
     options.seal = &seal;
     options.written = place->written;
     options.table = place->table;
     options.table_bytes = place->table_bytes;
-    return ps_sink_open(&p->sink, p->fd, &options, err);
+    return ps_output_open(&p->output, p->fd, &options, err);
 }
 
 /* All that needs the depth, but for the output. */
@@ -91,7 +91,7 @@ static ps_result open_window(ps_packer *p, ps_error *err)
     p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);
     if (p->held == NULL)
         return ps_fail_memory(err);
-    p->most_blocks = ps_packer_most_blocks(p);
+    p->max_blocks = ps_packer_max_blocks(p);
     return ps_store_open(&p->store, ps_engine_slots(p->engine), err);
 }
 
@@ -107,14 +107,14 @@ static ps_result begin_output(ps_packer *p, ps_error *err)
         p->digest = digest;
     if (r != PS_OK || skip == 0)
         return r;
-    r = ps_sink_flush(p->sink, err);
-    ps_sink_discard(p->sink, skip * p->info.record_bytes);
+    r = ps_output_flush(p->output, err);
+    ps_output_discard(p->output, skip * p->info.record_bytes);
     return r;
 }
 
 ps_result ps_packer_start(ps_packer *p, ps_error *err)
 {
-    const ps_sink_place start = {0};
+    const ps_output_place start = {0};
     ps_result r = open_window(p, err);
 
     if (r == PS_OK)
@@ -122,7 +122,7 @@ ps_result ps_packer_start(ps_packer *p, ps_error *err)
     return r == PS_OK ? begin_output(p, err) : r;
 }
 
-ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+ps_result ps_packer_go_on(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
     uint64_t first = p->options.first_record;
@@ -140,26 +140,26 @@ ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
         return r;
     if (first > 0)
         return begin_output(p, err);
-    return ps_sink_put(p->sink, place->pending, place->pending_bytes, err);
+    return ps_output_put(p->output, place->pending, place->pending_bytes, err);
 }
 
 /* ---- On the way ---- */
 
 ps_result ps_packer_flush(ps_packer *p, ps_error *err)
 {
-    return p->sink == NULL ? PS_OK : ps_sink_flush(p->sink, err);
+    return p->output == NULL ? PS_OK : ps_output_flush(p->output, err);
 }
 
 ps_result ps_packer_push(ps_packer *p, ps_error *err)
 {
-    return p->sink == NULL ? PS_OK : ps_sink_push(p->sink, err);
+    return p->output == NULL ? PS_OK : ps_output_push(p->output, err);
 }
 
-ps_result ps_packer_proved(ps_packer *p, ps_error *err)
+ps_result ps_packer_replay_verified(ps_packer *p, ps_error *err)
 {
     ps_result r = ps_packer_flush(p, err);
 
-    return r == PS_OK ? ps_packer_is_proved(p, err) : r;
+    return r == PS_OK ? ps_packer_check_replay(p, err) : r;
 }
 
 /* ---- The end ---- */
@@ -180,13 +180,13 @@ static ps_result put_end(ps_packer *p, ps_error *err)
     unsigned char *room;
     uint64_t digest;
     ps_result r =
-        ps_sink_reserve(p->sink, p->info.record_bytes, &room, err);
+        ps_output_reserve(p->output, p->info.record_bytes, &room, err);
 
     if (r != PS_OK)
         return r;
     digest = p->digest;
     ps_end_encode(&p->info, &p->totals, digest, room);
-    r = ps_sink_finish(p->sink, err);
+    r = ps_output_finish(p->output, err);
     /* END itself is no link of the chain. */
     p->digest = digest;
     return r;
@@ -194,10 +194,10 @@ static ps_result put_end(ps_packer *p, ps_error *err)
 
 ps_result ps_packer_end_output(ps_packer *p, ps_error *err)
 {
-    ps_result r = ps_sink_settle(p->sink, err);
+    ps_result r = ps_output_settle(p->output, err);
 
     if (r == PS_OK)
-        r = ps_packer_is_proved(p, err);
+        r = ps_packer_check_replay(p, err);
     if (r == PS_OK)
         r = check_first(p, err);
     return r == PS_OK ? put_end(p, err) : r;

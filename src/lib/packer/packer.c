@@ -49,7 +49,7 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     *packer = NULL;
     if (p == NULL)
         return r;
-    r = p->info.depth == PS_DEPTH_AUTO ? ps_early_open(p, err)
+    r = p->info.depth == PS_DEPTH_AUTO ? ps_lookahead_open(p, err)
                                        : ps_packer_start(p, err);
     if (r != PS_OK) {
         ps_packer_free(p);
@@ -77,10 +77,10 @@ ps_result ps_packer_abandon(ps_packer *p, ps_error *err)
     ps_result r;
 
     p->finished = true;
-    if (p->sink == NULL)
+    if (p->output == NULL)
         return PS_OK;
-    r = ps_sink_cut(p->sink, err);
-    return r == PS_OK ? ps_sink_flush(p->sink, err) : r;
+    r = ps_output_cut(p->output, err);
+    return r == PS_OK ? ps_output_flush(p->output, err) : r;
 }
 
 ps_result ps_packer_drain(ps_packer *p, ps_error *err)
@@ -89,10 +89,10 @@ ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 
     if (p->finished)
         return has_ended(err);
-    if (ps_again_waits(p))
+    if (ps_refill_waits(p))
         return is_not_back(p, err);
-    if (p->n_early > 0)
-        r = ps_early_end(p, err);
+    if (p->n_lookahead > 0)
+        r = ps_lookahead_end(p, err);
     if (r == PS_OK && p->engine != NULL)
         r = ps_packer_emit(p, PS_LEAVE_FLUSH, err);
     return r == PS_OK ? ps_packer_flush(p, err) : r;
@@ -104,11 +104,11 @@ ps_result ps_packer_finish(ps_packer *p, ps_error *err)
 
     if (p->finished)
         return has_ended(err);
-    if (ps_again_waits(p))
+    if (ps_refill_waits(p))
         return is_not_back(p, err);
     p->finished = true;
     if (p->engine == NULL)
-        r = ps_early_end(p, err);
+        r = ps_lookahead_end(p, err);
     if (r == PS_OK)
         r = ps_packer_emit(p, PS_LEAVE_LAST, err);
     if (r != PS_OK)
@@ -143,7 +143,7 @@ uint64_t ps_packer_delay(const ps_packer *p)
 {
     uint64_t delay = p->engine == NULL ? 0 : ps_engine_delay(p->engine);
 
-    return delay > p->early_delay ? delay : p->early_delay;
+    return delay > p->lookahead_delay ? delay : p->lookahead_delay;
 }
 
 ps_result ps_packer_depth_cost(const ps_packer *p, ps_depth_cost *cost,
@@ -163,12 +163,12 @@ void ps_packer_free(ps_packer *p)
 {
     if (p == NULL)
         return;
-    ps_early_free(p);
-    ps_again_free(p);
+    ps_lookahead_free(p);
+    ps_refill_free(p);
     ps_packer_release(p);
     ps_engine_free(p->engine);
     ps_store_free(p->store);
-    ps_sink_free(p->sink);
+    ps_output_free(p->output);
     ps_length_counts_free(&p->packed);
     free(p->held);
     free(p);

@@ -34,15 +34,15 @@ typedef struct held {
     ps_part part; /* its block is held; or NULL: the store has it */
 } held;
 
-typedef struct ps_again ps_again;
+typedef struct ps_refill ps_refill;
 
 /* What the digest was once, and is to be again. */
-typedef struct ps_proof {
+typedef struct ps_replay {
     uint64_t packs; /* behind so many; 0: nothing is to be proved */
     uint64_t digest;
     uint64_t followed; /* packs so far */
     bool differs;
-} ps_proof;
+} ps_replay;
 
 /* A sequence, or a piece of one, on its way into the window. */
 typedef struct ps_arrival {
@@ -54,13 +54,13 @@ typedef struct ps_arrival {
 } ps_arrival;
 
 /* A sequence that waits for the depth to be chosen: lookahead.c. */
-typedef struct ps_early {
+typedef struct ps_lookahead {
     uint64_t id;
     uint64_t record; /* how many had come by then */
     uint32_t n_tok;
     uint32_t seq_off;
     uint32_t seq_len;
-} ps_early;
+} ps_lookahead;
 
 struct ps_packer {
     ps_packer_options options; /* with max_delay worked out */
@@ -74,23 +74,23 @@ struct ps_packer {
     ps_engine *engine; /* NULL: the depth is still to be chosen */
     ps_store *store;
     held *held; /* by slot */
-    uint32_t most_blocks;
+    uint32_t max_blocks;
     uint64_t bytes; /* of the store that are in use */
-    ps_sink *sink;
+    ps_output *output;
     uint64_t digest; /* of what was followed: output.c */
-    ps_proof proof;
+    ps_replay proof;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
     ps_length_counts packed;
     uint64_t next_id;    /* sequences still to be admitted have this id
                             or a greater one */
     uint64_t newest_out; /* greatest id that has left */
-    ps_store *early_store;
-    ps_early *early;
-    uint32_t n_early;
+    ps_store *lookahead_store;
+    ps_lookahead *lookahead;
+    uint32_t n_lookahead;
     uint64_t n_records;   /* that came before the depth was chosen */
-    uint64_t early_delay; /* of the first of them, when it was */
-    ps_again *again;      /* what a resumed packer still needs, or NULL */
+    uint64_t lookahead_delay; /* of the first of them, when it was */
+    ps_refill *refill;      /* what a resumed packer still needs, or NULL */
 };
 
 /* ---- options.c ---- */
@@ -101,7 +101,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
                                 ps_error *err);
 
 /* The options of the sink, but for where the output is. */
-ps_sink_options ps_packer_sink_options(const ps_packer *p);
+ps_output_options ps_packer_output_options(const ps_packer *p);
 
 /* The options of the engine, the depth as far as it is known. */
 ps_engine_options ps_packer_engine_options(const ps_packer *p);
@@ -141,7 +141,7 @@ static inline uint32_t ps_packer_units(const ps_packer *p, uint32_t n_tok)
     return align == 1 ? n_tok : n_tok / align + (n_tok % align != 0);
 }
 
-static inline uint32_t ps_packer_most_depth(const ps_packer *p)
+static inline uint32_t ps_packer_max_depth(const ps_packer *p)
 {
     return p->info.capacity / p->info.align;
 }
@@ -155,18 +155,18 @@ ps_result ps_packer_start(ps_packer *p, ps_error *err);
  * The same with an output that goes on, or in a new one that starts with a
  * header and the record that the options say.
  */
-ps_result ps_packer_go_on(ps_packer *p, const ps_sink_place *place,
+ps_result ps_packer_go_on(ps_packer *p, const ps_output_place *place,
                           ps_error *err);
 
 /*
  * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
  * yet; to be asked when the sink is settled.
  */
-ps_result ps_packer_is_proved(const ps_packer *p, ps_error *err);
+ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
 
 /*
  * What is settled, proved and the record asked for: END is written.
- * PS_ERR_CORRUPT, PS_ERR_ARGUMENT or as ps_sink_finish.
+ * PS_ERR_CORRUPT, PS_ERR_ARGUMENT or as ps_output_finish.
  */
 ps_result ps_packer_end_output(ps_packer *p, ps_error *err);
 
@@ -191,7 +191,7 @@ ps_result ps_packer_emit(ps_packer *p, ps_leave leave, ps_error *err);
 /* ---- payload.c ---- */
 
 /* How many blocks of a reader may be held. */
-uint32_t ps_packer_most_blocks(const ps_packer *p);
+uint32_t ps_packer_max_blocks(const ps_packer *p);
 
 /* Puts a part of a payload, `n_tok` tokens, into a slot of a store. */
 ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
@@ -213,7 +213,7 @@ void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
                     unsigned char *to);
 
 /* The most bytes of payload, as ps_packer_room counts them. */
-uint64_t ps_packer_most_payload(const ps_packer *p);
+uint64_t ps_packer_max_payload(const ps_packer *p);
 
 /* Holds no block any more. */
 void ps_packer_release(ps_packer *p);
@@ -221,37 +221,37 @@ void ps_packer_release(ps_packer *p);
 /* ---- refill.c ---- */
 
 /* A hash of what some slots hold, in the order of the input.  _MEMORY. */
-ps_result ps_again_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
-                        uint64_t *hash, ps_error *err);
+ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
+                         uint64_t *hash, ps_error *err);
 
 /* The payloads of these slots are to come, and have that hash.  _MEMORY. */
-ps_result ps_again_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
-                         uint64_t hash, ps_error *err);
+ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
+                          uint64_t hash, ps_error *err);
 
 /* A sequence came, again or for the first time. */
-ps_result ps_again_put(ps_packer *p, const ps_sequence *sequence,
-                       bool *is_new, ps_error *err);
+ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
+                        bool *is_new, ps_error *err);
 /* Whether sequences that came before have still to come again. */
-bool ps_again_waits(const ps_packer *p);
-void ps_again_free(ps_packer *p);
+bool ps_refill_waits(const ps_packer *p);
+void ps_refill_free(ps_packer *p);
 
 /* ---- lookahead.c ---- */
 
 /* The greatest depth that a window can use, and a record is not too large. */
-uint32_t ps_early_greatest_depth(const ps_packer *p);
+uint32_t ps_lookahead_max_depth(const ps_packer *p);
 
 /* Prepares to hold the first sequences back.  PS_ERR_MEMORY. */
-ps_result ps_early_open(ps_packer *p, ps_error *err);
-void ps_early_free(ps_packer *p);
+ps_result ps_lookahead_open(ps_packer *p, ps_error *err);
+void ps_lookahead_free(ps_packer *p);
 
 /* A record came; it may be the one that ends the wait. */
-ps_result ps_early_tick(ps_packer *p, ps_error *err);
+ps_result ps_lookahead_tick(ps_packer *p, ps_error *err);
 
 /* Holds back what arrived, or ends the wait. */
-ps_result ps_early_admit(ps_packer *p, const ps_arrival *a,
-                         uint64_t next_id, ps_error *err);
+ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
+                             uint64_t next_id, ps_error *err);
 
 /* Ends the wait: chooses the depth, starts, and admits what was held. */
-ps_result ps_early_end(ps_packer *p, ps_error *err);
+ps_result ps_lookahead_end(ps_packer *p, ps_error *err);
 
 #endif

@@ -15,13 +15,13 @@
 #include "base/prefetch.h"
 #include "packer/packer.h"
 
-#define PREFETCH_MOST 1024
+#define PREFETCH_MAX 1024
 
 /* Blocks that may be held whatever the options: those that are being read. */
 #define FEW_BLOCKS 4
 
 /* As many as the payloads of a window full of the longest sequences take. */
-uint32_t ps_packer_most_blocks(const ps_packer *p)
+uint32_t ps_packer_max_blocks(const ps_packer *p)
 {
     uint64_t room = ps_packer_room(p, p->info.capacity);
     uint64_t blocks = p->options.window * room / PS_BLOCK_BYTES;
@@ -36,29 +36,29 @@ uint32_t ps_packer_most_blocks(const ps_packer *p)
  * Packs that wait to be shuffled are no longer than a pack each, but for the
  * end of the last chunk of each sequence.
  */
-static uint64_t most_shuffled(const ps_packer *p, uint32_t depth)
+static uint64_t max_shuffled(const ps_packer *p, uint32_t depth)
 {
     uint64_t n = ps_shuffle_sequences(p->options.window, depth);
-    uint64_t alone = ps_amount_times(n, ps_packer_room(p, p->info.capacity));
-    uint64_t packs = ps_amount_times(
-        ps_shuffle_most_packs(),
+    uint64_t alone = ps_mem_times(n, ps_packer_room(p, p->info.capacity));
+    uint64_t packs = ps_mem_times(
+        ps_shuffle_max_packs(),
         (uint64_t)p->shape.per_token * p->info.capacity);
 
-    packs = ps_amount_sum(packs, ps_amount_times(n, ps_packer_room(p, 0) +
-                                                        PS_STORE_CHUNK_BYTES));
-    return ps_amount_least(alone, packs);
+    packs = ps_mem_sum(packs, ps_mem_times(n, ps_packer_room(p, 0) +
+                                           PS_STORE_CHUNK_BYTES));
+    return ps_mem_min(alone, packs);
 }
 
-uint64_t ps_packer_most_payload(const ps_packer *p)
+uint64_t ps_packer_max_payload(const ps_packer *p)
 {
-    uint64_t most = ps_amount_times(p->options.window,
-                                    ps_packer_room(p, p->info.capacity));
+    uint64_t max = ps_mem_times(p->options.window,
+                                ps_packer_room(p, p->info.capacity));
 
     if (p->options.order == PS_PACKS_SHUFFLED)
-        most = ps_amount_sum(most, most_shuffled(p, p->info.depth));
+        max = ps_mem_sum(max, max_shuffled(p, p->info.depth));
     if (p->options.max_bytes != 0)
-        most = ps_amount_least(most, p->options.max_bytes);
-    return most;
+        max = ps_mem_min(max, p->options.max_bytes);
+    return max;
 }
 
 /* What is meant of a lane. */
@@ -97,7 +97,7 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
 static bool can_hold(const ps_packer *p, const ps_part *part)
 {
     return part->block != NULL &&
-           ps_pool_held(part->block->pool) <= p->most_blocks &&
+           ps_pool_held(part->block->pool) <= p->max_blocks &&
            ps_block_has(part->block, part->payload,
                         ps_packer_payload_bytes(p, part->payload_tok));
 }
@@ -119,9 +119,9 @@ ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
 /* ---- Out ---- */
 
 /* Of a long payload the processor itself sees what comes next. */
-static size_t least_bytes(size_t n)
+static size_t min_bytes(size_t n)
 {
-    return n < PREFETCH_MOST ? n : PREFETCH_MOST;
+    return n < PREFETCH_MAX ? n : PREFETCH_MAX;
 }
 
 void ps_packer_prefetch(const ps_packer *p, uint32_t slot)
@@ -132,8 +132,8 @@ void ps_packer_prefetch(const ps_packer *p, uint32_t slot)
         ps_store_prefetch(p->store, slot);
     else
         ps_prefetch_bytes(part->payload,
-                          least_bytes(p->shape.token_bytes *
-                                      part->payload_tok));
+                          min_bytes(p->shape.token_bytes *
+                                    part->payload_tok));
 }
 
 /* Where the next sequence of a record has its part of a lane. */

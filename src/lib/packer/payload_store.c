@@ -23,7 +23,7 @@
 #define FIRST_SEGMENTS 8u
 
 /* With their last chunk numbers still end below NO_CHUNK. */
-#define MOST_SEGMENTS (UINT32_MAX / SEGMENT_CHUNKS)
+#define MAX_SEGMENTS (UINT32_MAX / SEGMENT_CHUNKS)
 
 /*
  * Chunks are allocated some at a time, and never moved; so the store takes
@@ -86,12 +86,12 @@ void ps_store_free(ps_store *s)
 uint64_t ps_store_bytes(uint32_t slots, uint64_t payload)
 {
     uint64_t n = payload / CHUNK_BYTES / SEGMENT_CHUNKS + 1;
-    uint64_t bytes = ps_amount_times(n, ps_amount_array(1, sizeof(segment)));
+    uint64_t bytes = ps_mem_times(n, ps_mem_array(1, sizeof(segment)));
 
-    bytes = ps_amount_sum(
-        bytes, ps_amount_growing(n, FIRST_SEGMENTS, sizeof(segment *)));
-    bytes = ps_amount_sum(bytes, ps_amount_array(slots, sizeof(chain)));
-    return ps_amount_sum(bytes, ps_amount_array(1, sizeof(ps_store)));
+    bytes = ps_mem_sum(
+        bytes, ps_mem_growing(n, FIRST_SEGMENTS, sizeof(segment *)));
+    bytes = ps_mem_sum(bytes, ps_mem_array(slots, sizeof(chain)));
+    return ps_mem_sum(bytes, ps_mem_array(1, sizeof(ps_store)));
 }
 
 static uint32_t *next_of(const ps_store *s, uint32_t chunk)
@@ -123,7 +123,7 @@ static bool make_room(ps_store *s)
 /* A segment more; its chunks are made one by one. */
 static ps_result grow(ps_store *s, ps_error *err)
 {
-    if (s->n_segments == MOST_SEGMENTS || !make_room(s))
+    if (s->n_segments == MAX_SEGMENTS || !make_room(s))
         return ps_fail_memory(err);
     s->segments[s->n_segments] = malloc(sizeof(segment));
     if (s->segments[s->n_segments] == NULL)

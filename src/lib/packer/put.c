@@ -17,7 +17,7 @@
 
 static ps_result tick(ps_packer *p, ps_error *err)
 {
-    return p->engine == NULL ? ps_early_tick(p, err)
+    return p->engine == NULL ? ps_lookahead_tick(p, err)
                              : ps_packer_tick(p, err);
 }
 
@@ -31,7 +31,7 @@ static ps_result put_piece(ps_packer *p, const ps_sequence *sequence,
     const ps_arrival a = {sequence->id, n, off, sequence->n_tok,
                           {sequence->payload, sequence->n_tok, off, block}};
 
-    return p->engine == NULL ? ps_early_admit(p, &a, next_id, err)
+    return p->engine == NULL ? ps_lookahead_admit(p, &a, next_id, err)
                              : ps_packer_admit(p, &a, next_id, err);
 }
 
@@ -182,8 +182,8 @@ ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
     bool is_new = true;
     ps_result r = PS_OK;
 
-    if (p->again != NULL)
-        r = ps_again_put(p, sequence, &is_new, err);
+    if (p->refill != NULL)
+        r = ps_refill_put(p, sequence, &is_new, err);
     if (r != PS_OK || !is_new)
         return r;
     r = check_sequence(p, sequence, err);
@@ -209,8 +209,8 @@ ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
         return ps_fail(err, PS_ERR_ARGUMENT, "no reason to reject sequence "
                        "%" PRIu64 " has the number %u",
                        sequence->id, (unsigned)reason);
-    if (p->again != NULL)
-        r = ps_again_put(p, &bare, &is_new, err);
+    if (p->refill != NULL)
+        r = ps_refill_put(p, &bare, &is_new, err);
     if (r != PS_OK || !is_new)
         return r;
     if (!is_due(p, &bare))

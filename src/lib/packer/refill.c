@@ -20,7 +20,7 @@ typedef struct item {
     uint32_t slot;
 } item;
 
-struct ps_again {
+struct ps_refill {
     uint64_t next; /* the id that is to come, when one has come */
     bool begun;
     item *items;
@@ -67,8 +67,8 @@ static unsigned char *payload_room(const ps_packer *p)
     return malloc(ps_packer_payload_bytes(p, p->info.capacity));
 }
 
-ps_result ps_again_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
-                        uint64_t *hash, ps_error *err)
+ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
+                         uint64_t *hash, ps_error *err)
 {
     item *items = in_order(p, slots, n);
     unsigned char *payload = payload_room(p);
@@ -90,14 +90,14 @@ ps_result ps_again_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
     return PS_OK;
 }
 
-ps_result ps_again_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
-                         uint64_t hash, ps_error *err)
+ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
+                          uint64_t hash, ps_error *err)
 {
-    ps_again *a = calloc(1, sizeof *a);
+    ps_refill *a = calloc(1, sizeof *a);
 
     if (a == NULL)
         return ps_fail_memory(err);
-    p->again = a;
+    p->refill = a;
     a->wanted = hash;
     a->n = n;
     a->items = in_order(p, slots, n);
@@ -118,7 +118,7 @@ static ps_result give_back(ps_packer *p, const item *i,
                            const ps_sequence *sequence,
                            unsigned char *payload, ps_error *err)
 {
-    ps_again *a = p->again;
+    ps_refill *a = p->refill;
     uint32_t n_tok = ps_packer_length(p, i->slot);
     ps_block *block =
         sequence->payload == sequence->lent ? sequence->block : NULL;
@@ -140,7 +140,7 @@ static ps_result give_back(ps_packer *p, const item *i,
 static ps_result give_all_back(ps_packer *p, const ps_sequence *sequence,
                                ps_error *err)
 {
-    ps_again *a = p->again;
+    ps_refill *a = p->refill;
     unsigned char *payload;
     ps_result r = PS_OK;
 
@@ -160,7 +160,7 @@ static ps_result give_all_back(ps_packer *p, const ps_sequence *sequence,
 /* It may begin anywhere, but not behind the first that is needed. */
 static ps_result check_id(const ps_packer *p, uint64_t id, ps_error *err)
 {
-    const ps_again *a = p->again;
+    const ps_refill *a = p->refill;
     uint64_t needs = a->n > 0 ? a->items[0].id : p->totals.input_sequences;
 
     if (a->begun ? id == a->next : id <= needs)
@@ -170,10 +170,10 @@ static ps_result check_id(const ps_packer *p, uint64_t id, ps_error *err)
                    a->begun ? a->next : needs);
 }
 
-ps_result ps_again_put(ps_packer *p, const ps_sequence *sequence,
-                       bool *is_new, ps_error *err)
+ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
+                        bool *is_new, ps_error *err)
 {
-    ps_again *a = p->again;
+    ps_refill *a = p->refill;
     ps_result r = check_id(p, sequence->id, err);
 
     *is_new = false;
@@ -188,22 +188,22 @@ ps_result ps_again_put(ps_packer *p, const ps_sequence *sequence,
     if (r == PS_OK && a->at == a->n && a->hash != a->wanted)
         r = is_other(p, sequence->id, err);
     if (r == PS_OK && a->next >= p->totals.input_sequences)
-        ps_again_free(p);
+        ps_refill_free(p);
     return r;
 }
 
-bool ps_again_waits(const ps_packer *p)
+bool ps_refill_waits(const ps_packer *p)
 {
-    const ps_again *a = p->again;
+    const ps_refill *a = p->refill;
 
     return a != NULL && (a->at < a->n ||
                          (a->begun && a->next < p->totals.input_sequences));
 }
 
-void ps_again_free(ps_packer *p)
+void ps_refill_free(ps_packer *p)
 {
-    if (p->again != NULL)
-        free(p->again->items);
-    free(p->again);
-    p->again = NULL;
+    if (p->refill != NULL)
+        free(p->refill->items);
+    free(p->refill);
+    p->refill = NULL;
 }

@@ -16,5 +16,5 @@
 ps_result ps_plan_bfd(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, ps_error *err)
 {
-    return ps_shelf_pack(plan, h, o, PS_FIT_BEST, true, err);
+    return ps_open_bins_pack(plan, h, o, PS_FIT_BEST, true, err);
 }

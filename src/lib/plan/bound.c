@@ -14,15 +14,15 @@
  * search stops; either makes the bound lower than the optimum, but no less
  * true.
  */
-#define MOST_LENGTHS 4096
-#define MOST_UNITS (UINT32_C(1) << 18)
-#define MOST_UNITS_DEEP 2048 /* from depth 4 on */
+#define MAX_LENGTHS 4096
+#define MAX_UNITS (UINT32_C(1) << 18)
+#define MAX_UNITS_DEEP 2048 /* from depth 4 on */
 
 /* So much, relatively, may be the sum of all errors of rounding. */
 #define ROUNDING 1e-12
 
 /* Bounds by parts: for up to so many, and for so many lengths in all. */
-#define MOST_PARTS 64
+#define MAX_PARTS 64
 #define PARTS_WORK (1 << 22)
 
 static double greater(double a, double b)
@@ -56,15 +56,15 @@ static double packs_by_parts(const ps_histogram *h, size_t n,
 }
 
 /* For some k, and for as many as fit a pack of the most frequent length. */
-static double least_by_parts(const ps_histogram *h, size_t n,
-                             uint32_t capacity)
+static double min_by_parts(const ps_histogram *h, size_t n,
+                           uint32_t capacity)
 {
     double packs = 0;
     size_t often = 0;
 
     if (n == 0)
         return 0;
-    for (uint32_t k = 1; k <= MOST_PARTS && k * n <= PARTS_WORK; k++)
+    for (uint32_t k = 1; k <= MAX_PARTS && k * n <= PARTS_WORK; k++)
         packs = greater(packs, packs_by_parts(h, n, capacity, k));
     for (size_t i = 0; i < n; i++)
         if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
@@ -79,17 +79,18 @@ static double least_by_parts(const ps_histogram *h, size_t n,
  * for the rest is the greatest of those by tokens, by sequences, by parts
  * (u(k) of Fekete and Schepers 2001) and by prices.
  */
-ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
-                         uint32_t depth, uint32_t unit,
-                         const ps_lp_limits *limits, double *packs,
-                         ps_error *err)
+ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
+                            uint32_t depth, uint32_t unit,
+                            const ps_lp_limits *limits, double *packs,
+                            ps_error *err)
 {
     double tokens = 0;
     double sequences = 0;
-    ps_goods goods;
+    ps_lp_input lp_input;
     ps_lp *lp;
-    ps_result r = ps_goods_open(&goods, h, capacity, depth, unit, false, err);
-    size_t n = ps_goods_pairable(h, capacity);
+    ps_result r = ps_lp_input_open(&lp_input, h, capacity, depth, unit, false,
+                                   err);
+    size_t n = ps_lp_input_pairable(h, capacity);
 
     for (size_t i = 0; i < n; i++) {
         double count = (double)ps_histogram_count(h, i);
@@ -98,18 +99,18 @@ ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
         sequences += count;
     }
     *packs = greater(tokens / capacity, sequences / depth);
-    *packs = greater(*packs, least_by_parts(h, n, capacity));
+    *packs = greater(*packs, min_by_parts(h, n, capacity));
     if (r != PS_OK)
         return r;
-    if (goods.stock.n > 0) {
-        r = ps_lp_open(&lp, &goods.stock, limits, err);
+    if (lp_input.instance.n > 0) {
+        r = ps_lp_open(&lp, &lp_input.instance, limits, err);
         if (r == PS_OK) {
             *packs = greater(*packs, ps_lp_bound(lp));
             ps_lp_free(lp);
         }
     }
     *packs += (double)ps_histogram_sequences(h) - sequences;
-    ps_goods_free(&goods);
+    ps_lp_input_free(&lp_input);
     return r;
 }
 
@@ -118,12 +119,12 @@ static ps_result relax(const ps_histogram *h, uint32_t capacity,
 {
     const ps_lp_limits limits = {
         .work = ps_lp_fair_work(ps_histogram_size(h)),
-        .most_units = MOST_UNITS};
+        .max_units = MAX_UNITS};
     bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
-    uint32_t unit = ps_goods_unit(h, capacity, MOST_LENGTHS,
-                                  deep ? MOST_UNITS_DEEP : MOST_UNITS);
+    uint32_t unit = ps_lp_input_unit(h, capacity, MAX_LENGTHS,
+                                     deep ? MAX_UNITS_DEEP : MAX_UNITS);
 
-    return ps_goods_bound(h, capacity, depth, unit, &limits, packs, err);
+    return ps_lp_input_bound(h, capacity, depth, unit, &limits, packs, err);
 }
 
 /*
@@ -132,18 +133,18 @@ static ps_result relax(const ps_histogram *h, uint32_t capacity,
  */
 uint64_t ps_plan_bound_bytes(const ps_plan_size *size)
 {
-    uint32_t n = size->lengths < MOST_LENGTHS ? size->lengths : MOST_LENGTHS;
-    bool rounded = size->capacity > MOST_UNITS;
-    uint32_t units = rounded ? MOST_UNITS : size->capacity;
-    uint32_t deep = units < MOST_UNITS_DEEP ? units : MOST_UNITS_DEEP;
-    uint64_t shallow = ps_lp_bytes(n, units, rounded ? 8 : 3, MOST_UNITS);
+    uint32_t n = size->lengths < MAX_LENGTHS ? size->lengths : MAX_LENGTHS;
+    bool rounded = size->capacity > MAX_UNITS;
+    uint32_t units = rounded ? MAX_UNITS : size->capacity;
+    uint32_t deep = units < MAX_UNITS_DEEP ? units : MAX_UNITS_DEEP;
+    uint64_t shallow = ps_lp_bytes(n, units, rounded ? 8 : 3, MAX_UNITS);
 
-    return ps_amount_sum(
-        ps_goods_bytes(size->lengths),
-        ps_amount_most(shallow, size->depth <= 3
+    return ps_mem_sum(
+        ps_lp_input_bytes(size->lengths),
+        ps_mem_max(shallow, size->depth <= 3
                                     ? 0
                                     : ps_lp_bytes(n, deep, size->depth,
-                                                  MOST_UNITS)));
+                                                  MAX_UNITS)));
 }
 
 ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,

@@ -29,13 +29,13 @@
  */
 typedef struct care {
     double classes; /* for the square root of the sequences, */
-    uint32_t most_classes;
-    uint32_t most_units;
-    uint32_t most_units_deep; /* in the search for columns, from depth 4 on */
+    uint32_t max_classes;
+    uint32_t max_units;
+    uint32_t max_units_deep; /* in the search for columns, from depth 4 on */
     /* For each sequence: additions for the prices, steps for the packs; */
     double price_work;
     double pack_work;
-    double most_work; /* and of the steps no more than this. */
+    double max_work; /* and of the steps no more than this. */
 } care;
 
 /*
@@ -45,8 +45,8 @@ typedef struct care {
 static const care for_flush = {1, 128, 512, 128, 150, 100, HUGE_VAL};
 static const care for_end = {4, 256, 1024, 512, 3000, 20000, 6e7};
 
-#define LEAST_CLASSES 8
-#define MOST_CLASSES 256
+#define MIN_CLASSES 8
+#define MAX_CLASSES 256
 #define GAP 1e-3 /* relative; a smaller one makes no difference */
 
 /* For each sequence of a window: for its fit, and for what that leaves. */
@@ -62,9 +62,9 @@ static const care for_end = {4, 256, 1024, 512, 3000, 20000, 6e7};
 typedef struct classes {
     uint32_t unit;
     uint32_t n;
-    uint32_t units[MOST_CLASSES]; /* ascending */
-    double length[MOST_CLASSES];  /* the mean, in tokens */
-    double count[MOST_CLASSES];
+    uint32_t units[MAX_CLASSES]; /* ascending */
+    double length[MAX_CLASSES];  /* the mean, in tokens */
+    double count[MAX_CLASSES];
 } classes;
 
 /* A class of so many sequences; or more for the last one. */
@@ -89,20 +89,20 @@ static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
                      const care *with)
 {
     double all = (double)ps_histogram_sequences(h);
-    double most = fmin(fmax(floor(with->classes * sqrt(all)), LEAST_CLASSES),
-                       with->most_classes);
+    double max = fmin(fmax(floor(with->classes * sqrt(all)), MIN_CLASSES),
+                      with->max_classes);
     double seen = 0;
     double count = 0;
     double tokens = 0;
 
-    *c = (classes){.unit = (capacity - 1) / with->most_units + 1};
+    *c = (classes){.unit = (capacity - 1) / with->max_units + 1};
     for (size_t i = 0; i < ps_histogram_size(h); i++) {
         double n = (double)ps_histogram_count(h, i);
 
         seen += n;
         count += n;
         tokens += n * ps_histogram_length(h, i);
-        if (seen < all && seen * most < all * (c->n + 1))
+        if (seen < all && seen * max < all * (c->n + 1))
             continue;
         add_class(c, capacity, count, tokens);
         count = 0;
@@ -142,14 +142,14 @@ static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
     ps_lp_limits limits = {
         .work = with->price_work * (double)ps_histogram_sequences(h),
         .gap = GAP * enough,
-        .most_units = with->most_units_deep};
-    ps_stock s;
+        .max_units = with->max_units_deep};
+    ps_lp_instance s;
     classes c;
     ps_lp *lp;
     ps_result r;
 
     classify(&c, h, o->capacity, with);
-    s = (ps_stock){.n = c.n,
+    s = (ps_lp_instance){.n = c.n,
                    .length = c.units,
                    .count = c.count,
                    .capacity = o->capacity / c.unit};
@@ -167,7 +167,7 @@ static double pack_work(const ps_histogram *h, const care *with)
 {
     double n = (double)ps_histogram_sequences(h);
 
-    return fmax(fmin(with->pack_work * n, with->most_work),
+    return fmax(fmin(with->pack_work * n, with->max_work),
                 for_flush.pack_work * n);
 }
 
@@ -206,33 +206,33 @@ static ps_result fit(ps_plan **plan, const ps_histogram *h,
 /* The relaxation of the classes. */
 static uint64_t price_bytes(const ps_plan_size *size, const care *with)
 {
-    uint32_t n = size->lengths < with->most_classes ? size->lengths
-                                                    : with->most_classes;
-    uint32_t units = size->capacity < with->most_units ? size->capacity
-                                                       : with->most_units;
+    uint32_t n = size->lengths < with->max_classes ? size->lengths
+                                                    : with->max_classes;
+    uint32_t units = size->capacity < with->max_units ? size->capacity
+                                                       : with->max_units;
 
     return ps_lp_bytes(n, units, size->depth < units ? size->depth : units,
-                       with->most_units_deep);
+                       with->max_units_deep);
 }
 
 /* With a fit of so many lengths. */
 static uint64_t bytes_with_fit(const ps_plan_size *size, const care *with,
                                uint32_t lengths)
 {
-    uint64_t packs = ps_amount_sum(
+    uint64_t packs = ps_mem_sum(
         ps_plan_repack_bytes(size->sequences, size->lengths),
         ps_plan_bytes(size->sequences));
     ps_plan_size fitted = *size;
-    uint64_t made = ps_amount_sum(
-        ps_amount_array(size->lengths, sizeof(double)),
-        ps_amount_sum(ps_plan_bytes(size->sequences),
-                      ps_amount_most(price_bytes(size, with), packs)));
+    uint64_t made = ps_mem_sum(
+        ps_mem_array(size->lengths, sizeof(double)),
+        ps_mem_sum(ps_plan_bytes(size->sequences),
+                   ps_mem_max(price_bytes(size, with), packs)));
 
     fitted.lengths = lengths;
-    return ps_amount_most(
+    return ps_mem_max(
         ps_plan_quick_bytes(size),
-        ps_amount_most(made, ps_amount_sum(ps_plan_bytes(size->sequences),
-                                           ps_plan_nnlshp_bytes(&fitted))));
+        ps_mem_max(made, ps_mem_sum(ps_plan_bytes(size->sequences),
+                                    ps_plan_nnlshp_bytes(&fitted))));
 }
 
 /* A fit is tried where lengths are few. */
@@ -241,7 +241,7 @@ static uint64_t bytes_with_care(const ps_plan_size *size, const care *with)
     uint64_t many = size->sequences / MANY;
 
     return bytes_with_fit(
-        size, with, (uint32_t)ps_amount_least(size->lengths, many));
+        size, with, (uint32_t)ps_mem_min(size->lengths, many));
 }
 
 uint64_t ps_plan_close_bytes(const ps_plan_size *size)
@@ -265,13 +265,13 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size)
  * as have other ones above the half, and what is shorter needs none (L2:
  * Martello and Toth 1990).
  */
-static double least_by_tokens(const ps_histogram *h, uint32_t capacity)
+static double min_by_tokens(const ps_histogram *h, uint32_t capacity)
 {
     size_t to = ps_histogram_size(h);
     double tokens = (double)ps_histogram_tokens(h);
     double alone = 0;
     double above = 0;
-    double least = 0;
+    double min = 0;
 
     for (size_t i = to; i > 0 && ps_histogram_length(h, i - 1) >
                                      capacity / 2; i--)
@@ -287,17 +287,17 @@ static double least_by_tokens(const ps_histogram *h, uint32_t capacity)
             above -= n;
             tokens -= n * ps_histogram_length(h, to - 1);
         }
-        least = fmax(least, alone + fmax(above, tokens / capacity));
+        min = fmax(min, alone + fmax(above, tokens / capacity));
         if (length > capacity / 2)
             break;
         tokens -= (double)ps_histogram_count(h, i) * length;
     }
-    return least;
+    return min;
 }
 
-static double least_packs(const ps_histogram *h, const ps_plan_options *o)
+static double min_packs(const ps_histogram *h, const ps_plan_options *o)
 {
-    return fmax(least_by_tokens(h, o->capacity),
+    return fmax(min_by_tokens(h, o->capacity),
                 (double)ps_histogram_sequences(h) / o->depth);
 }
 
@@ -319,7 +319,7 @@ static ps_result make(ps_plan **plan, const ps_histogram *h,
                       const ps_plan_options *o, const care *with,
                       ps_error *err)
 {
-    double enough = least_packs(h, o);
+    double enough = min_packs(h, o);
     ps_result r;
 
     *plan = NULL;
@@ -348,7 +348,7 @@ ps_result ps_plan_end(ps_plan **plan, const ps_histogram *h,
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
                          const ps_plan_options *o, ps_error *err)
 {
-    double enough = least_packs(h, o);
+    double enough = min_packs(h, o);
     ps_result r;
 
     *plan = NULL;

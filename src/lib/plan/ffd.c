@@ -14,5 +14,5 @@
 ps_result ps_plan_ffd(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, ps_error *err)
 {
-    return ps_shelf_pack(plan, h, o, PS_FIT_FIRST, true, err);
+    return ps_open_bins_pack(plan, h, o, PS_FIT_FIRST, true, err);
 }

@@ -14,7 +14,7 @@
 #define EXACT_COUNTS (UINT64_C(1) << 53)
 
 /* With more tokens of capacity than these it would take too much memory. */
-#define MOST_CAPACITY (UINT32_C(1) << 18)
+#define MAX_CAPACITY (UINT32_C(1) << 18)
 
 /* What a sequence is worth by itself: as few, or as many in a pack. */
 static const double slots[] = {0.0, 0.02, -0.02};
@@ -45,7 +45,8 @@ static ps_result try_lpfhp(ps_plan **best, const ps_histogram *h,
     return r;
 }
 
-static ps_result add_strategy(void *plan, double times, const ps_stock *stock,
+static ps_result add_strategy(void *plan, double times,
+                              const ps_lp_instance *instance,
                               const ps_entries *items, ps_error *err)
 {
     uint32_t n = 0;
@@ -57,11 +58,11 @@ static ps_result add_strategy(void *plan, double times, const ps_stock *stock,
     r = ps_plan_reserve(plan, (uint64_t)times, n, &to, err);
     for (size_t k = 0; r == PS_OK && k < items->n; k++)
         for (uint32_t m = (uint32_t)items->value[k]; m > 0; m--)
-            *to++ = stock->length[items->index[k]];
+            *to++ = instance->length[items->index[k]];
     return r;
 }
 
-static ps_result try_greed(ps_plan **best, const ps_stock *stock,
+static ps_result try_greed(ps_plan **best, const ps_lp_instance *instance,
                            double slot, ps_error *err)
 {
     ps_plan *plan;
@@ -69,7 +70,7 @@ static ps_result try_greed(ps_plan **best, const ps_stock *stock,
 
     if (r != PS_OK)
         return r;
-    r = ps_greed(stock, slot, add_strategy, plan, err);
+    r = ps_greed(instance, slot, add_strategy, plan, err);
     if (r == PS_OK)
         ps_plan_keep_better(best, plan);
     else
@@ -80,35 +81,35 @@ static ps_result try_greed(ps_plan **best, const ps_stock *stock,
 /* The best so far is there beside the next, of which a list is one pack. */
 uint64_t ps_plan_quick_bytes(const ps_plan_size *size)
 {
-    uint32_t units = size->capacity < MOST_CAPACITY ? size->capacity
-                                                    : MOST_CAPACITY;
-    uint64_t shelf = ps_shelf_bytes(size->sequences, size->capacity,
-                                    PS_FIT_BEST_LATEST);
-    uint64_t greed = ps_amount_sum(ps_goods_bytes(size->lengths),
-                                   ps_start_bytes(size->lengths, units));
+    uint32_t units = size->capacity < MAX_CAPACITY ? size->capacity
+                                                    : MAX_CAPACITY;
+    uint64_t bins = ps_open_bins_bytes(size->sequences, size->capacity,
+                                       PS_FIT_BEST_LATEST);
+    uint64_t greed = ps_mem_sum(ps_lp_input_bytes(size->lengths),
+                                ps_start_bytes(size->lengths, units));
 
-    greed = ps_amount_sum(
-        greed, ps_entries_bytes(ps_amount_times(
+    greed = ps_mem_sum(
+        greed, ps_entries_bytes(ps_mem_times(
                    2, size->depth < size->lengths ? size->depth
                                                   : size->lengths)));
-    return ps_amount_sum(ps_amount_times(2, ps_plan_bytes(size->sequences)),
-                         ps_amount_most(shelf, greed));
+    return ps_mem_sum(ps_mem_times(2, ps_plan_bytes(size->sequences)),
+                      ps_mem_max(bins, greed));
 }
 
 ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err)
 {
-    ps_goods goods;
+    ps_lp_input lp_input;
     ps_result r = try_lpfhp(best, h, o, err);
 
     if (r != PS_OK || ps_histogram_sequences(h) >= EXACT_COUNTS ||
-        o->capacity > MOST_CAPACITY)
+        o->capacity > MAX_CAPACITY)
         return r;
-    r = ps_goods_open(&goods, h, o->capacity, o->depth, 1, true, err);
+    r = ps_lp_input_open(&lp_input, h, o->capacity, o->depth, 1, true, err);
     if (r != PS_OK)
         return r;
     for (size_t i = 0; r == PS_OK && i < sizeof slots / sizeof slots[0]; i++)
-        r = try_greed(best, &goods.stock, slots[i], err);
-    ps_goods_free(&goods);
+        r = try_greed(best, &lp_input.instance, slots[i], err);
+    ps_lp_input_free(&lp_input);
     return r;
 }

@@ -18,7 +18,7 @@
 #include "plan/plan.h"
 
 /* Beyond it sums would not fit a signed 64-bit integer. */
-#define MOST ((uint64_t)INT64_MAX)
+#define MAX ((uint64_t)INT64_MAX)
 
 #define FIRST_ROOM 64
 
@@ -47,11 +47,11 @@ struct ps_histogram {
  */
 uint64_t ps_histogram_bytes(uint32_t lengths)
 {
-    uint64_t bins = ps_amount_growing((uint64_t)2 * lengths, FIRST_ROOM,
-                                      sizeof(bin));
+    uint64_t bins = ps_mem_growing((uint64_t)2 * lengths, FIRST_ROOM,
+                                   sizeof(bin));
 
-    return ps_amount_sum(sizeof(ps_histogram) + sizeof(table),
-                         ps_amount_sum(bins, ps_amount_array(
+    return ps_mem_sum(sizeof(ps_histogram) + sizeof(table),
+                      ps_mem_sum(bins, ps_mem_array(
                                                  (uint64_t)4 * lengths,
                                                  sizeof(bin))));
 }
@@ -165,10 +165,10 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
     if (length == 0 || count == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "histogram: %s of 0", length == 0 ? "length" : "count");
-    if (count > MOST - h->sequences)
+    if (count > MAX - h->sequences)
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: more than 2^63 - 1 sequences");
-    if (count > (MOST - h->tokens) / length)
+    if (count > (MAX - h->tokens) / length)
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: more than 2^63 - 1 tokens");
     if (!put(h->table, length, count))

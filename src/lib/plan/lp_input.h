@@ -11,20 +11,20 @@
 #include "lp/column_gen.h"
 
 /* Lengths and capacity are counted in units of some tokens. */
-typedef struct ps_goods {
-    ps_stock stock;
+typedef struct ps_lp_input {
+    ps_lp_instance instance;
     uint32_t unit;
     uint32_t *length;
     double *count;
     uint32_t *place; /* of each length of the histogram in the stock */
-} ps_goods;
+} ps_lp_input;
 
 /*
  * Few tokens, but so many that a histogram with that capacity is left with
  * no more than so many lengths and units of capacity.
  */
-uint32_t ps_goods_unit(const ps_histogram *h, uint32_t capacity,
-                       uint32_t most_lengths, uint32_t most_units);
+uint32_t ps_lp_input_unit(const ps_histogram *h, uint32_t capacity,
+                          uint32_t max_lengths, uint32_t max_units);
 
 /*
  * Rounding up, so that every plan for the goods is one for the histogram;
@@ -32,24 +32,24 @@ uint32_t ps_goods_unit(const ps_histogram *h, uint32_t capacity,
  * lengths below a unit and those that fit with no other, so that the stock
  * may be empty.  PS_ERR_MEMORY.
  */
-ps_result ps_goods_open(ps_goods *goods, const ps_histogram *h,
-                        uint32_t capacity, uint32_t depth, uint32_t unit,
-                        bool up, ps_error *err);
-void ps_goods_free(ps_goods *goods);
+ps_result ps_lp_input_open(ps_lp_input *lp_input, const ps_histogram *h,
+                           uint32_t capacity, uint32_t depth, uint32_t unit,
+                           bool up, ps_error *err);
+void ps_lp_input_free(ps_lp_input *lp_input);
 
 /* How many lengths, from the shortest on, fit in a pack with the shortest. */
-size_t ps_goods_pairable(const ps_histogram *h, uint32_t capacity);
+size_t ps_lp_input_pairable(const ps_histogram *h, uint32_t capacity);
 
 /* The most that it takes. */
-uint64_t ps_goods_bytes(uint32_t lengths);
+uint64_t ps_lp_input_bytes(uint32_t lengths);
 
 /*
  * What no plan has fewer packs than: by tokens, by sequences, and by the
  * relaxation of lengths rounded down to units (bound.c).  PS_ERR_MEMORY.
  */
-ps_result ps_goods_bound(const ps_histogram *h, uint32_t capacity,
-                         uint32_t depth, uint32_t unit,
-                         const ps_lp_limits *limits, double *packs,
-                         ps_error *err);
+ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
+                            uint32_t depth, uint32_t unit,
+                            const ps_lp_limits *limits, double *packs,
+                            ps_error *err);
 
 #endif

@@ -18,5 +18,6 @@
 ps_result ps_plan_lpfhp(ps_plan *plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err)
 {
-    return ps_shelf_pack(plan, h, o, PS_FIT_BEST_LATEST, o->distribute, err);
+    return ps_open_bins_pack(plan, h, o, PS_FIT_BEST_LATEST, o->distribute,
+                             err);
 }

@@ -25,7 +25,7 @@
  * Sequences in a part: so many that chance hardly moves the result, and
  * enough of each length that most of what there is can be divided.
  */
-#define LEAST_PART 16384
+#define MIN_PART 16384
 #define PART_PER_LENGTH 8
 
 typedef struct mixer {
@@ -55,7 +55,7 @@ static uint64_t part_size(const mixer *m)
     uint64_t per_length = ps_histogram_size(m->histogram);
 
     per_length *= PART_PER_LENGTH;
-    return per_length > LEAST_PART ? per_length : LEAST_PART;
+    return per_length > MIN_PART ? per_length : MIN_PART;
 }
 
 /* Takes one of `parts` equal parts, as large as they can be. */
@@ -149,12 +149,12 @@ static ps_result pack_all(mixer *m, ps_error *err)
 static bool prepare(mixer *m)
 {
     size_t n = ps_histogram_size(m->histogram);
-    uint64_t most = 2 * part_size(m);
+    uint64_t max = 2 * part_size(m);
 
-    if (n > SIZE_MAX / sizeof *m->left || most > SIZE_MAX / sizeof *m->part)
+    if (n > SIZE_MAX / sizeof *m->left || max > SIZE_MAX / sizeof *m->part)
         return false;
     m->left = malloc(n * sizeof *m->left);
-    m->part = malloc((size_t)most * sizeof *m->part);
+    m->part = malloc((size_t)max * sizeof *m->part);
     if (m->left == NULL || m->part == NULL)
         return false;
     for (size_t i = 0; i < n; i++)

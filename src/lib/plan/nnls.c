@@ -36,13 +36,13 @@
 #include "plan/rounding.h"
 
 /* Beyond these, lengths are rounded up to units. */
-#define MOST_LENGTHS 4096
-#define MOST_UNITS (UINT32_C(1) << 18)
-#define MOST_UNITS_DEEP 2048 /* in the search for columns, from depth 4 on */
+#define MAX_LENGTHS 4096
+#define MAX_UNITS (UINT32_C(1) << 18)
+#define MAX_UNITS_DEEP 2048 /* in the search for columns, from depth 4 on */
 
 /* Less than this is lost by rounding anyway. */
 #define GAP 0.25
-#define LEAST_YIELD 0.25
+#define MIN_YIELD 0.25
 
 /* If the relaxation is not solved for a part of the work, and further off, */
 #define FIRST_PART 0.3
@@ -57,45 +57,45 @@
 static uint64_t pool_bytes(const ps_plan_size *size, uint32_t n)
 {
     double wanted = fmax(POOL_SEQUENCES, POOL_EACH * n) + n;
-    uint64_t most = ps_amount_least(size->sequences, (uint64_t)wanted);
-    uint64_t columns = ps_amount_sum(
-        ps_amount_array(most, sizeof(ps_column)),
-        ps_amount_growing(most, 1, sizeof(double) + sizeof(uint32_t)));
-    uint64_t made = ps_amount_most(
-        ps_plan_repack_bytes(most, n),
-        ps_amount_sum(columns, ps_amount_array(most, PS_MERGED_BYTES)));
+    uint64_t max = ps_mem_min(size->sequences, (uint64_t)wanted);
+    uint64_t columns = ps_mem_sum(
+        ps_mem_array(max, sizeof(ps_column)),
+        ps_mem_growing(max, 1, sizeof(double) + sizeof(uint32_t)));
+    uint64_t made = ps_mem_max(
+        ps_plan_repack_bytes(max, n),
+        ps_mem_sum(columns, ps_mem_array(max, PS_MERGED_BYTES)));
 
-    return ps_amount_sum(
+    return ps_mem_sum(
         ps_histogram_bytes(n),
-        ps_amount_sum(ps_plan_bytes(most), made));
+        ps_mem_sum(ps_plan_bytes(max), made));
 }
 
 uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
 {
-    uint32_t n = size->lengths < MOST_LENGTHS ? size->lengths : MOST_LENGTHS;
-    uint32_t units = size->capacity < MOST_UNITS ? size->capacity
-                                                 : MOST_UNITS;
-    uint64_t bytes = ps_goods_bytes(size->lengths);
+    uint32_t n = size->lengths < MAX_LENGTHS ? size->lengths : MAX_LENGTHS;
+    uint32_t units = size->capacity < MAX_UNITS ? size->capacity
+                                                 : MAX_UNITS;
+    uint64_t bytes = ps_lp_input_bytes(size->lengths);
 
-    bytes = ps_amount_sum(
-        bytes, ps_lp_bytes(n, units, size->depth, MOST_UNITS_DEEP));
-    bytes = ps_amount_sum(bytes,
-                          ps_round_bytes(n, size->lengths, size->depth));
-    bytes = ps_amount_sum(bytes, pool_bytes(size, n));
+    bytes = ps_mem_sum(
+        bytes, ps_lp_bytes(n, units, size->depth, MAX_UNITS_DEEP));
+    bytes = ps_mem_sum(bytes,
+                       ps_round_bytes(n, size->lengths, size->depth));
+    bytes = ps_mem_sum(bytes, pool_bytes(size, n));
     /* The residuals, what is used less, and what is used. */
-    return ps_amount_sum(bytes, ps_amount_array(n, 3 * sizeof(double)));
+    return ps_mem_sum(bytes, ps_mem_array(n, 3 * sizeof(double)));
 }
 
 /* The residuals that are best at these prices. */
-static void find_residuals(const ps_goods *g, const ps_plan_options *o,
+static void find_residuals(const ps_lp_input *g, const ps_plan_options *o,
                            const double *price, double *residual)
 {
-    for (uint32_t i = 0; i < g->stock.n; i++) {
-        uint64_t length = (uint64_t)g->stock.length[i] * g->unit;
+    for (uint32_t i = 0; i < g->instance.n; i++) {
+        uint64_t length = (uint64_t)g->instance.length[i] * g->unit;
         double w = length <= o->short_length ? o->short_weight : 1;
         double r = price[i] > 0 ? price[i] / (w * w) : 0;
 
-        residual[i] = r < g->stock.count[i] ? r : g->stock.count[i];
+        residual[i] = r < g->instance.count[i] ? r : g->instance.count[i];
     }
 }
 
@@ -114,11 +114,11 @@ static void use_less(const ps_basis *b, const double *less, double *used)
         used[j] = b->used[j] - part * less[j];
 }
 
-static bool find_uses(const ps_goods *g, const ps_plan_options *o,
+static bool find_uses(const ps_lp_input *g, const ps_plan_options *o,
                       ps_basis *basis, double *used)
 {
-    double *residual = malloc(g->stock.n * sizeof *residual);
-    double *less = malloc(g->stock.n * sizeof *less);
+    double *residual = malloc(g->instance.n * sizeof *residual);
+    double *less = malloc(g->instance.n * sizeof *less);
     bool ok = residual != NULL && less != NULL;
 
     if (ok) {
@@ -134,7 +134,7 @@ static bool find_uses(const ps_goods *g, const ps_plan_options *o,
 
 /* Rounds what the relaxation, or the fit, says. */
 static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
-                            const ps_goods *g, const ps_plan_options *o,
+                            const ps_lp_input *g, const ps_plan_options *o,
                             bool weighted, ps_basis *basis, uint64_t *left,
                             ps_error *err)
 {
@@ -143,7 +143,7 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
 
     if (!weighted)
         return ps_round(plan, h, g, basis, basis->used, left, err);
-    used = malloc(g->stock.n * sizeof *used);
+    used = malloc(g->instance.n * sizeof *used);
     if (used != NULL && find_uses(g, o, basis, used))
         r = ps_round(plan, h, g, basis, used, left, err);
     else
@@ -155,7 +155,8 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
 /* ---- Columns for a relaxation that is slow ---- */
 
 /* The stock as a histogram, but fewer of each length: one at least. */
-static ps_result shrink(ps_histogram **to, const ps_stock *s, double factor,
+static ps_result shrink(ps_histogram **to, const ps_lp_instance *s,
+                        double factor,
                         ps_error *err)
 {
     ps_result r = ps_histogram_open(to, err);
@@ -167,7 +168,7 @@ static ps_result shrink(ps_histogram **to, const ps_stock *s, double factor,
 }
 
 /* The place of a length of the stock. */
-static uint32_t find_place(const ps_stock *s, uint32_t length)
+static uint32_t find_place(const ps_lp_instance *s, uint32_t length)
 {
     uint32_t low = 0;
     uint32_t high = s->n - 1;
@@ -184,7 +185,7 @@ static uint32_t find_place(const ps_stock *s, uint32_t length)
 }
 
 /* A strategy's lengths, ascending, as a column of the pool. */
-static bool add_column(ps_lp_pool *pool, const ps_stock *s,
+static bool add_column(ps_lp_pool *pool, const ps_lp_instance *s,
                        const uint32_t *lengths, uint32_t n)
 {
     ps_entries *list = &pool->list;
@@ -206,7 +207,7 @@ static bool add_column(ps_lp_pool *pool, const ps_stock *s,
 }
 
 /* The strategies of a plan, each once. */
-static ps_result fill_pool(ps_lp_pool *pool, const ps_stock *s,
+static ps_result fill_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            ps_plan *plan, ps_error *err)
 {
     ps_result r = ps_plan_merge(plan, err);
@@ -238,7 +239,7 @@ static void free_pool(ps_lp_pool *pool)
  * A plan for a smaller histogram of the same kind, found by trial, has
  * columns that are nearly right for all of it.
  */
-static ps_result open_pool(ps_lp_pool *pool, const ps_stock *s,
+static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            double sequences, const ps_lp *lp, double *work,
                            ps_error *err)
 {
@@ -267,13 +268,13 @@ static ps_result open_pool(ps_lp_pool *pool, const ps_stock *s,
 }
 
 /* Solves the relaxation; if that is slow, with columns from a pool. */
-static ps_result relax(ps_lp **lp, const ps_stock *s, double sequences,
+static ps_result relax(ps_lp **lp, const ps_lp_instance *s, double sequences,
                        double *work, ps_error *err)
 {
     ps_lp_limits limits = {.work = *work * FIRST_PART,
-                           .least_yield = LEAST_YIELD,
+                           .min_yield = MIN_YIELD,
                            .gap = GAP,
-                           .most_units = MOST_UNITS_DEEP};
+                           .max_units = MAX_UNITS_DEEP};
     ps_lp_pool pool;
     ps_result r = ps_lp_open(lp, s, &limits, err);
 
@@ -299,7 +300,7 @@ static ps_result relax(ps_lp **lp, const ps_stock *s, double sequences,
 
 /* All of the histogram, and what the relaxation says of it. */
 static void fill_rest(const ps_histogram *h, const ps_plan_options *o,
-                      const ps_goods *g, const ps_lp *lp, ps_fit_rest *rest)
+                      const ps_lp_input *g, const ps_lp *lp, ps_fit_rest *rest)
 {
     double tokens = (double)ps_histogram_tokens(h) / o->capacity;
     double sequences = (double)ps_histogram_sequences(h) / o->depth;
@@ -317,22 +318,23 @@ ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, bool weighted, double *work,
                       ps_fit_rest *rest, ps_error *err)
 {
-    uint32_t unit = ps_goods_unit(h, o->capacity, MOST_LENGTHS, MOST_UNITS);
-    ps_goods goods;
+    uint32_t unit = ps_lp_input_unit(h, o->capacity, MAX_LENGTHS, MAX_UNITS);
+    ps_lp_input lp_input;
     ps_lp *lp;
-    ps_result r = ps_goods_open(&goods, h, o->capacity, o->depth, unit, true,
-                                err);
+    ps_result r = ps_lp_input_open(&lp_input, h, o->capacity, o->depth, unit,
+                                   true,
+                                   err);
 
     if (r != PS_OK)
         return r;
-    r = relax(&lp, &goods.stock, (double)ps_histogram_sequences(h), work,
+    r = relax(&lp, &lp_input.instance, (double)ps_histogram_sequences(h), work,
               err);
     if (r == PS_OK) {
-        fill_rest(h, o, &goods, lp, rest);
-        r = round_uses(plan, h, &goods, o, weighted, ps_lp_basis(lp),
+        fill_rest(h, o, &lp_input, lp, rest);
+        r = round_uses(plan, h, &lp_input, o, weighted, ps_lp_basis(lp),
                        rest->left, err);
         ps_lp_free(lp);
     }
-    ps_goods_free(&goods);
+    ps_lp_input_free(&lp_input);
     return r;
 }

@@ -21,7 +21,7 @@
 #include "plan/nnls.h"
 #include "plan/repack.h"
 
-#define MOST_FITS 16
+#define MAX_FITS 16
 #define REPAIR_WORK 1e8   /* steps, at most some tenths of a second, */
 #define REPAIR_EACH 5000. /* and for each sequence */
 #define ROUNDING 1e-12    /* relative, of bounds */
@@ -32,7 +32,7 @@
  */
 #define NEAR 1.00002
 #define LOSS 1e-3
-#define MOST_MENDED 300000
+#define MAX_MENDED 300000
 #define MEND_WORK 3e8
 
 /* With more lengths another depth takes too long. */
@@ -45,22 +45,22 @@
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
-    uint64_t fit = ps_amount_sum(
+    uint64_t fit = ps_mem_sum(
         ps_plan_fit_bytes(size),
-        ps_amount_array(size->lengths, sizeof(uint64_t)));
-    uint64_t repacked = ps_amount_sum(
-        ps_amount_times(2, ps_plan_bytes(size->sequences)),
+        ps_mem_array(size->lengths, sizeof(uint64_t)));
+    uint64_t repacked = ps_mem_sum(
+        ps_mem_times(2, ps_plan_bytes(size->sequences)),
         ps_plan_repack_bytes(size->sequences, size->lengths));
-    uint64_t repair = ps_amount_most(ps_plan_quick_bytes(size), repacked);
-    uint64_t price = ps_amount_array(size->lengths, sizeof(double));
-    uint64_t mend = ps_amount_sum(ps_plan_bytes(size->sequences), repair);
-    uint64_t bytes = ps_amount_times(2, ps_plan_bytes(size->sequences));
-    uint64_t merged = ps_amount_array(size->sequences, PS_MERGED_BYTES);
+    uint64_t repair = ps_mem_max(ps_plan_quick_bytes(size), repacked);
+    uint64_t price = ps_mem_array(size->lengths, sizeof(double));
+    uint64_t mend = ps_mem_sum(ps_plan_bytes(size->sequences), repair);
+    uint64_t bytes = ps_mem_times(2, ps_plan_bytes(size->sequences));
+    uint64_t merged = ps_mem_array(size->sequences, PS_MERGED_BYTES);
 
-    bytes = ps_amount_sum(bytes, ps_histogram_bytes(size->lengths));
-    bytes = ps_amount_sum(bytes, ps_amount_times(2, price));
-    return ps_amount_sum(
-        bytes, ps_amount_most(merged, ps_amount_most(fit, mend)));
+    bytes = ps_mem_sum(bytes, ps_histogram_bytes(size->lengths));
+    bytes = ps_mem_sum(bytes, ps_mem_times(2, price));
+    return ps_mem_sum(
+        bytes, ps_mem_max(merged, ps_mem_max(fit, mend)));
 }
 
 /* Adds all strategies of a plan to another. */
@@ -173,7 +173,7 @@ static ps_result fit_again(ps_plan *plan, rest *last,
     ps_result r = PS_OK;
     bool some = true;
 
-    for (int k = 1; k < MOST_FITS && some && r == PS_OK; k++) {
+    for (int k = 1; k < MAX_FITS && some && r == PS_OK; k++) {
         rest next;
 
         if (ps_histogram_size(last->h) == 0)
@@ -257,7 +257,7 @@ static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
         const uint32_t *lengths;
         uint32_t n;
         uint64_t count = ps_plan_strategy(plan, i, &lengths, &n);
-        uint64_t room = MOST_MENDED - ps_histogram_sequences(lossy);
+        uint64_t room = MAX_MENDED - ps_histogram_sequences(lossy);
         double worth = 0;
 
         for (uint32_t k = 0; k < n; k++)

@@ -38,11 +38,11 @@ typedef struct group {
     uint32_t right;
 } group;
 
-typedef struct shelf {
+typedef struct bins {
     ps_plan *plan;
     ps_fit fit;
     uint32_t capacity;
-    uint32_t most; /* sequences in a pack */
+    uint32_t max; /* sequences in a pack */
     uint64_t next_order;
     uint32_t *tops;   /* the heap of each space; 0: empty */
     ps_bitset used;   /* spaces whose heap is not empty, as numbers */
@@ -54,9 +54,9 @@ typedef struct shelf {
     run *runs;
     uint32_t n_runs;
     uint32_t runs_room;
-} shelf;
+} bins;
 
-static bool takes_latest(const shelf *s)
+static bool takes_latest(const bins *s)
 {
     return s->fit == PS_FIT_BEST_LATEST || s->fit == PS_FIT_WORST_LATEST;
 }
@@ -66,12 +66,12 @@ static bool takes_latest(const shelf *s)
  */
 
 /* The best space is the one with the greatest number; its own inverse. */
-static uint32_t number_of(const shelf *s, uint32_t spare)
+static uint32_t number_of(const bins *s, uint32_t spare)
 {
     return s->fit == PS_FIT_WORST_LATEST ? spare : s->capacity - spare;
 }
 
-static uint32_t earlier(const shelf *s, uint32_t a, uint32_t b)
+static uint32_t earlier(const bins *s, uint32_t a, uint32_t b)
 {
     if (a == 0 || b == 0)
         return a == 0 ? b : a;
@@ -79,7 +79,7 @@ static uint32_t earlier(const shelf *s, uint32_t a, uint32_t b)
 }
 
 /* The first opened group with at least that space; 0 if there is none. */
-static uint32_t find_first(const shelf *s, uint32_t length)
+static uint32_t find_first(const bins *s, uint32_t length)
 {
     uint32_t at = s->leaves + length;
     uint32_t found = s->firsts[at];
@@ -91,7 +91,7 @@ static uint32_t find_first(const shelf *s, uint32_t length)
 }
 
 /* The group that takes a sequence of that length; 0: a new pack does. */
-static uint32_t find(const shelf *s, uint32_t length)
+static uint32_t find(const bins *s, uint32_t length)
 {
     uint32_t limit = s->capacity;
     uint32_t number;
@@ -107,7 +107,7 @@ static uint32_t find(const shelf *s, uint32_t length)
 }
 
 /* To be called when the top of a heap is another one or has changed. */
-static void top_changed(shelf *s, uint32_t spare)
+static void top_changed(bins *s, uint32_t spare)
 {
     uint32_t at = s->leaves + spare;
 
@@ -128,7 +128,7 @@ static void top_changed(shelf *s, uint32_t spare)
  */
 
 /* Merges two heaps from the top down, swapping branches on the way. */
-static uint32_t merged(shelf *s, uint32_t a, uint32_t b)
+static uint32_t merged(bins *s, uint32_t a, uint32_t b)
 {
     uint32_t top = 0;
     uint32_t *to = &top;
@@ -148,7 +148,7 @@ static uint32_t merged(shelf *s, uint32_t a, uint32_t b)
     return top;
 }
 
-static void push(shelf *s, uint32_t id)
+static void push(bins *s, uint32_t id)
 {
     group *g = &s->groups[id];
 
@@ -158,7 +158,7 @@ static void push(shelf *s, uint32_t id)
     top_changed(s, g->spare);
 }
 
-static void pop(shelf *s, uint32_t spare)
+static void pop(bins *s, uint32_t spare)
 {
     const group *g = &s->groups[s->tops[spare]];
 
@@ -171,7 +171,7 @@ static void pop(shelf *s, uint32_t spare)
  */
 
 /* Hands a group to the plan.  The last run is the shortest length. */
-static ps_result finish(shelf *s, group *g, ps_error *err)
+static ps_result finish(bins *s, group *g, ps_error *err)
 {
     uint32_t *to;
     ps_result r = ps_plan_reserve(s->plan, g->count, g->depth, &to, err);
@@ -185,7 +185,7 @@ static ps_result finish(shelf *s, group *g, ps_error *err)
     return PS_OK;
 }
 
-static ps_result finish_all(shelf *s, ps_error *err)
+static ps_result finish_all(bins *s, ps_error *err)
 {
     ps_result r = PS_OK;
 
@@ -196,7 +196,7 @@ static ps_result finish_all(shelf *s, ps_error *err)
 }
 
 /* Opens `count` packs; the group is not in a heap yet. */
-static uint32_t open_packs(shelf *s, uint64_t count)
+static uint32_t open_packs(bins *s, uint64_t count)
 {
     group *g = &s->groups[s->n_groups];
 
@@ -212,7 +212,7 @@ static uint32_t open_packs(shelf *s, uint64_t count)
  * Takes the first `count` packs of the group on top of its heap out, as a
  * group of their own.  Those that stay are still before the next group.
  */
-static uint32_t take_out(shelf *s, uint32_t id, uint64_t count)
+static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
 {
     group *g = &s->groups[id];
 
@@ -242,7 +242,7 @@ static void *grown(void *array, uint32_t *room, size_t size)
 }
 
 /* Room for another group and another run. */
-static bool make_room(shelf *s)
+static bool make_room(bins *s)
 {
     void *more;
 
@@ -262,7 +262,7 @@ static bool make_room(shelf *s)
 }
 
 /* Adds `times` sequences of a length to each of `count` packs of a group. */
-static ps_result extend(shelf *s, uint32_t id, uint64_t count,
+static ps_result extend(bins *s, uint32_t id, uint64_t count,
                         uint32_t length, uint32_t times, ps_error *err)
 {
     group *g;
@@ -278,7 +278,7 @@ static ps_result extend(shelf *s, uint32_t id, uint64_t count,
     g->depth += times;
     if (takes_latest(s))
         g->order = s->next_order--;
-    if (g->spare == 0 || g->depth == s->most)
+    if (g->spare == 0 || g->depth == s->max)
         return finish(s, g, err);
     push(s, id);
     return PS_OK;
@@ -288,13 +288,13 @@ static ps_result extend(shelf *s, uint32_t id, uint64_t count,
  * Packing
  */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Finds places for `n` sequences of a length. */
-static ps_result place(shelf *s, uint32_t length, uint64_t n, bool repeat,
+static ps_result place(bins *s, uint32_t length, uint64_t n, bool repeat,
                        ps_error *err)
 {
     ps_result r = PS_OK;
@@ -305,8 +305,8 @@ static ps_result place(shelf *s, uint32_t length, uint64_t n, bool repeat,
         uint64_t times = repeat ? g->spare / length : 1;
         uint64_t count;
 
-        times = least(least(times, s->most - g->depth), n);
-        count = least(g->count, n / times);
+        times = min(min(times, s->max - g->depth), n);
+        count = min(g->count, n / times);
         r = extend(s, id, count, length, (uint32_t)times, err);
         n -= count * times;
     }
@@ -314,25 +314,25 @@ static ps_result place(shelf *s, uint32_t length, uint64_t n, bool repeat,
 }
 
 /* Each sequence adds one run at most, and one group. */
-uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit)
+uint64_t ps_open_bins_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit)
 {
-    uint64_t n = ps_amount_sum(sequences, 1);
-    uint64_t spaces = ps_amount_array((uint64_t)capacity + 1,
-                                      sizeof(uint32_t));
+    uint64_t n = ps_mem_sum(sequences, 1);
+    uint64_t spaces = ps_mem_array((uint64_t)capacity + 1,
+                                   sizeof(uint32_t));
 
     /* The tree of PS_FIT_FIRST has four numbers for each space. */
     if (fit == PS_FIT_FIRST)
-        spaces = ps_amount_times(5, spaces);
+        spaces = ps_mem_times(5, spaces);
     else
-        spaces = ps_amount_sum(spaces, ps_bitset_bytes(capacity));
-    return ps_amount_sum(
+        spaces = ps_mem_sum(spaces, ps_bitset_bytes(capacity));
+    return ps_mem_sum(
         spaces,
-        ps_amount_sum(ps_amount_growing(n, FIRST_ROOM, sizeof(group)),
-                      ps_amount_growing(n, FIRST_ROOM, sizeof(run))));
+        ps_mem_sum(ps_mem_growing(n, FIRST_ROOM, sizeof(group)),
+                   ps_mem_growing(n, FIRST_ROOM, sizeof(run))));
 }
 
 /* What finds the next group; all of it is zero at first. */
-static bool prepare_search(shelf *s)
+static bool prepare_search(bins *s)
 {
     size_t n = (size_t)s->capacity + 1;
 
@@ -347,7 +347,7 @@ static bool prepare_search(shelf *s)
     return s->firsts != NULL;
 }
 
-static bool prepare(shelf *s)
+static bool prepare(bins *s)
 {
     s->groups = malloc(FIRST_ROOM * sizeof *s->groups);
     s->runs = malloc(FIRST_ROOM * sizeof *s->runs);
@@ -364,7 +364,7 @@ static bool prepare(shelf *s)
     return true;
 }
 
-static void clear(shelf *s)
+static void clear(bins *s)
 {
     ps_bitset_destroy(&s->used);
     free(s->tops);
@@ -373,14 +373,14 @@ static void clear(shelf *s)
     free(s->runs);
 }
 
-ps_result ps_shelf_pack(ps_plan *plan, const ps_histogram *h,
-                        const ps_plan_options *o, ps_fit fit, bool repeat,
-                        ps_error *err)
+ps_result ps_open_bins_pack(ps_plan *plan, const ps_histogram *h,
+                            const ps_plan_options *o, ps_fit fit, bool repeat,
+                            ps_error *err)
 {
-    shelf s = {.plan = plan,
+    bins s = {.plan = plan,
                .fit = fit,
                .capacity = o->capacity,
-               .most = o->depth};
+               .max = o->depth};
     ps_result r = prepare(&s) ? PS_OK : ps_fail_memory(err);
 
     for (size_t i = ps_histogram_size(h); r == PS_OK && i-- > 0;)

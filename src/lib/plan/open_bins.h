@@ -33,11 +33,11 @@ typedef enum ps_fit {
  * strategies.  Memory: 52 bytes for each step, and 4 for each token of the
  * capacity, up to 20 for first fit.  PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
-ps_result ps_shelf_pack(ps_plan *plan, const ps_histogram *h,
-                        const ps_plan_options *o, ps_fit fit, bool repeat,
-                        ps_error *err);
+ps_result ps_open_bins_pack(ps_plan *plan, const ps_histogram *h,
+                            const ps_plan_options *o, ps_fit fit, bool repeat,
+                            ps_error *err);
 
 /* The most that it takes for so many sequences, besides the plan. */
-uint64_t ps_shelf_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit);
+uint64_t ps_open_bins_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit);
 
 #endif

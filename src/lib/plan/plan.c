@@ -16,7 +16,7 @@
 #define FIRST_LENGTHS 2048
 
 /* No histogram has sequences for more packs. */
-#define MOST_PACKS ((uint64_t)INT64_MAX)
+#define MAX_PACKS ((uint64_t)INT64_MAX)
 
 typedef struct strategy {
     uint64_t count;
@@ -38,11 +38,11 @@ struct ps_plan {
 uint64_t ps_plan_bytes(uint64_t sequences)
 {
     uint64_t lengths =
-        ps_amount_doubling(sequences, FIRST_LENGTHS, sizeof(uint32_t));
+        ps_mem_doubling(sequences, FIRST_LENGTHS, sizeof(uint32_t));
     uint64_t strategies =
-        ps_amount_doubling(sequences, FIRST_STRATEGIES, sizeof(strategy));
+        ps_mem_doubling(sequences, FIRST_STRATEGIES, sizeof(strategy));
 
-    return ps_amount_sum(sizeof(ps_plan), ps_amount_sum(lengths, strategies));
+    return ps_mem_sum(sizeof(ps_plan), ps_mem_sum(lengths, strategies));
 }
 
 ps_result ps_plan_open(ps_plan **plan, ps_error *err)
@@ -62,9 +62,9 @@ void ps_plan_free(ps_plan *plan)
 
 /* The array with room for `needed` elements, or NULL. */
 static void *with_room(void *array, size_t *room, size_t needed,
-                       size_t least, size_t size)
+                       size_t min, size_t size)
 {
-    size_t wanted = *room == 0 ? least : *room;
+    size_t wanted = *room == 0 ? min : *room;
     void *grown;
 
     if (needed <= *room)
@@ -105,7 +105,7 @@ static bool make_room(ps_plan *plan, uint32_t n)
 ps_result ps_plan_reserve(ps_plan *plan, uint64_t count, uint32_t n,
                           uint32_t **lengths, ps_error *err)
 {
-    if (count > MOST_PACKS - plan->packs)
+    if (count > MAX_PACKS - plan->packs)
         return ps_fail(err, PS_ERR_LIMIT, "plan: more than 2^63 - 1 packs");
     if (!make_room(plan, n))
         return ps_fail_memory(err);

@@ -40,10 +40,10 @@
  */
 #define LINEAR 0.05
 
-#define MOST_USED 8    /* one of so many kinds may be used up */
-#define MOST_DRAWS 3   /* for a kind that is not */
+#define MAX_USED 8    /* one of so many kinds may be used up */
+#define MAX_DRAWS 3   /* for a kind that is not */
 #define LAST_THREE 3.6 /* this many of mean length are left to the last */
-#define MOST_TRIES 3   /* for the first of the last three in a pack */
+#define MAX_TRIES 3   /* for the first of the last three in a pack */
 
 #define FIRST_PART 0.1 /* of the work, for the first packs */
 #define PATIENCE 0.3   /* of the work, for one pack less */
@@ -52,14 +52,14 @@
 #define RUINED_PACKS 8
 #define RUINED_SEQUENCES 48
 #define EMPTY_PACKS 4 /* the first of them are */
-#define MOST_EMPTY 16 /* the emptiest of so many, and the others */
+#define MAX_EMPTY 16 /* the emptiest of so many, and the others */
 #define MORE_EMPTY 2  /* of so many */
 
 /* Steps: of the search for a pair, of a pack and a sequence besides. */
 #define PAIR_WORK 2.0
 #define PACK_WORK 8
 #define SEQUENCE_WORK 4
-#define LEAST_PACK_WORK 64.0 /* of the search for a pack */
+#define MIN_PACK_WORK 64.0 /* of the search for a pack */
 
 /* Sequences of one length that have no pack. */
 typedef struct kind {
@@ -166,17 +166,17 @@ static bool open_repack(repack *r)
 
 uint64_t ps_plan_repack_bytes(uint64_t sequences, uint32_t lengths)
 {
-    uint64_t n = ps_amount_least(sequences, PS_REPACK_SEQUENCES);
-    uint64_t m = ps_amount_least(n, lengths);
-    uint64_t bytes = ps_amount_array(m + 1, sizeof(kind));
+    uint64_t n = ps_mem_min(sequences, PS_REPACK_SEQUENCES);
+    uint64_t m = ps_mem_min(n, lengths);
+    uint64_t bytes = ps_mem_array(m + 1, sizeof(kind));
 
-    bytes = ps_amount_sum(
-        bytes, ps_amount_times(2, ps_amount_array(m + 1, sizeof(uint32_t))));
-    bytes = ps_amount_sum(bytes, ps_bitset_bytes((uint32_t)m));
-    bytes = ps_amount_sum(
-        bytes, ps_amount_times(7, ps_amount_array(n, sizeof(uint32_t))));
-    return ps_amount_sum(
-        bytes, ps_amount_times(2, ps_amount_array(n, sizeof(double))));
+    bytes = ps_mem_sum(
+        bytes, ps_mem_times(2, ps_mem_array(m + 1, sizeof(uint32_t))));
+    bytes = ps_mem_sum(bytes, ps_bitset_bytes((uint32_t)m));
+    bytes = ps_mem_sum(
+        bytes, ps_mem_times(7, ps_mem_array(n, sizeof(uint32_t))));
+    return ps_mem_sum(
+        bytes, ps_mem_times(2, ps_mem_array(n, sizeof(double))));
 }
 
 /* ---- One pack ---- */
@@ -198,7 +198,7 @@ static void drop_used(repack *r)
 {
     uint32_t n = 0;
 
-    if (r->n_used * MOST_USED >= r->n_kinds) {
+    if (r->n_used * MAX_USED >= r->n_kinds) {
         for (uint32_t i = 0; i < r->n_kinds; i++)
             if (r->kinds[i].count > 0) {
                 r->kind_of[r->kinds[i].row] = n;
@@ -258,7 +258,7 @@ static uint32_t longest(const repack *r, uint32_t length)
 /* A kind at random, by its sequences; NONE if that was used up. */
 static uint32_t draw_kind(repack *r)
 {
-    for (int n = 0; n < MOST_DRAWS; n++) {
+    for (int n = 0; n < MAX_DRAWS; n++) {
         uint32_t row = r->pool[ps_random_below(&r->random, r->n_pool)];
         uint32_t i = r->kind_of[row];
 
@@ -277,11 +277,11 @@ static void scan_pairs(repack *r, uint32_t space, uint32_t from,
                            uint32_t to, double wanted, choice *best)
 {
     const kind *k = r->kinds;
-    double most = (r->stop - r->work) / PAIR_WORK;
+    double max = (r->stop - r->work) / PAIR_WORK;
     uint32_t i = from;
     uint32_t j = to;
 
-    for (; i <= j && best->worth < wanted && i - from < most; i++) {
+    for (; i <= j && best->worth < wanted && i - from < max; i++) {
         double worth;
 
         if (k[i].count == 0)
@@ -335,8 +335,8 @@ static choice best_three(repack *r, uint32_t space, uint32_t places,
 {
     choice best = best_pair(r, space, places, wanted);
 
-    for (int n = 0; n < MOST_TRIES && places > 2 && best.kind[0] != NONE &&
-                    best.worth < wanted && r->work < r->stop;
+    for (int n = 0; n < MAX_TRIES && places > 2 && best.kind[0] != NONE &&
+         best.worth < wanted && r->work < r->stop;
          n++) {
         uint32_t i = n == 0 ? longest(r, space) : draw_kind(r);
         kind *k = i == NONE ? NULL : &r->kinds[i];
@@ -357,7 +357,7 @@ static choice best_three(repack *r, uint32_t space, uint32_t places,
  * As long as there is room for more than three, takes what comes by chance,
  * or if it does not fit, what takes an even share of the space.
  */
-static void take_most(repack *r, pack *p)
+static void take_max(repack *r, pack *p)
 {
     while (p->places > 3 && r->sequences > 0) {
         double mean = (double)r->tokens / r->sequences;
@@ -390,7 +390,7 @@ static void make_pack(repack *r)
     if (i == NONE)
         i = longest(r, r->o->capacity);
     take(r, &p, i);
-    take_most(r, &p);
+    take_max(r, &p);
     c = best_three(r, p.space, p.places, 1 - NO_LOSS - p.worth);
     for (int k = 0; k < 3; k++)
         if (c.kind[k] != NONE)
@@ -447,7 +447,7 @@ static void begin(repack *r)
 {
     uint32_t n = 0;
 
-    r->pack_work = fmax(LEAST_PACK_WORK,
+    r->pack_work = fmax(MIN_PACK_WORK,
                         FIRST_PART * r->o->work / fmax(1, r->o->enough));
 
     r->n_kinds = (uint32_t)ps_histogram_size(r->h);
@@ -523,7 +523,7 @@ static void ruin(repack *r)
     for (int n = 0; n < 2 * RUINED_PACKS && r->n_ruined < RUINED_PACKS &&
                     (r->n_taken < RUINED_SEQUENCES || r->n_ruined < 2);
          n++) {
-        uint32_t k = draw_pack(r, r->n_ruined < EMPTY_PACKS ? MOST_EMPTY
+        uint32_t k = draw_pack(r, r->n_ruined < EMPTY_PACKS ? MAX_EMPTY
                                                             : MORE_EMPTY);
 
         if (!is_ruined(r, k))

@@ -33,7 +33,7 @@ typedef struct cursor {
 
 typedef struct rounding {
     const ps_histogram *h;
-    const ps_goods *goods;
+    const ps_lp_input *lp_input;
     const ps_basis *basis;
     uint64_t *times;  /* of each column */
     uint64_t *slots;  /* of each length of the stock, in all columns */
@@ -64,21 +64,21 @@ uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth)
 {
     const uint64_t column = 2 * sizeof(uint64_t) + sizeof(run) +
                             sizeof(size_t) + sizeof(cursor);
-    uint64_t rows = ps_amount_array(n, column);
-    uint64_t all = ps_amount_array((uint64_t)lengths + 1,
-                                   sizeof(run) + sizeof(uint32_t));
+    uint64_t rows = ps_mem_array(n, column);
+    uint64_t all = ps_mem_array((uint64_t)lengths + 1,
+                                sizeof(run) + sizeof(uint32_t));
 
-    return ps_amount_sum(
-        ps_amount_sum(rows, all),
-        ps_amount_array(depth, sizeof(cursor) + sizeof(size_t) +
-                                   sizeof(uint32_t)));
+    return ps_mem_sum(
+        ps_mem_sum(rows, all),
+        ps_mem_array(depth, sizeof(cursor) + sizeof(size_t) +
+                     sizeof(uint32_t)));
 }
 
 static bool open_rounding(rounding *r)
 {
-    size_t n = r->goods->stock.n;
+    size_t n = r->lp_input->instance.n;
     size_t lengths = ps_histogram_size(r->h);
-    size_t depth = r->goods->stock.depth;
+    size_t depth = r->lp_input->instance.depth;
 
     r->times = calloc(n, sizeof *r->times);
     r->slots = calloc(n, sizeof *r->slots);
@@ -103,7 +103,7 @@ static uint64_t whole_part(double used)
 }
 
 /* The sum, or the greatest number. */
-static uint64_t add_up_to_most(uint64_t a, uint64_t b)
+static uint64_t add_up_to_max(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -120,7 +120,7 @@ static void count_slots(rounding *r, const double *used)
              k++)
             for (uint32_t m = 0; m < (uint32_t)e->value[k]; m++)
                 r->slots[e->index[k]] =
-                    add_up_to_most(r->slots[e->index[k]], r->times[j]);
+                    add_up_to_max(r->slots[e->index[k]], r->times[j]);
     }
 }
 
@@ -163,8 +163,8 @@ static void fill_rows(rounding *r, uint64_t *left)
 
     for (uint32_t j = 0; j <= k; j++)
         r->down[j] = j;
-    for (uint32_t i = r->goods->stock.n; i-- > 0;) {
-        while (k > 0 && r->goods->place[k - 1] > i)
+    for (uint32_t i = r->lp_input->instance.n; i-- > 0;) {
+        while (k > 0 && r->lp_input->place[k - 1] > i)
             k--;
         n = fill_row(r, i, k, left, n);
     }
@@ -205,9 +205,9 @@ static void share(rounding *r, uint32_t j)
 
 /*
  * Takes a sequence from the row of each slot that has one left; the number
- * of packs, at most `most`, until in one of them a run ends.
+ * of packs, at most `max`, until in one of them a run ends.
  */
-static uint64_t take_stretch(rounding *r, uint64_t most, uint32_t *n)
+static uint64_t take_stretch(rounding *r, uint64_t max, uint32_t *n)
 {
     *n = 0;
     for (uint32_t k = 0; k < r->n_taking; k++) {
@@ -218,9 +218,9 @@ static uint64_t take_stretch(rounding *r, uint64_t most, uint32_t *n)
             continue;
         r->lengths[(*n)++] = r->runs[c->run].length;
         rest = r->runs[c->run].count - c->taken;
-        most = rest < most ? rest : most;
+        max = rest < max ? rest : max;
     }
-    return most;
+    return max;
 }
 
 static ps_result add_packs(rounding *r, uint32_t j, ps_plan *plan,
@@ -247,10 +247,10 @@ static ps_result add_packs(rounding *r, uint32_t j, ps_plan *plan,
 }
 
 ps_result ps_round(ps_plan *plan, const ps_histogram *h,
-                   const ps_goods *goods, const ps_basis *basis,
+                   const ps_lp_input *lp_input, const ps_basis *basis,
                    const double *used, uint64_t *left, ps_error *err)
 {
-    rounding r = {.h = h, .goods = goods, .basis = basis};
+    rounding r = {.h = h, .lp_input = lp_input, .basis = basis};
     ps_result result = PS_OK;
 
     if (open_rounding(&r)) {

@@ -15,13 +15,13 @@
 
 uint64_t ps_plan_spfhp_bytes(const ps_plan_size *size)
 {
-    return ps_amount_sum(ps_plan_bytes(size->sequences),
-                         ps_shelf_bytes(size->sequences, size->capacity,
-                                        PS_FIT_WORST_LATEST));
+    return ps_mem_sum(ps_plan_bytes(size->sequences),
+                      ps_open_bins_bytes(size->sequences, size->capacity,
+                                         PS_FIT_WORST_LATEST));
 }
 
 ps_result ps_plan_spfhp(ps_plan *plan, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err)
 {
-    return ps_shelf_pack(plan, h, o, PS_FIT_WORST_LATEST, false, err);
+    return ps_open_bins_pack(plan, h, o, PS_FIT_WORST_LATEST, false, err);
 }

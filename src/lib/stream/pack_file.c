@@ -26,7 +26,7 @@ typedef struct stream {
 } stream;
 
 struct ps_pack_file {
-    ps_plain_file *plain;
+    ps_random_input *plain;
     ps_pack_info info; /* of the first stream, but for the window */
     ps_totals totals;
     stream *streams;
@@ -37,14 +37,14 @@ struct ps_pack_file {
 static ps_result read_header(ps_pack_file *f, uint64_t at,
                              ps_pack_info *info, ps_error *err)
 {
-    uint64_t left = ps_plain_file_size(f->plain) - at;
+    uint64_t left = ps_random_input_size(f->plain) - at;
     size_t n = left < PS_PACK_HEADER_BYTES ? (size_t)left
                                            : PS_PACK_HEADER_BYTES;
     const unsigned char *bytes = (const unsigned char *)"";
     ps_result r = PS_OK;
 
     if (n > 0)
-        r = ps_plain_file_read(f->plain, at, n, &bytes, err);
+        r = ps_random_input_read(f->plain, at, n, &bytes, err);
     if (r != PS_OK)
         return r;
     return ps_pack_header_read(bytes, n, info, err);
@@ -65,7 +65,7 @@ static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
     ps_result r;
 
     if (end >= (uint64_t)PS_PACK_HEADER_BYTES + size) {
-        r = ps_plain_file_read(f->plain, end - size, size, &bytes, err);
+        r = ps_random_input_read(f->plain, end - size, size, &bytes, err);
         if (r != PS_OK)
             return r;
         if (ps_record_open(info, bytes, &is_end, NULL) != PS_OK)
@@ -111,10 +111,10 @@ static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
     uint32_t n = f->n_streams;
     stream *s = f->streams;
 
-    if (n == PS_STREAMS_MOST)
+    if (n == PS_STREAMS_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "more than %" PRIu32 " streams in a file",
-                       PS_STREAMS_MOST);
+                       PS_STREAMS_MAX);
     if ((n & (n - 1)) == 0)
         s = realloc(s, (n == 0 ? 1 : 2 * (size_t)n) * sizeof *s);
     if (s == NULL)
@@ -178,14 +178,14 @@ static void put_in_order(ps_pack_file *f)
 
 static ps_result open_file(ps_pack_file *f, int fd, ps_error *err)
 {
-    ps_result r = ps_plain_file_open(&f->plain, fd, err);
+    ps_result r = ps_random_input_open(&f->plain, fd, err);
     uint64_t end;
 
     if (r == PS_OK)
         r = read_header(f, 0, &f->info, err);
     if (r != PS_OK)
         return r;
-    end = ps_plain_file_size(f->plain);
+    end = ps_random_input_size(f->plain);
     do
         r = find_stream(f, &end, err);
     while (r == PS_OK && end > 0);
@@ -288,7 +288,7 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
     s = &f->streams[stream_of(f, i)];
     index = i - s->first;
     offset = s->at + PS_PACK_HEADER_BYTES + index * size;
-    r = ps_plain_file_read(f->plain, offset, size, &bytes, err);
+    r = ps_random_input_read(f->plain, offset, size, &bytes, err);
     if (r == PS_OK)
         r = decode(f, bytes, index, pack, err);
     if (r == PS_ERR_CORRUPT)
@@ -302,7 +302,7 @@ void ps_pack_file_free(ps_pack_file *f)
 {
     if (f == NULL)
         return;
-    ps_plain_file_free(f->plain);
+    ps_random_input_free(f->plain);
     free(f->streams);
     free(f);
 }

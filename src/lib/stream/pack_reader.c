@@ -20,7 +20,7 @@
 static ps_result at_record(const ps_pack_reader *r, ps_result code,
                            ps_error *err)
 {
-    return ps_record_blame(r->place.seen.packs, ps_source_offset(r->source),
+    return ps_record_blame(r->place.seen.packs, ps_input_offset(r->input),
                            code, err);
 }
 
@@ -39,8 +39,8 @@ ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
 {
     const unsigned char *header;
     size_t got;
-    ps_result result = ps_source_peek(r->source, PS_PACK_HEADER_BYTES,
-                                      &header, &got, err);
+    ps_result result = ps_input_peek(r->input, PS_PACK_HEADER_BYTES,
+                                     &header, &got, err);
 
     if (result != PS_OK)
         return result;
@@ -48,11 +48,11 @@ ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
     if (result != PS_OK)
         return result;
     begin_stream(r, header);
-    ps_source_take(r->source, PS_PACK_HEADER_BYTES);
+    ps_input_take(r->input, PS_PACK_HEADER_BYTES);
     return PS_OK;
 }
 
-ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_source *source,
+ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_input *input,
                                ps_error *err)
 {
     ps_pack_reader *r = calloc(1, sizeof *r);
@@ -60,10 +60,10 @@ ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_source *source,
 
     *reader = NULL;
     if (r == NULL) {
-        ps_source_free(source);
+        ps_input_free(input);
         return ps_fail_memory(err);
     }
-    r->source = source;
+    r->input = input;
     r->ranks = 1;
     result = ps_pack_reader_header(r, err);
     if (result != PS_OK) {
@@ -78,14 +78,14 @@ ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_source *source,
 
 ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
 {
-    ps_source *source;
-    ps_result result = ps_source_open(&source, fd, err);
+    ps_input *input;
+    ps_result result = ps_input_open(&input, fd, err);
 
     *reader = NULL;
     if (result != PS_OK)
         return result;
-    ps_source_set_head(source, ps_is_pack_head);
-    return ps_pack_reader_start(reader, source, err);
+    ps_input_set_head(input, ps_is_pack_head);
+    return ps_pack_reader_start(reader, input, err);
 }
 
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *r)
@@ -101,12 +101,12 @@ const ps_totals *ps_pack_reader_totals(const ps_pack_reader *r)
 void ps_pack_reader_on_wait(ps_pack_reader *r, ps_wait_hook *hook,
                             void *context)
 {
-    ps_source_on_wait(r->source, hook, context);
+    ps_input_on_wait(r->input, hook, context);
 }
 
 uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
 {
-    return ps_source_offset(r->source);
+    return ps_input_offset(r->input);
 }
 
 static ps_result check_totals(const ps_pack_reader *r, const ps_totals *end,
@@ -127,11 +127,11 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
 {
     const unsigned char *head;
     size_t got;
-    uint64_t at = ps_source_offset(r->source);
-    ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
+    uint64_t at = ps_input_offset(r->input);
+    ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
     if (result == PS_OK)
-        result = ps_source_check_tables(r->source, err);
+        result = ps_input_check_tables(r->input, err);
     if (result != PS_OK)
         return result;
     r->at_end = got == 0;
@@ -169,7 +169,7 @@ static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
     if (!ps_totals_add(&r->ended, &end))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the totals of the streams exceed 64 bits");
-    ps_source_take(r->source, r->info.record_bytes);
+    ps_input_take(r->input, r->info.record_bytes);
     return read_after_end(r, err);
 }
 
@@ -204,9 +204,9 @@ static ps_result read_pack(ps_pack_reader *r, const unsigned char *bytes,
     if (result != PS_OK)
         return at_record(r, result, err);
     pack->stream = r->place.stream;
-    pack->offset = ps_source_offset(r->source);
+    pack->offset = ps_input_offset(r->input);
     ps_pack_reader_count(r, pack);
-    ps_source_take(r->source, r->info.record_bytes);
+    ps_input_take(r->input, r->info.record_bytes);
     return PS_OK;
 }
 
@@ -215,8 +215,8 @@ static ps_result peek_record(ps_pack_reader *r, uint64_t index,
                              const unsigned char **bytes, ps_error *err)
 {
     size_t got;
-    ps_result result = ps_source_peek(r->source, r->info.record_bytes, bytes,
-                                      &got, err);
+    ps_result result = ps_input_peek(r->input, r->info.record_bytes, bytes,
+                                     &got, err);
 
     if (result != PS_OK || got == r->info.record_bytes)
         return result;
@@ -226,7 +226,7 @@ static ps_result peek_record(ps_pack_reader *r, uint64_t index,
         ps_fail(err, PS_ERR_TRUNCATED,
                 "the stream ends after %zu of its %" PRIu32 " bytes", got,
                 r->info.record_bytes);
-    return ps_record_blame(index, ps_source_offset(r->source),
+    return ps_record_blame(index, ps_input_offset(r->input),
                            PS_ERR_TRUNCATED, err);
 }
 
@@ -240,7 +240,7 @@ ps_result ps_pack_reader_peek(ps_pack_reader *r, uint64_t index,
         return result;
     result = ps_record_open(&r->info, *bytes, is_end, err);
     if (result != PS_OK)
-        return ps_record_blame(index, ps_source_offset(r->source), result,
+        return ps_record_blame(index, ps_input_offset(r->input), result,
                                err);
     return PS_OK;
 }
@@ -299,6 +299,6 @@ void ps_pack_reader_free(ps_pack_reader *r)
 {
     if (r == NULL)
         return;
-    ps_source_free(r->source);
+    ps_input_free(r->input);
     free(r);
 }

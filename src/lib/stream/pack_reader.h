@@ -12,7 +12,7 @@
 #include "packstream.h"
 
 struct ps_pack_reader {
-    ps_source *source;
+    ps_input *input;
     ps_pack_info info;    /* of the first stream */
     ps_pack_info current; /* of this stream: equal but for counts */
     bool at_end; /* PS_END was given, and is given again */
@@ -26,7 +26,7 @@ struct ps_pack_reader {
  * As ps_pack_reader_open.  The source belongs to the reader from now on,
  * also after a failure.
  */
-ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_source *source,
+ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_input *input,
                                ps_error *err);
 
 /* Reads the header of the next stream.  As ps_pack_header_read. */
@@ -35,7 +35,7 @@ ps_result ps_pack_reader_header(ps_pack_reader *reader, ps_error *err);
 /*
  * The bytes of the next record, which is number `index` of its stream, not
  * taken yet; its checksum has been checked.
- * PS_OK, PS_ERR_CORRUPT, _TRUNCATED, or what ps_source_peek gives.
+ * PS_OK, PS_ERR_CORRUPT, _TRUNCATED, or what ps_input_peek gives.
  */
 ps_result ps_pack_reader_peek(ps_pack_reader *reader, uint64_t index,
                               const unsigned char **bytes, bool *is_end,

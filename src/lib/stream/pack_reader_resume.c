@@ -35,7 +35,7 @@ static ps_result refuse(const char *why, ps_error *err)
 
 static bool is_fresh(const ps_pack_reader *r)
 {
-    return ps_source_offset(r->source) == PS_PACK_HEADER_BYTES;
+    return ps_input_offset(r->input) == PS_PACK_HEADER_BYTES;
 }
 
 /* Takes the mark's word for all that is before the place. */
@@ -63,11 +63,11 @@ static ps_result pass_pack(ps_pack_reader *r, uint64_t index,
         return result;
     if (is_end || ps_record_index(bytes) != index) {
         (void)refuse("the packs before its place are not there", err);
-        return ps_record_blame(index, ps_source_offset(r->source),
+        return ps_record_blame(index, ps_input_offset(r->input),
                                PS_ERR_ARGUMENT, err);
     }
     *checksum = load_u64(bytes);
-    ps_source_take(r->source, r->info.record_bytes);
+    ps_input_take(r->input, r->info.record_bytes);
     return PS_OK;
 }
 
@@ -79,8 +79,8 @@ static ps_result seek_records(ps_pack_reader *r, uint64_t n, uint64_t headers,
 
     if (n > UINT64_MAX / 2 / size)
         return refuse("no input is so long", err);
-    return ps_source_skip(r->source, n * size +
-                          headers * PS_PACK_HEADER_BYTES, err);
+    return ps_input_skip(r->input, n * size +
+                         headers * PS_PACK_HEADER_BYTES, err);
 }
 
 /* From record `from` on to the place, which has packs before it. */
@@ -91,7 +91,7 @@ static ps_result pass_to(ps_pack_reader *r, uint64_t from,
     uint64_t checksum = 0;
     ps_result result = PS_OK;
 
-    if (ps_source_can_skip(r->source)) {
+    if (ps_input_can_skip(r->input)) {
         result = seek_records(r, last - from, 0, err);
         from = last;
     }
@@ -174,7 +174,7 @@ static ps_result go_on_from_start(ps_pack_reader *r,
 {
     if (r->place.header != place->first_header)
         return refuse("the first header is another one", err);
-    return ps_source_can_skip(r->source) ? seek_place(r, place, err)
+    return ps_input_can_skip(r->input) ? seek_place(r, place, err)
                                          : read_to(r, place, mark, err);
 }
 
@@ -195,7 +195,7 @@ static ps_result go_on_late(ps_pack_reader *r, uint64_t first,
                       ": records are missing behind the mark",
                       first);
         return ps_record_blame(place->seen.packs,
-                               ps_source_offset(r->source), PS_ERR_CORRUPT,
+                               ps_input_offset(r->input), PS_ERR_CORRUPT,
                                err);
     }
     if (first < place->seen.packs)

@@ -26,9 +26,9 @@
 #define HASH_STATE_BYTES 1024
 
 /* A record of so many bytes, and if it is short what is read at least. */
-#define LEAST_PEEK ((uint64_t)64 << 10)
+#define MIN_PEEK ((uint64_t)64 << 10)
 #define LONGEST_PEEK(bytes) \
-    ((bytes) + 4 > LEAST_PEEK ? (bytes) + 4 : LEAST_PEEK)
+    ((bytes) + 4 > MIN_PEEK ? (bytes) + 4 : MIN_PEEK)
 
 static ps_result truncated_header(ps_error *err)
 {
@@ -43,8 +43,8 @@ static ps_result read_header(ps_token_reader *r, ps_schema *schema,
     const unsigned char *head;
     size_t got;
     size_t size = 0;
-    ps_result result = ps_source_peek(r->source, PS_TOKEN_FIXED_BYTES,
-                                      &head, &got, err);
+    ps_result result = ps_input_peek(r->input, PS_TOKEN_FIXED_BYTES,
+                                     &head, &got, err);
 
     if (result != PS_OK)
         return result;
@@ -52,13 +52,13 @@ static ps_result read_header(ps_token_reader *r, ps_schema *schema,
         return truncated_header(err);
     result = ps_token_header_size(head, &size, err);
     if (result == PS_OK)
-        result = ps_source_peek(r->source, size, &head, &got, err);
+        result = ps_input_peek(r->input, size, &head, &got, err);
     if (result != PS_OK)
         return result;
     if (got < size)
         return truncated_header(err);
     result = ps_token_header_decode(head, size, schema, err);
-    ps_source_take(r->source, size);
+    ps_input_take(r->input, size);
     r->seen = (ps_token_end){0};
     return result;
 }
@@ -72,11 +72,11 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
 {
     const unsigned char *head;
     size_t got;
-    ps_result result = ps_source_peek(r->source, 1, &head, &got, err);
+    ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
 
     /* A short raw record may be all that comes for now. */
     if (result == PS_OK && got == 1 && *head == 0x89)
-        result = ps_source_peek(r->source, 8, &head, &got, err);
+        result = ps_input_peek(r->input, 8, &head, &got, err);
     if (result != PS_OK)
         return result;
     *empty = got == 0;
@@ -96,7 +96,7 @@ static void adopt_schema(ps_token_reader *r, const ps_schema *schema)
     r->vocab_size = schema->vocab_size;
 }
 
-ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
+ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
                                 ps_type raw_type, ps_error *err)
 {
     ps_token_reader *r = calloc(1, sizeof *r);
@@ -106,10 +106,10 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
 
     *reader = NULL;
     if (r == NULL) {
-        ps_source_free(source);
+        ps_input_free(input);
         return ps_fail_memory(err);
     }
-    r->source = source;
+    r->input = input;
     r->longest = PS_MAX_SEQUENCE_BYTES;
     r->skipped = XXH3_createState();
     if (r->skipped == NULL)
@@ -129,18 +129,18 @@ ps_result ps_token_reader_open_within(ps_token_reader **reader, int fd,
                                       ps_type raw_type, uint64_t window,
                                       ps_error *err)
 {
-    ps_source *source;
+    ps_input *input;
     ps_result result;
 
     *reader = NULL;
     if (raw_type != PS_U16 && raw_type != PS_U32)
         return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
-    result = ps_source_open(&source, fd, err);
+    result = ps_input_open(&input, fd, err);
     if (result != PS_OK)
         return result;
     if (window != 0)
-        ps_source_set_window(source, window);
-    return ps_token_reader_start(reader, source, raw_type, err);
+        ps_input_set_window(input, window);
+    return ps_token_reader_start(reader, input, raw_type, err);
 }
 
 ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
@@ -154,20 +154,20 @@ void ps_token_reader_set_longest(ps_token_reader *r, uint64_t bytes)
 {
     r->longest = bytes < PS_MAX_SEQUENCE_BYTES ? bytes
                                                : PS_MAX_SEQUENCE_BYTES;
-    ps_source_set_most(r->source, LONGEST_PEEK(r->longest));
+    ps_input_set_max(r->input, LONGEST_PEEK(r->longest));
 }
 
 uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
-                                bool ahead)
+                                bool read_ahead)
 {
     uint64_t bytes;
 
     if (longest > PS_MAX_SEQUENCE_BYTES)
         longest = PS_MAX_SEQUENCE_BYTES;
-    bytes = ps_source_bytes(LONGEST_PEEK(longest),
-                            window == 0 ? UINT64_MAX : window, ahead);
-    return ps_amount_sum(bytes, ps_amount_array(1, sizeof(ps_token_reader)) +
-                                    HASH_STATE_BYTES);
+    bytes = ps_input_bytes(LONGEST_PEEK(longest),
+                           window == 0 ? UINT64_MAX : window, read_ahead);
+    return ps_mem_sum(bytes, ps_mem_array(1, sizeof(ps_token_reader)) +
+                      HASH_STATE_BYTES);
 }
 
 ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
@@ -179,9 +179,9 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
     if (!r->ended)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the input before it has not been read to its end");
-    r->earlier_bytes += ps_source_offset(r->source);
+    r->earlier_bytes += ps_input_offset(r->input);
     r->ended = false;
-    result = ps_source_reopen(r->source, fd, err);
+    result = ps_input_reopen(r->input, fd, err);
     if (result == PS_OK)
         result = read_start(r, r->schema.token_type, &schema, &empty, err);
     if (result != PS_OK)
@@ -212,7 +212,7 @@ void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
 void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
                              void *context)
 {
-    ps_source_on_wait(r->source, hook, context);
+    ps_input_on_wait(r->input, hook, context);
 }
 
 void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
@@ -231,24 +231,24 @@ void ps_token_reader_expect(ps_token_reader *r, ps_result result)
 
 ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
 {
-    return ps_source_read_ahead(r->source, err);
+    return ps_input_read_ahead(r->input, err);
 }
 
 int ps_token_reader_descriptor(const ps_token_reader *r)
 {
-    return ps_source_descriptor(r->source);
+    return ps_input_descriptor(r->input);
 }
 
 uint64_t ps_token_reader_offset(const ps_token_reader *r)
 {
-    return r->earlier_bytes + ps_source_offset(r->source);
+    return r->earlier_bytes + ps_input_offset(r->input);
 }
 
 ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 {
     return (ps_token_mark){
         .id = r->next_id,
-        .offset = ps_source_offset(r->source),
+        .offset = ps_input_offset(r->input),
         .earlier_bytes = r->earlier_bytes,
         .sequences = r->seen.sequences,
         .tokens = r->seen.tokens,
@@ -259,7 +259,7 @@ ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
                                ps_error *err)
 {
-    uint64_t at = ps_source_offset(r->source);
+    uint64_t at = ps_input_offset(r->input);
     ps_result result;
 
     if (r->next_id > 0 || r->ended || r->pending)
@@ -267,7 +267,7 @@ ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
     if (mark->offset < at)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "no record starts at byte %" PRIu64, mark->offset);
-    result = ps_source_skip(r->source, mark->offset - at, err);
+    result = ps_input_skip(r->input, mark->offset - at, err);
     if (result != PS_OK)
         return result;
     r->next_id = mark->id;
@@ -292,8 +292,8 @@ static ps_result read_after_end(ps_token_reader *r, bool *more,
     const unsigned char *head;
     size_t got;
     ps_schema schema;
-    uint64_t at = ps_source_offset(r->source);
-    ps_result result = ps_source_peek(r->source, 8, &head, &got, err);
+    uint64_t at = ps_input_offset(r->input);
+    ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
     *more = got > 0;
     if (result != PS_OK || got == 0)
@@ -318,8 +318,8 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     const unsigned char *data;
     size_t got;
     ps_token_end end;
-    ps_result result = ps_source_peek(r->source, PS_TOKEN_END_BYTES, &data,
-                                      &got, err);
+    ps_result result = ps_input_peek(r->input, PS_TOKEN_END_BYTES, &data,
+                                     &got, err);
 
     if (result != PS_OK)
         return result;
@@ -338,7 +338,7 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
                        "the records before END at byte %" PRIu64
                        " do not agree with its digest",
                        r->record.offset);
-    ps_source_take(r->source, PS_TOKEN_END_BYTES);
+    ps_input_take(r->input, PS_TOKEN_END_BYTES);
     return read_after_end(r, more, err);
 }
 
@@ -348,7 +348,7 @@ static ps_result read_flush(ps_token_reader *r, const unsigned char *data,
 {
     r->seen.digest = ps_token_digest(
         r->seen.digest, 0, XXH3_64bits(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
-    ps_source_take(r->source, PS_TOKEN_CONTROL_BYTES);
+    ps_input_take(r->input, PS_TOKEN_CONTROL_BYTES);
     *more = true;
     return r->on_flush == NULL ? PS_OK : r->on_flush(r->flush_context, err);
 }
@@ -359,8 +359,8 @@ ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
     const unsigned char *data;
     size_t got;
     uint32_t kind;
-    ps_result result = ps_source_peek(r->source, PS_TOKEN_CONTROL_BYTES,
-                                      &data, &got, err);
+    ps_result result = ps_input_peek(r->input, PS_TOKEN_CONTROL_BYTES,
+                                     &data, &got, err);
 
     if (result != PS_OK)
         return result;
@@ -381,7 +381,7 @@ void ps_token_reader_free(ps_token_reader *r)
 {
     if (r == NULL)
         return;
-    ps_source_free(r->source);
+    ps_input_free(r->input);
     (void)XXH3_freeState(r->skipped);
     free(r);
 }

@@ -15,7 +15,7 @@
 #include "packstream.h"
 
 struct ps_token_reader {
-    ps_source *source;
+    ps_input *input;
     ps_schema schema;
     ps_shape shape;
     uint64_t longest;    /* payload that is read whole, bytes */
@@ -43,7 +43,7 @@ struct ps_token_reader {
  * As ps_token_reader_open.  The source belongs to the reader from now on,
  * also after a failure.
  */
-ps_result ps_token_reader_start(ps_token_reader **reader, ps_source *source,
+ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
                                 ps_type raw_type, ps_error *err);
 
 /* PS_ERR_TRUNCATED: `got` of the `of` bytes of r->record are there. */

@@ -24,7 +24,7 @@ static ps_result read_count(ps_token_reader *r, uint32_t *count,
 {
     const unsigned char *data;
     size_t got;
-    ps_result result = ps_source_peek(r->source, 4, &data, &got, err);
+    ps_result result = ps_input_peek(r->input, 4, &data, &got, err);
 
     if (result != PS_OK)
         return result;
@@ -34,7 +34,7 @@ static ps_result read_count(ps_token_reader *r, uint32_t *count,
         return ps_fail(err, PS_ERR_TRUNCATED,
                        "the input ends at byte %" PRIu64 " without END: "
                        "it was cut after %" PRIu64 " records",
-                       ps_source_offset(r->source), r->seen.sequences);
+                       ps_input_offset(r->input), r->seen.sequences);
     if (got < 4)
         return ps_token_reader_cut(r, got, 4, err);
     *count = load_u32(data);
@@ -59,7 +59,7 @@ static void count_record(ps_token_reader *r, uint64_t hash)
  */
 static ps_result read_raw_zero(ps_token_reader *r, ps_error *err)
 {
-    ps_source_take(r->source, 4);
+    ps_input_take(r->input, 4);
     if (r->on_flush != NULL)
         return r->on_flush(r->flush_context, err);
     count_record(r, 0);
@@ -79,7 +79,7 @@ static ps_result find_record(ps_token_reader *r, ps_error *err)
         ps_result result;
 
         r->record = (ps_sequence){
-            .id = r->next_id, .offset = ps_source_offset(r->source)};
+            .id = r->next_id, .offset = ps_input_offset(r->input)};
         result = read_count(r, &count, err);
         if (result != PS_OK)
             return result;
@@ -132,7 +132,7 @@ static inline ps_result check_tokens(ps_token_reader *r,
 static void leave_pending(ps_token_reader *r, bool outside,
                           ps_sequence *sequence)
 {
-    ps_source_take(r->source, 4);
+    ps_input_take(r->input, 4);
     r->pending = true;
     r->outside = outside;
     r->passed = 4;
@@ -155,8 +155,8 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
                        " bytes, the limit is %" PRIu64,
                        r->record.id, r->record.offset, r->record.n_tok,
                        bytes, r->longest);
-    result = ps_source_peek(r->source, before + (size_t)bytes, &data, &got,
-                            err);
+    result = ps_input_peek(r->input, before + (size_t)bytes, &data, &got,
+                           err);
     if (result != PS_OK)
         return result;
     if (got < before + bytes)
@@ -168,7 +168,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
         return result;
     }
     ps_prefetch(data + before + bytes); /* the next count */
-    ps_source_take(r->source, before + (size_t)bytes);
+    ps_input_take(r->input, before + (size_t)bytes);
     count_record(r, r->schema.framed
                         ? XXH3_64bits(data + before, (size_t)bytes)
                         : 0);
@@ -178,7 +178,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
                               .payload = data + before,
                               .payload_bytes = (size_t)bytes,
                               .lent = data + before,
-                              .block = ps_source_block(r->source)};
+                              .block = ps_input_block(r->input)};
     return PS_OK;
 }
 
@@ -245,7 +245,7 @@ static ps_result pass(ps_token_reader *r, uint64_t up_to, bool are_tokens,
         size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;
         const unsigned char *data;
         size_t got;
-        ps_result result = ps_source_peek(r->source, want, &data, &got, err);
+        ps_result result = ps_input_peek(r->input, want, &data, &got, err);
 
         if (result != PS_OK)
             return result;
@@ -260,7 +260,7 @@ static ps_result pass(ps_token_reader *r, uint64_t up_to, bool are_tokens,
             return result;
         if (r->schema.framed)
             (void)XXH3_64bits_update(r->skipped, data, want);
-        ps_source_take(r->source, want);
+        ps_input_take(r->input, want);
         r->passed += want;
     }
     return PS_OK;

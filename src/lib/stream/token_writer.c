@@ -15,7 +15,7 @@
 #include "io/output.h"
 
 struct ps_token_writer {
-    ps_sink *sink;
+    ps_output *output;
     bool framed;
     bool finished;
     ps_shape shape;
@@ -25,17 +25,17 @@ struct ps_token_writer {
 static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
                             ps_error *err)
 {
-    unsigned char header[PS_TOKEN_HEADER_MOST];
+    unsigned char header[PS_TOKEN_HEADER_MAX];
 
-    return ps_sink_put(w->sink, header,
-                       ps_token_header_encode(schema, header), err);
+    return ps_output_put(w->output, header,
+                         ps_token_header_encode(schema, header), err);
 }
 
 ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
                                  const ps_schema *schema,
                                  const ps_token_mark *mark, ps_error *err)
 {
-    const ps_sink_options plain = {.written = mark->offset};
+    const ps_output_options plain = {.written = mark->offset};
     ps_token_writer *w;
     ps_result r = ps_schema_check(schema, err);
 
@@ -48,7 +48,7 @@ ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
     w->framed = schema->framed;
     w->shape = ps_schema_shape(schema);
     w->end = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
-    r = ps_sink_open(&w->sink, fd, &plain, err);
+    r = ps_output_open(&w->output, fd, &plain, err);
     if (r == PS_OK && w->framed && mark->offset == 0)
         r = put_header(w, schema, err);
     if (r != PS_OK) {
@@ -71,7 +71,7 @@ ps_token_mark ps_token_writer_mark(const ps_token_writer *w)
 {
     return (ps_token_mark){
         .id = w->end.sequences,
-        .offset = ps_sink_written(w->sink),
+        .offset = ps_output_written(w->output),
         .sequences = w->end.sequences,
         .tokens = w->end.tokens,
         .digest = w->end.digest,
@@ -100,10 +100,10 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                                         XXH3_64bits(payload, (size_t)bytes));
     w->end.sequences++;
     w->end.tokens += n_tok;
-    r = ps_sink_put(w->sink, count, sizeof count, err);
+    r = ps_output_put(w->output, count, sizeof count, err);
     if (r != PS_OK)
         return r;
-    return ps_sink_put(w->sink, payload, (size_t)bytes, err);
+    return ps_output_put(w->output, payload, (size_t)bytes, err);
 }
 
 /* A raw stream has no kinds of control records. */
@@ -119,13 +119,13 @@ ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
     if (w->framed)
         w->end.digest = ps_token_digest(w->end.digest, 0,
                                         XXH3_64bits(record + 4, n - 4));
-    r = ps_sink_put(w->sink, record, n, err);
-    return r == PS_OK ? ps_sink_flush(w->sink, err) : r;
+    r = ps_output_put(w->output, record, n, err);
+    return r == PS_OK ? ps_output_flush(w->output, err) : r;
 }
 
 ps_result ps_token_writer_flush(ps_token_writer *w, ps_error *err)
 {
-    return ps_sink_flush(w->sink, err);
+    return ps_output_flush(w->output, err);
 }
 
 ps_result ps_token_writer_finish(ps_token_writer *w, ps_error *err)
@@ -138,17 +138,17 @@ ps_result ps_token_writer_finish(ps_token_writer *w, ps_error *err)
     w->finished = true;
     if (w->framed) {
         ps_token_end_encode(&w->end, end);
-        r = ps_sink_put(w->sink, end, sizeof end, err);
+        r = ps_output_put(w->output, end, sizeof end, err);
     }
     if (r != PS_OK)
         return r;
-    return ps_sink_flush(w->sink, err);
+    return ps_output_flush(w->output, err);
 }
 
 void ps_token_writer_free(ps_token_writer *w)
 {
     if (w == NULL)
         return;
-    ps_sink_free(w->sink);
+    ps_output_free(w->output);
     free(w);
 }

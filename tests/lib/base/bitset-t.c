@@ -15,15 +15,15 @@
 typedef struct pair {
     ps_bitset set;
     unsigned char *has;
-    uint32_t most;
+    uint32_t max;
 } pair;
 
-static pair open_pair(uint32_t most)
+static pair open_pair(uint32_t max)
 {
-    pair p = {.most = most, .has = calloc((size_t)most + 1, 1)};
+    pair p = {.max = max, .has = calloc((size_t)max + 1, 1)};
 
     assert_non_null(p.has);
-    assert_true(ps_bitset_init(&p.set, most));
+    assert_true(ps_bitset_init(&p.set, max));
     return p;
 }
 
@@ -62,7 +62,7 @@ static void compare(const pair *p, uint32_t limit)
 
 static void compare_all(const pair *p)
 {
-    for (uint32_t limit = 0; limit <= p->most; limit++)
+    for (uint32_t limit = 0; limit <= p->max; limit++)
         compare(p, limit);
 }
 
@@ -71,12 +71,12 @@ static void test_every_small_size(void **state)
     uint64_t random = 1;
 
     (void)state;
-    for (uint32_t most = 0; most <= 200; most++) {
-        pair p = open_pair(most);
+    for (uint32_t max = 0; max <= 200; max++) {
+        pair p = open_pair(max);
 
         compare_all(&p);
         for (int step = 0; step < 60; step++) {
-            uint32_t number = random_below(&random, most + 1);
+            uint32_t number = random_below(&random, max + 1);
 
             if (random_below(&random, 3) == 0)
                 drop(&p, number);
@@ -100,11 +100,11 @@ static void test_seams(void **state)
     for (size_t i = 0; i < sizeof seams / sizeof seams[0]; i++) {
         add(&p, seams[i]);
         compare(&p, seams[i]);
-        compare(&p, p.most);
+        compare(&p, p.max);
         if (seams[i] > 0)
             compare(&p, seams[i] - 1);
         drop(&p, seams[i]);
-        compare(&p, p.most);
+        compare(&p, p.max);
     }
     close_pair(&p);
 }
@@ -135,15 +135,15 @@ static void test_filled_and_emptied(void **state)
     uint64_t random = 7;
 
     (void)state;
-    for (uint32_t i = 0; i <= p.most; i++)
+    for (uint32_t i = 0; i <= p.max; i++)
         add(&p, i);
     compare_all(&p);
     for (uint32_t left = 20000; left > 0; left--) {
-        drop(&p, random_below(&random, p.most + 1));
+        drop(&p, random_below(&random, p.max + 1));
         if (left % 1000 == 0)
             compare_all(&p);
     }
-    for (uint32_t i = 0; i <= p.most; i++)
+    for (uint32_t i = 0; i <= p.max; i++)
         drop(&p, i);
     compare_all(&p);
     close_pair(&p);
@@ -155,17 +155,17 @@ static void test_largest_sparse(void **state)
     uint64_t random = 99;
 
     (void)state;
-    compare(&p, p.most);
+    compare(&p, p.max);
     add(&p, 0);
-    compare(&p, p.most);
-    add(&p, p.most);
-    compare(&p, p.most);
-    compare(&p, p.most - 1);
-    drop(&p, p.most);
+    compare(&p, p.max);
+    add(&p, p.max);
+    compare(&p, p.max);
+    compare(&p, p.max - 1);
+    drop(&p, p.max);
     for (int i = 0; i < 3000; i++) {
-        add(&p, random_below(&random, p.most + 1));
-        compare(&p, random_below(&random, p.most + 1));
-        drop(&p, random_below(&random, p.most + 1));
+        add(&p, random_below(&random, p.max + 1));
+        compare(&p, random_below(&random, p.max + 1));
+        drop(&p, random_below(&random, p.max + 1));
     }
     close_pair(&p);
 }

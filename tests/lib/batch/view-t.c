@@ -179,7 +179,7 @@ static void test_views_of_a_file(void **state)
 typedef struct drip {
     const bytes *b;
     int fd;
-    size_t most;
+    size_t max;
 } drip;
 
 static void *run_drip(void *context)
@@ -188,7 +188,7 @@ static void *run_drip(void *context)
     uint64_t random = 11;
 
     for (size_t at = 0; at < d->b->size;) {
-        size_t n = 1 + random_below(&random, (uint32_t)d->most);
+        size_t n = 1 + random_below(&random, (uint32_t)d->max);
         ssize_t put;
 
         n = n < d->b->size - at ? n : d->b->size - at;
@@ -201,11 +201,11 @@ static void *run_drip(void *context)
     return NULL;
 }
 
-/* Reads `b` from a pipe into which it comes in pieces of up to `most`. */
-static void check_drip(const bytes *b, size_t most)
+/* Reads `b` from a pipe into which it comes in pieces of up to `max`. */
+static void check_drip(const bytes *b, size_t max)
 {
     int ends[2];
-    drip d = {b, -1, most};
+    drip d = {b, -1, max};
     pthread_t thread;
     ps_pack_reader *r;
     ps_error err;

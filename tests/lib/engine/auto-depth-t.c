@@ -15,11 +15,11 @@
 #include "lengths.h"
 
 /* The depth for `n` lengths, each as often as `counts` says. */
-static uint32_t choose(uint32_t capacity, uint32_t most, size_t n,
+static uint32_t choose(uint32_t capacity, uint32_t max, size_t n,
                        const uint32_t *given, const uint64_t *counts)
 {
     const ps_engine_options options = {.capacity = capacity,
-                                       .depth = most,
+                                       .depth = max,
                                        .window = 256,
                                        .max_delay = 512};
     ps_histogram *h;
@@ -34,21 +34,21 @@ static uint32_t choose(uint32_t capacity, uint32_t most, size_t n,
     return depth;
 }
 
-static uint32_t choose_one(uint32_t capacity, uint32_t most, uint32_t length)
+static uint32_t choose_one(uint32_t capacity, uint32_t max, uint32_t length)
 {
     const uint64_t count = 1000;
 
-    return choose(capacity, most, 1, &length, &count);
+    return choose(capacity, max, 1, &length, &count);
 }
 
 /* As many as fit, and a step or two more. */
-static void expect_one(uint32_t capacity, uint32_t most, uint32_t length)
+static void expect_one(uint32_t capacity, uint32_t max, uint32_t length)
 {
     uint32_t fit = capacity / length;
-    uint32_t depth = choose_one(capacity, most, length);
+    uint32_t depth = choose_one(capacity, max, length);
 
-    assert_true(depth >= (fit < most ? fit : most));
-    assert_true(depth <= most && depth <= 2 * fit + 2);
+    assert_true(depth >= (fit < max ? fit : max));
+    assert_true(depth <= max && depth <= 2 * fit + 2);
 }
 
 static void test_one_length(void **state)

@@ -244,23 +244,23 @@ static void test_full_length(void **state)
 static double *fill_rooms(const ps_dual_prices *p, const double *price,
                           uint32_t places)
 {
-    double *most = calloc(p->units.count + 1, sizeof *most);
+    double *max = calloc(p->units.count + 1, sizeof *max);
 
-    assert_non_null(most);
+    assert_non_null(max);
     for (uint32_t place = 0; place < places; place++)
         for (uint32_t room = p->units.count; room > 0; room--)
             for (uint32_t u = 1; u <= room; u++)
-                if (p->count[u] > 0 && price[u] + most[room - u] > most[room])
-                    most[room] = price[u] + most[room - u];
-    return most;
+                if (p->count[u] > 0 && price[u] + max[room - u] > max[room])
+                    max[room] = price[u] + max[room - u];
+    return max;
 }
 
 static double dearest_pack(const ps_dual_prices *p, const double *price)
 {
-    double *most = fill_rooms(p, price, p->depth);
-    double all = most[p->units.count];
+    double *max = fill_rooms(p, price, p->depth);
+    double all = max[p->units.count];
 
-    free(most);
+    free(max);
     return all;
 }
 
@@ -412,14 +412,14 @@ static void test_unseen(void **state)
             come(p, 1 + random_below(&random, capacity - 1),
                  60 + random_below(&random, 300));
         for (int more = 0; more < 2; more++) {
-            double *most;
+            double *max;
 
             learn(p);
-            most = fill_rooms(p, p->price, p->depth - 1);
+            max = fill_rooms(p, p->price, p->depth - 1);
             for (uint32_t u = 1; u <= p->units.count; u++)
-                assert_true(p->price[u] + most[p->units.count - u] <=
+                assert_true(p->price[u] + max[p->units.count - u] <=
                             1 + 1e-6);
-            free(most);
+            free(max);
         }
         ps_dual_prices_free(p);
     }

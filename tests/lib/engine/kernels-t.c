@@ -65,13 +65,13 @@ static ps_found look(const runs *r)
     return f;
 }
 
-static void try_least(ps_search search, const runs *r, int32_t least)
+static void try_min(ps_search search, const runs *r, int32_t min)
 {
     ps_found wanted = look(r);
-    ps_found f = search(r->a, r->b, r->n, least);
+    ps_found f = search(r->a, r->b, r->n, min);
 
-    if (wanted.sum < least) {
-        assert_true(f.sum < least);
+    if (wanted.sum < min) {
+        assert_true(f.sum < min);
         return;
     }
     assert_int_equal(f.sum, wanted.sum);
@@ -80,13 +80,13 @@ static void try_least(ps_search search, const runs *r, int32_t least)
 
 static void compare(ps_search search, const runs *r)
 {
-    int32_t most = look(r).sum;
+    int32_t max = look(r).sum;
 
-    try_least(search, r, NONE / 2);
-    if (r->n == 0 || most < NONE / 2)
+    try_min(search, r, NONE / 2);
+    if (r->n == 0 || max < NONE / 2)
         return;
-    try_least(search, r, most);
-    try_least(search, r, most + 1);
+    try_min(search, r, max);
+    try_min(search, r, max + 1);
 }
 
 /* Each place in turn has the greatest sum, and shares it with the first. */
@@ -139,13 +139,13 @@ static void try_variant(ps_search search)
 
 static int32_t naive_value(const runs *r, const int32_t *from, uint32_t c)
 {
-    int32_t most = 0;
+    int32_t max = 0;
 
     for (uint32_t room = 1; room <= c; room++)
         for (uint32_t i = 1; i <= room; i++)
-            if (r->a[i] + from[r->n - 1 - (room - i)] > most)
-                most = r->a[i] + from[r->n - 1 - (room - i)];
-    return most;
+            if (r->a[i] + from[r->n - 1 - (room - i)] > max)
+                max = r->a[i] + from[r->n - 1 - (room - i)];
+    return max;
 }
 
 /* What `best` of length i adds to a row: `from` with one of them, or not. */

@@ -101,20 +101,20 @@ static uint32_t bursts(uint64_t i, uint32_t capacity, uint64_t *random)
 /* Short ones of two kinds, by turns, and no long one. */
 static uint32_t turns(uint64_t i, uint32_t capacity, uint64_t *random)
 {
-    uint32_t most = capacity / 30 + 1;
+    uint32_t max = capacity / 30 + 1;
 
-    return 1 + random_below(random, most) +
-           (uint32_t)(i / 1500 % 2) * most % capacity;
+    return 1 + random_below(random, max) +
+           (uint32_t)(i / 1500 % 2) * max % capacity;
 }
 
 /* Hundreds of a kind wait while the other kind comes. */
 static uint32_t waves(uint64_t i, uint32_t capacity, uint64_t *random)
 {
-    uint32_t most = capacity / 4 + 1;
-    uint32_t length = 1 + random_below(random, most);
+    uint32_t max = capacity / 4 + 1;
+    uint32_t length = 1 + random_below(random, max);
 
     if (i / 700 % 3 == 0)
-        length += capacity - most;
+        length += capacity - max;
     return length <= capacity ? length : capacity;
 }
 
@@ -251,7 +251,7 @@ static void test_few_short(void **state)
         ps_error err;
 
         close_runner(&other);
-        assert_ok(ps_engine_press(r.engine, &slots, &n, &err), &err);
+        assert_ok(ps_engine_evict(r.engine, &slots, &n, &err), &err);
         assert_in_range(n, 1, left);
     }
     close_runner(&r);
@@ -366,10 +366,10 @@ static void test_great_prices(void **state)
         overwrite(&saver, at + i * 24 + 20, PS_SCORE_ONE / 4, 4);
     at -= 12 + 20 + 4; /* and of scores; no cut was learned: prices */
     for (uint32_t u = 1; u <= 256; u++) {
-        double most = 1.0 / (256 / u);
+        double max = 1.0 / (256 / u);
         uint64_t bits;
 
-        memcpy(&bits, &most, sizeof bits);
+        memcpy(&bits, &max, sizeof bits);
         overwrite(&saver, at - 8 * (256 + 1 - u), bits, 8);
     }
     assert_true(survive(&r, &saver, saver.n));

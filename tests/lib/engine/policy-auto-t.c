@@ -13,7 +13,7 @@ static void open_auto(stand *s, ps_policy_setup setup,
                       const uint32_t *lengths, size_t n)
 {
     setup.capacity = 100;
-    setup.window_size = MOST_SLOTS;
+    setup.window_size = MAX_SLOTS;
     open_stand(s, &ps_policy_auto_calls, &setup);
     admit_all(s, lengths, n);
 }
@@ -295,7 +295,7 @@ static void expect_scaled(ps_policy_setup setup, uint32_t by)
 
     setup.capacity = 100 * by;
     setup.depth = 3;
-    setup.window_size = MOST_SLOTS;
+    setup.window_size = MAX_SLOTS;
     open_stand(&s, &ps_policy_auto_calls, &setup);
     for (size_t k = 0; k < COUNT(parts); k++)
         admit(&s, parts[k] * by + (k == 0) - (k == 3));

@@ -14,11 +14,11 @@
 
 static uint32_t longest_fit(const stand *s, const bool *used, uint32_t room)
 {
-    uint32_t best = MOST_SLOTS;
+    uint32_t best = MAX_SLOTS;
 
     for (uint32_t i = 0; i < s->n; i++)
         if (!used[i] && s->list[i].length <= room &&
-            (best == MOST_SLOTS ||
+            (best == MAX_SLOTS ||
              s->list[i].length > s->list[best].length))
             best = i;
     return best;
@@ -27,12 +27,12 @@ static uint32_t longest_fit(const stand *s, const bool *used, uint32_t room)
 /* The oldest, and then, again and again, the longest that fits. */
 static void expect_bestfit(stand *s)
 {
-    uint32_t wanted[MOST_SLOTS];
-    bool used[MOST_SLOTS] = {false};
+    uint32_t wanted[MAX_SLOTS];
+    bool used[MAX_SLOTS] = {false};
     uint32_t room = s->is.capacity;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < MOST_SLOTS && n < s->is.depth;
+    for (uint32_t i = 0; i < MAX_SLOTS && n < s->is.depth;
          i = longest_fit(s, used, room)) {
         used[i] = true;
         wanted[n++] = s->list[i].length;
@@ -72,7 +72,7 @@ static void test_bestfit(void **state)
 
 /* A pack that takes sequences as they come, until one does not fit. */
 typedef struct open_pack {
-    uint32_t lengths[MOST_SLOTS + 1];
+    uint32_t lengths[MAX_SLOTS + 1];
     uint32_t n;
     uint32_t sum;
 } open_pack;

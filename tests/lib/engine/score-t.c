@@ -13,11 +13,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define SLOTS 200
-#define MOST_PLACED 12
+#define MAX_PLACED 12
 
 /* What a window of waiting is worth, up to so many. */
 #define AGED (PS_SCORE_ONE / 250)
-#define MOST_AGE 8
+#define MAX_AGE 8
 
 typedef struct stand {
     ps_window *window;
@@ -27,7 +27,7 @@ typedef struct stand {
     bool fine; /* units, when scores are made anew */
     uint64_t now;
     uint64_t epoch; /* when scores were last made anew */
-    uint32_t placed[MOST_PLACED];
+    uint32_t placed[MAX_PLACED];
     uint32_t n;
 } stand;
 
@@ -95,7 +95,7 @@ static uint32_t left_of(const stand *s, uint32_t length)
 static int32_t naive_score(const stand *s, uint32_t length)
 {
     uint64_t time = UINT64_MAX;
-    uint64_t most = (uint64_t)MOST_AGE * s->prices->window_size;
+    uint64_t max = (uint64_t)MAX_AGE * s->prices->window_size;
     uint64_t age;
 
     for (uint32_t i = ps_window_oldest(s->window); time == UINT64_MAX;
@@ -103,7 +103,7 @@ static int32_t naive_score(const stand *s, uint32_t length)
         if (ps_window_length(s->window, i) == length)
             time = ps_window_time(s->window, i);
     age = s->epoch > time ? s->epoch - time : 0;
-    age = age < most ? age : most;
+    age = age < max ? age : max;
     return ps_dual_price_of(s->prices, length) +
            ps_balance_of(&s->score->balance, length) +
            (int32_t)(age * AGED / s->prices->window_size);
@@ -173,7 +173,7 @@ static uint32_t draw_held(const stand *s, uint64_t *random)
 static void try_pack(stand *s, uint64_t *random)
 {
     for (int round = 0; round < 2; round++) {
-        while (s->n < MOST_PLACED) {
+        while (s->n < MAX_PLACED) {
             uint32_t length = draw_held(s, random);
 
             if (length == 0 || left_of(s, length) == 0)

@@ -13,18 +13,18 @@
 #include "engine/shuffle.h"
 #include "engine/window.h"
 
-#define MOST_SLOTS 64
+#define MAX_SLOTS 64
 
 /* What has been put and not taken: packs by their first slot. */
 typedef struct model {
     ps_shuffle *shuffle;
     uint32_t depth;
     uint64_t random;
-    uint64_t oldest[MOST_SLOTS];            /* 0: no such pack */
-    uint32_t oldest_slot[MOST_SLOTS];
-    uint32_t slots[MOST_SLOTS][MOST_SLOTS]; /* as they were put */
-    uint32_t n[MOST_SLOTS];
-    bool used[MOST_SLOTS];
+    uint64_t oldest[MAX_SLOTS];            /* 0: no such pack */
+    uint32_t oldest_slot[MAX_SLOTS];
+    uint32_t slots[MAX_SLOTS][MAX_SLOTS]; /* as they were put */
+    uint32_t n[MAX_SLOTS];
+    bool used[MAX_SLOTS];
     uint32_t sequences;
 } model;
 
@@ -34,8 +34,8 @@ static void open_model(model *m, uint64_t seed, uint32_t window,
     ps_error err;
 
     *m = (model){.depth = depth, .random = seed + 1};
-    assert_true(ps_shuffle_sequences(window, depth) <= MOST_SLOTS);
-    assert_ok(ps_shuffle_open(&m->shuffle, seed, window, MOST_SLOTS, &err),
+    assert_true(ps_shuffle_sequences(window, depth) <= MAX_SLOTS);
+    assert_ok(ps_shuffle_open(&m->shuffle, seed, window, MAX_SLOTS, &err),
               &err);
 }
 
@@ -43,7 +43,7 @@ static uint64_t naive_oldest(const model *m)
 {
     uint64_t oldest = UINT64_MAX;
 
-    for (uint32_t i = 0; i < MOST_SLOTS; i++)
+    for (uint32_t i = 0; i < MAX_SLOTS; i++)
         if (m->oldest[i] != 0 && m->oldest[i] < oldest)
             oldest = m->oldest[i];
     return oldest;
@@ -55,7 +55,7 @@ static void assert_oldest(const model *m)
     uint32_t slot = ps_shuffle_oldest(m->shuffle);
     bool found = false;
 
-    for (uint32_t i = 0; i < MOST_SLOTS; i++)
+    for (uint32_t i = 0; i < MAX_SLOTS; i++)
         if (m->oldest[i] != 0 && m->oldest_slot[i] == slot)
             found = m->oldest[i] == naive_oldest(m);
     assert_true(slot == PS_NO_SLOT ? m->sequences == 0 : found);
@@ -65,12 +65,12 @@ static void assert_oldest(const model *m)
 static void put(model *m, uint64_t oldest)
 {
     uint32_t n = 1 + random_below(&m->random, m->depth);
-    uint32_t slots[MOST_SLOTS];
+    uint32_t slots[MAX_SLOTS];
     uint32_t first;
 
     for (uint32_t i = 0; i < n; i++) {
         do
-            slots[i] = random_below(&m->random, MOST_SLOTS);
+            slots[i] = random_below(&m->random, MAX_SLOTS);
         while (m->used[slots[i]]);
         m->used[slots[i]] = true;
     }
@@ -86,12 +86,12 @@ static void put(model *m, uint64_t oldest)
 
 static void take(model *m, bool the_oldest)
 {
-    uint32_t slots[MOST_SLOTS];
+    uint32_t slots[MAX_SLOTS];
     uint32_t n = ps_shuffle_take(m->shuffle, the_oldest, slots);
     uint32_t first = slots[0];
 
     assert_in_range(n, 1, m->depth);
-    assert_true(first < MOST_SLOTS && m->oldest[first] != 0);
+    assert_true(first < MAX_SLOTS && m->oldest[first] != 0);
     assert_int_equal(n, m->n[first]);
     assert_memory_equal(slots, m->slots[first], n * sizeof slots[0]);
     if (the_oldest)
@@ -206,7 +206,7 @@ static void test_each_as_often(void **state)
 }
 
 /* There is an end to the packs, too, however large the window is. */
-static void test_most_packs(void **state)
+static void test_max_packs(void **state)
 {
     ps_shuffle *s;
     ps_error err;
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(test_the_order_of_a_seed),
         cmocka_unit_test(test_orders_differ),
         cmocka_unit_test(test_each_as_often),
-        cmocka_unit_test(test_most_packs),
+        cmocka_unit_test(test_max_packs),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -30,13 +30,13 @@ static void check_about(const ps_units *u, uint32_t capacity, uint32_t length)
     }
 }
 
-static void check_capacity(uint32_t capacity, uint32_t most)
+static void check_capacity(uint32_t capacity, uint32_t max)
 {
-    ps_units u = ps_units_of(capacity, most);
+    ps_units u = ps_units_of(capacity, max);
 
-    assert_int_equal(u.size, (capacity - 1) / most + 1);
+    assert_int_equal(u.size, (capacity - 1) / max + 1);
     assert_int_equal(u.count, capacity / u.size);
-    assert_in_range(u.count, 1, most);
+    assert_in_range(u.count, 1, max);
     for (uint32_t i = 1; i <= u.count; i++) {
         check_about(&u, capacity, i * u.size);
         check_about(&u, capacity, i * u.size + u.size / 2);
@@ -48,19 +48,19 @@ static void test_units(void **state)
     uint64_t random = 5;
 
     (void)state;
-    for (uint32_t most = 256; most <= 1024; most *= 4) {
+    for (uint32_t max = 256; max <= 1024; max *= 4) {
         for (uint32_t capacity = 1; capacity <= 3000; capacity++)
-            check_capacity(capacity, most);
+            check_capacity(capacity, max);
         for (int i = 0; i < 300; i++) {
             check_capacity(PS_MAX_CAPACITY - random_below(&random, 1 << 20),
-                           most);
-            check_capacity(1 + random_below(&random, PS_MAX_CAPACITY), most);
+                           max);
+            check_capacity(1 + random_below(&random, PS_MAX_CAPACITY), max);
         }
         for (uint32_t power = 4096; power < PS_MAX_CAPACITY; power *= 2)
             for (uint32_t capacity = power - 1; capacity <= power + 1;
                  capacity++)
-                check_capacity(capacity, most);
-        check_capacity(PS_MAX_CAPACITY, most);
+                check_capacity(capacity, max);
+        check_capacity(PS_MAX_CAPACITY, max);
     }
 }
 

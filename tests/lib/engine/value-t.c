@@ -12,13 +12,13 @@
 #include "engine/value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define MOST_UNITS 1024
+#define MAX_UNITS 1024
 
 /* More places than these count as any number. */
-#define MOST_PLACES 8
+#define MAX_PLACES 8
 
 /* Scores by units of length, with what may be read in front of them. */
-static int32_t padded[PS_SEARCH_GROUP + MOST_UNITS + 1];
+static int32_t padded[PS_SEARCH_GROUP + MAX_UNITS + 1];
 static int32_t *const best = padded + PS_SEARCH_GROUP;
 
 /* One of `rare` lengths is there; some scores are below 0. */
@@ -47,7 +47,7 @@ static void check_row(const ps_value *v, uint32_t units, uint32_t places,
                       uint32_t meant)
 {
     const int32_t *row = ps_value_row(v, places);
-    int64_t wanted[MOST_UNITS + 1];
+    int64_t wanted[MAX_UNITS + 1];
 
     naive_row(units, meant, wanted);
     for (uint32_t c = 0; c <= units; c++) {
@@ -61,11 +61,11 @@ static void check_row(const ps_value *v, uint32_t units, uint32_t places,
 static void check(const ps_value *v, uint32_t units, uint32_t depth,
                   bool is_far)
 {
-    bool has_any = depth - 1 > MOST_PLACES;
+    bool has_any = depth - 1 > MAX_PLACES;
 
     for (uint32_t places = 1; places < depth && places < 20; places++)
         check_row(v, units, places,
-                  has_any && (is_far || places > MOST_PLACES) ? units
+                  has_any && (is_far || places > MAX_PLACES) ? units
                                                               : places);
 }
 
@@ -125,21 +125,21 @@ static void test_units(void **state)
  */
 static void test_greatest(void **state)
 {
-    ps_value *v = open_value(MOST_UNITS, 64);
-    int32_t most;
+    ps_value *v = open_value(MAX_UNITS, 64);
+    int32_t max;
 
     (void)state;
-    for (uint32_t u = 1; u <= MOST_UNITS; u++) {
-        double fit = MOST_UNITS / u < 10 ? MOST_UNITS / u : 10;
-        double price = u >= MOST_UNITS / 10 ? 1 / fit
-                                            : u / (double)MOST_UNITS;
+    for (uint32_t u = 1; u <= MAX_UNITS; u++) {
+        double fit = MAX_UNITS / u < 10 ? MAX_UNITS / u : 10;
+        double price = u >= MAX_UNITS / 10 ? 1 / fit
+                                            : u / (double)MAX_UNITS;
 
         best[u] = (int32_t)(PS_SCORE_ONE * (0.3 + 1.04 * price));
     }
-    most = best[1];
-    ps_value_refresh(v, best, MOST_UNITS, true);
-    assert_int_equal(ps_value_row(v, 40)[0], MOST_UNITS * most);
-    ps_value_refresh(v, best, MOST_UNITS, false);
+    max = best[1];
+    ps_value_refresh(v, best, MAX_UNITS, true);
+    assert_int_equal(ps_value_row(v, 40)[0], MAX_UNITS * max);
+    ps_value_refresh(v, best, MAX_UNITS, false);
     assert_in_range(ps_value_row(v, 8)[0], 3.2 * PS_SCORE_ONE,
                     4.5 * PS_SCORE_ONE);
     ps_value_free(v);
@@ -148,14 +148,14 @@ static void test_greatest(void **state)
 /* What was great before does not count any more. */
 static void test_forgotten(void **state)
 {
-    ps_value *v = open_value(MOST_UNITS, 64);
+    ps_value *v = open_value(MAX_UNITS, 64);
 
     (void)state;
-    for (uint32_t units = MOST_UNITS; units >= 256; units /= 4) {
+    for (uint32_t units = MAX_UNITS; units >= 256; units /= 4) {
         for (size_t i = 0; i < COUNT(padded); i++)
             padded[i] = PS_SCORE_NONE;
         best[1] = PS_SCORE_ONE / 100 * 29;
-        ps_value_refresh(v, best, MOST_UNITS, true);
+        ps_value_refresh(v, best, MAX_UNITS, true);
         best[1] = PS_SCORE_ONE / 1024;
         ps_value_refresh(v, best, units, true);
         for (uint32_t c = 0; c <= units; c++)
@@ -186,7 +186,7 @@ static void test_saved(void **state)
     (void)state;
     for (size_t d = 0; d < COUNT(depths); d++)
         for (uint32_t k = 0; k < 5; k++) {
-            uint32_t units = k == 4 ? MOST_UNITS : 50;
+            uint32_t units = k == 4 ? MAX_UNITS : 50;
             ps_value *v = open_value(units, depths[d]);
             ps_saver saver = {0};
             bool good;

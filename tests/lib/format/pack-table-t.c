@@ -283,7 +283,7 @@ static void test_numbers_of_fields(void **state)
 }
 
 /* The table has room for 28; a 29th would be where the dtype is. */
-static void test_most_fields(void **state)
+static void test_max_fields(void **state)
 {
     header h = make_header();
     ps_pack_info info;
@@ -397,7 +397,7 @@ int main(void)
         cmocka_unit_test(test_names_twice),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_numbers_of_fields),
-        cmocka_unit_test(test_most_fields),
+        cmocka_unit_test(test_max_fields),
         cmocka_unit_test(test_later_version),
         cmocka_unit_test(test_half_of_split),
         cmocka_unit_test(test_equality),

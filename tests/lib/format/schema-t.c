@@ -111,12 +111,12 @@ static void test_fills(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_TYPES; i++) {
-        uint64_t most = UINT64_MAX >> (64 - 8 * types[i].bytes);
-        ps_schema s = one_channel("c", types[i].type, PS_PER_TOKEN, most);
+        uint64_t max = UINT64_MAX >> (64 - 8 * types[i].bytes);
+        ps_schema s = one_channel("c", types[i].type, PS_PER_TOKEN, max);
 
         expect(&s, PS_OK);
-        s.channels[0].fill = most + 1;
-        expect(&s, most == UINT64_MAX ? PS_OK : PS_ERR_ARGUMENT);
+        s.channels[0].fill = max + 1;
+        expect(&s, max == UINT64_MAX ? PS_OK : PS_ERR_ARGUMENT);
     }
 }
 
@@ -251,10 +251,10 @@ static void check_tokens(uint64_t *random, ps_type type, uint32_t n,
                          uint32_t vocab, uint32_t bad)
 {
     bytes b = {0};
-    uint32_t most = type == PS_U16 && vocab > 65536 ? 65536 : vocab;
+    uint32_t max = type == PS_U16 && vocab > 65536 ? 65536 : vocab;
 
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t token = random_below(random, most);
+        uint32_t token = random_below(random, max);
 
         token = i == bad ? vocab : token;
         if (type == PS_U16)

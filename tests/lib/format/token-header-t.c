@@ -14,7 +14,7 @@
 #include "format/token_header.h"
 
 typedef struct header {
-    unsigned char data[PS_TOKEN_HEADER_MOST];
+    unsigned char data[PS_TOKEN_HEADER_MAX];
     size_t size;
 } header;
 
@@ -38,7 +38,7 @@ static ps_result decode(const header *h, ps_schema *schema, ps_error *err)
     r = ps_token_header_size(h->data, &size, err);
     if (r != PS_OK)
         return r;
-    assert_true(size <= PS_TOKEN_HEADER_MOST);
+    assert_true(size <= PS_TOKEN_HEADER_MAX);
     return ps_token_header_decode(h->data, size, schema, err);
 }
 

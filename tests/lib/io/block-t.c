@@ -239,7 +239,7 @@ static void test_has_not_its_neighbours(void **state)
 static void test_reopened_source(void **state)
 {
     bytes b = {0};
-    ps_source *s;
+    ps_input *s;
     ps_error err;
     size_t first = 0;
     int fd;
@@ -247,20 +247,20 @@ static void test_reopened_source(void **state)
     (void)state;
     put_zeros(&b, PS_BLOCK_BYTES);
     fd = open_bytes(&b);
-    assert_ok(ps_source_open(&s, fd, &err), &err);
+    assert_ok(ps_input_open(&s, fd, &err), &err);
     for (int i = 0; i < 10; i++) {
         const unsigned char *data;
         size_t got;
 
-        assert_ok(ps_source_peek(s, b.size + 1, &data, &got, &err), &err);
+        assert_ok(ps_input_peek(s, b.size + 1, &data, &got, &err), &err);
         assert_int_equal(got, b.size);
         rewind_fd(fd);
-        assert_ok(ps_source_reopen(s, fd, &err), &err);
+        assert_ok(ps_input_reopen(s, fd, &err), &err);
         if (i == 0)
             first = alloc_so_far().bytes;
     }
     assert_int_equal(alloc_so_far().bytes, first);
-    ps_source_free(s);
+    ps_input_free(s);
     (void)close(fd);
     free_bytes(&b);
 }
@@ -300,7 +300,7 @@ static void test_pool_without_memory(void **state)
  * Peeks at all of an input, again and again: each call that gets no memory
  * says so, and the next one finds what came before it.
  */
-static uint64_t peek_stubbornly(ps_source *s, const bytes *b, uint64_t nth)
+static uint64_t peek_stubbornly(ps_input *s, const bytes *b, uint64_t nth)
 {
     const unsigned char *data;
     size_t got;
@@ -310,7 +310,7 @@ static uint64_t peek_stubbornly(ps_source *s, const bytes *b, uint64_t nth)
 
     do {
         alloc_fail(nth, false);
-        r = ps_source_peek(s, b->size + 1, &data, &got, &err);
+        r = ps_input_peek(s, b->size + 1, &data, &got, &err);
         alloc_fail(0, false);
         assert_true(r == PS_OK || r == PS_ERR_MEMORY);
         failures += r != PS_OK;
@@ -334,17 +334,17 @@ static void test_source_without_blocks(void **state)
     for (uint64_t nth = 1; nth <= 3; nth++) {
         const size_t before = alloc_so_far().blocks;
         int fd = open_bytes(&b);
-        ps_source *s;
+        ps_input *s;
         ps_error err;
 
         alloc_fail(nth, false);
-        assert_result(ps_source_open(&s, fd, &err), PS_ERR_MEMORY, &err);
+        assert_result(ps_input_open(&s, fd, &err), PS_ERR_MEMORY, &err);
         assert_null(s);
         alloc_fail(0, false);
         assert_int_equal(alloc_so_far().blocks, before);
-        assert_ok(ps_source_open(&s, fd, &err), &err);
+        assert_ok(ps_input_open(&s, fd, &err), &err);
         failures += peek_stubbornly(s, &b, nth);
-        ps_source_free(s);
+        ps_input_free(s);
         assert_int_equal(alloc_so_far().blocks, before);
         (void)close(fd);
     }
@@ -353,22 +353,22 @@ static void test_source_without_blocks(void **state)
 }
 
 /* Until it opens, every allocation of a sink fails once. */
-static uint64_t open_stubbornly(const ps_sink_options *o, int fd)
+static uint64_t open_stubbornly(const ps_output_options *o, int fd)
 {
     const size_t before = alloc_so_far().blocks;
     uint64_t failures = 0;
-    ps_sink *sink;
+    ps_output *output;
     ps_result r;
 
     do {
         ps_error err;
 
         alloc_fail(failures + 1, false);
-        r = ps_sink_open(&sink, fd, o, &err);
+        r = ps_output_open(&output, fd, o, &err);
         alloc_fail(0, false);
         assert_result(r, r == PS_OK ? PS_OK : PS_ERR_MEMORY, &err);
-        assert_true((sink != NULL) == (r == PS_OK));
-        ps_sink_free(sink);
+        assert_true((output != NULL) == (r == PS_OK));
+        ps_output_free(output);
         assert_int_equal(alloc_so_far().blocks, before);
         failures += r != PS_OK;
     } while (r != PS_OK);
@@ -381,11 +381,11 @@ static void test_sink_without_memory(void **state)
 
     (void)state;
     for (uint32_t threads = 0; threads <= 3; threads++) {
-        ps_sink_options o = {.largest = 1000, .threads = threads};
+        ps_output_options o = {.largest = 1000, .threads = threads};
 
         /* Itself, the list of blocks, and a block at least. */
         assert_true(open_stubbornly(&o, fd) >= 3 + threads);
-        o = (ps_sink_options){.largest = 1000,
+        o = (ps_output_options){.largest = 1000,
                               .threads = threads,
                               .compressed = true,
                               .level = 1,

@@ -25,7 +25,7 @@
 /* What read and write do on a call. */
 typedef enum act {
     WHOLE,     /* what the system would do */
-    SHORT,     /* at most `most` bytes of it */
+    SHORT,     /* at most `max` bytes of it */
     INTERRUPT, /* EINTR */
     LATER,     /* EAGAIN */
     NOTHING,   /* 0 */
@@ -36,7 +36,7 @@ typedef enum act {
 static struct {
     const act *acts;
     size_t n_acts;
-    size_t most;
+    size_t max;
     size_t break_at; /* this call, from 1, is BROKEN; 0: none is */
     size_t calls;
     size_t polls;
@@ -44,14 +44,14 @@ static struct {
     int poll_errors[3]; /* what the first polls fail with, if not 0 */
 } script;
 
-#define SCRIPT(n_most, ...)                                             \
+#define SCRIPT(n_max, ...)                                             \
     do {                                                                \
         static const act acts_[] = {__VA_ARGS__};                       \
                                                                         \
         memset(&script, 0, sizeof script);                              \
         script.acts = acts_;                                            \
         script.n_acts = sizeof acts_ / sizeof acts_[0];                 \
-        script.most = n_most;                                           \
+        script.max = n_max;                                           \
     } while (0)
 
 /* Whether to do the real thing; else *result and errno say what happens. */
@@ -67,8 +67,8 @@ static bool next_act(size_t *n, ssize_t *result)
         errno = EAGAIN;
     else if (a == BROKEN)
         errno = EIO;
-    else if (a == SHORT && *n > script.most)
-        *n = script.most;
+    else if (a == SHORT && *n > script.max)
+        *n = script.max;
     return a == WHOLE || a == SHORT;
 }
 
@@ -291,12 +291,12 @@ static ps_result write_and_read(const corpus *c, int fd, ps_error *err)
 }
 
 /*
- * Calls of up to `most` bytes; each single one fails in turn, until there
- * are no more to fail, of which there are at least `least`.
+ * Calls of up to `max` bytes; each single one fails in turn, until there
+ * are no more to fail, of which there are at least `min`.
  */
 static void break_each(const corpus *c,
                        ps_result (*work)(const corpus *, int, ps_error *),
-                       size_t most, size_t least)
+                       size_t max, size_t min)
 {
     ps_result r = PS_ERR_IO;
 
@@ -304,12 +304,12 @@ static void break_each(const corpus *c,
         int fd = open_empty();
         ps_error err = {PS_OK, 0, ""};
 
-        SCRIPT(most, SHORT);
+        SCRIPT(max, SHORT);
         script.break_at = at;
         r = work(c, fd, &err);
         assert_result(r, script.calls < at ? PS_END : PS_ERR_IO, &err);
         assert_int_equal(err.sys_errno, r == PS_END ? 0 : EIO);
-        assert_true(r != PS_END || at > least);
+        assert_true(r != PS_END || at > min);
         (void)close(fd);
     }
 }
@@ -386,7 +386,7 @@ static bytes compress(const bytes *b)
 /* The bytes of a stream do not depend on how the system cuts them up. */
 static void test_streams_in_scraps(void **state)
 {
-    static const size_t most[] = {1, 3, 64, 4095};
+    static const size_t max[] = {1, 3, 64, 4095};
     const ps_packer_options o = {50, 8, 30, 0, .overlong = PS_OVERLONG_SPLIT};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 120, 70, 5);
@@ -397,11 +397,11 @@ static void test_streams_in_scraps(void **state)
     SCRIPT(0, WHOLE);
     packs = corpus_packs(&c, &o, NULL);
     records = corpus_records(&c);
-    for (size_t i = 0; i < sizeof most / sizeof most[0]; i++) {
+    for (size_t i = 0; i < sizeof max / sizeof max[0]; i++) {
         bytes again;
         bytes packed;
 
-        SCRIPT(most[i], SHORT, INTERRUPT, SHORT, LATER, LATER, SHORT);
+        SCRIPT(max[i], SHORT, INTERRUPT, SHORT, LATER, LATER, SHORT);
         again = corpus_packs(&c, &o, NULL);
         assert_int_equal(again.size, packs.size);
         assert_memory_equal(again.data, packs.data, packs.size);

@@ -26,24 +26,24 @@ static bytes make_data(size_t n)
     return b;
 }
 
-static ps_source *open_source(int fd)
+static ps_input *open_source(int fd)
 {
-    ps_source *s;
+    ps_input *s;
     ps_error err;
 
-    assert_ok(ps_source_open(&s, fd, &err), &err);
+    assert_ok(ps_input_open(&s, fd, &err), &err);
     return s;
 }
 
 /* Looks at `want` bytes at `at`, or what there is of them. */
-static void check_bytes(ps_source *s, const bytes *b, size_t at, size_t want)
+static void check_bytes(ps_input *s, const bytes *b, size_t at, size_t want)
 {
     const unsigned char *data;
     size_t got;
     ps_error err;
 
-    assert_int_equal(ps_source_offset(s), at);
-    assert_ok(ps_source_peek(s, want, &data, &got, &err), &err);
+    assert_int_equal(ps_input_offset(s), at);
+    assert_ok(ps_input_peek(s, want, &data, &got, &err), &err);
     assert_int_equal(got, want < b->size - at ? want : b->size - at);
     assert_memory_equal(data, b->data + at, got);
 }
@@ -52,12 +52,12 @@ static void check_bytes(ps_source *s, const bytes *b, size_t at, size_t want)
 static void walk(const bytes *b, int fd, bool threaded, uint32_t longest,
                  uint64_t random)
 {
-    ps_source *s = open_source(fd);
+    ps_input *s = open_source(fd);
     size_t at = 0;
     ps_error err;
 
     if (threaded)
-        assert_ok(ps_source_read_ahead(s, &err), &err);
+        assert_ok(ps_input_read_ahead(s, &err), &err);
     while (at < b->size) {
         size_t n = random_below(&random, longest);
         size_t take = random_below(&random, (uint32_t)n + 1);
@@ -65,14 +65,14 @@ static void walk(const bytes *b, int fd, bool threaded, uint32_t longest,
 
         check_bytes(s, b, at, n);
         take = take < b->size - at ? take : b->size - at;
-        ps_source_take(s, take);
+        ps_input_take(s, take);
         at += take;
         over = over < b->size - at ? over : b->size - at;
-        assert_ok(ps_source_skip(s, over, &err), &err);
+        assert_ok(ps_input_skip(s, over, &err), &err);
         at += over;
     }
     check_bytes(s, b, at, 1);
-    ps_source_free(s);
+    ps_input_free(s);
     (void)close(fd);
 }
 
@@ -108,21 +108,21 @@ static void test_held_block(void **state)
 {
     bytes b = make_data(SIZE);
     int fd = open_bytes(&b);
-    ps_source *s = open_source(fd);
+    ps_input *s = open_source(fd);
     ps_block *block;
     const unsigned char *data;
     size_t got;
     ps_error err;
 
     (void)state;
-    assert_ok(ps_source_peek(s, 1000, &data, &got, &err), &err);
-    block = ps_source_block(s);
+    assert_ok(ps_input_peek(s, 1000, &data, &got, &err), &err);
+    block = ps_input_block(s);
     ps_block_hold(block);
-    assert_ok(ps_source_skip(s, 1000000, &err), &err);
+    assert_ok(ps_input_skip(s, 1000000, &err), &err);
     check_bytes(s, &b, 1000000, 500000);
     assert_memory_equal(data, b.data, 1000);
     ps_block_release(block);
-    ps_source_free(s);
+    ps_input_free(s);
     (void)close(fd);
     free_bytes(&b);
 }
@@ -140,17 +140,17 @@ static void test_end(void **state)
         size_t beyond = i & 4 ? 1 : 0;
         bytes rest = {.data = b.data + from, .size = b.size - from};
         int fd = open_bytes(&b);
-        ps_source *s;
+        ps_input *s;
 
         assert_int_equal(lseek(fd, (off_t)from, SEEK_SET), from);
         s = open_source(fd);
         check_bytes(s, &rest, 0, is_read ? SIZE : 100);
-        assert_true(ps_source_can_skip(s));
-        assert_result(ps_source_skip(s, rest.size + beyond, &err),
+        assert_true(ps_input_can_skip(s));
+        assert_result(ps_input_skip(s, rest.size + beyond, &err),
                       beyond > 0 ? PS_ERR_TRUNCATED : PS_OK, &err);
         if (beyond == 0)
             check_bytes(s, &rest, rest.size, 10);
-        ps_source_free(s);
+        ps_input_free(s);
         (void)close(fd);
     }
     free_bytes(&b);
@@ -163,7 +163,7 @@ static void test_hole(void **state)
     const off_t size = (off_t)1 << 40;
     bytes b = make_data(1000);
     int fd = open_bytes(&b);
-    ps_source *s = open_source(fd);
+    ps_input *s = open_source(fd);
     const unsigned char *data;
     size_t got;
     ps_error err;
@@ -172,11 +172,11 @@ static void test_hole(void **state)
     if (pwrite(fd, last, 8, size) != 8)
         skip(); /* the file system has no files as large */
     check_bytes(s, &b, 0, 10);
-    assert_ok(ps_source_skip(s, (uint64_t)size, &err), &err);
-    assert_ok(ps_source_peek(s, 10, &data, &got, &err), &err);
+    assert_ok(ps_input_skip(s, (uint64_t)size, &err), &err);
+    assert_ok(ps_input_peek(s, 10, &data, &got, &err), &err);
     assert_int_equal(got, 8);
     assert_memory_equal(data, last, 8);
-    ps_source_free(s);
+    ps_input_free(s);
     (void)close(fd);
     free_bytes(&b);
 }
@@ -192,12 +192,12 @@ static void test_too_far(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         int fd = open_bytes(&b);
-        ps_source *s = open_source(fd);
+        ps_input *s = open_source(fd);
 
         check_bytes(s, &b, 0, 10);
-        assert_result(ps_source_skip(s, sizes[i], &err), PS_ERR_TRUNCATED,
+        assert_result(ps_input_skip(s, sizes[i], &err), PS_ERR_TRUNCATED,
                       &err);
-        ps_source_free(s);
+        ps_input_free(s);
         (void)close(fd);
     }
     free_bytes(&b);
@@ -205,17 +205,17 @@ static void test_too_far(void **state)
 
 static void check_cannot(const bytes *b, int fd, bool threaded)
 {
-    ps_source *s = open_source(fd);
+    ps_input *s = open_source(fd);
     ps_error err;
 
     if (threaded)
-        assert_ok(ps_source_read_ahead(s, &err), &err);
+        assert_ok(ps_input_read_ahead(s, &err), &err);
     check_bytes(s, b, 0, 100);
-    assert_false(ps_source_can_skip(s));
-    assert_ok(ps_source_skip(s, 500, &err), &err);
+    assert_false(ps_input_can_skip(s));
+    assert_ok(ps_input_skip(s, 500, &err), &err);
     check_bytes(s, b, 500, 100);
-    assert_result(ps_source_skip(s, 501, &err), PS_ERR_TRUNCATED, &err);
-    ps_source_free(s);
+    assert_result(ps_input_skip(s, 501, &err), PS_ERR_TRUNCATED, &err);
+    ps_input_free(s);
     (void)close(fd);
 }
 

@@ -105,14 +105,14 @@ static bytes compressed(const bytes *plain)
     return b;
 }
 
-static ps_source *open_source(int fd, bool threaded)
+static ps_input *open_source(int fd, bool threaded)
 {
-    ps_source *s;
+    ps_input *s;
     ps_error err;
 
-    assert_ok(ps_source_open(&s, fd, &err), &err);
+    assert_ok(ps_input_open(&s, fd, &err), &err);
     if (threaded)
-        assert_ok(ps_source_read_ahead(s, &err), &err);
+        assert_ok(ps_input_read_ahead(s, &err), &err);
     return s;
 }
 
@@ -130,7 +130,7 @@ typedef struct place {
 
 /* Who reads: in steps of random sizes, holding some of what it got. */
 typedef struct reading {
-    ps_source *source;
+    ps_input *input;
     place held[HELD];
     size_t n_held; /* ever */
     uint64_t random;
@@ -151,7 +151,7 @@ static void hold(reading *r, const unsigned char *data, size_t n)
     place *p = &r->held[r->n_held++ % HELD];
 
     let_go(p);
-    *p = (place){.block = ps_source_block(r->source), .data = data, .n = n};
+    *p = (place){.block = ps_input_block(r->input), .data = data, .n = n};
     p->copy = must_alloc(n);
     memcpy(p->copy, data, n);
     ps_block_hold(p->block);
@@ -177,14 +177,14 @@ static size_t random_size(uint64_t *random)
 }
 
 /* Peeks at `want` bytes where `left` are still to come. */
-static const unsigned char *peek(ps_source *s, size_t want,
+static const unsigned char *peek(ps_input *s, size_t want,
                                  const unsigned char *expected, size_t left)
 {
     const unsigned char *data;
     size_t got;
     ps_error err;
 
-    assert_ok(ps_source_peek(s, want, &data, &got, &err), &err);
+    assert_ok(ps_input_peek(s, want, &data, &got, &err), &err);
     assert_int_equal(got, want < left ? want : left);
     if (got > 0)
         assert_memory_equal(data, expected, got);
@@ -194,13 +194,13 @@ static const unsigned char *peek(ps_source *s, size_t want,
 /* Reads bytes `from`..`to` of what comes. */
 static void read_bytes(reading *r, const bytes *all, size_t from, size_t to)
 {
-    ps_source *s = r->source;
+    ps_input *s = r->input;
 
     for (size_t at = from; at < to;) {
         size_t left = all->size - at;
         size_t n = random_size(&r->random);
         const unsigned char *data = peek(s, n, all->data + at, left);
-        const ps_block *b = ps_source_block(s);
+        const ps_block *b = ps_input_block(s);
 
         n = n < to - at ? n : to - at;
         if (b != NULL)
@@ -209,16 +209,16 @@ static void read_bytes(reading *r, const bytes *all, size_t from, size_t to)
             hold(r, data, n);
         if (random_below(&r->random, 4) == 0)
             n = random_below(&r->random, (uint32_t)n + 1);
-        ps_source_take(s, n);
+        ps_input_take(s, n);
         at += n;
-        assert_int_equal(ps_source_offset(s), at);
+        assert_int_equal(ps_input_offset(s), at);
     }
 }
 
 static void read_to_end(reading *r, const bytes *all, size_t from)
 {
     read_bytes(r, all, from, all->size);
-    (void)peek(r->source, 300000, NULL, 0);
+    (void)peek(r->input, 300000, NULL, 0);
 }
 
 /* From byte `middle` on perhaps on a thread. */
@@ -230,14 +230,14 @@ static void read_chunks(const bytes *all, const bytes *as, size_t chunk,
     ps_error err;
 
     start_input(&in, as, chunk);
-    r.source = open_source(in.fd, false);
+    r.input = open_source(in.fd, false);
     read_bytes(&r, all, 0, middle);
     for (int i = 0; threaded && i < 2; i++)
-        assert_ok(ps_source_read_ahead(r.source, &err), &err);
+        assert_ok(ps_input_read_ahead(r.input, &err), &err);
     read_to_end(&r, all, middle);
     /* Only plain bytes stay in blocks; few may be read in a step. */
     assert_true(as != all ? r.n_held == 0 : r.n_held > 0 || chunk < 10);
-    ps_source_free(r.source);
+    ps_input_free(r.input);
     let_all_go(&r);
     end_input(&in);
 }
@@ -283,7 +283,7 @@ static void test_reopen(void **state)
     (void)state;
     for (int threaded = 0; threaded < 2; threaded++) {
         int fd = open_bytes(&none);
-        reading r = {.source = open_source(fd, threaded), .random = 8};
+        reading r = {.input = open_source(fd, threaded), .random = 8};
         ps_error err;
 
         read_to_end(&r, &none, 0);
@@ -291,19 +291,19 @@ static void test_reopen(void **state)
             input in;
 
             start_input(&in, i % 2 == 0 ? &all : &packed, 30000);
-            assert_ok(ps_source_reopen(r.source, in.fd, &err), &err);
-            assert_true((ps_source_descriptor(r.source) != in.fd) ==
+            assert_ok(ps_input_reopen(r.input, in.fd, &err), &err);
+            assert_true((ps_input_descriptor(r.input) != in.fd) ==
                         (threaded != 0));
             if (i / 2 % 2 == 0)
                 read_to_end(&r, &all, 0);
             else
                 read_bytes(&r, &all, 0, all.size / 2);
             rewind_fd(fd);
-            assert_ok(ps_source_reopen(r.source, fd, &err), &err);
+            assert_ok(ps_input_reopen(r.input, fd, &err), &err);
             read_to_end(&r, &none, 0);
             end_input(&in);
         }
-        ps_source_free(r.source);
+        ps_input_free(r.input);
         let_all_go(&r);
         (void)close(fd);
     }
@@ -324,7 +324,7 @@ static const unsigned char abc[] = "abcabc";
 
 /* A pipe into which the hook writes when it is called. */
 typedef struct wait_stand {
-    ps_source *source;
+    ps_input *input;
     int ends[2];
     unsigned calls;
     bool leave; /* at once, without a look at the descriptor */
@@ -334,7 +334,7 @@ typedef struct wait_stand {
 static ps_result on_wait(void *context, ps_error *err)
 {
     wait_stand *w = context;
-    int fd = ps_source_descriptor(w->source);
+    int fd = ps_input_descriptor(w->input);
 
     w->calls++;
     if (w->fail) {
@@ -354,21 +354,21 @@ static void open_wait(wait_stand *w, bool threaded)
 {
     *w = (wait_stand){0};
     assert_int_equal(pipe(w->ends), 0);
-    w->source = open_source(w->ends[0], threaded);
-    ps_source_on_wait(w->source, on_wait, w);
+    w->input = open_source(w->ends[0], threaded);
+    ps_input_on_wait(w->input, on_wait, w);
 }
 
 static void close_wait(wait_stand *w)
 {
-    ps_source_free(w->source);
+    ps_input_free(w->input);
     (void)close(w->ends[0]);
     (void)close(w->ends[1]);
 }
 
 static void read_abc(wait_stand *w)
 {
-    (void)peek(w->source, 3, abc, 3);
-    ps_source_take(w->source, 3);
+    (void)peek(w->input, 3, abc, 3);
+    ps_input_take(w->input, 3);
 }
 
 /* Each wait calls it once, and what is there already none. */
@@ -379,8 +379,8 @@ static void test_wait_hook(void **state)
         wait_stand w;
 
         open_wait(&w, threaded);
-        (void)peek(w.source, 4, abc, 4);
-        ps_source_take(w.source, 3);
+        (void)peek(w.input, 4, abc, 4);
+        ps_input_take(w.input, 3);
         read_abc(&w);
         assert_int_equal(w.calls, 2);
         read_abc(&w);
@@ -417,7 +417,7 @@ static void test_failing_hook(void **state)
         open_wait(&w, threaded);
         w.fail = true;
         for (unsigned i = 1; i <= 2; i++) {
-            assert_result(ps_source_peek(w.source, 1, &data, &got, &err),
+            assert_result(ps_input_peek(w.input, 1, &data, &got, &err),
                           PS_ERR_LIMIT, &err);
             assert_int_equal(w.calls, i);
         }
@@ -438,17 +438,17 @@ static void test_read_errors(void **state)
     assert_true(fds[0] >= 0 && fds[1] >= 200);
     (void)close(fds[1]);
     for (int i = 0; i < 4; i++) {
-        ps_source *s = open_source(fds[i % 2], i / 2 != 0);
+        ps_input *s = open_source(fds[i % 2], i / 2 != 0);
         const unsigned char *data;
         size_t got;
         ps_error err;
 
         for (int again = 0; again < 3; again++) {
-            assert_result(ps_source_peek(s, 1, &data, &got, &err),
+            assert_result(ps_input_peek(s, 1, &data, &got, &err),
                           PS_ERR_IO, &err);
             assert_non_null(strstr(err.text, "cannot read"));
         }
-        ps_source_free(s);
+        ps_input_free(s);
     }
     (void)close(fds[0]);
 }
@@ -463,7 +463,7 @@ static void test_free_while_waiting(void **state)
         bytes some = {.data = much.data, .size = i % 2 == 0 ? 10 : much.size};
         wait_stand w;
         input in;
-        ps_source *s;
+        ps_input *s;
 
         open_wait(&w, true);
         if (i % 2 == 0)
@@ -474,7 +474,7 @@ static void test_free_while_waiting(void **state)
         s = open_source(in.fd, true);
         (void)peek(s, 10, some.data, 10);
         (void)poll(NULL, 0, i / 2);
-        ps_source_free(s);
+        ps_input_free(s);
         end_input(&in);
     }
     free_bytes(&much);

@@ -30,7 +30,7 @@
     }
 
 /* All that a sink can be opened as. */
-static const ps_sink_options kinds[] = {
+static const ps_output_options kinds[] = {
     {.largest = LARGEST},
     {.largest = LARGEST, .threads = 1},
     {.largest = LARGEST, .threads = 3}, /* one is enough for it */
@@ -38,12 +38,12 @@ static const ps_sink_options kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static ps_sink *open_sink(int fd, const ps_sink_options *o)
+static ps_output *open_sink(int fd, const ps_output_options *o)
 {
-    ps_sink *s;
+    ps_output *s;
     ps_error err;
 
-    assert_ok(ps_sink_open(&s, fd, o, &err), &err);
+    assert_ok(ps_output_open(&s, fd, o, &err), &err);
     return s;
 }
 
@@ -134,8 +134,8 @@ static void assert_output(const bytes *output, const bytes *put,
 
 /* A sink, and what was put into it. */
 typedef struct stand {
-    const ps_sink_options *options;
-    ps_sink *sink;
+    const ps_output_options *options;
+    ps_output *output;
     int file; /* to which it goes, or -1 */
     bytes all;
     uint64_t random;
@@ -155,7 +155,7 @@ static void reserve(stand *s)
     ps_error err;
 
     add_random(s, n);
-    assert_ok(ps_sink_reserve(s->sink, n, &room, &err), &err);
+    assert_ok(ps_output_reserve(s->output, n, &room, &err), &err);
     if (n > 0)
         memcpy(room, s->all.data + before, n);
 }
@@ -163,14 +163,14 @@ static void reserve(stand *s)
 /* Up to twice a plain block at a time. */
 static void put(stand *s)
 {
-    static const uint32_t most[] = {1, 100, 3000, FRAME, 2 * PS_IO_BYTES};
-    uint32_t size = most[random_below(&s->random, 5)];
+    static const uint32_t max[] = {1, 100, 3000, FRAME, 2 * PS_IO_BYTES};
+    uint32_t size = max[random_below(&s->random, 5)];
     size_t n = 1 + random_below(&s->random, size);
     size_t before = s->all.size;
     ps_error err;
 
     add_random(s, n);
-    assert_ok(ps_sink_put(s->sink, s->all.data + before, n, &err), &err);
+    assert_ok(ps_output_put(s->output, s->all.data + before, n, &err), &err);
 }
 
 /* Whatever was put is in the file; of frames those that were ended. */
@@ -180,8 +180,8 @@ static void flush(stand *s)
     bytes output;
 
     if (s->options->compressed)
-        assert_ok(ps_sink_cut(s->sink, &err), &err);
-    assert_ok(ps_sink_flush(s->sink, &err), &err);
+        assert_ok(ps_output_cut(s->output, &err), &err);
+    assert_ok(ps_output_flush(s->output, &err), &err);
     if (s->file < 0)
         return;
     output = read_back(s->file);
@@ -200,26 +200,26 @@ static void step(stand *s)
     else if (what < 42)
         put(s);
     else if (what < 45)
-        assert_ok(ps_sink_push(s->sink, &err), &err);
+        assert_ok(ps_output_push(s->output, &err), &err);
     else if (what < 47)
-        assert_ok(ps_sink_flush(s->sink, &err), &err);
+        assert_ok(ps_output_flush(s->output, &err), &err);
     else if (what < 49)
-        assert_ok(ps_sink_cut(s->sink, &err), &err);
+        assert_ok(ps_output_cut(s->output, &err), &err);
     else
         flush(s);
 }
 
-static bytes run_steps(const ps_sink_options *o, int fd, int file,
+static bytes run_steps(const ps_output_options *o, int fd, int file,
                        uint64_t seed)
 {
     stand s = {.options = o, .file = file, .random = seed};
     ps_error err;
 
-    s.sink = open_sink(fd, o);
+    s.output = open_sink(fd, o);
     for (int i = 0; i < 160; i++)
         step(&s);
-    assert_ok(ps_sink_finish(s.sink, &err), &err);
-    ps_sink_free(s.sink);
+    assert_ok(ps_output_finish(s.output, &err), &err);
+    ps_output_free(s.output);
     return s.all;
 }
 
@@ -242,7 +242,7 @@ static void test_to_pipe(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2 * KINDS; i++) {
-        const ps_sink_options *o = &kinds[i % KINDS];
+        const ps_output_options *o = &kinds[i % KINDS];
         drain d;
         bytes all;
         bytes output;
@@ -288,7 +288,7 @@ static void test_frames(void **state)
     (void)state;
     for (size_t i = 3; i < KINDS; i++) {
         int fd = open_empty();
-        ps_sink *s = open_sink(fd, &kinds[i]);
+        ps_output *s = open_sink(fd, &kinds[i]);
         size_t at = 0;
         ps_error err;
         bytes b;
@@ -296,14 +296,14 @@ static void test_frames(void **state)
         for (int k = 0; k < 12; k++) {
             unsigned char *room;
 
-            assert_ok(ps_sink_reserve(s, LARGEST, &room, &err), &err);
+            assert_ok(ps_output_reserve(s, LARGEST, &room, &err), &err);
             memset(room, k, LARGEST);
         }
-        assert_ok(ps_sink_cut(s, &err), &err);
-        assert_ok(ps_sink_cut(s, &err), &err);
-        assert_ok(ps_sink_put(s, data, sizeof data, &err), &err);
-        assert_ok(ps_sink_finish(s, &err), &err);
-        ps_sink_free(s);
+        assert_ok(ps_output_cut(s, &err), &err);
+        assert_ok(ps_output_cut(s, &err), &err);
+        assert_ok(ps_output_put(s, data, sizeof data, &err), &err);
+        assert_ok(ps_output_finish(s, &err), &err);
+        ps_output_free(s);
         b = read_back(fd);
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             assert_int_equal(
@@ -340,15 +340,15 @@ static void expect(int fd, const unsigned char *data, size_t n)
     }
 }
 
-static ps_sink *open_to_pipe(int ends[2], const ps_sink_options *o)
+static ps_output *open_to_pipe(int ends[2], const ps_output_options *o)
 {
     assert_int_equal(pipe(ends), 0);
     return open_sink(ends[1], o);
 }
 
-static void close_with_pipe(ps_sink *s, const int ends[2])
+static void close_with_pipe(ps_output *s, const int ends[2])
 {
-    ps_sink_free(s);
+    ps_output_free(s);
     assert_false(is_readable(ends[0]));
     (void)close(ends[0]);
     (void)close(ends[1]);
@@ -361,19 +361,19 @@ static void test_push(void **state)
     for (size_t i = 0; i < 2; i++) {
         int ends[2];
         unsigned char data[LARGEST];
-        ps_sink *s = open_to_pipe(ends, &kinds[i]);
+        ps_output *s = open_to_pipe(ends, &kinds[i]);
         ps_error err;
 
         for (uint32_t k = 0; k < 300; k++) {
             size_t n = 1 + 10 * k % LARGEST;
 
             memset(data, (int)k, n);
-            assert_ok(ps_sink_put(s, data, n, &err), &err);
+            assert_ok(ps_output_put(s, data, n, &err), &err);
             if (k % 50 == 0)
                 assert_false(is_readable(ends[0]));
-            assert_ok(ps_sink_push(s, &err), &err);
+            assert_ok(ps_output_push(s, &err), &err);
             expect(ends[0], data, n);
-            assert_ok(ps_sink_push(s, &err), &err);
+            assert_ok(ps_output_push(s, &err), &err);
         }
         close_with_pipe(s, ends);
     }
@@ -385,15 +385,15 @@ static void test_cut_arrives(void **state)
     (void)state;
     for (size_t i = 3; i < KINDS; i++) {
         int ends[2];
-        ps_sink *s = open_to_pipe(ends, &kinds[i]);
+        ps_output *s = open_to_pipe(ends, &kinds[i]);
         unsigned char frame[100];
         ps_error err;
 
-        assert_ok(ps_sink_put(s, "abc", 3, &err), &err);
-        assert_ok(ps_sink_push(s, &err), &err);
-        assert_ok(ps_sink_flush(s, &err), &err);
+        assert_ok(ps_output_put(s, "abc", 3, &err), &err);
+        assert_ok(ps_output_push(s, &err), &err);
+        assert_ok(ps_output_flush(s, &err), &err);
         assert_false(is_readable(ends[0]));
-        assert_ok(ps_sink_cut(s, &err), &err);
+        assert_ok(ps_output_cut(s, &err), &err);
         assert_true(ps_read(ends[0], frame, sizeof frame) > 3);
         close_with_pipe(s, ends);
     }
@@ -414,39 +414,39 @@ static int open_broken(bool full)
 }
 
 /* Every call that waits for what was put tells it, however often. */
-static void expect_failure(ps_sink *s)
+static void expect_failure(ps_output *s)
 {
     ps_error err;
 
     for (int again = 0; again < 2; again++) {
-        assert_result(ps_sink_flush(s, &err), PS_ERR_IO, &err);
+        assert_result(ps_output_flush(s, &err), PS_ERR_IO, &err);
         assert_non_null(strstr(err.text, "cannot write"));
-        assert_result(ps_sink_push(s, &err), PS_ERR_IO, &err);
+        assert_result(ps_output_push(s, &err), PS_ERR_IO, &err);
     }
-    assert_result(ps_sink_finish(s, &err), PS_ERR_IO, &err);
+    assert_result(ps_output_finish(s, &err), PS_ERR_IO, &err);
 }
 
-static void break_it(const ps_sink_options *o, bool full)
+static void break_it(const ps_output_options *o, bool full)
 {
     static unsigned char data[PS_IO_BYTES + 1];
     int fd = open_broken(full);
-    ps_sink *s = open_sink(fd, o);
+    ps_output *s = open_sink(fd, o);
     ps_error err;
     ps_result r = PS_OK;
 
     /* A few bytes, which nobody need write before they are flushed. */
-    assert_ok(ps_sink_put(s, data, 10, &err), &err);
-    (void)ps_sink_cut(s, NULL);
+    assert_ok(ps_output_put(s, data, 10, &err), &err);
+    (void)ps_output_cut(s, NULL);
     expect_failure(s);
-    ps_sink_free(s);
+    ps_output_free(s);
     /* Much, as fast as it goes. */
     s = open_sink(fd, o);
     for (int i = 0; i < 100 && r == PS_OK; i++)
-        r = ps_sink_put(s, data, sizeof data, &err);
+        r = ps_output_put(s, data, sizeof data, &err);
     assert_result(r, PS_ERR_IO, &err);
-    assert_result(ps_sink_put(s, data, sizeof data, &err), PS_ERR_IO, &err);
+    assert_result(ps_output_put(s, data, sizeof data, &err), PS_ERR_IO, &err);
     expect_failure(s);
-    ps_sink_free(s);
+    ps_output_free(s);
     (void)close(fd);
 }
 
@@ -463,19 +463,19 @@ static void test_write_errors(void **state)
 static void test_push_tells_later(void **state)
 {
     int fd = open_broken(false);
-    ps_sink *s = open_sink(fd, &kinds[1]);
+    ps_output *s = open_sink(fd, &kinds[1]);
     ps_error err;
     ps_result r = PS_OK;
 
     (void)state;
     while (r == PS_OK) {
-        assert_ok(ps_sink_put(s, "a", 1, &err), &err);
-        r = ps_sink_push(s, &err);
+        assert_ok(ps_output_put(s, "a", 1, &err), &err);
+        r = ps_output_push(s, &err);
     }
     expect_failure(s);
-    ps_sink_free(s);
+    ps_output_free(s);
     (void)close(fd);
-    ps_sink_free(NULL);
+    ps_output_free(NULL);
 }
 
 int main(void)

@@ -26,24 +26,24 @@ static bytes make_plain(size_t n, uint64_t seed)
     return b;
 }
 
-static ps_frame_maker *open_maker(int level)
+static ps_compressor *open_maker(int level)
 {
-    ps_frame_maker *maker;
+    ps_compressor *maker;
     ps_error err;
 
-    assert_ok(ps_frame_maker_open(&maker, level, &err), &err);
+    assert_ok(ps_compressor_open(&maker, level, &err), &err);
     return maker;
 }
 
 /* A copy of the frame that a maker makes of `b`. */
-static bytes make_frame(ps_frame_maker *maker, const bytes *b)
+static bytes make_frame(ps_compressor *maker, const bytes *b)
 {
     const unsigned char *frame;
     size_t n;
     bytes copy = {0};
     ps_error err;
 
-    assert_ok(ps_frame_make(maker, b->data, b->size, &frame, &n, &err),
+    assert_ok(ps_compress_frame(maker, b->data, b->size, &frame, &n, &err),
               &err);
     put_bytes(&copy, frame, n);
     return copy;
@@ -53,16 +53,17 @@ static bytes make_frame(ps_frame_maker *maker, const bytes *b)
 static ps_result open_frame(const bytes *frame, unsigned char *to,
                             size_t plain, ps_error *err)
 {
-    ps_frame_opener *opener;
+    ps_decompressor *decompressor;
     ps_result r;
 
-    assert_ok(ps_frame_opener_open(&opener, err), err);
-    r = ps_frame_open(opener, frame->data, frame->size, to, plain, err);
-    ps_frame_opener_free(opener);
+    assert_ok(ps_decompressor_open(&decompressor, err), err);
+    r = ps_decompress_frame(decompressor, frame->data, frame->size, to, plain,
+                            err);
+    ps_decompressor_free(decompressor);
     return r;
 }
 
-static void check_frame(ps_frame_maker *maker, size_t n)
+static void check_frame(ps_compressor *maker, size_t n)
 {
     bytes plain = make_plain(n, n + 1);
     bytes frame = make_frame(maker, &plain);
@@ -93,18 +94,18 @@ static void test_frames(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        ps_frame_maker *maker = open_maker(levels[i]);
+        ps_compressor *maker = open_maker(levels[i]);
 
         for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
             check_frame(maker, sizes[j]);
-        ps_frame_maker_free(maker);
+        ps_compressor_free(maker);
     }
 }
 
 /* A checksum is in it: a flipped bit is not handed on as data. */
 static void test_frame_checksum(void **state)
 {
-    ps_frame_maker *maker = open_maker(1);
+    ps_compressor *maker = open_maker(1);
     bytes plain = make_plain(3000, 8);
     bytes frame = make_frame(maker, &plain);
     unsigned char *back = must_alloc(plain.size);
@@ -121,7 +122,7 @@ static void test_frame_checksum(void **state)
     free(back);
     free_bytes(&frame);
     free_bytes(&plain);
-    ps_frame_maker_free(maker);
+    ps_compressor_free(maker);
 }
 
 /* What a maker made before leaves no trace in what it makes next. */
@@ -129,11 +130,11 @@ static void test_frames_know_no_history(void **state)
 {
     (void)state;
     for (int level = -1; level <= 19; level++) {
-        ps_frame_maker *old = open_maker(level);
+        ps_compressor *old = open_maker(level);
         uint64_t random = 5;
 
         for (uint64_t i = 0; i < 6; i++) {
-            ps_frame_maker *fresh = open_maker(level);
+            ps_compressor *fresh = open_maker(level);
             bytes plain = make_plain(random_below(&random, 80000), i / 2 + 1);
             bytes a = make_frame(old, &plain);
             bytes b = make_frame(fresh, &plain);
@@ -143,30 +144,30 @@ static void test_frames_know_no_history(void **state)
             free_bytes(&a);
             free_bytes(&b);
             free_bytes(&plain);
-            ps_frame_maker_free(fresh);
+            ps_compressor_free(fresh);
         }
-        ps_frame_maker_free(old);
+        ps_compressor_free(old);
     }
 }
 
 static void test_levels(void **state)
 {
-    const int least = ps_frame_level_least();
-    const int most = ps_frame_level_most();
-    ps_frame_maker *maker;
+    const int min = ps_frame_level_min();
+    const int max = ps_frame_level_max();
+    ps_compressor *maker;
     ps_error err;
 
     (void)state;
-    assert_true(least < 0 && most >= 19);
-    ps_frame_maker_free(open_maker(least));
-    ps_frame_maker_free(open_maker(most));
-    assert_result(ps_frame_maker_open(&maker, least - 1, &err),
+    assert_true(min < 0 && max >= 19);
+    ps_compressor_free(open_maker(min));
+    ps_compressor_free(open_maker(max));
+    assert_result(ps_compressor_open(&maker, min - 1, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_null(maker);
-    assert_result(ps_frame_maker_open(&maker, most + 1, &err),
+    assert_result(ps_compressor_open(&maker, max + 1, &err),
                   PS_ERR_ARGUMENT, &err);
-    ps_frame_maker_free(NULL);
-    ps_frame_opener_free(NULL);
+    ps_compressor_free(NULL);
+    ps_decompressor_free(NULL);
 }
 
 static void test_no_frame(void **state)
@@ -183,17 +184,17 @@ static void test_no_frame(void **state)
 
 static ps_result make_with_little_memory(void)
 {
-    ps_frame_maker *maker;
+    ps_compressor *maker;
     const unsigned char *frame;
     size_t n;
     ps_error err;
-    ps_result r = ps_frame_maker_open(&maker, 3, &err);
+    ps_result r = ps_compressor_open(&maker, 3, &err);
 
     if (r == PS_OK)
-        r = ps_frame_make(maker, "abcabcabc", 9, &frame, &n, &err);
+        r = ps_compress_frame(maker, "abcabcabc", 9, &frame, &n, &err);
     if (r != PS_OK)
         assert_int_equal(err.code, r);
-    ps_frame_maker_free(maker);
+    ps_compressor_free(maker);
     return r;
 }
 

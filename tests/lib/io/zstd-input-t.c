@@ -90,14 +90,14 @@ static void test_one_frame(void **state)
 }
 
 /* Cuts the plain bytes into frames of 1..most bytes, some of them empty. */
-static bytes many_frames(const bytes *plain, uint32_t most, bool skippable)
+static bytes many_frames(const bytes *plain, uint32_t max, bool skippable)
 {
     bytes b = {0};
-    uint64_t random = most;
+    uint64_t random = max;
     size_t at = 0;
 
     while (at < plain->size) {
-        size_t n = random_below(&random, most + 1);
+        size_t n = random_below(&random, max + 1);
 
         n = n < plain->size - at ? n : plain->size - at;
         if (skippable && random_below(&random, 3) == 0)
@@ -111,17 +111,17 @@ static bytes many_frames(const bytes *plain, uint32_t most, bool skippable)
 
 static void test_many_frames(void **state)
 {
-    static const uint32_t most[] = {1, 7, 1000, 300000};
+    static const uint32_t max[] = {1, 7, 1000, 300000};
     corpus c = rich_corpus(30, 5000);
     corpus little = rich_corpus(5, 9);
     bytes plain = corpus_records(&c);
     bytes few = corpus_records(&little);
 
     (void)state;
-    for (size_t i = 0; i < sizeof most / sizeof most[0]; i++)
+    for (size_t i = 0; i < sizeof max / sizeof max[0]; i++)
         for (int skippable = 0; skippable < 2; skippable++) {
-            bool tiny = most[i] < 100;
-            bytes b = many_frames(tiny ? &few : &plain, most[i],
+            bool tiny = max[i] < 100;
+            bytes b = many_frames(tiny ? &few : &plain, max[i],
                                   skippable != 0);
 
             expect_corpus(&b, tiny ? &little : &c);

@@ -11,12 +11,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST 60
+#define MAX 60
 
 /* The same matrix in full. */
 typedef struct square {
     uint32_t n;
-    double at[MOST][MOST]; /* row, column */
+    double at[MAX][MAX]; /* row, column */
 } square;
 
 static double random_value(uint64_t *random)
@@ -54,7 +54,7 @@ static void load(const square *s, ps_matrix *m)
 /* Solves for random right-hand sides, both ways, and multiplies again. */
 static void assert_solves(ps_lu *lu, const square *s, uint64_t *random)
 {
-    double b[MOST], v[MOST], x[MOST];
+    double b[MAX], v[MAX], x[MAX];
 
     for (uint32_t i = 0; i < s->n; i++)
         v[i] = b[i] = random_value(random);
@@ -85,7 +85,7 @@ static void assert_solves(ps_lu *lu, const square *s, uint64_t *random)
 static bool replace(ps_lu *lu, square *s, uint32_t j, uint64_t *random)
 {
     square old = *s;
-    double v[MOST], x[MOST];
+    double v[MAX], x[MAX];
 
     fill_column(s, j, j, random);
     for (uint32_t i = 0; i < s->n; i++)
@@ -104,14 +104,14 @@ static bool replace(ps_lu *lu, square *s, uint32_t j, uint64_t *random)
 
 static void test_solves(void **state)
 {
-    size_t start[MOST + 1];
+    size_t start[MAX + 1];
     ps_matrix m = {.start = start};
     uint64_t random = 1;
     unsigned replaced = 0;
 
     (void)state;
     for (int round = 0; round < 300; round++) {
-        square s = {.n = 1 + random_below(&random, MOST)};
+        square s = {.n = 1 + random_below(&random, MAX)};
         uint32_t turn = random_below(&random, s.n);
         ps_lu *lu = ps_lu_open(s.n);
 

@@ -59,8 +59,8 @@ static void test_used(void **unused)
                   PS_ERR_ARGUMENT, &err);
     assert_null(p);
     assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
-    assert_ok(ps_packer_prove(p, state, size, &err), &err);
-    assert_ok(ps_packer_proved(p, &err), &err);
+    assert_ok(ps_packer_verify_replay(p, state, size, &err), &err);
+    assert_ok(ps_packer_replay_verified(p, &err), &err);
     assert_ok(ps_packer_finish(p, &err), &err);
     ps_packer_free(p);
     (void)close(fd);

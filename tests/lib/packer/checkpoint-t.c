@@ -317,17 +317,18 @@ static ps_result prove(const corpus *c, const ps_packer_options *o,
     ps_result r;
 
     assert_ok(ps_packer_open(&p, fd, &c->schema, o, &err), &err);
-    assert_ok(ps_packer_prove(p, state, size, &err), &err);
-    assert_result(ps_packer_proved(p, &err), PS_ERR_CORRUPT, &err);
+    assert_ok(ps_packer_verify_replay(p, state, size, &err), &err);
+    assert_result(ps_packer_replay_verified(p, &err), PS_ERR_CORRUPT, &err);
     for (uint32_t i = 0; i < c->count; i++) {
         ps_sequence s = corpus_sequence(c, i);
 
         assert_ok(ps_packer_put(p, &s, &err), &err);
     }
-    assert_result(ps_packer_prove(p, state, size, &err), PS_ERR_ARGUMENT,
+    assert_result(ps_packer_verify_replay(p, state, size, &err),
+                  PS_ERR_ARGUMENT,
                   &err);
     r = ps_packer_finish(p, &err);
-    assert_int_equal(ps_packer_proved(p, &err), r);
+    assert_int_equal(ps_packer_replay_verified(p, &err), r);
     ps_packer_free(p);
     (void)close(fd);
     return r;

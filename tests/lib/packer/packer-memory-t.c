@@ -20,36 +20,36 @@
 
 #define SEQUENCES 20000
 
-/* Lengths that are hard on something: the i-th of a stream, up to `most`. */
-typedef uint32_t length_of(uint32_t i, uint32_t most);
+/* Lengths that are hard on something: the i-th of a stream, up to `max`. */
+typedef uint32_t length_of(uint32_t i, uint32_t max);
 
-static uint32_t full(uint32_t i, uint32_t most)
+static uint32_t full(uint32_t i, uint32_t max)
 {
     (void)i;
-    return most;
+    return max;
 }
 
-static uint32_t one(uint32_t i, uint32_t most)
+static uint32_t one(uint32_t i, uint32_t max)
 {
     (void)i;
-    (void)most;
+    (void)max;
     return 1;
 }
 
-static uint32_t half(uint32_t i, uint32_t most)
+static uint32_t half(uint32_t i, uint32_t max)
 {
     (void)i;
-    return most / 2 + 1;
+    return max / 2 + 1;
 }
 
-static uint32_t rising(uint32_t i, uint32_t most)
+static uint32_t rising(uint32_t i, uint32_t max)
 {
-    return 1 + (uint32_t)((uint64_t)i * most / SEQUENCES);
+    return 1 + (uint32_t)((uint64_t)i * max / SEQUENCES);
 }
 
-static uint32_t mixed(uint32_t i, uint32_t most)
+static uint32_t mixed(uint32_t i, uint32_t max)
 {
-    return 1 + i * UINT32_C(2654435761) % most;
+    return 1 + i * UINT32_C(2654435761) % max;
 }
 
 static length_of *const kinds[] = {full, one, half, rising, mixed};
@@ -127,7 +127,7 @@ static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
 static void check_set(const ps_schema *schema, const ps_packer_options *o)
 {
     uint64_t bound = ps_packer_memory(schema, o);
-    size_t most = 0;
+    size_t max = 0;
 
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         size_t peak = peak_of(schema, o, kinds[k]);
@@ -135,12 +135,12 @@ static void check_set(const ps_schema *schema, const ps_packer_options *o)
         if (peak > bound)
             fail_msg("-L %u -d %u -w %u: %zu bytes, bound %llu", o->capacity,
                      o->depth, o->window, peak, (unsigned long long)bound);
-        most = peak > most ? peak : most;
+        max = peak > max ? peak : max;
     }
     /* A bound far above what is ever needed would be of no use. */
-    if (most < bound / 64)
+    if (max < bound / 64)
         fail_msg("-L %u -d %u -w %u: bound %llu, but %zu bytes", o->capacity,
-                 o->depth, o->window, (unsigned long long)bound, most);
+                 o->depth, o->window, (unsigned long long)bound, max);
 }
 
 static void test_packers(void **state)
@@ -189,27 +189,27 @@ static void test_orders(void **state)
 static void test_sums(void **state)
 {
     (void)state;
-    assert_true(ps_amount_sum(UINT64_MAX - 1, 1) == UINT64_MAX);
-    assert_true(ps_amount_sum(UINT64_MAX, 1) == UINT64_MAX);
-    assert_true(ps_amount_times(UINT64_C(1) << 32, UINT64_C(1) << 32) ==
+    assert_true(ps_mem_sum(UINT64_MAX - 1, 1) == UINT64_MAX);
+    assert_true(ps_mem_sum(UINT64_MAX, 1) == UINT64_MAX);
+    assert_true(ps_mem_times(UINT64_C(1) << 32, UINT64_C(1) << 32) ==
                 UINT64_MAX);
-    assert_true(ps_amount_times(0, UINT64_MAX) == 0);
-    assert_true(ps_amount_array(UINT64_MAX, 2) == UINT64_MAX);
-    assert_true(ps_amount_growing(UINT64_MAX / 2, 1, 1) == UINT64_MAX);
+    assert_true(ps_mem_times(0, UINT64_MAX) == 0);
+    assert_true(ps_mem_array(UINT64_MAX, 2) == UINT64_MAX);
+    assert_true(ps_mem_growing(UINT64_MAX / 2, 1, 1) == UINT64_MAX);
 }
 
 /* zstd's own word for what its levels take, against the table. */
 static void test_levels(void **state)
 {
     static const size_t sizes[] = {1, 5000, 70000, 524288, 600000, 2097152};
-    size_t most = sizes[sizeof sizes / sizeof sizes[0] - 1];
-    size_t room = ZSTD_compressBound(most);
-    unsigned char *from = must_alloc(most);
+    size_t max = sizes[sizeof sizes / sizeof sizes[0] - 1];
+    size_t room = ZSTD_compressBound(max);
+    unsigned char *from = must_alloc(max);
     unsigned char *to = must_alloc(room);
 
     (void)state;
-    memset(from, 7, most);
-    for (int level = ps_frame_level_most(); level >= -7; level--)
+    memset(from, 7, max);
+    for (int level = ps_frame_level_max(); level >= -7; level--)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             ZSTD_CCtx *c = ZSTD_createCCtx();
             size_t bound = ZSTD_compressBound(sizes[i]);
@@ -219,7 +219,7 @@ static void test_levels(void **state)
             assert_false(
                 ZSTD_isError(ZSTD_compress2(c, to, room, from, sizes[i])));
             if (ZSTD_sizeof_CCtx(c) + bound >
-                ps_frame_maker_bytes(level, sizes[i]))
+                ps_compressor_bytes(level, sizes[i]))
                 fail_msg("level %d, %zu bytes: zstd takes %zu", level,
                          sizes[i], ZSTD_sizeof_CCtx(c));
             ZSTD_freeCCtx(c);

@@ -55,16 +55,16 @@ static void clear(pair *p, uint32_t slot)
     p->held[slot].size = 0;
 }
 
-/* Reads a slot from its start in parts of up to `most` bytes. */
-static void compare(pair *p, uint32_t slot, uint32_t most)
+/* Reads a slot from its start in parts of up to `max` bytes. */
+static void compare(pair *p, uint32_t slot, uint32_t max)
 {
     const bytes *held = &p->held[slot];
     ps_store_cursor cursor = ps_store_start(p->store, slot);
-    unsigned char *part = must_alloc(most);
+    unsigned char *part = must_alloc(max);
     size_t at = 0;
 
     while (at < held->size) {
-        size_t n = 1 + random_below(&p->random, most);
+        size_t n = 1 + random_below(&p->random, max);
 
         n = n < held->size - at ? n : held->size - at;
         ps_store_read(p->store, &cursor, part, n);

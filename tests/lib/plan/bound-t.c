@@ -66,13 +66,13 @@ static ps_histogram *open_histogram(void)
 }
 
 static ps_histogram *random_lengths(uint64_t *random, uint32_t lengths,
-                                    uint32_t longest, uint32_t most)
+                                    uint32_t longest, uint32_t max)
 {
     ps_histogram *h = open_histogram();
 
     while (lengths-- > 0)
         add(h, 1 + random_below(random, longest),
-            1 + random_below(random, most));
+            1 + random_below(random, max));
     return h;
 }
 

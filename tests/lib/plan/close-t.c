@@ -83,7 +83,7 @@ static double excess(planner *make, const kind *k, const ps_histogram *h,
 }
 
 /* So many sequences of each kind, at each depth; the mean excess. */
-static double try_all(planner *make, uint32_t n, double most)
+static double try_all(planner *make, uint32_t n, double max)
 {
     uint64_t random = n;
     double sum = 0;
@@ -94,7 +94,7 @@ static double try_all(planner *make, uint32_t n, double most)
         for (size_t d = 0; d < N_DEPTHS; d++) {
             double more = excess(make, &kinds[k], h, depths[d]);
 
-            if (more > most)
+            if (more > max)
                 fail_msg("%" PRIu32 " %s, depth %" PRIu32 ": %.0f more", n,
                          kinds[k].name, depths[d], more);
             sum += more;
@@ -141,7 +141,7 @@ static void test_nnlshp(void **state)
     (void)state;
     for (size_t k = 0; k < N_KINDS; k++) {
         ps_histogram *h = draw(&kinds[k], 50000, &random);
-        uint64_t least = UINT64_MAX;
+        uint64_t min = UINT64_MAX;
 
         if (ps_histogram_size(h) > 1024) {
             ps_histogram_free(h);
@@ -160,11 +160,11 @@ static void test_nnlshp(void **state)
             ps_plan_free(plan);
             assert_ok(ps_plan_bound(h, o.capacity, o.depth, &bound, &err),
                       &err);
-            if ((double)packs > 1.0002 * ceil(bound) || packs > least)
+            if ((double)packs > 1.0002 * ceil(bound) || packs > min)
                 fail_msg("%s, depth %" PRIu32 ": %" PRIu64
                          " packs, bound %.1f, %" PRIu64 " before",
-                         kinds[k].name, depths[d], packs, bound, least);
-            least = packs;
+                         kinds[k].name, depths[d], packs, bound, min);
+            min = packs;
         }
         ps_histogram_free(h);
     }

@@ -129,24 +129,24 @@ static void test_refused(void **state)
 
 static void test_limits(void **state)
 {
-    const uint64_t most = INT64_MAX;
+    const uint64_t max = INT64_MAX;
     ps_histogram *h = open_histogram();
     ps_error err;
 
     (void)state;
-    assert_result(ps_histogram_add(h, 1, most + 1, &err), PS_ERR_LIMIT,
+    assert_result(ps_histogram_add(h, 1, max + 1, &err), PS_ERR_LIMIT,
                   &err);
     assert_result(ps_histogram_add(h, 1, UINT64_MAX, &err), PS_ERR_LIMIT,
                   &err);
-    assert_result(ps_histogram_add(h, 2, most / 2 + 1, &err), PS_ERR_LIMIT,
+    assert_result(ps_histogram_add(h, 2, max / 2 + 1, &err), PS_ERR_LIMIT,
                   &err);
-    assert_result(ps_histogram_add(h, UINT32_MAX, most / 2, &err),
+    assert_result(ps_histogram_add(h, UINT32_MAX, max / 2, &err),
                   PS_ERR_LIMIT, &err);
-    add(h, 2, most / 2);
+    add(h, 2, max / 2);
     add(h, 1, 1);
     assert_result(ps_histogram_add(h, 1, 1, &err), PS_ERR_LIMIT, &err);
-    assert_int_equal(ps_histogram_tokens(h), most);
-    assert_int_equal(ps_histogram_sequences(h), most / 2 + 1);
+    assert_int_equal(ps_histogram_tokens(h), max);
+    assert_int_equal(ps_histogram_sequences(h), max / 2 + 1);
     ps_histogram_free(h);
 }
 

@@ -152,7 +152,7 @@ static uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
 
 /* The relaxation's optimum at depth 3, and what nnlshp has to reach there. */
 static void try_target(const char *name, uint32_t capacity, double optimum,
-                       uint64_t most)
+                       uint64_t max)
 {
     ps_histogram *h = read_histogram(name);
     double bound;
@@ -163,7 +163,7 @@ static void try_target(const char *name, uint32_t capacity, double optimum,
     assert_true(bound > optimum - 0.5 && bound < optimum + 0.5);
     packs = packs_of(h, PS_PLAN_NNLSHP, capacity, 3);
     print_message("# %s nnlshp 3: %" PRIu64 " packs\n", name, packs);
-    assert_true((double)packs >= optimum && packs <= most);
+    assert_true((double)packs >= optimum && packs <= max);
     for (uint32_t depth = 4; depth <= 16; depth *= 2)
         assert_true(packs_of(h, PS_PLAN_NNLSHP, capacity, depth) <=
                     packs_of(h, PS_PLAN_LPFHP, capacity, depth));

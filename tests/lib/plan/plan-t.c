@@ -237,7 +237,7 @@ static void test_against_naive(void **state)
         ps_plan_options o = options_for(capacity, depth);
         ps_histogram *h =
             random_histogram(&random, lengths, longest,
-                             NAIVE_MOST / lengths);
+                             NAIVE_MAX / lengths);
 
         o.distribute = random_below(&random, 2) == 0;
         compare_with_naive(h, naive, &o);

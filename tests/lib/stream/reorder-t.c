@@ -10,7 +10,7 @@
 
 #include "stream/reorder.h"
 
-#define MOST 3000
+#define MAX 3000
 
 typedef struct pair {
     ps_reorder heap;
@@ -30,7 +30,7 @@ static void push(pair *p, uint64_t id, uint32_t seq_off, uint32_t n_tok)
     p->tokens += n_tok;
 }
 
-static size_t least(const pair *p)
+static size_t min(const pair *p)
 {
     size_t at = 0;
 
@@ -45,7 +45,7 @@ static size_t least(const pair *p)
 /* Equal items may come in any order. */
 static void pop(pair *p)
 {
-    size_t at = least(p);
+    size_t at = min(p);
     const ps_waiting *top = ps_reorder_top(&p->heap);
     ps_waiting item;
 
@@ -71,13 +71,13 @@ static void check(const pair *p)
 
 static void run(uint32_t ids, uint32_t places, uint64_t random)
 {
-    pair p = {.list = must_alloc(MOST * sizeof *p.list)};
+    pair p = {.list = must_alloc(MAX * sizeof *p.list)};
 
     check(&p);
     for (int step = 0; step < 4000; step++) {
         bool fills = random_below(&random, 10) < (step < 2500 ? 7 : 4);
 
-        if (p.n == 0 || (fills && p.n < MOST))
+        if (p.n == 0 || (fills && p.n < MAX))
             push(&p, random_below(&random, ids),
                  random_below(&random, places), random_below(&random, 50));
         else
@@ -107,7 +107,7 @@ static void test_random(void **state)
 /* In order, and in reverse, through several doublings. */
 static void test_sorted(void **state)
 {
-    pair p = {.list = must_alloc(MOST * sizeof *p.list)};
+    pair p = {.list = must_alloc(MAX * sizeof *p.list)};
 
     (void)state;
     for (uint32_t i = 0; i < 1100; i++)

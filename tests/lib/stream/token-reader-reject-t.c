@@ -132,19 +132,19 @@ static void take_left(ps_token_reader *r, uint32_t id, const odd *o,
 
 /* Every other one that is left is held, or those between them. */
 static void read_odds(ps_token_reader *r, const odd *odds, uint32_t n,
-                      uint32_t most, bool framed, uint32_t turn)
+                      uint32_t max, bool framed, uint32_t turn)
 {
     ps_sequence s;
     ps_error err;
 
     for (uint32_t i = 0; i < n; i++) {
         const odd *o = &odds[i];
-        bool overlong = o->n_tok > most;
+        bool overlong = o->n_tok > max;
         ps_result wanted = overlong             ? PS_ERR_OVERLONG
                            : o->bad == NONE ? PS_OK
                                             : PS_ERR_RANGE;
 
-        assert_result(ps_token_reader_next(r, most, &s, &err), wanted, &err);
+        assert_result(ps_token_reader_next(r, max, &s, &err), wanted, &err);
         assert_int_equal(s.id, i);
         assert_int_equal(s.n_tok, o->n_tok);
         if (wanted == PS_ERR_RANGE)
@@ -157,7 +157,7 @@ static void read_odds(ps_token_reader *r, const odd *odds, uint32_t n,
         take_left(r, i, o, framed, turn++ % 2 == 0, !overlong);
     }
     /* In a framed stream END has agreed with all that. */
-    assert_result(ps_token_reader_next(r, most, &s, &err), PS_END, &err);
+    assert_result(ps_token_reader_next(r, max, &s, &err), PS_END, &err);
     assert_int_equal(ps_token_reader_mark(r).id, n);
 }
 
@@ -173,7 +173,7 @@ static const uint32_t n_kinds = sizeof every_kind / sizeof every_kind[0];
 
 static void test_outside(void **state)
 {
-    static const uint32_t most[] = {UINT32_MAX, 50, 1, PIECE};
+    static const uint32_t max[] = {UINT32_MAX, 50, 1, PIECE};
 
     (void)state;
     for (unsigned run = 0; run < 32; run++) {
@@ -184,7 +184,7 @@ static void test_outside(void **state)
 
         if (run >= 16)
             assert_ok(ps_token_reader_read_ahead(r, &err), &err);
-        read_odds(r, every_kind, n_kinds, most[run / 4 % 4], framed,
+        read_odds(r, every_kind, n_kinds, max[run / 4 % 4], framed,
                   run / 2 % 2);
         ps_token_reader_free(r);
         (void)close(fd);

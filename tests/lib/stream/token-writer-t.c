@@ -101,7 +101,7 @@ static void test_framed(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 9, 20, 5);
     bytes written = corpus_records(&c);
-    unsigned char header[PS_TOKEN_HEADER_MOST];
+    unsigned char header[PS_TOKEN_HEADER_MAX];
     size_t n_header = ps_token_header_encode(&schema, header);
     bytes wanted = {0};
     uint64_t tokens = 0;

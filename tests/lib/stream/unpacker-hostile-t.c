@@ -92,7 +92,7 @@ static void add(maker *m, const record *r)
     }
     assert_true(built.n_tok <= CAPACITY);
     ps_record_end(&built, m->totals.packs, r->watermark);
-    ps_record_seal(built.bytes, form.record_bytes);
+    ps_record_finalize(built.bytes, form.record_bytes);
     note_displacement(m, r);
     ps_totals_add_pack(&m->totals, built.n_seq, built.n_tok,
                        built.max_seqlen);

@@ -114,12 +114,12 @@ static void test_very_long_split(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     const ps_packer_options narrow = {
         7, 7, 3, 0, .overlong = PS_OVERLONG_SPLIT};
-    const ps_packer_options least = {1, 1, 1, 0, .overlong = PS_OVERLONG_SPLIT};
+    const ps_packer_options min = {1, 1, 1, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_lengths(&schema, 6, lengths, 5);
 
     (void)state;
     round_trip(&c, &narrow);
-    round_trip(&c, &least);
+    round_trip(&c, &min);
     free_corpus(&c);
 }
 
