@@ -10,9 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/mem_bound.h"
-
-bool ps_bitset_init(ps_bitset *set, uint32_t max)
+void ps_bitset_init(ps_bitset *set, uint32_t max, ps_mem *mem)
 {
     size_t words[PS_BITSET_LEVELS];
     size_t total = 0;
@@ -24,23 +22,14 @@ bool ps_bitset_init(ps_bitset *set, uint32_t max)
         words[set->n_levels++] = n;
         total += n;
     } while (n > 1 && set->n_levels < PS_BITSET_LEVELS);
-    set->words = calloc(total, sizeof *set->words);
+    set->words = ps_mem_alloc(mem, total, sizeof *set->words);
     if (set->words == NULL)
-        return false;
+        return;
     total = 0;
     for (unsigned l = 0; l < set->n_levels; l++) {
         set->level[l] = set->words + total;
         total += words[l];
     }
-    return true;
-}
-
-/* Each level has a 64th of the one below, rounded up. */
-uint64_t ps_bitset_bytes(uint32_t max)
-{
-    uint64_t words = ((uint64_t)max + 1) / 63 + PS_BITSET_LEVELS;
-
-    return ps_mem_array(words, sizeof(uint64_t));
 }
 
 void ps_bitset_destroy(ps_bitset *set)

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mem_bound.h"
+
 /*
  * Bits in words of 64; above them a bit for each word that is not zero, and
  * so on up to a single word.  Five levels hold 64^5 numbers.
@@ -25,12 +27,9 @@ typedef struct ps_bitset {
     unsigned n_levels;
 } ps_bitset;
 
-/* For numbers 0..most, below 64^5.  False if there is no memory. */
-bool ps_bitset_init(ps_bitset *set, uint32_t max);
+/* For numbers 0..max, below 64^5.  Sets mem->failed without memory. */
+void ps_bitset_init(ps_bitset *set, uint32_t max, ps_mem *mem);
 void ps_bitset_destroy(ps_bitset *set);
-
-/* The most that it takes. */
-uint64_t ps_bitset_bytes(uint32_t max);
 
 /* What is left to do when a word of the lowest level is no longer empty, */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);

@@ -1,9 +1,10 @@
 /*
- * mem_bound.h - sums of memory, which stay at the greatest number instead of
- * overflowing.
+ * mem_bound.h - allocations whose sizes can be known without making them.
  *
- * Beside each allocation that can be large, a function tells how much it
- * takes at most; memory.c adds them up.
+ * The function that allocates the arrays of an object gets a ps_mem, and
+ * calls ps_mem_alloc for each.  The same function, given a ps_mem that only
+ * counts, tells the bound of the memory that the object takes; so the two
+ * cannot differ.  Sums stay at the greatest number instead of overflowing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,6 +12,7 @@
 #ifndef LIB_BASE_MEM_BOUND_H
 #define LIB_BASE_MEM_BOUND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +67,18 @@ static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
     return ps_mem_sum(ps_mem_array(room, size),
                       ps_mem_array(room / 2, size));
 }
+
+typedef struct ps_mem {
+    uint64_t bytes; /* asked for so far */
+    bool counts;    /* only: nothing is allocated */
+    bool failed;    /* some allocation did */
+} ps_mem;
+
+/*
+ * `n` zeroed elements of `size` bytes; the caller frees them.  NULL if `m`
+ * only counts, or fails: then m->failed is set.
+ */
+void *ps_mem_alloc(ps_mem *m, uint64_t n, size_t size);
 
 static inline uint64_t ps_mem_min(uint64_t a, uint64_t b)
 {

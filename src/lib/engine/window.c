@@ -21,15 +21,21 @@ static void link_free_slots(ps_window *w, size_t slots)
     w->free = 0;
 }
 
+static void allocate(ps_window *w, uint32_t longest, size_t slots,
+                     ps_mem *mem)
+{
+    w->slots = ps_mem_alloc(mem, slots, sizeof *w->slots);
+    w->queues = ps_mem_alloc(mem, (uint64_t)longest + 1, sizeof *w->queues);
+    ps_bitset_init(&w->lengths, longest, mem);
+}
+
 uint64_t ps_window_bytes(uint32_t size, uint32_t spare, uint32_t longest)
 {
-    uint64_t slots = ps_mem_array((uint64_t)size + spare,
-                                  sizeof(ps_window_slot));
-    uint64_t queues = ps_mem_array((uint64_t)longest + 1,
-                                   sizeof(ps_window_queue));
+    ps_mem mem = {.bytes = sizeof(ps_window), .counts = true};
+    ps_window w;
 
-    return ps_mem_sum(sizeof(ps_window) + ps_bitset_bytes(longest),
-                      ps_mem_sum(slots, queues));
+    allocate(&w, longest, (size_t)size + spare, &mem);
+    return mem.bytes;
 }
 
 ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,
@@ -37,17 +43,15 @@ ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,
 {
     size_t slots = (size_t)size + spare;
     ps_window *w = calloc(1, sizeof *w);
-    bool ok;
+    ps_mem mem = {0};
 
     *window = NULL;
     if (w == NULL)
         return ps_fail_memory(err);
     w->size = size;
     w->oldest = w->youngest = PS_NO_SLOT;
-    w->slots = calloc(slots, sizeof *w->slots);
-    w->queues = calloc((size_t)longest + 1, sizeof *w->queues);
-    ok = ps_bitset_init(&w->lengths, longest);
-    if (!ok || w->slots == NULL || w->queues == NULL) {
+    allocate(w, longest, slots, &mem);
+    if (mem.failed) {
         ps_window_free(w);
         return ps_fail_memory(err);
     }

@@ -319,14 +319,16 @@ uint64_t ps_open_bins_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit)
     uint64_t n = ps_mem_sum(sequences, 1);
     uint64_t spaces = ps_mem_array((uint64_t)capacity + 1,
                                    sizeof(uint32_t));
+    ps_mem mem = {.counts = true};
+    ps_bitset used;
 
     /* The tree of PS_FIT_FIRST has four numbers for each space. */
     if (fit == PS_FIT_FIRST)
         spaces = ps_mem_times(5, spaces);
     else
-        spaces = ps_mem_sum(spaces, ps_bitset_bytes(capacity));
+        ps_bitset_init(&used, capacity, &mem);
     return ps_mem_sum(
-        spaces,
+        ps_mem_sum(spaces, mem.bytes),
         ps_mem_sum(ps_mem_growing(n, FIRST_ROOM, sizeof(group)),
                    ps_mem_growing(n, FIRST_ROOM, sizeof(run))));
 }
@@ -335,12 +337,15 @@ uint64_t ps_open_bins_bytes(uint64_t sequences, uint32_t capacity, ps_fit fit)
 static bool prepare_search(bins *s)
 {
     size_t n = (size_t)s->capacity + 1;
+    ps_mem mem = {0};
 
     s->tops = calloc(n, sizeof *s->tops);
     if (s->tops == NULL)
         return false;
-    if (s->fit != PS_FIT_FIRST)
-        return ps_bitset_init(&s->used, s->capacity);
+    if (s->fit != PS_FIT_FIRST) {
+        ps_bitset_init(&s->used, s->capacity, &mem);
+        return !mem.failed;
+    }
     for (s->leaves = 1; s->leaves < n;)
         s->leaves *= 2;
     s->firsts = calloc(2 * (size_t)s->leaves, sizeof *s->firsts);

@@ -140,43 +140,32 @@ static void close_repack(repack *r)
     ps_bitset_destroy(&r->rows);
 }
 
-static bool open_repack(repack *r)
+/* For `n` sequences of so many different lengths. */
+static void allocate(repack *r, uint64_t n, uint64_t lengths, ps_mem *mem)
 {
-    size_t lengths = ps_histogram_size(r->h);
-    size_t n = (size_t)ps_histogram_sequences(r->h);
-
-    r->kinds = calloc(lengths, sizeof *r->kinds);
-    r->pool = calloc(n, sizeof *r->pool);
-    r->kind_of = calloc(lengths, sizeof *r->kind_of);
-    r->made = calloc(n, sizeof *r->made);
-    r->sizes = calloc(n, sizeof *r->sizes);
-    r->made_loss = calloc(n, sizeof *r->made_loss);
-    r->row = calloc(n, sizeof *r->row);
-    r->next = calloc(n, sizeof *r->next);
-    r->first = calloc(n, sizeof *r->first);
-    r->loss = calloc(n, sizeof *r->loss);
-    r->taken = calloc(n, sizeof *r->taken);
-    r->counts = calloc(lengths, sizeof *r->counts);
-    return ps_bitset_init(&r->rows, (uint32_t)lengths) && r->kinds != NULL &&
-           r->pool != NULL && r->kind_of != NULL && r->made != NULL &&
-           r->sizes != NULL && r->made_loss != NULL && r->row != NULL &&
-           r->next != NULL && r->first != NULL && r->loss != NULL &&
-           r->taken != NULL && r->counts != NULL;
+    r->kinds = ps_mem_alloc(mem, lengths, sizeof *r->kinds);
+    r->pool = ps_mem_alloc(mem, n, sizeof *r->pool);
+    r->kind_of = ps_mem_alloc(mem, lengths, sizeof *r->kind_of);
+    r->made = ps_mem_alloc(mem, n, sizeof *r->made);
+    r->sizes = ps_mem_alloc(mem, n, sizeof *r->sizes);
+    r->made_loss = ps_mem_alloc(mem, n, sizeof *r->made_loss);
+    r->row = ps_mem_alloc(mem, n, sizeof *r->row);
+    r->next = ps_mem_alloc(mem, n, sizeof *r->next);
+    r->first = ps_mem_alloc(mem, n, sizeof *r->first);
+    r->loss = ps_mem_alloc(mem, n, sizeof *r->loss);
+    r->taken = ps_mem_alloc(mem, n, sizeof *r->taken);
+    r->counts = ps_mem_alloc(mem, lengths, sizeof *r->counts);
+    ps_bitset_init(&r->rows, (uint32_t)lengths, mem);
 }
 
 uint64_t ps_plan_repack_bytes(uint64_t sequences, uint32_t lengths)
 {
     uint64_t n = ps_mem_min(sequences, PS_REPACK_SEQUENCES);
-    uint64_t m = ps_mem_min(n, lengths);
-    uint64_t bytes = ps_mem_array(m + 1, sizeof(kind));
+    ps_mem mem = {.counts = true};
+    repack r;
 
-    bytes = ps_mem_sum(
-        bytes, ps_mem_times(2, ps_mem_array(m + 1, sizeof(uint32_t))));
-    bytes = ps_mem_sum(bytes, ps_bitset_bytes((uint32_t)m));
-    bytes = ps_mem_sum(
-        bytes, ps_mem_times(7, ps_mem_array(n, sizeof(uint32_t))));
-    return ps_mem_sum(
-        bytes, ps_mem_times(2, ps_mem_array(n, sizeof(double))));
+    allocate(&r, n, ps_mem_min(n, lengths) + 1, &mem);
+    return mem.bytes;
 }
 
 /* ---- One pack ---- */
@@ -624,11 +613,13 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
 {
     repack r = {.h = h, .o = o, .random = SEED};
     ps_result result = PS_OK;
+    ps_mem mem = {0};
     ps_plan *plan;
 
     if (ps_histogram_sequences(h) > PS_REPACK_SEQUENCES)
         return PS_OK;
-    if (!open_repack(&r)) {
+    allocate(&r, ps_histogram_sequences(h), ps_histogram_size(h), &mem);
+    if (mem.failed) {
         close_repack(&r);
         return ps_fail_memory(err);
     }

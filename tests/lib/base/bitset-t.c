@@ -22,8 +22,11 @@ static pair open_pair(uint32_t max)
 {
     pair p = {.max = max, .has = calloc((size_t)max + 1, 1)};
 
+    ps_mem mem = {0};
+
     assert_non_null(p.has);
-    assert_true(ps_bitset_init(&p.set, max));
+    ps_bitset_init(&p.set, max, &mem);
+    assert_false(mem.failed);
     return p;
 }
 
