@@ -267,8 +267,10 @@ is_bounded() {
 }
 
 @test "a sequence that the bound cannot hold is refused by its number" {
-    hostile one 100000 1 | head -c 600 >x
-    hostile full 2000000 1 | head -c 4000004 >>x
+    # Not through a pipe: hostile.py fails when head ends before it.
+    hostile one 100000 1 >one
+    hostile full 2000000 1 >full
+    { head -c 600 one; head -c 4000004 full; } >x
     packstream -L 512 -d 16 -M 24Mi --overlong=drop x >out
     run packstream -L 512 -d 16 -M 24Mi --overlong=split x
     [ "$status" -eq 65 ]

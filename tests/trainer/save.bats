@@ -99,11 +99,9 @@ has_lines() {
     [ "$(wc -l <"$2")" -ge "$1" ]
 }
 
-# halted PID: SIGSTOP has reached it, on whatever processor it was running.
+# halted PID: SIGSTOP has reached all its threads, wherever they were running.
 halted() {
-    local state
-    state=$(sed 's/.*) //' "/proc/$1/stat")
-    [ "${state:0:1}" = T ]
+    ! sed 's/.*) //' "/proc/$1/task/"*/stat | grep -qv '^T'
 }
 
 # quiet PID: it has done nothing for a while.
@@ -304,6 +302,22 @@ stalled_silently() {
         [ ! -s err ]
         [ "$(steps_in part)" -eq 3 ]
     done
+}
+
+# On another thread the handler may run late, when the main thread has seen
+# the end of its input already.
+@test "the main thread alone takes the signals that end a run" {
+    stalled
+    local task mask
+    for task in /proc/"$pid"/task/*; do
+        [ "${task##*/}" != "$pid" ] || continue
+        mask=$((16#$(sed -n 's/^SigBlk:[[:space:]]*//p' "$task/status")))
+        [ $((mask >> 1 & 1)) -eq 1 ]
+        [ $((mask >> 14 & 1)) -eq 1 ]
+    done
+    kill -TERM "$pid"
+    ends 143 "$pid"
+    exec 7>&-
 }
 
 @test "a signal ends a run before its first pack, and none is missed" {

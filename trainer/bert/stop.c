@@ -3,7 +3,9 @@
  *
  * A process gets its signals on any thread that has not blocked them, and
  * libraries have threads of their own.  So no wait of ours is sure to be
- * interrupted, and the handler wakes a thread.
+ * interrupted, and the handler wakes a thread.  That one blocks signals: on
+ * the main thread the handler runs before anything else that the main thread
+ * does, so a signal that came before the end of an input is known by then.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -65,9 +67,13 @@ static void handle(int signal, void (*handler)(int), unsigned flags)
 void stop_die(int signal)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t one;
 
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(signal, &action, NULL);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, signal);
+    (void)pthread_sigmask(SIG_UNBLOCK, &one, NULL);
     (void)raise(signal);
 }
 
@@ -95,12 +101,19 @@ static void *wait_bell(void *unused)
 bool stop_catch(stop_last *last, void *context)
 {
     pthread_t thread;
+    sigset_t all;
+    sigset_t before;
+    bool starts;
 
     stop.last = last;
     stop.context = context;
     (void)pthread_mutex_lock(&stop.turn);
-    if (sem_init(&bell, 0, 0) != 0 ||
-        pthread_create(&thread, NULL, wait_bell, NULL) != 0)
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    starts = sem_init(&bell, 0, 0) == 0 &&
+             pthread_create(&thread, NULL, wait_bell, NULL) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!starts)
         return false;
     (void)pthread_detach(thread);
     stop.runs = true;
