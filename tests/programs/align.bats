@@ -51,14 +51,6 @@ sound() {
     packcat "$2" | cmp - "$3"
 }
 
-# refused STATUS TEXT COMMAND...: it exits so, with one line that says so.
-refused() {
-    run "${@:3}"
-    echo "$status: $output"
-    [ "$status" -eq "$1" ]
-    [[ ${lines[0]} == *"$2"* ]]
-}
-
 @test "every sequence begins at a multiple, and all come back" {
     records 1 250 >x.tok
     for n in 1 2 8 16 64 128 256; do

@@ -9,6 +9,8 @@
 
 load ../support/helpers
 
+speaker="packcat: "
+
 setup() {
     start
     set -o pipefail
@@ -85,19 +87,6 @@ packs() {
 # one LINE [OPTION...]: packs of one sequence in JSON, with options of tokcat.
 one() {
     printf '%s\n' "$1" | tokcat -q --from=jsonl "${@:2}" | packstream -q -L 8
-}
-
-# refused STATUS TEXT COMMAND...: it exits so, and says so in one line.
-refused() {
-    stderr=
-    run --separate-stderr "${@:3}"
-    printf '%s\n' "$stderr"
-    [ "$status" -eq "$1" ]
-    case $stderr in
-        "packcat: "*"$2"*) ;;
-        *) return 1 ;;
-    esac
-    [ "$(printf '%s\n' "$stderr" | grep -cv -- '--help')" -eq 1 ]
 }
 
 # none_left NAME...: there are no such files, neither whole nor begun.

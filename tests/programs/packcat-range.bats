@@ -10,6 +10,8 @@
 
 load ../support/helpers
 
+speaker="packcat: "
+
 # x.pks has some packs of 64 tokens, x.zst has the same compressed, and x.raw
 # the packs alone.  What cuts off a pipe is no fault here: no pipefail.
 setup() {
@@ -53,18 +55,6 @@ gives() {
 # piped FILE: what it holds, through a pipe.
 piped() {
     cat "$1"
-}
-
-# refused STATUS TEXT COMMAND...: it exits so, and says so.
-refused() {
-    stderr=
-    run --separate-stderr "${@:3}"
-    printf '%s\n' "$stderr"
-    [ "$status" -eq "$1" ]
-    case $stderr in
-        "packcat: "*"$2"*) ;;
-        *) return 1 ;;
-    esac
 }
 
 @test "a range is what a slice in Python is" {

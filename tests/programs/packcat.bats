@@ -9,6 +9,8 @@
 
 load ../support/helpers
 
+speaker="packcat: "
+
 # A fault in the middle of a pipe is a fault.
 setup() {
     start
@@ -113,19 +115,6 @@ while not struct.unpack_from("<I", data, at + 12)[0] & 1:
             print("%d:" % ids[s], *row[cu[s]:cu[s + 1]])
     at += stride
 EOF
-}
-
-# refused STATUS TEXT COMMAND...: it exits so, and says so in one line.
-refused() {
-    stderr=
-    run --separate-stderr "${@:3}"
-    printf '%s\n' "$stderr"
-    [ "$status" -eq "$1" ]
-    case $stderr in
-        "packcat: "*"$2"*) ;;
-        *) return 1 ;;
-    esac
-    [ "$(printf '%s\n' "$stderr" | grep -cv -- '--help')" -eq 1 ]
 }
 
 # prefix SHORT LONG: LONG begins with all of SHORT.

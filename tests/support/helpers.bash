@@ -123,6 +123,21 @@ is() {
     return 1
 }
 
+# refused STATUS TEXT COMMAND...: it exits so, and says so.  Where "$speaker"
+# is set it does in one line of stderr that begins so, but for one on --help.
+refused() {
+    if [ -z "${speaker-}" ]; then
+        run -"$1" "${@:3}"
+        [[ $output == *"$2"* ]]
+        return
+    fi
+    stderr=
+    run --separate-stderr -"$1" "${@:3}"
+    printf '%s\n' "$stderr"
+    [[ $stderr == "$speaker"*"$2"* ]] &&
+        [ "$(grep -cv -- '--help' <<<"$stderr")" -eq 1 ]
+}
+
 # stream DESCRIPTION: the stream that tests/support/tokcat.py describes.
 stream() {
     PYTHONDONTWRITEBYTECODE=1 \

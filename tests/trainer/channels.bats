@@ -45,14 +45,6 @@ train() {
     sed 's/, "seconds.*//' told
 }
 
-# refused STATUS TEXT COMMAND...
-refused() {
-    local status_wanted=$1 text_wanted=$2
-    shift 2
-    run -"$status_wanted" "$@"
-    [[ $output == *"$text_wanted"* ]]
-}
-
 # typed TYPES LABELS NEXT: with all channels, of these types.
 typed() {
     packs -t "${token:-u16}" --channel=token_type_ids:"$1" \

@@ -72,14 +72,6 @@ goes_on() {
     cmp whole part
 }
 
-# refused STATUS TEXT COMMAND...
-refused() {
-    local status_wanted=$1 text_wanted=$2
-    shift 2
-    run -"$status_wanted" "$@"
-    [[ $output == *"$text_wanted"* ]]
-}
-
 # soon COMMAND...: waits until it succeeds, but not for ever.
 soon() {
     local i

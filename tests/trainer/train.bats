@@ -68,14 +68,6 @@ numbers() {
     sed 's/, "seconds.*//' "$1"
 }
 
-# refused STATUS TEXT COMMAND...
-refused() {
-    local status_wanted=$1 text_wanted=$2
-    shift 2
-    run -"$status_wanted" "$@"
-    [[ $output == *"$text_wanted"* ]]
-}
-
 # ---- bert-sequences ----
 
 @test "sequences are pairs of what stands in the text, masked" {
