@@ -9,6 +9,7 @@
 
 load ../support/helpers
 
+# shellcheck disable=SC2034 # for refused
 speaker="packcat: "
 
 setup() {

@@ -10,6 +10,7 @@
 
 load ../support/helpers
 
+# shellcheck disable=SC2034 # for refused
 speaker="packcat: "
 
 # x.pks has some packs of 64 tokens, x.zst has the same compressed, and x.raw

@@ -125,6 +125,7 @@ is() {
 
 # refused STATUS TEXT COMMAND...: it exits so, and says so.  Where "$speaker"
 # is set it does in one line of stderr that begins so, but for one on --help.
+# shellcheck disable=SC2154 # run sets them
 refused() {
     if [ -z "${speaker-}" ]; then
         run -"$1" "${@:3}"
