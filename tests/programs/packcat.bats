@@ -690,6 +690,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     stride=$(od -An -tu4 -j 20 -N 4 a.pks | tr -d ' ')
     flip a.pks $((4096 + 3 * stride + 100))
     refused 65 "$((4096 + 3 * stride))" packcat a.pks -o out
+    # shellcheck disable=SC2154 # refused sets it
     case $stderr in *'record 3'*) ;; *) false ;; esac
     prefix out a.tok
     [ -s out ]
