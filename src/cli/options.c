@@ -1,40 +1,44 @@
 /*
  * options.c - command lines as tables.
  *
- * getopt_long does the parsing.  Its own messages are switched off, by a
- * leading colon: they would show what the user typed unmasked, and not in
- * our form.
+ * getopt_long splits the command line.  A leading colon in its list of
+ * letters switches its own messages off: they would show what the user typed
+ * unmasked, and not in our form.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include "options.h"
+#include "cli/options.h"
 
 #include <assert.h>
 #include <getopt.h>
-#include <stddef.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "files.h"
-#include "message.h"
+#include "cli/files.h"
+#include "cli/message.h"
+#include "packstream.h"
 
 #define ENTRIES_MAX 64
 #define LABEL_BYTES 64
 
-/* A label longer than that has its help begin on the next line. */
+/* After a longer label the help begins on the next line. */
 #define LABEL_COLUMNS 28
 
 /* getopt_long gives LONG_BASE + index for a long name, else the letter. */
 #define LONG_BASE 256
 
-/* The options of every program; obeyed here, so they need no setter. */
-static const option_entry help_entry = {
-    'h', "help", OPTION_FLAG, NULL, "show this help and exit", NULL};
-static const option_entry version_entry = {
-    0, "version", OPTION_FLAG, NULL, "show the version and exit", NULL};
+const option_word option_token_types[] = {
+    {"u16", PS_U16}, {"u32", PS_U32}, {NULL, 0}};
 
-/* The whole table, and what getopt_long makes of it. */
+/* The options of every program; option_parse carries them out itself. */
+static const option_entry help_entry = {
+    'h', "help", NULL, "show this help and exit", .at = 0};
+static const option_entry version_entry = {
+    0, "version", NULL, "show the version and exit", .at = 0};
+
+/* The whole table, and what getopt_long wants of it. */
 typedef struct parser {
     const option_entry *entries[ENTRIES_MAX];
     int n_entries;
@@ -58,8 +62,10 @@ static char letter_of(const parser *p, int i)
     return find_letter(p, letter) == i ? letter : '\0';
 }
 
-static void collect_entries(parser *p, const option_entry *entries)
+static void init_parser(parser *p, const option_entry *entries)
 {
+    struct option *longs = p->longs;
+    char *shorts = p->shorts;
     int n = 0;
 
     for (; entries->letter != 0 || entries->name != NULL; entries++) {
@@ -69,281 +75,90 @@ static void collect_entries(parser *p, const option_entry *entries)
     p->entries[n++] = &help_entry;
     p->entries[n++] = &version_entry;
     p->n_entries = n;
-}
 
-static int argument_kind(option_value value)
-{
-    switch (value) {
-    case OPTION_FLAG:
-        return no_argument;
-    case OPTION_VALUE:
-        return required_argument;
-    case OPTION_OPTIONAL:
-        break;
-    }
-    return optional_argument;
-}
-
-static void build_shorts(parser *p)
-{
-    char *end = p->shorts;
-
-    /* It also tells a missing value from an unknown option. */
-    *end++ = ':';
-    for (int i = 0; i < p->n_entries; i++) {
-        char letter = letter_of(p, i);
-
-        if (letter == '\0')
-            continue;
-        *end++ = letter;
-        if (p->entries[i]->value == OPTION_VALUE)
-            *end++ = ':';
-    }
-    *end = '\0';
-}
-
-static void build_longs(parser *p)
-{
-    struct option *end = p->longs;
-
-    for (int i = 0; i < p->n_entries; i++) {
+    /* The colon also tells a missing value from an unknown option. */
+    *shorts++ = ':';
+    for (int i = 0; i < n; i++) {
         const option_entry *entry = p->entries[i];
+        const char letter = letter_of(p, i);
+        int argument = required_argument;
 
+        if (entry->metavar == NULL)
+            argument = no_argument;
+        else if (entry->optional)
+            argument = optional_argument;
+        if (letter != '\0')
+            *shorts++ = letter;
+        if (letter != '\0' && argument == required_argument)
+            *shorts++ = ':';
         if (entry->name != NULL)
-            *end++ = (struct option){.name = entry->name,
-                                     .has_arg = argument_kind(entry->value),
-                                     .val = LONG_BASE + i};
+            *longs++ = (struct option){.name = entry->name,
+                                       .has_arg = argument,
+                                       .val = LONG_BASE + i};
     }
-    *end = (struct option){.name = NULL};
+    *shorts = '\0';
+    *longs = (struct option){.name = NULL};
 }
 
 /* ---------------------------------------------------------------------
  * --help and --version
  */
 
-/* "  -d, --depth=N" */
-static void write_label(const parser *p, int i, char label[LABEL_BYTES])
+/* "  -d, --depth=N"; returns its length. */
+static int write_label(const parser *p, int i, char label[LABEL_BYTES])
 {
-    static const char *const forms[][3] = {
-        [OPTION_FLAG] = {"", "", ""},
-        [OPTION_VALUE] = {" ", "=", ""},
-        [OPTION_OPTIONAL] = {"[=", "[=", "]"}};
     const option_entry *entry = p->entries[i];
-    const char *const *form = forms[entry->value];
     const char *metavar = entry->metavar == NULL ? "" : entry->metavar;
-    char letter = letter_of(p, i);
-    char dashed[3] = {'-', letter, '\0'};
+    const char *joint = entry->name == NULL ? " " : "=";
+    const char letter = letter_of(p, i);
+    const char dashed[3] = {'-', letter, '\0'};
 
-    if (entry->name == NULL)
-        (void)snprintf(label, LABEL_BYTES, "  %s%s%s%s", dashed, form[0],
-                       metavar, form[2]);
-    else
-        (void)snprintf(label, LABEL_BYTES, "  %s%s--%s%s%s%s",
-                       letter == '\0' ? "  " : dashed,
-                       letter == '\0' ? "  " : ", ", entry->name, form[1],
-                       metavar, form[2]);
+    if (entry->metavar == NULL)
+        joint = "";
+    else if (entry->optional)
+        joint = "[=";
+    return snprintf(label, LABEL_BYTES, "  %s%s%s%s%s%s%s",
+                    letter == '\0' ? "  " : dashed,
+                    entry->name == NULL ? "" : letter == '\0' ? "  " : ", ",
+                    entry->name == NULL ? "" : "--",
+                    entry->name == NULL ? "" : entry->name, joint, metavar,
+                    entry->optional ? "]" : "");
 }
 
-/* Where the help texts begin: two columns after the longest label. */
-static int help_column(const parser *p)
+static void print_help(const parser *p, const option_program *program)
 {
-    size_t longest = 0;
-
-    for (int i = 0; i < p->n_entries; i++) {
-        char label[LABEL_BYTES];
-        size_t length;
-
-        write_label(p, i, label);
-        length = strlen(label);
-        if (length > longest && length <= LABEL_COLUMNS)
-            longest = length;
-    }
-    return (int)longest + 2;
-}
-
-static void print_entry(const char *label, int column, const char *help)
-{
-    if (strlen(label) + 2 > (size_t)column)
-        printf("%s\n%*s", label, column, "");
-    else
-        printf("%-*s", column, label);
-    for (; *help != '\0'; help++) {
-        putchar(*help);
-        if (*help == '\n')
-            printf("%*s", column, "");
-    }
-    putchar('\n');
-}
-
-static option_outcome print_help(const parser *p,
-                                 const option_program *program)
-{
-    int column = help_column(p);
+    char label[LABEL_BYTES];
+    int column = 0;
 
     printf("Usage: %s %s\n%s\n\nOptions:\n", message_program(),
            program->usage, program->summary);
+
+    /* The help begins two columns after the longest label. */
     for (int i = 0; i < p->n_entries; i++) {
-        char label[LABEL_BYTES];
+        int length = write_label(p, i, label);
 
-        write_label(p, i, label);
-        print_entry(label, column, p->entries[i]->help);
+        if (length > column && length <= LABEL_COLUMNS)
+            column = length;
     }
-    return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
-}
+    column += 2;
 
-static option_outcome print_version(void)
-{
-    printf("%s (packstream) %s\n", message_program(), ps_version());
-    return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
-}
-
-/* ---------------------------------------------------------------------
- * Parsing
- */
-
-/* An option as it was given: "-d" or "--depth". */
-static void write_given(const parser *p, int code, char given[LABEL_BYTES])
-{
-    if (code >= LONG_BASE)
-        (void)snprintf(given, LABEL_BYTES, "--%s",
-                       p->entries[code - LONG_BASE]->name);
-    else
-        (void)snprintf(given, LABEL_BYTES, "-%c", code);
-}
-
-/* True if `word`, up to a '=', is the beginning of several long names. */
-static bool is_ambiguous(const parser *p, const char *word)
-{
-    size_t length = strcspn(word, "=");
-    int found = 0;
-
-    for (const struct option *o = p->longs; o->name != NULL; o++)
-        if (strncmp(o->name, word, length) == 0)
-            found++;
-    return found > 1;
-}
-
-/* Reports what getopt_long answered with '?'; `word` is the argument. */
-static option_outcome refuse(const parser *p, const char *word)
-{
-    char given[LABEL_BYTES];
-
-    if (optopt == 0) {
-        const char *why = is_ambiguous(p, word + 2) ? "ambiguous" : "unknown";
-
-        (void)message_usage("%s: %s option", message_name(word), why);
-    } else {
-        write_given(p, optopt, given);
-        (void)message_usage("%s: %s", given,
-                            optopt >= LONG_BASE ? "takes no value"
-                                                : "unknown option");
-    }
-    return OPTION_BAD;
-}
-
-/* Hands an option to its setter, and reports a value that will not do. */
-static option_outcome set_option(const parser *p, int code,
-                                 const option_entry *entry, void *conf)
-{
-    const char *why = entry->set(conf, optarg);
-    const char *joint = code >= LONG_BASE ? "=" : " ";
-    char given[LABEL_BYTES];
-
-    if (why == NULL)
-        return OPTION_RUN;
-    write_given(p, code, given);
-    if (optarg == NULL)
-        (void)message_usage("%s: %s", given, why);
-    else
-        (void)message_usage("%s%s%s: %s", given, joint, message_name(optarg),
-                            why);
-    return OPTION_BAD;
-}
-
-/* Does what one answer of getopt_long asks for. */
-static option_outcome obey(const parser *p, int code,
-                           const option_program *program, void *conf)
-{
-    int i = code >= LONG_BASE ? code - LONG_BASE : find_letter(p, (char)code);
-    const option_entry *entry = p->entries[i];
-
-    if (entry == &help_entry)
-        return print_help(p, program);
-    if (entry == &version_entry)
-        return print_version();
-    return set_option(p, code, entry, conf);
-}
-
-static option_outcome report_missing_value(const parser *p)
-{
-    char given[LABEL_BYTES];
-
-    write_given(p, optopt, given);
-    (void)message_usage("%s: needs a value", given);
-    return OPTION_BAD;
-}
-
-option_outcome option_parse(const option_program *program, int argc,
-                            char **argv, void *conf, int *first)
-{
-    option_outcome outcome = OPTION_RUN;
-    parser p;
-    int code;
-
-    collect_entries(&p, program->entries);
-    build_shorts(&p);
-    build_longs(&p);
-    /* 0 makes every getopt_long begin anew; 1 only the first time. */
-    optind = 0;
-    while (outcome == OPTION_RUN &&
-           (code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1)
-        if (code == '?')
-            outcome = refuse(&p, argv[optind - 1]);
-        else if (code == ':')
-            outcome = report_missing_value(&p);
+    for (int i = 0; i < p->n_entries; i++) {
+        if (write_label(p, i, label) + 2 > column)
+            printf("%s\n%*s", label, column, "");
         else
-            outcome = obey(&p, code, program, conf);
-    *first = optind;
-    return outcome;
-}
-
-int option_status(option_outcome outcome)
-{
-    switch (outcome) {
-    case OPTION_RUN:
-    case OPTION_DONE:
-        break;
-    case OPTION_BAD:
-        return STATUS_USAGE;
-    case OPTION_FAILED:
-        return STATUS_FAILURE;
+            printf("%-*s", column, label);
+        for (const char *c = p->entries[i]->help; *c != '\0'; c++) {
+            putchar(*c);
+            if (*c == '\n')
+                printf("%*s", column, "");
+        }
+        putchar('\n');
     }
-    return STATUS_OK;
-}
-
-const char *const *option_files(int argc, char **argv, int first, int *n)
-{
-    static const char *const only_stdin[] = {"-"};
-
-    *n = first < argc ? argc - first : 1;
-    return first < argc ? (const char *const *)(argv + first) : only_stdin;
 }
 
 /* ---------------------------------------------------------------------
  * Values
  */
-
-const char *option_token_type(const char *value, ps_type *type)
-{
-    ps_type named;
-
-    if (!ps_type_from_name(value, &named) ||
-        (named != PS_U16 && named != PS_U32))
-        return "must be u16 or u32";
-    *type = named;
-    return NULL;
-}
-
 
 /* What a number is multiplied by for its suffix; 0 for an unknown one. */
 static uint64_t suffix_factor(const char *suffix)
@@ -397,4 +212,200 @@ bool option_number(const char *text, uint64_t min, uint64_t max,
         return false;
     *number = value;
     return true;
+}
+
+static bool find_word(const option_word *words, const char *name,
+                      uint64_t *number)
+{
+    for (; words != NULL && words->name != NULL; words++)
+        if (strcmp(name, words->name) == 0) {
+            *number = words->number;
+            return true;
+        }
+    return false;
+}
+
+/* "must be a number from 1 to 9", or "must be this, that or another". */
+static const char *describe_values(const option_entry *entry)
+{
+    static char text[128];
+    const option_word *word = entry->words;
+    size_t n = 0;
+
+    if (word == NULL) {
+        (void)snprintf(text, sizeof text,
+                       "must be a number from %" PRIu64 " to %" PRIu64,
+                       entry->min, entry->max);
+        return text;
+    }
+    for (; word->name != NULL && n < sizeof text; word++) {
+        const char *joint = ", ";
+
+        if (word == entry->words)
+            joint = "must be ";
+        else if (word[1].name == NULL)
+            joint = " or ";
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", joint,
+                              word->name);
+    }
+    return text;
+}
+
+/* Stores a bool, an enum, a uint32_t or a uint64_t, by its size. */
+static void store(void *member, size_t size, uint64_t number)
+{
+    const bool truth = number != 0;
+    const uint32_t narrow = (uint32_t)number;
+
+    if (size == sizeof truth) {
+        memcpy(member, &truth, sizeof truth);
+    } else if (size == sizeof narrow) {
+        memcpy(member, &narrow, sizeof narrow);
+    } else {
+        assert(size == sizeof number);
+        memcpy(member, &number, sizeof number);
+    }
+}
+
+/* As an option_setter for any entry; `conf` is the program's struct. */
+static const char *set_value(const option_entry *entry, void *conf,
+                             const char *value)
+{
+    void *member = (char *)conf + entry->at;
+    uint64_t number = entry->constant;
+    const char *why = NULL;
+
+    switch (entry->type) {
+    case OPTION_TYPE_INTEGER:
+        if (value != NULL && !find_word(entry->words, value, &number) &&
+            (entry->max == 0 ||
+             !option_number(value, entry->min, entry->max, &number)))
+            return entry->why != NULL ? entry->why : describe_values(entry);
+        store(member, entry->size, number);
+        break;
+    case OPTION_TYPE_TEXT:
+        memcpy(member, &value, sizeof value);
+        break;
+    case OPTION_TYPE_CALL:
+        why = entry->set(member, value);
+        break;
+    }
+    if (entry->given != 0)
+        store((char *)conf + entry->given, sizeof(bool), true);
+    return why;
+}
+
+/* ---------------------------------------------------------------------
+ * Parsing
+ */
+
+/* An option as it was given: "-d" or "--depth". */
+static void write_given(const parser *p, int code, char given[LABEL_BYTES])
+{
+    if (code >= LONG_BASE)
+        (void)snprintf(given, LABEL_BYTES, "--%s",
+                       p->entries[code - LONG_BASE]->name);
+    else
+        (void)snprintf(given, LABEL_BYTES, "-%c", code);
+}
+
+/* Reports what getopt_long answered with '?'; `word` is the argument. */
+static void report_unknown(const parser *p, const char *word)
+{
+    char given[LABEL_BYTES];
+    size_t length;
+    int found = 0;
+
+    if (optopt != 0) {
+        write_given(p, optopt, given);
+        (void)message_usage("%s: %s", given,
+                            optopt >= LONG_BASE ? "takes no value"
+                                                : "unknown option");
+        return;
+    }
+    /* A long name, which may be the beginning of several. */
+    length = strcspn(word + 2, "=");
+    for (const struct option *o = p->longs; o->name != NULL; o++)
+        if (strncmp(o->name, word + 2, length) == 0)
+            found++;
+    (void)message_usage("%s: %s option", message_name(word),
+                        found > 1 ? "ambiguous" : "unknown");
+}
+
+/* Carries out the option that getopt_long has found. */
+static option_outcome obey(const parser *p, int code,
+                           const option_program *program, void *conf)
+{
+    int i = code >= LONG_BASE ? code - LONG_BASE : find_letter(p, (char)code);
+    const option_entry *entry = p->entries[i];
+    char given[LABEL_BYTES];
+    const char *why;
+
+    if (entry == &help_entry || entry == &version_entry) {
+        if (entry == &help_entry)
+            print_help(p, program);
+        else
+            printf("%s (packstream) %s\n", message_program(), ps_version());
+        return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
+    }
+    why = set_value(entry, conf, optarg);
+    if (why == NULL)
+        return OPTION_RUN;
+    write_given(p, code, given);
+    if (optarg == NULL)
+        (void)message_usage("%s: %s", given, why);
+    else
+        (void)message_usage("%s%s%s: %s", given,
+                            code >= LONG_BASE ? "=" : " ",
+                            message_name(optarg), why);
+    return OPTION_BAD;
+}
+
+option_outcome option_parse(const option_program *program, int argc,
+                            char **argv, void *conf, int *first)
+{
+    option_outcome outcome = OPTION_RUN;
+    char given[LABEL_BYTES];
+    parser p;
+    int code;
+
+    init_parser(&p, program->entries);
+    /* 0 makes every getopt_long begin anew; 1 only the first time. */
+    optind = 0;
+    while (outcome == OPTION_RUN &&
+           (code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1)
+        if (code == '?') {
+            report_unknown(&p, argv[optind - 1]);
+            outcome = OPTION_BAD;
+        } else if (code == ':') {
+            write_given(&p, optopt, given);
+            (void)message_usage("%s: needs a value", given);
+            outcome = OPTION_BAD;
+        } else {
+            outcome = obey(&p, code, program, conf);
+        }
+    *first = optind;
+    return outcome;
+}
+
+int option_status(option_outcome outcome)
+{
+    switch (outcome) {
+    case OPTION_RUN:
+    case OPTION_DONE:
+        break;
+    case OPTION_BAD:
+        return STATUS_USAGE;
+    case OPTION_FAILED:
+        return STATUS_FAILURE;
+    }
+    return STATUS_OK;
+}
+
+const char *const *option_files(int argc, char **argv, int first, int *n)
+{
+    static const char *const only_stdin[] = {"-"};
+
+    *n = first < argc ? argc - first : 1;
+    return first < argc ? (const char *const *)(argv + first) : only_stdin;
 }

@@ -32,8 +32,9 @@ static bool parse_bound(const char *text, size_t n, uint64_t missing,
     return true;
 }
 
-const char *range_parse(const char *text, range *r)
+const char *range_parse(void *to, const char *text)
 {
+    range *r = to;
     const char *colon = strchr(text, ':');
 
     if (colon == NULL ||

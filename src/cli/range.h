@@ -22,8 +22,8 @@ typedef struct range {
     range_bound end; /* UINT64_MAX: all that there is */
 } range;
 
-/* Reads "A:B", "A:", ":B" or ":".  Returns what an option_setter does. */
-const char *range_parse(const char *text, range *r);
+/* An option_setter of a range: reads "A:B", "A:", ":B" or ":". */
+const char *range_parse(void *to, const char *text);
 
 /* True if a bound is back from the end: it takes the count of all. */
 bool range_needs_count(const range *r);

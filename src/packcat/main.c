@@ -29,7 +29,10 @@ typedef struct conf {
     int n_names;
 } conf;
 
-static const char *set_to(void *to, const char *value)
+static const option_word orders[] = {
+    {"input", PS_ORDER_INPUT}, {"pack", PS_ORDER_PACK}, {NULL, 0}};
+
+static const char *set_format(void *to, const char *value)
 {
     conf *c = to;
 
@@ -40,65 +43,27 @@ static const char *set_to(void *to, const char *value)
     return NULL;
 }
 
-static const char *set_order(void *to, const char *value)
-{
-    conf *c = to;
-
-    c->order_given = true;
-    c->order = strcmp(value, "pack") == 0 ? PS_ORDER_PACK : PS_ORDER_INPUT;
-    if (c->order == PS_ORDER_INPUT && strcmp(value, "input") != 0)
-        return "must be input or pack";
-    return NULL;
-}
-
-static const char *set_range(void *to, const char *value)
-{
-    conf *c = to;
-
-    c->range_given = true;
-    return range_parse(value, &c->range);
-}
-
-static const char *set_predictions(void *to, const char *value)
-{
-    if (!option_number(value, 1, PS_MAX_CAPACITY,
-                       &((conf *)to)->predictions))
-        return "must be between 1 and 16777216";
-    return NULL;
-}
-
-static const char *set_output(void *to, const char *value)
-{
-    ((conf *)to)->output = strcmp(value, "-") == 0 ? NULL : value;
-    return NULL;
-}
-
-static const char *set_quiet(void *to, const char *value)
-{
-    (void)value;
-    ((conf *)to)->quiet = true;
-    return NULL;
-}
-
 static const option_entry entries[] = {
-    {0, "to", OPTION_VALUE, "FORM",
+    {0, "to", "FORM",
      "what to make of the packs (default: records):\n"
      "see above",
-     set_to},
-    {0, "order", OPTION_VALUE, "ORDER",
+     OPTION_CALL(set_format)},
+    {0, "order", "ORDER",
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
-     set_order},
-    {0, "range", OPTION_VALUE, "A:B",
+     OPTION_WORD(conf, order, orders), OPTION_GIVEN(conf, order_given)},
+    {0, "range", "A:B",
      "only packs A up to, but without, B, from 0 on,\n"
      "in their order; negative ones from the end",
-     set_range},
-    {0, "max-predictions", OPTION_VALUE, "N",
+     OPTION_CALL_FOR(conf, range, range_parse),
+     OPTION_GIVEN(conf, range_given)},
+    {0, "max-predictions", "N",
      "tfrecord: room for N masked tokens (default: 20)",
-     set_predictions},
-    {'o', "output", OPTION_VALUE, "FILE", "write to FILE, not to stdout",
-     set_output},
-    {'q', "quiet", OPTION_FLAG, NULL, "no progress line", set_quiet},
+     OPTION_NUMBER(conf, predictions, 1, PS_MAX_CAPACITY),
+     .why = "must be between 1 and 16777216"},
+    {'o', "output", "FILE", "write to FILE, not to stdout",
+     OPTION_TEXT(conf, output)},
+    {'q', "quiet", NULL, "no progress line", OPTION_FLAG(conf, quiet)},
     {0},
 };
 
@@ -132,7 +97,6 @@ static const option_program program = {
 /* Checks what no option can know alone. */
 static int check(const conf *c)
 {
-    const bool to_stdout = c->output == NULL;
     const char *form = c->format->name;
 
     if (c->range_given && c->order_given && c->order == PS_ORDER_INPUT)
@@ -142,7 +106,7 @@ static int check(const conf *c)
         c->order == PS_ORDER_INPUT)
         return message_usage("--order=input: --to=%s is always in the "
                              "order of the packs", form);
-    if (c->format->namer != NULL && to_stdout)
+    if (c->format->namer != NULL && c->output == NULL)
         return message_usage("--to=%s: is several files: say with -o how to "
                              "call them", form);
     if (c->predictions != 0 && strcmp(form, "tfrecord") != 0)
@@ -223,6 +187,8 @@ int main(int argc, char **argv)
     if (outcome != OPTION_RUN)
         return option_status(outcome);
     c.names = option_files(argc, argv, first, &c.n_names);
+    if (c.output != NULL && strcmp(c.output, "-") == 0)
+        c.output = NULL;
     status = check(&c);
     settle(&c);
     if (status == STATUS_OK && !can_write(&c))

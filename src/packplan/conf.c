@@ -35,26 +35,6 @@ conf conf_new(void)
     return c;
 }
 
-static const char *set_capacity(void *to, const char *value)
-{
-    uint64_t number;
-
-    if (!option_number(value, 1, PS_MAX_CAPACITY, &number))
-        return "must be a number from 1 to 16777216";
-    ((conf *)to)->options.capacity = (uint32_t)number;
-    return NULL;
-}
-
-static const char *set_align(void *to, const char *value)
-{
-    uint64_t number;
-
-    if (!option_number(value, 1, PS_MAX_CAPACITY, &number))
-        return "must be a number that divides the capacity";
-    ((conf *)to)->align = (uint32_t)number;
-    return NULL;
-}
-
 static const char *set_depths(void *to, const char *value)
 {
     conf *c = to;
@@ -96,16 +76,6 @@ static const char *set_algorithms(void *to, const char *value)
     return value == NULL ? NULL : why;
 }
 
-static const char *set_batch(void *to, const char *value)
-{
-    uint64_t number;
-
-    if (!option_number(value, 1, MAX_BATCH, &number))
-        return "must be a number from 1 to 65536";
-    ((conf *)to)->options.batch = (uint32_t)number;
-    return NULL;
-}
-
 static const char *set_devices(void *to, const char *value)
 {
     conf *c = to;
@@ -116,29 +86,12 @@ static const char *set_devices(void *to, const char *value)
     return "must be numbers from 1 to 1048576 with commas between them";
 }
 
-static const char *set_short_length(void *to, const char *value)
-{
-    uint64_t number;
-
-    if (!option_number(value, 0, PS_MAX_CAPACITY, &number))
-        return "must be a number from 0 to 16777216";
-    ((conf *)to)->options.short_length = (uint32_t)number;
-    return NULL;
-}
-
 static const char *set_short_weight(void *to, const char *value)
 {
-    double *weight = &((conf *)to)->options.short_weight;
+    double *weight = to;
 
     if (!decimal_parse(value, weight) || !(*weight > 0 && *weight <= 1))
         return "must be above 0 and at most 1";
-    return NULL;
-}
-
-static const char *set_no_distribute(void *to, const char *value)
-{
-    (void)value;
-    ((conf *)to)->options.distribute = false;
     return NULL;
 }
 
@@ -156,114 +109,67 @@ static const char *set_lamb(void *to, const char *value)
     conf *c = to;
     unsigned n;
 
-    c->betas_given = true;
     if (list_decimals(value, c->betas, 2, &n) && n == 2 && c->betas[0] < 1 &&
         c->betas[1] < 1)
         return NULL;
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
-static const char *set_what(conf *c, conf_what what)
-{
-    c->chosen[what] = true;
-    c->what = what;
-    return NULL;
-}
-
-static const char *set_plan(void *to, const char *value)
-{
-    (void)value;
-    return set_what(to, CONF_PLAN);
-}
-
-static const char *set_scaling(void *to, const char *value)
-{
-    (void)value;
-    return set_what(to, CONF_SCALING);
-}
-
-static const char *set_form(conf *c, conf_form form)
-{
-    c->forms[form] = true;
-    c->form = form;
-    return NULL;
-}
-
-static const char *set_tsv(void *to, const char *value)
-{
-    (void)value;
-    return set_form(to, CONF_TSV);
-}
-
-static const char *set_json(void *to, const char *value)
-{
-    (void)value;
-    return set_form(to, CONF_JSON);
-}
-
-static const char *set_no_bound(void *to, const char *value)
-{
-    (void)value;
-    ((conf *)to)->no_bound = true;
-    return NULL;
-}
-
-static const char *set_quiet(void *to, const char *value)
-{
-    (void)value;
-    ((conf *)to)->quiet = true;
-    return NULL;
-}
-
 static const option_entry entries[] = {
-    {'L', "capacity", OPTION_VALUE, "N", "tokens in a pack (required)",
-     set_capacity},
-    {'d', "depth", OPTION_VALUE, "LIST",
+    {'L', "capacity", "N", "tokens in a pack (required)",
+     OPTION_NUMBER(conf, options.capacity, 1, PS_MAX_CAPACITY)},
+    {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
      "(default: 16)",
-     set_depths},
-    {'a', "algorithm", OPTION_VALUE, "LIST",
+     OPTION_CALL(set_depths)},
+    {'a', "algorithm", "LIST",
      "all (default), or some of none, sorted, greedy,\n"
      "ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
-     set_algorithms},
-    {0, "align", OPTION_VALUE, "N",
+     OPTION_CALL(set_algorithms)},
+    {0, "align", "N",
      "sequences begin at multiples of N in a pack; N\n"
      "divides the capacity (default: 1)",
-     set_align},
-    {0, "plan", OPTION_FLAG, NULL,
+     OPTION_NUMBER(conf, align, 1, PS_MAX_CAPACITY),
+     .why = "must be a number that divides the capacity"},
+    {0, "plan", NULL,
      "print the plan, a `count: length ...` line for\n"
      "each strategy; for one algorithm and depth",
-     set_plan},
-    {0, "scaling", OPTION_FLAG, NULL,
+     OPTION_CONSTANT(conf, what, CONF_PLAN),
+     OPTION_GIVEN(conf, chosen[CONF_PLAN])},
+    {0, "scaling", NULL,
      "print what un-padding gains on many devices, and\n"
      "packing; for one algorithm and depth",
-     set_scaling},
-    {0, "tsv", OPTION_FLAG, NULL, "print values with tabs between them",
-     set_tsv},
-    {0, "json", OPTION_FLAG, NULL, "print a JSON object", set_json},
-    {0, "overhead", OPTION_VALUE, "LIST",
+     OPTION_CONSTANT(conf, what, CONF_SCALING),
+     OPTION_GIVEN(conf, chosen[CONF_SCALING])},
+    {0, "tsv", NULL, "print values with tabs between them",
+     OPTION_CONSTANT(conf, form, CONF_TSV),
+     OPTION_GIVEN(conf, forms[CONF_TSV])},
+    {0, "json", NULL, "print a JSON object",
+     OPTION_CONSTANT(conf, form, CONF_JSON),
+     OPTION_GIVEN(conf, forms[CONF_JSON])},
+    {0, "overhead", "LIST",
      "per cent that a step takes longer with packing, for\n"
      "all depths or for each: shows the realised speed-up",
-     set_overhead},
-    {0, "lamb", OPTION_VALUE, "B1,B2",
-     "shows what to make of the decays of LAMB", set_lamb},
-    {0, "batch", OPTION_VALUE, "N",
+     OPTION_CALL(set_overhead)},
+    {0, "lamb", "B1,B2", "shows what to make of the decays of LAMB",
+     OPTION_CALL(set_lamb), OPTION_GIVEN(conf, betas_given)},
+    {0, "batch", "N",
      "sequences in a batch, for sorted and --scaling\n"
      "(default: 32)",
-     set_batch},
-    {0, "devices", OPTION_VALUE, "LIST",
-     "devices for --scaling (default: 1,2,4 to 2048)", set_devices},
-    {0, "short-length", OPTION_VALUE, "N",
+     OPTION_NUMBER(conf, options.batch, 1, MAX_BATCH)},
+    {0, "devices", "LIST", "devices for --scaling (default: 1,2,4 to 2048)",
+     OPTION_CALL(set_devices)},
+    {0, "short-length", "N",
      "lengths up to N weigh less in nnlshp (default: 8)",
-     set_short_length},
-    {0, "short-weight", OPTION_VALUE, "X",
-     "what they weigh (default: 0.09)", set_short_weight},
-    {0, "no-distribute", OPTION_FLAG, NULL,
+     OPTION_NUMBER(conf, options.short_length, 0, PS_MAX_CAPACITY)},
+    {0, "short-weight", "X", "what they weigh (default: 0.09)",
+     OPTION_CALL_FOR(conf, options.short_weight, set_short_weight)},
+    {0, "no-distribute", NULL,
      "lpfhp: add a length to a pack once at a time",
-     set_no_distribute},
-    {0, "no-bound", OPTION_FLAG, NULL,
-     "do not work out how few packs are possible", set_no_bound},
-    {'q', "quiet", OPTION_FLAG, NULL, "no warnings", set_quiet},
+     OPTION_CONSTANT(conf, options.distribute, false)},
+    {0, "no-bound", NULL, "do not work out how few packs are possible",
+     OPTION_FLAG(conf, no_bound)},
+    {'q', "quiet", NULL, "no warnings", OPTION_FLAG(conf, quiet)},
     {0},
 };
 

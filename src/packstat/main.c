@@ -24,45 +24,10 @@
 #include "packstat/tokens.h"
 #include "packstream.h"
 
-static const char *set_json(void *conf, const char *value)
+/* Adds a name to a name_list; it stays where the command line is. */
+static const char *add_name(void *to, const char *name)
 {
-    (void)value;
-    ((packstat_conf *)conf)->json = true;
-    return NULL;
-}
-
-static const char *set_histogram(void *conf, const char *value)
-{
-    (void)value;
-    ((packstat_conf *)conf)->histogram = true;
-    return NULL;
-}
-
-static const char *set_verify(void *conf, const char *value)
-{
-    (void)value;
-    ((packstat_conf *)conf)->verify = true;
-    return NULL;
-}
-
-static const char *set_range(void *conf, const char *value)
-{
-    packstat_conf *c = conf;
-
-    c->range_given = true;
-    return range_parse(value, &c->range);
-}
-
-static const char *set_quick(void *conf, const char *value)
-{
-    (void)value;
-    ((packstat_conf *)conf)->quick = true;
-    return NULL;
-}
-
-/* Names are not copied: they stay where the command line is. */
-static const char *add_name(name_list *list, const char *name)
-{
+    name_list *list = to;
     const char **longer;
 
     longer = realloc(list->names, ((size_t)list->n + 1) * sizeof(*longer));
@@ -73,87 +38,46 @@ static const char *add_name(name_list *list, const char *name)
     return NULL;
 }
 
-static const char *set_against(void *conf, const char *value)
-{
-    return add_name(&((packstat_conf *)conf)->against, value);
-}
-
-static const char *set_rejects(void *conf, const char *value)
-{
-    return add_name(&((packstat_conf *)conf)->rejects, value);
-}
-
-static const char *set_vocab(void *conf, const char *value)
-{
-    uint64_t n;
-
-    if (!option_number(value, 1, UINT32_MAX, &n))
-        return "must be a number from 1 to 4294967295";
-    ((packstat_conf *)conf)->vocab_size = (uint32_t)n;
-    return NULL;
-}
-
-static const char *set_empty(void *conf, const char *value)
-{
-    (void)value;
-    ((packstat_conf *)conf)->empty = true;
-    return NULL;
-}
-
-static const char *set_raw_type(void *conf, const char *value)
-{
-    packstat_conf *c = conf;
-
-    c->type_given = true;
-    return option_token_type(value, &c->raw_type);
-}
-
-static const char *set_quiet(void *conf, const char *value)
-{
-    (void)value;
-    ((packstat_conf *)conf)->quiet = true;
-    return NULL;
-}
-
 static const option_entry entries[] = {
-    {0, "json", OPTION_FLAG, NULL,
-     "print a JSON object for each file, one a line", set_json},
-    {0, "histogram", OPTION_FLAG, NULL,
+    {0, "json", NULL, "print a JSON object for each file, one a line",
+     OPTION_FLAG(packstat_conf, json)},
+    {0, "histogram", NULL,
      "print nothing but `length count` lines, ascending,\n"
      "of all files together",
-     set_histogram},
-    {0, "verify", OPTION_FLAG, NULL,
-     "check every checksum, boundary, pad, id and total", set_verify},
-    {0, "against", OPTION_VALUE, "FILE",
+     OPTION_FLAG(packstat_conf, histogram)},
+    {0, "verify", NULL, "check every checksum, boundary, pad, id and total",
+     OPTION_FLAG(packstat_conf, verify)},
+    {0, "against", "FILE",
      "with --verify: compare the packs with FILE, the token\n"
      "records they were made of; again for more of them",
-     set_against},
-    {0, "rejects", OPTION_VALUE, "FILE",
-     "with --against: and FILE with what was left out",
-     set_rejects},
-    {0, "vocab", OPTION_VALUE, "N",
+     OPTION_CALL_FOR(packstat_conf, against, add_name)},
+    {0, "rejects", "FILE", "with --against: and FILE with what was left out",
+     OPTION_CALL_FOR(packstat_conf, rejects, add_name)},
+    {0, "vocab", "N",
      "with --against: tokens of N or above were a reason\n"
      "to drop a sequence (default: what packs and input\n"
      "declare)",
-     set_vocab},
-    {0, "empty", OPTION_FLAG, NULL,
+     OPTION_NUMBER(packstat_conf, vocab_size, 1, UINT32_MAX)},
+    {0, "empty", NULL,
      "with --against: raw records of a length of 0 were\n"
      "dropped, and are no flush records",
-     set_empty},
-    {0, "range", OPTION_VALUE, "A:B",
+     OPTION_FLAG(packstat_conf, empty)},
+    {0, "range", "A:B",
      "of pack streams only packs A up to, but without, B,\n"
      "from 0 on; negative ones from the end",
-     set_range},
-    {0, "quick", OPTION_FLAG, NULL,
+     OPTION_CALL_FOR(packstat_conf, range, range_parse),
+     OPTION_GIVEN(packstat_conf, range_given)},
+    {0, "quick", NULL,
      "of pack streams what header and END say, no histograms:\n"
      "of a file without reading the packs",
-     set_quick},
-    {'t', "type", OPTION_VALUE, "u16|u32",
+     OPTION_FLAG(packstat_conf, quick)},
+    {'t', "type", "u16|u32",
      "tokens of raw records (u16; of --against as the packs)",
-     set_raw_type},
-    {'q', "quiet", OPTION_FLAG, NULL,
-     "no progress line, and no OK from --verify", set_quiet},
-    {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
+     OPTION_WORD(packstat_conf, raw_type, option_token_types),
+     OPTION_GIVEN(packstat_conf, type_given)},
+    {'q', "quiet", NULL, "no progress line, and no OK from --verify",
+     OPTION_FLAG(packstat_conf, quiet)},
+    {0},
 };
 
 static const option_program program = {

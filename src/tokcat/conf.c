@@ -1,6 +1,6 @@
 /*
- * conf.c - the command line of tokcat: its table, its defaults, and the
- * choices that depend on more than one option.
+ * conf.c - the command line of tokcat: its options, their defaults, and the
+ * choices that depend on more than one of them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,62 +12,171 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "tokcat/channel_defaults.h"
 #include "tokcat/digest.h"
+#include "tokcat/element.h"
 #include "tokcat/forms.h"
-#include "tokcat/setters.h"
+#include "tokcat/memory.h"
+
+/* ---------------------------------------------------------------------
+ * Options
+ */
+
+static const char *set_from(void *member, const char *value)
+{
+    return forms_find(value, member)
+               ? NULL
+               : "must be ids, bytes, jsonl, llmc, nanogpt, npy, megatron, "
+                 "datatrove or tfrecord";
+}
+
+static const char *set_split(void *to, const char *value)
+{
+    conf *c = to;
+
+    if (forms_find_split(value, &c->split))
+        return NULL;
+    c->split = SPLIT_EVERY;
+    return option_number(value, 1, UINT64_MAX, &c->split_every)
+               ? NULL
+               : "must be line, paragraph, eos, bos, sequence, document or "
+                 "a number of tokens";
+}
+
+const char *conf_set_ignore(void *to, const char *value)
+{
+    conf *c = to;
+
+    if (c->n_ignored == CONF_IGNORED)
+        return "there can be no more than 64 keys to ignore";
+    c->ignored[c->n_ignored++] = value;
+    return NULL;
+}
+
+/* Takes "TYPE" or "TYPE:FILL" after the name. */
+static const char *channel_type(ps_channel *channel, const char *text)
+{
+    const size_t n = strcspn(text, ":");
+    char name[8] = "";
+
+    if (n < sizeof name)
+        memcpy(name, text, n);
+    if (!ps_type_from_name(name, &channel->type))
+        return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
+    channel->fill = known_fill(channel->name, channel->type);
+    if (text[n] != '\0' &&
+        !element_fill(channel->type, text + n + 1, &channel->fill))
+        return memory_ran_out()
+                   ? "out of memory"
+                   : "the fill must be a number that the type can hold";
+    return NULL;
+}
+
+const char *conf_set_channel(void *to, const char *value)
+{
+    conf *c = to;
+    ps_channel channel = {.kind = PS_PER_TOKEN};
+    const size_t n = strcspn(value, ":");
+    const char *why;
+
+    if (value[n] == '\0')
+        return "must be KEY:TYPE or KEY:TYPE:FILL";
+    if (n < sizeof channel.name)
+        memcpy(channel.name, value, n);
+    if (!known_good_name(channel.name))
+        return "the key cannot name a channel";
+    for (uint32_t i = 0; i < c->schema.n_channels; i++)
+        if (strcmp(c->schema.channels[i].name, channel.name) == 0)
+            return "the channel is declared twice";
+    if (c->schema.n_channels == PS_MAX_CHANNELS)
+        return "there can be no more than 23 channels";
+    why = channel_type(&channel, value + n + 1);
+    if (why == NULL)
+        c->schema.channels[c->schema.n_channels++] = channel;
+    return why;
+}
+
+static const char *set_tokenizer(void *member, const char *value)
+{
+    if (strcmp(value, "-") == 0)
+        return "must be a file, standard input is for the tokens";
+    *(const char **)member = value;
+    return NULL;
+}
+
+static const option_word empties[] = {
+    {"skip", EMPTY_SKIP}, {"error", EMPTY_ERROR}, {NULL, 0}};
+static const option_word labels[] = {{"aligned", PS_LABELS_ALIGNED},
+                                     {"shifted", PS_LABELS_SHIFTED},
+                                     {NULL, 0}};
+
+/* The highest number stands for "no such id" in the header. */
+#define SPECIAL_ID(which)                                           \
+    OPTION_NUMBER(conf, schema.special[which], 0, PS_NO_ID - 1),    \
+        .why = "must be a token id between 0 and 4294967294"
 
 static const option_entry entries[] = {
-    {0, "from", OPTION_VALUE, "FORM",
+    {0, "from", "FORM",
      "what the input is: lines of decimal ids, bytes that\n"
      "are tokens as they are, jsonl, llmc, nanogpt, npy,\n"
-     "megatron, datatrove or tfrecord", set_from},
-    {'t', "type", OPTION_VALUE, "u16|u32",
+     "megatron, datatrove or tfrecord",
+     OPTION_CALL_FOR(conf, from, set_from)},
+    {'t', "type", "u16|u32",
      "type of the tokens (default u16;\n"
-     "u32 with a --vocab above 65536)", set_type},
-    {0, "raw", OPTION_FLAG, NULL,
-     "write records alone, without header and end", set_raw},
-    {'o', "output", OPTION_VALUE, "FILE",
-     "write to FILE instead of standard output", set_output},
-    {0, "empty", OPTION_VALUE, "skip|error",
+     "u32 with a --vocab above 65536)",
+     OPTION_WORD(conf, schema.token_type, option_token_types),
+     OPTION_GIVEN(conf, type_given)},
+    {0, "raw", NULL, "write records alone, without header and end",
+     OPTION_CONSTANT(conf, schema.framed, false)},
+    {'o', "output", "FILE", "write to FILE instead of standard output",
+     OPTION_TEXT(conf, output)},
+    {0, "empty", "skip|error",
      "what to do with lines without tokens\n"
-     "(default skip: their number is told at the end)", set_empty},
-    {0, "split", OPTION_VALUE, "WHERE",
+     "(default skip: their number is told at the end)",
+     OPTION_WORD(conf, empty, empties), OPTION_GIVEN(conf, empty_given)},
+    {0, "split", "WHERE",
      "where a sequence ends\n"
      "bytes: line (default) or paragraph\n"
      "megatron: sequence (default) or document\n"
      "llmc, nanogpt, npy: eos (behind each --eos-id),\n"
-     "bos (before each --bos-id) or N (tokens)", set_split},
-    {0, "trim-pad", OPTION_FLAG, NULL,
-     "npy: leave out --pad-id at the end of rows", set_trim},
-    {0, "ids-key", OPTION_VALUE, "KEY",
-     "jsonl: key of the token ids (default input_ids)", set_ids_key},
-    {0, "channel", OPTION_VALUE, "KEY:TYPE[:FILL]",
+     "bos (before each --bos-id) or N (tokens)",
+     OPTION_CALL(set_split), OPTION_GIVEN(conf, split_given)},
+    {0, "trim-pad", NULL, "npy: leave out --pad-id at the end of rows",
+     OPTION_FLAG(conf, trim)},
+    {0, "ids-key", "KEY", "jsonl: key of the token ids (default input_ids)",
+     OPTION_TEXT(conf, ids_key), OPTION_GIVEN(conf, ids_key_given)},
+    {0, "channel", "KEY:TYPE[:FILL]",
      "jsonl: the channel's type (u8 u16 u32 u64 i32 i64\n"
-     "f32 f64) and fill (default 0); repeatable", set_channel},
-    {0, "ignore", OPTION_VALUE, "KEY",
+     "f32 f64) and fill (default 0); repeatable",
+     OPTION_CALL(conf_set_channel)},
+    {0, "ignore", "KEY",
      "jsonl, datatrove, tfrecord: leave this key, or the\n"
-     "channel of this name, out; repeatable", set_ignore},
-    {0, "vocab", OPTION_VALUE, "N",
+     "channel of this name, out; repeatable",
+     OPTION_CALL(conf_set_ignore)},
+    {0, "vocab", "N",
      "declare N token ids, and refuse those not below N\n"
-     "(default with --from=bytes: 256)", set_vocab},
-    {0, "pad-id", OPTION_VALUE, "N", "declare the padding token", set_pad},
-    {0, "bos-id", OPTION_VALUE, "N", "declare the token that begins text",
-     set_bos},
-    {0, "eos-id", OPTION_VALUE, "N", "declare the token that ends text",
-     set_eos},
-    {0, "cls-id", OPTION_VALUE, "N", "declare the classification token",
-     set_cls},
-    {0, "sep-id", OPTION_VALUE, "N", "declare the separator token",
-     set_sep},
-    {0, "mask-id", OPTION_VALUE, "N", "declare the mask token", set_mask},
-    {0, "tokenizer", OPTION_VALUE, "FILE",
-     "record the digest of FILE, which made the tokens", set_tokenizer},
-    {0, "labels", OPTION_VALUE, "aligned|shifted",
+     "(default with --from=bytes: 256)",
+     OPTION_NUMBER(conf, schema.vocab_size, 1, UINT32_MAX),
+     .why = "must be a number between 1 and 4294967295"},
+    {0, "pad-id", "N", "declare the padding token", SPECIAL_ID(PS_PAD)},
+    {0, "bos-id", "N", "declare the token that begins text",
+     SPECIAL_ID(PS_BOS)},
+    {0, "eos-id", "N", "declare the token that ends text",
+     SPECIAL_ID(PS_EOS)},
+    {0, "cls-id", "N", "declare the classification token",
+     SPECIAL_ID(PS_CLS)},
+    {0, "sep-id", "N", "declare the separator token", SPECIAL_ID(PS_SEP)},
+    {0, "mask-id", "N", "declare the mask token", SPECIAL_ID(PS_MASK)},
+    {0, "tokenizer", "FILE",
+     "record the digest of FILE, which made the tokens",
+     OPTION_CALL_FOR(conf, tokenizer, set_tokenizer)},
+    {0, "labels", "aligned|shifted",
      "record what `labels` are for: their own position,\n"
-     "or already the next one", set_labels},
-    {'q', "quiet", OPTION_FLAG, NULL,
-     "no warnings and no progress line", set_quiet},
-    {.name = NULL},
+     "or already the next one",
+     OPTION_WORD(conf, schema.labels, labels)},
+    {'q', "quiet", NULL, "no warnings and no progress line",
+     OPTION_FLAG(conf, quiet)},
+    {0},
 };
 
 const option_program conf_program = {
@@ -85,6 +194,10 @@ conf conf_defaults(void)
     c.schema.framed = true;
     return c;
 }
+
+/* ---------------------------------------------------------------------
+ * What options mean together
+ */
 
 bool conf_ignores(const conf *c, const char *key)
 {

@@ -71,6 +71,10 @@ typedef struct conf {
 conf conf_defaults(void);
 extern const option_program conf_program;
 
+/* The setters of --channel and --ignore, for tests as well. */
+option_setter conf_set_channel;
+option_setter conf_set_ignore;
+
 /*
  * To be called after the options: makes the choices that depend on each
  * other, digests the tokenizer, and refuses options that contradict each

@@ -28,22 +28,21 @@
  * A program to parse for
  */
 
+typedef enum colour { RED, GREEN, BLUE } colour;
+
 typedef struct conf {
     uint64_t depth;
     unsigned quiet;
     unsigned stats; /* times given */
     const char *format;
     const char *letter_only;
+    uint32_t width;
+    bool wide;
+    bool plain;
+    bool colour_given;
+    colour colour;
+    uint32_t level;
 } conf;
-
-static const char *set_depth(void *to, const char *value)
-{
-    conf *c = to;
-
-    return option_number(value, 1, 9, &c->depth)
-               ? NULL
-               : "must be between 1 and 9";
-}
 
 static const char *set_quiet(void *to, const char *value)
 {
@@ -62,14 +61,6 @@ static const char *set_stats(void *to, const char *value)
     return NULL;
 }
 
-static const char *set_letter(void *to, const char *value)
-{
-    conf *c = to;
-
-    c->letter_only = value;
-    return NULL;
-}
-
 static const char *set_never(void *to, const char *value)
 {
     (void)to;
@@ -77,19 +68,50 @@ static const char *set_never(void *to, const char *value)
     return "is not possible here";
 }
 
+/* Twice as wide as it says. */
+static const char *set_double(void *member, const char *value)
+{
+    *(uint32_t *)member = 2 * (uint32_t)strlen(value);
+    return NULL;
+}
+
+static const option_word colours[] = {
+    {"red", RED}, {"green", GREEN}, {"blue", BLUE}, {NULL, 0}};
+static const option_word any_level[] = {{"any", UINT32_MAX}, {NULL, 0}};
+
 static const option_entry entries[] = {
-    {'d', "depth", OPTION_VALUE, "N", "the depth,\n1 to 9", set_depth},
-    {'q', "quiet", OPTION_FLAG, NULL, "say less", set_quiet},
-    {0, "stats", OPTION_OPTIONAL, "json", "print totals", set_stats},
-    {'x', NULL, OPTION_VALUE, "FILE", "letter only", set_letter},
-    {0, "never", OPTION_FLAG, NULL, "refused", set_never},
-    {0, "nevermore", OPTION_FLAG, NULL, "quiet, too", set_quiet},
-    {0, "a-name-beyond-the-column", OPTION_VALUE, "METAVAR", "far away",
-     set_letter},
-    {0, NULL, OPTION_FLAG, NULL, NULL, NULL}};
+    {'d', "depth", "N", "the depth,\n1 to 9",
+     OPTION_NUMBER(conf, depth, 1, 9), .why = "must be between 1 and 9"},
+    {'q', "quiet", NULL, "say less", OPTION_CALL(set_quiet)},
+    {0, "stats", "json", "print totals", OPTION_CALL(set_stats),
+     .optional = true},
+    {'x', NULL, "FILE", "letter only", OPTION_TEXT(conf, letter_only)},
+    {0, "never", NULL, "refused", OPTION_CALL(set_never)},
+    {0, "nevermore", NULL, "quiet, too", OPTION_CALL(set_quiet)},
+    {0, "a-name-beyond-the-column", "METAVAR", "far away",
+     OPTION_TEXT(conf, letter_only)},
+    {0}};
 
 static const option_program program = {
     "[OPTION]... [FILE]...", "Does nothing, with options.", entries};
+
+/* Another, for what a table says of values. */
+static const option_entry typed_entries[] = {
+    {'w', "width", "N", "a number", OPTION_NUMBER(conf, width, 3, 1000)},
+    {'W', "wide", NULL, "a flag", OPTION_FLAG(conf, wide)},
+    {0, "plain", NULL, "the opposite", OPTION_CONSTANT(conf, plain, false)},
+    {'c', "colour", "NAME", "a word", OPTION_WORD(conf, colour, colours),
+     OPTION_GIVEN(conf, colour_given)},
+    {0, "blue", NULL, "a constant", OPTION_CONSTANT(conf, colour, BLUE)},
+    {'l', "level", "N", "a number, a word or nothing",
+     OPTION_NUMBER(conf, level, 1, 5), .words = any_level, .optional = true,
+     .constant = 3, .why = "must be a level"},
+    {0, "double", "TEXT", "a function for a member",
+     OPTION_CALL_FOR(conf, width, set_double)},
+    {0}};
+
+static const option_program typed_program = {
+    "[OPTION]...", "Does nothing, by types.", typed_entries};
 
 /* An argument vector that may be written to, as main's may. */
 typedef struct arguments {
@@ -129,7 +151,20 @@ static const char *parse(arguments *a, conf *c, const char *line)
     return a->argv[first];
 }
 
-static int parse_and_exit(const char *line)
+static conf parse_typed(const char *line)
+{
+    conf c = {.plain = true};
+    arguments a;
+    int first;
+
+    split(&a, line);
+    assert_int_equal(
+        option_parse(&typed_program, a.argc, a.argv, &c, &first),
+        OPTION_RUN);
+    return c;
+}
+
+static int exit_of(const option_program *of, const char *line)
 {
     arguments a;
     conf c;
@@ -137,13 +172,24 @@ static int parse_and_exit(const char *line)
 
     message_init("/usr/bin/prog");
     split(&a, line);
-    return option_status(option_parse(&program, a.argc, a.argv, &c, &first));
+    return option_status(option_parse(of, a.argc, a.argv, &c, &first));
+}
+
+static int parse_and_exit(const char *line)
+{
+    return exit_of(&program, line);
+}
+
+static int parse_typed_and_exit(const char *line)
+{
+    return exit_of(&typed_program, line);
 }
 
 /* The command line must be refused for this reason, with a hint. */
-static void assert_refused(const char *line, const char *reason)
+static void assert_refused_by(int (*parse_line)(const char *),
+                              const char *line, const char *reason)
 {
-    caught c = in_child(parse_and_exit, line);
+    caught c = in_child(parse_line, line);
     char expected[256];
 
     assert_exit(&c, STATUS_USAGE);
@@ -151,6 +197,11 @@ static void assert_refused(const char *line, const char *reason)
     (void)snprintf(expected, sizeof expected,
                    "prog: %s\nprog: try 'prog --help'\n", reason);
     assert_string_equal(c.err, expected);
+}
+
+static void assert_refused(const char *line, const char *reason)
+{
+    assert_refused_by(parse_and_exit, line, reason);
 }
 
 /* ---------------------------------------------------------------------
@@ -301,6 +352,58 @@ static void test_options_values_refused(void **state)
     assert_refused("prog --never", "--never: is not possible here");
 }
 
+/* ---------------------------------------------------------------------
+ * What a table says of values
+ */
+
+static void test_options_typed(void **state)
+{
+    conf c = parse_typed("prog");
+
+    (void)state;
+    assert_true(c.plain && !c.wide && !c.colour_given && c.width == 0);
+    c = parse_typed("prog -w 1k -W");
+    assert_true(c.width == 1000 && c.wide && c.plain);
+    c = parse_typed("prog --wide --plain --width=3");
+    assert_true(c.width == 3 && c.wide && !c.plain);
+    c = parse_typed("prog --colour=green");
+    assert_true(c.colour == GREEN && c.colour_given);
+    c = parse_typed("prog -cred --blue");
+    assert_true(c.colour == BLUE && c.colour_given);
+    c = parse_typed("prog --blue");
+    assert_true(c.colour == BLUE && !c.colour_given);
+    c = parse_typed("prog --level");
+    assert_int_equal(c.level, 3);
+    c = parse_typed("prog --level=5");
+    assert_int_equal(c.level, 5);
+    c = parse_typed("prog --level=any");
+    assert_true(c.level == UINT32_MAX);
+    c = parse_typed("prog --double=four");
+    assert_int_equal(c.width, 8);
+}
+
+/* The reason is made from the table, unless it has one. */
+static void test_options_typed_refused(void **state)
+{
+    static const char *const refused[][2] = {
+        {"prog -w 2", "-w 2: must be a number from 3 to 1000"},
+        {"prog --width=1001",
+         "--width=1001: must be a number from 3 to 1000"},
+        {"prog --width=red", "--width=red: must be a number from 3 to 1000"},
+        {"prog -c pink", "-c pink: must be red, green or blue"},
+        {"prog --colour=", "--colour=: must be red, green or blue"},
+        {"prog --colour=1", "--colour=1: must be red, green or blue"},
+        {"prog --level=6", "--level=6: must be a level"},
+        {"prog --wide=1", "--wide: takes no value"},
+        {"prog --double", "--double: needs a value"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        assert_refused_by(parse_typed_and_exit, refused[i][0],
+                          refused[i][1]);
+}
+
 static const char help_text[] =
     "Usage: prog [OPTION]... [FILE]...\n"
     "Does nothing, with options.\n"
@@ -391,6 +494,8 @@ int main(void)
         cmocka_unit_test(test_options_operands),
         cmocka_unit_test(test_options_refused),
         cmocka_unit_test(test_options_values_refused),
+        cmocka_unit_test(test_options_typed),
+        cmocka_unit_test(test_options_typed_refused),
         cmocka_unit_test(test_options_help),
         cmocka_unit_test(test_options_version),
         cmocka_unit_test(test_options_unwritten),

@@ -13,7 +13,7 @@
 
 #include "cli/message.h"
 #include "text.h"
-#include "tokcat/setters.h"
+#include "tokcat/conf.h"
 
 enum {
     WIDE = 1,
@@ -37,7 +37,7 @@ static void make_conf(conf *c, unsigned bits)
     if ((bits & STRICT) != 0)
         c->empty = EMPTY_ERROR;
     if ((bits & IGNORE) != 0)
-        must(set_ignore(c, "x") == NULL);
+        must(conf_set_ignore(c, "x") == NULL);
 }
 
 /* The first line of the text declares a channel, or tries. */
@@ -52,7 +52,7 @@ static void declare(conf *c, input *in)
     must(value != NULL);
     memcpy(value, take_bytes(in, n, &n), n);
     value[n] = '\0';
-    why = set_channel(c, value);
+    why = conf_set_channel(c, value);
     must(why == NULL || *why != '\0');
     free(value);
     (void)take_u8(in);
