@@ -1,16 +1,19 @@
 /*
  * atomic_file.c - a small file that is replaced again and again.
  *
- * The new file gets a name of its own, is written and synchronised, and then
- * renamed; last the folder is synchronised, which makes the new name last.
+ * The new bytes go to a file of another name, the next file.  It is written,
+ * synchronised and renamed over the old one; then the folder is synchronised,
+ * which makes the new name last.
  *
- * Who has the lock of the new file owns the old one, too.  It exists from the
- * beginning, empty, and after each renaming there is another.  Until then the
- * lock goes with the one that was renamed; so who wants to begin needs the
- * new file, and then to find the old one without a lock.
+ * The lock of the next file stands for both: the process that has it owns the
+ * old file, too.  So the next file exists, empty, from the beginning, and
+ * another is created after each renaming.  In between, the lock is on the file
+ * that was renamed; a process that wants to begin therefore has to get the
+ * next file, and then to find the old one without a lock.
  *
- * A lock does not keep other programs from the new file, so whether it still
- * is what was made here is looked at before it is written, renamed or removed.
+ * A lock does not keep other programs from the next file.  Before it is
+ * written, renamed or removed, a check makes sure that it still is the one
+ * that was created here.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,75 +30,53 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/lock.h"
+#include "cli/files.h"
 #include "cli/message.h"
 
-#define MAX_NAPS 1000
+#define NAPS_MAX 1000
+#define NAP_NS 1000000
 
-static bool failed(const replace *r)
+static bool failed(const atomic_file *f)
 {
-    message_errno("%s", message_name(r->name));
+    message_errno("%s", message_name(f->name));
     return false;
 }
 
-static bool open_folder(replace *r)
-{
-    size_t n = (size_t)(r->base - r->name);
-    char *folder = malloc(n + 2);
+/* ---------------------------------------------------------------------
+ * The next file
+ */
 
-    if (folder == NULL)
-        return false;
-    memcpy(folder, n == 0 ? "." : r->name, n == 0 ? 1 : n);
-    folder[n == 0 ? 1 : n] = '\0';
-    do {
-        r->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (r->folder < 0 && errno == EINTR);
-    free(folder);
-    return r->folder >= 0;
-}
-
-/* ---- The next one ---- */
-
-static bool next_failed(const replace *r)
+static bool next_failed(const atomic_file *f)
 {
     if (errno == EAGAIN)
         message_error("%s: another job keeps its state there",
-                      message_name(r->name));
+                      message_name(f->name));
     else
-        message_errno("%s", message_name(r->next_name));
+        message_errno("%s", message_name(f->next_name));
     return false;
 }
 
-static bool is_in_the_way(const replace *r)
+static bool next_is_in_the_way(const atomic_file *f)
 {
     message_error("%s: is in the way of the file that is to replace %s",
-                  message_name(r->next_name), message_name(r->name));
+                  message_name(f->next_name), message_name(f->name));
     return false;
 }
 
-/* It may be that of another user. */
-static bool is_out_of_reach(const replace *r)
-{
-    message_errno("%s: is in the way of the file that is to replace %s, and "
-                  "cannot be opened",
-                  message_name(r->next_name), message_name(r->name));
-    return false;
-}
-
-static bool next_was_changed(const replace *r)
+static bool next_was_changed(const atomic_file *f)
 {
     message_error("%s: another program changed or removed it, so %s was not "
                   "replaced",
-                  message_name(r->next_name), message_name(r->name));
+                  message_name(f->next_name), message_name(f->name));
     return false;
 }
 
 /* Whether the open file still has its name; false with errno. */
-static bool has_name(const replace *r, const struct stat *open)
+static bool has_name(const atomic_file *f, const struct stat *open)
 {
     struct stat named;
 
-    if (fstatat(r->folder, r->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (fstatat(f->folder, f->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
         named.st_dev == open->st_dev && named.st_ino == open->st_ino)
         return true;
     errno = EAGAIN;
@@ -103,202 +84,185 @@ static bool has_name(const replace *r, const struct stat *open)
 }
 
 /* Whether it has its name, and just the bytes that were written to it. */
-static bool is_unchanged(const replace *r)
+static bool is_unchanged(const atomic_file *f)
 {
     struct stat st;
 
-    return fstat(r->next, &st) == 0 && (uint64_t)st.st_size == r->next_size &&
-           has_name(r, &st);
+    return fstat(f->next, &st) == 0 && (uint64_t)st.st_size == f->next_size &&
+           has_name(f, &st);
 }
 
-static int open_next(const replace *r, int create)
+static int open_next(const atomic_file *f, int create)
 {
-    int fd;
-
-    do {
-        fd = openat(r->folder, r->next_base,
-                    O_RDWR | create | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-                        O_NOCTTY,
-                    0666);
-    } while (fd < 0 && errno == EINTR);
-    return fd;
+    return files_openat(f->folder, f->next_base,
+                        O_RDWR | create | O_NOFOLLOW | O_NONBLOCK);
 }
 
 /* Locks it, and makes sure that it still has its name. */
-static bool lock_next(const replace *r, int fd)
+static bool lock_next(const atomic_file *f, int fd)
 {
     struct stat open;
 
-    return lock_take(fd) && fstat(fd, &open) == 0 && has_name(r, &open);
+    return files_lock(fd) && fstat(fd, &open) == 0 && has_name(f, &open);
 }
 
 /* How many of the first bytes there are, or -1. */
-static ssize_t read_first(int fd, unsigned char first[REPLACE_FIRST])
+static ssize_t read_magic(int fd, unsigned char magic[ATOMIC_FILE_MAGIC])
 {
     ssize_t n;
 
     do {
-        n = pread(fd, first, REPLACE_FIRST, 0);
+        n = pread(fd, magic, ATOMIC_FILE_MAGIC, 0);
     } while (n < 0 && errno == EINTR);
     return n;
 }
 
 /*
- * False, after a message, for all but what a killed process left: it has one
- * name, and is empty or begins as ours do.
+ * Removes what a killed process left: a regular file of one name, empty or
+ * beginning as ours do.  False after a message, for anything else.
  */
-static bool check_left_over(const replace *r, int fd)
+static bool remove_left_over(const atomic_file *f)
 {
-    unsigned char first[REPLACE_FIRST];
+    unsigned char magic[ATOMIC_FILE_MAGIC];
     struct stat st;
-    ssize_t n = read_first(fd, first);
-
-    if (n < 0 || fstat(fd, &st) != 0)
-        return next_failed(r);
-    if (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-        (n == 0 || r->is_ours(first, (size_t)n)))
-        return true;
-    return is_in_the_way(r);
-}
-
-/* What is looked at is not opened if that might do something. */
-static bool remove_left_over(const replace *r)
-{
-    struct stat st;
+    ssize_t n;
     bool done;
     int fd;
 
-    if (fstatat(r->folder, r->next_base, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT || next_failed(r);
+    /* To open what is no regular file might have an effect. */
+    if (fstatat(f->folder, f->next_base, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT || next_failed(f);
     if (!S_ISREG(st.st_mode))
-        return is_in_the_way(r);
-    fd = open_next(r, 0);
-    if (fd < 0)
-        return errno == ENOENT || is_out_of_reach(r);
-    if (!lock_next(r, fd))
-        done = next_failed(r);
+        return next_is_in_the_way(f);
+
+    fd = open_next(f, 0);
+    if (fd < 0 && errno == ENOENT)
+        return true;
+    if (fd < 0) {
+        /* It may be that of another user. */
+        message_errno("%s: is in the way of the file that is to replace %s, "
+                      "and cannot be opened",
+                      message_name(f->next_name), message_name(f->name));
+        return false;
+    }
+    n = lock_next(f, fd) ? read_magic(fd, magic) : -1;
+    if (n < 0 || fstat(fd, &st) != 0)
+        done = next_failed(f);
+    else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+             (n > 0 && !f->is_ours(magic, (size_t)n)))
+        done = next_is_in_the_way(f);
     else
-        done = check_left_over(r, fd) &&
-               (unlinkat(r->folder, r->next_base, 0) == 0 || next_failed(r));
+        done = unlinkat(f->folder, f->next_base, 0) == 0 || next_failed(f);
     (void)close(fd);
     return done;
 }
 
-static bool begin_next(replace *r)
+/* Creates and locks the first one. */
+static bool begin_next(atomic_file *f)
 {
-    int fd = open_next(r, O_CREAT | O_EXCL);
+    int fd = open_next(f, O_CREAT | O_EXCL);
 
     if (fd < 0 && errno == EEXIST) {
-        if (!remove_left_over(r))
+        if (!remove_left_over(f))
             return false;
-        fd = open_next(r, O_CREAT | O_EXCL);
+        fd = open_next(f, O_CREAT | O_EXCL);
         /* Someone else was faster. */
         if (fd < 0 && errno == EEXIST)
             errno = EAGAIN;
     }
-    if (fd >= 0 && lock_next(r, fd)) {
-        r->next = fd;
+    if (fd >= 0 && lock_next(f, fd)) {
+        f->next = fd;
         return true;
     }
-    (void)next_failed(r);
+    (void)next_failed(f);
     if (fd >= 0)
         (void)close(fd);
     return false;
 }
 
-/* Who has just renamed it has the lock still, and is about to go on. */
-static bool check_current(const replace *r)
-{
-    bool free_to_take = true;
-    int fd;
-
-    do {
-        fd = openat(r->folder, r->base,
-                    O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    } while (fd < 0 && errno == EINTR);
-    /* That it cannot be opened is told when it is read or replaced. */
-    if (fd < 0)
-        return true;
-    if (!lock_take(fd) && errno == EAGAIN)
-        free_to_take = next_failed(r);
-    (void)close(fd);
-    return free_to_take;
-}
-
-static void close_kept(int fd)
-{
-    int why = errno;
-
-    (void)close(fd);
-    errno = why;
-}
-
 /*
- * Begins another one.  Whoever looks on at that moment may have it for an
- * instant, and then finds that the file is not free.
+ * Creates and locks another after a renaming.  A process that wants to begin
+ * may hold it for an instant, until it finds that the file is not free.
  */
-static bool continue_next(replace *r)
+static bool continue_next(atomic_file *f)
 {
-    const struct timespec nap = {.tv_nsec = 1000000};
+    const struct timespec nap = {.tv_nsec = NAP_NS};
 
-    for (int i = 0; i < MAX_NAPS; i++) {
-        int fd = open_next(r, O_CREAT | O_EXCL);
+    for (int i = 0; i < NAPS_MAX; i++) {
+        int fd = open_next(f, O_CREAT | O_EXCL);
+        int why;
 
-        if (fd >= 0 && lock_next(r, fd)) {
-            r->next = fd;
+        if (fd >= 0 && lock_next(f, fd)) {
+            f->next = fd;
             return true;
         }
+        why = errno;
         if (fd >= 0)
-            close_kept(fd);
+            (void)close(fd);
+        errno = why;
         if (errno != EEXIST && errno != EAGAIN)
             break;
         (void)nanosleep(&nap, NULL);
         errno = EAGAIN;
     }
-    return next_failed(r);
+    return next_failed(f);
 }
 
-bool atomic_file_open(replace *r, const char *name, atomic_file_test *is_ours)
+/* False, after a message, if a process has just renamed it and goes on. */
+static bool check_current(const atomic_file *f)
+{
+    int fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
+    bool is_free = true;
+
+    /* Reading or replacing it will tell why it cannot be opened. */
+    if (fd < 0)
+        return true;
+    if (!files_lock(fd) && errno == EAGAIN)
+        is_free = next_failed(f);
+    (void)close(fd);
+    return is_free;
+}
+
+/* ---------------------------------------------------------------------
+ * The calls
+ */
+
+static bool open_folder(atomic_file *f)
+{
+    size_t n = (size_t)(f->base - f->name);
+    char *folder = malloc(n + 2);
+
+    if (folder == NULL)
+        return false;
+    memcpy(folder, n == 0 ? "." : f->name, n == 0 ? 1 : n);
+    folder[n == 0 ? 1 : n] = '\0';
+    f->folder = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+    free(folder);
+    return f->folder >= 0;
+}
+
+bool atomic_file_open(atomic_file *f, const char *name,
+                      atomic_file_test *is_ours)
 {
     const char *slash = strrchr(name, '/');
 
-    *r = (replace){.name = name, .is_ours = is_ours, .folder = -1, .next = -1};
-    r->base = slash == NULL ? name : slash + 1;
-    r->next_name = malloc(strlen(name) + sizeof REPLACE_SUFFIX);
-    if (r->next_name == NULL || !open_folder(r))
-        return failed(r);
-    if (*r->base == '\0') {
+    *f = (atomic_file){
+        .name = name, .is_ours = is_ours, .folder = -1, .next = -1};
+    f->base = slash == NULL ? name : slash + 1;
+    f->next_name = malloc(strlen(name) + sizeof ATOMIC_FILE_SUFFIX);
+    if (f->next_name == NULL || !open_folder(f))
+        return failed(f);
+    if (*f->base == '\0') {
         errno = EISDIR;
-        return failed(r);
+        return failed(f);
     }
-    (void)strcpy(r->next_name, name);
-    (void)strcat(r->next_name, REPLACE_SUFFIX);
-    r->next_base = r->next_name + (r->base - name);
-    return begin_next(r) && check_current(r);
+    (void)strcpy(f->next_name, name);
+    (void)strcat(f->next_name, ATOMIC_FILE_SUFFIX);
+    f->next_base = f->next_name + (f->base - name);
+    return begin_next(f) && check_current(f);
 }
 
-/* ---- Written ---- */
-
-static bool write_next(replace *r, const unsigned char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t part = write(r->next, bytes, n);
-
-        if (part < 0 && errno == EINTR)
-            continue;
-        /* Some say "full" this way. */
-        if (part == 0)
-            errno = ENOSPC;
-        if (part <= 0)
-            return false;
-        r->next_size += (uint64_t)part;
-        bytes += part;
-        n -= (size_t)part;
-    }
-    return true;
-}
-
-static bool sync_file(int fd)
+static bool sync_fd(int fd)
 {
     int status;
 
@@ -308,62 +272,49 @@ static bool sync_file(int fd)
     return status == 0;
 }
 
-/* Some file systems cannot, and need not. */
-static bool sync_folder(const replace *r)
+bool atomic_file_write(atomic_file *f, const void *bytes, size_t n)
 {
-    int status;
-
-    do {
-        status = fsync(r->folder);
-    } while (status != 0 && errno == EINTR);
-    return status == 0 || errno == EINVAL || errno == ENOTSUP;
-}
-
-bool atomic_file_write(replace *r, const void *bytes, size_t n)
-{
-    int fd = r->next;
+    int fd = f->next;
     bool begun;
 
-    if (!is_unchanged(r))
-        return next_was_changed(r);
-    if (!write_next(r, bytes, n) || !sync_file(fd))
-        return failed(r);
-    if (!is_unchanged(r))
-        return next_was_changed(r);
-    if (renameat(r->folder, r->next_base, r->folder, r->base) != 0)
-        return failed(r);
-    r->next = -1;
-    r->next_size = 0;
-    begun = continue_next(r);
-    if (close(fd) != 0 || !sync_folder(r))
-        return failed(r);
-    return begun;
-}
-
-/* ---- Read ---- */
-
-static bool read_all(int fd, unsigned char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t part = read(fd, bytes, n);
+    if (!is_unchanged(f))
+        return next_was_changed(f);
+    for (size_t done = 0; done < n;) {
+        ssize_t part = write(fd, (const char *)bytes + done, n - done);
 
         if (part < 0 && errno == EINTR)
             continue;
-        /* Who changes it while it is read gets it refused. */
+        /* Some say "full" this way. */
         if (part == 0)
-            errno = EIO;
+            errno = ENOSPC;
         if (part <= 0)
-            return false;
-        bytes += part;
-        n -= (size_t)part;
+            return failed(f);
+        f->next_size += (uint64_t)part;
+        done += (size_t)part;
     }
-    return true;
+    if (!sync_fd(fd))
+        return failed(f);
+    if (!is_unchanged(f))
+        return next_was_changed(f);
+    if (renameat(f->folder, f->next_base, f->folder, f->base) != 0)
+        return failed(f);
+
+    f->next = -1;
+    f->next_size = 0;
+    begun = continue_next(f);
+    if (close(fd) != 0)
+        return failed(f);
+    /* Some file systems cannot synchronise a folder, and need not. */
+    if (!sync_fd(f->folder) && errno != EINVAL && errno != ENOTSUP)
+        return failed(f);
+    return begun;
 }
 
-static bool read_file(const replace *r, int fd, uint64_t max,
+/* False with errno. */
+static bool read_file(const atomic_file *f, int fd, uint64_t max,
                       unsigned char **bytes, size_t *n)
 {
-    unsigned char first[REPLACE_FIRST];
+    unsigned char magic[ATOMIC_FILE_MAGIC];
     struct stat st;
     uint64_t size;
     ssize_t part;
@@ -374,38 +325,47 @@ static bool read_file(const replace *r, int fd, uint64_t max,
         errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    part = read_first(fd, first);
+    part = read_magic(fd, magic);
     if (part < 0)
         return false;
     size = (uint64_t)st.st_size;
-    if (size > (uint64_t)part && !r->is_ours(first, (size_t)part))
+    if (size > (uint64_t)part && !f->is_ours(magic, (size_t)part))
         size = (uint64_t)part;
     if (size > max || size >= SIZE_MAX) {
         errno = EFBIG;
         return false;
     }
+
     *n = (size_t)size;
     *bytes = malloc(*n + 1);
-    return *bytes != NULL && read_all(fd, *bytes, *n);
+    if (*bytes == NULL)
+        return false;
+    for (size_t done = 0; done < *n; done += (size_t)part) {
+        do {
+            part = read(fd, *bytes + done, *n - done);
+        } while (part < 0 && errno == EINTR);
+        /* A file that shrinks while it is read is refused. */
+        if (part == 0)
+            errno = EIO;
+        if (part <= 0)
+            return false;
+    }
+    return true;
 }
 
-bool atomic_file_read(const replace *r, uint64_t max, unsigned char **bytes,
-                      size_t *n)
+bool atomic_file_read(const atomic_file *f, uint64_t max,
+                      unsigned char **bytes, size_t *n)
 {
-    int fd;
+    int fd = files_openat(f->folder, f->base, O_RDONLY | O_NONBLOCK);
     bool done;
 
     *bytes = NULL;
     *n = 0;
-    do {
-        fd = openat(r->folder, r->base,
-                    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    } while (fd < 0 && errno == EINTR);
     if (fd < 0)
-        return errno == ENOENT || failed(r);
-    done = read_file(r, fd, max, bytes, n);
+        return errno == ENOENT || failed(f);
+    done = read_file(f, fd, max, bytes, n);
     if (!done) {
-        (void)failed(r);
+        (void)failed(f);
         free(*bytes);
         *bytes = NULL;
     }
@@ -413,15 +373,15 @@ bool atomic_file_read(const replace *r, uint64_t max, unsigned char **bytes,
     return done;
 }
 
-void atomic_file_close(replace *r)
+void atomic_file_close(atomic_file *f)
 {
-    if (r->next >= 0) {
-        if (is_unchanged(r))
-            (void)unlinkat(r->folder, r->next_base, 0);
-        (void)close(r->next);
+    if (f->next >= 0) {
+        if (is_unchanged(f))
+            (void)unlinkat(f->folder, f->next_base, 0);
+        (void)close(f->next);
     }
-    if (r->folder >= 0)
-        (void)close(r->folder);
-    free(r->next_name);
-    *r = (replace){.folder = -1, .next = -1};
+    if (f->folder >= 0)
+        (void)close(f->folder);
+    free(f->next_name);
+    *f = (atomic_file){.folder = -1, .next = -1};
 }

@@ -4,7 +4,12 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "files.h"
+/* For F_OFD_SETLK, which POSIX has since 2024. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "cli/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +22,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lock.h"
-#include "message.h"
+#include "cli/message.h"
 
 /*
- * Without this the next file opened would become a standard stream, and a
- * message or the records would be written into it.
+ * A lock of the open file outlives that the process opens the same file once
+ * more, to read it, and closes that.  Without such locks, those that belong to
+ * the process have to do, which end then.
  */
-static void fill_standard_descriptors(void)
+#ifndef F_OFD_SETLK
+#define F_OFD_SETLK F_SETLK
+#endif
+
+void files_init(void)
 {
+    struct sigaction fatal;
+    sigset_t set;
+
+    /*
+     * The next file opened would become a standard stream, and a message or
+     * the records would be written into it.
+     */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) != -1)
             continue;
@@ -34,14 +50,8 @@ static void fill_standard_descriptors(void)
         if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
             _Exit(STATUS_FAILURE);
     }
-}
 
-/* A parent may leave SIGPIPE ignored or blocked, and exec keeps that. */
-static void restore_sigpipe(void)
-{
-    struct sigaction fatal;
-    sigset_t set;
-
+    /* A parent may leave SIGPIPE ignored or blocked, and exec keeps that. */
     memset(&fatal, 0, sizeof fatal);
     fatal.sa_handler = SIG_DFL;
     (void)sigemptyset(&fatal.sa_mask);
@@ -51,11 +61,9 @@ static void restore_sigpipe(void)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-void files_init(void)
-{
-    fill_standard_descriptors();
-    restore_sigpipe();
-}
+/* ---------------------------------------------------------------------
+ * What lies behind a name or a descriptor
+ */
 
 static bool is_standard(const char *name)
 {
@@ -72,16 +80,6 @@ const char *files_output_name(const char *name)
     return is_standard(name) ? "stdout" : message_name(name);
 }
 
-static int open_restarted(const char *name, int flags)
-{
-    int fd;
-
-    do {
-        fd = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
-    } while (fd == -1 && errno == EINTR);
-    return fd;
-}
-
 /* True if `fd` was opened in just this access mode. */
 static bool has_mode(int fd, int mode)
 {
@@ -90,37 +88,15 @@ static bool has_mode(int fd, int mode)
     return flags != -1 && (flags & O_ACCMODE) == mode;
 }
 
-/* Whether `fd` can be read at all, said now and not at the first read. */
-static bool is_readable(int fd)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) == -1)
-        return false;
-    if (S_ISDIR(st.st_mode))
-        errno = EISDIR;
-    else if (has_mode(fd, O_WRONLY))
-        errno = EBADF;
-    else
-        return true;
-    return false;
-}
-
-int files_open_input(const char *name)
-{
-    int fd = is_standard(name) ? STDIN_FILENO : open_restarted(name, O_RDONLY);
-
-    if (fd != -1 && is_readable(fd))
-        return fd;
-    message_errno("%s", files_input_name(name));
-    if (fd != -1)
-        files_close_input(fd);
-    return -1;
-}
-
 static bool is_one_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* What the name stands for; of a standard stream, what is open there. */
+static bool stat_name(const char *name, int standard, struct stat *st)
+{
+    return (is_standard(name) ? fstat(standard, st) : stat(name, st)) == 0;
 }
 
 /*
@@ -135,20 +111,100 @@ static bool is_same_file(const struct stat *output, int input_fd)
            fstat(input_fd, &input) == 0 && is_one_file(output, &input);
 }
 
-/* Why `fd` will not do as an output, or NULL. */
-static const char *refusal(int fd, bool binary, int input_fd)
+bool files_is_regular(int fd)
 {
     struct stat st;
 
-    if (fstat(fd, &st) == -1)
-        return strerror(errno);
-    if (has_mode(fd, O_RDONLY))
-        return strerror(EBADF);
-    if (is_same_file(&st, input_fd))
-        return "is an input as well";
-    if (binary && isatty(fd))
-        return "binary output is not for a terminal";
-    return NULL;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool files_is_device(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
+}
+
+bool files_is_pipe(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+bool files_is_for_file(const char *name)
+{
+    struct stat st;
+
+    if (!stat_name(name, STDOUT_FILENO, &st))
+        return !is_standard(name);
+    return S_ISREG(st.st_mode);
+}
+
+/* ---------------------------------------------------------------------
+ * Locks
+ */
+
+static bool set_lock(int fd, short type)
+{
+    struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+    int status;
+
+    do {
+        status = fcntl(fd, F_OFD_SETLK, &whole);
+    } while (status == -1 && errno == EINTR);
+    return status != -1;
+}
+
+bool files_lock(int fd)
+{
+    if (set_lock(fd, F_WRLCK))
+        return true;
+    if (errno == EACCES)
+        errno = EAGAIN;
+    return errno == ENOLCK || errno == EINVAL || errno == ENOSYS ||
+           errno == ENOTSUP;
+}
+
+void files_unlock(int fd)
+{
+    (void)set_lock(fd, F_UNLCK);
+}
+
+/* ---------------------------------------------------------------------
+ * Opening
+ */
+
+int files_openat(int folder, const char *name, int flags)
+{
+    int fd;
+
+    do {
+        fd = openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    } while (fd == -1 && errno == EINTR);
+    return fd;
+}
+
+int files_open_input(const char *name)
+{
+    int fd = is_standard(name) ? STDIN_FILENO
+                               : files_openat(AT_FDCWD, name, O_RDONLY);
+    struct stat st;
+
+    /* Whether it can be read at all is told now, not at the first read. */
+    if (fd != -1 && fstat(fd, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            errno = EISDIR;
+        else if (has_mode(fd, O_WRONLY))
+            errno = EBADF;
+        else
+            return fd;
+    }
+    message_errno("%s", files_input_name(name));
+    if (fd != -1)
+        files_close_input(fd);
+    return -1;
 }
 
 /* Cuts a regular file; a pipe or a device is left as it is. */
@@ -171,15 +227,21 @@ static bool cut_to(int fd, uint64_t length)
 static int open_uncut(const char *name, int create, bool binary,
                       int input_fd)
 {
-    int fd = is_standard(name) ? STDOUT_FILENO
-                               : open_restarted(name, O_WRONLY | create);
-    const char *why = NULL;
+    int fd = is_standard(name)
+                 ? STDOUT_FILENO
+                 : files_openat(AT_FDCWD, name, O_WRONLY | create);
+    const char *why;
+    struct stat st;
 
-    if (fd == -1)
+    if (fd == -1 || fstat(fd, &st) == -1)
         why = strerror(errno);
+    else if (has_mode(fd, O_RDONLY))
+        why = strerror(EBADF);
+    else if (is_same_file(&st, input_fd))
+        why = "is an input as well";
+    else if (binary && isatty(fd))
+        why = "binary output is not for a terminal";
     else
-        why = refusal(fd, binary, input_fd);
-    if (why == NULL)
         return fd;
     message_error("%s: %s", files_output_name(name), why);
     if (fd != -1 && fd != STDOUT_FILENO)
@@ -187,10 +249,10 @@ static int open_uncut(const char *name, int create, bool binary,
     return -1;
 }
 
-/* Others may have stdout open for long. */
+/* Closes what was opened in vain; others may have stdout open for long. */
 static int let_go(int fd)
 {
-    lock_drop(fd);
+    files_unlock(fd);
     if (fd != STDOUT_FILENO)
         (void)close(fd);
     return -1;
@@ -218,7 +280,7 @@ static int open_alone(const char *name, int create, int input_fd)
 {
     int fd = open_uncut(name, create, true, input_fd);
 
-    if (fd == -1 || !files_is_regular(fd) || lock_take(fd))
+    if (fd == -1 || !files_is_regular(fd) || files_lock(fd))
         return fd;
     if (errno != EAGAIN)
         return give_up(fd, name);
@@ -252,23 +314,20 @@ int files_reopen_output(const char *name, int input_fd, uint64_t length)
     return let_go(fd);
 }
 
-/* Where the end is where it should be, that is where it is written. */
-static bool go_to(int fd, uint64_t length)
+bool files_cut(int fd, const char *name, uint64_t length)
 {
     struct stat st;
 
-    if (fstat(fd, &st) == -1)
-        return false;
-    return !S_ISREG(st.st_mode) || lseek(fd, (off_t)length, SEEK_SET) != -1;
-}
-
-bool files_cut(int fd, const char *name, uint64_t length)
-{
-    if (cut_to(fd, length) && go_to(fd, length))
+    if (cut_to(fd, length) && fstat(fd, &st) == 0 &&
+        (!S_ISREG(st.st_mode) || lseek(fd, (off_t)length, SEEK_SET) != -1))
         return true;
     message_errno("%s", files_output_name(name));
     return false;
 }
+
+/* ---------------------------------------------------------------------
+ * Written, and read again
+ */
 
 bool files_sync(int fd, const char *name)
 {
@@ -303,18 +362,17 @@ bool files_has_length(int fd, const char *name, uint64_t length)
     return false;
 }
 
-static bool status_of(const char *name, int standard, struct stat *st)
-{
-    return (is_standard(name) ? fstat(standard, st) : stat(name, st)) == 0;
-}
+/* ---------------------------------------------------------------------
+ * Inputs and outputs against each other
+ */
 
 bool files_spare_input(const char *name, const char *input)
 {
     struct stat to;
     struct stat from;
 
-    if (!status_of(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
-        !status_of(input, STDIN_FILENO, &from) || !is_one_file(&from, &to))
+    if (!stat_name(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
+        !stat_name(input, STDIN_FILENO, &from) || !is_one_file(&from, &to))
         return true;
     message_error("%s: is an input as well", files_output_name(name));
     return false;
@@ -337,8 +395,8 @@ bool files_are_distinct(const char *name, const char *other)
                                         strcmp(name, other) == 0;
 
     /* /dev/null may well be given twice. */
-    if (status_of(name, STDOUT_FILENO, &a) &&
-        status_of(other, STDOUT_FILENO, &b))
+    if (stat_name(name, STDOUT_FILENO, &a) &&
+        stat_name(other, STDOUT_FILENO, &b))
         same = is_one_file(&a, &b) &&
                (S_ISREG(a.st_mode) || S_ISFIFO(a.st_mode));
     if (same)
@@ -347,29 +405,13 @@ bool files_are_distinct(const char *name, const char *other)
     return !same;
 }
 
-bool files_is_regular(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-bool files_is_for_file(const char *name)
-{
-    struct stat st;
-
-    if (!status_of(name, STDOUT_FILENO, &st))
-        return !is_standard(name);
-    return S_ISREG(st.st_mode);
-}
-
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes)
 {
     *bytes = 0;
     for (int i = 0; i < n; i++) {
         struct stat st;
 
-        if (!status_of(names[i], STDIN_FILENO, &st) ||
+        if (!stat_name(names[i], STDIN_FILENO, &st) ||
             !S_ISREG(st.st_mode) ||
             (uint64_t)st.st_size > UINT64_MAX - *bytes)
             return false;
@@ -392,8 +434,8 @@ bool files_place(int fd, uint64_t *bytes)
 
 int files_reread_output(const char *name, int output)
 {
-    int fd = open_restarted(is_standard(name) ? "/dev/stdout" : name,
-                            O_RDONLY | O_NONBLOCK);
+    int fd = files_openat(AT_FDCWD, is_standard(name) ? "/dev/stdout" : name,
+                          O_RDONLY | O_NONBLOCK);
     struct stat st;
 
     if (fd == -1)
@@ -408,20 +450,9 @@ int files_reread_output(const char *name, int output)
     return -1;
 }
 
-bool files_is_device(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
-}
-
-bool files_is_pipe(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 &&
-           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
-}
+/* ---------------------------------------------------------------------
+ * Closing
+ */
 
 void files_close_input(int fd)
 {
@@ -430,8 +461,9 @@ void files_close_input(int fd)
 }
 
 /*
- * The lock goes last: some file systems write only when a file is closed.  It
- * does not go with that where someone else has the same file open.
+ * The lock is dropped last, as some file systems write only when a file is
+ * closed; and by hand, as the close does not drop it where another process has
+ * the same file open.
  */
 bool files_close_output(int fd, const char *name)
 {
@@ -443,7 +475,7 @@ bool files_close_output(int fd, const char *name)
     if (!closed)
         message_errno("%s", files_output_name(name));
     if (again != -1) {
-        lock_drop(again);
+        files_unlock(again);
         (void)close(again);
     }
     return closed;
@@ -454,8 +486,8 @@ bool files_close_stdout(void)
     bool failed_before = ferror(stdout) != 0;
     bool failed_now = fflush(stdout) != 0;
 
-    /* The stream stays, so that a second call does no harm: nothing is left
-       in it, and the descriptor is closed already. */
+    /* The stream is not closed, so that a second call does no harm: nothing
+       is left in it, and the descriptor is closed already. */
     if (!failed_now && close(STDOUT_FILENO) == -1 && errno != EBADF)
         failed_now = true;
     if (failed_now)

@@ -24,6 +24,9 @@ void files_init(void);
  */
 int files_open_input(const char *name);
 
+/* As openat, by a path in `folder` or AT_FDCWD; signals do not interrupt it. */
+int files_openat(int folder, const char *name, int flags);
+
 /* "stdin" or the name, made printable, for messages. */
 const char *files_input_name(const char *name);
 const char *files_output_name(const char *name);
@@ -65,6 +68,18 @@ bool files_spare_inputs(const char *name, const char *const *inputs,
 
 /* False, after a message, if two outputs are one file or one pipe. */
 bool files_are_distinct(const char *name, const char *other);
+
+/*
+ * Takes the lock of the regular file `fd`, which is open for writing, and does
+ * not wait for it; the lock belongs to the open file, and lasts until it is
+ * dropped, or all processes that share `fd` have closed it.  False with errno,
+ * which is EAGAIN if another process has it.  True as well where a file system
+ * knows no locks.
+ */
+bool files_lock(int fd);
+
+/* Drops the lock, if there is one, for all who share `fd`. */
+void files_unlock(int fd);
 
 bool files_is_regular(int fd);
 

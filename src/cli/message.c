@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "message.h"
+#include "cli/message.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -145,10 +145,14 @@ int message_usage(const char *format, ...)
     return STATUS_USAGE;
 }
 
-/* Whose fault a result is: the command line's, the input's or neither's. */
-static int status_of(ps_result code)
+int message_failure(const char *what, const ps_error *err)
 {
-    switch (code) {
+    const char *why =
+        err->text[0] != '\0' ? err->text : ps_result_text(err->code);
+
+    message_error("%s: %s", message_name(what), why);
+    /* Whose fault it is: the command line's, the input's or neither's. */
+    switch (err->code) {
     case PS_ERR_ARGUMENT:
         return STATUS_USAGE;
     case PS_ERR_MAGIC:
@@ -167,15 +171,6 @@ static int status_of(ps_result code)
         break;
     }
     return STATUS_FAILURE;
-}
-
-int message_failure(const char *what, const ps_error *err)
-{
-    const char *why =
-        err->text[0] != '\0' ? err->text : ps_result_text(err->code);
-
-    message_error("%s: %s", message_name(what), why);
-    return status_of(err->code);
 }
 
 const char *message_name(const char *name)

@@ -2,6 +2,21 @@
  * message.h - what the programs say to their user, always on stderr, always
  * in the form "prog: what: why".
  *
+ * This folder holds what the programs share; it sees the public header and
+ * nothing else of the library.  A main begins with files_init, message_init
+ * and option_parse, and returns one of the statuses below.
+ *
+ *     options      command lines as tables, and --help from them
+ *     range        "A:B", a value that several programs take
+ *     files        inputs, outputs and their locks, stdin and stdout too
+ *     atomic_file  a state file that is replaced as a whole
+ *     packs        a pack stream from any place on, seeking where it can
+ *     message      errors, warnings and the exit status they mean
+ *     progress     the live line on a terminal
+ *     report       totals as JSON
+ *     sandbox      giving up rights that are not needed any more
+ *     threads      how many processors there are
+ *
  * SPDX-License-Identifier: MIT
  */
 

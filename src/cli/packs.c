@@ -4,25 +4,20 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "packs.h"
+#include "cli/packs.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool packs_can_seek(int fd)
+ps_result packs_open_file(packs *p, int fd, ps_error *err)
 {
     struct stat st;
 
-    /* Some files that are made as they are read say that they are empty. */
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-           lseek(fd, 0, SEEK_CUR) == 0;
-}
-
-ps_result packs_open_file(packs *p, int fd, ps_error *err)
-{
     *p = (packs){0};
-    if (packs_can_seek(fd))
+    /* Some files that are made as they are read say that they are empty. */
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        lseek(fd, 0, SEEK_CUR) == 0)
         return ps_pack_file_open(&p->file, fd, err);
     *err = (ps_error){.code = PS_ERR_UNSUPPORTED};
     (void)snprintf(err->text, sizeof err->text,
@@ -49,26 +44,20 @@ const ps_pack_info *packs_info(const packs *p)
                            : ps_pack_reader_info(p->reader);
 }
 
-static ps_result skip_reading(packs *p, uint64_t n, uint64_t *passed,
-                              ps_error *err)
-{
-    ps_result result = PS_OK;
-    ps_pack pack;
-
-    while (result == PS_OK && *passed < n) {
-        result = ps_pack_reader_next(p->reader, &pack, err);
-        *passed += result == PS_OK;
-    }
-    return result;
-}
-
 ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err)
 {
+    ps_result result = PS_OK;
     uint64_t left;
+    ps_pack pack;
 
     *passed = 0;
-    if (p->file == NULL)
-        return skip_reading(p, n, passed, err);
+    if (p->file == NULL) {
+        while (result == PS_OK && *passed < n) {
+            result = ps_pack_reader_next(p->reader, &pack, err);
+            *passed += result == PS_OK;
+        }
+        return result;
+    }
     left = ps_pack_file_packs(p->file) - p->next;
     *passed = n < left ? n : left;
     p->next += *passed;

@@ -21,14 +21,9 @@ typedef struct packs {
 } packs;
 
 /*
- * True if the input is a file that stands at its beginning, so that it can
- * be read at any place, whatever it may hold.
- */
-bool packs_can_seek(int fd);
-
-/*
- * Opens an input; with `seek`, at any place if it can be.  What cannot is
- * read as a stream: pipes, and zstd frames without a seek table.
+ * Opens an input; with `seek`, so that it can be read at any place, if that is
+ * possible: it has to be a file that stands at its beginning, and zstd frames
+ * need a seek table.  Anything else is read as a stream.
  */
 ps_result packs_open(packs *p, int fd, bool seek, ps_error *err);
 

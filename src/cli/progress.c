@@ -4,14 +4,16 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "progress.h"
+#include "cli/progress.h"
 
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "message.h"
+#include "cli/message.h"
 
 #define SHOW_EVERY_NS UINT64_C(100000000)
 #define CALLS_PER_LOOK 64
@@ -57,22 +59,21 @@ typedef struct line {
     size_t length;
 } line;
 
-static void append(line *l, const char *text)
-{
-    size_t room = sizeof l->text - 1 - l->length;
-    size_t length = strlen(text);
+/* Two spaces after the figure before it, and another figure. */
+static void append(line *l, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
-    if (length > room)
-        length = room;
-    memcpy(l->text + l->length, text, length);
-    l->length += length;
-    l->text[l->length] = '\0';
-}
-
-/* What stands before the next figure. */
-static const char *gap(const line *l)
+static void append(line *l, const char *format, ...)
 {
-    return l->length > 0 ? "  " : "";
+    va_list args;
+
+    for (int i = 0; i < 2 && l->length > 0; i++)
+        if (l->length < MESSAGE_COLUMNS)
+            l->text[l->length++] = ' ';
+    va_start(args, format);
+    (void)vsnprintf(l->text + l->length, sizeof l->text - l->length, format,
+                    args);
+    va_end(args);
+    l->length += strlen(l->text + l->length);
 }
 
 /* Three digits and a prefix: "12.3 M sequences", or "1.21 GB/s". */
@@ -80,49 +81,35 @@ static void append_amount(line *l, double amount, const char *unit)
 {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
     const size_t last = sizeof prefixes / sizeof prefixes[0] - 1;
-    char text[48];
     size_t i = 0;
 
     for (; amount >= 999.5 && i < last; i++)
         amount /= 1000;
-    (void)snprintf(text, sizeof text, "%s%.3g%s%s%s", gap(l), amount,
-                   i == 0 && unit[0] == ' ' ? "" : " ", prefixes[i], unit);
-    append(l, text);
-}
-
-static void append_fullness(line *l, const progress_figures *f)
-{
-    double room = (double)f->packs * (double)f->capacity;
-    char text[32];
-
-    (void)snprintf(text, sizeof text, "%s%.2f%% full", gap(l),
-                   100 * (double)f->tokens / room);
-    append(l, text);
-}
-
-static void append_rate(line *l, uint64_t bytes, uint64_t ns)
-{
-    if (ns > 0)
-        append_amount(l, (double)bytes / ((double)ns / 1e9), "B/s");
+    append(l, "%.3g%s%s%s", amount, i == 0 && unit[0] == ' ' ? "" : " ",
+           prefixes[i], unit);
 }
 
 void progress_show(progress *p, const progress_figures *figures)
 {
     line l = {.length = 0};
+    uint64_t ns;
 
     if (!p->active)
         return;
     p->shown_ns = now_ns();
+    ns = p->shown_ns - p->started_ns;
     if (figures->sequences > 0)
         append_amount(&l, (double)figures->sequences, " sequences");
     if (figures->tokens > 0)
         append_amount(&l, (double)figures->tokens, " tokens");
     if (figures->packs > 0 && figures->capacity > 0)
-        append_fullness(&l, figures);
+        append(&l, "%.2f%% full",
+               100 * (double)figures->tokens /
+                   ((double)figures->packs * (double)figures->capacity));
     else if (figures->packs > 0)
         append_amount(&l, (double)figures->packs, " packs");
-    if (figures->bytes > 0)
-        append_rate(&l, figures->bytes, p->shown_ns - p->started_ns);
+    if (figures->bytes > 0 && ns > 0)
+        append_amount(&l, (double)figures->bytes / ((double)ns / 1e9), "B/s");
     message_line(l.text);
 }
 

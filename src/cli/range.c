@@ -4,12 +4,12 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "range.h"
+#include "cli/range.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
+#include "cli/options.h"
 
 /* Reads `n` characters; none are `missing`. */
 static bool parse_bound(const char *text, size_t n, uint64_t missing,

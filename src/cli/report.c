@@ -4,49 +4,18 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "report.h"
+#include "cli/report.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
-
-/* Room for tokens in all packs; false if it is beyond a uint64_t. */
-static bool room_in_packs(const ps_pack_info *info, const ps_totals *totals,
-                          uint64_t *room)
-{
-    if (info->capacity > 0 && totals->packs > UINT64_MAX / info->capacity)
-        return false;
-    *room = totals->packs * info->capacity;
-    return true;
-}
+#include <stddef.h>
+#include <string.h>
 
 double report_efficiency(const ps_pack_info *info, const ps_totals *totals)
 {
-    double room = (double)totals->packs * (double)info->capacity;
+    double capacity = (double)totals->packs * (double)info->capacity;
 
-    return room > 0 ? (double)totals->tokens / room : 0;
-}
-
-/* The escape for a byte that may not stand in a string, or NULL. */
-static const char *short_escape(char c)
-{
-    switch (c) {
-    case '"':
-        return "\\\"";
-    case '\\':
-        return "\\\\";
-    case '\b':
-        return "\\b";
-    case '\f':
-        return "\\f";
-    case '\n':
-        return "\\n";
-    case '\r':
-        return "\\r";
-    case '\t':
-        return "\\t";
-    default:
-        return NULL;
-    }
+    return capacity > 0 ? (double)totals->tokens / capacity : 0;
 }
 
 static bool is_within(unsigned char byte, unsigned min, unsigned max)
@@ -79,34 +48,28 @@ static size_t utf8_bytes(const unsigned char *p)
     return n;
 }
 
-/* Writes the character at `text`; returns how many bytes it has there. */
-static size_t put_character(FILE *out, const char *text)
-{
-    const char *escape = short_escape(*text);
-    const unsigned char byte = (unsigned char)*text;
-    size_t n = 1;
-
-    if (escape != NULL) {
-        (void)fputs(escape, out);
-    } else if (byte < 0x20 || byte == 0x7f) {
-        (void)fprintf(out, "\\u%04x", byte);
-    } else if (byte < 0x7f) {
-        (void)putc(byte, out);
-    } else {
-        n = utf8_bytes((const unsigned char *)text);
-        (void)fwrite(text, 1, n, out);
-        /* JSON is UTF-8, and a file name need not be. */
-        if (n == 0)
-            (void)fputs("\\ufffd", out);
-    }
-    return n == 0 ? 1 : n;
-}
-
 void report_json_string(FILE *out, const char *text)
 {
+    static const char escaped[] = "\"\\\b\f\n\r\t";
+    static const char letters[] = "\"\\bfnrt";
+
     (void)putc('"', out);
-    while (*text != '\0')
-        text += put_character(out, text);
+    while (*text != '\0') {
+        const char *escape = strchr(escaped, *text);
+        const unsigned char byte = (unsigned char)*text;
+        const size_t n =
+            byte < 0x80 ? 1 : utf8_bytes((const unsigned char *)text);
+
+        if (escape != NULL)
+            (void)fprintf(out, "\\%c", letters[escape - escaped]);
+        else if (byte < 0x20 || byte == 0x7f)
+            (void)fprintf(out, "\\u%04x", byte);
+        else if (n > 0)
+            (void)fwrite(text, 1, n, out);
+        else /* JSON is UTF-8, and a file name need not be. */
+            (void)fputs("\\ufffd", out);
+        text += n > 0 ? n : 1;
+    }
     (void)putc('"', out);
 }
 
@@ -128,23 +91,26 @@ static void put_ratio(FILE *out, const char *key, double value,
         (void)fprintf(out, ", \"%s\": null", key);
 }
 
-static void put_padding(FILE *out, const ps_pack_info *info,
-                        const ps_totals *totals)
+void report_json_begin(FILE *out, const char *file,
+                       const ps_pack_info *info, const ps_totals *t)
 {
-    uint64_t room;
+    const double packs = (double)t->packs;
+    uint64_t padding = PS_UNKNOWN;
 
-    if (room_in_packs(info, totals, &room) && room >= totals->tokens)
-        put_count(out, "padding", room - totals->tokens);
-    else
-        (void)fprintf(out, ", \"padding\": null");
-}
+    if (info->capacity == 0 || t->packs <= UINT64_MAX / info->capacity) {
+        uint64_t capacity = t->packs * info->capacity;
 
-/* What a reader looks for first. */
-static void put_summary(FILE *out, const ps_pack_info *info,
-                        const ps_totals *t)
-{
-    double packs = (double)t->packs;
+        if (capacity >= t->tokens)
+            padding = capacity - t->tokens;
+    }
+    (void)putc('{', out);
+    if (file != NULL) {
+        (void)fputs("\"file\": ", out);
+        report_json_string(out, file);
+        (void)fputs(", ", out);
+    }
 
+    /* What a reader looks for first. */
     (void)fprintf(out, "\"sequences\": %" PRIu64, t->sequences);
     put_count(out, "tokens", t->tokens);
     put_count(out, "packs", t->packs);
@@ -157,14 +123,11 @@ static void put_summary(FILE *out, const ps_pack_info *info,
     put_ratio(out, "packing_factor",
               t->packs > 0 ? (double)t->sequences / packs : 0, t);
     put_count(out, "lower_bound", ps_lower_bound(t->tokens, info->capacity));
-    put_padding(out, info, t);
+    put_count(out, "padding", padding);
     put_count(out, "max_displacement", t->max_displacement);
     put_count(out, "rejected", t->rejected_sequences);
-}
 
-/* The members of ps_totals that the summary does not name. */
-static void put_rest(FILE *out, const ps_totals *t)
-{
+    /* The other members of ps_totals. */
     put_count(out, "input_sequences", t->input_sequences);
     put_count(out, "input_tokens", t->input_tokens);
     put_count(out, "rejected_sequences", t->rejected_sequences);
@@ -175,19 +138,6 @@ static void put_rest(FILE *out, const ps_totals *t)
     put_count(out, "extra_pieces", t->extra_pieces);
     put_count(out, "max_seqlen", t->max_seqlen);
     put_count(out, "min_fill", t->min_fill);
-}
-
-void report_json_begin(FILE *out, const char *file,
-                       const ps_pack_info *info, const ps_totals *totals)
-{
-    (void)putc('{', out);
-    if (file != NULL) {
-        (void)fputs("\"file\": ", out);
-        report_json_string(out, file);
-        (void)fputs(", ", out);
-    }
-    put_summary(out, info, totals);
-    put_rest(out, totals);
 }
 
 void report_json_packing(FILE *out, const ps_pack_info *info,

@@ -19,7 +19,7 @@
  * caller adds what it alone knows, and "}\n".
  */
 void report_json_begin(FILE *out, const char *file,
-                       const ps_pack_info *info, const ps_totals *totals);
+                       const ps_pack_info *info, const ps_totals *t);
 
 /*
  * All of the object, of a run that packed, which also knows max_delay,

@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "sandbox.h"
+#include "cli/sandbox.h"
 
 /*
  * Without the header there is no Landlock.  The libraries of the sanitizers
@@ -61,7 +61,8 @@ int sandbox_version(void)
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "message.h"
+#include "cli/files.h"
+#include "cli/message.h"
 
 /* All rights to files of version 1, and those that came later. */
 #define FS_FIRST ((UINT64_C(1) << 13) - 1)
@@ -99,34 +100,6 @@ int sandbox_version(void)
     return version > 0 ? (int)version : 0;
 }
 
-static uint64_t fs_rights(int version)
-{
-    return FS_FIRST | (version >= 2 ? FS_REFER : 0) |
-           (version >= 3 ? FS_TRUNCATE : 0) |
-           (version >= 5 ? FS_IOCTL_DEV : 0);
-}
-
-static int create_ruleset(int version)
-{
-    ruleset_attr attr = {
-        .fs = fs_rights(version),
-        .net = version >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
-        .scoped = version >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0,
-    };
-
-    return (int)syscall(__NR_landlock_create_ruleset, &attr, sizeof attr, 0U);
-}
-
-static int open_path(const char *name)
-{
-    int fd;
-
-    do {
-        fd = open(name, O_PATH | O_CLOEXEC);
-    } while (fd == -1 && errno == EINTR);
-    return fd;
-}
-
 static bool add_rule(int ruleset, int fd, uint64_t rights)
 {
     struct landlock_path_beneath_attr rule = {
@@ -141,73 +114,56 @@ static bool add_rule(int ruleset, int fd, uint64_t rights)
            errno == EBADFD;
 }
 
-/* A rule for a folder would hold for all that is in it. */
-static bool is_folder(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == -1 || S_ISDIR(st.st_mode);
-}
-
-/* Whether an open failed for reasons that are not those of its name. */
-static bool is_shortage(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOMEM;
-}
-
-/* Who opens it later will hear what is wrong with a name. */
+/* Whoever opens it later will hear what is wrong with a name. */
 static bool allow_reading(int ruleset, const char *name)
 {
+    struct stat st;
     bool done = true;
     int fd;
 
-    fd = open_path(name);
+    fd = files_openat(AT_FDCWD, name, O_PATH);
     if (fd == -1)
-        return !is_shortage(errno);
-    if (!is_folder(fd))
+        return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+    /* A rule for a folder would hold for all that is in it. */
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
         done = add_rule(ruleset, fd, LANDLOCK_ACCESS_FS_READ_FILE);
     (void)close(fd);
-    return done;
-}
-
-static bool allow_replacing(int ruleset, int folder, uint64_t rights)
-{
-    return folder == -1 || add_rule(ruleset, folder, FS_REPLACE & rights);
-}
-
-static bool restrict_self(int ruleset)
-{
-    return prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&
-           syscall(__NR_landlock_restrict_self, ruleset, 0U) == 0;
-}
-
-static bool enter(int version, const char *const *readable, int n_readable,
-                  int folder)
-{
-    int ruleset = create_ruleset(version);
-    bool done = ruleset != -1;
-
-    for (int i = 0; done && i < n_readable; i++)
-        done = allow_reading(ruleset, readable[i]);
-    done = done && allow_replacing(ruleset, folder, fs_rights(version)) &&
-           restrict_self(ruleset);
-    if (!done)
-        message_errno("cannot enter the sandbox (--no-sandbox goes without)");
-    if (ruleset != -1)
-        (void)close(ruleset);
     return done;
 }
 
 bool sandbox_enter(const char *const *readable, int n_readable,
                    int writable_folder)
 {
-    int version = sandbox_version();
+    const int version = sandbox_version();
+    const ruleset_attr attr = {
+        .fs = FS_FIRST | (version >= 2 ? FS_REFER : 0) |
+              (version >= 3 ? FS_TRUNCATE : 0) |
+              (version >= 5 ? FS_IOCTL_DEV : 0),
+        .net = version >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
+        .scoped = version >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0,
+    };
+    bool done;
+    int ruleset;
 
-    if (version > 0)
-        return enter(version, readable, n_readable, writable_folder);
-    /* It is older than Landlock. */
-    (void)prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
-    return true;
+    if (version == 0) {
+        /* The kernel is older than Landlock, but knows this. */
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
+        return true;
+    }
+    ruleset =
+        (int)syscall(__NR_landlock_create_ruleset, &attr, sizeof attr, 0U);
+    done = ruleset != -1;
+    for (int i = 0; done && i < n_readable; i++)
+        done = allow_reading(ruleset, readable[i]);
+    if (done && writable_folder != -1)
+        done = add_rule(ruleset, writable_folder, FS_REPLACE & attr.fs);
+    done = done && prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&
+           syscall(__NR_landlock_restrict_self, ruleset, 0U) == 0;
+    if (!done)
+        message_errno("cannot enter the sandbox (--no-sandbox goes without)");
+    if (ruleset != -1)
+        (void)close(ruleset);
+    return done;
 }
 
 #endif

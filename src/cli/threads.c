@@ -14,24 +14,20 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define MAX 256
+#define THREADS_MAX 256
 
-static long count(void)
+uint32_t threads_available(void)
 {
+    long n = -1;
 #ifdef CPU_COUNT
     cpu_set_t set;
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
+        n = CPU_COUNT(&set);
 #endif
-    return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-uint32_t threads_available(void)
-{
-    long n = count();
-
+    if (n < 0)
+        n = sysconf(_SC_NPROCESSORS_ONLN);
     if (n < 1)
         return 1;
-    return n > MAX ? MAX : (uint32_t)n;
+    return n > THREADS_MAX ? THREADS_MAX : (uint32_t)n;
 }

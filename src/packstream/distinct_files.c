@@ -141,19 +141,19 @@ static int check(const conf *c, const char *name)
 /* A job with the rest of the name would take it for one of its own. */
 static int check_name(const char *name)
 {
-    const size_t end = sizeof REPLACE_SUFFIX - 1;
+    const size_t end = sizeof ATOMIC_FILE_SUFFIX - 1;
     size_t n = strlen(name);
 
-    if (n < end || strcmp(name + n - end, REPLACE_SUFFIX) != 0)
+    if (n < end || strcmp(name + n - end, ATOMIC_FILE_SUFFIX) != 0)
         return STATUS_OK;
-    return message_usage("--state=%s: a name that ends in " REPLACE_SUFFIX
+    return message_usage("--state=%s: a name that ends in " ATOMIC_FILE_SUFFIX
                          " is for a state that is not whole yet",
                          message_name(name));
 }
 
 int distinct_files_check(const conf *c)
 {
-    char fresh[MAX_NAME + sizeof REPLACE_SUFFIX];
+    char fresh[MAX_NAME + sizeof ATOMIC_FILE_SUFFIX];
     int status;
 
     if (c->state == NULL)
@@ -161,7 +161,7 @@ int distinct_files_check(const conf *c)
     status = check_name(c->state);
     if (status != STATUS_OK || strlen(c->state) >= MAX_NAME)
         return status;
-    (void)snprintf(fresh, sizeof fresh, "%s" REPLACE_SUFFIX, c->state);
+    (void)snprintf(fresh, sizeof fresh, "%s" ATOMIC_FILE_SUFFIX, c->state);
     status = check(c, c->state);
     return status == STATUS_OK ? check(c, fresh) : status;
 }

@@ -43,7 +43,7 @@ typedef struct resume_mark {
 
 typedef struct resume {
     const conf *conf;
-    replace file; /* its name NULL: there is none */
+    atomic_file file; /* its name NULL: there is none */
     unsigned char *state; /* that was read, or NULL */
     size_t bytes;
     ps_state summary;
