@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of packplan.
+ * conf.c - the options of packplan, and the names of the algorithms.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,15 +7,46 @@
 #include "packplan/conf.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
-#include "packplan/lists.h"
 
 #define DEFAULT_DEPTH 16
 #define DEFAULT_BATCH 32
 #define MAX_BATCH 65536
 #define MAX_DEVICES (UINT32_C(1) << 20)
+#define ENTRY_BYTES 64
+
+static const struct {
+    const char *name;
+    ps_algorithm algorithm;
+} algorithms[ALGORITHMS] = {
+    {"none", PS_PLAN_NONE},     {"sorted", PS_PLAN_SORTED},
+    {"greedy", PS_PLAN_GREEDY}, {"ffd", PS_PLAN_FFD},
+    {"bfd", PS_PLAN_BFD},       {"spfhp", PS_PLAN_SPFHP},
+    {"lpfhp", PS_PLAN_LPFHP},   {"nnlshp", PS_PLAN_NNLSHP},
+    {"ennlshp", PS_PLAN_ENNLSHP},
+};
+
+ps_algorithm algorithm_at(unsigned i)
+{
+    return algorithms[i].algorithm;
+}
+
+const char *algorithm_name(ps_algorithm algorithm)
+{
+    unsigned i = 0;
+
+    while (i < ALGORITHMS - 1 && algorithms[i].algorithm != algorithm)
+        i++;
+    return algorithms[i].name;
+}
+
+bool algorithm_is_flat(ps_algorithm algorithm)
+{
+    return algorithm == PS_PLAN_NONE || algorithm == PS_PLAN_SORTED;
+}
 
 conf conf_new(void)
 {
@@ -35,29 +66,107 @@ conf conf_new(void)
     return c;
 }
 
+/* ---------------------------------------------------------------------
+ * Lists and fractions
+ */
+
+/*
+ * Reads digits with at most one point among or after them; no sign and no
+ * exponent, which strtod would take.
+ */
+static bool parse_decimal(const char *text, double *to)
+{
+    size_t whole = strspn(text, "0123456789");
+    size_t part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789")
+                                     : 0;
+    size_t length = whole + (text[whole] == '.' ? 1 : 0) + part;
+
+    if (whole + part == 0 || text[length] != '\0' || length >= ENTRY_BYTES)
+        return false;
+    *to = strtod(text, NULL);
+    return true;
+}
+
+/*
+ * Copies the next entry of a comma-separated list to `entry` and moves on;
+ * false at the end, and for an entry that is empty or does not fit.
+ * `*list` is NULL after the last one.
+ */
+static bool next_entry(const char **list, char *entry, size_t size)
+{
+    size_t n;
+
+    if (*list == NULL)
+        return false;
+    n = strcspn(*list, ",");
+    if (n == 0 || n >= size)
+        return false;
+    memcpy(entry, *list, n);
+    entry[n] = '\0';
+    *list = (*list)[n] == ',' ? *list + n + 1 : NULL;
+    return true;
+}
+
+/*
+ * Numbers from 1 to `max`, and UINT32_MAX for the word `unlimited` unless that
+ * is NULL.
+ */
+static bool parse_numbers(const char *list, uint32_t max,
+                         const char *unlimited, uint32_t *to, unsigned *n)
+{
+    char entry[ENTRY_BYTES];
+    uint64_t number;
+
+    for (*n = 0; *n < CONF_LIST && next_entry(&list, entry, sizeof entry);
+         ++*n)
+        if (unlimited != NULL && strcmp(entry, unlimited) == 0)
+            to[*n] = UINT32_MAX;
+        else if (option_number(entry, 1, max, &number))
+            to[*n] = (uint32_t)number;
+        else
+            return false;
+    return list == NULL;
+}
+
+/* Decimal fractions such as 4.25, not more than `max`. */
+static bool parse_decimals(const char *list, double *to, unsigned max,
+                          unsigned *n)
+{
+    char entry[ENTRY_BYTES];
+
+    for (*n = 0; *n < max && next_entry(&list, entry, sizeof entry); ++*n)
+        if (!parse_decimal(entry, &to[*n]))
+            return false;
+    return list == NULL;
+}
+
+/* ---------------------------------------------------------------------
+ * Options
+ */
+
 static const char *set_depths(void *to, const char *value)
 {
     conf *c = to;
 
-    if (list_numbers(value, UINT32_MAX - 1, "max", c->depths, CONF_LIST,
+    if (parse_numbers(value, UINT32_MAX - 1, "max", c->depths,
                      &c->n_depths))
         return NULL;
     return "must be numbers from 1 on, or max, with commas between them";
 }
 
+/* Chooses one algorithm, or "all"; false if there is none of that name. */
 static bool choose(conf *c, const char *name)
 {
-    bool all = strcmp(name, "all") == 0;
-    ps_algorithm wanted;
+    const bool all = strcmp(name, "all") == 0;
+    bool found = all;
 
-    if (!all && !algorithm_find(name, &wanted))
-        return false;
     for (unsigned i = 0; i < ALGORITHMS; i++)
-        if ((all || algorithm_at(i) == wanted) && !c->algorithms[i]) {
+        if (all || strcmp(name, algorithms[i].name) == 0) {
+            c->n_algorithms += !c->algorithms[i];
             c->algorithms[i] = true;
-            c->n_algorithms++;
+            found = true;
         }
-    return true;
+    return found;
 }
 
 static const char *set_algorithms(void *to, const char *value)
@@ -70,7 +179,7 @@ static const char *set_algorithms(void *to, const char *value)
 
     memset(c->algorithms, 0, sizeof c->algorithms);
     c->n_algorithms = 0;
-    while (list_next(&value, name, sizeof name))
+    while (next_entry(&value, name, sizeof name))
         if (!choose(c, name))
             return why;
     return value == NULL ? NULL : why;
@@ -80,8 +189,7 @@ static const char *set_devices(void *to, const char *value)
 {
     conf *c = to;
 
-    if (list_numbers(value, MAX_DEVICES, NULL, c->devices, CONF_LIST,
-                     &c->n_devices))
+    if (parse_numbers(value, MAX_DEVICES, NULL, c->devices, &c->n_devices))
         return NULL;
     return "must be numbers from 1 to 1048576 with commas between them";
 }
@@ -90,7 +198,7 @@ static const char *set_short_weight(void *to, const char *value)
 {
     double *weight = to;
 
-    if (!decimal_parse(value, weight) || !(*weight > 0 && *weight <= 1))
+    if (!parse_decimal(value, weight) || !(*weight > 0 && *weight <= 1))
         return "must be above 0 and at most 1";
     return NULL;
 }
@@ -99,7 +207,7 @@ static const char *set_overhead(void *to, const char *value)
 {
     conf *c = to;
 
-    if (list_decimals(value, c->overheads, CONF_LIST, &c->n_overheads))
+    if (parse_decimals(value, c->overheads, CONF_LIST, &c->n_overheads))
         return NULL;
     return "must be per cents such as 4.25 with commas between them";
 }
@@ -109,7 +217,7 @@ static const char *set_lamb(void *to, const char *value)
     conf *c = to;
     unsigned n;
 
-    if (list_decimals(value, c->betas, 2, &n) && n == 2 && c->betas[0] < 1 &&
+    if (parse_decimals(value, c->betas, 2, &n) && n == 2 && c->betas[0] < 1 &&
         c->betas[1] < 1)
         return NULL;
     return "must be two decays below 1, such as 0.9,0.999";
@@ -183,17 +291,6 @@ const option_program conf_program = {
     .entries = entries,
 };
 
-static int check_forms(const conf *c)
-{
-    if (c->chosen[CONF_PLAN] && c->chosen[CONF_SCALING])
-        return message_usage("--plan and --scaling exclude each other");
-    if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
-        return message_usage("--tsv and --json exclude each other");
-    if (c->what == CONF_PLAN && c->form != CONF_TEXT)
-        return message_usage("--plan has no other form than text");
-    return STATUS_OK;
-}
-
 int conf_check(conf *c)
 {
     if (c->options.capacity == 0)
@@ -213,7 +310,13 @@ int conf_check(conf *c)
     if (c->n_overheads > 1 && c->n_overheads != c->n_depths)
         return message_usage("--overhead: give one for all depths, or as "
                              "many as depths");
-    return check_forms(c);
+    if (c->chosen[CONF_PLAN] && c->chosen[CONF_SCALING])
+        return message_usage("--plan and --scaling exclude each other");
+    if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
+        return message_usage("--tsv and --json exclude each other");
+    if (c->what == CONF_PLAN && c->form != CONF_TEXT)
+        return message_usage("--plan has no other form than text");
+    return STATUS_OK;
 }
 
 double conf_overhead(const conf *c, unsigned i)

@@ -1,6 +1,18 @@
 /*
  * conf.h - what the command line of packplan asks for.
  *
+ * packplan reads a histogram of lengths, has the library plan its packing with
+ * each algorithm and depth that is asked for, and prints what they make of it:
+ *
+ *     conf     the options, and the algorithms by name
+ *     input    reads the histogram
+ *     rows     makes and checks the plans, a row of figures for each
+ *     scaling  for --scaling: un-padding on many devices, to compare with
+ *     report   prints rows, plans or scaling, as text, TSV or JSON
+ *     main     calls them one after the other
+ *
+ * They use the library by its public header, and src/cli.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -8,8 +20,9 @@
 #define PACKPLAN_CONF_H
 
 #include "cli/options.h"
-#include "packplan/algorithms.h"
 #include "packstream.h"
+
+#define ALGORITHMS 9
 
 /* Entries in an option's list. */
 #define CONF_LIST 64
@@ -61,6 +74,13 @@ extern const option_program conf_program;
 
 /* What no option can know alone; an exit status. */
 int conf_check(conf *c);
+
+/* The algorithms in the order of tables, and their names. */
+ps_algorithm algorithm_at(unsigned i);
+const char *algorithm_name(ps_algorithm algorithm);
+
+/* True if the algorithm packs nothing, so that no depth applies to it. */
+bool algorithm_is_flat(ps_algorithm algorithm);
 
 /* Per cent by which packing slows a step at the `i`th depth. */
 double conf_overhead(const conf *c, unsigned i);

@@ -1,9 +1,8 @@
 /*
  * input.c - histograms from `length count` lines.
  *
- * Read byte by byte, in one pass and without a limit to the length of a
- * comment.  Nothing is guessed: a length of 4e3 and a last line that was
- * cut are errors.
+ * Lines are read byte by byte, in one pass, and a comment may have any length.
+ * Nothing is guessed: a length of 4e3 and a last line that was cut are errors.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,35 +37,26 @@ typedef struct input {
     unsigned char buffer[BUFFER_BYTES];
 } input;
 
-static ssize_t read_some(input *in)
-{
-    struct pollfd p = {.fd = in->fd, .events = POLLIN};
-
-    for (;;) {
-        const ssize_t got = read(in->fd, in->buffer, sizeof in->buffer);
-
-        if (got >= 0)
-            return got;
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            (void)poll(&p, 1, -1);
-        else if (errno != EINTR)
-            return -1;
-    }
-}
-
 /* Moves on to the next byte. */
 static void next(input *in)
 {
-    ssize_t got;
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
 
-    if (in->at == in->end) {
-        got = read_some(in);
-        if (got <= 0) {
-            in->byte = got == 0 ? END_OF_FILE : READ_ERROR;
+    while (in->at == in->end) {
+        const ssize_t got = read(in->fd, in->buffer, sizeof in->buffer);
+
+        if (got > 0) {
+            in->at = 0;
+            in->end = (size_t)got;
+        } else if (got == 0) {
+            in->byte = END_OF_FILE;
+            return;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            (void)poll(&p, 1, -1);
+        } else if (errno != EINTR) {
+            in->byte = READ_ERROR;
             return;
         }
-        in->at = 0;
-        in->end = (size_t)got;
     }
     in->byte = in->buffer[in->at++];
 }
@@ -84,12 +74,6 @@ static bool is_digit(int byte)
 static void skip_blanks(input *in)
 {
     while (is_blank(in->byte))
-        next(in);
-}
-
-static void skip_line(input *in)
-{
-    while (in->byte >= 0 && in->byte != '\n')
         next(in);
 }
 
@@ -114,6 +98,11 @@ static int bad(const input *in, const char *format, ...)
     return STATUS_DATA;
 }
 
+static int cut(const input *in)
+{
+    return bad(in, "cut: it does not end with a newline");
+}
+
 /* Digits and nothing else up to a blank or the end of the line. */
 static int read_number(input *in, const char *what, uint64_t *number)
 {
@@ -134,14 +123,26 @@ static int read_number(input *in, const char *what, uint64_t *number)
     return STATUS_OK;
 }
 
-static int cut(const input *in)
+/* Adds what a line says that is neither empty nor a comment. */
+static int read_pair(input *in)
 {
-    return bad(in, "cut: it does not end with a newline");
-}
-
-static int add(const input *in, uint64_t length, uint64_t count)
-{
+    uint64_t length = 0;
+    uint64_t count = 0;
     ps_error err;
+    int status = read_number(in, "length", &length);
+
+    skip_blanks(in);
+    if (status == STATUS_OK && in->byte == '\n')
+        return bad(in, "no count after the length");
+    if (status == STATUS_OK && in->byte != END_OF_FILE)
+        status = read_number(in, "count", &count);
+    if (status != STATUS_OK)
+        return status;
+    skip_blanks(in);
+    if (in->byte == END_OF_FILE)
+        return cut(in);
+    if (in->byte != '\n')
+        return bad(in, "more than a length and a count");
 
     if (length == 0)
         return bad(in, "a length of 0");
@@ -162,48 +163,9 @@ static int add(const input *in, uint64_t length, uint64_t count)
     }
 }
 
-/* A line that is neither empty nor a comment. */
-static int read_pair(input *in)
-{
-    uint64_t length = 0;
-    uint64_t count = 0;
-    int status = read_number(in, "length", &length);
-
-    skip_blanks(in);
-    if (status == STATUS_OK && in->byte == '\n')
-        return bad(in, "no count after the length");
-    if (status == STATUS_OK && in->byte != END_OF_FILE)
-        status = read_number(in, "count", &count);
-    if (status != STATUS_OK)
-        return status;
-    skip_blanks(in);
-    if (in->byte == END_OF_FILE)
-        return cut(in);
-    if (in->byte != '\n')
-        return bad(in, "more than a length and a count");
-    return add(in, length, count);
-}
-
-static int read_lines(input *in)
-{
-    int status = STATUS_OK;
-
-    for (next(in); status == STATUS_OK && in->byte != END_OF_FILE; next(in)) {
-        in->line++;
-        skip_blanks(in);
-        if (in->byte == '#')
-            skip_line(in);
-        if (in->byte == END_OF_FILE)
-            status = cut(in);
-        else if (in->byte != '\n')
-            status = read_pair(in);
-    }
-    return status;
-}
-
 static int read_file(input *in, const char *name)
 {
-    int status;
+    int status = STATUS_OK;
 
     in->name = name;
     in->line = 0;
@@ -212,7 +174,17 @@ static int read_file(input *in, const char *name)
     in->fd = files_open_input(name);
     if (in->fd < 0)
         return STATUS_FAILURE;
-    status = read_lines(in);
+    for (next(in); status == STATUS_OK && in->byte != END_OF_FILE; next(in)) {
+        in->line++;
+        skip_blanks(in);
+        if (in->byte == '#')
+            while (in->byte >= 0 && in->byte != '\n')
+                next(in);
+        if (in->byte == END_OF_FILE)
+            status = cut(in);
+        else if (in->byte != '\n')
+            status = read_pair(in);
+    }
     files_close_input(in->fd);
     return status;
 }

@@ -15,18 +15,6 @@
 #include "packplan/rows.h"
 #include "packplan/scaling.h"
 
-static int print_plan(const conf *c, const ps_histogram *h)
-{
-    ps_plan *plan;
-    int status = rows_plan(&plan, c, h);
-
-    if (status == STATUS_OK) {
-        report_plan(plan);
-        ps_plan_free(plan);
-    }
-    return status;
-}
-
 static int print_scaling(const conf *c, const ps_histogram *h,
                          const rows *rs)
 {
@@ -46,17 +34,28 @@ static int print_scaling(const conf *c, const ps_histogram *h,
     return status;
 }
 
-static int print_rows(const conf *c, const ps_histogram *h,
-                      const ps_histogram *taken)
+/* Plans for the lengths that are `aligned`, and reports on those of `h`. */
+static int plan(const conf *c, const ps_histogram *h,
+                const ps_histogram *aligned)
 {
-    rows *rs = malloc(sizeof *rs);
+    ps_plan *strategies;
+    rows *rs;
     int status;
 
+    if (c->what == CONF_PLAN) {
+        status = rows_plan(&strategies, c, aligned);
+        if (status == STATUS_OK) {
+            report_plan(strategies);
+            ps_plan_free(strategies);
+        }
+        return status;
+    }
+    rs = malloc(sizeof *rs);
     if (rs == NULL) {
         message_error("out of memory");
         return STATUS_FAILURE;
     }
-    status = rows_make(rs, c, taken, ps_histogram_tokens(h));
+    status = rows_make(rs, c, aligned, ps_histogram_tokens(h));
     if (status == STATUS_OK)
         status = c->what == CONF_SCALING ? print_scaling(c, h, rs)
                                          : report_rows(c, h, rs);
@@ -64,38 +63,28 @@ static int print_rows(const conf *c, const ps_histogram *h,
     return status;
 }
 
-/* Adds what sequences of these lengths take up in a pack. */
-static int add_taken(ps_histogram *taken, const conf *c,
-                     const ps_histogram *h)
+/* Rounds lengths up to what the sequences take up in a pack. */
+static int align_and_plan(const conf *c, const ps_histogram *h)
 {
+    ps_histogram *aligned;
     ps_error err;
+    int status = STATUS_OK;
 
-    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+    if (ps_histogram_open(&aligned, &err) != PS_OK)
+        return message_failure("histogram", &err);
+    for (size_t i = 0; status == STATUS_OK && i < ps_histogram_size(h); i++) {
         uint32_t length = ps_histogram_length(h, i);
         uint32_t over = length % c->align;
 
         if (over > 0)
             length += c->align - over;
-        if (ps_histogram_add(taken, length, ps_histogram_count(h, i),
+        if (ps_histogram_add(aligned, length, ps_histogram_count(h, i),
                              &err) != PS_OK)
-            return message_failure("--align", &err);
+            status = message_failure("--align", &err);
     }
-    return STATUS_OK;
-}
-
-static int plan(const conf *c, const ps_histogram *h)
-{
-    ps_histogram *taken;
-    ps_error err;
-    int status;
-
-    if (ps_histogram_open(&taken, &err) != PS_OK)
-        return message_failure("histogram", &err);
-    status = add_taken(taken, c, h);
     if (status == STATUS_OK)
-        status = c->what == CONF_PLAN ? print_plan(c, taken)
-                                      : print_rows(c, h, taken);
-    ps_histogram_free(taken);
+        status = plan(c, h, aligned);
+    ps_histogram_free(aligned);
     return status;
 }
 
@@ -111,7 +100,7 @@ static int run(const conf *c)
     if (status == STATUS_OK && ps_histogram_size(h) == 0)
         message_warning("there are no sequences");
     if (status == STATUS_OK)
-        status = plan(c, h);
+        status = align_and_plan(c, h);
     ps_histogram_free(h);
     return status;
 }

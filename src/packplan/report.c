@@ -8,22 +8,103 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/message.h"
-#include "packplan/table.h"
 
 /* ---------------------------------------------------------------------
- * Cells
+ * Tables: columns that are as wide as their contents, or tabs
+ */
+
+#define TABLE_CELL 32
+#define TABLE_COLUMNS 16
+
+typedef struct table {
+    size_t n; /* cells so far, row after row */
+    size_t capacity;
+    unsigned columns; /* as many as the heading has */
+    bool failed;      /* no memory */
+    char (*cells)[TABLE_CELL];
+} table;
+
+/* Adds a cell to the row at hand; it is cut if it is too long. */
+static void put(table *t, const char *format, ...) MESSAGE_PRINTF(2, 3);
+
+static void put(table *t, const char *format, ...)
+{
+    va_list args;
+
+    if (t->failed)
+        return;
+    if (t->n == t->capacity) {
+        size_t capacity = t->capacity == 0 ? 128 : 2 * t->capacity;
+        char(*cells)[TABLE_CELL] =
+            realloc(t->cells, capacity * sizeof *cells);
+
+        if (cells == NULL) {
+            t->failed = true;
+            return;
+        }
+        t->cells = cells;
+        t->capacity = capacity;
+    }
+    va_start(args, format);
+    (void)vsnprintf(t->cells[t->n++], TABLE_CELL, format, args);
+    va_end(args);
+}
+
+static void put_names(table *t, const char *const *names, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        put(t, "%s", names[i]);
+}
+
+/*
+ * Prints all rows, aligned to the right or with tabs between cells, and frees
+ * the table.  An exit status, after a message if not STATUS_OK.
+ */
+static int print_table(table *t, bool tabs)
+{
+    const bool failed = t->failed;
+    int widths[TABLE_COLUMNS] = {0};
+
+    if (failed)
+        message_error("out of memory");
+    for (size_t i = 0; !failed && !tabs && i < t->n; i++) {
+        int *width = &widths[i % t->columns];
+        int n = (int)strlen(t->cells[i]);
+
+        *width = n > *width ? n : *width;
+    }
+    for (size_t i = 0; !failed && i < t->n; i++) {
+        unsigned column = (unsigned)(i % t->columns);
+
+        if (column > 0)
+            (void)fputs(tabs ? "\t" : "  ", stdout);
+        printf("%*s", widths[column], t->cells[i]);
+        if (column + 1 == t->columns)
+            putchar('\n');
+    }
+    free(t->cells);
+    *t = (table){0};
+    return failed ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Cells of both sorts of tables
  */
 
 /* For reading, with so many decimals; for programs, all that is known. */
 static void put_value(table *t, const conf *c, int decimals, double value)
 {
     if (c->form == CONF_TEXT)
-        table_put(t, "%.*f", decimals, value);
+        put(t, "%.*f", decimals, value);
     else
-        table_put(t, "%.9g", value);
+        put(t, "%.9g", value);
 }
 
 /* A ratio to the packs, which does not exist without any. */
@@ -31,7 +112,7 @@ static void put_ratio(table *t, const conf *c, const row *r, int decimals,
                       double value)
 {
     if (r->packs == 0)
-        table_put(t, "-");
+        put(t, "-");
     else
         put_value(t, c, decimals, value);
 }
@@ -57,132 +138,70 @@ static void put_extras(table *t, const conf *c, const row *r)
         put_ratio(t, c, r, 5, packed_beta(c, r, i));
 }
 
-static void put_names(table *t, const char *const *names, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        table_put(t, "%s", names[i]);
-}
-
-static void put_extra_names(table *t, const conf *c)
+static void put_heading(table *t, const conf *c, const char *const *names,
+                        unsigned n)
 {
     static const char *const speed_up[] = {"overhead", "speed_up"};
     static const char *const betas[] = {"beta1", "beta2"};
 
+    put_names(t, names, n);
     if (c->n_overheads > 0)
         put_names(t, speed_up, 2);
     if (c->betas_given)
         put_names(t, betas, 2);
+    t->columns = (unsigned)t->n;
 }
 
 /* ---------------------------------------------------------------------
  * Rows, for reading and for programs
  */
 
-static void put_text_heading(table *t, const conf *c)
+static void put_text_row(table *t, const conf *c, const row *r)
+{
+    const double bound = (double)row_bound_packs(r);
+
+    /* A cap, or the depth that was reached without one. */
+    if (r->depth == CONF_NO_CAP)
+        put(t, "%" PRIu32 "/max", r->max_depth);
+    else
+        put(t, "%" PRIu32, r->depth);
+    put(t, "%s", algorithm_name(r->algorithm));
+    put(t, "%" PRIu64, r->packs);
+    put_ratio(t, c, r, 3, 100 * r->efficiency);
+    put_ratio(t, c, r, 4, r->factor);
+    put(t, "%zu", r->strategies);
+
+    if (r->seconds < 1e-3)
+        put(t, "%.0f us", 1e6 * r->seconds);
+    else if (r->seconds < 1)
+        put(t, "%.1f ms", 1e3 * r->seconds);
+    else
+        put(t, "%.2f s", r->seconds);
+
+    /* What is possible, and how far above it this is, in per cent. */
+    if (r->bound < 0) {
+        put(t, "-");
+        put(t, "-");
+    } else {
+        put(t, "%" PRIu64, row_bound_packs(r));
+        put_ratio(t, c, r, 4,
+                  bound > 0 ? 100 * ((double)r->packs / bound - 1) : 0);
+    }
+    put_extras(t, c, r);
+}
+
+static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
 {
     static const char *const names[] = {"depth",  "algorithm", "packs",
                                         "full%",  "factor",    "strat.",
                                         "time",   "bound",     "above%"};
+    const uint64_t tokens = ps_histogram_tokens(h);
+    const uint32_t capacity = c->options.capacity;
+    table t = {0};
 
-    put_names(t, names, sizeof names / sizeof names[0]);
-    put_extra_names(t, c);
-    table_end_heading(t);
-}
-
-/* A cap, or the depth that was reached without one. */
-static void put_reached(table *t, const row *r)
-{
-    if (r->depth == CONF_NO_CAP)
-        table_put(t, "%" PRIu32 "/max", r->max_depth);
-    else
-        table_put(t, "%" PRIu32, r->depth);
-}
-
-static void put_time(table *t, double seconds)
-{
-    if (seconds < 1e-3)
-        table_put(t, "%.0f us", 1e6 * seconds);
-    else if (seconds < 1)
-        table_put(t, "%.1f ms", 1e3 * seconds);
-    else
-        table_put(t, "%.2f s", seconds);
-}
-
-/* What is possible, and how far above it this is, in per cent. */
-static void put_bound(table *t, const conf *c, const row *r)
-{
-    double bound = (double)row_bound_packs(r);
-
-    if (r->bound < 0) {
-        table_put(t, "-");
-        table_put(t, "-");
-        return;
-    }
-    table_put(t, "%" PRIu64, row_bound_packs(r));
-    put_ratio(t, c, r, 4,
-              bound > 0 ? 100 * ((double)r->packs / bound - 1) : 0);
-}
-
-static void put_text_row(table *t, const conf *c, const row *r)
-{
-    put_reached(t, r);
-    table_put(t, "%s", algorithm_name(r->algorithm));
-    table_put(t, "%" PRIu64, r->packs);
-    put_ratio(t, c, r, 3, 100 * r->efficiency);
-    put_ratio(t, c, r, 4, r->factor);
-    table_put(t, "%zu", r->strategies);
-    put_time(t, r->seconds);
-    put_bound(t, c, r);
-    put_extras(t, c, r);
-}
-
-static void put_tsv_heading(table *t, const conf *c)
-{
-    static const char *const names[] = {
-        "algorithm",  "depth",          "packs",   "strategies", "max_depth",
-        "efficiency", "packing_factor", "seconds", "bound"};
-
-    put_names(t, names, sizeof names / sizeof names[0]);
-    put_extra_names(t, c);
-    table_end_heading(t);
-}
-
-static void put_tsv_row(table *t, const conf *c, const row *r)
-{
-    table_put(t, "%s", algorithm_name(r->algorithm));
-    if (r->depth == CONF_NO_CAP)
-        table_put(t, "max");
-    else
-        table_put(t, "%" PRIu32, r->depth);
-    table_put(t, "%" PRIu64, r->packs);
-    table_put(t, "%zu", r->strategies);
-    table_put(t, "%" PRIu32, r->max_depth);
-    put_ratio(t, c, r, 0, r->efficiency);
-    put_ratio(t, c, r, 0, r->factor);
-    table_put(t, "%.9f", r->seconds);
-    if (r->bound < 0)
-        table_put(t, "-");
-    else
-        table_put(t, "%.3f", r->bound);
-    put_extras(t, c, r);
-}
-
-static int print_table(table *t, bool tabs)
-{
-    bool failed = t->failed;
-
-    if (failed)
-        message_error("out of memory");
-    else
-        table_print(t, stdout, tabs);
-    table_free(t);
-    return failed ? STATUS_FAILURE : STATUS_OK;
-}
-
-static void print_totals(const conf *c, const ps_histogram *h)
-{
-    uint64_t tokens = ps_histogram_tokens(h);
-    uint32_t capacity = c->options.capacity;
+    put_heading(&t, c, names, sizeof names / sizeof names[0]);
+    for (size_t i = 0; i < rs->n; i++)
+        put_text_row(&t, c, &rs->of[i]);
 
     printf("%" PRIu64 " sequences, %" PRIu64 " tokens; packs of %" PRIu32
            " tokens, at least %" PRIu64 "\n",
@@ -191,26 +210,37 @@ static void print_totals(const conf *c, const ps_histogram *h)
     if (c->align > 1)
         printf("sequences begin at multiples of %" PRIu32 "\n", c->align);
     putchar('\n');
-}
-
-static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
-{
-    table t = {0};
-
-    put_text_heading(&t, c);
-    for (size_t i = 0; i < rs->n; i++)
-        put_text_row(&t, c, &rs->of[i]);
-    print_totals(c, h);
     return print_table(&t, false);
 }
 
 static int report_tsv(const conf *c, const rows *rs)
 {
+    static const char *const names[] = {
+        "algorithm",  "depth",          "packs",   "strategies", "max_depth",
+        "efficiency", "packing_factor", "seconds", "bound"};
     table t = {0};
 
-    put_tsv_heading(&t, c);
-    for (size_t i = 0; i < rs->n; i++)
-        put_tsv_row(&t, c, &rs->of[i]);
+    put_heading(&t, c, names, sizeof names / sizeof names[0]);
+    for (size_t i = 0; i < rs->n; i++) {
+        const row *r = &rs->of[i];
+
+        put(&t, "%s", algorithm_name(r->algorithm));
+        if (r->depth == CONF_NO_CAP)
+            put(&t, "max");
+        else
+            put(&t, "%" PRIu32, r->depth);
+        put(&t, "%" PRIu64, r->packs);
+        put(&t, "%zu", r->strategies);
+        put(&t, "%" PRIu32, r->max_depth);
+        put_ratio(&t, c, r, 0, r->efficiency);
+        put_ratio(&t, c, r, 0, r->factor);
+        put(&t, "%.9f", r->seconds);
+        if (r->bound < 0)
+            put(&t, "-");
+        else
+            put(&t, "%.3f", r->bound);
+        put_extras(&t, c, r);
+    }
     return print_table(&t, true);
 }
 
@@ -226,36 +256,6 @@ static void print_ratio(const char *key, double value, bool known)
         printf(", \"%s\": null", key);
 }
 
-static void print_json_row(const conf *c, const row *r)
-{
-    bool packed = r->packs > 0;
-
-    printf("{\"algorithm\": \"%s\"", algorithm_name(r->algorithm));
-    if (r->depth == CONF_NO_CAP)
-        printf(", \"depth\": null");
-    else
-        printf(", \"depth\": %" PRIu32, r->depth);
-    printf(", \"packs\": %" PRIu64 ", \"strategies\": %zu"
-           ", \"max_depth\": %" PRIu32,
-           r->packs, r->strategies, r->max_depth);
-    print_ratio("efficiency", r->efficiency, packed);
-    print_ratio("packing_factor", r->factor, packed);
-    printf(", \"seconds\": %.9f", r->seconds);
-    if (r->bound < 0)
-        printf(", \"bound\": null");
-    else
-        printf(", \"bound\": %.3f", r->bound);
-    if (c->n_overheads > 0) {
-        print_ratio("overhead", r->overhead, true);
-        print_ratio("speed_up", r->speed_up, packed);
-    }
-    if (c->betas_given) {
-        print_ratio("beta1", packed_beta(c, r, 0), packed);
-        print_ratio("beta2", packed_beta(c, r, 1), packed);
-    }
-    putchar('}');
-}
-
 static void report_json(const conf *c, const ps_histogram *h, const rows *rs)
 {
     uint64_t tokens = ps_histogram_tokens(h);
@@ -268,9 +268,34 @@ static void report_json(const conf *c, const ps_histogram *h, const rows *rs)
            ps_histogram_sequences(h), tokens,
            ps_lower_bound(tokens, c->options.capacity));
     for (size_t i = 0; i < rs->n; i++) {
-        if (i > 0)
-            printf(", ");
-        print_json_row(c, &rs->of[i]);
+        const row *r = &rs->of[i];
+        const bool packed = r->packs > 0;
+
+        printf("%s{\"algorithm\": \"%s\"", i > 0 ? ", " : "",
+               algorithm_name(r->algorithm));
+        if (r->depth == CONF_NO_CAP)
+            printf(", \"depth\": null");
+        else
+            printf(", \"depth\": %" PRIu32, r->depth);
+        printf(", \"packs\": %" PRIu64 ", \"strategies\": %zu"
+               ", \"max_depth\": %" PRIu32,
+               r->packs, r->strategies, r->max_depth);
+        print_ratio("efficiency", r->efficiency, packed);
+        print_ratio("packing_factor", r->factor, packed);
+        printf(", \"seconds\": %.9f", r->seconds);
+        if (r->bound < 0)
+            printf(", \"bound\": null");
+        else
+            printf(", \"bound\": %.3f", r->bound);
+        if (c->n_overheads > 0) {
+            print_ratio("overhead", r->overhead, true);
+            print_ratio("speed_up", r->speed_up, packed);
+        }
+        if (c->betas_given) {
+            print_ratio("beta1", packed_beta(c, r, 0), packed);
+            print_ratio("beta2", packed_beta(c, r, 1), packed);
+        }
+        putchar('}');
     }
     printf("]}\n");
 }
@@ -310,22 +335,6 @@ void report_plan(const ps_plan *plan)
  * Scaling
  */
 
-static void put_scaling(table *t, const conf *c, const scaling *s,
-                        const row *packing)
-{
-    static const char *const names[] = {"devices", "unpadding", "slowdown",
-                                        "packing"};
-
-    put_names(t, names, 4);
-    table_end_heading(t);
-    for (unsigned i = 0; i < c->n_devices; i++) {
-        table_put(t, "%" PRIu32, c->devices[i]);
-        put_value(t, c, 4, scaling_speed_up(s, c->devices[i]));
-        put_value(t, c, 4, scaling_fullest(s, c->devices[i]) / s->mean);
-        put_value(t, c, 4, packing->speed_up);
-    }
-}
-
 static void scaling_json(const conf *c, const scaling *s, const row *packing)
 {
     printf("{\"capacity\": %" PRIu32 ", \"batch\": %" PRIu32
@@ -344,6 +353,8 @@ static void scaling_json(const conf *c, const scaling *s, const row *packing)
 
 int report_scaling(const conf *c, const scaling *s, const row *packing)
 {
+    static const char *const names[] = {"devices", "unpadding", "slowdown",
+                                        "packing"};
     table t = {0};
 
     if (c->form == CONF_JSON) {
@@ -354,6 +365,13 @@ int report_scaling(const conf *c, const scaling *s, const row *packing)
         printf("How many times faster than with padding: un-padding batches "
                "of %" PRIu32 ", and\npacking with %s\n\n",
                s->batch, algorithm_name(packing->algorithm));
-    put_scaling(&t, c, s, packing);
+    put_names(&t, names, 4);
+    t.columns = 4;
+    for (unsigned i = 0; i < c->n_devices; i++) {
+        put(&t, "%" PRIu32, c->devices[i]);
+        put_value(&t, c, 4, scaling_speed_up(s, c->devices[i]));
+        put_value(&t, c, 4, scaling_fullest(s, c->devices[i]) / s->mean);
+        put_value(&t, c, 4, packing->speed_up);
+    }
     return print_table(&t, c->form == CONF_TSV);
 }

@@ -23,7 +23,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* No plan leaves here unchecked. */
+/* Makes a plan, checks it, and tells how long the making took. */
 static int make_plan(ps_plan **plan, double *seconds, const conf *c,
                      const ps_histogram *h, ps_algorithm algorithm,
                      uint32_t depth)
@@ -47,116 +47,79 @@ static int make_plan(ps_plan **plan, double *seconds, const conf *c,
     return STATUS_FAILURE;
 }
 
-static void fill_ratios(row *r, const conf *c, uint64_t sequences,
-                        uint64_t tokens)
+/* Makes the plan of a row that has its algorithm, depth and bound. */
+static int add_row(rows *rs, const row *of, const conf *c,
+                   const ps_histogram *h, uint64_t tokens)
 {
-    double packs = (double)r->packs;
-
-    r->efficiency = 0;
-    r->factor = 0;
-    if (r->packs > 0) {
-        r->efficiency =
-            (double)tokens / (packs * (double)c->options.capacity);
-        r->factor = (double)sequences / packs;
-    }
-    r->speed_up = r->factor / (1 + r->overhead / 100);
-}
-
-static int make_row(row *r, const conf *c, const ps_histogram *h)
-{
+    row *r = &rs->of[rs->n];
     ps_plan *plan;
-    int status =
-        make_plan(&plan, &r->seconds, c, h, r->algorithm, r->depth);
+    int status;
 
+    *r = *of;
+    status = make_plan(&plan, &r->seconds, c, h, r->algorithm, r->depth);
     if (status != STATUS_OK)
         return status;
     r->packs = ps_plan_packs(plan);
     r->strategies = ps_plan_strategies(plan);
     r->max_depth = ps_plan_max_depth(plan);
     ps_plan_free(plan);
+    if (r->packs > 0) {
+        double packs = (double)r->packs;
+
+        r->efficiency =
+            (double)tokens / (packs * (double)c->options.capacity);
+        r->factor = (double)ps_histogram_sequences(h) / packs;
+    }
+    r->speed_up = r->factor / (1 + r->overhead / 100);
+    rs->n++;
     return STATUS_OK;
 }
 
-/* Rows that are not packs are bounded by nothing but their tokens. */
-static double flat_bound(const conf *c, const ps_histogram *h,
-                         ps_algorithm algorithm)
-{
-    if (algorithm == PS_PLAN_NONE)
-        return (double)ps_histogram_sequences(h);
-    return (double)ps_histogram_tokens(h) / (double)c->options.capacity;
-}
-
-/* What needs no depth; stands above all else. */
-static int make_flat(rows *rs, const conf *c, const ps_histogram *h)
-{
-    int status = STATUS_OK;
-
-    for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
-        ps_algorithm a = algorithm_at(i);
-        row *r = &rs->of[rs->n];
-
-        if (!c->algorithms[i] || !algorithm_is_flat(a))
-            continue;
-        *r = (row){.algorithm = a, .depth = 1, .bound = -1};
-        if (!c->no_bound)
-            r->bound = flat_bound(c, h, a);
-        status = make_row(r, c, h);
-        rs->n++;
-    }
-    return status;
-}
-
-static int find_bound(double *bound, const conf *c, const ps_histogram *h,
-                      uint32_t depth)
-{
-    ps_error err;
-
-    *bound = c->no_bound ? -1 : 0;
-    if (c->no_bound || ps_histogram_size(h) == 0 ||
-        ps_plan_bound(h, c->options.capacity, depth, bound, &err) == PS_OK)
-        return STATUS_OK;
-    return message_failure("bound", &err);
-}
-
-/* A row for each algorithm at the `k`th depth. */
-static int make_depth(rows *rs, const conf *c, const ps_histogram *h,
-                      unsigned k)
-{
-    double bound = -1;
-    int status = STATUS_OK;
-    bool known = false;
-
-    for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
-        ps_algorithm a = algorithm_at(i);
-        row *r = &rs->of[rs->n];
-
-        if (!c->algorithms[i] || algorithm_is_flat(a))
-            continue;
-        if (!known)
-            status = find_bound(&bound, c, h, c->depths[k]);
-        known = true;
-        *r = (row){.algorithm = a,
-                   .depth = c->depths[k],
-                   .bound = bound,
-                   .overhead = conf_overhead(c, k)};
-        if (status == STATUS_OK)
-            status = make_row(r, c, h);
-        rs->n++;
-    }
-    return status;
-}
-
-int rows_make(rows *rs, const conf *c, const ps_histogram *taken,
+int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
               uint64_t tokens)
 {
-    int status;
+    const uint32_t capacity = c->options.capacity;
+    int status = STATUS_OK;
+    ps_error err;
 
+    /*
+     * What needs no depth stands above all else.  These rows are not packs:
+     * only their sequences or tokens bound how many there are.
+     */
     rs->n = 0;
-    status = make_flat(rs, c, taken);
-    for (unsigned k = 0; status == STATUS_OK && k < c->n_depths; k++)
-        status = make_depth(rs, c, taken, k);
-    for (size_t i = 0; i < rs->n; i++)
-        fill_ratios(&rs->of[i], c, ps_histogram_sequences(taken), tokens);
+    for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
+        row r = {.algorithm = algorithm_at(i), .depth = 1, .bound = -1};
+
+        if (!c->algorithms[i] || !algorithm_is_flat(r.algorithm))
+            continue;
+        if (!c->no_bound && r.algorithm == PS_PLAN_NONE)
+            r.bound = (double)ps_histogram_sequences(aligned);
+        else if (!c->no_bound)
+            r.bound =
+                (double)ps_histogram_tokens(aligned) / (double)capacity;
+        status = add_row(rs, &r, c, aligned, tokens);
+    }
+
+    /* All algorithms of a depth share its bound. */
+    for (unsigned k = 0; status == STATUS_OK && k < c->n_depths; k++) {
+        double bound = c->no_bound ? -1 : 0;
+        bool known = c->no_bound || ps_histogram_size(aligned) == 0;
+
+        for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
+            row r = {.algorithm = algorithm_at(i),
+                     .depth = c->depths[k],
+                     .overhead = conf_overhead(c, k)};
+
+            if (!c->algorithms[i] || algorithm_is_flat(r.algorithm))
+                continue;
+            if (!known && ps_plan_bound(aligned, capacity, r.depth, &bound,
+                                        &err) != PS_OK)
+                return message_failure("bound", &err);
+            known = true;
+            r.bound = bound;
+            status = add_row(rs, &r, c, aligned, tokens);
+        }
+    }
     return status;
 }
 

@@ -27,7 +27,7 @@ typedef struct row {
     double speed_up; /* the factor less the overhead */
 } row;
 
-/* Most rows there can be. */
+/* As many rows as there can be. */
 #define ROWS_MAX (ALGORITHMS * CONF_LIST)
 
 typedef struct rows {
@@ -37,10 +37,11 @@ typedef struct rows {
 
 /*
  * Makes and checks all plans that are asked for; those of equal depth stand
- * together.  Plans are for `taken`, what sequences take up; efficiency is that
- * of their `tokens`.  An exit status, after a message if not STATUS_OK.
+ * together.  Plans are for `aligned`, what the sequences take up in packs;
+ * efficiency is that of their `tokens`.  An exit status, after a message if
+ * not STATUS_OK.
  */
-int rows_make(rows *rs, const conf *c, const ps_histogram *taken,
+int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
               uint64_t tokens);
 
 /* One plan, for the first of the algorithms and depths. */

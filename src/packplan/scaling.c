@@ -1,75 +1,163 @@
 /*
  * scaling.c - how long the slowest of many devices takes for its batch.
  *
+ * The distribution of a batch's tokens comes by Fourier transforms: that of a
+ * sum is a power of that of one number.  Radix two, in place; a length of 2^21
+ * takes a fraction of a second, which is enough for a table.
+ *
  * SPDX-License-Identifier: MIT
  */
 
 #include "packplan/scaling.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
-
-#include "packplan/fourier.h"
 
 /* Sums that are told apart, at most. */
 #define MAX_SUMS ((size_t)1 << 21)
 
-/*
- * The probability of each length, in units; a length between two multiples
- * is divided between them so that the mean stays what it is.
- */
-static void spread(const scaling *s, const ps_histogram *h, double *to)
+static const double pi = 3.14159265358979323846;
+
+typedef struct number {
+    double re;
+    double im;
+} number;
+
+static number product(number a, number b)
 {
-    double all = (double)ps_histogram_sequences(h);
-
-    for (size_t i = 0; i < ps_histogram_size(h); i++) {
-        double at = ps_histogram_length(h, i) / s->unit;
-        double share = (double)ps_histogram_count(h, i) / all;
-        size_t below = (size_t)at;
-        double rest = at - (double)below;
-
-        to[below] += share * (1 - rest);
-        to[below + 1] += share * rest;
-    }
+    return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* From the probability of each sum to that of greater ones. */
-static void accumulate(double *values, size_t n)
+/*
+ * The discrete Fourier transform of `n` numbers, a power of two, in place;
+ * roots[i] is exp(-2 pi i sqrt(-1) / n).
+ */
+static void transform(number *x, const number *roots, size_t n)
 {
-    double above = 0;
+    size_t j = 0;
 
-    for (size_t i = n; i-- > 0;) {
-        /* Below nothing is rounding. */
-        double here = values[i] > 0 ? values[i] : 0;
+    /* Put each number where its index, read backwards in binary, says. */
+    for (size_t i = 1; i < n; i++) {
+        size_t bit = n / 2;
 
-        values[i] = above < 1 ? above : 1;
-        above += here;
+        for (; (j & bit) != 0; bit /= 2)
+            j ^= bit;
+        j ^= bit;
+        if (i < j) {
+            number swapped = x[i];
+
+            x[i] = x[j];
+            x[j] = swapped;
+        }
     }
+
+    for (size_t half = 1; half < n; half *= 2)
+        for (size_t i = 0; i < n; i += 2 * half)
+            for (size_t k = 0; k < half; k++) {
+                number a = x[i + k];
+                number b =
+                    product(x[i + k + half], roots[k * (n / (2 * half))]);
+
+                x[i + k] = (number){a.re + b.re, a.im + b.im};
+                x[i + k + half] = (number){a.re - b.re, a.im - b.im};
+            }
+}
+
+/* By squaring: more exact than by angles. */
+static number power(number base, uint32_t exponent)
+{
+    number result = {1, 0};
+
+    for (; exponent > 0; exponent /= 2) {
+        if (exponent % 2 == 1)
+            result = product(result, base);
+        base = product(base, base);
+    }
+    return result;
+}
+
+/*
+ * Makes the distribution of the sum of `times` >= 1 independent numbers of
+ * the distribution of one of them: values[i] is the probability of i, for i
+ * below `n`, a power of two above any sum.  False if there is no memory.
+ */
+static bool sum_distribution(double *values, size_t n, uint32_t times)
+{
+    number *x = calloc(2 * n, sizeof *x);
+    number *roots;
+
+    if (x == NULL)
+        return false;
+    roots = x + n;
+    for (size_t i = 0; i < n; i++) {
+        double angle = 2 * pi * (double)i / (double)n;
+
+        x[i] = (number){values[i], 0};
+        roots[i] = (number){cos(angle), -sin(angle)};
+    }
+    transform(x, roots, n);
+    /* The way back is the same with all angles turned round, which for real
+       values is the transform of the conjugates. */
+    for (size_t i = 0; i < n; i++) {
+        x[i] = power(x[i], times);
+        x[i].im = -x[i].im;
+    }
+    transform(x, roots, n);
+    for (size_t i = 0; i < n; i++)
+        values[i] = x[i].re / (double)n;
+    free(x);
+    return true;
 }
 
 bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
                    uint32_t batch)
 {
+    const double sequences = (double)ps_histogram_sequences(h);
     size_t units = (MAX_SUMS - 1) / batch - 1;
+    double above = 0;
 
     if (units > capacity)
         units = capacity;
     *s = (scaling){.capacity = capacity,
                    .batch = batch,
                    .mean = (double)batch * (double)ps_histogram_tokens(h) /
-                           (double)ps_histogram_sequences(h),
+                           sequences,
                    .unit = (double)capacity / (double)units};
     for (s->n = 1; s->n <= (units + 1) * batch;)
         s->n *= 2;
     s->above = calloc(s->n, sizeof *s->above);
     if (s->above == NULL)
         return false;
-    spread(s, h, s->above);
-    if (!fourier_sum(s->above, s->n, batch)) {
+
+    /*
+     * The probability of each length, in units; a length between two
+     * multiples is divided between them so that the mean stays what it is.
+     */
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double at = ps_histogram_length(h, i) / s->unit;
+        double share = (double)ps_histogram_count(h, i) / sequences;
+        size_t below = (size_t)at;
+        double rest = at - (double)below;
+
+        s->above[below] += share * (1 - rest);
+        s->above[below + 1] += share * rest;
+    }
+    if (!sum_distribution(s->above, s->n, batch)) {
         scaling_end(s);
         return false;
     }
-    accumulate(s->above, s->n);
+
+    /* From the probability of each sum to that of greater ones; what is
+       below 0 there is rounding. */
+    for (size_t i = s->n; i-- > 0;) {
+        double here = s->above[i] > 0 ? s->above[i] : 0;
+
+        s->above[i] = above < 1 ? above : 1;
+        above += here;
+    }
     return true;
 }
 
