@@ -45,22 +45,21 @@ int files_open_output(const char *name, bool binary, int input_fd);
 int files_open_output_alone(const char *name, int input_fd);
 
 /*
- * The same for an output that goes on, and must be there: a regular file has
- * at least `length` bytes.  It is as it was until files_cut cuts away what is
- * behind them; anything else is left as it is.  That gives false after a
- * message.
+ * The same to go on with an output, which must exist and, as a regular file,
+ * have at least `length` bytes.  Nothing changes until files_cut removes what
+ * lies behind them; it leaves anything but a regular file as it is, and returns
+ * false after a message.
  */
 int files_reopen_output(const char *name, int input_fd, uint64_t length);
 bool files_cut(int fd, const char *name, uint64_t length);
 
-/* Has what was written to a regular file on the disk.  False after a
-   message. */
+/* Makes sure that what was written to a regular file is on the disk.  False
+   after a message. */
 bool files_sync(int fd, const char *name);
 
 /*
  * False, after a message, if the output `name` is a regular file that is
- * also an input, or one of `n` inputs: it would be cut before it is read.
- * To be asked before it is opened.
+ * also an input, or one of `n` inputs: opening it would cut the input.
  */
 bool files_spare_input(const char *name, const char *input);
 bool files_spare_inputs(const char *name, const char *const *inputs,
@@ -96,7 +95,7 @@ bool files_has_length(int fd, const char *name, uint64_t length);
 /* The bytes of all these inputs; false unless all are regular files. */
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes);
 
-/* Where in a regular file the next byte goes; false, and errno, if unknown. */
+/* Where the next byte of a regular file goes; false with errno if unknown. */
 bool files_place(int fd, uint64_t *bytes);
 
 /*
@@ -105,19 +104,19 @@ bool files_place(int fd, uint64_t *bytes);
  */
 int files_reread_output(const char *name, int output);
 
-/* True for what takes or gives bytes at once, such as /dev/null. */
+/* True for a character device, such as /dev/null, which takes all at once. */
 bool files_is_device(int fd);
 
-/* True for what another process is at the other end of. */
+/* True for pipes and sockets: another process is at the other end. */
 bool files_is_pipe(int fd);
 
 /* Closes, unless it is stdin. */
 void files_close_input(int fd);
 
 /*
- * Closes an output, stdout too, and reports what the close reveals, under
- * `name`.  True if all went well.  Either way another process can now get it,
- * also if one that is no job keeps it open.
+ * Closes an output, stdout too, and reports under `name` what goes wrong.  True
+ * if all went well.  The lock is dropped in any case, even if a process that
+ * shares the descriptor keeps the file open.
  */
 bool files_close_output(int fd, const char *name);
 

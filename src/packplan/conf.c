@@ -18,35 +18,17 @@
 #define MAX_DEVICES (UINT32_C(1) << 20)
 #define ENTRY_BYTES 64
 
-static const struct {
-    const char *name;
-    ps_algorithm algorithm;
-} algorithms[ALGORITHMS] = {
-    {"none", PS_PLAN_NONE},     {"sorted", PS_PLAN_SORTED},
-    {"greedy", PS_PLAN_GREEDY}, {"ffd", PS_PLAN_FFD},
-    {"bfd", PS_PLAN_BFD},       {"spfhp", PS_PLAN_SPFHP},
-    {"lpfhp", PS_PLAN_LPFHP},   {"nnlshp", PS_PLAN_NNLSHP},
-    {"ennlshp", PS_PLAN_ENNLSHP},
+const algorithm algorithms[ALGORITHMS] = {
+    {"none", PS_PLAN_NONE, true},
+    {"sorted", PS_PLAN_SORTED, true},
+    {"greedy", PS_PLAN_GREEDY, false},
+    {"ffd", PS_PLAN_FFD, false},
+    {"bfd", PS_PLAN_BFD, false},
+    {"spfhp", PS_PLAN_SPFHP, false},
+    {"lpfhp", PS_PLAN_LPFHP, false},
+    {"nnlshp", PS_PLAN_NNLSHP, false},
+    {"ennlshp", PS_PLAN_ENNLSHP, false},
 };
-
-ps_algorithm algorithm_at(unsigned i)
-{
-    return algorithms[i].algorithm;
-}
-
-const char *algorithm_name(ps_algorithm algorithm)
-{
-    unsigned i = 0;
-
-    while (i < ALGORITHMS - 1 && algorithms[i].algorithm != algorithm)
-        i++;
-    return algorithms[i].name;
-}
-
-bool algorithm_is_flat(ps_algorithm algorithm)
-{
-    return algorithm == PS_PLAN_NONE || algorithm == PS_PLAN_SORTED;
-}
 
 conf conf_new(void)
 {

@@ -22,7 +22,15 @@
 #include "cli/options.h"
 #include "packstream.h"
 
+typedef struct algorithm {
+    const char *name;
+    ps_algorithm id;
+    bool is_flat; /* packs nothing, so that no depth applies to it */
+} algorithm;
+
+/* All of them, in the order of tables. */
 #define ALGORITHMS 9
+extern const algorithm algorithms[ALGORITHMS];
 
 /* Entries in an option's list. */
 #define CONF_LIST 64
@@ -48,7 +56,7 @@ typedef struct conf {
     uint32_t align; /* sequences begin at multiples of it */
     uint32_t depths[CONF_LIST];
     unsigned n_depths;
-    bool algorithms[ALGORITHMS]; /* by their place in tables */
+    bool algorithms[ALGORITHMS]; /* by their index */
     unsigned n_algorithms;       /* 0: not given */
     double overheads[CONF_LIST]; /* per cent */
     unsigned n_overheads;        /* 0: not given */
@@ -74,13 +82,6 @@ extern const option_program conf_program;
 
 /* What no option can know alone; an exit status. */
 int conf_check(conf *c);
-
-/* The algorithms in the order of tables, and their names. */
-ps_algorithm algorithm_at(unsigned i);
-const char *algorithm_name(ps_algorithm algorithm);
-
-/* True if the algorithm packs nothing, so that no depth applies to it. */
-bool algorithm_is_flat(ps_algorithm algorithm);
 
 /* Per cent by which packing slows a step at the `i`th depth. */
 double conf_overhead(const conf *c, unsigned i);

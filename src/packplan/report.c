@@ -123,8 +123,8 @@ static void put_ratio(table *t, const conf *c, const row *r, int decimals,
  */
 static double packed_beta(const conf *c, const row *r, unsigned i)
 {
-    return r->algorithm == PS_PLAN_SORTED ? c->betas[i]
-                                          : pow(c->betas[i], r->factor);
+    return r->algorithm->id == PS_PLAN_SORTED ? c->betas[i]
+                                              : pow(c->betas[i], r->factor);
 }
 
 /* What the user asked to see besides; the same in all tables. */
@@ -165,7 +165,7 @@ static void put_text_row(table *t, const conf *c, const row *r)
         put(t, "%" PRIu32 "/max", r->max_depth);
     else
         put(t, "%" PRIu32, r->depth);
-    put(t, "%s", algorithm_name(r->algorithm));
+    put(t, "%s", r->algorithm->name);
     put(t, "%" PRIu64, r->packs);
     put_ratio(t, c, r, 3, 100 * r->efficiency);
     put_ratio(t, c, r, 4, r->factor);
@@ -224,7 +224,7 @@ static int report_tsv(const conf *c, const rows *rs)
     for (size_t i = 0; i < rs->n; i++) {
         const row *r = &rs->of[i];
 
-        put(&t, "%s", algorithm_name(r->algorithm));
+        put(&t, "%s", r->algorithm->name);
         if (r->depth == CONF_NO_CAP)
             put(&t, "max");
         else
@@ -272,7 +272,7 @@ static void report_json(const conf *c, const ps_histogram *h, const rows *rs)
         const bool packed = r->packs > 0;
 
         printf("%s{\"algorithm\": \"%s\"", i > 0 ? ", " : "",
-               algorithm_name(r->algorithm));
+               r->algorithm->name);
         if (r->depth == CONF_NO_CAP)
             printf(", \"depth\": null");
         else
@@ -339,7 +339,7 @@ static void scaling_json(const conf *c, const scaling *s, const row *packing)
 {
     printf("{\"capacity\": %" PRIu32 ", \"batch\": %" PRIu32
            ", \"algorithm\": \"%s\", \"rows\": [",
-           s->capacity, s->batch, algorithm_name(packing->algorithm));
+           s->capacity, s->batch, packing->algorithm->name);
     for (unsigned i = 0; i < c->n_devices; i++) {
         printf("%s{\"devices\": %" PRIu32, i > 0 ? ", " : "", c->devices[i]);
         print_ratio("unpadding", scaling_speed_up(s, c->devices[i]), true);
@@ -364,7 +364,7 @@ int report_scaling(const conf *c, const scaling *s, const row *packing)
     if (c->form == CONF_TEXT)
         printf("How many times faster than with padding: un-padding batches "
                "of %" PRIu32 ", and\npacking with %s\n\n",
-               s->batch, algorithm_name(packing->algorithm));
+               s->batch, packing->algorithm->name);
     put_names(&t, names, 4);
     t.columns = 4;
     for (unsigned i = 0; i < c->n_devices; i++) {

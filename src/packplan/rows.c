@@ -25,7 +25,7 @@ static double now(void)
 
 /* Makes a plan, checks it, and tells how long the making took. */
 static int make_plan(ps_plan **plan, double *seconds, const conf *c,
-                     const ps_histogram *h, ps_algorithm algorithm,
+                     const ps_histogram *h, const algorithm *a,
                      uint32_t depth)
 {
     ps_plan_options o = c->options;
@@ -34,7 +34,7 @@ static int make_plan(ps_plan **plan, double *seconds, const conf *c,
     ps_result r;
 
     o.depth = depth;
-    r = ps_plan_make(plan, h, algorithm, &o, &err);
+    r = ps_plan_make(plan, h, a->id, &o, &err);
     *seconds = now() - start;
     if (r == PS_OK) {
         r = ps_plan_check(*plan, h, &o, &err);
@@ -43,7 +43,7 @@ static int make_plan(ps_plan **plan, double *seconds, const conf *c,
     }
     if (r == PS_OK)
         return STATUS_OK;
-    (void)message_failure(algorithm_name(algorithm), &err);
+    (void)message_failure(a->name, &err);
     return STATUS_FAILURE;
 }
 
@@ -88,11 +88,11 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
      */
     rs->n = 0;
     for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
-        row r = {.algorithm = algorithm_at(i), .depth = 1, .bound = -1};
+        row r = {.algorithm = &algorithms[i], .depth = 1, .bound = -1};
 
-        if (!c->algorithms[i] || !algorithm_is_flat(r.algorithm))
+        if (!c->algorithms[i] || !algorithms[i].is_flat)
             continue;
-        if (!c->no_bound && r.algorithm == PS_PLAN_NONE)
+        if (!c->no_bound && algorithms[i].id == PS_PLAN_NONE)
             r.bound = (double)ps_histogram_sequences(aligned);
         else if (!c->no_bound)
             r.bound =
@@ -106,11 +106,11 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
         bool known = c->no_bound || ps_histogram_size(aligned) == 0;
 
         for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
-            row r = {.algorithm = algorithm_at(i),
+            row r = {.algorithm = &algorithms[i],
                      .depth = c->depths[k],
                      .overhead = conf_overhead(c, k)};
 
-            if (!c->algorithms[i] || algorithm_is_flat(r.algorithm))
+            if (!c->algorithms[i] || algorithms[i].is_flat)
                 continue;
             if (!known && ps_plan_bound(aligned, capacity, r.depth, &bound,
                                         &err) != PS_OK)
@@ -130,7 +130,7 @@ int rows_plan(ps_plan **plan, const conf *c, const ps_histogram *h)
 
     while (!c->algorithms[i])
         i++;
-    return make_plan(plan, &seconds, c, h, algorithm_at(i), c->depths[0]);
+    return make_plan(plan, &seconds, c, h, &algorithms[i], c->depths[0]);
 }
 
 uint64_t row_bound_packs(const row *r)

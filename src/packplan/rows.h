@@ -14,7 +14,7 @@
 
 /* An algorithm at a depth.  Ratios are 0 where there are no packs. */
 typedef struct row {
-    ps_algorithm algorithm;
+    const algorithm *algorithm;
     uint32_t depth; /* CONF_NO_CAP: none */
     uint64_t packs;
     size_t strategies;
