@@ -195,7 +195,7 @@ static void choose_depth(options *o, const stream *s)
  * The engine
  */
 
-static void take_packs(ps_engine *e, ps_leave leave, figures *f)
+static void take_packs(ps_engine *e, ps_emit_mode mode, figures *f)
 {
     const uint32_t *slots;
     uint32_t n = 1;
@@ -203,11 +203,11 @@ static void take_packs(ps_engine *e, ps_leave leave, figures *f)
     ps_error err;
 
     while (n > 0) {
-        need(ps_engine_decide(e, leave, &slots, &n, &err), &err);
+        need(ps_engine_decide(e, mode, &slots, &n, &err), &err);
         packs += n > 0;
     }
     f->packs += packs;
-    if (leave == PS_LEAVE_DUE && packs > f->burst)
+    if (mode == PS_EMIT_DUE && packs > f->burst)
         f->burst = packs;
 }
 
@@ -220,7 +220,7 @@ static void take_pieces(ps_engine *e, uint32_t capacity, uint32_t left,
         uint32_t n = left < room ? left : room;
 
         (void)ps_engine_admit(e, n);
-        take_packs(e, PS_LEAVE_DUE, f);
+        take_packs(e, PS_EMIT_DUE, f);
         left -= n;
     }
 }
@@ -241,12 +241,12 @@ static void take_record(ps_engine *e, const options *o, uint32_t length,
     double took;
 
     ps_engine_tick(e);
-    take_packs(e, PS_LEAVE_DUE, f);
+    take_packs(e, PS_EMIT_DUE, f);
     if (o->engine.policy == PS_POLICY_CONCAT) {
         take_pieces(e, o->engine.capacity, length, f);
     } else {
         (void)ps_engine_admit(e, length);
-        take_packs(e, PS_LEAVE_DUE, f);
+        take_packs(e, PS_EMIT_DUE, f);
     }
     took = o->longest ? now() - before : 0;
     f->longest = took > f->longest ? took : f->longest;
@@ -263,9 +263,9 @@ static figures pack(const options *o, const stream *s)
     for (size_t i = 0; i < s->n; i++) {
         take_record(e, o, s->lengths[i], &f);
         if (o->flush_every > 0 && (i + 1) % o->flush_every == 0)
-            take_packs(e, PS_LEAVE_FLUSH, &f);
+            take_packs(e, PS_EMIT_FLUSH, &f);
     }
-    take_packs(e, PS_LEAVE_LAST, &f);
+    take_packs(e, PS_EMIT_LAST, &f);
     f.seconds += now();
     f.delay = ps_engine_delay(e);
     ps_engine_free(e);

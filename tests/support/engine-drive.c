@@ -123,7 +123,7 @@ static bool judge_rest(driver *d)
     return true;
 }
 
-static bool take_packs(driver *d, ps_leave leave)
+static bool take_packs(driver *d, ps_emit_mode mode)
 {
     uint64_t before = d->figures->packs;
     const uint32_t *slots;
@@ -131,15 +131,15 @@ static bool take_packs(driver *d, ps_leave leave)
     ps_error err;
 
     while (n > 0) {
-        if (ps_engine_decide(d->engine, leave, &slots, &n, &err) != PS_OK)
+        if (ps_engine_decide(d->engine, mode, &slots, &n, &err) != PS_OK)
             return fail(d, "%s", err.text);
         if (n > 0 && !judge_pack(d, slots, n))
             return false;
     }
-    if (leave == PS_LEAVE_DUE &&
+    if (mode == PS_EMIT_DUE &&
         d->figures->packs - before > d->figures->burst)
         d->figures->burst = d->figures->packs - before;
-    if (leave != PS_LEAVE_DUE &&
+    if (mode != PS_EMIT_DUE &&
         (d->tokens != 0 || ps_engine_tokens(d->engine) != 0))
         return fail(d, "tokens are left after a flush");
     return judge_rest(d);
@@ -158,7 +158,7 @@ static bool admit(driver *d, uint32_t length)
     if (d->oldest > d->now)
         d->oldest = d->now;
     d->tokens += length;
-    return take_packs(d, PS_LEAVE_DUE);
+    return take_packs(d, PS_EMIT_DUE);
 }
 
 /* A record, in pieces if packs are to be full. */
@@ -170,7 +170,7 @@ static bool take_record(driver *d, uint32_t length)
 
     d->now++;
     ps_engine_tick(d->engine);
-    if (!take_packs(d, PS_LEAVE_DUE))
+    if (!take_packs(d, PS_EMIT_DUE))
         return false;
     if (o->policy != PS_POLICY_CONCAT)
         return admit(d, length);
@@ -193,10 +193,10 @@ static bool take_all(driver *d, const uint32_t *lengths, size_t n,
         if (!take_record(d, lengths[i]))
             return false;
         if (flush_every != 0 && (i + 1) % flush_every == 0 &&
-            !take_packs(d, PS_LEAVE_FLUSH))
+            !take_packs(d, PS_EMIT_FLUSH))
             return false;
     }
-    return take_packs(d, PS_LEAVE_LAST);
+    return take_packs(d, PS_EMIT_LAST);
 }
 
 bool drive(const ps_engine_options *options, const uint32_t *lengths,

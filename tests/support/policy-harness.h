@@ -24,6 +24,7 @@ typedef struct stand {
     const ps_policy_calls *calls;
     void *state;
     ps_policy_setup is;
+    ps_window window;
     uint64_t now;
     entry list[MAX_SLOTS];
     uint32_t n;

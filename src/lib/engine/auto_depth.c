@@ -91,7 +91,7 @@ static ps_result count_due(ps_engine *e, uint64_t *packs, uint64_t *tokens,
     ps_result r = PS_OK;
 
     while (r == PS_OK && n > 0) {
-        r = ps_engine_decide(e, PS_LEAVE_DUE, &slots, &n, err);
+        r = ps_engine_decide(e, PS_EMIT_DUE, &slots, &n, err);
         if (r != PS_OK || n == 0)
             break;
         ++*packs;

@@ -1,6 +1,6 @@
 /*
- * balance.c - whether the window holds more or less of short, middle and
- * long sequences than the stream brings.
+ * balance.c - whether the window has more or less of short, middle and long
+ * sequences than the stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,50 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/mem_bound.h"
 #include "engine/dual_prices.h"
 
 #define LAST_KNOT (PS_BALANCE_KNOTS - 1)
 #define SHARE_ONE (INT64_C(1) << 30)
 
 /*
- * The weight of a kind that is held twice as often as it comes, if it is a
- * large part of the stream.  It is little, as prices follow what is held, too;
- * but where pairs are chosen, or prices are linear, nothing else keeps the
- * mixture.
+ * The weight of lengths of which the window has twice the share that the
+ * stream has, if that is large.  It is small, as prices follow the window,
+ * too; but where pairs are chosen, or prices are linear, nothing else keeps
+ * the mixture.
  */
 #define STRENGTH (PS_SCORE_ONE / 64)
 #define STRONG (PS_SCORE_ONE / 16)
 #define MAX_WEIGHT (STRONG * 4)
 
-/* A share counts as that much more, so that a rare kind is no great one. */
+/* A share counts as that much more, so that rare lengths get no great weight. */
 #define MIN_SHARE (SHARE_ONE / 10)
 
 /* The stream's shares are those of its last windows, about so many. */
 #define SHARE_WINDOWS 6
 
-uint64_t ps_balance_bytes(uint32_t capacity)
+void ps_balance_init(ps_balance *b, uint32_t capacity, const ps_units *units,
+                     uint32_t window_size, ps_mem *mem)
 {
-    return ps_mem_array((uint64_t)capacity + 1, sizeof(uint16_t));
+    *b = (ps_balance){
+        .capacity = capacity, .units = *units, .window_size = window_size};
+    b->place = ps_mem_alloc(mem, (uint64_t)capacity + 1, sizeof *b->place);
 }
 
-ps_result ps_balance_open(ps_balance *b, uint32_t capacity,
-                          const ps_units *units, uint32_t window_size,
-                          ps_error *err)
-{
-    memset(b, 0, sizeof *b);
-    b->capacity = capacity;
-    b->units = *units;
-    b->window_size = window_size;
-    b->place = calloc((size_t)capacity + 1, sizeof *b->place);
-    return b->place == NULL ? ps_fail_memory(err) : PS_OK;
-}
-
-void ps_balance_close(ps_balance *b)
+void ps_balance_destroy(ps_balance *b)
 {
     free(b->place);
-    b->place = NULL;
 }
 
 /* Finds the place of each length between the knots. */
@@ -104,13 +92,29 @@ static void place_knots(ps_balance *b, const double *count)
             b->knot[i] = b->knot[i - 1] + 1;
 }
 
-void ps_balance_learn(ps_balance *b, const double *count)
+/* All lengths of a unit have the same place. */
+static void count_window(ps_balance *b, const double *in_window)
+{
+    memset(b->in_window, 0, sizeof b->in_window);
+    for (uint32_t u = 1; u <= b->units.count; u++) {
+        uint32_t part;
+        uint32_t i = ps_balance_find(b, u * b->units.size, &part);
+        int64_t n = (int64_t)in_window[u];
+
+        b->in_window[i] += n * (PS_BALANCE_WHOLE - part);
+        b->in_window[i + 1] += n * part;
+    }
+}
+
+void ps_balance_learn(ps_balance *b, const double *count,
+                      const double *in_window)
 {
     double share[PS_BALANCE_KNOTS] = {0};
     double total = 0;
 
     place_knots(b, count);
     place_lengths(b);
+    count_window(b, in_window);
     for (uint32_t u = 1; u <= b->units.count; u++) {
         uint32_t part;
         uint32_t i = ps_balance_find(b, u * b->units.size, &part);
@@ -121,53 +125,36 @@ void ps_balance_learn(ps_balance *b, const double *count)
     }
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
         b->share[i] = total > 0 ? (int64_t)(share[i] / total * SHARE_ONE) : 0;
-        b->held[i] = b->came[i] = 0;
+        b->arrived[i] = 0;
     }
-    b->came_all = 0;
-}
-
-void ps_balance_hold(ps_balance *b, uint32_t length, uint32_t sequences)
-{
-    uint32_t part;
-    uint32_t i = ps_balance_find(b, length, &part);
-
-    b->held[i] += (int64_t)sequences * (PS_BALANCE_WHOLE - part);
-    b->held[i + 1] += (int64_t)sequences * part;
-}
-
-/* Moves the shares towards those of what came of late. */
-static void follow(ps_balance *b)
-{
-    int64_t memory = (int64_t)SHARE_WINDOWS * b->window_size;
-    int64_t all = b->came_all;
-
-    if (all == 0)
-        return;
-    for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
-        int64_t late = b->came[i] * (SHARE_ONE / PS_BALANCE_WHOLE) / all;
-        int64_t step = late - b->share[i];
-
-        b->share[i] += all < memory ? step * all / memory : step;
-        b->came[i] = 0;
-    }
-    b->came_all = 0;
+    b->arrivals = 0;
 }
 
 void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
 {
     int64_t strength = strong ? STRONG : STRENGTH;
+    int64_t memory = (int64_t)SHARE_WINDOWS * b->window_size;
+    int64_t all = b->arrivals;
 
-    follow(b);
+    /* The shares move towards those of the sequences that arrived. */
+    for (uint32_t i = 0; all > 0 && i < PS_BALANCE_KNOTS; i++) {
+        int64_t late = b->arrived[i] * (SHARE_ONE / PS_BALANCE_WHOLE) / all;
+        int64_t step = late - b->share[i];
+
+        b->share[i] += all < memory ? step * all / memory : step;
+        b->arrived[i] = 0;
+    }
+    b->arrivals = 0;
+
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
-        int64_t held = sequences == 0
+        int64_t here = sequences == 0
                            ? b->share[i]
-                           : b->held[i] * (SHARE_ONE / PS_BALANCE_WHOLE) /
-                                 sequences;
-        int64_t weight = strength * (held - b->share[i]) /
+                           : b->in_window[i] *
+                                 (SHARE_ONE / PS_BALANCE_WHOLE) / sequences;
+        int64_t weight = strength * (here - b->share[i]) /
                          (b->share[i] + MIN_SHARE);
 
-        b->weight[i] = (int32_t)(weight < MAX_WEIGHT ? weight
-                                                     : MAX_WEIGHT);
+        b->weight[i] = (int32_t)(weight < MAX_WEIGHT ? weight : MAX_WEIGHT);
     }
 }
 
@@ -175,44 +162,45 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
 
 void ps_balance_save(const ps_balance *b, ps_saver *saver)
 {
-    ps_save_u64(saver, (uint64_t)b->came_all);
+    ps_save_u64(saver, (uint64_t)b->arrivals);
     ps_save_u32(saver, b->knot[LAST_KNOT] > 0);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
         ps_save_u32(saver, b->knot[i]);
-        ps_save_u64(saver, (uint64_t)b->came[i]);
+        ps_save_u64(saver, (uint64_t)b->arrived[i]);
         ps_save_u64(saver, (uint64_t)b->share[i]);
         ps_save_u32(saver, (uint32_t)b->weight[i]);
     }
 }
 
-void ps_balance_load(ps_balance *b, ps_restorer *restorer)
+void ps_balance_load(ps_balance *b, const double *in_window,
+                     ps_restorer *restorer)
 {
     uint64_t all = ps_load_u64(restorer);
     uint32_t known = ps_load_within(restorer, 0, 1);
     uint32_t min = 0;
 
-    b->came_all = (int64_t)(all & UINT32_MAX);
+    b->arrivals = (int64_t)(all & UINT32_MAX);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
         uint32_t max = b->capacity + PS_BALANCE_KNOTS;
-        uint64_t came;
+        uint64_t arrived;
         uint64_t share;
 
         b->knot[i] = ps_load_within(restorer, min, max);
         min = b->knot[i] + known;
-        came = ps_load_u64(restorer);
+        arrived = ps_load_u64(restorer);
         share = ps_load_u64(restorer);
         b->weight[i] = (int32_t)ps_load_u32(restorer);
-        if (all > UINT32_MAX || came > all * PS_BALANCE_WHOLE ||
+        if (all > UINT32_MAX || arrived > all * PS_BALANCE_WHOLE ||
             share > (uint64_t)SHARE_ONE ||
             b->weight[i] > MAX_WEIGHT ||
             b->weight[i] < -STRONG * 2)
             restorer->failed = true;
-        b->came[i] = (int64_t)came;
+        b->arrived[i] = (int64_t)arrived;
         b->share[i] = (int64_t)share;
-        b->held[i] = 0;
     }
     if (restorer->failed)
         memset(b->weight, 0, sizeof b->weight);
     else if (known)
         place_lengths(b);
+    count_window(b, in_window);
 }

@@ -1,10 +1,10 @@
 /*
- * balance.h - whether the window holds more or less of short, middle and
- * long sequences than the stream brings.
+ * balance.h - whether the window has more or less of short, middle and long
+ * sequences than the stream.
  *
- * What leaves a window at random walks away from the mixture that comes in,
- * and is lost when the window is full of what does not fit together.  A
- * small weight on what is there too often steers back.
+ * Left to chance, the mixture of lengths in the window drifts away from that
+ * of the stream, until it is full of what does not fit together.  A small
+ * weight on lengths that are there too often steers back.
  *
  * Lengths are told apart by a few knots at quantiles of the stream; between
  * two knots a sequence counts for both, in proportion.
@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 
+#include "base/mem_bound.h"
 #include "base/serial.h"
 #include "engine/units.h"
 #include "packstream.h"
@@ -27,15 +28,15 @@
 #define PS_BALANCE_WHOLE 256
 
 typedef struct ps_balance {
-    uint32_t knot[PS_BALANCE_KNOTS];   /* units of length, ascending */
+    uint32_t knot[PS_BALANCE_KNOTS]; /* units of length, ascending */
     uint32_t capacity;
     ps_units units;
     uint16_t *place; /* by length: the knot below it, and parts above that */
-    int64_t held[PS_BALANCE_KNOTS];    /* parts in the window */
-    int64_t came[PS_BALANCE_KNOTS];    /* since the last ps_balance_weigh */
-    int64_t came_all;                  /* sequences, so too */
-    int64_t share[PS_BALANCE_KNOTS];   /* of those that come, times 2^30 */
-    int32_t weight[PS_BALANCE_KNOTS];  /* of a sequence there */
+    int64_t in_window[PS_BALANCE_KNOTS]; /* parts */
+    int64_t arrived[PS_BALANCE_KNOTS];   /* parts since the last weighing */
+    int64_t arrivals;                    /* sequences since then */
+    int64_t share[PS_BALANCE_KNOTS];     /* of the stream, times 2^30 */
+    int32_t weight[PS_BALANCE_KNOTS];    /* of a sequence there */
     uint32_t window_size;
 } ps_balance;
 
@@ -60,17 +61,17 @@ static inline int32_t ps_balance_of(const ps_balance *b, uint32_t length)
                                     part / PS_BALANCE_WHOLE);
 }
 
-/* A sequence came, or left. */
+/* A sequence came to the window, or left it. */
 static inline void ps_balance_admit(ps_balance *b, uint32_t length)
 {
     uint32_t part;
     uint32_t i = ps_balance_find(b, length, &part);
 
-    b->held[i] += PS_BALANCE_WHOLE - part;
-    b->held[i + 1] += part;
-    b->came[i] += PS_BALANCE_WHOLE - part;
-    b->came[i + 1] += part;
-    b->came_all++;
+    b->in_window[i] += PS_BALANCE_WHOLE - part;
+    b->in_window[i + 1] += part;
+    b->arrived[i] += PS_BALANCE_WHOLE - part;
+    b->arrived[i + 1] += part;
+    b->arrivals++;
 }
 
 static inline void ps_balance_take(ps_balance *b, uint32_t length)
@@ -78,35 +79,31 @@ static inline void ps_balance_take(ps_balance *b, uint32_t length)
     uint32_t part;
     uint32_t i = ps_balance_find(b, length, &part);
 
-    b->held[i] -= PS_BALANCE_WHOLE - part;
-    b->held[i + 1] -= part;
+    b->in_window[i] -= PS_BALANCE_WHOLE - part;
+    b->in_window[i + 1] -= part;
 }
 
 /*
- * Until something is known no length has a weight.  The stream is
- * counted in units.  PS_ERR_MEMORY.
+ * Until something is known no length has a weight.  The stream is counted in
+ * these units.  Sets mem->failed without memory.
  */
-ps_result ps_balance_open(ps_balance *b, uint32_t capacity,
-                          const ps_units *units, uint32_t window_size,
-                          ps_error *err);
-void ps_balance_close(ps_balance *b);
-
-/* The most memory that it takes. */
-uint64_t ps_balance_bytes(uint32_t capacity);
+void ps_balance_init(ps_balance *b, uint32_t capacity, const ps_units *units,
+                     uint32_t window_size, ps_mem *mem);
+void ps_balance_destroy(ps_balance *b);
 
 /*
  * New knots, for a stream with these counts by length in units, rounded as
- * ps_units_round does; the window must be counted anew with
- * ps_balance_hold.
+ * ps_units_round does, and a window with so many of each.
  */
-void ps_balance_learn(ps_balance *b, const double *count);
-void ps_balance_hold(ps_balance *b, uint32_t length, uint32_t sequences);
+void ps_balance_learn(ps_balance *b, const double *count,
+                      const double *in_window);
 
 /* New weights, for a window of so many; `strong` ones are greater. */
 void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong);
 
-/* All but what is held, which follows from the window. */
+/* All but what is in the window, which the load is told, as in learning. */
 void ps_balance_save(const ps_balance *b, ps_saver *saver);
-void ps_balance_load(ps_balance *b, ps_restorer *restorer);
+void ps_balance_load(ps_balance *b, const double *in_window,
+                     ps_restorer *restorer);
 
 #endif

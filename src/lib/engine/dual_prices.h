@@ -5,15 +5,15 @@
  * Gilmore and Gomory (1961) price a piece by the dual of the relaxation of
  * cutting stock: at the optimum no pack is worth more than one, and a pack
  * that is worth one is a pack of a best plan.  The demand that is priced here
- * is what the window holds, and what the stream is expected to bring while
- * that leaves.  So prices answer to the window: what it holds too much of
- * becomes dear, and leaves sooner.  Solving again for what is left is known
- * to lose no more than a constant to a plan that knows the whole stream
- * (Jasin and Kumar 2012; Banerjee and Freund 2020 for bin packing).
+ * is the window, and the sequences that are expected while that leaves.  So
+ * prices answer to the window: lengths that it has too much of become dear,
+ * and leave sooner.  Solving again for what is left is known to lose no more
+ * than a constant to a plan that knows the whole stream (Jasin and Kumar
+ * 2012; Banerjee and Freund 2020 for bin packing).
  *
  * Solving takes too long to do it for each pack.  Some solutions are kept
- * (price_cuts.h), and the prices in use are a mean of those that say most of
- * the demand of the moment.
+ * (price_cuts.h), and the prices in use are a mean of those that are nearly
+ * right for the demand of the moment.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,51 +35,50 @@ typedef struct ps_dual_prices {
     uint32_t capacity;
     uint32_t depth;
     uint32_t window_size;
-    ps_units units;  /* arrays are by length in these */
-    double *count;   /* sequences that came; older ones fade */
-    double *recent;  /* those since the variation was found */
-    double *held;    /* those in the window */
-    double *demand;  /* held and expected ones */
-    double *price;   /* those in use: a mean of cuts, from 0 to 1 */
+    ps_units units;    /* arrays are by length in these */
+    double *count;     /* sequences that arrived; older ones fade */
+    double *recent;    /* those since the variation was worked out */
+    double *in_window; /* those in the window */
+    double *demand;    /* those, and expected ones */
+    double *price;     /* those in use: a mean of cuts, from 0 to 1 */
     double *size_part; /* what is added to them for size */
-    int32_t *scaled; /* the same, and a little for size: ps_dual_price_of */
+    int32_t *scaled;   /* the two together: ps_dual_price_of */
     ps_price_cuts cuts;
     ps_relaxation relaxation;
-    double total;        /* of count */
+    double near;  /* a cut counts that is below the highest by this part */
+    double total; /* of count */
     double recent_total;
-    double variation; /* of windows, as a multiple of what chance explains */
-    double work;      /* additions so far */
-    uint64_t mean; /* length of those counted, in 1/256 token; 0: unknown */
-    uint64_t came;
-    uint64_t next; /* learn when so many came */
+    double variation;  /* of windows, as a multiple of what chance explains */
+    double work;       /* additions so far */
+    uint64_t mean;     /* length, in 1/256 token; 0: unknown */
+    uint64_t arrivals; /* sequences */
+    uint64_t next;     /* learn when so many arrived */
     uint64_t interval; /* records */
-    bool known; /* there is a cut that was learned */
-    bool linear; /* they are nearly the lengths' parts of the capacity */
-    bool pairs; /* more than two sequences in a pack gain nothing */
+    bool known;        /* there is a cut that was learned */
+    bool linear;       /* they are nearly the lengths' parts of the capacity */
+    bool pairs;        /* more than two sequences in a pack gain nothing */
 } ps_dual_prices;
 
-/* PS_ERR_MEMORY. */
-ps_result ps_dual_prices_open(ps_dual_prices **prices, uint32_t capacity,
-                              uint32_t depth, uint32_t window_size,
-                              ps_error *err);
-void ps_dual_prices_free(ps_dual_prices *prices);
+/* Sets mem->failed without memory. */
+void ps_dual_prices_init(ps_dual_prices *prices, uint32_t capacity,
+                         uint32_t depth, uint32_t window_size, ps_mem *mem);
+void ps_dual_prices_destroy(ps_dual_prices *prices);
 
-/* The most memory that they take, and while they are learned besides. */
-uint64_t ps_dual_prices_bytes(uint32_t capacity);
+/* The most memory that they take while they are learned besides. */
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 
-/* A sequence came.  A full pack says nothing of what others are worth. */
-static inline void ps_dual_prices_count(ps_dual_prices *p, uint32_t length)
+/* A sequence arrived.  A full pack says nothing of what others are worth. */
+static inline void ps_dual_prices_admit(ps_dual_prices *p, uint32_t length)
 {
     uint32_t u;
 
-    p->came++;
+    p->arrivals++;
     if (length == p->capacity)
         return;
     u = ps_units_round(&p->units, length);
     p->count[u]++;
     p->recent[u]++;
-    p->held[u]++;
+    p->in_window[u]++;
     p->total++;
     p->recent_total++;
 }
@@ -88,27 +87,27 @@ static inline void ps_dual_prices_count(ps_dual_prices *p, uint32_t length)
 static inline void ps_dual_prices_take(ps_dual_prices *p, uint32_t length)
 {
     if (length < p->capacity)
-        p->held[ps_units_round(&p->units, length)]--;
+        p->in_window[ps_units_round(&p->units, length)]--;
 }
 
-/* After a load: the window holds so many sequences of a length. */
-static inline void ps_dual_prices_hold(ps_dual_prices *p, uint32_t length,
-                                       uint32_t sequences)
+/* Counts so many sequences of a length in the window, after a load. */
+static inline void ps_dual_prices_recount(ps_dual_prices *p, uint32_t length,
+                                          uint32_t sequences)
 {
     if (length < p->capacity)
-        p->held[ps_units_round(&p->units, length)] += sequences;
+        p->in_window[ps_units_round(&p->units, length)] += sequences;
 }
 
 /* True if it is time to learn. */
 static inline bool ps_dual_prices_due(const ps_dual_prices *p)
 {
-    return p->came >= p->next;
+    return p->arrivals >= p->next;
 }
 
-/* Learns a cut for what is held and expected.  PS_ERR_MEMORY. */
+/* Learns a cut for the window and what is expected.  PS_ERR_MEMORY. */
 ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 
-/* Takes the prices of the cuts that are highest for that. */
+/* Takes the prices of the cuts that are highest for that, of those known. */
 void ps_dual_prices_follow(ps_dual_prices *prices);
 
 /*
@@ -126,7 +125,10 @@ static inline int32_t ps_dual_price_of(const ps_dual_prices *p,
     return price + (int32_t)((p->scaled[u + 1] - price) * parts >> 24);
 }
 
-/* What was learned; the load fails if that cannot be. */
+/*
+ * All but what is in the window, which is counted after the load.  The load
+ * fails if it cannot be what was saved.
+ */
 void ps_dual_prices_save(const ps_dual_prices *prices, ps_saver *saver);
 void ps_dual_prices_load(ps_dual_prices *prices, ps_restorer *restorer);
 

@@ -14,120 +14,78 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-static const ps_policy_calls *calls_of(ps_policy policy)
-{
-    switch (policy) {
-    case PS_POLICY_AUTO:
-        return &ps_policy_auto_calls;
-    case PS_POLICY_SPFHP:
-    case PS_POLICY_NNLSHP:
-        return &ps_policy_plan_calls;
-    default:
-        return &ps_policy_simple_calls;
-    }
-}
+/* Of a sequence in a state. */
+#define SEQUENCE_BYTES 12
 
-const char *ps_policy_name(ps_policy policy)
-{
-    static const char *const names[] = {
-        [PS_POLICY_AUTO] = "auto",       [PS_POLICY_SPFHP] = "spfhp",
-        [PS_POLICY_NNLSHP] = "nnlshp",   [PS_POLICY_BESTFIT] = "bestfit",
-        [PS_POLICY_NEXTFIT] = "nextfit", [PS_POLICY_NONE] = "none",
-        [PS_POLICY_CONCAT] = "concat",
-    };
-
-    if ((unsigned)policy >= sizeof names / sizeof names[0])
-        return NULL;
-    return names[policy];
-}
-
-/* What is shuffled may wait in the window for half of the time. */
-static uint64_t longest_wait(const ps_engine_options *o)
-{
-    return o->order == PS_PACKS_SHUFFLED ? (o->max_delay + 1) / 2
-                                         : o->max_delay;
-}
-
+/* Sequences that are shuffled may wait in the window for half of the time. */
 static ps_policy_setup setup_for(const ps_engine_options *o,
                                  ps_window *window)
 {
+    bool shuffled = o->order == PS_PACKS_SHUFFLED;
+
     return (ps_policy_setup){
         .policy = o->policy,
         .window = window,
         .capacity = o->capacity,
         .depth = o->depth,
         .window_size = o->window,
-        .max_delay = longest_wait(o),
+        .max_delay = shuffled ? (o->max_delay + 1) / 2 : o->max_delay,
         .in_order = o->order == PS_PACKS_BY_INPUT,
         .even_cost = o->even_cost,
     };
 }
 
-/* Slots beyond the window, for what waits in packs. */
-static uint32_t spare_slots(const ps_engine_options *o)
-{
-    return o->order == PS_PACKS_SHUFFLED
-               ? o->depth + ps_shuffle_sequences(o->window, o->depth)
-               : o->depth;
-}
-
+/* Those of the window, of a pack that leaves, and of packs that wait. */
 uint32_t ps_engine_slots_for(const ps_engine_options *o)
 {
-    return o->window + spare_slots(o);
+    uint32_t slots = o->window + o->depth;
+
+    return o->order == PS_PACKS_SHUFFLED
+               ? slots + ps_shuffle_sequences(o->window, o->depth)
+               : slots;
+}
+
+static void allocate(ps_engine *e, const ps_engine_options *o, ps_mem *mem)
+{
+    uint32_t n_slots = ps_engine_slots_for(o);
+
+    e->slots = ps_mem_alloc(mem, o->depth, sizeof *e->slots);
+    ps_window_init(&e->window, o->window, n_slots - o->window, o->capacity,
+                   mem);
+    if (o->order == PS_PACKS_SHUFFLED)
+        e->shuffle = ps_shuffle_open(o->seed, o->window, n_slots, mem);
 }
 
 uint64_t ps_engine_bytes(const ps_engine_options *o)
 {
     const ps_policy_setup setup = setup_for(o, NULL);
-    uint64_t bytes = ps_mem_array(o->depth, sizeof(uint32_t));
+    ps_mem mem = {.bytes = sizeof(ps_engine), .counts = true};
+    ps_engine e = {0};
 
-    bytes = ps_mem_sum(bytes, sizeof(ps_engine));
-    bytes = ps_mem_sum(
-        bytes, ps_window_bytes(o->window, spare_slots(o), o->capacity));
-    if (o->order == PS_PACKS_SHUFFLED)
-        bytes = ps_mem_sum(bytes,
-                           ps_shuffle_bytes(ps_engine_slots_for(o)));
-    return ps_mem_sum(bytes, calls_of(o->policy)->bytes(&setup));
-}
-
-static ps_result open_policy(ps_engine *e, const ps_engine_options *o,
-                             ps_error *err)
-{
-    const ps_policy_setup setup = setup_for(o, e->window);
-
-    e->calls = calls_of(o->policy);
-    return e->calls->open(&e->state, &setup, err);
-}
-
-static ps_result open_parts(ps_engine *e, const ps_engine_options *o,
-                            ps_error *err)
-{
-    ps_result r;
-
-    e->n_slots = ps_engine_slots_for(o);
-    e->max_delay = o->max_delay;
-    e->max_wait = longest_wait(o);
-    e->slots = malloc(o->depth * sizeof *e->slots);
-    if (e->slots == NULL)
-        return ps_fail_memory(err);
-    r = ps_window_open(&e->window, o->window, spare_slots(o), o->capacity,
-                       err);
-    if (r == PS_OK && o->order == PS_PACKS_SHUFFLED)
-        r = ps_shuffle_open(&e->shuffle, o->seed, o->window, e->n_slots,
-                            err);
-    return r == PS_OK ? open_policy(e, o, err) : r;
+    allocate(&e, o, &mem);
+    return ps_mem_sum(mem.bytes,
+                      ps_policy_calls_of(o->policy)->bytes(&setup));
 }
 
 ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
                          ps_error *err)
 {
     ps_engine *e = calloc(1, sizeof *e);
+    ps_policy_setup setup;
+    ps_mem mem = {0};
     ps_result r;
 
     *engine = NULL;
     if (e == NULL)
         return ps_fail_memory(err);
-    r = open_parts(e, o, err);
+    setup = setup_for(o, &e->window);
+    e->calls = ps_policy_calls_of(o->policy);
+    e->n_slots = ps_engine_slots_for(o);
+    e->max_delay = o->max_delay;
+    e->max_wait = setup.max_delay;
+    allocate(e, o, &mem);
+    r = mem.failed ? ps_fail_memory(err)
+                   : e->calls->open(&e->policy, &setup, err);
     if (r != PS_OK) {
         ps_engine_free(e);
         return r;
@@ -140,10 +98,10 @@ void ps_engine_free(ps_engine *e)
 {
     if (e == NULL)
         return;
-    if (e->state != NULL)
-        e->calls->free(e->state);
+    if (e->policy != NULL)
+        e->calls->free(e->policy);
     ps_shuffle_free(e->shuffle);
-    ps_window_free(e->window);
+    ps_window_destroy(&e->window);
     free(e->slots);
     free(e);
 }
@@ -153,179 +111,9 @@ uint32_t ps_engine_slots(const ps_engine *e)
     return e->n_slots;
 }
 
-/* How many records came after a time. */
-static uint64_t age(const ps_engine *e, uint64_t time)
-{
-    return e->now > time ? e->now - time : 0;
-}
-
-/* Whether a slot holds a sequence that has waited for so long. */
-static bool is_aged(const ps_engine *e, uint32_t slot, uint64_t max)
-{
-    return slot != PS_NO_SLOT &&
-           age(e, ps_window_time(e->window, slot)) >= max;
-}
-
-/* True if a pack is to leave the window. */
-static bool is_due(const ps_engine *e, ps_leave leave)
-{
-    uint32_t oldest = ps_window_oldest(e->window);
-
-    if (oldest == PS_NO_SLOT)
-        return false;
-    return leave != PS_LEAVE_DUE || ps_window_full(e->window) ||
-           is_aged(e, oldest, e->max_wait) || e->calls->is_ready(e->state);
-}
-
-bool ps_engine_is_due(const ps_engine *e)
-{
-    return is_due(e, PS_LEAVE_DUE) ||
-           (e->shuffle != NULL &&
-            (ps_shuffle_is_full(e->shuffle) ||
-             is_aged(e, ps_shuffle_oldest(e->shuffle), e->max_delay)));
-}
-
-/* When a pack is due because of time alone, if none is due now. */
-static uint64_t idle_until(const ps_engine *e)
-{
-    uint32_t oldest = ps_window_oldest(e->window);
-    uint64_t time;
-
-    if (oldest == PS_NO_SLOT)
-        return UINT64_MAX;
-    time = ps_window_time(e->window, oldest);
-    return time > UINT64_MAX - e->max_wait ? UINT64_MAX : time + e->max_wait;
-}
-
-/*
- * Whether a pack is due need not be asked again until the time that was
- * worked out when none was, unless this sequence makes one due.
- */
-uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
-{
-    uint32_t slot = ps_window_admit(e->window, length, e->now);
-    bool ready = e->calls->admitted(e->state, length);
-
-    if (ready || ps_window_full(e->window))
-        e->idle = 0;
-    else if (e->idle == UINT64_MAX)
-        e->idle = idle_until(e); /* none was held */
-    return slot;
-}
-
-/* Takes note of the delays in a pack that leaves, and frees its slots. */
-static void release(ps_engine *e, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t delay = age(e, ps_window_time(e->window, e->slots[i]));
-
-        e->delay = delay > e->delay ? delay : e->delay;
-        ps_window_release(e->window, e->slots[i]);
-    }
-}
-
-uint32_t ps_engine_oldest_of(const ps_engine *e, const uint32_t *slots,
-                             uint32_t n)
-{
-    uint32_t oldest = slots[0];
-
-    for (uint32_t i = 1; i < n; i++)
-        if (ps_window_time(e->window, slots[i]) <
-            ps_window_time(e->window, oldest))
-            oldest = slots[i];
-    return oldest;
-}
-
-/* Decides on a pack, which then waits among those that are shuffled. */
-static ps_result shuffle_in(ps_engine *e, ps_leave leave, ps_error *err)
-{
-    uint32_t n = 0;
-    ps_result r =
-        e->calls->choose(e->state, e->now, leave, e->slots, &n, err);
-
-    if (r == PS_OK) {
-        uint32_t oldest = ps_engine_oldest_of(e, e->slots, n);
-
-        ps_shuffle_put(e->shuffle, e->slots, n, oldest,
-                       ps_window_time(e->window, oldest));
-    }
-    return r;
-}
-
-/* The same by way of the packs that are shuffled. */
-static ps_result decide_shuffled(ps_engine *e, ps_leave leave, uint32_t *n,
-                                 ps_error *err)
-{
-    while (!ps_shuffle_is_full(e->shuffle) && is_due(e, leave)) {
-        ps_result r = shuffle_in(e, leave, err);
-
-        if (r != PS_OK)
-            return r;
-    }
-    *n = 0;
-    if (is_aged(e, ps_shuffle_oldest(e->shuffle), e->max_delay))
-        *n = ps_shuffle_take(e->shuffle, true, e->slots);
-    else if (ps_shuffle_is_full(e->shuffle) ||
-             (leave != PS_LEAVE_DUE && ps_shuffle_count(e->shuffle) > 0))
-        *n = ps_shuffle_take(e->shuffle, false, e->slots);
-    return PS_OK;
-}
-
-ps_result ps_engine_decide(ps_engine *e, ps_leave leave,
-                           const uint32_t **slots, uint32_t *n, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    *slots = e->slots;
-    *n = 0;
-    if (e->shuffle != NULL)
-        r = decide_shuffled(e, leave, n, err);
-    else if (leave == PS_LEAVE_DUE && ps_engine_is_idle(e))
-        return PS_OK;
-    else if (is_due(e, leave))
-        r = e->calls->choose(e->state, e->now, leave, e->slots, n, err);
-    else
-        e->idle = idle_until(e);
-    if (r == PS_OK)
-        release(e, *n);
-    return r;
-}
-
-/* Of what is held one half is to wait in packs, so that they are mixed. */
-static ps_result evict_shuffled(ps_engine *e, uint32_t *n, ps_error *err)
-{
-    while (!ps_shuffle_is_full(e->shuffle) &&
-           ps_window_count(e->window) > ps_shuffle_count(e->shuffle)) {
-        ps_result r = shuffle_in(e, PS_LEAVE_DUE, err);
-
-        if (r != PS_OK)
-            return r;
-    }
-    if (ps_shuffle_count(e->shuffle) > 0)
-        *n = ps_shuffle_take(e->shuffle, false, e->slots);
-    return PS_OK;
-}
-
-ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
-                          ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    *slots = e->slots;
-    *n = 0;
-    if (e->shuffle != NULL)
-        r = evict_shuffled(e, n, err);
-    else if (ps_window_count(e->window) > 0)
-        r = e->calls->choose(e->state, e->now, PS_LEAVE_DUE, e->slots, n,
-                             err);
-    if (r == PS_OK)
-        release(e, *n);
-    return r;
-}
-
 uint64_t ps_engine_tokens(const ps_engine *e)
 {
-    return ps_window_tokens(e->window);
+    return e->window.tokens;
 }
 
 uint64_t ps_engine_delay(const ps_engine *e)
@@ -336,13 +124,310 @@ uint64_t ps_engine_delay(const ps_engine *e)
 /* Of the window, or of the packs that wait. */
 uint32_t ps_engine_oldest(const ps_engine *e)
 {
-    uint32_t here = ps_window_oldest(e->window);
+    const ps_window_slot *slots = e->window.slots;
+    uint32_t here = e->window.oldest;
     uint32_t there = e->shuffle == NULL ? PS_NO_SLOT
                                         : ps_shuffle_oldest(e->shuffle);
 
     if (here == PS_NO_SLOT || there == PS_NO_SLOT)
         return here == PS_NO_SLOT ? there : here;
-    return ps_window_time(e->window, here) < ps_window_time(e->window, there)
-               ? here
-               : there;
+    return slots[here].time < slots[there].time ? here : there;
+}
+
+/* ---- What is due ---- */
+
+/* How many records came after the sequence in a slot. */
+static uint64_t age(const ps_engine *e, uint32_t slot)
+{
+    uint64_t time = e->window.slots[slot].time;
+
+    return e->now > time ? e->now - time : 0;
+}
+
+/* True if a pack is to leave the window. */
+static bool is_due(const ps_engine *e, ps_emit_mode mode)
+{
+    const ps_window *w = &e->window;
+
+    if (w->oldest == PS_NO_SLOT)
+        return false;
+    return mode != PS_EMIT_DUE || w->count == w->size ||
+           age(e, w->oldest) >= e->max_wait ||
+           (e->calls->is_ready != NULL && e->calls->is_ready(e->policy));
+}
+
+/* True if the oldest of the packs that wait is to leave at once. */
+static bool is_shuffled_due(const ps_engine *e)
+{
+    uint32_t oldest = ps_shuffle_oldest(e->shuffle);
+
+    return oldest != PS_NO_SLOT && age(e, oldest) >= e->max_delay;
+}
+
+/* When a pack is due because of time alone, if none is due now. */
+static uint64_t next_due(const ps_engine *e)
+{
+    uint64_t time;
+
+    if (e->window.oldest == PS_NO_SLOT)
+        return UINT64_MAX;
+    time = e->window.slots[e->window.oldest].time;
+    return time > UINT64_MAX - e->max_wait ? UINT64_MAX : time + e->max_wait;
+}
+
+/*
+ * Unless this sequence makes a pack due, none is before the time that was
+ * worked out when none was.
+ */
+uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
+{
+    const ps_policy_calls *calls = e->calls;
+    uint32_t slot = ps_window_admit(&e->window, length, e->now);
+
+    if (calls->admitted != NULL)
+        calls->admitted(e->policy, length);
+    if (e->window.count == e->window.size ||
+        (calls->is_ready != NULL && calls->is_ready(e->policy)))
+        e->idle_until = 0;
+    else if (e->idle_until == UINT64_MAX)
+        e->idle_until = next_due(e); /* the window was empty */
+    return slot;
+}
+
+/* ---- Packs leave ---- */
+
+/* Takes note of the delays in a pack that leaves, and frees its slots. */
+static void release(ps_engine *e, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t delay = age(e, e->slots[i]);
+
+        e->delay = delay > e->delay ? delay : e->delay;
+        ps_window_release(&e->window, e->slots[i]);
+    }
+}
+
+static void put_shuffled(ps_engine *e, const uint32_t *slots, uint32_t n)
+{
+    const ps_window_slot *at = e->window.slots;
+    uint32_t oldest = slots[0];
+
+    for (uint32_t i = 1; i < n; i++)
+        if (at[slots[i]].time < at[oldest].time)
+            oldest = slots[i];
+    ps_shuffle_put(e->shuffle, slots, n, oldest, at[oldest].time);
+}
+
+/* Decides on a pack, which then waits among those that are shuffled. */
+static ps_result choose_shuffled(ps_engine *e, ps_emit_mode mode,
+                                 ps_error *err)
+{
+    uint32_t n = 0;
+    ps_result r =
+        e->calls->choose(e->policy, e->now, mode, e->slots, &n, err);
+
+    if (r == PS_OK)
+        put_shuffled(e, e->slots, n);
+    return r;
+}
+
+/* Decides on all packs that are due; of those that wait then, one leaves. */
+static ps_result decide_shuffled(ps_engine *e, ps_emit_mode mode, uint32_t *n,
+                                 ps_error *err)
+{
+    while (!ps_shuffle_is_full(e->shuffle) && is_due(e, mode)) {
+        ps_result r = choose_shuffled(e, mode, err);
+
+        if (r != PS_OK)
+            return r;
+    }
+    if (is_shuffled_due(e))
+        *n = ps_shuffle_take(e->shuffle, true, e->slots);
+    else if (ps_shuffle_is_full(e->shuffle) ||
+             (mode != PS_EMIT_DUE && e->shuffle->sequences > 0))
+        *n = ps_shuffle_take(e->shuffle, false, e->slots);
+    return PS_OK;
+}
+
+ps_result ps_engine_decide(ps_engine *e, ps_emit_mode mode,
+                           const uint32_t **slots, uint32_t *n, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    *slots = e->slots;
+    *n = 0;
+    if (e->shuffle != NULL)
+        r = decide_shuffled(e, mode, n, err);
+    else if (mode == PS_EMIT_DUE && ps_engine_is_idle(e))
+        return PS_OK;
+    else if (is_due(e, mode))
+        r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
+    else
+        e->idle_until = next_due(e);
+    if (r == PS_OK)
+        release(e, *n);
+    return r;
+}
+
+ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
+                          ps_error *err)
+{
+    ps_shuffle *s = e->shuffle;
+    ps_result r = PS_OK;
+
+    *slots = e->slots;
+    *n = 0;
+    if (s == NULL) {
+        if (e->window.count > 0)
+            r = e->calls->choose(e->policy, e->now, PS_EMIT_DUE, e->slots, n,
+                                 err);
+    } else {
+        /* Half of the sequences wait in packs, so that they are mixed. */
+        while (r == PS_OK && !ps_shuffle_is_full(s) &&
+               e->window.count > s->sequences)
+            r = choose_shuffled(e, PS_EMIT_DUE, err);
+        if (r == PS_OK && s->sequences > 0)
+            *n = ps_shuffle_take(s, false, e->slots);
+    }
+    if (r == PS_OK)
+        release(e, *n);
+    return r;
+}
+
+/*
+ * ---- Saved between two records, and loaded ----
+ *
+ * Of each sequence its time and length are saved: first of those in packs
+ * that wait to be shuffled, then of the window by age.  Slots are given anew,
+ * since nothing depends on their numbers.
+ */
+
+static void save_sequence(const ps_engine *e, ps_saver *saver, uint32_t slot)
+{
+    ps_save_u64(saver, e->window.slots[slot].time);
+    ps_save_u32(saver, e->window.slots[slot].length);
+}
+
+uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
+{
+    const ps_shuffle *s = e->shuffle;
+    uint32_t n = 0;
+
+    ps_save_u64(saver, e->now);
+    ps_save_u64(saver, e->delay);
+    if (s != NULL) {
+        ps_save_u64(saver, s->random);
+        ps_save_u32(saver, s->n_packs);
+    }
+    for (uint32_t i = 0; s != NULL && i < s->n_packs; i++) {
+        uint32_t of_pack = ps_shuffle_slots(s, i, slots + n);
+
+        ps_save_u32(saver, of_pack);
+        for (uint32_t k = 0; k < of_pack; k++)
+            save_sequence(e, saver, slots[n++]);
+    }
+    ps_save_u32(saver, e->window.count);
+    for (uint32_t slot = e->window.oldest; slot != PS_NO_SLOT;
+         slot = e->window.slots[slot].younger) {
+        save_sequence(e, saver, slot);
+        slots[n++] = slot;
+    }
+    if (e->calls->save != NULL)
+        e->calls->save(e->policy, saver);
+    return n;
+}
+
+static ps_result fail_load(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT, "the window in it makes no sense");
+}
+
+/* One sequence, which is then the youngest of the window. */
+static uint32_t load_sequence(ps_engine *e, ps_restorer *restorer,
+                              uint32_t capacity)
+{
+    uint64_t time = ps_load_u64(restorer);
+    uint32_t length = ps_load_within(restorer, 1, capacity);
+
+    if (time > e->now)
+        restorer->failed = true;
+    return ps_window_admit(&e->window, length, time);
+}
+
+/*
+ * A pack that waits.  The window is empty, so what is admitted to it can be
+ * taken out again at once.
+ */
+static ps_result load_pack(ps_engine *e, ps_restorer *restorer,
+                           const ps_engine_options *o, uint32_t *slots,
+                           uint32_t *n, ps_error *err)
+{
+    uint32_t room = o->capacity;
+
+    *n = ps_load_count(restorer, o->depth, SEQUENCE_BYTES);
+    if (*n == 0 || ps_shuffle_is_full(e->shuffle))
+        return fail_load(err);
+    for (uint32_t k = 0; k < *n; k++) {
+        uint32_t length;
+
+        slots[k] = load_sequence(e, restorer, o->capacity);
+        length = e->window.slots[slots[k]].length;
+        (void)ps_window_take(&e->window, length);
+        if (restorer->failed || length > room)
+            return fail_load(err);
+        room -= length;
+    }
+    put_shuffled(e, slots, *n);
+    return PS_OK;
+}
+
+/* Of these, each came after the one before it. */
+static ps_result load_window(ps_engine *e, ps_restorer *restorer,
+                             const ps_engine_options *o, uint32_t *slots,
+                             uint32_t *n, ps_error *err)
+{
+    const ps_window_slot *at = e->window.slots;
+
+    *n = ps_load_count(restorer, o->window, SEQUENCE_BYTES);
+    for (uint32_t i = 0; i < *n; i++) {
+        slots[i] = load_sequence(e, restorer, o->capacity);
+        if (restorer->failed ||
+            (i > 0 && at[slots[i]].time <= at[slots[i - 1]].time))
+            return fail_load(err);
+    }
+    return restorer->failed ? fail_load(err) : PS_OK;
+}
+
+ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
+                         const ps_engine_options *o, uint32_t *slots,
+                         uint32_t *n, ps_error *err)
+{
+    uint32_t packs = 0;
+    uint32_t more = 0;
+    ps_result r = PS_OK;
+
+    e->now = ps_load_u64(restorer);
+    e->delay = ps_load_u64(restorer);
+    e->idle_until = 0;
+    *n = 0;
+    if (e->shuffle != NULL) {
+        e->shuffle->random = ps_load_u64(restorer);
+        packs = ps_load_count(restorer, o->window, 4 + SEQUENCE_BYTES);
+    }
+    for (uint32_t i = 0; i < packs && r == PS_OK; i++) {
+        r = load_pack(e, restorer, o, slots + *n, &more, err);
+        *n += more;
+    }
+    if (r == PS_OK) {
+        r = load_window(e, restorer, o, slots + *n, &more, err);
+        *n += more;
+    }
+    if (r == PS_OK && e->calls->load != NULL)
+        r = e->calls->load(e->policy, restorer, err);
+    if (r == PS_OK &&
+        (restorer->failed || is_due(e, PS_EMIT_DUE) ||
+         (e->shuffle != NULL &&
+          (ps_shuffle_is_full(e->shuffle) || is_shuffled_due(e)))))
+        r = fail_load(err);
+    return r;
 }

@@ -1,8 +1,25 @@
 /*
  * engine.h - decides which sequences make a pack, and when it leaves.
  *
- * Pure: it sees lengths and slots; no payload, no input or output, no
- * clock but the count of records.
+ * This room sees lengths and slots; no payload, no input or output, no clock
+ * but the count of records.  What it decides follows from that alone, on
+ * every machine alike.  It calls base, lp and plan.
+ *
+ * engine.c admits sequences to the window (window.h) and says when a pack is
+ * due; shuffle.h keeps decided packs that leave in random order.  A policy
+ * (policy.h) chooses the sequences of a pack: policy_plan.c by a plan for the
+ * whole window, policy_simple.c as they come, and policy_auto.c by scores:
+ *
+ *   relaxation.h, price_cuts.h, dual_prices.h
+ *                  what a length is worth to packs still to come
+ *   balance.h      whether the window has too much of it
+ *   score.h        the two together, and age, for each length in the window
+ *   value.h        the most that some room can be filled with
+ *   pack_builder.h builds a pack from scores and values
+ *   kernels.h      the loops that all this spends its time in
+ *
+ * auto_depth.h finds how many sequences a pack should be allowed to hold, and
+ * depth_cost.h what a limit on that has cost.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,14 +34,14 @@
 /* Here so that what each record asks for costs no call; engine.c's alone. */
 typedef struct ps_engine {
     const ps_policy_calls *calls;
-    void *state;
-    ps_window *window;
+    void *policy; /* its state */
+    ps_window window;
     ps_shuffle *shuffle; /* NULL: packs leave as they are decided */
     uint64_t max_delay;
-    uint64_t max_wait; /* that part of it that the window may use up */
-    uint64_t now;      /* records that came */
-    uint64_t idle;     /* before this, no decision is due */
-    uint64_t delay;    /* the most so far */
+    uint64_t max_wait;   /* that part of it that the window may use up */
+    uint64_t now;        /* records that came */
+    uint64_t idle_until; /* before this, no decision is due */
+    uint64_t delay;      /* the greatest so far */
     uint32_t n_slots;
     uint32_t *slots; /* of the last decision */
 } ps_engine;
@@ -65,7 +82,7 @@ static inline void ps_engine_tick(ps_engine *engine)
 /* True if no decision is due, so far as that is known without a look. */
 static inline bool ps_engine_is_idle(const ps_engine *engine)
 {
-    return engine->now < engine->idle;
+    return engine->now < engine->idle_until;
 }
 
 /*
@@ -79,13 +96,13 @@ uint32_t ps_engine_admit(ps_engine *engine, uint32_t length);
  * valid until the next admit.  None if no decision is due: when all are to
  * leave, only when all have left.  PS_ERR_MEMORY.
  */
-ps_result ps_engine_decide(ps_engine *engine, ps_leave leave,
+ps_result ps_engine_decide(ps_engine *engine, ps_emit_mode mode,
                            const uint32_t **slots, uint32_t *n,
                            ps_error *err);
 
 /*
- * One pack leaves, if any sequence is held, though none may be due; else as
- * ps_engine_decide.
+ * As ps_engine_decide, but a pack leaves though none may be due, if there is
+ * any sequence.
  */
 ps_result ps_engine_evict(ps_engine *engine, const uint32_t **slots,
                           uint32_t *n, ps_error *err);
@@ -107,15 +124,6 @@ ps_result ps_engine_load(ps_engine *engine, ps_restorer *restorer,
                          const ps_engine_options *options, uint32_t *slots,
                          uint32_t *n, ps_error *err);
 
-/* ---- For engine_state.c ---- */
-
-/* Whether a decision is due, were it asked for now. */
-bool ps_engine_is_due(const ps_engine *engine);
-
-/* The one of `n` slots whose sequence came first. */
-uint32_t ps_engine_oldest_of(const ps_engine *engine, const uint32_t *slots,
-                             uint32_t n);
-
 /* The slot of the oldest sequence that has not left, or PS_NO_SLOT. */
 uint32_t ps_engine_oldest(const ps_engine *engine);
 
@@ -123,13 +131,13 @@ uint32_t ps_engine_oldest(const ps_engine *engine);
 static inline uint32_t ps_engine_length(const ps_engine *engine,
                                         uint32_t slot)
 {
-    return ps_window_length(engine->window, slot);
+    return engine->window.slots[slot].length;
 }
 
 /* Tokens in the window; with PS_POLICY_CONCAT, in the pack that fills. */
 uint64_t ps_engine_tokens(const ps_engine *engine);
 
-/* The most records that came between a sequence and its leaving. */
+/* The most records that came from when a sequence came until it left. */
 uint64_t ps_engine_delay(const ps_engine *engine);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "engine/kernels.h"
 
-/* The place of the greatest sum is looked for in one block alone. */
+/* The index of the greatest sum is sought in one block alone. */
 #define BLOCK_GROUPS 64
 
 #if defined(__GNUC__)
@@ -20,9 +20,8 @@
 #endif
 
 /*
- * GCC makes vectors of such loops at its highest level only.  Clang would
- * rather take several at a time, which leaves a rest to be done singly where
- * there is none; runs are too short for that to pay.
+ * GCC vectorizes such loops only at -O3.  Clang would interleave several
+ * vectors, and do the rest one by one; runs are too short for that to pay.
  */
 #if defined(__clang__)
 #define VECTORS
@@ -62,42 +61,37 @@ IN_LINE uint32_t last_of(const int32_t *a, const int32_t *b, uint32_t groups,
     return (uint32_t)last;
 }
 
-/* Groups of the block that begins with one of them. */
-IN_LINE uint32_t block_groups(uint32_t groups, uint32_t from)
-{
-    uint32_t left = groups - from;
-
-    return left < BLOCK_GROUPS ? left : BLOCK_GROUPS;
-}
-
-/* Groups are whole at the end; the first one begins before the runs. */
-IN_LINE ps_found search(const int32_t *a, const int32_t *b, uint32_t n,
-                        int32_t min)
+/*
+ * Groups are whole at the end; the first one begins before the runs.  The
+ * greatest sum of each block first; then its index, in the last block of the
+ * greatest.
+ */
+IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
+                          int32_t min)
 {
     uint32_t groups = (n + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
     uint32_t before = groups * PS_SEARCH_GROUP - n;
-    uint32_t block = groups;
-    ps_found found = {min - 1, 0};
+    uint32_t best = 0; /* the first number of its block, */
+    uint32_t size = 0; /* and the groups in that */
+    ps_max_sum max = {min - 1, 0};
 
     a -= before;
     b -= before;
     for (uint32_t g = 0; g < groups; g += BLOCK_GROUPS) {
         uint32_t i = g * PS_SEARCH_GROUP;
-        int32_t max = greatest(a + i, b + i, block_groups(groups, g));
+        uint32_t left = groups - g;
+        uint32_t block = left < BLOCK_GROUPS ? left : BLOCK_GROUPS;
+        int32_t sum = greatest(a + i, b + i, block);
 
-        if (max >= min) {
-            min = found.sum = max;
-            block = g;
+        if (sum >= min) {
+            min = max.sum = sum;
+            best = i;
+            size = block;
         }
     }
-    if (block < groups) {
-        uint32_t i = block * PS_SEARCH_GROUP;
-
-        found.at = i - before + last_of(a + i, b + i,
-                                        block_groups(groups, block),
-                                        found.sum);
-    }
-    return found;
+    if (size > 0)
+        max.index = best - before + last_of(a + best, b + best, size, max.sum);
+    return max;
 }
 
 /* As in search, the first group begins before the runs. */
@@ -117,7 +111,7 @@ IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
     }
 }
 
-/* For each of n rooms, what is left of them being `from`. */
+/* For each of n rooms, of which `from` is the value of what is left. */
 IN_LINE void add_one(int32_t best, const int32_t *restrict from,
                      int32_t *restrict to, uint32_t n)
 {
@@ -128,7 +122,7 @@ IN_LINE void add_one(int32_t best, const int32_t *restrict from,
     }
 }
 
-/* Compilers see a vector here if the index is as wide as a pointer. */
+/* Compilers vectorize this if the index is as wide as a pointer. */
 IN_LINE double dot(const double *a, const double *b, size_t n)
 {
     double sum[PS_SEARCH_GROUP] = {0};
@@ -158,10 +152,10 @@ IN_LINE void add_times(double factor, const double *restrict from,
  */
 #define VARIANT(set, target)                                                \
     VECTORS target                                                          \
-    static ps_found search_##set(const int32_t *a, const int32_t *b,        \
-                                 uint32_t n, int32_t min)                 \
+    static ps_max_sum search_##set(const int32_t *a, const int32_t *b,      \
+                                   uint32_t n, int32_t min)                 \
     {                                                                       \
-        return search(a, b, n, min);                                      \
+        return search(a, b, n, min);                                        \
     }                                                                       \
     VECTORS target                                                          \
     static void any_##set(const int32_t *best, int32_t *to, uint32_t units) \

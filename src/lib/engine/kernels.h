@@ -16,23 +16,22 @@
 #include <stdint.h>
 
 /*
- * Numbers are looked at in groups of so many.  So the numbers in front of each
- * run are read as well, one less than a group; their sums must be too small to
- * matter.
+ * Loops work on groups of so many numbers.  They also read up to a group less
+ * one of numbers in front of each run, whose sums must be too small to matter.
  */
 #define PS_SEARCH_GROUP 16
 
-typedef struct ps_found {
+typedef struct ps_max_sum {
     int32_t sum;
-    uint32_t at;
-} ps_found;
+    uint32_t index;
+} ps_max_sum;
 
 /*
  * The greatest of the sums a[i] + b[i] of two runs of n numbers each, and the
- * last place that has it.  If no sum is at least `min`, the sum is less
- * than that, and the place says nothing.
+ * last index that has it.  If no sum is at least `min`, the sum is less than
+ * that, and the index says nothing.
  */
-typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
+typedef ps_max_sum (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
                               int32_t min);
 
 /*
@@ -40,9 +39,9 @@ typedef ps_found (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
  * stands at units - c.  Values do not fall with the room, and none is below 0.
  *
  * A row for any number of sequences: to[c] becomes the greatest of best[i] +
- * to[c - i] for i from 1 to c, of 0 and of to[c - 1].  What is said of runs
- * above goes for `best` and `to`; the old values of `to` are read, too, in
- * front of those that are new.
+ * to[c - i] for i from 1 to c, of 0 and of to[c - 1].  Numbers in front of
+ * `best` and `to` are read, as above; old values of `to` are, too, in front of
+ * those that are new.
  */
 typedef void (*ps_knapsack_any)(const int32_t *best, int32_t *to,
                                 uint32_t units);

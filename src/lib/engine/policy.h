@@ -14,11 +14,11 @@
 #include "engine/window.h"
 
 /* Which packs are asked for.  The first is false, and the others are true. */
-typedef enum ps_leave {
-    PS_LEAVE_DUE,   /* those that are due */
-    PS_LEAVE_FLUSH, /* all there are, at once, and more may come */
-    PS_LEAVE_LAST,  /* all there are, and no more will come */
-} ps_leave;
+typedef enum ps_emit_mode {
+    PS_EMIT_DUE,   /* those that are due */
+    PS_EMIT_FLUSH, /* all there are, at once, and more may come */
+    PS_EMIT_LAST,  /* all there are, and no more will come */
+} ps_emit_mode;
 
 /* What a policy is opened with; the window belongs to the engine. */
 typedef struct ps_policy_setup {
@@ -41,20 +41,22 @@ typedef struct ps_policy_calls {
                       ps_error *err);
     void (*free)(void *state);
 
-    /* True if a pack should leave though the window is not full. */
-    bool (*is_ready)(void *state);
+    /* A sequence was admitted.  NULL: it does not matter. */
+    void (*admitted)(void *state, uint32_t length);
 
-    /* A sequence was admitted; gives what is_ready then would. */
-    bool (*admitted)(void *state, uint32_t length);
+    /*
+     * True if a pack should leave though the window is not full.  NULL: it
+     * never should.
+     */
+    bool (*is_ready)(const void *state);
 
     /*
      * Takes the sequences of one pack, at least one and at most `depth`,
      * of at most `capacity` tokens together, out of a window that is not
      * empty; writes their slots and how many there are.  `now` is the time
-     * by the clock of the window; `leave` may say that all is to leave.
-     * PS_ERR_MEMORY.
+     * by the clock of the window.  PS_ERR_MEMORY.
      */
-    ps_result (*choose)(void *state, uint64_t now, ps_leave leave,
+    ps_result (*choose)(void *state, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err);
 
     /*
@@ -74,5 +76,8 @@ extern const ps_policy_calls ps_policy_plan_calls;
 
 /* bestfit, nextfit, none and concat. */
 extern const ps_policy_calls ps_policy_simple_calls;
+
+/* Those of a policy that has a name. */
+const ps_policy_calls *ps_policy_calls_of(ps_policy policy);
 
 #endif

@@ -31,44 +31,31 @@ static ps_result open_copy(void **state, const ps_policy_setup *setup,
     return PS_OK;
 }
 
-/* The length of the oldest sequence; 0 if there is none. */
-static uint32_t oldest_length(const ps_window *w)
-{
-    uint32_t slot = ps_window_oldest(w);
-
-    return slot == PS_NO_SLOT ? 0 : ps_window_length(w, slot);
-}
-
-/*
- * True if the pack that the oldest sequences make is closed: the next of
- * them does not fit, or nothing would.  What is held is then that pack and
- * at most one sequence more, so the sums tell.
- */
-static bool is_closed(const ps_policy_setup *s)
-{
-    return ps_window_tokens(s->window) >= s->capacity ||
-           ps_window_count(s->window) >= s->depth;
-}
-
-static bool is_ready(void *state)
+static bool is_ready(const void *state)
 {
     const ps_policy_setup *s = state;
 
     switch (s->policy) {
     case PS_POLICY_NONE:
-        return ps_window_count(s->window) > 0;
+        return s->window->count > 0;
     case PS_POLICY_NEXTFIT:
     case PS_POLICY_CONCAT:
-        return is_closed(s);
+        /*
+         * The pack that the oldest make is closed when the next of them does
+         * not fit, or nothing would.  The window has then that pack and at
+         * most one sequence more, so the sums tell.
+         */
+        return s->window->tokens >= s->capacity ||
+               s->window->count >= s->depth;
     default:
         return false;
     }
 }
 
-static bool admitted(void *state, uint32_t length)
+/* The length of the oldest sequence; 0 if there is none. */
+static uint32_t oldest_length(const ps_window *w)
 {
-    (void)length;
-    return is_ready(state);
+    return w->oldest == PS_NO_SLOT ? 0 : w->slots[w->oldest].length;
 }
 
 /*
@@ -89,7 +76,7 @@ static uint32_t next_length(const ps_policy_setup *s, uint32_t room)
     }
 }
 
-static ps_result choose(void *state, uint64_t now, ps_leave leave,
+static ps_result choose(void *state, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     const ps_policy_setup *s = state;
@@ -97,7 +84,7 @@ static ps_result choose(void *state, uint64_t now, ps_leave leave,
     uint32_t length = oldest_length(s->window);
 
     (void)now;
-    (void)leave;
+    (void)mode;
     (void)err;
     *n = 0;
     while (length > 0) {
@@ -113,6 +100,5 @@ const ps_policy_calls ps_policy_simple_calls = {
     .open = open_copy,
     .free = free,
     .is_ready = is_ready,
-    .admitted = admitted,
     .choose = choose,
 };

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem_bound.h"
-
 /* How many cuts are kept; the first two are there from the start. */
 #define MAX_CUTS 18
 #define FIRST_CUTS 2
@@ -25,39 +23,29 @@
 /* What errors of rounding may add to a price. */
 #define ROUNDING 1e-6
 
-static double *row_of(ps_price_cuts *c, uint32_t i)
-{
-    return c->row + i * ((size_t)c->units + 1);
-}
-
-bool ps_price_cuts_open(ps_price_cuts *c, uint32_t units, uint32_t depth)
-{
-    *c = (ps_price_cuts){.units = units,
-                         .n = FIRST_CUTS,
-                         .kernels = ps_kernels_best()};
-    c->row = calloc((MAX_CUTS + 1) * ((size_t)units + 1), sizeof *c->row);
-    c->used = calloc(MAX_CUTS, sizeof *c->used);
-    if (c->row == NULL || c->used == NULL)
-        return false;
-    for (uint32_t u = 1; u <= units; u++) {
-        row_of(c, 0)[u] = (double)u / units;
-        row_of(c, 1)[u] = 1.0 / depth;
-    }
-    return true;
-}
-
-void ps_price_cuts_close(ps_price_cuts *c)
-{
-    free(c->row);
-    free(c->used);
-}
-
-uint64_t ps_price_cuts_bytes(uint32_t units)
+void ps_price_cuts_init(ps_price_cuts *c, uint32_t units, uint32_t depth,
+                        ps_mem *mem)
 {
     uint64_t numbers = (MAX_CUTS + 1) * ((uint64_t)units + 1);
 
-    return ps_mem_sum(ps_mem_array(numbers, sizeof(double)),
-                      ps_mem_array(MAX_CUTS, sizeof(uint64_t)));
+    *c = (ps_price_cuts){.units = units,
+                         .n = FIRST_CUTS,
+                         .kernels = ps_kernels_best()};
+    c->rows = ps_mem_alloc(mem, numbers, sizeof *c->rows);
+    c->used = ps_mem_alloc(mem, MAX_CUTS, sizeof *c->used);
+    if (c->rows == NULL)
+        return;
+    c->new_row = ps_price_cut(c, MAX_CUTS);
+    for (uint32_t u = 1; u <= units; u++) {
+        ps_price_cut(c, 0)[u] = (double)u / units;
+        ps_price_cut(c, 1)[u] = 1.0 / depth;
+    }
+}
+
+void ps_price_cuts_destroy(ps_price_cuts *c)
+{
+    free(c->rows);
+    free(c->used);
 }
 
 double ps_price_cuts_value(const ps_price_cuts *c, const double *demand)
@@ -69,15 +57,10 @@ double ps_price_cuts_value(const ps_price_cuts *c, const double *demand)
     return max;
 }
 
-double *ps_price_cuts_new(ps_price_cuts *c)
-{
-    return row_of(c, MAX_CUTS);
-}
-
 void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
                         uint64_t now)
 {
-    const double *new = ps_price_cuts_new(c);
+    const double *new = c->new_row;
     uint32_t place = FIRST_CUTS;
 
     for (uint32_t i = 0; i < c->n; i++) {
@@ -94,7 +77,7 @@ void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
     if (c->n < MAX_CUTS)
         place = c->n++;
     c->used[place] = now;
-    memcpy(row_of(c, place), new, ((size_t)c->units + 1) * sizeof *new);
+    memcpy(ps_price_cut(c, place), new, ((size_t)c->units + 1) * sizeof *new);
 }
 
 void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
@@ -130,7 +113,7 @@ void ps_price_row_save(const double *row, uint32_t units, ps_saver *saver)
         ps_save_double(saver, row[u]);
 }
 
-/* Not all numbers are numbers. */
+/* Comparisons with NaN are false. */
 double ps_price_number_load(ps_restorer *restorer, double max)
 {
     double number = ps_load_double(restorer);
@@ -164,6 +147,6 @@ void ps_price_cuts_load(ps_price_cuts *c, const ps_relaxation *relaxation,
     c->n = ps_load_within(restorer, FIRST_CUTS, MAX_CUTS);
     for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
         c->used[i] = ps_load_u64(restorer);
-        ps_price_row_load(row_of(c, i), relaxation, restorer);
+        ps_price_row_load(ps_price_cut(c, i), relaxation, restorer);
     }
 }

@@ -12,8 +12,7 @@
 #ifndef LIB_ENGINE_PRICE_CUTS_H
 #define LIB_ENGINE_PRICE_CUTS_H
 
-#include <stdbool.h>
-
+#include "base/mem_bound.h"
 #include "base/serial.h"
 #include "engine/kernels.h"
 #include "engine/relaxation.h"
@@ -22,26 +21,25 @@
 typedef struct ps_price_cuts {
     uint32_t units;
     uint32_t n;
-    double *row;    /* one for each cut, one more for a new one */
-    uint64_t *used; /* when each was near the highest */
+    double *rows;    /* the prices of each cut; 0 is that of tokens */
+    double *new_row; /* where to write a new cut, to be kept or not */
+    uint64_t *used;  /* when each was near the highest */
     const ps_kernels *kernels;
 } ps_price_cuts;
 
 /*
  * For packs of so many units and `depth` sequences.  Two cuts are there from
  * the start: whether tokens or sequences fill packs, no pack is worth more
- * than one.  False without memory; to be closed even then.
+ * than one.  Sets mem->failed without memory.
  */
-bool ps_price_cuts_open(ps_price_cuts *cuts, uint32_t units, uint32_t depth);
-void ps_price_cuts_close(ps_price_cuts *cuts);
+void ps_price_cuts_init(ps_price_cuts *cuts, uint32_t units, uint32_t depth,
+                        ps_mem *mem);
+void ps_price_cuts_destroy(ps_price_cuts *cuts);
 
-/* The most memory that they take. */
-uint64_t ps_price_cuts_bytes(uint32_t units);
-
-/* The prices of a cut; 0 is that of tokens. */
-static inline const double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
+/* The prices of a cut. */
+static inline double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
 {
-    return cuts->row + i * ((size_t)cuts->units + 1);
+    return cuts->rows + i * ((size_t)cuts->units + 1);
 }
 
 /* The packs that a demand is worth at some prices, or by the highest cut. */
@@ -52,20 +50,17 @@ static inline double ps_price_value(const ps_price_cuts *cuts,
 }
 double ps_price_cuts_value(const ps_price_cuts *cuts, const double *demand);
 
-/* Where to write the prices of a new cut. */
-double *ps_price_cuts_new(ps_price_cuts *cuts);
-
 /*
- * Keeps what was written there, in the place of a cut little used if need be;
- * unless it gives almost the packs of another one, for a stream with these
- * counts, of which the total is given.  `now` is when that is.
+ * Keeps the new row, in place of the cut that was used longest ago if need
+ * be; unless it gives almost the packs of another cut, for a stream with
+ * these counts and their total.  `now` counts as its use.
  */
 void ps_price_cuts_keep(ps_price_cuts *cuts, const double *count,
                         double total, uint64_t now);
 
 /*
- * A mean of the cuts that are below the highest one, for this demand, by no
- * more than this part of it; each has the weight of what is left of that.
+ * A mean of the cuts that for this demand are no lower than the highest one
+ * less this part of it, each weighted by how much it is above that.
  */
 void ps_price_cuts_mean(ps_price_cuts *cuts, const double *demand,
                         double part, uint64_t now, double *price);

@@ -11,45 +11,31 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/mem_bound.h"
 #include "lp/column_gen.h"
 
 #define MAX_ROWS 64 /* of a knapsack; more places count as any number */
 
-static uint64_t row_bytes(uint32_t units)
+void ps_relaxation_init(ps_relaxation *x, uint32_t units, uint32_t depth,
+                        ps_mem *mem)
 {
-    return ps_mem_array((uint64_t)units + 1, sizeof(double));
+    uint64_t n = (uint64_t)units + 1;
+
+    *x = (ps_relaxation){.units = units, .depth = depth};
+    x->length = ps_mem_alloc(mem, n, sizeof *x->length);
+    x->count = ps_mem_alloc(mem, n, sizeof *x->count);
+    x->row = ps_mem_alloc(mem, 2 * n, sizeof *x->row);
 }
 
-uint64_t ps_relaxation_bytes(uint32_t units)
+void ps_relaxation_destroy(ps_relaxation *x)
 {
-    uint64_t bytes = ps_mem_times(3, row_bytes(units));
-
-    return ps_mem_sum(bytes, ps_mem_array((uint64_t)units + 1,
-                                          sizeof(uint32_t)));
+    free(x->length);
+    free(x->count);
+    free(x->row);
 }
 
 uint64_t ps_relaxation_solve_bytes(uint32_t units, uint32_t depth)
 {
     return ps_lp_bytes(units, units, depth, units);
-}
-
-bool ps_relaxation_open(ps_relaxation *x, uint32_t units, uint32_t depth)
-{
-    size_t n = (size_t)units + 1;
-
-    *x = (ps_relaxation){.units = units, .depth = depth};
-    x->length = calloc(n, sizeof *x->length);
-    x->count = calloc(n, sizeof *x->count);
-    x->row = calloc(2 * n, sizeof *x->row);
-    return x->length != NULL && x->count != NULL && x->row != NULL;
-}
-
-void ps_relaxation_close(ps_relaxation *x)
-{
-    free(x->length);
-    free(x->count);
-    free(x->row);
 }
 
 /* One more of a length, by the room that is left beside it. */
@@ -58,17 +44,6 @@ static void add_one(double price, const double *restrict left,
 {
     for (uint32_t c = 0; c < rooms; c++) {
         double sum = price + left[c];
-
-        row[c] = sum > row[c] ? sum : row[c];
-    }
-}
-
-/* And as many more as fit. */
-static void add_any(double price, uint32_t length, double *row,
-                    uint32_t units)
-{
-    for (uint32_t c = length; c <= units; c++) {
-        double sum = price + row[c - length];
 
         row[c] = sum > row[c] ? sum : row[c];
     }
@@ -88,7 +63,11 @@ static const double *fill_knapsack(const ps_relaxation *x,
     memset(row, 0, size * sizeof *row);
     if (places > MAX_ROWS) {
         for (uint32_t i = 0; i < n; i++)
-            add_any(solved[i], x->length[i], row, x->units);
+            for (uint32_t c = x->length[i]; c <= x->units; c++) {
+                double sum = solved[i] + row[c - x->length[i]];
+
+                row[c] = sum > row[c] ? sum : row[c];
+            }
         return row;
     }
     for (uint32_t k = 0; k < places; k++) {
@@ -104,21 +83,22 @@ static const double *fill_knapsack(const ps_relaxation *x,
 }
 
 /*
- * Lowers the prices of lengths that nobody asks for to what the best company
- * leaves of a pack, or others of the length do.  Returns the additions.
+ * Lowers the prices of lengths that are not in the demand: none is above what
+ * the best lengths of the demand leave of a pack, nor above its part of a
+ * pack of its own length.  Returns the additions.
  */
 static double lower_unseen(const ps_relaxation *x, const double *solved,
                            uint32_t n, double *price)
 {
-    const double *company;
+    const double *beside;
     double min = 0;
     uint32_t i = 0;
 
     if (n + (x->length[n - 1] < x->units) == x->units)
-        return 0; /* all are asked for, but full ones */
-    company = fill_knapsack(x, solved, n, x->depth - 1);
+        return 0; /* all are in the demand, but full ones */
+    beside = fill_knapsack(x, solved, n, x->depth - 1);
     for (uint32_t u = 1; u <= x->units; u++) {
-        double max = fmin(1 - company[x->units - u], ps_equal_part(x, u));
+        double max = fmin(1 - beside[x->units - u], ps_equal_part(x, u));
 
         if (i < n && x->length[i] == u)
             min = solved[i++];
@@ -156,9 +136,9 @@ ps_result ps_relaxation_solve(ps_relaxation *x, const double *demand,
                               ps_error *err)
 {
     ps_lp_instance instance = {.length = x->length,
-                      .count = x->count,
-                      .capacity = x->units,
-                      .depth = x->depth};
+                               .count = x->count,
+                               .capacity = x->units,
+                               .depth = x->depth};
     const ps_lp_limits limits = {.work = *work,
                                  .gap = gap,
                                  .max_units = x->units};

@@ -1,5 +1,6 @@
 /*
- * value.c - the most that some sequences on hand can be worth in some room.
+ * value.c - the greatest score that sequences in the window can have in some
+ * room.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,9 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/error.h"
-#include "base/mem_bound.h"
 
 /*
  * More places than these count as any number; with no more it never pays to
@@ -25,79 +23,35 @@
  */
 #define MAX_VALUE (INT32_MAX / 4 * 3)
 
-static uint32_t levels_for(uint32_t depth)
+void ps_value_init(ps_value *v, uint32_t max_units, uint32_t depth,
+                   ps_mem *mem)
 {
-    return depth - 1 < MAX_LEVELS ? depth - 1 : MAX_LEVELS;
+    uint32_t levels = depth - 1 < MAX_LEVELS ? depth - 1 : MAX_LEVELS;
+    uint32_t row_size = max_units + 1 + PS_SEARCH_GROUP;
+    /* A row for each level, and one for any number. */
+    uint64_t n = ((uint64_t)levels + 1) * row_size + PS_SEARCH_GROUP;
+
+    *v = (ps_value){.row_size = row_size,
+                    .levels = levels,
+                    .has_any = depth - 1 > MAX_LEVELS,
+                    .kernels = ps_kernels_best()};
+    v->table = ps_mem_alloc(mem, n, sizeof *v->table);
 }
 
-/* Rows for each level, and one for any number. */
-static size_t row_size(uint32_t max_units)
+void ps_value_destroy(ps_value *v)
 {
-    return (size_t)max_units + 1 + PS_SEARCH_GROUP;
-}
-
-static size_t table_size(uint32_t max_units, uint32_t depth)
-{
-    return (levels_for(depth) + 1) * row_size(max_units) + PS_SEARCH_GROUP;
-}
-
-uint64_t ps_value_bytes(uint32_t max_units, uint32_t depth)
-{
-    return ps_mem_sum(sizeof(ps_value),
-                      ps_mem_array(table_size(max_units, depth),
-                                   sizeof(int32_t)));
-}
-
-ps_result ps_value_open(ps_value **value, uint32_t max_units,
-                        uint32_t depth, ps_error *err)
-{
-    ps_value *v = calloc(1, sizeof *v);
-
-    *value = v;
-    if (v == NULL)
-        return ps_fail_memory(err);
-    v->max_units = max_units;
-    v->levels = levels_for(depth);
-    v->has_any = depth - 1 > MAX_LEVELS;
-    v->kernels = ps_kernels_best();
-    v->table = calloc(table_size(max_units, depth), sizeof *v->table);
-    if (v->table == NULL) {
-        free(v);
-        *value = NULL;
-        return ps_fail_memory(err);
-    }
-    return PS_OK;
-}
-
-void ps_value_free(ps_value *v)
-{
-    if (v == NULL)
-        return;
     free(v->table);
-    free(v);
 }
 
 /* Level 0 is that for any number.  What is in front of a row stays 0. */
 static int32_t *row(const ps_value *v, uint32_t level)
 {
-    return v->table + PS_SEARCH_GROUP + level * row_size(v->max_units);
+    return v->table + PS_SEARCH_GROUP + level * (size_t)v->row_size;
 }
 
 const int32_t *ps_value_row(const ps_value *v, uint32_t places)
 {
-    return row(v, v->is_far || places > v->levels ? 0 : places);
-}
-
-static void fill_single(const ps_value *v, const int32_t *best)
-{
-    int32_t *to = row(v, 1);
-    int32_t max = 0;
-
-    to[v->units] = 0;
-    for (uint32_t c = 1; c <= v->units; c++) {
-        max = best[c] > max ? best[c] : max;
-        to[v->units - c] = max;
-    }
+    return row(v, v->any_only || places > v->levels ? 0 : places);
 }
 
 /* A length is of no use that scores no more than a shorter one. */
@@ -116,29 +70,31 @@ static void fill_level(const ps_value *v, const int32_t *best, uint32_t level)
 }
 
 void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
-                      bool is_far)
+                      bool ample)
 {
+    int32_t *single = row(v, 1);
+    int32_t max = 0;
+
     v->units = units;
-    v->is_far = is_far && v->has_any;
+    v->any_only = ample && v->has_any;
     memset(row(v, 0), 0, (units + 1) * sizeof *v->table);
     if (v->has_any)
         v->kernels->any(best, row(v, 0), units);
-    if (v->is_far || v->levels == 0)
+    if (v->any_only || v->levels == 0)
         return;
-    fill_single(v, best);
+    single[units] = 0;
+    for (uint32_t c = 1; c <= units; c++) {
+        max = best[c] > max ? best[c] : max;
+        single[units - c] = max;
+    }
     for (uint32_t level = 2; level <= v->levels; level++)
         fill_level(v, best, level);
-}
-
-void ps_value_clear(ps_value *v)
-{
-    v->units = 0;
 }
 
 void ps_value_save(const ps_value *v, ps_saver *saver)
 {
     ps_save_u32(saver, v->units);
-    ps_save_u32(saver, v->is_far);
+    ps_save_u32(saver, v->any_only);
     for (uint32_t level = 0; level <= v->levels; level++)
         for (uint32_t c = 0; c <= v->units; c++)
             ps_save_u32(saver, (uint32_t)row(v, level)[c]);
@@ -149,7 +105,7 @@ void ps_value_load(ps_value *v, uint32_t units, ps_restorer *restorer)
     v->units = ps_load_within(restorer, 0, units);
     if (v->units != 0 && v->units != units)
         restorer->failed = true;
-    v->is_far = ps_load_within(restorer, 0, v->has_any ? 1 : 0) == 1;
+    v->any_only = ps_load_within(restorer, 0, v->has_any ? 1 : 0) == 1;
     for (uint32_t level = 0; level <= v->levels; level++)
         for (uint32_t c = 0; c <= v->units; c++)
             row(v, level)[c] =

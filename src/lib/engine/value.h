@@ -1,8 +1,9 @@
 /*
- * value.h - the most that some sequences on hand can be worth in some room.
+ * value.h - the greatest score that sequences in the window can have in some
+ * room.
  *
  * V_k(c) is the greatest score of at most k sequences in c units of room: a
- * knapsack over the lengths on hand, as if each were there without end
+ * knapsack over the lengths in the window, as if each were there without end
  * (Gilmore and Gomory 1966).  A pack is then filled by a walk: take the
  * length that has the greatest score together with the value of what room
  * and places are left.
@@ -16,38 +17,38 @@
 #ifndef LIB_ENGINE_VALUE_H
 #define LIB_ENGINE_VALUE_H
 
+#include <stdbool.h>
+
+#include "base/mem_bound.h"
+#include "base/serial.h"
 #include "engine/kernels.h"
-#include "engine/score.h"
 
 typedef struct ps_value {
-    uint32_t max_units;
-    uint32_t units;    /* of the tables as they are; 0: not filled yet */
+    uint32_t row_size; /* of the table */
+    uint32_t units;    /* of the rows as they are; 0: not filled yet */
     uint32_t levels;   /* V_1 up to this are known */
     bool has_any;      /* and V for any number of sequences */
-    bool is_far;       /* nothing is asked for but that */
+    bool any_only;     /* nothing else is asked for */
     int32_t *table;    /* rows by descending room */
     const ps_kernels *kernels;
 } ps_value;
 
-/* For packs of at most `depth` sequences and so many units.  PS_ERR_MEMORY. */
-ps_result ps_value_open(ps_value **value, uint32_t max_units,
-                        uint32_t depth, ps_error *err);
-void ps_value_free(ps_value *value);
-
-/* The most memory that it takes. */
-uint64_t ps_value_bytes(uint32_t max_units, uint32_t depth);
+/*
+ * For packs of at most `depth` sequences and so many units.  Sets mem->failed
+ * without memory.
+ */
+void ps_value_init(ps_value *value, uint32_t max_units, uint32_t depth,
+                   ps_mem *mem);
+void ps_value_destroy(ps_value *value);
 
 /*
- * Fills the tables for the scores as they are, by units.  `is_far` says that
- * so many sequences as the depth allows are never asked for.
+ * Fills the table for the scores as they are, by units.  `ample` says that so
+ * many sequences as the depth allows are never asked for.
  */
 void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
-                      bool is_far);
+                      bool ample);
 
-/* Nothing is known until the next refresh. */
-void ps_value_clear(ps_value *value);
-
-/* The load fails if the tables are for another number of units. */
+/* The load fails if the table is for another number of units. */
 void ps_value_save(const ps_value *value, ps_saver *saver);
 void ps_value_load(ps_value *value, uint32_t units, ps_restorer *restorer);
 

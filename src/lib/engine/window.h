@@ -6,9 +6,8 @@
  * head of its queue; what leaves, leaves from there.  A second chain links
  * all of them by age.  Admit and take touch a constant number of words.
  *
- * These calls are made several times for each sequence that is packed, by
- * the engine, the policies and what they ask, so they are here to be taken
- * in line.  The structures are theirs alone.
+ * The engine and its policies read the members as they are, several times
+ * for each sequence; only the functions here change them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,14 +20,16 @@
 
 #define PS_NO_SLOT UINT32_MAX
 
+/* A sequence; its time and length stay until the slot is used again. */
 typedef struct ps_window_slot {
-    uint64_t time;
+    uint64_t time; /* when it came */
     uint32_t length;
     uint32_t next_of_length; /* or, of a free slot, the next free one */
-    uint32_t older;
+    uint32_t older;          /* PS_NO_SLOT: it is the oldest */
     uint32_t younger;
 } ps_window_slot;
 
+/* The sequences of a length; the first, which is the oldest, if there is one. */
 typedef struct ps_window_queue {
     uint32_t first;
     uint32_t last;
@@ -38,83 +39,25 @@ typedef struct ps_window_queue {
 typedef struct ps_window {
     ps_window_slot *slots;
     ps_window_queue *queues; /* by length */
-    ps_bitset lengths;
+    ps_bitset lengths;       /* those of which there are sequences */
     uint64_t tokens;
     uint32_t size;
-    uint32_t count;
-    uint32_t oldest;
+    uint32_t count; /* full when this is the size */
+    uint32_t oldest; /* PS_NO_SLOT: the window is empty */
     uint32_t youngest;
     uint32_t free;
 } ps_window;
 
 /*
- * Room for `size` >= 1 sequences of 1..longest tokens, and slots for `spare`
- * more that were taken and are not yet released.  PS_ERR_MEMORY.
+ * For `size` >= 1 sequences of 1..max_length tokens, and slots for `spare`
+ * more that were taken and are not yet released.  Sets mem->failed without
+ * memory.
  */
-ps_result ps_window_open(ps_window **window, uint32_t size, uint32_t spare,
-                         uint32_t longest, ps_error *err);
-void ps_window_free(ps_window *window);
+void ps_window_init(ps_window *window, uint32_t size, uint32_t spare,
+                    uint32_t max_length, ps_mem *mem);
+void ps_window_destroy(ps_window *window);
 
-/* The most that it takes. */
-uint64_t ps_window_bytes(uint32_t size, uint32_t spare, uint32_t longest);
-
-/* How many sequences are held, and whether no more fit. */
-static inline uint32_t ps_window_count(const ps_window *w)
-{
-    return w->count;
-}
-
-static inline bool ps_window_full(const ps_window *w)
-{
-    return w->count == w->size;
-}
-
-/* Tokens of the sequences held. */
-static inline uint64_t ps_window_tokens(const ps_window *w)
-{
-    return w->tokens;
-}
-
-/* When the sequence came that is, or was last, in a slot. */
-static inline uint64_t ps_window_time(const ps_window *w, uint32_t slot)
-{
-    return w->slots[slot].time;
-}
-
-/* How long it is. */
-static inline uint32_t ps_window_length(const ps_window *w, uint32_t slot)
-{
-    return w->slots[slot].length;
-}
-
-/* The sequence held longest, of all or of a length; or PS_NO_SLOT. */
-static inline uint32_t ps_window_oldest(const ps_window *w)
-{
-    return w->oldest;
-}
-
-/* The one that came after another, or PS_NO_SLOT. */
-static inline uint32_t ps_window_younger(const ps_window *w, uint32_t slot)
-{
-    return w->slots[slot].younger;
-}
-
-static inline uint32_t ps_window_oldest_of(const ps_window *w,
-                                           uint32_t length)
-{
-    const ps_window_queue *q = &w->queues[length];
-
-    return q->count > 0 ? q->first : PS_NO_SLOT;
-}
-
-/* Sequences of a length: an entry of the window's histogram. */
-static inline uint32_t ps_window_count_of(const ps_window *w,
-                                          uint32_t length)
-{
-    return w->queues[length].count;
-}
-
-/* The greatest length held that is at most `limit`; 0 if there is none. */
+/* The greatest length in the window that is at most `limit`; 0 if there is none. */
 static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
 {
     uint32_t length;

@@ -82,7 +82,7 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
     return PS_OK;
 }
 
-ps_result ps_packer_emit(ps_packer *p, ps_leave leave, ps_error *err)
+ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err)
 {
     ps_result r = PS_OK;
     uint32_t n = 1;
@@ -90,7 +90,7 @@ ps_result ps_packer_emit(ps_packer *p, ps_leave leave, ps_error *err)
     while (r == PS_OK && n > 0) {
         const uint32_t *slots;
 
-        r = ps_engine_decide(p->engine, leave, &slots, &n, err);
+        r = ps_engine_decide(p->engine, mode, &slots, &n, err);
         if (r == PS_OK && n > 0)
             r = emit_pack(p, slots, n, err);
     }
@@ -101,7 +101,7 @@ ps_result ps_packer_emit(ps_packer *p, ps_leave leave, ps_error *err)
 static ps_result emit_due(ps_packer *p, ps_error *err)
 {
     return ps_engine_is_idle(p->engine) ? PS_OK
-                                        : ps_packer_emit(p, PS_LEAVE_DUE, err);
+                                        : ps_packer_emit(p, PS_EMIT_DUE, err);
 }
 
 ps_result ps_packer_tick(ps_packer *p, ps_error *err)

@@ -94,7 +94,7 @@ ps_result ps_packer_drain(ps_packer *p, ps_error *err)
     if (p->n_lookahead > 0)
         r = ps_lookahead_end(p, err);
     if (r == PS_OK && p->engine != NULL)
-        r = ps_packer_emit(p, PS_LEAVE_FLUSH, err);
+        r = ps_packer_emit(p, PS_EMIT_FLUSH, err);
     return r == PS_OK ? ps_packer_flush(p, err) : r;
 }
 
@@ -110,7 +110,7 @@ ps_result ps_packer_finish(ps_packer *p, ps_error *err)
     if (p->engine == NULL)
         r = ps_lookahead_end(p, err);
     if (r == PS_OK)
-        r = ps_packer_emit(p, PS_LEAVE_LAST, err);
+        r = ps_packer_emit(p, PS_EMIT_LAST, err);
     if (r != PS_OK)
         return r;
     if (!ps_totals_balance(&p->totals))

@@ -185,8 +185,8 @@ ps_result ps_packer_tick(ps_packer *p, ps_error *err);
 ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
                           uint64_t next_id, ps_error *err);
 
-/* Emits the packs that `leave` asks for. */
-ps_result ps_packer_emit(ps_packer *p, ps_leave leave, ps_error *err);
+/* Emits the packs that `mode` asks for. */
+ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err);
 
 /* ---- payload.c ---- */
 

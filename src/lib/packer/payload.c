@@ -41,7 +41,7 @@ static uint64_t max_shuffled(const ps_packer *p, uint32_t depth)
     uint64_t n = ps_shuffle_sequences(p->options.window, depth);
     uint64_t alone = ps_mem_times(n, ps_packer_room(p, p->info.capacity));
     uint64_t packs = ps_mem_times(
-        ps_shuffle_max_packs(),
+        PS_SHUFFLE_MAX_PACKS,
         (uint64_t)p->shape.per_token * p->info.capacity);
 
     packs = ps_mem_sum(packs, ps_mem_times(n, ps_packer_room(p, 0) +

@@ -20,7 +20,7 @@
 #define STRENGTH (PS_SCORE_ONE / 64)
 #define STRONG (PS_SCORE_ONE / 16)
 
-/* Saved: came_all, whether knots are known, and then each knot. */
+/* Saved: arrivals, whether knots are known, and then each knot. */
 #define AT_KNOWN 8
 #define AT_KNOTS 12
 #define KNOT_BYTES 24
@@ -30,7 +30,8 @@
 typedef struct stand {
     ps_balance b;
     uint32_t units;
-    double *count;
+    double *count; /* by length in units */
+    double *in_window; /* the same of those held, in learning or a load */
     uint32_t *held;
     uint32_t *came;
     uint32_t n_held;
@@ -50,11 +51,13 @@ static stand open_stand(uint32_t capacity, uint32_t unit, uint32_t window)
 {
     const ps_units units = ps_units_of(capacity, (capacity - 1) / unit + 1);
     stand s = {.units = units.count};
-    ps_error err;
+    ps_mem mem = {0};
 
     assert_int_equal(units.size, unit);
-    assert_ok(ps_balance_open(&s.b, capacity, &units, window, &err), &err);
+    ps_balance_init(&s.b, capacity, &units, window, &mem);
+    assert_false(mem.failed);
     s.count = zeros(s.units + 1, sizeof *s.count);
+    s.in_window = zeros(s.units + 1, sizeof *s.in_window);
     s.held = zeros(capacity + 1, sizeof *s.held);
     s.came = zeros(capacity + 1, sizeof *s.came);
     return s;
@@ -62,8 +65,9 @@ static stand open_stand(uint32_t capacity, uint32_t unit, uint32_t window)
 
 static void close_stand(stand *s)
 {
-    ps_balance_close(&s->b);
+    ps_balance_destroy(&s->b);
     free(s->count);
+    free(s->in_window);
     free(s->held);
     free(s->came);
 }
@@ -90,13 +94,25 @@ static void bring(stand *s, uint32_t length, double times)
     s->count[ps_units_round(&s->b.units, length)] += times;
 }
 
+/* Held before the balance learns or is loaded. */
+static void hold(stand *s, uint32_t length, uint32_t n)
+{
+    s->held[length] += n;
+    s->n_held += n;
+}
+
+static void count_held(stand *s)
+{
+    memset(s->in_window, 0, (s->units + 1) * sizeof *s->in_window);
+    for (uint32_t l = 1; l <= s->b.capacity; l++)
+        s->in_window[ps_units_round(&s->b.units, l)] += s->held[l];
+}
+
 /* Learns from what was brought; counts what is held, as it must be. */
 static void learn(stand *s)
 {
-    ps_balance_learn(&s->b, s->count);
-    for (uint32_t l = 1; l <= s->b.capacity; l++)
-        if (s->held[l] > 0)
-            ps_balance_hold(&s->b, l, s->held[l]);
+    count_held(s);
+    ps_balance_learn(&s->b, s->count, s->in_window);
     memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
     s->n_came = 0;
 }
@@ -138,10 +154,10 @@ static void check(const stand *s)
 
     add_up(s, s->held, held);
     add_up(s, s->came, came);
-    assert_true(s->b.came_all == s->n_came);
+    assert_true(s->b.arrivals == s->n_came);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
-        assert_true(s->b.held[i] == held[i]);
-        assert_true(s->b.came[i] == came[i]);
+        assert_true(s->b.in_window[i] == held[i]);
+        assert_true(s->b.arrived[i] == came[i]);
         if (i > 0)
             assert_true(s->b.knot[i] > s->b.knot[i - 1]);
         shares += s->b.share[i];
@@ -264,10 +280,9 @@ static void test_signs(void **state)
 
             for (uint32_t l = 4; l <= 400; l += 4)
                 bring(&s, l, 5);
-            learn(&s);
             for (uint32_t l = 1; l <= 100; l++)
-                ps_balance_hold(&s.b, is_long ? 300 + l : l, 1);
-            s.n_held = 100;
+                hold(&s, is_long ? 300 + l : l, 1);
+            learn(&s);
             weigh(&s, false);
             sharp = weight_of(&s, is_long ? 390 : 10);
             assert_true(sharp > STRENGTH / 4);
@@ -289,9 +304,8 @@ static void test_strength(void **state)
 
         bring(&s, 10, 500);
         bring(&s, 90, 500);
+        hold(&s, 90, 1000);
         learn(&s);
-        ps_balance_hold(&s.b, 90, 1000);
-        s.n_held = 1000;
         weigh(&s, strong);
         assert_in_range(weight_of(&s, 90), wanted * 0.83, wanted * 0.84);
         assert_in_range(-weight_of(&s, 10), wanted * 0.83, wanted * 0.84);
@@ -310,9 +324,8 @@ static void test_greatest(void **state)
     (void)state;
     bring(&s, 90, 1000);
     bring(&s, 89, 1000);
+    hold(&s, 1, 1000);
     learn(&s);
-    ps_balance_hold(&s.b, 1, 1000);
-    s.n_held = 1000;
     weigh(&s, true);
     assert_int_equal(weight_of(&s, 1), 4 * STRONG);
     close_stand(&s);
@@ -336,10 +349,8 @@ static void test_follows(void **state)
     (void)state;
     bring(&s, 10, 1000);
     bring(&s, 90, 1000);
+    hold(&s, 10, 64);
     learn(&s);
-    ps_balance_hold(&s.b, 10, 64);
-    s.n_held = 64;
-    s.held[10] = 64;
     weigh(&s, false);
     assert_true(weight_of(&s, 10) > 0);
     for (int i = 0; i < 6 * 64 * 8; i++) {
@@ -391,7 +402,8 @@ static bool load_from(stand *s, const ps_saver *saver, size_t cut)
 {
     ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
 
-    ps_balance_load(&s->b, &restorer);
+    count_held(s);
+    ps_balance_load(&s->b, s->in_window, &restorer);
     return !restorer.failed && restorer.left == 0;
 }
 
@@ -412,9 +424,9 @@ static void test_saved(void **state)
             run(&a, 0, &random);
         ps_balance_save(&a.b, &saver);
         assert_int_equal(saver.n, SAVED_BYTES);
-        assert_true(load_from(&b, &saver, 0));
         for (uint32_t l = 1; l <= capacity; l++)
-            ps_balance_hold(&b.b, l, a.held[l]);
+            hold(&b, l, a.held[l]);
+        assert_true(load_from(&b, &saver, 0));
         for (int k = 0; k < 300; k++) {
             uint32_t length = draw_length(capacity, 0, &random);
 
@@ -505,11 +517,10 @@ static void test_hostile_together(void **state)
         ps_save_u32(&saver, i % 2 == 0 ? 4 * STRONG
                                        : (uint32_t)-(2 * STRONG));
     }
+    hold(&s, 100, 100 * (PS_MAX_WINDOW / 128));
     assert_true(load_from(&s, &saver, 0));
-    for (int i = 0; i < 100; i++) {
-        ps_balance_hold(&s.b, 100, PS_MAX_WINDOW / 128);
+    for (int i = 0; i < 100; i++)
         ps_balance_admit(&s.b, 1);
-    }
     for (int i = 0; i < 3; i++)
         ps_balance_weigh(&s.b, 100 * (PS_MAX_WINDOW / 128 + 1), false);
     for (size_t cut = 1; cut <= saver.n; cut++)

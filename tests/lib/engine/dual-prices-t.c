@@ -38,18 +38,25 @@
 static ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                                    uint32_t window)
 {
-    ps_dual_prices *p;
-    ps_error err;
+    ps_dual_prices *p = must_alloc(sizeof *p);
+    ps_mem mem = {0};
 
-    assert_ok(ps_dual_prices_open(&p, capacity, depth, window, &err), &err);
+    ps_dual_prices_init(p, capacity, depth, window, &mem);
+    assert_false(mem.failed);
     return p;
+}
+
+static void close_prices(ps_dual_prices *p)
+{
+    ps_dual_prices_destroy(p);
+    free(p);
 }
 
 /* Some of a length came, and left. */
 static void come(ps_dual_prices *p, uint32_t length, uint32_t times)
 {
     for (uint32_t i = 0; i < times; i++) {
-        ps_dual_prices_count(p, length);
+        ps_dual_prices_admit(p, length);
         ps_dual_prices_take(p, length);
     }
 }
@@ -125,9 +132,8 @@ static void test_one_length(void **state)
             come(p, cases[i].length, 1000);
             learn(p);
             assert_dual(p, cases[i].length, cases[i].dual);
-            ps_dual_prices_free(p);
+            close_prices(p);
         }
-    ps_dual_prices_free(NULL);
 }
 
 /*
@@ -147,14 +153,14 @@ static void test_two_lengths(void **state)
         learn(p);
         assert_dual(p, 60, 1);
         assert_dual(p, 40, 0);
-        ps_dual_prices_free(p);
+        close_prices(p);
         p = open_prices(100, 3, windows[i]);
         come(p, 60, 200);
         come(p, 40, 800);
         learn(p);
         assert_dual(p, 60, 0.5);
         assert_dual(p, 40, 0.5);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -174,7 +180,7 @@ static void test_held(void **state)
         uint32_t length = more % 2 == 0 ? 60 : 40;
         ps_error err;
 
-        ps_dual_prices_hold(p, length, 500);
+        ps_dual_prices_recount(p, length, 500);
         if (more < 4)
             assert_ok(ps_dual_prices_learn(p, &err), &err);
         ps_dual_prices_follow(p);
@@ -183,7 +189,7 @@ static void test_held(void **state)
         for (int i = 0; i < 500; i++)
             ps_dual_prices_take(p, length);
     }
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* Where neither depth nor sizes bind, a length is worth its part. */
@@ -204,7 +210,7 @@ static void test_linear(void **state)
         assert_true(p->known);
         for (uint32_t u = 1; u < p->units.count; u++)
             assert_near(p->price[u], (double)u / p->units.count, 1e-9);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -223,7 +229,7 @@ static void test_full_length(void **state)
         assert_false(p->known);
         for (uint32_t u = 0; u <= p->units.count; u++)
             assert_near(p->price[u], (double)u / p->units.count, 0);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
     p = open_prices(100, 3, 2000);
     come(p, 98, 100);
@@ -232,7 +238,7 @@ static void test_full_length(void **state)
     learn(p);
     assert_dual(p, 98, 1 / 3.0);
     assert_dual(p, 1, 1 / 3.0);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* ---- Dual feasible, and as good as the bound ---- */
@@ -325,7 +331,7 @@ static void test_few_lengths(void **state)
         learn(p);
         if (p->known)
             check_learned(p, 3e-4);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -373,7 +379,7 @@ static void test_distributions(void **state)
                 come(p, draw_length(shape, cases[i].capacity, &random), 1);
             learn(p);
             check_learned(p, cases[i].gap);
-            ps_dual_prices_free(p);
+            close_prices(p);
         }
 }
 
@@ -390,7 +396,7 @@ static void test_means(void **state)
 
             stream(p, lengths, COUNT(lengths), 50000, &random);
             assert_true(dearest_pack(p, p->price) <= 1 + 1e-6);
-            ps_dual_prices_free(p);
+            close_prices(p);
         }
 }
 
@@ -421,7 +427,7 @@ static void test_unseen(void **state)
                             1 + 1e-6);
             free(max);
         }
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -437,7 +443,7 @@ static void expect_pairs(uint32_t depth, uint32_t short_one,
     come(p, long_one, 1000);
     learn(p);
     assert_int_equal(p->pairs, wanted);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /*
@@ -471,7 +477,7 @@ static void test_pairs_by_chance(void **state)
     come(p, 25, 400);
     learn(p);
     assert_false(p->pairs);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* Between two units prices rise evenly. */
@@ -506,7 +512,7 @@ static void test_units(void **state)
         come(p, 1, 100);
         come(p, capacity - 1, 100);
         learn(p);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -546,7 +552,7 @@ static void test_schedule(void **state)
             if (interval > (uint64_t)cases[k].last * window)
                 interval = (uint64_t)cases[k].last * window;
         }
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -563,11 +569,11 @@ static void test_work(void **state)
         lengths[i] = 40 + i;
     for (uint32_t i = 0; i < 6; i++) {
         stream(p, lengths, COUNT(lengths), 200000, &random);
-        assert_true(p->work <= 3e7 + 50.0 * (double)p->came + 2e7);
+        assert_true(p->work <= 3e7 + 50.0 * (double)p->arrivals + 2e7);
         assert_true(p->work > before);
         before = p->work;
     }
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* ---- How much windows vary ---- */
@@ -583,7 +589,7 @@ static double variation_of(uint32_t window, uint32_t run)
         stream(p, (const uint32_t[]){1 + random_below(&random, 100)}, 1, run,
                &random);
     variation = p->variation;
-    ps_dual_prices_free(p);
+    close_prices(p);
     return variation;
 }
 
@@ -610,7 +616,7 @@ static void test_horizon(void **state)
     come(p, 60, 1000);
     come(p, 40, 1200);
     learn(p);
-    ps_dual_prices_hold(p, 60, 1000);
+    ps_dual_prices_recount(p, 60, 1000);
     p->variation = 1;
     p->recent_total = 0;
     ps_dual_prices_follow(p);
@@ -618,7 +624,7 @@ static void test_horizon(void **state)
     p->variation = 10;
     ps_dual_prices_follow(p);
     assert_true(p->demand[60] < p->demand[40]);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* Counts are halved when they are of more than 512 windows. */
@@ -636,7 +642,7 @@ static void test_fading(void **state)
     assert_near(p->total, 25600.5, 0);
     assert_near(p->count[30], 16000, 0);
     assert_near(p->count[40], 9600.5, 0);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* A length that comes no more is forgotten in the end, and not before. */
@@ -654,7 +660,7 @@ static void test_forgotten(void **state)
         assert_near(p->total, p->count[5] + p->count[9], 1e-9 * p->total);
     }
     assert_near(p->count[5], 0, 0);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* What came long ago is forgotten. */
@@ -675,7 +681,7 @@ static void test_drift(void **state)
         stream(p, before, 4, 65536 * 10 + 2000 * 200, &random);
         assert_dual(p, 60, 1);
         assert_dual(p, 40, 0);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -725,8 +731,8 @@ static void test_saved(void **state)
             assert_memory_equal(p->scaled, other->scaled,
                                 (p->units.count + 2) * sizeof *p->scaled);
             assert_int_equal(p->cuts.n, other->cuts.n);
-            ps_dual_prices_free(p);
-            ps_dual_prices_free(other);
+            close_prices(p);
+            close_prices(other);
             free(saver.bytes);
         }
 }
@@ -741,7 +747,7 @@ static void refuse_u64(const ps_dual_prices *p, size_t at, uint64_t number,
     ps_dual_prices_save(p, &saver);
     for (size_t i = 0; i < width; i++)
         saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
-    ps_dual_prices_free(load_again(p, &saver, 0, &good));
+    close_prices(load_again(p, &saver, 0, &good));
     assert_false(good);
     free(saver.bytes);
 }
@@ -773,7 +779,7 @@ static void test_refused(void **state)
     ps_dual_prices_save(p, &saver);
     assert_int_equal(saver.n, AT_COUNTS + 4 * row + 4 + 8);
     for (size_t cut = 1; cut <= saver.n; cut++) {
-        ps_dual_prices_free(load_again(p, &saver, cut, &good));
+        close_prices(load_again(p, &saver, cut, &good));
         assert_false(good);
     }
     for (at = AT_WORK; at < saver.n; at += 8) {
@@ -800,7 +806,7 @@ static void test_refused(void **state)
     refuse_u64(p, AT_PAIRS, UINT32_MAX, 4);
     refuse_u64(p, AT_LINEAR, 2, 4);
     free(saver.bytes);
-    ps_dual_prices_free(p);
+    close_prices(p);
 }
 
 /* A total of nothing: there is nothing to learn from. */
@@ -812,7 +818,7 @@ static void test_empty_total(void **state)
 
         refuse_double(p, AT_TOTAL, 5);
         refuse_u64(p, AT_KNOWN, 1, 4);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 
@@ -832,10 +838,12 @@ static void test_memory(void **state)
         size_t before = alloc_so_far().bytes;
         ps_dual_prices *p = open_prices(capacity, depth, 1024);
         size_t held = alloc_so_far().bytes - before;
-        uint64_t told = ps_dual_prices_bytes(capacity);
+        ps_mem bound = {.bytes = ps_mem_array(1, sizeof *p), .counts = true};
+        ps_dual_prices counted;
         ps_error err;
 
-        assert_in_range(held, told / 2, told);
+        ps_dual_prices_init(&counted, capacity, depth, 1024, &bound);
+        assert_in_range(held, bound.bytes / 2, bound.bytes);
         for (int n = 0; n < 3000; n++)
             come(p, 1 + random_below(&random, capacity), 1);
         alloc_watch();
@@ -844,7 +852,7 @@ static void test_memory(void **state)
         assert_true(alloc_so_far().peak - held <=
                     ps_dual_prices_learn_bytes(capacity, depth));
         assert_int_equal(alloc_so_far().bytes, held);
-        ps_dual_prices_free(p);
+        close_prices(p);
     }
 }
 

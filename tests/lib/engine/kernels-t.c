@@ -55,27 +55,27 @@ static void fill(runs *r, uint32_t range, uint64_t *random)
     }
 }
 
-static ps_found look(const runs *r)
+static ps_max_sum look(const runs *r)
 {
-    ps_found f = {INT32_MIN, 0};
+    ps_max_sum f = {INT32_MIN, 0};
 
     for (uint32_t i = 0; i < r->n; i++)
         if (r->a[i] + r->b[i] >= f.sum)
-            f = (ps_found){r->a[i] + r->b[i], i};
+            f = (ps_max_sum){r->a[i] + r->b[i], i};
     return f;
 }
 
 static void try_min(ps_search search, const runs *r, int32_t min)
 {
-    ps_found wanted = look(r);
-    ps_found f = search(r->a, r->b, r->n, min);
+    ps_max_sum wanted = look(r);
+    ps_max_sum f = search(r->a, r->b, r->n, min);
 
     if (wanted.sum < min) {
         assert_true(f.sum < min);
         return;
     }
     assert_int_equal(f.sum, wanted.sum);
-    assert_int_equal(f.at, wanted.at);
+    assert_int_equal(f.index, wanted.index);
 }
 
 static void compare(ps_search search, const runs *r)

@@ -193,7 +193,7 @@ static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
 static void expect_plan(stand *s, ps_algorithm algorithm, bool flush)
 {
     ps_plan *plan = plan_for(s, algorithm);
-    uint64_t tokens = ps_window_tokens(s->is.window);
+    uint64_t tokens = s->is.window->tokens;
     uint64_t enough = flush ? 0 : tokens / ps_plan_packs(plan);
     const uint32_t *lengths;
     uint32_t n;

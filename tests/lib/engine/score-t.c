@@ -31,29 +31,49 @@ typedef struct stand {
     uint32_t n;
 } stand;
 
+static ps_score *open_score(const stand *s)
+{
+    ps_score *score = must_alloc(sizeof *score);
+    ps_mem mem = {0};
+
+    ps_score_init(score, s->window, s->prices, &mem);
+    assert_false(mem.failed);
+    return score;
+}
+
+static void close_score(ps_score *score)
+{
+    ps_score_destroy(score);
+    free(score);
+}
+
 static stand open_stand(uint32_t capacity, uint32_t window_size, uint64_t now)
 {
     stand s = {.capacity = capacity, .now = now};
-    ps_error err;
+    ps_mem mem = {0};
 
-    assert_ok(ps_window_open(&s.window, SLOTS, 0, capacity, &err), &err);
-    assert_ok(ps_dual_prices_open(&s.prices, capacity, 8, window_size, &err),
-              &err);
-    assert_ok(ps_score_open(&s.score, s.window, s.prices, &err), &err);
+    s.window = must_alloc(sizeof *s.window);
+    s.prices = must_alloc(sizeof *s.prices);
+    ps_window_init(s.window, SLOTS, 0, capacity, &mem);
+    ps_dual_prices_init(s.prices, capacity, 8, window_size, &mem);
+    assert_false(mem.failed);
+    s.score = open_score(&s);
     return s;
 }
 
 static void close_stand(stand *s)
 {
-    ps_score_free(s->score);
-    ps_dual_prices_free(s->prices);
-    ps_window_free(s->window);
+    close_score(s->score);
+    ps_dual_prices_destroy(s->prices);
+    ps_window_destroy(s->window);
+    free(s->prices);
+    free(s->window);
 }
 
 static void admit(stand *s, uint32_t length)
 {
     ps_window_admit(s->window, length, ++s->now);
-    ps_dual_prices_count(s->prices, length);
+    ps_dual_prices_admit(s->prices, length);
     ps_score_admit(s->score, length);
 }
 
@@ -85,7 +105,7 @@ static void learn(stand *s)
 /* How many of a length are left. */
 static uint32_t left_of(const stand *s, uint32_t length)
 {
-    uint32_t left = ps_window_count_of(s->window, length);
+    uint32_t left = s->window->queues[length].count;
 
     for (uint32_t i = 0; i < s->n; i++)
         left -= s->placed[i] == length;
@@ -98,10 +118,10 @@ static int32_t naive_score(const stand *s, uint32_t length)
     uint64_t max = (uint64_t)MAX_AGE * s->prices->window_size;
     uint64_t age;
 
-    for (uint32_t i = ps_window_oldest(s->window); time == UINT64_MAX;
-         i = ps_window_younger(s->window, i))
-        if (ps_window_length(s->window, i) == length)
-            time = ps_window_time(s->window, i);
+    for (uint32_t i = s->window->oldest; time == UINT64_MAX;
+         i = s->window->slots[i].younger)
+        if (s->window->slots[i].length == length)
+            time = s->window->slots[i].time;
     age = s->epoch > time ? s->epoch - time : 0;
     age = age < max ? age : max;
     return ps_dual_price_of(s->prices, length) +
@@ -122,7 +142,7 @@ static void check(const stand *s)
         int32_t score = is->score[l];
 
         assert_int_equal(is->reversed[s->capacity - l], score);
-        if (ps_window_count_of(s->window, l) == 0) {
+        if (s->window->queues[l].count == 0) {
             assert_int_equal(score, PS_SCORE_NONE);
             continue;
         }
@@ -197,8 +217,8 @@ static void try_pack(stand *s, uint64_t *random)
 static void run(stand *s, int rounds, uint64_t *random)
 {
     for (int i = 0; i < rounds; i++) {
-        while (ps_window_count(s->window) < SLOTS / 2 ||
-               (ps_window_count(s->window) < SLOTS &&
+        while (s->window->count < SLOTS / 2 ||
+               (s->window->count < SLOTS &&
                 random_below(random, 8) > 0))
             admit(s, draw_length(s->capacity, random));
         check(s);
@@ -244,7 +264,6 @@ static void test_tables(void **state)
         run(&s, sizes[i].capacity > 1000 ? 12 : 60, &random);
         close_stand(&s);
     }
-    ps_score_free(NULL);
 }
 
 /* In a unit of many lengths the best is found again when it leaves. */
@@ -297,12 +316,12 @@ static void test_placed(void **state)
     admit(&s, 40);
     admit(&s, 40);
     score = s.score->score[40];
-    assert_true(ps_score_is_there(score));
+    assert_true(ps_score_exists(score));
     ps_score_place(s.score, 40);
     assert_int_equal(s.score->score[40], score);
     ps_score_place(s.score, 40);
     assert_int_equal(s.score->score[40], PS_SCORE_NONE);
-    assert_false(ps_score_is_there(s.score->score[40] + PS_SCORE_ONE));
+    assert_false(ps_score_exists(s.score->score[40] + PS_SCORE_ONE));
     ps_score_unplace(s.score, 40);
     assert_int_equal(s.score->score[40], score);
     assert_int_equal(ps_score_left(s.score, 40), 1);
@@ -374,25 +393,24 @@ static void test_saved(void **state)
         ps_score *score = s.score;
         ps_saver saver = {0};
         ps_restorer restorer;
-        ps_error err;
 
         run(&s, i % 2 == 0 ? 5 : 2, &random);
         ps_score_save(score, &saver);
         restorer = (ps_restorer){.at = saver.bytes, .left = saver.n};
-        assert_ok(ps_score_open(&s.score, s.window, s.prices, &err), &err);
+        s.score = open_score(&s);
         ps_score_load(s.score, &restorer);
         assert_false(restorer.failed);
         assert_int_equal(restorer.left, 0);
         check(&s);
-        assert_memory_equal(s.score->balance.held, score->balance.held,
-                            sizeof score->balance.held);
+        assert_memory_equal(s.score->balance.in_window, score->balance.in_window,
+                            sizeof score->balance.in_window);
         if (s.prices->known) {
             assert_memory_equal(s.score->score, score->score,
                                 (capacity + 1) * sizeof(int32_t));
             assert_memory_equal(s.score->best, score->best,
                                 (score->units.count + 1) * sizeof(int32_t));
         }
-        ps_score_free(score);
+        close_score(score);
         run(&s, 3, &random);
         free(saver.bytes);
         close_stand(&s);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/score.h"
 #include "engine/value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -57,25 +58,32 @@ static void check_row(const ps_value *v, uint32_t units, uint32_t places,
     }
 }
 
-/* Few places are exact; where depth is far, or of many places, none count. */
+/* Few places are exact; where depth is ample, or of many places, none count. */
 static void check(const ps_value *v, uint32_t units, uint32_t depth,
-                  bool is_far)
+                  bool is_ample)
 {
     bool has_any = depth - 1 > MAX_PLACES;
 
     for (uint32_t places = 1; places < depth && places < 20; places++)
         check_row(v, units, places,
-                  has_any && (is_far || places > MAX_PLACES) ? units
+                  has_any && (is_ample || places > MAX_PLACES) ? units
                                                               : places);
 }
 
 static ps_value *open_value(uint32_t units, uint32_t depth)
 {
-    ps_value *v;
-    ps_error err;
+    ps_value *v = must_alloc(sizeof *v);
+    ps_mem mem = {0};
 
-    assert_ok(ps_value_open(&v, units, depth, &err), &err);
+    ps_value_init(v, units, depth, &mem);
+    assert_false(mem.failed);
     return v;
+}
+
+static void close_value(ps_value *v)
+{
+    ps_value_destroy(v);
+    free(v);
 }
 
 static const uint32_t depths[] = {1, 2, 3, 9, 10, 17, 18, 64};
@@ -95,9 +103,8 @@ static void test_naive(void **state)
                 ps_value_refresh(v, best, sizes[i], k % 2 == 1);
                 check(v, sizes[i], depths[d], k % 2 == 1);
             }
-            ps_value_free(v);
+            close_value(v);
         }
-    ps_value_free(NULL);
 }
 
 /* One table serves for few units and for many, one after the other. */
@@ -115,7 +122,7 @@ static void test_units(void **state)
             ps_value_refresh(v, best, sizes[i], i % 3 == 1);
             check(v, sizes[i], depths[d], i % 3 == 1);
         }
-        ps_value_free(v);
+        close_value(v);
     }
 }
 
@@ -142,7 +149,7 @@ static void test_greatest(void **state)
     ps_value_refresh(v, best, MAX_UNITS, false);
     assert_in_range(ps_value_row(v, 8)[0], 3.2 * PS_SCORE_ONE,
                     4.5 * PS_SCORE_ONE);
-    ps_value_free(v);
+    close_value(v);
 }
 
 /* What was great before does not count any more. */
@@ -162,7 +169,7 @@ static void test_forgotten(void **state)
             assert_int_equal(ps_value_row(v, 40)[units - c],
                              c * (PS_SCORE_ONE / 1024));
     }
-    ps_value_free(v);
+    close_value(v);
 }
 
 /* ---- Saved and loaded ---- */
@@ -196,12 +203,12 @@ static void test_saved(void **state)
                 best[1] = PS_SCORE_ONE / 100 * 30;
             ps_value_refresh(v, best, units, k % 2 == 1);
             ps_value_save(v, &saver);
-            ps_value_free(v);
+            close_value(v);
             v = load_again(&saver, 0, units, depths[d], &good);
             assert_true(good);
             if (k < 4)
                 check(v, units, depths[d], k % 2 == 1);
-            ps_value_free(v);
+            close_value(v);
             free(saver.bytes);
         }
 }
@@ -217,12 +224,12 @@ static void test_cleared(void **state)
     (void)state;
     draw_scores(100, 2, &random);
     ps_value_refresh(v, best, 100, false);
-    ps_value_clear(v);
+    v->units = 0;
     ps_value_save(v, &saver);
-    ps_value_free(v);
+    close_value(v);
     v = load_again(&saver, 0, 25, 9, &good);
     assert_true(good);
-    ps_value_free(v);
+    close_value(v);
     free(saver.bytes);
 }
 
@@ -240,26 +247,26 @@ static void test_refused(void **state)
     ps_value_refresh(v, best, 20, false);
     ps_value_save(v, &saver);
     assert_int_equal(saver.n, 4 * (2 + 3 * 21));
-    ps_value_free(v);
+    close_value(v);
     for (size_t cut = 1; cut <= saver.n; cut++) {
-        ps_value_free(load_again(&saver, cut, 20, 3, &good));
+        close_value(load_again(&saver, cut, 20, 3, &good));
         assert_false(good);
     }
     for (size_t at = 0; at < saver.n; at += 4)
         for (size_t i = 0; i < COUNT(numbers); i++) {
             for (size_t k = 0; k < 4; k++)
                 saver.bytes[at + k] = (unsigned char)(numbers[i] >> 8 * k);
-            ps_value_free(load_again(&saver, 0, 20, 3, &good));
+            close_value(load_again(&saver, 0, 20, 3, &good));
             assert_false(good);
             memset(saver.bytes + at, 0, 4);
             saver.bytes[0] = 20;
         }
-    ps_value_free(load_again(&saver, 0, 20, 3, &good));
+    close_value(load_again(&saver, 0, 20, 3, &good));
     assert_true(good);
-    ps_value_free(load_again(&saver, 0, 19, 3, &good));
+    close_value(load_again(&saver, 0, 19, 3, &good));
     assert_false(good);
     saver.bytes[4] = 1; /* far, but of depth 3 nothing is */
-    ps_value_free(load_again(&saver, 0, 20, 3, &good));
+    close_value(load_again(&saver, 0, 20, 3, &good));
     assert_false(good);
     free(saver.bytes);
 }

@@ -19,7 +19,7 @@ typedef struct entry {
 
 /* The naive window: oldest first; and what was taken and not released. */
 typedef struct pair {
-    ps_window *window;
+    ps_window window;
     uint32_t size;
     uint32_t spare;
     uint32_t longest;
@@ -34,17 +34,18 @@ static pair open_pair(uint32_t size, uint32_t spare, uint32_t longest)
 {
     pair p = {.size = size, .spare = spare, .longest = longest};
     size_t slots = (size_t)size + spare;
-    ps_error err;
+    ps_mem mem = {0};
 
     p.list = must_alloc(slots * sizeof *p.list);
     p.taken = must_alloc(slots * sizeof *p.taken);
-    assert_ok(ps_window_open(&p.window, size, spare, longest, &err), &err);
+    ps_window_init(&p.window, size, spare, longest, &mem);
+    assert_false(mem.failed);
     return p;
 }
 
 static void close_pair(pair *p)
 {
-    ps_window_free(p->window);
+    ps_window_destroy(&p->window);
     free(p->list);
     free(p->taken);
 }
@@ -89,27 +90,28 @@ static uint32_t naive_longest(const pair *p, uint32_t limit)
 /* A slot keeps what it says after it was taken, until it is used again. */
 static void compare_entry(const ps_window *w, const entry *e)
 {
-    assert_int_equal(ps_window_length(w, e->slot), e->length);
-    assert_true(ps_window_time(w, e->slot) == e->time);
+    assert_int_equal(w->slots[e->slot].length, e->length);
+    assert_true(w->slots[e->slot].time == e->time);
 }
 
 static void compare(const pair *p)
 {
-    const ps_window *w = p->window;
+    const ps_window *w = &p->window;
 
-    assert_int_equal(ps_window_count(w), p->n);
-    assert_int_equal(ps_window_full(w), p->n == p->size);
-    assert_int_equal(ps_window_tokens(w), naive_tokens(p));
-    assert_int_equal(ps_window_oldest(w), naive_oldest(p, 0));
+    assert_int_equal(w->count, p->n);
+    assert_int_equal(w->count == w->size, p->n == p->size);
+    assert_int_equal(w->tokens, naive_tokens(p));
+    assert_int_equal(w->oldest, naive_oldest(p, 0));
     for (uint32_t i = 0; i < p->n; i++)
         compare_entry(w, &p->list[i]);
     for (uint32_t i = 0; i < p->n_taken; i++)
         compare_entry(w, &p->taken[i]);
     for (uint32_t length = 1; length <= p->longest; length++) {
-        assert_int_equal(ps_window_oldest_of(w, length),
-                         naive_oldest(p, length));
-        assert_int_equal(ps_window_count_of(w, length),
-                         naive_count(p, length));
+        const ps_window_queue *q = &w->queues[length];
+
+        assert_int_equal(q->count, naive_count(p, length));
+        if (q->count > 0)
+            assert_int_equal(q->first, naive_oldest(p, length));
     }
     for (uint32_t limit = 0; limit <= p->longest; limit++)
         assert_int_equal(ps_window_longest(w, limit),
@@ -124,7 +126,7 @@ static bool has_room(const pair *p)
 
 static void admit(pair *p, uint32_t length)
 {
-    uint32_t slot = ps_window_admit(p->window, length, p->time);
+    uint32_t slot = ps_window_admit(&p->window, length, p->time);
 
     assert_true(slot < p->size + p->spare);
     for (uint32_t i = 0; i < p->n; i++)
@@ -146,7 +148,7 @@ static void take(pair *p, uint32_t length)
     uint32_t slot = naive_oldest(p, length);
     uint32_t at = 0;
 
-    assert_int_equal(ps_window_take(p->window, length), slot);
+    assert_int_equal(ps_window_take(&p->window, length), slot);
     while (p->list[at].slot != slot)
         at++;
     p->taken[p->n_taken++] = p->list[at];
@@ -155,7 +157,7 @@ static void take(pair *p, uint32_t length)
 
 static void release(pair *p, uint32_t at)
 {
-    ps_window_release(p->window, p->taken[at].slot);
+    ps_window_release(&p->window, p->taken[at].slot);
     drop(p->taken, &p->n_taken, at);
 }
 
@@ -262,41 +264,42 @@ static void test_greatest_numbers(void **state)
 {
     enum { SIZE = 300 };
     uint64_t tokens = UINT64_C(300) * PS_MAX_CAPACITY;
-    ps_window *w;
-    ps_error err;
+    ps_window w;
+    ps_mem mem = {0};
     uint32_t slot;
 
     (void)state;
-    assert_ok(ps_window_open(&w, SIZE, 1, PS_MAX_CAPACITY, &err), &err);
+    ps_window_init(&w, SIZE, 1, PS_MAX_CAPACITY, &mem);
+    assert_false(mem.failed);
     for (uint32_t i = 0; i < SIZE; i++)
-        slot = ps_window_admit(w, PS_MAX_CAPACITY, UINT64_MAX - SIZE + i);
-    assert_true(ps_window_full(w));
-    assert_true(ps_window_tokens(w) == tokens);
-    assert_true(ps_window_time(w, slot) == UINT64_MAX - 1);
-    slot = ps_window_take(w, PS_MAX_CAPACITY);
-    assert_true(ps_window_time(w, slot) == UINT64_MAX - SIZE);
-    assert_true(ps_window_tokens(w) == tokens - PS_MAX_CAPACITY);
-    ps_window_free(w);
+        slot = ps_window_admit(&w, PS_MAX_CAPACITY, UINT64_MAX - SIZE + i);
+    assert_true(w.count == w.size);
+    assert_true(w.tokens == tokens);
+    assert_true(w.slots[slot].time == UINT64_MAX - 1);
+    slot = ps_window_take(&w, PS_MAX_CAPACITY);
+    assert_true(w.slots[slot].time == UINT64_MAX - SIZE);
+    assert_true(w.tokens == tokens - PS_MAX_CAPACITY);
+    ps_window_destroy(&w);
 }
 
 static void test_longest_of_all(void **state)
 {
-    ps_window *w;
-    ps_error err;
+    ps_window w;
+    ps_mem mem = {0};
     uint32_t slot;
 
     (void)state;
-    assert_ok(ps_window_open(&w, 2, 0, PS_MAX_CAPACITY, &err), &err);
-    slot = ps_window_admit(w, PS_MAX_CAPACITY, 0);
-    assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY),
+    ps_window_init(&w, 2, 0, PS_MAX_CAPACITY, &mem);
+    assert_false(mem.failed);
+    slot = ps_window_admit(&w, PS_MAX_CAPACITY, 0);
+    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY),
                      PS_MAX_CAPACITY);
-    assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY - 1), 0);
-    assert_int_equal(ps_window_admit(w, 1, 0), slot ^ 1);
-    assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY - 1), 1);
-    assert_int_equal(ps_window_take(w, PS_MAX_CAPACITY), slot);
-    assert_int_equal(ps_window_longest(w, PS_MAX_CAPACITY), 1);
-    ps_window_free(w);
-    ps_window_free(NULL);
+    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY - 1), 0);
+    assert_int_equal(ps_window_admit(&w, 1, 0), slot ^ 1);
+    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY - 1), 1);
+    assert_int_equal(ps_window_take(&w, PS_MAX_CAPACITY), slot);
+    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY), 1);
+    ps_window_destroy(&w);
 }
 
 int main(void)

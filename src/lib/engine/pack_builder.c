@@ -1,0 +1,196 @@
+/*
+ * pack_builder.c - builds a pack of sequences in the window.
+ *
+ * A walk along the value function (value.h) adds the best next length, until
+ * one or two lengths fill what is left exactly and are worth as much.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "engine/pack_builder.h"
+
+/*
+ * The oldest are placed in bulk until BULK_MEANS mean lengths of room are left
+ * to a walk, and as many places, or the depth over BULK_LEAVES; but none that
+ * is longer than the capacity over BULK_PART.
+ */
+#define BULK_MEANS 7
+#define BULK_LEAVES 2
+#define BULK_PART 4
+
+#define PAIR_MEANS 3 /* mean lengths of room that a pair is to fill exactly */
+#define LAST_TRIES 24 /* lengths among which a last one is sought */
+
+/* Runs of so many scores, or so many for each sequence, are searched whole. */
+#define SHORT_RUN 2048
+#define RUN_PER_SEQUENCE 8
+
+/* An exact fill is preferred to a value that is better by this. */
+#define EXACT (PS_SCORE_ONE / 200)
+
+void ps_pack_place(ps_pack_builder *b, ps_candidate *p, uint32_t length)
+{
+    p->lengths[p->n++] = length;
+    p->score += b->score->score[length];
+    p->room -= length;
+    p->places--;
+    p->cost += (uint64_t)length * length;
+    ps_score_place(b->score, length);
+}
+
+/* One or two lengths, and their score together. */
+typedef struct choice {
+    int32_t score;
+    uint32_t length[2];
+} choice;
+
+/* The best of the longest that fit; a shorter one leaves a gap. */
+static choice find_last(const ps_pack_builder *b, uint32_t room)
+{
+    choice c = {.score = PS_SCORE_NONE};
+    uint32_t l = ps_window_longest(b->window, room);
+
+    for (unsigned i = 0; i < LAST_TRIES && l > 0; i++) {
+        if (b->score->score[l] > c.score)
+            c = (choice){b->score->score[l], {l, 0}};
+        l = ps_window_longest(b->window, l - 1);
+    }
+    return c;
+}
+
+/* The best two different lengths that sum to `room`, the shorter first. */
+static choice find_exact_pair(const ps_pack_builder *b, uint32_t room)
+{
+    const ps_score *score = b->score;
+    uint32_t n = (room - 1) / 2;
+    choice c = {.score = PS_SCORE_NONE};
+
+    if (n <= SHORT_RUN || n <= RUN_PER_SEQUENCE * b->window->count) {
+        ps_max_sum max =
+            b->search(score->score + 1,
+                      score->reversed + (score->capacity - room) + 1, n,
+                      PS_SCORE_NONE / 2);
+
+        if (max.sum >= PS_SCORE_NONE / 2)
+            c = (choice){max.sum, {max.index + 1, room - max.index - 1}};
+        return c;
+    }
+    for (uint32_t l = ps_window_longest(b->window, n); l > 0;
+         l = ps_window_longest(b->window, l - 1)) {
+        int32_t sum = score->score[l] + score->score[room - l];
+
+        if (sum > c.score)
+            c = (choice){sum, {l, room - l}};
+    }
+    return c;
+}
+
+/* The best one or two lengths that fill the room exactly. */
+static choice find_exact(const ps_pack_builder *b, uint32_t room, uint32_t places)
+{
+    const int32_t *score = b->score->score;
+    choice c = {score[room], {room, 0}};
+
+    if (places < 2 || room < 2 ||
+        (uint64_t)room * b->window->count >
+            PAIR_MEANS * b->window->tokens)
+        return c;
+    if (room > 2) {
+        choice pair = find_exact_pair(b, room);
+
+        if (pair.score > c.score)
+            c = pair;
+    }
+    if (room % 2 == 0 && 2 * score[room / 2] > c.score &&
+        ps_score_left(b->score, room / 2) >= 2)
+        c = (choice){2 * score[room / 2], {room / 2, room / 2}};
+    return c;
+}
+
+/* The length with the best score and value of what it leaves. */
+static choice find_next(const ps_pack_builder *b, uint32_t room,
+                        uint32_t places)
+{
+    const ps_score *score = b->score;
+    uint32_t units = ps_units_round(&score->units, room);
+    ps_max_sum max;
+    uint32_t length;
+
+    if (places == 1 || room < score->units.size)
+        return find_last(b, room);
+    max = b->search(score->best + 1,
+                    ps_value_row(b->value, places - 1) +
+                        (score->units.count - units) + 1,
+                    units, PS_SCORE_NONE / 2);
+    if (max.sum < PS_SCORE_NONE / 2)
+        return (choice){.score = PS_SCORE_NONE};
+    length = max.index < units ? ps_score_best_in(score, max.index + 1) : 0;
+    if (length == 0 || length > room)
+        return find_last(b, room);
+    return (choice){max.sum, {length, 0}};
+}
+
+void ps_pack_fill(ps_pack_builder *b, ps_candidate *p, int64_t good)
+{
+    while (p->places > 0 && p->room > 0) {
+        choice exact = find_exact(b, p->room, p->places);
+        choice next = {.score = PS_SCORE_NONE};
+        uint32_t n = exact.length[1] > 0 ? 2 : 1;
+        bool is_exact = ps_score_exists(exact.score);
+
+        if (!is_exact || p->score + exact.score < good ||
+            (n != p->places && !b->ample_depth))
+            next = find_next(b, p->room, p->places);
+        if (is_exact && exact.score >= next.score - EXACT) {
+            for (uint32_t i = 0; i < n; i++)
+                ps_pack_place(b, p, exact.length[i]);
+            return;
+        }
+        if (!ps_score_exists(next.score))
+            return;
+        ps_pack_place(b, p, next.length[0]);
+    }
+}
+
+bool ps_pack_place_oldest(ps_pack_builder *b, ps_candidate *p)
+{
+    const ps_window *w = b->window;
+    uint32_t slot = w->oldest;
+    uint32_t places = b->depth / BULK_LEAVES;
+    uint32_t n = p->n;
+
+    places = places < BULK_MEANS ? places : BULK_MEANS;
+    for (; slot != PS_NO_SLOT && p->places > places &&
+           (uint64_t)p->room * w->count > BULK_MEANS * w->tokens;
+         slot = w->slots[slot].younger) {
+        uint32_t length = w->slots[slot].length;
+
+        if (length <= p->room && length <= b->capacity / BULK_PART &&
+            ps_score_left(b->score, length) > 0)
+            ps_pack_place(b, p, length);
+    }
+    return p->n > n;
+}
+
+void ps_pack_pair(ps_pack_builder *b, bool urgent, ps_candidate *p)
+{
+    const ps_window *w = b->window;
+    choice exact = {.score = PS_SCORE_NONE};
+    uint32_t l = b->capacity;
+
+    if (!urgent)
+        exact = find_exact(b, p->room, p->places);
+    if (ps_score_exists(exact.score) && exact.length[1] > 0) {
+        ps_pack_place(b, p, exact.length[0]);
+        ps_pack_place(b, p, exact.length[1]);
+        return;
+    }
+    ps_pack_place(b, p, w->slots[w->oldest].length);
+    while (p->places > 0 && p->room > 0 && l > 0) {
+        l = ps_window_longest(w, l < p->room ? l : p->room);
+        if (l > 0 && ps_score_left(b->score, l) > 0)
+            ps_pack_place(b, p, l);
+        else if (l > 0)
+            l--;
+    }
+}
