@@ -1,11 +1,12 @@
 /*
  * auto_depth.c - how many sequences a pack should be allowed to hold.
  *
- * No bound tells: what a window loses to a cap depends on how it is packed.
- * So an engine packs sequences drawn from the histogram, always the same:
- * first without a cap, then with caps that rise from the least that could do,
- * until two in a row lose nothing worth mentioning.  The second is chosen;
- * it is the farther from the first the less the histogram says of the stream.
+ * No bound tells: what a window loses to a cap on the depth depends on how it
+ * is packed.  So an engine packs sequences drawn from the histogram, always
+ * the same ones: first without a cap, then with caps that rise from the least
+ * that could do, until two in a row lose nothing worth mentioning.  The
+ * second is chosen; the less the histogram says of the stream, the farther it
+ * is from the first.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,14 +22,14 @@
 #include "plan/plan.h"
 
 /*
- * How long a trial is, but where fuzzing has no time for that.  Its second
- * half counts; a window passes often enough in the first to fill up with what
- * a cap leaves over.
+ * How many sequences a run packs, but where fuzzing has no time for that.
+ * Its second half counts; a window passes often enough in the first to fill
+ * up with what a cap leaves over.
  */
-#ifndef TRIAL_SEQUENCES
-#define TRIAL_SEQUENCES 32768
+#ifndef RUN_SEQUENCES
+#define RUN_SEQUENCES 32768
 #endif
-#define TRIAL_WINDOW 1024
+#define RUN_WINDOW 1024
 
 /* Policies that plan take longer. */
 #define PLAN_SEQUENCES 4096
@@ -38,48 +39,87 @@
  * Where a pack takes so many on average, that window would hold too few
  * packs; twice as many do then.
  */
-#define MANY (TRIAL_WINDOW / 2)
+#define MANY (RUN_WINDOW / 2)
 
 /* The loss of efficiency that does not matter. */
 #define LOSS 0.0001
 
 /*
- * Depths are raised by such a part, and so often at most: so many standard
- * errors of the mean length, within these.
+ * By what part depths are raised: so many standard errors of the mean length,
+ * within these; and how often at most.
  */
 #define ERRORS 2
 #define MIN_STEP 0.2
 #define MAX_STEP 1
-#define MAX_TRIALS 12
+#define MAX_RUNS 12
 
 /* Fewer sequences than these say too little for less than a usual depth. */
 #define FEW 64
 #define USUAL_DEPTH 16
 
-typedef struct trial {
+/* Small depths may be planned for with more effort. */
+#define SMALL_DEPTH 3
+
+/* What all runs have in common. */
+typedef struct simulation {
     const ps_histogram *histogram;
     ps_engine_options options; /* but for the depth */
     uint32_t sequences;
     uint64_t *up_to; /* sequences of a length of the histogram or before */
-} trial;
+} simulation;
 
-/* A length, by the luck of the draw; there are below 2^32 sequences. */
-static uint32_t draw(const trial *t, uint64_t *state)
+static bool does_plan(const ps_engine_options *o)
+{
+    return o->policy == PS_POLICY_SPFHP || o->policy == PS_POLICY_NNLSHP;
+}
+
+/* The delay bears on a smaller window as on the real one. */
+static ps_engine_options run_options(const ps_engine_options *options)
+{
+    ps_engine_options o = *options;
+    uint32_t max = does_plan(options) ? PLAN_WINDOW : RUN_WINDOW;
+
+    if (o.order == PS_PACKS_SHUFFLED)
+        o.order = PS_PACKS_BY_WINDOW;
+    if (o.window > max) {
+        o.max_delay = o.max_delay * max / o.window + 1;
+        o.window = max;
+    }
+    return o;
+}
+
+uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
+{
+    uint32_t lengths = sequences < o->capacity ? sequences : o->capacity;
+    const ps_engine_options deep = run_options(o);
+    ps_engine_options small = deep;
+
+    if (small.depth > SMALL_DEPTH)
+        small.depth = SMALL_DEPTH;
+    return ps_mem_sum(ps_mem_max(ps_engine_bytes(&deep),
+                                 ps_engine_bytes(&small)),
+                      ps_mem_array(lengths, sizeof(uint64_t)));
+}
+
+/* ---- A run ---- */
+
+/* A length at random; there are below 2^32 sequences. */
+static uint32_t draw(const simulation *s, uint64_t *state)
 {
     uint64_t number =
-        ps_random_below(state, ps_histogram_sequences(t->histogram));
+        ps_random_below(state, ps_histogram_sequences(s->histogram));
     size_t low = 0;
-    size_t high = ps_histogram_size(t->histogram) - 1;
+    size_t high = ps_histogram_size(s->histogram) - 1;
 
     while (low < high) {
         size_t middle = (low + high) / 2;
 
-        if (number < t->up_to[middle])
+        if (number < s->up_to[middle])
             high = middle;
         else
             low = middle + 1;
     }
-    return ps_histogram_length(t->histogram, low);
+    return ps_histogram_length(s->histogram, low);
 }
 
 /* Counts the packs that are due and the tokens in them. */
@@ -101,82 +141,37 @@ static ps_result count_due(ps_engine *e, uint64_t *packs, uint64_t *tokens,
     return r;
 }
 
-/* The efficiency of the packs that leave in the second half. */
-static ps_result run_engine(const trial *t, ps_engine *e,
-                            double *efficiency, ps_error *err)
+/* The efficiency of the packs that leave in the second half of a run. */
+static ps_result run(const simulation *s, uint32_t depth, double *efficiency,
+                     ps_error *err)
 {
-    uint64_t state = 1;
+    ps_engine_options options = s->options;
+    uint64_t random = 1;
     uint64_t packs = 0;
     uint64_t tokens = 0;
-    ps_result r = PS_OK;
-
-    for (uint32_t i = 0; i < t->sequences && r == PS_OK; i++) {
-        if (i == t->sequences / 2)
-            packs = tokens = 0;
-        ps_engine_tick(e);
-        r = count_due(e, &packs, &tokens, err);
-        if (r != PS_OK)
-            return r;
-        (void)ps_engine_admit(e, draw(t, &state));
-        r = count_due(e, &packs, &tokens, err);
-    }
-    *efficiency = packs == 0 ? 0
-                             : (double)tokens / ((double)packs *
-                                                 t->options.capacity);
-    return r;
-}
-
-static ps_result try_depth(const trial *t, uint32_t depth,
-                           double *efficiency, ps_error *err)
-{
-    ps_engine_options options = t->options;
     ps_engine *e;
     ps_result r;
 
     options.depth = depth;
     r = ps_engine_open(&e, &options, err);
-    if (r != PS_OK)
-        return r;
-    r = run_engine(t, e, efficiency, err);
+    for (uint32_t i = 0; i < s->sequences && r == PS_OK; i++) {
+        if (i == s->sequences / 2)
+            packs = tokens = 0;
+        ps_engine_tick(e);
+        r = count_due(e, &packs, &tokens, err);
+        if (r != PS_OK)
+            break;
+        (void)ps_engine_admit(e, draw(s, &random));
+        r = count_due(e, &packs, &tokens, err);
+    }
     ps_engine_free(e);
+    *efficiency = packs == 0 ? 0
+                             : (double)tokens / ((double)packs *
+                                                 options.capacity);
     return r;
 }
 
-static bool does_plan(const ps_engine_options *o)
-{
-    return o->policy == PS_POLICY_SPFHP || o->policy == PS_POLICY_NNLSHP;
-}
-
-/* The delay is to bear on a smaller window as on the real one. */
-static ps_engine_options trial_options(const ps_engine_options *options)
-{
-    ps_engine_options o = *options;
-    uint32_t max = does_plan(options) ? PLAN_WINDOW : TRIAL_WINDOW;
-
-    if (o.order == PS_PACKS_SHUFFLED)
-        o.order = PS_PACKS_BY_WINDOW;
-    if (o.window > max) {
-        o.max_delay = o.max_delay * max / o.window + 1;
-        o.window = max;
-    }
-    return o;
-}
-
-/* Small depths may be planned for with more effort. */
-#define SMALL_DEPTH 3
-
-uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
-{
-    uint32_t lengths = sequences < o->capacity ? sequences : o->capacity;
-    const ps_engine_options deep = trial_options(o);
-    ps_engine_options small = deep;
-
-    if (small.depth > SMALL_DEPTH)
-        small.depth = SMALL_DEPTH;
-    return ps_mem_sum(ps_mem_max(ps_engine_bytes(&deep),
-                                 ps_engine_bytes(&small)),
-                      ps_mem_array(lengths, sizeof(uint64_t)));
-}
+/* ---- The choice ---- */
 
 static uint32_t min_of(double number, uint32_t max)
 {
@@ -184,20 +179,17 @@ static uint32_t min_of(double number, uint32_t max)
 }
 
 /* How many sequences a pack of some efficiency takes on average. */
-static uint32_t mean_depth(const trial *t, double efficiency)
+static uint32_t mean_depth(const simulation *s, double efficiency)
 {
-    double tokens = (double)ps_histogram_tokens(t->histogram);
-    double sequences = (double)ps_histogram_sequences(t->histogram);
+    double tokens = (double)ps_histogram_tokens(s->histogram);
+    double sequences = (double)ps_histogram_sequences(s->histogram);
 
-    return min_of(ceil(efficiency * t->options.capacity * sequences /
+    return min_of(ceil(efficiency * s->options.capacity * sequences /
                        tokens),
-                  t->options.depth);
+                  s->options.depth);
 }
 
-/*
- * By what part depths are raised: the less sure the mean length is, the
- * more.
- */
+/* The less certain the mean length is, the more depths are raised. */
 static double step_of(const ps_histogram *h)
 {
     double n = (double)ps_histogram_sequences(h);
@@ -215,24 +207,24 @@ static double step_of(const ps_histogram *h)
     return step < MAX_STEP ? step : MAX_STEP;
 }
 
-static ps_result choose(const trial *t, uint32_t *depth, ps_error *err)
+static ps_result choose(const simulation *s, uint32_t *depth, ps_error *err)
 {
-    double factor = 1 + step_of(t->histogram);
-    uint32_t max = t->options.depth;
+    double factor = 1 + step_of(s->histogram);
+    uint32_t max = s->options.depth;
     uint32_t good = 0;
     double best;
     double reached;
     ps_result r;
 
-    *depth = min_of(2.0 * mean_depth(t, 1), max);
+    *depth = min_of(2.0 * mean_depth(s, 1), max);
     if (*depth >= 2 * MANY)
         return PS_OK;
-    r = try_depth(t, max, &best, err);
+    r = run(s, max, &best, err);
     if (r != PS_OK)
         return r;
-    *depth = mean_depth(t, best);
-    for (uint32_t i = 0; i < MAX_TRIALS && *depth < max; i++) {
-        r = try_depth(t, *depth, &reached, err);
+    *depth = mean_depth(s, best);
+    for (uint32_t i = 0; i < MAX_RUNS && *depth < max; i++) {
+        r = run(s, *depth, &reached, err);
         if (r != PS_OK)
             return r;
         good = reached >= best - LOSS ? good + 1 : 0;
@@ -250,25 +242,25 @@ ps_result ps_depth_choose(const ps_histogram *histogram,
 {
     size_t n = ps_histogram_size(histogram);
     uint64_t sequences = 0;
-    trial t = {.histogram = histogram, .options = trial_options(options)};
+    simulation s = {.histogram = histogram, .options = run_options(options)};
     ps_result r;
 
-    t.sequences = does_plan(options) ? PLAN_SEQUENCES : TRIAL_SEQUENCES;
+    s.sequences = does_plan(options) ? PLAN_SEQUENCES : RUN_SEQUENCES;
     *depth = options->depth < USUAL_DEPTH ? options->depth : USUAL_DEPTH;
     if (n == 0)
         return PS_OK;
     if (ps_histogram_length(histogram, n - 1) > options->capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "depth: a length is above the capacity");
-    t.up_to = calloc(n, sizeof *t.up_to);
-    if (t.up_to == NULL)
+    s.up_to = calloc(n, sizeof *s.up_to);
+    if (s.up_to == NULL)
         return ps_fail_memory(err);
     for (size_t i = 0; i < n; i++) {
         sequences += ps_histogram_count(histogram, i);
-        t.up_to[i] = sequences;
+        s.up_to[i] = sequences;
     }
-    r = choose(&t, depth, err);
-    free(t.up_to);
+    r = choose(&s, depth, err);
+    free(s.up_to);
     if (sequences < FEW && *depth < USUAL_DEPTH)
         *depth = options->depth < USUAL_DEPTH ? options->depth : USUAL_DEPTH;
     return r;

@@ -25,7 +25,7 @@
 #define STRONG (PS_SCORE_ONE / 16)
 #define MAX_WEIGHT (STRONG * 4)
 
-/* A share counts as that much more, so that rare lengths get no great weight. */
+/* A share counts as so much more that rare lengths get no great weight. */
 #define MIN_SHARE (SHARE_ONE / 10)
 
 /* The stream's shares are those of its last windows, about so many. */

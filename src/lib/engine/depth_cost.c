@@ -18,17 +18,23 @@
 #include "plan/lp_input.h"
 #include "plan/plan.h"
 
-#define MAX_UNITS 1024 /* of lengths that are told apart, */
-#define LP_UNITS 128    /* that the relaxation knows, */
-#define MAX_ROOMS 16384 /* and of room in a pack */
+#define MAX_UNITS 1024  /* of lengths, as they are counted */
+#define LP_UNITS 128    /* of lengths in the relaxation */
+#define MAX_ROOMS 16384 /* of room in a pack */
 #define LP_WORK 3e7     /* additions: some hundredths of a second */
 
-#define MIN_COST 0.005 /* of efficiency, that is worth a word */
-#define MIN_PACKS 8    /* as many must be saved, too */
-#define ENOUGH 0.001     /* a depth is enough that loses no more; */
-#define MAX_STEPS 8     /* it is sought in so many steps, */
-#define STEP_PARTS 4     /* each one of so many parts; and one is added, as a
-                            window cannot reach the bound */
+/* A cost is worth reporting of so much efficiency, and so many packs. */
+#define MIN_COST 0.005
+#define MIN_PACKS 8
+
+/*
+ * A depth is enough that loses no more than this.  It is sought in MAX_STEPS
+ * steps at most, each of the depth over STEP_PARTS; one more is added, as a
+ * window cannot reach the bound.
+ */
+#define ENOUGH 0.001
+#define MAX_STEPS 8
+#define STEP_PARTS 4
 
 ps_result ps_length_counts_open(ps_length_counts *c, uint32_t capacity,
                                 ps_error *err)
@@ -81,7 +87,7 @@ void ps_length_counts_load(ps_length_counts *c, ps_restorer *restorer)
     }
 }
 
-/* ---- Packs ---- */
+/* ---- Packs without a cap ---- */
 
 static uint32_t mean_length(const ps_length_counts *c, uint32_t u)
 {
@@ -89,17 +95,6 @@ static uint32_t mean_length(const ps_length_counts *c, uint32_t u)
 
     return (uint32_t)(c->tokens[u] / c->count[u]) +
            (rest >= c->count[u] - rest);
-}
-
-static ps_result make_histogram(const ps_length_counts *c, ps_histogram **h,
-                                ps_error *err)
-{
-    ps_result r = ps_histogram_open(h, err);
-
-    for (uint32_t u = 0; u < c->units && r == PS_OK; u++)
-        if (c->count[u] > 0)
-            r = ps_histogram_add(*h, mean_length(c, u), c->count[u], err);
-    return r;
 }
 
 /*
@@ -136,8 +131,8 @@ static uint64_t fit(uint64_t *open, uint32_t rooms, uint32_t length,
 }
 
 /* How many packs best fit decreasing makes without a cap. */
-static ps_result fit_all(const ps_length_counts *c, uint64_t *packs,
-                         ps_error *err)
+static ps_result best_fit(const ps_length_counts *c, uint64_t *packs,
+                          ps_error *err)
 {
     uint32_t unit = (c->capacity - 1) / MAX_ROOMS + 1;
     uint32_t rooms = c->capacity / unit;
@@ -159,7 +154,9 @@ static ps_result fit_all(const ps_length_counts *c, uint64_t *packs,
     return PS_OK;
 }
 
-/* The least packs that any plan has with a cap. */
+/* ---- Packs with a cap ---- */
+
+/* No plan has fewer packs. */
 static ps_result bound(const ps_histogram *h, uint32_t capacity,
                        uint32_t depth, double *packs, ps_error *err)
 {
@@ -193,6 +190,7 @@ static ps_result find_depth(const ps_histogram *h, uint32_t capacity,
     return r;
 }
 
+/* Of the sequences of `h`, which take `without` packs where there is no cap. */
 static ps_result find_cost(const ps_histogram *h, uint32_t capacity,
                            uint32_t depth, uint64_t without,
                            ps_depth_cost *cost, ps_error *err)
@@ -222,13 +220,17 @@ ps_result ps_depth_cost_of(const ps_length_counts *c, uint32_t depth,
     *cost = (ps_depth_cost){0};
     for (uint32_t u = 0; u < c->units; u++)
         tokens += c->tokens[u];
-    /* Mostly there is nothing to look for. */
+    /* Mostly packs are so full that there is nothing to look for. */
     if ((double)packs * (1 - MIN_COST) * c->capacity <= (double)tokens)
         return PS_OK;
-    r = fit_all(c, &without, err);
+    r = best_fit(c, &without, err);
     if (r != PS_OK || packs < without + MIN_PACKS)
         return r;
-    r = make_histogram(c, &h, err);
+
+    r = ps_histogram_open(&h, err);
+    for (uint32_t u = 0; u < c->units && r == PS_OK; u++)
+        if (c->count[u] > 0)
+            r = ps_histogram_add(h, mean_length(c, u), c->count[u], err);
     if (r == PS_OK)
         r = find_cost(h, c->capacity, depth, without, cost, err);
     ps_histogram_free(h);

@@ -127,7 +127,6 @@ void ps_dual_prices_init(ps_dual_prices *p, uint32_t capacity,
     p->size_part = ps_mem_alloc(mem, n + 1, sizeof *p->size_part);
     p->scaled = ps_mem_alloc(mem, n + 1, sizeof *p->scaled);
     ps_price_cuts_init(&p->cuts, units.count, p->depth, mem);
-    ps_relaxation_init(&p->relaxation, units.count, p->depth, mem);
     if (mem->counts || mem->failed)
         return;
     memcpy(p->price, ps_price_cut(&p->cuts, 0), n * sizeof *p->price);
@@ -150,14 +149,13 @@ void ps_dual_prices_destroy(ps_dual_prices *p)
     free(p->size_part);
     free(p->scaled);
     ps_price_cuts_destroy(&p->cuts);
-    ps_relaxation_destroy(&p->relaxation);
 }
 
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 {
     uint32_t units = ps_units_of(capacity, MAX_UNITS).count;
 
-    return ps_relaxation_solve_bytes(units, depth < units ? depth : units);
+    return ps_price_cuts_solve_bytes(units, depth < units ? depth : units);
 }
 
 /* ---- Learning ---- */
@@ -177,7 +175,6 @@ static void set_demand(ps_dual_prices *p)
 /* Learns a cut for the demand, of which some is not 0. */
 static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 {
-    double *new = p->cuts.new_row;
     double before = ps_price_cuts_value(&p->cuts, p->demand);
     double gap = GAP_WINDOW / p->window_size;
     double packs;
@@ -185,12 +182,11 @@ static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 
     gap = gap > MIN_GAP ? gap : MIN_GAP;
     gap = gap < MAX_GAP ? gap : MAX_GAP;
-    r = ps_relaxation_solve(&p->relaxation, p->demand, gap * before, &work,
-                            new, err);
+    r = ps_price_cuts_solve(&p->cuts, p->demand, gap * before, &work, err);
     if (r != PS_OK)
         return r;
     p->work += work;
-    packs = ps_price_value(&p->cuts, p->demand, new);
+    packs = ps_price_value(&p->cuts, p->demand, p->cuts.new_row);
     if (packs - before > NEWS * p->near * packs)
         p->interval /= 2;
     else
@@ -372,9 +368,9 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_double(saver, p->work);
     ps_save_double(saver, p->variation);
     ps_save_double(saver, p->total);
-    ps_price_row_save(p->count, p->units.count, saver);
-    ps_price_row_save(p->recent, p->units.count, saver);
-    ps_price_row_save(p->price, p->units.count, saver);
+    ps_price_row_save(&p->cuts, p->count, saver);
+    ps_price_row_save(&p->cuts, p->recent, saver);
+    ps_price_row_save(&p->cuts, p->price, saver);
     ps_price_cuts_save(&p->cuts, saver);
 }
 
@@ -410,8 +406,8 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->total = ps_price_number_load(restorer, MAX_COUNT);
     counted = load_counts(p, p->count, restorer);
     p->recent_total = load_counts(p, p->recent, restorer);
-    ps_price_row_load(p->price, &p->relaxation, restorer);
-    ps_price_cuts_load(&p->cuts, &p->relaxation, restorer);
+    ps_price_row_load(&p->cuts, p->price, restorer);
+    ps_price_cuts_load(&p->cuts, restorer);
     if (p->next > (uint64_t)MAX_COUNT ||
         p->interval > (uint64_t)MAX_WINDOWS * p->window_size ||
         p->arrivals > (uint64_t)MAX_COUNT ||

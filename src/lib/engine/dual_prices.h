@@ -23,7 +23,6 @@
 
 #include "base/serial.h"
 #include "engine/price_cuts.h"
-#include "engine/relaxation.h"
 #include "engine/units.h"
 #include "packstream.h"
 
@@ -44,7 +43,6 @@ typedef struct ps_dual_prices {
     double *size_part; /* what is added to them for size */
     int32_t *scaled;   /* the two together: ps_dual_price_of */
     ps_price_cuts cuts;
-    ps_relaxation relaxation;
     double near;  /* a cut counts that is below the highest by this part */
     double total; /* of count */
     double recent_total;

@@ -10,8 +10,8 @@
  * (policy.h) chooses the sequences of a pack: policy_plan.c by a plan for the
  * whole window, policy_simple.c as they come, and policy_auto.c by scores:
  *
- *   relaxation.h, price_cuts.h, dual_prices.h
- *                  what a length is worth to packs still to come
+ *   dual_prices.h  what a length is worth to packs still to come, by prices
+ *                  that were right for some demand (price_cuts.h)
  *   balance.h      whether the window has too much of it
  *   score.h        the two together, and age, for each length in the window
  *   value.h        the most that some room can be filled with

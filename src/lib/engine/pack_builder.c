@@ -86,7 +86,8 @@ static choice find_exact_pair(const ps_pack_builder *b, uint32_t room)
 }
 
 /* The best one or two lengths that fill the room exactly. */
-static choice find_exact(const ps_pack_builder *b, uint32_t room, uint32_t places)
+static choice find_exact(const ps_pack_builder *b, uint32_t room,
+                         uint32_t places)
 {
     const int32_t *score = b->score->score;
     choice c = {score[room], {room, 0}};

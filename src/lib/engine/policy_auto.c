@@ -9,8 +9,9 @@
  *
  * Some leaders are tried: none, the oldest sequence, and long ones, since
  * these are the hardest to place.  A pack is built behind each
- * (pack_builder.h), and the best of these packs leaves.  Where packs of two are as good as any, scores hardly
- * matter, and a simpler rule chooses the pair.
+ * (pack_builder.h), and the best of these packs leaves.  Where packs of two
+ * are as good as any, scores hardly matter, and a simpler rule chooses the
+ * pair.
  *
  * A sequence that has waited long enough leads the next pack.
  *
@@ -179,25 +180,21 @@ static bool is_by_pairs(const state *s)
     return s->prices.pairs && !s->setup.even_cost;
 }
 
-/* Records between two refreshes. */
-static uint64_t refresh_interval(const state *s)
+/* Unless it was done a short while ago. */
+static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
     uint32_t parts = s->score.fine_units ? REFRESH_PARTS_FINE
                                          : REFRESH_PARTS;
-    uint64_t n = s->setup.window_size / parts;
-
-    if (s->prices.variation < STEADY && n < STEADY_MAX)
-        n = 2 * n < STEADY_MAX ? 2 * n : STEADY_MAX;
-    return n > REFRESH_MIN ? n : REFRESH_MIN;
-}
-
-static ps_result refresh(state *s, uint64_t now, ps_error *err)
-{
+    uint64_t interval = s->setup.window_size / parts;
     bool unlimited;
     ps_result r;
 
-    if (s->prices.known && now - s->refreshed < refresh_interval(s))
+    if (s->prices.variation < STEADY && interval < STEADY_MAX)
+        interval = 2 * interval < STEADY_MAX ? 2 * interval : STEADY_MAX;
+    interval = interval > REFRESH_MIN ? interval : REFRESH_MIN;
+    if (s->prices.known && now - s->refreshed < interval)
         return PS_OK;
+
     s->refreshed = now;
     if (ps_dual_prices_due(&s->prices) || !s->prices.known) {
         r = ps_dual_prices_learn(&s->prices, err);

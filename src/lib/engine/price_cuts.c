@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "lp/column_gen.h"
+
 /* How many cuts are kept; the first two are there from the start. */
 #define MAX_CUTS 18
 #define FIRST_CUTS 2
@@ -23,16 +26,22 @@
 /* What errors of rounding may add to a price. */
 #define ROUNDING 1e-6
 
+#define MAX_ROWS 64 /* of a knapsack; more places count as any number */
+
 void ps_price_cuts_init(ps_price_cuts *c, uint32_t units, uint32_t depth,
                         ps_mem *mem)
 {
-    uint64_t numbers = (MAX_CUTS + 1) * ((uint64_t)units + 1);
+    uint64_t n = (uint64_t)units + 1;
 
     *c = (ps_price_cuts){.units = units,
+                         .depth = depth,
                          .n = FIRST_CUTS,
                          .kernels = ps_kernels_best()};
-    c->rows = ps_mem_alloc(mem, numbers, sizeof *c->rows);
+    c->rows = ps_mem_alloc(mem, (MAX_CUTS + 1) * n, sizeof *c->rows);
     c->used = ps_mem_alloc(mem, MAX_CUTS, sizeof *c->used);
+    c->length = ps_mem_alloc(mem, n, sizeof *c->length);
+    c->count = ps_mem_alloc(mem, n, sizeof *c->count);
+    c->knapsack = ps_mem_alloc(mem, 2 * n, sizeof *c->knapsack);
     if (c->rows == NULL)
         return;
     c->new_row = ps_price_cut(c, MAX_CUTS);
@@ -46,7 +55,148 @@ void ps_price_cuts_destroy(ps_price_cuts *c)
 {
     free(c->rows);
     free(c->used);
+    free(c->length);
+    free(c->count);
+    free(c->knapsack);
 }
+
+/* ---- Solving ---- */
+
+uint64_t ps_price_cuts_solve_bytes(uint32_t units, uint32_t depth)
+{
+    return ps_lp_bytes(units, units, depth, units);
+}
+
+/* The part of a pack that each has of as many of a length as fit. */
+static double equal_part(const ps_price_cuts *c, uint32_t u)
+{
+    uint32_t fit = c->units / u;
+
+    return 1.0 / (fit < c->depth ? fit : c->depth);
+}
+
+/* One more of a length, by the room that is left beside it. */
+static void add_one(double price, const double *restrict left,
+                    double *restrict row, uint32_t rooms)
+{
+    for (uint32_t r = 0; r < rooms; r++) {
+        double sum = price + left[r];
+
+        row[r] = sum > row[r] ? sum : row[r];
+    }
+}
+
+/*
+ * The most that `places` sequences of `n` lengths can be worth in each room:
+ * a knapsack.  With many places any number of them.
+ */
+static const double *fill_knapsack(const ps_price_cuts *c,
+                                   const double *solved, uint32_t n,
+                                   uint32_t places)
+{
+    size_t size = (size_t)c->units + 1;
+    double *row = c->knapsack;
+
+    memset(row, 0, size * sizeof *row);
+    if (places > MAX_ROWS) {
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t r = c->length[i]; r <= c->units; r++) {
+                double sum = solved[i] + row[r - c->length[i]];
+
+                row[r] = sum > row[r] ? sum : row[r];
+            }
+        return row;
+    }
+    for (uint32_t k = 0; k < places; k++) {
+        const double *before = row;
+
+        row = before == c->knapsack ? c->knapsack + size : c->knapsack;
+        memcpy(row, before, size * sizeof *row);
+        for (uint32_t i = 0; i < n; i++)
+            add_one(solved[i], before, row + c->length[i],
+                    c->units + 1 - c->length[i]);
+    }
+    return row;
+}
+
+/*
+ * Lowers the prices of lengths that are not in the demand: none is above what
+ * the best lengths of the demand leave of a pack, nor above its part of a
+ * pack of its own length.  Returns the additions.
+ */
+static double lower_unseen(const ps_price_cuts *c, const double *solved,
+                           uint32_t n, double *price)
+{
+    const double *beside;
+    double min = 0;
+    uint32_t i = 0;
+
+    if (n + (c->length[n - 1] < c->units) == c->units)
+        return 0; /* all are in the demand, but full ones */
+    beside = fill_knapsack(c, solved, n, c->depth - 1);
+    for (uint32_t u = 1; u <= c->units; u++) {
+        double max = fmin(1 - beside[c->units - u], equal_part(c, u));
+
+        if (i < n && c->length[i] == u)
+            min = solved[i++];
+        else if (price[u] > max)
+            price[u] = max > min ? max : min;
+    }
+    return (double)c->units * n / 2 *
+           (c->depth - 1 > MAX_ROWS ? 1 : c->depth - 1);
+}
+
+/* Spreads the prices of `n` lengths; between them they rise evenly. */
+static void spread(const ps_price_cuts *c, const double *solved, uint32_t n,
+                   double *price)
+{
+    double before = 0;
+    uint32_t from = 0;
+    uint32_t u = 0;
+
+    for (uint32_t i = 0; i <= n; i++) {
+        uint32_t to = i < n ? c->length[i] : c->units;
+        double after = i < n ? solved[i] : 1;
+
+        for (; u <= to; u++) {
+            double part = to > from ? (double)(u - from) / (to - from) : 1;
+
+            price[u] = before + part * (after - before);
+        }
+        before = after;
+        from = to;
+    }
+}
+
+ps_result ps_price_cuts_solve(ps_price_cuts *c, const double *demand,
+                              double gap, double *work, ps_error *err)
+{
+    ps_lp_instance instance = {.length = c->length,
+                               .count = c->count,
+                               .capacity = c->units,
+                               .depth = c->depth};
+    const ps_lp_limits limits = {.work = *work,
+                                 .gap = gap,
+                                 .max_units = c->units};
+    ps_lp *lp;
+    ps_result r;
+
+    for (uint32_t u = 1; u <= c->units; u++)
+        if (demand[u] > 0) {
+            c->length[instance.n] = u;
+            c->count[instance.n++] = demand[u];
+        }
+    r = ps_lp_open(&lp, &instance, &limits, err);
+    if (r != PS_OK)
+        return r;
+    spread(c, ps_lp_prices(lp), instance.n, c->new_row);
+    *work = ps_lp_work(lp) +
+            lower_unseen(c, ps_lp_prices(lp), instance.n, c->new_row);
+    ps_lp_free(lp);
+    return PS_OK;
+}
+
+/* ---- The cuts ---- */
 
 double ps_price_cuts_value(const ps_price_cuts *c, const double *demand)
 {
@@ -107,9 +257,10 @@ void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
 
 /* ---- Saved and loaded ---- */
 
-void ps_price_row_save(const double *row, uint32_t units, ps_saver *saver)
+void ps_price_row_save(const ps_price_cuts *c, const double *row,
+                       ps_saver *saver)
 {
-    for (uint32_t u = 1; u <= units; u++)
+    for (uint32_t u = 1; u <= c->units; u++)
         ps_save_double(saver, row[u]);
 }
 
@@ -124,12 +275,11 @@ double ps_price_number_load(ps_restorer *restorer, double max)
     return 0;
 }
 
-void ps_price_row_load(double *row, const ps_relaxation *relaxation,
+void ps_price_row_load(const ps_price_cuts *c, double *row,
                        ps_restorer *restorer)
 {
-    for (uint32_t u = 1; u <= relaxation->units; u++)
-        row[u] = ps_price_number_load(restorer,
-                                      ps_equal_part(relaxation, u) + ROUNDING);
+    for (uint32_t u = 1; u <= c->units; u++)
+        row[u] = ps_price_number_load(restorer, equal_part(c, u) + ROUNDING);
 }
 
 void ps_price_cuts_save(const ps_price_cuts *c, ps_saver *saver)
@@ -137,16 +287,15 @@ void ps_price_cuts_save(const ps_price_cuts *c, ps_saver *saver)
     ps_save_u32(saver, c->n);
     for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
         ps_save_u64(saver, c->used[i]);
-        ps_price_row_save(ps_price_cut(c, i), c->units, saver);
+        ps_price_row_save(c, ps_price_cut(c, i), saver);
     }
 }
 
-void ps_price_cuts_load(ps_price_cuts *c, const ps_relaxation *relaxation,
-                        ps_restorer *restorer)
+void ps_price_cuts_load(ps_price_cuts *c, ps_restorer *restorer)
 {
     c->n = ps_load_within(restorer, FIRST_CUTS, MAX_CUTS);
     for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
         c->used[i] = ps_load_u64(restorer);
-        ps_price_row_load(ps_price_cut(c, i), relaxation, restorer);
+        ps_price_row_load(c, ps_price_cut(c, i), restorer);
     }
 }

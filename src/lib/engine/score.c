@@ -21,7 +21,7 @@
 #define WINDOW_AGE (PS_SCORE_ONE / 250)
 #define MAX_AGE 8 /* windows */
 
-/* The balance is learned when so many times as many arrived, or windows more. */
+/* The balance is learned again after so many times as many, or windows more. */
 #define BALANCE_GROWTH 4
 #define BALANCE_WINDOWS 64
 

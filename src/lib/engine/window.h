@@ -29,7 +29,7 @@ typedef struct ps_window_slot {
     uint32_t younger;
 } ps_window_slot;
 
-/* The sequences of a length; the first, which is the oldest, if there is one. */
+/* The sequences of a length, the oldest first. */
 typedef struct ps_window_queue {
     uint32_t first;
     uint32_t last;
@@ -57,7 +57,7 @@ void ps_window_init(ps_window *window, uint32_t size, uint32_t spare,
                     uint32_t max_length, ps_mem *mem);
 void ps_window_destroy(ps_window *window);
 
-/* The greatest length in the window that is at most `limit`; 0 if there is none. */
+/* The greatest length that is there and at most `limit`; 0 for none. */
 static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
 {
     uint32_t length;

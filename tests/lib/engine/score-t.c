@@ -402,7 +402,8 @@ static void test_saved(void **state)
         assert_false(restorer.failed);
         assert_int_equal(restorer.left, 0);
         check(&s);
-        assert_memory_equal(s.score->balance.in_window, score->balance.in_window,
+        assert_memory_equal(s.score->balance.in_window,
+                            score->balance.in_window,
                             sizeof score->balance.in_window);
         if (s.prices->known) {
             assert_memory_equal(s.score->score, score->score,
