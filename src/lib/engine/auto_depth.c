@@ -22,9 +22,9 @@
 #include "plan/plan.h"
 
 /*
- * How many sequences a run packs, but where fuzzing has no time for that.
- * Its second half counts; a window passes often enough in the first to fill
- * up with what a cap leaves over.
+ * How many sequences a run packs; fewer where fuzzing has no time for that.
+ * Its second half counts: in the first, the window fills up with what a cap
+ * leaves over.
  */
 #ifndef RUN_SEQUENCES
 #define RUN_SEQUENCES 32768
@@ -36,8 +36,8 @@
 #define PLAN_WINDOW 256
 
 /*
- * Where a pack takes so many on average, that window would hold too few
- * packs; twice as many do then.
+ * Where a pack takes so many on average, that window has too few packs: the
+ * depth is twice the average then, without a run.
  */
 #define MANY (RUN_WINDOW / 2)
 

@@ -14,13 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lp/column_gen.h"
+
 
 #define MAX_UNITS 256 /* lengths are counted in at most as many units */
 
 /*
- * While the window leaves, HORIZON * sqrt(window) * variation records are
- * expected: enough to outweigh chance in a small window.  The variation is a
- * mean over about so many windows.
+ * The demand has HORIZON * sqrt(window) * variation records besides the
+ * window: enough to outweigh chance in a small one.  The variation is a mean
+ * over about so many windows.
  */
 #define HORIZON 128.0
 #define VARIATION_WINDOWS 8
@@ -155,7 +157,7 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 {
     uint32_t units = ps_units_of(capacity, MAX_UNITS).count;
 
-    return ps_price_cuts_solve_bytes(units, depth < units ? depth : units);
+    return ps_lp_bytes(units, units, depth < units ? depth : units, units);
 }
 
 /* ---- Learning ---- */
@@ -197,8 +199,8 @@ static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 }
 
 /*
- * The fewest packs that hold two sequences at most: each of the longest, in
- * turn, takes the shortest if that fits.  Overwrites the demand.
+ * The fewest packs of two sequences at most: each of the longest, in turn,
+ * takes the shortest if that fits.  Overwrites the demand.
  */
 static double count_pairs(ps_dual_prices *p)
 {
@@ -242,12 +244,8 @@ static void find_pairs(ps_dual_prices *p)
                 off * off <= chance * chance * p->total);
 }
 
-static void fade(ps_dual_prices *p)
+static void halve_counts(ps_dual_prices *p)
 {
-    double max = (double)MEMORY_WINDOWS * p->window_size;
-
-    if (p->total <= max)
-        return;
     p->total = 0;
     for (uint32_t u = 1; u <= p->units.count; u++) {
         p->count[u] /= 2;
@@ -286,7 +284,8 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
         r = learn_cut(p, work < MAX_WORK ? work : MAX_WORK, err);
     }
     find_pairs(p);
-    fade(p);
+    if (p->total > (double)MEMORY_WINDOWS * p->window_size)
+        halve_counts(p);
     find_mean(p);
 
     if (p->interval < p->window_size)
@@ -326,13 +325,21 @@ static double window_variation(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
-/* Works out once in a window what kind of stream this is. */
-static void look_back(ps_dual_prices *p)
+void ps_dual_prices_follow(ps_dual_prices *p)
 {
-    double variation = fmax(window_variation(p), 1);
     double off = 0;
 
-    p->variation += (variation - p->variation) / VARIATION_WINDOWS;
+    if (!p->known)
+        return;
+    set_demand(p);
+    ps_price_cuts_mean(&p->cuts, p->demand, p->near, p->arrivals, p->price);
+    scale(p);
+    if (p->recent_total < p->window_size)
+        return;
+
+    /* Once in a window: what kind of stream this is. */
+    p->variation += (fmax(window_variation(p), 1) - p->variation) /
+                    VARIATION_WINDOWS;
     memset(p->recent, 0, ((size_t)p->units.count + 1) * sizeof *p->recent);
     p->recent_total = 0;
     find_pairs(p);
@@ -341,17 +348,6 @@ static void look_back(ps_dual_prices *p)
         off += p->count[u] *
                fabs(p->price[u] - (double)u / p->units.count);
     p->linear = off <= NEARLY_LINEAR * p->total;
-}
-
-void ps_dual_prices_follow(ps_dual_prices *p)
-{
-    if (!p->known)
-        return;
-    set_demand(p);
-    ps_price_cuts_mean(&p->cuts, p->demand, p->near, p->arrivals, p->price);
-    scale(p);
-    if (p->recent_total >= p->window_size)
-        look_back(p);
 }
 
 /* ---- Saved and loaded ---- */

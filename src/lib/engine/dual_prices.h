@@ -5,9 +5,9 @@
  * Gilmore and Gomory (1961) price a piece by the dual of the relaxation of
  * cutting stock: at the optimum no pack is worth more than one, and a pack
  * that is worth one is a pack of a best plan.  The demand that is priced here
- * is the window, and the sequences that are expected while that leaves.  So
- * prices answer to the window: lengths that it has too much of become dear,
- * and leave sooner.  Solving again for what is left is known to lose no more
+ * is the window, and the sequences that are expected before that is empty.
+ * So prices answer to the window: lengths that it has too much of become
+ * dear, and leave sooner.  Solving again for what is left is known to lose no more
  * than a constant to a plan that knows the whole stream (Jasin and Kumar
  * 2012; Banerjee and Freund 2020 for bin packing).
  *

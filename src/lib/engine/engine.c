@@ -35,7 +35,7 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
     };
 }
 
-/* Those of the window, of a pack that leaves, and of packs that wait. */
+/* For the window, for a pack that leaves, and for packs that wait. */
 uint32_t ps_engine_slots_for(const ps_engine_options *o)
 {
     uint32_t slots = o->window + o->depth;

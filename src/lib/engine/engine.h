@@ -71,30 +71,30 @@ uint32_t ps_engine_slots_for(const ps_engine_options *options);
 uint32_t ps_engine_slots(const ps_engine *engine);
 
 /*
- * A record of the input came, to be admitted (whole or in pieces) or not.
- * Decisions may be due then, before it is admitted.
+ * A record of the input came, which may be admitted, whole or in pieces, or
+ * rejected.  Decisions may be due then, before it is admitted.
  */
 static inline void ps_engine_tick(ps_engine *engine)
 {
     engine->now++;
 }
 
-/* True if no decision is due, so far as that is known without a look. */
+/* True if no decision can be due; false says nothing. */
 static inline bool ps_engine_is_idle(const ps_engine *engine)
 {
     return engine->now < engine->idle_until;
 }
 
 /*
- * Takes a sequence of 1..capacity tokens in and gives its slot.  Not while a
- * decision is due.
+ * Admits a sequence of 1..capacity tokens and returns its slot.  No decision
+ * is due.
  */
 uint32_t ps_engine_admit(ps_engine *engine, uint32_t length);
 
 /*
  * The next pack: how many sequences, and their slots at *slots, which stay
- * valid until the next admit.  None if no decision is due: when all are to
- * leave, only when all have left.  PS_ERR_MEMORY.
+ * valid until the next admit.  None if no decision is due; with FLUSH and
+ * LAST, when all packs have left.  PS_ERR_MEMORY.
  */
 ps_result ps_engine_decide(ps_engine *engine, ps_emit_mode mode,
                            const uint32_t **slots, uint32_t *n,
@@ -108,9 +108,9 @@ ps_result ps_engine_evict(ps_engine *engine, const uint32_t **slots,
                           uint32_t *n, ps_error *err);
 
 /*
- * Saves all that decisions depend on, while none is due; writes the slots in
- * use, at most ps_engine_slots, in an order that the load repeats, and gives
- * how many there are.
+ * Saves all that decisions depend on, while none is due.  Writes the slots in
+ * use, at most ps_engine_slots, in an order that the load repeats, and
+ * returns how many there are.
  */
 uint32_t ps_engine_save(const ps_engine *engine, ps_saver *saver,
                         uint32_t *slots);
@@ -137,7 +137,7 @@ static inline uint32_t ps_engine_length(const ps_engine *engine,
 /* Tokens in the window; with PS_POLICY_CONCAT, in the pack that fills. */
 uint64_t ps_engine_tokens(const ps_engine *engine);
 
-/* The most records that came from when a sequence came until it left. */
+/* The most records that came while a sequence waited. */
 uint64_t ps_engine_delay(const ps_engine *engine);
 
 #endif

@@ -13,11 +13,11 @@
 #include "base/serial.h"
 #include "engine/window.h"
 
-/* Which packs are asked for.  The first is false, and the others are true. */
+/* Which packs the caller wants.  The first is 0. */
 typedef enum ps_emit_mode {
     PS_EMIT_DUE,   /* those that are due */
-    PS_EMIT_FLUSH, /* all there are, at once, and more may come */
-    PS_EMIT_LAST,  /* all there are, and no more will come */
+    PS_EMIT_FLUSH, /* all there are; more sequences may come */
+    PS_EMIT_LAST,  /* all there are; no more sequences will come */
 } ps_emit_mode;
 
 /* What a policy is opened with; the window belongs to the engine. */
@@ -71,13 +71,13 @@ typedef struct ps_policy_calls {
 
 extern const ps_policy_calls ps_policy_auto_calls;
 
-/* spfhp and nnlshp; and auto, when all is to leave. */
+/* spfhp and nnlshp; and auto, when all packs are to leave. */
 extern const ps_policy_calls ps_policy_plan_calls;
 
 /* bestfit, nextfit, none and concat. */
 extern const ps_policy_calls ps_policy_simple_calls;
 
-/* Those of a policy that has a name. */
+/* For a policy that has a name (ps_policy_name). */
 const ps_policy_calls *ps_policy_calls_of(ps_policy policy);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A sequence has a score (score.h): the price of its length, which says what
  * it will be worth to future packs, and a little for balance and for age.
- * The pack with the greatest sum of scores is to leave: max-weight
+ * The pack with the greatest sum of scores leaves: max-weight
  * scheduling (Tassiulas and Ephremides 1992) with the prices of the
  * relaxation in place of most of the queue lengths.
  *
@@ -84,7 +84,7 @@ static void allocate(state *s, const ps_policy_setup *o, ps_mem *mem)
     ps_dual_prices_init(&s->prices, o->capacity, o->depth, o->window_size,
                         mem);
     ps_score_init(&s->score, o->window, &s->prices, mem);
-    ps_value_init(&s->value, ps_score_max_units(o->capacity), o->depth, mem);
+    ps_value_init(&s->value, s->score.max_units, o->depth, mem);
 }
 
 /* Prices are not learned while there is a plan: that is for the end. */
@@ -216,17 +216,6 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
 
 /* ---- Which pack leaves ---- */
 
-/* Waiting for longer makes no better packs, and does not end well. */
-static bool is_urgent(const state *s, uint64_t now)
-{
-    const ps_window *w = s->setup.window;
-    uint64_t time = w->slots[w->oldest].time;
-    uint64_t max = (uint64_t)URGENT_WINDOWS * s->setup.window_size;
-
-    max = max < s->setup.max_delay ? max : s->setup.max_delay;
-    return now > time && now - time >= max - max / URGENT_PART;
-}
-
 /* How far a pack is from the mean cost. */
 static uint64_t off_cost(const state *s, const ps_candidate *p)
 {
@@ -235,7 +224,7 @@ static uint64_t off_cost(const state *s, const ps_candidate *p)
     return p->cost > mean ? p->cost - mean : mean - p->cost;
 }
 
-/* The better of two packs; of good ones, if so asked for, by their cost. */
+/* True if a pack is better; of good ones, with even_cost, by its cost. */
 static bool is_better(const state *s, const ps_candidate *p,
                       const ps_candidate *than, int64_t good)
 {
@@ -244,19 +233,10 @@ static bool is_better(const state *s, const ps_candidate *p,
     return p->score > than->score;
 }
 
-/* Begins with what another pack has. */
-static void copy_pack(ps_candidate *p, const ps_candidate *from,
-                      uint32_t *lengths)
-{
-    memcpy(lengths, from->lengths, from->n * sizeof *lengths);
-    *p = *from;
-    p->lengths = lengths;
-}
-
 /*
- * Completes a pack behind some leaders, until one is good; the best of them
- * is in *best, and nothing of it is placed but what was before.  First there
- * is no leader, then the oldest sequence, then the longest that fit.
+ * Completes a pack behind some leaders, until one is good: first without a
+ * leader, then behind the oldest sequence, then behind the longest that fit.
+ * The best of these packs is in *best; only what is in `start` stays placed.
  */
 static void try_leaders(state *s, const ps_candidate *start,
                         ps_candidate *best)
@@ -267,10 +247,10 @@ static void try_leaders(state *s, const ps_candidate *start,
     uint32_t leader = 0;
     bool bulk = false;
 
-    copy_pack(best, start, s->lengths + s->setup.depth);
-    best->score = INT64_MIN;
+    *best = (ps_candidate){.score = INT64_MIN,
+                           .lengths = s->lengths + s->setup.depth};
     for (uint32_t i = 0; i < LEADERS; i++) {
-        ps_candidate p;
+        ps_candidate p = *start;
 
         if (i == 1)
             leader = w->slots[w->oldest].length;
@@ -283,7 +263,8 @@ static void try_leaders(state *s, const ps_candidate *start,
                       ps_score_left(&s->score, leader) == 0))
             continue;
 
-        copy_pack(&p, start, lengths);
+        p.lengths = lengths;
+        memcpy(lengths, start->lengths, start->n * sizeof *lengths);
         if (i > 0)
             ps_pack_place(&s->builder, &p, leader);
         bulk |= ps_pack_place_oldest(&s->builder, &p);
@@ -302,10 +283,16 @@ static void try_leaders(state *s, const ps_candidate *start,
 static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
 {
     const ps_window *w = s->setup.window;
-    bool urgent = s->setup.in_order || is_urgent(s, now);
+    uint64_t time = w->slots[w->oldest].time;
+    uint64_t max = (uint64_t)URGENT_WINDOWS * s->setup.window_size;
+    bool urgent = s->setup.in_order;
     ps_candidate start = {.room = s->setup.capacity,
                           .places = s->setup.depth,
                           .lengths = s->lengths};
+
+    /* Waiting for longer makes no better packs, and does not end well. */
+    max = max < s->setup.max_delay ? max : s->setup.max_delay;
+    urgent |= now > time && now - time >= max - max / URGENT_PART;
 
     *pack = start;
     if (is_by_pairs(s)) {

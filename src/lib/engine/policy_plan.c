@@ -1,5 +1,5 @@
 /*
- * policy_plan.c - a plan for what the window holds, made when it is full.
+ * policy_plan.c - a plan for the window, made when it is full.
  *
  * Of a plan those packs leave, one after the other, that are at least as
  * full as its mean; then the next plan is made, and the sequences of the
@@ -122,7 +122,7 @@ static ps_result count_left(state *s, ps_error *err)
     return PS_OK;
 }
 
-/* Makes a plan for the window; when all is to leave, every pack will do. */
+/* Makes a plan for the window; when all packs are to leave, each will do. */
 static ps_result plan_window(state *s, ps_emit_mode mode, ps_error *err)
 {
     const ps_window *w = s->setup.window;

@@ -58,24 +58,6 @@ static uint32_t oldest_length(const ps_window *w)
     return w->oldest == PS_NO_SLOT ? 0 : w->slots[w->oldest].length;
 }
 
-/*
- * The length that follows where there is room for some tokens; 0 for none.
- * With concat the pieces are cut to fit, so the next one always does.
- */
-static uint32_t next_length(const ps_policy_setup *s, uint32_t room)
-{
-    uint32_t oldest = oldest_length(s->window);
-
-    switch (s->policy) {
-    case PS_POLICY_BESTFIT:
-        return ps_window_longest(s->window, room);
-    case PS_POLICY_NONE:
-        return 0;
-    default:
-        return oldest <= room ? oldest : 0;
-    }
-}
-
 static ps_result choose(void *state, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
@@ -90,7 +72,15 @@ static ps_result choose(void *state, uint64_t now, ps_emit_mode mode,
     while (length > 0) {
         slots[(*n)++] = ps_window_take(s->window, length);
         room -= length;
-        length = *n < s->depth ? next_length(s, room) : 0;
+        if (*n == s->depth || s->policy == PS_POLICY_NONE)
+            break;
+        if (s->policy == PS_POLICY_BESTFIT) {
+            length = ps_window_longest(s->window, room);
+        } else {
+            /* With concat the pieces are cut to fit. */
+            length = oldest_length(s->window);
+            length = length <= room ? length : 0;
+        }
     }
     return PS_OK;
 }

@@ -62,11 +62,6 @@ void ps_price_cuts_destroy(ps_price_cuts *c)
 
 /* ---- Solving ---- */
 
-uint64_t ps_price_cuts_solve_bytes(uint32_t units, uint32_t depth)
-{
-    return ps_lp_bytes(units, units, depth, units);
-}
-
 /* The part of a pack that each has of as many of a length as fit. */
 static double equal_part(const ps_price_cuts *c, uint32_t u)
 {

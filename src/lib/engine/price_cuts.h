@@ -70,9 +70,6 @@ double ps_price_cuts_value(const ps_price_cuts *cuts, const double *demand);
 ps_result ps_price_cuts_solve(ps_price_cuts *cuts, const double *demand,
                               double gap, double *work, ps_error *err);
 
-/* The most memory that it takes besides while it solves. */
-uint64_t ps_price_cuts_solve_bytes(uint32_t units, uint32_t depth);
-
 /*
  * Keeps the new row, in place of the cut that was used longest ago if need
  * be; unless it gives almost the packs of another cut, for a stream with

@@ -13,7 +13,7 @@
 
 #include "engine/kernels.h"
 
-/* The value function knows so many units of length at most, or fine ones. */
+/* At most so many units of length, or fine units, for the value function. */
 #define FEW_UNITS 256
 #define MAX_UNITS 1024
 
@@ -26,11 +26,6 @@
 #define BALANCE_WINDOWS 64
 
 #define FEW 32 /* scores that are read faster than skipped */
-
-uint32_t ps_score_max_units(uint32_t capacity)
-{
-    return ps_units_of(capacity, MAX_UNITS).count;
-}
 
 /* Searches read a little in front of a table. */
 static int32_t *open_table(uint32_t last, ps_mem *mem)
@@ -65,12 +60,13 @@ void ps_score_init(ps_score *s, const ps_window *window,
         .window = window,
         .prices = prices,
         .capacity = prices->capacity,
+        .max_units = ps_units_of(prices->capacity, MAX_UNITS).count,
         .max_age = (uint64_t)MAX_AGE * prices->window_size,
         .step = ((uint64_t)WINDOW_AGE << 32) / prices->window_size,
     };
     s->score = open_table(s->capacity, mem);
     s->reversed = open_table(s->capacity, mem);
-    s->by_unit = open_table(ps_score_max_units(s->capacity), mem);
+    s->by_unit = open_table(s->max_units, mem);
     s->placed = ps_mem_alloc(mem, (uint64_t)s->capacity + 1,
                              sizeof *s->placed);
     ps_balance_init(&s->balance, s->capacity, &prices->units,

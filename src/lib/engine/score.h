@@ -1,9 +1,9 @@
 /*
  * score.h - what each sequence in the window is worth to the next pack.
  *
- * The score of a length is the price of its sequences (dual_prices.h), a
- * little for what the window holds too much of (balance.h), and a little for
- * the age of its oldest sequence.  Scores stand in tables by length; where
+ * The score of a length is the price of its sequences (dual_prices.h), with a
+ * little for balance, if the window has too many of them (balance.h), and a
+ * little for the age of the oldest.  Scores stand in tables by length; where
  * the capacity is large, in one by units of length too, for the value
  * function (value.h).
  *
@@ -35,13 +35,14 @@ typedef struct ps_score {
     const ps_window *window;
     const ps_dual_prices *prices;
     uint32_t capacity;
-    ps_units units;    /* of the value function, for now */
-    bool fine_units;   /* there are up to 1,024 of them, not 256 */
-    int32_t *score;    /* by length; or NONE */
-    int32_t *reversed; /* the same by capacity - length */
-    int32_t *best;     /* by unit: the best of its lengths */
-    int32_t *by_unit;  /* where that is, unless it is `score` */
-    uint32_t *placed;  /* by length */
+    ps_units units;     /* of the value function, for now */
+    uint32_t max_units; /* there may be so many */
+    bool fine_units;    /* there are up to that, not 256 */
+    int32_t *score;     /* by length; or NONE */
+    int32_t *reversed;  /* the same by capacity - length */
+    int32_t *best;      /* by unit: the best of its lengths */
+    int32_t *by_unit;   /* where that is, unless it is `score` */
+    uint32_t *placed;   /* by length */
     ps_balance balance;
     uint64_t learned; /* arrivals when the balance was; 0: it was not yet */
     uint64_t epoch;   /* age is counted up to here */
@@ -57,15 +58,12 @@ void ps_score_init(ps_score *score, const ps_window *window,
                    const ps_dual_prices *prices, ps_mem *mem);
 void ps_score_destroy(ps_score *score);
 
-/* How many units of length there may be. */
-uint32_t ps_score_max_units(uint32_t capacity);
-
 /* Learns the balance anew if much arrived since the last time. */
 void ps_score_learn(ps_score *score);
 
 /*
- * Scores all lengths anew, at a time by the clock of the window; in few units
- * or in fine ones.
+ * Scores all lengths anew, at a time by the clock of the window; in 256 units
+ * at most, or in fine ones.
  */
 void ps_score_refresh(ps_score *score, uint64_t now, bool fine_units);
 

@@ -1,7 +1,7 @@
 /*
  * shuffle.h - packs that were decided and leave in random order.
  *
- * A pool of fixed size: when it is full, one of its packs leaves, each with
+ * A pool of fixed size: when it is full, one of its packs leaves, all with
  * the same probability.
  *
  * SPDX-License-Identifier: MIT

@@ -28,7 +28,7 @@ typedef struct ps_value {
     uint32_t units;    /* of the rows as they are; 0: not filled yet */
     uint32_t levels;   /* V_1 up to this are known */
     bool has_any;      /* and V for any number of sequences */
-    bool any_only;     /* nothing else is asked for */
+    bool any_only;     /* only that is used */
     int32_t *table;    /* rows by descending room */
     const ps_kernels *kernels;
 } ps_value;
@@ -42,8 +42,8 @@ void ps_value_init(ps_value *value, uint32_t max_units, uint32_t depth,
 void ps_value_destroy(ps_value *value);
 
 /*
- * Fills the table for the scores as they are, by units.  `ample` says that so
- * many sequences as the depth allows are never asked for.
+ * Fills the table for the scores as they are, by units.  With an `ample`
+ * depth, packs do not fill it, and only V for any number is used.
  */
 void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
                       bool ample);

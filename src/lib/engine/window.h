@@ -2,9 +2,9 @@
  * window.h - the sequences admitted and not yet emitted, by length and by
  * age.  Knows lengths only; payloads are in a store under the same slots.
  *
- * Sequences of a length wait in a queue, so the oldest of all is at the
- * head of its queue; what leaves, leaves from there.  A second chain links
- * all of them by age.  Admit and take touch a constant number of words.
+ * Sequences of a length wait in a queue, the oldest at its head, where
+ * sequences are taken out.  A second chain links all of them by age.  Admit
+ * and take touch a constant number of words.
  *
  * The engine and its policies read the members as they are, several times
  * for each sequence; only the functions here change them.
@@ -66,8 +66,8 @@ static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
 }
 
 /*
- * Takes in a sequence of `length` that came at a time, which is not before
- * that of the one before; gives its slot.  Not when full.
+ * Adds a sequence of `length` that came at a time, not before that of the
+ * one added last, and returns its slot.  The window is not full.
  */
 static inline uint32_t ps_window_admit(ps_window *w, uint32_t length,
                                        uint64_t time)
@@ -98,7 +98,7 @@ static inline uint32_t ps_window_admit(ps_window *w, uint32_t length,
     return s;
 }
 
-/* Takes out the oldest sequence of a length; gives its slot. */
+/* Takes out the oldest sequence of a length, and returns its slot. */
 static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
 {
     ps_window_queue *q = &w->queues[length];
@@ -122,7 +122,7 @@ static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
     return s;
 }
 
-/* Lets the slot of a sequence that was taken be used again. */
+/* Frees the slot of a sequence that was taken. */
 static inline void ps_window_release(ps_window *w, uint32_t slot)
 {
     w->slots[slot].next_of_length = w->free;
