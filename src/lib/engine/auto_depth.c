@@ -68,30 +68,29 @@ typedef struct simulation {
     uint64_t *up_to; /* sequences of a length of the histogram or before */
 } simulation;
 
-static bool does_plan(const ps_engine_options *o)
-{
-    return o->policy == PS_POLICY_SPFHP || o->policy == PS_POLICY_NNLSHP;
-}
-
 /* The delay bears on a smaller window as on the real one. */
-static ps_engine_options run_options(const ps_engine_options *options)
+static simulation simulation_of(const ps_engine_options *options)
 {
-    ps_engine_options o = *options;
-    uint32_t max = does_plan(options) ? PLAN_WINDOW : RUN_WINDOW;
+    bool plans = options->policy == PS_POLICY_SPFHP ||
+                 options->policy == PS_POLICY_NNLSHP;
+    simulation s = {.options = *options,
+                    .sequences = plans ? PLAN_SEQUENCES : RUN_SEQUENCES};
+    ps_engine_options *o = &s.options;
+    uint32_t max = plans ? PLAN_WINDOW : RUN_WINDOW;
 
-    if (o.order == PS_PACKS_SHUFFLED)
-        o.order = PS_PACKS_BY_WINDOW;
-    if (o.window > max) {
-        o.max_delay = o.max_delay * max / o.window + 1;
-        o.window = max;
+    if (o->order == PS_PACKS_SHUFFLED)
+        o->order = PS_PACKS_BY_WINDOW;
+    if (o->window > max) {
+        o->max_delay = o->max_delay * max / o->window + 1;
+        o->window = max;
     }
-    return o;
+    return s;
 }
 
 uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
 {
     uint32_t lengths = sequences < o->capacity ? sequences : o->capacity;
-    const ps_engine_options deep = run_options(o);
+    const ps_engine_options deep = simulation_of(o).options;
     ps_engine_options small = deep;
 
     if (small.depth > SMALL_DEPTH)
@@ -242,10 +241,10 @@ ps_result ps_depth_choose(const ps_histogram *histogram,
 {
     size_t n = ps_histogram_size(histogram);
     uint64_t sequences = 0;
-    simulation s = {.histogram = histogram, .options = run_options(options)};
+    simulation s = simulation_of(options);
     ps_result r;
 
-    s.sequences = does_plan(options) ? PLAN_SEQUENCES : RUN_SEQUENCES;
+    s.histogram = histogram;
     *depth = options->depth < USUAL_DEPTH ? options->depth : USUAL_DEPTH;
     if (n == 0)
         return PS_OK;

@@ -244,17 +244,6 @@ static void find_pairs(ps_dual_prices *p)
                 off * off <= chance * chance * p->total);
 }
 
-static void halve_counts(ps_dual_prices *p)
-{
-    p->total = 0;
-    for (uint32_t u = 1; u <= p->units.count; u++) {
-        p->count[u] /= 2;
-        if (p->count[u] < MIN_COUNT)
-            p->count[u] = 0;
-        p->total += p->count[u];
-    }
-}
-
 static void find_mean(ps_dual_prices *p)
 {
     double sum = 0;
@@ -284,10 +273,20 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
         r = learn_cut(p, work < MAX_WORK ? work : MAX_WORK, err);
     }
     find_pairs(p);
-    if (p->total > (double)MEMORY_WINDOWS * p->window_size)
-        halve_counts(p);
+
+    /* Older counts fade. */
+    if (p->total > (double)MEMORY_WINDOWS * p->window_size) {
+        p->total = 0;
+        for (uint32_t u = 1; u <= p->units.count; u++) {
+            p->count[u] /= 2;
+            if (p->count[u] < MIN_COUNT)
+                p->count[u] = 0;
+            p->total += p->count[u];
+        }
+    }
     find_mean(p);
 
+    /* When to learn again. */
     if (p->interval < p->window_size)
         p->interval = p->window_size;
     p->interval = p->interval < max ? p->interval : max;

@@ -7,8 +7,8 @@
  * that is worth one is a pack of a best plan.  The demand that is priced here
  * is the window, and the sequences that are expected before that is empty.
  * So prices answer to the window: lengths that it has too much of become
- * dear, and leave sooner.  Solving again for what is left is known to lose no more
- * than a constant to a plan that knows the whole stream (Jasin and Kumar
+ * dear, and leave sooner.  Solving again for what is left is known to lose no
+ * more than a constant to a plan that knows the whole stream (Jasin and Kumar
  * 2012; Banerjee and Freund 2020 for bin packing).
  *
  * Solving takes too long to do it for each pack.  Some solutions are kept

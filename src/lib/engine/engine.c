@@ -231,39 +231,32 @@ static ps_result choose_shuffled(ps_engine *e, ps_emit_mode mode,
     return r;
 }
 
-/* Decides on all packs that are due; of those that wait then, one leaves. */
-static ps_result decide_shuffled(ps_engine *e, ps_emit_mode mode, uint32_t *n,
-                                 ps_error *err)
-{
-    while (!ps_shuffle_is_full(e->shuffle) && is_due(e, mode)) {
-        ps_result r = choose_shuffled(e, mode, err);
-
-        if (r != PS_OK)
-            return r;
-    }
-    if (is_shuffled_due(e))
-        *n = ps_shuffle_take(e->shuffle, true, e->slots);
-    else if (ps_shuffle_is_full(e->shuffle) ||
-             (mode != PS_EMIT_DUE && e->shuffle->sequences > 0))
-        *n = ps_shuffle_take(e->shuffle, false, e->slots);
-    return PS_OK;
-}
-
 ps_result ps_engine_decide(ps_engine *e, ps_emit_mode mode,
                            const uint32_t **slots, uint32_t *n, ps_error *err)
 {
+    ps_shuffle *s = e->shuffle;
     ps_result r = PS_OK;
 
     *slots = e->slots;
     *n = 0;
-    if (e->shuffle != NULL)
-        r = decide_shuffled(e, mode, n, err);
-    else if (mode == PS_EMIT_DUE && ps_engine_is_idle(e))
-        return PS_OK;
-    else if (is_due(e, mode))
-        r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
-    else
-        e->idle_until = next_due(e);
+    if (s == NULL) {
+        if (mode == PS_EMIT_DUE && ps_engine_is_idle(e))
+            return PS_OK;
+        if (is_due(e, mode))
+            r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
+        else
+            e->idle_until = next_due(e);
+    } else {
+        while (r == PS_OK && !ps_shuffle_is_full(s) && is_due(e, mode))
+            r = choose_shuffled(e, mode, err);
+        if (r != PS_OK)
+            return r;
+        if (is_shuffled_due(e))
+            *n = ps_shuffle_take(s, true, e->slots);
+        else if (ps_shuffle_is_full(s) ||
+                 (mode != PS_EMIT_DUE && s->sequences > 0))
+            *n = ps_shuffle_take(s, false, e->slots);
+    }
     if (r == PS_OK)
         release(e, *n);
     return r;

@@ -309,43 +309,46 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
-/* A sequence has left the window. */
-static void forget(state *s, uint32_t length)
+/* A full sequence, or the best pack; takes it out of the window. */
+static ps_result choose_due(state *s, uint64_t now, uint32_t *slots,
+                            uint32_t *n, ps_error *err)
 {
-    ps_dual_prices_take(&s->prices, length);
-    ps_score_take(&s->score, length);
+    ps_candidate pack = {.n = 1, .lengths = s->lengths};
+
+    if (has_full(s)) {
+        pack.lengths[0] = s->setup.capacity;
+    } else {
+        ps_result r = refresh(s, now, err);
+
+        if (r != PS_OK)
+            return r;
+        choose_pack(s, now, &pack);
+    }
+    for (uint32_t i = 0; i < pack.n; i++) {
+        s->score.placed[pack.lengths[i]] = 0;
+        slots[i] = ps_window_take(s->setup.window, pack.lengths[i]);
+    }
+    *n = pack.n;
+    return PS_OK;
 }
 
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
-    ps_window *w = s->setup.window;
-    ps_candidate p = {.n = 1, .lengths = s->lengths};
-    ps_result r;
+    ps_result r =
+        mode == PS_EMIT_DUE
+            ? choose_due(s, now, slots, n, err)
+            : ps_policy_plan_calls.choose(s->closing, now, mode, slots, n,
+                                          err);
 
-    if (mode != PS_EMIT_DUE) {
-        r = ps_policy_plan_calls.choose(s->closing, now, mode, slots, n, err);
-        for (uint32_t i = 0; r == PS_OK && i < *n; i++)
-            forget(s, w->slots[slots[i]].length);
-        return r;
+    for (uint32_t i = 0; r == PS_OK && i < *n; i++) {
+        uint32_t length = s->setup.window->slots[slots[i]].length;
+
+        ps_dual_prices_take(&s->prices, length);
+        ps_score_take(&s->score, length);
     }
-    if (has_full(s)) {
-        p.lengths[0] = s->setup.capacity;
-    } else {
-        r = refresh(s, now, err);
-        if (r != PS_OK)
-            return r;
-        choose_pack(s, now, &p);
-    }
-    for (uint32_t i = 0; i < p.n; i++)
-        s->score.placed[p.lengths[i]] = 0;
-    for (uint32_t i = 0; i < p.n; i++) {
-        slots[i] = ps_window_take(w, p.lengths[i]);
-        forget(s, p.lengths[i]);
-    }
-    *n = p.n;
-    return PS_OK;
+    return r;
 }
 
 /* ---- Saved and loaded ---- */

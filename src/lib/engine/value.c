@@ -54,21 +54,6 @@ const int32_t *ps_value_row(const ps_value *v, uint32_t places)
     return row(v, v->any_only || places > v->levels ? 0 : places);
 }
 
-/* A length is of no use that scores no more than a shorter one. */
-static void fill_level(const ps_value *v, const int32_t *best, uint32_t level)
-{
-    const int32_t *from = row(v, level - 1);
-    int32_t *to = row(v, level);
-    int32_t max = 0;
-
-    memcpy(to, from, (v->units + 1) * sizeof *to);
-    for (uint32_t i = 1; i <= v->units; i++)
-        if (best[i] > max) {
-            max = best[i];
-            v->kernels->more(max, i, from, to, v->units);
-        }
-}
-
 void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
                       bool ample)
 {
@@ -87,8 +72,19 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
         max = best[c] > max ? best[c] : max;
         single[units - c] = max;
     }
-    for (uint32_t level = 2; level <= v->levels; level++)
-        fill_level(v, best, level);
+
+    for (uint32_t level = 2; level <= v->levels; level++) {
+        const int32_t *from = row(v, level - 1);
+        int32_t *to = row(v, level);
+
+        memcpy(to, from, (units + 1) * sizeof *to);
+        max = 0; /* a length is of no use if a shorter one scores as much */
+        for (uint32_t i = 1; i <= units; i++)
+            if (best[i] > max) {
+                max = best[i];
+                v->kernels->more(max, i, from, to, units);
+            }
+    }
 }
 
 void ps_value_save(const ps_value *v, ps_saver *saver)
