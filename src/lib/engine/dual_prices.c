@@ -16,7 +16,6 @@
 
 #include "lp/column_gen.h"
 
-
 #define MAX_UNITS 256 /* lengths are counted in at most as many units */
 
 /*
@@ -28,18 +27,18 @@
 #define VARIATION_WINDOWS 8
 
 /*
- * A cut counts if it is below the highest one by no more than this part,
- * divided by the square root of the window.
+ * A cut is near, and counts, if it is below the highest one by no more than
+ * this part, divided by the square root of the window.
  */
 #define TOLERANCE 0.1
 
 /*
- * A cut is learned after a window, and then after an interval: half of the
- * last one if the cut was higher than the others by this part of what counts
- * as near, else twice as long; at least one window, and at most MAX_WINDOWS.
- * But there must be MIN_WORK left for it, in additions: there are FIRST_WORK
- * to begin with, and more for each record.  One cut takes at most MAX_WORK,
- * which is up to some hundredths of a second.
+ * A cut is learned after a window, and then after an interval.  The interval
+ * is halved if the new cut was higher than the others by NEWS of what counts
+ * as near, else doubled, from one window to MAX_WINDOWS.  But there must be
+ * MIN_WORK left for it, in additions: there are FIRST_WORK to begin with, and
+ * more for each record.  One cut takes at most MAX_WORK, which is up to some
+ * hundredths of a second.
  */
 #define NEWS 0.25
 #define MAX_WINDOWS 32
@@ -66,14 +65,14 @@
 /* More are never counted. */
 #define MAX_COUNT 9007199254740992.0 /* 2^53 */
 
-/* Prices are linear that differ by so much in the mean. */
+/* Linear prices differ by no more than this in the mean. */
 #define NEARLY_LINEAR 1e-3
 
 /* What errors of rounding may be, as a part. */
 #define ROUNDING 1e-6
 
 /*
- * When packs of two are as good as any.  Either there are at most
+ * Packs of two are as good as any in two cases.  Either there are at most
  * PAIRS_AS_GOOD more of them, as a part, than the bound.  Or chance explains
  * how many more there are than packs that the tokens would fill: at least
  * CHANCE_COUNT sequences have arrived, and the difference is at most CHANCE

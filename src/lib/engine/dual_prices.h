@@ -29,7 +29,7 @@
 /* The score of a full pack: prices are parts of it. */
 #define PS_SCORE_ONE (INT32_C(1) << 22)
 
-/* Here so that counting is done in line; the rest is dual_prices.c's. */
+/* Here so that counting can be inline; the policy reads some members. */
 typedef struct ps_dual_prices {
     uint32_t capacity;
     uint32_t depth;

@@ -31,7 +31,7 @@
 #include "engine/shuffle.h"
 #include "engine/window.h"
 
-/* Here so that what each record asks for costs no call; engine.c's alone. */
+/* Here so that some functions can be inline; only engine.c uses it. */
 typedef struct ps_engine {
     const ps_policy_calls *calls;
     void *policy; /* its state */
@@ -63,7 +63,7 @@ ps_result ps_engine_open(ps_engine **engine,
                          const ps_engine_options *options, ps_error *err);
 void ps_engine_free(ps_engine *engine);
 
-/* The most memory that such an engine takes, and the slots that it has. */
+/* The most memory that such an engine takes, and how many slots it has. */
 uint64_t ps_engine_bytes(const ps_engine_options *options);
 uint32_t ps_engine_slots_for(const ps_engine_options *options);
 

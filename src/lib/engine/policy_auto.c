@@ -3,9 +3,9 @@
  *
  * A sequence has a score (score.h): the price of its length, which says what
  * it will be worth to future packs, and a little for balance and for age.
- * The pack with the greatest sum of scores leaves: max-weight
- * scheduling (Tassiulas and Ephremides 1992) with the prices of the
- * relaxation in place of most of the queue lengths.
+ * The pack with the greatest sum of scores leaves: max-weight scheduling
+ * (Tassiulas and Ephremides 1992) with the prices of the relaxation in place
+ * of most of the queue lengths.
  *
  * Some leaders are tried: none, the oldest sequence, and long ones, since
  * these are the hardest to place.  A pack is built behind each
@@ -29,9 +29,10 @@
 #define LEADERS 6
 
 /*
- * Scores are made anew after this part of a window, but not so often.  While
- * windows differ by little more than chance (dual_prices.h), twice as many
- * records may come before, up to STEADY_MAX: beyond, that saves little time.
+ * Scores are refreshed so many times in a window, but at least REFRESH_MIN
+ * records apart.  While windows differ by little more than chance (their
+ * variation, dual_prices.h, is below STEADY), twice as many records may come
+ * before that, up to STEADY_MAX: beyond, that saves little time.
  */
 #define REFRESH_PARTS 16
 #define REFRESH_PARTS_FINE 8
@@ -39,14 +40,14 @@
 #define STEADY 2.0
 #define STEADY_MAX 256
 
-/* A pack is good whose score is no more than this below the mean of others. */
+/* A good pack has a score no more than this below the mean of late packs. */
 #define GOOD (PS_SCORE_ONE / 500)
 #define MEAN_PACKS 128
 
 /* No pack has a score above this, nor one below its opposite. */
 #define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
-/* A sequence leads when it has waited so long, less a small part. */
+/* A sequence leads when it has waited so long, less one part of these. */
 #define URGENT_WINDOWS 4
 #define URGENT_PART 100
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "lp/column_gen.h"
 
 /* How many cuts are kept; the first two are there from the start. */

@@ -30,7 +30,7 @@ static inline bool ps_score_exists(int32_t score)
     return score > PS_SCORE_NONE / 2;
 }
 
-/* Here so that updates are done in line; the rest is score.c's. */
+/* Here so that updates can be inline; the policy reads some members. */
 typedef struct ps_score {
     const ps_window *window;
     const ps_dual_prices *prices;
