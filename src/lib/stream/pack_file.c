@@ -26,7 +26,7 @@ typedef struct stream {
 } stream;
 
 struct ps_pack_file {
-    ps_random_input *plain;
+    ps_random_input *input;
     ps_pack_info info; /* of the first stream, but for the window */
     ps_totals totals;
     stream *streams;
@@ -37,23 +37,20 @@ struct ps_pack_file {
 static ps_result read_header(ps_pack_file *f, uint64_t at,
                              ps_pack_info *info, ps_error *err)
 {
-    uint64_t left = ps_random_input_size(f->plain) - at;
+    uint64_t left = ps_random_input_size(f->input) - at;
     size_t n = left < PS_PACK_HEADER_BYTES ? (size_t)left
                                            : PS_PACK_HEADER_BYTES;
     const unsigned char *bytes = (const unsigned char *)"";
     ps_result r = PS_OK;
 
     if (n > 0)
-        r = ps_random_input_read(f->plain, at, n, &bytes, err);
-    if (r != PS_OK)
-        return r;
-    return ps_pack_header_read(bytes, n, info, err);
+        r = ps_random_input_read(f->input, at, n, &bytes, err);
+    return r == PS_OK ? ps_pack_header_read(bytes, n, info, err) : r;
 }
 
 /*
- * Reads END of a stream with the header `info`, which ends at `end`.  What
- * stands there instead is most likely the last that came of a stream that was
- * cut.
+ * Reads END of a stream with the header `info`, which ends at `end`.  If
+ * something else stands there, the stream has most likely been cut.
  */
 static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
                           uint64_t end, ps_totals *totals, ps_error *err)
@@ -65,7 +62,7 @@ static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
     ps_result r;
 
     if (end >= (uint64_t)PS_PACK_HEADER_BYTES + size) {
-        r = ps_random_input_read(f->plain, end - size, size, &bytes, err);
+        r = ps_random_input_read(f->input, end - size, size, &bytes, err);
         if (r != PS_OK)
             return r;
         if (ps_record_open(info, bytes, &is_end, NULL) != PS_OK)
@@ -78,30 +75,6 @@ static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
                        end);
     r = ps_end_decode(info, bytes, totals, &digest, err);
     return r == PS_OK ? r : ps_record_blame(totals->packs, end - size, r, err);
-}
-
-/* Reads the header of a stream, which END says is at `at`. */
-static ps_result check_header(ps_pack_file *f, uint64_t at,
-                              const ps_totals *end, ps_pack_info *info,
-                              ps_error *err)
-{
-    ps_result r = read_header(f, at, info, err);
-
-    if (r == PS_ERR_MAGIC)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "END has %" PRIu64 " packs before it, but no header "
-                       "stands at byte %" PRIu64,
-                       end->packs, at);
-    if (r == PS_OK && !ps_pack_info_equal(&f->info, info))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream that starts at byte %" PRIu64
-                       " has records of another kind than the first",
-                       at);
-    if (r == PS_OK)
-        r = ps_totals_check(info, end, err);
-    if (r == PS_OK && info->window > f->info.window)
-        f->info.window = info->window;
-    return r;
 }
 
 /* One stream more; the array doubles when their number is a power of 2. */
@@ -124,7 +97,10 @@ static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
     return PS_OK;
 }
 
-/* Finds the stream that ends at *end, which becomes where it starts. */
+/*
+ * Finds the stream that ends at *end, which becomes where it starts.  END
+ * says where that is; the header there must agree.
+ */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
     const uint32_t size = f->info.record_bytes;
@@ -134,19 +110,35 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     uint64_t before;
     ps_result r;
 
-    /* Which version it is of is only known when the header was found. */
+    /* Only the header says which version END is of. */
     info.version_minor = UINT16_MAX;
     r = read_end(f, &info, behind, &totals, err);
     if (r != PS_OK)
         return r;
-    before = *end - size - PS_PACK_HEADER_BYTES;
+    before = behind - size - PS_PACK_HEADER_BYTES;
     if (totals.packs > before / size)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "END has %" PRIu64 " packs before it, but only %"
                        PRIu64 " bytes are there",
                        totals.packs, before);
+
     *end = before - totals.packs * size;
-    r = check_header(f, *end, &totals, &info, err);
+    r = read_header(f, *end, &info, err);
+    if (r == PS_ERR_MAGIC)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END has %" PRIu64 " packs before it, but no header "
+                       "stands at byte %" PRIu64,
+                       totals.packs, *end);
+    if (r == PS_OK && !ps_pack_info_equal(&f->info, &info))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " has records of another kind than the first",
+                       *end);
+    if (r == PS_OK)
+        r = ps_totals_check(&info, &totals, err);
+    if (r == PS_OK && info.window > f->info.window)
+        f->info.window = info.window;
+
     if (r == PS_OK)
         r = read_end(f, &info, behind, &totals, err);
     if (r == PS_OK && !ps_totals_add(&f->totals, &totals))
@@ -157,7 +149,7 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     return r;
 }
 
-/* The streams were found from the end on. */
+/* The streams were found from the last to the first: turns them round. */
 static void put_in_order(ps_pack_file *f)
 {
     stream *s = f->streams;
@@ -176,59 +168,38 @@ static void put_in_order(ps_pack_file *f)
     }
 }
 
-static ps_result open_file(ps_pack_file *f, int fd, ps_error *err)
-{
-    ps_result r = ps_random_input_open(&f->plain, fd, err);
-    uint64_t end;
-
-    if (r == PS_OK)
-        r = read_header(f, 0, &f->info, err);
-    if (r != PS_OK)
-        return r;
-    end = ps_random_input_size(f->plain);
-    do
-        r = find_stream(f, &end, err);
-    while (r == PS_OK && end > 0);
-    if (r == PS_OK)
-        put_in_order(f);
-    return r;
-}
-
 ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
 {
     ps_pack_file *f = calloc(1, sizeof *f);
+    uint64_t end = 0;
     ps_result r;
 
     *file = NULL;
     if (f == NULL)
         return ps_fail_memory(err);
-    r = open_file(f, fd, err);
+    r = ps_random_input_open(&f->input, fd, err);
+    if (r == PS_OK)
+        r = read_header(f, 0, &f->info, err);
+    if (r == PS_OK)
+        end = ps_random_input_size(f->input);
+    while (r == PS_OK && end > 0)
+        r = find_stream(f, &end, err);
     if (r != PS_OK) {
         ps_pack_file_free(f);
         return r;
     }
+    put_in_order(f);
     *file = f;
     return PS_OK;
 }
 
-const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)
+void ps_pack_file_free(ps_pack_file *f)
 {
-    return &f->info;
-}
-
-uint64_t ps_pack_file_packs(const ps_pack_file *f)
-{
-    return f->totals.packs;
-}
-
-uint32_t ps_pack_file_streams(const ps_pack_file *f)
-{
-    return f->n_streams;
-}
-
-const ps_totals *ps_pack_file_totals(const ps_pack_file *f)
-{
-    return &f->totals;
+    if (f == NULL)
+        return;
+    ps_random_input_free(f->input);
+    free(f->streams);
+    free(f);
 }
 
 /*
@@ -251,25 +222,6 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
-/* Checks the record that should be pack `index` of its stream. */
-static ps_result decode(const ps_pack_file *f, const unsigned char *bytes,
-                        uint64_t index, ps_pack *pack, ps_error *err)
-{
-    bool is_end;
-    ps_result r = ps_record_open(&f->info, bytes, &is_end, err);
-
-    if (r == PS_OK && is_end)
-        r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
-    if (r == PS_OK)
-        r = ps_record_decode(&f->info, bytes, pack, err);
-    if (r == PS_OK && pack->index != index)
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "its index is %" PRIu64
-                    ": records are missing, repeated or out of order",
-                    pack->index);
-    return r;
-}
-
 ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
@@ -278,6 +230,7 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
     const stream *s;
     uint64_t index;
     uint64_t offset;
+    bool is_end;
     ps_result r;
 
     if (i >= f->totals.packs)
@@ -288,9 +241,18 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
     s = &f->streams[stream_of(f, i)];
     index = i - s->first;
     offset = s->at + PS_PACK_HEADER_BYTES + index * size;
-    r = ps_random_input_read(f->plain, offset, size, &bytes, err);
+    r = ps_random_input_read(f->input, offset, size, &bytes, err);
     if (r == PS_OK)
-        r = decode(f, bytes, index, pack, err);
+        r = ps_record_open(&f->info, bytes, &is_end, err);
+    if (r == PS_OK && is_end)
+        r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
+    if (r == PS_OK)
+        r = ps_record_decode(&f->info, bytes, pack, err);
+    if (r == PS_OK && pack->index != index)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "its index is %" PRIu64
+                    ": records are missing, repeated or out of order",
+                    pack->index);
     if (r == PS_ERR_CORRUPT)
         return ps_record_blame(index, offset, r, err);
     pack->stream = (uint32_t)(s - f->streams);
@@ -298,11 +260,22 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
     return r;
 }
 
-void ps_pack_file_free(ps_pack_file *f)
+const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)
 {
-    if (f == NULL)
-        return;
-    ps_random_input_free(f->plain);
-    free(f->streams);
-    free(f);
+    return &f->info;
+}
+
+uint64_t ps_pack_file_packs(const ps_pack_file *f)
+{
+    return f->totals.packs;
+}
+
+uint32_t ps_pack_file_streams(const ps_pack_file *f)
+{
+    return f->n_streams;
+}
+
+const ps_totals *ps_pack_file_totals(const ps_pack_file *f)
+{
+    return &f->totals;
 }

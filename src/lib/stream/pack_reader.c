@@ -1,5 +1,6 @@
 /*
- * pack_reader.c - packs in, each checked before it is handed out.
+ * pack_reader.c - packs in, each checked before it is handed out; and which
+ * kind of stream an input holds.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,8 +16,9 @@
 #include "format/pack_header.h"
 #include "format/pack_record.h"
 #include "format/totals.h"
+#include "stream/token_reader.h"
 
-/* Puts the place before a message that names none. */
+/* Puts the place of the next record before a message that names none. */
 static ps_result at_record(const ps_pack_reader *r, ps_result code,
                            ps_error *err)
 {
@@ -24,36 +26,29 @@ static ps_result at_record(const ps_pack_reader *r, ps_result code,
                            code, err);
 }
 
-/* The place behind a header. */
-static void begin_stream(ps_pack_reader *r, const unsigned char *header)
-{
-    ps_pack_place *p = &r->place;
-
-    p->header = p->digest = ps_pack_digest_begin(header);
-    p->last = p->newest = 0;
-    p->seen = (ps_totals){0};
-    p->before = r->ended;
-}
-
 ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
 {
+    ps_pack_place *p = &r->place;
     const unsigned char *header;
     size_t got;
     ps_result result = ps_input_peek(r->input, PS_PACK_HEADER_BYTES,
                                      &header, &got, err);
 
+    if (result == PS_OK)
+        result = ps_pack_header_read(header, got, &r->current, err);
     if (result != PS_OK)
         return result;
-    result = ps_pack_header_read(header, got, &r->current, err);
-    if (result != PS_OK)
-        return result;
-    begin_stream(r, header);
+    p->header = p->digest = ps_pack_digest_begin(header);
+    p->last = p->newest = 0;
+    p->seen = (ps_totals){0};
+    p->before = r->ended;
     ps_input_take(r->input, PS_PACK_HEADER_BYTES);
     return PS_OK;
 }
 
-ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_input *input,
-                               ps_error *err)
+/* The reader owns the input from now on, also after a failure. */
+static ps_result start(ps_pack_reader **reader, ps_input *input,
+                       ps_error *err)
 {
     ps_pack_reader *r = calloc(1, sizeof *r);
     ps_result result;
@@ -85,41 +80,41 @@ ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
     if (result != PS_OK)
         return result;
     ps_input_set_head(input, ps_is_pack_head);
-    return ps_pack_reader_start(reader, input, err);
+    return start(reader, input, err);
 }
 
-const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *r)
+ps_result ps_open_any(int fd, ps_type raw_type, ps_pack_reader **packs,
+                      ps_token_reader **tokens, ps_error *err)
 {
-    return &r->info;
-}
+    const unsigned char *head;
+    size_t got;
+    ps_input *input;
+    ps_result result;
 
-const ps_totals *ps_pack_reader_totals(const ps_pack_reader *r)
-{
-    return &r->ended;
-}
-
-void ps_pack_reader_on_wait(ps_pack_reader *r, ps_wait_hook *hook,
-                            void *context)
-{
-    ps_input_on_wait(r->input, hook, context);
-}
-
-uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
-{
-    return ps_input_offset(r->input);
-}
-
-static ps_result check_totals(const ps_pack_reader *r, const ps_totals *end,
-                              uint64_t digest, ps_error *err)
-{
-    ps_result result = ps_totals_compare(end, &r->place.seen, err);
-
+    *packs = NULL;
+    *tokens = NULL;
+    if (raw_type != PS_U16 && raw_type != PS_U32)
+        return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
+    result = ps_input_open(&input, fd, err);
     if (result != PS_OK)
         return result;
-    if (digest != r->place.digest)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the records do not agree with END's digest");
-    return ps_totals_check(&r->current, end, err);
+    ps_input_set_head(input, ps_is_pack_head);
+    result = ps_input_peek(input, 8, &head, &got, err);
+    if (result != PS_OK) {
+        ps_input_free(input);
+        return result;
+    }
+    if (got == 8 && ps_is_pack_magic_prefix(head, got))
+        return start(packs, input, err);
+    return ps_token_reader_start(tokens, input, raw_type, err);
+}
+
+void ps_pack_reader_free(ps_pack_reader *r)
+{
+    if (r == NULL)
+        return;
+    ps_input_free(r->input);
+    free(r);
 }
 
 /* After END: nothing, or another stream whose records mean the same. */
@@ -154,16 +149,22 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
     return result;
 }
 
+/* Checks END against what came before it. */
 static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
                           ps_error *err)
 {
     ps_totals end = {0};
     uint64_t digest;
-    ps_result result;
+    ps_result result =
+        ps_end_decode(&r->current, bytes, &end, &digest, err);
 
-    result = ps_end_decode(&r->current, bytes, &end, &digest, err);
     if (result == PS_OK)
-        result = check_totals(r, &end, digest, err);
+        result = ps_totals_compare(&end, &r->place.seen, err);
+    if (result == PS_OK && digest != r->place.digest)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "the records do not agree with END's digest");
+    if (result == PS_OK)
+        result = ps_totals_check(&r->current, &end, err);
     if (result != PS_OK)
         return at_record(r, result, err);
     if (!ps_totals_add(&r->ended, &end))
@@ -191,54 +192,26 @@ void ps_pack_reader_count(ps_pack_reader *r, const ps_pack *pack)
     ps_totals_add_pack(&p->seen, pack->n_seq, pack->n_tok, pack->max_seqlen);
 }
 
-static ps_result read_pack(ps_pack_reader *r, const unsigned char *bytes,
-                           ps_pack *pack, ps_error *err)
-{
-    ps_result result = ps_record_decode(&r->info, bytes, pack, err);
-
-    if (result == PS_OK && pack->index != r->place.seen.packs)
-        result = ps_fail(err, PS_ERR_CORRUPT,
-                         "its index is %" PRIu64
-                         ": records are missing, repeated or out of order",
-                         pack->index);
-    if (result != PS_OK)
-        return at_record(r, result, err);
-    pack->stream = r->place.stream;
-    pack->offset = ps_input_offset(r->input);
-    ps_pack_reader_count(r, pack);
-    ps_input_take(r->input, r->info.record_bytes);
-    return PS_OK;
-}
-
-/* A whole record, unless the input ends before. */
-static ps_result peek_record(ps_pack_reader *r, uint64_t index,
-                             const unsigned char **bytes, ps_error *err)
-{
-    size_t got;
-    ps_result result = ps_input_peek(r->input, r->info.record_bytes, bytes,
-                                     &got, err);
-
-    if (result != PS_OK || got == r->info.record_bytes)
-        return result;
-    if (got == 0)
-        ps_fail(err, PS_ERR_TRUNCATED, "the stream ends without END");
-    else
-        ps_fail(err, PS_ERR_TRUNCATED,
-                "the stream ends after %zu of its %" PRIu32 " bytes", got,
-                r->info.record_bytes);
-    return ps_record_blame(index, ps_input_offset(r->input),
-                           PS_ERR_TRUNCATED, err);
-}
-
 ps_result ps_pack_reader_peek(ps_pack_reader *r, uint64_t index,
                               const unsigned char **bytes, bool *is_end,
                               ps_error *err)
 {
-    ps_result result = peek_record(r, index, bytes, err);
+    const uint32_t size = r->info.record_bytes;
+    size_t got;
+    ps_result result = ps_input_peek(r->input, size, bytes, &got, err);
 
     if (result != PS_OK)
         return result;
-    result = ps_record_open(&r->info, *bytes, is_end, err);
+    if (got == 0)
+        result = ps_fail(err, PS_ERR_TRUNCATED,
+                         "the stream ends without END");
+    else if (got < size)
+        result = ps_fail(err, PS_ERR_TRUNCATED,
+                         "the stream ends after %zu of its %" PRIu32
+                         " bytes",
+                         got, size);
+    else
+        result = ps_record_open(&r->info, *bytes, is_end, err);
     if (result != PS_OK)
         return ps_record_blame(index, ps_input_offset(r->input), result,
                                err);
@@ -259,27 +232,36 @@ ps_result ps_pack_reader_step(ps_pack_reader *r, ps_pack *pack, bool *is_pack,
     if (result != PS_OK)
         return result;
     *is_pack = !is_end;
-    return is_end ? read_end(r, bytes, err) : read_pack(r, bytes, pack, err);
-}
+    if (is_end)
+        return read_end(r, bytes, err);
 
-/* Whether the last pack that was read is to be given. */
-static bool is_ours(const ps_pack_reader *r)
-{
-    uint64_t packs = r->place.before.packs + r->place.seen.packs;
-
-    return r->ranks == 1 || (packs - 1) % r->ranks == r->rank;
+    result = ps_record_decode(&r->info, bytes, pack, err);
+    if (result == PS_OK && pack->index != r->place.seen.packs)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "its index is %" PRIu64
+                         ": records are missing, repeated or out of order",
+                         pack->index);
+    if (result != PS_OK)
+        return at_record(r, result, err);
+    pack->stream = r->place.stream;
+    pack->offset = ps_input_offset(r->input);
+    ps_pack_reader_count(r, pack);
+    ps_input_take(r->input, r->info.record_bytes);
+    return PS_OK;
 }
 
 ps_result ps_pack_reader_next(ps_pack_reader *r, ps_pack *pack,
                               ps_error *err)
 {
-    ps_result result;
     bool is_pack;
 
-    do
-        result = ps_pack_reader_step(r, pack, &is_pack, err);
-    while (result == PS_OK && !(is_pack && is_ours(r)));
-    return result;
+    do {
+        ps_result result = ps_pack_reader_step(r, pack, &is_pack, err);
+
+        if (result != PS_OK)
+            return result;
+    } while (!is_pack || (ps_pack_reader_packs(r) - 1) % r->ranks != r->rank);
+    return PS_OK;
 }
 
 ps_result ps_pack_reader_share(ps_pack_reader *r, uint32_t rank,
@@ -295,10 +277,23 @@ ps_result ps_pack_reader_share(ps_pack_reader *r, uint32_t rank,
     return PS_OK;
 }
 
-void ps_pack_reader_free(ps_pack_reader *r)
+const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *r)
 {
-    if (r == NULL)
-        return;
-    ps_input_free(r->input);
-    free(r);
+    return &r->info;
+}
+
+const ps_totals *ps_pack_reader_totals(const ps_pack_reader *r)
+{
+    return &r->ended;
+}
+
+void ps_pack_reader_on_wait(ps_pack_reader *r, ps_wait_hook *hook,
+                            void *context)
+{
+    ps_input_on_wait(r->input, hook, context);
+}
+
+uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
+{
+    return ps_input_offset(r->input);
 }

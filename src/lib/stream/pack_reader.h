@@ -22,12 +22,11 @@ struct ps_pack_reader {
     uint32_t ranks;
 };
 
-/*
- * As ps_pack_reader_open.  The source belongs to the reader from now on,
- * also after a failure.
- */
-ps_result ps_pack_reader_start(ps_pack_reader **reader, ps_input *input,
-                               ps_error *err);
+/* Packs read so far, through all streams and whichever rank's they are. */
+static inline uint64_t ps_pack_reader_packs(const ps_pack_reader *reader)
+{
+    return reader->place.before.packs + reader->place.seen.packs;
+}
 
 /* Reads the header of the next stream.  As ps_pack_header_read. */
 ps_result ps_pack_reader_header(ps_pack_reader *reader, ps_error *err);

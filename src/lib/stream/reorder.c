@@ -1,5 +1,5 @@
 /*
- * reorder.c - a binary heap of sequences by id and place.
+ * reorder.c - a binary heap of sequences by id and place in the sequence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,32 +15,24 @@ static bool is_before(const ps_waiting *a, const ps_waiting *b)
     return a->id != b->id ? a->id < b->id : a->seq_off < b->seq_off;
 }
 
-static ps_result grow(ps_reorder *heap, ps_error *err)
-{
-    size_t size = heap->size == 0 ? 256 : heap->size * 2;
-    ps_waiting *items;
-
-    if (size > SIZE_MAX / sizeof *items)
-        return ps_fail_memory(err);
-    items = realloc(heap->items, size * sizeof *items);
-    if (items == NULL)
-        return ps_fail_memory(err);
-    heap->items = items;
-    heap->size = size;
-    return PS_OK;
-}
-
 ps_result ps_reorder_push(ps_reorder *heap, const ps_waiting *item,
                           ps_error *err)
 {
     size_t at = heap->count;
 
-    if (heap->count == heap->size) {
-        ps_result r = grow(heap, err);
+    if (heap->count == heap->capacity) {
+        size_t capacity = heap->capacity == 0 ? 256 : heap->capacity * 2;
+        ps_waiting *items;
 
-        if (r != PS_OK)
-            return r;
+        if (capacity > SIZE_MAX / sizeof *items)
+            return ps_fail_memory(err);
+        items = realloc(heap->items, capacity * sizeof *items);
+        if (items == NULL)
+            return ps_fail_memory(err);
+        heap->items = items;
+        heap->capacity = capacity;
     }
+
     heap->count++;
     heap->tokens += item->n_tok;
     while (at > 0 && is_before(item, &heap->items[(at - 1) / 2])) {

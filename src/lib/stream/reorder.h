@@ -19,22 +19,22 @@ typedef struct ps_waiting {
     size_t payload_bytes;
 } ps_waiting;
 
-/* A heap: the least (id, seq_off) is on top. */
+/* A heap: the smallest (id, seq_off) is on top. */
 typedef struct ps_reorder {
     ps_waiting *items;
     size_t count;
-    size_t size;
+    size_t capacity;
     uint64_t tokens; /* of all items */
 } ps_reorder;
 
-/* Adds an item; its payload is the heap's if that succeeds. */
+/* Adds an item.  If that succeeds, the heap owns its payload. */
 ps_result ps_reorder_push(ps_reorder *heap, const ps_waiting *item,
                           ps_error *err);
 
 /* The top, or NULL if the heap is empty. */
 const ps_waiting *ps_reorder_top(const ps_reorder *heap);
 
-/* Takes the top, which must be there; its payload is the caller's. */
+/* Takes the top off a heap that is not empty; the caller owns its payload. */
 ps_waiting ps_reorder_pop(ps_reorder *heap);
 
 /* Frees everything. */

@@ -1,9 +1,9 @@
 /*
- * token_reader.c - token records in, raw or framed: what stands around the
- * records, headers and END.
+ * token_reader.c - token records in, raw or framed.
  *
- * Of a framed stream the reader keeps the counts and the digest that END
- * must repeat, so that a pipe cut between two records is noticed.
+ * A sequence is handed out as one piece of the input's buffer.  Of a framed
+ * stream the reader keeps the counts and the digest that END must repeat, so
+ * that a pipe cut between two records is noticed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,279 +11,31 @@
 #include "stream/token_reader.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/mem_bound.h"
+#include "base/prefetch.h"
 #include "bytes.h"
 #include "format/digest.h"
-#include "format/pack_header.h"
-#include "format/schema.h"
-#include "format/token_header.h"
 
-/* An XXH3_state_t, of which only xxHash knows the size: 576 by now. */
-#define HASH_STATE_BYTES 1024
+/* The start of every message about a record: "record 7 at byte 512: ". */
+#define AT_RECORD "record %" PRIu64 " at byte %" PRIu64 ": "
 
-/* A record of so many bytes, and if it is short what is read at least. */
-#define MIN_PEEK ((uint64_t)64 << 10)
-#define LONGEST_PEEK(bytes) \
-    ((bytes) + 4 > MIN_PEEK ? (bytes) + 4 : MIN_PEEK)
+/* What is skipped at a time: little, so that it need not be joined. */
+#define SKIP_BYTES ((size_t)32 << 10)
 
-static ps_result truncated_header(ps_error *err)
-{
-    return ps_fail(err, PS_ERR_TRUNCATED,
-                   "the input ends inside the header");
-}
-
-/* Reads a framed header, whose magic has been seen. */
-static ps_result read_header(ps_token_reader *r, ps_schema *schema,
-                             ps_error *err)
-{
-    const unsigned char *head;
-    size_t got;
-    size_t size = 0;
-    ps_result result = ps_input_peek(r->input, PS_TOKEN_FIXED_BYTES,
-                                     &head, &got, err);
-
-    if (result != PS_OK)
-        return result;
-    if (got < PS_TOKEN_FIXED_BYTES)
-        return truncated_header(err);
-    result = ps_token_header_size(head, &size, err);
-    if (result == PS_OK)
-        result = ps_input_peek(r->input, size, &head, &got, err);
-    if (result != PS_OK)
-        return result;
-    if (got < size)
-        return truncated_header(err);
-    result = ps_token_header_decode(head, size, schema, err);
-    ps_input_take(r->input, size);
-    r->seen = (ps_token_end){0};
-    return result;
-}
-
-/*
- * Finds out what the source holds.  A prefix of the magic counts as the
- * magic: then it is the header that is cut, not a record.
- */
-static ps_result read_start(ps_token_reader *r, ps_type raw_type,
-                            ps_schema *schema, bool *empty, ps_error *err)
-{
-    const unsigned char *head;
-    size_t got;
-    ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
-
-    /* A short raw record may be all that comes for now. */
-    if (result == PS_OK && got == 1 && *head == 0x89)
-        result = ps_input_peek(r->input, 8, &head, &got, err);
-    if (result != PS_OK)
-        return result;
-    *empty = got == 0;
-    if (got == 8 && ps_is_pack_magic_prefix(head, got))
-        return ps_fail(err, PS_ERR_MAGIC,
-                       "this is a pack stream, not token records");
-    *schema = ps_schema_raw(raw_type);
-    if (got > 0 && ps_is_token_magic_prefix(head, got))
-        return read_header(r, schema, err);
-    return PS_OK;
-}
-
-static void adopt_schema(ps_token_reader *r, const ps_schema *schema)
-{
-    r->schema = *schema;
-    r->shape = ps_schema_shape(schema);
-    r->vocab_size = schema->vocab_size;
-}
-
-ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
-                                ps_type raw_type, ps_error *err)
-{
-    ps_token_reader *r = calloc(1, sizeof *r);
-    ps_schema schema;
-    bool empty;
-    ps_result result = PS_OK;
-
-    *reader = NULL;
-    if (r == NULL) {
-        ps_input_free(input);
-        return ps_fail_memory(err);
-    }
-    r->input = input;
-    r->longest = PS_MAX_SEQUENCE_BYTES;
-    r->skipped = XXH3_createState();
-    if (r->skipped == NULL)
-        result = ps_fail_memory(err);
-    if (result == PS_OK)
-        result = read_start(r, raw_type, &schema, &empty, err);
-    if (result != PS_OK) {
-        ps_token_reader_free(r);
-        return result;
-    }
-    adopt_schema(r, &schema);
-    *reader = r;
-    return PS_OK;
-}
-
-ps_result ps_token_reader_open_within(ps_token_reader **reader, int fd,
-                                      ps_type raw_type, uint64_t window,
-                                      ps_error *err)
-{
-    ps_input *input;
-    ps_result result;
-
-    *reader = NULL;
-    if (raw_type != PS_U16 && raw_type != PS_U32)
-        return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
-    result = ps_input_open(&input, fd, err);
-    if (result != PS_OK)
-        return result;
-    if (window != 0)
-        ps_input_set_window(input, window);
-    return ps_token_reader_start(reader, input, raw_type, err);
-}
-
-ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
-                               ps_type raw_type, ps_error *err)
-{
-    return ps_token_reader_open_within(reader, fd, raw_type, 0, err);
-}
-
-/* A record is peeked at with its count. */
-void ps_token_reader_set_longest(ps_token_reader *r, uint64_t bytes)
-{
-    r->longest = bytes < PS_MAX_SEQUENCE_BYTES ? bytes
-                                               : PS_MAX_SEQUENCE_BYTES;
-    ps_input_set_max(r->input, LONGEST_PEEK(r->longest));
-}
-
-uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
-                                bool read_ahead)
-{
-    uint64_t bytes;
-
-    if (longest > PS_MAX_SEQUENCE_BYTES)
-        longest = PS_MAX_SEQUENCE_BYTES;
-    bytes = ps_input_bytes(LONGEST_PEEK(longest),
-                           window == 0 ? UINT64_MAX : window, read_ahead);
-    return ps_mem_sum(bytes, ps_mem_array(1, sizeof(ps_token_reader)) +
-                      HASH_STATE_BYTES);
-}
-
-ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
-{
-    ps_schema schema;
-    bool empty;
-    ps_result result;
-
-    if (!r->ended)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the input before it has not been read to its end");
-    r->earlier_bytes += ps_input_offset(r->input);
-    r->ended = false;
-    result = ps_input_reopen(r->input, fd, err);
-    if (result == PS_OK)
-        result = read_start(r, r->schema.token_type, &schema, &empty, err);
-    if (result != PS_OK)
-        return result;
-    if (empty && r->schema.framed)
-        return ps_fail(err, PS_ERR_TRUNCATED,
-                       "the input is empty; even framed records without any "
-                       "sequence have a header");
-    if (!empty && !ps_schema_equal(&schema, &r->schema))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "its tokens or channels differ from those of the "
-                       "input before it");
-    return PS_OK;
-}
-
-const ps_schema *ps_token_reader_schema(const ps_token_reader *r)
-{
-    return &r->schema;
-}
-
-void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
-{
-    if (r->vocab_size == 0 ||
-        (vocab_size != 0 && vocab_size < r->vocab_size))
-        r->vocab_size = vocab_size;
-}
-
-void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
-                             void *context)
-{
-    ps_input_on_wait(r->input, hook, context);
-}
-
-void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
-                              void *context)
-{
-    r->on_flush = hook;
-    r->flush_context = context;
-}
-
-void ps_token_reader_expect(ps_token_reader *r, ps_result result)
-{
-    r->expects_overlong = r->expects_overlong || result == PS_ERR_OVERLONG;
-    r->expects_outside = r->expects_outside || result == PS_ERR_RANGE;
-    r->expects_empty = r->expects_empty || result == PS_ERR_EMPTY;
-}
-
-ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
-{
-    return ps_input_read_ahead(r->input, err);
-}
-
-int ps_token_reader_descriptor(const ps_token_reader *r)
-{
-    return ps_input_descriptor(r->input);
-}
-
-uint64_t ps_token_reader_offset(const ps_token_reader *r)
-{
-    return r->earlier_bytes + ps_input_offset(r->input);
-}
-
-ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
-{
-    return (ps_token_mark){
-        .id = r->next_id,
-        .offset = ps_input_offset(r->input),
-        .earlier_bytes = r->earlier_bytes,
-        .sequences = r->seen.sequences,
-        .tokens = r->seen.tokens,
-        .digest = r->seen.digest,
-    };
-}
-
-ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
-                               ps_error *err)
-{
-    uint64_t at = ps_input_offset(r->input);
-    ps_result result;
-
-    if (r->next_id > 0 || r->ended || r->pending)
-        return ps_fail(err, PS_ERR_ARGUMENT, "records were read already");
-    if (mark->offset < at)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "no record starts at byte %" PRIu64, mark->offset);
-    result = ps_input_skip(r->input, mark->offset - at, err);
-    if (result != PS_OK)
-        return result;
-    r->next_id = mark->id;
-    r->earlier_bytes = mark->earlier_bytes;
-    r->seen = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
-    return PS_OK;
-}
-
-ps_result ps_token_reader_cut(const ps_token_reader *r, uint64_t got,
-                              uint64_t of, ps_error *err)
+/* The input ends after `got` of the `of` bytes of r->record. */
+static ps_result truncated(const ps_token_reader *r, uint64_t got,
+                           uint64_t of, ps_error *err)
 {
     return ps_fail(err, PS_ERR_TRUNCATED,
                    AT_RECORD "the input ends after %" PRIu64 " of its "
                    "%" PRIu64 " bytes",
                    r->record.id, r->record.offset, got, of);
 }
+
+/* ---------------------------------------------------------------------
+ * Records that are no sequences
+ */
 
 /* After END: the end of the input, or another stream of equal schema. */
 static ps_result read_after_end(ps_token_reader *r, bool *more,
@@ -303,7 +55,7 @@ static ps_result read_after_end(ps_token_reader *r, bool *more,
                        "something other than token records follows END "
                        "at byte %" PRIu64,
                        at);
-    result = read_header(r, &schema, err);
+    result = ps_token_reader_header(r, &schema, err);
     if (result == PS_OK && !ps_schema_equal(&schema, &r->schema))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream that starts at byte %" PRIu64
@@ -324,7 +76,7 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     if (result != PS_OK)
         return result;
     if (got < PS_TOKEN_END_BYTES)
-        return ps_token_reader_cut(r, got, PS_TOKEN_END_BYTES, err);
+        return truncated(r, got, PS_TOKEN_END_BYTES, err);
     end = ps_token_end_decode(data);
     if (end.sequences != r->seen.sequences || end.tokens != r->seen.tokens)
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -342,19 +94,16 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     return read_after_end(r, more, err);
 }
 
-/* A writer asks that what came be packed; the digest covers that. */
-static ps_result read_flush(ps_token_reader *r, const unsigned char *data,
-                            bool *more, ps_error *err)
+static ps_result tell_flush(const ps_token_reader *r, ps_error *err)
 {
-    r->seen.digest = ps_token_digest(
-        r->seen.digest, 0, XXH3_64bits(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
-    ps_input_take(r->input, PS_TOKEN_CONTROL_BYTES);
-    *more = true;
     return r->on_flush == NULL ? PS_OK : r->on_flush(r->flush_context, err);
 }
 
-ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
-                                  ps_error *err)
+/*
+ * Reads a control record, END or FLUSH.  *more says whether records may
+ * follow, of this stream or of another, whose header is then read.
+ */
+static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 {
     const unsigned char *data;
     size_t got;
@@ -369,19 +118,243 @@ ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
                                         : load_u32(data + 4);
     if (kind == PS_TOKEN_END_KIND)
         return read_end(r, more, err);
-    if (kind == PS_TOKEN_FLUSH_KIND)
-        return read_flush(r, data, more, err);
-    return ps_fail(err, PS_ERR_UNSUPPORTED,
-                   AT_RECORD "a length of 0 and no END: control record of "
-                   "unknown kind %" PRIu32,
-                   r->record.id, r->record.offset, kind);
+    if (kind != PS_TOKEN_FLUSH_KIND)
+        return ps_fail(err, PS_ERR_UNSUPPORTED,
+                       AT_RECORD "a length of 0 and no END: control record "
+                       "of unknown kind %" PRIu32,
+                       r->record.id, r->record.offset, kind);
+    r->seen.digest = ps_token_digest(
+        r->seen.digest, 0, XXH3_64bits(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
+    ps_input_take(r->input, PS_TOKEN_CONTROL_BYTES);
+    return tell_flush(r, err);
 }
 
-void ps_token_reader_free(ps_token_reader *r)
+/* r->record was taken; what is behind its count has this hash. */
+static void count_record(ps_token_reader *r, uint64_t hash)
 {
-    if (r == NULL)
-        return;
-    ps_input_free(r->input);
-    (void)XXH3_freeState(r->skipped);
-    free(r);
+    if (r->schema.framed)
+        r->seen.digest =
+            ps_token_digest(r->seen.digest, r->record.n_tok, hash);
+    r->next_id++;
+    r->seen.sequences++;
+    r->seen.tokens += r->record.n_tok;
+    r->pending = false;
+}
+
+/*
+ * Finds the next record that is a sequence, and fills in id, offset and
+ * length of r->record.  The input stands at its count then.  PS_END where
+ * the input ends and may.
+ */
+static ps_result find_sequence(ps_token_reader *r, ps_error *err)
+{
+    bool more = true;
+
+    while (more) {
+        const unsigned char *data;
+        size_t got;
+        ps_result result;
+
+        r->record = (ps_sequence){
+            .id = r->next_id, .offset = ps_input_offset(r->input)};
+        result = ps_input_peek(r->input, 4, &data, &got, err);
+        if (result != PS_OK)
+            return result;
+        if (got == 0 && !r->schema.framed)
+            return PS_END;
+        if (got == 0)
+            return ps_fail(err, PS_ERR_TRUNCATED,
+                           "the input ends at byte %" PRIu64 " without END: "
+                           "it was cut after %" PRIu64 " records",
+                           r->record.offset, r->seen.sequences);
+        if (got < 4)
+            return truncated(r, got, 4, err);
+        r->record.n_tok = load_u32(data);
+        if (r->record.n_tok > 0)
+            return PS_OK;
+
+        if (r->schema.framed) {
+            result = read_control(r, &more, err);
+        } else {
+            /* A flush record, if they were asked for, or a bare 0. */
+            ps_input_take(r->input, 4);
+            if (r->on_flush == NULL) {
+                count_record(r, 0);
+                return r->expects_empty
+                           ? PS_ERR_EMPTY
+                           : ps_fail(err, PS_ERR_EMPTY,
+                                     AT_RECORD "a length of 0",
+                                     r->record.id, r->record.offset);
+            }
+            result = tell_flush(r, err);
+        }
+        if (result != PS_OK)
+            return result;
+    }
+    return PS_END;
+}
+
+/* ---------------------------------------------------------------------
+ * Sequences
+ */
+
+static uint64_t payload_bytes(const ps_token_reader *r)
+{
+    return (uint64_t)r->shape.per_token * r->record.n_tok + r->shape.fixed;
+}
+
+/*
+ * Checks `n` tokens against the vocabulary, unless the caller has been told
+ * that one is outside.  The first is token `first` of the record.
+ */
+static ps_result check_tokens(ps_token_reader *r, const unsigned char *tokens,
+                              uint32_t first, uint32_t n, ps_error *err)
+{
+    ps_type type = r->schema.token_type;
+    uint32_t bad;
+
+    if (r->vocab_size == 0 || (r->pending && r->outside))
+        return PS_OK;
+    bad = ps_tokens_check(tokens, n, type, r->vocab_size);
+    if (bad == n)
+        return PS_OK;
+    r->outside = true;
+    if (r->expects_outside)
+        return PS_ERR_RANGE;
+    return ps_fail(err, PS_ERR_RANGE,
+                   AT_RECORD "token %" PRIu32 " is %" PRIu32
+                   ", outside the vocabulary of %" PRIu32,
+                   r->record.id, r->record.offset, first + bad,
+                   ps_token_at(tokens, bad, type), r->vocab_size);
+}
+
+/* Takes only the count; the caller is to hold or to skip the payload. */
+static void leave_pending(ps_token_reader *r, bool outside,
+                          ps_sequence *sequence)
+{
+    ps_input_take(r->input, 4);
+    r->pending = true;
+    r->outside = outside;
+    r->done = 4;
+    *sequence = r->record;
+}
+
+/* Reads the payload, which is `before` bytes ahead: behind the count. */
+static ps_result read_payload(ps_token_reader *r, size_t before,
+                              ps_sequence *sequence, ps_error *err)
+{
+    uint64_t bytes = payload_bytes(r);
+    const unsigned char *data;
+    size_t got;
+    ps_result result;
+
+    if (bytes > r->max_bytes)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       AT_RECORD "%" PRIu32 " tokens are %" PRIu64
+                       " bytes, the limit is %" PRIu64,
+                       r->record.id, r->record.offset, r->record.n_tok,
+                       bytes, r->max_bytes);
+    result = ps_input_peek(r->input, before + (size_t)bytes, &data, &got,
+                           err);
+    if (result != PS_OK)
+        return result;
+    if (got < before + bytes)
+        return truncated(r, got + 4 - before, bytes + 4, err);
+    result = check_tokens(r, data + before, 0, r->record.n_tok, err);
+    if (result != PS_OK) {
+        if (!r->pending)
+            leave_pending(r, true, sequence);
+        return result;
+    }
+
+    ps_prefetch(data + before + bytes); /* the next count */
+    ps_input_take(r->input, before + (size_t)bytes);
+    count_record(r, r->schema.framed
+                        ? XXH3_64bits(data + before, (size_t)bytes)
+                        : 0);
+    *sequence = (ps_sequence){.id = r->record.id,
+                              .offset = r->record.offset,
+                              .n_tok = r->record.n_tok,
+                              .payload = data + before,
+                              .payload_bytes = (size_t)bytes,
+                              .lent = data + before,
+                              .block = ps_input_block(r->input)};
+    return PS_OK;
+}
+
+ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
+                               ps_sequence *sequence, ps_error *err)
+{
+    ps_result result;
+
+    if (r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "a sequence is still pending");
+    if (r->ended)
+        return PS_END;
+    result = find_sequence(r, err);
+    r->ended = result == PS_END;
+    if (result != PS_OK) {
+        *sequence = r->record;
+        return result;
+    }
+    if (r->record.n_tok <= max_tokens)
+        return read_payload(r, 4, sequence, err);
+
+    leave_pending(r, false, sequence);
+    if (r->expects_overlong)
+        return PS_ERR_OVERLONG;
+    return ps_fail(err, PS_ERR_OVERLONG,
+                   AT_RECORD "%" PRIu32 " tokens, more than %" PRIu32,
+                   r->record.id, r->record.offset, r->record.n_tok,
+                   max_tokens);
+}
+
+ps_result ps_token_reader_hold(ps_token_reader *r, ps_sequence *sequence,
+                               ps_error *err)
+{
+    if (!r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
+    if (r->done > 4)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "a part of the sequence was passed over");
+    return read_payload(r, 0, sequence, err);
+}
+
+ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
+{
+    const uint64_t tokens_end =
+        4 + (uint64_t)r->shape.token_bytes * r->record.n_tok;
+    const uint64_t end = 4 + payload_bytes(r);
+
+    if (!r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
+    if (r->schema.framed && r->done == 4)
+        (void)XXH3_64bits_reset(r->skip_hash);
+    while (r->done < end) {
+        /* Tokens, whole ones, or what is behind all tokens. */
+        const bool are_tokens = r->done < tokens_end;
+        const uint64_t left = (are_tokens ? tokens_end : end) - r->done;
+        const size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;
+        const unsigned char *data;
+        size_t got;
+        ps_result result = ps_input_peek(r->input, want, &data, &got, err);
+
+        if (result != PS_OK)
+            return result;
+        if (got < want)
+            return truncated(r, r->done + got, end, err);
+        if (are_tokens)
+            result = check_tokens(
+                r, data, (uint32_t)((r->done - 4) / r->shape.token_bytes),
+                (uint32_t)(want / r->shape.token_bytes), err);
+        if (result != PS_OK)
+            return result;
+        if (r->schema.framed)
+            (void)XXH3_64bits_update(r->skip_hash, data, want);
+        ps_input_take(r->input, want);
+        r->done += want;
+    }
+    count_record(r, r->schema.framed ? XXH3_64bits_digest(r->skip_hash) : 0);
+    return PS_OK;
 }

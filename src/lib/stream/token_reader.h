@@ -1,6 +1,25 @@
 /*
- * token_reader.h - the inside of a token reader, which token_reader.c and
- * token_reader_next.c share.
+ * token_reader.h - the inside of a token reader.
+ *
+ * The room `stream` turns bytes from io into sequences and packs, and
+ * sequences into bytes; what headers and records mean, it asks format.  It
+ * may use base, io and format.
+ *
+ * token_reader_open.c   opens a token reader, reads headers, goes on with
+ *                       another file, seeks.
+ * token_reader.c        reads the records: ps_token_reader_next, and what
+ *                       holds or skips a sequence that cannot be packed.
+ * token_writer.c        writes token records.
+ * pack_reader.h, .c     reads packs in order, of any input, and checks each;
+ *                       ps_open_any, which opens either kind of reader.
+ * pack_reader_resume.c  goes on where another pack reader was.
+ * pack_file.c           reads packs of a regular file, in any order.
+ * unpacker.c            takes the original sequences out of the packs that a
+ *                       pack reader gives; in input order those that come
+ *                       early wait in a heap, reorder.c.
+ *
+ * Both readers peek at their input, check what they see, and only then take
+ * it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,44 +37,35 @@ struct ps_token_reader {
     ps_input *input;
     ps_schema schema;
     ps_shape shape;
-    uint64_t longest;    /* payload that is read whole, bytes */
-    uint32_t vocab_size; /* declared by the stream or the caller, or 0 */
+    uint64_t max_bytes;     /* longer payloads are skipped, never read */
+    uint32_t vocab_size;    /* declared by the stream or the caller, or 0 */
     uint64_t next_id;
     uint64_t earlier_bytes; /* of files before this one */
-    ps_token_end seen;      /* since the last header, digest and all */
-    XXH3_state_t *skipped; /* hash of a record that comes in pieces */
+    ps_token_end seen;      /* since the last header: END must agree */
     ps_wait_hook *on_flush;
     void *flush_context;
-    bool ended;         /* PS_END was given; again, until append */
-    bool pending;       /* a sequence is to be held or skipped; of it */
-    bool outside;       /* a token is known to be outside the vocabulary, */
-    uint64_t passed;    /* and so many bytes were passed over */
     bool expects_overlong; /* these need no message */
     bool expects_outside;
     bool expects_empty;
+    bool ended;         /* PS_END was given, and is again, until append */
     ps_sequence record; /* the record being read */
+
+    /* A sequence is to be held or skipped.  Of it: */
+    bool pending;
+    bool outside;  /* a token is known to be outside the vocabulary */
+    uint64_t done; /* bytes taken so far, the count among them */
+    XXH3_state_t *skip_hash; /* of what was skipped */
 };
 
-/* "record 7 at byte 512: ", the start of every message about a record. */
-#define AT_RECORD "record %" PRIu64 " at byte %" PRIu64 ": "
-
 /*
- * As ps_token_reader_open.  The source belongs to the reader from now on,
- * also after a failure.
+ * As ps_token_reader_open.  The reader owns the input from now on, also after
+ * a failure.
  */
 ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
                                 ps_type raw_type, ps_error *err);
 
-/* PS_ERR_TRUNCATED: `got` of the `of` bytes of r->record are there. */
-ps_result ps_token_reader_cut(const ps_token_reader *r, uint64_t got,
-                              uint64_t of, ps_error *err);
-
-/*
- * Reads the control record at r->record.offset.  FLUSH is passed on, END is
- * checked; *more says whether records or another stream follow, whose header
- * is then read.
- */
-ps_result ps_token_reader_control(ps_token_reader *r, bool *more,
-                                  ps_error *err);
+/* Reads a framed header, whose magic has been seen. */
+ps_result ps_token_reader_header(ps_token_reader *reader, ps_schema *schema,
+                                 ps_error *err);
 
 #endif

@@ -22,20 +22,12 @@ struct ps_token_writer {
     ps_token_end end; /* so far */
 };
 
-static ps_result put_header(ps_token_writer *w, const ps_schema *schema,
-                            ps_error *err)
-{
-    unsigned char header[PS_TOKEN_HEADER_MAX];
-
-    return ps_output_put(w->output, header,
-                         ps_token_header_encode(schema, header), err);
-}
-
 ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
                                  const ps_schema *schema,
                                  const ps_token_mark *mark, ps_error *err)
 {
     const ps_output_options plain = {.written = mark->offset};
+    unsigned char header[PS_TOKEN_HEADER_MAX];
     ps_token_writer *w;
     ps_result r = ps_schema_check(schema, err);
 
@@ -50,7 +42,8 @@ ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
     w->end = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
     r = ps_output_open(&w->output, fd, &plain, err);
     if (r == PS_OK && w->framed && mark->offset == 0)
-        r = put_header(w, schema, err);
+        r = ps_output_put(w->output, header,
+                          ps_token_header_encode(schema, header), err);
     if (r != PS_OK) {
         ps_token_writer_free(w);
         return r;

@@ -1,8 +1,8 @@
 /*
  * unpacker.c - packs in, the original records out.
  *
- * In input order a sequence may go once every id below it has come, and the
- * watermark of each record says which have.  What came early waits in a
+ * In input order a sequence is handed out once every id below it has come;
+ * the watermark of each record says which have.  What came early waits in a
  * heap.  At most `window` sequences come before an earlier one (packstream(5)
  * "Words"), which bounds the heap.
  *
@@ -25,15 +25,15 @@ struct ps_unpacker {
     ps_shape shape;
     ps_lane lanes[PS_MAX_FIELDS];
     uint32_t n_lanes;
-    ps_pack pack;  /* pack order: being handed out; else: put aside */
-    uint32_t next; /* pack order: sequence of `pack` */
-    bool put_aside; /* `pack` starts the next stream */
+    ps_pack pack;       /* pack order: being handed out; else: deferred */
+    uint32_t next;      /* pack order: sequence of `pack` */
+    bool deferred;      /* `pack` starts the next stream */
     bool ended;
-    uint64_t watermark; /* ids below it may go */
+    uint64_t watermark; /* every id below it has come */
     bool any_out;
-    uint64_t last_out; /* the id handed out last, if any was */
+    uint64_t last_out;  /* the id handed out last, if any was */
     ps_reorder heap;
-    unsigned char *out; /* what was handed out last */
+    unsigned char *out; /* the payload handed out last */
 };
 
 ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
@@ -116,49 +116,36 @@ static ps_result next_in_pack_order(ps_unpacker *u, ps_sequence *sequence,
     return hand_out(u, &item, sequence);
 }
 
-static ps_result bad_id(const ps_pack *pack, uint64_t id, const char *why,
-                        ps_error *err)
-{
-    return ps_fail(err, PS_ERR_CORRUPT,
-                   "record %" PRIu64 " at byte %" PRIu64
-                   ": sequence %" PRIu64 " %s",
-                   pack->index, pack->offset, id, why);
-}
-
-/*
- * Whether a sequence may wait with those that do: the window allows no more,
- * besides the pieces of one sequence as long as they come.
- */
-static bool may_wait(const ps_unpacker *u, const ps_piece *piece)
-{
-    uint64_t window = u->info->window;
-    uint64_t pieces =
-        u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
-
-    return u->heap.tokens + piece->n_tok <=
-               window * u->info->capacity + pieces &&
-           u->heap.count < window * u->info->depth + pieces;
-}
-
-/* Puts one sequence of a pack on the heap. */
+/* Puts sequence `i` of a pack on the heap. */
 static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                               uint32_t i, ps_error *err)
 {
+    const uint64_t window = u->info->window;
+    /* Those of one sequence may wait besides what the window allows. */
+    const uint64_t pieces =
+        u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
+    const ps_piece piece = ps_pack_piece(u->info, pack, i);
+    const char *fault = NULL;
     ps_waiting item;
-    ps_piece piece = ps_pack_piece(u->info, pack, i);
     ps_result r;
 
     if (piece.id == UINT64_MAX)
-        return bad_id(pack, piece.id, "has the id of an empty slot", err);
-    if (piece.id < u->watermark)
-        return bad_id(pack, piece.id,
-                      "came before, or too late for its watermark", err);
-    if (!may_wait(u, &piece))
+        fault = "has the id of an empty slot";
+    else if (piece.id < u->watermark)
+        fault = "came before, or too late for its watermark";
+    if (fault != NULL)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "record %" PRIu64 " at byte %" PRIu64
+                       ": sequence %" PRIu64 " %s",
+                       pack->index, pack->offset, piece.id, fault);
+    if (u->heap.tokens + piece.n_tok > window * u->info->capacity + pieces ||
+        u->heap.count >= window * u->info->depth + pieces)
         return ps_fail(err, PS_ERR_LIMIT,
                        "record %" PRIu64 " at byte %" PRIu64
                        ": the sequences are further out of order than the "
                        "window of %" PRIu32 " in the header allows",
                        pack->index, pack->offset, u->info->window);
+
     r = copy_out(u, pack, i, &item, err);
     if (r == PS_OK) {
         r = ps_reorder_push(&u->heap, &item, err);
@@ -194,8 +181,8 @@ static ps_result read_more(ps_unpacker *u, ps_error *err)
     uint32_t stream = u->pack.stream;
     ps_result r = PS_OK;
 
-    if (u->put_aside) {
-        u->put_aside = false;
+    if (u->deferred) {
+        u->deferred = false;
         u->watermark = 0;
         u->any_out = false;
         return add_pack(u, &u->pack, err);
@@ -206,7 +193,7 @@ static ps_result read_more(ps_unpacker *u, ps_error *err)
     if (r != PS_OK && r != PS_END)
         return r;
     u->ended = r == PS_END;
-    u->put_aside = r == PS_OK;
+    u->deferred = r == PS_OK;
     u->watermark = UINT64_MAX;
     return PS_OK;
 }
@@ -240,34 +227,14 @@ static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
     }
 }
 
-/* Takes the pieces that follow `first` off the heap into `whole`. */
+/*
+ * Makes `whole` what is to be handed out for `first`: itself, or the sequence
+ * that it starts, whose other pieces are taken off the heap.
+ */
 static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
                              ps_waiting *whole, ps_error *err)
 {
     uint32_t joined = first->n_tok;
-
-    join_piece(u, first, whole);
-    while (joined < whole->n_tok) {
-        const ps_waiting *top = ps_reorder_top(&u->heap);
-        ps_waiting piece;
-
-        if (top == NULL || top->id != first->id || top->seq_off != joined ||
-            top->seq_len != first->seq_len ||
-            top->n_tok > whole->n_tok - joined)
-            return bad_pieces(first, err);
-        piece = ps_reorder_pop(&u->heap);
-        join_piece(u, &piece, whole);
-        joined += piece.n_tok;
-        free(piece.payload);
-    }
-    return PS_OK;
-}
-
-/* What is to be handed out for `first`: itself, or the sequence it starts. */
-static ps_result complete(ps_unpacker *u, const ps_waiting *first,
-                          ps_waiting *whole, ps_error *err)
-{
-    ps_result r;
 
     *whole = *first;
     if (!u->info->split || first->n_tok == first->seq_len)
@@ -276,19 +243,34 @@ static ps_result complete(ps_unpacker *u, const ps_waiting *first,
     if (first->seq_off != 0 || first->seq_len < first->n_tok ||
         first->seq_len - first->n_tok > u->heap.tokens)
         return bad_pieces(first, err);
+
     whole->n_tok = first->seq_len;
     whole->payload_bytes = payload_bytes(u, first->seq_len);
     whole->payload = malloc(whole->payload_bytes);
     if (whole->payload == NULL)
         return ps_fail_memory(err);
-    r = join_pieces(u, first, whole, err);
-    if (r != PS_OK)
-        free(whole->payload);
-    return r;
+    join_piece(u, first, whole);
+    while (joined < whole->n_tok) {
+        const ps_waiting *top = ps_reorder_top(&u->heap);
+        ps_waiting piece;
+
+        if (top == NULL || top->id != first->id || top->seq_off != joined ||
+            top->seq_len != first->seq_len ||
+            top->n_tok > whole->n_tok - joined) {
+            free(whole->payload);
+            return bad_pieces(first, err);
+        }
+        piece = ps_reorder_pop(&u->heap);
+        join_piece(u, &piece, whole);
+        joined += piece.n_tok;
+        free(piece.payload);
+    }
+    return PS_OK;
 }
 
-static ps_result give_top(ps_unpacker *u, ps_sequence *sequence,
-                          ps_error *err)
+/* Hands out the top of the heap, with the pieces that belong to it. */
+static ps_result hand_out_top(ps_unpacker *u, ps_sequence *sequence,
+                              ps_error *err)
 {
     ps_waiting first = ps_reorder_pop(&u->heap);
     ps_waiting whole = first;
@@ -298,7 +280,7 @@ static ps_result give_top(ps_unpacker *u, ps_sequence *sequence,
         r = ps_fail(err, PS_ERR_CORRUPT,
                     "sequence %" PRIu64 " is there twice", first.id);
     else
-        r = complete(u, &first, &whole, err);
+        r = join_pieces(u, &first, &whole, err);
     if (r != PS_OK || whole.payload != first.payload)
         free(first.payload);
     if (r != PS_OK)
@@ -308,26 +290,21 @@ static ps_result give_top(ps_unpacker *u, ps_sequence *sequence,
     return hand_out(u, &whole, sequence);
 }
 
-static ps_result next_in_input_order(ps_unpacker *u, ps_sequence *sequence,
-                                     ps_error *err)
+ps_result ps_unpacker_next(ps_unpacker *u, ps_sequence *sequence,
+                           ps_error *err)
 {
+    if (u->order == PS_ORDER_PACK)
+        return next_in_pack_order(u, sequence, err);
     for (;;) {
         const ps_waiting *top = ps_reorder_top(&u->heap);
         ps_result r;
 
         if (top != NULL && top->id < u->watermark)
-            return give_top(u, sequence, err);
+            return hand_out_top(u, sequence, err);
         if (u->ended)
             return PS_END;
         r = read_more(u, err);
         if (r != PS_OK)
             return r;
     }
-}
-
-ps_result ps_unpacker_next(ps_unpacker *u, ps_sequence *sequence,
-                           ps_error *err)
-{
-    return u->order == PS_ORDER_PACK ? next_in_pack_order(u, sequence, err)
-                                     : next_in_input_order(u, sequence, err);
 }

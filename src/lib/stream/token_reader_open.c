@@ -1,0 +1,267 @@
+/*
+ * token_reader_open.c - opening a token reader, and moving it to another file
+ * or another place.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "format/pack_header.h"
+#include "stream/token_reader.h"
+
+/* An XXH3_state_t, of which only xxHash knows the size: 576 by now. */
+#define HASH_STATE_BYTES 1024
+
+/* A record of so many bytes, and if it is short what is read at least. */
+#define MIN_PEEK ((uint64_t)64 << 10)
+#define MAX_PEEK(bytes) ((bytes) + 4 > MIN_PEEK ? (bytes) + 4 : MIN_PEEK)
+
+ps_result ps_token_reader_header(ps_token_reader *r, ps_schema *schema,
+                                 ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    size_t size = PS_TOKEN_FIXED_BYTES;
+    ps_result result = ps_input_peek(r->input, size, &head, &got, err);
+
+    if (result == PS_OK && got == size) {
+        result = ps_token_header_size(head, &size, err);
+        if (result == PS_OK)
+            result = ps_input_peek(r->input, size, &head, &got, err);
+    }
+    if (result != PS_OK)
+        return result;
+    if (got < size)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "the input ends inside the header");
+    result = ps_token_header_decode(head, size, schema, err);
+    ps_input_take(r->input, size);
+    r->seen = (ps_token_end){0};
+    return result;
+}
+
+/*
+ * Finds out what the input holds, and reads the header if there is one.  A
+ * prefix of the magic counts as the magic: then the header is cut, not a
+ * record.
+ */
+static ps_result read_start(ps_token_reader *r, ps_type raw_type,
+                            ps_schema *schema, bool *empty, ps_error *err)
+{
+    const unsigned char *head;
+    size_t got;
+    ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
+
+    /* A short raw record may be all that comes for now. */
+    if (result == PS_OK && got == 1 && *head == 0x89)
+        result = ps_input_peek(r->input, 8, &head, &got, err);
+    if (result != PS_OK)
+        return result;
+    *empty = got == 0;
+    if (got == 8 && ps_is_pack_magic_prefix(head, got))
+        return ps_fail(err, PS_ERR_MAGIC,
+                       "this is a pack stream, not token records");
+    *schema = ps_schema_raw(raw_type);
+    if (got > 0 && ps_is_token_magic_prefix(head, got))
+        return ps_token_reader_header(r, schema, err);
+    return PS_OK;
+}
+
+ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
+                                ps_type raw_type, ps_error *err)
+{
+    ps_token_reader *r = calloc(1, sizeof *r);
+    bool empty;
+    ps_result result = PS_OK;
+
+    *reader = NULL;
+    if (r == NULL) {
+        ps_input_free(input);
+        return ps_fail_memory(err);
+    }
+    r->input = input;
+    r->max_bytes = PS_MAX_SEQUENCE_BYTES;
+    r->skip_hash = XXH3_createState();
+    if (r->skip_hash == NULL)
+        result = ps_fail_memory(err);
+    if (result == PS_OK)
+        result = read_start(r, raw_type, &r->schema, &empty, err);
+    if (result != PS_OK) {
+        ps_token_reader_free(r);
+        return result;
+    }
+    r->shape = ps_schema_shape(&r->schema);
+    r->vocab_size = r->schema.vocab_size;
+    *reader = r;
+    return PS_OK;
+}
+
+ps_result ps_token_reader_open_within(ps_token_reader **reader, int fd,
+                                      ps_type raw_type, uint64_t window,
+                                      ps_error *err)
+{
+    ps_input *input;
+    ps_result result;
+
+    *reader = NULL;
+    if (raw_type != PS_U16 && raw_type != PS_U32)
+        return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
+    result = ps_input_open(&input, fd, err);
+    if (result != PS_OK)
+        return result;
+    if (window != 0)
+        ps_input_set_window(input, window);
+    return ps_token_reader_start(reader, input, raw_type, err);
+}
+
+ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
+                               ps_type raw_type, ps_error *err)
+{
+    return ps_token_reader_open_within(reader, fd, raw_type, 0, err);
+}
+
+void ps_token_reader_free(ps_token_reader *r)
+{
+    if (r == NULL)
+        return;
+    ps_input_free(r->input);
+    (void)XXH3_freeState(r->skip_hash);
+    free(r);
+}
+
+ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
+{
+    ps_schema schema;
+    bool empty;
+    ps_result result;
+
+    if (!r->ended)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the input before it has not been read to its end");
+    r->earlier_bytes += ps_input_offset(r->input);
+    r->ended = false;
+    result = ps_input_reopen(r->input, fd, err);
+    if (result == PS_OK)
+        result = read_start(r, r->schema.token_type, &schema, &empty, err);
+    if (result != PS_OK)
+        return result;
+    if (empty && r->schema.framed)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "the input is empty; even framed records without any "
+                       "sequence have a header");
+    if (!empty && !ps_schema_equal(&schema, &r->schema))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "its tokens or channels differ from those of the "
+                       "input before it");
+    return PS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Settings
+ */
+
+/* A record is peeked at with its count. */
+void ps_token_reader_set_longest(ps_token_reader *r, uint64_t bytes)
+{
+    r->max_bytes = ps_mem_min(bytes, PS_MAX_SEQUENCE_BYTES);
+    ps_input_set_max(r->input, MAX_PEEK(r->max_bytes));
+}
+
+uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
+                                bool read_ahead)
+{
+    const uint64_t max_bytes = ps_mem_min(longest, PS_MAX_SEQUENCE_BYTES);
+
+    return ps_mem_sum(ps_input_bytes(MAX_PEEK(max_bytes),
+                                     window == 0 ? UINT64_MAX : window,
+                                     read_ahead),
+                      ps_mem_array(1, sizeof(ps_token_reader)) +
+                          HASH_STATE_BYTES);
+}
+
+void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
+{
+    if (r->vocab_size == 0 ||
+        (vocab_size != 0 && vocab_size < r->vocab_size))
+        r->vocab_size = vocab_size;
+}
+
+void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
+                             void *context)
+{
+    ps_input_on_wait(r->input, hook, context);
+}
+
+void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
+                              void *context)
+{
+    r->on_flush = hook;
+    r->flush_context = context;
+}
+
+void ps_token_reader_expect(ps_token_reader *r, ps_result result)
+{
+    r->expects_overlong = r->expects_overlong || result == PS_ERR_OVERLONG;
+    r->expects_outside = r->expects_outside || result == PS_ERR_RANGE;
+    r->expects_empty = r->expects_empty || result == PS_ERR_EMPTY;
+}
+
+ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
+{
+    return ps_input_read_ahead(r->input, err);
+}
+
+/* ---------------------------------------------------------------------
+ * What it is, and where
+ */
+
+const ps_schema *ps_token_reader_schema(const ps_token_reader *r)
+{
+    return &r->schema;
+}
+
+int ps_token_reader_descriptor(const ps_token_reader *r)
+{
+    return ps_input_descriptor(r->input);
+}
+
+uint64_t ps_token_reader_offset(const ps_token_reader *r)
+{
+    return r->earlier_bytes + ps_input_offset(r->input);
+}
+
+ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
+{
+    return (ps_token_mark){
+        .id = r->next_id,
+        .offset = ps_input_offset(r->input),
+        .earlier_bytes = r->earlier_bytes,
+        .sequences = r->seen.sequences,
+        .tokens = r->seen.tokens,
+        .digest = r->seen.digest,
+    };
+}
+
+ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
+                               ps_error *err)
+{
+    uint64_t at = ps_input_offset(r->input);
+    ps_result result;
+
+    if (r->next_id > 0 || r->ended || r->pending)
+        return ps_fail(err, PS_ERR_ARGUMENT, "records were read already");
+    if (mark->offset < at)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "no record starts at byte %" PRIu64, mark->offset);
+    result = ps_input_skip(r->input, mark->offset - at, err);
+    if (result != PS_OK)
+        return result;
+    r->next_id = mark->id;
+    r->earlier_bytes = mark->earlier_bytes;
+    r->seen = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
+    return PS_OK;
+}
