@@ -13,27 +13,107 @@
 #include "base/error.h"
 #include "bytes.h"
 
-/* ---- The user ---- */
+/* ---- Beginning and end ---- */
 
-/* Gives back the slot that this call ends the life of, if there is one. */
-static void release(ps_loader *l)
+/* The slots, in memory of the caller or of the loader. */
+static ps_result make_slots(ps_loader *l, ps_error *err)
 {
-    if (l->given >= l->options.keep)
-        l->released = l->given - l->options.keep + 1;
+    const ps_loader_options *o = &l->options;
+    size_t bytes;
+
+    if (!size_product(o->buffers, l->layout.bytes, &bytes))
+        return ps_fail_memory(err);
+    if (o->memory == NULL)
+        l->own = malloc(bytes);
+    l->slots = calloc(o->buffers, sizeof *l->slots);
+    /* No product overflows: each pack has more bytes in `bytes`. */
+    l->heads = calloc((size_t)o->buffers * o->packs, sizeof *l->heads);
+    if (l->slots == NULL || l->heads == NULL ||
+        (o->memory == NULL && l->own == NULL))
+        return ps_fail_memory(err);
+    for (uint32_t i = 0; i < o->buffers; i++) {
+        l->slots[i].memory = o->memory != NULL
+                                 ? o->memory[i]
+                                 : l->own + i * l->layout.bytes;
+        l->slots[i].heads = l->heads + (size_t)i * o->packs;
+    }
+    return PS_OK;
 }
 
-/* The next slot, as soon as the thread has filled it. */
+ps_result ps_loader_open(ps_loader **loader, ps_pack_reader *reader,
+                         const ps_loader_options *options, ps_error *err)
+{
+    ps_loader *l = calloc(1, sizeof *l);
+    ps_result r;
+
+    *loader = NULL;
+    if (l == NULL)
+        return ps_fail_memory(err);
+    l->quit[0] = l->quit[1] = -1;
+    (void)pthread_mutex_init(&l->lock, NULL);
+    (void)pthread_cond_init(&l->batch_ready, NULL);
+    (void)pthread_cond_init(&l->slots_freed, NULL);
+    (void)pthread_cond_init(&l->turn_passed, NULL);
+    l->reader = reader;
+    l->info = reader->info;
+    l->form = ps_form_of(&l->info);
+    l->bytes = (uint64_t)options->packs * l->info.record_bytes;
+    if (reader->ranks != 1)
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "the reader shares its packs already");
+    else
+        r = ps_loader_settle(&l->info, options, &l->options, &l->layout,
+                             err);
+    if (r == PS_OK)
+        r = make_slots(l, err);
+    if (r == PS_OK) {
+        ps_pack_reader_save(reader, l->mark);
+        if (!l->options.no_thread)
+            r = ps_loader_start(l, err);
+    }
+    if (r != PS_OK) {
+        ps_loader_free(l);
+        return r;
+    }
+    *loader = l;
+    return PS_OK;
+}
+
+void ps_loader_free(ps_loader *l)
+{
+    if (l == NULL)
+        return;
+    if (l->n_threads > 0)
+        ps_loader_stop(l);
+    for (int i = 0; i < 2; i++)
+        if (l->quit[i] >= 0)
+            (void)close(l->quit[i]);
+    (void)pthread_cond_destroy(&l->turn_passed);
+    (void)pthread_cond_destroy(&l->slots_freed);
+    (void)pthread_cond_destroy(&l->batch_ready);
+    (void)pthread_mutex_destroy(&l->lock);
+    free(l->heads);
+    free(l->slots);
+    free(l->own);
+    free(l);
+}
+
+/* ---- Batches ---- */
+
+/* The next slot, as soon as a thread has filled it. */
 static const ps_slot *wait_slot(ps_loader *l)
 {
     const ps_slot *slot;
     bool wake;
 
     (void)pthread_mutex_lock(&l->lock);
-    release(l);
+    /* The oldest batch that was kept ends its life with this call. */
+    if (l->given >= l->options.keep)
+        l->released = l->given - l->options.keep + 1;
     while (l->filled == l->given)
         (void)pthread_cond_wait(&l->batch_ready, &l->lock);
     slot = &l->slots[l->given % l->options.buffers];
-    /* What comes in place of a batch is there for ever. */
+    /* A result that is no batch stays, to be given again. */
     l->given += slot->result == PS_OK;
     wake = l->full && l->filled - l->given <=
                           (l->options.buffers - l->options.keep) / 2;
@@ -45,6 +125,7 @@ static const ps_slot *wait_slot(ps_loader *l)
     return slot;
 }
 
+/* The next slot, filled here and now: there is no thread. */
 static const ps_slot *read_slot(ps_loader *l)
 {
     ps_slot *slot = &l->slots[l->given % l->options.buffers];
@@ -78,94 +159,4 @@ void ps_loader_save(const ps_loader *l,
                     unsigned char mark[PS_PACK_MARK_BYTES])
 {
     memcpy(mark, l->mark, PS_PACK_MARK_BYTES);
-}
-
-/* ---- Beginning and end ---- */
-
-/* Memory of all slots, which the caller has given or which is made. */
-static ps_result make_slots(ps_loader *l, ps_error *err)
-{
-    const ps_loader_options *o = &l->options;
-    size_t bytes;
-
-    if (!size_product(o->buffers, l->layout.bytes, &bytes))
-        return ps_fail_memory(err);
-    if (o->memory == NULL)
-        l->own = malloc(bytes);
-    l->slots = calloc(o->buffers, sizeof *l->slots);
-    /* No product overflows: each pack has more bytes in `bytes`. */
-    l->heads = calloc((size_t)o->buffers * o->packs, sizeof *l->heads);
-    if (l->slots == NULL || l->heads == NULL ||
-        (o->memory == NULL && l->own == NULL))
-        return ps_fail_memory(err);
-    for (uint32_t i = 0; i < o->buffers; i++) {
-        l->slots[i].memory = o->memory != NULL
-                                 ? o->memory[i]
-                                 : l->own + i * l->layout.bytes;
-        l->slots[i].heads = l->heads + (size_t)i * o->packs;
-    }
-    return PS_OK;
-}
-
-static ps_result prepare(ps_loader *l, ps_pack_reader *reader,
-                         const ps_loader_options *options, ps_error *err)
-{
-    ps_result r;
-
-    if (reader->ranks != 1)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the reader shares its packs already");
-    l->reader = reader;
-    l->info = reader->info;
-    l->form = ps_form_of(&l->info);
-    r = ps_loader_settle(&l->info, options, &l->options, &l->layout, err);
-    l->bytes = (uint64_t)options->packs * l->info.record_bytes;
-    if (r == PS_OK)
-        r = make_slots(l, err);
-    if (r != PS_OK)
-        return r;
-    ps_pack_reader_save(reader, l->mark);
-    return l->options.no_thread ? PS_OK : ps_loader_start(l, err);
-}
-
-ps_result ps_loader_open(ps_loader **loader, ps_pack_reader *reader,
-                         const ps_loader_options *options, ps_error *err)
-{
-    ps_loader *l = calloc(1, sizeof *l);
-    ps_result r;
-
-    *loader = NULL;
-    if (l == NULL)
-        return ps_fail_memory(err);
-    l->quit[0] = l->quit[1] = -1;
-    (void)pthread_mutex_init(&l->lock, NULL);
-    (void)pthread_cond_init(&l->batch_ready, NULL);
-    (void)pthread_cond_init(&l->slots_freed, NULL);
-    (void)pthread_cond_init(&l->turn_passed, NULL);
-    r = prepare(l, reader, options, err);
-    if (r != PS_OK) {
-        ps_loader_free(l);
-        return r;
-    }
-    *loader = l;
-    return PS_OK;
-}
-
-void ps_loader_free(ps_loader *l)
-{
-    if (l == NULL)
-        return;
-    if (l->n_threads > 0)
-        ps_loader_stop(l);
-    for (int i = 0; i < 2; i++)
-        if (l->quit[i] >= 0)
-            (void)close(l->quit[i]);
-    (void)pthread_cond_destroy(&l->turn_passed);
-    (void)pthread_cond_destroy(&l->slots_freed);
-    (void)pthread_cond_destroy(&l->batch_ready);
-    (void)pthread_mutex_destroy(&l->lock);
-    free(l->heads);
-    free(l->slots);
-    free(l->own);
-    free(l);
 }

@@ -2,6 +2,23 @@
  * loader.h - a loader from inside the library: its buffers, and what fills
  * them.
  *
+ * The room `batch` gives packs to trainers: as views, as arrays, in batches.
+ * It reads packs with stream, and may use base, io, format and stream.
+ *
+ * spans.h, view.c   a pack as the boundaries of its sequences: a ps_spans.
+ * span_arrays.c     what follows from boundaries: positions, labels, weights.
+ * gather.c          a field of packs as one array.
+ * loader.c          ps_loader_open, _next, _free: the side of the user.
+ * loader_layout.c   checks the options, lays out a buffer.
+ * loader_fill.c     reads a batch into its buffer, through the reader or
+ *                   straight from a file, and merges its boundaries.
+ * loader_threads.c  threads that fill buffers ahead of their use.
+ *
+ * A slot is a buffer and the batch in it.  The slots are a ring, in which
+ * `released` <= `given` <= `filled`: threads fill slots from `filled` on, the
+ * user is given those from `given` on, and keeps the ones behind `released`.
+ * Without a thread ps_loader_next fills a slot itself.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -14,7 +31,7 @@
 #include "packstream.h"
 #include "stream/pack_reader.h"
 
-/* Threads that fill buffers, if what they read can be shared among them. */
+/* Threads that fill buffers, where they can read at several places. */
 #define PS_LOADER_THREADS 2
 
 /* A buffer and the batch in it, or the result that comes in its place. */
@@ -25,8 +42,8 @@ typedef struct ps_slot {
     ps_result result;
     ps_error err;
     unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the batch */
-    uint64_t offset;  /* direct: in the input, where it is read, */
-    bool must_reread; /* but that did not go as it does with packs */
+    uint64_t offset;  /* direct: where in the input it is read */
+    bool must_reread; /* direct: not all of what was there are packs */
 } ps_slot;
 
 typedef struct ps_loader_thread {
@@ -49,13 +66,13 @@ struct ps_loader {
     bool ended;  /* without a thread: slot `given` has a result */
     bool direct; /* batches are read where they lie in a file... */
     int64_t input_start;   /* ...in which the input starts here */
-    uint32_t wake_batches; /* that are worth to wake the user for */
+    uint32_t wake_batches; /* so many are worth a wake-up of the user */
     uint32_t group;        /* batches that a thread fills at a time */
     uint32_t n_threads;
     ps_loader_thread threads[PS_LOADER_THREADS];
     int quit[2]; /* tells a thread, where it waits for input, to end */
 
-    /* Whose turn it is owns these, and the reader. */
+    /* These, and the reader, are the thread's whose turn it is. */
     uint64_t next_offset; /* direct: of the next batch in the input */
 
     /* The lock guards these. */
@@ -64,9 +81,9 @@ struct ps_loader {
     pthread_cond_t slots_freed; /* for threads that want slots... */
     pthread_cond_t turn_passed; /* ...and those whose slots are filled */
     uint64_t likely_start; /* direct: batch i is at this + i * bytes, likely */
-    uint64_t filled;       /* slots in which there is something, */
-    uint64_t given;        /* batches, */
-    uint64_t released;     /* and those of them that the user is done with */
+    uint64_t filled;       /* slots with a batch, or the last result */
+    uint64_t given;        /* batches that the user has got */
+    uint64_t released;     /* batches that the user is done with */
     bool full;             /* threads wait for slots */
     bool stop; /* the user has no more use for it, or all is read */
 };
@@ -80,20 +97,14 @@ ps_result ps_loader_settle(const ps_pack_info *info,
 /* How many batches of so many bytes are read by one thread at a time. */
 uint32_t ps_loader_group(uint64_t bytes);
 
-/* ---- Filling, by whose turn it is ---- */
+/* ---- Filling, by the thread whose turn it is ---- */
 
 /* Reads the next batch into a slot; may take as long as the input does. */
 void ps_loader_fill(ps_loader *loader, ps_slot *slot);
 
-/* A slot for a batch that begins behind all packs that were counted. */
-void ps_loader_begin(const ps_loader *loader, ps_slot *slot);
-
-/* Makes the batch of the packs in a slot: pads, merges, marks the place. */
-void ps_loader_finish(const ps_loader *loader, ps_slot *slot);
-
 /* ---- Batches that are read where they lie in a file ---- */
 
-/* Whether they can be. */
+/* Whether batches can be read where they lie; prepares the loader for it. */
 bool ps_loader_can_read_direct(ps_loader *loader);
 
 /*
@@ -103,8 +114,8 @@ bool ps_loader_can_read_direct(ps_loader *loader);
 void ps_loader_read_direct(const ps_loader *loader, ps_slot *slot);
 
 /*
- * Takes them for the next batch, or reads that as ever if they must be read
- * again, or are not the next ones.
+ * Makes them the next batch.  If they must be read again, or are not the next
+ * packs of the stream, fills the slot as ps_loader_fill does.
  */
 void ps_loader_take_direct(ps_loader *loader, ps_slot *slot);
 

@@ -1,99 +1,37 @@
 /*
- * loader_fill.c - a batch of packs, read into its buffer.
+ * loader_fill.c - batches of packs, read into their buffers.
  *
  * Each batch is a rank's part of a round: of `packs` packs for every rank.
  * All packs of a round are read before its batch is given, so that all ranks
  * know the same of where the input ends, and have the same marks.
+ *
+ * Of a plain regular file several threads read batches straight into their
+ * buffers, each from where it must lie if nothing but packs is before it.  To
+ * read a file that the system has in memory is to copy it, and the thread that
+ * copies a pack checks it as well, while its cache has it; little remains to
+ * be done in order.  Whatever is no pack, such as END and damage, is left to
+ * the reader, which reads it again and says what it is.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "batch/loader.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch/spans.h"
 #include "bytes.h"
 
-/* Packs read so far, through all streams. */
-static uint64_t packs_read(const ps_loader *l)
-{
-    const ps_pack_place *place = &l->reader->place;
-
-    return place->before.packs + place->seen.packs;
-}
+/* Read at once, so that they are in the cache when they are checked. */
+#define CACHED_BYTES ((size_t)64 << 10)
 
 /* Record `p` of a buffer. */
 static unsigned char *record_at(const ps_loader *l, const ps_slot *slot,
                                 uint32_t p)
 {
     return slot->memory + (size_t)p * l->info.record_bytes;
-}
-
-static void take_pack(const ps_loader *l, ps_slot *slot, const ps_pack *pack)
-{
-    const uint32_t p = slot->batch.n_packs++;
-    unsigned char *to = record_at(l, slot, p);
-
-    memcpy(to, pack->record, l->info.record_bytes);
-    slot->heads[p] = *pack;
-    slot->heads[p].record = to;
-}
-
-/* Reads a round; *n is how many packs there were, ours or not. */
-static ps_result read_round(ps_loader *l, ps_slot *slot, uint64_t *n)
-{
-    const ps_loader_options *o = &l->options;
-    const uint64_t whole = (uint64_t)o->packs * o->ranks;
-
-    for (*n = 0; *n < whole; ++*n) {
-        ps_pack pack;
-        ps_result r = ps_pack_reader_next(l->reader, &pack, &slot->err);
-
-        if (r != PS_OK)
-            return r;
-        if ((packs_read(l) - 1) % o->ranks == o->rank)
-            take_pack(l, slot, &pack);
-    }
-    return PS_OK;
-}
-
-/* Whether the `n` packs of a round that is not whole are given. */
-static bool is_given(const ps_loader *l, const ps_slot *slot, uint64_t n)
-{
-    switch (l->options.last) {
-    case PS_LAST_SHORT:
-        return slot->batch.n_packs > 0;
-    case PS_LAST_PAD:
-        return n > 0;
-    default:
-        return false;
-    }
-}
-
-/* Packs of padding have neither an index nor a checksum. */
-static void add_padding(const ps_loader *l, ps_slot *slot)
-{
-    for (uint32_t p = slot->batch.n_packs; p < l->options.packs; p++) {
-        ps_record record = ps_record_begin(&l->form, record_at(l, slot, p));
-
-        ps_record_end(&record, 0, 0);
-        memset(record.bytes, 0, PS_CHECKSUM_BYTES);
-    }
-}
-
-/* Adds how long the sequences of a pack with `n_seq` are. */
-static void merge_lengths(const ps_loader *l, ps_spans *spans, uint32_t p,
-                          const unsigned char *record, uint32_t n_seq,
-                          int32_t *lengths)
-{
-    const bool places = spans->view == PS_VIEW_STATIC;
-    const uint32_t n = places ? l->info.depth : n_seq;
-    const size_t first = places ? (size_t)p * n : spans->n_seq;
-
-    for (uint32_t i = 0; i < n; i++)
-        lengths[first + i] =
-            i < n_seq ? (int32_t)ps_record_length(&l->info, record, i) : 0;
 }
 
 /* Adds the boundaries of pack `p`, but for the one where the next begins. */
@@ -103,10 +41,12 @@ static void merge_pack(const ps_loader *l, ps_slot *slot, uint32_t p,
     ps_batch *b = &slot->batch;
     ps_spans *spans = &b->spans;
     const unsigned char *record = record_at(l, slot, p);
+    const bool is_static = spans->view == PS_VIEW_STATIC;
     const uint32_t n_seq = p < b->n_packs ? slot->heads[p].n_seq : 0;
     const uint32_t n_tok = p < b->n_packs ? slot->heads[p].n_tok : 0;
     const uint32_t n = ps_view_spans(spans->view, n_seq, l->info.depth);
-    const uint32_t used = ps_record_cu(&l->info, record, n_seq);
+    const uint32_t places = is_static ? l->info.depth : n_seq;
+    const size_t place = is_static ? (size_t)p * places : spans->n_seq;
 
     for (uint32_t i = 0; i < n; i++)
         cu[spans->n_spans + i] =
@@ -116,19 +56,38 @@ static void merge_pack(const ps_loader *l, ps_slot *slot, uint32_t p,
 
         b->sum_len_sq += rows * rows;
     }
-    if (lengths != NULL)
-        merge_lengths(l, spans, p, record, n_seq, lengths);
+    for (uint32_t i = 0; lengths != NULL && i < places; i++)
+        lengths[place + i] =
+            i < n_seq ? (int32_t)ps_record_length(&l->info, record, i) : 0;
     n_seqs[p] = n_seq;
     b->n_tok += n_tok;
     spans->n_seq += n_seq;
     spans->n_spans += n;
-    spans->n_rows +=
-        spans->view == PS_VIEW_RAGGED ? used : l->info.capacity;
+    spans->n_rows += spans->view == PS_VIEW_RAGGED
+                         ? ps_record_cu(&l->info, record, n_seq)
+                         : l->info.capacity;
 }
 
-/* The arrays of the batch; int32 is enough for them, as ps_loader_plan saw. */
-static void merge(const ps_loader *l, ps_slot *slot)
+/* A slot for a batch that begins behind all packs that were counted. */
+static void begin(const ps_loader *l, ps_slot *slot)
 {
+    const uint64_t ranks = l->options.ranks;
+    const uint64_t read = ps_pack_reader_packs(l->reader);
+    const uint64_t to_ours = (l->options.rank + ranks - read % ranks) % ranks;
+
+    slot->batch = (ps_batch){.first = read + to_ours,
+                             .records = slot->memory,
+                             .heads = slot->heads,
+                             .memory = slot->memory};
+}
+
+/*
+ * Makes the batch of the packs in a slot: adds padding, merges the arrays,
+ * and marks the place.  int32 is enough for all, as ps_loader_plan saw.
+ */
+static void finish(const ps_loader *l, ps_slot *slot)
+{
+    const bool pad = l->options.last == PS_LAST_PAD;
     ps_batch *b = &slot->batch;
     int32_t *cu = (void *)(slot->memory + l->layout.cu);
     uint32_t *n_seqs = (void *)(slot->memory + l->layout.n_seqs);
@@ -136,10 +95,16 @@ static void merge(const ps_loader *l, ps_slot *slot)
         l->layout.lengths == 0 ? NULL
                                : (void *)(slot->memory + l->layout.lengths);
 
+    /* Packs of padding have neither an index nor a checksum. */
+    for (uint32_t p = b->n_packs; pad && p < l->options.packs; p++) {
+        ps_record record = ps_record_begin(&l->form, record_at(l, slot, p));
+
+        ps_record_end(&record, 0, 0);
+        memset(record.bytes, 0, PS_CHECKSUM_BYTES);
+    }
+
     b->spans = (ps_spans){.view = l->options.view,
-                          .n_packs = l->options.last == PS_LAST_PAD
-                                         ? l->options.packs
-                                         : b->n_packs,
+                          .n_packs = pad ? l->options.packs : b->n_packs,
                           .n_seqs = n_seqs,
                           .cu = cu,
                           .lengths = lengths};
@@ -148,42 +113,130 @@ static void merge(const ps_loader *l, ps_slot *slot)
     cu[b->spans.n_spans] = (int32_t)b->spans.n_rows;
     b->spans.max_seqlen = ps_longest_span(cu, b->spans.n_spans);
     b->n_seq = b->spans.n_seq;
-}
-
-/* The first number from `start` on that is ours. */
-static uint64_t first_of(const ps_loader *l, uint64_t start)
-{
-    const uint64_t ranks = l->options.ranks;
-
-    return start + (l->options.rank + ranks - start % ranks) % ranks;
-}
-
-void ps_loader_begin(const ps_loader *l, ps_slot *slot)
-{
-    slot->batch = (ps_batch){.first = first_of(l, packs_read(l)),
-                             .records = slot->memory,
-                             .heads = slot->heads,
-                             .memory = slot->memory};
-}
-
-void ps_loader_finish(const ps_loader *l, ps_slot *slot)
-{
-    if (l->options.last == PS_LAST_PAD)
-        add_padding(l, slot);
-    merge(l, slot);
     ps_pack_reader_save(l->reader, slot->mark);
 }
 
 void ps_loader_fill(ps_loader *l, ps_slot *slot)
 {
-    uint64_t n;
-    ps_result r;
+    const ps_loader_options *o = &l->options;
+    const uint64_t round = (uint64_t)o->packs * o->ranks;
+    ps_batch *b = &slot->batch;
+    uint64_t n = 0;
+    ps_result r = PS_OK;
 
-    ps_loader_begin(l, slot);
-    r = read_round(l, slot, &n);
-    if (r == PS_END && is_given(l, slot, n))
+    begin(l, slot);
+    while (r == PS_OK && n < round) {
+        ps_pack pack;
+
+        r = ps_pack_reader_next(l->reader, &pack, &slot->err);
+        if (r != PS_OK)
+            break;
+        n++;
+        if ((ps_pack_reader_packs(l->reader) - 1) % o->ranks == o->rank) {
+            unsigned char *to = record_at(l, slot, b->n_packs);
+
+            memcpy(to, pack.record, l->info.record_bytes);
+            pack.record = to;
+            slot->heads[b->n_packs++] = pack;
+        }
+    }
+    /* A last round that is not whole may still give a batch. */
+    if (r == PS_END && ((o->last == PS_LAST_SHORT && b->n_packs > 0) ||
+                        (o->last == PS_LAST_PAD && n > 0)))
         r = PS_OK;
     slot->result = r;
     if (r == PS_OK)
-        ps_loader_finish(l, slot);
+        finish(l, slot);
+}
+
+/* ---- Batches that are read where they lie in a file ---- */
+
+bool ps_loader_can_read_direct(ps_loader *l)
+{
+    const ps_input *input = l->reader->input;
+    const off_t here = lseek(ps_input_descriptor(input), 0, SEEK_CUR);
+
+    if (l->options.ranks != 1 || here < 0 || !ps_input_can_skip(input))
+        return false;
+    l->next_offset = l->likely_start = ps_input_offset(input);
+    l->input_start = (int64_t)here - (int64_t)input->left -
+                     (int64_t)l->next_offset;
+    return true;
+}
+
+/* All `n` bytes at a place in the input, or false. */
+static bool read_at(const ps_loader *l, unsigned char *to, size_t n,
+                    uint64_t at)
+{
+    const int fd = ps_input_descriptor(l->reader->input);
+
+    if (at > (uint64_t)INT64_MAX / 2 - n || l->input_start > INT64_MAX / 2)
+        return false;
+    while (n > 0) {
+        ssize_t got = pread(fd, to, n, (off_t)(l->input_start + (int64_t)at));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        to += got;
+        at += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+void ps_loader_read_direct(const ps_loader *l, ps_slot *slot)
+{
+    const size_t size = l->info.record_bytes;
+    const uint32_t n = l->options.packs;
+    const uint32_t at_once =
+        size > CACHED_BYTES ? 1 : (uint32_t)(CACHED_BYTES / size);
+
+    slot->must_reread = true;
+    for (uint32_t p = 0; p < n; p++) {
+        unsigned char *record = record_at(l, slot, p);
+        const uint64_t offset = slot->offset + p * size;
+        const uint32_t some = n - p < at_once ? n - p : at_once;
+        bool is_end;
+
+        if (p % at_once == 0 && !read_at(l, record, some * size, offset))
+            return;
+        if (ps_record_open(&l->info, record, &is_end, NULL) != PS_OK ||
+            is_end ||
+            ps_record_decode(&l->info, record, &slot->heads[p], NULL) !=
+                PS_OK)
+            return;
+        slot->heads[p].offset = offset;
+    }
+    slot->must_reread = false;
+}
+
+void ps_loader_take_direct(ps_loader *l, ps_slot *slot)
+{
+    const uint64_t index = l->reader->place.seen.packs;
+    ps_input *input = l->reader->input;
+    bool are_next = !slot->must_reread && slot->offset == l->next_offset;
+
+    for (uint32_t p = 0; are_next && p < l->options.packs; p++)
+        are_next = slot->heads[p].index == index + p;
+    if (!are_next) {
+        /* The reader goes to where the last batch ended, and reads. */
+        slot->result = ps_input_skip(
+            input, l->next_offset - ps_input_offset(input), &slot->err);
+        if (slot->result == PS_OK)
+            ps_loader_fill(l, slot);
+        l->next_offset = ps_input_offset(input);
+        return;
+    }
+
+    begin(l, slot);
+    slot->batch.n_packs = l->options.packs;
+    for (uint32_t p = 0; p < l->options.packs; p++) {
+        slot->heads[p].stream = l->reader->place.stream;
+        ps_pack_reader_count(l->reader, &slot->heads[p]);
+    }
+    l->next_offset += l->bytes;
+    slot->result = PS_OK;
+    finish(l, slot);
 }

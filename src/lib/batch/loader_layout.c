@@ -1,6 +1,6 @@
 /*
- * loader_layout.c - what a loader is asked for, and where everything lies in
- * its buffers.
+ * loader_layout.c - the options of a loader, and where everything lies in its
+ * buffers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,13 +14,13 @@
 #include "bytes.h"
 
 /*
- * What one thread reads at a time, if that are several batches.  All that is
- * filled ahead had better stay in the caches.
+ * Small batches are read in groups of so many bytes.  All that is filled
+ * ahead should stay in the caches.
  */
 #define GROUP_BYTES ((uint64_t)256 << 10)
 #define GROUP_MAX 64
 
-static ps_result check_batches(const ps_loader_options *o, ps_error *err)
+static ps_result check_options(const ps_loader_options *o, ps_error *err)
 {
     if (o->packs == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -40,11 +40,7 @@ static ps_result check_batches(const ps_loader_options *o, ps_error *err)
     if (o->last == PS_LAST_PAD && o->view == PS_VIEW_RAGGED)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the ragged view has no packs of padding");
-    return PS_OK;
-}
 
-static ps_result check_buffers(const ps_loader_options *o, ps_error *err)
-{
     if (o->keep >= PS_LOADER_BUFFERS || o->buffers > PS_LOADER_BUFFERS)
         return ps_fail(err, PS_ERR_ARGUMENT, "more than %d buffers",
                        PS_LOADER_BUFFERS);
@@ -65,7 +61,7 @@ static ps_result check_buffers(const ps_loader_options *o, ps_error *err)
     return PS_OK;
 }
 
-/* The sizes stay below 2^62, whatever the numbers. */
+/* No size can overflow: all stay below 2^62, whatever the numbers. */
 static ps_result lay_out(const ps_pack_info *info, uint32_t packs,
                          ps_loader_layout *layout, ps_error *err)
 {
@@ -104,12 +100,12 @@ uint32_t ps_loader_group(uint64_t bytes)
 }
 
 /*
- * How many buffers do well: a group that is filled and one that is being
- * filled for each thread, but of large batches less.  Then each thread has the
- * same buffers again and again, and its cache need not fetch them from the
- * other's.
+ * How many buffers a loader makes by itself: for each thread a group that is
+ * filled and one that is being filled, but fewer of large batches.  A multiple
+ * of a round gives each thread the same buffers again and again, so that its
+ * cache need not fetch them from the other's.
  */
-static uint32_t good_buffers(uint64_t bytes, uint32_t keep)
+static uint32_t default_buffers(uint64_t bytes, uint32_t keep)
 {
     const uint32_t group = ps_loader_group(bytes);
     const uint32_t round = group * PS_LOADER_THREADS;
@@ -131,14 +127,12 @@ ps_result ps_loader_settle(const ps_pack_info *info,
         o->ranks = 1;
     if (o->keep == 0)
         o->keep = 1;
-    r = check_batches(o, err);
-    if (r == PS_OK)
-        r = check_buffers(o, err);
+    r = check_options(o, err);
     if (r == PS_OK)
         r = lay_out(info, o->packs, layout, err);
     if (r == PS_OK && o->buffers == 0)
-        o->buffers = good_buffers((uint64_t)o->packs * info->record_bytes,
-                                  o->keep);
+        o->buffers = default_buffers((uint64_t)o->packs * info->record_bytes,
+                                     o->keep);
     return r;
 }
 

@@ -1,11 +1,11 @@
 /*
  * loader_threads.c - the threads of a loader.
  *
- * The slots are a ring.  A thread claims some, fills them, and hands them out
- * when it is its turn, so that batches come in order.  To wake a thread costs
- * as much as to read some packs: the user is not woken for less than is worth
- * it, unless the input makes the loader wait; and a thread not before half of
- * what can be filled is free.
+ * The slots are a ring.  A thread claims a group of them, fills it, and hands
+ * it out when its turn comes, so that batches come in order.  To wake a thread
+ * costs as much as to read some packs.  So the user is woken for
+ * `wake_batches`, or when the loader must wait for input; and threads that
+ * wait for slots are woken when half of what can be filled is free.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 #include "base/thread.h"
 #include "io/fd.h"
 
-/* Worth to wake the user for. */
+/* So many bytes of packs are worth a wake-up of the user. */
 #define WAKE_BYTES ((uint64_t)512 << 10)
 
 /* ---- What a thread does ---- */
@@ -31,7 +31,7 @@ static ps_slot *slot_of(const ps_loader *l, uint64_t number)
 }
 
 /* Waits until slots can be filled from `first` on; false to stop. */
-static bool wait_room(ps_loader *l, uint64_t first)
+static bool wait_slots(ps_loader *l, uint64_t first)
 {
     bool more;
 
@@ -47,20 +47,7 @@ static bool wait_room(ps_loader *l, uint64_t first)
     return more;
 }
 
-/* Waits until all slots before `first` were handed out; false to stop. */
-static bool wait_turn(ps_loader *l, uint64_t first)
-{
-    bool more;
-
-    (void)pthread_mutex_lock(&l->lock);
-    while (!l->stop && l->filled != first)
-        (void)pthread_cond_wait(&l->turn_passed, &l->lock);
-    more = !l->stop;
-    (void)pthread_mutex_unlock(&l->lock);
-    return more;
-}
-
-/* The next slot, which has a batch or the last result. */
+/* Hands out the next slot; false if its result is the last. */
 static bool hand_out(ps_loader *l, const ps_slot *slot)
 {
     const bool last = slot->result != PS_OK;
@@ -82,13 +69,22 @@ static bool hand_out(ps_loader *l, const ps_slot *slot)
     return !last;
 }
 
+/*
+ * Fills the slots from `first` on.  What can be read where it lies is read
+ * first; the rest waits for the thread's turn, when all slots before are
+ * handed out.  False to stop.
+ */
 static bool fill_group(ps_loader *l, uint64_t first)
 {
     bool more;
 
     for (uint32_t i = 0; l->direct && i < l->group; i++)
         ps_loader_read_direct(l, slot_of(l, first + i));
-    more = wait_turn(l, first);
+    (void)pthread_mutex_lock(&l->lock);
+    while (!l->stop && l->filled != first)
+        (void)pthread_cond_wait(&l->turn_passed, &l->lock);
+    more = !l->stop;
+    (void)pthread_mutex_unlock(&l->lock);
     for (uint32_t i = 0; more && i < l->group; i++) {
         ps_slot *slot = slot_of(l, first + i);
 
@@ -107,7 +103,7 @@ static void *run(void *context)
     ps_loader *l = t->loader;
     uint64_t first = (uint64_t)t->i * l->group;
 
-    while (wait_room(l, first) && fill_group(l, first))
+    while (wait_slots(l, first) && fill_group(l, first))
         first += (uint64_t)l->n_threads * l->group;
     return NULL;
 }
@@ -141,40 +137,32 @@ static uint32_t within(uint64_t n, uint32_t max)
     return n < max ? (uint32_t)n : max;
 }
 
-static ps_result prepare(ps_loader *l, uint32_t *threads, ps_error *err)
+ps_result ps_loader_start(ps_loader *l, ps_error *err)
 {
     const uint32_t read_ahead = l->options.buffers - l->options.keep;
+    ps_loader_thread *t = l->threads;
+    uint32_t wanted;
+    ps_result r;
 
     l->direct = ps_loader_can_read_direct(l);
-    *threads = l->direct ? PS_LOADER_THREADS : 1;
+    wanted = l->direct ? PS_LOADER_THREADS : 1;
     l->group = l->direct ? within(ps_loader_group(l->bytes),
                                   read_ahead / PS_LOADER_THREADS)
                          : 1;
     l->wake_batches =
         within(WAKE_BYTES / l->bytes / l->options.ranks, read_ahead / 2);
-    return ps_wakeup_pipe_open(l->quit, err);
-}
-
-static bool start_thread(ps_loader *l)
-{
-    ps_loader_thread *t = &l->threads[l->n_threads];
-
-    *t = (ps_loader_thread){.loader = l, .i = l->n_threads};
-    return ps_thread_start(&t->id, run, t, NULL) == PS_OK;
-}
-
-ps_result ps_loader_start(ps_loader *l, ps_error *err)
-{
-    uint32_t wanted;
-    ps_result r = prepare(l, &wanted, err);
-
+    r = ps_wakeup_pipe_open(l->quit, err);
     if (r != PS_OK)
         return r;
+
     ps_pack_reader_on_wait(l->reader, wait_input, l);
     /* Threads do nothing before they know how many there are. */
     (void)pthread_mutex_lock(&l->lock);
-    while (l->n_threads < wanted && start_thread(l))
-        l->n_threads++;
+    for (; l->n_threads < wanted; l->n_threads++, t++) {
+        *t = (ps_loader_thread){.loader = l, .i = l->n_threads};
+        if (ps_thread_start(&t->id, run, t, NULL) != PS_OK)
+            break;
+    }
     (void)pthread_mutex_unlock(&l->lock);
     if (l->n_threads == 0)
         ps_pack_reader_on_wait(l->reader, NULL, NULL);

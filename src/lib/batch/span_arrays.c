@@ -10,19 +10,15 @@
 /* A walk over the spans, pack by pack. */
 typedef struct walk {
     const ps_spans *spans;
-    uint32_t pack;  /* the next one */
-    uint32_t first; /* span of this pack, */
-    uint32_t seqs;  /* its first that is no sequence, */
-    uint32_t end;   /* and the first of the next pack */
-    uint32_t place; /* of its first sequence, */
-    uint32_t next_place; /* and of the next pack's */
+    uint32_t pack;       /* the next one */
+    uint32_t first;      /* span of this pack */
+    uint32_t seqs;       /* its first span that is no sequence */
+    uint32_t end;        /* the first span of the next pack */
+    uint32_t place;      /* of its first sequence */
+    uint32_t next_place; /* of the next pack's */
 } walk;
 
-static walk walk_begin(const ps_spans *spans)
-{
-    return (walk){.spans = spans};
-}
-
+/* Goes on to the next pack; false behind the last. */
 static bool walk_next(walk *w)
 {
     if (w->pack == w->spans->n_packs)
@@ -56,7 +52,7 @@ static void fill(int32_t begin, int32_t end, int32_t value, int32_t *to)
         to[row] = value;
 }
 
-/* From the end of a sequence's tokens, or of all of a ghost. */
+/* Fills the gap behind the tokens of a sequence, or all of a ghost. */
 static void fill_padding(const walk *w, uint32_t s, int32_t value,
                          int32_t *to)
 {
@@ -64,20 +60,15 @@ static void fill_padding(const walk *w, uint32_t s, int32_t value,
          w->spans->cu[s + 1], value, to);
 }
 
-static void count(const ps_spans *spans, uint32_t s, int32_t *to)
-{
-    for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
-        to[row] = row - spans->cu[s];
-}
-
 void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
                         int32_t *positions)
 {
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.end; s++) {
-            count(spans, s, positions);
+            for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
+                positions[row] = row - spans->cu[s];
             if (ghost == PS_GHOST_ZERO)
                 fill_padding(&w, s, 0, positions);
         }
@@ -85,7 +76,7 @@ void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
 
 void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids)
 {
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.end; s++) {
@@ -96,28 +87,22 @@ void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids)
         }
 }
 
-/* Labels of the sequence in span `s`, which has a row at least. */
-static void label(const walk *w, uint32_t s, bool shifted,
-                  const int32_t *tokens, int32_t *labels)
-{
-    const int32_t begin = w->spans->cu[s];
-    const int32_t end = tokens_end(w, s);
-
-    fill(begin, w->spans->cu[s + 1], PS_NO_LABEL, labels);
-    for (int32_t row = begin + 1; row < end; row++)
-        labels[shifted ? row - 1 : row] = tokens[row];
-}
-
 void ps_spans_next_labels(const ps_spans *spans,
                           ps_label_convention convention,
                           const int32_t *tokens, int32_t *labels)
 {
     const bool shifted = convention == PS_LABELS_SHIFTED;
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w)) {
-        for (uint32_t s = w.first; s < w.seqs; s++)
-            label(&w, s, shifted, tokens, labels);
+        for (uint32_t s = w.first; s < w.seqs; s++) {
+            const int32_t begin = spans->cu[s];
+            const int32_t end = tokens_end(&w, s);
+
+            fill(begin, spans->cu[s + 1], PS_NO_LABEL, labels);
+            for (int32_t row = begin + 1; row < end; row++)
+                labels[shifted ? row - 1 : row] = tokens[row];
+        }
         for (uint32_t s = w.seqs; s < w.end; s++)
             fill_padding(&w, s, PS_NO_LABEL, labels);
     }
@@ -129,7 +114,7 @@ void ps_spans_next_labels(const ps_spans *spans,
 
 void ps_spans_first_rows(const ps_spans *spans, int32_t empty, int32_t *rows)
 {
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w)) {
         const uint32_t places = ps_spans_places(spans, w.pack - 1);
@@ -155,7 +140,7 @@ ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
                             int32_t ignore)
 {
     ps_targets targets = {0};
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.seqs; s++) {
@@ -173,7 +158,7 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
 {
     uint32_t n = 0;
     int32_t sequence = 0;
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.seqs; s++, sequence++)
@@ -191,7 +176,7 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  * Weights
  */
 
-/* Those up to `end` with a label get `weight`, all others of a span 0. */
+/* Rows before `end` that have a label get `weight`, others of the span 0. */
 static void weigh(const ps_spans *spans, uint32_t s, int32_t end,
                   const int32_t *labels, int32_t ignore, float weight,
                   float *weights)
@@ -200,27 +185,21 @@ static void weigh(const ps_spans *spans, uint32_t s, int32_t end,
         weights[row] = row < end && labels[row] != ignore ? weight : 0;
 }
 
-/* The weight of a label of a sequence that has `m`. */
-static float weight_of(uint32_t m, ps_loss loss, uint64_t n)
-{
-    if (m == 0 || n == 0)
-        return 0;
-    return (float)(1 / (loss == PS_LOSS_PER_SEQUENCE ? (double)m * (double)n
-                                                     : (double)n));
-}
-
 void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
                       int32_t ignore, ps_loss loss, uint64_t n,
                       float *weights)
 {
-    walk w = walk_begin(spans);
+    walk w = {.spans = spans};
 
     while (walk_next(&w)) {
         for (uint32_t s = w.first; s < w.seqs; s++) {
-            uint32_t m = labelled(&w, s, labels, ignore);
+            const uint32_t m = labelled(&w, s, labels, ignore);
+            const double parts = loss == PS_LOSS_PER_SEQUENCE
+                                     ? (double)m * (double)n
+                                     : (double)n;
 
             weigh(spans, s, tokens_end(&w, s), labels, ignore,
-                  weight_of(m, loss, n), weights);
+                  m == 0 || n == 0 ? 0 : (float)(1 / parts), weights);
         }
         for (uint32_t s = w.seqs; s < w.end; s++)
             weigh(spans, s, spans->cu[s], labels, ignore, 0, weights);

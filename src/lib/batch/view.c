@@ -8,19 +8,7 @@
 
 #include "batch/spans.h"
 
-#include <string.h>
-
 #include "base/error.h"
-
-/* As the fields of a record are. */
-static bool is_little_endian(void)
-{
-    const uint32_t one = 1;
-    unsigned char first;
-
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
 
 bool ps_is_view(ps_view view)
 {
@@ -45,6 +33,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
         pack->record + info->fields[PS_FIELD_CU].offset;
     const int32_t *cu = (const void *)at;
     const int32_t *lengths = NULL;
+    const uint32_t one = 1;
     uint32_t n;
 
     if (!ps_is_view(view))
@@ -53,7 +42,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
     if ((uintptr_t)at % _Alignof(int32_t) != 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the record does not lie at a multiple of 4 bytes");
-    if (!is_little_endian())
+    if (*(const unsigned char *)&one != 1)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "boundaries are little-endian, this machine is not");
     n = ps_view_spans(view, pack->n_seq, info->depth);
