@@ -259,8 +259,8 @@ static ps_result take(const fill *f, const ps_pack *pack,
     ps_result r = PS_OK;
 
     if (c->field != NULL)
-        r = ps_spans_gather_i64(spans, f->info, pack->record, c->field,
-                                f->wide, err);
+        r = ps_spans_gather(spans, f->info, pack->record, c->field, PS_I64,
+                            f->wide, err);
     for (uint32_t i = 0; i < n && r == PS_OK; i++) {
         int64_t value = c->field == NULL ? c->without : f->wide[i];
 

@@ -121,40 +121,30 @@ void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids);
 void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
                          int32_t *rows);
 
+/* Elements of whatever type the field has. */
+#define PS_AS_STORED ((ps_type)0)
+
 /*
  * A field of packs, rearranged as the view has it: a per-token field has an
  * element for each row, a per-sequence field one for each sequence or place.
- * `records` are those of the view's packs, info->record_bytes apart.  Elements
- * stay little-endian; `to` may lie anywhere.
- * PS_OK, PS_ERR_ARGUMENT (the field is per boundary).
+ * `records` are those of the view's packs, info->record_bytes apart.
+ *
+ * `type` is that of the elements of the array `to`:
+ * PS_AS_STORED  the field's own; they stay little-endian, and `to` may lie
+ *               anywhere;
+ * PS_I32        int32_t: of u8, u16 and i32 the value, of u32 the same 32
+ *               bits;
+ * PS_I64        int64_t: of all types of integers but u64 the value, of u64
+ *               the same 64 bits.
+ *
+ * PS_OK, PS_ERR_ARGUMENT (the field is per boundary, or of a type that does
+ * not become one of `type`).
  */
 PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
                                         const ps_pack_info *info,
                                         const unsigned char *records,
-                                        const ps_field *field, void *to,
-                                        ps_error *err);
-
-/*
- * The same, each element as an int32: of u8, u16 and i32 the value, of u32 the
- * same 32 bits.
- * PS_OK, PS_ERR_ARGUMENT (also: a field of another type).
- */
-PS_MUST_CHECK ps_result ps_spans_gather_i32(const ps_spans *spans,
-                                            const ps_pack_info *info,
-                                            const unsigned char *records,
-                                            const ps_field *field,
-                                            int32_t *to, ps_error *err);
-
-/*
- * The same, each element as an int64: of all types of integers but u64 the
- * value, of u64 the same 64 bits.
- * PS_OK, PS_ERR_ARGUMENT (also: a field of floating point numbers).
- */
-PS_MUST_CHECK ps_result ps_spans_gather_i64(const ps_spans *spans,
-                                            const ps_pack_info *info,
-                                            const unsigned char *records,
-                                            const ps_field *field,
-                                            int64_t *to, ps_error *err);
+                                        const ps_field *field, ps_type type,
+                                        void *to, ps_error *err);
 
 /* "There is nothing to be learnt here", among labels. */
 #define PS_NO_LABEL (-100)

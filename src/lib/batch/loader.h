@@ -5,9 +5,9 @@
  * The room `batch` gives packs to trainers: as views, as arrays, in batches.
  * It reads packs with stream, and may use base, io, format and stream.
  *
- * spans.h, view.c   a pack as the boundaries of its sequences: a ps_spans.
+ * spans.h, view.c   a pack as the boundaries of its sequences, a ps_spans;
+ *                   fields of packs as one array.
  * span_arrays.c     what follows from boundaries: positions, labels, weights.
- * gather.c          a field of packs as one array.
  * loader.c          ps_loader_open, _next, _free: the side of the user.
  * loader_layout.c   checks the options, lays out a buffer.
  * loader_fill.c     reads a batch into its buffer, through the reader or

@@ -1,5 +1,6 @@
 /*
- * view.c - a pack seen with or without its padding.
+ * view.c - packs seen with or without their padding, and their fields as
+ * arrays.
  *
  * The array `cu` of a record is made so that each view is a beginning of it.
  *
@@ -8,7 +9,10 @@
 
 #include "batch/spans.h"
 
+#include <string.h>
+
 #include "base/error.h"
+#include "bytes.h"
 
 bool ps_is_view(ps_view view)
 {
@@ -58,5 +62,102 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
                         .max_seqlen = ps_longest_span(cu, n),
                         .cu = cu,
                         .lengths = lengths};
+    return PS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Fields
+ */
+
+/* The value of bits as two's complement has it. */
+static int32_t as_signed(uint32_t bits)
+{
+    int32_t value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Fills an array of int32 with `n` integers of up to 32 bits. */
+static void gather_i32(const unsigned char *from, ps_type type, size_t n,
+                       int32_t *to)
+{
+    if (type == PS_U8)
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i];
+    else if (type == PS_U16)
+        for (size_t i = 0; i < n; i++)
+            to[i] = load_u16(from + 2 * i);
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = as_signed(load_u32(from + 4 * i));
+}
+
+/* Fills an array of int64 with `n` integers of any type. */
+static void gather_i64(const unsigned char *from, ps_type type, size_t n,
+                       int64_t *to)
+{
+    if (type == PS_U8)
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i];
+    else if (type == PS_U16)
+        for (size_t i = 0; i < n; i++)
+            to[i] = load_u16(from + 2 * i);
+    else if (type == PS_U32)
+        for (size_t i = 0; i < n; i++)
+            to[i] = load_u32(from + 4 * i);
+    else if (type == PS_I32)
+        for (size_t i = 0; i < n; i++)
+            to[i] = as_signed(load_u32(from + 4 * i));
+    else if (n > 0)
+        memcpy(to, from, n * sizeof *to);
+}
+
+/* Whether elements of one type become those of another. */
+static bool is_gathered_as(ps_type from, ps_type to)
+{
+    const bool is_narrow = from == PS_U8 || from == PS_U16 ||
+                           from == PS_U32 || from == PS_I32;
+
+    if (to == PS_I64)
+        return is_narrow || from == PS_U64 || from == PS_I64;
+    return to == PS_AS_STORED || (to == PS_I32 && is_narrow);
+}
+
+ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
+                          const unsigned char *records,
+                          const ps_field *field, ps_type type, void *to,
+                          ps_error *err)
+{
+    const ps_channel *c = &field->channel;
+    const size_t bytes = ps_type_bytes(c->type);
+    uint32_t first = 0; /* span of the pack */
+    size_t done = 0;    /* elements */
+
+    if (!is_gathered_as(c->type, type))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "'%s' is %s, which is not gathered as %s", c->name,
+                       ps_type_name(c->type), ps_type_name(type));
+    if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "'%s' has no elements for tokens or sequences",
+                       c->name);
+    for (uint32_t p = 0; p < spans->n_packs; p++) {
+        const unsigned char *from =
+            records + (size_t)p * info->record_bytes + field->offset;
+        const uint32_t end = first + ps_spans_of(spans, p);
+        const uint32_t n = c->kind == PS_PER_TOKEN
+                               ? (uint32_t)(spans->cu[end] - spans->cu[first])
+                               : ps_spans_places(spans, p);
+
+        if (type == PS_I32)
+            gather_i32(from, c->type, n, (int32_t *)to + done);
+        else if (type == PS_I64)
+            gather_i64(from, c->type, n, (int64_t *)to + done);
+        else if (n > 0)
+            memcpy((unsigned char *)to + done * bytes, from, n * bytes);
+        first = end;
+        done += n;
+    }
     return PS_OK;
 }

@@ -361,8 +361,8 @@ static void check_gather_i64(const scene *s, const ps_field *f,
     ps_error err;
 
     got[n] = UNTOUCHED;
-    assert_result(ps_spans_gather_i64(&s->batch.spans, info,
-                                      s->batch.records, f, got, &err),
+    assert_result(ps_spans_gather(&s->batch.spans, info, s->batch.records, f,
+                                  PS_I64, got, &err),
                   type <= PS_I64 ? PS_OK : PS_ERR_ARGUMENT, &err);
     for (size_t i = 0; i < n && type <= PS_I64; i++)
         assert_int_equal(got[i],
@@ -383,19 +383,20 @@ static void check_gather(const scene *s, const ps_field *f)
     ps_error err;
 
     got[wanted.size] = 0x5a;
-    assert_ok(ps_spans_gather(&s->batch.spans, info, s->batch.records, f, got,
-                              &err),
+    assert_ok(ps_spans_gather(&s->batch.spans, info, s->batch.records, f,
+                              PS_AS_STORED, got, &err),
               &err);
     if (wanted.size > 0)
         assert_memory_equal(got, wanted.data, wanted.size);
     assert_int_equal(got[wanted.size], 0x5a);
     if (type == PS_U64 || type >= PS_I64) {
-        assert_result(ps_spans_gather_i32(&s->batch.spans, info,
-                                          s->batch.records, f, wide, &err),
+        assert_result(ps_spans_gather(&s->batch.spans, info,
+                                      s->batch.records, f, PS_I32, wide,
+                                      &err),
                       PS_ERR_ARGUMENT, &err);
     } else {
-        assert_ok(ps_spans_gather_i32(&s->batch.spans, info,
-                                      s->batch.records, f, wide, &err),
+        assert_ok(ps_spans_gather(&s->batch.spans, info, s->batch.records, f,
+                                  PS_I32, wide, &err),
                   &err);
         for (size_t i = 0; i < n; i++)
             assert_true(wide[i] ==
@@ -409,7 +410,10 @@ static void check_gather(const scene *s, const ps_field *f)
 
 static void check_gathers(const scene *s)
 {
+    static const ps_type not_made[] = {PS_U8, PS_U32, PS_U64, PS_F32,
+                                       (ps_type)9};
     const ps_pack_info *info = ps_loader_info(s->loader);
+    const ps_field *tokens = &info->fields[info->tokens_field];
     unsigned char none;
     ps_error err;
 
@@ -417,8 +421,14 @@ static void check_gathers(const scene *s)
         if (f != PS_FIELD_CU)
             check_gather(s, &info->fields[f]);
     assert_result(ps_spans_gather(&s->batch.spans, info, s->batch.records,
-                                  &info->fields[PS_FIELD_CU], &none, &err),
+                                  &info->fields[PS_FIELD_CU], PS_AS_STORED,
+                                  &none, &err),
                   PS_ERR_ARGUMENT, &err);
+    for (size_t i = 0; i < sizeof not_made / sizeof not_made[0]; i++)
+        assert_result(ps_spans_gather(&s->batch.spans, info,
+                                      s->batch.records, tokens, not_made[i],
+                                      &none, &err),
+                      PS_ERR_ARGUMENT, &err);
 }
 
 /* ---------------------------------------------------------------------
@@ -496,9 +506,9 @@ static void test_one_pack(void **state)
         assert_ok(ps_pack_view(&e.info, &e.packs[i], PS_VIEW_GHOST, &spans,
                                &err),
                   &err);
-        assert_ok(ps_spans_gather_i32(&spans, &e.info, e.packs[i].record,
-                                      &e.info.fields[e.info.tokens_field],
-                                      rows, &err),
+        assert_ok(ps_spans_gather(&spans, &e.info, e.packs[i].record,
+                                  &e.info.fields[e.info.tokens_field], PS_I32,
+                                  rows, &err),
                   &err);
         for (uint32_t t = e.packs[i].n_tok; t < capacity; t++)
             assert_int_equal(rows[t], e.info.pad_id);
