@@ -37,12 +37,13 @@ static bool go_on(against *a, int status)
     return !a->stopped;
 }
 
-/* What the sequences were checked against when they were packed. */
-static void set_inputs(against *a, const packstat_conf *conf)
+/* The vocabulary that raw records were packed with, or a smaller one given. */
+static uint32_t vocab_size(const ps_pack_info *info, const packstat_conf *conf)
 {
-    if (!a->info->schema.framed)
-        inputs_set(&a->in, a->info->schema.vocab_size, conf->empty);
-    inputs_set(&a->in, conf->vocab_size, conf->empty);
+    const uint32_t packed = info->schema.framed ? 0 : info->schema.vocab_size;
+    const uint32_t given = conf->vocab_size;
+
+    return packed == 0 || (given != 0 && given < packed) ? given : packed;
 }
 
 void compare_open(against *a, const packstat_conf *conf,
@@ -56,9 +57,9 @@ void compare_open(against *a, const packstat_conf *conf,
                    .lanes = columns_of(info),
                    .open = true,
                    .place = {0, PS_PACK_HEADER_BYTES}};
-    if (!go_on(a, inputs_open(&a->in, &conf->against, type)))
+    if (!go_on(a, inputs_open(&a->in, &conf->against, type,
+                              vocab_size(info, conf), conf->empty)))
         return;
-    set_inputs(a, conf);
     if (go_on(a, inputs_check(&a->in, &a->info->schema)) &&
         conf->rejects.n > 0)
         (void)go_on(a, rejects_in_open(&a->dropped, &conf->rejects,

@@ -31,17 +31,6 @@ static int open_file(inputs *in)
     return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/*
- * A flush record is no sequence and uses up no id.  Raw records have them
- * only where packstream was told so, which the packs do not say.
- */
-static ps_result pass_over(void *context, ps_error *err)
-{
-    (void)context;
-    (void)err;
-    return PS_OK;
-}
-
 static uint32_t longest(const ps_schema *schema)
 {
     const uint64_t fixed = ps_payload_bytes(schema, 0);
@@ -50,8 +39,14 @@ static uint32_t longest(const ps_schema *schema)
     return (uint32_t)((PS_MAX_SEQUENCE_BYTES - fixed) / per_token);
 }
 
-int inputs_open(inputs *in, const name_list *names, ps_type raw_type)
+int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
+                uint32_t vocab_size, bool empty)
 {
+    const ps_token_reader_options options = {.vocab_size = vocab_size,
+                                             .expect_overlong = true,
+                                             .expect_outside = true,
+                                             .expect_empty = true,
+                                             .raw_flush = !empty};
     ps_error err;
     int status;
 
@@ -59,24 +54,14 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type)
     status = open_file(in);
     if (status != STATUS_OK)
         return status;
-    if (ps_token_reader_open(&in->reader, in->fd, raw_type, &err) != PS_OK)
+    if (ps_token_reader_open(&in->reader, in->fd, raw_type, &options, &err) !=
+        PS_OK)
         return failure(in, &err);
     in->longest = longest(inputs_schema(in));
-    ps_token_reader_on_flush(in->reader, pass_over, NULL);
-    ps_token_reader_expect(in->reader, PS_ERR_OVERLONG);
-    ps_token_reader_expect(in->reader, PS_ERR_RANGE);
-    ps_token_reader_expect(in->reader, PS_ERR_EMPTY);
     if (threads_available() > 1 &&
         ps_token_reader_read_ahead(in->reader, &err) != PS_OK)
         return failure(in, &err);
     return STATUS_OK;
-}
-
-void inputs_set(inputs *in, uint32_t vocab_size, bool empty)
-{
-    ps_token_reader_set_vocab(in->reader, vocab_size);
-    if (empty)
-        ps_token_reader_on_flush(in->reader, NULL, NULL);
 }
 
 const ps_schema *inputs_schema(const inputs *in)

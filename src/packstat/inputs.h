@@ -26,15 +26,14 @@ typedef struct inputs {
     bool ended;
 } inputs;
 
-/* Opens the first file; an exit status. */
-int inputs_open(inputs *in, const name_list *names, ps_type raw_type);
-
 /*
- * To be called before the first sequence: what else they are checked against,
- * as by ps_token_reader_set_vocab, and whether raw records without tokens are
- * sequences and not flush records.
+ * Opens the first file.  Tokens are checked against a vocabulary of
+ * `vocab_size`, too, if it is not 0.  `empty`: a count of 0 in raw records is
+ * a sequence without tokens, and not a flush record, which uses up no id; the
+ * packs do not say which.  An exit status.
  */
-void inputs_set(inputs *in, uint32_t vocab_size, bool empty);
+int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
+                uint32_t vocab_size, bool empty);
 
 /* Of all files; they are refused if it differs. */
 const ps_schema *inputs_schema(const inputs *in);

@@ -54,7 +54,7 @@ static int advance(dropped *d)
 int rejects_in_open(dropped *d, const name_list *names, const ps_schema *schema)
 {
     ps_schema wanted = with_reasons(schema);
-    int status = inputs_open(&d->in, names, schema->token_type);
+    int status = inputs_open(&d->in, names, schema->token_type, 0, false);
 
     d->open = true;
     if (status != STATUS_OK)

@@ -70,19 +70,36 @@ int job_open_state(job *j)
     return STATUS_OK;
 }
 
+/* What the job deals with needs no message. */
+static ps_token_reader_options reader_options(job *j)
+{
+    const conf *c = j->conf;
+
+    return (ps_token_reader_options){
+        .window = memory_window(c),
+        .vocab_size = c->vocab_size,
+        .expect_overlong = c->policy == PS_POLICY_CONCAT ||
+                           c->overlong != PS_OVERLONG_ERROR,
+        .expect_outside = c->drop_outside,
+        .expect_empty = c->drop_empty,
+        .raw_flush = c->flush_records,
+        .on_flush = job_drain,
+        .flush_context = j,
+    };
+}
+
 int job_open_input(job *j)
 {
     ps_type raw_type = j->conf->type == 0 ? PS_U16 : j->conf->type;
+    ps_token_reader_options options = reader_options(j);
     ps_error err;
     int status = job_open_file(j);
 
     if (status != STATUS_OK)
         return status;
-    if (ps_token_reader_open_within(&j->reader, j->in, raw_type,
-                                    memory_window(j->conf), &err) != PS_OK)
+    if (ps_token_reader_open(&j->reader, j->in, raw_type, &options, &err) !=
+        PS_OK)
         return job_input_failure(j, &err);
-    if (j->conf->vocab_size != 0)
-        ps_token_reader_set_vocab(j->reader, j->conf->vocab_size);
     return check_type(j);
 }
 
@@ -308,27 +325,11 @@ static void keep_state(job *j)
     job_note(j);
 }
 
-/* What the job deals with needs no message. */
-static void expect(const job *j)
-{
-    const conf *c = j->conf;
-
-    if (c->policy == PS_POLICY_CONCAT || c->overlong != PS_OVERLONG_ERROR)
-        ps_token_reader_expect(j->reader, PS_ERR_OVERLONG);
-    if (c->drop_outside)
-        ps_token_reader_expect(j->reader, PS_ERR_RANGE);
-    if (c->drop_empty)
-        ps_token_reader_expect(j->reader, PS_ERR_EMPTY);
-}
-
-static int start_reading(job *j, const ps_schema *schema)
+static int start_reading(job *j)
 {
     ps_error err;
 
-    expect(j);
     ps_token_reader_on_wait(j->reader, job_pass_on, j);
-    if (schema->framed || j->conf->flush_records)
-        ps_token_reader_on_flush(j->reader, job_drain, j);
     if (j->reads_ahead &&
         ps_token_reader_read_ahead(j->reader, &err) != PS_OK)
         return job_input_failure(j, &err);
@@ -369,5 +370,5 @@ int job_open_output(job *j)
         return status;
     tell(j);
     keep_state(j);
-    return start_reading(j, &schema);
+    return start_reading(j);
 }

@@ -106,6 +106,7 @@ static ps_result take_steps(const job *j, ps_token_reader *r, ps_packer *p,
 static bool pack_all(const job *j, const bytes *records, ps_totals *totals,
                      bytes *packs)
 {
+    ps_token_reader_options options = {0};
     ps_error err = no_error();
     ps_token_reader *r;
     ps_packer *p;
@@ -113,11 +114,13 @@ static bool pack_all(const job *j, const bytes *records, ps_totals *totals,
 
     feed(records->data, records->size, j->manner);
     feed_clear();
-    must(ps_token_reader_open(&r, FEED_FD, j->schema.token_type, &err) ==
-         PS_OK);
     must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
          PS_OK);
-    ps_token_reader_on_flush(r, drain, p);
+    options.raw_flush = true;
+    options.on_flush = drain;
+    options.flush_context = p;
+    must(ps_token_reader_open(&r, FEED_FD, j->schema.token_type, &options,
+                              &err) == PS_OK);
     result = told(take_steps(j, r, p, &err), &err);
     must(result == PS_OK || result == PS_ERR_OVERLONG);
     *totals = *ps_packer_totals(p);

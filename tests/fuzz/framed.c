@@ -34,13 +34,6 @@ static ps_result copy_records(ps_token_reader *r, ps_token_writer *w,
     return result;
 }
 
-static ps_result pass_over(void *context, ps_error *err)
-{
-    (void)context;
-    (void)err;
-    return PS_OK;
-}
-
 /*
  * Writes a stream that is whole once more, without its flush records; how many
  * were empty and are not in it either.
@@ -48,6 +41,7 @@ static ps_result pass_over(void *context, ps_error *err)
 static uint64_t write_again(const token_way *way, const unsigned char *data,
                             size_t n)
 {
+    const ps_token_reader_options options = {.raw_flush = way->flushes};
     uint64_t empty = 0;
     ps_error err = no_error();
     ps_token_reader *r;
@@ -55,9 +49,8 @@ static uint64_t write_again(const token_way *way, const unsigned char *data,
 
     feed(data, n, FEED_WHOLE);
     feed_clear();
-    must(ps_token_reader_open(&r, FEED_FD, way->raw_type, &err) == PS_OK);
-    if (way->flushes)
-        ps_token_reader_on_flush(r, pass_over, NULL);
+    must(ps_token_reader_open(&r, FEED_FD, way->raw_type, &options, &err) ==
+         PS_OK);
     must(ps_token_writer_open(&w, FEED_FD, ps_token_reader_schema(r),
                               &err) == PS_OK);
     must(copy_records(r, w, &empty) == PS_END);

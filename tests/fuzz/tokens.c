@@ -159,18 +159,21 @@ static ps_result read_next(token_yield *y, ps_token_reader *r,
 token_yield read_tokens(const token_way *way)
 {
     token_yield y = {.hash = 0};
+    const ps_token_reader_options options = {
+        .vocab_size = way->vocab_size,
+        .raw_flush = way->flushes,
+        .on_flush = way->flushes ? count_flush : NULL,
+        .flush_context = &y};
     ps_error err = no_error();
     ps_token_reader *r;
 
     y.result = told(
-        ps_token_reader_open(&r, FEED_FD, way->raw_type, &err), &err);
+        ps_token_reader_open(&r, FEED_FD, way->raw_type, &options, &err),
+        &err);
     must((r != NULL) == (y.result == PS_OK));
     if (r == NULL)
         return y;
-    ps_token_reader_set_vocab(r, way->vocab_size);
     ps_token_reader_on_wait(r, pass, NULL);
-    if (way->flushes)
-        ps_token_reader_on_flush(r, count_flush, &y);
     while (y.result == PS_OK)
         y.result = read_next(&y, r, way);
     y.read = ps_token_reader_offset(r);

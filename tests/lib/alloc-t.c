@@ -182,7 +182,7 @@ static ps_result read_tokens(ps_token_reader *r, ps_error *err)
 static ps_result token_reader(int fd, ps_error *err)
 {
     ps_token_reader *r = NULL;
-    ps_result result = ps_token_reader_open(&r, fd, PS_U16, err);
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, NULL, err);
 
     assert_int_equal(r == NULL, result != PS_OK);
     if (result == PS_OK)
@@ -204,7 +204,8 @@ static ps_result zstd_tokens(const inputs *in, ps_error *err)
 static ps_result appended_tokens(const inputs *in, ps_error *err)
 {
     ps_token_reader *r;
-    ps_result result = ps_token_reader_open(&r, in->records, PS_U16, err);
+    ps_result result =
+        ps_token_reader_open(&r, in->records, PS_U16, NULL, err);
 
     if (result == PS_OK)
         result = read_tokens(r, err);
@@ -226,7 +227,7 @@ static ps_result large_record(const inputs *in, ps_error *err)
 
     assert_int_equal(pwrite(in->out, count, 4, 0), 4);
     assert_int_equal(ftruncate(in->out, 2000004), 0);
-    result = ps_token_reader_open(&r, in->out, PS_U16, err);
+    result = ps_token_reader_open(&r, in->out, PS_U16, NULL, err);
     while (result == PS_OK)
         result = ps_token_reader_next(r, UINT32_MAX, &s, err);
     ps_token_reader_free(r);

@@ -185,7 +185,7 @@ static bool try_tokens(int fd, uint64_t *random)
     ps_result result;
 
     rewind_fd(fd);
-    result = ps_token_reader_open(&r, fd, PS_U16, NULL);
+    result = ps_token_reader_open(&r, fd, PS_U16, NULL, NULL);
     while (result == PS_OK) {
         result = ps_token_reader_next(r, 12, &s, NULL);
         if (result == PS_ERR_OVERLONG)

@@ -36,27 +36,51 @@ typedef struct ps_sequence {
     struct ps_block *block;
 } ps_sequence;
 
+/*
+ * What a reader calls, hook(context, err), when something happens.  A result
+ * other than PS_OK ends the read with that result.
+ */
+typedef ps_result ps_wait_hook(void *context, ps_error *err);
+
+/* Zero is the default of all members. */
+typedef struct ps_token_reader_options {
+    uint64_t window;     /* zstd frames that ask for a window of more than so
+                            many bytes, at least 1024, are refused:
+                            PS_ERR_LIMIT; 0: 128 MiB */
+    uint32_t vocab_size; /* tokens are checked against a vocabulary of that
+                            size; a smaller one that the stream declares
+                            stays in force; 0: that of the stream, if any */
+    /*
+     * The caller means to deal with these results of ps_token_reader_next
+     * rather than tell of them: PS_ERR_OVERLONG, PS_ERR_RANGE, PS_ERR_EMPTY.
+     * They leave the ps_error as it is, which saves the time to write it.
+     */
+    bool expect_overlong;
+    bool expect_outside;
+    bool expect_empty;
+    /*
+     * Flush records, by which the writer of the stream asks that all before
+     * them be packed.  Framed streams may always have them; of a raw stream
+     * this says that a count of 0 is one, and not PS_ERR_EMPTY.
+     */
+    bool raw_flush;
+    ps_wait_hook *on_flush; /* called where one stands; NULL: passed over */
+    void *flush_context;
+} ps_token_reader_options;
+
 typedef struct ps_token_reader ps_token_reader;
 
 /*
  * Starts to read token records from `fd`: framed, or raw with tokens of
  * `raw_type`, told apart by the magic; zstd frames are decompressed.  Empty
- * input is a raw stream without records.
+ * input is a raw stream without records.  The options are copied; NULL stands
+ * for the defaults.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, _MAGIC (a pack stream), _UNSUPPORTED,
  * _CORRUPT, _TRUNCATED, _LIMIT.
  */
-PS_MUST_CHECK ps_result ps_token_reader_open(ps_token_reader **reader,
-                                             int fd, ps_type raw_type,
-                                             ps_error *err);
-
-/*
- * The same, but zstd frames that ask for a window of more than so many bytes,
- * at least 1024, are refused: PS_ERR_LIMIT.  0: 128 MiB, as above.
- */
-PS_MUST_CHECK ps_result ps_token_reader_open_within(ps_token_reader **reader,
-                                                    int fd, ps_type raw_type,
-                                                    uint64_t window,
-                                                    ps_error *err);
+PS_MUST_CHECK ps_result
+ps_token_reader_open(ps_token_reader **reader, int fd, ps_type raw_type,
+                     const ps_token_reader_options *options, ps_error *err);
 
 /*
  * From now on sequences with a payload of more than so many bytes, and no
@@ -74,13 +98,6 @@ uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
 
 /* The stream's schema; lives as long as the reader. */
 const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
-
-/*
- * Checks every token against a vocabulary of `vocab_size` as well; a smaller
- * one that the stream declares stays in force.  To be called before the
- * first record.
- */
-void ps_token_reader_set_vocab(ps_token_reader *reader, uint32_t vocab_size);
 
 /*
  * The next sequence, if it has at most `max_tokens` tokens.
@@ -121,13 +138,6 @@ PS_MUST_CHECK ps_result ps_token_reader_skip(ps_token_reader *reader,
                                              ps_error *err);
 
 /*
- * The caller means to deal with `result`, PS_ERR_OVERLONG, PS_ERR_RANGE or
- * PS_ERR_EMPTY, rather than tell of it: from now on it leaves the ps_error
- * as it is, which saves the time to write it.
- */
-void ps_token_reader_expect(ps_token_reader *reader, ps_result result);
-
-/*
  * After PS_END: goes on with another file of the same schema; ids go on.
  * As ps_token_reader_open; PS_ERR_CORRUPT if the schemas differ,
  * PS_ERR_TRUNCATED if the file is empty where a header is due.
@@ -136,11 +146,9 @@ PS_MUST_CHECK ps_result ps_token_reader_append(ps_token_reader *reader,
                                                int fd, ps_error *err);
 
 /*
- * `hook(context, err)` is called whenever the reader is about to wait for
- * input that has not come yet, so that a filter can pass on what it has.
- * A result other than PS_OK ends the read with that result.
+ * `hook` is called whenever the reader is about to wait for input that has
+ * not come yet, so that a filter can pass on what it has.
  */
-typedef ps_result ps_wait_hook(void *context, ps_error *err);
 void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
@@ -158,16 +166,6 @@ PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
  * called would end; nothing is to be read from it.
  */
 int ps_token_reader_descriptor(const ps_token_reader *reader);
-
-/*
- * `hook(context, err)` is called where a flush record stands in the stream,
- * by which its writer asks that all before it be packed; a result other than
- * PS_OK ends the read with that result.  Without a hook flush records of a
- * framed stream are passed over.  Raw streams have them only with a hook:
- * then a count of 0 is one, and else PS_ERR_EMPTY.
- */
-void ps_token_reader_on_flush(ps_token_reader *reader, ps_wait_hook *hook,
-                              void *context);
 
 /* Bytes taken from the input so far, after decompression. */
 uint64_t ps_token_reader_offset(const ps_token_reader *reader);
@@ -245,8 +243,8 @@ PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
 
 /*
  * Writes a flush record, which asks that all before it be packed, and passes
- * on what is buffered.  In a raw stream only a reader that expects it, as
- * ps_token_reader_on_flush says, takes it for one.
+ * on what is buffered.  In a raw stream only a reader with `raw_flush` takes it
+ * for one.
  * PS_OK, PS_ERR_ARGUMENT (after ps_token_writer_finish), _IO.
  */
 PS_MUST_CHECK ps_result ps_token_writer_put_flush(ps_token_writer *writer,

@@ -86,6 +86,7 @@ ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
 ps_result ps_open_any(int fd, ps_type raw_type, ps_pack_reader **packs,
                       ps_token_reader **tokens, ps_error *err)
 {
+    const ps_token_reader_options defaults = {0};
     const unsigned char *head;
     size_t got;
     ps_input *input;
@@ -106,7 +107,7 @@ ps_result ps_open_any(int fd, ps_type raw_type, ps_pack_reader **packs,
     }
     if (got == 8 && ps_is_pack_magic_prefix(head, got))
         return start(packs, input, err);
-    return ps_token_reader_start(tokens, input, raw_type, err);
+    return ps_token_reader_start(tokens, input, raw_type, &defaults, err);
 }
 
 void ps_pack_reader_free(ps_pack_reader *r)

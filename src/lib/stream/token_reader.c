@@ -94,9 +94,12 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     return read_after_end(r, more, err);
 }
 
+/* Passes a flush record on to the caller. */
 static ps_result tell_flush(const ps_token_reader *r, ps_error *err)
 {
-    return r->on_flush == NULL ? PS_OK : r->on_flush(r->flush_context, err);
+    const ps_token_reader_options *o = &r->options;
+
+    return o->on_flush == NULL ? PS_OK : o->on_flush(o->flush_context, err);
 }
 
 /*
@@ -173,19 +176,18 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
         if (r->record.n_tok > 0)
             return PS_OK;
 
+        if (!r->schema.framed && !r->options.raw_flush) {
+            ps_input_take(r->input, 4);
+            count_record(r, 0);
+            if (r->options.expect_empty)
+                return PS_ERR_EMPTY;
+            return ps_fail(err, PS_ERR_EMPTY, AT_RECORD "a length of 0",
+                           r->record.id, r->record.offset);
+        }
         if (r->schema.framed) {
             result = read_control(r, &more, err);
         } else {
-            /* A flush record, if they were asked for, or a bare 0. */
             ps_input_take(r->input, 4);
-            if (r->on_flush == NULL) {
-                count_record(r, 0);
-                return r->expects_empty
-                           ? PS_ERR_EMPTY
-                           : ps_fail(err, PS_ERR_EMPTY,
-                                     AT_RECORD "a length of 0",
-                                     r->record.id, r->record.offset);
-            }
             result = tell_flush(r, err);
         }
         if (result != PS_OK)
@@ -219,7 +221,7 @@ static ps_result check_tokens(ps_token_reader *r, const unsigned char *tokens,
     if (bad == n)
         return PS_OK;
     r->outside = true;
-    if (r->expects_outside)
+    if (r->options.expect_outside)
         return PS_ERR_RANGE;
     return ps_fail(err, PS_ERR_RANGE,
                    AT_RECORD "token %" PRIu32 " is %" PRIu32
@@ -302,7 +304,7 @@ ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
         return read_payload(r, 4, sequence, err);
 
     leave_pending(r, false, sequence);
-    if (r->expects_overlong)
+    if (r->options.expect_overlong)
         return PS_ERR_OVERLONG;
     return ps_fail(err, PS_ERR_OVERLONG,
                    AT_RECORD "%" PRIu32 " tokens, more than %" PRIu32,

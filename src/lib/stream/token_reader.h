@@ -35,18 +35,14 @@
 
 struct ps_token_reader {
     ps_input *input;
+    ps_token_reader_options options;
     ps_schema schema;
     ps_shape shape;
     uint64_t max_bytes;     /* longer payloads are skipped, never read */
-    uint32_t vocab_size;    /* declared by the stream or the caller, or 0 */
+    uint32_t vocab_size;    /* the stream's, or a smaller one, or 0 */
     uint64_t next_id;
     uint64_t earlier_bytes; /* of files before this one */
     ps_token_end seen;      /* since the last header: END must agree */
-    ps_wait_hook *on_flush;
-    void *flush_context;
-    bool expects_overlong; /* these need no message */
-    bool expects_outside;
-    bool expects_empty;
     bool ended;         /* PS_END was given, and is again, until append */
     ps_sequence record; /* the record being read */
 
@@ -58,11 +54,13 @@ struct ps_token_reader {
 };
 
 /*
- * As ps_token_reader_open.  The reader owns the input from now on, also after
- * a failure.
+ * As ps_token_reader_open, but for the window, which is the input's.  The
+ * reader owns the input from now on, also after a failure.
  */
 ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
-                                ps_type raw_type, ps_error *err);
+                                ps_type raw_type,
+                                const ps_token_reader_options *options,
+                                ps_error *err);
 
 /* Reads a framed header, whose magic has been seen. */
 ps_result ps_token_reader_header(ps_token_reader *reader, ps_schema *schema,

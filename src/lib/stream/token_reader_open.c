@@ -72,9 +72,12 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
 }
 
 ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
-                                ps_type raw_type, ps_error *err)
+                                ps_type raw_type,
+                                const ps_token_reader_options *options,
+                                ps_error *err)
 {
     ps_token_reader *r = calloc(1, sizeof *r);
+    uint32_t declared;
     bool empty;
     ps_result result = PS_OK;
 
@@ -84,6 +87,7 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
         return ps_fail_memory(err);
     }
     r->input = input;
+    r->options = *options;
     r->max_bytes = PS_MAX_SEQUENCE_BYTES;
     r->skip_hash = XXH3_createState();
     if (r->skip_hash == NULL)
@@ -95,33 +99,34 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
         return result;
     }
     r->shape = ps_schema_shape(&r->schema);
-    r->vocab_size = r->schema.vocab_size;
+    declared = r->schema.vocab_size;
+    r->vocab_size = options->vocab_size;
+    if (r->vocab_size == 0 || (declared != 0 && declared < r->vocab_size))
+        r->vocab_size = declared;
     *reader = r;
     return PS_OK;
 }
 
-ps_result ps_token_reader_open_within(ps_token_reader **reader, int fd,
-                                      ps_type raw_type, uint64_t window,
-                                      ps_error *err)
+ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
+                               ps_type raw_type,
+                               const ps_token_reader_options *options,
+                               ps_error *err)
 {
+    static const ps_token_reader_options defaults = {0};
     ps_input *input;
     ps_result result;
 
     *reader = NULL;
+    if (options == NULL)
+        options = &defaults;
     if (raw_type != PS_U16 && raw_type != PS_U32)
         return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
     result = ps_input_open(&input, fd, err);
     if (result != PS_OK)
         return result;
-    if (window != 0)
-        ps_input_set_window(input, window);
-    return ps_token_reader_start(reader, input, raw_type, err);
-}
-
-ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
-                               ps_type raw_type, ps_error *err)
-{
-    return ps_token_reader_open_within(reader, fd, raw_type, 0, err);
+    if (options->window != 0)
+        ps_input_set_window(input, options->window);
+    return ps_token_reader_start(reader, input, raw_type, options, err);
 }
 
 void ps_token_reader_free(ps_token_reader *r)
@@ -183,31 +188,10 @@ uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
                           HASH_STATE_BYTES);
 }
 
-void ps_token_reader_set_vocab(ps_token_reader *r, uint32_t vocab_size)
-{
-    if (r->vocab_size == 0 ||
-        (vocab_size != 0 && vocab_size < r->vocab_size))
-        r->vocab_size = vocab_size;
-}
-
 void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
                              void *context)
 {
     ps_input_on_wait(r->input, hook, context);
-}
-
-void ps_token_reader_on_flush(ps_token_reader *r, ps_wait_hook *hook,
-                              void *context)
-{
-    r->on_flush = hook;
-    r->flush_context = context;
-}
-
-void ps_token_reader_expect(ps_token_reader *r, ps_result result)
-{
-    r->expects_overlong = r->expects_overlong || result == PS_ERR_OVERLONG;
-    r->expects_outside = r->expects_outside || result == PS_ERR_RANGE;
-    r->expects_empty = r->expects_empty || result == PS_ERR_EMPTY;
 }
 
 ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)

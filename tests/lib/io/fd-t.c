@@ -213,7 +213,8 @@ static void test_errors_reach_the_top(void **state)
 
     (void)state;
     SCRIPT(0, BROKEN);
-    assert_result(ps_token_reader_open(&tokens, fd, PS_U16, &err), PS_ERR_IO,
+    assert_result(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err),
+                  PS_ERR_IO,
                   &err);
     assert_int_equal(err.sys_errno, EIO);
     assert_result(ps_pack_reader_open(&packs, fd, &err), PS_ERR_IO, &err);
@@ -221,7 +222,7 @@ static void test_errors_reach_the_top(void **state)
     assert_result(ps_packer_finish(packer, &err), PS_ERR_IO, &err);
     ps_packer_free(packer);
     SCRIPT(8, SHORT, BROKEN);
-    assert_ok(ps_token_reader_open(&tokens, fd, PS_U16, &err), &err);
+    assert_ok(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err), &err);
     assert_ok(ps_token_reader_next(tokens, 9, &s, &err), &err);
     assert_result(ps_token_reader_next(tokens, 9, &s, &err), PS_ERR_IO,
                   &err);
@@ -279,7 +280,7 @@ static ps_result write_and_read(const corpus *c, int fd, ps_error *err)
     }
     rewind_fd(fd);
     if (r == PS_OK)
-        r = ps_token_reader_open(&reader, fd, PS_U16, err);
+        r = ps_token_reader_open(&reader, fd, PS_U16, NULL, err);
     while (r == PS_OK) {
         r = ps_token_reader_next(reader, 40, &s, err);
         if (r == PS_ERR_OVERLONG)
@@ -362,7 +363,7 @@ static void expect_records(const bytes *records, const corpus *c)
     ps_sequence s;
     ps_error err;
 
-    assert_ok(ps_token_reader_open(&reader, fd, PS_U16, &err), &err);
+    assert_ok(ps_token_reader_open(&reader, fd, PS_U16, NULL, &err), &err);
     for (uint32_t i = 0; i < c->count; i++) {
         assert_ok(ps_token_reader_next(reader, UINT32_MAX, &s, &err), &err);
         assert_sample(c, i, &s);

@@ -41,7 +41,7 @@ static ps_result read_all(const bytes *b, const corpus *c, uint32_t *count,
     int fd = open_bytes(b);
     ps_token_reader *r = NULL;
     ps_sequence s;
-    ps_result result = ps_token_reader_open(&r, fd, PS_U16, err);
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, NULL, err);
 
     *count = 0;
     while (result == PS_OK) {
@@ -296,7 +296,7 @@ static void test_damaged_frame(void **state)
 
         b.data[at] ^= (unsigned char)(1 + random_below(&random, 255));
         fd = open_bytes(&b);
-        result = ps_token_reader_open(&r, fd, PS_U16, NULL);
+        result = ps_token_reader_open(&r, fd, PS_U16, NULL, NULL);
         while (result == PS_OK)
             result = ps_token_reader_next(r, UINT32_MAX, &s, NULL);
         if (result == PS_END)
@@ -343,7 +343,7 @@ static void test_offsets(void **state)
     ps_error err;
 
     (void)state;
-    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &err), &err);
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, NULL, &err), &err);
     for (uint32_t i = 0; i < c.count; i++) {
         assert_ok(ps_token_reader_next(r, 99, &s, &err), &err);
         assert_int_equal(get_u32(plain.data + s.offset), s.n_tok);

@@ -263,10 +263,10 @@ static int open_records(uint32_t n_tok, uint32_t n, int window_log)
 static ps_result read_all(int fd, uint64_t longest, uint64_t window,
                           ps_error *err)
 {
+    const ps_token_reader_options options = {.window = window};
     ps_token_reader *r = NULL;
     ps_sequence s;
-    ps_result result =
-        ps_token_reader_open_within(&r, fd, PS_U16, window, err);
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, &options, err);
 
     if (result == PS_OK)
         ps_token_reader_set_longest(r, longest);

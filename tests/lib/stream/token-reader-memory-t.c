@@ -22,7 +22,7 @@ static ps_result read_all(int fd, bool hold, uint64_t *tokens, ps_error *err)
 {
     ps_token_reader *r = NULL;
     ps_sequence s;
-    ps_result result = ps_token_reader_open(&r, fd, PS_U16, err);
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, NULL, err);
 
     *tokens = 0;
     while (result == PS_OK) {

@@ -72,14 +72,19 @@ static int open_odd(const odd *odds, uint32_t n, bool framed)
     return fd;
 }
 
-static ps_token_reader *open_reader(int fd)
+static ps_token_reader *open_with(int fd, ps_token_reader_options options)
 {
     ps_token_reader *r;
     ps_error err;
 
-    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &err), &err);
-    ps_token_reader_set_vocab(r, VOCAB);
+    options.vocab_size = VOCAB;
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &options, &err), &err);
     return r;
+}
+
+static ps_token_reader *open_reader(int fd)
+{
+    return open_with(fd, (ps_token_reader_options){0});
 }
 
 static void assert_same(const ps_sequence *s, uint32_t id, const odd *o,
@@ -292,25 +297,38 @@ static void test_expected(void **state)
 {
     static const odd odds[] = {{9, NONE}, {3, 1}, {9, 4}};
     int fd = open_odd(odds, 3, false);
-    ps_token_reader *r = open_reader(fd);
+    ps_token_reader *r =
+        open_with(fd, (ps_token_reader_options){.expect_overlong = true});
     ps_error err = {PS_OK, 0, "as it was"};
     ps_sequence s;
 
     (void)state;
-    ps_token_reader_expect(r, PS_ERR_OVERLONG);
     assert_int_equal(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG);
     assert_int_equal(s.n_tok, 9);
     assert_string_equal(err.text, "as it was");
     assert_int_equal(ps_token_reader_skip(r, &err), PS_OK);
     assert_result(ps_token_reader_next(r, 3, &s, &err), PS_ERR_RANGE, &err);
-    assert_int_equal(ps_token_reader_skip(r, &err), PS_OK);
-    ps_token_reader_expect(r, PS_ERR_RANGE);
+    ps_token_reader_free(r);
+    (void)close(fd);
+}
+
+static void test_expected_outside(void **state)
+{
+    static const odd late = {9, 4};
+    int fd = open_odd(&late, 1, false);
+    ps_token_reader *r =
+        open_with(fd, (ps_token_reader_options){.expect_outside = true});
+    ps_error err = {PS_OK, 0, "as it was"};
+    ps_sequence s;
+
+    (void)state;
+    assert_result(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG,
+                  &err);
     err = (ps_error){PS_OK, 0, "as it was"};
-    assert_int_equal(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG);
     assert_int_equal(ps_token_reader_hold(r, &s, &err), PS_ERR_RANGE);
     assert_string_equal(err.text, "as it was");
     assert_int_equal(ps_token_reader_hold(r, &s, &err), PS_OK);
-    assert_int_equal(s.id, 2);
+    assert_int_equal(s.id, 0);
     ps_token_reader_free(r);
     (void)close(fd);
 }
@@ -327,8 +345,7 @@ static void test_expected_empty(void **state)
     put_zeros(&b, 4);
     put_u16(&b, 1);
     fd = open_bytes(&b);
-    r = open_reader(fd);
-    ps_token_reader_expect(r, PS_ERR_EMPTY);
+    r = open_with(fd, (ps_token_reader_options){.expect_empty = true});
     assert_int_equal(ps_token_reader_next(r, 9, &s, &err), PS_ERR_EMPTY);
     assert_string_equal(err.text, "as it was");
     assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_TRUNCATED,
@@ -346,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_cut_behind_the_token),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_expected_outside),
         cmocka_unit_test(test_expected_empty),
     };
 

@@ -18,7 +18,7 @@ static ps_token_reader *open_reader(int fd)
     ps_token_reader *r;
     ps_error err;
 
-    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &err), &err);
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, NULL, &err), &err);
     return r;
 }
 
@@ -43,7 +43,7 @@ static void expect(const bytes *b, uint64_t sequences, ps_result wanted)
     ps_token_reader *r = NULL;
     uint64_t n = 0;
     ps_error err;
-    ps_result result = ps_token_reader_open(&r, fd, PS_U16, &err);
+    ps_result result = ps_token_reader_open(&r, fd, PS_U16, NULL, &err);
 
     if (result == PS_OK)
         result = read_on(r, &n, &err);
@@ -320,7 +320,8 @@ static void refuse_open(int fd, ps_type type, ps_result wanted, int number)
     ps_token_reader *r = (ps_token_reader *)&r;
     ps_error err;
 
-    assert_result(ps_token_reader_open(&r, fd, type, &err), wanted, &err);
+    assert_result(ps_token_reader_open(&r, fd, type, NULL, &err), wanted,
+                  &err);
     assert_null(r);
     assert_int_equal(err.sys_errno, number);
 }
