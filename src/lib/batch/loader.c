@@ -100,10 +100,9 @@ void ps_loader_free(ps_loader *l)
 
 /* ---- Batches ---- */
 
-/* The next slot, as soon as a thread has filled it. */
-static const ps_slot *wait_slot(ps_loader *l)
+/* Waits until a thread has filled `slot`, the next one, and counts it. */
+static void wait_slot(ps_loader *l, const ps_slot *slot)
 {
-    const ps_slot *slot;
     bool wake;
 
     (void)pthread_mutex_lock(&l->lock);
@@ -112,8 +111,6 @@ static const ps_slot *wait_slot(ps_loader *l)
         l->released = l->given - l->options.keep + 1;
     while (l->filled == l->given)
         (void)pthread_cond_wait(&l->batch_ready, &l->lock);
-    slot = &l->slots[l->given % l->options.buffers];
-    /* A result that is no batch stays, to be given again. */
     l->given += slot->result == PS_OK;
     wake = l->full && l->filled - l->given <=
                           (l->options.buffers - l->options.keep) / 2;
@@ -122,25 +119,20 @@ static const ps_slot *wait_slot(ps_loader *l)
     (void)pthread_mutex_unlock(&l->lock);
     if (wake)
         (void)pthread_cond_broadcast(&l->slots_freed);
-    return slot;
-}
-
-/* The next slot, filled here and now: there is no thread. */
-static const ps_slot *read_slot(ps_loader *l)
-{
-    ps_slot *slot = &l->slots[l->given % l->options.buffers];
-
-    if (!l->ended)
-        ps_loader_fill(l, slot);
-    l->ended = slot->result != PS_OK;
-    l->given += !l->ended;
-    return slot;
 }
 
 ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
 {
-    const ps_slot *slot = l->n_threads > 0 ? wait_slot(l) : read_slot(l);
+    ps_slot *slot = &l->slots[l->given % l->options.buffers];
 
+    /* A result that is no batch is not counted, and so given again. */
+    if (l->n_threads > 0) {
+        wait_slot(l, slot);
+    } else if (!l->ended) {
+        ps_loader_fill(l, slot);
+        l->ended = slot->result != PS_OK;
+        l->given += !l->ended;
+    }
     if (slot->result == PS_OK) {
         *batch = slot->batch;
         memcpy(l->mark, slot->mark, sizeof l->mark);

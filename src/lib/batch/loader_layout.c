@@ -100,10 +100,10 @@ uint32_t ps_loader_group(uint64_t bytes)
 }
 
 /*
- * How many buffers a loader makes by itself: for each thread a group that is
- * filled and one that is being filled, but fewer of large batches.  A multiple
- * of a round gives each thread the same buffers again and again, so that its
- * cache need not fetch them from the other's.
+ * As many buffers as do well: for each thread a group that is filled and one
+ * that is being filled, but fewer of large batches.  A multiple of a round
+ * gives each thread the same buffers again and again, so that its cache need
+ * not fetch them from the other's.
  */
 static uint32_t default_buffers(uint64_t bytes, uint32_t keep)
 {

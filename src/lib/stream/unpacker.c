@@ -85,35 +85,19 @@ static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Hands out a payload, which replaces the last one. */
-static ps_result hand_out(ps_unpacker *u, const ps_waiting *item,
-                          ps_sequence *sequence)
-{
-    free(u->out);
-    u->out = item->payload;
-    *sequence = (ps_sequence){.id = item->id,
-                              .n_tok = item->n_tok,
-                              .payload = item->payload,
-                              .payload_bytes = item->payload_bytes};
-    return PS_OK;
-}
-
-static ps_result next_in_pack_order(ps_unpacker *u, ps_sequence *sequence,
+static ps_result next_in_pack_order(ps_unpacker *u, ps_waiting *item,
                                     ps_error *err)
 {
-    ps_waiting item;
-    ps_result r = PS_OK;
-
     if (u->next == u->pack.n_seq) {
+        ps_result r;
+
         u->next = 0;
         u->pack.n_seq = 0;
         r = ps_pack_reader_next(u->reader, &u->pack, err);
+        if (r != PS_OK)
+            return r;
     }
-    if (r == PS_OK)
-        r = copy_out(u, &u->pack, u->next++, &item, err);
-    if (r != PS_OK)
-        return r;
-    return hand_out(u, &item, sequence);
+    return copy_out(u, &u->pack, u->next++, item, err);
 }
 
 /* Puts sequence `i` of a pack on the heap. */
@@ -268,43 +252,52 @@ static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
     return PS_OK;
 }
 
-/* Hands out the top of the heap, with the pieces that belong to it. */
-static ps_result hand_out_top(ps_unpacker *u, ps_sequence *sequence,
-                              ps_error *err)
+static ps_result next_in_input_order(ps_unpacker *u, ps_waiting *whole,
+                                     ps_error *err)
 {
-    ps_waiting first = ps_reorder_pop(&u->heap);
-    ps_waiting whole = first;
+    const ps_waiting *top = ps_reorder_top(&u->heap);
+    ps_waiting first;
     ps_result r;
 
-    if (u->any_out && first.id == u->last_out)
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "sequence %" PRIu64 " is there twice", first.id);
-    else
-        r = join_pieces(u, &first, &whole, err);
-    if (r != PS_OK || whole.payload != first.payload)
-        free(first.payload);
-    if (r != PS_OK)
-        return r;
-    u->any_out = true;
-    u->last_out = first.id;
-    return hand_out(u, &whole, sequence);
-}
-
-ps_result ps_unpacker_next(ps_unpacker *u, ps_sequence *sequence,
-                           ps_error *err)
-{
-    if (u->order == PS_ORDER_PACK)
-        return next_in_pack_order(u, sequence, err);
-    for (;;) {
-        const ps_waiting *top = ps_reorder_top(&u->heap);
-        ps_result r;
-
-        if (top != NULL && top->id < u->watermark)
-            return hand_out_top(u, sequence, err);
+    while (top == NULL || top->id >= u->watermark) {
         if (u->ended)
             return PS_END;
         r = read_more(u, err);
         if (r != PS_OK)
             return r;
+        top = ps_reorder_top(&u->heap);
     }
+
+    first = ps_reorder_pop(&u->heap);
+    if (u->any_out && first.id == u->last_out)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "sequence %" PRIu64 " is there twice", first.id);
+    else
+        r = join_pieces(u, &first, whole, err);
+    if (r != PS_OK || whole->payload != first.payload)
+        free(first.payload);
+    if (r != PS_OK)
+        return r;
+    u->any_out = true;
+    u->last_out = first.id;
+    return PS_OK;
+}
+
+ps_result ps_unpacker_next(ps_unpacker *u, ps_sequence *sequence,
+                           ps_error *err)
+{
+    ps_waiting item;
+    ps_result r = u->order == PS_ORDER_PACK
+                      ? next_in_pack_order(u, &item, err)
+                      : next_in_input_order(u, &item, err);
+
+    if (r != PS_OK)
+        return r;
+    free(u->out);
+    u->out = item.payload;
+    *sequence = (ps_sequence){.id = item.id,
+                              .n_tok = item.n_tok,
+                              .payload = item.payload,
+                              .payload_bytes = item.payload_bytes};
+    return PS_OK;
 }
