@@ -20,12 +20,14 @@ extern "C" {
 /* ---------------------------------------------------------------------
  * Packs for trainers: views
  *
- * What an attention kernel for sequences of various lengths wants is an
- * array of boundaries, `cu`: span i is the rows cu[i] up to, but without,
- * cu[i + 1], and no row sees one of another span.  A pack holds one, of
- * which the three views are beginnings; batches have theirs merged.
+ * An attention kernel for sequences of various lengths wants an array of
+ * boundaries, `cu`: span i is the rows from cu[i] up to, but without,
+ * cu[i + 1], and no row sees one of another span.  A pack holds such an array,
+ * and each of the three views is a beginning of it; a batch has those of its
+ * packs merged.
  *
- * All calls down to the loader are pure: no input, no memory of their own.
+ * All calls before the loader's are pure: they read no input and allocate no
+ * memory.
  */
 
 typedef enum ps_view {
@@ -43,17 +45,17 @@ typedef enum ps_view {
     PS_VIEW_GHOST,
     /*
      * The same, and empty spans up to depth + 1: as many spans in each pack,
-     * so that all shapes are fixed, as CUDA graphs want it.  For a longest
-     * span that is fixed, too, there is the capacity, or, of a file whose
-     * totals are known, the greater of max_seqlen and capacity - min_fill.
+     * so that all shapes are fixed, as CUDA graphs want it.  A fixed bound of
+     * the longest span is the capacity or, for a file whose totals are known,
+     * the greater of max_seqlen and capacity - min_fill.
      */
     PS_VIEW_STATIC
 } ps_view;
 
 /*
  * A view of one pack or of several.  Each pack has its sequences first, then
- * its ghost and what empty spans the view has.  ps_pack_view and loaders fill
- * one in; so may a caller who puts packs together, with a `cu` of their own.
+ * its ghost and empty spans, if the view has them.  ps_pack_view and loaders
+ * fill one in; so may a caller who puts packs together and makes a `cu`.
  */
 typedef struct ps_spans {
     ps_view view;
@@ -78,9 +80,9 @@ typedef struct ps_spans {
  * worked out from the boundaries.
  *
  * The records that ps_pack_reader_next, ps_pack_file_read and loaders give lie
- * at multiples of 16 bytes, and so do all fields in them; but of a compressed
- * file that was cut into frames at other places than packstream does, those of
- * ps_pack_file_read may not.
+ * at multiples of 16 bytes, and so do all fields in them.  Those that
+ * ps_pack_file_read gives of a compressed file may not, if another program
+ * than packstream has cut it into frames.
  *
  * PS_OK; PS_ERR_ARGUMENT (a copy of a record that does not lie at a multiple
  * of 4), PS_ERR_UNSUPPORTED (this machine's numbers are not little-endian).
@@ -103,7 +105,7 @@ PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
 
 /* Which positions the rows of padding have. */
 typedef enum ps_ghost {
-    PS_GHOST_COUNTS, /* 0, 1, 2, ...: it is no run of one-token documents */
+    PS_GHOST_COUNTS, /* 0, 1, 2, ...: not a run of one-token documents */
     PS_GHOST_ZERO    /* 0, as seqio and MaxText have it */
 } ps_ghost;
 
@@ -146,7 +148,7 @@ PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
                                         const ps_field *field, ps_type type,
                                         void *to, ps_error *err);
 
-/* "There is nothing to be learnt here", among labels. */
+/* The label of a row that has nothing to predict. */
 #define PS_NO_LABEL (-100)
 
 /*
@@ -208,10 +210,10 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  *
  * A loader takes the packs of a reader, some at a time, into buffers, which
  * may be the caller's: pinned memory, say, so that one copy brings a batch to
- * a device.  Threads of its own fill them ahead; a plain file is read by two of
- * them, straight into the buffers, the fastest way there is to read packs.
+ * a device.  Threads of its own fill them ahead; two of them read a plain file
+ * straight into the buffers, the fastest way there is to read packs.
  *
- * Ranks that read the same input share it without a word between them: of
+ * Ranks that read the same input share it without talking to each other: of
  * every `ranks` x `packs` packs each gets those whose number, counted from 0
  * through all streams, is `rank` modulo `ranks`.
  */
@@ -251,8 +253,8 @@ typedef struct ps_loader_options {
 } ps_loader_options;
 
 /*
- * A batch.  All pointers are into its buffer, but for `heads`; all numbers
- * are known to the host, and none need be fetched from a device.
+ * A batch.  All pointers but `heads` are into its buffer.  The host knows all
+ * numbers here, and need not fetch any from a device.
  *
  * In `spans` boundary b of pack p is p * capacity + b, so that row r of pack p
  * is row p * capacity + r of the batch; its ghost ends where pack p + 1
@@ -299,12 +301,12 @@ PS_MUST_CHECK ps_result ps_loader_plan(const ps_pack_info *info,
 typedef struct ps_loader ps_loader;
 
 /*
- * Starts to load from `reader`, in which a place may have been sought before
- * with ps_pack_reader_resume, and which must outlive the loader.  From now on
- * it is the loader's: nothing but ps_pack_reader_totals, and that only after
- * ps_loader_next gave PS_END, and ps_pack_reader_free may be asked of it.  Its
- * wait hook is taken away, but with no_thread.  The options are copied; the
- * buffers are used until the loader is freed.
+ * Starts to load from `reader`, which may have been resumed with
+ * ps_pack_reader_resume, and must outlive the loader.  From now on the loader
+ * uses it alone: the caller may only ask for ps_pack_reader_totals, after
+ * ps_loader_next gave PS_END, and free the reader after the loader.  The
+ * reader's wait hook is removed, except with no_thread.  The options are
+ * copied; the buffers are used until the loader is freed.
  * PS_OK, PS_ERR_ARGUMENT (also: the reader is one that shares, a buffer is not
  * at a multiple of 16 bytes), _LIMIT, _MEMORY, _IO.
  */
@@ -317,30 +319,29 @@ PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
 const ps_pack_info *ps_loader_info(const ps_loader *loader);
 
 /*
- * The next batch.  With the numbers of ps_loader_options, it is valid until
- * the keep-th call after this one; so with keep = 2, say, one can be copied
- * while the next is worked on.
+ * The next batch.  It is valid until the keep-th call after this one, `keep`
+ * being that of the options; so with keep = 2, one batch can be copied while
+ * the next is worked on.
  *
- * PS_OK; PS_END, which is given only after all of the input was checked, as
- * ps_pack_reader_next does it.  A failure comes in its place, behind the
- * batches that were whole before it, and as often as it is asked for.
- * As ps_pack_reader_next.
+ * PS_OK; PS_END, once all of the input has been checked, as by
+ * ps_pack_reader_next.  A failure comes behind the batches that were whole
+ * before it, and again with every further call.  As ps_pack_reader_next.
  */
 PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
                                        ps_error *err);
 
 /*
- * As ps_pack_reader_save: the place behind the last batch that was given, not
- * those read ahead.  It is behind the packs that all ranks have got when each
- * was given as many batches: the marks of all ranks are then the same, and
- * any of them is good to resume with any number of ranks, and any `packs`.
+ * As ps_pack_reader_save: the place behind the last batch that was given,
+ * whatever was read ahead.  Ranks that were given equally many batches have
+ * the same mark, behind the packs of all of them; any rank's mark can be
+ * resumed with any number of ranks, and any `packs`.
  */
 void ps_loader_save(const ps_loader *loader,
                     unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Ends the threads, at once, also where one waits for input.  Batches are
- * gone with the buffers of the loader's own.
+ * Stops the threads at once, even if one waits for input.  Buffers of the
+ * loader's own are freed, and the batches in them.
  */
 void ps_loader_free(ps_loader *loader);
 

@@ -39,8 +39,8 @@ typedef struct ps_pack_info {
     uint16_t version_minor;
     uint32_t capacity; /* L */
     uint32_t depth;    /* D */
-    uint32_t window;   /* at most that many sequences overtake one that is
-                          still to come: what bounds the memory of a reader
+    uint32_t window;   /* at most that many sequences come before one with
+                          a smaller id: it bounds the memory of a reader
                           that restores the order */
     bool split;        /* overlong sequences were split into pieces */
     uint32_t align;    /* sequences begin at multiples of it, which divides
@@ -74,7 +74,7 @@ typedef struct ps_pack_info {
 /* The field of that name, or NULL.  The pointer is into `info`. */
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
 
-/* What became of the input: kept in the END record, checked by readers. */
+/* What became of the input; the END record has it, and readers check it. */
 typedef struct ps_totals {
     uint64_t packs;
     uint64_t sequences; /* in packs; a piece of a split one counts */
@@ -137,12 +137,12 @@ const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
 /*
  * The next pack.  Its checksum, its head and its boundaries have been
- * checked: cu rises from 0 to n_tok and n_seq is between 1 and the depth; of
- * aligned sequences, that cu and seq_tok fit each other and n_tok.
+ * checked: cu rises from 0 to n_tok, n_seq is between 1 and the depth, and cu
+ * and seq_tok of aligned sequences agree.
  * PS_END after the END record of the last stream, once totals and digest
- * agree with what was read and nothing follows; of a compressed stream the
- * seek table does, and must be that of its frames.  Streams of equal geometry
- * may follow one another.
+ * agree with what was read and nothing follows but, in a compressed stream,
+ * the seek table, which must be that of its frames.  Streams of equal
+ * geometry may follow one another.
  * Failures: PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_reader_next(ps_pack_reader *reader,
@@ -165,8 +165,7 @@ uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
  * From now on ps_pack_reader_next gives every `ranks`-th pack only: those
  * whose number, counted from 0 through all streams, is `rank` modulo `ranks`.
  * So ranks that read the same input get every pack once between them.  The
- * packs of the others are read and passed over, checked like one's own: each
- * rank sees index order, every checksum, and the totals and digest of END.
+ * reader still reads and checks the packs of other ranks, as it does its own.
  * PS_OK, PS_ERR_ARGUMENT (`rank` is not below `ranks`).
  */
 PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
@@ -174,12 +173,12 @@ PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
                                              ps_error *err);
 
 /*
- * The place where a reader is, to be kept where a trainer keeps its own
- * state: so many bytes, the same on every machine, with a checksum.
+ * The place where a reader is, for a trainer to keep with its own state: so
+ * many bytes, the same on every machine, with a checksum.
  *
  * It is behind the last pack that was given; after PS_END, behind the last
- * pack of the input.  All packs before it are done with, whichever rank's
- * they were.  So with the same `rank` and `ranks` each rank resumes its own
+ * pack of the input.  All packs before it are done with, whichever rank they
+ * went to.  So with the same `rank` and `ranks` each rank resumes its own
  * mark.  To go on with other `ranks`, let all ranks take equally many packs
  * and resume the mark of the last one, `ranks` - 1, in every new rank: before
  * it are exactly the packs that were taken.
@@ -190,16 +189,16 @@ void ps_pack_reader_save(const ps_pack_reader *reader,
 
 /*
  * Goes on behind the place of a mark, of which every byte is checked; to be
- * called before anything was read.  Totals, numbers of packs and what END is
- * compared with are then as if all had been read.
+ * called before any pack is read.  Totals, numbers of packs and the check of
+ * END are then as if all had been read.
  *
- * A plain regular file is moved on in: of what is before the place, only
- * headers, the first pack and the last are read, to see that they fit.  Any
- * other input is read from its start and checked.  If it starts later, with
- * the header and then a pack that is not behind the place, as a packstream
- * that was resumed writes it, what is before the place is passed over and
- * the mark's word is taken for the rest; until END the digest is not known
- * to be right.
+ * In a plain regular file the reader seeks: of what is before the place, it
+ * reads only headers, the first pack and the last, to see that they fit.  Any
+ * other input it reads from the start and checks.  An input may also start
+ * later, with the header and then a pack that is not behind the place, as a
+ * packstream that was resumed writes it.  Then the reader skips what is before
+ * the place, and trusts the mark for what is missing until END proves the
+ * digest.
  *
  * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or the reader
  * has read), _MAGIC (no mark), _CORRUPT (a damaged mark, or what
@@ -214,17 +213,16 @@ void ps_pack_reader_free(ps_pack_reader *reader);
 
 /*
  * Packs of a file, in any order.  The file is regular: plain, or compressed
- * in zstd's seekable format, as packstream writes it.  To get at a pack of
- * it costs the same wherever it lies; of a compressed file one frame is
- * unpacked, and kept for its neighbours.
+ * in zstd's seekable format, as packstream writes it.  Every pack costs the
+ * same to read, wherever it lies.  Of a compressed file one frame is unpacked,
+ * and kept for the packs beside it.
  */
 typedef struct ps_pack_file ps_pack_file;
 
 /*
- * Opens the file behind `fd` from its first byte; the descriptor's own place
- * in it is neither used nor moved.  First header, END and, with several
- * streams in the file, every END and header are read and checked; for
- * compressed files the seek table, too.
+ * Opens the file behind `fd` from its first byte; the descriptor's own offset
+ * is neither used nor moved.  The header and END of every stream in the file
+ * are read and checked, and the seek table of a compressed file.
  * PS_OK, PS_ERR_ARGUMENT (not a regular file), _MEMORY, _IO, _MAGIC,
  * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT,
  * _TRUNCATED, _LIMIT (above 2^20 streams, or a frame above 256 MiB).
@@ -242,9 +240,8 @@ const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
 
 /*
  * Pack `i` of the file; they are numbered from 0 through all streams, while
- * pack->index begins anew in each.  It has been checked as
- * ps_pack_reader_next does, but for what only a reader of all packs can see:
- * whether they are those of which END has the digest and the totals.
+ * pack->index starts again in each.  It is checked as by ps_pack_reader_next.
+ * Only a reader of all packs can check the digest and the totals of END.
  * PS_OK; PS_ERR_ARGUMENT (there is no such pack), _CORRUPT, _IO, _MEMORY,
  * _TRUNCATED (the file has shrunk).  After any of these other packs can
  * still be read.
@@ -275,10 +272,10 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 
 /*
- * The rules that ps_pack_reader_next does not check, because breaking them
+ * Checks the rules that ps_pack_reader_next does not, because breaking them
  * cannot mislead a reader of the sequences: sums in the head, empty slots,
  * the padding tail, gaps between channels, tokens within the vocabulary.
- * The message names no record: it is the caller's to say which.
+ * The message does not say which record; the caller does.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
@@ -286,9 +283,8 @@ PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
 
 /*
  * Opens whichever kind of stream `fd` holds: exactly one of *packs and
- * *tokens is set, both are NULL after a failure.  What is no pack stream is
- * taken as token records, raw ones with tokens of `raw_type`.
- * As the two open calls.
+ * *tokens is set, both are NULL after a failure.  Anything but a pack stream
+ * is read as token records, with default options.  As the two open calls.
  */
 PS_MUST_CHECK ps_result ps_open_any(int fd, ps_type raw_type,
                                     ps_pack_reader **packs,
@@ -306,10 +302,10 @@ typedef enum ps_order {
 typedef struct ps_unpacker ps_unpacker;
 
 /*
- * Takes sequences out of the packs that `reader`, which must outlive it,
- * gives.  In input order it holds back what came early: at most window x
- * capacity tokens with their channels (with pieces, besides one sequence of
- * at most PS_MAX_SEQUENCE_BYTES), whatever the input.
+ * Takes sequences out of the packs of `reader`, which must outlive the
+ * unpacker.  In input order it holds back what came early: at most window x
+ * capacity tokens with their channels, and, where sequences were split, one
+ * more of at most PS_MAX_SEQUENCE_BYTES.
  * PS_OK, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,

@@ -29,8 +29,9 @@ typedef struct ps_sequence {
     const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
     size_t payload_bytes;
     /*
-     * A reader's own: the payload that it gave and where that lies, which
-     * spares a packer a copy.  Whoever makes a sequence leaves them NULL.
+     * Private to readers and packers: the payload as a reader gave it, and
+     * the block it lies in, which a packer can keep instead of copying.  NULL
+     * in a sequence that the caller makes.
      */
     const unsigned char *lent;
     struct ps_block *block;
@@ -44,27 +45,27 @@ typedef ps_result ps_wait_hook(void *context, ps_error *err);
 
 /* Zero is the default of all members. */
 typedef struct ps_token_reader_options {
-    uint64_t window;     /* zstd frames that ask for a window of more than so
-                            many bytes, at least 1024, are refused:
-                            PS_ERR_LIMIT; 0: 128 MiB */
-    uint32_t vocab_size; /* tokens are checked against a vocabulary of that
-                            size; a smaller one that the stream declares
-                            stays in force; 0: that of the stream, if any */
+    uint64_t window;     /* the largest window of zstd frames, in bytes, at
+                            least 1024; frames that ask for more are refused:
+                            PS_ERR_LIMIT.  0: 128 MiB */
+    uint32_t vocab_size; /* every token must be below it, and below a smaller
+                            size that the stream declares.  0: only below
+                            that of the stream, if it declares one */
     /*
-     * The caller means to deal with these results of ps_token_reader_next
-     * rather than tell of them: PS_ERR_OVERLONG, PS_ERR_RANGE, PS_ERR_EMPTY.
-     * They leave the ps_error as it is, which saves the time to write it.
+     * The caller handles these results without a message: PS_ERR_OVERLONG,
+     * PS_ERR_RANGE, PS_ERR_EMPTY.  They leave the ps_error untouched, which
+     * saves the time to write it.
      */
     bool expect_overlong;
     bool expect_outside;
     bool expect_empty;
     /*
-     * Flush records, by which the writer of the stream asks that all before
-     * them be packed.  Framed streams may always have them; of a raw stream
-     * this says that a count of 0 is one, and not PS_ERR_EMPTY.
+     * The writer of a stream can ask with a flush record that all before it
+     * be packed.  In a raw stream a count of 0 is one if raw_flush is set, and
+     * PS_ERR_EMPTY if not.  Without a hook flush records are skipped.
      */
     bool raw_flush;
-    ps_wait_hook *on_flush; /* called where one stands; NULL: passed over */
+    ps_wait_hook *on_flush;
     void *flush_context;
 } ps_token_reader_options;
 
@@ -83,18 +84,19 @@ ps_token_reader_open(ps_token_reader **reader, int fd, ps_type raw_type,
                      const ps_token_reader_options *options, ps_error *err);
 
 /*
- * From now on sequences with a payload of more than so many bytes, and no
- * more than PS_MAX_SEQUENCE_BYTES, are refused: PS_ERR_LIMIT.  They can be
- * passed over, though.
+ * From now on a payload of more than so many bytes is refused: PS_ERR_LIMIT.
+ * It can still be skipped.  The limit is PS_MAX_SEQUENCE_BYTES before, and
+ * never more.
  */
 void ps_token_reader_set_longest(ps_token_reader *reader, uint64_t bytes);
 
 /*
- * The most memory in bytes that a reader with these two allocates, whatever
- * the input, and if it reads ahead; but for what a packer keeps of it.
+ * The most memory, in bytes, that a reader allocates whatever the input is,
+ * with this longest payload and window (0: 128 MiB), reading ahead or not.
+ * The blocks that a packer keeps are not counted.
  */
 uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
-                                bool ahead);
+                                bool read_ahead);
 
 /* The stream's schema; lives as long as the reader. */
 const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
@@ -105,12 +107,11 @@ const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
  * PS_OK; PS_END after the last record (in a framed stream, after its END
  * has been checked against what was read).
  *
- * Three results are not final, and it is for the caller to say what becomes
- * of the sequence; `sequence` then holds id, offset and length, but no
- * payload.  After PS_ERR_OVERLONG and after PS_ERR_RANGE (its length is
- * right, a token is not) the next call must be ps_token_reader_hold or
+ * After three results reading can go on.  `sequence` then has id, offset and
+ * length, but no payload.  After PS_ERR_OVERLONG and PS_ERR_RANGE (a token is
+ * outside the vocabulary) the next call must be ps_token_reader_hold or
  * ps_token_reader_skip.  After PS_ERR_EMPTY (a count of 0 in a raw stream)
- * there is nothing to hold or skip: reading goes on.
+ * there is nothing to hold or skip.
  *
  * Failures: PS_ERR_MEMORY, _IO, _CORRUPT (totals that do not agree),
  * _TRUNCATED, _LIMIT, _UNSUPPORTED.
@@ -121,12 +122,12 @@ PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
                                              ps_error *err);
 
 /*
- * Reads a sequence that was left whole (hold) or passes over it in bounded
- * memory (skip).  Memory grows with the bytes that really arrive.
+ * Reads the pending sequence as a whole (hold), or skips it in bounded memory.
+ * Memory grows with the bytes that really arrive.
  *
- * Tokens of an overlong one are checked as ever: PS_ERR_RANGE is not final
- * here either, and the same call again does without the check; after that of
- * skip, which may have passed over a part, hold would come too late.
+ * The tokens of an overlong sequence are checked, too.  After PS_ERR_RANGE the
+ * same call goes on without the check.  Where skip gave that, it may have
+ * taken a part already, and hold is PS_ERR_ARGUMENT.
  *
  * As ps_token_reader_next; hold gives PS_ERR_LIMIT for a payload above
  * PS_MAX_SEQUENCE_BYTES.
@@ -153,17 +154,17 @@ void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
 /*
- * Reads the input ahead of its use from now on, on a thread of its own where
- * the system has one for it; also that of ps_token_reader_append.  The
- * descriptor must not be closed before the reader is freed or has another.
+ * From now on a thread reads the input ahead, if the system has one to give;
+ * also that of ps_token_reader_append.  The descriptor must stay open until
+ * the reader is freed or has another.
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
                                                    ps_error *err);
 
 /*
- * A descriptor that can be read as soon as a wait before which the hook is
- * called would end; nothing is to be read from it.
+ * A descriptor for the hook to poll(2) for POLLIN: it is readable once the
+ * reader can go on.  Do not read from it.
  */
 int ps_token_reader_descriptor(const ps_token_reader *reader);
 
@@ -171,8 +172,8 @@ int ps_token_reader_descriptor(const ps_token_reader *reader);
 uint64_t ps_token_reader_offset(const ps_token_reader *reader);
 
 /*
- * A place between two records of a file, or of several that are read one
- * after the other, from which another reader can go on.
+ * A place between two records of one file or of several in a row, from which
+ * another reader can go on.
  */
 typedef struct ps_token_mark {
     uint64_t id;     /* of the next record */
@@ -183,13 +184,13 @@ typedef struct ps_token_mark {
     uint64_t digest;
 } ps_token_mark;
 
-/* The place behind the last record; none may be waiting to be held. */
+/* The place behind the last record; no sequence may be pending. */
 ps_token_mark ps_token_reader_mark(const ps_token_reader *reader);
 
 /*
- * Goes to a mark that lies in the file that was just opened, and of which no
- * record was read: a plain regular file is sought, any other is read up to
- * there.  That END agrees is checked as if all had been read.
+ * Goes to a mark in the file that was just opened, before any record is read.
+ * In a plain regular file the reader seeks; any other input it reads up to
+ * there.  END is checked as if all had been read.
  * PS_OK, PS_ERR_ARGUMENT (records were read), _TRUNCATED (the input ends
  * before), _CORRUPT (the mark lies in the header), and what reading gives.
  */
@@ -216,14 +217,14 @@ PS_MUST_CHECK ps_result ps_token_writer_open(ps_token_writer **writer,
                                              ps_error *err);
 
 /*
- * Where a writer is whose bytes are all written, as ps_token_writer_flush has
- * them; `offset` is how many there are.
+ * The place behind all that was put, for a writer that has just been flushed.
+ * `offset` is the number of bytes written.
  */
 ps_token_mark ps_token_writer_mark(const ps_token_writer *writer);
 
 /*
- * As ps_token_writer_open, but goes on at a mark, at which the output has to
- * be.
+ * As ps_token_writer_open, but goes on at a mark; the descriptor must stand
+ * there.
  */
 PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
                                                int fd,
@@ -242,21 +243,20 @@ PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
                                             ps_error *err);
 
 /*
- * Writes a flush record, which asks that all before it be packed, and passes
- * on what is buffered.  In a raw stream only a reader with `raw_flush` takes it
- * for one.
+ * Writes a flush record, which asks that all before it be packed, and all
+ * that is buffered.  In a raw stream only readers with `raw_flush` know it.
  * PS_OK, PS_ERR_ARGUMENT (after ps_token_writer_finish), _IO.
  */
 PS_MUST_CHECK ps_result ps_token_writer_put_flush(ps_token_writer *writer,
                                                   ps_error *err);
 
-/* Passes on what is buffered.  PS_OK, PS_ERR_IO. */
+/* Writes what is buffered.  PS_OK, PS_ERR_IO. */
 PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
                                               ps_error *err);
 
 /*
- * Ends the stream (a framed one with its END) and flushes; without it the
- * stream is cut, and a reader says so.  PS_OK, PS_ERR_IO.
+ * Ends the stream and flushes.  A framed stream gets its END; without that,
+ * readers report that it is cut.  PS_OK, PS_ERR_IO.
  */
 PS_MUST_CHECK ps_result ps_token_writer_finish(ps_token_writer *writer,
                                                ps_error *err);
