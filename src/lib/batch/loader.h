@@ -56,7 +56,7 @@ struct ps_loader {
     ps_pack_reader *reader;
     ps_pack_info info;
     ps_form form;
-    ps_loader_options options; /* without zeros */
+    ps_loader_options options; /* with defaults filled in */
     ps_loader_layout layout;
     uint64_t bytes; /* of the records of a batch */
     ps_slot *slots; /* batch i is in slot i % options.buffers */
@@ -70,7 +70,7 @@ struct ps_loader {
     uint32_t group;        /* batches that a thread fills at a time */
     uint32_t n_threads;
     ps_loader_thread threads[PS_LOADER_THREADS];
-    int quit[2]; /* tells a thread, where it waits for input, to end */
+    int quit[2]; /* a pipe; wakes a thread that waits for input, to end */
 
     /* These, and the reader, are the thread's whose turn it is. */
     uint64_t next_offset; /* direct: of the next batch in the input */
@@ -85,10 +85,10 @@ struct ps_loader {
     uint64_t given;        /* batches that the user has got */
     uint64_t released;     /* batches that the user is done with */
     bool full;             /* threads wait for slots */
-    bool stop; /* the user has no more use for it, or all is read */
+    bool stop;             /* the loader is freed, or all is read */
 };
 
-/* The options with what their zeros stand for.  As ps_loader_plan. */
+/* Checks the options and fills in the defaults.  As ps_loader_plan. */
 ps_result ps_loader_settle(const ps_pack_info *info,
                            const ps_loader_options *options,
                            ps_loader_options *settled,

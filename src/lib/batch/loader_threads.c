@@ -123,7 +123,7 @@ static ps_result wait_input(void *context, ps_error *err)
     } while (n < 0 && (errno == EINTR || errno == EAGAIN));
     if (n > 0 && p[1].revents != 0)
         return ps_fail(err, PS_ERR_IO, "the loader was stopped");
-    /* What made a wait fail shows when it is read. */
+    /* Why a poll failed, the next read tells. */
     return PS_OK;
 }
 
@@ -156,7 +156,7 @@ ps_result ps_loader_start(ps_loader *l, ps_error *err)
         return r;
 
     ps_pack_reader_on_wait(l->reader, wait_input, l);
-    /* Threads do nothing before they know how many there are. */
+    /* The lock holds the threads back until all of them are counted. */
     (void)pthread_mutex_lock(&l->lock);
     for (; l->n_threads < wanted; l->n_threads++, t++) {
         *t = (ps_loader_thread){.loader = l, .i = l->n_threads};

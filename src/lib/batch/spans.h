@@ -18,7 +18,7 @@ static inline uint32_t ps_view_spans(ps_view view, uint32_t n_seq,
     return view == PS_VIEW_GHOST ? n_seq + 1 : depth + 1;
 }
 
-/* The same of pack `p` of some. */
+/* How many spans pack `p` of a view has. */
 static inline uint32_t ps_spans_of(const ps_spans *spans, uint32_t p)
 {
     if (spans->view == PS_VIEW_STATIC)
@@ -26,7 +26,7 @@ static inline uint32_t ps_spans_of(const ps_spans *spans, uint32_t p)
     return ps_view_spans(spans->view, spans->n_seqs[p], 0);
 }
 
-/* The places for sequences that pack `p` has. */
+/* How many places for sequences pack `p` has. */
 static inline uint32_t ps_spans_places(const ps_spans *spans, uint32_t p)
 {
     uint32_t n = ps_spans_of(spans, p);

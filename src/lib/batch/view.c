@@ -69,7 +69,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
  * Fields
  */
 
-/* The value of bits as two's complement has it. */
+/* The value of the bits in two's complement. */
 static int32_t as_signed(uint32_t bits)
 {
     int32_t value;
@@ -113,7 +113,7 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
         memcpy(to, from, n * sizeof *to);
 }
 
-/* Whether elements of one type become those of another. */
+/* Whether elements of one type can be gathered as those of another. */
 static bool is_gathered_as(ps_type from, ps_type to)
 {
     const bool is_narrow = from == PS_U8 || from == PS_U16 ||

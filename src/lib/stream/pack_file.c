@@ -77,7 +77,7 @@ static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
     return r == PS_OK ? r : ps_record_blame(totals->packs, end - size, r, err);
 }
 
-/* One stream more; the array doubles when their number is a power of 2. */
+/* Adds a stream; the array doubles when their number is a power of 2. */
 static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
                             ps_error *err)
 {
@@ -149,7 +149,7 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     return r;
 }
 
-/* The streams were found from the last to the first: turns them round. */
+/* Turns the streams round, which were found from the last to the first. */
 static void put_in_order(ps_pack_file *f)
 {
     stream *s = f->streams;
@@ -203,8 +203,8 @@ void ps_pack_file_free(ps_pack_file *f)
 }
 
 /*
- * The stream with pack `i`: the last whose first pack is not behind it.
- * Streams without packs stand before another with the same number.
+ * The stream with pack `i`: the last whose `first` is not above i.  Streams
+ * without packs have the same `first` as the one behind them.
  */
 static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
 {

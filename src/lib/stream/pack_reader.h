@@ -15,10 +15,10 @@ struct ps_pack_reader {
     ps_input *input;
     ps_pack_info info;    /* of the first stream */
     ps_pack_info current; /* of this stream: equal but for counts */
-    bool at_end; /* PS_END was given, and is given again */
-    ps_pack_place place; /* behind the last pack, but for the window */
+    bool at_end;         /* PS_END was given, and is given again */
+    ps_pack_place place; /* behind the last pack; the window is in `info` */
     ps_totals ended;     /* of the streams that have ended */
-    uint32_t rank;       /* of every `ranks` packs this one is given */
+    uint32_t rank;       /* of every `ranks` packs this one is given out */
     uint32_t ranks;
 };
 

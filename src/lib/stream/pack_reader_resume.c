@@ -33,7 +33,7 @@ static ps_result refuse(const char *why, ps_error *err)
                    "the mark belongs to another stream: %s", why);
 }
 
-/* Takes the mark's word for all that is before the place. */
+/* Trusts the mark for all that is before the place. */
 static void adopt(ps_pack_reader *r, const ps_pack_place *place)
 {
     r->place = *place;
@@ -42,7 +42,7 @@ static void adopt(ps_pack_reader *r, const ps_pack_place *place)
         r->info.window = place->window;
 }
 
-/* Passes over `n` records and some headers, which need not be read. */
+/* Skips `n` records and some headers. */
 static ps_result skip_records(ps_pack_reader *r, uint64_t n, uint64_t headers,
                               ps_error *err)
 {

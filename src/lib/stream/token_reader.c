@@ -20,7 +20,7 @@
 /* The start of every message about a record: "record 7 at byte 512: ". */
 #define AT_RECORD "record %" PRIu64 " at byte %" PRIu64 ": "
 
-/* What is skipped at a time: little, so that it need not be joined. */
+/* Bytes skipped at a time: few, so that they need not be joined. */
 #define SKIP_BYTES ((size_t)32 << 10)
 
 /* The input ends after `got` of the `of` bytes of r->record. */
@@ -116,7 +116,7 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 
     if (result != PS_OK)
         return result;
-    /* Nothing but END can be missing a part at the end of the input. */
+    /* Fewer bytes than a control record has can only be END, cut. */
     kind = got < PS_TOKEN_CONTROL_BYTES ? PS_TOKEN_END_KIND
                                         : load_u32(data + 4);
     if (kind == PS_TOKEN_END_KIND)
@@ -132,7 +132,7 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
     return tell_flush(r, err);
 }
 
-/* r->record was taken; what is behind its count has this hash. */
+/* Counts r->record, whose payload has this hash, as read. */
 static void count_record(ps_token_reader *r, uint64_t hash)
 {
     if (r->schema.framed)
@@ -146,8 +146,8 @@ static void count_record(ps_token_reader *r, uint64_t hash)
 
 /*
  * Finds the next record that is a sequence, and fills in id, offset and
- * length of r->record.  The input stands at its count then.  PS_END where
- * the input ends and may.
+ * length of r->record; its count is not taken yet.  PS_END where the input may
+ * end, and does.
  */
 static ps_result find_sequence(ps_token_reader *r, ps_error *err)
 {
@@ -241,7 +241,7 @@ static void leave_pending(ps_token_reader *r, bool outside,
     *sequence = r->record;
 }
 
-/* Reads the payload, which is `before` bytes ahead: behind the count. */
+/* Reads the payload.  `before` bytes are before it: the count, or none. */
 static ps_result read_payload(ps_token_reader *r, size_t before,
                               ps_sequence *sequence, ps_error *err)
 {
@@ -334,7 +334,7 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
     if (r->schema.framed && r->done == 4)
         (void)XXH3_64bits_reset(r->skip_hash);
     while (r->done < end) {
-        /* Tokens, whole ones, or what is behind all tokens. */
+        /* Whole tokens, or what follows the last of them. */
         const bool are_tokens = r->done < tokens_end;
         const uint64_t left = (are_tokens ? tokens_end : end) - r->done;
         const size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;

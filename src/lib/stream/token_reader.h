@@ -38,18 +38,18 @@ struct ps_token_reader {
     ps_token_reader_options options;
     ps_schema schema;
     ps_shape shape;
-    uint64_t max_bytes;     /* longer payloads are skipped, never read */
-    uint32_t vocab_size;    /* the stream's, or a smaller one, or 0 */
+    uint64_t max_bytes;     /* of a payload that is read as a whole */
+    uint32_t vocab_size;    /* of the stream or the options; 0: no check */
     uint64_t next_id;
     uint64_t earlier_bytes; /* of files before this one */
     ps_token_end seen;      /* since the last header: END must agree */
     bool ended;         /* PS_END was given, and is again, until append */
     ps_sequence record; /* the record being read */
 
-    /* A sequence is to be held or skipped.  Of it: */
+    /* A sequence that must be held or skipped, and what is known of it. */
     bool pending;
     bool outside;  /* a token is known to be outside the vocabulary */
-    uint64_t done; /* bytes taken so far, the count among them */
+    uint64_t done; /* bytes of it taken so far, with the count */
     XXH3_state_t *skip_hash; /* of what was skipped */
 };
 

@@ -16,7 +16,7 @@
 /* An XXH3_state_t, of which only xxHash knows the size: 576 by now. */
 #define HASH_STATE_BYTES 1024
 
-/* A record of so many bytes, and if it is short what is read at least. */
+/* The most that a peek asks for: a record with its count, or a header. */
 #define MIN_PEEK ((uint64_t)64 << 10)
 #define MAX_PEEK(bytes) ((bytes) + 4 > MIN_PEEK ? (bytes) + 4 : MIN_PEEK)
 
@@ -169,7 +169,6 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
  * Settings
  */
 
-/* A record is peeked at with its count. */
 void ps_token_reader_set_longest(ps_token_reader *r, uint64_t bytes)
 {
     r->max_bytes = ps_mem_min(bytes, PS_MAX_SEQUENCE_BYTES);

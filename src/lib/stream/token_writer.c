@@ -99,7 +99,7 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
     return ps_output_put(w->output, payload, (size_t)bytes, err);
 }
 
-/* A raw stream has no kinds of control records. */
+/* In a raw stream a count of 0 alone is a flush record. */
 ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
 {
     unsigned char record[PS_TOKEN_CONTROL_BYTES] = {0};

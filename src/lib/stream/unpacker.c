@@ -105,7 +105,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                               uint32_t i, ps_error *err)
 {
     const uint64_t window = u->info->window;
-    /* Those of one sequence may wait besides what the window allows. */
+    /* Pieces of one sequence may wait besides what the window allows. */
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
     const ps_piece piece = ps_pack_piece(u->info, pack, i);
@@ -157,8 +157,8 @@ static ps_result add_pack(ps_unpacker *u, const ps_pack *pack,
 }
 
 /*
- * Gets more from the reader.  At the end of a stream everything that waits
- * may go, before the first pack of the next stream is added.
+ * Reads one more pack.  At the end of a stream everything that waits is handed
+ * out, before the first pack of the next stream is added.
  */
 static ps_result read_more(ps_unpacker *u, ps_error *err)
 {
