@@ -12,8 +12,8 @@
  *    ones so far (Wentges 1997), for the former jump about.
  *
  * Whatever the prices, dividing them by what the best column is worth makes
- * them feasible for the dual problem, and then what the stock is worth is a
- * bound (Farley 1990); so the work may stop at any time.
+ * them feasible for the dual problem, and then what the instance is worth is
+ * a bound (Farley 1990); so the work may stop at any time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,8 +25,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/mem_bound.h"
 #include "lp/greedy_basis.h"
+#include "lp/pricing.h"
 
 #define MAX_PARTS 16    /* of first prices */
 #define SLOT 0.02       /* what a sequence is worth to the first basis */
@@ -38,17 +38,16 @@
 #define CLOSE 1e-12     /* relative gap that is as good as none */
 #define PERTURB 1e-9    /* relative change of the demand: no ties */
 #define STEP_WORK 60.0  /* of a step for each row, in additions */
-#define MIN_WORK 1e3  /* of a step, or of a round */
+#define MIN_WORK 1e3    /* of a step, or of a round */
 #define STRETCH 1e8     /* the work after which the yield is looked at */
-#define FAIR_WORK 2e8   /* for any stock, */
+#define FAIR_WORK 2e8   /* for any instance, */
 #define LENGTH_WORK 2e6 /* and for each length of it, */
-#define PRICER_BYTES 2048 /* of the handle */
-#define MAX_WORK 4e9   /* but no more than that */
+#define MAX_WORK 4e9    /* but no more than that */
 
 struct ps_lp {
     ps_lp_instance instance;
     ps_basis basis;
-    ps_pricer *pricer;
+    ps_pricer pricer;
     ps_column *tried; /* candidates to enter the basis */
     uint32_t n_tried;
     double *value;    /* of the columns that the pricer has to offer */
@@ -63,12 +62,39 @@ struct ps_lp {
     double looked_packs;
 };
 
+static void allocate(ps_lp *lp, uint32_t n, uint32_t capacity, uint32_t depth,
+                     ps_mem *mem)
+{
+    uint32_t max = depth < n ? depth : n;
+    uint32_t k = 0; /* how many lengths, all different, one pack can have */
+
+    for (uint64_t sum = 0; k < max && sum <= capacity; sum += k)
+        k++;
+    ps_basis_init(&lp->basis, n, k > 2 ? k : 2, mem);
+    lp->tried = ps_mem_alloc(mem, 2 * (uint64_t)n, sizeof *lp->tried);
+    lp->value = ps_mem_alloc(mem, n, sizeof *lp->value);
+    lp->best = ps_mem_alloc(mem, n, sizeof *lp->best);
+    lp->smoothed = ps_mem_alloc(mem, n, sizeof *lp->smoothed);
+}
+
+uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
+                     uint32_t max_units)
+{
+    ps_mem mem = {.bytes = sizeof(ps_lp), .counts = true};
+    ps_lp lp;
+
+    allocate(&lp, n, capacity, depth, &mem);
+    mem.bytes = ps_mem_sum(mem.bytes, ps_greedy_bytes(n, capacity));
+    return ps_mem_sum(mem.bytes,
+                      ps_pricer_bytes(n, capacity, depth, max_units));
+}
+
 void ps_lp_free(ps_lp *lp)
 {
     if (lp == NULL)
         return;
-    ps_basis_free(&lp->basis);
-    ps_pricer_free(lp->pricer);
+    ps_basis_destroy(&lp->basis);
+    ps_pricer_destroy(&lp->pricer);
     free(lp->tried);
     free(lp->value);
     free(lp->best);
@@ -76,166 +102,67 @@ void ps_lp_free(ps_lp *lp)
     free(lp);
 }
 
-/* How many lengths, all different, one pack can have. */
-static uint32_t max_entries(uint32_t n, uint32_t capacity, uint32_t depth)
-{
-    uint32_t max = depth < n ? depth : n;
-    uint32_t k = 0;
-
-    for (uint64_t sum = 0; k < max && sum <= capacity; sum += k)
-        k++;
-    return k > 2 ? k : 2;
-}
-
 /*
- * What pricing.c takes: itself, three numbers for each length, some for
- * each token, and two tables for each bit of a depth that is worth it; then
- * there are few units.
+ * Prices that are known to be feasible, by several rules: 0, by tokens; 1, by
+ * sequences; and k + 1, by parts.  Then a sequence longer than j of k + 1
+ * equal parts of the capacity, and shorter than j + 1 of them, is worth j / k:
+ * a pack that has such a one has space for k whole parts at most.  Exactly j
+ * parts are worth j / (k + 1).  That is the dual feasible function u(k) of
+ * Fekete and Schepers (2001).
  */
-static uint64_t pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
-                             uint32_t max_units)
+static double feasible_price(const ps_lp_instance *s, uint32_t i,
+                             uint32_t rule)
 {
-    uint64_t units = ps_mem_min(capacity, max_units) + 1;
-    uint64_t bytes = ps_mem_array((uint64_t)n + 1, 3 * sizeof(uint32_t));
-    uint32_t tables = 2;
+    uint32_t k = rule - 1;
+    uint64_t parts = (uint64_t)s->length[i] * rule;
 
-    for (uint32_t bit = 2; bit <= depth; bit *= 2)
-        tables += 2;
-    bytes = ps_mem_sum(bytes, PRICER_BYTES);
-    bytes = ps_mem_sum(bytes, ps_mem_array((uint64_t)capacity + 1,
-                                           4 * sizeof(double)));
-    return depth <= 3 ? bytes
-                      : ps_mem_sum(bytes,
-                                   ps_mem_array(units * tables,
-                                                sizeof(double)));
-}
-
-uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
-                     uint32_t max_units)
-{
-    uint32_t entries = max_entries(n, capacity, depth);
-    uint64_t bytes = ps_mem_array(
-        (uint64_t)n + 1, 2 * sizeof(ps_column) + 3 * sizeof(double));
-
-    bytes = ps_mem_sum(bytes, sizeof(ps_lp));
-    bytes = ps_mem_sum(bytes, ps_basis_bytes(n, entries));
-    bytes = ps_mem_sum(bytes, ps_start_bytes(n, capacity));
-    return ps_mem_sum(bytes,
-                      pricer_bytes(n, capacity, depth, max_units));
-}
-
-static ps_lp *allocate(const ps_lp_instance *s, const ps_lp_limits *limits)
-{
-    ps_lp *lp = calloc(1, sizeof *lp);
-    bool ok;
-
-    if (lp == NULL)
-        return NULL;
-    lp->instance = *s;
-    ok = ps_basis_open(&lp->basis, s->n,
-                       max_entries(s->n, s->capacity, s->depth));
-    lp->pricer = ps_pricer_open(&lp->instance, limits->max_units);
-    lp->tried = malloc(2 * (size_t)s->n * sizeof *lp->tried);
-    lp->value = malloc(s->n * sizeof *lp->value);
-    lp->best = malloc(s->n * sizeof *lp->best);
-    lp->smoothed = malloc(s->n * sizeof *lp->smoothed);
-    if (ok && lp->pricer != NULL && lp->tried != NULL &&
-        lp->value != NULL && lp->best != NULL && lp->smoothed != NULL)
-        return lp;
-    ps_lp_free(lp);
-    return NULL;
-}
-
-/* Takes prices if they bound better than those before them. */
-static void try_prices(ps_lp *lp, double (*price_of)(const ps_lp_instance *s,
-                                                     uint32_t i, uint32_t k),
-                       uint32_t k)
-{
-    const ps_lp_instance *s = &lp->instance;
-    double packs = 0;
-
-    for (uint32_t i = 0; i < s->n; i++)
-        packs += s->count[i] * price_of(s, i, k);
-    if (packs <= lp->bound * (1 + CLOSE))
-        return;
-    lp->bound = packs;
-    for (uint32_t i = 0; i < s->n; i++)
-        lp->best[i] = price_of(s, i, k);
-}
-
-static double by_tokens(const ps_lp_instance *s, uint32_t i, uint32_t k)
-{
-    (void)k;
-    return (double)s->length[i] / s->capacity;
-}
-
-static double by_sequences(const ps_lp_instance *s, uint32_t i, uint32_t k)
-{
-    (void)i;
-    (void)k;
-    return 1.0 / s->depth;
-}
-
-/*
- * A sequence longer than j of k + 1 equal parts of the capacity, and shorter
- * than j + 1 of them, is worth j / k: a pack that has such a one has room for
- * k whole parts at most.  Exactly j parts are worth j / (k + 1).  That is the
- * dual feasible function u(k) of Fekete and Schepers (2001).
- */
-static double by_parts(const ps_lp_instance *s, uint32_t i, uint32_t k)
-{
-    uint64_t parts = (uint64_t)s->length[i] * (k + 1);
-
+    if (rule == 1)
+        return 1.0 / s->depth;
     if (parts % s->capacity == 0)
-        return by_tokens(s, i, k);
+        return (double)s->length[i] / s->capacity;
     return (double)(parts / s->capacity) / k;
 }
 
-/* The best of some prices that are known to be feasible. */
+/* Takes the best of the feasible prices. */
 static void set_first_prices(ps_lp *lp)
 {
-    try_prices(lp, by_tokens, 0);
-    try_prices(lp, by_sequences, 0);
-    for (uint32_t k = 1; k <= MAX_PARTS; k++)
-        try_prices(lp, by_parts, k);
+    const ps_lp_instance *s = &lp->instance;
+
+    for (uint32_t rule = 0; rule <= MAX_PARTS + 1; rule++) {
+        double packs = 0;
+
+        for (uint32_t i = 0; i < s->n; i++) {
+            lp->smoothed[i] = feasible_price(s, i, rule);
+            packs += s->count[i] * lp->smoothed[i];
+        }
+        if (packs <= lp->bound * (1 + CLOSE))
+            continue;
+        lp->bound = packs;
+        memcpy(lp->best, lp->smoothed, s->n * sizeof *lp->best);
+    }
     lp->target = lp->bound;
 }
 
 /*
- * The demand, changed a little and differently for each length: steps that
- * gain nothing are then rare.
+ * The first basis, by greed.  The demand is changed a little and differently
+ * for each length: steps that gain nothing are then rare.
  */
-static void set_demand(ps_lp *lp)
-{
-    const ps_lp_instance *s = &lp->instance;
-    double mean = 0;
-
-    for (uint32_t i = 0; i < s->n; i++)
-        mean += s->count[i] / s->n;
-    for (uint32_t i = 0; i < s->n; i++) {
-        double part = (double)(i * UINT32_C(2654435761)) / UINT32_MAX;
-
-        lp->basis.demand[i] =
-            s->count[i] + PERTURB * part * (s->count[i] + mean);
-    }
-}
-
 static bool open_basis(ps_lp *lp)
 {
     ps_lp_instance s = lp->instance;
+    double *demand = lp->basis.demand;
+    double mean = 0;
 
-    set_demand(lp);
-    s.count = lp->basis.demand;
-    return ps_start(&s, SLOT, &lp->basis.list, lp->basis.column) &&
+    for (uint32_t i = 0; i < s.n; i++)
+        mean += s.count[i] / s.n;
+    for (uint32_t i = 0; i < s.n; i++) {
+        double part = (double)(i * UINT32_C(2654435761)) / UINT32_MAX;
+
+        demand[i] = s.count[i] + PERTURB * part * (s.count[i] + mean);
+    }
+    s.count = demand;
+    return ps_greedy_basis(&s, SLOT, &lp->basis.list, lp->basis.column) &&
            ps_basis_factor(&lp->basis) == PS_LU_OK;
-}
-
-/* What a slack column gains: length i in place of the one before. */
-static double slack_gain(const ps_lp *lp, uint32_t i)
-{
-    const double *price = lp->basis.price;
-
-    return (i == 0 ? 0 : price[i - 1]) - price[i];
 }
 
 /*
@@ -252,7 +179,7 @@ static void seek(ps_lp *lp)
     for (uint32_t i = 0; i < s->n; i++)
         lp->smoothed[i] = lp->smooth * lp->best[i] +
                           (1 - lp->smooth) * lp->basis.price[i];
-    max = ps_pricer_run(lp->pricer, lp->smoothed, lp->value);
+    max = ps_pricer_run(&lp->pricer, lp->smoothed, lp->value);
     for (uint32_t i = 0; i < s->n; i++) {
         dearest = lp->smoothed[i] > dearest ? lp->smoothed[i] : dearest;
         worth += s->count[i] * dearest;
@@ -261,7 +188,7 @@ static void seek(ps_lp *lp)
     if (worth / max <= lp->target)
         return;
     lp->target = worth / max;
-    if (ps_pricer_is_exact(lp->pricer))
+    if (lp->pricer.unit == 1)
         lp->bound = lp->target;
     dearest = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -270,7 +197,7 @@ static void seek(ps_lp *lp)
     }
 }
 
-/* Tries the columns that were worth most; the most that one gains. */
+/* Tries the columns that were worth most; *max: the most that one gains. */
 static bool try_columns(ps_lp *lp, double *max)
 {
     ps_entries *list = &lp->basis.list;
@@ -285,9 +212,9 @@ static bool try_columns(ps_lp *lp, double *max)
 
         if (lp->value[i] < min)
             continue;
-        if (!ps_pricer_column(lp->pricer, i, list, c))
+        if (!ps_pricer_column(&lp->pricer, i, list, c))
             return false;
-        gain = ps_basis_gain(&lp->basis, c);
+        gain = ps_basis_gain(&lp->basis, list, c);
         if (gain > MIN_GAIN)
             lp->n_tried++;
         else
@@ -297,66 +224,63 @@ static bool try_columns(ps_lp *lp, double *max)
     return true;
 }
 
-static bool try_slack(ps_lp *lp, uint32_t i)
+/* What a slack column gains: length i in place of the one before. */
+static double slack_gain(const ps_lp *lp, uint32_t i)
 {
-    ps_entries *list = &lp->basis.list;
-    ps_column c = {.first = list->n, .n = i == 0 ? 1 : 2, .slack = true};
+    const double *price = lp->basis.price;
 
-    if (!ps_entries_reserve(list, 2))
-        return false;
-    if (i > 0) {
-        list->index[list->n] = i - 1;
-        list->value[list->n++] = 1;
-    }
-    list->index[list->n] = i;
-    list->value[list->n++] = -1;
-    lp->tried[lp->n_tried++] = c;
-    return true;
+    return (i == 0 ? 0 : price[i - 1]) - price[i];
 }
 
 static bool try_slacks(ps_lp *lp, double *max)
 {
+    ps_entries *list = &lp->basis.list;
+
     for (uint32_t i = 0; i < lp->instance.n; i++)
         if (slack_gain(lp, i) > *max)
             *max = slack_gain(lp, i);
-    for (uint32_t i = 0; i < lp->instance.n; i++)
-        if (slack_gain(lp, i) > *max * ENTER_ABOVE &&
-            slack_gain(lp, i) > MIN_GAIN && !try_slack(lp, i))
-            return false;
+    for (uint32_t i = 0; i < lp->instance.n; i++) {
+        double gain = slack_gain(lp, i);
+
+        if (gain > *max * ENTER_ABOVE && gain > MIN_GAIN) {
+            lp->tried[lp->n_tried++] = (ps_column){
+                .first = list->n, .n = i == 0 ? 1 : 2, .slack = true};
+            if (!ps_entries_reserve(list, 2) ||
+                (i > 0 && !ps_entries_add(list, i - 1, 1)) ||
+                !ps_entries_add(list, i, -1))
+                return false;
+        }
+    }
     return true;
 }
 
-/* Of the tried columns, the one that gains most for its size. */
-static uint32_t find_entering(const ps_lp *lp, double above, double *gain)
-{
-    uint32_t entering = lp->n_tried;
-    double best = 0;
-
-    for (uint32_t k = 0; k < lp->n_tried; k++) {
-        double g = ps_basis_gain(&lp->basis, &lp->tried[k]);
-
-        /* g / sqrt(1 + entries), squared: sums of few terms compare well */
-        if (g > above && g * g > best * (1 + lp->tried[k].n)) {
-            best = g * g / (1 + lp->tried[k].n);
-            entering = k;
-            *gain = g;
-        }
-    }
-    return entering;
-}
-
-/* Lets the tried columns enter as long as they gain enough. */
+/*
+ * Lets the tried columns enter as long as they gain enough: first the one
+ * that gains most for its size.
+ */
 static ps_lu_result enter(ps_lp *lp, double max)
 {
-    double gain = 0;
     ps_lu_result r = PS_LU_OK;
 
     while (r == PS_LU_OK) {
-        uint32_t k = find_entering(lp, max * ENTER_ABOVE, &gain);
+        uint32_t entering = lp->n_tried;
+        double gain = 0;
+        double best = 0;
 
-        if (k == lp->n_tried)
+        for (uint32_t k = 0; k < lp->n_tried; k++) {
+            const ps_column *c = &lp->tried[k];
+            double g = ps_basis_gain(&lp->basis, &lp->basis.list, c);
+
+            /* g / sqrt(1 + entries), squared: sums of few terms compare well */
+            if (g > max * ENTER_ABOVE && g * g > best * (1 + c->n)) {
+                best = g * g / (1 + c->n);
+                entering = k;
+                gain = g;
+            }
+        }
+        if (entering == lp->n_tried)
             break;
-        r = ps_basis_enter(&lp->basis, &lp->tried[k], gain);
+        r = ps_basis_enter(&lp->basis, &lp->tried[entering], gain);
     }
     return r;
 }
@@ -372,33 +296,31 @@ double ps_lp_work(const ps_lp *lp)
 {
     double steps = (double)lp->basis.steps;
 
-    return ps_pricer_work(lp->pricer) + lp->pool_work + lp->basis.factor_work +
+    return lp->pricer.work + lp->pool_work + lp->basis.factor_work +
            MIN_WORK * (lp->rounds + steps) +
            STEP_WORK * steps * lp->instance.n;
 }
 
-/* True if the work since the last look saved too little. */
-static bool yields_little(ps_lp *lp, double packs, double min)
-{
-    double work = ps_lp_work(lp);
-    bool little;
-
-    if (lp->looked_packs > 0 && work - lp->looked_work < STRETCH)
-        return false;
-    little = lp->looked_packs > 0 && lp->looked_packs - packs < min;
-    lp->looked_packs = packs;
-    lp->looked_work = work;
-    return little;
-}
-
-/* True if the relaxation is solved, or as far as it may be. */
+/*
+ * True if the relaxation is solved, or as far as it may be; or if the work
+ * since the last look saved too little.
+ */
 static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
 {
     double packs = ps_basis_packs(&lp->basis);
+    double work = ps_lp_work(lp);
+    bool first = !(lp->looked_packs > 0);
+    double saved = lp->looked_packs - packs;
 
-    return packs - lp->bound <= CLOSE * packs + limits->gap ||
-           yields_little(lp, packs, limits->min_yield) ||
-           ps_lp_work(lp) > limits->work;
+    if (packs - lp->bound <= CLOSE * packs + limits->gap)
+        return true;
+    if (first || work - lp->looked_work >= STRETCH) {
+        lp->looked_packs = packs;
+        lp->looked_work = work;
+        if (!first && saved < limits->min_yield)
+            return true;
+    }
+    return work > limits->work;
 }
 
 /*
@@ -421,64 +343,40 @@ static ps_lu_result go_round(ps_lp *lp, bool *more)
     return PS_LU_OK;
 }
 
-/* The gain of a column of the pool at the prices of the basis. */
-static double pool_gain(const ps_lp *lp, const ps_lp_pool *pool, size_t j)
-{
-    const ps_column *c = &pool->column[j];
-    double gain = -1;
-
-    for (size_t k = c->first; k < c->first + c->n; k++)
-        gain += pool->list.value[k] *
-                lp->basis.price[pool->list.index[k]];
-    return gain;
-}
-
-/* Copies a column of the pool to those that are tried. */
-static bool try_pooled(ps_lp *lp, const ps_lp_pool *pool, size_t j)
-{
-    const ps_column *c = &pool->column[j];
-    ps_entries *list = &lp->basis.list;
-
-    lp->tried[lp->n_tried++] = (ps_column){.first = list->n, .n = c->n};
-    if (!ps_entries_reserve(list, c->n))
-        return false;
-    memcpy(list->index + list->n, pool->list.index + c->first,
-           c->n * sizeof *list->index);
-    memcpy(list->value + list->n, pool->list.value + c->first,
-           c->n * sizeof *list->value);
-    list->n += c->n;
-    return true;
-}
-
-/* A round with what the pool has; *most is what its best column gains. */
-static ps_lu_result go_pool_round(ps_lp *lp, const ps_lp_pool *pool,
-                                  double *max)
-{
-    *max = MIN_GAIN;
-    lp->n_tried = 0;
-    if (!ps_basis_tidy(&lp->basis))
-        return PS_LU_MEMORY;
-    for (size_t j = 0; j < pool->n; j++)
-        *max = fmax(*max, pool_gain(lp, pool, j));
-    lp->pool_work += 2.0 * (double)pool->list.n;
-    if (*max <= MIN_GAIN)
-        return PS_LU_OK;
-    for (size_t j = 0; j < pool->n && lp->n_tried < lp->instance.n; j++)
-        if (pool_gain(lp, pool, j) > *max * ENTER_ABOVE &&
-            !try_pooled(lp, pool, j))
-            return PS_LU_MEMORY;
-    return try_slacks(lp, max) ? enter(lp, *max) : PS_LU_MEMORY;
-}
-
 /* Lets columns of the pool enter, as long as one gains. */
 static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
                              const ps_lp_limits *limits)
 {
-    double max = 1;
+    ps_entries *list = &lp->basis.list;
     ps_lu_result r = PS_LU_OK;
 
-    while (r == PS_LU_OK && max > MIN_GAIN && !is_done(lp, limits))
-        r = go_pool_round(lp, pool, &max);
+    while (r == PS_LU_OK && !is_done(lp, limits)) {
+        double max = MIN_GAIN;
+
+        lp->n_tried = 0;
+        if (!ps_basis_tidy(&lp->basis))
+            return PS_LU_MEMORY;
+        for (size_t j = 0; j < pool->n; j++)
+            max = fmax(max, ps_basis_gain(&lp->basis, &pool->list,
+                                          &pool->column[j]));
+        lp->pool_work += 2.0 * (double)pool->list.n;
+        if (max <= MIN_GAIN)
+            break;
+        for (size_t j = 0; j < pool->n && lp->n_tried < lp->instance.n; j++) {
+            const ps_column *c = &pool->column[j];
+            double gain = ps_basis_gain(&lp->basis, &pool->list, c);
+
+            if (gain > max * ENTER_ABOVE) {
+                lp->tried[lp->n_tried++] =
+                    (ps_column){.first = list->n, .n = c->n};
+                if (!ps_entries_append(list, &pool->list, c->first, c->n))
+                    return PS_LU_MEMORY;
+            }
+        }
+        if (!try_slacks(lp, &max))
+            return PS_LU_MEMORY;
+        r = enter(lp, max);
+    }
     return r;
 }
 
@@ -508,13 +406,22 @@ static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits,
 ps_result ps_lp_open(ps_lp **out, const ps_lp_instance *instance,
                      const ps_lp_limits *limits, ps_error *err)
 {
-    ps_lp *lp = allocate(instance, limits);
+    ps_lp *lp = calloc(1, sizeof *lp);
+    ps_mem mem = {0};
+    bool ok;
 
     *out = NULL;
     if (lp == NULL)
         return ps_fail_memory(err);
-    set_first_prices(lp);
-    if (!open_basis(lp) || solve(lp, limits, NULL) == PS_LU_MEMORY) {
+    lp->instance = *instance;
+    allocate(lp, instance->n, instance->capacity, instance->depth, &mem);
+    ps_pricer_init(&lp->pricer, &lp->instance, limits->max_units, &mem);
+    ok = !mem.failed;
+    if (ok) {
+        set_first_prices(lp);
+        ok = open_basis(lp) && solve(lp, limits, NULL) != PS_LU_MEMORY;
+    }
+    if (!ok) {
         ps_lp_free(lp);
         return ps_fail_memory(err);
     }
@@ -536,11 +443,6 @@ ps_result ps_lp_improve(ps_lp *lp, const ps_lp_limits *limits,
 double ps_lp_bound(const ps_lp *lp)
 {
     return lp->bound;
-}
-
-double ps_lp_packs(const ps_lp *lp)
-{
-    return ps_basis_packs(&lp->basis);
 }
 
 ps_basis *ps_lp_basis(ps_lp *lp)

@@ -10,129 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem_bound.h"
-
-#define MAX_UPDATES 100
-
-/* Entries for each row that factors may have besides those of the matrix. */
-#define MAX_FILL 32
-
-/* And that the vectors of all updates may have. */
+/* Entries for each row that the vectors of all updates may have. */
 #define MAX_KEPT 64
 #define MIN_PIVOT 1e-9
 
 /*
- * T = I + d u', the identity and a product of two vectors by rows; `scale`
- * is 1 + u'd.  Both vectors lie in one list, d first.
+ * What is kept has space for one update at least, of which both vectors may
+ * be dense.
  */
-typedef struct update {
-    size_t d;
-    size_t u;
-    size_t end;
-    double scale;
-} update;
-
-struct ps_lu {
-    ps_factors f;
-    uint32_t *step;  /* of each place */
-    double *work;    /* by rows, zero between calls */
-    ps_entries kept; /* the vectors of the updates */
-    update updates[MAX_UPDATES];
-    size_t n_updates;
-    ps_entries spike; /* L^-1 a, of the column to come */
-    ps_entries unit;  /* U'^-1 e, of the place to go */
-};
-
-bool ps_factors_open(ps_factors *f, uint32_t n)
+void ps_lu_init(ps_lu *lu, uint32_t n, uint64_t entries, ps_mem *mem)
 {
-    *f = (ps_factors){.n = n};
-    f->row = calloc(n, sizeof *f->row);
-    f->place = calloc(n, sizeof *f->place);
-    f->pivot = calloc(n, sizeof *f->pivot);
-    f->l_start = calloc((size_t)n + 1, sizeof *f->l_start);
-    f->u_start = calloc((size_t)n + 1, sizeof *f->u_start);
-    f->v_start = calloc((size_t)n + 1, sizeof *f->v_start);
-    f->rest = ps_elimination_open(n);
-    return f->row != NULL && f->place != NULL && f->pivot != NULL &&
-           f->l_start != NULL && f->u_start != NULL && f->v_start != NULL &&
-           f->rest != NULL;
+    *lu = (ps_lu){0};
+    ps_factors_init(&lu->f, n, entries, mem);
+    lu->step = ps_mem_alloc(mem, n, sizeof *lu->step);
+    lu->work = ps_mem_alloc(mem, n, sizeof *lu->work);
+    ps_entries_init(&lu->kept, (uint64_t)MAX_KEPT * n, mem);
+    ps_entries_init(&lu->spike, n, mem);
+    ps_entries_init(&lu->unit, n, mem);
 }
 
-void ps_factors_free(ps_factors *f)
+void ps_lu_destroy(ps_lu *lu)
 {
-    free(f->row);
-    free(f->place);
-    free(f->pivot);
-    free(f->l_start);
-    free(f->u_start);
-    free(f->v_start);
-    ps_entries_free(&f->l);
-    ps_entries_free(&f->u);
-    ps_entries_free(&f->v);
-    ps_elimination_free(f->rest);
-}
-
-ps_lu *ps_lu_open(uint32_t n)
-{
-    ps_lu *lu = calloc(1, sizeof *lu);
-
-    if (lu == NULL)
-        return NULL;
-    lu->step = calloc(n, sizeof *lu->step);
-    lu->work = calloc(n, sizeof *lu->work);
-    if (ps_factors_open(&lu->f, n) && lu->step != NULL && lu->work != NULL)
-        return lu;
-    ps_lu_free(lu);
-    return NULL;
-}
-
-void ps_lu_free(ps_lu *lu)
-{
-    if (lu == NULL)
-        return;
-    ps_factors_free(&lu->f);
+    ps_factors_destroy(&lu->f);
     free(lu->step);
     free(lu->work);
     ps_entries_free(&lu->kept);
     ps_entries_free(&lu->spike);
     ps_entries_free(&lu->unit);
-    free(lu);
-}
-
-static uint64_t max_factors(uint32_t n, uint64_t entries)
-{
-    return ps_mem_sum(entries, (uint64_t)MAX_FILL * n);
-}
-
-/* At least those of one update, of which both vectors may be dense. */
-static uint64_t max_kept(uint32_t n)
-{
-    return (uint64_t)MAX_KEPT * n;
-}
-
-void ps_lu_limit(ps_lu *lu, size_t entries)
-{
-    lu->f.l.max = (size_t)max_factors(lu->f.n, entries);
-    lu->f.u.max = lu->f.v.max = lu->f.l.max;
-    lu->kept.max = (size_t)max_kept(lu->f.n);
-    lu->spike.max = lu->unit.max = lu->f.n;
-    ps_elimination_limit(lu->f.rest, entries);
-}
-
-uint64_t ps_lu_bytes(uint32_t n, uint64_t entries)
-{
-    const uint64_t each = sizeof(uint32_t) + sizeof(double) +
-                          2 * sizeof(uint32_t) + sizeof(double) +
-                          3 * sizeof(size_t);
-    uint64_t bytes = ps_mem_array((uint64_t)n + 1, each);
-
-    bytes = ps_mem_sum(bytes, sizeof(ps_lu));
-    bytes = ps_mem_sum(
-        bytes, ps_mem_times(
-                   3, ps_entries_bytes(max_factors(n, entries))));
-    bytes = ps_mem_sum(bytes, ps_entries_bytes(max_kept(n)));
-    bytes = ps_mem_sum(bytes, ps_mem_times(2, ps_entries_bytes(n)));
-    return ps_mem_sum(bytes, ps_elimination_bytes(n, entries));
 }
 
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b)
@@ -146,19 +50,9 @@ ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b)
     return r;
 }
 
-size_t ps_lu_entries(const ps_lu *lu)
-{
-    return lu->f.l.n + lu->f.u.n;
-}
-
-size_t ps_lu_updates(const ps_lu *lu)
-{
-    return lu->n_updates;
-}
-
 bool ps_lu_is_full(const ps_lu *lu)
 {
-    return lu->n_updates == MAX_UPDATES ||
+    return lu->n_updates == PS_LU_MAX_UPDATES ||
            lu->kept.n > 2 * (lu->f.l.n + lu->f.u.n + lu->f.n);
 }
 
@@ -204,7 +98,7 @@ bool ps_lu_solve(ps_lu *lu, double *v, double *x, bool keep)
             subtract(&f->l, f->l_start[k], f->l_start[k + 1], v[f->row[k]],
                      v);
     for (size_t k = 0; k < lu->n_updates; k++) {
-        const update *t = &lu->updates[k];
+        const ps_lu_update *t = &lu->updates[k];
         double s = dot(&lu->kept, t->u, t->end, v) / t->scale;
 
         if (s != 0)
@@ -240,7 +134,7 @@ bool ps_lu_solve_transposed(ps_lu *lu, double *c, double *y, bool keep)
     if (keep && !gather(&lu->unit, y, f->n))
         return false;
     for (size_t k = lu->n_updates; k-- > 0;) {
-        const update *t = &lu->updates[k];
+        const ps_lu_update *t = &lu->updates[k];
         double s = dot(&lu->kept, t->d, t->u, y) / t->scale;
 
         if (s != 0)
@@ -251,49 +145,36 @@ bool ps_lu_solve_transposed(ps_lu *lu, double *c, double *y, bool keep)
     return true;
 }
 
-static void append(ps_entries *to, const ps_entries *from)
-{
-    memcpy(to->index + to->n, from->index, from->n * sizeof *to->index);
-    memcpy(to->value + to->n, from->value, from->n * sizeof *to->value);
-    to->n += from->n;
-}
-
-/* Turns the spike into d: less the column of U that it replaces. */
-static bool subtract_column(ps_lu *lu, uint32_t place)
+ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
 {
     const ps_factors *f = &lu->f;
+    ps_lu_update *t = &lu->updates[lu->n_updates];
     uint32_t k = lu->step[place];
     bool ok;
 
+    if (lu->n_updates == PS_LU_MAX_UPDATES)
+        return PS_LU_SINGULAR; /* as good as: to be factored anew */
+
+    /* d is the spike less the column of U that it replaces. */
     for (size_t i = 0; i < lu->spike.n; i++)
         lu->work[lu->spike.index[i]] = lu->spike.value[i];
     subtract(&f->v, f->v_start[k], f->v_start[k + 1], 1, lu->work);
     lu->work[f->row[k]] -= f->pivot[k];
     ok = gather(&lu->spike, lu->work, f->n);
+    if (ok)
+        t->scale = 1 + dot(&lu->unit, 0, lu->unit.n, lu->work);
     memset(lu->work, 0, f->n * sizeof *lu->work);
-    return ok;
-}
-
-ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
-{
-    update *t = &lu->updates[lu->n_updates];
-
-    if (lu->n_updates == MAX_UPDATES)
-        return PS_LU_SINGULAR; /* as good as: to be factored anew */
-    if (!subtract_column(lu, place))
+    if (!ok)
         return PS_LU_MEMORY;
+
     if (!ps_entries_reserve(&lu->kept, lu->spike.n + lu->unit.n))
         return lu->kept.full ? PS_LU_SINGULAR : PS_LU_MEMORY;
-    for (size_t i = 0; i < lu->spike.n; i++)
-        lu->work[lu->spike.index[i]] = lu->spike.value[i];
-    t->scale = 1 + dot(&lu->unit, 0, lu->unit.n, lu->work);
-    memset(lu->work, 0, lu->f.n * sizeof *lu->work);
     if (fabs(t->scale) < MIN_PIVOT)
         return PS_LU_SINGULAR;
     t->d = lu->kept.n;
-    append(&lu->kept, &lu->spike);
+    (void)ps_entries_append(&lu->kept, &lu->spike, 0, lu->spike.n);
     t->u = lu->kept.n;
-    append(&lu->kept, &lu->unit);
+    (void)ps_entries_append(&lu->kept, &lu->unit, 0, lu->unit.n);
     t->end = lu->kept.n;
     lu->n_updates++;
     return PS_LU_OK;

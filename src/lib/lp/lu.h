@@ -7,80 +7,46 @@
  * T2 ... U, each T the identity and a product of two vectors), both of
  * which the solves of a simplex step leave behind.
  *
- * Rows of the matrix are called rows; its columns are called places, since
- * the column in a place changes.
- *
  * SPDX-License-Identifier: MIT
  */
 
 #ifndef LIB_LP_LU_H
 #define LIB_LP_LU_H
 
-#include "lp/sparse.h"
+#include "lp/lu_factor.h"
 
-typedef enum ps_lu_result {
-    PS_LU_OK,
-    PS_LU_SINGULAR,
-    PS_LU_MEMORY
-} ps_lu_result;
-
-/* What elimination works on (lu_factor.c). */
-typedef struct ps_elimination ps_elimination;
-
-ps_elimination *ps_elimination_open(uint32_t n); /* NULL without memory */
-void ps_elimination_free(ps_elimination *a);
-
-/* As ps_lu_limit. */
-void ps_elimination_limit(ps_elimination *a, size_t entries);
-bool ps_elimination_is_full(const ps_elimination *a);
-uint64_t ps_elimination_bytes(uint32_t n, uint64_t entries);
+#define PS_LU_MAX_UPDATES 100
 
 /*
- * L and U in the order of the pivots: step k has pivot row row[k], place
- * place[k] and value pivot[k].  Column k of L, by rows; row k of U, by
- * places; the same by columns: that of place[k], by rows.
+ * T = I + d u', the identity and a product of two vectors by rows; `scale`
+ * is 1 + u'd.  Both vectors lie in one list, from `d` and `u` to `end`.
  */
-typedef struct ps_factors {
-    uint32_t n;
-    uint32_t *row;
-    uint32_t *place;
-    double *pivot;
-    size_t *l_start;
-    ps_entries l;
-    size_t *u_start;
-    ps_entries u;
-    size_t *v_start;
-    ps_entries v;
-    ps_elimination *rest;
-} ps_factors;
+typedef struct ps_lu_update {
+    size_t d;
+    size_t u;
+    size_t end;
+    double scale;
+} ps_lu_update;
 
-bool ps_factors_open(ps_factors *f, uint32_t n);
-void ps_factors_free(ps_factors *f);
+typedef struct ps_lu {
+    ps_factors f;
+    uint32_t *step;  /* of each place */
+    double *work;    /* by rows, zero between calls */
+    ps_entries kept; /* the vectors of the updates */
+    ps_lu_update updates[PS_LU_MAX_UPDATES];
+    size_t n_updates; /* since ps_lu_factor */
+    ps_entries spike; /* L^-1 a, of the column to come */
+    ps_entries unit;  /* U'^-1 e, of the place to go */
+} ps_lu;
 
-/* Factors `b`.  Afterwards, unless PS_LU_OK, the factors are of no use. */
-ps_lu_result ps_factor(ps_factors *f, const ps_matrix *b);
-
-typedef struct ps_lu ps_lu;
-
-ps_lu *ps_lu_open(uint32_t n); /* NULL without memory */
-void ps_lu_free(ps_lu *lu);
-
-/*
- * For matrices with at most so many entries: factors that have far more, as
- * those of packing problems never have, count as singular, so that all of
- * this takes no more than the second says.
- */
-void ps_lu_limit(ps_lu *lu, size_t entries);
-uint64_t ps_lu_bytes(uint32_t n, uint64_t entries);
+/* As ps_factors_init.  Sets mem->failed without memory. */
+void ps_lu_init(ps_lu *lu, uint32_t n, uint64_t entries, ps_mem *mem);
+void ps_lu_destroy(ps_lu *lu);
 
 /* Starts anew with the matrix `b`. */
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b);
 
-/* What the factors hold. */
-size_t ps_lu_entries(const ps_lu *lu);
-
-/* Columns replaced, and what they hold, since ps_lu_factor. */
-size_t ps_lu_updates(const ps_lu *lu);
+/* Whether so much was replaced that it is better to factor anew. */
 bool ps_lu_is_full(const ps_lu *lu);
 
 /*

@@ -10,13 +10,11 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lp/lu.h"
+#include "lp/lu_factor.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/mem_bound.h"
 
 #define NONE UINT32_MAX
 #define MIN_PIVOT 1e-9     /* a smaller one makes the matrix singular */
@@ -25,140 +23,77 @@
 #define COLUMNS_SEARCHED 4
 
 /*
- * Entries for each line that come to those of the matrix in a pool, at most:
- * a few times as many as were ever seen.
+ * Entries for each row that factors may have besides those of the matrix, and
+ * that a pool may have: a few times as many as were ever seen.
  */
-#define MAX_FILL 96
+#define MAX_FACTOR_FILL 32
+#define MAX_POOL_FILL 96
 
-/* Lines (rows or columns) of changing length in one pool. */
-typedef struct lines {
-    size_t *start;
-    uint32_t *n;
-    uint32_t *room;
-    ps_entries pool;
-} lines;
-
-/* The part of the matrix that is not eliminated yet. */
-struct ps_elimination {
-    uint32_t n;
-    lines rows; /* which columns; values are not kept there */
-    lines columns;
-    uint32_t *head; /* columns by length: doubly linked lists */
-    uint32_t *next;
-    uint32_t *prev;
-    uint32_t *single; /* rows that may have one entry left */
-    uint32_t n_single;
-    uint32_t shortest; /* no column is shorter */
-    bool *row_done;
-    double *factor; /* by rows: of the pivot column, else 0 */
-};
-
-static bool add_entry(ps_entries *e, uint32_t index, double value)
+static void init_lines(ps_lines *l, uint32_t n, uint64_t entries, ps_mem *mem)
 {
-    if (e->n == e->room && !ps_entries_reserve(e, 1))
-        return false;
-    e->index[e->n] = index;
-    e->value[e->n] = value;
-    e->n++;
-    return true;
+    l->start = ps_mem_alloc(mem, n, sizeof *l->start);
+    l->n = ps_mem_alloc(mem, n, sizeof *l->n);
+    l->capacity = ps_mem_alloc(mem, n, sizeof *l->capacity);
+    ps_entries_init(&l->pool, entries, mem);
 }
 
-static bool open_lines(lines *l, uint32_t n)
+void ps_factors_init(ps_factors *f, uint32_t n, uint64_t entries, ps_mem *mem)
 {
-    l->start = calloc(n, sizeof *l->start);
-    l->n = calloc(n, sizeof *l->n);
-    l->room = calloc(n, sizeof *l->room);
-    return l->start != NULL && l->n != NULL && l->room != NULL;
+    ps_elimination *a = &f->rest;
+    uint64_t in_factor = ps_mem_sum(entries, (uint64_t)MAX_FACTOR_FILL * n);
+    uint64_t in_pool = ps_mem_sum(entries, (uint64_t)MAX_POOL_FILL * n);
+
+    *f = (ps_factors){.n = n, .rest.n = n};
+    f->row = ps_mem_alloc(mem, n, sizeof *f->row);
+    f->place = ps_mem_alloc(mem, n, sizeof *f->place);
+    f->pivot = ps_mem_alloc(mem, n, sizeof *f->pivot);
+    f->l_start = ps_mem_alloc(mem, (uint64_t)n + 1, sizeof *f->l_start);
+    f->u_start = ps_mem_alloc(mem, (uint64_t)n + 1, sizeof *f->u_start);
+    f->v_start = ps_mem_alloc(mem, (uint64_t)n + 1, sizeof *f->v_start);
+    ps_entries_init(&f->l, in_factor, mem);
+    ps_entries_init(&f->u, in_factor, mem);
+    ps_entries_init(&f->v, in_factor, mem);
+
+    init_lines(&a->rows, n, in_pool, mem);
+    init_lines(&a->columns, n, in_pool, mem);
+    a->head = ps_mem_alloc(mem, (uint64_t)n + 1, sizeof *a->head);
+    a->next = ps_mem_alloc(mem, n, sizeof *a->next);
+    a->prev = ps_mem_alloc(mem, n, sizeof *a->prev);
+    a->single = ps_mem_alloc(mem, n, sizeof *a->single);
+    a->row_done = ps_mem_alloc(mem, n, sizeof *a->row_done);
+    a->factor = ps_mem_alloc(mem, n, sizeof *a->factor);
 }
 
-static void free_lines(lines *l)
+static void destroy_lines(ps_lines *l)
 {
     free(l->start);
     free(l->n);
-    free(l->room);
+    free(l->capacity);
     ps_entries_free(&l->pool);
 }
 
-void ps_elimination_free(ps_elimination *a)
+void ps_factors_destroy(ps_factors *f)
 {
-    if (a == NULL)
-        return;
-    free_lines(&a->rows);
-    free_lines(&a->columns);
+    ps_elimination *a = &f->rest;
+
+    free(f->row);
+    free(f->place);
+    free(f->pivot);
+    free(f->l_start);
+    free(f->u_start);
+    free(f->v_start);
+    ps_entries_free(&f->l);
+    ps_entries_free(&f->u);
+    ps_entries_free(&f->v);
+
+    destroy_lines(&a->rows);
+    destroy_lines(&a->columns);
     free(a->head);
     free(a->next);
     free(a->prev);
     free(a->single);
     free(a->row_done);
     free(a->factor);
-    free(a);
-}
-
-ps_elimination *ps_elimination_open(uint32_t n)
-{
-    ps_elimination *a = calloc(1, sizeof *a);
-    bool ok;
-
-    if (a == NULL)
-        return NULL;
-    a->n = n;
-    ok = open_lines(&a->rows, n);
-    ok = open_lines(&a->columns, n) && ok;
-    a->head = malloc(((size_t)n + 1) * sizeof *a->head);
-    a->next = malloc(n * sizeof *a->next);
-    a->prev = malloc(n * sizeof *a->prev);
-    a->single = malloc(n * sizeof *a->single);
-    a->row_done = malloc(n * sizeof *a->row_done);
-    a->factor = malloc(n * sizeof *a->factor);
-    if (ok && a->head != NULL && a->next != NULL && a->prev != NULL &&
-        a->single != NULL && a->row_done != NULL && a->factor != NULL)
-        return a;
-    ps_elimination_free(a);
-    return NULL;
-}
-
-static uint64_t max_entries(uint32_t n, uint64_t entries)
-{
-    return ps_mem_sum(entries, (uint64_t)MAX_FILL * n);
-}
-
-void ps_elimination_limit(ps_elimination *a, size_t entries)
-{
-    a->rows.pool.max = (size_t)max_entries(a->n, entries);
-    a->columns.pool.max = a->rows.pool.max;
-}
-
-bool ps_elimination_is_full(const ps_elimination *a)
-{
-    return a->rows.pool.full || a->columns.pool.full;
-}
-
-uint64_t ps_elimination_bytes(uint32_t n, uint64_t entries)
-{
-    const uint64_t each = 2 * (sizeof(size_t) + 2 * sizeof(uint32_t)) +
-                          4 * sizeof(uint32_t) + sizeof(bool) +
-                          sizeof(double);
-    uint64_t pool = ps_entries_bytes(max_entries(n, entries));
-
-    return ps_mem_sum(ps_mem_array((uint64_t)n + 1, each) +
-                      sizeof(ps_elimination),
-                      ps_mem_times(2, pool));
-}
-
-/* Makes all lines empty and all lists, too. */
-static void clear(ps_elimination *a)
-{
-    for (uint32_t i = 0; i <= a->n; i++)
-        a->head[i] = NONE;
-    memset(a->rows.n, 0, a->n * sizeof *a->rows.n);
-    memset(a->columns.n, 0, a->n * sizeof *a->columns.n);
-    memset(a->row_done, 0, a->n * sizeof *a->row_done);
-    memset(a->factor, 0, a->n * sizeof *a->factor);
-    a->rows.pool.n = 0;
-    a->columns.pool.n = 0;
-    a->rows.pool.full = a->columns.pool.full = false;
-    a->n_single = 0;
-    a->shortest = 1;
 }
 
 /* Lists column j by its length. */
@@ -186,37 +121,34 @@ static void unlist_column(ps_elimination *a, uint32_t j)
         a->prev[a->next[j]] = a->prev[j];
 }
 
-/* Moves a line that is full to the end of the pool, with twice the room. */
-static bool move_line(lines *l, uint32_t i)
+/*
+ * Adds an entry to line i.  A line that is full moves to the end of the pool,
+ * where it gets twice the space.
+ */
+static bool add_to_line(ps_lines *l, uint32_t i, uint32_t index, double value)
 {
     uint32_t n = l->n[i];
-    uint32_t room = 2 * n + 4;
     ps_entries *p = &l->pool;
 
-    if (!ps_entries_reserve(p, room))
-        return false;
-    memcpy(p->index + p->n, p->index + l->start[i], n * sizeof *p->index);
-    memcpy(p->value + p->n, p->value + l->start[i], n * sizeof *p->value);
-    l->start[i] = p->n;
-    l->room[i] = room;
-    p->n += room;
-    return true;
-}
+    if (n == l->capacity[i]) {
+        uint32_t capacity = 2 * n + 4;
 
-static bool add_to_line(lines *l, uint32_t i, uint32_t index, double value)
-{
-    size_t at;
-
-    if (l->n[i] == l->room[i] && !move_line(l, i))
-        return false;
-    at = l->start[i] + l->n[i]++;
-    l->pool.index[at] = index;
-    l->pool.value[at] = value;
+        if (!ps_entries_reserve(p, capacity))
+            return false;
+        memcpy(p->index + p->n, p->index + l->start[i], n * sizeof *p->index);
+        memcpy(p->value + p->n, p->value + l->start[i], n * sizeof *p->value);
+        l->start[i] = p->n;
+        l->capacity[i] = capacity;
+        p->n += capacity;
+    }
+    p->index[l->start[i] + n] = index;
+    p->value[l->start[i] + n] = value;
+    l->n[i]++;
     return true;
 }
 
 /* Takes entry `k` of line i out; the last one fills the gap. */
-static void cut_entry(lines *l, uint32_t i, uint32_t k)
+static void cut_entry(ps_lines *l, uint32_t i, uint32_t k)
 {
     size_t at = l->start[i] + k;
     size_t last = l->start[i] + --l->n[i];
@@ -226,7 +158,7 @@ static void cut_entry(lines *l, uint32_t i, uint32_t k)
 }
 
 /* Which entry of line i has that index; there is one. */
-static uint32_t find_entry(const lines *l, uint32_t i, uint32_t index)
+static uint32_t find_entry(const ps_lines *l, uint32_t i, uint32_t index)
 {
     const uint32_t *in = l->pool.index + l->start[i];
     uint32_t k = 0;
@@ -243,39 +175,53 @@ static void shorten_row(ps_elimination *a, uint32_t i, uint32_t j)
         a->single[a->n_single++] = i;
 }
 
-/* Gives each line the room that its entries need, one behind the other. */
-static bool lay_out(lines *l, uint32_t n)
+/* Gives each line the space for its n entries; then it has none yet. */
+static bool lay_out(ps_lines *l, uint32_t n)
 {
     size_t total = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         l->start[i] = total;
-        l->room[i] = l->n[i];
+        l->capacity[i] = l->n[i];
         total += l->n[i];
         l->n[i] = 0;
     }
+    l->pool.n = 0;
+    l->pool.full = false;
     if (!ps_entries_reserve(&l->pool, total))
         return false;
     l->pool.n = total;
     return true;
 }
 
+/* Begins with the whole matrix. */
 static bool load(ps_elimination *a, const ps_matrix *b)
 {
     const ps_entries *e = &b->entries;
+    bool ok;
 
+    memset(a->rows.n, 0, a->n * sizeof *a->rows.n);
+    memset(a->columns.n, 0, a->n * sizeof *a->columns.n);
     for (uint32_t j = 0; j < a->n; j++)
         for (size_t k = b->start[j]; k < b->start[j + 1]; k++) {
             a->columns.n[j]++;
             a->rows.n[e->index[k]]++;
         }
-    if (!lay_out(&a->columns, a->n) || !lay_out(&a->rows, a->n))
-        return false;
+    ok = lay_out(&a->columns, a->n);
+    ok = lay_out(&a->rows, a->n) && ok;
     for (uint32_t j = 0; j < a->n; j++)
-        for (size_t k = b->start[j]; k < b->start[j + 1]; k++)
-            if (!add_to_line(&a->columns, j, e->index[k], e->value[k]) ||
-                !add_to_line(&a->rows, e->index[k], j, 0))
-                return false;
+        for (size_t k = b->start[j]; ok && k < b->start[j + 1]; k++)
+            ok = add_to_line(&a->columns, j, e->index[k], e->value[k]) &&
+                 add_to_line(&a->rows, e->index[k], j, 0);
+    if (!ok)
+        return false;
+
+    memset(a->row_done, 0, a->n * sizeof *a->row_done);
+    memset(a->factor, 0, a->n * sizeof *a->factor);
+    for (uint32_t length = 0; length <= a->n; length++)
+        a->head[length] = NONE;
+    a->shortest = 1;
+    a->n_single = 0;
     for (uint32_t i = a->n; i-- > 0;) {
         list_column(a, i);
         if (a->rows.n[i] == 1)
@@ -294,7 +240,7 @@ typedef struct pivot {
 static void search_column(const ps_elimination *a, uint32_t j, pivot *best,
                           uint64_t *cost)
 {
-    const lines *c = &a->columns;
+    const ps_lines *c = &a->columns;
     const uint32_t *row = c->pool.index + c->start[j];
     const double *value = c->pool.value + c->start[j];
     double min = MIN_PIVOT / RELATIVE_PIVOT;
@@ -312,33 +258,31 @@ static void search_column(const ps_elimination *a, uint32_t j, pivot *best,
     }
 }
 
-/* A row with one entry, if that is not too small. */
-static bool find_single(ps_elimination *a, pivot *best)
-{
-    while (a->n_single > 0) {
-        uint32_t i = a->single[--a->n_single];
-        uint32_t j, k;
-
-        if (a->row_done[i] || a->rows.n[i] != 1)
-            continue;
-        j = a->rows.pool.index[a->rows.start[i]];
-        k = find_entry(&a->columns, j, i);
-        *best = (pivot){i, j, a->columns.pool.value[a->columns.start[j] + k]};
-        if (fabs(best->value) >= MIN_PIVOT)
-            return true;
-    }
-    return false;
-}
-
+/*
+ * Finds the pivot.  In a column of one entry there is no choice; next come
+ * rows that have one entry, if it is not too small.  False if the matrix is
+ * singular.
+ */
 static bool find_pivot(ps_elimination *a, pivot *best)
 {
+    const ps_lines *c = &a->columns;
     uint64_t cost = UINT64_MAX;
     uint32_t searched = 0;
 
     while (a->shortest <= a->n && a->head[a->shortest] == NONE)
         a->shortest++;
-    if (a->shortest > 1 && find_single(a, best))
-        return true;
+    while (a->shortest > 1 && a->n_single > 0) {
+        uint32_t i = a->single[--a->n_single];
+        uint32_t j;
+
+        if (a->row_done[i] || a->rows.n[i] != 1)
+            continue;
+        j = a->rows.pool.index[a->rows.start[i]];
+        *best = (pivot){i, j,
+                        c->pool.value[c->start[j] + find_entry(c, j, i)]};
+        if (fabs(best->value) >= MIN_PIVOT)
+            return true;
+    }
     for (uint32_t length = a->shortest; length <= a->n; length++)
         for (uint32_t j = a->head[length]; j != NONE; j = a->next[j]) {
             search_column(a, j, best, &cost);
@@ -348,31 +292,11 @@ static bool find_pivot(ps_elimination *a, pivot *best)
     return cost != UINT64_MAX;
 }
 
-/* Takes the pivot column out; its factors stay, and go to L. */
-static bool take_column(ps_elimination *a, const pivot *p, ps_factors *f)
-{
-    const lines *c = &a->columns;
-
-    unlist_column(a, p->column);
-    for (uint32_t k = 0; k < c->n[p->column]; k++) {
-        uint32_t i = c->pool.index[c->start[p->column] + k];
-        double t = c->pool.value[c->start[p->column] + k] / p->value;
-
-        if (i == p->row)
-            continue;
-        shorten_row(a, i, p->column);
-        a->factor[i] = t;
-        if (!add_entry(&f->l, i, t))
-            return false;
-    }
-    return true;
-}
-
 /* Subtracts `u` times the pivot column from column j. */
 static bool subtract(ps_elimination *a, uint32_t j, double u,
                      const ps_factors *f, size_t l_from)
 {
-    lines *c = &a->columns;
+    ps_lines *c = &a->columns;
 
     for (uint32_t k = c->n[j]; k-- > 0;) {
         size_t at = c->start[j] + k;
@@ -398,10 +322,32 @@ static bool subtract(ps_elimination *a, uint32_t j, double u,
     return true;
 }
 
-/* Takes the pivot row out of all other columns; its entries go to U. */
-static bool take_row(ps_elimination *a, const pivot *p, ps_factors *f,
-                     size_t l_from)
+/*
+ * One step: takes the pivot's column out, whose factors go to L, and its row,
+ * whose entries go to U; and subtracts their product from the rest.
+ */
+static bool eliminate(ps_elimination *a, const pivot *p, ps_factors *f,
+                      uint32_t step)
 {
+    ps_lines *c = &a->columns;
+    size_t from = f->l.n;
+
+    f->row[step] = p->row;
+    f->place[step] = p->column;
+    f->pivot[step] = p->value;
+    unlist_column(a, p->column);
+    for (uint32_t k = 0; k < c->n[p->column]; k++) {
+        size_t at = c->start[p->column] + k;
+        uint32_t i = c->pool.index[at];
+
+        if (i == p->row)
+            continue;
+        shorten_row(a, i, p->column);
+        a->factor[i] = c->pool.value[at] / p->value;
+        if (!ps_entries_add(&f->l, i, a->factor[i]))
+            return false;
+    }
+
     for (uint32_t k = 0; k < a->rows.n[p->row]; k++) {
         uint32_t j = a->rows.pool.index[a->rows.start[p->row] + k];
         uint32_t at;
@@ -409,28 +355,16 @@ static bool take_row(ps_elimination *a, const pivot *p, ps_factors *f,
 
         if (j == p->column)
             continue;
-        at = find_entry(&a->columns, j, p->row);
-        u = a->columns.pool.value[a->columns.start[j] + at];
+        at = find_entry(c, j, p->row);
+        u = c->pool.value[c->start[j] + at];
         unlist_column(a, j);
-        cut_entry(&a->columns, j, at);
-        if (!add_entry(&f->u, j, u) || !subtract(a, j, u, f, l_from))
+        cut_entry(c, j, at);
+        if (!ps_entries_add(&f->u, j, u) || !subtract(a, j, u, f, from))
             return false;
         list_column(a, j);
     }
     a->row_done[p->row] = true;
-    return true;
-}
 
-static bool eliminate(ps_elimination *a, const pivot *p, ps_factors *f,
-                      uint32_t step)
-{
-    size_t from = f->l.n;
-
-    f->row[step] = p->row;
-    f->place[step] = p->column;
-    f->pivot[step] = p->value;
-    if (!take_column(a, p, f) || !take_row(a, p, f, from))
-        return false;
     for (size_t k = from; k < f->l.n; k++)
         a->factor[f->l.index[k]] = 0;
     f->l_start[step + 1] = f->l.n;
@@ -438,7 +372,7 @@ static bool eliminate(ps_elimination *a, const pivot *p, ps_factors *f,
     return true;
 }
 
-/* U by columns, from U by rows; `step` says when a place had its pivot. */
+/* V: U by columns.  `step` is set to the step of each place. */
 static bool transpose(ps_factors *f, uint32_t *step)
 {
     f->v.n = 0;
@@ -465,35 +399,27 @@ static bool transpose(ps_factors *f, uint32_t *step)
     return true;
 }
 
-static ps_lu_result run(ps_elimination *a, ps_factors *f)
-{
-    pivot p = {0, 0, 0};
-
-    for (uint32_t step = 0; step < f->n; step++) {
-        if (!find_pivot(a, &p))
-            return PS_LU_SINGULAR;
-        if (!eliminate(a, &p, f, step))
-            return PS_LU_MEMORY;
-    }
-    return transpose(f, a->next) ? PS_LU_OK : PS_LU_MEMORY;
-}
-
-/* Whether what there may be of entries was not enough. */
-static bool is_full(const ps_factors *f)
-{
-    return f->l.full || f->u.full || f->v.full ||
-           ps_elimination_is_full(f->rest);
-}
-
 ps_lu_result ps_factor(ps_factors *f, const ps_matrix *b)
 {
-    ps_lu_result r;
+    ps_elimination *a = &f->rest;
+    pivot p = {0, 0, 0};
+    bool ok;
 
     f->l.n = 0;
     f->u.n = 0;
     f->l_start[0] = 0;
     f->u_start[0] = 0;
-    clear(f->rest);
-    r = load(f->rest, b) ? run(f->rest, f) : PS_LU_MEMORY;
-    return r == PS_LU_MEMORY && is_full(f) ? PS_LU_SINGULAR : r;
+    ok = load(a, b);
+    for (uint32_t step = 0; ok && step < f->n; step++) {
+        if (!find_pivot(a, &p))
+            return PS_LU_SINGULAR;
+        ok = eliminate(a, &p, f, step);
+    }
+    if (ok && transpose(f, a->next))
+        return PS_LU_OK;
+    /* Memory has failed, unless a list came to its bound. */
+    return f->l.full || f->u.full || f->v.full || a->rows.pool.full ||
+                   a->columns.pool.full
+               ? PS_LU_SINGULAR
+               : PS_LU_MEMORY;
 }

@@ -10,69 +10,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem_bound.h"
-
 #define MIN_PIVOT 1e-8 /* a smaller one is taken for an error of rounding */
 #define ENTRY_WORK 400.0 /* of factors that have more entries */
 #define STEP_WORK 4.0    /* and of a step with those */
 #define SPARSE 8.0       /* than so many for each row */
 #define TIE 1e-10        /* relative difference of equal ratios */
 
-/*
- * Those of the basis, one for each row that is tried, and slack ones; in
- * between a column may have one entry that it then loses.
- */
-static uint64_t max_listed(uint32_t n, uint32_t entries)
+void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem)
 {
-    return ps_mem_times((uint64_t)2 * n + 1,
-                        (uint64_t)entries + 2);
-}
+    /*
+     * The list has the columns of the basis, one for each row that is tried,
+     * and slack ones; in between a column may have one entry more.
+     */
+    uint64_t listed = ps_mem_times((uint64_t)2 * n + 1, (uint64_t)entries + 2);
+    uint64_t in_basis = ps_mem_times(n, entries);
+    uint64_t moving = ps_mem_sum(listed, ps_mem_times(100, n));
 
-uint64_t ps_basis_bytes(uint32_t n, uint32_t entries)
-{
-    const uint64_t each = sizeof(ps_column) + 6 * sizeof(double) +
-                          sizeof(size_t);
-    uint64_t listed = ps_entries_bytes(max_listed(n, entries));
-    uint64_t matrix = ps_mem_times(n, entries);
-    uint64_t bytes = ps_mem_array((uint64_t)n + 1, each);
-
-    bytes = ps_mem_sum(bytes, ps_mem_times(2, listed));
-    bytes = ps_mem_sum(bytes, ps_entries_bytes(matrix));
-    bytes = ps_mem_sum(bytes, ps_lu_bytes(n, matrix));
-    /* While a list grows, what it was is there as well. */
-    return ps_mem_sum(
-        bytes, ps_mem_array(ps_mem_sum(max_listed(n, entries),
-                                       ps_mem_times(100, n)),
-                            sizeof(double)));
-}
-
-bool ps_basis_open(ps_basis *b, uint32_t n, uint32_t entries)
-{
-    uint64_t listed = max_listed(n, entries);
-    uint64_t matrix = ps_mem_times(n, entries);
-
-    if (listed > SIZE_MAX)
-        return false;
     *b = (ps_basis){.n = n, .matrix.n = n};
-    b->list.max = b->spare.max = (size_t)listed;
-    b->matrix.entries.max = (size_t)matrix;
-    b->column = calloc(n, sizeof *b->column);
-    b->demand = calloc(n, sizeof *b->demand);
-    b->price = calloc(n, sizeof *b->price);
-    b->used = calloc(n, sizeof *b->used);
-    b->change = calloc(n, sizeof *b->change);
-    b->row = calloc(n, sizeof *b->row);
-    b->work = calloc(n, sizeof *b->work);
-    b->matrix.start = calloc((size_t)n + 1, sizeof *b->matrix.start);
-    b->lu = ps_lu_open(n);
-    if (b->lu != NULL)
-        ps_lu_limit(b->lu, (size_t)matrix);
-    return b->column != NULL && b->demand != NULL && b->price != NULL &&
-           b->used != NULL && b->change != NULL && b->row != NULL &&
-           b->work != NULL && b->matrix.start != NULL && b->lu != NULL;
+    b->column = ps_mem_alloc(mem, n, sizeof *b->column);
+    b->demand = ps_mem_alloc(mem, n, sizeof *b->demand);
+    b->price = ps_mem_alloc(mem, n, sizeof *b->price);
+    b->used = ps_mem_alloc(mem, n, sizeof *b->used);
+    b->change = ps_mem_alloc(mem, n, sizeof *b->change);
+    b->row = ps_mem_alloc(mem, n, sizeof *b->row);
+    b->work = ps_mem_alloc(mem, n, sizeof *b->work);
+    b->matrix.start = ps_mem_alloc(mem, (uint64_t)n + 1,
+                                   sizeof *b->matrix.start);
+    ps_entries_init(&b->matrix.entries, in_basis, mem);
+    ps_entries_init(&b->list, listed, mem);
+    ps_entries_init(&b->spare, listed, mem);
+    ps_lu_init(&b->lu, n, in_basis, mem);
+    /* While a list grows, what it was is there as well. */
+    mem->bytes = ps_mem_sum(mem->bytes, ps_mem_array(moving, sizeof(double)));
 }
 
-void ps_basis_free(ps_basis *b)
+void ps_basis_destroy(ps_basis *b)
 {
     ps_entries_free(&b->list);
     ps_entries_free(&b->spare);
@@ -85,56 +57,43 @@ void ps_basis_free(ps_basis *b)
     free(b->change);
     free(b->row);
     free(b->work);
-    ps_lu_free(b->lu);
-}
-
-/* Copies a column to the end of another list. */
-static bool copy(const ps_entries *from, const ps_column *c, ps_entries *to)
-{
-    if (!ps_entries_reserve(to, c->n))
-        return false;
-    memcpy(to->index + to->n, from->index + c->first,
-           c->n * sizeof *to->index);
-    memcpy(to->value + to->n, from->value + c->first,
-           c->n * sizeof *to->value);
-    to->n += c->n;
-    return true;
+    ps_lu_destroy(&b->lu);
 }
 
 bool ps_basis_respond(ps_basis *b, const double *demand, double *used)
 {
     memcpy(b->work, demand, b->n * sizeof *b->work);
-    return ps_lu_solve(b->lu, b->work, used, false);
+    return ps_lu_solve(&b->lu, b->work, used, false);
 }
 
-static bool find_prices(ps_basis *b)
-{
-    for (uint32_t j = 0; j < b->n; j++)
-        b->work[j] = b->column[j].slack ? 0 : 1;
-    return ps_lu_solve_transposed(b->lu, b->work, b->price, false);
-}
-
-/* What the factors have more than sparse ones. */
+/* How many entries more the factors have than sparse ones would. */
 static double dense_entries(const ps_basis *b)
 {
-    return fmax(0, (double)ps_lu_entries(b->lu) - SPARSE * b->n);
+    return fmax(0, (double)(b->lu.f.l.n + b->lu.f.u.n) - SPARSE * b->n);
 }
 
 ps_lu_result ps_basis_factor(ps_basis *b)
 {
+    ps_entries *e = &b->matrix.entries;
     ps_lu_result r;
 
-    b->matrix.entries.n = 0;
+    e->n = 0;
     for (uint32_t j = 0; j < b->n; j++) {
-        b->matrix.start[j] = b->matrix.entries.n;
-        if (!copy(&b->list, &b->column[j], &b->matrix.entries))
+        b->matrix.start[j] = e->n;
+        if (!ps_entries_append(e, &b->list, b->column[j].first,
+                               b->column[j].n))
             return PS_LU_MEMORY;
     }
-    b->matrix.start[b->n] = b->matrix.entries.n;
-    r = ps_lu_factor(b->lu, &b->matrix);
+    b->matrix.start[b->n] = e->n;
+    r = ps_lu_factor(&b->lu, &b->matrix);
     if (r != PS_LU_OK)
         return r;
-    if (!ps_basis_respond(b, b->demand, b->used) || !find_prices(b))
+
+    if (!ps_basis_respond(b, b->demand, b->used))
+        return PS_LU_MEMORY;
+    for (uint32_t j = 0; j < b->n; j++)
+        b->work[j] = b->column[j].slack ? 0 : 1;
+    if (!ps_lu_solve_transposed(&b->lu, b->work, b->price, false))
         return PS_LU_MEMORY;
     b->factor_work += ENTRY_WORK * dense_entries(b);
     return PS_LU_OK;
@@ -142,28 +101,29 @@ ps_lu_result ps_basis_factor(ps_basis *b)
 
 bool ps_basis_tidy(ps_basis *b)
 {
-    ps_entries old;
+    ps_entries old = b->list;
 
     b->spare.n = 0;
     for (uint32_t j = 0; j < b->n; j++) {
         size_t first = b->spare.n;
 
-        if (!copy(&b->list, &b->column[j], &b->spare))
+        if (!ps_entries_append(&b->spare, &b->list, b->column[j].first,
+                               b->column[j].n))
             return false;
         b->column[j].first = first;
     }
-    old = b->list;
     b->list = b->spare;
     b->spare = old;
     return true;
 }
 
-double ps_basis_gain(const ps_basis *b, const ps_column *c)
+double ps_basis_gain(const ps_basis *b, const ps_entries *list,
+                     const ps_column *c)
 {
     double gain = c->slack ? 0 : -1;
 
     for (size_t k = c->first; k < c->first + c->n; k++)
-        gain += b->list.value[k] * b->price[b->list.index[k]];
+        gain += list->value[k] * b->price[list->index[k]];
     return gain;
 }
 
@@ -200,22 +160,6 @@ static uint32_t find_leaving(const ps_basis *b, double *times)
     return leaving;
 }
 
-/* How the use of the basis changes when the column is used once. */
-static bool find_change(ps_basis *b, const ps_column *c)
-{
-    memset(b->work, 0, b->n * sizeof *b->work);
-    for (size_t k = c->first; k < c->first + c->n; k++)
-        b->work[b->list.index[k]] = b->list.value[k];
-    return ps_lu_solve(b->lu, b->work, b->change, true);
-}
-
-static bool find_row(ps_basis *b, uint32_t leaving)
-{
-    memset(b->work, 0, b->n * sizeof *b->work);
-    b->work[leaving] = 1;
-    return ps_lu_solve_transposed(b->lu, b->work, b->row, true);
-}
-
 ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
                             double gain)
 {
@@ -223,13 +167,22 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
     uint32_t leaving;
     double times, rise;
 
-    if (!find_change(b, column))
+    /* How the use of the basis changes when the column is used once. */
+    memset(b->work, 0, b->n * sizeof *b->work);
+    for (size_t k = column->first; k < column->first + column->n; k++)
+        b->work[b->list.index[k]] = b->list.value[k];
+    if (!ps_lu_solve(&b->lu, b->work, b->change, true))
         return PS_LU_MEMORY;
     leaving = find_leaving(b, &times);
     if (leaving == b->n)
         return PS_LU_SINGULAR;
-    if (!find_row(b, leaving))
+
+    /* How the prices change: a row of the inverse. */
+    memset(b->work, 0, b->n * sizeof *b->work);
+    b->work[leaving] = 1;
+    if (!ps_lu_solve_transposed(&b->lu, b->work, b->row, true))
         return PS_LU_MEMORY;
+
     rise = gain / b->change[leaving];
     for (uint32_t i = 0; i < b->n; i++) {
         b->price[i] -= rise * b->row[i];
@@ -239,8 +192,8 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
     b->column[leaving] = *column;
     b->steps++;
     b->factor_work += STEP_WORK * dense_entries(b);
-    r = ps_lu_replace(b->lu, leaving);
-    if (r == PS_LU_SINGULAR || (r == PS_LU_OK && ps_lu_is_full(b->lu)))
+    r = ps_lu_replace(&b->lu, leaving);
+    if (r == PS_LU_SINGULAR || (r == PS_LU_OK && ps_lu_is_full(&b->lu)))
         r = ps_basis_factor(b);
     return r;
 }

@@ -10,40 +10,30 @@
 
 #include "lp/lu.h"
 
-/*
- * A column: `n` entries of a list, from `first`; each a row and a value.  It
- * costs one pack, or nothing when it is a slack.
- */
-typedef struct ps_column {
-    size_t first;
-    uint32_t n;
-    bool slack;
-} ps_column;
-
 /* n columns, how often each is used to meet the demand, and the prices. */
 typedef struct ps_basis {
     uint32_t n;
     ps_entries list; /* of all columns, those of the basis and others */
     ps_column *column;
     double *demand; /* by rows */
-    double *price;  /* by rows */
+    double *price;  /* by rows: the dual prices */
     double *used;   /* by columns */
     uint64_t steps;
     double factor_work; /* additions, about, where the factors are dense */
     ps_entries spare;
     ps_matrix matrix;
-    ps_lu *lu;
+    ps_lu lu;
     double *change; /* of `used`, by columns */
     double *row;    /* of the inverse */
     double *work;
 } ps_basis;
 
-/* `entries`: at most so many has a column.  False without memory. */
-bool ps_basis_open(ps_basis *b, uint32_t n, uint32_t entries);
-void ps_basis_free(ps_basis *b);
-
-/* The most that it takes, when twice as many columns are tried beside it. */
-uint64_t ps_basis_bytes(uint32_t n, uint32_t entries);
+/*
+ * A column has at most so many entries, and twice as many columns are tried
+ * besides those of the basis.  Sets mem->failed without memory.
+ */
+void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem);
+void ps_basis_destroy(ps_basis *b);
 
 /* Factors the columns anew; computes what is used, and the prices. */
 ps_lu_result ps_basis_factor(ps_basis *b);
@@ -51,13 +41,14 @@ ps_lu_result ps_basis_factor(ps_basis *b);
 /* Drops from the list what is not in the basis. */
 bool ps_basis_tidy(ps_basis *b);
 
-/* What one use of a column of the list saves at the prices, in packs. */
-double ps_basis_gain(const ps_basis *b, const ps_column *column);
+/* What one use of a column of some list saves at the prices, in packs. */
+double ps_basis_gain(const ps_basis *b, const ps_entries *list,
+                     const ps_column *column);
 
 /* The sum of what is used, in packs. */
 double ps_basis_packs(const ps_basis *b);
 
-/* Brings in a column of the list with that gain, above 0. */
+/* Lets a column of b->list enter that has that gain, above 0. */
 ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
                             double gain);
 

@@ -11,28 +11,58 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem_bound.h"
+
 /* Pairs of an index and a value, in one growing list. */
 typedef struct ps_entries {
     uint32_t *index;
     double *value;
     size_t n;
-    size_t room;
+    size_t capacity;
     size_t max; /* 0: as many as there is memory for */
-    bool full;   /* more were asked for */
+    bool full;  /* more than `max` were asked for */
 } ps_entries;
 
 /*
- * Makes room for `more` entries behind the last.  False without memory, and
- * where there may be no more.
+ * An empty list that may grow to `max` entries.  It allocates nothing yet,
+ * but `mem` counts what it takes then.
  */
-bool ps_entries_reserve(ps_entries *e, size_t more);
+void ps_entries_init(ps_entries *e, uint64_t max, ps_mem *mem);
 void ps_entries_free(ps_entries *e);
 
 /*
- * The most that a list takes of so many entries, but for what it was while it
- * grows.
+ * Allocates space for `more` entries after the last.  False without memory,
+ * and where `max` does not allow so many.
  */
-uint64_t ps_entries_bytes(uint64_t max);
+bool ps_entries_reserve(ps_entries *e, size_t more);
+
+/* Appends `n` entries of another list, from `first` on. */
+bool ps_entries_append(ps_entries *to, const ps_entries *from, size_t first,
+                       size_t n);
+
+static inline bool ps_entries_add(ps_entries *e, uint32_t index, double value)
+{
+    if (e->n == e->capacity && !ps_entries_reserve(e, 1))
+        return false;
+    e->index[e->n] = index;
+    e->value[e->n] = value;
+    e->n++;
+    return true;
+}
+
+/*
+ * A column of a linear program: `n` entries of a list, from `first`; each a
+ * row and a value.  It costs one pack, or nothing when it is a slack.
+ */
+typedef struct ps_column {
+    size_t first;
+    uint32_t n;
+    bool slack;
+} ps_column;
+
+/* Adds `value` to the entry of that row in the column that ends the list. */
+bool ps_column_add(ps_entries *list, ps_column *column, uint32_t row,
+                   double value);
 
 /* A square matrix, by columns: entries from start[j] up to start[j + 1]. */
 typedef struct ps_matrix {

@@ -70,7 +70,7 @@ static ps_result try_greed(ps_plan **best, const ps_lp_instance *instance,
 
     if (r != PS_OK)
         return r;
-    r = ps_greed(instance, slot, add_strategy, plan, err);
+    r = ps_greedy_strategies(instance, slot, add_strategy, plan, err);
     if (r == PS_OK)
         ps_plan_keep_better(best, plan);
     else
@@ -81,17 +81,18 @@ static ps_result try_greed(ps_plan **best, const ps_lp_instance *instance,
 /* The best so far is there beside the next, of which a list is one pack. */
 uint64_t ps_plan_quick_bytes(const ps_plan_size *size)
 {
+    ps_mem mem = {.counts = true};
+    ps_entries list;
     uint32_t units = size->capacity < MAX_CAPACITY ? size->capacity
                                                     : MAX_CAPACITY;
     uint64_t bins = ps_open_bins_bytes(size->sequences, size->capacity,
                                        PS_FIT_BEST_LATEST);
     uint64_t greed = ps_mem_sum(ps_lp_input_bytes(size->lengths),
-                                ps_start_bytes(size->lengths, units));
+                                ps_greedy_bytes(size->lengths, units));
 
-    greed = ps_mem_sum(
-        greed, ps_entries_bytes(ps_mem_times(
-                   2, size->depth < size->lengths ? size->depth
-                                                  : size->lengths)));
+    ps_entries_init(
+        &list, ps_mem_times(2, ps_mem_min(size->depth, size->lengths)), &mem);
+    greed = ps_mem_sum(greed, mem.bytes);
     return ps_mem_sum(ps_mem_times(2, ps_plan_bytes(size->sequences)),
                       ps_mem_max(bins, greed));
 }

@@ -281,7 +281,7 @@ static ps_result relax(ps_lp **lp, const ps_lp_instance *s, double sequences,
     if (r != PS_OK)
         return r;
     *work -= ps_lp_work(*lp);
-    if (ps_lp_packs(*lp) - ps_lp_bound(*lp) < POOL_GAP)
+    if (ps_basis_packs(ps_lp_basis(*lp)) - ps_lp_bound(*lp) < POOL_GAP)
         return PS_OK;
     r = open_pool(&pool, s, sequences, *lp, work, err);
     limits.work = *work;

@@ -35,6 +35,15 @@ static void fill_column(square *s, uint32_t j, uint32_t sure,
     s->at[sure][j] = 5 + (double)random_below(random, 3);
 }
 
+/* For matrices of any number of entries. */
+static void open_lu(ps_lu *lu, uint32_t n)
+{
+    ps_mem mem = {0};
+
+    ps_lu_init(lu, n, (uint64_t)n * n, &mem);
+    assert_false(mem.failed);
+}
+
 static void load(const square *s, ps_matrix *m)
 {
     m->n = s->n;
@@ -113,20 +122,20 @@ static void test_solves(void **state)
     for (int round = 0; round < 300; round++) {
         square s = {.n = 1 + random_below(&random, MAX)};
         uint32_t turn = random_below(&random, s.n);
-        ps_lu *lu = ps_lu_open(s.n);
+        ps_lu lu;
 
-        assert_non_null(lu);
+        open_lu(&lu, s.n);
         for (uint32_t j = 0; j < s.n; j++)
             fill_column(&s, j, (j + turn) % s.n, &random);
         load(&s, &m);
-        if (ps_lu_factor(lu, &m) == PS_LU_OK) {
-            assert_solves(lu, &s, &random);
-            for (int k = 0; k < 40 && !ps_lu_is_full(lu); k++)
-                replaced += replace(lu, &s, random_below(&random, s.n),
+        if (ps_lu_factor(&lu, &m) == PS_LU_OK) {
+            assert_solves(&lu, &s, &random);
+            for (int k = 0; k < 40 && !ps_lu_is_full(&lu); k++)
+                replaced += replace(&lu, &s, random_below(&random, s.n),
                                     &random);
-            assert_solves(lu, &s, &random);
+            assert_solves(&lu, &s, &random);
         }
-        ps_lu_free(lu);
+        ps_lu_destroy(&lu);
     }
     ps_entries_free(&m.entries);
     print_message("# %u columns replaced\n", replaced);
@@ -141,14 +150,14 @@ static void test_singular(void **state)
     ps_matrix m = {.n = 3,
                    .start = start,
                    .entries = {.index = index, .value = value, .n = 5}};
-    ps_lu *lu = ps_lu_open(3);
+    ps_lu lu;
 
     (void)state;
-    assert_non_null(lu);
-    assert_int_equal(ps_lu_factor(lu, &m), PS_LU_SINGULAR);
+    open_lu(&lu, 3);
+    assert_int_equal(ps_lu_factor(&lu, &m), PS_LU_SINGULAR);
     value[3] = 5;
-    assert_int_equal(ps_lu_factor(lu, &m), PS_LU_OK);
-    ps_lu_free(lu);
+    assert_int_equal(ps_lu_factor(&lu, &m), PS_LU_OK);
+    ps_lu_destroy(&lu);
 }
 
 int main(void)
