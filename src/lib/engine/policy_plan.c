@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "engine/policy.h"
-#include "plan/close.h"
 #include "plan/plan.h"
+#include "plan/window_plan.h"
 
 typedef struct state {
     ps_policy_setup setup;
@@ -37,17 +37,18 @@ static uint64_t bytes_of(const ps_policy_setup *o)
         .capacity = o->capacity,
         .depth = o->depth,
     };
-    uint64_t made = ps_mem_max(ps_plan_close_bytes(&size),
-                               ps_plan_end_bytes(&size));
+    uint64_t made = ps_mem_max(ps_plan_window_bytes(&size, PS_EFFORT_LOW),
+                               ps_plan_window_bytes(&size, PS_EFFORT_HIGH));
     uint64_t loaded = ps_mem_sum(
         ps_plan_bytes(o->window_size),
         ps_mem_array((uint64_t)o->capacity + 1, sizeof(uint64_t)));
     uint64_t left = ps_mem_array(o->window_size, sizeof(uint64_t));
 
     if (o->policy == PS_POLICY_SPFHP)
-        made = ps_plan_spfhp_bytes(&size);
+        made = ps_plan_decreasing_bytes(&size, PS_PLAN_SPFHP);
     else if (o->policy == PS_POLICY_NNLSHP)
-        made = ps_mem_max(made, ps_plan_window_bytes(&size));
+        made = ps_mem_max(made,
+                          ps_plan_window_bytes(&size, PS_EFFORT_MEDIUM));
     made = ps_mem_sum(made, ps_histogram_bytes(size.lengths));
     return ps_mem_sum(sizeof(state),
                       ps_mem_sum(left, ps_mem_max(made, loaded)));
@@ -98,10 +99,10 @@ static ps_result make_plan(ps_plan **plan, const ps_policy_setup *setup,
     if (setup->policy == PS_POLICY_SPFHP)
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, &o, err);
     if (mode == PS_EMIT_LAST)
-        return ps_plan_end(plan, h, &o, err);
+        return ps_plan_window(plan, h, PS_EFFORT_HIGH, &o, err);
     if (setup->policy == PS_POLICY_NNLSHP)
-        return ps_plan_window(plan, h, &o, err);
-    return ps_plan_close(plan, h, &o, err);
+        return ps_plan_window(plan, h, PS_EFFORT_MEDIUM, &o, err);
+    return ps_plan_window(plan, h, PS_EFFORT_LOW, &o, err);
 }
 
 /* All of a plan is still to be used. */

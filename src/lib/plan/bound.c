@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <math.h>
+
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "plan/lp_input.h"
@@ -25,14 +27,9 @@
 #define MAX_PARTS 64
 #define PARTS_WORK (1 << 22)
 
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /*
- * As by_parts in column_gen.c prices lengths, but to the token.  Only the
- * first `n` lengths are counted, in whole numbers; 0 if those would be too
+ * As column_gen.c prices lengths by parts, but to the token.  Only the first
+ * `n` lengths are counted, in whole numbers; 0 if those would be too
  * great.
  */
 static double packs_by_parts(const ps_histogram *h, size_t n,
@@ -65,13 +62,13 @@ static double min_by_parts(const ps_histogram *h, size_t n,
     if (n == 0)
         return 0;
     for (uint32_t k = 1; k <= MAX_PARTS && k * n <= PARTS_WORK; k++)
-        packs = greater(packs, packs_by_parts(h, n, capacity, k));
+        packs = fmax(packs, packs_by_parts(h, n, capacity, k));
     for (size_t i = 0; i < n; i++)
         if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
             often = i;
-    return greater(packs,
-                   packs_by_parts(h, n, capacity,
-                                  capacity / ps_histogram_length(h, often)));
+    return fmax(packs,
+                packs_by_parts(h, n, capacity,
+                               capacity / ps_histogram_length(h, often)));
 }
 
 /*
@@ -86,9 +83,9 @@ ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
 {
     double tokens = 0;
     double sequences = 0;
-    ps_lp_input lp_input;
+    ps_lp_input input;
     ps_lp *lp;
-    ps_result r = ps_lp_input_open(&lp_input, h, capacity, depth, unit, false,
+    ps_result r = ps_lp_input_open(&input, h, capacity, depth, unit, false,
                                    err);
     size_t n = ps_lp_input_pairable(h, capacity);
 
@@ -98,33 +95,20 @@ ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
         tokens += count * ps_histogram_length(h, i);
         sequences += count;
     }
-    *packs = greater(tokens / capacity, sequences / depth);
-    *packs = greater(*packs, min_by_parts(h, n, capacity));
+    *packs = fmax(tokens / capacity, sequences / depth);
+    *packs = fmax(*packs, min_by_parts(h, n, capacity));
     if (r != PS_OK)
         return r;
-    if (lp_input.instance.n > 0) {
-        r = ps_lp_open(&lp, &lp_input.instance, limits, err);
+    if (input.instance.n > 0) {
+        r = ps_lp_open(&lp, &input.instance, limits, err);
         if (r == PS_OK) {
-            *packs = greater(*packs, ps_lp_bound(lp));
+            *packs = fmax(*packs, ps_lp_bound(lp));
             ps_lp_free(lp);
         }
     }
     *packs += (double)ps_histogram_sequences(h) - sequences;
-    ps_lp_input_free(&lp_input);
+    ps_lp_input_free(&input);
     return r;
-}
-
-static ps_result relax(const ps_histogram *h, uint32_t capacity,
-                       uint32_t depth, double *packs, ps_error *err)
-{
-    const ps_lp_limits limits = {
-        .work = ps_lp_fair_work(ps_histogram_size(h)),
-        .max_units = MAX_UNITS};
-    bool deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
-    uint32_t unit = ps_lp_input_unit(h, capacity, MAX_LENGTHS,
-                                     deep ? MAX_UNITS_DEEP : MAX_UNITS);
-
-    return ps_lp_input_bound(h, capacity, depth, unit, &limits, packs, err);
 }
 
 /*
@@ -133,25 +117,27 @@ static ps_result relax(const ps_histogram *h, uint32_t capacity,
  */
 uint64_t ps_plan_bound_bytes(const ps_plan_size *size)
 {
-    uint32_t n = size->lengths < MAX_LENGTHS ? size->lengths : MAX_LENGTHS;
+    uint32_t n = (uint32_t)ps_mem_min(size->lengths, MAX_LENGTHS);
     bool rounded = size->capacity > MAX_UNITS;
     uint32_t units = rounded ? MAX_UNITS : size->capacity;
     uint32_t deep = units < MAX_UNITS_DEEP ? units : MAX_UNITS_DEEP;
-    uint64_t shallow = ps_lp_bytes(n, units, rounded ? 8 : 3, MAX_UNITS);
+    uint64_t lp = ps_lp_bytes(n, units, rounded ? 8 : 3, MAX_UNITS);
 
-    return ps_mem_sum(
-        ps_lp_input_bytes(size->lengths),
-        ps_mem_max(shallow, size->depth <= 3
-                                    ? 0
-                                    : ps_lp_bytes(n, deep, size->depth,
-                                                  MAX_UNITS)));
+    if (size->depth > 3)
+        lp = ps_mem_max(lp, ps_lp_bytes(n, deep, size->depth, MAX_UNITS));
+    return ps_mem_sum(ps_lp_input_bytes(size->lengths), lp);
 }
 
 ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
                         uint32_t depth, double *packs, ps_error *err)
 {
+    const ps_lp_limits limits = {
+        .work = ps_lp_fair_work(ps_histogram_size(h)),
+        .max_units = MAX_UNITS};
     size_t n = ps_histogram_size(h);
+    uint32_t unit;
     ps_result r;
+    bool deep;
 
     *packs = 0;
     if (capacity == 0 || capacity > PS_MAX_CAPACITY || depth == 0)
@@ -162,7 +148,11 @@ ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
     if (ps_histogram_length(h, n - 1) > capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "bound: a length is above the capacity");
-    r = relax(h, capacity, depth, packs, err);
+
+    deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
+    unit = ps_lp_input_unit(h, capacity, MAX_LENGTHS,
+                            deep ? MAX_UNITS_DEEP : MAX_UNITS);
+    r = ps_lp_input_bound(h, capacity, depth, unit, &limits, packs, err);
     *packs = r == PS_OK ? *packs * (1 - ROUNDING) : 0;
     return r;
 }

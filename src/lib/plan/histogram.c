@@ -20,7 +20,7 @@
 /* Beyond it sums would not fit a signed 64-bit integer. */
 #define MAX ((uint64_t)INT64_MAX)
 
-#define FIRST_ROOM 64
+#define MIN_BINS 64
 
 typedef struct bin {
     uint64_t count;
@@ -32,7 +32,7 @@ typedef struct table {
     bin *bins;
     size_t n;
     size_t n_settled; /* the front part */
-    size_t room;
+    size_t capacity;
 } table;
 
 struct ps_histogram {
@@ -47,13 +47,12 @@ struct ps_histogram {
  */
 uint64_t ps_histogram_bytes(uint32_t lengths)
 {
-    uint64_t bins = ps_mem_growing((uint64_t)2 * lengths, FIRST_ROOM,
+    uint64_t bins = ps_mem_growing((uint64_t)2 * lengths, MIN_BINS,
                                    sizeof(bin));
+    uint64_t copy = ps_mem_array((uint64_t)4 * lengths, sizeof(bin));
 
     return ps_mem_sum(sizeof(ps_histogram) + sizeof(table),
-                      ps_mem_sum(bins, ps_mem_array(
-                                                 (uint64_t)4 * lengths,
-                                                 sizeof(bin))));
+                      ps_mem_sum(bins, copy));
 }
 
 ps_result ps_histogram_open(ps_histogram **histogram, ps_error *err)
@@ -106,62 +105,35 @@ static void settle(table *t)
     t->n_settled = t->n;
 }
 
-/* The bin of a length in the front part, or NULL. */
-static bin *find_settled(const table *t, uint32_t length)
+/* Makes space for another bin, unless repeats have filled the array. */
+static bool grow(table *t)
 {
-    const bin key = {.length = length};
-
-    if (t->n_settled == 0)
-        return NULL;
-    return bsearch(&key, t->bins, t->n_settled, sizeof *t->bins,
-                   compare_bins);
-}
-
-/* Room for another bin. */
-static bool make_room(table *t)
-{
-    size_t room = t->room == 0 ? FIRST_ROOM : 2 * t->room;
+    size_t capacity = t->capacity == 0 ? MIN_BINS : 2 * t->capacity;
     bin *bins;
 
-    if (t->n < t->room)
+    if (t->n < t->capacity)
         return true;
     settle(t);
-    /* Repeats may have filled it. */
-    if (t->n < t->room / 2)
+    if (t->n < t->capacity / 2)
         return true;
-    if (room > SIZE_MAX / sizeof *bins)
+    if (capacity > SIZE_MAX / sizeof *bins)
         return false;
-    bins = realloc(t->bins, room * sizeof *bins);
+    bins = realloc(t->bins, capacity * sizeof *bins);
     if (bins == NULL)
         return false;
     t->bins = bins;
-    t->room = room;
-    return true;
-}
-
-static bool put(table *t, uint32_t length, uint64_t count)
-{
-    bin *known;
-    bool in_order;
-
-    if (!make_room(t))
-        return false;
-    in_order = t->n_settled == t->n &&
-               (t->n == 0 || t->bins[t->n - 1].length < length);
-    known = in_order ? NULL : find_settled(t, length);
-    if (known != NULL) {
-        known->count += count;
-        return true;
-    }
-    t->bins[t->n++] = (bin){.count = count, .length = length};
-    if (in_order)
-        t->n_settled = t->n;
+    t->capacity = capacity;
     return true;
 }
 
 ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
                            ps_error *err)
 {
+    const bin added = {.count = count, .length = length};
+    table *t = h->table;
+    bin *known = NULL;
+    bool in_order;
+
     if (length == 0 || count == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "histogram: %s of 0", length == 0 ? "length" : "count");
@@ -171,11 +143,39 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
     if (count > (MAX - h->tokens) / length)
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: more than 2^63 - 1 tokens");
-    if (!put(h->table, length, count))
+    if (!grow(t))
         return ps_fail_memory(err);
+
+    in_order = t->n_settled == t->n &&
+               (t->n == 0 || t->bins[t->n - 1].length < length);
+    if (!in_order && t->n_settled > 0)
+        known = bsearch(&added, t->bins, t->n_settled, sizeof *t->bins,
+                        compare_bins);
+    if (known != NULL)
+        known->count += count;
+    else
+        t->bins[t->n++] = added;
+    if (in_order)
+        t->n_settled = t->n;
     h->sequences += count;
     h->tokens += count * length;
     return PS_OK;
+}
+
+size_t ps_histogram_find(const ps_histogram *h, uint32_t length)
+{
+    size_t low = 0;
+    size_t high = ps_histogram_size(h);
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (h->table->bins[middle].length < length)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 size_t ps_histogram_size(const ps_histogram *h)

@@ -16,31 +16,31 @@ typedef struct ps_lp_input {
     uint32_t unit;
     uint32_t *length;
     double *count;
-    uint32_t *place; /* of each length of the histogram in the stock */
+    uint32_t *place; /* of each length of the histogram in the instance */
 } ps_lp_input;
 
 /*
- * Few tokens, but so many that a histogram with that capacity is left with
- * no more than so many lengths and units of capacity.
+ * A unit of few tokens, but so many that a histogram with that capacity is
+ * left with no more than so many lengths and units of capacity.
  */
 uint32_t ps_lp_input_unit(const ps_histogram *h, uint32_t capacity,
                           uint32_t max_lengths, uint32_t max_units);
 
 /*
- * Rounding up, so that every plan for the goods is one for the histogram;
- * or down, so that every bound for them is one for it, and then without the
- * lengths below a unit and those that fit with no other, so that the stock
- * may be empty.  PS_ERR_MEMORY.
+ * Rounds up, so that every plan for the instance is one for the histogram; or
+ * down, so that every bound for it is one for the histogram.  Rounding down
+ * leaves out the lengths below a unit, and those that fit with no other; so
+ * the instance may be empty.  PS_ERR_MEMORY.
  */
-ps_result ps_lp_input_open(ps_lp_input *lp_input, const ps_histogram *h,
+ps_result ps_lp_input_open(ps_lp_input *input, const ps_histogram *h,
                            uint32_t capacity, uint32_t depth, uint32_t unit,
                            bool up, ps_error *err);
-void ps_lp_input_free(ps_lp_input *lp_input);
+void ps_lp_input_free(ps_lp_input *input);
 
 /* How many lengths, from the shortest on, fit in a pack with the shortest. */
 size_t ps_lp_input_pairable(const ps_histogram *h, uint32_t capacity);
 
-/* The most that it takes. */
+/* The most that it takes; lengths: of the histogram. */
 uint64_t ps_lp_input_bytes(uint32_t lengths);
 
 /*

@@ -11,18 +11,24 @@
 #include "plan/plan.h"
 
 static ps_planner *const planners[] = {
-    [PS_PLAN_NONE] = ps_plan_none,     [PS_PLAN_GREEDY] = ps_plan_greedy,
-    [PS_PLAN_SORTED] = ps_plan_sorted, [PS_PLAN_FFD] = ps_plan_ffd,
-    [PS_PLAN_BFD] = ps_plan_bfd,       [PS_PLAN_SPFHP] = ps_plan_spfhp,
-    [PS_PLAN_LPFHP] = ps_plan_lpfhp,   [PS_PLAN_NNLSHP] = ps_plan_nnlshp,
-    [PS_PLAN_ENNLSHP] = ps_plan_ennlshp,
+    [PS_PLAN_NONE] = ps_plan_none,
+    [PS_PLAN_GREEDY] = ps_plan_next_fit,
+    [PS_PLAN_SORTED] = ps_plan_sorted,
+    [PS_PLAN_FFD] = ps_plan_decreasing,
+    [PS_PLAN_BFD] = ps_plan_decreasing,
+    [PS_PLAN_SPFHP] = ps_plan_decreasing,
+    [PS_PLAN_LPFHP] = ps_plan_decreasing,
+    [PS_PLAN_NNLSHP] = ps_plan_nnlshp,
+    [PS_PLAN_ENNLSHP] = ps_plan_nnlshp,
 };
 
-static ps_result check_options(ps_algorithm algorithm,
-                               const ps_plan_options *o, ps_error *err)
+static ps_result check(const ps_histogram *h, ps_algorithm algorithm,
+                       const ps_plan_options *o, ps_error *err)
 {
     bool weighted = algorithm == PS_PLAN_NNLSHP ||
                     algorithm == PS_PLAN_ENNLSHP;
+    size_t n = ps_histogram_size(h);
+    uint32_t longest = n == 0 ? 0 : ps_histogram_length(h, n - 1);
 
     if ((size_t)algorithm >= sizeof planners / sizeof planners[0])
         return ps_fail(err, PS_ERR_ARGUMENT, "plan: no such algorithm");
@@ -36,24 +42,15 @@ static ps_result check_options(ps_algorithm algorithm,
     if (algorithm == PS_PLAN_SORTED && o->batch == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "plan: the batch must be at least 1");
-    /* So written that it holds for a NaN, too. */
+    /* Written so that it holds for a NaN, too. */
     if (weighted && !(o->short_weight > 0 && o->short_weight <= DBL_MAX))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "plan: the weight of short lengths must be above 0");
-    return PS_OK;
-}
-
-static ps_result check_lengths(const ps_histogram *h, uint32_t capacity,
-                               ps_error *err)
-{
-    size_t n = ps_histogram_size(h);
-    uint32_t longest = n == 0 ? 0 : ps_histogram_length(h, n - 1);
-
-    if (longest > capacity)
+    if (longest > o->capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "plan: a length of %" PRIu32
                        " is above the capacity of %" PRIu32,
-                       longest, capacity);
+                       longest, o->capacity);
     return PS_OK;
 }
 
@@ -62,20 +59,14 @@ ps_result ps_plan_make(ps_plan **plan, const ps_histogram *h,
                        ps_error *err)
 {
     ps_plan *p;
-    ps_result r = check_options(algorithm, o, err);
+    ps_result r = check(h, algorithm, o, err);
 
     *plan = NULL;
-    if (r == PS_OK)
-        r = check_lengths(h, o->capacity, err);
     if (r == PS_OK)
         r = ps_plan_open(&p, err);
     if (r != PS_OK)
         return r;
     if (ps_histogram_size(h) > 0)
-        r = planners[algorithm](p, h, o, err);
-    if (r == PS_OK)
-        *plan = p;
-    else
-        ps_plan_free(p);
-    return r;
+        r = planners[algorithm](p, h, algorithm, o, err);
+    return ps_plan_keep_better(plan, p, r);
 }

@@ -32,6 +32,7 @@
 
 #include "base/error.h"
 #include "base/mem_bound.h"
+#include "lp/lengths.h"
 #include "plan/repack.h"
 #include "plan/rounding.h"
 
@@ -53,191 +54,120 @@
 #define POOL_WORK 1000.0 /* steps for each of these, */
 #define POOL_PART 0.3    /* but no more than this part of the work */
 
-/* Of a pool from so many lengths: a histogram, a plan, and its columns. */
-static uint64_t pool_bytes(const ps_plan_size *size, uint32_t n)
+/*
+ * Of the relaxation, of rounding, and of a pool: a histogram, a plan, and its
+ * columns.
+ */
+uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
 {
+    uint32_t n = (uint32_t)ps_mem_min(size->lengths, MAX_LENGTHS);
+    uint32_t units = (uint32_t)ps_mem_min(size->capacity, MAX_UNITS);
     double wanted = fmax(POOL_SEQUENCES, POOL_EACH * n) + n;
     uint64_t max = ps_mem_min(size->sequences, (uint64_t)wanted);
     uint64_t columns = ps_mem_sum(
         ps_mem_array(max, sizeof(ps_column)),
         ps_mem_growing(max, 1, sizeof(double) + sizeof(uint32_t)));
-    uint64_t made = ps_mem_max(
+    uint64_t bytes = ps_mem_max(
         ps_plan_repack_bytes(max, n),
         ps_mem_sum(columns, ps_mem_array(max, PS_MERGED_BYTES)));
 
-    return ps_mem_sum(
-        ps_histogram_bytes(n),
-        ps_mem_sum(ps_plan_bytes(max), made));
-}
-
-uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
-{
-    uint32_t n = size->lengths < MAX_LENGTHS ? size->lengths : MAX_LENGTHS;
-    uint32_t units = size->capacity < MAX_UNITS ? size->capacity
-                                                 : MAX_UNITS;
-    uint64_t bytes = ps_lp_input_bytes(size->lengths);
-
+    bytes = ps_mem_sum(bytes, ps_histogram_bytes(n));
+    bytes = ps_mem_sum(bytes, ps_plan_bytes(max));
+    bytes = ps_mem_sum(bytes, ps_lp_input_bytes(size->lengths));
     bytes = ps_mem_sum(
         bytes, ps_lp_bytes(n, units, size->depth, MAX_UNITS_DEEP));
     bytes = ps_mem_sum(bytes,
                        ps_round_bytes(n, size->lengths, size->depth));
-    bytes = ps_mem_sum(bytes, pool_bytes(size, n));
-    /* The residuals, what is used less, and what is used. */
     return ps_mem_sum(bytes, ps_mem_array(n, 3 * sizeof(double)));
 }
 
-/* The residuals that are best at these prices. */
-static void find_residuals(const ps_lp_input *g, const ps_plan_options *o,
-                           const double *price, double *residual)
-{
-    for (uint32_t i = 0; i < g->instance.n; i++) {
-        uint64_t length = (uint64_t)g->instance.length[i] * g->unit;
-        double w = length <= o->short_length ? o->short_weight : 1;
-        double r = price[i] > 0 ? price[i] / (w * w) : 0;
-
-        residual[i] = r < g->instance.count[i] ? r : g->instance.count[i];
-    }
-}
-
-/*
- * How often each column is used, less what the residuals would have used; or
- * a part of that if it is more than there is.
- */
-static void use_less(const ps_basis *b, const double *less, double *used)
-{
-    double part = 1;
-
-    for (uint32_t j = 0; j < b->n; j++)
-        if (less[j] * part > b->used[j])
-            part = b->used[j] > 0 ? b->used[j] / less[j] : 0;
-    for (uint32_t j = 0; j < b->n; j++)
-        used[j] = b->used[j] - part * less[j];
-}
-
-static bool find_uses(const ps_lp_input *g, const ps_plan_options *o,
-                      ps_basis *basis, double *used)
-{
-    double *residual = malloc(g->instance.n * sizeof *residual);
-    double *less = malloc(g->instance.n * sizeof *less);
-    bool ok = residual != NULL && less != NULL;
-
-    if (ok) {
-        find_residuals(g, o, basis->price, residual);
-        ok = ps_basis_respond(basis, residual, less);
-    }
-    if (ok)
-        use_less(basis, less, used);
-    free(residual);
-    free(less);
-    return ok;
-}
-
-/* Rounds what the relaxation, or the fit, says. */
+/* Rounds what the relaxation says, or with `weighted` what the fit does. */
 static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
                             const ps_lp_input *g, const ps_plan_options *o,
-                            bool weighted, ps_basis *basis, uint64_t *left,
+                            bool weighted, ps_basis *b, uint64_t *left,
                             ps_error *err)
 {
-    double *used;
+    uint32_t n = g->instance.n;
+    double part = 1;
+    double *used, *less, *residual;
     ps_result r;
 
     if (!weighted)
-        return ps_round(plan, h, g, basis, basis->used, left, err);
-    used = malloc(g->instance.n * sizeof *used);
-    if (used != NULL && find_uses(g, o, basis, used))
-        r = ps_round(plan, h, g, basis, used, left, err);
-    else
+        return ps_round(plan, h, g, b, b->used, left, err);
+    used = calloc(n, 3 * sizeof *used);
+    if (used == NULL)
+        return ps_fail_memory(err);
+    less = used + n;
+    residual = less + n;
+
+    /* The residuals that are best at these prices. */
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t length = (uint64_t)g->instance.length[i] * g->unit;
+        double w = length <= o->short_length ? o->short_weight : 1;
+        double best = b->price[i] > 0 ? b->price[i] / (w * w) : 0;
+
+        residual[i] =
+            best < g->instance.count[i] ? best : g->instance.count[i];
+    }
+
+    /*
+     * Each column is used less by what the residuals would use; or by a part
+     * of that, if it is more than there is.
+     */
+    if (ps_basis_respond(b, residual, less)) {
+        for (uint32_t j = 0; j < n; j++)
+            if (less[j] * part > b->used[j])
+                part = b->used[j] > 0 ? b->used[j] / less[j] : 0;
+        for (uint32_t j = 0; j < n; j++)
+            used[j] = b->used[j] - part * less[j];
+        r = ps_round(plan, h, g, b, used, left, err);
+    } else {
         r = ps_fail_memory(err);
+    }
     free(used);
     return r;
 }
 
 /* ---- Columns for a relaxation that is slow ---- */
 
-/* The stock as a histogram, but fewer of each length: one at least. */
-static ps_result shrink(ps_histogram **to, const ps_lp_instance *s,
-                        double factor,
-                        ps_error *err)
-{
-    ps_result r = ps_histogram_open(to, err);
-
-    for (uint32_t i = 0; r == PS_OK && i < s->n; i++)
-        r = ps_histogram_add(*to, s->length[i],
-                             (uint64_t)ceil(s->count[i] * factor), err);
-    return r;
-}
-
-/* The place of a length of the stock. */
-static uint32_t find_place(const ps_lp_instance *s, uint32_t length)
-{
-    uint32_t low = 0;
-    uint32_t high = s->n - 1;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (s->length[middle] < length)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* A strategy's lengths, ascending, as a column of the pool. */
-static bool add_column(ps_lp_pool *pool, const ps_lp_instance *s,
-                       const uint32_t *lengths, uint32_t n)
-{
-    ps_entries *list = &pool->list;
-    ps_column *c = &pool->column[pool->n++];
-
-    *c = (ps_column){.first = list->n};
-    if (!ps_entries_reserve(list, n))
-        return false;
-    for (uint32_t k = 0; k < n; k++) {
-        if (k > 0 && lengths[k] == lengths[k - 1]) {
-            list->value[list->n - 1] += 1;
-            continue;
-        }
-        list->index[list->n] = find_place(s, lengths[k]);
-        list->value[list->n++] = 1;
-        c->n++;
-    }
-    return true;
-}
-
-/* The strategies of a plan, each once. */
+/* The strategies of a plan, each once, as columns. */
 static ps_result fill_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            ps_plan *plan, ps_error *err)
 {
+    ps_entries *list = &pool->list;
     ps_result r = ps_plan_merge(plan, err);
-    size_t n = ps_plan_strategies(plan);
 
     if (r != PS_OK)
         return r;
-    pool->column = calloc(n, sizeof *pool->column);
+    pool->n = ps_plan_strategies(plan);
+    pool->column = calloc(pool->n, sizeof *pool->column);
     if (pool->column == NULL)
         return ps_fail_memory(err);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < pool->n; i++) {
+        ps_column *c = &pool->column[i];
         const uint32_t *lengths;
-        uint32_t size;
+        uint32_t n;
 
-        (void)ps_plan_strategy(plan, i, &lengths, &size);
-        if (!add_column(pool, s, lengths, size))
-            return ps_fail_memory(err);
+        (void)ps_plan_strategy(plan, i, &lengths, &n);
+        c->first = list->n;
+        for (uint32_t k = 0; k < n; k++) {
+            if (k > 0 && lengths[k] == lengths[k - 1]) {
+                list->value[list->n - 1] += 1;
+                continue;
+            }
+            if (!ps_entries_add(list, ps_lengths_up_to(s->length, 0, s->n,
+                                                       lengths[k]) - 1, 1))
+                return ps_fail_memory(err);
+            c->n++;
+        }
     }
     return PS_OK;
 }
 
-static void free_pool(ps_lp_pool *pool)
-{
-    ps_entries_free(&pool->list);
-    free(pool->column);
-}
-
 /*
  * A plan for a smaller histogram of the same kind, found by trial, has
- * columns that are nearly right for all of it.
+ * columns that are nearly right for all of it.  At least one sequence of each
+ * length remains.
  */
 static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            double sequences, const ps_lp *lp, double *work,
@@ -253,10 +183,13 @@ static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                                          POOL_PART * *work)};
     ps_histogram *fewer = NULL;
     ps_plan *plan = NULL;
-    ps_result r = shrink(&fewer, s, factor, err);
+    ps_result r = ps_histogram_open(&fewer, err);
 
     *pool = (ps_lp_pool){0};
     *work -= ro.work;
+    for (uint32_t i = 0; r == PS_OK && i < s->n; i++)
+        r = ps_histogram_add(fewer, s->length[i],
+                             (uint64_t)ceil(s->count[i] * factor), err);
     if (r == PS_OK)
         r = ps_plan_repack(&plan, fewer, &ro, err);
     if (r == PS_OK && plan != NULL)
@@ -290,7 +223,8 @@ static ps_result relax(ps_lp **lp, const ps_lp_instance *s, double sequences,
         r = ps_lp_improve(*lp, &limits, &pool, err);
         *work -= ps_lp_work(*lp);
     }
-    free_pool(&pool);
+    ps_entries_free(&pool.list);
+    free(pool.column);
     if (r != PS_OK) {
         ps_lp_free(*lp);
         *lp = NULL;
@@ -298,43 +232,36 @@ static ps_result relax(ps_lp **lp, const ps_lp_instance *s, double sequences,
     return r;
 }
 
-/* All of the histogram, and what the relaxation says of it. */
-static void fill_rest(const ps_histogram *h, const ps_plan_options *o,
-                      const ps_lp_input *g, const ps_lp *lp, ps_fit_rest *rest)
-{
-    double tokens = (double)ps_histogram_tokens(h) / o->capacity;
-    double sequences = (double)ps_histogram_sequences(h) / o->depth;
-
-    rest->bound = tokens > sequences ? tokens : sequences;
-    if (g->unit == 1 && ps_lp_bound(lp) > rest->bound)
-        rest->bound = ps_lp_bound(lp);
-    for (size_t i = 0; i < ps_histogram_size(h); i++) {
-        rest->left[i] = ps_histogram_count(h, i);
-        rest->price[i] = ps_lp_prices(lp)[g->place[i]];
-    }
-}
-
 ps_result ps_plan_fit(ps_plan *plan, const ps_histogram *h,
                       const ps_plan_options *o, bool weighted, double *work,
                       ps_fit_rest *rest, ps_error *err)
 {
+    double sequences = (double)ps_histogram_sequences(h);
+    double tokens = (double)ps_histogram_tokens(h);
     uint32_t unit = ps_lp_input_unit(h, o->capacity, MAX_LENGTHS, MAX_UNITS);
-    ps_lp_input lp_input;
+    ps_lp_input input;
     ps_lp *lp;
-    ps_result r = ps_lp_input_open(&lp_input, h, o->capacity, o->depth, unit,
-                                   true,
-                                   err);
+    ps_result r = ps_lp_input_open(&input, h, o->capacity, o->depth, unit,
+                                   true, err);
 
     if (r != PS_OK)
         return r;
-    r = relax(&lp, &lp_input.instance, (double)ps_histogram_sequences(h), work,
-              err);
-    if (r == PS_OK) {
-        fill_rest(h, o, &lp_input, lp, rest);
-        r = round_uses(plan, h, &lp_input, o, weighted, ps_lp_basis(lp),
-                       rest->left, err);
-        ps_lp_free(lp);
+    r = relax(&lp, &input.instance, sequences, work, err);
+    if (r != PS_OK) {
+        ps_lp_input_free(&input);
+        return r;
     }
-    ps_lp_input_free(&lp_input);
+
+    rest->bound = fmax(tokens / o->capacity, sequences / o->depth);
+    if (input.unit == 1)
+        rest->bound = fmax(rest->bound, ps_lp_bound(lp));
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        rest->left[i] = ps_histogram_count(h, i);
+        rest->price[i] = ps_lp_prices(lp)[input.place[i]];
+    }
+    r = round_uses(plan, h, &input, o, weighted, ps_lp_basis(lp), rest->left,
+                   err);
+    ps_lp_free(lp);
+    ps_lp_input_free(&input);
     return r;
 }

@@ -1,5 +1,5 @@
 /*
- * nnls.h - the parts of nnlshp: the fit, and quick plans for the rest.
+ * nnls.h - the fit of nnlshp, and ennlshp with less work.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,26 +33,15 @@ typedef struct ps_fit_work {
 } ps_fit_work;
 
 /*
- * Replaces *best with ennlshp's plan if it has fewer packs, though it may not
- * take as much work.  Makes *enough the number of packs that no plan is
- * without, if that is known to be more.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Replaces *best with ennlshp's plan if that has fewer packs, though it may
+ * not take as much work.  Raises *enough to the number of packs that no plan
+ * is without, if that is known to be more.  PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
                              const ps_plan_options *o, ps_fit_work work,
                              double *enough, ps_error *err);
 
-/* Keeps the plan with fewer packs in *best, or NULL, and frees the other. */
-void ps_plan_keep_better(ps_plan **best, ps_plan *other);
-
-/*
- * Replaces *best, which may be NULL, with a quick plan for the whole
- * histogram if one has fewer packs.  PS_ERR_MEMORY, PS_ERR_LIMIT.
- */
-ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
-                        const ps_plan_options *o, ps_error *err);
-
-/* The most that each takes, besides the plan, and the plans. */
+/* The most that a fit takes, besides the plan. */
 uint64_t ps_plan_fit_bytes(const ps_plan_size *size);
-uint64_t ps_plan_quick_bytes(const ps_plan_size *size);
 
 #endif

@@ -114,90 +114,68 @@ static ps_result repair(ps_plan *plan, const rest *left,
     return r;
 }
 
-/* The histogram of what is left of another, and its prices. */
-static ps_result open_rest(rest *to, const ps_histogram *h,
-                           const ps_fit_rest *from, ps_error *err)
-{
-    ps_result r = ps_histogram_open(&to->h, err);
-    size_t n = 0;
-
-    to->price = from->price;
-    for (size_t i = 0; r == PS_OK && i < ps_histogram_size(h); i++) {
-        if (from->left[i] == 0)
-            continue;
-        to->price[n++] = from->price[i];
-        r = ps_histogram_add(to->h, ps_histogram_length(h, i),
-                             from->left[i], err);
-    }
-    return r;
-}
-
 /* One fit of a histogram, and what it leaves; prices of all go to *all. */
 static ps_result fit(ps_plan *plan, const ps_histogram *h,
                      const ps_plan_options *o, bool weighted, double *work,
                      rest *to, rest *all, ps_error *err)
 {
     size_t n = ps_histogram_size(h);
+    double before = (double)ps_plan_packs(plan);
     ps_fit_rest left = {calloc(n, sizeof *left.left),
                         calloc(n, sizeof *left.price), 0};
-    double before = (double)ps_plan_packs(plan);
     ps_result r = PS_OK;
+    size_t k = 0;
 
-    *to = (rest){0};
+    *to = (rest){.price = left.price};
     if (left.left == NULL || left.price == NULL)
         r = ps_fail_memory(err);
     if (r == PS_OK)
         r = ps_plan_fit(plan, h, o, weighted, work, &left, err);
+    to->enough = before + ceil(left.bound * (1 - ROUNDING));
     if (r == PS_OK && all != NULL) {
+        all->enough = to->enough;
         all->price = malloc(n * sizeof *all->price);
         if (all->price == NULL)
             r = ps_fail_memory(err);
         else
             memcpy(all->price, left.price, n * sizeof *all->price);
-        all->enough = before + ceil(left.bound * (1 - ROUNDING));
     }
+
     if (r == PS_OK)
-        r = open_rest(to, h, &left, err);
-    else
-        free(left.price);
-    to->enough = before + ceil(left.bound * (1 - ROUNDING));
+        r = ps_histogram_open(&to->h, err);
+    for (size_t i = 0; r == PS_OK && i < n; i++) {
+        if (left.left[i] == 0)
+            continue;
+        to->price[k++] = left.price[i];
+        r = ps_histogram_add(to->h, ps_histogram_length(h, i), left.left[i],
+                             err);
+    }
     free(left.left);
     return r;
 }
 
-/* Fits what a fit leaves in *rest, until that brings nothing. */
-static ps_result fit_again(ps_plan *plan, rest *last,
-                           const ps_plan_options *o, double *work,
-                           ps_error *err)
-{
-    ps_result r = PS_OK;
-    bool some = true;
-
-    for (int k = 1; k < MAX_FITS && some && r == PS_OK; k++) {
-        rest next;
-
-        if (ps_histogram_size(last->h) == 0)
-            break;
-        r = fit(plan, last->h, o, false, work, &next, NULL, err);
-        some = r == PS_OK && ps_histogram_sequences(next.h) <
-                                 ps_histogram_sequences(last->h);
-        next.enough = last->enough;
-        close_rest(last);
-        *last = next;
-    }
-    return r;
-}
-
-/* The prices of all lengths, and what is enough, go to *all if not NULL. */
+/*
+ * Fits the histogram; with `again` what that leaves, too, until it brings
+ * nothing; and packs the rest.  The prices of all lengths, and what is enough,
+ * go to *all.
+ */
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
                                 const ps_plan_options *o, bool again,
                                 ps_fit_work work, rest *all, ps_error *err)
 {
-    rest left;
+    rest left, next;
     ps_result r = fit(plan, h, o, !again, &work.fit, &left, all, err);
 
-    if (r == PS_OK && again)
-        r = fit_again(plan, &left, o, &work.fit, err);
+    for (int k = 1; r == PS_OK && again && k < MAX_FITS; k++) {
+        if (ps_histogram_size(left.h) == 0)
+            break;
+        r = fit(plan, left.h, o, false, &work.fit, &next, NULL, err);
+        again = r == PS_OK && ps_histogram_sequences(next.h) <
+                                  ps_histogram_sequences(left.h);
+        next.enough = left.enough;
+        close_rest(&left);
+        left = next;
+    }
     if (r == PS_OK && ps_histogram_size(left.h) > 0)
         r = repair(plan, &left, o, work.repair, err);
     close_rest(&left);
@@ -216,32 +194,10 @@ ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
         r = fit_and_repair(plan, h, o, true, work, &all, err);
     *enough = fmax(*enough, all.enough);
     close_rest(&all);
-    if (r == PS_OK)
-        ps_plan_keep_better(best, plan);
-    else
-        ps_plan_free(plan);
-    return r;
+    return ps_plan_keep_better(best, plan, r);
 }
 
 /* ---- Mending ---- */
-
-/* The price of a length of the histogram. */
-static double price_of(const ps_histogram *h, const double *price,
-                       uint32_t length)
-{
-    size_t low = 0;
-    size_t high = ps_histogram_size(h) - 1;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (ps_histogram_length(h, middle) < length)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return price[low];
-}
 
 /*
  * Puts strategies that lose something by the prices to `lossy`, as far as
@@ -257,12 +213,12 @@ static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
         const uint32_t *lengths;
         uint32_t n;
         uint64_t count = ps_plan_strategy(plan, i, &lengths, &n);
-        uint64_t room = MAX_MENDED - ps_histogram_sequences(lossy);
+        uint64_t space = MAX_MENDED - ps_histogram_sequences(lossy);
         double worth = 0;
 
         for (uint32_t k = 0; k < n; k++)
-            worth += price_of(h, price, lengths[k]);
-        if (worth >= 1 - LOSS || count > room / n) {
+            worth += price[ps_histogram_find(h, lengths[k])];
+        if (worth >= 1 - LOSS || count > space / n) {
             r = ps_plan_add(good, count, lengths, n, err);
             continue;
         }
@@ -290,17 +246,13 @@ static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
         if (lossy.price == NULL)
             r = ps_fail_memory(err);
         for (size_t i = 0; r == PS_OK && i < ps_histogram_size(lossy.h); i++)
-            lossy.price[i] = price_of(h, all->price,
-                                      ps_histogram_length(lossy.h, i));
+            lossy.price[i] = all->price[ps_histogram_find(
+                h, ps_histogram_length(lossy.h, i))];
         if (r == PS_OK)
             r = repair(good, &lossy, o, MEND_WORK, err);
     }
     close_rest(&lossy);
-    if (r == PS_OK)
-        ps_plan_keep_better(best, good);
-    else
-        ps_plan_free(good);
-    return r;
+    return ps_plan_keep_better(best, good, r);
 }
 
 /*
@@ -326,57 +278,34 @@ static ps_result improve(ps_plan **best, const ps_histogram *h,
         r = mend(&plan, h, &all, o, err);
     *enough = all.enough;
     close_rest(&all);
-    if (r == PS_OK)
-        ps_plan_keep_better(best, plan);
-    else
-        ps_plan_free(plan);
-    return r;
+    return ps_plan_keep_better(best, plan, r);
 }
 
-/*
- * A greater depth makes the search harder.  So a small one is tried as well,
- * above that at which there would be too few places; the same one for all
- * greater ones.
- */
-static ps_result improve_shallow(ps_plan **best, const ps_histogram *h,
-                                 const ps_plan_options *o, bool again,
-                                 double enough, ps_error *err)
+ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
+                         ps_algorithm algorithm, const ps_plan_options *o,
+                         ps_error *err)
 {
-    double depth = floor((double)ps_histogram_sequences(h) / enough) + 2;
+    bool again = algorithm == PS_PLAN_ENNLSHP;
     ps_plan_options shallow = *o;
-
-    if ((double)ps_plan_packs(*best) <= enough || depth >= o->depth ||
-        ps_histogram_size(h) > SHALLOW_LENGTHS)
-        return PS_OK;
-    shallow.depth = (uint32_t)depth;
-    return improve(best, h, &shallow, again, &enough, err);
-}
-
-static ps_result make(ps_plan *plan, const ps_histogram *h,
-                      const ps_plan_options *o, bool again, ps_error *err)
-{
     ps_plan *best = NULL;
-    double enough;
+    double enough = 1, depth;
     ps_result r = improve(&best, h, o, again, &enough, err);
 
-    if (r == PS_OK)
-        r = improve_shallow(&best, h, o, again, enough, err);
+    /*
+     * A greater depth makes the search harder.  So a small one is tried as
+     * well, above that at which there would be too few places; the same one
+     * for all greater ones.
+     */
+    depth = floor((double)ps_histogram_sequences(h) / enough) + 2;
+    if (r == PS_OK && (double)ps_plan_packs(best) > enough &&
+        depth < o->depth && ps_histogram_size(h) <= SHALLOW_LENGTHS) {
+        shallow.depth = (uint32_t)depth;
+        r = improve(&best, h, &shallow, again, &enough, err);
+    }
     if (r == PS_OK)
         r = add_plan(plan, best, err);
     if (r == PS_OK)
         r = ps_plan_merge(plan, err);
     ps_plan_free(best);
     return r;
-}
-
-ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
-                         const ps_plan_options *o, ps_error *err)
-{
-    return make(plan, h, o, false, err);
-}
-
-ps_result ps_plan_ennlshp(ps_plan *plan, const ps_histogram *h,
-                          const ps_plan_options *o, ps_error *err)
-{
-    return make(plan, h, o, true, err);
 }

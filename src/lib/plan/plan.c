@@ -1,19 +1,24 @@
 /*
- * plan.c - a plan as a list of strategies: building it and looking at it.
+ * plan.c - a plan as a list of strategies: building it, looking at it, and
+ * checking that it keeps what it promises.
+ *
+ * The lengths of all strategies lie in one array, so that a plan of thousands
+ * of strategies is a handful of allocations.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "plan/plan.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-#define FIRST_STRATEGIES 256
-#define FIRST_LENGTHS 2048
+#define MIN_STRATEGIES 256
+#define MIN_LENGTHS 2048
 
 /* No histogram has sequences for more packs. */
 #define MAX_PACKS ((uint64_t)INT64_MAX)
@@ -27,10 +32,10 @@ typedef struct strategy {
 struct ps_plan {
     strategy *strategies;
     size_t n;
-    size_t room;
+    size_t capacity;
     uint32_t *lengths; /* of all strategies */
     size_t n_lengths;
-    size_t lengths_room;
+    size_t lengths_capacity;
     uint64_t packs;
     uint32_t max_depth;
 };
@@ -38,9 +43,9 @@ struct ps_plan {
 uint64_t ps_plan_bytes(uint64_t sequences)
 {
     uint64_t lengths =
-        ps_mem_doubling(sequences, FIRST_LENGTHS, sizeof(uint32_t));
+        ps_mem_doubling(sequences, MIN_LENGTHS, sizeof(uint32_t));
     uint64_t strategies =
-        ps_mem_doubling(sequences, FIRST_STRATEGIES, sizeof(strategy));
+        ps_mem_doubling(sequences, MIN_STRATEGIES, sizeof(strategy));
 
     return ps_mem_sum(sizeof(ps_plan), ps_mem_sum(lengths, strategies));
 }
@@ -60,14 +65,26 @@ void ps_plan_free(ps_plan *plan)
     free(plan);
 }
 
-/* The array with room for `needed` elements, or NULL. */
-static void *with_room(void *array, size_t *room, size_t needed,
-                       size_t min, size_t size)
+ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r)
 {
-    size_t wanted = *room == 0 ? min : *room;
+    if (r != PS_OK || (*best != NULL &&
+                       ps_plan_packs(*best) <= ps_plan_packs(made))) {
+        ps_plan_free(made);
+        return r;
+    }
+    ps_plan_free(*best);
+    *best = made;
+    return PS_OK;
+}
+
+/* The array with space for `needed` elements, or NULL. */
+static void *grow(void *array, size_t *capacity, size_t needed, size_t min,
+                  size_t size)
+{
+    size_t wanted = *capacity == 0 ? min : *capacity;
     void *grown;
 
-    if (needed <= *room)
+    if (needed <= *capacity)
         return array;
     while (wanted < needed) {
         if (wanted > SIZE_MAX / 2)
@@ -78,37 +95,30 @@ static void *with_room(void *array, size_t *room, size_t needed,
         return NULL;
     grown = realloc(array, wanted * size);
     if (grown != NULL)
-        *room = wanted;
+        *capacity = wanted;
     return grown;
-}
-
-static bool make_room(ps_plan *plan, uint32_t n)
-{
-    strategy *strategies;
-    uint32_t *lengths;
-
-    strategies = with_room(plan->strategies, &plan->room, plan->n + 1,
-                           FIRST_STRATEGIES, sizeof *strategies);
-    if (strategies == NULL)
-        return false;
-    plan->strategies = strategies;
-    if (n > SIZE_MAX - plan->n_lengths)
-        return false;
-    lengths = with_room(plan->lengths, &plan->lengths_room,
-                        plan->n_lengths + n, FIRST_LENGTHS, sizeof *lengths);
-    if (lengths == NULL)
-        return false;
-    plan->lengths = lengths;
-    return true;
 }
 
 ps_result ps_plan_reserve(ps_plan *plan, uint64_t count, uint32_t n,
                           uint32_t **lengths, ps_error *err)
 {
+    void *grown;
+
     if (count > MAX_PACKS - plan->packs)
         return ps_fail(err, PS_ERR_LIMIT, "plan: more than 2^63 - 1 packs");
-    if (!make_room(plan, n))
+    grown = grow(plan->strategies, &plan->capacity, plan->n + 1,
+                 MIN_STRATEGIES, sizeof *plan->strategies);
+    if (grown == NULL)
         return ps_fail_memory(err);
+    plan->strategies = grown;
+    if (n > SIZE_MAX - plan->n_lengths)
+        return ps_fail_memory(err);
+    grown = grow(plan->lengths, &plan->lengths_capacity, plan->n_lengths + n,
+                 MIN_LENGTHS, sizeof *plan->lengths);
+    if (grown == NULL)
+        return ps_fail_memory(err);
+    plan->lengths = grown;
+
     *lengths = plan->lengths + plan->n_lengths;
     plan->strategies[plan->n++] =
         (strategy){.count = count, .first = plan->n_lengths, .n = n};
@@ -127,24 +137,19 @@ static int compare_lengths(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static bool is_ascending(const uint32_t *lengths, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++)
-        if (lengths[i - 1] > lengths[i])
-            return false;
-    return true;
-}
-
 ps_result ps_plan_add(ps_plan *plan, uint64_t count, const uint32_t *lengths,
                       uint32_t n, ps_error *err)
 {
     uint32_t *to;
+    uint32_t ascending = 1;
     ps_result r = ps_plan_reserve(plan, count, n, &to, err);
 
     if (r != PS_OK)
         return r;
     memcpy(to, lengths, n * sizeof *to);
-    if (!is_ascending(to, n))
+    while (ascending < n && to[ascending - 1] <= to[ascending])
+        ascending++;
+    if (ascending < n)
         qsort(to, n, sizeof *to, compare_lengths);
     return PS_OK;
 }
@@ -178,24 +183,10 @@ static int compare_candidates(const void *a, const void *b)
     return (j > 0) - (i > 0);
 }
 
-static void put_back(ps_plan *plan, const candidate *sorted)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < plan->n; i++)
-        if (i > 0 && compare_candidates(&sorted[i - 1], &sorted[i]) == 0)
-            plan->strategies[n - 1].count += sorted[i].count;
-        else
-            plan->strategies[n++] = (strategy){
-                .count = sorted[i].count,
-                .first = (size_t)(sorted[i].lengths - plan->lengths),
-                .n = sorted[i].n};
-    plan->n = n;
-}
-
 ps_result ps_plan_merge(ps_plan *plan, ps_error *err)
 {
     candidate *sorted;
+    size_t n = 0;
 
     if (plan->n == 0)
         return PS_OK;
@@ -210,7 +201,15 @@ ps_result ps_plan_merge(ps_plan *plan, ps_error *err)
             .count = plan->strategies[i].count,
             .n = plan->strategies[i].n};
     qsort(sorted, plan->n, sizeof *sorted, compare_candidates);
-    put_back(plan, sorted);
+    for (size_t i = 0; i < plan->n; i++)
+        if (i > 0 && compare_candidates(&sorted[i - 1], &sorted[i]) == 0)
+            plan->strategies[n - 1].count += sorted[i].count;
+        else
+            plan->strategies[n++] = (strategy){
+                .count = sorted[i].count,
+                .first = (size_t)(sorted[i].lengths - plan->lengths),
+                .n = sorted[i].n};
+    plan->n = n;
     free(sorted);
     return PS_OK;
 }
@@ -238,4 +237,81 @@ uint64_t ps_plan_packs(const ps_plan *plan)
 uint32_t ps_plan_max_depth(const ps_plan *plan)
 {
     return plan->max_depth;
+}
+
+/* ---- Checking ---- */
+
+static ps_result check_shape(const uint32_t *lengths, uint32_t n,
+                             const ps_plan_options *o, ps_error *err)
+{
+    uint64_t sum = 0;
+
+    if (n == 0)
+        return ps_fail(err, PS_ERR_CORRUPT, "plan: an empty pack");
+    if (n > o->depth)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "plan: a pack of %" PRIu32 " sequences", n);
+    for (uint32_t i = 0; i < n; i++) {
+        sum += lengths[i];
+        if (i > 0 && lengths[i - 1] > lengths[i])
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "plan: lengths of a pack out of order");
+    }
+    if (sum > o->capacity)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "plan: a pack of %" PRIu64 " tokens", sum);
+    return PS_OK;
+}
+
+/* Takes the sequences of `count` packs from those left in the histogram. */
+static ps_result take(const ps_histogram *h, uint64_t *left, uint64_t count,
+                      const uint32_t *lengths, uint32_t n, ps_error *err)
+{
+    uint32_t end;
+
+    for (uint32_t at = 0; at < n; at = end) {
+        size_t i = ps_histogram_find(h, lengths[at]);
+
+        for (end = at + 1; end < n && lengths[end] == lengths[at];)
+            end++;
+        if (i == ps_histogram_size(h) ||
+            ps_histogram_length(h, i) != lengths[at])
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "plan: uses length %" PRIu32
+                           ", which no sequence has", lengths[at]);
+        if (count > left[i] / (end - at))
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "plan: uses more sequences of length %" PRIu32
+                           " than there are", lengths[at]);
+        left[i] -= count * (end - at);
+    }
+    return PS_OK;
+}
+
+ps_result ps_plan_check(const ps_plan *plan, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err)
+{
+    size_t n = ps_histogram_size(h);
+    ps_mem mem = {0};
+    uint64_t *left = ps_mem_alloc(&mem, n, sizeof *left);
+    ps_result r = left == NULL ? ps_fail_memory(err) : PS_OK;
+
+    for (size_t i = 0; r == PS_OK && i < n; i++)
+        left[i] = ps_histogram_count(h, i);
+    for (size_t i = 0; r == PS_OK && i < plan->n; i++) {
+        const strategy *s = &plan->strategies[i];
+        const uint32_t *lengths = plan->lengths + s->first;
+
+        r = check_shape(lengths, s->n, o, err);
+        if (r == PS_OK)
+            r = take(h, left, s->count, lengths, s->n, err);
+    }
+    for (size_t i = 0; r == PS_OK && i < n; i++)
+        if (left[i] > 0)
+            r = ps_fail(err, PS_ERR_CORRUPT,
+                        "plan: leaves %" PRIu64
+                        " sequences of length %" PRIu32 " without a pack",
+                        left[i], ps_histogram_length(h, i));
+    free(left);
+    return r;
 }

@@ -1,9 +1,27 @@
 /*
  * plan.h - a plan as it is built, and the algorithms that build one.
  *
- * A plan is a list of strategies: how often a pack of such and such lengths
- * is to be made.  The lengths of all strategies lie in one array, so that
- * a plan of thousands of strategies is a handful of allocations.
+ * This is the main header of the room `plan`: packing all at once, from the
+ * histogram of the lengths.  A plan is a list of strategies: how often a pack
+ * of such and such lengths is to be made.
+ *
+ *     histogram   how many sequences there are of each length
+ *     plan        the list, and the check of one that comes from elsewhere
+ *     make        a plan by the name of its algorithm; these are in
+ *     baselines   what trainers do without a plan: none, sorted, greedy
+ *     decreasing  first, best and worst fit: ffd, bfd, spfhp, lpfhp
+ *     nnlshp      nnlshp and ennlshp, which take nnls' fit, whose repeats
+ *                 `rounding` makes whole, and plan the rest by
+ *     heuristics  (the best of some quick plans) and
+ *     repack      (trial: some packs are taken apart and made again)
+ *     window_plan for the engine: plans for what a window holds, in little
+ *                 time
+ *     bound       how few packs are possible
+ *     lp_input    a histogram as an instance of the linear program
+ *
+ * The room uses base, and lp for the linear relaxation.  It has no clock and
+ * no random seed but a fixed one: a plan follows from the histogram and the
+ * options alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,22 +61,36 @@ ps_result ps_plan_merge(ps_plan *plan, ps_error *err);
 void ps_plan_set_packs(ps_plan *plan, uint64_t packs);
 
 /*
+ * Ends the making of `made`, which `r` is the result of: keeps the plan with
+ * fewer packs in *best, which may be NULL, and frees the other one.  With an
+ * error it frees `made`.  Returns `r`.
+ */
+ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r);
+
+/* Which bin of the histogram is the first of at least that length. */
+size_t ps_histogram_find(const ps_histogram *h, uint32_t length);
+
+/*
  * An algorithm: fills an empty plan.  ps_plan_make has seen to it that the
  * histogram is not empty, that its lengths are at most o->capacity, and
  * that the options make sense.  PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 typedef ps_result ps_planner(ps_plan *plan, const ps_histogram *h,
-                             const ps_plan_options *o, ps_error *err);
+                             ps_algorithm algorithm, const ps_plan_options *o,
+                             ps_error *err);
 
 ps_planner ps_plan_none;
-ps_planner ps_plan_greedy;
 ps_planner ps_plan_sorted;
-ps_planner ps_plan_ffd;
-ps_planner ps_plan_bfd;
-ps_planner ps_plan_spfhp;
-ps_planner ps_plan_lpfhp;
-ps_planner ps_plan_nnlshp;
-ps_planner ps_plan_ennlshp;
+ps_planner ps_plan_next_fit;
+ps_planner ps_plan_decreasing; /* FFD, BFD, SPFHP, LPFHP */
+ps_planner ps_plan_nnlshp;     /* NNLSHP, ENNLSHP */
+
+/*
+ * Replaces *best, which may be NULL, with the best of some quick plans for
+ * the whole histogram if that has fewer packs.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ */
+ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
+                        const ps_plan_options *o, ps_error *err);
 
 /* ---- What plans take, so that it can be told in advance ---- */
 
@@ -76,7 +108,9 @@ typedef struct ps_plan_size {
 /* The most that each takes, and what is used on the way to it. */
 uint64_t ps_histogram_bytes(uint32_t lengths);
 uint64_t ps_plan_bytes(uint64_t sequences);
-uint64_t ps_plan_spfhp_bytes(const ps_plan_size *size);
+uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,
+                                  ps_algorithm algorithm);
+uint64_t ps_plan_quick_bytes(const ps_plan_size *size);
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size);
 uint64_t ps_plan_bound_bytes(const ps_plan_size *size);
 

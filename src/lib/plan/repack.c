@@ -28,7 +28,6 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "base/random.h"
-#include "plan/nnls.h"
 
 #define NONE UINT32_MAX
 #define SEED 1
@@ -40,10 +39,10 @@
  */
 #define LINEAR 0.05
 
-#define MAX_USED 8    /* one of so many kinds may be used up */
-#define MAX_DRAWS 3   /* for a kind that is not */
+#define MAX_USED 8     /* one of so many kinds may be used up */
+#define MAX_DRAWS 3    /* for a kind that is not */
 #define LAST_THREE 3.6 /* this many of mean length are left to the last */
-#define MAX_TRIES 3   /* for the first of the last three in a pack */
+#define MAX_TRIES 3    /* for the first of the last three in a pack */
 
 #define FIRST_PART 0.1 /* of the work, for the first packs */
 #define PATIENCE 0.3   /* of the work, for one pack less */
@@ -51,8 +50,8 @@
 /* At a time so many packs are taken apart, or so many sequences. */
 #define RUINED_PACKS 8
 #define RUINED_SEQUENCES 48
-#define EMPTY_PACKS 4 /* the first of them are */
-#define MAX_EMPTY 16 /* the emptiest of so many, and the others */
+#define EMPTY_PACKS 4 /* of these the first are */
+#define MAX_EMPTY 16  /* the emptiest of so many at random, and the others */
 #define MORE_EMPTY 2  /* of so many */
 
 /* Steps: of the search for a pair, of a pack and a sequence besides. */
@@ -217,8 +216,8 @@ static void take(repack *r, pack *p, uint32_t i)
     r->work += SEQUENCE_WORK;
 }
 
-/* How many kinds, used up or not, are no longer than that. */
-static uint32_t count_up_to(const repack *r, uint32_t length)
+/* The longest kind no longer than that; NONE if there is none. */
+static uint32_t longest(const repack *r, uint32_t length)
 {
     uint32_t low = 0;
     uint32_t high = r->n_kinds;
@@ -231,17 +230,9 @@ static uint32_t count_up_to(const repack *r, uint32_t length)
         else
             high = middle;
     }
-    return low;
-}
-
-/* The longest kind no longer than that; NONE if there is none. */
-static uint32_t longest(const repack *r, uint32_t length)
-{
-    uint32_t i = count_up_to(r, length);
-
-    while (i > 0 && r->kinds[i - 1].count == 0)
-        i--;
-    return i == 0 ? NONE : i - 1;
+    while (low > 0 && r->kinds[low - 1].count == 0)
+        low--;
+    return low == 0 ? NONE : low - 1;
 }
 
 /* A kind at random, by its sequences; NONE if that was used up. */
@@ -263,7 +254,7 @@ static uint32_t draw_kind(repack *r)
  * no shorter; until a pair is worth what is wanted.
  */
 static void scan_pairs(repack *r, uint32_t space, uint32_t from,
-                           uint32_t to, double wanted, choice *best)
+                       uint32_t to, double wanted, choice *best)
 {
     const kind *k = r->kinds;
     double max = (r->stop - r->work) / PAIR_WORK;
@@ -343,10 +334,10 @@ static choice best_three(repack *r, uint32_t space, uint32_t places,
 }
 
 /*
- * As long as there is room for more than three, takes what comes by chance,
+ * As long as there is space for more than three, takes what comes by chance,
  * or if it does not fit, what takes an even share of the space.
  */
-static void take_max(repack *r, pack *p)
+static void fill_to_last_three(repack *r, pack *p)
 {
     while (p->places > 3 && r->sequences > 0) {
         double mean = (double)r->tokens / r->sequences;
@@ -379,7 +370,7 @@ static void make_pack(repack *r)
     if (i == NONE)
         i = longest(r, r->o->capacity);
     take(r, &p, i);
-    take_max(r, &p);
+    fill_to_last_three(r, &p);
     c = best_three(r, p.space, p.places, 1 - NO_LOSS - p.worth);
     for (int k = 0; k < 3; k++)
         if (c.kind[k] != NONE)
@@ -409,7 +400,6 @@ static void make_packs(repack *r)
 static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
 {
     uint32_t length = ps_histogram_length(r->h, row);
-
     double linear = (double)length / r->o->capacity;
 
     *to = (kind){(1 - LINEAR) * r->o->price[row] + LINEAR * linear, length,
@@ -438,7 +428,6 @@ static void begin(repack *r)
 
     r->pack_work = fmax(MIN_PACK_WORK,
                         FIRST_PART * r->o->work / fmax(1, r->o->enough));
-
     r->n_kinds = (uint32_t)ps_histogram_size(r->h);
     for (uint32_t i = 0; i < r->n_kinds; i++)
         add_kind(r, &r->kinds[i], i, (uint32_t)ps_histogram_count(r->h, i));
@@ -462,17 +451,12 @@ static void find_emptiest(repack *r)
     r->work += r->n_packs;
 }
 
-static bool is_ruined(const repack *r, uint32_t k)
+/* Takes a pack apart, unless it is so already; but changes nothing yet. */
+static void ruin_pack(repack *r, uint32_t k)
 {
     for (uint32_t i = 0; i < r->n_ruined; i++)
         if (r->ruined[i] == k)
-            return true;
-    return false;
-}
-
-/* Takes a pack apart, but changes nothing yet. */
-static void ruin_pack(repack *r, uint32_t k)
-{
+            return;
     r->ruined[r->n_ruined++] = k;
     for (uint32_t s = r->first[k]; s != NONE; s = r->next[s]) {
         uint32_t row = r->row[s];
@@ -511,13 +495,9 @@ static void ruin(repack *r)
     ruin_pack(r, r->emptiest);
     for (int n = 0; n < 2 * RUINED_PACKS && r->n_ruined < RUINED_PACKS &&
                     (r->n_taken < RUINED_SEQUENCES || r->n_ruined < 2);
-         n++) {
-        uint32_t k = draw_pack(r, r->n_ruined < EMPTY_PACKS ? MAX_EMPTY
-                                                            : MORE_EMPTY);
-
-        if (!is_ruined(r, k))
-            ruin_pack(r, k);
-    }
+         n++)
+        ruin_pack(r, draw_pack(r, r->n_ruined < EMPTY_PACKS ? MAX_EMPTY
+                                                            : MORE_EMPTY));
     for (uint32_t i = r->n_kinds; i-- > 0;) {
         (void)ps_bitset_at_most(&r->rows, row, &row);
         add_kind(r, &r->kinds[i], row, r->counts[row]);
@@ -541,17 +521,6 @@ static bool is_better(const repack *r)
            (r->n_sizes == r->n_ruined && after >= before);
 }
 
-/* Closes the gap that a pack leaves with the last one. */
-static void remove_pack(repack *r, uint32_t k)
-{
-    r->n_packs--;
-    r->first[k] = r->first[r->n_packs];
-    r->loss[k] = r->loss[r->n_packs];
-    for (uint32_t i = 0; i < r->n_ruined; i++)
-        if (r->ruined[i] == r->n_packs)
-            r->ruined[i] = k;
-}
-
 /* Puts the packs made in the place of those taken apart. */
 static void recreate(repack *r)
 {
@@ -567,30 +536,21 @@ static void recreate(repack *r)
     }
     if (r->n_sizes == r->n_ruined)
         return;
-    for (uint32_t k = r->n_ruined; k-- > r->n_sizes;)
-        remove_pack(r, r->ruined[k]);
+    /* There are fewer: the last packs close the gaps. */
+    for (uint32_t k = r->n_ruined; k-- > r->n_sizes;) {
+        uint32_t gap = r->ruined[k];
+
+        r->n_packs--;
+        r->first[gap] = r->first[r->n_packs];
+        r->loss[gap] = r->loss[r->n_packs];
+        for (uint32_t i = 0; i < r->n_ruined; i++)
+            if (r->ruined[i] == r->n_packs)
+                r->ruined[i] = gap;
+    }
     find_emptiest(r);
 }
 
-static ps_result to_plan(const repack *r, ps_plan **plan, ps_error *err)
-{
-    ps_result result = ps_plan_open(plan, err);
-
-    for (uint32_t k = 0; k < r->n_packs && result == PS_OK; k++) {
-        uint32_t n = 0;
-
-        for (uint32_t s = r->first[k]; s != NONE; s = r->next[s])
-            r->made[n++] = ps_histogram_length(r->h, r->row[s]);
-        result = ps_plan_add(*plan, 1, r->made, n, err);
-    }
-    if (result == PS_OK)
-        return PS_OK;
-    ps_plan_free(*plan);
-    *plan = NULL;
-    return result;
-}
-
-/* Until it is good enough, or has not been better for long. */
+/* Tries until it is good enough, or has not been better for long. */
 static void improve(repack *r)
 {
     double end = r->work + PATIENCE * r->o->work;
@@ -628,9 +588,15 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
     improve(&r);
     o->work -= r.work;
     if (*best == NULL || ps_plan_packs(*best) > r.n_packs) {
-        result = to_plan(&r, &plan, err);
-        if (result == PS_OK)
-            ps_plan_keep_better(best, plan);
+        result = ps_plan_open(&plan, err);
+        for (uint32_t k = 0; k < r.n_packs && result == PS_OK; k++) {
+            uint32_t n = 0;
+
+            for (uint32_t s = r.first[k]; s != NONE; s = r.next[s])
+                r.made[n++] = ps_histogram_length(h, r.row[s]);
+            result = ps_plan_add(plan, 1, r.made, n, err);
+        }
+        result = ps_plan_keep_better(best, plan, result);
     }
     close_repack(&r);
     return result;

@@ -18,7 +18,7 @@
  * PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_round(ps_plan *plan, const ps_histogram *h,
-                   const ps_lp_input *lp_input, const ps_basis *basis,
+                   const ps_lp_input *input, const ps_basis *basis,
                    const double *used, uint64_t *left, ps_error *err);
 
 /* The most that it takes, besides the plan. */

@@ -7,7 +7,7 @@
 
 #include "lib-fixture.h"
 
-#include "plan/close.h"
+#include "plan/window_plan.h"
 #include "policy-harness.h"
 
 /* ---- bestfit ---- */
@@ -179,7 +179,7 @@ static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
     for (uint32_t i = 0; i < s->n; i++)
         assert_ok(ps_histogram_add(h, s->list[i].length, 1, &err), &err);
     if (algorithm == PS_PLAN_NNLSHP)
-        assert_ok(ps_plan_window(&plan, h, &o, &err), &err);
+        assert_ok(ps_plan_window(&plan, h, PS_EFFORT_MEDIUM, &o, &err), &err);
     else
         assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
     ps_histogram_free(h);

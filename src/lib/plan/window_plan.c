@@ -1,17 +1,17 @@
 /*
- * close.c - plans for few sequences of a stream, in little time.
+ * window_plan.c - plans for the sequences that a window of a stream holds.
  *
  * The best of the quick plans often has as few packs as there can be.  Where
  * it has not, packs are made by the prices of the linear relaxation, and some
  * of them made again (repack.h).  The relaxation itself would take too
  * long: it is solved for few classes of lengths instead, each of them as
  * long as their mean, and prices in between rise evenly.  Only where there
- * are many sequences of each length it is tried as it is.
+ * are many sequences of each length it is tried as it is, by nnlshp's fit.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include "plan/close.h"
+#include "plan/window_plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,35 +23,38 @@
 #include "plan/repack.h"
 
 /*
- * How much care is taken.  The number of classes goes with the square root of
+ * What an effort allows.  The number of classes goes with the square root of
  * that of the sequences, since the relaxation takes about 300 additions for
  * the square of its lengths; they are measured in units of tokens.
  */
-typedef struct care {
+typedef struct budget {
     double classes; /* for the square root of the sequences, */
     uint32_t max_classes;
     uint32_t max_units;
     uint32_t max_units_deep; /* in the search for columns, from depth 4 on */
-    /* For each sequence: additions for the prices, steps for the packs; */
+    /* For each sequence: additions for the prices, steps for the packs, */
     double price_work;
     double pack_work;
-    double max_work; /* and of the steps no more than this. */
-} care;
+    double max_pack_work; /* (of these no more for all) */
+    /* additions for the fit, and steps for what that leaves. */
+    double fit_work;
+    double repair_work;
+} budget;
 
 /*
  * Flushes may be many.  The end comes once: some tenths of a second are well
  * spent, as what a window holds may be most of a short stream.
  */
-static const care for_flush = {1, 128, 512, 128, 150, 100, HUGE_VAL};
-static const care for_end = {4, 256, 1024, 512, 3000, 20000, 6e7};
+static const budget budgets[] = {
+    [PS_EFFORT_LOW] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 150, 100},
+    [PS_EFFORT_MEDIUM] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 2000, 500},
+    [PS_EFFORT_HIGH] = {4, 256, 1024, 512, 3000, 20000, 6e7, 3000, 100},
+};
 
+#define MIN_PACK_WORK 100.0 /* for each sequence, however many they are */
 #define MIN_CLASSES 8
 #define MAX_CLASSES 256
 #define GAP 1e-3 /* relative; a smaller one makes no difference */
-
-/* For each sequence of a window: for its fit, and for what that leaves. */
-#define FIT_WORK 2000.0
-#define REPAIR_WORK 500.0
 
 /*
  * Where this many sequences share a length, on average, the relaxation of all
@@ -67,26 +70,12 @@ typedef struct classes {
     double count[MAX_CLASSES];
 } classes;
 
-/* A class of so many sequences; or more for the last one. */
-static void add_class(classes *c, uint32_t capacity, double count,
-                      double tokens)
-{
-    double mean = tokens / count;
-    uint32_t units = (uint32_t)(mean / c->unit + 0.5);
-
-    units = units < 1 ? 1 : units;
-    units = units > capacity / c->unit ? capacity / c->unit : units;
-    if (c->n == 0 || c->units[c->n - 1] < units) {
-        c->units[c->n] = units;
-        c->length[c->n] = mean;
-        c->count[c->n++] = 0;
-    }
-    c->count[c->n - 1] += count;
-}
-
-/* Puts the lengths into classes of about as many sequences each. */
+/*
+ * Puts the lengths into classes of about as many sequences each.  Classes
+ * that are equally long in units are one.
+ */
 static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
-                     const care *with)
+                     const budget *with)
 {
     double all = (double)ps_histogram_sequences(h);
     double max = fmin(fmax(floor(with->classes * sqrt(all)), MIN_CLASSES),
@@ -98,13 +87,25 @@ static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
     *c = (classes){.unit = (capacity - 1) / with->max_units + 1};
     for (size_t i = 0; i < ps_histogram_size(h); i++) {
         double n = (double)ps_histogram_count(h, i);
+        double mean;
+        uint32_t units;
 
         seen += n;
         count += n;
         tokens += n * ps_histogram_length(h, i);
         if (seen < all && seen * max < all * (c->n + 1))
             continue;
-        add_class(c, capacity, count, tokens);
+
+        mean = tokens / count;
+        units = (uint32_t)(mean / c->unit + 0.5);
+        units = units < 1 ? 1 : units;
+        units = units > capacity / c->unit ? capacity / c->unit : units;
+        if (c->n == 0 || c->units[c->n - 1] < units) {
+            c->units[c->n] = units;
+            c->length[c->n] = mean;
+            c->count[c->n++] = 0;
+        }
+        c->count[c->n - 1] += count;
         count = 0;
         tokens = 0;
     }
@@ -135,8 +136,9 @@ static void spread(const classes *c, const double *class_price,
     }
 }
 
+/* Prices of the lengths, by the relaxation of the classes. */
 static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
-                             const care *with, double enough, double *price,
+                             const budget *with, double enough, double *price,
                              ps_error *err)
 {
     ps_lp_limits limits = {
@@ -150,9 +152,9 @@ static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
 
     classify(&c, h, o->capacity, with);
     s = (ps_lp_instance){.n = c.n,
-                   .length = c.units,
-                   .count = c.count,
-                   .capacity = o->capacity / c.unit};
+                         .length = c.units,
+                         .count = c.count,
+                         .capacity = o->capacity / c.unit};
     s.depth = o->depth < s.capacity ? o->depth : s.capacity;
     r = ps_lp_open(&lp, &s, &limits, err);
     if (r != PS_OK)
@@ -162,29 +164,22 @@ static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
     return PS_OK;
 }
 
-/* The steps that the packs may take. */
-static double pack_work(const ps_histogram *h, const care *with)
-{
-    double n = (double)ps_histogram_sequences(h);
-
-    return fmax(fmin(with->pack_work * n, with->max_work),
-                for_flush.pack_work * n);
-}
-
 static ps_result repack(ps_plan **plan, const ps_histogram *h,
-                        const ps_plan_options *o, const care *with,
+                        const ps_plan_options *o, const budget *with,
                         double enough, ps_error *err)
 {
+    double n = (double)ps_histogram_sequences(h);
     double *price = calloc(ps_histogram_size(h), sizeof *price);
     ps_repack_options ro = {
         .capacity = o->capacity,
         .depth = o->depth,
         .price = price,
         .enough = enough,
-        .work = pack_work(h, with)};
+        .work = fmax(fmin(with->pack_work * n, with->max_pack_work),
+                     MIN_PACK_WORK * n)};
     ps_result r = price == NULL ? ps_fail_memory(err)
                                 : find_prices(h, o, with, enough, price,
-                                            err);
+                                              err);
 
     if (r == PS_OK)
         r = ps_plan_repack(plan, h, &ro, err);
@@ -192,71 +187,28 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
     return r;
 }
 
-/* Additions and steps for each sequence; *enough may rise. */
-static ps_result fit(ps_plan **plan, const ps_histogram *h,
-                     const ps_plan_options *o, double additions,
-                     double steps, double *enough, ps_error *err)
+/* A quick plan; or a plan, its prices, and another; or a plan and a fit. */
+uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
 {
-    double n = (double)ps_histogram_sequences(h);
-    const ps_fit_work work = {additions * n, steps * n};
-
-    return ps_plan_fit_within(plan, h, o, work, enough, err);
-}
-
-/* The relaxation of the classes. */
-static uint64_t price_bytes(const ps_plan_size *size, const care *with)
-{
-    uint32_t n = size->lengths < with->max_classes ? size->lengths
-                                                    : with->max_classes;
-    uint32_t units = size->capacity < with->max_units ? size->capacity
-                                                       : with->max_units;
-
-    return ps_lp_bytes(n, units, size->depth < units ? size->depth : units,
-                       with->max_units_deep);
-}
-
-/* With a fit of so many lengths. */
-static uint64_t bytes_with_fit(const ps_plan_size *size, const care *with,
-                               uint32_t lengths)
-{
+    const budget *with = &budgets[effort];
+    uint32_t n = (uint32_t)ps_mem_min(size->lengths, with->max_classes);
+    uint32_t units = (uint32_t)ps_mem_min(size->capacity, with->max_units);
+    uint64_t plan = ps_plan_bytes(size->sequences);
+    uint64_t prices = ps_lp_bytes(
+        n, units, (uint32_t)ps_mem_min(size->depth, units),
+        with->max_units_deep);
     uint64_t packs = ps_mem_sum(
-        ps_plan_repack_bytes(size->sequences, size->lengths),
-        ps_plan_bytes(size->sequences));
+        ps_plan_repack_bytes(size->sequences, size->lengths), plan);
+    uint64_t bytes = ps_mem_sum(ps_mem_array(size->lengths, sizeof(double)),
+                                ps_mem_max(prices, packs));
     ps_plan_size fitted = *size;
-    uint64_t made = ps_mem_sum(
-        ps_mem_array(size->lengths, sizeof(double)),
-        ps_mem_sum(ps_plan_bytes(size->sequences),
-                   ps_mem_max(price_bytes(size, with), packs)));
 
-    fitted.lengths = lengths;
-    return ps_mem_max(
-        ps_plan_quick_bytes(size),
-        ps_mem_max(made, ps_mem_sum(ps_plan_bytes(size->sequences),
-                                    ps_plan_nnlshp_bytes(&fitted))));
-}
-
-/* A fit is tried where lengths are few. */
-static uint64_t bytes_with_care(const ps_plan_size *size, const care *with)
-{
-    uint64_t many = size->sequences / MANY;
-
-    return bytes_with_fit(
-        size, with, (uint32_t)ps_mem_min(size->lengths, many));
-}
-
-uint64_t ps_plan_close_bytes(const ps_plan_size *size)
-{
-    return bytes_with_care(size, &for_flush);
-}
-
-uint64_t ps_plan_end_bytes(const ps_plan_size *size)
-{
-    return bytes_with_care(size, &for_end);
-}
-
-uint64_t ps_plan_window_bytes(const ps_plan_size *size)
-{
-    return bytes_with_fit(size, &for_flush, size->lengths);
+    /* With little effort a fit is tried only where lengths are few. */
+    if (effort != PS_EFFORT_MEDIUM)
+        fitted.lengths = (uint32_t)ps_mem_min(size->lengths,
+                                              size->sequences / MANY);
+    bytes = ps_mem_max(bytes, ps_plan_nnlshp_bytes(&fitted));
+    return ps_mem_max(ps_plan_quick_bytes(size), ps_mem_sum(plan, bytes));
 }
 
 /*
@@ -295,67 +247,37 @@ static double min_by_tokens(const ps_histogram *h, uint32_t capacity)
     return min;
 }
 
-static double min_packs(const ps_histogram *h, const ps_plan_options *o)
-{
-    return fmax(min_by_tokens(h, o->capacity),
-                (double)ps_histogram_sequences(h) / o->depth);
-}
-
 static bool is_improvable(const ps_plan *plan, double enough)
 {
     return (double)ps_plan_packs(plan) >= enough + 1;
 }
 
-static ps_result free_unless_ok(ps_result r, ps_plan **plan)
+ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
+                         ps_effort effort, const ps_plan_options *o,
+                         ps_error *err)
 {
+    const budget *with = &budgets[effort];
+    double n = (double)ps_histogram_sequences(h);
+    const ps_fit_work work = {with->fit_work * n, with->repair_work * n};
+    double enough = fmax(min_by_tokens(h, o->capacity), n / o->depth);
+    bool fits = effort == PS_EFFORT_MEDIUM;
+    ps_result r = PS_OK;
+
+    *plan = NULL;
+    if (!fits) {
+        r = ps_plan_quick(plan, h, o, err);
+        fits = r == PS_OK && is_improvable(*plan, enough) &&
+               ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY;
+    }
+    if (r == PS_OK && fits)
+        r = ps_plan_fit_within(plan, h, o, work, &enough, err);
+    if (r == PS_OK && is_improvable(*plan, enough))
+        r = repack(plan, h, o, with, enough, err);
+    if (r == PS_OK && effort == PS_EFFORT_MEDIUM)
+        r = ps_plan_merge(*plan, err);
     if (r != PS_OK) {
         ps_plan_free(*plan);
         *plan = NULL;
     }
     return r;
-}
-
-static ps_result make(ps_plan **plan, const ps_histogram *h,
-                      const ps_plan_options *o, const care *with,
-                      ps_error *err)
-{
-    double enough = min_packs(h, o);
-    ps_result r;
-
-    *plan = NULL;
-    r = ps_plan_quick(plan, h, o, err);
-    if (r == PS_OK && is_improvable(*plan, enough) &&
-        ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY)
-        r = fit(plan, h, o, with->price_work, for_flush.pack_work, &enough,
-                err);
-    if (r == PS_OK && is_improvable(*plan, enough))
-        r = repack(plan, h, o, with, enough, err);
-    return free_unless_ok(r, plan);
-}
-
-ps_result ps_plan_close(ps_plan **plan, const ps_histogram *h,
-                        const ps_plan_options *o, ps_error *err)
-{
-    return make(plan, h, o, &for_flush, err);
-}
-
-ps_result ps_plan_end(ps_plan **plan, const ps_histogram *h,
-                      const ps_plan_options *o, ps_error *err)
-{
-    return make(plan, h, o, &for_end, err);
-}
-
-ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
-                         const ps_plan_options *o, ps_error *err)
-{
-    double enough = min_packs(h, o);
-    ps_result r;
-
-    *plan = NULL;
-    r = fit(plan, h, o, FIT_WORK, REPAIR_WORK, &enough, err);
-    if (r == PS_OK && is_improvable(*plan, enough))
-        r = repack(plan, h, o, &for_flush, enough, err);
-    if (r == PS_OK)
-        r = ps_plan_merge(*plan, err);
-    return free_unless_ok(r, plan);
 }

@@ -1,13 +1,13 @@
 /*
- * close-t.c - a stream's end is packed well, for little work.
+ * window-plan-t.c - a stream's end is packed well, for little work.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "lib-alloc.h"
 #include "lib-fixture.h"
-#include "plan/close.h"
 #include "plan/repack.h"
+#include "plan/window_plan.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -61,12 +61,8 @@ static ps_plan_options options_for(const kind *k, uint32_t depth)
                              .short_length = PS_SHORT_LENGTH};
 }
 
-/* ps_plan_close and its like. */
-typedef ps_result planner(ps_plan **plan, const ps_histogram *h,
-                          const ps_plan_options *o, ps_error *err);
-
 /* Packs of the plan above those that there must be. */
-static double excess(planner *make, const kind *k, const ps_histogram *h,
+static double excess(ps_effort effort, const kind *k, const ps_histogram *h,
                      uint32_t depth)
 {
     ps_plan_options o = options_for(k, depth);
@@ -74,7 +70,7 @@ static double excess(planner *make, const kind *k, const ps_histogram *h,
     ps_error err;
     double bound, packs;
 
-    assert_ok(make(&plan, h, &o, &err), &err);
+    assert_ok(ps_plan_window(&plan, h, effort, &o, &err), &err);
     assert_ok(ps_plan_check(plan, h, &o, &err), &err);
     packs = (double)ps_plan_packs(plan);
     ps_plan_free(plan);
@@ -83,7 +79,7 @@ static double excess(planner *make, const kind *k, const ps_histogram *h,
 }
 
 /* So many sequences of each kind, at each depth; the mean excess. */
-static double try_all(planner *make, uint32_t n, double max)
+static double try_all(ps_effort effort, uint32_t n, double max)
 {
     uint64_t random = n;
     double sum = 0;
@@ -92,7 +88,7 @@ static double try_all(planner *make, uint32_t n, double max)
         ps_histogram *h = draw(&kinds[k], n, &random);
 
         for (size_t d = 0; d < N_DEPTHS; d++) {
-            double more = excess(make, &kinds[k], h, depths[d]);
+            double more = excess(effort, &kinds[k], h, depths[d]);
 
             if (more > max)
                 fail_msg("%" PRIu32 " %s, depth %" PRIu32 ": %.0f more", n,
@@ -110,24 +106,24 @@ static void test_few(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 16; n++)
-        (void)try_all(ps_plan_close, n, 1);
+        (void)try_all(PS_EFFORT_LOW, n, 1);
 }
 
 static void test_windows(void **state)
 {
     (void)state;
-    assert_true(try_all(ps_plan_close, 64, 1) < 0.1);
-    assert_true(try_all(ps_plan_close, 256, 2) < 0.4);
-    assert_true(try_all(ps_plan_close, 1024, 5) < 1);
+    assert_true(try_all(PS_EFFORT_LOW, 64, 1) < 0.1);
+    assert_true(try_all(PS_EFFORT_LOW, 256, 2) < 0.4);
+    assert_true(try_all(PS_EFFORT_LOW, 1024, 5) < 1);
 }
 
 /* More care is taken at the end. */
 static void test_end(void **state)
 {
     (void)state;
-    assert_true(try_all(ps_plan_end, 64, 1) < 0.1);
-    assert_true(try_all(ps_plan_end, 1024, 1) < 0.2);
-    assert_true(try_all(ps_plan_end, 4096, 2) < 0.3);
+    assert_true(try_all(PS_EFFORT_HIGH, 64, 1) < 0.1);
+    assert_true(try_all(PS_EFFORT_HIGH, 1024, 1) < 0.2);
+    assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.3);
 }
 
 /*
@@ -201,17 +197,6 @@ static void test_work(void **state)
     }
 }
 
-static const struct {
-    planner *make;
-    uint64_t (*bytes)(const ps_plan_size *size);
-} planners[] = {
-    {ps_plan_close, ps_plan_close_bytes},
-    {ps_plan_end, ps_plan_end_bytes},
-    {ps_plan_window, ps_plan_window_bytes},
-};
-
-#define N_PLANNERS (sizeof planners / sizeof planners[0])
-
 static void test_memory_told(void **state)
 {
     uint64_t random = 7;
@@ -226,15 +211,15 @@ static void test_memory_told(void **state)
                                  .capacity = o.capacity,
                                  .depth = o.depth};
 
-            for (size_t i = 0; i < N_PLANNERS; i++) {
+            for (ps_effort e = PS_EFFORT_LOW; e <= PS_EFFORT_HIGH; e++) {
                 size_t before = alloc_so_far().bytes;
                 ps_plan *plan;
                 ps_error err;
 
                 alloc_watch();
-                assert_ok(planners[i].make(&plan, h, &o, &err), &err);
+                assert_ok(ps_plan_window(&plan, h, e, &o, &err), &err);
                 assert_true(alloc_so_far().peak - before <=
-                            planners[i].bytes(&size));
+                            ps_plan_window_bytes(&size, e));
                 assert_ok(ps_plan_check(plan, h, &o, &err), &err);
                 ps_plan_free(plan);
             }
@@ -258,7 +243,7 @@ static void test_memory(void **state)
 
         alloc_watch();
         alloc_fail(nth, false);
-        r = ps_plan_close(&plan, h, &o, &err);
+        r = ps_plan_window(&plan, h, PS_EFFORT_LOW, &o, &err);
         alloc_fail(0, false);
         assert_int_equal(r, alloc_so_far().failed > 0 ? PS_ERR_MEMORY
                                                       : PS_OK);
@@ -281,5 +266,5 @@ int main(void)
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("plan-close", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("window-plan", tests, NULL, NULL);
 }

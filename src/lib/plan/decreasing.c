@@ -1,0 +1,371 @@
+/*
+ * decreasing.c - first fit, best fit and worst fit on a histogram: ffd, bfd,
+ * lpfhp and spfhp.
+ *
+ * They are one procedure.  The lengths go from the longest to the shortest.
+ * Equal packs are a group, and all that is done to one of them is done to the
+ * group, or to a part of it that is split off.  What makes the algorithms
+ * different is which group comes next:
+ *
+ *  - ffd: of all with space for the length, the one that was opened first.
+ *  - bfd: of the fullest, the one that was opened first.
+ *  - lpfhp, longest pack first: of the fullest, the one that changed last.
+ *    That is bfd but for the choice among equally full packs.  Under a depth
+ *    cap their numbers of packs may differ, without one they cannot.
+ *  - spfhp, shortest pack first: of the emptiest, the one that changed last.
+ *
+ * ffd and bfd give the packs that the textbook's procedures give on the
+ * sequences one by one.  That a pack takes several sequences of a length at
+ * once is no departure: the pack that has just been the first, or the fullest,
+ * is so even more after it has taken one.  With spfhp, and lpfhp without
+ * o->distribute, a pack takes one at a time; so packs that a length has opened
+ * take no second sequence of it, as there are as many packs as sequences.
+ *
+ * The groups of equal space are in a heap, the one to be taken first on top: a
+ * skew heap, because it needs no more than two links in each group, and
+ * because it costs no more than a stack where the latest is always taken
+ * first.  What is in a pack is a list of runs, the last one first; groups that
+ * were split from one another share the runs they have in common.
+ *
+ * Time: O(log capacity) for each step; a step completes a length or extends
+ * a whole group, so that there are no more steps than lengths in the plan's
+ * strategies.  Memory: 52 bytes for each step, and 4 for each token of the
+ * capacity, up to 20 for first fit.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <stdlib.h>
+
+#include "base/bitset.h"
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "plan/plan.h"
+
+#define MIN_GROUPS 1024
+
+/* Which of the open packs with space for a length takes it. */
+typedef enum fit {
+    FIT_FIRST,
+    FIT_BEST,
+    FIT_BEST_LATEST,
+    FIT_WORST_LATEST
+} fit;
+
+static const fit fits[] = {
+    [PS_PLAN_FFD] = FIT_FIRST,
+    [PS_PLAN_BFD] = FIT_BEST,
+    [PS_PLAN_SPFHP] = FIT_WORST_LATEST,
+    [PS_PLAN_LPFHP] = FIT_BEST_LATEST,
+};
+
+/* `times` sequences of a length, after those of `before`; 0 is no run. */
+typedef struct run {
+    uint32_t length;
+    uint32_t times;
+    uint32_t before;
+} run;
+
+/* Equal packs.  Group 0 stands for the packs that are not opened yet. */
+typedef struct group {
+    uint64_t count; /* 0: the group is gone */
+    uint64_t order; /* the least is taken first */
+    uint32_t spare; /* tokens */
+    uint32_t depth; /* sequences */
+    uint32_t run;   /* the last */
+    uint32_t left;  /* in the heap; 0: none */
+    uint32_t right;
+} group;
+
+typedef struct bins {
+    ps_plan *plan;
+    fit fit;
+    uint32_t capacity;
+    uint32_t max; /* sequences in a pack */
+    uint64_t next_order;
+    uint32_t *tops;   /* the heap of each space; 0: empty */
+    ps_bitset used;   /* spaces whose heap is not empty, as numbers */
+    uint32_t *firsts; /* FIT_FIRST: a tree of the first of the tops */
+    uint32_t leaves;
+    group *groups;
+    uint32_t n_groups;
+    uint32_t groups_capacity;
+    run *runs;
+    uint32_t n_runs;
+    uint32_t runs_capacity;
+} bins;
+
+static bool takes_latest(const bins *s)
+{
+    return s->fit == FIT_BEST_LATEST || s->fit == FIT_WORST_LATEST;
+}
+
+/* ---- Finding the group that comes next ---- */
+
+/* The best space is the one with the greatest number; its own inverse. */
+static uint32_t number_of(const bins *s, uint32_t spare)
+{
+    return s->fit == FIT_WORST_LATEST ? spare : s->capacity - spare;
+}
+
+static uint32_t earlier(const bins *s, uint32_t a, uint32_t b)
+{
+    if (a == 0 || b == 0)
+        return a == 0 ? b : a;
+    return s->groups[a].order < s->groups[b].order ? a : b;
+}
+
+/* The group that takes a sequence of that length; 0: a new pack does. */
+static uint32_t find(const bins *s, uint32_t length)
+{
+    uint32_t limit = s->capacity;
+    uint32_t number;
+
+    if (s->fit == FIT_FIRST) {
+        uint32_t at = s->leaves + length;
+        uint32_t found = s->firsts[at];
+
+        for (; at > 1; at /= 2)
+            if (at % 2 == 0)
+                found = earlier(s, found, s->firsts[at + 1]);
+        return found;
+    }
+    if (s->fit != FIT_WORST_LATEST)
+        limit = number_of(s, length);
+    if (!ps_bitset_at_most(&s->used, limit, &number) ||
+        number_of(s, number) < length)
+        return 0;
+    return s->tops[number_of(s, number)];
+}
+
+/* To be called when the top of a heap is another one or has changed. */
+static void top_changed(bins *s, uint32_t spare)
+{
+    uint32_t at = s->leaves + spare;
+
+    if (s->fit != FIT_FIRST) {
+        if (s->tops[spare] != 0)
+            ps_bitset_add(&s->used, number_of(s, spare));
+        else
+            ps_bitset_remove(&s->used, number_of(s, spare));
+        return;
+    }
+    s->firsts[at] = s->tops[spare];
+    for (; at > 1; at /= 2)
+        s->firsts[at / 2] = earlier(s, s->firsts[at], s->firsts[at ^ 1]);
+}
+
+/* Merges two heaps from the top down, swapping branches on the way. */
+static uint32_t merged(bins *s, uint32_t a, uint32_t b)
+{
+    uint32_t top = 0;
+    uint32_t *to = &top;
+
+    while (a != 0 && b != 0) {
+        uint32_t first = earlier(s, a, b);
+        uint32_t other = first == a ? b : a;
+        group *g = &s->groups[first];
+
+        *to = first;
+        to = &g->left;
+        a = g->right;
+        b = other;
+        g->right = g->left;
+    }
+    *to = a == 0 ? b : a;
+    return top;
+}
+
+/* ---- Groups ---- */
+
+/* Hands a group to the plan.  The last run is the shortest length. */
+static ps_result finish(bins *s, group *g, ps_error *err)
+{
+    uint32_t *to;
+    ps_result r = ps_plan_reserve(s->plan, g->count, g->depth, &to, err);
+
+    if (r != PS_OK)
+        return r;
+    for (uint32_t i = g->run; i != 0; i = s->runs[i].before)
+        for (uint32_t n = s->runs[i].times; n > 0; n--)
+            *to++ = s->runs[i].length;
+    g->count = 0;
+    return PS_OK;
+}
+
+/*
+ * Takes the first `count` packs of the group on top of its heap out, as a
+ * group of their own.  Those that stay are still before the next group.
+ */
+static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
+{
+    group *g = &s->groups[id];
+
+    if (count == g->count) {
+        s->tops[g->spare] = merged(s, g->left, g->right);
+        top_changed(s, g->spare);
+        return id;
+    }
+    s->groups[s->n_groups] = *g;
+    s->groups[s->n_groups].count = count;
+    g->count -= count;
+    if (!takes_latest(s)) {
+        g->order += count;
+        top_changed(s, g->spare);
+    }
+    return s->n_groups++;
+}
+
+/* The array with space for an element after `n`, or NULL. */
+static void *grow(void *array, uint32_t n, uint32_t *capacity, size_t size)
+{
+    void *grown;
+
+    if (n < *capacity)
+        return array;
+    if (n > UINT32_MAX / 2 || n > SIZE_MAX / 2 / size)
+        return NULL;
+    grown = realloc(array, 2 * (size_t)n * size);
+    if (grown != NULL)
+        *capacity = 2 * n;
+    return grown;
+}
+
+/* Adds `times` sequences of a length to each of `count` packs of a group. */
+static ps_result extend(bins *s, uint32_t id, uint64_t count,
+                        uint32_t length, uint32_t times, ps_error *err)
+{
+    group *g = grow(s->groups, s->n_groups, &s->groups_capacity, sizeof *g);
+    run *runs;
+
+    if (g == NULL)
+        return ps_fail_memory(err);
+    s->groups = g;
+    runs = grow(s->runs, s->n_runs, &s->runs_capacity, sizeof *runs);
+    if (runs == NULL)
+        return ps_fail_memory(err);
+    s->runs = runs;
+
+    if (id == 0) { /* new packs */
+        id = s->n_groups++;
+        s->groups[id] = s->groups[0];
+        s->groups[id].count = count;
+        s->groups[id].order = s->next_order;
+        if (!takes_latest(s))
+            s->next_order += count;
+    } else {
+        id = take_out(s, id, count);
+    }
+    g = &s->groups[id];
+    runs[s->n_runs] =
+        (run){.length = length, .times = times, .before = g->run};
+    g->run = s->n_runs++;
+    g->spare -= length * times;
+    g->depth += times;
+    if (takes_latest(s))
+        g->order = s->next_order--;
+    if (g->spare == 0 || g->depth == s->max)
+        return finish(s, g, err);
+
+    g->left = 0;
+    g->right = 0;
+    s->tops[g->spare] = merged(s, s->tops[g->spare], id);
+    top_changed(s, g->spare);
+    return PS_OK;
+}
+
+/* ---- Packing ---- */
+
+/*
+ * Finds places for `n` sequences of a length.  With `repeat` a pack takes as
+ * many of them as it has space for before the next pack is looked for.
+ */
+static ps_result place(bins *s, uint32_t length, uint64_t n, bool repeat,
+                       ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    while (r == PS_OK && n > 0) {
+        uint32_t id = find(s, length);
+        const group *g = &s->groups[id];
+        uint64_t times = repeat ? g->spare / length : 1;
+        uint64_t count;
+
+        times = ps_mem_min(ps_mem_min(times, s->max - g->depth), n);
+        count = ps_mem_min(g->count, n / times);
+        r = extend(s, id, count, length, (uint32_t)times, err);
+        n -= count * times;
+    }
+    return r;
+}
+
+/* What finds the next group; all of it is zero at first. */
+static void allocate(bins *s, ps_mem *mem)
+{
+    uint64_t spaces = (uint64_t)s->capacity + 1;
+
+    s->tops = ps_mem_alloc(mem, spaces, sizeof *s->tops);
+    if (s->fit != FIT_FIRST) {
+        ps_bitset_init(&s->used, s->capacity, mem);
+        return;
+    }
+    for (s->leaves = 1; s->leaves < spaces;)
+        s->leaves *= 2;
+    s->firsts = ps_mem_alloc(mem, 2 * (uint64_t)s->leaves,
+                             sizeof *s->firsts);
+}
+
+/* Each sequence adds one run at most, and one group. */
+uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,
+                                  ps_algorithm algorithm)
+{
+    uint64_t n = ps_mem_sum(size->sequences, 1);
+    bins s = {.fit = fits[algorithm], .capacity = size->capacity};
+    ps_mem mem = {.bytes = ps_plan_bytes(size->sequences), .counts = true};
+
+    allocate(&s, &mem);
+    return ps_mem_sum(
+        mem.bytes, ps_mem_sum(ps_mem_growing(n, MIN_GROUPS, sizeof(group)),
+                              ps_mem_growing(n, MIN_GROUPS, sizeof(run))));
+}
+
+ps_result ps_plan_decreasing(ps_plan *plan, const ps_histogram *h,
+                             ps_algorithm algorithm, const ps_plan_options *o,
+                             ps_error *err)
+{
+    bool repeat = algorithm == PS_PLAN_LPFHP ? o->distribute
+                                             : algorithm != PS_PLAN_SPFHP;
+    bins s = {.plan = plan,
+              .fit = fits[algorithm],
+              .capacity = o->capacity,
+              .max = o->depth,
+              .n_groups = 1,
+              .groups_capacity = MIN_GROUPS,
+              .n_runs = 1,
+              .runs_capacity = MIN_GROUPS};
+    ps_mem mem = {0};
+    ps_result r = PS_OK;
+
+    s.groups = ps_mem_alloc(&mem, MIN_GROUPS, sizeof *s.groups);
+    s.runs = ps_mem_alloc(&mem, MIN_GROUPS, sizeof *s.runs);
+    allocate(&s, &mem);
+    if (mem.failed) {
+        r = ps_fail_memory(err);
+    } else {
+        s.groups[0] = (group){.count = UINT64_MAX, .spare = s.capacity};
+        s.next_order = takes_latest(&s) ? UINT64_MAX : 0;
+    }
+
+    for (size_t i = ps_histogram_size(h); r == PS_OK && i-- > 0;)
+        r = place(&s, ps_histogram_length(h, i), ps_histogram_count(h, i),
+                  repeat, err);
+    for (uint32_t i = 1; r == PS_OK && i < s.n_groups; i++)
+        if (s.groups[i].count > 0)
+            r = finish(&s, &s.groups[i], err);
+    ps_bitset_destroy(&s.used);
+    free(s.tops);
+    free(s.firsts);
+    free(s.groups);
+    free(s.runs);
+    return r;
+}
