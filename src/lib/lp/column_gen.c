@@ -103,42 +103,36 @@ void ps_lp_free(ps_lp *lp)
 }
 
 /*
- * Prices that are known to be feasible, by several rules: 0, by tokens; 1, by
- * sequences; and k + 1, by parts.  Then a sequence longer than j of k + 1
- * equal parts of the capacity, and shorter than j + 1 of them, is worth j / k:
- * a pack that has such a one has space for k whole parts at most.  Exactly j
- * parts are worth j / (k + 1).  That is the dual feasible function u(k) of
- * Fekete and Schepers (2001).
+ * Takes the best of some prices that are known to be feasible: by tokens
+ * (rule 0), by sequences (1), and by parts (k + 1).  By parts a sequence longer
+ * than j of k + 1 equal parts of the capacity, and shorter than j + 1 of them,
+ * is worth j / k: a pack that has such a one has space for k whole parts at
+ * most.  Exactly j parts are worth j / (k + 1).  That is the dual feasible
+ * function u(k) of Fekete and Schepers (2001).
  */
-static double feasible_price(const ps_lp_instance *s, uint32_t i,
-                             uint32_t rule)
-{
-    uint32_t k = rule - 1;
-    uint64_t parts = (uint64_t)s->length[i] * rule;
-
-    if (rule == 1)
-        return 1.0 / s->depth;
-    if (parts % s->capacity == 0)
-        return (double)s->length[i] / s->capacity;
-    return (double)(parts / s->capacity) / k;
-}
-
-/* Takes the best of the feasible prices. */
 static void set_first_prices(ps_lp *lp)
 {
     const ps_lp_instance *s = &lp->instance;
+    double *price = lp->smoothed;
 
     for (uint32_t rule = 0; rule <= MAX_PARTS + 1; rule++) {
         double packs = 0;
 
         for (uint32_t i = 0; i < s->n; i++) {
-            lp->smoothed[i] = feasible_price(s, i, rule);
-            packs += s->count[i] * lp->smoothed[i];
+            uint64_t parts = (uint64_t)s->length[i] * rule;
+
+            if (rule == 1)
+                price[i] = 1.0 / s->depth;
+            else if (parts % s->capacity == 0)
+                price[i] = (double)s->length[i] / s->capacity;
+            else
+                price[i] = (double)(parts / s->capacity) / (rule - 1);
+            packs += s->count[i] * price[i];
         }
         if (packs <= lp->bound * (1 + CLOSE))
             continue;
         lp->bound = packs;
-        memcpy(lp->best, lp->smoothed, s->n * sizeof *lp->best);
+        memcpy(lp->best, price, s->n * sizeof *price);
     }
     lp->target = lp->bound;
 }
@@ -166,8 +160,9 @@ static bool open_basis(ps_lp *lp)
 }
 
 /*
- * Finds what columns are worth at smoothed prices.  Takes note if that gives
- * the best bound so far: a length is worth as much as the dearest up to it.
+ * Finds what columns are worth at smoothed prices, and keeps these if they
+ * give the best bound so far.  For the bound a length is worth as much as the
+ * dearest one up to it.
  */
 static void seek(ps_lp *lp)
 {
@@ -197,7 +192,7 @@ static void seek(ps_lp *lp)
     }
 }
 
-/* Tries the columns that were worth most; *max: the most that one gains. */
+/* Tries the columns that are worth most; *max is the greatest gain so far. */
 static bool try_columns(ps_lp *lp, double *max)
 {
     ps_entries *list = &lp->basis.list;
@@ -232,6 +227,7 @@ static double slack_gain(const ps_lp *lp, uint32_t i)
     return (i == 0 ? 0 : price[i - 1]) - price[i];
 }
 
+/* The same with slack columns, of which only those that gain much. */
 static bool try_slacks(ps_lp *lp, double *max)
 {
     ps_entries *list = &lp->basis.list;
@@ -323,26 +319,6 @@ static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
     return work > limits->work;
 }
 
-/*
- * A round: seek, try, enter.  *more is false when no column gains anything.
- */
-static ps_lu_result go_round(ps_lp *lp, bool *more)
-{
-    double max = 0;
-
-    lp->n_tried = 0;
-    if (!ps_basis_tidy(&lp->basis) || !try_columns(lp, &max) ||
-        !try_slacks(lp, &max))
-        return PS_LU_MEMORY;
-    if (max > MIN_GAIN) {
-        lp->smooth = SMOOTH;
-        return enter(lp, max);
-    }
-    *more = lp->smooth > 0;
-    lp->smooth = lp->smooth > LESS_SMOOTH ? lp->smooth - LESS_SMOOTH : 0;
-    return PS_LU_OK;
-}
-
 /* Lets columns of the pool enter, as long as one gains. */
 static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
                              const ps_lp_limits *limits)
@@ -381,8 +357,9 @@ static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
 }
 
 /*
- * A basis that has become singular, by errors of rounding, ends the search
- * as a limit does: what was reached stays.
+ * Rounds: seek, try, enter; until no column gains anything at the prices of
+ * the basis itself.  A basis that has become singular, by errors of rounding,
+ * ends the search as a limit does: what was reached stays.
  */
 static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits,
                           const ps_lp_pool *pool)
@@ -392,13 +369,26 @@ static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits,
 
     lp->smooth = SMOOTH;
     while (r == PS_LU_OK && more) {
+        double max = 0;
+
         if (pool != NULL)
             r = use_pool(lp, pool, limits);
         seek(lp);
         lp->rounds++;
         if (r != PS_LU_OK || is_done(lp, limits))
             break;
-        r = go_round(lp, &more);
+
+        lp->n_tried = 0;
+        if (!ps_basis_tidy(&lp->basis) || !try_columns(lp, &max) ||
+            !try_slacks(lp, &max))
+            return PS_LU_MEMORY;
+        if (max > MIN_GAIN) {
+            lp->smooth = SMOOTH;
+            r = enter(lp, max);
+            continue;
+        }
+        more = lp->smooth > 0;
+        lp->smooth = lp->smooth > LESS_SMOOTH ? lp->smooth - LESS_SMOOTH : 0;
     }
     return r;
 }

@@ -189,23 +189,6 @@ static bool build(greedy *g, uint32_t k, ps_column *column)
            (b == 0 || add_items(g, column, b, 1));
 }
 
-/* Repeats the column until a length of it is used up, exactly one. */
-static void repeat(greedy *g, const ps_column *column)
-{
-    const ps_entries *e = g->list;
-    size_t scarce = column->first;
-    double times;
-
-    for (size_t k = scarce + 1; k < e->n; k++)
-        if (g->left[e->index[k]] / e->value[k] <
-            g->left[e->index[scarce]] / e->value[scarce])
-            scarce = k;
-    times = g->left[e->index[scarce]] / e->value[scarce];
-    for (size_t k = column->first; k < e->n; k++)
-        g->left[e->index[k]] -= times * e->value[k];
-    use_up(g, e->index[scarce] + 1);
-}
-
 bool ps_greedy_basis(const ps_lp_instance *s, double slot, ps_entries *list,
                      ps_column *columns)
 {
@@ -213,9 +196,21 @@ bool ps_greedy_basis(const ps_lp_instance *s, double slot, ps_entries *list,
     bool ok = open_greedy(&g, slot);
 
     for (uint32_t j = 0; ok && j < s->n; j++) {
+        size_t scarce = list->n;
+        double times;
+
         ok = build(&g, longest(&g, s->capacity), &columns[j]);
-        if (ok)
-            repeat(&g, &columns[j]);
+        if (!ok)
+            break;
+        /* Repeat the column until a length of it is used up, exactly one. */
+        for (size_t k = scarce + 1; k < list->n; k++)
+            if (g.left[list->index[k]] / list->value[k] <
+                g.left[list->index[scarce]] / list->value[scarce])
+                scarce = k;
+        times = g.left[list->index[scarce]] / list->value[scarce];
+        for (size_t k = columns[j].first; k < list->n; k++)
+            g.left[list->index[k]] -= times * list->value[k];
+        use_up(&g, list->index[scarce] + 1);
     }
     close_greedy(&g);
     return ok;

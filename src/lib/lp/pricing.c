@@ -94,11 +94,11 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
     *p = (ps_pricer){.instance = s};
     p->unit = shallow ? 1 : (s->capacity - 1) / max_units + 1;
     p->capacity = s->capacity / p->unit;
-    /* Where the depth is no limit, a power of 2 is cheaper. */
-    while (depth < max)
-        depth *= 2;
     if (s->depth < max)
         depth = s->depth;
+    else /* it is no limit: a power of 2 is cheaper */
+        while (depth < max)
+            depth *= 2;
     add_table(p, NONE, NONE);
     if (!shallow)
         add_tables(p, depth);
@@ -193,33 +193,6 @@ static void combine(ps_pricer *p, const ps_price_table *t)
     }
 }
 
-/*
- * The best pair in c tokens with a shorter length of at least `min`; the
- * search for that place in the rises goes on from *from.
- */
-static double best_pair(ps_pricer *p, uint32_t c, uint32_t min,
-                        size_t *from, uint32_t *shorter)
-{
-    const double *best = p->tables[0].best;
-    double max = 0;
-    size_t k;
-
-    while (*from > 0 && p->rises[*from - 1].at >= min)
-        --*from;
-    while (*from < p->n_rises && p->rises[*from].at < min)
-        ++*from;
-    for (k = *from; k < p->n_rises && p->rises[k].at <= c / 2; k++) {
-        double v = p->rises[k].best + best[c - p->rises[k].at];
-
-        if (v > max) {
-            max = v;
-            *shorter = p->rises[k].at;
-        }
-    }
-    p->work += (double)(k - *from);
-    return max;
-}
-
 /* Depth 3: each length with the best pair of lengths that are no longer. */
 static void price_triples(ps_pricer *p, double *value)
 {
@@ -230,19 +203,30 @@ static void price_triples(ps_pricer *p, double *value)
     for (uint32_t i = s->n; i-- > 0;) {
         uint32_t c = s->capacity - s->length[i];
         uint32_t longest = s->length[i] < c ? s->length[i] : c;
+        uint32_t min = c - longest;
         uint32_t rest = c;
-        double v, pair;
+        size_t k;
 
+        /* One of them is the best length that may be taken... */
         if (p->item[longest] != NONE)
             rest -= s->length[p->item[longest]];
-        v = best[longest] + best[rest];
+        value[i] = best[longest] + best[rest];
         p->part[i] = rest;
-        pair = best_pair(p, c, c - longest, &from, &rest);
-        if (pair > v) {
-            v = pair;
-            p->part[i] = rest;
+
+        /* ...or the shorter one is at least `min`: a rise from there on. */
+        while (from > 0 && p->rises[from - 1].at >= min)
+            from--;
+        while (from < p->n_rises && p->rises[from].at < min)
+            from++;
+        for (k = from; k < p->n_rises && p->rises[k].at <= c / 2; k++) {
+            double v = p->rises[k].best + best[c - p->rises[k].at];
+
+            if (v > value[i]) {
+                value[i] = v;
+                p->part[i] = p->rises[k].at;
+            }
         }
-        value[i] = v;
+        p->work += (double)(k - from);
     }
 }
 
@@ -270,6 +254,10 @@ static void price_halves(ps_pricer *p, double *value)
     p->work += end;
 }
 
+/*
+ * From depth 4 on there are tables for the halves; up to depth 2 the best
+ * length beside each is known from the first table.
+ */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value)
 {
     const ps_lp_instance *s = p->instance;

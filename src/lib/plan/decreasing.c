@@ -80,6 +80,7 @@ typedef struct group {
 typedef struct bins {
     ps_plan *plan;
     fit fit;
+    bool latest; /* the group that changed last comes before others */
     uint32_t capacity;
     uint32_t max; /* sequences in a pack */
     uint64_t next_order;
@@ -89,16 +90,11 @@ typedef struct bins {
     uint32_t leaves;
     group *groups;
     uint32_t n_groups;
-    uint32_t groups_capacity;
+    size_t groups_capacity;
     run *runs;
     uint32_t n_runs;
-    uint32_t runs_capacity;
+    size_t runs_capacity;
 } bins;
-
-static bool takes_latest(const bins *s)
-{
-    return s->fit == FIT_BEST_LATEST || s->fit == FIT_WORST_LATEST;
-}
 
 /* ---- Finding the group that comes next ---- */
 
@@ -209,60 +205,58 @@ static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
     s->groups[s->n_groups] = *g;
     s->groups[s->n_groups].count = count;
     g->count -= count;
-    if (!takes_latest(s)) {
+    if (!s->latest) {
         g->order += count;
         top_changed(s, g->spare);
     }
     return s->n_groups++;
 }
 
-/* The array with space for an element after `n`, or NULL. */
-static void *grow(void *array, uint32_t n, uint32_t *capacity, size_t size)
+/* Makes space for another group and another run. */
+static bool make_space(bins *s)
 {
-    void *grown;
+    void *grown = NULL;
 
-    if (n < *capacity)
-        return array;
-    if (n > UINT32_MAX / 2 || n > SIZE_MAX / 2 / size)
-        return NULL;
-    grown = realloc(array, 2 * (size_t)n * size);
-    if (grown != NULL)
-        *capacity = 2 * n;
-    return grown;
+    if (s->n_groups < UINT32_MAX / 2 && s->n_runs < UINT32_MAX / 2)
+        grown = ps_plan_grow(s->groups, &s->groups_capacity,
+                             (size_t)s->n_groups + 1, MIN_GROUPS,
+                             sizeof *s->groups);
+    if (grown == NULL)
+        return false;
+    s->groups = grown;
+    grown = ps_plan_grow(s->runs, &s->runs_capacity, (size_t)s->n_runs + 1,
+                         MIN_GROUPS, sizeof *s->runs);
+    if (grown == NULL)
+        return false;
+    s->runs = grown;
+    return true;
 }
 
 /* Adds `times` sequences of a length to each of `count` packs of a group. */
 static ps_result extend(bins *s, uint32_t id, uint64_t count,
                         uint32_t length, uint32_t times, ps_error *err)
 {
-    group *g = grow(s->groups, s->n_groups, &s->groups_capacity, sizeof *g);
-    run *runs;
+    group *g;
 
-    if (g == NULL)
+    if (!make_space(s))
         return ps_fail_memory(err);
-    s->groups = g;
-    runs = grow(s->runs, s->n_runs, &s->runs_capacity, sizeof *runs);
-    if (runs == NULL)
-        return ps_fail_memory(err);
-    s->runs = runs;
-
     if (id == 0) { /* new packs */
         id = s->n_groups++;
         s->groups[id] = s->groups[0];
         s->groups[id].count = count;
         s->groups[id].order = s->next_order;
-        if (!takes_latest(s))
+        if (!s->latest)
             s->next_order += count;
     } else {
         id = take_out(s, id, count);
     }
     g = &s->groups[id];
-    runs[s->n_runs] =
+    s->runs[s->n_runs] =
         (run){.length = length, .times = times, .before = g->run};
     g->run = s->n_runs++;
     g->spare -= length * times;
     g->depth += times;
-    if (takes_latest(s))
+    if (s->latest)
         g->order = s->next_order--;
     if (g->spare == 0 || g->depth == s->max)
         return finish(s, g, err);
@@ -338,22 +332,19 @@ ps_result ps_plan_decreasing(ps_plan *plan, const ps_histogram *h,
     bins s = {.plan = plan,
               .fit = fits[algorithm],
               .capacity = o->capacity,
-              .max = o->depth,
-              .n_groups = 1,
-              .groups_capacity = MIN_GROUPS,
-              .n_runs = 1,
-              .runs_capacity = MIN_GROUPS};
+              .max = o->depth};
     ps_mem mem = {0};
     ps_result r = PS_OK;
 
-    s.groups = ps_mem_alloc(&mem, MIN_GROUPS, sizeof *s.groups);
-    s.runs = ps_mem_alloc(&mem, MIN_GROUPS, sizeof *s.runs);
+    s.latest = s.fit == FIT_BEST_LATEST || s.fit == FIT_WORST_LATEST;
     allocate(&s, &mem);
-    if (mem.failed) {
+    if (mem.failed || !make_space(&s)) {
         r = ps_fail_memory(err);
     } else {
-        s.groups[0] = (group){.count = UINT64_MAX, .spare = s.capacity};
-        s.next_order = takes_latest(&s) ? UINT64_MAX : 0;
+        s.groups[s.n_groups++] =
+            (group){.count = UINT64_MAX, .spare = s.capacity};
+        s.runs[s.n_runs++] = (run){0};
+        s.next_order = s.latest ? UINT64_MAX : 0;
     }
 
     for (size_t i = ps_histogram_size(h); r == PS_OK && i-- > 0;)

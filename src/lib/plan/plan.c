@@ -77,9 +77,8 @@ ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r)
     return PS_OK;
 }
 
-/* The array with space for `needed` elements, or NULL. */
-static void *grow(void *array, size_t *capacity, size_t needed, size_t min,
-                  size_t size)
+void *ps_plan_grow(void *array, size_t *capacity, size_t needed, size_t min,
+                   size_t size)
 {
     size_t wanted = *capacity == 0 ? min : *capacity;
     void *grown;
@@ -106,15 +105,16 @@ ps_result ps_plan_reserve(ps_plan *plan, uint64_t count, uint32_t n,
 
     if (count > MAX_PACKS - plan->packs)
         return ps_fail(err, PS_ERR_LIMIT, "plan: more than 2^63 - 1 packs");
-    grown = grow(plan->strategies, &plan->capacity, plan->n + 1,
-                 MIN_STRATEGIES, sizeof *plan->strategies);
+    grown = ps_plan_grow(plan->strategies, &plan->capacity, plan->n + 1,
+                         MIN_STRATEGIES, sizeof *plan->strategies);
     if (grown == NULL)
         return ps_fail_memory(err);
     plan->strategies = grown;
     if (n > SIZE_MAX - plan->n_lengths)
         return ps_fail_memory(err);
-    grown = grow(plan->lengths, &plan->lengths_capacity, plan->n_lengths + n,
-                 MIN_LENGTHS, sizeof *plan->lengths);
+    grown = ps_plan_grow(plan->lengths, &plan->lengths_capacity,
+                         plan->n_lengths + n, MIN_LENGTHS,
+                         sizeof *plan->lengths);
     if (grown == NULL)
         return ps_fail_memory(err);
     plan->lengths = grown;

@@ -5,19 +5,19 @@
  * histogram of the lengths.  A plan is a list of strategies: how often a pack
  * of such and such lengths is to be made.
  *
- *     histogram   how many sequences there are of each length
- *     plan        the list, and the check of one that comes from elsewhere
- *     make        a plan by the name of its algorithm; these are in
- *     baselines   what trainers do without a plan: none, sorted, greedy
- *     decreasing  first, best and worst fit: ffd, bfd, spfhp, lpfhp
- *     nnlshp      nnlshp and ennlshp, which take nnls' fit, whose repeats
- *                 `rounding` makes whole, and plan the rest by
- *     heuristics  (the best of some quick plans) and
- *     repack      (trial: some packs are taken apart and made again)
- *     window_plan for the engine: plans for what a window holds, in little
- *                 time
- *     bound       how few packs are possible
- *     lp_input    a histogram as an instance of the linear program
+ *     histogram    how many sequences there are of each length
+ *     plan         the list of strategies, and the check of one
+ *     make         a plan by the name of its algorithm: the table of them
+ *     baselines    what trainers do without a plan: none, sorted, greedy
+ *     decreasing   first, best and worst fit: ffd, bfd, spfhp, lpfhp
+ *     nnlshp       nnlshp and ennlshp: a fit, and a plan for what it leaves
+ *     nnls         the fit: fractional strategies by the linear relaxation
+ *     rounding     from fractional strategies to whole ones
+ *     heuristics   the best of some quick plans
+ *     repack       better plans by trial: takes packs apart, makes them again
+ *     window_plan  for the engine: plans for what a window holds
+ *     bound        how few packs are possible
+ *     lp_input     a histogram as an instance of the linear program
  *
  * The room uses base, and lp for the linear relaxation.  It has no clock and
  * no random seed but a fixed one: a plan follows from the histogram and the
@@ -66,6 +66,13 @@ void ps_plan_set_packs(ps_plan *plan, uint64_t packs);
  * error it frees `made`.  Returns `r`.
  */
 ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r);
+
+/*
+ * The array with space for `needed` elements, or NULL without memory.  The
+ * capacity is `min` at first, and doubles when it is too small.
+ */
+void *ps_plan_grow(void *array, size_t *capacity, size_t needed, size_t min,
+                   size_t size);
 
 /* Which bin of the histogram is the first of at least that length. */
 size_t ps_histogram_find(const ps_histogram *h, uint32_t length);

@@ -71,19 +71,6 @@ uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth)
     return mem.bytes;
 }
 
-static void close_rounding(rounding *r)
-{
-    free(r->times);
-    free(r->slots);
-    free(r->runs);
-    free(r->end);
-    free(r->at);
-    free(r->down);
-    free(r->taking);
-    free(r->stop);
-    free(r->lengths);
-}
-
 /* How many packs each column has, and how many slots of each length all. */
 static void count_slots(rounding *r, const double *used)
 {
@@ -217,6 +204,14 @@ ps_result ps_round(ps_plan *plan, const ps_histogram *h,
     for (uint32_t j = 0; result == PS_OK && j < basis->n; j++)
         if (r.times[j] > 0) /* a slack column has no packs */
             result = add_packs(&r, j, plan, err);
-    close_rounding(&r);
+    free(r.times);
+    free(r.slots);
+    free(r.runs);
+    free(r.end);
+    free(r.at);
+    free(r.down);
+    free(r.taking);
+    free(r.stop);
+    free(r.lengths);
     return result;
 }
