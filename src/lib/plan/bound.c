@@ -23,7 +23,7 @@
 /* So much, relatively, may be the sum of all errors of rounding. */
 #define ROUNDING 1e-12
 
-/* Bounds by parts: for up to so many, and for so many lengths in all. */
+/* Bounds by parts: up to 64 of them, while lengths times parts are few. */
 #define MAX_PARTS 64
 #define PARTS_WORK (1 << 22)
 

@@ -20,8 +20,8 @@ typedef struct ps_lp_input {
 } ps_lp_input;
 
 /*
- * A unit of few tokens, but so many that a histogram with that capacity is
- * left with no more than so many lengths and units of capacity.
+ * The unit, of few tokens, with which the histogram has at most `max_lengths`
+ * lengths, and the capacity at most `max_units` units.
  */
 uint32_t ps_lp_input_unit(const ps_histogram *h, uint32_t capacity,
                           uint32_t max_lengths, uint32_t max_units);

@@ -45,14 +45,18 @@
 #define GAP 0.25
 #define MIN_YIELD 0.25
 
-/* If the relaxation is not solved for a part of the work, and further off, */
+/*
+ * A relaxation that this part of the work leaves this many packs from its
+ * bound gets columns from a plan for fewer sequences: this many, or more for
+ * each length.  The plan takes so many steps for each, and at most a part of
+ * the work.
+ */
 #define FIRST_PART 0.3
 #define POOL_GAP 1.0
-/* columns come from a plan for so many sequences, and for each length: */
 #define POOL_SEQUENCES 8192.0
 #define POOL_EACH 8.0
-#define POOL_WORK 1000.0 /* steps for each of these, */
-#define POOL_PART 0.3    /* but no more than this part of the work */
+#define POOL_WORK 1000.0
+#define POOL_PART 0.3
 
 /*
  * Of the relaxation, of rounding, and of a pool: a histogram, a plan, and its
@@ -178,7 +182,7 @@ static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
     ps_repack_options ro = {.capacity = s->capacity,
                             .depth = s->depth,
                             .price = ps_lp_prices(lp),
-                            .enough = factor * ps_lp_bound(lp),
+                            .min_packs = factor * ps_lp_bound(lp),
                             .work = fmin(POOL_WORK * wanted,
                                          POOL_PART * *work)};
     ps_histogram *fewer = NULL;

@@ -9,7 +9,7 @@
 
 #include "plan/plan.h"
 
-/* What a fit leaves, and what it knows, by the lengths of the histogram. */
+/* What a fit leaves, and what it learns, by the lengths of the histogram. */
 typedef struct ps_fit_rest {
     uint64_t *left;
     double *price; /* what a length is worth, in packs */
@@ -33,13 +33,13 @@ typedef struct ps_fit_work {
 } ps_fit_work;
 
 /*
- * Replaces *best with ennlshp's plan if that has fewer packs, though it may
- * not take as much work.  Raises *enough to the number of packs that no plan
- * is without, if that is known to be more.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Replaces *best with the plan that ennlshp makes with no more than that work,
+ * if it has fewer packs.  Raises *min_packs if the fit proves that every plan
+ * has more.  PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
                              const ps_plan_options *o, ps_fit_work work,
-                             double *enough, ps_error *err);
+                             double *min_packs, ps_error *err);
 
 /* The most that a fit takes, besides the plan. */
 uint64_t ps_plan_fit_bytes(const ps_plan_size *size);

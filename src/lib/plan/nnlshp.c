@@ -27,8 +27,9 @@
 #define ROUNDING 1e-12    /* relative, of bounds */
 
 /*
- * Plans that are further from the bound, relatively, are mended: what is in
- * packs that lose more, up to so many sequences, for so much work.
+ * A plan with more than NEAR times as many packs as the bound is mended: what
+ * is in packs that lose more than LOSS by the prices is packed again; no more
+ * than MAX_MENDED sequences, with no more work.
  */
 #define NEAR 1.00002
 #define LOSS 1e-3
@@ -82,7 +83,7 @@ static ps_result add_plan(ps_plan *plan, const ps_plan *more, ps_error *err)
 typedef struct rest {
     ps_histogram *h;
     double *price;
-    double enough; /* no fewer packs are possible for all of it */
+    double min_packs; /* no plan for all of it has fewer */
 } rest;
 
 static void close_rest(rest *r)
@@ -100,13 +101,13 @@ static ps_result repair(ps_plan *plan, const rest *left,
     ps_repack_options ro = {.capacity = o->capacity,
                             .depth = o->depth,
                             .price = left->price,
-                            .enough = left->enough -
+                            .min_packs = left->min_packs -
                                       (double)ps_plan_packs(plan),
                             .work = fmin(work, REPAIR_EACH * n)};
     ps_plan *best = NULL;
     ps_result r = ps_plan_quick(&best, left->h, o, err);
 
-    if (r == PS_OK && (double)ps_plan_packs(best) > ro.enough)
+    if (r == PS_OK && (double)ps_plan_packs(best) > ro.min_packs)
         r = ps_plan_repack(&best, left->h, &ro, err);
     if (r == PS_OK)
         r = add_plan(plan, best, err);
@@ -114,7 +115,10 @@ static ps_result repair(ps_plan *plan, const rest *left,
     return r;
 }
 
-/* One fit of a histogram, and what it leaves; prices of all go to *all. */
+/*
+ * Fits a histogram once.  What that leaves goes to *to; the prices of all
+ * lengths, and the bound, to *all, unless that is NULL.
+ */
 static ps_result fit(ps_plan *plan, const ps_histogram *h,
                      const ps_plan_options *o, bool weighted, double *work,
                      rest *to, rest *all, ps_error *err)
@@ -131,9 +135,9 @@ static ps_result fit(ps_plan *plan, const ps_histogram *h,
         r = ps_fail_memory(err);
     if (r == PS_OK)
         r = ps_plan_fit(plan, h, o, weighted, work, &left, err);
-    to->enough = before + ceil(left.bound * (1 - ROUNDING));
+    to->min_packs = before + ceil(left.bound * (1 - ROUNDING));
     if (r == PS_OK && all != NULL) {
-        all->enough = to->enough;
+        all->min_packs = to->min_packs;
         all->price = malloc(n * sizeof *all->price);
         if (all->price == NULL)
             r = ps_fail_memory(err);
@@ -156,7 +160,7 @@ static ps_result fit(ps_plan *plan, const ps_histogram *h,
 
 /*
  * Fits the histogram; with `again` what that leaves, too, until it brings
- * nothing; and packs the rest.  The prices of all lengths, and what is enough,
+ * nothing; and packs the rest.  The prices of all lengths, and the bound,
  * go to *all.
  */
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
@@ -172,7 +176,7 @@ static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
         r = fit(plan, left.h, o, false, &work.fit, &next, NULL, err);
         again = r == PS_OK && ps_histogram_sequences(next.h) <
                                   ps_histogram_sequences(left.h);
-        next.enough = left.enough;
+        next.min_packs = left.min_packs;
         close_rest(&left);
         left = next;
     }
@@ -184,7 +188,7 @@ static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
 
 ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
                              const ps_plan_options *o, ps_fit_work work,
-                             double *enough, ps_error *err)
+                             double *min_packs, ps_error *err)
 {
     rest all = {0};
     ps_plan *plan;
@@ -192,7 +196,7 @@ ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
 
     if (r == PS_OK)
         r = fit_and_repair(plan, h, o, true, work, &all, err);
-    *enough = fmax(*enough, all.enough);
+    *min_packs = fmax(*min_packs, all.min_packs);
     close_rest(&all);
     return ps_plan_keep_better(best, plan, r);
 }
@@ -232,7 +236,7 @@ static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
 static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
                       const ps_plan_options *o, ps_error *err)
 {
-    rest lossy = {.enough = all->enough};
+    rest lossy = {.min_packs = all->min_packs};
     ps_plan *good = NULL;
     ps_result r = ps_plan_open(&good, err);
 
@@ -256,12 +260,12 @@ static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
 }
 
 /*
- * Makes *best the plan by fitting if it is better, or a quick one should that
- * have fewer packs; mended where it is not near what is possible, *enough.
+ * Makes *best the plan by fitting, or a quick one if that is better; and
+ * mends it where it is not near the bound, *min_packs.
  */
 static ps_result improve(ps_plan **best, const ps_histogram *h,
                          const ps_plan_options *o, bool again,
-                         double *enough, ps_error *err)
+                         double *min_packs, ps_error *err)
 {
     const ps_fit_work work = {ps_lp_fair_work(ps_histogram_size(h)),
                               REPAIR_WORK};
@@ -274,9 +278,9 @@ static ps_result improve(ps_plan **best, const ps_histogram *h,
     r = fit_and_repair(plan, h, o, again, work, &all, err);
     if (r == PS_OK)
         r = ps_plan_quick(&plan, h, o, err);
-    if (r == PS_OK && (double)ps_plan_packs(plan) > NEAR * all.enough)
+    if (r == PS_OK && (double)ps_plan_packs(plan) > NEAR * all.min_packs)
         r = mend(&plan, h, &all, o, err);
-    *enough = all.enough;
+    *min_packs = all.min_packs;
     close_rest(&all);
     return ps_plan_keep_better(best, plan, r);
 }
@@ -288,19 +292,19 @@ ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
     bool again = algorithm == PS_PLAN_ENNLSHP;
     ps_plan_options shallow = *o;
     ps_plan *best = NULL;
-    double enough = 1, depth;
-    ps_result r = improve(&best, h, o, again, &enough, err);
+    double min_packs = 1, depth;
+    ps_result r = improve(&best, h, o, again, &min_packs, err);
 
     /*
      * A greater depth makes the search harder.  So a small one is tried as
      * well, above that at which there would be too few places; the same one
      * for all greater ones.
      */
-    depth = floor((double)ps_histogram_sequences(h) / enough) + 2;
-    if (r == PS_OK && (double)ps_plan_packs(best) > enough &&
+    depth = floor((double)ps_histogram_sequences(h) / min_packs) + 2;
+    if (r == PS_OK && (double)ps_plan_packs(best) > min_packs &&
         depth < o->depth && ps_histogram_size(h) <= SHALLOW_LENGTHS) {
         shallow.depth = (uint32_t)depth;
-        r = improve(&best, h, &shallow, again, &enough, err);
+        r = improve(&best, h, &shallow, again, &min_packs, err);
     }
     if (r == PS_OK)
         r = add_plan(plan, best, err);

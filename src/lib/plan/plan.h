@@ -2,8 +2,8 @@
  * plan.h - a plan as it is built, and the algorithms that build one.
  *
  * This is the main header of the room `plan`: packing all at once, from the
- * histogram of the lengths.  A plan is a list of strategies: how often a pack
- * of such and such lengths is to be made.
+ * histogram of the lengths.  A plan is a list of strategies: the lengths
+ * of a pack, and how often it is to be made.
  *
  *     histogram    how many sequences there are of each length
  *     plan         the list of strategies, and the check of one

@@ -5,12 +5,12 @@
  * sum of all losses goes with the number of packs; so a good plan has lost
  * next to nothing in each pack.
  *
- * At first packs are made one by one: the longest sequence leads, and beside
- * it goes what is worth most.  Then some packs are taken apart and made again
- * (ruin and recreate: Schrimpf et al. 2000), the emptiest one always among
- * them.  The outcome is kept if there are fewer packs, or as many and the sum
- * of the squares of their losses is no less: losses gather in one pack until
- * it is gone (as in Falkenauer 1996).
+ * At first packs are made one by one: a sequence leads, drawn at random or the
+ * longest, and beside it goes what is worth most.  Then some packs are taken
+ * apart and made again (ruin and recreate: Schrimpf et al. 2000), the emptiest
+ * one always among them.  The outcome is kept if there are fewer packs, or as
+ * many and the sum of the squares of their losses is no less: losses gather in
+ * one pack until it is gone (as in Falkenauer 1996).
  *
  * Random numbers come from a seed that is always the same, and all work is
  * counted: the plan follows from the histogram alone.
@@ -31,28 +31,31 @@
 
 #define NONE UINT32_MAX
 #define SEED 1
-#define NO_LOSS 1e-9 /* a pack that lost no more is as good as any */
+#define NO_LOSS 1e-9 /* a pack that lost less is as good as any */
 
 /*
- * How much of a price is the part of the capacity, whatever else it is: of
+ * This part of a price is the part of the capacity that the length takes: of
  * choices that are worth the same the fullest is best.
  */
 #define LINEAR 0.05
 
-#define MAX_USED 8     /* one of so many kinds may be used up */
-#define MAX_DRAWS 3    /* for a kind that is not */
-#define LAST_THREE 3.6 /* this many of mean length are left to the last */
-#define MAX_TRIES 3    /* for the first of the last three in a pack */
+#define MAX_USED 8     /* used-up kinds are dropped when one in 8 is such */
+#define MAX_DRAWS 3    /* for a kind that is not used up */
+#define LAST_THREE 3.6 /* with less space, in mean lengths, three end a pack */
+#define MAX_TRIES 3    /* for the first of these three */
 
 #define FIRST_PART 0.1 /* of the work, for the first packs */
 #define PATIENCE 0.3   /* of the work, for one pack less */
 
-/* At a time so many packs are taken apart, or so many sequences. */
+/*
+ * A trial takes apart this many packs, or this many sequences.  Each of the
+ * first packs is the emptiest of 16 drawn at random, each other one of 2.
+ */
 #define RUINED_PACKS 8
 #define RUINED_SEQUENCES 48
-#define EMPTY_PACKS 4 /* of these the first are */
-#define MAX_EMPTY 16  /* the emptiest of so many at random, and the others */
-#define MORE_EMPTY 2  /* of so many */
+#define EMPTY_PACKS 4
+#define EMPTY_DRAWS 16
+#define OTHER_DRAWS 2
 
 /* Steps: of the search for a pair, of a pack and a sequence besides. */
 #define PAIR_WORK 2.0
@@ -87,23 +90,26 @@ typedef struct repack {
     const ps_repack_options *o;
     uint64_t random;
     double work;
-    double pack_work; /* for the search of a pack, */
-    double stop;      /* which ends there */
-    /* What is without a pack: the kinds, the shortest first, */
-    kind *kinds;
+    double pack_work; /* that the search for one pack may take */
+    double stop;      /* where it ends */
+
+    /* What is without a pack, and how much that is in all. */
+    kind *kinds; /* the shortest first */
     uint32_t n_kinds;
     uint32_t n_used; /* kinds that are used up */
-    uint64_t tokens; /* and in all; */
+    uint64_t tokens;
     uint32_t sequences;
-    uint32_t *pool; /* the row of each, some of which have a pack by now, */
-    uint32_t n_pool;
-    uint32_t *kind_of; /* and the kind of a row. */
-    /* The packs made of it: rows, one pack after the other. */
-    uint32_t *made;
+    uint32_t *unpacked; /* rows to draw from; some have a pack by now */
+    uint32_t n_unpacked;
+    uint32_t *kind_of; /* the kind of a row */
+
+    /* The packs made of it. */
+    uint32_t *made; /* rows, one pack after the other */
     uint32_t n_made;
     uint32_t *sizes;
     double *made_loss;
     uint32_t n_sizes;
+
     /* All packs: lists of sequences. */
     uint32_t *row;   /* of each sequence */
     uint32_t *next;  /* in its pack, or NONE */
@@ -111,6 +117,7 @@ typedef struct repack {
     double *loss;
     uint32_t n_packs;
     uint32_t emptiest;
+
     /* Those that are taken apart. */
     uint32_t ruined[RUINED_PACKS];
     uint32_t n_ruined;
@@ -125,7 +132,7 @@ typedef struct repack {
 static void close_repack(repack *r)
 {
     free(r->kinds);
-    free(r->pool);
+    free(r->unpacked);
     free(r->kind_of);
     free(r->made);
     free(r->sizes);
@@ -143,7 +150,7 @@ static void close_repack(repack *r)
 static void allocate(repack *r, uint64_t n, uint64_t lengths, ps_mem *mem)
 {
     r->kinds = ps_mem_alloc(mem, lengths, sizeof *r->kinds);
-    r->pool = ps_mem_alloc(mem, n, sizeof *r->pool);
+    r->unpacked = ps_mem_alloc(mem, n, sizeof *r->unpacked);
     r->kind_of = ps_mem_alloc(mem, lengths, sizeof *r->kind_of);
     r->made = ps_mem_alloc(mem, n, sizeof *r->made);
     r->sizes = ps_mem_alloc(mem, n, sizeof *r->sizes);
@@ -169,19 +176,19 @@ uint64_t ps_plan_repack_bytes(uint64_t sequences, uint32_t lengths)
 
 /* ---- One pack ---- */
 
-/* All that is without a pack, one by one. */
-static void fill_pool(repack *r)
+/* Lists the sequences without a pack one by one, to draw from. */
+static void list_unpacked(repack *r)
 {
-    r->n_pool = 0;
+    r->n_unpacked = 0;
     for (uint32_t i = 0; i < r->n_kinds; i++) {
         r->kind_of[r->kinds[i].row] = i;
         for (uint32_t n = r->kinds[i].count; n > 0; n--)
-            r->pool[r->n_pool++] = r->kinds[i].row;
+            r->unpacked[r->n_unpacked++] = r->kinds[i].row;
     }
-    r->work += r->n_pool;
+    r->work += r->n_unpacked;
 }
 
-/* Drops the kinds that are used up, once they are many. */
+/* Drops the kinds that are used up, and the packed rows, once many are. */
 static void drop_used(repack *r)
 {
     uint32_t n = 0;
@@ -196,8 +203,8 @@ static void drop_used(repack *r)
         r->n_kinds = n;
         r->n_used = 0;
     }
-    if (r->sequences < r->n_pool / 4)
-        fill_pool(r);
+    if (r->sequences < r->n_unpacked / 4)
+        list_unpacked(r);
 }
 
 static void take(repack *r, pack *p, uint32_t i)
@@ -239,7 +246,7 @@ static uint32_t longest(const repack *r, uint32_t length)
 static uint32_t draw_kind(repack *r)
 {
     for (int n = 0; n < MAX_DRAWS; n++) {
-        uint32_t row = r->pool[ps_random_below(&r->random, r->n_pool)];
+        uint32_t row = r->unpacked[ps_random_below(&r->random, r->n_unpacked)];
         uint32_t i = r->kind_of[row];
 
         if (i < r->n_kinds && r->kinds[i].row == row &&
@@ -250,8 +257,8 @@ static uint32_t draw_kind(repack *r)
 }
 
 /*
- * The kinds from `from` on, each with the longest that fits beside it and is
- * no shorter; until a pair is worth what is wanted.
+ * Tries the kinds from `from` on, each with the longest that fits beside it
+ * and is no shorter; until a pair is worth what is wanted.
  */
 static void scan_pairs(repack *r, uint32_t space, uint32_t from,
                        uint32_t to, double wanted, choice *best)
@@ -356,7 +363,7 @@ static void fill_to_last_three(repack *r, pack *p)
     }
 }
 
-/* Makes a pack; any sequence leads, but sometimes the longest one. */
+/* Makes a pack; a sequence drawn at random leads, sometimes the longest. */
 static void make_pack(repack *r)
 {
     pack p = {.space = r->o->capacity, .places = r->o->depth};
@@ -389,14 +396,14 @@ static void make_packs(repack *r)
     r->n_made = 0;
     r->n_sizes = 0;
     r->n_used = 0;
-    fill_pool(r);
+    list_unpacked(r);
     while (r->sequences > 0)
         make_pack(r);
 }
 
 /* ---- All packs ---- */
 
-/* Sequences of one row more that have no pack. */
+/* Adds the sequences of a row to those without a pack. */
 static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
 {
     uint32_t length = ps_histogram_length(r->h, row);
@@ -427,7 +434,7 @@ static void begin(repack *r)
     uint32_t n = 0;
 
     r->pack_work = fmax(MIN_PACK_WORK,
-                        FIRST_PART * r->o->work / fmax(1, r->o->enough));
+                        FIRST_PART * r->o->work / fmax(1, r->o->min_packs));
     r->n_kinds = (uint32_t)ps_histogram_size(r->h);
     for (uint32_t i = 0; i < r->n_kinds; i++)
         add_kind(r, &r->kinds[i], i, (uint32_t)ps_histogram_count(r->h, i));
@@ -469,7 +476,7 @@ static void ruin_pack(repack *r, uint32_t k)
     }
 }
 
-/* The emptiest of so many at random. */
+/* The emptiest of some packs, drawn at random. */
 static uint32_t draw_pack(repack *r, int draws)
 {
     uint32_t best = (uint32_t)ps_random_below(&r->random, r->n_packs);
@@ -496,8 +503,8 @@ static void ruin(repack *r)
     for (int n = 0; n < 2 * RUINED_PACKS && r->n_ruined < RUINED_PACKS &&
                     (r->n_taken < RUINED_SEQUENCES || r->n_ruined < 2);
          n++)
-        ruin_pack(r, draw_pack(r, r->n_ruined < EMPTY_PACKS ? MAX_EMPTY
-                                                            : MORE_EMPTY));
+        ruin_pack(r, draw_pack(r, r->n_ruined < EMPTY_PACKS ? EMPTY_DRAWS
+                                                            : OTHER_DRAWS));
     for (uint32_t i = r->n_kinds; i-- > 0;) {
         (void)ps_bitset_at_most(&r->rows, row, &row);
         add_kind(r, &r->kinds[i], row, r->counts[row]);
@@ -555,7 +562,7 @@ static void improve(repack *r)
 {
     double end = r->work + PATIENCE * r->o->work;
 
-    while (r->n_packs > 1 && r->n_packs > r->o->enough &&
+    while (r->n_packs > 1 && r->n_packs > r->o->min_packs &&
            r->work < r->o->work && r->work < end) {
         uint32_t before = r->n_packs;
 

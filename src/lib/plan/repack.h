@@ -17,7 +17,7 @@ typedef struct ps_repack_options {
     uint32_t capacity;
     uint32_t depth;
     const double *price; /* in packs, of each length of the histogram */
-    double enough;       /* packs; no plan can have fewer */
+    double min_packs;    /* no plan can have fewer */
     double work;         /* steps, about; some 10^8 of them a second */
 } ps_repack_options;
 

@@ -28,17 +28,15 @@
  * the square of its lengths; they are measured in units of tokens.
  */
 typedef struct budget {
-    double classes; /* for the square root of the sequences, */
-    uint32_t max_classes;
+    double classes;          /* for the square root of the sequences, */
+    uint32_t max_classes;    /* and at most */
     uint32_t max_units;
     uint32_t max_units_deep; /* in the search for columns, from depth 4 on */
-    /* For each sequence: additions for the prices, steps for the packs, */
-    double price_work;
-    double pack_work;
-    double max_pack_work; /* (of these no more for all) */
-    /* additions for the fit, and steps for what that leaves. */
-    double fit_work;
-    double repair_work;
+    double price_work;       /* additions for the prices, each sequence */
+    double pack_work;        /* steps for the packs, each sequence, */
+    double max_pack_work;    /* and at most in all */
+    double fit_work;         /* additions for a fit, each sequence, */
+    double repair_work;      /* and steps for what it leaves */
 } budget;
 
 /*
@@ -138,12 +136,12 @@ static void spread(const classes *c, const double *class_price,
 
 /* Prices of the lengths, by the relaxation of the classes. */
 static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
-                             const budget *with, double enough, double *price,
-                             ps_error *err)
+                             const budget *with, double min_packs,
+                             double *price, ps_error *err)
 {
     ps_lp_limits limits = {
         .work = with->price_work * (double)ps_histogram_sequences(h),
-        .gap = GAP * enough,
+        .gap = GAP * min_packs,
         .max_units = with->max_units_deep};
     ps_lp_instance s;
     classes c;
@@ -166,7 +164,7 @@ static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
 
 static ps_result repack(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, const budget *with,
-                        double enough, ps_error *err)
+                        double min_packs, ps_error *err)
 {
     double n = (double)ps_histogram_sequences(h);
     double *price = calloc(ps_histogram_size(h), sizeof *price);
@@ -174,11 +172,11 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
         .capacity = o->capacity,
         .depth = o->depth,
         .price = price,
-        .enough = enough,
+        .min_packs = min_packs,
         .work = fmax(fmin(with->pack_work * n, with->max_pack_work),
                      MIN_PACK_WORK * n)};
     ps_result r = price == NULL ? ps_fail_memory(err)
-                                : find_prices(h, o, with, enough, price,
+                                : find_prices(h, o, with, min_packs, price,
                                               err);
 
     if (r == PS_OK)
@@ -213,7 +211,7 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
 
 /*
  * What no plan has fewer packs than, by the tokens.  For any length up to one
- * half of the capacity: sequences that leave no room for it have a pack each,
+ * half of the capacity: sequences that leave no space for it have a pack each,
  * as have other ones above the half, and what is shorter needs none (L2:
  * Martello and Toth 1990).
  */
@@ -247,9 +245,9 @@ static double min_by_tokens(const ps_histogram *h, uint32_t capacity)
     return min;
 }
 
-static bool is_improvable(const ps_plan *plan, double enough)
+static bool is_improvable(const ps_plan *plan, double min_packs)
 {
-    return (double)ps_plan_packs(plan) >= enough + 1;
+    return (double)ps_plan_packs(plan) >= min_packs + 1;
 }
 
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
@@ -259,20 +257,20 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
     const budget *with = &budgets[effort];
     double n = (double)ps_histogram_sequences(h);
     const ps_fit_work work = {with->fit_work * n, with->repair_work * n};
-    double enough = fmax(min_by_tokens(h, o->capacity), n / o->depth);
+    double min_packs = fmax(min_by_tokens(h, o->capacity), n / o->depth);
     bool fits = effort == PS_EFFORT_MEDIUM;
     ps_result r = PS_OK;
 
     *plan = NULL;
     if (!fits) {
         r = ps_plan_quick(plan, h, o, err);
-        fits = r == PS_OK && is_improvable(*plan, enough) &&
+        fits = r == PS_OK && is_improvable(*plan, min_packs) &&
                ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY;
     }
     if (r == PS_OK && fits)
-        r = ps_plan_fit_within(plan, h, o, work, &enough, err);
-    if (r == PS_OK && is_improvable(*plan, enough))
-        r = repack(plan, h, o, with, enough, err);
+        r = ps_plan_fit_within(plan, h, o, work, &min_packs, err);
+    if (r == PS_OK && is_improvable(*plan, min_packs))
+        r = repack(plan, h, o, with, min_packs, err);
     if (r == PS_OK && effort == PS_EFFORT_MEDIUM)
         r = ps_plan_merge(*plan, err);
     if (r != PS_OK) {

@@ -183,7 +183,7 @@ static void test_work(void **state)
             ps_repack_options o = {.capacity = kinds[k].capacity,
                                    .depth = 16,
                                    .price = price,
-                                   .enough = 1,
+                                   .min_packs = 1,
                                    .work = work};
             ps_plan *plan = NULL;
             ps_error err;
