@@ -29,8 +29,8 @@ typedef struct ps_basis {
 } ps_basis;
 
 /*
- * A column has at most so many entries, and twice as many columns are tried
- * besides those of the basis.  Sets mem->failed without memory.
+ * For n rows, and columns of at most so many entries; the list may have twice
+ * as many columns as the basis.  Sets mem->failed without memory.
  */
 void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem);
 void ps_basis_destroy(ps_basis *b);

@@ -5,14 +5,11 @@
  * They are one procedure.  The lengths go from the longest to the shortest.
  * Equal packs are a group, and all that is done to one of them is done to the
  * group, or to a part of it that is split off.  What makes the algorithms
- * different is which group comes next:
+ * different is which group comes next: a fit.
  *
- *  - ffd: of all with space for the length, the one that was opened first.
- *  - bfd: of the fullest, the one that was opened first.
- *  - lpfhp, longest pack first: of the fullest, the one that changed last.
- *    That is bfd but for the choice among equally full packs.  Under a depth
- *    cap their numbers of packs may differ, without one they cannot.
- *  - spfhp, shortest pack first: of the emptiest, the one that changed last.
+ * lpfhp, longest pack first, is bfd but for the choice among equally full
+ * packs.  Under a depth cap their numbers of packs may differ, without one
+ * they cannot.  spfhp is shortest pack first.
  *
  * ffd and bfd give the packs that the textbook's procedures give on the
  * sequences one by one.  That a pack takes several sequences of a length at
@@ -46,10 +43,10 @@
 
 /* Which of the open packs with space for a length takes it. */
 typedef enum fit {
-    FIT_FIRST,
-    FIT_BEST,
-    FIT_BEST_LATEST,
-    FIT_WORST_LATEST
+    FIT_FIRST,       /* of all, the one opened first */
+    FIT_BEST,        /* of the fullest, the one opened first */
+    FIT_BEST_LATEST, /* of the fullest, the one changed last */
+    FIT_WORST_LATEST /* of the emptiest, the one changed last */
 } fit;
 
 static const fit fits[] = {

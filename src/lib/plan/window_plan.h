@@ -10,11 +10,11 @@
 
 #include "plan/plan.h"
 
-/* How much work a plan may take; it goes with the number of sequences. */
+/* How much work a plan may take for each sequence. */
 typedef enum ps_effort {
-    PS_EFFORT_LOW,    /* a flush: about a microsecond for each sequence */
-    PS_EFFORT_MEDIUM, /* a full window: some, as nnlshp's fit is made */
-    PS_EFFORT_HIGH    /* the end: some tens, and tenths of a second at most */
+    PS_EFFORT_LOW,    /* for a flush: about a microsecond */
+    PS_EFFORT_MEDIUM, /* for a full window: some, with nnlshp's fit */
+    PS_EFFORT_HIGH    /* for the end: some tens, but no second in all */
 } ps_effort;
 
 /* Makes a plan for the histogram.  PS_ERR_MEMORY, PS_ERR_LIMIT. */
