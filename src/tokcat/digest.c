@@ -13,14 +13,14 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
-#include "tokcat/text.h"
+#include "tokcat/input.h"
 
 static bool digest_all(int fd, const char *name, XXH3_state_t *state)
 {
     unsigned char block[65536];
     ssize_t n;
 
-    while ((n = text_read(fd, block, sizeof block)) > 0)
+    while ((n = input_read(fd, block, sizeof block)) > 0)
         (void)XXH3_128bits_update(state, block, (size_t)n);
     if (n < 0)
         message_errno("%s: cannot read", files_input_name(name));

@@ -1,152 +1,407 @@
 /*
- * jsonl.c - JSON Lines: an object a line, with the token ids and whatever
- * rides along.
+ * jsonl.c - JSON Lines: an object a line, with the token ids under one key;
+ * the other keys become channels.
+ *
+ * The first object tells what channels there are, the user what --ignore
+ * leaves out; every other object has the same keys.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
-#include "tokcat/columns.h"
-#include "tokcat/job.h"
+#include "tokcat/channel_defaults.h"
+#include "tokcat/element.h"
 #include "tokcat/memory.h"
+#include "tokcat/reader.h"
 
 /*
  * An object in memory takes some twenty times the room of its text, so the
- * lines are held shorter than those of other sources.
+ * lines are held shorter than those of other forms.
  */
-#define LONGEST_LINE ((size_t)64 * 1024 * 1024)
+#define MAX_LINE ((size_t)64 * 1024 * 1024)
 
-static int bad_json(const job *j, const json_error_t *error)
+/* "a string", or a number as it was written, for messages. */
+#define SHOWN_BYTES 48
+
+static const char *show(const json_t *value, char shown[SHOWN_BYTES])
 {
-    const uint64_t column = error->column > 0 ? (uint64_t)error->column : 1;
-
-    if (memory_ran_out()) {
-        message_error("%s: line %" PRIu64 ": out of memory",
-                      files_input_name(j->in.name), j->in.line);
-        return STATUS_FAILURE;
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        return "a string";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_OBJECT:
+        return "an object";
+    default:
+        break;
     }
-    if (json_error_code(error) == json_error_numeric_overflow)
-        return text_bad_at(&j->in, column, "a number is too large (integers "
-                           "reach to 9223372036854775807)");
-    return text_bad_at(&j->in, column, "%s", message_name(error->text));
+    memset(shown, 0, SHOWN_BYTES);
+    (void)json_dumpb(value, shown, SHOWN_BYTES - 1,
+                     JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+    return shown;
 }
 
-static int bad_id(const job *j, size_t i, const json_t *value)
+/* The ids and what the user does not want are no channels. */
+static bool is_channel(reader *r, const char *key)
 {
-    const ps_schema *s = &j->out.schema;
-    const char *key = message_name(j->conf->ids_key);
-    char room[COLUMNS_SHOWN_BYTES];
-    const char *shown = columns_show(value, room);
+    return strcmp(key, r->conf->ids_key) != 0 && !reader_ignores(r, key);
+}
+
+static bool has_channel(const ps_schema *s, const char *key)
+{
+    for (uint32_t i = 0; i < s->n_channels; i++)
+        if (strcmp(s->channels[i].name, key) == 0)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------------
+ * The channels, from the first object
+ */
+
+static int no_channel(const reader *r, const char *key, const json_t *value)
+{
+    char shown[SHOWN_BYTES];
+
+    return reader_bad(r, "%s: %s is no channel; leave it out with "
+                      "--ignore=%s", message_name(key), show(value, shown),
+                      message_name(key));
+}
+
+/* A list has a value for each token, a number is for the sequence. */
+static int learn_kind(const reader *r, const char *key, const json_t *value,
+                      ps_kind *kind)
+{
+    *kind = json_is_array(value) ? PS_PER_TOKEN : PS_PER_SEQUENCE;
+    if (json_is_string(value) || json_is_object(value))
+        return no_channel(r, key, value);
+    return STATUS_OK;
+}
+
+/* The type that the first values suggest; false if they suggest none. */
+static bool guess_type(const json_t *value, ps_type *type)
+{
+    const bool list = json_is_array(value);
+    const size_t n = list ? json_array_size(value) : 1;
+    bool real = false;
+    bool integer = false;
+    bool boolean = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *element = list ? json_array_get(value, i) : value;
+
+        real = real || json_is_real(element);
+        integer = integer || json_is_integer(element);
+        boolean = boolean || json_is_boolean(element);
+    }
+    *type = real ? PS_F32 : integer ? PS_I32 : PS_U8;
+    return real || integer || boolean;
+}
+
+static int learn_channel(reader *r, const char *key, const json_t *value)
+{
+    ps_schema *s = &r->out.schema;
+    ps_channel c = {.kind = PS_PER_TOKEN};
+    const known_channel *k;
+    int status;
+
+    if (!known_good_name(key))
+        return reader_bad(r, "the key '%s' cannot name a channel; leave it "
+                          "out with --ignore=%s", message_name(key),
+                          message_name(key));
+    memcpy(c.name, key, strlen(key));
+    status = learn_kind(r, key, value, &c.kind);
+    if (status != STATUS_OK)
+        return status;
+
+    k = known_find(key);
+    if (k != NULL) {
+        c.type = k->type;
+    } else if (!guess_type(value, &c.type)) {
+        /* Strings in a list are no reason to declare it. */
+        if (json_array_size(value) > 0 &&
+            !json_is_null(json_array_get(value, 0)))
+            return no_channel(r, key, value);
+        return reader_bad(r, "%s: null does not tell the type; declare it "
+                          "with --channel=%s:TYPE", key, key);
+    }
+    c.fill = known_fill(key, c.type);
+    if (s->n_channels == PS_MAX_CHANNELS)
+        return reader_bad(r, "%s: there can be no more than %d channels",
+                          key, PS_MAX_CHANNELS);
+    s->channels[s->n_channels++] = c;
+    return STATUS_OK;
+}
+
+/*
+ * Makes the channels of the stream: those that the user declared, in that
+ * order, then the object's other keys as they come.
+ */
+static int learn_channels(reader *r, json_t *object)
+{
+    ps_schema *s = &r->out.schema;
+    const char *key;
+    json_t *value;
+    int status;
+
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        ps_channel *c = &s->channels[i];
+
+        value = json_object_get(object, c->name);
+        if (value == NULL)
+            return reader_bad(r, "no key '%s', which --channel declares",
+                              c->name);
+        status = learn_kind(r, c->name, value, &c->kind);
+        if (status != STATUS_OK)
+            return status;
+    }
+    json_object_foreach(object, key, value)
+        if (is_channel(r, key) && !has_channel(s, key)) {
+            status = learn_channel(r, key, value);
+            if (status != STATUS_OK)
+                return status;
+        }
+    if (!s->framed && s->n_channels > 0)
+        return reader_bad(r, "%s: --raw cannot keep channels; leave it out "
+                          "with --ignore=%s", s->channels[0].name,
+                          s->channels[0].name);
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * The channels of every object
+ */
+
+/* Checks that every list that is not ignored has `n_tok` elements. */
+static int check_lengths(reader *r, json_t *object, size_t n_tok)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+        if (json_is_array(value) && is_channel(r, key) &&
+            json_array_size(value) != n_tok)
+            return reader_bad(r, "%s has length %zu, %s has length %zu",
+                              message_name(key), json_array_size(value),
+                              message_name(r->conf->ids_key), n_tok);
+    return STATUS_OK;
+}
+
+/* Checks that an object has just the keys of the stream's channels. */
+static int check_keys(reader *r, json_t *object)
+{
+    const ps_schema *s = &r->out.schema;
+    const char *key;
+    json_t *value;
+
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        const char *name = s->channels[i].name;
+        const bool wants_list = s->channels[i].kind == PS_PER_TOKEN;
+
+        value = json_object_get(object, name);
+        if (value == NULL)
+            return reader_bad(r, "no key '%s', which the first record has",
+                              name);
+        if (json_is_array(value) && !wants_list)
+            return reader_bad(r, "%s: a list here, but not in the first "
+                              "record", name);
+        if (!json_is_array(value) && wants_list)
+            return reader_bad(r, "%s: no list here, but one in the first "
+                              "record", name);
+    }
+    json_object_foreach(object, key, value)
+        if (is_channel(r, key) && !has_channel(s, key))
+            return reader_bad(r, "the key '%s' is not in the first record",
+                              message_name(key));
+    return STATUS_OK;
+}
+
+/* `where` is "labels[3]". */
+static int bad_value(const reader *r, const ps_channel *c, const char *where,
+                     const json_t *value, element_result why)
+{
+    char buffer[SHOWN_BYTES];
+    const char *shown = show(value, buffer);
+    const char *type = ps_type_name(c->type);
+
+    switch (why) {
+    case ELEMENT_NULL:
+        return reader_bad(r, "%s: null needs a channel of floats, and this "
+                          "one is %s (see --channel)", where, type);
+    case ELEMENT_FRACTION:
+        return reader_bad(r, "%s: %s is not an integer, and the channel is "
+                          "%s (see --channel)", where, shown, type);
+    case ELEMENT_INEXACT:
+        return reader_bad(r, "%s: %s has no exact %s (see --channel)", where,
+                          shown, type);
+    case ELEMENT_OUTSIDE:
+        return reader_bad(r, "%s: %s does not fit %s (see --channel)", where,
+                          shown, type);
+    default:
+        return reader_bad(r, "%s: %s is not a number", where, shown);
+    }
+}
+
+/* Stores the channels of an object whose keys were checked. */
+static int store_channels(const reader *r, const json_t *object,
+                          uint32_t n_tok)
+{
+    const ps_schema *s = &r->out.schema;
+
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        const ps_channel *c = &s->channels[i];
+        const json_t *value = json_object_get(object, c->name);
+        const size_t width = ps_type_bytes(c->type);
+        unsigned char *to =
+            r->out.payload + ps_payload_offset(s, i, n_tok);
+        element_result result;
+
+        if (c->kind == PS_PER_SEQUENCE) {
+            result = element_store(c->type, value, to);
+            if (result != ELEMENT_OK)
+                return bad_value(r, c, c->name, value, result);
+            continue;
+        }
+        for (size_t k = 0; k < json_array_size(value); k++) {
+            const json_t *element = json_array_get(value, k);
+            char where[PS_NAME_BYTES + 24];
+
+            result = element_store(c->type, element, to + k * width);
+            if (result != ELEMENT_OK) {
+                (void)snprintf(where, sizeof where, "%s[%zu]", c->name, k);
+                return bad_value(r, c, where, element, result);
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Objects
+ */
+
+static int bad_id(const reader *r, size_t i, const json_t *value)
+{
+    const char *key = message_name(r->conf->ids_key);
+    char buffer[SHOWN_BYTES];
+    char reason[READER_WHY_BYTES];
+    const char *shown = show(value, buffer);
+    const char *why = reader_above_max(r, reason);
 
     if (json_is_real(value))
-        return text_bad(&j->in, "%s[%zu]: %s is not an integer", key, i,
-                        shown);
-    if (!json_is_integer(value))
-        return text_bad(&j->in, "%s[%zu]: %s is not a number", key, i,
-                        shown);
-    if (json_integer_value(value) < 0)
-        return text_bad(&j->in, "%s[%zu]: %s is negative", key, i, shown);
-    if (s->vocab_size != 0)
-        return text_bad(&j->in, "%s[%zu]: %s is not below the vocabulary "
-                        "size %" PRIu32, key, i, shown, s->vocab_size);
-    return text_bad(&j->in, "%s[%zu]: %s does not fit %s", key, i, shown,
-                    s->token_type == PS_U16 ? "u16 (see --type)" : "u32");
+        why = "is not an integer";
+    else if (!json_is_integer(value))
+        why = "is not a number";
+    else if (json_integer_value(value) < 0)
+        why = "is negative";
+    return reader_bad(r, "%s[%zu]: %s %s", key, i, shown, why);
 }
 
-static int store_ids(job *j, const json_t *ids)
+static int store_ids(const reader *r, const json_t *ids)
 {
-    const ps_schema *s = &j->out.schema;
-    const size_t width = ps_type_bytes(s->token_type);
-    const uint32_t max = job_max_id(j);
+    const size_t width = ps_type_bytes(r->out.schema.token_type);
+    const uint32_t max = reader_max_id(r);
 
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const json_t *value = json_array_get(ids, i);
         const json_int_t id = json_integer_value(value);
 
-        if (!json_is_integer(value) || id < 0 || id > max)
-            return bad_id(j, i, value);
-        store_low(j->out.payload + i * width, (uint64_t)id, width);
+        if (json_typeof(value) != JSON_INTEGER || id < 0 || id > max)
+            return bad_id(r, i, value);
+        store_low(r->out.payload + i * width, (uint64_t)id, width);
     }
     return STATUS_OK;
 }
 
-/* The stream starts with the first object, which tells its channels. */
-static int check_columns(job *j, json_t *object)
+static int take_object(reader *r, json_t *object)
 {
-    int status;
-
-    if (j->out.writer != NULL)
-        return columns_check_keys(j, object);
-    status = columns_learn(j, object);
-    return status == STATUS_OK ? records_start(&j->out) : status;
-}
-
-static int put_object(job *j, json_t *object, const json_t *ids)
-{
-    const ps_schema *s = &j->out.schema;
-    const size_t n = json_array_size(ids);
-    int status = check_columns(j, object);
-
-    if (status == STATUS_OK && n > job_max_tokens(j))
-        status = job_too_large(j);
-    if (status == STATUS_OK)
-        status = records_room(&j->out,
-                              (size_t)ps_payload_bytes(s, (uint32_t)n));
-    if (status == STATUS_OK)
-        status = store_ids(j, ids);
-    if (status == STATUS_OK)
-        status = columns_store(j, object, (uint32_t)n);
-    if (status == STATUS_OK)
-        status = records_put(&j->out, (uint32_t)n);
-    return status;
-}
-
-static int take_object(job *j, json_t *object)
-{
-    const char *key = j->conf->ids_key;
+    const ps_schema *s = &r->out.schema;
+    const char *key = r->conf->ids_key;
     const json_t *ids;
+    size_t n;
     int status;
 
     if (!json_is_object(object))
-        return text_bad(&j->in, "not an object");
+        return reader_bad(r, "not an object");
     ids = json_object_get(object, key);
     if (ids == NULL)
-        return text_bad(&j->in, "no key '%s'", message_name(key));
+        return reader_bad(r, "no key '%s'", message_name(key));
     if (!json_is_array(ids))
-        return text_bad(&j->in, "%s: not a list", message_name(key));
-    status = columns_check_lengths(j, object, json_array_size(ids));
+        return reader_bad(r, "%s: not a list", message_name(key));
+    n = json_array_size(ids);
+    status = check_lengths(r, object, n);
     if (status != STATUS_OK)
         return status;
-    if (json_array_size(ids) == 0)
-        return job_empty(j);
-    return put_object(j, object, ids);
+    if (n == 0)
+        return reader_empty(r, 1);
+
+    if (r->out.writer != NULL) {
+        status = check_keys(r, object);
+    } else {
+        status = learn_channels(r, object);
+        if (status == STATUS_OK)
+            status = records_start(&r->out);
+    }
+    if (status == STATUS_OK && n > reader_max_tokens(r))
+        status = reader_too_large(r);
+    if (status == STATUS_OK)
+        status = records_reserve(&r->out,
+                                 (size_t)ps_payload_bytes(s, (uint32_t)n));
+    if (status == STATUS_OK)
+        status = store_ids(r, ids);
+    if (status == STATUS_OK)
+        status = store_channels(r, object, (uint32_t)n);
+    if (status == STATUS_OK)
+        status = records_put(&r->out, (uint32_t)n, r->out.payload);
+    return status;
 }
 
-static int jsonl_line(job *j, const text_line *line)
+static int bad_json(const reader *r, const json_error_t *error)
+{
+    const uint64_t column = error->column > 0 ? (uint64_t)error->column : 1;
+
+    if (memory_ran_out()) {
+        message_error("%s: line %" PRIu64 ": out of memory",
+                      input_name(&r->in), r->in.line);
+        return STATUS_FAILURE;
+    }
+    if (json_error_code(error) == json_error_numeric_overflow)
+        return input_bad_line(&r->in, column, "a number is too large "
+                              "(integers reach to 9223372036854775807)");
+    return input_bad_line(&r->in, column, "%s", message_name(error->text));
+}
+
+static int take_line(reader *r, const input_line *line)
 {
     json_error_t error;
     json_t *object;
     int status;
 
-    if (text_is_blank(line))
-        return job_empty(j);
+    if (input_is_blank(line))
+        return reader_empty(r, 1);
     object = json_loadb((const char *)line->bytes, line->n,
                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (object == NULL)
-        return bad_json(j, &error);
-    status = take_object(j, object);
+        return bad_json(r, &error);
+    status = take_object(r, object);
     json_decref(object);
     return status;
 }
 
-const job_source source_jsonl = {
+static int read_jsonl(reader *r)
+{
+    return reader_each_line(r, take_line);
+}
+
+const form_reader reader_jsonl = {
     .unit = "sequence",
-    .longest = LONGEST_LINE,
     .learns = true,
-    .line = jsonl_line,
+    .max_line = MAX_LINE,
+    .read = read_jsonl,
 };

@@ -20,17 +20,16 @@
  */
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
+#include "cli/message.h"
 #include "common/bytes.h"
-#include "tokcat/job.h"
+#include "tokcat/reader.h"
 #include "tokcat/split.h"
 
 #define HEADER_BYTES 34
 
-/* The readers in j->beside; the first one holds the file open. */
+/* The readers in r->beside; the first one holds the file open. */
 enum { LENGTHS, OFFSETS, DOCUMENTS, MODES };
 
 /* What the header tells. */
@@ -56,27 +55,15 @@ static size_t ending_of(const char *name)
                : 0;
 }
 
-static bool spare_one(const char *output, const char *input,
-                      const char *ending)
-{
-    char *name = binary_name_beside(input, ending_of(input), ending);
-    const bool good = name != NULL && files_spare_input(output, name);
-
-    free(name);
-    return good;
-}
-
 static bool spare_megatron(const char *output, const char *input)
 {
-    return spare_one(output, input, ".bin") &&
-           spare_one(output, input, ".idx");
+    const size_t ending = ending_of(input);
+
+    return input_spare_beside(output, input, ending, ".bin") &&
+           input_spare_beside(output, input, ending, ".idx");
 }
 
-/* ---------------------------------------------------------------------
- * The header
- */
-
-static int open_megatron(job *j, const char *name)
+static int open_megatron(reader *r, const char *name)
 {
     const size_t ending = ending_of(name);
     int status;
@@ -84,149 +71,75 @@ static int open_megatron(job *j, const char *name)
     if (strcmp(name, "-") == 0)
         return message_usage("--from=megatron reads two files, which cannot "
                              "come from standard input: name one");
-    status = binary_open_beside(&j->beside[LENGTHS], name, ending, ".idx");
+    status = input_open_beside(&r->beside[LENGTHS], name, ending, ".idx");
     if (status == STATUS_OK)
-        status = binary_open_beside(&j->data, name, ending, ".bin");
+        status = input_open_beside(&r->in, name, ending, ".bin");
     return status;
 }
 
-/* Codes 6 and 7 are of floating point numbers. */
-static bool find_type(unsigned code, number_type *type)
+/* ---------------------------------------------------------------------
+ * The header
+ */
+
+static int check_header(const input_file *index, data_set *d)
 {
+    /* Codes 6 and 7 are of floating point numbers. */
     static const number_type types[] = {
         [1] = {1, false}, [2] = {1, true}, [3] = {2, true},
         [4] = {4, true},  [5] = {8, true}, [8] = {2, false},
     };
-
-    if (code >= sizeof types / sizeof types[0] || types[code].width == 0)
-        return false;
-    *type = types[code];
-    return true;
-}
-
-/* Whether the file has just the bytes that its counts ask for. */
-static int check_counts(const binary *index, data_set *d)
-{
+    const unsigned char *header = input_at(index);
+    const unsigned code = header[17];
     const uint64_t bytes = index->bytes;
     uint64_t wanted;
 
+    if (memcmp(header, "MMIDIDX\0", 9) != 0)
+        return input_bad(index, 0, "no index of Megatron begins so");
+    if (load_u64(header + 9) != 1)
+        return input_bad(index, 9, "version %" PRIu64 " of the index; only 1 "
+                         "is known", load_u64(header + 9));
+    if (code == 6 || code == 7)
+        return input_bad(index, 17, "the data are floating point numbers, "
+                         "and tokens are integers");
+    if (code >= sizeof types / sizeof types[0] || types[code].width == 0)
+        return input_bad(index, 17, "there is no type of data %u", code);
+    d->type = types[code];
+
+    /* The file must have just the bytes that its counts ask for. */
+    d->n_sequences = load_u64(header + 18);
+    d->n_documents = load_u64(header + 26);
     if (d->n_sequences > bytes / 12 || d->n_documents > bytes / 8)
-        return binary_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64
-                          " entries for documents are more than the file "
-                          "has room for", d->n_sequences, d->n_documents);
+        return input_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64
+                         " entries for documents are more than the file has "
+                         "room for", d->n_sequences, d->n_documents);
     wanted = HEADER_BYTES + 12 * d->n_sequences + 8 * d->n_documents;
     d->has_modes = bytes != wanted;
     if (bytes == wanted || bytes == wanted + d->n_sequences)
         return STATUS_OK;
-    return binary_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64
-                      " entries for documents need %" PRIu64 " bytes, and "
-                      "the file has %" PRIu64, d->n_sequences,
-                      d->n_documents, wanted, bytes);
-}
-
-static int check_header(const binary *index, const unsigned char *header,
-                        data_set *d)
-{
-    if (memcmp(header, "MMIDIDX\0", 9) != 0)
-        return binary_bad(index, 0, "no index of Megatron begins so");
-    if (load_u64(header + 9) != 1)
-        return binary_bad(index, 9, "version %" PRIu64 " of the index; only "
-                          "1 is known", load_u64(header + 9));
-    if (header[17] == 6 || header[17] == 7)
-        return binary_bad(index, 17, "the data are floating point numbers, "
-                          "and tokens are integers");
-    if (!find_type(header[17], &d->type))
-        return binary_bad(index, 17, "there is no type of data %u",
-                          (unsigned)header[17]);
-    d->n_sequences = load_u64(header + 18);
-    d->n_documents = load_u64(header + 26);
-    return check_counts(index, d);
+    return input_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64
+                     " entries for documents need %" PRIu64 " bytes, and "
+                     "the file has %" PRIu64, d->n_sequences,
+                     d->n_documents, wanted, bytes);
 }
 
 /* Leaves the readers where their arrays begin. */
-static int read_header(job *j, data_set *d)
+static int read_header(reader *r, data_set *d)
 {
-    binary *index = &j->beside[LENGTHS];
+    input_file *index = &r->beside[LENGTHS];
     uint64_t at = HEADER_BYTES;
-    size_t ready;
-    int status = binary_need(index, HEADER_BYTES, &ready);
-
-    if (status != STATUS_OK)
-        return status;
-    if (ready < HEADER_BYTES)
-        return binary_cut(index, "its header");
-    status = check_header(index, binary_at(index), d);
-    if (status != STATUS_OK)
-        return status;
-    binary_take(index, HEADER_BYTES);
-    at += 4 * d->n_sequences;
-    binary_share(&j->beside[OFFSETS], index, at);
-    at += 8 * d->n_sequences;
-    binary_share(&j->beside[DOCUMENTS], index, at);
-    at += 8 * d->n_documents;
-    binary_share(&j->beside[MODES], index, at);
-    return STATUS_OK;
-}
-
-/* ---------------------------------------------------------------------
- * The arrays
- */
-
-/* The next number of an array; the file may have become shorter. */
-static int next_number(binary *array, number_type type, uint64_t *number)
-{
-    size_t ready;
-    int status = binary_need(array, type.width, &ready);
-
-    if (status == STATUS_OK && ready < type.width)
-        status = binary_cut(array, "its arrays");
-    if (status != STATUS_OK)
-        return status;
-    *number = number_load(binary_at(array), type);
-    binary_take(array, type.width);
-    return STATUS_OK;
-}
-
-static int check_mode(job *j)
-{
-    binary *modes = &j->beside[MODES];
-    uint64_t mode;
-    int status = next_number(modes, (number_type){.width = 1}, &mode);
-
-    if (status == STATUS_OK && mode != 0)
-        status = binary_bad(modes, binary_offset(modes) - 1, "sequence %"
-                            PRIu64 " is of mode %" PRIu64 ", and no text",
-                            j->place.number, mode);
-    return status;
-}
-
-/* Where the next sequence lies: within the data, that is sure. */
-static int next_extent(job *j, const data_set *d, uint64_t *offset,
-                       uint64_t *n)
-{
-    static const number_type i32 = {4, true};
-    static const number_type i64 = {8, true};
-    const uint64_t bytes = j->data.bytes;
-    int status = next_number(&j->beside[LENGTHS], i32, n);
+    int status = input_require(index, HEADER_BYTES, "its header");
 
     if (status == STATUS_OK)
-        status = next_number(&j->beside[OFFSETS], i64, offset);
-    if (status == STATUS_OK && d->has_modes)
-        status = check_mode(j);
+        status = check_header(index, d);
     if (status != STATUS_OK)
         return status;
-    if (*n > INT32_MAX)
-        return binary_bad(&j->beside[LENGTHS],
-                          binary_offset(&j->beside[LENGTHS]) - 4,
-                          "sequence %" PRIu64 " has a negative length",
-                          j->place.number);
-    if (*offset > bytes || *n > (bytes - *offset) / d->type.width)
-        return binary_bad(&j->beside[OFFSETS],
-                          binary_offset(&j->beside[OFFSETS]) - 8,
-                          "sequence %" PRIu64 ", %" PRIu64 " tokens from "
-                          "byte %" PRId64 " on, is not within the %" PRIu64
-                          " bytes of the data", j->place.number, *n,
-                          (int64_t)*offset, bytes);
+    input_take(index, HEADER_BYTES);
+    at += 4 * d->n_sequences;
+    input_share(&r->beside[OFFSETS], index, at);
+    at += 8 * d->n_sequences;
+    input_share(&r->beside[DOCUMENTS], index, at);
+    at += 8 * d->n_documents;
+    input_share(&r->beside[MODES], index, at);
     return STATUS_OK;
 }
 
@@ -234,117 +147,143 @@ static int next_extent(job *j, const data_set *d, uint64_t *offset,
  * The data
  */
 
-/* Goes to the tokens of the next sequence, and counts them. */
-static int find_sequence(job *j, const data_set *d, uint64_t *n)
+/* The next number of an array; the file may have become shorter. */
+static int next_number(input_file *array, size_t width, bool is_signed,
+                       uint64_t *number)
 {
-    uint64_t offset;
-    const int status = next_extent(j, d, &offset, n);
-
-    if (status == STATUS_OK) {
-        binary_seek(&j->data, offset);
-        j->place.offset = offset;
-        j->out.figures.bytes += *n * d->type.width;
-    }
-    return status;
-}
-
-static int read_sequence(job *j, const data_set *d)
-{
-    const unsigned char *tokens;
-    uint64_t n;
-    int status = find_sequence(j, d, &n);
+    const number_type type = {width, is_signed};
+    const int status = input_require(array, width, "its arrays");
 
     if (status != STATUS_OK)
         return status;
-    if (n == 0)
-        return job_empty(j);
-    status = cut_piece(j, &j->data, d->type, n, &tokens);
-    return status == STATUS_OK
-               ? records_put_tokens(&j->out, (uint32_t)n, tokens)
-               : status;
+    *number = number_load(input_at(array), type);
+    input_take(array, width);
+    return STATUS_OK;
 }
 
-static int read_sequences(job *j, const data_set *d)
+/* Goes to the tokens of the next sequence, which lie within the data, and
+   gives their number. */
+static int find_sequence(reader *r, const data_set *d, uint64_t *n)
 {
-    int status = STATUS_OK;
+    input_file *lengths = &r->beside[LENGTHS];
+    input_file *offsets = &r->beside[OFFSETS];
+    input_file *modes = &r->beside[MODES];
+    const uint64_t bytes = r->in.bytes;
+    uint64_t offset;
+    uint64_t mode = 0;
+    int status = next_number(lengths, 4, true, n);
 
-    while (status == STATUS_OK && j->place.number < d->n_sequences) {
-        status = read_sequence(j, d);
-        j->place.number++;
+    if (status == STATUS_OK)
+        status = next_number(offsets, 8, true, &offset);
+    if (status == STATUS_OK && d->has_modes)
+        status = next_number(modes, 1, false, &mode);
+    if (status != STATUS_OK)
+        return status;
+
+    if (mode != 0)
+        return input_bad(modes, input_offset(modes) - 1, "sequence %" PRIu64
+                         " is of mode %" PRIu64 ", and no text",
+                         r->place.number, mode);
+    if (*n > INT32_MAX)
+        return input_bad(lengths, input_offset(lengths) - 4, "sequence %"
+                         PRIu64 " has a negative length", r->place.number);
+    if (offset > bytes || *n > (bytes - offset) / d->type.width)
+        return input_bad(offsets, input_offset(offsets) - 8, "sequence %"
+                         PRIu64 ", %" PRIu64 " tokens from byte %" PRId64
+                         " on, is not within the %" PRIu64 " bytes of the "
+                         "data", r->place.number, *n, (int64_t)offset,
+                         bytes);
+
+    input_seek(&r->in, offset);
+    r->place.offset = offset;
+    r->out.figures.bytes += *n * d->type.width;
+    return STATUS_OK;
+}
+
+static int read_sequences(reader *r, const data_set *d)
+{
+    for (; r->place.number < d->n_sequences; r->place.number++) {
+        const unsigned char *tokens;
+        uint64_t n;
+        int status = find_sequence(r, d, &n);
+
+        if (status == STATUS_OK && n == 0) {
+            status = reader_empty(r, 1);
+        } else if (status == STATUS_OK) {
+            status = split_next(r, d->type, n, &tokens);
+            if (status == STATUS_OK)
+                status = records_put(&r->out, (uint32_t)n, tokens);
+        }
+        if (status != STATUS_OK)
+            return status;
     }
-    return status;
-}
-
-/* Where the next document begins, which is no less than `min`. */
-static int next_document(job *j, const data_set *d, uint64_t min,
-                         uint64_t *first)
-{
-    binary *documents = &j->beside[DOCUMENTS];
-    int status = next_number(documents, (number_type){.width = 8}, first);
-
-    if (status == STATUS_OK && (*first < min || *first > d->n_sequences))
-        status = binary_bad(documents, binary_offset(documents) - 8,
-                            "no document can begin with sequence %" PRId64
-                            " of %" PRIu64 ", behind %" PRIu64,
-                            (int64_t)*first, d->n_sequences, min);
-    return status;
+    return STATUS_OK;
 }
 
 /* The sequences up to that one are a document. */
-static int read_document(job *j, const data_set *d, uint64_t end)
+static int read_document(reader *r, const data_set *d, uint64_t end)
 {
-    uint64_t n_tok = 0;
     uint64_t n;
     int status = STATUS_OK;
 
-    while (status == STATUS_OK && j->place.number < end) {
-        status = find_sequence(j, d, &n);
+    while (status == STATUS_OK && r->place.number < end) {
+        status = find_sequence(r, d, &n);
         if (status == STATUS_OK)
-            status = cut_append(j, &j->data, d->type, n, &n_tok);
-        j->place.number++;
+            status = split_append(r, d->type, n);
+        r->place.number++;
     }
     if (status != STATUS_OK)
         return status;
-    return n_tok == 0 ? job_empty(j) : records_put(&j->out, (uint32_t)n_tok);
+    return r->n_tok == 0 ? reader_empty(r, 1) : reader_put(r);
 }
 
-static int read_documents(job *j, const data_set *d)
+static int read_documents(reader *r, const data_set *d)
 {
-    binary *documents = &j->beside[DOCUMENTS];
+    input_file *documents = &r->beside[DOCUMENTS];
     uint64_t first = 0;
     int status = STATUS_OK;
 
+    /* The array tells where each begins, and so where the one before ends. */
     for (uint64_t i = 0; i < d->n_documents && status == STATUS_OK; i++) {
-        status = next_document(j, d, j->place.number, &first);
-        if (status == STATUS_OK && i == 0 && first != 0)
-            status = binary_bad(documents, binary_offset(documents) - 8,
-                                "the first document begins with sequence %"
-                                PRIu64, first);
-        if (status == STATUS_OK && i > 0)
-            status = read_document(j, d, first);
+        const uint64_t min = r->place.number;
+
+        status = next_number(documents, 8, false, &first);
+        if (status != STATUS_OK)
+            return status;
+        if (first < min || first > d->n_sequences)
+            return input_bad(documents, input_offset(documents) - 8, "no "
+                             "document can begin with sequence %" PRId64
+                             " of %" PRIu64 ", behind %" PRIu64,
+                             (int64_t)first, d->n_sequences, min);
+        if (i == 0 && first != 0)
+            return input_bad(documents, input_offset(documents) - 8, "the "
+                             "first document begins with sequence %" PRIu64,
+                             first);
+        if (i > 0)
+            status = read_document(r, d, first);
     }
     if (status == STATUS_OK && first != d->n_sequences)
-        status = binary_bad(documents, binary_offset(documents), "the "
-                            "documents end with %" PRIu64 " of %" PRIu64
-                            " sequences", first, d->n_sequences);
+        status = input_bad(documents, input_offset(documents), "the "
+                           "documents end with %" PRIu64 " of %" PRIu64
+                           " sequences", first, d->n_sequences);
     return status;
 }
 
-static int read_megatron(job *j)
+static int read_megatron(reader *r)
 {
     data_set d = {.n_sequences = 0};
-    int status = read_header(j, &d);
+    int status = read_header(r, &d);
 
-    j->place = (job_place){.unit = "sequence"};
+    r->place = (reader_place){.unit = "sequence"};
     if (status == STATUS_OK)
-        status = job_start(j, d.type.width);
+        status = reader_start(r, d.type.width);
     if (status != STATUS_OK)
         return status;
-    return j->conf->split == SPLIT_DOCUMENT ? read_documents(j, &d)
-                                            : read_sequences(j, &d);
+    return r->conf->split == SPLIT_DOCUMENT ? read_documents(r, &d)
+                                            : read_sequences(r, &d);
 }
 
-const job_source source_megatron = {
+const form_reader reader_megatron = {
     .unit = "sequence",
     .learns = true,
     .open = open_megatron,

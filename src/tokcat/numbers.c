@@ -18,18 +18,11 @@ bool number_is_token(number_type type, ps_type token)
     return !type.is_signed && type.width == ps_type_bytes(token);
 }
 
-/* Copies of the sign, above so many bits that have it as their highest. */
-static inline uint64_t extend(uint64_t value, unsigned bits)
-{
-    const uint64_t sign = UINT64_C(1) << (bits - 1);
-
-    return (value ^ sign) - sign;
-}
-
 /* With constants for all but `p` this is a load. */
 static inline uint64_t load(const unsigned char *p, size_t width,
                             bool is_signed)
 {
+    const uint64_t sign = UINT64_C(1) << (8 * width - 1);
     uint64_t value = *p;
 
     if (width == 8)
@@ -38,7 +31,7 @@ static inline uint64_t load(const unsigned char *p, size_t width,
         value = load_u32(p);
     else if (width == 2)
         value = load_u16(p);
-    return is_signed ? extend(value, 8 * (unsigned)width) : value;
+    return is_signed ? (value ^ sign) - sign : value;
 }
 
 uint64_t number_load(const unsigned char *p, number_type type)

@@ -1,6 +1,5 @@
 /*
- * records.c - the token records that tokcat writes, and the books it keeps
- * of them.
+ * records.c - the output: a stream of token records, and figures of it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,19 +11,6 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
-
-records records_make(const ps_schema *schema)
-{
-    return (records){.fd = -1, .schema = *schema};
-}
-
-void records_free(records *r)
-{
-    ps_token_writer_free(r->writer);
-    free(r->payload);
-    r->writer = NULL;
-    r->payload = NULL;
-}
 
 int records_open(records *r, const char *name, int input_fd)
 {
@@ -50,7 +36,7 @@ int records_start(records *r)
     return STATUS_OK;
 }
 
-int records_room(records *r, size_t bytes)
+int records_reserve(records *r, size_t bytes)
 {
     size_t size = r->size < 4096 ? 4096 : r->size;
     unsigned char *payload;
@@ -69,13 +55,7 @@ int records_room(records *r, size_t bytes)
     return STATUS_OK;
 }
 
-int records_put(records *r, uint32_t n_tok)
-{
-    return records_put_tokens(r, n_tok, r->payload);
-}
-
-int records_put_tokens(records *r, uint32_t n_tok,
-                       const unsigned char *payload)
+int records_put(records *r, uint32_t n_tok, const unsigned char *payload)
 {
     ps_error err;
 
@@ -120,4 +100,12 @@ void records_abandon(records *r)
     if (r->writer != NULL &&
         ps_token_writer_flush(r->writer, NULL) == PS_OK)
         (void)close(r->fd);
+}
+
+void records_free(records *r)
+{
+    ps_token_writer_free(r->writer);
+    free(r->payload);
+    r->writer = NULL;
+    r->payload = NULL;
 }

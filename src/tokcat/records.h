@@ -1,6 +1,5 @@
 /*
- * records.h - the token records that tokcat writes, and the books it keeps
- * of them.
+ * records.h - the output: a stream of token records, and figures of it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,18 +19,15 @@ typedef struct records {
     const char *name; /* of the output, as the user gave it */
     ps_token_writer *writer; /* NULL until records_start */
     ps_schema schema;
-    unsigned char *payload;
-    size_t size; /* of the room for it */
+    unsigned char *payload; /* of a sequence in the making */
+    size_t size;            /* of its buffer */
     progress progress;
     progress_figures figures;
 } records;
 
-records records_make(const ps_schema *schema);
-void records_free(records *r);
-
 /*
- * The calls below return an exit status, after a message if it is not
- * STATUS_OK.
+ * Each call that returns an int gives an exit status, after a message if it
+ * is not STATUS_OK.
  */
 
 /* Opens the output, which must be no file of the inputs. */
@@ -40,16 +36,12 @@ int records_open(records *r, const char *name, int input_fd);
 /* Starts the stream: r->schema does not change any more. */
 int records_start(records *r);
 
-/*
- * Makes r->payload hold `bytes`, at most PS_MAX_SEQUENCE_BYTES; what is in
- * it stays.
- */
-int records_room(records *r, size_t bytes);
+/* Makes r->payload hold `bytes`, at most PS_MAX_SEQUENCE_BYTES, and keeps
+   what is in it. */
+int records_reserve(records *r, size_t bytes);
 
-/* Writes the record whose payload stands in r->payload, or elsewhere. */
-int records_put(records *r, uint32_t n_tok);
-int records_put_tokens(records *r, uint32_t n_tok,
-                       const unsigned char *payload);
+/* Writes a record; its payload may stand in r->payload, or elsewhere. */
+int records_put(records *r, uint32_t n_tok, const unsigned char *payload);
 
 /* Passes on what is buffered. */
 int records_flush(records *r);
@@ -59,5 +51,7 @@ int records_finish(records *r);
 
 /* Gives up: passes on the whole records that there are, without an end. */
 void records_abandon(records *r);
+
+void records_free(records *r);
 
 #endif

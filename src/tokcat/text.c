@@ -1,226 +1,224 @@
 /*
- * text.c - input files, a line at a time, in bounded memory.
+ * text.c - lines of decimal token ids, as tokenizers print them, and bytes
+ * that are tokens as they are, by lines or paragraphs.
+ *
+ * Text of ids is several times as large as the tokens in it, so the loop
+ * over its digits is kept tight: every line ends with a newline in memory,
+ * which saves a check for the end at each byte.
+ *
+ * Sequences of bytes put together are the text again: a newline belongs to
+ * the line that it ends, blank lines to the paragraph before them.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include "tokcat/text.h"
-
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/files.h"
+#include "cli/message.h"
+#include "common/bytes.h"
+#include "tokcat/reader.h"
 
-/* The buffer at first; it doubles when a line does not fit. */
-#define FIRST_SIZE ((size_t)256 * 1024)
+/* ---------------------------------------------------------------------
+ * Ids
+ */
 
-void text_free(text *t)
+/* The line being read, and what its ids have to keep to. */
+typedef struct scan {
+    const unsigned char *word; /* the word read last */
+    uint64_t max;              /* the greatest id */
+    size_t capacity;           /* in tokens */
+    unsigned char *to;
+} scan;
+
+typedef enum scan_result {
+    SCAN_DONE,
+    SCAN_BAD, /* the word is no id within range */
+    SCAN_FULL
+} scan_result;
+
+static bool is_blank(unsigned char c)
 {
-    text_close(t);
-    free(t->buffer);
-    t->buffer = NULL;
+    return c == ' ' || c == '\t';
 }
 
-int text_open(text *t, const char *name)
+/* The carriage return of a line that ends as on Windows is no word. */
+static bool is_line_end(const unsigned char *p)
 {
-    t->name = name;
-    t->line = 0;
-    t->begin = t->end = t->searched = 0;
-    t->ended = false;
-    t->fd = files_open_input(name);
-    t->open = t->fd >= 0;
-    return t->open ? STATUS_OK : STATUS_FAILURE;
+    return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-void text_close(text *t)
+/* With `width` a constant, each call below becomes a loop of its own. */
+static inline scan_result scan_words(scan *s, const unsigned char *p,
+                                     size_t width, size_t *n_tok)
 {
-    if (t->open)
-        files_close_input(t->fd);
-    t->open = false;
-}
-
-static bool would_wait(int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    return poll(&p, 1, 0) == 0;
-}
-
-ssize_t text_read(int fd, void *to, size_t n)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
+    size_t n = 0;
 
     for (;;) {
-        const ssize_t got = read(fd, to, n);
+        uint64_t id = 0;
+        unsigned digit;
 
-        if (got >= 0)
-            return got;
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK)
-            return -1;
-        if (poll(&p, 1, -1) < 0 && errno != EINTR)
-            return -1;
+        while (is_blank(*p))
+            p++;
+        *n_tok = n;
+        if (is_line_end(p))
+            return SCAN_DONE;
+        if (n == s->capacity)
+            return SCAN_FULL;
+
+        /* Once above `max` a value grows no more: it cannot overflow. */
+        s->word = p;
+        while ((digit = (unsigned)*p - '0') <= 9) {
+            if (id <= s->max)
+                id = 10 * id + digit;
+            p++;
+        }
+        if (p == s->word || id > s->max ||
+            !(is_blank(*p) || is_line_end(p)))
+            return SCAN_BAD;
+        store_low(s->to + n * width, id, width);
+        n++;
     }
 }
 
-static int grow(text *t)
+static int bad_word(const reader *r, const scan *s, const input_line *line)
 {
-    /* One more than a line: for the newline after the longest. */
-    const size_t max = t->longest + 2;
-    size_t size = t->size == 0 ? FIRST_SIZE : 2 * t->size;
-    unsigned char *buffer;
+    const uint64_t column = (uint64_t)(s->word - line->bytes) + 1;
+    char why[READER_WHY_BYTES];
+    char word[41];
+    const char *shown;
+    size_t n = 0;
+    size_t digits;
 
-    if (t->size >= max) {
-        t->line++;
-        return text_bad(t, "longer than %zu bytes", t->longest);
+    /* For the message: not all of a long word, no NUL within. */
+    while (n < sizeof word - 1 && !is_blank(s->word[n]) &&
+           !is_line_end(s->word + n)) {
+        word[n] = s->word[n] == '\0' ? '?' : (char)s->word[n];
+        n++;
     }
-    if (size > max)
-        size = max;
-    buffer = realloc(t->buffer, size);
-    if (buffer == NULL) {
-        message_errno("%s: line %" PRIu64, files_input_name(t->name),
-                      t->line + 1);
-        return STATUS_FAILURE;
-    }
-    t->buffer = buffer;
-    t->size = size;
-    return STATUS_OK;
+    word[n] = '\0';
+    shown = message_name(word);
+
+    digits = strspn(word, "0123456789");
+    if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
+        return input_bad_line(&r->in, column, "%s is negative", shown);
+    /* Such as 1.5 or 1e3. */
+    if (digits > 0 && digits < n && strspn(word, "0123456789.eE+-") == n)
+        return input_bad_line(&r->in, column, "%s is not an integer", shown);
+    if (digits < n)
+        return input_bad_line(&r->in, column, "'%s' is not a number", shown);
+    return input_bad_line(&r->in, column, "%s %s", shown,
+                          reader_above_max(r, why));
 }
 
-/* Makes room for at least one byte, and one for a final newline. */
-static int make_room(text *t)
+static int take_ids(reader *r, const input_line *line)
 {
-    if (t->end + 1 < t->size)
-        return STATUS_OK;
-    if (t->begin == 0)
-        return grow(t);
-    memmove(t->buffer, t->buffer + t->begin, t->end - t->begin);
-    t->end -= t->begin;
-    t->searched -= t->begin;
-    t->begin = 0;
-    return STATUS_OK;
-}
+    const ps_type type = r->out.schema.token_type;
+    scan s = {.max = reader_max_id(r)};
+    scan_result result;
+    size_t n_tok;
+    int status;
 
-static int fill(text *t)
-{
-    int status = make_room(t);
-    ssize_t n;
-
-    if (status == STATUS_OK && would_wait(t->fd))
-        status = t->on_wait(t->context);
+    /* A token takes at least a digit and a blank, or the end. */
+    s.capacity = line->n / 2 + 1;
+    if (s.capacity > reader_max_tokens(r))
+        s.capacity = reader_max_tokens(r);
+    status = reader_reserve(r, s.capacity);
     if (status != STATUS_OK)
         return status;
-    n = text_read(t->fd, t->buffer + t->end, t->size - t->end - 1);
-    if (n < 0) {
-        message_errno("%s: cannot read", files_input_name(t->name));
-        return STATUS_FAILURE;
-    }
-    t->ended = n == 0;
-    t->end += (size_t)n;
-    t->bytes += (uint64_t)n;
+
+    s.to = r->out.payload;
+    result = type == PS_U16 ? scan_words(&s, line->bytes, 2, &n_tok)
+                            : scan_words(&s, line->bytes, 4, &n_tok);
+    if (result == SCAN_BAD)
+        return bad_word(r, &s, line);
+    if (result == SCAN_FULL)
+        return reader_too_large(r);
+    if (n_tok == 0)
+        return reader_empty(r, 1);
+    return records_put(&r->out, (uint32_t)n_tok, r->out.payload);
+}
+
+static int read_ids(reader *r)
+{
+    return reader_each_line(r, take_ids);
+}
+
+const form_reader reader_ids = {
+    .unit = "line",
+    .max_line = PS_MAX_SEQUENCE_BYTES,
+    .read = read_ids,
+};
+
+/* ---------------------------------------------------------------------
+ * Bytes
+ */
+
+/* Adds a line to what stands in the payload. */
+static int append_bytes(reader *r, const input_line *line)
+{
+    const ps_schema *schema = &r->out.schema;
+    const size_t width = ps_type_bytes(schema->token_type);
+    const size_t n = line->n + line->newline;
+    unsigned char *to;
+    int status;
+
+    /* Only a vocabulary below 256, which the user asked for, needs a look. */
+    for (size_t i = 0; i < n && schema->vocab_size <= UINT8_MAX; i++)
+        if (line->bytes[i] >= schema->vocab_size)
+            return input_bad_line(&r->in, (uint64_t)i + 1, "byte %u is not "
+                                  "below the vocabulary size %" PRIu32,
+                                  (unsigned)line->bytes[i],
+                                  schema->vocab_size);
+
+    status = reader_reserve(r, n);
+    if (status != STATUS_OK)
+        return status;
+    to = r->out.payload + r->n_tok * width;
+    if (width == 2)
+        for (size_t i = 0; i < n; i++)
+            store_u16(to + 2 * i, line->bytes[i]);
+    else
+        for (size_t i = 0; i < n; i++)
+            store_u32(to + 4 * i, line->bytes[i]);
+    r->n_tok += n;
     return STATUS_OK;
 }
 
-/* The end of the line that starts at begin, or NULL if it is not here. */
-static unsigned char *find_end(text *t, bool *newline)
+static int put_paragraph(reader *r)
 {
-    unsigned char *found = NULL;
-
-    if (t->end > t->searched)
-        found = memchr(t->buffer + t->searched, '\n',
-                       t->end - t->searched);
-    *newline = found != NULL;
-    if (found == NULL && t->ended && t->end > t->begin) {
-        /* There is room: make_room always spares a byte. */
-        found = t->buffer + t->end;
-        *found = '\n';
-    }
-    t->searched = t->end;
-    return found;
+    r->has_text = r->ends_blank = false;
+    return r->n_tok == 0 ? STATUS_OK : reader_put(r);
 }
 
-static void give(text *t, const unsigned char *end, text_line *line)
+/* Blank lines at the start of a file go with the paragraph after them. */
+static int take_bytes(reader *r, const input_line *line)
 {
-    line->bytes = t->buffer + t->begin;
-    line->n = (size_t)(end - line->bytes);
-    t->begin += line->n + line->newline;
-    if (t->begin == t->end)
-        t->begin = t->end = 0;
-    t->searched = t->begin;
-    t->line++;
-}
+    const bool by_line = r->conf->split == SPLIT_LINE;
+    const bool blank = !by_line && input_is_blank(line);
+    int status = STATUS_OK;
 
-int text_next(text *t, text_line *line)
-{
-    for (;;) {
-        const unsigned char *end = find_end(t, &line->newline);
-        int status;
-
-        if (end != NULL) {
-            give(t, end, line);
-            return STATUS_OK;
-        }
-        line->bytes = NULL;
-        if (t->ended)
-            return STATUS_OK;
-        status = fill(t);
-        if (status != STATUS_OK)
-            return status;
-    }
-}
-
-bool text_is_blank(const text_line *line)
-{
-    for (size_t i = 0; i < line->n; i++)
-        if (line->bytes[i] != ' ' && line->bytes[i] != '\t' &&
-            line->bytes[i] != '\r')
-            return false;
-    return true;
-}
-
-/* Column 0 stands for none. */
-static int tell(const text *t, uint64_t column, const char *format,
-                va_list args) MESSAGE_PRINTF(3, 0);
-
-static int tell(const text *t, uint64_t column, const char *format,
-                va_list args)
-{
-    char where[48] = "";
-    char why[512];
-
-    if (column > 0)
-        (void)snprintf(where, sizeof where, ", column %" PRIu64, column);
-    (void)vsnprintf(why, sizeof why, format, args);
-    message_error("%s: line %" PRIu64 "%s: %s", files_input_name(t->name),
-                  t->line, where, why);
-    return STATUS_DATA;
-}
-
-int text_bad(const text *t, const char *format, ...)
-{
-    va_list args;
-    int status;
-
-    va_start(args, format);
-    status = tell(t, 0, format, args);
-    va_end(args);
+    if (r->has_text && r->ends_blank && !blank)
+        status = put_paragraph(r);
+    if (status == STATUS_OK)
+        status = append_bytes(r, line);
+    r->has_text = r->has_text || !blank;
+    r->ends_blank = blank;
+    if (status == STATUS_OK && by_line)
+        status = put_paragraph(r);
     return status;
 }
 
-int text_bad_at(const text *t, uint64_t column, const char *format, ...)
+/* Paragraphs end with their file. */
+static int read_bytes(reader *r)
 {
-    va_list args;
-    int status;
+    const int status = reader_each_line(r, take_bytes);
 
-    va_start(args, format);
-    status = tell(t, column, format, args);
-    va_end(args);
-    return status;
+    return status == STATUS_OK ? put_paragraph(r) : status;
 }
+
+const form_reader reader_bytes = {
+    .unit = "line",
+    .max_line = PS_MAX_SEQUENCE_BYTES,
+    .read = read_bytes,
+};

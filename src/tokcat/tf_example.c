@@ -31,12 +31,6 @@ static bool read_feature(proto_in in, example_list *list)
     return r == PROTO_END;
 }
 
-static bool is_name(proto_in key, const char *name)
-{
-    return key.left == strlen(name) &&
-           memcmp(key.at, name, key.left) == 0;
-}
-
 /* An entry of the map: a name and a feature, of which each may be left out
    if it is empty. */
 static bool read_entry(proto_in in, const char *const *names,
@@ -56,25 +50,10 @@ static bool read_entry(proto_in in, const char *const *names,
         *(f.number == KEY ? &key : &value) = f.bytes;
     }
     for (size_t i = 0; i < n_names && r == PROTO_END; i++)
-        if (is_name(key, names[i]))
+        if (key.left == strlen(names[i]) &&
+            memcmp(key.at, names[i], key.left) == 0)
             return lists[i].kind == EXAMPLE_ABSENT &&
                    read_feature(value, &lists[i]);
-    return r == PROTO_END;
-}
-
-static bool read_features(proto_in in, const char *const *names,
-                          size_t n_names, example_list *lists)
-{
-    proto_result r;
-    proto_field f;
-
-    while ((r = proto_next(&in, &f)) == PROTO_OK) {
-        if (f.number != FEATURE)
-            continue;
-        if (f.wire != PROTO_BYTES ||
-            !read_entry(f.bytes, names, n_names, lists))
-            return false;
-    }
     return r == PROTO_END;
 }
 
@@ -83,6 +62,7 @@ bool example_find(const unsigned char *bytes, size_t n,
                   example_list *lists)
 {
     proto_in in = {bytes, n};
+    proto_in features;
     proto_result r;
     proto_field f;
 
@@ -91,35 +71,36 @@ bool example_find(const unsigned char *bytes, size_t n,
     while ((r = proto_next(&in, &f)) == PROTO_OK) {
         if (f.number != FEATURES)
             continue;
-        if (f.wire != PROTO_BYTES ||
-            !read_features(f.bytes, names, n_names, lists))
+        if (f.wire != PROTO_BYTES)
+            return false;
+        features = f.bytes;
+        while ((r = proto_next(&features, &f)) == PROTO_OK)
+            if (f.number == FEATURE &&
+                (f.wire != PROTO_BYTES ||
+                 !read_entry(f.bytes, names, n_names, lists)))
+                return false;
+        if (r != PROTO_END)
             return false;
     }
     return r == PROTO_END;
 }
 
-/* The next one of what is packed. */
-static proto_result next_packed(example_list *list, uint64_t *value)
-{
-    uint32_t bits = 0;
-    proto_result r;
-
-    if (list->kind == EXAMPLE_INTEGERS)
-        return proto_next_varint(&list->packed, value);
-    r = proto_next_fixed32(&list->packed, &bits);
-    *value = bits;
-    return r;
-}
-
 proto_result example_next(example_list *list, uint64_t *value)
 {
-    const proto_wire single =
-        list->kind == EXAMPLE_INTEGERS ? PROTO_VARINT : PROTO_FIXED32;
+    const bool integers = list->kind == EXAMPLE_INTEGERS;
+    const proto_wire single = integers ? PROTO_VARINT : PROTO_FIXED32;
 
     for (;;) {
-        proto_result r = next_packed(list, value);
+        uint32_t bits = 0;
+        proto_result r;
         proto_field f;
 
+        if (integers) {
+            r = proto_next_varint(&list->packed, value);
+        } else {
+            r = proto_next_fixed32(&list->packed, &bits);
+            *value = bits;
+        }
         if (r != PROTO_END)
             return r;
         r = proto_next(&list->fields, &f);

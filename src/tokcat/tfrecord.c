@@ -1,5 +1,11 @@
 /*
- * tfrecord.c - TFRecord files of BERT's pre-training samples.
+ * tfrecord.c - TFRecord files of BERT's pre-training samples: a sample, a
+ * tf.train.Example, becomes a sequence with channels.
+ *
+ * input_ids as far as input_mask is 1 become the tokens, segment_ids the
+ * channel token_type_ids, next_sentence_labels next_sentence_label.  The
+ * masked_lm_ of weight 1 become labels, which stand at the places of what
+ * was masked.  The first sample tells what channels there are.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,90 +13,377 @@
 #include "wire/tfrecord.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "tokcat/bert.h"
-#include "tokcat/job.h"
+#include "common/bytes.h"
+#include "tokcat/reader.h"
+#include "tokcat/tf_example.h"
 
 /* A sample of 512 tokens has some 5000 bytes. */
-#define LONGEST_RECORD ((uint64_t)64 * 1024 * 1024)
+#define MAX_RECORD ((uint64_t)64 * 1024 * 1024)
 
-static int open_tfrecord(job *j, const char *name)
+enum { IDS, MASK, SEGMENTS, PLACES, LABELS, WEIGHTS, NEXT, FEATURES };
+
+static const char *const names[FEATURES] = {
+    [IDS] = "input_ids",
+    [MASK] = "input_mask",
+    [SEGMENTS] = "segment_ids",
+    [PLACES] = "masked_lm_positions",
+    [LABELS] = "masked_lm_ids",
+    [WEIGHTS] = "masked_lm_weights",
+    [NEXT] = "next_sentence_labels",
+};
+
+/* What becomes a channel; where several features do, the first of them. */
+static const struct {
+    int feature;
+    const char *name;
+    ps_kind kind;
+} channels[] = {
+    {SEGMENTS, "token_type_ids", PS_PER_TOKEN},
+    {PLACES, "labels", PS_PER_TOKEN},
+    {NEXT, "next_sentence_label", PS_PER_SEQUENCE},
+};
+
+#define CHANNELS (sizeof channels / sizeof channels[0])
+
+/* The label of what was not masked, the fill of the channel. */
+#define NO_LABEL UINT32_C(0xffffff9c)
+
+typedef struct sample {
+    example_list lists[FEATURES];
+    size_t length; /* of input_ids */
+    size_t slots;  /* of masked_lm_positions */
+    uint32_t n_tok;
+} sample;
+
+static bool has(const sample *s, int feature)
 {
-    return binary_open(&j->data, name);
+    return s->lists[feature].kind != EXAMPLE_ABSENT;
 }
 
-static int cut_off(const job *j)
+/* ---------------------------------------------------------------------
+ * Is it a sample?
+ */
+
+/* What the user does not want is as if it were not there. */
+static void ignore(reader *r, sample *s)
 {
-    return job_bad(j, "the file ends within it, at byte %" PRIu64,
-                   j->data.next);
+    for (size_t i = 0; i < CHANNELS; i++)
+        if (has(s, channels[i].feature) &&
+            reader_ignores(r, channels[i].name))
+            s->lists[channels[i].feature].kind = EXAMPLE_ABSENT;
+    if (!has(s, PLACES) && (has(s, LABELS) || has(s, WEIGHTS)) &&
+        reader_ignores(r, "labels"))
+        s->lists[LABELS].kind = s->lists[WEIGHTS].kind = EXAMPLE_ABSENT;
 }
 
-/* What else a file that does not begin with a record may be. */
-static int bad_head(const job *j)
+/* The ids and the mask must be there, and all three of masked_lm_ or none. */
+static int check_kinds(const reader *r, const sample *s)
 {
-    const unsigned char *p = binary_at(&j->data);
-    const bool is_gzip =
-        j->place.offset == 0 && p[0] == 0x1f && p[1] == 0x8b;
+    const bool masked = has(s, PLACES) || has(s, LABELS) || has(s, WEIGHTS);
 
-    return job_bad(j, "the checksum of its length does not fit%s",
-                   is_gzip ? "; the file is compressed by gzip" : "");
-}
+    for (int i = 0; i < FEATURES; i++) {
+        const bool floats = i == WEIGHTS;
 
-/* The length of the record that begins here. */
-static int read_head(job *j, size_t ready, uint64_t *n)
-{
-    if (ready < TFRECORD_HEAD_BYTES)
-        return cut_off(j);
-    if (!tfrecord_take_head(binary_at(&j->data), n))
-        return bad_head(j);
-    if (*n > LONGEST_RECORD)
-        return job_bad(j, "a record of %" PRIu64 " bytes; the limit is %"
-                       PRIu64, *n, LONGEST_RECORD);
+        if (!has(s, i)) {
+            if (i <= MASK || (masked && i >= PLACES && i <= WEIGHTS))
+                return reader_bad(r, "no feature '%s'", names[i]);
+        } else if (s->lists[i].kind !=
+                   (floats ? EXAMPLE_FLOATS : EXAMPLE_INTEGERS)) {
+            return reader_bad(r, "%s: no list of %s", names[i],
+                              floats ? "floats" : "integers");
+        }
+    }
     return STATUS_OK;
 }
 
-static int read_body(job *j, size_t n)
+/* Lists that go together are equally long. */
+static int check_counts(const reader *r, sample *s)
 {
-    const size_t bytes = TFRECORD_HEAD_BYTES + n + TFRECORD_TAIL_BYTES;
-    const unsigned char *p;
-    size_t ready;
-    int status = binary_need(&j->data, bytes, &ready);
+    size_t n[FEATURES] = {0};
 
+    for (int i = 0; i < FEATURES; i++) {
+        const int other = i <= SEGMENTS ? IDS : PLACES;
+
+        bool good;
+
+        if (!has(s, i))
+            continue;
+        good = example_count(&s->lists[i], &n[i]);
+        if (i == NEXT && (!good || n[i] != 1))
+            return reader_bad(r, "%s: %zu values, and not one", names[i],
+                              n[i]);
+        if (!good)
+            return reader_bad(r, "%s: a broken list", names[i]);
+        if (i != NEXT && n[i] != n[other])
+            return reader_bad(r, "%s has length %zu, %s has length %zu",
+                              names[i], n[i], names[other], n[other]);
+    }
+    s->length = n[IDS];
+    s->slots = n[PLACES];
+    return STATUS_OK;
+}
+
+/* The channel of that name, or that of the tokens if there is none. */
+static uint32_t find_channel(const reader *r, const char *name)
+{
+    const ps_schema *s = &r->out.schema;
+
+    for (uint32_t i = 0; i < s->n_channels; i++)
+        if (strcmp(s->channels[i].name, name) == 0)
+            return i;
+    return PS_TOKENS;
+}
+
+/* Has the stream the sample's channels?  The first sample makes them. */
+static int check_channels(reader *r, const sample *s)
+{
+    const bool first = r->out.writer == NULL;
+
+    for (size_t i = 0; i < CHANNELS; i++) {
+        const int feature = channels[i].feature;
+        const bool wanted = find_channel(r, channels[i].name) != PS_TOKENS;
+        int status = STATUS_OK;
+
+        if (first && has(s, feature))
+            status = reader_add_channel(r, channels[i].name,
+                                        channels[i].kind);
+        else if (wanted && !has(s, feature))
+            status = reader_bad(r, "no feature '%s', which the first record "
+                                "has", names[feature]);
+        else if (!wanted && has(s, feature))
+            status = reader_bad(r, "the feature '%s' is not in the first "
+                                "record", names[feature]);
+        if (status != STATUS_OK)
+            return status;
+    }
+    if (first && has(s, PLACES))
+        r->out.schema.labels = PS_LABELS_ALIGNED;
+    return reader_start(r, 2);
+}
+
+/* ---------------------------------------------------------------------
+ * Values; lists are known to have as many as are asked for
+ */
+
+static uint64_t next(example_list *list)
+{
+    uint64_t value = 0;
+
+    (void)example_next(list, &value);
+    return value;
+}
+
+static int bad_value(const reader *r, int feature, size_t i, uint64_t value,
+                     const char *why)
+{
+    const char *sign = value > INT64_MAX ? "-" : "";
+
+    if (value > INT64_MAX)
+        value = 0 - value;
+    return reader_bad(r, "%s[%zu]: %s%" PRIu64 " %s", names[feature], i,
+                      sign, value, why);
+}
+
+static int bad_id(const reader *r, int feature, size_t i, uint64_t value)
+{
+    char why[READER_WHY_BYTES];
+
+    return bad_value(r, feature, i, value,
+                     value > INT64_MAX ? "is negative"
+                                       : reader_above_max(r, why));
+}
+
+/* The mask has ones, and then nothing but zeros. */
+static int count_tokens(const reader *r, sample *s)
+{
+    s->n_tok = 0;
+    for (size_t i = 0; i < s->length; i++) {
+        const uint64_t value = next(&s->lists[MASK]);
+
+        if (value > 1)
+            return bad_value(r, MASK, i, value, "is neither 0 nor 1");
+        if (value == 1 && s->n_tok < i)
+            return bad_value(r, MASK, i, value, "stands behind a 0");
+        if (value == 1 && s->n_tok == reader_max_tokens(r))
+            return reader_too_large(r);
+        s->n_tok += value == 1;
+    }
+    return STATUS_OK;
+}
+
+static int store_tokens(const reader *r, sample *s)
+{
+    const size_t width = ps_type_bytes(r->out.schema.token_type);
+    const uint32_t max = reader_max_id(r);
+
+    for (uint32_t i = 0; i < s->n_tok; i++) {
+        const uint64_t id = next(&s->lists[IDS]);
+
+        if (id > max)
+            return bad_id(r, IDS, i, id);
+        store_low(r->out.payload + i * width, id, width);
+    }
+    return STATUS_OK;
+}
+
+/* Every prediction's label, if it counts, at its place. */
+static int store_labels(const reader *r, sample *s, unsigned char *to)
+{
+    const uint32_t max = reader_max_id(r);
+
+    for (uint32_t i = 0; i < s->n_tok; i++)
+        store_u32(to + 4 * (size_t)i, NO_LABEL);
+    for (size_t i = 0; i < s->slots; i++) {
+        const uint64_t place = next(&s->lists[PLACES]);
+        const uint64_t label = next(&s->lists[LABELS]);
+        const uint32_t bits = (uint32_t)next(&s->lists[WEIGHTS]);
+        float weight;
+
+        memcpy(&weight, &bits, sizeof weight);
+        if (weight == 0)
+            continue;
+        if (weight != 1)
+            return reader_bad(r, "%s[%zu]: %g is neither 0 nor 1, and labels "
+                              "have no weights", names[WEIGHTS], i,
+                              (double)weight);
+        if (place >= s->n_tok)
+            return bad_value(r, PLACES, i, place, "is no place of a token");
+        if (load_u32(to + 4 * place) != NO_LABEL)
+            return bad_value(r, PLACES, i, place, "stands there twice");
+        if (label > max || label > INT32_MAX)
+            return bad_id(r, LABELS, i, label);
+        store_u32(to + 4 * place, (uint32_t)label);
+    }
+    return STATUS_OK;
+}
+
+/* Stores a channel that the sample has. */
+static int store_channel(const reader *r, sample *s, int feature,
+                         unsigned char *to)
+{
+    uint64_t value;
+
+    if (feature == PLACES)
+        return store_labels(r, s, to);
+    if (feature == NEXT) {
+        value = next(&s->lists[NEXT]);
+        /* From -2^31 on to 2^31 - 1, moved to begin with 0. */
+        if (value + (UINT64_C(1) << 31) > UINT32_MAX)
+            return bad_value(r, NEXT, 0, value, "does not fit i32");
+        store_u32(to, (uint32_t)(value & UINT32_MAX));
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < s->n_tok; i++) {
+        value = next(&s->lists[SEGMENTS]);
+        if (value > UINT8_MAX)
+            return bad_value(r, SEGMENTS, i, value, "does not fit u8");
+        to[i] = (unsigned char)value;
+    }
+    return STATUS_OK;
+}
+
+static int put_sample(reader *r, const unsigned char *bytes, size_t n)
+{
+    const ps_schema *schema = &r->out.schema;
+    sample s = {.length = 0};
+    int status;
+
+    if (!example_find(bytes, n, names, FEATURES, s.lists))
+        return reader_bad(r, "no tf.train.Example");
+    ignore(r, &s);
+    status = check_kinds(r, &s);
+    if (status == STATUS_OK)
+        status = check_counts(r, &s);
+    if (status == STATUS_OK)
+        status = count_tokens(r, &s);
+    if (status == STATUS_OK && s.n_tok == 0)
+        return reader_empty(r, 1);
+    if (status == STATUS_OK)
+        status = check_channels(r, &s);
+
+    if (status == STATUS_OK)
+        status = records_reserve(&r->out, (size_t)ps_payload_bytes(
+                                     schema, s.n_tok));
+    if (status == STATUS_OK)
+        status = store_tokens(r, &s);
+    for (size_t i = 0; i < CHANNELS && status == STATUS_OK; i++) {
+        const uint32_t k = find_channel(r, channels[i].name);
+
+        if (k != PS_TOKENS)
+            status = store_channel(r, &s, channels[i].feature,
+                                   r->out.payload +
+                                       ps_payload_offset(schema, k, s.n_tok));
+    }
+    return status == STATUS_OK
+               ? records_put(&r->out, s.n_tok, r->out.payload)
+               : status;
+}
+
+/* ---------------------------------------------------------------------
+ * The file
+ */
+
+static int cut_off(const reader *r)
+{
+    return reader_bad(r, "the file ends within it, at byte %" PRIu64,
+                      r->in.next);
+}
+
+/* The record that begins with these bytes. */
+static int read_record(reader *r, size_t ready)
+{
+    const unsigned char *p = input_at(&r->in);
+    uint64_t n;
+    size_t bytes;
+    int status;
+
+    if (ready < TFRECORD_HEAD_BYTES)
+        return cut_off(r);
+    if (!tfrecord_take_head(p, &n))
+        return reader_bad(r, "the checksum of its length does not fit%s",
+                          r->place.offset == 0 && p[0] == 0x1f &&
+                                  p[1] == 0x8b
+                              ? "; the file is compressed by gzip"
+                              : "");
+    if (n > MAX_RECORD)
+        return reader_bad(r, "a record of %" PRIu64 " bytes; the limit is %"
+                          PRIu64, n, MAX_RECORD);
+
+    bytes = TFRECORD_HEAD_BYTES + (size_t)n + TFRECORD_TAIL_BYTES;
+    status = input_need(&r->in, bytes, &ready);
     if (status != STATUS_OK)
         return status;
     if (ready < bytes)
-        return cut_off(j);
-    p = binary_at(&j->data) + TFRECORD_HEAD_BYTES;
-    if (!tfrecord_check_tail(p, n, p + n))
-        return job_bad(j, "its checksum does not fit");
-    status = bert_put(j, p, n);
-    binary_take(&j->data, bytes);
-    j->out.figures.bytes += bytes;
+        return cut_off(r);
+    p = input_at(&r->in) + TFRECORD_HEAD_BYTES;
+    if (!tfrecord_check_tail(p, (size_t)n, p + n))
+        return reader_bad(r, "its checksum does not fit");
+    status = put_sample(r, p, (size_t)n);
+    input_take(&r->in, bytes);
+    r->out.figures.bytes += bytes;
     return status;
 }
 
-static int read_tfrecord(job *j)
+static int read_tfrecord(reader *r)
 {
     size_t ready;
-    uint64_t n;
-    int status;
 
-    for (j->place = (job_place){.unit = "record"};; j->place.number++) {
-        j->place.offset = binary_offset(&j->data);
-        status = binary_need(&j->data, TFRECORD_HEAD_BYTES, &ready);
+    for (r->place = (reader_place){.unit = "record"};; r->place.number++) {
+        int status;
+
+        r->place.offset = input_offset(&r->in);
+        status = input_need(&r->in, TFRECORD_HEAD_BYTES, &ready);
+        if (status == STATUS_OK && ready > 0)
+            status = read_record(r, ready);
         if (status != STATUS_OK || ready == 0)
-            return status;
-        status = read_head(j, ready, &n);
-        if (status == STATUS_OK)
-            status = read_body(j, (size_t)n);
-        if (status != STATUS_OK)
             return status;
     }
 }
 
-const job_source source_tfrecord = {
+const form_reader reader_tfrecord = {
     .unit = "record",
     .learns = true,
-    .open = open_tfrecord,
     .read = read_tfrecord,
 };

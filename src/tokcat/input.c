@@ -1,0 +1,332 @@
+/*
+ * input.c - input files in bounded memory.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokcat/input.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+
+/* ---------------------------------------------------------------------
+ * Opening and closing
+ */
+
+/* Keeps what the owner set, and the buffer. */
+static void rewind_state(input_file *in)
+{
+    in->borrowed = in->regular = in->ended = false;
+    in->next = in->bytes = in->line = 0;
+    in->begin = in->end = in->searched = 0;
+}
+
+int input_open(input_file *in, const char *name)
+{
+    rewind_state(in);
+    in->name = name;
+    in->fd = files_open_input(name);
+    in->open = in->fd >= 0;
+    return in->open ? STATUS_OK : STATUS_FAILURE;
+}
+
+char *input_name_beside(const char *stem, size_t cut, const char *ending)
+{
+    const size_t n = strlen(stem) - cut;
+    char *name = malloc(n + strlen(ending) + 1);
+
+    if (name == NULL) {
+        message_errno("%s", message_name(stem));
+        return NULL;
+    }
+    memcpy(name, stem, n);
+    memcpy(name + n, ending, strlen(ending) + 1);
+    return name;
+}
+
+bool input_spare_beside(const char *output, const char *stem, size_t cut,
+                        const char *ending)
+{
+    char *name = input_name_beside(stem, cut, ending);
+    const bool good = name != NULL && files_spare_input(output, name);
+
+    free(name);
+    return good;
+}
+
+int input_open_beside(input_file *in, const char *stem, size_t cut,
+                      const char *ending)
+{
+    char *name = input_name_beside(stem, cut, ending);
+    int status = STATUS_FAILURE;
+    struct stat st;
+
+    if (name != NULL)
+        status = input_open(in, name);
+    in->own_name = name;
+    if (status != STATUS_OK)
+        return status;
+    if (fstat(in->fd, &st) != 0) {
+        message_errno("%s", input_name(in));
+        return STATUS_FAILURE;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        message_error("%s: not a regular file, as it has to be where files "
+                      "belong together", input_name(in));
+        return STATUS_FAILURE;
+    }
+    in->regular = true;
+    in->bytes = (uint64_t)st.st_size;
+    return STATUS_OK;
+}
+
+void input_share(input_file *in, const input_file *other, uint64_t offset)
+{
+    rewind_state(in);
+    in->name = other->own_name != NULL ? other->own_name : other->name;
+    in->fd = other->fd;
+    in->open = in->borrowed = true;
+    in->regular = other->regular;
+    in->bytes = other->bytes;
+    in->next = offset;
+}
+
+void input_close(input_file *in)
+{
+    if (in->open && !in->borrowed)
+        files_close_input(in->fd);
+    in->open = false;
+    free(in->own_name);
+    in->own_name = NULL;
+}
+
+void input_free(input_file *in)
+{
+    input_close(in);
+    free(in->buffer);
+    in->buffer = NULL;
+}
+
+/* ---------------------------------------------------------------------
+ * Reading
+ */
+
+ssize_t input_read(int fd, void *to, size_t n)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    for (;;) {
+        const ssize_t got = read(fd, to, n);
+
+        if (got >= 0)
+            return got;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK)
+            return -1;
+        if (poll(&p, 1, -1) < 0 && errno != EINTR)
+            return -1;
+    }
+}
+
+/* Doubles the buffer; a line has a bound, which its newline comes behind. */
+static int grow(input_file *in)
+{
+    const size_t max = in->max_line > 0 ? in->max_line + 1 : SIZE_MAX - 1;
+    size_t size = in->size == 0 ? INPUT_BLOCK : 2 * in->size;
+    unsigned char *buffer;
+
+    if (in->size >= max) {
+        in->line++;
+        return input_bad_line(in, 0, "longer than %zu bytes", in->max_line);
+    }
+    if (size > max)
+        size = max;
+    /* One byte more is for the newline of a last line without one. */
+    buffer = realloc(in->buffer, size + 1);
+    if (buffer == NULL) {
+        if (in->max_line > 0)
+            message_errno("%s: line %" PRIu64, input_name(in), in->line + 1);
+        else
+            message_errno("%s: byte %" PRIu64, input_name(in),
+                          input_offset(in));
+        return STATUS_FAILURE;
+    }
+    in->buffer = buffer;
+    in->size = size;
+    return STATUS_OK;
+}
+
+/* Reads more behind what is ready, which comes to the front before. */
+static int fill(input_file *in)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    int status = STATUS_OK;
+    unsigned char *to;
+    ssize_t n;
+
+    if (in->begin > 0 && in->end > in->begin)
+        memmove(in->buffer, in->buffer + in->begin, in->end - in->begin);
+    in->end -= in->begin;
+    in->begin = 0;
+    if (in->end == in->size)
+        status = grow(in);
+    if (status == STATUS_OK && !in->regular && poll(&p, 1, 0) == 0)
+        status = in->on_wait(in->context);
+    if (status != STATUS_OK)
+        return status;
+
+    to = in->buffer + in->end;
+    if (in->regular)
+        do
+            n = pread(in->fd, to, in->size - in->end, (off_t)in->next);
+        while (n < 0 && errno == EINTR);
+    else
+        n = input_read(in->fd, to, in->size - in->end);
+    if (n < 0) {
+        message_errno("%s: cannot read", input_name(in));
+        return STATUS_FAILURE;
+    }
+    in->ended = n == 0;
+    in->end += (size_t)n;
+    in->next += (uint64_t)n;
+    return STATUS_OK;
+}
+
+int input_need(input_file *in, size_t n, size_t *ready)
+{
+    int status = STATUS_OK;
+
+    while (status == STATUS_OK && in->end - in->begin < n && !in->ended)
+        status = fill(in);
+    *ready = in->end - in->begin;
+    return status;
+}
+
+int input_require(input_file *in, size_t n, const char *within)
+{
+    size_t ready;
+    const int status = input_need(in, n, &ready);
+
+    if (status == STATUS_OK && ready < n)
+        return input_bad(in, in->next, "the file ends within %s", within);
+    return status;
+}
+
+const unsigned char *input_at(const input_file *in)
+{
+    return in->buffer + in->begin;
+}
+
+void input_take(input_file *in, size_t n)
+{
+    in->begin += n;
+}
+
+uint64_t input_offset(const input_file *in)
+{
+    return in->next - (in->end - in->begin);
+}
+
+/* What is behind a place near by is often read already. */
+void input_seek(input_file *in, uint64_t offset)
+{
+    const uint64_t at = input_offset(in);
+
+    if (offset >= at && offset - at <= in->end - in->begin) {
+        in->begin += (size_t)(offset - at);
+        return;
+    }
+    in->next = offset;
+    in->begin = in->end = 0;
+    in->ended = false;
+}
+
+int input_next_line(input_file *in, input_line *line)
+{
+    for (;;) {
+        const size_t ready = in->end - in->begin;
+        unsigned char *end = NULL;
+        int status;
+
+        if (ready > in->searched)
+            end = memchr(in->buffer + in->begin + in->searched, '\n',
+                         ready - in->searched);
+        line->newline = end != NULL;
+        if (end == NULL && in->ended && ready > 0) {
+            end = in->buffer + in->end;
+            *end = '\n';
+        }
+        if (end != NULL) {
+            line->bytes = input_at(in);
+            line->n = (size_t)(end - line->bytes);
+            in->begin += line->n + line->newline;
+            in->searched = 0;
+            in->line++;
+            return STATUS_OK;
+        }
+        line->bytes = NULL;
+        if (in->ended)
+            return STATUS_OK;
+        in->searched = ready;
+        status = fill(in);
+        if (status != STATUS_OK)
+            return status;
+    }
+}
+
+bool input_is_blank(const input_line *line)
+{
+    for (size_t i = 0; i < line->n; i++)
+        if (line->bytes[i] != ' ' && line->bytes[i] != '\t' &&
+            line->bytes[i] != '\r')
+            return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------------
+ * Messages
+ */
+
+const char *input_name(const input_file *in)
+{
+    return files_input_name(in->own_name != NULL ? in->own_name : in->name);
+}
+
+int input_bad(const input_file *in, uint64_t offset, const char *format, ...)
+{
+    char why[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    message_error("%s: byte %" PRIu64 ": %s", input_name(in), offset, why);
+    return STATUS_DATA;
+}
+
+int input_bad_line(const input_file *in, uint64_t column,
+                   const char *format, ...)
+{
+    char where[48] = "";
+    char why[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (column > 0)
+        (void)snprintf(where, sizeof where, ", column %" PRIu64, column);
+    message_error("%s: line %" PRIu64 "%s: %s", input_name(in), in->line,
+                  where, why);
+    return STATUS_DATA;
+}

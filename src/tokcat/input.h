@@ -1,0 +1,124 @@
+/*
+ * input.h - input files in bounded memory: bytes in order, or lines; and of
+ * regular files from any place.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TOKCAT_INPUT_H
+#define TOKCAT_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/message.h"
+
+/* So many bytes are read at once, and can always be had in one piece. */
+#define INPUT_BLOCK ((size_t)256 * 1024)
+
+/* Called before a read that would wait; returns an exit status. */
+typedef int input_wait_hook(void *context);
+
+typedef struct input_file {
+    /* Set by the owner; all else starts as 0. */
+    size_t max_line; /* bytes of a line without its newline; of lines only */
+    input_wait_hook *on_wait;
+    void *context;
+
+    bool open;
+    bool borrowed; /* the descriptor is another's */
+    bool regular;  /* read by place; `bytes` is its size */
+    bool ended;
+    int fd;
+    const char *name; /* as the user gave it... */
+    char *own_name;   /* ...or as we made it */
+    uint64_t bytes;
+    uint64_t next; /* where the next read begins */
+    unsigned char *buffer; /* of size + 1 bytes */
+    size_t size;
+    size_t begin; /* what is read and not yet taken lies in between */
+    size_t end;
+    size_t searched; /* so many bytes from `begin` on are no newline */
+    uint64_t line;   /* number of the last line, from 1 */
+} input_file;
+
+/*
+ * A line.  bytes[n] can be read and is a newline even if the file ends
+ * without one; `newline` tells whether it stands there in the file.
+ */
+typedef struct input_line {
+    const unsigned char *bytes; /* NULL after the last line */
+    size_t n;                   /* without the newline */
+    bool newline;
+} input_line;
+
+/*
+ * Each call that returns an int gives an exit status, after a message if it
+ * is not STATUS_OK.
+ */
+
+/* Opens any file; NULL or "-" is stdin. */
+int input_open(input_file *in, const char *name);
+
+/* Opens a regular file: `stem` without its last `cut` bytes, and `ending`. */
+int input_open_beside(input_file *in, const char *stem, size_t cut,
+                      const char *ending);
+
+/* That name, to be freed; NULL, after a message, without memory. */
+char *input_name_beside(const char *stem, size_t cut, const char *ending);
+
+/* False, after a message, if the output is the file of that name. */
+bool input_spare_beside(const char *output, const char *stem, size_t cut,
+                        const char *ending);
+
+/* Opens the file of `other` at another place; to be closed before it. */
+void input_share(input_file *in, const input_file *other, uint64_t offset);
+
+void input_close(input_file *in);
+void input_free(input_file *in);
+
+/*
+ * Reads until `n` bytes are ready or the file ends; *ready says how many
+ * there are.  More than INPUT_BLOCK take memory as they come.
+ */
+int input_need(input_file *in, size_t n, size_t *ready);
+
+/* The same; fewer bytes are an error: "the file ends within WITHIN". */
+int input_require(input_file *in, size_t n, const char *within);
+
+/* What is ready lies here until the next call that reads. */
+const unsigned char *input_at(const input_file *in);
+void input_take(input_file *in, size_t n);
+
+/* Where in the file that is. */
+uint64_t input_offset(const input_file *in);
+
+/* Goes to another place of a regular file. */
+void input_seek(input_file *in, uint64_t offset);
+
+/* The next line; it lives until the next call. */
+int input_next_line(input_file *in, input_line *line);
+
+/* True for a line of nothing but blanks. */
+bool input_is_blank(const input_line *line);
+
+/* The name for messages. */
+const char *input_name(const input_file *in);
+
+/* "prog: FILE: byte OFFSET: why"; returns STATUS_DATA. */
+int input_bad(const input_file *in, uint64_t offset, const char *format, ...)
+    MESSAGE_PRINTF(3, 4);
+
+/*
+ * "prog: FILE: line N, column C: why"; returns STATUS_DATA.  Columns count
+ * from 1; 0 leaves the column out.
+ */
+int input_bad_line(const input_file *in, uint64_t column,
+                   const char *format, ...) MESSAGE_PRINTF(3, 4);
+
+/* read(2), restarted after signals; waits if the descriptor does not. */
+ssize_t input_read(int fd, void *to, size_t n);
+
+#endif

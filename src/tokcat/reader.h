@@ -1,0 +1,122 @@
+/*
+ * reader.h - what the readers of the forms work with, and what they share.
+ *
+ * A reader turns the files of one form, one after another, into sequences of
+ * tokens, and these into records; job.h tells how the files go together.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TOKCAT_READER_H
+#define TOKCAT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokcat/conf.h"
+#include "tokcat/input.h"
+#include "tokcat/records.h"
+
+/* The sequence being read, for messages. */
+typedef struct reader_place {
+    const char *unit; /* "sequence"; NULL: the line of the input */
+    uint64_t number;  /* in the file, from 0 */
+    uint64_t offset;  /* of its first byte */
+} reader_place;
+
+/* How many files can belong to an input, or be read at places of their own. */
+#define READER_BESIDE 4
+
+typedef struct reader {
+    const conf *conf;
+    input_file in;
+    input_file beside[READER_BESIDE]; /* what belongs to it */
+    reader_place place;
+    records out;
+    uint64_t n_empty; /* sequences without tokens that were skipped */
+    uint64_t ignored; /* a bit for each --ignore that left something out */
+    size_t n_tok;     /* in the payload, of a sequence that is not yet whole */
+    bool has_text;    /* a line of it is not blank */
+    bool ends_blank;  /* its last line is */
+    unsigned char *tokens; /* made of numbers: see split.c */
+} reader;
+
+/*
+ * How a form is read.  The calls that return an int give an exit status,
+ * after a message if it is not STATUS_OK.
+ */
+typedef struct form_reader {
+    const char *unit; /* what an empty sequence is called */
+    bool learns;      /* the first input tells the schema */
+    size_t max_line;  /* bytes of a line, for a form that has lines */
+
+    /* Opens a file, and those that belong to it; NULL: it is alone. */
+    int (*open)(reader *r, const char *name);
+    int (*read)(reader *r);
+    /* False, after a message, if the output is one of those beside. */
+    bool (*spare)(const char *output, const char *input);
+} form_reader;
+
+extern const form_reader reader_ids;
+extern const form_reader reader_bytes;
+extern const form_reader reader_jsonl;
+extern const form_reader reader_llmc;
+extern const form_reader reader_nanogpt;
+extern const form_reader reader_npy;
+extern const form_reader reader_megatron;
+extern const form_reader reader_datatrove;
+extern const form_reader reader_tfrecord;
+
+/* ---------------------------------------------------------------------
+ * For the readers
+ */
+
+/* Calls `take` for each line of r->in. */
+int reader_each_line(reader *r,
+                     int (*take)(reader *r, const input_line *line));
+
+/*
+ * Starts the stream if no file has: from now on its schema stays.  An array
+ * with numbers of more than 16 bits makes the tokens u32, unless the user
+ * said what they are.
+ */
+int reader_start(reader *r, size_t number_width);
+
+/*
+ * Before that: adds a channel with the type and the fill of its well-known
+ * name behind the others.
+ */
+int reader_add_channel(reader *r, const char *name, ps_kind kind);
+
+/* Skips `n` sequences without tokens, or refuses them, as --empty says. */
+int reader_empty(reader *r, uint64_t n);
+
+/*
+ * Whether --ignore names this key, which is there.  A warning tells of keys
+ * that were never asked for: the user most likely meant others.
+ */
+bool reader_ignores(reader *r, const char *key);
+
+/* "prog: FILE: sequence 3 at byte 40: why"; returns STATUS_DATA. */
+int reader_bad(const reader *r, const char *format, ...)
+    MESSAGE_PRINTF(2, 3);
+
+/* The greatest id that the type and the vocabulary allow. */
+uint32_t reader_max_id(const reader *r);
+
+/* What is wrong with a greater one: "does not fit u16 (see --type)". */
+#define READER_WHY_BYTES 64
+const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES]);
+
+/* The most tokens that a record of this stream can have. */
+uint32_t reader_max_tokens(const reader *r);
+int reader_too_large(const reader *r);
+
+/* Makes room for `n` tokens behind those in the payload. */
+int reader_reserve(reader *r, size_t n);
+
+/* Writes the n_tok tokens in the payload as a record. */
+int reader_put(reader *r);
+
+#endif
