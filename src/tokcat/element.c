@@ -20,79 +20,48 @@ static const struct {
     [PS_I32] = {INT32_MIN, INT32_MAX}, [PS_I64] = {INT64_MIN, INT64_MAX},
 };
 
-static element_result integer_bits(ps_type type, int64_t value,
-                                   uint64_t *bits)
+static bool is_float(ps_type type)
 {
-    if (value < ranges[type].min || value > ranges[type].max)
-        return ELEMENT_OUTSIDE;
-    *bits = (uint64_t)value;
-    return ELEMENT_OK;
+    return type == PS_F32 || type == PS_F64;
 }
 
-static uint64_t f32_bits(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static uint64_t f64_bits(double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* The nearest float; one that would be infinite is none. */
-static element_result real_bits(ps_type type, double value, uint64_t *bits)
+/* The bits of the nearest float; one that would be infinite is none. */
+static element_result float_bits(ps_type type, double value, uint64_t *bits)
 {
     const float rounded = (float)value;
+    uint32_t bits32;
 
     if (type == PS_F64) {
-        *bits = f64_bits(value);
+        memcpy(bits, &value, sizeof *bits);
         return ELEMENT_OK;
     }
     if (rounded < -FLT_MAX || rounded > FLT_MAX)
         return ELEMENT_OUTSIDE;
-    *bits = f32_bits(rounded);
+    memcpy(&bits32, &rounded, sizeof bits32);
+    *bits = bits32;
     return ELEMENT_OK;
 }
 
 /* Floats hold the integers whose digits, as bits, fit the mantissa. */
-static element_result exact_bits(ps_type type, int64_t value,
-                                 uint64_t *bits)
+static element_result integer_bits(ps_type type, int64_t value,
+                                   uint64_t *bits)
 {
     const int mantissa = type == PS_F64 ? DBL_MANT_DIG : FLT_MANT_DIG;
     uint64_t digits = (uint64_t)value;
 
+    if (!is_float(type)) {
+        if (value < ranges[type].min || value > ranges[type].max)
+            return ELEMENT_OUTSIDE;
+        *bits = (uint64_t)value;
+        return ELEMENT_OK;
+    }
     if (value < 0)
         digits = 0 - digits;
     while (digits != 0 && (digits & 1) == 0)
         digits >>= 1;
     if (digits >> mantissa != 0)
         return ELEMENT_INEXACT;
-    return real_bits(type, (double)value, bits);
-}
-
-/* One bit pattern for every NaN, whatever the host's is. */
-static uint64_t nan_bits(ps_type type)
-{
-    return type == PS_F64 ? UINT64_C(0x7ff8000000000000)
-                          : UINT64_C(0x7fc00000);
-}
-
-static bool is_float(ps_type type)
-{
-    return type == PS_F32 || type == PS_F64;
-}
-
-static element_result bits_of_integer(ps_type type, int64_t value,
-                                      uint64_t *bits)
-{
-    return is_float(type) ? exact_bits(type, value, bits)
-                          : integer_bits(type, value, bits);
+    return float_bits(type, (double)value, bits);
 }
 
 static element_result value_bits(ps_type type, const json_t *value,
@@ -100,17 +69,20 @@ static element_result value_bits(ps_type type, const json_t *value,
 {
     switch (json_typeof(value)) {
     case JSON_INTEGER:
-        return bits_of_integer(type, json_integer_value(value), bits);
+        return integer_bits(type, json_integer_value(value), bits);
     case JSON_TRUE:
-        return bits_of_integer(type, 1, bits);
+        return integer_bits(type, 1, bits);
     case JSON_FALSE:
         *bits = 0;
         return ELEMENT_OK;
     case JSON_REAL:
-        return is_float(type) ? real_bits(type, json_real_value(value), bits)
-                              : ELEMENT_FRACTION;
+        return is_float(type)
+                   ? float_bits(type, json_real_value(value), bits)
+                   : ELEMENT_FRACTION;
     case JSON_NULL:
-        *bits = nan_bits(type);
+        /* One bit pattern for every NaN, whatever the host's is. */
+        *bits = type == PS_F64 ? UINT64_C(0x7ff8000000000000)
+                               : UINT64_C(0x7fc00000);
         return is_float(type) ? ELEMENT_OK : ELEMENT_NULL;
     default:
         return ELEMENT_NO_NUMBER;
@@ -140,7 +112,7 @@ bool element_fill_integer(ps_type type, int64_t value, uint64_t *fill)
 {
     uint64_t bits = 0;
 
-    if (bits_of_integer(type, value, &bits) != ELEMENT_OK)
+    if (integer_bits(type, value, &bits) != ELEMENT_OK)
         return false;
     *fill = narrow(bits, type);
     return true;

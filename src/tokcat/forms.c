@@ -77,16 +77,39 @@ bool forms_are_typed(conf_from from)
     return (forms[from].takes & TYPED) != 0;
 }
 
-static int check_split(const conf *c)
+int forms_check(const conf *c)
 {
     const form *f = &forms[c->from];
     const uint32_t *special = c->schema.special;
+    const struct {
+        const char *name;
+        unsigned needs;
+        bool given;
+    } options[] = {
+        {"--empty", EMPTY, c->empty_given},
+        {"--ids-key", IDS_KEY, c->ids_key_given},
+        {"--channel", CHANNEL, c->schema.n_channels > 0},
+        {"--ignore", IGNORE, c->n_ignored > 0},
+        {"--trim-pad", TRIM, c->trim},
+    };
 
-    if (!c->split_given && f->must_split)
-        return message_usage("--from=%s needs --split=eos, --split=bos or "
-                             "--split=N", f->name);
+    if (c->from == FROM_NOTHING)
+        return message_usage("say with --from what the input is");
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && (f->takes & options[i].needs) == 0)
+            return message_usage("%s does not go with --from=%s",
+                                 options[i].name, f->name);
+    if (c->trim && special[PS_PAD] == PS_NO_ID)
+        return message_usage("--trim-pad needs --pad-id");
+    if (c->from == FROM_TFRECORD && c->schema.labels == PS_LABELS_SHIFTED)
+        return message_usage("--labels=shifted does not go with "
+                             "--from=tfrecord, where labels are aligned");
+
     if (!c->split_given)
-        return STATUS_OK;
+        return f->must_split
+                   ? message_usage("--from=%s needs --split=eos, --split=bos "
+                                   "or --split=N", f->name)
+                   : STATUS_OK;
     if ((f->splits & OR(c->split)) == 0)
         return message_usage("--split=%s does not go with --from=%s",
                              splits[c->split], f->name);
@@ -95,39 +118,4 @@ static int check_split(const conf *c)
     if (c->split == SPLIT_BOS && special[PS_BOS] == PS_NO_ID)
         return message_usage("--split=bos needs --bos-id");
     return STATUS_OK;
-}
-
-/* The first option given that does not go with the form; NULL if all do. */
-static const char *find_stray(const conf *c)
-{
-    const unsigned takes = forms[c->from].takes;
-
-    if (c->empty_given && (takes & EMPTY) == 0)
-        return "--empty";
-    if (c->ids_key_given && (takes & IDS_KEY) == 0)
-        return "--ids-key";
-    if (c->schema.n_channels > 0 && (takes & CHANNEL) == 0)
-        return "--channel";
-    if (c->n_ignored > 0 && (takes & IGNORE) == 0)
-        return "--ignore";
-    if (c->trim && (takes & TRIM) == 0)
-        return "--trim-pad";
-    return NULL;
-}
-
-int forms_check(const conf *c)
-{
-    const char *stray = find_stray(c);
-
-    if (c->from == FROM_NOTHING)
-        return message_usage("say with --from what the input is");
-    if (stray != NULL)
-        return message_usage("%s does not go with --from=%s", stray,
-                             forms[c->from].name);
-    if (c->trim && c->schema.special[PS_PAD] == PS_NO_ID)
-        return message_usage("--trim-pad needs --pad-id");
-    if (c->from == FROM_TFRECORD && c->schema.labels == PS_LABELS_SHIFTED)
-        return message_usage("--labels=shifted does not go with "
-                             "--from=tfrecord, where labels are aligned");
-    return check_split(c);
 }

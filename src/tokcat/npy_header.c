@@ -40,7 +40,7 @@ const char *npy_measure(const unsigned char bytes[NPY_START_BYTES],
  */
 
 typedef struct scan {
-    const unsigned char *start, *at, *end;
+    const unsigned char *at, *end;
     bool longs; /* there may be an L behind a number */
 } scan;
 
@@ -50,22 +50,16 @@ static void skip_blanks(scan *s)
         s->at++;
 }
 
-/* Takes that character, after blanks. */
-static bool take(scan *s, char c)
-{
-    skip_blanks(s);
-    if (s->at == s->end || *s->at != (unsigned char)c)
-        return false;
-    s->at++;
-    return true;
-}
-
-static bool has_word(scan *s, const char *word)
+/* Takes that word, after blanks. */
+static bool take(scan *s, const char *word)
 {
     const size_t n = strlen(word);
 
     skip_blanks(s);
-    return (size_t)(s->end - s->at) >= n && memcmp(s->at, word, n) == 0;
+    if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
+        return false;
+    s->at += n;
+    return true;
 }
 
 /* Takes a string, within quotes of either kind and without escapes. */
@@ -142,14 +136,13 @@ static const char *take_type(scan *s, number_type *type)
 
 static const char *take_order(scan *s)
 {
-    if (has_word(s, "False")) {
-        s->at += strlen("False");
+    if (take(s, "False"))
         return NULL;
-    }
-    if (has_word(s, "True"))
-        return "an array in Fortran's order; --from=npy reads arrays in C's "
-               "order";
-    return "'fortran_order' is neither True nor False";
+    if (!take(s, "True"))
+        return "'fortran_order' is neither True nor False";
+    s->at -= strlen("True");
+    return "an array in Fortran's order; --from=npy reads arrays in C's "
+           "order";
 }
 
 /* (N,) or (N, N), behind which a comma may stand; (N) is no tuple. */
@@ -159,19 +152,19 @@ static const char *take_shape(scan *s, npy_header *h)
     bool comma = false;
     int n = 0;
 
-    if (!take(s, '('))
+    if (!take(s, "("))
         return "'shape' is no tuple";
     while (n < 3 && take_number(s, &sizes[n])) {
         n++;
         if (s->longs && s->at < s->end && *s->at == 'L')
             s->at++;
-        comma = take(s, ',');
+        comma = take(s, ",");
         if (!comma)
             break;
     }
     if (n == 3)
         return "an array of more than two dimensions";
-    if (!take(s, ')') || (n == 1 && !comma))
+    if (!take(s, ")") || (n == 1 && !comma))
         return "'shape' is no tuple of sizes that there can be";
     if (n == 0)
         return "an array without dimensions";
@@ -187,32 +180,26 @@ static const char *take_shape(scan *s, npy_header *h)
 
 enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
 
-static unsigned key_of(const unsigned char *text, size_t n)
-{
-    if (n == 5 && memcmp(text, "descr", n) == 0)
-        return DESCR;
-    if (n == 13 && memcmp(text, "fortran_order", n) == 0)
-        return ORDER;
-    if (n == 5 && memcmp(text, "shape", n) == 0)
-        return SHAPE;
-    return 0;
-}
-
 /* Takes a key that is not among `had`, and its value. */
 static const char *take_entry(scan *s, unsigned *had, npy_header *h)
 {
     const unsigned char *text;
-    unsigned key;
+    unsigned key = 0;
     size_t n;
 
     if (!take_string(s, &text, &n))
         return "no key of a dictionary";
-    key = key_of(text, n);
+    if (n == 5 && memcmp(text, "descr", n) == 0)
+        key = DESCR;
+    else if (n == 13 && memcmp(text, "fortran_order", n) == 0)
+        key = ORDER;
+    else if (n == 5 && memcmp(text, "shape", n) == 0)
+        key = SHAPE;
     if (key == 0)
         return "an unknown key";
     if ((*had & key) != 0)
         return "a key for the second time";
-    if (!take(s, ':'))
+    if (!take(s, ":"))
         return "a key without a value";
     *had |= key;
     skip_blanks(s);
@@ -221,36 +208,26 @@ static const char *take_entry(scan *s, unsigned *had, npy_header *h)
     return key == ORDER ? take_order(s) : take_shape(s, h);
 }
 
-static const char *take_dictionary(scan *s, npy_header *h)
+const char *npy_parse(const unsigned char *dictionary, size_t n,
+                      unsigned major, npy_header *header, size_t *at)
 {
+    scan s = {.at = dictionary, .end = dictionary + n, .longs = major < 3};
+    const char *why = take(&s, "{") ? NULL : "no dictionary";
     unsigned had = 0;
-    const char *why = NULL;
 
-    if (!take(s, '{'))
-        return "no dictionary";
-    while (why == NULL && !take(s, '}')) {
-        why = take_entry(s, &had, h);
-        if (why == NULL && !take(s, ',')) {
-            if (!take(s, '}'))
+    while (why == NULL && !take(&s, "}")) {
+        why = take_entry(&s, &had, header);
+        if (why == NULL && !take(&s, ",")) {
+            if (!take(&s, "}"))
                 why = "neither a comma nor the end of the dictionary";
             break;
         }
     }
-    skip_blanks(s);
-    if (why == NULL && s->at < s->end)
+    skip_blanks(&s);
+    if (why == NULL && s.at < s.end)
         why = "more than blanks behind the dictionary";
     if (why == NULL && had != ALL)
         why = "one of 'descr', 'fortran_order' and 'shape' is missing";
-    return why;
-}
-
-const char *npy_parse(const unsigned char *dictionary, size_t n,
-                      unsigned major, npy_header *header, size_t *at)
-{
-    scan s = {.start = dictionary, .at = dictionary, .end = dictionary + n,
-              .longs = major < 3};
-    const char *why = take_dictionary(&s, header);
-
-    *at = (size_t)(s.at - s.start);
+    *at = (size_t)(s.at - dictionary);
     return why;
 }

@@ -15,7 +15,7 @@
 #define VARINT_BYTES 10
 
 /* ---------------------------------------------------------------------
- * In
+ * Reading
  */
 
 /* Moves on by `n` bytes, and gives those; NULL if there are fewer. */
@@ -30,7 +30,7 @@ static const unsigned char *take(proto_in *in, uint64_t n)
     return p;
 }
 
-/* The tenth byte has room for one bit. */
+/* The tenth byte holds one bit. */
 static bool take_varint(proto_in *in, uint64_t *value)
 {
     uint64_t v = 0;
@@ -58,51 +58,39 @@ static bool take_fixed(proto_in *in, size_t width, uint64_t *value)
     return p != NULL;
 }
 
-static bool take_bytes(proto_in *in, proto_in *bytes)
-{
-    uint64_t n;
-
-    if (!take_varint(in, &n) || n > in->left)
-        return false;
-    bytes->left = (size_t)n;
-    bytes->at = take(in, n);
-    return true;
-}
-
-static bool take_value(proto_in *in, proto_field *field)
-{
-    switch (field->wire) {
-    case PROTO_VARINT:
-        return take_varint(in, &field->value);
-    case PROTO_FIXED64:
-        return take_fixed(in, 8, &field->value);
-    case PROTO_FIXED32:
-        return take_fixed(in, 4, &field->value);
-    case PROTO_BYTES:
-        return take_bytes(in, &field->bytes);
-    }
-    return false;
-}
-
 proto_result proto_next(proto_in *in, proto_field *field)
 {
     uint64_t key;
+    uint64_t n;
+    bool good = false;
 
     if (in->left == 0)
         return PROTO_END;
     if (!take_varint(in, &key) || key > UINT32_MAX || key < 8)
         return PROTO_BAD;
     *field = (proto_field){.number = (uint32_t)(key >> 3)};
+    field->wire = (proto_wire)(key & 7);
     switch (key & 7) {
     case PROTO_VARINT:
+        good = take_varint(in, &field->value);
+        break;
     case PROTO_FIXED64:
-    case PROTO_BYTES:
+        good = take_fixed(in, 8, &field->value);
+        break;
     case PROTO_FIXED32:
-        field->wire = (proto_wire)(key & 7);
-        return take_value(in, field) ? PROTO_OK : PROTO_BAD;
+        good = take_fixed(in, 4, &field->value);
+        break;
+    case PROTO_BYTES:
+        good = take_varint(in, &n) && n <= in->left;
+        if (good) {
+            field->bytes.left = (size_t)n;
+            field->bytes.at = take(in, n);
+        }
+        break;
     default:
-        return PROTO_BAD;
+        break;
     }
+    return good ? PROTO_OK : PROTO_BAD;
 }
 
 proto_result proto_next_varint(proto_in *in, uint64_t *value)
@@ -125,7 +113,7 @@ proto_result proto_next_fixed32(proto_in *in, uint32_t *value)
 }
 
 /* ---------------------------------------------------------------------
- * Out
+ * Writing
  */
 
 void proto_free(proto_out *out)
@@ -135,23 +123,23 @@ void proto_free(proto_out *out)
 }
 
 /* Makes room for `n` more bytes; false, now and later, without memory. */
-static bool make_room(proto_out *out, size_t n)
+static bool reserve(proto_out *out, size_t n)
 {
-    size_t room = out->room < 256 ? 256 : out->room;
+    size_t capacity = out->capacity < 256 ? 256 : out->capacity;
     unsigned char *bytes;
 
-    if (out->failed || n <= out->room - out->n)
+    if (out->failed || n <= out->capacity - out->n)
         return !out->failed;
     out->failed = true;
     if (n > SIZE_MAX / 2 - out->n)
         return false;
-    while (room - out->n < n)
-        room *= 2;
-    bytes = realloc(out->bytes, room);
+    while (capacity - out->n < n)
+        capacity *= 2;
+    bytes = realloc(out->bytes, capacity);
     if (bytes == NULL)
         return false;
     out->bytes = bytes;
-    out->room = room;
+    out->capacity = capacity;
     out->failed = false;
     return true;
 }
@@ -170,13 +158,13 @@ static size_t store_varint(unsigned char *to, uint64_t value)
 
 void proto_put_varint(proto_out *out, uint64_t value)
 {
-    if (make_room(out, VARINT_BYTES))
+    if (reserve(out, VARINT_BYTES))
         out->n += store_varint(out->bytes + out->n, value);
 }
 
 void proto_put_fixed32(proto_out *out, uint32_t value)
 {
-    if (!make_room(out, 4))
+    if (!reserve(out, 4))
         return;
     store_u32(out->bytes + out->n, value);
     out->n += 4;
@@ -187,7 +175,7 @@ void proto_put_bytes(proto_out *out, uint32_t number, const void *bytes,
 {
     proto_put_varint(out, (uint64_t)number << 3 | PROTO_BYTES);
     proto_put_varint(out, n);
-    if (n == 0 || !make_room(out, n))
+    if (n == 0 || !reserve(out, n))
         return;
     memcpy(out->bytes + out->n, bytes, n);
     out->n += n;
@@ -199,7 +187,7 @@ size_t proto_begin(proto_out *out, uint32_t number)
     return out->n;
 }
 
-/* How long it is comes before it, and is known only now. */
+/* The length comes first, and is known only now: the field moves up. */
 void proto_end(proto_out *out, size_t begun)
 {
     unsigned char length[VARINT_BYTES];
@@ -208,7 +196,7 @@ void proto_end(proto_out *out, size_t begun)
     if (out->failed)
         return;
     n = store_varint(length, out->n - begun);
-    if (!make_room(out, n))
+    if (!reserve(out, n))
         return;
     memmove(out->bytes + begun + n, out->bytes + begun, out->n - begun);
     memcpy(out->bytes + begun, length, n);

@@ -1,5 +1,15 @@
 /*
- * protobuf.h - the wire format of Protocol Buffers: fields in, fields out.
+ * protobuf.h - the wire format of Protocol Buffers: fields read, fields
+ * written.
+ *
+ * The wire room knows the framing of other people's files, which more than
+ * one program reads or writes:
+ *
+ *   protobuf    messages: what is in a tf.train.Example
+ *   tfrecord    the frame of a record in a TFRecord file
+ *
+ * Its functions work on bytes in memory, and know neither files nor messages
+ * to the user.  They call nothing of the other rooms.
  *
  * A message is a run of fields, each a key (number and wire type) and a
  * value.  What the numbers mean is for the caller to know.
@@ -23,7 +33,7 @@ typedef enum proto_wire {
 } proto_wire;
 
 /* ---------------------------------------------------------------------
- * In
+ * Reading
  */
 
 /* What is left of a message. */
@@ -42,7 +52,7 @@ typedef struct proto_field {
 typedef enum proto_result {
     PROTO_OK,
     PROTO_END, /* nothing is left */
-    PROTO_BAD  /* no such thing stands here, or it is cut off */
+    PROTO_BAD  /* malformed, or cut off */
 } proto_result;
 
 proto_result proto_next(proto_in *in, proto_field *field);
@@ -52,18 +62,18 @@ proto_result proto_next_varint(proto_in *in, uint64_t *value);
 proto_result proto_next_fixed32(proto_in *in, uint32_t *value);
 
 /* ---------------------------------------------------------------------
- * Out
+ * Writing
  */
 
 /*
- * A message in the making: {0} at first.  Without memory for more it fails,
- * and the calls do nothing from then on; so it is enough to look at the end.
- * To start anew in the same room set n to 0.
+ * A message being written: {0} at first.  Once memory runs out `failed` is
+ * set and the calls do nothing, so it is enough to check it at the end.  To
+ * use the buffer for another message set n to 0.
  */
 typedef struct proto_out {
     unsigned char *bytes;
     size_t n;
-    size_t room;
+    size_t capacity;
     bool failed;
 } proto_out;
 
@@ -78,8 +88,8 @@ void proto_put_bytes(proto_out *out, uint32_t number, const void *bytes,
                      size_t n);
 
 /*
- * A field of bytes, a message or a packed list, of what is put in between;
- * these nest.  proto_begin gives what proto_end is to be told.
+ * A field of bytes, a message or a packed list: what is put between the two
+ * calls, which nest.  Pass what proto_begin returns to proto_end.
  */
 size_t proto_begin(proto_out *out, uint32_t number);
 void proto_end(proto_out *out, size_t begun);

@@ -9,10 +9,10 @@
 #include "common/bytes.h"
 
 /*
- * What a byte leaves behind of itself, of the polynomial 0x1edc6f41 with
- * its bits turned round; tests/wire/tfrecord-t.c works it out bit by bit.
+ * The CRC of each byte, by the polynomial 0x1edc6f41 with its bits reversed;
+ * tests/wire/tfrecord-t.c computes it bit by bit.
  */
-static const uint32_t rest_of[256] = {
+static const uint32_t crc_table[256] = {
     0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c,
     0x26a1e7e8, 0xd4ca64eb, 0x8ad958cf, 0x78b2dbcc, 0x6be22838, 0x9989ab3b,
     0x4d43cfd0, 0xbf284cd3, 0xac78bf27, 0x5e133c24, 0x105ec76f, 0xe235446c,
@@ -64,7 +64,7 @@ uint32_t tfrecord_crc32c(uint32_t crc, const void *bytes, size_t n)
 
     crc = ~crc;
     for (size_t i = 0; i < n; i++)
-        crc = crc >> 8 ^ rest_of[(crc ^ p[i]) & 0xff];
+        crc = crc >> 8 ^ crc_table[(crc ^ p[i]) & 0xff];
     return ~crc;
 }
 

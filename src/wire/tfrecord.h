@@ -4,9 +4,8 @@
  *
  *   u64 n, u32 checksum of these 8 bytes, n bytes, u32 checksum of these
  *
- * All is little-endian; the checksum is a CRC-32C, rotated and moved by a
- * constant so that records within records differ from their checksums.
- * Nothing here reads or writes files.
+ * All is little-endian; the checksum is a CRC-32C, rotated and with a
+ * constant added, so that the CRC of data that hold CRCs stays useful.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,8 +21,8 @@
 #define TFRECORD_TAIL_BYTES 4
 
 /*
- * The CRC-32C (Castagnoli) of `n` bytes, behind others whose CRC is `crc`;
- * 0 at the start.
+ * The CRC-32C (Castagnoli) of `n` bytes that follow others whose CRC is
+ * `crc`; 0 at the start.
  */
 uint32_t tfrecord_crc32c(uint32_t crc, const void *bytes, size_t n);
 
