@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "common/bytes.h"
 #include "tokcat/reader.h"
 #include "tokcat/split.h"
 
@@ -20,6 +19,8 @@
 
 /* The files in r->beside. */
 enum { INDEX, LOSS };
+
+static const number_type index_type = {.width = 8};
 
 /* ---------------------------------------------------------------------
  * Names
@@ -79,18 +80,6 @@ static int start_stream(reader *r)
     return STATUS_DATA;
 }
 
-/* The end of the next document. */
-static int next_end(input_file *index, uint64_t *end)
-{
-    const int status = input_require(index, 8, "an end");
-
-    if (status != STATUS_OK)
-        return status;
-    *end = load_u64(input_at(index));
-    input_take(index, 8);
-    return STATUS_OK;
-}
-
 /* The last document must end with the data, and so must the losses. */
 static int check_sizes(reader *r, uint64_t n_tokens)
 {
@@ -105,7 +94,7 @@ static int check_sizes(reader *r, uint64_t n_tokens)
                          "of 8 bytes");
     if (index->bytes > 0) {
         input_seek(index, index->bytes - 8);
-        status = next_end(index, &end);
+        status = split_number(index, index_type, "an end", &end);
         input_seek(index, 0);
     }
     if (status != STATUS_OK)
@@ -195,7 +184,7 @@ static int read_datatrove(reader *r)
     if (status == STATUS_OK)
         status = check_sizes(r, n_tokens);
     while (status == STATUS_OK && r->place.number < n_documents) {
-        status = next_end(index, &end);
+        status = split_number(index, index_type, "an end", &end);
         if (status != STATUS_OK)
             break;
         if (end < begin || end > n_tokens)

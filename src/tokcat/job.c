@@ -106,7 +106,8 @@ int job_run(const conf *c, const char *const *names, int n_names)
         if (i > 0)
             status = open_inputs(&r, form, names[i]);
         if (status == STATUS_OK)
-            status = form->read(&r);
+            status = form->read != NULL ? form->read(&r)
+                                        : reader_each_line(&r, form->line);
         for (int k = 0; k < READER_BESIDE; k++)
             input_close(&r.beside[k]);
         input_close(&r.in);

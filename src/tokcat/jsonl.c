@@ -53,14 +53,6 @@ static bool is_channel(reader *r, const char *key)
     return strcmp(key, r->conf->ids_key) != 0 && !reader_ignores(r, key);
 }
 
-static bool has_channel(const ps_schema *s, const char *key)
-{
-    for (uint32_t i = 0; i < s->n_channels; i++)
-        if (strcmp(s->channels[i].name, key) == 0)
-            return true;
-    return false;
-}
-
 /* ---------------------------------------------------------------------
  * The channels, from the first object
  */
@@ -162,7 +154,8 @@ static int learn_channels(reader *r, json_t *object)
             return status;
     }
     json_object_foreach(object, key, value)
-        if (is_channel(r, key) && !has_channel(s, key)) {
+        if (is_channel(r, key) &&
+            reader_find_channel(r, key) == PS_TOKENS) {
             status = learn_channel(r, key, value);
             if (status != STATUS_OK)
                 return status;
@@ -216,7 +209,7 @@ static int check_keys(reader *r, json_t *object)
                               "record", name);
     }
     json_object_foreach(object, key, value)
-        if (is_channel(r, key) && !has_channel(s, key))
+        if (is_channel(r, key) && reader_find_channel(r, key) == PS_TOKENS)
             return reader_bad(r, "the key '%s' is not in the first record",
                               message_name(key));
     return STATUS_OK;
@@ -394,14 +387,9 @@ static int take_line(reader *r, const input_line *line)
     return status;
 }
 
-static int read_jsonl(reader *r)
-{
-    return reader_each_line(r, take_line);
-}
-
 const form_reader reader_jsonl = {
     .unit = "sequence",
     .learns = true,
     .max_line = MAX_LINE,
-    .read = read_jsonl,
+    .line = take_line,
 };

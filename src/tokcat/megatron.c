@@ -29,8 +29,15 @@
 
 #define HEADER_BYTES 34
 
+/* Where a file ends that became shorter since its size was looked at. */
+#define WITHIN "its arrays"
+
 /* The readers in r->beside; the first one holds the file open. */
 enum { LENGTHS, OFFSETS, DOCUMENTS, MODES };
+
+static const number_type u8 = {1, false};
+static const number_type i32 = {4, true};
+static const number_type i64 = {8, true};
 
 /* What the header tells. */
 typedef struct data_set {
@@ -147,20 +154,6 @@ static int read_header(reader *r, data_set *d)
  * The data
  */
 
-/* The next number of an array; the file may have become shorter. */
-static int next_number(input_file *array, size_t width, bool is_signed,
-                       uint64_t *number)
-{
-    const number_type type = {width, is_signed};
-    const int status = input_require(array, width, "its arrays");
-
-    if (status != STATUS_OK)
-        return status;
-    *number = number_load(input_at(array), type);
-    input_take(array, width);
-    return STATUS_OK;
-}
-
 /* Goes to the tokens of the next sequence, which lie within the data, and
    gives their number. */
 static int find_sequence(reader *r, const data_set *d, uint64_t *n)
@@ -171,12 +164,12 @@ static int find_sequence(reader *r, const data_set *d, uint64_t *n)
     const uint64_t bytes = r->in.bytes;
     uint64_t offset;
     uint64_t mode = 0;
-    int status = next_number(lengths, 4, true, n);
+    int status = split_number(lengths, i32, WITHIN, n);
 
     if (status == STATUS_OK)
-        status = next_number(offsets, 8, true, &offset);
+        status = split_number(offsets, i64, WITHIN, &offset);
     if (status == STATUS_OK && d->has_modes)
-        status = next_number(modes, 1, false, &mode);
+        status = split_number(modes, u8, WITHIN, &mode);
     if (status != STATUS_OK)
         return status;
 
@@ -247,7 +240,7 @@ static int read_documents(reader *r, const data_set *d)
     for (uint64_t i = 0; i < d->n_documents && status == STATUS_OK; i++) {
         const uint64_t min = r->place.number;
 
-        status = next_number(documents, 8, false, &first);
+        status = split_number(documents, i64, WITHIN, &first);
         if (status != STATUS_OK)
             return status;
         if (first < min || first > d->n_sequences)

@@ -134,17 +134,6 @@ static const char *take_type(scan *s, number_type *type)
     return NULL;
 }
 
-static const char *take_order(scan *s)
-{
-    if (take(s, "False"))
-        return NULL;
-    if (!take(s, "True"))
-        return "'fortran_order' is neither True nor False";
-    s->at -= strlen("True");
-    return "an array in Fortran's order; --from=npy reads arrays in C's "
-           "order";
-}
-
 /* (N,) or (N, N), behind which a comma may stand; (N) is no tuple. */
 static const char *take_shape(scan *s, npy_header *h)
 {
@@ -205,7 +194,15 @@ static const char *take_entry(scan *s, unsigned *had, npy_header *h)
     skip_blanks(s);
     if (key == DESCR)
         return take_type(s, &h->type);
-    return key == ORDER ? take_order(s) : take_shape(s, h);
+    if (key == SHAPE)
+        return take_shape(s, h);
+    if (take(s, "False"))
+        return NULL;
+    if (!take(s, "True"))
+        return "'fortran_order' is neither True nor False";
+    s->at -= strlen("True");
+    return "an array in Fortran's order; --from=npy reads arrays in C's "
+           "order";
 }
 
 const char *npy_parse(const unsigned char *dictionary, size_t n,

@@ -40,6 +40,16 @@ int reader_start(reader *r, size_t number_width)
     return records_start(&r->out);
 }
 
+uint32_t reader_find_channel(const reader *r, const char *name)
+{
+    const ps_schema *s = &r->out.schema;
+
+    for (uint32_t i = 0; i < s->n_channels; i++)
+        if (strcmp(s->channels[i].name, name) == 0)
+            return i;
+    return PS_TOKENS;
+}
+
 int reader_add_channel(reader *r, const char *name, ps_kind kind)
 {
     const known_channel *k = known_find(name);

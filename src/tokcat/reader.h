@@ -51,9 +51,11 @@ typedef struct form_reader {
     bool learns;      /* the first input tells the schema */
     size_t max_line;  /* bytes of a line, for a form that has lines */
 
-    /* Opens a file, and those that belong to it; NULL: it is alone. */
+    /* Opens a file and those that belong to it; NULL: it is alone. */
     int (*open)(reader *r, const char *name);
+    /* Reads the file to its end; NULL: takes it line by line. */
     int (*read)(reader *r);
+    int (*line)(reader *r, const input_line *line);
     /* False, after a message, if the output is one of those beside. */
     bool (*spare)(const char *output, const char *input);
 } form_reader;
@@ -72,19 +74,22 @@ extern const form_reader reader_tfrecord;
  * For the readers
  */
 
-/* Calls `take` for each line of r->in. */
+/* Hands each line of r->in to `take`. */
 int reader_each_line(reader *r,
                      int (*take)(reader *r, const input_line *line));
 
 /*
- * Starts the stream if no file has: from now on its schema stays.  An array
- * with numbers of more than 16 bits makes the tokens u32, unless the user
- * said what they are.
+ * Starts the stream unless an earlier file did; its schema is final then.
+ * Numbers of more than 16 bits make the tokens u32, if the user did not give
+ * their type.
  */
 int reader_start(reader *r, size_t number_width);
 
+/* The number of the stream's channel of that name, or PS_TOKENS. */
+uint32_t reader_find_channel(const reader *r, const char *name);
+
 /*
- * Before that: adds a channel with the type and the fill of its well-known
+ * Before the start: adds a channel with the type and the fill of its well-known
  * name behind the others.
  */
 int reader_add_channel(reader *r, const char *name, ps_kind kind);

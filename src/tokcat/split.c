@@ -41,6 +41,18 @@ static int cut_off(const reader *r, size_t ready)
                      ready > 0 ? ", and within a token" : "");
 }
 
+int split_number(input_file *in, number_type type, const char *within,
+                 uint64_t *number)
+{
+    const int status = input_require(in, type.width, within);
+
+    if (status != STATUS_OK)
+        return status;
+    *number = number_load(input_at(in), type);
+    input_take(in, type.width);
+    return STATUS_OK;
+}
+
 /* ---------------------------------------------------------------------
  * Sequences of a known length
  */

@@ -29,6 +29,12 @@ int split_stream(reader *r, number_type type, uint64_t n);
 int split_next(reader *r, number_type type, uint64_t n,
                const unsigned char **tokens);
 
+/*
+ * The next number of `in`; where there is none "the file ends within WITHIN".
+ */
+int split_number(input_file *in, number_type type, const char *within,
+                 uint64_t *number);
+
 /* Adds the next `n` numbers of r->in to the n_tok tokens in the payload. */
 int split_append(reader *r, number_type type, uint64_t n);
 

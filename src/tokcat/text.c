@@ -139,15 +139,10 @@ static int take_ids(reader *r, const input_line *line)
     return records_put(&r->out, (uint32_t)n_tok, r->out.payload);
 }
 
-static int read_ids(reader *r)
-{
-    return reader_each_line(r, take_ids);
-}
-
 const form_reader reader_ids = {
     .unit = "line",
     .max_line = PS_MAX_SEQUENCE_BYTES,
-    .read = read_ids,
+    .line = take_ids,
 };
 
 /* ---------------------------------------------------------------------

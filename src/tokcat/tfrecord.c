@@ -125,17 +125,6 @@ static int check_counts(const reader *r, sample *s)
     return STATUS_OK;
 }
 
-/* The channel of that name, or that of the tokens if there is none. */
-static uint32_t find_channel(const reader *r, const char *name)
-{
-    const ps_schema *s = &r->out.schema;
-
-    for (uint32_t i = 0; i < s->n_channels; i++)
-        if (strcmp(s->channels[i].name, name) == 0)
-            return i;
-    return PS_TOKENS;
-}
-
 /* Has the stream the sample's channels?  The first sample makes them. */
 static int check_channels(reader *r, const sample *s)
 {
@@ -143,7 +132,8 @@ static int check_channels(reader *r, const sample *s)
 
     for (size_t i = 0; i < CHANNELS; i++) {
         const int feature = channels[i].feature;
-        const bool wanted = find_channel(r, channels[i].name) != PS_TOKENS;
+        const bool wanted =
+            reader_find_channel(r, channels[i].name) != PS_TOKENS;
         int status = STATUS_OK;
 
         if (first && has(s, feature))
@@ -309,7 +299,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
     if (status == STATUS_OK)
         status = store_tokens(r, &s);
     for (size_t i = 0; i < CHANNELS && status == STATUS_OK; i++) {
-        const uint32_t k = find_channel(r, channels[i].name);
+        const uint32_t k = reader_find_channel(r, channels[i].name);
 
         if (k != PS_TOKENS)
             status = store_channel(r, &s, channels[i].feature,
