@@ -12,11 +12,9 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "tokcat/channel_defaults.h"
+#include "tokcat/channel.h"
 #include "tokcat/digest.h"
-#include "tokcat/element.h"
 #include "tokcat/forms.h"
-#include "tokcat/memory.h"
 
 /* ---------------------------------------------------------------------
  * Options

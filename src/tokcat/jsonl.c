@@ -15,9 +15,7 @@
 
 #include "cli/message.h"
 #include "common/bytes.h"
-#include "tokcat/channel_defaults.h"
-#include "tokcat/element.h"
-#include "tokcat/memory.h"
+#include "tokcat/channel.h"
 #include "tokcat/reader.h"
 
 /*

@@ -7,9 +7,9 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "tokcat/channel.h"
 #include "tokcat/conf.h"
 #include "tokcat/job.h"
-#include "tokcat/memory.h"
 
 int main(int argc, char **argv)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "tokcat/channel_defaults.h"
+#include "tokcat/channel.h"
 
 int reader_each_line(reader *r,
                      int (*take)(reader *r, const input_line *line))

@@ -13,8 +13,8 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "tokcat/channel.h"
 #include "tokcat/job.h"
-#include "tokcat/memory.h"
 
 /* ------------------------------------------------------------------- files */
 

@@ -96,6 +96,13 @@ setup() {
     run -1 tsort bad
 }
 
+@test "no file of tokcat calls another that calls it" {
+    ln -s "$abs_top_builddir/src/tokcat" tokcat
+    calls . | awk '$3 != $4 { print $3, $4 }' | sort -u >found
+    [ "$(grep -c . found)" -gt 30 ]
+    tsort <found >/dev/null
+}
+
 @test "an arrow that is not in the table is noticed" {
     mkdir -p lib/base lib/io
     echo '#include "io/input.h"' >lib/base/x.c

@@ -1,15 +1,21 @@
 /*
- * element.c - JSON values as elements of a channel, exactly or not at all.
+ * channel.c - the channels of a stream, by name, and JSON values as their
+ * elements.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include "tokcat/element.h"
+#include "tokcat/channel.h"
 
 #include <float.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/bytes.h"
+
+/* ---------------------------------------------------------------------
+ * Elements
+ */
 
 /* The integers that a type holds.  u64 ends where JSON's readers do. */
 static const struct {
@@ -108,16 +114,6 @@ static uint64_t narrow(uint64_t bits, ps_type type)
     return width < 64 ? bits & ((UINT64_C(1) << width) - 1) : bits;
 }
 
-bool element_fill_integer(ps_type type, int64_t value, uint64_t *fill)
-{
-    uint64_t bits = 0;
-
-    if (integer_bits(type, value, &bits) != ELEMENT_OK)
-        return false;
-    *fill = narrow(bits, type);
-    return true;
-}
-
 bool element_fill(ps_type type, const char *text, uint64_t *fill)
 {
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
@@ -128,4 +124,74 @@ bool element_fill(ps_type type, const char *text, uint64_t *fill)
     json_decref(value);
     *fill = narrow(bits, type);
     return good;
+}
+
+/* ---------------------------------------------------------------------
+ * Names
+ */
+
+/* -100 is the label that the loss functions of trainers leave out. */
+static const known_channel known[] = {
+    {"labels", PS_I32, -100},     {"seq_label", PS_I32, -1},
+    {"token_type_ids", PS_U8, 0}, {"loss_mask", PS_U8, 0},
+    {"attention_mask", PS_U8, 0}, {"next_sentence_label", PS_I32, -1},
+};
+
+const known_channel *known_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return &known[i];
+    return NULL;
+}
+
+bool known_good_name(const char *name)
+{
+    ps_schema alone = ps_schema_raw(PS_U16);
+    const size_t n = strlen(name);
+
+    if (n >= PS_NAME_BYTES)
+        return false;
+    alone.framed = true;
+    alone.n_channels = 1;
+    alone.channels[0].type = PS_U8;
+    alone.channels[0].kind = PS_PER_TOKEN;
+    memcpy(alone.channels[0].name, name, n + 1);
+    return ps_schema_check(&alone, NULL) == PS_OK;
+}
+
+uint64_t known_fill(const char *name, ps_type type)
+{
+    const known_channel *k = known_find(name);
+    uint64_t bits = 0;
+
+    if (k == NULL || integer_bits(type, k->fill, &bits) != ELEMENT_OK)
+        return 0;
+    return narrow(bits, type);
+}
+
+/* ---------------------------------------------------------------------
+ * Jansson's memory
+ */
+
+/* Static because jansson passes its allocator no context. */
+static bool ran_out;
+
+static void *watched_malloc(size_t size)
+{
+    void *p = malloc(size);
+
+    if (p == NULL)
+        ran_out = true;
+    return p;
+}
+
+void memory_watch(void)
+{
+    json_set_alloc_funcs(watched_malloc, free);
+}
+
+bool memory_ran_out(void)
+{
+    return ran_out;
 }
