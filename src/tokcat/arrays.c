@@ -9,10 +9,10 @@
  */
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/message.h"
 #include "common/bytes.h"
-#include "tokcat/npy_header.h"
 #include "tokcat/reader.h"
 #include "tokcat/split.h"
 
@@ -27,13 +27,15 @@
 #define LLMC_MAGIC_U32 UINT32_C(20240801)
 #define LLMC_VERSION_U32 UINT32_C(7)
 
-/* What type the numbers have, and how many there are. */
-static int read_llmc_header(reader *r, number_type *type, uint64_t *n)
+static int read_llmc(reader *r)
 {
     input_file *in = &r->in;
     uint32_t magic;
     uint32_t version;
-    bool wide;
+    uint32_t known;
+    uint32_t n;
+    number_type type;
+    size_t ready;
     int status = input_require(in, LLMC_HEADER_BYTES,
                                "its header of 1024 bytes");
 
@@ -41,39 +43,28 @@ static int read_llmc_header(reader *r, number_type *type, uint64_t *n)
         return status;
     magic = load_u32(input_at(in));
     version = load_u32(input_at(in) + 4);
-    wide = magic == LLMC_MAGIC_U32;
-    *n = load_u32(input_at(in) + 8);
-    if (magic != LLMC_MAGIC_U16 && !wide)
+    n = load_u32(input_at(in) + 8);
+    known = magic == LLMC_MAGIC_U32 ? LLMC_VERSION_U32 : LLMC_VERSION_U16;
+    type = (number_type){.width = magic == LLMC_MAGIC_U32 ? 4 : 2};
+    if (magic != LLMC_MAGIC_U16 && magic != LLMC_MAGIC_U32)
         return input_bad(in, 0, "no file of llm.c's tokens begins with %"
                          PRIu32, magic);
-    if (version != (wide ? LLMC_VERSION_U32 : LLMC_VERSION_U16))
+    if (version != known)
         return input_bad(in, 4, "version %" PRIu32 " of llm.c's tokens; only "
                          "%" PRIu32 " is known to begin with %" PRIu32,
-                         version,
-                         wide ? LLMC_VERSION_U32 : LLMC_VERSION_U16, magic);
-    if (*n > INT32_MAX)
+                         version, known, magic);
+    if (n > INT32_MAX)
         return input_bad(in, 8, "the number of tokens is negative");
-    *type = (number_type){.width = wide ? 4 : 2};
     input_take(in, LLMC_HEADER_BYTES);
-    return STATUS_OK;
-}
 
-static int read_llmc(reader *r)
-{
-    number_type type = {.width = 0};
-    uint64_t n = 0;
-    size_t ready;
-    int status = read_llmc_header(r, &type, &n);
-
-    if (status == STATUS_OK)
-        status = reader_start(r, type.width);
+    status = reader_start(r, type.width);
     if (status == STATUS_OK)
         status = split_stream(r, type, n);
     if (status == STATUS_OK)
-        status = input_need(&r->in, 1, &ready);
+        status = input_need(in, 1, &ready);
     if (status == STATUS_OK && ready > 0)
-        status = input_bad(&r->in, input_offset(&r->in), "the file goes on "
-                           "behind its %" PRIu64 " tokens", n);
+        status = input_bad(in, input_offset(in), "the file goes on behind "
+                           "its %" PRIu32 " tokens", n);
     return status;
 }
 
@@ -100,14 +91,224 @@ const form_reader reader_nanogpt = {
 };
 
 /* ---------------------------------------------------------------------
- * numpy
+ * numpy's header: what stands before the numbers of a .npy file
+ *
+ *   {'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }
+ *
+ * numpy takes any Python literal; we take the strings, truth values and
+ * tuples of integers that it writes, in any order and with any blanks, and
+ * nothing that nests.  Under Python 2, which knew versions 1.0 and 2.0, it
+ * wrote (2L, 3L) on some systems.
  */
+
+/* The magic, two bytes of version, the length of what follows. */
+#define NPY_MAGIC_BYTES 6
+#define NPY_START_BYTES 12 /* no file of any version has fewer */
+
+/* numpy itself refuses half as much. */
+#define NPY_MAX_BYTES ((size_t)20000)
+
+typedef struct npy_header {
+    number_type type;
+    int dimensions; /* 1 or 2 */
+    uint64_t rows;  /* 1 of one dimension */
+    uint64_t columns;
+} npy_header;
+
+typedef struct scan {
+    const unsigned char *at, *end;
+    bool longs; /* there may be an L behind a number */
+} scan;
+
+static void skip_blanks(scan *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n'))
+        s->at++;
+}
+
+/* Takes that word, after blanks. */
+static bool take(scan *s, const char *word)
+{
+    const size_t n = strlen(word);
+
+    skip_blanks(s);
+    if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
+        return false;
+    s->at += n;
+    return true;
+}
+
+/* Takes a string, within quotes of either kind and without escapes. */
+static bool take_string(scan *s, const unsigned char **text, size_t *n)
+{
+    unsigned char quote;
+
+    skip_blanks(s);
+    if (s->at == s->end || (*s->at != '\'' && *s->at != '"'))
+        return false;
+    quote = *s->at++;
+    *text = s->at;
+    while (s->at < s->end && *s->at != quote && *s->at != '\\')
+        s->at++;
+    *n = (size_t)(s->at - *text);
+    return s->at < s->end && *s->at++ == quote;
+}
+
+static bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Takes a size as Python writes it: without a zero before other digits. */
+static bool take_number(scan *s, uint64_t *number)
+{
+    const unsigned char *from;
+
+    skip_blanks(s);
+    from = s->at;
+    *number = 0;
+    for (; s->at < s->end && is_digit(*s->at); s->at++) {
+        const unsigned digit = (unsigned)*s->at - '0';
+
+        if (*number > ((uint64_t)INT64_MAX - digit) / 10)
+            return false;
+        *number = 10 * *number + digit;
+    }
+    return s->at > from && (*from != '0' || s->at == from + 1);
+}
+
+/* "<u2": byte order, kind, bytes. */
+static const char *take_type(scan *s, number_type *type)
+{
+    const unsigned char *d;
+    size_t n;
+
+    skip_blanks(s);
+    if (s->at < s->end && *s->at == '[')
+        return "an array of records; --from=npy reads integers";
+    if (!take_string(s, &d, &n))
+        return "'descr' is no string";
+    s->at -= n + 1;
+    if (n >= 2 && d[1] == 'O')
+        return "an array of pickled objects; --from=npy reads integers";
+    if (n != 3 || (d[1] != 'u' && d[1] != 'i') || !is_digit(d[2]))
+        return "an array of no integers, and tokens are integers";
+    if (d[0] == '>')
+        return "a big-endian array; --from=npy reads little-endian ones";
+    type->width = (size_t)d[2] - '0';
+    type->is_signed = d[1] == 'i';
+    if (d[0] != '<' && !(d[0] == '|' && type->width == 1))
+        return "an array of unknown byte order";
+    if (type->width != 1 && type->width != 2 && type->width != 4 &&
+        type->width != 8)
+        return "integers of an odd width";
+    s->at += n + 1;
+    return NULL;
+}
+
+/* (N,) or (N, N), behind which a comma may stand; (N) is no tuple. */
+static const char *take_shape(scan *s, npy_header *h)
+{
+    uint64_t sizes[3] = {0, 0, 0};
+    bool comma = false;
+    int n = 0;
+
+    if (!take(s, "("))
+        return "'shape' is no tuple";
+    while (n < 3 && take_number(s, &sizes[n])) {
+        n++;
+        if (s->longs && s->at < s->end && *s->at == 'L')
+            s->at++;
+        comma = take(s, ",");
+        if (!comma)
+            break;
+    }
+    if (n == 3)
+        return "an array of more than two dimensions";
+    if (!take(s, ")") || (n == 1 && !comma))
+        return "'shape' is no tuple of sizes that there can be";
+    if (n == 0)
+        return "an array without dimensions";
+    h->dimensions = n;
+    h->rows = n == 2 ? sizes[0] : 1;
+    h->columns = sizes[n - 1];
+    return NULL;
+}
+
+enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
+
+/* Takes a key that is not among `had`, and its value. */
+static const char *take_entry(scan *s, unsigned *had, npy_header *h)
+{
+    const unsigned char *text;
+    unsigned key = 0;
+    size_t n;
+
+    if (!take_string(s, &text, &n))
+        return "no key of a dictionary";
+    if (n == 5 && memcmp(text, "descr", n) == 0)
+        key = DESCR;
+    else if (n == 13 && memcmp(text, "fortran_order", n) == 0)
+        key = ORDER;
+    else if (n == 5 && memcmp(text, "shape", n) == 0)
+        key = SHAPE;
+    if (key == 0)
+        return "an unknown key";
+    if ((*had & key) != 0)
+        return "a key for the second time";
+    if (!take(s, ":"))
+        return "a key without a value";
+    *had |= key;
+    skip_blanks(s);
+    if (key == DESCR)
+        return take_type(s, &h->type);
+    if (key == SHAPE)
+        return take_shape(s, h);
+    if (take(s, "False"))
+        return NULL;
+    if (!take(s, "True"))
+        return "'fortran_order' is neither True nor False";
+    s->at -= strlen("True");
+    return "an array in Fortran's order; --from=npy reads arrays in C's "
+           "order";
+}
+
+/*
+ * Reads the dictionary of a file of version `major`: three known keys.
+ * Returns NULL, or what is wrong, with the place in *at.
+ */
+static const char *parse_header(const unsigned char *dictionary, size_t n,
+                                unsigned major, npy_header *header,
+                                size_t *at)
+{
+    scan s = {.at = dictionary, .end = dictionary + n, .longs = major < 3};
+    const char *why = take(&s, "{") ? NULL : "no dictionary";
+    unsigned had = 0;
+
+    while (why == NULL && !take(&s, "}")) {
+        why = take_entry(&s, &had, header);
+        if (why == NULL && !take(&s, ",")) {
+            if (!take(&s, "}"))
+                why = "neither a comma nor the end of the dictionary";
+            break;
+        }
+    }
+    skip_blanks(&s);
+    if (why == NULL && s.at < s.end)
+        why = "more than blanks behind the dictionary";
+    if (why == NULL && had != ALL)
+        why = "one of 'descr', 'fortran_order' and 'shape' is missing";
+    *at = (size_t)(s.at - dictionary);
+    return why;
+}
 
 /* Reads up to the first number. */
 static int read_npy_header(reader *r, npy_header *h)
 {
     input_file *in = &r->in;
+    const unsigned char *p;
     const char *why;
+    unsigned major;
     size_t start;
     size_t n;
     size_t at;
@@ -115,19 +316,33 @@ static int read_npy_header(reader *r, npy_header *h)
 
     if (status != STATUS_OK)
         return status;
-    why = npy_measure(input_at(in), &start, &n, &at);
-    if (why != NULL)
-        return input_bad(in, at, "%s", why);
+    p = input_at(in);
+    major = p[NPY_MAGIC_BYTES];
+    start = major == 1 ? 10 : 12;
+    n = major == 1 ? load_u16(p + 8) : load_u32(p + 8);
+    if (memcmp(p, "\x93NUMPY", NPY_MAGIC_BYTES) != 0)
+        return input_bad(in, 0, "no .npy file begins so (see --from=nanogpt "
+                         "for numbers without a header)");
+    if (major < 1 || major > 3 || p[NPY_MAGIC_BYTES + 1] != 0)
+        return input_bad(in, NPY_MAGIC_BYTES, "a version of .npy other than "
+                         "1.0, 2.0 and 3.0");
+    if (n > NPY_MAX_BYTES)
+        return input_bad(in, NPY_MAGIC_BYTES + 2, "a header of more than "
+                         "20000 bytes");
+
     status = input_require(in, start + n, "its header");
     if (status != STATUS_OK)
         return status;
-    why = npy_parse(input_at(in) + start, n, input_at(in)[NPY_MAGIC_BYTES],
-                    h, &at);
+    why = parse_header(input_at(in) + start, n, major, h, &at);
     if (why != NULL)
         return input_bad(in, start + at, "%s", why);
     input_take(in, start + n);
     return STATUS_OK;
 }
+
+/* ---------------------------------------------------------------------
+ * numpy's arrays
+ */
 
 /*
  * Whether a header's numbers can be, and what is asked of them.  As for

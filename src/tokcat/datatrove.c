@@ -147,34 +147,13 @@ static int append_loss(reader *r)
     return STATUS_OK;
 }
 
-static int read_document(reader *r, uint64_t n)
-{
-    const number_type type = number_of_token(r->out.schema.token_type);
-    const unsigned char *tokens;
-    int status;
-
-    r->place.offset = input_offset(&r->in);
-    r->out.figures.bytes += n * type.width;
-    if (n == 0)
-        return reader_empty(r, 1);
-    if (!r->beside[LOSS].open) {
-        status = split_next(r, type, n, &tokens);
-        return status == STATUS_OK
-                   ? records_put(&r->out, (uint32_t)n, tokens)
-                   : status;
-    }
-    status = split_append(r, type, n);
-    if (status == STATUS_OK)
-        status = append_loss(r);
-    return status == STATUS_OK ? reader_put(r) : status;
-}
-
 static int read_datatrove(reader *r)
 {
+    const number_type type = number_of_token(r->out.schema.token_type);
     input_file *index = &r->beside[INDEX];
     const uint64_t n_documents = index->bytes / 8;
-    const uint64_t n_tokens =
-        r->in.bytes / ps_type_bytes(r->out.schema.token_type);
+    const uint64_t n_tokens = r->in.bytes / type.width;
+    const unsigned char *tokens;
     uint64_t begin = 0;
     uint64_t end;
     int status;
@@ -192,7 +171,23 @@ static int read_datatrove(reader *r)
                              "%" PRIu64 " tokens can begin with token %"
                              PRIu64 " and end with %" PRIu64, n_tokens,
                              begin, end);
-        status = read_document(r, end - begin);
+
+        r->place.offset = input_offset(&r->in);
+        r->out.figures.bytes += (end - begin) * type.width;
+        if (end == begin) {
+            status = reader_empty(r, 1);
+        } else if (r->beside[LOSS].open) {
+            status = split_append(r, type, end - begin);
+            if (status == STATUS_OK)
+                status = append_loss(r);
+            if (status == STATUS_OK)
+                status = reader_put(r);
+        } else {
+            status = split_next(r, type, end - begin, &tokens);
+            if (status == STATUS_OK)
+                status = records_put(&r->out, (uint32_t)(end - begin),
+                                     tokens);
+        }
         begin = end;
         r->place.number++;
     }

@@ -50,10 +50,14 @@ static bool spare_inputs(const conf *c, const form_reader *form,
     return true;
 }
 
-static int open_inputs(reader *r, const form_reader *form, const char *name)
+static int open_output(reader *r, const form_reader *form)
 {
-    return form->open != NULL ? form->open(r, name)
-                              : input_open(&r->in, name);
+    int status = records_open(&r->out, r->conf->output, r->in.fd);
+
+    if (status == STATUS_OK && !form->learns)
+        status = records_start(&r->out);
+    progress_start(&r->out.progress, !r->conf->quiet);
+    return status;
 }
 
 /* Ends the stream, and warns of what was left out, and of what was not. */
@@ -94,17 +98,14 @@ int job_run(const conf *c, const char *const *names, int n_names)
     for (int i = 0; i < READER_BESIDE; i++)
         r.beside[i] = (input_file){.on_wait = pass_on, .context = &r.out};
 
-    /* A wrong first name must not cost the user an old output file. */
     if (spare_inputs(c, form, names, n_names))
-        status = open_inputs(&r, form, names[0]);
-    if (status == STATUS_OK)
-        status = records_open(&r.out, c->output, r.in.fd);
-    if (status == STATUS_OK && !form->learns)
-        status = records_start(&r.out);
-    progress_start(&r.out.progress, !c->quiet);
+        status = STATUS_OK;
     for (int i = 0; i < n_names && status == STATUS_OK; i++) {
-        if (i > 0)
-            status = open_inputs(&r, form, names[i]);
+        status = form->open != NULL ? form->open(&r, names[i])
+                                    : input_open(&r.in, names[i]);
+        /* A wrong first name must not cost the user an old output file. */
+        if (status == STATUS_OK && i == 0)
+            status = open_output(&r, form);
         if (status == STATUS_OK)
             status = form->read != NULL ? form->read(&r)
                                         : reader_each_line(&r, form->line);

@@ -353,36 +353,32 @@ static int take_object(reader *r, json_t *object)
     return status;
 }
 
-static int bad_json(const reader *r, const json_error_t *error)
-{
-    const uint64_t column = error->column > 0 ? (uint64_t)error->column : 1;
-
-    if (memory_ran_out()) {
-        message_error("%s: line %" PRIu64 ": out of memory",
-                      input_name(&r->in), r->in.line);
-        return STATUS_FAILURE;
-    }
-    if (json_error_code(error) == json_error_numeric_overflow)
-        return input_bad_line(&r->in, column, "a number is too large "
-                              "(integers reach to 9223372036854775807)");
-    return input_bad_line(&r->in, column, "%s", message_name(error->text));
-}
-
 static int take_line(reader *r, const input_line *line)
 {
     json_error_t error;
     json_t *object;
+    uint64_t column;
     int status;
 
     if (input_is_blank(line))
         return reader_empty(r, 1);
     object = json_loadb((const char *)line->bytes, line->n,
                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (object == NULL)
-        return bad_json(r, &error);
-    status = take_object(r, object);
-    json_decref(object);
-    return status;
+    if (object != NULL) {
+        status = take_object(r, object);
+        json_decref(object);
+        return status;
+    }
+    if (memory_ran_out()) {
+        message_error("%s: line %" PRIu64 ": out of memory",
+                      input_name(&r->in), r->in.line);
+        return STATUS_FAILURE;
+    }
+    column = error.column > 0 ? (uint64_t)error.column : 1;
+    if (json_error_code(&error) == json_error_numeric_overflow)
+        return input_bad_line(&r->in, column, "a number is too large "
+                              "(integers reach to 9223372036854775807)");
+    return input_bad_line(&r->in, column, "%s", message_name(error.text));
 }
 
 const form_reader reader_jsonl = {

@@ -129,27 +129,6 @@ static int check_header(const input_file *index, data_set *d)
                      d->n_documents, wanted, bytes);
 }
 
-/* Leaves the readers where their arrays begin. */
-static int read_header(reader *r, data_set *d)
-{
-    input_file *index = &r->beside[LENGTHS];
-    uint64_t at = HEADER_BYTES;
-    int status = input_require(index, HEADER_BYTES, "its header");
-
-    if (status == STATUS_OK)
-        status = check_header(index, d);
-    if (status != STATUS_OK)
-        return status;
-    input_take(index, HEADER_BYTES);
-    at += 4 * d->n_sequences;
-    input_share(&r->beside[OFFSETS], index, at);
-    at += 8 * d->n_sequences;
-    input_share(&r->beside[DOCUMENTS], index, at);
-    at += 8 * d->n_documents;
-    input_share(&r->beside[MODES], index, at);
-    return STATUS_OK;
-}
-
 /* ---------------------------------------------------------------------
  * The data
  */
@@ -213,31 +192,14 @@ static int read_sequences(reader *r, const data_set *d)
     return STATUS_OK;
 }
 
-/* The sequences up to that one are a document. */
-static int read_document(reader *r, const data_set *d, uint64_t end)
-{
-    uint64_t n;
-    int status = STATUS_OK;
-
-    while (status == STATUS_OK && r->place.number < end) {
-        status = find_sequence(r, d, &n);
-        if (status == STATUS_OK)
-            status = split_append(r, d->type, n);
-        r->place.number++;
-    }
-    if (status != STATUS_OK)
-        return status;
-    return r->n_tok == 0 ? reader_empty(r, 1) : reader_put(r);
-}
-
 static int read_documents(reader *r, const data_set *d)
 {
     input_file *documents = &r->beside[DOCUMENTS];
     uint64_t first = 0;
-    int status = STATUS_OK;
+    int status;
 
     /* The array tells where each begins, and so where the one before ends. */
-    for (uint64_t i = 0; i < d->n_documents && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < d->n_documents; i++) {
         const uint64_t min = r->place.number;
 
         status = split_number(documents, i64, WITHIN, &first);
@@ -252,24 +214,51 @@ static int read_documents(reader *r, const data_set *d)
             return input_bad(documents, input_offset(documents) - 8, "the "
                              "first document begins with sequence %" PRIu64,
                              first);
-        if (i > 0)
-            status = read_document(r, d, first);
+        if (i == 0)
+            continue;
+        for (; r->place.number < first; r->place.number++) {
+            uint64_t n;
+
+            status = find_sequence(r, d, &n);
+            if (status == STATUS_OK)
+                status = split_append(r, d->type, n);
+            if (status != STATUS_OK)
+                return status;
+        }
+        status = r->n_tok == 0 ? reader_empty(r, 1) : reader_put(r);
+        if (status != STATUS_OK)
+            return status;
     }
-    if (status == STATUS_OK && first != d->n_sequences)
-        status = input_bad(documents, input_offset(documents), "the "
-                           "documents end with %" PRIu64 " of %" PRIu64
-                           " sequences", first, d->n_sequences);
-    return status;
+    if (first != d->n_sequences)
+        return input_bad(documents, input_offset(documents), "the documents "
+                         "end with %" PRIu64 " of %" PRIu64 " sequences",
+                         first, d->n_sequences);
+    return STATUS_OK;
 }
 
 static int read_megatron(reader *r)
 {
+    input_file *index = &r->beside[LENGTHS];
     data_set d = {.n_sequences = 0};
-    int status = read_header(r, &d);
+    uint64_t at = HEADER_BYTES;
+    int status = input_require(index, HEADER_BYTES, "its header");
+
+    if (status == STATUS_OK)
+        status = check_header(index, &d);
+    if (status != STATUS_OK)
+        return status;
+
+    /* Each array has a reader, which starts where it begins. */
+    input_take(index, HEADER_BYTES);
+    at += 4 * d.n_sequences;
+    input_share(&r->beside[OFFSETS], index, at);
+    at += 8 * d.n_sequences;
+    input_share(&r->beside[DOCUMENTS], index, at);
+    at += 8 * d.n_documents;
+    input_share(&r->beside[MODES], index, at);
 
     r->place = (reader_place){.unit = "sequence"};
-    if (status == STATUS_OK)
-        status = reader_start(r, d.type.width);
+    status = reader_start(r, d.type.width);
     if (status != STATUS_OK)
         return status;
     return r->conf->split == SPLIT_DOCUMENT ? read_documents(r, &d)

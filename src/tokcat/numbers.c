@@ -18,34 +18,15 @@ bool number_is_token(number_type type, ps_type token)
     return !type.is_signed && type.width == ps_type_bytes(token);
 }
 
-/* With constants for all but `p` this is a load. */
-static inline uint64_t load(const unsigned char *p, size_t width,
-                            bool is_signed)
-{
-    const uint64_t sign = UINT64_C(1) << (8 * width - 1);
-    uint64_t value = *p;
-
-    if (width == 8)
-        return load_u64(p);
-    if (width == 4)
-        value = load_u32(p);
-    else if (width == 2)
-        value = load_u16(p);
-    return is_signed ? (value ^ sign) - sign : value;
-}
-
-uint64_t number_load(const unsigned char *p, number_type type)
-{
-    return load(p, type.width, type.is_signed);
-}
-
 /* A negative number is above any `max`.  All widths are constants. */
 static inline size_t make(unsigned char *to, size_t token,
                           const unsigned char *from, size_t width,
                           bool is_signed, size_t n, uint32_t max)
 {
+    const number_type type = {width, is_signed};
+
     for (size_t i = 0; i < n; i++) {
-        const uint64_t value = load(from + i * width, width, is_signed);
+        const uint64_t value = number_load(from + i * width, type);
 
         if (value > max)
             return i;
@@ -89,6 +70,7 @@ size_t number_make_tokens(unsigned char *tokens, ps_type token,
 static inline size_t check(const unsigned char *p, size_t width, size_t n,
                            uint32_t max)
 {
+    const number_type type = {.width = width};
     uint32_t greatest = 0;
     size_t i;
 
@@ -100,7 +82,7 @@ static inline size_t check(const unsigned char *p, size_t width, size_t n,
     }
     if (greatest <= max)
         return n;
-    for (i = 0; load(p + i * width, width, false) <= max; i++)
+    for (i = 0; number_load(p + i * width, type) <= max; i++)
         continue;
     return i;
 }

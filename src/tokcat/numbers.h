@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/bytes.h"
 #include "packstream.h"
 
 /* Little-endian integers of 1, 2, 4 or 8 bytes. */
@@ -37,7 +38,22 @@ size_t number_make_tokens(unsigned char *tokens, ps_type token,
 size_t number_check_tokens(const unsigned char *tokens, ps_type token,
                            size_t n, uint32_t max);
 
-/* One number; a negative one is its two's complement. */
-uint64_t number_load(const unsigned char *p, number_type type);
+/*
+ * One number; a negative one is its two's complement.  Of a constant type
+ * this is a load.
+ */
+static inline uint64_t number_load(const unsigned char *p, number_type type)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * type.width - 1);
+    uint64_t value = *p;
+
+    if (type.width == 8)
+        return load_u64(p);
+    if (type.width == 4)
+        value = load_u32(p);
+    else if (type.width == 2)
+        value = load_u16(p);
+    return type.is_signed ? (value ^ sign) - sign : value;
+}
 
 #endif

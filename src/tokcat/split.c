@@ -76,7 +76,7 @@ int split_append(reader *r, number_type type, uint64_t n)
             piece = ready / type.width;
         /* No more than is there, whatever a header says. */
         if (status == STATUS_OK)
-            status = reader_reserve(r, piece);
+            status = records_reserve(&r->out, (r->n_tok + piece) * width);
         if (status != STATUS_OK)
             return status;
         good = number_make_tokens(r->out.payload + r->n_tok * width, token,

@@ -123,7 +123,7 @@ static int take_ids(reader *r, const input_line *line)
     s.capacity = line->n / 2 + 1;
     if (s.capacity > reader_max_tokens(r))
         s.capacity = reader_max_tokens(r);
-    status = reader_reserve(r, s.capacity);
+    status = records_reserve(&r->out, s.capacity * ps_type_bytes(type));
     if (status != STATUS_OK)
         return status;
 
@@ -152,19 +152,19 @@ const form_reader reader_ids = {
 /* Adds a line to what stands in the payload. */
 static int append_bytes(reader *r, const input_line *line)
 {
-    const ps_schema *schema = &r->out.schema;
-    const size_t width = ps_type_bytes(schema->token_type);
+    const uint32_t vocab = r->out.schema.vocab_size;
+    const size_t width = ps_type_bytes(r->out.schema.token_type);
     const size_t n = line->n + line->newline;
+    const unsigned char *bytes = line->bytes;
     unsigned char *to;
     int status;
 
     /* Only a vocabulary below 256, which the user asked for, needs a look. */
-    for (size_t i = 0; i < n && schema->vocab_size <= UINT8_MAX; i++)
-        if (line->bytes[i] >= schema->vocab_size)
+    for (size_t i = 0; i < n && vocab <= UINT8_MAX; i++)
+        if (bytes[i] >= vocab)
             return input_bad_line(&r->in, (uint64_t)i + 1, "byte %u is not "
                                   "below the vocabulary size %" PRIu32,
-                                  (unsigned)line->bytes[i],
-                                  schema->vocab_size);
+                                  (unsigned)bytes[i], vocab);
 
     status = reader_reserve(r, n);
     if (status != STATUS_OK)
@@ -172,10 +172,10 @@ static int append_bytes(reader *r, const input_line *line)
     to = r->out.payload + r->n_tok * width;
     if (width == 2)
         for (size_t i = 0; i < n; i++)
-            store_u16(to + 2 * i, line->bytes[i]);
+            store_u16(to + 2 * i, bytes[i]);
     else
         for (size_t i = 0; i < n; i++)
-            store_u32(to + 4 * i, line->bytes[i]);
+            store_u32(to + 4 * i, bytes[i]);
     r->n_tok += n;
     return STATUS_OK;
 }

@@ -66,22 +66,14 @@ static bool has(const sample *s, int feature)
  * Is it a sample?
  */
 
-/* What the user does not want is as if it were not there. */
-static void ignore(reader *r, sample *s)
-{
-    for (size_t i = 0; i < CHANNELS; i++)
-        if (has(s, channels[i].feature) &&
-            reader_ignores(r, channels[i].name))
-            s->lists[channels[i].feature].kind = EXAMPLE_ABSENT;
-    if (!has(s, PLACES) && (has(s, LABELS) || has(s, WEIGHTS)) &&
-        reader_ignores(r, "labels"))
-        s->lists[LABELS].kind = s->lists[WEIGHTS].kind = EXAMPLE_ABSENT;
-}
-
-/* The ids and the mask must be there, and all three of masked_lm_ or none. */
-static int check_kinds(const reader *r, const sample *s)
+/*
+ * The ids and the mask must be there, and all three of masked_lm_ or none.
+ * Lists that go together are equally long.
+ */
+static int check_lists(const reader *r, sample *s)
 {
     const bool masked = has(s, PLACES) || has(s, LABELS) || has(s, WEIGHTS);
+    size_t n[FEATURES] = {0};
 
     for (int i = 0; i < FEATURES; i++) {
         const bool floats = i == WEIGHTS;
@@ -95,17 +87,9 @@ static int check_kinds(const reader *r, const sample *s)
                               floats ? "floats" : "integers");
         }
     }
-    return STATUS_OK;
-}
-
-/* Lists that go together are equally long. */
-static int check_counts(const reader *r, sample *s)
-{
-    size_t n[FEATURES] = {0};
 
     for (int i = 0; i < FEATURES; i++) {
         const int other = i <= SEGMENTS ? IDS : PLACES;
-
         bool good;
 
         if (!has(s, i))
@@ -203,21 +187,6 @@ static int count_tokens(const reader *r, sample *s)
     return STATUS_OK;
 }
 
-static int store_tokens(const reader *r, sample *s)
-{
-    const size_t width = ps_type_bytes(r->out.schema.token_type);
-    const uint32_t max = reader_max_id(r);
-
-    for (uint32_t i = 0; i < s->n_tok; i++) {
-        const uint64_t id = next(&s->lists[IDS]);
-
-        if (id > max)
-            return bad_id(r, IDS, i, id);
-        store_low(r->out.payload + i * width, id, width);
-    }
-    return STATUS_OK;
-}
-
 /* Every prediction's label, if it counts, at its place. */
 static int store_labels(const reader *r, sample *s, unsigned char *to)
 {
@@ -274,38 +243,62 @@ static int store_channel(const reader *r, sample *s, int feature,
     return STATUS_OK;
 }
 
-static int put_sample(reader *r, const unsigned char *bytes, size_t n)
+/* Makes room for the sample, and stores its tokens and channels. */
+static int store_sample(reader *r, sample *s)
 {
     const ps_schema *schema = &r->out.schema;
+    const size_t width = ps_type_bytes(schema->token_type);
+    const uint32_t max = reader_max_id(r);
+    int status = records_reserve(&r->out, (size_t)ps_payload_bytes(
+                                     schema, s->n_tok));
+
+    if (status != STATUS_OK)
+        return status;
+    for (uint32_t i = 0; i < s->n_tok; i++) {
+        const uint64_t id = next(&s->lists[IDS]);
+
+        if (id > max)
+            return bad_id(r, IDS, i, id);
+        store_low(r->out.payload + i * width, id, width);
+    }
+    for (size_t i = 0; i < CHANNELS && status == STATUS_OK; i++) {
+        const uint32_t k = reader_find_channel(r, channels[i].name);
+
+        if (k != PS_TOKENS)
+            status = store_channel(r, s, channels[i].feature,
+                                   r->out.payload +
+                                       ps_payload_offset(schema, k,
+                                                         s->n_tok));
+    }
+    return status;
+}
+
+static int put_sample(reader *r, const unsigned char *bytes, size_t n)
+{
     sample s = {.length = 0};
     int status;
 
     if (!example_find(bytes, n, names, FEATURES, s.lists))
         return reader_bad(r, "no tf.train.Example");
-    ignore(r, &s);
-    status = check_kinds(r, &s);
-    if (status == STATUS_OK)
-        status = check_counts(r, &s);
+
+    /* What the user does not want is as if it were not there. */
+    for (size_t i = 0; i < CHANNELS; i++)
+        if (has(&s, channels[i].feature) &&
+            reader_ignores(r, channels[i].name))
+            s.lists[channels[i].feature].kind = EXAMPLE_ABSENT;
+    if (!has(&s, PLACES) && (has(&s, LABELS) || has(&s, WEIGHTS)) &&
+        reader_ignores(r, "labels"))
+        s.lists[LABELS].kind = s.lists[WEIGHTS].kind = EXAMPLE_ABSENT;
+
+    status = check_lists(r, &s);
     if (status == STATUS_OK)
         status = count_tokens(r, &s);
     if (status == STATUS_OK && s.n_tok == 0)
         return reader_empty(r, 1);
     if (status == STATUS_OK)
         status = check_channels(r, &s);
-
     if (status == STATUS_OK)
-        status = records_reserve(&r->out, (size_t)ps_payload_bytes(
-                                     schema, s.n_tok));
-    if (status == STATUS_OK)
-        status = store_tokens(r, &s);
-    for (size_t i = 0; i < CHANNELS && status == STATUS_OK; i++) {
-        const uint32_t k = reader_find_channel(r, channels[i].name);
-
-        if (k != PS_TOKENS)
-            status = store_channel(r, &s, channels[i].feature,
-                                   r->out.payload +
-                                       ps_payload_offset(schema, k, s.n_tok));
-    }
+        status = store_sample(r, &s);
     return status == STATUS_OK
                ? records_put(&r->out, s.n_tok, r->out.payload)
                : status;
