@@ -20,7 +20,7 @@
  * llm.c and nanoGPT
  */
 
-/* llm.c's header is so many i32; of these three tell something. */
+/* llm.c's header is 256 i32, of which the first three have a meaning. */
 #define LLMC_HEADER_BYTES ((size_t)4 * 256)
 #define LLMC_MAGIC_U16 UINT32_C(20240520)
 #define LLMC_VERSION_U16 UINT32_C(1)
@@ -105,7 +105,7 @@ const form_reader reader_nanogpt = {
 #define NPY_MAGIC_BYTES 6
 #define NPY_START_BYTES 12 /* no file of any version has fewer */
 
-/* numpy itself refuses half as much. */
+/* numpy itself refuses headers of half this size. */
 #define NPY_MAX_BYTES ((size_t)20000)
 
 typedef struct npy_header {
@@ -126,7 +126,7 @@ static void skip_blanks(scan *s)
         s->at++;
 }
 
-/* Takes that word, after blanks. */
+/* Skips blanks and then `word`; false if it is not there. */
 static bool take(scan *s, const char *word)
 {
     const size_t n = strlen(word);
@@ -138,7 +138,7 @@ static bool take(scan *s, const char *word)
     return true;
 }
 
-/* Takes a string, within quotes of either kind and without escapes. */
+/* Reads a string in quotes of either kind, without escapes. */
 static bool take_string(scan *s, const unsigned char **text, size_t *n)
 {
     unsigned char quote;
@@ -159,7 +159,7 @@ static bool is_digit(unsigned char c)
     return c >= '0' && c <= '9';
 }
 
-/* Takes a size as Python writes it: without a zero before other digits. */
+/* Reads a size as Python writes it: without leading zeros. */
 static bool take_number(scan *s, uint64_t *number)
 {
     const unsigned char *from;
@@ -237,7 +237,7 @@ static const char *take_shape(scan *s, npy_header *h)
 
 enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
 
-/* Takes a key that is not among `had`, and its value. */
+/* Reads a key that is not among `had`, and its value. */
 static const char *take_entry(scan *s, unsigned *had, npy_header *h)
 {
     const unsigned char *text;
@@ -302,7 +302,7 @@ static const char *parse_header(const unsigned char *dictionary, size_t n,
     return why;
 }
 
-/* Reads up to the first number. */
+/* Reads the file up to the first number. */
 static int read_npy_header(reader *r, npy_header *h)
 {
     input_file *in = &r->in;
@@ -345,8 +345,8 @@ static int read_npy_header(reader *r, npy_header *h)
  */
 
 /*
- * Whether a header's numbers can be, and what is asked of them.  As for
- * numpy, a dimension of 0 does not make up for a large one.
+ * Checks that a file can have this shape, and that the options go with it.  As
+ * in numpy, a dimension of 0 does not make up for a large one.
  */
 static int check_shape(const reader *r, const npy_header *h)
 {
@@ -377,7 +377,7 @@ static int read_rows(reader *r, const npy_header *h)
     int status = STATUS_OK;
 
     r->place = (reader_place){"row", 0, input_offset(&r->in)};
-    /* There may be more of these than there is time to count. */
+    /* A small file can claim more empty rows than there is time to count. */
     if (h->columns == 0 && h->rows > 0)
         return reader_empty(r, h->rows);
     while (status == STATUS_OK && r->place.number < h->rows) {

@@ -17,7 +17,7 @@
  * Elements
  */
 
-/* The integers that a type holds.  u64 ends where JSON's readers do. */
+/* The integers that a type holds.  Jansson reads none above INT64_MAX. */
 static const struct {
     int64_t min, max;
 } ranges[] = {
@@ -31,7 +31,9 @@ static bool is_float(ps_type type)
     return type == PS_F32 || type == PS_F64;
 }
 
-/* The bits of the nearest float; one that would be infinite is none. */
+/*
+ * Rounds to the nearest float; a value that would become infinite is outside.
+ */
 static element_result float_bits(ps_type type, double value, uint64_t *bits)
 {
     const float rounded = (float)value;
@@ -48,7 +50,9 @@ static element_result float_bits(ps_type type, double value, uint64_t *bits)
     return ELEMENT_OK;
 }
 
-/* Floats hold the integers whose digits, as bits, fit the mantissa. */
+/*
+ * A float holds an integer exactly if its significant bits fit the mantissa.
+ */
 static element_result integer_bits(ps_type type, int64_t value,
                                    uint64_t *bits)
 {
@@ -86,7 +90,7 @@ static element_result value_bits(ps_type type, const json_t *value,
                    ? float_bits(type, json_real_value(value), bits)
                    : ELEMENT_FRACTION;
     case JSON_NULL:
-        /* One bit pattern for every NaN, whatever the host's is. */
+        /* The same NaN on every host. */
         *bits = type == PS_F64 ? UINT64_C(0x7ff8000000000000)
                                : UINT64_C(0x7fc00000);
         return is_float(type) ? ELEMENT_OK : ELEMENT_NULL;
@@ -106,7 +110,7 @@ element_result element_store(ps_type type, const json_t *value,
     return r;
 }
 
-/* The bits without those above the element's width. */
+/* Clears the bits above the element's width. */
 static uint64_t narrow(uint64_t bits, ps_type type)
 {
     const size_t width = 8 * ps_type_bytes(type);
@@ -130,7 +134,7 @@ bool element_fill(ps_type type, const char *text, uint64_t *fill)
  * Names
  */
 
-/* -100 is the label that the loss functions of trainers leave out. */
+/* Loss functions ignore the label -100. */
 static const known_channel known[] = {
     {"labels", PS_I32, -100},     {"seq_label", PS_I32, -1},
     {"token_type_ids", PS_U8, 0}, {"loss_mask", PS_U8, 0},

@@ -18,7 +18,7 @@
  * Names
  */
 
-/* A channel that trainers know by its name. */
+/* A channel whose name tells its type and fill. */
 typedef struct known_channel {
     const char *name;
     ps_type type;
@@ -41,7 +41,7 @@ bool known_good_name(const char *name);
  * Elements
  */
 
-/* What became of a value. */
+/* Whether a value was stored, or why not. */
 typedef enum element_result {
     ELEMENT_OK,
     ELEMENT_NO_NUMBER, /* a string, a list, an object */

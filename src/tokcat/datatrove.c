@@ -32,7 +32,7 @@ static bool spare_datatrove(const char *output, const char *input)
            input_spare_beside(output, input, 0, ".loss");
 }
 
-/* Opens the losses where there are some and they are wanted. */
+/* Opens the file of losses if it exists and is not ignored. */
 static int open_datatrove(reader *r, const char *name)
 {
     char *loss;
@@ -59,7 +59,7 @@ static int open_datatrove(reader *r, const char *name)
  * The schema, and the sizes of the files
  */
 
-/* All files have losses, or none has. */
+/* Either all inputs have losses, or none has. */
 static int start_stream(reader *r)
 {
     const bool has_loss = r->beside[LOSS].open;
@@ -69,7 +69,7 @@ static int start_stream(reader *r)
         status = reader_add_channel(r, LOSS_NAME, PS_PER_TOKEN);
     if (status == STATUS_OK)
         status = reader_start(r, ps_type_bytes(r->out.schema.token_type));
-    /* The one channel that there can be. */
+    /* Losses are the only channel. */
     if (status != STATUS_OK || has_loss == (r->out.schema.n_channels == 1))
         return status;
     message_error(has_loss ? "%s: a file of losses, which the first input "
@@ -80,7 +80,7 @@ static int start_stream(reader *r)
     return STATUS_DATA;
 }
 
-/* The last document must end with the data, and so must the losses. */
+/* Checks that the last document and the losses end with the data. */
 static int check_sizes(reader *r, uint64_t n_tokens)
 {
     const size_t width = ps_type_bytes(r->out.schema.token_type);
@@ -114,7 +114,7 @@ static int check_sizes(reader *r, uint64_t n_tokens)
  * Documents
  */
 
-/* Puts the losses of the tokens in the payload behind them. */
+/* Appends the losses of the tokens in the payload. */
 static int append_loss(reader *r)
 {
     input_file *loss = &r->beside[LOSS];

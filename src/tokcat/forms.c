@@ -11,7 +11,7 @@
 
 #include "cli/message.h"
 
-/* What goes with a form; TYPED tells that its files are. */
+/* The options that a form takes; TYPED: its files tell the type of numbers. */
 enum {
     EMPTY = 1,
     IDS_KEY = 2,

@@ -11,19 +11,18 @@
 
 #include "tokcat/conf.h"
 
-/* False if there is none of that name. */
+/* Finds a form by its name; false if there is none. */
 bool forms_find(const char *name, conf_from *from);
 
-/* The same for a --split that is no number. */
+/* The same for the words that --split takes. */
 bool forms_find_split(const char *name, conf_split *split);
 
 /* True for a form whose files say of what type their numbers are. */
 bool forms_are_typed(conf_from from);
 
 /*
- * Refuses options that mean nothing to the chosen form, as they are
- * mistakes, and asks for those that it needs.  Returns an exit status, after
- * a message if not STATUS_OK.
+ * Refuses options that do not go with the chosen form, and the lack of those
+ * that it needs.  Returns an exit status, after a message if not STATUS_OK.
  */
 int forms_check(const conf *c);
 

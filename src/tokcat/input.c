@@ -138,7 +138,10 @@ ssize_t input_read(int fd, void *to, size_t n)
     }
 }
 
-/* Doubles the buffer; a line has a bound, which its newline comes behind. */
+/*
+ * Doubles the buffer, which holds no more than the longest line and its
+ * newline.
+ */
 static int grow(input_file *in)
 {
     const size_t max = in->max_line > 0 ? in->max_line + 1 : SIZE_MAX - 1;
@@ -151,7 +154,7 @@ static int grow(input_file *in)
     }
     if (size > max)
         size = max;
-    /* One byte more is for the newline of a last line without one. */
+    /* One more byte, for the newline that a last line may lack. */
     buffer = realloc(in->buffer, size + 1);
     if (buffer == NULL) {
         if (in->max_line > 0)
@@ -166,7 +169,7 @@ static int grow(input_file *in)
     return STATUS_OK;
 }
 
-/* Reads more behind what is ready, which comes to the front before. */
+/* Moves what is ready to the front of the buffer, and reads more. */
 static int fill(input_file *in)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};
@@ -237,7 +240,7 @@ uint64_t input_offset(const input_file *in)
     return in->next - (in->end - in->begin);
 }
 
-/* What is behind a place near by is often read already. */
+/* Often the place is in the buffer already. */
 void input_seek(input_file *in, uint64_t offset)
 {
     const uint64_t at = input_offset(in);

@@ -15,7 +15,7 @@
 
 #include "cli/message.h"
 
-/* So many bytes are read at once, and can always be had in one piece. */
+/* The size of a read. */
 #define INPUT_BLOCK ((size_t)256 * 1024)
 
 /* Called before a read that would wait; returns an exit status. */
@@ -23,7 +23,7 @@ typedef int input_wait_hook(void *context);
 
 typedef struct input_file {
     /* Set by the owner; all else starts as 0. */
-    size_t max_line; /* bytes of a line without its newline; of lines only */
+    size_t max_line; /* without its newline; 0: the file is not text */
     input_wait_hook *on_wait;
     void *context;
 
@@ -38,9 +38,9 @@ typedef struct input_file {
     uint64_t next; /* where the next read begins */
     unsigned char *buffer; /* of size + 1 bytes */
     size_t size;
-    size_t begin; /* what is read and not yet taken lies in between */
+    size_t begin; /* the bytes that are ready lie from here to `end` */
     size_t end;
-    size_t searched; /* so many bytes from `begin` on are no newline */
+    size_t searched; /* bytes from `begin` on that hold no newline */
     uint64_t line;   /* number of the last line, from 1 */
 } input_file;
 
@@ -62,37 +62,41 @@ typedef struct input_line {
 /* Opens any file; NULL or "-" is stdin. */
 int input_open(input_file *in, const char *name);
 
-/* Opens a regular file: `stem` without its last `cut` bytes, and `ending`. */
+/* Opens the regular file `stem`, less its last `cut` bytes, plus `ending`. */
 int input_open_beside(input_file *in, const char *stem, size_t cut,
                       const char *ending);
 
-/* That name, to be freed; NULL, after a message, without memory. */
+/* Makes that name, to be freed; NULL, after a message, without memory. */
 char *input_name_beside(const char *stem, size_t cut, const char *ending);
 
-/* False, after a message, if the output is the file of that name. */
+/* False, after a message, if the output is that file. */
 bool input_spare_beside(const char *output, const char *stem, size_t cut,
                         const char *ending);
 
-/* Opens the file of `other` at another place; to be closed before it. */
+/*
+ * Reads the open file of `other` from `offset` on, with a buffer of its own.
+ * Must be closed before `other`.
+ */
 void input_share(input_file *in, const input_file *other, uint64_t offset);
 
 void input_close(input_file *in);
 void input_free(input_file *in);
 
 /*
- * Reads until `n` bytes are ready or the file ends; *ready says how many
- * there are.  More than INPUT_BLOCK take memory as they come.
+ * Reads until `n` bytes are ready or the file ends; *ready tells how many are.
+ * The buffer grows as bytes come, so a wrong `n` costs no memory.
  */
 int input_need(input_file *in, size_t n, size_t *ready);
 
-/* The same; fewer bytes are an error: "the file ends within WITHIN". */
+/* The same, but fewer bytes are an error: "the file ends within WITHIN". */
 int input_require(input_file *in, size_t n, const char *within);
 
-/* What is ready lies here until the next call that reads. */
+/*
+ * The bytes that are ready, until the next call that reads, and their offset
+ * in the file; input_take removes the first `n`.
+ */
 const unsigned char *input_at(const input_file *in);
 void input_take(input_file *in, size_t n);
-
-/* Where in the file that is. */
 uint64_t input_offset(const input_file *in);
 
 /* Goes to another place of a regular file. */
@@ -101,7 +105,7 @@ void input_seek(input_file *in, uint64_t offset);
 /* The next line; it lives until the next call. */
 int input_next_line(input_file *in, input_line *line);
 
-/* True for a line of nothing but blanks. */
+/* True if the line has nothing but blanks. */
 bool input_is_blank(const input_line *line);
 
 /* The name for messages. */

@@ -25,10 +25,7 @@ static const form_reader *const form_readers[] = {
     [FROM_TFRECORD] = &reader_tfrecord,
 };
 
-/*
- * Before we wait for input, the records made so far go to those who wait
- * for us.
- */
+/* Before a wait for input: the next program may be waiting for records. */
 static int pass_on(void *context)
 {
     records *out = context;
@@ -36,7 +33,7 @@ static int pass_on(void *context)
     return records_flush(out);
 }
 
-/* True if the output is no input, nor what belongs to one. */
+/* True if the output is neither an input nor a file beside one. */
 static bool spare_inputs(const conf *c, const form_reader *form,
                          const char *const *names, int n_names)
 {
@@ -60,13 +57,13 @@ static int open_output(reader *r, const form_reader *form)
     return status;
 }
 
-/* Ends the stream, and warns of what was left out, and of what was not. */
+/* Ends the stream; warns of skipped sequences and of useless --ignore. */
 static int finish(reader *r, const form_reader *form)
 {
     const conf *c = r->conf;
     int status = STATUS_OK;
 
-    /* No record has told what kinds of channels there are. */
+    /* Without records the kinds of channels are unknown. */
     if (r->out.writer == NULL) {
         r->out.schema.n_channels = 0;
         status = records_start(&r->out);
@@ -79,7 +76,7 @@ static int finish(reader *r, const form_reader *form)
     if (r->n_empty > 0)
         message_warning("%" PRIu64 " empty %s%s skipped", r->n_empty,
                         form->unit, r->n_empty == 1 ? "" : "s");
-    /* Where there was no record, there was no key either, and no mistake. */
+    /* Without records there were no keys that --ignore could name. */
     for (uint32_t i = 0; i < c->n_ignored; i++)
         if (r->out.figures.sequences > 0 && (r->ignored >> i & 1) == 0)
             message_warning("--ignore=%s: nothing had this name",
@@ -103,7 +100,7 @@ int job_run(const conf *c, const char *const *names, int n_names)
     for (int i = 0; i < n_names && status == STATUS_OK; i++) {
         status = form->open != NULL ? form->open(&r, names[i])
                                     : input_open(&r.in, names[i]);
-        /* A wrong first name must not cost the user an old output file. */
+        /* Only now, as it truncates the output. */
         if (status == STATUS_OK && i == 0)
             status = open_output(&r, form);
         if (status == STATUS_OK)

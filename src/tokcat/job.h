@@ -1,8 +1,8 @@
 /*
  * job.h - all input files through the reader of their form to the output.
  *
- * tokcat turns other programs' files of tokens into token records.  Calls go
- * one way, from the first of these to the last:
+ * tokcat turns text, and other programs' files of tokens, into token records.
+ * Calls go one way, from the first of these to the last:
  *
  *   main        starts a job
  *   conf        the command line; forms: which options go with which form;
@@ -19,7 +19,7 @@
  *   channel     well-known channels, and JSON values as their elements
  *   records, input: the output, and the inputs in bounded memory
  *
- * A new form needs a line in forms.c, one in job.c, and a form_reader.
+ * A new form needs an entry in conf.h, forms.c and job.c, and a form_reader.
  * tokcat uses the library's public header, src/cli, and, for the frames of
  * TFRecord files, src/wire.
  *

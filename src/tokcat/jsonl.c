@@ -19,8 +19,8 @@
 #include "tokcat/reader.h"
 
 /*
- * An object in memory takes some twenty times the room of its text, so the
- * lines are held shorter than those of other forms.
+ * An object takes some twenty times the memory of its text, so lines must be
+ * shorter than those of other forms.
  */
 #define MAX_LINE ((size_t)64 * 1024 * 1024)
 
@@ -45,7 +45,7 @@ static const char *show(const json_t *value, char shown[SHOWN_BYTES])
     return shown;
 }
 
-/* The ids and what the user does not want are no channels. */
+/* True for a key other than that of the ids, unless --ignore names it. */
 static bool is_channel(reader *r, const char *key)
 {
     return strcmp(key, r->conf->ids_key) != 0 && !reader_ignores(r, key);
@@ -64,7 +64,7 @@ static int no_channel(const reader *r, const char *key, const json_t *value)
                       message_name(key));
 }
 
-/* A list has a value for each token, a number is for the sequence. */
+/* A list has a value for each token; a number is for the whole sequence. */
 static int learn_kind(const reader *r, const char *key, const json_t *value,
                       ps_kind *kind)
 {
@@ -114,7 +114,7 @@ static int learn_channel(reader *r, const char *key, const json_t *value)
     if (k != NULL) {
         c.type = k->type;
     } else if (!guess_type(value, &c.type)) {
-        /* Strings in a list are no reason to declare it. */
+        /* To declare a list of strings would not help. */
         if (json_array_size(value) > 0 &&
             !json_is_null(json_array_get(value, 0)))
             return no_channel(r, key, value);

@@ -1,5 +1,5 @@
 /*
- * main.c - turns text into token records.
+ * main.c - turns text, or other programs' files, into token records.
  *
  * SPDX-License-Identifier: MIT
  */

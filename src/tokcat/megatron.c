@@ -29,10 +29,10 @@
 
 #define HEADER_BYTES 34
 
-/* Where a file ends that became shorter since its size was looked at. */
+/* For messages, if the file was truncated after its size was checked. */
 #define WITHIN "its arrays"
 
-/* The readers in r->beside; the first one holds the file open. */
+/* The inputs in r->beside: one file, which LENGTHS holds open. */
 enum { LENGTHS, OFFSETS, DOCUMENTS, MODES };
 
 static const number_type u8 = {1, false};
@@ -51,7 +51,7 @@ typedef struct data_set {
  * Names
  */
 
-/* How many bytes the ending of a name has; what is before it is the stem. */
+/* The length of the ending of a name, 0 if it is only the stem. */
 static size_t ending_of(const char *name)
 {
     const size_t n = strlen(name);
@@ -112,7 +112,7 @@ static int check_header(const input_file *index, data_set *d)
         return input_bad(index, 17, "there is no type of data %u", code);
     d->type = types[code];
 
-    /* The file must have just the bytes that its counts ask for. */
+    /* The size of the file must follow from its counts. */
     d->n_sequences = load_u64(header + 18);
     d->n_documents = load_u64(header + 26);
     if (d->n_sequences > bytes / 12 || d->n_documents > bytes / 8)
@@ -133,8 +133,10 @@ static int check_header(const input_file *index, data_set *d)
  * The data
  */
 
-/* Goes to the tokens of the next sequence, which lie within the data, and
-   gives their number. */
+/*
+ * Finds the next sequence and checks that it lies within the data; r->in is at
+ * its tokens then, of which there are *n.
+ */
 static int find_sequence(reader *r, const data_set *d, uint64_t *n)
 {
     input_file *lengths = &r->beside[LENGTHS];
@@ -198,7 +200,7 @@ static int read_documents(reader *r, const data_set *d)
     uint64_t first = 0;
     int status;
 
-    /* The array tells where each begins, and so where the one before ends. */
+    /* Each entry is where a document begins and the one before it ends. */
     for (uint64_t i = 0; i < d->n_documents; i++) {
         const uint64_t min = r->place.number;
 
@@ -248,7 +250,7 @@ static int read_megatron(reader *r)
     if (status != STATUS_OK)
         return status;
 
-    /* Each array has a reader, which starts where it begins. */
+    /* Each array gets an input that starts where it begins. */
     input_take(index, HEADER_BYTES);
     at += 4 * d.n_sequences;
     input_share(&r->beside[OFFSETS], index, at);

@@ -18,7 +18,7 @@ bool number_is_token(number_type type, ps_type token)
     return !type.is_signed && type.width == ps_type_bytes(token);
 }
 
-/* A negative number is above any `max`.  All widths are constants. */
+/* Inlined with constants for all widths.  A negative number is above `max`. */
 static inline size_t make(unsigned char *to, size_t token,
                           const unsigned char *from, size_t width,
                           bool is_signed, size_t n, uint32_t max)
@@ -52,7 +52,7 @@ static inline size_t make_from(unsigned char *to, size_t token,
     case 4:
         return type.is_signed ? make(to, token, from, 4, true, n, max)
                               : make(to, token, from, 4, false, n, max);
-    default: /* A negative one and one beyond 63 bits are alike too large. */
+    default: /* As an unsigned number, a negative one is too large as well. */
         return make(to, token, from, 8, false, n, max);
     }
 }
@@ -66,7 +66,7 @@ size_t number_make_tokens(unsigned char *tokens, ps_type token,
                : make_from(tokens, 4, numbers, type, n, max);
 }
 
-/* The greatest first, since to look for it needs no branches. */
+/* Finds the greatest first, as that takes no branches. */
 static inline size_t check(const unsigned char *p, size_t width, size_t n,
                            uint32_t max)
 {

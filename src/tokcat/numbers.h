@@ -20,27 +20,27 @@ typedef struct number_type {
     bool is_signed;
 } number_type;
 
-/* The type of tokens as they stand in a stream. */
+/* The type of the tokens of a stream. */
 number_type number_of_token(ps_type token);
 
-/* True if the one is, byte by byte, the other. */
+/* True if numbers of that type need no conversion. */
 bool number_is_token(number_type type, ps_type token);
 
 /*
- * Makes tokens of `n` numbers.  Gives how many come before the first that is
- * none, being negative or above `max`; `n` if all are good.
+ * Converts `n` numbers to tokens, up to the first that is negative or above
+ * `max`.  Returns how many it converted.
  */
 size_t number_make_tokens(unsigned char *tokens, ps_type token,
                           const unsigned char *numbers, number_type type,
                           size_t n, uint32_t max);
 
-/* The same for tokens, which stay where they are. */
+/* Returns how many tokens come before the first above `max`. */
 size_t number_check_tokens(const unsigned char *tokens, ps_type token,
                            size_t n, uint32_t max);
 
 /*
- * One number; a negative one is its two's complement.  Of a constant type
- * this is a load.
+ * Loads a number, a negative one as its two's complement.  If the type is a
+ * constant this is a single load.
  */
 static inline uint64_t number_load(const unsigned char *p, number_type type)
 {

@@ -25,38 +25,41 @@ typedef struct reader_place {
     uint64_t offset;  /* of its first byte */
 } reader_place;
 
-/* How many files can belong to an input, or be read at places of their own. */
+/* How many files, or places in files, can be read besides the input itself. */
 #define READER_BESIDE 4
 
 typedef struct reader {
     const conf *conf;
     input_file in;
-    input_file beside[READER_BESIDE]; /* what belongs to it */
+    input_file beside[READER_BESIDE]; /* files that belong to it */
     reader_place place;
     records out;
     uint64_t n_empty; /* sequences without tokens that were skipped */
     uint64_t ignored; /* a bit for each --ignore that left something out */
-    size_t n_tok;     /* in the payload, of a sequence that is not yet whole */
-    bool has_text;    /* a line of it is not blank */
-    bool ends_blank;  /* its last line is */
-    unsigned char *tokens; /* made of numbers: see split.c */
+    size_t n_tok;     /* tokens in the payload of an unfinished sequence */
+    bool has_text;    /* of a paragraph: a line is not blank */
+    bool ends_blank;  /* its last line is blank */
+    unsigned char *tokens; /* converted from numbers: see split.c */
 } reader;
 
 /*
- * How a form is read.  The calls that return an int give an exit status,
- * after a message if it is not STATUS_OK.
+ * How to read a form.  Calls that return an int give an exit status, after a
+ * message if it is not STATUS_OK.
  */
 typedef struct form_reader {
     const char *unit; /* what an empty sequence is called */
-    bool learns;      /* the first input tells the schema */
-    size_t max_line;  /* bytes of a line, for a form that has lines */
+    bool learns;      /* the first input completes the schema */
+    size_t max_line;  /* of a form that is text */
 
-    /* Opens a file and those that belong to it; NULL: it is alone. */
+    /* Opens a file and those that belong to it; NULL: input_open. */
     int (*open)(reader *r, const char *name);
-    /* Reads the file to its end; NULL: takes it line by line. */
+    /* Reads the file to its end; NULL: `line` takes each line. */
     int (*read)(reader *r);
     int (*line)(reader *r, const input_line *line);
-    /* False, after a message, if the output is one of those beside. */
+    /*
+     * False, after a message, if the output is a file that belongs to the
+     * input; NULL: none does.
+     */
     bool (*spare)(const char *output, const char *input);
 } form_reader;
 
@@ -89,8 +92,8 @@ int reader_start(reader *r, size_t number_width);
 uint32_t reader_find_channel(const reader *r, const char *name);
 
 /*
- * Before the start: adds a channel with the type and the fill of its well-known
- * name behind the others.
+ * Before the start: appends a channel with the type and fill of its well-known
+ * name.
  */
 int reader_add_channel(reader *r, const char *name, ps_kind kind);
 
@@ -98,8 +101,8 @@ int reader_add_channel(reader *r, const char *name, ps_kind kind);
 int reader_empty(reader *r, uint64_t n);
 
 /*
- * Whether --ignore names this key, which is there.  A warning tells of keys
- * that were never asked for: the user most likely meant others.
+ * Whether --ignore names this key of the input.  Call it for every key: a
+ * warning tells at the end which names of --ignore were not among them.
  */
 bool reader_ignores(reader *r, const char *key);
 
@@ -110,7 +113,7 @@ int reader_bad(const reader *r, const char *format, ...)
 /* The greatest id that the type and the vocabulary allow. */
 uint32_t reader_max_id(const reader *r);
 
-/* What is wrong with a greater one: "does not fit u16 (see --type)". */
+/* Why a greater one is no id: "does not fit u16 (see --type)". */
 #define READER_WHY_BYTES 64
 const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES]);
 
@@ -118,7 +121,7 @@ const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES]);
 uint32_t reader_max_tokens(const reader *r);
 int reader_too_large(const reader *r);
 
-/* Makes room for `n` tokens behind those in the payload. */
+/* Makes room for `n` more tokens in the payload. */
 int reader_reserve(reader *r, size_t n);
 
 /* Writes the n_tok tokens in the payload as a record. */

@@ -96,7 +96,7 @@ int records_finish(records *r)
 void records_abandon(records *r)
 {
     progress_end(&r->progress);
-    /* The reason for giving up has been told; this is only a courtesy. */
+    /* The error is reported already: another one here would not help. */
     if (r->writer != NULL &&
         ps_token_writer_flush(r->writer, NULL) == PS_OK)
         (void)close(r->fd);

@@ -19,7 +19,7 @@ typedef struct records {
     const char *name; /* of the output, as the user gave it */
     ps_token_writer *writer; /* NULL until records_start */
     ps_schema schema;
-    unsigned char *payload; /* of a sequence in the making */
+    unsigned char *payload; /* of the sequence being made */
     size_t size;            /* of its buffer */
     progress progress;
     progress_figures figures;
@@ -30,17 +30,19 @@ typedef struct records {
  * is not STATUS_OK.
  */
 
-/* Opens the output, which must be no file of the inputs. */
+/* Opens the output, which must not be the file `input_fd`. */
 int records_open(records *r, const char *name, int input_fd);
 
-/* Starts the stream: r->schema does not change any more. */
+/* Starts the stream: r->schema is final. */
 int records_start(records *r);
 
-/* Makes r->payload hold `bytes`, at most PS_MAX_SEQUENCE_BYTES, and keeps
-   what is in it. */
+/*
+ * Grows r->payload to at least `bytes`, which are at most
+ * PS_MAX_SEQUENCE_BYTES.
+ */
 int records_reserve(records *r, size_t bytes);
 
-/* Writes a record; its payload may stand in r->payload, or elsewhere. */
+/* Writes a record; its payload may be r->payload, or elsewhere. */
 int records_put(records *r, uint32_t n_tok, const unsigned char *payload);
 
 /* Passes on what is buffered. */
@@ -49,7 +51,7 @@ int records_flush(records *r);
 /* Ends the stream and closes the output. */
 int records_finish(records *r);
 
-/* Gives up: passes on the whole records that there are, without an end. */
+/* After an error: flushes the whole records, without an end of stream. */
 void records_abandon(records *r);
 
 void records_free(records *r);

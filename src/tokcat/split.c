@@ -1,8 +1,8 @@
 /*
  * split.c - tokens out of arrays.
  *
- * Numbers that are tokens already, byte by byte, are written from where they
- * were read to; others are made tokens first.
+ * Numbers of the stream's type are written from the input's buffer; others
+ * are converted first.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,10 +15,10 @@
 
 #include "common/bytes.h"
 
-/* So many numbers at once. */
+/* How many numbers are converted at once. */
 #define PIECE (INPUT_BLOCK / 4)
 
-/* The `i`th number that is ready is no token of this stream. */
+/* Reports that number `i` of those that are ready is no token. */
 static int bad_number(const reader *r, number_type type, size_t i)
 {
     const uint64_t offset = input_offset(&r->in) + i * type.width;
@@ -74,7 +74,7 @@ int split_append(reader *r, number_type type, uint64_t n)
             return cut_off(r, ready);
         if (piece > ready / type.width)
             piece = ready / type.width;
-        /* No more than is there, whatever a header says. */
+        /* No more memory than the file has tokens, whatever a header says. */
         if (status == STATUS_OK)
             status = records_reserve(&r->out, (r->n_tok + piece) * width);
         if (status != STATUS_OK)
@@ -125,7 +125,7 @@ int split_next(reader *r, number_type type, uint64_t n,
  * Streams
  */
 
-/* The first `id` from `i` on, or `n`; `width` is a constant. */
+/* The place of the first `id` from `i` on, or `n`; `width` is a constant. */
 static inline size_t find(const unsigned char *tokens, size_t width,
                           size_t i, size_t n, uint32_t id)
 {
@@ -136,12 +136,12 @@ static inline size_t find(const unsigned char *tokens, size_t width,
     return i;
 }
 
-/* How many of `n` tokens go with those before them, and if more follow. */
+/* How many of `n` tokens the current sequence takes, and if it ends there. */
 static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
                       bool *ends)
 {
     const bool by_eos = r->conf->split == SPLIT_EOS;
-    /* A sequence may begin with the BOS that ends the one before it. */
+    /* A BOS belongs to the sequence that it begins. */
     const size_t start = !by_eos && r->n_tok == 0;
     uint32_t id;
     size_t k;
@@ -168,7 +168,7 @@ static int put(reader *r, size_t number_width, const unsigned char *tokens,
     return records_put(&r->out, (uint32_t)n, tokens);
 }
 
-/* Cuts some tokens; what is of a sequence that goes on is kept. */
+/* Writes the sequences that end among `n` tokens, and keeps the rest. */
 static int cut_tokens(reader *r, size_t number_width,
                       const unsigned char *tokens, size_t n)
 {
@@ -197,7 +197,7 @@ static int cut_tokens(reader *r, size_t number_width,
     return STATUS_OK;
 }
 
-/* Some numbers, all there, that are ready. */
+/* Cuts `n` numbers that are ready in the input. */
 static int cut_numbers(reader *r, number_type type, size_t n)
 {
     const ps_type token = r->out.schema.token_type;
@@ -249,7 +249,7 @@ int split_stream(reader *r, number_type type, uint64_t n)
     if (status != STATUS_OK)
         return status;
 
-    /* The numbers end, or the file does. */
+    /* Either all numbers were read, or the file has ended. */
     if (ready > 0 && n > 0)
         return input_bad(&r->in, r->in.next, "the file ends within a token%s",
                          type.width == 4 ? " (see --type)" : "");

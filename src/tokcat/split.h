@@ -17,25 +17,23 @@
 #define SPLIT_ALL UINT64_MAX
 
 /*
- * Reads `n` numbers of r->in, a stream, and puts the sequences in it.  The
- * file's end is that of a sequence.
+ * Reads `n` numbers of r->in, and writes the sequences that --split makes of
+ * them.  The last one ends with the numbers.
  */
 int split_stream(reader *r, number_type type, uint64_t n);
 
 /*
- * The next `n` numbers of r->in as tokens, which live until the next call;
- * they may stand in the payload.
+ * Reads the next `n` numbers of r->in as tokens, which live until the next
+ * call; they may lie in the payload.
  */
 int split_next(reader *r, number_type type, uint64_t n,
                const unsigned char **tokens);
 
-/*
- * The next number of `in`; where there is none "the file ends within WITHIN".
- */
+/* Reads the next number of `in`; without one "the file ends within WITHIN". */
 int split_number(input_file *in, number_type type, const char *within,
                  uint64_t *number);
 
-/* Adds the next `n` numbers of r->in to the n_tok tokens in the payload. */
+/* Appends the next `n` numbers of r->in to the n_tok tokens in the payload. */
 int split_append(reader *r, number_type type, uint64_t n);
 
 #endif

@@ -23,7 +23,7 @@
  * Ids
  */
 
-/* The line being read, and what its ids have to keep to. */
+/* What ids have to keep to, where they go, and the word read last. */
 typedef struct scan {
     const unsigned char *word; /* the word read last */
     uint64_t max;              /* the greatest id */
@@ -33,7 +33,7 @@ typedef struct scan {
 
 typedef enum scan_result {
     SCAN_DONE,
-    SCAN_BAD, /* the word is no id within range */
+    SCAN_BAD, /* a word is no id within range */
     SCAN_FULL
 } scan_result;
 
@@ -42,13 +42,13 @@ static bool is_blank(unsigned char c)
     return c == ' ' || c == '\t';
 }
 
-/* The carriage return of a line that ends as on Windows is no word. */
+/* True at a newline, and at the carriage return of a Windows line. */
 static bool is_line_end(const unsigned char *p)
 {
     return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-/* With `width` a constant, each call below becomes a loop of its own. */
+/* Inlined with a constant `width`, so that each call has a loop of its own. */
 static inline scan_result scan_words(scan *s, const unsigned char *p,
                                      size_t width, size_t *n_tok)
 {
@@ -66,7 +66,7 @@ static inline scan_result scan_words(scan *s, const unsigned char *p,
         if (n == s->capacity)
             return SCAN_FULL;
 
-        /* Once above `max` a value grows no more: it cannot overflow. */
+        /* A value above `max` stops growing, so it cannot overflow. */
         s->word = p;
         while ((digit = (unsigned)*p - '0') <= 9) {
             if (id <= s->max)
@@ -90,7 +90,7 @@ static int bad_word(const reader *r, const scan *s, const input_line *line)
     size_t n = 0;
     size_t digits;
 
-    /* For the message: not all of a long word, no NUL within. */
+    /* The message shows the first bytes of a long word, and no NUL. */
     while (n < sizeof word - 1 && !is_blank(s->word[n]) &&
            !is_line_end(s->word + n)) {
         word[n] = s->word[n] == '\0' ? '?' : (char)s->word[n];
@@ -119,7 +119,7 @@ static int take_ids(reader *r, const input_line *line)
     size_t n_tok;
     int status;
 
-    /* A token takes at least a digit and a blank, or the end. */
+    /* A token takes at least a digit and a blank or the newline. */
     s.capacity = line->n / 2 + 1;
     if (s.capacity > reader_max_tokens(r))
         s.capacity = reader_max_tokens(r);
@@ -149,7 +149,7 @@ const form_reader reader_ids = {
  * Bytes
  */
 
-/* Adds a line to what stands in the payload. */
+/* Appends a line to the payload. */
 static int append_bytes(reader *r, const input_line *line)
 {
     const uint32_t vocab = r->out.schema.vocab_size;
@@ -159,7 +159,7 @@ static int append_bytes(reader *r, const input_line *line)
     unsigned char *to;
     int status;
 
-    /* Only a vocabulary below 256, which the user asked for, needs a look. */
+    /* Only a vocabulary below 256 makes some bytes invalid. */
     for (size_t i = 0; i < n && vocab <= UINT8_MAX; i++)
         if (bytes[i] >= vocab)
             return input_bad_line(&r->in, (uint64_t)i + 1, "byte %u is not "
@@ -186,7 +186,10 @@ static int put_paragraph(reader *r)
     return r->n_tok == 0 ? STATUS_OK : reader_put(r);
 }
 
-/* Blank lines at the start of a file go with the paragraph after them. */
+/*
+ * Blank lines belong to the paragraph before them, at the start of a file to
+ * the one after them.
+ */
 static int take_bytes(reader *r, const input_line *line)
 {
     const bool by_line = r->conf->split == SPLIT_LINE;
@@ -204,7 +207,7 @@ static int take_bytes(reader *r, const input_line *line)
     return status;
 }
 
-/* Paragraphs end with their file. */
+/* The end of a file ends a paragraph. */
 static int read_bytes(reader *r)
 {
     const int status = reader_each_line(r, take_bytes);

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-/* The fields of number 1, and of a list's value. */
+/* Field numbers. */
 enum { FEATURES = 1, FEATURE = 1, KEY = 1, VALUE = 2, ELEMENT = 1 };
 
-/* A feature has one list at most. */
+/* A feature has at most one list. */
 static bool read_feature(proto_in in, example_list *list)
 {
     static const example_kind kinds[] = {EXAMPLE_ABSENT, EXAMPLE_BYTES,
@@ -31,8 +31,10 @@ static bool read_feature(proto_in in, example_list *list)
     return r == PROTO_END;
 }
 
-/* An entry of the map: a name and a feature, of which each may be left out
-   if it is empty. */
+/*
+ * Reads an entry of the map, a name and a feature; either may be left out if
+ * it is empty.
+ */
 static bool read_entry(proto_in in, const char *const *names,
                        size_t n_names, example_list *lists)
 {

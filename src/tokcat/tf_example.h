@@ -30,7 +30,7 @@ typedef enum example_kind {
     EXAMPLE_INTEGERS
 } example_kind;
 
-/* A feature and what of its list is still to be read. */
+/* A feature, and the unread rest of its list. */
 typedef struct example_list {
     example_kind kind;
     proto_in fields;
@@ -38,20 +38,20 @@ typedef struct example_list {
 } example_list;
 
 /*
- * Finds the features of these names, each of which may be absent; others are
- * passed over.  False if the bytes are no Example.
+ * Finds the features of these names; any of them may be absent, others are
+ * skipped.  False if the bytes are no Example.
  */
 bool example_find(const unsigned char *bytes, size_t n,
                   const char *const *names, size_t n_names,
                   example_list *lists);
 
 /*
- * The next value of a list of that kind; one of floats by its bits.  Single
- * values and packed ones may be mixed, as the format allows.
+ * Reads the next value of a list; that of a float as its bits.  A list may mix
+ * single and packed values.
  */
 proto_result example_next(example_list *list, uint64_t *value);
 
-/* How many a list has from here on; false if it is broken. */
+/* Counts the unread values of a list; false if it is malformed. */
 bool example_count(const example_list *list, size_t *n);
 
 #endif

@@ -34,7 +34,7 @@ static const char *const names[FEATURES] = {
     [NEXT] = "next_sentence_labels",
 };
 
-/* What becomes a channel; where several features do, the first of them. */
+/* The channels, each with its feature; of `labels` the first of three. */
 static const struct {
     int feature;
     const char *name;
@@ -63,12 +63,12 @@ static bool has(const sample *s, int feature)
 }
 
 /* ---------------------------------------------------------------------
- * Is it a sample?
+ * Checks
  */
 
 /*
- * The ids and the mask must be there, and all three of masked_lm_ or none.
- * Lists that go together are equally long.
+ * Checks that ids and mask are present, and all three of masked_lm_ or none,
+ * and that lists which belong together are equally long.
  */
 static int check_lists(const reader *r, sample *s)
 {
@@ -109,7 +109,7 @@ static int check_lists(const reader *r, sample *s)
     return STATUS_OK;
 }
 
-/* Has the stream the sample's channels?  The first sample makes them. */
+/* The first sample makes the channels; later ones must have the same. */
 static int check_channels(reader *r, const sample *s)
 {
     const bool first = r->out.writer == NULL;
@@ -138,7 +138,7 @@ static int check_channels(reader *r, const sample *s)
 }
 
 /* ---------------------------------------------------------------------
- * Values; lists are known to have as many as are asked for
+ * Values: check_lists has made sure that there are enough
  */
 
 static uint64_t next(example_list *list)
@@ -169,7 +169,7 @@ static int bad_id(const reader *r, int feature, size_t i, uint64_t value)
                                        : reader_above_max(r, why));
 }
 
-/* The mask has ones, and then nothing but zeros. */
+/* Counts the ones of the mask, behind which only zeros may follow. */
 static int count_tokens(const reader *r, sample *s)
 {
     s->n_tok = 0;
@@ -187,7 +187,7 @@ static int count_tokens(const reader *r, sample *s)
     return STATUS_OK;
 }
 
-/* Every prediction's label, if it counts, at its place. */
+/* Stores the label of each prediction of weight 1 at its place. */
 static int store_labels(const reader *r, sample *s, unsigned char *to)
 {
     const uint32_t max = reader_max_id(r);
@@ -218,7 +218,7 @@ static int store_labels(const reader *r, sample *s, unsigned char *to)
     return STATUS_OK;
 }
 
-/* Stores a channel that the sample has. */
+/* Stores the channel of a feature. */
 static int store_channel(const reader *r, sample *s, int feature,
                          unsigned char *to)
 {
@@ -228,7 +228,7 @@ static int store_channel(const reader *r, sample *s, int feature,
         return store_labels(r, s, to);
     if (feature == NEXT) {
         value = next(&s->lists[NEXT]);
-        /* From -2^31 on to 2^31 - 1, moved to begin with 0. */
+        /* The range of an i32, moved up to begin with 0. */
         if (value + (UINT64_C(1) << 31) > UINT32_MAX)
             return bad_value(r, NEXT, 0, value, "does not fit i32");
         store_u32(to, (uint32_t)(value & UINT32_MAX));
@@ -281,7 +281,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
     if (!example_find(bytes, n, names, FEATURES, s.lists))
         return reader_bad(r, "no tf.train.Example");
 
-    /* What the user does not want is as if it were not there. */
+    /* Ignored channels count as absent. */
     for (size_t i = 0; i < CHANNELS; i++)
         if (has(&s, channels[i].feature) &&
             reader_ignores(r, channels[i].name))
@@ -314,7 +314,7 @@ static int cut_off(const reader *r)
                       r->in.next);
 }
 
-/* The record that begins with these bytes. */
+/* Reads the record whose head is ready. */
 static int read_record(reader *r, size_t ready)
 {
     const unsigned char *p = input_at(&r->in);
