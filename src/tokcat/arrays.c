@@ -70,12 +70,10 @@ static int read_llmc(reader *r)
 
 static int read_nanogpt(reader *r)
 {
-    const ps_type token = r->out.schema.token_type;
-    const int status = reader_start(r, ps_type_bytes(token));
+    const number_type type = split_token_type(r);
+    const int status = reader_start(r, type.width);
 
-    return status == STATUS_OK
-               ? split_stream(r, number_of_token(token), SPLIT_ALL)
-               : status;
+    return status == STATUS_OK ? split_stream(r, type, SPLIT_ALL) : status;
 }
 
 const form_reader reader_llmc = {

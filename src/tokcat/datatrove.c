@@ -149,7 +149,7 @@ static int append_loss(reader *r)
 
 static int read_datatrove(reader *r)
 {
-    const number_type type = number_of_token(r->out.schema.token_type);
+    const number_type type = split_token_type(r);
     input_file *index = &r->beside[INDEX];
     const uint64_t n_documents = index->bytes / 8;
     const uint64_t n_tokens = r->in.bytes / type.width;

@@ -14,7 +14,7 @@
  *   arrays      llmc, nanogpt and npy: one array of numbers
  *   megatron, datatrove: an array, and files that tell where sequences end
  *   tfrecord    samples of BERT's pre-training, found by tf_example
- *   split       numbers of an array as tokens (numbers), cut into sequences
+ *   split       numbers of arrays as tokens, cut into sequences
  *   reader      what the readers share: places for messages, limits of ids
  *   channel     well-known channels, and JSON values as their elements
  *   records, input: the output, and the inputs in bounded memory

@@ -2,7 +2,7 @@
  * split.c - tokens out of arrays.
  *
  * Numbers of the stream's type are written from the input's buffer; others
- * are converted first.
+ * are converted first.  The loops over numbers are inlined with constants.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,12 +18,126 @@
 /* How many numbers are converted at once. */
 #define PIECE (INPUT_BLOCK / 4)
 
+/* ---------------------------------------------------------------------
+ * Numbers as tokens
+ */
+
+/* A negative number as its two's complement; of a constant type one load. */
+static inline uint64_t load(const unsigned char *p, number_type type)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * type.width - 1);
+    uint64_t value = *p;
+
+    if (type.width == 8)
+        return load_u64(p);
+    if (type.width == 4)
+        value = load_u32(p);
+    else if (type.width == 2)
+        value = load_u16(p);
+    return type.is_signed ? (value ^ sign) - sign : value;
+}
+
+/* Inlined with constants for all widths.  A negative number is above `max`. */
+static inline size_t convert_as(unsigned char *to, size_t token,
+                                const unsigned char *from, number_type type,
+                                size_t n, uint32_t max)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t value = load(from + i * type.width, type);
+
+        if (value > max)
+            return i;
+        if (token == 2)
+            store_u16(to + 2 * i, (uint16_t)(value & 0xffff));
+        else
+            store_u32(to + 4 * i, (uint32_t)value);
+    }
+    return n;
+}
+
+static inline size_t convert_to(unsigned char *to, size_t token,
+                                const unsigned char *from, number_type type,
+                                size_t n, uint32_t max)
+{
+    static const number_type i8 = {1, true}, u8 = {1, false};
+    static const number_type i16 = {2, true}, u16 = {2, false};
+    static const number_type i32 = {4, true}, u32 = {4, false};
+    static const number_type u64 = {8, false};
+
+    switch (type.width) {
+    case 1:
+        return type.is_signed ? convert_as(to, token, from, i8, n, max)
+                              : convert_as(to, token, from, u8, n, max);
+    case 2:
+        return type.is_signed ? convert_as(to, token, from, i16, n, max)
+                              : convert_as(to, token, from, u16, n, max);
+    case 4:
+        return type.is_signed ? convert_as(to, token, from, i32, n, max)
+                              : convert_as(to, token, from, u32, n, max);
+    default: /* As an unsigned number, a negative one is too large as well. */
+        return convert_as(to, token, from, u64, n, max);
+    }
+}
+
+/* Converts numbers up to the first that is no token; returns how many. */
+static size_t convert(const reader *r, unsigned char *to,
+                      const unsigned char *from, number_type type, size_t n)
+{
+    const uint32_t max = reader_max_id(r);
+
+    return r->out.schema.token_type == PS_U16
+               ? convert_to(to, 2, from, type, n, max)
+               : convert_to(to, 4, from, type, n, max);
+}
+
+/* Finds the greatest first, as that takes no branches. */
+static inline size_t valid_of(const unsigned char *p, size_t width,
+                              size_t n, uint32_t max)
+{
+    const number_type type = {.width = width};
+    uint32_t greatest = 0;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        const uint32_t id = width == 2 ? load_u16(p + 2 * i)
+                                       : load_u32(p + 4 * i);
+
+        greatest = id > greatest ? id : greatest;
+    }
+    if (greatest <= max)
+        return n;
+    for (i = 0; load(p + i * width, type) <= max; i++)
+        continue;
+    return i;
+}
+
+/* How many of `n` tokens of the stream's type come before one that is none. */
+static size_t count_valid(const reader *r, const unsigned char *tokens,
+                          size_t n)
+{
+    const uint32_t max = reader_max_id(r);
+
+    if (r->out.schema.token_type == PS_U16)
+        return max == UINT16_MAX ? n : valid_of(tokens, 2, n, max);
+    return max == UINT32_MAX ? n : valid_of(tokens, 4, n, max);
+}
+
+number_type split_token_type(const reader *r)
+{
+    return (number_type){.width = ps_type_bytes(r->out.schema.token_type)};
+}
+
+/* True if numbers of that type need no conversion. */
+static bool is_token_type(const reader *r, number_type type)
+{
+    return !type.is_signed && type.width == split_token_type(r).width;
+}
+
 /* Reports that number `i` of those that are ready is no token. */
 static int bad_number(const reader *r, number_type type, size_t i)
 {
     const uint64_t offset = input_offset(&r->in) + i * type.width;
-    const uint64_t value = number_load(input_at(&r->in) + i * type.width,
-                                       type);
+    const uint64_t value = load(input_at(&r->in) + i * type.width, type);
     char why[READER_WHY_BYTES];
 
     if (type.is_signed && value > INT64_MAX)
@@ -48,7 +162,7 @@ int split_number(input_file *in, number_type type, const char *within,
 
     if (status != STATUS_OK)
         return status;
-    *number = number_load(input_at(in), type);
+    *number = load(input_at(in), type);
     input_take(in, type.width);
     return STATUS_OK;
 }
@@ -59,8 +173,7 @@ int split_number(input_file *in, number_type type, const char *within,
 
 int split_append(reader *r, number_type type, uint64_t n)
 {
-    const ps_type token = r->out.schema.token_type;
-    const size_t width = ps_type_bytes(token);
+    const size_t width = ps_type_bytes(r->out.schema.token_type);
     size_t ready;
 
     if (n > reader_max_tokens(r) - r->n_tok)
@@ -79,9 +192,8 @@ int split_append(reader *r, number_type type, uint64_t n)
             status = records_reserve(&r->out, (r->n_tok + piece) * width);
         if (status != STATUS_OK)
             return status;
-        good = number_make_tokens(r->out.payload + r->n_tok * width, token,
-                                  input_at(&r->in), type, piece,
-                                  reader_max_id(r));
+        good = convert(r, r->out.payload + r->n_tok * width,
+                       input_at(&r->in), type, piece);
         if (good < piece)
             return bad_number(r, type, good);
         input_take(&r->in, piece * type.width);
@@ -94,13 +206,12 @@ int split_append(reader *r, number_type type, uint64_t n)
 int split_next(reader *r, number_type type, uint64_t n,
                const unsigned char **tokens)
 {
-    const ps_type token = r->out.schema.token_type;
     size_t bytes;
     size_t ready;
     size_t good;
     int status;
 
-    if (!number_is_token(type, token) || n > PIECE) {
+    if (!is_token_type(r, type) || n > PIECE) {
         r->n_tok = 0;
         status = split_append(r, type, n);
         r->n_tok = 0;
@@ -114,7 +225,7 @@ int split_next(reader *r, number_type type, uint64_t n,
     if (ready < bytes)
         return cut_off(r, ready % type.width);
     *tokens = input_at(&r->in);
-    good = number_check_tokens(*tokens, token, (size_t)n, reader_max_id(r));
+    good = count_valid(r, *tokens, (size_t)n);
     if (good < n)
         return bad_number(r, type, good);
     input_take(&r->in, bytes);
@@ -200,13 +311,12 @@ static int cut_tokens(reader *r, size_t number_width,
 /* Cuts `n` numbers that are ready in the input. */
 static int cut_numbers(reader *r, number_type type, size_t n)
 {
-    const ps_type token = r->out.schema.token_type;
     const unsigned char *numbers = input_at(&r->in);
     size_t good;
     int status;
 
-    if (number_is_token(type, token)) {
-        good = number_check_tokens(numbers, token, n, reader_max_id(r));
+    if (is_token_type(r, type)) {
+        good = count_valid(r, numbers, n);
     } else {
         if (r->tokens == NULL)
             r->tokens = malloc(PIECE * sizeof(uint32_t));
@@ -214,8 +324,7 @@ static int cut_numbers(reader *r, number_type type, size_t n)
             message_errno("%s", input_name(&r->in));
             return STATUS_FAILURE;
         }
-        good = number_make_tokens(r->tokens, token, numbers, type, n,
-                                  reader_max_id(r));
+        good = convert(r, r->tokens, numbers, type, n);
         numbers = r->tokens;
     }
     status = cut_tokens(r, type.width, numbers, good);

@@ -10,8 +10,16 @@
 #ifndef TOKCAT_SPLIT_H
 #define TOKCAT_SPLIT_H
 
-#include "tokcat/numbers.h"
 #include "tokcat/reader.h"
+
+/* Little-endian integers of 1, 2, 4 or 8 bytes. */
+typedef struct number_type {
+    size_t width;
+    bool is_signed;
+} number_type;
+
+/* The type of the stream's tokens. */
+number_type split_token_type(const reader *r);
 
 /* All numbers up to the end of the file. */
 #define SPLIT_ALL UINT64_MAX
@@ -29,7 +37,10 @@ int split_stream(reader *r, number_type type, uint64_t n);
 int split_next(reader *r, number_type type, uint64_t n,
                const unsigned char **tokens);
 
-/* Reads the next number of `in`; without one "the file ends within WITHIN". */
+/*
+ * Reads the next number of `in`, a negative one as its two's complement; if
+ * there is none, "the file ends within WITHIN".
+ */
 int split_number(input_file *in, number_type type, const char *within,
                  uint64_t *number);
 
