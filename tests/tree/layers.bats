@@ -101,7 +101,8 @@ setup() {
 
 @test "no file of tokcat calls another that calls it" {
     ln -s "$abs_top_builddir/src/tokcat" tokcat
-    calls . "$abs_top_srcdir/src" | awk '$3 != $4 { print $3, $4 }' | sort -u >found
+    calls . "$abs_top_srcdir/src" |
+        awk '$3 != $4 { print $3, $4 }' | sort -u >found
     [ "$(grep -c . found)" -gt 30 ]
     tsort <found >/dev/null
 }
