@@ -306,7 +306,7 @@ PS_MUST_CHECK ps_result ps_state_blank(const void *note, size_t note_bytes,
  * PS_OK, PS_ERR_MAGIC (something else), _UNSUPPORTED, _CORRUPT, _TRUNCATED.
  */
 PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
-                                      size_t bytes, ps_state *says,
+                                      size_t bytes, ps_state *summary,
                                       ps_error *err);
 
 /*

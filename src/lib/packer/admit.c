@@ -1,19 +1,105 @@
 /*
  * admit.c - the way of a sequence into the window, and out of it in a pack.
  *
+ * A payload that lies in a block of a reader stays there, and the block is
+ * held, until it is copied into its pack: the only copy there is.  If it lies
+ * elsewhere, or too many blocks are held already, it waits in the store.
+ *
  * SPDX-License-Identifier: MIT
  */
 
+#include <string.h>
+
 #include "base/error.h"
+#include "base/prefetch.h"
 #include "format/totals.h"
 #include "packer/packer.h"
 
+/* Beyond that, the processor fetches the rest of a payload by itself. */
+#define PREFETCH_BYTES 1024
+
+/* ---- Payloads ---- */
+
+/* Where a part of a payload has its values of a lane. */
+static const unsigned char *lane_of(const ps_packer *p, const ps_lane *lane,
+                                    const ps_part *part)
+{
+    uint64_t n_tok = part->payload_tok;
+
+    if (!lane->per_token)
+        return part->payload + p->shape.per_token * n_tok + lane->before;
+    return part->payload + lane->before * n_tok +
+           (uint64_t)part->first * lane->bytes;
+}
+
+static size_t lane_bytes(const ps_lane *lane, uint32_t n_tok)
+{
+    return (size_t)lane->bytes * (lane->per_token ? n_tok : 1);
+}
+
+ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
+                          uint32_t n_tok, const ps_part *part, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (n_tok == part->payload_tok)
+        return ps_store_append(store, slot, part->payload,
+                               ps_packer_payload_bytes(p, n_tok), err);
+    for (uint32_t l = 0; l < p->n_lanes && r == PS_OK; l++)
+        r = ps_store_append(store, slot, lane_of(p, &p->lanes[l], part),
+                            lane_bytes(&p->lanes[l], n_tok), err);
+    return r;
+}
+
+ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
+                         const ps_part *part, ps_error *err)
+{
+    held *h = &p->held[slot];
+
+    h->part = *part;
+    if (part->block != NULL &&
+        ps_pool_held(part->block->pool) <= p->max_blocks &&
+        ps_block_has(part->block, part->payload,
+                     ps_packer_payload_bytes(p, part->payload_tok))) {
+        ps_block_hold(part->block);
+        return PS_OK;
+    }
+    h->part.block = NULL;
+    return ps_packer_store(p, p->store, slot, n_tok, part, err);
+}
+
+static ps_store_cursor start(const ps_packer *p, uint32_t slot)
+{
+    return p->held[slot].part.block == NULL ? ps_store_start(p->store, slot)
+                                            : (ps_store_cursor){0};
+}
+
+/* Copies the values of the next lane of a slot; gives how many bytes. */
+static size_t read_lane(const ps_packer *p, uint32_t slot,
+                        const ps_lane *lane, uint32_t n_tok,
+                        ps_store_cursor *cursor, unsigned char *to)
+{
+    const ps_part *part = &p->held[slot].part;
+    size_t n = lane_bytes(lane, n_tok);
+
+    if (part->block == NULL)
+        ps_store_read(p->store, cursor, to, n);
+    else
+        memcpy(to, lane_of(p, lane, part), n);
+    return n;
+}
+
+void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                    unsigned char *to)
+{
+    ps_store_cursor cursor = start(p, slot);
+
+    for (uint32_t l = 0; l < p->n_lanes; l++)
+        to += read_lane(p, slot, &p->lanes[l], n_tok, &cursor, to);
+}
+
 /* ---- Out ---- */
 
-/*
- * The engine knows it rounded up.  What ends before that is the end of its
- * sequence, as whatever else is cut is cut where a unit ends.
- */
 uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
 {
     const held *h = &p->held[slot];
@@ -23,24 +109,63 @@ uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
     return n < left ? n : left;
 }
 
+static void prefetch(const ps_packer *p, uint32_t slot)
+{
+    const ps_part *part = &p->held[slot].part;
+    size_t n = p->shape.token_bytes * part->payload_tok;
+
+    if (part->block == NULL)
+        ps_store_prefetch(p->store, slot);
+    else
+        ps_prefetch_bytes(part->payload,
+                          n < PREFETCH_BYTES ? n : PREFETCH_BYTES);
+}
+
+/* Moves what a slot stands for to the record. */
 static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 {
-    const held *h = &p->held[slot];
-    ps_piece piece = {.id = h->id,
-                      .n_tok = ps_packer_length(p, slot),
-                      .seq_off = h->seq_off,
-                      .seq_len = h->seq_len};
+    held *h = &p->held[slot];
+    const ps_piece piece = {.id = h->id,
+                            .n_tok = ps_packer_length(p, slot),
+                            .seq_off = h->seq_off,
+                            .seq_len = h->seq_len};
+    ps_store_cursor cursor = start(p, slot);
 
-    ps_packer_fetch(p, slot, piece.n_tok, record);
-    p->bytes -= ps_packer_room(p, piece.n_tok);
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        const ps_lane *lane = &p->lanes[l];
+        size_t row = lane->per_token ? record->n_rows : record->n_seq;
+
+        (void)read_lane(p, slot, lane, piece.n_tok, &cursor,
+                        record->bytes + lane->offset + row * lane->bytes);
+    }
+    if (h->part.block == NULL)
+        ps_store_clear(p->store, slot);
+    else
+        ps_block_release(h->part.block);
+    h->part.block = NULL;
+    p->bytes -= ps_packer_store_bytes(p, piece.n_tok);
     ps_length_counts_add(&p->packed, ps_packer_units(p, piece.n_tok));
     ps_record_add(record, &piece);
 }
 
-/* How far the sequences of a pack fell behind the newest that has left. */
-static void note_displacement(ps_packer *p, const uint32_t *slots,
-                              uint32_t n)
+static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
+                           ps_error *err)
 {
+    unsigned char *bytes;
+    ps_record record;
+    uint32_t oldest;
+    ps_result r = ps_output_reserve(p->output, p->info.record_bytes, &bytes,
+                                    err);
+
+    if (r != PS_OK)
+        return r;
+    record = ps_record_begin(&p->form, bytes);
+    for (uint32_t i = 0; i < n; i++)
+        prefetch(p, slots[i]);
+    for (uint32_t i = 0; i < n; i++)
+        emit_sequence(p, &record, slots[i]);
+
+    /* How far the sequences fell behind the newest that has left. */
     for (uint32_t i = 0; i < n; i++)
         if (p->held[slots[i]].id > p->newest_out)
             p->newest_out = p->held[slots[i]].id;
@@ -50,33 +175,11 @@ static void note_displacement(ps_packer *p, const uint32_t *slots,
         if (behind > p->totals.max_displacement)
             p->totals.max_displacement = behind;
     }
-}
 
-/* Ids below it have left: that of the oldest held, or the next to come. */
-static uint64_t watermark(const ps_packer *p)
-{
-    uint32_t oldest = ps_engine_oldest(p->engine);
-
-    return oldest == PS_NO_SLOT ? p->next_id : p->held[oldest].id;
-}
-
-static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
-                           ps_error *err)
-{
-    unsigned char *room;
-    ps_record record;
-    ps_result r = ps_output_reserve(p->output, p->info.record_bytes, &room,
-                                    err);
-
-    if (r != PS_OK)
-        return r;
-    record = ps_record_begin(&p->form, room);
-    for (uint32_t i = 0; i < n; i++)
-        ps_packer_prefetch(p, slots[i]);
-    for (uint32_t i = 0; i < n; i++)
-        emit_sequence(p, &record, slots[i]);
-    note_displacement(p, slots, n);
-    ps_record_end(&record, p->totals.packs, watermark(p));
+    /* All ids below that of the oldest held have left. */
+    oldest = ps_engine_oldest(p->engine);
+    ps_record_end(&record, p->totals.packs,
+                  oldest == PS_NO_SLOT ? p->next_id : p->held[oldest].id);
     ps_totals_add_pack(&p->totals, record.n_seq, record.n_tok,
                        record.max_seqlen);
     return PS_OK;
@@ -97,7 +200,6 @@ ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err)
     return r;
 }
 
-/* Emits the packs that are due. */
 static ps_result emit_due(ps_packer *p, ps_error *err)
 {
     return ps_engine_is_idle(p->engine) ? PS_OK
@@ -112,33 +214,26 @@ ps_result ps_packer_tick(ps_packer *p, ps_error *err)
 
 /* ---- In ---- */
 
-/* Lets packs leave until the window has room for so many bytes. */
-static ps_result make_room(ps_packer *p, uint64_t bytes, ps_error *err)
+ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
+                          uint64_t next_id, ps_error *err)
 {
-    ps_result r = PS_OK;
+    const uint64_t max = p->options.max_bytes;
+    uint64_t bytes = ps_packer_store_bytes(p, a->n_tok);
     uint32_t n = 1;
+    uint32_t slot;
+    ps_result r = PS_OK;
 
-    if (p->options.max_bytes == 0)
-        return PS_OK;
-    while (r == PS_OK && n > 0 && bytes > p->options.max_bytes - p->bytes) {
+    /* Packs leave until the bytes fit. */
+    while (max != 0 && r == PS_OK && n > 0 && bytes > max - p->bytes) {
         const uint32_t *slots;
 
         r = ps_engine_evict(p->engine, &slots, &n, err);
         if (r == PS_OK && n > 0)
             r = emit_pack(p, slots, n, err);
     }
-    return r;
-}
-
-ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
-                          uint64_t next_id, ps_error *err)
-{
-    uint64_t bytes = ps_packer_room(p, a->n_tok);
-    uint32_t slot;
-    ps_result r = make_room(p, bytes, err);
-
     if (r != PS_OK)
         return r;
+
     slot = ps_engine_admit(p->engine, ps_packer_units(p, a->n_tok));
     p->held[slot].id = a->id;
     p->held[slot].seq_off = a->seq_off;

@@ -2,8 +2,8 @@
  * lookahead.c - the first sequences of a stream whose depth they are to
  * choose.
  *
- * They wait in a store of their own, already cut to the capacity, and enter
- * the window one after another once the depth is known, as if they came
+ * They wait in a store of their own, already cut to the capacity.  Once the
+ * depth is known they enter the window one after another, as if they came
  * then; so nothing but the depth depends on the wait.
  *
  * SPDX-License-Identifier: MIT
@@ -15,27 +15,6 @@
 #include "engine/auto_depth.h"
 #include "format/record_layout.h"
 #include "packer/packer.h"
-
-/* Grows with what comes, as the window may never fill. */
-static ps_result make_room(ps_packer *p, ps_error *err)
-{
-    size_t n = p->n_lookahead;
-    ps_lookahead *larger;
-
-    /* A power of two, or none, is full. */
-    if ((n & (n - 1)) != 0)
-        return PS_OK;
-    larger = realloc(p->lookahead, (n == 0 ? 1 : 2 * n) * sizeof *larger);
-    if (larger == NULL)
-        return ps_fail_memory(err);
-    p->lookahead = larger;
-    return PS_OK;
-}
-
-ps_result ps_lookahead_open(ps_packer *p, ps_error *err)
-{
-    return ps_store_open(&p->lookahead_store, p->options.window, err);
-}
 
 void ps_lookahead_free(ps_packer *p)
 {
@@ -63,25 +42,10 @@ uint32_t ps_lookahead_max_depth(const ps_packer *p)
     return max;
 }
 
-/* A record is of whole units: places that make it no longer are taken. */
-static ps_result use_record(ps_packer *p, uint32_t max, ps_error *err)
-{
-    ps_pack_info deeper = p->info;
-    ps_result r = ps_layout(&p->info, err);
-
-    while (r == PS_OK && deeper.depth < max) {
-        deeper.depth++;
-        if (ps_layout(&deeper, NULL) != PS_OK ||
-            deeper.record_bytes > p->info.record_bytes)
-            break;
-        p->info = deeper;
-    }
-    return r;
-}
-
 static ps_result choose_depth(ps_packer *p, ps_error *err)
 {
     ps_engine_options options = ps_packer_engine_options(p);
+    ps_pack_info deeper;
     ps_histogram *lengths;
     ps_result r = ps_histogram_open(&lengths, err);
 
@@ -92,10 +56,22 @@ static ps_result choose_depth(ps_packer *p, ps_error *err)
     if (r == PS_OK)
         r = ps_depth_choose(lengths, &options, &p->info.depth, err);
     ps_histogram_free(lengths);
-    return r == PS_OK ? use_record(p, options.depth, err) : r;
+    if (r == PS_OK)
+        r = ps_layout(&p->info, err);
+
+    /* Records are padded to whole units: what fits in the padding is free. */
+    deeper = p->info;
+    while (r == PS_OK && deeper.depth < options.depth) {
+        deeper.depth++;
+        if (ps_layout(&deeper, NULL) != PS_OK ||
+            deeper.record_bytes > p->info.record_bytes)
+            break;
+        p->info = deeper;
+    }
+    return r;
 }
 
-/* Admits what was held back; its payload passes through `payload`. */
+/* Admits what was held back; each payload passes through `payload`. */
 static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
 {
     uint64_t next_id = p->next_id;
@@ -114,8 +90,7 @@ static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
         if (r != PS_OK)
             return r;
         ps_store_read(p->lookahead_store, &cursor, payload,
-                      (size_t)p->shape.per_token * e->n_tok +
-                          p->shape.fixed);
+                      ps_packer_payload_bytes(p, e->n_tok));
         ps_store_clear(p->lookahead_store, i);
         r = ps_packer_admit(
             p, &a, i + 1 < p->n_lookahead ? p->lookahead[i + 1].id : next_id,
@@ -129,16 +104,14 @@ static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
 
 ps_result ps_lookahead_end(ps_packer *p, ps_error *err)
 {
-    size_t n = (size_t)p->shape.per_token * p->info.capacity +
-               p->shape.fixed;
     unsigned char *payload;
     ps_result r = choose_depth(p, err);
 
     if (r == PS_OK)
-        r = ps_packer_start(p, err);
+        r = ps_packer_start(p, NULL, err);
     if (r != PS_OK)
         return r;
-    payload = malloc(n);
+    payload = malloc(ps_packer_payload_bytes(p, p->info.capacity));
     if (payload == NULL)
         return ps_fail_memory(err);
     if (p->n_lookahead > 0)
@@ -154,32 +127,35 @@ ps_result ps_lookahead_tick(ps_packer *p, ps_error *err)
 {
     p->n_records++;
     if (p->n_lookahead > 0 && p->n_records - p->lookahead[0].record >=
-                              p->options.max_delay)
+                                  p->options.max_delay)
         return ps_lookahead_end(p, err);
     return PS_OK;
-}
-
-static bool fits(const ps_packer *p, uint64_t bytes)
-{
-    return p->options.max_bytes == 0 ||
-           bytes <= p->options.max_bytes - p->bytes;
 }
 
 ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
                              uint64_t next_id, ps_error *err)
 {
-    uint64_t bytes = ps_packer_room(p, a->n_tok);
+    const uint64_t bytes = ps_packer_store_bytes(p, a->n_tok);
+    const uint64_t max = p->options.max_bytes;
+    const size_t n = p->n_lookahead;
     ps_result r;
 
-    if (!fits(p, bytes)) {
+    if (max != 0 && bytes > max - p->bytes) {
         r = ps_lookahead_end(p, err);
         return r == PS_OK ? ps_packer_admit(p, a, next_id, err) : r;
     }
-    r = make_room(p, err);
-    if (r == PS_OK)
-        r = ps_packer_store(p, p->lookahead_store, p->n_lookahead, a->n_tok,
-                            &a->part,
-                            err);
+
+    /* The array doubles as it fills up, for the window may never be full. */
+    if ((n & (n - 1)) == 0) {
+        ps_lookahead *larger =
+            realloc(p->lookahead, (n == 0 ? 1 : 2 * n) * sizeof *larger);
+
+        if (larger == NULL)
+            return ps_fail_memory(err);
+        p->lookahead = larger;
+    }
+    r = ps_packer_store(p, p->lookahead_store, p->n_lookahead, a->n_tok,
+                        &a->part, err);
     if (r != PS_OK)
         return r;
     p->lookahead[p->n_lookahead++] = (ps_lookahead){
@@ -191,6 +167,6 @@ ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
     };
     p->bytes += bytes;
     p->next_id = next_id;
-    return p->n_lookahead == p->options.window ? ps_lookahead_end(p,
-                                                                  err) : PS_OK;
+    return p->n_lookahead == p->options.window ? ps_lookahead_end(p, err)
+                                               : PS_OK;
 }

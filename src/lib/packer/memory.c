@@ -28,15 +28,9 @@
 /* Slots, and items of refill.c, which are sorted by way of a copy. */
 #define SAVED_SLOT_BYTES 64
 
-static uint64_t engine_bytes(const ps_packer *p, bool chosen)
+static void add(uint64_t *sum, uint64_t bytes)
 {
-    ps_engine_options o = ps_packer_engine_options(p);
-    uint64_t bytes = ps_engine_bytes(&o);
-
-    if (!chosen || o.depth <= SMALL_DEPTH)
-        return bytes;
-    o.depth = SMALL_DEPTH;
-    return ps_mem_max(bytes, ps_engine_bytes(&o));
+    *sum = ps_mem_sum(*sum, bytes);
 }
 
 static uint32_t slots_of(const ps_packer *p)
@@ -46,26 +40,57 @@ static uint32_t slots_of(const ps_packer *p)
     return ps_engine_slots_for(&o);
 }
 
-/* Payloads wait in blocks of the reader as well, unless they are bounded. */
-static uint64_t payload_bytes(const ps_packer *p)
+/* The chunks that the payloads of `n` sequences of any length take. */
+static uint64_t longest_bytes(const ps_packer *p, uint64_t n)
 {
-    uint64_t bytes = ps_store_bytes(slots_of(p), ps_packer_max_payload(p));
-    uint32_t blocks = ps_packer_max_blocks(p);
-
-    if (blocks == 0)
-        return bytes;
-    return ps_mem_sum(bytes, ps_pool_bytes((uint64_t)blocks + 1));
+    return ps_mem_times(n, ps_packer_store_bytes(p, p->info.capacity));
 }
 
-/* All that is opened when the depth is known. */
-static uint64_t open_bytes(const ps_packer *p, bool chosen)
+/* The most bytes of chunks that the store has. */
+static uint64_t max_stored(const ps_packer *p)
+{
+    uint64_t max = longest_bytes(p, p->options.window);
+
+    /*
+     * The sequences of packs that wait to be shuffled are together no longer
+     * than these packs, but for the end of the last chunk of each.
+     */
+    if (p->options.order == PS_PACKS_SHUFFLED) {
+        uint64_t n = ps_shuffle_sequences(p->options.window, p->info.depth);
+        uint64_t packs = ps_mem_times(
+            PS_SHUFFLE_MAX_PACKS,
+            (uint64_t)p->shape.per_token * p->info.capacity);
+
+        add(&packs, ps_mem_times(n, ps_packer_store_bytes(p, 0) +
+                                        PS_STORE_CHUNK_BYTES));
+        add(&max, ps_mem_min(longest_bytes(p, n), packs));
+    }
+    return p->options.max_bytes == 0 ? max
+                                     : ps_mem_min(max, p->options.max_bytes);
+}
+
+/*
+ * All that ps_packer_start opens; `any_depth`: the depth is the greatest of
+ * those that may be chosen.
+ */
+static uint64_t start_bytes(const ps_packer *p, bool any_depth)
 {
     const ps_output_options output = ps_packer_output_options(p);
-    uint64_t bytes = ps_mem_array(slots_of(p), sizeof(held));
+    ps_engine_options o = ps_packer_engine_options(p);
+    uint32_t blocks = ps_packer_max_blocks(p);
+    uint64_t bytes = ps_engine_bytes(&o);
 
-    bytes = ps_mem_sum(bytes, engine_bytes(p, chosen));
-    bytes = ps_mem_sum(bytes, payload_bytes(p));
-    return ps_mem_sum(bytes, ps_output_bytes(&output));
+    if (any_depth && o.depth > SMALL_DEPTH) {
+        o.depth = SMALL_DEPTH;
+        bytes = ps_mem_max(bytes, ps_engine_bytes(&o));
+    }
+    add(&bytes, ps_mem_array(slots_of(p), sizeof(held)));
+    add(&bytes, ps_store_bytes(slots_of(p), max_stored(p)));
+    /* Payloads wait in blocks of the reader as well. */
+    if (blocks != 0)
+        add(&bytes, ps_pool_bytes((uint64_t)blocks + 1));
+    add(&bytes, ps_output_bytes(&output));
+    return bytes;
 }
 
 /* The first sequences wait; then they are put, through one buffer. */
@@ -73,21 +98,19 @@ static uint64_t lookahead_bytes(const ps_packer *p)
 {
     const ps_engine_options o = ps_packer_engine_options(p);
     uint32_t n = p->options.window;
-    uint32_t longest = p->info.capacity;
-    uint64_t waiting = ps_mem_times(n, ps_packer_room(p, longest));
+    uint64_t waiting = longest_bytes(p, n);
     uint64_t choosing = ps_mem_sum(
         ps_depth_bytes(&o, n),
         ps_histogram_bytes(n < o.capacity ? n : o.capacity));
-    uint64_t bytes;
+    uint64_t bytes = ps_mem_max(choosing, start_bytes(p, true));
 
     if (p->options.max_bytes != 0)
         waiting = ps_mem_min(waiting, p->options.max_bytes);
-    bytes = ps_mem_sum(ps_store_bytes(n, waiting),
-                       ps_mem_growing(n, 1, sizeof(ps_lookahead)));
-    bytes = ps_mem_sum(
-        bytes, ps_mem_array(1, ps_packer_payload_bytes(p, longest)));
-    return ps_mem_sum(bytes,
-                      ps_mem_max(choosing, open_bytes(p, true)));
+    add(&bytes, ps_store_bytes(n, waiting));
+    add(&bytes, ps_mem_growing(n, 1, sizeof(ps_lookahead)));
+    add(&bytes,
+        ps_mem_array(1, ps_packer_payload_bytes(p, p->info.capacity)));
+    return bytes;
 }
 
 /* With the greatest depth, where it is still to be chosen. */
@@ -117,38 +140,12 @@ uint64_t ps_packer_memory(const ps_schema *schema,
 
     if (p == NULL)
         return UINT64_MAX;
-    bytes = choose ? lookahead_bytes(p) : open_bytes(p, false);
+    bytes = choose ? lookahead_bytes(p) : start_bytes(p, false);
     ps_packer_free(p);
-    bytes = ps_mem_sum(bytes, ps_length_counts_bytes(options->capacity));
-    bytes = ps_mem_sum(bytes, ps_depth_cost_bytes(options->capacity));
-    return ps_mem_sum(bytes, ps_mem_array(1, sizeof *p));
-}
-
-/*
- * A state grows while it is written, and another one may be there from which
- * the packer was resumed; besides, what is held is put in the order of the
- * input, and read once more.
- */
-static uint64_t save_bytes(const ps_packer *p, uint64_t note_bytes)
-{
-    uint64_t slots = slots_of(p);
-    const ps_output_options output = ps_packer_output_options(p);
-    uint64_t state = ps_mem_sum(
-        note_bytes, STATE_HEAD_BYTES + slots * STATE_SLOT_BYTES +
-                        (uint64_t)p->info.capacity * STATE_TOKEN_BYTES);
-    uint64_t bytes;
-
-    state = ps_mem_sum(state, ps_length_counts_bytes(p->info.capacity));
-    if (output.compressed)
-        state = ps_mem_sum(
-            state, ps_mem_sum(output.frame,
-                              ps_seek_table_takes(output.max_frames)));
-    bytes = ps_mem_sum(ps_mem_growing(state, 1, 1),
-                       ps_mem_array(state, 1));
-    bytes = ps_mem_sum(bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
-    return ps_mem_sum(
-        bytes,
-        ps_mem_array(2, ps_packer_payload_bytes(p, p->info.capacity)));
+    add(&bytes, ps_length_counts_bytes(options->capacity));
+    add(&bytes, ps_depth_cost_bytes(options->capacity));
+    add(&bytes, ps_mem_array(1, sizeof *p));
+    return bytes;
 }
 
 uint64_t ps_packer_save_memory(const ps_schema *schema,
@@ -157,11 +154,29 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
 {
     bool choose = false;
     ps_packer *p = prepare(schema, options, &choose);
+    ps_output_options output;
+    uint64_t state;
     uint64_t bytes;
 
     if (p == NULL)
         return UINT64_MAX;
-    bytes = save_bytes(p, note_bytes);
+    state = ps_mem_sum(note_bytes, STATE_HEAD_BYTES);
+    add(&state, (uint64_t)slots_of(p) * STATE_SLOT_BYTES);
+    add(&state, (uint64_t)p->info.capacity * STATE_TOKEN_BYTES);
+    add(&state, ps_length_counts_bytes(p->info.capacity));
+    output = ps_packer_output_options(p);
+    if (output.compressed) {
+        add(&state, output.frame);
+        add(&state, ps_seek_table_takes(output.max_frames));
+    }
+
+    /* It grows while it is written, beside the one that was resumed from. */
+    bytes = ps_mem_growing(state, 1, 1);
+    add(&bytes, ps_mem_array(state, 1));
+    /* What is held is put in the order of the input, and read once more. */
+    add(&bytes, ps_mem_array(slots_of(p), SAVED_SLOT_BYTES));
+    add(&bytes,
+        ps_mem_array(2, ps_packer_payload_bytes(p, p->info.capacity)));
     ps_packer_free(p);
     return bytes;
 }

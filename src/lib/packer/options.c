@@ -17,6 +17,9 @@
 /* More do not fit 64 bits of bytes, however small they are. */
 #define MAX_RECORDS (UINT64_MAX / PS_MAX_RECORD_BYTES)
 
+/* Blocks that may be held whatever the options: those that are being read. */
+#define MIN_BLOCKS 4
+
 /* Places for concat: of sequences of so many tokens, but so many at least. */
 #define CONCAT_MEAN 64
 #define CONCAT_DEPTH 16
@@ -42,7 +45,8 @@ static uint64_t digest_of_options(const ps_packer_options *o)
     return XXH3_64bits(text, sizeof text);
 }
 
-static ps_result check_policy(const ps_packer_options *o, ps_error *err)
+static ps_result check_options(const ps_schema *schema,
+                               const ps_packer_options *o, ps_error *err)
 {
     if ((unsigned)o->overlong > PS_OVERLONG_SPLIT)
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown policy for sequences "
@@ -53,11 +57,6 @@ static ps_result check_policy(const ps_packer_options *o, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "concat cuts all sequences, so there is nothing to "
                        "do with longer ones");
-    return PS_OK;
-}
-
-static ps_result check_order(const ps_packer_options *o, ps_error *err)
-{
     if ((unsigned)o->order > PS_PACKS_SHUFFLED)
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown order of packs");
     if (o->order == PS_PACKS_SHUFFLED && o->seed == 0)
@@ -67,18 +66,6 @@ static ps_result check_order(const ps_packer_options *o, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the delay must be at most %" PRIu32,
                        PS_MAX_WINDOW);
-    return PS_OK;
-}
-
-static ps_result check_options(const ps_schema *schema,
-                               const ps_packer_options *o, ps_error *err)
-{
-    ps_result r = check_policy(o, err);
-
-    if (r == PS_OK)
-        r = check_order(o, err);
-    if (r != PS_OK)
-        return r;
     if (o->window == 0 || o->window > PS_MAX_WINDOW)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the window must be between 1 and %" PRIu32,
@@ -132,13 +119,21 @@ static ps_packer_options complete_options(const ps_packer_options *options)
     return o;
 }
 
-/* The header, for options that were completed. */
-static ps_result make_info(ps_pack_info *info, const ps_schema *schema,
-                           const ps_packer_options *o, ps_error *err)
+ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
+                                const ps_packer_options *options,
+                                ps_error *err)
 {
-    ps_result r;
+    const ps_packer_options *o = &p->options;
+    uint64_t bytes;
+    ps_result r = ps_schema_check(schema, err);
 
-    *info = (ps_pack_info){
+    if (r == PS_OK)
+        r = check_options(schema, options, err);
+    if (r != PS_OK)
+        return r;
+    p->options = complete_options(options);
+    p->shape = ps_schema_shape(schema);
+    p->info = (ps_pack_info){
         .version_major = PS_FORMAT_MAJOR,
         .version_minor = PS_FORMAT_MINOR,
         .capacity = o->capacity,
@@ -158,34 +153,17 @@ static ps_result make_info(ps_pack_info *info, const ps_schema *schema,
         .max_seqlen = PS_UNKNOWN,
         .min_fill = PS_UNKNOWN,
     };
-    r = ps_layout(info, err);
-    info->depth = o->depth;
-    return r;
-}
-
-ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
-                                const ps_packer_options *options,
-                                ps_error *err)
-{
-    uint64_t bytes;
-    ps_result r = ps_schema_check(schema, err);
-
-    if (r == PS_OK)
-        r = check_options(schema, options, err);
+    r = ps_layout(&p->info, err);
+    p->info.depth = o->depth;
     if (r != PS_OK)
         return r;
-    p->options = complete_options(options);
-    p->shape = ps_schema_shape(schema);
-    r = make_info(&p->info, schema, &p->options, err);
-    if (r != PS_OK)
-        return r;
-    bytes = ps_packer_room(p, p->info.capacity);
-    if (p->options.max_bytes != 0 && bytes > p->options.max_bytes)
+    bytes = ps_packer_store_bytes(p, o->capacity);
+    if (o->max_bytes != 0 && bytes > o->max_bytes)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a sequence of %" PRIu32 " tokens takes %" PRIu64
                        " bytes of memory, more than the %" PRIu64
                        " that are allowed",
-                       p->info.capacity, bytes, p->options.max_bytes);
+                       o->capacity, bytes, o->max_bytes);
     return PS_OK;
 }
 
@@ -223,4 +201,15 @@ ps_output_options ps_packer_output_options(const ps_packer *p)
         .level = p->options.level,
         .frame = record * ps_frame_records(p->info.record_bytes),
         .max_frames = p->options.max_frames};
+}
+
+uint32_t ps_packer_max_blocks(const ps_packer *p)
+{
+    uint64_t longest = ps_packer_store_bytes(p, p->info.capacity);
+    uint64_t blocks = p->options.window * longest / PS_BLOCK_BYTES;
+
+    if (p->options.max_bytes != 0)
+        return 0;
+    return blocks < UINT32_MAX - MIN_BLOCKS ? (uint32_t)blocks + MIN_BLOCKS
+                                            : UINT32_MAX;
 }

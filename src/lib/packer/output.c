@@ -11,10 +11,18 @@
 #include "base/error.h"
 #include "format/digest.h"
 #include "format/pack_header.h"
-#include "format/record_layout.h"
 #include "packer/packer.h"
 
-/* ---- The digest ---- */
+/* ---- The hooks of the output ---- */
+
+/* The checksums are made by the threads that write. */
+static void finalize_records(void *context, unsigned char *bytes, size_t n)
+{
+    const ps_packer *p = context;
+
+    for (size_t at = 0; at < n; at += p->info.record_bytes)
+        ps_record_finalize(bytes + at, p->info.record_bytes);
+}
 
 /* The digest is a chain of the checksums, so one link proves all before. */
 static void follow(void *context, const unsigned char *bytes, size_t n)
@@ -43,51 +51,17 @@ ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
 
 /* ---- The beginning ---- */
 
-/* The digest starts with the header's checksum. */
-static ps_result put_header(ps_packer *p, ps_error *err)
-{
-    unsigned char header[PS_PACK_HEADER_BYTES];
-    ps_result r;
-
-    ps_pack_header_encode(&p->info, header);
-    p->digest = ps_pack_digest_begin(header);
-    r = ps_output_put(p->output, header, sizeof header, err);
-    return r == PS_OK ? ps_output_cut(p->output, err) : r;
-}
-
-/* The checksums are made where there is time for it. */
-static void finalize_records(void *context, unsigned char *bytes, size_t n)
-{
-    const ps_packer *p = context;
-
-    for (size_t at = 0; at < n; at += p->info.record_bytes)
-        ps_record_finalize(bytes + at, p->info.record_bytes);
-}
-
-static ps_result open_sink(ps_packer *p, const ps_output_place *place,
-                           ps_error *err)
-{
-    const ps_output_seal seal = {finalize_records, follow, p};
-    ps_output_options options = ps_packer_output_options(p);
-
-    options.seal = &seal;
-    options.written = place->written;
-    options.table = place->table;
-    options.table_bytes = place->table_bytes;
-    return ps_output_open(&p->output, p->fd, &options, err);
-}
-
 /* All that needs the depth, but for the output. */
 static ps_result open_window(ps_packer *p, ps_error *err)
 {
     const ps_engine_options options = ps_packer_engine_options(p);
     ps_result r = ps_engine_open(&p->engine, &options, err);
 
-    /* Once more: their places depend on the depth. */
-    p->n_lanes = ps_lanes(&p->info, p->lanes);
-    p->form = ps_form_of(&p->info);
     if (r != PS_OK)
         return r;
+    /* The places of the fields in a record depend on the depth, too. */
+    p->n_lanes = ps_lanes(&p->info, p->lanes);
+    p->form = ps_form_of(&p->info);
     p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);
     if (p->held == NULL)
         return ps_fail_memory(err);
@@ -95,16 +69,35 @@ static ps_result open_window(ps_packer *p, ps_error *err)
     return ps_store_open(&p->store, ps_engine_slots(p->engine), err);
 }
 
-/* The header, and what of the packs behind it is not to be written. */
-static ps_result begin_output(ps_packer *p, ps_error *err)
+static ps_result open_output(ps_packer *p, const ps_output_place *place,
+                             ps_error *err)
 {
-    uint64_t digest = p->digest;
-    uint64_t skip = p->options.first_record - p->totals.packs;
-    ps_result r = put_header(p, err);
+    const ps_output_seal seal = {finalize_records, follow, p};
+    ps_output_options options = ps_packer_output_options(p);
 
+    options.seal = &seal;
+    if (place != NULL) {
+        options.written = place->written;
+        options.table = place->table;
+        options.table_bytes = place->table_bytes;
+    }
+    return ps_output_open(&p->output, p->fd, &options, err);
+}
+
+/* Writes the header, and has packs that are not asked for left out. */
+static ps_result put_header(ps_packer *p, ps_error *err)
+{
+    uint64_t skip = p->options.first_record - p->totals.packs;
+    unsigned char header[PS_PACK_HEADER_BYTES];
+    ps_result r;
+
+    ps_pack_header_encode(&p->info, header);
     /* A header in front of later packs does not restart the digest. */
-    if (p->totals.packs > 0)
-        p->digest = digest;
+    if (p->totals.packs == 0)
+        p->digest = ps_pack_digest_begin(header);
+    r = ps_output_put(p->output, header, sizeof header, err);
+    if (r == PS_OK)
+        r = ps_output_cut(p->output, err);
     if (r != PS_OK || skip == 0)
         return r;
     r = ps_output_flush(p->output, err);
@@ -112,17 +105,7 @@ static ps_result begin_output(ps_packer *p, ps_error *err)
     return r;
 }
 
-ps_result ps_packer_start(ps_packer *p, ps_error *err)
-{
-    const ps_output_place start = {0};
-    ps_result r = open_window(p, err);
-
-    if (r == PS_OK)
-        r = open_sink(p, &start, err);
-    return r == PS_OK ? begin_output(p, err) : r;
-}
-
-ps_result ps_packer_go_on(ps_packer *p, const ps_output_place *place,
+ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
     uint64_t first = p->options.first_record;
@@ -135,70 +118,37 @@ ps_result ps_packer_go_on(ps_packer *p, const ps_output_place *place,
                        p->totals.packs, first);
     r = open_window(p, err);
     if (r == PS_OK)
-        r = open_sink(p, place, err);
+        r = open_output(p, place, err);
     if (r != PS_OK)
         return r;
-    if (first > 0)
-        return begin_output(p, err);
+    if (place == NULL || first > 0)
+        return put_header(p, err);
     return ps_output_put(p->output, place->pending, place->pending_bytes, err);
-}
-
-/* ---- On the way ---- */
-
-ps_result ps_packer_flush(ps_packer *p, ps_error *err)
-{
-    return p->output == NULL ? PS_OK : ps_output_flush(p->output, err);
-}
-
-ps_result ps_packer_push(ps_packer *p, ps_error *err)
-{
-    return p->output == NULL ? PS_OK : ps_output_push(p->output, err);
-}
-
-ps_result ps_packer_replay_verified(ps_packer *p, ps_error *err)
-{
-    ps_result r = ps_packer_flush(p, err);
-
-    return r == PS_OK ? ps_packer_check_replay(p, err) : r;
 }
 
 /* ---- The end ---- */
 
-/* Nothing but END would be left of it, or less. */
-static ps_result check_first(const ps_packer *p, ps_error *err)
-{
-    if (p->options.first_record <= p->totals.packs)
-        return PS_OK;
-    return ps_fail(err, PS_ERR_ARGUMENT,
-                   "there are %" PRIu64 " packs, none behind them has the "
-                   "index %" PRIu64,
-                   p->totals.packs, p->options.first_record);
-}
-
-static ps_result put_end(ps_packer *p, ps_error *err)
-{
-    unsigned char *room;
-    uint64_t digest;
-    ps_result r =
-        ps_output_reserve(p->output, p->info.record_bytes, &room, err);
-
-    if (r != PS_OK)
-        return r;
-    digest = p->digest;
-    ps_end_encode(&p->info, &p->totals, digest, room);
-    r = ps_output_finish(p->output, err);
-    /* END itself is no link of the chain. */
-    p->digest = digest;
-    return r;
-}
-
 ps_result ps_packer_end_output(ps_packer *p, ps_error *err)
 {
+    unsigned char *record;
+    uint64_t digest;
     ps_result r = ps_output_settle(p->output, err);
 
     if (r == PS_OK)
         r = ps_packer_check_replay(p, err);
+    if (r == PS_OK && p->options.first_record > p->totals.packs)
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "there are %" PRIu64 " packs, none behind them has the "
+                    "index %" PRIu64,
+                    p->totals.packs, p->options.first_record);
     if (r == PS_OK)
-        r = check_first(p, err);
-    return r == PS_OK ? put_end(p, err) : r;
+        r = ps_output_reserve(p->output, p->info.record_bytes, &record, err);
+    if (r != PS_OK)
+        return r;
+    digest = p->digest;
+    ps_end_encode(&p->info, &p->totals, digest, record);
+    r = ps_output_finish(p->output, err);
+    /* END itself is no link of the chain. */
+    p->digest = digest;
+    return r;
 }

@@ -49,8 +49,9 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     *packer = NULL;
     if (p == NULL)
         return r;
-    r = p->info.depth == PS_DEPTH_AUTO ? ps_lookahead_open(p, err)
-                                       : ps_packer_start(p, err);
+    r = p->info.depth == PS_DEPTH_AUTO
+            ? ps_store_open(&p->lookahead_store, p->options.window, err)
+            : ps_packer_start(p, NULL, err);
     if (r != PS_OK) {
         ps_packer_free(p);
         return r;
@@ -59,17 +60,28 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     return PS_OK;
 }
 
-static ps_result has_ended(ps_error *err)
+/* Whether a call that packs all that is held is allowed. */
+static ps_result check_ready(const ps_packer *p, ps_error *err)
 {
-    return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    if (p->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    if (ps_refill_waits(p))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the input is not what it was when the state was "
+                       "saved: not all of the %" PRIu64
+                       " sequences before came again",
+                       p->totals.input_sequences);
+    return PS_OK;
 }
 
-static ps_result is_not_back(const ps_packer *p, ps_error *err)
+ps_result ps_packer_flush(ps_packer *p, ps_error *err)
 {
-    return ps_fail(err, PS_ERR_CORRUPT,
-                   "the input is not what it was when the state was saved: "
-                   "not all of the %" PRIu64 " sequences before came again",
-                   p->totals.input_sequences);
+    return p->output == NULL ? PS_OK : ps_output_flush(p->output, err);
+}
+
+ps_result ps_packer_push(ps_packer *p, ps_error *err)
+{
+    return p->output == NULL ? PS_OK : ps_output_push(p->output, err);
 }
 
 ps_result ps_packer_abandon(ps_packer *p, ps_error *err)
@@ -85,13 +97,9 @@ ps_result ps_packer_abandon(ps_packer *p, ps_error *err)
 
 ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 {
-    ps_result r = PS_OK;
+    ps_result r = check_ready(p, err);
 
-    if (p->finished)
-        return has_ended(err);
-    if (ps_refill_waits(p))
-        return is_not_back(p, err);
-    if (p->n_lookahead > 0)
+    if (r == PS_OK && p->n_lookahead > 0)
         r = ps_lookahead_end(p, err);
     if (r == PS_OK && p->engine != NULL)
         r = ps_packer_emit(p, PS_EMIT_FLUSH, err);
@@ -100,27 +108,30 @@ ps_result ps_packer_drain(ps_packer *p, ps_error *err)
 
 ps_result ps_packer_finish(ps_packer *p, ps_error *err)
 {
-    ps_result r = PS_OK;
+    ps_result r = check_ready(p, err);
 
-    if (p->finished)
-        return has_ended(err);
-    if (ps_refill_waits(p))
-        return is_not_back(p, err);
+    if (r != PS_OK)
+        return r;
     p->finished = true;
     if (p->engine == NULL)
         r = ps_lookahead_end(p, err);
     if (r == PS_OK)
         r = ps_packer_emit(p, PS_EMIT_LAST, err);
-    if (r != PS_OK)
-        return r;
-    if (!ps_totals_balance(&p->totals))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "internal error: %" PRIu64 " sequences came, %" PRIu64
-                       " were packed and %" PRIu64 " rejected",
-                       p->totals.input_sequences,
-                       p->totals.sequences - p->totals.extra_pieces,
-                       p->totals.rejected_sequences);
-    return ps_packer_end_output(p, err);
+    if (r == PS_OK && !ps_totals_balance(&p->totals))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "internal error: %" PRIu64 " sequences came, %" PRIu64
+                    " were packed and %" PRIu64 " rejected",
+                    p->totals.input_sequences,
+                    p->totals.sequences - p->totals.extra_pieces,
+                    p->totals.rejected_sequences);
+    return r == PS_OK ? ps_packer_end_output(p, err) : r;
+}
+
+ps_result ps_packer_replay_verified(ps_packer *p, ps_error *err)
+{
+    ps_result r = ps_packer_flush(p, err);
+
+    return r == PS_OK ? ps_packer_check_replay(p, err) : r;
 }
 
 const ps_totals *ps_packer_totals(const ps_packer *p)
@@ -161,11 +172,16 @@ ps_result ps_packer_depth_cost(const ps_packer *p, ps_depth_cost *cost,
 
 void ps_packer_free(ps_packer *p)
 {
+    uint32_t slots;
+
     if (p == NULL)
         return;
+    slots = p->held == NULL ? 0 : ps_engine_slots(p->engine);
+    for (uint32_t i = 0; i < slots; i++)
+        if (p->held[i].part.block != NULL)
+            ps_block_release(p->held[i].part.block);
     ps_lookahead_free(p);
     ps_refill_free(p);
-    ps_packer_release(p);
     ps_engine_free(p->engine);
     ps_store_free(p->store);
     ps_output_free(p->output);

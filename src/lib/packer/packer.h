@@ -1,6 +1,23 @@
 /*
- * packer.h - the inside of a packer, which packer.c, put.c and
- * lookahead.c share.
+ * packer.h - the inside of a packer, which the files of this room share.
+ *
+ * A packer turns sequences into a stream of packs.  It joins the engine,
+ * which decides by lengths alone what makes a pack, with the payloads and
+ * the output.  A sequence goes this way:
+ *
+ *   put.c            checks it, and cuts it, splits it or leaves it out;
+ *   lookahead.c      holds the first ones back until the depth is chosen;
+ *   admit.c          gives its length to the engine and keeps its payload;
+ *                    when the engine decides on a pack, makes the record;
+ *   payload_store.c  has the payloads that cannot stay where they were read;
+ *   output.c         begins the stream, and ends it with END.
+ *
+ * Around these, options.c checks and completes what is asked for, packer.c
+ * opens, flushes and finishes, and memory.c adds up the most memory that all
+ * of it takes.  checkpoint.c saves a packer between two sequences and resumes
+ * it, and refill.c then takes back the payloads that it held.
+ *
+ * The room uses base, io, format, plan and engine, and no other room uses it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -95,21 +112,27 @@ struct ps_packer {
 
 /* ---- options.c ---- */
 
-/* Checks all there is to check, and fills in options and header. */
+/* Checks schema and options, and fills in options, shape and header. */
 ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
                                 const ps_packer_options *options,
                                 ps_error *err);
 
-/* The options of the sink, but for where the output is. */
+/* The options of the output, but for where it is. */
 ps_output_options ps_packer_output_options(const ps_packer *p);
 
 /* The options of the engine, the depth as far as it is known. */
 ps_engine_options ps_packer_engine_options(const ps_packer *p);
 
+/*
+ * How many blocks of a reader may be held: as many as the payloads of a window
+ * full of the longest sequences take.  0 if the bytes are bounded.
+ */
+uint32_t ps_packer_max_blocks(const ps_packer *p);
+
 /* ---- packer.c ---- */
 
 /*
- * Checks all there is to check; nothing is opened yet.  After a failure
+ * Makes a packer with checked options; nothing is opened yet.  After a failure
  * *packer is NULL.
  */
 ps_result ps_packer_prepare(ps_packer **packer, int fd,
@@ -123,11 +146,12 @@ static inline size_t ps_packer_payload_bytes(const ps_packer *p,
     return (size_t)((uint64_t)p->shape.per_token * n_tok + p->shape.fixed);
 }
 
-/* Bytes of the store that it takes. */
-static inline uint64_t ps_packer_room(const ps_packer *p, uint32_t n_tok)
+/* What it takes in the store, or would take there: whole chunks. */
+static inline uint64_t ps_packer_store_bytes(const ps_packer *p,
+                                             uint32_t n_tok)
 {
-    return ps_store_room((uint64_t)p->shape.per_token * n_tok +
-                         p->shape.fixed);
+    return ps_store_chunk_bytes((uint64_t)p->shape.per_token * n_tok +
+                                p->shape.fixed);
 }
 
 /*
@@ -148,34 +172,35 @@ static inline uint32_t ps_packer_max_depth(const ps_packer *p)
 
 /* ---- output.c ---- */
 
-/* Opens what needs the depth, and writes the header. */
-ps_result ps_packer_start(ps_packer *p, ps_error *err);
-
 /*
- * The same with an output that goes on, or in a new one that starts with a
- * header and the record that the options say.
+ * Opens what needs the depth, and writes the header.  With `place` the output
+ * goes on from there; or, if the options say a first record, a new one begins
+ * with a header and that record.
  */
-ps_result ps_packer_go_on(ps_packer *p, const ps_output_place *place,
+ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err);
 
 /*
  * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
- * yet; to be asked when the sink is settled.
+ * yet; to be asked when the output is settled.
  */
 ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
 
 /*
- * What is settled, proved and the record asked for: END is written.
+ * Settles the output, checks the replay and the first record, and writes END.
  * PS_ERR_CORRUPT, PS_ERR_ARGUMENT or as ps_output_finish.
  */
 ps_result ps_packer_end_output(ps_packer *p, ps_error *err);
 
 /* ---- admit.c ---- */
 
-/* Tokens in a slot of the engine that stands for a sequence. */
+/*
+ * Tokens of the sequence in a slot.  The engine knows its length rounded up
+ * to units; only the end of a sequence can end within a unit.
+ */
 uint32_t ps_packer_length(const ps_packer *p, uint32_t slot);
 
-/* A record came: what is due because of that leaves. */
+/* Counts a record of the input: the packs that are due because of it leave. */
 ps_result ps_packer_tick(ps_packer *p, ps_error *err);
 
 /*
@@ -188,35 +213,20 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
 /* Emits the packs that `mode` asks for. */
 ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err);
 
-/* ---- payload.c ---- */
-
-/* How many blocks of a reader may be held. */
-uint32_t ps_packer_max_blocks(const ps_packer *p);
-
-/* Puts a part of a payload, `n_tok` tokens, into a slot of a store. */
+/* Copies a part of a payload, `n_tok` tokens, to a slot of a store. */
 ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
                           uint32_t n_tok, const ps_part *part, ps_error *err);
 
-/* Keeps such a part for a slot of the engine, wherever.  PS_ERR_MEMORY. */
+/*
+ * Keeps such a part for a slot of the engine, in its block or in the store.
+ * PS_ERR_MEMORY.
+ */
 ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_part *part, ps_error *err);
 
-/* What is kept for a slot is soon to be fetched. */
-void ps_packer_prefetch(const ps_packer *p, uint32_t slot);
-
-/* Copies it to the lanes of a record, and keeps it no more. */
-void ps_packer_fetch(ps_packer *p, uint32_t slot, uint32_t n_tok,
-                     const ps_record *record);
-
-/* Copies it, lane after lane; it stays where it is. */
+/* Copies what is kept for a slot, lane after lane; it stays where it is. */
 void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
                     unsigned char *to);
-
-/* The most bytes of payload, as ps_packer_room counts them. */
-uint64_t ps_packer_max_payload(const ps_packer *p);
-
-/* Holds no block any more. */
-void ps_packer_release(ps_packer *p);
 
 /* ---- refill.c ---- */
 
@@ -240,8 +250,6 @@ void ps_refill_free(ps_packer *p);
 /* The greatest depth that a window can use, and a record is not too large. */
 uint32_t ps_lookahead_max_depth(const ps_packer *p);
 
-/* Prepares to hold the first sequences back.  PS_ERR_MEMORY. */
-ps_result ps_lookahead_open(ps_packer *p, ps_error *err);
 void ps_lookahead_free(ps_packer *p);
 
 /* A record came; it may be the one that ends the wait. */

@@ -2,9 +2,9 @@
  * payload_store.c - payloads of the sequences in the window, held once.
  *
  * Payloads lie in chains of small chunks of one size.  Chunks are reused as
- * soon as they are free, so whatever the order in which sequences come and
- * go, no room is lost but the end of each last chunk: the memory is bounded
- * by what the window holds at its fullest.
+ * soon as they are free.  So in whatever order sequences come and go, only
+ * the end of each last chunk is wasted, and the memory is bounded by what the
+ * window holds at its fullest.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,12 +22,12 @@
 #define NO_CHUNK UINT32_MAX
 #define FIRST_SEGMENTS 8u
 
-/* With their last chunk numbers still end below NO_CHUNK. */
+/* So many that the numbers of their chunks stay below NO_CHUNK. */
 #define MAX_SEGMENTS (UINT32_MAX / SEGMENT_CHUNKS)
 
 /*
- * Chunks are allocated some at a time, and never moved; so the store takes
- * as much as it held at most, and nothing is copied when it grows.
+ * Chunks are allocated a segment at a time, and never moved: nothing is copied
+ * when the store grows.
  */
 #define SEGMENT_CHUNKS 1024u
 
@@ -46,9 +46,9 @@ struct ps_store {
     chain *chains; /* by slot */
     segment **segments;
     uint32_t n_segments;
-    uint32_t room; /* for so many of them */
-    uint32_t made; /* chunks, those before it were used */
-    uint32_t free;
+    uint32_t size; /* of the array of segments */
+    uint32_t made; /* chunks so far: those from it on were never used */
+    uint32_t free; /* the first of the free chunks */
 };
 
 static const chain empty_chain = {NO_CHUNK, NO_CHUNK, CHUNK_BYTES};
@@ -83,9 +83,9 @@ void ps_store_free(ps_store *s)
     free(s);
 }
 
-uint64_t ps_store_bytes(uint32_t slots, uint64_t payload)
+uint64_t ps_store_bytes(uint32_t slots, uint64_t chunk_bytes)
 {
-    uint64_t n = payload / CHUNK_BYTES / SEGMENT_CHUNKS + 1;
+    uint64_t n = chunk_bytes / CHUNK_BYTES / SEGMENT_CHUNKS + 1;
     uint64_t bytes = ps_mem_times(n, ps_mem_array(1, sizeof(segment)));
 
     bytes = ps_mem_sum(
@@ -105,26 +105,20 @@ static unsigned char *bytes_of(const ps_store *s, uint32_t chunk)
            (size_t)(chunk % SEGMENT_CHUNKS) * CHUNK_BYTES;
 }
 
-static bool make_room(ps_store *s)
-{
-    uint32_t room = s->room == 0 ? FIRST_SEGMENTS : 2 * s->room;
-    segment **segments;
-
-    if (s->n_segments < s->room)
-        return true;
-    segments = realloc(s->segments, room * sizeof(segment *));
-    if (segments == NULL)
-        return false;
-    s->segments = segments;
-    s->room = room;
-    return true;
-}
-
 /* A segment more; its chunks are made one by one. */
 static ps_result grow(ps_store *s, ps_error *err)
 {
-    if (s->n_segments == MAX_SEGMENTS || !make_room(s))
+    if (s->n_segments == MAX_SEGMENTS)
         return ps_fail_memory(err);
+    if (s->n_segments == s->size) {
+        uint32_t size = s->size == 0 ? FIRST_SEGMENTS : 2 * s->size;
+        segment **larger = realloc(s->segments, size * sizeof *larger);
+
+        if (larger == NULL)
+            return ps_fail_memory(err);
+        s->segments = larger;
+        s->size = size;
+    }
     s->segments[s->n_segments] = malloc(sizeof(segment));
     if (s->segments[s->n_segments] == NULL)
         return ps_fail_memory(err);
@@ -132,30 +126,22 @@ static ps_result grow(ps_store *s, ps_error *err)
     return PS_OK;
 }
 
-/* A chunk that was free, or else a new one. */
-static ps_result take_chunk(ps_store *s, uint32_t *chunk, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    *chunk = s->free;
-    if (s->free != NO_CHUNK) {
-        s->free = *next_of(s, s->free);
-        return PS_OK;
-    }
-    if (s->made / SEGMENT_CHUNKS == s->n_segments)
-        r = grow(s, err);
-    if (r == PS_OK)
-        *chunk = s->made++;
-    return r;
-}
-
+/* Adds a chunk to a chain: one that was free, or else a new one. */
 static ps_result add_chunk(ps_store *s, chain *c, ps_error *err)
 {
-    uint32_t chunk;
-    ps_result r = take_chunk(s, &chunk, err);
+    uint32_t chunk = s->free;
 
-    if (r != PS_OK)
-        return r;
+    if (chunk != NO_CHUNK) {
+        s->free = *next_of(s, chunk);
+    } else {
+        ps_result r = PS_OK;
+
+        if (s->made / SEGMENT_CHUNKS == s->n_segments)
+            r = grow(s, err);
+        if (r != PS_OK)
+            return r;
+        chunk = s->made++;
+    }
     *next_of(s, chunk) = NO_CHUNK;
     if (c->last == NO_CHUNK)
         c->first = chunk;

@@ -15,8 +15,8 @@ typedef struct ps_store ps_store;
 ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err);
 void ps_store_free(ps_store *store);
 
-/* The most that it takes with chunks for so many bytes: ps_store_room. */
-uint64_t ps_store_bytes(uint32_t slots, uint64_t payload);
+/* The most that it takes with chunks of so many bytes, all slots together. */
+uint64_t ps_store_bytes(uint32_t slots, uint64_t chunk_bytes);
 
 /* Appends bytes to what a slot holds.  PS_ERR_MEMORY. */
 ps_result ps_store_append(ps_store *store, uint32_t slot, const void *data,
@@ -37,9 +37,9 @@ void ps_store_prefetch(const ps_store *store, uint32_t slot);
 void ps_store_read(const ps_store *store, ps_store_cursor *cursor, void *to,
                    size_t n);
 
-/* What `n` bytes of a slot take: chunks of this size. */
+/* What `n` bytes of a slot take: whole chunks. */
 #define PS_STORE_CHUNK_BYTES 256u
-static inline uint64_t ps_store_room(uint64_t n)
+static inline uint64_t ps_store_chunk_bytes(uint64_t n)
 {
     return (n + PS_STORE_CHUNK_BYTES - 1) / PS_STORE_CHUNK_BYTES *
            PS_STORE_CHUNK_BYTES;

@@ -1,96 +1,68 @@
 /*
- * put.c - what is to become of a sequence that is put: it is admitted whole or
- * in pieces, held back or left out.
- *
- * Each piece of a split sequence counts as a record, so that what overtakes
- * a waiting sequence is bounded in pieces, and thereby in tokens.
+ * put.c - what becomes of a sequence that is put: it is admitted, whole, cut
+ * or in pieces, or it is left out.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "format/totals.h"
 #include "packer/packer.h"
 
+/* Counts a record of the input; what is due because of it leaves. */
 static ps_result tick(ps_packer *p, ps_error *err)
 {
     return p->engine == NULL ? ps_lookahead_tick(p, err)
                              : ps_packer_tick(p, err);
 }
 
-/* Takes in `n` tokens of a sequence, the first of which is token `off`. */
-static ps_result put_piece(ps_packer *p, const ps_sequence *sequence,
-                           uint32_t off, uint32_t n, uint64_t next_id,
-                           ps_error *err)
+/*
+ * Admits the first `n_tok` tokens of a sequence, in pieces no longer than a
+ * pack; with PS_POLICY_CONCAT a piece ends where the open pack is full.
+ *
+ * Each piece counts as a record, so that the delay of a waiting sequence is
+ * bounded in pieces, and thereby in tokens.
+ */
+static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
+                            uint32_t n_tok, ps_error *err)
 {
+    const uint64_t id = sequence->id;
     ps_block *block =
         sequence->payload == sequence->lent ? sequence->block : NULL;
-    const ps_arrival a = {sequence->id, n, off, sequence->n_tok,
-                          {sequence->payload, sequence->n_tok, off, block}};
-
-    return p->engine == NULL ? ps_lookahead_admit(p, &a, next_id, err)
-                             : ps_packer_admit(p, &a, next_id, err);
-}
-
-/* One piece: a sequence whole, or the beginning of one. */
-static ps_result put_one(ps_packer *p, const ps_sequence *sequence,
-                         uint32_t n, ps_error *err)
-{
-    ps_result r = tick(p, err);
-
-    return r == PS_OK ? put_piece(p, sequence, 0, n, sequence->id + 1, err)
-                      : r;
-}
-
-static ps_result put_truncated(ps_packer *p, const ps_sequence *sequence,
-                               ps_error *err)
-{
-    p->totals.truncated_sequences++;
-    p->totals.truncated_tokens += sequence->n_tok - p->info.capacity;
-    return put_one(p, sequence, p->info.capacity, err);
-}
-
-/* Where the next piece of a sequence is to be cut. */
-static uint32_t piece_length(const ps_packer *p, uint32_t left)
-{
-    uint32_t room = p->info.capacity;
-
-    if (p->options.policy == PS_POLICY_CONCAT)
-        room -= (uint32_t)ps_engine_tokens(p->engine) * p->info.align;
-    return left < room ? left : room;
-}
-
-/* Until the last piece is in, the sequence's own id is still to come. */
-static ps_result put_split(ps_packer *p, const ps_sequence *sequence,
-                           ps_error *err)
-{
-    uint32_t left = sequence->n_tok;
     uint32_t pieces = 0;
-    ps_result r = PS_OK;
+    uint32_t off = 0;
 
-    while (left > 0 && r == PS_OK) {
-        uint32_t n;
+    while (off < n_tok) {
+        ps_arrival piece = {id, n_tok - off, off, sequence->n_tok,
+                            {sequence->payload, sequence->n_tok, off, block}};
+        uint32_t max = p->info.capacity;
+        uint64_t next_id;
+        ps_result r = tick(p, err);
 
-        r = tick(p, err);
         if (r != PS_OK)
             return r;
-        n = piece_length(p, left);
+        if (p->options.policy == PS_POLICY_CONCAT)
+            max -= (uint32_t)ps_engine_tokens(p->engine) * p->info.align;
+        if (piece.n_tok > max)
+            piece.n_tok = max;
+        off += piece.n_tok;
         pieces++;
-        r = put_piece(p, sequence, sequence->n_tok - left, n,
-                      n == left ? sequence->id + 1 : sequence->id, err);
-        left -= n;
+        /* Until the last piece is in, the id itself is still to come. */
+        next_id = off == n_tok ? id + 1 : id;
+        r = p->engine == NULL ? ps_lookahead_admit(p, &piece, next_id, err)
+                              : ps_packer_admit(p, &piece, next_id, err);
+        if (r != PS_OK)
+            return r;
     }
     if (pieces > 1)
         p->totals.split_sequences++;
     p->totals.extra_pieces += pieces - 1;
-    return r;
+    return PS_OK;
 }
 
-static ps_result put_dropped(ps_packer *p, const ps_sequence *sequence,
-                             ps_reject reason, ps_error *err)
+static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
+                           ps_reject reason, ps_error *err)
 {
     p->totals.rejected_sequences++;
     p->totals.rejected_tokens += sequence->n_tok;
@@ -100,63 +72,32 @@ static ps_result put_dropped(ps_packer *p, const ps_sequence *sequence,
     return tick(p, err);
 }
 
-static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
-                              ps_error *err)
-{
-    switch (p->options.overlong) {
-    case PS_OVERLONG_DROP:
-        return put_dropped(p, sequence, PS_REJECT_OVERLONG, err);
-    case PS_OVERLONG_TRUNCATE:
-        return put_truncated(p, sequence, err);
-    case PS_OVERLONG_SPLIT:
-        return put_split(p, sequence, err);
-    case PS_OVERLONG_ERROR:
-        break;
-    }
-    return ps_fail(err, PS_ERR_OVERLONG,
-                   "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32
-                   " tokens, more than the capacity of %" PRIu32,
-                   sequence->id, sequence->offset, sequence->n_tok,
-                   p->info.capacity);
-}
-
-/* A payload may be left out only where it will not be looked at. */
-static bool is_payload_right(const ps_packer *p, const ps_sequence *sequence,
-                             uint64_t bytes)
-{
-    if (sequence->payload == NULL)
-        return sequence->n_tok > p->info.capacity &&
-               p->options.policy != PS_POLICY_CONCAT &&
-               (p->options.overlong == PS_OVERLONG_DROP ||
-                p->options.overlong == PS_OVERLONG_ERROR);
-    return sequence->payload_bytes == bytes;
-}
-
-/* Whether it is the one that is to come. */
-static inline bool is_due(const ps_packer *p, const ps_sequence *sequence)
-{
-    return !p->finished && sequence->id == p->totals.input_sequences;
-}
-
-static ps_result is_not_due(const ps_packer *p, const ps_sequence *sequence,
-                            ps_error *err)
+/* Whether this sequence is the next one to come. */
+static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
 {
     if (p->finished)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
-    return ps_fail(err, PS_ERR_ARGUMENT,
-                   "sequence %" PRIu64 " comes where %" PRIu64 " is due",
-                   sequence->id, p->totals.input_sequences);
+    if (id != p->totals.input_sequences)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequence %" PRIu64 " comes where %" PRIu64 " is due",
+                       id, p->totals.input_sequences);
+    return PS_OK;
 }
 
-static ps_result check_sequence(const ps_packer *p,
-                                const ps_sequence *sequence, ps_error *err)
+/* The payload may be left out only where nothing will read it. */
+static ps_result check_payload(const ps_packer *p,
+                               const ps_sequence *sequence, ps_error *err)
 {
-    uint64_t bytes =
+    const uint64_t bytes =
         (uint64_t)p->shape.per_token * sequence->n_tok + p->shape.fixed;
+    bool is_right = sequence->payload_bytes == bytes;
 
-    if (!is_due(p, sequence))
-        return is_not_due(p, sequence, err);
-    if (sequence->n_tok == 0 || !is_payload_right(p, sequence, bytes))
+    if (sequence->payload == NULL)
+        is_right = sequence->n_tok > p->info.capacity &&
+                   p->options.policy != PS_POLICY_CONCAT &&
+                   (p->options.overlong == PS_OVERLONG_DROP ||
+                    p->options.overlong == PS_OVERLONG_ERROR);
+    if (sequence->n_tok == 0 || !is_right)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "sequence %" PRIu64 " has %" PRIu32
                        " tokens, but not a payload for them",
@@ -179,6 +120,7 @@ static inline void count_input(ps_packer *p, const ps_sequence *sequence)
 ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
                         ps_error *err)
 {
+    uint32_t n_tok = sequence->n_tok;
     bool is_new = true;
     ps_result r = PS_OK;
 
@@ -186,21 +128,37 @@ ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
         r = ps_refill_put(p, sequence, &is_new, err);
     if (r != PS_OK || !is_new)
         return r;
-    r = check_sequence(p, sequence, err);
+    r = check_due(p, sequence->id, err);
+    if (r == PS_OK)
+        r = check_payload(p, sequence, err);
     if (r != PS_OK)
         return r;
     count_input(p, sequence);
-    if (p->options.policy == PS_POLICY_CONCAT)
-        return put_split(p, sequence, err);
-    if (sequence->n_tok > p->info.capacity)
-        return put_overlong(p, sequence, err);
-    return put_one(p, sequence, sequence->n_tok, err);
+    if (n_tok <= p->info.capacity || p->options.policy == PS_POLICY_CONCAT)
+        return put_pieces(p, sequence, n_tok, err);
+
+    switch (p->options.overlong) {
+    case PS_OVERLONG_DROP:
+        return leave_out(p, sequence, PS_REJECT_OVERLONG, err);
+    case PS_OVERLONG_TRUNCATE:
+        p->totals.truncated_sequences++;
+        p->totals.truncated_tokens += n_tok - p->info.capacity;
+        return put_pieces(p, sequence, p->info.capacity, err);
+    case PS_OVERLONG_SPLIT:
+        return put_pieces(p, sequence, n_tok, err);
+    case PS_OVERLONG_ERROR:
+        break;
+    }
+    return ps_fail(err, PS_ERR_OVERLONG,
+                   "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32
+                   " tokens, more than the capacity of %" PRIu32,
+                   sequence->id, sequence->offset, n_tok, p->info.capacity);
 }
 
 ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
                            ps_reject reason, ps_error *err)
 {
-    /* Who has no payload cannot get back what a state says is held. */
+    /* Without a payload, so that it cannot pass for one that is held. */
     const ps_sequence bare = {.id = sequence->id, .n_tok = sequence->n_tok};
     bool is_new = true;
     ps_result r = PS_OK;
@@ -213,8 +171,9 @@ ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
         r = ps_refill_put(p, &bare, &is_new, err);
     if (r != PS_OK || !is_new)
         return r;
-    if (!is_due(p, &bare))
-        return is_not_due(p, &bare, err);
+    r = check_due(p, bare.id, err);
+    if (r != PS_OK)
+        return r;
     count_input(p, &bare);
-    return put_dropped(p, &bare, reason, err);
+    return leave_out(p, &bare, reason, err);
 }

@@ -1,0 +1,519 @@
+/*
+ * checkpoint.c - a packer that is saved between two sequences, and resumed.
+ *
+ * A state has a head that says what it is, the caller's note, and then what
+ * the output depends on: the header, which binds it to schema and options,
+ * the totals, the place in the output, the engine, and whose sequences the
+ * engine holds.  Their payloads are not in it but for a hash, since the input
+ * has them; refill.c takes them back.  XXH3-64 of all before ends it.
+ * The state of a stream that has ended goes no further than the totals, and
+ * one from before it began no further than the note.
+ *
+ * A state that is loaded is untrusted: each number is checked before it is
+ * used.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/serial.h"
+#include "bytes.h"
+#include "format/pack_header.h"
+#include "format/record_layout.h"
+#include "format/totals.h"
+#include "packer/packer.h"
+
+#define STATE_MAGIC "\x89PKT\r\n\x1a\n"
+#define STATE_MAGIC_BYTES 8
+#define STATE_VERSION 6
+#define STATE_CHECKSUM_BYTES 8
+
+/* Depth, compression and level, and then the header. */
+#define STATE_HEADER_BYTES (4 + 4 + 4 + PS_PACK_HEADER_BYTES)
+
+/* What a state is of; a number in it. */
+enum { STATE_GOES_ON, STATE_FINISHED, STATE_BLANK };
+
+/* ---- Saved ---- */
+
+uint64_t ps_packer_resume_from(const ps_packer *p)
+{
+    uint32_t oldest = p->engine == NULL ? PS_NO_SLOT
+                                        : ps_engine_oldest(p->engine);
+
+    if (p->n_lookahead > 0)
+        return p->lookahead[0].id;
+    return oldest == PS_NO_SLOT ? p->totals.input_sequences
+                                : p->held[oldest].id;
+}
+
+static void save_head(ps_saver *saver, uint32_t kind, const ps_state *summary)
+{
+    ps_save_bytes(saver, STATE_MAGIC, STATE_MAGIC_BYTES);
+    ps_save_u32(saver, STATE_VERSION);
+    ps_save_u32(saver, kind);
+    ps_save_u64(saver, summary->packs);
+    ps_save_u64(saver, summary->output_bytes);
+    ps_save_u64(saver, summary->input_sequences);
+    ps_save_u64(saver, summary->needs);
+    ps_save_u64(saver, summary->note_bytes);
+    ps_save_bytes(saver, summary->note, summary->note_bytes);
+}
+
+/* The header and the totals. */
+static void save_stream(const ps_packer *p, ps_saver *saver)
+{
+    unsigned char header[PS_PACK_HEADER_BYTES];
+    unsigned char totals[PS_TOTALS_BYTES];
+
+    ps_save_u32(saver, p->info.depth);
+    ps_save_u32(saver, p->options.compressed);
+    ps_save_u32(saver, (uint32_t)p->options.level);
+    ps_pack_header_encode(&p->info, header);
+    ps_save_bytes(saver, header, sizeof header);
+
+    ps_totals_encode(&p->totals, p->digest, totals);
+    ps_save_bytes(saver, totals, sizeof totals);
+    for (unsigned i = 0; i < PS_REJECTS; i++) {
+        ps_save_u64(saver, p->rejected[i].sequences);
+        ps_save_u64(saver, p->rejected[i].tokens);
+    }
+    ps_length_counts_save(&p->packed, saver);
+    ps_save_u64(saver, p->newest_out);
+    /* A finished stream is loaded without an engine, which has a delay, too. */
+    ps_save_u64(saver, p->finished ? ps_packer_delay(p) : p->lookahead_delay);
+}
+
+static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
+{
+    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t n;
+    uint64_t hash;
+    ps_result r;
+
+    if (slots == NULL)
+        return ps_fail_memory(err);
+    n = ps_engine_save(p->engine, saver, slots);
+    for (uint32_t i = 0; i < n; i++) {
+        const held *h = &p->held[slots[i]];
+
+        ps_save_u64(saver, h->id);
+        ps_save_u32(saver, h->seq_off);
+        ps_save_u32(saver, h->seq_len);
+    }
+    r = ps_refill_hash(p, slots, n, &hash, err);
+    ps_save_u64(saver, hash);
+    free(slots);
+    return r;
+}
+
+static ps_result save_all(ps_packer *p, ps_saver *saver, ps_state *summary,
+                          ps_error *err)
+{
+    ps_output_place place;
+    ps_result r = ps_output_where(p->output, &place, err);
+
+    if (r == PS_OK)
+        r = ps_packer_check_replay(p, err);
+    if (r != PS_OK)
+        return r;
+    summary->output_bytes = place.written;
+    save_head(saver, p->finished ? STATE_FINISHED : STATE_GOES_ON, summary);
+    save_stream(p, saver);
+    if (p->finished)
+        return PS_OK;
+    ps_save_u64(saver, place.table_bytes);
+    ps_save_bytes(saver, place.table, place.table_bytes);
+    ps_save_u64(saver, place.pending_bytes);
+    ps_save_bytes(saver, place.pending, place.pending_bytes);
+    return save_engine(p, saver, err);
+}
+
+/* Gives what was saved to the caller, with its checksum, if all went well. */
+static ps_result give(ps_saver *saver, ps_result r, unsigned char **state,
+                      size_t *bytes, ps_error *err)
+{
+    if (r == PS_OK && !saver->failed)
+        ps_save_u64(saver, XXH3_64bits(saver->bytes, saver->n));
+    if (r == PS_OK && saver->failed)
+        r = ps_fail_memory(err);
+    if (r != PS_OK) {
+        free(saver->bytes);
+        return r;
+    }
+    *state = saver->bytes;
+    *bytes = saver->n;
+    return PS_OK;
+}
+
+ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
+                         unsigned char **state, size_t *bytes, ps_error *err)
+{
+    ps_saver saver = {0};
+    ps_state summary = {.packs = p->totals.packs,
+                        .input_sequences = p->totals.input_sequences,
+                        .needs = ps_packer_resume_from(p),
+                        .note = note,
+                        .note_bytes = note_bytes};
+
+    *state = NULL;
+    *bytes = 0;
+    if (ps_refill_waits(p))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "not all that is needed has come again");
+    if (p->totals.packs == 0 && !p->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "no pack was made yet");
+    return give(&saver, save_all(p, &saver, &summary, err), state, bytes, err);
+}
+
+ps_result ps_state_blank(const void *note, size_t note_bytes,
+                         unsigned char **state, size_t *bytes, ps_error *err)
+{
+    const ps_state summary = {.note = note, .note_bytes = note_bytes};
+    ps_saver saver = {0};
+
+    *state = NULL;
+    *bytes = 0;
+    save_head(&saver, STATE_BLANK, &summary);
+    return give(&saver, PS_OK, state, bytes, err);
+}
+
+/* ---- Read ---- */
+
+static ps_result damaged(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
+}
+
+/* Checks the whole state and reads its head, up to the end of the note. */
+static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
+                           size_t bytes, ps_state *summary, ps_error *err)
+{
+    size_t n = bytes < STATE_MAGIC_BYTES ? bytes : STATE_MAGIC_BYTES;
+    uint32_t kind;
+
+    *summary = (ps_state){0};
+    if (n > 0 && memcmp(state, STATE_MAGIC, n) != 0)
+        return ps_fail(err, PS_ERR_MAGIC, "this is not a saved state");
+    if (bytes < STATE_MAGIC_BYTES + 4 + STATE_CHECKSUM_BYTES)
+        return ps_fail(err, PS_ERR_TRUNCATED, "the state is cut");
+    n = bytes - STATE_CHECKSUM_BYTES;
+    if (load_u64(state + n) != XXH3_64bits(state, n))
+        return damaged(err);
+    if (load_u32(state + STATE_MAGIC_BYTES) != STATE_VERSION)
+        return ps_fail(err, PS_ERR_UNSUPPORTED,
+                       "the state is of version %" PRIu32
+                       ", this program knows %d",
+                       load_u32(state + STATE_MAGIC_BYTES), STATE_VERSION);
+
+    *restorer = (ps_restorer){.at = state, .left = n};
+    (void)ps_load_bytes(restorer, STATE_MAGIC_BYTES + 4);
+    kind = ps_load_within(restorer, STATE_GOES_ON, STATE_BLANK);
+    summary->finished = kind == STATE_FINISHED;
+    summary->blank = kind == STATE_BLANK;
+    summary->packs = ps_load_u64(restorer);
+    summary->output_bytes = ps_load_u64(restorer);
+    summary->input_sequences = ps_load_u64(restorer);
+    summary->needs = ps_load_u64(restorer);
+    summary->note_bytes = (size_t)ps_load_u64(restorer);
+    summary->note = ps_load_bytes(restorer, summary->note_bytes);
+    if (restorer->failed || summary->needs > summary->input_sequences ||
+        (summary->packs == 0 && kind == STATE_GOES_ON) ||
+        (summary->packs > 0 && kind == STATE_BLANK))
+        return damaged(err);
+    return PS_OK;
+}
+
+ps_result ps_state_read(const unsigned char *state, size_t bytes,
+                        ps_state *summary, ps_error *err)
+{
+    ps_restorer restorer;
+
+    return read_head(&restorer, state, bytes, summary, err);
+}
+
+static ps_result does_not_fit(ps_error *err, const char *what)
+{
+    return ps_fail(err, PS_ERR_ARGUMENT,
+                   "the state was saved with other %s", what);
+}
+
+/*
+ * The header repeats all that binds the state to its stream; where it is
+ * another one, the first thing that differs is told.
+ */
+static ps_result compare(const ps_packer *p, const unsigned char *header,
+                         ps_error *err)
+{
+    unsigned char ours[PS_PACK_HEADER_BYTES];
+    ps_pack_info theirs;
+
+    ps_pack_header_encode(&p->info, ours);
+    if (memcmp(ours, header, sizeof ours) == 0)
+        return PS_OK;
+    if (ps_pack_header_decode(header, &theirs, err) != PS_OK)
+        return damaged(err);
+    if (theirs.capacity != p->info.capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs of %" PRIu32
+                       " tokens, not %" PRIu32,
+                       theirs.capacity, p->info.capacity);
+    if (theirs.align != p->info.align)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs with sequences aligned to "
+                       "%" PRIu32 ", not %" PRIu32,
+                       theirs.align, p->info.align);
+    if (theirs.depth != p->info.depth)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs of up to %" PRIu32
+                       " sequences, not %" PRIu32,
+                       theirs.depth, p->info.depth);
+    if (!ps_schema_equal(&theirs.schema, &p->info.schema))
+        return does_not_fit(err, "tokens, channels or vocabulary");
+    return does_not_fit(err, "options");
+}
+
+/* The depth may have been chosen by the first sequences. */
+static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
+{
+    uint32_t depth = ps_load_within(restorer, 1, PS_MAX_DEPTH);
+    uint32_t compressed = ps_load_within(restorer, 0, 1);
+    uint32_t level = ps_load_u32(restorer);
+    const unsigned char *header =
+        ps_load_bytes(restorer, PS_PACK_HEADER_BYTES);
+    ps_result r = PS_OK;
+
+    if (restorer->failed)
+        return damaged(err);
+    if (compressed != p->options.compressed ||
+        (compressed != 0 && level != (uint32_t)p->options.level))
+        return does_not_fit(err, "compression");
+    if (p->info.depth == PS_DEPTH_AUTO && depth <= ps_packer_max_depth(p)) {
+        p->info.depth = depth;
+        r = ps_layout(&p->info, err);
+    }
+    return r == PS_OK ? compare(p, header, err) : r;
+}
+
+/* A packer with the header of the state, if that fits; NULL if not. */
+static ps_result prepare(ps_packer **packer, int fd, const ps_schema *schema,
+                         const ps_packer_options *options,
+                         ps_restorer *restorer, ps_error *err)
+{
+    ps_result r = ps_packer_prepare(packer, fd, schema, options, err);
+
+    if (r == PS_OK)
+        r = load_header(*packer, restorer, err);
+    if (r != PS_OK) {
+        ps_packer_free(*packer);
+        *packer = NULL;
+    }
+    return r;
+}
+
+ps_result ps_state_fits(const unsigned char *state, size_t bytes,
+                        const ps_schema *schema,
+                        const ps_packer_options *options, ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state summary;
+    ps_packer *p = NULL;
+    ps_result r = read_head(&restorer, state, bytes, &summary, err);
+
+    if (r == PS_OK && summary.blank)
+        return restorer.left == 0 ? PS_OK : damaged(err);
+    if (r == PS_OK)
+        r = prepare(&p, -1, schema, options, &restorer, err);
+    ps_packer_free(p);
+    return r;
+}
+
+/*
+ * The totals have to be as the head says, and are the last part of the state
+ * if the stream has ended.
+ */
+static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
+                             const ps_state *summary, ps_error *err)
+{
+    const unsigned char *bytes = ps_load_bytes(restorer, PS_TOTALS_BYTES);
+
+    if (bytes != NULL)
+        ps_totals_decode(bytes, &p->totals, &p->digest);
+    for (unsigned i = 0; i < PS_REJECTS; i++) {
+        p->rejected[i].sequences = ps_load_u64(restorer);
+        p->rejected[i].tokens = ps_load_u64(restorer);
+    }
+    ps_length_counts_load(&p->packed, restorer);
+    p->newest_out = ps_load_u64(restorer);
+    p->lookahead_delay = ps_load_u64(restorer);
+    p->next_id = p->totals.input_sequences;
+    if (restorer->failed || p->totals.packs != summary->packs ||
+        (summary->finished && restorer->left > 0))
+        return damaged(err);
+    return PS_OK;
+}
+
+ps_result ps_packer_ended(ps_packer **packer, const ps_schema *schema,
+                          const ps_packer_options *options,
+                          const unsigned char *state, size_t bytes,
+                          ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state summary;
+    ps_packer *p = NULL;
+    ps_result r = read_head(&restorer, state, bytes, &summary, err);
+
+    *packer = NULL;
+    if (r == PS_OK && !summary.finished)
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "the state is of a stream that has not ended");
+    if (r == PS_OK)
+        r = prepare(&p, -1, schema, options, &restorer, err);
+    if (r == PS_OK)
+        r = load_totals(p, &restorer, &summary, err);
+    if (r != PS_OK) {
+        ps_packer_free(p);
+        return r;
+    }
+    p->finished = true;
+    *packer = p;
+    return PS_OK;
+}
+
+ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
+                                  size_t bytes, ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state summary;
+    ps_totals totals; /* only the digest is wanted */
+    const unsigned char *at;
+    ps_result r = read_head(&restorer, state, bytes, &summary, err);
+
+    if (r != PS_OK || summary.blank)
+        return r;
+    if (p->totals.input_sequences > 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequences were put before the state to prove");
+    (void)ps_load_bytes(&restorer, STATE_HEADER_BYTES);
+    at = ps_load_bytes(&restorer, PS_TOTALS_BYTES);
+    if (at == NULL)
+        return damaged(err);
+    ps_totals_decode(at, &totals, &p->proof.digest);
+    p->proof.packs = summary.packs;
+    return PS_OK;
+}
+
+/* ---- Resumed ---- */
+
+/* Where the output goes on; of a stream that has ended, behind its packs. */
+static ps_result load_place(ps_packer *p, ps_restorer *restorer,
+                            const ps_state *summary, ps_output_place *place,
+                            ps_error *err)
+{
+    uint64_t n;
+
+    *place = (ps_output_place){.written = summary->output_bytes};
+    if (summary->finished)
+        return PS_OK;
+    n = ps_load_u64(restorer);
+    place->table = ps_load_bytes(restorer, n);
+    place->table_bytes = (size_t)n;
+    n = ps_load_u64(restorer);
+    place->pending = ps_load_bytes(restorer, n);
+    place->pending_bytes = (size_t)n;
+    if (restorer->failed || (n > 0 && !p->options.compressed) ||
+        n % p->info.record_bytes != 0)
+        return damaged(err);
+    if (place->table_bytes == 0)
+        place->table = NULL;
+    return PS_OK;
+}
+
+/* The sequences that the engine holds, and whose they are. */
+static ps_result load_held(ps_packer *p, ps_restorer *restorer,
+                           const uint32_t *slots, uint32_t n,
+                           const ps_state *summary, ps_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        held *h = &p->held[slots[i]];
+        uint32_t n_tok;
+
+        h->id = ps_load_u64(restorer);
+        h->seq_off = ps_load_u32(restorer);
+        h->seq_len = ps_load_u32(restorer);
+        if (restorer->failed || h->id < summary->needs ||
+            h->id >= summary->input_sequences || h->seq_off >= h->seq_len)
+            return damaged(err);
+        n_tok = ps_packer_length(p, slots[i]);
+        if (ps_packer_units(p, n_tok) !=
+            ps_engine_length(p->engine, slots[i]))
+            return damaged(err);
+        p->bytes += ps_packer_store_bytes(p, n_tok);
+    }
+    return PS_OK;
+}
+
+static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
+                             const ps_state *summary, ps_error *err)
+{
+    const ps_engine_options options = ps_packer_engine_options(p);
+    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t n;
+    ps_result r;
+
+    if (slots == NULL)
+        return ps_fail_memory(err);
+    r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
+    if (r == PS_OK)
+        r = load_held(p, restorer, slots, n, summary, err);
+    if (r == PS_OK)
+        r = ps_refill_begin(p, slots, n, ps_load_u64(restorer), err);
+    free(slots);
+    if (r == PS_OK && (restorer->failed || restorer->left > 0))
+        r = damaged(err);
+    return r;
+}
+
+ps_result ps_packer_resume(ps_packer **packer, int fd,
+                           const ps_schema *schema,
+                           const ps_packer_options *options,
+                           const unsigned char *state, size_t bytes,
+                           ps_error *err)
+{
+    ps_restorer restorer;
+    ps_state summary;
+    ps_output_place place;
+    ps_packer *p = NULL;
+    ps_result r = read_head(&restorer, state, bytes, &summary, err);
+
+    *packer = NULL;
+    if (r == PS_OK && summary.blank)
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "the state is of a stream that has not begun");
+    if (r == PS_OK)
+        r = prepare(&p, fd, schema, options, &restorer, err);
+    /* For a reader that has all packs, the header and END are left. */
+    if (r == PS_OK && summary.finished &&
+        (options->first_record != summary.packs || summary.packs == 0))
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "the state is that of a stream that has ended");
+    if (r == PS_OK)
+        r = load_totals(p, &restorer, &summary, err);
+    if (r == PS_OK)
+        r = load_place(p, &restorer, &summary, &place, err);
+    if (r == PS_OK)
+        r = ps_packer_start(p, &place, err);
+    if (r == PS_OK && !summary.finished)
+        r = load_engine(p, &restorer, &summary, err);
+    if (r != PS_OK) {
+        ps_packer_free(p);
+        return r;
+    }
+    *packer = p;
+    return PS_OK;
+}
