@@ -68,34 +68,28 @@ ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
     return ps_packer_store(p, p->store, slot, n_tok, part, err);
 }
 
-static ps_store_cursor start(const ps_packer *p, uint32_t slot)
-{
-    return p->held[slot].part.block == NULL ? ps_store_start(p->store, slot)
-                                            : (ps_store_cursor){0};
-}
-
-/* Copies the values of the next lane of a slot; gives how many bytes. */
-static size_t read_lane(const ps_packer *p, uint32_t slot,
-                        const ps_lane *lane, uint32_t n_tok,
-                        ps_store_cursor *cursor, unsigned char *to)
+void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                    const ps_record *record, unsigned char *to)
 {
     const ps_part *part = &p->held[slot].part;
-    size_t n = lane_bytes(lane, n_tok);
+    ps_store_cursor cursor = {0};
 
     if (part->block == NULL)
-        ps_store_read(p->store, cursor, to, n);
-    else
-        memcpy(to, lane_of(p, lane, part), n);
-    return n;
-}
+        cursor = ps_store_start(p->store, slot);
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        const ps_lane *lane = &p->lanes[l];
+        size_t n = lane_bytes(lane, n_tok);
 
-void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                    unsigned char *to)
-{
-    ps_store_cursor cursor = start(p, slot);
-
-    for (uint32_t l = 0; l < p->n_lanes; l++)
-        to += read_lane(p, slot, &p->lanes[l], n_tok, &cursor, to);
+        if (record != NULL)
+            to = record->bytes + lane->offset +
+                 (size_t)lane->bytes *
+                     (lane->per_token ? record->n_rows : record->n_seq);
+        if (part->block == NULL)
+            ps_store_read(p->store, &cursor, to, n);
+        else
+            memcpy(to, lane_of(p, lane, part), n);
+        to += n;
+    }
 }
 
 /* ---- Out ---- */
@@ -129,15 +123,8 @@ static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
                             .n_tok = ps_packer_length(p, slot),
                             .seq_off = h->seq_off,
                             .seq_len = h->seq_len};
-    ps_store_cursor cursor = start(p, slot);
 
-    for (uint32_t l = 0; l < p->n_lanes; l++) {
-        const ps_lane *lane = &p->lanes[l];
-        size_t row = lane->per_token ? record->n_rows : record->n_seq;
-
-        (void)read_lane(p, slot, lane, piece.n_tok, &cursor,
-                        record->bytes + lane->offset + row * lane->bytes);
-    }
+    ps_packer_copy(p, slot, piece.n_tok, record, NULL);
     if (h->part.block == NULL)
         ps_store_clear(p->store, slot);
     else

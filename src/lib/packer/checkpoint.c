@@ -434,43 +434,32 @@ static ps_result load_place(ps_packer *p, ps_restorer *restorer,
     return PS_OK;
 }
 
-/* The sequences that the engine holds, and whose they are. */
-static ps_result load_held(ps_packer *p, ps_restorer *restorer,
-                           const uint32_t *slots, uint32_t n,
-                           const ps_state *summary, ps_error *err)
+/* The engine, and the sequences that it holds but for their payloads. */
+static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
+                             const ps_state *summary, ps_error *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    const ps_engine_options options = ps_packer_engine_options(p);
+    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t n = 0;
+    ps_result r;
+
+    if (slots == NULL)
+        return ps_fail_memory(err);
+    r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
+    for (uint32_t i = 0; i < n && r == PS_OK; i++) {
         held *h = &p->held[slots[i]];
         uint32_t n_tok;
 
         h->id = ps_load_u64(restorer);
         h->seq_off = ps_load_u32(restorer);
         h->seq_len = ps_load_u32(restorer);
-        if (restorer->failed || h->id < summary->needs ||
-            h->id >= summary->input_sequences || h->seq_off >= h->seq_len)
-            return damaged(err);
         n_tok = ps_packer_length(p, slots[i]);
-        if (ps_packer_units(p, n_tok) !=
-            ps_engine_length(p->engine, slots[i]))
-            return damaged(err);
         p->bytes += ps_packer_store_bytes(p, n_tok);
+        if (restorer->failed || h->id < summary->needs ||
+            h->id >= summary->input_sequences || h->seq_off >= h->seq_len ||
+            ps_packer_units(p, n_tok) != ps_engine_length(p->engine, slots[i]))
+            r = damaged(err);
     }
-    return PS_OK;
-}
-
-static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
-                             const ps_state *summary, ps_error *err)
-{
-    const ps_engine_options options = ps_packer_engine_options(p);
-    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
-    uint32_t n;
-    ps_result r;
-
-    if (slots == NULL)
-        return ps_fail_memory(err);
-    r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
-    if (r == PS_OK)
-        r = load_held(p, restorer, slots, n, summary, err);
     if (r == PS_OK)
         r = ps_refill_begin(p, slots, n, ps_load_u64(restorer), err);
     free(slots);

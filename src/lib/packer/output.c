@@ -51,37 +51,34 @@ ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
 
 /* ---- The beginning ---- */
 
-/* All that needs the depth, but for the output. */
-static ps_result open_window(ps_packer *p, ps_error *err)
+/* Opens all that needs the depth; the output goes on from `place`. */
+static ps_result open_all(ps_packer *p, const ps_output_place *place,
+                          ps_error *err)
 {
-    const ps_engine_options options = ps_packer_engine_options(p);
-    ps_result r = ps_engine_open(&p->engine, &options, err);
+    const ps_engine_options engine = ps_packer_engine_options(p);
+    const ps_output_seal seal = {finalize_records, follow, p};
+    ps_output_options output = ps_packer_output_options(p);
+    ps_result r = ps_engine_open(&p->engine, &engine, err);
 
     if (r != PS_OK)
         return r;
     /* The places of the fields in a record depend on the depth, too. */
     p->n_lanes = ps_lanes(&p->info, p->lanes);
     p->form = ps_form_of(&p->info);
+    p->max_blocks = ps_packer_max_blocks(p);
     p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);
     if (p->held == NULL)
         return ps_fail_memory(err);
-    p->max_blocks = ps_packer_max_blocks(p);
-    return ps_store_open(&p->store, ps_engine_slots(p->engine), err);
-}
-
-static ps_result open_output(ps_packer *p, const ps_output_place *place,
-                             ps_error *err)
-{
-    const ps_output_seal seal = {finalize_records, follow, p};
-    ps_output_options options = ps_packer_output_options(p);
-
-    options.seal = &seal;
+    r = ps_store_open(&p->store, ps_engine_slots(p->engine), err);
+    if (r != PS_OK)
+        return r;
+    output.seal = &seal;
     if (place != NULL) {
-        options.written = place->written;
-        options.table = place->table;
-        options.table_bytes = place->table_bytes;
+        output.written = place->written;
+        output.table = place->table;
+        output.table_bytes = place->table_bytes;
     }
-    return ps_output_open(&p->output, p->fd, &options, err);
+    return ps_output_open(&p->output, p->fd, &output, err);
 }
 
 /* Writes the header, and has packs that are not asked for left out. */
@@ -116,9 +113,7 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                        "the state was saved behind %" PRIu64
                        " packs, and does not lead back to pack %" PRIu64,
                        p->totals.packs, first);
-    r = open_window(p, err);
-    if (r == PS_OK)
-        r = open_output(p, place, err);
+    r = open_all(p, place, err);
     if (r != PS_OK)
         return r;
     if (place == NULL || first > 0)

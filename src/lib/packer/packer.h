@@ -224,9 +224,12 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
 ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_part *part, ps_error *err);
 
-/* Copies what is kept for a slot, lane after lane; it stays where it is. */
+/*
+ * Copies what is kept for a slot, lane after lane: each to its place in a
+ * record, or, without one, all to `to`.
+ */
 void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                    unsigned char *to);
+                    const ps_record *record, unsigned char *to);
 
 /* ---- refill.c ---- */
 
