@@ -39,7 +39,7 @@ static int next_file(job *j, bool *more)
     if (!*more)
         return STATUS_OK;
     /* To open a file may mean to wait for one who writes to it. */
-    if (ps_packer_flush(j->packer, &err) != PS_OK)
+    if (ps_packer_flush(j->packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return job_output_failure(j, &err);
     status = job_open_file(j);
     if (status == STATUS_OK &&
@@ -165,7 +165,7 @@ static void abandon(job *j)
     if (j->output_failed || job_is_again(j))
         return;
     /* That memory ran out once is told already. */
-    if (ps_packer_abandon(j->packer, &err) != PS_OK &&
+    if (ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK &&
         err.code != PS_ERR_MEMORY)
         (void)job_output_failure(j, &err);
 }
@@ -180,7 +180,7 @@ static int finish(job *j)
                       files_input_name(j->input), j->known - 1);
         return STATUS_DATA;
     }
-    if (ps_packer_finish(j->packer, &err) != PS_OK)
+    if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
     job_tell_depth(j);

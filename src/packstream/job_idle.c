@@ -25,7 +25,9 @@ bool job_is_again(const job *j)
 ps_result job_drain(void *context, ps_error *err)
 {
     job *j = context;
-    ps_result r = job_is_again(j) ? PS_OK : ps_packer_drain(j->packer, err);
+    ps_result r =
+        job_is_again(j) ? PS_OK
+                        : ps_packer_flush(j->packer, PS_FLUSH_DRAIN, err);
 
     j->output_failed = r != PS_OK;
     return r;
@@ -37,7 +39,7 @@ ps_result job_drain(void *context, ps_error *err)
  */
 static ps_result flush(job *j, ps_error *err)
 {
-    ps_result r = ps_packer_flush(j->packer, err);
+    ps_result r = ps_packer_flush(j->packer, PS_FLUSH_DECIDED, err);
 
     j->output_failed = r != PS_OK;
     return r;
@@ -73,7 +75,7 @@ ps_result job_pass_on(void *context, ps_error *err)
     job *j = context;
     uint64_t idle = longest_idle(j);
     uint64_t wait = idle < SHORT_PAUSE ? idle : SHORT_PAUSE;
-    ps_result r = ps_packer_push(j->packer, err);
+    ps_result r = ps_packer_flush(j->packer, PS_FLUSH_NOWAIT, err);
 
     j->output_failed = r != PS_OK;
     while (r == PS_OK) {

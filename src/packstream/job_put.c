@@ -107,7 +107,8 @@ int job_took(job *j, const ps_sequence *sequence, ps_result result,
     job_tell_depth(j);
     if (again)
         return job_is_again(j) ? STATUS_OK : job_cut_outputs(j);
-    if (is_flush_due(j) && ps_packer_drain(j->packer, &err) != PS_OK)
+    if (is_flush_due(j) &&
+        ps_packer_flush(j->packer, PS_FLUSH_DRAIN, &err) != PS_OK)
         return job_output_failure(j, &err);
     if (progress_due(&j->progress))
         show_progress(j);

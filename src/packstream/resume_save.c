@@ -59,7 +59,7 @@ static int mark_output(const resume *r, ps_packer *packer, int out,
     ps_error err;
 
     *length = 0;
-    if (ps_packer_flush(packer, &err) != PS_OK)
+    if (ps_packer_flush(packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return message_failure(files_output_name(name), &err);
     if (r->output.fd >= 0 && !output_check_length(&r->output, out, length))
         return STATUS_FAILURE;

@@ -49,7 +49,7 @@ static void write_records(const job *j, bytes *to)
 
 static ps_result drain(void *context, ps_error *err)
 {
-    return ps_packer_drain(context, err);
+    return ps_packer_flush(context, PS_FLUSH_DRAIN, err);
 }
 
 /* The next sequence from the reader to the packer. */
@@ -90,16 +90,16 @@ static ps_result take_steps(const job *j, ps_token_reader *r, ps_packer *p,
         if (job_length(j, step) > 0)
             result = pass_on(j, r, p, err);
         else if (step == STEP_FLUSH)
-            result = ps_packer_flush(p, err);
+            result = ps_packer_flush(p, PS_FLUSH_DECIDED, err);
         else if (step == STEP_DRAIN)
-            result = ps_packer_drain(p, err);
+            result = ps_packer_flush(p, PS_FLUSH_DRAIN, err);
         else if (step == STEP_PUSH)
-            result = ps_packer_push(p, err);
+            result = ps_packer_flush(p, PS_FLUSH_NOWAIT, err);
     }
     if (result != PS_OK)
         return result;
     must(ps_token_reader_next(r, UINT32_MAX, &s, err) == PS_END);
-    return ps_packer_finish(p, err);
+    return ps_packer_flush(p, PS_FLUSH_FINISH, err);
 }
 
 /* Packs the records; false if a sequence was refused. */

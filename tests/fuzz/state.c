@@ -76,9 +76,9 @@ static ps_result take_steps(const job *j, ps_packer *p, unsigned again,
         if (n_tok > 0 && (i >= again || id >= needs))
             result = put(j, p, id, n_tok, err);
         else if (i >= again && step == STEP_DRAIN)
-            result = told(ps_packer_drain(p, err), err);
+            result = told(ps_packer_flush(p, PS_FLUSH_DRAIN, err), err);
         else if (i >= again && step == STEP_FLUSH)
-            result = told(ps_packer_flush(p, err), err);
+            result = told(ps_packer_flush(p, PS_FLUSH_DECIDED, err), err);
         id += n_tok > 0;
     }
     return result;
@@ -120,7 +120,7 @@ static ps_result pack(const job *j, unsigned steps, bool ends, bytes *packs,
     /* The beginning of what can be packed can be packed. */
     must(result == PS_OK || ends);
     if (result == PS_OK && ends)
-        must(ps_packer_finish(p, &err) == PS_OK);
+        must(ps_packer_flush(p, PS_FLUSH_FINISH, &err) == PS_OK);
     if (result == PS_OK) {
         result = save_to(p, state);
         must(result == PS_OK || !ends);
@@ -154,7 +154,7 @@ static ps_result prove(const job *j, const bytes *state)
     if (result == PS_OK)
         result = take_steps(j, p, 0, (unsigned)j->steps.left, 0, &err);
     if (result == PS_OK)
-        result = told(ps_packer_finish(p, &err), &err);
+        result = told(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     return result;
 }
@@ -180,7 +180,7 @@ static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
     result = take_steps(j, p, w->stop, (unsigned)j->steps.left, says.needs,
                         &err);
     if (result == PS_OK)
-        result = told(ps_packer_finish(p, &err), &err);
+        result = told(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     put_bytes(packs, feed_written()->data, feed_written()->size);
     return result;
@@ -246,7 +246,7 @@ static ps_result end_again(const job *j, const bytes *state)
                   &err);
     if (result != PS_OK)
         return result;
-    result = told(ps_packer_finish(p, &err), &err);
+    result = told(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     must(result != PS_OK ||
          feed_written()->size ==
              PS_PACK_HEADER_BYTES + ps_packer_info(p)->record_bytes);

@@ -263,7 +263,7 @@ static ps_result packer(const inputs *in, const ps_packer_options *options,
                        : ps_packer_put(p, &s, err);
     }
     if (r == PS_OK)
-        r = ps_packer_finish(p, err);
+        r = ps_packer_flush(p, PS_FLUSH_FINISH, err);
     ps_packer_free(p);
     return r;
 }

@@ -245,7 +245,7 @@ bytes corpus_packs(const corpus *c, const ps_packer_options *options,
 
         assert_ok(ps_packer_put(packer, &s, &err), &err);
     }
-    assert_ok(ps_packer_finish(packer, &err), &err);
+    assert_ok(ps_packer_flush(packer, PS_FLUSH_FINISH, &err), &err);
     if (totals != NULL)
         *totals = *ps_packer_totals(packer);
     ps_packer_free(packer);

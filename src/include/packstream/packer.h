@@ -122,7 +122,7 @@ typedef struct ps_packer ps_packer;
  * Starts a pack stream on `fd` for sequences of `schema`, which is copied.
  * With PS_DEPTH_AUTO the stream starts later: when the first W sequences
  * have come, when they have waited as long as they may or fill max_bytes, or
- * with ps_packer_drain or ps_packer_finish.
+ * with PS_FLUSH_DRAIN or PS_FLUSH_FINISH.
  * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a record above PS_MAX_RECORD_BYTES),
  * _MEMORY, _IO.
  */
@@ -184,39 +184,49 @@ typedef struct ps_rejected {
  */
 ps_rejected ps_packer_rejected(const ps_packer *packer, ps_reject reason);
 
-/*
- * Writes the packs that are decided; of compressed ones, those of whole
- * frames.  PS_OK, PS_ERR_IO.
- */
-PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_error *err);
+/* How far ps_packer_flush goes. */
+typedef enum ps_flush {
+    /*
+     * The packs that are decided are written soon: by a thread, for which the
+     * call does not wait, and a failure is given by a later call; without
+     * threads as PS_FLUSH_DECIDED.
+     */
+    PS_FLUSH_NOWAIT,
+    /*
+     * The packs that are decided have been written when the call returns; of
+     * compressed ones those of whole frames, the others stay for later.
+     */
+    PS_FLUSH_DECIDED,
+    /*
+     * All that is held is packed, as at the end of the input, and written; the
+     * stream goes on after it.  This costs efficiency, and what is packed
+     * depends on where it is done.  Where nothing came yet, nothing is
+     * written.
+     */
+    PS_FLUSH_DRAIN,
+    /*
+     * All that is held is packed, it is proved that nothing was lost, and the
+     * END record is written: the stream is whole.
+     */
+    PS_FLUSH_FINISH,
+    /*
+     * The packs that are decided are written, those of a frame that is not
+     * full as well, but no END: what is held is lost, and readers see that
+     * the stream is cut.  For a stream that cannot be finished after a
+     * failure.
+     */
+    PS_FLUSH_ABANDON
+} ps_flush;
 
 /*
- * As ps_packer_flush, but does not wait for it where threads write; a failure
- * is then given by a later call.
+ * Writes packs, as `flush` says.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON
+ * nothing can be put, drained or finished.
+ * PS_OK, PS_ERR_ARGUMENT (the stream has ended; or no such way to flush),
+ * _MEMORY, _IO; _CORRUPT from PS_FLUSH_FINISH (the books do not balance), and
+ * as ps_packer_resume and ps_packer_verify_replay say.
  */
-PS_MUST_CHECK ps_result ps_packer_push(ps_packer *packer, ps_error *err);
-
-/*
- * As ps_packer_flush, but also the packs of a frame that is not full; nothing
- * may follow.  For a stream that has to end without END, so that a reader
- * gets what was decided before.
- */
-PS_MUST_CHECK ps_result ps_packer_abandon(ps_packer *packer, ps_error *err);
-
-/*
- * Packs all that is held, as at the end of the input, and passes it on; the
- * stream goes on after it.  Where nothing came yet, nothing is written.
- * PS_OK, PS_ERR_ARGUMENT (after ps_packer_finish), _MEMORY, _IO.
- */
-PS_MUST_CHECK ps_result ps_packer_drain(ps_packer *packer, ps_error *err);
-
-/*
- * Packs what is still held, proves that nothing was lost, writes the END
- * record and flushes.  Nothing can be put after it.
- * PS_OK, PS_ERR_ARGUMENT (a second time), _MEMORY, _IO, _CORRUPT (the books
- * do not balance).
- */
-PS_MUST_CHECK ps_result ps_packer_finish(ps_packer *packer, ps_error *err);
+PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_flush flush,
+                                        ps_error *err);
 
 /*
  * The totals so far, and the header; both live as long as the packer.  Until
@@ -280,7 +290,7 @@ typedef struct ps_state {
 uint64_t ps_packer_resume_from(const ps_packer *packer);
 
 /*
- * Has all packs so far written, as ps_packer_flush, and gives the state of
+ * Has all packs so far written, as PS_FLUSH_DECIDED, and gives the state of
  * the packer, which is the caller's to free, with a note of the caller's in
  * it.  Where frames are written, the packs of one that is not full are in
  * the state.
@@ -337,7 +347,8 @@ PS_MUST_CHECK ps_result ps_packer_ended(ps_packer **packer,
  * Has a packer that begins anew, before anything is put, prove that it packs
  * again what was packed when the state was saved: when it has made as many
  * packs, their digest must be that of the state.  Else, or if it makes fewer,
- * ps_packer_save, _finish and _proved give PS_ERR_CORRUPT.
+ * PS_FLUSH_FINISH, ps_packer_save and ps_packer_replay_verified give
+ * PS_ERR_CORRUPT.
  * PS_OK, PS_ERR_ARGUMENT and the failures of ps_state_read.
  */
 PS_MUST_CHECK ps_result ps_packer_verify_replay(ps_packer *packer,
@@ -357,12 +368,12 @@ PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
  * output is to be at the byte output_bytes of the state; else, from the
  * number of packs in the state on, the header is written again, and then
  * packs from that index on.  If the stream of the state has ended, that
- * number is the only one, and ps_packer_finish the only call to come.
+ * number is the only one, and PS_FLUSH_FINISH the only call to come.
  *
  * Then ps_packer_put, or ps_packer_reject for what was left out, wants any
  * sequence up to the one that the state needs, and all that follow it; until
- * all that is needed has come again it packs nothing, and drain, finish and
- * save are refused.
+ * all that is needed has come again it packs nothing, and PS_FLUSH_DRAIN,
+ * PS_FLUSH_FINISH and ps_packer_save are refused.
  * Of sequences that are longer than a pack and were dropped the payload may be
  * left out, as ever.
  *

@@ -60,58 +60,11 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     return PS_OK;
 }
 
-/* Whether a call that packs all that is held is allowed. */
-static ps_result check_ready(const ps_packer *p, ps_error *err)
+/* Packs the rest, proves that nothing was lost, and ends the stream. */
+static ps_result finish(ps_packer *p, ps_error *err)
 {
-    if (p->finished)
-        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
-    if (ps_refill_waits(p))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the input is not what it was when the state was "
-                       "saved: not all of the %" PRIu64
-                       " sequences before came again",
-                       p->totals.input_sequences);
-    return PS_OK;
-}
+    ps_result r = PS_OK;
 
-ps_result ps_packer_flush(ps_packer *p, ps_error *err)
-{
-    return p->output == NULL ? PS_OK : ps_output_flush(p->output, err);
-}
-
-ps_result ps_packer_push(ps_packer *p, ps_error *err)
-{
-    return p->output == NULL ? PS_OK : ps_output_push(p->output, err);
-}
-
-ps_result ps_packer_abandon(ps_packer *p, ps_error *err)
-{
-    ps_result r;
-
-    p->finished = true;
-    if (p->output == NULL)
-        return PS_OK;
-    r = ps_output_cut(p->output, err);
-    return r == PS_OK ? ps_output_flush(p->output, err) : r;
-}
-
-ps_result ps_packer_drain(ps_packer *p, ps_error *err)
-{
-    ps_result r = check_ready(p, err);
-
-    if (r == PS_OK && p->n_lookahead > 0)
-        r = ps_lookahead_end(p, err);
-    if (r == PS_OK && p->engine != NULL)
-        r = ps_packer_emit(p, PS_EMIT_FLUSH, err);
-    return r == PS_OK ? ps_packer_flush(p, err) : r;
-}
-
-ps_result ps_packer_finish(ps_packer *p, ps_error *err)
-{
-    ps_result r = check_ready(p, err);
-
-    if (r != PS_OK)
-        return r;
     p->finished = true;
     if (p->engine == NULL)
         r = ps_lookahead_end(p, err);
@@ -127,9 +80,50 @@ ps_result ps_packer_finish(ps_packer *p, ps_error *err)
     return r == PS_OK ? ps_packer_end_output(p, err) : r;
 }
 
+ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
+{
+    bool packs_all = flush == PS_FLUSH_DRAIN || flush == PS_FLUSH_FINISH;
+    ps_result r = PS_OK;
+
+    if (packs_all && p->finished)
+        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    if (packs_all && ps_refill_waits(p))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the input is not what it was when the state was "
+                       "saved: not all of the %" PRIu64
+                       " sequences before came again",
+                       p->totals.input_sequences);
+
+    switch (flush) {
+    case PS_FLUSH_NOWAIT:
+        return p->output == NULL ? PS_OK : ps_output_push(p->output, err);
+    case PS_FLUSH_DECIDED:
+        break;
+    case PS_FLUSH_DRAIN:
+        if (p->n_lookahead > 0)
+            r = ps_lookahead_end(p, err);
+        if (r == PS_OK && p->engine != NULL)
+            r = ps_packer_emit(p, PS_EMIT_FLUSH, err);
+        break;
+    case PS_FLUSH_FINISH:
+        return finish(p, err);
+    case PS_FLUSH_ABANDON:
+        p->finished = true;
+        if (p->output != NULL)
+            r = ps_output_cut(p->output, err);
+        break;
+    default:
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "no way to flush has the number %u", (unsigned)flush);
+    }
+    if (r == PS_OK && p->output != NULL)
+        r = ps_output_flush(p->output, err);
+    return r;
+}
+
 ps_result ps_packer_replay_verified(ps_packer *p, ps_error *err)
 {
-    ps_result r = ps_packer_flush(p, err);
+    ps_result r = ps_packer_flush(p, PS_FLUSH_DECIDED, err);
 
     return r == PS_OK ? ps_packer_check_replay(p, err) : r;
 }

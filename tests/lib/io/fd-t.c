@@ -219,7 +219,8 @@ static void test_errors_reach_the_top(void **state)
     assert_int_equal(err.sys_errno, EIO);
     assert_result(ps_pack_reader_open(&packs, fd, &err), PS_ERR_IO, &err);
     assert_ok(ps_packer_open(&packer, fd, &schema, &o, &err), &err);
-    assert_result(ps_packer_finish(packer, &err), PS_ERR_IO, &err);
+    assert_result(ps_packer_flush(packer, PS_FLUSH_FINISH, &err),
+                  PS_ERR_IO, &err);
     ps_packer_free(packer);
     SCRIPT(8, SHORT, BROKEN);
     assert_ok(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err), &err);
@@ -246,7 +247,7 @@ static ps_result pack_and_unpack(const corpus *c, int fd, ps_error *err)
         r = ps_packer_put(packer, &s, err);
     }
     if (r == PS_OK)
-        r = ps_packer_finish(packer, err);
+        r = ps_packer_flush(packer, PS_FLUSH_FINISH, err);
     ps_packer_free(packer);
     rewind_fd(fd);
     if (r == PS_OK)

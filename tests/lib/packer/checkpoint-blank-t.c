@@ -61,7 +61,7 @@ static void test_used(void **unused)
     assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
     assert_ok(ps_packer_verify_replay(p, state, size, &err), &err);
     assert_ok(ps_packer_replay_verified(p, &err), &err);
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     (void)close(fd);
     free(state);

@@ -39,7 +39,7 @@ static void put_rest(const corpus *c, ps_packer *p, uint64_t from)
 
         assert_ok(ps_packer_put(p, &s, &err), &err);
     }
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
 }
 
 /* What is written in the end, and the delay, are those of `whole`. */
@@ -184,7 +184,8 @@ static void test_first_record(void **state)
         free_bytes(&got);
     }
     p = packer_with(&c, &o, c.count, &fd);
-    assert_result(ps_packer_finish(p, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
+                  PS_ERR_ARGUMENT, &err);
     ps_packer_free(p);
     (void)close(fd);
     o.first_record = UINT64_MAX;
@@ -262,8 +263,10 @@ static void test_other_input(void **state)
     assert_ok(ps_state_read(saved, size, &says, &err), &err);
     assert_true(says.needs < says.input_sequences);
     assert_ok(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err), &err);
-    assert_result(ps_packer_drain(p, &err), PS_ERR_CORRUPT, &err);
-    assert_result(ps_packer_finish(p, &err), PS_ERR_CORRUPT, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_DRAIN, &err),
+                  PS_ERR_CORRUPT, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
+                  PS_ERR_CORRUPT, &err);
     s = corpus_sequence(&c, (uint32_t)says.needs + 1);
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
     c.samples[says.needs].payload[0] ^= 1;
@@ -327,7 +330,7 @@ static ps_result prove(const corpus *c, const ps_packer_options *o,
     assert_result(ps_packer_verify_replay(p, state, size, &err),
                   PS_ERR_ARGUMENT,
                   &err);
-    r = ps_packer_finish(p, &err);
+    r = ps_packer_flush(p, PS_FLUSH_FINISH, &err);
     assert_int_equal(ps_packer_replay_verified(p, &err), r);
     ps_packer_free(p);
     (void)close(fd);
@@ -343,7 +346,7 @@ static unsigned char *last_state(const corpus *c, const ps_packer_options *o,
     unsigned char *state;
     ps_error err;
 
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     assert_ok(ps_packer_save(p, note, sizeof note, &state, size, &err), &err);
     ps_packer_free(p);
     (void)close(fd);
@@ -410,7 +413,8 @@ static void test_ended(void **state)
     assert_int_not_equal(ps_packer_info(p)->depth, PS_DEPTH_AUTO);
     s.id = c.count;
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
-    assert_result(ps_packer_finish(p, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
+                  PS_ERR_ARGUMENT, &err);
     ps_packer_free(p);
     free(saved);
     free(end);
@@ -443,7 +447,7 @@ static void test_end_again(void **state)
     assert_ok(ps_packer_resume(&p, fd, &schema, &o, end, size, &err), &err);
     s.id = 0;
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     assert_int_equal(lseek(fd, 0, SEEK_END),
                      PS_PACK_HEADER_BYTES + ps_packer_info(p)->record_bytes);
     ps_packer_free(p);

@@ -246,20 +246,66 @@ static void test_flush(void **state)
     ps_error err;
 
     (void)state;
-    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
     assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES);
     assert_ok(put(p, 0, 9, &err), &err);
     assert_ok(put(p, 1, 9, &err), &err);
-    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
     assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES);
     assert_int_equal(ps_packer_totals(p)->packs, 0);
     assert_ok(put(p, 2, 9, &err), &err); /* the window is full */
     assert_int_equal(ps_packer_totals(p)->packs, 1);
-    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
     assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES + stride);
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES + 4 * stride);
     assert_int_equal(ps_packer_totals(p)->input_sequences, 3);
+    ps_packer_free(p);
+    (void)close(fd);
+}
+
+/* An abandoned stream has the packs that were decided, and no END. */
+static void test_abandon(void **state)
+{
+    int fd = open_empty();
+    ps_packer *p = open_packer(fd, &usual);
+    bytes b;
+    uint64_t n;
+    ps_error err;
+
+    (void)state;
+    for (uint64_t i = 0; i < 5; i++)
+        assert_ok(put(p, i, 9, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_ABANDON, &err), &err);
+    assert_result(put(p, 5, 9, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_DRAIN, &err), PS_ERR_ARGUMENT,
+                  &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_packer_free(p);
+    b = read_back(fd);
+    assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
+    assert_int_equal(n, 3);
+    free_bytes(&b);
+    (void)close(fd);
+}
+
+/* Without threads nobody else would write: the packs are there at once. */
+static void test_flush_without_waiting(void **state)
+{
+    int fd = open_empty();
+    ps_packer *p = open_packer(fd, &usual);
+    size_t stride = ps_packer_info(p)->record_bytes;
+    ps_error err;
+
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++)
+        assert_ok(put(p, i, 9, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_NOWAIT, &err), &err);
+    assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES + stride);
+    assert_result(ps_packer_flush(p, (ps_flush)9, &err), PS_ERR_ARGUMENT,
+                  &err);
+    assert_string_equal(err.text, "no way to flush has the number 9");
     ps_packer_free(p);
     (void)close(fd);
 }
@@ -272,10 +318,10 @@ static void test_nothing_follows_finish(void **state)
         ps_packer *p = open_packer(fd, &usual);
         ps_error err;
 
-        assert_ok(ps_packer_finish(p, &err), &err);
-        assert_result(i == 0   ? ps_packer_finish(p, &err)
+        assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
+        assert_result(i == 0   ? ps_packer_flush(p, PS_FLUSH_FINISH, &err)
                       : i == 1 ? put(p, 0, 1, &err)
-                               : ps_packer_drain(p, &err),
+                               : ps_packer_flush(p, PS_FLUSH_DRAIN, &err),
                       PS_ERR_ARGUMENT, &err);
         ps_packer_free(p);
         (void)close(fd);
@@ -294,7 +340,7 @@ static void test_unfinished(void **state)
     (void)state;
     for (uint64_t i = 0; i < 5; i++)
         assert_ok(put(p, i, 9, &err), &err);
-    assert_ok(ps_packer_flush(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
     ps_packer_free(p);
     b = read_back(fd);
     assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
@@ -310,11 +356,11 @@ static void test_write_errors(void **state)
     ps_error err;
 
     (void)state;
-    assert_result(ps_packer_flush(p, &err), PS_ERR_IO, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), PS_ERR_IO, &err);
     assert_int_equal(err.sys_errno, EBADF);
     ps_packer_free(p);
     p = open_packer(fd, &usual);
-    assert_result(ps_packer_finish(p, &err), PS_ERR_IO, &err);
+    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err), PS_ERR_IO, &err);
     ps_packer_free(p);
     (void)close(fd);
 }
@@ -386,7 +432,7 @@ static void test_bytes_of_a_stream(void **state)
     assert_ok(put(p, 0, 3, &err), &err);
     assert_ok(put(p, 1, 3, &err), &err);
     assert_ok(put(p, 2, 11, &err), &err);
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     b = read_back(fd);
     assert_int_equal(b.size, 4096 + 2 * 256);
@@ -410,6 +456,8 @@ int main(void)
         cmocka_unit_test(test_giant_sequence),
         cmocka_unit_test(test_overlong_is_named),
         cmocka_unit_test(test_flush),
+        cmocka_unit_test(test_abandon),
+        cmocka_unit_test(test_flush_without_waiting),
         cmocka_unit_test(test_nothing_follows_finish),
         cmocka_unit_test(test_unfinished),
         cmocka_unit_test(test_write_errors),

@@ -43,7 +43,7 @@ static void drain(flow *f)
 {
     ps_error err;
 
-    assert_ok(ps_packer_drain(f->p, &err), &err);
+    assert_ok(ps_packer_flush(f->p, PS_FLUSH_DRAIN, &err), &err);
 }
 
 static uint64_t packs(const flow *f)
@@ -66,7 +66,7 @@ static void close_flow(flow *f, uint64_t wanted)
     uint64_t n;
     ps_error err;
 
-    assert_ok(ps_packer_finish(f->p, &err), &err);
+    assert_ok(ps_packer_flush(f->p, PS_FLUSH_FINISH, &err), &err);
     assert_int_equal(packs(f), wanted);
     ps_packer_free(f->p);
     b = read_back(f->fd);
@@ -187,7 +187,7 @@ static void test_depth_is_chosen(void **state)
     assert_int_equal(ps_packer_info(f.p)->depth, PS_DEPTH_AUTO);
     for (int n = 0; n < 19; n++)
         put(&f, 25);
-    assert_ok(ps_packer_flush(f.p, &err), &err);
+    assert_ok(ps_packer_flush(f.p, PS_FLUSH_DECIDED, &err), &err);
     assert_int_equal(bytes_out(&f), 0);
     put(&f, 25);
     assert_in_range(ps_packer_info(f.p)->depth, 16, 20);

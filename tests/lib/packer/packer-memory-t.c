@@ -103,7 +103,7 @@ static void pack_all(ps_packer *p, const ps_schema *schema, length_of *length,
 
         assert_ok(ps_packer_put(p, &s, &err), &err);
     }
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
 }
 
 /* The most that a packer takes for lengths of a kind; and a state of it. */

@@ -111,7 +111,7 @@ static bytes finish(ps_packer *p, int fd)
 {
     ps_error err;
 
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     return read_back(fd);
 }
@@ -196,7 +196,7 @@ static void test_refused(void **state)
     assert_non_null(strstr(err.text, "sequence 1 comes where 0 is due"));
     assert_ok(ps_packer_reject(p, &first, PS_REJECT_OUT_OF_VOCAB, &err),
               &err);
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     assert_result(ps_packer_reject(p, &second, PS_REJECT_EMPTY, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_non_null(strstr(err.text, "ended"));

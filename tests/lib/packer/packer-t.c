@@ -185,11 +185,11 @@ static bytes pack_corpus(const corpus *c, const ps_packer_options *options,
 
         assert_ok(ps_packer_put(p, &s, &err), &err);
         if (drains > 0 && random_below(&random, drains) == 0) {
-            assert_ok(ps_packer_drain(p, &err), &err);
+            assert_ok(ps_packer_flush(p, PS_FLUSH_DRAIN, &err), &err);
             assert_true(ps_totals_balance(ps_packer_totals(p)));
         }
     }
-    assert_ok(ps_packer_finish(p, &err), &err);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     assert_true(ps_packer_delay(p) <= promised_delay(options));
     *totals = *ps_packer_totals(p);
     ps_packer_free(p);
