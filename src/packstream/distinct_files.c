@@ -61,33 +61,25 @@ static bool stat_folder(const char *name, struct stat *st)
     return stat(folder, st) == 0;
 }
 
-/* Puts what the link `place` says in its place; false if it is none. */
-static bool follow(char place[MAX_NAME])
-{
-    char to[MAX_NAME];
-    size_t kept = (size_t)(base_of(place) - place);
-    ssize_t n = readlink(place, to, sizeof to);
-
-    if (n > 0 && to[0] == '/')
-        kept = 0;
-    if (n <= 0 || (size_t)n >= MAX_NAME - kept)
-        return false;
-    memcpy(place + kept, to, (size_t)n);
-    place[kept + (size_t)n] = '\0';
-    return true;
-}
-
 /* Where `name` leads, also if nothing is there yet; false if nowhere. */
 static bool find_place(const char *name, char place[MAX_NAME])
 {
-    int links = 0;
-
     if (strlen(name) >= MAX_NAME)
         return false;
     (void)strcpy(place, name);
-    while (links < MAX_LINKS && follow(place))
-        links++;
-    return links < MAX_LINKS;
+    for (int links = 0; links < MAX_LINKS; links++) {
+        char to[MAX_NAME];
+        size_t kept = (size_t)(base_of(place) - place);
+        ssize_t n = readlink(place, to, sizeof to);
+
+        if (n > 0 && to[0] == '/')
+            kept = 0;
+        if (n <= 0 || (size_t)n >= MAX_NAME - kept)
+            return true;
+        memcpy(place + kept, to, (size_t)n);
+        place[kept + (size_t)n] = '\0';
+    }
+    return false;
 }
 
 static bool have_one_place(const char *name, const char *other)
@@ -115,52 +107,42 @@ static bool is_file(const char *name, const char *other, int standard)
     return !is_standard(other) && have_one_place(name, other);
 }
 
-/* What else the file `name` is, or NULL. */
-static const char *other_use(const conf *c, const char *name)
-{
-    for (int i = 0; i < c->n_names; i++)
-        if (is_file(name, c->names[i], STDIN_FILENO))
-            return "an input";
-    if (is_file(name, c->output, STDOUT_FILENO))
-        return "the output";
-    if (c->rejects != NULL && is_file(name, c->rejects, STDOUT_FILENO))
-        return "the file of --rejects";
-    return NULL;
-}
-
+/* Whether the file `name` is nothing else in this job. */
 static int check(const conf *c, const char *name)
 {
-    const char *use = other_use(c, name);
+    const char *use = NULL;
 
+    if (c->rejects != NULL && is_file(name, c->rejects, STDOUT_FILENO))
+        use = "the file of --rejects";
+    if (is_file(name, c->output, STDOUT_FILENO))
+        use = "the output";
+    for (int i = 0; i < c->n_names; i++)
+        if (is_file(name, c->names[i], STDIN_FILENO))
+            use = "an input";
     if (use == NULL)
         return STATUS_OK;
     return message_usage("--state=%s: %s is %s as well",
                          message_name(c->state), message_name(name), use);
 }
 
-/* A job with the rest of the name would take it for one of its own. */
-static int check_name(const char *name)
-{
-    const size_t end = sizeof ATOMIC_FILE_SUFFIX - 1;
-    size_t n = strlen(name);
-
-    if (n < end || strcmp(name + n - end, ATOMIC_FILE_SUFFIX) != 0)
-        return STATUS_OK;
-    return message_usage("--state=%s: a name that ends in " ATOMIC_FILE_SUFFIX
-                         " is for a state that is not whole yet",
-                         message_name(name));
-}
-
 int distinct_files_check(const conf *c)
 {
+    const size_t suffix = sizeof ATOMIC_FILE_SUFFIX - 1;
     char fresh[MAX_NAME + sizeof ATOMIC_FILE_SUFFIX];
+    size_t n;
     int status;
 
     if (c->state == NULL)
         return STATUS_OK;
-    status = check_name(c->state);
-    if (status != STATUS_OK || strlen(c->state) >= MAX_NAME)
-        return status;
+    n = strlen(c->state);
+    /* A job with the rest of the name would take it for one of its own. */
+    if (n >= suffix && strcmp(c->state + n - suffix, ATOMIC_FILE_SUFFIX) == 0)
+        return message_usage("--state=%s: a name that ends in "
+                             ATOMIC_FILE_SUFFIX
+                             " is for a state that is not whole yet",
+                             message_name(c->state));
+    if (n >= MAX_NAME)
+        return STATUS_OK;
     (void)snprintf(fresh, sizeof fresh, "%s" ATOMIC_FILE_SUFFIX, c->state);
     status = check(c, c->state);
     return status == STATUS_OK ? check(c, fresh) : status;

@@ -1,41 +1,242 @@
 /*
- * job.c - the one job of packstream: records in, packs out.
+ * job.c - sequences from the reader to the packer, until the input ends or a
+ * signal comes; and what the job does while it waits for input.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include "packstream/job.h"
-
-#include <inttypes.h>
-#include <stdio.h>
+#include <errno.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
-#include "cli/report.h"
 #include "packstream/job_parts.h"
 #include "packstream/signals.h"
 
-/* Counts the bytes of the file that was read, as far as it was read. */
-static void count_input(job *j)
-{
-    uint64_t bytes;
+/* Milliseconds of a wait in which the output may still be busy. */
+#define SHORT_WAIT 10
 
-    if (j->input_bytes == RESUME_UNKNOWN || !files_is_regular(j->in) ||
-        !files_place(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
-        j->input_bytes = RESUME_UNKNOWN;
-    else
-        j->input_bytes += bytes;
+bool job_refills(const job *j)
+{
+    return j->next_id < j->refill_until;
 }
+
+/* Tells why reading failed, unless a signal ended it. */
+static int read_failure(job *j, const ps_error *err)
+{
+    if (signals_stopped() != 0)
+        return STATUS_OK;
+    return j->output_failed ? job_output_failure(j, err)
+                            : job_input_failure(j, err);
+}
+
+/* ---- A sequence ---- */
+
+int job_catch_up(job *j)
+{
+    ps_error err;
+
+    if (!j->resume.proves || j->caught_up || j->next_id < j->known_until)
+        return STATUS_OK;
+    j->caught_up = true;
+    /* Of a stream that has ended the last packs are still to come. */
+    if (!j->resume.summary.finished &&
+        ps_packer_replay_verified(j->packer, &err) != PS_OK)
+        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
+                                          : job_output_failure(j, &err);
+    return job_cut_outputs(j);
+}
+
+int job_save(job *j, bool ended)
+{
+    resume_place place = {.records = j->records,
+                          .timed = j->timed,
+                          .input_bytes = j->input_bytes,
+                          .ended = ended};
+    int status;
+
+    /* A pipe has nothing yet that would have to be known of it. */
+    if (ps_packer_totals(j->packer)->packs == 0 &&
+        (!ended || j->resume.output.fd < 0))
+        return STATUS_OK;
+    /* The state that there is knows more, or is still to be proved. */
+    if (j->next_id < j->known_until ||
+        (j->resume.proves && !j->caught_up && !ended))
+        return STATUS_OK;
+    status = rejects_sync(&j->rejects);
+    place.rejects = j->rejects.mark;
+    if (status == STATUS_OK)
+        status = resume_save(&j->resume, j->packer, j->out, &place);
+    j->output_failed = status != STATUS_OK;
+    return status;
+}
+
+static void show_progress(job *j)
+{
+    const ps_totals *t = ps_packer_totals(j->packer);
+    progress_figures figures = {
+        .bytes = ps_token_reader_offset(j->reader),
+        .sequences = t->sequences,
+        .tokens = t->tokens,
+        .packs = t->packs,
+        .capacity = j->conf->capacity,
+    };
+
+    progress_show(&j->progress, &figures);
+}
+
+/* The packer took a sequence, or failed: what is due after that. */
+static int after_put(job *j, const ps_sequence *sequence, ps_result result,
+                     const ps_error *why)
+{
+    const conf *c = j->conf;
+    bool refilled = job_refills(j);
+    bool asked;
+    ps_error err;
+
+    if (result != PS_OK)
+        return refilled ? job_input_failure(j, why)
+                        : job_output_failure(j, why);
+    j->next_id = sequence->id + 1;
+    job_report_depth(j);
+    if (refilled)
+        return job_refills(j) ? STATUS_OK : job_cut_outputs(j);
+
+    j->records++;
+    /* What is to be proved was flushed by the count of records only. */
+    asked = signals_asked() && j->next_id >= j->known_until;
+    j->timed = j->timed || asked;
+    if ((asked ||
+         (c->flush_every != 0 && j->records % c->flush_every == 0)) &&
+        ps_packer_flush(j->packer, PS_FLUSH_DRAIN, &err) != PS_OK)
+        return job_output_failure(j, &err);
+    if (progress_due(&j->progress))
+        show_progress(j);
+    if (c->state == NULL)
+        return STATUS_OK;
+    if (j->next_id >= j->resume.next_mark)
+        job_add_mark(j);
+    return ps_packer_totals(j->packer)->packs < j->resume.next_packs
+               ? STATUS_OK
+               : job_save(j, false);
+}
+
+static int put(job *j, const ps_sequence *sequence)
+{
+    int status = job_catch_up(j);
+    ps_error err;
+    ps_result r;
+
+    if (status != STATUS_OK)
+        return status;
+    r = ps_packer_put(j->packer, sequence, &err);
+    return after_put(j, sequence, r, &err);
+}
+
+/* ---- A sequence that cannot be packed as it is ---- */
+
+static int write_reject(job *j, const ps_sequence *sequence, int reason)
+{
+    int status = job_catch_up(j);
+
+    if (status != STATUS_OK || sequence->id < j->known_until)
+        return status;
+    return rejects_put(&j->rejects, sequence, reason);
+}
+
+/* Leaves a sequence out, which is then counted, and written if asked for. */
+static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
+{
+    static const int numbers[] = {
+        [PS_REJECT_OVERLONG] = REJECT_OVERLONG_DROPPED,
+        [PS_REJECT_OUT_OF_VOCAB] = REJECT_OUT_OF_VOCAB};
+    int status = STATUS_OK;
+    ps_error err;
+    ps_result r;
+
+    /* No record can be without tokens. */
+    if (reason != PS_REJECT_EMPTY)
+        status = write_reject(j, sequence, numbers[reason]);
+    if (status != STATUS_OK)
+        return status;
+    r = ps_packer_reject(j->packer, sequence, reason, &err);
+    return after_put(j, sequence, r, &err);
+}
+
+/*
+ * Reads the whole sequence that is pending, or passes over it.  *outside says
+ * that it is to be dropped because of a token.
+ */
+static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
+                       bool *outside, ps_error *err)
+{
+    ps_result r;
+
+    *outside = false;
+    for (;;) {
+        r = whole ? ps_token_reader_hold(j->reader, sequence, err)
+                  : ps_token_reader_skip(j->reader, err);
+        if (r != PS_ERR_RANGE || !j->conf->drop_outside || *outside)
+            return r;
+        *outside = true;
+    }
+}
+
+static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
+{
+    ps_overlong overlong = j->conf->policy == PS_POLICY_CONCAT
+                               ? PS_OVERLONG_SPLIT
+                               : j->conf->overlong;
+    bool whole = overlong != PS_OVERLONG_DROP || j->conf->rejects != NULL;
+    int status = STATUS_OK;
+    bool outside;
+    ps_error err;
+
+    if (overlong == PS_OVERLONG_ERROR) {
+        message_error("%s: %s (--overlong says what to do with it)",
+                      files_input_name(j->input), why->text);
+        return STATUS_DATA;
+    }
+    if (fetch(j, whole, sequence, &outside, &err) != PS_OK)
+        return read_failure(j, &err);
+    if (overlong == PS_OVERLONG_DROP)
+        return reject(j, sequence, PS_REJECT_OVERLONG);
+    if (outside)
+        return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
+    if (overlong == PS_OVERLONG_TRUNCATE)
+        status = write_reject(j, sequence, REJECT_OVERLONG_TRUNCATED);
+    return status == STATUS_OK ? put(j, sequence) : status;
+}
+
+static int put_outside(job *j, ps_sequence *sequence, const ps_error *why)
+{
+    bool outside;
+    ps_error err;
+
+    if (!j->conf->drop_outside)
+        return read_failure(j, why);
+    if (fetch(j, j->conf->rejects != NULL, sequence, &outside, &err) != PS_OK)
+        return read_failure(j, &err);
+    return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
+}
+
+/* ---- All of the input ---- */
 
 /* At the end of a file: goes on with the next, if there is one. */
 static int next_file(job *j, bool *more)
 {
     int before = j->in;
+    uint64_t bytes;
     ps_error err;
     int status;
 
+    /* Counts the bytes of the file, as far as it was read. */
+    if (j->input_bytes == RESUME_UNKNOWN || !files_is_regular(j->in) ||
+        !files_place(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
+        j->input_bytes = RESUME_UNKNOWN;
+    else
+        j->input_bytes += bytes;
+
     *more = j->next_name < j->conf->n_names;
-    count_input(j);
     if (!*more)
         return STATUS_OK;
     /* To open a file may mean to wait for one who writes to it. */
@@ -44,7 +245,7 @@ static int next_file(job *j, bool *more)
     status = job_open_file(j);
     if (status == STATUS_OK &&
         ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
-        status = job_read_failure(j, &err);
+        status = read_failure(j, &err);
     /* Only now, lest the new one gets a number that is still in use. */
     files_close_input(before);
     return status;
@@ -63,22 +264,24 @@ int job_pack(job *j)
         switch (ps_token_reader_next(j->reader, j->conf->capacity, &sequence,
                                      &err)) {
         case PS_OK:
-            status = job_put(j, &sequence);
+            status = put(j, &sequence);
             break;
         case PS_END:
             status = next_file(j, &more);
             break;
         case PS_ERR_OVERLONG:
-            status = job_put_overlong(j, &sequence, &err);
+            status = put_overlong(j, &sequence, &err);
             break;
         case PS_ERR_RANGE:
-            status = job_put_outside(j, &sequence, &err);
+            status = put_outside(j, &sequence, &err);
             break;
         case PS_ERR_EMPTY:
-            status = job_put_empty(j, &sequence, &err);
+            status = j->conf->drop_empty
+                         ? reject(j, &sequence, PS_REJECT_EMPTY)
+                         : read_failure(j, &err);
             break;
         default:
-            status = job_read_failure(j, &err);
+            status = read_failure(j, &err);
         }
     }
     progress_end(&j->progress);
@@ -87,140 +290,60 @@ int job_pack(job *j)
     return j->stop == 0 ? status : job_save(j, false);
 }
 
-/* " (2 overlong, 1 empty)" behind the number of rejects, if there are any. */
-static void print_reasons(const ps_rejected rejected[PS_REJECTS])
-{
-    static const char *const words[PS_REJECTS] = {
-        [PS_REJECT_OVERLONG] = "overlong",
-        [PS_REJECT_EMPTY] = "empty",
-        [PS_REJECT_OUT_OF_VOCAB] = "out of vocabulary"};
-    const char *before = " (";
+/* ---- While there is no input ---- */
 
-    for (unsigned i = 0; i < PS_REJECTS; i++)
-        if (rejected[i].sequences > 0) {
-            (void)fprintf(stderr, "%s%" PRIu64 " %s", before,
-                          rejected[i].sequences, words[i]);
-            before = ", ";
+ps_result job_drain(void *context, ps_error *err)
+{
+    job *j = context;
+    ps_result r = PS_OK;
+
+    /* Among sequences that are packed already this was done then. */
+    if (!job_refills(j))
+        r = ps_packer_flush(j->packer, PS_FLUSH_DRAIN, err);
+    j->output_failed = r != PS_OK;
+    return r;
+}
+
+ps_result job_on_wait(void *context, ps_error *err)
+{
+    job *j = context;
+    uint64_t idle = j->conf->flush_idle;
+    uint64_t wait;
+    ps_result r = ps_packer_flush(j->packer, PS_FLUSH_NOWAIT, err);
+
+    j->output_failed = r != PS_OK;
+    /*
+     * A file is never idle, however long a disk takes; and what is packed
+     * anew was packed at no time that we know.
+     */
+    if (idle == 0 || j->next_id < j->known_until || files_is_regular(j->in))
+        idle = WAIT_FOREVER;
+    wait = idle < SHORT_WAIT ? idle : SHORT_WAIT;
+    while (r == PS_OK) {
+        signals_end end =
+            signals_wait(ps_token_reader_descriptor(j->reader), wait);
+
+        if (end == WAIT_INPUT)
+            break;
+        if (end == WAIT_STOP) {
+            /* It ends the reading; read_failure() knows why. */
+            *err = (ps_error){.code = PS_ERR_IO,
+                              .sys_errno = EINTR,
+                              .text = "a signal ends the job"};
+            return PS_ERR_IO;
         }
-    if (before[0] == ',')
-        (void)putc(')', stderr);
-}
-
-static void print_text(const ps_pack_info *info, const ps_totals *t,
-                       const ps_rejected rejected[PS_REJECTS],
-                       uint64_t delay)
-{
-    (void)fprintf(stderr,
-                  "%s: %" PRIu64 " sequences, %" PRIu64
-                  " tokens in %" PRIu64 " packs, %.2f%% full; %" PRIu64
-                  " rejected",
-                  message_program(), t->sequences, t->tokens, t->packs,
-                  100.0 * report_efficiency(info, t), t->rejected_sequences);
-    print_reasons(rejected);
-    (void)fprintf(stderr,
-                  ", %" PRIu64 " truncated, %" PRIu64
-                  " split; longest delay %" PRIu64 "\n",
-                  t->truncated_sequences, t->split_sequences, delay);
-}
-
-/* What was asked for and could not be told is a failure. */
-static int print_stats(const job *j)
-{
-    const ps_pack_info *info = ps_packer_info(j->packer);
-    const ps_totals *totals = ps_packer_totals(j->packer);
-    uint64_t delay = ps_packer_delay(j->packer);
-    ps_rejected rejected[PS_REJECTS];
-    ps_depth_cost cost;
-    ps_error err;
-
-    if (j->conf->stats == STATS_NONE && (j->conf->quiet || j->stop != 0))
-        return STATUS_OK;
-    /* Nobody asked for the line that is lost without memory. */
-    if (ps_packer_depth_cost(j->packer, &cost, &err) != PS_OK)
-        return j->conf->stats == STATS_NONE
-                   ? STATUS_OK
-                   : message_failure(files_output_name(j->conf->output),
-                                     &err);
-    for (unsigned i = 0; i < PS_REJECTS; i++)
-        rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
-    if (j->conf->stats == STATS_JSON)
-        report_json_packing(stderr, info, totals, rejected, delay, &cost);
-    else if (j->conf->stats == STATS_TEXT)
-        print_text(info, totals, rejected, delay);
-    if (j->conf->stats != STATS_JSON && cost.depth != 0)
-        message_note("the depth cap of %" PRIu32 " costs %.1f%%: -d %" PRIu32,
-                     info->depth, 100 * cost.efficiency, cost.depth);
-    return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
-}
-
-/*
- * After a failure what was decided before it still goes out, but no END: the
- * stream is cut, and a reader says so.
- */
-static void abandon(job *j)
-{
-    ps_error err;
-
-    /* An output that was not cut yet is to stay as it is. */
-    if (j->output_failed || job_is_again(j))
-        return;
-    /* That memory ran out once is told already. */
-    if (ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK &&
-        err.code != PS_ERR_MEMORY)
-        (void)job_output_failure(j, &err);
-}
-
-static int finish(job *j)
-{
-    ps_error err;
-
-    if (j->next_id < j->known && !j->resume.ends) {
-        message_error("%s: the input is not what it was when the state was "
-                      "saved: it ends before sequence %" PRIu64,
-                      files_input_name(j->input), j->known - 1);
-        return STATUS_DATA;
+        if (end == WAIT_IDLE && wait < idle) {
+            /* A failure to write is told though there is no input. */
+            idle -= idle == WAIT_FOREVER ? 0 : wait;
+            wait = idle;
+            r = ps_packer_flush(j->packer, PS_FLUSH_DECIDED, err);
+            j->output_failed = r != PS_OK;
+        } else if (j->next_id >= j->known_until) {
+            if (end == WAIT_IDLE)
+                idle = wait = WAIT_FOREVER;
+            j->timed = true;
+            r = job_drain(j, err);
+        }
     }
-    if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
-        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
-                                          : job_output_failure(j, &err);
-    job_tell_depth(j);
-    /* Of one that has just written END once more nothing is new. */
-    return j->conf->state == NULL || j->resume.ends ? STATUS_OK
-                                                    : job_save(j, true);
-}
-
-/* The rejects first: without them the output is not to be whole. */
-static int end_streams(job *j, int status)
-{
-    int rejected;
-
-    if (status == STATUS_OK && j->packer != NULL && j->stop == 0)
-        status = job_catch_up(j);
-    rejected = rejects_close(&j->rejects,
-                             status == STATUS_OK && j->stop == 0);
-    if (status == STATUS_OK)
-        status = rejected;
-    if (j->packer == NULL || j->resume.done || j->stop != 0)
-        return status;
-    if (status == STATUS_OK)
-        status = finish(j);
-    else
-        abandon(j);
-    return status;
-}
-
-int job_close(job *j, int status)
-{
-    status = end_streams(j, status);
-    if (j->out >= 0 && !files_close_output(j->out, j->conf->output) &&
-        status == STATUS_OK)
-        status = STATUS_FAILURE;
-    if (status == STATUS_OK && j->packer != NULL)
-        status = print_stats(j);
-    resume_close(&j->resume);
-    ps_packer_free(j->packer);
-    ps_token_reader_free(j->reader);
-    if (j->in >= 0)
-        files_close_input(j->in);
-    return status;
+    return r;
 }

@@ -1,6 +1,22 @@
 /*
  * job.h - the one job of packstream: records in, packs out.
  *
+ * main.c runs the steps of a job, and conf.c knows what the command line asks
+ * for.  job_open.c opens the state, the input and the outputs; job.c takes
+ * each sequence from the reader to the packer; job_close.c ends the stream.
+ * They are helped by
+ *
+ *   memory.c          which divides the memory that -M gives;
+ *   rejects.c         which writes the stream of --rejects;
+ *   resume.c          which keeps the state of the job in a file (--state),
+ *                     and says what follows from it for a new one (--resume);
+ *   output_check.c    by which a job that goes on knows its output again;
+ *   distinct_files.c  which sees to it that no file is used for two things;
+ *   signals.c         which waits for input, and remembers signals.
+ *
+ * All of this uses the library by its public header, src/common, and what the
+ * programs share in src/cli.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -28,14 +44,16 @@ typedef struct job {
     progress progress;
     resume resume;
     uint64_t records; /* put so far */
-    uint64_t next_id; /* of the sequences; */
-    uint64_t again;   /* those below are packed: they are only wanted back */
-    uint64_t known;   /* those below came before: their rejects are written */
+    uint64_t next_id; /* of the sequences */
+    uint64_t refill_until; /* those below are packed; but the packer may want
+                              the payloads that it held */
+    uint64_t known_until;  /* those below came before: their rejects are
+                              written */
     uint64_t input_bytes; /* of the files that were read, as in resume_place */
-    bool told_depth;
-    bool caught_up;   /* what is packed anew is behind what the state knows */
-    bool timed;       /* packs were flushed because of time or a signal */
-    int stop;         /* the signal that ends the job, or 0 */
+    bool depth_reported;
+    bool caught_up; /* what is packed anew is behind what the state knows */
+    bool timed;     /* packs were flushed because of time or a signal */
+    int stop;       /* the signal that ends the job, or 0 */
     bool output_failed; /* nothing more can be written */
 } job;
 

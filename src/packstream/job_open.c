@@ -1,5 +1,5 @@
 /*
- * job_open.c - how the job begins: its state, its inputs and its outputs.
+ * job_open.c - how the job begins: its state, its input and its outputs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,18 +40,6 @@ int job_open_file(job *j)
     return j->in < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-static int check_type(const job *j)
-{
-    const ps_schema *schema = ps_token_reader_schema(j->reader);
-
-    if (j->conf->type == 0 || j->conf->type == schema->token_type)
-        return STATUS_OK;
-    return message_usage("%s: the records hold %s tokens, not %s",
-                         files_input_name(j->input),
-                         ps_type_name(schema->token_type),
-                         ps_type_name(j->conf->type));
-}
-
 int job_open_state(job *j)
 {
     const resume *r = &j->resume;
@@ -59,10 +47,10 @@ int job_open_state(job *j)
 
     if (status != STATUS_OK)
         return status;
-    j->known = r->summary.input_sequences;
+    j->known_until = r->summary.input_sequences;
     if (!r->goes_on)
         return STATUS_OK;
-    j->again = j->known;
+    j->refill_until = j->known_until;
     j->next_name = (int)r->place.file;
     j->input_bytes = r->place.input_bytes;
     j->records = r->place.records;
@@ -70,12 +58,11 @@ int job_open_state(job *j)
     return STATUS_OK;
 }
 
-/* What the job deals with needs no message. */
-static ps_token_reader_options reader_options(job *j)
+int job_open_input(job *j)
 {
     const conf *c = j->conf;
-
-    return (ps_token_reader_options){
+    /* What the job deals with needs no message: it is expected. */
+    const ps_token_reader_options options = {
         .window = memory_window(c),
         .vocab_size = c->vocab_size,
         .expect_overlong = c->policy == PS_POLICY_CONCAT ||
@@ -86,60 +73,46 @@ static ps_token_reader_options reader_options(job *j)
         .on_flush = job_drain,
         .flush_context = j,
     };
-}
-
-int job_open_input(job *j)
-{
-    ps_type raw_type = j->conf->type == 0 ? PS_U16 : j->conf->type;
-    ps_token_reader_options options = reader_options(j);
+    ps_type type;
     ps_error err;
     int status = job_open_file(j);
 
     if (status != STATUS_OK)
         return status;
-    if (ps_token_reader_open(&j->reader, j->in, raw_type, &options, &err) !=
-        PS_OK)
+    if (ps_token_reader_open(&j->reader, j->in,
+                             c->type == 0 ? PS_U16 : c->type, &options,
+                             &err) != PS_OK)
         return job_input_failure(j, &err);
-    return check_type(j);
-}
-
-/*
- * The schema as the packs declare it: raw records say nothing themselves,
- * so the packs can say what the command line does.
- */
-static ps_schema declared_schema(const job *j)
-{
-    ps_schema schema = *ps_token_reader_schema(j->reader);
-
-    if (!schema.framed)
-        schema.vocab_size = j->conf->vocab_size;
-    return schema;
-}
-
-static uint32_t pad_id(const job *j, const ps_schema *schema)
-{
-    if (j->conf->pad_given)
-        return j->conf->pad_id;
-    return schema->special[PS_PAD] == PS_NO_ID ? 0 : schema->special[PS_PAD];
+    type = ps_token_reader_schema(j->reader)->token_type;
+    if (c->type == 0 || c->type == type)
+        return STATUS_OK;
+    return message_usage("%s: the records hold %s tokens, not %s",
+                         files_input_name(j->input), ps_type_name(type),
+                         ps_type_name(c->type));
 }
 
 static ps_packer_options packer_options(const job *j,
                                         const ps_schema *schema)
 {
+    const conf *c = j->conf;
+    uint32_t pad_id = schema->special[PS_PAD];
+
+    if (pad_id == PS_NO_ID)
+        pad_id = 0;
     return (ps_packer_options){
-        .capacity = j->conf->capacity,
-        .depth = j->conf->depth,
-        .window = j->conf->window,
-        .pad_id = pad_id(j, schema),
-        .overlong = j->conf->overlong,
-        .policy = j->conf->policy,
-        .order = j->conf->seed == 0 ? j->conf->order : PS_PACKS_SHUFFLED,
-        .seed = j->conf->seed,
-        .max_delay = j->conf->max_delay,
-        .even_cost = j->conf->even_cost,
-        .align = j->conf->align,
-        .compressed = j->conf->zstd_level != 0,
-        .level = (int)j->conf->zstd_level,
+        .capacity = c->capacity,
+        .depth = c->depth,
+        .window = c->window,
+        .pad_id = c->pad_given ? c->pad_id : pad_id,
+        .overlong = c->overlong,
+        .policy = c->policy,
+        .order = c->seed == 0 ? c->order : PS_PACKS_SHUFFLED,
+        .seed = c->seed,
+        .max_delay = c->max_delay,
+        .even_cost = c->even_cost,
+        .align = c->align,
+        .compressed = c->zstd_level != 0,
+        .level = (int)c->zstd_level,
         .first_record = j->resume.first_record,
     };
 }
@@ -167,17 +140,11 @@ static int check_outputs(job *j, const ps_schema *schema,
     return STATUS_OK;
 }
 
-/* Whether those before and after in the pipeline need processors as well. */
-static bool is_among_others(const job *j)
-{
-    return files_is_pipe(j->in) && files_is_pipe(j->out);
-}
-
 /*
  * A second thread writes, since that is what keeps the first one longest; or
  * reads, where to write is for nothing.  Only from three on there is one for
- * each: with two processors they would be in one another's way, and in the
- * way of the neighbours, if there is one at either end.
+ * each.  With two processors they would be in one another's way, and in the
+ * way of the programs before and after in a pipeline.
  */
 static void share_work(job *j)
 {
@@ -186,15 +153,16 @@ static void share_work(job *j)
         &j->memory, chosen ? j->conf->threads : threads_available());
     bool compressed = j->conf->zstd_level != 0;
 
-    if (n == 2 && !chosen && !compressed && is_among_others(j))
+    if (n == 2 && !chosen && !compressed && files_is_pipe(j->in) &&
+        files_is_pipe(j->out))
         n = 1;
     j->reads_ahead =
         n > 2 || (n == 2 && !compressed && files_is_device(j->out));
     j->writers = n == 1 || (n == 2 && j->reads_ahead) ? 0 : n;
 }
 
-/* Where the rejects go on, or NULL: they begin. */
-static const rejects_mark *mark_of_rejects(const job *j)
+/* Where the rejects go on; NULL if they begin. */
+static const rejects_mark *rejects_place(const job *j)
 {
     return j->resume.state == NULL || j->resume.summary.blank
                ? NULL
@@ -206,25 +174,13 @@ static int open_outputs(job *j)
     int status = resume_open_output(&j->resume, j->in, &j->out);
 
     if (status == STATUS_OK)
-        status = rejects_open(&j->rejects, mark_of_rejects(j),
+        status = rejects_open(&j->rejects, rejects_place(j),
                               j->conf->state != NULL);
     /* Now that all are there, two names of one new file show, too. */
     if (status == STATUS_OK && j->conf->rejects != NULL &&
         !files_are_distinct(j->conf->rejects, j->conf->output))
         status = STATUS_FAILURE;
     return status == STATUS_OK ? distinct_files_check(j->conf) : status;
-}
-
-/* What is still to be opened are the other inputs and the next state. */
-static int give_up_rights(const job *j)
-{
-    const conf *c = j->conf;
-
-    return c->no_sandbox || sandbox_enter(c->names + j->next_name,
-                                          c->n_names - j->next_name,
-                                          j->resume.file.folder)
-               ? STATUS_OK
-               : STATUS_FAILURE;
 }
 
 /* Opens the packer; one that goes on wants some of its input again. */
@@ -255,39 +211,34 @@ int job_cut_outputs(job *j)
 
     /* Rejects that have an END are whole. */
     if (status == STATUS_OK && !j->resume.summary.finished)
-        status = rejects_start(&j->rejects, mark_of_rejects(j));
+        status = rejects_start(&j->rejects, rejects_place(j));
     j->output_failed = status != STATUS_OK;
     return status;
 }
 
-/* Bytes of a record that there are for each of the sequences. */
-static uint32_t depth_bytes(const ps_pack_info *info)
+void job_report_depth(job *j)
 {
+    const ps_pack_info *info = ps_packer_info(j->packer);
     uint32_t bytes = 0;
 
+    if (j->depth_reported || !j->conf->verbose ||
+        info->depth == PS_DEPTH_AUTO)
+        return;
+    j->depth_reported = true;
+    /* Bytes of a record that there are for each of the sequences. */
     for (uint32_t i = 0; i < info->n_fields; i++)
         if (info->fields[i].channel.kind != PS_PER_TOKEN)
             bytes += (uint32_t)ps_type_bytes(info->fields[i].channel.type) *
                      info->fields[i].count;
-    return bytes;
-}
-
-void job_tell_depth(job *j)
-{
-    const ps_pack_info *info = ps_packer_info(j->packer);
-
-    if (j->told_depth || !j->conf->verbose || info->depth == PS_DEPTH_AUTO)
-        return;
-    j->told_depth = true;
     message_note("%s: packs of %" PRIu32 " tokens and up to %" PRIu32
                  " sequences, %" PRIu32 " bytes each, %" PRIu32
                  " of them because of the depth",
                  files_output_name(j->conf->output), info->capacity,
-                 info->depth, info->record_bytes, depth_bytes(info));
+                 info->depth, info->record_bytes, bytes);
 }
 
 /* With -v: what is to be done. */
-static void tell(job *j)
+static void report_start(job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);
 
@@ -297,39 +248,35 @@ static void tell(job *j)
                  files_input_name(j->input),
                  info->schema.framed ? "framed" : "raw",
                  ps_type_name(info->schema.token_type));
-    job_tell_depth(j);
+    job_report_depth(j);
     message_note("at most %" PRIu64 " MiB of memory",
                  memory_mib(&j->memory));
     if (j->resume.goes_on)
         message_note("%s: goes on with record %" PRIu64 " and pack %" PRIu64,
-                     message_name(j->resume.file.name), j->again,
+                     message_name(j->resume.file.name), j->refill_until,
                      ps_packer_totals(j->packer)->packs);
 }
 
-void job_note(job *j)
+void job_add_mark(job *j)
 {
     const resume_mark mark = {.file = (uint32_t)j->next_name - 1,
                               .input_bytes = j->input_bytes,
                               .mark = ps_token_reader_mark(j->reader)};
 
-    resume_note(&j->resume, &mark);
-}
-
-/* Where a state is kept, a first mark is set where reading begins. */
-static void keep_state(job *j)
-{
-    if (j->conf->state == NULL)
-        return;
-    resume_start(&j->resume, ps_packer_info(j->packer),
-                 ps_packer_totals(j->packer)->packs);
-    job_note(j);
+    resume_add_mark(&j->resume, &mark);
 }
 
 static int start_reading(job *j)
 {
     ps_error err;
 
-    ps_token_reader_on_wait(j->reader, job_pass_on, j);
+    /* Where a state is kept, a first mark is set where reading begins. */
+    if (j->conf->state != NULL) {
+        resume_start(&j->resume, ps_packer_info(j->packer),
+                     ps_packer_totals(j->packer)->packs);
+        job_add_mark(j);
+    }
+    ps_token_reader_on_wait(j->reader, job_on_wait, j);
     if (j->reads_ahead &&
         ps_token_reader_read_ahead(j->reader, &err) != PS_OK)
         return job_input_failure(j, &err);
@@ -338,10 +285,15 @@ static int start_reading(job *j)
 
 int job_open_output(job *j)
 {
-    ps_schema schema = declared_schema(j);
+    const conf *c = j->conf;
+    ps_schema schema = *ps_token_reader_schema(j->reader);
     ps_packer_options options = packer_options(j, &schema);
-    int status = memory_divide(&j->memory, j->conf, &schema, &options);
+    int status;
 
+    /* Raw records say nothing themselves: the command line does. */
+    if (!schema.framed)
+        schema.vocab_size = c->vocab_size;
+    status = memory_divide(&j->memory, c, &schema, &options);
     ps_token_reader_set_longest(j->reader, j->memory.longest);
     if (status == STATUS_OK)
         status = check_outputs(j, &schema, &options);
@@ -349,13 +301,17 @@ int job_open_output(job *j)
         status = resume_fits(&j->resume, &schema, &options);
     if (status == STATUS_OK)
         status = open_outputs(j);
-    if (status == STATUS_OK)
-        status = give_up_rights(j);
+    /* What is still to be opened are the other inputs and the next state. */
+    if (status == STATUS_OK && !c->no_sandbox &&
+        !sandbox_enter(c->names + j->next_name, c->n_names - j->next_name,
+                       j->resume.file.folder))
+        status = STATUS_FAILURE;
     if (status == STATUS_OK && j->resume.done)
         return resume_open_ended(&j->resume, &j->packer, j->out, &schema,
                                  &options);
+
     /* From the first state on, a signal leaves none half made. */
-    if (status == STATUS_OK && j->conf->state != NULL)
+    if (status == STATUS_OK && c->state != NULL)
         signals_catch_stop();
     if (status == STATUS_OK)
         status = resume_begin(&j->resume, j->out);
@@ -364,11 +320,10 @@ int job_open_output(job *j)
     share_work(j);
     options.threads = j->writers;
     status = open_packer(j, &schema, &options);
-    if (status == STATUS_OK && j->next_id >= j->known)
+    if (status == STATUS_OK && j->next_id >= j->known_until)
         status = job_cut_outputs(j);
     if (status != STATUS_OK)
         return status;
-    tell(j);
-    keep_state(j);
+    report_start(j);
     return start_reading(j);
 }

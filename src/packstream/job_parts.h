@@ -1,7 +1,6 @@
 /*
- * job_parts.h - what the parts of the job share: job.c reads, job_put.c packs,
- * job_reject.c sees to what cannot be packed as it is, job_open.c begins,
- * job_idle.c waits.
+ * job_parts.h - what the parts of the job share: job_open.c begins, job.c
+ * packs, job_close.c ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,36 +10,11 @@
 
 #include "packstream/job.h"
 
+/* ---- job_open.c ---- */
+
 /* Report what the library says of an input or of the output. */
 int job_input_failure(const job *j, const ps_error *err);
 int job_output_failure(job *j, const ps_error *err);
-
-/* What reading gave: a failure, or the end that a signal asked for. */
-int job_read_failure(job *j, const ps_error *err);
-
-/* Has the next sequence packed. */
-int job_put(job *j, const ps_sequence *sequence);
-
-/* The packer took it, or not: what is due after that. */
-int job_took(job *j, const ps_sequence *sequence, ps_result result,
-             const ps_error *why);
-
-/*
- * Sees to a sequence of which the reader gave only the length: longer than a
- * pack, with a token outside the vocabulary, or without tokens.
- */
-int job_put_overlong(job *j, ps_sequence *sequence, const ps_error *why);
-int job_put_outside(job *j, ps_sequence *sequence, const ps_error *why);
-int job_put_empty(job *j, const ps_sequence *sequence, const ps_error *why);
-
-/* Saves the state of the job, if there is anything to go on from. */
-int job_save(job *j, bool ended);
-
-/* Takes note of where the reader is, for a state. */
-void job_note(job *j);
-
-/* With -v: the depth and what it costs, once it is known. */
-void job_tell_depth(job *j);
 
 /* Opens the next input file. */
 int job_open_file(job *j);
@@ -51,17 +25,34 @@ int job_open_file(job *j);
  */
 int job_cut_outputs(job *j);
 
+/* Marks where the reader is, for a state. */
+void job_add_mark(job *j);
+
+/* With -v: the depth and what it costs, once it is known. */
+void job_report_depth(job *j);
+
+/* ---- job.c ---- */
+
+/* Whether the next sequence is packed already, and only its payload wanted. */
+bool job_refills(const job *j);
+
 /*
- * Before anything new is packed or rejected: where packs are made anew, these
- * have to be those of the state by now.
+ * Before anything new is packed or rejected: packs that are made anew have to
+ * be those of the state by now.  Not earlier, for flushes that were asked for
+ * behind the last sequence that the state knows have to come again, too.
  */
 int job_catch_up(job *j);
 
-/* Whether what comes came before already. */
-bool job_is_again(const job *j);
+/* Saves the state of the job, if there is anything to go on from. */
+int job_save(job *j, bool ended);
 
-/* Hooks of the reader, whose context is the job. */
+/*
+ * Hooks of the reader, whose context is the job.  job_drain packs all that is
+ * held, as a flush record asks for it.  job_on_wait, before the reader waits
+ * for input, has what is decided written; and when the wait is long, or a
+ * signal asks for it, packs what is held.
+ */
 ps_wait_hook job_drain;
-ps_wait_hook job_pass_on;
+ps_wait_hook job_on_wait;
 
 #endif

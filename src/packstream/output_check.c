@@ -35,11 +35,11 @@ static int is_other(const char *name)
     return STATUS_FAILURE;
 }
 
-int output_check_begin(written *w, const char *name, int out)
+int output_check_begin(output_check *w, const char *name, int out)
 {
     struct stat st;
 
-    *w = (written){.name = name, .fd = -1};
+    *w = (output_check){.name = name, .fd = -1};
     if (fstat(out, &st) != 0)
         return failure(name);
     if (!S_ISREG(st.st_mode))
@@ -51,7 +51,7 @@ int output_check_begin(written *w, const char *name, int out)
 }
 
 /* Reads `n` bytes, at most SAMPLE_BYTES, of the file from `at` on. */
-static int read_sample(const written *w, uint64_t at, size_t n,
+static int read_sample(const output_check *w, uint64_t at, size_t n,
                        unsigned char bytes[SAMPLE_BYTES])
 {
     size_t done = 0;
@@ -69,45 +69,43 @@ static int read_sample(const written *w, uint64_t at, size_t n,
     return STATUS_OK;
 }
 
-/* What is there from `at` up to `end`, or the start of it. */
-static int add_sample(const written *w, uint64_t at, uint64_t end,
-                      uint64_t *hash)
-{
-    unsigned char bytes[SAMPLE_BYTES];
-    size_t n = end - at < sizeof bytes ? (size_t)(end - at) : sizeof bytes;
-    int status = read_sample(w, at, n, bytes);
-
-    if (status == STATUS_OK)
-        *hash = XXH3_64bits_withSeed(bytes, n, *hash);
-    return status;
-}
-
 /* The place `n` bytes before the end, or where it all begins. */
 static uint64_t before_end(uint64_t start, uint64_t end, uint64_t n)
 {
     return n < end - start ? end - n : start;
 }
 
-static int hash_of(const written *w, uint64_t record, uint64_t length,
-                   uint64_t *hash)
+/* The hash of the samples of so many bytes, the last `record` of them one. */
+static int hash_samples(const output_check *w, uint64_t record,
+                        uint64_t length, uint64_t *hash)
 {
-    uint64_t start = w->base;
-    uint64_t end = start + length;
-    int status;
+    const uint64_t start = w->base;
+    const uint64_t end = start + length;
+    const struct {
+        uint64_t at;
+        uint64_t end; /* or less, if that is more than a sample */
+    } samples[] = {{before_end(0, start, SAMPLE_BYTES), start},
+                   {start, end},
+                   {before_end(start, end, record), end},
+                   {before_end(start, end, SAMPLE_BYTES), end}};
+    int status = STATUS_OK;
 
     *hash = 0;
-    status = add_sample(w, before_end(0, start, SAMPLE_BYTES), start, hash);
-    if (status == STATUS_OK)
-        status = add_sample(w, start, end, hash);
-    if (status == STATUS_OK)
-        status = add_sample(w, before_end(start, end, record), end, hash);
-    if (status == STATUS_OK)
-        status =
-            add_sample(w, before_end(start, end, SAMPLE_BYTES), end, hash);
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        unsigned char bytes[SAMPLE_BYTES];
+        uint64_t n = samples[i].end - samples[i].at;
+
+        if (n > sizeof bytes)
+            n = sizeof bytes;
+        status = read_sample(w, samples[i].at, (size_t)n, bytes);
+        if (status != STATUS_OK)
+            break;
+        *hash = XXH3_64bits_withSeed(bytes, (size_t)n, *hash);
+    }
     return status;
 }
 
-bool output_check_length(const written *w, int out, uint64_t *length)
+bool output_check_length(const output_check *w, int out, uint64_t *length)
 {
     uint64_t place;
 
@@ -124,29 +122,20 @@ bool output_check_length(const written *w, int out, uint64_t *length)
     return true;
 }
 
-int output_check_take(const written *w, uint64_t length, uint64_t record,
+int output_check_take(const output_check *w, uint64_t length, uint64_t record,
                       output_check_mark *mark)
 {
     *mark = (output_check_mark){
         .known = w->fd >= 0, .base = w->base, .record = record};
-    return mark->known ? hash_of(w, record, length, &mark->hash) : STATUS_OK;
-}
-
-static int compare(const written *w, const output_check_mark *mark,
-                   uint64_t length)
-{
-    uint64_t hash;
-    int status = hash_of(w, mark->record, length, &hash);
-
-    return status == STATUS_OK && hash != mark->hash ? is_other(w->name)
-                                                     : status;
+    return mark->known ? hash_samples(w, record, length, &mark->hash)
+                       : STATUS_OK;
 }
 
 /*
  * Of a job that was stopped before its first state nothing is known but where
  * it began; what is there must begin as its output, for it is to be cut.
  */
-static int compare_start(const written *w, int out)
+static int check_start(const output_check *w, int out)
 {
     static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
     static const unsigned char compressed[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -167,12 +156,13 @@ static int compare_start(const written *w, int out)
     return status;
 }
 
-int output_check_reopen(written *w, const char *name, int in, int *out,
+int output_check_reopen(output_check *w, const char *name, int in, int *out,
                         const output_check_mark *mark, uint64_t length)
 {
+    uint64_t hash;
     int status;
 
-    *w = (written){.name = name, .fd = -1, .base = mark->base};
+    *w = (output_check){.name = name, .fd = -1, .base = mark->base};
     *out = -1;
     /* A pipe or a device goes on as it is. */
     if (!mark->known && !files_is_for_file(name)) {
@@ -193,12 +183,15 @@ int output_check_reopen(written *w, const char *name, int in, int *out,
     w->fd = files_reread_output(name, *out);
     if (w->fd < 0)
         return STATUS_FAILURE;
-    status = compare(w, mark, length);
-    return status == STATUS_OK && length == 0 ? compare_start(w, *out)
-                                              : status;
+    status = hash_samples(w, mark->record, length, &hash);
+    if (status == STATUS_OK && hash != mark->hash)
+        status = is_other(name);
+    if (status == STATUS_OK && length == 0)
+        status = check_start(w, *out);
+    return status;
 }
 
-int output_check_go_to_end(const written *w, int out, uint64_t length)
+int output_check_go_to_end(const output_check *w, int out, uint64_t length)
 {
     if (w->fd < 0 ||
         lseek(out, (off_t)(w->base + length), SEEK_SET) != -1)
@@ -206,13 +199,13 @@ int output_check_go_to_end(const written *w, int out, uint64_t length)
     return failure(w->name);
 }
 
-int output_check_cut(const written *w, int out, uint64_t length)
+int output_check_cut(const output_check *w, int out, uint64_t length)
 {
     return files_cut(out, w->name, w->base + length) ? STATUS_OK
                                                      : STATUS_FAILURE;
 }
 
-void output_check_close(written *w)
+void output_check_close(output_check *w)
 {
     if (w->fd >= 0)
         (void)close(w->fd);

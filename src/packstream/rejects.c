@@ -47,23 +47,18 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     return STATUS_OK;
 }
 
-static bool is_pipe(const char *name)
+int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
 {
     struct stat st;
 
-    return stat(name, &st) == 0 &&
-           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
-}
-
-int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
-{
     if (r->name == NULL)
         return STATUS_OK;
     r->marked = marked;
     if (marked && strcmp(r->name, "-") == 0)
         return message_usage("--rejects=-: with --state they need a file "
                              "with a name");
-    if (marked && is_pipe(r->name))
+    if (marked && stat(r->name, &st) == 0 &&
+        (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
         return message_usage("--rejects=%s: with --state it must not be a "
                              "pipe, where nothing can be taken back",
                              message_name(r->name));
@@ -115,24 +110,10 @@ int rejects_sync(rejects *r)
     return sync_file(r);
 }
 
-/* Makes room for a payload with the two channels behind it. */
-static bool make_room(rejects *r, size_t size)
-{
-    unsigned char *larger;
-
-    if (size <= r->size)
-        return true;
-    larger = realloc(r->payload, size);
-    if (larger == NULL)
-        return false;
-    r->payload = larger;
-    r->size = size;
-    return true;
-}
-
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
 {
     size_t n = sequence->payload_bytes;
+    size_t size = n + EXTRA_BYTES;
     ps_error err;
 
     if (r->name == NULL)
@@ -142,9 +123,15 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
                       "rejects", files_output_name(r->name));
         return STATUS_DATA;
     }
-    if (!make_room(r, n + EXTRA_BYTES)) {
-        message_error("%s: out of memory", files_output_name(r->name));
-        return STATUS_FAILURE;
+    if (size > r->size) {
+        unsigned char *larger = realloc(r->payload, size);
+
+        if (larger == NULL) {
+            message_error("%s: out of memory", files_output_name(r->name));
+            return STATUS_FAILURE;
+        }
+        r->payload = larger;
+        r->size = size;
     }
     memcpy(r->payload, sequence->payload, n);
     store_u64(r->payload + n, sequence->id);

@@ -29,7 +29,7 @@ typedef struct rejects {
     ps_schema schema;
     int fd;
     bool marked;       /* there is a state */
-    written file;      /* if so */
+    output_check file; /* if so */
     rejects_mark mark; /* of what is on the disk */
     ps_token_writer *writer;
     unsigned char *payload; /* of one record */

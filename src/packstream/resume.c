@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "packstream/resume.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,11 +18,151 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "common/bytes.h"
 #include "packstream/distinct_files.h"
-#include "packstream/resume_parts.h"
 
 /* No state is as large; what is was put there by mistake. */
 #define MAX_BYTES ((uint64_t)1 << 32)
+
+/* Between two states, unless --state-every says otherwise. */
+#define DEFAULT_BYTES ((uint64_t)256 << 20)
+
+#define NOTE_VERSION 3
+
+/* ---- The note ---- */
+
+/* Where its parts are. */
+enum {
+    AT_N_NAMES = 4,
+    AT_FLUSH_EVERY = 8,
+    AT_FLUSH_RECORDS = 16,
+    AT_HAS_REJECTS = 20,
+    AT_TIMED = 24,
+    AT_FILE = 28,
+    AT_RECORDS = 32,
+    AT_MARK = 40,
+    AT_REJECTS_MARK = 88,
+    AT_DROPPED = 136,
+    AT_VOCABULARY = 140,
+    AT_OUTPUT = 144,
+    AT_REJECTS_FILE = 176,
+    AT_INPUT_BYTES = 208
+};
+
+static void store_mark(unsigned char *to, const ps_token_mark *m)
+{
+    store_u64(to, m->id);
+    store_u64(to + 8, m->offset);
+    store_u64(to + 16, m->earlier_bytes);
+    store_u64(to + 24, m->sequences);
+    store_u64(to + 32, m->tokens);
+    store_u64(to + 40, m->digest);
+}
+
+static ps_token_mark load_mark(const unsigned char *from)
+{
+    return (ps_token_mark){.id = load_u64(from),
+                           .offset = load_u64(from + 8),
+                           .earlier_bytes = load_u64(from + 16),
+                           .sequences = load_u64(from + 24),
+                           .tokens = load_u64(from + 32),
+                           .digest = load_u64(from + 40)};
+}
+
+static void store_file(unsigned char *to, const output_check_mark *m)
+{
+    store_u64(to, m->known);
+    store_u64(to + 8, m->base);
+    store_u64(to + 16, m->record);
+    store_u64(to + 24, m->hash);
+}
+
+static output_check_mark load_file(const unsigned char *from)
+{
+    return (output_check_mark){.known = load_u64(from) != 0,
+                               .base = load_u64(from + 8),
+                               .record = load_u64(from + 16),
+                               .hash = load_u64(from + 24)};
+}
+
+/* What is dropped, in bits. */
+static uint32_t dropped(const conf *c)
+{
+    return (c->drop_outside ? 1U : 0U) | (c->drop_empty ? 2U : 0U);
+}
+
+/* The given vocabulary, where it changes the output. */
+static uint32_t vocabulary(const conf *c)
+{
+    return c->drop_outside ? c->vocab_size : 0;
+}
+
+static void store_note(const conf *c, const resume_place *p,
+                       unsigned char note[RESUME_NOTE_BYTES])
+{
+    store_u32(note, NOTE_VERSION);
+    store_u32(note + AT_N_NAMES, (uint32_t)c->n_names);
+    store_u64(note + AT_FLUSH_EVERY, c->flush_every);
+    store_u32(note + AT_FLUSH_RECORDS, c->flush_records);
+    store_u32(note + AT_HAS_REJECTS, c->rejects != NULL);
+    store_u32(note + AT_TIMED, p->timed);
+    store_u32(note + AT_FILE, p->file);
+    store_u64(note + AT_RECORDS, p->records);
+    store_mark(note + AT_MARK, &p->mark);
+    store_mark(note + AT_REJECTS_MARK, &p->rejects.stream);
+    store_u32(note + AT_DROPPED, dropped(c));
+    store_u32(note + AT_VOCABULARY, vocabulary(c));
+    store_file(note + AT_OUTPUT, &p->output);
+    store_file(note + AT_REJECTS_FILE, &p->rejects.file);
+    store_u64(note + AT_INPUT_BYTES, p->input_bytes);
+}
+
+static int does_not_fit(const resume *r, const char *what)
+{
+    message_error("%s: the state was saved with %s",
+                  message_name(r->file.name), what);
+    return STATUS_USAGE;
+}
+
+/* Reads the place from the state's note, if its options are ours. */
+static int read_note(resume *r)
+{
+    const unsigned char *note = r->summary.note;
+    const conf *c = r->conf;
+
+    if (r->summary.note_bytes != RESUME_NOTE_BYTES ||
+        load_u32(note) != NOTE_VERSION) {
+        message_error("%s: not a state of this version of packstream",
+                      message_name(r->file.name));
+        return STATUS_DATA;
+    }
+    if (load_u32(note + AT_N_NAMES) != (uint32_t)c->n_names)
+        return does_not_fit(r, "another number of inputs");
+    if (load_u64(note + AT_FLUSH_EVERY) != c->flush_every ||
+        load_u32(note + AT_FLUSH_RECORDS) != c->flush_records)
+        return does_not_fit(r, "other flush options");
+    if (load_u32(note + AT_HAS_REJECTS) != (c->rejects != NULL))
+        return does_not_fit(r, c->rejects == NULL ? "--rejects"
+                                                  : "no --rejects");
+    if (load_u32(note + AT_DROPPED) != dropped(c))
+        return does_not_fit(r, "another --out-of-vocab or --empty");
+    if (load_u32(note + AT_VOCABULARY) != vocabulary(c))
+        return does_not_fit(r, "another --vocab");
+
+    r->place = (resume_place){.timed = load_u32(note + AT_TIMED) != 0,
+                              .file = load_u32(note + AT_FILE),
+                              .records = load_u64(note + AT_RECORDS),
+                              .mark = load_mark(note + AT_MARK),
+                              .rejects = {load_mark(note + AT_REJECTS_MARK),
+                                          load_file(note + AT_REJECTS_FILE)},
+                              .output = load_file(note + AT_OUTPUT),
+                              .input_bytes = load_u64(note + AT_INPUT_BYTES)};
+    if (r->place.file < (uint32_t)c->n_names &&
+        r->place.mark.id <= r->summary.needs)
+        return STATUS_OK;
+    message_error("%s: the state is damaged", message_name(r->file.name));
+    return STATUS_DATA;
+}
 
 /* ---- Begun again ---- */
 
@@ -33,61 +175,25 @@ static bool is_state(const unsigned char *bytes, size_t n)
     return ps_state_read(bytes, n, &summary, &err) != PS_ERR_MAGIC;
 }
 
-/* Two of them are in the memory at once. */
-static uint64_t max_bytes(const conf *c)
-{
-    return c->memory == 0 ? MAX_BYTES : c->memory / 2;
-}
-
 static int read_state(resume *r)
 {
+    const conf *c = r->conf;
+    /* Two of them are in the memory at once. */
+    uint64_t max = c->memory == 0 ? MAX_BYTES : c->memory / 2;
     ps_error err;
 
-    if (!atomic_file_read(&r->file, max_bytes(r->conf), &r->state, &r->bytes))
+    if (!atomic_file_read(&r->file, max, &r->state, &r->bytes))
         return STATUS_FAILURE;
     if (r->state == NULL)
         return STATUS_OK;
-    if (!r->conf->resume) {
+    if (!c->resume) {
         message_error("%s: is there already (--resume goes on from it)",
                       message_name(r->file.name));
         return STATUS_USAGE;
     }
     if (ps_state_read(r->state, r->bytes, &r->summary, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
-    return resume_read_note(r);
-}
-
-static int cannot_make_again(const resume *r)
-{
-    message_error("%s: packs were flushed because of time, so those before "
-                  "%" PRIu64 " cannot be made again",
-                  message_name(r->file.name), r->summary.packs);
-    return STATUS_DATA;
-}
-
-/* The reader of a pipe wants the packs from first_record on. */
-static int start_for_reader(resume *r)
-{
-    bool behind = r->first_record >= r->summary.packs;
-
-    r->goes_on = behind && !r->summary.finished;
-    r->ends = r->summary.finished && r->first_record == r->summary.packs;
-    r->proves = !r->goes_on && !r->ends;
-    return r->proves && r->place.timed ? cannot_make_again(r) : STATUS_OK;
-}
-
-/* What is written to another place would be lacking in the file. */
-static int is_elsewhere(const resume *r, bool is_for_file)
-{
-    if (is_for_file)
-        message_error("%s: is a file, as is the output of the state's job, "
-                      "which --resume-from would leave",
-                      files_output_name(r->conf->output));
-    else
-        message_error("%s: the job of the state wrote to a file "
-                      "(--resume-from sends packs elsewhere)",
-                      message_name(r->file.name));
-    return STATUS_USAGE;
+    return read_note(r);
 }
 
 /*
@@ -97,6 +203,8 @@ static int is_elsewhere(const resume *r, bool is_for_file)
 static int choose_start(resume *r)
 {
     uint64_t from = r->conf->resume_from;
+    uint64_t packs = r->summary.packs;
+    bool ended = r->summary.finished;
     bool is_for_file = files_is_for_file(r->conf->output);
 
     r->first_record = from;
@@ -106,29 +214,37 @@ static int choose_start(resume *r)
                              files_output_name(r->conf->output));
     if (r->state == NULL)
         return STATUS_OK;
-    if (r->place.output.known && (from == 0) != is_for_file)
-        return is_elsewhere(r, is_for_file);
+    /* What is written to another place would be lacking in the file. */
+    if (r->place.output.known && from > 0 && is_for_file) {
+        message_error("%s: is a file, as is the output of the state's job, "
+                      "which --resume-from would leave",
+                      files_output_name(r->conf->output));
+        return STATUS_USAGE;
+    }
+    if (r->place.output.known && from == 0 && !is_for_file) {
+        message_error("%s: the job of the state wrote to a file "
+                      "(--resume-from sends packs elsewhere)",
+                      message_name(r->file.name));
+        return STATUS_USAGE;
+    }
     if (r->summary.blank)
         return STATUS_OK;
-    if (from > 0 || !is_for_file) {
-        r->first_record = from == 0 ? r->summary.packs : from;
-        return start_for_reader(r);
+    if (from == 0 && is_for_file) {
+        r->done = ended;
+        r->goes_on = !ended;
+        return STATUS_OK;
     }
-    r->done = r->summary.finished;
-    r->goes_on = !r->done;
-    return STATUS_OK;
-}
 
-/* A link to what was not there yet shows when it is. */
-static int open_file(resume *r)
-{
-    int status = distinct_files_check(r->conf);
-
-    if (status != STATUS_OK)
-        return status;
-    if (!atomic_file_open(&r->file, r->conf->state, is_state))
-        return STATUS_FAILURE;
-    return distinct_files_check(r->conf);
+    r->first_record = from == 0 ? packs : from;
+    r->goes_on = r->first_record >= packs && !ended;
+    r->ends = r->first_record == packs && ended;
+    r->proves = !r->goes_on && !r->ends;
+    if (!r->proves || !r->place.timed)
+        return STATUS_OK;
+    message_error("%s: packs were flushed because of time, so those before "
+                  "%" PRIu64 " cannot be made again",
+                  message_name(r->file.name), packs);
+    return STATUS_DATA;
 }
 
 int resume_open(resume *r, const conf *c)
@@ -138,7 +254,13 @@ int resume_open(resume *r, const conf *c)
     *r = (resume){.conf = c, .file = {.folder = -1, .next = -1},
                   .output = {.fd = -1}};
     if (c->state != NULL) {
-        status = open_file(r);
+        status = distinct_files_check(c);
+        if (status == STATUS_OK &&
+            !atomic_file_open(&r->file, c->state, is_state))
+            status = STATUS_FAILURE;
+        /* A link to what was not there yet shows when it is. */
+        if (status == STATUS_OK)
+            status = distinct_files_check(c);
         if (status == STATUS_OK)
             status = read_state(r);
     }
@@ -182,31 +304,28 @@ int resume_fits(const resume *r, const ps_schema *schema,
     return r->proves && r->summary.finished ? STATUS_OK : compare_inputs(r);
 }
 
+/* ---- The output ---- */
+
 /* Whether the output is that of the state. */
-bool resume_has_output(const resume *r)
+static bool has_output(const resume *r)
 {
     return r->done ||
            ((r->goes_on || r->summary.blank) && r->first_record == 0);
-}
-
-static bool has_content(const char *name)
-{
-    struct stat st;
-
-    return name != NULL && strcmp(name, "-") != 0 && stat(name, &st) == 0 &&
-           S_ISREG(st.st_mode) && st.st_size > 0;
 }
 
 /* Whether a new output would take the place of what may be one's own. */
 static int check_new(const resume *r)
 {
     const conf *c = r->conf;
+    const char *name = c->output;
+    struct stat st;
 
-    if (c->state == NULL || !c->resume || !has_content(c->output))
+    if (c->state == NULL || !c->resume || name == NULL ||
+        strcmp(name, "-") == 0 || stat(name, &st) != 0 ||
+        !S_ISREG(st.st_mode) || st.st_size == 0)
         return STATUS_OK;
     message_error("%s: is there already, but not %s to go on from",
-                  files_output_name(c->output),
-                  message_name(r->file.name));
+                  files_output_name(name), message_name(r->file.name));
     return STATUS_USAGE;
 }
 
@@ -225,7 +344,7 @@ int resume_open_output(resume *r, int in, int *out)
     const char *name = r->conf->output;
     int status;
 
-    if (resume_has_output(r) && !is_gone(r))
+    if (has_output(r) && !is_gone(r))
         return output_check_reopen(&r->output, name, in, out, &r->place.output,
                                    r->summary.output_bytes);
     status = r->state == NULL ? check_new(r) : STATUS_OK;
@@ -247,31 +366,31 @@ int resume_cut_output(const resume *r, int out)
                : STATUS_OK;
 }
 
-/* ---- Packed ---- */
-
-/* That memory is lacking is no matter of the output. */
-static int cannot_open(const resume *r, const ps_error *err)
-{
-    if (err->code != PS_ERR_MEMORY)
-        return message_failure(files_output_name(r->conf->output), err);
-    message_error("%s", err->text);
-    return STATUS_FAILURE;
-}
+/* ---- The packer ---- */
 
 int resume_open_packer(const resume *r, ps_packer **packer, int out,
                        const ps_schema *schema,
                        const ps_packer_options *options)
 {
-    ps_result result = PS_OK;
+    ps_result result;
     ps_error err;
 
-    if (r->goes_on || r->ends)
+    if (r->goes_on || r->ends) {
         result = ps_packer_resume(packer, out, schema, options, r->state,
                                   r->bytes, &err);
-    else if (ps_packer_open(packer, out, schema, options, &err) != PS_OK)
-        return cannot_open(r, &err);
-    else if (r->proves)
-        result = ps_packer_verify_replay(*packer, r->state, r->bytes, &err);
+    } else {
+        result = ps_packer_open(packer, out, schema, options, &err);
+        /* That memory is lacking is no matter of the output. */
+        if (result == PS_ERR_MEMORY) {
+            message_error("%s", err.text);
+            return STATUS_FAILURE;
+        }
+        if (result != PS_OK)
+            return message_failure(files_output_name(r->conf->output), &err);
+        if (r->proves)
+            result = ps_packer_verify_replay(*packer, r->state, r->bytes,
+                                             &err);
+    }
     return result == PS_OK
                ? STATUS_OK
                : message_failure(message_name(r->file.name), &err);
@@ -290,6 +409,130 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
         message_note("%s: the job has ended, there is nothing left to do",
                      message_name(r->file.name));
     return output_check_go_to_end(&r->output, out, r->summary.output_bytes);
+}
+
+/* ---- Saved ---- */
+
+void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
+{
+    uint64_t every = r->conf->state_every;
+
+    if (every == 0)
+        every = DEFAULT_BYTES / info->record_bytes + 1;
+    r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
+    /* A few marks reach back to the oldest sequence that may be held. */
+    r->mark_every = info->window / (RESUME_MARKS / 2) + 1;
+}
+
+void resume_add_mark(resume *r, const resume_mark *mark)
+{
+    r->marks[r->n_marks++ % RESUME_MARKS] = *mark;
+    r->next_mark = mark->mark.id + r->mark_every;
+}
+
+/* The newest place that is not behind a sequence. */
+static bool find_mark(const resume *r, uint64_t id, resume_place *place)
+{
+    uint64_t n = r->n_marks < RESUME_MARKS ? r->n_marks : RESUME_MARKS;
+
+    for (uint64_t i = 1; i <= n; i++) {
+        const resume_mark *m =
+            &r->marks[(r->n_marks - i) % RESUME_MARKS];
+
+        if (m->mark.id <= id) {
+            place->file = m->file;
+            place->mark = m->mark;
+            if (!place->ended)
+                place->input_bytes = m->input_bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+int resume_begin(resume *r, int out)
+{
+    unsigned char note[RESUME_NOTE_BYTES];
+    resume_place place = {.input_bytes = RESUME_UNKNOWN};
+    unsigned char *state;
+    size_t bytes;
+    ps_error err;
+    int status;
+
+    if (r->summary.blank && has_output(r))
+        return output_check_cut(&r->output, out, 0);
+    /* A pipe begins anew, and then there is nothing to know of it. */
+    if (r->state != NULL || r->output.fd < 0)
+        return STATUS_OK;
+    status = output_check_take(&r->output, 0, 0, &place.output);
+    if (status != STATUS_OK)
+        return status;
+    store_note(r->conf, &place, note);
+    if (ps_state_blank(note, sizeof note, &state, &bytes, &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    if (!atomic_file_write(&r->file, state, bytes))
+        status = STATUS_FAILURE;
+    free(state);
+    return status;
+}
+
+/* Whether the output, of such a length, ends where the state says. */
+static bool is_output(const resume *r, int out, uint64_t length,
+                      const unsigned char *state, size_t bytes)
+{
+    const char *name = r->conf->output;
+    ps_state summary;
+    ps_error err;
+
+    if (r->output.fd < 0)
+        return true;
+    if (ps_state_read(state, bytes, &summary, &err) != PS_OK)
+        return false;
+    if (length == summary.output_bytes)
+        return files_has_length(out, name, r->output.base + length);
+    message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
+                  "another program changed it",
+                  files_output_name(name), r->output.base + length,
+                  r->output.base + summary.output_bytes);
+    return false;
+}
+
+int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
+{
+    const ps_pack_info *info = ps_packer_info(packer);
+    const char *name = r->conf->output;
+    uint64_t oldest = ps_packer_resume_from(packer);
+    unsigned char note[RESUME_NOTE_BYTES];
+    unsigned char *state;
+    uint64_t length = 0;
+    size_t bytes;
+    ps_error err;
+    int status;
+
+    if (ps_packer_flush(packer, PS_FLUSH_DECIDED, &err) != PS_OK)
+        return message_failure(files_output_name(name), &err);
+    if (r->output.fd >= 0 && !output_check_length(&r->output, out, &length))
+        return STATUS_FAILURE;
+    status = output_check_take(&r->output, length, info->record_bytes,
+                               &place->output);
+    if (status != STATUS_OK)
+        return status;
+    if (!find_mark(r, oldest, place)) {
+        message_error("internal error: no mark before sequence %" PRIu64,
+                      oldest);
+        return STATUS_FAILURE;
+    }
+    store_note(r->conf, place, note);
+    if (ps_packer_save(packer, note, sizeof note, &state, &bytes, &err) !=
+        PS_OK)
+        return message_failure(files_output_name(name), &err);
+    /* A state is only as good as the output that it is of. */
+    if (!files_sync(out, name) || !is_output(r, out, length, state, bytes) ||
+        !atomic_file_write(&r->file, state, bytes))
+        status = STATUS_FAILURE;
+    free(state);
+    resume_start(r, info, ps_packer_totals(packer)->packs);
+    return status;
 }
 
 void resume_close(resume *r)

@@ -48,18 +48,18 @@ typedef struct resume {
     size_t bytes;
     ps_state summary;
     resume_place place;
-    /* What is to be done, if that state is more than a beginning: one of */
-    bool goes_on; /* from there */
-    bool proves;  /* packs all anew, for a reader that wants earlier packs */
-    bool ends;    /* writes END, for a reader that has all packs */
-    bool done;    /* nothing but to compare */
-    written output;
+    /* If that state is more than a beginning, one of these is to be done: */
+    bool goes_on; /* pack on from there */
+    bool proves;  /* pack all anew, for a reader that wants earlier packs */
+    bool ends;    /* write END, for a reader that has all packs */
+    bool done;    /* nothing but compare: the job has ended */
+    output_check output;
     uint64_t first_record; /* as in ps_packer_options */
 
     resume_mark marks[RESUME_MARKS];
     uint64_t n_marks;    /* ever */
     uint64_t mark_every; /* records */
-    uint64_t next_mark;  /* the next record to take note of */
+    uint64_t next_mark;  /* the record that gets the next mark */
     uint64_t next_packs; /* with so many it is time to save */
 } resume;
 
@@ -100,14 +100,13 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
                       const ps_packer_options *options);
 
 /*
- * To be called with the header of the packs where a state is kept, and
- * resume_note behind it: how many packs between two states, and how many
- * records may lie between a mark and the oldest sequence held.
+ * Where a state is kept, this begins to count packs up to the next state, and
+ * records up to the next mark; resume_add_mark is to follow.
  */
 void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);
 
-/* Takes note of a place between two records. */
-void resume_note(resume *r, const resume_mark *mark);
+/* Keeps a place of the input between two records. */
+void resume_add_mark(resume *r, const resume_mark *mark);
 
 /*
  * Has what the packer wrote to `out` on the disk and saves its state.

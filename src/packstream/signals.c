@@ -54,23 +54,19 @@ bool signals_asked(void)
     return asked;
 }
 
-/* What another program left ignored, as nohup does, stays so. */
-static void catch_once(int signal)
+void signals_catch_stop(void)
 {
+    static const int signals[] = {SIGTERM, SIGINT};
     struct sigaction action = {.sa_handler = remember_stop,
                                .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
     struct sigaction before;
 
     (void)sigemptyset(&action.sa_mask);
-    if (sigaction(signal, NULL, &before) == 0 &&
-        before.sa_handler != SIG_IGN)
-        (void)sigaction(signal, &action, NULL);
-}
-
-void signals_catch_stop(void)
-{
-    catch_once(SIGTERM);
-    catch_once(SIGINT);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        /* What another program left ignored, as nohup does, stays so. */
+        if (sigaction(signals[i], NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN)
+            (void)sigaction(signals[i], &action, NULL);
 }
 
 int signals_stopped(void)
@@ -87,46 +83,40 @@ void signals_die(int signal)
     (void)raise(signal);
 }
 
-static signals_end after_signal(void)
-{
-    if (stop != 0)
-        return PAUSE_STOP;
-    return signals_asked() ? PAUSE_ASKED : PAUSE_INPUT;
-}
-
-static signals_end wait_with(int fd, const struct timespec *limit,
-                             const sigset_t *mask)
-{
-    fd_set readable;
-    int n;
-
-    if (stop != 0 || came != 0)
-        return after_signal();
-    FD_ZERO(&readable);
-    FD_SET(fd, &readable);
-    n = pselect(fd + 1, &readable, NULL, NULL, limit, mask);
-    if (n == 0)
-        return PAUSE_IDLE;
-    return n < 0 && errno == EINTR ? after_signal() : PAUSE_INPUT;
-}
-
 signals_end signals_wait(int fd, uint64_t ms)
 {
     struct timespec limit = {.tv_sec = (time_t)(ms / 1000),
                              .tv_nsec = (long)(ms % 1000) * 1000000};
+    bool signalled;
+    signals_end end = WAIT_INPUT;
     sigset_t signals;
     sigset_t before;
-    signals_end end;
+    fd_set readable;
 
     /* Read then waits, without an end to it. */
     if (fd >= FD_SETSIZE)
-        return PAUSE_INPUT;
+        return WAIT_INPUT;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGUSR1);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
-    end = wait_with(fd, ms == PAUSE_FOREVER ? NULL : &limit, &before);
+    signalled = stop != 0 || came != 0;
+    if (!signalled) {
+        int n;
+
+        FD_ZERO(&readable);
+        FD_SET(fd, &readable);
+        n = pselect(fd + 1, &readable, NULL, NULL,
+                    ms == WAIT_FOREVER ? NULL : &limit, &before);
+        signalled = n < 0 && errno == EINTR;
+        if (n == 0)
+            end = WAIT_IDLE;
+    }
+    if (signalled && stop != 0)
+        end = WAIT_STOP;
+    else if (signalled && signals_asked())
+        end = WAIT_ASKED;
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return end;
 }

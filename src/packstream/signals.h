@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 /* Waits no time for the input to go on: as long as it takes. */
-#define PAUSE_FOREVER UINT64_MAX
+#define WAIT_FOREVER UINT64_MAX
 
 typedef enum signals_end {
-    PAUSE_INPUT, /* there is input, or its end, or no way to wait for it */
-    PAUSE_IDLE,  /* nothing came for as long as was asked */
-    PAUSE_ASKED, /* SIGUSR1 came */
-    PAUSE_STOP   /* one of those that end a job came */
+    WAIT_INPUT, /* there is input, or its end, or no way to wait for it */
+    WAIT_IDLE,  /* nothing came for as long as was asked */
+    WAIT_ASKED, /* SIGUSR1 came */
+    WAIT_STOP   /* one of those that end a job came */
 } signals_end;
 
 /* From now on SIGUSR1 does not end the process, but is remembered. */

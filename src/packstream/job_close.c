@@ -1,0 +1,137 @@
+/*
+ * job_close.c - how the job ends: the last packs and END, the statistics, and
+ * the files.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/report.h"
+#include "packstream/job_parts.h"
+
+static void print_text(const ps_pack_info *info, const ps_totals *t,
+                       const ps_rejected rejected[PS_REJECTS],
+                       uint64_t delay)
+{
+    static const char *const words[PS_REJECTS] = {
+        [PS_REJECT_OVERLONG] = "overlong",
+        [PS_REJECT_EMPTY] = "empty",
+        [PS_REJECT_OUT_OF_VOCAB] = "out of vocabulary"};
+    const char *before = " (";
+
+    (void)fprintf(stderr,
+                  "%s: %" PRIu64 " sequences, %" PRIu64
+                  " tokens in %" PRIu64 " packs, %.2f%% full; %" PRIu64
+                  " rejected",
+                  message_program(), t->sequences, t->tokens, t->packs,
+                  100.0 * report_efficiency(info, t), t->rejected_sequences);
+    for (unsigned i = 0; i < PS_REJECTS; i++)
+        if (rejected[i].sequences > 0) {
+            (void)fprintf(stderr, "%s%" PRIu64 " %s", before,
+                          rejected[i].sequences, words[i]);
+            before = ", ";
+        }
+    if (before[0] == ',')
+        (void)putc(')', stderr);
+    (void)fprintf(stderr,
+                  ", %" PRIu64 " truncated, %" PRIu64
+                  " split; longest delay %" PRIu64 "\n",
+                  t->truncated_sequences, t->split_sequences, delay);
+}
+
+/* What was asked for and could not be told is a failure. */
+static int print_stats(const job *j)
+{
+    const ps_pack_info *info = ps_packer_info(j->packer);
+    const ps_totals *totals = ps_packer_totals(j->packer);
+    uint64_t delay = ps_packer_delay(j->packer);
+    ps_rejected rejected[PS_REJECTS];
+    ps_depth_cost cost;
+    ps_error err;
+
+    if (j->conf->stats == STATS_NONE && (j->conf->quiet || j->stop != 0))
+        return STATUS_OK;
+    /* Nobody asked for the line that is lost without memory. */
+    if (ps_packer_depth_cost(j->packer, &cost, &err) != PS_OK)
+        return j->conf->stats == STATS_NONE
+                   ? STATUS_OK
+                   : message_failure(files_output_name(j->conf->output),
+                                     &err);
+    for (unsigned i = 0; i < PS_REJECTS; i++)
+        rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
+    if (j->conf->stats == STATS_JSON)
+        report_json_packing(stderr, info, totals, rejected, delay, &cost);
+    else if (j->conf->stats == STATS_TEXT)
+        print_text(info, totals, rejected, delay);
+    if (j->conf->stats != STATS_JSON && cost.depth != 0)
+        message_note("the depth cap of %" PRIu32 " costs %.1f%%: -d %" PRIu32,
+                     info->depth, 100 * cost.efficiency, cost.depth);
+    return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
+}
+
+static int finish(job *j)
+{
+    ps_error err;
+
+    if (j->next_id < j->known_until && !j->resume.ends) {
+        message_error("%s: the input is not what it was when the state was "
+                      "saved: it ends before sequence %" PRIu64,
+                      files_input_name(j->input), j->known_until - 1);
+        return STATUS_DATA;
+    }
+    if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
+        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
+                                          : job_output_failure(j, &err);
+    job_report_depth(j);
+    /* Of one that has just written END once more nothing is new. */
+    return j->conf->state == NULL || j->resume.ends ? STATUS_OK
+                                                    : job_save(j, true);
+}
+
+static int end_streams(job *j, int status)
+{
+    bool stopped = j->stop != 0;
+    ps_error err;
+    int rejected;
+
+    if (status == STATUS_OK && j->packer != NULL && !stopped)
+        status = job_catch_up(j);
+    /* The rejects first: without them the output is not to be whole. */
+    rejected = rejects_close(&j->rejects, status == STATUS_OK && !stopped);
+    if (status == STATUS_OK)
+        status = rejected;
+    if (j->packer == NULL || j->resume.done || stopped)
+        return status;
+    if (status == STATUS_OK)
+        return finish(j);
+
+    /*
+     * After a failure what was decided before it still goes out; but an
+     * output that was not cut yet is to stay as it is.
+     */
+    if (!j->output_failed && !job_refills(j) &&
+        ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK &&
+        err.code != PS_ERR_MEMORY) /* that it ran out is told already */
+        (void)job_output_failure(j, &err);
+    return status;
+}
+
+int job_close(job *j, int status)
+{
+    status = end_streams(j, status);
+    if (j->out >= 0 && !files_close_output(j->out, j->conf->output) &&
+        status == STATUS_OK)
+        status = STATUS_FAILURE;
+    if (status == STATUS_OK && j->packer != NULL)
+        status = print_stats(j);
+    resume_close(&j->resume);
+    ps_packer_free(j->packer);
+    ps_token_reader_free(j->reader);
+    if (j->in >= 0)
+        files_close_input(j->in);
+    return status;
+}
