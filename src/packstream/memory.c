@@ -61,9 +61,49 @@ void memory_init(void)
 #endif
 }
 
+/* ---- What there is to be bounded ---- */
+
+/* What is open at once. */
+typedef struct parts {
+    ps_packer_options options;
+    uint64_t window;  /* of the input */
+    uint64_t longest; /* payload that is held whole */
+    bool threads;     /* one reads ahead */
+    bool rejects;
+    bool state;
+} parts;
+
 static uint64_t sum(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The most memory that all of it takes. */
+static uint64_t parts_bytes(const memory *m, const parts *p)
+{
+    uint64_t bytes =
+        sum(ps_packer_memory(&m->schema, &p->options),
+            ps_token_reader_memory(p->longest, p->window, p->threads));
+
+    if (p->rejects)
+        bytes = sum(bytes, sum(REJECTS_BYTES, sum(p->longest, p->longest)));
+    if (p->state)
+        bytes = sum(bytes, ps_packer_save_memory(&m->schema, &p->options,
+                                                 RESUME_NOTE_BYTES));
+    return bytes;
+}
+
+static uint64_t total(const memory *m, uint32_t threads)
+{
+    parts p = {.options = m->options,
+               .window = m->window,
+               .longest = m->longest,
+               .threads = threads > 1,
+               .rejects = m->conf->rejects != NULL,
+               .state = m->conf->state != NULL};
+
+    p.options.threads = threads == 1 ? 0 : threads;
+    return parts_bytes(m, &p);
 }
 
 static uint64_t window_of(uint64_t bound)
@@ -94,6 +134,7 @@ static bool holds_long(const conf *c, bool may)
            (may && may_reject(c));
 }
 
+/* The longest payload that a bound lets be held. */
 static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 {
     uint64_t pack = ps_payload_bytes(&m->schema, m->conf->capacity);
@@ -107,34 +148,7 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
     return part > pack ? part : pack;
 }
 
-/* With less the option that has them held would be of no use. */
-static uint64_t min_of_long(const memory *m)
-{
-    return READ_BYTES + MIN_LONG +
-           ps_payload_bytes(&m->schema, m->conf->capacity);
-}
-
-static uint64_t bytes_of_rejects(uint64_t longest)
-{
-    return sum(REJECTS_BYTES, sum(longest, longest));
-}
-
-/* What all takes with so many threads. */
-static uint64_t total(const memory *m, uint32_t threads)
-{
-    ps_packer_options o = m->options;
-    uint64_t bytes;
-
-    o.threads = threads == 1 ? 0 : threads;
-    bytes = sum(ps_packer_memory(&m->schema, &o),
-                ps_token_reader_memory(m->longest, m->window, threads > 1));
-    if (m->conf->rejects != NULL)
-        bytes = sum(bytes, bytes_of_rejects(m->longest));
-    if (m->conf->state != NULL)
-        bytes = sum(bytes, ps_packer_save_memory(&m->schema, &o,
-                                                 RESUME_NOTE_BYTES));
-    return bytes;
-}
+/* ---- The bound divided ---- */
 
 /*
  * Whether a bound leaves so much for payloads, with all that may be asked for
@@ -142,25 +156,24 @@ static uint64_t total(const memory *m, uint32_t threads)
  */
 static bool fits(const memory *m, uint64_t bound, uint64_t payload)
 {
-    ps_packer_options o = m->options;
-    uint64_t longest = longest_of(m, bound, true);
+    parts all = {.options = m->options,
+                 .window = NO_WINDOW,
+                 .longest = longest_of(m, bound, true),
+                 .rejects = may_reject(m->conf),
+                 .state = true};
     uint64_t left = bound - bound / FOR_THREADS;
-    uint64_t bytes;
 
+    /* With less the option that has long sequences held would be of no use. */
     if (holds_long(m->conf, true) &&
-        bound / FOR_LONG / 2 < min_of_long(m))
+        bound / FOR_LONG / 2 <
+            READ_BYTES + MIN_LONG +
+                ps_payload_bytes(&m->schema, m->conf->capacity))
         return false;
-    o.max_bytes = payload;
-    /* All of the window's part counts: what is left rises with the bound. */
-    bytes = sum(ps_packer_memory(&m->schema, &o),
-                ps_token_reader_memory(longest, NO_WINDOW, false));
-    bytes = sum(bytes, window_of(bound));
-    if (may_reject(m->conf))
-        bytes = sum(bytes, bytes_of_rejects(longest));
-    if (o.compressed)
+    all.options.max_bytes = payload;
+    if (all.options.compressed)
         left -= bound / FOR_FRAMES;
-    return sum(bytes, ps_packer_save_memory(&m->schema, &o,
-                                            RESUME_NOTE_BYTES)) <= left;
+    /* All of the window's part counts: what is left rises with the bound. */
+    return sum(parts_bytes(m, &all), window_of(bound)) <= left;
 }
 
 /* The least bound that leaves so much. */
@@ -180,8 +193,8 @@ static uint64_t min_bound(const memory *m, uint64_t payload)
     return high;
 }
 
-static uint64_t max_payload(const memory *m, uint64_t bound,
-                            uint64_t min)
+/* The most that a bound leaves, in chunks. */
+static uint64_t max_payload(const memory *m, uint64_t bound, uint64_t min)
 {
     uint64_t low = min / CHUNK;
     uint64_t high = bound / CHUNK + 1;
@@ -195,15 +208,6 @@ static uint64_t max_payload(const memory *m, uint64_t bound,
             high = middle;
     }
     return low * CHUNK;
-}
-
-/* As many as the part of the bound for the table has room for. */
-static uint32_t max_frames(const conf *c)
-{
-    uint64_t each = c->state == NULL ? FRAME_BYTES : FRAME_STATE_BYTES;
-    uint64_t frames = c->memory / FOR_FRAMES / each;
-
-    return frames < UINT32_MAX ? (uint32_t)frames : UINT32_MAX;
 }
 
 int memory_divide(memory *m, const conf *c, const ps_schema *schema,
@@ -226,8 +230,15 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                              bound, min_bound(m, min));
     if (!fits(m, bound, 0))
         options->max_bytes = max_payload(m, bound, min);
-    if (options->compressed)
-        options->max_frames = max_frames(c);
+    if (options->compressed) {
+        /* As many as the part of the bound for the table has room for. */
+        uint64_t frames =
+            bound / FOR_FRAMES /
+            (c->state == NULL ? FRAME_BYTES : FRAME_STATE_BYTES);
+
+        options->max_frames =
+            frames < UINT32_MAX ? (uint32_t)frames : UINT32_MAX;
+    }
     m->options = *options;
     return STATUS_OK;
 }
