@@ -11,22 +11,17 @@
 #include "packstream/job.h"
 #include "packstream/signals.h"
 
-static int work(job *j)
-{
-    int status = job_open_input(j);
-
-    if (status == STATUS_OK)
-        status = job_open_output(j);
-    return status == STATUS_OK && !job_has_ended(j) ? job_pack(j) : status;
-}
-
 static int run(const conf *c)
 {
     job j = {.conf = c, .in = -1, .out = -1, .rejects = {.fd = -1}};
     int status = job_open_state(&j);
 
     if (status == STATUS_OK)
-        status = work(&j);
+        status = job_open_input(&j);
+    if (status == STATUS_OK)
+        status = job_open_output(&j);
+    if (status == STATUS_OK && !job_has_ended(&j))
+        status = job_pack(&j);
     status = job_close(&j, status);
     if (j.stop != 0)
         signals_die(j.stop);

@@ -403,8 +403,8 @@ ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
     at = ps_load_bytes(&restorer, PS_TOTALS_BYTES);
     if (at == NULL)
         return damaged(err);
-    ps_totals_decode(at, &totals, &p->proof.digest);
-    p->proof.packs = summary.packs;
+    ps_totals_decode(at, &totals, &p->replay.digest);
+    p->replay.packs = summary.packs;
     return PS_OK;
 }
 

@@ -28,25 +28,25 @@ static void finalize_records(void *context, unsigned char *bytes, size_t n)
 static void follow(void *context, const unsigned char *bytes, size_t n)
 {
     ps_packer *p = context;
-    ps_replay *proof = &p->proof;
+    ps_replay *replay = &p->replay;
 
     for (size_t at = 0; at < n; at += p->info.record_bytes) {
         p->digest = ps_pack_digest(p->digest, bytes + at);
-        proof->followed++;
-        if (proof->followed == proof->packs && p->digest != proof->digest)
-            proof->differs = true;
+        replay->followed++;
+        if (replay->followed == replay->packs && p->digest != replay->digest)
+            replay->differs = true;
     }
 }
 
 ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
 {
-    if (p->proof.packs <= p->proof.followed && !p->proof.differs)
+    if (p->replay.packs <= p->replay.followed && !p->replay.differs)
         return PS_OK;
     return ps_fail(err, PS_ERR_CORRUPT,
                    "the input is not what it was when the state was saved, "
                    "or was flushed elsewhere: the first %" PRIu64
                    " packs are other ones",
-                   p->proof.packs);
+                   p->replay.packs);
 }
 
 /* ---- The beginning ---- */

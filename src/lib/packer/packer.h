@@ -35,28 +35,28 @@
 #include "packer/payload_store.h"
 #include "packstream.h"
 
-/* A payload, of which all tokens or some are meant. */
+/* The tokens of a piece, and where they are: in the payload of a sequence. */
 typedef struct ps_part {
-    const unsigned char *payload; /* of so many tokens: */
-    uint32_t payload_tok;
-    uint32_t first;  /* of those that are meant */
-    ps_block *block; /* in which it lies, or NULL */
+    const unsigned char *payload;
+    uint32_t payload_tok; /* tokens of the payload */
+    uint32_t first;       /* token of the piece */
+    ps_block *block;      /* of a reader that has the payload, or NULL */
 } ps_part;
 
-/* What a slot of the engine stands for. */
+/* The sequence, or piece of one, in a slot of the engine. */
 typedef struct held {
     uint64_t id;
     uint32_t seq_off;
     uint32_t seq_len;
-    ps_part part; /* its block is held; or NULL: the store has it */
+    ps_part part; /* its block is held; if that is NULL, the store has it */
 } held;
 
 typedef struct ps_refill ps_refill;
 
-/* What the digest was once, and is to be again. */
+/* Whether packs that are made anew are those that were made before. */
 typedef struct ps_replay {
-    uint64_t packs; /* behind so many; 0: nothing is to be proved */
-    uint64_t digest;
+    uint64_t packs;  /* that were made before; 0: nothing is to be proved */
+    uint64_t digest; /* of these */
     uint64_t followed; /* packs so far */
     bool differs;
 } ps_replay;
@@ -70,7 +70,7 @@ typedef struct ps_arrival {
     ps_part part;
 } ps_arrival;
 
-/* A sequence that waits for the depth to be chosen: lookahead.c. */
+/* The same while it waits for the depth to be chosen: lookahead.c. */
 typedef struct ps_lookahead {
     uint64_t id;
     uint64_t record; /* how many had come by then */
@@ -92,12 +92,12 @@ struct ps_packer {
     ps_store *store;
     held *held; /* by slot */
     uint32_t max_blocks;
-    uint64_t bytes; /* of the store that are in use */
+    uint64_t bytes; /* of payload that are held, in whole chunks */
     ps_output *output;
-    uint64_t digest; /* of what was followed: output.c */
-    ps_replay proof;
+    uint64_t digest; /* of the packs that the output has completed */
+    ps_replay replay;
     ps_totals totals;
-    ps_rejected rejected[PS_REJECTS]; /* what of the totals, by reason */
+    ps_rejected rejected[PS_REJECTS]; /* of the totals, by reason */
     ps_length_counts packed;
     uint64_t next_id;    /* sequences still to be admitted have this id
                             or a greater one */
@@ -105,9 +105,9 @@ struct ps_packer {
     ps_store *lookahead_store;
     ps_lookahead *lookahead;
     uint32_t n_lookahead;
-    uint64_t n_records;   /* that came before the depth was chosen */
-    uint64_t lookahead_delay; /* of the first of them, when it was */
-    ps_refill *refill;      /* what a resumed packer still needs, or NULL */
+    uint64_t n_records;       /* that came before the depth was chosen */
+    uint64_t lookahead_delay; /* of the first of them, when it was chosen */
+    ps_refill *refill;        /* what a resumed packer still needs, or NULL */
 };
 
 /* ---- options.c ---- */
@@ -233,17 +233,21 @@ void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
 
 /* ---- refill.c ---- */
 
-/* A hash of what some slots hold, in the order of the input.  _MEMORY. */
+/* Hashes what some slots hold, in the order of the input.  PS_ERR_MEMORY. */
 ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
                          uint64_t *hash, ps_error *err);
 
-/* The payloads of these slots are to come, and have that hash.  _MEMORY. */
+/* The payloads of these slots are to come, with that hash.  PS_ERR_MEMORY. */
 ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
                           uint64_t hash, ps_error *err);
 
-/* A sequence came, again or for the first time. */
+/*
+ * A sequence came: again, or, with *is_new, for the first time.
+ * PS_ERR_ARGUMENT, _CORRUPT (it is another one), _MEMORY.
+ */
 ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
                         bool *is_new, ps_error *err);
+
 /* Whether sequences that came before have still to come again. */
 bool ps_refill_waits(const ps_packer *p);
 void ps_refill_free(ps_packer *p);

@@ -84,15 +84,15 @@ ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
 ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
                           uint64_t hash, ps_error *err)
 {
-    ps_refill *a = calloc(1, sizeof *a);
+    ps_refill *f = calloc(1, sizeof *f);
 
-    if (a == NULL)
+    if (f == NULL)
         return ps_fail_memory(err);
-    p->refill = a;
-    a->wanted = hash;
-    a->n = n;
-    a->items = in_order(p, slots, n);
-    return a->items == NULL ? ps_fail_memory(err) : PS_OK;
+    p->refill = f;
+    f->wanted = hash;
+    f->n = n;
+    f->items = in_order(p, slots, n);
+    return f->items == NULL ? ps_fail_memory(err) : PS_OK;
 }
 
 static ps_result is_other(const ps_packer *p, uint64_t id, ps_error *err)
@@ -108,20 +108,20 @@ static ps_result is_other(const ps_packer *p, uint64_t id, ps_error *err)
 static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
                            ps_error *err)
 {
-    ps_refill *a = p->refill;
+    ps_refill *f = p->refill;
     ps_block *block =
         sequence->payload == sequence->lent ? sequence->block : NULL;
     unsigned char *payload;
     ps_result r = PS_OK;
 
-    if (a->at == a->n || a->items[a->at].id != sequence->id)
+    if (f->at == f->n || f->items[f->at].id != sequence->id)
         return PS_OK;
     payload = malloc(ps_packer_payload_bytes(p, p->info.capacity));
     if (payload == NULL)
         return ps_fail_memory(err);
-    while (r == PS_OK && a->at < a->n &&
-           a->items[a->at].id == sequence->id) {
-        const item *i = &a->items[a->at++];
+    while (r == PS_OK && f->at < f->n &&
+           f->items[f->at].id == sequence->id) {
+        const item *i = &f->items[f->at++];
         const ps_part part = {sequence->payload, sequence->n_tok, i->seq_off,
                               block};
 
@@ -132,7 +132,7 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
             r = ps_packer_keep(p, i->slot, ps_packer_length(p, i->slot),
                                &part, err);
         if (r == PS_OK)
-            a->hash = chain(p, i->slot, payload, a->hash);
+            f->hash = chain(p, i->slot, payload, f->hash);
     }
     free(payload);
     return r;
@@ -141,36 +141,36 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
 ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
                         bool *is_new, ps_error *err)
 {
-    ps_refill *a = p->refill;
+    ps_refill *f = p->refill;
     uint64_t seen = p->totals.input_sequences;
-    uint64_t needed = a->n > 0 ? a->items[0].id : seen;
+    uint64_t needed = f->n > 0 ? f->items[0].id : seen;
     ps_result r = PS_OK;
 
     /* It may begin anywhere, but not behind the first that is needed. */
     *is_new = false;
-    if (a->begun ? sequence->id != a->next : sequence->id > needed)
+    if (f->begun ? sequence->id != f->next : sequence->id > needed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "sequence %" PRIu64 " comes where %" PRIu64 " is due",
-                       sequence->id, a->begun ? a->next : needed);
-    a->begun = true;
-    a->next = sequence->id + 1;
+                       sequence->id, f->begun ? f->next : needed);
+    f->begun = true;
+    f->next = sequence->id + 1;
     if (sequence->id < seen)
         r = give_back(p, sequence, err);
     else
         *is_new = true;
-    if (r == PS_OK && a->at == a->n && a->hash != a->wanted)
+    if (r == PS_OK && f->at == f->n && f->hash != f->wanted)
         r = is_other(p, sequence->id, err);
-    if (r == PS_OK && a->next >= seen)
+    if (r == PS_OK && f->next >= seen)
         ps_refill_free(p);
     return r;
 }
 
 bool ps_refill_waits(const ps_packer *p)
 {
-    const ps_refill *a = p->refill;
+    const ps_refill *f = p->refill;
 
-    return a != NULL && (a->at < a->n ||
-                         (a->begun && a->next < p->totals.input_sequences));
+    return f != NULL && (f->at < f->n ||
+                         (f->begun && f->next < p->totals.input_sequences));
 }
 
 void ps_refill_free(ps_packer *p)
