@@ -2,9 +2,9 @@
  * distinct_files.c - the files of a job that must not be one.
  *
  * A state is replaced by a new one, which has a name of its own until it is
- * whole; whatever else has one of these names would be lost.  Files are told
- * apart by what they are if they are there, and else by folder and name, as
- * links lead there.
+ * whole; whatever else has one of these names would be lost.  Files that are
+ * there are told apart by device and inode, others by folder and name, with
+ * links followed.
  *
  * SPDX-License-Identifier: MIT
  */

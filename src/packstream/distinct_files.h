@@ -12,9 +12,9 @@
 /*
  * An exit status, after a message if the state, or the new one that is to
  * take its place, is an input, the output or the file of rejects, or if it has
- * the name of a new one itself.  To be asked before any of them is opened, and
- * again when all are there: there may be two names of one new file, as "A" and
- * "a" are to some file systems, that show only then.
+ * the name of a new one itself.  Call it before any of them is opened, and
+ * again when all are there: only then does it show that two names are of one
+ * new file, as "A" and "a" are to some file systems.
  */
 int distinct_files_check(const conf *c);
 

@@ -54,11 +54,11 @@ int job_save(job *j, bool ended)
                           .ended = ended};
     int status;
 
-    /* A pipe has nothing yet that would have to be known of it. */
+    /* Without a pack, a pipe has nothing to go on from. */
     if (ps_packer_totals(j->packer)->packs == 0 &&
         (!ended || j->resume.output.fd < 0))
         return STATUS_OK;
-    /* The state that there is knows more, or is still to be proved. */
+    /* The state that there is knows more, or is still to be verified. */
     if (j->next_id < j->known_until ||
         (j->resume.proves && !j->caught_up && !ended))
         return STATUS_OK;
@@ -239,14 +239,14 @@ static int next_file(job *j, bool *more)
     *more = j->next_name < j->conf->n_names;
     if (!*more)
         return STATUS_OK;
-    /* To open a file may mean to wait for one who writes to it. */
+    /* Opening a pipe may wait for its writer: no pack is to wait with it. */
     if (ps_packer_flush(j->packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return job_output_failure(j, &err);
     status = job_open_file(j);
     if (status == STATUS_OK &&
         ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
         status = read_failure(j, &err);
-    /* Only now, lest the new one gets a number that is still in use. */
+    /* Only now, so that the new one has another descriptor. */
     files_close_input(before);
     return status;
 }

@@ -1,10 +1,10 @@
 /*
- * output_check.c - what the job wrote to a regular file, and how to know it
- * again.
+ * output_check.c - recognises a regular file as the output that an earlier job
+ * wrote, before it is cut and gone on with.
  *
- * Not all of it is read again, only samples: what is before it, where it
- * begins, which is the header, where the last record begins, which has its
- * index and checksum, and where it ends.
+ * It reads samples, not all: what is before the stream, where the stream
+ * begins, which is the header, where its last record begins, which has an
+ * index and a checksum, and where it ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,35 +35,35 @@ static int is_other(const char *name)
     return STATUS_FAILURE;
 }
 
-int output_check_begin(output_check *w, const char *name, int out)
+int output_check_begin(output_check *o, const char *name, int out)
 {
     struct stat st;
 
-    *w = (output_check){.name = name, .fd = -1};
+    *o = (output_check){.name = name, .fd = -1};
     if (fstat(out, &st) != 0)
         return failure(name);
     if (!S_ISREG(st.st_mode))
         return STATUS_OK;
-    if (!files_place(out, &w->base))
+    if (!files_place(out, &o->base))
         return failure(name);
-    w->fd = files_reread_output(name, out);
-    return w->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+    o->fd = files_reread_output(name, out);
+    return o->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
 /* Reads `n` bytes, at most SAMPLE_BYTES, of the file from `at` on. */
-static int read_sample(const output_check *w, uint64_t at, size_t n,
+static int read_sample(const output_check *o, uint64_t at, size_t n,
                        unsigned char bytes[SAMPLE_BYTES])
 {
     size_t done = 0;
 
     while (done < n) {
-        ssize_t part = pread(w->fd, bytes + done, n - done,
+        ssize_t part = pread(o->fd, bytes + done, n - done,
                              (off_t)(at + done));
 
         if (part < 0 && errno != EINTR)
-            return failure(w->name);
+            return failure(o->name);
         if (part == 0)
-            return is_other(w->name);
+            return is_other(o->name);
         done += part > 0 ? (size_t)part : 0;
     }
     return STATUS_OK;
@@ -76,10 +76,10 @@ static uint64_t before_end(uint64_t start, uint64_t end, uint64_t n)
 }
 
 /* The hash of the samples of so many bytes, the last `record` of them one. */
-static int hash_samples(const output_check *w, uint64_t record,
+static int hash_samples(const output_check *o, uint64_t record,
                         uint64_t length, uint64_t *hash)
 {
-    const uint64_t start = w->base;
+    const uint64_t start = o->base;
     const uint64_t end = start + length;
     const struct {
         uint64_t at;
@@ -97,7 +97,7 @@ static int hash_samples(const output_check *w, uint64_t record,
 
         if (n > sizeof bytes)
             n = sizeof bytes;
-        status = read_sample(w, samples[i].at, (size_t)n, bytes);
+        status = read_sample(o, samples[i].at, (size_t)n, bytes);
         if (status != STATUS_OK)
             break;
         *hash = XXH3_64bits_withSeed(bytes, (size_t)n, *hash);
@@ -105,37 +105,37 @@ static int hash_samples(const output_check *w, uint64_t record,
     return status;
 }
 
-bool output_check_length(const output_check *w, int out, uint64_t *length)
+bool output_check_length(const output_check *o, int out, uint64_t *length)
 {
     uint64_t place;
 
     *length = 0;
     if (!files_place(out, &place)) {
-        (void)failure(w->name);
+        (void)failure(o->name);
         return false;
     }
-    if (place < w->base) {
-        (void)is_other(w->name);
+    if (place < o->base) {
+        (void)is_other(o->name);
         return false;
     }
-    *length = place - w->base;
+    *length = place - o->base;
     return true;
 }
 
-int output_check_take(const output_check *w, uint64_t length, uint64_t record,
+int output_check_take(const output_check *o, uint64_t length, uint64_t record,
                       output_check_mark *mark)
 {
     *mark = (output_check_mark){
-        .known = w->fd >= 0, .base = w->base, .record = record};
-    return mark->known ? hash_samples(w, record, length, &mark->hash)
+        .known = o->fd >= 0, .base = o->base, .record = record};
+    return mark->known ? hash_samples(o, record, length, &mark->hash)
                        : STATUS_OK;
 }
 
 /*
- * Of a job that was stopped before its first state nothing is known but where
- * it began; what is there must begin as its output, for it is to be cut.
+ * A job that was stopped before its first state left nothing but the place
+ * where it began.  What is there is to be cut, so it must look like an output.
  */
-static int check_start(const output_check *w, int out)
+static int check_start(const output_check *o, int out)
 {
     static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
     static const unsigned char compressed[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -146,23 +146,23 @@ static int check_start(const output_check *w, int out)
     int status;
 
     if (fstat(out, &st) != 0)
-        return failure(w->name);
-    if ((uint64_t)st.st_size - w->base < n)
-        n = (size_t)((uint64_t)st.st_size - w->base);
-    status = read_sample(w, w->base, n, first);
+        return failure(o->name);
+    if ((uint64_t)st.st_size - o->base < n)
+        n = (size_t)((uint64_t)st.st_size - o->base);
+    status = read_sample(o, o->base, n, first);
     if (status == STATUS_OK && memcmp(first, plain, n) != 0 &&
         memcmp(first, compressed, n) != 0 && memcmp(first, unwritten, n) != 0)
-        return is_other(w->name);
+        return is_other(o->name);
     return status;
 }
 
-int output_check_reopen(output_check *w, const char *name, int in, int *out,
+int output_check_reopen(output_check *o, const char *name, int in, int *out,
                         const output_check_mark *mark, uint64_t length)
 {
     uint64_t hash;
     int status;
 
-    *w = (output_check){.name = name, .fd = -1, .base = mark->base};
+    *o = (output_check){.name = name, .fd = -1, .base = mark->base};
     *out = -1;
     /* A pipe or a device goes on as it is. */
     if (!mark->known && !files_is_for_file(name)) {
@@ -180,34 +180,34 @@ int output_check_reopen(output_check *w, const char *name, int in, int *out,
         return STATUS_FAILURE;
     if (!files_is_regular(*out))
         return is_other(name);
-    w->fd = files_reread_output(name, *out);
-    if (w->fd < 0)
+    o->fd = files_reread_output(name, *out);
+    if (o->fd < 0)
         return STATUS_FAILURE;
-    status = hash_samples(w, mark->record, length, &hash);
+    status = hash_samples(o, mark->record, length, &hash);
     if (status == STATUS_OK && hash != mark->hash)
         status = is_other(name);
     if (status == STATUS_OK && length == 0)
-        status = check_start(w, *out);
+        status = check_start(o, *out);
     return status;
 }
 
-int output_check_go_to_end(const output_check *w, int out, uint64_t length)
+int output_check_go_to_end(const output_check *o, int out, uint64_t length)
 {
-    if (w->fd < 0 ||
-        lseek(out, (off_t)(w->base + length), SEEK_SET) != -1)
+    if (o->fd < 0 ||
+        lseek(out, (off_t)(o->base + length), SEEK_SET) != -1)
         return STATUS_OK;
-    return failure(w->name);
+    return failure(o->name);
 }
 
-int output_check_cut(const output_check *w, int out, uint64_t length)
+int output_check_cut(const output_check *o, int out, uint64_t length)
 {
-    return files_cut(out, w->name, w->base + length) ? STATUS_OK
+    return files_cut(out, o->name, o->base + length) ? STATUS_OK
                                                      : STATUS_FAILURE;
 }
 
-void output_check_close(output_check *w)
+void output_check_close(output_check *o)
 {
-    if (w->fd >= 0)
-        (void)close(w->fd);
-    w->fd = -1;
+    if (o->fd >= 0)
+        (void)close(o->fd);
+    o->fd = -1;
 }

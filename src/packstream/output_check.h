@@ -1,6 +1,6 @@
 /*
- * output_check.h - what the job wrote to a regular file, and how to know it
- * again.
+ * output_check.h - recognises a regular file as the output that an earlier job
+ * wrote, before it is cut and gone on with.
  *
  * The stream of a job need not begin where its file does: with ">>" others
  * may be before it.  So `base` is where in the file it begins, and lengths
@@ -30,31 +30,31 @@ typedef struct output_check {
 } output_check;
 
 /*
- * Begins with what comes next on `out`.  An exit status after a message, here
- * and below.
+ * For a stream that begins with the next byte on `out`.  An exit status after
+ * a message, here and below.
  */
-int output_check_begin(output_check *w, const char *name, int out);
+int output_check_begin(output_check *o, const char *name, int out);
 
-/* How long what was written to `out` is; false after a message. */
-bool output_check_length(const output_check *w, int out, uint64_t *length);
+/* The length of what was written to `out`; false after a message. */
+bool output_check_length(const output_check *o, int out, uint64_t *length);
 
-/* The mark of so many bytes that are written. */
-int output_check_take(const output_check *w, uint64_t length, uint64_t record,
+/* Marks the first `length` bytes; the last `record` of them are a sample. */
+int output_check_take(const output_check *o, uint64_t length, uint64_t record,
                       output_check_mark *mark);
 
 /*
- * Opens the output of which a mark is, which must have so many bytes as they
- * were; nothing is changed.  Or a pipe or device, if that was one.
+ * Opens the output that a mark is of: its first `length` bytes must be what
+ * they were, and nothing is changed.  A pipe or device is opened as it is.
  */
-int output_check_reopen(output_check *w, const char *name, int in, int *out,
+int output_check_reopen(output_check *o, const char *name, int in, int *out,
                         const output_check_mark *mark, uint64_t length);
 
-/* Leaves it open at its end, where another job may write on. */
-int output_check_go_to_end(const output_check *w, int out, uint64_t length);
+/* Goes to the end of the stream, where another job may write on. */
+int output_check_go_to_end(const output_check *o, int out, uint64_t length);
 
-/* Cuts away what is behind them; the next byte is written there. */
-int output_check_cut(const output_check *w, int out, uint64_t length);
+/* Cuts the stream to `length` bytes; the next one is written there. */
+int output_check_cut(const output_check *o, int out, uint64_t length);
 
-void output_check_close(output_check *w);
+void output_check_close(output_check *o);
 
 #endif

@@ -39,28 +39,28 @@ typedef struct rejects {
 /*
  * Prepares for sequences of `schema`, with `any_token` also for those with
  * tokens outside its vocabulary; there will be no stream if `name` is NULL.
- * An exit status; messages are given, here and below.
+ * An exit status after a message, here and below.
  */
 int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
                  bool any_token);
 
 /*
- * Opens the file that was planned; a mark that is not NULL says where it is
- * to go on, and what is before must be what it was.  `marked`: with marks.
+ * Opens the file.  A mark that is not NULL says where the stream goes on, and
+ * what is before that must be what it was.  `marked`: marks are to be kept.
  */
 int rejects_open(rejects *r, const rejects_mark *mark, bool marked);
 
-/* Starts the stream there, in a file that is cut now. */
+/* Cuts the file to the mark, and starts the stream there. */
 int rejects_start(rejects *r, const rejects_mark *mark);
 
-/* Has all that was written on the disk, and the mark of it. */
+/* Brings all that was written to the disk, and keeps the mark of it. */
 int rejects_sync(rejects *r);
 
 /* Writes a sequence. */
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
 /*
- * Ends and closes the stream if `complete`, else leaves it cut; with marks
+ * Closes the stream, with END if `complete`, else cut.  Where marks are kept
  * it is on the disk then, and has its last one.
  */
 int rejects_close(rejects *r, bool complete);

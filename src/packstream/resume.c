@@ -313,7 +313,7 @@ static bool has_output(const resume *r)
            ((r->goes_on || r->summary.blank) && r->first_record == 0);
 }
 
-/* Whether a new output would take the place of what may be one's own. */
+/* Whether a new output would overwrite what may be that of another job. */
 static int check_new(const resume *r)
 {
     const conf *c = r->conf;
@@ -329,7 +329,7 @@ static int check_new(const resume *r)
     return STATUS_USAGE;
 }
 
-/* An output that was only just begun, and is gone: its name did not last. */
+/* Whether an output that was only just begun did not outlive a crash. */
 static bool is_gone(const resume *r)
 {
     const char *name = r->conf->output;
@@ -461,7 +461,7 @@ int resume_begin(resume *r, int out)
 
     if (r->summary.blank && has_output(r))
         return output_check_cut(&r->output, out, 0);
-    /* A pipe begins anew, and then there is nothing to know of it. */
+    /* A pipe begins anew, so there is no place in it to keep. */
     if (r->state != NULL || r->output.fd < 0)
         return STATUS_OK;
     status = output_check_take(&r->output, 0, 0, &place.output);

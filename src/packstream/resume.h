@@ -80,9 +80,9 @@ int resume_fits(const resume *r, const ps_schema *schema,
 int resume_open_output(resume *r, int in, int *out);
 
 /*
- * Before the first byte is written to a file: keeps where that will be, so
- * that a job that is stopped before its first state does not write twice; or
- * cuts what such a job wrote.
+ * Before the first byte is written to a file, saves a state with the place
+ * where that will be: a job that is stopped before its first pack is then
+ * begun again there.  If this is such a job, cuts what was written.
  */
 int resume_begin(resume *r, int out);
 
@@ -91,10 +91,10 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
                        const ps_schema *schema,
                        const ps_packer_options *options);
 
-/* Cuts what is gone on with to where the state was saved. */
+/* Cuts an output that goes on to where the state was saved. */
 int resume_cut_output(const resume *r, int out);
 
-/* A job that has ended can only tell what it did. */
+/* Opens a packer of a job that has ended, which can only tell what it did. */
 int resume_open_ended(const resume *r, ps_packer **packer, int out,
                       const ps_schema *schema,
                       const ps_packer_options *options);
@@ -109,9 +109,9 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);
 void resume_add_mark(resume *r, const resume_mark *mark);
 
 /*
- * Has what the packer wrote to `out` on the disk and saves its state.
- * `place` has all but the mark and the output, and input_bytes if the job has
- * ended.
+ * Brings what the packer wrote to `out` to the disk, and saves its state.
+ * `place` is filled in but for the mark and the output, and for input_bytes
+ * unless the job has ended.
  */
 int resume_save(resume *r, ps_packer *packer, int out, resume_place *place);
 

@@ -16,7 +16,7 @@
 #include <sys/select.h>
 #include <time.h>
 
-/* A handler has nothing else to write to. */
+/* All that the handlers write to. */
 static volatile sig_atomic_t came;
 static volatile sig_atomic_t stop;
 
@@ -35,7 +35,7 @@ static void remember_stop(int signal)
         stop = signal;
 }
 
-/* Calls that the signal meets elsewhere go on as if it had not come. */
+/* Other system calls that the signal interrupts are restarted. */
 void signals_init(void)
 {
     struct sigaction action = {.sa_handler = remember,
@@ -93,7 +93,7 @@ signals_end signals_wait(int fd, uint64_t ms)
     sigset_t before;
     fd_set readable;
 
-    /* Read then waits, without an end to it. */
+    /* pselect() cannot take it: the read waits instead, for any time. */
     if (fd >= FD_SETSIZE)
         return WAIT_INPUT;
     (void)sigemptyset(&signals);

@@ -204,8 +204,8 @@ uint32_t ps_packer_length(const ps_packer *p, uint32_t slot);
 ps_result ps_packer_tick(ps_packer *p, ps_error *err);
 
 /*
- * Takes in what arrived; the window has room for it, as nothing is due.
- * `next_id` is the lowest id that is still to come after it.
+ * Admits a piece to the window, which is not full, since all that was due has
+ * left.  `next_id` is the lowest id that is still to come after it.
  */
 ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
                           uint64_t next_id, ps_error *err);
@@ -254,19 +254,19 @@ void ps_refill_free(ps_packer *p);
 
 /* ---- lookahead.c ---- */
 
-/* The greatest depth that a window can use, and a record is not too large. */
+/* The greatest depth of use to the window that a record has room for. */
 uint32_t ps_lookahead_max_depth(const ps_packer *p);
 
 void ps_lookahead_free(ps_packer *p);
 
-/* A record came; it may be the one that ends the wait. */
+/* Counts a record of the input, which may be the one that ends the wait. */
 ps_result ps_lookahead_tick(ps_packer *p, ps_error *err);
 
-/* Holds back what arrived, or ends the wait. */
+/* Holds a piece back, or ends the wait. */
 ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
                              uint64_t next_id, ps_error *err);
 
-/* Ends the wait: chooses the depth, starts, and admits what was held. */
+/* Ends the wait: chooses the depth, starts, and admits what was held back. */
 ps_result ps_lookahead_end(ps_packer *p, ps_error *err);
 
 #endif
