@@ -20,9 +20,9 @@
 /* Blocks that may be held whatever the options: those that are being read. */
 #define MIN_BLOCKS 4
 
-/* Places for concat: of sequences of so many tokens, but so many at least. */
+/* Depth for concat: a place for each so many tokens, but so many at least. */
 #define CONCAT_MEAN 64
-#define CONCAT_DEPTH 16
+#define MIN_CONCAT_DEPTH 16
 
 /* The options as they decide the output, for info.options_digest. */
 static uint64_t digest_of_options(const ps_packer_options *o)
@@ -83,23 +83,7 @@ static ps_result check_options(const ps_schema *schema,
     return PS_OK;
 }
 
-/* The depth where it is not chosen by what comes; AUTO where it is. */
-static uint32_t default_depth(const ps_packer_options *o)
-{
-    if (o->depth != PS_DEPTH_AUTO)
-        return o->depth;
-    if (o->policy == PS_POLICY_NONE)
-        return 1;
-    if (o->policy != PS_POLICY_CONCAT)
-        return PS_DEPTH_AUTO;
-    if (o->capacity > PS_MAX_DEPTH * CONCAT_MEAN)
-        return PS_MAX_DEPTH;
-    return o->capacity < CONCAT_DEPTH * CONCAT_MEAN
-               ? CONCAT_DEPTH
-               : o->capacity / CONCAT_MEAN;
-}
-
-/* With all defaults worked out; the depth may still be open. */
+/* With all defaults worked out, but for a depth that the input chooses. */
 static ps_packer_options complete_options(const ps_packer_options *options)
 {
     ps_packer_options o = *options;
@@ -107,7 +91,15 @@ static ps_packer_options complete_options(const ps_packer_options *options)
 
     if (o.align == 0)
         o.align = 1;
-    o.depth = default_depth(&o);
+    if (o.depth == PS_DEPTH_AUTO && o.policy == PS_POLICY_NONE) {
+        o.depth = 1;
+    } else if (o.depth == PS_DEPTH_AUTO && o.policy == PS_POLICY_CONCAT) {
+        o.depth = o.capacity / CONCAT_MEAN;
+        if (o.depth < MIN_CONCAT_DEPTH)
+            o.depth = MIN_CONCAT_DEPTH;
+        if (o.depth > PS_MAX_DEPTH)
+            o.depth = PS_MAX_DEPTH;
+    }
     if (o.depth > o.capacity / o.align)
         o.depth = o.capacity / o.align;
     if (!shuffled)
