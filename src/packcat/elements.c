@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "digits.h"
 
-/* A double with 17 digits, sign, point, exponent, NUL; and a separator. */
+/*
+ * A double with 17 digits, sign, point, exponent and NUL, or an integer with
+ * a sign; and a separator.
+ */
 #define PRINTED_MAX 32
 #define PRINTED_RUN 2048
 
@@ -24,7 +26,7 @@ elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
         ps_payload_offset(schema, channel, sequence->n_tok);
     elements list = {.type = schema->token_type, .n = sequence->n_tok};
 
-    /* The payload is in memory, so that a place in it is a size_t. */
+    /* The payload is in memory, so an offset in it is a size_t. */
     list.bytes = sequence->payload + (size_t)offset;
     if (channel != PS_TOKENS) {
         list.type = schema->channels[channel].type;
@@ -34,30 +36,25 @@ elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
     return list;
 }
 
+elements elements_in_pack(const ps_pack_info *info, const ps_pack *pack,
+                          const ps_field *field, uint32_t i)
+{
+    const bool one = field->channel.kind == PS_PER_SEQUENCE;
+    const ps_piece piece = ps_pack_piece(info, pack, i);
+    const size_t first = one ? i : piece.begin;
+
+    return (elements){.type = field->channel.type,
+                      .n = one ? 1 : piece.n_tok,
+                      .bytes = pack->record + field->offset +
+                               first * ps_type_bytes(field->channel.type)};
+}
+
 uint32_t elements_channel(const ps_schema *schema, const char *name)
 {
     for (uint32_t c = 0; c < schema->n_channels; c++)
         if (strcmp(schema->channels[c].name, name) == 0)
             return c;
     return PS_TOKENS;
-}
-
-static float load_f32(const unsigned char *p)
-{
-    const uint32_t bits = load_u32(p);
-    float value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static double load_f64(const unsigned char *p)
-{
-    const uint64_t bits = load_u64(p);
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 uint32_t elements_value(const elements *list, uint32_t i)
@@ -84,21 +81,75 @@ int64_t elements_integer(const elements *list, uint32_t i)
     }
 }
 
-uint32_t elements_find_infinity(const elements *list)
+/* The value of an f32 or f64. */
+static double load_float(ps_type type, const unsigned char *p)
 {
-    uint32_t i = 0;
+    if (type == PS_F32) {
+        const uint32_t bits = load_u32(p);
+        float value;
 
-    if (list->type == PS_F32) {
-        while (i < list->n && !isinf(load_f32(list->bytes + 4 * (size_t)i)))
-            i++;
-        return i;
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    } else {
+        const uint64_t bits = load_u64(p);
+        double value;
+
+        memcpy(&value, &bits, sizeof value);
+        return value;
     }
-    if (list->type == PS_F64) {
-        while (i < list->n && !isinf(load_f64(list->bytes + 8 * (size_t)i)))
-            i++;
-        return i;
+}
+
+bool elements_have_infinity(const elements *list)
+{
+    const size_t width = ps_type_bytes(list->type);
+
+    if (list->type != PS_F32 && list->type != PS_F64)
+        return false;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (isinf(load_float(list->type, list->bytes + i * width)))
+            return true;
+    return false;
+}
+
+bool elements_put(output *out, const elements *list)
+{
+    return output_put(out, list->bytes, list->n * ps_type_bytes(list->type));
+}
+
+/*
+ * printf reads its format again for every number; a text export of tokens
+ * is little else than numbers, so they are made here, two digits a step.
+ */
+static char *print_integer(char *at, uint64_t value)
+{
+    static const char pairs[] =
+        "0001020304050607080910111213141516171819"
+        "2021222324252627282930313233343536373839"
+        "4041424344454647484950515253545556575859"
+        "6061626364656667686970717273747576777879"
+        "8081828384858687888990919293949596979899";
+    uint64_t rest = value;
+    unsigned digits = 1;
+    char *end;
+    char *p;
+
+    while (rest >= 10000) {
+        rest /= 10000;
+        digits += 4;
     }
-    return list->n;
+    end = at + digits + (rest >= 10) + (rest >= 100) + (rest >= 1000);
+
+    p = end;
+    while (value >= 100) {
+        p -= 2;
+        memcpy(p, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10)
+        memcpy(at, pairs + 2 * value, 2);
+    else
+        *at = (char)('0' + value);
+    return end;
 }
 
 /*
@@ -123,25 +174,32 @@ static char *print_float(char *at, double value, int digits)
 
 static char *print_element(char *at, ps_type type, const unsigned char *p)
 {
+    int64_t value = 0;
+
     switch (type) {
     case PS_U8:
-        return digits_unsigned(at, *p);
+        return print_integer(at, *p);
     case PS_U16:
-        return digits_unsigned(at, load_u16(p));
+        return print_integer(at, load_u16(p));
     case PS_U32:
-        return digits_unsigned(at, load_u32(p));
+        return print_integer(at, load_u32(p));
     case PS_U64:
-        return digits_unsigned(at, load_u64(p));
-    case PS_I32:
-        return digits_signed(at, (int32_t)load_u32(p));
-    case PS_I64:
-        return digits_signed(at, (int64_t)load_u64(p));
+        return print_integer(at, load_u64(p));
     case PS_F32:
-        return print_float(at, (double)load_f32(p), 9);
+        return print_float(at, load_float(type, p), 9);
     case PS_F64:
-        return print_float(at, load_f64(p), 17);
+        return print_float(at, load_float(type, p), 17);
+    case PS_I32:
+        value = (int32_t)load_u32(p);
+        break;
+    case PS_I64:
+        value = (int64_t)load_u64(p);
+        break;
     }
-    return at;
+    if (value >= 0)
+        return print_integer(at, (uint64_t)value);
+    *at++ = '-';
+    return print_integer(at, 0 - (uint64_t)value);
 }
 
 bool elements_print(output *out, const elements *list, char separator)
@@ -152,7 +210,7 @@ bool elements_print(output *out, const elements *list, char separator)
     for (uint32_t done = 0; done < list->n;) {
         const uint32_t left = list->n - done;
         const uint32_t run = left < PRINTED_RUN ? left : PRINTED_RUN;
-        char *at = output_room(out, run * (size_t)PRINTED_MAX);
+        char *at = output_reserve(out, run * (size_t)PRINTED_MAX);
 
         if (at == NULL)
             return false;
@@ -162,14 +220,17 @@ bool elements_print(output *out, const elements *list, char separator)
             at = print_element(at, list->type, p);
             p += width;
         }
-        output_took(out, at);
+        output_commit(out, at);
         done += run;
     }
     return true;
 }
 
-bool elements_print_list(output *out, const elements *list)
+bool elements_print_integer(output *out, uint64_t value)
 {
-    return output_text(out, "[") && elements_print(out, list, ',') &&
-           output_text(out, "]");
+    char *at = output_reserve(out, PRINTED_MAX);
+
+    if (at != NULL)
+        output_commit(out, print_integer(at, value));
+    return at != NULL;
 }

@@ -24,6 +24,10 @@ typedef struct elements {
 elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
                      uint32_t channel);
 
+/* The same of sequence `i` of a pack, from the field that holds them. */
+elements elements_in_pack(const ps_pack_info *info, const ps_pack *pack,
+                          const ps_field *field, uint32_t i);
+
 /* The index of a channel of that name; PS_TOKENS if there is none. */
 uint32_t elements_channel(const ps_schema *schema, const char *name);
 
@@ -33,17 +37,19 @@ uint32_t elements_value(const elements *list, uint32_t i);
 /* The same for any type of integers but u64. */
 int64_t elements_integer(const elements *list, uint32_t i);
 
-/* The first element that is an infinity; n if there is none. */
-uint32_t elements_find_infinity(const elements *list);
+/* True if an element is an infinity. */
+bool elements_have_infinity(const elements *list);
+
+/* Adds the elements as they are. */
+bool elements_put(output *out, const elements *list);
 
 /*
  * Adds the elements as decimal text with `separator` between them.  Floats
- * get as many digits as restore them exactly, a NaN is "null".  False if
- * the output failed.
+ * get as many digits as restore them exactly, a NaN is "null".
  */
 bool elements_print(output *out, const elements *list, char separator);
 
-/* The same as a list of JSON. */
-bool elements_print_list(output *out, const elements *list);
+/* The same of one integer. */
+bool elements_print_integer(output *out, uint64_t value);
 
 #endif

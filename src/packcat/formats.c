@@ -24,20 +24,19 @@ static const char *match_rows(const ps_pack_info *a, const ps_pack_info *b)
     return NULL;
 }
 
-static bool field_equal(const ps_field *a, const ps_field *b)
-{
-    return strcmp(a->channel.name, b->channel.name) == 0 &&
-           a->channel.type == b->channel.type && a->offset == b->offset &&
-           a->count == b->count;
-}
-
 static const char *match_fields(const ps_pack_info *a, const ps_pack_info *b)
 {
     bool equal = a->record_bytes == b->record_bytes &&
                  a->n_fields == b->n_fields;
 
-    for (uint32_t i = 0; equal && i < a->n_fields; i++)
-        equal = field_equal(&a->fields[i], &b->fields[i]);
+    for (uint32_t i = 0; equal && i < a->n_fields; i++) {
+        const ps_field *f = &a->fields[i];
+        const ps_field *g = &b->fields[i];
+
+        equal = strcmp(f->channel.name, g->channel.name) == 0 &&
+                f->channel.type == g->channel.type &&
+                f->offset == g->offset && f->count == g->count;
+    }
     return equal ? NULL : "its records are laid out in another way";
 }
 

@@ -1,10 +1,24 @@
 /*
- * formats.h - what packcat can make of packs: one function for each --to.
+ * formats.h - the forms that packcat can make of packs, one for each --to.
  *
- * Each one reads `in` to its end or a failure, writes what it makes of it
- * to `out`, and flushes that before it comes back, so that what was decoded
- * before a failure arrives before the message.  Failures stay in `in` and
- * `out`, whose _end calls tell them.
+ * main.c parses the command line, opens the input and the outputs, and calls
+ * one function for the form:
+ *
+ *   input.c      pack streams from several files, read as one; a range
+ *   output.c     one output stream, or several files that belong together
+ *   formats.c    the table of forms
+ *   elements.c   the values of tokens and channels, also as text
+ *   records.c    token records, ids, bytes
+ *   json.c       jsonl, trl
+ *   arrays.c     rows, llmc, npy
+ *   datatrove.c, megatron.c, tfrecord.c    the form of that name
+ *
+ * A function reads `in` to its end or a failure and writes what it makes of
+ * it to `out`.  It prints nothing: failures stay in `in` and `out`, whose
+ * _end calls print them.  A single output is flushed before that, so that
+ * what was decoded before a failure arrives before the message.
+ *
+ * The program sees packstream.h, src/common, src/cli and src/wire.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +30,6 @@
 
 #include "input.h"
 #include "output.h"
-#include "outputs.h"
 
 /* Of several files `out` is the first, and the others stand behind it. */
 typedef void format_convert(input *in, output *out);
@@ -59,8 +72,5 @@ format_convert convert_megatron; /* tokens and an index */
 
 output_namer datatrove_names;
 output_namer megatron_names;
-
-/* Adds the tokens of a pack with their padding; false if that failed. */
-bool rows_put(output *out, const ps_pack_info *info, const ps_pack *pack);
 
 #endif

@@ -16,18 +16,82 @@
 
 #include "cli/files.h"
 
-static const char *current(const input *in)
-{
-    return in->options.names[in->next - 1];
-}
-
 static bool is_stdin(const char *name)
 {
     return strcmp(name, "-") == 0;
 }
 
+const ps_pack_info *input_info(const input *in)
+{
+    return packs_info(&in->packs);
+}
+
+bool input_fail(input *in, const char *format, ...)
+{
+    va_list args;
+
+    in->failed = true;
+    in->err.code = PS_ERR_CORRUPT;
+    in->err.sys_errno = 0;
+    va_start(args, format);
+    (void)vsnprintf(in->err.text, sizeof in->err.text, format, args);
+    va_end(args);
+    return false;
+}
+
+/* Keeps a failure that was printed already. */
+static bool fail_printed(input *in, int status)
+{
+    in->failed = true;
+    in->status = status;
+    return false;
+}
+
+/* ---- From file to file ---- */
+
+/* Calls the hook of the options and remembers that it failed. */
+static ps_result before_wait(void *context, ps_error *err)
+{
+    input *in = context;
+    const ps_result result = in->options.on_wait(in->options.context, err);
+
+    if (result != PS_OK)
+        in->failed = in->hook_failed = true;
+    return result;
+}
+
+/* Opens the next file; false after a failure. */
+static bool open_next(input *in)
+{
+    const char *name = in->options.names[in->next++];
+    const char *mismatch = NULL;
+
+    in->fd = files_open_input(name);
+    if (in->fd < 0)
+        return fail_printed(in, STATUS_FAILURE);
+    if (is_stdin(name) && in->start < 0)
+        in->start = lseek(in->fd, 0, SEEK_CUR);
+    in->failed = packs_open(&in->packs, in->fd, in->options.range != NULL,
+                            &in->err) != PS_OK;
+    if (in->failed)
+        return false;
+    if (in->packs.reader != NULL)
+        ps_pack_reader_on_wait(in->packs.reader, before_wait, in);
+
+    if (in->next == 1) {
+        in->first = *input_info(in);
+        in->figures.capacity = in->first.capacity;
+    }
+    if (in->options.match != NULL)
+        mismatch = in->options.match(&in->first, input_info(in));
+    if (mismatch != NULL)
+        return input_fail(in, "cannot follow %.100s: %s",
+                          files_input_name(in->options.names[0]), mismatch);
+    return true;
+}
+
 /* Closes the file that is open, if any. */
-static void leave(input *in)
+static void close_current(input *in)
 {
     in->bytes_before += packs_offset(&in->packs);
     ps_unpacker_free(in->unpacker);
@@ -38,115 +102,44 @@ static void leave(input *in)
     in->fd = -1;
 }
 
-void input_blame(input *in, const char *format, ...)
+/* At the end of a file: goes on with the next one, if there is one. */
+static bool advance(input *in)
 {
-    va_list args;
-
-    in->failed = true;
-    in->err.code = PS_ERR_CORRUPT;
-    in->err.sys_errno = 0;
-    va_start(args, format);
-    (void)vsnprintf(in->err.text, sizeof in->err.text, format, args);
-    va_end(args);
-}
-
-const ps_pack_info *input_info(const input *in)
-{
-    return packs_info(&in->packs);
-}
-
-/* Keeps a failure that was told already. */
-static bool told(input *in)
-{
-    in->failed = true;
-    in->status = STATUS_FAILURE;
-    return false;
-}
-
-/* A file that cannot be joined to the first one is at fault itself. */
-static void check_match(input *in)
-{
-    const char *why = NULL;
-
-    if (in->options.match != NULL)
-        why = in->options.match(&in->first, input_info(in));
-    if (why != NULL)
-        input_blame(in, "cannot follow %.100s: %s",
-                    files_input_name(in->options.names[0]), why);
-}
-
-/* Calls the hook of the options and remembers that it failed. */
-static ps_result before_wait(void *context, ps_error *err)
-{
-    input *in = context;
-    const ps_result result = in->options.on_wait(in->options.context, err);
-
-    if (result != PS_OK)
-        in->failed = in->blameless = true;
-    return result;
-}
-
-/* Opens the next file; false after a failure. */
-static bool enter(input *in)
-{
-    const char *name = in->options.names[in->next++];
-
-    in->fd = files_open_input(name);
-    if (in->fd < 0)
-        return told(in);
-    if (is_stdin(name) && in->start < 0)
-        in->start = lseek(in->fd, 0, SEEK_CUR);
-    in->failed = packs_open(&in->packs, in->fd, in->options.range != NULL,
-                            &in->err) != PS_OK;
-    if (in->failed)
+    if (in->next == in->options.n_names)
         return false;
-    if (in->packs.reader != NULL)
-        ps_pack_reader_on_wait(in->packs.reader, before_wait, in);
-    if (in->next == 1) {
-        in->first = *input_info(in);
-        in->figures.capacity = in->first.capacity;
-    }
-    check_match(in);
-    return !in->failed;
-}
-
-/* Adds the packs of the next file to *count; false after a failure. */
-static bool count_file(input *in, uint64_t *count)
-{
-    const char *name = in->options.names[in->next++];
-    ps_result result;
-
-    in->fd = files_open_input(name);
-    if (in->fd < 0)
-        return told(in);
-    result = packs_open_file(&in->packs, in->fd, &in->err);
-    if (result == PS_ERR_UNSUPPORTED) {
-        in->failed = true;
-        in->status = message_usage(
-            "--range: %s cannot be counted from its end: %s",
-            files_input_name(name), in->err.text);
-        return false;
-    }
-    in->failed = result != PS_OK;
-    if (!in->failed)
-        *count += ps_pack_file_packs(in->packs.file);
-    leave(in);
-    return !in->failed;
+    close_current(in);
+    /* Opening a file may wait for the process that writes it. */
+    return before_wait(in, &in->err) == PS_OK && open_next(in);
 }
 
 /* Makes the bounds of the range numbers from the beginning. */
-static bool settle_range(input *in)
+static bool resolve_range(input *in)
 {
     uint64_t count = 0;
 
-    if (in->options.range == NULL)
-        return true;
     in->range = *in->options.range;
     if (!range_needs_count(&in->range))
         return true;
-    while (in->next < in->options.n_names)
-        if (!count_file(in, &count))
+
+    while (in->next < in->options.n_names) {
+        const char *name = in->options.names[in->next++];
+        ps_result result;
+
+        in->fd = files_open_input(name);
+        if (in->fd < 0)
+            return fail_printed(in, STATUS_FAILURE);
+        result = packs_open_file(&in->packs, in->fd, &in->err);
+        if (result == PS_ERR_UNSUPPORTED)
+            return fail_printed(in, message_usage(
+                "--range: %s cannot be counted from its end: %s",
+                files_input_name(name), in->err.text));
+        in->failed = result != PS_OK;
+        if (!in->failed)
+            count += ps_pack_file_packs(in->packs.file);
+        close_current(in);
+        if (in->failed)
             return false;
+    }
     range_settle(&in->range, count);
     in->next = 0;
     in->bytes_before = 0;
@@ -155,93 +148,39 @@ static bool settle_range(input *in)
 
 bool input_begin(input *in, const input_options *options)
 {
-    const range all = {.end.number = UINT64_MAX};
-
     *in = (input){.options = *options,
                   .fd = -1,
                   .start = -1,
-                  .range = all};
+                  .range = {.end.number = UINT64_MAX}};
     progress_start(&in->progress, options->progress);
-    return settle_range(in) && enter(in);
+    return (options->range == NULL || resolve_range(in)) && open_next(in);
 }
 
-/* After the end of a file: goes on with the next one, if there is one. */
-static bool advance(input *in)
-{
-    if (in->next == in->options.n_names)
-        return false;
-    leave(in);
-    /* To open a file may mean to wait for one who writes to it. */
-    return before_wait(in, &in->err) == PS_OK && enter(in);
-}
+/* ---- Packs and sequences ---- */
 
-/* What `result` of the open file means for the input as a whole. */
-static bool settle(input *in, ps_result result)
-{
-    if (result != PS_OK && result != PS_END)
-        in->failed = true;
-    return result == PS_OK;
-}
-
-static void show_progress(input *in)
-{
-    if (!progress_due(&in->progress))
-        return;
-    in->figures.bytes = in->bytes_before + packs_offset(&in->packs);
-    progress_show(&in->progress, &in->figures);
-}
-
-/* Of the file that is open the next pack in the range. */
+/* The next pack of all files that is in the range. */
 static ps_result next_pack(input *in, ps_pack *pack)
 {
     const uint64_t first = in->range.first.number;
-    ps_result result = PS_OK;
+    const uint64_t end = in->range.end.number;
+    ps_result result;
 
-    if (in->passed < first) {
-        uint64_t passed;
+    if (in->passed >= end || first >= end)
+        return PS_END;
+    do {
+        result = PS_OK;
+        if (in->passed < first) {
+            uint64_t passed;
 
-        result = packs_skip(&in->packs, first - in->passed, &passed,
-                            &in->err);
-        in->passed += passed;
-    }
-    if (result == PS_OK)
-        result = packs_next(&in->packs, pack, &in->err);
+            result = packs_skip(&in->packs, first - in->passed, &passed,
+                                &in->err);
+            in->passed += passed;
+        }
+        if (result == PS_OK)
+            result = packs_next(&in->packs, pack, &in->err);
+    } while (result == PS_END && advance(in));
     in->passed += result == PS_OK;
     return result;
-}
-
-/* Behind the range there is nothing, whatever the files may hold. */
-static bool is_range_done(const input *in)
-{
-    return in->passed >= in->range.end.number ||
-           in->range.first.number >= in->range.end.number;
-}
-
-static ps_result next_pack_of_all(input *in, ps_pack *pack)
-{
-    ps_result result = PS_END;
-
-    if (is_range_done(in))
-        return PS_END;
-    result = next_pack(in, pack);
-    while (result == PS_END && advance(in))
-        result = next_pack(in, pack);
-    return result;
-}
-
-/* Room for a payload of `n` bytes. */
-static bool make_room(input *in, size_t n)
-{
-    unsigned char *larger;
-
-    if (n <= in->piece_room)
-        return true;
-    larger = realloc(in->piece, n);
-    if (larger == NULL)
-        return false;
-    in->piece = larger;
-    in->piece_room = n;
-    return true;
 }
 
 /* The sequences of a range, pieces as they are, in the order of the packs. */
@@ -252,7 +191,7 @@ static ps_result next_in_range(input *in, ps_sequence *sequence)
     size_t n;
 
     if (in->next_piece == in->pack.n_seq) {
-        ps_result result = next_pack_of_all(in, &in->pack);
+        ps_result result = next_pack(in, &in->pack);
 
         if (result != PS_OK)
             return result;
@@ -261,9 +200,15 @@ static ps_result next_in_range(input *in, ps_sequence *sequence)
     info = input_info(in);
     piece = ps_pack_piece(info, &in->pack, in->next_piece);
     n = (size_t)ps_payload_bytes(&info->schema, piece.n_tok);
-    if (!make_room(in, n)) {
-        in->err = (ps_error){.code = PS_ERR_MEMORY};
-        return PS_ERR_MEMORY;
+    if (n > in->piece_capacity) {
+        unsigned char *larger = realloc(in->piece, n);
+
+        if (larger == NULL) {
+            in->err = (ps_error){.code = PS_ERR_MEMORY};
+            return PS_ERR_MEMORY;
+        }
+        in->piece = larger;
+        in->piece_capacity = n;
     }
     ps_pack_payload(info, &in->pack, in->next_piece++, in->piece);
     *sequence = (ps_sequence){.id = piece.id,
@@ -273,36 +218,46 @@ static ps_result next_in_range(input *in, ps_sequence *sequence)
     return PS_OK;
 }
 
-static ps_result next_sequence(input *in, ps_sequence *sequence)
+/* The next sequence of all files, in either order. */
+static ps_result next_unpacked(input *in, ps_sequence *sequence)
 {
-    if (in->unpacker == NULL) {
-        const ps_result result =
-            ps_unpacker_open(&in->unpacker, in->packs.reader,
-                             in->options.order, &in->err);
+    ps_result result;
 
-        if (result != PS_OK)
-            return result;
-    }
-    return ps_unpacker_next(in->unpacker, sequence, &in->err);
+    do {
+        result = PS_OK;
+        if (in->unpacker == NULL)
+            result = ps_unpacker_open(&in->unpacker, in->packs.reader,
+                                      in->options.order, &in->err);
+        if (result == PS_OK)
+            result = ps_unpacker_next(in->unpacker, sequence, &in->err);
+    } while (result == PS_END && advance(in));
+    return result;
 }
 
-static ps_result next_of_all(input *in, ps_sequence *sequence)
+/* Notes why there is nothing more; returns false. */
+static bool stop(input *in, ps_result result)
 {
-    ps_result result = next_sequence(in, sequence);
+    if (result != PS_END)
+        in->failed = true;
+    return false;
+}
 
-    while (result == PS_END && advance(in))
-        result = next_sequence(in, sequence);
-    return result;
+static void show_progress(input *in)
+{
+    if (!progress_due(&in->progress))
+        return;
+    in->figures.bytes = in->bytes_before + packs_offset(&in->packs);
+    progress_show(&in->progress, &in->figures);
 }
 
 bool input_sequence(input *in, ps_sequence *sequence)
 {
     const ps_result result = in->options.range != NULL
                                  ? next_in_range(in, sequence)
-                                 : next_of_all(in, sequence);
+                                 : next_unpacked(in, sequence);
 
-    if (!settle(in, result))
-        return false;
+    if (result != PS_OK)
+        return stop(in, result);
     in->figures.sequences++;
     in->figures.tokens += sequence->n_tok;
     show_progress(in);
@@ -311,14 +266,18 @@ bool input_sequence(input *in, ps_sequence *sequence)
 
 bool input_pack(input *in, ps_pack *pack)
 {
-    if (!settle(in, next_pack_of_all(in, pack)))
-        return false;
+    const ps_result result = next_pack(in, pack);
+
+    if (result != PS_OK)
+        return stop(in, result);
     in->figures.packs++;
     in->figures.sequences += pack->n_seq;
     in->figures.tokens += pack->n_tok;
     show_progress(in);
     return true;
 }
+
+/* ---- Twice ---- */
 
 bool input_rereadable(const input *in)
 {
@@ -339,7 +298,7 @@ bool input_rereadable(const input *in)
     return n_stdin <= 1;
 }
 
-/* The packs of a regular file; PS_UNKNOWN if that is not to be seen. */
+/* The packs of a regular file; PS_UNKNOWN if that cannot be found out. */
 static uint64_t count_packs(const char *name)
 {
     uint64_t count = PS_UNKNOWN;
@@ -380,25 +339,27 @@ bool input_count(const input *in, uint64_t *count)
 
 bool input_rewind(input *in)
 {
-    leave(in);
+    close_current(in);
     if (in->start >= 0 && lseek(STDIN_FILENO, in->start, SEEK_SET) < 0) {
         message_errno("%s: cannot be read again", files_input_name("-"));
-        return told(in);
+        return fail_printed(in, STATUS_FAILURE);
     }
     in->next = 0;
     in->bytes_before = 0;
     in->passed = 0;
     in->figures = (progress_figures){0};
-    return enter(in);
+    return open_next(in);
 }
 
 int input_end(input *in)
 {
     progress_end(&in->progress);
-    if (in->failed && !in->blameless && in->status == STATUS_OK)
-        in->status = message_failure(files_input_name(current(in)),
-                                     &in->err);
-    leave(in);
+    if (in->failed && !in->hook_failed && in->status == STATUS_OK) {
+        const char *name = in->options.names[in->next - 1];
+
+        in->status = message_failure(files_input_name(name), &in->err);
+    }
+    close_current(in);
     free(in->piece);
     in->piece = NULL;
     return in->status;

@@ -1,8 +1,8 @@
 /*
  * input.h - pack streams from several files, read as one.
  *
- * A failure ends the input and is kept, not told, so that what was decoded
- * before it can be written first; input_end then tells it.
+ * The input keeps a failure instead of printing it, so that what was decoded
+ * before can be written first; input_end prints it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,8 +31,9 @@ typedef struct input_options {
     const range *range; /* packs to read, of all files; NULL: all of them */
     input_match *match; /* of later files with the first; or NULL */
     bool progress;
-    ps_wait_hook *on_wait; /* called with `context` before a wait; after a
-                              failure of it, which it tells, no more comes */
+    ps_wait_hook *on_wait; /* called with `context` before a wait; if it
+                              fails, which it reports itself, the input
+                              ends */
     void *context;
 } input_options;
 
@@ -41,19 +42,19 @@ typedef struct input {
     int next;    /* index of the next name */
     int fd;      /* of the file that is open, or -1 */
     off_t start; /* where stdin stood at first, or -1 */
-    packs packs;           /* of it */
+    packs packs;           /* of the open file */
     ps_unpacker *unpacker; /* made for the first sequence; not of a range */
     range range;           /* with bounds from the beginning */
-    uint64_t passed;       /* packs, over or handed out, of all files */
-    ps_pack pack;          /* of a range: whose sequences are handed out */
-    uint32_t next_piece;   /* of them */
-    unsigned char *piece;  /* that was handed out last */
-    size_t piece_room;
+    uint64_t passed;       /* packs skipped or returned, of all files */
+    ps_pack pack;          /* of a range: the one sequences are taken from */
+    uint32_t next_piece;   /* of it */
+    unsigned char *piece;  /* payload of the last one */
+    size_t piece_capacity;
     ps_pack_info first;    /* of the first file */
-    bool failed;           /* no more input because of a failure, */
-    bool blameless;        /* which was the hook's, */
-    int status;            /* or was told, if this is not STATUS_OK, */
-    ps_error err;          /* or is this one */
+    bool failed;           /* a failure ended the input: */
+    bool hook_failed;      /* that of the hook, */
+    int status;            /* or one printed already, if not STATUS_OK, */
+    ps_error err;          /* or this one */
     progress progress;
     progress_figures figures;
     uint64_t bytes_before; /* in the files that have ended */
@@ -69,8 +70,11 @@ bool input_pack(input *in, ps_pack *pack);
 /* The header of the file that is open. */
 const ps_pack_info *input_info(const input *in);
 
-/* Makes a fault of what the file that is open holds a failure. */
-void input_blame(input *in, const char *format, ...) MESSAGE_PRINTF(2, 3);
+/*
+ * Ends the input because what the open file holds cannot be converted.
+ * Returns false.
+ */
+bool input_fail(input *in, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 /*
  * How many packs there are to read, if the ends of all files say so; what
@@ -82,7 +86,7 @@ bool input_count(const input *in, uint64_t *count);
 bool input_rereadable(const input *in);
 bool input_rewind(input *in);
 
-/* Tells a failure and releases everything.  Returns the exit status. */
+/* Prints a failure and releases everything.  Returns the exit status. */
 int input_end(input *in);
 
 #endif

@@ -14,7 +14,7 @@
 #include "cli/range.h"
 #include "packcat/formats.h"
 #include "packcat/input.h"
-#include "packcat/outputs.h"
+#include "packcat/output.h"
 
 typedef struct conf {
     const format *format;
@@ -114,53 +114,36 @@ static int check(const conf *c)
     return STATUS_OK;
 }
 
-/* What was not said depends on what was. */
-static void settle(conf *c)
+static int run(const conf *c)
 {
-    if (!c->order_given && c->format->units != OF_SEQUENCES)
-        c->order = PS_ORDER_PACK;
-    if (c->predictions == 0)
-        c->predictions = PREDICTIONS;
-}
-
-static input_options input_of(const conf *c, output *out)
-{
+    outputs outs = {.parts = {{.fd = -1}}};
     /* A line that redraws itself would spoil text on the same screen. */
     const bool shown = c->output == NULL && isatty(STDOUT_FILENO) == 1;
-
-    return (input_options){
+    const input_options from = {
         .names = c->names,
         .n_names = c->n_names,
         .order = c->order,
         .range = c->range_given ? &c->range : NULL,
         .match = c->format->match,
         .progress = !c->quiet && !shown,
-        .on_wait = output_pass_on,
-        .context = out,
+        .on_wait = output_flush_before_wait,
+        .context = &outs.parts[0],
     };
-}
-
-static output_options output_of(const conf *c)
-{
-    return (output_options){
+    const output_options to = {
         .name = c->output,
         .binary = c->format->binary,
         .namer = c->format->namer,
         .predictions = (uint32_t)c->predictions,
     };
-}
-
-static int run(const conf *c)
-{
-    outputs outs = {.parts = {{.fd = -1}}};
-    const input_options from = input_of(c, &outs.parts[0]);
-    const output_options to = output_of(c);
     input in;
     int input_status;
     int output_status;
 
-    if (input_begin(&in, &from) && outputs_begin(&outs, &to, &in))
+    if (input_begin(&in, &from) && outputs_begin(&outs, &to, &in)) {
         c->format->convert(&in, outs.parts);
+        if (!outs.several)
+            (void)output_flush(&outs.parts[0]);
+    }
     input_status = input_end(&in);
     output_status = outputs_end(&outs, input_status);
     return input_status != STATUS_OK ? input_status : output_status;
@@ -190,8 +173,13 @@ int main(int argc, char **argv)
     if (c.output != NULL && strcmp(c.output, "-") == 0)
         c.output = NULL;
     status = check(&c);
-    settle(&c);
-    if (status == STATUS_OK && !can_write(&c))
-        status = STATUS_FAILURE;
-    return status == STATUS_OK ? run(&c) : status;
+    if (status != STATUS_OK)
+        return status;
+
+    /* What was not given depends on what was. */
+    if (!c.order_given && c.format->units != OF_SEQUENCES)
+        c.order = PS_ORDER_PACK;
+    if (c.predictions == 0)
+        c.predictions = PREDICTIONS;
+    return can_write(&c) ? run(&c) : STATUS_FAILURE;
 }

@@ -8,7 +8,7 @@
  *   i64[m + 1] the first sequence of each of m documents, and n
  *
  * of which only the lengths can be written as they come.  The others are
- * made of them in the end, a block at a time; until then the length of a
+ * computed from them in the end, a block at a time; until then the length of a
  * sequence that begins a document has a mark in it.
  *
  * SPDX-License-Identifier: MIT
@@ -32,21 +32,17 @@ typedef struct idx {
     size_t token_bytes;
     uint64_t n;
     uint64_t documents;
-    uint64_t done; /* tokens, or sequences, of the blocks before */
 } idx;
 
 output_names megatron_names(const char *name, const ps_pack_info *info)
 {
-    static const char *const endings[] = {".bin", ".idx"};
-    output_names names = {.stem = strlen(name),
-                          .n = 2,
-                          .endings = {".bin", ".idx"}};
+    const size_t n = strlen(name);
+    output_names names = {.stem = n, .n = 2, .endings = {".bin", ".idx"}};
 
     (void)info;
     for (size_t i = 0; i < names.n; i++)
-        if (strlen(name) >= 4 &&
-            strcmp(name + strlen(name) - 4, endings[i]) == 0)
-            names.stem = strlen(name) - 4;
+        if (n >= 4 && strcmp(name + n - 4, names.endings[i]) == 0)
+            names.stem = n - 4;
     return names;
 }
 
@@ -62,42 +58,16 @@ static bool put_length(idx *to, uint32_t n_tok, bool document)
 }
 
 /* Megatron has no u32 tokens, but i32 ones. */
-static bool check_tokens(input *in, const elements *tokens, uint64_t id)
-{
-    uint32_t i = 0;
-
-    if (tokens->type != PS_U32)
-        return true;
-    while (i < tokens->n && elements_value(tokens, i) <= INT32_MAX)
-        i++;
-    if (i < tokens->n)
-        input_blame(in, "sequence %" PRIu64 ": token %" PRIu32 " of it is %"
-                    PRIu32 ", more than Megatron's i32 holds",
-                    id, i, elements_value(tokens, i));
-    return i == tokens->n;
-}
-
 static bool put_tokens(input *in, output *out, const elements *tokens,
                        uint64_t id)
 {
-    return check_tokens(in, tokens, id) &&
-           output_put(out, tokens->bytes,
-                      tokens->n * ps_type_bytes(tokens->type));
-}
-
-static bool put_piece(input *in, output *out, const ps_pack *pack,
-                      const ps_piece *piece)
-{
-    const ps_pack_info *info = input_info(in);
-    const ps_field *field = &info->fields[info->tokens_field];
-    const ps_type type = field->channel.type;
-    const elements tokens = {
-        .type = type,
-        .n = piece->n_tok,
-        .bytes = pack->record + field->offset +
-                 piece->begin * ps_type_bytes(type)};
-
-    return put_tokens(in, out, &tokens, piece->id);
+    for (uint32_t i = 0; tokens->type == PS_U32 && i < tokens->n; i++)
+        if (elements_value(tokens, i) > INT32_MAX)
+            return input_fail(in, "sequence %" PRIu64 ": token %" PRIu32
+                              " of it is %" PRIu32 ", more than Megatron's "
+                              "i32 holds",
+                              id, i, elements_value(tokens, i));
+    return elements_put(out, tokens);
 }
 
 /* A document per pack. */
@@ -106,11 +76,15 @@ static bool put_packs(input *in, output *out, idx *to)
     ps_pack pack;
 
     while (input_pack(in, &pack)) {
-        for (uint32_t i = 0; i < pack.n_seq; i++) {
-            const ps_piece piece = ps_pack_piece(input_info(in), &pack, i);
+        const ps_pack_info *info = input_info(in);
+        const ps_field *field = &info->fields[info->tokens_field];
 
-            if (!put_length(to, piece.n_tok, i == 0) ||
-                !put_piece(in, out, &pack, &piece))
+        for (uint32_t i = 0; i < pack.n_seq; i++) {
+            const uint64_t id = ps_pack_piece(info, &pack, i).id;
+            const elements tokens = elements_in_pack(info, &pack, field, i);
+
+            if (!put_length(to, tokens.n, i == 0) ||
+                !put_tokens(in, out, &tokens, id))
                 return false;
         }
     }
@@ -134,72 +108,47 @@ static bool put_sequences(input *in, output *out, idx *to)
 }
 
 /*
- * What is made of a block of lengths, of which the first is that of sequence
- * `first`: a number for each, or for some.
+ * Reads the lengths again and writes what follows from them: where each
+ * sequence begins, or the first one of each document.  The latter removes
+ * the marks, which nothing needs any more then.
  */
-typedef bool use_block(idx *to, unsigned char *lengths, uint64_t first,
-                       uint32_t n);
-
-static bool put_number(output *out, uint64_t number)
-{
-    unsigned char bytes[8];
-
-    store_u64(bytes, number);
-    return output_put(out, bytes, sizeof bytes);
-}
-
-static bool put_offsets(idx *to, unsigned char *lengths, uint64_t first,
-                        uint32_t n)
-{
-    (void)first;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t length = load_u32(lengths + 4 * i) & ~NEW_DOCUMENT;
-
-        if (!put_number(to->out, to->done * to->token_bytes))
-            return false;
-        to->done += length;
-    }
-    return true;
-}
-
-static off_t place_of(uint64_t sequence)
-{
-    return (off_t)(HEADER_BYTES + 4 * sequence);
-}
-
-/* Nobody needs the marks after this. */
-static bool put_documents(idx *to, unsigned char *lengths, uint64_t first,
-                          uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        unsigned char *const p = lengths + 4 * i;
-        const uint32_t length = load_u32(p);
-
-        store_u32(p, length & ~NEW_DOCUMENT);
-        if ((length & NEW_DOCUMENT) != 0 && !put_number(to->out, first + i))
-            return false;
-    }
-    return output_patch(to->out, place_of(first), lengths, 4 * (size_t)n);
-}
-
-static bool use_lengths(idx *to, use_block *use)
+static bool put_index(idx *to, bool documents)
 {
     unsigned char lengths[4 * BLOCK];
+    uint64_t tokens = 0;
 
     for (uint64_t first = 0; first < to->n; first += BLOCK) {
         const uint64_t left = to->n - first;
-        const uint32_t n = left < BLOCK ? (uint32_t)left : BLOCK;
+        const size_t n = left < BLOCK ? (size_t)left : BLOCK;
+        const off_t offset = (off_t)(HEADER_BYTES + 4 * first);
 
-        if (!output_get(to->out, place_of(first), lengths, 4 * (size_t)n) ||
-            !use(to, lengths, first, n))
+        if (!output_read(to->out, offset, lengths, 4 * n))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t marked = load_u32(lengths + 4 * i);
+            const uint32_t length = marked & ~NEW_DOCUMENT;
+
+            store_u32(lengths + 4 * i, length);
+            if (!documents)
+                output_u64(to->out, tokens * to->token_bytes);
+            else if (marked != length)
+                output_u64(to->out, first + i);
+            tokens += length;
+        }
+        if (documents && !output_patch(to->out, offset, lengths, 4 * n))
             return false;
     }
     return true;
 }
 
-static bool put_header(idx *to)
+static bool finish_index(idx *to)
 {
     unsigned char header[HEADER_BYTES] = "MMIDIDX";
+
+    if (!output_flush(to->out) || !put_index(to, false) ||
+        !put_index(to, true) || !output_u64(to->out, to->n) ||
+        !output_flush(to->out))
+        return false;
 
     store_u64(header + 9, 1);
     header[17] = to->token_bytes == 2 ? 8 : 4;
@@ -208,18 +157,11 @@ static bool put_header(idx *to)
     return output_patch(to->out, 0, header, sizeof header);
 }
 
-static bool finish_index(idx *to)
-{
-    return output_flush(to->out) && use_lengths(to, put_offsets) &&
-           use_lengths(to, put_documents) && put_number(to->out, to->n) &&
-           output_flush(to->out) && put_header(to);
-}
-
 void convert_megatron(input *in, output *out)
 {
     static const unsigned char nothing[HEADER_BYTES] = {0};
     idx to = {.out = out + 1,
-                .token_bytes = ps_type_bytes(in->first.schema.token_type)};
+              .token_bytes = ps_type_bytes(in->first.schema.token_type)};
     bool whole = output_put(to.out, nothing, sizeof nothing);
 
     if (whole && in->options.order == PS_ORDER_PACK)

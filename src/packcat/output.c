@@ -1,5 +1,9 @@
 /*
- * output.c - the output of packcat, collected into large writes.
+ * output.c - what packcat writes: one stream, or several files.
+ *
+ * The first of several files is the one that the others describe.  The
+ * others of an older set would be wrong about it, so they are removed before
+ * it gets its name: at no time do files of two sets stand side by side.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,6 +21,11 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "common/bytes.h"
+
+#define NEW_SUFFIX ".new"
+
+/* ---- Bytes ---- */
 
 static bool fail_errno(output *out)
 {
@@ -27,20 +36,10 @@ static bool fail_errno(output *out)
     return false;
 }
 
-/* True if a write that failed with `errno` is worth another try. */
-static bool try_again(int fd)
-{
-    struct pollfd wait = {.fd = fd, .events = POLLOUT};
-
-    if (errno == EINTR)
-        return true;
-    if (errno != EAGAIN && errno != EWOULDBLOCK)
-        return false;
-    return poll(&wait, 1, -1) >= 0 || errno == EINTR;
-}
-
 static bool write_all(output *out, const char *bytes, size_t size)
 {
+    struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
+
     while (size > 0) {
         const ssize_t n = write(out->fd, bytes, size);
 
@@ -51,59 +50,14 @@ static bool write_all(output *out, const char *bytes, size_t size)
             /* A device that takes nothing would keep us here for ever. */
             errno = ENOSPC;
             return fail_errno(out);
-        } else if (!try_again(out->fd)) {
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+                return fail_errno(out);
+        } else if (errno != EINTR) {
             return fail_errno(out);
         }
     }
     return true;
-}
-
-/* Makes it one that is not open yet. */
-static bool prepare(output *out, const char *name)
-{
-    *out = (output){.fd = -1, .name = name};
-    out->buffer = malloc(OUTPUT_ROOM);
-    if (out->buffer == NULL) {
-        message_errno("output buffer");
-        out->status = STATUS_FAILURE;
-    }
-    return out->buffer != NULL;
-}
-
-bool output_begin(output *out, const char *name, bool binary, int input_fd)
-{
-    if (!prepare(out, name))
-        return false;
-    out->fd = files_open_output(name, binary, input_fd);
-    if (out->fd < 0)
-        out->status = STATUS_FAILURE;
-    return out->fd >= 0;
-}
-
-/* What lies under the name of a file may be anything else, such as a pipe. */
-static bool is_file(int fd)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) != 0)
-        return false;
-    errno = EEXIST;
-    return S_ISREG(st.st_mode);
-}
-
-bool output_begin_file(output *out, const char *name, const char *file)
-{
-    if (!prepare(out, name))
-        return false;
-    do {
-        out->fd = open(file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
-                       O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
-    } while (out->fd < 0 && errno == EINTR);
-    if (out->fd >= 0 && is_file(out->fd))
-        return true;
-    message_errno("%s", message_name(file));
-    out->status = STATUS_FAILURE;
-    return false;
 }
 
 bool output_flush(output *out)
@@ -118,7 +72,7 @@ bool output_flush(output *out)
     return write_all(out, out->buffer, size);
 }
 
-ps_result output_pass_on(void *context, ps_error *err)
+ps_result output_flush_before_wait(void *context, ps_error *err)
 {
     output *out = context;
 
@@ -127,16 +81,16 @@ ps_result output_pass_on(void *context, ps_error *err)
     return out->err.code;
 }
 
-char *output_room(output *out, size_t size)
+char *output_reserve(output *out, size_t size)
 {
     if (out->err.code != PS_OK)
         return NULL;
-    if (OUTPUT_ROOM - out->used < size && !output_flush(out))
+    if (OUTPUT_BUFFER_BYTES - out->used < size && !output_flush(out))
         return NULL;
     return out->buffer + out->used;
 }
 
-void output_took(output *out, const char *end)
+void output_commit(output *out, const char *end)
 {
     out->used = (size_t)(end - out->buffer);
 }
@@ -145,9 +99,9 @@ bool output_put(output *out, const void *bytes, size_t size)
 {
     if (out->err.code != PS_OK)
         return false;
-    if (size > OUTPUT_ROOM - out->used && !output_flush(out))
+    if (size > OUTPUT_BUFFER_BYTES - out->used && !output_flush(out))
         return false;
-    if (size >= OUTPUT_ROOM)
+    if (size >= OUTPUT_BUFFER_BYTES)
         return write_all(out, bytes, size);
     memcpy(out->buffer + out->used, bytes, size);
     out->used += size;
@@ -157,6 +111,14 @@ bool output_put(output *out, const void *bytes, size_t size)
 bool output_text(output *out, const char *text)
 {
     return output_put(out, text, strlen(text));
+}
+
+bool output_u64(output *out, uint64_t value)
+{
+    unsigned char bytes[8];
+
+    store_u64(bytes, value);
+    return output_put(out, bytes, sizeof bytes);
 }
 
 off_t output_patchable(const output *out)
@@ -176,6 +138,8 @@ bool output_patch(output *out, off_t offset, const void *bytes, size_t size)
 {
     const char *p = bytes;
 
+    if (out->err.code != PS_OK)
+        return false;
     while (size > 0) {
         const ssize_t n = pwrite(out->fd, p, size, offset);
 
@@ -190,7 +154,7 @@ bool output_patch(output *out, off_t offset, const void *bytes, size_t size)
     return true;
 }
 
-bool output_get(output *out, off_t offset, void *bytes, size_t size)
+bool output_read(output *out, off_t offset, void *bytes, size_t size)
 {
     char *p = bytes;
 
@@ -204,7 +168,7 @@ bool output_get(output *out, off_t offset, void *bytes, size_t size)
             size -= (size_t)n;
             offset += n;
         } else if (n == 0 || errno != EINTR) {
-            /* Somebody else has cut it. */
+            /* Another process has cut the file short. */
             errno = n == 0 ? EIO : errno;
             return fail_errno(out);
         }
@@ -212,18 +176,191 @@ bool output_get(output *out, off_t offset, void *bytes, size_t size)
     return true;
 }
 
-int output_end(output *out)
-{
-    const int fd = out->fd;
+/* ---- All outputs of a form ---- */
 
+bool outputs_can_have_name(const char *name)
+{
+    const size_t n = strlen(name);
+    struct stat st;
+
+    /*
+     * What has the name itself is most likely where the user wants the
+     * output to go: into a folder, or to /dev/null.
+     */
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
+        message_error("%s: is there and no regular file, so several files "
+                      "cannot be called after it", message_name(name));
+        return false;
+    }
+    if (n == 0 || name[n - 1] == '/') {
+        message_error("%s: no name that several files can be called after",
+                      n == 0 ? "-o" : message_name(name));
+        return false;
+    }
+    return true;
+}
+
+/* Makes an output that is not open yet. */
+static bool prepare(output *out, const char *name)
+{
+    *out = (output){.fd = -1, .name = name};
+    out->buffer = malloc(OUTPUT_BUFFER_BYTES);
+    if (out->buffer == NULL) {
+        message_errno("output buffer");
+        out->status = STATUS_FAILURE;
+    }
+    return out->buffer != NULL;
+}
+
+/* The first `n` bytes of `stem`, and the ending; NULL without memory. */
+static char *join(const char *stem, size_t n, const char *ending)
+{
+    const size_t rest = strlen(ending) + 1;
+    char *text = malloc(n + rest);
+
+    if (text == NULL)
+        return NULL;
+    memcpy(text, stem, n);
+    memcpy(text + n, ending, rest);
+    return text;
+}
+
+/* Whether a file may get this name: a rename would remove even a device. */
+static bool can_replace(const char *name, const input *in)
+{
+    struct stat st;
+
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
+        message_error("%s: is there and no regular file",
+                      message_name(name));
+        return false;
+    }
+    return files_spare_inputs(name, in->options.names, in->options.n_names);
+}
+
+/* Creates one of several files under its new name, to write and to read. */
+static bool create_part(output *out, const char *name, const char *new_name)
+{
+    struct stat st;
+
+    if (!prepare(out, name))
+        return false;
+    do {
+        out->fd = open(new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
+                       O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+    } while (out->fd < 0 && errno == EINTR);
+
+    /* What was there may be anything else, such as a pipe. */
+    if (out->fd >= 0 && fstat(out->fd, &st) == 0) {
+        if (S_ISREG(st.st_mode))
+            return true;
+        errno = EEXIST;
+    }
+    message_errno("%s", message_name(new_name));
+    out->status = STATUS_FAILURE;
+    return false;
+}
+
+static bool begin_part(outputs *outs, const char *stem, size_t n,
+                       const char *ending, const input *in)
+{
+    const size_t i = outs->n++;
+    char *name = join(stem, n, ending);
+
+    outs->parts[i].fd = -1;
+    outs->names[i] = name;
+    if (name != NULL)
+        outs->new_names[i] = join(name, strlen(name), NEW_SUFFIX);
+    if (name == NULL || outs->new_names[i] == NULL)
+        message_errno("%s", message_name(stem));
+    else if (can_replace(name, in) && can_replace(outs->new_names[i], in))
+        outs->created[i] =
+            create_part(&outs->parts[i], name, outs->new_names[i]);
+
+    if (!outs->created[i])
+        outs->parts[0].status = STATUS_FAILURE;
+    return outs->created[i];
+}
+
+bool outputs_begin(outputs *outs, const output_options *options,
+                   const input *in)
+{
+    output *const first = &outs->parts[0];
+    bool begun = true;
+
+    if (options->namer != NULL) {
+        const output_names names = options->namer(options->name, &in->first);
+
+        outs->several = true;
+        for (size_t i = 0; begun && i < names.n; i++)
+            begun = begin_part(outs, options->name, names.stem,
+                               names.endings[i], in);
+    } else {
+        outs->n = 1;
+        begun = prepare(first, options->name);
+        if (begun) {
+            first->fd = files_open_output(options->name, options->binary,
+                                          in->fd);
+            begun = first->fd >= 0;
+        }
+        if (!begun)
+            first->status = STATUS_FAILURE;
+    }
+    first->predictions = options->predictions;
+    return begun;
+}
+
+/* Gives all files their names; if that fails, none of them keeps its own. */
+static bool publish(const outputs *outs)
+{
+    for (size_t i = 1; i < outs->n; i++)
+        if (unlink(outs->names[i]) != 0 && errno != ENOENT) {
+            message_errno("%s", message_name(outs->names[i]));
+            return false;
+        }
+    for (size_t i = 0; i < outs->n; i++)
+        if (rename(outs->new_names[i], outs->names[i]) != 0) {
+            message_errno("%s", message_name(outs->names[i]));
+            while (i-- > 0)
+                (void)unlink(outs->names[i]);
+            return false;
+        }
+    return true;
+}
+
+/* Closes without a flush and prints a failure.  Returns the exit status. */
+static int end_part(output *out)
+{
     free(out->buffer);
-    out->buffer = NULL;
-    out->fd = -1;
     if (out->err.code != PS_OK)
         out->status = message_failure(files_output_name(out->name),
                                       &out->err);
-    if (fd >= 0 && !files_close_output(fd, out->name) &&
+    if (out->fd >= 0 && !files_close_output(out->fd, out->name) &&
         out->status == STATUS_OK)
         out->status = STATUS_FAILURE;
     return out->status;
+}
+
+int outputs_end(outputs *outs, int input_status)
+{
+    int status = STATUS_OK;
+    bool published = false;
+
+    for (size_t i = 0; i < outs->n; i++) {
+        const int part = end_part(&outs->parts[i]);
+
+        status = status == STATUS_OK ? part : status;
+    }
+    if (outs->several && status == STATUS_OK && input_status == STATUS_OK) {
+        published = publish(outs);
+        status = published ? STATUS_OK : STATUS_FAILURE;
+    }
+    for (size_t i = 0; i < outs->n; i++) {
+        if (outs->created[i] && !published)
+            (void)unlink(outs->new_names[i]);
+        free(outs->new_names[i]);
+        free(outs->names[i]);
+    }
+    *outs = (outputs){0};
+    return status;
 }

@@ -1,8 +1,11 @@
 /*
- * output.h - the output of packcat, collected into large writes.
+ * output.h - what packcat writes: one stream, or several files that appear
+ * together or not at all.
  *
- * A failure is kept, not told, because the input's state has to be told
- * first; after it every call fails, and output_end tells it.
+ * An output collects bytes into large writes.  It keeps a failure instead of
+ * printing it, because the failure of the input has to be printed first.
+ * After a failure every call fails, so it is enough to look at the result of
+ * the last of several calls; outputs_end prints the failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,10 +18,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "input.h"
 #include "packstream.h"
 
-/* The most bytes that output_room can be asked for. */
-#define OUTPUT_ROOM ((size_t)256 * 1024)
+/* The most bytes that output_reserve can be asked for. */
+#define OUTPUT_BUFFER_BYTES ((size_t)256 * 1024)
 
 typedef struct output {
     int fd; /* -1 when not open */
@@ -26,53 +30,91 @@ typedef struct output {
     char *buffer;
     size_t used;
     ps_token_writer *writer; /* has a buffer of its own; or NULL */
-    uint32_t predictions;    /* masked tokens that a form has room for */
+    uint32_t predictions;    /* masked tokens that an example can hold */
     int status;   /* of a failure, else STATUS_OK */
-    ps_error err; /* of a failure not yet told, else PS_OK */
+    ps_error err; /* of a failure not yet printed, else PS_OK */
 } output;
 
-/* Opens `name` (NULL or "-": stdout) as files_open_output does. */
-bool output_begin(output *out, const char *name, bool binary, int input_fd);
-
-/*
- * The same for a file of its own, `file`, that messages call `name`; it can
- * be read as well.
- */
-bool output_begin_file(output *out, const char *name, const char *file);
-
-/* Adds `size` bytes, or a text without its NUL. */
+/* Adds `size` bytes, a text without its NUL, or a little-endian integer. */
 bool output_put(output *out, const void *bytes, size_t size);
 bool output_text(output *out, const char *text);
+bool output_u64(output *out, uint64_t value);
 
 /*
- * A place for at least `size` <= OUTPUT_ROOM bytes, or NULL; output_took
- * says up to where it was filled.
+ * A place for at least `size` <= OUTPUT_BUFFER_BYTES bytes, or NULL;
+ * output_commit says up to where it was filled.
  */
-char *output_room(output *out, size_t size);
-void output_took(output *out, const char *end);
+char *output_reserve(output *out, size_t size);
+void output_commit(output *out, const char *end);
 
 /* Writes what has been collected. */
 bool output_flush(output *out);
 
 /*
- * A ps_wait_hook: before the input waits, what has been collected goes on
- * its way.  A failure is kept like any other, and ends the input.
+ * A ps_wait_hook: before the input waits, writes what has been collected.  A
+ * failure is kept like any other, and ends the input.
  */
-ps_result output_pass_on(void *out, ps_error *err);
+ps_result output_flush_before_wait(void *out, ps_error *err);
 
 /*
- * Where the next byte to be written lies, if the output is a file in which
- * bytes can be replaced later; -1 if it is none.
+ * The offset of the next byte to be written, if the output is a file in
+ * which bytes can be replaced later; else -1.
  */
 off_t output_patchable(const output *out);
 
 /* Replaces `size` bytes at `offset` of such a file. */
 bool output_patch(output *out, off_t offset, const void *bytes, size_t size);
 
-/* Reads `size` bytes at `offset` of a file of output_begin_file. */
-bool output_get(output *out, off_t offset, void *bytes, size_t size);
+/* Reads `size` bytes at `offset` of one of several files. */
+bool output_read(output *out, off_t offset, void *bytes, size_t size);
 
-/* Closes without a flush and tells a failure.  Returns the exit status. */
-int output_end(output *out);
+/* ---- All outputs of a form ---- */
+
+#define OUTPUTS_MAX 3
+
+/* The names of several files: the first bytes of -o's value, and endings. */
+typedef struct output_names {
+    size_t stem; /* bytes of it */
+    size_t n;
+    const char *endings[OUTPUTS_MAX]; /* static */
+} output_names;
+
+/* What -o `name` stands for, for packs of `info`. */
+typedef output_names output_namer(const char *name,
+                                  const ps_pack_info *info);
+
+typedef struct output_options {
+    const char *name;     /* NULL: stdout */
+    bool binary;          /* not for a terminal */
+    output_namer *namer;  /* of several files, never stdout; or NULL */
+    uint32_t predictions; /* as in output */
+} output_options;
+
+/*
+ * Several files are written under other names, with ".new" behind, and get
+ * their own when all of them are whole.
+ */
+typedef struct outputs {
+    output parts[OUTPUTS_MAX];
+    size_t n; /* parts that were begun */
+    bool several;
+    char *names[OUTPUTS_MAX];     /* of several */
+    char *new_names[OUTPUTS_MAX]; /* under which they are written */
+    bool created[OUTPUTS_MAX];    /* the file with the new name is ours */
+} outputs;
+
+/* Whether several files can be called after `name`; a message if not. */
+bool outputs_can_have_name(const char *name);
+
+/* Opens all that `options` ask for, for the packs of `in`; *outs is {0}. */
+bool outputs_begin(outputs *outs, const output_options *options,
+                   const input *in);
+
+/*
+ * Closes all and prints failures.  If there is none, and `input_status` is
+ * STATUS_OK, several files get their names; else they are removed.  Returns
+ * the exit status.
+ */
+int outputs_end(outputs *outs, int input_status);
 
 #endif

@@ -1,34 +1,92 @@
 /*
- * records.c - packs back to the token records that they were made of.
+ * records.c - sequences and nothing between them: as token records, as lines
+ * of decimal ids, or as bytes.
  *
  * SPDX-License-Identifier: MIT
  */
 
+#include <inttypes.h>
+
+#include "elements.h"
 #include "formats.h"
 
-/*
- * A stream whose input failed is flushed but not finished: framed records
- * then lack their END, so that the next reader notices too.
- */
-static bool copy(input *in, output *out)
+void convert_records(input *in, output *out)
+{
+    ps_sequence sequence;
+    ps_result result = ps_token_writer_open(&out->writer, out->fd,
+                                            &in->first.schema, &out->err);
+
+    while (result == PS_OK && input_sequence(in, &sequence))
+        result = ps_token_writer_put(out->writer, sequence.n_tok,
+                                     sequence.payload, &out->err);
+    /*
+     * A stream whose input failed is flushed but not finished: framed
+     * records then lack their END, so that the next reader notices too.
+     */
+    if (in->failed)
+        (void)output_flush(out);
+    else if (result == PS_OK)
+        result = ps_token_writer_finish(out->writer, &out->err);
+    ps_token_writer_free(out->writer);
+    out->writer = NULL;
+}
+
+void convert_ids(input *in, output *out)
 {
     ps_sequence sequence;
 
     while (input_sequence(in, &sequence)) {
-        if (ps_token_writer_put(out->writer, sequence.n_tok,
-                                sequence.payload, &out->err) != PS_OK)
-            return false;
+        const elements tokens =
+            elements_of(&input_info(in)->schema, &sequence, PS_TOKENS);
+
+        if (!elements_print(out, &tokens, ' ') || !output_put(out, "\n", 1))
+            return;
     }
-    if (in->failed)
-        return output_flush(out);
-    return ps_token_writer_finish(out->writer, &out->err) == PS_OK;
 }
 
-void convert_records(input *in, output *out)
+/* The first token that is no byte; n if there is none. */
+static uint32_t find_wide(const elements *tokens)
 {
-    if (ps_token_writer_open(&out->writer, out->fd, &in->first.schema,
-                             &out->err) == PS_OK)
-        (void)copy(in, out);
-    ps_token_writer_free(out->writer);
-    out->writer = NULL;
+    uint32_t all = 0;
+    uint32_t i = 0;
+
+    /* Compilers vectorise the loop because nothing leaves it early. */
+    for (uint32_t k = 0; k < tokens->n; k++)
+        all |= elements_value(tokens, k);
+    if (all <= UINT8_MAX)
+        return tokens->n;
+    while (elements_value(tokens, i) <= UINT8_MAX)
+        i++;
+    return i;
+}
+
+void convert_bytes(input *in, output *out)
+{
+    ps_sequence sequence;
+
+    while (input_sequence(in, &sequence)) {
+        const elements tokens =
+            elements_of(&input_info(in)->schema, &sequence, PS_TOKENS);
+        const uint32_t wide = find_wide(&tokens);
+        uint32_t run;
+
+        if (wide < tokens.n) {
+            input_fail(in, "sequence %" PRIu64 ": token %" PRIu32
+                       " of it is %" PRIu32 ", more than a byte holds",
+                       sequence.id, wide, elements_value(&tokens, wide));
+            return;
+        }
+        for (uint32_t done = 0; done < tokens.n; done += run) {
+            const uint32_t left = tokens.n - done;
+            char *at;
+
+            run = left < OUTPUT_BUFFER_BYTES ? left : OUTPUT_BUFFER_BYTES;
+            at = output_reserve(out, run);
+            if (at == NULL)
+                return;
+            for (uint32_t i = 0; i < run; i++)
+                at[i] = (char)elements_value(&tokens, done + i);
+            output_commit(out, at + run);
+        }
+    }
 }

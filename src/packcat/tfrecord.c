@@ -43,7 +43,7 @@ typedef struct example {
     uint32_t next;
 } example;
 
-/* Where the lengths of what a feature lies in will stand. */
+/* What proto_end needs for each of the fields that a feature lies in. */
 typedef struct feature {
     size_t entry;
     size_t value;
@@ -85,33 +85,24 @@ static void put_values(proto_out *to, const char *name, const elements *list,
 }
 
 /* `n` ones, and zeros up to `all`. */
-static void put_mask(proto_out *to, const char *name, uint32_t n,
-                     uint32_t all)
+static void put_input_mask(proto_out *to, uint32_t n, uint32_t all)
 {
-    const feature f = begin_feature(to, name, INTEGERS);
+    const feature f = begin_feature(to, "input_mask", INTEGERS);
 
     for (uint32_t i = 0; i < all; i++)
         proto_put_varint(to, i < n);
     end_feature(to, &f);
 }
 
-typedef enum pick {
+typedef enum masked {
     POSITIONS,
     IDS,
     WEIGHTS
-} pick;
+} masked;
 
-static void put_pick(proto_out *to, pick which, uint32_t place, int64_t label)
-{
-    if (which == WEIGHTS)
-        proto_put_fixed32(to, ONE);
-    else
-        proto_put_varint(to, which == IDS ? (uint64_t)label : place);
-}
-
-/* Of the masked tokens one thing each, and zeros up to the number of room. */
-static void put_picks(example *e, const char *name, pick which,
-                      const elements *labels)
+/* A value for each masked token, and zeros up to e->predictions. */
+static void put_masked(example *e, const char *name, masked which,
+                       const elements *labels)
 {
     proto_out *const to = &e->message;
     const feature f = begin_feature(to, name,
@@ -123,7 +114,10 @@ static void put_picks(example *e, const char *name, pick which,
 
         if (label == NO_LABEL)
             continue;
-        put_pick(to, which, i, label);
+        if (which == WEIGHTS)
+            proto_put_fixed32(to, ONE);
+        else
+            proto_put_varint(to, which == IDS ? (uint64_t)label : i);
         n++;
     }
     for (; n < e->predictions; n++) {
@@ -157,29 +151,13 @@ static void make_example(example *e, const ps_schema *schema,
     to->n = 0;
     map = proto_begin(to, MAP);
     put_values(to, "input_ids", &tokens, e->capacity, e->pad_id);
-    put_mask(to, "input_mask", tokens.n, e->capacity);
+    put_input_mask(to, tokens.n, e->capacity);
     put_values(to, "segment_ids", &types, e->capacity, 0);
-    put_picks(e, "masked_lm_positions", POSITIONS, &labels);
-    put_picks(e, "masked_lm_ids", IDS, &labels);
-    put_picks(e, "masked_lm_weights", WEIGHTS, &labels);
+    put_masked(e, "masked_lm_positions", POSITIONS, &labels);
+    put_masked(e, "masked_lm_ids", IDS, &labels);
+    put_masked(e, "masked_lm_weights", WEIGHTS, &labels);
     put_values(to, "next_sentence_labels", &next, 1, 0);
     proto_end(to, map);
-}
-
-static bool put_record(output *out, const proto_out *message)
-{
-    unsigned char head[TFRECORD_HEAD_BYTES];
-    unsigned char tail[TFRECORD_TAIL_BYTES];
-
-    if (message->failed) {
-        out->err = (ps_error){.code = PS_ERR_MEMORY};
-        return false;
-    }
-    tfrecord_make_head(message->n, head);
-    tfrecord_make_tail(message->bytes, message->n, tail);
-    return output_put(out, head, sizeof head) &&
-           output_put(out, message->bytes, message->n) &&
-           output_put(out, tail, sizeof tail);
 }
 
 /* ---- What a stream and a sequence must be like ---- */
@@ -194,43 +172,41 @@ static bool check_channel(input *in, uint32_t c, ps_kind kind)
     channel = &in->first.schema.channels[c];
     type = channel->type;
     if (type == PS_F32 || type == PS_F64 || type == PS_U64)
-        input_blame(in, "channel '%s' is %s, which --to=tfrecord cannot use",
-                    channel->name, ps_type_name(type));
-    else if (channel->kind != kind)
-        input_blame(in, "channel '%s' is per %s, but --to=tfrecord needs it "
-                    "per %s", channel->name,
-                    kind == PS_PER_TOKEN ? "sequence" : "token",
-                    kind == PS_PER_TOKEN ? "token" : "sequence");
-    return !in->failed;
-}
-
-/* Without a -100 every token would be a masked one. */
-static bool check_labels(input *in, uint32_t c)
-{
-    ps_type type;
-
-    if (c == PS_TOKENS)
-        return true;
-    type = in->first.schema.channels[c].type;
-    if (in->first.schema.labels == PS_LABELS_SHIFTED)
-        input_blame(in, "its labels are those of the next token, and not of "
-                    "masked ones");
-    else if (type != PS_I32 && type != PS_I64)
-        input_blame(in, "channel 'labels' is %s, which cannot hold the %d of "
-                    "a token that is not masked: it has to be i32 or i64",
-                    ps_type_name(type), NO_LABEL);
-    return !in->failed;
+        return input_fail(in, "channel '%s' is %s, which --to=tfrecord cannot "
+                          "use", channel->name, ps_type_name(type));
+    if (channel->kind != kind)
+        return input_fail(in, "channel '%s' is per %s, but --to=tfrecord "
+                          "needs it per %s", channel->name,
+                          kind == PS_PER_TOKEN ? "sequence" : "token",
+                          kind == PS_PER_TOKEN ? "token" : "sequence");
+    return true;
 }
 
 static bool check_schema(input *in, const example *e)
 {
-    return check_channel(in, e->types, PS_PER_TOKEN) &&
-           check_channel(in, e->labels, PS_PER_TOKEN) &&
-           check_channel(in, e->next, PS_PER_SEQUENCE) &&
-           check_labels(in, e->labels);
+    const ps_schema *schema = &in->first.schema;
+    ps_type type;
+
+    if (!check_channel(in, e->types, PS_PER_TOKEN) ||
+        !check_channel(in, e->labels, PS_PER_TOKEN) ||
+        !check_channel(in, e->next, PS_PER_SEQUENCE))
+        return false;
+    if (e->labels == PS_TOKENS)
+        return true;
+
+    if (schema->labels == PS_LABELS_SHIFTED)
+        return input_fail(in, "its labels are those of the next token, and "
+                          "not of masked ones");
+    /* Without a -100 every token would be a masked one. */
+    type = schema->channels[e->labels].type;
+    if (type != PS_I32 && type != PS_I64)
+        return input_fail(in, "channel 'labels' is %s, which cannot hold the "
+                          "%d of a token that is not masked: it has to be "
+                          "i32 or i64", ps_type_name(type), NO_LABEL);
+    return true;
 }
 
-/* The first value that is neither `but` nor from 0 to `max`. */
+/* False if a value is neither `but` nor from 0 to `max`. */
 static bool check_values(input *in, const ps_sequence *sequence, uint32_t c,
                          int64_t max, int64_t but)
 {
@@ -240,44 +216,37 @@ static bool check_values(input *in, const ps_sequence *sequence, uint32_t c,
     for (uint32_t i = 0; i < list.n; i++) {
         const int64_t value = elements_integer(&list, i);
 
-        if ((value < 0 || value > max) && value != but) {
-            input_blame(in, "sequence %" PRIu64 ": channel '%s' holds %"
-                        PRId64 ", which --to=tfrecord cannot use",
-                        sequence->id, schema->channels[c].name, value);
-            return false;
-        }
+        if ((value < 0 || value > max) && value != but)
+            return input_fail(in, "sequence %" PRIu64 ": channel '%s' holds %"
+                              PRId64 ", which --to=tfrecord cannot use",
+                              sequence->id, schema->channels[c].name, value);
     }
     return true;
-}
-
-static bool check_room(input *in, const example *e,
-                       const ps_sequence *sequence)
-{
-    const elements labels =
-        channel_of(&in->first.schema, sequence, e->labels);
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < labels.n; i++)
-        n += elements_integer(&labels, i) != NO_LABEL;
-    if (sequence->n_tok > e->capacity)
-        input_blame(in, "sequence %" PRIu64 " was split: whole it has %"
-                    PRIu32 " tokens, and an example %" PRIu32 " at most: "
-                    "try --order=pack", sequence->id, sequence->n_tok,
-                    e->capacity);
-    else if (n > e->predictions)
-        input_blame(in, "sequence %" PRIu64 " has %" PRIu32 " masked tokens, "
-                    "more than --max-predictions=%" PRIu32,
-                    sequence->id, n, e->predictions);
-    return !in->failed;
 }
 
 static bool check_sequence(input *in, const example *e,
                            const ps_sequence *sequence)
 {
-    return check_values(in, sequence, e->types, INT32_MAX, 0) &&
-           check_values(in, sequence, e->labels, INT32_MAX, NO_LABEL) &&
-           check_values(in, sequence, e->next, 1, 0) &&
-           check_room(in, e, sequence);
+    const elements labels =
+        channel_of(&in->first.schema, sequence, e->labels);
+    uint32_t n = 0;
+
+    if (!check_values(in, sequence, e->types, INT32_MAX, 0) ||
+        !check_values(in, sequence, e->labels, INT32_MAX, NO_LABEL) ||
+        !check_values(in, sequence, e->next, 1, 0))
+        return false;
+    for (uint32_t i = 0; i < labels.n; i++)
+        n += elements_integer(&labels, i) != NO_LABEL;
+    if (sequence->n_tok > e->capacity)
+        return input_fail(in, "sequence %" PRIu64 " was split: whole it has %"
+                          PRIu32 " tokens, and an example %" PRIu32
+                          " at most: try --order=pack", sequence->id,
+                          sequence->n_tok, e->capacity);
+    if (n > e->predictions)
+        return input_fail(in, "sequence %" PRIu64 " has %" PRIu32 " masked "
+                          "tokens, more than --max-predictions=%" PRIu32,
+                          sequence->id, n, e->predictions);
+    return true;
 }
 
 void convert_tfrecord(input *in, output *out)
@@ -289,16 +258,24 @@ void convert_tfrecord(input *in, output *out)
                  .types = elements_channel(schema, "token_type_ids"),
                  .labels = elements_channel(schema, "labels"),
                  .next = elements_channel(schema, "next_sentence_label")};
+    const proto_out *message = &e.message;
+    unsigned char head[TFRECORD_HEAD_BYTES];
+    unsigned char tail[TFRECORD_TAIL_BYTES];
     ps_sequence sequence;
+    bool more = check_schema(in, &e);
 
-    if (!check_schema(in, &e))
-        return;
-    while (input_sequence(in, &sequence) &&
+    while (more && input_sequence(in, &sequence) &&
            check_sequence(in, &e, &sequence)) {
         make_example(&e, schema, &sequence);
-        if (!put_record(out, &e.message))
+        if (message->failed) {
+            out->err = (ps_error){.code = PS_ERR_MEMORY};
             break;
+        }
+        tfrecord_make_head(message->n, head);
+        tfrecord_make_tail(message->bytes, message->n, tail);
+        output_put(out, head, sizeof head);
+        output_put(out, message->bytes, message->n);
+        more = output_put(out, tail, sizeof tail);
     }
     proto_free(&e.message);
-    (void)output_flush(out);
 }

@@ -1,0 +1,257 @@
+/*
+ * arrays.c - packs as the elements of one array: bare rows of tokens, rows
+ * behind the header of llm.c, and records as numpy.load reads them.
+ *
+ * The last two begin with the number of packs.  Either the output is a file,
+ * in which the number is put right in the end, or all inputs are, and are
+ * read twice: to count, and to copy.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "common/bytes.h"
+#include "formats.h"
+
+#define LLMC_HEADER_BYTES 1024
+
+/* The records behind it keep their alignment in pages. */
+#define NPY_HEADER_BYTES 4096
+
+/* A form that begins with the number of packs. */
+typedef struct counted_form {
+    const char *name;
+    size_t header_bytes; /* at most NPY_HEADER_BYTES */
+    /*
+     * Makes the header for `n` packs of `info`; for PS_UNKNOWN one that
+     * readers of the form refuse.  Returns NULL, or why there is none.
+     */
+    const char *(*make_header)(const ps_pack_info *info, uint64_t n,
+                               char *header);
+    uint64_t max; /* the highest number that a header can hold */
+    bool (*put)(output *out, const ps_pack_info *info, const ps_pack *pack);
+} counted_form;
+
+static bool make_header(const counted_form *form, input *in, uint64_t n,
+                        char *header)
+{
+    const char *why = form->make_header(&in->first, n, header);
+
+    return why == NULL || input_fail(in, "%s", why);
+}
+
+static bool check_count(const counted_form *form, input *in, uint64_t n)
+{
+    if (n <= form->max)
+        return true;
+    return input_fail(in, "--to=%s has room for %" PRIu64 " packs of it, and "
+                      "there are more: take them in parts, with --range",
+                      form->name, form->max);
+}
+
+/* Reads all packs, and writes them to `out` unless it is NULL. */
+static bool read_packs(const counted_form *form, input *in, output *out,
+                       uint64_t *n)
+{
+    ps_pack pack;
+
+    for (*n = 0; input_pack(in, &pack); ++*n)
+        if (out != NULL && (!check_count(form, in, *n + 1) ||
+                            !form->put(out, input_info(in), &pack)))
+            return false;
+    return !in->failed && (out == NULL || output_flush(out));
+}
+
+static void convert_counted(const counted_form *form, input *in, output *out)
+{
+    const off_t offset = output_patchable(out);
+    uint64_t declared = PS_UNKNOWN;
+    char header[NPY_HEADER_BYTES];
+    uint64_t n;
+
+    /* What is known to fail should fail before anything is written. */
+    if (input_count(in, &n) && !check_count(form, in, n))
+        return;
+    if (offset < 0 && !input_rereadable(in)) {
+        out->status = message_usage(
+            "--to=%s: the number of packs comes first, and from a pipe to "
+            "a pipe it is not known: write to a file or read from files",
+            form->name);
+        return;
+    }
+    if (offset < 0 && (!read_packs(form, in, NULL, &declared) ||
+                       !check_count(form, in, declared) || !input_rewind(in)))
+        return;
+
+    if (!make_header(form, in, declared, header) ||
+        !output_put(out, header, form->header_bytes) ||
+        !read_packs(form, in, out, &n))
+        return;
+    if (declared == PS_UNKNOWN) {
+        if (make_header(form, in, n, header))
+            output_patch(out, offset, header, form->header_bytes);
+    } else if (n != declared) {
+        input_fail(in, "changed while it was read");
+    }
+}
+
+/* ---- rows ---- */
+
+/* Files with rows of one length may differ in all the rest. */
+static bool put_row(output *out, const ps_pack_info *info,
+                    const ps_pack *pack)
+{
+    const ps_field *tokens = &info->fields[info->tokens_field];
+    const size_t size = tokens->count * ps_type_bytes(tokens->channel.type);
+
+    return output_put(out, pack->record + tokens->offset, size);
+}
+
+void convert_rows(input *in, output *out)
+{
+    ps_pack pack;
+
+    while (input_pack(in, &pack))
+        if (!put_row(out, input_info(in), &pack))
+            return;
+}
+
+/*
+ * ---- llmc ----
+ *
+ * The header is 256 times i32: a magic number and a version, which say how
+ * wide a token is, and the number of tokens; the rest is zero.  llm.c refuses
+ * a file of 0 tokens, so that is the number while the file is written.
+ */
+static const char *make_llmc_header(const ps_pack_info *info, uint64_t n,
+                                    char *header)
+{
+    unsigned char *p = (unsigned char *)header;
+    const bool wide = info->schema.token_type == PS_U32;
+
+    memset(header, 0, LLMC_HEADER_BYTES);
+    store_u32(p, wide ? 20240801 : 20240520);
+    store_u32(p + 4, wide ? 7 : 1);
+    store_u32(p + 8, n == PS_UNKNOWN ? 0 : (uint32_t)(n * info->capacity));
+    return NULL;
+}
+
+void convert_llmc(input *in, output *out)
+{
+    const counted_form form = {"llmc", LLMC_HEADER_BYTES, make_llmc_header,
+                               INT32_MAX / in->first.capacity, put_row};
+
+    convert_counted(&form, in, out);
+}
+
+/* ---- npy: a file of version 1.0 ---- */
+
+/* The parts of a record's head, as packstream(5) has them. */
+static const struct {
+    const char *name;
+    const char *type;
+    uint32_t bytes;
+} head[] = {
+    {"checksum", "<u8", 8},    {"magic", "<u4", 4},
+    {"flags", "<u4", 4},       {"index", "<u8", 8},
+    {"watermark", "<u8", 8},   {"sum_len_sq", "<u8", 8},
+    {"n_seq", "<u4", 4},       {"n_tok", "<u4", 4},
+    {"max_seqlen", "<u4", 4},
+};
+
+/* Text that grows inside the header. */
+typedef struct text {
+    char *at;
+    size_t left;
+    bool full;
+} text;
+
+static void add(text *t, const char *pattern, ...) MESSAGE_PRINTF(2, 3);
+
+static void add(text *t, const char *pattern, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, pattern);
+    n = vsnprintf(t->at, t->left, pattern, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= t->left) {
+        t->full = true;
+        return;
+    }
+    t->at += n;
+    t->left -= (size_t)n;
+}
+
+/* Void without a name, which numpy takes for a gap and not for a field. */
+static void add_gap(text *t, uint32_t from, uint32_t to)
+{
+    if (to > from)
+        add(t, "('', '|V%" PRIu32 "'), ", to - from);
+}
+
+static const char *make_npy_header(const ps_pack_info *info, uint64_t n,
+                                   char *header)
+{
+    static const char magic[8] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    const size_t prefix = sizeof magic + 2;
+    const size_t length = NPY_HEADER_BYTES - prefix;
+    text t = {.at = header + prefix, .left = length};
+    uint32_t end = 0;
+
+    memcpy(header, magic, sizeof magic);
+    store_u16((unsigned char *)header + sizeof magic, (uint16_t)length);
+
+    /* The fields of a record in order, as pairs and triples, no offsets. */
+    add(&t, "{'descr': [");
+    for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) {
+        add(&t, "('%s', '%s'), ", head[i].name, head[i].type);
+        end += head[i].bytes;
+    }
+    for (uint32_t i = 0; i < info->n_fields; i++) {
+        const ps_field *field = &info->fields[i];
+        const ps_type type = field->channel.type;
+
+        add_gap(&t, end, field->offset);
+        add(&t, "('%s', '%s', (%" PRIu32 ",)), ", field->channel.name,
+            ps_type_numpy(type), field->count);
+        end = field->offset + field->count * (uint32_t)ps_type_bytes(type);
+    }
+    add_gap(&t, end, info->record_bytes);
+
+    /*
+     * The number has a fixed width, so that it can be filled in later; numpy
+     * refuses to load an array with blanks there.
+     */
+    if (n == PS_UNKNOWN)
+        add(&t, "], 'fortran_order': False, 'shape': (%20s,)}", "");
+    else
+        add(&t, "], 'fortran_order': False, 'shape': (%20" PRIu64 ",)}", n);
+
+    /* No stream within the limits of the format gets here. */
+    if (t.full)
+        return "its fields do not fit the header of a .npy file";
+    memset(t.at, ' ', t.left - 1);
+    t.at[t.left - 1] = '\n';
+    return NULL;
+}
+
+static bool put_record(output *out, const ps_pack_info *info,
+                       const ps_pack *pack)
+{
+    return output_put(out, pack->record, info->record_bytes);
+}
+
+void convert_npy(input *in, output *out)
+{
+    const counted_form form = {"npy", NPY_HEADER_BYTES, make_npy_header,
+                               PS_UNKNOWN - 1, put_record};
+
+    convert_counted(&form, in, out);
+}

@@ -1,0 +1,157 @@
+/*
+ * json.c - sequences, or packs, as JSON: an object per line.
+ *
+ * The keys stand in the order of the channel table, and names need no
+ * escapes, because the format allows letters, digits and underscores only.
+ * JSON has no word for an infinity; nothing is better than a wrong value, so
+ * a channel with one ends the conversion.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+
+#include "elements.h"
+#include "formats.h"
+
+static void put_key(output *out, const char *name)
+{
+    output_text(out, ",\"");
+    output_text(out, name);
+    output_text(out, "\":");
+}
+
+/* ---- jsonl: a sequence ---- */
+
+static void put_list(output *out, const elements *list)
+{
+    output_text(out, "[");
+    elements_print(out, list, ',');
+    output_text(out, "]");
+}
+
+static bool put_sequence(output *out, const ps_schema *schema,
+                         const ps_sequence *sequence)
+{
+    elements list = elements_of(schema, sequence, PS_TOKENS);
+
+    output_text(out, "{\"input_ids\":");
+    put_list(out, &list);
+    for (uint32_t c = 0; c < schema->n_channels; c++) {
+        list = elements_of(schema, sequence, c);
+        put_key(out, schema->channels[c].name);
+        if (schema->channels[c].kind == PS_PER_SEQUENCE)
+            elements_print(out, &list, ',');
+        else
+            put_list(out, &list);
+    }
+    return output_text(out, "}\n");
+}
+
+void convert_jsonl(input *in, output *out)
+{
+    const ps_schema *schema = &in->first.schema;
+    ps_sequence sequence;
+
+    while (input_sequence(in, &sequence)) {
+        for (uint32_t c = 0; c < schema->n_channels; c++) {
+            const elements list = elements_of(schema, &sequence, c);
+
+            if (elements_have_infinity(&list)) {
+                input_fail(in, "sequence %" PRIu64 ": channel '%s' holds an "
+                           "infinity, which JSON cannot say",
+                           sequence.id, schema->channels[c].name);
+                return;
+            }
+        }
+        if (!put_sequence(out, schema, &sequence))
+            return;
+    }
+}
+
+/*
+ * ---- trl: a pack, for TRL and what reads as it does ----
+ *
+ * A pack is one long row of its sequences, without padding or gaps between
+ * them, and seq_lengths says where they end.  A channel is a list: per-token
+ * ones run through all sequences, per-sequence ones have an element for each.
+ */
+
+/* Fields stand in another order than channels. */
+static const ps_field *field_of(const ps_pack_info *info, uint32_t channel)
+{
+    return ps_pack_field(info, info->schema.channels[channel].name);
+}
+
+/* The values of all sequences. */
+static void put_field(output *out, const ps_pack_info *info,
+                      const ps_field *field, const ps_pack *pack)
+{
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const elements list = elements_in_pack(info, pack, field, i);
+
+        output_text(out, i == 0 ? "[" : ",");
+        elements_print(out, &list, ',');
+    }
+    output_text(out, "]");
+}
+
+static bool put_pack(output *out, const ps_pack_info *info,
+                     const ps_pack *pack)
+{
+    output_text(out, "{\"input_ids\":");
+    put_field(out, info, &info->fields[info->tokens_field], pack);
+
+    put_key(out, "seq_lengths");
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        output_text(out, i == 0 ? "[" : ",");
+        elements_print_integer(out, ps_pack_piece(info, pack, i).n_tok);
+    }
+    output_text(out, "]");
+
+    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+        const ps_field *field = field_of(info, c);
+
+        put_key(out, field->channel.name);
+        put_field(out, info, field, pack);
+    }
+    return output_text(out, "}\n");
+}
+
+static bool check_finite(input *in, const ps_pack *pack)
+{
+    const ps_pack_info *info = input_info(in);
+
+    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+        const ps_field *field = field_of(info, c);
+
+        for (uint32_t i = 0; i < pack->n_seq; i++) {
+            const elements list = elements_in_pack(info, pack, field, i);
+
+            if (elements_have_infinity(&list))
+                return input_fail(in, "pack %" PRIu64 ": channel '%s' holds "
+                                  "an infinity, which JSON cannot say",
+                                  pack->index, field->channel.name);
+        }
+    }
+    return true;
+}
+
+void convert_trl(input *in, output *out)
+{
+    const ps_schema *schema = &in->first.schema;
+    ps_pack pack;
+
+    /* TRL itself shifts labels, and takes a key once. */
+    if (elements_channel(schema, "seq_lengths") != PS_TOKENS)
+        input_fail(in, "channel 'seq_lengths' has a name that --to=trl "
+                   "needs itself");
+    else if (schema->labels == PS_LABELS_SHIFTED &&
+             elements_channel(schema, "labels") != PS_TOKENS)
+        input_fail(in, "its labels are shifted already, and TRL would "
+                   "shift them again");
+
+    while (!in->failed && input_pack(in, &pack) && check_finite(in, &pack))
+        if (!put_pack(out, input_info(in), &pack))
+            return;
+}
