@@ -18,12 +18,32 @@
 #include "common/bytes.h"
 #include "formats.h"
 
+/* Files with rows of one length may differ in all the rest. */
+static bool put_row(output *out, const ps_pack_info *info,
+                    const ps_pack *pack)
+{
+    const ps_field *tokens = &info->fields[info->tokens_field];
+    const size_t size = tokens->count * ps_type_bytes(tokens->channel.type);
+
+    return output_put(out, pack->record + tokens->offset, size);
+}
+
+void convert_rows(input *in, output *out)
+{
+    ps_pack pack;
+
+    while (input_pack(in, &pack))
+        if (!put_row(out, input_info(in), &pack))
+            return;
+}
+
+/* ---- Forms that begin with the number of packs ---- */
+
 #define LLMC_HEADER_BYTES 1024
 
 /* The records behind it keep their alignment in pages. */
 #define NPY_HEADER_BYTES 4096
 
-/* A form that begins with the number of packs. */
 typedef struct counted_form {
     const char *name;
     size_t header_bytes; /* at most NPY_HEADER_BYTES */
@@ -34,7 +54,7 @@ typedef struct counted_form {
     const char *(*make_header)(const ps_pack_info *info, uint64_t n,
                                char *header);
     uint64_t max; /* the highest number that a header can hold */
-    bool (*put)(output *out, const ps_pack_info *info, const ps_pack *pack);
+    bool rows;    /* of tokens, not whole records */
 } counted_form;
 
 static bool make_header(const counted_form *form, input *in, uint64_t n,
@@ -60,10 +80,16 @@ static bool read_packs(const counted_form *form, input *in, output *out,
 {
     ps_pack pack;
 
-    for (*n = 0; input_pack(in, &pack); ++*n)
-        if (out != NULL && (!check_count(form, in, *n + 1) ||
-                            !form->put(out, input_info(in), &pack)))
+    for (*n = 0; input_pack(in, &pack); ++*n) {
+        const ps_pack_info *info = input_info(in);
+
+        if (out == NULL)
+            continue;
+        if (!check_count(form, in, *n + 1) ||
+            !(form->rows ? put_row(out, info, &pack)
+                         : output_put(out, pack.record, info->record_bytes)))
             return false;
+    }
     return !in->failed && (out == NULL || output_flush(out));
 }
 
@@ -100,27 +126,6 @@ static void convert_counted(const counted_form *form, input *in, output *out)
     }
 }
 
-/* ---- rows ---- */
-
-/* Files with rows of one length may differ in all the rest. */
-static bool put_row(output *out, const ps_pack_info *info,
-                    const ps_pack *pack)
-{
-    const ps_field *tokens = &info->fields[info->tokens_field];
-    const size_t size = tokens->count * ps_type_bytes(tokens->channel.type);
-
-    return output_put(out, pack->record + tokens->offset, size);
-}
-
-void convert_rows(input *in, output *out)
-{
-    ps_pack pack;
-
-    while (input_pack(in, &pack))
-        if (!put_row(out, input_info(in), &pack))
-            return;
-}
-
 /*
  * ---- llmc ----
  *
@@ -144,7 +149,7 @@ static const char *make_llmc_header(const ps_pack_info *info, uint64_t n,
 void convert_llmc(input *in, output *out)
 {
     const counted_form form = {"llmc", LLMC_HEADER_BYTES, make_llmc_header,
-                               INT32_MAX / in->first.capacity, put_row};
+                               INT32_MAX / in->first.capacity, true};
 
     convert_counted(&form, in, out);
 }
@@ -242,16 +247,10 @@ static const char *make_npy_header(const ps_pack_info *info, uint64_t n,
     return NULL;
 }
 
-static bool put_record(output *out, const ps_pack_info *info,
-                       const ps_pack *pack)
-{
-    return output_put(out, pack->record, info->record_bytes);
-}
-
 void convert_npy(input *in, output *out)
 {
     const counted_form form = {"npy", NPY_HEADER_BYTES, make_npy_header,
-                               PS_UNKNOWN - 1, put_record};
+                               PS_UNKNOWN - 1, false};
 
     convert_counted(&form, in, out);
 }

@@ -218,30 +218,6 @@ static ps_result next_in_range(input *in, ps_sequence *sequence)
     return PS_OK;
 }
 
-/* The next sequence of all files, in either order. */
-static ps_result next_unpacked(input *in, ps_sequence *sequence)
-{
-    ps_result result;
-
-    do {
-        result = PS_OK;
-        if (in->unpacker == NULL)
-            result = ps_unpacker_open(&in->unpacker, in->packs.reader,
-                                      in->options.order, &in->err);
-        if (result == PS_OK)
-            result = ps_unpacker_next(in->unpacker, sequence, &in->err);
-    } while (result == PS_END && advance(in));
-    return result;
-}
-
-/* Notes why there is nothing more; returns false. */
-static bool stop(input *in, ps_result result)
-{
-    if (result != PS_END)
-        in->failed = true;
-    return false;
-}
-
 static void show_progress(input *in)
 {
     if (!progress_due(&in->progress))
@@ -252,12 +228,24 @@ static void show_progress(input *in)
 
 bool input_sequence(input *in, ps_sequence *sequence)
 {
-    const ps_result result = in->options.range != NULL
-                                 ? next_in_range(in, sequence)
-                                 : next_unpacked(in, sequence);
+    ps_result result;
 
-    if (result != PS_OK)
-        return stop(in, result);
+    if (in->options.range != NULL) {
+        result = next_in_range(in, sequence);
+    } else {
+        do {
+            result = PS_OK;
+            if (in->unpacker == NULL)
+                result = ps_unpacker_open(&in->unpacker, in->packs.reader,
+                                          in->options.order, &in->err);
+            if (result == PS_OK)
+                result = ps_unpacker_next(in->unpacker, sequence, &in->err);
+        } while (result == PS_END && advance(in));
+    }
+    if (result != PS_OK) {
+        in->failed = in->failed || result != PS_END;
+        return false;
+    }
     in->figures.sequences++;
     in->figures.tokens += sequence->n_tok;
     show_progress(in);
@@ -268,8 +256,10 @@ bool input_pack(input *in, ps_pack *pack)
 {
     const ps_result result = next_pack(in, pack);
 
-    if (result != PS_OK)
-        return stop(in, result);
+    if (result != PS_OK) {
+        in->failed = in->failed || result != PS_END;
+        return false;
+    }
     in->figures.packs++;
     in->figures.sequences += pack->n_seq;
     in->figures.tokens += pack->n_tok;

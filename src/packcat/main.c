@@ -149,14 +149,6 @@ static int run(const conf *c)
     return input_status != STATUS_OK ? input_status : output_status;
 }
 
-/* Nothing has been opened, and nothing is lost yet. */
-static bool can_write(const conf *c)
-{
-    if (c->format->namer != NULL)
-        return outputs_can_have_name(c->output);
-    return files_spare_inputs(c->output, c->names, c->n_names);
-}
-
 int main(int argc, char **argv)
 {
     conf c = {.format = format_find("records"), .order = PS_ORDER_INPUT};
@@ -181,5 +173,11 @@ int main(int argc, char **argv)
         c.order = PS_ORDER_PACK;
     if (c.predictions == 0)
         c.predictions = PREDICTIONS;
-    return can_write(&c) ? run(&c) : STATUS_FAILURE;
+
+    /* Nothing has been opened, so nothing is lost yet. */
+    if (c.format->namer != NULL ? !outputs_can_have_name(c.output)
+                                : !files_spare_inputs(c.output, c.names,
+                                                      c.n_names))
+        return STATUS_FAILURE;
+    return run(&c);
 }

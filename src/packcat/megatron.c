@@ -141,33 +141,27 @@ static bool put_index(idx *to, bool documents)
     return true;
 }
 
-static bool finish_index(idx *to)
-{
-    unsigned char header[HEADER_BYTES] = "MMIDIDX";
-
-    if (!output_flush(to->out) || !put_index(to, false) ||
-        !put_index(to, true) || !output_u64(to->out, to->n) ||
-        !output_flush(to->out))
-        return false;
-
-    store_u64(header + 9, 1);
-    header[17] = to->token_bytes == 2 ? 8 : 4;
-    store_u64(header + 18, to->n);
-    store_u64(header + 26, to->documents + 1);
-    return output_patch(to->out, 0, header, sizeof header);
-}
-
 void convert_megatron(input *in, output *out)
 {
-    static const unsigned char nothing[HEADER_BYTES] = {0};
+    unsigned char header[HEADER_BYTES] = {0};
     idx to = {.out = out + 1,
               .token_bytes = ps_type_bytes(in->first.schema.token_type)};
-    bool whole = output_put(to.out, nothing, sizeof nothing);
+    bool whole = output_put(to.out, header, sizeof header);
 
     if (whole && in->options.order == PS_ORDER_PACK)
         whole = put_packs(in, out, &to);
     else if (whole)
         whole = put_sequences(in, out, &to);
-    if (whole && output_flush(out))
-        (void)finish_index(&to);
+    if (!whole || !output_flush(out) || !output_flush(to.out) ||
+        !put_index(&to, false) || !put_index(&to, true) ||
+        !output_u64(to.out, to.n) || !output_flush(to.out))
+        return;
+
+    /* Until now there was no header, so that nothing reads a partial index. */
+    memcpy(header, "MMIDIDX", 7);
+    store_u64(header + 9, 1);
+    header[17] = to.token_bytes == 2 ? 8 : 4;
+    store_u64(header + 18, to.n);
+    store_u64(header + 26, to.documents + 1);
+    output_patch(to.out, 0, header, sizeof header);
 }

@@ -328,28 +328,23 @@ static bool publish(const outputs *outs)
     return true;
 }
 
-/* Closes without a flush and prints a failure.  Returns the exit status. */
-static int end_part(output *out)
-{
-    free(out->buffer);
-    if (out->err.code != PS_OK)
-        out->status = message_failure(files_output_name(out->name),
-                                      &out->err);
-    if (out->fd >= 0 && !files_close_output(out->fd, out->name) &&
-        out->status == STATUS_OK)
-        out->status = STATUS_FAILURE;
-    return out->status;
-}
-
 int outputs_end(outputs *outs, int input_status)
 {
     int status = STATUS_OK;
     bool published = false;
 
     for (size_t i = 0; i < outs->n; i++) {
-        const int part = end_part(&outs->parts[i]);
+        output *out = &outs->parts[i];
 
-        status = status == STATUS_OK ? part : status;
+        free(out->buffer);
+        if (out->err.code != PS_OK)
+            out->status = message_failure(files_output_name(out->name),
+                                          &out->err);
+        if (out->fd >= 0 && !files_close_output(out->fd, out->name) &&
+            out->status == STATUS_OK)
+            out->status = STATUS_FAILURE;
+        if (status == STATUS_OK)
+            status = out->status;
     }
     if (outs->several && status == STATUS_OK && input_status == STATUS_OK) {
         published = publish(outs);
