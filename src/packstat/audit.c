@@ -2,8 +2,9 @@
  * audit.c - the promises of a pack stream that no single record can show.
  *
  * The reader gives totals summed over the streams that have ended, so what
- * the records make is summed likewise.  What an END said is taken over once
- * it has been compared, lest a lie be told again for every later stream.
+ * the records make is summed likewise.  What an END declared becomes the new
+ * base once it has been compared, so that a wrong number is reported only
+ * for its own stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,6 +12,9 @@
 #include "audit.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+
+enum { FIRST_CAPACITY = 4096 };
 
 #define U64 "%" PRIu64
 #define U32 "%" PRIu32
@@ -23,13 +27,13 @@ void audit_begin(audit *a, const ps_pack_info *info, faults *f)
     a->start = PS_PACK_HEADER_BYTES;
 }
 
-/* Where a record of this stream is, bytes. */
+/* The offset of a record of this stream, bytes. */
 static uint64_t offset_of(const audit *a, uint64_t record)
 {
     return a->start + record * a->info->record_bytes;
 }
 
-/* Says that sequence ids are wrong, after a fault has told how. */
+/* A fault that makes sequence ids doubtful. */
 #define ID_FAULT(a, record, ...)                                        \
     ((a)->doubtful = true,                                              \
      faults_add((a)->faults, record, offset_of(a, record), __VA_ARGS__))
@@ -38,8 +42,8 @@ static uint64_t offset_of(const audit *a, uint64_t record)
  * Compares a piece of a sequence with the one before it; the pieces so far
  * reach to token `next`.
  */
-static void judge_piece(audit *a, const piece_log_entry *before,
-                        const piece_log_entry *entry, uint64_t next)
+static void judge_piece(audit *a, const logged_piece *before,
+                        const logged_piece *entry, uint64_t next)
 {
     const ps_piece *p = &entry->piece;
 
@@ -65,10 +69,9 @@ static void judge_piece(audit *a, const piece_log_entry *before,
                  p->id, next, p->seq_off - 1);
 }
 
-/* Looks at all there is of one sequence. */
-static void judge(void *context, const piece_log_entry *entries, size_t n)
+/* Looks at all `n` pieces of a sequence, by offset and then by record. */
+static void judge(audit *a, const logged_piece *entries, size_t n)
 {
-    audit *a = context;
     const ps_piece *first = &entries[0].piece;
     const ps_piece *last = &entries[n - 1].piece;
     uint64_t next = 0;
@@ -94,36 +97,113 @@ static void judge(void *context, const piece_log_entry *entries, size_t n)
                  last->id, next, last->seq_len);
 }
 
-/*
- * The most entries that may be ahead of the watermark.  What is still to
- * come has been in the window since before they came, and left it at most
- * `window` packs later.  One more is the beginning of a sequence that is
- * in pieces: it can have come long before.
- */
-static uint64_t max_ahead(const ps_pack_info *info)
+static int order(uint64_t a, uint64_t b)
 {
-    return (uint64_t)info->window * info->depth + (info->split ? 1 : 0);
+    return (a > b) - (a < b);
 }
 
-/* Makes room in the journal; false if memory ran out. */
+/* By sequence, offset in it, record, and place in the record. */
+static int compare(const void *a, const void *b)
+{
+    const logged_piece *x = a;
+    const logged_piece *y = b;
+    int result = order(x->piece.id, y->piece.id);
+
+    if (result == 0)
+        result = order(x->piece.seq_off, y->piece.seq_off);
+    if (result == 0)
+        result = order(x->record, y->record);
+    if (result == 0)
+        result = order(x->piece.begin, y->piece.begin);
+    return result;
+}
+
+/* True if `b` goes on where `a` ends. */
+static bool follows(const ps_piece *a, const ps_piece *b)
+{
+    return a->id == b->id && a->seq_len == b->seq_len &&
+           a->seq_off <= b->seq_off && a->n_tok == b->seq_off - a->seq_off &&
+           b->n_tok <= UINT32_MAX - a->n_tok;
+}
+
+/*
+ * Judges every sequence below `end` (NULL: every sequence) and forgets it.
+ * Of the others, pieces that touch become one, so that a sequence of very
+ * many pieces does not fill the log.
+ *
+ * Sorting, not hashing: it needs no secret to be safe from made-up ids,
+ * brings the pieces of a sequence together, and judges in a fixed order.
+ */
+static void judge_below(audit *a, const uint64_t *end)
+{
+    logged_piece *const log = a->log;
+    size_t done = 0;
+    size_t n = 0;
+
+    if (a->n_logged == 0)
+        return;
+    qsort(log, a->n_logged, sizeof(*log), compare);
+    while (done < a->n_logged) {
+        const uint64_t id = log[done].piece.id;
+        const size_t begin = done;
+
+        if (end != NULL && id >= *end)
+            break;
+        while (done < a->n_logged && log[done].piece.id == id)
+            done++;
+        judge(a, &log[begin], done - begin);
+    }
+
+    for (size_t i = done; i < a->n_logged; i++) {
+        if (n > 0 && follows(&log[n - 1].piece, &log[i].piece))
+            log[n - 1].piece.n_tok += log[i].piece.n_tok;
+        else
+            log[n++] = log[i];
+    }
+    a->n_logged = n;
+}
+
+/* Makes the log ready for another piece; false if memory ran out. */
 static bool make_room(audit *a, uint64_t record)
 {
-    piece_log_settle(&a->piece_log, &a->watermark, judge, a);
-    if (a->piece_log.n > max_ahead(a->info)) {
+    /*
+     * What is still to come has been in the window since before the pieces
+     * that are ahead of the watermark came, and left it at most `window`
+     * packs later.  One more is the beginning of a sequence that is in
+     * pieces: it can have come long before.
+     */
+    const uint64_t max_ahead =
+        (uint64_t)a->info->window * a->info->depth + (a->info->split ? 1 : 0);
+    const size_t capacity =
+        a->log_capacity == 0 ? FIRST_CAPACITY : a->log_capacity * 2;
+    logged_piece *log;
+
+    judge_below(a, &a->watermark);
+    if (a->n_logged > max_ahead) {
         ID_FAULT(a, record,
                  "%zu sequences or pieces are ahead of the watermark, " U64
                  "; the window and the depth cap allow " U64,
-                 a->piece_log.n, a->watermark, max_ahead(a->info));
+                 a->n_logged, a->watermark, max_ahead);
         a->lost = true;
-        a->piece_log.n = 0;
+        a->n_logged = 0;
         return true;
     }
-    return a->piece_log.n < a->piece_log.room / 2 ||
-           piece_log_grow(&a->piece_log);
+    if (a->n_logged < a->log_capacity / 2)
+        return true;
+    if (capacity > SIZE_MAX / sizeof(*log))
+        return false;
+    log = realloc(a->log, capacity * sizeof(*log));
+    if (log == NULL)
+        return false;
+    a->log = log;
+    a->log_capacity = capacity;
+    return true;
 }
 
 static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
 {
+    if (p->id > a->greatest)
+        a->greatest = p->id;
     if (p->seq_off > 0)
         a->seen.extra_pieces++;
     else if (p->n_tok < p->seq_len)
@@ -140,23 +220,12 @@ static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
                  p->id, a->watermark, a->marked_by);
         return true;
     }
-    if (!a->lost && !piece_log_has_room(&a->piece_log) &&
+    if (!a->lost && a->n_logged == a->log_capacity &&
         !make_room(a, pack->index))
         return false;
     if (!a->lost)
-        piece_log_add(&a->piece_log, p, pack->index);
+        a->log[a->n_logged++] = (logged_piece){*p, pack->index};
     return true;
-}
-
-/* The greatest id so far must stay below END's input_sequences. */
-static void note_ids(audit *a, const ps_pack *pack)
-{
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        uint64_t id = ps_pack_piece(a->info, pack, i).id;
-
-        if (id > a->greatest)
-            a->greatest = id;
-    }
 }
 
 /* A fault of END, which comes after the last record. */
@@ -202,30 +271,28 @@ static void judge_loss(audit *a, const char *how, uint64_t sequences,
                   sequences, how, tokens);
 }
 
-/* What the reader cannot compare, as it does not join pieces. */
-static void judge_totals(audit *a, const ps_totals *said)
+void audit_end(audit *a, const ps_totals *totals)
 {
     const ps_totals *seen = &a->seen;
     const ps_totals *before = &a->declared;
 
-    /* Raw records may be empty, and are rejected then. */
+    judge_below(a, NULL);
+    judge_ids(a, totals);
+
+    /*
+     * What the reader cannot compare, as it does not join pieces.  Raw
+     * records may be empty, and are rejected then.
+     */
     judge_loss(a, "rejected",
-               said->rejected_sequences - before->rejected_sequences,
-               said->rejected_tokens - before->rejected_tokens,
+               totals->rejected_sequences - before->rejected_sequences,
+               totals->rejected_tokens - before->rejected_tokens,
                a->info->schema.framed ? 1 : 0);
     judge_loss(a, "truncated",
-               said->truncated_sequences - before->truncated_sequences,
-               said->truncated_tokens - before->truncated_tokens, 1);
-    judge_total(a, "split_sequences", said->split_sequences,
+               totals->truncated_sequences - before->truncated_sequences,
+               totals->truncated_tokens - before->truncated_tokens, 1);
+    judge_total(a, "split_sequences", totals->split_sequences,
                 seen->split_sequences);
-    judge_total(a, "extra_pieces", said->extra_pieces, seen->extra_pieces);
-}
-
-void audit_end(audit *a, const ps_totals *totals)
-{
-    piece_log_settle(&a->piece_log, NULL, judge, a);
-    judge_ids(a, totals);
-    judge_totals(a, totals);
+    judge_total(a, "extra_pieces", totals->extra_pieces, seen->extra_pieces);
     a->seen = *totals;
     a->declared = *totals;
 }
@@ -233,30 +300,24 @@ void audit_end(audit *a, const ps_totals *totals)
 void audit_cut(audit *a)
 {
     a->cut = true;
-    piece_log_settle(&a->piece_log, NULL, judge, a);
-}
-
-static void begin_stream(audit *a, const ps_pack *pack)
-{
-    a->stream = pack->stream;
-    a->start = pack->offset - pack->index * a->info->record_bytes;
-    a->records = 0;
-    a->greatest = 0;
-    a->watermark = 0;
-    a->sequences = 0;
-    a->doubtful = false;
-    a->lost = false;
+    judge_below(a, NULL);
 }
 
 bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals)
 {
     if (pack->stream != a->stream) {
         audit_end(a, totals);
-        begin_stream(a, pack);
+        a->stream = pack->stream;
+        a->start = pack->offset - pack->index * a->info->record_bytes;
+        a->records = 0;
+        a->greatest = 0;
+        a->watermark = 0;
+        a->sequences = 0;
+        a->doubtful = false;
+        a->lost = false;
     }
-    note_ids(a, pack);
     for (uint32_t i = 0; i < pack->n_seq; i++) {
-        ps_piece piece = ps_pack_piece(a->info, pack, i);
+        const ps_piece piece = ps_pack_piece(a->info, pack, i);
 
         if (!take_piece(a, pack, &piece))
             return false;
@@ -275,5 +336,6 @@ bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals)
 
 void audit_free(audit *a)
 {
-    piece_log_free(&a->piece_log);
+    free(a->log);
+    a->log = NULL;
 }

@@ -3,11 +3,16 @@
  *
  * Every sequence is there once and whole or was rejected, none comes after
  * a watermark that said it had come, none waited longer than the window
- * allows, and END tells of the records what the records tell themselves.
+ * allows, and the totals of END are those of the records.
  *
- * Memory: 32 bytes for each sequence or piece ahead of the watermark, of
- * which window and depth cap allow so many, and the same again a few times
- * over to grow and to sort; never more than a few times the input.
+ * Pieces are logged as they come and judged later: once a watermark says
+ * that nothing more of a sequence can follow, the log is sorted, all pieces
+ * of the sequence stand side by side, and it shows whether it came whole and
+ * once.  What has been judged is forgotten.
+ *
+ * Memory: 32 bytes for each sequence or piece ahead of the watermark, whose
+ * number window and depth cap bound, and the same again a few times over to
+ * grow and to sort; never more than a few times the input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,22 +21,29 @@
 #define PACKSTAT_AUDIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "faults.h"
 #include "packstream.h"
-#include "piece_log.h"
+
+typedef struct logged_piece {
+    ps_piece piece;
+    uint64_t record; /* the index of the record it is, or begins, in */
+} logged_piece;
 
 typedef struct audit {
     const ps_pack_info *info;
     faults *faults;
-    piece_log piece_log;
+    logged_piece *log;
+    size_t n_logged;
+    size_t log_capacity;
     bool cut;            /* the file ended before its end */
     ps_totals seen;      /* what the records make, all streams added up */
     ps_totals declared;  /* what the ENDs of earlier streams said */
     /* Of the stream that is being read: */
     uint32_t stream;     /* which it is */
-    uint64_t start;      /* where its first record is, bytes */
+    uint64_t start;      /* offset of its first record, bytes */
     uint64_t records;    /* so far */
     uint64_t greatest;   /* sequence id so far */
     uint64_t watermark;  /* the highest so far */

@@ -1,8 +1,8 @@
 /*
- * faults.c - what is wrong with one file, told as it is found.
+ * faults.c - what is wrong with one file, printed as it is found.
  *
  * A file that is wrong in one place is often wrong in a million: only the
- * first few faults are told.
+ * first few faults are printed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,18 +15,11 @@
 
 #include "cli/files.h"
 
-enum { FAULTS_TOLD = 10 };
+enum { MAX_PRINTED = 10 };
 
 int faults_worse(int a, int b)
 {
     return a > b ? a : b;
-}
-
-ps_result faults_no_memory(ps_error *err)
-{
-    /* Without a text of its own it is told in the words for the code. */
-    *err = (ps_error){.code = PS_ERR_MEMORY};
-    return err->code;
 }
 
 void faults_add(faults *f, uint64_t record, uint64_t offset,
@@ -36,7 +29,7 @@ void faults_add(faults *f, uint64_t record, uint64_t offset,
     va_list args;
 
     f->status = faults_worse(f->status, STATUS_DATA);
-    if (++f->count > FAULTS_TOLD)
+    if (++f->count > MAX_PRINTED)
         return;
     va_start(args, format);
     (void)vsnprintf(why, sizeof(why), format, args);
@@ -52,9 +45,17 @@ void faults_fatal(faults *f, const ps_error *err)
     f->status = faults_worse(f->status, status);
 }
 
+void faults_no_memory(faults *f)
+{
+    /* Without a text it is printed in the words for the code. */
+    const ps_error err = {.code = PS_ERR_MEMORY};
+
+    faults_fatal(f, &err);
+}
+
 void faults_end(const faults *f)
 {
-    if (f->count > FAULTS_TOLD)
+    if (f->count > MAX_PRINTED)
         message_error("%s: ... and %" PRIu64 " more",
-                      files_input_name(f->file), f->count - FAULTS_TOLD);
+                      files_input_name(f->file), f->count - MAX_PRINTED);
 }

@@ -1,5 +1,5 @@
 /*
- * faults.h - what is wrong with one file, told as it is found.
+ * faults.h - what is wrong with one file, printed as it is found.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 typedef struct faults {
     const char *file; /* as the user named it; NULL is stdin */
-    uint64_t count;   /* of those that may be left untold */
+    uint64_t count;   /* of those that faults_add took */
     int status;       /* the worst exit status so far */
 } faults;
 
@@ -28,14 +28,12 @@ typedef struct fault_place {
 void faults_add(faults *f, uint64_t record, uint64_t offset,
                 const char *format, ...) MESSAGE_PRINTF(4, 5);
 
-/* A failure after which the file is read no further: always told. */
+/* A failure after which the file is read no further: always printed. */
 void faults_fatal(faults *f, const ps_error *err);
+void faults_no_memory(faults *f);
 
-/* Tells how many faults there were beyond those that were told. */
+/* Prints how many faults there were beyond those that were printed. */
 void faults_end(const faults *f);
-
-/* Fills `err` with PS_ERR_MEMORY and returns that. */
-ps_result faults_no_memory(ps_error *err);
 
 /* The worse of two exit statuses: bad input is worse than a failure. */
 int faults_worse(int a, int b);

@@ -1,14 +1,24 @@
 /*
- * inputs.c - token records of several files as one stream.
+ * inputs.c - token records of several files as one stream, and rejects.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "inputs.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/threads.h"
+#include "common/bytes.h"
+
+#define U64 "%" PRIu64
+
+/* What the two channels of rejects add to a payload: u64 source_id, u8
+   reason. */
+enum { EXTRA_BYTES = 9, AT_REASON = 8 };
 
 uint32_t inputs_file(const inputs *in)
 {
@@ -31,14 +41,6 @@ static int open_file(inputs *in)
     return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-static uint32_t longest(const ps_schema *schema)
-{
-    const uint64_t fixed = ps_payload_bytes(schema, 0);
-    const uint64_t per_token = ps_payload_bytes(schema, 1) - fixed;
-
-    return (uint32_t)((PS_MAX_SEQUENCE_BYTES - fixed) / per_token);
-}
-
 int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
                 uint32_t vocab_size, bool empty)
 {
@@ -47,6 +49,8 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
                                              .expect_outside = true,
                                              .expect_empty = true,
                                              .raw_flush = !empty};
+    uint64_t fixed;
+    uint64_t per_token;
     ps_error err;
     int status;
 
@@ -57,7 +61,10 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
     if (ps_token_reader_open(&in->reader, in->fd, raw_type, &options, &err) !=
         PS_OK)
         return failure(in, &err);
-    in->longest = longest(inputs_schema(in));
+    fixed = ps_payload_bytes(inputs_schema(in), 0);
+    per_token = ps_payload_bytes(inputs_schema(in), 1) - fixed;
+    in->longest = (uint32_t)((PS_MAX_SEQUENCE_BYTES - fixed) / per_token);
+
     if (threads_available() > 1 &&
         ps_token_reader_read_ahead(in->reader, &err) != PS_OK)
         return failure(in, &err);
@@ -69,53 +76,31 @@ const ps_schema *inputs_schema(const inputs *in)
     return ps_token_reader_schema(in->reader);
 }
 
-/* What the token records cannot be the input for. */
-static const char *difference(const ps_schema *packs, const ps_schema *in)
-{
-    if (packs->framed != in->framed)
-        return in->framed ? "they are framed, what was packed was raw"
-                          : "they are raw, what was packed was framed";
-    if (packs->token_type != in->token_type)
-        return in->token_type == PS_U16 ? "their tokens are u16, not u32"
-                                        : "their tokens are u32, not u16";
-    if (packs->vocab_size != in->vocab_size)
-        return "they declare another vocabulary";
-    if (packs->n_channels != in->n_channels)
-        return "they have other channels";
-    return "their header differs in channels, labels, special ids or "
-           "tokenizer";
-}
-
-int inputs_check(const inputs *in, const ps_schema *packs)
+int inputs_check(const inputs *in, const ps_schema *packed)
 {
     ps_schema schema = *inputs_schema(in);
+    const char *why = "their header differs in channels, labels, special ids "
+                      "or tokenizer";
 
-    /* Raw records say nothing of it; packstream was told. */
-    if (!schema.framed && !packs->framed)
-        schema.vocab_size = packs->vocab_size;
-    if (ps_schema_equal(packs, &schema))
+    /* Raw records do not declare it; packstream was told. */
+    if (!schema.framed && !packed->framed)
+        schema.vocab_size = packed->vocab_size;
+    if (ps_schema_equal(packed, &schema))
         return STATUS_OK;
-    message_error("%s: not the input of these packs: %s",
-                  inputs_name(in, 0), difference(packs, &schema));
+
+    if (packed->framed != schema.framed)
+        why = schema.framed ? "they are framed, what was packed was raw"
+                            : "they are raw, what was packed was framed";
+    else if (packed->token_type != schema.token_type)
+        why = schema.token_type == PS_U16 ? "their tokens are u16, not u32"
+                                          : "their tokens are u32, not u16";
+    else if (packed->vocab_size != schema.vocab_size)
+        why = "they declare another vocabulary";
+    else if (packed->n_channels != schema.n_channels)
+        why = "they have other channels";
+    message_error("%s: not the input of these packs: %s", inputs_name(in, 0),
+                  why);
     return STATUS_DATA;
-}
-
-/* At the end of a file: goes on with the next, if there is one. */
-static int next_file(inputs *in)
-{
-    const int before = in->fd;
-    ps_error err;
-    int status;
-
-    in->ended = in->opened == in->names->n;
-    if (in->ended)
-        return STATUS_OK;
-    status = open_file(in);
-    if (status == STATUS_OK &&
-        ps_token_reader_append(in->reader, in->fd, &err) != PS_OK)
-        status = failure(in, &err);
-    files_close_input(before);
-    return status;
 }
 
 /* The next sequence, whatever is odd about it. */
@@ -140,11 +125,22 @@ int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
     int status = STATUS_OK;
 
     while (status == STATUS_OK && !in->ended) {
-        ps_result r = read_next(in, sequence, &err);
+        const int before = in->fd;
+        const ps_result r = read_next(in, sequence, &err);
 
         if (r == PS_OK)
             break;
-        status = r == PS_END ? next_file(in) : failure(in, &err);
+        if (r != PS_END) {
+            status = failure(in, &err);
+        } else if (in->opened == in->names->n) {
+            in->ended = true;
+        } else {
+            status = open_file(in);
+            if (status == STATUS_OK &&
+                ps_token_reader_append(in->reader, in->fd, &err) != PS_OK)
+                status = failure(in, &err);
+            files_close_input(before);
+        }
     }
     *more = !in->ended;
     return status;
@@ -156,4 +152,104 @@ void inputs_close(inputs *in)
     if (in->names != NULL && in->fd >= 0)
         files_close_input(in->fd);
     *in = (inputs){0};
+}
+
+/* ---- Rejects ---- */
+
+const char *rejects_name(const rejects *r)
+{
+    return inputs_name(&r->in, inputs_file(&r->in));
+}
+
+/* They are in the order of the input, so one at a time is enough. */
+static int advance(rejects *r)
+{
+    int status = inputs_next(&r->in, &r->next, &r->more);
+
+    /* Their writer keeps to the limit of the formats. */
+    if (status != STATUS_OK || !r->more || r->next.payload != NULL)
+        return status;
+    message_error("%s: record " U64 " at byte " U64 ": too long for a reject",
+                  rejects_name(r), r->next.id, r->next.offset);
+    return STATUS_DATA;
+}
+
+int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
+{
+    static const ps_channel extra[] = {
+        {"source_id", PS_U64, PS_PER_SEQUENCE, 0},
+        {"reason", PS_U8, PS_PER_SEQUENCE, 0},
+    };
+    ps_schema wanted = *schema;
+    int status = inputs_open(&r->in, names, schema->token_type, 0, false);
+
+    r->open = true;
+    if (status != STATUS_OK)
+        return status;
+    wanted.framed = true;
+    for (size_t i = 0; i < 2 && wanted.n_channels < PS_MAX_CHANNELS; i++)
+        wanted.channels[wanted.n_channels++] = extra[i];
+    /* They declare none where they may have tokens outside it. */
+    if (inputs_schema(&r->in)->vocab_size == 0)
+        wanted.vocab_size = 0;
+    if (!ps_schema_equal(inputs_schema(&r->in), &wanted)) {
+        message_error("%s: not rejects of such an input: the header does not "
+                      "fit", rejects_name(r));
+        return STATUS_DATA;
+    }
+    return advance(r);
+}
+
+/* Behind the payload of the sequence as it came. */
+static const unsigned char *extra(const ps_sequence *reject)
+{
+    return reject->payload + reject->payload_bytes - EXTRA_BYTES;
+}
+
+static uint64_t source_id(const rejects *r)
+{
+    return load_u64(extra(&r->next));
+}
+
+/* A fault of the next reject. */
+#define REJECT_FAULT(r, f, place, why)                                   \
+    faults_add(f, (place)->record, (place)->offset,                      \
+               "record " U64 " at byte " U64 " of %s, sequence " U64 ", " \
+               why, (r)->next.id, (r)->next.offset, rejects_name(r),      \
+               source_id(r))
+
+int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
+                  faults *f, const fault_place *place, uint8_t *reason)
+{
+    const ps_sequence *reject = &r->next;
+    int status = STATUS_OK;
+
+    *reason = REASON_NONE;
+    while (status == STATUS_OK && r->more && source_id(r) <= id) {
+        if (source_id(r) < id) {
+            REJECT_FAULT(r, f, place, "is out of order");
+        } else {
+            *reason = extra(reject)[AT_REASON];
+            if (sequence->payload == NULL ||
+                reject->n_tok != sequence->n_tok ||
+                memcmp(reject->payload, sequence->payload,
+                       sequence->payload_bytes) != 0)
+                REJECT_FAULT(r, f, place, "is not as it was in the input");
+        }
+        status = advance(r);
+    }
+    return status;
+}
+
+void rejects_end(rejects *r, faults *f, const fault_place *place)
+{
+    if (r->more)
+        REJECT_FAULT(r, f, place, "is beyond the end of the input");
+}
+
+void rejects_close(rejects *r)
+{
+    if (r->open)
+        inputs_close(&r->in);
+    *r = (rejects){0};
 }

@@ -1,8 +1,9 @@
 /*
- * inputs.h - token records of several files as one stream, as packstream
- * reads them.
+ * inputs.h - what packs are compared with: the token records that packstream
+ * read, several files as one stream, and the stream of rejects that it wrote
+ * beside the packs; packstream(1), --rejects.
  *
- * What goes wrong is told here, under the name of the file it is in.
+ * What goes wrong is printed here, under the name of the file it is in.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conf.h"
-#include "packstream.h"
+#include "packstat.h"
 
 typedef struct inputs {
     const name_list *names; /* at least one */
@@ -35,11 +35,11 @@ typedef struct inputs {
 int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
                 uint32_t vocab_size, bool empty);
 
+/* Whether packs of schema `packed` can be made of them: an exit status. */
+int inputs_check(const inputs *in, const ps_schema *packed);
+
 /* Of all files; they are refused if it differs. */
 const ps_schema *inputs_schema(const inputs *in);
-
-/* Whether packs of that schema can be made of them: an exit status. */
-int inputs_check(const inputs *in, const ps_schema *packs);
 
 /*
  * The next sequence, whole, its id counted through all files.  One above the
@@ -55,5 +55,42 @@ uint32_t inputs_file(const inputs *in);
 const char *inputs_name(const inputs *in, uint32_t file);
 
 void inputs_close(inputs *in);
+
+/* ---- Rejects ---- */
+
+/* The values of the channel `reason`. */
+enum {
+    REASON_NONE = 0, /* no reject */
+    REASON_DROPPED = 1,
+    REASON_TRUNCATED = 2,
+    REASON_OUT_OF_VOCAB = 3
+};
+
+/* All zeros: there is no such stream. */
+typedef struct rejects {
+    inputs in;
+    bool open;
+    bool more;         /* `next` is still to be compared */
+    ps_sequence next;
+} rejects;
+
+/* Opens it for sequences of `schema`; an exit status. */
+int rejects_open(rejects *r, const name_list *names, const ps_schema *schema);
+
+/*
+ * Compares the reject of sequence `id` of the input, if there is one, with
+ * the sequence itself; *reason is what the reject says.  An exit status; what
+ * is wrong with the rejects goes to `f`, as found at a record of the packs.
+ */
+int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
+                  faults *f, const fault_place *place, uint8_t *reason);
+
+/* All rejects should have been met: reports one that was not. */
+void rejects_end(rejects *r, faults *f, const fault_place *place);
+
+/* Their name, for messages. */
+const char *rejects_name(const rejects *r);
+
+void rejects_close(rejects *r);
 
 #endif

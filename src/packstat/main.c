@@ -17,11 +17,7 @@
 #include "cli/options.h"
 #include "cli/packs.h"
 #include "cli/range.h"
-#include "packstat/conf.h"
-#include "packstat/faults.h"
-#include "packstat/histogram.h"
-#include "packstat/packs.h"
-#include "packstat/tokens.h"
+#include "packstat/packstat.h"
 #include "packstream.h"
 
 /* Adds a name to a name_list; it stays where the command line is. */
@@ -93,69 +89,38 @@ static bool wants_part(const packstat_conf *conf)
     return conf->range_given || conf->quick;
 }
 
-/*
- * Opens whichever kind of stream `fd` holds; of a file of packs, when only
- * some are wanted, so that they can be got at any place.
- */
-static ps_result open_stream(const packstat_conf *conf, int fd,
-                             packs *packs_in, ps_token_reader **tokens,
-                             ps_error *err)
-{
-    *tokens = NULL;
-    *packs_in = (packs){0};
-    if (wants_part(conf)) {
-        const ps_result result = packs_open_file(packs_in, fd, err);
-
-        if (result != PS_ERR_UNSUPPORTED && result != PS_ERR_MAGIC)
-            return result;
-    }
-    return ps_open_any(fd, conf->raw_type, &packs_in->reader, tokens, err);
-}
-
 /* Reads one file and prints what is asked for; returns its exit status. */
 static int stat_file(const packstat_conf *conf, const char *name,
                      packstat_output *out)
 {
     faults f = {.file = name};
-    packs packs_in;
-    ps_token_reader *tokens;
+    packs packs_in = {0};
+    ps_token_reader *tokens = NULL;
+    ps_result result = PS_ERR_UNSUPPORTED;
     ps_error err;
     int fd = files_open_input(name);
 
     if (fd < 0)
         return STATUS_FAILURE;
-    if (open_stream(conf, fd, &packs_in, &tokens, &err) != PS_OK)
+
+    /* Only some packs are read where they are, if it is a file of packs. */
+    if (wants_part(conf))
+        result = packs_open_file(&packs_in, fd, &err);
+    if (result == PS_ERR_UNSUPPORTED || result == PS_ERR_MAGIC)
+        result = ps_open_any(fd, conf->raw_type, &packs_in.reader, &tokens,
+                             &err);
+    if (result != PS_OK)
         faults_fatal(&f, &err);
     else if (tokens == NULL)
         packs_stat(conf, &packs_in, out, &f);
     else
         tokens_stat(conf, tokens, out, &f);
+
     faults_end(&f);
     packs_close(&packs_in);
     ps_token_reader_free(tokens);
     files_close_input(fd);
     return f.status;
-}
-
-/* Every file, stdin if there is none; returns the worst exit status. */
-static int stat_files(const packstat_conf *conf, char *const *names, int n,
-                      packstat_output *out)
-{
-    int status = STATUS_OK;
-
-    if (n == 0)
-        return stat_file(conf, NULL, out);
-    for (int i = 0; i < n; i++)
-        status = faults_worse(status, stat_file(conf, names[i], out));
-    return status;
-}
-
-static void print_histogram(histogram *lengths)
-{
-    histogram_sort(lengths);
-    for (size_t i = 0; i < lengths->n_used; i++)
-        printf("%" PRIu32 " %" PRIu64 "\n", lengths->bins[i].value,
-               lengths->bins[i].count);
 }
 
 /* How many of so many names are that of stdin. */
@@ -168,11 +133,20 @@ static int count_stdin(const char *const *names, int n)
     return count;
 }
 
-/* What is compared with what must be clear. */
-static int check_against(const packstat_conf *conf, char *const *names, int n)
+/* Checks what no option can know alone. */
+static int check(const packstat_conf *conf, char *const *names, int n)
 {
     int in = count_stdin(conf->against.names, conf->against.n) +
              count_stdin(conf->rejects.names, conf->rejects.n);
+
+    if (conf->json && conf->histogram)
+        return message_usage("--json and --histogram exclude each other");
+    if (wants_part(conf) && conf->verify)
+        return message_usage("--verify reads all that there is: not with "
+                             "--range or --quick");
+    if (conf->quick && (conf->histogram || conf->range_given))
+        return message_usage("--quick reads no packs: not with --histogram "
+                             "or --range");
 
     if (conf->rejects.n > 0 && conf->against.n == 0)
         return message_usage("--rejects needs --against");
@@ -192,29 +166,35 @@ static int check_against(const packstat_conf *conf, char *const *names, int n)
     return STATUS_OK;
 }
 
-/* Checks what no option can know alone. */
-static int check(const packstat_conf *conf, char *const *names, int n)
+/* Prints the lengths of all files; false after a message. */
+static bool print_lengths(histogram *lengths)
 {
-    if (conf->json && conf->histogram)
-        return message_usage("--json and --histogram exclude each other");
-    if (wants_part(conf) && conf->verify)
-        return message_usage("--verify reads all that there is: not with "
-                             "--range or --quick");
-    if (conf->quick && (conf->histogram || conf->range_given))
-        return message_usage("--quick reads no packs: not with --histogram "
-                             "or --range");
-    return check_against(conf, names, n);
+    if (!histogram_finish(lengths)) {
+        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+        return false;
+    }
+    for (size_t i = 0; i < ps_histogram_size(lengths->all); i++)
+        printf("%" PRIu32 " %" PRIu64 "\n",
+               ps_histogram_length(lengths->all, i),
+               ps_histogram_count(lengths->all, i));
+    return true;
 }
 
-/* Does what was asked for; an exit status. */
+/* Does what was asked for; the worst exit status of all files. */
 static int run(const packstat_conf *conf, char *const *names, int n)
 {
     packstat_output out = {0};
-    int status = stat_files(conf, names, n, &out);
+    int status = STATUS_OK;
+
+    if (n == 0)
+        status = stat_file(conf, NULL, &out);
+    for (int i = 0; i < n; i++)
+        status = faults_worse(status, stat_file(conf, names[i], &out));
 
     /* A planner must not take part of the input for all of it. */
-    if (conf->histogram && status == STATUS_OK)
-        print_histogram(&out.lengths);
+    if (conf->histogram && status == STATUS_OK &&
+        !print_lengths(&out.lengths))
+        status = STATUS_FAILURE;
     if (!files_close_stdout())
         status = faults_worse(status, STATUS_FAILURE);
     histogram_free(&out.lengths);

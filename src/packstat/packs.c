@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "packs.h"
-
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "compare.h"
+#include "packstat.h"
 #include "summary.h"
 
 /* A pack stream while it is read. */
@@ -26,27 +25,23 @@ typedef struct scan {
     faults *faults;
     packstat_output *out;
     pack_figures found;
-    audit audit;        /* with --verify */
-    against against;    /* with --against */
-    progress progress;
+    audit audit;           /* with --verify */
+    comparison comparison; /* with --against */
 } scan;
 
-static void show_progress(scan *s)
+/* Counts a pack, its depth and the lengths in it; false without memory. */
+static bool count(scan *s, const ps_pack *pack)
 {
-    const ps_totals *totals = &s->found.so_far;
-    progress_figures figures = {
-        .bytes = packs_offset(s->input),
-        .sequences = totals->sequences,
-        .tokens = totals->tokens,
-        .packs = totals->packs,
-        .capacity = s->info->capacity,
-    };
+    const packstat_conf *conf = s->conf;
+    const bool json = conf->json && !conf->quick;
+    const bool summary = !conf->json && !conf->histogram && !conf->verify &&
+                         !conf->quick;
+    histogram *lengths =
+        conf->histogram ? &s->out->lengths : &s->found.lengths;
+    ps_totals *t = &s->found.so_far;
 
-    progress_show(&s->progress, &figures);
-}
-
-static void count_totals(ps_totals *t, const ps_pack *pack)
-{
+    if (!s->found.ranged)
+        s->found.streams = pack->stream + 1;
     if (t->packs == 0 || pack->n_tok < t->min_fill)
         t->min_fill = pack->n_tok;
     if (pack->n_seq > t->max_depth)
@@ -56,34 +51,20 @@ static void count_totals(ps_totals *t, const ps_pack *pack)
     t->packs++;
     t->sequences += pack->n_seq;
     t->tokens += pack->n_tok;
-}
 
-/* Counts the depth of a pack and the lengths in it. */
-static bool count(scan *s, const ps_pack *pack)
-{
-    bool summary = conf_wants_summary(s->conf) && !s->conf->quick;
-    histogram *lengths =
-        s->conf->histogram ? &s->out->lengths : &s->found.lengths;
-
-    if (!s->found.ranged)
-        s->found.streams = pack->stream + 1;
-    count_totals(&s->found.so_far, pack);
-    if (summary || (s->conf->json && !s->conf->quick))
-        order_add(&s->found.order, s->info, pack);
+    if (summary || json)
+        order_stats_add(&s->found.order, s->info, pack);
     if (summary && !histogram_add(&s->found.depths, pack->n_seq))
         return false;
-    if (!summary && !s->conf->histogram)
+    if (!summary && !conf->histogram)
         return true;
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        uint32_t n_tok = ps_pack_piece(s->info, pack, i).n_tok;
-
-        if (!histogram_add(lengths, n_tok))
+    for (uint32_t i = 0; i < pack->n_seq; i++)
+        if (!histogram_add(lengths, ps_pack_piece(s->info, pack, i).n_tok))
             return false;
-    }
     return true;
 }
 
-/* Looks at a pack more closely than the reader did. */
+/* Looks at a pack more closely than the reader did; false without memory. */
 static bool verify(scan *s, const ps_pack *pack)
 {
     const ps_totals *totals = ps_pack_reader_totals(s->input->reader);
@@ -92,68 +73,66 @@ static bool verify(scan *s, const ps_pack *pack)
     if (ps_pack_check(s->info, pack, &err) != PS_OK)
         faults_add(s->faults, pack->index, pack->offset, "%s", err.text);
     return audit_pack(&s->audit, pack, totals) &&
-           (!s->against.open || compare_pack(&s->against, pack, totals));
+           (!s->comparison.open ||
+            compare_pack(&s->comparison, pack, totals));
 }
 
-/* The next pack that is asked for. */
-static ps_result next(scan *s, ps_pack *pack, ps_error *err)
-{
-    const pack_figures *found = &s->found;
-
-    if (found->ranged && found->first + found->so_far.packs >= s->end)
-        return PS_END;
-    return packs_next(s->input, pack, err);
-}
-
-/* Reads to the end; PS_END, or a failure. */
+/* Reads to the end, or to that of the range; PS_END, or a failure. */
 static ps_result read_packs(scan *s, ps_error *err)
 {
+    pack_figures *found = &s->found;
+    const ps_totals *totals = &found->so_far;
+    const uint64_t first = found->first;
+    progress live;
     ps_pack pack;
     ps_result result = PS_OK;
 
-    if (s->found.ranged) {
-        uint64_t first = s->found.first;
-
-        result = packs_skip(s->input, first, &s->found.first, err);
+    progress_start(&live, !s->conf->quiet);
+    if (found->ranged)
+        result = packs_skip(s->input, first, &found->first, err);
+    while (result == PS_OK) {
+        if (found->ranged && found->first + totals->packs >= s->end)
+            result = PS_END;
+        else
+            result = packs_next(s->input, &pack, err);
+        if (result == PS_OK && (!count(s, &pack) ||
+                                (s->conf->verify && !verify(s, &pack)))) {
+            *err = (ps_error){.code = PS_ERR_MEMORY};
+            result = err->code;
+        }
+        if (result == PS_OK && progress_due(&live))
+            progress_show(&live, &(progress_figures){
+                .bytes = packs_offset(s->input),
+                .sequences = totals->sequences,
+                .tokens = totals->tokens,
+                .packs = totals->packs,
+                .capacity = s->info->capacity});
     }
-    while (result == PS_OK && (result = next(s, &pack, err)) == PS_OK) {
-        if (!count(s, &pack))
-            return faults_no_memory(err);
-        if (s->conf->verify && !verify(s, &pack))
-            return faults_no_memory(err);
-        if (progress_due(&s->progress))
-            show_progress(s);
-    }
+    progress_end(&live);
     return result;
 }
 
-/* What only the end of the last stream can show. */
-static void verify_end(scan *s)
-{
-    const ps_totals *totals = ps_pack_reader_totals(s->input->reader);
-    ps_error err;
-
-    audit_end(&s->audit, totals);
-    if (!s->against.open || compare_end(&s->against, totals))
-        return;
-    (void)faults_no_memory(&err);
-    faults_fatal(s->faults, &err);
-}
-
+/* Takes the result of reading, and verifies what only the end can show. */
 static void finish(scan *s, ps_result result, const ps_error *err)
 {
+    const ps_totals *totals;
+
     if (result != PS_END)
         faults_fatal(s->faults, err);
     if (!s->conf->verify)
         return;
-    if (result == PS_END)
-        verify_end(s);
-    else
+    if (result != PS_END) {
         audit_cut(&s->audit);
+        return;
+    }
+    totals = ps_pack_reader_totals(s->input->reader);
+    audit_end(&s->audit, totals);
+    if (s->comparison.open && !compare_end(&s->comparison, totals))
+        faults_no_memory(s->faults);
 }
 
 /* A figure that need not exist. */
-static void put_correlation(const char *key, bool exists, double value)
+static void print_correlation(const char *key, bool exists, double value)
 {
     if (exists)
         printf(", \"%s\": %.9g", key, value);
@@ -177,12 +156,12 @@ static void print_names(const char *key, const name_list *list)
 static void print_json(const scan *s, const ps_totals *totals)
 {
     double value = 0;
-    bool exists = order_by_place(&s->found.order, &value);
+    bool exists = order_stats_place(&s->found.order, &value);
 
     report_json_begin(stdout, s->faults->file, s->info, totals);
-    put_correlation("place_correlation", exists, value);
-    exists = order_by_neighbour(&s->found.order, &value);
-    put_correlation("neighbour_correlation", exists, value);
+    print_correlation("place_correlation", exists, value);
+    exists = order_stats_neighbour(&s->found.order, &value);
+    print_correlation("neighbour_correlation", exists, value);
     print_names("against", &s->conf->against);
     print_names("rejects", &s->conf->rejects);
     printf("}\n");
@@ -196,7 +175,7 @@ static void print_ok(const scan *s, const ps_totals *totals)
            " tokens",
            files_input_name(s->faults->file), totals->packs,
            totals->sequences, totals->tokens);
-    if (s->against.open)
+    if (s->comparison.open)
         printf("; all of the input: %" PRIu64 " sequences, %" PRIu64
                " tokens; %" PRIu64 " dropped, %" PRIu64
                " truncated, %" PRIu64 " split",
@@ -204,13 +183,6 @@ static void print_ok(const scan *s, const ps_totals *totals)
                totals->rejected_sequences, totals->truncated_sequences,
                totals->split_sequences);
     printf(")\n");
-}
-
-static void print_summary(const scan *s, const ps_totals *totals)
-{
-    summary_separate(stdout, &s->out->summarised);
-    summary_packs(stdout, files_input_name(s->faults->file), s->info, totals,
-                  &s->found);
 }
 
 /*
@@ -238,20 +210,24 @@ static void print(scan *s)
 {
     const ps_totals totals = find_totals(s);
 
-    histogram_sort(&s->found.lengths);
-    histogram_sort(&s->found.depths);
     if (s->conf->histogram)
         return;
-    if (s->conf->json)
+    if (s->conf->json) {
         print_json(s, &totals);
-    else if (s->conf->verify)
+    } else if (s->conf->verify) {
         print_ok(s, &totals);
-    else
-        print_summary(s, &totals);
+    } else if (histogram_finish(&s->found.lengths) &&
+               histogram_finish(&s->found.depths)) {
+        summary_separate(stdout, &s->out->summarised);
+        summary_packs(stdout, files_input_name(s->faults->file), s->info,
+                      &totals, &s->found);
+    } else {
+        faults_no_memory(s->faults);
+    }
 }
 
-/* What is asked for of the input; false after a fault. */
-static bool settle(scan *s)
+/* Finds out what is asked for of the input; false after a message. */
+static bool resolve_range(scan *s)
 {
     range r = s->conf->range;
     const ps_pack_file *file = s->input->file;
@@ -276,19 +252,6 @@ static bool settle(scan *s)
     return true;
 }
 
-/* Of a file that shows its totals nothing more needs to be read. */
-static ps_result read_all(scan *s, ps_error *err)
-{
-    ps_result result;
-
-    if (s->conf->quick && s->input->file != NULL)
-        return PS_END;
-    progress_start(&s->progress, !s->conf->quiet);
-    result = read_packs(s, err);
-    progress_end(&s->progress);
-    return result;
-}
-
 void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f)
 {
@@ -303,12 +266,16 @@ void packs_stat(const packstat_conf *conf, packs *input,
 
     audit_begin(&s.audit, s.info, f);
     if (conf->against.n > 0)
-        compare_open(&s.against, conf, s.info, f);
-    if (settle(&s))
-        finish(&s, read_all(&s, &err), &err);
+        compare_open(&s.comparison, conf, s.info, f);
+    if (resolve_range(&s)) {
+        /* A file shows its totals without being read. */
+        const bool known = conf->quick && input->file != NULL;
+
+        finish(&s, known ? PS_END : read_packs(&s, &err), &err);
+    }
     if (f->status == STATUS_OK)
         print(&s);
-    compare_close(&s.against);
+    compare_close(&s.comparison);
     audit_free(&s.audit);
     histogram_free(&s.found.lengths);
     histogram_free(&s.found.depths);

@@ -1,5 +1,5 @@
 /*
- * pending.c - sequences of the input that are still to be seen in packs.
+ * pending.c - sequences of the input that no pack has held yet.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_ROOM = 1024, BLOCK_BYTES = 1 << 18 };
+enum { FIRST_CAPACITY = 1024, BLOCK_BYTES = 1 << 18 };
 
 struct pending_block {
     size_t size;
@@ -20,40 +20,23 @@ struct pending_block {
 /* Doubles the ring; entries keep their numbers. */
 static bool grow(pending *b)
 {
-    const size_t room = b->room == 0 ? FIRST_ROOM : b->room * 2;
+    const size_t capacity = b->capacity == 0 ? FIRST_CAPACITY : b->capacity * 2;
     pending_entry *ring;
 
-    if (room > SIZE_MAX / sizeof(*ring))
+    if (capacity > SIZE_MAX / sizeof(*ring))
         return false;
-    ring = malloc(room * sizeof(*ring));
+    ring = malloc(capacity * sizeof(*ring));
     if (ring == NULL)
         return false;
     for (uint64_t i = b->first; i < b->next; i++)
-        ring[i & (room - 1)] = *pending_at(b, i);
+        ring[i & (capacity - 1)] = *pending_at(b, i);
     free(b->ring);
     b->ring = ring;
-    b->room = room;
+    b->capacity = capacity;
     return true;
 }
 
-static pending_block *new_block(pending *b, size_t bytes)
-{
-    const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    pending_block *block = b->spare;
-
-    if (block != NULL && block->size >= size) {
-        b->spare = NULL;
-        return block;
-    }
-    if (size > SIZE_MAX - sizeof(*block))
-        return NULL;
-    block = malloc(sizeof(*block) + size);
-    if (block != NULL)
-        *block = (pending_block){.size = size};
-    return block;
-}
-
-/* Keeps one empty block of the usual size for the next need of it. */
+/* Keeps one empty block of the usual size to be used again. */
 static void discard(pending *b, pending_block *block)
 {
     block->used = 0;
@@ -63,17 +46,25 @@ static void discard(pending *b, pending_block *block)
         free(block);
 }
 
-/* Makes `current` a block with room for so many bytes. */
-static bool make_room(pending *b, size_t bytes)
+/* Makes `current` a block with so many bytes free. */
+static bool reserve(pending *b, size_t bytes)
 {
-    pending_block *block;
+    const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    pending_block *block = b->spare;
 
     if (b->current != NULL && b->current->size - b->current->used >= bytes)
         return true;
-    block = new_block(b, bytes);
-    if (block == NULL)
-        return false;
-    /* With payloads in it, it is given up with the last of them. */
+    if (block != NULL && block->size >= size) {
+        b->spare = NULL;
+    } else {
+        if (size > SIZE_MAX - sizeof(*block))
+            return false;
+        block = malloc(sizeof(*block) + size);
+        if (block == NULL)
+            return false;
+        *block = (pending_block){.size = size};
+    }
+    /* With payloads in it, it is released with the last of them. */
     if (b->current != NULL && b->current->live == 0)
         discard(b, b->current);
     b->current = block;
@@ -84,12 +75,12 @@ pending_entry *pending_push(pending *b, size_t payload_bytes)
 {
     pending_entry *entry;
 
-    if (b->next - b->first == b->room && !grow(b))
+    if (b->next - b->first == b->capacity && !grow(b))
         return NULL;
     entry = pending_at(b, b->next);
     *entry = (pending_entry){0};
     if (payload_bytes > 0) {
-        if (!make_room(b, payload_bytes))
+        if (!reserve(b, payload_bytes))
             return NULL;
         entry->block = b->current;
         entry->payload = entry->block->bytes + entry->block->used;
@@ -100,7 +91,7 @@ pending_entry *pending_push(pending *b, size_t payload_bytes)
     return entry;
 }
 
-void pending_forget(pending *b, pending_entry *entry)
+void pending_release(pending *b, pending_entry *entry)
 {
     pending_block *block = entry->block;
 
@@ -118,7 +109,7 @@ void pending_forget(pending *b, pending_entry *entry)
 
 void pending_pop(pending *b)
 {
-    pending_forget(b, pending_at(b, b->first));
+    pending_release(b, pending_at(b, b->first));
     b->first++;
 }
 

@@ -1,5 +1,5 @@
 /*
- * pending.h - sequences of the input that are still to be seen in packs.
+ * pending.h - sequences of the input that no pack has held yet.
  *
  * A queue by number.  Payloads lie in blocks, one behind another, and a
  * block is free when all in it are: sequences leave nearly in the order in
@@ -27,7 +27,7 @@ typedef struct pending_entry {
     uint32_t pieces; /* that these were in */
     uint8_t reason;  /* that a stream of rejects gives, or 0 */
     bool outside;    /* a token is outside the vocabulary */
-    bool done;       /* all of it was seen, or what is wrong was told */
+    bool done;       /* all of it was seen, or a fault was reported */
     unsigned char *payload; /* of the kept tokens, until it is done */
     pending_block *block;
 } pending_entry;
@@ -35,9 +35,9 @@ typedef struct pending_entry {
 /* All zeros is empty. */
 typedef struct pending {
     pending_entry *ring;
-    size_t room;    /* a power of two, or 0 */
-    uint64_t first; /* number of the front */
-    uint64_t next;  /* number of the next to come */
+    size_t capacity; /* a power of two, or 0 */
+    uint64_t first;  /* number of the front */
+    uint64_t next;   /* number of the next to come */
     pending_block *current; /* that is being filled */
     pending_block *spare;
 } pending;
@@ -45,7 +45,7 @@ typedef struct pending {
 /* The sequence with that number, from first on and below next. */
 static inline pending_entry *pending_at(const pending *b, uint64_t number)
 {
-    return &b->ring[number & (b->room - 1)];
+    return &b->ring[number & (b->capacity - 1)];
 }
 
 /*
@@ -54,8 +54,8 @@ static inline pending_entry *pending_at(const pending *b, uint64_t number)
  */
 pending_entry *pending_push(pending *b, size_t payload_bytes);
 
-/* Gives the payload of an entry up, if it still has one. */
-void pending_forget(pending *b, pending_entry *entry);
+/* Releases the payload of an entry, if it still has one. */
+void pending_release(pending *b, pending_entry *entry);
 
 /* Removes the front. */
 void pending_pop(pending *b);

@@ -10,16 +10,62 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/message.h"
 #include "cli/report.h"
-#include "text.h"
+#include "common/bytes.h"
 
-enum { LENGTH_ROWS = 16, DEPTH_ROWS = 32 };
+enum { COLUMNS = 80, LENGTH_ROWS = 16, DEPTH_ROWS = 32, MAX_ROWS = 32 };
 
 void summary_separate(FILE *out, bool *summarised)
 {
     if (*summarised)
         putc('\n', out);
     *summarised = true;
+}
+
+/* ---- Lines ---- */
+
+#define NUMBER_BYTES 27
+
+/* "1,234,567" in `buffer`, which is returned. */
+static const char *group_digits(char buffer[NUMBER_BYTES], uint64_t number)
+{
+    char digits[21];
+    int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    char *to = buffer;
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return buffer;
+}
+
+/* "  label           TEXT" and a newline. */
+static void print_line(FILE *out, const char *label, const char *format, ...)
+    MESSAGE_PRINTF(3, 4);
+
+static void print_line(FILE *out, const char *label, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(out, "  %-14s ", label);
+    va_start(args, format);
+    vfprintf(out, format, args);
+    va_end(args);
+    putc('\n', out);
+}
+
+/* "  label           1,234 UNIT"; " UNIT" only if it is not NULL. */
+static void print_count(FILE *out, const char *label, uint64_t number,
+                        const char *unit)
+{
+    char text[NUMBER_BYTES];
+
+    print_line(out, label, "%s%s%s", group_digits(text, number),
+               unit == NULL ? "" : " ", unit == NULL ? "" : unit);
 }
 
 /* Appends to a short line; what does not fit is left out. */
@@ -52,70 +98,185 @@ static void print_specials(FILE *out, const ps_schema *schema)
                    line[0] == '\0' ? "" : ", ", names[i],
                    schema->special[i]);
         if (i % 3 == 2 && line[0] != '\0') {
-            text_line(out, label, "%s", line);
+            print_line(out, label, "%s", line);
             line[0] = '\0';
             label = "";
         }
     }
 }
 
-/* The start of the tokenizer's digest suffices to tell tokenizers apart. */
-static void print_tokenizer(FILE *out, const ps_schema *schema)
+static void print_schema(FILE *out, const ps_schema *schema)
 {
-    static const uint8_t unknown[sizeof(schema->tokenizer)];
     const uint8_t *d = schema->tokenizer;
     char hex[17] = "";
 
-    if (memcmp(d, unknown, sizeof(unknown)) == 0)
-        return;
-    for (int i = 0; i < 8; i++)
-        append(hex, sizeof(hex), "%02x", d[i]);
-    text_line(out, "tokenizer", "%s...", hex);
-}
+    if (schema->vocab_size != 0)
+        print_count(out, "vocabulary", schema->vocab_size, "tokens");
+    print_specials(out, schema);
 
-static void print_channels(FILE *out, const ps_schema *schema)
-{
+    /* The start of the tokenizer's digest is enough to tell two apart. */
+    if (!all_zero(d, sizeof(schema->tokenizer))) {
+        for (int i = 0; i < 8; i++)
+            append(hex, sizeof(hex), "%02x", d[i]);
+        print_line(out, "tokenizer", "%s...", hex);
+    }
     for (uint32_t i = 0; i < schema->n_channels; i++) {
         const ps_channel *c = &schema->channels[i];
 
-        text_line(out, i == 0 ? "channels" : "", "%-23s %s per %s", c->name,
-                  ps_type_name(c->type),
-                  c->kind == PS_PER_TOKEN ? "token" : "sequence");
+        print_line(out, i == 0 ? "channels" : "", "%-23s %s per %s", c->name,
+                   ps_type_name(c->type),
+                   c->kind == PS_PER_TOKEN ? "token" : "sequence");
     }
     if (schema->labels != PS_LABELS_UNSTATED)
-        text_line(out, "labels", "%s",
-                  schema->labels == PS_LABELS_ALIGNED
-                      ? "aligned: for the position they stand at"
-                      : "shifted: for the position after theirs");
+        print_line(out, "labels", "%s",
+                   schema->labels == PS_LABELS_ALIGNED
+                       ? "aligned: for the position they stand at"
+                       : "shifted: for the position after theirs");
 }
 
-static void print_schema(FILE *out, const ps_schema *schema)
+/* ---- Histograms ---- */
+
+/* A histogram as rows: row i covers the values [from[i], from[i + 1]). */
+typedef struct rows {
+    unsigned n;
+    uint64_t from[MAX_ROWS + 1];
+    uint64_t count[MAX_ROWS];
+    uint64_t sum; /* of all counts */
+    uint64_t top; /* the highest of them */
+} rows;
+
+/*
+ * Divides the values into at most `max_rows` rows: equal ranges, a value each
+ * if they are few; or, where most counts would fall into the first of these,
+ * ranges that grow by a power of two.
+ */
+static void divide(rows *r, const ps_histogram *h, unsigned max_rows)
 {
-    if (schema->vocab_size != 0)
-        text_count(out, "vocabulary", schema->vocab_size, "tokens");
-    print_specials(out, schema);
-    print_tokenizer(out, schema);
-    print_channels(out, schema);
+    const size_t n = ps_histogram_size(h);
+    const uint64_t greatest = ps_histogram_length(h, n - 1);
+    const uint64_t first = greatest / max_rows;
+    const uint64_t step = (greatest + max_rows - 1) / max_rows;
+    uint64_t below = 0;
+    unsigned bits = 1;
+
+    for (size_t i = 0; i < n && ps_histogram_length(h, i) <= first; i++)
+        below += ps_histogram_count(h, i);
+    if (first > 1 && below > ps_histogram_sequences(h) - below) {
+        /* Powers of 2, or of 4 and so on, until the rows suffice. */
+        while (greatest >> (bits * max_rows < 63 ? bits * max_rows : 63) != 0)
+            bits++;
+        for (uint64_t from = 1; from <= greatest; from <<= bits)
+            r->from[r->n++] = from;
+    } else {
+        for (uint64_t from = 1; from <= greatest; from += step)
+            r->from[r->n++] = from;
+    }
+    r->from[r->n] = greatest + 1;
 }
+
+/* "7", or "33-64". */
+static int label(char *buffer, size_t size, const rows *r, unsigned row)
+{
+    uint64_t last = r->from[row + 1] - 1;
+
+    if (r->from[row] == last)
+        return snprintf(buffer, size, "%" PRIu64, last);
+    return snprintf(buffer, size, "%" PRIu64 "-%" PRIu64, r->from[row],
+                    last);
+}
+
+static void draw(FILE *out, const char *values, const char *counts,
+                 const rows *r)
+{
+    char text[48];
+    char number[NUMBER_BYTES];
+    int left = (int)strlen(values);
+    int middle = (int)strlen(counts);
+    const int number_width = (int)strlen(group_digits(number, r->top));
+    unsigned row;
+
+    middle = number_width > middle ? number_width : middle;
+    for (row = 0; row < r->n; row++) {
+        const int width = label(text, sizeof(text), r, row);
+
+        left = width > left ? width : left;
+    }
+    fprintf(out, "\n  %*s  %*s\n", left, values, middle, counts);
+
+    /* Empty rows are left out before the first value, kept after it. */
+    for (row = 0; row < r->n && r->count[row] == 0; row++)
+        ;
+    for (; row < r->n; row++) {
+        const double share = (double)r->count[row] / (double)r->top;
+        const int width = COLUMNS - left - middle - 15;
+        int bar = (int)(share * width + 0.5);
+
+        (void)label(text, sizeof(text), r, row);
+        fprintf(out, "  %*s  %*s  %6.2f%% |", left, text, middle,
+                group_digits(number, r->count[row]),
+                100.0 * (double)r->count[row] / (double)r->sum);
+        /* What occurs is seen, however rare it is. */
+        if (bar == 0 && r->count[row] > 0)
+            bar = 1;
+        while (bar-- > 0)
+            putc('#', out);
+        putc('\n', out);
+    }
+}
+
+/* Draws a histogram under the headings `values` and `counts`. */
+static void print_histogram(FILE *out, const char *values, const char *counts,
+                            const histogram *found, unsigned max_rows)
+{
+    const ps_histogram *h = found->all;
+    rows r = {.sum = ps_histogram_sequences(h)};
+    unsigned row = 0;
+
+    if (r.sum == 0)
+        return;
+    divide(&r, h, max_rows);
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        while (ps_histogram_length(h, i) >= r.from[row + 1])
+            row++;
+        r.count[row] += ps_histogram_count(h, i);
+        if (r.count[row] > r.top)
+            r.top = r.count[row];
+    }
+    draw(out, values, counts, &r);
+}
+
+/* ---- Pack streams ---- */
 
 static void print_pack_header(FILE *out, const ps_pack_info *info,
-                              uint32_t streams)
+                              const pack_figures *found)
 {
-    text_line(out, "format", "pack stream, version %u.%u",
-              (unsigned)info->version_major, (unsigned)info->version_minor);
-    if (streams > 1)
-        text_count(out, "streams", streams, "one after another");
-    text_count(out, "record size", info->record_bytes, "bytes");
-    text_count(out, "capacity", info->capacity, "tokens");
-    text_count(out, "depth cap", info->depth, "sequences");
+    print_line(out, "format", "pack stream, version %u.%u",
+               (unsigned)info->version_major, (unsigned)info->version_minor);
+    if (found->streams > 1)
+        print_count(out, "streams", found->streams, "one after another");
+    print_count(out, "record size", info->record_bytes, "bytes");
+    print_count(out, "capacity", info->capacity, "tokens");
+    print_count(out, "depth cap", info->depth, "sequences");
     if (info->align > 1)
-        text_count(out, "alignment", info->align, "tokens");
-    text_count(out, "window", info->window, "sequences");
+        print_count(out, "alignment", info->align, "tokens");
+    print_count(out, "window", info->window, "sequences");
     if (info->seed != 0)
-        text_line(out, "seed", "%" PRIu64, info->seed);
-    text_line(out, "token type", "%s, padded with %" PRIu32,
-              ps_type_name(info->schema.token_type), info->pad_id);
+        print_line(out, "seed", "%" PRIu64, info->seed);
+    print_line(out, "token type", "%s, padded with %" PRIu32,
+               ps_type_name(info->schema.token_type), info->pad_id);
     print_schema(out, &info->schema);
+
+    if (found->ranged) {
+        const uint64_t end = found->first + found->so_far.packs;
+        char text[NUMBER_BYTES];
+
+        if (found->packs == PS_UNKNOWN)
+            print_line(out, "range", "%" PRIu64 ":%" PRIu64, found->first,
+                       end);
+        else
+            print_line(out, "range", "%" PRIu64 ":%" PRIu64 " of %s packs",
+                       found->first, end, group_digits(text, found->packs));
+    }
 }
 
 /* How well the packs are filled; undefined without packs. */
@@ -124,114 +285,97 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
 {
     uint64_t bound = ps_lower_bound(t->tokens, info->capacity);
     double efficiency = report_efficiency(info, t);
-    char text[TEXT_NUMBER_BYTES];
+    char text[NUMBER_BYTES];
 
     if (t->packs == 0)
         return;
-    text_count(out, "padding", t->packs * info->capacity - t->tokens,
-               "tokens");
-    text_line(out, "efficiency", "%.3f%%", efficiency * 100);
-    text_line(out, "lower bound", "%s packs; packs/bound %.4f",
-              text_number(text, bound), (double)t->packs / (double)bound);
-    text_line(out, "packing factor", "%.3f sequences per pack",
-              (double)t->sequences / (double)t->packs);
-    text_line(out, "depth", "mean %.2f, max %" PRIu32,
-              (double)t->sequences / (double)t->packs, t->max_depth);
-    text_line(out, "fill", "mean %.2f, min %" PRIu32 " tokens",
-              (double)t->tokens / (double)t->packs, t->min_fill);
+    print_count(out, "padding", t->packs * info->capacity - t->tokens,
+                "tokens");
+    print_line(out, "efficiency", "%.3f%%", efficiency * 100);
+    print_line(out, "lower bound", "%s packs; packs/bound %.4f",
+               group_digits(text, bound), (double)t->packs / (double)bound);
+    print_line(out, "packing factor", "%.3f sequences per pack",
+               (double)t->sequences / (double)t->packs);
+    print_line(out, "depth", "mean %.2f, max %" PRIu32,
+               (double)t->sequences / (double)t->packs, t->max_depth);
+    print_line(out, "fill", "mean %.2f, min %" PRIu32 " tokens",
+               (double)t->tokens / (double)t->packs, t->min_fill);
 }
 
 /* "12 sequences, 3,456 tokens", if there are any. */
 static void print_pair(FILE *out, const char *label, uint64_t sequences,
                        uint64_t others, const char *unit)
 {
-    char a[TEXT_NUMBER_BYTES];
-    char b[TEXT_NUMBER_BYTES];
+    char a[NUMBER_BYTES];
+    char b[NUMBER_BYTES];
 
     if (sequences != 0 || others != 0)
-        text_line(out, label, "%s sequences, %s %s",
-                  text_number(a, sequences), text_number(b, others), unit);
+        print_line(out, label, "%s sequences, %s %s",
+                   group_digits(a, sequences), group_digits(b, others), unit);
 }
 
 /* Whether lengths are mixed; what does not exist is left out. */
-static void print_order(FILE *out, const order *o)
+static void print_order(FILE *out, const order_stats *o)
 {
     char line[64] = "";
     double value;
 
-    if (order_by_place(o, &value))
+    if (order_stats_place(o, &value))
         append(line, sizeof(line), "%.4f with place", value);
-    if (order_by_neighbour(o, &value))
+    if (order_stats_neighbour(o, &value))
         append(line, sizeof(line), "%s%.4f between neighbours",
                line[0] == '\0' ? "" : ", ", value);
     if (line[0] != '\0')
-        text_line(out, "correlation", "%s", line);
-}
-
-/* Which packs of the file were read. */
-static void print_range(FILE *out, const pack_figures *found)
-{
-    const uint64_t end = found->first + found->so_far.packs;
-    char text[TEXT_NUMBER_BYTES];
-
-    if (found->packs == PS_UNKNOWN)
-        text_line(out, "range", "%" PRIu64 ":%" PRIu64, found->first, end);
-    else
-        text_line(out, "range", "%" PRIu64 ":%" PRIu64 " of %s packs",
-                  found->first, end, text_number(text, found->packs));
-}
-
-static void print_totals(FILE *out, const ps_pack_info *info,
-                         const ps_totals *t, const order *o)
-{
-    putc('\n', out);
-    text_count(out, "packs", t->packs, NULL);
-    text_count(out, "sequences", t->sequences, NULL);
-    text_count(out, "tokens", t->tokens, NULL);
-    print_efficiency(out, info, t);
-    if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
-        text_count(out, "displacement", t->max_displacement, "at most");
-    print_order(out, o);
-    if (t->input_sequences == PS_UNKNOWN)
-        return;
-    print_pair(out, "rejected", t->rejected_sequences, t->rejected_tokens,
-               "tokens");
-    print_pair(out, "truncated", t->truncated_sequences,
-               t->truncated_tokens, "tokens cut away");
-    print_pair(out, "split", t->split_sequences, t->extra_pieces,
-               "more pieces");
+        print_line(out, "correlation", "%s", line);
 }
 
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
-                   const ps_totals *totals, const pack_figures *found)
+                   const ps_totals *t, const pack_figures *found)
 {
     fprintf(out, "%s\n", name);
-    print_pack_header(out, info, found->streams);
-    if (found->ranged)
-        print_range(out, found);
-    print_totals(out, info, totals, &found->order);
-    text_histogram(out, "depth", "packs", &found->depths, DEPTH_ROWS);
-    text_histogram(out, "length", "sequences", &found->lengths,
-                   LENGTH_ROWS);
+    print_pack_header(out, info, found);
+
+    putc('\n', out);
+    print_count(out, "packs", t->packs, NULL);
+    print_count(out, "sequences", t->sequences, NULL);
+    print_count(out, "tokens", t->tokens, NULL);
+    print_efficiency(out, info, t);
+    if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
+        print_count(out, "displacement", t->max_displacement, "at most");
+    print_order(out, &found->order);
+    if (t->input_sequences != PS_UNKNOWN) {
+        print_pair(out, "rejected", t->rejected_sequences,
+                   t->rejected_tokens, "tokens");
+        print_pair(out, "truncated", t->truncated_sequences,
+                   t->truncated_tokens, "tokens cut away");
+        print_pair(out, "split", t->split_sequences, t->extra_pieces,
+                   "more pieces");
+    }
+    print_histogram(out, "depth", "packs", &found->depths, DEPTH_ROWS);
+    print_histogram(out, "length", "sequences", &found->lengths,
+                    LENGTH_ROWS);
 }
+
+/* ---- Token records ---- */
 
 void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
                     const token_figures *found)
 {
     fprintf(out, "%s\n", name);
-    text_line(out, "format", "token records, %s",
-              schema->framed ? "framed" : "raw");
-    text_line(out, "token type", "%s", ps_type_name(schema->token_type));
+    print_line(out, "format", "token records, %s",
+               schema->framed ? "framed" : "raw");
+    print_line(out, "token type", "%s", ps_type_name(schema->token_type));
     print_schema(out, schema);
+
     putc('\n', out);
-    text_count(out, "sequences", found->sequences, NULL);
-    text_count(out, "tokens", found->tokens, NULL);
+    print_count(out, "sequences", found->sequences, NULL);
+    print_count(out, "tokens", found->tokens, NULL);
     if (found->sequences != 0)
-        text_line(out, "length",
-                  "min %" PRIu32 ", mean %.2f, max %" PRIu32,
-                  histogram_min(&found->lengths),
-                  (double)found->tokens / (double)found->sequences,
-                  histogram_greatest(&found->lengths));
-    text_histogram(out, "length", "sequences", &found->lengths,
-                   LENGTH_ROWS);
+        print_line(out, "length",
+                   "min %" PRIu32 ", mean %.2f, max %" PRIu32,
+                   found->min_seqlen,
+                   (double)found->tokens / (double)found->sequences,
+                   found->max_seqlen);
+    print_histogram(out, "length", "sequences", &found->lengths,
+                    LENGTH_ROWS);
 }
