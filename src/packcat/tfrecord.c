@@ -32,7 +32,7 @@ typedef enum list_type {
     INTEGERS = 3
 } list_type;
 
-/* PS_TOKENS where there is no such channel. */
+/* An example in the making.  A channel that is not there is PS_TOKENS. */
 typedef struct example {
     proto_out message;
     uint32_t capacity;
@@ -81,16 +81,6 @@ static void put_values(proto_out *to, const char *name, const elements *list,
         proto_put_varint(to, (uint64_t)elements_integer(list, i));
     for (uint32_t i = list->n; i < n; i++)
         proto_put_varint(to, fill);
-    end_feature(to, &f);
-}
-
-/* `n` ones, and zeros up to `all`. */
-static void put_input_mask(proto_out *to, uint32_t n, uint32_t all)
-{
-    const feature f = begin_feature(to, "input_mask", INTEGERS);
-
-    for (uint32_t i = 0; i < all; i++)
-        proto_put_varint(to, i < n);
     end_feature(to, &f);
 }
 
@@ -146,12 +136,16 @@ static void make_example(example *e, const ps_schema *schema,
     const elements labels = channel_of(schema, sequence, e->labels);
     const elements next = channel_of(schema, sequence, e->next);
     proto_out *const to = &e->message;
+    feature mask;
     size_t map;
 
     to->n = 0;
     map = proto_begin(to, MAP);
     put_values(to, "input_ids", &tokens, e->capacity, e->pad_id);
-    put_input_mask(to, tokens.n, e->capacity);
+    mask = begin_feature(to, "input_mask", INTEGERS);
+    for (uint32_t i = 0; i < e->capacity; i++)
+        proto_put_varint(to, i < tokens.n);
+    end_feature(to, &mask);
     put_values(to, "segment_ids", &types, e->capacity, 0);
     put_masked(e, "masked_lm_positions", POSITIONS, &labels);
     put_masked(e, "masked_lm_ids", IDS, &labels);

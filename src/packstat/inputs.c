@@ -103,22 +103,6 @@ int inputs_check(const inputs *in, const ps_schema *packed)
     return STATUS_DATA;
 }
 
-/* The next sequence, whatever is odd about it. */
-static ps_result read_next(inputs *in, ps_sequence *sequence, ps_error *err)
-{
-    ps_result r =
-        ps_token_reader_next(in->reader, in->longest, sequence, err);
-    bool overlong = r == PS_ERR_OVERLONG;
-
-    if (overlong)
-        r = ps_token_reader_skip(in->reader, err);
-    in->outside = r == PS_ERR_RANGE;
-    if (in->outside)
-        r = overlong ? ps_token_reader_skip(in->reader, err)
-                     : ps_token_reader_hold(in->reader, sequence, err);
-    return r == PS_ERR_EMPTY ? PS_OK : r;
-}
-
 int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
 {
     ps_error err;
@@ -126,10 +110,20 @@ int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
 
     while (status == STATUS_OK && !in->ended) {
         const int before = in->fd;
-        const ps_result r = read_next(in, sequence, &err);
+        ps_result r =
+            ps_token_reader_next(in->reader, in->longest, sequence, &err);
+        const bool overlong = r == PS_ERR_OVERLONG;
 
-        if (r == PS_OK)
+        /* Take it even if it is too long or has a token outside. */
+        if (overlong)
+            r = ps_token_reader_skip(in->reader, &err);
+        in->outside = r == PS_ERR_RANGE;
+        if (in->outside)
+            r = overlong ? ps_token_reader_skip(in->reader, &err)
+                         : ps_token_reader_hold(in->reader, sequence, &err);
+        if (r == PS_OK || r == PS_ERR_EMPTY)
             break;
+
         if (r != PS_END) {
             status = failure(in, &err);
         } else if (in->opened == in->names->n) {

@@ -314,24 +314,12 @@ static void print_pair(FILE *out, const char *label, uint64_t sequences,
                    group_digits(a, sequences), group_digits(b, others), unit);
 }
 
-/* Whether lengths are mixed; what does not exist is left out. */
-static void print_order(FILE *out, const order_stats *o)
+void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
+                   const ps_totals *t, const pack_figures *found)
 {
     char line[64] = "";
     double value;
 
-    if (order_stats_place(o, &value))
-        append(line, sizeof(line), "%.4f with place", value);
-    if (order_stats_neighbour(o, &value))
-        append(line, sizeof(line), "%s%.4f between neighbours",
-               line[0] == '\0' ? "" : ", ", value);
-    if (line[0] != '\0')
-        print_line(out, "correlation", "%s", line);
-}
-
-void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
-                   const ps_totals *t, const pack_figures *found)
-{
     fprintf(out, "%s\n", name);
     print_pack_header(out, info, found);
 
@@ -342,7 +330,16 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
     print_efficiency(out, info, t);
     if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
         print_count(out, "displacement", t->max_displacement, "at most");
-    print_order(out, &found->order);
+
+    /* Whether lengths are mixed; what does not exist is left out. */
+    if (order_stats_place(&found->order, &value))
+        append(line, sizeof(line), "%.4f with place", value);
+    if (order_stats_neighbour(&found->order, &value))
+        append(line, sizeof(line), "%s%.4f between neighbours",
+               line[0] == '\0' ? "" : ", ", value);
+    if (line[0] != '\0')
+        print_line(out, "correlation", "%s", line);
+
     if (t->input_sequences != PS_UNKNOWN) {
         print_pair(out, "rejected", t->rejected_sequences,
                    t->rejected_tokens, "tokens");

@@ -19,7 +19,7 @@ void summary_separate(FILE *out, bool *summarised);
 
 /* Prints a summary headed by `name`; the histograms must be finished. */
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
-                   const ps_totals *totals, const pack_figures *found);
+                   const ps_totals *t, const pack_figures *found);
 void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
                     const token_figures *found);
 
