@@ -30,33 +30,17 @@ static void put_list(output *out, const elements *list)
     output_text(out, "]");
 }
 
-static bool put_sequence(output *out, const ps_schema *schema,
-                         const ps_sequence *sequence)
-{
-    elements list = elements_of(schema, sequence, PS_TOKENS);
-
-    output_text(out, "{\"input_ids\":");
-    put_list(out, &list);
-    for (uint32_t c = 0; c < schema->n_channels; c++) {
-        list = elements_of(schema, sequence, c);
-        put_key(out, schema->channels[c].name);
-        if (schema->channels[c].kind == PS_PER_SEQUENCE)
-            elements_print(out, &list, ',');
-        else
-            put_list(out, &list);
-    }
-    return output_text(out, "}\n");
-}
-
 void convert_jsonl(input *in, output *out)
 {
     const ps_schema *schema = &in->first.schema;
     ps_sequence sequence;
+    bool more = true;
 
-    while (input_sequence(in, &sequence)) {
+    while (more && input_sequence(in, &sequence)) {
+        elements list;
+
         for (uint32_t c = 0; c < schema->n_channels; c++) {
-            const elements list = elements_of(schema, &sequence, c);
-
+            list = elements_of(schema, &sequence, c);
             if (elements_have_infinity(&list)) {
                 input_fail(in, "sequence %" PRIu64 ": channel '%s' holds an "
                            "infinity, which JSON cannot say",
@@ -64,8 +48,19 @@ void convert_jsonl(input *in, output *out)
                 return;
             }
         }
-        if (!put_sequence(out, schema, &sequence))
-            return;
+
+        list = elements_of(schema, &sequence, PS_TOKENS);
+        output_text(out, "{\"input_ids\":");
+        put_list(out, &list);
+        for (uint32_t c = 0; c < schema->n_channels; c++) {
+            list = elements_of(schema, &sequence, c);
+            put_key(out, schema->channels[c].name);
+            if (schema->channels[c].kind == PS_PER_SEQUENCE)
+                elements_print(out, &list, ',');
+            else
+                put_list(out, &list);
+        }
+        more = output_text(out, "}\n");
     }
 }
 
