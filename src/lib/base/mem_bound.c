@@ -1,5 +1,6 @@
 /*
- * mem_bound.c - allocations whose sizes can be known without making them.
+ * mem_bound.c - allocations whose sizes can be known without making them,
+ * and arrays that grow.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,5 +20,25 @@ void *ps_mem_alloc(ps_mem *m, uint64_t n, size_t size)
         array = calloc(n > 0 ? (size_t)n : 1, size);
     if (array == NULL)
         m->failed = true;
+    return array;
+}
+
+void *ps_array_grow(void *array, size_t *capacity, size_t needed, size_t min,
+                    size_t size)
+{
+    size_t wanted = *capacity == 0 ? min : *capacity;
+
+    if (array != NULL && needed <= *capacity)
+        return array;
+    while (wanted < needed) {
+        if (wanted > SIZE_MAX / 2)
+            return NULL;
+        wanted *= 2;
+    }
+    if (wanted > SIZE_MAX / size)
+        return NULL;
+    array = realloc(array, wanted * size);
+    if (array != NULL)
+        *capacity = wanted;
     return array;
 }

@@ -1,5 +1,6 @@
 /*
- * mem_bound.h - allocations whose sizes can be known without making them.
+ * mem_bound.h - allocations whose sizes can be known without making them,
+ * and arrays that grow.
  *
  * The function that allocates the arrays of an object gets a ps_mem, and
  * calls ps_mem_alloc for each.  The same function, given a ps_mem that only
@@ -42,8 +43,17 @@ static inline uint64_t ps_mem_array(uint64_t n, size_t size)
 }
 
 /*
- * The same in an array that doubles, from `min` on, when it is full: it
- * may have twice the room, and the one before it is there while it moves.
+ * Gives an array a capacity of at least `needed` elements.  A new one (NULL,
+ * a capacity of 0) starts at `min` of them, at least 1; a full one doubles.
+ * Returns the array, which may have moved, or NULL without memory: then the
+ * old one is untouched, and still the caller's to free.
+ */
+void *ps_array_grow(void *array, size_t *capacity, size_t needed, size_t min,
+                    size_t size);
+
+/*
+ * A bound for such an array with `n` elements: its capacity may be twice as
+ * many, and the old one is there while it moves.
  */
 static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
                                       size_t size)
@@ -54,18 +64,18 @@ static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
                       ps_mem_array(max, size));
 }
 
-/* The same where the room is known to be `min` doubled, if need be. */
+/* The same where the capacity is known to be `min`, doubled as needed. */
 static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
                                        size_t size)
 {
-    uint64_t room = min;
+    uint64_t capacity = min;
 
-    while (room < n && room <= UINT64_MAX / 2)
-        room *= 2;
-    if (room < n || room == min)
-        return ps_mem_array(room < n ? n : room, size);
-    return ps_mem_sum(ps_mem_array(room, size),
-                      ps_mem_array(room / 2, size));
+    while (capacity < n && capacity <= UINT64_MAX / 2)
+        capacity *= 2;
+    if (capacity < n || capacity == min)
+        return ps_mem_array(capacity < n ? n : capacity, size);
+    return ps_mem_sum(ps_mem_array(capacity, size),
+                      ps_mem_array(capacity / 2, size));
 }
 
 typedef struct ps_mem {

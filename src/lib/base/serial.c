@@ -7,32 +7,26 @@
 
 #include "base/serial.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem_bound.h"
 #include "bytes.h"
 
-#define FIRST_ROOM ((size_t)4096)
+#define FIRST_BYTES 4096
 
-/* Room for `n` bytes more, or NULL. */
+/* Makes room for `n` bytes more; NULL without memory. */
 static unsigned char *more(ps_saver *s, size_t n)
 {
-    size_t room = s->room == 0 ? FIRST_ROOM : s->room;
-    unsigned char *bytes;
+    unsigned char *bytes = NULL;
 
-    if (s->failed || n > SIZE_MAX / 4 - s->n) {
-        s->failed = true;
-        return NULL;
-    }
-    while (room < s->n + n)
-        room *= 2;
-    bytes = room == s->room ? s->bytes : realloc(s->bytes, room);
+    if (!s->failed && n <= SIZE_MAX - s->n)
+        bytes = ps_array_grow(s->bytes, &s->capacity, s->n + n, FIRST_BYTES,
+                              1);
     if (bytes == NULL) {
         s->failed = true;
         return NULL;
     }
     s->bytes = bytes;
-    s->room = room;
     s->n += n;
     return s->bytes + s->n - n;
 }

@@ -18,7 +18,7 @@
 typedef struct ps_saver {
     unsigned char *bytes; /* to be freed by whoever has begun; or NULL */
     size_t n;
-    size_t room;
+    size_t capacity;
     bool failed; /* there is no memory */
 } ps_saver;
 
