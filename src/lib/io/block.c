@@ -1,9 +1,8 @@
 /*
- * block.c - blocks of input, each of which lasts as long as somebody needs
- * what lies in it.
+ * block.c - blocks of input, each of which lasts as long as somebody holds it.
  *
- * The block that was given back last is taken first: it is the one that the
- * cache still knows.
+ * The block that was released last is taken first: it is the likeliest to be
+ * in the cache.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +15,10 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
+#define ALLOCATED_BYTES (PS_BLOCK_HEADROOM + PS_BLOCK_BYTES)
+
 struct ps_pool {
-    ps_block *made;
+    ps_block *all;
     uint32_t held;
     bool closed;
     pthread_mutex_t lock; /* guards these: */
@@ -27,7 +28,7 @@ struct ps_pool {
 uint64_t ps_pool_bytes(uint64_t blocks)
 {
     uint64_t each = ps_mem_sum(
-        ps_mem_array(1, PS_BLOCK_HEADROOM + PS_BLOCK_BYTES),
+        ps_mem_array(1, ALLOCATED_BYTES),
         ps_mem_array(1, sizeof(ps_block)));
 
     return ps_mem_sum(sizeof(ps_pool), ps_mem_times(each, blocks));
@@ -42,23 +43,23 @@ ps_result ps_pool_open(ps_pool **pool, ps_error *err)
     return PS_OK;
 }
 
-/* Frees the blocks that nobody holds, and with the last one the pool. */
+/* Frees the blocks that nobody holds, and with the last block the pool. */
 static void sweep(ps_pool *pool)
 {
-    ps_block **at = &pool->made;
+    ps_block **at = &pool->all;
 
     while (*at != NULL) {
         ps_block *b = *at;
 
         if (b->holders > 0) {
-            at = &b->next_made;
+            at = &b->next_of_all;
             continue;
         }
-        *at = b->next_made;
+        *at = b->next_of_all;
         free(b->bytes - PS_BLOCK_HEADROOM);
         free(b);
     }
-    if (pool->made == NULL) {
+    if (pool->all == NULL) {
         (void)pthread_mutex_destroy(&pool->lock);
         free(pool);
     }
@@ -72,38 +73,38 @@ void ps_pool_close(ps_pool *pool)
     sweep(pool);
 }
 
-static ps_result make_block(ps_pool *pool, ps_block **block, ps_error *err)
-{
-    ps_block *b = calloc(1, sizeof *b);
-    unsigned char *memory = malloc(PS_BLOCK_HEADROOM + PS_BLOCK_BYTES);
-
-    if (b == NULL || memory == NULL) {
-        free(b);
-        free(memory);
-        return ps_fail_memory(err);
-    }
-    *block = b;
-    b->bytes = memory + PS_BLOCK_HEADROOM;
-    b->pool = pool;
-    b->next_made = pool->made;
-    pool->made = b;
-    return PS_OK;
-}
-
 ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err)
 {
+    ps_block *b;
+    unsigned char *memory;
+
     (void)pthread_mutex_lock(&pool->lock);
     *block = pool->free;
     if (*block != NULL)
         pool->free = (*block)->next;
     (void)pthread_mutex_unlock(&pool->lock);
-    return *block != NULL ? PS_OK : make_block(pool, block, err);
+    if (*block != NULL)
+        return PS_OK;
+
+    b = calloc(1, sizeof *b);
+    memory = malloc(ALLOCATED_BYTES);
+    if (b == NULL || memory == NULL) {
+        free(b);
+        free(memory);
+        return ps_fail_memory(err);
+    }
+    b->bytes = memory + PS_BLOCK_HEADROOM;
+    b->pool = pool;
+    b->next_of_all = pool->all;
+    pool->all = b;
+    *block = b;
+    return PS_OK;
 }
 
 void ps_pool_reclaim(ps_pool *pool)
 {
     pool->free = NULL;
-    for (ps_block *b = pool->made; b != NULL; b = b->next_made)
+    for (ps_block *b = pool->all; b != NULL; b = b->next_of_all)
         if (b->holders == 0) {
             b->next = pool->free;
             pool->free = b;
@@ -141,7 +142,7 @@ void ps_block_release(ps_block *b)
 bool ps_block_has(const ps_block *b, const unsigned char *p, size_t n)
 {
     const unsigned char *begin = b->bytes - PS_BLOCK_HEADROOM;
-    size_t size = PS_BLOCK_HEADROOM + PS_BLOCK_BYTES;
 
-    return p >= begin && n <= size && (size_t)(p - begin) <= size - n;
+    return p >= begin && n <= ALLOCATED_BYTES &&
+           (size_t)(p - begin) <= ALLOCATED_BYTES - n;
 }

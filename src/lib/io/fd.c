@@ -1,8 +1,8 @@
 /*
  * fd.c - system calls on descriptors, restarted and completed.
  *
- * A descriptor may be non-blocking because another process that shares it
- * made it so; then we wait with poll instead of losing data.
+ * Another process that shares a descriptor may have made it non-blocking;
+ * then we wait with poll instead of losing data.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -49,6 +49,23 @@ ssize_t ps_read(int fd, void *buf, size_t n)
         if (!is_temporary(errno) || !wait_for(fd, POLLIN))
             return -1;
     }
+}
+
+ssize_t ps_read_at(int fd, void *buf, size_t n, uint64_t offset)
+{
+    unsigned char *p = buf;
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t got = pread(fd, p + done, n - done, (off_t)(offset + done));
+
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            return -1;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)done;
 }
 
 ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err)

@@ -16,10 +16,16 @@
 #define PS_IO_BYTES ((size_t)256 << 10)
 
 /*
- * read(2), restarted after a signal; on a non-blocking descriptor it waits.
- * Returns as read does.
+ * read(2), restarted after a signal; waits if the descriptor is non-blocking.
+ * Returns what read does.
  */
 ssize_t ps_read(int fd, void *buf, size_t n);
+
+/*
+ * The `n` bytes at `offset`, by pread(2), restarted and completed.  Returns
+ * fewer only where the file ends; -1 with errno.
+ */
+ssize_t ps_read_at(int fd, void *buf, size_t n, uint64_t offset);
 
 /* Writes all `n` bytes, however the descriptor cuts them up. */
 ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err);
@@ -31,8 +37,8 @@ bool ps_would_wait(int fd);
 void ps_widen_pipe(int fd);
 
 /*
- * A pipe with which one thread can tell another something: of its ends, which
- * the caller closes, neither makes a call wait.  PS_ERR_IO.
+ * A pipe with which one thread wakes another.  Both ends are non-blocking, and
+ * the caller closes them.  PS_ERR_IO.
  */
 ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err);
 

@@ -2,10 +2,10 @@
  * input.c - a buffered input that hands out contiguous bytes, decompressed
  * if need be.
  *
- * Plain bytes are handed out where they were read, and stay there for as long
- * as somebody holds the block.  What is left of one block is copied in front
- * of the next; only if there is too much of it, a buffer of our own joins the
- * blocks.  Decompressed bytes lie in it, too.
+ * Plain bytes are handed out where they were read, in a block that stays as
+ * long as somebody holds it.  What is left of one block is copied in front of
+ * the next; if that is too much, it is joined with what follows in a buffer.
+ * Decompressed bytes lie in that buffer, too.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@
 
 /*
  * No frame may ask for a larger window than the zstd program's default; zstd
- * cannot be told less than the least.
+ * takes no smaller limit than the minimum.
  */
 #define ZSTD_LARGEST_WINDOW_LOG 27
 #define ZSTD_MIN_WINDOW_LOG 10
@@ -43,34 +43,33 @@ static int window_log(uint64_t window)
     return log;
 }
 
-void ps_input_set_window(ps_input *s, uint64_t bytes)
+void ps_input_set_window(ps_input *in, uint64_t bytes)
 {
-    s->window = bytes;
+    in->window = bytes;
 }
 
-/* Of a peek the last piece may reach beyond it. */
-static uint64_t max_own(uint64_t max)
+/* The last piece of a peek may reach beyond what was asked for. */
+static uint64_t max_buffer(uint64_t max_peek)
 {
-    return ps_mem_sum(max, PS_IO_BYTES);
+    return ps_mem_sum(max_peek, PS_IO_BYTES);
 }
 
-void ps_input_set_max(ps_input *s, uint64_t bytes)
+void ps_input_set_max(ps_input *in, uint64_t bytes)
 {
-    uint64_t own = max_own(bytes);
+    uint64_t max = max_buffer(bytes);
 
-    s->own_max = own < SIZE_MAX ? (size_t)own : SIZE_MAX;
+    in->buffer_max = max < SIZE_MAX ? (size_t)max : SIZE_MAX;
 }
 
-/* Two buffers of our own while one grows. */
 uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
 {
-    uint64_t own = ps_mem_array(1, PS_IO_BYTES);
+    uint64_t buffer = ps_mem_array(1, PS_IO_BYTES);
     uint64_t bytes = ps_pool_bytes(ps_read_ahead_blocks(threaded));
 
-    if (max_own(max) > PS_IO_BYTES)
-        own = ps_mem_times(2, ps_mem_sum(max_own(max),
-                                         PS_MEM_PAGE));
-    bytes = ps_mem_sum(bytes, own);
+    /* There are two buffers while it grows. */
+    if (max_buffer(max) > PS_IO_BYTES)
+        buffer = ps_mem_times(2, ps_mem_sum(max_buffer(max), PS_MEM_PAGE));
+    bytes = ps_mem_sum(bytes, buffer);
     bytes = ps_mem_sum(bytes, (uint64_t)1 << window_log(window));
     bytes = ps_mem_sum(bytes, ZSTD_INPUT_BYTES);
     bytes = ps_mem_sum(bytes, ps_read_ahead_bytes(threaded));
@@ -78,149 +77,117 @@ uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
 }
 
 /* The next piece; 0 bytes at the end of the input. */
-static ps_result next_span(ps_input *s, ps_span *span, ps_error *err)
+static ps_result next_span(ps_input *in, ps_span *span, ps_error *err)
 {
-    if (s->hook != NULL && ps_read_ahead_would_wait(s->read_ahead)) {
-        ps_result r = s->hook(s->hook_context, err);
+    if (in->hook != NULL && ps_read_ahead_would_wait(in->read_ahead)) {
+        ps_result r = in->hook(in->hook_context, err);
 
         if (r != PS_OK)
             return r;
     }
-    return ps_read_ahead_next(s->read_ahead, span, err);
+    return ps_read_ahead_next(in->read_ahead, span, err);
 }
 
-/* A block came, and nothing that is left lies in the one before. */
-static void adopt(ps_input *s, ps_block *block)
+/* Holds the block that came last; nothing that is left lies in the other. */
+static void hold_block(ps_input *in, ps_block *block)
 {
-    if (block == s->block)
+    if (block == in->block)
         return;
     ps_block_hold(block);
-    if (s->block != NULL)
-        ps_block_release(s->block);
-    s->block = block;
+    if (in->block != NULL)
+        ps_block_release(in->block);
+    in->block = block;
 }
 
-/* ---- The buffer of our own ---- */
-
-/* At least doubles it, so that all bytes are moved but a few times. */
-static ps_result grow_own(ps_input *s, size_t min, ps_error *err)
+/* Doubles the buffer, so that a byte is moved only a few times. */
+static ps_result grow_buffer(ps_input *in, size_t min, ps_error *err)
 {
-    size_t size = s->own_size == 0 ? PS_IO_BYTES : s->own_size;
-    unsigned char *own;
+    size_t size = in->buffer_size == 0 ? PS_IO_BYTES : in->buffer_size;
+    unsigned char *buffer;
 
     while (size < min) {
         if (size > SIZE_MAX / 2)
             return ps_fail_memory(err);
         size *= 2;
     }
-    if (size > s->own_max && min <= s->own_max)
-        size = s->own_max;
-    if (size <= s->own_size)
+    if (size > in->buffer_max && min <= in->buffer_max)
+        size = in->buffer_max;
+    if (size <= in->buffer_size)
         return PS_OK;
-    own = realloc(s->own, size);
-    if (own == NULL)
+    buffer = realloc(in->buffer, size);
+    if (buffer == NULL)
         return ps_fail_memory(err);
-    s->own = own;
-    s->own_size = size;
-    if (s->in_own)
-        s->at = own;
+    in->buffer = buffer;
+    in->buffer_size = size;
+    if (in->in_buffer)
+        in->at = buffer;
     return PS_OK;
 }
 
 /*
- * Moves what is left to the front of our own buffer, with room behind it for
- * `more` bytes.  These have arrived, or are few, so that a false length costs
- * no memory.
+ * Moves what is left to the front of the buffer, with room behind it for
+ * `more` bytes.  These have arrived, or are few, so a false length costs no
+ * memory.
  */
-static ps_result move_to_own(ps_input *s, size_t more, ps_error *err)
+static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
 {
     ps_result r;
 
-    if (s->in_own && s->at != s->own) {
-        memmove(s->own, s->at, s->left);
-        s->at = s->own;
+    if (in->in_buffer && in->at != in->buffer) {
+        memmove(in->buffer, in->at, in->left);
+        in->at = in->buffer;
     }
-    if (s->left > SIZE_MAX - more)
+    if (in->left > SIZE_MAX - more)
         return ps_fail_memory(err);
-    r = grow_own(s, s->left + more, err);
+    r = grow_buffer(in, in->left + more, err);
     if (r != PS_OK)
         return r;
-    if (!s->in_own && s->left > 0)
-        memcpy(s->own, s->at, s->left);
-    s->at = s->own;
-    s->in_own = true;
+    if (!in->in_buffer && in->left > 0)
+        memcpy(in->buffer, in->at, in->left);
+    in->at = in->buffer;
+    in->in_buffer = true;
     return PS_OK;
 }
 
-/* ---- Plain input ---- */
-
-/*
- * Whether what is left can be put in front of a piece: in front of a block,
- * that is, for in front of other pieces lies what others may hold.  Never
- * more is copied than has come, or many small pieces would cost much.
- */
-static bool can_join_there(const ps_input *s, const ps_span *span)
+/* Adds a piece of plain input to what is left. */
+static ps_result fill_plain(ps_input *in, ps_error *err)
 {
-    return s->left == 0 ||
-           (span->block != s->block && s->left <= span->n &&
-            s->left <= PS_BLOCK_HEADROOM);
-}
+    ps_span span;
+    ps_result r = next_span(in, &span, err);
 
-/* Joins what is left to a piece that does not follow it in memory. */
-static ps_result join(ps_input *s, const ps_span *span, ps_error *err)
-{
-    if (can_join_there(s, span)) {
-        if (s->left > 0)
-            memcpy(span->bytes - s->left, s->at, s->left);
-        s->at = span->bytes - s->left;
-        s->in_own = false;
+    if (r != PS_OK)
+        return r;
+    in->at_eof = span.n == 0;
+    if (in->at_eof)
+        return PS_OK;
+
+    if (!in->in_buffer && span.block == in->block) {
+        /* It follows what is left. */
+    } else if (in->left == 0 ||
+               (span.block != in->block && in->left <= span.n &&
+                in->left <= PS_BLOCK_HEADROOM)) {
+        /*
+         * What is left goes in front of the piece; only in front of a block,
+         * because others may hold the bytes before any other piece.  Never
+         * more is copied than has come, or many small pieces would cost much.
+         */
+        if (in->left > 0)
+            memcpy(span.bytes - in->left, in->at, in->left);
+        in->at = span.bytes - in->left;
+        in->in_buffer = false;
     } else {
-        ps_result r = move_to_own(s, span->n, err);
-
+        r = move_to_buffer(in, span.n, err);
         if (r != PS_OK)
             return r;
-        memcpy(s->own + s->left, span->bytes, span->n);
+        memcpy(in->buffer + in->left, span.bytes, span.n);
     }
-    s->left += span->n;
-    adopt(s, span->block);
+    in->left += span.n;
+    hold_block(in, span.block);
     return PS_OK;
 }
 
-static ps_result fill_plain(ps_input *s, ps_error *err)
-{
-    ps_span span;
-    ps_result r = next_span(s, &span, err);
-
-    if (r != PS_OK)
-        return r;
-    s->at_eof = span.n == 0;
-    if (s->at_eof)
-        return PS_OK;
-    if (s->in_own || span.block != s->block)
-        return join(s, &span, err);
-    s->left += span.n;
-    return PS_OK;
-}
-
-/* ---- Compressed input ---- */
-
-/* Gets more compressed bytes when all were used. */
-static ps_result refill_packed(ps_input *s, ps_error *err)
-{
-    ps_span span;
-    ps_result r = next_span(s, &span, err);
-
-    s->in = (ZSTD_inBuffer){.src = &s->nothing};
-    if (r != PS_OK)
-        return r;
-    s->in = (ZSTD_inBuffer){.src = span.bytes, .size = span.n};
-    if (span.n > 0)
-        adopt(s, span.block);
-    return PS_OK;
-}
-
-/* What zstd's error is to a caller. */
-static ps_result zstd_failed(const ps_input *s, size_t error, ps_error *err)
+/* An error of zstd's as the caller is to see it. */
+static ps_result zstd_failed(const ps_input *in, size_t error, ps_error *err)
 {
     ZSTD_ErrorCode code = ZSTD_getErrorCode(error);
 
@@ -231,170 +198,149 @@ static ps_result zstd_failed(const ps_input *s, size_t error, ps_error *err)
                        "zstd, after byte %" PRIu64 " of the decompressed "
                        "input: the frame asks for a window of more than "
                        "%" PRIu64 " bytes",
-                       s->taken + s->left,
-                       (uint64_t)1 << window_log(s->window));
+                       in->taken + in->left,
+                       (uint64_t)1 << window_log(in->window));
     return ps_fail(err, PS_ERR_CORRUPT,
                    "zstd, after byte %" PRIu64 " of the decompressed input: "
                    "%s",
-                   s->taken + s->left, ZSTD_getErrorName(error));
+                   in->taken + in->left, ZSTD_getErrorName(error));
 }
 
 /*
- * Lets zstd add to `out`.  It is called inside a frame even without new
+ * Lets zstd add to `out`.  Inside a frame it is called even without new
  * input, because it may hold output that did not fit the last time.
  */
-static ps_result unpack(ps_input *s, ZSTD_outBuffer *out, ps_error *err)
+static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
 {
-    const unsigned char *packed = s->in.src;
+    const unsigned char *compressed = in->compressed.src;
     const unsigned char *plain = out->dst;
-    const size_t taken = s->in.pos;
-    const size_t given = out->pos;
+    const size_t from = in->compressed.pos;
+    const size_t to = out->pos;
     size_t hint;
 
-    if (s->in.pos == s->in.size && !s->in_frame)
+    if (in->compressed.pos == in->compressed.size && !in->in_frame)
         return PS_OK;
-    hint = ZSTD_decompressStream(s->zstd, out, &s->in);
+    hint = ZSTD_decompressStream(in->zstd, out, &in->compressed);
     if (ZSTD_isError(hint))
-        return zstd_failed(s, hint, err);
-    s->in_frame = hint != 0;
-    ps_frame_check_see(&s->frames, packed + taken, s->in.pos - taken,
-                       plain + given, out->pos - given, !s->in_frame);
+        return zstd_failed(in, hint, err);
+    in->in_frame = hint != 0;
+    ps_frame_check_see(&in->frames, compressed + from,
+                       in->compressed.pos - from, plain + to, out->pos - to,
+                       !in->in_frame);
     return PS_OK;
 }
 
-/* Unpacks into `out` until there is something, or the input ends. */
-static ps_result unpack_some(ps_input *s, ZSTD_outBuffer *out,
-                             ps_error *err)
+/* Adds decompressed bytes to what is left; none only at the end. */
+static ps_result fill_decompressed(ps_input *in, size_t want, ps_error *err)
 {
-    for (;;) {
-        ps_result r = unpack(s, out, err);
+    size_t size = in->buffer_size - (size_t)(in->at - in->buffer);
+    ZSTD_outBuffer out;
+    ps_result r = PS_OK;
 
-        if (r == PS_OK && out->pos == 0 && s->in.pos == s->in.size)
-            r = refill_packed(s, err);
-        if (r != PS_OK || out->pos > 0)
+    if (in->left == 0)
+        in->at = in->buffer;
+    else if (in->left == size || want > size)
+        r = move_to_buffer(in, 1, err);
+    if (r != PS_OK)
+        return r;
+    size = in->buffer_size - (size_t)(in->at - in->buffer) - in->left;
+    out = (ZSTD_outBuffer){.dst = in->at + in->left, .size = size};
+
+    for (;;) {
+        ps_span span;
+
+        r = decompress(in, &out, err);
+        if (r != PS_OK)
             return r;
-        if (s->in.size == 0)
+        if (out.pos > 0)
             break;
+        if (in->compressed.pos < in->compressed.size)
+            continue;
+        r = next_span(in, &span, err);
+        in->compressed = (ZSTD_inBuffer){.src = &in->nothing};
+        if (r != PS_OK)
+            return r;
+        if (span.n == 0)
+            break;
+        in->compressed =
+            (ZSTD_inBuffer){.src = span.bytes, .size = span.n};
+        hold_block(in, span.block);
     }
-    if (s->in_frame)
+    if (out.pos == 0 && in->in_frame)
         return ps_fail(err, PS_ERR_TRUNCATED,
                        "the zstd frame is cut after byte %" PRIu64
                        " of the decompressed input",
-                       s->taken + s->left);
+                       in->taken + in->left);
+    in->left += out.pos;
+    in->at_eof = out.pos == 0;
     return PS_OK;
 }
 
-/* Adds decompressed bytes behind what is left; none only at the end. */
-static ps_result fill_unpacked(ps_input *s, size_t want, ps_error *err)
-{
-    ZSTD_outBuffer out;
-    size_t room = s->own_size - (size_t)(s->at - s->own);
-    ps_result r = PS_OK;
-
-    if (s->left == 0)
-        s->at = s->own;
-    else if (s->left == room || want > room)
-        r = move_to_own(s, 1, err);
-    if (r != PS_OK)
-        return r;
-    room = s->own_size - (size_t)(s->at - s->own) - s->left;
-    out = (ZSTD_outBuffer){.dst = s->at + s->left, .size = room};
-    r = unpack_some(s, &out, err);
-    if (r != PS_OK)
-        return r;
-    s->left += out.pos;
-    s->at_eof = out.pos == 0;
-    return PS_OK;
-}
-
-/* ---- Both ---- */
-
-static ps_result peek(ps_input *s, size_t want, const unsigned char **data,
+static ps_result peek(ps_input *in, size_t want, const unsigned char **data,
                       size_t *got, ps_error *err)
 {
-    while (s->left < want && !s->at_eof) {
-        ps_result r = s->zstd != NULL ? fill_unpacked(s, want, err)
-                                      : fill_plain(s, err);
+    while (in->left < want && !in->at_eof) {
+        ps_result r = in->zstd != NULL ? fill_decompressed(in, want, err)
+                                       : fill_plain(in, err);
 
         if (r != PS_OK)
             return r;
     }
-    *data = s->at;
-    *got = s->left < want ? s->left : want;
+    *data = in->at;
+    *got = in->left < want ? in->left : want;
     return PS_OK;
 }
 
-void ps_input_on_wait(ps_input *s, ps_wait_hook *hook, void *context)
+void ps_input_on_wait(ps_input *in, ps_wait_hook *hook, void *context)
 {
-    s->hook = hook;
-    s->hook_context = context;
+    in->hook = hook;
+    in->hook_context = context;
 }
 
-/* What was read so far becomes the start of the compressed input. */
-static ps_result start_zstd(ps_input *s, ps_error *err)
+/* If zstd frames have come, what was read so far becomes their start. */
+static ps_result detect_zstd(ps_input *in, ps_error *err)
 {
-    ps_result r = grow_own(s, PS_IO_BYTES, err);
+    const unsigned char *magic;
+    size_t got;
+    ps_result r = peek(in, 4, &magic, &got, err);
 
+    if (r != PS_OK || got < 4 || !ps_is_frame_magic(magic))
+        return r;
+    r = grow_buffer(in, PS_IO_BYTES, err);
     if (r != PS_OK)
         return r;
-    s->zstd = ZSTD_createDCtx();
-    if (s->zstd == NULL)
+    in->zstd = ZSTD_createDCtx();
+    if (in->zstd == NULL)
         return ps_fail_memory(err);
-    (void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax,
-                                 window_log(s->window));
-    s->in = (ZSTD_inBuffer){.src = s->at, .size = s->left};
-    s->at = s->own;
-    s->left = 0;
-    s->in_own = true;
-    s->at_eof = false;
+    (void)ZSTD_DCtx_setParameter(in->zstd, ZSTD_d_windowLogMax,
+                                 window_log(in->window));
+    in->compressed = (ZSTD_inBuffer){.src = in->at, .size = in->left};
+    in->at = in->buffer;
+    in->left = 0;
+    in->in_buffer = true;
+    in->at_eof = false;
     return PS_OK;
 }
 
-static ps_result detect_zstd(ps_input *s, ps_error *err)
-{
-    const unsigned char *head;
-    size_t got;
-    ps_result r = peek(s, 4, &head, &got, err);
-
-    if (r != PS_OK || got < 4)
-        return r;
-    return ps_is_frame_magic(head) ? start_zstd(s, err) : PS_OK;
-}
-
-ps_result ps_input_peek_more(ps_input *s, size_t want,
+ps_result ps_input_peek_more(ps_input *in, size_t want,
                              const unsigned char **data, size_t *got,
                              ps_error *err)
 {
     ps_result r = PS_OK;
 
-    if (!s->looked) {
-        s->looked = true;
-        r = detect_zstd(s, err);
+    if (!in->looked) {
+        in->looked = true;
+        r = detect_zstd(in, err);
     }
-    return r == PS_OK ? peek(s, want, data, got, err) : r;
+    return r == PS_OK ? peek(in, want, data, got, err) : r;
 }
 
-/* Takes of what has come, and so far as it can be done without reading. */
-static uint64_t skip_unread(ps_input *s, uint64_t n)
-{
-    uint64_t skipped = s->left < n ? s->left : n;
-
-    ps_input_take(s, (size_t)skipped);
-    if (skipped < n && s->zstd == NULL && !s->at_eof) {
-        uint64_t more = ps_read_ahead_skip(s->read_ahead, n - skipped);
-
-        s->taken += more;
-        skipped += more;
-    }
-    return skipped;
-}
-
-ps_result ps_input_skip(ps_input *s, uint64_t n, ps_error *err)
+ps_result ps_input_skip(ps_input *in, uint64_t n, ps_error *err)
 {
     while (n > 0) {
         const unsigned char *data;
         size_t got;
-        ps_result r = ps_input_peek(s, 1, &data, &got, err);
+        ps_result r = ps_input_peek(in, 1, &data, &got, err);
 
         if (r != PS_OK)
             return r;
@@ -402,96 +348,106 @@ ps_result ps_input_skip(ps_input *s, uint64_t n, ps_error *err)
             return ps_fail(err, PS_ERR_TRUNCATED,
                            "the input ends after byte %" PRIu64
                            ", %" PRIu64 " before where it is to go on",
-                           s->taken, n);
-        n -= skip_unread(s, n);
+                           in->taken, n);
+        got = in->left < n ? in->left : (size_t)n;
+        ps_input_take(in, got);
+        n -= got;
+
+        /* What has not come may be passed over without reading it. */
+        if (n > 0 && in->zstd == NULL && !in->at_eof) {
+            uint64_t skipped = ps_read_ahead_skip(in->read_ahead, n);
+
+            in->taken += skipped;
+            n -= skipped;
+        }
     }
     return PS_OK;
 }
 
-bool ps_input_can_skip(const ps_input *s)
+bool ps_input_can_skip(const ps_input *in)
 {
     struct stat st;
 
     /* With a thread the descriptor is a pipe. */
-    return s->zstd == NULL && fstat(ps_input_descriptor(s), &st) == 0 &&
+    return in->zstd == NULL && fstat(ps_input_descriptor(in), &st) == 0 &&
            S_ISREG(st.st_mode);
 }
 
-ps_result ps_input_read_ahead(ps_input *s, ps_error *err)
+ps_result ps_input_read_ahead(ps_input *in, ps_error *err)
 {
-    s->threaded = true;
+    in->threaded = true;
     /* Behind the end nothing is read: the descriptor may be closed by now. */
-    return s->at_eof ? PS_OK : ps_read_ahead_start(s->read_ahead, err);
+    return in->at_eof ? PS_OK : ps_read_ahead_start(in->read_ahead, err);
 }
 
-void ps_input_set_head(ps_input *s, ps_is_head *is_head)
+void ps_input_set_head(ps_input *in, ps_is_head *is_head)
 {
-    s->frames.is_head = is_head;
+    in->frames.is_head = is_head;
 }
 
-int ps_input_descriptor(const ps_input *s)
+int ps_input_descriptor(const ps_input *in)
 {
-    return ps_read_ahead_descriptor(s->read_ahead);
+    return ps_read_ahead_descriptor(in->read_ahead);
 }
 
 ps_result ps_input_open(ps_input **input, int fd, ps_error *err)
 {
-    ps_input *s = calloc(1, sizeof *s);
+    ps_input *in = calloc(1, sizeof *in);
     ps_result r;
 
     *input = NULL;
-    if (s == NULL)
+    if (in == NULL)
         return ps_fail_memory(err);
-    s->at = &s->nothing;
-    s->own_max = SIZE_MAX;
-    s->window = (uint64_t)1 << ZSTD_LARGEST_WINDOW_LOG;
-    r = ps_pool_open(&s->pool, err);
+    in->at = &in->nothing;
+    in->buffer_max = SIZE_MAX;
+    in->window = (uint64_t)1 << ZSTD_LARGEST_WINDOW_LOG;
+    r = ps_pool_open(&in->pool, err);
     if (r == PS_OK)
-        r = ps_read_ahead_open(&s->read_ahead, fd, s->pool, err);
+        r = ps_read_ahead_open(&in->read_ahead, fd, in->pool, err);
     if (r != PS_OK) {
-        ps_input_free(s);
+        ps_input_free(in);
         return r;
     }
-    *input = s;
+    *input = in;
     return PS_OK;
 }
 
-static void end_input(ps_input *s)
+static void end_input(ps_input *in)
 {
-    ps_read_ahead_free(s->read_ahead);
-    s->read_ahead = NULL;
-    ZSTD_freeDCtx(s->zstd);
-    s->zstd = NULL;
-    if (s->block != NULL)
-        ps_block_release(s->block);
-    s->block = NULL;
+    ps_read_ahead_free(in->read_ahead);
+    in->read_ahead = NULL;
+    ZSTD_freeDCtx(in->zstd);
+    in->zstd = NULL;
+    if (in->block != NULL)
+        ps_block_release(in->block);
+    in->block = NULL;
 }
 
-ps_result ps_input_reopen(ps_input *s, int fd, ps_error *err)
+ps_result ps_input_reopen(ps_input *in, int fd, ps_error *err)
 {
     ps_result r;
 
-    end_input(s);
-    ps_pool_reclaim(s->pool);
-    s->at = &s->nothing;
-    s->left = 0;
-    s->taken = 0;
-    s->in_own = s->in_frame = false;
-    s->frames = (ps_frame_check){.is_head = s->frames.is_head};
-    s->looked = s->at_eof = true; /* if it fails */
-    r = ps_read_ahead_open(&s->read_ahead, fd, s->pool, err);
-    if (r == PS_OK && s->threaded)
-        r = ps_read_ahead_start(s->read_ahead, err);
-    s->looked = s->at_eof = r != PS_OK;
+    end_input(in);
+    ps_pool_reclaim(in->pool);
+    in->at = &in->nothing;
+    in->left = 0;
+    in->taken = 0;
+    in->in_buffer = in->in_frame = false;
+    in->frames = (ps_frame_check){.is_head = in->frames.is_head};
+    in->looked = in->at_eof = true; /* if it fails */
+    r = ps_read_ahead_open(&in->read_ahead, fd, in->pool, err);
+    if (r == PS_OK && in->threaded)
+        r = ps_read_ahead_start(in->read_ahead, err);
+    in->looked = in->at_eof = r != PS_OK;
     return r;
 }
 
-void ps_input_free(ps_input *s)
+void ps_input_free(ps_input *in)
 {
-    if (s == NULL)
+    if (in == NULL)
         return;
-    end_input(s);
-    ps_pool_close(s->pool);
-    free(s->own);
-    free(s);
+    end_input(in);
+    ps_pool_close(in->pool);
+    free(in->buffer);
+    free(in);
 }

@@ -2,6 +2,24 @@
  * input.h - a buffered input that hands out contiguous bytes, decompressed
  * if need be.
  *
+ * This room, io, moves bytes between descriptors and the rest of the library;
+ * it knows nothing of tokens and packs.  A reader takes bytes from an input:
+ *
+ *   input.h         peek and take, plain or zstd; copies as little as it can
+ *   read_ahead.h    what an input reads from, on a thread if asked for
+ *   block.h         the memory it reads into, counted by those who hold it
+ *   random_input.h  any bytes of a regular file, also of a compressed one
+ *
+ * A writer builds records in an output:
+ *
+ *   output.h        a ring of blocks, written or compressed on threads
+ *
+ * Below them are fd.h (system calls, restarted and completed), zstd_frame.h
+ * (single frames), seek_table.h (the table that ends a compressed file) and
+ * seek_table_check.h (whether that table fits the frames before it).
+ *
+ * The room uses base, and nothing else of the library.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -16,25 +34,25 @@
 
 /* Open to inspection so that a look at what has come costs no call. */
 typedef struct ps_input {
-    unsigned char *at; /* what was read and not taken... */
-    size_t left;       /* ...so much, in a block or in `own` */
+    unsigned char *at; /* bytes that were read but not taken, */
+    size_t left;       /* so many, in `block` or in `buffer` */
     unsigned char nothing; /* what `at` is before anything was read */
-    uint64_t taken;
+    uint64_t taken;        /* bytes, since the start */
     ps_pool *pool;
     ps_read_ahead *read_ahead;
     ps_block *block; /* the last that came; held */
-    bool looked; /* for the magic of zstd */
+    bool looked;     /* for the magic of zstd */
     bool at_eof;
-    bool in_own;
+    bool in_buffer;
     bool threaded;
-    unsigned char *own;
-    size_t own_size;
-    size_t own_max;
-    uint64_t window; /* the largest of frames, bytes */
+    unsigned char *buffer; /* joins blocks, or holds decompressed bytes */
+    size_t buffer_size;
+    size_t buffer_max;
+    uint64_t window; /* the largest that a frame may have, in bytes */
     ps_wait_hook *hook;
     void *hook_context;
-    ZSTD_DCtx *zstd;  /* NULL: the input is plain */
-    ZSTD_inBuffer in; /* compressed bytes that are still to be used */
+    ZSTD_DCtx *zstd;          /* NULL: the input is plain */
+    ZSTD_inBuffer compressed; /* bytes that are not decompressed yet */
     bool in_frame;
     ps_frame_check frames; /* seen so far, and their seek tables */
 } ps_input;
@@ -46,19 +64,21 @@ typedef struct ps_input {
 ps_result ps_input_open(ps_input **input, int fd, ps_error *err);
 
 /*
- * The largest window of zstd frames, to be said before the first peek; and
- * the most bytes that a peek will ask for.
+ * Sets the largest window of zstd frames, and the most bytes that a peek will
+ * ask for; before the first peek.
  */
 void ps_input_set_window(ps_input *input, uint64_t bytes);
 void ps_input_set_max(ps_input *input, uint64_t bytes);
 
-/* Which frames begin streams with a seek table; before the first peek. */
+/*
+ * Says which frames begin a stream with a seek table; before the first peek.
+ */
 void ps_input_set_head(ps_input *input, ps_is_head *is_head);
 
-/* The most memory that it takes with these, whatever the input. */
+/* A bound of its memory with these limits, whatever the input. */
 uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded);
 
-/* As ps_input_peek, where not all of it is there. */
+/* ps_input_peek, where not all bytes are there yet. */
 ps_result ps_input_peek_more(ps_input *input, size_t want,
                              const unsigned char **data, size_t *got,
                              ps_error *err);
@@ -95,7 +115,7 @@ static inline void ps_input_take(ps_input *input, size_t n)
  */
 ps_result ps_input_skip(ps_input *input, uint64_t n, ps_error *err);
 
-/* Whether it is such a file; not known before the first peek. */
+/* Whether it is such a file; known after the first peek. */
 bool ps_input_can_skip(const ps_input *input);
 
 /* Bytes taken so far. */
@@ -105,8 +125,8 @@ static inline uint64_t ps_input_offset(const ps_input *input)
 }
 
 /*
- * Whether the seek tables that have come are right; and none is missing, if
- * the last peek gave nothing.  As ps_frame_check_result.
+ * Whether the seek tables so far are right and, if the last peek gave
+ * nothing, none is missing.  As ps_frame_check_result.
  */
 static inline ps_result ps_input_check_tables(const ps_input *input,
                                               ps_error *err)
@@ -118,24 +138,27 @@ static inline ps_result ps_input_check_tables(const ps_input *input,
 void ps_input_on_wait(ps_input *input, ps_wait_hook *hook, void *context);
 
 /*
- * The block in which what the last peek gave lies, or NULL: who holds it need
- * not copy.
+ * The block with the bytes of the last peek, or NULL: a caller that holds it
+ * need not copy them.
  */
 static inline ps_block *ps_input_block(const ps_input *input)
 {
-    return input->in_own ? NULL : input->block;
+    return input->in_buffer ? NULL : input->block;
 }
 
 /*
- * Goes on with another input, as new but for its blocks.  PS_ERR_MEMORY,
- * PS_ERR_IO.
+ * Goes on with another input, as new but for its blocks and settings.
+ * PS_ERR_MEMORY, PS_ERR_IO.
  */
 ps_result ps_input_reopen(ps_input *input, int fd, ps_error *err);
 
 /* Reads on a thread of its own from now on.  PS_ERR_IO. */
 ps_result ps_input_read_ahead(ps_input *input, ps_error *err);
 
-/* Can be read when a wait for which the hook is called would end. */
+/*
+ * Poll it for POLLIN: it is readable when a wait that the hook was called for
+ * would end.  Do not read from it.
+ */
 int ps_input_descriptor(const ps_input *input);
 
 void ps_input_free(ps_input *input);

@@ -1,6 +1,6 @@
 /*
- * random_input.h - the bytes of a regular file at any place, as they are
- * without compression: plain ones, and those of zstd's seekable format.
+ * random_input.h - the bytes of a regular file at any place, without
+ * compression: of a plain file, or of one in zstd's seekable format.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,13 +10,13 @@
 
 #include "packstream.h"
 
-/* The most seek tables, and pack streams, one behind the other. */
+/* The most seek tables, and pack streams, in a file. */
 #define PS_STREAMS_MAX (UINT32_C(1) << 20)
 
 typedef struct ps_random_input ps_random_input;
 
 /*
- * The file's descriptor stays where it is, now and later.
+ * The offset of the descriptor never changes.
  * PS_OK, PS_ERR_ARGUMENT (no regular file), _IO, _MEMORY, _TRUNCATED; for
  * zstd _UNSUPPORTED (no seek table), _CORRUPT, _LIMIT.
  */

@@ -5,8 +5,8 @@
  * A block is filled by as many reads as it takes, so that an input which
  * comes in drops does not take a block for each.
  *
- * A user who would rather wait for other things as well listens to a bell:
- * a pipe, into which the thread writes when there is something again.
+ * A user who waits for other things as well polls a wakeup pipe: the thread
+ * writes into it when there is something to take again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,13 +24,14 @@
 #include "base/thread.h"
 #include "io/fd.h"
 
-#define MIN_ROOM ((size_t)64 << 10) /* to read into what is left */
+#define MIN_READ ((size_t)64 << 10) /* less than that is left of a block */
 #define ALIGNMENT 16
 
 /*
- * Pieces that wait for the user.  To wake a thread costs as much as to read
- * some of them, so none is woken for one: the user not while more can be read
- * at once, and who reads not before half of the queue is free.
+ * The queue holds pieces that the user has not taken.  To wake a thread costs
+ * as much as to read some of them, so none is woken for one: not the user
+ * while more can be read at once, and not the reading thread before half of
+ * the queue is free.
  */
 #define QUEUE 8
 #define FEW 2
@@ -50,17 +51,17 @@ struct ps_read_ahead {
     piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
-    int wakeup[2]; /* for the user, */
-    int quit[2]; /* and one for the thread, when it is to end */
+    int wakeup[2]; /* a pipe that wakes the user, */
+    int quit[2];   /* and one that ends the thread */
 
     /* The lock guards these. */
     pthread_mutex_t lock;
-    pthread_cond_t news; /* for the user */
-    pthread_cond_t room; /* for the thread */
+    pthread_cond_t not_empty; /* for the user */
+    pthread_cond_t not_full;  /* for the thread */
     uint64_t filled; /* pieces, */
     uint64_t taken;  /* and those that the user took */
-    bool listened;   /* the user did, since it took the last one, */
-    bool listening;  /* and the bell has not been rung */
+    bool polled;     /* the user was told to poll since its last piece, */
+    bool wake_user;  /* and nothing was written for that yet */
     bool full;       /* the thread waits for room */
     bool stop;
 };
@@ -76,25 +77,28 @@ uint64_t ps_read_ahead_bytes(bool threaded)
     return sizeof(ps_read_ahead) + (threaded ? PS_THREAD_BYTES : 0);
 }
 
-/* ---- Reading, on whatever thread ---- */
-
 /*
+ * Reads a piece, on whatever thread.
+ *
  * Every byte of the input lies as far behind a multiple of ALIGNMENT in memory
  * as in the input, also where pieces have odd sizes: so do fields of packs.
  */
-static ps_result find_room(ps_read_ahead *a, ps_error *err)
+static ps_result read_piece(ps_read_ahead *a, ps_span *span, ps_error *err)
 {
-    if (a->block != NULL && PS_BLOCK_BYTES - a->used >= MIN_ROOM)
-        return PS_OK;
-    a->used = (size_t)(a->offset % ALIGNMENT);
-    return ps_pool_take(a->pool, &a->block, err);
-}
+    unsigned char *to;
+    ssize_t n;
 
-static ps_result read_span(ps_read_ahead *a, ps_span *span, ps_error *err)
-{
-    unsigned char *to = a->block->bytes + a->used;
-    ssize_t n = ps_read(a->fd, to, PS_BLOCK_BYTES - a->used);
+    *span = (ps_span){.n = 0};
+    if (a->block == NULL || PS_BLOCK_BYTES - a->used < MIN_READ) {
+        ps_result r;
 
+        a->used = (size_t)(a->offset % ALIGNMENT);
+        r = ps_pool_take(a->pool, &a->block, err);
+        if (r != PS_OK)
+            return r;
+    }
+    to = a->block->bytes + a->used;
+    n = ps_read(a->fd, to, PS_BLOCK_BYTES - a->used);
     if (n < 0)
         return ps_fail_errno(err, "cannot read");
     *span = (ps_span){a->block, to, (size_t)n};
@@ -103,15 +107,7 @@ static ps_result read_span(ps_read_ahead *a, ps_span *span, ps_error *err)
     return PS_OK;
 }
 
-static void fill(ps_read_ahead *a, piece *p)
-{
-    p->span = (ps_span){.n = 0};
-    p->result = find_room(a, &p->err);
-    if (p->result == PS_OK)
-        p->result = read_span(a, &p->span, &p->err);
-}
-
-/* Where the end is known, nothing is passed over that is not there. */
+/* Of a regular file the size is known, so its end is not passed. */
 uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
 {
     struct stat st;
@@ -131,49 +127,15 @@ uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
     return n;
 }
 
-/* ---- The thread ---- */
-
-/* A place for the next piece, or NULL to stop. */
-static piece *wait_room(ps_read_ahead *a)
+static void wake(const int pipe[2])
 {
-    piece *p;
-
-    (void)pthread_mutex_lock(&a->lock);
-    a->full = a->filled == a->taken + QUEUE;
-    while (!a->stop && a->full)
-        (void)pthread_cond_wait(&a->room, &a->lock);
-    p = a->stop ? NULL : &a->queue[a->filled % QUEUE];
-    (void)pthread_mutex_unlock(&a->lock);
-    return p;
-}
-
-static void ring(const int wakeup[2])
-{
-    while (write(wakeup[1], "", 1) < 0 && errno == EINTR)
+    while (write(pipe[1], "", 1) < 0 && errno == EINTR)
         continue;
 }
 
-static void hand_out(ps_read_ahead *a, bool last)
-{
-    bool may_wait = last || ps_would_wait(a->fd);
-    bool wake;
-
-    (void)pthread_mutex_lock(&a->lock);
-    a->filled++;
-    wake = may_wait || a->filled >= a->taken + FEW;
-    if (wake && a->listening) {
-        /* With the lock, or the user might hear it only at the next wait. */
-        a->listening = false;
-        ring(a->wakeup);
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    if (wake)
-        (void)pthread_cond_signal(&a->news);
-}
-
 /*
- * Waits until there is something to read, or the user has no more use for
- * it: then gives false.  What makes a wait fail shows when it is read.
+ * Waits until there is something to read; false when the thread is to end.
+ * What makes a wait fail shows when it is read.
  */
 static bool wait_input(const ps_read_ahead *a)
 {
@@ -187,79 +149,92 @@ static bool wait_input(const ps_read_ahead *a)
     return n < 0 || p[1].revents == 0;
 }
 
+/* The thread: fills the queue until the input ends or the user does. */
 static void *run(void *context)
 {
     ps_read_ahead *a = context;
-    bool more = true;
 
-    while (more) {
-        piece *p = wait_room(a);
+    for (;;) {
+        piece *p;
+        bool last;
+        bool now;
 
+        (void)pthread_mutex_lock(&a->lock);
+        a->full = a->filled == a->taken + QUEUE;
+        while (!a->stop && a->full)
+            (void)pthread_cond_wait(&a->not_full, &a->lock);
+        p = a->stop ? NULL : &a->queue[a->filled % QUEUE];
+        (void)pthread_mutex_unlock(&a->lock);
         if (p == NULL || !wait_input(a))
-            break;
-        fill(a, p);
-        more = p->span.n > 0;
-        hand_out(a, !more);
+            return NULL;
+
+        p->result = read_piece(a, &p->span, &p->err);
+        last = p->span.n == 0;
+        now = last || ps_would_wait(a->fd);
+
+        (void)pthread_mutex_lock(&a->lock);
+        a->filled++;
+        now = now || a->filled >= a->taken + FEW;
+        if (now && a->wake_user) {
+            /* With the lock, or the user could see it a wait too late. */
+            a->wake_user = false;
+            wake(a->wakeup);
+        }
+        (void)pthread_mutex_unlock(&a->lock);
+        if (now)
+            (void)pthread_cond_signal(&a->not_empty);
+        if (last)
+            return NULL;
     }
-    return NULL;
-}
-
-/* ---- The user ---- */
-
-/* Hears the bell out. */
-static void stop_listening(ps_read_ahead *a)
-{
-    char c;
-
-    while (read(a->wakeup[0], &c, 1) < 0 && errno == EINTR)
-        continue;
 }
 
 /* The next piece, as soon as the thread has it; it stays in the queue. */
 static const piece *wait_piece(ps_read_ahead *a)
 {
-    bool rung;
+    bool woken;
+    char c;
 
     (void)pthread_mutex_lock(&a->lock);
-    rung = a->listened && !a->listening;
-    a->listening = a->listened = false;
+    woken = a->polled && !a->wake_user;
+    a->wake_user = a->polled = false;
     while (a->taken == a->filled)
-        (void)pthread_cond_wait(&a->news, &a->lock);
+        (void)pthread_cond_wait(&a->not_empty, &a->lock);
     (void)pthread_mutex_unlock(&a->lock);
-    if (rung)
-        stop_listening(a);
+
+    /* Empties the pipe, so that it does not wake the user once more. */
+    while (woken && read(a->wakeup[0], &c, 1) < 0 && errno == EINTR)
+        continue;
     return &a->queue[a->taken % QUEUE];
 }
 
 static void take_piece(ps_read_ahead *a)
 {
-    bool wake;
+    bool wake_thread;
 
     (void)pthread_mutex_lock(&a->lock);
     a->taken++;
-    wake = a->full && a->filled <= a->taken + QUEUE / 2;
-    if (wake)
+    wake_thread = a->full && a->filled <= a->taken + QUEUE / 2;
+    if (wake_thread)
         a->full = false;
     (void)pthread_mutex_unlock(&a->lock);
-    if (wake)
-        (void)pthread_cond_signal(&a->room);
+    if (wake_thread)
+        (void)pthread_cond_signal(&a->not_full);
 }
 
 ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
 {
-    const piece *p = &a->queue[0];
+    const piece *p;
     ps_result r;
 
-    if (a->threaded)
-        p = wait_piece(a);
-    else
-        fill(a, &a->queue[0]);
+    if (!a->threaded)
+        return read_piece(a, span, err);
+    p = wait_piece(a);
     *span = p->span;
     r = p->result;
     if (r != PS_OK && err != NULL)
         *err = p->err;
-    /* The last one, the end or a failure, is there for ever. */
-    if (a->threaded && span->n > 0)
+    /* The last one, the end or a failure, stays for good. */
+    if (span->n > 0)
         take_piece(a);
     return r;
 }
@@ -273,7 +248,7 @@ bool ps_read_ahead_would_wait(ps_read_ahead *a)
     (void)pthread_mutex_lock(&a->lock);
     empty = a->taken == a->filled;
     if (empty)
-        a->listening = a->listened = true;
+        a->wake_user = a->polled = true;
     (void)pthread_mutex_unlock(&a->lock);
     return empty;
 }
@@ -282,8 +257,6 @@ int ps_read_ahead_descriptor(const ps_read_ahead *a)
 {
     return a->threaded ? a->wakeup[0] : a->fd;
 }
-
-/* ---- Beginning and end ---- */
 
 ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
                              ps_error *err)
@@ -297,8 +270,8 @@ ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
     a->pool = pool;
     a->wakeup[0] = a->wakeup[1] = a->quit[0] = a->quit[1] = -1;
     (void)pthread_mutex_init(&a->lock, NULL);
-    (void)pthread_cond_init(&a->news, NULL);
-    (void)pthread_cond_init(&a->room, NULL);
+    (void)pthread_cond_init(&a->not_empty, NULL);
+    (void)pthread_cond_init(&a->not_full, NULL);
     ps_widen_pipe(fd);
     return PS_OK;
 }
@@ -319,30 +292,26 @@ ps_result ps_read_ahead_start(ps_read_ahead *a, ps_error *err)
     return r;
 }
 
-static void stop(ps_read_ahead *a)
-{
-    (void)pthread_mutex_lock(&a->lock);
-    a->stop = true;
-    (void)pthread_cond_signal(&a->room);
-    (void)pthread_mutex_unlock(&a->lock);
-    ring(a->quit);
-    (void)pthread_join(a->thread, NULL);
-}
-
 void ps_read_ahead_free(ps_read_ahead *a)
 {
     if (a == NULL)
         return;
-    if (a->threaded)
-        stop(a);
+    if (a->threaded) {
+        (void)pthread_mutex_lock(&a->lock);
+        a->stop = true;
+        (void)pthread_cond_signal(&a->not_full);
+        (void)pthread_mutex_unlock(&a->lock);
+        wake(a->quit);
+        (void)pthread_join(a->thread, NULL);
+    }
     for (int i = 0; i < 2; i++) {
         if (a->wakeup[i] >= 0)
             (void)close(a->wakeup[i]);
         if (a->quit[i] >= 0)
             (void)close(a->quit[i]);
     }
-    (void)pthread_cond_destroy(&a->room);
-    (void)pthread_cond_destroy(&a->news);
+    (void)pthread_cond_destroy(&a->not_full);
+    (void)pthread_cond_destroy(&a->not_empty);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }

@@ -25,13 +25,16 @@ ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
                              ps_error *err);
 
 /*
- * How many blocks are in use at most, but for those that others hold; and the
- * most memory that it takes besides.
+ * The blocks in use at most, besides those that others hold; and a bound of
+ * the memory that it takes itself.
  */
 uint32_t ps_read_ahead_blocks(bool threaded);
 uint64_t ps_read_ahead_bytes(bool threaded);
 
-/* Reads on a thread from now on, if there is one to be had.  PS_ERR_IO. */
+/*
+ * Reads on a thread from now on; if none can be started, the user goes on
+ * reading.  PS_ERR_IO.
+ */
 ps_result ps_read_ahead_start(ps_read_ahead *read_ahead, ps_error *err);
 
 /*
@@ -43,16 +46,14 @@ ps_result ps_read_ahead_next(ps_read_ahead *read_ahead, ps_span *span,
                              ps_error *err);
 
 /*
- * Passes over at most `n` bytes of the input without reading them, if that
- * can be done: of a regular file that nobody reads yet on a thread.  Gives
- * how many it were.
+ * Passes over at most `n` bytes without reading them, which can be done in a
+ * regular file that no thread reads.  Returns how many it were.
  */
 uint64_t ps_read_ahead_skip(ps_read_ahead *read_ahead, uint64_t n);
 
 /*
  * Whether ps_read_ahead_next would wait for input that has not come.  If so,
- * the
- * descriptor can be read as soon as it would not.
+ * the descriptor becomes readable as soon as it would not.
  */
 bool ps_read_ahead_would_wait(ps_read_ahead *read_ahead);
 int ps_read_ahead_descriptor(const ps_read_ahead *read_ahead);

@@ -38,7 +38,7 @@ static bool write_out(int fd, const unsigned char *data, size_t n)
     return true;
 }
 
-/* Only the bell of read_ahead.c is rung by this. */
+/* Only read_ahead.c writes by this, into its wakeup pipe. */
 ssize_t fake_write(int fd, const void *data, size_t n)
 {
     (void)poll(NULL, 0, 20);
@@ -389,8 +389,8 @@ static void test_wait_hook(void **state)
     }
 }
 
-/* A bell that is late rings for its own wait, not for the next. */
-static void test_late_bell(void **state)
+/* A late wakeup is for the wait that it belongs to, not for the next. */
+static void test_late_wakeup(void **state)
 {
     wait_stand w;
 
@@ -486,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_reading),
         cmocka_unit_test(test_reopen),
         cmocka_unit_test(test_wait_hook),
-        cmocka_unit_test(test_late_bell),
+        cmocka_unit_test(test_late_wakeup),
         cmocka_unit_test(test_failing_hook),
         cmocka_unit_test(test_read_errors),
         cmocka_unit_test(test_free_while_waiting),
