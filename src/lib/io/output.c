@@ -11,243 +11,286 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "io/output.h"
+
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "base/thread.h"
 #include "io/fd.h"
-#include "io/output_internal.h"
+#include "io/seek_table.h"
+#include "io/zstd_frame.h"
 
-#define FEW 2 /* blocks for which a thread that writes is woken */
+#define FEW 2          /* blocks for which a thread that writes is woken */
+#define SPARE_BLOCKS 4 /* beyond those that threads are busy with */
 
-typedef ps_output_block block;
+typedef struct block {
+    unsigned char *bytes;
+    size_t used;
+    size_t pushed;    /* bytes that may be written before it is full */
+    size_t written;   /* bytes that were written, */
+    size_t finalized; /* and bytes that are as they are to be */
+} block;
 
-static block *block_at(const ps_output *s, uint64_t number)
+struct ps_output {
+    int fd;
+    ps_output_options options;
+    ps_output_finalizer finalizer; /* its functions NULL: none */
+    size_t size; /* of a block */
+    block *blocks;
+    uint32_t n_blocks;
+    ps_compressor **compressors; /* one a thread, or one */
+    uint32_t n_compressors;
+    ps_seek_table *table;
+    pthread_t *threads;
+    uint32_t n_threads;
+
+    /* For the thread that writes, or the caller if there is none. */
+    uint64_t written;
+    uint64_t discard; /* bytes that are not to be written */
+
+    /*
+     * Numbers of blocks: those below `filling` are full, those below `taken`
+     * in the hands of a thread, those below `done` written.  The lock guards
+     * them, and all that follows.
+     */
+    pthread_mutex_t lock;
+    pthread_cond_t work;     /* there may be some for a thread */
+    pthread_cond_t progress; /* a block was written */
+    uint64_t filling;
+    uint64_t taken;
+    uint64_t done;
+    uint32_t n_started; /* threads that know their compressor */
+    bool stop;
+    bool failed;
+    ps_error err;
+};
+
+static block *block_at(const ps_output *out, uint64_t number)
 {
-    return &s->blocks[number % s->n_blocks];
+    return &out->blocks[number % out->n_blocks];
+}
+
+static block *current(const ps_output *out)
+{
+    return block_at(out, out->filling);
 }
 
 /* ---- Writing ---- */
 
-/* Only the first failure counts; what comes after it is not written. */
-static void note(ps_output *s, ps_result r, const ps_error *err)
+/* Only the first failure counts; nothing is written after it. */
+static void note_failure(ps_output *out, ps_result r, const ps_error *err)
 {
-    if (r == PS_OK || s->failed)
+    if (r == PS_OK || out->failed)
         return;
-    s->failed = true;
-    s->err = *err;
+    out->failed = true;
+    out->err = *err;
 }
 
-static ps_result give_failure(const ps_output *s, ps_error *err)
+static ps_result give_failure(const ps_output *out, ps_error *err)
 {
-    if (!s->failed)
+    if (!out->failed)
         return PS_OK;
     if (err != NULL)
-        *err = s->err;
-    return s->err.code;
+        *err = out->err;
+    return out->err.code;
 }
 
-static void complete(const ps_output *s, const block *b, size_t end)
+/* Finalizes a block up to `end`; on any thread. */
+static void finalize(const ps_output *out, const block *b, size_t end)
 {
-    if (s->seal.complete != NULL)
-        s->seal.complete(s->seal.context, b->bytes + b->sealed,
-                         end - b->sealed);
+    if (out->finalizer.finalize != NULL)
+        out->finalizer.finalize(out->finalizer.context,
+                                b->bytes + b->finalized, end - b->finalized);
 }
 
-static void follow(const ps_output *s, const block *b, size_t end)
+/* Shows what was finalized; block by block, in order. */
+static void follow(const ps_output *out, const block *b, size_t end)
 {
-    if (s->seal.follow != NULL)
-        s->seal.follow(s->seal.context, b->bytes + b->sealed,
-                       end - b->sealed);
+    if (out->finalizer.follow != NULL)
+        out->finalizer.follow(out->finalizer.context,
+                              b->bytes + b->finalized, end - b->finalized);
 }
 
-static ps_result write_counted(ps_output *s, const unsigned char *bytes,
+static ps_result write_counted(ps_output *out, const unsigned char *bytes,
                                size_t n, ps_error *err)
 {
-    ps_result r = ps_write_all(s->fd, bytes, n, err);
+    ps_result r = ps_write_all(out->fd, bytes, n, err);
 
-    s->written += r == PS_OK ? n : 0;
+    out->written += r == PS_OK ? n : 0;
     return r;
 }
 
-/* Writes a part of a block, without the lock. */
-static ps_result write_part(ps_output *s, const block *b, size_t end,
-                            ps_error *err)
+static void block_done(ps_output *out)
 {
-    size_t n = end - b->written;
-    size_t skip = s->discard < n ? (size_t)s->discard : n;
+    block *b = block_at(out, out->done);
 
-    s->discard -= skip;
-    return write_counted(s, b->bytes + b->written + skip, n - skip, err);
-}
-
-/* Writes a frame whose turn it is, without the lock. */
-static ps_result write_frame(ps_output *s, const unsigned char *frame,
-                             size_t n, size_t plain, ps_error *err)
-{
-    ps_result r = write_counted(s, frame, n, err);
-
-    return r == PS_OK ? ps_seek_table_add(s->table, n, plain, err) : r;
-}
-
-/* ---- What a thread does, with the lock but where it says so ---- */
-
-static void block_done(ps_output *s)
-{
-    block *b = block_at(s, s->done);
-
-    b->used = b->pushed = b->written = b->sealed = 0;
-    s->done++;
+    b->used = b->pushed = b->written = b->finalized = 0;
+    out->done++;
     /* A caller who waits had better find more than one free. */
-    if (s->options.compressed || s->filling - s->done <= s->n_blocks / 2)
-        (void)pthread_cond_broadcast(&s->room);
+    if (out->options.compressed ||
+        out->filling - out->done <= out->n_blocks / 2)
+        (void)pthread_cond_broadcast(&out->progress);
 }
 
-static bool has_pushed(const ps_output *s)
+/* Whether bytes of the block that is being filled are to be written. */
+static bool has_pushed(const ps_output *out)
 {
-    const block *b = block_at(s, s->filling);
+    const block *b = current(out);
 
-    return s->taken == s->filling && b->pushed > b->written;
+    return out->taken == out->filling && b->pushed > b->written;
 }
 
-/* A full block, or what was pushed of the one that is being filled. */
-static void write_plain(ps_output *s)
+/*
+ * Writes a full block, or what was pushed of the one that is being filled.
+ * Called with the lock, and works without it.
+ */
+static void write_plain(ps_output *out)
 {
-    block *b = block_at(s, s->taken);
-    bool full = s->taken < s->filling;
+    block *b = block_at(out, out->taken);
+    bool full = out->taken < out->filling;
     size_t end = full ? b->used : b->pushed;
-    bool failed = s->failed;
+    bool failed = out->failed;
     ps_result r = PS_OK;
     ps_error err;
 
-    s->taken += full;
-    (void)pthread_mutex_unlock(&s->lock);
-    complete(s, b, end);
-    follow(s, b, end);
-    if (!failed)
-        r = write_part(s, b, end, &err);
-    (void)pthread_mutex_lock(&s->lock);
-    note(s, r, &err);
-    b->written = b->sealed = end;
+    out->taken += full;
+    (void)pthread_mutex_unlock(&out->lock);
+    finalize(out, b, end);
+    follow(out, b, end);
+    if (!failed) {
+        size_t n = end - b->written;
+        size_t skip = out->discard < n ? (size_t)out->discard : n;
+
+        out->discard -= skip;
+        r = write_counted(out, b->bytes + b->written + skip, n - skip, &err);
+    }
+    (void)pthread_mutex_lock(&out->lock);
+    note_failure(out, r, &err);
+    b->written = b->finalized = end;
     if (full)
-        block_done(s);
-    if (s->taken == s->filling)
-        (void)pthread_cond_broadcast(&s->room);
+        block_done(out);
+    if (out->taken == out->filling)
+        (void)pthread_cond_broadcast(&out->progress);
 }
 
-static void write_compressed(ps_output *s, ps_compressor *maker)
+/* Compresses a full block, and writes it when its turn comes.  As above. */
+static void write_compressed(ps_output *out, ps_compressor *compressor)
 {
-    uint64_t number = s->taken++;
-    const block *b = block_at(s, number);
-    bool failed = s->failed;
+    uint64_t number = out->taken++;
+    const block *b = block_at(out, number);
+    bool failed = out->failed;
     const unsigned char *frame = NULL;
     size_t n = 0;
     ps_result r = PS_OK;
     ps_error err;
 
-    (void)pthread_mutex_unlock(&s->lock);
-    complete(s, b, b->used);
+    (void)pthread_mutex_unlock(&out->lock);
+    finalize(out, b, b->used);
     if (!failed)
-        r = ps_compress_frame(maker, b->bytes, b->used, &frame, &n, &err);
-    (void)pthread_mutex_lock(&s->lock);
-    while (s->done != number)
-        (void)pthread_cond_wait(&s->room, &s->lock);
-    failed = s->failed;
-    (void)pthread_mutex_unlock(&s->lock);
-    follow(s, b, b->used);
+        r = ps_compress_frame(compressor, b->bytes, b->used, &frame, &n, &err);
+
+    (void)pthread_mutex_lock(&out->lock);
+    while (out->done != number)
+        (void)pthread_cond_wait(&out->progress, &out->lock);
+    failed = out->failed;
+    (void)pthread_mutex_unlock(&out->lock);
+
+    follow(out, b, b->used);
     if (!failed && r == PS_OK)
-        r = write_frame(s, frame, n, b->used, &err);
-    (void)pthread_mutex_lock(&s->lock);
-    note(s, r, &err);
-    block_done(s);
+        r = write_counted(out, frame, n, &err);
+    if (!failed && r == PS_OK)
+        r = ps_seek_table_add(out->table, n, b->used, &err);
+    (void)pthread_mutex_lock(&out->lock);
+    note_failure(out, r, &err);
+    block_done(out);
 }
 
-void *ps_output_work(void *context)
+static void *run_thread(void *context)
 {
-    ps_output *s = context;
-    ps_compressor *maker;
+    ps_output *out = context;
+    ps_compressor *compressor = NULL;
 
-    (void)pthread_mutex_lock(&s->lock);
-    maker = s->options.compressed ? s->makers[s->n_started++] : NULL;
+    (void)pthread_mutex_lock(&out->lock);
+    if (out->options.compressed)
+        compressor = out->compressors[out->n_started++];
     for (;;) {
-        if (maker == NULL && (s->taken < s->filling || has_pushed(s)))
-            write_plain(s);
-        else if (maker != NULL && s->taken < s->filling)
-            write_compressed(s, maker);
-        else if (s->stop)
+        if (compressor == NULL &&
+            (out->taken < out->filling || has_pushed(out)))
+            write_plain(out);
+        else if (compressor != NULL && out->taken < out->filling)
+            write_compressed(out, compressor);
+        else if (out->stop)
             break;
         else
-            (void)pthread_cond_wait(&s->work, &s->lock);
+            (void)pthread_cond_wait(&out->work, &out->lock);
     }
-    (void)pthread_mutex_unlock(&s->lock);
+    (void)pthread_mutex_unlock(&out->lock);
     return NULL;
 }
 
 /* ---- What the caller does ---- */
 
-/* To wake a thread costs as much as to write a block, or nearly so. */
-static void wake_thread(ps_output *s)
-{
-    if (s->options.compressed || s->filling - s->taken >= FEW)
-        (void)pthread_cond_signal(&s->work);
-}
-
-/* The block is full, or to be written as it is: without threads, here. */
-static ps_result hand_over(ps_output *s, ps_error *err)
+/* Ends the block: it is full, or to be written as it is. */
+static ps_result hand_over(ps_output *out, ps_error *err)
 {
     ps_result r;
 
-    (void)pthread_mutex_lock(&s->lock);
-    s->filling++;
-    if (s->n_threads > 0)
-        wake_thread(s);
-    else if (s->options.compressed)
-        write_compressed(s, s->makers[0]);
-    else
-        write_plain(s);
-    while (s->filling - s->done == s->n_blocks)
-        (void)pthread_cond_wait(&s->room, &s->lock);
-    r = give_failure(s, err);
-    (void)pthread_mutex_unlock(&s->lock);
+    (void)pthread_mutex_lock(&out->lock);
+    out->filling++;
+    if (out->n_threads > 0) {
+        /* To wake a thread costs nearly as much as to write a block. */
+        if (out->options.compressed || out->filling - out->taken >= FEW)
+            (void)pthread_cond_signal(&out->work);
+    } else if (out->options.compressed) {
+        write_compressed(out, out->compressors[0]);
+    } else {
+        write_plain(out);
+    }
+    while (out->filling - out->done == out->n_blocks)
+        (void)pthread_cond_wait(&out->progress, &out->lock);
+    r = give_failure(out, err);
+    (void)pthread_mutex_unlock(&out->lock);
     return r;
 }
 
-static block *current(const ps_output *s)
-{
-    return block_at(s, s->filling);
-}
-
-ps_result ps_output_reserve(ps_output *s, size_t n, unsigned char **room,
+ps_result ps_output_reserve(ps_output *out, size_t n, unsigned char **bytes,
                             ps_error *err)
 {
-    block *b = current(s);
+    block *b = current(out);
 
-    if (n > s->size - b->used) {
-        ps_result r = hand_over(s, err);
+    if (n > out->size - b->used) {
+        ps_result r = hand_over(out, err);
 
         if (r != PS_OK)
             return r;
-        b = current(s);
+        b = current(out);
     }
-    *room = b->bytes + b->used;
+    *bytes = b->bytes + b->used;
     b->used += n;
     return PS_OK;
 }
 
-ps_result ps_output_put(ps_output *s, const void *data, size_t n, ps_error *err)
+ps_result ps_output_put(ps_output *out, const void *data, size_t n,
+                        ps_error *err)
 {
     const unsigned char *from = data;
 
     while (n > 0) {
-        block *b = current(s);
-        size_t part = n < s->size - b->used ? n : s->size - b->used;
+        block *b = current(out);
+        size_t part = n < out->size - b->used ? n : out->size - b->used;
 
         memcpy(b->bytes + b->used, from, part);
         b->used += part;
-        if (s->seal.complete != NULL)
-            b->sealed = b->used;
+        if (out->finalizer.finalize != NULL)
+            b->finalized = b->used;
         from += part;
         n -= part;
         if (n > 0) {
-            ps_result r = hand_over(s, err);
+            ps_result r = hand_over(out, err);
 
             if (r != PS_OK)
                 return r;
@@ -256,106 +299,265 @@ ps_result ps_output_put(ps_output *s, const void *data, size_t n, ps_error *err)
     return PS_OK;
 }
 
-ps_result ps_output_cut(ps_output *s, ps_error *err)
+ps_result ps_output_cut(ps_output *out, ps_error *err)
 {
-    if (!s->options.compressed || current(s)->used == 0)
+    if (!out->options.compressed || current(out)->used == 0)
         return PS_OK;
-    return hand_over(s, err);
+    return hand_over(out, err);
 }
 
-ps_result ps_output_push(ps_output *s, ps_error *err)
+ps_result ps_output_push(ps_output *out, ps_error *err)
 {
     ps_result r;
 
-    if (s->n_threads == 0)
-        return ps_output_flush(s, err);
-    (void)pthread_mutex_lock(&s->lock);
-    current(s)->pushed = current(s)->used;
-    if (!s->options.compressed)
-        (void)pthread_cond_signal(&s->work);
-    r = give_failure(s, err);
-    (void)pthread_mutex_unlock(&s->lock);
+    if (out->n_threads == 0)
+        return ps_output_flush(out, err);
+    (void)pthread_mutex_lock(&out->lock);
+    current(out)->pushed = current(out)->used;
+    if (!out->options.compressed)
+        (void)pthread_cond_signal(&out->work);
+    r = give_failure(out, err);
+    (void)pthread_mutex_unlock(&out->lock);
     return r;
 }
 
-/* Waits until all that was handed over or pushed is written. */
-static ps_result wait_written(ps_output *s, ps_error *err)
-{
-    ps_result r;
-
-    (void)pthread_mutex_lock(&s->lock);
-    while (s->done < s->filling ||
-           (!s->options.compressed && has_pushed(s)))
-        (void)pthread_cond_wait(&s->room, &s->lock);
-    r = give_failure(s, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return r;
-}
-
-ps_result ps_output_flush(ps_output *s, ps_error *err)
+ps_result ps_output_flush(ps_output *out, ps_error *err)
 {
     ps_result r = PS_OK;
 
-    if (s->n_threads > 0)
-        r = ps_output_push(s, err);
-    else if (!s->options.compressed && current(s)->used > 0)
-        r = hand_over(s, err);
-    return r == PS_OK ? wait_written(s, err) : r;
+    if (out->n_threads > 0)
+        r = ps_output_push(out, err);
+    else if (!out->options.compressed && current(out)->used > 0)
+        r = hand_over(out, err);
+    if (r != PS_OK)
+        return r;
+
+    (void)pthread_mutex_lock(&out->lock);
+    while (out->done < out->filling ||
+           (!out->options.compressed && has_pushed(out)))
+        (void)pthread_cond_wait(&out->progress, &out->lock);
+    r = give_failure(out, err);
+    (void)pthread_mutex_unlock(&out->lock);
+    return r;
 }
 
-ps_result ps_output_settle(ps_output *s, ps_error *err)
+ps_result ps_output_settle(ps_output *out, ps_error *err)
 {
-    ps_result r = ps_output_flush(s, err);
-    block *b = current(s);
+    ps_result r = ps_output_flush(out, err);
+    block *b = current(out);
 
-    if (r == PS_OK && b->sealed < b->used) {
-        complete(s, b, b->used);
-        follow(s, b, b->used);
-        b->sealed = b->used;
+    if (r == PS_OK && b->finalized < b->used) {
+        finalize(out, b, b->used);
+        follow(out, b, b->used);
+        b->finalized = b->used;
     }
     return r;
 }
 
-ps_result ps_output_where(ps_output *s, ps_output_place *place, ps_error *err)
+ps_result ps_output_where(ps_output *out, ps_output_place *place,
+                          ps_error *err)
 {
-    ps_result r = ps_output_settle(s, err);
+    ps_result r = ps_output_settle(out, err);
 
-    *place = (ps_output_place){.written = s->written};
-    if (r != PS_OK || !s->options.compressed)
+    *place = (ps_output_place){.written = out->written};
+    if (r != PS_OK || !out->options.compressed)
         return r;
-    place->pending = current(s)->bytes;
-    place->pending_bytes = current(s)->used;
-    if (ps_seek_table_frames(s->table) > 0)
-        ps_seek_table_encode(s->table, &place->table, &place->table_bytes);
+    place->pending = current(out)->bytes;
+    place->pending_bytes = current(out)->used;
+    if (ps_seek_table_frames(out->table) > 0)
+        ps_seek_table_encode(out->table, &place->table, &place->table_bytes);
     return PS_OK;
 }
 
-uint64_t ps_output_written(const ps_output *s)
+uint64_t ps_output_written(const ps_output *out)
 {
-    return s->written;
+    return out->written;
 }
 
-void ps_output_discard(ps_output *s, uint64_t n)
+void ps_output_discard(ps_output *out, uint64_t n)
 {
-    s->discard = n;
+    out->discard = n;
 }
 
-static ps_result put_table(ps_output *s, ps_error *err)
+ps_result ps_output_finish(ps_output *out, ps_error *err)
 {
-    const unsigned char *bytes;
+    const unsigned char *table;
     size_t n;
-
-    ps_seek_table_encode(s->table, &bytes, &n);
-    return write_counted(s, bytes, n, err);
-}
-
-ps_result ps_output_finish(ps_output *s, ps_error *err)
-{
-    ps_result r = ps_output_cut(s, err);
+    ps_result r = ps_output_cut(out, err);
 
     if (r == PS_OK)
-        r = ps_output_flush(s, err);
-    if (r == PS_OK && s->options.compressed)
-        r = put_table(s, err);
+        r = ps_output_flush(out, err);
+    if (r != PS_OK || !out->options.compressed)
+        return r;
+    ps_seek_table_encode(out->table, &table, &n);
+    return write_counted(out, table, n, err);
+}
+
+/* ---- Opening and closing ---- */
+
+/* More than one cannot write plain bytes in order. */
+static uint32_t threads_for(const ps_output_options *o)
+{
+    return !o->compressed && o->threads > 1 ? 1 : o->threads;
+}
+
+static uint32_t blocks_for(const ps_output_options *o)
+{
+    uint32_t threads = threads_for(o);
+
+    return threads == 0 ? 1 : threads + SPARE_BLOCKS;
+}
+
+static size_t block_size(const ps_output_options *o)
+{
+    if (o->compressed)
+        return o->frame;
+    return o->largest > PS_IO_BYTES ? o->largest : PS_IO_BYTES;
+}
+
+uint64_t ps_output_bytes(const ps_output_options *o)
+{
+    uint32_t threads = threads_for(o);
+    uint64_t blocks = ps_mem_times(blocks_for(o),
+                                   ps_mem_array(1, block_size(o)));
+    uint64_t all = ps_mem_times(
+        threads, PS_THREAD_BYTES + sizeof(pthread_t));
+
+    all = ps_mem_sum(all, blocks);
+    all = ps_mem_sum(all, ps_mem_array(blocks_for(o), sizeof(block)));
+    if (o->compressed)
+        all = ps_mem_sum(
+            all, ps_mem_times(threads == 0 ? 1 : threads,
+                              ps_compressor_bytes(o->level, o->frame) +
+                              sizeof(ps_compressor *)));
+    if (o->compressed && o->max_frames != 0)
+        all = ps_mem_sum(all, ps_seek_table_takes(o->max_frames));
+    return ps_mem_sum(all, sizeof(ps_output));
+}
+
+static ps_result open_blocks(ps_output *out, ps_error *err)
+{
+    out->n_blocks = blocks_for(&out->options);
+    out->size = block_size(&out->options);
+    out->blocks = calloc(out->n_blocks, sizeof *out->blocks);
+    if (out->blocks == NULL)
+        return ps_fail_memory(err);
+    for (uint32_t i = 0; i < out->n_blocks; i++) {
+        out->blocks[i].bytes = malloc(out->size);
+        if (out->blocks[i].bytes == NULL)
+            return ps_fail_memory(err);
+    }
+    return PS_OK;
+}
+
+/* An empty seek table, or that of the frames that were written before. */
+static ps_result open_table(ps_output *out, ps_error *err)
+{
+    const ps_output_options *o = &out->options;
+    ps_result r;
+
+    if (o->table == NULL)
+        return ps_seek_table_open(&out->table, err);
+    if (o->written > UINT64_MAX - o->table_bytes)
+        return ps_fail(err, PS_ERR_CORRUPT, "the output cannot be so long");
+    r = ps_seek_table_decode(&out->table, o->table, o->table_bytes,
+                             o->written + o->table_bytes, err);
+    if (r == PS_OK && ps_seek_table_bytes(out->table) != o->written)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "the seek table is not that of the output");
     return r;
+}
+
+static ps_result open_compressors(ps_output *out, ps_error *err)
+{
+    ps_result r = open_table(out, err);
+
+    if (r != PS_OK)
+        return r;
+    if (out->options.max_frames != 0)
+        ps_seek_table_limit(out->table, out->options.max_frames);
+    out->n_compressors = out->options.threads == 0 ? 1 : out->options.threads;
+    out->compressors = calloc(out->n_compressors, sizeof(ps_compressor *));
+    if (out->compressors == NULL)
+        return ps_fail_memory(err);
+    for (uint32_t i = 0; i < out->n_compressors && r == PS_OK; i++)
+        r = ps_compressor_open(&out->compressors[i], out->options.level, err);
+    return r;
+}
+
+static ps_result start_threads(ps_output *out, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (out->options.threads == 0)
+        return PS_OK;
+    out->threads = calloc(out->options.threads, sizeof *out->threads);
+    if (out->threads == NULL)
+        return ps_fail_memory(err);
+    /* With fewer it takes longer, and with none the caller does it. */
+    while (r == PS_OK && out->n_threads < out->options.threads) {
+        r = ps_thread_start(&out->threads[out->n_threads], run_thread, out,
+                            err);
+        out->n_threads += r == PS_OK;
+    }
+    return PS_OK;
+}
+
+ps_result ps_output_open(ps_output **output, int fd,
+                         const ps_output_options *options,
+                         ps_error *err)
+{
+    ps_output *out = calloc(1, sizeof *out);
+    ps_result r;
+
+    *output = NULL;
+    if (out == NULL)
+        return ps_fail_memory(err);
+    out->fd = fd;
+    out->options = *options;
+    out->options.threads = threads_for(options);
+    out->written = options->written;
+    if (options->finalizer != NULL)
+        out->finalizer = *options->finalizer;
+    (void)pthread_mutex_init(&out->lock, NULL);
+    (void)pthread_cond_init(&out->work, NULL);
+    (void)pthread_cond_init(&out->progress, NULL);
+    r = open_blocks(out, err);
+    if (r == PS_OK && out->options.compressed)
+        r = open_compressors(out, err);
+    if (r == PS_OK)
+        r = start_threads(out, err);
+    if (r != PS_OK) {
+        ps_output_free(out);
+        return r;
+    }
+    ps_widen_pipe(fd);
+    *output = out;
+    return PS_OK;
+}
+
+void ps_output_free(ps_output *out)
+{
+    if (out == NULL)
+        return;
+    (void)pthread_mutex_lock(&out->lock);
+    out->stop = true;
+    (void)pthread_cond_broadcast(&out->work);
+    (void)pthread_mutex_unlock(&out->lock);
+    for (uint32_t i = 0; i < out->n_threads; i++)
+        (void)pthread_join(out->threads[i], NULL);
+    free(out->threads);
+
+    for (uint32_t i = 0; out->blocks != NULL && i < out->n_blocks; i++)
+        free(out->blocks[i].bytes);
+    for (uint32_t i = 0; out->compressors != NULL && i < out->n_compressors;
+         i++)
+        ps_compressor_free(out->compressors[i]);
+    ps_seek_table_free(out->table);
+    free(out->blocks);
+    free(out->compressors);
+    (void)pthread_cond_destroy(&out->progress);
+    (void)pthread_cond_destroy(&out->work);
+    (void)pthread_mutex_destroy(&out->lock);
+    free(out);
 }

@@ -56,7 +56,7 @@ static ps_result open_all(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
     const ps_engine_options engine = ps_packer_engine_options(p);
-    const ps_output_seal seal = {finalize_records, follow, p};
+    const ps_output_finalizer finalizer = {finalize_records, follow, p};
     ps_output_options output = ps_packer_output_options(p);
     ps_result r = ps_engine_open(&p->engine, &engine, err);
 
@@ -72,7 +72,7 @@ static ps_result open_all(ps_packer *p, const ps_output_place *place,
     r = ps_store_open(&p->store, ps_engine_slots(p->engine), err);
     if (r != PS_OK)
         return r;
-    output.seal = &seal;
+    output.finalizer = &finalizer;
     if (place != NULL) {
         output.written = place->written;
         output.table = place->table;
