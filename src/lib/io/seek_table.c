@@ -1,9 +1,9 @@
 /*
  * seek_table.c - the seek table of zstd's seekable format.
  *
- * The entries are kept as the file has them, so that a table costs no more
- * memory than it has bytes in the file.  Where each 64th frame lies is kept
- * besides; a search goes on from there.
+ * The entries are kept as the file has them, so that a table takes no more
+ * memory than bytes in the file.  Besides, a mark tells where each 64th frame
+ * lies, from which a search goes on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,14 @@
 
 #define SEEKABLE_MAGIC UINT32_C(0x8F92EAB1)
 
-/* Bits of the descriptor that may come to mean a newer format. */
+/* An entry has two sizes; the footer the number of frames and a descriptor. */
+#define ENTRY_BYTES_AT 0
+#define ENTRY_PLAIN_AT 4
+#define FOOTER_FRAMES_AT 0
+#define FOOTER_DESCRIPTOR_AT 4
+#define FOOTER_MAGIC_AT 5
+
+/* Bits of the descriptor that a newer format may use. */
 #define RESERVED (0xff & ~PS_SEEK_WITH_CHECKSUMS)
 
 #define FRAME_ABOUT (UINT32_C(512) << 10)
@@ -38,10 +45,10 @@ typedef struct mark {
 } mark;
 
 struct ps_seek_table {
-    unsigned char *buf; /* prefix, entries, room for a footer */
+    unsigned char *buf; /* prefix, entries, space for a footer */
     uint32_t frames;
-    uint32_t room; /* frames that fit */
-    uint32_t max; /* frames that there may be */
+    uint32_t capacity; /* frames that fit */
+    uint32_t max;      /* frames that there may be */
     mark *marks;   /* of frames 0, 64, 128 and so on */
     mark end;
 };
@@ -58,15 +65,15 @@ static size_t entry_at(uint32_t frame)
     return PS_SEEK_PREFIX_BYTES + (size_t)frame * PS_SEEK_ENTRY_BYTES;
 }
 
-/* Makes room for `room` frames, at least 1. */
-static ps_result reserve(ps_seek_table *t, uint32_t room, ps_error *err)
+/* Sets the capacity, at least 1. */
+static ps_result reserve(ps_seek_table *t, uint32_t capacity, ps_error *err)
 {
-    size_t n_marks = (room - 1) / MARK_EVERY + 1;
+    size_t n_marks = (capacity - 1) / MARK_EVERY + 1;
     unsigned char *buf;
     mark *marks;
 
     /* PS_SEEK_FRAMES_MAX keeps the sizes near 2^30: no overflow. */
-    buf = realloc(t->buf, entry_at(room) + PS_SEEK_FOOTER_BYTES);
+    buf = realloc(t->buf, entry_at(capacity) + PS_SEEK_FOOTER_BYTES);
     if (buf == NULL)
         return ps_fail_memory(err);
     t->buf = buf;
@@ -74,7 +81,7 @@ static ps_result reserve(ps_seek_table *t, uint32_t room, ps_error *err)
     if (marks == NULL)
         return ps_fail_memory(err);
     t->marks = marks;
-    t->room = room;
+    t->capacity = capacity;
     return PS_OK;
 }
 
@@ -99,7 +106,7 @@ void ps_seek_table_limit(ps_seek_table *t, uint32_t max)
         t->max = max;
 }
 
-/* Two of them while it grows. */
+/* There are two of each array while it grows. */
 uint64_t ps_seek_table_takes(uint32_t max)
 {
     uint64_t n = (uint64_t)max + 1;
@@ -115,6 +122,7 @@ uint64_t ps_seek_table_takes(uint32_t max)
 ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
                             ps_error *err)
 {
+    unsigned char *entry;
     ps_result r = PS_OK;
 
     if (t->frames >= t->max)
@@ -127,14 +135,16 @@ ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
                        "a frame of %" PRIu64 " bytes does not fit a seek "
                        "table",
                        bytes > plain ? bytes : plain);
-    if (t->frames == t->room)
-        r = reserve(t, t->room < t->max / 2 ? 2 * t->room : t->max, err);
+    if (t->frames == t->capacity)
+        r = reserve(t, t->capacity < t->max / 2 ? 2 * t->capacity : t->max,
+                    err);
     if (r != PS_OK)
         return r;
     if (t->frames % MARK_EVERY == 0)
         t->marks[t->frames / MARK_EVERY] = t->end;
-    store_u32(t->buf + entry_at(t->frames), (uint32_t)bytes);
-    store_u32(t->buf + entry_at(t->frames) + 4, (uint32_t)plain);
+    entry = t->buf + entry_at(t->frames);
+    store_u32(entry + ENTRY_BYTES_AT, (uint32_t)bytes);
+    store_u32(entry + ENTRY_PLAIN_AT, (uint32_t)plain);
     t->frames++;
     t->end.at += bytes;
     t->end.plain_at += plain;
@@ -145,13 +155,14 @@ void ps_seek_table_encode(ps_seek_table *t, const unsigned char **bytes,
                           size_t *n)
 {
     const size_t end = entry_at(t->frames);
+    unsigned char *footer = t->buf + end;
 
     store_u32(t->buf, PS_SEEK_SKIPPABLE_MAGIC);
     store_u32(t->buf + 4, (uint32_t)(end - PS_SEEK_PREFIX_BYTES +
                                      PS_SEEK_FOOTER_BYTES));
-    store_u32(t->buf + end, t->frames);
-    t->buf[end + 4] = 0;
-    store_u32(t->buf + end + 5, SEEKABLE_MAGIC);
+    store_u32(footer + FOOTER_FRAMES_AT, t->frames);
+    footer[FOOTER_DESCRIPTOR_AT] = 0;
+    store_u32(footer + FOOTER_MAGIC_AT, SEEKABLE_MAGIC);
     *bytes = t->buf;
     *n = end + PS_SEEK_FOOTER_BYTES;
 }
@@ -162,31 +173,33 @@ void ps_seek_table_encode(ps_seek_table *t, const unsigned char **bytes,
 
 bool ps_is_seek_footer(const unsigned char *footer)
 {
-    return load_u32(footer + 5) == SEEKABLE_MAGIC;
+    return load_u32(footer + FOOTER_MAGIC_AT) == SEEKABLE_MAGIC;
 }
 
 static uint32_t entry_bytes(const unsigned char *footer)
 {
-    const bool checksums = (footer[4] & PS_SEEK_WITH_CHECKSUMS) != 0;
+    const unsigned descriptor = footer[FOOTER_DESCRIPTOR_AT];
+    const bool checksums = (descriptor & PS_SEEK_WITH_CHECKSUMS) != 0;
 
     return PS_SEEK_ENTRY_BYTES + (checksums ? PS_SEEK_CHECKSUM_BYTES : 0);
 }
 
 /*
- * Two of the reserved bits may come to mean something that a reader can do
- * without.  They are refused, too, for then no flipped bit goes unseen.
+ * A reader may ignore two of the reserved bits.  They are refused all the
+ * same, so that no flipped bit goes unseen.
  */
 ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
                                 uint64_t *table_bytes, ps_error *err)
 {
-    uint32_t frames = load_u32(footer);
+    uint32_t frames = load_u32(footer + FOOTER_FRAMES_AT);
+    unsigned descriptor = footer[FOOTER_DESCRIPTOR_AT];
 
     if (!ps_is_seek_footer(footer))
         return ps_fail(err, PS_ERR_UNSUPPORTED, "it has no seek table");
-    if ((footer[4] & RESERVED) != 0)
+    if ((descriptor & RESERVED) != 0)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "the seek table's descriptor 0x%02x is not known",
-                       footer[4]);
+                       descriptor);
     *table_bytes = (uint64_t)frames * entry_bytes(footer) +
                    PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES;
     if (frames == 0 || frames > PS_SEEK_FRAMES_MAX || *table_bytes > before)
@@ -196,18 +209,18 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
     return PS_OK;
 }
 
-/* Takes an entry over, within the bytes that lie before the table. */
-static ps_result take_entry(ps_seek_table *t, const unsigned char *entry,
-                            uint64_t before, ps_error *err)
+/* Adds an entry of a file; its frame lies within the first `end` bytes. */
+static ps_result decode_entry(ps_seek_table *t, const unsigned char *entry,
+                              uint64_t end, ps_error *err)
 {
-    uint32_t bytes = load_u32(entry);
-    uint32_t plain = load_u32(entry + 4);
+    uint32_t bytes = load_u32(entry + ENTRY_BYTES_AT);
+    uint32_t plain = load_u32(entry + ENTRY_PLAIN_AT);
 
-    if (bytes == 0 || bytes > before - t->end.at)
+    if (bytes == 0 || bytes > end - t->end.at)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the seek table has %" PRIu32 " bytes for frame %"
                        PRIu32 ", but %" PRIu64 " are left",
-                       bytes, t->frames, before - t->end.at);
+                       bytes, t->frames, end - t->end.at);
     /* What cannot be compressed grows a little. */
     if (bytes / 2 > PS_FRAME_BYTES_MAX || plain > PS_FRAME_BYTES_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
@@ -223,41 +236,32 @@ static ps_result take_entry(ps_seek_table *t, const unsigned char *entry,
     return ps_seek_table_add(t, bytes, plain, err);
 }
 
-static ps_result take_entries(ps_seek_table *t, const unsigned char *bytes,
-                              uint64_t n, uint64_t before, ps_error *err)
-{
-    const unsigned char *footer = bytes + n - PS_SEEK_FOOTER_BYTES;
-    const unsigned char *entry = bytes + PS_SEEK_PREFIX_BYTES;
-    ps_result r;
-
-    if (load_u32(bytes) != PS_SEEK_SKIPPABLE_MAGIC ||
-        load_u32(bytes + 4) != n - PS_SEEK_PREFIX_BYTES)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the seek table does not begin where it should");
-    r = reserve(t, load_u32(footer), err);
-    for (; r == PS_OK && entry < footer; entry += entry_bytes(footer))
-        r = take_entry(t, entry, before - n, err);
-    return r;
-}
-
 ps_result ps_seek_table_decode(ps_seek_table **table,
                                const unsigned char *bytes, uint64_t n,
                                uint64_t before, ps_error *err)
 {
+    const unsigned char *entry = bytes + PS_SEEK_PREFIX_BYTES;
+    const unsigned char *footer;
     uint64_t expected = 0;
     ps_result r;
 
     *table = NULL;
     if (n < PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT, "the seek table is cut");
-    r = ps_seek_footer_decode(bytes + n - PS_SEEK_FOOTER_BYTES, before,
-                              &expected, err);
+    footer = bytes + n - PS_SEEK_FOOTER_BYTES;
+    r = ps_seek_footer_decode(footer, before, &expected, err);
     if (r == PS_OK && expected != n)
         r = ps_fail(err, PS_ERR_CORRUPT, "the seek table is cut");
     if (r == PS_OK)
         r = ps_seek_table_open(table, err);
+    if (r == PS_OK && (load_u32(bytes) != PS_SEEK_SKIPPABLE_MAGIC ||
+                       load_u32(bytes + 4) != n - PS_SEEK_PREFIX_BYTES))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "the seek table does not begin where it should");
     if (r == PS_OK)
-        r = take_entries(*table, bytes, n, before, err);
+        r = reserve(*table, load_u32(footer + FOOTER_FRAMES_AT), err);
+    for (; r == PS_OK && entry < footer; entry += entry_bytes(footer))
+        r = decode_entry(*table, entry, before - n, err);
     if (r != PS_OK) {
         ps_seek_table_free(*table);
         *table = NULL;
@@ -280,12 +284,13 @@ uint32_t ps_seek_table_frames(const ps_seek_table *t)
     return t->frames;
 }
 
-/* The last mark that is not behind `offset`. */
-static uint32_t find_mark(const ps_seek_table *t, uint64_t offset)
+ps_seek_frame ps_seek_table_find(const ps_seek_table *t, uint64_t offset)
 {
     uint32_t low = 0;
     uint32_t high = (t->frames - 1) / MARK_EVERY;
+    ps_seek_frame f;
 
+    /* The last mark that is not behind `offset`. */
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
 
@@ -294,21 +299,14 @@ static uint32_t find_mark(const ps_seek_table *t, uint64_t offset)
         else
             high = middle - 1;
     }
-    return low;
-}
-
-ps_seek_frame ps_seek_table_find(const ps_seek_table *t, uint64_t offset)
-{
-    uint32_t m = find_mark(t, offset);
-    ps_seek_frame f = {.number = m * MARK_EVERY,
-                       .at = t->marks[m].at,
-                       .plain_at = t->marks[m].plain_at};
-
+    f = (ps_seek_frame){.number = low * MARK_EVERY,
+                        .at = t->marks[low].at,
+                        .plain_at = t->marks[low].plain_at};
     for (;;) {
         const unsigned char *entry = t->buf + entry_at(f.number);
 
-        f.bytes = load_u32(entry);
-        f.plain = load_u32(entry + 4);
+        f.bytes = load_u32(entry + ENTRY_BYTES_AT);
+        f.plain = load_u32(entry + ENTRY_PLAIN_AT);
         if (offset < f.plain_at + f.plain || f.number + 1 == t->frames)
             return f;
         f.at += f.bytes;

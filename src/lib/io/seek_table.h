@@ -14,12 +14,12 @@
 #define PS_SEEK_FRAMES_MAX (UINT32_C(1) << 27)
 #define PS_FRAME_BYTES_MAX PS_MAX_RECORD_BYTES
 
-/* What a table has besides its entries: two numbers in front, a footer. */
+/* In front of the entries there are two numbers, behind them a footer. */
 #define PS_SEEK_SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
 #define PS_SEEK_PREFIX_BYTES 8
 #define PS_SEEK_FOOTER_BYTES 9
 
-/* An entry, and what it has besides if that bit of the descriptor is set. */
+/* An entry, and its checksum if that bit of the descriptor is set. */
 #define PS_SEEK_ENTRY_BYTES 8
 #define PS_SEEK_CHECKSUM_BYTES 4
 #define PS_SEEK_WITH_CHECKSUMS 0x80
@@ -29,7 +29,7 @@ uint32_t ps_frame_records(uint32_t record_bytes);
 
 typedef struct ps_seek_table ps_seek_table;
 
-/* A frame as a table has it: its place and size, packed and unpacked. */
+/* A frame of a table: its place and size, compressed and plain. */
 typedef struct ps_seek_frame {
     uint32_t number;
     uint64_t at; /* from the first frame */
@@ -41,7 +41,7 @@ typedef struct ps_seek_frame {
 /* An empty table.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
 
-/* No more frames than `max`, from 1; and what they take at most. */
+/* Allows at most `max` >= 1 frames; and a bound of their memory. */
 void ps_seek_table_limit(ps_seek_table *table, uint32_t max);
 uint64_t ps_seek_table_takes(uint32_t max);
 
@@ -81,7 +81,7 @@ uint64_t ps_seek_table_bytes(const ps_seek_table *table);
 uint64_t ps_seek_table_plain(const ps_seek_table *table);
 uint32_t ps_seek_table_frames(const ps_seek_table *table);
 
-/* The frame with byte `offset`, below ps_seek_table_plain, unpacked. */
+/* The frame with plain byte `offset`, below ps_seek_table_plain. */
 ps_seek_frame ps_seek_table_find(const ps_seek_table *table,
                                  uint64_t offset);
 

@@ -1,10 +1,9 @@
 /*
  * seek_table_check.c - whether the frames of a compressed input are those of
- * the seek table behind them, seen while they pass.
+ * the seek table behind them, checked while they pass.
  *
- * A table does not follow all frames: most inputs have none, and those of
- * other writers are left alone.  One must follow the streams that begin with a
- * frame that is known as their head.
+ * Most inputs have no table, and those of other writers are left alone.  A
+ * table is wanted behind a stream that begins with a frame known as its head.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,31 +36,12 @@ static uint64_t add_link(uint64_t chain, uint64_t packed, uint64_t plain,
 
 static bool is_table(const ps_frame_check *c)
 {
-    return c->packed >= PS_SEEK_PREFIX_BYTES &&
+    return c->compressed >= PS_SEEK_PREFIX_BYTES &&
            load_u32(c->head) == PS_SEEK_SKIPPABLE_MAGIC;
 }
 
-/* ---- A table ---- */
-
-/* Entries of which size would fill it, if there is one for each frame. */
-static size_t find_entry_bytes(const ps_frame_check *c)
-{
-    const uint64_t n = load_u32(c->head + 4);
-    const size_t larger = PS_SEEK_ENTRY_BYTES + PS_SEEK_CHECKSUM_BYTES;
-
-    if (n == PS_SEEK_FOOTER_BYTES + c->frames * PS_SEEK_ENTRY_BYTES)
-        return PS_SEEK_ENTRY_BYTES;
-    return n == PS_SEEK_FOOTER_BYTES + c->frames * larger ? larger : 0;
-}
-
-static void begin_table(ps_frame_check *c)
-{
-    c->entry_bytes = find_entry_bytes(c);
-    c->entries = c->chain = 0;
-    c->agrees = false;
-}
-
-static void see_entry(ps_frame_check *c)
+/* The entry that is in c->part. */
+static void check_entry(ps_frame_check *c)
 {
     const bool checksum = c->entry_bytes > PS_SEEK_ENTRY_BYTES;
 
@@ -71,7 +51,8 @@ static void see_entry(ps_frame_check *c)
     c->entries++;
 }
 
-static void see_footer(ps_frame_check *c)
+/* The footer that is in c->part. */
+static void check_footer(ps_frame_check *c)
 {
     const bool checksums = c->entry_bytes > PS_SEEK_ENTRY_BYTES;
     const unsigned chain = checksums && !c->unchecked ? PS_CHAIN_CHECKSUMS
@@ -82,7 +63,7 @@ static void see_footer(ps_frame_check *c)
                 ps_is_seek_footer(c->part) && c->chain == c->chains[chain];
 }
 
-/* What follows the prefix. */
+/* `n` bytes of a table behind its prefix, which may end anywhere. */
 static void see_table(ps_frame_check *c, const unsigned char *bytes, size_t n)
 {
     while (n > 0) {
@@ -98,9 +79,9 @@ static void see_table(ps_frame_check *c, const unsigned char *bytes, size_t n)
             return;
         c->have = 0;
         if (is_entry)
-            see_entry(c);
+            check_entry(c);
         else
-            see_footer(c);
+            check_footer(c);
     }
 }
 
@@ -111,20 +92,9 @@ static void forget_frames(ps_frame_check *c)
     memset(c->chains, 0, sizeof c->chains);
 }
 
-static void end_table(ps_frame_check *c)
-{
-    if (c->wanted && !c->agrees && !c->bad) {
-        c->bad = true;
-        c->bad_at = c->at;
-    }
-    forget_frames(c);
-}
-
-/* ---- Any frame ---- */
-
 /*
- * Keeps the first eight bytes of those of which `before` came before these;
- * gives how many of these are among them.
+ * Keeps the first eight of the bytes that pass, `before` of which came before
+ * these.  Returns how many of these are among them.
  */
 static size_t keep_first(unsigned char first[8], uint64_t before,
                          const unsigned char *bytes, size_t n)
@@ -136,58 +106,69 @@ static size_t keep_first(unsigned char first[8], uint64_t before,
     return n;
 }
 
-static void see_tail(ps_frame_check *c, const unsigned char *bytes, size_t n)
-{
-    for (size_t i = n < 4 ? 0 : n - 4; i < n; i++)
-        c->tail = c->tail >> 8 | (uint32_t)bytes[i] << 24;
-}
-
-static bool has_checksum(const ps_frame_check *c)
-{
-    return load_u32(c->head) == ZSTD_MAGICNUMBER &&
-           (c->head[4] & FRAME_HAS_CHECKSUM) != 0;
-}
-
+/* A frame that is no table ends. */
 static void end_frame(ps_frame_check *c)
 {
+    const bool has_checksum = load_u32(c->head) == ZSTD_MAGICNUMBER &&
+                              (c->head[4] & FRAME_HAS_CHECKSUM) != 0;
     uint64_t *chains = c->chains;
 
-    if (!c->wanted && c->is_head != NULL && c->is_head(c->content, c->plain)) {
+    if (!c->wanted && c->is_head != NULL &&
+        c->is_head(c->content, c->plain)) {
         forget_frames(c);
         c->wanted = true;
     }
-    chains[PS_CHAIN_SIZES] = add_link(chains[PS_CHAIN_SIZES], c->packed,
-                                      c->plain, 0);
-    chains[PS_CHAIN_CHECKSUMS] = add_link(chains[PS_CHAIN_CHECKSUMS],
-                                          c->packed, c->plain, c->tail);
-    c->unchecked = c->unchecked || !has_checksum(c);
+    chains[PS_CHAIN_SIZES] =
+        add_link(chains[PS_CHAIN_SIZES], c->compressed, c->plain, 0);
+    chains[PS_CHAIN_CHECKSUMS] = add_link(
+        chains[PS_CHAIN_CHECKSUMS], c->compressed, c->plain, c->tail);
+    c->unchecked = c->unchecked || !has_checksum;
     c->frames++;
 }
 
 void ps_frame_check_see(ps_frame_check *c, const unsigned char *bytes,
-                        size_t packed, const unsigned char *content,
-                        size_t plain, bool end)
+                        size_t n, const unsigned char *content, size_t plain,
+                        bool end)
 {
-    size_t head = keep_first(c->head, c->packed, bytes, packed);
+    size_t head = keep_first(c->head, c->compressed, bytes, n);
 
     (void)keep_first(c->content, c->plain, content, plain);
-    see_tail(c, bytes, packed);
-    c->packed += packed;
+    for (size_t i = n < 4 ? 0 : n - 4; i < n; i++)
+        c->tail = c->tail >> 8 | (uint32_t)bytes[i] << 24;
+    c->compressed += n;
     c->plain += plain;
+
     if (is_table(c)) {
-        if (head > 0)
-            begin_table(c);
+        const size_t larger = PS_SEEK_ENTRY_BYTES + PS_SEEK_CHECKSUM_BYTES;
+        const uint64_t size = load_u32(c->head + 4);
+
+        if (head > 0) {
+            /* Entries of which size fill it, if each frame has one? */
+            c->entry_bytes = 0;
+            if (size == PS_SEEK_FOOTER_BYTES + c->frames * PS_SEEK_ENTRY_BYTES)
+                c->entry_bytes = PS_SEEK_ENTRY_BYTES;
+            else if (size == PS_SEEK_FOOTER_BYTES + c->frames * larger)
+                c->entry_bytes = larger;
+            c->entries = c->chain = 0;
+            c->agrees = false;
+        }
         if (c->entry_bytes > 0)
-            see_table(c, bytes + head, packed - head);
+            see_table(c, bytes + head, n - head);
     }
     if (!end)
         return;
-    if (is_table(c))
-        end_table(c);
-    else
+
+    if (!is_table(c)) {
         end_frame(c);
-    c->at += c->packed;
-    c->packed = c->plain = 0;
+    } else {
+        if (c->wanted && !c->agrees && !c->bad) {
+            c->bad = true;
+            c->bad_at = c->at;
+        }
+        forget_frames(c);
+    }
+    c->at += c->compressed;
+    c->compressed = c->plain = 0;
 }
 
 ps_result ps_frame_check_result(const ps_frame_check *c, bool at_end,

@@ -19,23 +19,22 @@ int ps_frame_level_min(void);
 int ps_frame_level_max(void);
 
 /* PS_OK, PS_ERR_ARGUMENT (a level that zstd does not have), _MEMORY. */
-ps_result ps_compressor_open(ps_compressor **maker, int level,
+ps_result ps_compressor_open(ps_compressor **compressor, int level,
                              ps_error *err);
 
-/* The most that a maker takes for frames of up to `n` bytes. */
+/* A bound of its memory, for frames of up to `n` bytes. */
 uint64_t ps_compressor_bytes(int level, size_t n);
 
 /*
  * Makes a frame of `n` bytes, with their number and a checksum in it.  It is
- * at *frame until the next call, and depends on bytes and level alone, not
- * on what the maker made before.
+ * at *frame until the next call, and depends only on the bytes and the level.
  * PS_OK, PS_ERR_MEMORY, _LIMIT (more than zstd can take).
  */
-ps_result ps_compress_frame(ps_compressor *maker, const void *data, size_t n,
-                            const unsigned char **frame, size_t *bytes,
-                            ps_error *err);
+ps_result ps_compress_frame(ps_compressor *compressor, const void *data,
+                            size_t n, const unsigned char **frame,
+                            size_t *bytes, ps_error *err);
 
-void ps_compressor_free(ps_compressor *maker);
+void ps_compressor_free(ps_compressor *compressor);
 
 typedef struct ps_decompressor ps_decompressor;
 
@@ -43,8 +42,8 @@ typedef struct ps_decompressor ps_decompressor;
 ps_result ps_decompressor_open(ps_decompressor **decompressor, ps_error *err);
 
 /*
- * Unpacks `n` bytes of one or more frames, which must give `plain` bytes, to
- * `to`.  The message names no place.
+ * Decompresses `n` bytes of one or more frames, which must give `plain` bytes,
+ * to `to`.  The message names no place.
  * PS_OK, PS_ERR_CORRUPT, _MEMORY.
  */
 ps_result ps_decompress_frame(ps_decompressor *decompressor,
