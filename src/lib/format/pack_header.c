@@ -15,9 +15,38 @@
 #include "format/schema.h"
 #include "format/version.h"
 
-#define TABLE_AT 256
-#define DTYPE_AT 2048
-#define CHECKSUM_AT (PS_PACK_HEADER_BYTES - 8)
+/* Where the header has what; packstream(5) says what it means. */
+enum {
+    AT_VERSION = 8,
+    AT_HEADER_BYTES = 16,
+    AT_RECORD_BYTES = 20,
+    AT_N_RECORDS = 24,
+    AT_N_SEQUENCES = 32,
+    AT_N_TOKENS = 40,
+    AT_CAPACITY = 48,
+    AT_DEPTH = 52,
+    AT_WINDOW = 56,
+    AT_VOCAB_SIZE = 60,
+    AT_MAX_SEQLEN = 64,
+    AT_MIN_FILL = 72,
+    AT_INCOMPAT = 80,
+    AT_COMPAT = 88,
+    AT_SPECIALS = 96,
+    AT_TOKEN_BYTES = 120,
+    AT_LABELS = 121,
+    AT_SEED = 128,
+    AT_TOKENIZER = 136,
+    AT_OPTIONS_DIGEST = 168,
+    AT_PAD_ID = 176,
+    AT_ALIGN = 180,
+    AT_N_FIELDS = 200,
+    AT_TABLE = 256,
+    AT_DTYPE = 2048,
+    AT_CHECKSUM = PS_PACK_HEADER_BYTES - 8
+};
+
+/* In an entry of the table: 0, or 1 + the index in the user's channels. */
+#define ENTRY_SOURCE 27
 
 #define COMPAT_FRAMED UINT64_C(1)
 #define INCOMPAT_ALIGNED UINT64_C(1)
@@ -39,99 +68,108 @@ bool ps_is_pack_head(const unsigned char *content, uint64_t bytes)
 
 uint64_t ps_pack_digest_begin(const unsigned char *header)
 {
-    return load_u64(header + CHECKSUM_AT);
+    return load_u64(header + AT_CHECKSUM);
 }
 
 void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
 {
     memset(to, 0, PS_PACK_HEADER_BYTES);
     memcpy(to, magic, sizeof magic);
-    ps_version_encode(to + 8);
-    store_u32(to + 16, PS_PACK_HEADER_BYTES);
-    store_u32(to + 20, info->record_bytes);
-    store_u64(to + 24, info->n_records);
-    store_u64(to + 32, info->n_sequences);
-    store_u64(to + 40, info->n_tokens);
-    store_u32(to + 48, info->capacity);
-    store_u32(to + 52, info->depth);
-    store_u32(to + 56, info->window);
-    store_u32(to + 60, info->schema.vocab_size);
-    store_u64(to + 64, info->max_seqlen);
-    store_u64(to + 72, info->min_fill);
-    store_u64(to + 80, info->align > 1 ? INCOMPAT_ALIGNED : 0);
-    store_u64(to + 88, info->schema.framed ? COMPAT_FRAMED : 0);
-    ps_specials_encode(&info->schema, to + 96);
-    to[120] = (unsigned char)ps_type_bytes(info->schema.token_type);
-    to[121] = (unsigned char)info->schema.labels;
-    store_u64(to + 128, info->seed);
-    memcpy(to + 136, info->schema.tokenizer, sizeof info->schema.tokenizer);
-    store_u64(to + 168, info->options_digest);
-    store_u32(to + 176, info->pad_id);
-    store_u32(to + 180, info->align > 1 ? info->align : 0);
-    store_u32(to + 200, info->n_fields);
+    ps_version_encode(to + AT_VERSION);
+    store_u32(to + AT_HEADER_BYTES, PS_PACK_HEADER_BYTES);
+    store_u32(to + AT_RECORD_BYTES, info->record_bytes);
+    store_u64(to + AT_N_RECORDS, info->n_records);
+    store_u64(to + AT_N_SEQUENCES, info->n_sequences);
+    store_u64(to + AT_N_TOKENS, info->n_tokens);
+    store_u32(to + AT_CAPACITY, info->capacity);
+    store_u32(to + AT_DEPTH, info->depth);
+    store_u32(to + AT_WINDOW, info->window);
+    store_u32(to + AT_VOCAB_SIZE, info->schema.vocab_size);
+    store_u64(to + AT_MAX_SEQLEN, info->max_seqlen);
+    store_u64(to + AT_MIN_FILL, info->min_fill);
+    store_u64(to + AT_INCOMPAT, info->align > 1 ? INCOMPAT_ALIGNED : 0);
+    store_u64(to + AT_COMPAT, info->schema.framed ? COMPAT_FRAMED : 0);
+    ps_specials_encode(&info->schema, to + AT_SPECIALS);
+    to[AT_TOKEN_BYTES] = (unsigned char)ps_type_bytes(info->schema.token_type);
+    to[AT_LABELS] = (unsigned char)info->schema.labels;
+    store_u64(to + AT_SEED, info->seed);
+    memcpy(to + AT_TOKENIZER, info->schema.tokenizer,
+           sizeof info->schema.tokenizer);
+    store_u64(to + AT_OPTIONS_DIGEST, info->options_digest);
+    store_u32(to + AT_PAD_ID, info->pad_id);
+    store_u32(to + AT_ALIGN, info->align > 1 ? info->align : 0);
+    store_u32(to + AT_N_FIELDS, info->n_fields);
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
         unsigned char *entry =
-            to + TABLE_AT + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
+            to + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
 
         ps_channel_encode(&f->channel, f->offset, f->count, entry);
         if (f->source != PS_BUILT_IN)
-            entry[27] = (unsigned char)(f->source + 1);
+            entry[ENTRY_SOURCE] = (unsigned char)(f->source + 1);
     }
-    memcpy(to + DTYPE_AT, info->dtype, sizeof info->dtype);
-    store_u64(to + CHECKSUM_AT, XXH3_64bits(to, CHECKSUM_AT));
+    memcpy(to + AT_DTYPE, info->dtype, sizeof info->dtype);
+    store_u64(to + AT_CHECKSUM, XXH3_64bits(to, AT_CHECKSUM));
 }
 
-static void decode_numbers(const unsigned char *from, ps_pack_info *info)
+/* All but the table and the dtype. */
+static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
+                              ps_error *err)
 {
-    info->record_bytes = load_u32(from + 20);
-    info->n_records = load_u64(from + 24);
-    info->n_sequences = load_u64(from + 32);
-    info->n_tokens = load_u64(from + 40);
-    info->capacity = load_u32(from + 48);
-    info->depth = load_u32(from + 52);
-    info->window = load_u32(from + 56);
-    info->max_seqlen = load_u64(from + 64);
-    info->min_fill = load_u64(from + 72);
-    info->seed = load_u64(from + 128);
-    info->options_digest = load_u64(from + 168);
-    info->pad_id = load_u32(from + 176);
-    info->align = (load_u64(from + 80) & INCOMPAT_ALIGNED) != 0
-                      ? load_u32(from + 180)
-                      : 1;
-}
+    const bool aligned =
+        (load_u64(from + AT_INCOMPAT) & INCOMPAT_ALIGNED) != 0;
+    ps_schema *schema = &info->schema;
+    ps_result r;
 
-/* The part of the schema that is not in the table. */
-static ps_result decode_schema(const unsigned char *from, ps_schema *schema,
-                               ps_error *err)
-{
-    if (!ps_token_type(from[120], &schema->token_type))
+    info->record_bytes = load_u32(from + AT_RECORD_BYTES);
+    info->n_records = load_u64(from + AT_N_RECORDS);
+    info->n_sequences = load_u64(from + AT_N_SEQUENCES);
+    info->n_tokens = load_u64(from + AT_N_TOKENS);
+    info->capacity = load_u32(from + AT_CAPACITY);
+    info->depth = load_u32(from + AT_DEPTH);
+    info->window = load_u32(from + AT_WINDOW);
+    info->max_seqlen = load_u64(from + AT_MAX_SEQLEN);
+    info->min_fill = load_u64(from + AT_MIN_FILL);
+    info->seed = load_u64(from + AT_SEED);
+    info->options_digest = load_u64(from + AT_OPTIONS_DIGEST);
+    info->pad_id = load_u32(from + AT_PAD_ID);
+    info->align = aligned ? load_u32(from + AT_ALIGN) : 1;
+    r = ps_geometry_check(info, err);
+    if (r != PS_OK)
+        return r;
+    if (load_u32(from + AT_HEADER_BYTES) != PS_PACK_HEADER_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT, "bad header length");
+    if (info->record_bytes < PS_RECORD_MIN ||
+        info->record_bytes > PS_MAX_RECORD_BYTES ||
+        info->record_bytes % 64 != 0)
+        return ps_fail(err, PS_ERR_CORRUPT, "records of %u bytes",
+                       (unsigned)info->record_bytes);
+    if (aligned && info->align < 2)
+        return ps_fail(err, PS_ERR_CORRUPT, "sequences aligned to %u",
+                       (unsigned)info->align);
+
+    if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
         return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
-                       (unsigned)from[120]);
-    schema->framed = (load_u64(from + 88) & COMPAT_FRAMED) != 0;
-    schema->labels = (ps_label_convention)from[121];
-    schema->vocab_size = load_u32(from + 60);
-    ps_specials_decode(from + 96, schema);
-    memcpy(schema->tokenizer, from + 136, sizeof schema->tokenizer);
+                       (unsigned)from[AT_TOKEN_BYTES]);
+    schema->framed = (load_u64(from + AT_COMPAT) & COMPAT_FRAMED) != 0;
+    schema->labels = (ps_label_convention)from[AT_LABELS];
+    schema->vocab_size = load_u32(from + AT_VOCAB_SIZE);
+    ps_specials_decode(from + AT_SPECIALS, schema);
+    memcpy(schema->tokenizer, from + AT_TOKENIZER, sizeof schema->tokenizer);
     return PS_OK;
-}
-
-/* How many elements a field of that kind has. */
-static uint32_t count_of(const ps_pack_info *info, ps_kind kind)
-{
-    if (kind == PS_PER_TOKEN)
-        return info->capacity;
-    return kind == PS_PER_SEQUENCE ? info->depth : info->depth + 2;
 }
 
 /* A field must lie behind the one before it and inside the record. */
 static ps_result check_place(const ps_pack_info *info, const ps_field *f,
                              uint64_t *end, ps_error *err)
 {
+    const ps_kind kind = f->channel.kind;
     size_t bytes = ps_type_bytes(f->channel.type);
+    uint32_t count = kind == PS_PER_TOKEN      ? info->capacity
+                     : kind == PS_PER_SEQUENCE ? info->depth
+                                               : info->depth + 2;
 
-    if (f->offset < *end || f->offset % bytes != 0 ||
-        f->count != count_of(info, f->channel.kind))
+    if (f->offset < *end || f->offset % bytes != 0 || f->count != count)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "field '%s' lies in the wrong place",
                        f->channel.name);
@@ -143,27 +181,6 @@ static ps_result check_place(const ps_pack_info *info, const ps_field *f,
     return PS_OK;
 }
 
-/* A user's channel goes back to its place in the token records' table. */
-static ps_result place_channel(ps_pack_info *info, const ps_field *f,
-                               ps_error *err)
-{
-    ps_channel *to;
-
-    if (f->source == PS_BUILT_IN)
-        return PS_OK;
-    if (f->source >= PS_MAX_CHANNELS)
-        return ps_fail(err, PS_ERR_CORRUPT, "field '%s' has no source",
-                       f->channel.name);
-    to = &info->schema.channels[f->source];
-    if (to->name[0] != '\0')
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "fields '%s' and '%s' have the same source", to->name,
-                       f->channel.name);
-    *to = f->channel;
-    info->schema.n_channels++;
-    return PS_OK;
-}
-
 /*
  * Reads the table.  A stream of a later minor version may hold built-in
  * fields that we do not know: they stay in the table and are left alone.
@@ -172,29 +189,45 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
 {
     uint64_t end = PS_HEAD_BYTES;
-    ps_result r = PS_OK;
 
-    info->n_fields = load_u32(from + 200);
+    info->n_fields = load_u32(from + AT_N_FIELDS);
     if (info->n_fields > PS_MAX_FIELDS)
         return ps_fail(err, PS_ERR_CORRUPT, "%u fields in the header",
                        (unsigned)info->n_fields);
-    for (uint32_t i = 0; i < info->n_fields && r == PS_OK; i++) {
+    for (uint32_t i = 0; i < info->n_fields; i++) {
         const unsigned char *entry =
-            from + TABLE_AT + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
+            from + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
         ps_field *f = &info->fields[i];
+        ps_channel *channel;
+        ps_result r = ps_channel_decode(entry, &f->channel, &f->offset,
+                                        &f->count, err);
 
-        r = ps_channel_decode(entry, &f->channel, &f->offset, &f->count,
-                              err);
-        f->source = entry[27] == 0 ? PS_BUILT_IN : entry[27] - 1u;
-        if (r == PS_OK && ps_pack_field(info, f->channel.name) != f)
-            r = ps_fail(err, PS_ERR_CORRUPT, "field '%s' is there twice",
-                        f->channel.name);
-        if (r == PS_OK)
-            r = check_place(info, f, &end, err);
-        if (r == PS_OK)
-            r = place_channel(info, f, err);
+        if (r != PS_OK)
+            return r;
+        f->source = entry[ENTRY_SOURCE] == 0 ? PS_BUILT_IN
+                                             : entry[ENTRY_SOURCE] - 1u;
+        if (ps_pack_field(info, f->channel.name) != f)
+            return ps_fail(err, PS_ERR_CORRUPT, "field '%s' is there twice",
+                           f->channel.name);
+        r = check_place(info, f, &end, err);
+        if (r != PS_OK)
+            return r;
+        if (f->source == PS_BUILT_IN)
+            continue;
+
+        /* A user's channel goes back to its place in the schema. */
+        if (f->source >= PS_MAX_CHANNELS)
+            return ps_fail(err, PS_ERR_CORRUPT, "field '%s' has no source",
+                           f->channel.name);
+        channel = &info->schema.channels[f->source];
+        if (channel->name[0] != '\0')
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "fields '%s' and '%s' have the same source",
+                           channel->name, f->channel.name);
+        *channel = f->channel;
+        info->schema.n_channels++;
     }
-    return r;
+    return PS_OK;
 }
 
 static bool is_field(const ps_pack_info *info, uint32_t i, const char *name,
@@ -207,21 +240,7 @@ static bool is_field(const ps_pack_info *info, uint32_t i, const char *name,
            f->channel.kind == kind;
 }
 
-/* What says how long aligned sequences are. */
-static ps_result find_seq_tok(ps_pack_info *info, ps_error *err)
-{
-    if (info->align == 1)
-        return PS_OK;
-    for (uint32_t i = 0; i < info->n_fields; i++)
-        if (is_field(info, i, "seq_tok", PS_I32, PS_PER_SEQUENCE))
-            info->seq_tok_field = i;
-    if (info->seq_tok_field == 0)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "seq_tok is missing in the header");
-    return PS_OK;
-}
-
-/* The fields that every stream has, where we look for them. */
+/* Finds the fields that every stream has, and those of its options. */
 static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 {
     ps_type token_type = info->schema.token_type;
@@ -230,9 +249,13 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
         is_field(info, PS_FIELD_SEQ_OFF, "seq_off", PS_U32,
                  PS_PER_SEQUENCE) &&
         is_field(info, PS_FIELD_SEQ_LEN, "seq_len", PS_U32, PS_PER_SEQUENCE);
-    for (uint32_t i = 0; i < info->n_fields; i++)
+    for (uint32_t i = 0; i < info->n_fields; i++) {
         if (is_field(info, i, "tokens", token_type, PS_PER_TOKEN))
             info->tokens_field = i;
+        if (info->align > 1 &&
+            is_field(info, i, "seq_tok", PS_I32, PS_PER_SEQUENCE))
+            info->seq_tok_field = i;
+    }
     if (!is_field(info, PS_FIELD_CU, "cu", PS_I32, PS_PER_BOUNDARY) ||
         !is_field(info, PS_FIELD_SEQ_ID, "seq_id", PS_U64,
                   PS_PER_SEQUENCE) ||
@@ -242,37 +265,20 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
     if (info->fields[info->tokens_field].channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the fill of tokens is not the pad id");
-    return find_seq_tok(info, err);
-}
-
-static ps_result check_numbers(const unsigned char *from,
-                               const ps_pack_info *info, ps_error *err)
-{
-    ps_result r = ps_geometry_check(info, err);
-
-    if (r != PS_OK)
-        return r;
-    if (load_u32(from + 16) != PS_PACK_HEADER_BYTES)
-        return ps_fail(err, PS_ERR_CORRUPT, "bad header length");
-    if (info->record_bytes < PS_RECORD_MIN ||
-        info->record_bytes > PS_MAX_RECORD_BYTES ||
-        info->record_bytes % 64 != 0)
-        return ps_fail(err, PS_ERR_CORRUPT, "records of %u bytes",
-                       (unsigned)info->record_bytes);
-    if ((load_u64(from + 80) & INCOMPAT_ALIGNED) != 0 && info->align < 2)
-        return ps_fail(err, PS_ERR_CORRUPT, "sequences aligned to %u",
-                       (unsigned)info->align);
+    if (info->align > 1 && info->seq_tok_field == 0)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "seq_tok is missing in the header");
     return PS_OK;
 }
 
 /*
- * The literal must say what the table says, or readers that go by it would
- * be misled.  How a later version writes it is not ours to judge.
+ * The dtype must say what the table says, or readers that go by it would be
+ * misled.  How a later version writes it is not ours to judge.
  */
 static ps_result decode_dtype(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
 {
-    const char *text = (const char *)from + DTYPE_AT;
+    const char *text = (const char *)from + AT_DTYPE;
 
     if (!ps_is_version_known(info)) {
         memcpy(info->dtype, text, sizeof info->dtype - 1);
@@ -285,26 +291,6 @@ static ps_result decode_dtype(const unsigned char *from, ps_pack_info *info,
     return PS_OK;
 }
 
-static ps_result decode_body(const unsigned char *from, ps_pack_info *info,
-                             ps_error *err)
-{
-    ps_result r;
-
-    decode_numbers(from, info);
-    r = check_numbers(from, info, err);
-    if (r == PS_OK)
-        r = decode_schema(from, &info->schema, err);
-    if (r == PS_OK)
-        r = decode_table(from, info, err);
-    if (r == PS_OK)
-        r = find_built_in(info, err);
-    if (r == PS_OK)
-        r = ps_schema_check(&info->schema, err);
-    if (r == PS_OK)
-        r = decode_dtype(from, info, err);
-    return r;
-}
-
 ps_result ps_pack_header_decode(const unsigned char *from,
                                 ps_pack_info *info, ps_error *err)
 {
@@ -313,17 +299,27 @@ ps_result ps_pack_header_decode(const unsigned char *from,
     *info = (ps_pack_info){0};
     if (!ps_is_pack_magic_prefix(from, sizeof magic))
         return ps_fail(err, PS_ERR_MAGIC, "not a pack stream");
-    r = ps_version_decode(from + 8, &info->version_major,
+    r = ps_version_decode(from + AT_VERSION, &info->version_major,
                           &info->version_minor, err);
     if (r != PS_OK)
         return r;
-    if (load_u64(from + CHECKSUM_AT) != XXH3_64bits(from, CHECKSUM_AT))
+    if (load_u64(from + AT_CHECKSUM) != XXH3_64bits(from, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the header's checksum does not agree");
-    r = ps_incompat_check(load_u64(from + 80), INCOMPAT_ALIGNED, err);
+    r = ps_incompat_check(load_u64(from + AT_INCOMPAT), INCOMPAT_ALIGNED,
+                          err);
     if (r != PS_OK)
         return r;
-    r = decode_body(from, info, err);
+
+    r = decode_fixed(from, info, err);
+    if (r == PS_OK)
+        r = decode_table(from, info, err);
+    if (r == PS_OK)
+        r = find_built_in(info, err);
+    if (r == PS_OK)
+        r = ps_schema_check(&info->schema, err);
+    if (r == PS_OK)
+        r = decode_dtype(from, info, err);
     if (r == PS_OK || r == PS_ERR_CORRUPT)
         return r;
     /* What a caller could not ask for is, in a header, damage. */

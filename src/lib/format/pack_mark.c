@@ -2,9 +2,8 @@
  * pack_mark.c - a place between two records of a pack stream, and the mark
  * that is kept of it.
  *
- * A mark is "PKSM", a version, the numbers of the place, of which totals and
- * digest are laid out as in END, zeros, and the XXH3 of all that;
- * little-endian.
+ * A mark is "PKSM", a version, the numbers of the place, zeros, and the XXH3
+ * of all that; little-endian.  Totals and digest are laid out as in END.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,45 +38,24 @@ _Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
 
 static const unsigned char magic[4] = {'P', 'K', 'S', 'M'};
 
-static void store_place(const ps_pack_place *p, unsigned char *mark)
-{
-    store_u64(mark + AT_FIRST_HEADER, p->first_header);
-    store_u64(mark + AT_HEADER, p->header);
-    store_u64(mark + AT_LAST, p->last);
-    store_u64(mark + AT_NEWEST, p->newest);
-    store_u32(mark + AT_STREAM, p->stream);
-    store_u32(mark + AT_WINDOW, p->window);
-    ps_totals_encode(&p->seen, p->digest, mark + AT_SEEN);
-    ps_totals_encode(&p->before, 0, mark + AT_BEFORE);
-}
-
-/* False if there is a digest where none belongs. */
-static bool load_place(const unsigned char *mark, ps_pack_place *p)
-{
-    uint64_t none;
-
-    p->first_header = load_u64(mark + AT_FIRST_HEADER);
-    p->header = load_u64(mark + AT_HEADER);
-    p->last = load_u64(mark + AT_LAST);
-    p->newest = load_u64(mark + AT_NEWEST);
-    p->stream = load_u32(mark + AT_STREAM);
-    p->window = load_u32(mark + AT_WINDOW);
-    ps_totals_decode(mark + AT_SEEN, &p->seen, &p->digest);
-    ps_totals_decode(mark + AT_BEFORE, &p->before, &none);
-    return none == 0;
-}
-
 void ps_pack_mark_encode(const ps_pack_place *place,
                          unsigned char mark[PS_PACK_MARK_BYTES])
 {
     memset(mark, 0, PS_PACK_MARK_BYTES);
     memcpy(mark, magic, sizeof magic);
     store_u32(mark + AT_VERSION, MARK_VERSION);
-    store_place(place, mark);
+    store_u64(mark + AT_FIRST_HEADER, place->first_header);
+    store_u64(mark + AT_HEADER, place->header);
+    store_u64(mark + AT_LAST, place->last);
+    store_u64(mark + AT_NEWEST, place->newest);
+    store_u32(mark + AT_STREAM, place->stream);
+    store_u32(mark + AT_WINDOW, place->window);
+    ps_totals_encode(&place->seen, place->digest, mark + AT_SEEN);
+    ps_totals_encode(&place->before, 0, mark + AT_BEFORE);
     store_u64(mark + AT_CHECKSUM, XXH3_64bits(mark, AT_CHECKSUM));
 }
 
-/* Whether such a place can be at all. */
+/* Whether there can be such a place at all. */
 static bool is_possible(const ps_pack_place *p)
 {
     if (p->seen.packs > PACKS_MAX || p->before.packs > PACKS_MAX ||
@@ -93,6 +71,8 @@ static bool is_possible(const ps_pack_place *p)
 ps_result ps_pack_mark_decode(const unsigned char *mark,
                               ps_pack_place *place, ps_error *err)
 {
+    uint64_t none; /* the streams before have no digest */
+
     *place = (ps_pack_place){0};
     if (memcmp(mark, magic, sizeof magic) != 0)
         return ps_fail(err, PS_ERR_MAGIC, "this is no mark of a reader");
@@ -104,7 +84,15 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
                        "the mark is of version %" PRIu32
                        ", this library knows version %d",
                        load_u32(mark + AT_VERSION), MARK_VERSION);
-    if (!load_place(mark, place) || !is_possible(place) ||
+    place->first_header = load_u64(mark + AT_FIRST_HEADER);
+    place->header = load_u64(mark + AT_HEADER);
+    place->last = load_u64(mark + AT_LAST);
+    place->newest = load_u64(mark + AT_NEWEST);
+    place->stream = load_u32(mark + AT_STREAM);
+    place->window = load_u32(mark + AT_WINDOW);
+    ps_totals_decode(mark + AT_SEEN, &place->seen, &place->digest);
+    ps_totals_decode(mark + AT_BEFORE, &place->before, &none);
+    if (none != 0 || !is_possible(place) ||
         !all_zero(mark + AT_ZERO, AT_CHECKSUM - AT_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the mark is damaged: its numbers cannot be");

@@ -22,6 +22,16 @@ static const struct {
     [PS_F32] = {"f32", "<f4", 4}, [PS_F64] = {"f64", "<f8", 8},
 };
 
+/* Where a table entry has what, behind the name. */
+enum {
+    AT_TYPE = 24,
+    AT_KIND = 25,
+    AT_ELEMENT_BYTES = 26,
+    AT_OFFSET = 28,
+    AT_COUNT = 32,
+    AT_FILL = 40
+};
+
 #define N_TYPES (sizeof types / sizeof types[0])
 
 /* Words that the formats and their exports use themselves. */
@@ -224,12 +234,12 @@ void ps_channel_encode(const ps_channel *channel, uint32_t offset,
 {
     memset(entry, 0, PS_CHANNEL_ENTRY_BYTES);
     memcpy(entry, channel->name, strnlen(channel->name, PS_NAME_BYTES));
-    entry[24] = (unsigned char)channel->type;
-    entry[25] = (unsigned char)channel->kind;
-    entry[26] = (unsigned char)ps_type_bytes(channel->type);
-    store_u32(entry + 28, offset);
-    store_u32(entry + 32, count);
-    store_u64(entry + 40, channel->fill);
+    entry[AT_TYPE] = (unsigned char)channel->type;
+    entry[AT_KIND] = (unsigned char)channel->kind;
+    entry[AT_ELEMENT_BYTES] = (unsigned char)ps_type_bytes(channel->type);
+    store_u32(entry + AT_OFFSET, offset);
+    store_u32(entry + AT_COUNT, count);
+    store_u64(entry + AT_FILL, channel->fill);
 }
 
 ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
@@ -238,17 +248,17 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
 {
     size_t name = strnlen((const char *)entry, PS_NAME_BYTES);
 
-    *channel = (ps_channel){.type = (ps_type)entry[24],
-                            .kind = (ps_kind)entry[25],
-                            .fill = load_u64(entry + 40)};
+    *channel = (ps_channel){.type = (ps_type)entry[AT_TYPE],
+                            .kind = (ps_kind)entry[AT_KIND],
+                            .fill = load_u64(entry + AT_FILL)};
     memcpy(channel->name, entry, PS_NAME_BYTES);
-    *offset = load_u32(entry + 28);
-    *count = load_u32(entry + 32);
+    *offset = load_u32(entry + AT_OFFSET);
+    *count = load_u32(entry + AT_COUNT);
     if (name == PS_NAME_BYTES || !is_name(channel->name) ||
         !all_zero(entry + name, PS_NAME_BYTES - name))
         return ps_fail(err, PS_ERR_CORRUPT, "bad channel name");
     if (!is_type(channel->type) ||
-        entry[26] != ps_type_bytes(channel->type) ||
+        entry[AT_ELEMENT_BYTES] != ps_type_bytes(channel->type) ||
         !fill_fits(channel->fill, channel->type))
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad type or fill",
                        channel->name);
