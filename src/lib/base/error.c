@@ -11,15 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STRING_OF(x) #x
-#define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
-
-const char *ps_version(void)
-{
-    return VERSION_OF(PACKSTREAM_VERSION_MAJOR, PACKSTREAM_VERSION_MINOR,
-                      PACKSTREAM_VERSION_PATCH);
-}
-
 const char *ps_result_text(ps_result code)
 {
     switch (code) {
@@ -43,7 +34,7 @@ ps_result ps_fail(ps_error *err, ps_result code, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
-    /* The system's words for an error may be in any language. */
+    /* The system may give its reasons in any language. */
     for (char *c = err->text; *c != '\0'; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';

@@ -1,8 +1,8 @@
 /*
  * digest.h - digests of all packs or records so far, as END has them.
  *
- * They are chains, so that 64 bits are all there is to keep: each link is the
- * seed of the next.
+ * Each is a chain in which one hash is the seed of the next, so that 64 bits
+ * are all there is to keep.
  *
  * SPDX-License-Identifier: MIT
  */

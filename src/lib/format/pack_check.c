@@ -1,6 +1,6 @@
 /*
- * pack_check.c - looking into a pack that a reader gave: its sequences, and
- * the rules that the reader leaves unchecked.
+ * pack_check.c - the sequences of a pack that a reader gave, and the rules
+ * that the reader leaves unchecked.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -79,7 +79,7 @@ static uint64_t load_element(const unsigned char *p, size_t bytes)
     }
 }
 
-/* Elements of a field from `i` up to, but without, `end` hold its fill. */
+/* Elements `i` to `end` - 1 of a field must hold its fill. */
 static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
                             uint32_t field, uint32_t i, uint32_t end,
                             ps_error *err)
@@ -96,40 +96,32 @@ static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* So do those of a per-token field behind each aligned sequence. */
-static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
-                            uint32_t field, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (info->seq_tok_field == 0 ||
-        info->fields[field].channel.kind != PS_PER_TOKEN)
-        return PS_OK;
-    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
-        ps_piece piece = ps_pack_piece(info, pack, i);
-
-        r = check_fill(info, pack, field, piece.begin + piece.n_tok,
-                       ps_record_cu(info, pack->record, i + 1), err);
-    }
-    return r;
-}
-
-/* What follows all sequences, and the gap behind the field, which is zero. */
+/*
+ * Unused elements of a field must hold its fill: behind each aligned sequence,
+ * and behind all sequences.  The gap behind the field must be zero.
+ */
 static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
                               uint32_t field, ps_error *err)
 {
     const ps_field *f = &info->fields[field];
-    size_t bytes = ps_type_bytes(f->channel.type);
-    size_t end = f->offset + f->count * bytes;
-    size_t next = field + 1 < info->n_fields ? info->fields[field + 1].offset
-                                             : info->record_bytes;
-    uint32_t used = f->channel.kind == PS_PER_TOKEN
-                        ? ps_record_cu(info, pack->record, pack->n_seq)
-                    : f->channel.kind == PS_PER_SEQUENCE
-                        ? pack->n_seq
-                        : f->count; /* cu was checked by the reader */
-    ps_result r = check_gaps(info, pack, field, err);
+    const ps_kind kind = f->channel.kind;
+    size_t end = f->offset + f->count * ps_type_bytes(f->channel.type);
+    size_t next = ps_field_limit(info, field);
+    uint32_t used = f->count; /* of cu, which the reader has checked */
+    ps_result r = PS_OK;
 
+    if (kind == PS_PER_TOKEN && info->seq_tok_field != 0) {
+        for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+            ps_piece piece = ps_pack_piece(info, pack, i);
+
+            r = check_fill(info, pack, field, piece.begin + piece.n_tok,
+                           ps_record_cu(info, pack->record, i + 1), err);
+        }
+    }
+    if (kind == PS_PER_TOKEN)
+        used = ps_record_cu(info, pack->record, pack->n_seq);
+    else if (kind == PS_PER_SEQUENCE)
+        used = pack->n_seq;
     if (r == PS_OK)
         r = check_fill(info, pack, field, used, f->count, err);
     if (r != PS_OK)
@@ -141,7 +133,7 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* The sums that the head repeats for those who read nothing else. */
+/* The head repeats sums for those who read nothing else. */
 static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
                             ps_error *err)
 {
@@ -163,13 +155,14 @@ static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
                        "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
                        pack->max_seqlen, max);
     if (ps_is_version_known(info) &&
-        !all_zero(pack->record + 52, info->fields[0].offset - 52))
+        !all_zero(pack->record + PS_HEAD_ZERO,
+                  info->fields[0].offset - PS_HEAD_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the unused end of the head is not zero");
     return PS_OK;
 }
 
-/* `n` tokens from place `first` on. */
+/* Tokens `first` to `first` + `n` - 1 must be in the vocabulary. */
 static ps_result check_tokens(const ps_pack_info *info, const ps_pack *pack,
                               uint32_t first, uint32_t n, ps_error *err)
 {
@@ -187,25 +180,7 @@ static ps_result check_tokens(const ps_pack_info *info, const ps_pack *pack,
                    first + bad, ps_token_at(tokens, bad, type), vocab);
 }
 
-/* The pad id, which may stand between sequences, is outside perhaps. */
-static ps_result check_vocab(const ps_pack_info *info, const ps_pack *pack,
-                             ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (info->schema.vocab_size == 0)
-        return PS_OK;
-    if (info->seq_tok_field == 0)
-        return check_tokens(info, pack, 0, pack->n_tok, err);
-    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
-        ps_piece piece = ps_pack_piece(info, pack, i);
-
-        r = check_tokens(info, pack, piece.begin, piece.n_tok, err);
-    }
-    return r;
-}
-
-/* False for what a later version has added: it keeps rules of its own. */
+/* False for a field that a later version has added, with its own rules. */
 static bool is_field_known(const ps_pack_info *info, uint32_t field)
 {
     return ps_is_version_known(info) ||
@@ -223,7 +198,16 @@ ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++)
         if (is_field_known(info, i))
             r = check_unused(info, pack, i, err);
-    if (r == PS_OK)
-        r = check_vocab(info, pack, err);
+    if (r != PS_OK || info->schema.vocab_size == 0)
+        return r;
+
+    /* The pad id between aligned sequences may be outside the vocabulary. */
+    if (info->seq_tok_field == 0)
+        return check_tokens(info, pack, 0, pack->n_tok, err);
+    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+        ps_piece piece = ps_pack_piece(info, pack, i);
+
+        r = check_tokens(info, pack, piece.begin, piece.n_tok, err);
+    }
     return r;
 }

@@ -27,8 +27,8 @@ void ps_pack_mark_encode(const ps_pack_place *place,
                          unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Reads a mark, which may come from anywhere: what is used to get to the
- * place is within bounds then.
+ * Reads a mark, which may come from anywhere.  The numbers by which a reader
+ * gets to the place are within bounds then.
  * PS_OK, PS_ERR_MAGIC, _UNSUPPORTED, _CORRUPT.
  */
 ps_result ps_pack_mark_decode(const unsigned char *mark,

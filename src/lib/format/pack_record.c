@@ -30,7 +30,6 @@
 #define AT_N_SEQ 40
 #define AT_N_TOK 44
 #define AT_MAX_SEQLEN 48
-#define AT_ZERO 52
 
 /* Adds the lanes of the user's channels of one kind, in table order. */
 static void add_lanes(const ps_pack_info *info, ps_kind kind,
@@ -61,8 +60,7 @@ uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS])
     return n;
 }
 
-/* Where the field after field `i` starts, or the record ends. */
-static uint32_t next_start(const ps_pack_info *info, uint32_t i)
+uint32_t ps_field_limit(const ps_pack_info *info, uint32_t i)
 {
     return i + 1 < info->n_fields ? info->fields[i + 1].offset
                                   : info->record_bytes;
@@ -85,13 +83,13 @@ ps_form ps_form_of(const ps_pack_info *info)
                                          .offset = f->offset,
                                          .bytes = bytes,
                                          .count = f->count,
-                                         .gap = next_start(info, i) - end,
+                                         .gap = ps_field_limit(info, i) - end,
                                          .fill = f->channel.fill};
     }
     return form;
 }
 
-/* Byte `at` of a built-in field, whose elements have a known size. */
+/* Byte `at` of a field. */
 static unsigned char *place(const ps_record *r, uint32_t field, size_t at)
 {
     return r->bytes + r->form->fields[field].offset + at;
@@ -115,7 +113,7 @@ static void fill_elements(unsigned char *to, size_t bytes, size_t n,
     }
 }
 
-/* The tokens of a sequence end at n_rows; the next begins behind a gap. */
+/* Fills the gap between a sequence, which ends at n_rows, and the next. */
 static void add_gap(ps_record *r, uint32_t n_tok)
 {
     const ps_form *form = r->form;
@@ -153,22 +151,17 @@ void ps_record_add(ps_record *r, const ps_piece *piece)
         r->max_seqlen = piece->n_tok;
 }
 
-/* How many elements of a field are in use. */
-static uint32_t used_elements(const ps_record *r, const ps_form_field *f)
-{
-    if (f->kind == PS_PER_TOKEN)
-        return r->n_rows;
-    return f->kind == PS_PER_SEQUENCE ? r->n_seq : r->n_seq + 1;
-}
-
+/* Fills all elements behind those in use, and the gaps behind fields. */
 static void fill_unused(ps_record *r)
 {
     const ps_form *form = r->form;
 
-    memset(r->bytes + AT_ZERO, 0, form->fields[0].offset - AT_ZERO);
+    memset(r->bytes + PS_HEAD_ZERO, 0, form->fields[0].offset - PS_HEAD_ZERO);
     for (uint32_t i = 0; i < form->n_fields; i++) {
         const ps_form_field *f = &form->fields[i];
-        size_t used = used_elements(r, f);
+        size_t used = f->kind == PS_PER_TOKEN      ? r->n_rows
+                      : f->kind == PS_PER_SEQUENCE ? r->n_seq
+                                                   : r->n_seq + 1;
         unsigned char *rest = r->bytes + f->offset + used * f->bytes;
         size_t n = f->count - used;
 
@@ -282,7 +275,10 @@ uint32_t ps_record_length(const ps_pack_info *info,
     return ps_record_cu(info, bytes, i + 1) - ps_record_cu(info, bytes, i);
 }
 
-/* Each sequence takes up its length, rounded up, and all make n_tok. */
+/*
+ * Each sequence must take up its length, rounded up; the lengths must add up
+ * to n_tok.
+ */
 static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
                                ps_error *err)
 {
@@ -306,7 +302,10 @@ static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* cu: 0, rising to n_tok, or where gaps end, then the capacity to the end. */
+/*
+ * cu must rise from 0 to n_tok, or to the end of the last gap; all elements
+ * behind that hold the capacity.
+ */
 static ps_result check_boundaries(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
 {

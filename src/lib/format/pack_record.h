@@ -2,6 +2,23 @@
  * pack_record.h - building and reading pack records; packstream(5) "Pack
  * records" and "END record".
  *
+ * This room, format, knows the two formats byte by byte.  It works on bytes in
+ * memory, and leaves it to the rooms stream and packer to read and write them.
+ *
+ *   schema.h         what a token and its channels are; common to both formats
+ *   version.h        the versioning rules, likewise
+ *   token_header.h   the header and control records of framed token records
+ *   pack_header.h    the header of a pack stream
+ *   record_layout.h  where a pack record has its fields; only writers ask
+ *   pack_record.h    one record: built in place, or checked and decoded
+ *   pack_check.c     the rules of a record that a reader may leave unchecked
+ *   totals.h         the sums that END repeats;  digest.h, the digests in it
+ *   pack_mark.h      a place between two records, as a reader's mark keeps it
+ *
+ * Whatever is decoded comes from a hostile file: each decoder checks all that
+ * memory safety rests on, and says PS_ERR_CORRUPT otherwise.  A decoder names
+ * no place in the file; its caller adds that.  The room uses base alone.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -22,13 +39,16 @@ typedef struct ps_lane {
     uint32_t before;
 } ps_lane;
 
-/* Bytes of the checksum with which every record starts. */
+/* Every record starts with a checksum of so many bytes. */
 #define PS_CHECKSUM_BYTES 8
 
-/* The lanes of a stream in payload order; returns how many there are. */
+/* In a record's head: zeros from here to the first field. */
+#define PS_HEAD_ZERO 52
+
+/* The lanes of a stream, in payload order; returns their number. */
 uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS]);
 
-/* A field as it is filled: what of ps_field that takes, worked out once. */
+/* What it takes to fill a field, worked out once. */
 typedef struct ps_form_field {
     ps_kind kind;
     uint32_t offset;
@@ -50,6 +70,9 @@ typedef struct ps_form {
 
 ps_form ps_form_of(const ps_pack_info *info);
 
+/* Where the field after field `i` starts, or the record ends. */
+uint32_t ps_field_limit(const ps_pack_info *info, uint32_t i);
+
 /* A record under construction, in memory that the caller provides. */
 typedef struct ps_record {
     const ps_form *form;
@@ -68,20 +91,18 @@ static inline ps_record ps_record_begin(const ps_form *form,
 }
 
 /*
- * Adds a sequence, which must fit: writes its boundary, id and piece.  The
- * caller copies the lanes to element n_seq or n_rows of their fields, before.
+ * Adds a sequence, which must fit: writes its boundary, id and piece.  Before
+ * that, the caller copies its lanes to element n_seq or n_rows of their fields.
  */
 void ps_record_add(ps_record *record, const ps_piece *piece);
 
-/* Fills what is unused and writes the head, but for the checksum. */
+/* Fills unused elements and writes the head, all but the checksum. */
 void ps_record_end(ps_record *record, uint64_t index, uint64_t watermark);
 
-/* Writes the checksum of a record that is complete. */
+/* Writes the checksum of a record in which all else is written. */
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes);
 
-/*
- * Writes the END record, to info->record_bytes bytes.
- */
+/* Writes the END record, to info->record_bytes bytes. */
 void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
                    uint64_t digest, unsigned char *bytes);
 

@@ -2,7 +2,7 @@
  * record_layout.c - where everything lies in a pack record.
  *
  * The layout follows from capacity, depth, split, align and the channels.
- * Only writers work it out; readers go by the table in the header.
+ * Only writers work it out; readers use the table in the header.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -66,6 +66,7 @@ static void add_fields(ps_pack_info *info, uint64_t *end)
     const ps_channel tokens = {"tokens", info->schema.token_type,
                                PS_PER_TOKEN, info->pad_id};
 
+    info->n_fields = 0;
     add_field(info, end, &cu, PS_BUILT_IN, info->depth + 2, 16);
     add_field(info, end, &id, PS_BUILT_IN, info->depth, 16);
     if (info->split) {
@@ -89,56 +90,46 @@ __attribute__((format(printf, 3, 4)))
 #endif
 static bool append(ps_pack_info *info, size_t *used, const char *format, ...)
 {
-    size_t room = sizeof info->dtype - *used;
+    size_t left = sizeof info->dtype - *used;
     va_list args;
     int n;
 
     va_start(args, format);
-    n = vsnprintf(info->dtype + *used, room, format, args);
+    n = vsnprintf(info->dtype + *used, left, format, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= room)
+    if (n < 0 || (size_t)n >= left)
         return false;
     *used += (size_t)n;
     return true;
 }
 
-/* The three lists of the dtype: names, formats, offsets. */
-static bool append_list(ps_pack_info *info, size_t *used, int list)
-{
-    bool ok = true;
-
-    for (size_t i = 0; ok && i < N_HEAD_FIELDS; i++)
-        ok = list == 2 ? append(info, used, "%u,", head_fields[i].offset)
-                       : append(info, used, "'%s',",
-                                list == 0 ? head_fields[i].name
-                                          : head_fields[i].format);
-    for (uint32_t i = 0; ok && i < info->n_fields; i++) {
-        const ps_field *f = &info->fields[i];
-
-        if (list == 0)
-            ok = append(info, used, "'%s',", f->channel.name);
-        else if (list == 1)
-            ok = append(info, used, "('%s',(%" PRIu32 ",)),",
-                        ps_type_numpy(f->channel.type), f->count);
-        else
-            ok = append(info, used, "%" PRIu32 ",", f->offset);
-    }
-    return ok;
-}
-
 bool ps_layout_dtype(ps_pack_info *info)
 {
     size_t used = 0;
+    bool ok;
 
     memset(info->dtype, 0, sizeof info->dtype);
-    return append(info, &used, "{'names':[") &&
-           append_list(info, &used, 0) &&
-           append(info, &used, "],'formats':[") &&
-           append_list(info, &used, 1) &&
-           append(info, &used, "],'offsets':[") &&
-           append_list(info, &used, 2) &&
-           append(info, &used, "],'itemsize':%" PRIu32 "}",
-                  info->record_bytes);
+    ok = append(info, &used, "{'names':[");
+    for (size_t i = 0; ok && i < N_HEAD_FIELDS; i++)
+        ok = append(info, &used, "'%s',", head_fields[i].name);
+    for (uint32_t i = 0; ok && i < info->n_fields; i++)
+        ok = append(info, &used, "'%s',", info->fields[i].channel.name);
+
+    ok = ok && append(info, &used, "],'formats':[");
+    for (size_t i = 0; ok && i < N_HEAD_FIELDS; i++)
+        ok = append(info, &used, "'%s',", head_fields[i].format);
+    for (uint32_t i = 0; ok && i < info->n_fields; i++)
+        ok = append(info, &used, "('%s',(%" PRIu32 ",)),",
+                    ps_type_numpy(info->fields[i].channel.type),
+                    info->fields[i].count);
+
+    ok = ok && append(info, &used, "],'offsets':[");
+    for (size_t i = 0; ok && i < N_HEAD_FIELDS; i++)
+        ok = append(info, &used, "%u,", head_fields[i].offset);
+    for (uint32_t i = 0; ok && i < info->n_fields; i++)
+        ok = append(info, &used, "%" PRIu32 ",", info->fields[i].offset);
+    return ok && append(info, &used, "],'itemsize':%" PRIu32 "}",
+                        info->record_bytes);
 }
 
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
@@ -165,25 +156,20 @@ ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
     return PS_OK;
 }
 
-/* Fields of the format itself, of which add_fields adds some. */
-static uint32_t n_built_in(const ps_pack_info *info)
-{
-    return 3u + (info->split ? 2u : 0u) + (info->align > 1 ? 1u : 0u);
-}
-
 ps_result ps_layout(ps_pack_info *info, ps_error *err)
 {
+    const uint32_t built_in =
+        3u + (info->split ? 2u : 0u) + (info->align > 1 ? 1u : 0u);
     uint64_t end = PS_HEAD_BYTES;
     ps_result r = ps_geometry_check(info, err);
 
     if (r != PS_OK)
         return r;
-    if (info->schema.n_channels > PS_MAX_FIELDS - n_built_in(info))
+    if (info->schema.n_channels > PS_MAX_FIELDS - built_in)
         return ps_fail(err, PS_ERR_LIMIT,
                        "%" PRIu32 " channels do not fit the header beside "
                        "what aligned sequences that are split need",
                        info->schema.n_channels);
-    info->n_fields = 0;
     add_fields(info, &end);
     end = round_up(end, 64);
     if (end < PS_RECORD_MIN)

@@ -14,9 +14,7 @@
 #define PS_HEAD_BYTES 64
 #define PS_RECORD_MIN 256
 
-/*
- * Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT.
- */
+/* Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT. */
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 
 /*

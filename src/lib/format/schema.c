@@ -34,7 +34,7 @@ enum {
 
 #define N_TYPES (sizeof types / sizeof types[0])
 
-/* Words that the formats and their exports use themselves. */
+/* Names that the formats and their exports use themselves. */
 static const char *const reserved[] = {
     "checksum",   "magic",  "flags",   "index",   "watermark",
     "sum_len_sq", "n_seq",  "n_tok",   "max_seqlen", "zero",
@@ -87,7 +87,7 @@ ps_schema ps_schema_raw(ps_type token_type)
     return schema;
 }
 
-/* Letters by their codes: what a locale calls a letter is no matter here. */
+/* Letters by their codes, whatever the locale takes for a letter. */
 static bool is_name(const char *name)
 {
     size_t n = strnlen(name, PS_NAME_BYTES);
@@ -105,43 +105,11 @@ static bool is_name(const char *name)
     return true;
 }
 
-static bool is_reserved(const char *name)
-{
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-        if (strcmp(name, reserved[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool fill_fits(uint64_t fill, ps_type type)
 {
     size_t bits = 8 * ps_type_bytes(type);
 
     return bits >= 64 || fill >> bits == 0;
-}
-
-static ps_result check_channel(const ps_schema *s, uint32_t i,
-                               ps_error *err)
-{
-    const ps_channel *c = &s->channels[i];
-
-    if (!is_name(c->name))
-        return ps_fail(err, PS_ERR_ARGUMENT, "channel %u: bad name",
-                       (unsigned)i);
-    if (is_reserved(c->name))
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "channel '%s': the name is reserved", c->name);
-    for (uint32_t j = 0; j < i; j++)
-        if (strcmp(c->name, s->channels[j].name) == 0)
-            return ps_fail(err, PS_ERR_ARGUMENT,
-                           "channel '%s' is there twice", c->name);
-    if (!is_type(c->type) || !fill_fits(c->fill, c->type))
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "channel '%s': bad type or fill", c->name);
-    if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
-        return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
-                       c->name);
-    return PS_OK;
 }
 
 ps_result ps_schema_check(const ps_schema *s, ps_error *err)
@@ -158,18 +126,27 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "raw token records cannot have channels");
     for (uint32_t i = 0; i < s->n_channels; i++) {
-        ps_result r = check_channel(s, i, err);
+        const ps_channel *c = &s->channels[i];
 
-        if (r != PS_OK)
-            return r;
+        if (!is_name(c->name))
+            return ps_fail(err, PS_ERR_ARGUMENT, "channel %u: bad name",
+                           (unsigned)i);
+        for (size_t j = 0; j < sizeof reserved / sizeof reserved[0]; j++)
+            if (strcmp(c->name, reserved[j]) == 0)
+                return ps_fail(err, PS_ERR_ARGUMENT,
+                               "channel '%s': the name is reserved", c->name);
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(c->name, s->channels[j].name) == 0)
+                return ps_fail(err, PS_ERR_ARGUMENT,
+                               "channel '%s' is there twice", c->name);
+        if (!is_type(c->type) || !fill_fits(c->fill, c->type))
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "channel '%s': bad type or fill", c->name);
+        if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
+            return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
+                           c->name);
     }
     return PS_OK;
-}
-
-static bool channel_equal(const ps_channel *a, const ps_channel *b)
-{
-    return strcmp(a->name, b->name) == 0 && a->type == b->type &&
-           a->kind == b->kind && a->fill == b->fill;
 }
 
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b)
@@ -180,9 +157,14 @@ bool ps_schema_equal(const ps_schema *a, const ps_schema *b)
         memcmp(a->special, b->special, sizeof a->special) != 0 ||
         memcmp(a->tokenizer, b->tokenizer, sizeof a->tokenizer) != 0)
         return false;
-    for (uint32_t i = 0; i < a->n_channels; i++)
-        if (!channel_equal(&a->channels[i], &b->channels[i]))
+    for (uint32_t i = 0; i < a->n_channels; i++) {
+        const ps_channel *c = &a->channels[i];
+        const ps_channel *d = &b->channels[i];
+
+        if (strcmp(c->name, d->name) != 0 || c->type != d->type ||
+            c->kind != d->kind || c->fill != d->fill)
             return false;
+    }
     return true;
 }
 
@@ -286,42 +268,30 @@ uint32_t ps_token_at(const unsigned char *tokens, uint32_t i, ps_type type)
                           : load_u32(tokens + 4 * (size_t)i);
 }
 
-/*
- * Whether all of them are small enough, without leaving the loop early:
- * compilers turn the maximum into vector instructions.
- */
-static bool all_below_u16(const unsigned char *p, size_t n, uint32_t limit)
-{
-    uint16_t max = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint16_t v = load_u16(p + 2 * i);
-
-        max = v > max ? v : max;
-    }
-    return max < limit;
-}
-
-static bool all_below_u32(const unsigned char *p, size_t n, uint32_t limit)
-{
-    uint32_t max = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v = load_u32(p + 4 * i);
-
-        max = v > max ? v : max;
-    }
-    return max < limit;
-}
-
 uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
                          ps_type type, uint32_t vocab_size)
 {
-    bool fine = type == PS_U16 ? all_below_u16(tokens, n_tok, vocab_size)
-                               : all_below_u32(tokens, n_tok, vocab_size);
+    uint16_t max16 = 0;
+    uint32_t max32 = 0;
     uint32_t i = 0;
 
-    if (fine)
+    /*
+     * First the maximum, without leaving the loop early: compilers make vector
+     * instructions of that.
+     */
+    if (type == PS_U16)
+        for (size_t k = 0; k < n_tok; k++) {
+            uint16_t v = load_u16(tokens + 2 * k);
+
+            max16 = v > max16 ? v : max16;
+        }
+    else
+        for (size_t k = 0; k < n_tok; k++) {
+            uint32_t v = load_u32(tokens + 4 * k);
+
+            max32 = v > max32 ? v : max32;
+        }
+    if (max16 < vocab_size && max32 < vocab_size)
         return n_tok;
     while (i < n_tok && ps_token_at(tokens, i, type) < vocab_size)
         i++;

@@ -32,7 +32,7 @@ void ps_specials_decode(const unsigned char *from, ps_schema *schema);
 /* The token type for a width of 2 or 4 bytes; false for any other. */
 bool ps_token_type(unsigned token_bytes, ps_type *type);
 
-/* Sizes of payloads, worked out once: bytes = per_token * n + fixed. */
+/* The size of a payload of n tokens: per_token * n + fixed. */
 typedef struct ps_shape {
     uint32_t token_bytes;
     uint32_t per_token; /* tokens and per-token channels */
@@ -41,14 +41,11 @@ typedef struct ps_shape {
 
 ps_shape ps_schema_shape(const ps_schema *schema);
 
-/*
- * Checks that `n_tok` tokens at `tokens` are below `vocab_size`.  Returns
- * the place of the first that is not, or n_tok.
- */
+/* The index of the first token that is not below `vocab_size`, or n_tok. */
 uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
                          ps_type type, uint32_t vocab_size);
 
-/* The token at place `i`. */
+/* Token `i`. */
 uint32_t ps_token_at(const unsigned char *tokens, uint32_t i, ps_type type);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "bytes.h"
 
-/* The numbers in their order. */
+/* The numbers in the order of their bytes. */
 #define TOTALS_U64(X, t, digest)                                        \
     X((t)->packs)                                                       \
     X((t)->sequences)                                                   \
@@ -67,7 +67,7 @@ void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
 #undef LOAD_U32
 }
 
-/* *sum += n; false if it does not fit.  END is made by others. */
+/* *sum += n; false if it does not fit, as in an END that others made. */
 static bool add(uint64_t *sum, uint64_t n)
 {
     *sum += n;
@@ -150,7 +150,7 @@ bool ps_totals_add(ps_totals *t, const ps_totals *other)
            add(&t->extra_pieces, other->extra_pieces);
 }
 
-/* A number of END, and what the packs make of it. */
+/* A number as END or the header declares it, and as it was counted. */
 typedef struct total {
     const char *name;
     uint64_t declared;
@@ -186,7 +186,7 @@ ps_result ps_totals_compare(const ps_totals *end, const ps_totals *seen,
     return compare("END", totals, sizeof totals / sizeof totals[0], err);
 }
 
-/* Makes a count that is not known agree. */
+/* A count that is not known agrees with any. */
 static uint64_t unless_unknown(uint64_t declared, uint64_t seen)
 {
     return declared == PS_UNKNOWN ? seen : declared;

@@ -1,5 +1,6 @@
 /*
- * version.c - the versioning rules that both formats share.
+ * version.c - the library's version, and the versioning rules that both
+ * formats share.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,30 +15,43 @@
 
 #define ENDIAN_PROBE UINT32_C(0x01020304)
 
+#define STRING_OF(x) #x
+#define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
+
+const char *ps_version(void)
+{
+    return VERSION_OF(PACKSTREAM_VERSION_MAJOR, PACKSTREAM_VERSION_MINOR,
+                      PACKSTREAM_VERSION_PATCH);
+}
+
+/* Behind a magic: the probe shows the byte order. */
+enum { AT_PROBE = 0, AT_MAJOR = 4, AT_MINOR = 6 };
+
 void ps_version_encode(unsigned char *to)
 {
-    store_u32(to, ENDIAN_PROBE);
-    store_u16(to + 4, PS_FORMAT_MAJOR);
-    store_u16(to + 6, PS_FORMAT_MINOR);
+    store_u32(to + AT_PROBE, ENDIAN_PROBE);
+    store_u16(to + AT_MAJOR, PS_FORMAT_MAJOR);
+    store_u16(to + AT_MINOR, PS_FORMAT_MINOR);
 }
 
 ps_result ps_version_decode(const unsigned char *from, uint16_t *major,
                             uint16_t *minor, ps_error *err)
 {
-    uint16_t is = load_u16(from + 4);
+    uint16_t is_major = load_u16(from + AT_MAJOR);
+    uint16_t is_minor = load_u16(from + AT_MINOR);
 
-    if (load_u32(from) != ENDIAN_PROBE || is == 0)
+    if (load_u32(from + AT_PROBE) != ENDIAN_PROBE || is_major == 0)
         return ps_fail(err, PS_ERR_CORRUPT, "damaged header");
-    if (is > PS_FORMAT_MAJOR)
+    if (is_major > PS_FORMAT_MAJOR)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "format version %u.%u is newer than %d.%d, the newest "
                        "known here",
-                       (unsigned)is, (unsigned)load_u16(from + 6),
+                       (unsigned)is_major, (unsigned)is_minor,
                        PS_FORMAT_MAJOR, PS_FORMAT_MINOR);
     if (major != NULL)
-        *major = is;
+        *major = is_major;
     if (minor != NULL)
-        *minor = load_u16(from + 6);
+        *minor = is_minor;
     return PS_OK;
 }
 

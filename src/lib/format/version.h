@@ -24,8 +24,8 @@ ps_result ps_version_decode(const unsigned char *from, uint16_t *major,
                             uint16_t *minor, ps_error *err);
 
 /*
- * True if every byte of the stream has a meaning known to us.  In a stream
- * of a later minor version bytes that are zero in ours may have one.
+ * True if we know the meaning of every byte of the stream.  In a stream of a
+ * later minor version, bytes that are zero in ours may have one.
  */
 bool ps_is_version_known(const ps_pack_info *info);
 
