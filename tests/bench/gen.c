@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+
 #define LONGEST_MAX (UINT32_C(1) << 20)
 #define BUFFER_BYTES ((size_t)1 << 18)
 
@@ -81,16 +83,6 @@ static void die(const char *what, const char *why)
 {
     fprintf(stderr, "gen: %s: %s\n", what, why);
     exit(EXIT_FAILURE);
-}
-
-/* The next number of splitmix64. */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
 }
 
 /* ---------------------------------------------------------------------
@@ -204,7 +196,7 @@ static lengths from_file(const char *name)
 /* The first length that has as many sequences up to it as were drawn. */
 static uint32_t draw_length(const lengths *l, uint64_t *state)
 {
-    uint64_t wanted = draw(state) % l->up_to[l->longest] + 1;
+    uint64_t wanted = ps_random(state) % l->up_to[l->longest] + 1;
     uint32_t low = 1;
     uint32_t high = l->longest;
 
@@ -226,14 +218,14 @@ static uint32_t draw_length(const lengths *l, uint64_t *state)
 /* Evenly from 0 inclusive to 1 exclusive. */
 static double draw_share(uint64_t *state)
 {
-    return (double)(draw(state) >> 11) * 0x1p-53;
+    return (double)(ps_random(state) >> 11) * 0x1p-53;
 }
 
 /* The i-th token of a record, of four that come from one number. */
 static uint32_t flat_token(source *s, uint32_t i)
 {
     if (i % 4 == 0)
-        s->bits = draw(s->state);
+        s->bits = ps_random(s->state);
     return (uint32_t)(s->bits >> 16 * (i % 4) & 0xffff);
 }
 
@@ -245,11 +237,11 @@ static uint32_t text_token(source *s)
 {
     uint32_t token;
 
-    if (s->left == 0 && draw(s->state) % 256 < PHRASE_ODDS) {
+    if (s->left == 0 && ps_random(s->state) % 256 < PHRASE_ODDS) {
         double far = pow(HISTORY, draw_share(s->state));
 
         s->back = (uint32_t)far;
-        s->left = 1 + (uint32_t)(draw(s->state) % (2 * PHRASE - 1));
+        s->left = 1 + (uint32_t)(ps_random(s->state) % (2 * PHRASE - 1));
     }
     if (s->left > 0) {
         token = s->past[(s->at - s->back) % HISTORY];

@@ -3,7 +3,7 @@
  * distribution and put in an order that is easy or hard to pack.
  *
  * Lengths are drawn by the alias method (Walker 1977, tables as Vose 1991
- * makes them), random numbers by SplitMix64 (Steele, Lea and Flood 2014).
+ * makes them), random numbers by SplitMix64 (base/random.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "bytes.h"
 
 /* So that a weight times a length stays within 64 bits. */
@@ -53,23 +54,14 @@ struct lengths {
  * Random numbers
  */
 
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static uint32_t below(uint64_t *state, uint32_t n)
 {
-    return (uint32_t)((draw(state) >> 32) * n >> 32);
+    return (uint32_t)ps_random_below(state, n);
 }
 
 static uint32_t draw_length(const lengths *l, uint64_t *state)
 {
-    uint64_t bits = draw(state);
+    uint64_t bits = ps_random(state);
     uint32_t i = (uint32_t)((bits >> 32) * l->longest >> 32);
 
     return 1 + ((uint32_t)bits < l->at[i] ? i : l->alias[i]);
@@ -504,7 +496,7 @@ static bool sort(const lengths *l, bool descending, uint32_t *to, size_t n)
 static void shuffle(uint64_t *state, uint32_t *a, size_t n)
 {
     for (size_t i = n; i > 1; i--) {
-        size_t j = (size_t)(draw(state) % i);
+        size_t j = (size_t)(ps_random(state) % i);
         uint32_t swapped = a[i - 1];
 
         a[i - 1] = a[j];
@@ -536,7 +528,7 @@ static bool is_high(uint64_t *state, size_t i, size_t n)
     size_t half = n / HALF_WAVES + 1;
     size_t at = i % half;
 
-    return draw(state) % half < (i / half % 2 == 0 ? at : half - at);
+    return ps_random(state) % half < (i / half % 2 == 0 ? at : half - at);
 }
 
 /* Where the wave is high, more often the longer of two draws. */

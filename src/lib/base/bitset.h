@@ -2,7 +2,7 @@
  * bitset.h - a set of small numbers that finds its greatest member below a
  * limit in a few steps.
  *
- * Most steps touch one word of the lowest level; these are taken in line.
+ * Most calls touch one word of the lowest level only; these are inline.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +16,9 @@
 #include "base/mem_bound.h"
 
 /*
- * Bits in words of 64; above them a bit for each word that is not zero, and
- * so on up to a single word.  Five levels hold 64^5 numbers.
+ * The lowest level has a bit for each number, in words of 64; the next one a
+ * bit for each of these words that is not zero, and so on up to a single word.
+ * Five levels hold 64^5 numbers.
  */
 #define PS_BITSET_LEVELS 5
 
@@ -31,13 +32,13 @@ typedef struct ps_bitset {
 void ps_bitset_init(ps_bitset *set, uint32_t max, ps_mem *mem);
 void ps_bitset_destroy(ps_bitset *set);
 
-/* What is left to do when a word of the lowest level is no longer empty, */
+/*
+ * The upper levels' part, for the functions below: after a word of the lowest
+ * level is no longer empty, after it is empty again, and when it has no member
+ * up to the limit.
+ */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);
-
-/* or is empty again; */
 void ps_bitset_remove_word(ps_bitset *set, uint32_t word);
-
-/* or when it has no member up to the limit. */
 bool ps_bitset_before_word(const ps_bitset *set, uint32_t word,
                            uint32_t *number);
 

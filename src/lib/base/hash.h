@@ -1,8 +1,8 @@
 /*
- * hash.h - XXH3, as fast as the processor has it.
+ * hash.h - XXH3, in the fastest version that the processor can run.
  *
- * Where libxxhash can choose at run time between its versions for different
- * processors, its header for that gives the same names another meaning.
+ * If libxxhash can choose that at run time, xxh_x86dispatch.h redefines the
+ * names of xxhash.h to do so.
  *
  * SPDX-License-Identifier: MIT
  */

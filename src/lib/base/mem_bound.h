@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What malloc takes besides, for small pieces and for those of whole pages. */
+/* What malloc adds to an allocation, and to one that has its own pages. */
 #define PS_MEM_HEAD 32
 #define PS_MEM_PAGE 4096
 #define PS_MEM_LARGE (UINT64_C(64) << 10)
@@ -32,7 +32,7 @@ static inline uint64_t ps_mem_times(uint64_t a, uint64_t b)
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-/* `n` elements of some bytes, allocated at once. */
+/* A bound for `n` elements of `size` bytes, allocated at once. */
 static inline uint64_t ps_mem_array(uint64_t n, size_t size)
 {
     uint64_t all = ps_mem_times(n, size);
@@ -80,8 +80,8 @@ static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
 
 typedef struct ps_mem {
     uint64_t bytes; /* asked for so far */
-    bool counts;    /* only: nothing is allocated */
-    bool failed;    /* some allocation did */
+    bool counts;    /* nothing is allocated, only counted */
+    bool failed;    /* an allocation has failed */
 } ps_mem;
 
 /*

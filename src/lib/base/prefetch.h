@@ -1,8 +1,8 @@
 /*
- * prefetch.h - what is soon to be read had better be in the cache.
+ * prefetch.h - asking for bytes before they are read.
  *
- * What another thread or the kernel wrote lies in the cache of another
- * processor: to wait for it costs more than most of what is done with it.
+ * Bytes that another thread or the kernel wrote lie in the cache of another
+ * processor; waiting for them costs more than most of what is done with them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 #define PS_LINE_BYTES 64 /* of a cache */
 
-/* `p` may be any address: a wrong one does no harm. */
+/* `p` may be any address, even a wrong one. */
 static inline void ps_prefetch(const void *p)
 {
 #ifdef __GNUC__

@@ -1,6 +1,6 @@
 /*
- * serial.c - numbers put into bytes, and got back out of bytes that may have
- * been damaged.
+ * serial.c - numbers saved to bytes, and loaded from bytes that may have been
+ * damaged.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -99,6 +99,16 @@ double ps_load_double(ps_restorer *l)
     return value;
 }
 
+uint32_t ps_load_within(ps_restorer *l, uint32_t min, uint32_t max)
+{
+    uint32_t value = ps_load_u32(l);
+
+    if (!l->failed && value >= min && value <= max)
+        return value;
+    l->failed = true;
+    return min;
+}
+
 uint32_t ps_load_count(ps_restorer *l, uint32_t max, size_t each)
 {
     uint32_t n = ps_load_within(l, 0, max);
@@ -108,14 +118,4 @@ uint32_t ps_load_count(ps_restorer *l, uint32_t max, size_t each)
         return 0;
     }
     return n;
-}
-
-uint32_t ps_load_within(ps_restorer *l, uint32_t min, uint32_t max)
-{
-    uint32_t value = ps_load_u32(l);
-
-    if (!l->failed && value >= min && value <= max)
-        return value;
-    l->failed = true;
-    return min;
 }

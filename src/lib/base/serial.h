@@ -1,9 +1,9 @@
 /*
- * serial.h - numbers put into bytes, and got back out of bytes that may have
- * been damaged: what a saved state is made of.
+ * serial.h - numbers saved to bytes, and loaded from bytes that may have been
+ * damaged: what a saved state is made of.
  *
- * Who saves or loads need not look after each number: a saver without memory
- * and a restorer without bytes fail for good, which is asked for in the end.
+ * A caller need not check each number: a saver without memory and a restorer
+ * without bytes fail for good, and `failed` is checked in the end.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,10 +16,10 @@
 #include <stdint.h>
 
 typedef struct ps_saver {
-    unsigned char *bytes; /* to be freed by whoever has begun; or NULL */
+    unsigned char *bytes; /* for the caller to free; or NULL */
     size_t n;
     size_t capacity;
-    bool failed; /* there is no memory */
+    bool failed; /* for want of memory */
 } ps_saver;
 
 void ps_save_u32(ps_saver *saver, uint32_t value);
@@ -41,13 +41,13 @@ double ps_load_double(ps_restorer *restorer);
 /* `n` bytes where they are, or NULL. */
 const unsigned char *ps_load_bytes(ps_restorer *restorer, uint64_t n);
 
+/* A number from `min` to `max`; fails, and gives `min`, on any other. */
+uint32_t ps_load_within(ps_restorer *restorer, uint32_t min, uint32_t max);
+
 /*
- * A count of things of at least `each` bytes that follow; more than `max`,
- * or than there is left, is a failure.
+ * The count of elements that follow, each of at least `each` bytes.  Fails,
+ * and gives 0, if it is above `max` or fewer bytes are left.
  */
 uint32_t ps_load_count(ps_restorer *restorer, uint32_t max, size_t each);
-
-/* Of a number that must be from `min` to `max`; else a failure. */
-uint32_t ps_load_within(ps_restorer *restorer, uint32_t min, uint32_t max);
 
 #endif

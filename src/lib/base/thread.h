@@ -12,13 +12,13 @@
 #include "packstream.h"
 
 /*
- * Starts a thread in which no signal is handled but those that its own
- * doings bring about, such as SIGPIPE.  PS_ERR_IO.
+ * Starts a thread that blocks all signals but those which it causes itself,
+ * such as SIGPIPE.  PS_ERR_IO.
  */
 ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
                           void *context, ps_error *err);
 
-/* What a thread takes: its stack and what the system adds to it. */
+/* The memory of a thread: its stack, and what the system adds to it. */
 #define PS_THREAD_STACK_BYTES ((size_t)512 << 10)
 #define PS_THREAD_BYTES (PS_THREAD_STACK_BYTES + ((size_t)32 << 10))
 
