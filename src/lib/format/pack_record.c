@@ -151,11 +151,18 @@ void ps_record_add(ps_record *r, const ps_piece *piece)
         r->max_seqlen = piece->n_tok;
 }
 
-/* Fills all elements behind those in use, and the gaps behind fields. */
-static void fill_unused(ps_record *r)
+static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
+{
+    return XXH3_64bits(bytes + AT_MAGIC, n - AT_MAGIC);
+}
+
+void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 {
     const ps_form *form = r->form;
 
+    store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_rows);
+
+    /* Elements behind those in use, and the gaps behind the fields. */
     memset(r->bytes + PS_HEAD_ZERO, 0, form->fields[0].offset - PS_HEAD_ZERO);
     for (uint32_t i = 0; i < form->n_fields; i++) {
         const ps_form_field *f = &form->fields[i];
@@ -170,17 +177,7 @@ static void fill_unused(ps_record *r)
         if (f->gap > 0)
             memset(rest + n * f->bytes, 0, f->gap);
     }
-}
 
-static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
-{
-    return XXH3_64bits(bytes + AT_MAGIC, n - AT_MAGIC);
-}
-
-void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
-{
-    store_u32(place(r, PS_FIELD_CU, 4 * (size_t)r->n_seq), r->n_rows);
-    fill_unused(r);
     store_u32(r->bytes + AT_MAGIC, RECORD_MAGIC);
     store_u32(r->bytes + AT_FLAGS, 0);
     store_u64(r->bytes + AT_INDEX, index);

@@ -450,38 +450,37 @@ static ps_result open_blocks(ps_output *out, ps_error *err)
     return PS_OK;
 }
 
-/* An empty seek table, or that of the frames that were written before. */
-static ps_result open_table(ps_output *out, ps_error *err)
+/*
+ * Opens the compressors, and a seek table: an empty one, or that of the frames
+ * that were written before.
+ */
+static ps_result open_compressors(ps_output *out, ps_error *err)
 {
     const ps_output_options *o = &out->options;
     ps_result r;
 
-    if (o->table == NULL)
-        return ps_seek_table_open(&out->table, err);
-    if (o->written > UINT64_MAX - o->table_bytes)
-        return ps_fail(err, PS_ERR_CORRUPT, "the output cannot be so long");
-    r = ps_seek_table_decode(&out->table, o->table, o->table_bytes,
-                             o->written + o->table_bytes, err);
-    if (r == PS_OK && ps_seek_table_bytes(out->table) != o->written)
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "the seek table is not that of the output");
-    return r;
-}
-
-static ps_result open_compressors(ps_output *out, ps_error *err)
-{
-    ps_result r = open_table(out, err);
-
+    if (o->table == NULL) {
+        r = ps_seek_table_open(&out->table, err);
+    } else if (o->written > UINT64_MAX - o->table_bytes) {
+        r = ps_fail(err, PS_ERR_CORRUPT, "the output cannot be so long");
+    } else {
+        r = ps_seek_table_decode(&out->table, o->table, o->table_bytes,
+                                 o->written + o->table_bytes, err);
+        if (r == PS_OK && ps_seek_table_bytes(out->table) != o->written)
+            r = ps_fail(err, PS_ERR_CORRUPT,
+                        "the seek table is not that of the output");
+    }
     if (r != PS_OK)
         return r;
-    if (out->options.max_frames != 0)
-        ps_seek_table_limit(out->table, out->options.max_frames);
-    out->n_compressors = out->options.threads == 0 ? 1 : out->options.threads;
+    if (o->max_frames != 0)
+        ps_seek_table_limit(out->table, o->max_frames);
+
+    out->n_compressors = o->threads == 0 ? 1 : o->threads;
     out->compressors = calloc(out->n_compressors, sizeof(ps_compressor *));
     if (out->compressors == NULL)
         return ps_fail_memory(err);
     for (uint32_t i = 0; i < out->n_compressors && r == PS_OK; i++)
-        r = ps_compressor_open(&out->compressors[i], out->options.level, err);
+        r = ps_compressor_open(&out->compressors[i], o->level, err);
     return r;
 }
 

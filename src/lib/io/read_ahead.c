@@ -188,12 +188,15 @@ static void *run(void *context)
     }
 }
 
-/* The next piece, as soon as the thread has it; it stays in the queue. */
-static const piece *wait_piece(ps_read_ahead *a)
+ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
 {
+    const piece *p;
+    bool wake_thread;
     bool woken;
     char c;
 
+    if (!a->threaded)
+        return read_piece(a, span, err);
     (void)pthread_mutex_lock(&a->lock);
     woken = a->polled && !a->wake_user;
     a->wake_user = a->polled = false;
@@ -204,12 +207,14 @@ static const piece *wait_piece(ps_read_ahead *a)
     /* Empties the pipe, so that it does not wake the user once more. */
     while (woken && read(a->wakeup[0], &c, 1) < 0 && errno == EINTR)
         continue;
-    return &a->queue[a->taken % QUEUE];
-}
 
-static void take_piece(ps_read_ahead *a)
-{
-    bool wake_thread;
+    p = &a->queue[a->taken % QUEUE];
+    *span = p->span;
+    if (p->result != PS_OK && err != NULL)
+        *err = p->err;
+    /* The last piece, the end or a failure, stays for good. */
+    if (span->n == 0)
+        return p->result;
 
     (void)pthread_mutex_lock(&a->lock);
     a->taken++;
@@ -219,24 +224,7 @@ static void take_piece(ps_read_ahead *a)
     (void)pthread_mutex_unlock(&a->lock);
     if (wake_thread)
         (void)pthread_cond_signal(&a->not_full);
-}
-
-ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
-{
-    const piece *p;
-    ps_result r;
-
-    if (!a->threaded)
-        return read_piece(a, span, err);
-    p = wait_piece(a);
-    *span = p->span;
-    r = p->result;
-    if (r != PS_OK && err != NULL)
-        *err = p->err;
-    /* The last one, the end or a failure, stays for good. */
-    if (span->n > 0)
-        take_piece(a);
-    return r;
+    return PS_OK;
 }
 
 bool ps_read_ahead_would_wait(ps_read_ahead *a)

@@ -40,32 +40,13 @@ static bool is_table(const ps_frame_check *c)
            load_u32(c->head) == PS_SEEK_SKIPPABLE_MAGIC;
 }
 
-/* The entry that is in c->part. */
-static void check_entry(ps_frame_check *c)
-{
-    const bool checksum = c->entry_bytes > PS_SEEK_ENTRY_BYTES;
-
-    c->chain = add_link(c->chain, load_u32(c->part), load_u32(c->part + 4),
-                        checksum && !c->unchecked ? load_u32(c->part + 8)
-                                                  : 0);
-    c->entries++;
-}
-
-/* The footer that is in c->part. */
-static void check_footer(ps_frame_check *c)
-{
-    const bool checksums = c->entry_bytes > PS_SEEK_ENTRY_BYTES;
-    const unsigned chain = checksums && !c->unchecked ? PS_CHAIN_CHECKSUMS
-                                                      : PS_CHAIN_SIZES;
-
-    c->agrees = load_u32(c->part) == c->frames &&
-                c->part[4] == (checksums ? PS_SEEK_WITH_CHECKSUMS : 0) &&
-                ps_is_seek_footer(c->part) && c->chain == c->chains[chain];
-}
-
-/* `n` bytes of a table behind its prefix, which may end anywhere. */
+/* `n` bytes of a table behind its prefix; entries may be cut anywhere. */
 static void see_table(ps_frame_check *c, const unsigned char *bytes, size_t n)
 {
+    const unsigned char *part = c->part;
+    const bool checksums = c->entry_bytes > PS_SEEK_ENTRY_BYTES;
+    const bool checked = checksums && !c->unchecked;
+
     while (n > 0) {
         bool is_entry = c->entries < c->frames;
         size_t whole = is_entry ? c->entry_bytes : PS_SEEK_FOOTER_BYTES;
@@ -78,10 +59,19 @@ static void see_table(ps_frame_check *c, const unsigned char *bytes, size_t n)
         if (c->have < whole)
             return;
         c->have = 0;
-        if (is_entry)
-            check_entry(c);
-        else
-            check_footer(c);
+
+        if (is_entry) {
+            c->chain = add_link(c->chain, load_u32(part), load_u32(part + 4),
+                                checked ? load_u32(part + 8) : 0);
+            c->entries++;
+        } else {
+            c->agrees =
+                load_u32(part) == c->frames &&
+                part[4] == (checksums ? PS_SEEK_WITH_CHECKSUMS : 0) &&
+                ps_is_seek_footer(part) &&
+                c->chain == c->chains[checked ? PS_CHAIN_CHECKSUMS
+                                              : PS_CHAIN_SIZES];
+        }
     }
 }
 
