@@ -224,9 +224,9 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
     if (ZSTD_isError(hint))
         return zstd_failed(in, hint, err);
     in->in_frame = hint != 0;
-    ps_frame_check_see(&in->frames, compressed + from,
-                       in->compressed.pos - from, plain + to, out->pos - to,
-                       !in->in_frame);
+    ps_seek_check_see(&in->frames, compressed + from,
+                      in->compressed.pos - from, plain + to, out->pos - to,
+                      !in->in_frame);
     return PS_OK;
 }
 
@@ -433,7 +433,7 @@ ps_result ps_input_reopen(ps_input *in, int fd, ps_error *err)
     in->left = 0;
     in->taken = 0;
     in->in_buffer = in->in_frame = false;
-    in->frames = (ps_frame_check){.is_head = in->frames.is_head};
+    in->frames = (ps_seek_check){.is_head = in->frames.is_head};
     in->looked = in->at_eof = true; /* if it fails */
     r = ps_read_ahead_open(&in->read_ahead, fd, in->pool, err);
     if (r == PS_OK && in->threaded)

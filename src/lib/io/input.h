@@ -54,7 +54,7 @@ typedef struct ps_input {
     ZSTD_DCtx *zstd;          /* NULL: the input is plain */
     ZSTD_inBuffer compressed; /* bytes that are not decompressed yet */
     bool in_frame;
-    ps_frame_check frames; /* seen so far, and their seek tables */
+    ps_seek_check frames; /* seen so far, and their seek tables */
 } ps_input;
 
 /*
@@ -126,13 +126,13 @@ static inline uint64_t ps_input_offset(const ps_input *input)
 
 /*
  * Whether the seek tables so far are right and, if the last peek gave
- * nothing, none is missing.  As ps_frame_check_result.
+ * nothing, none is missing.  As ps_seek_check_result.
  */
 static inline ps_result ps_input_check_tables(const ps_input *input,
                                               ps_error *err)
 {
-    return ps_frame_check_result(&input->frames,
-                                 input->at_eof && input->left == 0, err);
+    return ps_seek_check_result(&input->frames,
+                                input->at_eof && input->left == 0, err);
 }
 
 void ps_input_on_wait(ps_input *input, ps_wait_hook *hook, void *context);

@@ -177,7 +177,7 @@ static void write_plain(ps_output *out)
         (void)pthread_cond_broadcast(&out->progress);
 }
 
-/* Compresses a full block, and writes it when its turn comes.  As above. */
+/* The same for a full block, compressed, which waits for its turn. */
 static void write_compressed(ps_output *out, ps_compressor *compressor)
 {
     uint64_t number = out->taken++;

@@ -34,14 +34,14 @@ static uint64_t add_link(uint64_t chain, uint64_t packed, uint64_t plain,
     return XXH3_64bits_withSeed(link, sizeof link, chain);
 }
 
-static bool is_table(const ps_frame_check *c)
+static bool is_table(const ps_seek_check *c)
 {
     return c->compressed >= PS_SEEK_PREFIX_BYTES &&
            load_u32(c->head) == PS_SEEK_SKIPPABLE_MAGIC;
 }
 
 /* `n` bytes of a table behind its prefix; entries may be cut anywhere. */
-static void see_table(ps_frame_check *c, const unsigned char *bytes, size_t n)
+static void see_table(ps_seek_check *c, const unsigned char *bytes, size_t n)
 {
     const unsigned char *part = c->part;
     const bool checksums = c->entry_bytes > PS_SEEK_ENTRY_BYTES;
@@ -75,7 +75,7 @@ static void see_table(ps_frame_check *c, const unsigned char *bytes, size_t n)
     }
 }
 
-static void forget_frames(ps_frame_check *c)
+static void forget_frames(ps_seek_check *c)
 {
     c->wanted = c->unchecked = false;
     c->frames = 0;
@@ -97,7 +97,7 @@ static size_t keep_first(unsigned char first[8], uint64_t before,
 }
 
 /* A frame that is no table ends. */
-static void end_frame(ps_frame_check *c)
+static void end_frame(ps_seek_check *c)
 {
     const bool has_checksum = load_u32(c->head) == ZSTD_MAGICNUMBER &&
                               (c->head[4] & FRAME_HAS_CHECKSUM) != 0;
@@ -116,9 +116,9 @@ static void end_frame(ps_frame_check *c)
     c->frames++;
 }
 
-void ps_frame_check_see(ps_frame_check *c, const unsigned char *bytes,
-                        size_t n, const unsigned char *content, size_t plain,
-                        bool end)
+void ps_seek_check_see(ps_seek_check *c, const unsigned char *bytes,
+                       size_t n, const unsigned char *content, size_t plain,
+                       bool end)
 {
     size_t head = keep_first(c->head, c->compressed, bytes, n);
 
@@ -161,8 +161,8 @@ void ps_frame_check_see(ps_frame_check *c, const unsigned char *bytes,
     c->compressed = c->plain = 0;
 }
 
-ps_result ps_frame_check_result(const ps_frame_check *c, bool at_end,
-                                ps_error *err)
+ps_result ps_seek_check_result(const ps_seek_check *c, bool at_end,
+                               ps_error *err)
 {
     if (c->bad)
         return ps_fail(err, PS_ERR_CORRUPT,

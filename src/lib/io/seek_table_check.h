@@ -26,7 +26,7 @@ enum { PS_CHAIN_SIZES, PS_CHAIN_CHECKSUMS, PS_CHAINS };
 typedef bool ps_is_head(const unsigned char *content, uint64_t bytes);
 
 /* All zero before the first frame, but for is_head. */
-typedef struct ps_frame_check {
+typedef struct ps_seek_check {
     ps_is_head *is_head; /* NULL: no table is ever wanted */
 
     /* The frames behind the last table or, if one is wanted, from the head. */
@@ -53,22 +53,22 @@ typedef struct ps_frame_check {
 
     bool bad;        /* a table was wrong, */
     uint64_t bad_at; /* the one here */
-} ps_frame_check;
+} ps_seek_check;
 
 /*
  * Sees the next `n` bytes of a frame, and the `plain` bytes of content that
  * they gave; `end` if they are its last.
  */
-void ps_frame_check_see(ps_frame_check *check, const unsigned char *bytes,
-                        size_t n, const unsigned char *content, size_t plain,
-                        bool end);
+void ps_seek_check_see(ps_seek_check *check, const unsigned char *bytes,
+                       size_t n, const unsigned char *content, size_t plain,
+                       bool end);
 
 /*
  * Whether all tables so far were right and, `at_end`, none is missing: one
  * must follow where a frame was the head of a stream.
  * PS_OK, PS_ERR_CORRUPT, _TRUNCATED.
  */
-ps_result ps_frame_check_result(const ps_frame_check *check, bool at_end,
-                                ps_error *err);
+ps_result ps_seek_check_result(const ps_seek_check *check, bool at_end,
+                               ps_error *err);
 
 #endif

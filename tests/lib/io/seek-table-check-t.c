@@ -43,7 +43,7 @@ static bytes make_frame(const frame *f, uint32_t checksum)
 }
 
 /* Seen in pieces of `piece` bytes. */
-static void see(ps_frame_check *c, const bytes *b, size_t piece)
+static void see(ps_seek_check *c, const bytes *b, size_t piece)
 {
     size_t n;
 
@@ -52,14 +52,14 @@ static void see(ps_frame_check *c, const bytes *b, size_t piece)
 
         n = b->size - at < piece ? b->size - at : piece;
         memcpy(copy, b->data + at, n);
-        ps_frame_check_see(c, copy, n, (const unsigned char *)"", 0,
-                           at + n == b->size);
+        ps_seek_check_see(c, copy, n, (const unsigned char *)"", 0,
+                          at + n == b->size);
         free(copy);
     }
 }
 
 /* The same; the content comes between its bytes, and in pieces as well. */
-static void see_frame(ps_frame_check *c, const frame *f, uint32_t checksum,
+static void see_frame(ps_seek_check *c, const frame *f, uint32_t checksum,
                       size_t piece)
 {
     const unsigned char *none = (const unsigned char *)"";
@@ -68,20 +68,20 @@ static void see_frame(ps_frame_check *c, const frame *f, uint32_t checksum,
     bytes rest = {.data = b.data + 8, .size = b.size - 8};
     size_t n;
 
-    ps_frame_check_see(c, b.data, 5, none, 0, false);
-    ps_frame_check_see(c, b.data + 5, 3, none, 0, false);
+    ps_seek_check_see(c, b.data, 5, none, 0, false);
+    ps_seek_check_see(c, b.data + 5, 3, none, 0, false);
     for (uint64_t at = 0; at < f->plain; at += n) {
         n = piece < 8 ? piece : 8;
         n = at >= 8 || f->plain - at < n ? (size_t)(f->plain - at) : n;
-        ps_frame_check_see(c, none, 0,
-                           (const unsigned char *)text + (at < 8 ? at : 0),
-                           n, false);
+        ps_seek_check_see(c, none, 0,
+                          (const unsigned char *)text + (at < 8 ? at : 0),
+                          n, false);
     }
     see(c, &rest, piece);
     free_bytes(&b);
 }
 
-static void see_frames(ps_frame_check *c, const frame *frames, size_t n,
+static void see_frames(ps_seek_check *c, const frame *frames, size_t n,
                        size_t piece)
 {
     for (size_t i = 0; i < n; i++)
@@ -107,7 +107,7 @@ static bytes make_table(const frame *frames, size_t n, bool checksums)
     return b;
 }
 
-static void see_table(ps_frame_check *c, const frame *frames, size_t n,
+static void see_table(ps_seek_check *c, const frame *frames, size_t n,
                       bool checksums)
 {
     bytes b = make_table(frames, n, checksums);
@@ -120,20 +120,20 @@ static void see_table(ps_frame_check *c, const frame *frames, size_t n,
 static ps_result result_of(const frame *frames, size_t n, const bytes *table,
                            ps_error *err)
 {
-    ps_frame_check c = {.is_head = ps_is_pack_head};
+    ps_seek_check c = {.is_head = ps_is_pack_head};
 
     see_frames(&c, frames, n, 5000);
     see(&c, table, 5000);
-    return ps_frame_check_result(&c, true, err);
+    return ps_seek_check_result(&c, true, err);
 }
 
-static void assert_so(const ps_frame_check *c, bool at_end, ps_result wanted,
+static void assert_so(const ps_seek_check *c, bool at_end, ps_result wanted,
                       const char *words)
 {
     ps_error err;
 
-    assert_result(ps_frame_check_result(c, at_end, &err), wanted, &err);
-    assert_int_equal(ps_frame_check_result(c, at_end, NULL), wanted);
+    assert_result(ps_seek_check_result(c, at_end, &err), wanted, &err);
+    assert_int_equal(ps_seek_check_result(c, at_end, NULL), wanted);
     if (wanted != PS_OK && strstr(err.text, words) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, words);
 }
@@ -143,7 +143,7 @@ static void test_right_tables(void **state)
 {
     (void)state;
     for (size_t piece = 1; piece < 60; piece++) {
-        ps_frame_check c = {.is_head = ps_is_pack_head};
+        ps_seek_check c = {.is_head = ps_is_pack_head};
 
         for (size_t n = 1; n <= N_FEW; n++)
             for (int sums = 0; sums < 2; sums++) {
@@ -247,7 +247,7 @@ static void test_when_it_is_wanted(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        ps_frame_check c = {.is_head = ps_is_pack_head};
+        ps_seek_check c = {.is_head = ps_is_pack_head};
 
         assert_so(&c, true, PS_OK, NULL);
         see_frames(&c, &others[i], 1, 1 + i);
@@ -265,7 +265,7 @@ static void test_when_it_is_wanted(void **state)
 /* A wrong table is not made good by what follows. */
 static void test_joined(void **state)
 {
-    ps_frame_check c = {.is_head = ps_is_pack_head};
+    ps_seek_check c = {.is_head = ps_is_pack_head};
 
     (void)state;
     see_frames(&c, &header, 1, 7);
@@ -287,7 +287,7 @@ static void test_joined_without_a_table(void **state)
 {
     static const frame f[] = {{200, HEADER, 0}, {9, 1, 0},
                               {200, HEADER, 0}, {9, 1, 0}};
-    ps_frame_check c = {.is_head = ps_is_pack_head};
+    ps_seek_check c = {.is_head = ps_is_pack_head};
 
     (void)state;
     see_frames(&c, f, 4, 7);
@@ -333,7 +333,7 @@ static void test_with_checksums_again(void **state)
 {
     static const frame without = {200, HEADER, UNCHECKED};
     bytes table = make_table(&header, 1, true);
-    ps_frame_check c = {.is_head = ps_is_pack_head};
+    ps_seek_check c = {.is_head = ps_is_pack_head};
 
     (void)state;
     set_u32(table.data + 16, 5);
