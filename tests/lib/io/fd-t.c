@@ -2,9 +2,9 @@
  * fd-t.c - system calls that are cut short, interrupted, refused for now or
  * for good.
  *
- * This program has src/lib/io.c compiled once more with read, write and
- * poll renamed to the fakes below.  The rest of the library calls it
- * as ever, so whole streams go through the fakes as well.
+ * This program has src/lib/io/fd.c compiled once more with read, pread, write
+ * and poll renamed to the fakes below.  The rest of the library calls it as
+ * ever, so whole streams go through the fakes as well.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -82,6 +83,17 @@ ssize_t fake_read(int fd, void *buf, size_t n)
     return real ? readv(fd, &v, 1) : result;
 }
 
+ssize_t fake_pread(int fd, void *buf, size_t n, off_t at)
+{
+    ssize_t result;
+    bool real = next_act(&n, &result);
+    struct iovec v = {buf, n};
+
+    if (real && lseek(fd, at, SEEK_SET) == at)
+        result = readv(fd, &v, 1);
+    return result;
+}
+
 ssize_t fake_write(int fd, const void *buf, size_t n)
 {
     ssize_t result;
@@ -146,6 +158,36 @@ static void test_read_errors(void **state)
     assert_int_equal(errno, ENOMEM);
     assert_int_equal(script.polls, 3);
     assert_int_equal(script.calls, 1);
+}
+
+/* All bytes come, however they are cut up. */
+static void test_read_at(void **state)
+{
+    char buf[8];
+    FILE *file = tmpfile();
+    int fd;
+
+    (void)state;
+    assert_non_null(file);
+    fd = fileno(file);
+    assert_int_equal(pwrite(fd, "0123456789", 10, 0), 10);
+
+    SCRIPT(3, INTERRUPT, SHORT, SHORT, INTERRUPT, SHORT);
+    assert_int_equal(ps_read_at(fd, buf, 8, 1), 8);
+    assert_memory_equal(buf, "12345678", 8);
+    assert_int_equal(script.calls, 5);
+
+    /* Fewer only at the end; nothing behind it. */
+    SCRIPT(3, SHORT);
+    assert_int_equal(ps_read_at(fd, buf, 8, 5), 5);
+    assert_memory_equal(buf, "56789", 5);
+    assert_int_equal(ps_read_at(fd, buf, 8, 10), 0);
+    assert_int_equal(ps_read_at(fd, buf, 0, 0), 0);
+
+    SCRIPT(3, SHORT, BROKEN);
+    assert_int_equal(ps_read_at(fd, buf, 8, 0), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(fclose(file), 0);
 }
 
 /* Everything is written once, in order, however it is cut up. */
@@ -427,6 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_read_errors),
+        cmocka_unit_test(test_read_at),
         cmocka_unit_test(test_write_all),
         cmocka_unit_test(test_write_errors),
         cmocka_unit_test(test_errors_reach_the_top),
