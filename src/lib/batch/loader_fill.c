@@ -17,12 +17,12 @@
 
 #include "batch/loader.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "batch/spans.h"
 #include "bytes.h"
+#include "io/fd.h"
 
 /* Read at once, so that they are in the cache when they are checked. */
 #define CACHED_BYTES ((size_t)64 << 10)
@@ -172,18 +172,8 @@ static bool read_at(const ps_loader *l, unsigned char *to, size_t n,
 
     if (at > (uint64_t)INT64_MAX / 2 - n || l->input_start > INT64_MAX / 2)
         return false;
-    while (n > 0) {
-        ssize_t got = pread(fd, to, n, (off_t)(l->input_start + (int64_t)at));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        to += got;
-        at += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return true;
+    at = (uint64_t)(l->input_start + (int64_t)at);
+    return ps_read_at(fd, to, n, at) == (ssize_t)n;
 }
 
 void ps_loader_read_direct(const ps_loader *l, ps_slot *slot)

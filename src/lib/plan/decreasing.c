@@ -215,14 +215,14 @@ static bool make_space(bins *s)
     void *grown = NULL;
 
     if (s->n_groups < UINT32_MAX / 2 && s->n_runs < UINT32_MAX / 2)
-        grown = ps_plan_grow(s->groups, &s->groups_capacity,
-                             (size_t)s->n_groups + 1, MIN_GROUPS,
-                             sizeof *s->groups);
+        grown = ps_array_grow(s->groups, &s->groups_capacity,
+                              (size_t)s->n_groups + 1, MIN_GROUPS,
+                              sizeof *s->groups);
     if (grown == NULL)
         return false;
     s->groups = grown;
-    grown = ps_plan_grow(s->runs, &s->runs_capacity, (size_t)s->n_runs + 1,
-                         MIN_GROUPS, sizeof *s->runs);
+    grown = ps_array_grow(s->runs, &s->runs_capacity, (size_t)s->n_runs + 1,
+                          MIN_GROUPS, sizeof *s->runs);
     if (grown == NULL)
         return false;
     s->runs = grown;

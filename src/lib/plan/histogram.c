@@ -108,7 +108,6 @@ static void settle(table *t)
 /* Makes space for another bin, unless repeats have filled the array. */
 static bool grow(table *t)
 {
-    size_t capacity = t->capacity == 0 ? MIN_BINS : 2 * t->capacity;
     bin *bins;
 
     if (t->n < t->capacity)
@@ -116,13 +115,11 @@ static bool grow(table *t)
     settle(t);
     if (t->n < t->capacity / 2)
         return true;
-    if (capacity > SIZE_MAX / sizeof *bins)
-        return false;
-    bins = realloc(t->bins, capacity * sizeof *bins);
+    bins = ps_array_grow(t->bins, &t->capacity, t->capacity + 1, MIN_BINS,
+                         sizeof *bins);
     if (bins == NULL)
         return false;
     t->bins = bins;
-    t->capacity = capacity;
     return true;
 }
 

@@ -77,27 +77,6 @@ ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r)
     return PS_OK;
 }
 
-void *ps_plan_grow(void *array, size_t *capacity, size_t needed, size_t min,
-                   size_t size)
-{
-    size_t wanted = *capacity == 0 ? min : *capacity;
-    void *grown;
-
-    if (needed <= *capacity)
-        return array;
-    while (wanted < needed) {
-        if (wanted > SIZE_MAX / 2)
-            return NULL;
-        wanted *= 2;
-    }
-    if (wanted > SIZE_MAX / size)
-        return NULL;
-    grown = realloc(array, wanted * size);
-    if (grown != NULL)
-        *capacity = wanted;
-    return grown;
-}
-
 ps_result ps_plan_reserve(ps_plan *plan, uint64_t count, uint32_t n,
                           uint32_t **lengths, ps_error *err)
 {
@@ -105,16 +84,16 @@ ps_result ps_plan_reserve(ps_plan *plan, uint64_t count, uint32_t n,
 
     if (count > MAX_PACKS - plan->packs)
         return ps_fail(err, PS_ERR_LIMIT, "plan: more than 2^63 - 1 packs");
-    grown = ps_plan_grow(plan->strategies, &plan->capacity, plan->n + 1,
-                         MIN_STRATEGIES, sizeof *plan->strategies);
+    grown = ps_array_grow(plan->strategies, &plan->capacity, plan->n + 1,
+                          MIN_STRATEGIES, sizeof *plan->strategies);
     if (grown == NULL)
         return ps_fail_memory(err);
     plan->strategies = grown;
     if (n > SIZE_MAX - plan->n_lengths)
         return ps_fail_memory(err);
-    grown = ps_plan_grow(plan->lengths, &plan->lengths_capacity,
-                         plan->n_lengths + n, MIN_LENGTHS,
-                         sizeof *plan->lengths);
+    grown = ps_array_grow(plan->lengths, &plan->lengths_capacity,
+                          plan->n_lengths + n, MIN_LENGTHS,
+                          sizeof *plan->lengths);
     if (grown == NULL)
         return ps_fail_memory(err);
     plan->lengths = grown;

@@ -67,13 +67,6 @@ void ps_plan_set_packs(ps_plan *plan, uint64_t packs);
  */
 ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r);
 
-/*
- * The array with space for `needed` elements, or NULL without memory.  The
- * capacity is `min` at first, and doubles when it is too small.
- */
-void *ps_plan_grow(void *array, size_t *capacity, size_t needed, size_t min,
-                   size_t size);
-
 /* Which bin of the histogram is the first of at least that length. */
 size_t ps_histogram_find(const ps_histogram *h, uint32_t length);
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/mem_bound.h"
 #include "format/pack_header.h"
 #include "format/pack_record.h"
 #include "format/totals.h"
@@ -31,6 +32,7 @@ struct ps_pack_file {
     ps_totals totals;
     stream *streams;
     uint32_t n_streams;
+    size_t streams_capacity;
 };
 
 /* The header at `at`, or what there is of it. */
@@ -77,19 +79,17 @@ static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
     return r == PS_OK ? r : ps_record_blame(totals->packs, end - size, r, err);
 }
 
-/* Adds a stream; the array doubles when their number is a power of 2. */
 static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
                             ps_error *err)
 {
-    uint32_t n = f->n_streams;
-    stream *s = f->streams;
+    stream *s;
 
-    if (n == PS_STREAMS_MAX)
+    if (f->n_streams == PS_STREAMS_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "more than %" PRIu32 " streams in a file",
                        PS_STREAMS_MAX);
-    if ((n & (n - 1)) == 0)
-        s = realloc(s, (n == 0 ? 1 : 2 * (size_t)n) * sizeof *s);
+    s = ps_array_grow(f->streams, &f->streams_capacity, f->n_streams + 1u, 1,
+                      sizeof *s);
     if (s == NULL)
         return ps_fail_memory(err);
     f->streams = s;

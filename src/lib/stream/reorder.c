@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/mem_bound.h"
+
+#define MIN_ITEMS 256
 
 static bool is_before(const ps_waiting *a, const ps_waiting *b)
 {
@@ -19,20 +22,13 @@ ps_result ps_reorder_push(ps_reorder *heap, const ps_waiting *item,
                           ps_error *err)
 {
     size_t at = heap->count;
+    ps_waiting *items =
+        ps_array_grow(heap->items, &heap->capacity, heap->count + 1, MIN_ITEMS,
+                      sizeof *items);
 
-    if (heap->count == heap->capacity) {
-        size_t capacity = heap->capacity == 0 ? 256 : heap->capacity * 2;
-        ps_waiting *items;
-
-        if (capacity > SIZE_MAX / sizeof *items)
-            return ps_fail_memory(err);
-        items = realloc(heap->items, capacity * sizeof *items);
-        if (items == NULL)
-            return ps_fail_memory(err);
-        heap->items = items;
-        heap->capacity = capacity;
-    }
-
+    if (items == NULL)
+        return ps_fail_memory(err);
+    heap->items = items;
     heap->count++;
     heap->tokens += item->n_tok;
     while (at > 0 && is_before(item, &heap->items[(at - 1) / 2])) {
