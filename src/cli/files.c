@@ -65,19 +65,19 @@ void files_init(void)
  * What lies behind a name or a descriptor
  */
 
-static bool is_standard(const char *name)
+bool files_is_standard(const char *name)
 {
     return name == NULL || strcmp(name, "-") == 0;
 }
 
 const char *files_input_name(const char *name)
 {
-    return is_standard(name) ? "stdin" : message_name(name);
+    return files_is_standard(name) ? "stdin" : message_name(name);
 }
 
 const char *files_output_name(const char *name)
 {
-    return is_standard(name) ? "stdout" : message_name(name);
+    return files_is_standard(name) ? "stdout" : message_name(name);
 }
 
 /* True if `fd` was opened in just this access mode. */
@@ -96,7 +96,8 @@ static bool is_one_file(const struct stat *a, const struct stat *b)
 /* What the name stands for; of a standard stream, what is open there. */
 static bool stat_name(const char *name, int standard, struct stat *st)
 {
-    return (is_standard(name) ? fstat(standard, st) : stat(name, st)) == 0;
+    return (files_is_standard(name) ? fstat(standard, st)
+                                    : stat(name, st)) == 0;
 }
 
 /*
@@ -138,7 +139,7 @@ bool files_is_for_file(const char *name)
     struct stat st;
 
     if (!stat_name(name, STDOUT_FILENO, &st))
-        return !is_standard(name);
+        return !files_is_standard(name);
     return S_ISREG(st.st_mode);
 }
 
@@ -167,7 +168,8 @@ bool files_lock(int fd)
            errno == ENOTSUP;
 }
 
-void files_unlock(int fd)
+/* Drops the lock, if there is one, for all who share `fd`. */
+static void unlock(int fd)
 {
     (void)set_lock(fd, F_UNLCK);
 }
@@ -188,7 +190,7 @@ int files_openat(int folder, const char *name, int flags)
 
 int files_open_input(const char *name)
 {
-    int fd = is_standard(name) ? STDIN_FILENO
+    int fd = files_is_standard(name) ? STDIN_FILENO
                                : files_openat(AT_FDCWD, name, O_RDONLY);
     struct stat st;
 
@@ -227,7 +229,7 @@ static bool cut_to(int fd, uint64_t length)
 static int open_uncut(const char *name, int create, bool binary,
                       int input_fd)
 {
-    int fd = is_standard(name)
+    int fd = files_is_standard(name)
                  ? STDOUT_FILENO
                  : files_openat(AT_FDCWD, name, O_WRONLY | create);
     const char *why;
@@ -252,7 +254,7 @@ static int open_uncut(const char *name, int create, bool binary,
 /* Closes what was opened in vain; others may have stdout open for long. */
 static int let_go(int fd)
 {
-    files_unlock(fd);
+    unlock(fd);
     if (fd != STDOUT_FILENO)
         (void)close(fd);
     return -1;
@@ -270,7 +272,7 @@ int files_open_output(const char *name, bool binary, int input_fd)
     int fd = open_uncut(name, O_CREAT, binary, input_fd);
 
     /* A named file is cut only now that nothing speaks against it. */
-    if (fd != -1 && !is_standard(name) && !cut_to(fd, 0))
+    if (fd != -1 && !files_is_standard(name) && !cut_to(fd, 0))
         return give_up(fd, name);
     return fd;
 }
@@ -292,7 +294,7 @@ int files_open_output_alone(const char *name, int input_fd)
 {
     int fd = open_alone(name, O_CREAT, input_fd);
 
-    if (fd != -1 && !is_standard(name) && !cut_to(fd, 0))
+    if (fd != -1 && !files_is_standard(name) && !cut_to(fd, 0))
         return give_up(fd, name);
     return fd;
 }
@@ -354,7 +356,7 @@ bool files_has_length(int fd, const char *name, uint64_t length)
     }
     size = (uint64_t)st.st_size;
     if (!S_ISREG(st.st_mode) || size == length ||
-        (size > length && is_standard(name)))
+        (size > length && files_is_standard(name)))
         return true;
     message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
                   "another program changed it",
@@ -390,8 +392,8 @@ bool files_are_distinct(const char *name, const char *other)
 {
     struct stat a;
     struct stat b;
-    bool same = is_standard(name) ? is_standard(other)
-                                  : !is_standard(other) &&
+    bool same = files_is_standard(name) ? files_is_standard(other)
+                                  : !files_is_standard(other) &&
                                         strcmp(name, other) == 0;
 
     /* /dev/null may well be given twice. */
@@ -434,7 +436,8 @@ bool files_place(int fd, uint64_t *bytes)
 
 int files_reread_output(const char *name, int output)
 {
-    int fd = files_openat(AT_FDCWD, is_standard(name) ? "/dev/stdout" : name,
+    int fd = files_openat(AT_FDCWD,
+                          files_is_standard(name) ? "/dev/stdout" : name,
                           O_RDONLY | O_NONBLOCK);
     struct stat st;
 
@@ -475,7 +478,7 @@ bool files_close_output(int fd, const char *name)
     if (!closed)
         message_errno("%s", files_output_name(name));
     if (again != -1) {
-        files_unlock(again);
+        unlock(again);
         (void)close(again);
     }
     return closed;

@@ -27,6 +27,9 @@ int files_open_input(const char *name);
 /* As openat, by a path in `folder` or AT_FDCWD; signals do not interrupt it. */
 int files_openat(int folder, const char *name, int flags);
 
+/* Whether a name, NULL or "-", means stdin or stdout. */
+bool files_is_standard(const char *name);
+
 /* "stdin" or the name, made printable, for messages. */
 const char *files_input_name(const char *name);
 const char *files_output_name(const char *name);
@@ -53,8 +56,10 @@ int files_open_output_alone(const char *name, int input_fd);
 int files_reopen_output(const char *name, int input_fd, uint64_t length);
 bool files_cut(int fd, const char *name, uint64_t length);
 
-/* Makes sure that what was written to a regular file is on the disk.  False
-   after a message. */
+/*
+ * Makes sure that what was written to a regular file is on the disk.  False
+ * after a message.
+ */
 bool files_sync(int fd, const char *name);
 
 /*
@@ -76,9 +81,6 @@ bool files_are_distinct(const char *name, const char *other);
  * knows no locks.
  */
 bool files_lock(int fd);
-
-/* Drops the lock, if there is one, for all who share `fd`. */
-void files_unlock(int fd);
 
 bool files_is_regular(int fd);
 

@@ -14,8 +14,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define THREADS_MAX 256
-
 uint32_t threads_available(void)
 {
     long n = -1;

@@ -9,7 +9,9 @@
 
 #include <stdint.h>
 
-/* The processors that this process may use; at least 1, at most 256. */
+#define THREADS_MAX 256
+
+/* The processors that this process may use; from 1 to THREADS_MAX. */
 uint32_t threads_available(void);
 
 #endif

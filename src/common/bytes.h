@@ -62,15 +62,6 @@ static inline uint64_t round_up(uint64_t n, uint64_t unit)
     return (n + unit - 1) & ~(unit - 1);
 }
 
-/* a * b into *product; false if that is no size. */
-static inline bool size_product(size_t a, size_t b, size_t *product)
-{
-    if (b != 0 && a > SIZE_MAX / b)
-        return false;
-    *product = a * b;
-    return true;
-}
-
 /* True if all `n` bytes are zero. */
 static inline bool all_zero(const unsigned char *p, size_t n)
 {

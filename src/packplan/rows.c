@@ -9,7 +9,6 @@
 #include <math.h>
 #include <time.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 
 /* A bound is a sum of fractions: so much of it may be rounding. */

@@ -49,8 +49,10 @@ const ps_schema *inputs_schema(const inputs *in);
  */
 int inputs_next(inputs *in, ps_sequence *sequence, bool *more);
 
-/* The file that the last sequence came from, by its place among the names;
-   and the printable name of one. */
+/*
+ * The file that the last sequence came from, by its place among the names;
+ * and the printable name of one.
+ */
 uint32_t inputs_file(const inputs *in);
 const char *inputs_name(const inputs *in, uint32_t file);
 

@@ -5,7 +5,6 @@
  */
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "cli/files.h"

@@ -9,11 +9,11 @@
 #include <inttypes.h>
 
 #include "cli/message.h"
+#include "cli/threads.h"
 
 #define DEFAULT_WINDOW 1024
 #define DEFAULT_LEVEL 3 /* as zstd itself */
 #define MAX_LEVEL 22
-#define MAX_THREADS 256
 
 /* A year in milliseconds, which fits any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)
@@ -124,7 +124,7 @@ static const option_entry entries[] = {
     {'T', "threads", "N",
      "work on up to N threads, of which one packs; 0\n"
      "(default): as many as there are processors",
-     OPTION_NUMBER(conf, threads, 0, MAX_THREADS)},
+     OPTION_NUMBER(conf, threads, 0, THREADS_MAX)},
     {0, "state", "FILE", "keep in FILE what --resume needs",
      OPTION_CALL(set_state)},
     {0, "state-every", "N",

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/atomic_file.h"
+#include "cli/files.h"
 #include "cli/message.h"
 
 /* A longer name opens nothing. */
@@ -29,11 +30,6 @@
 
 /* A longer chain of links opens nothing either. */
 #define MAX_LINKS 40
-
-static bool is_standard(const char *name)
-{
-    return name == NULL || strcmp(name, "-") == 0;
-}
 
 static bool is_one(const struct stat *a, const struct stat *b)
 {
@@ -99,12 +95,12 @@ static bool is_file(const char *name, const char *other, int standard)
 {
     struct stat a;
     struct stat b;
-    bool is_there = (is_standard(other) ? fstat(standard, &b)
+    bool is_there = (files_is_standard(other) ? fstat(standard, &b)
                                         : stat(other, &b)) == 0;
 
     if (is_there && stat(name, &a) == 0 && is_one(&a, &b))
         return true;
-    return !is_standard(other) && have_one_place(name, other);
+    return !files_is_standard(other) && have_one_place(name, other);
 }
 
 /* Whether the file `name` is nothing else in this job. */

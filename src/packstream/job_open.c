@@ -141,10 +141,11 @@ static int check_outputs(job *j, const ps_schema *schema,
 }
 
 /*
- * A second thread writes, since that is what keeps the first one longest; or
- * reads, where to write is for nothing.  Only from three on there is one for
- * each.  With two processors they would be in one another's way, and in the
- * way of the programs before and after in a pipeline.
+ * The second thread writes, because writing holds up the first one longest;
+ * or it reads, if the output is a device that takes bytes at no cost.  Only
+ * with three threads is there one for each: on two processors they would be in
+ * each other's way, and in that of the programs before and after in a
+ * pipeline.
  */
 static void share_work(job *j)
 {

@@ -37,9 +37,9 @@ void job_report_depth(job *j);
 bool job_refills(const job *j);
 
 /*
- * Before anything new is packed or rejected: packs that are made anew have to
- * be those of the state by now.  Not earlier, for flushes that were asked for
- * behind the last sequence that the state knows have to come again, too.
+ * Checks, before anything new is packed or rejected, that the packs made anew
+ * are those of the state.  It cannot check earlier: flushes after the last
+ * sequence that the state knows have to come again first.
  */
 int job_catch_up(job *j);
 

@@ -39,10 +39,10 @@
 /* For the rejects: the buffer of the writer, and of each sequence a copy. */
 #define REJECTS_BYTES ((uint64_t)320 << 10)
 
-/* Of what is for long sequences, a reader's buffers need more than one. */
+/* A reader's buffers take so much of the share for long sequences. */
 #define READ_BYTES ((uint64_t)320 << 10)
 
-/* So much longer than a pack a sequence may be at least, if it is held. */
+/* A sequence that is held may be at least so much longer than a pack. */
 #define MIN_LONG ((uint64_t)64 << 10)
 
 #define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */

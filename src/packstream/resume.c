@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/files.h"
@@ -320,9 +319,8 @@ static int check_new(const resume *r)
     const char *name = c->output;
     struct stat st;
 
-    if (c->state == NULL || !c->resume || name == NULL ||
-        strcmp(name, "-") == 0 || stat(name, &st) != 0 ||
-        !S_ISREG(st.st_mode) || st.st_size == 0)
+    if (c->state == NULL || !c->resume || files_is_standard(name) ||
+        stat(name, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
         return STATUS_OK;
     message_error("%s: is there already, but not %s to go on from",
                   files_output_name(name), message_name(r->file.name));
@@ -335,8 +333,9 @@ static bool is_gone(const resume *r)
     const char *name = r->conf->output;
     struct stat st;
 
-    return r->summary.blank && r->place.output.base == 0 && name != NULL &&
-           strcmp(name, "-") != 0 && stat(name, &st) != 0 && errno == ENOENT;
+    return r->summary.blank && r->place.output.base == 0 &&
+           !files_is_standard(name) && stat(name, &st) != 0 &&
+           errno == ENOENT;
 }
 
 int resume_open_output(resume *r, int in, int *out)

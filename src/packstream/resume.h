@@ -21,9 +21,9 @@ typedef struct resume_place {
     rejects_mark rejects;
     bool timed; /* packs were flushed because of time or a signal */
     output_check_mark output;
-    /* What was read of the files before that one, or of all if the job has
-     * ended; RESUME_UNKNOWN unless they are regular files. */
-    uint64_t input_bytes;
+    uint64_t input_bytes; /* read of the files before that one, or of all if
+                             the job has ended; RESUME_UNKNOWN unless they
+                             are regular files */
     bool ended; /* in what is to be saved */
 } resume_place;
 

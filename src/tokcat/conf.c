@@ -197,7 +197,8 @@ conf conf_defaults(void)
  * What options mean together
  */
 
-bool conf_ignores(const conf *c, const char *key)
+/* True if --ignore names `key`. */
+static bool ignores(const conf *c, const char *key)
 {
     for (uint32_t i = 0; i < c->n_ignored; i++)
         if (strcmp(c->ignored[i], key) == 0)
@@ -240,7 +241,7 @@ static int check_raw(const conf *c)
 /* Two options that speak of one key in different ways. */
 static int check_keys(const conf *c)
 {
-    if (conf_ignores(c, c->ids_key))
+    if (ignores(c, c->ids_key))
         return message_usage("--ignore=%s would leave out the token ids",
                              message_name(c->ids_key));
     for (uint32_t i = 0; i < c->schema.n_channels; i++) {
@@ -249,7 +250,7 @@ static int check_keys(const conf *c)
         if (strcmp(name, c->ids_key) == 0)
             return message_usage("--channel=%s: these are the token ids",
                                  name);
-        if (conf_ignores(c, name))
+        if (ignores(c, name))
             return message_usage("--channel=%s and --ignore=%s contradict "
                                  "each other", name, name);
     }

@@ -82,7 +82,4 @@ option_setter conf_set_ignore;
  */
 int conf_settle(conf *c);
 
-/* True if --ignore names `key`. */
-bool conf_ignores(const conf *c, const char *key);
-
 #endif

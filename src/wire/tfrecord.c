@@ -68,7 +68,8 @@ uint32_t tfrecord_crc32c(uint32_t crc, const void *bytes, size_t n)
     return ~crc;
 }
 
-uint32_t tfrecord_checksum(const void *bytes, size_t n)
+/* The checksum of `n` bytes as it stands in a file. */
+static uint32_t checksum(const void *bytes, size_t n)
 {
     const uint32_t crc = tfrecord_crc32c(0, bytes, n);
 
@@ -78,24 +79,24 @@ uint32_t tfrecord_checksum(const void *bytes, size_t n)
 void tfrecord_make_head(uint64_t n, unsigned char head[TFRECORD_HEAD_BYTES])
 {
     store_u64(head, n);
-    store_u32(head + 8, tfrecord_checksum(head, 8));
+    store_u32(head + 8, checksum(head, 8));
 }
 
 void tfrecord_make_tail(const void *bytes, size_t n,
                         unsigned char tail[TFRECORD_TAIL_BYTES])
 {
-    store_u32(tail, tfrecord_checksum(bytes, n));
+    store_u32(tail, checksum(bytes, n));
 }
 
 bool tfrecord_take_head(const unsigned char head[TFRECORD_HEAD_BYTES],
                         uint64_t *n)
 {
     *n = load_u64(head);
-    return load_u32(head + 8) == tfrecord_checksum(head, 8);
+    return load_u32(head + 8) == checksum(head, 8);
 }
 
 bool tfrecord_check_tail(const void *bytes, size_t n,
                          const unsigned char tail[TFRECORD_TAIL_BYTES])
 {
-    return load_u32(tail) == tfrecord_checksum(bytes, n);
+    return load_u32(tail) == checksum(bytes, n);
 }

@@ -26,9 +26,6 @@
  */
 uint32_t tfrecord_crc32c(uint32_t crc, const void *bytes, size_t n);
 
-/* The checksum of `n` bytes as it stands in a file. */
-uint32_t tfrecord_checksum(const void *bytes, size_t n);
-
 /* What goes before and behind the `n` bytes of a record. */
 void tfrecord_make_head(uint64_t n, unsigned char head[TFRECORD_HEAD_BYTES]);
 void tfrecord_make_tail(const void *bytes, size_t n,

@@ -32,13 +32,13 @@ typedef struct ps_bitset {
 void ps_bitset_init(ps_bitset *set, uint32_t max, ps_mem *mem);
 void ps_bitset_destroy(ps_bitset *set);
 
-/*
- * The upper levels' part, for the functions below: after a word of the lowest
- * level is no longer empty, after it is empty again, and when it has no member
- * up to the limit.
- */
+/* Tells the upper levels that a word of the lowest one is no longer empty. */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);
+
+/* Tells them that it is empty again. */
 void ps_bitset_remove_word(ps_bitset *set, uint32_t word);
+
+/* The greatest member in the words before one; false if there is none. */
 bool ps_bitset_before_word(const ps_bitset *set, uint32_t word,
                            uint32_t *number);
 

@@ -19,12 +19,11 @@
 static ps_result make_slots(ps_loader *l, ps_error *err)
 {
     const ps_loader_options *o = &l->options;
-    size_t bytes;
 
-    if (!size_product(o->buffers, l->layout.bytes, &bytes))
+    if (o->buffers > SIZE_MAX / l->layout.bytes)
         return ps_fail_memory(err);
     if (o->memory == NULL)
-        l->own = malloc(bytes);
+        l->own = malloc(o->buffers * l->layout.bytes);
     l->slots = calloc(o->buffers, sizeof *l->slots);
     /* No product overflows: each pack has more bytes in `bytes`. */
     l->heads = calloc((size_t)o->buffers * o->packs, sizeof *l->heads);

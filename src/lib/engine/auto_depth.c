@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "base/random.h"
-#include "plan/plan.h"
 
 /*
  * How many sequences a run packs; fewer where fuzzing has no time for that.
@@ -57,9 +56,6 @@
 #define FEW 64
 #define USUAL_DEPTH 16
 
-/* Small depths may be planned for with more effort. */
-#define SMALL_DEPTH 3
-
 /* What all runs have in common. */
 typedef struct simulation {
     const ps_histogram *histogram;
@@ -93,8 +89,8 @@ uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
     const ps_engine_options deep = simulation_of(o).options;
     ps_engine_options small = deep;
 
-    if (small.depth > SMALL_DEPTH)
-        small.depth = SMALL_DEPTH;
+    if (small.depth > PS_SMALL_DEPTH)
+        small.depth = PS_SMALL_DEPTH;
     return ps_mem_sum(ps_mem_max(ps_engine_bytes(&deep),
                                  ps_engine_bytes(&small)),
                       ps_mem_array(lengths, sizeof(uint64_t)));

@@ -9,6 +9,9 @@
 
 #include "engine/engine.h"
 
+/* Depths up to this may be planned for with more effort than others. */
+#define PS_SMALL_DEPTH 3
+
 /*
  * A depth, at most `options->depth`, with which an engine of these options
  * packs sequences as in the histogram as full as with `options->depth`; few

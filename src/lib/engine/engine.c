@@ -175,10 +175,7 @@ static uint64_t next_due(const ps_engine *e)
     return time > UINT64_MAX - e->max_wait ? UINT64_MAX : time + e->max_wait;
 }
 
-/*
- * Unless this sequence makes a pack due, none is before the time that was
- * worked out when none was.
- */
+/* No pack is due before idle_until, unless this sequence makes one due. */
 uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
 {
     const ps_policy_calls *calls = e->calls;
@@ -374,7 +371,7 @@ static ps_result load_pack(ps_engine *e, ps_restorer *restorer,
     return PS_OK;
 }
 
-/* Of these, each came after the one before it. */
+/* Loads the window, in which each sequence came after the one before it. */
 static ps_result load_window(ps_engine *e, ps_restorer *restorer,
                              const ps_engine_options *o, uint32_t *slots,
                              uint32_t *n, ps_error *err)

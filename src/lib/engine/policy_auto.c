@@ -40,14 +40,14 @@
 #define STEADY 2.0
 #define STEADY_MAX 256
 
-/* A good pack has a score no more than this below the mean of late packs. */
+/* A good pack has a score no more than this below the mean of recent packs. */
 #define GOOD (PS_SCORE_ONE / 500)
 #define MEAN_PACKS 128
 
 /* No pack has a score above this, nor one below its opposite. */
 #define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
-/* A sequence leads when it has waited so long, less one part of these. */
+/* A sequence leads the next pack when it has waited 4 windows, less 1 %. */
 #define URGENT_WINDOWS 4
 #define URGENT_PART 100
 
@@ -88,7 +88,7 @@ static void allocate(state *s, const ps_policy_setup *o, ps_mem *mem)
     ps_value_init(&s->value, s->score.max_units, o->depth, mem);
 }
 
-/* Prices are not learned while there is a plan: that is for the end. */
+/* Prices are learned before the closing plan is made, never beside it. */
 static uint64_t bytes_of(const ps_policy_setup *o)
 {
     ps_mem mem = {.bytes = sizeof(state), .counts = true};
@@ -175,13 +175,13 @@ static bool has_spare_depth(const state *s, uint32_t percent)
            (uint64_t)s->setup.capacity * 256 * (100 + percent);
 }
 
-/* Packs of even cost are chosen among some, of which pairs have none. */
+/* even_cost chooses among several packs; the rule for pairs makes just one. */
 static bool is_by_pairs(const state *s)
 {
     return s->prices.pairs && !s->setup.even_cost;
 }
 
-/* Unless it was done a short while ago. */
+/* Makes prices, scores and values anew, unless it did so a short while ago. */
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
     uint32_t parts = s->score.fine_units ? REFRESH_PARTS_FINE
@@ -367,7 +367,7 @@ static void save(const void *policy, ps_saver *saver)
     ps_value_save(&s->value, saver);
 }
 
-/* While no pack is due there is no plan that closes. */
+/* There is no closing plan to load: it lives only while packs are due. */
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;

@@ -8,7 +8,7 @@
  * length that has the greatest score together with the value of what room
  * and places are left.
  *
- * Room is counted in units (score.h), so that filling the tables costs the
+ * Room is counted in units (units.h), so that filling the tables costs the
  * same at any capacity; exact sums are found by length.
  *
  * SPDX-License-Identifier: MIT

@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "bytes.h"
 #include "format/record_layout.h"
-#include "format/schema.h"
 #include "format/totals.h"
 #include "format/version.h"
 

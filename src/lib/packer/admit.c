@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "base/prefetch.h"
 #include "format/totals.h"
 #include "packer/packer.h"

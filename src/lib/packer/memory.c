@@ -15,9 +15,6 @@
 #include "packer/packer.h"
 #include "plan/plan.h"
 
-/* Depths up to this may be planned for with more effort than others. */
-#define SMALL_DEPTH 3
-
 /* What a state has besides what it says of lengths and sequences. */
 #define STATE_HEAD_BYTES 16384
 
@@ -80,8 +77,8 @@ static uint64_t start_bytes(const ps_packer *p, bool any_depth)
     uint32_t blocks = ps_packer_max_blocks(p);
     uint64_t bytes = ps_engine_bytes(&o);
 
-    if (any_depth && o.depth > SMALL_DEPTH) {
-        o.depth = SMALL_DEPTH;
+    if (any_depth && o.depth > PS_SMALL_DEPTH) {
+        o.depth = PS_SMALL_DEPTH;
         bytes = ps_mem_max(bytes, ps_engine_bytes(&o));
     }
     add(&bytes, ps_mem_array(slots_of(p), sizeof(held)));

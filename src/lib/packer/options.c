@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "bytes.h"
 #include "format/record_layout.h"
 #include "format/version.h"

@@ -1,9 +1,6 @@
 /*
- * packer.c - token records in, pack records out: how a stream begins and
- * ends.
- *
- * A packer joins the engine, which decides by lengths alone, with the store
- * of payloads and the output.
+ * packer.c - opens, flushes, finishes and frees a packer, and tells what it
+ * did.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "format/totals.h"
 
 ps_result ps_packer_prepare(ps_packer **packer, int fd,
                             const ps_schema *schema,

@@ -25,7 +25,6 @@
 #ifndef LIB_PACKER_PACKER_H
 #define LIB_PACKER_PACKER_H
 
-#include "base/hash.h"
 #include "engine/depth_cost.h"
 #include "engine/engine.h"
 #include "format/pack_record.h"

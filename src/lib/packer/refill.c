@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "format/digest.h"
 #include "packer/packer.h"
 

@@ -111,23 +111,6 @@ ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
     return r;
 }
 
-/*
- * Where the depth is a limit there are few units, else few sequences fit a
- * pack; with more tokens than units, rounding may let one or two more fit.
- */
-uint64_t ps_plan_bound_bytes(const ps_plan_size *size)
-{
-    uint32_t n = (uint32_t)ps_mem_min(size->lengths, MAX_LENGTHS);
-    bool rounded = size->capacity > MAX_UNITS;
-    uint32_t units = rounded ? MAX_UNITS : size->capacity;
-    uint32_t deep = units < MAX_UNITS_DEEP ? units : MAX_UNITS_DEEP;
-    uint64_t lp = ps_lp_bytes(n, units, rounded ? 8 : 3, MAX_UNITS);
-
-    if (size->depth > 3)
-        lp = ps_mem_max(lp, ps_lp_bytes(n, deep, size->depth, MAX_UNITS));
-    return ps_mem_sum(ps_lp_input_bytes(size->lengths), lp);
-}
-
 ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
                         uint32_t depth, double *packs, ps_error *err)
 {

@@ -9,7 +9,6 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/error.h"

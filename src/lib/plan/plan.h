@@ -112,6 +112,5 @@ uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,
                                   ps_algorithm algorithm);
 uint64_t ps_plan_quick_bytes(const ps_plan_size *size);
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size);
-uint64_t ps_plan_bound_bytes(const ps_plan_size *size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * token_reader.h - the inside of a token reader.
+ * token_reader.h - the inside of a token reader; and the room it is in.
  *
  * The room `stream` turns bytes from io into sequences and packs, and
  * sequences into bytes; what headers and records mean, it asks format.  It
@@ -15,8 +15,8 @@
  * pack_reader_resume.c  goes on where another pack reader was.
  * pack_file.c           reads packs of a regular file, in any order.
  * unpacker.c            takes the original sequences out of the packs that a
- *                       pack reader gives; in input order those that come
- *                       early wait in a heap, reorder.c.
+ *                       pack reader gives.
+ * reorder.c             a heap of sequences that came early, for the unpacker.
  *
  * Both readers peek at their input, check what they see, and only then take
  * it.
