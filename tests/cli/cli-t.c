@@ -5,12 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -34,7 +29,6 @@ static void test_message_name(void **state)
     char path[3000];
     const char *shown;
 
-    (void)state;
     assert_string_equal(message_name(""), "");
     assert_string_equal(message_name("a b/~!.tok"), "a b/~!.tok");
     assert_string_equal(message_name("\033[31m\n\t\x7f"), "?[31m???");
@@ -52,7 +46,6 @@ static void test_message_name_turns(void **state)
     const char *one = message_name("one");
     const char *two = message_name("two");
 
-    (void)state;
     assert_string_equal(one, "one");
     assert_string_equal(two, "two");
 }
@@ -73,7 +66,6 @@ static void test_messages(void **state)
 {
     caught c = in_child(say_everything, "/opt/bin/lt-prog");
 
-    (void)state;
     assert_exit(&c, 0);
     assert_string_equal(c.err, "prog: w1\n"
                                "prog: e: ?[2J\n"
@@ -93,7 +85,6 @@ static void test_message_failure(void **state)
 {
     caught c = in_child(fail_with_corrupt, "record 3: no");
 
-    (void)state;
     assert_exit(&c, STATUS_DATA);
     assert_string_equal(c.err, "prog: in?: record 3: no\n");
     c = in_child(fail_with_corrupt, "");
@@ -124,8 +115,7 @@ static void test_message_status(void **state)
                  {PS_ERR_OVERLONG, STATUS_DATA},
                  {PS_ERR_EMPTY, STATUS_DATA}};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         char number[16];
         caught c;
 
@@ -150,7 +140,6 @@ static int show_progress(const char *unused)
     const progress_figures second = {.packs = 7, .bytes = 4000};
     const progress_figures third = {.sequences = 5, .capacity = 512};
 
-    (void)unused;
     progress_show(&p, &first);
     progress_show(&p, &second);
     progress_show(&p, &third);
@@ -166,7 +155,6 @@ static void test_progress_line(void **state)
     static const char third[] = "\r5 sequences   ";
     caught c = in_child(show_progress, NULL);
 
-    (void)state;
     assert_exit(&c, 0);
     assert_int_equal(strlen(c.err), 4 * LINE);
     assert_memory_equal(c.err, first, sizeof first - 1);
@@ -181,7 +169,6 @@ static int speak_over_progress(const char *unused)
     progress p = {.active = true};
     const progress_figures figures = {.sequences = 5};
 
-    (void)unused;
     message_init("prog");
     progress_show(&p, &figures);
     message_error("one");
@@ -194,7 +181,6 @@ static void test_message_wipes(void **state)
 {
     caught c = in_child(speak_over_progress, NULL);
 
-    (void)state;
     assert_exit(&c, 0);
     assert_true(strlen(c.err) > 2 * LINE);
     assert_int_equal(strspn(c.err + LINE + 1, " "), LINE - 2);
@@ -205,7 +191,6 @@ static void test_progress_due(void **state)
 {
     progress p = {.active = true, .countdown = 3};
 
-    (void)state;
     assert_false(progress_due(&p));
     assert_false(progress_due(&p));
     assert_true(progress_due(&p));
@@ -220,7 +205,6 @@ static int start_without_terminal(const char *unused)
     const progress_figures figures = {.sequences = 1};
     progress p;
 
-    (void)unused;
     progress_start(&p, true);
     progress_show(&p, &figures);
     progress_end(&p);
@@ -231,7 +215,6 @@ static void test_progress_without_terminal(void **state)
 {
     caught c = in_child(start_without_terminal, NULL);
 
-    (void)state;
     assert_exit(&c, 0);
     assert_string_equal(c.err, "");
 }
@@ -257,7 +240,6 @@ static void assert_json_string(const char *text, const char *expected)
 
 static void test_json_string(void **state)
 {
-    (void)state;
     assert_json_string("", "\"\"");
     assert_json_string("a/b c", "\"a/b c\"");
     assert_json_string("\"\\", "\"\\\"\\\\\"");
@@ -281,7 +263,6 @@ static void assert_json_keeps(const char *text)
    lies beside them. */
 static void test_json_utf8(void **state)
 {
-    (void)state;
     assert_json_keeps("\xc2\x80\xdf\xbf");
     assert_json_keeps("\xe0\xa0\x80\xec\xbf\xbf\xed\x9f\xbf");
     assert_json_keeps("\xee\x80\x80\xef\xbf\xbf");
@@ -328,7 +309,6 @@ static void test_report(void **state)
 {
     caught c = in_child(report_some, "a\"b");
 
-    (void)state;
     assert_exit(&c, 0);
     assert_string_equal(
         c.out,
@@ -359,7 +339,6 @@ static void test_report_without_packs(void **state)
         "{\"sequences\": 0, \"tokens\": 0, \"packs\": 0, ";
     caught c = in_child(report_nothing, NULL);
 
-    (void)state;
     assert_exit(&c, 0);
     assert_memory_equal(c.out, start, sizeof start - 1);
     assert_non_null(strstr(c.out, "\"efficiency\": null, "
@@ -385,6 +364,5 @@ int main(void)
         cmocka_unit_test(test_report_without_packs),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
+    return run_as_tap("cli", tests, NULL);
 }

@@ -7,12 +7,7 @@
 /* For pseudo-terminals. */
 #define _XOPEN_SOURCE 700
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +51,6 @@ static void test_input_refused(void **state)
 {
     caught c = in_child(open_input, ".");
 
-    (void)state;
     assert_exit(&c, 1);
     assert_string_equal(c.err, "prog: .: Is a directory\n");
     c = in_child(open_input, "no/such\nfile");
@@ -67,7 +61,6 @@ static void test_input_refused(void **state)
 
 static void test_standard_names(void **state)
 {
-    (void)state;
     assert_string_equal(files_input_name(NULL), "stdin");
     assert_string_equal(files_input_name("-"), "stdin");
     assert_string_equal(files_input_name("--"), "--");
@@ -90,7 +83,6 @@ static void test_output_cut(void **state)
     char name[] = "cli-t.XXXXXX";
     caught c;
 
-    (void)state;
     make_file(name);
     c = in_child(cut, name);
     (void)unlink(name);
@@ -124,7 +116,6 @@ static void test_output_is_input(void **state)
     caught redirected;
     int size;
 
-    (void)state;
     make_file(name);
     named = in_child(write_over_input, name);
     redirected = in_child(redirect_over_input, name);
@@ -170,7 +161,6 @@ static void test_terminal_refused(void **state)
     caught c;
     int fd;
 
-    (void)state;
     name = open_terminal(&fd);
     if (name == NULL)
         skip();
@@ -189,7 +179,6 @@ static int use_closed_streams(const char *unused)
 {
     char byte = 0;
 
-    (void)unused;
     for (int fd = 0; fd <= 2; fd++)
         (void)close(fd);
     files_init();
@@ -210,7 +199,6 @@ static void test_closed_streams(void **state)
 {
     caught c = in_child(use_closed_streams, NULL);
 
-    (void)state;
     assert_exit(&c, 0);
 }
 
@@ -220,7 +208,6 @@ static int write_to_nobody(const char *unused)
     int ends[2];
     sigset_t set;
 
-    (void)unused;
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGPIPE);
@@ -235,7 +222,6 @@ static void test_sigpipe(void **state)
 {
     caught c = in_child(write_to_nobody, NULL);
 
-    (void)state;
     assert_true(WIFSIGNALED(c.status));
     assert_int_equal(WTERMSIG(c.status), SIGPIPE);
 }
@@ -257,7 +243,6 @@ static void test_close(void **state)
 {
     caught c = in_child(close_twice, "text");
 
-    (void)state;
     assert_exit(&c, 0);
     assert_string_equal(c.out, "text");
     c = in_child(close_bad, "out");
@@ -312,7 +297,6 @@ static void test_lock(void **state)
     caught closed;
     caught refused;
 
-    (void)state;
     make_file(name);
     refused = in_child(refuse_shared, name);
     closed = in_child(close_shared, name);
@@ -340,7 +324,6 @@ static void test_length(void **state)
     char expected[192];
     caught c;
 
-    (void)state;
     make_file(name);
     c = in_child(check_length, name);
     (void)unlink(name);
@@ -369,6 +352,5 @@ int main(void)
         cmocka_unit_test(test_length),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("cli-files", tests, NULL, NULL);
+    return run_as_tap("cli-files", tests, NULL);
 }

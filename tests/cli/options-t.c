@@ -4,12 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -218,7 +213,6 @@ static void assert_number(const char *text, uint64_t expected)
 
 static void test_number_good(void **state)
 {
-    (void)state;
     assert_number("0", 0);
     assert_number("007", 7);
     assert_number("18446744073709551615", UINT64_MAX);
@@ -241,8 +235,7 @@ static void test_number_bad(void **state)
         "18446744073709551616", "99999999999999999999999",
         "16777216Ti", "18446744073709552k"};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         uint64_t n = 77;
 
         if (option_number(bad[i], 0, UINT64_MAX, &n) || n != 77)
@@ -254,7 +247,6 @@ static void test_number_range(void **state)
 {
     uint64_t n = 0;
 
-    (void)state;
     assert_false(option_number("9", 10, 20, &n));
     assert_true(option_number("10", 10, 20, &n));
     assert_true(option_number("20", 10, 20, &n));
@@ -272,7 +264,6 @@ static void test_options_forms(void **state)
     arguments a;
     conf c;
 
-    (void)state;
     assert_string_equal(parse(&a, &c, "prog -d 3 in"), "in");
     assert_true(c.depth == 3);
     (void)parse(&a, &c, "prog -d4");
@@ -294,7 +285,6 @@ static void test_options_clusters(void **state)
     arguments a;
     conf c;
 
-    (void)state;
     assert_string_equal(parse(&a, &c, "prog -qqd8 -q in"), "in");
     assert_int_equal(c.quiet, 3);
     assert_true(c.depth == 8);
@@ -305,7 +295,6 @@ static void test_options_optional(void **state)
     arguments a;
     conf c;
 
-    (void)state;
     assert_string_equal(parse(&a, &c, "prog --stats json"), "json");
     assert_int_equal(c.stats, 1);
     assert_null(c.format);
@@ -318,7 +307,6 @@ static void test_options_operands(void **state)
     arguments a;
     conf c;
 
-    (void)state;
     assert_null(parse(&a, &c, "prog"));
     assert_string_equal(parse(&a, &c, "prog -"), "-");
     assert_string_equal(parse(&a, &c, "prog a -q"), "a");
@@ -329,7 +317,6 @@ static void test_options_operands(void **state)
 
 static void test_options_refused(void **state)
 {
-    (void)state;
     assert_refused("prog -z", "-z: unknown option");
     assert_refused("prog -qz", "-z: unknown option");
     assert_refused("prog --zero=1", "--zero=1: unknown option");
@@ -341,7 +328,6 @@ static void test_options_refused(void **state)
 
 static void test_options_values_refused(void **state)
 {
-    (void)state;
     assert_refused("prog -d", "-d: needs a value");
     assert_refused("prog -qd", "-d: needs a value");
     assert_refused("prog --depth", "--depth: needs a value");
@@ -360,7 +346,6 @@ static void test_options_typed(void **state)
 {
     conf c = parse_typed("prog");
 
-    (void)state;
     assert_true(c.plain && !c.wide && !c.colour_given && c.width == 0);
     c = parse_typed("prog -w 1k -W");
     assert_true(c.width == 1000 && c.wide && c.plain);
@@ -398,8 +383,7 @@ static void test_options_typed_refused(void **state)
         {"prog --double", "--double: needs a value"},
     };
 
-    (void)state;
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+    for (size_t i = 0; i < COUNT(refused); i++)
         assert_refused_by(parse_typed_and_exit, refused[i][0],
                           refused[i][1]);
 }
@@ -426,8 +410,7 @@ static void test_options_help(void **state)
     static const char *const lines[] = {"prog --help", "prog -h",
                                         "prog in -qh", "prog --help -d 0"};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         caught c = in_child(parse_and_exit, lines[i]);
 
         assert_exit(&c, STATUS_OK);
@@ -441,7 +424,6 @@ static void test_options_version(void **state)
     caught c = in_child(parse_and_exit, "prog --version");
     char expected[64];
 
-    (void)state;
     assert_exit(&c, STATUS_OK);
     (void)snprintf(expected, sizeof expected, "prog (packstream) %s\n",
                    ps_version());
@@ -468,8 +450,7 @@ static void test_options_unwritten(void **state)
 {
     static const char *const lines[] = {"prog --help", "prog --version"};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         caught c = in_child(parse_to_nowhere, lines[i]);
 
         assert_exit(&c, STATUS_FAILURE);
@@ -501,6 +482,5 @@ int main(void)
         cmocka_unit_test(test_options_unwritten),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("cli-options", tests, NULL, NULL);
+    return run_as_tap("cli-options", tests, NULL);
 }

@@ -16,12 +16,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,7 +148,6 @@ static void skip_without_landlock(void)
 
 static int outside(const char *arg)
 {
-    (void)arg;
     try_all();
     return 0;
 }
@@ -162,7 +156,6 @@ static int inside(const char *arg)
 {
     static const char *const inputs[] = {"input"};
 
-    (void)arg;
     if (!sandbox_enter(inputs, 1, place_folder()))
         return 1;
     try_all();
@@ -173,7 +166,6 @@ static void test_refused(void **state)
 {
     caught c;
 
-    (void)state;
     skip_without_landlock();
     c = in_child(inside, NULL);
     assert_string_equal(c.err, "");
@@ -185,7 +177,6 @@ static void test_possible_outside(void **state)
 {
     caught c;
 
-    (void)state;
     c = in_child(outside, NULL);
     assert_tried(c.out, 0);
     assert_exit(&c, 0);
@@ -209,7 +200,6 @@ static int read_inputs(const char *arg)
     static const char *const inputs[] = {"input", "-", "none", "state",
                                          "state/FILE/x", "other"};
 
-    (void)arg;
     if (!sandbox_enter(inputs, 6, -1))
         return 100;
     return FIRST_WRONG(try_open("input", O_RDONLY) == 0,
@@ -225,7 +215,6 @@ static int read_link(const char *arg)
 {
     static const char *const inputs[] = {"name"};
 
-    (void)arg;
     if (!sandbox_enter(inputs, 1, -1))
         return 100;
     return FIRST_WRONG(try_open("name", O_RDONLY) == 0,
@@ -240,7 +229,6 @@ static int read_named_pipe(const char *arg)
     const char *inputs[] = {name};
     int ends[2];
 
-    (void)arg;
     if (pipe(ends) == -1)
         return 99;
     (void)snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
@@ -256,7 +244,6 @@ static void test_inputs(void **state)
     static int (*const tries[])(const char *) = {read_inputs, read_link,
                                                  read_named_pipe};
 
-    (void)state;
     skip_without_landlock();
     for (int i = 0; i < 3; i++) {
         caught c = in_child(tries[i], NULL);
@@ -280,7 +267,6 @@ static int replace_state(const char *arg)
 {
     int fd;
 
-    (void)arg;
     if (!sandbox_enter(NULL, 0, place_folder()))
         return 100;
     fd = openat(place_folder(), "part", O_RDWR | O_CREAT | O_CLOEXEC,
@@ -303,7 +289,6 @@ static void test_state(void **state)
 {
     caught c;
 
-    (void)state;
     skip_without_landlock();
     c = in_child(replace_state, NULL);
     assert_string_equal(c.err, "");
@@ -315,7 +300,6 @@ static int use_descriptor(const char *arg)
     int fd = place_descriptor();
     char byte;
 
-    (void)arg;
     if (!sandbox_enter(NULL, 0, -1))
         return 100;
     return FIRST_WRONG(pread(fd, &byte, 1, 0) == 1 && byte == '1',
@@ -329,7 +313,6 @@ static void test_own_things(void **state)
 {
     caught c;
 
-    (void)state;
     skip_without_landlock();
     c = in_child(use_descriptor, NULL);
     assert_string_equal(c.err, "");
@@ -344,7 +327,6 @@ static void test_no_landlock(void **state)
     static const int errors[] = {ENOSYS, EOPNOTSUPP, EPERM};
     caught c;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         fake_kernel(7, ASK, errors[i]);
         assert_int_equal(sandbox_version(), 0);
@@ -361,7 +343,6 @@ static int enter_fake(const char *arg)
 {
     static const char *const inputs[] = {"input"};
 
-    (void)arg;
     message_init("prog");
     if (sandbox_enter(inputs, 1, place_folder()))
         return 0;
@@ -381,7 +362,6 @@ static void test_fails(void **state)
         {ENTER, E2BIG, "Argument list too long"},
     };
 
-    (void)state;
     fake_kernel(7, -1, 0);
     if (sandbox_version() == 0)
         skip();
@@ -409,7 +389,6 @@ static void test_versions(void **state)
         {0xffff, 3, 3},
     };
 
-    (void)state;
     for (int version = 1; version <= 8; version++) {
         fake_kernel(version, -1, 0);
         if (sandbox_version() == 0)
@@ -435,6 +414,5 @@ int main(void)
         TEST(test_fails),            TEST(test_versions),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("sandbox", tests, NULL);
 }

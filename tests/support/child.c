@@ -6,12 +6,7 @@
 
 #include "child.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -8,13 +8,7 @@
 #ifndef TESTS_LIB_FIXTURE_H
 #define TESTS_LIB_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include "grown.h"
 #include "packstream.h"

@@ -11,7 +11,6 @@
 #include "engine/policy.h"
 
 #define MAX_SLOTS 64
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 typedef struct entry {
     uint32_t slot;

@@ -6,12 +6,7 @@
 
 #include "sandbox-place.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -193,7 +188,7 @@ static const struct {
     {"connect to an abstract socket", connect_abstract, 6, EPERM},
     {"send a signal", signal_parent, 6, EPERM},
 };
-#define N_REFUSED (sizeof refused / sizeof refused[0])
+#define N_REFUSED COUNT(refused)
 
 void try_all(void)
 {
@@ -271,7 +266,6 @@ int place_folder(void)
 
 int place_set_up(void **state)
 {
-    (void)state;
     (void)strcpy(place.folder, "cli-sandbox-t.XXXXXX");
     assert_non_null(mkdtemp(place.folder));
     assert_int_equal(chdir(place.folder), 0);
@@ -295,12 +289,11 @@ int place_tear_down(void **state)
                                         "new",   "state/FILE", "state/part",
                                         "name",  "link",       "moved"};
 
-    (void)state;
     (void)close(place.descriptor);
     (void)close(place.state);
     (void)close(place.server);
     (void)close(place.abstract_server);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+    for (size_t i = 0; i < COUNT(files); i++)
         (void)unlink(files[i]);
     (void)rmdir("state");
     (void)rmdir("folder");

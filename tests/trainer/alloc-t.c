@@ -20,7 +20,6 @@ static void test_open_without_memory(void **state)
     bert_model *model = NULL;
     uint64_t nth = 0;
 
-    (void)state;
     while (!model) {
         alloc_fail(++nth, false);
         model = bert_model_open(&c, 1);
@@ -45,7 +44,6 @@ static void test_forward_without_memory(void **state)
     uint64_t nth = 0;
     bool done = false;
 
-    (void)state;
     while (!done) {
         alloc_fail(++nth, false);
         done = bert_model_forward(model, &toy.batch, &step, &losses);
@@ -69,7 +67,6 @@ static void test_steps_allocate_nothing(void **state)
     toy_batch large = toy_open(&plan);
     toy_batch small = toy_open(&less);
 
-    (void)state;
     toy_run(model, &large, steps);
     alloc_watch();
     for (int i = 0; i < 4; i++)
@@ -109,7 +106,6 @@ static void test_growing_batches(void **state)
     bert_model *const model = toy_model(&c, 1);
     uint64_t calls = 0;
 
-    (void)state;
     for (uint32_t n = 1; n <= 32; n++)
         calls += run_packs(model, n, 0).calls;
     /* Three arrays: 2, 3, 4, 6, 9, 13, 19, 28 and 42 packs have room, or so. */
@@ -122,7 +118,6 @@ static void test_growth_without_memory(void **state)
 {
     const bert_config c = config();
 
-    (void)state;
     for (uint64_t nth = 1; nth <= 3; nth++) {
         bert_model *const model = toy_model(&c, 1);
         alloc_counts counts;
@@ -145,6 +140,5 @@ int main(void)
         cmocka_unit_test(test_growth_without_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, toy_setup, NULL);
+    return run_as_tap("alloc", tests, toy_setup);
 }

@@ -123,7 +123,6 @@ static void test_varlen(void **state)
 {
     stand s;
 
-    (void)state;
     open_stand(&s);
     bert_varlen_forward(&s.attend, s.qkv, s.kept, s.out);
     check_out(&s);
@@ -134,7 +133,6 @@ static void test_dense(void **state)
 {
     stand s;
 
-    (void)state;
     open_stand(&s);
     bert_dense_forward(&s.attend, s.qkv, s.kept, s.out);
     check_out(&s);
@@ -158,7 +156,6 @@ static void test_dropout(void **state)
     stand s;
     uint64_t first;
 
-    (void)state;
     open_stand(&s);
     s.dropout = bert_dropout_at(0.5, 1);
     bert_varlen_forward(&s.attend, s.qkv, s.kept, s.out);
@@ -181,6 +178,5 @@ int main(void)
         cmocka_unit_test(test_dropout),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, toy_setup, NULL);
+    return run_as_tap("attention", tests, toy_setup);
 }

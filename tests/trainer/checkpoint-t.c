@@ -242,6 +242,5 @@ int main(void)
                                         remove_place),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("bert-checkpoint", tests, NULL, NULL);
+    return run_as_tap("bert-checkpoint", tests, NULL);
 }

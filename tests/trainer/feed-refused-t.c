@@ -27,7 +27,6 @@ static void refuse_next(const sentence *s, uint32_t vocab, const char *why)
 
 static void test_bad_numbers(void **state)
 {
-    (void)state;
     refuse_next(&(sentence){2, {1, 50}, {0}, {-100, -100}, 0}, 50,
                 "pack 0: tokens of 50, which is not from 0 to 49");
     refuse_next(&(sentence){1, {1}, {2}, {-100}, 0}, 0,
@@ -64,7 +63,6 @@ static void test_bad_streams(void **state)
 {
     ps_schema schema = sentence_schema(0);
 
-    (void)state;
     schema.special[PS_MASK] = PS_NO_ID;
     refuse_open(&schema, "no mask token");
     schema = sentence_schema(WITH_ALL);
@@ -88,7 +86,6 @@ static void test_unsigned_labels(void **state)
 {
     ps_schema schema = sentence_schema(WITH_LABELS);
 
-    (void)state;
     schema.channels[0].type = PS_U32;
     refuse_open(&schema, "its channel labels is u32, which cannot hold the "
                 "-100 of a token that is not masked: it has to be i32 or i64");
@@ -114,7 +111,6 @@ static void refuse_share(int with, double share, const char *why)
 
 static void test_shares(void **state)
 {
-    (void)state;
     refuse_share(WITH_LABELS, 0.15, "--mask is for streams without");
     refuse_share(WITH_ALL, 0, "--mask is for streams without");
     refuse_share(0, 0, "there is nothing to learn");
@@ -131,7 +127,6 @@ static void test_pieces(void **state)
     ps_error err;
     feed *f;
 
-    (void)state;
     split.capacity = 3;
     split.overlong = PS_OVERLONG_SPLIT;
     name = write_packs(&schema, &split, three, 3);
@@ -154,7 +149,6 @@ static void test_aligned(void **state)
     ps_error err;
     feed *f;
 
-    (void)state;
     aligned.align = 4;
     name = write_packs(&schema, &aligned, three, 3);
     names[0] = name;
@@ -175,7 +169,6 @@ static void test_other_capacity(void **state)
     ps_error err;
     feed *f;
 
-    (void)state;
     plain.capacity = 16;
     two = write_packs(&schema, &plain, three, 3);
     names[1] = two;
@@ -200,7 +193,6 @@ static void test_bad_files(void **state)
     ps_error err;
     feed *f;
 
-    (void)state;
     assert_result(feed_open(&f, &o, &err), PS_ERR_IO, &err);
     feed_free(f);
     o = options_for(named, 1);
@@ -231,7 +223,5 @@ int main(void)
         cmocka_unit_test(test_bad_files),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("bert-feed-refused", tests, NULL,
-                                       NULL);
+    return run_as_tap("bert-feed-refused", tests, NULL);
 }

@@ -21,7 +21,7 @@ static void assert_end(feed *f)
 #define assert_array(got, n, ...)                                         \
     do {                                                                  \
         const int32_t wanted_[] = {__VA_ARGS__};                          \
-        assert_int_equal(n, sizeof wanted_ / sizeof *wanted_);            \
+        assert_int_equal(n, COUNT(wanted_));            \
         assert_memory_equal(got, wanted_, sizeof wanted_);                \
     } while (0)
 
@@ -49,7 +49,6 @@ static void test_rows(void **state)
     feed *f = open_three(FEED_PER_SEQUENCE, 2, &name);
     const bert_batch *b = feed_batch(f);
 
-    (void)state;
     next_ok(f);
     assert_int_equal(b->n_packs, 2);
     assert_int_equal(b->capacity, 8);
@@ -83,7 +82,6 @@ static void test_weights(void **state)
     feed *f = open_three(FEED_PER_SEQUENCE, 2, &name);
     const bert_batch *b = feed_batch(f);
 
-    (void)state;
     next_ok(f);
     assert_near((double)b->mlm_weight[0], 1.0 / 3);
     assert_near((double)b->mlm_weight[1], 1.0 / 6);
@@ -114,7 +112,6 @@ static void test_batches(void **state)
     feed_options o;
     feed *f;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         all[i] = full;
     name = write_packs(&schema, &plain, all, 3);
@@ -142,7 +139,6 @@ static void test_ghost(void **state)
     feed_options o;
     feed *f;
 
-    (void)state;
     plain.pad_id = VOCAB;
     schema.channels[0].fill = 9;
     schema.channels[1].fill = 5;
@@ -214,7 +210,6 @@ static void test_masks(void **state)
     hidden three_each = read_hidden(&schema, 3, all, 30, 7, 2);
     hidden other = read_hidden(&schema, 1, all, 30, 8, 2);
 
-    (void)state;
     assert_int_equal(one.n, 60);
     assert_memory_equal(&one, &three_each, sizeof one);
     assert_memory_not_equal(&one, &other, sizeof one);
@@ -237,7 +232,6 @@ static void test_specials_stay(void **state)
     };
     hidden h = read_hidden(&schema, 2, all, 2, 7, 1);
 
-    (void)state;
     /* One of a few is more than 15 %, but none would teach nothing. */
     assert_int_equal(h.chosen, 1);
     assert_int_equal(h.label[0][1], 50);
@@ -253,7 +247,6 @@ static void test_shares(void **state)
     uint32_t *room = must_alloc(N * sizeof *room);
     uint32_t hid = 0, kept = 0, others = 0;
 
-    (void)state;
     for (int32_t i = 0; i < N; i++)
         token[i] = 2 + i % 900;
     assert_int_equal(masking_apply(&m, 3, N, token, label, room), 3000);
@@ -285,7 +278,6 @@ static void test_bounds(void **state)
     int32_t special[2] = {5, 5};
     uint32_t room[8];
 
-    (void)state;
     assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 2);
     m.max = 0;
     assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 3);
@@ -305,7 +297,6 @@ static void test_by_sequences(void **state)
     ps_error err;
     feed *f;
 
-    (void)state;
     o.sequences = 3;
     f = open_ok(&o);
     next_ok(f);
@@ -352,7 +343,6 @@ static void test_places(void **state)
     ps_error err;
     feed *f;
 
-    (void)state;
     o.n_names = 2;
     o.epochs = 2;
     f = open_ok(&o);
@@ -398,7 +388,6 @@ static void test_epochs(void **state)
     feed_options o = options_for(names, 3);
     feed *f;
 
-    (void)state;
     o.epochs = 2;
     f = open_ok(&o);
     for (int i = 0; i < 2; i++) {
@@ -420,7 +409,6 @@ static void test_next_sentence_alone(void **state)
     feed_options o;
     feed *f;
 
-    (void)state;
     schema.special[PS_MASK] = PS_NO_ID;
     names[0] = name = write_packs(&schema, &plain, three, 3);
     o = options_for(names, 2);
@@ -452,6 +440,5 @@ int main(void)
         cmocka_unit_test(test_next_sentence_alone),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("bert-feed", tests, NULL, NULL);
+    return run_as_tap("bert-feed", tests, NULL);
 }

@@ -73,20 +73,17 @@ static void check_all(const bert_step *step, double dropout)
 
 static void test_varlen(void **state)
 {
-    (void)state;
     check_all(&(bert_step){.attention = BERT_VARLEN}, 0);
 }
 
 static void test_dense(void **state)
 {
-    (void)state;
     check_all(&(bert_step){.attention = BERT_DENSE}, 0);
 }
 
 /* The same numbers are dropped in forward and in backward. */
 static void test_dropout(void **state)
 {
-    (void)state;
     check_all(&(bert_step){BERT_VARLEN, true, 8}, 0.3);
     check_all(&(bert_step){BERT_DENSE, true, 8}, 0.3);
 }
@@ -106,6 +103,5 @@ int main(void)
         cmocka_unit_test(test_dropout),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, one_thread, NULL);
+    return run_as_tap("gradient", tests, one_thread);
 }

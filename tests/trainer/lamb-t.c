@@ -3,15 +3,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "tap.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "draw.h"
 #include "lamb.h"
@@ -132,7 +128,6 @@ static void test_naive(void **state)
 {
     lamb_options o = usual;
 
-    (void)state;
     compare(&o, 1, 1);    /* a gradient that is cut */
     compare(&o, 1e-3, 1); /* and one that is not */
     compare(&o, 1, 2.5);
@@ -152,7 +147,6 @@ static void test_factor(void **state)
     lamb *once = lamb_open(&usual, NUMBERS, parts, PARTS);
     lamb *twice = lamb_open(&usual, NUMBERS, parts, PARTS);
 
-    (void)state;
     for (size_t i = 0; i < NUMBERS; i++)
         g[i] = (real)(1e-4 * (double)(i % 7));
     for (int i = 0; i < 3; i++) {
@@ -178,7 +172,6 @@ static void test_no_number(void **state)
     static real w[NUMBERS], g[NUMBERS];
     lamb *l = lamb_open(&usual, NUMBERS, parts, PARTS);
 
-    (void)state;
     w[5000] = 3;
     g[9000] = (real)NAN;
     assert_true(isnan(lamb_step(l, w, g, 0.1, 1)) != 0);
@@ -198,7 +191,6 @@ static void test_schedule(void **state)
 {
     schedule s = {.peak = 2, .warmup = 100, .total = 300, .power = 1};
 
-    (void)state;
     assert_rate(&s, 0, 0);
     assert_rate(&s, 50, 1);
     assert_rate(&s, 100, 2);
@@ -222,6 +214,5 @@ int main(void)
         cmocka_unit_test(test_schedule),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("bert-lamb", tests, NULL, NULL);
+    return run_as_tap("bert-lamb", tests, NULL);
 }

@@ -120,7 +120,6 @@ static void test_packed_is_unpacked(void **state)
     const toy_plan packed = toy_packed_plan();
     const toy_plan alone = toy_alone_plan();
 
-    (void)state;
     compare(&packed, &varlen, &alone, &varlen, 0);
     compare(&packed, &dense, &alone, &dense, 0);
     compare(&packed, &dense, &alone, &varlen, 0);
@@ -130,7 +129,6 @@ static void test_varlen_is_dense(void **state)
 {
     const toy_plan packed = toy_packed_plan();
 
-    (void)state;
     compare(&packed, &varlen, &packed, &dense, 0);
 }
 
@@ -140,7 +138,6 @@ static void test_varlen_is_dense_under_dropout(void **state)
     const bert_step a = {BERT_VARLEN, true, 99};
     const bert_step b = {BERT_DENSE, true, 99};
 
-    (void)state;
     compare(&packed, &a, &packed, &b, 0.25);
 }
 
@@ -154,7 +151,6 @@ static void test_losses_add_up(void **state)
     double mlm = 0;
     double nsp = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < toy.batch.n_mlm; i++)
         mlm += (double)toy.batch.mlm_weight[i]
                * x.seq_mlm[toy.batch.mlm_seq[i]];
@@ -233,7 +229,6 @@ static void check_one_altered(const bert_step *step, uint32_t altered)
 
 static void test_sequences_do_not_see_one_another(void **state)
 {
-    (void)state;
     for (uint32_t altered = 1; altered <= 7; altered++) {
         check_one_altered(&varlen, altered);
         check_one_altered(&dense, altered);
@@ -274,7 +269,6 @@ static void check_permuted(const bert_step *step)
 
 static void test_permuted_packs_permute_outputs(void **state)
 {
-    (void)state;
     check_permuted(&varlen);
     check_permuted(&dense);
 }
@@ -317,7 +311,6 @@ static void test_poison_does_nothing(void **state)
     const bert_step training[2] = {{BERT_VARLEN, true, 3},
                                    {BERT_DENSE, true, 3}};
 
-    (void)state;
     poisoned.noise = 77;
     for (int i = 0; i < 2; i++) {
         check_same_bits(model, &plan, &poisoned, i ? &dense : &varlen);
@@ -332,7 +325,6 @@ static void test_spare_spans_do_nothing(void **state)
     toy_plan deeper = plan;
     bert_model *const model = open_model(0);
 
-    (void)state;
     deeper.spare_spans = 13;
     check_same_bits(model, &plan, &deeper, &varlen);
     check_same_bits(model, &plan, &deeper, &dense);
@@ -352,7 +344,6 @@ static void test_batches_of_any_size_follow(void **state)
     toy_result x;
     toy_result y;
 
-    (void)state;
     small.n_packs = 1;
     small.packs = short_ones;
     a = toy_open(&small);
@@ -380,7 +371,6 @@ static void test_gradients_accumulate(void **state)
     bert_losses losses = {0};
     real *once;
 
-    (void)state;
     toy_run(model, &toy, &varlen);
     once = gradients_of(model);
     for (size_t i = 0; i < bert_model_numbers(model); i++)
@@ -426,7 +416,6 @@ static void test_threads_change_no_bit(void **state)
     const bert_step training[2] = {{BERT_VARLEN, true, 3},
                                    {BERT_DENSE, true, 3}};
 
-    (void)state;
     check_threads(training);
     check_threads(training + 1);
     omp_set_num_threads(threads);
@@ -448,6 +437,5 @@ int main(void)
         cmocka_unit_test(test_threads_change_no_bit),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, toy_setup, NULL);
+    return run_as_tap("packed", tests, toy_setup);
 }

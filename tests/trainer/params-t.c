@@ -56,7 +56,6 @@ static void test_table(void **state)
     bert_config config = toy_config(53, 32);
     bert_model *const model = bert_model_open(&config, 1);
 
-    (void)state;
     assert_non_null(model);
     assert_dense(model);
     assert_int_equal(bert_model_tensors(model), 5 + 2 * 16 + 9);
@@ -80,7 +79,6 @@ static void test_size_of_base(void **state)
 {
     bert_params params;
 
-    (void)state;
     assert_true(bert_params_open(&params, &base));
     assert_int_equal(params.n_numbers, 110106428);
     bert_params_free(&params);
@@ -95,7 +93,6 @@ static void test_many_layers(void **state)
     bert_params params;
     const bert_tensor *t;
 
-    (void)state;
     assert_true(bert_params_open(&params, &config));
     t = params.tensors + bert_params_layer(10000, BERT_ATTENTION_GAIN);
     assert_string_equal(
@@ -116,8 +113,7 @@ static void test_no_shapes(void **state)
         &config.vocab_size, &config.hidden, &config.layers, &config.heads,
         &config.intermediate, &config.positions, &config.types};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    for (size_t i = 0; i < COUNT(fields); i++) {
         config = base;
         *fields[i] = 0;
         assert_refused(config);
@@ -140,7 +136,6 @@ static void test_too_large(void **state)
 {
     bert_config config = base;
 
-    (void)state;
     config.vocab_size = UINT32_MAX;
     assert_refused(config);
     config.vocab_size = config.intermediate = config.hidden = 700000000;
@@ -161,7 +156,6 @@ static void test_first_weights(void **state)
     double sum = 0;
     double squares = 0;
 
-    (void)state;
     assert_non_null(model);
     w = bert_model_weights(model);
     for (size_t i = 0; i < n; i++) {
@@ -189,7 +183,6 @@ static void test_seeds(void **state)
     bert_model *c;
     size_t size;
 
-    (void)state;
     omp_set_num_threads(threads + 3);
     c = bert_model_open(&config, 17);
     omp_set_num_threads(threads);
@@ -224,7 +217,6 @@ static void test_batch_too_large(void **state)
     bert_batch large = toy.batch;
     bert_losses losses = {0};
 
-    (void)state;
     /* Sizes that would wrap, and be small. */
     large.n_packs = UINT32_C(1) << 31;
     large.capacity = UINT32_C(1) << 16;
@@ -261,6 +253,5 @@ int main(void)
         cmocka_unit_test(test_batch_too_large),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, toy_setup, NULL);
+    return run_as_tap("params", tests, toy_setup);
 }

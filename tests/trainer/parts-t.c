@@ -34,7 +34,6 @@ static void assert_near(double x, double y, double size)
 
 static void test_exp(void **state)
 {
-    (void)state;
     for (double x = -86.9; x < 88; x += 0.0137) {
         const double y = exp((double)(real)x);
 
@@ -74,7 +73,6 @@ static void check_product(bool a_turned, bool b_turned, real beta)
 
 static void test_product(void **state)
 {
-    (void)state;
     for (int i = 0; i < 8; i++)
         check_product(i & 1, i & 2, (real)(i >> 2));
     /* Nothing to do is no error. */
@@ -90,7 +88,6 @@ static void test_columns(void **state)
     real *const sums = toy_numbers(3, columns);
     real *const products = toy_numbers(3, columns);
 
-    (void)state;
     bert_columns_add(rows, columns, x, sums);
     bert_columns_add_products(rows, columns, x, y, products);
     for (size_t c = 0; c < columns; c++) {
@@ -128,7 +125,6 @@ static double naive_slope(double x)
 
 static void test_gelu(void **state)
 {
-    (void)state;
     for (double at = -15; at <= 15; at += 0.0173) {
         const real x = (real)at;
         real y;
@@ -149,7 +145,6 @@ static void test_gelu_far_out(void **state)
     const real x[2] = {(real)-1e4, (real)1e4};
     real y[2];
 
-    (void)state;
     bert_gelu_forward(1, 2, x, y);
     assert_true(fabs((double)y[0]) < 1e-30);
     assert_true(y[1] == x[1]);
@@ -162,7 +157,6 @@ static void test_softmax(void **state)
     const double e = exp(1.0);
     const double sum = 1 + e + 1 / e;
 
-    (void)state;
     bert_mask_row(5, segment, 1, x);
     bert_softmax_row(5, x);
     assert_near((double)x[0], 1 / sum, 1);
@@ -177,7 +171,6 @@ static void test_cross_entropy(void **state)
     const double e = exp(1.0);
     const double sum = 1 + e + 1 / e;
 
-    (void)state;
     assert_near(bert_cross_entropy_row(3, x, 2, (real)0.5), log(sum) + 1,
                 500);
     assert_near((double)x[0], 0.5 / sum, 1);
@@ -201,7 +194,6 @@ static void test_norm(void **state)
     double mean = 0;
     double variance = 0;
 
-    (void)state;
     for (size_t i = 0; i < WIDTH; i++)
         mean += (double)x[i] / WIDTH;
     for (size_t i = 0; i < WIDTH; i++)
@@ -228,7 +220,6 @@ static void test_norm_of_one_number(void **state)
     real inverse;
     const bert_norm norm = {.width = WIDTH, .gain = one, .bias = one};
 
-    (void)state;
     for (size_t i = 0; i < WIDTH; i++)
         x[i] = one[i] = 1;
     bert_norm_forward(&norm, 1, x, &(bert_norm_kept){hat, &inverse}, y);
@@ -276,7 +267,6 @@ static void check_rate(double rate)
 
 static void test_dropout_rates(void **state)
 {
-    (void)state;
     check_rate(0.1);
     check_rate(0.5);
     check_rate(0.9);
@@ -303,7 +293,6 @@ static void test_dropout_depends(void **state)
     const bert_dropout a = bert_dropout_at(0.5, 7);
     const bert_dropout b = bert_dropout_at(0.5, 8);
 
-    (void)state;
     assert_int_equal(alike(&a, 1, 5, &a, 1, 5), 1000);
     assert_in_range(alike(&a, 1, 5, &b, 1, 5), 400, 600);
     assert_in_range(alike(&a, 1, 5, &a, 2, 5), 400, 600);
@@ -320,7 +309,6 @@ static void test_dropout_in_parts(void **state)
     real whole[100];
     real parts[100];
 
-    (void)state;
     bert_dropout_apply(&dropout, key, 0, 100, x, whole);
     bert_dropout_apply(&dropout, key, 0, 33, x, parts);
     bert_dropout_apply(&dropout, key, 33, 67, x + 33, parts + 33);
@@ -345,6 +333,5 @@ int main(void)
         cmocka_unit_test(test_dropout_in_parts),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, toy_setup, NULL);
+    return run_as_tap("parts", tests, toy_setup);
 }

@@ -278,7 +278,6 @@ real *toy_numbers(uint64_t seed, size_t n)
 
 int toy_setup(void **state)
 {
-    (void)state;
     openblas_set_num_threads(1);
     return 0;
 }

@@ -9,13 +9,7 @@
 #ifndef TESTS_BERT_TOY_H
 #define TESTS_BERT_TOY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include "model.h"
 

@@ -4,12 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +28,6 @@ static const struct {
     {UINT64_MAX, 10,
      {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}},
 };
-
-#define VARINTS (sizeof varints / sizeof varints[0])
 
 /* ---------------------------------------------------------------------
  * In
@@ -64,8 +57,7 @@ static proto_result read_one(const void *bytes, size_t n, proto_field *f)
 
 static void test_varints(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < VARINTS; i++) {
+    for (size_t i = 0; i < COUNT(varints); i++) {
         for (size_t n = 0; n <= varints[i].n; n++) {
             proto_in in = copy(varints[i].bytes, n);
             const unsigned char *p = in.at;
@@ -91,7 +83,6 @@ static void test_long_varints(void **state)
     proto_in in = {bytes, sizeof bytes};
     uint64_t value;
 
-    (void)state;
     memset(bytes, 0x80, sizeof bytes);
     assert_int_equal(proto_next_varint(&in, &value), PROTO_BAD);
     bytes[9] = 2;
@@ -108,7 +99,6 @@ static void test_fields(void **state)
 {
     proto_field f;
 
-    (void)state;
     /* The examples of the encoding's own documentation. */
     assert_int_equal(read_one("\x08\x96\x01", 3, &f), PROTO_OK);
     assert_int_equal(f.number, 1);
@@ -157,8 +147,7 @@ static void test_bad_fields(void **state)
     };
     proto_field f;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         assert_int_equal(read_one(bad[i].bytes, bad[i].n, &f), PROTO_BAD);
 }
 
@@ -168,7 +157,6 @@ static void test_fixed32(void **state)
     proto_in in = {bytes, sizeof bytes};
     uint32_t value;
 
-    (void)state;
     assert_int_equal(proto_next_fixed32(&in, &value), PROTO_OK);
     assert_true(value == UINT32_C(0x84030201));
     assert_int_equal(proto_next_fixed32(&in, &value), PROTO_BAD);
@@ -185,13 +173,12 @@ static void test_put_varints(void **state)
     proto_out out = {0};
     size_t at = 0;
 
-    (void)state;
     for (int turn = 0; turn < 50; turn++)
-        for (size_t i = 0; i < VARINTS; i++)
+        for (size_t i = 0; i < COUNT(varints); i++)
             proto_put_varint(&out, varints[i].value);
     assert_false(out.failed);
     for (int turn = 0; turn < 50; turn++)
-        for (size_t i = 0; i < VARINTS; i++) {
+        for (size_t i = 0; i < COUNT(varints); i++) {
             assert_memory_equal(out.bytes + at, varints[i].bytes,
                                 varints[i].n);
             at += varints[i].n;
@@ -208,7 +195,6 @@ static void test_put_fields(void **state)
     proto_out out = {0};
     size_t list;
 
-    (void)state;
     proto_put_bytes(&out, 2, "testing", 7);
     proto_put_bytes(&out, 3, NULL, 0);
     list = proto_begin(&out, 4);
@@ -225,7 +211,6 @@ static void test_put_fields(void **state)
 /* Messages within messages, of lengths on both sides of a longer varint. */
 static void test_nested(void **state)
 {
-    (void)state;
     for (size_t n = 0; n < 300; n++) {
         proto_out out = {0};
         size_t outer = proto_begin(&out, 1);
@@ -258,7 +243,6 @@ static void test_no_memory(void **state)
     proto_out out = {0};
     size_t list;
 
-    (void)state;
     list = proto_begin(&out, 1);
     proto_put_bytes(&out, 1, "x", SIZE_MAX / 2);
     assert_true(out.failed);
@@ -284,6 +268,5 @@ int main(void)
         cmocka_unit_test(test_no_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("protobuf", tests, NULL);
 }

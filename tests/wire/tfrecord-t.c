@@ -4,12 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tap.h"
 
 #include <string.h>
 
@@ -32,7 +27,6 @@ static void test_known_sums(void **state)
 {
     unsigned char bytes[32];
 
-    (void)state;
     assert_int_equal(tfrecord_crc32c(0, "", 0), 0);
     assert_int_equal(tfrecord_crc32c(0, "123456789", 9), 0xe3069283);
     memset(bytes, 0, sizeof bytes);
@@ -52,7 +46,6 @@ static void test_every_byte(void **state)
 {
     unsigned char bytes[600];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 7 + i / 256);
     for (unsigned i = 0; i < 256; i++) {
@@ -80,7 +73,6 @@ static void test_frame(void **state)
     unsigned char end[TFRECORD_TAIL_BYTES];
     uint64_t n;
 
-    (void)state;
     tfrecord_make_head(3, made);
     assert_memory_equal(made, head, sizeof head);
     tfrecord_make_tail("abc", 3, end);
@@ -97,8 +89,7 @@ static void test_lengths(void **state)
     unsigned char head[TFRECORD_HEAD_BYTES];
     uint64_t n;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (size_t i = 0; i < COUNT(lengths); i++) {
         tfrecord_make_head(lengths[i], head);
         assert_true(tfrecord_take_head(head, &n));
         assert_true(n == lengths[i]);
@@ -113,7 +104,6 @@ static void test_damage(void **state)
     unsigned char tail[TFRECORD_TAIL_BYTES];
     uint64_t n;
 
-    (void)state;
     tfrecord_make_head(sizeof body, head);
     tfrecord_make_tail(body, sizeof body, tail);
     for (unsigned bit = 0; bit < 8 * sizeof head; bit++) {
@@ -142,6 +132,5 @@ int main(void)
         cmocka_unit_test(test_damage),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("tfrecord", tests, NULL);
 }

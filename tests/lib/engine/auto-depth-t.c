@@ -53,7 +53,6 @@ static void expect_one(uint32_t capacity, uint32_t max, uint32_t length)
 
 static void test_one_length(void **state)
 {
-    (void)state;
     expect_one(100, 100, 100);
     expect_one(100, 100, 51);
     expect_one(100, 100, 33);
@@ -70,7 +69,6 @@ static void test_few(void **state)
     static const uint32_t length = 50;
     static const uint64_t count = 63;
 
-    (void)state;
     assert_int_equal(choose(100, 100, 0, NULL, NULL), 16);
     assert_int_equal(choose(100, 100, 1, &length, &count), 16);
     assert_int_equal(choose(100, 9, 1, &length, &count), 9);
@@ -84,7 +82,6 @@ static void test_mixture(void **state)
     static const uint64_t few[] = {1, 100000};
     static const uint64_t many[] = {50000, 1000};
 
-    (void)state;
     assert_true(choose(100, 100, 2, two, few) <= 6);
     assert_true(choose(100, 100, 2, two, many) >= 48);
 }
@@ -97,7 +94,6 @@ static void test_too_long(void **state)
     uint32_t depth;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_histogram_open(&h, &err), &err);
     assert_ok(ps_histogram_add(h, 10, 1, &err), &err);
     assert_result(ps_depth_choose(h, &options, &depth, &err),
@@ -169,9 +165,8 @@ static void test_near_the_best(void **state)
     static const uint32_t fixed[] = {3, 4, 5, 8, 16, 64, UINT32_MAX};
     uint32_t *drawn = malloc(SEQUENCES * sizeof *drawn);
 
-    (void)state;
     assert_non_null(drawn);
-    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+    for (size_t i = 0; i < COUNT(streams); i++) {
         const ps_engine_options o = {.capacity = streams[i].capacity,
                                      .depth = streams[i].capacity,
                                      .window = 256,
@@ -186,7 +181,7 @@ static void test_near_the_best(void **state)
         assert_ok(lengths_histogram(drawn, o.window, &h, &err), &err);
         assert_ok(ps_depth_choose(h, &o, &depth, &err), &err);
         ps_histogram_free(h);
-        for (size_t k = 0; k < sizeof fixed / sizeof fixed[0]; k++) {
+        for (size_t k = 0; k < COUNT(fixed); k++) {
             uint32_t d = fixed[k] < o.capacity ? fixed[k] : o.capacity;
 
             packs = packs_with(&o, d, drawn);
@@ -211,6 +206,5 @@ int main(void)
         cmocka_unit_test(test_near_the_best),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("depth", tests, NULL, NULL);
+    return run_as_tap("depth", tests, NULL);
 }

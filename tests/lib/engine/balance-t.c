@@ -13,7 +13,6 @@
 #include "engine/balance.h"
 #include "engine/dual_prices.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LAST (PS_BALANCE_KNOTS - 1)
 
 /* Weights are from -1 to 4 of the strong ones. */
@@ -209,7 +208,6 @@ static void test_counts(void **state)
                                         {131072, 512}};
     uint64_t random = 7;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (uint32_t kind = 0; kind < 3; kind++) {
             stand s = open_stand(sizes[i][0], sizes[i][1], 100);
@@ -225,7 +223,6 @@ static void test_huge(void **state)
 {
     stand s = open_stand(PS_MAX_CAPACITY, 65536, PS_MAX_WINDOW);
 
-    (void)state;
     bring(&s, 1, 1);
     bring(&s, PS_MAX_CAPACITY, 1e15);
     learn(&s);
@@ -250,7 +247,6 @@ static void test_no_weight(void **state)
 {
     stand s = open_stand(100, 1, 1024);
 
-    (void)state;
     for (uint32_t l = 1; l <= 100; l++)
         assert_int_equal(weight_of(&s, l), 0);
     for (uint32_t l = 1; l <= 100; l++)
@@ -272,7 +268,6 @@ static void test_signs(void **state)
 {
     static const uint32_t units[] = {1, 4};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(units); i++)
         for (int is_long = 0; is_long < 2; is_long++) {
             stand s = open_stand(400, units[i], 1024);
@@ -297,7 +292,6 @@ static void test_signs(void **state)
 /* By hand: half of what comes at a knot, and all of what is held there. */
 static void test_strength(void **state)
 {
-    (void)state;
     for (int strong = 0; strong < 2; strong++) {
         stand s = open_stand(100, 1, 1024);
         double wanted = strong ? STRONG : STRENGTH;
@@ -321,7 +315,6 @@ static void test_greatest(void **state)
 {
     stand s = open_stand(100, 1, 1024);
 
-    (void)state;
     bring(&s, 90, 1000);
     bring(&s, 89, 1000);
     hold(&s, 1, 1000);
@@ -346,7 +339,6 @@ static void test_follows(void **state)
 {
     stand s = open_stand(100, 1, 64);
 
-    (void)state;
     bring(&s, 10, 1000);
     bring(&s, 90, 1000);
     hold(&s, 10, 64);
@@ -376,7 +368,6 @@ static void test_knots(void **state)
 {
     stand s = open_stand(700, 1, 10);
 
-    (void)state;
     for (uint32_t l = 1; l <= 700; l++)
         bring(&s, l, 3);
     learn(&s);
@@ -413,7 +404,6 @@ static void test_saved(void **state)
     static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {512, 1}, {1000, 4}};
     uint64_t random = 3;
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
         uint32_t capacity = sizes[i / 2][0];
         stand a = open_stand(capacity, sizes[i / 2][1], 100);
@@ -474,7 +464,6 @@ static void test_hostile(void **state)
     stand s = open_stand(100, 1, 1024);
     uint64_t random = 1;
 
-    (void)state;
     run(&s, 0, &random);
     assert_true(try_number(&s, 0, UINT32_MAX, 8));
     assert_false(try_number(&s, 0, UINT64_C(1) << 32, 8));
@@ -507,7 +496,6 @@ static void test_hostile_together(void **state)
     stand s = open_stand(100, 1, PS_MAX_WINDOW);
     ps_saver saver = {0};
 
-    (void)state;
     ps_save_u64(&saver, UINT32_MAX);
     ps_save_u32(&saver, 1);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
@@ -545,6 +533,5 @@ int main(void)
         cmocka_unit_test(test_hostile_together),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("balance", tests, NULL, NULL);
+    return run_as_tap("balance", tests, NULL);
 }

@@ -15,8 +15,6 @@
 #include "lib-alloc.h"
 #include "plan/plan.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* How far a dual may be from the optimum: the relaxation stops near it. */
 #define NEAR 0.003
 
@@ -123,7 +121,6 @@ static void test_one_length(void **state)
         {100, 3, 1, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         for (uint32_t window = 10; window <= 10000; window *= 10) {
             ps_dual_prices *p = open_prices(cases[i].capacity,
@@ -144,7 +141,6 @@ static void test_two_lengths(void **state)
 {
     static const uint32_t windows[] = {100, 2000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(windows); i++) {
         ps_dual_prices *p = open_prices(100, 3, windows[i]);
 
@@ -173,7 +169,6 @@ static void test_held(void **state)
     static const double dual[][2] = {{1, 0}, {0.5, 0.5}};
     ps_dual_prices *p = open_prices(100, 3, 1000);
 
-    (void)state;
     come(p, 60, 1000);
     come(p, 40, 1000);
     for (int more = 0; more < 6; more++) {
@@ -197,7 +192,6 @@ static void test_linear(void **state)
 {
     static const uint32_t capacities[] = {2, 10, 512, 1024, 100000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(capacities); i++) {
         uint32_t capacity = capacities[i];
         ps_dual_prices *p = open_prices(capacity, 64, 2000);
@@ -220,7 +214,6 @@ static void test_full_length(void **state)
     static const uint32_t capacities[] = {1, 2, 100, 5000};
     ps_dual_prices *p;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(capacities); i++) {
         p = open_prices(capacities[i], 8, 10);
         come(p, capacities[i], 1000);
@@ -316,7 +309,6 @@ static void test_few_lengths(void **state)
 {
     uint64_t random = 11;
 
-    (void)state;
     for (int i = 0; i < 300; i++) {
         uint32_t capacity = 2 + random_below(&random, 60);
         uint32_t depth = 1 + random_below(&random, 7);
@@ -367,7 +359,6 @@ static void test_distributions(void **state)
         {1024, 3, 1024, 2e-3}, {4096, 6, 4096, 2e-3},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         for (uint32_t shape = 0; shape < 4; shape++) {
             ps_dual_prices *p = open_prices(cases[i].capacity,
@@ -388,7 +379,6 @@ static void test_means(void **state)
 {
     static const uint32_t lengths[] = {60, 41, 33, 20, 19, 7, 98, 3};
 
-    (void)state;
     for (uint32_t window = 64; window <= 2048; window *= 2)
         for (uint32_t depth = 2; depth <= 8; depth++) {
             ps_dual_prices *p = open_prices(100, depth, window);
@@ -408,7 +398,6 @@ static void test_unseen(void **state)
 {
     uint64_t random = 12;
 
-    (void)state;
     for (int i = 0; i < 200; i++) {
         uint32_t depth = i % 20 == 0 ? 80 : 2 + random_below(&random, 6);
         uint32_t capacity = 90 + random_below(&random, 160);
@@ -453,7 +442,6 @@ static void expect_pairs(uint32_t depth, uint32_t short_one,
  */
 static void test_pairs(void **state)
 {
-    (void)state;
     expect_pairs(3, 40, 60, 1000, true);
     expect_pairs(3, 40, 60, 1200, true);
     expect_pairs(3, 30, 60, 900, true);
@@ -469,7 +457,6 @@ static void test_pairs_by_chance(void **state)
 {
     ps_dual_prices *p = open_prices(100, 4, 10);
 
-    (void)state;
     come(p, 25, 5100);
     come(p, 75, 5000);
     learn(p);
@@ -491,7 +478,6 @@ static void test_units(void **state)
                  {257, 4, 2},  {1000, 3, 4},   {131072, 64, 512},
                  {131072, 3, 512}, {PS_MAX_CAPACITY, 3, 65536}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint32_t capacity = cases[i].capacity;
         ps_dual_prices *p = open_prices(capacity, cases[i].depth, 2000);
@@ -532,7 +518,6 @@ static void test_schedule(void **state)
         uint32_t last;
     } cases[] = {{60, 1, 32}, {20, 2, 32}, {64, 1, 1}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(windows) * COUNT(cases); i++) {
         uint32_t window = windows[i / COUNT(cases)];
         size_t k = i % COUNT(cases);
@@ -564,7 +549,6 @@ static void test_work(void **state)
     uint64_t random = 3;
     double before = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < COUNT(lengths); i++)
         lengths[i] = 40 + i;
     for (uint32_t i = 0; i < 6; i++) {
@@ -596,7 +580,6 @@ static double variation_of(uint32_t window, uint32_t run)
 /* Chance explains about one; runs that are alike bring as many times more. */
 static void test_variation(void **state)
 {
-    (void)state;
     for (uint32_t window = 64; window <= 4096; window *= 8) {
         double by_chance = variation_of(window, 1);
 
@@ -612,7 +595,6 @@ static void test_horizon(void **state)
 {
     ps_dual_prices *p = open_prices(100, 3, 1000);
 
-    (void)state;
     come(p, 60, 1000);
     come(p, 40, 1200);
     learn(p);
@@ -632,7 +614,6 @@ static void test_fading(void **state)
 {
     ps_dual_prices *p = open_prices(100, 3, 100);
 
-    (void)state;
     come(p, 30, 32000);
     come(p, 40, 19200);
     learn(p);
@@ -650,7 +631,6 @@ static void test_forgotten(void **state)
 {
     ps_dual_prices *p = open_prices(10, 3, 1);
 
-    (void)state;
     come(p, 5, 3);
     learn(p);
     assert_near(p->count[5], 3, 0);
@@ -669,7 +649,6 @@ static void test_drift(void **state)
     static const uint32_t before[] = {60, 60, 60, 40};
     static const uint32_t now[] = {60, 40, 40, 40, 40};
 
-    (void)state;
     for (uint32_t window = 50; window <= 2000; window += 1950) {
         ps_dual_prices *p = open_prices(100, 3, window);
         uint64_t random = 3;
@@ -707,7 +686,6 @@ static void test_saved(void **state)
     uint32_t lengths[60];
     uint64_t seed = 3;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++)
         lengths[i] = 20 + random_below(&seed, 81);
     for (uint32_t window = 100; window <= 1600; window *= 16)
@@ -771,7 +749,6 @@ static void test_refused(void **state)
     size_t at;
     bool good;
 
-    (void)state;
     come(p, 7, 10);
     come(p, 9, 10);
     learn(p);
@@ -812,7 +789,6 @@ static void test_refused(void **state)
 /* A total of nothing: there is nothing to learn from. */
 static void test_empty_total(void **state)
 {
-    (void)state;
     for (uint32_t window = 10; window <= 2000; window += 1990) {
         ps_dual_prices *p = open_prices(20, 3, window);
 
@@ -831,7 +807,6 @@ static void test_memory(void **state)
     static const uint32_t depths[] = {1, 2, 3, 4, 8, 64};
     uint64_t random = 5;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(capacities) * COUNT(depths); i++) {
         uint32_t capacity = capacities[i % COUNT(capacities)];
         uint32_t depth = depths[i / COUNT(capacities)];
@@ -884,6 +859,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("dual-prices", tests, NULL, NULL);
+    return run_as_tap("dual-prices", tests, NULL);
 }

@@ -14,7 +14,6 @@
 #include "engine-drive.h"
 #include "lengths.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define SEQUENCES 60000
 #define LEEWAY 0.02 /* points, for what rounds otherwise elsewhere */
 
@@ -202,7 +201,6 @@ static void test_grid(void **state)
 {
     unsigned wider = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(grid); i++)
         wider += try_cell(&grid[i]);
     assert_int_equal(wider, 0);
@@ -214,7 +212,6 @@ static void test_repeats(void **state)
     enum { n = SEQUENCES / 4 };
     uint32_t *stream = must_alloc(n * sizeof *stream);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(grid); i++) {
         uint32_t depth = depths[i % COUNT(depths)];
         uint32_t window = windows[i % COUNT(windows)];
@@ -236,6 +233,5 @@ int main(void)
         cmocka_unit_test(test_repeats),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("engine-grid", tests, NULL, NULL);
+    return run_as_tap("engine-grid", tests, NULL);
 }

@@ -16,8 +16,6 @@
 #include "engine-drive.h"
 #include "lengths.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* What a run was, for the message if it fails. */
 typedef struct run {
     ps_engine_options o;
@@ -148,43 +146,36 @@ static void check_policy(ps_policy policy, unsigned runs)
 
 static void test_auto(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_AUTO, 400);
 }
 
 static void test_spfhp(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_SPFHP, 250);
 }
 
 static void test_nnlshp(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_NNLSHP, 120);
 }
 
 static void test_bestfit(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_BESTFIT, 250);
 }
 
 static void test_nextfit(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_NEXTFIT, 250);
 }
 
 static void test_none(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_NONE, 100);
 }
 
 static void test_concat(void **state)
 {
-    (void)state;
     check_policy(PS_POLICY_CONCAT, 250);
 }
 
@@ -198,7 +189,6 @@ static void test_seeds_shuffle(void **state)
     drive_figures a;
     drive_figures b;
 
-    (void)state;
     r.o = (ps_engine_options){.capacity = 512,
                               .depth = 3,
                               .window = 256,
@@ -221,7 +211,6 @@ static void test_no_bursts(void **state)
         PS_POLICY_AUTO, PS_POLICY_SPFHP, PS_POLICY_NNLSHP,
         PS_POLICY_BESTFIT};
 
-    (void)state;
     for (size_t p = 0; p < COUNT(policies); p++) {
         run r = {.n = 20000, .seed = 3};
         drive_figures f;
@@ -252,7 +241,6 @@ static void test_optimum_of_equal_lengths(void **state)
         PS_POLICY_AUTO, PS_POLICY_NNLSHP, PS_POLICY_BESTFIT,
         PS_POLICY_NEXTFIT, PS_POLICY_CONCAT};
 
-    (void)state;
     for (size_t p = 0; p < COUNT(policies); p++)
         for (uint32_t source = 2; source < 5; source++)
             for (uint32_t depth = 1; depth <= 256; depth *= 4) {
@@ -307,7 +295,6 @@ static void test_input_order_is_not_nextfit(void **state)
 {
     static const uint32_t depths[] = {3, 4, 16};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(depths); i++) {
         run r = {.n = 40000, .seed = 11};
         double kept;
@@ -336,7 +323,6 @@ static void test_not_below_blocks(void **state)
     } sizes[] = {{512, 3, 256}, {512, 4, 1024}, {512, 16, 256},
                  {2048, 64, 256}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (int shape = 0; shape < LENGTHS_SHAPES; shape++)
             for (uint32_t source = 0; source < 2; source++) {
@@ -369,6 +355,5 @@ int main(void)
         cmocka_unit_test(test_not_below_blocks),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("engine-streams", tests, NULL, NULL);
+    return run_as_tap("engine-streams", tests, NULL);
 }

@@ -13,8 +13,6 @@
 #include "engine/engine.h"
 #include "lib-alloc.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
 /* By slot: which sequence is there, and with what record it came. */
 typedef struct held {
     uint32_t number; /* 0: the slot is free */
@@ -220,7 +218,6 @@ static void streams_of(ps_policy policy, ps_pack_order order)
 
 static void test_each_sequence_leaves_once(void **state)
 {
-    (void)state;
     for (size_t p = 0; p < COUNT(policies); p++)
         for (size_t k = 0; k < COUNT(orders); k++)
             streams_of(policies[p], orders[k]);
@@ -237,7 +234,6 @@ static void test_waits_for_a_full_window(void **state)
                            .max_delay = UINT64_MAX};
     run r;
 
-    (void)state;
     for (size_t p = 0; p < 4; p++) { /* those that look at the window */
         o.policy = policies[p];
         open_run(&r, &o);
@@ -282,7 +278,6 @@ static void test_waits_as_long_as_it_may(void **state)
 {
     static const uint64_t delays[] = {1, 2, 3, 63, 64, 65, 1000};
 
-    (void)state;
     for (size_t p = 0; p < COUNT(policies); p++)
         for (size_t d = 0; d < COUNT(delays); d++)
             if (policies[p] != PS_POLICY_NONE)
@@ -300,7 +295,6 @@ static void test_waits_to_be_shuffled(void **state)
                            .max_delay = 9};
     run r;
 
-    (void)state;
     open_run(&r, &o);
     take_record(&r, 4);
     for (uint64_t i = 1; i < 9; i++) {
@@ -325,7 +319,6 @@ static void test_leaves_at_once(void **state)
                            .max_delay = 1000};
     run r;
 
-    (void)state;
     for (size_t p = 0; p < COUNT(at_once); p++) {
         o.policy = at_once[p];
         open_run(&r, &o);
@@ -346,7 +339,6 @@ static void test_concat_pieces(void **state)
                            .max_delay = 100};
     run r;
 
-    (void)state;
     open_run(&r, &o);
     take_record(&r, 37);
     assert_int_equal(r.admitted, 4);
@@ -364,7 +356,6 @@ static void test_names(void **state)
                                         "bestfit", "nextfit", "none",
                                         "concat"};
 
-    (void)state;
     for (size_t p = 0; p < COUNT(policies); p++)
         assert_string_equal(ps_policy_name(policies[p]), names[p]);
     assert_null(ps_policy_name((ps_policy)COUNT(policies)));
@@ -404,7 +395,6 @@ static void test_memory(void **state)
         .capacity = 30, .depth = 3, .window = 8, .max_delay = 1000};
     size_t blocks = alloc_so_far().blocks;
 
-    (void)state;
     for (size_t c = 0; c < COUNT(policies) * COUNT(orders); c++) {
         ps_result r = PS_ERR_MEMORY;
         uint64_t nth = 1;
@@ -437,6 +427,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+    return run_as_tap("engine", tests, NULL);
 }

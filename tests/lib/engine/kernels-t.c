@@ -109,7 +109,7 @@ static void try_random(ps_search search, uint32_t n, uint64_t *random)
     runs r = open_runs(n);
 
     compare(search, &r);
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+    for (size_t i = 0; i < COUNT(ranges); i++) {
         fill(&r, ranges[i], random);
         compare(search, &r);
     }
@@ -128,7 +128,7 @@ static void try_variant(ps_search search)
         for (int i = 0; i < 5; i++)
             try_random(search, n, &random);
     }
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < COUNT(sizes); i++) {
         try_places(search, sizes[i]);
         for (int k = 0; k < 20; k++)
             try_random(search, sizes[i], &random);
@@ -187,7 +187,7 @@ static void try_rows(const ps_kernels *kernels)
     uint64_t random = 19;
 
     for (uint32_t units = 1; units <= 70; units++)
-        for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        for (size_t i = 0; i < COUNT(ranges); i++)
             try_row(kernels, units, ranges[i], &random);
     try_row(kernels, 256, 1000, &random);
 }
@@ -234,7 +234,6 @@ static void test_variants(void **state)
     bool works = false;
     unsigned number = 0;
 
-    (void)state;
     while ((kernels = ps_kernels_variant(number, &works)) != NULL) {
         assert_non_null(kernels->name);
         assert_true(works || number > 0);
@@ -257,7 +256,6 @@ static void test_best(void **state)
     const ps_kernels *kernels;
     bool works = false;
 
-    (void)state;
     for (unsigned i = 0; (kernels = ps_kernels_variant(i, &works)) != NULL;
          i++)
         if (kernels == best)
@@ -273,6 +271,5 @@ int main(void)
         cmocka_unit_test(test_best),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("search", tests, NULL, NULL);
+    return run_as_tap("search", tests, NULL);
 }

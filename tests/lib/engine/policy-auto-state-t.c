@@ -15,8 +15,6 @@
 #include "engine/dual_prices.h"
 #include "engine/engine.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 /* An engine, and when each sequence came that it holds. */
 typedef struct runner {
     ps_engine_options o;
@@ -219,7 +217,6 @@ static void save_often(const ps_engine_options *o, stream *next,
 
 static void test_resumed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(sets); i++)
         for (size_t k = 0; k < COUNT(streams); k++)
             save_often(&sets[i], streams[k], 5000 + 3 * sets[i].window);
@@ -237,7 +234,6 @@ static void test_few_short(void **state)
     runner r = open_runner(&o);
     uint64_t random = 3;
 
-    (void)state;
     while (r.now < 20000)
         put(&r, 129 + random_below(&random, 127));
     take_packs(&r, true);
@@ -330,7 +326,6 @@ static void test_damaged(void **state)
          .order = PS_PACKS_BY_INPUT},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(small); i++) {
         runner r = open_runner(&small[i]);
         uint64_t random = 5;
@@ -356,7 +351,6 @@ static void test_great_prices(void **state)
     uint64_t random = 5;
     size_t at;
 
-    (void)state;
     while (r.now < 3 * o.window)
         put(&r, mostly_short(r.now, o.capacity, &random));
     saver = save(&r, NULL);
@@ -386,7 +380,5 @@ int main(void)
         cmocka_unit_test(test_great_prices),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy-auto-state", tests, NULL,
-                                       NULL);
+    return run_as_tap("policy-auto-state", tests, NULL);
 }

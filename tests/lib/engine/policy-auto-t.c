@@ -49,7 +49,6 @@ static void test_auto_fills(void **state)
     static const uint32_t fits_pack[] = {41, 50};
     static const uint32_t one[] = {7};
 
-    (void)state;
     EXPECT(deep, single, single_pack);
     EXPECT(deep, pair, pair_pack);
     EXPECT(deep, twins, twins_pack);
@@ -67,7 +66,6 @@ static void test_auto_pairs(void **state)
     static const uint32_t fourth[] = {39, 45};
     stand s;
 
-    (void)state;
     open_auto(&s, (ps_policy_setup){.depth = 2}, lengths, COUNT(lengths));
     for (int i = 0; i < 2; i++) {
         choose(&s, false);
@@ -89,7 +87,6 @@ static void test_auto_depth(void **state)
     static const uint32_t two[] = {30, 60};
     static const uint32_t three[] = {15, 25, 60};
 
-    (void)state;
     EXPECT(((ps_policy_setup){.depth = 1}), lengths, one);
     EXPECT(((ps_policy_setup){.depth = 2}), lengths, two);
     EXPECT(((ps_policy_setup){.depth = 3}), lengths, three);
@@ -112,7 +109,6 @@ static void test_auto_many_places(void **state)
     uint32_t n = 0;
     stand s;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++)
         tokens += lengths[i];
     while (room * COUNT(lengths) > 7 * tokens)
@@ -141,7 +137,6 @@ static void test_auto_full_length(void **state)
     static const uint32_t pair[] = {40, 60};
     stand s;
 
-    (void)state;
     open_auto(&s, (ps_policy_setup){.depth = 3}, lengths, 2);
     assert_false(is_ready(&s));
     admit(&s, 100);
@@ -168,7 +163,6 @@ static void test_auto_urgent(void **state)
     static const uint32_t urgent[] = {35, 60};
     stand s;
 
-    (void)state;
     open_auto(&s, (ps_policy_setup){.depth = 3, .max_delay = 10}, lengths,
               5);
     s.now = 10;
@@ -191,7 +185,6 @@ static void test_auto_waited(void **state)
     static const uint32_t urgent[] = {35, 60};
     stand s;
 
-    (void)state;
     for (uint64_t now = 254; now <= 255; now++) {
         open_auto(&s, (ps_policy_setup){.depth = 3}, lengths, 5);
         s.now = now;
@@ -214,7 +207,6 @@ static void test_auto_long_leads(void **state)
     uint32_t sum = 0;
     bool leads = false;
 
-    (void)state;
     open_auto(&s, (ps_policy_setup){.depth = 5}, lengths, COUNT(lengths));
     choose(&s, false);
     for (uint32_t i = 0; i < s.n_pack; i++) {
@@ -236,7 +228,6 @@ static void test_auto_in_order(void **state)
     static const uint32_t last[] = {31};
     stand s;
 
-    (void)state;
     open_auto(&s, (ps_policy_setup){.depth = 2, .in_order = true}, lengths,
               COUNT(lengths));
     choose(&s, false);
@@ -268,7 +259,6 @@ static void expect_alone(ps_policy_setup setup, uint32_t length, uint32_t n)
 /* A capacity of one token, a window or a pack of one sequence. */
 static void test_auto_smallest(void **state)
 {
-    (void)state;
     for (uint32_t n = 1; n < 6; n++) {
         expect_alone((ps_policy_setup){.capacity = 1,
                                        .depth = 1,
@@ -313,7 +303,6 @@ static void test_auto_units(void **state)
     static const uint32_t fit[] = {6, 7, 10, 100, 1311};
     static const uint32_t others[] = {3, 5, 9, 1312};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(fit); i++) {
         expect_scaled((ps_policy_setup){.in_order = false}, fit[i]);
         expect_scaled((ps_policy_setup){.in_order = true}, fit[i]);
@@ -343,7 +332,6 @@ static void test_auto_large_product(void **state)
     ps_mem mem = {0};
     ps_error err;
 
-    (void)state;
     ps_window_init(&window, n, 0, capacity, &mem);
     assert_false(mem.failed);
     setup.window = &window;
@@ -374,7 +362,6 @@ static void test_auto_even_cost(void **state)
     static const uint32_t even[] = {50, 50};
     ps_policy_setup setup = {.depth = 2};
 
-    (void)state;
     EXPECT(setup, lengths, uneven);
     setup.even_cost = true;
     EXPECT(setup, lengths, even);
@@ -398,6 +385,5 @@ int main(void)
         cmocka_unit_test(test_auto_even_cost),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy-auto", tests, NULL, NULL);
+    return run_as_tap("policy-auto", tests, NULL);
 }

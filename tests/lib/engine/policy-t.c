@@ -63,7 +63,6 @@ static void run_bestfit(const ps_policy_calls *calls,
 
 static void test_bestfit(void **state)
 {
-    (void)state;
     run_all(run_bestfit, &ps_policy_simple_calls,
             (ps_policy_setup){.policy = PS_POLICY_BESTFIT});
 }
@@ -126,14 +125,12 @@ static void run_nextfit(const ps_policy_calls *calls,
 
 static void test_nextfit(void **state)
 {
-    (void)state;
     run_all(run_nextfit, &ps_policy_simple_calls,
             (ps_policy_setup){.policy = PS_POLICY_NEXTFIT});
 }
 
 static void test_concat(void **state)
 {
-    (void)state;
     run_all(run_nextfit, &ps_policy_simple_calls,
             (ps_policy_setup){.policy = PS_POLICY_CONCAT});
 }
@@ -148,7 +145,6 @@ static void test_none(void **state)
                              .window_size = 8};
     stand s;
 
-    (void)state;
     open_stand(&s, &ps_policy_simple_calls, &setup);
     assert_false(is_ready(&s));
     admit_all(&s, lengths, COUNT(lengths));
@@ -241,14 +237,12 @@ static void run_planned(const ps_policy_calls *calls,
 
 static void test_spfhp(void **state)
 {
-    (void)state;
     run_all(run_planned, &ps_policy_plan_calls,
             (ps_policy_setup){.policy = PS_POLICY_SPFHP});
 }
 
 static void test_nnlshp(void **state)
 {
-    (void)state;
     run_all(run_planned, &ps_policy_plan_calls,
             (ps_policy_setup){.policy = PS_POLICY_NNLSHP});
 }
@@ -285,7 +279,6 @@ static void test_oldest_leaves(void **state)
     ps_policy_setup in_order = {.policy = PS_POLICY_SPFHP, .in_order = true};
     ps_policy_setup in_time = {.policy = PS_POLICY_SPFHP, .max_delay = 20};
 
-    (void)state;
     run_all(run_oldest, &ps_policy_plan_calls, in_order);
     run_all(run_oldest, &ps_policy_plan_calls, in_time);
     in_order.policy = in_time.policy = PS_POLICY_AUTO;
@@ -305,6 +298,5 @@ int main(void)
         cmocka_unit_test(test_oldest_leaves),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+    return run_as_tap("policy", tests, NULL);
 }

@@ -11,7 +11,6 @@
 
 #include "engine/score.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define SLOTS 200
 #define MAX_PLACED 12
 
@@ -253,7 +252,6 @@ static void assert_first_price(const ps_dual_prices *p, uint32_t length)
 
 static void test_tables(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         stand s = open_stand(sizes[i].capacity, 300, i);
         uint64_t random = 5 + i;
@@ -271,7 +269,6 @@ static void test_best_leaves(void **state)
 {
     stand s = open_stand(131072, 300, 0);
 
-    (void)state;
     for (uint32_t l = 1000; l < 1400; l += 100)
         admit(&s, l);
     for (uint32_t l = 1300; l >= 1000; l -= 100) {
@@ -295,7 +292,6 @@ static void test_best_is_old(void **state)
 {
     stand s = open_stand(131072, 300, 0);
 
-    (void)state;
     admit(&s, 1000);
     s.now += 200;
     admit(&s, 1200);
@@ -312,7 +308,6 @@ static void test_placed(void **state)
     stand s = open_stand(100, 300, 0);
     int32_t score;
 
-    (void)state;
     admit(&s, 40);
     admit(&s, 40);
     score = s.score->score[40];
@@ -337,7 +332,6 @@ static void test_age(void **state)
     static const uint64_t times[] = {1, UINT64_C(1) << 40,
                                      (UINT64_C(1) << 63) - 100};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(windows) * COUNT(times); i++) {
         uint32_t window = windows[i % COUNT(windows)];
         stand s = open_stand(4, window, times[i / COUNT(windows)]);
@@ -367,7 +361,6 @@ static void test_oldest(void **state)
     stand s = open_stand(4, 100, 0);
     int32_t oldest;
 
-    (void)state;
     admit(&s, 3);
     s.now += 100;
     admit(&s, 3);
@@ -385,7 +378,6 @@ static void test_oldest(void **state)
 /* On the same window, with prices that were learned, tables are the same. */
 static void test_saved(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
         uint32_t capacity = sizes[i / 2].capacity;
         stand s = open_stand(capacity, 300, 0);
@@ -430,6 +422,5 @@ int main(void)
         cmocka_unit_test(test_saved),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("score", tests, NULL, NULL);
+    return run_as_tap("score", tests, NULL);
 }

@@ -133,7 +133,6 @@ static void test_each_leaves_once(void **state)
     static const uint32_t windows[] = {1, 2, 7, 40};
     static const uint32_t depths[] = {1, 3, 16};
 
-    (void)state;
     for (size_t w = 0; w < 4; w++)
         for (size_t d = 0; d < 3; d++)
             for (uint64_t seed = 0; seed < 8; seed++)
@@ -169,7 +168,6 @@ static void test_the_order_of_a_seed(void **state)
                                         11, 2, 1, 4, 0, 7};
     uint32_t order[12];
 
-    (void)state;
     draw(1, 12, order);
     assert_memory_equal(order, wanted, sizeof wanted);
 }
@@ -180,7 +178,6 @@ static void test_orders_differ(void **state)
     uint32_t order[SEEDS][40];
     uint32_t again[40];
 
-    (void)state;
     for (uint32_t i = 0; i < SEEDS; i++) {
         draw(i, 40, order[i]);
         draw(i, 40, again);
@@ -196,7 +193,6 @@ static void test_each_as_often(void **state)
     uint32_t first[5] = {0};
     uint32_t order[5];
 
-    (void)state;
     for (uint64_t seed = 0; seed < 5000; seed++) {
         draw(seed, 5, order);
         first[order[0]]++;
@@ -213,7 +209,6 @@ static void test_max_packs(void **state)
     uint32_t slot;
     uint32_t n = 0;
 
-    (void)state;
     assert_non_null(s);
     for (; !ps_shuffle_is_full(s); n++)
         ps_shuffle_put(s, &n, 1, n, n + 1);
@@ -235,6 +230,5 @@ int main(void)
         cmocka_unit_test(test_max_packs),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("shuffle", tests, NULL, NULL);
+    return run_as_tap("shuffle", tests, NULL);
 }

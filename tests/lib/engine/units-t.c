@@ -47,7 +47,6 @@ static void test_units(void **state)
 {
     uint64_t random = 5;
 
-    (void)state;
     for (uint32_t max = 256; max <= 1024; max *= 4) {
         for (uint32_t capacity = 1; capacity <= 3000; capacity++)
             check_capacity(capacity, max);
@@ -70,6 +69,5 @@ int main(void)
         cmocka_unit_test(test_units),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("units", tests, NULL);
 }

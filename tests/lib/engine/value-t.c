@@ -12,7 +12,6 @@
 #include "engine/score.h"
 #include "engine/value.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MAX_UNITS 1024
 
 /* More places than these count as any number. */
@@ -93,7 +92,6 @@ static void test_naive(void **state)
     static const uint32_t sizes[] = {1, 2, 3, 15, 16, 17, 33, 100};
     uint64_t random = 3;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (size_t d = 0; d < COUNT(depths); d++) {
             ps_value *v = open_value(sizes[i], depths[d]);
@@ -112,7 +110,6 @@ static void test_units(void **state)
 {
     static const uint32_t sizes[] = {100, 40, 3, 1, 77, 100};
 
-    (void)state;
     for (size_t d = 0; d < COUNT(depths); d++) {
         ps_value *v = open_value(100, depths[d]);
         uint64_t random = 4;
@@ -135,7 +132,6 @@ static void test_greatest(void **state)
     ps_value *v = open_value(MAX_UNITS, 64);
     int32_t max;
 
-    (void)state;
     for (uint32_t u = 1; u <= MAX_UNITS; u++) {
         double fit = MAX_UNITS / u < 10 ? MAX_UNITS / u : 10;
         double price = u >= MAX_UNITS / 10 ? 1 / fit
@@ -157,7 +153,6 @@ static void test_forgotten(void **state)
 {
     ps_value *v = open_value(MAX_UNITS, 64);
 
-    (void)state;
     for (uint32_t units = MAX_UNITS; units >= 256; units /= 4) {
         for (size_t i = 0; i < COUNT(padded); i++)
             padded[i] = PS_SCORE_NONE;
@@ -190,7 +185,6 @@ static void test_saved(void **state)
 {
     uint64_t random = 3;
 
-    (void)state;
     for (size_t d = 0; d < COUNT(depths); d++)
         for (uint32_t k = 0; k < 5; k++) {
             uint32_t units = k == 4 ? MAX_UNITS : 50;
@@ -221,7 +215,6 @@ static void test_cleared(void **state)
     uint64_t random = 6;
     bool good;
 
-    (void)state;
     draw_scores(100, 2, &random);
     ps_value_refresh(v, best, 100, false);
     v->units = 0;
@@ -242,7 +235,6 @@ static void test_refused(void **state)
     ps_saver saver = {0};
     bool good;
 
-    (void)state;
     memset(padded, 0, sizeof padded);
     ps_value_refresh(v, best, 20, false);
     ps_value_save(v, &saver);
@@ -283,6 +275,5 @@ int main(void)
         cmocka_unit_test(test_refused),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("value", tests, NULL, NULL);
+    return run_as_tap("value", tests, NULL);
 }

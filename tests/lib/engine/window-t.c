@@ -208,10 +208,9 @@ static void test_random(void **state)
     static const uint32_t longest[] = {1, 2, 5, 63, 64, 70};
     static const uint32_t spare[] = {0, 1, 5};
 
-    (void)state;
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        for (size_t l = 0; l < sizeof longest / sizeof longest[0]; l++)
-            for (size_t k = 0; k < sizeof spare / sizeof spare[0]; k++)
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (size_t l = 0; l < COUNT(longest); l++)
+            for (size_t k = 0; k < COUNT(spare); k++)
                 run(sizes[s], spare[k], longest[l],
                     1 + s * 100 + l * 10 + k);
 }
@@ -221,7 +220,6 @@ static void test_fifo_of_one_length(void **state)
 {
     pair p = open_pair(5, 0, 9);
 
-    (void)state;
     for (int round = 0; round < 40; round++) {
         while (p.n < p.size)
             admit(&p, 9);
@@ -240,7 +238,6 @@ static void test_spare_slots(void **state)
 {
     pair p = open_pair(3, 4, 100);
 
-    (void)state;
     for (uint32_t i = 1; i <= 7; i++) {
         p.time = i;
         if (p.n == p.size)
@@ -268,7 +265,6 @@ static void test_greatest_numbers(void **state)
     ps_mem mem = {0};
     uint32_t slot;
 
-    (void)state;
     ps_window_init(&w, SIZE, 1, PS_MAX_CAPACITY, &mem);
     assert_false(mem.failed);
     for (uint32_t i = 0; i < SIZE; i++)
@@ -288,7 +284,6 @@ static void test_longest_of_all(void **state)
     ps_mem mem = {0};
     uint32_t slot;
 
-    (void)state;
     ps_window_init(&w, 2, 0, PS_MAX_CAPACITY, &mem);
     assert_false(mem.failed);
     slot = ps_window_admit(&w, PS_MAX_CAPACITY, 0);
@@ -312,6 +307,5 @@ int main(void)
         cmocka_unit_test(test_longest_of_all),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+    return run_as_tap("window", tests, NULL);
 }

@@ -118,7 +118,6 @@ static void test_solves(void **state)
     uint64_t random = 1;
     unsigned replaced = 0;
 
-    (void)state;
     for (int round = 0; round < 300; round++) {
         square s = {.n = 1 + random_below(&random, MAX)};
         uint32_t turn = random_below(&random, s.n);
@@ -152,7 +151,6 @@ static void test_singular(void **state)
                    .entries = {.index = index, .value = value, .n = 5}};
     ps_lu lu;
 
-    (void)state;
     open_lu(&lu, 3);
     assert_int_equal(ps_lu_factor(&lu, &m), PS_LU_SINGULAR);
     value[3] = 5;
@@ -167,6 +165,5 @@ int main(void)
         cmocka_unit_test(test_singular),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("plan-lu", tests, NULL, NULL);
+    return run_as_tap("plan-lu", tests, NULL);
 }
