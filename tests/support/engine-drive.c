@@ -16,30 +16,12 @@
 
 #define U64 "%" PRIu64
 
-/* What is in a slot; tick 0 is a free one. */
-typedef struct held {
-    uint64_t tick;
-    uint32_t length;
-} held;
+static bool fail(driver *d, const char *format, ...) PS_PRINTF(2, 3);
 
-typedef struct driver {
-    const ps_engine_options *options;
-    drive_figures *figures;
-    ps_engine *engine;
-    held *slots;
-    uint32_t *waiting; /* by tick: pieces that have not left */
-    uint64_t now;
-    uint64_t oldest;   /* tick of the oldest that waits; now + 1: none */
-    uint64_t tokens;   /* that wait */
-    uint64_t last;     /* the oldest tick of the last pack */
-} driver;
-
-static bool fail(const driver *d, const char *format, ...) PS_PRINTF(2, 3);
-
-static bool fail(const driver *d, const char *format, ...)
+static bool fail(driver *d, const char *format, ...)
 {
-    char *to = d->figures->fault;
-    size_t room = sizeof d->figures->fault;
+    char *to = d->figures.fault;
+    size_t room = sizeof d->figures.fault;
     int n = snprintf(to, room, "record " U64 ": ", d->now);
     va_list args;
 
@@ -52,14 +34,14 @@ static bool fail(const driver *d, const char *format, ...)
 /* FNV-1a, a number at a time. */
 static void digest(driver *d, uint64_t number)
 {
-    d->figures->digest =
-        (d->figures->digest ^ number) * UINT64_C(0x100000001b3);
+    d->figures.digest =
+        (d->figures.digest ^ number) * UINT64_C(0x100000001b3);
 }
 
 static bool judge_sequence(driver *d, uint32_t slot, uint64_t *sum,
                            uint64_t *oldest)
 {
-    held *h;
+    drive_held *h;
 
     if (slot >= ps_engine_slots(d->engine))
         return fail(d, "slot %" PRIu32 " does not exist", slot);
@@ -68,15 +50,16 @@ static bool judge_sequence(driver *d, uint32_t slot, uint64_t *sum,
         return fail(d, "nothing is in slot %" PRIu32, slot);
     if (ps_engine_length(d->engine, slot) != h->length)
         return fail(d, "slot %" PRIu32 " has another length", slot);
-    if (d->now - h->tick > d->figures->delay)
-        d->figures->delay = d->now - h->tick;
-    if (h->tick < *oldest)
-        *oldest = h->tick;
+    if (d->now - h->tick > d->figures.delay)
+        d->figures.delay = d->now - h->tick;
+    if (h->number < *oldest)
+        *oldest = h->number;
     *sum += h->length;
     d->waiting[h->tick]--;
     digest(d, h->tick);
     digest(d, h->length);
-    *h = (held){0};
+    *h = (drive_held){0};
+    d->left++;
     return true;
 }
 
@@ -96,11 +79,11 @@ static bool judge_pack(driver *d, const uint32_t *slots, uint32_t n)
     if (sum > o->capacity)
         return fail(d, "a pack of " U64 " tokens", sum);
     if (o->order == PS_PACKS_BY_INPUT && oldest < d->last)
-        return fail(d, "a pack from " U64 " on after one from " U64, oldest,
-                    d->last);
+        return fail(d, "a pack from piece " U64 " on after one from " U64,
+                    oldest, d->last);
     d->last = oldest;
     d->tokens -= sum;
-    d->figures->packs++;
+    d->figures.packs++;
     return true;
 }
 
@@ -115,17 +98,17 @@ static bool judge_rest(driver *d)
     if (oldest != (d->oldest > d->now ? UINT64_MAX : d->oldest))
         return fail(d, "the oldest is of " U64 ", not " U64, d->oldest,
                     oldest);
-    if (d->figures->delay > d->options->max_delay)
-        return fail(d, "a delay of " U64, d->figures->delay);
-    if (ps_engine_delay(d->engine) != d->figures->delay)
-        return fail(d, "the delay is " U64 ", not " U64, d->figures->delay,
+    if (d->figures.delay > d->options->max_delay)
+        return fail(d, "a delay of " U64, d->figures.delay);
+    if (ps_engine_delay(d->engine) != d->figures.delay)
+        return fail(d, "the delay is " U64 ", not " U64, d->figures.delay,
                     ps_engine_delay(d->engine));
     return true;
 }
 
-static bool take_packs(driver *d, ps_emit_mode mode)
+bool drive_packs(driver *d, ps_emit_mode mode)
 {
-    uint64_t before = d->figures->packs;
+    uint64_t before = d->figures.packs;
     const uint32_t *slots;
     uint32_t n = 1;
     ps_error err;
@@ -133,12 +116,12 @@ static bool take_packs(driver *d, ps_emit_mode mode)
     while (n > 0) {
         if (ps_engine_decide(d->engine, mode, &slots, &n, &err) != PS_OK)
             return fail(d, "%s", err.text);
-        if (n > 0 && !judge_pack(d, slots, n))
+        if (n > 0 && !(judge_pack(d, slots, n) && judge_rest(d)))
             return false;
     }
     if (mode == PS_EMIT_DUE &&
-        d->figures->packs - before > d->figures->burst)
-        d->figures->burst = d->figures->packs - before;
+        d->figures.packs - before > d->figures.burst)
+        d->figures.burst = d->figures.packs - before;
     if (mode != PS_EMIT_DUE &&
         (d->tokens != 0 || ps_engine_tokens(d->engine) != 0))
         return fail(d, "tokens are left after a flush");
@@ -153,24 +136,30 @@ static bool admit(driver *d, uint32_t length)
         return fail(d, "slot %" PRIu32 " does not exist", slot);
     if (d->slots[slot].tick != 0)
         return fail(d, "slot %" PRIu32 " is taken", slot);
-    d->slots[slot] = (held){d->now, length};
+    if (ps_engine_length(d->engine, slot) != length)
+        return fail(d, "slot %" PRIu32 " took another length", slot);
+    d->slots[slot] = (drive_held){++d->admitted, d->now, length};
     d->waiting[d->now]++;
     if (d->oldest > d->now)
         d->oldest = d->now;
     d->tokens += length;
-    return take_packs(d, PS_EMIT_DUE);
+    return drive_packs(d, PS_EMIT_DUE);
 }
 
-/* A record, in pieces if packs are to be full. */
-static bool take_record(driver *d, uint32_t length)
+bool drive_tick(driver *d)
+{
+    d->now++;
+    ps_engine_tick(d->engine);
+    return drive_packs(d, PS_EMIT_DUE);
+}
+
+bool drive_record(driver *d, uint32_t length)
 {
     const ps_engine_options *o = d->options;
     uint32_t left = length;
     uint32_t room;
 
-    d->now++;
-    ps_engine_tick(d->engine);
-    if (!take_packs(d, PS_EMIT_DUE))
+    if (!drive_tick(d))
         return false;
     if (o->policy != PS_POLICY_CONCAT)
         return admit(d, length);
@@ -186,37 +175,42 @@ static bool take_record(driver *d, uint32_t length)
     return true;
 }
 
-static bool take_all(driver *d, const uint32_t *lengths, size_t n,
-                     size_t flush_every)
+bool drive_open(driver *d, const ps_engine_options *options, size_t records)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!take_record(d, lengths[i]))
-            return false;
-        if (flush_every != 0 && (i + 1) % flush_every == 0 &&
-            !take_packs(d, PS_EMIT_FLUSH))
-            return false;
-    }
-    return take_packs(d, PS_EMIT_LAST);
+    ps_error err;
+
+    *d = (driver){.options = options, .oldest = 1};
+    if (ps_engine_open(&d->engine, options, &err) != PS_OK)
+        return fail(d, "%s", err.text);
+    if (ps_engine_slots(d->engine) < options->window)
+        return fail(d, "fewer slots than the window has");
+    d->slots = calloc(ps_engine_slots(d->engine), sizeof *d->slots);
+    d->waiting = calloc(records + 1, sizeof *d->waiting);
+    if (d->slots == NULL || d->waiting == NULL)
+        return fail(d, "out of memory");
+    return judge_rest(d);
+}
+
+void drive_close(driver *d)
+{
+    free(d->slots);
+    free(d->waiting);
+    ps_engine_free(d->engine);
 }
 
 bool drive(const ps_engine_options *options, const uint32_t *lengths,
            size_t n, size_t flush_every, drive_figures *figures)
 {
-    driver d = {.options = options, .figures = figures, .oldest = 1};
-    ps_error err;
-    bool good = false;
+    driver d;
+    bool good = drive_open(&d, options, n);
 
-    *figures = (drive_figures){0};
-    if (ps_engine_open(&d.engine, options, &err) != PS_OK)
-        return fail(&d, "%s", err.text);
-    d.slots = calloc(ps_engine_slots(d.engine), sizeof *d.slots);
-    d.waiting = calloc(n + 1, sizeof *d.waiting);
-    if (d.slots == NULL || d.waiting == NULL)
-        fail(&d, "out of memory");
-    else
-        good = take_all(&d, lengths, n, flush_every);
-    free(d.slots);
-    free(d.waiting);
-    ps_engine_free(d.engine);
+    for (size_t i = 0; good && i < n; i++) {
+        good = drive_record(&d, lengths[i]);
+        if (good && flush_every != 0 && (i + 1) % flush_every == 0)
+            good = drive_packs(&d, PS_EMIT_FLUSH);
+    }
+    good = good && drive_packs(&d, PS_EMIT_LAST);
+    *figures = d.figures;
+    drive_close(&d);
     return good;
 }

@@ -44,23 +44,15 @@ static const char *describe(const run *r, const char *fault)
     return text;
 }
 
-static lengths *open_source(uint32_t source, uint32_t capacity)
-{
-    switch (source) {
-    case 0:
-        return lengths_lognormal(log(capacity / 4.0), 1, capacity);
-    case 1:
-        return lengths_heavy(capacity);
-    case 2:
-        return lengths_constant(capacity / 2 + 1);
-    default:
-        return lengths_constant(source == 3 ? capacity : 1);
-    }
-}
-
+/* Sources: 0 lognormal, 1 heavy; else constant: over a half, all or 1. */
 static void draw_stream(run *r)
 {
-    lengths *l = open_source(r->source, r->o.capacity);
+    uint32_t capacity = r->o.capacity;
+    const uint32_t constant[] = {capacity / 2 + 1, capacity, 1};
+    lengths *l = r->source == 0
+                     ? lengths_lognormal(log(capacity / 4.0), 1, capacity)
+                 : r->source == 1 ? lengths_heavy(capacity)
+                                  : lengths_constant(constant[r->source - 2]);
 
     r->lengths = must_alloc(r->n * sizeof *r->lengths);
     assert_non_null(l);
@@ -127,56 +119,33 @@ static run draw_run(ps_policy policy, uint64_t *random)
  * Whatever comes in leaves once, within capacity, depth, delay and order;
  * and a second engine decides the same.
  */
-static void check_policy(ps_policy policy, unsigned runs)
+static void test_policies(void **state)
 {
-    uint64_t random = 1 + (uint64_t)policy;
+    static const struct {
+        ps_policy policy;
+        unsigned runs;
+    } cases[] = {
+        {PS_POLICY_AUTO, 400},    {PS_POLICY_SPFHP, 250},
+        {PS_POLICY_NNLSHP, 120},  {PS_POLICY_BESTFIT, 250},
+        {PS_POLICY_NEXTFIT, 250}, {PS_POLICY_NONE, 100},
+        {PS_POLICY_CONCAT, 250},
+    };
 
-    for (unsigned i = 0; i < runs; i++) {
-        run r = draw_run(policy, &random);
-        drive_figures first = drive_run(&r);
-        drive_figures second = drive_run(&r);
+    for (size_t p = 0; p < COUNT(cases); p++) {
+        uint64_t random = 1 + (uint64_t)cases[p].policy;
 
-        if (first.digest != second.digest)
-            fail_msg("%s: decides otherwise the second time",
-                     describe(&r, "two runs differ"));
-        assert_true(first.packs * r.o.capacity >= tokens_of(&r));
-        free(r.lengths);
+        for (unsigned i = 0; i < cases[p].runs; i++) {
+            run r = draw_run(cases[p].policy, &random);
+            drive_figures first = drive_run(&r);
+            drive_figures second = drive_run(&r);
+
+            if (first.digest != second.digest)
+                fail_msg("%s: decides otherwise the second time",
+                         describe(&r, "two runs differ"));
+            assert_true(first.packs * r.o.capacity >= tokens_of(&r));
+            free(r.lengths);
+        }
     }
-}
-
-static void test_auto(void **state)
-{
-    check_policy(PS_POLICY_AUTO, 400);
-}
-
-static void test_spfhp(void **state)
-{
-    check_policy(PS_POLICY_SPFHP, 250);
-}
-
-static void test_nnlshp(void **state)
-{
-    check_policy(PS_POLICY_NNLSHP, 120);
-}
-
-static void test_bestfit(void **state)
-{
-    check_policy(PS_POLICY_BESTFIT, 250);
-}
-
-static void test_nextfit(void **state)
-{
-    check_policy(PS_POLICY_NEXTFIT, 250);
-}
-
-static void test_none(void **state)
-{
-    check_policy(PS_POLICY_NONE, 100);
-}
-
-static void test_concat(void **state)
-{
-    check_policy(PS_POLICY_CONCAT, 250);
 }
 
 /* ----------------------------------------------------------------- order */
@@ -185,16 +154,17 @@ static void test_concat(void **state)
    on it. */
 static void test_seeds_shuffle(void **state)
 {
-    run r = {.n = 20000, .seed = 5};
+    run r = {.n = 20000,
+             .seed = 5,
+             .o = {.capacity = 512,
+                   .depth = 3,
+                   .window = 256,
+                   .order = PS_PACKS_SHUFFLED,
+                   .seed = 1,
+                   .max_delay = 100000}};
     drive_figures a;
     drive_figures b;
 
-    r.o = (ps_engine_options){.capacity = 512,
-                              .depth = 3,
-                              .window = 256,
-                              .order = PS_PACKS_SHUFFLED,
-                              .seed = 1,
-                              .max_delay = 100000};
     draw_stream(&r);
     a = drive_run(&r);
     r.o.seed = 2;
@@ -269,27 +239,6 @@ static double efficiency(const run *r, uint64_t packs)
            ((double)packs * (double)r->o.capacity);
 }
 
-static void compare_with_blocks(run *r)
-{
-    char fault[120];
-    uint64_t packs;
-    double reached;
-    double blocks;
-    ps_error err;
-
-    draw_stream(r);
-    assert_ok(bfd_blocks(r->lengths, r->n, r->o.window, r->o.capacity,
-                         r->o.depth, &packs, &err),
-              &err);
-    blocks = efficiency(r, packs);
-    reached = efficiency(r, drive_run(r).packs);
-    snprintf(fault, sizeof fault, "%.3f, but blocks reach %.3f", reached,
-             blocks);
-    if (reached < blocks - 0.1)
-        fail_msg("%s: %s", describe(r, fault), fault);
-    free(r->lengths);
-}
-
 /* Packs can keep to the order of the input and be fuller than by next-fit. */
 static void test_input_order_is_not_nextfit(void **state)
 {
@@ -316,38 +265,43 @@ static void test_input_order_is_not_nextfit(void **state)
 /* In no order of the stream is the window worse than blocks of its size. */
 static void test_not_below_blocks(void **state)
 {
-    static const struct {
-        uint32_t capacity;
-        uint32_t depth;
-        uint32_t window;
-    } sizes[] = {{512, 3, 256}, {512, 4, 1024}, {512, 16, 256},
-                 {2048, 64, 256}};
+    static const uint32_t sizes[][3] = {/* capacity, depth, window */
+        {512, 3, 256}, {512, 4, 1024}, {512, 16, 256}, {2048, 64, 256}};
 
-    for (size_t i = 0; i < COUNT(sizes); i++)
-        for (int shape = 0; shape < LENGTHS_SHAPES; shape++)
-            for (uint32_t source = 0; source < 2; source++) {
-                run r = {.n = 40000, .seed = 7, .source = source};
+    for (size_t i = 0; i < 2 * LENGTHS_SHAPES * COUNT(sizes); i++) {
+        const uint32_t *size = sizes[i / (2 * LENGTHS_SHAPES)];
+        run r = {.n = 40000,
+                 .seed = 7,
+                 .shape = (lengths_shape)(i / 2 % LENGTHS_SHAPES),
+                 .source = i % 2,
+                 .o = {.capacity = size[0],
+                       .depth = size[1],
+                       .window = size[2],
+                       .max_delay = 2 * size[2]}};
+        char fault[120];
+        uint64_t packs;
+        double reached;
+        double blocks;
+        ps_error err;
 
-                r.shape = (lengths_shape)shape;
-                r.o = (ps_engine_options){
-                    .capacity = sizes[i].capacity,
-                    .depth = sizes[i].depth,
-                    .window = sizes[i].window,
-                    .max_delay = 2 * sizes[i].window};
-                compare_with_blocks(&r);
-            }
+        draw_stream(&r);
+        assert_ok(bfd_blocks(r.lengths, r.n, size[2], size[0], size[1],
+                             &packs, &err),
+                  &err);
+        blocks = efficiency(&r, packs);
+        reached = efficiency(&r, drive_run(&r).packs);
+        snprintf(fault, sizeof fault, "%.3f, but blocks reach %.3f", reached,
+                 blocks);
+        if (reached < blocks - 0.1)
+            fail_msg("%s: %s", describe(&r, fault), fault);
+        free(r.lengths);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_spfhp),
-        cmocka_unit_test(test_nnlshp),
-        cmocka_unit_test(test_bestfit),
-        cmocka_unit_test(test_nextfit),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_policies),
         cmocka_unit_test(test_seeds_shuffle),
         cmocka_unit_test(test_no_bursts),
         cmocka_unit_test(test_optimum_of_equal_lengths),

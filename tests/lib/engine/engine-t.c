@@ -10,27 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "engine-drive.h"
 #include "lib-alloc.h"
-
-/* By slot: which sequence is there, and with what record it came. */
-typedef struct held {
-    uint32_t number; /* 0: the slot is free */
-    uint32_t length;
-    uint64_t tick;
-} held;
-
-typedef struct run {
-    ps_engine *engine;
-    ps_engine_options is;
-    held *slots;
-    uint32_t n_slots;
-    uint64_t now;
-    uint64_t delay; /* the most of those that left */
-    uint32_t admitted;
-    uint32_t left;
-    uint32_t last; /* the oldest of the last pack */
-} run;
 
 static const ps_policy policies[] = {
     PS_POLICY_AUTO,    PS_POLICY_SPFHP,   PS_POLICY_NNLSHP,
@@ -44,125 +25,31 @@ static const ps_pack_order orders[] = {
     PS_PACKS_SHUFFLED,
 };
 
-static void open_run(run *r, const ps_engine_options *o)
+/* Opens an engine that has all its checks; fewer records than 2000. */
+static void open_run(driver *d, const ps_engine_options *o)
 {
-    ps_error err;
-
-    *r = (run){.is = *o};
-    assert_ok(ps_engine_open(&r->engine, o, &err), &err);
-    r->n_slots = ps_engine_slots(r->engine);
-    assert_true(r->n_slots >= o->window);
-    r->slots = calloc(r->n_slots, sizeof *r->slots);
-    assert_non_null(r->slots);
+    if (!drive_open(d, o, 2000))
+        fail_msg("%s", d->figures.fault);
 }
 
-static void close_run(run *r)
+static void take_record(driver *d, uint32_t length)
 {
-    ps_engine_free(r->engine);
-    free(r->slots);
+    if (!drive_record(d, length))
+        fail_msg("%s", d->figures.fault);
 }
 
-static uint64_t oldest_tick(const run *r)
+static void tick(driver *d)
 {
-    uint64_t oldest = UINT64_MAX;
-
-    for (uint32_t s = 0; s < r->n_slots; s++)
-        if (r->slots[s].number != 0 && r->slots[s].tick < oldest)
-            oldest = r->slots[s].tick;
-    return oldest;
+    if (!drive_tick(d))
+        fail_msg("%s", d->figures.fault);
 }
 
-/* The same as the engine sees it. */
-static uint64_t engine_oldest(const run *r)
+static void flush(driver *d)
 {
-    uint32_t slot = ps_engine_oldest(r->engine);
-
-    if (slot == PS_NO_SLOT)
-        return UINT64_MAX;
-    assert_true(slot < r->n_slots);
-    assert_int_not_equal(r->slots[slot].number, 0);
-    return r->slots[slot].tick;
-}
-
-/* A pack that leaves: within capacity and depth, and of what is held. */
-static void check_pack(run *r, const uint32_t *slots, uint32_t n)
-{
-    uint64_t sum = 0;
-    uint32_t oldest = UINT32_MAX;
-
-    assert_in_range(n, 1, r->is.depth);
-    for (uint32_t i = 0; i < n; i++) {
-        held *h = &r->slots[slots[i]];
-
-        assert_true(slots[i] < r->n_slots);
-        assert_int_not_equal(h->number, 0);
-        assert_int_equal(ps_engine_length(r->engine, slots[i]), h->length);
-        if (r->now - h->tick > r->delay)
-            r->delay = r->now - h->tick;
-        if (h->number < oldest)
-            oldest = h->number;
-        sum += h->length;
-        *h = (held){0};
-    }
-    assert_true(sum <= r->is.capacity);
-    if (r->is.order == PS_PACKS_BY_INPUT)
-        assert_true(oldest > r->last);
-    r->last = oldest;
-    r->left += n;
-    assert_true(r->delay <= r->is.max_delay);
-    assert_true(ps_engine_delay(r->engine) == r->delay);
-}
-
-static void decide_all(run *r, bool flush)
-{
-    const uint32_t *slots;
-    uint32_t n;
-    ps_error err;
-
-    for (;;) {
-        assert_ok(ps_engine_decide(r->engine, flush, &slots, &n, &err),
-                  &err);
-        if (n == 0)
-            break;
-        check_pack(r, slots, n);
-        assert_true(engine_oldest(r) == oldest_tick(r));
-    }
-    if (flush)
-        assert_int_equal(r->left, r->admitted);
-}
-
-static void admit(run *r, uint32_t length)
-{
-    uint32_t slot = ps_engine_admit(r->engine, length);
-
-    assert_true(slot < r->n_slots);
-    assert_int_equal(r->slots[slot].number, 0);
-    r->slots[slot] = (held){++r->admitted, length, r->now};
-    assert_int_equal(ps_engine_length(r->engine, slot), length);
-    decide_all(r, false);
-}
-
-static void tick(run *r)
-{
-    r->now++;
-    ps_engine_tick(r->engine);
-    decide_all(r, false);
-}
-
-/* A record, for concat in pieces that fit the pack that fills. */
-static void take_record(run *r, uint32_t length)
-{
-    tick(r);
-    while (r->is.policy == PS_POLICY_CONCAT) {
-        uint64_t room = r->is.capacity - ps_engine_tokens(r->engine);
-
-        assert_in_range(room, 1, r->is.capacity);
-        if (length <= room)
-            break;
-        admit(r, (uint32_t)room);
-        length -= (uint32_t)room;
-    }
-    admit(r, length);
+    if (!drive_packs(d, PS_EMIT_FLUSH))
+        fail_msg("%s", d->figures.fault);
+    assert_int_equal(d->left, d->admitted);
+    assert_int_equal(ps_engine_oldest(d->engine), PS_NO_SLOT);
 }
 
 /* ---- Each once, and in time ---- */
@@ -171,25 +58,22 @@ static void take_record(run *r, uint32_t length)
 static void stream(const ps_engine_options *o, uint64_t random)
 {
     uint32_t few = random_below(&random, 2) == 0 ? 1 : 4;
-    run r;
+    driver d;
 
-    open_run(&r, o);
-    assert_int_equal(ps_engine_oldest(r.engine), PS_NO_SLOT);
-    decide_all(&r, true);
+    open_run(&d, o);
+    flush(&d);
     for (int i = 0; i < 150; i++) {
         uint32_t dice = random_below(&random, 100);
 
         if (dice < 5)
-            tick(&r);
+            tick(&d);
         else
-            take_record(&r, 1 + random_below(&random, o->capacity) / few);
+            take_record(&d, 1 + random_below(&random, o->capacity) / few);
         if (dice == 99)
-            decide_all(&r, true);
+            flush(&d);
     }
-    decide_all(&r, true);
-    assert_int_equal(ps_engine_tokens(r.engine), 0);
-    assert_int_equal(ps_engine_oldest(r.engine), PS_NO_SLOT);
-    close_run(&r);
+    flush(&d);
+    drive_close(&d);
 }
 
 static void streams_of(ps_policy policy, ps_pack_order order)
@@ -232,56 +116,52 @@ static void test_waits_for_a_full_window(void **state)
                            .depth = 10,
                            .window = 3,
                            .max_delay = UINT64_MAX};
-    run r;
+    driver d;
 
     for (size_t p = 0; p < 4; p++) { /* those that look at the window */
         o.policy = policies[p];
-        open_run(&r, &o);
-        take_record(&r, 7);
-        take_record(&r, 2);
-        assert_int_equal(r.left, 0);
-        assert_int_equal(ps_engine_tokens(r.engine), 9);
-        take_record(&r, 3);
-        assert_int_equal(r.left, 2);
-        assert_int_equal(ps_engine_tokens(r.engine), 2);
-        assert_true(engine_oldest(&r) == 2);
-        decide_all(&r, true);
-        assert_int_equal(r.left, 3);
-        close_run(&r);
+        open_run(&d, &o);
+        take_record(&d, 7);
+        take_record(&d, 2);
+        assert_int_equal(d.left, 0);
+        assert_int_equal(ps_engine_tokens(d.engine), 9);
+        take_record(&d, 3);
+        assert_int_equal(d.left, 2);
+        assert_int_equal(ps_engine_tokens(d.engine), 2);
+        assert_true(d.oldest == 2);
+        flush(&d);
+        assert_int_equal(d.left, 3);
+        drive_close(&d);
     }
     ps_engine_free(NULL);
 }
 
 /* A sequence leaves with the record that is its last chance, not before. */
-static void waits_as_long_as_it_may(ps_policy policy, uint64_t max_delay)
-{
-    ps_engine_options o = {.capacity = 10,
-                           .depth = 3,
-                           .window = 50,
-                           .policy = policy,
-                           .max_delay = max_delay};
-    run r;
-
-    open_run(&r, &o);
-    take_record(&r, 4);
-    for (uint64_t i = 1; i < max_delay; i++) {
-        tick(&r);
-        assert_int_equal(r.left, 0);
-    }
-    tick(&r);
-    assert_int_equal(r.left, 1);
-    assert_true(ps_engine_delay(r.engine) == max_delay);
-    close_run(&r);
-}
-
 static void test_waits_as_long_as_it_may(void **state)
 {
     static const uint64_t delays[] = {1, 2, 3, 63, 64, 65, 1000};
+    driver d;
 
-    for (size_t p = 0; p < COUNT(policies); p++)
-        for (size_t d = 0; d < COUNT(delays); d++)
-            if (policies[p] != PS_POLICY_NONE)
-                waits_as_long_as_it_may(policies[p], delays[d]);
+    for (size_t i = 0; i < COUNT(policies) * COUNT(delays); i++) {
+        ps_engine_options o = {.capacity = 10,
+                               .depth = 3,
+                               .window = 50,
+                               .policy = policies[i / COUNT(delays)],
+                               .max_delay = delays[i % COUNT(delays)]};
+
+        if (o.policy == PS_POLICY_NONE)
+            continue;
+        open_run(&d, &o);
+        take_record(&d, 4);
+        for (uint64_t k = 1; k < o.max_delay; k++) {
+            tick(&d);
+            assert_int_equal(d.left, 0);
+        }
+        tick(&d);
+        assert_int_equal(d.left, 1);
+        assert_true(ps_engine_delay(d.engine) == o.max_delay);
+        drive_close(&d);
+    }
 }
 
 /* What is shuffled waits in the window for half of the time. */
@@ -293,19 +173,19 @@ static void test_waits_to_be_shuffled(void **state)
                            .order = PS_PACKS_SHUFFLED,
                            .seed = 1,
                            .max_delay = 9};
-    run r;
+    driver d;
 
-    open_run(&r, &o);
-    take_record(&r, 4);
+    open_run(&d, &o);
+    take_record(&d, 4);
     for (uint64_t i = 1; i < 9; i++) {
-        tick(&r);
-        assert_int_equal(ps_engine_tokens(r.engine), i < 5 ? 4 : 0);
-        assert_int_equal(r.left, 0);
-        assert_true(engine_oldest(&r) == 1);
+        tick(&d);
+        assert_int_equal(ps_engine_tokens(d.engine), i < 5 ? 4 : 0);
+        assert_int_equal(d.left, 0);
+        assert_true(d.oldest == 1);
     }
-    tick(&r);
-    assert_int_equal(r.left, 1);
-    close_run(&r);
+    tick(&d);
+    assert_int_equal(d.left, 1);
+    drive_close(&d);
 }
 
 /* What no waiting can better does not wait. */
@@ -317,15 +197,15 @@ static void test_leaves_at_once(void **state)
                            .depth = 3,
                            .window = 50,
                            .max_delay = 1000};
-    run r;
+    driver d;
 
     for (size_t p = 0; p < COUNT(at_once); p++) {
         o.policy = at_once[p];
-        open_run(&r, &o);
-        take_record(&r, 10);
-        assert_int_equal(r.left, 1);
-        assert_true(ps_engine_delay(r.engine) == 0);
-        close_run(&r);
+        open_run(&d, &o);
+        take_record(&d, 10);
+        assert_int_equal(d.left, 1);
+        assert_true(ps_engine_delay(d.engine) == 0);
+        drive_close(&d);
     }
 }
 
@@ -337,17 +217,17 @@ static void test_concat_pieces(void **state)
                            .window = 3,
                            .policy = PS_POLICY_CONCAT,
                            .max_delay = 100};
-    run r;
+    driver d;
 
-    open_run(&r, &o);
-    take_record(&r, 37);
-    assert_int_equal(r.admitted, 4);
-    assert_int_equal(r.left, 3);
-    assert_int_equal(ps_engine_tokens(r.engine), 7);
-    take_record(&r, 3);
-    assert_int_equal(r.left, 5);
-    assert_true(ps_engine_delay(r.engine) == 1);
-    close_run(&r);
+    open_run(&d, &o);
+    take_record(&d, 37);
+    assert_int_equal(d.admitted, 4);
+    assert_int_equal(d.left, 3);
+    assert_int_equal(ps_engine_tokens(d.engine), 7);
+    take_record(&d, 3);
+    assert_int_equal(d.left, 5);
+    assert_true(ps_engine_delay(d.engine) == 1);
+    drive_close(&d);
 }
 
 static void test_names(void **state)

@@ -61,12 +61,6 @@ static void run_bestfit(const ps_policy_calls *calls,
     close_stand(&s);
 }
 
-static void test_bestfit(void **state)
-{
-    run_all(run_bestfit, &ps_policy_simple_calls,
-            (ps_policy_setup){.policy = PS_POLICY_BESTFIT});
-}
-
 /* ---- nextfit, concat, none ---- */
 
 /* A pack that takes sequences as they come, until one does not fit. */
@@ -121,18 +115,6 @@ static void run_nextfit(const ps_policy_calls *calls,
     }
     assert_int_equal(s.n, 0);
     close_stand(&s);
-}
-
-static void test_nextfit(void **state)
-{
-    run_all(run_nextfit, &ps_policy_simple_calls,
-            (ps_policy_setup){.policy = PS_POLICY_NEXTFIT});
-}
-
-static void test_concat(void **state)
-{
-    run_all(run_nextfit, &ps_policy_simple_calls,
-            (ps_policy_setup){.policy = PS_POLICY_CONCAT});
 }
 
 /* Each alone and at once, in the order in which they came. */
@@ -210,15 +192,13 @@ static void expect_plan(stand *s, ps_algorithm algorithm, bool flush)
     ps_plan_free(plan);
 }
 
-static ps_algorithm algorithm_of(const ps_policy_setup *setup)
-{
-    return setup->policy == PS_POLICY_SPFHP ? PS_PLAN_SPFHP : PS_PLAN_NNLSHP;
-}
-
 static void run_planned(const ps_policy_calls *calls,
                         const ps_policy_setup *setup, uint32_t flavour)
 {
     uint64_t random = seed_of(setup);
+    ps_algorithm algorithm = setup->policy == PS_POLICY_SPFHP
+                                 ? PS_PLAN_SPFHP
+                                 : PS_PLAN_NNLSHP;
     stand s;
 
     if (setup->capacity % 2 == 0)
@@ -228,23 +208,11 @@ static void run_planned(const ps_policy_calls *calls,
         while (s.n < setup->window_size)
             admit(&s, draw(setup->capacity, &random, flavour));
         assert_false(is_ready(&s));
-        expect_plan(&s, algorithm_of(setup), false);
+        expect_plan(&s, algorithm, false);
     }
-    expect_plan(&s, algorithm_of(setup), true);
+    expect_plan(&s, algorithm, true);
     assert_int_equal(s.n, 0);
     close_stand(&s);
-}
-
-static void test_spfhp(void **state)
-{
-    run_all(run_planned, &ps_policy_plan_calls,
-            (ps_policy_setup){.policy = PS_POLICY_SPFHP});
-}
-
-static void test_nnlshp(void **state)
-{
-    run_all(run_planned, &ps_policy_plan_calls,
-            (ps_policy_setup){.policy = PS_POLICY_NNLSHP});
 }
 
 /*
@@ -274,28 +242,36 @@ static void run_oldest(const ps_policy_calls *calls,
     close_stand(&s);
 }
 
-static void test_oldest_leaves(void **state)
+/* Each rule above, for the policies that it is about. */
+static void test_rules(void **state)
 {
-    ps_policy_setup in_order = {.policy = PS_POLICY_SPFHP, .in_order = true};
-    ps_policy_setup in_time = {.policy = PS_POLICY_SPFHP, .max_delay = 20};
+    static const struct {
+        policy_run *run;
+        const ps_policy_calls *calls;
+        ps_policy_setup setup;
+    } cases[] = {
+        {run_bestfit, &ps_policy_simple_calls, {.policy = PS_POLICY_BESTFIT}},
+        {run_nextfit, &ps_policy_simple_calls, {.policy = PS_POLICY_NEXTFIT}},
+        {run_nextfit, &ps_policy_simple_calls, {.policy = PS_POLICY_CONCAT}},
+        {run_planned, &ps_policy_plan_calls, {.policy = PS_POLICY_SPFHP}},
+        {run_planned, &ps_policy_plan_calls, {.policy = PS_POLICY_NNLSHP}},
+        {run_oldest, &ps_policy_plan_calls,
+         {.policy = PS_POLICY_SPFHP, .in_order = true}},
+        {run_oldest, &ps_policy_plan_calls,
+         {.policy = PS_POLICY_SPFHP, .max_delay = 20}},
+        {run_oldest, &ps_policy_auto_calls, {.in_order = true}},
+        {run_oldest, &ps_policy_auto_calls, {.max_delay = 20}},
+    };
 
-    run_all(run_oldest, &ps_policy_plan_calls, in_order);
-    run_all(run_oldest, &ps_policy_plan_calls, in_time);
-    in_order.policy = in_time.policy = PS_POLICY_AUTO;
-    run_all(run_oldest, &ps_policy_auto_calls, in_order);
-    run_all(run_oldest, &ps_policy_auto_calls, in_time);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        run_all(cases[i].run, cases[i].calls, cases[i].setup);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bestfit),
-        cmocka_unit_test(test_nextfit),
-        cmocka_unit_test(test_concat),
         cmocka_unit_test(test_none),
-        cmocka_unit_test(test_spfhp),
-        cmocka_unit_test(test_nnlshp),
-        cmocka_unit_test(test_oldest_leaves),
+        cmocka_unit_test(test_rules),
     };
 
     return run_as_tap("policy", tests, NULL);
