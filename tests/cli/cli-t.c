@@ -28,7 +28,12 @@ static void test_message_name(void **state)
 {
     char path[3000];
     const char *shown;
+    const char *one = message_name("one");
+    const char *two = message_name("two");
 
+    /* Two names can be shown in one message. */
+    assert_string_equal(one, "one");
+    assert_string_equal(two, "two");
     assert_string_equal(message_name(""), "");
     assert_string_equal(message_name("a b/~!.tok"), "a b/~!.tok");
     assert_string_equal(message_name("\033[31m\n\t\x7f"), "?[31m???");
@@ -39,15 +44,6 @@ static void test_message_name(void **state)
     assert_in_range(strlen(shown), 100, sizeof path - 2);
     assert_memory_equal(shown, "...x", 4);
     assert_string_equal(shown + strlen(shown) - 5, "x?.op");
-}
-
-static void test_message_name_turns(void **state)
-{
-    const char *one = message_name("one");
-    const char *two = message_name("two");
-
-    assert_string_equal(one, "one");
-    assert_string_equal(two, "two");
 }
 
 static int say_everything(const char *argv0)
@@ -223,67 +219,64 @@ static void test_progress_without_terminal(void **state)
  * Reports
  */
 
-static void assert_json_string(const char *text, const char *expected)
-{
-    FILE *f = tmpfile();
-    char got[128];
-    size_t length;
-
-    assert_non_null(f);
-    report_json_string(f, text);
-    rewind(f);
-    length = fread(got, 1, sizeof got - 1, f);
-    got[length] = '\0';
-    (void)fclose(f);
-    assert_string_equal(got, expected);
-}
-
-static void test_json_string(void **state)
-{
-    assert_json_string("", "\"\"");
-    assert_json_string("a/b c", "\"a/b c\"");
-    assert_json_string("\"\\", "\"\\\"\\\\\"");
-    assert_json_string("\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\"");
-    assert_json_string("\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"");
-    assert_json_string("\xc3\xa9", "\"\xc3\xa9\"");
-}
-
-/* Text that comes out as it is, quotes apart. */
-static void assert_json_keeps(const char *text)
-{
-    char expected[32];
-
-    (void)snprintf(expected, sizeof expected, "\"%s\"", text);
-    assert_json_string(text, expected);
-}
-
 #define BAD "\\ufffd"
 
-/* The first and the last character of each form that UTF-8 has, and what
-   lies beside them. */
-static void test_json_utf8(void **state)
+/*
+ * Of the forms that UTF-8 has, the first and the last character of each and
+ * what lies beside them.
+ */
+static void test_json_string(void **state)
 {
-    assert_json_keeps("\xc2\x80\xdf\xbf");
-    assert_json_keeps("\xe0\xa0\x80\xec\xbf\xbf\xed\x9f\xbf");
-    assert_json_keeps("\xee\x80\x80\xef\xbf\xbf");
-    assert_json_keeps("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
-    assert_json_string("\x80\xbf", "\"" BAD BAD "\"");
-    assert_json_string("\xc1\xbf", "\"" BAD BAD "\"");
-    assert_json_string("\xdf\xc0", "\"" BAD BAD "\"");
-    assert_json_string("\xe0\x9f\xbf", "\"" BAD BAD BAD "\"");
-    assert_json_string("\xed\xa0\x80", "\"" BAD BAD BAD "\"");
-    assert_json_string("\xf0\x8f\xbf\xbf", "\"" BAD BAD BAD BAD "\"");
-    assert_json_string("\xf4\x90\x80\x80", "\"" BAD BAD BAD BAD "\"");
-    assert_json_string("\xf5\x80\x80\x80", "\"" BAD BAD BAD BAD "\"");
-    assert_json_string("\xff.x", "\"" BAD ".x\"");
-    assert_json_string("\xe2\x82.x", "\"" BAD BAD ".x\"");
-    assert_json_string("\xe2\x82", "\"" BAD BAD "\"");
-    assert_json_string("\xc3", "\"" BAD "\"");
+    static const struct {
+        const char *text;
+        const char *json; /* NULL: the text as it is */
+    } cases[] = {
+        {"", NULL},
+        {"a/b c", NULL},
+        {"\"\\", "\\\"\\\\"},
+        {"\b\f\n\r\t", "\\b\\f\\n\\r\\t"},
+        {"\x01\x1f\x7f", "\\u0001\\u001f\\u007f"},
+        {"\xc3\xa9", NULL},
+        {"\xc2\x80\xdf\xbf", NULL},
+        {"\xe0\xa0\x80\xec\xbf\xbf\xed\x9f\xbf", NULL},
+        {"\xee\x80\x80\xef\xbf\xbf", NULL},
+        {"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", NULL},
+        {"\x80\xbf", BAD BAD},
+        {"\xc1\xbf", BAD BAD},
+        {"\xdf\xc0", BAD BAD},
+        {"\xe0\x9f\xbf", BAD BAD BAD},
+        {"\xed\xa0\x80", BAD BAD BAD},
+        {"\xf0\x8f\xbf\xbf", BAD BAD BAD BAD},
+        {"\xf4\x90\x80\x80", BAD BAD BAD BAD},
+        {"\xf5\x80\x80\x80", BAD BAD BAD BAD},
+        {"\xff.x", BAD ".x"},
+        {"\xe2\x82.x", BAD BAD ".x"},
+        {"\xe2\x82", BAD BAD},
+        {"\xc3", BAD},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *json = cases[i].json;
+        FILE *f = tmpfile();
+        char expected[128];
+        char got[128] = "";
+
+        assert_non_null(f);
+        report_json_string(f, cases[i].text);
+        rewind(f);
+        (void)fread(got, 1, sizeof got - 1, f);
+        (void)fclose(f);
+        (void)snprintf(expected, sizeof expected, "\"%s\"",
+                       json == NULL ? cases[i].text : json);
+        assert_string_equal(got, expected);
+    }
 }
 
-static int report_some(const char *file)
+/* Reports on a file, or on nothing. */
+static int report(const char *file)
 {
     const ps_pack_info info = {.capacity = 512, .depth = 8};
+    const ps_totals none = {0};
     const ps_totals totals = {.packs = 4,
                               .sequences = 10,
                               .tokens = 1792,
@@ -300,14 +293,14 @@ static int report_some(const char *file)
                               .max_depth = 5,
                               .min_fill = 300};
 
-    report_json_begin(stdout, file, &info, &totals);
+    report_json_begin(stdout, file, &info, file == NULL ? &none : &totals);
     puts("}");
     return !files_close_stdout();
 }
 
 static void test_report(void **state)
 {
-    caught c = in_child(report_some, "a\"b");
+    caught c = in_child(report, "a\"b");
 
     assert_exit(&c, 0);
     assert_string_equal(
@@ -323,21 +316,11 @@ static void test_report(void **state)
         "\"min_fill\": 300}\n");
 }
 
-static int report_nothing(const char *file)
-{
-    const ps_pack_info info = {.capacity = 512, .depth = 8};
-    const ps_totals totals = {0};
-
-    report_json_begin(stdout, file, &info, &totals);
-    puts("}");
-    return !files_close_stdout();
-}
-
 static void test_report_without_packs(void **state)
 {
     static const char start[] =
         "{\"sequences\": 0, \"tokens\": 0, \"packs\": 0, ";
-    caught c = in_child(report_nothing, NULL);
+    caught c = in_child(report, NULL);
 
     assert_exit(&c, 0);
     assert_memory_equal(c.out, start, sizeof start - 1);
@@ -350,7 +333,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_message_name),
-        cmocka_unit_test(test_message_name_turns),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_message_failure),
         cmocka_unit_test(test_message_status),
@@ -359,7 +341,6 @@ int main(void)
         cmocka_unit_test(test_progress_due),
         cmocka_unit_test(test_progress_without_terminal),
         cmocka_unit_test(test_json_string),
-        cmocka_unit_test(test_json_utf8),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_without_packs),
     };

@@ -24,6 +24,8 @@
 #include "files.h"
 #include "message.h"
 
+#define FILE_NAME "cli-t.XXXXXX"
+
 /* Makes a file of a few bytes; its name replaces the XXXXXX of `name`. */
 static void make_file(char *name)
 {
@@ -47,18 +49,6 @@ static int open_input(const char *name)
     return files_open_input(name) == -1;
 }
 
-static void test_input_refused(void **state)
-{
-    caught c = in_child(open_input, ".");
-
-    assert_exit(&c, 1);
-    assert_string_equal(c.err, "prog: .: Is a directory\n");
-    c = in_child(open_input, "no/such\nfile");
-    assert_exit(&c, 1);
-    assert_string_equal(c.err,
-                        "prog: no/such?file: No such file or directory\n");
-}
-
 static void test_standard_names(void **state)
 {
     assert_string_equal(files_input_name(NULL), "stdin");
@@ -78,18 +68,6 @@ static int cut(const char *name)
     return !(fd > 2 && size_of(name) == 0 && files_close_output(fd, name));
 }
 
-static void test_output_cut(void **state)
-{
-    char name[] = "cli-t.XXXXXX";
-    caught c;
-
-    make_file(name);
-    c = in_child(cut, name);
-    (void)unlink(name);
-    assert_string_equal(c.err, "");
-    assert_exit(&c, 0);
-}
-
 static int write_over_input(const char *name)
 {
     int input = open(name, O_RDONLY);
@@ -106,29 +84,6 @@ static int redirect_over_input(const char *name)
     message_init("prog");
     (void)dup2(output, STDOUT_FILENO);
     return files_open_output(NULL, true, input) == -1;
-}
-
-static void test_output_is_input(void **state)
-{
-    char name[] = "cli-t.XXXXXX";
-    char expected[64];
-    caught named;
-    caught redirected;
-    int size;
-
-    make_file(name);
-    named = in_child(write_over_input, name);
-    redirected = in_child(redirect_over_input, name);
-    size = size_of(name);
-    (void)unlink(name);
-    (void)snprintf(expected, sizeof expected,
-                   "prog: %s: is an input as well\n", name);
-    assert_exit(&named, 1);
-    assert_string_equal(named.err, expected);
-    assert_exit(&redirected, 1);
-    assert_string_equal(redirected.err,
-                        "prog: stdout: is an input as well\n");
-    assert_int_equal(size, 5);
 }
 
 /* The name of a terminal that is held open by `*fd`, or NULL. */
@@ -195,13 +150,6 @@ static int use_closed_streams(const char *unused)
     return 0;
 }
 
-static void test_closed_streams(void **state)
-{
-    caught c = in_child(use_closed_streams, NULL);
-
-    assert_exit(&c, 0);
-}
-
 /* Writes to nobody although the parent had SIGPIPE ignored and blocked. */
 static int write_to_nobody(const char *unused)
 {
@@ -237,17 +185,6 @@ static int close_bad(const char *name)
 {
     message_init("prog");
     return !files_close_output(999, name);
-}
-
-static void test_close(void **state)
-{
-    caught c = in_child(close_twice, "text");
-
-    assert_exit(&c, 0);
-    assert_string_equal(c.out, "text");
-    c = in_child(close_bad, "out");
-    assert_exit(&c, 1);
-    assert_string_equal(c.err, "prog: out: Bad file descriptor\n");
 }
 
 /* A second descriptor of stdout, as of a shell that waits for its job. */
@@ -290,24 +227,6 @@ static int refuse_shared(const char *name)
     return !(fcntl(kept, F_GETFD) != -1);
 }
 
-static void test_lock(void **state)
-{
-    char name[] = "cli-t.XXXXXX";
-    char expected[64];
-    caught closed;
-    caught refused;
-
-    make_file(name);
-    refused = in_child(refuse_shared, name);
-    closed = in_child(close_shared, name);
-    (void)unlink(name);
-    assert_exit(&refused, 0);
-    (void)snprintf(expected, sizeof expected,
-                   "prog: %s: another job is writing it\n", name);
-    assert_string_equal(closed.err, expected);
-    assert_exit(&closed, 0);
-}
-
 static int check_length(const char *name)
 {
     int fd = share_stdout(name);
@@ -318,38 +237,66 @@ static int check_length(const char *name)
     return files_has_length(fd, name, 4) || !files_has_length(fd, NULL, 4);
 }
 
-static void test_length(void **state)
+/* What each prints and how it exits, with a file of 5 bytes at hand. */
+static void test_children(void **state)
 {
-    char name[] = "cli-t.XXXXXX";
-    char expected[192];
-    caught c;
+    static const struct {
+        int (*work)(const char *);
+        const char *arg; /* NULL: the file's name */
+        int status;
+        int size; /* of the file then; -1: any */
+        const char *out;
+        const char *err; /* NULL: anything; the file is called FILE_NAME */
+    } cases[] = {
+        {open_input, ".", 1, 5, "", "prog: .: Is a directory\n"},
+        {open_input, "no/such\nfile", 1, 5, "",
+         "prog: no/such?file: No such file or directory\n"},
+        {cut, NULL, 0, 0, "", ""},
+        {write_over_input, NULL, 1, 5, "",
+         "prog: " FILE_NAME ": is an input as well\n"},
+        {redirect_over_input, NULL, 1, 5, "",
+         "prog: stdout: is an input as well\n"},
+        {use_closed_streams, "", 0, 5, "", NULL},
+        {close_twice, "text", 0, 5, "text", ""},
+        {close_bad, "out", 1, 5, "", "prog: out: Bad file descriptor\n"},
+        {refuse_shared, NULL, 0, -1, "", NULL},
+        {close_shared, NULL, 0, -1, "",
+         "prog: " FILE_NAME ": another job is writing it\n"},
+        {check_length, NULL, 0, -1, "",
+         "prog: " FILE_NAME ": has 5 bytes, but 6 were written: "
+         "another program changed it\n"
+         "prog: " FILE_NAME ": has 5 bytes, but 4 were written: "
+         "another program changed it\n"},
+    };
 
-    make_file(name);
-    c = in_child(check_length, name);
-    (void)unlink(name);
-    (void)snprintf(expected, sizeof expected,
-                   "prog: %s: has 5 bytes, but 6 were written: "
-                   "another program changed it\n"
-                   "prog: %s: has 5 bytes, but 4 were written: "
-                   "another program changed it\n",
-                   name, name);
-    assert_string_equal(c.err, expected);
-    assert_exit(&c, 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char name[] = FILE_NAME;
+        char *at;
+        caught c;
+        int size;
+
+        make_file(name);
+        c = in_child(cases[i].work, cases[i].arg ? cases[i].arg : name);
+        size = size_of(name);
+        (void)unlink(name);
+        while ((at = strstr(c.err, name)) != NULL)
+            memcpy(at, FILE_NAME, strlen(FILE_NAME));
+        if (cases[i].err != NULL)
+            assert_string_equal(c.err, cases[i].err);
+        assert_exit(&c, cases[i].status);
+        assert_string_equal(c.out, cases[i].out);
+        if (cases[i].size != -1)
+            assert_int_equal(size, cases[i].size);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_input_refused),
         cmocka_unit_test(test_standard_names),
-        cmocka_unit_test(test_output_cut),
-        cmocka_unit_test(test_output_is_input),
         cmocka_unit_test(test_terminal_refused),
-        cmocka_unit_test(test_closed_streams),
         cmocka_unit_test(test_sigpipe),
-        cmocka_unit_test(test_close),
-        cmocka_unit_test(test_lock),
-        cmocka_unit_test(test_length),
+        cmocka_unit_test(test_children),
     };
 
     return run_as_tap("cli-files", tests, NULL);

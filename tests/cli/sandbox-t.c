@@ -239,20 +239,6 @@ static int read_named_pipe(const char *arg)
     return try_open(name, O_RDONLY | O_NONBLOCK);
 }
 
-static void test_inputs(void **state)
-{
-    static int (*const tries[])(const char *) = {read_inputs, read_link,
-                                                 read_named_pipe};
-
-    skip_without_landlock();
-    for (int i = 0; i < 3; i++) {
-        caught c = in_child(tries[i], NULL);
-
-        assert_string_equal(c.err, "");
-        assert_exit(&c, 0);
-    }
-}
-
 static bool flushed(const char *name)
 {
     int fd = open(name, O_RDONLY | O_CLOEXEC);
@@ -285,16 +271,6 @@ static int replace_state(const char *arg)
                        try_open("new", O_WRONLY | O_CREAT) == EACCES);
 }
 
-static void test_state(void **state)
-{
-    caught c;
-
-    skip_without_landlock();
-    c = in_child(replace_state, NULL);
-    assert_string_equal(c.err, "");
-    assert_exit(&c, 0);
-}
-
 static int use_descriptor(const char *arg)
 {
     int fd = place_descriptor();
@@ -309,14 +285,22 @@ static int use_descriptor(const char *arg)
                        try_open("open", O_RDONLY) == EACCES);
 }
 
-static void test_own_things(void **state)
+/* Each in a place of its own. */
+static void test_tries(void **state)
 {
-    caught c;
+    static int (*const tries[])(const char *) = {
+        read_inputs, read_link, read_named_pipe, replace_state,
+        use_descriptor};
 
     skip_without_landlock();
-    c = in_child(use_descriptor, NULL);
-    assert_string_equal(c.err, "");
-    assert_exit(&c, 0);
+    for (size_t i = 0; i < COUNT(tries); i++) {
+        caught c = in_child(tries[i], NULL);
+
+        assert_string_equal(c.err, "");
+        assert_exit(&c, 0);
+        assert_int_equal(place_tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
 }
 
 /* ------------------------------------------------ as a fake has it */
@@ -409,8 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_possible_outside), TEST(test_refused),
-        TEST(test_inputs),           TEST(test_state),
-        TEST(test_own_things),       TEST(test_no_landlock),
+        TEST(test_tries),            TEST(test_no_landlock),
         TEST(test_fails),            TEST(test_versions),
     };
 
