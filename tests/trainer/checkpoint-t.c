@@ -227,19 +227,14 @@ static void test_no_room(void **state)
                   &err);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_there_and_back, make_place,
-                                        remove_place),
-        cmocka_unit_test_setup_teardown(test_other_settings, make_place,
-                                        remove_place),
-        cmocka_unit_test_setup_teardown(test_damage, make_place,
-                                        remove_place),
-        cmocka_unit_test_setup_teardown(test_other_files, make_place,
-                                        remove_place),
-        cmocka_unit_test_setup_teardown(test_no_room, make_place,
-                                        remove_place),
+        TEST(test_there_and_back), TEST(test_other_settings),
+        TEST(test_damage),         TEST(test_other_files),
+        TEST(test_no_room),
     };
 
     return run_as_tap("bert-checkpoint", tests, NULL);

@@ -47,15 +47,6 @@ ps_schema sentence_schema(int with)
     return s;
 }
 
-ps_packer_options plain_options(uint32_t depth)
-{
-    return (ps_packer_options){.capacity = CAPACITY,
-                               .depth = depth,
-                               .window = 16,
-                               .pad_id = PAD,
-                               .policy = PS_POLICY_NEXTFIT};
-}
-
 static void put_payload(bytes *b, const ps_schema *schema, const sentence *s)
 {
     for (uint32_t i = 0; i < s->n; i++)
@@ -85,45 +76,63 @@ char *write_file(const void *data, size_t n)
     return copy;
 }
 
-char *write_packs(const ps_schema *schema, const ps_packer_options *options,
-                  const sentence *sentences, uint32_t n)
-{
-    corpus c = {.schema = *schema,
-                .count = n,
-                .samples = must_alloc(n * sizeof(sample))};
-    bytes packs;
-    char *name;
-
-    for (uint32_t i = 0; i < n; i++) {
-        bytes payload = {0};
-
-        put_payload(&payload, schema, &sentences[i]);
-        c.samples[i] = (sample){.n_tok = sentences[i].n,
-                                .payload = payload.data,
-                                .payload_bytes = payload.size};
-    }
-    packs = corpus_packs(&c, options, NULL);
-    name = write_file(packs.data, packs.size);
-    free_bytes(&packs);
-    free_corpus(&c);
-    return name;
-}
-
-void remove_packs(char *name)
+void remove_file(char *name)
 {
     (void)unlink(name);
     free(name);
 }
 
-feed_options options_for(const char *const *name, uint32_t packs)
+stand make_stand(int with, uint32_t depth, uint32_t packs)
 {
-    return (feed_options){.names = name,
-                          .n_names = 1,
-                          .epochs = 1,
-                          .packs = packs,
-                          .types = 2,
-                          .mask_share = -1,
-                          .seed = 7};
+    return (stand){.sentences = three,
+                   .n = 3,
+                   .schema = sentence_schema(with),
+                   .packing = {.capacity = CAPACITY,
+                               .depth = depth,
+                               .window = 16,
+                               .pad_id = PAD,
+                               .policy = PS_POLICY_NEXTFIT},
+                   .options = {.n_names = 1,
+                               .epochs = 1,
+                               .packs = packs,
+                               .types = 2,
+                               .mask_share = -1,
+                               .seed = 7}};
+}
+
+void write_packs(stand *s)
+{
+    corpus c = {.schema = s->schema,
+                .count = s->n,
+                .samples = must_alloc(s->n * sizeof(sample))};
+    bytes packs;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        bytes payload = {0};
+
+        put_payload(&payload, &s->schema, &s->sentences[i]);
+        c.samples[i] = (sample){.n_tok = s->sentences[i].n,
+                                .payload = payload.data,
+                                .payload_bytes = payload.size};
+    }
+    packs = corpus_packs(&c, &s->packing, NULL);
+    s->name = write_file(packs.data, packs.size);
+    s->options.names = (const char *const *)&s->name;
+    free_bytes(&packs);
+    free_corpus(&c);
+}
+
+void open_stand(stand *s)
+{
+    if (s->name == NULL)
+        write_packs(s);
+    s->feed = open_ok(&s->options);
+}
+
+void close_stand(stand *s)
+{
+    feed_free(s->feed);
+    remove_file(s->name);
 }
 
 feed *open_ok(const feed_options *options)
@@ -135,11 +144,12 @@ feed *open_ok(const feed_options *options)
     return f;
 }
 
-void next_ok(feed *f)
+const bert_batch *next_ok(feed *f)
 {
     ps_error err;
 
     assert_ok(feed_next(f, &err), &err);
+    return feed_batch(f);
 }
 
 sentence *random_sentences(uint32_t n, uint64_t seed)

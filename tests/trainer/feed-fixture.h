@@ -40,24 +40,33 @@ extern const sentence three[3];
 /* The schema of such sequences. */
 ps_schema sentence_schema(int with);
 
-/* Packed as they come, at most `depth` in a pack. */
-ps_packer_options plain_options(uint32_t depth);
+/* A new file, whose name is to be given to remove_file. */
+char *write_file(const void *data, size_t n);
+void remove_file(char *name);
+
+/* Sequences in a file of packs, and a feed that reads it. */
+typedef struct stand {
+    const sentence *sentences;
+    uint32_t n;
+    ps_schema schema; /* channels of WITH_ALL, in that order */
+    ps_packer_options packing;
+    char *name; /* of the file, once it is written */
+    feed_options options;
+    feed *feed;
+} stand;
 
 /*
- * Packs in a new file, whose name is to be given to remove_packs.  The
- * schema has the channels of WITH_ALL, in that order, those that it has.
+ * The three sequences as they come, at most `depth` in a pack, and batches of
+ * so many packs.  All of that may be changed before the packs are written.
  */
-char *write_packs(const ps_schema *schema, const ps_packer_options *options,
-                  const sentence *sentences, uint32_t n);
-char *write_file(const void *data, size_t n);
-void remove_packs(char *name);
+stand make_stand(int with, uint32_t depth, uint32_t packs);
+void write_packs(stand *s);
+void close_stand(stand *s);
 
-/* Options for one file, all of it packed in batches of so many packs. */
-feed_options options_for(const char *const *name, uint32_t packs);
-
-/* A feed and its next batch, which are to be had. */
+/* Writes the packs unless they are; the feed and its batch are to be had. */
+void open_stand(stand *s);
+const bert_batch *next_ok(feed *f);
 feed *open_ok(const feed_options *options);
-void next_ok(feed *f);
 
 /* `n` sequences of 1 to CAPACITY tokens of no special meaning. */
 sentence *random_sentences(uint32_t n, uint64_t seed);

@@ -30,26 +30,14 @@ static void assert_near(double got, double wanted)
     assert_true(fabs(got - wanted) < 1e-6);
 }
 
-static feed *open_three(feed_loss loss, uint32_t packs, char **name)
-{
-    ps_schema schema = sentence_schema(WITH_ALL);
-    ps_packer_options plain = plain_options(3);
-    const char *const *names = (const char *const *)name;
-    feed_options o;
-
-    *name = write_packs(&schema, &plain, three, 3);
-    o = options_for(names, packs);
-    o.loss = loss;
-    return open_ok(&o);
-}
-
 static void test_rows(void **state)
 {
-    char *name;
-    feed *f = open_three(FEED_PER_SEQUENCE, 2, &name);
-    const bert_batch *b = feed_batch(f);
+    stand s = make_stand(WITH_ALL, 3, 2);
+    const bert_batch *b;
 
-    next_ok(f);
+    s.options.loss = FEED_PER_SEQUENCE;
+    open_stand(&s);
+    b = next_ok(s.feed);
     assert_int_equal(b->n_packs, 2);
     assert_int_equal(b->capacity, 8);
     assert_array(b->token, b->n_rows, 1, 10, 2, 1, 11, 0, 0, 0,
@@ -67,92 +55,71 @@ static void test_rows(void **state)
     assert_array(b->mlm_row, b->n_mlm, 1, 9, 10);
     assert_array(b->mlm_label, b->n_mlm, 20, 22, 23);
     assert_array(b->mlm_seq, b->n_mlm, 0, 2, 2);
-    assert_int_equal(feed_count(f).tokens, 9);
-    assert_int_equal(feed_count(f).packs, 2);
-    assert_int_equal(feed_count(f).sequences, 3);
-    assert_end(f);
-    feed_free(f);
-    remove_packs(name);
+    assert_int_equal(feed_count(s.feed).tokens, 9);
+    assert_int_equal(feed_count(s.feed).packs, 2);
+    assert_int_equal(feed_count(s.feed).sequences, 3);
+    assert_end(s.feed);
+    close_stand(&s);
 }
 
 /* The second sequence has no masked token: its part is 0, not 0 / 0. */
 static void test_weights(void **state)
 {
-    char *name;
-    feed *f = open_three(FEED_PER_SEQUENCE, 2, &name);
-    const bert_batch *b = feed_batch(f);
+    static const double mlm[2][3] = {
+        [FEED_PER_SEQUENCE] = {1 / 3.0, 1 / 6.0, 1 / 6.0},
+        [FEED_PER_TOKEN] = {1 / 3.0, 1 / 3.0, 1 / 3.0}};
+    static const double nsp[3] = {0.5, 0, 0.5};
 
-    next_ok(f);
-    assert_near((double)b->mlm_weight[0], 1.0 / 3);
-    assert_near((double)b->mlm_weight[1], 1.0 / 6);
-    assert_near((double)b->mlm_weight[2], 1.0 / 6);
-    assert_near((double)b->nsp_weight[0], 0.5);
-    assert_near((double)b->nsp_weight[1], 0);
-    assert_near((double)b->nsp_weight[2], 0.5);
-    feed_free(f);
-    remove_packs(name);
+    for (int loss = 0; loss < 2; loss++) {
+        stand s = make_stand(WITH_ALL, 3, 2);
+        const bert_batch *b;
 
-    f = open_three(FEED_PER_TOKEN, 2, &name);
-    next_ok(f);
-    for (uint32_t i = 0; i < 3; i++)
-        assert_near((double)feed_batch(f)->mlm_weight[i], 1.0 / 3);
-    feed_free(f);
-    remove_packs(name);
+        s.options.loss = (feed_loss)loss;
+        open_stand(&s);
+        b = next_ok(s.feed);
+        for (int i = 0; i < 3; i++) {
+            assert_near((double)b->mlm_weight[i], mlm[loss][i]);
+            assert_near((double)b->nsp_weight[i], nsp[i]);
+        }
+        close_stand(&s);
+    }
 }
 
 /* The ghost of a full pack has no rows; the last batch may be smaller. */
 static void test_batches(void **state)
 {
-    ps_schema schema = sentence_schema(0);
-    ps_packer_options plain = plain_options(3);
-    const sentence full = {8, {CLS, 5, 6, 7, 8, 9, 10, 11}, {0}, {0}, 0};
-    sentence all[3];
-    char *name;
-    const char *names[1];
-    feed_options o;
-    feed *f;
+#define FULL {8, {CLS, 5, 6, 7, 8, 9, 10, 11}, {0}, {0}, 0}
+    static const sentence full[3] = {FULL, FULL, FULL};
+    stand s = make_stand(0, 3, 2);
+    const bert_batch *b;
 
-    for (int i = 0; i < 3; i++)
-        all[i] = full;
-    name = write_packs(&schema, &plain, all, 3);
-    names[0] = name;
-    o = options_for(names, 2);
-    f = open_ok(&o);
-    next_ok(f);
-    assert_array(feed_batch(f)->cu, feed_batch(f)->n_spans + 1, 0, 8, 8, 16,
-                 16);
-    next_ok(f);
-    assert_array(feed_batch(f)->cu, feed_batch(f)->n_spans + 1, 0, 8, 8);
-    assert_array(feed_batch(f)->nsp_label, feed_batch(f)->n_seq, -1);
-    assert_end(f);
-    feed_free(f);
-    remove_packs(name);
+    s.sentences = full;
+    open_stand(&s);
+    b = next_ok(s.feed);
+    assert_array(b->cu, b->n_spans + 1, 0, 8, 8, 16, 16);
+    b = next_ok(s.feed);
+    assert_array(b->cu, b->n_spans + 1, 0, 8, 8);
+    assert_array(b->nsp_label, b->n_seq, -1);
+    assert_end(s.feed);
+    close_stand(&s);
 }
 
 /* What stands in the padding, no model has to take. */
 static void test_ghost(void **state)
 {
-    ps_schema schema = sentence_schema(WITH_TYPES | WITH_LABELS);
-    ps_packer_options plain = plain_options(1);
-    const char *names[1];
-    char *name;
-    feed_options o;
-    feed *f;
+    stand s = make_stand(WITH_TYPES | WITH_LABELS, 1, 1);
+    const bert_batch *b;
 
-    plain.pad_id = VOCAB;
-    schema.channels[0].fill = 9;
-    schema.channels[1].fill = 5;
-    names[0] = name = write_packs(&schema, &plain, three, 1);
-    o = options_for(names, 1);
-    f = open_ok(&o);
-    next_ok(f);
-    assert_array(feed_batch(f)->token, feed_batch(f)->n_rows, 1, 10, 2, 0, 0,
-                 0, 0, 0);
-    assert_array(feed_batch(f)->type, feed_batch(f)->n_rows, 0, 0, 0, 0, 0,
-                 0, 0, 0);
-    assert_array(feed_batch(f)->mlm_row, feed_batch(f)->n_mlm, 1);
-    feed_free(f);
-    remove_packs(name);
+    s.n = 1;
+    s.packing.pad_id = VOCAB;
+    s.schema.channels[0].fill = 9;
+    s.schema.channels[1].fill = 5;
+    open_stand(&s);
+    b = next_ok(s.feed);
+    assert_array(b->token, b->n_rows, 1, 10, 2, 0, 0, 0, 0, 0);
+    assert_array(b->type, b->n_rows, 0, 0, 0, 0, 0, 0, 0, 0);
+    assert_array(b->mlm_row, b->n_mlm, 1);
+    close_stand(&s);
 }
 
 /* Sequences as they come, with their masks. */
@@ -164,23 +131,20 @@ typedef struct hidden {
 } hidden;
 
 /* The sequences of all batches, in the order in which they come. */
-static hidden read_hidden(const ps_schema *schema, uint32_t depth,
-                          const sentence *all, uint32_t n, uint64_t seed,
-                          uint32_t epochs)
+static hidden read_hidden(uint32_t depth, const sentence *all, uint32_t n,
+                          uint64_t seed, uint32_t epochs)
 {
-    ps_packer_options plain = plain_options(depth);
-    char *name = write_packs(schema, &plain, all, n);
-    const char *const names[] = {name};
-    feed_options o = options_for(names, 3);
+    stand from = make_stand(0, depth, 3);
     hidden h = {.n = 0};
     ps_error err;
-    feed *f;
 
-    o.seed = seed;
-    o.epochs = epochs;
-    f = open_ok(&o);
-    while (feed_next(f, &err) == PS_OK) {
-        const bert_batch *b = feed_batch(f);
+    from.sentences = all;
+    from.n = n;
+    from.options.seed = seed;
+    from.options.epochs = epochs;
+    open_stand(&from);
+    while (feed_next(from.feed, &err) == PS_OK) {
+        const bert_batch *b = feed_batch(from.feed);
 
         for (uint32_t s = 0; s < b->n_seq; s++, h.n++)
             for (uint32_t k = 0; k < CAPACITY; k++) {
@@ -197,18 +161,16 @@ static hidden read_hidden(const ps_schema *schema, uint32_t depth,
                 b->mlm_label[m];
         }
     }
-    feed_free(f);
-    remove_packs(name);
+    close_stand(&from);
     return h;
 }
 
 static void test_masks(void **state)
 {
-    ps_schema schema = sentence_schema(0);
     sentence *all = random_sentences(30, 5);
-    hidden one = read_hidden(&schema, 1, all, 30, 7, 2);
-    hidden three_each = read_hidden(&schema, 3, all, 30, 7, 2);
-    hidden other = read_hidden(&schema, 1, all, 30, 8, 2);
+    hidden one = read_hidden(1, all, 30, 7, 2);
+    hidden three_each = read_hidden(3, all, 30, 7, 2);
+    hidden other = read_hidden(1, all, 30, 8, 2);
 
     assert_int_equal(one.n, 60);
     assert_memory_equal(&one, &three_each, sizeof one);
@@ -225,12 +187,11 @@ static void test_masks(void **state)
 
 static void test_specials_stay(void **state)
 {
-    ps_schema schema = sentence_schema(0);
     const sentence all[] = {
         {4, {CLS, 50, SEP, PAD}, {0}, {0}, 0},
         {3, {CLS, SEP, SEP}, {0}, {0}, 0},
     };
-    hidden h = read_hidden(&schema, 2, all, 2, 7, 1);
+    hidden h = read_hidden(2, all, 2, 7, 1);
 
     /* One of a few is more than 15 %, but none would teach nothing. */
     assert_int_equal(h.chosen, 1);
@@ -289,26 +250,19 @@ static void test_bounds(void **state)
 
 static void test_by_sequences(void **state)
 {
-    ps_schema schema = sentence_schema(WITH_ALL);
-    ps_packer_options plain = plain_options(3);
-    char *name = write_packs(&schema, &plain, three, 3);
-    const char *const names[] = {name};
-    feed_options o = options_for(names, 0);
+    stand s = make_stand(WITH_ALL, 3, 0);
     ps_error err;
-    feed *f;
 
-    o.sequences = 3;
-    f = open_ok(&o);
-    next_ok(f);
-    assert_int_equal(feed_batch(f)->n_seq, 3);
-    assert_end(f);
-    feed_free(f);
-    o.sequences = 1;
-    f = open_ok(&o);
-    assert_result(feed_next(f, &err), PS_ERR_ARGUMENT, &err);
+    s.options.sequences = 3;
+    open_stand(&s);
+    assert_int_equal(next_ok(s.feed)->n_seq, 3);
+    assert_end(s.feed);
+    feed_free(s.feed);
+    s.options.sequences = 1;
+    open_stand(&s);
+    assert_result(feed_next(s.feed, &err), PS_ERR_ARGUMENT, &err);
     assert_non_null(strstr(err.text, "--flush-every=1"));
-    feed_free(f);
-    remove_packs(name);
+    close_stand(&s);
 }
 
 /* Tokens of all batches, one behind the other. */
@@ -332,29 +286,35 @@ static bytes read_rest(feed *f)
 /* Two files twice, gone on with from every batch. */
 static void test_places(void **state)
 {
-    ps_schema schema = sentence_schema(0);
-    ps_packer_options plain = plain_options(3);
     sentence *all = random_sentences(40, 9);
-    char *one = write_packs(&schema, &plain, all, 23);
-    char *two = write_packs(&schema, &plain, all + 23, 17);
-    const char *const names[] = {one, two};
-    feed_options o = options_for(names, 4);
+    stand one = make_stand(0, 3, 4);
+    stand two = one;
+    const char *names[2];
+    feed_options *o = &one.options;
     uint32_t batches = 0;
     ps_error err;
-    feed *f;
 
-    o.n_names = 2;
-    o.epochs = 2;
-    f = open_ok(&o);
+    one.sentences = all;
+    one.n = 23;
+    two.sentences = all + 23;
+    two.n = 17;
+    write_packs(&one);
+    write_packs(&two);
+    names[0] = one.name;
+    names[1] = two.name;
+    o->names = names;
+    o->n_names = 2;
+    o->epochs = 2;
+    open_stand(&one);
     for (ps_result r = PS_OK; r == PS_OK; batches++) {
-        feed_place place = feed_save(f);
-        feed *other = open_ok(&o);
-        feed *same = open_ok(&o);
+        feed_place place = feed_save(one.feed);
+        feed *other = open_ok(o);
+        feed *same = open_ok(o);
         bytes rest, again;
 
         assert_ok(feed_resume(other, &place, &err), &err);
         for (uint32_t i = 0; i < batches; i++)
-            next_ok(same);
+            (void)next_ok(same);
         rest = read_rest(other);
         again = read_rest(same);
         assert_int_equal(rest.size, again.size);
@@ -364,63 +324,49 @@ static void test_places(void **state)
         free_bytes(&again);
         feed_free(other);
         feed_free(same);
-        r = feed_next(f, &err);
+        r = feed_next(one.feed, &err);
     }
     assert_true(batches > 6);
-    feed_free(f);
-    o.n_names = 1;
-    f = open_ok(&o);
-    assert_result(feed_resume(f, &(feed_place){.file = 1}, &err),
+    feed_free(one.feed);
+    o->n_names = 1;
+    open_stand(&one);
+    assert_result(feed_resume(one.feed, &(feed_place){.file = 1}, &err),
                   PS_ERR_ARGUMENT, &err);
-    feed_free(f);
-    remove_packs(one);
-    remove_packs(two);
+    close_stand(&one);
+    close_stand(&two);
     free(all);
 }
 
 /* No step learns from a sequence of the next epoch. */
 static void test_epochs(void **state)
 {
-    ps_schema schema = sentence_schema(WITH_ALL);
-    ps_packer_options plain = plain_options(3);
-    char *name = write_packs(&schema, &plain, three, 3);
-    const char *const names[] = {name};
-    feed_options o = options_for(names, 3);
-    feed *f;
+    stand s = make_stand(WITH_ALL, 3, 3);
 
-    o.epochs = 2;
-    f = open_ok(&o);
+    s.options.epochs = 2;
+    open_stand(&s);
     for (int i = 0; i < 2; i++) {
-        next_ok(f);
-        assert_int_equal(feed_count(f).packs, 2);
+        (void)next_ok(s.feed);
+        assert_int_equal(feed_count(s.feed).packs, 2);
     }
-    assert_end(f);
-    feed_free(f);
-    remove_packs(name);
+    assert_end(s.feed);
+    close_stand(&s);
 }
 
 /* Without masks, next sentences are left; no mask token is needed then. */
 static void test_next_sentence_alone(void **state)
 {
-    ps_schema schema = sentence_schema(WITH_NSP);
-    ps_packer_options plain = plain_options(3);
-    const char *names[1];
-    char *name;
-    feed_options o;
-    feed *f;
+    stand s = make_stand(WITH_NSP, 3, 2);
+    const bert_batch *b;
 
-    schema.special[PS_MASK] = PS_NO_ID;
-    names[0] = name = write_packs(&schema, &plain, three, 3);
-    o = options_for(names, 2);
-    o.mask_share = 0;
-    f = open_ok(&o);
-    next_ok(f);
-    assert_int_equal(feed_batch(f)->n_mlm, 0);
-    assert_array(feed_batch(f)->nsp_label, feed_batch(f)->n_seq, 1, -1, 0);
-    assert_array(feed_batch(f)->token, feed_batch(f)->n_rows, 1, 10, 2, 1, 11,
-                 0, 0, 0, 1, 12, 13, 2, 0, 0, 0, 0);
-    feed_free(f);
-    remove_packs(name);
+    s.schema.special[PS_MASK] = PS_NO_ID;
+    s.options.mask_share = 0;
+    open_stand(&s);
+    b = next_ok(s.feed);
+    assert_int_equal(b->n_mlm, 0);
+    assert_array(b->nsp_label, b->n_seq, 1, -1, 0);
+    assert_array(b->token, b->n_rows, 1, 10, 2, 1, 11, 0, 0, 0,
+                 1, 12, 13, 2, 0, 0, 0, 0);
+    close_stand(&s);
 }
 
 int main(void)

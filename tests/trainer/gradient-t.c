@@ -55,37 +55,34 @@ static void check_tensor(bert_model *model, const toy_batch *toy,
     }
 }
 
-static void check_all(const bert_step *step, double dropout)
+/* With dropout the same numbers are dropped in forward and in backward. */
+static void test_gradients(void **state)
 {
-    const toy_plan plan = toy_packed_plan();
-    bert_config config = toy_config(53, 32);
-    toy_batch toy = toy_open(&plan);
-    bert_model *model;
+    static const struct {
+        bert_step step;
+        double dropout;
+    } cases[] = {
+        {{.attention = BERT_VARLEN}, 0},
+        {{.attention = BERT_DENSE}, 0},
+        {{BERT_VARLEN, true, 8}, 0.3},
+        {{BERT_DENSE, true, 8}, 0.3},
+    };
 
-    config.dropout = dropout;
-    model = toy_model(&config, 21);
-    toy_run(model, &toy, step);
-    for (size_t i = 0; i < bert_model_tensors(model); i++)
-        check_tensor(model, &toy, step, bert_model_tensor(model, i));
-    toy_free(&toy);
-    bert_model_free(model);
-}
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const bert_step *const step = &cases[i].step;
+        const toy_plan plan = toy_packed_plan();
+        bert_config config = toy_config(53, 32);
+        toy_batch toy = toy_open(&plan);
+        bert_model *model;
 
-static void test_varlen(void **state)
-{
-    check_all(&(bert_step){.attention = BERT_VARLEN}, 0);
-}
-
-static void test_dense(void **state)
-{
-    check_all(&(bert_step){.attention = BERT_DENSE}, 0);
-}
-
-/* The same numbers are dropped in forward and in backward. */
-static void test_dropout(void **state)
-{
-    check_all(&(bert_step){BERT_VARLEN, true, 8}, 0.3);
-    check_all(&(bert_step){BERT_DENSE, true, 8}, 0.3);
+        config.dropout = cases[i].dropout;
+        model = toy_model(&config, 21);
+        toy_run(model, &toy, step);
+        for (size_t k = 0; k < bert_model_tensors(model); k++)
+            check_tensor(model, &toy, step, bert_model_tensor(model, k));
+        toy_free(&toy);
+        bert_model_free(model);
+    }
 }
 
 /* Steps are so small that sharing them out would take longer. */
@@ -98,9 +95,7 @@ static int one_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_varlen),
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_gradients),
     };
 
     return run_as_tap("gradient", tests, one_thread);

@@ -61,15 +61,18 @@ static void assert_same_gradients(const bert_model *model, const real *x,
     }
 }
 
-/* A copy of the gradients. */
-static real *gradients_of(bert_model *model)
+static real *copy_of(const real *x, size_t n)
 {
-    const size_t n = bert_model_numbers(model);
     real *const copy = malloc(n * sizeof *copy);
 
     assert_non_null(copy);
-    memcpy(copy, bert_model_gradients(model), n * sizeof *copy);
+    memcpy(copy, x, n * sizeof *copy);
     return copy;
+}
+
+static real *gradients_of(bert_model *model)
+{
+    return copy_of(bert_model_gradients(model), bert_model_numbers(model));
 }
 
 static bert_model *open_model(double dropout)
@@ -95,50 +98,75 @@ static void compare_losses(const toy_batch *a, const toy_result *x,
     }
 }
 
-/* Two plans, computed in two ways, come to the same. */
-static void compare(const toy_plan *plan, const bert_step *step,
-                    const toy_plan *other_plan, const bert_step *other_step,
-                    double dropout)
-{
-    bert_model *const model = open_model(dropout);
-    toy_batch a = toy_open(plan);
-    toy_batch b = toy_open(other_plan);
-    const toy_result x = toy_run(model, &a, step);
-    real *const gradients = gradients_of(model);
-    const toy_result y = toy_run(model, &b, other_step);
+/* Two batches that one model ran, and what was left of the first run. */
+typedef struct pair {
+    bert_model *model;
+    toy_batch a, b;
+    toy_result x, y;
+    real *gradients;
+    real *hidden;
+} pair;
 
-    compare_losses(&a, &x, &b, &y);
-    assert_same_gradients(model, gradients, bert_model_gradients(model));
-    free(gradients);
-    toy_free(&a);
-    toy_free(&b);
-    bert_model_free(model);
+/* Memory is poisoned for the second one, if the model is to be. */
+static pair run_pair(double dropout, const toy_plan *plan,
+                     const bert_step *step, const toy_plan *other_plan,
+                     const bert_step *other_step, bool poison)
+{
+    pair p = {.model = open_model(dropout),
+              .a = toy_open(plan),
+              .b = toy_open(other_plan)};
+
+    p.x = toy_run(p.model, &p.a, step);
+    p.gradients = gradients_of(p.model);
+    p.hidden = copy_of(bert_model_hidden(p.model),
+                       (size_t)p.a.batch.n_rows
+                           * bert_model_config(p.model)->hidden);
+    p.model->poison = poison;
+    p.y = toy_run(p.model, &p.b, other_step);
+    return p;
 }
 
-static void test_packed_is_unpacked(void **state)
+static void close_pair(pair *p)
 {
+    free(p->gradients);
+    free(p->hidden);
+    toy_free(&p->a);
+    toy_free(&p->b);
+    bert_model_free(p->model);
+}
+
+/* Two plans, computed in two ways, come to the same. */
+static void test_ways_agree(void **state)
+{
+    static const bert_step trained = {BERT_VARLEN, true, 99};
+    static const bert_step trained_dense = {BERT_DENSE, true, 99};
     const toy_plan packed = toy_packed_plan();
     const toy_plan alone = toy_alone_plan();
+    const struct {
+        const toy_plan *plan;
+        const bert_step *step;
+        const toy_plan *other_plan;
+        const bert_step *other_step;
+        double dropout;
+    } cases[] = {
+        /* Packed or not. */
+        {&packed, &varlen, &alone, &varlen, 0},
+        {&packed, &dense, &alone, &dense, 0},
+        {&packed, &dense, &alone, &varlen, 0},
+        /* Both kinds of attention, without dropout and with it. */
+        {&packed, &varlen, &packed, &dense, 0},
+        {&packed, &trained, &packed, &trained_dense, 0.25},
+    };
 
-    compare(&packed, &varlen, &alone, &varlen, 0);
-    compare(&packed, &dense, &alone, &dense, 0);
-    compare(&packed, &dense, &alone, &varlen, 0);
-}
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pair p = run_pair(cases[i].dropout, cases[i].plan, cases[i].step,
+                          cases[i].other_plan, cases[i].other_step, false);
 
-static void test_varlen_is_dense(void **state)
-{
-    const toy_plan packed = toy_packed_plan();
-
-    compare(&packed, &varlen, &packed, &dense, 0);
-}
-
-static void test_varlen_is_dense_under_dropout(void **state)
-{
-    const toy_plan packed = toy_packed_plan();
-    const bert_step a = {BERT_VARLEN, true, 99};
-    const bert_step b = {BERT_DENSE, true, 99};
-
-    compare(&packed, &a, &packed, &b, 0.25);
+        compare_losses(&p.a, &p.x, &p.b, &p.y);
+        assert_same_gradients(p.model, p.gradients,
+                              bert_model_gradients(p.model));
+        close_pair(&p);
+    }
 }
 
 /* The parts, weighted, are the total; weights are alike in a sequence. */
@@ -172,163 +200,117 @@ static void test_losses_add_up(void **state)
 
 /* ---- bit for bit ---- */
 
-static size_t hidden_size(const bert_model *model, const toy_batch *toy)
+/* What comes out of the first run for its k-th sequence. */
+static const real *output_before(const pair *p, uint32_t k)
 {
-    return (size_t)toy->batch.n_rows * bert_model_config(model)->hidden;
+    return p->hidden
+           + (size_t)p->a.batch.cls_row[k]
+                 * bert_model_config(p->model)->hidden;
 }
 
-static real *hidden_of(const bert_model *model, const toy_batch *toy)
+/* And for the same sequence out of the second one. */
+static const real *output_after(const pair *p, uint32_t k)
 {
-    const size_t n = hidden_size(model, toy);
-    real *const copy = malloc(n * sizeof *copy);
+    const uint32_t at = toy_find(&p->b, p->a.sequences[k].name);
 
-    assert_non_null(copy);
-    memcpy(copy, bert_model_hidden(model), n * sizeof *copy);
-    return copy;
+    return bert_model_hidden(p->model)
+           + (size_t)p->b.batch.cls_row[at]
+                 * bert_model_config(p->model)->hidden;
 }
 
-/* The output for the k-th sequence. */
-static const real *output_of(const bert_model *model, const toy_batch *toy,
-                             uint32_t k, const real *hidden)
+static size_t output_size(const pair *p, uint32_t k)
 {
-    return hidden
-           + (size_t)toy->batch.cls_row[k] * bert_model_config(model)->hidden;
-}
-
-static void check_one_altered(const bert_step *step, uint32_t altered)
-{
-    bert_model *const model = open_model(0);
-    toy_plan plan = toy_packed_plan();
-    toy_batch a = toy_open(&plan);
-    const toy_result x = toy_run(model, &a, step);
-    real *const before = hidden_of(model, &a);
-    toy_batch b;
-    toy_result y;
-
-    plan.altered = altered;
-    b = toy_open(&plan);
-    y = toy_run(model, &b, step);
-    for (uint32_t i = 0; i < a.batch.n_seq; i++) {
-        const size_t size = a.sequences[i].length
-                            * bert_model_config(model)->hidden
-                            * sizeof *before;
-        const bool same =
-            memcmp(output_of(model, &a, i, before),
-                   output_of(model, &b, i, bert_model_hidden(model)), size)
-                == 0
-            && memcmp(x.seq_mlm + i, y.seq_mlm + i, sizeof *x.seq_mlm) == 0
-            && memcmp(x.seq_nsp + i, y.seq_nsp + i, sizeof *x.seq_nsp) == 0;
-
-        assert_int_equal(same, a.sequences[i].name != altered);
-    }
-    free(before);
-    toy_free(&a);
-    toy_free(&b);
-    bert_model_free(model);
+    return (size_t)p->a.sequences[k].length
+           * bert_model_config(p->model)->hidden;
 }
 
 static void test_sequences_do_not_see_one_another(void **state)
 {
-    for (uint32_t altered = 1; altered <= 7; altered++) {
-        check_one_altered(&varlen, altered);
-        check_one_altered(&dense, altered);
+    for (uint32_t turn = 0; turn < 14; turn++) {
+        const bert_step *const step = turn % 2 ? &dense : &varlen;
+        const toy_plan plan = toy_packed_plan();
+        toy_plan other = plan;
+        pair p;
+
+        other.altered = turn / 2 + 1;
+        p = run_pair(0, &plan, step, &other, step, false);
+        for (uint32_t i = 0; i < p.a.batch.n_seq; i++) {
+            const bool same =
+                memcmp(output_before(&p, i), output_after(&p, i),
+                       output_size(&p, i) * sizeof(real)) == 0
+                && memcmp(p.x.seq_mlm + i, p.y.seq_mlm + i,
+                          sizeof *p.x.seq_mlm) == 0
+                && memcmp(p.x.seq_nsp + i, p.y.seq_nsp + i,
+                          sizeof *p.x.seq_nsp) == 0;
+
+            assert_int_equal(same, p.a.sequences[i].name != other.altered);
+        }
+        close_pair(&p);
     }
-}
-
-static void check_permuted(const bert_step *step)
-{
-    static const toy_sequence permuted[3][TOY_DEPTH] = {
-        {{3, 3}, {1, 20}, {2, 7}}, {{5, 31}, {4, 1}}, {{7, 18}, {6, 12}}};
-    bert_model *const model = open_model(0);
-    toy_plan plan = toy_packed_plan();
-    toy_batch a = toy_open(&plan);
-    const toy_result x = toy_run(model, &a, step);
-    real *const before = hidden_of(model, &a);
-    toy_batch b;
-    toy_result y;
-
-    plan.packs = permuted;
-    b = toy_open(&plan);
-    y = toy_run(model, &b, step);
-    compare_losses(&a, &x, &b, &y);
-    for (uint32_t i = 0; i < a.batch.n_seq; i++) {
-        const size_t n = a.sequences[i].length
-                         * bert_model_config(model)->hidden;
-        const real *const was = output_of(model, &a, i, before);
-        const real *const is =
-            output_of(model, &b, toy_find(&b, a.sequences[i].name),
-                      bert_model_hidden(model));
-
-        assert_true(toy_distance(n, is, was) <= NEAR * toy_length(n, was));
-    }
-    free(before);
-    toy_free(&a);
-    toy_free(&b);
-    bert_model_free(model);
 }
 
 static void test_permuted_packs_permute_outputs(void **state)
 {
-    check_permuted(&varlen);
-    check_permuted(&dense);
-}
+    static const toy_sequence permuted[3][TOY_DEPTH] = {
+        {{3, 3}, {1, 20}, {2, 7}}, {{5, 31}, {4, 1}}, {{7, 18}, {6, 12}}};
 
-/* Zeros count as equal, whatever their sign. */
-static void assert_same_numbers(size_t n, const real *x, const real *y)
-{
-    for (size_t i = 0; i < n; i++)
-        assert_true(x[i] == y[i]);
-}
+    for (int turn = 0; turn < 2; turn++) {
+        const bert_step *const step = turn ? &dense : &varlen;
+        const toy_plan plan = toy_packed_plan();
+        toy_plan other = plan;
+        pair p;
 
-/* Losses and gradients of a plan are those of another, to the bit. */
-static void check_same_bits(bert_model *model, const toy_plan *plan,
-                            const toy_plan *other, const bert_step *step)
-{
-    toy_batch a = toy_open(plan);
-    toy_batch b = toy_open(other);
-    const toy_result x = toy_run(model, &a, step);
-    real *const gradients = gradients_of(model);
-    toy_result y;
+        other.packs = permuted;
+        p = run_pair(0, &plan, step, &other, step, false);
+        compare_losses(&p.a, &p.x, &p.b, &p.y);
+        for (uint32_t i = 0; i < p.a.batch.n_seq; i++) {
+            const size_t n = output_size(&p, i);
+            const real *const was = output_before(&p, i);
 
-    model->poison = true;
-    y = toy_run(model, &b, step);
-    model->poison = false;
-    assert_memory_equal(&x, &y, sizeof x);
-    assert_true(x.losses.total > 0);
-    assert_same_numbers(bert_model_numbers(model), gradients,
-                        bert_model_gradients(model));
-    free(gradients);
-    toy_free(&a);
-    toy_free(&b);
-}
-
-/* Other tokens in the padding, and NaN wherever something was forgotten. */
-static void test_poison_does_nothing(void **state)
-{
-    toy_plan plan = toy_packed_plan();
-    toy_plan poisoned = plan;
-    bert_model *const model = open_model(0.1);
-    const bert_step training[2] = {{BERT_VARLEN, true, 3},
-                                   {BERT_DENSE, true, 3}};
-
-    poisoned.noise = 77;
-    for (int i = 0; i < 2; i++) {
-        check_same_bits(model, &plan, &poisoned, i ? &dense : &varlen);
-        check_same_bits(model, &plan, &poisoned, training + i);
+            assert_true(toy_distance(n, output_after(&p, i), was)
+                        <= NEAR * toy_length(n, was));
+        }
+        close_pair(&p);
     }
-    bert_model_free(model);
 }
 
-static void test_spare_spans_do_nothing(void **state)
+/*
+ * Neither other tokens in the padding, with NaN wherever something was
+ * forgotten, nor spare spans change a bit of losses or gradients.
+ */
+static void test_poison_and_spans_do_nothing(void **state)
 {
-    toy_plan plan = toy_packed_plan();
-    toy_plan deeper = plan;
-    bert_model *const model = open_model(0);
+    static const bert_step trained = {BERT_VARLEN, true, 3};
+    static const bert_step trained_dense = {BERT_DENSE, true, 3};
+    static const struct {
+        const bert_step *step;
+        double dropout;
+        uint32_t noise;
+        uint32_t spare_spans;
+    } cases[] = {
+        {&varlen, 0.1, 77, 0}, {&trained, 0.1, 77, 0},
+        {&dense, 0.1, 77, 0},  {&trained_dense, 0.1, 77, 0},
+        {&varlen, 0, 0, 13},   {&dense, 0, 0, 13},
+    };
 
-    deeper.spare_spans = 13;
-    check_same_bits(model, &plan, &deeper, &varlen);
-    check_same_bits(model, &plan, &deeper, &dense);
-    bert_model_free(model);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const toy_plan plan = toy_packed_plan();
+        toy_plan other = plan;
+        const real *after;
+        pair p;
+
+        other.noise = cases[i].noise;
+        other.spare_spans = cases[i].spare_spans;
+        p = run_pair(cases[i].dropout, &plan, cases[i].step, &other,
+                     cases[i].step, true);
+        assert_memory_equal(&p.x, &p.y, sizeof p.x);
+        assert_true(p.x.losses.total > 0);
+        after = bert_model_gradients(p.model);
+        /* Zeros count as equal, whatever their sign. */
+        for (size_t k = 0; k < bert_model_numbers(p.model); k++)
+            assert_true(p.gradients[k] == after[k]);
+        close_pair(&p);
+    }
 }
 
 /* A batch after a larger one, one after a smaller one, one without tasks. */
@@ -385,53 +367,47 @@ static void test_gradients_accumulate(void **state)
 
 /* ---- threads ---- */
 
-static void check_threads(const bert_step *step)
-{
-    const toy_plan plan = toy_packed_plan();
-    bert_model *const model = open_model(0.1);
-    toy_batch toy = toy_open(&plan);
-    toy_result x;
-    real *gradients;
-
-    omp_set_num_threads(1);
-    x = toy_run(model, &toy, step);
-    gradients = gradients_of(model);
-    for (int threads = 2; threads <= 5; threads++) {
-        toy_result y;
-
-        omp_set_num_threads(threads);
-        y = toy_run(model, &toy, step);
-        assert_memory_equal(&x, &y, sizeof x);
-        assert_memory_equal(gradients, bert_model_gradients(model),
-                            bert_model_numbers(model) * sizeof *gradients);
-    }
-    free(gradients);
-    toy_free(&toy);
-    bert_model_free(model);
-}
-
 static void test_threads_change_no_bit(void **state)
 {
-    const int threads = omp_get_max_threads();
-    const bert_step training[2] = {{BERT_VARLEN, true, 3},
-                                   {BERT_DENSE, true, 3}};
+    static const bert_step steps[] = {{BERT_VARLEN, true, 3},
+                                      {BERT_DENSE, true, 3}};
+    const int usual = omp_get_max_threads();
+    const toy_plan plan = toy_packed_plan();
 
-    check_threads(training);
-    check_threads(training + 1);
-    omp_set_num_threads(threads);
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        bert_model *const model = open_model(0.1);
+        toy_batch toy = toy_open(&plan);
+        toy_result x;
+        real *gradients;
+
+        omp_set_num_threads(1);
+        x = toy_run(model, &toy, &steps[i]);
+        gradients = gradients_of(model);
+        for (int threads = 2; threads <= 5; threads++) {
+            toy_result y;
+
+            omp_set_num_threads(threads);
+            y = toy_run(model, &toy, &steps[i]);
+            assert_memory_equal(&x, &y, sizeof x);
+            assert_memory_equal(gradients, bert_model_gradients(model),
+                                bert_model_numbers(model)
+                                    * sizeof *gradients);
+        }
+        free(gradients);
+        toy_free(&toy);
+        bert_model_free(model);
+    }
+    omp_set_num_threads(usual);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packed_is_unpacked),
-        cmocka_unit_test(test_varlen_is_dense),
-        cmocka_unit_test(test_varlen_is_dense_under_dropout),
+        cmocka_unit_test(test_ways_agree),
         cmocka_unit_test(test_losses_add_up),
         cmocka_unit_test(test_sequences_do_not_see_one_another),
         cmocka_unit_test(test_permuted_packs_permute_outputs),
-        cmocka_unit_test(test_poison_does_nothing),
-        cmocka_unit_test(test_spare_spans_do_nothing),
+        cmocka_unit_test(test_poison_and_spans_do_nothing),
         cmocka_unit_test(test_batches_of_any_size_follow),
         cmocka_unit_test(test_gradients_accumulate),
         cmocka_unit_test(test_threads_change_no_bit),

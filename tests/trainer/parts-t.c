@@ -45,36 +45,36 @@ static void test_exp(void **state)
 }
 
 /* Each of the four kinds, several tiles, added to what is there or not. */
-static void check_product(bool a_turned, bool b_turned, real beta)
+static void test_product(void **state)
 {
     const size_t m = 300;
     const size_t n = 530;
     const size_t k = 7;
     real *const a = toy_numbers(1, m * k);
     real *const b = toy_numbers(2, k * n);
-    real *const c = toy_numbers(3, m * n);
     real *const was = toy_numbers(3, m * n);
 
-    bert_multiply(&(bert_product){m, n, k, a, a_turned, b, b_turned, beta,
-                                  c});
-    for (size_t i = 0; i < m * n; i++) {
-        double sum = (double)beta * (double)was[i];
+    for (int kind = 0; kind < 8; kind++) {
+        const bool a_turned = kind & 1;
+        const bool b_turned = kind & 2;
+        const real beta = (real)(kind >> 2);
+        real *const c = toy_numbers(3, m * n);
 
-        for (size_t j = 0; j < k; j++)
-            sum += (double)a[a_turned ? j * m + i / n : i / n * k + j]
-                   * (double)b[b_turned ? i % n * k + j : j * n + i % n];
-        assert_near((double)c[i], sum, 7);
+        bert_multiply(&(bert_product){m, n, k, a, a_turned, b, b_turned,
+                                      beta, c});
+        for (size_t i = 0; i < m * n; i++) {
+            double sum = (double)beta * (double)was[i];
+
+            for (size_t j = 0; j < k; j++)
+                sum += (double)a[a_turned ? j * m + i / n : i / n * k + j]
+                       * (double)b[b_turned ? i % n * k + j : j * n + i % n];
+            assert_near((double)c[i], sum, 7);
+        }
+        free(c);
     }
     free(a);
     free(b);
-    free(c);
     free(was);
-}
-
-static void test_product(void **state)
-{
-    for (int i = 0; i < 8; i++)
-        check_product(i & 1, i & 2, (real)(i >> 2));
     /* Nothing to do is no error. */
     bert_multiply(&(bert_product){.m = 0, .n = 5, .k = 5});
 }
@@ -243,33 +243,30 @@ static double together(const real *y, size_t apart)
     return (double)n / (double)all;
 }
 
-static void check_rate(double rate)
+static void test_dropout_rates(void **state)
 {
-    const bert_dropout dropout = bert_dropout_at(rate, 7);
+    static const double rates[] = {0.1, 0.5, 0.9};
+    static const size_t apart[] = {1, 2, 16, COLUMNS};
     real *const y = malloc(ROWS * COLUMNS * sizeof *y);
 
     assert_non_null(y);
-    for (size_t i = 0; i < ROWS * COLUMNS; i++)
-        y[i] = 2;
-    bert_dropout_rows(&dropout, 3, ROWS, COLUMNS, y, y);
-    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
-        if (y[i] != 0)
-            assert_near((double)y[i], 2 / (1 - rate), 2 / (1 - rate));
-    }
-    /* Over five deviations away from what chance gives. */
-    assert_true(fabs(together(y, 0) - rate) < 0.008);
-    assert_true(fabs(together(y, 1) - rate * rate) < 0.008);
-    assert_true(fabs(together(y, 2) - rate * rate) < 0.008);
-    assert_true(fabs(together(y, 16) - rate * rate) < 0.008);
-    assert_true(fabs(together(y, COLUMNS) - rate * rate) < 0.008);
-    free(y);
-}
+    for (size_t k = 0; k < COUNT(rates); k++) {
+        const double rate = rates[k];
+        const bert_dropout dropout = bert_dropout_at(rate, 7);
 
-static void test_dropout_rates(void **state)
-{
-    check_rate(0.1);
-    check_rate(0.5);
-    check_rate(0.9);
+        for (size_t i = 0; i < ROWS * COLUMNS; i++)
+            y[i] = 2;
+        bert_dropout_rows(&dropout, 3, ROWS, COLUMNS, y, y);
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+            if (y[i] != 0)
+                assert_near((double)y[i], 2 / (1 - rate), 2 / (1 - rate));
+        }
+        /* Over five deviations away from what chance gives. */
+        assert_true(fabs(together(y, 0) - rate) < 0.008);
+        for (size_t i = 0; i < COUNT(apart); i++)
+            assert_true(fabs(together(y, apart[i]) - rate * rate) < 0.008);
+    }
+    free(y);
     assert_int_equal(bert_dropout_at(0, 7).threshold, 0);
 }
 
