@@ -34,33 +34,28 @@ static uint32_t choose(uint32_t capacity, uint32_t max, size_t n,
     return depth;
 }
 
-static uint32_t choose_one(uint32_t capacity, uint32_t max, uint32_t length)
-{
-    const uint64_t count = 1000;
-
-    return choose(capacity, max, 1, &length, &count);
-}
-
 /* As many as fit, and a step or two more. */
-static void expect_one(uint32_t capacity, uint32_t max, uint32_t length)
-{
-    uint32_t fit = capacity / length;
-    uint32_t depth = choose_one(capacity, max, length);
-
-    assert_true(depth >= (fit < max ? fit : max));
-    assert_true(depth <= max && depth <= 2 * fit + 2);
-}
-
 static void test_one_length(void **state)
 {
-    expect_one(100, 100, 100);
-    expect_one(100, 100, 51);
-    expect_one(100, 100, 33);
-    expect_one(100, 100, 10);
-    expect_one(100, 100, 1);
-    expect_one(100, 1, 1);
-    expect_one(100, 5, 10);
-    expect_one(70000, 65536, 1);
+    static const struct {
+        uint32_t capacity;
+        uint32_t max;
+        uint32_t length;
+    } cases[] = {
+        {100, 100, 100}, {100, 100, 51}, {100, 100, 33}, {100, 100, 10},
+        {100, 100, 1},   {100, 1, 1},    {100, 5, 10},   {70000, 65536, 1},
+    };
+    const uint64_t count = 1000;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint32_t max = cases[i].max;
+        uint32_t fit = cases[i].capacity / cases[i].length;
+        uint32_t depth = choose(cases[i].capacity, max, 1, &cases[i].length,
+                                &count);
+
+        assert_in_range(depth, fit < max ? fit : max,
+                        max < 2 * fit + 2 ? max : 2 * fit + 2);
+    }
 }
 
 /* Of few sequences not much follows. */
@@ -122,29 +117,26 @@ static const stream streams[] = {
     {8192, 0, {0, 0}, {1, 1}},
 };
 
-static void draw_part(const stream *s, unsigned part, uint32_t *to)
-{
-    lengths *l = s->percent == 0
-                     ? lengths_heavy(s->capacity)
-                     : lengths_lognormal(s->mean[part], s->deviation[part],
-                                         s->capacity);
-
-    assert_non_null(l);
-    assert_true(lengths_draw(l, LENGTHS_RANDOM, 7 + part, to, SEQUENCES));
-    lengths_free(l);
-}
-
 static void draw_stream(const stream *s, uint32_t *to)
 {
-    uint32_t *other = malloc(SEQUENCES * sizeof *other);
+    uint32_t *drawn[2] = {to, must_alloc(SEQUENCES * sizeof *to)};
 
-    assert_non_null(other);
-    draw_part(s, 0, to);
-    draw_part(s, 1, other);
+    for (unsigned part = 0; part < 2; part++) {
+        lengths *l = s->percent == 0
+                         ? lengths_heavy(s->capacity)
+                         : lengths_lognormal(s->mean[part],
+                                             s->deviation[part],
+                                             s->capacity);
+
+        assert_non_null(l);
+        assert_true(lengths_draw(l, LENGTHS_RANDOM, 7 + part, drawn[part],
+                                 SEQUENCES));
+        lengths_free(l);
+    }
     for (uint32_t i = 0; s->percent > 0 && i < SEQUENCES; i++)
         if (i * UINT32_C(61) % 100 >= s->percent)
-            to[i] = other[i];
-    free(other);
+            to[i] = drawn[1][i];
+    free(drawn[1]);
 }
 
 static uint64_t packs_with(const ps_engine_options *options, uint32_t depth,
@@ -163,9 +155,8 @@ static uint64_t packs_with(const ps_engine_options *options, uint32_t depth,
 static void test_near_the_best(void **state)
 {
     static const uint32_t fixed[] = {3, 4, 5, 8, 16, 64, UINT32_MAX};
-    uint32_t *drawn = malloc(SEQUENCES * sizeof *drawn);
+    uint32_t *drawn = must_alloc(SEQUENCES * sizeof *drawn);
 
-    assert_non_null(drawn);
     for (size_t i = 0; i < COUNT(streams); i++) {
         const ps_engine_options o = {.capacity = streams[i].capacity,
                                      .depth = streams[i].capacity,

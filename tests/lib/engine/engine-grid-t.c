@@ -25,42 +25,6 @@ typedef void draw_stream(uint32_t *to, size_t n, uint32_t capacity);
 
 /* ---- Distributions ---- */
 
-static void draw_from(lengths *l, lengths_shape shape, uint32_t *to, size_t n)
-{
-    assert_non_null(l);
-    assert_true(lengths_draw(l, shape, 7, to, n));
-    lengths_free(l);
-}
-
-static void lognormal(uint32_t *to, size_t n, uint32_t capacity)
-{
-    draw_from(lengths_lognormal(log(capacity / 4.0), 1, capacity),
-              LENGTHS_RANDOM, to, n);
-}
-
-static void narrow(uint32_t *to, size_t n, uint32_t capacity)
-{
-    draw_from(lengths_lognormal(log(capacity / 3.0), 0.3, capacity),
-              LENGTHS_RANDOM, to, n);
-}
-
-static void drifting(uint32_t *to, size_t n, uint32_t capacity)
-{
-    draw_from(lengths_lognormal(log(capacity / 4.0), 1, capacity),
-              LENGTHS_DRIFTING, to, n);
-}
-
-static void bursty(uint32_t *to, size_t n, uint32_t capacity)
-{
-    draw_from(lengths_lognormal(log(capacity / 4.0), 1, capacity),
-              LENGTHS_BURSTY, to, n);
-}
-
-static void heavy(uint32_t *to, size_t n, uint32_t capacity)
-{
-    draw_from(lengths_heavy(capacity), LENGTHS_RANDOM, to, n);
-}
-
 static void uniform(uint32_t *to, size_t n, uint32_t capacity)
 {
     uint64_t random = 5;
@@ -114,31 +78,50 @@ static void comb(uint32_t *to, size_t n, uint32_t capacity)
  */
 static const struct cell {
     const char *name;
-    draw_stream *draw;
+    draw_stream *draw; /* NULL: lognormal */
+    double part;       /* of a capacity, the median */
+    double deviation;  /* 0: the heavy one */
+    lengths_shape shape;
     uint32_t capacity;
     double gap[COUNT(depths)][COUNT(windows)];
 } grid[] = {
-    {"lognormal", lognormal, 512,
+    {"lognormal", NULL, 1 / 4.0, 1, LENGTHS_RANDOM, 512,
      {{0.08, 0.03}, {0.01, 0.01}, {0.01, 0.00}, {0.01, 0.00}}},
-    {"lognormal, long packs", lognormal, 1000,
+    {"lognormal, long packs", NULL, 1 / 4.0, 1, LENGTHS_RANDOM, 1000,
      {{0.09, 0.04}, {0.01, 0.01}, {0.01, 0.00}, {0.01, 0.00}}},
-    {"narrow", narrow, 512,
+    {"narrow", NULL, 1 / 3.0, 0.3, LENGTHS_RANDOM, 512,
      {{0.02, 0.01}, {0.02, 0.01}, {0.02, 0.01}, {0.02, 0.01}}},
-    {"drifting", drifting, 512,
+    {"drifting", NULL, 1 / 4.0, 1, LENGTHS_DRIFTING, 512,
      {{2.10, 0.39}, {2.40, 1.31}, {0.02, 0.01}, {0.02, 0.01}}},
-    {"bursty", bursty, 512,
+    {"bursty", NULL, 1 / 4.0, 1, LENGTHS_BURSTY, 512,
      {{8.00, 3.46}, {13.87, 6.96}, {5.40, 1.76}, {4.53, 1.69}}},
-    {"heavy", heavy, 1024,
+    {"heavy", NULL, 0, 0, LENGTHS_RANDOM, 1024,
      {{0.00, 0.00}, {0.00, 0.00}, {0.00, 0.00}, {0.06, 0.06}}},
-    {"uniform", uniform, 512,
+    {"uniform", uniform, 0, 0, LENGTHS_RANDOM, 512,
      {{0.58, 0.05}, {0.57, 0.05}, {0.58, 0.05}, {0.57, 0.05}}},
-    {"bell", bell, 1024,
+    {"bell", bell, 0, 0, LENGTHS_RANDOM, 1024,
      {{0.00, 0.00}, {0.01, 0.01}, {0.01, 0.01}, {0.01, 0.01}}},
-    {"two peaks", two_peaks, 512,
+    {"two peaks", two_peaks, 0, 0, LENGTHS_RANDOM, 512,
      {{0.00, 0.00}, {0.00, 0.00}, {0.00, 0.00}, {0.00, 0.00}}},
-    {"comb", comb, 512,
+    {"comb", comb, 0, 0, LENGTHS_RANDOM, 512,
      {{0.08, 0.13}, {0.08, 0.09}, {0.08, 0.09}, {0.08, 0.10}}},
 };
+
+static void draw(const struct cell *c, uint32_t *to, size_t n)
+{
+    lengths *l;
+
+    if (c->draw != NULL) {
+        c->draw(to, n, c->capacity);
+        return;
+    }
+    l = c->deviation == 0 ? lengths_heavy(c->capacity)
+                          : lengths_lognormal(log(c->capacity * c->part),
+                                              c->deviation, c->capacity);
+    assert_non_null(l);
+    assert_true(lengths_draw(l, c->shape, 7, to, n));
+    lengths_free(l);
+}
 
 static double bound_on(const uint32_t *stream, uint32_t capacity,
                        uint32_t depth)
@@ -174,7 +157,7 @@ static unsigned try_cell(const struct cell *c)
     uint32_t *stream = must_alloc(SEQUENCES * sizeof *stream);
     double tokens = 0;
 
-    c->draw(stream, SEQUENCES, c->capacity);
+    draw(c, stream, SEQUENCES);
     for (size_t i = 0; i < SEQUENCES; i++)
         tokens += stream[i];
     for (size_t d = 0; d < COUNT(depths); d++) {
@@ -218,7 +201,7 @@ static void test_repeats(void **state)
         drive_figures first;
         drive_figures second;
 
-        grid[i].draw(stream, n, grid[i].capacity);
+        draw(&grid[i], stream, n);
         first = run(stream, n, grid[i].capacity, depth, window);
         second = run(stream, n, grid[i].capacity, depth, window);
         assert_true(first.digest == second.digest);
