@@ -96,10 +96,11 @@ int feed_file_of(unsigned which, const unsigned char *data, size_t n);
 void seal_tokens(unsigned char *p, size_t size);
 
 /*
- * Changes a part of an input that lies in one of some places, each given by
- * beginning and end (0: that of the input), and leaves its size; or anything.
+ * A target with seal.c has places, each given by beginning and end (0: that
+ * of the input).  The mutator there changes a part of an input that lies in
+ * one of them, and leaves its size; or anything.
  */
-size_t mutate_places(uint8_t *data, size_t size, size_t max, unsigned seed,
-                     const size_t (*places)[2], size_t n_places);
+extern const size_t places[][2];
+extern const size_t n_places;
 
 #endif

@@ -61,18 +61,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
-                               unsigned seed)
-{
-    static const size_t places[][2] = {
-        {0, AT_STREAM},
-        {AT_STREAM + 8, AT_STREAM + 256},
-        {AT_STREAM + 256, AT_STREAM + 256 + 8 * 64},
-        {AT_STREAM + 2048, AT_STREAM + 4088},
-        {AT_STREAM + 4096, 0},
-        {AT_STREAM + 4096, 0},
-        {AT_STREAM + 4096, 0}};
-
-    return mutate_places(data, size, max, seed, places,
-                         sizeof places / sizeof places[0]);
-}
+const size_t places[][2] = {
+    {0, AT_STREAM},
+    {AT_STREAM + 8, AT_STREAM + 256},
+    {AT_STREAM + 256, AT_STREAM + 256 + 8 * 64},
+    {AT_STREAM + 2048, AT_STREAM + 4088},
+    {AT_STREAM + 4096, 0},
+    {AT_STREAM + 4096, 0},
+    {AT_STREAM + 4096, 0}};
+const size_t n_places = sizeof places / sizeof places[0];

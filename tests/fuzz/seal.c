@@ -79,19 +79,11 @@ void seal_tokens(unsigned char *p, size_t size)
     finalize_records(p + header, size - header, per_token, per_sequence);
 }
 
-/* Changes what lies at `at` and leaves its size. */
-static void mutate_part(uint8_t *data, size_t at, size_t n)
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
+                               unsigned seed)
 {
     uint8_t part[64];
-
-    memcpy(part, data + at, n);
-    (void)LLVMFuzzerMutate(part, n, n);
-    memcpy(data + at, part, n);
-}
-
-size_t mutate_places(uint8_t *data, size_t size, size_t max, unsigned seed,
-                     const size_t (*places)[2], size_t n_places)
-{
+    size_t n;
     const size_t *place;
     size_t end;
     size_t at;
@@ -102,6 +94,9 @@ size_t mutate_places(uint8_t *data, size_t size, size_t max, unsigned seed,
     if (place[0] >= end || (seed & 7) == 0)
         return LLVMFuzzerMutate(data, size, max);
     at = place[0] + (seed >> 4) % (end - place[0]) / 32 * 32;
-    mutate_part(data, at, end - at < 64 ? end - at : 64);
+    n = end - at < sizeof part ? end - at : sizeof part;
+    memcpy(part, data + at, n);
+    (void)LLVMFuzzerMutate(part, n, n);
+    memcpy(data + at, part, n);
     return size;
 }
