@@ -4,13 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "tap.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "packstream.h"
 
@@ -18,7 +14,6 @@ static void test_header(void **state)
 {
     char text[64];
 
-    (void)state;
     (void)snprintf(text, sizeof text, "%d.%d.%d", PACKSTREAM_VERSION_MAJOR,
                    PACKSTREAM_VERSION_MINOR, PACKSTREAM_VERSION_PATCH);
     assert_string_equal(text, PACKAGE_VERSION);
@@ -26,7 +21,6 @@ static void test_header(void **state)
 
 static void test_library(void **state)
 {
-    (void)state;
     assert_string_equal(ps_version(), PACKAGE_VERSION);
 }
 
@@ -37,6 +31,5 @@ int main(void)
         cmocka_unit_test(test_library),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("version", tests, NULL, NULL);
+    return run_as_tap("version", tests, NULL);
 }

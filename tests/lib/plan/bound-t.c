@@ -90,7 +90,6 @@ static void test_relaxation(void **state)
 {
     uint64_t random = 1;
 
-    (void)state;
     for (int i = 0; i < 4000; i++) {
         uint32_t capacity = 1 + random_below(&random, 18);
         uint32_t depth = 1 + random_below(&random, 6);
@@ -109,7 +108,6 @@ static void test_deep_relaxation(void **state)
 {
     uint64_t random = 2;
 
-    (void)state;
     for (int i = 0; i < 60; i++) {
         uint32_t capacity = 20 + random_below(&random, 12);
         ps_histogram *h = random_lengths(&random, 12, capacity, 1000);
@@ -129,8 +127,7 @@ static void test_bound_of_equals(void **state)
 {
     static const uint32_t lengths[] = {205, 217, 1117, 40, 3686, 1844};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (size_t i = 0; i < COUNT(lengths); i++)
         for (uint32_t depth = 2; depth <= 128; depth *= 2) {
             uint32_t fit = 3686 / lengths[i];
             double known = 60000.0 / (fit < depth ? fit : depth);
@@ -156,7 +153,6 @@ static void test_bound_of_many(void **state)
     double bound;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_histogram_open(&h, &err), &err);
     for (uint32_t i = 1; i <= n; i++)
         assert_ok(ps_histogram_add(h, capacity / 4 + i, 10000, &err), &err);
@@ -172,7 +168,6 @@ static void test_bound_refuses(void **state)
     double packs = 7;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_plan_bound(h, 512, 3, &packs, &err), &err);
     assert_true(packs == 0);
     add(h, 100, 1);
@@ -196,7 +191,6 @@ static void test_bound_memory(void **state)
     size_t blocks = alloc_so_far().blocks;
     ps_result r = PS_ERR_MEMORY;
 
-    (void)state;
     for (uint64_t nth = 1; r != PS_OK; nth++) {
         double packs;
         ps_error err;
@@ -238,7 +232,6 @@ static void test_random_plans(void **state)
     double packs = 0;
     double bounds = 0;
 
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         uint32_t capacity = 1 + random_below(&random, 200);
         ps_histogram *h = random_lengths(
@@ -261,14 +254,13 @@ static void test_one_length(void **state)
 {
     static const uint32_t capacities[] = {1, 2, 7, 512, 131072};
 
-    (void)state;
-    for (size_t k = 0; k < sizeof capacities / sizeof *capacities; k++)
+    for (size_t k = 0; k < COUNT(capacities); k++)
         for (uint32_t depth = 1; depth < 10; depth += 2) {
             uint32_t capacity = capacities[k];
             const uint32_t lengths[] = {1, capacity / 2 + 1, capacity,
                                         capacity / 2, capacity / 3};
 
-            for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            for (size_t i = 0; i < COUNT(lengths); i++) {
                 uint32_t length = lengths[i] == 0 ? 1 : lengths[i];
                 uint32_t fit = capacity / length;
                 ps_plan_options o = options_for(capacity, depth);
@@ -293,8 +285,7 @@ static void test_many_lengths(void **state)
     static const uint32_t depths[] = {3, 6};
     uint64_t random = 5;
 
-    (void)state;
-    for (size_t k = 0; k < sizeof depths / sizeof *depths; k++) {
+    for (size_t k = 0; k < COUNT(depths); k++) {
         uint32_t capacity = 131071; /* no whole number of units */
         ps_histogram *h = random_lengths(&random, 9000, capacity / 3, 20);
         ps_plan_options o = options_for(capacity, depths[k]);
@@ -316,7 +307,6 @@ static void test_sparse_lengths(void **state)
 {
     uint64_t random = 6;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         ps_histogram *h = random_lengths(&random, 60, 60000, 3000);
         ps_plan_options o = options_for(131072, 4 + (uint32_t)i % 5);
@@ -338,7 +328,6 @@ static void test_weight(void **state)
     ps_plan_options o = options_for(100, 4);
     uint64_t heavy, light;
 
-    (void)state;
     add(h, 10, 30000);
     add(h, 45, 60000);
     add(h, 55, 1000);
@@ -372,6 +361,5 @@ int main(void)
         cmocka_unit_test(test_weight),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("plan-lp", tests, NULL, NULL);
+    return run_as_tap("plan-lp", tests, NULL);
 }

@@ -36,7 +36,6 @@ static void test_empty(void **state)
 {
     ps_histogram *h = open_histogram();
 
-    (void)state;
     assert_int_equal(ps_histogram_size(h), 0);
     assert_int_equal(ps_histogram_sequences(h), 0);
     assert_int_equal(ps_histogram_tokens(h), 0);
@@ -48,7 +47,6 @@ static void test_any_order(void **state)
 {
     ps_histogram *h = open_histogram();
 
-    (void)state;
     add(h, 7, 2);
     add(h, 5, 1);
     add(h, 7, 3);
@@ -73,7 +71,6 @@ static void test_against_array(void **state)
     uint64_t *counts = must_alloc((LENGTHS + 1) * sizeof *counts);
     uint64_t random = 11;
 
-    (void)state;
     for (unsigned round = 0; round < 30; round++) {
         ps_histogram *h = open_histogram();
         size_t i = 0;
@@ -104,7 +101,6 @@ static void test_descending(void **state)
     enum { LENGTHS = 1 << 20 };
     ps_histogram *h = open_histogram();
 
-    (void)state;
     for (uint32_t length = LENGTHS; length > 0; length--)
         add(h, length, length);
     assert_int_equal(ps_histogram_size(h), LENGTHS);
@@ -118,7 +114,6 @@ static void test_refused(void **state)
     ps_histogram *h = open_histogram();
     ps_error err;
 
-    (void)state;
     assert_result(ps_histogram_add(h, 0, 1, &err), PS_ERR_ARGUMENT, &err);
     assert_string_equal(err.text, "histogram: length of 0");
     assert_result(ps_histogram_add(h, 1, 0, &err), PS_ERR_ARGUMENT, &err);
@@ -133,7 +128,6 @@ static void test_limits(void **state)
     ps_histogram *h = open_histogram();
     ps_error err;
 
-    (void)state;
     assert_result(ps_histogram_add(h, 1, max + 1, &err), PS_ERR_LIMIT,
                   &err);
     assert_result(ps_histogram_add(h, 1, UINT64_MAX, &err), PS_ERR_LIMIT,
@@ -156,7 +150,6 @@ static void test_memory(void **state)
     ps_histogram *h = NULL;
     ps_error err;
 
-    (void)state;
     for (uint64_t nth = 1; nth <= 2; nth++) {
         alloc_fail(nth, false);
         assert_result(ps_histogram_open(&h, &err), PS_ERR_MEMORY, &err);
@@ -187,6 +180,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);
+    return run_as_tap("histogram", tests, NULL);
 }

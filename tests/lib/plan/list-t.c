@@ -50,7 +50,6 @@ static void test_merge(void **state)
     ps_plan *plan = plan_of("1:2 5:3+1+2 2:7 4:1+2+3 6:3+2 1:7");
     ps_error err;
 
-    (void)state;
     assert_int_equal(ps_plan_strategies(plan), 6);
     assert_strategy(plan, 1, 5, 3, (const uint32_t[]){1, 2, 3});
     assert_ok(ps_plan_merge(plan, &err), &err);
@@ -72,7 +71,6 @@ static void test_many_strategies(void **state)
     ps_plan *plan;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_plan_open(&plan, &err), &err);
     for (uint32_t i = 0; i < STRATEGIES; i++) {
         const uint32_t lengths[3] = {i + 3, i + 1, i + 2};
@@ -96,7 +94,6 @@ static void test_pack_limit(void **state)
     ps_plan *plan;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_plan_open(&plan, &err), &err);
     assert_ok(ps_plan_add(plan, INT64_MAX, &length, 1, &err), &err);
     assert_result(ps_plan_add(plan, 1, &length, 1, &err), PS_ERR_LIMIT,
@@ -128,8 +125,7 @@ static void test_check(void **state)
     ps_histogram *h = histogram_of("4:2 3:2");
     const ps_plan_options o = {.capacity = 10, .depth = 3};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+    for (size_t i = 0; i < COUNT(faults); i++) {
         ps_plan *plan = plan_of(faults[i].plan);
         ps_error err = {.text = ""};
         ps_result r = ps_plan_check(plan, h, &o, &err);
@@ -152,6 +148,5 @@ int main(void)
         cmocka_unit_test(test_check),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("plan-list", tests, NULL, NULL);
+    return run_as_tap("plan-list", tests, NULL);
 }

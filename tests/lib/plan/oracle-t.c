@@ -118,7 +118,6 @@ static void test_oracle(void **state)
     unsigned rows = 0;
     row r;
 
-    (void)state;
     assert_non_null(f);
     while (fgets(line, sizeof line, f) != NULL)
         if (parse_row(line, &r)) {
@@ -172,7 +171,6 @@ static void try_target(const char *name, uint32_t capacity, double optimum,
 
 static void test_targets(void **state)
 {
-    (void)state;
     try_target("wikipedia-bert-512", 512, 8143828.857, 8144500);
     try_target("squad-1.1-384", 384, 40194.246, 40215);
 }
@@ -189,6 +187,5 @@ int main(void)
         return EXIT_SUCCESS;
     }
     (void)fclose(f);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("plan-oracle", tests, NULL, NULL);
+    return run_as_tap("plan-oracle", tests, NULL);
 }

@@ -18,7 +18,7 @@ static const ps_algorithm algorithms[] = {
     PS_PLAN_LPFHP, PS_PLAN_NNLSHP, PS_PLAN_ENNLSHP,
 };
 
-#define N_ALGORITHMS (sizeof algorithms / sizeof algorithms[0])
+#define N_ALGORITHMS (COUNT(algorithms))
 
 static ps_plan_options options_for(uint32_t capacity, uint32_t depth)
 {
@@ -134,32 +134,27 @@ static void try_kind(const kind *k, uint64_t seed)
 
 static void test_small(void **state)
 {
-    (void)state;
     try_kind(&(kind){40, 12, 6, 3000}, 1);
 }
 
 static void test_plentiful(void **state)
 {
-    (void)state;
     try_kind(&(kind){512, 300, 1000000, 60}, 2);
 }
 
 static void test_huge_counts(void **state)
 {
-    (void)state;
     try_kind(&(kind){600, 60, INT64_MAX / 600 / 60, 60}, 3);
 }
 
 static void test_sparse(void **state)
 {
-    (void)state;
     try_kind(&(kind){131072, 60, 3, 12}, 4);
 }
 
 /* One length only, from one sequence on: ends and remainders. */
 static void test_one_length(void **state)
 {
-    (void)state;
     for (uint32_t length = 1; length <= 12; length++)
         for (uint64_t count = 1; count <= 25; count += 3) {
             ps_histogram *h = histogram_of("");
@@ -181,7 +176,6 @@ static void test_empty(void **state)
     ps_histogram *h = histogram_of("");
     ps_plan_options o = options_for(512, 3);
 
-    (void)state;
     for (size_t a = 0; a < N_ALGORITHMS; a++) {
         ps_plan *plan = make_plan(h, algorithms[a], &o);
         ps_error err;
@@ -228,7 +222,6 @@ static void test_against_naive(void **state)
     naive_plan *naive = must_alloc(sizeof *naive);
     uint64_t random = 5;
 
-    (void)state;
     for (unsigned i = 0; i < 6000; i++) {
         uint32_t capacity = 1 + random_below(&random, 60);
         uint32_t longest = 1 + random_below(&random, capacity);
@@ -279,8 +272,7 @@ static const by_hand cases[] = {
 
 static void test_by_hand(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const by_hand *c = &cases[i];
         ps_plan_options o = options_for(c->capacity, c->depth);
         ps_histogram *h = histogram_of(c->histogram);
@@ -304,7 +296,6 @@ static void test_greedy_repeats(void **state)
     ps_plan *a = make_plan(h, PS_PLAN_GREEDY, &o);
     ps_plan *b = make_plan(h, PS_PLAN_GREEDY, &o);
 
-    (void)state;
     assert_int_equal(ps_plan_packs(a), ps_plan_packs(b));
     assert_int_equal(ps_plan_strategies(a), ps_plan_strategies(b));
     ps_plan_free(a);
@@ -333,7 +324,6 @@ static void test_refused(void **state)
     ps_histogram *h = histogram_of("512:1 7:1");
     ps_plan_options o = options_for(511, 3);
 
-    (void)state;
     assert_refused(h, PS_PLAN_FFD, &o,
                    "plan: a length of 512 is above the capacity of 511");
     o.capacity = 0;
@@ -368,7 +358,6 @@ static void test_memory(void **state)
     ps_plan_options o = options_for(128, UINT32_MAX);
     size_t blocks = alloc_so_far().blocks;
 
-    (void)state;
     for (size_t a = 0; a < N_ALGORITHMS; a++) {
         ps_result r = PS_ERR_MEMORY;
 
@@ -407,6 +396,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+    return run_as_tap("plan", tests, NULL);
 }

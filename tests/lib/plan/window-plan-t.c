@@ -30,11 +30,11 @@ static const kind kinds[] = {
     {"long", 131072, 1, 9000, 4}, {"short", 4096, 1, 60, 4},
 };
 
-#define N_KINDS (sizeof kinds / sizeof kinds[0])
+#define N_KINDS (COUNT(kinds))
 
 static const uint32_t depths[] = {1, 2, 3, 4, 8, 16, 64};
 
-#define N_DEPTHS (sizeof depths / sizeof depths[0])
+#define N_DEPTHS (COUNT(depths))
 
 static ps_histogram *draw(const kind *k, uint32_t n, uint64_t *random)
 {
@@ -104,14 +104,12 @@ static double try_all(ps_effort effort, uint32_t n, double max)
 
 static void test_few(void **state)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 16; n++)
         (void)try_all(PS_EFFORT_LOW, n, 1);
 }
 
 static void test_windows(void **state)
 {
-    (void)state;
     assert_true(try_all(PS_EFFORT_LOW, 64, 1) < 0.1);
     assert_true(try_all(PS_EFFORT_LOW, 256, 2) < 0.4);
     assert_true(try_all(PS_EFFORT_LOW, 1024, 5) < 1);
@@ -120,7 +118,6 @@ static void test_windows(void **state)
 /* More care is taken at the end. */
 static void test_end(void **state)
 {
-    (void)state;
     assert_true(try_all(PS_EFFORT_HIGH, 64, 1) < 0.1);
     assert_true(try_all(PS_EFFORT_HIGH, 1024, 1) < 0.2);
     assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.3);
@@ -134,7 +131,6 @@ static void test_nnlshp(void **state)
 {
     uint64_t random = 3;
 
-    (void)state;
     for (size_t k = 0; k < N_KINDS; k++) {
         ps_histogram *h = draw(&kinds[k], 50000, &random);
         uint64_t min = UINT64_MAX;
@@ -171,7 +167,6 @@ static void test_work(void **state)
 {
     uint64_t random = 9;
 
-    (void)state;
     for (size_t k = 0; k < N_KINDS; k++) {
         const uint32_t n = 1000;
         ps_histogram *h = draw(&kinds[k], n, &random);
@@ -201,7 +196,6 @@ static void test_memory_told(void **state)
 {
     uint64_t random = 7;
 
-    (void)state;
     for (size_t k = 0; k < N_KINDS; k++)
         for (uint32_t n = 64; n <= 4096; n *= 8) {
             ps_histogram *h = draw(&kinds[k], n, &random);
@@ -236,7 +230,6 @@ static void test_memory(void **state)
     size_t blocks = alloc_so_far().blocks;
     ps_result r = PS_ERR_MEMORY;
 
-    (void)state;
     for (uint64_t nth = 1; r != PS_OK; nth++) {
         ps_plan *plan;
         ps_error err;
@@ -265,6 +258,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("window-plan", tests, NULL, NULL);
+    return run_as_tap("window-plan", tests, NULL);
 }
