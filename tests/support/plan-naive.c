@@ -201,7 +201,7 @@ void assert_same_packs(const ps_plan *plan, const naive_plan *naive)
 
 /* ------------------------------------------------------------- histograms */
 
-static ps_histogram *open_histogram(void)
+ps_histogram *open_histogram(void)
 {
     ps_histogram *h;
     ps_error err;
@@ -210,19 +210,23 @@ static ps_histogram *open_histogram(void)
     return h;
 }
 
+void add_lengths(ps_histogram *h, uint32_t length, uint64_t count)
+{
+    ps_error err;
+
+    assert_ok(ps_histogram_add(h, length, count, &err), &err);
+}
+
 ps_histogram *histogram_of(const char *text)
 {
     ps_histogram *h = open_histogram();
-    ps_error err;
     char *end;
 
     while (*text != '\0') {
         uint32_t length = (uint32_t)strtoul(text, &end, 10);
-        uint64_t count;
 
         assert_int_equal(*end, ':');
-        count = strtoull(end + 1, &end, 10);
-        assert_ok(ps_histogram_add(h, length, count, &err), &err);
+        add_lengths(h, length, strtoull(end + 1, &end, 10));
         text = *end == ' ' ? end + 1 : end;
     }
     return h;
@@ -232,13 +236,35 @@ ps_histogram *random_histogram(uint64_t *random, uint32_t lengths,
                                uint32_t longest, uint64_t max)
 {
     ps_histogram *h = open_histogram();
-    ps_error err;
 
     while (lengths-- > 0) {
         uint32_t length = 1 + random_below(random, longest);
-        uint64_t count = 1 + random_next(random) % max;
 
-        assert_ok(ps_histogram_add(h, length, count, &err), &err);
+        add_lengths(h, length, 1 + random_next(random) % max);
     }
     return h;
+}
+
+ps_plan_options plan_options(uint32_t capacity, uint32_t depth)
+{
+    return (ps_plan_options){.capacity = capacity,
+                             .depth = depth,
+                             .distribute = true,
+                             .short_weight = PS_SHORT_WEIGHT,
+                             .short_length = PS_SHORT_LENGTH,
+                             .batch = 8};
+}
+
+uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
+                  const ps_plan_options *o)
+{
+    ps_plan *plan;
+    uint64_t packs;
+    ps_error err;
+
+    assert_ok(ps_plan_make(&plan, h, algorithm, o, &err), &err);
+    assert_ok(ps_plan_check(plan, h, o, &err), &err);
+    packs = ps_plan_packs(plan);
+    ps_plan_free(plan);
+    return packs;
 }

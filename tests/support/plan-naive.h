@@ -1,7 +1,7 @@
 /*
  * plan-naive.h - the packing algorithms as their rules read, pack by pack,
- * with nothing shared and everything searched from end to end; and
- * histograms to try plans on.
+ * with nothing shared and everything searched from end to end; histograms
+ * to try plans on, and plans that are checked.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,11 +44,22 @@ void naive_packs_first(naive_plan *p, const ps_histogram *h,
 /* Fails the test unless both hold the same packs. */
 void assert_same_packs(const ps_plan *plan, const naive_plan *naive);
 
+/* An empty histogram, and more of a length for one. */
+ps_histogram *open_histogram(void);
+void add_lengths(ps_histogram *h, uint32_t length, uint64_t count);
+
 /* A histogram from "LENGTH:COUNT LENGTH:COUNT". */
 ps_histogram *histogram_of(const char *text);
 
 /* `lengths` random lengths up to `longest`, each up to `max` times. */
 ps_histogram *random_histogram(uint64_t *random, uint32_t lengths,
                                uint32_t longest, uint64_t max);
+
+/* Options as in the paper. */
+ps_plan_options plan_options(uint32_t capacity, uint32_t depth);
+
+/* The packs of a plan that is made, and checked. */
+uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
+                  const ps_plan_options *o);
 
 #endif

@@ -5,25 +5,9 @@
  */
 
 #include "lib-alloc.h"
-#include "lib-fixture.h"
+#include "plan-naive.h"
 
 #include <stdlib.h>
-
-static ps_histogram *open_histogram(void)
-{
-    ps_histogram *h;
-    ps_error err;
-
-    assert_ok(ps_histogram_open(&h, &err), &err);
-    return h;
-}
-
-static void add(ps_histogram *h, uint32_t length, uint64_t count)
-{
-    ps_error err;
-
-    assert_ok(ps_histogram_add(h, length, count, &err), &err);
-}
 
 static void assert_bin(const ps_histogram *h, size_t i, uint32_t length,
                        uint64_t count)
@@ -47,12 +31,12 @@ static void test_any_order(void **state)
 {
     ps_histogram *h = open_histogram();
 
-    add(h, 7, 2);
-    add(h, 5, 1);
-    add(h, 7, 3);
-    add(h, UINT32_MAX, 1);
-    add(h, 5, 10);
-    add(h, 6, 4);
+    add_lengths(h, 7, 2);
+    add_lengths(h, 5, 1);
+    add_lengths(h, 7, 3);
+    add_lengths(h, UINT32_MAX, 1);
+    add_lengths(h, 5, 10);
+    add_lengths(h, 6, 4);
     assert_int_equal(ps_histogram_size(h), 4);
     assert_bin(h, 0, 5, 11);
     assert_bin(h, 1, 6, 4);
@@ -82,7 +66,7 @@ static void test_against_array(void **state)
             uint32_t count = 1 + random_below(&random, 9);
 
             counts[length] += count;
-            add(h, length, count);
+            add_lengths(h, length, count);
             if (random_below(&random, 50) < round)
                 assert_int_equal(ps_histogram_length(h, 0) > 0, 1);
         }
@@ -102,7 +86,7 @@ static void test_descending(void **state)
     ps_histogram *h = open_histogram();
 
     for (uint32_t length = LENGTHS; length > 0; length--)
-        add(h, length, length);
+        add_lengths(h, length, length);
     assert_int_equal(ps_histogram_size(h), LENGTHS);
     for (uint32_t i = 0; i < LENGTHS; i += 4999)
         assert_bin(h, i, i + 1, i + 1);
@@ -136,8 +120,8 @@ static void test_limits(void **state)
                   &err);
     assert_result(ps_histogram_add(h, UINT32_MAX, max / 2, &err),
                   PS_ERR_LIMIT, &err);
-    add(h, 2, max / 2);
-    add(h, 1, 1);
+    add_lengths(h, 2, max / 2);
+    add_lengths(h, 1, 1);
     assert_result(ps_histogram_add(h, 1, 1, &err), PS_ERR_LIMIT, &err);
     assert_int_equal(ps_histogram_tokens(h), max);
     assert_int_equal(ps_histogram_sequences(h), max / 2 + 1);
@@ -158,7 +142,7 @@ static void test_memory(void **state)
     alloc_fail(0, false);
     h = open_histogram();
     for (uint32_t length = 1; length <= 64; length++)
-        add(h, length, 1);
+        add_lengths(h, length, 1);
     alloc_fail(1, true);
     assert_result(ps_histogram_add(h, 65, 1, &err), PS_ERR_MEMORY, &err);
     alloc_fail(0, false);

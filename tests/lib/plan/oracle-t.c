@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "plan-naive.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,11 +51,9 @@ static ps_histogram *read_histogram(const char *name)
 {
     FILE *f = open_shared(name, ".hist");
     char line[256];
-    ps_histogram *h;
-    ps_error err;
+    ps_histogram *h = open_histogram();
 
     assert_non_null(f);
-    assert_ok(ps_histogram_open(&h, &err), &err);
     while (fgets(line, sizeof line, f) != NULL) {
         uint32_t length;
         uint64_t count;
@@ -64,7 +62,7 @@ static ps_histogram *read_histogram(const char *name)
             continue;
         assert_int_equal(
             sscanf(line, "%" SCNu32 " %" SCNu64, &length, &count), 2);
-        assert_ok(ps_histogram_add(h, length, count, &err), &err);
+        add_lengths(h, length, count);
     }
     (void)fclose(f);
     return h;
@@ -129,43 +127,24 @@ static void test_oracle(void **state)
     assert_int_equal(rows, 20);
 }
 
-static uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
-                         uint32_t capacity, uint32_t depth)
-{
-    ps_plan_options o = {.capacity = capacity,
-                         .depth = depth,
-                         .distribute = true,
-                         .short_weight = 0.09,
-                         .short_length = 8,
-                         .batch = 1};
-    ps_plan *plan;
-    ps_error err;
-    uint64_t packs;
-
-    assert_ok(ps_plan_make(&plan, h, algorithm, &o, &err), &err);
-    assert_ok(ps_plan_check(plan, h, &o, &err), &err);
-    packs = ps_plan_packs(plan);
-    ps_plan_free(plan);
-    return packs;
-}
-
 /* The relaxation's optimum at depth 3, and what nnlshp has to reach there. */
 static void try_target(const char *name, uint32_t capacity, double optimum,
                        uint64_t max)
 {
     ps_histogram *h = read_histogram(name);
+    ps_plan_options o = plan_options(capacity, 3);
     double bound;
     uint64_t packs;
     ps_error err;
 
     assert_ok(ps_plan_bound(h, capacity, 3, &bound, &err), &err);
     assert_true(bound > optimum - 0.5 && bound < optimum + 0.5);
-    packs = packs_of(h, PS_PLAN_NNLSHP, capacity, 3);
+    packs = packs_of(h, PS_PLAN_NNLSHP, &o);
     print_message("# %s nnlshp 3: %" PRIu64 " packs\n", name, packs);
     assert_true((double)packs >= optimum && packs <= max);
-    for (uint32_t depth = 4; depth <= 16; depth *= 2)
-        assert_true(packs_of(h, PS_PLAN_NNLSHP, capacity, depth) <=
-                    packs_of(h, PS_PLAN_LPFHP, capacity, depth));
+    for (o.depth = 4; o.depth <= 16; o.depth *= 2)
+        assert_true(packs_of(h, PS_PLAN_NNLSHP, &o) <=
+                    packs_of(h, PS_PLAN_LPFHP, &o));
     ps_histogram_free(h);
 }
 

@@ -18,18 +18,6 @@ static const ps_algorithm algorithms[] = {
     PS_PLAN_LPFHP, PS_PLAN_NNLSHP, PS_PLAN_ENNLSHP,
 };
 
-#define N_ALGORITHMS (COUNT(algorithms))
-
-static ps_plan_options options_for(uint32_t capacity, uint32_t depth)
-{
-    return (ps_plan_options){.capacity = capacity,
-                             .depth = depth,
-                             .distribute = true,
-                             .short_weight = 0.09,
-                             .short_length = 8,
-                             .batch = 8};
-}
-
 static ps_plan *make_plan(const ps_histogram *h, ps_algorithm algorithm,
                           const ps_plan_options *o)
 {
@@ -122,34 +110,27 @@ static void try_kind(const kind *k, uint64_t seed)
         ps_histogram *h =
             random_histogram(&random, lengths, longest, k->count);
         ps_plan_options o =
-            options_for(capacity, random_depth(&random, capacity));
+            plan_options(capacity, random_depth(&random, capacity));
 
         o.distribute = random_below(&random, 3) > 0;
         o.batch = 1 + random_below(&random, 40);
-        for (size_t a = 0; a < N_ALGORITHMS; a++)
+        for (size_t a = 0; a < COUNT(algorithms); a++)
             try_plan(h, algorithms[a], &o);
         ps_histogram_free(h);
     }
 }
 
-static void test_small(void **state)
+static void test_kinds(void **state)
 {
-    try_kind(&(kind){40, 12, 6, 3000}, 1);
-}
+    static const kind kinds[] = {
+        {40, 12, 6, 3000},                    /* small */
+        {512, 300, 1000000, 60},              /* plentiful */
+        {600, 60, INT64_MAX / 600 / 60, 60},  /* huge counts */
+        {131072, 60, 3, 12},                  /* sparse */
+    };
 
-static void test_plentiful(void **state)
-{
-    try_kind(&(kind){512, 300, 1000000, 60}, 2);
-}
-
-static void test_huge_counts(void **state)
-{
-    try_kind(&(kind){600, 60, INT64_MAX / 600 / 60, 60}, 3);
-}
-
-static void test_sparse(void **state)
-{
-    try_kind(&(kind){131072, 60, 3, 12}, 4);
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        try_kind(&kinds[i], i + 1);
 }
 
 /* One length only, from one sequence on: ends and remainders. */
@@ -157,13 +138,12 @@ static void test_one_length(void **state)
 {
     for (uint32_t length = 1; length <= 12; length++)
         for (uint64_t count = 1; count <= 25; count += 3) {
-            ps_histogram *h = histogram_of("");
-            ps_error err;
+            ps_histogram *h = open_histogram();
 
-            assert_ok(ps_histogram_add(h, length, count, &err), &err);
+            add_lengths(h, length, count);
             for (uint32_t depth = 1; depth <= 4; depth++)
-                for (size_t a = 0; a < N_ALGORITHMS; a++) {
-                    ps_plan_options o = options_for(12, depth);
+                for (size_t a = 0; a < COUNT(algorithms); a++) {
+                    ps_plan_options o = plan_options(12, depth);
 
                     try_plan(h, algorithms[a], &o);
                 }
@@ -174,9 +154,9 @@ static void test_one_length(void **state)
 static void test_empty(void **state)
 {
     ps_histogram *h = histogram_of("");
-    ps_plan_options o = options_for(512, 3);
+    ps_plan_options o = plan_options(512, 3);
 
-    for (size_t a = 0; a < N_ALGORITHMS; a++) {
+    for (size_t a = 0; a < COUNT(algorithms); a++) {
         ps_plan *plan = make_plan(h, algorithms[a], &o);
         ps_error err;
 
@@ -227,7 +207,7 @@ static void test_against_naive(void **state)
         uint32_t longest = 1 + random_below(&random, capacity);
         uint32_t lengths = 1 + random_below(&random, 16);
         uint32_t depth = random_depth(&random, 6);
-        ps_plan_options o = options_for(capacity, depth);
+        ps_plan_options o = plan_options(capacity, depth);
         ps_histogram *h =
             random_histogram(&random, lengths, longest,
                              NAIVE_MAX / lengths);
@@ -274,7 +254,7 @@ static void test_by_hand(void **state)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const by_hand *c = &cases[i];
-        ps_plan_options o = options_for(c->capacity, c->depth);
+        ps_plan_options o = plan_options(c->capacity, c->depth);
         ps_histogram *h = histogram_of(c->histogram);
         ps_plan *plan;
 
@@ -292,7 +272,7 @@ static void test_greedy_repeats(void **state)
 {
     uint64_t random = 3;
     ps_histogram *h = random_histogram(&random, 100, 512, 1000);
-    ps_plan_options o = options_for(512, 8);
+    ps_plan_options o = plan_options(512, 8);
     ps_plan *a = make_plan(h, PS_PLAN_GREEDY, &o);
     ps_plan *b = make_plan(h, PS_PLAN_GREEDY, &o);
 
@@ -322,7 +302,7 @@ static void assert_refused(const ps_histogram *h, ps_algorithm algorithm,
 static void test_refused(void **state)
 {
     ps_histogram *h = histogram_of("512:1 7:1");
-    ps_plan_options o = options_for(511, 3);
+    ps_plan_options o = plan_options(511, 3);
 
     assert_refused(h, PS_PLAN_FFD, &o,
                    "plan: a length of 512 is above the capacity of 511");
@@ -332,10 +312,10 @@ static void test_refused(void **state)
     o.capacity = PS_MAX_CAPACITY + 1;
     assert_refused(h, PS_PLAN_FFD, &o,
                    "plan: the capacity must be 1 to 16777216");
-    o = options_for(512, 0);
+    o = plan_options(512, 0);
     assert_refused(h, PS_PLAN_FFD, &o,
                    "plan: the depth must be at least 1");
-    o = options_for(512, 3);
+    o = plan_options(512, 3);
     assert_refused(h, (ps_algorithm)(PS_PLAN_ENNLSHP + 1), &o,
                    "plan: no such algorithm");
     o.batch = 0;
@@ -355,10 +335,10 @@ static void test_memory(void **state)
 {
     uint64_t random = 8;
     ps_histogram *h = random_histogram(&random, 40, 128, 50);
-    ps_plan_options o = options_for(128, UINT32_MAX);
+    ps_plan_options o = plan_options(128, UINT32_MAX);
     size_t blocks = alloc_so_far().blocks;
 
-    for (size_t a = 0; a < N_ALGORITHMS; a++) {
+    for (size_t a = 0; a < COUNT(algorithms); a++) {
         ps_result r = PS_ERR_MEMORY;
 
         for (uint64_t nth = 1; r != PS_OK; nth++) {
@@ -383,10 +363,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_plentiful),
-        cmocka_unit_test(test_huge_counts),
-        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_one_length),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_against_naive),

@@ -5,7 +5,7 @@
  */
 
 #include "lib-alloc.h"
-#include "lib-fixture.h"
+#include "plan-naive.h"
 #include "plan/repack.h"
 #include "plan/window_plan.h"
 
@@ -30,42 +30,27 @@ static const kind kinds[] = {
     {"long", 131072, 1, 9000, 4}, {"short", 4096, 1, 60, 4},
 };
 
-#define N_KINDS (COUNT(kinds))
-
 static const uint32_t depths[] = {1, 2, 3, 4, 8, 16, 64};
-
-#define N_DEPTHS (COUNT(depths))
 
 static ps_histogram *draw(const kind *k, uint32_t n, uint64_t *random)
 {
-    ps_histogram *h;
-    ps_error err;
+    ps_histogram *h = open_histogram();
 
-    assert_ok(ps_histogram_open(&h, &err), &err);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t length = 0;
 
         for (uint32_t t = 0; t < k->terms; t++)
             length += k->from + random_below(random, k->to - k->from + 1);
-        assert_ok(ps_histogram_add(h, length, 1, &err), &err);
+        add_lengths(h, length, 1);
     }
     return h;
-}
-
-static ps_plan_options options_for(const kind *k, uint32_t depth)
-{
-    return (ps_plan_options){.capacity = k->capacity,
-                             .depth = depth,
-                             .distribute = true,
-                             .short_weight = PS_SHORT_WEIGHT,
-                             .short_length = PS_SHORT_LENGTH};
 }
 
 /* Packs of the plan above those that there must be. */
 static double excess(ps_effort effort, const kind *k, const ps_histogram *h,
                      uint32_t depth)
 {
-    ps_plan_options o = options_for(k, depth);
+    ps_plan_options o = plan_options(k->capacity, depth);
     ps_plan *plan;
     ps_error err;
     double bound, packs;
@@ -84,10 +69,10 @@ static double try_all(ps_effort effort, uint32_t n, double max)
     uint64_t random = n;
     double sum = 0;
 
-    for (size_t k = 0; k < N_KINDS; k++) {
+    for (size_t k = 0; k < COUNT(kinds); k++) {
         ps_histogram *h = draw(&kinds[k], n, &random);
 
-        for (size_t d = 0; d < N_DEPTHS; d++) {
+        for (size_t d = 0; d < COUNT(depths); d++) {
             double more = excess(effort, &kinds[k], h, depths[d]);
 
             if (more > max)
@@ -98,8 +83,8 @@ static double try_all(ps_effort effort, uint32_t n, double max)
         ps_histogram_free(h);
     }
     print_message("# %" PRIu32 ": %.3f packs more\n", n,
-                  sum / (N_KINDS * N_DEPTHS));
-    return sum / (N_KINDS * N_DEPTHS);
+                  sum / (COUNT(kinds) * COUNT(depths)));
+    return sum / (COUNT(kinds) * COUNT(depths));
 }
 
 static void test_few(void **state)
@@ -131,7 +116,7 @@ static void test_nnlshp(void **state)
 {
     uint64_t random = 3;
 
-    for (size_t k = 0; k < N_KINDS; k++) {
+    for (size_t k = 0; k < COUNT(kinds); k++) {
         ps_histogram *h = draw(&kinds[k], 50000, &random);
         uint64_t min = UINT64_MAX;
 
@@ -139,8 +124,8 @@ static void test_nnlshp(void **state)
             ps_histogram_free(h);
             continue;
         }
-        for (size_t d = 2; d < N_DEPTHS; d++) {
-            ps_plan_options o = options_for(&kinds[k], depths[d]);
+        for (size_t d = 2; d < COUNT(depths); d++) {
+            ps_plan_options o = plan_options(kinds[k].capacity, depths[d]);
             ps_plan *plan;
             ps_error err;
             double bound;
@@ -167,7 +152,7 @@ static void test_work(void **state)
 {
     uint64_t random = 9;
 
-    for (size_t k = 0; k < N_KINDS; k++) {
+    for (size_t k = 0; k < COUNT(kinds); k++) {
         const uint32_t n = 1000;
         ps_histogram *h = draw(&kinds[k], n, &random);
         double *price = must_alloc(n * sizeof *price);
@@ -196,10 +181,10 @@ static void test_memory_told(void **state)
 {
     uint64_t random = 7;
 
-    for (size_t k = 0; k < N_KINDS; k++)
+    for (size_t k = 0; k < COUNT(kinds); k++)
         for (uint32_t n = 64; n <= 4096; n *= 8) {
             ps_histogram *h = draw(&kinds[k], n, &random);
-            ps_plan_options o = options_for(&kinds[k], 16);
+            ps_plan_options o = plan_options(kinds[k].capacity, 16);
             ps_plan_size size = {.sequences = n,
                                  .lengths = (uint32_t)ps_histogram_size(h),
                                  .capacity = o.capacity,
@@ -226,7 +211,7 @@ static void test_memory(void **state)
 {
     uint64_t random = 8;
     ps_histogram *h = draw(&kinds[2], 500, &random);
-    ps_plan_options o = options_for(&kinds[2], 4);
+    ps_plan_options o = plan_options(kinds[2].capacity, 4);
     size_t blocks = alloc_so_far().blocks;
     ps_result r = PS_ERR_MEMORY;
 
