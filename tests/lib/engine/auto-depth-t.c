@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "plan-naive.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,13 +22,12 @@ static uint32_t choose(uint32_t capacity, uint32_t max, size_t n,
                                        .depth = max,
                                        .window = 256,
                                        .max_delay = 512};
-    ps_histogram *h;
+    ps_histogram *h = open_histogram();
     uint32_t depth = 0;
     ps_error err;
 
-    assert_ok(ps_histogram_open(&h, &err), &err);
     for (size_t i = 0; i < n; i++)
-        assert_ok(ps_histogram_add(h, given[i], counts[i], &err), &err);
+        add_lengths(h, given[i], counts[i]);
     assert_ok(ps_depth_choose(h, &options, &depth, &err), &err);
     ps_histogram_free(h);
     return depth;
@@ -85,12 +84,10 @@ static void test_too_long(void **state)
 {
     const ps_engine_options options = {
         .capacity = 9, .depth = 9, .window = 4, .max_delay = 8};
-    ps_histogram *h;
+    ps_histogram *h = histogram_of("10:1");
     uint32_t depth;
     ps_error err;
 
-    assert_ok(ps_histogram_open(&h, &err), &err);
-    assert_ok(ps_histogram_add(h, 10, 1, &err), &err);
     assert_result(ps_depth_choose(h, &options, &depth, &err),
                   PS_ERR_ARGUMENT, &err);
     ps_histogram_free(h);

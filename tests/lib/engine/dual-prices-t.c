@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "plan-naive.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,21 +60,16 @@ static void come(ps_dual_prices *p, uint32_t length, uint32_t times)
 }
 
 /* Prices do not fall, and end a little above that of a pack at most. */
-static void check_prices(const ps_dual_prices *p)
-{
-    assert_int_equal(ps_dual_price_of(p, 0), 0);
-    for (uint32_t l = 1; l <= p->capacity; l++)
-        assert_true(ps_dual_price_of(p, l) >= ps_dual_price_of(p, l - 1));
-    assert_true(ps_dual_price_of(p, p->capacity) <= PS_SCORE_ONE / 200 * 201);
-}
-
 static void learn(ps_dual_prices *p)
 {
     ps_error err;
 
     assert_ok(ps_dual_prices_learn(p, &err), &err);
     ps_dual_prices_follow(p);
-    check_prices(p);
+    assert_int_equal(ps_dual_price_of(p, 0), 0);
+    for (uint32_t l = 1; l <= p->capacity; l++)
+        assert_true(ps_dual_price_of(p, l) >= ps_dual_price_of(p, l - 1));
+    assert_true(ps_dual_price_of(p, p->capacity) <= PS_SCORE_ONE / 200 * 201);
     for (uint32_t u = 1; u <= p->units.count; u++)
         assert_true(p->price[u] >= p->price[u - 1] - 1e-12);
 }
@@ -261,38 +256,28 @@ static double dearest_pack(const ps_dual_prices *p, const double *price)
     return all;
 }
 
-/* The bound on what came, in units. */
-static double bound_of(const ps_dual_prices *p)
-{
-    ps_histogram *h;
-    double packs;
-    ps_error err;
-
-    assert_ok(ps_histogram_open(&h, &err), &err);
-    for (uint32_t u = 1; u <= p->units.count; u++)
-        if (p->count[u] > 0)
-            assert_ok(ps_histogram_add(h, u, (uint64_t)p->count[u], &err),
-                      &err);
-    assert_ok(ps_plan_bound(h, p->units.count, p->depth, &packs, &err), &err);
-    ps_histogram_free(h);
-    return packs;
-}
-
 /*
  * The prices are feasible, and what they say of all that came is within a part
  * of the bound, and not above it.
  */
 static void check_learned(const ps_dual_prices *p, double gap)
 {
-    double bound = bound_of(p);
+    ps_histogram *h = open_histogram();
+    double bound;
     double told = 0;
+    ps_error err;
 
     for (uint32_t i = 0; i < p->cuts.n; i++)
         assert_true(dearest_pack(p, ps_price_cut(&p->cuts, i)) <=
                     1 + 1e-6);
     gap += TOLERANCE / sqrt(p->window_size);
-    for (uint32_t u = 1; u <= p->units.count; u++)
+    for (uint32_t u = 1; u <= p->units.count; u++) {
         told += p->count[u] * p->price[u];
+        if (p->count[u] > 0)
+            add_lengths(h, u, (uint64_t)p->count[u]);
+    }
+    assert_ok(ps_plan_bound(h, p->units.count, p->depth, &bound, &err), &err);
+    ps_histogram_free(h);
     if (told > bound * (1 + 1e-6) || told < bound * (1 - gap))
         fail_msg("L %u, D %u, W %u: %f packs, not %f", p->capacity,
                  p->depth, p->window_size, told, bound);

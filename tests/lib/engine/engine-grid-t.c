@@ -123,19 +123,6 @@ static void draw(const struct cell *c, uint32_t *to, size_t n)
     lengths_free(l);
 }
 
-static double bound_on(const uint32_t *stream, uint32_t capacity,
-                       uint32_t depth)
-{
-    ps_histogram *h;
-    double packs;
-    ps_error err;
-
-    assert_ok(lengths_histogram(stream, SEQUENCES, &h, &err), &err);
-    assert_ok(ps_plan_bound(h, capacity, depth, &packs, &err), &err);
-    ps_histogram_free(h);
-    return packs;
-}
-
 static drive_figures run(const uint32_t *stream, size_t n,
                          uint32_t capacity, uint32_t depth, uint32_t window)
 {
@@ -161,8 +148,14 @@ static unsigned try_cell(const struct cell *c)
     for (size_t i = 0; i < SEQUENCES; i++)
         tokens += stream[i];
     for (size_t d = 0; d < COUNT(depths); d++) {
-        double bound = bound_on(stream, c->capacity, depths[d]);
+        ps_histogram *h;
+        double bound;
+        ps_error err;
 
+        assert_ok(lengths_histogram(stream, SEQUENCES, &h, &err), &err);
+        assert_ok(ps_plan_bound(h, c->capacity, depths[d], &bound, &err),
+                  &err);
+        ps_histogram_free(h);
         for (size_t w = 0; w < COUNT(windows); w++) {
             double packs = (double)run(stream, SEQUENCES, c->capacity,
                                        depths[d], windows[w]).packs;

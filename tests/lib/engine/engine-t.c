@@ -76,21 +76,23 @@ static void stream(const ps_engine_options *o, uint64_t random)
     drive_close(&d);
 }
 
-static void streams_of(ps_policy policy, ps_pack_order order)
+static void test_each_sequence_leaves_once(void **state)
 {
     static const uint32_t windows[] = {1, 2, 3, 10, 50};
     static const uint64_t delays[] = {1, 2, 3, 7, 30, 200, UINT64_MAX};
 
-    for (uint32_t capacity = 1; capacity <= 40; capacity += 6)
-        for (size_t w = 0; w < COUNT(windows); w++)
-            for (size_t d = 0; d < COUNT(delays); d++) {
+    for (size_t i = 0; i < COUNT(policies) * COUNT(orders); i++)
+        for (uint32_t capacity = 1; capacity <= 40; capacity += 6)
+            for (size_t k = 0; k < COUNT(windows) * COUNT(delays); k++) {
+                size_t w = k / COUNT(delays);
+                size_t d = k % COUNT(delays);
                 uint64_t random = 1 + capacity * 100 + w * 10 + d;
                 ps_engine_options o = {
                     .capacity = capacity,
                     .depth = 1 + random_below(&random, capacity),
                     .window = windows[w],
-                    .policy = policy,
-                    .order = order,
+                    .policy = policies[i / COUNT(orders)],
+                    .order = orders[i % COUNT(orders)],
                     .seed = random,
                     .max_delay = delays[d],
                     .even_cost = random_below(&random, 4) == 0,
@@ -98,13 +100,6 @@ static void streams_of(ps_policy policy, ps_pack_order order)
 
                 stream(&o, random);
             }
-}
-
-static void test_each_sequence_leaves_once(void **state)
-{
-    for (size_t p = 0; p < COUNT(policies); p++)
-        for (size_t k = 0; k < COUNT(orders); k++)
-            streams_of(policies[p], orders[k]);
 }
 
 /* ---- When ---- */

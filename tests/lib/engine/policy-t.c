@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "plan-naive.h"
 
 #include "plan/window_plan.h"
 #include "policy-harness.h"
@@ -70,12 +70,6 @@ typedef struct open_pack {
     uint32_t sum;
 } open_pack;
 
-static void put(open_pack *p, uint32_t length)
-{
-    p->lengths[p->n++] = length;
-    p->sum += length;
-}
-
 static void expect_open(stand *s, open_pack *p)
 {
     assert_true(is_ready(s));
@@ -104,7 +98,8 @@ static void run_nextfit(const ps_policy_calls *calls,
         admit(&s, length);
         if (length > setup->capacity - p.sum)
             expect_open(&s, &p);
-        put(&p, length);
+        p.lengths[p.n++] = length;
+        p.sum += length;
         if (p.sum == setup->capacity || p.n == setup->depth)
             expect_open(&s, &p);
         assert_false(is_ready(&s));
@@ -144,18 +139,13 @@ static void test_none(void **state)
 /* The plan for what a window holds, with the options of the paper. */
 static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
 {
-    ps_plan_options o = {.capacity = s->is.capacity,
-                         .depth = s->is.depth,
-                         .distribute = true,
-                         .short_weight = 0.09,
-                         .short_length = 8};
-    ps_histogram *h;
+    ps_plan_options o = plan_options(s->is.capacity, s->is.depth);
+    ps_histogram *h = open_histogram();
     ps_plan *plan;
     ps_error err;
 
-    assert_ok(ps_histogram_open(&h, &err), &err);
     for (uint32_t i = 0; i < s->n; i++)
-        assert_ok(ps_histogram_add(h, s->list[i].length, 1, &err), &err);
+        add_lengths(h, s->list[i].length, 1);
     if (algorithm == PS_PLAN_NNLSHP)
         assert_ok(ps_plan_window(&plan, h, PS_EFFORT_MEDIUM, &o, &err), &err);
     else

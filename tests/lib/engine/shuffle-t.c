@@ -28,17 +28,6 @@ typedef struct model {
     uint32_t sequences;
 } model;
 
-static void open_model(model *m, uint64_t seed, uint32_t window,
-                       uint32_t depth)
-{
-    ps_mem mem = {0};
-
-    *m = (model){.depth = depth, .random = seed + 1};
-    assert_true(ps_shuffle_sequences(window, depth) <= MAX_SLOTS);
-    m->shuffle = ps_shuffle_open(seed, window, MAX_SLOTS, &mem);
-    assert_non_null(m->shuffle);
-}
-
 static uint64_t naive_oldest(const model *m)
 {
     uint64_t oldest = UINT64_MAX;
@@ -107,9 +96,12 @@ static void take(model *m, bool the_oldest)
 static void run(uint64_t seed, uint32_t window, uint32_t depth)
 {
     uint64_t now = 1;
-    model m;
+    ps_mem mem = {0};
+    model m = {.depth = depth, .random = seed + 1};
 
-    open_model(&m, seed, window, depth);
+    assert_true(ps_shuffle_sequences(window, depth) <= MAX_SLOTS);
+    m.shuffle = ps_shuffle_open(seed, window, MAX_SLOTS, &mem);
+    assert_non_null(m.shuffle);
     assert_oldest(&m);
     for (int i = 0; i < 300; i++) {
         uint32_t dice = random_below(&m.random, 100);

@@ -32,24 +32,22 @@ static void draw_scores(uint32_t units, uint32_t rare, uint64_t *random)
                       PS_SCORE_ONE / 10;
 }
 
-/* What `places` can be worth in each room, as if all were without end. */
-static void naive_row(uint32_t units, uint32_t places, int64_t *row)
-{
-    memset(row, 0, (units + 1) * sizeof *row);
-    while (places-- > 0)
-        for (uint32_t c = units; c > 0; c--)
-            for (uint32_t u = 1; u <= c; u++)
-                if (best[u] > PS_SCORE_NONE && best[u] + row[c - u] > row[c])
-                    row[c] = best[u] + row[c - u];
-}
-
+/*
+ * The row of `places` is what `meant` can be worth in each room, as if all
+ * were without end.
+ */
 static void check_row(const ps_value *v, uint32_t units, uint32_t places,
                       uint32_t meant)
 {
     const int32_t *row = ps_value_row(v, places);
-    int64_t wanted[MAX_UNITS + 1];
+    int64_t wanted[MAX_UNITS + 1] = {0};
 
-    naive_row(units, meant, wanted);
+    while (meant-- > 0)
+        for (uint32_t c = units; c > 0; c--)
+            for (uint32_t u = 1; u <= c; u++)
+                if (best[u] > PS_SCORE_NONE &&
+                    best[u] + wanted[c - u] > wanted[c])
+                    wanted[c] = best[u] + wanted[c - u];
     for (uint32_t c = 0; c <= units; c++) {
         assert_int_equal(row[units - c], wanted[c]);
         if (c > 0)
