@@ -11,20 +11,6 @@
 /* Enough for any stream that fits a fuzzer's input. */
 #define MAX_PACKS 4096
 
-static uint64_t hash_piece(const ps_pack_info *info, const ps_pack *pack,
-                           uint32_t i, const ps_piece *piece)
-{
-    size_t n = (size_t)ps_payload_bytes(&info->schema, piece->n_tok);
-    unsigned char *payload = malloc(n);
-    uint64_t hash;
-
-    must(payload != NULL);
-    ps_pack_payload(info, pack, i, payload);
-    hash = hash_bytes(piece->id, payload, n);
-    free(payload);
-    return hash;
-}
-
 /* Each sequence of a pack lies where it should and can be taken out. */
 static void take_apart(pack_yield *y, const ps_pack_info *info,
                        const ps_pack *pack)
@@ -36,12 +22,17 @@ static void take_apart(pack_yield *y, const ps_pack_info *info,
     must(pack->n_tok >= 1 && pack->n_tok <= info->capacity);
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         ps_piece piece = ps_pack_piece(info, pack, i);
+        size_t n = (size_t)ps_payload_bytes(&info->schema, piece.n_tok);
+        unsigned char *payload = malloc(n);
 
+        must(payload != NULL);
         must(piece.begin == end && piece.n_tok > 0);
         must(piece.n_tok <= left && piece.n_tok <= info->capacity - end);
         left -= piece.n_tok;
         end += (piece.n_tok + info->align - 1) / info->align * info->align;
-        y->hash += hash_piece(info, pack, i, &piece);
+        ps_pack_payload(info, pack, i, payload);
+        y->hash += hash_bytes(piece.id, payload, n);
+        free(payload);
     }
     must(left == 0 && end <= info->capacity);
 }
@@ -83,16 +74,6 @@ pack_yield read_packs(void)
     return y;
 }
 
-/* Ids rise, but for where another stream begins. */
-static void check_rise(const ps_sequence *s, uint64_t *sequences,
-                       uint64_t *next, uint64_t *streams)
-{
-    if (*sequences > 0 && s->id < *next)
-        ++*streams;
-    *next = s->id + 1;
-    ++*sequences;
-}
-
 ps_result unpack_packs(ps_order order, uint64_t *sequences)
 {
     ps_error err = no_error();
@@ -115,7 +96,11 @@ ps_result unpack_packs(ps_order order, uint64_t *sequences)
         must(s.n_tok > 0);
         must(s.payload_bytes ==
              ps_payload_bytes(&ps_pack_reader_info(r)->schema, s.n_tok));
-        check_rise(&s, sequences, &next, &streams);
+        /* Ids rise, but for where another stream begins. */
+        if (*sequences > 0 && s.id < next)
+            streams++;
+        next = s.id + 1;
+        ++*sequences;
     }
     /* A stream has a header, and END: how many of them there can be. */
     must(order == PS_ORDER_PACK || streams == 1 ||

@@ -74,19 +74,10 @@ static void put_frame(bytes *packed, bytes *table, const unsigned char *p,
         put_bytes(table, frame + size - 4, 4);
 }
 
-/* The seek table behind `n` frames; packstream(5). */
-static void put_table(bytes *packed, const bytes *table, size_t n,
-                      unsigned bits)
-{
-    put_number(packed, 0x184d2a5e, 4);
-    put_number(packed, table->size + 9, 4);
-    put_bytes(packed, table->data, table->size);
-    put_number(packed, n, 4);
-    put_number(packed, (bits & CHECKSUMS) != 0 ? 0x80 : 0, 1);
-    put_number(packed, 0x8f92eab1, 4);
-}
-
-/* The stream in frames, the header in one of its own or not. */
+/*
+ * The stream in frames, the header in one of its own or not, and behind them
+ * their seek table; packstream(5).
+ */
 static void compress(const way *w, const bytes *plain, bytes *packed)
 {
     bytes table = {0};
@@ -106,16 +97,22 @@ static void compress(const way *w, const bytes *plain, bytes *packed)
         put_frame(packed, &table, plain->data + at, n, w->bits);
         frames++;
     }
-    put_table(packed, &table, frames, w->bits);
+    put_number(packed, 0x184d2a5e, 4);
+    put_number(packed, table.size + 9, 4);
+    put_bytes(packed, table.data, table.size);
+    put_number(packed, frames, 4);
+    put_number(packed, (w->bits & CHECKSUMS) != 0 ? 0x80 : 0, 1);
+    put_number(packed, 0x8f92eab1, 4);
     free_bytes(&table);
 }
 
 /* Doubles the bytes. */
 static void join(bytes *b)
 {
-    bytes copy = {0};
+    bytes copy = *b;
 
-    put_bytes(&copy, b->data, b->size);
+    *b = (bytes){0};
+    put_bytes(b, copy.data, copy.size);
     put_bytes(b, copy.data, copy.size);
     free_bytes(&copy);
 }
