@@ -16,7 +16,7 @@
 
 #include "cli/message.h"
 #include "common/bytes.h"
-#include "formats.h"
+#include "packcat/formats.h"
 
 /* Files with rows of one length may differ in all the rest. */
 static bool put_row(output *out, const ps_pack_info *info,

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 
 #include "cli/message.h"
-#include "elements.h"
-#include "formats.h"
+#include "packcat/elements.h"
+#include "packcat/formats.h"
 
 #define LOSS_CHANNEL "loss_mask"
 #define LOSS_ENDING ".loss"

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "elements.h"
+#include "packcat/elements.h"
 
 #include <math.h>
 #include <stdio.h>

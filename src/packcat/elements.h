@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output.h"
+#include "packcat/output.h"
 #include "packstream.h"
 
 /* `n` elements of one type, packed and little-endian. */

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "formats.h"
+#include "packcat/formats.h"
 
 #include <string.h>
 

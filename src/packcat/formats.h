@@ -28,8 +28,8 @@
 
 #include <stdbool.h>
 
-#include "input.h"
-#include "output.h"
+#include "packcat/input.h"
+#include "packcat/output.h"
 
 /* Of several files `out` is the first, and the others stand behind it. */
 typedef void format_convert(input *in, output *out);

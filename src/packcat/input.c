@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "input.h"
+#include "packcat/input.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

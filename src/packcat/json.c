@@ -11,8 +11,8 @@
 
 #include <inttypes.h>
 
-#include "elements.h"
-#include "formats.h"
+#include "packcat/elements.h"
+#include "packcat/formats.h"
 
 static void put_key(output *out, const char *name)
 {

@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "elements.h"
-#include "formats.h"
+#include "packcat/elements.h"
+#include "packcat/formats.h"
 
 #define HEADER_BYTES 34
 #define NEW_DOCUMENT (UINT32_C(1) << 31)

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "output.h"
+#include "packcat/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

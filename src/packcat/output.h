@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "input.h"
+#include "packcat/input.h"
 #include "packstream.h"
 
 /* The most bytes that output_reserve can be asked for. */

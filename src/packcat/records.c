@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-#include "elements.h"
-#include "formats.h"
+#include "packcat/elements.h"
+#include "packcat/formats.h"
 
 void convert_records(input *in, output *out)
 {

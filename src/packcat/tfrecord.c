@@ -15,8 +15,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "elements.h"
-#include "formats.h"
+#include "packcat/elements.h"
+#include "packcat/formats.h"
 #include "wire/protobuf.h"
 
 /* What `labels` holds where there is nothing to predict. */

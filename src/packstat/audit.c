@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "audit.h"
+#include "packstat/audit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "faults.h"
+#include "packstat/faults.h"
 #include "packstream.h"
 
 typedef struct logged_piece {

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "columns.h"
+#include "packstat/columns.h"
 
 #include <stdbool.h>
 #include <string.h>

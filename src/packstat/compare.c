@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "compare.h"
+#include "packstat/compare.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -109,7 +109,7 @@ static bool read_one(comparison *c)
 {
     const uint64_t number = c->pending.next;
     ps_sequence sequence;
-    uint8_t reason = REASON_NONE;
+    uint8_t reason = REJECT_NONE;
     bool more;
 
     if (!go_on(c, inputs_next(&c->in, &sequence, &more)))
@@ -135,10 +135,10 @@ static bool read_one(comparison *c)
 static uint8_t drop_reason(const comparison *c, const pending_entry *entry)
 {
     if (entry->n_tok == 0)
-        return REASON_NONE;
-    if (is_overlong(c, entry) && entry->reason != REASON_OUT_OF_VOCAB)
-        return REASON_DROPPED;
-    return entry->outside ? REASON_OUT_OF_VOCAB : REASON_DROPPED;
+        return REJECT_NONE;
+    if (is_overlong(c, entry) && entry->reason != REJECT_OUT_OF_VOCAB)
+        return REJECT_DROPPED;
+    return entry->outside ? REJECT_OUT_OF_VOCAB : REJECT_DROPPED;
 }
 
 /*
@@ -148,14 +148,14 @@ static uint8_t drop_reason(const comparison *c, const pending_entry *entry)
 static void settle(comparison *c, uint64_t number, const pending_entry *entry)
 {
     static const char *const words[] = {
-        [REASON_NONE] = "in packs whole",
-        [REASON_DROPPED] = "dropped",
-        [REASON_TRUNCATED] = "truncated",
-        [REASON_OUT_OF_VOCAB] = "dropped for a token"};
+        [REJECT_NONE] = "in packs whole",
+        [REJECT_DROPPED] = "dropped",
+        [REJECT_TRUNCATED] = "truncated",
+        [REJECT_OUT_OF_VOCAB] = "dropped for a token"};
     const uint64_t id = number - c->base;
     const bool absent = entry->seen == 0 && !entry->done;
     ps_totals *made = &c->made;
-    uint8_t reason = REASON_NONE;
+    uint8_t reason = REJECT_NONE;
 
     made->input_sequences++;
     made->input_tokens += entry->n_tok;
@@ -169,12 +169,12 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
     } else if (entry->kept < entry->n_tok) {
         made->truncated_sequences++;
         made->truncated_tokens += entry->n_tok - entry->kept;
-        reason = REASON_TRUNCATED;
+        reason = REJECT_TRUNCATED;
     }
 
     if (!c->rejects.open || entry->reason == reason)
         return;
-    if (entry->reason == REASON_NONE)
+    if (entry->reason == REJECT_NONE)
         FAULT(c, "sequence " U64 " was %s, but is not in %s: " ENTRY, id,
               words[reason], rejects_name(&c->rejects),
               ENTRY_ARGS(c, number, entry));

@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "columns.h"
-#include "faults.h"
-#include "inputs.h"
-#include "packstat.h"
+#include "packstat/columns.h"
+#include "packstat/faults.h"
+#include "packstat/inputs.h"
+#include "packstat/packstat.h"
 #include "packstream.h"
-#include "pending.h"
+#include "packstat/pending.h"
 
 typedef struct comparison {
     const ps_pack_info *info;

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "faults.h"
+#include "packstat/faults.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

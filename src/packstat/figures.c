@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "figures.h"
+#include "packstat/figures.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "inputs.h"
+#include "packstat/inputs.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -218,7 +218,7 @@ int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
     const ps_sequence *reject = &r->next;
     int status = STATUS_OK;
 
-    *reason = REASON_NONE;
+    *reason = REJECT_NONE;
     while (status == STATUS_OK && r->more && source_id(r) <= id) {
         if (source_id(r) < id) {
             REJECT_FAULT(r, f, place, "is out of order");

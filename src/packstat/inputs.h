@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "packstat.h"
+#include "common/reject_reasons.h"
+#include "packstat/packstat.h"
 
 typedef struct inputs {
     const name_list *names; /* at least one */
@@ -59,14 +60,6 @@ const char *inputs_name(const inputs *in, uint32_t file);
 void inputs_close(inputs *in);
 
 /* ---- Rejects ---- */
-
-/* The values of the channel `reason`. */
-enum {
-    REASON_NONE = 0, /* no reject */
-    REASON_DROPPED = 1,
-    REASON_TRUNCATED = 2,
-    REASON_OUT_OF_VOCAB = 3
-};
 
 /* All zeros: there is no such stream. */
 typedef struct rejects {

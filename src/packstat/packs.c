@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "audit.h"
+#include "packstat/audit.h"
 #include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "compare.h"
-#include "packstat.h"
-#include "summary.h"
+#include "packstat/compare.h"
+#include "packstat/packstat.h"
+#include "packstat/summary.h"
 
 /* A pack stream while it is read. */
 typedef struct scan {

@@ -28,8 +28,8 @@
 
 #include "cli/packs.h"
 #include "cli/range.h"
-#include "faults.h"
-#include "figures.h"
+#include "packstat/faults.h"
+#include "packstat/figures.h"
 #include "packstream.h"
 
 /* Names of files, in the order in which they were given. */

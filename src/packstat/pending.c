@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "pending.h"
+#include "packstat/pending.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "summary.h"
+#include "packstat/summary.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "figures.h"
+#include "packstat/figures.h"
 #include "packstream.h"
 
 /* Leaves a line free between summaries. */

@@ -10,8 +10,8 @@
 #include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "packstat.h"
-#include "summary.h"
+#include "packstat/packstat.h"
+#include "packstat/summary.h"
 
 /*
  * The longest sequence that is read as one; what is longer passes by in

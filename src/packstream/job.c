@@ -147,7 +147,7 @@ static int write_reject(job *j, const ps_sequence *sequence, int reason)
 static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 {
     static const int numbers[] = {
-        [PS_REJECT_OVERLONG] = REJECT_OVERLONG_DROPPED,
+        [PS_REJECT_OVERLONG] = REJECT_DROPPED,
         [PS_REJECT_OUT_OF_VOCAB] = REJECT_OUT_OF_VOCAB};
     int status = STATUS_OK;
     ps_error err;
@@ -203,7 +203,7 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
     if (outside)
         return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
     if (overlong == PS_OVERLONG_TRUNCATE)
-        status = write_reject(j, sequence, REJECT_OVERLONG_TRUNCATED);
+        status = write_reject(j, sequence, REJECT_TRUNCATED);
     return status == STATUS_OK ? put(j, sequence) : status;
 }
 

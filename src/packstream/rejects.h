@@ -8,15 +8,9 @@
 #ifndef PACKSTREAM_REJECTS_H
 #define PACKSTREAM_REJECTS_H
 
+#include "common/reject_reasons.h"
 #include "packstream.h"
 #include "packstream/output_check.h"
-
-/* Why a sequence is there; the values of the channel `reason`. */
-enum {
-    REJECT_OVERLONG_DROPPED = 1,
-    REJECT_OVERLONG_TRUNCATED = 2,
-    REJECT_OUT_OF_VOCAB = 3
-};
 
 /* Where the rejects are, for a state. */
 typedef struct rejects_mark {
