@@ -26,6 +26,8 @@ if [ -z "${abs_top_builddir-}" ]; then
     export PATH LD_LIBRARY_PATH LC_ALL
 fi
 
+export PYTHONDONTWRITEBYTECODE=1
+
 # A test file that needs more calls this from a setup of its own.
 start() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -123,6 +125,17 @@ is() {
     return 1
 }
 
+# bad_option WHY OPTION...: "$program" refuses the command line, whose end are
+# "${operands[@]}" where these are set.
+operands=()
+bad_option() {
+    is 64 "${program:?}: $1
+$program: try '$program --help'" "$program" "${@:2}" "${operands[@]}" \
+        </dev/null
+    # shellcheck disable=SC2154 # `is` sets it
+    [ -z "$output" ]
+}
+
 # refused STATUS TEXT COMMAND...: it exits so, and says so.  Where "$speaker"
 # is set it does in one line of stderr that begins so, but for one on --help.
 # shellcheck disable=SC2154 # run sets them
@@ -139,10 +152,15 @@ refused() {
         [ "$(grep -cv -- '--help' <<<"$stderr")" -eq 1 ]
 }
 
+# support SCRIPT [ARGUMENT...]: a Python script of tests/support, run by
+# "$python" or else python3.
+support() {
+    "${python:-python3}" "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
+}
+
 # stream DESCRIPTION: the stream that tests/support/tokcat.py describes.
 stream() {
-    PYTHONDONTWRITEBYTECODE=1 \
-        python3 "${abs_top_srcdir:?}/tests/support/tokcat.py" "$1"
+    support tokcat.py "$1"
 }
 
 # idle PID: waits until a process has done nothing for a while: it has taken

@@ -6,12 +6,17 @@
     python3 imports.py megatron STEM DTYPE DOCUMENTS [modes]
     python3 imports.py datatrove NAME WIDTH DOCUMENTS [LOSSES]
     python3 imports.py tfrecord NAME SAMPLES [OPTION...]
+    python3 imports.py changed NAME SAMPLE
     python3 imports.py head NAME LENGTH
     python3 imports.py peer PACKAGE NAME
     python3 imports.py damage FILE FLIPS GOOD CMD...
 
 Each writer is the plainest there is: numpy's own, or struct as the program
 that the form comes from uses it.  Lists are JSON.
+
+`changed` makes NAME.0, NAME.1 and so on of the lines on stdin: SAMPLE and
+behind it one with other features, or without those that are null; or the
+record that stands there in hexadecimal.
 
 `peer` has the program that a form comes from write what the tests below it
 know by heart, and exits with 77 where that is not installed.
@@ -199,6 +204,16 @@ def tfrecord(name, samples, *options):
         data += framed(bytes.fromhex(sample) if isinstance(sample, str)
                        else example(sample, options))
     write(name, data)
+
+
+def changed(name, sample):
+    for i, line in enumerate(sys.stdin.read().splitlines()):
+        first = json.loads(sample)
+        second = line
+        if line.startswith('"'):
+            second = {**first, **json.loads("{" + line + "}")}
+            second = {k: v for k, v in second.items() if v is not None}
+        tfrecord("%s.%d" % (name, i), json.dumps([first, second]))
 
 
 def head(name, length):
