@@ -28,13 +28,23 @@ fi
 
 export PYTHONDONTWRITEBYTECODE=1
 
-# A test file that needs more calls this from a setup of its own.
+# A test file that needs more calls this from a setup of its own.  With
+# "$pipes" set, a fault in the middle of a pipe is a fault.
 start() {
     cd "$BATS_TEST_TMPDIR" || return 1
+    [ -z "${pipes-}" ] || set -o pipefail
 }
 
 setup() {
     start
+}
+
+# start_training: start, and one thread for the BERT of the examples: the
+# numbers are small, and others may be at work here.
+start_training() {
+    start
+    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
+    export OMP_NUM_THREADS=1
 }
 
 # skip_without CMD...: skips the test where a command is not installed.
@@ -51,6 +61,13 @@ skip_without_numpy() {
     case ${PYTHON_NUMPY:-no} in
         no) skip "no python3 has numpy" ;;
     esac
+}
+
+# skip_without_xxhash: also where it lacks the module xxhash.
+skip_without_xxhash() {
+    skip_without_numpy
+    "$PYTHON_NUMPY" -c 'import xxhash' 2>/dev/null ||
+        skip "python3 has no xxhash module"
 }
 
 # skip_if_quick: skips a long test in a build that is only another one, where
@@ -96,12 +113,97 @@ record32() {
     u32 "$@"
 }
 
+# gives WIDTH RECORDS OPTION...: `tokcat --raw` makes these of its input, raw
+# records of tokens of so many bits, with commas between the records.
+gives() {
+    local tokens
+    tokcat --raw "${@:3}" | cmp - <(while read -ra tokens; do
+        "record$1" "${tokens[@]}"
+    done <<<"${2//,/$'\n'}")
+}
+
+# number FILE OFFSET BYTES: the unsigned number that is there.
+number() {
+    od -An -tu"$3" -j "$2" -N "$3" "$1" | tr -d ' '
+}
+
+# some_packs: x.tok has records of bytes, x.pks has packs of 64 tokens of them,
+# and x.zst has the same compressed.
+some_packs() {
+    seq 3000 | factor | tokcat -q --from=bytes >x.tok
+    packstream -q -L 64 x.tok >x.pks
+    packstream -q -L 64 --zstd=1 x.tok >x.zst
+}
+
+# piped FILE: what it holds, through a pipe.
+piped() {
+    cat "$1"
+}
+
 # flip FILE OFFSET [MASK]: changes bits of the byte at OFFSET, in place.
 flip() {
     local byte
     byte=$(od -An -tu1 -j "$2" -N 1 "$1")
     u8 $((byte ^ ${3-1})) |
         dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# absent NAME...: there are no such files.
+absent() {
+    local name
+    for name; do
+        [ ! -e "$name" ] || return 1
+    done
+}
+
+# draw COUNT LONGEST VOCAB [SEED [SKEW]]: lines of ids, as many as COUNT, each
+# of 1 to LONGEST ids below VOCAB, and the fewer of the long ones the larger
+# SKEW is; the same ones every time.
+draw() {
+    awk -v count="$1" -v longest="$2" -v vocab="$3" -v x="${4-42}" \
+        -v skew="${5-1}" '
+        function below(n) {
+            x = (x * 16807) % 2147483647
+            return x % n
+        }
+        BEGIN {
+            for (i = 0; i < count; i++) {
+                line = below(vocab)
+                n = below(longest)
+                for (n = int(longest * (n / longest) ^ skew); n > 0; n--)
+                    line = line " " below(vocab)
+                print line
+            }
+        }'
+}
+
+# bert_lines COUNT LONGEST [VOCAB [SEED]]: lines of JSON with the channels of
+# BERT and a loss mask; a seventh of the tokens are masked.  The same ones for
+# the same seed.
+bert_lines() {
+    awk -v count="$1" -v longest="$2" -v vocab="${3-30000}" -v x="${4-42}" '
+        function below(n) {
+            x = (x * 16807) % 2147483647
+            return x % n
+        }
+        BEGIN {
+            for (i = 0; i < count; i++) {
+                ids = types = labels = loss = ""
+                n = 1 + below(longest)
+                a = below(n + 1)
+                for (k = 0; k < n; k++) {
+                    comma = k ? "," : ""
+                    ids = ids comma below(vocab)
+                    types = types comma (k >= a)
+                    labels = labels comma (k % 7 == 3 ? below(vocab) : -100)
+                    loss = loss comma below(2)
+                }
+                printf "{\"input_ids\":[%s],\"token_type_ids\":[%s]," \
+                    "\"labels\":[%s],\"loss_mask\":[%s]," \
+                    "\"next_sentence_label\":%d}\n", ids, types, labels, loss,
+                    below(2)
+            }
+        }'
 }
 
 # size FILE: its bytes.
@@ -136,6 +238,11 @@ $program: try '$program --help'" "$program" "${@:2}" "${operands[@]}" \
     [ -z "$output" ]
 }
 
+# not_with OPTION FORM [OPTION...]: tokcat refuses OPTION with --from=FORM.
+not_with() {
+    bad_option "$1 does not go with --from=$2" --from="$2" "${@:3}"
+}
+
 # refused STATUS TEXT COMMAND...: it exits so, and says so.  Where "$speaker"
 # is set it does in one line of stderr that begins so, but for one on --help.
 # shellcheck disable=SC2154 # run sets them
@@ -158,6 +265,18 @@ support() {
     "${python:-python3}" "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
 }
 
+# model COMMAND [ARGUMENT...]: what packstat.py works out from the format alone.
+model() {
+    support packstat.py "$@"
+}
+
+# poke FILE PLACE N...: breaks a rule; the checksums are right afterwards.
+poke() {
+    skip_without python3
+    model poke "$@"
+    "${abs_top_builddir:?}/tests/gen/reseal" "$1"
+}
+
 # stream DESCRIPTION: the stream that tests/support/tokcat.py describes.
 stream() {
     support tokcat.py "$1"
@@ -175,6 +294,42 @@ idle() {
         ! awk '$3 != "S" { busy = 1 } END { exit !busy }' \
             "/proc/$1/task/"*/stat || before=
     done
+}
+
+# eventually CMD...: waits until it succeeds, but not for ever.
+eventually() {
+    local i
+    for ((i = 0; i < 1200; i++)); do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    echo "in vain: $*"
+    return 1
+}
+
+# is_larger FILE BYTES: it is there, and is.
+is_larger() {
+    [ -e "$1" ] && [ "$(size "$1")" -gt "$2" ]
+}
+
+# gone PID: whether the process has ended, though no one waited for it.
+gone() {
+    ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"
+}
+
+# exits STATUS PID: a child of this shell ends so.
+exits() {
+    local status=0
+    wait "$2" || status=$?
+    [ "$status" -eq "$1" ] || { echo "ended with $status"; return 1; }
+}
+
+# told_to_end SIGNAL PID: it gets the signal once it has taken what there is,
+# and has ended.
+told_to_end() {
+    idle "$2"
+    kill "-$1" "$2"
+    eventually gone "$2"
 }
 
 # stopped_at BYTES OPTION...: what a job has done that got so much of x, and

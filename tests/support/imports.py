@@ -302,4 +302,5 @@ def damage(name, flips, good, *command):
     must(os.path.getsize(name) == len(data), name, 0, "")
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

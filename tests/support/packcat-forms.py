@@ -17,8 +17,9 @@ import json
 import struct
 import sys
 
-# The letter that struct has for each type on disk.
-LETTERS = {1: "B", 2: "H", 3: "I", 4: "Q", 5: "i", 6: "q", 7: "f", 8: "d"}
+from imports import masked
+from packstat import get, streams
+
 PER_TOKEN = 1
 
 
@@ -26,51 +27,29 @@ class Packs:
     """The streams of a file: `packs` of sequences, each a dict of columns."""
 
     def __init__(self, name):
-        with open(name, "rb") as file:
-            self.data = file.read()
         self.packs, self.rows = [], []
-        at = 0
-        while at < len(self.data):
-            at = self.read_stream(at)
+        for stream in streams(read(name)):
+            self.capacity, self.depth = stream.capacity, stream.depth
+            self.width = stream.data[stream.start + 120]
+            self.pad_id = get(stream.data, stream.start + 176, "I")
+            self.channels = {name: stream.kinds[name]
+                             for name in stream.channels}
+            for i in range(stream.n):
+                self.read_pack(stream, i)
 
-    def get(self, code, at):
-        return struct.unpack_from("<" + code, self.data, at)
-
-    def read_stream(self, at):
-        stride, = self.get("I", at + 20)
-        self.capacity, self.depth = self.get("II", at + 48)
-        self.width = self.data[at + 120]
-        self.pad_id, n_fields = self.get("I20xI", at + 176)
-        self.fields = [self.read_field(at + 256 + 64 * i)
-                       for i in range(n_fields)]
-        self.channels = {name: kind for _, name, kind in sorted(
-            (source, name, kind) for name, _, kind, _, _, source
-            in self.fields if source)}
-        at += 4096
-        while not self.get("I", at + 12)[0] & 1:
-            self.read_pack(at)
-            at += stride
-        return at + stride
-
-    def read_field(self, at):
-        name, number, kind, _, source, offset, count = self.get("24s4BII", at)
-        return (name.rstrip(b"\0").decode(), LETTERS[number], kind, offset,
-                count, source)
-
-    def read_pack(self, at):
-        columns = {name: (kind, self.get("%d%s" % (count, letter),
-                                         at + offset))
-                   for name, letter, kind, offset, count, _ in self.fields}
-        n_seq, = self.get("I", at + 40)
+    def read_pack(self, stream, i):
+        columns = {name: (stream.kinds[name], stream.array(i, name, count))
+                   for name, (_, _, count) in stream.fields.items()}
+        n_seq = get(stream.data, stream.record(i) + 40, "I")
         cu = columns["cu"][1]
         ends = cu[1:]
         if "seq_tok" in columns:
             ends = list(map(sum, zip(cu, columns["seq_tok"][1])))
         self.rows.append(columns["tokens"][1])
         self.packs.append([
-            {name: list(column[cu[i]:ends[i]]) if kind == PER_TOKEN
-             else column[i] for name, (kind, column) in columns.items()}
-            for i in range(n_seq)])
+            {name: list(column[cu[s]:ends[s]]) if kind == PER_TOKEN
+             else column[s] for name, (kind, column) in columns.items()}
+            for s in range(n_seq)])
 
     def sequences(self, order):
         """All of them, in the order of the packs or of the input."""
@@ -159,21 +138,6 @@ def trl(name, packs, _):
 
 
 # ------------------------------------------------------------- TFRecord
-
-def crc32c(data):
-    """Bit by bit, as the polynomial is defined."""
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
-def masked(data):
-    crc = crc32c(data)
-    return (crc >> 15 | crc << 17 & 0xffffffff) + 0xa282ead8 & 0xffffffff
-
 
 def records(data):
     at = 0

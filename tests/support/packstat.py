@@ -1,10 +1,12 @@
 """packstat.py - what packstat should say, worked out by other means.
 
 Decodes pack streams and token records as packstream(5) defines them, with
-the standard library alone.  tests/programs/packstat.bats calls it:
+the standard library alone.  Tests call it as model, of helpers.bash:
 
     packstat.py agree FILE <JSON      fails unless JSON is right about FILE
     packstat.py lengths FILE          the length of every piece, one a line
+    packstat.py pieces FILE           the lines "id: tokens", in their order
+    packstat.py rows FILE             the tokens of every pack, padding too
     packstat.py poke FILE PLACE N ... writes a number to each place
     packstat.py get FILE PLACE        the number there
     packstat.py places FILE           a byte of every field, one a line
@@ -52,12 +54,14 @@ class Stream:
         assert data[start:start + 8] == b"\x89PKS\r\n\x1a\n"
         self.stride, self.capacity, self.depth = (
             get(data, start + at, "I") for at in (20, 48, 52))
-        self.fields = {}
+        self.fields, self.kinds, sources = {}, {}, {}
         for i in range(get(data, start + 200, "I")):
-            at = start + 256 + 64 * i
-            name = data[at:at + 24].rstrip(b"\0").decode()
-            offset, count = struct.unpack_from("<II", data, at + 28)
-            self.fields[name] = offset, CODES[data[at + 24]], count
+            name, number, kind, _, source, offset, count = struct.unpack_from(
+                "<24s4BII", data, start + 256 + 64 * i)
+            name = name.rstrip(b"\0").decode()
+            self.fields[name] = offset, CODES[number], count
+            self.kinds[name], sources[name] = kind, source
+        self.channels = sorted(filter(sources.get, sources), key=sources.get)
         self.n = 0
         while not get(data, self.record(self.n) + 12, "I") & 1:
             self.n += 1
@@ -194,6 +198,21 @@ def lengths(data):
                 print(piece[2])
 
 
+def pieces(data):
+    for stream in streams(data):
+        for i, pack in enumerate(stream.packs()):
+            tokens = stream.array(i, "tokens", stream.capacity)
+            cu = stream.array(i, "cu", len(pack))
+            for begin, (number, _, length, _) in zip(cu, pack):
+                print("%d:" % number, *tokens[begin:begin + length])
+
+
+def rows(data):
+    for stream in streams(data):
+        for i in range(stream.n):
+            print(*stream.array(i, "tokens", stream.capacity))
+
+
 def places(data):
     """A byte of everything that a small stream is made of."""
     stream = Stream(data, 0)
@@ -250,10 +269,8 @@ def aligned(data, align):
 def main():
     command, path, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
     data = bytearray(open(path, "rb").read())
-    if command == "agree":
-        agree(data)
-    elif command == "lengths":
-        lengths(data)
+    if command in ("agree", "lengths", "pieces", "rows"):
+        globals()[command](data)
     elif command == "places":
         print(*sorted(set(places(data))), sep="\n")
     elif command == "get":
@@ -273,4 +290,5 @@ def main():
         sys.exit("packstat.py: unknown command")
 
 
-main()
+if __name__ == "__main__":
+    main()
