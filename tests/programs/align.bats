@@ -12,73 +12,42 @@ setup() {
     skip_without python3
 }
 
-model() {
-    PYTHONDONTWRITEBYTECODE=1 python3 \
-        "${abs_top_srcdir:?}/tests/support/packstat.py" "$@"
-}
-
-# lines SEED LONGEST: 400 sequences with channels and labels, as JSON.
-lines() {
-    awk -v seed="$1" -v longest="$2" '
-        function list(vocab,    k, s) {
-            for (k = 0; k < n; k++)
-                s = s (k ? "," : "") int(rand() * vocab)
-            return "[" s "]"
-        }
-        BEGIN {
-            srand(seed)
-            for (i = 0; i < 400; i++) {
-                n = 1 + int(longest * rand() ^ 2)
-                printf "{\"input_ids\":%s,\"token_type_ids\":%s,", \
-                    list(60000), list(2)
-                printf "\"labels\":%s,\"loss_mask\":%s,", list(9), list(2)
-                printf "\"next_sentence_label\":%d}\n", 2 * rand()
-            }
-        }'
-}
-
-# records SEED LONGEST [OPTION]...: the same as token records.
+# records SEED LONGEST [OPTION]...: token records with channels and labels.
 records() {
-    lines "$1" "$2" | tokcat --from=jsonl --labels=aligned \
+    bert_lines 400 "$2" 60000 "$1" | tokcat --from=jsonl --labels=aligned \
         --channel=token_type_ids:u8:3 --channel=labels:i32:-100 \
         --channel=loss_mask:u8 --channel=next_sentence_label:i32 "${@:3}"
 }
 
-# sound N FILE TOKENS: aligned to N, whole, and the way back is right.
+# sound N OPTION...: x.pks, the packs of x.tok aligned to N, are that and whole,
+# and the way back is right.
 sound() {
-    model aligned "$2" "$1"
-    packstat --verify -q --against="$3" "$2"
-    packcat "$2" | cmp - "$3"
+    packstream "${@:2}" --align="$1" x.tok >x.pks
+    model aligned x.pks "$1"
+    packstat --verify -q --against=x.tok x.pks
+    packcat x.pks | cmp - x.tok
 }
 
 @test "every sequence begins at a multiple, and all come back" {
     records 1 250 >x.tok
     for n in 1 2 8 16 64 128 256; do
-        packstream -L 256 --align="$n" x.tok >x.pks
-        sound "$n" x.pks x.tok
+        sound "$n" -L 256
     done
     for n in 3 7 21; do
-        packstream -L 252 -d 5 --align="$n" x.tok >x.pks
-        sound "$n" x.pks x.tok
+        sound "$n" -L 252 -d 5
     done
 }
 
 @test "every way to pack aligns" {
     records 2 100 >x.tok
     for a in auto spfhp nnlshp bestfit nextfit none; do
-        packstream -L 128 -d 6 -w 60 -a "$a" --align=8 x.tok >x.pks
-        sound 8 x.pks x.tok
-        packstream -L 48 -w 60 -a "$a" --align=8 --overlong=split x.tok >x.pks
-        sound 8 x.pks x.tok
+        sound 8 -L 128 -d 6 -w 60 -a "$a"
+        sound 8 -L 48 -w 60 -a "$a" --overlong=split
     done
-    packstream -L 48 -a concat --align=8 x.tok >x.pks
-    sound 8 x.pks x.tok
-    packstream -L 128 -d auto --align=16 --shuffle=3 x.tok >x.pks
-    sound 16 x.pks x.tok
-    packstream -L 128 --order=input --even-cost --align=16 x.tok >x.pks
-    sound 16 x.pks x.tok
-    packstream -L 128 -M 16Mi --max-delay=50 --align=4 x.tok >x.pks
-    sound 4 x.pks x.tok
+    sound 8 -L 48 -a concat
+    sound 16 -L 128 -d auto --shuffle=3
+    sound 16 -L 128 --order=input --even-cost
+    sound 4 -L 128 -M 16Mi --max-delay=50
 }
 
 @test "--align=1 is what is done without it" {
@@ -113,7 +82,7 @@ sound() {
     packcat --range=2:5 --to=jsonl x.pks | cmp - some
     [ "$(wc -l <some)" -ge 3 ]
     cat x.pks x.pks | packcat --to=jsonl |
-        cmp - <(cat <(lines 4 100) <(lines 4 100))
+        cmp - <(cat <(bert_lines 400 100 60000 4) <(bert_lines 400 100 60000 4))
     packstream -L 128 --align=16 x.tok >y.pks
     cat x.pks y.pks >both.pks
     refused 65 "has records of another kind" packstat --verify both.pks
@@ -136,8 +105,7 @@ sound() {
     records 6 100 --vocab=60000 --pad-id=0 >x.tok
     packstream -L 128 --align=16 x.tok >x.pks
     forms() {
-        PYTHONDONTWRITEBYTECODE=1 python3 \
-            "${abs_top_srcdir:?}/tests/support/packcat-forms.py" "$@"
+        support packcat-forms.py "$@"
     }
     packcat --to=trl x.pks >x.jsonl
     forms trl x.jsonl x.pks
@@ -159,7 +127,7 @@ sound() {
         done
         rm 1* 2*
     done
-    lines 6 100 | cmp - <(packcat --to=jsonl x.pks)
+    bert_lines 400 100 60000 6 | cmp - <(packcat --to=jsonl x.pks)
 }
 
 @test "numpy loads the records that packcat makes" {
@@ -191,8 +159,7 @@ END
 # damaged WHY PLACE VALUE...: the checksums are right, and --verify says why.
 damaged() {
     cp good.pks x.pks
-    model poke x.pks "${@:2}"
-    "${abs_top_builddir:?}/tests/gen/reseal" x.pks
+    poke x.pks "${@:2}"
     refused 65 "$1" packstat --verify x.pks
 }
 

@@ -13,17 +13,20 @@ load ../support/helpers
 # shellcheck disable=SC2034 # for refused
 speaker="packcat: "
 
-# x.pks has some packs of 64 tokens, x.zst has the same compressed, and x.raw
-# the packs alone.  What cuts off a pipe is no fault here: no pipefail.
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    some_packs
+}
+
+# x.raw has the packs of x.pks alone.  What cuts off a pipe is no fault here:
+# no pipefail.
 setup() {
     start
-    seq 3000 | factor | tokcat -q --from=bytes >x.tok
-    packstream -q -L 64 x.tok >x.pks
-    packstream -q -L 64 --zstd=1 x.tok >x.zst
-    stride=$(od -An -tu4 -j 20 -N 4 x.pks | tr -d ' ')
+    cp "$BATS_FILE_TMPDIR"/x.* .
+    stride=$(number x.pks 20 4)
     packs=$((($(size x.pks) - 4096) / stride - 1))
-    tail -c +4097 x.pks | head -c $((packs * stride)) >x.raw
     [ "$packs" -gt 300 ]
+    tail -c +4097 x.pks | head -c $((packs * stride)) >x.raw
 }
 
 # cut_out FIRST END: the packs from FIRST up to END, of x.raw.
@@ -51,11 +54,6 @@ gives() {
     cut_out "$2" "$3" >wanted
     records --range="$1" x.pks | cmp - wanted
     records --range="$1" x.zst | cmp - wanted
-}
-
-# piped FILE: what it holds, through a pipe.
-piped() {
-    cat "$1"
 }
 
 @test "a range is what a slice in Python is" {

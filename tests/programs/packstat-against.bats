@@ -8,30 +8,14 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
-
-model() {
-    PYTHONDONTWRITEBYTECODE=1 python3 \
-        "${abs_top_srcdir:?}/tests/support/packstat.py" "$@"
-}
-
-# poke FILE PLACE N ...: breaks a rule; the checksums are right afterwards.
-poke() {
-    model poke "$@"
-    "${abs_top_builddir:?}/tests/gen/reseal" "$1"
-}
 
 # ids SEED N MOST: N lines of 1 to MOST token ids below 5000.
 ids() {
-    awk -v seed="$1" -v n="$2" -v most="$3" 'BEGIN {
-        srand(seed)
-        while (n-- > 0) {
-            line = int(rand() * 5000)
-            for (i = int(rand() * most); i > 0; i--)
-                line = line " " int(rand() * 5000)
-            print line
-        }
-    }'
+    draw "$2" "$3" 5000 "$1"
 }
 
 # raw FILE: raw u16 records of the lines of ids on stdin.
@@ -66,15 +50,34 @@ same() {
     [[ $output == "$1: OK ("*"; all of the input: "*")" ]]
 }
 
+# packs OPTION...: x.pks, which is all of x.tok.
+packs() {
+    packstream -q "$@" -o x.pks x.tok
+    same x.pks --against=x.tok
+}
+
+# tampered WHY PLACE N...: x.pks, of x.tok, with these numbers is sound in
+# itself, but not the input's.
+tampered() {
+    poke x.pks "${@:2}"
+    packstat --verify -q x.pks
+    differs x.pks "$1" --against=x.tok
+}
+
 # differs PACKS WHY OPTION...: they do not, and WHY is a pattern for what is
 # said behind the name of the packs.
 differs() {
-    run --separate-stderr packstat --verify "${@:3}" "$1"
-    printf '%s\n' "${*:3} $1: $status: $output$stderr"
-    [ "$status" -eq 65 ]
+    fails 65 "$1: $2" --verify "${@:3}" "$1"
+}
+
+# fails STATUS WHY OPTION...: packstat ends so, and says WHY, a pattern, alone.
+fails() {
+    run --separate-stderr packstat "${@:3}"
+    printf '%s\n' "${*:3}: $status: $output$stderr"
+    [ "$status" -eq "$1" ]
     [ -z "$output" ]
     # shellcheck disable=SC2053 # the right side is a pattern
-    [[ $stderr == "packstat: $1: "$2 ]]
+    [[ $stderr == "packstat: "$2 ]]
 }
 
 # --------------------------------------------------------- command line
@@ -83,12 +86,7 @@ differs() {
     record16 1 2 3 >x.tok
     packstream -L 8 -o x.pks x.tok
     while read -r options; do
-        # shellcheck disable=SC2086 # words
-        run --separate-stderr packstat $options <x.tok
-        echo "$options: $status: $output$stderr"
-        [ "$status" -eq 64 ]
-        [ -z "$output" ]
-        [[ $stderr == "packstat: "* ]]
+        fails 64 "*" $options <x.tok
     done <<'END'
 --against=x.tok x.pks
 --verify --rejects=x.tok x.pks
@@ -110,10 +108,7 @@ END
     packstream -L 8 -o x.pks x.tok
     differs x.tok "it holds token records, and --against is of packs" \
         --against=x.tok
-    run --separate-stderr packstat --verify --against=x.pks x.pks
-    [ "$status" -eq 65 ]
-    [ -z "$output" ]
-    [[ $stderr == "packstat: x.pks: "* ]]
+    differs x.pks "*" --against=x.pks
 }
 
 @test "an input that is not there, or fails, is a failure" {
@@ -121,12 +116,7 @@ END
     packstream -L 8 -o x.pks x.tok
     for options in --against=no.tok "--against=x.tok --against=no.tok" \
         --against=. "--against=x.tok --rejects=no.tok"; do
-        # shellcheck disable=SC2086 # words
-        run --separate-stderr packstat --verify $options x.pks
-        echo "$options: $status: $output$stderr"
-        [ "$status" -eq 1 ]
-        [ -z "$output" ]
-        [[ $stderr == "packstat: "* ]]
+        fails 1 "*" --verify $options x.pks
     done
 }
 
@@ -137,8 +127,7 @@ END
     run packstat --verify --against=a.tok --against=b.tok x.pks
     [ "$output" = "x.pks: OK (2 packs, 3 sequences, 8 tokens; all of the \
 input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
-    run packstat --verify -q --against=a.tok --against=b.tok x.pks
-    [ "$status" -eq 0 ]
+    run -0 packstat --verify -q --against=a.tok --against=b.tok x.pks
     [ -z "$output" ]
     packstat --verify --json --against=a.tok --against=b.tok x.pks >against
     packstat --verify --json x.pks >alone
@@ -168,7 +157,6 @@ input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
     with_channels framed.tok <x.ids
     while read -r options; do
         for input in raw framed; do
-            # shellcheck disable=SC2086 # words
             packstream -q $options -o x.pks $input.tok
             same x.pks --against=$input.tok
         done
@@ -282,8 +270,7 @@ input: 16842754 sequences, 33685506 tokens; 16842752 dropped, 0 truncated, \
     huge | packstream -q -L 4 --overlong=drop -o x.pks
     packstat --verify -q --against=- x.pks < <(huge)
     { record16 1; record16 3 3; record16 2; } | packstream -q -L 4 -o y.pks
-    run packstat --verify --against=- y.pks < <(huge)
-    [ "$status" -eq 65 ]
+    run -65 packstat --verify --against=- y.pks < <(huge)
     [[ ${lines[0]} == "packstat: y.pks: record 0 at byte 4096: sequence 1 \
 has 2 tokens, not 134217729 as record 1 at byte 6 of stdin" ]]
 }
@@ -325,11 +312,9 @@ altered() {
         with_channels y.framed <y.ids
         for options in "-L 16" "-L 16 --shuffle=3 -w 20" "-L 16 -a concat" \
             "-L 4 --overlong=split"; do
-            # shellcheck disable=SC2086 # words
             packstream -q $options -o y.pks y.tok
             same y.pks --against=y.tok
             differs y.pks "*" --against=x.tok
-            # shellcheck disable=SC2086 # words
             packstream -q $options -o x.pks x.tok
             differs x.pks "*" --against=y.tok
         done
@@ -360,8 +345,7 @@ altered() {
     { echo '{"input_ids": [1, 2], "labels": [3, 4], "weight": 5}'
       echo '{"input_ids": [6], "labels": [7], "weight": 8}'; } >x.jsonl
     tokcat -q --from=jsonl x.jsonl >x.tok
-    packstream -q -L 4 -o x.pks x.tok
-    same x.pks --against=x.tok
+    packs -L 4
     sed 's/4\]/9]/' x.jsonl | tokcat -q --from=jsonl >y.tok
     differs x.pks "record 0 at byte 4096: 'labels' of token 1 of sequence 0 \
 is not as in record 0 at byte 264 of y.tok" --against=y.tok
@@ -381,13 +365,8 @@ is not as in record 1 at byte 284 of y.tok" --against=y.tok
     packstream -q -L 8 -o x.pks x.tok
     packstream -q -L 8 -o framed.pks framed.tok
     while read -r packs input why; do
-        # shellcheck disable=SC2086 # words
-        run --separate-stderr packstat --verify --against=$input.tok $packs
-        echo "$packs $input: $status: $output$stderr"
-        [ "$status" -eq 65 ]
-        [ -z "$output" ]
-        [[ $stderr == "packstat: $input.tok: not the input of these \
-packs: $why" ]]
+        fails 65 "$input.tok: not the input of these packs: $why" \
+            --verify --against=$input.tok $packs
     done <<'END'
 x.pks framed they are framed, what was packed was raw
 framed.pks x they are raw, what was packed was framed
@@ -395,14 +374,10 @@ framed.pks framed32 their tokens are u32, not u16
 framed.pks vocab they declare another vocabulary
 framed.pks channels they have other channels
 END
-    run --separate-stderr packstat --verify -t u32 --against=wide.tok x.pks
-    [ "$status" -eq 65 ]
-    [[ $stderr == *"not the input of these packs: their tokens are u32, not \
-u16" ]]
+    fails 65 "*not the input of these packs: their tokens are u32, not u16" \
+        --verify -t u32 --against=wide.tok x.pks
     # Taken for u16 its records do not even end where the file does.
-    run --separate-stderr packstat --verify --against=wide.tok x.pks
-    [ "$status" -eq 65 ]
-    [ -z "$output" ]
+    fails 65 "*" --verify --against=wide.tok x.pks
 }
 
 @test "an input that is damaged itself is told by its own name" {
@@ -412,10 +387,7 @@ u16" ]]
     flip y.tok $(($(size y.tok) - 1))
     head -c $(($(size x.tok) - 32)) x.tok >z.tok
     for input in y z; do
-        run --separate-stderr packstat --verify --against=$input.tok x.pks
-        [ "$status" -eq 65 ]
-        [ -z "$output" ]
-        [[ $stderr == "packstat: $input.tok: "* ]]
+        fails 65 "$input.tok: *" --verify --against=$input.tok x.pks
     done
 }
 
@@ -446,25 +418,20 @@ record 1 at byte 10 of y.tok*" --against=y.tok
 }
 
 @test "a sequence that is in no pack though it fits one" {
-    skip_without python3
     { record16 1 2 3 4; record16 5 6; record16 7; } >x.tok
-    packstream -q -L 3 -d 1 -w 1 --overlong=drop -o x.pks x.tok
-    same x.pks --against=x.tok
+    packs -L 3 -d 1 -w 1 --overlong=drop
     # The books still balance with sequence 1 dropped instead of 0.
-    poke x.pks "0 seq_id" 0
-    packstat --verify -q x.pks
-    differs x.pks "record 0 at byte 4096: sequence 0 has 2 tokens, not 4 as \
+    tampered "record 0 at byte 4096: sequence 0 has 2 tokens, not 4 as \
 record 0 at byte 0 of x.tok
 packstat: x.pks: record 0 at byte 4096: sequence 1 is in no record up to \
-this: record 1 at byte 12 of x.tok*" --against=x.tok
+this: record 1 at byte 12 of x.tok*" "0 seq_id" 0
 }
 
 @test "ten differences are told and the others counted" {
     ids 12 40 5 | raw x.tok
     ids 13 40 5 | raw y.tok
     packstream -q -L 8 -o x.pks x.tok
-    run packstat --verify --against=y.tok x.pks
-    [ "$status" -eq 65 ]
+    run -65 packstat --verify --against=y.tok x.pks
     [ "${#lines[@]}" -eq 11 ]
     [[ ${lines[10]} == "packstat: x.pks: ... and "*" more" ]]
 }
@@ -474,36 +441,31 @@ this: record 1 at byte 12 of x.tok*" --against=x.tok
 # fives: x.tok, twelve sequences of five tokens, all different, and x.pks,
 # a pack for each two of them.
 fives() {
+    skip_without python3
     seq 10 10 120 | awk '{ print $1, $1 + 1, $1 + 2, $1 + 3, $1 + 4 }' |
         raw x.tok
-    packstream -q -L 10 -d 2 -w 4 --order=input -o x.pks x.tok
-    same x.pks --against=x.tok
+    packs -L 10 -d 2 -w 4 --order=input
     cp x.pks good.pks
 }
 
 @test "each token of each pack counts" {
-    skip_without python3
     fives
     for pack in 0 1 2 3 4 5; do
         for token in 0 4 5 8; do
             cp good.pks x.pks
-            poke x.pks "$pack tokens $token" 9
-            packstat --verify -q x.pks
-            differs x.pks "record $pack at byte *: token $((token % 5)) of \
-sequence * is 9, not * as in record * at byte * of x.tok" --against=x.tok
+            tampered "record $pack at byte *: token $((token % 5)) of \
+sequence * is 9, not * as in record * at byte * of x.tok" \
+                "$pack tokens $token" 9
         done
     done
 }
 
 @test "ids that were swapped, within a pack and between packs" {
-    skip_without python3
     fives
     a=$(model get x.pks "0 seq_id 0") b=$(model get x.pks "0 seq_id 1")
-    poke x.pks "0 seq_id 0" "$b" "0 seq_id 1" "$a"
-    packstat --verify -q x.pks
-    differs x.pks "record 0 at byte 4096: token 0 of sequence $b is \
+    tampered "record 0 at byte 4096: token 0 of sequence $b is \
 *packstat: x.pks: record 0 at byte 4096: token 0 of sequence $a is *" \
-        --against=x.tok
+        "0 seq_id 0" "$b" "0 seq_id 1" "$a"
     cp good.pks x.pks
     c=$(model get x.pks "1 seq_id 0")
     # Watermarks of 0 exclude nothing.
@@ -513,7 +475,6 @@ sequence * is 9, not * as in record * at byte * of x.tok" --against=x.tok
 }
 
 @test "a sequence that comes twice, in the place of another" {
-    skip_without python3
     fives
     a=$(model get x.pks "2 seq_id 0") b=$(model get x.pks "2 seq_id 1")
     poke x.pks "2 seq_id 1" "$a"
@@ -523,7 +484,6 @@ byte * of x.tok*token 0 of sequence $a comes again*" \
 }
 
 @test "a watermark that lets nothing come any more" {
-    skip_without python3
     fives
     poke x.pks "2 watermark" 12
     differs x.pks "*record 2 at byte *: sequence * is in no record up to \
@@ -535,19 +495,15 @@ before record 12*" --against=x.tok
 }
 
 @test "where sequences are split, none is too long to be packed" {
-    skip_without python3
     { record16 1 2; record16 3; } >x.tok
     packstream -q -L 4 --overlong=split -o x.pks x.tok
     record16 4 5 6 7 8 >>x.tok
-    poke x.pks "end input_sequences" 3 "end input_tokens" 8 \
+    tampered "record 1 at byte 4352: sequence 2 is in no record up to this: \
+record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
         "end rejected_sequences" 1 "end rejected_tokens" 5 "end watermark" 3
-    packstat --verify -q x.pks
-    differs x.pks "record 1 at byte 4352: sequence 2 is in no record up to \
-this: record 2 at byte 14 of x.tok*" --against=x.tok
 }
 
 @test "an id out of all bounds" {
-    skip_without python3
     fives
     for id in 16777300 9223372036854775807 18446744073709551614; do
         cp good.pks x.pks
@@ -568,7 +524,6 @@ pieces() {
 }
 
 @test "pieces in another order than the sequence has" {
-    skip_without python3
     pieces "0 seq_off" 8 "1 seq_off" 0
     packstat --verify -q x.pks
     differs x.pks "record 0 at byte 4096: token 8 of sequence 0 is 1, not 9 \
@@ -578,7 +533,6 @@ as in record 0 at byte 0 of x.tok" --against=x.tok
 }
 
 @test "pieces that are not whole, or of another whole" {
-    skip_without python3
     pieces "2 seq_off" 8
     differs x.pks "*token 8 of sequence 0 comes again*" --against=x.tok
     pieces "2 seq_off" 17 "0 seq_len" 25 "1 seq_len" 25 "2 seq_len" 25
@@ -589,27 +543,18 @@ as record 0 at byte 0 of x.tok*" --against=x.tok
 }
 
 @test "totals that agree with themselves but not with the input" {
-    skip_without python3
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
-    packstream -q -L 3 --overlong=drop -o x.pks x.tok
-    same x.pks --against=x.tok
-    poke x.pks "end rejected_tokens" 10 "end input_tokens" 12
-    packstat --verify -q x.pks
-    differs x.pks "record 1 at byte 4352: END: input_tokens is 12, but the \
+    packs -L 3 --overlong=drop
+    tampered "record 1 at byte 4352: END: input_tokens is 12, but the \
 input makes 11
 packstat: x.pks: record 1 at byte 4352: END: rejected_tokens is 10, but the \
-input makes 9" --against=x.tok
-    packstream -q -L 3 --overlong=truncate -o x.pks x.tok
-    same x.pks --against=x.tok
-    poke x.pks "end truncated_sequences" 1
-    packstat --verify -q x.pks
-    differs x.pks "*: END: truncated_sequences is 1, but the input makes 2" \
-        --against=x.tok
-    poke x.pks "end truncated_sequences" 2 "end truncated_tokens" 4 \
+input makes 9" "end rejected_tokens" 10 "end input_tokens" 12
+    packs -L 3 --overlong=truncate
+    tampered "*: END: truncated_sequences is 1, but the input makes 2" \
+        "end truncated_sequences" 1
+    tampered "*: END: truncated_tokens is 4, but the input makes 3" \
+        "end truncated_sequences" 2 "end truncated_tokens" 4 \
         "end input_tokens" 12
-    packstat --verify -q x.pks
-    differs x.pks "*: END: truncated_tokens is 4, but the input makes 3" \
-        --against=x.tok
 }
 
 @test "the window in the header is a bound on the order, an exact one" {
@@ -617,17 +562,14 @@ input makes 9" --against=x.tok
     ids 14 300 12 | raw x.tok
     for options in "-L 12 -d 2 -w 50" "-L 12 -w 9 --shuffle=1" \
         "-L 5 --overlong=split -w 20 --shuffle=2"; do
-        # shellcheck disable=SC2086 # words
         packstream -q $options -o x.pks x.tok
         least=$(model window x.pks)
         [ "$least" -gt 10 ]
         poke x.pks "header 56" "$least"
         same x.pks --against=x.tok
-        poke x.pks "header 56" $((least - 1))
-        packstat --verify -q x.pks
-        differs x.pks "record * at byte *: sequence * comes after $least \
+        tampered "record * at byte *: sequence * comes after $least \
 sequences or pieces with higher ids; the window allows $((least - 1))*" \
-            --against=x.tok
+            "header 56" $((least - 1))
     done
 }
 
@@ -703,11 +645,8 @@ input*" --against=x.tok --rejects=other.r
 @test "what was dropped for a token, or because it is empty" {
     { record16 1 2; record16 3 9; record16 4 5 6 9; u32 0; record16 7; } >x.tok
     drop="--vocab=9 --out-of-vocab=drop --empty=drop"
-    # shellcheck disable=SC2086 # words
     packstream -q -L 3 --overlong=drop $drop --rejects=r.tok -o x.pks x.tok
-    # shellcheck disable=SC2086 # words
     packstream -q -L 3 --overlong=split $drop --rejects=s.tok -o s.pks x.tok
-    # shellcheck disable=SC2086 # words
     packstream -q -L 4 $drop --rejects=t.tok -o t.pks x.tok
     for packs in x s t; do
         same $packs.pks --empty --against=x.tok
@@ -740,11 +679,8 @@ of y.tok*" --empty --against=y.tok
     differs x.pks "*record 1 at byte * of r.tok, sequence 0, is out of \
 order*" --against=x.tok --rejects=r.tok
     tokcat -q --from=ids <<<'5 6 7 8' >plain.tok
-    run --separate-stderr packstat --verify --against=x.tok \
-        --rejects=plain.tok x.pks
-    [ "$status" -eq 65 ]
-    [[ $stderr == "packstat: plain.tok: not rejects of such an input: \
-the header does not fit" ]]
+    fails 65 "plain.tok: not rejects of such an input: the header does not\
+ fit" --verify --against=x.tok --rejects=plain.tok x.pks
 }
 
 # -------------------------------------------------------------- memory
@@ -754,8 +690,7 @@ the header does not fit" ]]
     skip_if_sanitized
     skip_without python3
     peak() {
-        PYTHONDONTWRITEBYTECODE=1 python3 \
-            "${abs_top_srcdir:?}/tests/support/memory.py" "$@"
+        support memory.py "$@"
     }
     local status=0
     peak true </dev/null >/dev/null 2>&1 || status=$?
@@ -766,7 +701,6 @@ the header does not fit" ]]
         for n in 2 20; do
             "${abs_top_builddir:?}/tests/bench/gen" "--bytes=${n}000000" \
                 --hist=even >x.tok
-            # shellcheck disable=SC2086 # words
             packstream -q $options -o x.pks x.tok
             peak packstat -q --verify --against=x.tok <x.pks >peak.$n
         done

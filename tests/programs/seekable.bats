@@ -42,9 +42,7 @@ END
 # laid_out FILE: x.sizes are those of a header, of frames with a constant
 # number of records and of a last one with as many or fewer.
 laid_out() {
-    local stride
-    stride=$(od -An -tu4 -j 20 -N 4 x.pks | tr -d ' ')
-    awk -v stride="$stride" '
+    awk -v stride="$(number x.pks 20 4)" '
         BEGIN {
             most = int(524288 / stride)
             most = most < 1 ? 1 : most
@@ -86,8 +84,7 @@ check() {
 
 @test "all levels give the same packs" {
     local level
-    seq 2000 | tokcat -q --from=bytes >x.tok
-    packstream -q -L 64 x.tok >x.pks
+    some_packs
     for level in 1 3 10 19; do
         packstream -q --zstd=$level -L 64 x.tok >x.zst
         zstd -dcq x.zst | cmp - x.pks
@@ -97,9 +94,7 @@ check() {
 }
 
 @test "joined files are one, for zstd and for us" {
-    seq 2000 | tokcat -q --from=bytes >x.tok
-    packstream -q -L 64 x.tok >x.pks
-    packstream -q -L 64 --zstd x.tok >x.zst
+    some_packs
     cat x.pks x.pks x.pks >three.pks
     cat x.zst x.zst x.zst >three.zst
     zstd -dcq three.zst | cmp - three.pks
@@ -121,8 +116,7 @@ refused() {
 }
 
 @test "a table that is missing, cut, damaged or of another stream" {
-    seq 2000 | tokcat -q --from=bytes >x.tok
-    packstream -q -L 64 --zstd x.tok >x.zst
+    some_packs
     packstream -q -L 32 --zstd x.tok >y.zst
     local table all
     all=$(size x.zst)
@@ -149,8 +143,7 @@ that of the frames before it" z.zst
 }
 
 @test "what is not seekable needs no table" {
-    seq 2000 | tokcat -q --from=bytes >x.tok
-    packstream -q -L 64 x.tok >x.pks
+    some_packs
     zstd -q <x.pks | packcat | cmp - x.tok
     packstream -q -L 64 --zstd x.tok | zstd -dcq | packcat | cmp - x.tok
     packstream -q -L 64 --zstd x.tok | zstd -dcq | zstd -q -B1 |
@@ -161,8 +154,7 @@ that of the frames before it" z.zst
 # Written by another program, with checksums in the table and frames that are
 # cut without regard to records.
 @test "files that another writer made seekable" {
-    seq 3000 | factor | tokcat -q --from=bytes >x.tok
-    packstream -q -L 64 x.tok >x.pks
+    some_packs
     python3 - <<'END'
 import struct, subprocess
 plain = open("x.pks", "rb").read()
