@@ -14,8 +14,6 @@ setup() {
     set -o pipefail
     skip_if_sanitized
     skip_without python3
-    PYTHONDONTWRITEBYTECODE=1
-    export PYTHONDONTWRITEBYTECODE
     seq -f '%g 1' 16 >even
     local status=0
     peak true </dev/null >/dev/null 2>&1 || status=$?
@@ -24,7 +22,7 @@ setup() {
 
 # peak COMMAND...: its peak of memory in KiB, with stdin as its input.
 peak() {
-    python3 "${abs_top_srcdir:?}/tests/support/memory.py" "$@"
+    support memory.py "$@"
 }
 
 # records MEGABYTES [OPTION]...: raw records of 1 to 16 tokens.
@@ -47,14 +45,11 @@ is_flat() {
 
 @test "what is measured is measured" {
     # What keeps its input is no filter.
-    run is_flat "peak python3 -c 'import sys; sys.stdin.buffer.read()'"
-    [ "$status" -eq 1 ]
+    run -1 is_flat "peak python3 -c 'import sys; sys.stdin.buffer.read()'"
     [[ $output = *" KiB, then "*" KiB" ]]
 }
 
-@test "packstream" {
-    is_flat 'peak packstream -T1 -L 64 -d 8'
-}
+@test "packstream" { is_flat 'peak packstream -T1 -L 64 -d 8'; }
 
 # Which blocks are touched depends on the time, so there is more to compare.
 @test "packstream on threads" {
@@ -96,9 +91,16 @@ is_flat() {
     is_flat 'packstream -L 64 | peak packcat --to=jsonl'
 }
 
-@test "packstat" {
-    is_flat 'packstream -L 64 | peak packstat'
+@test "packcat in the forms for trainers" {
+    local form
+    for form in rows trl tfrecord 'datatrove -o d.ds' 'megatron -o m' \
+        'megatron --order=input -o m'; do
+        echo "$form"
+        is_flat "packstream -L 64 | peak packcat --to=$form"
+    done
 }
+
+@test "packstat" { is_flat 'packstream -L 64 | peak packstat'; }
 
 @test "packstat --verify" {
     is_flat 'packstream -L 64 | peak packstat --verify'
@@ -165,7 +167,7 @@ kinds="full one half sorted mixed"
 
 # hostile KIND L MEGABYTES [WIDTH]: records of such lengths.
 hostile() {
-    python3 "${abs_top_srcdir:?}/tests/support/hostile.py" "$@"
+    support hostile.py "$@"
 }
 
 # peaks L WIDTH MIB [OPTION]...: packs all kinds of lengths, under a bound of
@@ -174,13 +176,13 @@ peaks() {
     local capacity=$1 width=$2 most=$3 kind
     for kind in $kinds; do
         hostile "$kind" "$capacity" 8 "$width" |
-            python3 "${abs_top_srcdir:?}/tests/support/memory.py" --whole \
-                packstream -L "$capacity" -M "${most}Mi" "${@:4}"
+            peak --whole packstream -L "$capacity" -M "${most}Mi" "${@:4}"
     done
 }
 
 # is_bounded L WIDTH MIB [OPTION]...: no peak is above that bound.
 is_bounded() {
+    skip_if_quick
     local all peak
     all=$(peaks "$@") || return 1
     echo "$* takes" "${all//$'\n'/ }" KiB
@@ -190,7 +192,6 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: windows, widths and depths" {
-    skip_if_quick
     is_bounded 512 2 16 -d 16 -T1
     is_bounded 512 2 16 -d 3 -T3
     is_bounded 512 2 48 -d 8 -w 16384 -T1
@@ -199,7 +200,6 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: algorithms and orders" {
-    skip_if_quick
     is_bounded 512 2 48 -a spfhp -d 16 -w 32768 -T1
     is_bounded 512 2 48 -a nnlshp -w 4096 -d 8 -T1
     is_bounded 512 2 48 -a bestfit -d 16 -w 65536 -T1
@@ -210,7 +210,6 @@ is_bounded() {
 }
 
 @test "-M bounds all memory: compressed output, states and pieces" {
-    skip_if_quick
     is_bounded 512 2 32 --zstd=1 -d 16 -w 8192 -T3
     is_bounded 512 2 32 --zstd=3 -T1
     is_bounded 512 2 64 --zstd=19 -T3
@@ -245,15 +244,13 @@ is_bounded() {
     skip_without zstd
     hostile mixed 512 20 | zstd -q -19 >x.zst
     packstream -L 512 -M 64Mi x.zst >wanted
-    run packstream -L 512 -M 16Mi x.zst -o out
-    [ "$status" -eq 65 ]
+    run -65 packstream -L 512 -M 16Mi x.zst -o out
     [ "$output" = "packstream: x.zst: zstd, after byte 0 of the decompressed\
  input: the frame asks for a window of more than 2097152 bytes" ]
 }
 
 @test "a bound that is too small is refused at once" {
-    run packstream -L 512 -M 1000000 -o out </dev/null
-    [ "$status" -eq 64 ]
+    run -64 packstream -L 512 -M 1000000 -o out </dev/null
     [[ ${lines[0]} =~ ^"packstream: -M 1000000: at least "[0-9]+\
 " bytes are needed with these options"$ ]]
     [ ! -e out ]
@@ -262,18 +259,16 @@ is_bounded() {
     hostile mixed 512 1 >x
     packstream -L 512 -M "$least" x >out
     packcat out | cmp - x
-    run packstream -L 512 -M $((least - 1)) x
-    [ "$status" -eq 64 ]
+    run -64 packstream -L 512 -M $((least - 1)) x
 }
 
 @test "a sequence that the bound cannot hold is refused by its number" {
     # Not through a pipe: hostile.py fails when head ends before it.
-    hostile one 100000 1 >one
-    hostile full 2000000 1 >full
-    { head -c 600 one; head -c 4000004 full; } >x
+    hostile one 100000 1 >ones
+    hostile full 2000000 1 >fulls
+    { head -c 600 ones; head -c 4000004 fulls; } >x
     packstream -L 512 -d 16 -M 24Mi --overlong=drop x >out
-    run packstream -L 512 -d 16 -M 24Mi --overlong=split x
-    [ "$status" -eq 65 ]
+    run -65 packstream -L 512 -d 16 -M 24Mi --overlong=split x
     [[ $output = *"packstream: x: record 100 at byte 600: 2000000 tokens are\
  4000000 bytes, the limit is 1245184"* ]]
     packstream -L 512 -M 128Mi --overlong=split x | packcat | cmp - x

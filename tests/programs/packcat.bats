@@ -9,36 +9,21 @@
 
 load ../support/helpers
 
-# shellcheck disable=SC2034 # for refused
-speaker="packcat: "
-
-# A fault in the middle of a pipe is a fault.
-setup() {
-    start
-    set -o pipefail
-}
-
-# draw COUNT LONGEST VOCAB [SEED]: lines of ids, as many as COUNT, each of 1
-# to LONGEST ids below VOCAB; the same ones every time.
-draw() {
-    awk -v count="$1" -v longest="$2" -v vocab="$3" -v x="${4-42}" '
-        function below(n) {
-            x = (x * 16807) % 2147483647
-            return x % n
-        }
-        BEGIN {
-            for (i = 0; i < count; i++) {
-                line = below(vocab)
-                for (n = below(longest); n > 0; n--)
-                    line = line " " below(vocab)
-                print line
-            }
-        }'
-}
+# shellcheck disable=SC2034 # for refused and start
+speaker="packcat: " pipes=strict
 
 # ids FILE [OPTION...]: token records of the lines of ids in FILE.
 ids() {
     tokcat -q --from=ids "${@:2}" "$1"
+}
+
+# packed COUNT LONGEST VOCAB OPTION...: text, lines that draw() makes; a.tok,
+# the token records of them, raw ones where "$raw" is --raw; and a.pks, packs
+# made with options of packstream.
+packed() {
+    draw "$1" "$2" "$3" >text
+    ids text ${raw:+"$raw"} >a.tok
+    packstream -q "${@:4}" a.tok >a.pks
 }
 
 # The channels of rich(), one of each type and kind, as options of tokcat.
@@ -80,42 +65,16 @@ rich() {
         }'
 }
 
-# rich_records FILE: token records of it.
+# rich_records COUNT LONGEST: token records of such lines, which are in text.
 rich_records() {
-    # shellcheck disable=SC2046
-    tokcat -q --from=jsonl $(rich_channels) "$1"
+    rich "$@" >text
+    rich_tokens text
 }
 
-# A decoder of pack streams, written from packstream(5) alone: prints the
-# sequences as they lie in the packs, "id: tokens", or with "rows" the whole
-# rows.
-decode() {
-    python3 - "$@" <<'EOF'
-import struct, sys
-
-data = open(sys.argv[1], "rb").read()
-stride, = struct.unpack_from("<I", data, 20)
-capacity, depth = struct.unpack_from("<II", data, 48)
-fields = {}
-for i in range(struct.unpack_from("<I", data, 200)[0]):
-    at = 256 + 64 * i
-    name = data[at:at + 24].rstrip(b"\0").decode()
-    fields[name] = struct.unpack_from("<I", data, at + 28)[0]
-letter = "H" if data[120] == 2 else "I"
-at = 4096
-while not struct.unpack_from("<I", data, at + 12)[0] & 1:
-    n_seq, = struct.unpack_from("<I", data, at + 40)
-    cu = struct.unpack_from("<%di" % (depth + 2), data, at + fields["cu"])
-    ids = struct.unpack_from("<%dQ" % depth, data, at + fields["seq_id"])
-    row = struct.unpack_from("<%d%s" % (capacity, letter), data,
-                             at + fields["tokens"])
-    if sys.argv[2:] == ["rows"]:
-        print(*row)
-    else:
-        for s in range(n_seq):
-            print("%d:" % ids[s], *row[cu[s]:cu[s + 1]])
-    at += stride
-EOF
+# rich_tokens FILE: token records of it.
+rich_tokens() {
+    # shellcheck disable=SC2046
+    tokcat -q --from=jsonl $(rich_channels) "$1"
 }
 
 # prefix SHORT LONG: LONG begins with all of SHORT.
@@ -125,10 +84,14 @@ prefix() {
 
 # ---------------------------------------------------------- round trips
 
+# comes_back OPTION...: a.tok, from packs made with these options.
+comes_back() {
+    packstream -q "$@" a.tok | packcat | cmp - a.tok
+}
+
 @test "raw u16 records come back byte for byte" {
-    draw 2000 60 65536 >text
-    ids text --raw >a.tok
-    packstream -q -L 64 -w 100 a.tok | packcat | cmp - a.tok
+    draw 2000 60 65536 | ids - --raw >a.tok
+    comes_back -L 64 -w 100
 }
 
 @test "raw records come back in the bytes that the format page shows" {
@@ -139,27 +102,23 @@ prefix() {
 }
 
 @test "raw u32 records come back byte for byte" {
-    draw 2000 60 2000000000 >text
-    ids text --raw --type=u32 >a.tok
-    packstream -q -t u32 -L 64 -w 100 a.tok | packcat | cmp - a.tok
+    draw 2000 60 2000000000 | ids - --raw --type=u32 >a.tok
+    comes_back -t u32 -L 64 -w 100
 }
 
 @test "framed records come back byte for byte" {
-    draw 2000 60 50000 >text
-    ids text --vocab=50000 --eos-id=2 --bos-id=1 >a.tok
-    packstream -q -L 64 -w 100 a.tok | packcat | cmp - a.tok
+    draw 2000 60 50000 | ids - --vocab=50000 --eos-id=2 --bos-id=1 >a.tok
+    comes_back -L 64 -w 100
 }
 
 @test "channels of every type and kind come back byte for byte" {
-    rich 300 40 >text
-    rich_records text >a.tok
-    packstream -q -L 64 -w 30 a.tok | packcat | cmp - a.tok
+    rich_records 300 40 >a.tok
+    comes_back -L 64 -w 30
 }
 
 @test "a window of one and a depth of one change nothing" {
-    draw 300 20 1000 >text
-    ids text --raw >a.tok
-    packstream -q -L 20 -w 1 -d 1 a.tok | packcat | cmp - a.tok
+    draw 300 20 1000 | ids - --raw >a.tok
+    comes_back -L 20 -w 1 -d 1
 }
 
 @test "an empty raw stream comes back as nothing" {
@@ -170,16 +129,13 @@ prefix() {
 }
 
 @test "an empty framed stream comes back with its header and END" {
-    : >text
-    ids text >a.tok
+    ids /dev/null >a.tok
     [ "$(size a.tok)" -gt 32 ]
-    packstream -q -L 8 a.tok | packcat | cmp - a.tok
+    comes_back -L 8
 }
 
 @test "a stream through pipes and by file names gives the same" {
-    draw 500 30 1000 >text
-    ids text >a.tok
-    packstream -q -L 32 a.tok >a.pks
+    packed 500 30 1000 -L 32
     packcat <a.pks >by_stdin
     cat <a.pks | packcat - >by_pipe
     packcat -o by_option a.pks
@@ -198,17 +154,13 @@ prefix() {
 # ------------------------------------------------------ overlong policies
 
 @test "split sequences are whole again" {
-    draw 300 100 1000 >text
-    ids text >a.tok
-    packstream -q -L 16 -w 50 --overlong=split a.tok >a.pks
+    packed 300 100 1000 -L 16 -w 50 --overlong=split
     packcat a.pks | cmp - a.tok
 }
 
 @test "split sequences with channels are whole again" {
-    rich 100 100 >text
-    rich_records text >a.tok
-    packstream -q -L 16 -w 50 --overlong=split a.tok | packcat |
-        cmp - a.tok
+    rich_records 100 100 >a.tok
+    comes_back -L 16 -w 50 --overlong=split
 }
 
 @test "in the order of the packs, split sequences come in pieces" {
@@ -219,19 +171,14 @@ prefix() {
 }
 
 @test "truncated sequences come as they were kept" {
-    draw 300 100 1000 >text
-    ids text >a.tok
-    cut -d ' ' -f 1-16 text >wanted
-    packstream -q -L 16 --overlong=truncate a.tok |
-        packcat --to=ids | diff -u wanted -
+    packed 300 100 1000 -L 16 --overlong=truncate
+    packcat --to=ids a.pks | diff -u <(cut -d ' ' -f 1-16 text) -
 }
 
 @test "dropped sequences are missing, the others are all there" {
-    draw 300 100 1000 >text
-    ids text >a.tok
+    packed 300 100 1000 -L 16 --overlong=drop
     awk 'NF <= 16' text >wanted
-    packstream -q -L 16 --overlong=drop a.tok |
-        packcat --to=ids | diff -u wanted -
+    packcat --to=ids a.pks | diff -u wanted -
     [ "$(wc -l <wanted)" -lt 100 ]
 }
 
@@ -239,26 +186,21 @@ prefix() {
 
 @test "pack order is the order in which the sequences lie in the packs" {
     skip_without python3
-    draw 500 30 1000 >text
-    ids text | packstream -q -L 32 -w 60 >a.pks
-    decode a.pks | sed 's/^[0-9]*: //' >wanted
+    packed 500 30 1000 -L 32 -w 60
+    model pieces a.pks | sed 's/^[0-9]*: //' >wanted
     packcat --to=ids --order=pack a.pks | diff -u wanted -
     # The window has moved some, so this is not the order of the input.
-    run cmp -s wanted text
-    [ "$status" -eq 1 ]
+    run -1 cmp -s wanted text
 }
 
 @test "input order is the default" {
-    draw 500 30 1000 >text
-    ids text | packstream -q -L 32 -w 60 >a.pks
+    packed 500 30 1000 -L 32 -w 60
     packcat --to=ids a.pks | diff -u text -
     packcat --to=ids --order=input a.pks | diff -u text -
 }
 
 @test "records in pack order are the same records" {
-    draw 500 30 1000 >text
-    ids text >a.tok
-    packstream -q -L 32 -w 60 a.tok >a.pks
+    packed 500 30 1000 -L 32 -w 60
     packcat --order=pack a.pks >b.tok
     packstream -q -L 32 -w 1 -d 1 b.tok | packcat --to=ids | sort >out
     sort text | diff -u - out
@@ -301,8 +243,7 @@ prefix() {
 }
 
 @test "records of another schema do not follow" {
-    draw 20 8 1000 >text
-    ids text | packstream -q -L 8 >a.pks
+    packed 20 8 1000 -L 8
     ids text --vocab=1000 | packstream -q -L 8 >b.pks
     refused 65 'b.pks: cannot follow a.pks' packcat a.pks b.pks
     refused 65 'b.pks: cannot follow a.pks' packcat --to=jsonl a.pks b.pks
@@ -311,8 +252,7 @@ prefix() {
 }
 
 @test "what was decoded before a bad file has been written" {
-    draw 20 8 1000 >text
-    ids text | packstream -q -L 8 >a.pks
+    packed 20 8 1000 -L 8
     echo 'no packs at all' >b.pks
     refused 65 'b.pks: ' packcat --to=ids -o out a.pks b.pks
     diff -u text out
@@ -333,16 +273,14 @@ prefix() {
 }
 
 @test "tokcat restores the records from jsonl, byte for byte" {
-    rich 200 30 >text
-    rich_records text >a.tok
+    rich_records 200 30 >a.tok
     packstream -q -L 32 a.tok | packcat --to=jsonl >b.jsonl
-    rich_records b.jsonl | cmp - a.tok
+    rich_tokens b.jsonl | cmp - a.tok
 }
 
 @test "jsonl is JSON to another reader, value for value" {
     skip_without python3
-    rich 200 30 >text
-    rich_records text | packstream -q -L 32 | packcat --to=jsonl >out
+    rich_records 200 30 | packstream -q -L 32 | packcat --to=jsonl >out
     python3 - text out <<'EOF'
 import json, struct, sys
 
@@ -386,27 +324,30 @@ edge() {
     "${abs_top_builddir:?}/tests/gen/edge_values" "$@" | packstream -q -L 1
 }
 
+# shown TYPE BITS... = VALUE...: JSON has these values for them.
+shown() {
+    local given=()
+    until [ "$1" = = ]; do
+        given+=("$1")
+        shift
+    done
+    edge "${given[@]}" | packcat --to=jsonl | sed 's/.*://' >out
+    printf '[%s]}\n' "${@:2}" | diff -u - out
+}
+
 @test "integers are whole to the last digit" {
-    edge u64 ffffffffffffffff 8000000000000000 2386f26fc10000 0 |
-        packcat --to=jsonl | sed 's/.*://' >out
-    printf '[%s]}\n' 18446744073709551615 9223372036854775808 \
-        10000000000000000 0 | diff -u - out
-    edge i64 8000000000000000 ffffffffffffffff 7fffffffffffffff |
-        packcat --to=jsonl | sed 's/.*://' >out
-    printf '[%s]}\n' -9223372036854775808 -1 9223372036854775807 |
-        diff -u - out
-    edge i32 80000000 ffffffff 7fffffff |
-        packcat --to=jsonl | sed 's/.*://' >out
-    printf '[%s]}\n' -2147483648 -1 2147483647 | diff -u - out
+    shown u64 ffffffffffffffff 8000000000000000 2386f26fc10000 0 = \
+        18446744073709551615 9223372036854775808 10000000000000000 0
+    shown i64 8000000000000000 ffffffffffffffff 7fffffffffffffff = \
+        -9223372036854775808 -1 9223372036854775807
+    shown i32 80000000 ffffffff 7fffffff = -2147483648 -1 2147483647
 }
 
 @test "every NaN is null, and a zero keeps its sign" {
-    edge f32 7fc00000 ff800001 80000000 0 1 |
-        packcat --to=jsonl | sed 's/.*://' >out
-    printf '[%s]}\n' null null -0.0 0.0 1.40129846e-45 | diff -u - out
-    edge f64 fff0000000000001 8000000000000000 1 |
-        packcat --to=jsonl | sed 's/.*://' >out
-    printf '[%s]}\n' null -0.0 4.9406564584124654e-324 | diff -u - out
+    shown f32 7fc00000 ff800001 80000000 0 1 = \
+        null null -0.0 0.0 1.40129846e-45
+    shown f64 fff0000000000001 8000000000000000 1 = \
+        null -0.0 4.9406564584124654e-324
 }
 
 @test "an infinity is refused, after the sequences before it" {
@@ -471,7 +412,7 @@ edge() {
     draw 300 30 1000 >text
     for type in u16 u32; do
         ids text --type=$type | packstream -q -L 32 --pad-id=999 >a.pks
-        decode a.pks rows >wanted
+        model rows a.pks >wanted
         packcat --to=rows a.pks >out
         bytes=${type#u} bytes=$((bytes / 8))
         od -An -v -tu$bytes -w$((32 * bytes)) out |
@@ -482,13 +423,12 @@ edge() {
 
 @test "records larger than the output buffer are written whole" {
     skip_without python3
-    draw 300 3000 60000 >text
-    ids text | packstream -q -L 150000 -d 32 >a.pks
-    stride=$(od -An -tu4 -j 20 -N 4 a.pks | tr -d ' ')
+    packed 300 3000 60000 -L 150000 -d 32
+    stride=$(number a.pks 20 4)
     [ "$stride" -gt 300000 ]
     tail -c +4097 a.pks | head -c -"$stride" >wanted
     packcat --to=npy a.pks | tail -c +4097 | cmp - wanted
-    decode a.pks rows >wanted
+    model rows a.pks >wanted
     packcat --to=rows a.pks | od -An -v -tu2 -w300000 |
         sed 's/  */ /g; s/^ //' | cmp - wanted
 }
@@ -509,8 +449,7 @@ edge() {
 
 # npy_packs OPTION...: a.pks with channels, and a.npy made of it.
 npy_packs() {
-    rich 200 30 >text
-    rich_records text | packstream -q -L 32 -w 50 "$@" >a.pks
+    rich_records 200 30 | packstream -q -L 32 -w 50 "$@" >a.pks
     packcat --to=npy -o a.npy a.pks
 }
 
@@ -630,8 +569,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
     refused 65 'part.pks: ' packcat --to=npy -o b.npy part.pks
     [ "$(size b.npy)" -gt 4096 ]
-    run "$PYTHON_NUMPY" -c 'import numpy; numpy.load("b.npy")'
-    [ "$status" -eq 1 ]
+    run -1 "$PYTHON_NUMPY" -c 'import numpy; numpy.load("b.npy")'
     # To a pipe the damage shows while the packs are counted.
     run -65 sh -c 'packcat --to=npy part.pks >>c.npy'
     [ ! -s c.npy ]
@@ -655,9 +593,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 # -------------------------------------------------------------- bad input
 
 @test "input cut anywhere is noticed, and the output is a prefix" {
-    draw 12 8 1000 >text
-    ids text --raw >a.tok
-    packstream -q -L 8 -w 4 a.tok >a.pks
+    raw=--raw packed 12 8 1000 -L 8 -w 4
     whole=$(size a.pks)
     for ((at = 1; at < whole; at += at < 4096 ? 455 : 61)); do
         head -c "$at" a.pks >part.pks
@@ -670,9 +606,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
 @test "a flipped bit anywhere is noticed, and the output is a prefix" {
-    draw 12 8 1000 >text
-    ids text --raw >a.tok
-    packstream -q -L 8 -w 4 a.tok >a.pks
+    raw=--raw packed 12 8 1000 -L 8 -w 4
     whole=$(size a.pks)
     for ((at = 0; at < whole; at += at < 4096 ? 449 : 59)); do
         cp a.pks bad
@@ -684,22 +618,18 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
 @test "the message names the record and its place" {
-    draw 40 8 1000 >text
-    ids text --raw >a.tok
-    packstream -q -L 8 -d 2 -w 4 a.tok >a.pks
-    stride=$(od -An -tu4 -j 20 -N 4 a.pks | tr -d ' ')
+    raw=--raw packed 40 8 1000 -L 8 -d 2 -w 4
+    stride=$(number a.pks 20 4)
     flip a.pks $((4096 + 3 * stride + 100))
     refused 65 "$((4096 + 3 * stride))" packcat a.pks -o out
     # shellcheck disable=SC2154 # refused sets it
-    case $stderr in *'record 3'*) ;; *) false ;; esac
+    [[ $stderr == *'record 3'* ]]
     prefix out a.tok
     [ -s out ]
 }
 
 @test "cut framed output lacks its END, so that the next reader notices" {
-    draw 40 8 1000 >text
-    ids text >a.tok
-    packstream -q -L 8 -w 4 a.tok >a.pks
+    packed 40 8 1000 -L 8 -w 4
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
     refused 65 'part.pks: ' packcat part.pks -o out
     prefix out a.tok
@@ -740,8 +670,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
 @test "an output that is an input is refused and left alone" {
-    draw 20 8 1000 >text
-    ids text | packstream -q -L 8 >a.pks
+    packed 20 8 1000 -L 8
     cp a.pks b.pks
     refused 1 'is an input' packcat -o b.pks a.pks b.pks
     cmp a.pks b.pks
@@ -759,18 +688,16 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 @test "a full device is an error in every form" {
     [ -c /dev/full ] || skip "there is no /dev/full"
-    draw 20 8 100 >text
-    ids text | packstream -q -L 8 >a.pks
+    packed 20 8 100 -L 8
     for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
         refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >/dev/full"
-        case $stderr in *'No space left on device') ;; *) false ;; esac
+        [[ $stderr == *'No space left on device' ]]
     done
 }
 
 @test "a full device is an error with large output too" {
     [ -c /dev/full ] || skip "there is no /dev/full"
-    draw 20000 60 100 >text
-    ids text | packstream -q -L 64 >a.pks
+    packed 20000 60 100 -L 64
     for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
         refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >/dev/full"
     done
@@ -778,8 +705,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 @test "a full device is an error at once, not when the input ends" {
     [ -c /dev/full ] || skip "there is no /dev/full"
-    draw 40 8 100 >text
-    ids text | packstream -q -L 8 -w 1 >a.pks
+    packed 40 8 100 -L 8 -w 1
     mkfifo pipe
     # The writer stays: with more open to write, no end of it comes.
     exec 7<>pipe
@@ -787,14 +713,13 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
         head -c $(($(size a.pks) - 4096)) a.pks >&7
         refused 1 '/dev/full: ' timeout 10 \
             packcat --to=$form -o /dev/full pipe 7>&-
-        case $stderr in *'No space left on device') ;; *) false ;; esac
+        [[ $stderr == *'No space left on device' ]]
     done
     exec 7>&-
 }
 
 @test "what has come goes out before the next input is opened" {
-    draw 40 8 100 >text
-    ids text | packstream -q -L 8 -w 1 >a.pks
+    packed 40 8 100 -L 8 -w 1
     packcat --to=ids a.pks >wanted
     mkfifo next
     packcat --to=ids -o got a.pks next 3>&- &
@@ -809,8 +734,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
 @test "a closed stdout is an error" {
-    draw 20 8 100 >text
-    ids text | packstream -q -L 8 >a.pks
+    packed 20 8 100 -L 8
     for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
         refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >&-"
     done
@@ -818,8 +742,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
 @test "a vanished reader ends it silently, by SIGPIPE" {
-    draw 20000 60 100 >text
-    ids text | packstream -q -L 64 >a.pks
+    packed 20000 60 100 -L 64
     for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
         # Even where the parent ignores the signal.
         run bash -c "trap '' PIPE
@@ -832,8 +755,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 @test "an output that is slow and does not block loses nothing" {
     skip_without python3
-    draw 20000 60 100 >text
-    ids text | packstream -q -L 64 >a.pks
+    packed 20000 60 100 -L 64
     python3 - <<'EOF'
 import fcntl, os, subprocess, time
 reader, writer = os.pipe()
@@ -860,85 +782,25 @@ EOF
     printf '72 105\n' >text
     ids text | packstream -q -L 4 >a.pks
     for form in records npy rows bytes llmc tfrecord; do
-        run script -qec "packcat --to=$form a.pks" /dev/null </dev/null
-        [ "$status" -eq 1 ]
+        run -1 script -qec "packcat --to=$form a.pks" /dev/null </dev/null
         [[ $output == *terminal* ]]
     done
     for form in ids jsonl trl; do
-        run script -qec "packcat --to=$form a.pks" /dev/null </dev/null
-        [ "$status" -eq 0 ]
+        run -0 script -qec "packcat --to=$form a.pks" /dev/null </dev/null
         [[ $output == *72* ]]
     done
 }
 
 @test "progress is shown on a terminal unless -q" {
     skip_without script
-    draw 20000 10 100 >text
-    ids text | packstream -q -L 32 >a.pks
+    packed 20000 10 100 -L 32
     for form in records rows; do
         slow="{ head -c 65536; sleep 0.3; cat; } <a.pks |
             packcat --to=$form -o out"
-        run script -qec "$slow" /dev/null </dev/null
-        [ "$status" -eq 0 ]
+        run -0 script -qec "$slow" /dev/null </dev/null
         [[ $output == *' sequences'*B/s* ]]
-        run script -qec "$slow -q" /dev/null </dev/null
-        [ "$status" -eq 0 ]
+        run -0 script -qec "$slow -q" /dev/null </dev/null
         [ -z "$output" ]
-    done
-}
-
-# ----------------------------------------------------------------- memory
-
-# status_of PID KEY: a size from the kernel's account of a process, KiB.
-status_of() {
-    awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"
-}
-
-# taken PID BYTES: waits until a process has read as many, so that what it
-# holds by then is counted, and not what still waits in the pipe.
-taken() {
-    until [ "$(awk '$1 == "rchar:" { print $2 }' "/proc/$1/io")" -ge "$2" ]; do
-        sleep 0.02
-    done
-}
-
-# grown OPTION...: how much more memory packcat needs, KiB, for ten times
-# the input, measured within one run that is fed through a pipe.
-grown() {
-    local pid reserved before after
-    packcat "$@" <pipe >/dev/null &
-    pid=$!
-    exec 4>pipe 5<a.pks
-    head -c "$tenth" <&5 >&4
-    taken $pid "$tenth"
-    sleep 0.1
-    reserved=$(status_of $pid VmSize)
-    before=$(status_of $pid VmHWM)
-    head -c $((8 * tenth)) <&5 >&4
-    taken $pid $((9 * tenth))
-    after=$(status_of $pid VmHWM)
-    cat <&5 >&4
-    exec 4>&- 5<&-
-    wait $pid
-    # A sanitizer reserves terabytes, and keeps freed memory for itself.
-    [ "$reserved" -lt 1000000000 ] || skip "a sanitizer is at work"
-    echo $((after - before))
-}
-
-@test "memory does not grow with the input" {
-    [ -r /proc/self/io ] || skip "there is no /proc"
-    draw 150000 100 60000 >text
-    ids text | packstream -q -L 128 -w 200 >a.pks
-    tenth=$(($(size a.pks) / 10))
-    [ "$tenth" -gt 1500000 ]
-    mkfifo pipe
-    for options in --to=records '--to=records --order=pack' --to=jsonl \
-        --to=rows --to=trl --to=tfrecord '--to=datatrove -o d.ds' \
-        '--to=megatron -o m' '--to=megatron --order=input -o m'; do
-        # shellcheck disable=SC2086
-        grown $options >growth
-        # A block or two of input, by chance; 8 bytes a sequence were 960.
-        [ "$(cat growth)" -lt 900 ]
     done
 }
 
