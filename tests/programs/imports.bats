@@ -79,10 +79,8 @@ put() {
     make_file llmc y.bin '[5]' 2
     tokcat --from=llmc --split=9 --raw -t u32 y.bin | cmp - <(record32 5)
     # The first of several files tells it.
-    tokcat --from=llmc --split=9 --raw y.bin x.bin |
-        cmp - <(record16 5; record16 7 1 2 7 3)
-    tokcat --from=llmc --split=9 --raw x.bin y.bin |
-        cmp - <(record32 7 1 2 7 3; record32 5)
+    gives 16 '5, 7 1 2 7 3' --from=llmc --split=9 y.bin x.bin
+    gives 32 '7 1 2 7 3, 5' --from=llmc --split=9 x.bin y.bin
 }
 
 @test "llmc: no tokens at all" {
@@ -115,15 +113,11 @@ put() {
         cmp - <(record16 1 2 50256; record16 3 50256; record16 4)
     tokcat --from=nanogpt --split=bos --bos-id=50256 --raw <x.bin |
         cmp - <(record16 1 2; record16 50256 3; record16 50256 4)
-    tokcat --from=nanogpt --split=4 --raw x.bin |
-        cmp - <(record16 1 2 50256 3; record16 50256 4)
-    tokcat --from=nanogpt --split=6 --raw x.bin |
-        cmp - <(record16 1 2 50256 3 50256 4)
+    gives 16 '1 2 50256 3, 50256 4' --from=nanogpt --split=4 x.bin
+    gives 16 '1 2 50256 3 50256 4' --from=nanogpt --split=6 x.bin
     make_file raw x.bin u32 '[1,70000,2]'
-    tokcat --from=nanogpt --split=eos --eos-id=70000 -t u32 --raw x.bin |
-        cmp - <(record32 1 70000; record32 2)
-    tokcat --from=nanogpt --split=2 --vocab=100k --raw x.bin |
-        cmp - <(record32 1 70000; record32 2)
+    gives 32 '1 70000, 2' --from=nanogpt --split=eos --eos-id=70000 -t u32 x.bin
+    gives 32 '1 70000, 2' --from=nanogpt --split=2 --vocab=100k x.bin
 }
 
 @test "nanogpt: a sequence ends with its file" {
@@ -132,8 +126,8 @@ put() {
     : >z.bin
     tokcat --from=nanogpt --split=eos --eos-id=9 --raw x.bin z.bin y.bin |
         cmp - <(record16 1 9; record16 2; record16 3 9)
-    cat x.bin y.bin | tokcat --from=nanogpt --split=eos --eos-id=9 --raw |
-        cmp - <(record16 1 9; record16 2 3 9)
+    cat x.bin y.bin |
+        gives 16 '1 9, 2 3 9' --from=nanogpt --split=eos --eos-id=9
 }
 
 @test "nanogpt: the special tokens are declared" {
@@ -223,10 +217,8 @@ numpy.save("x.npy", a.astype("<i8"))'
     local type
     for type in u1 i1 u2 i2 u4 i4 u8 i8; do
         make_file npy x.npy "<$type" '[1,100,9,3]'
-        tokcat --from=npy --split=eos --eos-id=9 --raw -t u16 x.npy |
-            cmp - <(record16 1 100 9; record16 3)
-        tokcat --from=npy --split=eos --eos-id=9 --raw -t u32 <x.npy |
-            cmp - <(record32 1 100 9; record32 3)
+        gives 16 '1 100 9, 3' --from=npy --split=eos --eos-id=9 -t u16 x.npy
+        gives 32 '1 100 9, 3' --from=npy --split=eos --eos-id=9 -t u32 <x.npy
     done
 }
 
@@ -240,21 +232,17 @@ numpy.save("x.npy", a.astype("<i8"))'
         make_file npy x.npy "<$type" '[1,2]'
         tokcat --from=npy --split=9 --raw x.npy | cmp - <(record32 1 2)
     done
-    tokcat --from=npy --split=9 --raw --vocab=100 x.npy |
-        cmp - <(record16 1 2)
+    gives 16 '1 2' --from=npy --split=9 --vocab=100 x.npy
 }
 
 @test "npy: a row is a sequence, its padding is left out if asked" {
     make_file npy x.npy i4 '[[1,2,0],[3,0,0],[0,4,0]]'
-    tokcat --from=npy --raw -t u16 x.npy |
-        cmp - <(record16 1 2 0; record16 3 0 0; record16 0 4 0)
-    tokcat --from=npy --raw -t u16 --trim-pad --pad-id=0 x.npy |
-        cmp - <(record16 1 2; record16 3; record16 0 4)
+    gives 16 '1 2 0, 3 0 0, 0 4 0' --from=npy -t u16 x.npy
+    gives 16 '1 2, 3, 0 4' --from=npy -t u16 --trim-pad --pad-id=0 x.npy
     # To declare the padding is not to ask that it be left out.
     tokcat --from=npy -t u16 --pad-id=0 x.npy | packstat --histogram - >got
     [ "$(cat got)" = '3 3' ]
-    tokcat --from=npy --raw --trim-pad --pad-id=0 x.npy |
-        cmp - <(record32 1 2; record32 3; record32 0 4)
+    gives 32 '1 2, 3, 0 4' --from=npy --trim-pad --pad-id=0 x.npy
     make_file npy x.npy u2 '[[7,5],[7,7],[5,7],[7,7]]'
     is 0 "tokcat: 2 empty rows skipped" \
         tokcat --from=npy --raw --trim-pad --pad-id=7 -o got x.npy
@@ -281,12 +269,11 @@ with open("wanted", "wb") as file:
     local version
     for version in 1 2 3; do
         make_file npy x.npy u2 '[1,2]' version$version
-        [ "$(od -An -tu1 -j 6 -N 1 x.npy | tr -d ' ')" = $version ]
+        [ "$(number x.npy 6 1)" = $version ]
         tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
     done
     { header '{"shape":(2,),"descr":"<u2","fortran_order":False}'
-        u16 1 2; } |
-        tokcat --from=npy --split=9 --raw | cmp - <(record16 1 2)
+        u16 1 2; } | gives 16 '1 2' --from=npy --split=9
     { header " { 'fortran_order' : False , 'shape' : ( 1 , 2 , ) ,
         'descr' : '<u2' , } "
         u16 1 2; } | tokcat --from=npy --raw | cmp - <(record16 1 2)
@@ -494,13 +481,10 @@ END
     for type in u8 i8 u16 i16 i32 i64; do
         make_file megatron x $type '[[[1,2],[3]],[[4,5,6]]]'
         for name in x x.idx x.bin; do
-            tokcat --from=megatron --raw -t u16 $name |
-                cmp - <(record16 1 2; record16 3; record16 4 5 6)
+            gives 16 '1 2, 3, 4 5 6' --from=megatron -t u16 $name
         done
-        tokcat --from=megatron --split=sequence --raw -t u32 x |
-            cmp - <(record32 1 2; record32 3; record32 4 5 6)
-        tokcat --from=megatron --split=document --raw -t u16 x |
-            cmp - <(record16 1 2 3; record16 4 5 6)
+        gives 32 '1 2, 3, 4 5 6' --from=megatron --split=sequence -t u32 x
+        gives 16 '1 2 3, 4 5 6' --from=megatron --split=document -t u16 x
     done
 }
 
@@ -532,8 +516,7 @@ END
     make_file megatron x u16 '[[[1,2],[3],[4,5,6]]]'
     # The places of the three, behind 34 bytes and three lengths.
     put x.idx 46 8 6 0 2
-    tokcat --from=megatron --raw x |
-        cmp - <(record16 4 5; record16 1; record16 2 3 4)
+    gives 16 '4 5, 1, 2 3 4' --from=megatron x
 }
 
 @test "megatron: many sequences, some longer than a block" {
@@ -660,8 +643,7 @@ tokcat: try 'tokcat --help'" tokcat --from=megatron <x.idx
     tokcat --from=datatrove x.ds >got
     stream '{"channels": [["loss_mask", "u8", "token", 0]],
         "records": [[[1, 2], [0, 1]], [[3], [1]]]}' | cmp - got
-    tokcat --from=datatrove --ignore=loss_mask --raw x.ds |
-        cmp - <(record16 1 2; record16 3)
+    gives 16 '1 2, 3' --from=datatrove --ignore=loss_mask x.ds
     make_file datatrove x.ds 4 '[[1,70000],[3]]' '[[0,1],[1]]'
     tokcat --from=datatrove -t u32 x.ds x.ds >got
     stream '{"width": 4, "channels": [["loss_mask", "u8", "token", 0]],
@@ -729,8 +711,7 @@ with open("wanted", "wb") as file:
  input has (see --ignore)" tokcat --from=datatrove x.ds y.ds
     is 65 "tokcat: x.ds.loss: a file of losses, which the first input does\
  not have (see --ignore)" tokcat --from=datatrove y.ds x.ds
-    tokcat --from=datatrove --ignore=loss_mask --raw y.ds x.ds |
-        cmp - <(record16 2; record16 1)
+    gives 16 '2, 1' --from=datatrove --ignore=loss_mask y.ds x.ds
     of datatrove x.ds --raw
     bad "x.ds: document 0 at byte 0: loss_mask: --raw cannot keep channels;\
  leave it out with --ignore=loss_mask"
@@ -977,28 +958,19 @@ END
     for form in llmc nanogpt; do
         bad_option "--from=$form needs --split=eos, --split=bos or --split=N" \
             --from=$form
-        bad_option "--empty does not go with --from=$form" --from=$form \
-            --split=1 --empty=skip
+        not_with --empty $form --split=1 --empty=skip
     done
     bad_option "--split=eos needs --eos-id" --from=llmc --split=eos
     bad_option "--split=bos needs --bos-id" --from=npy --split=bos --eos-id=1
     bad_option "--trim-pad needs --pad-id" --from=npy --trim-pad
-    bad_option "--trim-pad does not go with --from=tfrecord" --from=tfrecord \
-        --trim-pad --pad-id=0
-    bad_option "--split=line does not go with --from=npy" --from=npy \
-        --split=line
-    bad_option "--split=N does not go with --from=megatron" --from=megatron \
-        --split=3
-    bad_option "--split=document does not go with --from=datatrove" \
-        --from=datatrove --split=document
-    bad_option "--split=sequence does not go with --from=tfrecord" \
-        --from=tfrecord --split=sequence
-    bad_option "--ignore does not go with --from=megatron" --from=megatron \
-        --ignore=x
-    bad_option "--ids-key does not go with --from=tfrecord" --from=tfrecord \
-        --ids-key=x
-    bad_option "--channel does not go with --from=datatrove" \
-        --from=datatrove --channel=x:u8
+    not_with --trim-pad tfrecord --trim-pad --pad-id=0
+    not_with --split=line npy --split=line
+    not_with --split=N megatron --split=3
+    not_with --split=document datatrove --split=document
+    not_with --split=sequence tfrecord --split=sequence
+    not_with --ignore megatron --ignore=x
+    not_with --ids-key tfrecord --ids-key=x
+    not_with --channel datatrove --channel=x:u8
     bad_option "--labels=shifted does not go with --from=tfrecord, where\
  labels are aligned" --from=tfrecord --labels=shifted
     bad_option "--split=0: must be line, paragraph, eos, bos, sequence,\
@@ -1018,10 +990,8 @@ END
 
 @test "an old output is kept where the first input cannot be read" {
     echo old >x
-    run --separate-stderr tokcat --from=llmc --split=1 -o x nothing
-    [ "$status" = 1 ]
-    run --separate-stderr tokcat --from=megatron -o x nothing
-    [ "$status" = 1 ]
+    run -1 --separate-stderr tokcat --from=llmc --split=1 -o x nothing
+    run -1 --separate-stderr tokcat --from=megatron -o x nothing
     [ "$(cat x)" = old ]
 }
 
@@ -1048,10 +1018,8 @@ written_by() {
 
 @test "what Megatron-LM writes" {
     written_by megatron x
-    tokcat --from=megatron --raw x |
-        cmp - <(record32 1 2; record32 70000; record32 4 5 6)
-    tokcat --from=megatron --raw --split=document x |
-        cmp - <(record32 1 2 70000; record32 4 5 6)
+    gives 32 '1 2, 70000, 4 5 6' --from=megatron x
+    gives 32 '1 2 70000, 4 5 6' --from=megatron --split=document x
 }
 
 @test "what datatrove writes" {
@@ -1069,33 +1037,14 @@ packs() {
     packstream -L 16 x.tok >x.pks
 }
 
-# lines COUNT: sequences of some lengths with the channels of BERT.
-lines() {
-    awk -v count="$1" 'BEGIN {
-        for (i = 0; i < count; i++) {
-            ids = types = labels = loss = ""
-            for (k = 0; k <= i * 7 % 13; k++) {
-                comma = k ? "," : ""
-                ids = ids comma (i * 31 + k * 7) % 30000
-                types = types comma (k > 5)
-                labels = labels comma ((i + k) % 5 ? -100 : k * 99)
-                loss = loss comma (i + k) % 2
-            }
-            printf "{\"input_ids\":[%s],\"token_type_ids\":[%s]," \
-                "\"labels\":[%s],\"next_sentence_label\":%d%s}\n", ids,
-                types, labels, i % 2, ",\"loss_mask\":[" loss "]"
-        }
-    }'
-}
-
 @test "what packcat writes for BERT comes back, channels and all" {
-    lines 500 | packs --ignore=loss_mask
+    bert_lines 500 13 | packs --ignore=loss_mask
     packcat --to=tfrecord --max-predictions=5 x.pks |
         tokcat --from=tfrecord | cmp - x.tok
 }
 
 @test "what packcat writes for datatrove comes back, with the losses" {
-    lines 500 | packs --ignore=labels --ignore=token_type_ids \
+    bert_lines 500 13 | packs --ignore=labels --ignore=token_type_ids \
         --ignore=next_sentence_label
     packcat --to=datatrove -o x.ds x.pks
     tokcat --from=datatrove --labels=aligned x.ds | cmp - x.tok
@@ -1104,7 +1053,7 @@ lines() {
 }
 
 @test "what packcat writes for Megatron-LM comes back, packs as documents" {
-    lines 500 | packs
+    bert_lines 500 13 | packs
     packcat --to=ids --order=pack x.pks | tokcat --from=ids --raw >wanted
     packcat --to=megatron -o x x.pks
     tokcat --from=megatron --raw x | cmp - wanted
@@ -1128,7 +1077,7 @@ END
 }
 
 @test "what packcat writes for llm.c and nanoGPT comes back, row by row" {
-    lines 500 | packs
+    bert_lines 500 13 | packs
     packcat --to=rows x.pks >x.bin
     packcat --to=llmc x.pks >y.bin
     tokcat --from=nanogpt --split=16 --raw x.bin >wanted
