@@ -8,7 +8,7 @@
 
 load ../support/helpers
 
-stderr= # set by run
+program=packplan stderr=
 
 # small: small.hist, 9 sequences of 40 tokens; 10 fit a pack.
 small() {
@@ -22,22 +22,17 @@ columns() {
     "$@" | cut -f "$list"
 }
 
+# plans PACKS OPTION...: so many packs are all that is planned.
+plans() {
+    [ "$(columns 3 packplan --tsv "${@:2}")" = $'packs\n'"$1" ]
+}
+
 # says STATUS MESSAGE COMMAND...: fails so, printing nothing else.
 says() {
     local wanted=$1 message=$2
     shift 2
-    run --separate-stderr "$@"
-    [ "$status" -eq "$wanted" ]
+    is "$wanted" "$program: $message" "$@"
     [ -z "$output" ]
-    [ "$stderr" = "packplan: $message" ]
-}
-
-# usage MESSAGE OPTION...: is refused so.
-usage() {
-    local message=$1
-    shift
-    says 64 "$message
-packplan: try 'packplan --help'" packplan "$@"
 }
 
 @test "a row for each algorithm and depth, flat ones once, by depth" {
@@ -168,15 +163,11 @@ lpfhp 0.25 0.81' ]
 
 @test "--no-distribute and --batch are obeyed" {
     printf '4 3\n' >h
-    [ "$(columns 3 packplan -L 10 -a lpfhp --tsv h)" = 'packs
-2' ]
-    [ "$(columns 3 packplan -L 10 -a lpfhp --tsv --no-distribute h)" = 'packs
-3' ]
+    plans 2 -L 10 -a lpfhp h
+    plans 3 -L 10 -a lpfhp --no-distribute h
     printf '9 1\n1 5\n' >h
-    [ "$(columns 3 packplan -L 10 -a sorted --tsv --batch=2 h)" = 'packs
-3' ]
-    [ "$(columns 3 packplan -L 10 -a sorted --tsv --batch=8 h)" = 'packs
-6' ]
+    plans 3 -L 10 -a sorted --batch=2 h
+    plans 6 -L 10 -a sorted --batch=8 h
 }
 
 # One token or two, equally likely.  The longest of R is 2 but in one of
@@ -318,8 +309,7 @@ bad() {
     says 65 'b: line 1: histogram: more than 2^63 - 1 sequences' \
         packplan -L 1 a b
     printf '1 9223372036854775807\n' >h
-    [ "$(columns 3 packplan -L 1 -a spfhp --tsv h)" = 'packs
-9223372036854775807' ]
+    plans 9223372036854775807 -L 1 -a spfhp h
 }
 
 @test "no sequences: no packs, said in a warning" {
@@ -349,50 +339,50 @@ bad() {
 }
 
 @test "bad options" {
-    usage 'the capacity is missing: give -L N'
-    usage '-L 0: must be a number from 1 to 16777216' -L 0
-    usage '-L 16777217: must be a number from 1 to 16777216' -L 16777217
+    bad_option 'the capacity is missing: give -L N'
+    bad_option '-L 0: must be a number from 1 to 16777216' -L 0
+    bad_option '-L 16777217: must be a number from 1 to 16777216' -L 16777217
     local why='must be numbers from 1 on, or max, with commas between them'
     local list weight
     for list in 0 '' '1,' ,1 1,,2 many 1,MAX 4294967295 1.5 -1; do
-        usage "-d $list: $why" -L 8 -d "$list"
+        bad_option "-d $list: $why" -L 8 -d "$list"
     done
     why='must be all, or some of none, sorted, greedy, ffd, bfd, spfhp, '
     why+='lpfhp, nnlshp, ennlshp, with commas between them'
     for list in '' 'ffd,' ,ffd ffd,best FFD; do
-        usage "-a $list: $why" -L 8 -a "$list"
+        bad_option "-a $list: $why" -L 8 -a "$list"
     done
     for list in '' 1 1,2 0.5,1 0.5,0.5,0.5 0x1,0.5 1e-1,0.5 .,0.5 -0.1,0.5
     do
-        usage "--lamb=$list: must be two decays below 1, such as 0.9,0.999" \
-            -L 8 --lamb="$list"
+        bad_option "--lamb=$list: must be two decays below 1, such as\
+ 0.9,0.999" -L 8 --lamb="$list"
     done
     why='must be per cents such as 4.25 with commas between them'
-    usage "--overhead=x: $why" -L 8 --overhead=x
-    usage "--overhead=-5: $why" -L 8 --overhead=-5
-    usage '--batch=0: must be a number from 1 to 65536' -L 8 --batch=0
-    usage '--batch=65537: must be a number from 1 to 65536' \
+    bad_option "--overhead=x: $why" -L 8 --overhead=x
+    bad_option "--overhead=-5: $why" -L 8 --overhead=-5
+    bad_option '--batch=0: must be a number from 1 to 65536' -L 8 --batch=0
+    bad_option '--batch=65537: must be a number from 1 to 65536' \
         -L 8 --batch=65537
     why='must be numbers from 1 to 1048576 with commas between them'
-    usage "--devices=0: $why" -L 8 --devices=0
+    bad_option "--devices=0: $why" -L 8 --devices=0
     for weight in 0 1.1 -1 nan inf 1e-3 ''; do
-        usage "--short-weight=$weight: must be above 0 and at most 1" \
+        bad_option "--short-weight=$weight: must be above 0 and at most 1" \
             -L 8 --short-weight="$weight"
     done
-    usage '--short-length=x: must be a number from 0 to 16777216' \
+    bad_option '--short-length=x: must be a number from 0 to 16777216' \
         -L 8 --short-length=x
 }
 
 @test "options that do not go together" {
-    usage '--plan and --scaling exclude each other' \
+    bad_option '--plan and --scaling exclude each other' \
         -L 8 -a ffd --plan --scaling
-    usage '--tsv and --json exclude each other' -L 8 --tsv --json
-    usage '--plan has no other form than text' -L 8 -a ffd --plan --json
+    bad_option '--tsv and --json exclude each other' -L 8 --tsv --json
+    bad_option '--plan has no other form than text' -L 8 -a ffd --plan --json
     local why='is for one algorithm and one depth: give -a and -d'
-    usage "--plan $why" -L 8 --plan
-    usage "--plan $why" -L 8 --plan -a ffd -d 1,2
-    usage "--scaling $why" -L 8 --scaling -a all
-    usage '--overhead: give one for all depths, or as many as depths' \
+    bad_option "--plan $why" -L 8 --plan
+    bad_option "--plan $why" -L 8 --plan -a ffd -d 1,2
+    bad_option "--scaling $why" -L 8 --scaling -a all
+    bad_option '--overhead: give one for all depths, or as many as depths' \
         -L 8 -d 1,2 --overhead=1,2,3
 }
 
@@ -473,10 +463,10 @@ bad() {
 }
 
 @test "--align must divide the capacity" {
-    usage "--align: 5 does not divide the capacity, 12" -L 12 --align=5
-    usage "--align: 24 does not divide the capacity, 12" -L 12 --align=24
+    bad_option "--align: 5 does not divide the capacity, 12" -L 12 --align=5
+    bad_option "--align: 24 does not divide the capacity, 12" -L 12 --align=24
     for n in 0 x -1 16777217; do
-        usage "--align=$n: must be a number that divides the capacity" \
+        bad_option "--align=$n: must be a number that divides the capacity" \
             -L 12 --align="$n"
     done
 }

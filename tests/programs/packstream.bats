@@ -7,41 +7,31 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
 
-setup() {
-    start
-    set -o pipefail
-}
-
-# python SCRIPT ARGUMENT...: a script in tests/support.
-python() {
-    PYTHONDONTWRITEBYTECODE=1 python3 "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
-}
+# For bad_option, where x holds records, and start.
+# shellcheck disable=SC2034
+program=packstream operands=(x) pipes=strict
 
 # skip_without_decoder: skips where packformat.py cannot work.
 skip_without_decoder() {
     skip_without python3
-    [ -e "$abs_top_srcdir/tests/support/packformat.py" ]
-    python packformat.py 2>/dev/null || skip "python3 finds no libxxhash"
+    [ -e "${abs_top_srcdir:?}/tests/support/packformat.py" ]
+    support packformat.py 2>/dev/null || skip "python3 finds no libxxhash"
 }
 
 # check NAME ARGUMENT..., live NAME ARGUMENT...: a check in Python.
 check() {
     skip_without_decoder
-    python packstream.py "$@"
+    support packstream.py "$@"
 }
 
 live() {
     skip_without_decoder
-    python packlive.py "$@"
-}
-
-# bad_option WHY OPTION...: a command line that is refused; x holds records.
-bad_option() {
-    is 64 "packstream: $1
-packstream: try 'packstream --help'" packstream "${@:2}" x
-    [ -z "$output" ]
+    support packlive.py "$@"
 }
 
 # bad_input WHY [OPTION...]: the input, on stdin, is refused.
@@ -221,13 +211,13 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
 }
 
 @test "--help names every option, in 79 columns; --version" {
-    run --separate-stderr packstream --help
-    [ "$status" = 0 ]
+    run -0 --separate-stderr packstream --help
     [ -z "$stderr" ]
     local option
     for option in capacity depth window algorithm order shuffle max-delay \
         memory even-cost flush-every flush-idle flush-records type pad-id \
-        vocab out-of-vocab empty overlong rejects stats output quiet help version; do
+        vocab out-of-vocab empty overlong rejects stats output quiet help \
+        version; do
         [[ $output = *" --$option"[=[$'\n'\ ]* ]]
     done
     awk 'length > 79 { exit 1 }' <<<"$output"
@@ -281,17 +271,9 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     packstream -L 4 x | packcat | cmp - x
 }
 
-@test "a raw stream cut at any byte" {
-    check cuts_of_raw
-}
-
-@test "a framed stream cut at any byte" {
-    check cuts_of_framed
-}
-
-@test "a flipped bit at every byte of a framed stream" {
-    check flips
-}
+@test "a raw stream cut at any byte" { check cuts_of_raw; }
+@test "a framed stream cut at any byte" { check cuts_of_framed; }
+@test "a flipped bit at every byte of a framed stream" { check flips; }
 
 @test "an odd byte at the end" {
     { record16 1 2; u8 5; } | bad_input \
@@ -353,37 +335,36 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
         packstream -L 4 -w 16Mi x >/dev/null'
 }
 
+# outside FILE RECORD BYTE TOKEN ID VOCAB [OPTION...]: a token of FILE that is
+# not in the vocabulary.
+outside() {
+    is 65 "packstream: $1: record $2 at byte $3: token $4 is $5, outside the\
+ vocabulary of $6" packstream -L 4 "${@:7}" -o out "$1"
+}
+
 @test "a token outside the vocabulary that the records declare" {
     echo 5 6 299 | tokcat --from=ids --vocab=300 >x
     packstream -L 4 x | packcat | cmp - x
     check edit x 44 I 299
-    is 65 "packstream: x: record 0 at byte 136: token 2 is 299, outside the\
- vocabulary of 299" packstream -L 4 -o out x
+    outside x 0 136 2 299 299
     # --vocab may be stricter, never laxer.
-    is 65 "packstream: x: record 0 at byte 136: token 2 is 299, outside the\
- vocabulary of 299" packstream -L 4 --vocab=1000 -o out x
-    is 65 "packstream: x: record 0 at byte 136: token 1 is 6, outside the\
- vocabulary of 6" packstream -L 4 --vocab=6 -o out x
+    outside x 0 136 2 299 299 --vocab=1000
+    outside x 0 136 1 6 6 --vocab=6
 }
 
 @test "a token outside --vocab" {
     two
     packstream -L 4 --vocab=8 x | packcat | cmp - x
-    is 65 "packstream: x: record 1 at byte 10: token 0 is 7, outside the\
- vocabulary of 7" packstream -L 4 --vocab=7 -o out x
+    outside x 1 10 0 7 7 --vocab=7
     record32 4294967295 >x
     packstream -L 4 -t u32 x | packcat | cmp - x
-    is 65 "packstream: x: record 0 at byte 0: token 0 is 4294967295, outside\
- the vocabulary of 4294967295" \
-        packstream -L 4 -t u32 --vocab=4294967295 -o out x
+    outside x 0 0 0 4294967295 4294967295 -t u32 --vocab=4294967295
     framed 5,6 >x
-    is 65 "packstream: x: record 0 at byte 136: token 1 is 6, outside the\
- vocabulary of 6" packstream -L 4 --vocab=6 -o out x
+    outside x 0 136 1 6 6 --vocab=6
     # The second file's records are told by their place in it.
     record16 1 >x
     record16 9 >y
-    is 65 "packstream: y: record 1 at byte 0: token 0 is 9, outside the\
- vocabulary of 9" packstream -L 4 --vocab=9 -o out x y
+    outside y 1 0 0 9 9 --vocab=9 x
 }
 
 @test "a pack stream is no input" {
@@ -457,14 +438,12 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     check make_sample 2 >x
     zstd -q x
     head -c 100000 x.zst >short
-    run --separate-stderr packstream -L 64 -o out short
-    [ "$status" = 65 ]
+    run -65 --separate-stderr packstream -L 64 -o out short
     [[ $stderr = "packstream: short: the zstd frame is cut after byte "* ]]
     cp x.zst broken
     # The sum at the end of the frame.
     flip broken $(($(size broken) - 1))
-    run --separate-stderr packstream -L 64 -o out broken
-    [ "$status" = 65 ]
+    run -65 --separate-stderr packstream -L 64 -o out broken
     [[ $stderr = "packstream: broken: zstd, after byte "*"checksum"* ]]
 }
 
@@ -498,9 +477,7 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     packstat --json out | grep -F '"rejected": 1,'
 }
 
-@test "packs and rejects are the input: drop" {
-    check rejects 0 30 drop
-}
+@test "packs and rejects are the input: drop" { check rejects 0 30 drop; }
 
 @test "packs and rejects are the input: truncate" {
     check rejects 30 60 truncate
@@ -533,8 +510,7 @@ EOF
     { record16 1 2 3 4 5; u8 1; } >x
     is 65 "packstream: x: record 1 at byte 14: the input ends after 1 of its\
  4 bytes" packstream -L 4 --overlong=drop --rejects=rejects -o out x
-    run packstream -L 8 -o again rejects
-    [ "$status" = 65 ]
+    run -65 packstream -L 8 -o again rejects
 }
 
 @test "--rejects where it does not go" {
@@ -659,8 +635,7 @@ EOF
     is 1 "packstream: stdin: Bad file descriptor" \
         bash -c 'packstream -L 4 </dev/null 0>out'
     # Without stderr nothing can be said; the status says it.
-    run bash -c 'packstream -L 4 x >/dev/full 2>&-'
-    [ "$status" = 1 ]
+    run -1 bash -c 'packstream -L 4 x >/dev/full 2>&-'
 }
 
 @test "a write error while the input pauses is told as such" {
@@ -672,10 +647,8 @@ EOF
     # In one piece: after a part of it there is a pause already.
     cat x >&7
     # It does not wait for more of the input.
-    local status=0
-    wait $pid || status=$?
+    exits 1 $pid
     exec 7>&-
-    [ "$status" = 1 ]
     [ "$(cat told)" = \
         "packstream: stdout: cannot write: No space left on device" ]
 }
@@ -688,13 +661,8 @@ EOF
     [ "$(cat status)" = 141 ]
 }
 
-@test "a terminal is no place for packs" {
-    live terminal
-}
-
-@test "progress is shown on a terminal unless -q" {
-    live progress
-}
+@test "a terminal is no place for packs" { live terminal; }
+@test "progress is shown on a terminal unless -q" { live progress; }
 
 # ------------------------------------------------------------ determinism
 
@@ -715,17 +683,12 @@ EOF
         "-a concat" --order=input --shuffle=3 "-d auto" \
         "-w 4096 -M $(least_memory -L 64 -w 4096)" \
         --max-delay=9 --flush-every=100 --even-cost; do
-        # Words are meant to split.
-        # shellcheck disable=SC2086
         packstream -L 64 $options x >wanted
-        # shellcheck disable=SC2086
         dd if=x bs=97 status=none | packstream -L 64 $options | cmp - wanted
     done
 }
 
-@test "the same bytes from inputs that do not block" {
-    live unblocked
-}
+@test "the same bytes from inputs that do not block" { live unblocked; }
 
 @test "the same bytes from compressed input" {
     skip_without zstd
@@ -751,13 +714,8 @@ EOF
     check round_trips 0 30
 }
 
-@test "more random streams come back byte for byte" {
-    check round_trips 30 60
-}
-
-@test "none waits for longer than promised" {
-    check bound
-}
+@test "more random streams come back byte for byte" { check round_trips 30 60; }
+@test "none waits for longer than promised" { check bound; }
 
 @test "every algorithm in every order gives the input back" {
     check algorithms
@@ -888,13 +846,8 @@ ids() {
     packstream -L 64 x | cmp - <(packstream -L 64 --flush-idle=1 x)
 }
 
-@test "SIGUSR1 lets go what is held" {
-    live signalled
-}
-
-@test "many SIGUSR1 lose nothing" {
-    live signalled_often
-}
+@test "SIGUSR1 lets go what is held" { live signalled; }
+@test "many SIGUSR1 lose nothing" { live signalled_often; }
 
 @test "flush records" {
     live asked
@@ -911,19 +864,13 @@ ids() {
     packcat out | cmp - <(framed 1 2)
     # They are part of what END vouches for.
     flip x 140 3
-    run packstream -L 4 -o out x
-    [ "$status" = 65 ]
+    run -65 packstream -L 4 -o out x
     # To others they say nothing.
     framed 1 flush 2 | packstat --json | grep -F '"sequences": 2,'
 }
 
-@test "what is decided is passed on while the input pauses" {
-    live delay 1
-}
-
-@test "with a larger window, too" {
-    live delay 4
-}
+@test "what is decided is passed on while the input pauses" { live delay 1; }
+@test "with a larger window, too" { live delay 4; }
 
 @test "what is decided is passed on before the next file is opened" {
     two

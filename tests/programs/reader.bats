@@ -70,13 +70,11 @@ tokens() {
     for options in '' '-s 7'; do
         for file in short.pks damaged.pks; do
             # shellcheck disable=SC2086
-            run reader $options "$file"
-            [ "$status" -eq 65 ]
+            run -65 reader $options "$file"
             [[ $output == 'read-packs: record '* ]]
         done
     done
-    run reader x.tok
-    [ "$status" -eq 65 ]
+    run -65 reader x.tok
 }
 
 @test "what cannot be is refused" {
@@ -85,10 +83,8 @@ tokens() {
         '-r -1/2' '-r 0/-2' '-r /2' '-r 1/' '-r 4294967296/2' \
         '-r 0/4294967297' '-x' 'a b'; do
         # shellcheck disable=SC2086
-        run reader $options
-        [ "$status" -eq 64 ]
+        run -64 reader $options
         [[ ${lines[-1]} == 'usage: read-packs '* ]]
     done
-    run reader no-such-file
-    [ "$status" -eq 1 ]
+    run -1 reader no-such-file
 }

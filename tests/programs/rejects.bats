@@ -5,12 +5,13 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
 
-setup() {
-    start
-    set -o pipefail
-}
+# shellcheck disable=SC2034 # for start, and what run sets
+pipes=strict stderr=
 
 # mixed SEED N: makes x of N raw records of up to 30 tokens, some of none and
 # some with a token of 1000 or more; `lines` has their tokens.
@@ -89,7 +90,6 @@ tokens_of() {
     for how in drop truncate split; do
         rm -f kept left
         model $how
-        # shellcheck disable=SC2086 # words
         packstream -q -L 16 -w 50 --overlong=$how $drop --rejects=r \
             --stats=json -o out x 2>told
         packcat --to=ids out | cmp - kept
@@ -111,7 +111,6 @@ tokens_of() {
 @test "-a concat leaves out what is empty or out of the vocabulary" {
     mixed 2 1000
     model split
-    # shellcheck disable=SC2086 # words
     packstream -q -L 16 -a concat $drop --stats=json -o out x 2>told
     packcat --to=ids out | cmp - kept
     grep -F "$(cat counts)" told
@@ -140,27 +139,22 @@ tokens_of() {
     run -65 packstat --verify --against=large.tok --rejects=r out
 }
 
-# is STATUS MESSAGE OPTION...: packstream ends with STATUS and says MESSAGE.
-is() {
-    run --separate-stderr packstream "${@:3}" -L 4 -o out x
-    # shellcheck disable=SC2031,SC2154
-    printf '%s: %s\n' "$status" "$stderr"
-    # shellcheck disable=SC2031
-    [ "$status" -eq "$1" ]
-    [ "$stderr" = "packstream: $2" ]
+# says STATUS MESSAGE OPTION...: packstream ends with STATUS and says MESSAGE.
+says() {
+    is "$1" "packstream: $2" packstream "${@:3}" -L 4 -o out x
 }
 
 @test "errors by default, naming the record" {
     { record16 1 2; u32 0; } >x
-    is 65 "x: record 1 at byte 8: a length of 0"
-    is 65 "x: record 1 at byte 8: a length of 0" --empty=error
+    says 65 "x: record 1 at byte 8: a length of 0"
+    says 65 "x: record 1 at byte 8: a length of 0" --empty=error
     { record16 1 2; record16 1 9 1; } >x
-    is 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
+    says 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
         --vocab=9
-    is 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
+    says 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
         --vocab=9 --out-of-vocab=error --empty=drop
     # What was packed before is there, but no END.
-    is 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
+    says 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
         --vocab=9 -w 1
     [ "$(size out)" = $((4096 + 256)) ]
 }
@@ -168,18 +162,17 @@ is() {
 @test "a sequence that is too long and out of the vocabulary" {
     { record16 1 2; record16 1 2 3 4 9; record16 3; } >x
     # Its length is known first.
-    is 65 "x: record 1 at byte 8: 5 tokens, more than 4 (--overlong says what\
+    says 65 "x: record 1 at byte 8: 5 tokens, more than 4 (--overlong says what\
  to do with it)" --vocab=9 --out-of-vocab=drop
     # Whatever becomes of it, its tokens are checked.
     local how text
     for how in "drop" "drop --rejects=r" "truncate" "split"; do
-        # shellcheck disable=SC2086 # words
-        is 65 "x: record 1 at byte 8: token 4 is 9, outside the vocabulary\
+        says 65 "x: record 1 at byte 8: token 4 is 9, outside the vocabulary\
  of 9" --vocab=9 --overlong=$how
     done
     # It has one reason.
     while read -r how text; do
-        is 0 "2 sequences, 3 tokens in 1 packs, 75.00% full; 1 rejected\
+        says 0 "2 sequences, 3 tokens in 1 packs, 75.00% full; 1 rejected\
  (1 $text), 0 truncated, 0 split; longest delay 2" --overlong="$how" \
             --vocab=9 --out-of-vocab=drop --stats --rejects=r
         [ "$(tokens_of r)" = "1 2 3 4 9" ]
@@ -193,11 +186,11 @@ END
 
 @test "the line of --stats names the reasons that there are" {
     { record16 1 2; u32 0; record16 1 9 1; record16 1 2 3 4 9; u32 0; } >x
-    is 0 "1 sequences, 2 tokens in 1 packs, 50.00% full; 4 rejected\
+    says 0 "1 sequences, 2 tokens in 1 packs, 50.00% full; 4 rejected\
  (1 overlong, 2 empty, 1 out of vocabulary), 0 truncated, 0 split; longest\
  delay 4" --stats --overlong=drop --empty=drop --vocab=9 --out-of-vocab=drop
     record16 1 2 3 4 >x
-    is 0 "1 sequences, 4 tokens in 1 packs, 100.00% full; 0 rejected,\
+    says 0 "1 sequences, 4 tokens in 1 packs, 100.00% full; 0 rejected,\
  0 truncated, 0 split; longest delay 0" --stats --overlong=drop --empty=drop
 }
 
@@ -205,13 +198,13 @@ END
     record16 1 >x
     local help="
 packstream: try 'packstream --help'"
-    is 64 "--flush-records and --empty=drop exclude each other$help" \
+    says 64 "--flush-records and --empty=drop exclude each other$help" \
         --flush-records --empty=drop
-    is 64 "--empty=skip: must be error or drop$help" --empty=skip
-    is 64 "--out-of-vocab=: must be error or drop$help" --out-of-vocab=
-    is 64 "--rejects needs --overlong=drop or truncate, or\
+    says 64 "--empty=skip: must be error or drop$help" --empty=skip
+    says 64 "--out-of-vocab=: must be error or drop$help" --out-of-vocab=
+    says 64 "--rejects needs --overlong=drop or truncate, or\
  --out-of-vocab=drop$help" --rejects=r --empty=drop
-    is 64 "--rejects needs --overlong=drop or truncate, or\
+    says 64 "--rejects needs --overlong=drop or truncate, or\
  --out-of-vocab=drop$help" --rejects=r --overlong=split
     packstream -L 4 --empty=error --flush-records -o out x
 }
@@ -246,7 +239,6 @@ packstream: try 'packstream --help'"
         "--overlong=split --shuffle=3 -w 40" "-a concat" "-d auto -w 60 \
 --overlong=drop" "--zstd=1 --overlong=drop -w 20"; do
         echo "$options"
-        # shellcheck disable=SC2086 # words
         goes_on -L 16 $drop --rejects=r $options
     done
 }
@@ -263,7 +255,6 @@ packstream: try 'packstream --help'"
         "--vocab=2000 --empty=drop" \
         "--vocab=1000 --out-of-vocab=drop --empty=drop"; do
         cp out before
-        # shellcheck disable=SC2086 # words
         run --separate-stderr packstream -q -L 40 -w 20 $options --state=s \
             --resume -o out x
         echo "$options: $status: $stderr"
@@ -282,19 +273,16 @@ packstream: try 'packstream --help'"
     for options in "--overlong=drop" "--overlong=drop --rejects=r" \
         "--overlong=split"; do
         rm -f s out r in
-        # shellcheck disable=SC2086 # words
         packstream -q -L 16 $drop $options -o wanted all
         mkfifo in
-        # shellcheck disable=SC2086 # words
         packstream -q -L 16 $drop $options --state=s --resume -o out in \
             2>err &
         local pid=$! status=0
-        { cat part; sleep 0.3; kill "$pid"; sleep 0.3; } >in
+        { cat part; told_to_end TERM "$pid"; } >in
         wait "$pid" || status=$?
         echo "$options: $status: $(cat err)"
         [ "$status" -eq 143 ]
         [ ! -s err ]
-        # shellcheck disable=SC2086 # words
         packstream -q -L 16 $drop $options --state=s --resume -o out all
         cmp wanted out
     done

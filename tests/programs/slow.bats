@@ -14,19 +14,15 @@ setup() {
     skip_without python3
     skip_if_sanitized
     [ -r "/proc/$$/statm" ] || skip "this system does not tell of memory"
-    PYTHONDONTWRITEBYTECODE=1
-    export PYTHONDONTWRITEBYTECODE
     seconds=${SLOW_SECONDS:-1}
 }
 
 # live NAME ARGUMENT...: a check in Python.
 live() {
-    python3 "${abs_top_srcdir:?}/tests/support/packlive.py" "$@"
+    support packlive.py "$@"
 }
 
-@test "a reader that stops for a while" {
-    live stalled_reader "$seconds"
-}
+@test "a reader that stops for a while" { live stalled_reader "$seconds"; }
 
 @test "a writer of one byte at a time" {
     live slow_writer "$seconds" 0.05

@@ -7,7 +7,7 @@ load ../support/helpers
 
 # fails_cleanly FIRST LAST PROG...: see terminal.py.
 fails_cleanly() {
-    python3 "${abs_top_srcdir:?}/tests/support/terminal.py" "$@"
+    support terminal.py "$@"
 }
 
 setup() {

@@ -5,6 +5,9 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
 
 setup_file() {
@@ -91,8 +94,6 @@ sample() {
     sample >x
     local options
     for options in -T1 -T2 "-T1 --zstd" "-T3 --zstd"; do
-        # Words are meant to split.
-        # shellcheck disable=SC2086
         run -1 --separate-stderr bash -c \
             "packstream $options -L 512 x >/dev/full"
         # shellcheck disable=SC2154 # `run` sets it
@@ -120,10 +121,8 @@ sample() {
         local pid=$!
         exec 7>in
         printf '\005\0\0\0' >&7
-        local status=0
-        wait $pid || status=$?
+        exits 65 $pid
         exec 7>&-
-        [ "$status" = 65 ]
         grep -q "record 0 at byte 0: 5 tokens" told
     done
 }
@@ -164,8 +163,6 @@ sample() {
     printf '\0\0\0\0' >>x
     local options
     for options in -T1 -T3 "-T1 --zstd" "-T3 --zstd"; do
-        # Words are meant to split.
-        # shellcheck disable=SC2086
         run -65 --separate-stderr bash -c "packstream $options -L 64 x >y"
         run -65 --separate-stderr packcat --order=pack --to=ids y
         [ "${#lines[@]}" -gt 8000 ]
