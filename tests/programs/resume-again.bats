@@ -4,6 +4,9 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
 load ../support/resumed
 
@@ -14,7 +17,6 @@ load ../support/resumed
     packstream -q -L 256 y >py
     for options in "-L 256" "-L 256 --zstd" "-L 150 --overlong=drop \
 --rejects=r"; do
-        # shellcheck disable=SC2086
         packstream -q ${options%--rejects=r} x >px
         cat py px >wanted
         for how in fails killed; do
@@ -22,18 +24,15 @@ load ../support/resumed
             rm -f s r
             cp py out
             if [ "$how" = fails ]; then
-                # shellcheck disable=SC2086
                 run -65 bash -c 'packstream -q --state=s --resume "$@" \
                     < <(head -c 600001 x) >>out' x $options
             else
-                # shellcheck disable=SC2086
                 packstream -q --state=s --resume $options <in >>out &
                 job=$!
-                { head -c 600001 x; sleep 0.2; kill -9 "$job"; } >in
+                { head -c 600001 x; told_to_end KILL "$job"; } >in
                 wait "$job" || true
             fi
             [ -s s ]
-            # shellcheck disable=SC2086
             packstream -q $options --state=s --resume x >>out
             cmp wanted out
         done
@@ -47,18 +46,15 @@ load ../support/resumed
     cp out part
     cat y x >other
     cp other other.before
-    run packstream -q -L 256 --state=s --resume -o other x
-    [ "$status" -eq 1 ]
-    [[ $output == *"is not the output of the job of the state" ]]
-    cmp other other.before
+    refused 1 "is not the output of the job of the state" other -L 256 \
+        -o other x
     # What is before the output has to be the same, too.
     {
         head -c "$(($(size y) - 9))" y
         echo 12345678
         tail -c "+$(($(size y) + 1))" part
     } >other
-    run packstream -q -L 256 --state=s --resume -o other x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 256 --state=s --resume -o other x
     cp s kept
     packstream -q -L 256 --state=s --resume-from=4 x | cat >got
     packstream -q -L 256 --resume-from=4 x | cmp - got
@@ -70,8 +66,7 @@ load ../support/resumed
 @test "without a state no output is gone on with" {
     packstream -q -L 256 --state=s -o out x
     cp out out.before
-    run packstream -q -L 256 --state=typo --resume -o out y
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 256 --state=typo --resume -o out y
     [[ $output == \
         "packstream: out: is there already, but not typo to go on from" ]]
     cmp out out.before
@@ -107,18 +102,13 @@ load ../support/resumed
 @test "SIGTERM before the next input begins saves the state" {
     mkfifo in
     sleep 20 >in &
-    local holder=$! status=0
+    local holder=$!
     packstream -q -L 256 --state=s -o out x in 2>told &
     local job=$!
-    for _ in {1..100}; do
-        [ "$(size out)" -lt 100000 ] || break
-        sleep 0.1
-    done
-    sleep 0.3
-    kill -TERM "$job"
-    wait "$job" || status=$?
+    eventually is_larger out 100000
+    told_to_end TERM "$job"
+    exits 143 "$job"
     kill "$holder"
-    [ "$status" -eq 143 ]
     [ ! -s told ]
     cp y in2
     packstream -q -L 256 --state=s --resume -o out x y
@@ -139,46 +129,37 @@ load ../support/resumed
 
 @test "rejects that are written already are not written again" {
     local options="-L 150 --overlong=drop --rejects=r --state=s" from
-    # shellcheck disable=SC2086
     packstream -q -L 150 --overlong=drop --rejects=all x >packs
-    # shellcheck disable=SC2086
     packstream -q $options x | cat >got
     cmp got packs
     # Another input is noticed, and what is there stays.
-    # shellcheck disable=SC2086
     run bash -c "packstream -q $options --resume-from=3 y | cat >got2
         exit \${PIPESTATUS[0]}"
     [ "$status" -eq 65 ]
     cmp r all
     # All of it once more, and the end alone.
     for from in --resume-from=3 --resume; do
-        # shellcheck disable=SC2086
         packstream -q $options "$from" x | cat >got
         cmp r all
         tail -c 448 packs | cmp - <(tail -c 448 got)
     done
     # A job that has not ended: its rejects go on where the state was saved.
     rm s r
-    # shellcheck disable=SC2086
     run -65 bash -c "head -c 400001 x |
         packstream -q $options --state-every=30 | cat >got
         exit \${PIPESTATUS[1]}"
-    # shellcheck disable=SC2086
     packstream -q $options --resume-from=3 x | cat >got
     cmp r all
     packstream -q -L 150 --overlong=drop --resume-from=3 x | cmp - got
 }
 
 @test "rejects end though nothing new comes" {
-    local options="-L 150 --overlong=drop --rejects=r --state=s" job status=0
+    local options="-L 150 --overlong=drop --rejects=r --state=s" job
     mkfifo in
-    # shellcheck disable=SC2086
     packstream -q $options <in > >(cat >got) &
     job=$!
-    { cat x; sleep 0.5; kill -TERM "$job"; sleep 0.5; } >in
-    wait "$job" || status=$?
-    [ "$status" -eq 143 ]
-    # shellcheck disable=SC2086
+    { cat x; told_to_end TERM "$job"; } >in
+    exits 143 "$job"
     packstream -q $options --resume-from=2 x | cat >got
     packstream -q -L 150 --overlong=drop --rejects=all --resume-from=2 x |
         cmp - got
@@ -187,9 +168,8 @@ load ../support/resumed
 
 @test "rejects of a job with a state are no pipe" {
     mkfifo rf
-    run timeout 10 packstream -q -L 150 --overlong=drop --rejects=rf \
+    run -64 timeout 10 packstream -q -L 150 --overlong=drop --rejects=rf \
         --state=s -o out x
-    [ "$status" -eq 64 ]
     [[ ${lines[0]} == "packstream: --rejects=rf: with --state it must not be \
 a pipe"* ]]
     [ ! -e s ]
@@ -200,18 +180,15 @@ a pipe"* ]]
     # Packs that were flushed because of time cannot be made again.
     for flush in "" --flush-idle=50; do
         rm -f s
-        # shellcheck disable=SC2086
         { head -c 300000 x; sleep 0.3; tail -c +300001 x; } |
             packstream -q -L 256 -d 16 $flush --state=s | cat >all
         cp s s.before
-        # shellcheck disable=SC2086
         packstream -q -L 256 -d 16 $flush --state=s --resume <x | cat >end
         cmp s s.before
         { head -c 4096 all; tail -c "$(($(size end) - 4096))" all; } |
             cmp - end
         [ "$(size end)" -lt 10000 ]
     done
-    # shellcheck disable=SC2086
     run -65 bash -c "packstream -q -L 256 -d 16 --flush-idle=50 --state=s \
         --resume-from=5 <x | cat >end
         exit \${PIPESTATUS[0]}"
@@ -248,18 +225,15 @@ small() {
 }
 
 @test "a job that stopped behind a flush record can be made again" {
-    local options="-L 64 -w 64 --flush-records --state=s" job status=0
+    local options="-L 64 -w 64 --flush-records --state=s" job
     small 100 >p
     printf '\0\0' >flush
     mkfifo in
-    # shellcheck disable=SC2086
     packstream -q $options <in > >(cat >got) &
     job=$!
-    { cat p flush; sleep 0.5; kill -TERM "$job"; sleep 0.5; } >in
-    wait "$job" || status=$?
-    [ "$status" -eq 143 ]
+    { cat p flush; told_to_end TERM "$job"; } >in
+    exits 143 "$job"
     cat p flush p p >longer
-    # shellcheck disable=SC2086
     packstream -q $options --resume-from=1 longer | cat >got
     packstream -q -L 64 -w 64 --flush-records --resume-from=1 longer |
         cmp - got
@@ -271,29 +245,23 @@ small() {
     for out in "-L 256" "-L 256 --zstd" "-L 256 -d auto"; do
         rm -f ./*.s all
         for _ in 1 2 3; do
-            # shellcheck disable=SC2086
             packstream -q $out --state=e.s --resume empty >>all
-            # shellcheck disable=SC2086
             packstream -q $out --state=x.s --resume x >>all
         done
-        # shellcheck disable=SC2086
         { packstream -q $out empty; packstream -q $out x; } | cmp - all
     done
 }
 
 @test "what a state cannot go on with is refused at once" {
-    run packstream -q -L 64 --zstd --state=s x
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 64 --zstd --state=s x
     [[ ${lines[0]} == *"a compressed stream can only be gone on with in a \
 file, and stdout is none" ]]
-    run packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
     [[ ${lines[0]} == *"--rejects=-: with --state they need a file"* ]]
     [ ! -e s ]
     # Nor does a later pack begin in a file that is there.
     cp y out
-    run packstream -q -L 64 --state=s --resume-from=3 -o out x
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 64 --state=s --resume-from=3 -o out x
     cmp out y
 }
 
@@ -328,14 +296,13 @@ file, and stdout is none" ]]
 @test "an output to which others wrote is no output of the job" {
     mkfifo in
     packstream -q -L 256 --state=s --state-every=30 <in >>out 2>told &
-    local job=$! status=0
+    local job=$!
     {
         head -c 400000 x
         sleep 0.5
         echo "from somebody else" >>out
         tail -c +400001 x || true # the job may have ended by then
     } >in
-    wait "$job" || status=$?
-    [ "$status" -eq 1 ]
+    exits 1 "$job"
     grep -F "another program changed it" told
 }

@@ -4,6 +4,9 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
 load ../support/resumed
 
@@ -57,40 +60,30 @@ load ../support/resumed
     for options in "-L 256" "-L 256 --zstd" "-L 100000 -d 2 -w 9"; do
         echo "$options"
         rm -f s
-        # shellcheck disable=SC2086
         packstream -q $options --state=s -o out x
         head -c "$(size out)" /dev/urandom >random
         # The same options, so that only the records differ.
-        # shellcheck disable=SC2086
         packstream -q $options -o other y
         truncate -s "$(size out)" other
         { head -c 4096 out; tail -c +4097 random; } >behind
         for other in random other behind; do
-            # shellcheck disable=SC2086
             refused 1 "is not the output" "$other" $options -o "$other" x
         done
-        # shellcheck disable=SC2086
         packstream -q $options --state=s --resume -o out x
     done
 }
 
 @test "a job that has ended is compared with its rejects" {
     local options="-L 150 --overlong=drop --rejects=r -o out"
-    # shellcheck disable=SC2086
     packstream -q $options --state=s x
     cp r whole
-    # shellcheck disable=SC2086
     packstream -q $options --state=s --resume x
     truncate -s -1 r
-    # shellcheck disable=SC2086
     refused 1 "r: has" out $options x
     head -c "$(size whole)" /dev/urandom >r
-    # shellcheck disable=SC2086
     refused 1 "r: is not the output" out $options x
     rm r
-    # shellcheck disable=SC2086
-    run packstream -q --state=s --resume $options x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q --state=s --resume $options x
 }
 
 @test "an output of something else is not cut" {
@@ -99,33 +92,25 @@ load ../support/resumed
         "-L 8192 -d 16 --zstd -w 300"; do
         echo "$options"
         rm -f s out
-        # shellcheck disable=SC2086
         half_done x $options
-        # shellcheck disable=SC2086
         packstream -q $options -o other y
         cat other other other >longer
         cat x x >tokens
         for other in longer tokens; do
-            # shellcheck disable=SC2086
             refused 1 "is not the output" "$other" $options -o "$other" x
         done
-        # shellcheck disable=SC2086
         packstream -q $options --state=s --resume -o out x
-        # shellcheck disable=SC2086
         packstream -q $options x | cmp - out
     done
 }
 
 @test "rejects of something else are not cut" {
     local options="-L 150 --overlong=drop --rejects=r"
-    # shellcheck disable=SC2086
     half_done x $options
     mv r good
     cat y y >r
-    # shellcheck disable=SC2086
     refused 1 "r: is not the output" out $options -o out x
     mv good r
-    # shellcheck disable=SC2086
     packstream -q $options --state=s --resume -o out x
     cp r again
     packstream -q -L 150 --overlong=drop --rejects=r x | cmp - out
@@ -134,11 +119,8 @@ load ../support/resumed
 
 @test "rejects that are kept nowhere go on" {
     local options="-L 150 --overlong=drop --rejects=/dev/null"
-    # shellcheck disable=SC2086
     half_done x $options
-    # shellcheck disable=SC2086
     packstream -q $options --state=s --resume -o out x
-    # shellcheck disable=SC2086
     packstream -q $options --state=s --resume -o out x
     packstream -q -L 150 --overlong=drop x | cmp - out
     # What is a file now would lack what came before.
@@ -152,16 +134,11 @@ load ../support/resumed
         "-L 150 --overlong=drop --rejects=r"; do
         echo "$options"
         rm -f s out r
-        # shellcheck disable=SC2086
         half_done x $options
         echo "what came after the state" >>out
-        # shellcheck disable=SC2086
         refused 65 "packstream: y: " out $options -o out y
-        # shellcheck disable=SC2086
         refused 65 "" out $options -o out <(head -c 200000 x)
-        # shellcheck disable=SC2086
         packstream -q $options --state=s --resume -o out x
-        # shellcheck disable=SC2086
         packstream -q ${options%--rejects=r} x | cmp - out
     done
 }
@@ -170,18 +147,14 @@ load ../support/resumed
     # 22 bytes each, and none is held between two packs.
     yes "1 2 3 4 5 6 7 8 9" | head -40000 | tokcat --from=ids --raw >x
     local options="-L 16 -a none -d 1 -w 64 --state-every=31" n k
-    # shellcheck disable=SC2086
     half_done x $options
     n=$((400001 / 22 / 31 * 31))
     # The place to go on from is one of these.
     for k in {1..10}; do
         head -c $(((n - k) * 22)) x >y
-        # shellcheck disable=SC2086
         refused 65 "y: " out $options -o out y
     done
-    # shellcheck disable=SC2086
     packstream -q $options --state=s --resume -o out x
-    # shellcheck disable=SC2086
     packstream -q ${options% *} x | cmp - out
 }
 
@@ -215,7 +188,6 @@ load ../support/resumed
     [ "$(id -u)" -ne 0 ] || skip "root reads everything"
     : >out
     chmod 200 out
-    run packstream -q -L 256 --state=s -o out x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 256 --state=s -o out x
     [[ $output == "packstream: out: cannot be read again: "* ]]
 }

@@ -10,6 +10,9 @@
 # What a test sets it uses itself.
 # shellcheck disable=SC2030,SC2031
 
+# Options in words are meant to split.
+# shellcheck disable=SC2086
+
 load ../support/helpers
 
 # A sanitizer is to see it, too; the rest of the builds add nothing to that.
@@ -27,33 +30,15 @@ kills=${kills:-20}
 # sample [SEED]: some thousand records of 1 to 300 tokens, framed, with a
 # channel; the same ones for the same seed.
 sample() {
-    awk -v seed="${1:-1}" 'BEGIN {
-        srand(seed)
-        for (i = 0; i < 6000; i++) {
-            n = 1 + int(300 * rand() ^ 3)
-            ids = "["; mask = "["
-            for (k = 0; k < n; k++) {
-                c = k < n - 1 ? "," : "]"
-                ids = ids int(rand() * 60000) c
-                mask = mask (k % 2) c
-            }
-            print "{\"input_ids\":" ids ",\"mask\":" mask "}"
-        }
-    }' | tokcat --from=jsonl --channel=mask:u8
+    draw 6000 300 60000 "${1-1}" 3 | sed 's/ /,/g; h
+        s/[0-9]*\([0-9]\)/\1/g; H; g
+        s/\(.*\)\n\(.*\)/{"input_ids":[\1],"mask":[\2]}/' |
+        tokcat --from=jsonl --channel=mask:u8
 }
 
 # raw [SEED]: twice as many raw records.
 raw() {
-    awk -v seed="${1:-1}" 'BEGIN {
-        srand(seed)
-        for (i = 0; i < 12000; i++) {
-            n = 1 + int(300 * rand() ^ 3)
-            line = ""
-            for (k = 0; k < n; k++)
-                line = line int(rand() * 60000) " "
-            print line
-        }
-    }' | tokcat --from=ids --raw
+    draw 12000 300 60000 "${1-1}" 3 | tokcat --from=ids --raw
 }
 
 # job: packs x, or what comes out of pipes, to out with a state, as $how says;
@@ -133,7 +118,6 @@ killed_often() {
         "--even-cost --flush-every=99" "--max-delay=70" "--align=16" \
         "-w 4096 -M $(least_memory -L 512 -w 4096)"; do
         echo "$options"
-        # shellcheck disable=SC2086
         goes_on -L 512 $options
     done
 }
@@ -177,20 +161,12 @@ killed_often() {
         env --default-signal=INT packstream -q -L 512 -w 64 --state=s \
             -o out in &
         pid=$!
-        {
-            head -c 300000 x
-            sleep 0.3
-            kill "-$signal" "$pid"
-            sleep 0.3
-        } >in
-        status=0
-        wait "$pid" || status=$?
+        { head -c 300000 x; told_to_end "$signal" "$pid"; } >in
+        exits $((128 + $(kill -l "$signal"))) "$pid"
         rm in
-        [ "$status" -eq $((128 + $(kill -l "$signal"))) ]
         [ -s s ]
         # It is the state of the last pack that there is.
-        run packstream -q -L 512 -w 64 --state=s --resume -o out x
-        [ "$status" -eq 0 ]
+        run -0 packstream -q -L 512 -w 64 --state=s --resume -o out x
         cmp wanted out
     done
 }
@@ -199,7 +175,7 @@ killed_often() {
     raw >x
     packstream -q -L 512 -w 64 x >wanted
     local stride at n
-    stride=$(od -An -tu4 -j 20 -N 4 wanted | tr -d ' ')
+    stride=$(number wanted 20 4)
     (packstream -q -L 512 -w 64 --state=s --state-every=10 x || true) |
         head -c $((4096 + 100 * stride + 7)) >part
     [ -s s ]
@@ -217,8 +193,7 @@ killed_often() {
     n=$((($(stat -c %s wanted) - 4096) / stride - 1))
     packstream -q -L 512 -w 64 "--resume-from=$n" x |
         cmp - <(head -c 4096 wanted; tail -c "$stride" wanted)
-    run packstream -q -L 512 -w 64 "--resume-from=$((n + 1))" x
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 512 -w 64 "--resume-from=$((n + 1))" x
     [[ $output == *"packstream: stdout: there are $n packs"* ]]
 }
 
@@ -236,9 +211,9 @@ refused() {
     shift 2
     cp s s.before
     cp out out.before
-    run packstream -q --state=s --resume -o out "$@"
-    [ "$status" -eq "$wanted" ] || { echo "$status: $output"; return 1; }
-    [[ $output == *"$words"* ]] || { echo "$output"; return 1; }
+    run -"$wanted" packstream -q --state=s --resume -o out "$@"
+    echo "$output"
+    [[ $output == *"$words"* ]]
     [ "${#lines[@]}" -le 2 ]
     cmp s s.before
     cmp out out.before
@@ -248,7 +223,7 @@ refused() {
     raw >x
     half_done
     refused 64 "packs of 512 tokens, not 256" -L 256 -w 64 x
-    refused 64 "up to 14 sequences, not 8" -L 512 -w 64 -d 8 x
+    refused 64 "up to 46 sequences, not 8" -L 512 -w 64 -d 8 x
     refused 64 "other options" -L 512 -w 65 x
     refused 64 "other options" -L 512 -w 64 --shuffle=1 x
     refused 64 "other options" -L 512 -w 64 --even-cost x
@@ -259,8 +234,7 @@ refused() {
     refused 64 "other tokens, channels or vocabulary" -L 512 -w 64 -t u32 x
     refused 64 "other tokens, channels or vocabulary" -L 512 -w 64 \
         --vocab=65536 x
-    run packstream -q -L 512 -w 64 --state=s -o out x
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 512 -w 64 --state=s -o out x
     [ "$output" = "packstream: s: is there already (--resume goes on from \
 it)" ]
 }
@@ -281,13 +255,11 @@ it)" ]
     half_done
     cp out whole
     truncate -s 5000 out
-    run packstream -q -L 512 -w 64 --state=s --resume -o out x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
     [[ $output == "packstream: out: has 5000 bytes, but the state is of "* ]]
     [ "$(stat -c %s out)" -eq 5000 ]
     rm out
-    run packstream -q -L 512 -w 64 --state=s --resume -o out x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
     [ "$output" = "packstream: out: No such file or directory" ]
     [ ! -e out ]
     cp whole out
@@ -301,14 +273,11 @@ it)" ]
     stopped_at 10000 -L 32 -w 8
     [ -s s ]
     cp s good
-    local n i byte
+    local n i
     n=$(stat -c %s good)
     for i in 0 7 8 12 16 100 $((n / 2)) $((n - 9)) $((n - 8)) $((n - 1)); do
-        byte=$(od -An -tu1 -j "$i" -N 1 good | tr -d ' ')
         cp good s
-        # shellcheck disable=SC2059
-        printf "\\x$(printf %x $((byte ^ 4)))" |
-            dd of=s bs=1 seek="$i" conv=notrunc status=none
+        flip s "$i" 4
         refused 65 "packstream: s: " -L 32 -w 8 x
     done
     for i in 0 1 8 11 12 19 20 500 $((n / 2)) $((n - 1)); do
@@ -330,8 +299,7 @@ it)" ]
     cmp wanted out
     [ "$(stat -c %Y out)" -eq 0 ]
     truncate -s -1 out
-    run packstream -q -L 512 -w 64 --state=s --resume -o out x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
     [[ $output == "packstream: out: has "*" bytes, but the state is of "* ]]
 }
 
@@ -340,35 +308,26 @@ it)" ]
     seq -s ' ' 513 | tokcat --from=ids --raw >long
     local how="-q -L 512 -w 64 --overlong=drop --stats=json --state=s"
     # Words are meant to split: options.
-    # shellcheck disable=SC2086
     packstream $how -o out x long 2>first
-    # shellcheck disable=SC2086
     packstream $how --resume -o out x long 2>again
     cmp first again
     grep '"rejected_overlong_sequences": *1\b' again
     grep '"max_delay": *[1-9]' again
-    # shellcheck disable=SC2086
     packstream $how --resume -v -o out x long 2>&1 |
         grep -Fx 'packstream: s: the job has ended, there is nothing left to do'
 }
 
 @test "a state that cannot be written" {
     raw >x
-    run packstream -q -L 512 --state=none/s -o out x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 512 --state=none/s -o out x
     [[ $output == "packstream: none/s: "* ]]
     mkdir folder
-    run packstream -q -L 512 --state=folder -o out x
-    [ "$status" -eq 1 ]
+    run -1 packstream -q -L 512 --state=folder -o out x
     [[ $output == "packstream: folder: "* ]]
-    run packstream -q -L 512 --state= x
-    [ "$status" -eq 64 ]
-    run packstream -q -L 512 --resume x
-    [ "$status" -eq 64 ]
-    run packstream -q -L 512 --state-every=5 x
-    [ "$status" -eq 64 ]
-    run packstream -q -L 512 --zstd --resume-from=5 x
-    [ "$status" -eq 64 ]
+    run -64 packstream -q -L 512 --state= x
+    run -64 packstream -q -L 512 --resume x
+    run -64 packstream -q -L 512 --state-every=5 x
+    run -64 packstream -q -L 512 --zstd --resume-from=5 x
 }
 
 @test "what was flushed because of time cannot be made again" {
@@ -382,8 +341,7 @@ it)" ]
         tail -c +300001 x
     } >in
     wait "$pid"
-    run packstream -q -L 512 -w 64 --flush-idle=20 --state=s \
+    run -65 packstream -q -L 512 -w 64 --flush-idle=20 --state=s \
         --resume-from=3 x
-    [ "$status" -eq 65 ]
     [[ $output == "packstream: s: packs were flushed because of time"* ]]
 }

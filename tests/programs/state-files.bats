@@ -8,19 +8,11 @@
 # shellcheck disable=SC2030,SC2031
 
 load ../support/helpers
+load ../support/resumed
 
 setup() {
     start
-    awk 'BEGIN {
-        srand(1)
-        for (i = 0; i < 3000; i++) {
-            n = 1 + int(200 * rand())
-            line = ""
-            for (k = 0; k < n; k++)
-                line = line int(rand() * 60000) " "
-            print line
-        }
-    }' | tokcat --from=ids --raw >x
+    cp "$BATS_FILE_TMPDIR"/x .
     waiting=
     helpers=
 }
@@ -39,21 +31,6 @@ job() {
     packstream -q -L 256 -w 64 "$@"
 }
 
-# eventually CMD...: whether it succeeds within some seconds.
-eventually() {
-    local i
-    for ((i = 0; i < 200; i++)); do
-        ! "$@" || return 0
-        sleep 0.05
-    done
-    return 1
-}
-
-is_larger() {
-    [ -e "$1" ]
-    [ "$(size "$1")" -gt "$2" ]
-}
-
 # begin OPTION...: a job that has half of x and waits for the rest, which
 # finish gives it; its process id is in $waiting.
 begin() {
@@ -64,15 +41,20 @@ begin() {
     head -c "$(($(size x) / 2))" x >&5
 }
 
-# shellcheck disable=SC2034 # status is what a caller looks at
 finish() {
     # A job that has ended does not take it.
     tail -c "+$(($(size x) / 2 + 1))" x >&5 || :
     exec 5>&-
+    await
+    rm in
+}
+
+# await: the job has ended, with $status.
+# shellcheck disable=SC2034 # which a caller looks at
+await() {
     status=0
     wait "$waiting" || status=$?
     waiting=
-    rm in
 }
 
 # packing OPTION...: with its standard output behind what is in $to, if set.
@@ -86,19 +68,10 @@ packing() {
 
 # refused STATUS MESSAGE OPTION...
 refused() {
-    local wanted=$1 message=$2
-    shift 2
-    # shellcheck disable=SC2154 # stderr comes from run
-    run --separate-stderr packing "$@"
-    # shellcheck disable=SC2154
-    [ "$status" -eq "$wanted" ] || {
-        echo "$status: $stderr"
-        return 1
-    }
-    [[ $stderr == "packstream: $message"* ]] || {
-        echo "$stderr"
-        return 1
-    }
+    run --separate-stderr -"$1" packing "${@:3}"
+    # shellcheck disable=SC2154 # run sets it
+    echo "$stderr"
+    [[ $stderr == "packstream: $2"* ]]
 }
 
 @test "the state is no other file of the job" {
@@ -120,10 +93,7 @@ refused() {
     refused 64 "--state=rej: rej.new is the file of --rejects as well" \
         --rejects=./rej.new --overlong=drop --state=rej -o o x
     cmp x in.new
-    [ ! -e col ]
-    [ ! -e col.new ]
-    [ ! -e o ]
-    [ ! -e rej ]
+    absent col col.new o rej
     to=s.new refused 64 "--state=s: s.new is the output as well" --state=s x
     [ -e s.new ]
     rm s.new
@@ -140,9 +110,7 @@ refused() {
     refused 64 "--state=s: s is the output as well" --state=s -o other/farther x
     refused 64 "--state=s: s is the file of --rejects as well" \
         --rejects=link --overlong=drop --state=s -o o x
-    [ ! -e s ]
-    [ ! -e s.new ]
-    [ ! -e o ]
+    absent s s.new o
     rm other/far other/farther
     # Nor is a link that leads nowhere more than that.
     ln -s round round
@@ -164,14 +132,12 @@ x" ]
     refused 64 "--state=./t.new: a name that ends in .new is for" \
         --state=./t.new -o o x
     cmp kept s.new
-    [ ! -e t.new ]
-    [ ! -e o ]
+    absent t.new o
     mkdir folder
     refused 1 "folder/: Is a directory" --state=folder/ -o o x
     refused 1 "folder: Is a directory" --state=folder -o o x
     refused 1 "none/: No such file" --state=none/ -o o x
-    [ ! -e o ]
-    [ ! -e folder.new ]
+    absent o folder.new
     [ -z "$(ls -A folder)" ]
     job --state=new -o o x
     job --state=folder/news -o o x
@@ -181,23 +147,16 @@ x" ]
 
 @test "what lies where the next state is made" {
     echo precious >precious
-    ln -s precious s.new
-    refused 1 "s.new: is in the way of the file that is to replace s" \
-        --state=s -o out x
-    rm s.new
-    mkfifo s.new
-    refused 1 "s.new: is in the way" --state=s -o out x
-    rm s.new
-    ln precious s.new
-    refused 1 "s.new: is in the way" --state=s -o out x
-    rm s.new
-    cp precious s.new
-    refused 1 "s.new: is in the way" --state=s -o out x
-    cmp precious s.new
-    rm s.new
-    mkdir s.new
-    refused 1 "s.new: is in the way" --state=s -o out x
-    rmdir s.new
+    local way before
+    for way in "ln -s precious" "mkfifo" "ln precious" "cp precious" mkdir; do
+        $way s.new
+        before=$(stat -c '%F %i %s' s.new)
+        refused 1 "s.new: is in the way of the file that is to replace s" \
+            --state=s -o out x
+        [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
+        [ ! -f s.new ] || cmp precious s.new
+        rm -r s.new
+    done
     : >s.new
     chmod a= s.new
     if [ ! -r s.new ]; then
@@ -206,8 +165,7 @@ cannot be opened: Permission denied" --state=s -o out x
     fi
     rm -f s.new
     [ "$(cat precious)" = precious ]
-    [ ! -e out ]
-    [ ! -e s ]
+    absent out s
 
     # What a killed job leaves: nothing yet, a part of a state, or all of it.
     local n
@@ -275,9 +233,7 @@ removed it, so s was not replaced" ]
         spoilt "$kind"
         printf '\377\377\377\377\377' >&5
         exec 5>&-
-        status=0
-        wait "$waiting" || status=$?
-        waiting=
+        await
         rm in
         [ "$status" -eq 65 ]
         cmp precious s.new
@@ -300,9 +256,7 @@ removed it, so s was not replaced" ]
         waiting=$!
         eventually is_larger s.new 100
         spoilt "$kind"
-        status=0
-        wait "$waiting" || status=$?
-        waiting=
+        await
         [ "$status" -eq 1 ]
         [[ $(cat err) == "packstream: s.new: another program changed"* ]]
         [ ! -e s ]
@@ -334,8 +288,7 @@ removed it, so s was not replaced" ]
     to=out refused 1 "stdout: another job is writing it" x
     refused 1 "out: another job is writing it" -L 100 --overlong=drop \
         --rejects=out -o else x
-    [ ! -e other ]
-    [ ! -e other.new ]
+    absent other other.new
     finish
     [ "$status" -eq 0 ]
     cmp wanted out
@@ -415,9 +368,7 @@ with_helper() {
         tries=$((tries + 1))
     done
     echo "$tries tries"
-    status=0
-    wait "$waiting" || status=$?
-    waiting=
+    await
     cat err
     [ "$status" -eq 0 ]
     cmp wanted out
@@ -476,16 +427,9 @@ with_helper() {
         sleep 0.3
         kill -s "${pair#* }" "$waiting"
         eventually gone "$waiting"
-        status=0
-        wait "$waiting" || status=$?
-        waiting=
+        await
         exec 6<&-
         rm -f full s s.new
         [ "$status" -eq $((128 + $(kill -l "${pair#* }"))) ]
     done
-}
-
-# gone PID: whether the process has ended, though no one waited for it.
-gone() {
-    ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"
 }

@@ -6,11 +6,8 @@
 
 load ../support/helpers
 
-# One thread: the numbers are small, and others may be at work here.
 setup() {
-    start
-    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
-    export OMP_NUM_THREADS=1
+    start_training
 }
 
 # lines: forty sequences with all channels.

@@ -9,11 +9,8 @@
 
 load ../support/helpers
 
-# One thread: the numbers are small, and others may be at work here.
 setup() {
-    start
-    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
-    export OMP_NUM_THREADS=1
+    start_training
     packs 40 >x.pks
     # END is a record, too.
     bytes=$((($(size x.pks) - 4096) / 41))
@@ -49,7 +46,7 @@ train() {
 
 # steps_in FILE: how many steps its checkpoint has.
 steps_in() {
-    od -An -tu8 -j 32 -N 8 "$1" | tr -d ' '
+    number "$1" 32 8
 }
 
 # whole STEPS [OPTION]...: a checkpoint that nothing disturbed.
@@ -70,21 +67,6 @@ goes_on() {
     whole "$steps" "$@"
     train --save=part --resume --steps="$steps" "$@" >rest
     cmp whole part
-}
-
-# soon COMMAND...: waits until it succeeds, but not for ever.
-soon() {
-    local i
-    for ((i = 0; i < 1200; i++)); do
-        ! "$@" || return 0
-        sleep 0.05
-    done
-    echo "in vain: $*"
-    return 1
-}
-
-gone() {
-    ! kill -0 "$1" 2>/dev/null
 }
 
 has_lines() {
@@ -108,9 +90,17 @@ quiet() {
 # ends STATUS PID: the process ends soon, and so.
 ends() {
     local status=0
-    soon gone "$2" || kill -9 "$2"
+    eventually gone "$2" || kill -9 "$2"
     wait "$2" || status=$?
     [ "$status" -eq "$1" ]
+}
+
+# ended_by SIGNAL: it ends "$pid", which says nothing.
+ended_by() {
+    kill "-$1" "$pid"
+    ends $((128 + $(kill -l "$1"))) "$pid"
+    exec 7>&-
+    [ ! -s err ]
 }
 
 # stalled: a run, "$pid", that has made 3 steps, and waits for
@@ -122,7 +112,7 @@ stalled() {
     pid=$!
     exec 7>in
     first 16 >&7
-    soon has_lines 3 told
+    eventually has_lines 3 told
 }
 
 # stalled_silently: as stalled, but nothing was printed.
@@ -133,7 +123,7 @@ stalled_silently() {
     pid=$!
     exec 7>in
     first 16 >&7
-    soon quiet "$pid"
+    eventually quiet "$pid"
 }
 
 # ---- What fails meanwhile ----
@@ -229,8 +219,7 @@ stalled_silently() {
     }
     refused 1 "part: File too large" limited --save=part --save-every=2 x.pks
     [ "$(grep -c part <<<"$output")" -eq 1 ]
-    [ ! -e part ]
-    [ ! -e part.new ]
+    absent part part.new
     # What failed first is what it ends with.
     first 33 >cut.pks
     refused 65 "part: File too large" limited --save=part cut.pks
@@ -247,10 +236,7 @@ stalled_silently() {
 
 @test "SIGTERM ends a run that waits for its input, which is kept" {
     stalled
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    exec 7>&-
-    [ ! -s err ]
+    ended_by TERM
     [ "$(steps_in part)" -eq 3 ]
     goes_on x.pks
 }
@@ -258,10 +244,7 @@ stalled_silently() {
 @test "SIGINT ends a run that waits for its input, which is kept" {
     set -m
     stalled
-    kill -INT "$pid"
-    ends 130 "$pid"
-    exec 7>&-
-    [ ! -s err ]
+    ended_by INT
     [ "$(steps_in part)" -eq 3 ]
     goes_on x.pks
 }
@@ -273,7 +256,7 @@ stalled_silently() {
         { first 16; sleep 60; } |
             "${small[@]}" --save=part >told 2>err &
         pid=$!
-        soon has_lines 3 told
+        eventually has_lines 3 told
         kill -INT -- "-$(jobs -p %+)"
         ends 130 "$pid"
         [ ! -s err ]
@@ -286,7 +269,7 @@ stalled_silently() {
     for ((i = 0; i < 10; i++)); do
         stalled
         kill -STOP "$pid"
-        soon halted "$pid"
+        eventually halted "$pid"
         exec 7>&-
         kill -TERM "$pid"
         kill -CONT "$pid"
@@ -307,9 +290,7 @@ stalled_silently() {
         [ $((mask >> 1 & 1)) -eq 1 ]
         [ $((mask >> 14 & 1)) -eq 1 ]
     done
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    exec 7>&-
+    ended_by TERM
 }
 
 @test "a signal ends a run before its first pack, and none is missed" {
@@ -318,8 +299,7 @@ stalled_silently() {
     "${small[@]}" --save=part in 2>err &
     pid=$!
     sleep 0.3
-    kill -TERM "$pid"
-    ends 143 "$pid"
+    ended_by TERM
     for part in 100 4096; do
         "${small[@]}" --save=part in 2>>err &
         pid=$!
@@ -331,36 +311,28 @@ stalled_silently() {
         exec 7>&-
     done
     [ ! -s err ]
-    [ ! -e part ]
-    [ ! -e part.new ]
+    absent part part.new
 }
 
 @test "a signal ends a run that waits for its next file, which is kept" {
     mkfifo in
     "${small[@]}" --save=part x.pks in >told 2>err &
     pid=$!
-    soon has_lines 8 told
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    [ ! -s err ]
+    eventually has_lines 8 told
+    ended_by TERM
     goes_on x.pks x.pks
 }
 
 @test "a signal ends a run that waits for what it has read before" {
     stalled
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    exec 7>&-
+    ended_by TERM
     cp part old
     "${small[@]}" --save=part --resume in >told 2>err &
     pid=$!
     exec 7>in
     first 10 >&7
     sleep 0.3
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    exec 7>&-
-    [ ! -s err ]
+    ended_by TERM
     cmp part old
 }
 
@@ -369,9 +341,7 @@ stalled_silently() {
     "${small[@]}" --save=part --epochs=1000000 empty.pks 2>err &
     pid=$!
     sleep 0.3
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    [ ! -s err ]
+    ended_by TERM
     [ ! -e part ]
 }
 
@@ -380,19 +350,15 @@ stalled_silently() {
     exec 8<>out
     "${small[@]}" --save=part --epochs=1000000 x.pks >out 2>err &
     pid=$!
-    soon quiet "$pid"
-    kill -TERM "$pid"
-    ends 143 "$pid"
+    eventually quiet "$pid"
+    ended_by TERM
     exec 8>&-
-    [ ! -s err ]
     goes_on --epochs=1000000 x.pks
 }
 
 @test "what is unprinted is printed before a signal ends a run" {
     stalled_silently
-    kill -TERM "$pid"
-    ends 143 "$pid"
-    exec 7>&-
+    ended_by TERM
     [ "$(wc -l <out)" -eq 1 ]
     grep -q '^{"step": 3, "sequences": 15,' out
 }
@@ -408,7 +374,7 @@ stalled_silently() {
             status=none 2>full || true
         stalled_silently
         kill -TERM "$pid"
-        soon test -e part
+        eventually test -e part
         sleep 0.2
         kill -0 "$pid"
         kill -$second "$pid"
@@ -467,33 +433,21 @@ unwritable() {
 @test "what lies beside is not written to, followed or removed" {
     mkfifo never
     echo precious >victim
-    ln -s victim s.new
-    unwritable 1 "s: s.new is in the way" s
-    [ -L s.new ]
-    rm s.new
-    ln victim s.new
-    unwritable 1 "s: s.new is in the way" s
-    [ "$(cat s.new)" = precious ]
-    rm s.new
-    cp victim s.new
-    unwritable 1 "s: s.new is in the way" s
-    cmp victim s.new
-    rm s.new
     # Also not where it is a checkpoint that has another name.
     train --save=old --steps=1 x.pks >out
-    ln old s.new
-    unwritable 1 "s: s.new is in the way" s
-    cmp old s.new
-    rm s.new
-    ln -s nowhere s.new
-    unwritable 1 "s: s.new is in the way" s
-    [ ! -e nowhere ]
-    rm s.new
-    for kind in mkdir mkfifo; do
-        $kind s.new
+    cp old kept
+    local way before
+    for way in "ln -s victim" "ln victim" "cp victim" "ln old" \
+        "ln -s nowhere" mkdir mkfifo; do
+        $way s.new
+        before=$(stat -c '%F %i %s' s.new)
         unwritable 1 "s: s.new is in the way" s
+        [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
+        [ ! -f s.new ] || cmp -s s.new victim || cmp s.new old
         rm -r s.new
     done
+    cmp old kept
+    absent nowhere
     [ "$(cat victim)" = precious ]
 }
 

@@ -6,11 +6,8 @@
 
 load ../support/helpers
 
-# One thread: the numbers are small, and others may be at work here.
 setup() {
-    start
-    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
-    export OMP_NUM_THREADS=1
+    start_training
 }
 
 vocab=60
@@ -242,9 +239,7 @@ goes_on() {
             sleep 0.1
         done
         kill -TERM "$pid"
-        status=0
-        wait "$pid" || status=$?
-        [ "$status" -eq 143 ]
+        exits 143 "$pid"
         cat told
     }
     terminated >first
