@@ -64,17 +64,13 @@ other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
         "$(printf '%s\n' "${packing[@]}" "${busy[@]}" "${other[@]}" | sort)" ]
 }
 
-@test "packstream: calls fail" {
-    each calls "${packing[@]}"
-}
+@test "packstream: calls fail" { each calls "${packing[@]}"; }
 
 @test "packstream: calls fail beside threads and other outputs" {
     each calls "${busy[@]}"
 }
 
-@test "packcat, packstat and tokcat: calls fail" {
-    each calls "${other[@]}"
-}
+@test "packcat, packstat and tokcat: calls fail" { each calls "${other[@]}"; }
 
 @test "packstream: calls are interrupted, and disks full" {
     each world "${packing[@]}" "${busy[@]}"

@@ -14,8 +14,7 @@ script() {
     local name=$1
     shift
     skip_without python3
-    PYTHONDONTWRITEBYTECODE=1 python3 \
-        "${abs_top_srcdir:?}/tests/bench/$name" "$@" "$abs_top_builddir"
+    python3 "${abs_top_srcdir:?}/tests/bench/$name" "$@" "$abs_top_builddir"
 }
 
 @test "one length has many names" {

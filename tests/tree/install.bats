@@ -41,8 +41,7 @@ setup() {
 @test "the installed programs run and tell the version of the build" {
     local program
     for program in packcat packstat packstream tokcat; do
-        run env LD_LIBRARY_PATH="$libdir" "$bindir/$program" --version
-        [ "$status" -eq 0 ]
+        run -0 env LD_LIBRARY_PATH="$libdir" "$bindir/$program" --version
         [ "${lines[0]}" = "$program (packstream) $PACKAGE_VERSION" ]
     done
 }
@@ -64,8 +63,7 @@ END
     # Words are meant to split: CC, CFLAGS and flags are lists.
     # shellcheck disable=SC2086
     $CC $CFLAGS -o user user.c $flags
-    run env LD_LIBRARY_PATH="$libdir" ./user
-    [ "$status" -eq 0 ]
+    run -0 env LD_LIBRARY_PATH="$libdir" ./user
     [ "$output" = "$PACKAGE_VERSION" ]
 }
 

@@ -35,18 +35,12 @@ plain() {
         -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
-# blocks PAGE: the lines of its examples, "%" before each example.
+# blocks PAGE [TEST MARK]: the lines of its tested code; or of the blocks that
+# are for TEST, with MARK before each of them.
 blocks() {
-    awk '/^\.\\" test: run/ { wanted = 1; next }
-        wanted && /^\.Bd/ { wanted = 0; inside = 1; print "%"; next }
-        /^\.Ed/ { inside = 0 }
-        inside' "$(page "$1")" | plain
-}
-
-# all_blocks PAGE: the lines of its examples and its other tested code.
-all_blocks() {
-    awk '/^\.\\" test: / { wanted = 1; next }
-        wanted && /^\.Bd/ { wanted = 0; inside = 1; next }
+    awk -v test="${2-}" -v mark="${3-}" '
+        /^\.\\" test: / && index($3, test) == 1 { wanted = 1; next }
+        wanted && /^\.Bd/ { wanted = 0; inside = 1; if (mark) print mark; next }
         /^\.Ed/ { inside = 0 }
         inside' "$(page "$1")" | plain
 }
@@ -91,7 +85,7 @@ start_example() {
 run_examples() {
     local line newline=$'\n'
     example_page=$1 example_command='' example_output='' examples=0
-    blocks "$1" >transcript
+    blocks "$1" run % >transcript
     while IFS= read -r line; do
         case $line in
             %)
@@ -196,18 +190,16 @@ statuses() {
 
 @test "no line of a page is longer than 80 bytes" {
     for page in $(all_pages); do
-        run grep -nE '^.{81}' "$(page "$page")"
-        [ "$status" -eq 1 ]
+        run -1 grep -nE '^.{81}' "$(page "$page")"
     done
 }
 
 # Examples and code are indented by 11 columns and not broken.
 @test "no line of an example is too long for a screen of 80 columns" {
     for page in $(all_pages); do
-        all_blocks "$page" >lines
+        blocks "$page" >lines
         [ -s lines ]
-        run grep -nE '^.{69}' lines
-        [ "$status" -eq 1 ]
+        run -1 grep -nE '^.{69}' lines
     done
 }
 
@@ -255,7 +247,7 @@ statuses() {
     for page in $(all_pages); do
         "${MANDOC:-mandoc}" -T ascii "$(page "$page")" |
             sed 's/^ *//' >screen
-        all_blocks "$page" | sed 's/^ *//' | sort -u >lines
+        blocks "$page" | sed 's/^ *//' | sort -u >lines
         while IFS= read -r line; do
             grep -qxF -e "$line" screen || {
                 printf '%s: %s\n' "$page" "$line"
@@ -265,50 +257,15 @@ statuses() {
     done
 }
 
-@test "packstream: --help and the page list the same options" {
-    compare_options packstream
-}
-
-@test "tokcat: --help and the page list the same options" {
-    compare_options tokcat
-}
-
-@test "packcat: --help and the page list the same options" {
-    compare_options packcat
-}
-
-@test "packstat: --help and the page list the same options" {
-    compare_options packstat
-}
-
-@test "packplan: --help and the page list the same options" {
-    compare_options packplan
-}
-
-@test "the examples in packstream.1 do what they show" {
-    run_examples packstream.1
-}
-
-@test "the examples in packstream.5 do what they show" {
-    run_examples packstream.5
-}
-
-@test "the examples in packstream.7 do what they show" {
-    run_examples packstream.7
-}
-
-@test "the examples in tokcat.1 do what they show" {
-    run_examples tokcat.1
-}
-
-@test "the examples in packcat.1 do what they show" {
-    run_examples packcat.1
-}
-
-@test "the examples in packstat.1 do what they show" {
-    run_examples packstat.1
-}
-
-@test "the examples in packplan.1 do what they show" {
-    run_examples packplan.1
-}
+@test "packstream: --help and its page agree" { compare_options packstream; }
+@test "tokcat: --help and its page agree" { compare_options tokcat; }
+@test "packcat: --help and its page agree" { compare_options packcat; }
+@test "packstat: --help and its page agree" { compare_options packstat; }
+@test "packplan: --help and its page agree" { compare_options packplan; }
+@test "packstream.1: examples do what they show" { run_examples packstream.1; }
+@test "packstream.5: examples do what they show" { run_examples packstream.5; }
+@test "packstream.7: examples do what they show" { run_examples packstream.7; }
+@test "tokcat.1: examples do what they show" { run_examples tokcat.1; }
+@test "packcat.1: examples do what they show" { run_examples packcat.1; }
+@test "packstat.1: examples do what they show" { run_examples packstat.1; }
+@test "packplan.1: examples do what they show" { run_examples packplan.1; }

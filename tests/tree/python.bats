@@ -2,8 +2,8 @@
 # python.bats - examples/python: the module that reads packs against naive
 # loops, and the adapters against the packages that they are for.
 #
-# The checks are functions of tests/support/python.py and tests/support/python-labels.py, for
-# which numpy is enough, and of tests/support/python-adapters.py, which wants what is
+# The checks are functions of python.py and python-labels.py in tests/support,
+# for which numpy is enough, and of python-adapters.py, which wants what is
 # installed beside it for the python3 that PEERS_PYTHON names, or else for the
 # one that has numpy.
 #
@@ -15,36 +15,25 @@ load ../support/helpers
 setup() {
     start
     skip_if_quick
-}
-
-# check NAME [ARGUMENT]...
-check() {
-    PYTHONDONTWRITEBYTECODE=1 "${PYTHON_NUMPY:?}" \
-        "${abs_top_srcdir:?}/tests/support/python.py" "$@"
-}
-
-# labels NAME [FILE]...
-labels() {
-    PYTHONDONTWRITEBYTECODE=1 "${PYTHON_NUMPY:?}" \
-        "${abs_top_srcdir:?}/tests/support/python-labels.py" "$@"
-}
-
-# adapter NAME [ARGUMENT]...
-adapter() {
-    PYTHONDONTWRITEBYTECODE=1 "${PEERS_PYTHON:-$PYTHON_NUMPY}" \
-        "${abs_top_srcdir:?}/tests/support/python-adapters.py" "$@"
-}
-
-skip_without_xxhash() {
     skip_without_numpy
-    "$PYTHON_NUMPY" -c 'import xxhash' 2>/dev/null ||
-        skip "python3 has no xxhash module"
+}
+
+# check NAME [ARGUMENT]..., labels NAME [FILE]..., adapter NAME [ARGUMENT]...
+check() {
+    python=$PYTHON_NUMPY support python.py "$@"
+}
+
+labels() {
+    python=$PYTHON_NUMPY support python-labels.py "$@"
+}
+
+adapter() {
+    python=${PEERS_PYTHON:-$PYTHON_NUMPY} support python-adapters.py "$@"
 }
 
 # skip_without_modules NAME...: skips the test of an adapter.
 skip_without_modules() {
     local name
-    skip_without_numpy
     for name; do
         "${PEERS_PYTHON:-$PYTHON_NUMPY}" -c "import $name" 2>/dev/null ||
             skip "python3 has no $name"
@@ -100,7 +89,6 @@ shifted() {
 }
 
 @test "views of a batch, as naive loops make them" {
-    skip_without_numpy
     packed x 1 60 32 60000 -L 32 -d 4
     check views x.pks 32 4
     check channels x.pks 32 4
@@ -113,7 +101,6 @@ shifted() {
 }
 
 @test "aligned sequences, as naive loops make them" {
-    skip_without_numpy
     for n in 2 8 16; do
         packed x "$n" 60 32 60000 -L 32 -d 2 --align="$n"
         check views x.pks 32 2 0 "$n"
@@ -133,19 +120,16 @@ shifted() {
 }
 
 @test "pieces of split sequences are sequences of their own" {
-    skip_without_numpy
     packed x 5 30 50 60000 -L 16 -d 3 --overlong=split
     check views x.pks 16 3
 }
 
 @test "a batch of a file is not copied" {
-    skip_without_numpy
     packed x 1 60 32 60000 -L 32 -d 4
     check no_copy x.pks
 }
 
 @test "a pipe gives what a file gives, and at once" {
-    skip_without_numpy
     packed x 6 60 32 60000 -L 32 -d 4
     check pipes x.pks
     # shellcheck disable=SC2002 # it is to be a pipe
@@ -154,7 +138,6 @@ shifted() {
 }
 
 @test "a stream without packs" {
-    skip_without_numpy
     packstream -L 8 -o none.pks </dev/null
     check views none.pks 8 8
     check pipes none.pks
@@ -164,7 +147,6 @@ shifted() {
 }
 
 @test "joined streams are one, if they have one geometry" {
-    skip_without_numpy
     small
     packstream -L 8 -d 3 -o none.pks </dev/null
     cat none.pks small.pks none.pks small.pks >x.pks
@@ -182,7 +164,6 @@ shifted() {
 }
 
 @test "labels that are shifted already" {
-    skip_without_numpy
     for option in --align=1 --align=8; do
         shifted "$option"
         labels shifted x.pks y.pks
@@ -191,7 +172,6 @@ shifted() {
 }
 
 @test "ranks share the records, from any one on" {
-    skip_without_numpy
     packed x 7 60 32 60000 -L 32 -d 4
     check shares x.pks
     check equal_ranks x.pks
@@ -201,18 +181,15 @@ shifted() {
 }
 
 @test "compressed packs: refused, and read from zstd -dc" {
-    skip_without_numpy
     skip_without zstd
     small
     packstream -L 8 -d 3 -a bestfit --zstd -o x.zst small.tok
-    run check views x.zst 8 3
-    [ "$status" -eq 1 ]
+    run -1 check views x.zst 8 3
     [[ $output == *"PackError: byte 0: "*"zstd -dc FILE |"* ]]
     zstd -qdc x.zst | check stdin small.pks
 }
 
 @test "cut anywhere, a stream is refused" {
-    skip_without_numpy
     small
     check cuts small.pks
     cat small.pks small.pks >x.pks
@@ -234,7 +211,6 @@ shifted() {
 }
 
 @test "without xxhash, only checksums go unnoticed" {
-    skip_without_numpy
     small
     WITHOUT_XXHASH=1 check unverified small.pks
     WITHOUT_XXHASH=1 check pipes small.pks
@@ -242,62 +218,51 @@ shifted() {
 }
 
 @test "packs that break a rule and headers that make no sense" {
-    skip_without_numpy
     small
     check rules small.pks
     check headers small.pks
 }
 
 @test "a stream that goes on where a reader was" {
-    skip_without_numpy
     packed x 8 60 32 60000 -L 32 -d 4
     packstream -L 32 -d 4 --resume-from=5 -o rest.pks x.tok
     check resumed rest.pks x.pks 5
 }
 
 @test "the trainer that does nothing counts all there is" {
-    skip_without_numpy
     packed x 9 60 32 60000 -L 32 -d 4
-    local count=$abs_top_srcdir/examples/python/count.py wanted
+    local count=${abs_top_srcdir:?}/examples/python/count.py wanted
     wanted=", 60 sequences, $(packcat --to=ids x.pks | wc -w) tokens, "
-    export PYTHONDONTWRITEBYTECODE=1
-    run "$PYTHON_NUMPY" "$count" x.pks 4
-    [ "$status" -eq 0 ]
+    run -0 "$PYTHON_NUMPY" "$count" x.pks 4
     [[ $output == *"$wanted"* ]]
-    run bash -c 'packstream -L 32 -d 4 x.tok | "$0" "$1" -' \
+    # shellcheck disable=SC2016 # it is for the other shell
+    run -0 bash -c 'packstream -L 32 -d 4 x.tok | "$0" "$1" -' \
         "$PYTHON_NUMPY" "$count"
-    [ "$status" -eq 0 ]
     [[ $output == *"$wanted"* ]]
-    run "$PYTHON_NUMPY" "$count"
-    [ "$status" -eq 1 ]
+    run -1 "$PYTHON_NUMPY" "$count"
     [[ $output == *"count.py FILE [BATCH]"* ]]
     head -c 5000 x.pks >cut.pks
-    run "$PYTHON_NUMPY" "$count" cut.pks
-    [ "$status" -eq 1 ]
+    run -1 "$PYTHON_NUMPY" "$count" cut.pks
     [[ $output == "count.py: byte 5000: cut"* ]]
 }
 
 @test "the examples of README.md" {
-    skip_without_numpy
     local dir=$abs_top_srcdir/examples/python
     echo '1 2 3' | tokcat --from=ids >corpus.tok
-    local with="env PYTHONPATH=$dir PYTHONDONTWRITEBYTECODE=1"
+    local with="env PYTHONPATH=$dir"
     sed -n 's/^    [$>] //p' "$dir/README.md" |
         sed "s:python3 count:$PYTHON_NUMPY $dir/count:" >examples.sh
     # shellcheck disable=SC2086 # several words
-    run $with bash -e examples.sh
-    [ "$status" -eq 0 ]
+    run -0 $with bash -e examples.sh
     [[ $output == '1 steps, 1 sequences, 3 tokens, '* ]]
     sed -n '/^    [$>] /d; s/^    //p' "$dir/README.md" >examples.py
     # shellcheck disable=SC2086
-    run $with "$PYTHON_NUMPY" examples.py
-    [ "$status" -eq 0 ]
+    run -0 $with "$PYTHON_NUMPY" examples.py
     [ "${lines[0]}" = "8 2" ]
     [[ $output == *"[[[0]], [[1]], []]"* ]]
 }
 
 @test "JAX: names and values of packed examples" {
-    skip_without_numpy
     PAD=7 packed x 10 60 32 60000 -L 32 -d 4
     check maxtext x.pks 32 4
     PAD=7 packed x 10 60 32 60000 -L 32 -d 4 --align=8
