@@ -253,7 +253,7 @@ stalled_silently() {
     set -m
     for ((i = 0; i < 5; i++)); do
         rm -f part told
-        { first 16; sleep 60; } |
+        { first 16; "${reset[@]}" sleep 60; } |
             "${small[@]}" --save=part >told 2>err &
         pid=$!
         eventually has_lines 3 told
