@@ -101,7 +101,6 @@ static void test_bytes(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
     assert_result(audit(&b, &checked, &err), PS_END, &err);
     assert_int_equal(get_u32(b.data + AT_INCOMPAT), 1);
     assert_int_equal(get_u32(b.data + AT_ALIGN), 4);
@@ -130,7 +129,6 @@ static void test_one(void **state)
     bytes a = corpus_packs(&c, &o, NULL);
     bytes b;
 
-    (void)state;
     o.align = 1;
     b = corpus_packs(&c, &o, NULL);
     assert_int_equal(a.size, b.size);
@@ -170,7 +168,6 @@ static void refused(size_t at, uint32_t value)
 /* seq_tok is 3 5 0, n_tok 8. */
 static void test_false_lengths(void **state)
 {
-    (void)state;
     refused(SEQ_TOK, 0);
     refused(SEQ_TOK, 4); /* n_tok does not know */
     refused(SEQ_TOK, UINT32_MAX);
@@ -189,7 +186,6 @@ static void test_false_lengths(void **state)
 /* cu is 0 4 12 12 12. */
 static void test_false_boundaries(void **state)
 {
-    (void)state;
     refused(CU, 4);
     refused(CU + 4, 3); /* not aligned */
     refused(CU + 4, 8); /* 3 tokens take up 4 */
@@ -210,8 +206,7 @@ static void test_gaps(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < COUNT(places); i++) {
         *record_at(&b, 0, places[i]) ^= 1;
         seal_packs(&b);
         assert_result(audit(&b, &checked, &err), PS_ERR_CORRUPT, &err);
@@ -232,7 +227,6 @@ static void test_vocabulary(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
     schema.vocab_size = PAD;
     c = make_lengths(&schema, 2, lengths, 5);
     memset(c.samples[0].payload, 0, c.samples[0].payload_bytes);
@@ -271,7 +265,6 @@ static void test_headers(void **state)
 {
     const size_t seq_tok = AT_TABLE + 2 * ENTRY;
 
-    (void)state;
     expect_header(AT_ALIGN, 4, 4, PS_OK);
     expect_header(AT_ALIGN, 0, 4, PS_ERR_CORRUPT);
     expect_header(AT_ALIGN, 1, 4, PS_ERR_CORRUPT);
@@ -298,7 +291,6 @@ static void test_other_alignment(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
     put_bytes(&b, other.data, other.size);
     assert_result(audit(&b, &checked, &err), PS_ERR_CORRUPT, &err);
     free_bytes(&other);
@@ -324,7 +316,6 @@ static void check_options(uint32_t capacity, uint32_t align,
 
 static void test_options(void **state)
 {
-    (void)state;
     check_options(12, 0, PS_OK);
     check_options(12, 1, PS_OK);
     check_options(12, 12, PS_OK);
@@ -341,7 +332,6 @@ static void test_many_channels(void **state)
     ps_schema schema = ps_schema_raw(PS_U16);
     ps_error err;
 
-    (void)state;
     schema.framed = true;
     for (uint32_t i = 0; i < PS_MAX_CHANNELS; i++) {
         schema.channels[i] = (ps_channel){"a", PS_U8, PS_PER_TOKEN, 0};
@@ -367,7 +357,6 @@ static void test_state(void **state)
     ps_error err;
     int fd = open_empty();
 
-    (void)state;
     assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
     for (uint32_t i = 0; i < c.count; i++) {
         ps_sequence s = corpus_sequence(&c, i);
@@ -403,6 +392,5 @@ int main(void)
         cmocka_unit_test(test_state),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("align", tests, NULL, NULL);
+    return run_as_tap("align", tests, NULL);
 }

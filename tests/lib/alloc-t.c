@@ -134,7 +134,7 @@ static bool attempt(scenario *run, const inputs *in, uint64_t nth,
     ps_result r;
     bool failed;
 
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+    for (size_t i = 0; i < COUNT(fds); i++)
         rewind_fd(fds[i]);
     assert_int_equal(ftruncate(in->out, 0), 0);
     alloc_watch();

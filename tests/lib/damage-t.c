@@ -46,7 +46,6 @@ static void test_whole(void **state)
     bytes b = make_packs();
     int fd = open_bytes(&b);
 
-    (void)state;
     assert_int_equal(read_all(fd), PS_END);
     assert_true(b.size < 8192);
     (void)close(fd);
@@ -58,7 +57,6 @@ static void test_every_flipped_bit(void **state)
     bytes b = make_packs();
     int fd = open_bytes(&b);
 
-    (void)state;
     for (size_t at = 0; at < b.size; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             unsigned char flipped =
@@ -80,7 +78,6 @@ static void test_every_prefix(void **state)
     bytes b = make_packs();
     int fd = open_bytes(&b);
 
-    (void)state;
     for (size_t size = b.size; size-- > 0;) {
         ps_result r;
 
@@ -110,7 +107,6 @@ static void test_moved_records(void **state)
     size_t stride = get_u32(good.data + 20);
     size_t n = (good.size - PS_PACK_HEADER_BYTES) / stride;
 
-    (void)state;
     for (size_t i = 0; i < n; i++) {
         bytes b = {0};
         size_t at = PS_PACK_HEADER_BYTES + i * stride;
@@ -144,7 +140,6 @@ static void test_foreign_records(void **state)
     size_t stride = get_u32(b.data + 20);
     size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride;
 
-    (void)state;
     other.data[128] ^= 1; /* its header has another seed */
     seal_packs(&other);
     for (size_t i = 0; i < n; i++)
@@ -172,7 +167,6 @@ static void test_behind_end(void **state)
     const bytes good = make_packs();
     bytes b = {0};
 
-    (void)state;
     put_bytes(&b, good.data, good.size);
     put_u8(&b, 0);
     refuse(&b, "a byte behind END");
@@ -261,7 +255,6 @@ static uint64_t sum_packs(int fd, ps_result *result)
  */
 static void test_compressed_every_bit(void **state)
 {
-    (void)state;
     for (size_t n = 0; n < 3; n++) {
         bytes b = make_compressed(n);
         int fd = open_bytes(&b);
@@ -293,7 +286,6 @@ static void test_compressed_every_bit(void **state)
 /* Of two streams the second may be missing whole, but not in part. */
 static void test_compressed_every_prefix(void **state)
 {
-    (void)state;
     for (size_t n = 0; n < 3; n++) {
         bytes b = make_compressed(n);
         size_t one = b.size;
@@ -335,7 +327,6 @@ static void test_moved_frames(void **state)
     const bytes good = make_compressed(1);
     size_t n = count_frames(&good);
 
-    (void)state;
     for (size_t i = 0; i < n; i++) {
         bytes b = without_frames(&good, i, i + 1);
         bytes rest = without_frames(&good, 0, i);
@@ -353,7 +344,6 @@ static void test_moved_frames(void **state)
 /* The table of a stream that was cut in other frames, or has other packs. */
 static void test_foreign_tables(void **state)
 {
-    (void)state;
     for (size_t n = 0; n < 9; n++) {
         bytes b = make_compressed(n % 3);
         bytes other = make_compressed(n / 3);
@@ -373,7 +363,6 @@ static void test_table_between_streams(void **state)
 {
     bytes b = make_compressed(1);
 
-    (void)state;
     b.size = table_at(&b);
     join_bytes(&b, make_compressed(1));
     refuse(&b, "a missing table between two streams");
@@ -389,7 +378,6 @@ static void test_not_seekable(void **state)
     bytes plain = make_packs();
     size_t cuts[] = {plain.size, 1000, PS_PACK_HEADER_BYTES - 1};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         bytes b = {0};
         ps_seek_table *table;
@@ -432,6 +420,5 @@ int main(void)
         cmocka_unit_test(test_not_seekable),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("damage", tests, NULL, NULL);
+    return run_as_tap("damage", tests, NULL);
 }

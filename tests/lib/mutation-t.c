@@ -28,7 +28,7 @@ static uint64_t odd_number(uint64_t *random)
         0x10000, 0xffffff, 0x1000000, 0x7fffffff, 0x80000000, 0xfffffffe,
         0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
         0xfffffffffffffffe, 0xffffffffffffffff};
-    uint32_t n = sizeof numbers / sizeof numbers[0];
+    uint32_t n = COUNT(numbers);
     uint32_t i = random_below(random, n + 8);
 
     return i < n ? numbers[i] : random_next(random);
@@ -170,7 +170,6 @@ static void mutate_packs(ps_overlong overlong, uint32_t align)
 
 static void test_packs(void **state)
 {
-    (void)state;
     mutate_packs(PS_OVERLONG_DROP, 1);
     mutate_packs(PS_OVERLONG_SPLIT, 1);
     mutate_packs(PS_OVERLONG_SPLIT, 4);
@@ -236,7 +235,6 @@ static void test_tokens(void **state)
     const ps_schema rich = rich_schema(PS_U16);
     const ps_schema raw = ps_schema_raw(PS_U16);
 
-    (void)state;
     mutate_tokens(&rich);
     mutate_tokens(&raw);
 }
@@ -248,6 +246,5 @@ int main(void)
         cmocka_unit_test(test_tokens),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("mutation", tests, NULL, NULL);
+    return run_as_tap("mutation", tests, NULL);
 }

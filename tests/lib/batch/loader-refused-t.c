@@ -62,7 +62,6 @@ static void test_refused(void **state)
     ps_loader_layout layout;
     ps_error err;
 
-    (void)state;
 #define REFUSE(result, ...)                                             \
     refuse(&g, (ps_loader_options){__VA_ARGS__}, result)
     REFUSE(PS_ERR_ARGUMENT, .packs = 0);
@@ -99,7 +98,6 @@ static void test_shared_reader(void **state)
     ps_loader *l;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_pack_reader_share(r, 0, 2, &err), &err);
     assert_result(ps_loader_open(&l, r, &o, &err), PS_ERR_ARGUMENT, &err);
     close_packs(r, fd);
@@ -170,11 +168,10 @@ static void test_damage(void **state)
 {
     given g = make_stream();
 
-    (void)state;
     for (uint64_t i = 0; i <= g.e.n; i += i < 4 ? 1 : 5) {
         static const size_t places[] = {3, 15, 70, 255};
 
-        for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+        for (size_t k = 0; k < COUNT(places); k++) {
             unsigned char *p = record_at(&g.b, (size_t)i, places[k]);
 
             *p ^= 1;
@@ -191,7 +188,6 @@ static void test_missing(void **state)
     given g = make_stream();
     const size_t stride = stride_of(&g.b);
 
-    (void)state;
     for (uint64_t i = 0; i + 1 < g.e.n; i += i < 4 ? 1 : 5) {
         const size_t at = (size_t)(record_at(&g.b, i, 0) - g.b.data);
         bytes cut = {0};
@@ -251,7 +247,6 @@ static void test_waiting(void **state)
 {
     given g = make_stream();
 
-    (void)state;
     (void)alarm(60); /* in place of a hang */
     for (uint32_t packs = 0; packs <= 12; packs++)
         for (size_t more = 0; more < 2; more++)
@@ -285,7 +280,6 @@ static void test_leaving(void **state)
 {
     given g = make_stream();
 
-    (void)state;
     (void)alarm(60);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
         for (uint32_t n = 0; n < 5; n++) {
@@ -327,7 +321,6 @@ static void test_no_threads(void **state)
 {
     given g = make_stream();
 
-    (void)state;
     for (uint32_t ranks = 1; ranks <= 2; ranks++)
         for (int nth = 1; nth <= 3; nth++)
             for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
@@ -356,7 +349,6 @@ static void test_no_descriptors(void **state)
     ps_error err;
     ps_result result;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
     none.rlim_cur = (rlim_t)fd;
@@ -404,7 +396,6 @@ static void test_memory(void **state)
 {
     given g = make_stream();
 
-    (void)state;
     check_memory(&g, false);
     check_memory(&g, true);
     free_given(&g);
@@ -424,6 +415,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("loader-refused", tests, NULL);
 }

@@ -268,7 +268,6 @@ static void test_batches(void **state)
 {
     given g = make_two();
 
-    (void)state;
     assert_true(g.e.n > 20);
     for (uint32_t packs = 1; packs <= 80; packs += packs < 8 ? 1 : 35)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
@@ -300,7 +299,6 @@ static void test_views(void **state)
 {
     given g = make_two();
 
-    (void)state;
     check_views(&g);
     free_given(&g);
 }
@@ -310,8 +308,7 @@ static void test_aligned(void **state)
     static const uint32_t aligns[] = {2, 3, 8, 24};
     const ps_schema schema = rich_schema(PS_U16);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++) {
+    for (size_t i = 0; i < COUNT(aligns); i++) {
         const ps_packer_options o = {24, 3, 7, 1, .align = aligns[i]};
         corpus c = make_corpus(&schema, 60, 24, i + 2);
         given g = make_given(corpus_packs(&c, &o, NULL));
@@ -327,7 +324,6 @@ static void test_ranks(void **state)
 {
     given g = make_two();
 
-    (void)state;
     for (uint32_t ranks = 1; ranks <= 5; ranks++)
         for (uint32_t rank = 0; rank < ranks; rank++)
             for (uint32_t packs = 1; packs <= 40; packs += 1 + 2 * packs)
@@ -351,7 +347,6 @@ static void test_resume(void **state)
 {
     given g = make_two();
 
-    (void)state;
     for (uint64_t start = 0; start <= g.e.n; start++)
         for (uint32_t ranks = 1; ranks <= 3; ranks++)
             for (uint32_t rank = 0; rank < ranks; rank++) {
@@ -374,7 +369,6 @@ static void test_many_streams(void **state)
     static const uint32_t counts[] = {2, 30, 1, 1, 5, 4, 60, 1, 2, 9, 0};
     given g = make_streams(counts, 8);
 
-    (void)state;
     for (uint32_t packs = 1; packs <= 9; packs += 2)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 3) {
             plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_RAGGED}, 0};
@@ -390,7 +384,6 @@ static void test_long_streams(void **state)
     static const uint32_t counts[] = {9000, 4000, 0};
     given g = make_streams(counts, 5);
 
-    (void)state;
     for (uint32_t packs = 1; packs <= 700; packs *= 5)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 2) {
             plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST}, 0};
@@ -416,7 +409,6 @@ static void test_direct(void **state)
     ps_batch b;
     ps_error err;
 
-    (void)state;
     assert_true(g.b.size > 1 << 20);
     assert_int_equal(pwrite(fd, g.b.data, g.b.size, sizeof junk), g.b.size);
     assert_int_equal(lseek(fd, sizeof junk, SEEK_SET), sizeof junk);
@@ -440,7 +432,6 @@ static void test_no_packs(void **state)
     static const uint32_t counts[] = {1, 0};
     given g = make_streams(counts, 8);
 
-    (void)state;
     for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
         plan p = {&g, PLAIN_FILE,
                   {.packs = 2, .view = PS_VIEW_GHOST, .last = last}, 0};
@@ -489,7 +480,6 @@ static void test_buffers(void **state)
 {
     given g = make_two();
 
-    (void)state;
     for (uint32_t keep = 1; keep <= 4; keep++)
         for (uint32_t buffers = keep + 1; buffers <= 8; buffers++) {
             check_buffers(&g, keep, buffers, false);
@@ -508,7 +498,6 @@ static void test_layout(void **state)
     ps_batch b;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_loader_plan(&g.e.info, &p.o, &layout, &err), &err);
     assert_int_equal(layout.records, 0);
     assert_int_equal(layout.cu, 5 * g.e.info.record_bytes);
@@ -542,6 +531,5 @@ int main(void)
         cmocka_unit_test(test_layout),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("loader", tests, NULL);
 }

@@ -424,7 +424,7 @@ static void check_gathers(const scene *s)
                                   &info->fields[PS_FIELD_CU], PS_AS_STORED,
                                   &none, &err),
                   PS_ERR_ARGUMENT, &err);
-    for (size_t i = 0; i < sizeof not_made / sizeof not_made[0]; i++)
+    for (size_t i = 0; i < COUNT(not_made); i++)
         assert_result(ps_spans_gather(&s->batch.spans, info,
                                       s->batch.records, tokens, not_made[i],
                                       &none, &err),
@@ -472,7 +472,6 @@ static void check_arrays(uint32_t depth, uint32_t align, ps_type type)
 
 static void test_arrays(void **state)
 {
-    (void)state;
     check_arrays(1, 1, PS_U16);
     check_arrays(3, 1, PS_U32);
     check_arrays(24, 1, PS_U16);
@@ -483,8 +482,7 @@ static void test_aligned(void **state)
 {
     static const uint32_t aligns[] = {2, 3, 8, 12, 24};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++) {
+    for (size_t i = 0; i < COUNT(aligns); i++) {
         check_arrays(3, aligns[i], PS_U16);
         check_arrays(24, aligns[i], PS_U32);
     }
@@ -500,7 +498,6 @@ static void test_one_pack(void **state)
     ps_spans spans;
     ps_error err;
 
-    (void)state;
     for (uint64_t i = 0; i < e.n; i++) {
         e.packs[i].record = e.records[i];
         assert_ok(ps_pack_view(&e.info, &e.packs[i], PS_VIEW_GHOST, &spans,
@@ -529,6 +526,5 @@ int main(void)
         cmocka_unit_test(test_one_pack),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("span-arrays", tests, NULL);
 }

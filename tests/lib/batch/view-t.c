@@ -124,7 +124,6 @@ static uint64_t check_reader(ps_pack_reader *r)
 
 static void test_views(void **state)
 {
-    (void)state;
     for (uint32_t depth = 1; depth <= 24; depth += depth < 4 ? 1 : 20) {
         bytes b = make_packs(300, depth);
         int fd;
@@ -140,8 +139,7 @@ static void test_aligned(void **state)
 {
     static const uint32_t aligns[] = {2, 3, 8, 12, 24};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++) {
+    for (size_t i = 0; i < COUNT(aligns); i++) {
         bytes b = make_aligned(300, 5, aligns[i]);
         int fd;
         ps_pack_reader *r = open_packs(&b, PLAIN_FILE, &fd);
@@ -160,7 +158,6 @@ static void test_views_of_a_file(void **state)
     ps_pack pack;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
     for (uint64_t i = ps_pack_file_packs(file); i-- > 0;) {
         assert_ok(ps_pack_file_read(file, i, &pack, &err), &err);
@@ -223,7 +220,6 @@ static void test_odd_pieces(void **state)
 {
     bytes b = make_packs(6000, 5);
 
-    (void)state;
     assert_true(b.size > 3 << 18); /* more than some blocks */
     check_drip(&b, 5000);
     check_drip(&b, 60000);
@@ -253,7 +249,6 @@ static void test_behind_a_mark(void **state)
     expected e = read_whole(&b);
     mark *marks = read_marks(&b, &e);
 
-    (void)state;
     for (uint64_t i = 0; i < e.n; i += 911) {
         int fd;
         ps_pack_reader *r = i % 2 == 0 ? open_packs(&b, PLAIN_FILE, &fd)
@@ -278,7 +273,6 @@ static void test_refused(void **state)
     ps_spans spans;
     ps_error err;
 
-    (void)state;
     memcpy(copy + 4, e.records[0], e.info.record_bytes);
     pack.record = copy + 4;
     assert_ok(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, &err),
@@ -307,6 +301,5 @@ int main(void)
         cmocka_unit_test(test_refused),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("view", tests, NULL);
 }

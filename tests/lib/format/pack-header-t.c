@@ -138,7 +138,6 @@ static void test_round_trip(void **state)
     ps_schema raw = ps_schema_raw(PS_U16);
     ps_pack_info info = rich_info();
 
-    (void)state;
     round_trip(&info);
     info = make_info(&raw, 1, 1, false);
     round_trip(&info);
@@ -175,7 +174,6 @@ static void test_largest_dtype(void **state)
     ps_pack_info info;
     ps_error err;
 
-    (void)state;
     info = make_info(&sequences, PS_MAX_CAPACITY, PS_MAX_DEPTH, true);
     assert_int_equal(info.n_fields, PS_MAX_FIELDS);
     check_dtype(&info);
@@ -196,7 +194,6 @@ static void test_dtype(void **state)
     const ps_schema raw = ps_schema_raw(PS_U16);
     const ps_pack_info info = make_info(&raw, 10, 4, false);
 
-    (void)state;
     assert_string_equal(
         info.dtype,
         "{'names':['checksum','magic','flags','index','watermark',"
@@ -237,7 +234,6 @@ static void test_layout(void **state)
     unsigned char h[PS_PACK_HEADER_BYTES];
     const unsigned char *entry = h + AT_TABLE;
 
-    (void)state;
     ps_pack_header_encode(&info, h);
     assert_memory_equal(h, "\x89PKS\r\n\x1a\n\4\3\2\1\1\0\0\0", 16);
     assert_int_equal(get_u32(h + AT_HEADER_BYTES), 4096);
@@ -281,7 +277,6 @@ static void test_limits(void **state)
     ps_pack_info info;
     ps_error err;
 
-    (void)state;
     assert_int_equal(good.record_bytes % 64, 0);
     info = make_info(&s, 1, 1, false);
     assert_int_equal(info.record_bytes, 256);
@@ -309,7 +304,6 @@ static void test_every_flipped_bit(void **state)
     ps_pack_info info = rich_info();
     unsigned char header[PS_PACK_HEADER_BYTES];
 
-    (void)state;
     ps_pack_header_encode(&info, header);
     for (size_t bit = 0; bit < 8 * sizeof header; bit++) {
         ps_pack_info back;
@@ -339,7 +333,6 @@ static void expect(size_t at, uint64_t value, size_t n, ps_result wanted)
 
 static void test_versions(void **state)
 {
-    (void)state;
     expect(0, 0x88, 1, PS_ERR_MAGIC);
     expect(1, 'T', 1, PS_ERR_MAGIC);
     expect(AT_MAJOR, 2, 2, PS_ERR_UNSUPPORTED);
@@ -356,7 +349,6 @@ static void test_versions(void **state)
 
 static void test_false_numbers(void **state)
 {
-    (void)state;
     expect(AT_HEADER_BYTES, 8192, 4, PS_ERR_CORRUPT);
     expect(AT_HEADER_BYTES, 0, 4, PS_ERR_CORRUPT);
     expect(AT_RECORD_BYTES, 0, 4, PS_ERR_CORRUPT);
@@ -391,6 +383,5 @@ int main(void)
         cmocka_unit_test(test_false_numbers),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack-header", tests, NULL, NULL);
+    return run_as_tap("pack-header", tests, NULL);
 }

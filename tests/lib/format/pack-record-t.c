@@ -98,7 +98,6 @@ static void test_good(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
     assert_result(audit(&b, &checked, &err), PS_END, &err);
     seal_packs(&b);
     assert_result(audit(&b, &checked, &err), PS_END, &err);
@@ -114,7 +113,6 @@ static void test_good(void **state)
 
 static void test_heads(void **state)
 {
-    (void)state;
     refused_by_reader(8, 0, 1);      /* magic */
     refused_by_reader(FLAGS, 2, 4);  /* unknown */
     refused_by_reader(FLAGS, 1, 4);  /* END, too early */
@@ -129,7 +127,6 @@ static void test_heads(void **state)
 
 static void test_counts(void **state)
 {
-    (void)state;
     refused_by_reader(N_SEQ, 0, 4);
     refused_by_reader(N_SEQ, 2, 4);
     refused_by_reader(N_SEQ, 4, 4);
@@ -145,7 +142,6 @@ static void test_counts(void **state)
 /* cu is 0 5 12 18 20 20 20 20. */
 static void test_boundaries(void **state)
 {
-    (void)state;
     refused_by_reader(CU, 1, 4);
     refused_by_reader(CU, UINT32_MAX, 4);
     refused_by_reader(CU + 4, 0, 4);  /* an empty sequence */
@@ -183,14 +179,12 @@ static void test_boundaries_beyond(void **state)
     static const uint32_t too_many[] = {0, 1, 2, 3, 4, 5, 6, 7};
     static const uint32_t too_far[] = {0, 5, 12, 21, 20, 20, 20, 20};
 
-    (void)state;
     refused_boundaries(too_many, 7, 7);
     refused_boundaries(too_far, 3, 21);
 }
 
 static void test_unused_elements(void **state)
 {
-    (void)state;
     refused_by_check(SEQ_ID + 3 * 8, 0, 8);
     refused_by_check(SEQ_ID + 5 * 8 + 7, 0xfe, 1);
     refused_by_check(SCORE + 3 * 8, 1, 1);
@@ -207,7 +201,6 @@ static void test_unused_elements(void **state)
 
 static void test_gaps(void **state)
 {
-    (void)state;
     refused_by_check(GROUP + 12, 1, 1);
     refused_by_check(TOKENS - 1, 1, 1);
     refused_by_check(TOKENS + 40, 1, 1);
@@ -228,7 +221,6 @@ static void test_vocabulary(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
     schema.vocab_size = 300;
     c = make_lengths(&schema, 1, &length, 3);
     for (uint32_t i = 0; i < 3; i++)
@@ -273,7 +265,6 @@ static void refuse_end(size_t at)
 /* Every number in END that the records, or the others, contradict. */
 static void test_end(void **state)
 {
-    (void)state;
     refuse_end(INDEX);
     refuse_end(24); /* watermark */
     refuse_end(SUM_LEN_SQ);
@@ -301,7 +292,6 @@ static void test_false_digest(void **state)
     bool checked;
     ps_error err;
 
-    (void)state;
     *record_at(&other, 0, TOKENS) ^= 1;
     seal_packs(&other);
     memcpy(record_at(&b, 2, 0), record_at(&other, 2, 0), RECORD);
@@ -326,6 +316,5 @@ int main(void)
         cmocka_unit_test(test_false_digest),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
+    return run_as_tap("pack", tests, NULL);
 }

@@ -150,8 +150,7 @@ static void test_record_sizes(void **state)
         {PS_MAX_RECORD_BYTES + 64, PS_ERR_CORRUPT},
     };
 
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         header h = make_header();
 
         set_u32(h.data + AT_RECORD_BYTES, cases[i].bytes);
@@ -166,7 +165,6 @@ static void test_dtypes(void **state)
     size_t n = strlen((char *)h.data + AT_DTYPE);
     ps_pack_info info;
 
-    (void)state;
     for (size_t i = 0; i < 2040; i++) {
         h = make_header();
         h.data[AT_DTYPE + i] ^= 1;
@@ -186,7 +184,6 @@ static void test_dtypes(void **state)
 /* A record is 576 bytes; weight, the last field, lies at 480..560. */
 static void test_places(void **state)
 {
-    (void)state;
     expect_u32(CU, OFFSET, 0, PS_ERR_CORRUPT); /* on the head */
     expect_u32(CU, OFFSET, 60, PS_ERR_CORRUPT);
     expect_u32(WEIGHT, OFFSET, 496, PS_OK);
@@ -205,15 +202,13 @@ static void test_counts(void **state)
     static const uint32_t bad[] = {0, 1, 5, 7, 9, 19, 21, 0x40000014,
                                    UINT32_MAX};
 
-    (void)state;
     for (unsigned i = 0; i < N_FIELDS; i++)
-        for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++)
+        for (size_t b = 0; b < COUNT(bad); b++)
             expect_u32(i, COUNT, bad[b], PS_ERR_CORRUPT);
 }
 
 static void test_kinds_and_types(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < N_FIELDS; i++) {
         expect_u8(i, KIND, 0, PS_ERR_CORRUPT);
         expect_u8(i, KIND, 4, PS_ERR_CORRUPT);
@@ -230,7 +225,6 @@ static void test_kinds_and_types(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     expect_name(CU, "cv", PS_ERR_CORRUPT);
     expect_name(SEQ_ID, "seq", PS_ERR_CORRUPT);
     expect_name(TOKENS, "token", PS_ERR_CORRUPT);
@@ -245,7 +239,6 @@ static void test_names(void **state)
 /* Two fields of one name: which is meant?  Built in or not. */
 static void test_names_twice(void **state)
 {
-    (void)state;
     expect_name(LABELS, "weight", PS_ERR_CORRUPT);
     expect_name(SEQ_OFF, "labels", PS_ERR_CORRUPT);
     expect_name(SEQ_OFF, "seq_len", PS_ERR_CORRUPT);
@@ -256,7 +249,6 @@ static void test_names_twice(void **state)
 
 static void test_sources(void **state)
 {
-    (void)state;
     expect_u8(LABELS, SOURCE, 2, PS_ERR_CORRUPT);  /* that is score's */
     expect_u8(LABELS, SOURCE, 6, PS_ERR_CORRUPT);  /* leaves a hole */
     expect_u8(LABELS, SOURCE, 23, PS_ERR_CORRUPT); /* the last there is */
@@ -271,8 +263,7 @@ static void test_numbers_of_fields(void **state)
     static const uint32_t bad[] = {0, 1, 2, 3, TOKENS, 29, 255, UINT32_MAX};
     header h;
 
-    (void)state;
-    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+    for (size_t b = 0; b < COUNT(bad); b++) {
         h = make_header();
         set_u32(h.data + AT_N_FIELDS, bad[b]);
         expect(&h, PS_ERR_CORRUPT);
@@ -288,7 +279,6 @@ static void test_max_fields(void **state)
     header h = make_header();
     ps_pack_info info;
 
-    (void)state;
     h.data[AT_MINOR] = 1;
     set_u32(h.data + AT_RECORD_BYTES, 4096);
     for (unsigned i = N_FIELDS; i <= PS_MAX_FIELDS; i++) {
@@ -334,7 +324,6 @@ static void test_later_version(void **state)
     ps_lane lanes[PS_MAX_FIELDS];
     ps_error err;
 
-    (void)state;
     assert_ok(ps_pack_header_decode(h.data, &info, &err), &err);
     assert_int_equal(info.version_minor, 1);
     assert_int_equal(info.n_fields, N_FIELDS + 1);
@@ -354,7 +343,6 @@ static void test_half_of_split(void **state)
     header h = make_header();
     ps_pack_info info;
 
-    (void)state;
     memcpy(field(&h, SEQ_LEN), "ignored", 7);
     expect(&h, PS_OK);
     decode(&h, &info, PS_OK);
@@ -366,7 +354,6 @@ static void test_equality(void **state)
     const ps_pack_info a = rich_info();
     ps_pack_info b[9];
 
-    (void)state;
     for (size_t i = 0; i < 9; i++)
         b[i] = a;
     b[0].capacity++;
@@ -403,6 +390,5 @@ int main(void)
         cmocka_unit_test(test_equality),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack-table", tests, NULL, NULL);
+    return run_as_tap("pack-table", tests, NULL);
 }

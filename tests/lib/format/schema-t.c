@@ -25,7 +25,7 @@ static const struct {
     {PS_F32, 4, "f32", "<f4"}, {PS_F64, 8, "f64", "<f8"},
 };
 
-#define N_TYPES (sizeof types / sizeof types[0])
+#define N_TYPES COUNT(types)
 
 /* A number that is no enumerator, without the compiler's knowledge. */
 static ps_type odd_type(unsigned value)
@@ -40,7 +40,6 @@ static void test_types(void **state)
 {
     ps_type type = PS_F64;
 
-    (void)state;
     for (size_t i = 0; i < N_TYPES; i++) {
         assert_int_equal(types[i].type, i + 1);
         assert_int_equal(ps_type_bytes(types[i].type), types[i].bytes);
@@ -100,16 +99,14 @@ static void test_names(void **state)
         "n_seq", "n_tok", "max_seqlen", "zero", "cu", "seq_id", "seq_off",
         "seq_len", "tokens", "input_ids"};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+    for (size_t i = 0; i < COUNT(good); i++)
         expect_name(good[i], PS_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         expect_name(bad[i], PS_ERR_ARGUMENT);
 }
 
 static void test_fills(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_TYPES; i++) {
         uint64_t max = UINT64_MAX >> (64 - 8 * types[i].bytes);
         ps_schema s = one_channel("c", types[i].type, PS_PER_TOKEN, max);
@@ -124,7 +121,6 @@ static void test_kinds_and_types(void **state)
 {
     ps_schema s = one_channel("c", PS_U8, PS_PER_SEQUENCE, 0);
 
-    (void)state;
     expect(&s, PS_OK);
     s.channels[0].kind = PS_PER_BOUNDARY;
     expect(&s, PS_ERR_ARGUMENT);
@@ -140,7 +136,6 @@ static void test_whole_schemas(void **state)
 {
     ps_schema s = ps_schema_raw(PS_U32);
 
-    (void)state;
     assert_false(s.framed);
     assert_int_equal(s.vocab_size, 0);
     for (size_t i = 0; i < PS_SPECIALS; i++)
@@ -164,7 +159,6 @@ static void test_number_of_channels(void **state)
 {
     ps_schema s = ps_schema_raw(PS_U16);
 
-    (void)state;
     s.framed = true;
     s.n_channels = PS_MAX_CHANNELS;
     for (unsigned i = 0; i < PS_MAX_CHANNELS; i++) {
@@ -184,7 +178,6 @@ static void test_equality(void **state)
     const ps_schema a = rich_schema(PS_U16);
     ps_schema b[12];
 
-    (void)state;
     for (size_t i = 0; i < 12; i++)
         b[i] = a;
     b[0].framed = false;
@@ -215,8 +208,7 @@ static void test_payloads(void **state)
     const ps_schema u32 = rich_schema(PS_U32);
     const ps_schema raw = ps_schema_raw(PS_U32);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (size_t i = 0; i < COUNT(lengths); i++) {
         uint64_t n = lengths[i];
 
         assert_int_equal(ps_payload_bytes(&raw, lengths[i]), 4 * n);
@@ -236,7 +228,6 @@ static void test_largest_payload(void **state)
 {
     ps_schema s = ps_schema_raw(PS_U32);
 
-    (void)state;
     s.framed = true;
     s.n_channels = PS_MAX_CHANNELS;
     for (unsigned i = 0; i < PS_MAX_CHANNELS; i++) {
@@ -272,8 +263,7 @@ static void test_vocabulary(void **state)
     static const uint32_t vocabs[] = {1, 2, 255, 65535};
     uint64_t random = 4;
 
-    (void)state;
-    for (size_t v = 0; v < sizeof vocabs / sizeof vocabs[0]; v++)
+    for (size_t v = 0; v < COUNT(vocabs); v++)
         for (uint32_t n = 1; n < 70; n++) {
             uint32_t bad = random_below(&random, n);
 
@@ -304,6 +294,5 @@ int main(void)
         cmocka_unit_test(test_vocabulary),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
+    return run_as_tap("schema", tests, NULL);
 }

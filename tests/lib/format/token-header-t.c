@@ -83,7 +83,6 @@ static void test_round_trip(void **state)
     const ps_schema rich = rich_schema(PS_U16);
     ps_schema s = ps_schema_raw(PS_U16);
 
-    (void)state;
     s.framed = true;
     round_trip(&s);
     round_trip(&rich);
@@ -143,7 +142,6 @@ static void test_layout(void **state)
     bytes b = by_hand();
     header h;
 
-    (void)state;
     s.framed = true;
     s.vocab_size = 32000;
     s.labels = PS_LABELS_ALIGNED;
@@ -165,7 +163,6 @@ static void test_magic_prefix(void **state)
     const ps_schema s = rich_schema(PS_U16);
     header h = encode(&s);
 
-    (void)state;
     for (size_t n = 1; n <= 12; n++)
         assert_true(ps_is_token_magic_prefix(h.data, n));
     for (size_t n = 1; n <= 8; n++) {
@@ -181,7 +178,6 @@ static void test_every_flipped_bit(void **state)
     const ps_schema s = rich_schema(PS_U32);
     header h = encode(&s);
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * h.size; bit++) {
         ps_schema back = {0};
         ps_error err = {PS_OK, 0, ""};
@@ -210,7 +206,6 @@ static void expect(size_t at, uint64_t value, size_t n, ps_result wanted)
 
 static void test_versions(void **state)
 {
-    (void)state;
     expect(12, 2, 2, PS_ERR_UNSUPPORTED);
     expect(12, 0xffff, 2, PS_ERR_UNSUPPORTED);
     expect(12, 0, 2, PS_ERR_CORRUPT);
@@ -224,7 +219,6 @@ static void test_versions(void **state)
 
 static void test_false_numbers(void **state)
 {
-    (void)state;
     expect(16, 136 + 64 * 4, 4, PS_ERR_CORRUPT); /* not for 5 channels */
     expect(16, 0, 4, PS_ERR_CORRUPT);
     expect(20, 24, 4, PS_ERR_CORRUPT);
@@ -243,8 +237,7 @@ static void test_too_many_channels(void **state)
 {
     static const uint32_t numbers[] = {24, 1000, 0x03fffff0};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         const ps_schema s = rich_schema(PS_U16);
         header h = encode(&s);
         size_t size;
@@ -262,7 +255,6 @@ static void test_false_channels(void **state)
 {
     const size_t entry = 128 + 64;
 
-    (void)state;
     expect(entry, 0, 1, PS_ERR_CORRUPT);            /* no name */
     expect(entry, '1', 1, PS_ERR_CORRUPT);
     expect(entry + 1, '\n', 1, PS_ERR_CORRUPT);
@@ -288,7 +280,6 @@ static void test_name_without_end(void **state)
     ps_schema back = {0};
     ps_error err;
 
-    (void)state;
     h.data[128 + 64 * 22 + 23] = 'w';
     seal(&h);
     assert_result(decode(&h, &back, &err), PS_ERR_CORRUPT, &err);
@@ -300,7 +291,6 @@ static void test_end(void **state)
     unsigned char data[PS_TOKEN_END_BYTES];
     ps_token_end back;
 
-    (void)state;
     ps_token_end_encode(&end, data);
     assert_int_equal(get_u32(data), 0);
     assert_int_equal(get_u32(data + 4), 1);
@@ -326,6 +316,5 @@ int main(void)
         cmocka_unit_test(test_end),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("token-header", tests, NULL, NULL);
+    return run_as_tap("token-header", tests, NULL);
 }

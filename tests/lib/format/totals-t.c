@@ -15,7 +15,6 @@ static void test_add_pack(void **state)
 {
     ps_totals t = {0};
 
-    (void)state;
     ps_totals_add_pack(&t, 3, 50, 30);
     assert_int_equal(t.min_fill, 50);
     ps_totals_add_pack(&t, 1, 40, 40);
@@ -56,7 +55,6 @@ static void test_add(void **state)
                               .max_depth = 4, .min_fill = 20};
     ps_totals t = a;
 
-    (void)state;
     assert_true(ps_totals_add(&t, &b));
     assert_totals(&t, &wanted);
     t = b;
@@ -71,7 +69,6 @@ static void test_add_empty(void **state)
     const ps_totals empty = {.input_sequences = 4};
     ps_totals t = a;
 
-    (void)state;
     assert_true(ps_totals_add(&t, &empty));
     assert_int_equal(t.min_fill, 33);
     assert_int_equal(t.input_sequences, 4);
@@ -86,7 +83,6 @@ static void test_add_beyond_64_bits(void **state)
     ps_totals a;
     ps_totals b;
 
-    (void)state;
 #define EXCEED(member)                                                  \
     a = (ps_totals){.member = UINT64_MAX - 4};                          \
     b = (ps_totals){.member = 4};                                       \
@@ -117,7 +113,6 @@ static void test_balance(void **state)
     const ps_totals none = {0};
     ps_totals t = balanced;
 
-    (void)state;
     assert_true(ps_totals_balance(&none));
     assert_true(ps_totals_balance(&t));
 #define UPSET(member)                                                   \
@@ -147,7 +142,6 @@ static void test_balance_beyond_64_bits(void **state)
     ps_totals t = {.sequences = 5, .rejected_sequences = UINT64_MAX,
                    .input_sequences = 4};
 
-    (void)state;
     assert_false(ps_totals_balance(&t));
     t = (ps_totals){.tokens = 5, .rejected_tokens = UINT64_MAX,
                     .input_tokens = 4};
@@ -159,7 +153,6 @@ static void test_balance_beyond_64_bits(void **state)
 
 static void test_lower_bound(void **state)
 {
-    (void)state;
     for (uint32_t capacity = 1; capacity < 40; capacity++)
         for (uint64_t tokens = 0; tokens < 200; tokens++) {
             uint64_t packs = ps_lower_bound(tokens, capacity);
@@ -184,6 +177,5 @@ int main(void)
         cmocka_unit_test(test_lower_bound),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("totals", tests, NULL, NULL);
+    return run_as_tap("totals", tests, NULL);
 }

@@ -153,7 +153,7 @@ static void test_options(void **state)
     corpus c = make_corpus(&schema, 120, 40, 4);
 
     (void)state;
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+    for (size_t i = 0; i < COUNT(options); i++)
         resume_everywhere(&c, &options[i]);
     free_corpus(&c);
 }

@@ -103,7 +103,7 @@ static void test_delay(void **state)
                                          PS_POLICY_NNLSHP, PS_POLICY_BESTFIT};
 
     (void)state;
-    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+    for (size_t i = 0; i < COUNT(policies); i++) {
         const ps_packer_options o = {
             10, 4, 100, 0, .policy = policies[i], .max_delay = 7};
         flow f = open_flow(&o);
@@ -244,7 +244,7 @@ static void test_chosen_or_given(void **state)
                            .overlong = PS_OVERLONG_SPLIT};
 
     (void)state;
-    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+    for (size_t i = 0; i < COUNT(seeds); i++) {
         corpus c = make_corpus(&schema, 300, 100, seeds[i]);
         bytes a = corpus_packs(&c, &o, NULL);
         bytes b;

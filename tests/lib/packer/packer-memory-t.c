@@ -129,7 +129,7 @@ static void check_set(const ps_schema *schema, const ps_packer_options *o)
     uint64_t bound = ps_packer_memory(schema, o);
     size_t max = 0;
 
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+    for (size_t k = 0; k < COUNT(kinds); k++) {
         size_t peak = peak_of(schema, o, kinds[k]);
 
         if (peak > bound)
@@ -148,7 +148,7 @@ static void test_packers(void **state)
     const ps_schema raw = ps_schema_raw(PS_U16);
 
     (void)state;
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+    for (size_t i = 0; i < COUNT(sets); i++)
         check_set(&raw, &sets[i]);
 }
 
@@ -202,7 +202,7 @@ static void test_sums(void **state)
 static void test_levels(void **state)
 {
     static const size_t sizes[] = {1, 5000, 70000, 524288, 600000, 2097152};
-    size_t max = sizes[sizeof sizes / sizeof sizes[0] - 1];
+    size_t max = sizes[COUNT(sizes) - 1];
     size_t room = ZSTD_compressBound(max);
     unsigned char *from = must_alloc(max);
     unsigned char *to = must_alloc(room);
@@ -210,7 +210,7 @@ static void test_levels(void **state)
     (void)state;
     memset(from, 7, max);
     for (int level = ps_frame_level_max(); level >= -7; level--)
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (size_t i = 0; i < COUNT(sizes); i++) {
             ZSTD_CCtx *c = ZSTD_createCCtx();
             size_t bound = ZSTD_compressBound(sizes[i]);
 

@@ -70,7 +70,6 @@ static void test_kinds(void **state)
     corpus plain = make_corpus(&raw, 9, 50, 5);
     bytes b = corpus_packs(&c, &o, NULL);
 
-    (void)state;
     expect_both(&b, true, false);
     free_bytes(&b);
     b = corpus_records(&c);
@@ -97,7 +96,6 @@ static void test_width(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     put_u32(&b, 2);
     put_u32(&b, 70000);
     put_u32(&b, 1);
@@ -137,7 +135,6 @@ static void test_refused(void **state)
     static const char token_magic[] = "\x89TOK\r\n\x1a\n";
     int fd = open_empty();
 
-    (void)state;
     refuse(fd, PS_U8, PS_ERR_ARGUMENT);
     refuse(fd, PS_F32, PS_ERR_ARGUMENT);
     (void)close(fd);
@@ -159,7 +156,6 @@ static void test_text_mode(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     memmove(b.data + 4, b.data + 5, b.size - 5); /* \r\n became \n */
     assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
     free_bytes(&b);
@@ -175,7 +171,6 @@ static void test_pack_reader_refuses(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
     b.size = 8;
     assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
@@ -195,7 +190,6 @@ static void test_would_wait(void **state)
     int ends[2];
     int fd = open_empty();
 
-    (void)state;
     assert_false(ps_would_wait(fd));
     assert_int_equal(pipe(ends), 0);
     assert_true(ps_would_wait(ends[0]));
@@ -218,6 +212,5 @@ int main(void)
         cmocka_unit_test(test_would_wait),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("open-any", tests, NULL, NULL);
+    return run_as_tap("open-any", tests, NULL);
 }

@@ -24,7 +24,6 @@ static void test_plain_every_bit(void **state)
     size_t stride = stride_of(&b);
     int fd = open_bytes(&b);
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * b.size; bit++) {
         size_t at = bit / 8;
         unsigned char changed = (unsigned char)(b.data[at] ^ 1u << bit % 8);
@@ -67,7 +66,6 @@ static void test_compressed_every_bit(void **state)
     unsigned unseen = 0;
     ps_error err;
 
-    (void)state;
     assert_int_equal(get_u32(b.data + table), 0x184D2A5E);
     for (size_t bit = 0; bit < 8 * b.size; bit++) {
         size_t at = bit / 8;
@@ -94,7 +92,6 @@ static void test_plain_every_cut(void **state)
     int fd = open_bytes(&b);
     ps_error err;
 
-    (void)state;
     for (size_t n = b.size; n-- > 0;) {
         assert_int_equal(ftruncate(fd, (off_t)n), 0);
         assert_result(try_file(fd, NULL, &err), PS_ERR_TRUNCATED, &err);
@@ -110,7 +107,6 @@ static void test_compressed_every_cut(void **state)
     int fd = open_bytes(&b);
     ps_error err;
 
-    (void)state;
     for (size_t n = b.size; n-- > 0;) {
         ps_result wanted = n >= 4   ? PS_ERR_UNSUPPORTED
                            : n == 0 ? PS_ERR_TRUNCATED
@@ -132,7 +128,6 @@ static void test_second_stream_cut(void **state)
     int fd;
     ps_error err;
 
-    (void)state;
     join_bytes(&b, make_pack_stream(3, 3, 4));
     fd = open_bytes(&b);
     for (size_t n = b.size; n-- > first - 1;) {
@@ -148,7 +143,6 @@ static void test_bytes_behind_end(void **state)
 {
     bytes b = make_pack_stream(6, 3, 2);
 
-    (void)state;
     for (int i = 0; i < 300; i++) {
         put_u8(&b, 0);
         refuse_file(&b, PS_ERR_TRUNCATED, "no whole END stands before byte");
@@ -165,7 +159,6 @@ static void test_moved_records(void **state)
     size_t stride = stride_of(&good);
     size_t n = (good.size - PS_PACK_HEADER_BYTES) / stride;
 
-    (void)state;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {
             bytes b = {0};
@@ -193,8 +186,7 @@ static void test_lying_end(void **state)
     const uint64_t lies[] = {0, 1, n - 1, n + 1, n + 17, UINT64_MAX,
                              UINT64_MAX / stride_of(&b), UINT64_C(1) << 56};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+    for (size_t i = 0; i < COUNT(lies); i++) {
         set_u64(record_at(&b, n, 16), lies[i]);
         set_u64(record_at(&b, n, 64), lies[i]);
         seal_packs(&b);
@@ -213,7 +205,6 @@ static void test_lying_totals(void **state)
     bytes b = make_pack_stream(20, 3, 2);
     size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride_of(&b) - 1;
 
-    (void)state;
     set_u64(b.data + 24, n);
     seal_packs(&b);
     assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
@@ -233,7 +224,6 @@ static void test_streams_of_other_kinds(void **state)
     bytes b = make_pack_stream(9, 3, 2);
     bytes other = make_pack_stream(9, 3, 2);
 
-    (void)state;
     set_u32(other.data + 96, 3); /* a special id */
     seal_packs(&other);
     put_bytes(&b, other.data, other.size);
@@ -250,7 +240,6 @@ static void test_no_table(void **state)
     ps_seek_table *table;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_seek_table_open(&table, &err), &err);
     put_table_frame(&b, table, plain.data, plain.size);
     refuse_file(&b, PS_ERR_UNSUPPORTED, "zstd -d");
@@ -279,7 +268,6 @@ static void test_lying_table(void **state)
     uint32_t frames = get_u32(b.data + b.size - 9);
     size_t entries = b.size - 9 - 8 * (size_t)frames;
 
-    (void)state;
     assert_true(frames > 5);
     for (uint32_t i = 0; i < frames; i++)
         for (size_t what = 0; what <= 4; what += 4)
@@ -308,7 +296,6 @@ static void test_frames_exchanged(void **state)
     bytes b;
     ps_error err;
 
-    (void)state;
     for (size_t i = 0; i < stride; i++) {
         unsigned char *one = record_at(&plain, 1, i);
         unsigned char *two = record_at(&plain, 2, i);
@@ -334,7 +321,6 @@ static void test_no_memory_for_promises(void **state)
     ps_seek_table *table;
     ps_error err;
 
-    (void)state;
     for (uint32_t plain = 1; plain != 0; plain <<= 1) {
         assert_ok(ps_seek_table_open(&table, &err), &err);
         put_table_frame(&b, table, "promise", 7);
@@ -378,6 +364,5 @@ int main(void)
         cmocka_unit_test(test_no_memory_for_promises),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack file, hostile", tests, NULL, NULL);
+    return run_as_tap("pack file, hostile", tests, NULL);
 }

@@ -19,8 +19,7 @@ static void test_plain(void **state)
 {
     static const uint32_t counts[] = {1, 2, 100, 4000};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         bytes b = make_pack_stream(counts[i], 5, i + 1);
         expected e = read_whole(&b);
 
@@ -40,8 +39,7 @@ static void test_compressed(void **state)
     const size_t sizes[] = {stride,      2 * stride,  7 * stride,
                             1000 * stride, stride / 2, stride + 1, 1000};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < COUNT(sizes); i++) {
         bytes b = compress_packs(&plain, sizes[i]);
         expected through = read_whole(&b); /* a filter reads it, too */
 
@@ -65,7 +63,6 @@ static void test_odd_frames(void **state)
     size_t before;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_seek_table_open(&table, &err), &err);
     assert_ok(ps_seek_table_open(&unused, &err), &err);
     put_u32(&b, 0x184D2A53); /* to be skipped */
@@ -112,8 +109,7 @@ static void test_streams(void **state)
 {
     static const uint32_t counts[] = {2, 3, 5, 70};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         bytes plain = make_streams(counts[i], false);
         bytes packed = make_streams(counts[i], true);
         expected e = read_whole(&plain);
@@ -140,7 +136,6 @@ static void test_streams_compressed_as_one(void **state)
     bytes b = compress_packs(&plain, 5000);
     expected e = read_whole(&plain);
 
-    (void)state;
     check_packs(&b, &e);
     free_expected(&e);
     free_bytes(&b);
@@ -154,7 +149,6 @@ static void test_no_packs(void **state)
     bytes b = compress_packs(&plain, 1000);
     expected e = read_whole(&plain);
 
-    (void)state;
     assert_int_equal(e.n, 0);
     check_packs(&plain, &e);
     check_packs(&b, &e);
@@ -171,7 +165,6 @@ static void test_no_packs_at_all(void **state)
 {
     bytes b = {0};
 
-    (void)state;
     refuse_file(&b, PS_ERR_TRUNCATED, "the input is empty");
     put_u8(&b, 0x89);
     refuse_file(&b, PS_ERR_TRUNCATED, "inside the header");
@@ -188,7 +181,6 @@ static void test_no_regular_file(void **state)
     ps_pack_file *file;
     ps_error err;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_result(ps_pack_file_open(&file, ends[0], &err), PS_ERR_ARGUMENT,
                   &err);
@@ -210,7 +202,6 @@ static void test_file_shrinks(void **state)
     ps_pack pack;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
     assert_int_equal(ftruncate(fd, (off_t)(b.size / 2)), 0);
     check_pack(file, &e, 0);
@@ -250,7 +241,6 @@ static void test_without_memory(void **state)
     expected e = read_whole(&plain);
     int fd = open_bytes(&plain);
 
-    (void)state;
     try_without_memory(fd, &e);
     (void)close(fd);
     fd = open_bytes(&packed);
@@ -276,6 +266,5 @@ int main(void)
         cmocka_unit_test(test_without_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack file", tests, NULL, NULL);
+    return run_as_tap("pack file", tests, NULL);
 }

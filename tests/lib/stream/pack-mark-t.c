@@ -52,7 +52,6 @@ static void test_damaged_marks(void **state)
     const mark *whole = &g.marks[g.e.n - 2];
     ps_error err;
 
-    (void)state;
     for (size_t at = 0; at < sizeof *whole; at++) {
         ps_result wanted = at < 4 ? PS_ERR_MAGIC : PS_ERR_CORRUPT;
         mark m = *whole;
@@ -124,10 +123,9 @@ static void test_forged_marks(void **state)
                                       AT_DIGEST,       AT_NEWEST, AT_BEFORE};
     given g = make_streams(counts, 9);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
+    for (size_t i = 0; i < COUNT(lies); i++)
         check_lie(&g, g.marks[g.e.n - 2], &lies[i]);
-    for (size_t i = 0; i < sizeof at_first / sizeof at_first[0]; i++) {
+    for (size_t i = 0; i < COUNT(at_first); i++) {
         lie l = {at_first[i], 8, 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT};
 
         check_lie(&g, g.marks[0], &l);
@@ -147,7 +145,6 @@ static void test_forged_kind(void **state)
     mark m = g.marks[0];
     ps_error err;
 
-    (void)state;
     memcpy(m.bytes + AT_HEADER, other.data + PS_PACK_HEADER_BYTES - 8, 8);
     memcpy(m.bytes + AT_DIGEST, m.bytes + AT_HEADER, 8);
     set_u64(m.bytes + AT_BEFORE, g.e.n);
@@ -171,7 +168,6 @@ static void test_forged_bits(void **state)
     ps_error err;
     int fd;
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * (size_t)AT_ZERO; bit++) {
         mark m = g.marks[g.e.n - 2];
         ps_pack_reader *r = open_packs(&g.b, PLAIN_FILE, &fd);
@@ -203,7 +199,6 @@ static void test_other_streams(void **state)
                        make_given(make_pack_stream(20, 9, 3))};
     ps_error err;
 
-    (void)state;
     for (size_t k = 0; k < 4; k++)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
             uint64_t i = a.e.n;
@@ -243,7 +238,6 @@ static void test_other_headers(void **state)
     uint64_t i = a.e.n - 2;
     ps_error err;
 
-    (void)state;
     while (a.e.packs[i].index > 0)
         i--;
     for (int second = 0; second < 2; second++) {
@@ -269,6 +263,5 @@ int main(void)
         cmocka_unit_test(test_other_headers),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack-mark", tests, NULL, NULL);
+    return run_as_tap("pack-mark", tests, NULL);
 }

@@ -30,8 +30,7 @@ static void test_every_place(void **state)
     static const uint32_t streams[][5] = {
         {15}, {12, 8}, {1, 9, 1, 6}, {9, 7, 8, 6}, {9, 1}, {1, 1}, {1}};
 
-    (void)state;
-    for (size_t s = 0; s < sizeof streams / sizeof streams[0]; s++) {
+    for (size_t s = 0; s < COUNT(streams); s++) {
         given g = make_streams(streams[s], 3);
 
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
@@ -51,7 +50,6 @@ static void test_grown(void **state)
     int fd;
     ps_error err;
 
-    (void)state;
     assert_true(before.e.n < after.e.n);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
         ps_pack_reader *r = open_packs(&after.b, kind, &fd);
@@ -75,7 +73,6 @@ static void test_moving_on(void **state)
     given g = make_streams(counts, 5);
     size_t size = stride_of(&g.b);
 
-    (void)state;
     assert_true(g.b.size > (size_t)1 << 20);
     for (uint64_t i = 1; i <= g.e.n; i += i < 3 ? 1 : g.e.n / 7) {
         bytes b = {0};
@@ -153,7 +150,6 @@ static void test_late(void **state)
     uint64_t packs[3] = {0};
     uint64_t i = 0;
 
-    (void)state;
     while (i < g.e.n)
         packs[g.e.packs[i++].stream]++;
     i = 0;
@@ -179,7 +175,6 @@ static void test_late_others(void **state)
     ps_error err;
     int fd;
 
-    (void)state;
     assert_true(other.e.n + 1 < g.e.n);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
         uint64_t gap;
@@ -214,7 +209,6 @@ static void test_late_gaps(void **state)
     ps_error err;
     int fd;
 
-    (void)state;
     assert_true(g.e.n > 6);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
         for (int end = 0; end < 2; end++) {
@@ -273,7 +267,6 @@ static void test_damaged_packs(void **state)
     static const uint32_t counts[] = {9, 7, 0};
     given g = make_streams(counts, 3);
 
-    (void)state;
     for (uint64_t k = 0; k < g.e.n; k++) {
         bytes b = {0};
 
@@ -298,7 +291,6 @@ static void test_cut_streams(void **state)
     ps_error err;
     int fd;
 
-    (void)state;
     for (size_t n = first; n < g.b.size; n += 40)
         for (input_kind kind = PLAIN_FILE; kind <= PLAIN_PIPE; kind++) {
             bytes b = {.data = g.b.data, .size = n};
@@ -323,7 +315,6 @@ static void test_not_fresh(void **state)
     ps_pack pack;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_pack_reader_next(r, &pack, &err), &err);
     assert_result(ps_pack_reader_resume(r, g.marks[1].bytes, &err),
                   PS_ERR_ARGUMENT, &err);
@@ -345,7 +336,5 @@ int main(void)
         cmocka_unit_test(test_not_fresh),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack-reader-resume", tests, NULL,
-                                       NULL);
+    return run_as_tap("pack-reader-resume", tests, NULL);
 }

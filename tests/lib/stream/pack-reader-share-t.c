@@ -62,7 +62,6 @@ static void test_every_rank(void **state)
     bytes b = make_two();
     expected e = read_whole(&b);
 
-    (void)state;
     assert_true(e.n > 10 && e.n < 60);
     for (uint32_t ranks = 1; ranks <= 60; ranks += ranks < 6 ? 1 : 27)
         for (uint32_t rank = 0; rank < ranks; rank++) {
@@ -99,7 +98,6 @@ static void test_own_marks(void **state)
     bytes b = make_two();
     expected e = read_whole(&b);
 
-    (void)state;
     for (uint32_t ranks = 1; ranks <= 4; ranks++)
         for (uint64_t steps = 1; steps <= e.n / ranks + 2; steps++)
             for (uint32_t rank = 0; rank < ranks; rank++) {
@@ -123,7 +121,6 @@ static void test_other_ranks(void **state)
     expected e = read_whole(&b);
     mark *marks = read_marks(&b, &e);
 
-    (void)state;
     for (uint32_t before = 1; before <= 4; before++)
         for (uint64_t steps = 1; steps <= e.n / before + 1; steps++) {
             mark m = mark_after(&b, before - 1, before, steps);
@@ -151,7 +148,6 @@ static void test_damage(void **state)
     ps_pack pack;
     ps_error err;
 
-    (void)state;
     b.data[e.packs[5].offset + 80] ^= 4;
     for (uint32_t rank = 0; rank < 4; rank++) {
         worker w = start_worker(&b, rank, 4, NULL);
@@ -174,7 +170,6 @@ static void test_arguments(void **state)
     ps_pack_reader *r = open_packs(&b, PLAIN_FILE, &fd);
     ps_error err;
 
-    (void)state;
     assert_result(ps_pack_reader_share(r, 0, 0, &err), PS_ERR_ARGUMENT, &err);
     assert_result(ps_pack_reader_share(r, 3, 3, &err), PS_ERR_ARGUMENT, &err);
     assert_result(ps_pack_reader_share(r, UINT32_MAX, 3, &err),
@@ -195,7 +190,5 @@ int main(void)
         cmocka_unit_test(test_arguments),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack-reader-share", tests, NULL,
-                                       NULL);
+    return run_as_tap("pack-reader-share", tests, NULL);
 }

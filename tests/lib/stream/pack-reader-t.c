@@ -42,7 +42,6 @@ static void test_info(void **state)
     ps_pack_reader *r = open_reader(fd);
     const ps_pack_info *info = ps_pack_reader_info(r);
 
-    (void)state;
     assert_int_equal(info->version_major, 1);
     assert_int_equal(info->version_minor, 0);
     assert_int_equal(info->capacity, 40);
@@ -79,7 +78,6 @@ static void test_two_streams(void **state)
     ps_error err;
     uint64_t at = PS_PACK_HEADER_BYTES;
 
-    (void)state;
     put_bytes(&all, b.data, b.size);
     fd = open_bytes(&all);
     r = open_reader(fd);
@@ -120,7 +118,6 @@ static void test_counts_in_header(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         set_u64(b.data + places[i], right[i]);
         seal_packs(&b);
@@ -145,7 +142,6 @@ static void test_totals_beyond_64_bits(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     set_u64(record_at(&b, t.packs, 64 + 5 * 8), t.tokens + rejected);
     set_u64(record_at(&b, t.packs, 64 + 7 * 8), rejected);
     seal_packs(&b);
@@ -169,7 +165,6 @@ static void test_behind_end(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     put_bytes(&b, "\x89PKS\r\n\x1a\r", 8);
     for (b.size = size + 1; b.size <= size + 8; b.size++) {
         assert_result(read_packs(&b, &n, &err),
@@ -233,7 +228,6 @@ static void test_later_version(void **state)
     ps_error err;
     uint64_t n;
 
-    (void)state;
     for (n = 0; ps_pack_reader_next(r, &pack, &err) == PS_OK; n++)
         assert_ok(ps_pack_check(info, &pack, &err), &err);
     assert_int_equal(n, t.packs);
@@ -283,7 +277,6 @@ static void test_wait_hook(void **state)
     ps_error err;
     uint32_t packs = 0;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     l.fd = ends[1];
     assert_int_equal(write(l.fd, b.data, l.at), l.at);
@@ -311,6 +304,5 @@ int main(void)
         cmocka_unit_test(test_wait_hook),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("pack-reader", tests, NULL, NULL);
+    return run_as_tap("pack-reader", tests, NULL);
 }

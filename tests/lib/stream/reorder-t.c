@@ -97,7 +97,6 @@ static void run(uint32_t ids, uint32_t places, uint64_t random)
 
 static void test_random(void **state)
 {
-    (void)state;
     run(1000000, 1, 1);
     run(5, 100000, 2);
     run(3, 3, 3);
@@ -109,7 +108,6 @@ static void test_sorted(void **state)
 {
     pair p = {.list = must_alloc(MAX * sizeof *p.list)};
 
-    (void)state;
     for (uint32_t i = 0; i < 1100; i++)
         push(&p, UINT64_MAX - 1 - i, 0, 1);
     while (p.n > 0)
@@ -130,6 +128,5 @@ int main(void)
         cmocka_unit_test(test_sorted),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("reorder", tests, NULL, NULL);
+    return run_as_tap("reorder", tests, NULL);
 }

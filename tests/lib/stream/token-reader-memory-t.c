@@ -58,8 +58,7 @@ static void test_false_lengths(void **state)
         PS_MAX_SEQUENCE_BYTES / 2, PS_MAX_SEQUENCE_BYTES / 2 + 1,
         0x7fffffff, 0x80000000, UINT32_MAX};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (size_t i = 0; i < COUNT(lengths); i++) {
         bytes b = {0};
         int fd;
 
@@ -92,7 +91,6 @@ static void test_skip_in_bounded_memory(void **state)
 {
     int fd = open_hole(60000000);
 
-    (void)state;
     assert_true(peak_of(fd, false, PS_END, 60000000) < MIB);
     (void)close(fd);
 }
@@ -101,7 +99,6 @@ static void test_hold_takes_what_came(void **state)
 {
     int fd = open_hole(5000000);
 
-    (void)state;
     assert_in_range(peak_of(fd, true, PS_END, 5000000), 9 * MIB, 40 * MIB);
     (void)close(fd);
     fd = open_hole(PS_MAX_SEQUENCE_BYTES / 2);
@@ -148,7 +145,6 @@ static void test_compressed_zeros(void **state)
 {
     int fd = open_bomb(100);
 
-    (void)state;
     assert_true(peak_of(fd, false, PS_END, 100 * MIB / 2) < 8 * MIB);
     assert_true(peak_of(fd, true, PS_END, 100 * MIB / 2) < 16 * MIB);
     (void)close(fd);
@@ -169,7 +165,6 @@ static bytes wide_frame(unsigned log)
 
 static void test_giant_windows(void **state)
 {
-    (void)state;
     for (unsigned log = 10; log <= 41; log++) {
         bytes b = wide_frame(log);
         int fd = open_bytes(&b);
@@ -194,7 +189,6 @@ static void test_false_record_size(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     set_u32(b.data + 20, PS_MAX_RECORD_BYTES);
     b.data[14] = 1; /* so that the dtype may differ */
     seal_header(b.data, PS_PACK_HEADER_BYTES);
@@ -218,6 +212,5 @@ int main(void)
         cmocka_unit_test(test_false_record_size),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("reader-memory", tests, NULL, NULL);
+    return run_as_tap("reader-memory", tests, NULL);
 }

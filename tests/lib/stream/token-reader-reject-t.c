@@ -174,13 +174,12 @@ static const odd every_kind[] = {
     {PIECE, PIECE / 2}, {PIECE, PIECE - 1}, {200000, 199999},
     {200000, 77},     {2, 1},           {200000, NONE},
     {200000, 100000}, {1, NONE}};
-static const uint32_t n_kinds = sizeof every_kind / sizeof every_kind[0];
+static const uint32_t n_kinds = COUNT(every_kind);
 
 static void test_outside(void **state)
 {
     static const uint32_t max[] = {UINT32_MAX, 50, 1, PIECE};
 
-    (void)state;
     for (unsigned run = 0; run < 32; run++) {
         bool framed = run % 2 == 1;
         int fd = open_odd(every_kind, n_kinds, framed);
@@ -205,7 +204,6 @@ static void test_order_of_calls(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_OVERLONG,
                   &err);
     assert_result(ps_token_reader_skip(r, &err), PS_ERR_RANGE, &err);
@@ -231,7 +229,6 @@ static void test_cut_behind_the_token(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     assert_int_equal(ftruncate(fd, 4 + 2 * PIECE - 1), 0);
     r = open_reader(fd);
     assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_OVERLONG,
@@ -266,7 +263,6 @@ static void test_empty(void **state)
     ps_error err;
     int fd;
 
-    (void)state;
     put_zeros(&b, 8);
     put_u32(&b, 1);
     put_u16(&b, 5);
@@ -302,7 +298,6 @@ static void test_expected(void **state)
     ps_error err = {PS_OK, 0, "as it was"};
     ps_sequence s;
 
-    (void)state;
     assert_int_equal(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG);
     assert_int_equal(s.n_tok, 9);
     assert_string_equal(err.text, "as it was");
@@ -321,7 +316,6 @@ static void test_expected_outside(void **state)
     ps_error err = {PS_OK, 0, "as it was"};
     ps_sequence s;
 
-    (void)state;
     assert_result(ps_token_reader_next(r, 3, &s, &err), PS_ERR_OVERLONG,
                   &err);
     err = (ps_error){PS_OK, 0, "as it was"};
@@ -341,7 +335,6 @@ static void test_expected_empty(void **state)
     ps_sequence s;
     int fd;
 
-    (void)state;
     put_zeros(&b, 4);
     put_u16(&b, 1);
     fd = open_bytes(&b);
@@ -367,6 +360,5 @@ int main(void)
         cmocka_unit_test(test_expected_empty),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("reader-odd", tests, NULL, NULL);
+    return run_as_tap("reader-odd", tests, NULL);
 }

@@ -77,7 +77,6 @@ static void test_concatenated(void **state)
     bytes none = rich_stream(0);
     bytes all = {0};
 
-    (void)state;
     put_bytes(&all, a.data, a.size);
     put_bytes(&all, none.data, none.size);
     put_bytes(&all, none.data, none.size);
@@ -101,7 +100,6 @@ static void test_places_in_concatenated(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     put_bytes(&all, a.data, a.size);
     put_bytes(&all, a.data, a.size);
     fd = open_bytes(&all);
@@ -123,7 +121,6 @@ static void test_concatenated_with_another_schema(void **state)
     bytes all = rich_stream(3);
     bytes b;
 
-    (void)state;
     other.channels[2].fill ^= 1;
     b = stream(&other, 2);
     put_bytes(&all, b.data, b.size);
@@ -139,8 +136,7 @@ static void test_garbage_after_end(void **state)
                                           "\1\0\0\0\1\0", "12345678"};
     bytes header = rich_stream(0);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
+    for (size_t i = 0; i < COUNT(garbage); i++) {
         bytes b = rich_stream(3);
 
         put_bytes(&b, garbage[i], i == 3 ? 6 : strlen(garbage[i]));
@@ -176,8 +172,7 @@ static void test_false_end(void **state)
         {1, 1, PS_ERR_CORRUPT},
     };
 
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         bytes b = rich_stream(3);
         unsigned char *p = b.data + b.size - cases[i].at;
 
@@ -192,7 +187,6 @@ static void test_unknown_control_record(void **state)
 {
     bytes b = rich_stream(2);
 
-    (void)state;
     b.size -= 24;
     set_u32(b.data + b.size - 4, 7);
     expect(&b, 2, PS_ERR_UNSUPPORTED);
@@ -210,7 +204,6 @@ static void test_append(void **state)
     ps_error err;
     uint64_t n = 0;
 
-    (void)state;
     assert_result(read_on(r, &n, &err), PS_END, &err);
     for (uint64_t file = 1; file < 4; file++) {
         rewind_fd(fd);
@@ -237,7 +230,6 @@ static void test_append_too_early(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_token_reader_next(r, 99, &s, &err), &err);
     assert_result(ps_token_reader_append(r, fd, &err), PS_ERR_ARGUMENT,
                   &err);
@@ -256,7 +248,6 @@ static void test_append_raw(void **state)
     ps_error err;
     uint64_t n = 0;
 
-    (void)state;
     put_u32(&a, 1);
     put_u16(&a, 7);
     fd = open_bytes(&a);
@@ -298,7 +289,6 @@ static void test_append_of_something_else(void **state)
     bytes cut = rich_stream(1);
     bytes packs = {0};
 
-    (void)state;
     refuse_append(&b, PS_ERR_CORRUPT);
     put_u32(&raw, 1);
     put_u16(&raw, 7);
@@ -332,7 +322,6 @@ static void test_refused_opens(void **state)
     int fd = open_empty();
     int folder = open("/", O_RDONLY);
 
-    (void)state;
     refuse_open(fd, PS_U8, PS_ERR_ARGUMENT, 0);
     refuse_open(fd, PS_I32, PS_ERR_ARGUMENT, 0);
     (void)close(fd);
@@ -396,7 +385,6 @@ static void test_wait_hook(void **state)
     ps_error err;
     uint64_t n = 0;
 
-    (void)state;
     assert_ok(ps_token_reader_next(r, 9, &s, &err), &err);
     assert_int_equal(l.calls, 0); /* it was there, nobody had to wait */
     for (uint32_t i = 1; i <= 3; i++) {
@@ -418,7 +406,6 @@ static void test_wait_hook_ends_the_read(void **state)
     ps_error err;
     uint64_t n = 0;
 
-    (void)state;
     assert_result(read_on(r, &n, &err), PS_ERR_LIMIT, &err);
     assert_string_equal(err.text, "the test wants it so");
     assert_int_equal(n, 2);
@@ -437,7 +424,6 @@ static void test_wait_hook_after_append(void **state)
     ps_error err;
     uint64_t n = 0;
 
-    (void)state;
     assert_result(read_on(r, &n, &err), PS_END, &err);
     assert_int_equal(l.calls, 1);
     assert_int_equal(pipe(ends), 0);
@@ -470,6 +456,5 @@ int main(void)
         cmocka_unit_test(test_wait_hook_after_append),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("reader-streams", tests, NULL, NULL);
+    return run_as_tap("reader-streams", tests, NULL);
 }

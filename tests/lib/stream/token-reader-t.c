@@ -115,7 +115,6 @@ static void test_round_trip(void **state)
     const ps_schema rich = rich_schema(PS_U32);
     ps_schema plain = ps_schema_raw(PS_U16);
 
-    (void)state;
     plain.framed = true;
     round_trip(&raw16, 500, 300);
     round_trip(&raw32, 500, 300);
@@ -135,7 +134,6 @@ static void test_every_cut_of_raw(void **state)
     size_t boundary = 0;
     uint32_t whole = 0;
 
-    (void)state;
     for (size_t cut = 0; cut <= b.size; cut++) {
         outcome o = read_data(&b, cut, cut % 2 ? UINT32_MAX : 3);
 
@@ -161,7 +159,6 @@ static void test_every_cut_of_framed(void **state)
     corpus c = make_corpus(&schema, 6, 5, 3);
     bytes b = corpus_records(&c);
 
-    (void)state;
     for (size_t cut = 0; cut <= b.size; cut++) {
         outcome o = read_data(&b, cut, cut % 2 ? UINT32_MAX : 2);
         bool whole = cut == 0 || cut == b.size;
@@ -178,7 +175,6 @@ static void test_every_flipped_bit_of_framed(void **state)
     corpus c = make_corpus(&schema, 3, 4, 3);
     bytes b = corpus_records(&c);
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * b.size; bit++) {
         outcome o;
 
@@ -197,7 +193,6 @@ static void test_length_zero(void **state)
     bytes b = {0};
     outcome o;
 
-    (void)state;
     put_u32(&b, 1);
     put_u16(&b, 5);
     put_u32(&b, 0);
@@ -248,7 +243,6 @@ static void test_flush_of_raw(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         put_u32(&b, 1);
         put_u16(&b, i);
@@ -290,7 +284,6 @@ static void test_flush_of_framed(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     plain.framed = true;
     c = make_corpus(&plain, 2, 5, 1);
     b = corpus_records(&c);
@@ -319,7 +312,6 @@ static void test_length_of_all_ones(void **state)
     bytes b = {0};
     outcome o;
 
-    (void)state;
     put_u32(&b, UINT32_MAX);
     put_zeros(&b, 50);
     o = read_data(&b, b.size, UINT32_MAX);
@@ -334,7 +326,6 @@ static void test_payload_limit(void **state)
 {
     bytes b = {0};
 
-    (void)state;
     put_u32(&b, PS_MAX_SEQUENCE_BYTES / 2);
     put_zeros(&b, 20);
     expect(&b, PS_ERR_TRUNCATED, 0);
@@ -354,7 +345,6 @@ static void test_hold_and_skip(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     for (uint32_t i = 0; i < c.count; i++) {
         bool overlong = lengths[i] > 50;
 
@@ -392,7 +382,6 @@ static void test_order_of_calls(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     put_u32(&b, 2);
     put_zeros(&b, 4);
     fd = open_bytes(&b);
@@ -447,7 +436,6 @@ static void check_vocab(uint32_t declared, uint32_t given, uint32_t last,
 
 static void test_vocabulary(void **state)
 {
-    (void)state;
     check_vocab(0, 0, 65535, PS_OK);
     check_vocab(0, 300, 299, PS_OK);
     check_vocab(0, 300, 300, PS_ERR_RANGE);
@@ -469,7 +457,6 @@ static void test_vocabulary_of_held(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     put_u32(&b, 3);
     put_zeros(&b, 4);
     put_u16(&b, 9);
@@ -501,6 +488,5 @@ int main(void)
         cmocka_unit_test(test_vocabulary_of_held),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
+    return run_as_tap("reader", tests, NULL);
 }

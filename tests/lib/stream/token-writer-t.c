@@ -28,7 +28,6 @@ static void test_raw(void **state)
     ps_error err;
     bytes b;
 
-    (void)state;
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
     assert_ok(ps_token_writer_put(w, 1, two, &err), &err);
@@ -47,7 +46,6 @@ static void test_flush_record(void **state)
     static const unsigned char zeros[4];
     static const unsigned char control[] = {0, 0, 0, 0, 2, 0, 0, 0};
 
-    (void)state;
     for (int framed = 0; framed < 2; framed++) {
         size_t at = framed ? 136 + 8 : 8;
         ps_schema schema = ps_schema_raw(PS_U16);
@@ -87,7 +85,6 @@ static void test_empty(void **state)
     corpus framed = {.schema = rich_schema(PS_U32)};
     bytes b = corpus_records(&raw);
 
-    (void)state;
     assert_int_equal(b.size, 0);
     free_bytes(&b);
     b = corpus_records(&framed);
@@ -107,7 +104,6 @@ static void test_framed(void **state)
     uint64_t tokens = 0;
     uint64_t digest = 0;
 
-    (void)state;
     put_bytes(&wanted, header, n_header);
     for (uint32_t i = 0; i < c.count; i++) {
         size_t n = 4 + c.samples[i].payload_bytes;
@@ -138,7 +134,6 @@ static void test_large_records(void **state)
     bytes b = corpus_records(&c);
     size_t at = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < c.count; i++) {
         assert_true(at + 4 + c.samples[i].payload_bytes <= b.size);
         assert_int_equal(get_u32(b.data + at), lengths[i]);
@@ -164,7 +159,6 @@ static void test_flush(void **state)
     ps_token_writer *w;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
     assert_ok(ps_token_writer_flush(w, &err), &err);
@@ -195,7 +189,6 @@ static void test_refused_schemas(void **state)
 {
     ps_schema schema = rich_schema(PS_U16);
 
-    (void)state;
     schema.framed = false; /* channels, but nowhere to name them */
     refuse(&schema);
     schema = rich_schema(PS_U8);
@@ -209,7 +202,6 @@ static void test_nothing_follows_finish(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         int fd = open_empty();
         ps_token_writer *w;
@@ -232,7 +224,6 @@ static void test_empty_sequence_is_refused(void **state)
     ps_token_writer *w;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     assert_result(ps_token_writer_put(w, 0, two, &err), PS_ERR_ARGUMENT,
                   &err);
@@ -250,8 +241,7 @@ static void test_giant_sequence_is_refused(void **state)
     ps_token_writer *w;
     ps_error err;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (size_t i = 0; i < COUNT(lengths); i++) {
         assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
         assert_result(ps_token_writer_put(w, lengths[i], two, &err),
                       PS_ERR_LIMIT, &err);
@@ -268,7 +258,6 @@ static void test_write_errors(void **state)
     ps_token_writer *w;
     ps_error err;
 
-    (void)state;
     assert_true(fd >= 0);
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     assert_ok(ps_token_writer_put(w, 2, two, &err), &err);
@@ -298,6 +287,5 @@ int main(void)
         cmocka_unit_test(test_write_errors),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
+    return run_as_tap("writer", tests, NULL);
 }

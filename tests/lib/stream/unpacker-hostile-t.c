@@ -178,7 +178,6 @@ static void test_good(void **state)
         {2, {{0, 5, 10, 20}, {2, 3, 0, 3}}},
     };
 
-    (void)state;
     EXPECT(whole, false, 5, PS_END);
     EXPECT(whole, true, 5, PS_END);
     EXPECT(cautious, false, 4, PS_END);
@@ -199,7 +198,6 @@ static void test_ids_twice(void **state)
         {2, {{0, 5, 0, 5}, {1, 1, 0, 1}}},
     };
 
-    (void)state;
     EXPECT(in_one_pack, false, 1, PS_ERR_CORRUPT);
     EXPECT(in_one_pack, true, 1, PS_ERR_CORRUPT);
     EXPECT(in_two_packs, false, 1, PS_ERR_CORRUPT);
@@ -224,7 +222,6 @@ static void test_watermarks(void **state)
         {UINT64_MAX, {{1, 5, 0, 5}}},
     };
 
-    (void)state;
     EXPECT(too_high, false, 4, PS_ERR_CORRUPT);
     EXPECT(falling, false, 1, PS_ERR_CORRUPT);
     EXPECT(highest, false, 1, PS_ERR_CORRUPT);
@@ -241,7 +238,6 @@ static void test_greatest_ids(void **state)
         {0, {{0, 5, 0, 5}, {UINT64_MAX - 1, 5, 0, 5}}},
     };
 
-    (void)state;
     EXPECT(no_id, false, 0, PS_ERR_CORRUPT);
     EXPECT(last_id, false, 2, PS_END);
 }
@@ -256,7 +252,6 @@ static void test_greatest_ids(void **state)
 
 static void test_pieces_missing(void **state)
 {
-    (void)state;
     REFUSE(0, {0, 5, 10, 15});                 /* the first */
     REFUSE(0, {0, 10, 0, 15});                 /* the last */
     REFUSE(0, {0, 5, 0, 15}, {0, 5, 10, 15});  /* the middle */
@@ -267,7 +262,6 @@ static void test_pieces_missing(void **state)
 
 static void test_pieces_too_many(void **state)
 {
-    (void)state;
     REFUSE(0, {0, 6, 0, 10}, {0, 5, 5, 10});   /* overlapping */
     REFUSE(0, {0, 6, 0, 10}, {0, 6, 6, 10});   /* beyond the end */
     REFUSE(0, {0, 6, 0, 5});                   /* longer than the whole */
@@ -281,7 +275,6 @@ static void test_pieces_too_many(void **state)
 /* Claims of up to 2^32-1 tokens; `expect` sees that no memory is taken. */
 static void test_giant_pieces(void **state)
 {
-    (void)state;
     REFUSE(0, {0, 5, 0, UINT32_MAX});
     REFUSE(0, {0, 5, 0, UINT32_MAX}, {0, 5, 5, UINT32_MAX});
     REFUSE(0, {0, 5, UINT32_MAX, UINT32_MAX});
@@ -320,7 +313,6 @@ static void out_of_order(uint32_t window, uint32_t late, bool zeros,
 /* No more may wait than a window of that size can have let past. */
 static void test_window(void **state)
 {
-    (void)state;
     for (uint32_t window = 1; window < 20; window++) {
         out_of_order(window, window - 1, true, PS_END);
         out_of_order(window, window, false, PS_END);
@@ -334,7 +326,6 @@ static void test_window(void **state)
 /* To the token: one more than the window's packs can hold is too many. */
 static void test_window_to_the_token(void **state)
 {
-    (void)state;
     for (uint32_t n = CAPACITY - 1; n <= CAPACITY; n++) {
         const record r[] = {{0, {{1, 1, 0, 0}}}, {0, {{2, n, 0, 0}}}};
         maker m;
@@ -354,7 +345,6 @@ static void test_window_to_the_token(void **state)
 /* Nor more sequences, however short: `window` times the depth. */
 static void test_window_of_short_sequences(void **state)
 {
-    (void)state;
     for (uint32_t records = 1; records < 5; records++) {
         bool fits = 4 * records <= 2 * DEPTH;
         maker m;
@@ -392,7 +382,5 @@ int main(void)
         cmocka_unit_test(test_window_of_short_sequences),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("unpacker-hostile", tests, NULL,
-                                       NULL);
+    return run_as_tap("unpacker-hostile", tests, NULL);
 }

@@ -75,7 +75,6 @@ static void test_input_order(void **state)
     const ps_schema schemas[] = {ps_schema_raw(PS_U16),
                                  rich_schema(PS_U16), rich_schema(PS_U32)};
 
-    (void)state;
     for (size_t s = 0; s < 3; s++)
         for (size_t w = 0; w < 5; w++) {
             corpus c = make_corpus(&schemas[s], 600, 64, w + 1);
@@ -96,8 +95,7 @@ static void test_split(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 150, 200, 31);
 
-    (void)state;
-    for (size_t l = 0; l < sizeof capacities / sizeof capacities[0]; l++)
+    for (size_t l = 0; l < COUNT(capacities); l++)
         for (size_t w = 0; w < 4; w++) {
             ps_packer_options o = {capacities[l], 8, windows[w], 0,
                                    .overlong = PS_OVERLONG_SPLIT};
@@ -117,7 +115,6 @@ static void test_very_long_split(void **state)
     const ps_packer_options min = {1, 1, 1, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_lengths(&schema, 6, lengths, 5);
 
-    (void)state;
     round_trip(&c, &narrow);
     round_trip(&c, &min);
     free_corpus(&c);
@@ -138,7 +135,6 @@ static void test_pack_order(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
     while (ps_pack_reader_next(reader, &pack, NULL) == PS_OK)
         for (uint32_t i = 0; i < pack.n_seq; i++) {
@@ -175,7 +171,6 @@ static void test_dropped_and_truncated(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     for (uint32_t i = 0; i < c.count; i++)
         if (c.samples[i].n_tok <= 40)
             expect_sample(&o, &c, i);
@@ -210,7 +205,6 @@ static void test_concatenated(void **state)
     bytes all = {0};
     opened o;
 
-    (void)state;
     for (size_t i = 0; i < 7; i++) {
         bytes b;
 
@@ -240,7 +234,6 @@ static void test_concatenated_windows(void **state)
     bytes all = {0};
     opened o;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         static const uint32_t windows[] = {1, 500, 1};
         bytes b;
@@ -274,8 +267,7 @@ static void test_concatenated_with_another_kind(void **state)
         30, 5, 20, 0, .overlong = PS_OVERLONG_SPLIT};
     corpus c = make_corpus(&schema, 20, 30, 4);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < COUNT(others); i++) {
         ps_totals totals;
         bytes all = corpus_packs(&c, &options, &totals);
         bytes b = corpus_packs(&c, &others[i], NULL);
@@ -303,7 +295,6 @@ static void test_cut(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     b.size -= 256; /* END */
     o = open_unpacker(&b, PS_ORDER_INPUT);
     for (uint32_t i = 0; i < c.count; i++)
@@ -330,6 +321,5 @@ int main(void)
         cmocka_unit_test(test_cut),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("unpacker", tests, NULL, NULL);
+    return run_as_tap("unpacker", tests, NULL);
 }
