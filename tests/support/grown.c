@@ -25,12 +25,6 @@ static unsigned char *extend(bytes *b, size_t n)
     return b->data + b->size - n;
 }
 
-static void store(unsigned char *p, uint64_t value, unsigned width)
-{
-    for (unsigned i = 0; i < width; i++)
-        p[i] = (unsigned char)(value >> 8 * i & 0xff);
-}
-
 void put_bytes(bytes *b, const void *data, size_t n)
 {
     if (n > 0)
@@ -39,7 +33,7 @@ void put_bytes(bytes *b, const void *data, size_t n)
 
 void put_number(bytes *b, uint64_t value, unsigned width)
 {
-    store(extend(b, width), value, width);
+    set_number(extend(b, width), value, width);
 }
 
 void put_u8(bytes *b, unsigned value)
@@ -85,12 +79,18 @@ uint64_t get_u64(const unsigned char *p)
     return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
 }
 
+void set_number(unsigned char *p, uint64_t value, size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        p[i] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
 void set_u32(unsigned char *p, uint32_t value)
 {
-    store(p, value, 4);
+    set_number(p, value, 4);
 }
 
 void set_u64(unsigned char *p, uint64_t value)
 {
-    store(p, value, 8);
+    set_number(p, value, 8);
 }

@@ -31,6 +31,7 @@ void free_bytes(bytes *b);
 /* Reads or writes an integer anywhere. */
 uint32_t get_u32(const unsigned char *p);
 uint64_t get_u64(const unsigned char *p);
+void set_number(unsigned char *p, uint64_t value, size_t width);
 void set_u32(unsigned char *p, uint32_t value);
 void set_u64(unsigned char *p, uint64_t value);
 

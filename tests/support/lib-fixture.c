@@ -254,7 +254,39 @@ bytes corpus_packs(const corpus *c, const ps_packer_options *options,
     return b;
 }
 
+bytes records_from(corpus c)
+{
+    bytes b = corpus_records(&c);
+
+    free_corpus(&c);
+    return b;
+}
+
+bytes packs_from(corpus c, const ps_packer_options *options,
+                 ps_totals *totals)
+{
+    bytes b = corpus_packs(&c, options, totals);
+
+    free_corpus(&c);
+    return b;
+}
+
 /* ---------------------------------------------------------------- streams */
+
+void join_bytes(bytes *b, bytes more)
+{
+    put_bytes(b, more.data, more.size);
+    free_bytes(&more);
+}
+
+ps_token_reader *open_tokens(int fd, const ps_token_reader_options *options)
+{
+    ps_token_reader *r;
+    ps_error err;
+
+    assert_ok(ps_token_reader_open(&r, fd, PS_U16, options, &err), &err);
+    return r;
+}
 
 /* Where packstream(5) has it. */
 #define AT_RECORD_BYTES 20
@@ -293,19 +325,37 @@ void assert_totals(const ps_totals *a, const ps_totals *b)
     assert_int_equal(a->min_fill, b->min_fill);
 }
 
-ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err)
+/* Counts packs if `n_packs` is given, and checks them if `by_check` is. */
+static ps_result read_all(const bytes *packs, uint64_t *n_packs,
+                          bool *by_check, ps_error *err)
 {
     int fd = open_bytes(packs);
     ps_pack_reader *reader;
     ps_pack pack;
     ps_result r = ps_pack_reader_open(&reader, fd, err);
 
-    *n_packs = 0;
     while (r == PS_OK) {
         r = ps_pack_reader_next(reader, &pack, err);
-        *n_packs += r == PS_OK;
+        if (r == PS_OK && n_packs != NULL)
+            ++*n_packs;
+        if (r == PS_OK && by_check != NULL) {
+            r = ps_pack_check(ps_pack_reader_info(reader), &pack, err);
+            *by_check = r != PS_OK;
+        }
     }
     ps_pack_reader_free(reader);
     (void)close(fd);
     return r;
+}
+
+ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err)
+{
+    *n_packs = 0;
+    return read_all(packs, n_packs, NULL, err);
+}
+
+ps_result audit_packs(const bytes *packs, bool *by_check, ps_error *err)
+{
+    *by_check = false;
+    return read_all(packs, NULL, by_check, err);
 }

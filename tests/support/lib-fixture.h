@@ -92,7 +92,18 @@ bytes corpus_records(const corpus *c);
 bytes corpus_packs(const corpus *c, const ps_packer_options *options,
                    ps_totals *totals);
 
+/* The same of a corpus that is freed. */
+bytes records_from(corpus c);
+bytes packs_from(corpus c, const ps_packer_options *options,
+                 ps_totals *totals);
+
 /* ---------------------------------------------------------------- streams */
+
+/* Puts `more`, which is freed, behind `b`. */
+void join_bytes(bytes *b, bytes more);
+
+/* A reader of token records, which have u16 tokens if they are raw. */
+ps_token_reader *open_tokens(int fd, const ps_token_reader_options *options);
 
 /* Byte `at` of record `i` of a pack stream. */
 unsigned char *record_at(const bytes *packs, size_t i, size_t at);
@@ -108,5 +119,11 @@ void assert_totals(const ps_totals *a, const ps_totals *b);
 
 /* Reads all packs of a stream; gives the result that ended it. */
 ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err);
+
+/*
+ * The same with ps_pack_check of each pack.  `by_check`: it was that which
+ * found the fault.
+ */
+ps_result audit_packs(const bytes *packs, bool *by_check, ps_error *err);
 
 #endif

@@ -20,17 +20,8 @@ bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed)
     const ps_packer_options o = {6, 3, window, 1,
                                  .overlong = PS_OVERLONG_SPLIT};
     const ps_schema schema = rich_schema(PS_U16);
-    corpus c = make_corpus(&schema, count, 9, seed);
-    bytes b = corpus_packs(&c, &o, NULL);
 
-    free_corpus(&c);
-    return b;
-}
-
-void join_bytes(bytes *b, bytes more)
-{
-    put_bytes(b, more.data, more.size);
-    free_bytes(&more);
+    return packs_from(make_corpus(&schema, count, 9, seed), &o, NULL);
 }
 
 /* A frame of `n` bytes, and its entry in the table. */

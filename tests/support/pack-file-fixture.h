@@ -14,9 +14,6 @@
 /* A stream of packs as small as can be, of `count` sequences. */
 bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed);
 
-/* Puts `more`, which is freed, behind `b`. */
-void join_bytes(bytes *b, bytes more);
-
 /* Adds a frame of `n` bytes to `b` and to the table; adds the table. */
 void put_table_frame(bytes *b, ps_seek_table *table, const void *data,
                      size_t n);
