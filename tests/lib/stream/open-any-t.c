@@ -26,61 +26,63 @@ static bytes compress(const bytes *b)
     return packed;
 }
 
-/* Opens `b` and expects a reader of that kind, which reads to the end. */
+/*
+ * Opens `b`, and what zstd makes of it, and expects a reader of that kind,
+ * which reads to the end.
+ */
 static void expect(const bytes *b, bool is_packs, bool framed)
 {
-    int fd = open_bytes(b);
-    ps_pack_reader *packs;
-    ps_token_reader *tokens;
-    ps_pack pack;
-    ps_sequence s;
-    ps_result r;
-    ps_error err;
-
-    assert_ok(ps_open_any(fd, PS_U16, &packs, &tokens, &err), &err);
-    assert_int_equal(packs != NULL, is_packs);
-    assert_int_equal(tokens != NULL, !is_packs);
-    if (tokens != NULL)
-        assert_int_equal(ps_token_reader_schema(tokens)->framed, framed);
-    do {
-        r = is_packs ? ps_pack_reader_next(packs, &pack, &err)
-                     : ps_token_reader_next(tokens, 99, &s, &err);
-    } while (r == PS_OK);
-    assert_result(r, PS_END, &err);
-    ps_pack_reader_free(packs);
-    ps_token_reader_free(tokens);
-    (void)close(fd);
-}
-
-static void expect_both(const bytes *b, bool is_packs, bool framed)
-{
     bytes packed = compress(b);
+    const bytes *both[] = {b, &packed};
 
-    expect(b, is_packs, framed);
-    expect(&packed, is_packs, framed);
+    for (size_t i = 0; i < 2; i++) {
+        int fd = open_bytes(both[i]);
+        ps_pack_reader *packs;
+        ps_token_reader *tokens;
+        ps_pack pack;
+        ps_sequence s;
+        ps_result r;
+        ps_error err;
+
+        assert_ok(ps_open_any(fd, PS_U16, &packs, &tokens, &err), &err);
+        assert_int_equal(packs != NULL, is_packs);
+        assert_int_equal(tokens != NULL, !is_packs);
+        if (tokens != NULL)
+            assert_int_equal(ps_token_reader_schema(tokens)->framed, framed);
+        do {
+            r = is_packs ? ps_pack_reader_next(packs, &pack, &err)
+                         : ps_token_reader_next(tokens, 99, &s, &err);
+        } while (r == PS_OK);
+        assert_result(r, PS_END, &err);
+        ps_pack_reader_free(packs);
+        ps_token_reader_free(tokens);
+        (void)close(fd);
+    }
     free_bytes(&packed);
 }
 
+static const ps_packer_options usual = {
+    50, 8, 3, 0, .overlong = PS_OVERLONG_ERROR};
+
 static void test_kinds(void **state)
 {
-    const ps_packer_options o = {50, 8, 3, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema rich = rich_schema(PS_U16);
     const ps_schema raw = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&rich, 9, 50, 5);
     corpus plain = make_corpus(&raw, 9, 50, 5);
-    bytes b = corpus_packs(&c, &o, NULL);
+    bytes b = corpus_packs(&c, &usual, NULL);
 
-    expect_both(&b, true, false);
+    expect(&b, true, false);
     free_bytes(&b);
     b = corpus_records(&c);
-    expect_both(&b, false, true);
+    expect(&b, false, true);
     free_bytes(&b);
     b = corpus_records(&plain);
-    expect_both(&b, false, false);
+    expect(&b, false, false);
     b.size = 0;
-    expect_both(&b, false, false);
+    expect(&b, false, false);
     b.size = 4 + 2 * plain.samples[0].n_tok;
-    expect_both(&b, false, false);
+    expect(&b, false, false);
     free_bytes(&b);
     free_corpus(&plain);
     free_corpus(&c);
@@ -149,24 +151,20 @@ static void test_refused(void **state)
 /* Line ends that were changed on the way are no magic any more. */
 static void test_text_mode(void **state)
 {
-    const ps_packer_options o = {50, 8, 3, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema raw = ps_schema_raw(PS_U16);
-    corpus c = make_corpus(&raw, 1, 50, 5);
-    bytes b = corpus_packs(&c, &o, NULL);
+    bytes b = packs_from(make_corpus(&raw, 1, 50, 5), &usual, NULL);
     uint64_t n;
     ps_error err;
 
     memmove(b.data + 4, b.data + 5, b.size - 5); /* \r\n became \n */
     assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 static void test_pack_reader_refuses(void **state)
 {
     const ps_schema rich = rich_schema(PS_U16);
-    corpus c = make_corpus(&rich, 1, 50, 5);
-    bytes b = corpus_records(&c);
+    bytes b = records_from(make_corpus(&rich, 1, 50, 5));
     ps_pack_reader *r = (ps_pack_reader *)&r;
     uint64_t n;
     ps_error err;
@@ -181,7 +179,6 @@ static void test_pack_reader_refuses(void **state)
     assert_null(r);
     ps_pack_reader_free(NULL);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Only an empty pipe that somebody may still write to makes us wait. */

@@ -24,40 +24,28 @@ typedef struct odd {
     uint32_t bad;
 } odd;
 
-static unsigned token_of(uint32_t id, uint32_t at, uint32_t bad)
-{
-    return at == bad ? VOCAB + id : (id * 31 + at * 7) % VOCAB;
-}
-
 /* Tokens, and a channel of which no value is in the vocabulary. */
 static void put_payload(bytes *b, uint32_t id, const odd *o, bool framed)
 {
     for (uint32_t i = 0; i < o->n_tok; i++)
-        put_u16(b, token_of(id, i, o->bad));
+        put_u16(b, i == o->bad ? VOCAB + id : (id * 31 + i * 7) % VOCAB);
     for (uint32_t i = 0; framed && i < o->n_tok; i++)
         put_u16(b, 2 * VOCAB + i % 100);
 }
 
-static ps_schema odd_schema(bool framed)
-{
-    ps_schema schema = ps_schema_raw(PS_U16);
-
-    if (!framed)
-        return schema;
-    schema.framed = true;
-    schema.vocab_size = VOCAB;
-    schema.n_channels = 1;
-    schema.channels[0] = (ps_channel){"wide", PS_U16, PS_PER_TOKEN, 0};
-    return schema;
-}
-
 static int open_odd(const odd *odds, uint32_t n, bool framed)
 {
-    const ps_schema schema = odd_schema(framed);
+    ps_schema schema = ps_schema_raw(PS_U16);
     int fd = open_empty();
     ps_token_writer *w;
     ps_error err;
 
+    if (framed) {
+        schema.framed = true;
+        schema.vocab_size = VOCAB;
+        schema.n_channels = 1;
+        schema.channels[0] = (ps_channel){"wide", PS_U16, PS_PER_TOKEN, 0};
+    }
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     for (uint32_t i = 0; i < n; i++) {
         bytes b = {0};
@@ -74,12 +62,8 @@ static int open_odd(const odd *odds, uint32_t n, bool framed)
 
 static ps_token_reader *open_with(int fd, ps_token_reader_options options)
 {
-    ps_token_reader *r;
-    ps_error err;
-
     options.vocab_size = VOCAB;
-    assert_ok(ps_token_reader_open(&r, fd, PS_U16, &options, &err), &err);
-    return r;
+    return open_tokens(fd, &options);
 }
 
 static ps_token_reader *open_reader(int fd)
