@@ -259,9 +259,8 @@ static void check_plan(const plan *p)
 
 static given make_two(void)
 {
-    static const uint32_t counts[] = {40, 33, 0};
 
-    return make_streams(counts, 3);
+    return make_streams((const uint32_t[]){40, 33, 0}, 3);
 }
 
 static void test_batches(void **state)
@@ -381,8 +380,7 @@ static void test_many_streams(void **state)
 /* More than all buffers hold, several times. */
 static void test_long_streams(void **state)
 {
-    static const uint32_t counts[] = {9000, 4000, 0};
-    given g = make_streams(counts, 5);
+    given g = make_streams((const uint32_t[]){9000, 4000, 0}, 5);
 
     for (uint32_t packs = 1; packs <= 700; packs *= 5)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 2) {
@@ -399,10 +397,9 @@ static void test_long_streams(void **state)
  */
 static void test_direct(void **state)
 {
-    static const uint32_t counts[] = {9000, 0};
     static const char junk[] = "not of the stream";
     const ps_loader_options o = {.packs = 20};
-    given g = make_streams(counts, 5);
+    given g = make_streams((const uint32_t[]){9000, 0}, 5);
     const int fd = open_data(junk, sizeof junk);
     ps_pack_reader *r;
     ps_loader *l;
@@ -429,8 +426,7 @@ static void test_direct(void **state)
 
 static void test_no_packs(void **state)
 {
-    static const uint32_t counts[] = {1, 0};
-    given g = make_streams(counts, 8);
+    given g = make_streams((const uint32_t[]){1, 0}, 8);
 
     for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
         plan p = {&g, PLAIN_FILE,

@@ -47,8 +47,7 @@ static ps_result try_mark(const given *g, input_kind kind, const mark *m,
 /* Every bit that flips, and every cut, whatever stands there instead. */
 static void test_damaged_marks(void **state)
 {
-    static const uint32_t counts[] = {12, 8, 0};
-    given g = make_streams(counts, 9);
+    given g = make_streams((const uint32_t[]){12, 8, 0}, 9);
     const mark *whole = &g.marks[g.e.n - 2];
     ps_error err;
 
@@ -96,7 +95,6 @@ static void check_lie(const given *g, mark m, const lie *l)
 /* Marks with a right checksum that no reader has made. */
 static void test_forged_marks(void **state)
 {
-    static const uint32_t counts[] = {12, 8, 0};
     static const uint64_t large = UINT64_C(1) << 55;
     static const lie lies[] = {
         {4, 4, 2, PS_ERR_UNSUPPORTED, PS_ERR_UNSUPPORTED},
@@ -121,7 +119,7 @@ static void test_forged_marks(void **state)
     };
     static const size_t at_first[] = {AT_FIRST_HEADER, AT_HEADER, AT_LAST,
                                       AT_DIGEST,       AT_NEWEST, AT_BEFORE};
-    given g = make_streams(counts, 9);
+    given g = make_streams((const uint32_t[]){12, 8, 0}, 9);
 
     for (size_t i = 0; i < COUNT(lies); i++)
         check_lie(&g, g.marks[g.e.n - 2], &lies[i]);
@@ -162,8 +160,7 @@ static void test_forged_kind(void **state)
  */
 static void test_forged_bits(void **state)
 {
-    static const uint32_t counts[] = {12, 8, 0};
-    given g = make_streams(counts, 9);
+    given g = make_streams((const uint32_t[]){12, 8, 0}, 9);
     ps_pack pack;
     ps_error err;
     int fd;
@@ -233,8 +230,7 @@ static given reseeded(const given *g, size_t at)
 /* The packs are the same; the first header is another one, or the second. */
 static void test_other_headers(void **state)
 {
-    static const uint32_t counts[] = {14, 9, 0};
-    given a = make_streams(counts, 3);
+    given a = make_streams((const uint32_t[]){14, 9, 0}, 3);
     uint64_t i = a.e.n - 2;
     ps_error err;
 

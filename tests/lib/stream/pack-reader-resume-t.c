@@ -43,10 +43,8 @@ static void test_every_place(void **state)
 /* Behind END of the last stream others may stand by now. */
 static void test_grown(void **state)
 {
-    static const uint32_t more[] = {12, 8, 6, 0};
-    static const uint32_t counts[] = {12, 8, 0};
-    given before = make_streams(counts, 3);
-    given after = make_streams(more, 3);
+    given before = make_streams((const uint32_t[]){12, 8, 0}, 3);
+    given after = make_streams((const uint32_t[]){12, 8, 6, 0}, 3);
     int fd;
     ps_error err;
 
@@ -69,8 +67,7 @@ static void test_grown(void **state)
  */
 static void test_moving_on(void **state)
 {
-    static const uint32_t counts[] = {3000, 2000, 0};
-    given g = make_streams(counts, 5);
+    given g = make_streams((const uint32_t[]){3000, 2000, 0}, 5);
     size_t size = stride_of(&g.b);
 
     assert_true(g.b.size > (size_t)1 << 20);
@@ -145,8 +142,7 @@ static void check_late(const given *g, uint32_t stream, uint64_t packs,
 
 static void test_late(void **state)
 {
-    static const uint32_t counts[] = {10, 12, 8, 0};
-    given g = make_streams(counts, 7);
+    given g = make_streams((const uint32_t[]){10, 12, 8, 0}, 7);
     uint64_t packs[3] = {0};
     uint64_t i = 0;
 
@@ -168,10 +164,8 @@ static void test_late(void **state)
  */
 static void test_late_others(void **state)
 {
-    static const uint32_t longer[] = {20, 0};
-    static const uint32_t shorter[] = {12, 0};
-    given g = make_streams(longer, 7);
-    given other = make_streams(shorter, 7);
+    given g = make_streams((const uint32_t[]){20, 0}, 7);
+    given other = make_streams((const uint32_t[]){12, 0}, 7);
     ps_error err;
     int fd;
 
@@ -203,8 +197,7 @@ static void test_late_others(void **state)
 /* Those before the place are not there, or not all: END, a gap. */
 static void test_late_gaps(void **state)
 {
-    static const uint32_t counts[] = {20, 0};
-    given g = make_streams(counts, 7);
+    given g = make_streams((const uint32_t[]){20, 0}, 7);
     size_t size = stride_of(&g.b);
     ps_error err;
     int fd;
@@ -264,8 +257,7 @@ static void check_damaged(const given *g, const bytes *b, input_kind kind,
 
 static void test_damaged_packs(void **state)
 {
-    static const uint32_t counts[] = {9, 7, 0};
-    given g = make_streams(counts, 3);
+    given g = make_streams((const uint32_t[]){9, 7, 0}, 3);
 
     for (uint64_t k = 0; k < g.e.n; k++) {
         bytes b = {0};
@@ -283,8 +275,7 @@ static void test_damaged_packs(void **state)
 /* A file cut anywhere is never taken for whole. */
 static void test_cut_streams(void **state)
 {
-    static const uint32_t counts[] = {9, 7, 0};
-    given g = make_streams(counts, 3);
+    given g = make_streams((const uint32_t[]){9, 7, 0}, 3);
     const mark *m = &g.marks[g.e.n - 2];
     size_t first = PS_PACK_HEADER_BYTES; /* else it would not open */
     ps_pack pack;
@@ -308,8 +299,7 @@ static void test_cut_streams(void **state)
 /* Once a pack was read it is too late. */
 static void test_not_fresh(void **state)
 {
-    static const uint32_t counts[] = {9, 0};
-    given g = make_streams(counts, 3);
+    given g = make_streams((const uint32_t[]){9, 0}, 3);
     int fd;
     ps_pack_reader *r = open_packs(&g.b, PLAIN_FILE, &fd);
     ps_pack pack;

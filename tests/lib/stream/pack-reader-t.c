@@ -26,18 +26,18 @@ static ps_pack_reader *open_reader(int fd)
     return r;
 }
 
-static corpus rich_corpus(uint32_t count, uint64_t seed)
+static bytes rich_packs(uint32_t count, uint64_t seed, ps_totals *totals)
 {
     const ps_schema schema = rich_schema(PS_U32);
 
-    return make_corpus(&schema, count, 60, seed);
+    return packs_from(make_corpus(&schema, count, 60, seed), &usual, totals);
 }
 
 /* The header as the packer filled it in. */
 static void test_info(void **state)
 {
-    corpus c = rich_corpus(3, 4);
-    bytes b = corpus_packs(&c, &usual, NULL);
+    const ps_schema schema = rich_schema(PS_U32);
+    bytes b = rich_packs(3, 4, NULL);
     int fd = open_bytes(&b);
     ps_pack_reader *r = open_reader(fd);
     const ps_pack_info *info = ps_pack_reader_info(r);
@@ -49,7 +49,7 @@ static void test_info(void **state)
     assert_int_equal(info->window, 14); /* twice 7 */
     assert_true(info->split);
     assert_int_equal(info->pad_id, 5);
-    assert_true(ps_schema_equal(&info->schema, &c.schema));
+    assert_true(ps_schema_equal(&info->schema, &schema));
     assert_true(info->n_records == PS_UNKNOWN);
     assert_int_equal(info->record_bytes, get_u32(b.data + 20));
     assert_string_equal(info->fields[PS_FIELD_CU].channel.name, "cu");
@@ -61,24 +61,21 @@ static void test_info(void **state)
     ps_pack_reader_free(r);
     (void)close(fd);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Indices, offsets and totals over two streams; then the end for good. */
 static void test_two_streams(void **state)
 {
-    corpus a = rich_corpus(50, 4);
-    corpus c = rich_corpus(80, 5);
     ps_totals totals[2];
-    bytes all = corpus_packs(&a, &usual, &totals[0]);
-    bytes b = corpus_packs(&c, &usual, &totals[1]);
+    bytes all = rich_packs(50, 4, &totals[0]);
+    const size_t stride = get_u32(all.data + 20);
     int fd;
     ps_pack_reader *r;
     ps_pack pack;
     ps_error err;
     uint64_t at = PS_PACK_HEADER_BYTES;
 
-    put_bytes(&all, b.data, b.size);
+    join_bytes(&all, rich_packs(80, 5, &totals[1]));
     fd = open_bytes(&all);
     r = open_reader(fd);
     for (uint32_t stream = 0; stream < 2; stream++) {
@@ -87,10 +84,10 @@ static void test_two_streams(void **state)
             assert_int_equal(pack.stream, stream);
             assert_int_equal(pack.index, i);
             assert_int_equal(pack.offset, at);
-            at += get_u32(b.data + 20);
+            at += stride;
             assert_int_equal(ps_pack_reader_offset(r), at);
         }
-        at += get_u32(b.data + 20) + PS_PACK_HEADER_BYTES;
+        at += stride + PS_PACK_HEADER_BYTES;
     }
     assert_int_equal(ps_pack_reader_totals(r)->packs, totals[0].packs);
     for (int i = 0; i < 3; i++)
@@ -100,19 +97,15 @@ static void test_two_streams(void **state)
     assert_int_equal(ps_pack_reader_offset(r), all.size);
     ps_pack_reader_free(r);
     (void)close(fd);
-    free_bytes(&b);
     free_bytes(&all);
-    free_corpus(&c);
-    free_corpus(&a);
 }
 
 /* The counts of the header, where it has them, must be right. */
 static void test_counts_in_header(void **state)
 {
     static const size_t places[] = {24, 32, 40, 64, 72};
-    corpus c = rich_corpus(20, 4);
     ps_totals t;
-    bytes b = corpus_packs(&c, &usual, &t);
+    bytes b = rich_packs(20, 4, &t);
     const uint64_t right[] = {t.packs, t.sequences, t.tokens, t.max_seqlen,
                               t.min_fill};
     uint64_t n;
@@ -128,16 +121,14 @@ static void test_counts_in_header(void **state)
         set_u64(b.data + places[i], right[i]);
     }
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Each END is right by itself, but together they exceed 64 bits. */
 static void test_totals_beyond_64_bits(void **state)
 {
     const uint64_t rejected = UINT64_C(1) << 63;
-    corpus c = rich_corpus(20, 4);
     ps_totals t;
-    bytes b = corpus_packs(&c, &usual, &t);
+    bytes b = rich_packs(20, 4, &t);
     bytes all = {0};
     uint64_t n;
     ps_error err;
@@ -152,15 +143,13 @@ static void test_totals_beyond_64_bits(void **state)
     assert_int_equal(n, 2 * t.packs);
     free_bytes(&all);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Behind END: the header of another stream, or nothing. */
 static void test_behind_end(void **state)
 {
-    corpus c = rich_corpus(20, 4);
     ps_totals t;
-    bytes b = corpus_packs(&c, &usual, &t);
+    bytes b = rich_packs(20, 4, &t);
     size_t size = b.size;
     uint64_t n;
     ps_error err;
@@ -176,7 +165,6 @@ static void test_behind_end(void **state)
     b.size = size + 1;
     assert_result(read_packs(&b, &n, &err), PS_ERR_CORRUPT, &err);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /*
@@ -217,9 +205,8 @@ static bytes make_later(const bytes *b)
 /* It reads as ever; the rules that we know still count. */
 static void test_later_version(void **state)
 {
-    corpus c = rich_corpus(30, 4);
     ps_totals t;
-    bytes b = corpus_packs(&c, &usual, &t);
+    bytes b = rich_packs(30, 4, &t);
     bytes later = make_later(&b);
     int fd = open_bytes(&later);
     ps_pack_reader *r = open_reader(fd);
@@ -239,7 +226,6 @@ static void test_later_version(void **state)
     assert_result(read_packs(&later, &n, &err), PS_ERR_CORRUPT, &err);
     free_bytes(&later);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* A writer that passes on one more record whenever it is waited for. */
@@ -268,8 +254,7 @@ static ps_result on_wait(void *context, ps_error *err)
 
 static void test_wait_hook(void **state)
 {
-    corpus c = rich_corpus(10, 4);
-    bytes b = corpus_packs(&c, &usual, NULL);
+    bytes b = rich_packs(10, 4, NULL);
     lazy l = {.stream = &b, .at = PS_PACK_HEADER_BYTES};
     int ends[2];
     ps_pack_reader *r;
@@ -289,7 +274,6 @@ static void test_wait_hook(void **state)
     ps_pack_reader_free(r);
     (void)close(ends[0]);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 int main(void)

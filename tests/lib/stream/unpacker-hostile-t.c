@@ -20,6 +20,7 @@
 #define CAPACITY 20
 #define DEPTH 6
 #define MIB ((size_t)1 << 20)
+#define BAD PS_ERR_CORRUPT
 
 /* A record as a test wants it: watermark, and up to four pieces. */
 typedef struct record {
@@ -67,20 +68,11 @@ static unsigned char *room(maker *m)
     return m->out.data + m->out.size - m->info.record_bytes;
 }
 
-static void note_displacement(maker *m, const record *r)
-{
-    for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++)
-        if (r->pieces[i].id > m->newest)
-            m->newest = r->pieces[i].id;
-    for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++)
-        if (m->newest - r->pieces[i].id > m->totals.max_displacement)
-            m->totals.max_displacement = m->newest - r->pieces[i].id;
-}
-
 static void add(maker *m, const record *r)
 {
     const ps_form form = ps_form_of(&m->info);
     ps_record built = ps_record_begin(&form, room(m));
+    uint64_t min_id = UINT64_MAX;
 
     for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++) {
         ps_piece piece = {.id = r->pieces[i].id,
@@ -89,11 +81,14 @@ static void add(maker *m, const record *r)
                           .seq_len = r->pieces[i].seq_len};
 
         ps_record_add(&built, &piece);
+        m->newest = piece.id > m->newest ? piece.id : m->newest;
+        min_id = piece.id < min_id ? piece.id : min_id;
     }
     assert_true(built.n_tok <= CAPACITY);
     ps_record_end(&built, m->totals.packs, r->watermark);
     ps_record_finalize(built.bytes, form.record_bytes);
-    note_displacement(m, r);
+    if (m->newest - min_id > m->totals.max_displacement)
+        m->totals.max_displacement = m->newest - min_id;
     ps_totals_add_pack(&m->totals, built.n_seq, built.n_tok,
                        built.max_seqlen);
 }
@@ -128,12 +123,17 @@ static ps_result unpack(const bytes *b, ps_order order, uint64_t *n,
     return r;
 }
 
-/*
- * A stream of these records in input order gives `n` sequences, then
- * `wanted`.  To the reader alone it is good, and in pack order as well.
- */
-static void expect(const record *records, size_t n_records, bool split,
-                   uint64_t n, ps_result wanted)
+/* Some records, and what reading them in input order comes to. */
+typedef struct story {
+    record records[3];
+    size_t n_records;
+    uint64_t n;      /* sequences that come before the end */
+    ps_result whole; /* where there are no pieces; PS_OK: not tried */
+    ps_result split; /* where there may be */
+} story;
+
+/* To the reader alone the stream is good, and in pack order as well. */
+static void expect(const story *s, bool split, ps_result wanted)
 {
     maker m;
     uint64_t came;
@@ -141,127 +141,79 @@ static void expect(const record *records, size_t n_records, bool split,
     size_t held;
 
     begin(&m, 4, split);
-    for (size_t i = 0; i < n_records; i++)
-        add(&m, &records[i]);
+    for (size_t i = 0; i < s->n_records; i++)
+        add(&m, &s->records[i]);
     end(&m);
     assert_result(read_packs(&m.out, &came, &err), PS_END, &err);
-    assert_int_equal(came, n_records);
+    assert_int_equal(came, s->n_records);
     assert_result(unpack(&m.out, PS_ORDER_PACK, &came, &err), PS_END, &err);
     assert_int_equal(came, m.totals.sequences);
     alloc_watch();
     held = alloc_so_far().bytes;
     assert_result(unpack(&m.out, PS_ORDER_INPUT, &came, &err), wanted, &err);
-    assert_int_equal(came, n);
+    assert_int_equal(came, s->n);
     assert_true(alloc_so_far().peak - held < MIB);
     free_bytes(&m.out);
 }
 
-#define EXPECT(records, split, n, wanted)                               \
-    expect(records, sizeof(records) / sizeof(records)[0], split, n,     \
-           wanted)
+static const story stories[] = {
+    /* Good ones, of which the others are variations. */
+    {{{1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
+      {3, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
+      {5, {{3, 2, 0, 2}}}}, 3, 5, PS_END, PS_END},
+    {{{0, {{0, 5, 0, 5}, {2, 5, 0, 5}}}, /* it could say 1 */
+      {0, {{1, 9, 0, 9}, {4, 3, 0, 3}}}}, 2, 4, PS_END, PS_OK},
+    {{{0, {{0, 5, 15, 20}, {1, 5, 0, 5}}},
+      {0, {{0, 10, 0, 20}}},
+      {2, {{0, 5, 10, 20}, {2, 3, 0, 3}}}}, 3, 3, PS_OK, PS_END},
+    /* An id twice: in one pack, in two, after it went. */
+    {{{1, {{0, 5, 0, 5}, {0, 4, 0, 4}}}}, 1, 1, BAD, BAD},
+    {{{0, {{0, 5, 0, 5}}},
+      {0, {{0, 5, 0, 5}, {1, 1, 0, 1}}}}, 2, 1, BAD, BAD},
+    {{{1, {{0, 5, 0, 5}}},
+      {2, {{0, 5, 0, 5}, {1, 1, 0, 1}}}}, 2, 1, BAD, BAD},
+    /* A watermark that is too high, falls, or is the highest there is. */
+    {{{1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
+      {5, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
+      {5, {{3, 2, 0, 2}}}}, 3, 4, BAD, PS_OK},
+    {{{1, {{0, 5, 0, 5}}}, {0, {{1, 5, 0, 5}}}}, 2, 1, BAD, PS_OK},
+    {{{UINT64_MAX, {{0, 5, 0, 5}}},
+      {UINT64_MAX, {{1, 5, 0, 5}}}}, 2, 1, BAD, PS_OK},
+    {{{UINT64_MAX, {{0, 5, 0, 5}}}}, 1, 1, PS_END, PS_OK},
+    /* The id of empty slots is no id, the one below it is. */
+    {{{0, {{0, 5, 0, 5}, {UINT64_MAX, 5, 0, 5}}}}, 1, 0, BAD, PS_OK},
+    {{{0, {{0, 5, 0, 5}, {UINT64_MAX - 1, 5, 0, 5}}}}, 1, 2, PS_END, PS_OK},
+};
 
-/* What the others are variations of. */
-static void test_good(void **state)
+static void test_stories(void **state)
 {
-    static const record whole[] = {
-        {1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
-        {3, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
-        {5, {{3, 2, 0, 2}}},
-    };
-    static const record cautious[] = {
-        {0, {{0, 5, 0, 5}, {2, 5, 0, 5}}}, /* could say 1 */
-        {0, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
-    };
-    static const record pieces[] = {
-        {0, {{0, 5, 15, 20}, {1, 5, 0, 5}}},
-        {0, {{0, 10, 0, 20}}},
-        {2, {{0, 5, 10, 20}, {2, 3, 0, 3}}},
-    };
-
-    EXPECT(whole, false, 5, PS_END);
-    EXPECT(whole, true, 5, PS_END);
-    EXPECT(cautious, false, 4, PS_END);
-    EXPECT(pieces, true, 3, PS_END);
-}
-
-static void test_ids_twice(void **state)
-{
-    static const record in_one_pack[] = {
-        {1, {{0, 5, 0, 5}, {0, 4, 0, 4}}},
-    };
-    static const record in_two_packs[] = {
-        {0, {{0, 5, 0, 5}}},
-        {0, {{0, 5, 0, 5}, {1, 1, 0, 1}}},
-    };
-    static const record after_it_went[] = {
-        {1, {{0, 5, 0, 5}}},
-        {2, {{0, 5, 0, 5}, {1, 1, 0, 1}}},
-    };
-
-    EXPECT(in_one_pack, false, 1, PS_ERR_CORRUPT);
-    EXPECT(in_one_pack, true, 1, PS_ERR_CORRUPT);
-    EXPECT(in_two_packs, false, 1, PS_ERR_CORRUPT);
-    EXPECT(in_two_packs, true, 1, PS_ERR_CORRUPT);
-    EXPECT(after_it_went, false, 1, PS_ERR_CORRUPT);
-    EXPECT(after_it_went, true, 1, PS_ERR_CORRUPT);
-}
-
-static void test_watermarks(void **state)
-{
-    static const record too_high[] = {
-        {1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
-        {5, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
-        {5, {{3, 2, 0, 2}}},
-    };
-    static const record falling[] = {
-        {1, {{0, 5, 0, 5}}},
-        {0, {{1, 5, 0, 5}}},
-    };
-    static const record highest[] = {
-        {UINT64_MAX, {{0, 5, 0, 5}}},
-        {UINT64_MAX, {{1, 5, 0, 5}}},
-    };
-
-    EXPECT(too_high, false, 4, PS_ERR_CORRUPT);
-    EXPECT(falling, false, 1, PS_ERR_CORRUPT);
-    EXPECT(highest, false, 1, PS_ERR_CORRUPT);
-    expect(highest, 1, false, 1, PS_END); /* the first of them alone */
-}
-
-/* The id of empty slots is no id, the one below it is. */
-static void test_greatest_ids(void **state)
-{
-    static const record no_id[] = {
-        {0, {{0, 5, 0, 5}, {UINT64_MAX, 5, 0, 5}}},
-    };
-    static const record last_id[] = {
-        {0, {{0, 5, 0, 5}, {UINT64_MAX - 1, 5, 0, 5}}},
-    };
-
-    EXPECT(no_id, false, 0, PS_ERR_CORRUPT);
-    EXPECT(last_id, false, 2, PS_END);
+    for (size_t i = 0; i < COUNT(stories); i++) {
+        if (stories[i].whole != PS_OK)
+            expect(&stories[i], false, stories[i].whole);
+        if (stories[i].split != PS_OK)
+            expect(&stories[i], true, stories[i].split);
+    }
 }
 
 /* One record of up to four pieces of sequence 0; `n` come, then damage. */
 #define REFUSE(n, ...)                                                  \
     do {                                                                \
-        static const record r[] = {{1, {__VA_ARGS__}}};                 \
+        static const story s = {                                        \
+            {{1, {__VA_ARGS__}}}, 1, n, PS_OK, BAD};                    \
                                                                         \
-        EXPECT(r, true, n, PS_ERR_CORRUPT);                             \
+        expect(&s, true, BAD);                                          \
     } while (0)
 
-static void test_pieces_missing(void **state)
+static void test_pieces(void **state)
 {
+    /* missing */
     REFUSE(0, {0, 5, 10, 15});                 /* the first */
     REFUSE(0, {0, 10, 0, 15});                 /* the last */
     REFUSE(0, {0, 5, 0, 15}, {0, 5, 10, 15});  /* the middle */
     REFUSE(0, {0, 5, 3, 5});                   /* whole, but not at 0 */
     REFUSE(0, {0, 5, 0, 15}, {1, 10, 0, 10});  /* another's tokens */
     REFUSE(0, {0, 5, 0, 10}, {1, 5, 5, 10});   /* another's piece */
-}
-
-static void test_pieces_too_many(void **state)
-{
+    /* too many */
     REFUSE(0, {0, 6, 0, 10}, {0, 5, 5, 10});   /* overlapping */
     REFUSE(0, {0, 6, 0, 10}, {0, 6, 6, 10});   /* beyond the end */
     REFUSE(0, {0, 6, 0, 5});                   /* longer than the whole */
@@ -270,11 +222,7 @@ static void test_pieces_too_many(void **state)
     REFUSE(1, {0, 5, 0, 5}, {0, 5, 5, 10});
     REFUSE(0, {0, 6, 0, 10}, {0, 4, 6, 11});   /* of different lengths */
     REFUSE(0, {0, 6, 0, 0});
-}
-
-/* Claims of up to 2^32-1 tokens; `expect` sees that no memory is taken. */
-static void test_giant_pieces(void **state)
-{
+    /* of up to 2^32-1 tokens; `expect` sees that no memory is taken */
     REFUSE(0, {0, 5, 0, UINT32_MAX});
     REFUSE(0, {0, 5, 0, UINT32_MAX}, {0, 5, 5, UINT32_MAX});
     REFUSE(0, {0, 5, UINT32_MAX, UINT32_MAX});
@@ -370,13 +318,8 @@ static void test_window_of_short_sequences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_ids_twice),
-        cmocka_unit_test(test_watermarks),
-        cmocka_unit_test(test_greatest_ids),
-        cmocka_unit_test(test_pieces_missing),
-        cmocka_unit_test(test_pieces_too_many),
-        cmocka_unit_test(test_giant_pieces),
+        cmocka_unit_test(test_stories),
+        cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_window_to_the_token),
         cmocka_unit_test(test_window_of_short_sequences),

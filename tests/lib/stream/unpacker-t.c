@@ -126,8 +126,7 @@ static void test_pack_order(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     const ps_packer_options options = {
         30, 5, 20, 0, .overlong = PS_OVERLONG_SPLIT};
-    corpus c = make_corpus(&schema, 200, 70, 13);
-    bytes b = corpus_packs(&c, &options, NULL);
+    bytes b = packs_from(make_corpus(&schema, 200, 70, 13), &options, NULL);
     opened o = open_unpacker(&b, PS_ORDER_PACK);
     int fd = open_bytes(&b);
     ps_pack_reader *reader;
@@ -157,7 +156,6 @@ static void test_pack_order(void **state)
     (void)close(fd);
     close_unpacker(&o);
     free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Dropped sequences leave gaps in the ids; cut ones come cut. */
@@ -206,12 +204,8 @@ static void test_concatenated(void **state)
     opened o;
 
     for (size_t i = 0; i < 7; i++) {
-        bytes b;
-
         c[i] = make_corpus(&schema, counts[i], 50, i + 1);
-        b = corpus_packs(&c[i], &options, NULL);
-        put_bytes(&all, b.data, b.size);
-        free_bytes(&b);
+        join_bytes(&all, corpus_packs(&c[i], &options, NULL));
     }
     o = open_unpacker(&all, PS_ORDER_INPUT);
     for (size_t i = 0; i < 7; i++)
@@ -235,13 +229,8 @@ static void test_concatenated_windows(void **state)
     opened o;
 
     for (int i = 0; i < 3; i++) {
-        static const uint32_t windows[] = {1, 500, 1};
-        bytes b;
-
-        options.window = windows[i];
-        b = corpus_packs(&c, &options, NULL);
-        put_bytes(&all, b.data, b.size);
-        free_bytes(&b);
+        options.window = i == 1 ? 500 : 1;
+        join_bytes(&all, corpus_packs(&c, &options, NULL));
     }
     o = open_unpacker(&all, PS_ORDER_INPUT);
     for (int i = 0; i < 3; i++)
@@ -270,14 +259,12 @@ static void test_concatenated_with_another_kind(void **state)
     for (size_t i = 0; i < COUNT(others); i++) {
         ps_totals totals;
         bytes all = corpus_packs(&c, &options, &totals);
-        bytes b = corpus_packs(&c, &others[i], NULL);
         uint64_t n;
         ps_error err;
 
-        put_bytes(&all, b.data, b.size);
+        join_bytes(&all, corpus_packs(&c, &others[i], NULL));
         assert_result(read_packs(&all, &n, &err), PS_ERR_CORRUPT, &err);
         assert_int_equal(n, totals.packs);
-        free_bytes(&b);
         free_bytes(&all);
     }
     free_corpus(&c);
