@@ -43,8 +43,7 @@ static void change(bytes *b, size_t from, size_t to, uint64_t *random)
 
     if (random_below(random, 8) > 0)
         at -= at % n;
-    for (size_t i = 0; i < n; i++)
-        b->data[at + i] = (unsigned char)(value >> 8 * i & 0xff);
+    set_number(b->data + at, value, n);
 }
 
 /* Starts to count memory; end_watch fails if it took too much or kept any. */

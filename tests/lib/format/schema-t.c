@@ -79,13 +79,6 @@ static void expect(const ps_schema *s, ps_result wanted)
     assert_int_equal(ps_schema_check(s, NULL), wanted);
 }
 
-static void expect_name(const char *name, ps_result wanted)
-{
-    ps_schema s = one_channel(name, PS_U8, PS_PER_TOKEN, 0);
-
-    expect(&s, wanted);
-}
-
 static void test_names(void **state)
 {
     static const char *const good[] = {
@@ -99,10 +92,16 @@ static void test_names(void **state)
         "n_seq", "n_tok", "max_seqlen", "zero", "cu", "seq_id", "seq_off",
         "seq_len", "tokens", "input_ids"};
 
-    for (size_t i = 0; i < COUNT(good); i++)
-        expect_name(good[i], PS_OK);
-    for (size_t i = 0; i < COUNT(bad); i++)
-        expect_name(bad[i], PS_ERR_ARGUMENT);
+    for (size_t i = 0; i < COUNT(good); i++) {
+        ps_schema s = one_channel(good[i], PS_U8, PS_PER_TOKEN, 0);
+
+        expect(&s, PS_OK);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        ps_schema s = one_channel(bad[i], PS_U8, PS_PER_TOKEN, 0);
+
+        expect(&s, PS_ERR_ARGUMENT);
+    }
 }
 
 static void test_fills(void **state)
@@ -155,16 +154,24 @@ static void test_whole_schemas(void **state)
     expect(&s, PS_ERR_ARGUMENT);
 }
 
-static void test_number_of_channels(void **state)
+/* As many channels as there may be, each as wide as can be. */
+static ps_schema widest_schema(void)
 {
-    ps_schema s = ps_schema_raw(PS_U16);
+    ps_schema s = ps_schema_raw(PS_U32);
 
     s.framed = true;
     s.n_channels = PS_MAX_CHANNELS;
     for (unsigned i = 0; i < PS_MAX_CHANNELS; i++) {
-        s.channels[i] = (ps_channel){.type = PS_U8, .kind = PS_PER_TOKEN};
+        s.channels[i] = (ps_channel){.type = PS_F64, .kind = PS_PER_TOKEN};
         (void)snprintf(s.channels[i].name, PS_NAME_BYTES, "c%u", i);
     }
+    return s;
+}
+
+static void test_number_of_channels(void **state)
+{
+    ps_schema s = widest_schema();
+
     expect(&s, PS_OK);
     s.n_channels++;
     expect(&s, PS_ERR_ARGUMENT);
@@ -226,14 +233,8 @@ static void test_payloads(void **state)
 /* The widest payload there can be does not overflow. */
 static void test_largest_payload(void **state)
 {
-    ps_schema s = ps_schema_raw(PS_U32);
+    const ps_schema s = widest_schema();
 
-    s.framed = true;
-    s.n_channels = PS_MAX_CHANNELS;
-    for (unsigned i = 0; i < PS_MAX_CHANNELS; i++) {
-        s.channels[i] = (ps_channel){.type = PS_F64, .kind = PS_PER_TOKEN};
-        (void)snprintf(s.channels[i].name, PS_NAME_BYTES, "c%u", i);
-    }
     assert_true(ps_payload_bytes(&s, UINT32_MAX) ==
                 (4 + 8 * (uint64_t)PS_MAX_CHANNELS) * UINT32_MAX);
 }
