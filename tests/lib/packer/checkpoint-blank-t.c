@@ -93,6 +93,5 @@ int main(void)
         cmocka_unit_test(test_damaged),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("checkpoint-blank", tests, NULL);
 }

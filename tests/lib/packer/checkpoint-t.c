@@ -120,7 +120,6 @@ static void test_policies(void **state)
     const ps_schema schema = rich_schema(PS_U32);
     corpus c = make_corpus(&schema, 120, 40, 3);
 
-    (void)state;
     for (int policy = 0; ps_policy_name((ps_policy)policy) != NULL;
          policy++) {
         ps_packer_options o = {40, 4, 9, 1, .policy = (ps_policy)policy};
@@ -152,7 +151,6 @@ static void test_options(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 120, 40, 4);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(options); i++)
         resume_everywhere(&c, &options[i]);
     free_corpus(&c);
@@ -171,7 +169,6 @@ static void test_first_record(void **state)
     ps_error err;
     int fd;
 
-    (void)state;
     for (o.first_record = 0; o.first_record <= packs; o.first_record++) {
         size_t skipped = (size_t)o.first_record * stride;
         bytes got = corpus_packs(&c, &o, NULL);
@@ -223,7 +220,6 @@ static void test_damaged_state(void **state)
     ps_state says;
     ps_error err;
 
-    (void)state;
     for (size_t at = 0; at < size; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
             good[at] ^= (unsigned char)(1u << bit);
@@ -259,7 +255,6 @@ static void test_other_input(void **state)
     int fd = open_empty();
     ps_result r = PS_OK;
 
-    (void)state;
     assert_ok(ps_state_read(saved, size, &says, &err), &err);
     assert_true(says.needs < says.input_sequences);
     assert_ok(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err), &err);
@@ -294,7 +289,6 @@ static void test_fits(void **state)
     unsigned char *saved = some_state(&c, &o, &size);
     ps_error err;
 
-    (void)state;
     assert_ok(ps_state_fits(saved, size, &schema, &o, &err), &err);
     assert_result(ps_state_fits(saved, size, &other, &o, &err),
                   PS_ERR_ARGUMENT, &err);
@@ -358,7 +352,6 @@ static void test_prove(void **state)
     const ps_schema schema = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&schema, 60, 40, 7);
 
-    (void)state;
     for (unsigned kind = 0; kind < 8; kind++) {
         ps_packer_options o = {40, kind & 1 ? PS_DEPTH_AUTO : 4, 9, 1,
                                .policy = PS_POLICY_AUTO,
@@ -400,7 +393,6 @@ static void test_ended(void **state)
     ps_packer *p;
     ps_error err;
 
-    (void)state;
     assert_result(ps_packer_ended(&p, &schema, &o, saved, size, &err),
                   PS_ERR_ARGUMENT, &err);
     changed.capacity++;
@@ -435,7 +427,6 @@ static void test_end_again(void **state)
     ps_packer *p;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_state_read(end, size, &says, &err), &err);
     for (o.first_record = 0; o.first_record < says.packs + 2;
          o.first_record++)
@@ -467,7 +458,6 @@ static void test_no_pack(void **state)
     ps_packer *p;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_packer_ended(&p, &schema, &o, end, size, &err), &err);
     assert_int_equal(ps_packer_totals(p)->packs, 0);
     ps_packer_free(p);
@@ -492,6 +482,5 @@ int main(void)
         cmocka_unit_test(test_no_pack),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_as_tap("checkpoint", tests, NULL);
 }

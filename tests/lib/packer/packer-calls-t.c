@@ -69,7 +69,6 @@ static void test_refused_options(void **state)
     const ps_schema bad = ps_schema_raw(PS_F32);
     ps_packer_options o;
 
-    (void)state;
     refuse(&u16, usual, PS_OK);
     refuse(&bad, usual, PS_ERR_ARGUMENT);
 #define REFUSE(schema, member, value, wanted)                           \
@@ -99,7 +98,6 @@ static void test_refused_policies(void **state)
     const ps_schema u16 = ps_schema_raw(PS_U16);
     ps_packer_options o = usual;
 
-    (void)state;
     memset(&o.overlong, 4, 1);
     refuse(&u16, o, PS_ERR_ARGUMENT);
     o = usual;
@@ -130,7 +128,6 @@ static void test_record_too_large(void **state)
     ps_schema s = ps_schema_raw(PS_U32);
     ps_packer_options o = usual;
 
-    (void)state;
     s.framed = true;
     s.n_channels = 12;
     for (unsigned i = 0; i < 12; i++)
@@ -166,7 +163,6 @@ static void test_refused_sequences(void **state)
         .n_tok = 5, .payload = tokens, .payload_bytes = 10};
     ps_sequence s = good;
 
-    (void)state;
     refuse_put(0, s, PS_OVERLONG_ERROR, PS_OK);
     refuse_put(1, s, PS_OVERLONG_ERROR, PS_ERR_ARGUMENT); /* 0 again */
     s.id = 2;
@@ -193,7 +189,6 @@ static void test_overlong_without_payload(void **state)
 {
     const ps_sequence s = {.n_tok = 11};
 
-    (void)state;
     refuse_put(0, s, PS_OVERLONG_DROP, PS_OK);
     refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_OVERLONG);
     refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_ARGUMENT);
@@ -208,7 +203,6 @@ static void test_giant_sequence(void **state)
     const ps_sequence s = {
         .n_tok = n, .payload = token, .payload_bytes = 2 * (size_t)n};
 
-    (void)state;
     refuse_put(0, s, PS_OVERLONG_SPLIT, PS_ERR_LIMIT);
     refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_LIMIT);
 }
@@ -219,7 +213,6 @@ static void test_overlong_is_named(void **state)
     ps_packer *p = open_packer(fd, &usual);
     ps_error err;
 
-    (void)state;
     assert_ok(put(p, 0, 10, &err), &err);
     assert_result(put(p, 1, 11, &err), PS_ERR_OVERLONG, &err);
     assert_non_null(strstr(err.text, "record 1 "));
@@ -245,7 +238,6 @@ static void test_flush(void **state)
     size_t stride = ps_packer_info(p)->record_bytes;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
     assert_int_equal(size_of(fd), PS_PACK_HEADER_BYTES);
     assert_ok(put(p, 0, 9, &err), &err);
@@ -273,7 +265,6 @@ static void test_abandon(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     for (uint64_t i = 0; i < 5; i++)
         assert_ok(put(p, i, 9, &err), &err);
     assert_ok(ps_packer_flush(p, PS_FLUSH_ABANDON, &err), &err);
@@ -298,7 +289,6 @@ static void test_flush_without_waiting(void **state)
     size_t stride = ps_packer_info(p)->record_bytes;
     ps_error err;
 
-    (void)state;
     for (uint64_t i = 0; i < 3; i++)
         assert_ok(put(p, i, 9, &err), &err);
     assert_ok(ps_packer_flush(p, PS_FLUSH_NOWAIT, &err), &err);
@@ -312,7 +302,6 @@ static void test_flush_without_waiting(void **state)
 
 static void test_nothing_follows_finish(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         int fd = open_empty();
         ps_packer *p = open_packer(fd, &usual);
@@ -337,7 +326,6 @@ static void test_unfinished(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     for (uint64_t i = 0; i < 5; i++)
         assert_ok(put(p, i, 9, &err), &err);
     assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
@@ -355,7 +343,6 @@ static void test_write_errors(void **state)
     ps_packer *p = open_packer(fd, &usual);
     ps_error err;
 
-    (void)state;
     assert_result(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), PS_ERR_IO, &err);
     assert_int_equal(err.sys_errno, EBADF);
     ps_packer_free(p);
@@ -428,7 +415,6 @@ static void test_bytes_of_a_stream(void **state)
     bytes b;
     ps_error err;
 
-    (void)state;
     assert_ok(put(p, 0, 3, &err), &err);
     assert_ok(put(p, 1, 3, &err), &err);
     assert_ok(put(p, 2, 11, &err), &err);
@@ -464,6 +450,5 @@ int main(void)
         cmocka_unit_test(test_bytes_of_a_stream),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("packer-calls", tests, NULL, NULL);
+    return run_as_tap("packer-calls", tests, NULL);
 }

@@ -82,7 +82,6 @@ static void test_drain(void **state)
     flow f = open_flow(&o);
     size_t stride = ps_packer_info(f.p)->record_bytes;
 
-    (void)state;
     drain(&f);
     assert_int_equal(bytes_out(&f), PS_PACK_HEADER_BYTES);
     put(&f, 3);
@@ -102,7 +101,6 @@ static void test_delay(void **state)
     static const ps_policy policies[] = {PS_POLICY_AUTO, PS_POLICY_SPFHP,
                                          PS_POLICY_NNLSHP, PS_POLICY_BESTFIT};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(policies); i++) {
         const ps_packer_options o = {
             10, 4, 100, 0, .policy = policies[i], .max_delay = 7};
@@ -128,7 +126,6 @@ static void test_delay_by_rejects(void **state)
                                  .max_delay = 3};
     flow f = open_flow(&o);
 
-    (void)state;
     put(&f, 5);
     put(&f, 11);
     put(&f, 11);
@@ -151,7 +148,6 @@ static void test_delay_by_pieces(void **state)
                                  .max_delay = 3};
     flow f = open_flow(&o);
 
-    (void)state;
     put(&f, 5);
     put(&f, 1000);
     assert_int_equal(packs(&f), 98);
@@ -167,7 +163,6 @@ static void test_memory(void **state)
                                  .max_bytes = 768};
     flow f = open_flow(&o);
 
-    (void)state;
     for (uint64_t n = 0; n < 20; n++) {
         put(&f, 60);
         assert_int_equal(packs(&f), n < 3 ? 0 : n - 2);
@@ -183,7 +178,6 @@ static void test_depth_is_chosen(void **state)
     flow f = open_flow(&o);
     ps_error err;
 
-    (void)state;
     assert_int_equal(ps_packer_info(f.p)->depth, PS_DEPTH_AUTO);
     for (int n = 0; n < 19; n++)
         put(&f, 25);
@@ -202,7 +196,6 @@ static void test_depth_is_chosen_early(void **state)
                            .overlong = PS_OVERLONG_DROP};
     flow f = open_flow(&o);
 
-    (void)state;
     drain(&f);
     assert_int_equal(bytes_out(&f), 0);
     put(&f, 50);
@@ -243,7 +236,6 @@ static void test_chosen_or_given(void **state)
     ps_packer_options o = {64, PS_DEPTH_AUTO, 33, 0,
                            .overlong = PS_OVERLONG_SPLIT};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(seeds); i++) {
         corpus c = make_corpus(&schema, 300, 100, seeds[i]);
         bytes a = corpus_packs(&c, &o, NULL);
@@ -270,7 +262,6 @@ static void test_concat(void **state)
     const ps_packer_options o = {10, 10, 100, 0, .policy = PS_POLICY_CONCAT};
     flow f = open_flow(&o);
 
-    (void)state;
     put(&f, 3);
     put(&f, 25);
     assert_int_equal(packs(&f), 2);
@@ -291,7 +282,6 @@ static void test_options_digest(void **state)
     ps_packer_options o[9];
     uint64_t digests[9];
 
-    (void)state;
     for (size_t i = 0; i < 9; i++)
         o[i] = base;
     o[1].policy = PS_POLICY_BESTFIT;
@@ -329,6 +319,5 @@ int main(void)
         cmocka_unit_test(test_options_digest),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("packer-flow", tests, NULL, NULL);
+    return run_as_tap("packer-flow", tests, NULL);
 }

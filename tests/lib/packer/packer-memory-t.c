@@ -147,7 +147,6 @@ static void test_packers(void **state)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sets); i++)
         check_set(&raw, &sets[i]);
 }
@@ -157,7 +156,6 @@ static void test_channels(void **state)
     const ps_schema schema = rich_schema(PS_U32);
     ps_packer_options o = {.capacity = 256, .depth = 8, .window = 700};
 
-    (void)state;
     check_set(&schema, &o);
     o.max_bytes = 1 << 20;
     check_set(&schema, &o);
@@ -170,7 +168,6 @@ static void test_orders(void **state)
     ps_packer_options o = sets[0];
     uint64_t first = ps_packer_memory(&raw, &o);
 
-    (void)state;
     o.threads = 2;
     assert_true(ps_packer_memory(&raw, &o) > first);
     o.threads = 0;
@@ -188,7 +185,6 @@ static void test_orders(void **state)
 
 static void test_sums(void **state)
 {
-    (void)state;
     assert_true(ps_mem_sum(UINT64_MAX - 1, 1) == UINT64_MAX);
     assert_true(ps_mem_sum(UINT64_MAX, 1) == UINT64_MAX);
     assert_true(ps_mem_times(UINT64_C(1) << 32, UINT64_C(1) << 32) ==
@@ -207,7 +203,6 @@ static void test_levels(void **state)
     unsigned char *from = must_alloc(max);
     unsigned char *to = must_alloc(room);
 
-    (void)state;
     memset(from, 7, max);
     for (int level = ps_frame_level_max(); level >= -7; level--)
         for (size_t i = 0; i < COUNT(sizes); i++) {
@@ -297,7 +292,6 @@ static void check_reader(uint32_t n_tok, int window_log, uint64_t longest,
 
 static void test_readers(void **state)
 {
-    (void)state;
     check_reader(10, 0, 20, 0, PS_END);
     check_reader(1000, 0, 2000, 0, PS_END);
     check_reader(1000, 0, 1999, 0, PS_ERR_LIMIT);
@@ -317,6 +311,5 @@ int main(void)
         cmocka_unit_test(test_levels),  cmocka_unit_test(test_readers),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("packer-memory", tests, NULL, NULL);
+    return run_as_tap("packer-memory", tests, NULL);
 }

@@ -126,7 +126,6 @@ static void test_counts(void **state)
     ps_error err;
     bytes b;
 
-    (void)state;
     put_all(p, 0, 500, false);
     assert_counts(p, 500);
     assert_int_equal(ps_packer_rejected(p, PS_REJECTS).sequences, 0);
@@ -140,7 +139,6 @@ static void test_counts(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     assert_string_equal(ps_reject_name(PS_REJECT_OVERLONG), "overlong");
     assert_string_equal(ps_reject_name(PS_REJECT_EMPTY), "empty");
     assert_string_equal(ps_reject_name(PS_REJECT_OUT_OF_VOCAB),
@@ -153,7 +151,6 @@ static void test_time_passes(void **state)
 {
     ps_packer_options o = usual;
 
-    (void)state;
     o.max_delay = 3;
     for (unsigned deep = 0; deep < 2; deep++) {
         const uint64_t packed = 4;
@@ -188,7 +185,6 @@ static void test_refused(void **state)
     ps_packer *p = open_packer(fd, &usual);
     ps_error err;
 
-    (void)state;
     assert_result(ps_packer_reject(p, &first, PS_REJECTS, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_result(ps_packer_reject(p, &second, PS_REJECT_EMPTY, &err),
@@ -236,7 +232,6 @@ static void test_again(void **state)
     ps_packer *p = open_packer(whole, &usual);
     bytes wanted;
 
-    (void)state;
     put_all(p, 0, n, true);
     wanted = finish(p, whole);
     (void)close(whole);
@@ -275,7 +270,6 @@ static void test_held_is_not_rejected(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_state_read(saved, size, &says, &err), &err);
     assert_int_equal(fate(says.needs), PS_REJECTS);
     s = (ps_sequence){.id = says.needs,
@@ -301,6 +295,5 @@ int main(void)
         cmocka_unit_test(test_held_is_not_rejected),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("packer-reject", tests, NULL, NULL);
+    return run_as_tap("packer-reject", tests, NULL);
 }

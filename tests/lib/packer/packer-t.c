@@ -280,7 +280,6 @@ static void test_every_overlong(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 250, 120, 9);
 
-    (void)state;
     for (unsigned p = PS_OVERLONG_DROP; p <= PS_OVERLONG_SPLIT; p++)
         for (size_t l = 0; l < 5; l++)
             for (size_t w = 0; w < 4; w++) {
@@ -332,7 +331,6 @@ static void test_every_policy(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     uint64_t random = 77;
 
-    (void)state;
     for (int policy = PS_POLICY_AUTO; policy <= PS_POLICY_CONCAT; policy++)
         for (int order = PS_PACKS_BY_WINDOW; order <= PS_PACKS_SHUFFLED;
              order++)
@@ -354,7 +352,6 @@ static void test_nothing_overlong(void **state)
     const ps_schema schemas[] = {ps_schema_raw(PS_U16),
                                  ps_schema_raw(PS_U32)};
 
-    (void)state;
     for (size_t s = 0; s < 2; s++)
         for (uint32_t depth = 1; depth < 9; depth++) {
             corpus c = make_corpus(&schemas[s], 500, 64, depth);
@@ -370,7 +367,6 @@ static void test_few_sequences(void **state)
 {
     const ps_schema schema = rich_schema(PS_U32);
 
-    (void)state;
     for (uint32_t count = 0; count < 4; count++) {
         corpus c = make_corpus(&schema, count, 9, 3);
         ps_packer_options o = {4, 4, 2, 0, .overlong = PS_OVERLONG_SPLIT};
@@ -391,7 +387,6 @@ static void test_window_of_one(void **state)
     ps_totals totals;
     bytes b = corpus_packs(&c, &o, &totals);
 
-    (void)state;
     audit_packing(&c, &o);
     assert_int_equal(totals.packs, c.count);
     assert_int_equal(totals.max_depth, 1);
@@ -415,7 +410,6 @@ static void test_displacement(void **state)
     ps_totals totals;
     bytes b = corpus_packs(&c, &o, &totals);
 
-    (void)state;
     assert_int_equal(totals.packs, 2);
     assert_int_equal(totals.max_displacement, 2);
     assert_int_equal(totals.min_fill, 10);
@@ -436,7 +430,6 @@ static void test_determinism(void **state)
     bytes a = corpus_packs(&c, &o, NULL);
     bytes b = corpus_packs(&c, &o, NULL);
 
-    (void)state;
     assert_int_equal(a.size, b.size);
     assert_memory_equal(a.data, b.data, a.size);
     free_bytes(&a);
@@ -456,6 +449,5 @@ int main(void)
         cmocka_unit_test(test_determinism),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("packer", tests, NULL, NULL);
+    return run_as_tap("packer", tests, NULL);
 }

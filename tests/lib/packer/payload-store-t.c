@@ -79,7 +79,6 @@ static void test_random(void **state)
     static const uint32_t sizes[] = {1, 2, 255, 256, 257, 512, 1000, 5000};
     pair p;
 
-    (void)state;
     open_pair(&p, 3);
     for (int step = 0; step < 4000; step++) {
         uint32_t slot = random_below(&p.random, SLOTS);
@@ -102,7 +101,6 @@ static void test_seams(void **state)
 {
     pair p;
 
-    (void)state;
     open_pair(&p, 5);
     for (uint32_t size = 0; size < 1100; size++) {
         append(&p, 0, size);
@@ -120,7 +118,6 @@ static void test_clear_of_nothing(void **state)
 {
     pair p;
 
-    (void)state;
     open_pair(&p, 5);
     clear(&p, 3);
     append(&p, 3, 10);
@@ -144,7 +141,6 @@ static void test_memory_is_reused(void **state)
     uint64_t random = 11;
     size_t first = 0;
 
-    (void)state;
     assert_ok(ps_store_open(&store, SLOTS, &err), &err);
     for (int cycle = 0; cycle < 10000; cycle++) {
         for (uint32_t s = 0; s < SLOTS; s++)
@@ -168,7 +164,6 @@ static void test_memory_is_shared(void **state)
     ps_error err;
     size_t first;
 
-    (void)state;
     assert_ok(ps_store_open(&store, SLOTS, &err), &err);
     assert_ok(ps_store_append(store, 0, data, sizeof data, &err), &err);
     first = alloc_so_far().bytes;
@@ -195,6 +190,5 @@ int main(void)
         cmocka_unit_test(test_memory_is_shared),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+    return run_as_tap("store", tests, NULL);
 }
