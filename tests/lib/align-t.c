@@ -110,8 +110,7 @@ static void test_one(void **state)
 
     o.align = 1;
     b = corpus_packs(&c, &o, NULL);
-    assert_int_equal(a.size, b.size);
-    assert_memory_equal(a.data, b.data, a.size);
+    assert_same_bytes(&a, &b);
     assert_int_equal(get_u32(a.data + AT_INCOMPAT), 0);
     assert_int_equal(get_u32(a.data + AT_ALIGN), 0);
     free_bytes(&a);
@@ -333,11 +332,7 @@ static void test_state(void **state)
     int fd = open_empty();
 
     assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
-    for (uint32_t i = 0; i < c.count; i++) {
-        ps_sequence s = corpus_sequence(&c, i);
-
-        assert_ok(ps_packer_put(p, &s, &err), &err);
-    }
+    put_corpus(p, &c, 0, c.count);
     assert_ok(ps_packer_save(p, NULL, 0, &saved, &size, &err), &err);
     assert_ok(ps_state_fits(saved, size, &schema, &o, &err), &err);
     for (o.align = 0; o.align <= 3; o.align++) {

@@ -96,14 +96,20 @@ void rewind_fd(int fd)
     assert_true(lseek(fd, 0, SEEK_SET) == 0);
 }
 
-bytes read_back(int fd)
+size_t size_of(int fd)
 {
     off_t end = lseek(fd, 0, SEEK_END);
+
+    assert_true(end >= 0);
+    return (size_t)end;
+}
+
+bytes read_back(int fd)
+{
     bytes b = {0};
     size_t at = 0;
 
-    assert_true(end >= 0);
-    put_zeros(&b, (size_t)end);
+    put_zeros(&b, size_of(fd));
     while (at < b.size) {
         ssize_t got = pread(fd, b.data + at, b.size - at, (off_t)at);
 
@@ -111,6 +117,12 @@ bytes read_back(int fd)
         at += (size_t)got;
     }
     return b;
+}
+
+void assert_same_bytes(const bytes *a, const bytes *b)
+{
+    assert_int_equal(a->size, b->size);
+    assert_memory_equal(a->data, b->data, a->size);
 }
 
 /* --------------------------------------------------------------- random */
@@ -231,6 +243,27 @@ bytes corpus_records(const corpus *c)
     return b;
 }
 
+ps_packer *open_packer(int fd, const ps_packer_options *options)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    ps_packer *p;
+    ps_error err;
+
+    assert_ok(ps_packer_open(&p, fd, &schema, options, &err), &err);
+    return p;
+}
+
+void put_corpus(ps_packer *p, const corpus *c, uint32_t from, uint32_t to)
+{
+    ps_error err;
+
+    for (uint32_t i = from; i < to; i++) {
+        ps_sequence s = corpus_sequence(c, i);
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+}
+
 bytes corpus_packs(const corpus *c, const ps_packer_options *options,
                    ps_totals *totals)
 {
@@ -240,11 +273,7 @@ bytes corpus_packs(const corpus *c, const ps_packer_options *options,
     bytes b;
 
     assert_ok(ps_packer_open(&packer, fd, &c->schema, options, &err), &err);
-    for (uint32_t i = 0; i < c->count; i++) {
-        ps_sequence s = corpus_sequence(c, i);
-
-        assert_ok(ps_packer_put(packer, &s, &err), &err);
-    }
+    put_corpus(packer, c, 0, c->count);
     assert_ok(ps_packer_flush(packer, PS_FLUSH_FINISH, &err), &err);
     if (totals != NULL)
         *totals = *ps_packer_totals(packer);

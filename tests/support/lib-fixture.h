@@ -42,8 +42,12 @@ int open_bytes(const bytes *b);
 /* To the start of a file. */
 void rewind_fd(int fd);
 
-/* The whole of a file. */
+/* How large a file is, and the whole of it. */
+size_t size_of(int fd);
 bytes read_back(int fd);
+
+/* Fails the test unless they are the same. */
+void assert_same_bytes(const bytes *a, const bytes *b);
 
 /* --------------------------------------------------------------- random */
 
@@ -84,6 +88,12 @@ ps_sequence corpus_sequence(const corpus *c, uint32_t i);
 
 /* Fails the test unless length and payload are those of sequence `i`. */
 void assert_sample(const corpus *c, uint32_t i, const ps_sequence *s);
+
+/* A packer of raw records, which have u16 tokens. */
+ps_packer *open_packer(int fd, const ps_packer_options *options);
+
+/* Puts sequences `from` to `to`, not included, of a corpus. */
+void put_corpus(ps_packer *p, const corpus *c, uint32_t from, uint32_t to);
 
 /* The corpus as token records, written by ps_token_writer. */
 bytes corpus_records(const corpus *c);

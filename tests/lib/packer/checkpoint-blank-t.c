@@ -27,7 +27,6 @@ static void test_says(void **unused)
     ps_state says;
     ps_error err;
 
-    (void)unused;
     assert_ok(ps_state_read(state, size, &says, &err), &err);
     assert_true(says.blank && !says.finished);
     assert_int_equal(says.packs, 0);
@@ -50,7 +49,6 @@ static void test_used(void **unused)
     ps_packer *p;
     ps_error err;
 
-    (void)unused;
     assert_ok(ps_state_fits(state, size, &schema, &o, &err), &err);
     assert_result(ps_packer_resume(&p, fd, &schema, &o, state, size, &err),
                   PS_ERR_ARGUMENT, &err);
@@ -74,7 +72,6 @@ static void test_damaged(void **unused)
     ps_state says;
     ps_error err;
 
-    (void)unused;
     for (size_t i = 0; i < 8 * size; i++) {
         state[i / 8] ^= (unsigned char)(1 << i % 8);
         assert_int_not_equal(ps_state_read(state, size, &says, &err), PS_OK);

@@ -22,11 +22,7 @@ static ps_packer *packer_with(const corpus *c, const ps_packer_options *o,
 
     *fd = open_empty();
     assert_ok(ps_packer_open(&p, *fd, &c->schema, o, &err), &err);
-    for (uint32_t i = 0; i < n; i++) {
-        ps_sequence s = corpus_sequence(c, i);
-
-        assert_ok(ps_packer_put(p, &s, &err), &err);
-    }
+    put_corpus(p, c, 0, n);
     return p;
 }
 
@@ -34,25 +30,8 @@ static void put_rest(const corpus *c, ps_packer *p, uint64_t from)
 {
     ps_error err;
 
-    for (uint32_t i = (uint32_t)from; i < c->count; i++) {
-        ps_sequence s = corpus_sequence(c, i);
-
-        assert_ok(ps_packer_put(p, &s, &err), &err);
-    }
+    put_corpus(p, c, (uint32_t)from, c->count);
     assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
-}
-
-/* What is written in the end, and the delay, are those of `whole`. */
-static void check_end(const ps_packer *p, const ps_packer *whole, int fd,
-                      const bytes *wanted)
-{
-    bytes got = read_back(fd);
-
-    assert_int_equal(got.size, wanted->size);
-    assert_memory_equal(got.data, wanted->data, got.size);
-    assert_totals(ps_packer_totals(p), ps_packer_totals(whole));
-    assert_true(ps_packer_delay(p) == ps_packer_delay(whole));
-    free_bytes(&got);
 }
 
 /* Saved behind `n` sequences, if there was a pack by then, and resumed. */
@@ -66,6 +45,7 @@ static bool resume_at(const corpus *c, const ps_packer_options *o,
     unsigned char *state;
     size_t size;
     ps_state says;
+    bytes got;
     ps_error err;
 
     if (!any) {
@@ -90,7 +70,11 @@ static bool resume_at(const corpus *c, const ps_packer_options *o,
     assert_ok(ps_packer_resume(&p, fd, &c->schema, o, state, size, &err),
               &err);
     put_rest(c, p, says.needs);
-    check_end(p, whole, fd, wanted);
+    got = read_back(fd);
+    assert_same_bytes(&got, wanted);
+    assert_totals(ps_packer_totals(p), ps_packer_totals(whole));
+    assert_true(ps_packer_delay(p) == ps_packer_delay(whole));
+    free_bytes(&got);
     ps_packer_free(p);
     free(state);
     (void)close(fd);
@@ -194,15 +178,17 @@ static void test_first_record(void **state)
     free_bytes(&all);
 }
 
-/* A state in the middle of a corpus; to be freed. */
-static unsigned char *some_state(const corpus *c, const ps_packer_options *o,
-                                 size_t *size)
+/* A state behind `n` sequences, or of the ended stream; to be freed. */
+static unsigned char *state_at(const corpus *c, const ps_packer_options *o,
+                               uint32_t n, size_t *size)
 {
     int fd;
-    ps_packer *p = packer_with(c, o, c->count / 2, &fd);
+    ps_packer *p = packer_with(c, o, n, &fd);
     unsigned char *state;
     ps_error err;
 
+    if (n == c->count)
+        assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     assert_ok(ps_packer_save(p, note, sizeof note, &state, size, &err),
               &err);
     ps_packer_free(p);
@@ -216,7 +202,7 @@ static void test_damaged_state(void **state)
     const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
     corpus c = make_corpus(&schema, 60, 40, 6);
     size_t size;
-    unsigned char *good = some_state(&c, &o, &size);
+    unsigned char *good = state_at(&c, &o, c.count / 2, &size);
     ps_state says;
     ps_error err;
 
@@ -247,7 +233,7 @@ static void test_other_input(void **state)
     const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
     corpus c = make_corpus(&schema, 60, 40, 7);
     size_t size;
-    unsigned char *saved = some_state(&c, &o, &size);
+    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
     ps_state says;
     ps_sequence s;
     ps_packer *p;
@@ -286,7 +272,7 @@ static void test_fits(void **state)
     ps_packer_options changed = o;
     corpus c = make_corpus(&schema, 60, 40, 7);
     size_t size;
-    unsigned char *saved = some_state(&c, &o, &size);
+    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
     ps_error err;
 
     assert_ok(ps_state_fits(saved, size, &schema, &o, &err), &err);
@@ -316,11 +302,7 @@ static ps_result prove(const corpus *c, const ps_packer_options *o,
     assert_ok(ps_packer_open(&p, fd, &c->schema, o, &err), &err);
     assert_ok(ps_packer_verify_replay(p, state, size, &err), &err);
     assert_result(ps_packer_replay_verified(p, &err), PS_ERR_CORRUPT, &err);
-    for (uint32_t i = 0; i < c->count; i++) {
-        ps_sequence s = corpus_sequence(c, i);
-
-        assert_ok(ps_packer_put(p, &s, &err), &err);
-    }
+    put_corpus(p, c, 0, c->count);
     assert_result(ps_packer_verify_replay(p, state, size, &err),
                   PS_ERR_ARGUMENT,
                   &err);
@@ -329,22 +311,6 @@ static ps_result prove(const corpus *c, const ps_packer_options *o,
     ps_packer_free(p);
     (void)close(fd);
     return r;
-}
-
-/* The state of a stream that has ended. */
-static unsigned char *last_state(const corpus *c, const ps_packer_options *o,
-                                 size_t *size)
-{
-    int fd;
-    ps_packer *p = packer_with(c, o, c->count, &fd);
-    unsigned char *state;
-    ps_error err;
-
-    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
-    assert_ok(ps_packer_save(p, note, sizeof note, &state, size, &err), &err);
-    ps_packer_free(p);
-    (void)close(fd);
-    return state;
 }
 
 static void test_prove(void **state)
@@ -360,8 +326,8 @@ static void test_prove(void **state)
                                .threads = kind & 4 ? 2 : 0};
         size_t size;
         size_t end_size;
-        unsigned char *saved = some_state(&c, &o, &size);
-        unsigned char *end = last_state(&c, &o, &end_size);
+        unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
+        unsigned char *end = state_at(&c, &o, c.count, &end_size);
 
         assert_int_equal(prove(&c, &o, saved, size), PS_OK);
         assert_int_equal(prove(&c, &o, end, end_size), PS_OK);
@@ -387,8 +353,8 @@ static void test_ended(void **state)
     ps_packer_options changed = o;
     corpus c = make_corpus(&schema, 60, 40, 7);
     size_t size, end_size;
-    unsigned char *saved = some_state(&c, &o, &size);
-    unsigned char *end = last_state(&c, &o, &end_size);
+    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
+    unsigned char *end = state_at(&c, &o, c.count, &end_size);
     ps_sequence s = corpus_sequence(&c, 0);
     ps_packer *p;
     ps_error err;
@@ -421,7 +387,7 @@ static void test_end_again(void **state)
     corpus c = make_corpus(&schema, 60, 40, 7);
     ps_sequence s = corpus_sequence(&c, 0);
     size_t size;
-    unsigned char *end = last_state(&c, &o, &size);
+    unsigned char *end = state_at(&c, &o, c.count, &size);
     int fd = open_empty();
     ps_state says;
     ps_packer *p;
@@ -454,7 +420,7 @@ static void test_no_pack(void **state)
     ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
     corpus c = make_corpus(&schema, 0, 40, 7);
     size_t size;
-    unsigned char *end = last_state(&c, &o, &size);
+    unsigned char *end = state_at(&c, &o, c.count, &size);
     ps_packer *p;
     ps_error err;
 

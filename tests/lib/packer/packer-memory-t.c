@@ -20,39 +20,25 @@
 
 #define SEQUENCES 20000
 
-/* Lengths that are hard on something: the i-th of a stream, up to `max`. */
-typedef uint32_t length_of(uint32_t i, uint32_t max);
+/* Lengths that are hard on something. */
+enum kind { FULL, ONE, HALF, RISING, MIXED, KINDS };
 
-static uint32_t full(uint32_t i, uint32_t max)
+/* The i-th of a stream, up to `max`. */
+static uint32_t length_of(int kind, uint32_t i, uint32_t max)
 {
-    (void)i;
-    return max;
+    switch (kind) {
+    case FULL:
+        return max;
+    case ONE:
+        return 1;
+    case HALF:
+        return max / 2 + 1;
+    case RISING:
+        return 1 + (uint32_t)((uint64_t)i * max / SEQUENCES);
+    default:
+        return 1 + i * UINT32_C(2654435761) % max;
+    }
 }
-
-static uint32_t one(uint32_t i, uint32_t max)
-{
-    (void)i;
-    (void)max;
-    return 1;
-}
-
-static uint32_t half(uint32_t i, uint32_t max)
-{
-    (void)i;
-    return max / 2 + 1;
-}
-
-static uint32_t rising(uint32_t i, uint32_t max)
-{
-    return 1 + (uint32_t)((uint64_t)i * max / SEQUENCES);
-}
-
-static uint32_t mixed(uint32_t i, uint32_t max)
-{
-    return 1 + i * UINT32_C(2654435761) % max;
-}
-
-static length_of *const kinds[] = {full, one, half, rising, mixed};
 
 static const ps_packer_options sets[] = {
     {.capacity = 512, .depth = 3, .window = 1024},
@@ -81,35 +67,11 @@ static const ps_packer_options sets[] = {
      .policy = PS_POLICY_CONCAT},
 };
 
-static const unsigned char *tokens(void)
-{
-    static unsigned char zeros[65536];
-
-    return zeros;
-}
-
-static void pack_all(ps_packer *p, const ps_schema *schema, length_of *length,
-                     uint32_t capacity)
-{
-    ps_error err;
-
-    for (uint32_t i = 0; i < SEQUENCES; i++) {
-        uint32_t n = length(i, capacity);
-        const ps_sequence s = {
-            .id = i,
-            .n_tok = n,
-            .payload = tokens(),
-            .payload_bytes = (size_t)ps_payload_bytes(schema, n)};
-
-        assert_ok(ps_packer_put(p, &s, &err), &err);
-    }
-    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
-}
-
-/* The most that a packer takes for lengths of a kind; and a state of it. */
+/* The most that a packer takes for lengths of a kind. */
 static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
-                      length_of *length)
+                      int kind)
 {
+    static const unsigned char zeros[65536];
     int fd = open("/dev/null", O_WRONLY);
     size_t before = alloc_so_far().bytes;
     ps_packer *p;
@@ -117,7 +79,17 @@ static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
 
     alloc_watch();
     assert_ok(ps_packer_open(&p, fd, schema, o, &err), &err);
-    pack_all(p, schema, length, o->capacity);
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        uint32_t n = length_of(kind, i, o->capacity);
+        const ps_sequence s = {
+            .id = i,
+            .n_tok = n,
+            .payload = zeros,
+            .payload_bytes = (size_t)ps_payload_bytes(schema, n)};
+
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     assert_int_equal(alloc_so_far().bytes, before);
     (void)close(fd);
@@ -129,8 +101,8 @@ static void check_set(const ps_schema *schema, const ps_packer_options *o)
     uint64_t bound = ps_packer_memory(schema, o);
     size_t max = 0;
 
-    for (size_t k = 0; k < COUNT(kinds); k++) {
-        size_t peak = peak_of(schema, o, kinds[k]);
+    for (int kind = FULL; kind < KINDS; kind++) {
+        size_t peak = peak_of(schema, o, kind);
 
         if (peak > bound)
             fail_msg("-L %u -d %u -w %u: %zu bytes, bound %llu", o->capacity,

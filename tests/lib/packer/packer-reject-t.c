@@ -16,16 +16,6 @@
 static const ps_packer_options usual = {
     CAPACITY, 4, 30, 0, .overlong = PS_OVERLONG_DROP, .max_delay = 40};
 
-static ps_packer *open_packer(int fd, const ps_packer_options *o)
-{
-    const ps_schema schema = ps_schema_raw(PS_U16);
-    ps_packer *p;
-    ps_error err;
-
-    assert_ok(ps_packer_open(&p, fd, &schema, o, &err), &err);
-    return p;
-}
-
 /*
  * What becomes of sequence `id` of an input in which each reason occurs:
  * PS_REJECTS where it is packed.  Some that are dropped for their tokens are
@@ -249,8 +239,7 @@ static void test_again(void **state)
         put_all(p, says.needs, n, at % 2 == 0);
         assert_counts(p, n);
         got = finish(p, fd);
-        assert_int_equal(got.size, wanted.size);
-        assert_memory_equal(got.data, wanted.data, wanted.size);
+        assert_same_bytes(&got, &wanted);
         free_bytes(&got);
         free(saved);
         (void)close(fd);

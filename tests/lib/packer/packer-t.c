@@ -75,15 +75,13 @@ static void check_piece(audit *a, const ps_pack *pack, uint32_t i)
 /* How many tokens of a sequence are to come in packs. */
 static uint32_t to_keep(const audit *a, uint32_t id)
 {
+    const ps_packer_options *o = a->options;
     uint32_t n = a->c->samples[id].n_tok;
 
-    if (n <= a->options->capacity ||
-        a->options->policy == PS_POLICY_CONCAT ||
-        a->options->overlong == PS_OVERLONG_SPLIT)
+    if (n <= o->capacity || o->policy == PS_POLICY_CONCAT ||
+        o->overlong == PS_OVERLONG_SPLIT)
         return n;
-    return a->options->overlong == PS_OVERLONG_TRUNCATE
-               ? a->options->capacity
-               : 0;
+    return o->overlong == PS_OVERLONG_TRUNCATE ? o->capacity : 0;
 }
 
 /* Below the watermark everything is whole; it is as high as it can be. */
@@ -198,42 +196,6 @@ static bytes pack_corpus(const corpus *c, const ps_packer_options *options,
     return b;
 }
 
-/* Reads the packs back and checks all that is promised. */
-static void audit_packs(const corpus *c, const ps_packer_options *options,
-                        const bytes *b, const ps_totals *totals)
-{
-    audit a = {.c = c, .options = options};
-    int fd = open_bytes(b);
-    ps_pack_reader *reader;
-    ps_pack pack;
-    ps_result r = PS_OK;
-    ps_error err;
-
-    a.kept = calloc(c->count + 1, sizeof *a.kept);
-    a.pieces = calloc(c->count + 1, sizeof *a.pieces);
-    assert_true(a.kept != NULL && a.pieces != NULL);
-    assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
-    a.info = ps_pack_reader_info(reader);
-    assert_int_equal(a.info->window, promised_delay(options));
-    assert_int_equal(a.info->align, options->align > 1 ? options->align : 1);
-    assert_true(options->depth == PS_DEPTH_AUTO ||
-                a.info->depth <= options->depth);
-    while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK)
-        check_pack(&a, &pack);
-    assert_result(r, PS_END, &err);
-    count_input(&a);
-    assert_totals(&a.seen, totals);
-    assert_totals(&a.seen, ps_pack_reader_totals(reader));
-    assert_true(ps_totals_balance(totals));
-    assert_true(totals->max_displacement < promised_delay(options));
-    assert_true(totals->packs >=
-                ps_lower_bound(totals->tokens, options->capacity));
-    ps_pack_reader_free(reader);
-    (void)close(fd);
-    free(a.kept);
-    free(a.pieces);
-}
-
 /* Whether packs give the sequences back in order; nothing was rejected. */
 static void audit_order(const corpus *c, const bytes *b)
 {
@@ -256,21 +218,45 @@ static void audit_order(const corpus *c, const bytes *b)
     (void)close(fd);
 }
 
-static void audit_drained(const corpus *c, const ps_packer_options *options,
+/* Packs a corpus, reads the packs back and checks all that is promised. */
+static void audit_packing(const corpus *c, const ps_packer_options *options,
                           uint32_t drains)
 {
     ps_totals totals;
     bytes b = pack_corpus(c, options, drains, &totals);
+    audit a = {.c = c, .options = options};
+    int fd = open_bytes(&b);
+    ps_pack_reader *reader;
+    ps_pack pack;
+    ps_result r = PS_OK;
+    ps_error err;
 
-    audit_packs(c, options, &b, &totals);
+    a.kept = calloc(c->count + 1, sizeof *a.kept);
+    a.pieces = calloc(c->count + 1, sizeof *a.pieces);
+    assert_true(a.kept != NULL && a.pieces != NULL);
+    assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
+    a.info = ps_pack_reader_info(reader);
+    assert_int_equal(a.info->window, promised_delay(options));
+    assert_int_equal(a.info->align, options->align > 1 ? options->align : 1);
+    assert_true(options->depth == PS_DEPTH_AUTO ||
+                a.info->depth <= options->depth);
+    while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK)
+        check_pack(&a, &pack);
+    assert_result(r, PS_END, &err);
+    count_input(&a);
+    assert_totals(&a.seen, &totals);
+    assert_totals(&a.seen, ps_pack_reader_totals(reader));
+    assert_true(ps_totals_balance(&totals));
+    assert_true(totals.max_displacement < promised_delay(options));
+    assert_true(totals.packs >=
+                ps_lower_bound(totals.tokens, options->capacity));
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+    free(a.kept);
+    free(a.pieces);
     if (totals.rejected_sequences == 0 && totals.truncated_sequences == 0)
         audit_order(c, &b);
     free_bytes(&b);
-}
-
-static void audit_packing(const corpus *c, const ps_packer_options *options)
-{
-    audit_drained(c, options, 0);
 }
 
 static void test_every_overlong(void **state)
@@ -287,9 +273,9 @@ static void test_every_overlong(void **state)
                                        .overlong = PS_OVERLONG_ERROR};
 
                 memcpy(&o.overlong, &p, sizeof o.overlong);
-                audit_packing(&c, &o);
+                audit_packing(&c, &o, 0);
                 o.depth = 64;
-                audit_drained(&c, &o, 30);
+                audit_packing(&c, &o, 30);
             }
     free_corpus(&c);
 }
@@ -341,7 +327,7 @@ static void test_every_policy(void **state)
                                        1 + random_below(&random, 120),
                                        1 + random_below(&random, 1000));
 
-                audit_drained(&c, &o, random_below(&random, 3) * 20);
+                audit_packing(&c, &o, random_below(&random, 3) * 20);
                 free_corpus(&c);
             }
 }
@@ -358,7 +344,7 @@ static void test_nothing_overlong(void **state)
             ps_packer_options o = {64, depth, 1 + 20 * depth, 0,
                                    .overlong = PS_OVERLONG_ERROR};
 
-            audit_packing(&c, &o);
+            audit_packing(&c, &o, 0);
             free_corpus(&c);
         }
 }
@@ -371,9 +357,9 @@ static void test_few_sequences(void **state)
         corpus c = make_corpus(&schema, count, 9, 3);
         ps_packer_options o = {4, 4, 2, 0, .overlong = PS_OVERLONG_SPLIT};
 
-        audit_packing(&c, &o);
+        audit_packing(&c, &o, 0);
         o.overlong = PS_OVERLONG_DROP;
-        audit_packing(&c, &o);
+        audit_packing(&c, &o, 0);
         free_corpus(&c);
     }
 }
@@ -387,7 +373,7 @@ static void test_window_of_one(void **state)
     ps_totals totals;
     bytes b = corpus_packs(&c, &o, &totals);
 
-    audit_packing(&c, &o);
+    audit_packing(&c, &o, 0);
     assert_int_equal(totals.packs, c.count);
     assert_int_equal(totals.max_depth, 1);
     assert_int_equal(totals.max_displacement, 0);
@@ -416,7 +402,7 @@ static void test_displacement(void **state)
     assert_int_equal(get_u64(record_at(&b, 0, 24)), 1);
     assert_int_equal(get_u64(record_at(&b, 1, 24)), 4);
     assert_int_equal(get_u64(record_at(&b, 2, 24)), 4); /* END */
-    audit_packing(&c, &o);
+    audit_packing(&c, &o, 0);
     free_bytes(&b);
     free_corpus(&c);
 }
@@ -430,8 +416,7 @@ static void test_determinism(void **state)
     bytes a = corpus_packs(&c, &o, NULL);
     bytes b = corpus_packs(&c, &o, NULL);
 
-    assert_int_equal(a.size, b.size);
-    assert_memory_equal(a.data, b.data, a.size);
+    assert_same_bytes(&a, &b);
     free_bytes(&a);
     free_bytes(&b);
     free_corpus(&c);
