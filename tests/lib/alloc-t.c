@@ -120,13 +120,22 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What a scenario works on; what it has no use for is not set. */
+typedef struct job {
+    const inputs *in;
+    int fd;
+    const unsigned char *mark;
+    const ps_packer_options *options;
+    ps_order order;
+} job;
+
 /* A scenario: PS_OK or PS_END if all went well. */
-typedef ps_result scenario(const inputs *in, ps_error *err);
+typedef ps_result scenario(const job *j, ps_error *err);
 
 /* Runs it with the nth call for memory failing; true if none did. */
-static bool attempt(scenario *run, const inputs *in, uint64_t nth,
-                    bool for_ever)
+static bool attempt(scenario *run, const job *j, uint64_t nth, bool for_ever)
 {
+    const inputs *in = j->in;
     const int fds[] = {in->records, in->packs, in->split_packs,
                        in->zstd_records, in->zstd_packs, in->out};
     size_t blocks = alloc_so_far().blocks;
@@ -139,7 +148,7 @@ static bool attempt(scenario *run, const inputs *in, uint64_t nth,
     assert_int_equal(ftruncate(in->out, 0), 0);
     alloc_watch();
     alloc_fail(nth, for_ever);
-    r = run(in, &err);
+    r = run(j, &err);
     failed = alloc_so_far().failed > 0;
     alloc_fail(0, false);
     if (failed)
@@ -151,14 +160,14 @@ static bool attempt(scenario *run, const inputs *in, uint64_t nth,
 }
 
 /* At least `min` calls for memory there must have been. */
-static void exhaust(scenario *run, const inputs *in, uint64_t min)
+static void exhaust(scenario *run, job j, uint64_t min)
 {
     uint64_t once = 1;
     uint64_t for_ever = 1;
 
-    while (!attempt(run, in, once, false))
+    while (!attempt(run, &j, once, false))
         once++;
-    while (!attempt(run, in, for_ever, true))
+    while (!attempt(run, &j, for_ever, true))
         for_ever++;
     assert_int_equal(once, for_ever);
     assert_true(once > min);
@@ -179,10 +188,10 @@ static ps_result read_tokens(ps_token_reader *r, ps_error *err)
     return result;
 }
 
-static ps_result token_reader(int fd, ps_error *err)
+static ps_result token_reader(const job *j, ps_error *err)
 {
     ps_token_reader *r = NULL;
-    ps_result result = ps_token_reader_open(&r, fd, PS_U16, NULL, err);
+    ps_result result = ps_token_reader_open(&r, j->fd, PS_U16, NULL, err);
 
     assert_int_equal(r == NULL, result != PS_OK);
     if (result == PS_OK)
@@ -191,26 +200,16 @@ static ps_result token_reader(int fd, ps_error *err)
     return result;
 }
 
-static ps_result plain_tokens(const inputs *in, ps_error *err)
-{
-    return token_reader(in->records, err);
-}
-
-static ps_result zstd_tokens(const inputs *in, ps_error *err)
-{
-    return token_reader(in->zstd_records, err);
-}
-
-static ps_result appended_tokens(const inputs *in, ps_error *err)
+static ps_result appended_tokens(const job *j, ps_error *err)
 {
     ps_token_reader *r;
     ps_result result =
-        ps_token_reader_open(&r, in->records, PS_U16, NULL, err);
+        ps_token_reader_open(&r, j->in->records, PS_U16, NULL, err);
 
     if (result == PS_OK)
         result = read_tokens(r, err);
     if (result == PS_END)
-        result = ps_token_reader_append(r, in->zstd_records, err);
+        result = ps_token_reader_append(r, j->in->zstd_records, err);
     if (result == PS_OK)
         result = read_tokens(r, err);
     ps_token_reader_free(r);
@@ -218,46 +217,62 @@ static ps_result appended_tokens(const inputs *in, ps_error *err)
 }
 
 /* A sequence of a million tokens makes the input buffer grow. */
-static ps_result large_record(const inputs *in, ps_error *err)
+static ps_result large_record(const job *j, ps_error *err)
 {
     static const unsigned char count[] = {0x40, 0x42, 0x0f, 0};
     ps_token_reader *r;
     ps_sequence s;
     ps_result result;
 
-    assert_int_equal(pwrite(in->out, count, 4, 0), 4);
-    assert_int_equal(ftruncate(in->out, 2000004), 0);
-    result = ps_token_reader_open(&r, in->out, PS_U16, NULL, err);
+    assert_int_equal(pwrite(j->in->out, count, 4, 0), 4);
+    assert_int_equal(ftruncate(j->in->out, 2000004), 0);
+    result = ps_token_reader_open(&r, j->in->out, PS_U16, NULL, err);
     while (result == PS_OK)
         result = ps_token_reader_next(r, UINT32_MAX, &s, err);
     ps_token_reader_free(r);
     return result;
 }
 
-static ps_result token_writer(const inputs *in, ps_error *err)
+static void test_token_reader(void **state)
 {
+    const inputs *in = *state;
+
+    exhaust(token_reader, (job){in, .fd = in->records}, 3);
+    exhaust(token_reader, (job){in, .fd = in->zstd_records}, 5);
+    exhaust(appended_tokens, (job){.in = in}, 8);
+    exhaust(large_record, (job){.in = in}, 5);
+}
+
+static ps_result token_writer(const job *j, ps_error *err)
+{
+    const corpus *c = &j->in->c;
     ps_token_writer *w = NULL;
-    ps_result r = ps_token_writer_open(&w, in->out, &in->c.schema, err);
+    ps_result r = ps_token_writer_open(&w, j->in->out, &c->schema, err);
 
     assert_int_equal(w == NULL, r != PS_OK);
-    for (uint32_t i = 0; i < in->c.count && r == PS_OK; i++)
-        r = ps_token_writer_put(w, in->c.samples[i].n_tok,
-                                in->c.samples[i].payload, err);
+    for (uint32_t i = 0; i < c->count && r == PS_OK; i++)
+        r = ps_token_writer_put(w, c->samples[i].n_tok,
+                                c->samples[i].payload, err);
     if (r == PS_OK)
         r = ps_token_writer_finish(w, err);
     ps_token_writer_free(w);
     return r;
 }
 
-static ps_result packer(const inputs *in, const ps_packer_options *options,
-                        ps_error *err)
+static void test_token_writer(void **state)
 {
+    exhaust(token_writer, (job){.in = *state}, 3);
+}
+
+static ps_result packer(const job *j, ps_error *err)
+{
+    const corpus *c = &j->in->c;
     ps_packer *p = NULL;
-    ps_result r = ps_packer_open(&p, in->out, &in->c.schema, options, err);
+    ps_result r = ps_packer_open(&p, j->in->out, &c->schema, j->options, err);
 
     assert_int_equal(p == NULL, r != PS_OK);
-    for (uint32_t i = 0; i < in->c.count && r == PS_OK; i++) {
-        ps_sequence s = corpus_sequence(&in->c, i);
+    for (uint32_t i = 0; i < c->count && r == PS_OK; i++) {
+        ps_sequence s = corpus_sequence(c, i);
 
         r = i % 9 == 4 ? ps_packer_reject(p, &s, PS_REJECT_OUT_OF_VOCAB, err)
                        : ps_packer_put(p, &s, err);
@@ -268,21 +283,7 @@ static ps_result packer(const inputs *in, const ps_packer_options *options,
     return r;
 }
 
-/* The depth is chosen by the first sequences. */
-static ps_result early_packer(const inputs *in, ps_error *err)
-{
-    static const ps_packer_options early = {
-        .capacity = 70,
-        .depth = PS_DEPTH_AUTO,
-        .window = 60,
-        .overlong = PS_OVERLONG_SPLIT,
-        .policy = PS_POLICY_BESTFIT,
-    };
-
-    return packer(in, &early, err);
-}
-
-static ps_result shuffling_packer(const inputs *in, ps_error *err)
+static void test_packer(void **state)
 {
     static const ps_packer_options shuffling = {
         .capacity = 70,
@@ -292,52 +293,32 @@ static ps_result shuffling_packer(const inputs *in, ps_error *err)
         .order = PS_PACKS_SHUFFLED,
         .seed = 1,
     };
+    /* The depth is chosen by the first sequences. */
+    static const ps_packer_options early = {
+        .capacity = 70,
+        .depth = PS_DEPTH_AUTO,
+        .window = 60,
+        .overlong = PS_OVERLONG_SPLIT,
+        .policy = PS_POLICY_BESTFIT,
+    };
 
-    return packer(in, &shuffling, err);
+    exhaust(packer, (job){*state, .options = &whole}, 12);
+    exhaust(packer, (job){*state, .options = &split}, 12);
+    exhaust(packer, (job){*state, .options = &shuffling}, 12);
+    exhaust(packer, (job){*state, .options = &early}, 30);
 }
 
-static ps_result whole_packer(const inputs *in, ps_error *err)
-{
-    return packer(in, &whole, err);
-}
-
-static ps_result split_packer(const inputs *in, ps_error *err)
-{
-    return packer(in, &split, err);
-}
-
-static ps_result pack_reader(int fd, ps_error *err)
+/* From a mark on, if there is one, and then as one of three ranks. */
+static ps_result pack_reader(const job *j, ps_error *err)
 {
     ps_pack_reader *r = NULL;
     ps_pack pack;
-    ps_result result = ps_pack_reader_open(&r, fd, err);
+    ps_result result = ps_pack_reader_open(&r, j->fd, err);
 
     assert_int_equal(r == NULL, result != PS_OK);
-    while (result == PS_OK)
-        result = ps_pack_reader_next(r, &pack, err);
-    ps_pack_reader_free(r);
-    return result;
-}
-
-static ps_result plain_packs(const inputs *in, ps_error *err)
-{
-    return pack_reader(in->packs, err);
-}
-
-static ps_result zstd_packs(const inputs *in, ps_error *err)
-{
-    return pack_reader(in->zstd_packs, err);
-}
-
-static ps_result resumed(int fd, const unsigned char *mark, ps_error *err)
-{
-    ps_pack_reader *r;
-    ps_pack pack;
-    ps_result result = ps_pack_reader_open(&r, fd, err);
-
-    if (result == PS_OK)
-        result = ps_pack_reader_resume(r, mark, err);
-    if (result == PS_OK)
+    if (result == PS_OK && j->mark != NULL)
+        result = ps_pack_reader_resume(r, j->mark, err);
+    if (result == PS_OK && j->mark != NULL)
         result = ps_pack_reader_share(r, 1, 3, err);
     while (result == PS_OK)
         result = ps_pack_reader_next(r, &pack, err);
@@ -345,25 +326,27 @@ static ps_result resumed(int fd, const unsigned char *mark, ps_error *err)
     return result;
 }
 
-static ps_result resumed_packs(const inputs *in, ps_error *err)
+static void test_pack_reader(void **state)
 {
-    return resumed(in->split_packs, in->mark, err);
+    const inputs *in = *state;
+
+    exhaust(pack_reader, (job){in, .fd = in->packs}, 3);
+    exhaust(pack_reader, (job){in, .fd = in->zstd_packs}, 5);
+    exhaust(pack_reader, (job){in, .fd = in->split_packs, .mark = in->mark},
+            3);
+    exhaust(pack_reader,
+            (job){in, .fd = in->zstd_packs, .mark = in->zstd_mark}, 5);
 }
 
-static ps_result resumed_zstd_packs(const inputs *in, ps_error *err)
-{
-    return resumed(in->zstd_packs, in->zstd_mark, err);
-}
-
-static ps_result unpacker(int fd, ps_order order, ps_error *err)
+static ps_result unpacker(const job *j, ps_error *err)
 {
     ps_pack_reader *reader;
     ps_unpacker *u = NULL;
     ps_sequence s;
-    ps_result r = ps_pack_reader_open(&reader, fd, err);
+    ps_result r = ps_pack_reader_open(&reader, j->fd, err);
 
     if (r == PS_OK) {
-        r = ps_unpacker_open(&u, reader, order, err);
+        r = ps_unpacker_open(&u, reader, j->order, err);
         assert_int_equal(u == NULL, r != PS_OK);
     }
     while (r == PS_OK)
@@ -373,26 +356,23 @@ static ps_result unpacker(int fd, ps_order order, ps_error *err)
     return r;
 }
 
-static ps_result input_order(const inputs *in, ps_error *err)
+static void test_unpacker(void **state)
 {
-    return unpacker(in->packs, PS_ORDER_INPUT, err);
+    const inputs *in = *state;
+
+    exhaust(unpacker,
+            (job){in, .fd = in->packs, .order = PS_ORDER_INPUT}, 250);
+    exhaust(unpacker, /* which joins pieces */
+            (job){in, .fd = in->split_packs, .order = PS_ORDER_INPUT}, 250);
+    exhaust(unpacker,
+            (job){in, .fd = in->split_packs, .order = PS_ORDER_PACK}, 250);
 }
 
-static ps_result joined_pieces(const inputs *in, ps_error *err)
-{
-    return unpacker(in->split_packs, PS_ORDER_INPUT, err);
-}
-
-static ps_result pack_order(const inputs *in, ps_error *err)
-{
-    return unpacker(in->split_packs, PS_ORDER_PACK, err);
-}
-
-static ps_result any(int fd, ps_error *err)
+static ps_result any(const job *j, ps_error *err)
 {
     ps_pack_reader *packs = NULL;
     ps_token_reader *tokens = NULL;
-    ps_result r = ps_open_any(fd, PS_U16, &packs, &tokens, err);
+    ps_result r = ps_open_any(j->fd, PS_U16, &packs, &tokens, err);
 
     assert_int_equal((packs != NULL) + (tokens != NULL), r == PS_OK);
     ps_pack_reader_free(packs);
@@ -400,56 +380,12 @@ static ps_result any(int fd, ps_error *err)
     return r;
 }
 
-static ps_result any_packs(const inputs *in, ps_error *err)
-{
-    return any(in->zstd_packs, err);
-}
-
-static ps_result any_tokens(const inputs *in, ps_error *err)
-{
-    return any(in->zstd_records, err);
-}
-
-static void test_token_reader(void **state)
-{
-    exhaust(plain_tokens, *state, 3);
-    exhaust(zstd_tokens, *state, 5);
-    exhaust(appended_tokens, *state, 8);
-    exhaust(large_record, *state, 5);
-}
-
-static void test_token_writer(void **state)
-{
-    exhaust(token_writer, *state, 3);
-}
-
-static void test_packer(void **state)
-{
-    exhaust(whole_packer, *state, 12);
-    exhaust(split_packer, *state, 12);
-    exhaust(shuffling_packer, *state, 12);
-    exhaust(early_packer, *state, 30);
-}
-
-static void test_pack_reader(void **state)
-{
-    exhaust(plain_packs, *state, 3);
-    exhaust(zstd_packs, *state, 5);
-    exhaust(resumed_packs, *state, 3);
-    exhaust(resumed_zstd_packs, *state, 5);
-}
-
-static void test_unpacker(void **state)
-{
-    exhaust(input_order, *state, 250);
-    exhaust(joined_pieces, *state, 250);
-    exhaust(pack_order, *state, 250);
-}
-
 static void test_open_any(void **state)
 {
-    exhaust(any_packs, *state, 4);
-    exhaust(any_tokens, *state, 4);
+    const inputs *in = *state;
+
+    exhaust(any, (job){in, .fd = in->zstd_packs}, 4);
+    exhaust(any, (job){in, .fd = in->zstd_records}, 4);
 }
 
 int main(void)

@@ -309,12 +309,11 @@ static void test_aligned(void **state)
 
     for (size_t i = 0; i < COUNT(aligns); i++) {
         const ps_packer_options o = {24, 3, 7, 1, .align = aligns[i]};
-        corpus c = make_corpus(&schema, 60, 24, i + 2);
-        given g = make_given(corpus_packs(&c, &o, NULL));
+        given g = make_given(
+            packs_from(make_corpus(&schema, 60, 24, i + 2), &o, NULL));
 
         check_views(&g);
         free_given(&g);
-        free_corpus(&c);
     }
 }
 
