@@ -73,7 +73,6 @@ static void test_every_small_size(void **state)
 {
     uint64_t random = 1;
 
-    (void)state;
     for (uint32_t max = 0; max <= 200; max++) {
         pair p = open_pair(max);
 
@@ -99,8 +98,7 @@ static void test_seams(void **state)
                                      8191, 8192, 4159, 262143, 262144, 262145};
     pair p = open_pair(262145);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof seams / sizeof seams[0]; i++) {
+    for (size_t i = 0; i < COUNT(seams); i++) {
         add(&p, seams[i]);
         compare(&p, seams[i]);
         compare(&p, p.max);
@@ -116,7 +114,6 @@ static void test_repeated_calls_change_nothing(void **state)
 {
     pair p = open_pair(5000);
 
-    (void)state;
     add(&p, 4500);
     add(&p, 4500);
     add(&p, 70);
@@ -137,7 +134,6 @@ static void test_filled_and_emptied(void **state)
     pair p = open_pair(4500);
     uint64_t random = 7;
 
-    (void)state;
     for (uint32_t i = 0; i <= p.max; i++)
         add(&p, i);
     compare_all(&p);
@@ -157,7 +153,6 @@ static void test_largest_sparse(void **state)
     pair p = open_pair(PS_MAX_CAPACITY);
     uint64_t random = 99;
 
-    (void)state;
     compare(&p, p.max);
     add(&p, 0);
     compare(&p, p.max);
@@ -183,6 +178,5 @@ int main(void)
         cmocka_unit_test(test_largest_sparse),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("bitset", tests, NULL, NULL);
+    return run_as_tap("bitset", tests, NULL);
 }

@@ -17,11 +17,10 @@
 static const ps_result codes[] = {PS_RESULTS(RESULT_CODE)};
 static const char *const words[] = {PS_RESULTS(RESULT_WORDS)};
 
-#define N_CODES (sizeof codes / sizeof codes[0])
+#define N_CODES COUNT(codes)
 
 static void test_words(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_CODES; i++) {
         assert_int_equal(codes[i], i);
         assert_string_equal(ps_result_text(codes[i]), words[i]);
@@ -34,8 +33,7 @@ static void test_words_for_any_value(void **state)
 {
     static const int odd[] = {-1, (int)N_CODES, 1000, INT32_MAX, INT32_MIN};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+    for (size_t i = 0; i < COUNT(odd); i++) {
         ps_result code;
 
         memcpy(&code, &odd[i], sizeof code);
@@ -47,7 +45,6 @@ static void test_fail(void **state)
 {
     ps_error err = {PS_ERR_IO, EIO, "old"};
 
-    (void)state;
     assert_result(ps_fail(&err, PS_ERR_RANGE, "token %d of %s", 7, "x"),
                   PS_ERR_RANGE, &err);
     assert_int_equal(err.sys_errno, 0);
@@ -61,7 +58,6 @@ static void test_long_text(void **state)
     char longest[1000];
     ps_error err;
 
-    (void)state;
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     assert_result(ps_fail(&err, PS_ERR_LIMIT, "%s", longest), PS_ERR_LIMIT,
@@ -74,7 +70,6 @@ static void test_odd_text(void **state)
 {
     ps_error err;
 
-    (void)state;
     assert_result(ps_fail(&err, PS_ERR_LIMIT, "a\n\177%s~ b", "\xc3\xa9"),
                   PS_ERR_LIMIT, &err);
     assert_string_equal(err.text, "a????~ b");
@@ -84,7 +79,6 @@ static void test_errno(void **state)
 {
     ps_error err;
 
-    (void)state;
     errno = ENOSPC;
     assert_result(ps_fail_errno(&err, "cannot write"), PS_ERR_IO, &err);
     assert_int_equal(err.sys_errno, ENOSPC);
@@ -100,7 +94,6 @@ static void test_memory(void **state)
 {
     ps_error err;
 
-    (void)state;
     assert_result(ps_fail_memory(&err), PS_ERR_MEMORY, &err);
     assert_int_equal(ps_fail_memory(NULL), PS_ERR_MEMORY);
 }
@@ -117,6 +110,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("error", tests, NULL, NULL);
+    return run_as_tap("error", tests, NULL);
 }

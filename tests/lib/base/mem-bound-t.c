@@ -15,7 +15,6 @@ static void test_array_doubles(void **state)
     size_t capacity = 0;
     uint32_t *a = ps_array_grow(NULL, &capacity, 0, 3, sizeof *a);
 
-    (void)state;
     assert_non_null(a);
     assert_int_equal(capacity, 3);
     for (uint32_t n = 0; n < 100; n++) {
@@ -40,7 +39,6 @@ static void test_array_too_large(void **state)
     size_t capacity = 0;
     uint64_t *a = ps_array_grow(NULL, &capacity, 1, 1, sizeof *a);
 
-    (void)state;
     assert_non_null(a);
     assert_null(ps_array_grow(a, &capacity, SIZE_MAX, 1, sizeof *a));
     assert_null(ps_array_grow(a, &capacity, SIZE_MAX / 2, 1, sizeof *a));
@@ -52,7 +50,6 @@ static void test_array_too_large(void **state)
 /* The bound of an array holds where it has just grown. */
 static void test_array_bounds(void **state)
 {
-    (void)state;
     for (size_t n = 1; n < 200; n++) {
         size_t capacity = 0;
         size_t before = 0;
@@ -79,6 +76,5 @@ int main(void)
         cmocka_unit_test(test_array_bounds),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("mem_bound", tests, NULL, NULL);
+    return run_as_tap("mem_bound", tests, NULL);
 }

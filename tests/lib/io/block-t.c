@@ -66,7 +66,6 @@ static void test_last_released_first_taken(void **state)
     ps_block *c = take_held(pool);
     size_t in_use;
 
-    (void)state;
     assert_true(a != b && b != c && a != c);
     in_use = alloc_so_far().bytes;
     ps_block_release(a);
@@ -91,7 +90,6 @@ static void test_every_holder_counts(void **state)
     ps_block *a = take_held(pool);
     ps_block *b;
 
-    (void)state;
     paint(a, 1);
     ps_block_hold(a);
     ps_block_hold(a);
@@ -121,7 +119,6 @@ static void test_taken_is_not_free(void **state)
     ps_block *a = take_held(pool);
     ps_block *b;
 
-    (void)state;
     ps_block_release(a);
     assert_ptr_equal(take(pool), a);
     b = take(pool);
@@ -139,7 +136,6 @@ static void test_reclaim(void **state)
     ps_block *again[2];
     size_t in_use = alloc_so_far().bytes;
 
-    (void)state;
     paint(c, 3);
     ps_block_release(a);
     for (int round = 0; round < 3; round++) {
@@ -162,7 +158,6 @@ static void test_close(void **state)
     const size_t before = alloc_so_far().blocks;
     ps_pool *pool = open_pool();
 
-    (void)state;
     ps_pool_close(pool);
     assert_int_equal(alloc_so_far().blocks, before);
     pool = open_pool();
@@ -181,7 +176,6 @@ static void test_close_while_held(void **state)
     ps_block *a = take_held(pool);
     ps_block *b = take_held(pool);
 
-    (void)state;
     (void)take(pool);
     ps_block_release(take_held(pool));
     ps_block_hold(b);
@@ -206,7 +200,6 @@ static void test_has(void **state)
     const unsigned char *begin = b->bytes - PS_BLOCK_HEADROOM;
     const unsigned char *end = b->bytes + PS_BLOCK_BYTES;
 
-    (void)state;
     assert_true(ps_block_has(b, begin, ALL));
     assert_true(ps_block_has(b, begin, 0));
     assert_true(ps_block_has(b, begin + 1, ALL - 1));
@@ -228,7 +221,6 @@ static void test_has_not_its_neighbours(void **state)
     static unsigned char place[ALL + 2];
     const ps_block b = {.bytes = place + 1 + PS_BLOCK_HEADROOM};
 
-    (void)state;
     assert_true(ps_block_has(&b, place + 1, ALL));
     assert_false(ps_block_has(&b, place, 1));
     assert_false(ps_block_has(&b, place, ALL));
@@ -244,7 +236,6 @@ static void test_reopened_source(void **state)
     size_t first = 0;
     int fd;
 
-    (void)state;
     put_zeros(&b, PS_BLOCK_BYTES);
     fd = open_bytes(&b);
     assert_ok(ps_input_open(&s, fd, &err), &err);
@@ -275,7 +266,6 @@ static void test_pool_without_memory(void **state)
     ps_block *held;
     ps_error err;
 
-    (void)state;
     alloc_fail(1, false);
     assert_result(ps_pool_open(&pool, &err), PS_ERR_MEMORY, &err);
     pool = open_pool();
@@ -328,7 +318,6 @@ static void test_source_without_blocks(void **state)
     bytes b = {0};
     uint64_t failures = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < 10000; i++)
         put_u32(&b, i * 2654435761u);
     for (uint64_t nth = 1; nth <= 3; nth++) {
@@ -379,7 +368,6 @@ static void test_sink_without_memory(void **state)
 {
     int fd = open_empty();
 
-    (void)state;
     for (uint32_t threads = 0; threads <= 3; threads++) {
         ps_output_options o = {.largest = 1000, .threads = threads};
 
@@ -413,6 +401,5 @@ int main(void)
     };
 
     (void)alarm(20);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("block", tests, NULL, NULL);
+    return run_as_tap("block", tests, NULL);
 }

@@ -51,7 +51,7 @@ static struct {
                                                                         \
         memset(&script, 0, sizeof script);                              \
         script.acts = acts_;                                            \
-        script.n_acts = sizeof acts_ / sizeof acts_[0];                 \
+        script.n_acts = COUNT(acts_);                 \
         script.max = n_max;                                           \
     } while (0)
 
@@ -124,7 +124,6 @@ static void test_read(void **state)
     int fd = open_data("abcdef", 6);
     char got[8];
 
-    (void)state;
     SCRIPT(2, INTERRUPT, INTERRUPT, SHORT);
     assert_int_equal(ps_read(fd, got, 8), 2);
     assert_memory_equal(got, "ab", 2);
@@ -145,7 +144,6 @@ static void test_read_errors(void **state)
 {
     char got[8];
 
-    (void)state;
     SCRIPT(0, INTERRUPT, BROKEN);
     assert_int_equal(ps_read(0, got, 8), -1);
     assert_int_equal(errno, EIO);
@@ -167,7 +165,6 @@ static void test_read_at(void **state)
     FILE *file = tmpfile();
     int fd;
 
-    (void)state;
     assert_non_null(file);
     fd = fileno(file);
     assert_int_equal(pwrite(fd, "0123456789", 10, 0), 10);
@@ -200,7 +197,6 @@ static void test_write_all(void **state)
     bytes b;
     ps_error err;
 
-    (void)state;
     SCRIPT(7, SHORT, INTERRUPT, LATER, SHORT, SHORT);
     script.poll_errors[0] = EINTR;
     assert_ok(ps_write_all(fd, s->payload, s->payload_bytes, &err), &err);
@@ -224,7 +220,6 @@ static void test_write_errors(void **state)
     int fd = open_empty();
     ps_error err;
 
-    (void)state;
     SCRIPT(2, SHORT, BROKEN);
     assert_result(ps_write_all(fd, "abcdef", 6, &err), PS_ERR_IO, &err);
     assert_int_equal(err.sys_errno, EIO);
@@ -253,7 +248,6 @@ static void test_errors_reach_the_top(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     SCRIPT(0, BROKEN);
     assert_result(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err),
                   PS_ERR_IO,
@@ -365,7 +359,6 @@ static void test_every_call_fails(void **state)
     corpus small = make_corpus(&schema, 2, 3, 5);
     corpus large = make_corpus(&schema, 8, 40000, 5);
 
-    (void)state;
     break_each(&c, pack_and_unpack, 29, 500);
     break_each(&c, write_and_read, 29, 400);
     break_each(&small, write_and_read, 3, 500);
@@ -437,11 +430,10 @@ static void test_streams_in_scraps(void **state)
     bytes packs;
     bytes records;
 
-    (void)state;
     SCRIPT(0, WHOLE);
     packs = corpus_packs(&c, &o, NULL);
     records = corpus_records(&c);
-    for (size_t i = 0; i < sizeof max / sizeof max[0]; i++) {
+    for (size_t i = 0; i < COUNT(max); i++) {
         bytes again;
         bytes packed;
 
@@ -477,6 +469,5 @@ int main(void)
         cmocka_unit_test(test_streams_in_scraps),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("io", tests, NULL, NULL);
+    return run_as_tap("io", tests, NULL);
 }

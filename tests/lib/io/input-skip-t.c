@@ -93,7 +93,6 @@ static void test_walks(void **state)
 {
     bytes b = make_data(SIZE);
 
-    (void)state;
     for (uint32_t longest = 1000; longest < 2000000; longest *= 3)
         for (uint64_t seed = 1; seed < 6; seed++) {
             walk(&b, open_bytes(&b), false, longest, seed);
@@ -114,7 +113,6 @@ static void test_held_block(void **state)
     size_t got;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_input_peek(s, 1000, &data, &got, &err), &err);
     block = ps_input_block(s);
     ps_block_hold(block);
@@ -133,7 +131,6 @@ static void test_end(void **state)
     bytes b = make_data(1000000);
     ps_error err;
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         size_t from = i & 1 ? 400000 : 0;
         bool is_read = i & 2;
@@ -168,7 +165,6 @@ static void test_hole(void **state)
     size_t got;
     ps_error err;
 
-    (void)state;
     if (pwrite(fd, last, 8, size) != 8)
         skip(); /* the file system has no files as large */
     check_bytes(s, &b, 0, 10);
@@ -189,7 +185,6 @@ static void test_too_far(void **state)
     bytes b = make_data(1000);
     ps_error err;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         int fd = open_bytes(&b);
         ps_input *s = open_source(fd);
@@ -225,7 +220,6 @@ static void test_cannot(void **state)
     bytes b = make_data(1000);
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], b.data, b.size), b.size);
     (void)close(ends[1]);
@@ -247,6 +241,5 @@ int main(void)
     };
 
     (void)alarm(60); /* for what would be read after all */
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("source-skip", tests, NULL, NULL);
+    return run_as_tap("source-skip", tests, NULL);
 }

@@ -258,8 +258,7 @@ static void test_reading(void **state)
         {1500000, 10000, 600001},
     };
 
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         size_t chunk = cases[i].chunk;
         bytes all = make_data(cases[i].n, chunk);
         bytes packed = compressed(&all);
@@ -280,7 +279,6 @@ static void test_reopen(void **state)
     bytes packed = compressed(&all);
     bytes none = {0};
 
-    (void)state;
     for (int threaded = 0; threaded < 2; threaded++) {
         int fd = open_bytes(&none);
         reading r = {.input = open_source(fd, threaded), .random = 8};
@@ -374,7 +372,6 @@ static void read_abc(wait_stand *w)
 /* Each wait calls it once, and what is there already none. */
 static void test_wait_hook(void **state)
 {
-    (void)state;
     for (int threaded = 0; threaded < 2; threaded++) {
         wait_stand w;
 
@@ -394,7 +391,6 @@ static void test_late_wakeup(void **state)
 {
     wait_stand w;
 
-    (void)state;
     open_wait(&w, true);
     for (int i = 0; i < 4; i++) {
         w.leave = i % 2 == 0;
@@ -407,7 +403,6 @@ static void test_late_wakeup(void **state)
 
 static void test_failing_hook(void **state)
 {
-    (void)state;
     for (int threaded = 0; threaded < 2; threaded++) {
         wait_stand w;
         const unsigned char *data;
@@ -434,7 +429,6 @@ static void test_read_errors(void **state)
     /* A directory, and a closed one with a number that no other gets. */
     const int fds[] = {open(".", O_RDONLY), fcntl(1, F_DUPFD, 200)};
 
-    (void)state;
     assert_true(fds[0] >= 0 && fds[1] >= 200);
     (void)close(fds[1]);
     for (int i = 0; i < 4; i++) {
@@ -458,7 +452,6 @@ static void test_free_while_waiting(void **state)
 {
     bytes much = make_data(4000000, 3);
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         bytes some = {.data = much.data, .size = i % 2 == 0 ? 10 : much.size};
         wait_stand w;
@@ -494,6 +487,5 @@ int main(void)
 
     (void)alarm(20); /* for what would wait without an end */
     (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("source", tests, NULL, NULL);
+    return run_as_tap("source", tests, NULL);
 }

@@ -36,7 +36,7 @@ static const ps_output_options kinds[] = {
     {.largest = LARGEST, .threads = 3}, /* one is enough for it */
     PACKED(0), PACKED(1), PACKED(3),
 };
-#define KINDS (sizeof kinds / sizeof kinds[0])
+#define KINDS COUNT(kinds)
 
 static ps_output *open_sink(int fd, const ps_output_options *o)
 {
@@ -225,7 +225,6 @@ static bytes run_steps(const ps_output_options *o, int fd, int file,
 
 static void test_to_file(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         int fd = open_empty();
         bytes all = run_steps(&kinds[i], fd, fd, 5);
@@ -240,7 +239,6 @@ static void test_to_file(void **state)
 
 static void test_to_pipe(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * KINDS; i++) {
         const ps_output_options *o = &kinds[i % KINDS];
         drain d;
@@ -259,7 +257,6 @@ static void test_to_pipe(void **state)
 /* Neither the number of threads nor the time shows in the frames. */
 static void test_same_frames(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         bytes first = {0};
 
@@ -285,7 +282,6 @@ static void test_frames(void **state)
     static const size_t sizes[] = {18000, 18000, FRAME, 10000};
     static unsigned char data[FRAME + 10000];
 
-    (void)state;
     for (size_t i = 3; i < KINDS; i++) {
         int fd = open_empty();
         ps_output *s = open_sink(fd, &kinds[i]);
@@ -305,7 +301,7 @@ static void test_frames(void **state)
         assert_ok(ps_output_finish(s, &err), &err);
         ps_output_free(s);
         b = read_back(fd);
-        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        for (size_t k = 0; k < COUNT(sizes); k++) {
             assert_int_equal(
                 ZSTD_getFrameContentSize(b.data + at, b.size - at), sizes[k]);
             at += ZSTD_findFrameCompressedSize(b.data + at, b.size - at);
@@ -357,7 +353,6 @@ static void close_with_pipe(ps_output *s, const int ends[2])
 /* They arrive with no further call, and nothing before. */
 static void test_push(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         int ends[2];
         unsigned char data[LARGEST];
@@ -382,7 +377,6 @@ static void test_push(void **state)
 /* Of frames a whole one arrives, and without a flush. */
 static void test_cut_arrives(void **state)
 {
-    (void)state;
     for (size_t i = 3; i < KINDS; i++) {
         int ends[2];
         ps_output *s = open_to_pipe(ends, &kinds[i]);
@@ -452,7 +446,6 @@ static void break_it(const ps_output_options *o, bool full)
 
 static void test_write_errors(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         break_it(&kinds[i], false);
         break_it(&kinds[i], true);
@@ -467,7 +460,6 @@ static void test_push_tells_later(void **state)
     ps_error err;
     ps_result r = PS_OK;
 
-    (void)state;
     while (r == PS_OK) {
         assert_ok(ps_output_put(s, "a", 1, &err), &err);
         r = ps_output_push(s, &err);
@@ -493,6 +485,5 @@ int main(void)
 
     (void)alarm(20); /* for what would wait without an end */
     (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("sink", tests, NULL, NULL);
+    return run_as_tap("sink", tests, NULL);
 }

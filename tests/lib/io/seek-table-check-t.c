@@ -29,7 +29,7 @@ typedef struct frame {
 static const frame header = {200, HEADER, 0};
 static const frame few[] = {{200, HEADER, 0}, {9, 1, 0}, {4000, 70000, 0},
                             {9, 0, 0}};
-#define N_FEW (sizeof few / sizeof few[0])
+#define N_FEW COUNT(few)
 
 static bytes make_frame(const frame *f, uint32_t checksum)
 {
@@ -141,7 +141,6 @@ static void assert_so(const ps_seek_check *c, bool at_end, ps_result wanted,
 /* In pieces of any size, one table or two, one behind the other. */
 static void test_right_tables(void **state)
 {
-    (void)state;
     for (size_t piece = 1; piece < 60; piece++) {
         ps_seek_check c = {.is_head = ps_is_pack_head};
 
@@ -162,7 +161,6 @@ static void test_right_tables(void **state)
 
 static void test_every_bit(void **state)
 {
-    (void)state;
     for (int sums = 0; sums < 2; sums++) {
         bytes table = make_table(few, N_FEW, sums);
         ps_error err;
@@ -188,7 +186,6 @@ static void test_every_size(void **state)
     size_t whole = table.size;
     ps_error err;
 
-    (void)state;
     put_zeros(&table, 30);
     for (table.size = 8; table.size < whole + 30; table.size++) {
         set_u32(table.data + 4, (uint32_t)table.size - 8);
@@ -204,7 +201,6 @@ static void test_other_frames(void **state)
     bytes table = make_table(few, N_FEW, false);
     ps_error err;
 
-    (void)state;
     for (size_t i = 1; i < N_FEW; i++) {
         frame f[N_FEW + 1];
 
@@ -245,8 +241,7 @@ static void test_when_it_is_wanted(void **state)
                                    {300, HEADER, NO_MAGIC}};
     static const frame f[] = {{200, HEADER, 0}, {300, HEADER, 0}};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < COUNT(others); i++) {
         ps_seek_check c = {.is_head = ps_is_pack_head};
 
         assert_so(&c, true, PS_OK, NULL);
@@ -267,7 +262,6 @@ static void test_joined(void **state)
 {
     ps_seek_check c = {.is_head = ps_is_pack_head};
 
-    (void)state;
     see_frames(&c, &header, 1, 7);
     see_table(&c, &header, 1, false);
     see_frames(&c, &header, 1, 7);
@@ -289,7 +283,6 @@ static void test_joined_without_a_table(void **state)
                               {200, HEADER, 0}, {9, 1, 0}};
     ps_seek_check c = {.is_head = ps_is_pack_head};
 
-    (void)state;
     see_frames(&c, f, 4, 7);
     see_table(&c, f, 2, false);
     assert_so(&c, true, PS_ERR_CORRUPT, "");
@@ -306,7 +299,6 @@ static void test_without_checksums(void **state)
         {{200, HEADER, 0}, {50, 0, SKIPPED}, {50, 7, 0}},
         {{200, HEADER, UNCHECKED}, {9, 1, 0}, {900, 1, 0}}};
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         const frame *f = sets[i / 2];
         size_t n = 2 + i % 2;
@@ -335,7 +327,6 @@ static void test_with_checksums_again(void **state)
     bytes table = make_table(&header, 1, true);
     ps_seek_check c = {.is_head = ps_is_pack_head};
 
-    (void)state;
     set_u32(table.data + 16, 5);
     see_frames(&c, &without, 1, 99);
     see(&c, &table, 99);
@@ -360,6 +351,5 @@ int main(void)
         cmocka_unit_test(test_with_checksums_again),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("frame-check", tests, NULL, NULL);
+    return run_as_tap("frame-check", tests, NULL);
 }

@@ -78,7 +78,6 @@ static void test_table_bytes(void **state)
     bytes b;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_seek_table_add(table, 0x1122, 0x1000, &err), &err);
     assert_ok(ps_seek_table_add(table, UINT32_MAX, UINT32_MAX - 1, &err),
               &err);
@@ -123,8 +122,7 @@ static void test_table_round_trip(void **state)
 {
     static const uint32_t counts[] = {1, 2, 63, 64, 65, 127, 128, 129, 5000};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         ps_seek_table *table = make_table(counts[i]);
         bytes b = encode(table);
         uint64_t before = ps_seek_table_bytes(table) + b.size;
@@ -159,7 +157,6 @@ static void test_table_with_checksums(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     put_u32(&b, 0x184D2A5E);
     put_u32(&b, 2 * 12 + 9);
     for (uint32_t i = 1; i <= 2; i++) {
@@ -190,7 +187,6 @@ static void test_table_every_bit(void **state)
     uint64_t before = ps_seek_table_bytes(table) + b.size;
     uint64_t plain = ps_seek_table_plain(table);
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * b.size; bit++) {
         ps_seek_table *back = NULL;
         ps_error err;
@@ -217,7 +213,6 @@ static void test_table_every_cut(void **state)
     uint64_t before = ps_seek_table_bytes(table) + b.size;
     ps_seek_table *back;
 
-    (void)state;
     for (size_t n = 0; n < b.size; n++) {
         bytes head = {.data = b.data, .size = n};
         bytes tail = {.data = b.data + b.size - n, .size = n};
@@ -236,8 +231,7 @@ static void test_hostile_footer(void **state)
     ps_error err;
     uint64_t n;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+    for (size_t i = 0; i < COUNT(frames); i++) {
         bytes b = {0};
 
         put_u32(&b, frames[i]);
@@ -267,8 +261,7 @@ static void test_hostile_sizes(void **state)
         {500, UINT32_MAX, PS_ERR_LIMIT},
     };
 
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         ps_seek_table *table = make_table(0);
         ps_seek_table *back;
         bytes b;
@@ -292,7 +285,6 @@ static void test_table_limits(void **state)
     ps_seek_table *table = open_table();
     ps_error err;
 
-    (void)state;
     assert_result(ps_seek_table_add(table, UINT64_C(1) << 32, 1, &err),
                   PS_ERR_LIMIT, &err);
     assert_result(ps_seek_table_add(table, 1, UINT64_C(1) << 32, &err),
@@ -308,7 +300,6 @@ static void test_table_without_memory(void **state)
     unsigned failures = 0;
     ps_result r;
 
-    (void)state;
     do {
         ps_seek_table *table;
 
@@ -330,7 +321,6 @@ static void test_table_without_memory(void **state)
 /* A frame has 256 KiB to 1 MiB, unless a single record has more. */
 static void test_records_in_a_frame(void **state)
 {
-    (void)state;
     for (uint32_t size = 256; size <= (2u << 20); size += 64) {
         uint64_t frame = (uint64_t)ps_frame_records(size) * size;
 
@@ -356,6 +346,5 @@ int main(void)
         cmocka_unit_test(test_records_in_a_frame),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("seekable", tests, NULL, NULL);
+    return run_as_tap("seekable", tests, NULL);
 }

@@ -92,11 +92,10 @@ static void test_frames(void **state)
                                    300, 7777, 1000000, 5,    131072};
     static const int levels[] = {-7, 1, 3, 9, 19};
 
-    (void)state;
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+    for (size_t i = 0; i < COUNT(levels); i++) {
         ps_compressor *maker = open_maker(levels[i]);
 
-        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
+        for (size_t j = 0; j < COUNT(sizes); j++)
             check_frame(maker, sizes[j]);
         ps_compressor_free(maker);
     }
@@ -110,7 +109,6 @@ static void test_frame_checksum(void **state)
     bytes frame = make_frame(maker, &plain);
     unsigned char *back = must_alloc(plain.size);
 
-    (void)state;
     assert_true((frame.data[4] & 4) != 0); /* its flag in the header */
     for (size_t bit = 0; bit < 8 * frame.size; bit++) {
         frame.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
@@ -128,7 +126,6 @@ static void test_frame_checksum(void **state)
 /* What a maker made before leaves no trace in what it makes next. */
 static void test_frames_know_no_history(void **state)
 {
-    (void)state;
     for (int level = -1; level <= 19; level++) {
         ps_compressor *old = open_maker(level);
         uint64_t random = 5;
@@ -157,7 +154,6 @@ static void test_levels(void **state)
     ps_compressor *maker;
     ps_error err;
 
-    (void)state;
     assert_true(min < 0 && max >= 19);
     ps_compressor_free(open_maker(min));
     ps_compressor_free(open_maker(max));
@@ -177,7 +173,6 @@ static void test_no_frame(void **state)
     bytes garbage = {.data = to, .size = 7};
     ps_error err;
 
-    (void)state;
     assert_result(open_frame(&garbage, to, 8, &err), PS_ERR_CORRUPT, &err);
     assert_result(open_frame(&none, to, 8, &err), PS_ERR_CORRUPT, &err);
 }
@@ -204,7 +199,6 @@ static void test_frames_without_memory(void **state)
     unsigned failures = 0;
     ps_result r;
 
-    (void)state;
     do {
         alloc_fail(failures + 1, false);
         r = make_with_little_memory();
@@ -227,6 +221,5 @@ int main(void)
         cmocka_unit_test(test_frames_without_memory),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("frame", tests, NULL, NULL);
+    return run_as_tap("frame", tests, NULL);
 }

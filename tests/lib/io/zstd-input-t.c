@@ -77,8 +77,7 @@ static void test_one_frame(void **state)
     corpus c = rich_corpus(900, 200);
     bytes plain = corpus_records(&c);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+    for (size_t i = 0; i < COUNT(levels); i++) {
         bytes b = {0};
 
         put_frame(&b, plain.data, plain.size, levels[i]);
@@ -117,8 +116,7 @@ static void test_many_frames(void **state)
     bytes plain = corpus_records(&c);
     bytes few = corpus_records(&little);
 
-    (void)state;
-    for (size_t i = 0; i < sizeof max / sizeof max[0]; i++)
+    for (size_t i = 0; i < COUNT(max); i++)
         for (int skippable = 0; skippable < 2; skippable++) {
             bool tiny = max[i] < 100;
             bytes b = many_frames(tiny ? &few : &plain, max[i],
@@ -139,7 +137,6 @@ static void test_skippable_frames(void **state)
     corpus c = rich_corpus(5, 9);
     bytes plain = corpus_records(&c);
 
-    (void)state;
     for (unsigned which = 0; which < 16; which++) {
         bytes b = {0};
 
@@ -161,7 +158,6 @@ static void test_nothing_in_it(void **state)
     corpus none = {.count = 0};
     bytes b = {0};
 
-    (void)state;
     put_frame(&b, "", 0, 3);
     expect_corpus(&b, &none);
     put_skippable(&b, 4, 10);
@@ -181,7 +177,6 @@ static void test_every_cut(void **state)
     uint32_t count;
     ps_error err;
 
-    (void)state;
     put_skippable(&b, 0, 9);
     put_frame(&b, plain.data, 200, 3);
     put_frame(&b, plain.data + 200, plain.size - 200, 3);
@@ -207,7 +202,6 @@ static void test_cut_gives_what_came(void **state)
     uint32_t count;
     ps_error err;
 
-    (void)state;
     put_frame(&b, plain.data, plain.size, 1);
     b.size = b.size / 4 * 3;
     assert_result(read_all(&b, &c, &count, &err), PS_ERR_TRUNCATED, &err);
@@ -225,7 +219,6 @@ static void test_garbage_behind_a_frame(void **state)
     uint32_t count;
     ps_error err;
 
-    (void)state;
     put_frame(&b, plain.data, plain.size, 3);
     put_bytes(&b, "garbage", 7);
     assert_result(read_all(&b, &c, &count, &err), PS_ERR_CORRUPT, &err);
@@ -247,7 +240,6 @@ static void test_frame_behind_plain_records(void **state)
     uint32_t count;
     ps_error err;
 
-    (void)state;
     put_frame(&b, b.data, b.size, 3);
     assert_result(read_all(&b, &c, &count, &err), PS_ERR_LIMIT, &err);
     assert_int_equal(count, c.count); /* zstd's magic as a count */
@@ -265,7 +257,6 @@ static void test_frame_in_a_frame(void **state)
     uint32_t count;
     ps_error err;
 
-    (void)state;
     put_frame(&once, plain.data, plain.size, 3);
     put_frame(&twice, once.data, once.size, 3);
     expect_corpus(&once, &c);
@@ -283,7 +274,6 @@ static void test_damaged_frame(void **state)
     bytes b = {0};
     uint64_t random = 3;
 
-    (void)state;
     put_frame(&b, plain.data, plain.size, 3);
     for (int i = 0; i < 2000; i++) {
         /* The header's few bits that mean nothing are left alone. */
@@ -321,7 +311,6 @@ static void test_packs(void **state)
     uint64_t n;
     ps_error err;
 
-    (void)state;
     assert_result(read_packs(&b, &n, &err), PS_END, &err);
     assert_int_equal(n, totals.packs);
     b.size--;
@@ -342,7 +331,6 @@ static void test_offsets(void **state)
     ps_sequence s;
     ps_error err;
 
-    (void)state;
     assert_ok(ps_token_reader_open(&r, fd, PS_U16, NULL, &err), &err);
     for (uint32_t i = 0; i < c.count; i++) {
         assert_ok(ps_token_reader_next(r, 99, &s, &err), &err);
@@ -376,6 +364,5 @@ int main(void)
         cmocka_unit_test(test_offsets),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("zstd", tests, NULL, NULL);
+    return run_as_tap("zstd", tests, NULL);
 }
