@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <zstd.h>
+
 #include "io/zstd_frame.h"
 
 /* --------------------------------------------------------------- fixtures */
@@ -22,6 +24,25 @@ bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed)
     const ps_schema schema = rich_schema(PS_U16);
 
     return packs_from(make_corpus(&schema, count, 9, seed), &o, NULL);
+}
+
+void put_frame(bytes *b, const void *data, size_t n, int level)
+{
+    size_t at = b->size;
+    size_t size;
+
+    put_zeros(b, ZSTD_compressBound(n));
+    size = ZSTD_compress(b->data + at, b->size - at, data, n, level);
+    assert_false(ZSTD_isError(size));
+    b->size = at + size;
+}
+
+bytes compress(const bytes *b)
+{
+    bytes packed = {0};
+
+    put_frame(&packed, b->data, b->size, 1);
+    return packed;
 }
 
 /* A frame of `n` bytes, and its entry in the table. */

@@ -14,6 +14,10 @@
 /* A stream of packs as small as can be, of `count` sequences. */
 bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed);
 
+/* Adds a frame of zstd's own making, without a table; one of all of `b`. */
+void put_frame(bytes *b, const void *data, size_t n, int level);
+bytes compress(const bytes *b);
+
 /* Adds a frame of `n` bytes to `b` and to the table; adds the table. */
 void put_table_frame(bytes *b, ps_seek_table *table, const void *data,
                      size_t n);

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "pack-file-fixture.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,8 +18,6 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#include <zstd.h>
 
 #include "io/input.h"
 
@@ -92,16 +90,6 @@ static bytes make_data(size_t n, uint64_t random)
 
     for (size_t i = 0; i < n; i++)
         put_u8(&b, random_below(&random, i / 5000 % 2 == 0 ? 1 : 256));
-    return b;
-}
-
-static bytes compressed(const bytes *plain)
-{
-    bytes b = {.room = ZSTD_compressBound(plain->size)};
-
-    b.data = must_alloc(b.room);
-    b.size = ZSTD_compress(b.data, b.room, plain->data, plain->size, 1);
-    assert_false(ZSTD_isError(b.size));
     return b;
 }
 
@@ -178,7 +166,7 @@ static size_t random_size(uint64_t *random)
 
 /* Peeks at `want` bytes where `left` are still to come. */
 static const unsigned char *peek(ps_input *s, size_t want,
-                                 const unsigned char *expected, size_t left)
+                                 const unsigned char *wanted, size_t left)
 {
     const unsigned char *data;
     size_t got;
@@ -187,7 +175,7 @@ static const unsigned char *peek(ps_input *s, size_t want,
     assert_ok(ps_input_peek(s, want, &data, &got, &err), &err);
     assert_int_equal(got, want < left ? want : left);
     if (got > 0)
-        assert_memory_equal(data, expected, got);
+        assert_memory_equal(data, wanted, got);
     return data;
 }
 
@@ -261,7 +249,7 @@ static void test_reading(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t chunk = cases[i].chunk;
         bytes all = make_data(cases[i].n, chunk);
-        bytes packed = compressed(&all);
+        bytes packed = compress(&all);
 
         for (int threaded = 0; threaded < 2; threaded++) {
             read_chunks(&all, &all, chunk, cases[i].middle, threaded);
@@ -276,7 +264,7 @@ static void test_reading(void **state)
 static void test_reopen(void **state)
 {
     bytes all = make_data(700000, 7);
-    bytes packed = compressed(&all);
+    bytes packed = compress(&all);
     bytes none = {0};
 
     for (int threaded = 0; threaded < 2; threaded++) {

@@ -136,8 +136,7 @@ static void test_frames_know_no_history(void **state)
             bytes a = make_frame(old, &plain);
             bytes b = make_frame(fresh, &plain);
 
-            assert_int_equal(a.size, b.size);
-            assert_memory_equal(a.data, b.data, a.size);
+            assert_same_bytes(&a, &b);
             free_bytes(&a);
             free_bytes(&b);
             free_bytes(&plain);

@@ -5,25 +5,11 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "pack-file-fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <zstd.h>
-
-/* Appends `n` bytes as a frame. */
-static void put_frame(bytes *b, const void *data, size_t n, int level)
-{
-    size_t room = ZSTD_compressBound(n);
-    void *frame = must_alloc(room);
-    size_t size = ZSTD_compress(frame, room, data, n, level);
-
-    assert_false(ZSTD_isError(size));
-    put_bytes(b, frame, size);
-    free(frame);
-}
 
 /* Appends a frame that decoders pass over; `which` < 16. */
 static void put_skippable(bytes *b, unsigned which, uint32_t n)
@@ -240,7 +226,7 @@ static void test_frame_behind_plain_records(void **state)
     uint32_t count;
     ps_error err;
 
-    put_frame(&b, b.data, b.size, 3);
+    join_bytes(&b, compress(&b));
     assert_result(read_all(&b, &c, &count, &err), PS_ERR_LIMIT, &err);
     assert_int_equal(count, c.count); /* zstd's magic as a count */
     free_bytes(&b);

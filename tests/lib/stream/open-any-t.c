@@ -4,27 +4,14 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "pack-file-fixture.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <zstd.h>
-
 #include "io/fd.h"
-
-static bytes compress(const bytes *b)
-{
-    bytes packed = {0};
-
-    put_zeros(&packed, ZSTD_compressBound(b->size));
-    packed.size = ZSTD_compress(packed.data, packed.size, b->data, b->size,
-                                1);
-    assert_false(ZSTD_isError(packed.size));
-    return packed;
-}
 
 /*
  * Opens `b`, and what zstd makes of it, and expects a reader of that kind,
