@@ -354,6 +354,29 @@ void assert_totals(const ps_totals *a, const ps_totals *b)
     assert_int_equal(a->min_fill, b->min_fill);
 }
 
+void assert_unpacked(const bytes *packs, const corpus *c)
+{
+    int fd = open_bytes(packs);
+    ps_pack_reader *reader;
+    ps_unpacker *unpacker;
+    ps_sequence s;
+    ps_error err;
+
+    assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
+    assert_ok(ps_unpacker_open(&unpacker, reader, PS_ORDER_INPUT, &err),
+              &err);
+    for (uint32_t i = 0; i < c->count; i++) {
+        assert_ok(ps_unpacker_next(unpacker, &s, &err), &err);
+        assert_int_equal(s.id, i);
+        assert_sample(c, i, &s);
+    }
+    for (int i = 0; i < 3; i++) /* the end stays the end */
+        assert_result(ps_unpacker_next(unpacker, &s, &err), PS_END, &err);
+    ps_unpacker_free(unpacker);
+    ps_pack_reader_free(reader);
+    (void)close(fd);
+}
+
 /* Counts packs if `n_packs` is given, and checks them if `by_check` is. */
 static ps_result read_all(const bytes *packs, uint64_t *n_packs,
                           bool *by_check, ps_error *err)

@@ -127,6 +127,9 @@ void seal_packs(bytes *packs);
 /* Fails the test unless all totals are the same. */
 void assert_totals(const ps_totals *a, const ps_totals *b);
 
+/* Fails the test unless packs give a corpus back in input order. */
+void assert_unpacked(const bytes *packs, const corpus *c);
+
 /* Reads all packs of a stream; gives the result that ended it. */
 ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err);
 

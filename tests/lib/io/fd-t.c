@@ -368,28 +368,6 @@ static void test_every_call_fails(void **state)
     free_corpus(&c);
 }
 
-/* Gets a corpus back out of its packs. */
-static void expect_corpus(const bytes *packs, const corpus *c)
-{
-    int fd = open_bytes(packs);
-    ps_pack_reader *reader;
-    ps_unpacker *unpacker;
-    ps_sequence s;
-    ps_error err;
-
-    assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
-    assert_ok(ps_unpacker_open(&unpacker, reader, PS_ORDER_INPUT, &err),
-              &err);
-    for (uint32_t i = 0; i < c->count; i++) {
-        assert_ok(ps_unpacker_next(unpacker, &s, &err), &err);
-        assert_sample(c, i, &s);
-    }
-    assert_result(ps_unpacker_next(unpacker, &s, &err), PS_END, &err);
-    ps_unpacker_free(unpacker);
-    ps_pack_reader_free(reader);
-    (void)close(fd);
-}
-
 static void expect_records(const bytes *records, const corpus *c)
 {
     int fd = open_bytes(records);
@@ -427,10 +405,10 @@ static void test_streams_in_scraps(void **state)
         SCRIPT(max[i], SHORT, INTERRUPT, SHORT, LATER, LATER, SHORT);
         again = corpus_packs(&c, &o, NULL);
         assert_same_bytes(&again, &packs);
-        expect_corpus(&again, &c);
+        assert_unpacked(&again, &c);
         expect_records(&records, &c);
         packed = compress(&again);
-        expect_corpus(&packed, &c);
+        assert_unpacked(&packed, &c);
         free_bytes(&packed);
         packed = compress(&records);
         expect_records(&packed, &c);

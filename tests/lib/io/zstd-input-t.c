@@ -313,11 +313,10 @@ static void test_offsets(void **state)
     bytes plain = corpus_records(&c);
     bytes b = many_frames(&plain, 400, true);
     int fd = open_bytes(&b);
-    ps_token_reader *r;
+    ps_token_reader *r = open_tokens(fd, NULL);
     ps_sequence s;
     ps_error err;
 
-    assert_ok(ps_token_reader_open(&r, fd, PS_U16, NULL, &err), &err);
     for (uint32_t i = 0; i < c.count; i++) {
         assert_ok(ps_token_reader_next(r, 99, &s, &err), &err);
         assert_int_equal(get_u32(plain.data + s.offset), s.n_tok);

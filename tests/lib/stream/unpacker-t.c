@@ -60,12 +60,8 @@ static void expect_sample(opened *o, const corpus *c, uint32_t i)
 static void round_trip(const corpus *c, const ps_packer_options *options)
 {
     bytes b = corpus_packs(c, options, NULL);
-    opened o = open_unpacker(&b, PS_ORDER_INPUT);
 
-    for (uint32_t i = 0; i < c->count; i++)
-        expect_sample(&o, c, i);
-    expect_end(&o);
-    close_unpacker(&o);
+    assert_unpacked(&b, c);
     free_bytes(&b);
 }
 
