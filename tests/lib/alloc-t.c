@@ -12,8 +12,6 @@
 
 #include "pack-file-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib-alloc.h"

@@ -11,8 +11,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib-alloc.h"

@@ -7,7 +7,6 @@
 #include "lib-fixture.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bitset.h"
 

@@ -7,8 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "format/pack_header.h"

@@ -7,7 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Places in a record, rich_schema at a capacity of 20 and a depth of 6. */

@@ -7,8 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "format/token_header.h"

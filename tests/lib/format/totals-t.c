@@ -7,8 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <string.h>
-
 #include "format/totals.h"
 
 static void test_add_pack(void **state)

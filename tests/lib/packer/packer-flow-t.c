@@ -7,7 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <string.h>
 #include <unistd.h>
 
 /* A packer and its output. */

@@ -8,7 +8,6 @@
 #include "lib-fixture.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib-alloc.h"
 #include "packer/payload_store.h"

@@ -7,7 +7,6 @@
 
 #include "pack-file-fixture.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

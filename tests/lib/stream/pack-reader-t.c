@@ -8,7 +8,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

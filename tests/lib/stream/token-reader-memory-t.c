@@ -7,8 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <zstd.h>

@@ -7,11 +7,8 @@
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <xxhash.h>
 
 /* What became of reading a whole input. */
 typedef struct outcome {

@@ -8,11 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <xxhash.h>
 
 #include "format/token_header.h"
 
