@@ -401,8 +401,8 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
 {
     ps_error err;
 
-    if (ps_packer_ended(packer, schema, options, r->state, r->bytes,
-                        &err) != PS_OK)
+    if (ps_packer_open_ended(packer, schema, options, r->state, r->bytes,
+                             &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     if (r->conf->verbose)
         message_note("%s: the job has ended, there is nothing left to do",
@@ -500,7 +500,7 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 {
     const ps_pack_info *info = ps_packer_info(packer);
     const char *name = r->conf->output;
-    uint64_t oldest = ps_packer_resume_from(packer);
+    uint64_t oldest = ps_packer_resume_from_id(packer);
     unsigned char note[RESUME_NOTE_BYTES];
     unsigned char *state;
     uint64_t length = 0;

@@ -263,9 +263,9 @@ static figures pack(const options *o, const stream *s)
     for (size_t i = 0; i < s->n; i++) {
         take_record(e, o, s->lengths[i], &f);
         if (o->flush_every > 0 && (i + 1) % o->flush_every == 0)
-            take_packs(e, PS_EMIT_FLUSH, &f);
+            take_packs(e, PS_EMIT_DRAIN, &f);
     }
-    take_packs(e, PS_EMIT_LAST, &f);
+    take_packs(e, PS_EMIT_FINISH, &f);
     f.seconds += now();
     f.delay = ps_engine_delay(e);
     ps_engine_free(e);

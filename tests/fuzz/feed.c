@@ -1,7 +1,7 @@
 /*
  * feed.c - what the fuzzing targets share; fuzz.h.
  *
- * The targets have src/lib/io.c, and the files of tokcat, compiled once more
+ * The targets have src/lib/io/fd.c, and the files of tokcat, compiled once more
  * with read, write and poll renamed to the functions here.
  *
  * SPDX-License-Identifier: MIT

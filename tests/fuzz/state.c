@@ -218,9 +218,10 @@ static ps_result end_again(const job *j, const bytes *state)
     ps_error err = no_error();
     ps_state says;
     ps_packer *p;
-    ps_result result = told(ps_packer_ended(&p, &j->schema, &options,
-                                            state->data, state->size, &err),
-                            &err);
+    ps_result result =
+        told(ps_packer_open_ended(&p, &j->schema, &options, state->data,
+                                  state->size, &err),
+             &err);
 
     if (result != PS_OK)
         return result;

@@ -207,9 +207,9 @@ bool drive(const ps_engine_options *options, const uint32_t *lengths,
     for (size_t i = 0; good && i < n; i++) {
         good = drive_record(&d, lengths[i]);
         if (good && flush_every != 0 && (i + 1) % flush_every == 0)
-            good = drive_packs(&d, PS_EMIT_FLUSH);
+            good = drive_packs(&d, PS_EMIT_DRAIN);
     }
-    good = good && drive_packs(&d, PS_EMIT_LAST);
+    good = good && drive_packs(&d, PS_EMIT_FINISH);
     *figures = d.figures;
     drive_close(&d);
     return good;

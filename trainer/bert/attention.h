@@ -30,7 +30,7 @@ typedef struct bert_attend {
     const bert_dropout *dropout;
     uint32_t site;
     const size_t *kept_at; /* [n_spans] varlen: where a span's scores are */
-    real *scratch;         /* bert_attention_scratch() numbers a thread */
+    real *scratch;         /* bert_varlen_scratch() numbers a thread */
     size_t scratch_size;
     int threads;
 } bert_attend;

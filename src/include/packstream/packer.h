@@ -287,7 +287,7 @@ typedef struct ps_state {
  * The id of the first sequence that has to be put again if the packer were
  * saved now; that of the next one to come, if none has.
  */
-uint64_t ps_packer_resume_from(const ps_packer *packer);
+uint64_t ps_packer_resume_from_id(const ps_packer *packer);
 
 /*
  * Has all packs so far written, as PS_FLUSH_DECIDED, and gives the state of
@@ -337,11 +337,11 @@ PS_MUST_CHECK ps_result ps_state_fits(const unsigned char *state,
  * PS_OK, PS_ERR_ARGUMENT (other ones, or the stream has not ended), _MEMORY
  * and the failures of ps_state_read.
  */
-PS_MUST_CHECK ps_result ps_packer_ended(ps_packer **packer,
-                                        const ps_schema *schema,
-                                        const ps_packer_options *options,
-                                        const unsigned char *state,
-                                        size_t bytes, ps_error *err);
+PS_MUST_CHECK ps_result ps_packer_open_ended(ps_packer **packer,
+                                             const ps_schema *schema,
+                                             const ps_packer_options *options,
+                                             const unsigned char *state,
+                                             size_t bytes, ps_error *err);
 
 /*
  * Has a packer that begins anew, before anything is put, prove that it packs

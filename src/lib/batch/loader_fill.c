@@ -192,7 +192,7 @@ void ps_loader_read_direct(const ps_loader *l, ps_slot *slot)
 
         if (p % at_once == 0 && !read_at(l, record, some * size, offset))
             return;
-        if (ps_record_open(&l->info, record, &is_end, NULL) != PS_OK ||
+        if (ps_record_check(&l->info, record, &is_end, NULL) != PS_OK ||
             is_end ||
             ps_record_decode(&l->info, record, &slot->heads[p], NULL) !=
                 PS_OK)

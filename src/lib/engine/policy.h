@@ -16,8 +16,8 @@
 /* Which packs the caller wants.  The first is 0. */
 typedef enum ps_emit_mode {
     PS_EMIT_DUE,   /* those that are due */
-    PS_EMIT_FLUSH, /* all there are; more sequences may come */
-    PS_EMIT_LAST,  /* all there are; no more sequences will come */
+    PS_EMIT_DRAIN, /* all there are; more sequences may come */
+    PS_EMIT_FINISH,  /* all there are; no more sequences will come */
 } ps_emit_mode;
 
 /* What a policy is opened with; the window belongs to the engine. */

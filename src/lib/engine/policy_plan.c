@@ -98,7 +98,7 @@ static ps_result make_plan(ps_plan **plan, const ps_policy_setup *setup,
 
     if (setup->policy == PS_POLICY_SPFHP)
         return ps_plan_make(plan, h, PS_PLAN_SPFHP, &o, err);
-    if (mode == PS_EMIT_LAST)
+    if (mode == PS_EMIT_FINISH)
         return ps_plan_window(plan, h, PS_EFFORT_HIGH, &o, err);
     if (setup->policy == PS_POLICY_NNLSHP)
         return ps_plan_window(plan, h, PS_EFFORT_MEDIUM, &o, err);

@@ -220,9 +220,9 @@ void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
     ps_record_finalize(bytes, info->record_bytes);
 }
 
-ps_result ps_record_open(const ps_pack_info *info,
-                         const unsigned char *bytes, bool *is_end,
-                         ps_error *err)
+ps_result ps_record_check(const ps_pack_info *info,
+                          const unsigned char *bytes, bool *is_end,
+                          ps_error *err)
 {
     uint32_t flags = load_u32(bytes + AT_FLAGS);
 

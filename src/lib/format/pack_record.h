@@ -110,9 +110,9 @@ void ps_end_encode(const ps_pack_info *info, const ps_totals *totals,
  * Checks magic, checksum and flags of a record and says whether it is END.
  * The messages name no place; the caller does.  PS_OK, PS_ERR_CORRUPT.
  */
-ps_result ps_record_open(const ps_pack_info *info,
-                         const unsigned char *bytes, bool *is_end,
-                         ps_error *err);
+ps_result ps_record_check(const ps_pack_info *info,
+                          const unsigned char *bytes, bool *is_end,
+                          ps_error *err);
 
 /* The index in a record's head: END's is the number of packs. */
 uint64_t ps_record_index(const unsigned char *bytes);

@@ -53,7 +53,7 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
 ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_part *part, ps_error *err)
 {
-    held *h = &p->held[slot];
+    ps_held *h = &p->held[slot];
 
     h->part = *part;
     if (part->block != NULL &&
@@ -95,7 +95,7 @@ void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
 
 uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
 {
-    const held *h = &p->held[slot];
+    const ps_held *h = &p->held[slot];
     uint32_t n = ps_engine_length(p->engine, slot) * p->info.align;
     uint32_t left = h->seq_len - h->seq_off;
 
@@ -117,7 +117,7 @@ static void prefetch(const ps_packer *p, uint32_t slot)
 /* Moves what a slot stands for to the record. */
 static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 {
-    held *h = &p->held[slot];
+    ps_held *h = &p->held[slot];
     const ps_piece piece = {.id = h->id,
                             .n_tok = ps_packer_length(p, slot),
                             .seq_off = h->seq_off,

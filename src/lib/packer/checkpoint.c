@@ -41,7 +41,7 @@ enum { STATE_GOES_ON, STATE_FINISHED, STATE_BLANK };
 
 /* ---- Saved ---- */
 
-uint64_t ps_packer_resume_from(const ps_packer *p)
+uint64_t ps_packer_resume_from_id(const ps_packer *p)
 {
     uint32_t oldest = p->engine == NULL ? PS_NO_SLOT
                                         : ps_engine_oldest(p->engine);
@@ -100,7 +100,7 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
         return ps_fail_memory(err);
     n = ps_engine_save(p->engine, saver, slots);
     for (uint32_t i = 0; i < n; i++) {
-        const held *h = &p->held[slots[i]];
+        const ps_held *h = &p->held[slots[i]];
 
         ps_save_u64(saver, h->id);
         ps_save_u32(saver, h->seq_off);
@@ -157,7 +157,7 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
     ps_saver saver = {0};
     ps_state summary = {.packs = p->totals.packs,
                         .input_sequences = p->totals.input_sequences,
-                        .needs = ps_packer_resume_from(p),
+                        .needs = ps_packer_resume_from_id(p),
                         .note = note,
                         .note_bytes = note_bytes};
 
@@ -358,10 +358,10 @@ static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
     return PS_OK;
 }
 
-ps_result ps_packer_ended(ps_packer **packer, const ps_schema *schema,
-                          const ps_packer_options *options,
-                          const unsigned char *state, size_t bytes,
-                          ps_error *err)
+ps_result ps_packer_open_ended(ps_packer **packer, const ps_schema *schema,
+                               const ps_packer_options *options,
+                               const unsigned char *state, size_t bytes,
+                               ps_error *err)
 {
     ps_restorer restorer;
     ps_state summary;
@@ -447,7 +447,7 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
         return ps_fail_memory(err);
     r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
     for (uint32_t i = 0; i < n && r == PS_OK; i++) {
-        held *h = &p->held[slots[i]];
+        ps_held *h = &p->held[slots[i]];
         uint32_t n_tok;
 
         h->id = ps_load_u64(restorer);

@@ -72,7 +72,7 @@ static ps_result choose_depth(ps_packer *p, ps_error *err)
 }
 
 /* Admits what was held back; each payload passes through `payload`. */
-static ps_result replay(ps_packer *p, unsigned char *payload, ps_error *err)
+static ps_result admit_all(ps_packer *p, unsigned char *payload, ps_error *err)
 {
     uint64_t next_id = p->next_id;
     uint64_t record = 0;
@@ -117,7 +117,7 @@ ps_result ps_lookahead_end(ps_packer *p, ps_error *err)
     if (p->n_lookahead > 0)
         p->lookahead_delay = p->n_records - p->lookahead[0].record;
     p->bytes = 0;
-    r = replay(p, payload, err);
+    r = admit_all(p, payload, err);
     free(payload);
     ps_lookahead_free(p);
     return r;

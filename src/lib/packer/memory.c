@@ -81,7 +81,7 @@ static uint64_t start_bytes(const ps_packer *p, bool any_depth)
         o.depth = PS_SMALL_DEPTH;
         bytes = ps_mem_max(bytes, ps_engine_bytes(&o));
     }
-    add(&bytes, ps_mem_array(slots_of(p), sizeof(held)));
+    add(&bytes, ps_mem_array(slots_of(p), sizeof(ps_held)));
     add(&bytes, ps_store_bytes(slots_of(p), max_stored(p)));
     /* Payloads wait in blocks of the reader as well. */
     if (blocks != 0)

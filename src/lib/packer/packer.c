@@ -65,7 +65,7 @@ static ps_result finish(ps_packer *p, ps_error *err)
     if (p->engine == NULL)
         r = ps_lookahead_end(p, err);
     if (r == PS_OK)
-        r = ps_packer_emit(p, PS_EMIT_LAST, err);
+        r = ps_packer_emit(p, PS_EMIT_FINISH, err);
     if (r == PS_OK && !ps_totals_balance(&p->totals))
         r = ps_fail(err, PS_ERR_CORRUPT,
                     "internal error: %" PRIu64 " sequences came, %" PRIu64
@@ -99,7 +99,7 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
         if (p->n_lookahead > 0)
             r = ps_lookahead_end(p, err);
         if (r == PS_OK && p->engine != NULL)
-            r = ps_packer_emit(p, PS_EMIT_FLUSH, err);
+            r = ps_packer_emit(p, PS_EMIT_DRAIN, err);
         break;
     case PS_FLUSH_FINISH:
         return finish(p, err);

@@ -43,12 +43,12 @@ typedef struct ps_part {
 } ps_part;
 
 /* The sequence, or piece of one, in a slot of the engine. */
-typedef struct held {
+typedef struct ps_held {
     uint64_t id;
     uint32_t seq_off;
     uint32_t seq_len;
     ps_part part; /* its block is held; if that is NULL, the store has it */
-} held;
+} ps_held;
 
 typedef struct ps_refill ps_refill;
 
@@ -89,7 +89,7 @@ struct ps_packer {
     ps_form form;
     ps_engine *engine; /* NULL: the depth is still to be chosen */
     ps_store *store;
-    held *held; /* by slot */
+    ps_held *held; /* by slot */
     uint32_t max_blocks;
     uint64_t bytes; /* of payload that are held, in whole chunks */
     ps_output *output;

@@ -67,7 +67,7 @@ static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
         r = ps_random_input_read(f->input, end - size, size, &bytes, err);
         if (r != PS_OK)
             return r;
-        if (ps_record_open(info, bytes, &is_end, NULL) != PS_OK)
+        if (ps_record_check(info, bytes, &is_end, NULL) != PS_OK)
             is_end = false;
     }
     if (!is_end)
@@ -243,7 +243,7 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
     offset = s->at + PS_PACK_HEADER_BYTES + index * size;
     r = ps_random_input_read(f->input, offset, size, &bytes, err);
     if (r == PS_OK)
-        r = ps_record_open(&f->info, bytes, &is_end, err);
+        r = ps_record_check(&f->info, bytes, &is_end, err);
     if (r == PS_OK && is_end)
         r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
     if (r == PS_OK)

@@ -212,7 +212,7 @@ ps_result ps_pack_reader_peek(ps_pack_reader *r, uint64_t index,
                          " bytes",
                          got, size);
     else
-        result = ps_record_open(&r->info, *bytes, is_end, err);
+        result = ps_record_check(&r->info, *bytes, is_end, err);
     if (result != PS_OK)
         return ps_record_blame(index, ps_input_offset(r->input), result,
                                err);

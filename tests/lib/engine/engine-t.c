@@ -46,7 +46,7 @@ static void tick(driver *d)
 
 static void flush(driver *d)
 {
-    if (!drive_packs(d, PS_EMIT_FLUSH))
+    if (!drive_packs(d, PS_EMIT_DRAIN))
         fail_msg("%s", d->figures.fault);
     assert_int_equal(d->left, d->admitted);
     assert_int_equal(ps_engine_oldest(d->engine), PS_NO_SLOT);

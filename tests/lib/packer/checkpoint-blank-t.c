@@ -53,7 +53,7 @@ static void test_used(void **unused)
     assert_result(ps_packer_resume(&p, fd, &schema, &o, state, size, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_null(p);
-    assert_result(ps_packer_ended(&p, &schema, &o, state, size, &err),
+    assert_result(ps_packer_open_ended(&p, &schema, &o, state, size, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_null(p);
     assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);

@@ -359,13 +359,14 @@ static void test_ended(void **state)
     ps_packer *p;
     ps_error err;
 
-    assert_result(ps_packer_ended(&p, &schema, &o, saved, size, &err),
+    assert_result(ps_packer_open_ended(&p, &schema, &o, saved, size, &err),
                   PS_ERR_ARGUMENT, &err);
     changed.capacity++;
-    assert_result(ps_packer_ended(&p, &schema, &changed, end, end_size, &err),
+    assert_result(ps_packer_open_ended(&p, &schema, &changed, end, end_size,
+                                       &err),
                   PS_ERR_ARGUMENT, &err);
     assert_null(p);
-    assert_ok(ps_packer_ended(&p, &schema, &o, end, end_size, &err), &err);
+    assert_ok(ps_packer_open_ended(&p, &schema, &o, end, end_size, &err), &err);
     assert_int_equal(ps_packer_totals(p)->sequences, c.count);
     assert_int_not_equal(ps_packer_delay(p), 0);
     assert_int_not_equal(ps_packer_info(p)->depth, PS_DEPTH_AUTO);
@@ -424,7 +425,7 @@ static void test_no_pack(void **state)
     ps_packer *p;
     ps_error err;
 
-    assert_ok(ps_packer_ended(&p, &schema, &o, end, size, &err), &err);
+    assert_ok(ps_packer_open_ended(&p, &schema, &o, end, size, &err), &err);
     assert_int_equal(ps_packer_totals(p)->packs, 0);
     ps_packer_free(p);
     assert_result(ps_packer_resume(&p, -1, &schema, &o, end, size, &err),
