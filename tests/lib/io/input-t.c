@@ -2,8 +2,8 @@
  * input-t.c - inputs that come in pieces of any size, plain and compressed,
  * read on a thread and without: the same bytes, and the same errors.
  *
- * This program has src/lib/io/read_ahead.c compiled once more with write renamed to
- * the fake below, which takes its time.
+ * This program has src/lib/io/read_ahead.c compiled once more with write
+ * renamed to the fake below, which takes its time.
  *
  * SPDX-License-Identifier: MIT
  */
