@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# reader.bats - the trainer that does nothing, examples/c/read-packs.c, gets
-# all that is in a stream, whatever way it reads.
+# reader.bats - the examples in C: read-packs, the trainer that does nothing,
+# gets all that is in a stream, whatever way it reads; next-tokens has labels
+# for all of it; write-tokens writes what packstream reads.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -87,4 +88,35 @@ tokens() {
         [[ ${lines[-1]} == 'usage: read-packs '* ]]
     done
     run -1 reader no-such-file
+}
+
+@test "next-tokens has a label for all but the last token of each sequence" {
+    local step=${abs_top_builddir:?}/examples/c/next-tokens tokens sequences
+    tokens=$(count tokens) sequences=$(count sequences)
+    for packs in 1 7 100000; do
+        "$step" "$packs" <x.pks >steps
+        [ "$(tail -n 1 steps)" = "every token is accounted for" ]
+        [ "$(awk '/packs/ { n += $5 } END { print n }' steps)" -eq \
+            $((tokens - sequences)) ]
+        [ "$(awk '/packs/ { n += $3 } END { print n }' steps)" -eq "$tokens" ]
+        run -1 grep -v 'weights 1.000$' <(grep packs steps)
+    done
+    run -64 "$step"
+    head -c -1 x.pks >short.pks
+    run -65 "$step" 7 <short.pks
+}
+
+@test "write-tokens writes the records of tokcat, and flushes" {
+    local write=${abs_top_builddir:?}/examples/c/write-tokens
+    printf '1 2 3\n40000 5\n' | "$write" | packstat --histogram >got
+    printf '2 1\n3 1\n' | cmp - got
+    printf '1 2 3\n40000 5\n' | "$write" | packstream -q -L 8 |
+        packcat --to=ids | cmp - <(printf '1 2 3\n40000 5\n')
+    # A pack could hold both, but for the flush.
+    printf '1 2\n\n3\n' | "$write" | packstream -q -L 8 | packstat --json |
+        grep -E '"packs": ?2'
+    printf '1 x\n' >bad
+    run -65 "$write" <bad
+    printf '65536\n' >bad
+    run -65 "$write" <bad
 }

@@ -1,0 +1,76 @@
+/*
+ * write-tokens.c - a tokenizer's end: it writes token records.
+ *
+ *     write-tokens <IDS | packstream -L 512
+ *
+ * Each line of the input is a sequence, as ids below 65536 with blanks between
+ * them; they are written as framed records.  An empty line asks packstream to
+ * pack all that came before it at once, as a tokenizer does that has no more
+ * text for now.
+ *
+ * To compile it: cc write-tokens.c $(pkg-config --cflags --libs libpackstream)
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <packstream.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAX_TOKENS 100000
+
+/* The ids of a line; -1 if it has something else, or too much. */
+static int parse(const char *line, unsigned char *payload)
+{
+    int n = 0;
+
+    while (*line != '\n' && *line != '\0') {
+        char *end;
+        unsigned long id = strtoul(line, &end, 10);
+
+        if (end == line || id > 65535 || n == MAX_TOKENS)
+            return -1;
+        payload[2 * n] = (unsigned char)(id & 255); /* little-endian */
+        payload[2 * n + 1] = (unsigned char)(id >> 8);
+        n++;
+        for (line = end; *line == ' '; line++)
+            continue;
+    }
+    return n;
+}
+
+int main(void)
+{
+    static unsigned char payload[2 * MAX_TOKENS];
+    ps_schema schema = ps_schema_raw(PS_U16);
+    ps_token_writer *writer;
+    ps_error err;
+    ps_result r;
+    char *line = NULL;
+    size_t size = 0;
+
+    schema.framed = true; /* a header, and an END that tells it is whole */
+    r = ps_token_writer_open(&writer, STDOUT_FILENO, &schema, &err);
+    while (r == PS_OK && getline(&line, &size, stdin) > 0) {
+        int n = parse(line, payload);
+
+        if (n < 0) {
+            fprintf(stderr, "write-tokens: no ids: %s", line);
+            return 65;
+        }
+        r = n > 0 ? ps_token_writer_put(writer, (uint32_t)n, payload, &err)
+                  : ps_token_writer_put_flush(writer, &err);
+    }
+    if (r == PS_OK && ferror(stdin)) {
+        perror("write-tokens: stdin");
+        return 1;
+    }
+    if (r == PS_OK)
+        r = ps_token_writer_finish(writer, &err);
+    ps_token_writer_free(writer);
+    free(line);
+    if (r != PS_OK)
+        fprintf(stderr, "write-tokens: %s\n", err.text);
+    return r == PS_OK ? 0 : 1;
+}
