@@ -157,7 +157,7 @@ static int read_note(resume *r)
                               .output = load_file(note + AT_OUTPUT),
                               .input_bytes = load_u64(note + AT_INPUT_BYTES)};
     if (r->place.file < (uint32_t)c->n_names &&
-        r->place.mark.id <= r->summary.needs)
+        r->place.mark.id <= r->summary.resume_from_id)
         return STATUS_OK;
     message_error("%s: the state is damaged", message_name(r->file.name));
     return STATUS_DATA;

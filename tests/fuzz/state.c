@@ -177,8 +177,8 @@ static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
     must(result != PS_OK || fits(j, state) == PS_OK);
     if (result != PS_OK)
         return result;
-    result = take_steps(j, p, w->stop, (unsigned)j->steps.left, says.needs,
-                        &err);
+    result = take_steps(j, p, w->stop, (unsigned)j->steps.left,
+                        says.resume_from_id, &err);
     if (result == PS_OK)
         result = told(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);

@@ -276,7 +276,7 @@ typedef struct ps_state {
     uint64_t packs;        /* that were made */
     uint64_t output_bytes; /* that were written */
     uint64_t input_sequences;
-    uint64_t needs; /* the id of the first that has to be put again */
+    uint64_t resume_from_id; /* the id of the first that has to be put again */
     bool finished;
     bool blank; /* nothing was put; the others are 0 */
     const unsigned char *note; /* in the state */

@@ -46,22 +46,23 @@ ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
 void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload)
 {
-    ps_lane lanes[PS_MAX_FIELDS];
-    uint32_t n_lanes = ps_lanes(info, lanes);
+    ps_payload_column columns[PS_MAX_FIELDS];
+    uint32_t n_columns = ps_payload_columns(info, columns);
     ps_piece piece = ps_pack_piece(info, pack, i);
     uint64_t fixed_at =
         (uint64_t)ps_schema_shape(&info->schema).per_token * piece.n_tok;
 
-    for (uint32_t l = 0; l < n_lanes; l++) {
-        const ps_lane *lane = &lanes[l];
-        size_t first = lane->per_token ? piece.begin : i;
-        size_t n = lane->per_token ? piece.n_tok : 1;
-        uint64_t at = lane->per_token ? (uint64_t)lane->before * piece.n_tok
-                                      : fixed_at + lane->before;
+    for (uint32_t l = 0; l < n_columns; l++) {
+        const ps_payload_column *column = &columns[l];
+        size_t first = column->per_token ? piece.begin : i;
+        size_t n = column->per_token ? piece.n_tok : 1;
+        uint64_t at = column->per_token
+                          ? (uint64_t)column->before * piece.n_tok
+                          : fixed_at + column->before;
 
         memcpy((unsigned char *)payload + at,
-               pack->record + lane->offset + first * lane->bytes,
-               n * lane->bytes);
+               pack->record + column->offset + first * column->bytes,
+               n * column->bytes);
     }
 }
 

@@ -30,9 +30,10 @@
 #define AT_N_TOK 44
 #define AT_MAX_SEQLEN 48
 
-/* Adds the lanes of the user's channels of one kind, in table order. */
-static void add_lanes(const ps_pack_info *info, ps_kind kind,
-                      uint32_t before, ps_lane *lanes, uint32_t *n)
+/* Adds the columns of the user's channels of one kind, in table order. */
+static void add_columns(const ps_pack_info *info, ps_kind kind,
+                        uint32_t before, ps_payload_column *columns,
+                        uint32_t *n)
 {
     for (uint32_t c = 0; c < info->schema.n_channels; c++) {
         const ps_channel *channel = &info->schema.channels[c];
@@ -41,21 +42,22 @@ static void add_lanes(const ps_pack_info *info, ps_kind kind,
 
         if (channel->kind != kind)
             continue;
-        lanes[(*n)++] = (ps_lane){f->offset, bytes, kind == PS_PER_TOKEN,
-                                  before};
+        columns[(*n)++] = (ps_payload_column){f->offset, bytes,
+                                              kind == PS_PER_TOKEN, before};
         before += bytes;
     }
 }
 
-uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS])
+uint32_t ps_payload_columns(const ps_pack_info *info,
+                            ps_payload_column columns[PS_MAX_FIELDS])
 {
     const ps_field *tokens = &info->fields[info->tokens_field];
     uint32_t bytes = (uint32_t)ps_type_bytes(tokens->channel.type);
     uint32_t n = 0;
 
-    lanes[n++] = (ps_lane){tokens->offset, bytes, true, 0};
-    add_lanes(info, PS_PER_TOKEN, bytes, lanes, &n);
-    add_lanes(info, PS_PER_SEQUENCE, 0, lanes, &n);
+    columns[n++] = (ps_payload_column){tokens->offset, bytes, true, 0};
+    add_columns(info, PS_PER_TOKEN, bytes, columns, &n);
+    add_columns(info, PS_PER_SEQUENCE, 0, columns, &n);
     return n;
 }
 

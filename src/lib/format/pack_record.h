@@ -32,12 +32,12 @@
  * payload of n tokens it starts at `before` * n if it is per token, else
  * behind the per-token parts at `before`.
  */
-typedef struct ps_lane {
+typedef struct ps_payload_column {
     uint32_t offset; /* of the field in the record */
     uint32_t bytes;  /* of an element */
     bool per_token;
     uint32_t before;
-} ps_lane;
+} ps_payload_column;
 
 /* Every record starts with a checksum of so many bytes. */
 #define PS_CHECKSUM_BYTES 8
@@ -45,8 +45,9 @@ typedef struct ps_lane {
 /* In a record's head: zeros from here to the first field. */
 #define PS_HEAD_ZERO 52
 
-/* The lanes of a stream, in payload order; returns their number. */
-uint32_t ps_lanes(const ps_pack_info *info, ps_lane lanes[PS_MAX_FIELDS]);
+/* The columns of a stream, in payload order; returns their number. */
+uint32_t ps_payload_columns(const ps_pack_info *info,
+                            ps_payload_column columns[PS_MAX_FIELDS]);
 
 /* What it takes to fill a field, worked out once. */
 typedef struct ps_form_field {
@@ -92,7 +93,8 @@ static inline ps_record ps_record_begin(const ps_form *form,
 
 /*
  * Adds a sequence, which must fit: writes its boundary, id and piece.  Before
- * that, the caller copies its lanes to element n_seq or n_rows of their fields.
+ * that, the caller copies its columns to element n_seq or n_rows of their
+ * fields.
  */
 void ps_record_add(ps_record *record, const ps_piece *piece);
 

@@ -19,21 +19,22 @@
 
 /* ---- Payloads ---- */
 
-/* Where a part of a payload has its values of a lane. */
-static const unsigned char *lane_of(const ps_packer *p, const ps_lane *lane,
-                                    const ps_part *part)
+/* Where a part of a payload has its values of a column. */
+static const unsigned char *column_of(const ps_packer *p,
+                                      const ps_payload_column *column,
+                                      const ps_part *part)
 {
     uint64_t n_tok = part->payload_tok;
 
-    if (!lane->per_token)
-        return part->payload + p->shape.per_token * n_tok + lane->before;
-    return part->payload + lane->before * n_tok +
-           (uint64_t)part->first * lane->bytes;
+    if (!column->per_token)
+        return part->payload + p->shape.per_token * n_tok + column->before;
+    return part->payload + column->before * n_tok +
+           (uint64_t)part->first * column->bytes;
 }
 
-static size_t lane_bytes(const ps_lane *lane, uint32_t n_tok)
+static size_t column_bytes(const ps_payload_column *column, uint32_t n_tok)
 {
-    return (size_t)lane->bytes * (lane->per_token ? n_tok : 1);
+    return (size_t)column->bytes * (column->per_token ? n_tok : 1);
 }
 
 ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
@@ -44,9 +45,9 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
     if (n_tok == part->payload_tok)
         return ps_store_append(store, slot, part->payload,
                                ps_packer_payload_bytes(p, n_tok), err);
-    for (uint32_t l = 0; l < p->n_lanes && r == PS_OK; l++)
-        r = ps_store_append(store, slot, lane_of(p, &p->lanes[l], part),
-                            lane_bytes(&p->lanes[l], n_tok), err);
+    for (uint32_t l = 0; l < p->n_columns && r == PS_OK; l++)
+        r = ps_store_append(store, slot, column_of(p, &p->columns[l], part),
+                            column_bytes(&p->columns[l], n_tok), err);
     return r;
 }
 
@@ -75,18 +76,18 @@ void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
 
     if (part->block == NULL)
         cursor = ps_store_start(p->store, slot);
-    for (uint32_t l = 0; l < p->n_lanes; l++) {
-        const ps_lane *lane = &p->lanes[l];
-        size_t n = lane_bytes(lane, n_tok);
+    for (uint32_t l = 0; l < p->n_columns; l++) {
+        const ps_payload_column *column = &p->columns[l];
+        size_t n = column_bytes(column, n_tok);
 
         if (record != NULL)
-            to = record->bytes + lane->offset +
-                 (size_t)lane->bytes *
-                     (lane->per_token ? record->n_rows : record->n_seq);
+            to = record->bytes + column->offset +
+                 (size_t)column->bytes *
+                     (column->per_token ? record->n_rows : record->n_seq);
         if (part->block == NULL)
             ps_store_read(p->store, &cursor, to, n);
         else
-            memcpy(to, lane_of(p, lane, part), n);
+            memcpy(to, column_of(p, column, part), n);
         to += n;
     }
 }

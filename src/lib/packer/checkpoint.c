@@ -60,7 +60,7 @@ static void save_head(ps_saver *saver, uint32_t kind, const ps_state *summary)
     ps_save_u64(saver, summary->packs);
     ps_save_u64(saver, summary->output_bytes);
     ps_save_u64(saver, summary->input_sequences);
-    ps_save_u64(saver, summary->needs);
+    ps_save_u64(saver, summary->resume_from_id);
     ps_save_u64(saver, summary->note_bytes);
     ps_save_bytes(saver, summary->note, summary->note_bytes);
 }
@@ -157,7 +157,7 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
     ps_saver saver = {0};
     ps_state summary = {.packs = p->totals.packs,
                         .input_sequences = p->totals.input_sequences,
-                        .needs = ps_packer_resume_from_id(p),
+                        .resume_from_id = ps_packer_resume_from_id(p),
                         .note = note,
                         .note_bytes = note_bytes};
 
@@ -219,10 +219,11 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
     summary->packs = ps_load_u64(restorer);
     summary->output_bytes = ps_load_u64(restorer);
     summary->input_sequences = ps_load_u64(restorer);
-    summary->needs = ps_load_u64(restorer);
+    summary->resume_from_id = ps_load_u64(restorer);
     summary->note_bytes = (size_t)ps_load_u64(restorer);
     summary->note = ps_load_bytes(restorer, summary->note_bytes);
-    if (restorer->failed || summary->needs > summary->input_sequences ||
+    if (restorer->failed ||
+        summary->resume_from_id > summary->input_sequences ||
         (summary->packs == 0 && kind == STATE_GOES_ON) ||
         (summary->packs > 0 && kind == STATE_BLANK))
         return damaged(err);
@@ -455,7 +456,7 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
         h->seq_len = ps_load_u32(restorer);
         n_tok = ps_packer_length(p, slots[i]);
         p->bytes += ps_packer_store_bytes(p, n_tok);
-        if (restorer->failed || h->id < summary->needs ||
+        if (restorer->failed || h->id < summary->resume_from_id ||
             h->id >= summary->input_sequences || h->seq_off >= h->seq_len ||
             ps_packer_units(p, n_tok) != ps_engine_length(p->engine, slots[i]))
             r = damaged(err);

@@ -63,7 +63,7 @@ static ps_result open_all(ps_packer *p, const ps_output_place *place,
     if (r != PS_OK)
         return r;
     /* The places of the fields in a record depend on the depth, too. */
-    p->n_lanes = ps_lanes(&p->info, p->lanes);
+    p->n_columns = ps_payload_columns(&p->info, p->columns);
     p->form = ps_form_of(&p->info);
     p->max_blocks = ps_packer_max_blocks(p);
     p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);

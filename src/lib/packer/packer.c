@@ -28,7 +28,7 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
         r = ps_length_counts_open(&p->packed,
                                   p->info.capacity / p->info.align, err);
     if (r == PS_OK) {
-        p->n_lanes = ps_lanes(&p->info, p->lanes);
+        p->n_columns = ps_payload_columns(&p->info, p->columns);
         return PS_OK;
     }
     ps_packer_free(p);

@@ -84,8 +84,8 @@ struct ps_packer {
     int fd;
     bool finished;
     ps_shape shape;
-    ps_lane lanes[PS_MAX_FIELDS]; /* in payload order */
-    uint32_t n_lanes;
+    ps_payload_column columns[PS_MAX_FIELDS]; /* in payload order */
+    uint32_t n_columns;
     ps_form form;
     ps_engine *engine; /* NULL: the depth is still to be chosen */
     ps_store *store;
@@ -224,7 +224,7 @@ ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_part *part, ps_error *err);
 
 /*
- * Copies what is kept for a slot, lane after lane: each to its place in a
+ * Copies what is kept for a slot, column after column: each to its place in a
  * record, or, without one, all to `to`.
  */
 void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,

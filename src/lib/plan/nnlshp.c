@@ -159,22 +159,22 @@ static ps_result fit(ps_plan *plan, const ps_histogram *h,
 }
 
 /*
- * Fits the histogram; with `again` what that leaves, too, until it brings
+ * Fits the histogram; with `refit` what that leaves, too, until it brings
  * nothing; and packs the rest.  The prices of all lengths, and the bound,
  * go to *all.
  */
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
-                                const ps_plan_options *o, bool again,
+                                const ps_plan_options *o, bool refit,
                                 ps_fit_work work, rest *all, ps_error *err)
 {
     rest left, next;
-    ps_result r = fit(plan, h, o, !again, &work.fit, &left, all, err);
+    ps_result r = fit(plan, h, o, !refit, &work.fit, &left, all, err);
 
-    for (int k = 1; r == PS_OK && again && k < MAX_FITS; k++) {
+    for (int k = 1; r == PS_OK && refit && k < MAX_FITS; k++) {
         if (ps_histogram_size(left.h) == 0)
             break;
         r = fit(plan, left.h, o, false, &work.fit, &next, NULL, err);
-        again = r == PS_OK && ps_histogram_sequences(next.h) <
+        refit = r == PS_OK && ps_histogram_sequences(next.h) <
                                   ps_histogram_sequences(left.h);
         next.min_packs = left.min_packs;
         close_rest(&left);
@@ -264,7 +264,7 @@ static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
  * mends it where it is not near the bound, *min_packs.
  */
 static ps_result improve(ps_plan **best, const ps_histogram *h,
-                         const ps_plan_options *o, bool again,
+                         const ps_plan_options *o, bool refit,
                          double *min_packs, ps_error *err)
 {
     const ps_fit_work work = {ps_lp_fair_work(ps_histogram_size(h)),
@@ -275,7 +275,7 @@ static ps_result improve(ps_plan **best, const ps_histogram *h,
 
     if (r != PS_OK)
         return r;
-    r = fit_and_repair(plan, h, o, again, work, &all, err);
+    r = fit_and_repair(plan, h, o, refit, work, &all, err);
     if (r == PS_OK)
         r = ps_plan_quick(&plan, h, o, err);
     if (r == PS_OK && (double)ps_plan_packs(plan) > NEAR * all.min_packs)
@@ -289,11 +289,11 @@ ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
                          ps_algorithm algorithm, const ps_plan_options *o,
                          ps_error *err)
 {
-    bool again = algorithm == PS_PLAN_ENNLSHP;
+    bool refit = algorithm == PS_PLAN_ENNLSHP;
     ps_plan_options shallow = *o;
     ps_plan *best = NULL;
     double min_packs = 1, depth;
-    ps_result r = improve(&best, h, o, again, &min_packs, err);
+    ps_result r = improve(&best, h, o, refit, &min_packs, err);
 
     /*
      * A greater depth makes the search harder.  So a small one is tried as
@@ -304,7 +304,7 @@ ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
     if (r == PS_OK && (double)ps_plan_packs(best) > min_packs &&
         depth < o->depth && ps_histogram_size(h) <= SHALLOW_LENGTHS) {
         shallow.depth = (uint32_t)depth;
-        r = improve(&best, h, &shallow, again, &min_packs, err);
+        r = improve(&best, h, &shallow, refit, &min_packs, err);
     }
     if (r == PS_OK)
         r = add_plan(plan, best, err);

@@ -23,8 +23,8 @@ struct ps_unpacker {
     const ps_pack_info *info;
     ps_order order;
     ps_shape shape;
-    ps_lane lanes[PS_MAX_FIELDS];
-    uint32_t n_lanes;
+    ps_payload_column columns[PS_MAX_FIELDS];
+    uint32_t n_columns;
     ps_pack pack;       /* pack order: being handed out; else: deferred */
     uint32_t next;      /* pack order: sequence of `pack` */
     bool deferred;      /* `pack` starts the next stream */
@@ -48,7 +48,7 @@ ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
     u->info = ps_pack_reader_info(reader);
     u->order = order;
     u->shape = ps_schema_shape(&u->info->schema);
-    u->n_lanes = ps_lanes(u->info, u->lanes);
+    u->n_columns = ps_payload_columns(u->info, u->columns);
     *unpacker = u;
     return PS_OK;
 }
@@ -197,17 +197,18 @@ static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
     uint64_t piece_fixed = (uint64_t)u->shape.per_token * piece->n_tok;
     uint64_t whole_fixed = (uint64_t)u->shape.per_token * whole->n_tok;
 
-    for (uint32_t l = 0; l < u->n_lanes; l++) {
-        const ps_lane *lane = &u->lanes[l];
+    for (uint32_t l = 0; l < u->n_columns; l++) {
+        const ps_payload_column *column = &u->columns[l];
 
-        if (lane->per_token)
-            memcpy(whole->payload + (uint64_t)lane->before * whole->n_tok +
-                       (uint64_t)piece->seq_off * lane->bytes,
-                   piece->payload + (uint64_t)lane->before * piece->n_tok,
-                   (size_t)piece->n_tok * lane->bytes);
+        if (column->per_token)
+            memcpy(whole->payload + (uint64_t)column->before * whole->n_tok +
+                   (uint64_t)piece->seq_off * column->bytes,
+                   piece->payload + (uint64_t)column->before * piece->n_tok,
+                   (size_t)piece->n_tok * column->bytes);
         else
-            memcpy(whole->payload + whole_fixed + lane->before,
-                   piece->payload + piece_fixed + lane->before, lane->bytes);
+            memcpy(whole->payload + whole_fixed + column->before,
+                   piece->payload + piece_fixed + column->before,
+                   column->bytes);
     }
 }
 

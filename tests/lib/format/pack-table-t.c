@@ -305,7 +305,7 @@ static void test_later_version(void **state)
     header h = make_header();
     ps_pack_info now = rich_info();
     ps_pack_info info;
-    ps_lane lanes[PS_MAX_FIELDS];
+    ps_payload_column columns[PS_MAX_FIELDS];
 
     set_u32(h.data + AT_RECORD_BYTES, 640);
     add_field(&h, N_FIELDS, "novelty");
@@ -316,7 +316,7 @@ static void test_later_version(void **state)
     assert_ptr_equal(ps_pack_field(&info, "novelty"),
                      &info.fields[N_FIELDS]);
     assert_null(ps_pack_field(&info, "novel"));
-    assert_int_equal(ps_lanes(&info, lanes), 6);
+    assert_int_equal(ps_payload_columns(&info, columns), 6);
     assert_true(ps_schema_equal(&info.schema, &now.schema));
     assert_true(info.split);
     assert_int_equal(info.tokens_field, TOKENS);

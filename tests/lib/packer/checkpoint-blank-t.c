@@ -32,7 +32,7 @@ static void test_says(void **unused)
     assert_int_equal(says.packs, 0);
     assert_int_equal(says.output_bytes, 0);
     assert_int_equal(says.input_sequences, 0);
-    assert_int_equal(says.needs, 0);
+    assert_int_equal(says.resume_from_id, 0);
     assert_int_equal(says.note_bytes, sizeof note);
     assert_memory_equal(says.note, note, sizeof note);
     free(state);

@@ -69,7 +69,7 @@ static bool resume_at(const corpus *c, const ps_packer_options *o,
     assert_int_equal(lseek(fd, 0, SEEK_END), says.output_bytes);
     assert_ok(ps_packer_resume(&p, fd, &c->schema, o, state, size, &err),
               &err);
-    put_rest(c, p, says.needs);
+    put_rest(c, p, says.resume_from_id);
     got = read_back(fd);
     assert_same_bytes(&got, wanted);
     assert_totals(ps_packer_totals(p), ps_packer_totals(whole));
@@ -242,17 +242,17 @@ static void test_other_input(void **state)
     ps_result r = PS_OK;
 
     assert_ok(ps_state_read(saved, size, &says, &err), &err);
-    assert_true(says.needs < says.input_sequences);
+    assert_true(says.resume_from_id < says.input_sequences);
     assert_ok(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err), &err);
     assert_result(ps_packer_flush(p, PS_FLUSH_DRAIN, &err),
                   PS_ERR_CORRUPT, &err);
     assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
                   PS_ERR_CORRUPT, &err);
-    s = corpus_sequence(&c, (uint32_t)says.needs + 1);
+    s = corpus_sequence(&c, (uint32_t)says.resume_from_id + 1);
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
-    c.samples[says.needs].payload[0] ^= 1;
-    for (uint64_t i = says.needs; r == PS_OK && i < says.input_sequences;
-         i++) {
+    c.samples[says.resume_from_id].payload[0] ^= 1;
+    for (uint64_t i = says.resume_from_id;
+         r == PS_OK && i < says.input_sequences; i++) {
         s = corpus_sequence(&c, (uint32_t)i);
         r = ps_packer_put(p, &s, &err);
     }

@@ -236,7 +236,7 @@ static void test_again(void **state)
         assert_ok(ps_state_read(saved, size, &says, &err), &err);
         p = resume(fd, saved, size);
         assert_counts(p, at);
-        put_all(p, says.needs, n, at % 2 == 0);
+        put_all(p, says.resume_from_id, n, at % 2 == 0);
         assert_counts(p, n);
         got = finish(p, fd);
         assert_same_bytes(&got, &wanted);
@@ -260,11 +260,11 @@ static void test_held_is_not_rejected(void **state)
     ps_error err;
 
     assert_ok(ps_state_read(saved, size, &says, &err), &err);
-    assert_int_equal(fate(says.needs), PS_REJECTS);
-    s = (ps_sequence){.id = says.needs,
-                      .n_tok = length(says.needs),
+    assert_int_equal(fate(says.resume_from_id), PS_REJECTS);
+    s = (ps_sequence){.id = says.resume_from_id,
+                      .n_tok = length(says.resume_from_id),
                       .payload = payload,
-                      .payload_bytes = 2 * (size_t)length(says.needs)};
+                      .payload_bytes = 2 * (size_t)length(says.resume_from_id)};
     assert_result(ps_packer_reject(p, &s, PS_REJECT_OUT_OF_VOCAB, &err),
                   PS_ERR_CORRUPT, &err);
     assert_non_null(strstr(err.text, "not what it was"));
