@@ -38,9 +38,12 @@ is_flat() {
     small=$(records 4 "${@:2}" | eval "$1")
     large=$(records 40 "${@:2}" | eval "$1")
     echo "$small KiB, then $large KiB"
-    # Linux counts the memory of a process in batches of some pages.
+    # Linux counts the memory of a process in batches of some pages, and how
+    # many blocks a thread has read ahead depends on the time: packcat has
+    # been seen with 3568 to 4224 KiB, whatever the size of its input.  A byte
+    # for each sequence would be 1600 KiB.
     [ "$small" -gt 500 ] &&
-        [ "$large" -le $((small + small / 20 + 256)) ]
+        [ "$large" -le $((small + small / 20 + 768)) ]
 }
 
 @test "what is measured is measured" {
