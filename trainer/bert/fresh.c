@@ -72,7 +72,7 @@ static bool lock(int fd)
            (errno != EAGAIN && errno != EACCES);
 }
 
-/* Who has the lock may rename or remove it, and so end its name. */
+/* The process with the lock may rename or remove the file. */
 static ps_result lock_beside(const fresh *f, ps_error *err)
 {
     struct stat open, named;

@@ -40,7 +40,7 @@ static int complain(const char *what)
     return STATUS_FAILURE;
 }
 
-/* Who stops us may have cut the input, too: that is no complaint then. */
+/* A signal may come with a cut input; then the cut is no error. */
 static int complain_feed(const training *t, const ps_error *err)
 {
     stop_now();

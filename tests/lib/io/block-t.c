@@ -112,7 +112,7 @@ static void test_every_holder_counts(void **state)
     ps_pool_close(pool);
 }
 
-/* Who took a block fills it, though nobody holds it yet. */
+/* A block can be filled before anybody holds it. */
 static void test_taken_is_not_free(void **state)
 {
     ps_pool *pool = open_pool();

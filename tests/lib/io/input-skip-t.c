@@ -102,7 +102,7 @@ static void test_walks(void **state)
     free_bytes(&b);
 }
 
-/* Who holds a block still has in it what was there. */
+/* A block that is held keeps its bytes. */
 static void test_held_block(void **state)
 {
     bytes b = make_data(SIZE);

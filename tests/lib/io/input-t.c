@@ -116,7 +116,7 @@ typedef struct place {
     size_t n;
 } place;
 
-/* Who reads: in steps of random sizes, holding some of what it got. */
+/* A reader that takes random sizes, and holds some of what it got. */
 typedef struct reading {
     ps_input *input;
     place held[HELD];
