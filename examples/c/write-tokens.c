@@ -40,37 +40,52 @@ static int parse(const char *line, unsigned char *payload)
     return n;
 }
 
-int main(void)
+/* Writes each line of the standard input, and then what ends the stream. */
+static int write_lines(ps_token_writer *writer)
 {
     static unsigned char payload[2 * MAX_TOKENS];
-    ps_schema schema = ps_schema_raw(PS_U16);
-    ps_token_writer *writer;
     ps_error err;
-    ps_result r;
+    ps_result r = PS_OK;
     char *line = NULL;
     size_t size = 0;
+    int n = 0;
 
-    schema.framed = true; /* a header, and an END that tells it is whole */
-    r = ps_token_writer_open(&writer, STDOUT_FILENO, &schema, &err);
     while (r == PS_OK && getline(&line, &size, stdin) > 0) {
-        int n = parse(line, payload);
-
+        n = parse(line, payload);
         if (n < 0) {
             fprintf(stderr, "write-tokens: no ids: %s", line);
-            return 65;
+            break;
         }
         r = n > 0 ? ps_token_writer_put(writer, (uint32_t)n, payload, &err)
                   : ps_token_writer_put_flush(writer, &err);
     }
-    if (r == PS_OK && ferror(stdin)) {
+    free(line);
+    if (n < 0)
+        return 65;
+    if (ferror(stdin)) {
         perror("write-tokens: stdin");
         return 1;
     }
     if (r == PS_OK)
         r = ps_token_writer_finish(writer, &err);
-    ps_token_writer_free(writer);
-    free(line);
     if (r != PS_OK)
         fprintf(stderr, "write-tokens: %s\n", err.text);
     return r == PS_OK ? 0 : 1;
+}
+
+int main(void)
+{
+    ps_schema schema = ps_schema_raw(PS_U16);
+    ps_token_writer *writer;
+    ps_error err;
+    int status;
+
+    schema.framed = true; /* a header, and an END that tells it is whole */
+    if (ps_token_writer_open(&writer, STDOUT_FILENO, &schema, &err) != PS_OK) {
+        fprintf(stderr, "write-tokens: %s\n", err.text);
+        return 1;
+    }
+    status = write_lines(writer);
+    ps_token_writer_free(writer);
+    return status;
 }

@@ -3,9 +3,9 @@
 # faults.bats - whatever call to the system fails, in whatever program:
 # nothing is lost, and nothing is said that is not so.
 #
-# tests/support/faults.bash does the work, since a thousand runs are no matter for
-# bats.  By default only some calls fail; `make faults` lets each fail, which
-# takes minutes.
+# tests/support/faults.bash does the work, since a thousand runs are no matter
+# for bats.  By default only some calls fail; `make faults` lets each fail,
+# which takes minutes.
 #
 # SPDX-License-Identifier: MIT
 

@@ -2,8 +2,8 @@
 # formats.bats - packstream(5) is enough: a decoder that knows the page and
 # nothing else reads what the programs write, and they read what it writes.
 #
-# The decoder is tests/support/formats.py.  It takes the byte tables and the numpy
-# recipes from the page itself, so a page that is wrong fails here.
+# The decoder is tests/support/formats.py.  It takes the byte tables and the
+# numpy recipes from the page itself, so a page that is wrong fails here.
 #
 # SPDX-License-Identifier: MIT
 
@@ -125,11 +125,7 @@ gives_back() {
 }
 
 @test "joined pack streams may differ in their windows" {
-    for n in 60 40; do
-        for _ in $(seq 100); do
-            record16 $(seq "$n")
-        done
-    done >x.raw
+    { many 100 60; many 100 40; } >x.raw
     packstream -L 100 -d 4 -w 1 x.raw >1.pks
     packstream -L 100 -d 4 -w 200 x.raw >2.pks
     cat x.raw x.raw >both.raw

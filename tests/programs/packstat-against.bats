@@ -246,15 +246,15 @@ but b.tok ends before record 90" \
         cat two two >four
         mv four two
     done
-    many() {
+    input() {
         record16 1
         for _ in $(seq 257); do
             cat two
         done
         record16 2
     }
-    many | packstream -q -L 1 --overlong=drop -o x.pks
-    run packstat --verify --against=- x.pks < <(many)
+    input | packstream -q -L 1 --overlong=drop -o x.pks
+    run packstat --verify --against=- x.pks < <(input)
     [ "$output" = "x.pks: OK (2 packs, 2 sequences, 2 tokens; all of the \
 input: 16842754 sequences, 33685506 tokens; 16842752 dropped, 0 truncated, \
 0 split)" ]

@@ -11,11 +11,9 @@ load ../support/helpers
 
 # sequences LENGTH...: raw u16 records, their tokens 1, 2, 3 ...
 sequences() {
-    local n
-    for n; do
-        # shellcheck disable=SC2046 # the words are the tokens
-        record16 $(seq "$n")
-    done
+    printf '%s\n' "$@" |
+        awk '{ for (i = 1; i <= $1; i++) printf "%d ", i; print "" }' |
+        tokcat --from=ids --raw
 }
 
 # lengths FILE: the lengths of raw u16 records, found with od and awk.

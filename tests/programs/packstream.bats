@@ -724,7 +724,7 @@ EOF
 @test "-d auto chooses a depth by what comes first" {
     check depth
     # Packs of four are full; some more places cost nothing.
-    for _ in {1..400}; do record16 1 2 3 4; done >x
+    many 400 4 >x
     packstream -L 16 -d auto -w 70 x >out
     packstat --json out | grep -E '"capacity": 16, "depth": ([4-9]|1[0-5]),'
     packstream -L 16 -w 70 x | cmp - out
@@ -737,7 +737,7 @@ EOF
 
 @test "at the end it says where the depth cost too much" {
     # Ten of 100 tokens fill a pack.
-    for _ in {1..400}; do record16 {1..10}; done >x
+    many 400 10 >x
     line="packstream: the depth cap of 2 costs 80.0%: -d 12"
     [ "$(packstream -L 100 -d 2 x 2>&1 >out)" = "$line" ]
     [ -z "$(packstream -L 100 -d 2 -q x 2>&1 >out)" ]
@@ -755,13 +755,13 @@ EOF
     packstream -L 100 --stats=json x 2>&1 >out |
         grep -F '"depth_cost": 0.0000, "depth_advised": null, '
     # Where a depth was chosen for another beginning, too.
-    { for _ in {1..100}; do record16 {1..100}; done; cat x; } >y
+    { many 100 100; cat x; } >y
     packstream -L 100 -w 100 y 2>&1 >out |
         grep -E "the depth cap of [1-7] costs [0-9.]+%: -d 1[0-9]"
 }
 
 @test "a job that goes on knows what the depth cost before" {
-    for _ in {1..400}; do record16 {1..10}; done >x
+    many 400 10 >x
     packstream -L 100 -d 2 -w 8 -o whole x 2>wanted
     grep -F "costs 80.0%" wanted
     # A full disk stops it in the middle.

@@ -14,9 +14,10 @@ setup_file() {
     bats_require_minimum_version 1.5.0
 }
 
-# sample: some megabytes of records, so that there are several blocks.
+# sample OPTION...: some megabytes of records, so that there are several
+# blocks; of some length each, so that they are soon packed.
 sample() {
-    seq 400000 | tokcat --from=bytes
+    seq 400000 | paste -d ' ' - - - - - - - - - - - | tokcat --from=bytes "$@"
 }
 
 @test "the same bytes on any number of threads" {
@@ -106,8 +107,9 @@ sample() {
     sample >x
     local options
     for options in -T1 -T2 "-T1 --zstd" "-T3 --zstd"; do
-        timeout 20 bash -c "{ packstream $options -L 512 x; echo \$? >status; } |
-            head -c 100 >/dev/null"
+        timeout 20 bash -c "
+            { packstream $options -L 512 x; echo \$? >status; } |
+                head -c 100 >/dev/null"
         [ "$(cat status)" = 141 ]
     done
 }
@@ -147,7 +149,7 @@ sample() {
 # A thread that still read the first file would take from the next one.
 @test "an empty file before others" {
     : >empty
-    seq 400000 | tokcat --from=bytes --raw >x
+    sample --raw >x
     packstream -T1 -L 512 --stats empty x x 2>wanted >/dev/null
     local i n
     for ((i = 0; i < 40; i++)); do

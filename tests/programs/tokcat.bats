@@ -623,7 +623,7 @@ with open("out", "wb") as out:
     is 1 "tokcat: stdout: cannot write: No space left on device" \
         bash -c 'echo 1 | tokcat --from=ids >/dev/full'
     is 1 "tokcat: /dev/full: cannot write: No space left on device" \
-        bash -c 'yes 1 2 3 | tokcat --from=ids -o /dev/full'
+        bash -c 'yes 1 2 3 2>/dev/null | tokcat --from=ids -o /dev/full'
     is 1 "tokcat: stdout: Bad file descriptor" \
         bash -c 'echo 1 | tokcat --from=ids >&-'
     is 1 "tokcat: stdin: Bad file descriptor" \
@@ -633,7 +633,7 @@ with open("out", "wb") as out:
 @test "a vanished reader ends it quietly, by the signal" {
     # shellcheck disable=SC2016
     is 0 "" bash -c '
-        { yes 1 2 3 4 5 | timeout 20 tokcat --from=ids
+        { yes 1 2 3 4 5 2>/dev/null | timeout 20 tokcat --from=ids
           echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
     # timeout dies of the signal of its child, and the shell adds 128.
     [ "$(cat status)" = 141 ]

@@ -14,7 +14,8 @@
 # interrupted, refused for now or served byte by byte; and fills the disk.
 #
 # With FAULTS=all in the environment it is every call, else some: the first
-# few, and then fewer and fewer.  FAULTS_SO is the module of tests/support/faults.c.
+# few, and then fewer and fewer.  FAULTS_SO is the module made of
+# tests/support/faults.c.
 #
 # A program may have done its work in spite of a fault: then it says so and
 # its outputs are what they are otherwise.  Else it ends with 1 and says why,

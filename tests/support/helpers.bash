@@ -113,6 +113,11 @@ record32() {
     u32 "$@"
 }
 
+# many N LENGTH: so many raw u16 records of so many tokens each, soon made.
+many() {
+    seq "$1" | sed "s/.*/$(seq -s ' ' "$2")/" | tokcat --from=ids --raw
+}
+
 # gives WIDTH RECORDS OPTION...: `tokcat --raw` makes these of its input, raw
 # records of tokens of so many bits, with commas between the records.
 gives() {

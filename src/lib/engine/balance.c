@@ -31,12 +31,11 @@
 /* The stream's shares are those of its last windows, about so many. */
 #define SHARE_WINDOWS 6
 
-void ps_balance_init(ps_balance *b, uint32_t capacity, const ps_units *units,
-                     uint32_t window_size, ps_mem *mem)
+void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
+                     ps_mem *mem)
 {
-    *b = (ps_balance){
-        .capacity = capacity, .units = *units, .window_size = window_size};
-    b->place = ps_mem_alloc(mem, (uint64_t)capacity + 1, sizeof *b->place);
+    *b = (ps_balance){.units = units, .window_size = window_size};
+    b->place = ps_mem_alloc(mem, (uint64_t)units + 1, sizeof *b->place);
 }
 
 void ps_balance_destroy(ps_balance *b)
@@ -44,13 +43,12 @@ void ps_balance_destroy(ps_balance *b)
     free(b->place);
 }
 
-/* Finds the place of each length between the knots. */
-static void place_lengths(ps_balance *b)
+/* Finds the place of the lengths of each unit between the knots. */
+static void place_units(ps_balance *b)
 {
     uint32_t i = 0;
 
-    for (uint32_t l = 1; l <= b->capacity; l++) {
-        uint32_t u = ps_units_round(&b->units, l);
+    for (uint32_t u = 1; u <= b->units; u++) {
         uint32_t part = 0;
 
         while (i + 1 < LAST_KNOT && u > b->knot[i + 1])
@@ -60,7 +58,7 @@ static void place_lengths(ps_balance *b)
                               (b->knot[i + 1] - b->knot[i]));
         if (part > PS_BALANCE_WHOLE)
             part = PS_BALANCE_WHOLE;
-        b->place[l] = (uint16_t)(i * 2 * PS_BALANCE_WHOLE + part);
+        b->place[u] = (uint16_t)(i * 2 * PS_BALANCE_WHOLE + part);
     }
 }
 
@@ -73,9 +71,9 @@ static void place_knots(ps_balance *b, const double *count)
     uint32_t last = 0;
     uint32_t i = 1;
 
-    for (uint32_t u = 1; u <= b->units.count; u++)
+    for (uint32_t u = 1; u <= b->units; u++)
         total += count[u];
-    for (uint32_t u = 1; u <= b->units.count; u++) {
+    for (uint32_t u = 1; u <= b->units; u++) {
         if (count[u] <= 0)
             continue;
         if (first == 0)
@@ -92,13 +90,12 @@ static void place_knots(ps_balance *b, const double *count)
             b->knot[i] = b->knot[i - 1] + 1;
 }
 
-/* All lengths of a unit have the same place. */
 static void count_window(ps_balance *b, const double *in_window)
 {
     memset(b->in_window, 0, sizeof b->in_window);
-    for (uint32_t u = 1; u <= b->units.count; u++) {
+    for (uint32_t u = 1; u <= b->units; u++) {
         uint32_t part;
-        uint32_t i = ps_balance_find(b, u * b->units.size, &part);
+        uint32_t i = ps_balance_find(b, u, &part);
         int64_t n = (int64_t)in_window[u];
 
         b->in_window[i] += n * (PS_BALANCE_WHOLE - part);
@@ -113,11 +110,11 @@ void ps_balance_learn(ps_balance *b, const double *count,
     double total = 0;
 
     place_knots(b, count);
-    place_lengths(b);
+    place_units(b);
     count_window(b, in_window);
-    for (uint32_t u = 1; u <= b->units.count; u++) {
+    for (uint32_t u = 1; u <= b->units; u++) {
         uint32_t part;
-        uint32_t i = ps_balance_find(b, u * b->units.size, &part);
+        uint32_t i = ps_balance_find(b, u, &part);
 
         share[i] += count[u] * (PS_BALANCE_WHOLE - part);
         share[i + 1] += count[u] * part;
@@ -181,7 +178,7 @@ void ps_balance_load(ps_balance *b, const double *in_window,
 
     b->arrivals = (int64_t)(all & UINT32_MAX);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
-        uint32_t max = b->capacity + PS_BALANCE_KNOTS;
+        uint32_t max = b->units + PS_BALANCE_KNOTS;
         uint64_t arrived;
         uint64_t share;
 
@@ -201,6 +198,6 @@ void ps_balance_load(ps_balance *b, const double *in_window,
     if (restorer->failed)
         memset(b->weight, 0, sizeof b->weight);
     else if (known)
-        place_lengths(b);
+        place_units(b);
     count_window(b, in_window);
 }

@@ -29,9 +29,8 @@
 
 typedef struct ps_balance {
     uint32_t knot[PS_BALANCE_KNOTS]; /* units of length, ascending */
-    uint32_t capacity;
-    ps_units units;
-    uint16_t *place; /* by length: the knot below it, and parts above that */
+    uint32_t units; /* of the capacity */
+    uint16_t *place; /* by unit: the knot below it, and parts above that */
     int64_t in_window[PS_BALANCE_KNOTS]; /* parts */
     int64_t arrived[PS_BALANCE_KNOTS];   /* parts since the last weighing */
     int64_t arrivals;                    /* sequences since then */
@@ -40,21 +39,21 @@ typedef struct ps_balance {
     uint32_t window_size;
 } ps_balance;
 
-/* Which knot is at or below a length, and how far it is on to the next. */
-static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t length,
+/* Which knot is at or below a unit, and how far it is on to the next. */
+static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t unit,
                                        uint32_t *part)
 {
-    uint32_t place = b->place[length];
+    uint32_t place = b->place[unit];
 
     *part = place % (2 * PS_BALANCE_WHOLE);
     return place / (2 * PS_BALANCE_WHOLE);
 }
 
 /* To be added to the score of a sequence. */
-static inline int32_t ps_balance_of(const ps_balance *b, uint32_t length)
+static inline int32_t ps_balance_of(const ps_balance *b, uint32_t unit)
 {
     uint32_t part;
-    uint32_t i = ps_balance_find(b, length, &part);
+    uint32_t i = ps_balance_find(b, unit, &part);
 
     return b->weight[i] + (int32_t)((int64_t)(b->weight[i + 1] -
                                               b->weight[i]) *
@@ -62,10 +61,10 @@ static inline int32_t ps_balance_of(const ps_balance *b, uint32_t length)
 }
 
 /* A sequence came to the window, or left it. */
-static inline void ps_balance_admit(ps_balance *b, uint32_t length)
+static inline void ps_balance_admit(ps_balance *b, uint32_t unit)
 {
     uint32_t part;
-    uint32_t i = ps_balance_find(b, length, &part);
+    uint32_t i = ps_balance_find(b, unit, &part);
 
     b->in_window[i] += PS_BALANCE_WHOLE - part;
     b->in_window[i + 1] += part;
@@ -74,26 +73,27 @@ static inline void ps_balance_admit(ps_balance *b, uint32_t length)
     b->arrivals++;
 }
 
-static inline void ps_balance_take(ps_balance *b, uint32_t length)
+static inline void ps_balance_take(ps_balance *b, uint32_t unit)
 {
     uint32_t part;
-    uint32_t i = ps_balance_find(b, length, &part);
+    uint32_t i = ps_balance_find(b, unit, &part);
 
     b->in_window[i] -= PS_BALANCE_WHOLE - part;
     b->in_window[i + 1] -= part;
 }
 
 /*
- * Until something is known no length has a weight.  The stream is counted in
- * these units.  Sets mem->failed without memory.
+ * A length is told in units, rounded as ps_units_round does; the capacity is
+ * so many.  Until something is known no length has a weight.  Sets
+ * mem->failed without memory.
  */
-void ps_balance_init(ps_balance *b, uint32_t capacity, const ps_units *units,
-                     uint32_t window_size, ps_mem *mem);
+void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
+                     ps_mem *mem);
 void ps_balance_destroy(ps_balance *b);
 
 /*
- * New knots, for a stream with these counts by length in units, rounded as
- * ps_units_round does, and a window with so many of each.
+ * New knots, for a stream with these counts by unit, and a window with so
+ * many of each.
  */
 void ps_balance_learn(ps_balance *b, const double *count,
                       const double *in_window);

@@ -69,8 +69,8 @@ void ps_score_init(ps_score *s, const ps_window *window,
     s->by_unit = open_table(s->max_units, mem);
     s->placed = ps_mem_alloc(mem, (uint64_t)s->capacity + 1,
                              sizeof *s->placed);
-    ps_balance_init(&s->balance, s->capacity, &prices->units,
-                    prices->window_size, mem);
+    ps_balance_init(&s->balance, prices->units.count, prices->window_size,
+                    mem);
     set_units(s, false);
 }
 

@@ -102,7 +102,8 @@ static inline int32_t ps_score_of(const ps_score *s, uint32_t length)
 
     age = age < s->max_age ? age : s->max_age;
     return ps_dual_price_of(s->prices, length) +
-           ps_balance_of(&s->balance, length) +
+           ps_balance_of(&s->balance,
+                         ps_units_round(&s->prices->units, length)) +
            (int32_t)(age * s->step >> 32);
 }
 
@@ -120,7 +121,8 @@ static inline uint32_t ps_score_left(const ps_score *s, uint32_t length)
 static inline void ps_score_admit(ps_score *s, uint32_t length)
 {
     if (length < s->capacity)
-        ps_balance_admit(&s->balance, length);
+        ps_balance_admit(&s->balance,
+                         ps_units_round(&s->prices->units, length));
     if (s->window->queues[length].count == 1)
         ps_score_set(s, length, ps_score_of(s, length));
 }
@@ -128,7 +130,8 @@ static inline void ps_score_admit(ps_score *s, uint32_t length)
 static inline void ps_score_take(ps_score *s, uint32_t length)
 {
     if (length < s->capacity)
-        ps_balance_take(&s->balance, length);
+        ps_balance_take(&s->balance,
+                        ps_units_round(&s->prices->units, length));
     ps_score_set(s, length,
                  s->window->queues[length].count > 0 ? ps_score_of(s, length)
                                                      : PS_SCORE_NONE);

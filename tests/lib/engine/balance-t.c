@@ -28,7 +28,8 @@
 /* A balance, and what it should have counted, by length. */
 typedef struct stand {
     ps_balance b;
-    uint32_t units;
+    uint32_t capacity;
+    ps_units units;
     double *count; /* by length in units */
     double *in_window; /* the same of those held, in learning or a load */
     uint32_t *held;
@@ -49,14 +50,14 @@ static void *zeros(size_t n, size_t size)
 static stand open_stand(uint32_t capacity, uint32_t unit, uint32_t window)
 {
     const ps_units units = ps_units_of(capacity, (capacity - 1) / unit + 1);
-    stand s = {.units = units.count};
+    stand s = {.capacity = capacity, .units = units};
     ps_mem mem = {0};
 
     assert_int_equal(units.size, unit);
-    ps_balance_init(&s.b, capacity, &units, window, &mem);
+    ps_balance_init(&s.b, units.count, window, &mem);
     assert_false(mem.failed);
-    s.count = zeros(s.units + 1, sizeof *s.count);
-    s.in_window = zeros(s.units + 1, sizeof *s.in_window);
+    s.count = zeros(s.units.count + 1, sizeof *s.count);
+    s.in_window = zeros(s.units.count + 1, sizeof *s.in_window);
     s.held = zeros(capacity + 1, sizeof *s.held);
     s.came = zeros(capacity + 1, sizeof *s.came);
     return s;
@@ -73,7 +74,7 @@ static void close_stand(stand *s)
 
 static void admit(stand *s, uint32_t length)
 {
-    ps_balance_admit(&s->b, length);
+    ps_balance_admit(&s->b, ps_units_round(&s->units, length));
     s->held[length]++;
     s->came[length]++;
     s->n_held++;
@@ -82,7 +83,7 @@ static void admit(stand *s, uint32_t length)
 
 static void take(stand *s, uint32_t length)
 {
-    ps_balance_take(&s->b, length);
+    ps_balance_take(&s->b, ps_units_round(&s->units, length));
     s->held[length]--;
     s->n_held--;
 }
@@ -90,7 +91,7 @@ static void take(stand *s, uint32_t length)
 /* The stream has brought some of a length. */
 static void bring(stand *s, uint32_t length, double times)
 {
-    s->count[ps_units_round(&s->b.units, length)] += times;
+    s->count[ps_units_round(&s->units, length)] += times;
 }
 
 /* Held before the balance learns or is loaded. */
@@ -102,9 +103,9 @@ static void hold(stand *s, uint32_t length, uint32_t n)
 
 static void count_held(stand *s)
 {
-    memset(s->in_window, 0, (s->units + 1) * sizeof *s->in_window);
-    for (uint32_t l = 1; l <= s->b.capacity; l++)
-        s->in_window[ps_units_round(&s->b.units, l)] += s->held[l];
+    memset(s->in_window, 0, (s->units.count + 1) * sizeof *s->in_window);
+    for (uint32_t l = 1; l <= s->capacity; l++)
+        s->in_window[ps_units_round(&s->units, l)] += s->held[l];
 }
 
 /* Learns from what was brought; counts what is held, as it must be. */
@@ -112,14 +113,14 @@ static void learn(stand *s)
 {
     count_held(s);
     ps_balance_learn(&s->b, s->count, s->in_window);
-    memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
+    memset(s->came, 0, (s->capacity + 1) * sizeof *s->came);
     s->n_came = 0;
 }
 
 static void weigh(stand *s, bool strong)
 {
     ps_balance_weigh(&s->b, s->n_held, strong);
-    memset(s->came, 0, (s->b.capacity + 1) * sizeof *s->came);
+    memset(s->came, 0, (s->capacity + 1) * sizeof *s->came);
     s->n_came = 0;
 }
 
@@ -128,8 +129,8 @@ static void add_up(const stand *s, const uint32_t *lengths, int64_t *parts)
 {
     const uint32_t *knot = s->b.knot;
 
-    for (uint32_t l = 1; l <= s->b.capacity; l++) {
-        uint32_t u = ps_units_round(&s->b.units, l);
+    for (uint32_t l = 1; l <= s->capacity; l++) {
+        uint32_t u = ps_units_round(&s->units, l);
         uint32_t i = 0;
         int64_t part = 0;
 
@@ -183,10 +184,10 @@ static uint32_t draw_length(uint32_t capacity, uint32_t kind,
 static void run(stand *s, uint32_t kind, uint64_t *random)
 {
     for (int i = 0; i < 300; i++)
-        bring(s, draw_length(s->b.capacity, kind, random), 1);
+        bring(s, draw_length(s->capacity, kind, random), 1);
     learn(s);
     for (int i = 1; i <= 1000; i++) {
-        uint32_t length = draw_length(s->b.capacity, kind, random);
+        uint32_t length = draw_length(s->capacity, kind, random);
 
         if (s->held[length] > 0 && random_below(random, 2) == 0)
             take(s, length);
@@ -239,7 +240,7 @@ static void test_huge(void **state)
 
 static int32_t weight_of(const stand *s, uint32_t length)
 {
-    return ps_balance_of(&s->b, length);
+    return ps_balance_of(&s->b, ps_units_round(&s->units, length));
 }
 
 /* Nothing has a weight while nothing is known, or while all is as it comes. */
@@ -328,7 +329,8 @@ static void test_greatest(void **state)
 static int64_t share_of(const stand *s, uint32_t length)
 {
     uint32_t part;
-    uint32_t i = ps_balance_find(&s->b, length, &part);
+    uint32_t i = ps_balance_find(&s->b, ps_units_round(&s->units, length),
+                                 &part);
 
     assert_true(part % PS_BALANCE_WHOLE == 0);
     return s->b.share[part == 0 ? i : i + 1];
@@ -439,7 +441,7 @@ static void test_saved(void **state)
 static bool try_number(const stand *s, size_t at, uint64_t number,
                        size_t width)
 {
-    stand other = open_stand(s->b.capacity, s->b.units.size, s->b.window_size);
+    stand other = open_stand(s->capacity, s->units.size, s->b.window_size);
     ps_saver saver = {0};
     bool good;
 
@@ -447,7 +449,7 @@ static bool try_number(const stand *s, size_t at, uint64_t number,
     for (size_t i = 0; i < width; i++)
         saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
     good = load_from(&other, &saver, 0);
-    for (uint32_t l = 1; good && l <= s->b.capacity; l++) {
+    for (uint32_t l = 1; good && l <= s->capacity; l++) {
         assert_in_range(weight_of(&other, l) + 2 * STRONG, 0,
                         6 * STRONG);
         admit(&other, l);

@@ -124,7 +124,8 @@ static int32_t naive_score(const stand *s, uint32_t length)
     age = s->epoch > time ? s->epoch - time : 0;
     age = age < max ? age : max;
     return ps_dual_price_of(s->prices, length) +
-           ps_balance_of(&s->score->balance, length) +
+           ps_balance_of(&s->score->balance,
+                         ps_units_round(&s->prices->units, length)) +
            (int32_t)(age * AGED / s->prices->window_size);
 }
 
