@@ -1089,11 +1089,11 @@ END
 
 # damaged FILE FLIPS GOOD OPTION...: imports.py says what is tried.
 damaged() {
+    skip_if_quick
     make_file damage "$1" "$2" "$3" tokcat "${@:4}"
 }
 
 @test "damage: llm.c" {
-    skip_if_quick
     make_file llmc x.bin '[9,1,2,9,3]'
     damaged x.bin any none --from=llmc --split=bos --bos-id=9 x.bin
 }

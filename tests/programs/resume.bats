@@ -27,10 +27,13 @@ setup() {
 kills=${RESUME_KILLS:-${QUICK:+2}}
 kills=${kills:-20}
 
+records=${QUICK:+3000}
+records=${records:-12000}
+
 # sample [SEED]: some thousand records of 1 to 300 tokens, framed, with a
 # channel; the same ones for the same seed.
 sample() {
-    draw 6000 300 60000 "${1-1}" 3 | sed 's/ /,/g; h
+    draw $((records / 2)) 300 60000 "${1-1}" 3 | sed 's/ /,/g; h
         s/[0-9]*\([0-9]\)/\1/g; H; g
         s/\(.*\)\n\(.*\)/{"input_ids":[\1],"mask":[\2]}/' |
         tokcat --from=jsonl --channel=mask:u8
@@ -38,7 +41,7 @@ sample() {
 
 # raw [SEED]: twice as many raw records.
 raw() {
-    draw 12000 300 60000 "${1-1}" 3 | tokcat --from=ids --raw
+    draw "$records" 300 60000 "${1-1}" 3 | tokcat --from=ids --raw
 }
 
 # job: packs x, or what comes out of pipes, to out with a state, as $how says;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -19,6 +20,16 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/*
+ * Skips a long test in a build that is only another one, where QUICK is set:
+ * .ci/run does so once all was done in the default build.
+ */
+#define skip_if_quick()                \
+    do {                               \
+        if (getenv("QUICK") != NULL)   \
+            skip();                    \
+    } while (0)
 
 /* Runs `tests`, an array, behind `set_up` if that is not NULL; for main. */
 #define run_as_tap(name, tests, set_up)                                 \

@@ -152,8 +152,10 @@ static uint64_t packs_with(const ps_engine_options *options, uint32_t depth,
 static void test_near_the_best(void **state)
 {
     static const uint32_t fixed[] = {3, 4, 5, 8, 16, 64, UINT32_MAX};
-    uint32_t *drawn = must_alloc(SEQUENCES * sizeof *drawn);
+    uint32_t *drawn;
 
+    skip_if_quick();
+    drawn = must_alloc(SEQUENCES * sizeof *drawn);
     for (size_t i = 0; i < COUNT(streams); i++) {
         const ps_engine_options o = {.capacity = streams[i].capacity,
                                      .depth = streams[i].capacity,

@@ -268,6 +268,7 @@ static void test_not_below_blocks(void **state)
     static const uint32_t sizes[][3] = {/* capacity, depth, window */
         {512, 3, 256}, {512, 4, 1024}, {512, 16, 256}, {2048, 64, 256}};
 
+    skip_if_quick();
     for (size_t i = 0; i < 2 * LENGTHS_SHAPES * COUNT(sizes); i++) {
         const uint32_t *size = sizes[i / (2 * LENGTHS_SHAPES)];
         run r = {.n = 40000,

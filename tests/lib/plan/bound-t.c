@@ -227,6 +227,7 @@ static void test_many_lengths(void **state)
     static const uint32_t depths[] = {3, 6};
     uint64_t random = 5;
 
+    skip_if_quick();
     for (size_t k = 0; k < COUNT(depths); k++) {
         uint32_t capacity = 131071; /* no whole number of units */
         ps_histogram *h = random_histogram(&random, 9000, capacity / 3, 20);

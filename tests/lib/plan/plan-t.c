@@ -114,6 +114,7 @@ static void test_kinds(void **state)
         {131072, 60, 3, 12},                  /* sparse */
     };
 
+    skip_if_quick();
     for (size_t i = 0; i < COUNT(kinds); i++)
         try_kind(&kinds[i], i + 1);
 }

@@ -103,6 +103,7 @@ static void test_windows(void **state)
 /* More care is taken at the end. */
 static void test_end(void **state)
 {
+    skip_if_quick();
     assert_true(try_all(PS_EFFORT_HIGH, 64, 1) < 0.1);
     assert_true(try_all(PS_EFFORT_HIGH, 1024, 1) < 0.2);
     assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.3);
