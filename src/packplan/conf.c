@@ -32,7 +32,8 @@ const algorithm algorithms[ALGORITHMS] = {
 
 conf conf_new(void)
 {
-    conf c = {.options = {.depth = DEFAULT_DEPTH,
+    conf c = {.n_algorithms = ALGORITHMS,
+              .options = {.depth = DEFAULT_DEPTH,
                           .distribute = true,
                           .short_weight = PS_SHORT_WEIGHT,
                           .short_length = PS_SHORT_LENGTH,
@@ -42,6 +43,8 @@ conf conf_new(void)
               .n_depths = 1,
               .n_devices = 12};
 
+    for (unsigned i = 0; i < ALGORITHMS; i++)
+        c.algorithms[i] = true;
     /* As far as the paper's figure goes. */
     for (unsigned i = 0; i < c.n_devices; i++)
         c.devices[i] = UINT32_C(1) << i;
@@ -136,21 +139,6 @@ static const char *set_depths(void *to, const char *value)
     return "must be numbers from 1 on, or max, with commas between them";
 }
 
-/* Chooses one algorithm, or "all"; false if there is none of that name. */
-static bool choose(conf *c, const char *name)
-{
-    const bool all = strcmp(name, "all") == 0;
-    bool found = all;
-
-    for (unsigned i = 0; i < ALGORITHMS; i++)
-        if (all || strcmp(name, algorithms[i].name) == 0) {
-            c->n_algorithms += !c->algorithms[i];
-            c->algorithms[i] = true;
-            found = true;
-        }
-    return found;
-}
-
 static const char *set_algorithms(void *to, const char *value)
 {
     static const char why[] =
@@ -161,9 +149,19 @@ static const char *set_algorithms(void *to, const char *value)
 
     memset(c->algorithms, 0, sizeof c->algorithms);
     c->n_algorithms = 0;
-    while (next_entry(&value, name, sizeof name))
-        if (!choose(c, name))
+    while (next_entry(&value, name, sizeof name)) {
+        const bool all = strcmp(name, "all") == 0;
+        bool found = false;
+
+        for (unsigned i = 0; i < ALGORITHMS; i++)
+            if (all || strcmp(name, algorithms[i].name) == 0) {
+                c->n_algorithms += !c->algorithms[i];
+                c->algorithms[i] = true;
+                found = true;
+            }
+        if (!found)
             return why;
+    }
     return value == NULL ? NULL : why;
 }
 
@@ -281,8 +279,6 @@ int conf_check(conf *c)
         return message_usage("--align: %" PRIu32 " does not divide the "
                              "capacity, %" PRIu32,
                              c->align, c->options.capacity);
-    if (c->n_algorithms == 0)
-        (void)choose(c, "all");
     if (c->what != CONF_TABLE)
         c->no_bound = true;
     if (c->what != CONF_TABLE && (c->n_algorithms > 1 || c->n_depths > 1))
@@ -298,12 +294,8 @@ int conf_check(conf *c)
         return message_usage("--tsv and --json exclude each other");
     if (c->what == CONF_PLAN && c->form != CONF_TEXT)
         return message_usage("--plan has no other form than text");
-    return STATUS_OK;
-}
 
-double conf_overhead(const conf *c, unsigned i)
-{
-    if (c->n_overheads == 0)
-        return 0;
-    return c->overheads[c->n_overheads == 1 ? 0 : i];
+    for (unsigned k = 1; c->n_overheads == 1 && k < c->n_depths; k++)
+        c->overheads[k] = c->overheads[0];
+    return STATUS_OK;
 }

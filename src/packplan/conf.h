@@ -57,9 +57,9 @@ typedef struct conf {
     uint32_t depths[CONF_LIST];
     unsigned n_depths;
     bool algorithms[ALGORITHMS]; /* by their index */
-    unsigned n_algorithms;       /* 0: not given */
-    double overheads[CONF_LIST]; /* per cent */
-    unsigned n_overheads;        /* 0: not given */
+    unsigned n_algorithms;
+    double overheads[CONF_LIST]; /* per cent; 0 if not given */
+    unsigned n_overheads;        /* as given: none, one or one a depth */
     double betas[2];
     bool betas_given;
     uint32_t devices[CONF_LIST];
@@ -80,10 +80,10 @@ conf conf_new(void);
 /* The options, for option_parse. */
 extern const option_program conf_program;
 
-/* What no option can know alone; an exit status. */
+/*
+ * What no option can know alone; an exit status.  Each depth has its overhead
+ * then.
+ */
 int conf_check(conf *c);
-
-/* Per cent by which packing slows a step at the `i`th depth. */
-double conf_overhead(const conf *c, unsigned i);
 
 #endif

@@ -98,11 +98,6 @@ static int bad(const input *in, const char *format, ...)
     return STATUS_DATA;
 }
 
-static int cut(const input *in)
-{
-    return bad(in, "cut: it does not end with a newline");
-}
-
 /* Digits and nothing else up to a blank or the end of the line. */
 static int read_number(input *in, const char *what, uint64_t *number)
 {
@@ -123,14 +118,27 @@ static int read_number(input *in, const char *what, uint64_t *number)
     return STATUS_OK;
 }
 
-/* Adds what a line says that is neither empty nor a comment. */
-static int read_pair(input *in)
+/*
+ * Adds what the next line says.  A blank line or a comment says nothing, but
+ * has to end with a newline like any other.
+ */
+static int read_line(input *in)
 {
     uint64_t length = 0;
     uint64_t count = 0;
     ps_error err;
-    int status = read_number(in, "length", &length);
+    int status = STATUS_OK;
 
+    in->line++;
+    skip_blanks(in);
+    if (in->byte == '#')
+        while (in->byte >= 0 && in->byte != '\n')
+            next(in);
+    if (in->byte == '\n')
+        return STATUS_OK;
+
+    if (in->byte != END_OF_FILE)
+        status = read_number(in, "length", &length);
     skip_blanks(in);
     if (status == STATUS_OK && in->byte == '\n')
         return bad(in, "no count after the length");
@@ -140,7 +148,7 @@ static int read_pair(input *in)
         return status;
     skip_blanks(in);
     if (in->byte == END_OF_FILE)
-        return cut(in);
+        return bad(in, "cut: it does not end with a newline");
     if (in->byte != '\n')
         return bad(in, "more than a length and a count");
 
@@ -163,39 +171,23 @@ static int read_pair(input *in)
     }
 }
 
-static int read_file(input *in, const char *name)
-{
-    int status = STATUS_OK;
-
-    in->name = name;
-    in->line = 0;
-    in->at = 0;
-    in->end = 0;
-    in->fd = files_open_input(name);
-    if (in->fd < 0)
-        return STATUS_FAILURE;
-    for (next(in); status == STATUS_OK && in->byte != END_OF_FILE; next(in)) {
-        in->line++;
-        skip_blanks(in);
-        if (in->byte == '#')
-            while (in->byte >= 0 && in->byte != '\n')
-                next(in);
-        if (in->byte == END_OF_FILE)
-            status = cut(in);
-        else if (in->byte != '\n')
-            status = read_pair(in);
-    }
-    files_close_input(in->fd);
-    return status;
-}
-
 int input_read(ps_histogram *h, uint32_t capacity,
                const char *const *names, int n)
 {
     input in = {.histogram = h, .capacity = capacity};
     int status = STATUS_OK;
 
-    for (int i = 0; status == STATUS_OK && i < n; i++)
-        status = read_file(&in, names[i]);
+    for (int i = 0; status == STATUS_OK && i < n; i++) {
+        in.name = names[i];
+        in.line = 0;
+        in.at = in.end = 0;
+        in.fd = files_open_input(names[i]);
+        if (in.fd < 0)
+            return STATUS_FAILURE;
+        for (next(&in); status == STATUS_OK && in.byte != END_OF_FILE;
+             next(&in))
+            status = read_line(&in);
+        files_close_input(in.fd);
+    }
     return status;
 }

@@ -63,15 +63,22 @@ static int plan(const conf *c, const ps_histogram *h,
     return status;
 }
 
-/* Rounds lengths up to what the sequences take up in a pack. */
-static int align_and_plan(const conf *c, const ps_histogram *h)
+static int run(const conf *c)
 {
-    ps_histogram *aligned;
+    ps_histogram *h = NULL;
+    ps_histogram *aligned = NULL;
     ps_error err;
-    int status = STATUS_OK;
+    int status;
 
-    if (ps_histogram_open(&aligned, &err) != PS_OK)
+    if (ps_histogram_open(&h, &err) != PS_OK)
         return message_failure("histogram", &err);
+    status = input_read(h, c->options.capacity, c->names, c->n_names);
+    if (status == STATUS_OK && ps_histogram_size(h) == 0)
+        message_warning("there are no sequences");
+
+    /* Round lengths up to what the sequences take up in a pack. */
+    if (status == STATUS_OK && ps_histogram_open(&aligned, &err) != PS_OK)
+        status = message_failure("histogram", &err);
     for (size_t i = 0; status == STATUS_OK && i < ps_histogram_size(h); i++) {
         uint32_t length = ps_histogram_length(h, i);
         uint32_t over = length % c->align;
@@ -85,22 +92,6 @@ static int align_and_plan(const conf *c, const ps_histogram *h)
     if (status == STATUS_OK)
         status = plan(c, h, aligned);
     ps_histogram_free(aligned);
-    return status;
-}
-
-static int run(const conf *c)
-{
-    ps_histogram *h;
-    ps_error err;
-    int status;
-
-    if (ps_histogram_open(&h, &err) != PS_OK)
-        return message_failure("histogram", &err);
-    status = input_read(h, c->options.capacity, c->names, c->n_names);
-    if (status == STATUS_OK && ps_histogram_size(h) == 0)
-        message_warning("there are no sequences");
-    if (status == STATUS_OK)
-        status = align_and_plan(c, h);
     ps_histogram_free(h);
     return status;
 }

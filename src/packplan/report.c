@@ -156,40 +156,6 @@ static void put_heading(table *t, const conf *c, const char *const *names,
  * Rows, for reading and for programs
  */
 
-static void put_text_row(table *t, const conf *c, const row *r)
-{
-    const double bound = (double)row_bound_packs(r);
-
-    /* A cap, or the depth that was reached without one. */
-    if (r->depth == CONF_NO_CAP)
-        put(t, "%" PRIu32 "/max", r->max_depth);
-    else
-        put(t, "%" PRIu32, r->depth);
-    put(t, "%s", r->algorithm->name);
-    put(t, "%" PRIu64, r->packs);
-    put_ratio(t, c, r, 3, 100 * r->efficiency);
-    put_ratio(t, c, r, 4, r->factor);
-    put(t, "%zu", r->strategies);
-
-    if (r->seconds < 1e-3)
-        put(t, "%.0f us", 1e6 * r->seconds);
-    else if (r->seconds < 1)
-        put(t, "%.1f ms", 1e3 * r->seconds);
-    else
-        put(t, "%.2f s", r->seconds);
-
-    /* What is possible, and how far above it this is, in per cent. */
-    if (r->bound < 0) {
-        put(t, "-");
-        put(t, "-");
-    } else {
-        put(t, "%" PRIu64, row_bound_packs(r));
-        put_ratio(t, c, r, 4,
-                  bound > 0 ? 100 * ((double)r->packs / bound - 1) : 0);
-    }
-    put_extras(t, c, r);
-}
-
 static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
 {
     static const char *const names[] = {"depth",  "algorithm", "packs",
@@ -199,10 +165,6 @@ static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
     const uint32_t capacity = c->options.capacity;
     table t = {0};
 
-    put_heading(&t, c, names, sizeof names / sizeof names[0]);
-    for (size_t i = 0; i < rs->n; i++)
-        put_text_row(&t, c, &rs->of[i]);
-
     printf("%" PRIu64 " sequences, %" PRIu64 " tokens; packs of %" PRIu32
            " tokens, at least %" PRIu64 "\n",
            ps_histogram_sequences(h), tokens, capacity,
@@ -210,6 +172,41 @@ static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
     if (c->align > 1)
         printf("sequences begin at multiples of %" PRIu32 "\n", c->align);
     putchar('\n');
+
+    put_heading(&t, c, names, sizeof names / sizeof names[0]);
+    for (size_t i = 0; i < rs->n; i++) {
+        const row *r = &rs->of[i];
+        const double bound = (double)row_bound_packs(r);
+
+        /* A cap, or the depth that was reached without one. */
+        if (r->depth == CONF_NO_CAP)
+            put(&t, "%" PRIu32 "/max", r->max_depth);
+        else
+            put(&t, "%" PRIu32, r->depth);
+        put(&t, "%s", r->algorithm->name);
+        put(&t, "%" PRIu64, r->packs);
+        put_ratio(&t, c, r, 3, 100 * r->efficiency);
+        put_ratio(&t, c, r, 4, r->factor);
+        put(&t, "%zu", r->strategies);
+
+        if (r->seconds < 1e-3)
+            put(&t, "%.0f us", 1e6 * r->seconds);
+        else if (r->seconds < 1)
+            put(&t, "%.1f ms", 1e3 * r->seconds);
+        else
+            put(&t, "%.2f s", r->seconds);
+
+        /* What is possible, and how far above it this is, in per cent. */
+        if (r->bound < 0) {
+            put(&t, "-");
+            put(&t, "-");
+        } else {
+            put(&t, "%" PRIu64, row_bound_packs(r));
+            put_ratio(&t, c, r, 4,
+                      bound > 0 ? 100 * ((double)r->packs / bound - 1) : 0);
+        }
+        put_extras(&t, c, r);
+    }
     return print_table(&t, false);
 }
 
@@ -335,42 +332,42 @@ void report_plan(const ps_plan *plan)
  * Scaling
  */
 
-static void scaling_json(const conf *c, const scaling *s, const row *packing)
-{
-    printf("{\"capacity\": %" PRIu32 ", \"batch\": %" PRIu32
-           ", \"algorithm\": \"%s\", \"rows\": [",
-           s->capacity, s->batch, packing->algorithm->name);
-    for (unsigned i = 0; i < c->n_devices; i++) {
-        printf("%s{\"devices\": %" PRIu32, i > 0 ? ", " : "", c->devices[i]);
-        print_ratio("unpadding", scaling_speed_up(s, c->devices[i]), true);
-        print_ratio("slowdown",
-                    scaling_fullest(s, c->devices[i]) / s->mean, true);
-        print_ratio("packing", packing->speed_up, true);
-        putchar('}');
-    }
-    printf("]}\n");
-}
-
 int report_scaling(const conf *c, const scaling *s, const row *packing)
 {
     static const char *const names[] = {"devices", "unpadding", "slowdown",
                                         "packing"};
-    table t = {0};
+    const double padded = (double)s->batch * (double)s->capacity;
+    table t = {.columns = 4};
 
     if (c->form == CONF_JSON) {
-        scaling_json(c, s, packing);
+        printf("{\"capacity\": %" PRIu32 ", \"batch\": %" PRIu32
+               ", \"algorithm\": \"%s\", \"rows\": [",
+               s->capacity, s->batch, packing->algorithm->name);
+        for (unsigned i = 0; i < c->n_devices; i++) {
+            const double fullest = scaling_fullest(s, c->devices[i]);
+
+            printf("%s{\"devices\": %" PRIu32, i > 0 ? ", " : "",
+                   c->devices[i]);
+            print_ratio("unpadding", padded / fullest, true);
+            print_ratio("slowdown", fullest / s->mean, true);
+            print_ratio("packing", packing->speed_up, true);
+            putchar('}');
+        }
+        printf("]}\n");
         return STATUS_OK;
     }
+
     if (c->form == CONF_TEXT)
         printf("How many times faster than with padding: un-padding batches "
                "of %" PRIu32 ", and\npacking with %s\n\n",
                s->batch, packing->algorithm->name);
     put_names(&t, names, 4);
-    t.columns = 4;
     for (unsigned i = 0; i < c->n_devices; i++) {
+        const double fullest = scaling_fullest(s, c->devices[i]);
+
         put(&t, "%" PRIu32, c->devices[i]);
-        put_value(&t, c, 4, scaling_speed_up(s, c->devices[i]));
-        put_value(&t, c, 4, scaling_fullest(s, c->devices[i]) / s->mean);
+        put_value(&t, c, 4, padded / fullest);
+        put_value(&t, c, 4, fullest / s->mean);
         put_value(&t, c, 4, packing->speed_up);
     }
     return print_table(&t, c->form == CONF_TSV);

@@ -107,7 +107,7 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
         for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
             row r = {.algorithm = &algorithms[i],
                      .depth = c->depths[k],
-                     .overhead = conf_overhead(c, k)};
+                     .overhead = c->overheads[k]};
 
             if (!c->algorithms[i] || algorithms[i].is_flat)
                 continue;

@@ -176,9 +176,3 @@ double scaling_fullest(const scaling *s, uint32_t devices)
         sum += s->above[i] < 1 ? -expm1(devices * log1p(-s->above[i])) : 1;
     return sum * s->unit;
 }
-
-double scaling_speed_up(const scaling *s, uint32_t devices)
-{
-    return (double)s->batch * (double)s->capacity /
-           scaling_fullest(s, devices);
-}

@@ -35,7 +35,4 @@ void scaling_end(scaling *s);
 /* Expected tokens of the fullest batch on that many devices. */
 double scaling_fullest(const scaling *s, uint32_t devices);
 
-/* How many times faster than with padding: batch * capacity / fullest. */
-double scaling_speed_up(const scaling *s, uint32_t devices);
-
 #endif
