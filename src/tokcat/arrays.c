@@ -342,36 +342,8 @@ static int read_npy_header(reader *r, npy_header *h)
  * numpy's arrays
  */
 
-/*
- * Checks that a file can have this shape, and that the options go with it.  As
- * in numpy, a dimension of 0 does not make up for a large one.
- */
-static int check_shape(const reader *r, const npy_header *h)
-{
-    const uint64_t max = INT64_MAX / h->type.width;
-    const uint64_t columns = h->columns > 0 ? h->columns : 1;
-
-    if (columns > max || h->rows > max / columns)
-        return input_bad(&r->in, 0, "an array of more numbers than any file "
-                         "can have");
-    if (h->dimensions == 1 && !r->conf->split_given)
-        return input_bad(&r->in, 0, "an array of one dimension: say where "
-                         "sequences end with --split=eos, --split=bos or "
-                         "--split=N");
-    if (h->dimensions == 1 && r->conf->trim)
-        return input_bad(&r->in, 0, "an array of one dimension has no rows, "
-                         "of which --trim-pad leaves out the end");
-    if (h->dimensions == 2 && r->conf->split_given)
-        return input_bad(&r->in, 0, "an array of two dimensions has a "
-                         "sequence in each row, and is not cut as --split "
-                         "says");
-    return STATUS_OK;
-}
-
 static int read_rows(reader *r, const npy_header *h)
 {
-    const bool wide = r->out.schema.token_type == PS_U32;
-    const uint32_t pad = r->conf->schema.special[PS_PAD];
     int status = STATUS_OK;
 
     r->place = (reader_place){"row", 0, input_offset(&r->in)};
@@ -379,20 +351,9 @@ static int read_rows(reader *r, const npy_header *h)
     if (h->columns == 0 && h->rows > 0)
         return reader_empty(r, h->rows);
     while (status == STATUS_OK && r->place.number < h->rows) {
-        const unsigned char *tokens = NULL;
-        uint64_t n = h->columns;
-
         r->place.offset = input_offset(&r->in);
-        status = split_next(r, h->type, n, &tokens);
-        if (status != STATUS_OK)
-            return status;
-        r->out.figures.bytes += n * h->type.width;
-        while (r->conf->trim && n > 0 &&
-               (wide ? load_u32(tokens + 4 * (n - 1))
-                     : load_u16(tokens + 2 * (n - 1))) == pad)
-            n--;
-        status = n == 0 ? reader_empty(r, 1)
-                        : records_put(&r->out, (uint32_t)n, tokens);
+        r->out.figures.bytes += h->columns * h->type.width;
+        status = split_sequence(r, h->type, h->columns);
         r->place.number++;
     }
     return status;
@@ -401,13 +362,33 @@ static int read_rows(reader *r, const npy_header *h)
 static int read_npy(reader *r)
 {
     npy_header h = {.dimensions = 0};
+    uint64_t max;
+    uint64_t columns;
     size_t ready;
     int status = read_npy_header(r, &h);
 
-    if (status == STATUS_OK)
-        status = check_shape(r, &h);
-    if (status == STATUS_OK)
-        status = reader_start(r, h.type.width);
+    if (status != STATUS_OK)
+        return status;
+
+    /* As in numpy, a dimension of 0 does not make up for a large one. */
+    max = INT64_MAX / h.type.width;
+    columns = h.columns > 0 ? h.columns : 1;
+    if (columns > max || h.rows > max / columns)
+        return input_bad(&r->in, 0, "an array of more numbers than any file "
+                         "can have");
+    if (h.dimensions == 1 && !r->conf->split_given)
+        return input_bad(&r->in, 0, "an array of one dimension: say where "
+                         "sequences end with --split=eos, --split=bos or "
+                         "--split=N");
+    if (h.dimensions == 1 && r->conf->trim)
+        return input_bad(&r->in, 0, "an array of one dimension has no rows, "
+                         "of which --trim-pad leaves out the end");
+    if (h.dimensions == 2 && r->conf->split_given)
+        return input_bad(&r->in, 0, "an array of two dimensions has a "
+                         "sequence in each row, and is not cut as --split "
+                         "says");
+
+    status = reader_start(r, h.type.width);
     if (status == STATUS_OK)
         status = h.dimensions == 1 ? split_stream(r, h.type, h.columns)
                                    : read_rows(r, &h);

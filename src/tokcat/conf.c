@@ -20,27 +20,6 @@
  * Options
  */
 
-static const char *set_from(void *member, const char *value)
-{
-    return forms_find(value, member)
-               ? NULL
-               : "must be ids, bytes, jsonl, llmc, nanogpt, npy, megatron, "
-                 "datatrove or tfrecord";
-}
-
-static const char *set_split(void *to, const char *value)
-{
-    conf *c = to;
-
-    if (forms_find_split(value, &c->split))
-        return NULL;
-    c->split = SPLIT_EVERY;
-    return option_number(value, 1, UINT64_MAX, &c->split_every)
-               ? NULL
-               : "must be line, paragraph, eos, bos, sequence, document or "
-                 "a number of tokens";
-}
-
 const char *conf_set_ignore(void *to, const char *value)
 {
     conf *c = to;
@@ -51,31 +30,12 @@ const char *conf_set_ignore(void *to, const char *value)
     return NULL;
 }
 
-/* Takes "TYPE" or "TYPE:FILL" after the name. */
-static const char *channel_type(ps_channel *channel, const char *text)
-{
-    const size_t n = strcspn(text, ":");
-    char name[8] = "";
-
-    if (n < sizeof name)
-        memcpy(name, text, n);
-    if (!ps_type_from_name(name, &channel->type))
-        return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
-    channel->fill = known_fill(channel->name, channel->type);
-    if (text[n] != '\0' &&
-        !element_fill(channel->type, text + n + 1, &channel->fill))
-        return memory_ran_out()
-                   ? "out of memory"
-                   : "the fill must be a number that the type can hold";
-    return NULL;
-}
-
 const char *conf_set_channel(void *to, const char *value)
 {
     conf *c = to;
     ps_channel channel = {.kind = PS_PER_TOKEN};
-    const size_t n = strcspn(value, ":");
-    const char *why;
+    char type[8] = "";
+    size_t n = strcspn(value, ":");
 
     if (value[n] == '\0')
         return "must be KEY:TYPE or KEY:TYPE:FILL";
@@ -88,10 +48,21 @@ const char *conf_set_channel(void *to, const char *value)
             return "the channel is declared twice";
     if (c->schema.n_channels == PS_MAX_CHANNELS)
         return "there can be no more than 23 channels";
-    why = channel_type(&channel, value + n + 1);
-    if (why == NULL)
-        c->schema.channels[c->schema.n_channels++] = channel;
-    return why;
+
+    value += n + 1;
+    n = strcspn(value, ":");
+    if (n < sizeof type)
+        memcpy(type, value, n);
+    if (!ps_type_from_name(type, &channel.type))
+        return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
+    channel.fill = known_fill(channel.name, channel.type);
+    if (value[n] != '\0' &&
+        !element_fill(channel.type, value + n + 1, &channel.fill))
+        return memory_ran_out()
+                   ? "out of memory"
+                   : "the fill must be a number that the type can hold";
+    c->schema.channels[c->schema.n_channels++] = channel;
+    return NULL;
 }
 
 static const char *set_tokenizer(void *member, const char *value)
@@ -118,7 +89,7 @@ static const option_entry entries[] = {
      "what the input is: lines of decimal ids, bytes that\n"
      "are tokens as they are, jsonl, llmc, nanogpt, npy,\n"
      "megatron, datatrove or tfrecord",
-     OPTION_CALL_FOR(conf, from, set_from)},
+     OPTION_CALL_FOR(conf, from, forms_set_from)},
     {'t', "type", "u16|u32",
      "type of the tokens (default u16;\n"
      "u32 with a --vocab above 65536)",
@@ -138,7 +109,7 @@ static const option_entry entries[] = {
      "megatron: sequence (default) or document\n"
      "llmc, nanogpt, npy: eos (behind each --eos-id),\n"
      "bos (before each --bos-id) or N (tokens)",
-     OPTION_CALL(set_split), OPTION_GIVEN(conf, split_given)},
+     OPTION_CALL(forms_set_split), OPTION_GIVEN(conf, split_given)},
     {0, "trim-pad", NULL, "npy: leave out --pad-id at the end of rows",
      OPTION_FLAG(conf, trim)},
     {0, "ids-key", "KEY", "jsonl: key of the token ids (default input_ids)",
@@ -211,14 +182,6 @@ static const char *const special_options[PS_SPECIALS] = {
     [PS_CLS] = "--cls-id", [PS_SEP] = "--sep-id", [PS_MASK] = "--mask-id",
 };
 
-/* An id that is of use to us need not be kept. */
-static bool is_used(const conf *c, int special)
-{
-    return (special == PS_EOS && c->split == SPLIT_EOS) ||
-           (special == PS_BOS && c->split == SPLIT_BOS) ||
-           (special == PS_PAD && c->trim);
-}
-
 /* What only a header can keep. */
 static int check_raw(const conf *c)
 {
@@ -230,9 +193,15 @@ static int check_raw(const conf *c)
         lost = "--labels";
     if (c->tokenizer != NULL)
         lost = "--tokenizer";
-    for (int i = 0; i < PS_SPECIALS; i++)
-        if (c->schema.special[i] != PS_NO_ID && !is_used(c, i))
+    for (int i = 0; i < PS_SPECIALS; i++) {
+        /* An id that is of use to us need not be kept. */
+        const bool used = (i == PS_EOS && c->split == SPLIT_EOS) ||
+                          (i == PS_BOS && c->split == SPLIT_BOS) ||
+                          (i == PS_PAD && c->trim);
+
+        if (c->schema.special[i] != PS_NO_ID && !used)
             lost = special_options[i];
+    }
     if (c->schema.framed || lost == NULL)
         return STATUS_OK;
     return message_usage("%s would be lost: --raw writes no header", lost);
@@ -284,38 +253,34 @@ static int check_ids(const ps_schema *s)
     return STATUS_OK;
 }
 
-/*
- * The type of the tokens, where it is not given: that of the vocabulary, or
- * of the ids; or the input may say.
- */
-static void settle_type(conf *c)
-{
-    ps_schema *s = &c->schema;
-
-    if (c->type_given)
-        return;
-    c->type_open = forms_are_typed(c->from) && s->vocab_size == 0;
-    if (s->vocab_size > UINT16_MAX + 1)
-        s->token_type = PS_U32;
-    for (int i = 0; i < PS_SPECIALS && c->type_open; i++)
-        if (s->special[i] != PS_NO_ID && s->special[i] > UINT16_MAX)
-            s->token_type = PS_U32;
-}
-
 int conf_settle(conf *c)
 {
+    ps_schema *s = &c->schema;
     int status = forms_check(c);
 
-    if (c->from == FROM_BYTES && c->schema.vocab_size == 0)
-        c->schema.vocab_size = 256;
-    settle_type(c);
+    if (c->from == FROM_BYTES && s->vocab_size == 0)
+        s->vocab_size = 256;
+
+    /*
+     * The type of the tokens, where it is not given: that of the vocabulary,
+     * or of the ids; or the input may say.
+     */
+    if (!c->type_given) {
+        c->type_open = forms_are_typed(c->from) && s->vocab_size == 0;
+        if (s->vocab_size > UINT16_MAX + 1)
+            s->token_type = PS_U32;
+        for (int i = 0; i < PS_SPECIALS && c->type_open; i++)
+            if (s->special[i] != PS_NO_ID && s->special[i] > UINT16_MAX)
+                s->token_type = PS_U32;
+    }
+
     if (status == STATUS_OK)
         status = check_raw(c);
     if (status == STATUS_OK)
         status = check_keys(c);
     if (status == STATUS_OK)
-        status = check_ids(&c->schema);
+        status = check_ids(s);
     if (status == STATUS_OK && c->tokenizer != NULL)
-        status = digest_file(c->tokenizer, c->schema.tokenizer);
+        status = digest_file(c->tokenizer, s->tokenizer);
     return status;
 }

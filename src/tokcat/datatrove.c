@@ -26,12 +26,6 @@ static const number_type index_type = {.width = 8};
  * Names
  */
 
-static bool spare_datatrove(const char *output, const char *input)
-{
-    return input_spare_beside(output, input, 0, ".index") &&
-           input_spare_beside(output, input, 0, ".loss");
-}
-
 /* Opens the file of losses if it exists and is not ignored. */
 static int open_datatrove(reader *r, const char *name)
 {
@@ -59,35 +53,34 @@ static int open_datatrove(reader *r, const char *name)
  * The schema, and the sizes of the files
  */
 
-/* Either all inputs have losses, or none has. */
-static int start_stream(reader *r)
-{
-    const bool has_loss = r->beside[LOSS].open;
-    int status = STATUS_OK;
-
-    if (r->out.writer == NULL && has_loss)
-        status = reader_add_channel(r, LOSS_NAME, PS_PER_TOKEN);
-    if (status == STATUS_OK)
-        status = reader_start(r, ps_type_bytes(r->out.schema.token_type));
-    /* Losses are the only channel. */
-    if (status != STATUS_OK || has_loss == (r->out.schema.n_channels == 1))
-        return status;
-    message_error(has_loss ? "%s: a file of losses, which the first input "
-                             "does not have (see --ignore)"
-                           : "%s: no file of losses beside it, which the "
-                             "first input has (see --ignore)",
-                  input_name(&r->beside[has_loss ? LOSS : INDEX]));
-    return STATUS_DATA;
-}
-
-/* Checks that the last document and the losses end with the data. */
-static int check_sizes(reader *r, uint64_t n_tokens)
+/*
+ * Starts the stream, and checks that the files belong together: either all
+ * inputs have losses or none has, and the last document and the losses end
+ * with the data.
+ */
+static int start_stream(reader *r, uint64_t n_tokens)
 {
     const size_t width = ps_type_bytes(r->out.schema.token_type);
     const input_file *loss = &r->beside[LOSS];
     input_file *index = &r->beside[INDEX];
     uint64_t end = 0;
     int status = STATUS_OK;
+
+    if (r->out.writer == NULL && loss->open)
+        status = reader_add_channel(r, LOSS_NAME, PS_PER_TOKEN);
+    if (status == STATUS_OK)
+        status = reader_start(r, width);
+    if (status != STATUS_OK)
+        return status;
+    /* Losses are the only channel. */
+    if (loss->open != (r->out.schema.n_channels == 1)) {
+        message_error(loss->open ? "%s: a file of losses, which the first "
+                                   "input does not have (see --ignore)"
+                                 : "%s: no file of losses beside it, which "
+                                   "the first input has (see --ignore)",
+                      input_name(loss->open ? loss : index));
+        return STATUS_DATA;
+    }
 
     if (index->bytes % 8 != 0)
         return input_bad(index, index->bytes, "the file ends within an end "
@@ -153,15 +146,12 @@ static int read_datatrove(reader *r)
     input_file *index = &r->beside[INDEX];
     const uint64_t n_documents = index->bytes / 8;
     const uint64_t n_tokens = r->in.bytes / type.width;
-    const unsigned char *tokens;
     uint64_t begin = 0;
     uint64_t end;
     int status;
 
     r->place = (reader_place){.unit = "document"};
-    status = start_stream(r);
-    if (status == STATUS_OK)
-        status = check_sizes(r, n_tokens);
+    status = start_stream(r, n_tokens);
     while (status == STATUS_OK && r->place.number < n_documents) {
         status = split_number(index, index_type, "an end", &end);
         if (status != STATUS_OK)
@@ -174,19 +164,14 @@ static int read_datatrove(reader *r)
 
         r->place.offset = input_offset(&r->in);
         r->out.figures.bytes += (end - begin) * type.width;
-        if (end == begin) {
-            status = reader_empty(r, 1);
-        } else if (r->beside[LOSS].open) {
+        if (end > begin && r->beside[LOSS].open) {
             status = split_append(r, type, end - begin);
             if (status == STATUS_OK)
                 status = append_loss(r);
             if (status == STATUS_OK)
                 status = reader_put(r);
         } else {
-            status = split_next(r, type, end - begin, &tokens);
-            if (status == STATUS_OK)
-                status = records_put(&r->out, (uint32_t)(end - begin),
-                                     tokens);
+            status = split_sequence(r, type, end - begin);
         }
         begin = end;
         r->place.number++;
@@ -199,5 +184,5 @@ const form_reader reader_datatrove = {
     .learns = true,
     .open = open_datatrove,
     .read = read_datatrove,
-    .spare = spare_datatrove,
+    .endings = {".index", ".loss"},
 };

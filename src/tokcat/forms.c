@@ -52,24 +52,33 @@ static const char *const splits[] = {
     [SPLIT_DOCUMENT] = "document",
 };
 
-bool forms_find(const char *name, conf_from *from)
+const char *forms_set_from(void *member, const char *value)
 {
+    conf_from *from = member;
+
     for (size_t i = FROM_NOTHING + 1; i < sizeof forms / sizeof *forms; i++)
-        if (strcmp(forms[i].name, name) == 0) {
+        if (strcmp(forms[i].name, value) == 0) {
             *from = (conf_from)i;
-            return true;
+            return NULL;
         }
-    return false;
+    return "must be ids, bytes, jsonl, llmc, nanogpt, npy, megatron, "
+           "datatrove or tfrecord";
 }
 
-bool forms_find_split(const char *name, conf_split *split)
+const char *forms_set_split(void *to, const char *value)
 {
+    conf *c = to;
+
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
-        if (i != SPLIT_EVERY && strcmp(splits[i], name) == 0) {
-            *split = (conf_split)i;
-            return true;
+        if (i != SPLIT_EVERY && strcmp(splits[i], value) == 0) {
+            c->split = (conf_split)i;
+            return NULL;
         }
-    return false;
+    c->split = SPLIT_EVERY;
+    if (option_number(value, 1, UINT64_MAX, &c->split_every))
+        return NULL;
+    return "must be line, paragraph, eos, bos, sequence, document or a "
+           "number of tokens";
 }
 
 bool forms_are_typed(conf_from from)

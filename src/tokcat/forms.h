@@ -11,11 +11,9 @@
 
 #include "tokcat/conf.h"
 
-/* Finds a form by its name; false if there is none. */
-bool forms_find(const char *name, conf_from *from);
-
-/* The same for the words that --split takes. */
-bool forms_find_split(const char *name, conf_split *split);
+/* The setters of --from, for its member, and --split. */
+option_setter forms_set_from;
+option_setter forms_set_split;
 
 /* True for a form whose files say of what type their numbers are. */
 bool forms_are_typed(conf_from from);

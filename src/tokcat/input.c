@@ -53,16 +53,6 @@ char *input_name_beside(const char *stem, size_t cut, const char *ending)
     return name;
 }
 
-bool input_spare_beside(const char *output, const char *stem, size_t cut,
-                        const char *ending)
-{
-    char *name = input_name_beside(stem, cut, ending);
-    const bool good = name != NULL && files_spare_input(output, name);
-
-    free(name);
-    return good;
-}
-
 int input_open_beside(input_file *in, const char *stem, size_t cut,
                       const char *ending)
 {

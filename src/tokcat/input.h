@@ -69,10 +69,6 @@ int input_open_beside(input_file *in, const char *stem, size_t cut,
 /* Makes that name, to be freed; NULL, after a message, without memory. */
 char *input_name_beside(const char *stem, size_t cut, const char *ending);
 
-/* False, after a message, if the output is that file. */
-bool input_spare_beside(const char *output, const char *stem, size_t cut,
-                        const char *ending);
-
 /*
  * Reads the open file of `other` from `offset` on, with a buffer of its own.
  * Must be closed before `other`.

@@ -37,24 +37,22 @@ static int pass_on(void *context)
 static bool spare_inputs(const conf *c, const form_reader *form,
                          const char *const *names, int n_names)
 {
-    if (!files_spare_inputs(c->output, names, n_names) ||
-        (c->tokenizer != NULL &&
-         !files_spare_input(c->output, c->tokenizer)))
-        return false;
-    for (int i = 0; i < n_names && form->spare != NULL; i++)
-        if (!form->spare(c->output, names[i]))
-            return false;
-    return true;
-}
+    bool good = files_spare_inputs(c->output, names, n_names) &&
+                (c->tokenizer == NULL ||
+                 files_spare_input(c->output, c->tokenizer));
 
-static int open_output(reader *r, const form_reader *form)
-{
-    int status = records_open(&r->out, r->conf->output, r->in.fd);
+    for (int i = 0; good && i < n_names; i++) {
+        const size_t cut = form->cut != NULL ? form->cut(names[i]) : 0;
 
-    if (status == STATUS_OK && !form->learns)
-        status = records_start(&r->out);
-    progress_start(&r->out.progress, !r->conf->quiet);
-    return status;
+        for (int k = 0; good && k < 2 && form->endings[k] != NULL; k++) {
+            char *beside = input_name_beside(names[i], cut,
+                                             form->endings[k]);
+
+            good = beside != NULL && files_spare_input(c->output, beside);
+            free(beside);
+        }
+    }
+    return good;
 }
 
 /* Ends the stream; warns of skipped sequences and of useless --ignore. */
@@ -101,8 +99,12 @@ int job_run(const conf *c, const char *const *names, int n_names)
         status = form->open != NULL ? form->open(&r, names[i])
                                     : input_open(&r.in, names[i]);
         /* Only now, as it truncates the output. */
-        if (status == STATUS_OK && i == 0)
-            status = open_output(&r, form);
+        if (status == STATUS_OK && i == 0) {
+            status = records_open(&r.out, c->output, r.in.fd);
+            if (status == STATUS_OK && !form->learns)
+                status = records_start(&r.out);
+            progress_start(&r.out.progress, !c->quiet);
+        }
         if (status == STATUS_OK)
             status = form->read != NULL ? form->read(&r)
                                         : reader_each_line(&r, form->line);

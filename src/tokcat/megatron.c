@@ -62,14 +62,6 @@ static size_t ending_of(const char *name)
                : 0;
 }
 
-static bool spare_megatron(const char *output, const char *input)
-{
-    const size_t ending = ending_of(input);
-
-    return input_spare_beside(output, input, ending, ".bin") &&
-           input_spare_beside(output, input, ending, ".idx");
-}
-
 static int open_megatron(reader *r, const char *name)
 {
     const size_t ending = ending_of(name);
@@ -174,26 +166,6 @@ static int find_sequence(reader *r, const data_set *d, uint64_t *n)
     return STATUS_OK;
 }
 
-static int read_sequences(reader *r, const data_set *d)
-{
-    for (; r->place.number < d->n_sequences; r->place.number++) {
-        const unsigned char *tokens;
-        uint64_t n;
-        int status = find_sequence(r, d, &n);
-
-        if (status == STATUS_OK && n == 0) {
-            status = reader_empty(r, 1);
-        } else if (status == STATUS_OK) {
-            status = split_next(r, d->type, n, &tokens);
-            if (status == STATUS_OK)
-                status = records_put(&r->out, (uint32_t)n, tokens);
-        }
-        if (status != STATUS_OK)
-            return status;
-    }
-    return STATUS_OK;
-}
-
 static int read_documents(reader *r, const data_set *d)
 {
     input_file *documents = &r->beside[DOCUMENTS];
@@ -263,8 +235,18 @@ static int read_megatron(reader *r)
     status = reader_start(r, d.type.width);
     if (status != STATUS_OK)
         return status;
-    return r->conf->split == SPLIT_DOCUMENT ? read_documents(r, &d)
-                                            : read_sequences(r, &d);
+    if (r->conf->split == SPLIT_DOCUMENT)
+        return read_documents(r, &d);
+    for (; r->place.number < d.n_sequences; r->place.number++) {
+        uint64_t n;
+
+        status = find_sequence(r, &d, &n);
+        if (status == STATUS_OK)
+            status = split_sequence(r, d.type, n);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
 }
 
 const form_reader reader_megatron = {
@@ -272,5 +254,6 @@ const form_reader reader_megatron = {
     .learns = true,
     .open = open_megatron,
     .read = read_megatron,
-    .spare = spare_megatron,
+    .endings = {".bin", ".idx"},
+    .cut = ending_of,
 };

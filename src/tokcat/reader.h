@@ -57,10 +57,11 @@ typedef struct form_reader {
     int (*read)(reader *r);
     int (*line)(reader *r, const input_line *line);
     /*
-     * False, after a message, if the output is a file that belongs to the
-     * input; NULL: none does.
+     * The endings of the files that belong to an input, and how many bytes at
+     * the end of its name they replace; NULL: none.
      */
-    bool (*spare)(const char *output, const char *input);
+    const char *endings[2];
+    size_t (*cut)(const char *name);
 } form_reader;
 
 extern const form_reader reader_ids;

@@ -2,7 +2,8 @@
  * split.c - tokens out of arrays.
  *
  * Numbers of the stream's type are written from the input's buffer; others
- * are converted first.  The loops over numbers are inlined with constants.
+ * are converted first.  There is a loop for each type, so that none has to
+ * ask for it number by number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,94 +38,91 @@ static inline uint64_t load(const unsigned char *p, number_type type)
     return type.is_signed ? (value ^ sign) - sign : value;
 }
 
-/* Inlined with constants for all widths.  A negative number is above `max`. */
-static inline size_t convert_as(unsigned char *to, size_t token,
-                                const unsigned char *from, number_type type,
-                                size_t n, uint32_t max)
+/*
+ * Stores tokens of a constant type; returns how many come before the first
+ * number above `max`, as negative ones are.
+ */
+static inline size_t convert_from(number_type type,
+                                  const unsigned char *from,
+                                  unsigned char *to, size_t token, size_t n,
+                                  uint32_t max)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t value = load(from + i * type.width, type);
+    uint64_t value;
+    size_t i = 0;
 
-        if (value > max)
-            return i;
-        if (token == 2)
+    if (token == 2)
+        for (; i < n && (value = load(from + i * type.width, type)) <= max;
+             i++)
             store_u16(to + 2 * i, (uint16_t)(value & 0xffff));
-        else
+    else
+        for (; i < n && (value = load(from + i * type.width, type)) <= max;
+             i++)
             store_u32(to + 4 * i, (uint32_t)value);
-    }
-    return n;
-}
-
-static inline size_t convert_to(unsigned char *to, size_t token,
-                                const unsigned char *from, number_type type,
-                                size_t n, uint32_t max)
-{
-    static const number_type i8 = {1, true}, u8 = {1, false};
-    static const number_type i16 = {2, true}, u16 = {2, false};
-    static const number_type i32 = {4, true}, u32 = {4, false};
-    static const number_type u64 = {8, false};
-
-    switch (type.width) {
-    case 1:
-        return type.is_signed ? convert_as(to, token, from, i8, n, max)
-                              : convert_as(to, token, from, u8, n, max);
-    case 2:
-        return type.is_signed ? convert_as(to, token, from, i16, n, max)
-                              : convert_as(to, token, from, u16, n, max);
-    case 4:
-        return type.is_signed ? convert_as(to, token, from, i32, n, max)
-                              : convert_as(to, token, from, u32, n, max);
-    default: /* As an unsigned number, a negative one is too large as well. */
-        return convert_as(to, token, from, u64, n, max);
-    }
+    return i;
 }
 
 /* Converts numbers up to the first that is no token; returns how many. */
 static size_t convert(const reader *r, unsigned char *to,
                       const unsigned char *from, number_type type, size_t n)
 {
+    static const number_type i8 = {1, true}, u8 = {1, false};
+    static const number_type i16 = {2, true}, u16 = {2, false};
+    static const number_type i32 = {4, true}, u32 = {4, false};
+    static const number_type u64 = {8, false};
+    const size_t token = ps_type_bytes(r->out.schema.token_type);
     const uint32_t max = reader_max_id(r);
 
-    return r->out.schema.token_type == PS_U16
-               ? convert_to(to, 2, from, type, n, max)
-               : convert_to(to, 4, from, type, n, max);
+    switch (type.width) {
+    case 1:
+        return type.is_signed ? convert_from(i8, from, to, token, n, max)
+                              : convert_from(u8, from, to, token, n, max);
+    case 2:
+        return type.is_signed ? convert_from(i16, from, to, token, n, max)
+                              : convert_from(u16, from, to, token, n, max);
+    case 4:
+        return type.is_signed ? convert_from(i32, from, to, token, n, max)
+                              : convert_from(u32, from, to, token, n, max);
+    default: /* As an unsigned number, a negative one is too large as well. */
+        return convert_from(u64, from, to, token, n, max);
+    }
 }
 
-/* Finds the greatest first, as that takes no branches. */
-static inline size_t valid_of(const unsigned char *p, size_t width,
-                              size_t n, uint32_t max)
+number_type split_token_type(const reader *r)
 {
-    const number_type type = {.width = width};
-    uint32_t greatest = 0;
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        const uint32_t id = width == 2 ? load_u16(p + 2 * i)
-                                       : load_u32(p + 4 * i);
-
-        greatest = id > greatest ? id : greatest;
-    }
-    if (greatest <= max)
-        return n;
-    for (i = 0; load(p + i * width, type) <= max; i++)
-        continue;
-    return i;
+    return (number_type){.width = ps_type_bytes(r->out.schema.token_type)};
 }
 
 /* How many of `n` tokens of the stream's type come before one that is none. */
 static size_t count_valid(const reader *r, const unsigned char *tokens,
                           size_t n)
 {
+    const number_type type = split_token_type(r);
     const uint32_t max = reader_max_id(r);
+    uint32_t greatest = 0;
+    size_t i;
 
-    if (r->out.schema.token_type == PS_U16)
-        return max == UINT16_MAX ? n : valid_of(tokens, 2, n, max);
-    return max == UINT32_MAX ? n : valid_of(tokens, 4, n, max);
-}
+    if (max == (type.width == 2 ? UINT16_MAX : UINT32_MAX))
+        return n;
 
-number_type split_token_type(const reader *r)
-{
-    return (number_type){.width = ps_type_bytes(r->out.schema.token_type)};
+    /* Find the greatest first, as that takes no branches. */
+    if (type.width == 2)
+        for (i = 0; i < n; i++) {
+            const uint32_t id = load_u16(tokens + 2 * i);
+
+            greatest = id > greatest ? id : greatest;
+        }
+    else
+        for (i = 0; i < n; i++) {
+            const uint32_t id = load_u32(tokens + 4 * i);
+
+            greatest = id > greatest ? id : greatest;
+        }
+    if (greatest <= max)
+        return n;
+
+    for (i = 0; load(tokens + i * type.width, type) <= max; i++)
+        continue;
+    return i;
 }
 
 /* True if numbers of that type need no conversion. */
@@ -203,57 +201,56 @@ int split_append(reader *r, number_type type, uint64_t n)
     return STATUS_OK;
 }
 
-int split_next(reader *r, number_type type, uint64_t n,
-               const unsigned char **tokens)
+int split_sequence(reader *r, number_type type, uint64_t n)
 {
+    const size_t width = ps_type_bytes(r->out.schema.token_type);
+    const uint32_t pad = r->conf->schema.special[PS_PAD];
+    const unsigned char *tokens;
     size_t bytes;
     size_t ready;
     size_t good;
     int status;
 
+    if (n == 0)
+        return reader_empty(r, 1);
     if (!is_token_type(r, type) || n > PIECE) {
         r->n_tok = 0;
         status = split_append(r, type, n);
         r->n_tok = 0;
-        *tokens = r->out.payload;
-        return status;
+        if (status != STATUS_OK)
+            return status;
+        tokens = r->out.payload;
+    } else {
+        bytes = (size_t)n * width;
+        status = input_need(&r->in, bytes, &ready);
+        if (status != STATUS_OK)
+            return status;
+        if (ready < bytes)
+            return cut_off(r, ready % width);
+        tokens = input_at(&r->in);
+        good = count_valid(r, tokens, (size_t)n);
+        if (good < n)
+            return bad_number(r, type, good);
+        input_take(&r->in, bytes);
     }
-    bytes = (size_t)n * type.width;
-    status = input_need(&r->in, bytes, &ready);
-    if (status != STATUS_OK)
-        return status;
-    if (ready < bytes)
-        return cut_off(r, ready % type.width);
-    *tokens = input_at(&r->in);
-    good = count_valid(r, *tokens, (size_t)n);
-    if (good < n)
-        return bad_number(r, type, good);
-    input_take(&r->in, bytes);
-    return STATUS_OK;
+
+    while (r->conf->trim && n > 0 &&
+           (width == 2 ? load_u16(tokens + 2 * (n - 1))
+                       : load_u32(tokens + 4 * (n - 1))) == pad)
+        n--;
+    return n == 0 ? reader_empty(r, 1)
+                  : records_put(&r->out, (uint32_t)n, tokens);
 }
 
 /* ---------------------------------------------------------------------
  * Streams
  */
 
-/* The place of the first `id` from `i` on, or `n`; `width` is a constant. */
-static inline size_t find(const unsigned char *tokens, size_t width,
-                          size_t i, size_t n, uint32_t id)
-{
-    for (; i < n; i++)
-        if ((width == 2 ? load_u16(tokens + 2 * i)
-                        : load_u32(tokens + 4 * i)) == id)
-            break;
-    return i;
-}
-
 /* How many of `n` tokens the current sequence takes, and if it ends there. */
 static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
                       bool *ends)
 {
     const bool by_eos = r->conf->split == SPLIT_EOS;
-    /* A BOS belongs to the sequence that it begins. */
-    const size_t start = !by_eos && r->n_tok == 0;
     uint32_t id;
     size_t k;
 
@@ -264,8 +261,14 @@ static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
         return *ends ? (size_t)left : n;
     }
     id = r->conf->schema.special[by_eos ? PS_EOS : PS_BOS];
-    k = r->out.schema.token_type == PS_U16 ? find(tokens, 2, start, n, id)
-                                           : find(tokens, 4, start, n, id);
+    /* A BOS belongs to the sequence that it begins. */
+    k = !by_eos && r->n_tok == 0;
+    if (r->out.schema.token_type == PS_U16)
+        while (k < n && load_u16(tokens + 2 * k) != id)
+            k++;
+    else
+        while (k < n && load_u32(tokens + 4 * k) != id)
+            k++;
     *ends = k < n;
     return k + (by_eos && *ends);
 }
@@ -308,55 +311,50 @@ static int cut_tokens(reader *r, size_t number_width,
     return STATUS_OK;
 }
 
-/* Cuts `n` numbers that are ready in the input. */
-static int cut_numbers(reader *r, number_type type, size_t n)
-{
-    const unsigned char *numbers = input_at(&r->in);
-    size_t good;
-    int status;
-
-    if (is_token_type(r, type)) {
-        good = count_valid(r, numbers, n);
-    } else {
-        if (r->tokens == NULL)
-            r->tokens = malloc(PIECE * sizeof(uint32_t));
-        if (r->tokens == NULL) {
-            message_errno("%s", input_name(&r->in));
-            return STATUS_FAILURE;
-        }
-        good = convert(r, r->tokens, numbers, type, n);
-        numbers = r->tokens;
-    }
-    status = cut_tokens(r, type.width, numbers, good);
-    if (status == STATUS_OK && good < n)
-        status = bad_number(r, type, good);
-    return status;
-}
-
 int split_stream(reader *r, number_type type, uint64_t n)
 {
     const bool bounded = n != SPLIT_ALL;
     size_t ready = 0;
-    int status = STATUS_OK;
 
     r->n_tok = 0;
     r->place = (reader_place){"sequence", 0, input_offset(&r->in)};
-    while (status == STATUS_OK && n > 0) {
+    while (n > 0) {
+        const unsigned char *tokens;
         size_t piece;
+        size_t good;
+        int status = input_need(&r->in, type.width, &ready);
 
-        status = input_need(&r->in, type.width, &ready);
+        if (status != STATUS_OK)
+            return status;
         piece = ready / type.width < PIECE ? ready / type.width : PIECE;
         if (piece > n)
             piece = (size_t)n;
-        if (status != STATUS_OK || piece == 0)
+        if (piece == 0)
             break;
-        status = cut_numbers(r, type, piece);
+
+        tokens = input_at(&r->in);
+        if (is_token_type(r, type)) {
+            good = count_valid(r, tokens, piece);
+        } else {
+            if (r->tokens == NULL)
+                r->tokens = malloc(PIECE * sizeof(uint32_t));
+            if (r->tokens == NULL) {
+                message_errno("%s", input_name(&r->in));
+                return STATUS_FAILURE;
+            }
+            good = convert(r, r->tokens, tokens, type, piece);
+            tokens = r->tokens;
+        }
+        status = cut_tokens(r, type.width, tokens, good);
+        if (status == STATUS_OK && good < piece)
+            status = bad_number(r, type, good);
+        if (status != STATUS_OK)
+            return status;
+
         input_take(&r->in, piece * type.width);
         r->out.figures.bytes += piece * type.width;
         n -= bounded ? piece : 0;
     }
-    if (status != STATUS_OK)
-        return status;
 
     /* Either all numbers were read, or the file has ended. */
     if (ready > 0 && n > 0)

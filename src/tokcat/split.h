@@ -31,11 +31,11 @@ number_type split_token_type(const reader *r);
 int split_stream(reader *r, number_type type, uint64_t n);
 
 /*
- * Reads the next `n` numbers of r->in as tokens, which live until the next
- * call; they may lie in the payload.
+ * Reads the next `n` numbers of r->in as a sequence, and writes it; --trim-pad
+ * leaves out the padding at its end, and --empty says what becomes of one
+ * without tokens.
  */
-int split_next(reader *r, number_type type, uint64_t n,
-               const unsigned char **tokens);
+int split_sequence(reader *r, number_type type, uint64_t n);
 
 /*
  * Reads the next number of `in`, a negative one as its two's complement; if

@@ -149,15 +149,33 @@ const form_reader reader_ids = {
  * Bytes
  */
 
-/* Appends a line to the payload. */
-static int append_bytes(reader *r, const input_line *line)
+static int put_paragraph(reader *r)
+{
+    r->has_text = r->ends_blank = false;
+    return r->n_tok == 0 ? STATUS_OK : reader_put(r);
+}
+
+/*
+ * Blank lines belong to the paragraph before them, at the start of a file to
+ * the one after them.
+ */
+static int take_bytes(reader *r, const input_line *line)
 {
     const uint32_t vocab = r->out.schema.vocab_size;
     const size_t width = ps_type_bytes(r->out.schema.token_type);
     const size_t n = line->n + line->newline;
     const unsigned char *bytes = line->bytes;
+    const bool by_line = r->conf->split == SPLIT_LINE;
+    const bool blank = !by_line && input_is_blank(line);
     unsigned char *to;
-    int status;
+    int status = STATUS_OK;
+
+    if (r->has_text && r->ends_blank && !blank)
+        status = put_paragraph(r);
+    if (status != STATUS_OK)
+        return status;
+    r->has_text = r->has_text || !blank;
+    r->ends_blank = blank;
 
     /* Only a vocabulary below 256 makes some bytes invalid. */
     for (size_t i = 0; i < n && vocab <= UINT8_MAX; i++)
@@ -177,34 +195,7 @@ static int append_bytes(reader *r, const input_line *line)
         for (size_t i = 0; i < n; i++)
             store_u32(to + 4 * i, bytes[i]);
     r->n_tok += n;
-    return STATUS_OK;
-}
-
-static int put_paragraph(reader *r)
-{
-    r->has_text = r->ends_blank = false;
-    return r->n_tok == 0 ? STATUS_OK : reader_put(r);
-}
-
-/*
- * Blank lines belong to the paragraph before them, at the start of a file to
- * the one after them.
- */
-static int take_bytes(reader *r, const input_line *line)
-{
-    const bool by_line = r->conf->split == SPLIT_LINE;
-    const bool blank = !by_line && input_is_blank(line);
-    int status = STATUS_OK;
-
-    if (r->has_text && r->ends_blank && !blank)
-        status = put_paragraph(r);
-    if (status == STATUS_OK)
-        status = append_bytes(r, line);
-    r->has_text = r->has_text || !blank;
-    r->ends_blank = blank;
-    if (status == STATUS_OK && by_line)
-        status = put_paragraph(r);
-    return status;
+    return by_line ? put_paragraph(r) : STATUS_OK;
 }
 
 /* The end of a file ends a paragraph. */

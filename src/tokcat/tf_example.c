@@ -11,26 +11,6 @@
 /* Field numbers. */
 enum { FEATURES = 1, FEATURE = 1, KEY = 1, VALUE = 2, ELEMENT = 1 };
 
-/* A feature has at most one list. */
-static bool read_feature(proto_in in, example_list *list)
-{
-    static const example_kind kinds[] = {EXAMPLE_ABSENT, EXAMPLE_BYTES,
-                                         EXAMPLE_FLOATS, EXAMPLE_INTEGERS};
-    proto_result r;
-    proto_field f;
-
-    *list = (example_list){.kind = EXAMPLE_EMPTY};
-    while ((r = proto_next(&in, &f)) == PROTO_OK) {
-        if (f.number >= sizeof kinds / sizeof kinds[0])
-            continue;
-        if (f.wire != PROTO_BYTES || list->kind != EXAMPLE_EMPTY)
-            return false;
-        list->kind = kinds[f.number];
-        list->fields = f.bytes;
-    }
-    return r == PROTO_END;
-}
-
 /*
  * Reads an entry of the map, a name and a feature; either may be left out if
  * it is empty.
@@ -38,9 +18,12 @@ static bool read_feature(proto_in in, example_list *list)
 static bool read_entry(proto_in in, const char *const *names,
                        size_t n_names, example_list *lists)
 {
+    static const example_kind kinds[] = {EXAMPLE_ABSENT, EXAMPLE_BYTES,
+                                         EXAMPLE_FLOATS, EXAMPLE_INTEGERS};
     static const unsigned char nothing[1] = {0};
     proto_in key = {.at = nothing};
     proto_in value = {.at = nothing};
+    example_list *list = NULL;
     proto_result r;
     proto_field f;
 
@@ -51,11 +34,25 @@ static bool read_entry(proto_in in, const char *const *names,
             return false;
         *(f.number == KEY ? &key : &value) = f.bytes;
     }
-    for (size_t i = 0; i < n_names && r == PROTO_END; i++)
+    for (size_t i = 0; i < n_names && list == NULL; i++)
         if (key.left == strlen(names[i]) &&
             memcmp(key.at, names[i], key.left) == 0)
-            return lists[i].kind == EXAMPLE_ABSENT &&
-                   read_feature(value, &lists[i]);
+            list = &lists[i];
+    if (r != PROTO_END || list == NULL)
+        return r == PROTO_END;
+
+    /* A name stands for one feature, and this has at most one list. */
+    if (list->kind != EXAMPLE_ABSENT)
+        return false;
+    *list = (example_list){.kind = EXAMPLE_EMPTY};
+    while ((r = proto_next(&value, &f)) == PROTO_OK) {
+        if (f.number >= sizeof kinds / sizeof kinds[0])
+            continue;
+        if (f.wire != PROTO_BYTES || list->kind != EXAMPLE_EMPTY)
+            return false;
+        list->kind = kinds[f.number];
+        list->fields = f.bytes;
+    }
     return r == PROTO_END;
 }
 

@@ -169,24 +169,6 @@ static int bad_id(const reader *r, int feature, size_t i, uint64_t value)
                                        : reader_above_max(r, why));
 }
 
-/* Counts the ones of the mask, behind which only zeros may follow. */
-static int count_tokens(const reader *r, sample *s)
-{
-    s->n_tok = 0;
-    for (size_t i = 0; i < s->length; i++) {
-        const uint64_t value = next(&s->lists[MASK]);
-
-        if (value > 1)
-            return bad_value(r, MASK, i, value, "is neither 0 nor 1");
-        if (value == 1 && s->n_tok < i)
-            return bad_value(r, MASK, i, value, "stands behind a 0");
-        if (value == 1 && s->n_tok == reader_max_tokens(r))
-            return reader_too_large(r);
-        s->n_tok += value == 1;
-    }
-    return STATUS_OK;
-}
-
 /* Stores the label of each prediction of weight 1 at its place. */
 static int store_labels(const reader *r, sample *s, unsigned char *to)
 {
@@ -291,17 +273,30 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
         s.lists[LABELS].kind = s.lists[WEIGHTS].kind = EXAMPLE_ABSENT;
 
     status = check_lists(r, &s);
-    if (status == STATUS_OK)
-        status = count_tokens(r, &s);
-    if (status == STATUS_OK && s.n_tok == 0)
+    if (status != STATUS_OK)
+        return status;
+
+    /* Count the ones of the mask, behind which only zeros may follow. */
+    for (size_t i = 0; i < s.length; i++) {
+        const uint64_t value = next(&s.lists[MASK]);
+
+        if (value > 1)
+            return bad_value(r, MASK, i, value, "is neither 0 nor 1");
+        if (value == 1 && s.n_tok < i)
+            return bad_value(r, MASK, i, value, "stands behind a 0");
+        if (value == 1 && s.n_tok == reader_max_tokens(r))
+            return reader_too_large(r);
+        s.n_tok += value == 1;
+    }
+    if (s.n_tok == 0)
         return reader_empty(r, 1);
-    if (status == STATUS_OK)
-        status = check_channels(r, &s);
+
+    status = check_channels(r, &s);
     if (status == STATUS_OK)
         status = store_sample(r, &s);
-    return status == STATUS_OK
-               ? records_put(&r->out, s.n_tok, r->out.payload)
-               : status;
+    if (status == STATUS_OK)
+        status = records_put(&r->out, s.n_tok, r->out.payload);
+    return status;
 }
 
 /* ---------------------------------------------------------------------
@@ -314,54 +309,48 @@ static int cut_off(const reader *r)
                       r->in.next);
 }
 
-/* Reads the record whose head is ready. */
-static int read_record(reader *r, size_t ready)
-{
-    const unsigned char *p = input_at(&r->in);
-    uint64_t n;
-    size_t bytes;
-    int status;
-
-    if (ready < TFRECORD_HEAD_BYTES)
-        return cut_off(r);
-    if (!tfrecord_take_head(p, &n))
-        return reader_bad(r, "the checksum of its length does not fit%s",
-                          r->place.offset == 0 && p[0] == 0x1f &&
-                                  p[1] == 0x8b
-                              ? "; the file is compressed by gzip"
-                              : "");
-    if (n > MAX_RECORD)
-        return reader_bad(r, "a record of %" PRIu64 " bytes; the limit is %"
-                          PRIu64, n, MAX_RECORD);
-
-    bytes = TFRECORD_HEAD_BYTES + (size_t)n + TFRECORD_TAIL_BYTES;
-    status = input_need(&r->in, bytes, &ready);
-    if (status != STATUS_OK)
-        return status;
-    if (ready < bytes)
-        return cut_off(r);
-    p = input_at(&r->in) + TFRECORD_HEAD_BYTES;
-    if (!tfrecord_check_tail(p, (size_t)n, p + n))
-        return reader_bad(r, "its checksum does not fit");
-    status = put_sample(r, p, (size_t)n);
-    input_take(&r->in, bytes);
-    r->out.figures.bytes += bytes;
-    return status;
-}
-
 static int read_tfrecord(reader *r)
 {
-    size_t ready;
+    input_file *in = &r->in;
 
     for (r->place = (reader_place){.unit = "record"};; r->place.number++) {
+        const unsigned char *p;
+        uint64_t n;
+        size_t bytes;
+        size_t ready;
         int status;
 
-        r->place.offset = input_offset(&r->in);
-        status = input_need(&r->in, TFRECORD_HEAD_BYTES, &ready);
-        if (status == STATUS_OK && ready > 0)
-            status = read_record(r, ready);
+        r->place.offset = input_offset(in);
+        status = input_need(in, TFRECORD_HEAD_BYTES, &ready);
         if (status != STATUS_OK || ready == 0)
             return status;
+        if (ready < TFRECORD_HEAD_BYTES)
+            return cut_off(r);
+        p = input_at(in);
+        if (!tfrecord_take_head(p, &n))
+            return reader_bad(r, "the checksum of its length does not fit%s",
+                              r->place.offset == 0 && p[0] == 0x1f &&
+                                      p[1] == 0x8b
+                                  ? "; the file is compressed by gzip"
+                                  : "");
+        if (n > MAX_RECORD)
+            return reader_bad(r, "a record of %" PRIu64 " bytes; the limit "
+                              "is %" PRIu64, n, MAX_RECORD);
+
+        bytes = TFRECORD_HEAD_BYTES + (size_t)n + TFRECORD_TAIL_BYTES;
+        status = input_need(in, bytes, &ready);
+        if (status != STATUS_OK)
+            return status;
+        if (ready < bytes)
+            return cut_off(r);
+        p = input_at(in) + TFRECORD_HEAD_BYTES;
+        if (!tfrecord_check_tail(p, (size_t)n, p + n))
+            return reader_bad(r, "its checksum does not fit");
+        status = put_sample(r, p, (size_t)n);
+        if (status != STATUS_OK)
+            return status;
+        input_take(in, bytes);
+        r->out.figures.bytes += bytes;
     }
 }
 
