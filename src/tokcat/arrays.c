@@ -271,45 +271,17 @@ static const char *take_entry(scan *s, unsigned *had, npy_header *h)
            "order";
 }
 
-/*
- * Reads the dictionary of a file of version `major`: three known keys.
- * Returns NULL, or what is wrong, with the place in *at.
- */
-static const char *parse_header(const unsigned char *dictionary, size_t n,
-                                unsigned major, npy_header *header,
-                                size_t *at)
-{
-    scan s = {.at = dictionary, .end = dictionary + n, .longs = major < 3};
-    const char *why = take(&s, "{") ? NULL : "no dictionary";
-    unsigned had = 0;
-
-    while (why == NULL && !take(&s, "}")) {
-        why = take_entry(&s, &had, header);
-        if (why == NULL && !take(&s, ",")) {
-            if (!take(&s, "}"))
-                why = "neither a comma nor the end of the dictionary";
-            break;
-        }
-    }
-    skip_blanks(&s);
-    if (why == NULL && s.at < s.end)
-        why = "more than blanks behind the dictionary";
-    if (why == NULL && had != ALL)
-        why = "one of 'descr', 'fortran_order' and 'shape' is missing";
-    *at = (size_t)(s.at - dictionary);
-    return why;
-}
-
 /* Reads the file up to the first number. */
 static int read_npy_header(reader *r, npy_header *h)
 {
     input_file *in = &r->in;
     const unsigned char *p;
     const char *why;
+    scan s;
+    unsigned had = 0;
     unsigned major;
     size_t start;
     size_t n;
-    size_t at;
     int status = input_require(in, NPY_START_BYTES, "its header");
 
     if (status != STATUS_OK)
@@ -331,9 +303,26 @@ static int read_npy_header(reader *r, npy_header *h)
     status = input_require(in, start + n, "its header");
     if (status != STATUS_OK)
         return status;
-    why = parse_header(input_at(in) + start, n, major, h, &at);
+
+    /* The dictionary has to have three known keys. */
+    p = input_at(in) + start;
+    s = (scan){.at = p, .end = p + n, .longs = major < 3};
+    why = take(&s, "{") ? NULL : "no dictionary";
+    while (why == NULL && !take(&s, "}")) {
+        why = take_entry(&s, &had, h);
+        if (why == NULL && !take(&s, ",")) {
+            if (!take(&s, "}"))
+                why = "neither a comma nor the end of the dictionary";
+            break;
+        }
+    }
+    skip_blanks(&s);
+    if (why == NULL && s.at < s.end)
+        why = "more than blanks behind the dictionary";
+    if (why == NULL && had != ALL)
+        why = "one of 'descr', 'fortran_order' and 'shape' is missing";
     if (why != NULL)
-        return input_bad(in, start + at, "%s", why);
+        return input_bad(in, start + (size_t)(s.at - p), "%s", why);
     input_take(in, start + n);
     return STATUS_OK;
 }

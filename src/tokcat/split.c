@@ -125,12 +125,6 @@ static size_t count_valid(const reader *r, const unsigned char *tokens,
     return i;
 }
 
-/* True if numbers of that type need no conversion. */
-static bool is_token_type(const reader *r, number_type type)
-{
-    return !type.is_signed && type.width == split_token_type(r).width;
-}
-
 /* Reports that number `i` of those that are ready is no token. */
 static int bad_number(const reader *r, number_type type, size_t i)
 {
@@ -213,7 +207,9 @@ int split_sequence(reader *r, number_type type, uint64_t n)
 
     if (n == 0)
         return reader_empty(r, 1);
-    if (!is_token_type(r, type) || n > PIECE) {
+
+    /* A copy in the payload, or tokens as they are in the buffer. */
+    if (type.is_signed || type.width != width || n > PIECE) {
         r->n_tok = 0;
         status = split_append(r, type, n);
         r->n_tok = 0;
@@ -313,6 +309,8 @@ static int cut_tokens(reader *r, size_t number_width,
 
 int split_stream(reader *r, number_type type, uint64_t n)
 {
+    const bool as_is =
+        !type.is_signed && type.width == split_token_type(r).width;
     const bool bounded = n != SPLIT_ALL;
     size_t ready = 0;
 
@@ -333,7 +331,7 @@ int split_stream(reader *r, number_type type, uint64_t n)
             break;
 
         tokens = input_at(&r->in);
-        if (is_token_type(r, type)) {
+        if (as_is) {
             good = count_valid(r, tokens, piece);
         } else {
             if (r->tokens == NULL)
