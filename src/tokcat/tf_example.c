@@ -90,16 +90,9 @@ proto_result example_next(example_list *list, uint64_t *value)
     const proto_wire single = integers ? PROTO_VARINT : PROTO_FIXED32;
 
     for (;;) {
-        uint32_t bits = 0;
-        proto_result r;
+        proto_result r = proto_next_element(&list->packed, single, value);
         proto_field f;
 
-        if (integers) {
-            r = proto_next_varint(&list->packed, value);
-        } else {
-            r = proto_next_fixed32(&list->packed, &bits);
-            *value = bits;
-        }
         if (r != PROTO_END)
             return r;
         r = proto_next(&list->fields, &f);

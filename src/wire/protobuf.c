@@ -49,20 +49,10 @@ static bool take_varint(proto_in *in, uint64_t *value)
     return false;
 }
 
-static bool take_fixed(proto_in *in, size_t width, uint64_t *value)
-{
-    const unsigned char *p = take(in, width);
-
-    if (p != NULL)
-        *value = width == 8 ? load_u64(p) : load_u32(p);
-    return p != NULL;
-}
-
 proto_result proto_next(proto_in *in, proto_field *field)
 {
     uint64_t key;
     uint64_t n;
-    bool good = false;
 
     if (in->left == 0)
         return PROTO_END;
@@ -70,45 +60,33 @@ proto_result proto_next(proto_in *in, proto_field *field)
         return PROTO_BAD;
     *field = (proto_field){.number = (uint32_t)(key >> 3)};
     field->wire = (proto_wire)(key & 7);
-    switch (key & 7) {
-    case PROTO_VARINT:
-        good = take_varint(in, &field->value);
-        break;
-    case PROTO_FIXED64:
-        good = take_fixed(in, 8, &field->value);
-        break;
-    case PROTO_FIXED32:
-        good = take_fixed(in, 4, &field->value);
-        break;
-    case PROTO_BYTES:
-        good = take_varint(in, &n) && n <= in->left;
-        if (good) {
-            field->bytes.left = (size_t)n;
-            field->bytes.at = take(in, n);
-        }
-        break;
-    default:
-        break;
-    }
-    return good ? PROTO_OK : PROTO_BAD;
-}
-
-proto_result proto_next_varint(proto_in *in, uint64_t *value)
-{
-    if (in->left == 0)
-        return PROTO_END;
-    return take_varint(in, value) ? PROTO_OK : PROTO_BAD;
-}
-
-proto_result proto_next_fixed32(proto_in *in, uint32_t *value)
-{
-    uint64_t v;
-
-    if (in->left == 0)
-        return PROTO_END;
-    if (!take_fixed(in, 4, &v))
+    if (field->wire != PROTO_BYTES)
+        return proto_next_element(in, field->wire, &field->value) == PROTO_OK
+                   ? PROTO_OK
+                   : PROTO_BAD;
+    if (!take_varint(in, &n) || n > in->left)
         return PROTO_BAD;
-    *value = (uint32_t)v;
+    field->bytes.left = (size_t)n;
+    field->bytes.at = take(in, n);
+    return PROTO_OK;
+}
+
+proto_result proto_next_element(proto_in *in, proto_wire wire,
+                                uint64_t *value)
+{
+    const size_t bytes = wire == PROTO_FIXED64 ? 8 : 4;
+    const unsigned char *p;
+
+    if (in->left == 0)
+        return PROTO_END;
+    if (wire == PROTO_VARINT)
+        return take_varint(in, value) ? PROTO_OK : PROTO_BAD;
+    if (wire != PROTO_FIXED64 && wire != PROTO_FIXED32)
+        return PROTO_BAD;
+    p = take(in, bytes);
+    if (p == NULL)
+        return PROTO_BAD;
+    *value = bytes == 8 ? load_u64(p) : load_u32(p);
     return PROTO_OK;
 }
 

@@ -57,9 +57,9 @@ typedef enum proto_result {
 
 proto_result proto_next(proto_in *in, proto_field *field);
 
-/* The next element of a packed list. */
-proto_result proto_next_varint(proto_in *in, uint64_t *value);
-proto_result proto_next_fixed32(proto_in *in, uint32_t *value);
+/* The next element of a packed list, of any type but PROTO_BYTES. */
+proto_result proto_next_element(proto_in *in, proto_wire wire,
+                                uint64_t *value);
 
 /* ---------------------------------------------------------------------
  * Writing

@@ -62,7 +62,8 @@ static void test_varints(void **state)
             proto_in in = copy(varints[i].bytes, n);
             const unsigned char *p = in.at;
             uint64_t value = 77;
-            const proto_result r = proto_next_varint(&in, &value);
+            const proto_result r =
+                proto_next_element(&in, PROTO_VARINT, &value);
 
             if (n == varints[i].n) {
                 assert_int_equal(r, PROTO_OK);
@@ -84,13 +85,13 @@ static void test_long_varints(void **state)
     uint64_t value;
 
     memset(bytes, 0x80, sizeof bytes);
-    assert_int_equal(proto_next_varint(&in, &value), PROTO_BAD);
+    assert_int_equal(proto_next_element(&in, PROTO_VARINT, &value), PROTO_BAD);
     bytes[9] = 2;
     in = (proto_in){bytes, sizeof bytes};
-    assert_int_equal(proto_next_varint(&in, &value), PROTO_BAD);
+    assert_int_equal(proto_next_element(&in, PROTO_VARINT, &value), PROTO_BAD);
     bytes[9] = 0;
     in = (proto_in){bytes, sizeof bytes};
-    assert_int_equal(proto_next_varint(&in, &value), PROTO_OK);
+    assert_int_equal(proto_next_element(&in, PROTO_VARINT, &value), PROTO_OK);
     assert_int_equal(value, 0);
     assert_int_equal(in.left, 2);
 }
@@ -155,13 +156,13 @@ static void test_fixed32(void **state)
 {
     const unsigned char bytes[] = {1, 2, 3, 0x84, 5, 6, 7};
     proto_in in = {bytes, sizeof bytes};
-    uint32_t value;
+    uint64_t value;
 
-    assert_int_equal(proto_next_fixed32(&in, &value), PROTO_OK);
+    assert_int_equal(proto_next_element(&in, PROTO_FIXED32, &value), PROTO_OK);
     assert_true(value == UINT32_C(0x84030201));
-    assert_int_equal(proto_next_fixed32(&in, &value), PROTO_BAD);
+    assert_int_equal(proto_next_element(&in, PROTO_FIXED32, &value), PROTO_BAD);
     in.left = 0;
-    assert_int_equal(proto_next_fixed32(&in, &value), PROTO_END);
+    assert_int_equal(proto_next_element(&in, PROTO_FIXED32, &value), PROTO_END);
 }
 
 /* ---------------------------------------------------------------------

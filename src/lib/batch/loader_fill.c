@@ -164,33 +164,29 @@ bool ps_loader_can_read_direct(ps_loader *l)
     return true;
 }
 
-/* All `n` bytes at a place in the input, or false. */
-static bool read_at(const ps_loader *l, unsigned char *to, size_t n,
-                    uint64_t at)
-{
-    const int fd = ps_input_descriptor(l->reader->input);
-
-    if (at > (uint64_t)INT64_MAX / 2 - n || l->input_start > INT64_MAX / 2)
-        return false;
-    at = (uint64_t)(l->input_start + (int64_t)at);
-    return ps_read_at(fd, to, n, at) == (ssize_t)n;
-}
-
 void ps_loader_read_direct(const ps_loader *l, ps_slot *slot)
 {
     const size_t size = l->info.record_bytes;
     const uint32_t n = l->options.packs;
     const uint32_t at_once =
         size > CACHED_BYTES ? 1 : (uint32_t)(CACHED_BYTES / size);
+    const int fd = ps_input_descriptor(l->reader->input);
+    const int64_t start = l->input_start;
 
     slot->must_reread = true;
+    /* No place in the file can overflow. */
+    if (start > INT64_MAX / 2 ||
+        slot->offset > (uint64_t)INT64_MAX / 2 - l->bytes)
+        return;
     for (uint32_t p = 0; p < n; p++) {
         unsigned char *record = record_at(l, slot, p);
         const uint64_t offset = slot->offset + p * size;
-        const uint32_t some = n - p < at_once ? n - p : at_once;
+        const size_t some = (n - p < at_once ? n - p : at_once) * size;
         bool is_end;
 
-        if (p % at_once == 0 && !read_at(l, record, some * size, offset))
+        if (p % at_once == 0 &&
+            ps_read_at(fd, record, some, (uint64_t)(start + (int64_t)offset)) !=
+                (ssize_t)some)
             return;
         if (ps_record_check(&l->info, record, &is_end, NULL) != PS_OK ||
             is_end ||

@@ -99,27 +99,13 @@ uint32_t ps_loader_group(uint64_t bytes)
     return n < GROUP_MAX ? (uint32_t)n : GROUP_MAX;
 }
 
-/*
- * As many buffers as do well: for each thread a group that is filled and one
- * that is being filled, but fewer of large batches.  A multiple of a round
- * gives each thread the same buffers again and again, so that its cache need
- * not fetch them from the other's.
- */
-static uint32_t default_buffers(uint64_t bytes, uint32_t keep)
-{
-    const uint32_t group = ps_loader_group(bytes);
-    const uint32_t round = group * PS_LOADER_THREADS;
-    const uint32_t min = keep + (group == 1 ? round + 1 : 2 * round);
-
-    return (min + round - 1) / round * round;
-}
-
 ps_result ps_loader_settle(const ps_pack_info *info,
                            const ps_loader_options *options,
                            ps_loader_options *settled,
                            ps_loader_layout *layout, ps_error *err)
 {
     ps_loader_options *o = settled;
+    uint32_t group, round, min;
     ps_result r;
 
     *o = *options;
@@ -130,10 +116,20 @@ ps_result ps_loader_settle(const ps_pack_info *info,
     r = check_options(o, err);
     if (r == PS_OK)
         r = lay_out(info, o->packs, layout, err);
-    if (r == PS_OK && o->buffers == 0)
-        o->buffers = default_buffers((uint64_t)o->packs * info->record_bytes,
-                                     o->keep);
-    return r;
+    if (r != PS_OK || o->buffers != 0)
+        return r;
+
+    /*
+     * As many buffers as do well: for each thread a group that is filled and
+     * one that is being filled, but fewer of large batches.  A multiple of a
+     * round gives each thread the same buffers again and again, so that its
+     * cache need not fetch them from the other's.
+     */
+    group = ps_loader_group((uint64_t)o->packs * info->record_bytes);
+    round = group * PS_LOADER_THREADS;
+    min = o->keep + (group == 1 ? round + 1 : 2 * round);
+    o->buffers = (min + round - 1) / round * round;
+    return PS_OK;
 }
 
 ps_result ps_loader_plan(const ps_pack_info *info,

@@ -12,10 +12,6 @@
 
 #include "batch/loader.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include "base/error.h"
 #include "base/thread.h"
 #include "io/fd.h"
@@ -70,41 +66,38 @@ static bool hand_out(ps_loader *l, const ps_slot *slot)
 }
 
 /*
- * Fills the slots from `first` on.  What can be read where it lies is read
- * first; the rest waits for the thread's turn, when all slots before are
- * handed out.  False to stop.
+ * Fills groups of slots until all is read or the loader is freed.  What can be
+ * read where it lies is read first; the rest waits for the thread's turn, when
+ * all slots before the group are handed out.
  */
-static bool fill_group(ps_loader *l, uint64_t first)
-{
-    bool more;
-
-    for (uint32_t i = 0; l->direct && i < l->group; i++)
-        ps_loader_read_direct(l, slot_of(l, first + i));
-    (void)pthread_mutex_lock(&l->lock);
-    while (!l->stop && l->filled != first)
-        (void)pthread_cond_wait(&l->turn_passed, &l->lock);
-    more = !l->stop;
-    (void)pthread_mutex_unlock(&l->lock);
-    for (uint32_t i = 0; more && i < l->group; i++) {
-        ps_slot *slot = slot_of(l, first + i);
-
-        if (l->direct)
-            ps_loader_take_direct(l, slot);
-        else
-            ps_loader_fill(l, slot);
-        more = hand_out(l, slot);
-    }
-    return more;
-}
-
 static void *run(void *context)
 {
     const ps_loader_thread *t = context;
     ps_loader *l = t->loader;
     uint64_t first = (uint64_t)t->i * l->group;
+    bool more = true;
 
-    while (wait_slots(l, first) && fill_group(l, first))
+    while (more && wait_slots(l, first)) {
+        for (uint32_t i = 0; l->direct && i < l->group; i++)
+            ps_loader_read_direct(l, slot_of(l, first + i));
+
+        (void)pthread_mutex_lock(&l->lock);
+        while (!l->stop && l->filled != first)
+            (void)pthread_cond_wait(&l->turn_passed, &l->lock);
+        more = !l->stop;
+        (void)pthread_mutex_unlock(&l->lock);
+
+        for (uint32_t i = 0; more && i < l->group; i++) {
+            ps_slot *slot = slot_of(l, first + i);
+
+            if (l->direct)
+                ps_loader_take_direct(l, slot);
+            else
+                ps_loader_fill(l, slot);
+            more = hand_out(l, slot);
+        }
         first += (uint64_t)l->n_threads * l->group;
+    }
     return NULL;
 }
 
@@ -112,18 +105,10 @@ static void *run(void *context)
 static ps_result wait_input(void *context, ps_error *err)
 {
     ps_loader *l = context;
-    struct pollfd p[2] = {{.fd = ps_input_descriptor(l->reader->input),
-                           .events = POLLIN},
-                          {.fd = l->quit[0], .events = POLLIN}};
-    int n;
 
     (void)pthread_cond_signal(&l->batch_ready);
-    do {
-        n = poll(p, 2, -1);
-    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
-    if (n > 0 && p[1].revents != 0)
+    if (!ps_wait_input(ps_input_descriptor(l->reader->input), l->quit[0]))
         return ps_fail(err, PS_ERR_IO, "the loader was stopped");
-    /* Why a poll failed, the next read tells. */
     return PS_OK;
 }
 
@@ -176,8 +161,7 @@ void ps_loader_stop(ps_loader *l)
     (void)pthread_cond_broadcast(&l->slots_freed);
     (void)pthread_cond_broadcast(&l->turn_passed);
     (void)pthread_mutex_unlock(&l->lock);
-    while (write(l->quit[1], "", 1) < 0 && errno == EINTR)
-        continue;
+    ps_wake(l->quit);
     for (uint32_t i = 0; i < l->n_threads; i++)
         (void)pthread_join(l->threads[i].id, NULL);
     ps_pack_reader_on_wait(l->reader, NULL, NULL);

@@ -32,11 +32,13 @@ static bool walk_next(walk *w)
     return true;
 }
 
-/* The row behind the last token of the sequence in span `s`. */
+/* The row behind the last token of span `s`; a ghost has none. */
 static int32_t tokens_end(const walk *w, uint32_t s)
 {
     const ps_spans *spans = w->spans;
 
+    if (s >= w->seqs)
+        return spans->cu[s];
     if (spans->lengths == NULL)
         return spans->cu[s + 1];
     return spans->cu[s] + spans->lengths[w->place + (s - w->first)];
@@ -52,14 +54,6 @@ static void fill(int32_t begin, int32_t end, int32_t value, int32_t *to)
         to[row] = value;
 }
 
-/* Fills the gap behind the tokens of a sequence, or all of a ghost. */
-static void fill_padding(const walk *w, uint32_t s, int32_t value,
-                         int32_t *to)
-{
-    fill(s < w->seqs ? tokens_end(w, s) : w->spans->cu[s],
-         w->spans->cu[s + 1], value, to);
-}
-
 void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
                         int32_t *positions)
 {
@@ -70,7 +64,7 @@ void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
             for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
                 positions[row] = row - spans->cu[s];
             if (ghost == PS_GHOST_ZERO)
-                fill_padding(&w, s, 0, positions);
+                fill(tokens_end(&w, s), spans->cu[s + 1], 0, positions);
         }
 }
 
@@ -80,10 +74,10 @@ void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids)
 
     while (walk_next(&w))
         for (uint32_t s = w.first; s < w.end; s++) {
-            if (s < w.seqs)
-                fill(spans->cu[s], tokens_end(&w, s),
-                     (int32_t)(s - w.first) + 1, ids);
-            fill_padding(&w, s, 0, ids);
+            const int32_t end = tokens_end(&w, s);
+
+            fill(spans->cu[s], end, (int32_t)(s - w.first) + 1, ids);
+            fill(end, spans->cu[s + 1], 0, ids);
         }
 }
 
@@ -94,8 +88,8 @@ void ps_spans_next_labels(const ps_spans *spans,
     const bool shifted = convention == PS_LABELS_SHIFTED;
     walk w = {.spans = spans};
 
-    while (walk_next(&w)) {
-        for (uint32_t s = w.first; s < w.seqs; s++) {
+    while (walk_next(&w))
+        for (uint32_t s = w.first; s < w.end; s++) {
             const int32_t begin = spans->cu[s];
             const int32_t end = tokens_end(&w, s);
 
@@ -103,9 +97,6 @@ void ps_spans_next_labels(const ps_spans *spans,
             for (int32_t row = begin + 1; row < end; row++)
                 labels[shifted ? row - 1 : row] = tokens[row];
         }
-        for (uint32_t s = w.seqs; s < w.end; s++)
-            fill_padding(&w, s, PS_NO_LABEL, labels);
-    }
 }
 
 /* ---------------------------------------------------------------------
@@ -124,7 +115,7 @@ void ps_spans_first_rows(const ps_spans *spans, int32_t empty, int32_t *rows)
     }
 }
 
-/* How many tokens of the sequence in a span have a label. */
+/* How many tokens of a span have a label. */
 static uint32_t labelled(const walk *w, uint32_t s, const int32_t *labels,
                          int32_t ignore)
 {
@@ -176,32 +167,25 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  * Weights
  */
 
-/* Rows before `end` that have a label get `weight`, others of the span 0. */
-static void weigh(const ps_spans *spans, uint32_t s, int32_t end,
-                  const int32_t *labels, int32_t ignore, float weight,
-                  float *weights)
-{
-    for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++)
-        weights[row] = row < end && labels[row] != ignore ? weight : 0;
-}
-
 void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
                       int32_t ignore, ps_loss loss, uint64_t n,
                       float *weights)
 {
     walk w = {.spans = spans};
 
-    while (walk_next(&w)) {
-        for (uint32_t s = w.first; s < w.seqs; s++) {
+    while (walk_next(&w))
+        for (uint32_t s = w.first; s < w.end; s++) {
             const uint32_t m = labelled(&w, s, labels, ignore);
             const double parts = loss == PS_LOSS_PER_SEQUENCE
                                      ? (double)m * (double)n
                                      : (double)n;
+            const float weight = m == 0 || n == 0 ? 0 : (float)(1 / parts);
+            const int32_t end = tokens_end(&w, s);
 
-            weigh(spans, s, tokens_end(&w, s), labels, ignore,
-                  m == 0 || n == 0 ? 0 : (float)(1 / parts), weights);
+            for (int32_t row = spans->cu[s]; row < spans->cu[s + 1]; row++) {
+                const bool counts = row < end && labels[row] != ignore;
+
+                weights[row] = counts ? weight : 0;
+            }
         }
-        for (uint32_t s = w.seqs; s < w.end; s++)
-            weigh(spans, s, spans->cu[s], labels, ignore, 0, weights);
-    }
 }

@@ -32,11 +32,6 @@ static bool wait_for(int fd, short events)
     return true;
 }
 
-static bool is_temporary(int error)
-{
-    return error == EAGAIN || error == EWOULDBLOCK;
-}
-
 ssize_t ps_read(int fd, void *buf, size_t n)
 {
     for (;;) {
@@ -46,7 +41,7 @@ ssize_t ps_read(int fd, void *buf, size_t n)
             return got;
         if (errno == EINTR)
             continue;
-        if (!is_temporary(errno) || !wait_for(fd, POLLIN))
+        if (errno != EAGAIN || !wait_for(fd, POLLIN))
             return -1;
     }
 }
@@ -82,7 +77,7 @@ ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err)
             /* Some devices say "full" this way; do not spin on them. */
             errno = ENOSPC;
             return ps_fail_errno(err, "cannot write");
-        } else if (is_temporary(errno)) {
+        } else if (errno == EAGAIN) {
             if (!wait_for(fd, POLLOUT))
                 return ps_fail_errno(err, "cannot wait for output");
         } else if (errno != EINTR) {
@@ -111,17 +106,34 @@ void ps_widen_pipe(int fd)
 #endif
 }
 
-static bool set_wakeup(int fd)
+bool ps_wait_input(int fd, int quit)
 {
-    int flags = fcntl(fd, F_GETFL);
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+                          {.fd = quit, .events = POLLIN}};
+    int n;
 
-    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
-           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+    do {
+        n = poll(p, 2, -1);
+    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    return n < 0 || p[1].revents == 0;
 }
 
 ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err)
 {
-    if (pipe(wakeup) == 0 && set_wakeup(wakeup[0]) && set_wakeup(wakeup[1]))
-        return PS_OK;
-    return ps_fail_errno(err, "cannot make a pipe");
+    bool made = pipe(wakeup) == 0;
+
+    for (int i = 0; made && i < 2; i++) {
+        int flags = fcntl(wakeup[i], F_GETFL);
+
+        made = flags >= 0 &&
+               fcntl(wakeup[i], F_SETFL, flags | O_NONBLOCK) == 0 &&
+               fcntl(wakeup[i], F_SETFD, FD_CLOEXEC) == 0;
+    }
+    return made ? PS_OK : ps_fail_errno(err, "cannot make a pipe");
+}
+
+void ps_wake(const int wakeup[2])
+{
+    while (write(wakeup[1], "", 1) < 0 && errno == EINTR)
+        continue;
 }

@@ -33,6 +33,12 @@ ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err);
 /* True if a read would have to wait; false for regular files and at EOF. */
 bool ps_would_wait(int fd);
 
+/*
+ * Waits until `fd` has something to read; false once `quit` has.  Why a wait
+ * fails, the next read tells.
+ */
+bool ps_wait_input(int fd, int quit);
+
 /* Makes a pipe as large as our buffer, if it is one and may be. */
 void ps_widen_pipe(int fd);
 
@@ -41,5 +47,8 @@ void ps_widen_pipe(int fd);
  * the caller closes them.  PS_ERR_IO.
  */
 ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err);
+
+/* Makes the first end of such a pipe readable. */
+void ps_wake(const int wakeup[2]);
 
 #endif

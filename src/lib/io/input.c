@@ -64,7 +64,7 @@ void ps_input_set_max(ps_input *in, uint64_t bytes)
 uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
 {
     uint64_t buffer = ps_mem_array(1, PS_IO_BYTES);
-    uint64_t bytes = ps_pool_bytes(ps_read_ahead_blocks(threaded));
+    uint64_t bytes = ps_read_ahead_bytes(threaded);
 
     /* There are two buffers while it grows. */
     if (max_buffer(max) > PS_IO_BYTES)
@@ -72,7 +72,6 @@ uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
     bytes = ps_mem_sum(bytes, buffer);
     bytes = ps_mem_sum(bytes, (uint64_t)1 << window_log(window));
     bytes = ps_mem_sum(bytes, ZSTD_INPUT_BYTES);
-    bytes = ps_mem_sum(bytes, ps_read_ahead_bytes(threaded));
     return ps_mem_sum(bytes, sizeof(ps_input));
 }
 
@@ -186,26 +185,6 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
     return PS_OK;
 }
 
-/* An error of zstd's as the caller is to see it. */
-static ps_result zstd_failed(const ps_input *in, size_t error, ps_error *err)
-{
-    ZSTD_ErrorCode code = ZSTD_getErrorCode(error);
-
-    if (code == ZSTD_error_memory_allocation)
-        return ps_fail_memory(err);
-    if (code == ZSTD_error_frameParameter_windowTooLarge)
-        return ps_fail(err, PS_ERR_LIMIT,
-                       "zstd, after byte %" PRIu64 " of the decompressed "
-                       "input: the frame asks for a window of more than "
-                       "%" PRIu64 " bytes",
-                       in->taken + in->left,
-                       (uint64_t)1 << window_log(in->window));
-    return ps_fail(err, PS_ERR_CORRUPT,
-                   "zstd, after byte %" PRIu64 " of the decompressed input: "
-                   "%s",
-                   in->taken + in->left, ZSTD_getErrorName(error));
-}
-
 /*
  * Lets zstd add to `out`.  Inside a frame it is called even without new
  * input, because it may hold output that did not fit the last time.
@@ -222,7 +201,22 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
         return PS_OK;
     hint = ZSTD_decompressStream(in->zstd, out, &in->compressed);
     if (ZSTD_isError(hint))
-        return zstd_failed(in, hint, err);
+        switch (ZSTD_getErrorCode(hint)) {
+        case ZSTD_error_memory_allocation:
+            return ps_fail_memory(err);
+        case ZSTD_error_frameParameter_windowTooLarge:
+            return ps_fail(err, PS_ERR_LIMIT,
+                           "zstd, after byte %" PRIu64 " of the decompressed "
+                           "input: the frame asks for a window of more than "
+                           "%" PRIu64 " bytes",
+                           in->taken + in->left,
+                           (uint64_t)1 << window_log(in->window));
+        default:
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "zstd, after byte %" PRIu64 " of the decompressed "
+                           "input: %s",
+                           in->taken + in->left, ZSTD_getErrorName(hint));
+        }
     in->in_frame = hint != 0;
     ps_seek_check_see(&in->frames, compressed + from,
                       in->compressed.pos - from, plain + to, out->pos - to,
@@ -297,15 +291,20 @@ void ps_input_on_wait(ps_input *in, ps_wait_hook *hook, void *context)
     in->hook_context = context;
 }
 
-/* If zstd frames have come, what was read so far becomes their start. */
-static ps_result detect_zstd(ps_input *in, ps_error *err)
+ps_result ps_input_peek_more(ps_input *in, size_t want,
+                             const unsigned char **data, size_t *got,
+                             ps_error *err)
 {
-    const unsigned char *magic;
-    size_t got;
-    ps_result r = peek(in, 4, &magic, &got, err);
+    ps_result r;
 
-    if (r != PS_OK || got < 4 || !ps_is_frame_magic(magic))
-        return r;
+    if (in->looked)
+        return peek(in, want, data, got, err);
+    in->looked = true;
+    r = peek(in, 4, data, got, err);
+    if (r != PS_OK || *got < 4 || !ps_is_frame_magic(*data))
+        return r == PS_OK ? peek(in, want, data, got, err) : r;
+
+    /* Zstd frames have come: what was read so far is their start. */
     r = grow_buffer(in, PS_IO_BYTES, err);
     if (r != PS_OK)
         return r;
@@ -319,20 +318,7 @@ static ps_result detect_zstd(ps_input *in, ps_error *err)
     in->left = 0;
     in->in_buffer = true;
     in->at_eof = false;
-    return PS_OK;
-}
-
-ps_result ps_input_peek_more(ps_input *in, size_t want,
-                             const unsigned char **data, size_t *got,
-                             ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (!in->looked) {
-        in->looked = true;
-        r = detect_zstd(in, err);
-    }
-    return r == PS_OK ? peek(in, want, data, got, err) : r;
+    return peek(in, want, data, got, err);
 }
 
 ps_result ps_input_skip(ps_input *in, uint64_t n, ps_error *err)

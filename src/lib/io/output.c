@@ -364,7 +364,7 @@ ps_result ps_output_where(ps_output *out, ps_output_place *place,
         return r;
     place->pending = current(out)->bytes;
     place->pending_bytes = current(out)->used;
-    if (ps_seek_table_frames(out->table) > 0)
+    if (out->table->frames > 0)
         ps_seek_table_encode(out->table, &place->table, &place->table_bytes);
     return PS_OK;
 }
@@ -466,14 +466,14 @@ static ps_result open_compressors(ps_output *out, ps_error *err)
     } else {
         r = ps_seek_table_decode(&out->table, o->table, o->table_bytes,
                                  o->written + o->table_bytes, err);
-        if (r == PS_OK && ps_seek_table_bytes(out->table) != o->written)
+        if (r == PS_OK && out->table->end.at != o->written)
             r = ps_fail(err, PS_ERR_CORRUPT,
                         "the seek table is not that of the output");
     }
     if (r != PS_OK)
         return r;
-    if (o->max_frames != 0)
-        ps_seek_table_limit(out->table, o->max_frames);
+    if (o->max_frames != 0 && o->max_frames < out->table->max)
+        out->table->max = o->max_frames;
 
     out->n_compressors = o->threads == 0 ? 1 : o->threads;
     out->compressors = calloc(out->n_compressors, sizeof(ps_compressor *));

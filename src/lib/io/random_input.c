@@ -40,7 +40,7 @@ struct ps_random_input {
     buffer kept;   /* the bytes from `kept_at` to `kept_end` */
     uint64_t kept_at;
     uint64_t kept_end;
-    ps_decompressor *decompressor; /* NULL: a plain file */
+    ZSTD_DCtx *zstd; /* NULL: a plain file */
     buffer compressed;             /* a frame of the file */
     buffer joined;                 /* bytes of several frames */
     segment *segments;
@@ -130,7 +130,7 @@ static ps_result read_frame(ps_random_input *f, uint64_t offset,
                     err);
     if (r != PS_OK)
         return r;
-    r = ps_decompress_frame(f->decompressor, f->compressed.bytes, frame.bytes,
+    r = ps_decompress_frame(f->zstd, f->compressed.bytes, frame.bytes,
                             f->kept.bytes, frame.plain, &why);
     if (r == PS_ERR_MEMORY)
         return ps_fail_memory(err);
@@ -182,9 +182,9 @@ ps_result ps_random_input_read(ps_random_input *f, uint64_t offset, size_t n,
 {
     ps_result r = PS_OK;
 
-    if (f->decompressor == NULL && !is_kept(f, offset, n))
+    if (f->zstd == NULL && !is_kept(f, offset, n))
         r = read_plain(f, offset, n, err);
-    if (f->decompressor != NULL && !is_kept(f, offset, 1))
+    if (f->zstd != NULL && !is_kept(f, offset, 1))
         r = read_frame(f, offset, err);
     if (r != PS_OK)
         return r;
@@ -223,7 +223,7 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
         r = ps_seek_table_decode(&table, f->compressed.bytes, n, *end, err);
     if (r != PS_OK)
         return r;
-    *end -= n + ps_seek_table_bytes(table);
+    *end -= n + table->end.at;
 
     if (f->n_segments == PS_STREAMS_MAX) {
         ps_seek_table_free(table);
@@ -245,10 +245,13 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
 static ps_result open_compressed(ps_random_input *f, ps_error *err)
 {
     uint64_t end = f->file_size;
-    ps_result r = ps_decompressor_open(&f->decompressor, err);
+    ps_result r = PS_OK;
     segment *s;
     uint32_t n;
 
+    f->zstd = ZSTD_createDCtx();
+    if (f->zstd == NULL)
+        return ps_fail_memory(err);
     while (r == PS_OK && end > 0)
         r = read_table(f, &end, err);
     if (r != PS_OK)
@@ -264,7 +267,7 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
     f->size = 0;
     for (uint32_t i = 0; i < n; i++) {
         s[i].plain_at = f->size;
-        f->size += ps_seek_table_plain(s[i].table);
+        f->size += s[i].table->end.plain_at;
     }
     /* A table may have been large; no frame needs as much. */
     free(f->compressed.bytes);
@@ -322,7 +325,7 @@ void ps_random_input_free(ps_random_input *f)
     for (uint32_t i = 0; i < f->n_segments; i++)
         ps_seek_table_free(f->segments[i].table);
     free(f->segments);
-    ps_decompressor_free(f->decompressor);
+    (void)ZSTD_freeDCtx(f->zstd);
     free(f->kept.bytes);
     free(f->compressed.bytes);
     free(f->joined.bytes);

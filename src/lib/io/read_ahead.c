@@ -14,13 +14,13 @@
 #include "io/read_ahead.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/mem_bound.h"
 #include "base/thread.h"
 #include "io/fd.h"
 
@@ -66,15 +66,15 @@ struct ps_read_ahead {
     bool stop;
 };
 
-/* One that the user has, one that is read into, and those between them. */
-uint32_t ps_read_ahead_blocks(bool threaded)
-{
-    return threaded ? QUEUE + 2 : 2;
-}
-
+/*
+ * The pool has a block that the user has, one that is read into, and those
+ * between them.
+ */
 uint64_t ps_read_ahead_bytes(bool threaded)
 {
-    return sizeof(ps_read_ahead) + (threaded ? PS_THREAD_BYTES : 0);
+    return ps_mem_sum(ps_pool_bytes(threaded ? QUEUE + 2 : 2),
+                      sizeof(ps_read_ahead) +
+                          (threaded ? PS_THREAD_BYTES : 0));
 }
 
 /*
@@ -127,28 +127,6 @@ uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
     return n;
 }
 
-static void wake(const int pipe[2])
-{
-    while (write(pipe[1], "", 1) < 0 && errno == EINTR)
-        continue;
-}
-
-/*
- * Waits until there is something to read; false when the thread is to end.
- * What makes a wait fail shows when it is read.
- */
-static bool wait_input(const ps_read_ahead *a)
-{
-    struct pollfd p[2] = {{.fd = a->fd, .events = POLLIN},
-                          {.fd = a->quit[0], .events = POLLIN}};
-    int n;
-
-    do {
-        n = poll(p, 2, -1);
-    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
-    return n < 0 || p[1].revents == 0;
-}
-
 /* The thread: fills the queue until the input ends or the user does. */
 static void *run(void *context)
 {
@@ -165,7 +143,7 @@ static void *run(void *context)
             (void)pthread_cond_wait(&a->not_full, &a->lock);
         p = a->stop ? NULL : &a->queue[a->filled % QUEUE];
         (void)pthread_mutex_unlock(&a->lock);
-        if (p == NULL || !wait_input(a))
+        if (p == NULL || !ps_wait_input(a->fd, a->quit[0]))
             return NULL;
 
         p->result = read_piece(a, &p->span, &p->err);
@@ -178,7 +156,7 @@ static void *run(void *context)
         if (now && a->wake_user) {
             /* With the lock, or the user could see it a wait too late. */
             a->wake_user = false;
-            wake(a->wakeup);
+            ps_wake(a->wakeup);
         }
         (void)pthread_mutex_unlock(&a->lock);
         if (now)
@@ -289,7 +267,7 @@ void ps_read_ahead_free(ps_read_ahead *a)
         a->stop = true;
         (void)pthread_cond_signal(&a->not_full);
         (void)pthread_mutex_unlock(&a->lock);
-        wake(a->quit);
+        ps_wake(a->quit);
         (void)pthread_join(a->thread, NULL);
     }
     for (int i = 0; i < 2; i++) {

@@ -25,10 +25,9 @@ ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
                              ps_error *err);
 
 /*
- * The blocks in use at most, besides those that others hold; and a bound of
- * the memory that it takes itself.
+ * A bound of the memory that it takes, with the pool and its blocks but for
+ * those that others hold.
  */
-uint32_t ps_read_ahead_blocks(bool threaded);
 uint64_t ps_read_ahead_bytes(bool threaded);
 
 /*

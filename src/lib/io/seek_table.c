@@ -38,21 +38,6 @@
 /* Every so many frames a mark is set. */
 #define MARK_EVERY 64
 
-/* Where a frame lies. */
-typedef struct mark {
-    uint64_t at;
-    uint64_t plain_at;
-} mark;
-
-struct ps_seek_table {
-    unsigned char *buf; /* prefix, entries, space for a footer */
-    uint32_t frames;
-    uint32_t capacity; /* frames that fit */
-    uint32_t max;      /* frames that there may be */
-    mark *marks;   /* of frames 0, 64, 128 and so on */
-    mark end;
-};
-
 uint32_t ps_frame_records(uint32_t record_bytes)
 {
     if (record_bytes == 0 || record_bytes >= FRAME_ABOUT)
@@ -70,7 +55,7 @@ static ps_result reserve(ps_seek_table *t, uint32_t capacity, ps_error *err)
 {
     size_t n_marks = (capacity - 1) / MARK_EVERY + 1;
     unsigned char *buf;
-    mark *marks;
+    ps_seek_mark *marks;
 
     /* PS_SEEK_FRAMES_MAX keeps the sizes near 2^30: no overflow. */
     buf = realloc(t->buf, entry_at(capacity) + PS_SEEK_FOOTER_BYTES);
@@ -100,19 +85,13 @@ ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err)
     return PS_OK;
 }
 
-void ps_seek_table_limit(ps_seek_table *t, uint32_t max)
-{
-    if (max < t->max)
-        t->max = max;
-}
-
 /* There are two of each array while it grows. */
 uint64_t ps_seek_table_takes(uint32_t max)
 {
     uint64_t n = (uint64_t)max + 1;
     uint64_t bytes = ps_mem_sum(
         ps_mem_array(n, PS_SEEK_ENTRY_BYTES),
-        ps_mem_array(n / MARK_EVERY + 3, sizeof(mark)));
+        ps_mem_array(n / MARK_EVERY + 3, sizeof(ps_seek_mark)));
 
     return ps_mem_sum(sizeof(ps_seek_table) + PS_SEEK_PREFIX_BYTES +
                       PS_SEEK_FOOTER_BYTES,
@@ -267,21 +246,6 @@ ps_result ps_seek_table_decode(ps_seek_table **table,
         *table = NULL;
     }
     return r;
-}
-
-uint64_t ps_seek_table_bytes(const ps_seek_table *t)
-{
-    return t->end.at;
-}
-
-uint64_t ps_seek_table_plain(const ps_seek_table *t)
-{
-    return t->end.plain_at;
-}
-
-uint32_t ps_seek_table_frames(const ps_seek_table *t)
-{
-    return t->frames;
 }
 
 ps_seek_frame ps_seek_table_find(const ps_seek_table *t, uint64_t offset)

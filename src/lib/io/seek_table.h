@@ -27,7 +27,21 @@
 /* How many records go in a frame, at least 1: about 512 KiB of them. */
 uint32_t ps_frame_records(uint32_t record_bytes);
 
-typedef struct ps_seek_table ps_seek_table;
+/* Where a frame begins, counted from the first one. */
+typedef struct ps_seek_mark {
+    uint64_t at;
+    uint64_t plain_at; /* without compression */
+} ps_seek_mark;
+
+/* Open to inspection; `max` can be set to less. */
+typedef struct ps_seek_table {
+    unsigned char *buf; /* prefix, entries, space for a footer */
+    uint32_t frames;
+    uint32_t capacity;   /* frames that fit */
+    uint32_t max;        /* frames that there may be, at least 1 */
+    ps_seek_mark *marks; /* of frames 0, 64, 128 and so on */
+    ps_seek_mark end;    /* behind the last: what all frames have */
+} ps_seek_table;
 
 /* A frame of a table: its place and size, compressed and plain. */
 typedef struct ps_seek_frame {
@@ -41,8 +55,7 @@ typedef struct ps_seek_frame {
 /* An empty table.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
 
-/* Allows at most `max` >= 1 frames; and a bound of their memory. */
-void ps_seek_table_limit(ps_seek_table *table, uint32_t max);
+/* A bound of the memory of a table of at most `max` frames. */
 uint64_t ps_seek_table_takes(uint32_t max);
 
 /*
@@ -76,12 +89,7 @@ ps_result ps_seek_table_decode(ps_seek_table **table,
                                const unsigned char *bytes, uint64_t n,
                                uint64_t before, ps_error *err);
 
-/* Sums over all frames, and how many there are. */
-uint64_t ps_seek_table_bytes(const ps_seek_table *table);
-uint64_t ps_seek_table_plain(const ps_seek_table *table);
-uint32_t ps_seek_table_frames(const ps_seek_table *table);
-
-/* The frame with plain byte `offset`, below ps_seek_table_plain. */
+/* The frame with plain byte `offset`, below end.plain_at. */
 ps_seek_frame ps_seek_table_find(const ps_seek_table *table,
                                  uint64_t offset);
 

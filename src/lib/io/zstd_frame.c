@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-#include <zstd.h>
 #include <zstd_errors.h>
 
 #include "base/error.h"
@@ -21,26 +20,12 @@ struct ps_compressor {
     size_t size; /* of its memory */
 };
 
-struct ps_decompressor {
-    ZSTD_DCtx *zstd;
-};
-
 bool ps_is_frame_magic(const unsigned char *bytes)
 {
     uint32_t magic = load_u32(bytes);
 
     return magic == ZSTD_MAGICNUMBER ||
            (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
-}
-
-int ps_frame_level_min(void)
-{
-    return ZSTD_cParam_getBounds(ZSTD_c_compressionLevel).lowerBound;
-}
-
-int ps_frame_level_max(void)
-{
-    return ZSTD_cParam_getBounds(ZSTD_c_compressionLevel).upperBound;
 }
 
 static ps_result zstd_failed(size_t error, ps_result code, ps_error *err)
@@ -83,13 +68,14 @@ uint64_t ps_compressor_bytes(int level, size_t n)
 ps_result ps_compressor_open(ps_compressor **compressor, int level,
                              ps_error *err)
 {
+    const ZSTD_bounds levels = ZSTD_cParam_getBounds(ZSTD_c_compressionLevel);
     ps_compressor *c;
 
     *compressor = NULL;
-    if (level < ps_frame_level_min() || level > ps_frame_level_max())
+    if (level < levels.lowerBound || level > levels.upperBound)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "zstd has the levels %d to %d, not %d",
-                       ps_frame_level_min(), ps_frame_level_max(), level);
+                       levels.lowerBound, levels.upperBound, level);
     c = calloc(1, sizeof *c);
     if (c == NULL)
         return ps_fail_memory(err);
@@ -139,31 +125,15 @@ void ps_compressor_free(ps_compressor *c)
     free(c);
 }
 
-ps_result ps_decompressor_open(ps_decompressor **decompressor, ps_error *err)
-{
-    ps_decompressor *d = calloc(1, sizeof *d);
-
-    *decompressor = NULL;
-    if (d == NULL)
-        return ps_fail_memory(err);
-    d->zstd = ZSTD_createDCtx();
-    if (d->zstd == NULL) {
-        free(d);
-        return ps_fail_memory(err);
-    }
-    *decompressor = d;
-    return PS_OK;
-}
-
 /*
  * All at once: the output itself serves as the window, whatever window or size
  * the frames declare.
  */
-ps_result ps_decompress_frame(ps_decompressor *d, const unsigned char *frame,
+ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,
                               size_t n, unsigned char *to, size_t plain,
                               ps_error *err)
 {
-    size_t got = ZSTD_decompressDCtx(d->zstd, to, plain, frame, n);
+    size_t got = ZSTD_decompressDCtx(zstd, to, plain, frame, n);
 
     if (ZSTD_isError(got))
         return zstd_failed(got, PS_ERR_CORRUPT, err);
@@ -172,12 +142,4 @@ ps_result ps_decompress_frame(ps_decompressor *d, const unsigned char *frame,
                        "it unpacks to %zu bytes, the seek table says %zu",
                        got, plain);
     return PS_OK;
-}
-
-void ps_decompressor_free(ps_decompressor *d)
-{
-    if (d == NULL)
-        return;
-    ZSTD_freeDCtx(d->zstd);
-    free(d);
 }

@@ -7,16 +7,14 @@
 #ifndef LIB_IO_ZSTD_FRAME_H
 #define LIB_IO_ZSTD_FRAME_H
 
+#include <zstd.h>
+
 #include "packstream.h"
 
 /* True if a frame, or one to be skipped, begins with these 4 bytes. */
 bool ps_is_frame_magic(const unsigned char *bytes);
 
 typedef struct ps_compressor ps_compressor;
-
-/* The levels that zstd has. */
-int ps_frame_level_min(void);
-int ps_frame_level_max(void);
 
 /* PS_OK, PS_ERR_ARGUMENT (a level that zstd does not have), _MEMORY. */
 ps_result ps_compressor_open(ps_compressor **compressor, int level,
@@ -36,21 +34,13 @@ ps_result ps_compress_frame(ps_compressor *compressor, const void *data,
 
 void ps_compressor_free(ps_compressor *compressor);
 
-typedef struct ps_decompressor ps_decompressor;
-
-/* PS_OK, PS_ERR_MEMORY. */
-ps_result ps_decompressor_open(ps_decompressor **decompressor, ps_error *err);
-
 /*
  * Decompresses `n` bytes of one or more frames, which must give `plain` bytes,
  * to `to`.  The message names no place.
  * PS_OK, PS_ERR_CORRUPT, _MEMORY.
  */
-ps_result ps_decompress_frame(ps_decompressor *decompressor,
-                              const unsigned char *frame,
+ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,
                               size_t n, unsigned char *to, size_t plain,
                               ps_error *err);
-
-void ps_decompressor_free(ps_decompressor *decompressor);
 
 #endif

@@ -84,8 +84,8 @@ static void test_table_bytes(void **state)
     b = encode(table);
     assert_int_equal(b.size, sizeof expected);
     assert_memory_equal(b.data, expected, sizeof expected);
-    assert_int_equal(ps_seek_table_bytes(table), 0x1122ull + UINT32_MAX);
-    assert_int_equal(ps_seek_table_frames(table), 2);
+    assert_int_equal(table->end.at, 0x1122ull + UINT32_MAX);
+    assert_int_equal(table->frames, 2);
     free_bytes(&b);
     ps_seek_table_free(table);
 }
@@ -97,7 +97,7 @@ static void check_places(const ps_seek_table *table, uint32_t frames)
     uint64_t at = 0;
     uint64_t plain_at = 0;
 
-    assert_int_equal(ps_seek_table_frames(table), frames);
+    assert_int_equal(table->frames, frames);
     for (uint32_t i = 0; i < frames; i++) {
         uint32_t n = 1 + random_below(&random, 900);
         uint32_t plain = random_below(&random, 5);
@@ -114,8 +114,8 @@ static void check_places(const ps_seek_table *table, uint32_t frames)
         at += n;
         plain_at += plain;
     }
-    assert_int_equal(ps_seek_table_bytes(table), at);
-    assert_int_equal(ps_seek_table_plain(table), plain_at);
+    assert_int_equal(table->end.at, at);
+    assert_int_equal(table->end.plain_at, plain_at);
 }
 
 static void test_table_round_trip(void **state)
@@ -125,7 +125,7 @@ static void test_table_round_trip(void **state)
     for (size_t i = 0; i < COUNT(counts); i++) {
         ps_seek_table *table = make_table(counts[i]);
         bytes b = encode(table);
-        uint64_t before = ps_seek_table_bytes(table) + b.size;
+        uint64_t before = table->end.at + b.size;
         ps_seek_table *back;
         ps_error err;
         bytes again;
@@ -171,8 +171,8 @@ static void test_table_with_checksums(void **state)
               &err);
     assert_int_equal(n, b.size);
     assert_ok(decode(&b, 300 + b.size, &table, &err), &err);
-    assert_int_equal(ps_seek_table_bytes(table), 300);
-    assert_int_equal(ps_seek_table_plain(table), 3000);
+    assert_int_equal(table->end.at, 300);
+    assert_int_equal(table->end.plain_at, 3000);
     assert_int_equal(ps_seek_table_find(table, 1000).at, 100);
     ps_seek_table_free(table);
     free_bytes(&b);
@@ -183,8 +183,8 @@ static void test_table_every_bit(void **state)
 {
     ps_seek_table *table = make_table(70);
     bytes b = encode(table);
-    uint64_t before = ps_seek_table_bytes(table) + b.size;
-    uint64_t plain = ps_seek_table_plain(table);
+    uint64_t before = table->end.at + b.size;
+    uint64_t plain = table->end.plain_at;
 
     for (size_t bit = 0; bit < 8 * b.size; bit++) {
         ps_seek_table *back = NULL;
@@ -193,8 +193,8 @@ static void test_table_every_bit(void **state)
 
         b.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         r = decode(&b, before, &back, &err);
-        if (r == PS_OK && ps_seek_table_plain(back) == plain &&
-            ps_seek_table_bytes(back) == before - b.size)
+        if (r == PS_OK && back->end.plain_at == plain &&
+            back->end.at == before - b.size)
             fail_msg("bit %zu flips unseen", bit);
         if (r != PS_OK)
             assert_true(err.code == r && back == NULL);
@@ -209,7 +209,7 @@ static void test_table_every_cut(void **state)
 {
     ps_seek_table *table = make_table(9);
     bytes b = encode(table);
-    uint64_t before = ps_seek_table_bytes(table) + b.size;
+    uint64_t before = table->end.at + b.size;
     ps_seek_table *back;
 
     for (size_t n = 0; n < b.size; n++) {
@@ -288,7 +288,7 @@ static void test_table_limits(void **state)
                   PS_ERR_LIMIT, &err);
     assert_result(ps_seek_table_add(table, 1, UINT64_C(1) << 32, &err),
                   PS_ERR_LIMIT, &err);
-    assert_int_equal(ps_seek_table_frames(table), 0);
+    assert_int_equal(table->frames, 0);
     ps_seek_table_free(table);
     ps_seek_table_free(NULL);
 }

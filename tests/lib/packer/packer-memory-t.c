@@ -176,7 +176,7 @@ static void test_levels(void **state)
     unsigned char *to = must_alloc(room);
 
     memset(from, 7, max);
-    for (int level = ps_frame_level_max(); level >= -7; level--)
+    for (int level = ZSTD_maxCLevel(); level >= -7; level--)
         for (size_t i = 0; i < COUNT(sizes); i++) {
             ZSTD_CCtx *c = ZSTD_createCCtx();
             size_t bound = ZSTD_compressBound(sizes[i]);
