@@ -216,7 +216,7 @@ static void take_pieces(ps_engine *e, uint32_t capacity, uint32_t left,
                         figures *f)
 {
     while (left > 0) {
-        uint32_t room = capacity - (uint32_t)ps_engine_tokens(e);
+        uint32_t room = capacity - (uint32_t)e->window.tokens;
         uint32_t n = left < room ? left : room;
 
         (void)ps_engine_admit(e, n);
@@ -267,7 +267,7 @@ static figures pack(const options *o, const stream *s)
     }
     take_packs(e, PS_EMIT_FINISH, &f);
     f.seconds += now();
-    f.delay = ps_engine_delay(e);
+    f.delay = e->delay;
     ps_engine_free(e);
     return f;
 }

@@ -43,7 +43,7 @@ static bool judge_sequence(driver *d, uint32_t slot, uint64_t *sum,
 {
     drive_held *h;
 
-    if (slot >= ps_engine_slots(d->engine))
+    if (slot >= d->engine->n_slots)
         return fail(d, "slot %" PRIu32 " does not exist", slot);
     h = &d->slots[slot];
     if (h->tick == 0)
@@ -100,9 +100,9 @@ static bool judge_rest(driver *d)
                     oldest);
     if (d->figures.delay > d->options->max_delay)
         return fail(d, "a delay of " U64, d->figures.delay);
-    if (ps_engine_delay(d->engine) != d->figures.delay)
+    if (d->engine->delay != d->figures.delay)
         return fail(d, "the delay is " U64 ", not " U64, d->figures.delay,
-                    ps_engine_delay(d->engine));
+                    d->engine->delay);
     return true;
 }
 
@@ -123,7 +123,7 @@ bool drive_packs(driver *d, ps_emit_mode mode)
         d->figures.packs - before > d->figures.burst)
         d->figures.burst = d->figures.packs - before;
     if (mode != PS_EMIT_DUE &&
-        (d->tokens != 0 || ps_engine_tokens(d->engine) != 0))
+        (d->tokens != 0 || d->engine->window.tokens != 0))
         return fail(d, "tokens are left after a flush");
     return judge_rest(d);
 }
@@ -132,7 +132,7 @@ static bool admit(driver *d, uint32_t length)
 {
     uint32_t slot = ps_engine_admit(d->engine, length);
 
-    if (slot >= ps_engine_slots(d->engine))
+    if (slot >= d->engine->n_slots)
         return fail(d, "slot %" PRIu32 " does not exist", slot);
     if (d->slots[slot].tick != 0)
         return fail(d, "slot %" PRIu32 " is taken", slot);
@@ -164,7 +164,7 @@ bool drive_record(driver *d, uint32_t length)
     if (o->policy != PS_POLICY_CONCAT)
         return admit(d, length);
     while (left > 0) {
-        room = o->capacity - (uint32_t)ps_engine_tokens(d->engine);
+        room = o->capacity - (uint32_t)d->engine->window.tokens;
         if (room == 0 || room > o->capacity)
             return fail(d, "a full pack does not leave");
         room = left < room ? left : room;
@@ -182,9 +182,9 @@ bool drive_open(driver *d, const ps_engine_options *options, size_t records)
     *d = (driver){.options = options, .oldest = 1};
     if (ps_engine_open(&d->engine, options, &err) != PS_OK)
         return fail(d, "%s", err.text);
-    if (ps_engine_slots(d->engine) < options->window)
+    if (d->engine->n_slots < options->window)
         return fail(d, "fewer slots than the window has");
-    d->slots = calloc(ps_engine_slots(d->engine), sizeof *d->slots);
+    d->slots = calloc(d->engine->n_slots, sizeof *d->slots);
     d->waiting = calloc(records + 1, sizeof *d->waiting);
     if (d->slots == NULL || d->waiting == NULL)
         return fail(d, "out of memory");

@@ -97,7 +97,7 @@ static void finish(const ps_loader *l, ps_slot *slot)
 
     /* Packs of padding have neither an index nor a checksum. */
     for (uint32_t p = b->n_packs; pad && p < l->options.packs; p++) {
-        ps_record record = ps_record_begin(&l->form, record_at(l, slot, p));
+        ps_record record = {.form = &l->form, .bytes = record_at(l, slot, p)};
 
         ps_record_end(&record, 0, 0);
         memset(record.bytes, 0, PS_CHECKSUM_BYTES);

@@ -190,30 +190,15 @@ static ps_result find_depth(const ps_histogram *h, uint32_t capacity,
     return r;
 }
 
-/* Of the sequences of `h`, which take `without` packs where there is no cap. */
-static ps_result find_cost(const ps_histogram *h, uint32_t capacity,
-                           uint32_t depth, uint64_t without,
-                           ps_depth_cost *cost, ps_error *err)
-{
-    double full = (double)ps_histogram_tokens(h) / capacity;
-    double with;
-    ps_result r = bound(h, capacity, depth, &with, err);
-
-    if (r != PS_OK || with < (double)without + MIN_PACKS)
-        return r;
-    cost->efficiency = full / (double)without - full / with;
-    if (cost->efficiency >= MIN_COST)
-        return find_depth(h, capacity, without, &cost->depth, err);
-    cost->efficiency = 0;
-    return PS_OK;
-}
-
 ps_result ps_depth_cost_of(const ps_length_counts *c, uint32_t depth,
                            uint64_t packs, ps_depth_cost *cost,
                            ps_error *err)
 {
     uint64_t tokens = 0;
     uint64_t without;
+    double with = 0;
+    double full;
+    double lost;
     ps_histogram *h;
     ps_result r;
 
@@ -232,7 +217,15 @@ ps_result ps_depth_cost_of(const ps_length_counts *c, uint32_t depth,
         if (c->count[u] > 0)
             r = ps_histogram_add(h, mean_length(c, u), c->count[u], err);
     if (r == PS_OK)
-        r = find_cost(h, c->capacity, depth, without, cost, err);
+        r = bound(h, c->capacity, depth, &with, err);
+    if (r == PS_OK && with >= (double)without + MIN_PACKS) {
+        full = (double)ps_histogram_tokens(h) / c->capacity;
+        lost = full / (double)without - full / with;
+        if (lost >= MIN_COST) {
+            cost->efficiency = lost;
+            r = find_depth(h, c->capacity, without, &cost->depth, err);
+        }
+    }
     ps_histogram_free(h);
     return r;
 }

@@ -96,12 +96,6 @@ static inline void ps_dual_prices_recount(ps_dual_prices *p, uint32_t length,
         p->in_window[ps_units_round(&p->units, length)] += sequences;
 }
 
-/* True if it is time to learn. */
-static inline bool ps_dual_prices_due(const ps_dual_prices *p)
-{
-    return p->arrivals >= p->next;
-}
-
 /* Learns a cut for the window and what is expected.  PS_ERR_MEMORY. */
 ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 

@@ -106,21 +106,6 @@ void ps_engine_free(ps_engine *e)
     free(e);
 }
 
-uint32_t ps_engine_slots(const ps_engine *e)
-{
-    return e->n_slots;
-}
-
-uint64_t ps_engine_tokens(const ps_engine *e)
-{
-    return e->window.tokens;
-}
-
-uint64_t ps_engine_delay(const ps_engine *e)
-{
-    return e->delay;
-}
-
 /* Of the window, or of the packs that wait. */
 uint32_t ps_engine_oldest(const ps_engine *e)
 {
@@ -371,27 +356,11 @@ static ps_result load_pack(ps_engine *e, ps_restorer *restorer,
     return PS_OK;
 }
 
-/* Loads the window, in which each sequence came after the one before it. */
-static ps_result load_window(ps_engine *e, ps_restorer *restorer,
-                             const ps_engine_options *o, uint32_t *slots,
-                             uint32_t *n, ps_error *err)
-{
-    const ps_window_slot *at = e->window.slots;
-
-    *n = ps_load_count(restorer, o->window, SEQUENCE_BYTES);
-    for (uint32_t i = 0; i < *n; i++) {
-        slots[i] = load_sequence(e, restorer, o->capacity);
-        if (restorer->failed ||
-            (i > 0 && at[slots[i]].time <= at[slots[i - 1]].time))
-            return fail_load(err);
-    }
-    return restorer->failed ? fail_load(err) : PS_OK;
-}
-
 ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
                          const ps_engine_options *o, uint32_t *slots,
                          uint32_t *n, ps_error *err)
 {
+    const ps_window_slot *at = e->window.slots;
     uint32_t packs = 0;
     uint32_t more = 0;
     ps_result r = PS_OK;
@@ -408,11 +377,23 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
         r = load_pack(e, restorer, o, slots + *n, &more, err);
         *n += more;
     }
-    if (r == PS_OK) {
-        r = load_window(e, restorer, o, slots + *n, &more, err);
-        *n += more;
+    if (r != PS_OK)
+        return r;
+
+    /* Of the window, each sequence came after the one before it. */
+    slots += *n;
+    more = ps_load_count(restorer, o->window, SEQUENCE_BYTES);
+    *n += more;
+    for (uint32_t i = 0; i < more; i++) {
+        slots[i] = load_sequence(e, restorer, o->capacity);
+        if (restorer->failed ||
+            (i > 0 && at[slots[i]].time <= at[slots[i - 1]].time))
+            return fail_load(err);
     }
-    if (r == PS_OK && e->calls->load != NULL)
+    if (restorer->failed)
+        return fail_load(err);
+
+    if (e->calls->load != NULL)
         r = e->calls->load(e->policy, restorer, err);
     if (r == PS_OK &&
         (restorer->failed || is_due(e, PS_EMIT_DUE) ||

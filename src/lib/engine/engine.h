@@ -31,7 +31,10 @@
 #include "engine/shuffle.h"
 #include "engine/window.h"
 
-/* Here so that some functions can be inline; only engine.c uses it. */
+/*
+ * Here so that some functions can be inline; others may read n_slots, delay,
+ * and the tokens of the window.
+ */
 typedef struct ps_engine {
     const ps_policy_calls *calls;
     void *policy; /* its state */
@@ -41,8 +44,8 @@ typedef struct ps_engine {
     uint64_t max_wait;   /* that part of it that the window may use up */
     uint64_t now;        /* records that came */
     uint64_t idle_until; /* before this, no decision is due */
-    uint64_t delay;      /* the greatest so far */
-    uint32_t n_slots;
+    uint64_t delay;      /* the most records that came while one waited */
+    uint32_t n_slots;    /* slots are below: the window, and decided packs */
     uint32_t *slots; /* of the last decision */
 } ps_engine;
 
@@ -66,9 +69,6 @@ void ps_engine_free(ps_engine *engine);
 /* The most memory that such an engine takes, and how many slots it has. */
 uint64_t ps_engine_bytes(const ps_engine_options *options);
 uint32_t ps_engine_slots_for(const ps_engine_options *options);
-
-/* Slots are below this: the window, and what waits in decided packs. */
-uint32_t ps_engine_slots(const ps_engine *engine);
 
 /*
  * A record of the input came, which may be admitted, whole or in pieces, or
@@ -109,7 +109,7 @@ ps_result ps_engine_evict(ps_engine *engine, const uint32_t **slots,
 
 /*
  * Saves all that decisions depend on, while none is due.  Writes the slots in
- * use, at most ps_engine_slots, in an order that the load repeats, and
+ * use, at most n_slots, in an order that the load repeats, and
  * returns how many there are.
  */
 uint32_t ps_engine_save(const ps_engine *engine, ps_saver *saver,
@@ -133,11 +133,5 @@ static inline uint32_t ps_engine_length(const ps_engine *engine,
 {
     return engine->window.slots[slot].length;
 }
-
-/* Tokens in the window; with PS_POLICY_CONCAT, in the pack that fills. */
-uint64_t ps_engine_tokens(const ps_engine *engine);
-
-/* The most records that came while a sequence waited. */
-uint64_t ps_engine_delay(const ps_engine *engine);
 
 #endif

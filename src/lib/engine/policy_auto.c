@@ -197,7 +197,7 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
         return PS_OK;
 
     s->refreshed = now;
-    if (ps_dual_prices_due(&s->prices) || !s->prices.known) {
+    if (s->prices.arrivals >= s->prices.next || !s->prices.known) {
         r = ps_dual_prices_learn(&s->prices, err);
         if (r != PS_OK)
             return r;

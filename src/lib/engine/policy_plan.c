@@ -82,29 +82,6 @@ static void free_state(void *p)
 
 /* ---- The plan ---- */
 
-/*
- * As the policy says.  What closes `auto` is quick, as flushes may be many;
- * the end comes once, and is planned with more care.
- */
-static ps_result make_plan(ps_plan **plan, const ps_policy_setup *setup,
-                           ps_emit_mode mode, const ps_histogram *h,
-                           ps_error *err)
-{
-    const ps_plan_options o = {.capacity = setup->capacity,
-                               .depth = setup->depth,
-                               .distribute = true,
-                               .short_weight = PS_SHORT_WEIGHT,
-                               .short_length = PS_SHORT_LENGTH};
-
-    if (setup->policy == PS_POLICY_SPFHP)
-        return ps_plan_make(plan, h, PS_PLAN_SPFHP, &o, err);
-    if (mode == PS_EMIT_FINISH)
-        return ps_plan_window(plan, h, PS_EFFORT_HIGH, &o, err);
-    if (setup->policy == PS_POLICY_NNLSHP)
-        return ps_plan_window(plan, h, PS_EFFORT_MEDIUM, &o, err);
-    return ps_plan_window(plan, h, PS_EFFORT_LOW, &o, err);
-}
-
 /* All of a plan is still to be used. */
 static ps_result count_left(state *s, ps_error *err)
 {
@@ -123,11 +100,25 @@ static ps_result count_left(state *s, ps_error *err)
     return PS_OK;
 }
 
-/* Makes a plan for the window; when all packs are to leave, each will do. */
+/*
+ * Makes a plan for the window; when all packs are to leave, each will do.  What
+ * closes `auto` is quick, as flushes may be many; the end comes once, and is
+ * planned with more care.
+ */
 static ps_result plan_window(state *s, ps_emit_mode mode, ps_error *err)
 {
-    const ps_window *w = s->setup.window;
-    uint32_t length = ps_window_longest(w, s->setup.capacity);
+    const ps_policy_setup *setup = &s->setup;
+    const ps_plan_options o = {.capacity = setup->capacity,
+                               .depth = setup->depth,
+                               .distribute = true,
+                               .short_weight = PS_SHORT_WEIGHT,
+                               .short_length = PS_SHORT_LENGTH};
+    const ps_effort effort =
+        mode == PS_EMIT_FINISH                ? PS_EFFORT_HIGH
+        : setup->policy == PS_POLICY_NNLSHP ? PS_EFFORT_MEDIUM
+                                              : PS_EFFORT_LOW;
+    const ps_window *w = setup->window;
+    uint32_t length = ps_window_longest(w, setup->capacity);
     ps_histogram *h = NULL;
     ps_result r = ps_histogram_open(&h, err);
 
@@ -136,7 +127,9 @@ static ps_result plan_window(state *s, ps_emit_mode mode, ps_error *err)
         r = ps_histogram_add(h, length, w->queues[length].count, err);
     drop_plan(s);
     if (r == PS_OK)
-        r = make_plan(&s->plan, &s->setup, mode, h, err);
+        r = setup->policy == PS_POLICY_SPFHP
+                ? ps_plan_make(&s->plan, h, PS_PLAN_SPFHP, &o, err)
+                : ps_plan_window(&s->plan, h, effort, &o, err);
     ps_histogram_free(h);
     if (r == PS_OK)
         r = count_left(s, err);

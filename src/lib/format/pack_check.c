@@ -66,20 +66,6 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
     }
 }
 
-static uint64_t load_element(const unsigned char *p, size_t bytes)
-{
-    switch (bytes) {
-    case 1:
-        return p[0];
-    case 2:
-        return load_u16(p);
-    case 4:
-        return load_u32(p);
-    default:
-        return load_u64(p);
-    }
-}
-
 /* Elements `i` to `end` - 1 of a field must hold its fill. */
 static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
                             uint32_t field, uint32_t i, uint32_t end,
@@ -87,9 +73,11 @@ static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
 {
     const ps_channel *c = &info->fields[field].channel;
     size_t bytes = ps_type_bytes(c->type);
+    unsigned char fill[8];
 
+    store_u64(fill, c->fill);
     for (; i < end; i++)
-        if (load_element(element(info, pack, field, i), bytes) != c->fill)
+        if (memcmp(element(info, pack, field, i), fill, bytes) != 0)
             return ps_fail(err, PS_ERR_CORRUPT,
                            "unused element %" PRIu32
                            " of '%s' does not hold its fill",

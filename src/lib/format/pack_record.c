@@ -152,11 +152,6 @@ void ps_record_add(ps_record *r, const ps_piece *piece)
         r->max_seqlen = piece->n_tok;
 }
 
-static uint64_t checksum_of(const unsigned char *bytes, uint32_t n)
-{
-    return XXH3_64bits(bytes + AT_MAGIC, n - AT_MAGIC);
-}
-
 void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 {
     const ps_form *form = r->form;
@@ -191,7 +186,8 @@ void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes)
 {
-    store_u64(bytes, checksum_of(bytes, record_bytes));
+    store_u64(bytes,
+              XXH3_64bits(bytes + AT_MAGIC, record_bytes - AT_MAGIC));
 }
 
 ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
@@ -231,7 +227,8 @@ ps_result ps_record_check(const ps_pack_info *info,
     *is_end = (flags & FLAG_END) != 0;
     if (load_u32(bytes + AT_MAGIC) != RECORD_MAGIC)
         return ps_fail(err, PS_ERR_CORRUPT, "no record starts here");
-    if (load_u64(bytes) != checksum_of(bytes, info->record_bytes))
+    if (load_u64(bytes) !=
+        XXH3_64bits(bytes + AT_MAGIC, info->record_bytes - AT_MAGIC))
         return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
     if ((flags & ~FLAG_END) != 0)
         return ps_fail(err, PS_ERR_CORRUPT, "unknown flags 0x%" PRIx32,

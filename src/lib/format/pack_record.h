@@ -74,7 +74,10 @@ ps_form ps_form_of(const ps_pack_info *info);
 /* Where the field after field `i` starts, or the record ends. */
 uint32_t ps_field_limit(const ps_pack_info *info, uint32_t i);
 
-/* A record under construction, in memory that the caller provides. */
+/*
+ * A record under construction, in memory that the caller provides: at first all
+ * but the first two members are 0.
+ */
 typedef struct ps_record {
     const ps_form *form;
     unsigned char *bytes; /* form->record_bytes of them */
@@ -84,12 +87,6 @@ typedef struct ps_record {
     uint32_t max_seqlen;
     uint64_t sum_len_sq;
 } ps_record;
-
-static inline ps_record ps_record_begin(const ps_form *form,
-                                        unsigned char *room)
-{
-    return (ps_record){.form = form, .bytes = room};
-}
 
 /*
  * Adds a sequence, which must fit: writes its boundary, id and piece.  Before

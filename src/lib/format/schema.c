@@ -188,7 +188,7 @@ uint64_t ps_payload_bytes(const ps_schema *s, uint32_t n_tok)
 {
     ps_shape shape = ps_schema_shape(s);
 
-    return (uint64_t)shape.per_token * n_tok + shape.fixed;
+    return ps_shape_bytes(&shape, n_tok);
 }
 
 uint64_t ps_payload_offset(const ps_schema *s, uint32_t channel,

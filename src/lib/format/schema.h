@@ -41,6 +41,11 @@ typedef struct ps_shape {
 
 ps_shape ps_schema_shape(const ps_schema *schema);
 
+static inline uint64_t ps_shape_bytes(const ps_shape *shape, uint32_t n_tok)
+{
+    return (uint64_t)shape->per_token * n_tok + shape->fixed;
+}
+
 /* The index of the first token that is not below `vocab_size`, or n_tok. */
 uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
                          ps_type type, uint32_t vocab_size);

@@ -103,18 +103,6 @@ uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
     return n < left ? n : left;
 }
 
-static void prefetch(const ps_packer *p, uint32_t slot)
-{
-    const ps_part *part = &p->held[slot].part;
-    size_t n = p->shape.token_bytes * part->payload_tok;
-
-    if (part->block == NULL)
-        ps_store_prefetch(p->store, slot);
-    else
-        ps_prefetch_bytes(part->payload,
-                          n < PREFETCH_BYTES ? n : PREFETCH_BYTES);
-}
-
 /* Moves what a slot stands for to the record. */
 static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
 {
@@ -146,9 +134,18 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
 
     if (r != PS_OK)
         return r;
-    record = ps_record_begin(&p->form, bytes);
-    for (uint32_t i = 0; i < n; i++)
-        prefetch(p, slots[i]);
+    record = (ps_record){.form = &p->form, .bytes = bytes};
+    for (uint32_t i = 0; i < n; i++) {
+        const ps_part *part = &p->held[slots[i]].part;
+        size_t tokens = p->shape.token_bytes * part->payload_tok;
+
+        if (part->block == NULL)
+            ps_store_prefetch(p->store, slots[i]);
+        else
+            ps_prefetch_bytes(part->payload, tokens < PREFETCH_BYTES
+                                                 ? tokens
+                                                 : PREFETCH_BYTES);
+    }
     for (uint32_t i = 0; i < n; i++)
         emit_sequence(p, &record, slots[i]);
 

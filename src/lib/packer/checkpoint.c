@@ -91,7 +91,7 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
 
 static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
 {
-    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t *slots = malloc(p->engine->n_slots * sizeof *slots);
     uint32_t n;
     uint64_t hash;
     ps_result r;
@@ -110,28 +110,6 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
     ps_save_u64(saver, hash);
     free(slots);
     return r;
-}
-
-static ps_result save_all(ps_packer *p, ps_saver *saver, ps_state *summary,
-                          ps_error *err)
-{
-    ps_output_place place;
-    ps_result r = ps_output_where(p->output, &place, err);
-
-    if (r == PS_OK)
-        r = ps_packer_check_replay(p, err);
-    if (r != PS_OK)
-        return r;
-    summary->output_bytes = place.written;
-    save_head(saver, p->finished ? STATE_FINISHED : STATE_GOES_ON, summary);
-    save_stream(p, saver);
-    if (p->finished)
-        return PS_OK;
-    ps_save_u64(saver, place.table_bytes);
-    ps_save_bytes(saver, place.table, place.table_bytes);
-    ps_save_u64(saver, place.pending_bytes);
-    ps_save_bytes(saver, place.pending, place.pending_bytes);
-    return save_engine(p, saver, err);
 }
 
 /* Gives what was saved to the caller, with its checksum, if all went well. */
@@ -160,6 +138,8 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
                         .resume_from_id = ps_packer_resume_from_id(p),
                         .note = note,
                         .note_bytes = note_bytes};
+    ps_output_place place;
+    ps_result r;
 
     *state = NULL;
     *bytes = 0;
@@ -168,7 +148,23 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
                        "not all that is needed has come again");
     if (p->totals.packs == 0 && !p->finished)
         return ps_fail(err, PS_ERR_ARGUMENT, "no pack was made yet");
-    return give(&saver, save_all(p, &saver, &summary, err), state, bytes, err);
+    r = ps_output_where(p->output, &place, err);
+    if (r == PS_OK)
+        r = ps_packer_check_replay(p, err);
+    if (r != PS_OK)
+        return r;
+
+    summary.output_bytes = place.written;
+    save_head(&saver, p->finished ? STATE_FINISHED : STATE_GOES_ON, &summary);
+    save_stream(p, &saver);
+    if (!p->finished) {
+        ps_save_u64(&saver, place.table_bytes);
+        ps_save_bytes(&saver, place.table, place.table_bytes);
+        ps_save_u64(&saver, place.pending_bytes);
+        ps_save_bytes(&saver, place.pending, place.pending_bytes);
+        r = save_engine(p, &saver, err);
+    }
+    return give(&saver, r, state, bytes, err);
 }
 
 ps_result ps_state_blank(const void *note, size_t note_bytes,
@@ -246,59 +242,58 @@ static ps_result does_not_fit(ps_error *err, const char *what)
 
 /*
  * The header repeats all that binds the state to its stream; where it is
- * another one, the first thing that differs is told.
+ * another one, the first thing that differs is told.  The depth may have been
+ * chosen by the first sequences.
  */
-static ps_result compare(const ps_packer *p, const unsigned char *header,
-                         ps_error *err)
-{
-    unsigned char ours[PS_PACK_HEADER_BYTES];
-    ps_pack_info theirs;
-
-    ps_pack_header_encode(&p->info, ours);
-    if (memcmp(ours, header, sizeof ours) == 0)
-        return PS_OK;
-    if (ps_pack_header_decode(header, &theirs, err) != PS_OK)
-        return damaged(err);
-    if (theirs.capacity != p->info.capacity)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs of %" PRIu32
-                       " tokens, not %" PRIu32,
-                       theirs.capacity, p->info.capacity);
-    if (theirs.align != p->info.align)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs with sequences aligned to "
-                       "%" PRIu32 ", not %" PRIu32,
-                       theirs.align, p->info.align);
-    if (theirs.depth != p->info.depth)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs of up to %" PRIu32
-                       " sequences, not %" PRIu32,
-                       theirs.depth, p->info.depth);
-    if (!ps_schema_equal(&theirs.schema, &p->info.schema))
-        return does_not_fit(err, "tokens, channels or vocabulary");
-    return does_not_fit(err, "options");
-}
-
-/* The depth may have been chosen by the first sequences. */
 static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 {
+    const ps_pack_info *info = &p->info;
     uint32_t depth = ps_load_within(restorer, 1, PS_MAX_DEPTH);
     uint32_t compressed = ps_load_within(restorer, 0, 1);
     uint32_t level = ps_load_u32(restorer);
     const unsigned char *header =
         ps_load_bytes(restorer, PS_PACK_HEADER_BYTES);
-    ps_result r = PS_OK;
+    unsigned char ours[PS_PACK_HEADER_BYTES];
+    ps_pack_info theirs;
 
     if (restorer->failed)
         return damaged(err);
     if (compressed != p->options.compressed ||
         (compressed != 0 && level != (uint32_t)p->options.level))
         return does_not_fit(err, "compression");
-    if (p->info.depth == PS_DEPTH_AUTO && depth <= ps_packer_max_depth(p)) {
+    if (info->depth == PS_DEPTH_AUTO &&
+        depth <= info->capacity / info->align) {
+        ps_result r;
+
         p->info.depth = depth;
         r = ps_layout(&p->info, err);
+        if (r != PS_OK)
+            return r;
     }
-    return r == PS_OK ? compare(p, header, err) : r;
+
+    ps_pack_header_encode(info, ours);
+    if (memcmp(ours, header, sizeof ours) == 0)
+        return PS_OK;
+    if (ps_pack_header_decode(header, &theirs, err) != PS_OK)
+        return damaged(err);
+    if (theirs.capacity != info->capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs of %" PRIu32
+                       " tokens, not %" PRIu32,
+                       theirs.capacity, info->capacity);
+    if (theirs.align != info->align)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs with sequences aligned to "
+                       "%" PRIu32 ", not %" PRIu32,
+                       theirs.align, info->align);
+    if (theirs.depth != info->depth)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs of up to %" PRIu32
+                       " sequences, not %" PRIu32,
+                       theirs.depth, info->depth);
+    return does_not_fit(err, ps_schema_equal(&theirs.schema, &info->schema)
+                                 ? "options"
+                                 : "tokens, channels or vocabulary");
 }
 
 /* A packer with the header of the state, if that fits; NULL if not. */
@@ -440,7 +435,7 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
                              const ps_state *summary, ps_error *err)
 {
     const ps_engine_options options = ps_packer_engine_options(p);
-    uint32_t *slots = malloc(ps_engine_slots(p->engine) * sizeof *slots);
+    uint32_t *slots = malloc(p->engine->n_slots * sizeof *slots);
     uint32_t n = 0;
     ps_result r;
 

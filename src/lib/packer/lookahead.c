@@ -27,7 +27,7 @@ void ps_lookahead_free(ps_packer *p)
 
 uint32_t ps_lookahead_max_depth(const ps_packer *p)
 {
-    uint32_t fit = ps_packer_max_depth(p);
+    uint32_t fit = p->info.capacity / p->info.align;
     uint32_t max = fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
     ps_pack_info info = p->info;
 

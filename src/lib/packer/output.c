@@ -51,36 +51,6 @@ ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
 
 /* ---- The beginning ---- */
 
-/* Opens all that needs the depth; the output goes on from `place`. */
-static ps_result open_all(ps_packer *p, const ps_output_place *place,
-                          ps_error *err)
-{
-    const ps_engine_options engine = ps_packer_engine_options(p);
-    const ps_output_finalizer finalizer = {finalize_records, follow, p};
-    ps_output_options output = ps_packer_output_options(p);
-    ps_result r = ps_engine_open(&p->engine, &engine, err);
-
-    if (r != PS_OK)
-        return r;
-    /* The places of the fields in a record depend on the depth, too. */
-    p->n_columns = ps_payload_columns(&p->info, p->columns);
-    p->form = ps_form_of(&p->info);
-    p->max_blocks = ps_packer_max_blocks(p);
-    p->held = calloc(ps_engine_slots(p->engine), sizeof *p->held);
-    if (p->held == NULL)
-        return ps_fail_memory(err);
-    r = ps_store_open(&p->store, ps_engine_slots(p->engine), err);
-    if (r != PS_OK)
-        return r;
-    output.finalizer = &finalizer;
-    if (place != NULL) {
-        output.written = place->written;
-        output.table = place->table;
-        output.table_bytes = place->table_bytes;
-    }
-    return ps_output_open(&p->output, p->fd, &output, err);
-}
-
 /* Writes the header, and has packs that are not asked for left out. */
 static ps_result put_header(ps_packer *p, ps_error *err)
 {
@@ -105,6 +75,9 @@ static ps_result put_header(ps_packer *p, ps_error *err)
 ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
+    const ps_engine_options engine = ps_packer_engine_options(p);
+    const ps_output_finalizer finalizer = {finalize_records, follow, p};
+    ps_output_options output = ps_packer_output_options(p);
     uint64_t first = p->options.first_record;
     ps_result r;
 
@@ -113,7 +86,27 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                        "the state was saved behind %" PRIu64
                        " packs, and does not lead back to pack %" PRIu64,
                        p->totals.packs, first);
-    r = open_all(p, place, err);
+    r = ps_engine_open(&p->engine, &engine, err);
+    if (r != PS_OK)
+        return r;
+    /* The places of the fields in a record depend on the depth, too. */
+    p->n_columns = ps_payload_columns(&p->info, p->columns);
+    p->form = ps_form_of(&p->info);
+    p->max_blocks = ps_packer_max_blocks(p);
+    p->held = calloc(p->engine->n_slots, sizeof *p->held);
+    if (p->held == NULL)
+        return ps_fail_memory(err);
+    r = ps_store_open(&p->store, p->engine->n_slots, err);
+    if (r != PS_OK)
+        return r;
+
+    output.finalizer = &finalizer;
+    if (place != NULL) {
+        output.written = place->written;
+        output.table = place->table;
+        output.table_bytes = place->table_bytes;
+    }
+    r = ps_output_open(&p->output, p->fd, &output, err);
     if (r != PS_OK)
         return r;
     if (place == NULL || first > 0)

@@ -142,7 +142,7 @@ const ps_pack_info *ps_packer_info(const ps_packer *p)
 
 uint64_t ps_packer_delay(const ps_packer *p)
 {
-    uint64_t delay = p->engine == NULL ? 0 : ps_engine_delay(p->engine);
+    uint64_t delay = p->engine == NULL ? 0 : p->engine->delay;
 
     return delay > p->lookahead_delay ? delay : p->lookahead_delay;
 }
@@ -166,7 +166,7 @@ void ps_packer_free(ps_packer *p)
 
     if (p == NULL)
         return;
-    slots = p->held == NULL ? 0 : ps_engine_slots(p->engine);
+    slots = p->held == NULL ? 0 : p->engine->n_slots;
     for (uint32_t i = 0; i < slots; i++)
         if (p->held[i].part.block != NULL)
             ps_block_release(p->held[i].part.block);

@@ -25,6 +25,7 @@
 #ifndef LIB_PACKER_PACKER_H
 #define LIB_PACKER_PACKER_H
 
+#include "bytes.h"
 #include "engine/depth_cost.h"
 #include "engine/engine.h"
 #include "format/pack_record.h"
@@ -142,31 +143,25 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
 static inline size_t ps_packer_payload_bytes(const ps_packer *p,
                                              uint32_t n_tok)
 {
-    return (size_t)((uint64_t)p->shape.per_token * n_tok + p->shape.fixed);
+    return (size_t)ps_shape_bytes(&p->shape, n_tok);
 }
 
 /* What it takes in the store, or would take there: whole chunks. */
 static inline uint64_t ps_packer_store_bytes(const ps_packer *p,
                                              uint32_t n_tok)
 {
-    return ps_store_chunk_bytes((uint64_t)p->shape.per_token * n_tok +
-                                p->shape.fixed);
+    return round_up(ps_shape_bytes(&p->shape, n_tok), PS_STORE_CHUNK_BYTES);
 }
 
 /*
  * The engine counts in units of `align` tokens: what a sequence of that many
- * takes up in a pack, and how many sequences fit one at most.
+ * takes up in a pack.
  */
 static inline uint32_t ps_packer_units(const ps_packer *p, uint32_t n_tok)
 {
     const uint32_t align = p->info.align;
 
     return align == 1 ? n_tok : n_tok / align + (n_tok % align != 0);
-}
-
-static inline uint32_t ps_packer_max_depth(const ps_packer *p)
-{
-    return p->info.capacity / p->info.align;
 }
 
 /* ---- output.c ---- */

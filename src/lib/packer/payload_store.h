@@ -37,13 +37,8 @@ void ps_store_prefetch(const ps_store *store, uint32_t slot);
 void ps_store_read(const ps_store *store, ps_store_cursor *cursor, void *to,
                    size_t n);
 
-/* What `n` bytes of a slot take: whole chunks. */
+/* What a slot holds takes up whole chunks of so many bytes. */
 #define PS_STORE_CHUNK_BYTES 256u
-static inline uint64_t ps_store_chunk_bytes(uint64_t n)
-{
-    return (n + PS_STORE_CHUNK_BYTES - 1) / PS_STORE_CHUNK_BYTES *
-           PS_STORE_CHUNK_BYTES;
-}
 
 /* Empties a slot. */
 void ps_store_clear(ps_store *store, uint32_t slot);

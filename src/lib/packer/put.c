@@ -43,7 +43,7 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
         if (r != PS_OK)
             return r;
         if (p->options.policy == PS_POLICY_CONCAT)
-            max -= (uint32_t)ps_engine_tokens(p->engine) * p->info.align;
+            max -= (uint32_t)p->engine->window.tokens * p->info.align;
         if (piece.n_tok > max)
             piece.n_tok = max;
         off += piece.n_tok;
@@ -88,8 +88,7 @@ static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
 static ps_result check_payload(const ps_packer *p,
                                const ps_sequence *sequence, ps_error *err)
 {
-    const uint64_t bytes =
-        (uint64_t)p->shape.per_token * sequence->n_tok + p->shape.fixed;
+    const uint64_t bytes = ps_shape_bytes(&p->shape, sequence->n_tok);
     bool is_right = sequence->payload_bytes == bytes;
 
     if (sequence->payload == NULL)

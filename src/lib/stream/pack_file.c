@@ -149,29 +149,13 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     return r;
 }
 
-/* Turns the streams round, which were found from the last to the first. */
-static void put_in_order(ps_pack_file *f)
-{
-    stream *s = f->streams;
-    uint32_t n = f->n_streams;
-    uint64_t packs = 0;
-
-    for (uint32_t i = 0; i < n / 2; i++) {
-        stream other = s[i];
-
-        s[i] = s[n - 1 - i];
-        s[n - 1 - i] = other;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        s[i].first = packs;
-        packs += s[i].packs;
-    }
-}
-
 ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
 {
     ps_pack_file *f = calloc(1, sizeof *f);
     uint64_t end = 0;
+    uint64_t packs = 0;
+    stream *s;
+    uint32_t n;
     ps_result r;
 
     *file = NULL;
@@ -188,7 +172,20 @@ ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
         ps_pack_file_free(f);
         return r;
     }
-    put_in_order(f);
+
+    /* Turn the streams round, which were found from the last to the first. */
+    s = f->streams;
+    n = f->n_streams;
+    for (uint32_t i = 0; i < n / 2; i++) {
+        stream other = s[i];
+
+        s[i] = s[n - 1 - i];
+        s[n - 1 - i] = other;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        s[i].first = packs;
+        packs += s[i].packs;
+    }
     *file = f;
     return PS_OK;
 }

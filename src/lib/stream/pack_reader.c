@@ -18,14 +18,6 @@
 #include "format/totals.h"
 #include "stream/token_reader.h"
 
-/* Puts the place of the next record before a message that names none. */
-static ps_result at_record(const ps_pack_reader *r, ps_result code,
-                           ps_error *err)
-{
-    return ps_record_blame(r->place.seen.packs, ps_input_offset(r->input),
-                           code, err);
-}
-
 ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
 {
     ps_pack_place *p = &r->place;
@@ -167,7 +159,8 @@ static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
     if (result == PS_OK)
         result = ps_totals_check(&r->current, &end, err);
     if (result != PS_OK)
-        return at_record(r, result, err);
+        return ps_record_blame(r->place.seen.packs,
+                               ps_input_offset(r->input), result, err);
     if (!ps_totals_add(&r->ended, &end))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the totals of the streams exceed 64 bits");
@@ -243,7 +236,8 @@ ps_result ps_pack_reader_step(ps_pack_reader *r, ps_pack *pack, bool *is_pack,
                          ": records are missing, repeated or out of order",
                          pack->index);
     if (result != PS_OK)
-        return at_record(r, result, err);
+        return ps_record_blame(r->place.seen.packs,
+                               ps_input_offset(r->input), result, err);
     pack->stream = r->place.stream;
     pack->offset = ps_input_offset(r->input);
     ps_pack_reader_count(r, pack);

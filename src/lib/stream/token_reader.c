@@ -200,11 +200,6 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
  * Sequences
  */
 
-static uint64_t payload_bytes(const ps_token_reader *r)
-{
-    return (uint64_t)r->shape.per_token * r->record.n_tok + r->shape.fixed;
-}
-
 /*
  * Checks `n` tokens against the vocabulary, unless the caller has been told
  * that one is outside.  The first is token `first` of the record.
@@ -245,7 +240,7 @@ static void leave_pending(ps_token_reader *r, bool outside,
 static ps_result read_payload(ps_token_reader *r, size_t before,
                               ps_sequence *sequence, ps_error *err)
 {
-    uint64_t bytes = payload_bytes(r);
+    uint64_t bytes = ps_shape_bytes(&r->shape, r->record.n_tok);
     const unsigned char *data;
     size_t got;
     ps_result result;
@@ -327,7 +322,7 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
 {
     const uint64_t tokens_end =
         4 + (uint64_t)r->shape.token_bytes * r->record.n_tok;
-    const uint64_t end = 4 + payload_bytes(r);
+    const uint64_t end = 4 + ps_shape_bytes(&r->shape, r->record.n_tok);
 
     if (!r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");

@@ -74,7 +74,7 @@ ps_token_mark ps_token_writer_mark(const ps_token_writer *w)
 ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                               const void *payload, ps_error *err)
 {
-    uint64_t bytes = (uint64_t)w->shape.per_token * n_tok + w->shape.fixed;
+    uint64_t bytes = ps_shape_bytes(&w->shape, n_tok);
     unsigned char count[4];
     ps_result r;
 

@@ -62,11 +62,6 @@ void ps_unpacker_free(ps_unpacker *u)
     free(u);
 }
 
-static size_t payload_bytes(const ps_unpacker *u, uint32_t n_tok)
-{
-    return (size_t)u->shape.per_token * n_tok + u->shape.fixed;
-}
-
 /* A copy of sequence `i` of a pack, to wait or to be handed out. */
 static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
                           uint32_t i, ps_waiting *copy, ps_error *err)
@@ -76,8 +71,8 @@ static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
     *copy = (ps_waiting){.id = piece.id,
                          .seq_off = piece.seq_off,
                          .seq_len = piece.seq_len,
-                         .n_tok = piece.n_tok,
-                         .payload_bytes = payload_bytes(u, piece.n_tok)};
+                         .n_tok = piece.n_tok};
+    copy->payload_bytes = (size_t)ps_shape_bytes(&u->shape, piece.n_tok);
     copy->payload = malloc(copy->payload_bytes);
     if (copy->payload == NULL)
         return ps_fail_memory(err);
@@ -230,7 +225,7 @@ static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
         return bad_pieces(first, err);
 
     whole->n_tok = first->seq_len;
-    whole->payload_bytes = payload_bytes(u, first->seq_len);
+    whole->payload_bytes = (size_t)ps_shape_bytes(&u->shape, whole->n_tok);
     whole->payload = malloc(whole->payload_bytes);
     if (whole->payload == NULL)
         return ps_fail_memory(err);

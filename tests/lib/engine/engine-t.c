@@ -119,10 +119,10 @@ static void test_waits_for_a_full_window(void **state)
         take_record(&d, 7);
         take_record(&d, 2);
         assert_int_equal(d.left, 0);
-        assert_int_equal(ps_engine_tokens(d.engine), 9);
+        assert_int_equal(d.engine->window.tokens, 9);
         take_record(&d, 3);
         assert_int_equal(d.left, 2);
-        assert_int_equal(ps_engine_tokens(d.engine), 2);
+        assert_int_equal(d.engine->window.tokens, 2);
         assert_true(d.oldest == 2);
         flush(&d);
         assert_int_equal(d.left, 3);
@@ -154,7 +154,7 @@ static void test_waits_as_long_as_it_may(void **state)
         }
         tick(&d);
         assert_int_equal(d.left, 1);
-        assert_true(ps_engine_delay(d.engine) == o.max_delay);
+        assert_true(d.engine->delay == o.max_delay);
         drive_close(&d);
     }
 }
@@ -174,7 +174,7 @@ static void test_waits_to_be_shuffled(void **state)
     take_record(&d, 4);
     for (uint64_t i = 1; i < 9; i++) {
         tick(&d);
-        assert_int_equal(ps_engine_tokens(d.engine), i < 5 ? 4 : 0);
+        assert_int_equal(d.engine->window.tokens, i < 5 ? 4 : 0);
         assert_int_equal(d.left, 0);
         assert_true(d.oldest == 1);
     }
@@ -199,7 +199,7 @@ static void test_leaves_at_once(void **state)
         open_run(&d, &o);
         take_record(&d, 10);
         assert_int_equal(d.left, 1);
-        assert_true(ps_engine_delay(d.engine) == 0);
+        assert_true(d.engine->delay == 0);
         drive_close(&d);
     }
 }
@@ -218,10 +218,10 @@ static void test_concat_pieces(void **state)
     take_record(&d, 37);
     assert_int_equal(d.admitted, 4);
     assert_int_equal(d.left, 3);
-    assert_int_equal(ps_engine_tokens(d.engine), 7);
+    assert_int_equal(d.engine->window.tokens, 7);
     take_record(&d, 3);
     assert_int_equal(d.left, 5);
-    assert_true(ps_engine_delay(d.engine) == 1);
+    assert_true(d.engine->delay == 1);
     drive_close(&d);
 }
 

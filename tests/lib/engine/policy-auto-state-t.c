@@ -30,7 +30,7 @@ static runner open_runner(const ps_engine_options *o)
     ps_error err;
 
     assert_ok(ps_engine_open(&r.engine, o, &err), &err);
-    r.came = must_alloc(ps_engine_slots(r.engine) * sizeof *r.came);
+    r.came = must_alloc(r.engine->n_slots * sizeof *r.came);
     return r;
 }
 
@@ -140,7 +140,7 @@ static const ps_engine_options sets[] = {
 static ps_saver save(const runner *r, uint32_t *slots)
 {
     ps_saver saver = {0};
-    uint32_t *own = must_alloc(ps_engine_slots(r->engine) * sizeof *own);
+    uint32_t *own = must_alloc(r->engine->n_slots * sizeof *own);
 
     (void)ps_engine_save(r->engine, &saver, slots != NULL ? slots : own);
     assert_false(saver.failed);
@@ -152,7 +152,7 @@ static ps_saver save(const runner *r, uint32_t *slots)
 static runner resume(const runner *r)
 {
     runner other = open_runner(&r->o);
-    uint32_t n_slots = ps_engine_slots(r->engine);
+    uint32_t n_slots = r->engine->n_slots;
     uint32_t *from = must_alloc(n_slots * sizeof *from);
     uint32_t *to = must_alloc(n_slots * sizeof *to);
     ps_saver saver = save(r, from);
@@ -250,7 +250,7 @@ static bool survive(const runner *r, const ps_saver *saver, size_t left)
 {
     runner other = open_runner(&r->o);
     ps_restorer restorer = {.at = saver->bytes, .left = left};
-    uint32_t *slots = must_alloc(ps_engine_slots(r->engine) * sizeof *slots);
+    uint32_t *slots = must_alloc(r->engine->n_slots * sizeof *slots);
     uint64_t random = 7;
     uint32_t n;
     ps_error err;

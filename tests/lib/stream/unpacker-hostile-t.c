@@ -69,7 +69,7 @@ static unsigned char *room(maker *m)
 static void add(maker *m, const record *r)
 {
     const ps_form form = ps_form_of(&m->info);
-    ps_record built = ps_record_begin(&form, room(m));
+    ps_record built = {.form = &form, .bytes = room(m)};
     uint64_t min_id = UINT64_MAX;
 
     for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++) {
