@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "packcat/elements.h"
 #include "packcat/formats.h"
 #include "wire/protobuf.h"
@@ -266,7 +267,7 @@ void convert_tfrecord(input *in, output *out)
             break;
         }
         tfrecord_make_head(message->n, head);
-        tfrecord_make_tail(message->bytes, message->n, tail);
+        store_u32(tail, tfrecord_checksum(message->bytes, message->n));
         output_put(out, head, sizeof head);
         output_put(out, message->bytes, message->n);
         more = output_put(out, tail, sizeof tail);

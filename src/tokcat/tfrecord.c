@@ -344,7 +344,7 @@ static int read_tfrecord(reader *r)
         if (ready < bytes)
             return cut_off(r);
         p = input_at(in) + TFRECORD_HEAD_BYTES;
-        if (!tfrecord_check_tail(p, (size_t)n, p + n))
+        if (tfrecord_checksum(p, (size_t)n) != load_u32(p + n))
             return reader_bad(r, "its checksum does not fit");
         status = put_sample(r, p, (size_t)n);
         if (status != STATUS_OK)

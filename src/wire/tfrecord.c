@@ -58,45 +58,26 @@ static const uint32_t crc_table[256] = {
     0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351,
 };
 
-uint32_t tfrecord_crc32c(uint32_t crc, const void *bytes, size_t n)
+uint32_t tfrecord_checksum(const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
+    uint32_t crc = UINT32_MAX;
 
-    crc = ~crc;
     for (size_t i = 0; i < n; i++)
         crc = crc >> 8 ^ crc_table[(crc ^ p[i]) & 0xff];
-    return ~crc;
-}
-
-/* The checksum of `n` bytes as it stands in a file. */
-static uint32_t checksum(const void *bytes, size_t n)
-{
-    const uint32_t crc = tfrecord_crc32c(0, bytes, n);
-
+    crc = ~crc;
     return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 }
 
 void tfrecord_make_head(uint64_t n, unsigned char head[TFRECORD_HEAD_BYTES])
 {
     store_u64(head, n);
-    store_u32(head + 8, checksum(head, 8));
-}
-
-void tfrecord_make_tail(const void *bytes, size_t n,
-                        unsigned char tail[TFRECORD_TAIL_BYTES])
-{
-    store_u32(tail, checksum(bytes, n));
+    store_u32(head + 8, tfrecord_checksum(head, 8));
 }
 
 bool tfrecord_take_head(const unsigned char head[TFRECORD_HEAD_BYTES],
                         uint64_t *n)
 {
     *n = load_u64(head);
-    return load_u32(head + 8) == checksum(head, 8);
-}
-
-bool tfrecord_check_tail(const void *bytes, size_t n,
-                         const unsigned char tail[TFRECORD_TAIL_BYTES])
-{
-    return load_u32(tail) == checksum(bytes, n);
+    return load_u32(head + 8) == tfrecord_checksum(head, 8);
 }

@@ -20,24 +20,15 @@
 #define TFRECORD_HEAD_BYTES 12
 #define TFRECORD_TAIL_BYTES 4
 
-/*
- * The CRC-32C (Castagnoli) of `n` bytes that follow others whose CRC is
- * `crc`; 0 at the start.
- */
-uint32_t tfrecord_crc32c(uint32_t crc, const void *bytes, size_t n);
+/* The checksum of `n` bytes: of what comes first, and behind a record. */
+uint32_t tfrecord_checksum(const void *bytes, size_t n);
 
-/* What goes before and behind the `n` bytes of a record. */
+/*
+ * What comes before a record of `n` bytes.  A head says this length, which may
+ * be any number at all; false if its checksum is wrong.
+ */
 void tfrecord_make_head(uint64_t n, unsigned char head[TFRECORD_HEAD_BYTES]);
-void tfrecord_make_tail(const void *bytes, size_t n,
-                        unsigned char tail[TFRECORD_TAIL_BYTES]);
-
-/*
- * The length in a head, any number at all; false if its checksum is wrong.
- * Whether the checksum behind a record is right.
- */
 bool tfrecord_take_head(const unsigned char head[TFRECORD_HEAD_BYTES],
                         uint64_t *n);
-bool tfrecord_check_tail(const void *bytes, size_t n,
-                         const unsigned char tail[TFRECORD_TAIL_BYTES]);
 
 #endif

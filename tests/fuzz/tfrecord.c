@@ -11,6 +11,7 @@
 #include "text.h"
 
 #include "cli/message.h"
+#include "common/bytes.h"
 #include "wire/tfrecord.h"
 
 enum { FRAMED = 1, WIDE = 2, STRICT = 4, VOCABULARY = 8, IGNORE = 16 };
@@ -38,7 +39,7 @@ static void put_record(bytes *file, const unsigned char *p, size_t n)
     unsigned char tail[TFRECORD_TAIL_BYTES];
 
     tfrecord_make_head(n, head);
-    tfrecord_make_tail(p, n, tail);
+    store_u32(tail, tfrecord_checksum(p, n));
     put_bytes(file, head, sizeof head);
     put_bytes(file, p, n);
     put_bytes(file, tail, sizeof tail);

@@ -99,34 +99,28 @@ void ps_loader_free(ps_loader *l)
 
 /* ---- Batches ---- */
 
-/* Waits until a thread has filled `slot`, the next one, and counts it. */
-static void wait_slot(ps_loader *l, const ps_slot *slot)
-{
-    bool wake;
-
-    (void)pthread_mutex_lock(&l->lock);
-    /* The oldest batch that was kept ends its life with this call. */
-    if (l->given >= l->options.keep)
-        l->released = l->given - l->options.keep + 1;
-    while (l->filled == l->given)
-        (void)pthread_cond_wait(&l->batch_ready, &l->lock);
-    l->given += slot->result == PS_OK;
-    wake = l->full && l->filled - l->given <=
-                          (l->options.buffers - l->options.keep) / 2;
-    if (wake)
-        l->full = false;
-    (void)pthread_mutex_unlock(&l->lock);
-    if (wake)
-        (void)pthread_cond_broadcast(&l->slots_freed);
-}
-
 ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
 {
     ps_slot *slot = &l->slots[l->given % l->options.buffers];
 
     /* A result that is no batch is not counted, and so given again. */
     if (l->n_threads > 0) {
-        wait_slot(l, slot);
+        bool wake;
+
+        (void)pthread_mutex_lock(&l->lock);
+        /* The oldest batch that was kept ends its life with this call. */
+        if (l->given >= l->options.keep)
+            l->released = l->given - l->options.keep + 1;
+        while (l->filled == l->given)
+            (void)pthread_cond_wait(&l->batch_ready, &l->lock);
+        l->given += slot->result == PS_OK;
+        wake = l->full && l->filled - l->given <=
+                              (l->options.buffers - l->options.keep) / 2;
+        if (wake)
+            l->full = false;
+        (void)pthread_mutex_unlock(&l->lock);
+        if (wake)
+            (void)pthread_cond_broadcast(&l->slots_freed);
     } else if (!l->ended) {
         ps_loader_fill(l, slot);
         l->ended = slot->result != PS_OK;

@@ -158,7 +158,7 @@ bool ps_loader_can_read_direct(ps_loader *l)
 
     if (l->options.ranks != 1 || here < 0 || !ps_input_can_skip(input))
         return false;
-    l->next_offset = l->likely_start = ps_input_offset(input);
+    l->next_offset = l->likely_start = input->taken;
     l->input_start = (int64_t)here - (int64_t)input->left -
                      (int64_t)l->next_offset;
     return true;
@@ -209,10 +209,10 @@ void ps_loader_take_direct(ps_loader *l, ps_slot *slot)
     if (!are_next) {
         /* The reader goes to where the last batch ended, and reads. */
         slot->result = ps_input_skip(
-            input, l->next_offset - ps_input_offset(input), &slot->err);
+            input, l->next_offset - input->taken, &slot->err);
         if (slot->result == PS_OK)
             ps_loader_fill(l, slot);
-        l->next_offset = ps_input_offset(input);
+        l->next_offset = input->taken;
         return;
     }
 

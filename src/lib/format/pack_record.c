@@ -114,37 +114,33 @@ static void fill_elements(unsigned char *to, size_t bytes, size_t n,
     }
 }
 
-/* Fills the gap between a sequence, which ends at n_rows, and the next. */
-static void add_gap(ps_record *r, uint32_t n_tok)
-{
-    const ps_form *form = r->form;
-    uint32_t over = n_tok % form->align;
-    uint32_t gap = over == 0 ? 0 : form->align - over;
-
-    store_u32(place(r, form->seq_tok_field, 4 * (size_t)r->n_seq), n_tok);
-    for (uint32_t i = 0; gap > 0 && i < form->n_fields; i++) {
-        const ps_form_field *f = &form->fields[i];
-
-        if (f->kind == PS_PER_TOKEN)
-            fill_elements(place(r, i, (size_t)r->n_rows * f->bytes),
-                          f->bytes, gap, f->fill);
-    }
-    r->n_rows += gap;
-}
-
 void ps_record_add(ps_record *r, const ps_piece *piece)
 {
+    const ps_form *form = r->form;
     size_t i = r->n_seq;
 
     store_u32(place(r, PS_FIELD_CU, 4 * i), r->n_rows);
     store_u64(place(r, PS_FIELD_SEQ_ID, 8 * i), piece->id);
-    if (r->form->split) {
+    if (form->split) {
         store_u32(place(r, PS_FIELD_SEQ_OFF, 4 * i), piece->seq_off);
         store_u32(place(r, PS_FIELD_SEQ_LEN, 4 * i), piece->seq_len);
     }
     r->n_rows += piece->n_tok;
-    if (r->form->align > 1)
-        add_gap(r, piece->n_tok);
+    if (form->align > 1) {
+        const uint32_t over = piece->n_tok % form->align;
+        const uint32_t gap = over == 0 ? 0 : form->align - over;
+
+        /* Fill the gap between this sequence and the next. */
+        store_u32(place(r, form->seq_tok_field, 4 * i), piece->n_tok);
+        for (uint32_t k = 0; gap > 0 && k < form->n_fields; k++) {
+            const ps_form_field *f = &form->fields[k];
+
+            if (f->kind == PS_PER_TOKEN)
+                fill_elements(place(r, k, (size_t)r->n_rows * f->bytes),
+                              f->bytes, gap, f->fill);
+        }
+        r->n_rows += gap;
+    }
     r->n_seq++;
     r->n_tok += piece->n_tok;
     r->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;

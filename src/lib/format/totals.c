@@ -106,35 +106,28 @@ uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity)
     return tokens / capacity + (tokens % capacity != 0);
 }
 
-static void raise(uint32_t *max, uint32_t value)
-{
-    if (value > *max)
-        *max = value;
-}
-
-static void lower(uint32_t *min, bool first, uint32_t value)
-{
-    if (first || value < *min)
-        *min = value;
-}
-
 void ps_totals_add_pack(ps_totals *t, uint32_t n_seq, uint32_t n_tok,
                         uint32_t max_seqlen)
 {
-    lower(&t->min_fill, t->packs == 0, n_tok);
-    raise(&t->max_depth, n_seq);
-    raise(&t->max_seqlen, max_seqlen);
-    t->packs++;
-    t->sequences += n_seq;
-    t->tokens += n_tok;
+    const ps_totals pack = {.packs = 1,
+                            .sequences = n_seq,
+                            .tokens = n_tok,
+                            .max_seqlen = max_seqlen,
+                            .max_depth = n_seq,
+                            .min_fill = n_tok};
+
+    (void)ps_totals_add(t, &pack);
 }
 
 bool ps_totals_add(ps_totals *t, const ps_totals *other)
 {
-    if (other->packs > 0)
-        lower(&t->min_fill, t->packs == 0, other->min_fill);
-    raise(&t->max_depth, other->max_depth);
-    raise(&t->max_seqlen, other->max_seqlen);
+    if (other->packs > 0 &&
+        (t->packs == 0 || other->min_fill < t->min_fill))
+        t->min_fill = other->min_fill;
+    if (other->max_depth > t->max_depth)
+        t->max_depth = other->max_depth;
+    if (other->max_seqlen > t->max_seqlen)
+        t->max_seqlen = other->max_seqlen;
     if (other->max_displacement > t->max_displacement)
         t->max_displacement = other->max_displacement;
     return add(&t->packs, other->packs) &&

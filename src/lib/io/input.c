@@ -43,20 +43,10 @@ static int window_log(uint64_t window)
     return log;
 }
 
-void ps_input_set_window(ps_input *in, uint64_t bytes)
-{
-    in->window = bytes;
-}
-
 /* The last piece of a peek may reach beyond what was asked for. */
-static uint64_t max_buffer(uint64_t max_peek)
-{
-    return ps_mem_sum(max_peek, PS_IO_BYTES);
-}
-
 void ps_input_set_max(ps_input *in, uint64_t bytes)
 {
-    uint64_t max = max_buffer(bytes);
+    uint64_t max = ps_mem_sum(bytes, PS_IO_BYTES);
 
     in->buffer_max = max < SIZE_MAX ? (size_t)max : SIZE_MAX;
 }
@@ -67,8 +57,9 @@ uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
     uint64_t bytes = ps_read_ahead_bytes(threaded);
 
     /* There are two buffers while it grows. */
-    if (max_buffer(max) > PS_IO_BYTES)
-        buffer = ps_mem_times(2, ps_mem_sum(max_buffer(max), PS_MEM_PAGE));
+    if (max > 0)
+        buffer = ps_mem_times(2, ps_mem_sum(ps_mem_sum(max, PS_IO_BYTES),
+                                            PS_MEM_PAGE));
     bytes = ps_mem_sum(bytes, buffer);
     bytes = ps_mem_sum(bytes, (uint64_t)1 << window_log(window));
     bytes = ps_mem_sum(bytes, ZSTD_INPUT_BYTES);
@@ -364,11 +355,6 @@ ps_result ps_input_read_ahead(ps_input *in, ps_error *err)
     in->threaded = true;
     /* Behind the end nothing is read: the descriptor may be closed by now. */
     return in->at_eof ? PS_OK : ps_read_ahead_start(in->read_ahead, err);
-}
-
-void ps_input_set_head(ps_input *in, ps_is_head *is_head)
-{
-    in->frames.is_head = is_head;
 }
 
 int ps_input_descriptor(const ps_input *in)

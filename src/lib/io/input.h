@@ -32,7 +32,11 @@
 #include "io/seek_table_check.h"
 #include "packstream.h"
 
-/* Open to inspection so that a look at what has come costs no call. */
+/*
+ * Open so that a look at what has come costs no call.  Before the first peek
+ * `window` may be set, and frames.is_head: which frames begin a stream with a
+ * seek table.
+ */
 typedef struct ps_input {
     unsigned char *at; /* bytes that were read but not taken, */
     size_t left;       /* so many, in `block` or in `buffer` */
@@ -63,17 +67,8 @@ typedef struct ps_input {
  */
 ps_result ps_input_open(ps_input **input, int fd, ps_error *err);
 
-/*
- * Sets the largest window of zstd frames, and the most bytes that a peek will
- * ask for; before the first peek.
- */
-void ps_input_set_window(ps_input *input, uint64_t bytes);
+/* Sets the most bytes that a peek will ask for; before the first peek. */
 void ps_input_set_max(ps_input *input, uint64_t bytes);
-
-/*
- * Says which frames begin a stream with a seek table; before the first peek.
- */
-void ps_input_set_head(ps_input *input, ps_is_head *is_head);
 
 /* A bound of its memory with these limits, whatever the input. */
 uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded);
@@ -117,23 +112,6 @@ ps_result ps_input_skip(ps_input *input, uint64_t n, ps_error *err);
 
 /* Whether it is such a file; known after the first peek. */
 bool ps_input_can_skip(const ps_input *input);
-
-/* Bytes taken so far. */
-static inline uint64_t ps_input_offset(const ps_input *input)
-{
-    return input->taken;
-}
-
-/*
- * Whether the seek tables so far are right and, if the last peek gave
- * nothing, none is missing.  As ps_seek_check_result.
- */
-static inline ps_result ps_input_check_tables(const ps_input *input,
-                                              ps_error *err)
-{
-    return ps_seek_check_result(&input->frames,
-                                input->at_eof && input->left == 0, err);
-}
 
 void ps_input_on_wait(ps_input *input, ps_wait_hook *hook, void *context);
 

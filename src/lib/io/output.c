@@ -484,24 +484,6 @@ static ps_result open_compressors(ps_output *out, ps_error *err)
     return r;
 }
 
-static ps_result start_threads(ps_output *out, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (out->options.threads == 0)
-        return PS_OK;
-    out->threads = calloc(out->options.threads, sizeof *out->threads);
-    if (out->threads == NULL)
-        return ps_fail_memory(err);
-    /* With fewer it takes longer, and with none the caller does it. */
-    while (r == PS_OK && out->n_threads < out->options.threads) {
-        r = ps_thread_start(&out->threads[out->n_threads], run_thread, out,
-                            err);
-        out->n_threads += r == PS_OK;
-    }
-    return PS_OK;
-}
-
 ps_result ps_output_open(ps_output **output, int fd,
                          const ps_output_options *options,
                          ps_error *err)
@@ -524,12 +506,20 @@ ps_result ps_output_open(ps_output **output, int fd,
     r = open_blocks(out, err);
     if (r == PS_OK && out->options.compressed)
         r = open_compressors(out, err);
-    if (r == PS_OK)
-        r = start_threads(out, err);
+    if (r == PS_OK && out->options.threads > 0) {
+        out->threads = calloc(out->options.threads, sizeof *out->threads);
+        if (out->threads == NULL)
+            r = ps_fail_memory(err);
+    }
     if (r != PS_OK) {
         ps_output_free(out);
         return r;
     }
+    /* With fewer threads it takes longer, and with none the caller does it. */
+    while (out->n_threads < out->options.threads &&
+           ps_thread_start(&out->threads[out->n_threads], run_thread, out,
+                           NULL) == PS_OK)
+        out->n_threads++;
     ps_widen_pipe(fd);
     *output = out;
     return PS_OK;

@@ -30,13 +30,6 @@ static void add(uint64_t *sum, uint64_t bytes)
     *sum = ps_mem_sum(*sum, bytes);
 }
 
-static uint32_t slots_of(const ps_packer *p)
-{
-    const ps_engine_options o = ps_packer_engine_options(p);
-
-    return ps_engine_slots_for(&o);
-}
-
 /* The chunks that the payloads of `n` sequences of any length take. */
 static uint64_t longest_bytes(const ps_packer *p, uint64_t n)
 {
@@ -74,6 +67,7 @@ static uint64_t start_bytes(const ps_packer *p, bool any_depth)
 {
     const ps_output_options output = ps_packer_output_options(p);
     ps_engine_options o = ps_packer_engine_options(p);
+    const uint32_t slots = ps_engine_slots_for(&o);
     uint32_t blocks = ps_packer_max_blocks(p);
     uint64_t bytes = ps_engine_bytes(&o);
 
@@ -81,8 +75,8 @@ static uint64_t start_bytes(const ps_packer *p, bool any_depth)
         o.depth = PS_SMALL_DEPTH;
         bytes = ps_mem_max(bytes, ps_engine_bytes(&o));
     }
-    add(&bytes, ps_mem_array(slots_of(p), sizeof(ps_held)));
-    add(&bytes, ps_store_bytes(slots_of(p), max_stored(p)));
+    add(&bytes, ps_mem_array(slots, sizeof(ps_held)));
+    add(&bytes, ps_store_bytes(slots, max_stored(p)));
     /* Payloads wait in blocks of the reader as well. */
     if (blocks != 0)
         add(&bytes, ps_pool_bytes((uint64_t)blocks + 1));
@@ -152,13 +146,17 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     bool choose = false;
     ps_packer *p = prepare(schema, options, &choose);
     ps_output_options output;
+    ps_engine_options o;
+    uint64_t slots;
     uint64_t state;
     uint64_t bytes;
 
     if (p == NULL)
         return UINT64_MAX;
+    o = ps_packer_engine_options(p);
+    slots = ps_engine_slots_for(&o);
     state = ps_mem_sum(note_bytes, STATE_HEAD_BYTES);
-    add(&state, (uint64_t)slots_of(p) * STATE_SLOT_BYTES);
+    add(&state, slots * STATE_SLOT_BYTES);
     add(&state, (uint64_t)p->info.capacity * STATE_TOKEN_BYTES);
     add(&state, ps_length_counts_bytes(p->info.capacity));
     output = ps_packer_output_options(p);
@@ -171,7 +169,7 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     bytes = ps_mem_growing(state, 1, 1);
     add(&bytes, ps_mem_array(state, 1));
     /* What is held is put in the order of the input, and read once more. */
-    add(&bytes, ps_mem_array(slots_of(p), SAVED_SLOT_BYTES));
+    add(&bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
     add(&bytes,
         ps_mem_array(2, ps_packer_payload_bytes(p, p->info.capacity)));
     ps_packer_free(p);

@@ -71,7 +71,7 @@ ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
     *reader = NULL;
     if (result != PS_OK)
         return result;
-    ps_input_set_head(input, ps_is_pack_head);
+    input->frames.is_head = ps_is_pack_head;
     return start(reader, input, err);
 }
 
@@ -91,7 +91,7 @@ ps_result ps_open_any(int fd, ps_type raw_type, ps_pack_reader **packs,
     result = ps_input_open(&input, fd, err);
     if (result != PS_OK)
         return result;
-    ps_input_set_head(input, ps_is_pack_head);
+    input->frames.is_head = ps_is_pack_head;
     result = ps_input_peek(input, 8, &head, &got, err);
     if (result != PS_OK) {
         ps_input_free(input);
@@ -115,11 +115,11 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
 {
     const unsigned char *head;
     size_t got;
-    uint64_t at = ps_input_offset(r->input);
+    uint64_t at = r->input->taken;
     ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
     if (result == PS_OK)
-        result = ps_input_check_tables(r->input, err);
+        result = ps_seek_check_result(&r->input->frames, got == 0, err);
     if (result != PS_OK)
         return result;
     r->at_end = got == 0;
@@ -160,7 +160,7 @@ static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
         result = ps_totals_check(&r->current, &end, err);
     if (result != PS_OK)
         return ps_record_blame(r->place.seen.packs,
-                               ps_input_offset(r->input), result, err);
+                               r->input->taken, result, err);
     if (!ps_totals_add(&r->ended, &end))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the totals of the streams exceed 64 bits");
@@ -207,7 +207,7 @@ ps_result ps_pack_reader_peek(ps_pack_reader *r, uint64_t index,
     else
         result = ps_record_check(&r->info, *bytes, is_end, err);
     if (result != PS_OK)
-        return ps_record_blame(index, ps_input_offset(r->input), result,
+        return ps_record_blame(index, r->input->taken, result,
                                err);
     return PS_OK;
 }
@@ -237,9 +237,9 @@ ps_result ps_pack_reader_step(ps_pack_reader *r, ps_pack *pack, bool *is_pack,
                          pack->index);
     if (result != PS_OK)
         return ps_record_blame(r->place.seen.packs,
-                               ps_input_offset(r->input), result, err);
+                               r->input->taken, result, err);
     pack->stream = r->place.stream;
-    pack->offset = ps_input_offset(r->input);
+    pack->offset = r->input->taken;
     ps_pack_reader_count(r, pack);
     ps_input_take(r->input, r->info.record_bytes);
     return PS_OK;
@@ -290,5 +290,5 @@ void ps_pack_reader_on_wait(ps_pack_reader *r, ps_wait_hook *hook,
 
 uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
 {
-    return ps_input_offset(r->input);
+    return r->input->taken;
 }

@@ -78,7 +78,7 @@ static ps_result pass_to(ps_pack_reader *r, uint64_t from,
             return result;
         if (is_end || ps_record_index(bytes) != from) {
             (void)refuse("the packs before its place are not there", err);
-            return ps_record_blame(from, ps_input_offset(r->input),
+            return ps_record_blame(from, r->input->taken,
                                    PS_ERR_ARGUMENT, err);
         }
         checksum = load_u64(bytes);
@@ -159,7 +159,7 @@ static ps_result resume_late(ps_pack_reader *r, uint64_t first,
                       "the first record's index is %" PRIu64
                       ": records are missing behind the mark",
                       first);
-        return ps_record_blame(packs, ps_input_offset(r->input),
+        return ps_record_blame(packs, r->input->taken,
                                PS_ERR_CORRUPT, err);
     }
     if (first < packs)
@@ -177,7 +177,7 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
     bool is_end;
     ps_result result = ps_pack_mark_decode(mark, &place, err);
 
-    if (result == PS_OK && ps_input_offset(r->input) != PS_PACK_HEADER_BYTES)
+    if (result == PS_OK && r->input->taken != PS_PACK_HEADER_BYTES)
         result = ps_fail(err, PS_ERR_ARGUMENT,
                          "a reader cannot be resumed after it has read");
     if (result == PS_OK)

@@ -44,7 +44,7 @@ static ps_result read_after_end(ps_token_reader *r, bool *more,
     const unsigned char *head;
     size_t got;
     ps_schema schema;
-    uint64_t at = ps_input_offset(r->input);
+    uint64_t at = r->input->taken;
     ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
     *more = got > 0;
@@ -159,7 +159,7 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
         ps_result result;
 
         r->record = (ps_sequence){
-            .id = r->next_id, .offset = ps_input_offset(r->input)};
+            .id = r->next_id, .offset = r->input->taken};
         result = ps_input_peek(r->input, 4, &data, &got, err);
         if (result != PS_OK)
             return result;

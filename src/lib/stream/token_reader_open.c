@@ -125,7 +125,7 @@ ps_result ps_token_reader_open(ps_token_reader **reader, int fd,
     if (result != PS_OK)
         return result;
     if (options->window != 0)
-        ps_input_set_window(input, options->window);
+        input->window = options->window;
     return ps_token_reader_start(reader, input, raw_type, options, err);
 }
 
@@ -147,7 +147,7 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
     if (!r->ended)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the input before it has not been read to its end");
-    r->earlier_bytes += ps_input_offset(r->input);
+    r->earlier_bytes += r->input->taken;
     r->ended = false;
     result = ps_input_reopen(r->input, fd, err);
     if (result == PS_OK)
@@ -214,14 +214,14 @@ int ps_token_reader_descriptor(const ps_token_reader *r)
 
 uint64_t ps_token_reader_offset(const ps_token_reader *r)
 {
-    return r->earlier_bytes + ps_input_offset(r->input);
+    return r->earlier_bytes + r->input->taken;
 }
 
 ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 {
     return (ps_token_mark){
         .id = r->next_id,
-        .offset = ps_input_offset(r->input),
+        .offset = r->input->taken,
         .earlier_bytes = r->earlier_bytes,
         .sequences = r->seen.sequences,
         .tokens = r->seen.tokens,
@@ -232,7 +232,7 @@ ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
                                ps_error *err)
 {
-    uint64_t at = ps_input_offset(r->input);
+    uint64_t at = r->input->taken;
     ps_result result;
 
     if (r->next_id > 0 || r->ended || r->pending)

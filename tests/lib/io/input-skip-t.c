@@ -42,7 +42,7 @@ static void check_bytes(ps_input *s, const bytes *b, size_t at, size_t want)
     size_t got;
     ps_error err;
 
-    assert_int_equal(ps_input_offset(s), at);
+    assert_int_equal(s->taken, at);
     assert_ok(ps_input_peek(s, want, &data, &got, &err), &err);
     assert_int_equal(got, want < b->size - at ? want : b->size - at);
     assert_memory_equal(data, b->data + at, got);
