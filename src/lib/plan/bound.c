@@ -52,29 +52,11 @@ static double packs_by_parts(const ps_histogram *h, size_t n,
     return (double)parts / k + (double)tokens / capacity;
 }
 
-/* For some k, and for as many as fit a pack of the most frequent length. */
-static double min_by_parts(const ps_histogram *h, size_t n,
-                           uint32_t capacity)
-{
-    double packs = 0;
-    size_t often = 0;
-
-    if (n == 0)
-        return 0;
-    for (uint32_t k = 1; k <= MAX_PARTS && k * n <= PARTS_WORK; k++)
-        packs = fmax(packs, packs_by_parts(h, n, capacity, k));
-    for (size_t i = 0; i < n; i++)
-        if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
-            often = i;
-    return fmax(packs,
-                packs_by_parts(h, n, capacity,
-                               capacity / ps_histogram_length(h, often)));
-}
-
 /*
  * Each sequence that fits with no other needs a pack of its own.  The bound
- * for the rest is the greatest of those by tokens, by sequences, by parts
- * (u(k) of Fekete and Schepers 2001) and by prices.
+ * for the rest is the greatest of those by tokens, by sequences, by prices,
+ * and by parts (u(k) of Fekete and Schepers 2001): for some k, and for as many
+ * as fit a pack of the most frequent length.
  */
 ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
                             uint32_t depth, uint32_t unit,
@@ -88,15 +70,24 @@ ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
     ps_result r = ps_lp_input_open(&input, h, capacity, depth, unit, false,
                                    err);
     size_t n = ps_lp_input_pairable(h, capacity);
+    size_t often = 0;
 
     for (size_t i = 0; i < n; i++) {
         double count = (double)ps_histogram_count(h, i);
 
         tokens += count * ps_histogram_length(h, i);
         sequences += count;
+        if (ps_histogram_count(h, i) > ps_histogram_count(h, often))
+            often = i;
     }
     *packs = fmax(tokens / capacity, sequences / depth);
-    *packs = fmax(*packs, min_by_parts(h, n, capacity));
+    for (uint32_t k = 1; n > 0 && k <= MAX_PARTS && k * n <= PARTS_WORK; k++)
+        *packs = fmax(*packs, packs_by_parts(h, n, capacity, k));
+    if (n > 0) {
+        uint32_t fit = capacity / ps_histogram_length(h, often);
+
+        *packs = fmax(*packs, packs_by_parts(h, n, capacity, fit));
+    }
     if (r != PS_OK)
         return r;
     if (input.instance.n > 0) {

@@ -267,29 +267,6 @@ static ps_result extend(bins *s, uint32_t id, uint64_t count,
 
 /* ---- Packing ---- */
 
-/*
- * Finds places for `n` sequences of a length.  With `repeat` a pack takes as
- * many of them as it has space for before the next pack is looked for.
- */
-static ps_result place(bins *s, uint32_t length, uint64_t n, bool repeat,
-                       ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    while (r == PS_OK && n > 0) {
-        uint32_t id = find(s, length);
-        const group *g = &s->groups[id];
-        uint64_t times = repeat ? g->spare / length : 1;
-        uint64_t count;
-
-        times = ps_mem_min(ps_mem_min(times, s->max - g->depth), n);
-        count = ps_mem_min(g->count, n / times);
-        r = extend(s, id, count, length, (uint32_t)times, err);
-        n -= count * times;
-    }
-    return r;
-}
-
 /* What finds the next group; all of it is zero at first. */
 static void allocate(bins *s, ps_mem *mem)
 {
@@ -324,6 +301,7 @@ ps_result ps_plan_decreasing(ps_plan *plan, const ps_histogram *h,
                              ps_algorithm algorithm, const ps_plan_options *o,
                              ps_error *err)
 {
+    /* A pack takes as many of a length as fit before the next is looked for. */
     bool repeat = algorithm == PS_PLAN_LPFHP ? o->distribute
                                              : algorithm != PS_PLAN_SPFHP;
     bins s = {.plan = plan,
@@ -344,9 +322,22 @@ ps_result ps_plan_decreasing(ps_plan *plan, const ps_histogram *h,
         s.next_order = s.latest ? UINT64_MAX : 0;
     }
 
-    for (size_t i = ps_histogram_size(h); r == PS_OK && i-- > 0;)
-        r = place(&s, ps_histogram_length(h, i), ps_histogram_count(h, i),
-                  repeat, err);
+    for (size_t i = ps_histogram_size(h); r == PS_OK && i-- > 0;) {
+        uint32_t length = ps_histogram_length(h, i);
+        uint64_t n = ps_histogram_count(h, i);
+
+        while (r == PS_OK && n > 0) {
+            uint32_t id = find(&s, length);
+            const group *g = &s.groups[id];
+            uint64_t times = repeat ? g->spare / length : 1;
+            uint64_t count;
+
+            times = ps_mem_min(ps_mem_min(times, s.max - g->depth), n);
+            count = ps_mem_min(g->count, n / times);
+            r = extend(&s, id, count, length, (uint32_t)times, err);
+            n -= count * times;
+        }
+    }
     for (uint32_t i = 1; r == PS_OK && i < s.n_groups; i++)
         if (s.groups[i].count > 0)
             r = finish(&s, &s.groups[i], err);

@@ -476,22 +476,10 @@ static void ruin_pack(repack *r, uint32_t k)
     }
 }
 
-/* The emptiest of some packs, drawn at random. */
-static uint32_t draw_pack(repack *r, int draws)
-{
-    uint32_t best = (uint32_t)ps_random_below(&r->random, r->n_packs);
-
-    for (int n = 1; n < draws; n++) {
-        uint32_t k = (uint32_t)ps_random_below(&r->random, r->n_packs);
-
-        if (r->loss[k] > r->loss[best])
-            best = k;
-    }
-    r->work += draws;
-    return best;
-}
-
-/* Takes the emptiest pack apart, and some others; gathers the kinds. */
+/*
+ * Takes the emptiest pack apart, and some others, each the emptiest of some
+ * that are drawn at random; gathers the kinds.
+ */
 static void ruin(repack *r)
 {
     uint32_t row = (uint32_t)ps_histogram_size(r->h);
@@ -502,9 +490,19 @@ static void ruin(repack *r)
     ruin_pack(r, r->emptiest);
     for (int n = 0; n < 2 * RUINED_PACKS && r->n_ruined < RUINED_PACKS &&
                     (r->n_taken < RUINED_SEQUENCES || r->n_ruined < 2);
-         n++)
-        ruin_pack(r, draw_pack(r, r->n_ruined < EMPTY_PACKS ? EMPTY_DRAWS
-                                                            : OTHER_DRAWS));
+         n++) {
+        int draws = r->n_ruined < EMPTY_PACKS ? EMPTY_DRAWS : OTHER_DRAWS;
+        uint32_t best = (uint32_t)ps_random_below(&r->random, r->n_packs);
+
+        for (int d = 1; d < draws; d++) {
+            uint32_t k = (uint32_t)ps_random_below(&r->random, r->n_packs);
+
+            if (r->loss[k] > r->loss[best])
+                best = k;
+        }
+        r->work += draws;
+        ruin_pack(r, best);
+    }
     for (uint32_t i = r->n_kinds; i-- > 0;) {
         (void)ps_bitset_at_most(&r->rows, row, &row);
         add_kind(r, &r->kinds[i], row, r->counts[row]);
@@ -557,24 +555,6 @@ static void recreate(repack *r)
     find_emptiest(r);
 }
 
-/* Tries until it is good enough, or has not been better for long. */
-static void improve(repack *r)
-{
-    double end = r->work + PATIENCE * r->o->work;
-
-    while (r->n_packs > 1 && r->n_packs > r->o->min_packs &&
-           r->work < r->o->work && r->work < end) {
-        uint32_t before = r->n_packs;
-
-        ruin(r);
-        make_packs(r);
-        if (r->n_sizes <= r->n_ruined && is_better(r))
-            recreate(r);
-        if (r->n_packs < before)
-            end = r->work + PATIENCE * r->o->work;
-    }
-}
-
 ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
                          ps_repack_options *o, ps_error *err)
 {
@@ -582,6 +562,7 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
     ps_result result = PS_OK;
     ps_mem mem = {0};
     ps_plan *plan;
+    double end;
 
     if (ps_histogram_sequences(h) > PS_REPACK_SEQUENCES)
         return PS_OK;
@@ -592,8 +573,22 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
     }
     begin(&r);
     find_emptiest(&r);
-    improve(&r);
+
+    /* Try until it is good enough, or has not been better for long. */
+    end = r.work + PATIENCE * o->work;
+    while (r.n_packs > 1 && r.n_packs > o->min_packs && r.work < o->work &&
+           r.work < end) {
+        uint32_t before = r.n_packs;
+
+        ruin(&r);
+        make_packs(&r);
+        if (r.n_sizes <= r.n_ruined && is_better(&r))
+            recreate(&r);
+        if (r.n_packs < before)
+            end = r.work + PATIENCE * o->work;
+    }
     o->work -= r.work;
+
     if (*best == NULL || ps_plan_packs(*best) > r.n_packs) {
         result = ps_plan_open(&plan, err);
         for (uint32_t k = 0; k < r.n_packs && result == PS_OK; k++) {
