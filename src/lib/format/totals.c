@@ -109,14 +109,15 @@ uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity)
 void ps_totals_add_pack(ps_totals *t, uint32_t n_seq, uint32_t n_tok,
                         uint32_t max_seqlen)
 {
-    const ps_totals pack = {.packs = 1,
-                            .sequences = n_seq,
-                            .tokens = n_tok,
-                            .max_seqlen = max_seqlen,
-                            .max_depth = n_seq,
-                            .min_fill = n_tok};
-
-    (void)ps_totals_add(t, &pack);
+    if (t->packs == 0 || n_tok < t->min_fill)
+        t->min_fill = n_tok;
+    if (n_seq > t->max_depth)
+        t->max_depth = n_seq;
+    if (max_seqlen > t->max_seqlen)
+        t->max_seqlen = max_seqlen;
+    t->packs++;
+    t->sequences += n_seq;
+    t->tokens += n_tok;
 }
 
 bool ps_totals_add(ps_totals *t, const ps_totals *other)
