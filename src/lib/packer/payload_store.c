@@ -45,8 +45,8 @@ typedef struct chain {
 struct ps_store {
     chain *chains; /* by slot */
     segment **segments;
+    size_t segments_capacity;
     uint32_t n_segments;
-    uint32_t size; /* of the array of segments */
     uint32_t made; /* chunks so far: those from it on were never used */
     uint32_t free; /* the first of the free chunks */
 };
@@ -108,17 +108,16 @@ static unsigned char *bytes_of(const ps_store *s, uint32_t chunk)
 /* A segment more; its chunks are made one by one. */
 static ps_result grow(ps_store *s, ps_error *err)
 {
+    segment **segments;
+
     if (s->n_segments == MAX_SEGMENTS)
         return ps_fail_memory(err);
-    if (s->n_segments == s->size) {
-        uint32_t size = s->size == 0 ? FIRST_SEGMENTS : 2 * s->size;
-        segment **larger = realloc(s->segments, size * sizeof *larger);
-
-        if (larger == NULL)
-            return ps_fail_memory(err);
-        s->segments = larger;
-        s->size = size;
-    }
+    segments = ps_array_grow(s->segments, &s->segments_capacity,
+                             s->n_segments + 1u, FIRST_SEGMENTS,
+                             sizeof *segments);
+    if (segments == NULL)
+        return ps_fail_memory(err);
+    s->segments = segments;
     s->segments[s->n_segments] = malloc(sizeof(segment));
     if (s->segments[s->n_segments] == NULL)
         return ps_fail_memory(err);

@@ -80,21 +80,6 @@ static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
     return PS_OK;
 }
 
-static ps_result next_in_pack_order(ps_unpacker *u, ps_waiting *item,
-                                    ps_error *err)
-{
-    if (u->next == u->pack.n_seq) {
-        ps_result r;
-
-        u->next = 0;
-        u->pack.n_seq = 0;
-        r = ps_pack_reader_next(u->reader, &u->pack, err);
-        if (r != PS_OK)
-            return r;
-    }
-    return copy_out(u, &u->pack, u->next++, item, err);
-}
-
 /* Puts sequence `i` of a pack on the heap. */
 static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                               uint32_t i, ps_error *err)
@@ -283,12 +268,21 @@ ps_result ps_unpacker_next(ps_unpacker *u, ps_sequence *sequence,
                            ps_error *err)
 {
     ps_waiting item;
-    ps_result r = u->order == PS_ORDER_PACK
-                      ? next_in_pack_order(u, &item, err)
-                      : next_in_input_order(u, &item, err);
+    ps_result r = PS_OK;
 
+    if (u->order != PS_ORDER_PACK) {
+        r = next_in_input_order(u, &item, err);
+    } else {
+        if (u->next == u->pack.n_seq) {
+            u->next = u->pack.n_seq = 0;
+            r = ps_pack_reader_next(u->reader, &u->pack, err);
+        }
+        if (r == PS_OK)
+            r = copy_out(u, &u->pack, u->next++, &item, err);
+    }
     if (r != PS_OK)
         return r;
+
     free(u->out);
     u->out = item.payload;
     *sequence = (ps_sequence){.id = item.id,
