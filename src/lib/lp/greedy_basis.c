@@ -216,27 +216,6 @@ bool ps_greedy_basis(const ps_lp_instance *s, double slot, ps_entries *list,
     return ok;
 }
 
-/*
- * Uses the strategy up that the list is: build has taken it once.  Returns
- * how often that is.
- */
-static double repeat_whole(greedy *g)
-{
-    const ps_entries *e = g->list;
-    double times = HUGE_VAL;
-
-    for (size_t k = 0; k < e->n; k++)
-        times = fmin(times, floor(g->left[e->index[k]] / e->value[k]));
-    for (size_t k = 0; k < e->n; k++) {
-        uint32_t i = e->index[k];
-
-        g->left[i] -= times * e->value[k];
-        if (g->left[i] <= 0)
-            use_up(g, i + 1);
-    }
-    return 1 + times;
-}
-
 /* Puts the entries in ascending order: by insertion, since they are few. */
 static void sort(ps_entries *e)
 {
@@ -262,18 +241,30 @@ ps_result ps_greedy_strategies(const ps_lp_instance *s, double slot,
     greedy g = {.instance = s, .whole = true, .list = &list};
     ps_result r = PS_OK;
     ps_column column;
-    uint32_t k;
+    uint32_t first;
 
     if (!open_greedy(&g, slot))
         r = ps_fail_memory(err);
-    while (r == PS_OK && (k = longest(&g, s->capacity)) > 0) {
+    while (r == PS_OK && (first = longest(&g, s->capacity)) > 0) {
+        double more = HUGE_VAL;
+
         list.n = 0;
-        if (!build(&g, k, &column)) {
+        if (!build(&g, first, &column)) {
             r = ps_fail_memory(err);
-        } else {
-            sort(&list);
-            r = take(context, repeat_whole(&g), s, &list, err);
+            break;
         }
+        sort(&list);
+        /* It was taken once; repeat it until a length of it is used up. */
+        for (size_t k = 0; k < list.n; k++)
+            more = fmin(more, floor(g.left[list.index[k]] / list.value[k]));
+        for (size_t k = 0; k < list.n; k++) {
+            uint32_t i = list.index[k];
+
+            g.left[i] -= more * list.value[k];
+            if (g.left[i] <= 0)
+                use_up(&g, i + 1);
+        }
+        r = take(context, 1 + more, s, &list, err);
     }
     close_greedy(&g);
     ps_entries_free(&list);
