@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bytes.h"
+#include "io/fd.h"
 
 /* ---- Beginning and end ---- */
 
@@ -82,8 +82,17 @@ void ps_loader_free(ps_loader *l)
 {
     if (l == NULL)
         return;
-    if (l->n_threads > 0)
-        ps_loader_stop(l);
+    if (l->n_threads > 0) {
+        (void)pthread_mutex_lock(&l->lock);
+        l->stop = true;
+        (void)pthread_cond_broadcast(&l->slots_freed);
+        (void)pthread_cond_broadcast(&l->turn_passed);
+        (void)pthread_mutex_unlock(&l->lock);
+        ps_wake(l->quit);
+        for (uint32_t i = 0; i < l->n_threads; i++)
+            (void)pthread_join(l->threads[i].id, NULL);
+        ps_pack_reader_on_wait(l->reader, NULL, NULL);
+    }
     for (int i = 0; i < 2; i++)
         if (l->quit[i] >= 0)
             (void)close(l->quit[i]);

@@ -104,9 +104,6 @@ void ps_loader_fill(ps_loader *loader, ps_slot *slot);
 
 /* ---- Batches that are read where they lie in a file ---- */
 
-/* Whether batches can be read where they lie; prepares the loader for it. */
-bool ps_loader_can_read_direct(ps_loader *loader);
-
 /*
  * Reads the packs at slot->offset into a slot and checks each by itself.  Any
  * thread may do that, at any time.
@@ -123,6 +120,5 @@ void ps_loader_take_direct(ps_loader *loader, ps_slot *slot);
 
 /* Without a thread, which is no failure, the user fills. */
 ps_result ps_loader_start(ps_loader *loader, ps_error *err);
-void ps_loader_stop(ps_loader *loader);
 
 #endif

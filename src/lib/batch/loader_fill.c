@@ -18,10 +18,8 @@
 #include "batch/loader.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "batch/spans.h"
-#include "bytes.h"
 #include "io/fd.h"
 
 /* Read at once, so that they are in the cache when they are checked. */
@@ -150,19 +148,6 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
 }
 
 /* ---- Batches that are read where they lie in a file ---- */
-
-bool ps_loader_can_read_direct(ps_loader *l)
-{
-    const ps_input *input = l->reader->input;
-    const off_t here = lseek(ps_input_descriptor(input), 0, SEEK_CUR);
-
-    if (l->options.ranks != 1 || here < 0 || !ps_input_can_skip(input))
-        return false;
-    l->next_offset = l->likely_start = input->taken;
-    l->input_start = (int64_t)here - (int64_t)input->left -
-                     (int64_t)l->next_offset;
-    return true;
-}
 
 void ps_loader_read_direct(const ps_loader *l, ps_slot *slot)
 {

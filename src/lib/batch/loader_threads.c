@@ -12,6 +12,8 @@
 
 #include "batch/loader.h"
 
+#include <unistd.h>
+
 #include "base/error.h"
 #include "base/thread.h"
 #include "io/fd.h"
@@ -125,11 +127,20 @@ static uint32_t within(uint64_t n, uint32_t max)
 ps_result ps_loader_start(ps_loader *l, ps_error *err)
 {
     const uint32_t read_ahead = l->options.buffers - l->options.keep;
+    const ps_input *input = l->reader->input;
+    const off_t here = lseek(ps_input_descriptor(input), 0, SEEK_CUR);
     ps_loader_thread *t = l->threads;
     uint32_t wanted;
     ps_result r;
 
-    l->direct = ps_loader_can_read_direct(l);
+    /* In a plain file all packs of which are ours, batches lie ready. */
+    l->direct =
+        l->options.ranks == 1 && here >= 0 && ps_input_can_skip(input);
+    if (l->direct) {
+        l->next_offset = l->likely_start = input->taken;
+        l->input_start = (int64_t)here - (int64_t)input->left -
+                         (int64_t)l->next_offset;
+    }
     wanted = l->direct ? PS_LOADER_THREADS : 1;
     l->group = l->direct ? within(ps_loader_group(l->bytes),
                                   read_ahead / PS_LOADER_THREADS)
@@ -152,17 +163,4 @@ ps_result ps_loader_start(ps_loader *l, ps_error *err)
     if (l->n_threads == 0)
         ps_pack_reader_on_wait(l->reader, NULL, NULL);
     return PS_OK;
-}
-
-void ps_loader_stop(ps_loader *l)
-{
-    (void)pthread_mutex_lock(&l->lock);
-    l->stop = true;
-    (void)pthread_cond_broadcast(&l->slots_freed);
-    (void)pthread_cond_broadcast(&l->turn_passed);
-    (void)pthread_mutex_unlock(&l->lock);
-    ps_wake(l->quit);
-    for (uint32_t i = 0; i < l->n_threads; i++)
-        (void)pthread_join(l->threads[i].id, NULL);
-    ps_pack_reader_on_wait(l->reader, NULL, NULL);
 }

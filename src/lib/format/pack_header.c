@@ -271,29 +271,10 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
     return PS_OK;
 }
 
-/*
- * The dtype must say what the table says, or readers that go by it would be
- * misled.  How a later version writes it is not ours to judge.
- */
-static ps_result decode_dtype(const unsigned char *from, ps_pack_info *info,
-                              ps_error *err)
-{
-    const char *text = (const char *)from + AT_DTYPE;
-
-    if (!ps_is_version_known(info)) {
-        memcpy(info->dtype, text, sizeof info->dtype - 1);
-        return PS_OK;
-    }
-    if (!ps_layout_dtype(info) ||
-        memcmp(info->dtype, text, sizeof info->dtype) != 0)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the dtype does not agree with the field table");
-    return PS_OK;
-}
-
 ps_result ps_pack_header_decode(const unsigned char *from,
                                 ps_pack_info *info, ps_error *err)
 {
+    const char *dtype = (const char *)from + AT_DTYPE;
     ps_result r;
 
     *info = (ps_pack_info){0};
@@ -318,8 +299,18 @@ ps_result ps_pack_header_decode(const unsigned char *from,
         r = find_built_in(info, err);
     if (r == PS_OK)
         r = ps_schema_check(&info->schema, err);
-    if (r == PS_OK)
-        r = decode_dtype(from, info, err);
+
+    /*
+     * The dtype must say what the table says, or readers that go by it would
+     * be misled.  How a later version writes it is not ours to judge.
+     */
+    if (r == PS_OK && !ps_is_version_known(info))
+        memcpy(info->dtype, dtype, sizeof info->dtype - 1);
+    else if (r == PS_OK &&
+             (!ps_layout_dtype(info) ||
+              memcmp(info->dtype, dtype, sizeof info->dtype) != 0))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "the dtype does not agree with the field table");
     if (r == PS_OK || r == PS_ERR_CORRUPT)
         return r;
     /* What a caller could not ask for is, in a header, damage. */
