@@ -77,7 +77,7 @@ static bool has_name(const atomic_file *f, const struct stat *open)
     struct stat named;
 
     if (fstatat(f->folder, f->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        named.st_dev == open->st_dev && named.st_ino == open->st_ino)
+        files_are_one(&named, open))
         return true;
     errno = EAGAIN;
     return false;
@@ -208,49 +208,33 @@ static bool continue_next(atomic_file *f)
     return next_failed(f);
 }
 
-/* False, after a message, if a process has just renamed it and goes on. */
-static bool check_current(const atomic_file *f)
-{
-    int fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
-    bool is_free = true;
-
-    /* Reading or replacing it will tell why it cannot be opened. */
-    if (fd < 0)
-        return true;
-    if (!files_lock(fd) && errno == EAGAIN)
-        is_free = next_failed(f);
-    (void)close(fd);
-    return is_free;
-}
-
 /* ---------------------------------------------------------------------
  * The calls
  */
-
-static bool open_folder(atomic_file *f)
-{
-    size_t n = (size_t)(f->base - f->name);
-    char *folder = malloc(n + 2);
-
-    if (folder == NULL)
-        return false;
-    memcpy(folder, n == 0 ? "." : f->name, n == 0 ? 1 : n);
-    folder[n == 0 ? 1 : n] = '\0';
-    f->folder = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
-    free(folder);
-    return f->folder >= 0;
-}
 
 bool atomic_file_open(atomic_file *f, const char *name,
                       atomic_file_test *is_ours)
 {
     const char *slash = strrchr(name, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash + 1 - name);
+    bool is_free = true;
+    char *folder;
+    int fd;
 
-    *f = (atomic_file){
-        .name = name, .is_ours = is_ours, .folder = -1, .next = -1};
-    f->base = slash == NULL ? name : slash + 1;
+    *f = (atomic_file){.name = name,
+                       .base = name + n,
+                       .is_ours = is_ours,
+                       .folder = -1,
+                       .next = -1};
     f->next_name = malloc(strlen(name) + sizeof ATOMIC_FILE_SUFFIX);
-    if (f->next_name == NULL || !open_folder(f))
+    folder = f->next_name == NULL ? NULL : malloc(n + 2);
+    if (folder == NULL)
+        return failed(f);
+    memcpy(folder, n == 0 ? "." : name, n == 0 ? 1 : n);
+    folder[n == 0 ? 1 : n] = '\0';
+    f->folder = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+    free(folder);
+    if (f->folder < 0)
         return failed(f);
     if (*f->base == '\0') {
         errno = EISDIR;
@@ -258,8 +242,20 @@ bool atomic_file_open(atomic_file *f, const char *name,
     }
     (void)strcpy(f->next_name, name);
     (void)strcat(f->next_name, ATOMIC_FILE_SUFFIX);
-    f->next_base = f->next_name + (f->base - name);
-    return begin_next(f) && check_current(f);
+    f->next_base = f->next_name + n;
+    if (!begin_next(f))
+        return false;
+
+    /*
+     * Has a process just renamed it, and goes on?  Reading or replacing the
+     * file will tell why it cannot be opened.
+     */
+    fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
+    if (fd >= 0 && !files_lock(fd) && errno == EAGAIN)
+        is_free = next_failed(f);
+    if (fd >= 0)
+        (void)close(fd);
+    return is_free;
 }
 
 static bool sync_fd(int fd)

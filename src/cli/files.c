@@ -88,13 +88,12 @@ static bool has_mode(int fd, int mode)
     return flags != -1 && (flags & O_ACCMODE) == mode;
 }
 
-static bool is_one_file(const struct stat *a, const struct stat *b)
+bool files_are_one(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What the name stands for; of a standard stream, what is open there. */
-static bool stat_name(const char *name, int standard, struct stat *st)
+bool files_stat(const char *name, int standard, struct stat *st)
 {
     return (files_is_standard(name) ? fstat(standard, st)
                                     : stat(name, st)) == 0;
@@ -109,36 +108,31 @@ static bool is_same_file(const struct stat *output, int input_fd)
     struct stat input;
 
     return input_fd != -1 && S_ISREG(output->st_mode) &&
-           fstat(input_fd, &input) == 0 && is_one_file(output, &input);
+           fstat(input_fd, &input) == 0 && files_are_one(output, &input);
 }
 
-bool files_is_regular(int fd)
+bool files_is(files_kind kind, int fd)
 {
     struct stat st;
 
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-bool files_is_device(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
-}
-
-bool files_is_pipe(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 &&
-           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+    if (fstat(fd, &st) != 0)
+        return false;
+    switch (kind) {
+    case FILES_REGULAR:
+        return S_ISREG(st.st_mode);
+    case FILES_DEVICE:
+        return S_ISCHR(st.st_mode);
+    case FILES_PIPE:
+        return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
+    }
+    return false;
 }
 
 bool files_is_for_file(const char *name)
 {
     struct stat st;
 
-    if (!stat_name(name, STDOUT_FILENO, &st))
+    if (!files_stat(name, STDOUT_FILENO, &st))
         return !files_is_standard(name);
     return S_ISREG(st.st_mode);
 }
@@ -166,12 +160,6 @@ bool files_lock(int fd)
         errno = EAGAIN;
     return errno == ENOLCK || errno == EINVAL || errno == ENOSYS ||
            errno == ENOTSUP;
-}
-
-/* Drops the lock, if there is one, for all who share `fd`. */
-static void unlock(int fd)
-{
-    (void)set_lock(fd, F_UNLCK);
 }
 
 /* ---------------------------------------------------------------------
@@ -225,9 +213,13 @@ static bool cut_to(int fd, uint64_t length)
     return status == 0;
 }
 
-/* Opens it if it is not open yet; -1 after a message. */
-static int open_uncut(const char *name, int create, bool binary,
-                      int input_fd)
+/*
+ * Opens an output: one to go on with, or, if `create` is O_CREAT, a new one.
+ * `alone`: no other process gets the same file from now on.  A named file is
+ * cut only when nothing speaks against it any more.  -1 after a message.
+ */
+static int open_output(const char *name, int create, bool binary, bool alone,
+                       int input_fd)
 {
     int fd = files_is_standard(name)
                  ? STDOUT_FILENO
@@ -243,6 +235,11 @@ static int open_uncut(const char *name, int create, bool binary,
         why = "is an input as well";
     else if (binary && isatty(fd))
         why = "binary output is not for a terminal";
+    else if (alone && S_ISREG(st.st_mode) && !files_lock(fd))
+        why = errno == EAGAIN ? "another job is writing it"
+                              : strerror(errno);
+    else if (create != 0 && !files_is_standard(name) && !cut_to(fd, 0))
+        why = strerror(errno);
     else
         return fd;
     message_error("%s: %s", files_output_name(name), why);
@@ -251,69 +248,36 @@ static int open_uncut(const char *name, int create, bool binary,
     return -1;
 }
 
-/* Closes what was opened in vain; others may have stdout open for long. */
-static int let_go(int fd)
-{
-    unlock(fd);
-    if (fd != STDOUT_FILENO)
-        (void)close(fd);
-    return -1;
-}
-
-/* What speaks against an output is known only after it was opened. */
-static int give_up(int fd, const char *name)
-{
-    message_errno("%s", files_output_name(name));
-    return let_go(fd);
-}
-
 int files_open_output(const char *name, bool binary, int input_fd)
 {
-    int fd = open_uncut(name, O_CREAT, binary, input_fd);
-
-    /* A named file is cut only now that nothing speaks against it. */
-    if (fd != -1 && !files_is_standard(name) && !cut_to(fd, 0))
-        return give_up(fd, name);
-    return fd;
-}
-
-/* As open_uncut; from now on no other process gets the same file. */
-static int open_alone(const char *name, int create, int input_fd)
-{
-    int fd = open_uncut(name, create, true, input_fd);
-
-    if (fd == -1 || !files_is_regular(fd) || files_lock(fd))
-        return fd;
-    if (errno != EAGAIN)
-        return give_up(fd, name);
-    message_error("%s: another job is writing it", files_output_name(name));
-    return let_go(fd);
+    return open_output(name, O_CREAT, binary, false, input_fd);
 }
 
 int files_open_output_alone(const char *name, int input_fd)
 {
-    int fd = open_alone(name, O_CREAT, input_fd);
-
-    if (fd != -1 && !files_is_standard(name) && !cut_to(fd, 0))
-        return give_up(fd, name);
-    return fd;
+    return open_output(name, O_CREAT, true, true, input_fd);
 }
 
 int files_reopen_output(const char *name, int input_fd, uint64_t length)
 {
-    int fd = open_alone(name, 0, input_fd);
+    int fd = open_output(name, 0, true, true, input_fd);
     struct stat st;
 
     if (fd == -1)
         return -1;
     if (fstat(fd, &st) == -1)
-        return give_up(fd, name);
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= length)
+        message_errno("%s", files_output_name(name));
+    else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= length)
         return fd;
-    message_error("%s: has %" PRIu64 " bytes, but the state is of %" PRIu64
-                  ": it is not the same output",
-                  files_output_name(name), (uint64_t)st.st_size, length);
-    return let_go(fd);
+    else
+        message_error("%s: has %" PRIu64 " bytes, but the state is of %" PRIu64
+                      ": it is not the same output",
+                      files_output_name(name), (uint64_t)st.st_size, length);
+    /* Others may have stdout open for long, so the lock is dropped by hand. */
+    (void)set_lock(fd, F_UNLCK);
+    if (fd != STDOUT_FILENO)
+        (void)close(fd);
+    return -1;
 }
 
 bool files_cut(int fd, const char *name, uint64_t length)
@@ -373,8 +337,8 @@ bool files_spare_input(const char *name, const char *input)
     struct stat to;
     struct stat from;
 
-    if (!stat_name(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
-        !stat_name(input, STDIN_FILENO, &from) || !is_one_file(&from, &to))
+    if (!files_stat(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
+        !files_stat(input, STDIN_FILENO, &from) || !files_are_one(&from, &to))
         return true;
     message_error("%s: is an input as well", files_output_name(name));
     return false;
@@ -397,9 +361,9 @@ bool files_are_distinct(const char *name, const char *other)
                                         strcmp(name, other) == 0;
 
     /* /dev/null may well be given twice. */
-    if (stat_name(name, STDOUT_FILENO, &a) &&
-        stat_name(other, STDOUT_FILENO, &b))
-        same = is_one_file(&a, &b) &&
+    if (files_stat(name, STDOUT_FILENO, &a) &&
+        files_stat(other, STDOUT_FILENO, &b))
+        same = files_are_one(&a, &b) &&
                (S_ISREG(a.st_mode) || S_ISFIFO(a.st_mode));
     if (same)
         message_error("%s: cannot take two streams",
@@ -413,7 +377,7 @@ bool files_inputs_size(const char *const *names, int n, uint64_t *bytes)
     for (int i = 0; i < n; i++) {
         struct stat st;
 
-        if (!stat_name(names[i], STDIN_FILENO, &st) ||
+        if (!files_stat(names[i], STDIN_FILENO, &st) ||
             !S_ISREG(st.st_mode) ||
             (uint64_t)st.st_size > UINT64_MAX - *bytes)
             return false;
@@ -470,7 +434,7 @@ void files_close_input(int fd)
  */
 bool files_close_output(int fd, const char *name)
 {
-    int again = files_is_regular(fd)
+    int again = files_is(FILES_REGULAR, fd)
                     ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                     : -1;
     bool closed = close(fd) == 0;
@@ -478,7 +442,7 @@ bool files_close_output(int fd, const char *name)
     if (!closed)
         message_errno("%s", files_output_name(name));
     if (again != -1) {
-        unlock(again);
+        (void)set_lock(again, F_UNLCK);
         (void)close(again);
     }
     return closed;

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct stat;
+
 /*
  * To be called first in main: makes descriptors 0 to 2 valid (closed ones
  * are opened so that use of them fails: reads and writes give EBADF) and
@@ -29,6 +31,15 @@ int files_openat(int folder, const char *name, int flags);
 
 /* Whether a name, NULL or "-", means stdin or stdout. */
 bool files_is_standard(const char *name);
+
+/*
+ * What a name stands for, as stat gives it; of a standard stream, what is open
+ * as the descriptor `standard`.  False with errno.
+ */
+bool files_stat(const char *name, int standard, struct stat *st);
+
+/* Whether both are of one file. */
+bool files_are_one(const struct stat *a, const struct stat *b);
 
 /* "stdin" or the name, made printable, for messages. */
 const char *files_input_name(const char *name);
@@ -82,7 +93,13 @@ bool files_are_distinct(const char *name, const char *other);
  */
 bool files_lock(int fd);
 
-bool files_is_regular(int fd);
+typedef enum files_kind {
+    FILES_REGULAR,
+    FILES_DEVICE, /* such as /dev/null, which takes all at once */
+    FILES_PIPE    /* or a socket: another process is at the other end */
+} files_kind;
+
+bool files_is(files_kind kind, int fd);
 
 /* True if the output `name` is a regular file, or would become one. */
 bool files_is_for_file(const char *name);
@@ -105,12 +122,6 @@ bool files_place(int fd, uint64_t *bytes);
  * written.  -1 after a message.
  */
 int files_reread_output(const char *name, int output);
-
-/* True for a character device, such as /dev/null, which takes all at once. */
-bool files_is_device(int fd);
-
-/* True for pipes and sockets: another process is at the other end. */
-bool files_is_pipe(int fd);
 
 /* Closes, unless it is stdin. */
 void files_close_input(int fd);

@@ -41,26 +41,11 @@ static const option_entry version_entry = {
 /* The whole table, and what getopt_long wants of it. */
 typedef struct parser {
     const option_entry *entries[ENTRIES_MAX];
+    char letters[ENTRIES_MAX]; /* of each; NUL: none, or an earlier one's */
     int n_entries;
     struct option longs[ENTRIES_MAX + 1];
     char shorts[2 + 2 * ENTRIES_MAX]; /* ':', then "x" or "x:" each, NUL */
 } parser;
-
-static int find_letter(const parser *p, char letter)
-{
-    for (int i = 0; i < p->n_entries; i++)
-        if (letter != 0 && p->entries[i]->letter == letter)
-            return i;
-    return -1;
-}
-
-/* The letter of entry `i`, unless an earlier one has taken it. */
-static char letter_of(const parser *p, int i)
-{
-    char letter = p->entries[i]->letter;
-
-    return find_letter(p, letter) == i ? letter : '\0';
-}
 
 static void init_parser(parser *p, const option_entry *entries)
 {
@@ -80,9 +65,11 @@ static void init_parser(parser *p, const option_entry *entries)
     *shorts++ = ':';
     for (int i = 0; i < n; i++) {
         const option_entry *entry = p->entries[i];
-        const char letter = letter_of(p, i);
+        const bool taken = memchr(p->letters, entry->letter, (size_t)i) != NULL;
+        const char letter = taken ? '\0' : entry->letter;
         int argument = required_argument;
 
+        p->letters[i] = letter;
         if (entry->metavar == NULL)
             argument = no_argument;
         else if (entry->optional)
@@ -110,7 +97,7 @@ static int write_label(const parser *p, int i, char label[LABEL_BYTES])
     const option_entry *entry = p->entries[i];
     const char *metavar = entry->metavar == NULL ? "" : entry->metavar;
     const char *joint = entry->name == NULL ? " " : "=";
-    const char letter = letter_of(p, i);
+    const char letter = p->letters[i];
     const char dashed[3] = {'-', letter, '\0'};
 
     if (entry->metavar == NULL)
@@ -160,13 +147,18 @@ static void print_help(const parser *p, const option_program *program)
  * Values
  */
 
-/* What a number is multiplied by for its suffix; 0 for an unknown one. */
-static uint64_t suffix_factor(const char *suffix)
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool option_number(const char *text, uint64_t min, uint64_t max,
+                   uint64_t *number)
 {
     static const struct {
         char text[3];
         uint64_t factor;
-    } table[] = {
+    } suffixes[] = {
         {"", 1},
         {"k", UINT64_C(1000)},
         {"M", UINT64_C(1000000)},
@@ -177,23 +169,9 @@ static uint64_t suffix_factor(const char *suffix)
         {"Gi", UINT64_C(1) << 30},
         {"Ti", UINT64_C(1) << 40},
     };
-
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(suffix, table[i].text) == 0)
-            return table[i].factor;
-    return 0;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-bool option_number(const char *text, uint64_t min, uint64_t max,
-                   uint64_t *number)
-{
+    const size_t n = sizeof suffixes / sizeof suffixes[0];
     uint64_t value = 0;
-    uint64_t factor;
+    size_t i = 0;
 
     if (!is_digit(*text))
         return false;
@@ -204,10 +182,12 @@ bool option_number(const char *text, uint64_t min, uint64_t max,
             return false;
         value = value * 10 + digit;
     }
-    factor = suffix_factor(text);
-    if (factor == 0 || value > UINT64_MAX / factor)
+
+    while (i < n && strcmp(text, suffixes[i].text) != 0)
+        i++;
+    if (i == n || value > UINT64_MAX / suffixes[i].factor)
         return false;
-    value *= factor;
+    value *= suffixes[i].factor;
     if (value < min || value > max)
         return false;
     *number = value;
@@ -267,34 +247,6 @@ static void store(void *member, size_t size, uint64_t number)
     }
 }
 
-/* As an option_setter for any entry; `conf` is the program's struct. */
-static const char *set_value(const option_entry *entry, void *conf,
-                             const char *value)
-{
-    void *member = (char *)conf + entry->at;
-    uint64_t number = entry->constant;
-    const char *why = NULL;
-
-    switch (entry->type) {
-    case OPTION_TYPE_INTEGER:
-        if (value != NULL && !find_word(entry->words, value, &number) &&
-            (entry->max == 0 ||
-             !option_number(value, entry->min, entry->max, &number)))
-            return entry->why != NULL ? entry->why : describe_values(entry);
-        store(member, entry->size, number);
-        break;
-    case OPTION_TYPE_TEXT:
-        memcpy(member, &value, sizeof value);
-        break;
-    case OPTION_TYPE_CALL:
-        why = entry->set(member, value);
-        break;
-    }
-    if (entry->given != 0)
-        store((char *)conf + entry->given, sizeof(bool), true);
-    return why;
-}
-
 /* ---------------------------------------------------------------------
  * Parsing
  */
@@ -336,10 +288,13 @@ static void report_unknown(const parser *p, const char *word)
 static option_outcome obey(const parser *p, int code,
                            const option_program *program, void *conf)
 {
-    int i = code >= LONG_BASE ? code - LONG_BASE : find_letter(p, (char)code);
-    const option_entry *entry = p->entries[i];
+    const char *letter = memchr(p->letters, code, (size_t)p->n_entries);
+    const option_entry *entry =
+        p->entries[code >= LONG_BASE ? code - LONG_BASE : letter - p->letters];
+    void *member = (char *)conf + entry->at;
+    uint64_t number = entry->constant;
     char given[LABEL_BYTES];
-    const char *why;
+    const char *why = NULL;
 
     if (entry == &help_entry || entry == &version_entry) {
         if (entry == &help_entry)
@@ -348,9 +303,28 @@ static option_outcome obey(const parser *p, int code,
             printf("%s (packstream) %s\n", message_program(), ps_version());
         return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
     }
-    why = set_value(entry, conf, optarg);
+
+    switch (entry->type) {
+    case OPTION_TYPE_INTEGER:
+        if (optarg == NULL || find_word(entry->words, optarg, &number) ||
+            (entry->max != 0 &&
+             option_number(optarg, entry->min, entry->max, &number)))
+            store(member, entry->size, number);
+        else
+            why = entry->why != NULL ? entry->why : describe_values(entry);
+        break;
+    case OPTION_TYPE_TEXT:
+        memcpy(member, &optarg, sizeof optarg);
+        break;
+    case OPTION_TYPE_CALL:
+        why = entry->set(member, optarg);
+        break;
+    }
+    if (entry->given != 0)
+        store((char *)conf + entry->given, sizeof(bool), true);
     if (why == NULL)
         return OPTION_RUN;
+
     write_given(p, code, given);
     if (optarg == NULL)
         (void)message_usage("%s: %s", given, why);

@@ -49,15 +49,15 @@ bool range_needs_count(const range *r)
     return r->first.from_end || r->end.from_end;
 }
 
-static void settle(range_bound *bound, uint64_t count)
-{
-    if (bound->from_end)
-        bound->number = bound->number < count ? count - bound->number : 0;
-    bound->from_end = false;
-}
-
 void range_settle(range *r, uint64_t count)
 {
-    settle(&r->first, count);
-    settle(&r->end, count);
+    range_bound *bounds[] = {&r->first, &r->end};
+
+    for (size_t i = 0; i < 2; i++) {
+        range_bound *b = bounds[i];
+
+        if (b->from_end)
+            b->number = b->number < count ? count - b->number : 0;
+        b->from_end = false;
+    }
 }

@@ -7,7 +7,6 @@
 #include "cli/report.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -81,11 +80,9 @@ static void put_count(FILE *out, const char *key, uint64_t value)
         (void)fprintf(out, ", \"%s\": %" PRIu64, key, value);
 }
 
-/* A ratio to the packs, which does not exist without any. */
-static void put_ratio(FILE *out, const char *key, double value,
-                      const ps_totals *totals)
+void report_json_ratio(FILE *out, const char *key, bool exists, double value)
 {
-    if (totals->packs > 0)
+    if (exists)
         (void)fprintf(out, ", \"%s\": %.9g", key, value);
     else
         (void)fprintf(out, ", \"%s\": null", key);
@@ -119,9 +116,10 @@ void report_json_begin(FILE *out, const char *file,
     if (info->align > 1)
         put_count(out, "align", info->align);
     put_count(out, "max_depth", t->max_depth);
-    put_ratio(out, "efficiency", report_efficiency(info, t), t);
-    put_ratio(out, "packing_factor",
-              t->packs > 0 ? (double)t->sequences / packs : 0, t);
+    report_json_ratio(out, "efficiency", t->packs > 0,
+                      report_efficiency(info, t));
+    report_json_ratio(out, "packing_factor", t->packs > 0,
+                      t->packs > 0 ? (double)t->sequences / packs : 0);
     put_count(out, "lower_bound", ps_lower_bound(t->tokens, info->capacity));
     put_count(out, "padding", padding);
     put_count(out, "max_displacement", t->max_displacement);

@@ -7,6 +7,7 @@
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "packstream.h"
@@ -30,6 +31,9 @@ void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
                          uint64_t max_delay, const ps_depth_cost *cost);
+
+/* One more key; null for a ratio that does not exist. */
+void report_json_ratio(FILE *out, const char *key, bool exists, double value);
 
 /* tokens / (packs * capacity); 0 without packs. */
 double report_efficiency(const ps_pack_info *info, const ps_totals *totals);

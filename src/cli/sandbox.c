@@ -114,23 +114,6 @@ static bool add_rule(int ruleset, int fd, uint64_t rights)
            errno == EBADFD;
 }
 
-/* Whoever opens it later will hear what is wrong with a name. */
-static bool allow_reading(int ruleset, const char *name)
-{
-    struct stat st;
-    bool done = true;
-    int fd;
-
-    fd = files_openat(AT_FDCWD, name, O_PATH);
-    if (fd == -1)
-        return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
-    /* A rule for a folder would hold for all that is in it. */
-    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
-        done = add_rule(ruleset, fd, LANDLOCK_ACCESS_FS_READ_FILE);
-    (void)close(fd);
-    return done;
-}
-
 bool sandbox_enter(const char *const *readable, int n_readable,
                    int writable_folder)
 {
@@ -153,8 +136,20 @@ bool sandbox_enter(const char *const *readable, int n_readable,
     ruleset =
         (int)syscall(__NR_landlock_create_ruleset, &attr, sizeof attr, 0U);
     done = ruleset != -1;
-    for (int i = 0; done && i < n_readable; i++)
-        done = allow_reading(ruleset, readable[i]);
+    for (int i = 0; done && i < n_readable; i++) {
+        const int fd = files_openat(AT_FDCWD, readable[i], O_PATH);
+        struct stat st;
+
+        /* Whoever opens it later will hear what is wrong with a name. */
+        if (fd == -1) {
+            done = errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+            continue;
+        }
+        /* A rule for a folder would hold for all that is in it. */
+        if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+            done = add_rule(ruleset, fd, LANDLOCK_ACCESS_FS_READ_FILE);
+        (void)close(fd);
+    }
     if (done && writable_folder != -1)
         done = add_rule(ruleset, writable_folder, FS_REPLACE & attr.fs);
     done = done && prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&

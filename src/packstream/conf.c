@@ -18,10 +18,7 @@
 /* A year in milliseconds, which fits any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)
 
-conf conf_new(void)
-{
-    return (conf){.depth = PS_DEPTH_AUTO, .window = DEFAULT_WINDOW};
-}
+const conf conf_defaults = {.depth = PS_DEPTH_AUTO, .window = DEFAULT_WINDOW};
 
 /* The names are those of ps_policy_name. */
 static const option_word algorithms[] = {

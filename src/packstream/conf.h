@@ -54,8 +54,7 @@ typedef struct conf {
     int n_names;
 } conf;
 
-/* The defaults. */
-conf conf_new(void);
+extern const conf conf_defaults;
 
 /* The options, for option_parse. */
 extern const option_program conf_program;

@@ -31,11 +31,6 @@
 /* A longer chain of links opens nothing either. */
 #define MAX_LINKS 40
 
-static bool is_one(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static const char *base_of(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -78,29 +73,23 @@ static bool find_place(const char *name, char place[MAX_NAME])
     return false;
 }
 
-static bool have_one_place(const char *name, const char *other)
-{
-    char a[MAX_NAME];
-    char b[MAX_NAME];
-    struct stat folder_a;
-    struct stat folder_b;
-
-    return find_place(name, a) && find_place(other, b) &&
-           strcmp(base_of(a), base_of(b)) == 0 && stat_folder(a, &folder_a) &&
-           stat_folder(b, &folder_b) && is_one(&folder_a, &folder_b);
-}
-
 /* Whether the file `name` is the other one, for which "-" is `standard`. */
 static bool is_file(const char *name, const char *other, int standard)
 {
+    char place_a[MAX_NAME];
+    char place_b[MAX_NAME];
     struct stat a;
     struct stat b;
-    bool is_there = (files_is_standard(other) ? fstat(standard, &b)
-                                        : stat(other, &b)) == 0;
 
-    if (is_there && stat(name, &a) == 0 && is_one(&a, &b))
+    if (files_stat(other, standard, &b) && stat(name, &a) == 0 &&
+        files_are_one(&a, &b))
         return true;
-    return !files_is_standard(other) && have_one_place(name, other);
+    /* What is not there yet has a folder and a name. */
+    return !files_is_standard(other) && find_place(name, place_a) &&
+           find_place(other, place_b) &&
+           strcmp(base_of(place_a), base_of(place_b)) == 0 &&
+           stat_folder(place_a, &a) && stat_folder(place_b, &b) &&
+           files_are_one(&a, &b);
 }
 
 /* Whether the file `name` is nothing else in this job. */

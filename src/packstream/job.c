@@ -70,25 +70,12 @@ int job_save(job *j, bool ended)
     return status;
 }
 
-static void show_progress(job *j)
-{
-    const ps_totals *t = ps_packer_totals(j->packer);
-    progress_figures figures = {
-        .bytes = ps_token_reader_offset(j->reader),
-        .sequences = t->sequences,
-        .tokens = t->tokens,
-        .packs = t->packs,
-        .capacity = j->conf->capacity,
-    };
-
-    progress_show(&j->progress, &figures);
-}
-
 /* The packer took a sequence, or failed: what is due after that. */
 static int after_put(job *j, const ps_sequence *sequence, ps_result result,
                      const ps_error *why)
 {
     const conf *c = j->conf;
+    const ps_totals *totals = ps_packer_totals(j->packer);
     bool refilled = job_refills(j);
     bool asked;
     ps_error err;
@@ -110,14 +97,19 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
         ps_packer_flush(j->packer, PS_FLUSH_DRAIN, &err) != PS_OK)
         return job_output_failure(j, &err);
     if (progress_due(&j->progress))
-        show_progress(j);
+        progress_show(&j->progress, &(progress_figures){
+            .bytes = ps_token_reader_offset(j->reader),
+            .sequences = totals->sequences,
+            .tokens = totals->tokens,
+            .packs = totals->packs,
+            .capacity = c->capacity});
+
     if (c->state == NULL)
         return STATUS_OK;
     if (j->next_id >= j->resume.next_mark)
         job_add_mark(j);
-    return ps_packer_totals(j->packer)->packs < j->resume.next_packs
-               ? STATUS_OK
-               : job_save(j, false);
+    return totals->packs < j->resume.next_packs ? STATUS_OK
+                                                : job_save(j, false);
 }
 
 static int put(job *j, const ps_sequence *sequence)
@@ -207,18 +199,6 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
     return status == STATUS_OK ? put(j, sequence) : status;
 }
 
-static int put_outside(job *j, ps_sequence *sequence, const ps_error *why)
-{
-    bool outside;
-    ps_error err;
-
-    if (!j->conf->drop_outside)
-        return read_failure(j, why);
-    if (fetch(j, j->conf->rejects != NULL, sequence, &outside, &err) != PS_OK)
-        return read_failure(j, &err);
-    return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
-}
-
 /* ---- All of the input ---- */
 
 /* At the end of a file: goes on with the next, if there is one. */
@@ -230,7 +210,7 @@ static int next_file(job *j, bool *more)
     int status;
 
     /* Counts the bytes of the file, as far as it was read. */
-    if (j->input_bytes == RESUME_UNKNOWN || !files_is_regular(j->in) ||
+    if (j->input_bytes == RESUME_UNKNOWN || !files_is(FILES_REGULAR, j->in) ||
         !files_place(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
         j->input_bytes = RESUME_UNKNOWN;
     else
@@ -256,9 +236,13 @@ int job_pack(job *j)
     bool more = true;
     int status = STATUS_OK;
 
+    /* Nothing is left to pack of a job that has ended. */
+    if (j->resume.done || j->resume.ends)
+        return STATUS_OK;
     progress_start(&j->progress, !j->conf->quiet);
     while (status == STATUS_OK && more && signals_stopped() == 0) {
         ps_sequence sequence;
+        bool outside;
         ps_error err;
 
         switch (ps_token_reader_next(j->reader, j->conf->capacity, &sequence,
@@ -273,7 +257,12 @@ int job_pack(job *j)
             status = put_overlong(j, &sequence, &err);
             break;
         case PS_ERR_RANGE:
-            status = put_outside(j, &sequence, &err);
+            if (j->conf->drop_outside &&
+                fetch(j, j->conf->rejects != NULL, &sequence, &outside,
+                      &err) == PS_OK)
+                status = reject(j, &sequence, PS_REJECT_OUT_OF_VOCAB);
+            else
+                status = read_failure(j, &err);
             break;
         case PS_ERR_EMPTY:
             status = j->conf->drop_empty
@@ -316,7 +305,8 @@ ps_result job_on_wait(void *context, ps_error *err)
      * A file is never idle, however long a disk takes; and what is packed
      * anew was packed at no time that we know.
      */
-    if (idle == 0 || j->next_id < j->known_until || files_is_regular(j->in))
+    if (idle == 0 || j->next_id < j->known_until ||
+        files_is(FILES_REGULAR, j->in))
         idle = WAIT_FOREVER;
     wait = idle < SHORT_WAIT ? idle : SHORT_WAIT;
     while (r == PS_OK) {

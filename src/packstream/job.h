@@ -59,13 +59,12 @@ typedef struct job {
 
 /*
  * The steps, each giving an exit status after a message; a step must follow
- * the success of the one before it.  After the third, which compares all with
- * the state, there may be nothing to pack: job_has_ended.
+ * the success of the one before it.  The third compares all with the state,
+ * which may leave nothing to pack for the fourth.
  */
 int job_open_state(job *j);
 int job_open_input(job *j);
 int job_open_output(job *j);
-bool job_has_ended(const job *j);
 int job_pack(job *j);
 
 /*

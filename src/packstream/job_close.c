@@ -73,25 +73,7 @@ static int print_stats(const job *j)
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }
 
-static int finish(job *j)
-{
-    ps_error err;
-
-    if (j->next_id < j->known_until && !j->resume.ends) {
-        message_error("%s: the input is not what it was when the state was "
-                      "saved: it ends before sequence %" PRIu64,
-                      files_input_name(j->input), j->known_until - 1);
-        return STATUS_DATA;
-    }
-    if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
-        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
-                                          : job_output_failure(j, &err);
-    job_report_depth(j);
-    /* Of one that has just written END once more nothing is new. */
-    return j->conf->state == NULL || j->resume.ends ? STATUS_OK
-                                                    : job_save(j, true);
-}
-
+/* Ends the rejects and the packs, as far as all went well. */
 static int end_streams(job *j, int status)
 {
     bool stopped = j->stop != 0;
@@ -106,18 +88,31 @@ static int end_streams(job *j, int status)
         status = rejected;
     if (j->packer == NULL || j->resume.done || stopped)
         return status;
-    if (status == STATUS_OK)
-        return finish(j);
 
-    /*
-     * After a failure what was decided before it still goes out; but an
-     * output that was not cut yet is to stay as it is.
-     */
-    if (!j->output_failed && !job_refills(j) &&
-        ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK &&
-        err.code != PS_ERR_MEMORY) /* that it ran out is told already */
-        (void)job_output_failure(j, &err);
-    return status;
+    if (status != STATUS_OK) {
+        /*
+         * After a failure what was decided before it still goes out; but an
+         * output that was not cut yet is to stay as it is.
+         */
+        if (!j->output_failed && !job_refills(j) &&
+            ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK &&
+            err.code != PS_ERR_MEMORY) /* that it ran out is told already */
+            (void)job_output_failure(j, &err);
+        return status;
+    }
+    if (j->next_id < j->known_until && !j->resume.ends) {
+        message_error("%s: the input is not what it was when the state was "
+                      "saved: it ends before sequence %" PRIu64,
+                      files_input_name(j->input), j->known_until - 1);
+        return STATUS_DATA;
+    }
+    if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
+        return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
+                                          : job_output_failure(j, &err);
+    job_report_depth(j);
+    /* Of one that has just written END once more nothing is new. */
+    return j->conf->state == NULL || j->resume.ends ? STATUS_OK
+                                                    : job_save(j, true);
 }
 
 int job_close(job *j, int status)

@@ -14,6 +14,8 @@
 #include "packstream/job_parts.h"
 #include "packstream/signals.h"
 
+#define MIB 1048576
+
 int job_input_failure(const job *j, const ps_error *err)
 {
     const char *name = files_input_name(j->input);
@@ -63,7 +65,7 @@ int job_open_input(job *j)
     const conf *c = j->conf;
     /* What the job deals with needs no message: it is expected. */
     const ps_token_reader_options options = {
-        .window = memory_window(c),
+        .window = memory_window(c->memory),
         .vocab_size = c->vocab_size,
         .expect_overlong = c->policy == PS_POLICY_CONCAT ||
                            c->overlong != PS_OVERLONG_ERROR,
@@ -91,35 +93,17 @@ int job_open_input(job *j)
                          ps_type_name(c->type));
 }
 
-static ps_packer_options packer_options(const job *j,
-                                        const ps_schema *schema)
+/* Where the rejects go on; NULL if they begin. */
+static const rejects_mark *rejects_place(const job *j)
 {
-    const conf *c = j->conf;
-    uint32_t pad_id = schema->special[PS_PAD];
-
-    if (pad_id == PS_NO_ID)
-        pad_id = 0;
-    return (ps_packer_options){
-        .capacity = c->capacity,
-        .depth = c->depth,
-        .window = c->window,
-        .pad_id = c->pad_given ? c->pad_id : pad_id,
-        .overlong = c->overlong,
-        .policy = c->policy,
-        .order = c->seed == 0 ? c->order : PS_PACKS_SHUFFLED,
-        .seed = c->seed,
-        .max_delay = c->max_delay,
-        .even_cost = c->even_cost,
-        .align = c->align,
-        .compressed = c->zstd_level != 0,
-        .level = (int)c->zstd_level,
-        .first_record = j->resume.first_record,
-    };
+    return j->resume.state == NULL || j->resume.summary.blank
+               ? NULL
+               : &j->resume.place.rejects;
 }
 
-/* Finds what is wrong with the outputs before a file is cut for them. */
-static int check_outputs(job *j, const ps_schema *schema,
-                         const ps_packer_options *options)
+/* Opens the outputs; what is wrong is found before a file is cut for them. */
+static int open_outputs(job *j, const ps_schema *schema,
+                        const ps_packer_options *options)
 {
     const conf *c = j->conf;
     ps_error err;
@@ -137,7 +121,18 @@ static int check_outputs(job *j, const ps_schema *schema,
         (!files_spare_inputs(c->rejects, c->names, c->n_names) ||
          !files_are_distinct(c->rejects, c->output)))
         return STATUS_FAILURE;
-    return STATUS_OK;
+
+    status = resume_fits(&j->resume, schema, options);
+    if (status == STATUS_OK)
+        status = resume_open_output(&j->resume, j->in, &j->out);
+    if (status == STATUS_OK)
+        status = rejects_open(&j->rejects, rejects_place(j),
+                              c->state != NULL);
+    /* Now that all are there, two names of one new file show, too. */
+    if (status == STATUS_OK && c->rejects != NULL &&
+        !files_are_distinct(c->rejects, c->output))
+        status = STATUS_FAILURE;
+    return status == STATUS_OK ? distinct_files_check(c) : status;
 }
 
 /*
@@ -154,56 +149,12 @@ static void share_work(job *j)
         &j->memory, chosen ? j->conf->threads : threads_available());
     bool compressed = j->conf->zstd_level != 0;
 
-    if (n == 2 && !chosen && !compressed && files_is_pipe(j->in) &&
-        files_is_pipe(j->out))
+    if (n == 2 && !chosen && !compressed && files_is(FILES_PIPE, j->in) &&
+        files_is(FILES_PIPE, j->out))
         n = 1;
     j->reads_ahead =
-        n > 2 || (n == 2 && !compressed && files_is_device(j->out));
+        n > 2 || (n == 2 && !compressed && files_is(FILES_DEVICE, j->out));
     j->writers = n == 1 || (n == 2 && j->reads_ahead) ? 0 : n;
-}
-
-/* Where the rejects go on; NULL if they begin. */
-static const rejects_mark *rejects_place(const job *j)
-{
-    return j->resume.state == NULL || j->resume.summary.blank
-               ? NULL
-               : &j->resume.place.rejects;
-}
-
-static int open_outputs(job *j)
-{
-    int status = resume_open_output(&j->resume, j->in, &j->out);
-
-    if (status == STATUS_OK)
-        status = rejects_open(&j->rejects, rejects_place(j),
-                              j->conf->state != NULL);
-    /* Now that all are there, two names of one new file show, too. */
-    if (status == STATUS_OK && j->conf->rejects != NULL &&
-        !files_are_distinct(j->conf->rejects, j->conf->output))
-        status = STATUS_FAILURE;
-    return status == STATUS_OK ? distinct_files_check(j->conf) : status;
-}
-
-/* Opens the packer; one that goes on wants some of its input again. */
-static int open_packer(job *j, const ps_schema *schema,
-                       const ps_packer_options *options)
-{
-    const resume *r = &j->resume;
-    ps_error err;
-    int status =
-        resume_open_packer(r, &j->packer, j->out, schema, options);
-
-    if (status != STATUS_OK || !r->goes_on)
-        return status;
-    if (ps_token_reader_seek(j->reader, &r->place.mark, &err) != PS_OK)
-        return job_input_failure(j, &err);
-    j->next_id = r->place.mark.id;
-    return STATUS_OK;
-}
-
-bool job_has_ended(const job *j)
-{
-    return j->resume.summary.finished && !j->resume.proves;
 }
 
 int job_cut_outputs(job *j)
@@ -251,7 +202,7 @@ static void report_start(job *j)
                  ps_type_name(info->schema.token_type));
     job_report_depth(j);
     message_note("at most %" PRIu64 " MiB of memory",
-                 memory_mib(&j->memory));
+                 j->memory.bytes / MIB + (j->memory.bytes % MIB != 0));
     if (j->resume.goes_on)
         message_note("%s: goes on with record %" PRIu64 " and pack %" PRIu64,
                      message_name(j->resume.file.name), j->refill_until,
@@ -267,9 +218,29 @@ void job_add_mark(job *j)
     resume_add_mark(&j->resume, &mark);
 }
 
-static int start_reading(job *j)
+/*
+ * Opens the packer, and begins to read; a job that goes on wants some of its
+ * input again.
+ */
+static int start_packing(job *j, const ps_schema *schema,
+                         const ps_packer_options *options)
 {
+    const resume *r = &j->resume;
     ps_error err;
+    int status = resume_open_packer(r, &j->packer, j->out, schema, options);
+
+    if (status != STATUS_OK)
+        return status;
+    if (r->goes_on) {
+        if (ps_token_reader_seek(j->reader, &r->place.mark, &err) != PS_OK)
+            return job_input_failure(j, &err);
+        j->next_id = r->place.mark.id;
+    }
+    if (j->next_id >= j->known_until)
+        status = job_cut_outputs(j);
+    if (status != STATUS_OK)
+        return status;
+    report_start(j);
 
     /* Where a state is kept, a first mark is set where reading begins. */
     if (j->conf->state != NULL) {
@@ -288,7 +259,23 @@ int job_open_output(job *j)
 {
     const conf *c = j->conf;
     ps_schema schema = *ps_token_reader_schema(j->reader);
-    ps_packer_options options = packer_options(j, &schema);
+    uint32_t pad_id = schema.special[PS_PAD];
+    ps_packer_options options = {
+        .capacity = c->capacity,
+        .depth = c->depth,
+        .window = c->window,
+        .pad_id = c->pad_given ? c->pad_id : pad_id == PS_NO_ID ? 0 : pad_id,
+        .overlong = c->overlong,
+        .policy = c->policy,
+        .order = c->seed == 0 ? c->order : PS_PACKS_SHUFFLED,
+        .seed = c->seed,
+        .max_delay = c->max_delay,
+        .even_cost = c->even_cost,
+        .align = c->align,
+        .compressed = c->zstd_level != 0,
+        .level = (int)c->zstd_level,
+        .first_record = j->resume.first_record,
+    };
     int status;
 
     /* Raw records say nothing themselves: the command line does. */
@@ -297,11 +284,7 @@ int job_open_output(job *j)
     status = memory_divide(&j->memory, c, &schema, &options);
     ps_token_reader_set_longest(j->reader, j->memory.longest);
     if (status == STATUS_OK)
-        status = check_outputs(j, &schema, &options);
-    if (status == STATUS_OK)
-        status = resume_fits(&j->resume, &schema, &options);
-    if (status == STATUS_OK)
-        status = open_outputs(j);
+        status = open_outputs(j, &schema, &options);
     /* What is still to be opened are the other inputs and the next state. */
     if (status == STATUS_OK && !c->no_sandbox &&
         !sandbox_enter(c->names + j->next_name, c->n_names - j->next_name,
@@ -320,11 +303,5 @@ int job_open_output(job *j)
         return status;
     share_work(j);
     options.threads = j->writers;
-    status = open_packer(j, &schema, &options);
-    if (status == STATUS_OK && j->next_id >= j->known_until)
-        status = job_cut_outputs(j);
-    if (status != STATUS_OK)
-        return status;
-    report_start(j);
-    return start_reading(j);
+    return start_packing(j, &schema, &options);
 }

@@ -11,26 +11,10 @@
 #include "packstream/job.h"
 #include "packstream/signals.h"
 
-static int run(const conf *c)
-{
-    job j = {.conf = c, .in = -1, .out = -1, .rejects = {.fd = -1}};
-    int status = job_open_state(&j);
-
-    if (status == STATUS_OK)
-        status = job_open_input(&j);
-    if (status == STATUS_OK)
-        status = job_open_output(&j);
-    if (status == STATUS_OK && !job_has_ended(&j))
-        status = job_pack(&j);
-    status = job_close(&j, status);
-    if (j.stop != 0)
-        signals_die(j.stop);
-    return status;
-}
-
 int main(int argc, char **argv)
 {
-    conf c = conf_new();
+    conf c = conf_defaults;
+    job j = {.conf = &c, .in = -1, .out = -1, .rejects = {.fd = -1}};
     option_outcome outcome;
     int first;
     int status;
@@ -44,5 +28,18 @@ int main(int argc, char **argv)
         return option_status(outcome);
     c.names = option_files(argc, argv, first, &c.n_names);
     status = conf_check(&c);
-    return status == STATUS_OK ? run(&c) : status;
+    if (status != STATUS_OK)
+        return status;
+
+    status = job_open_state(&j);
+    if (status == STATUS_OK)
+        status = job_open_input(&j);
+    if (status == STATUS_OK)
+        status = job_open_output(&j);
+    if (status == STATUS_OK)
+        status = job_pack(&j);
+    status = job_close(&j, status);
+    if (j.stop != 0)
+        signals_die(j.stop);
+    return status;
 }

@@ -93,29 +93,13 @@ static uint64_t parts_bytes(const memory *m, const parts *p)
     return bytes;
 }
 
-static uint64_t total(const memory *m, uint32_t threads)
-{
-    parts p = {.options = m->options,
-               .window = m->window,
-               .longest = m->longest,
-               .threads = threads > 1,
-               .rejects = m->conf->rejects != NULL,
-               .state = m->conf->state != NULL};
-
-    p.options.threads = threads == 1 ? 0 : threads;
-    return parts_bytes(m, &p);
-}
-
-static uint64_t window_of(uint64_t bound)
+uint64_t memory_window(uint64_t bound)
 {
     uint64_t window = bound / FOR_WINDOW;
 
+    if (bound == 0)
+        return 0;
     return window > MIN_WINDOW ? window : MIN_WINDOW;
-}
-
-uint64_t memory_window(const conf *c)
-{
-    return c->memory == 0 ? 0 : window_of(c->memory);
 }
 
 /* Whether a sequence may be written to --rejects, if that is given. */
@@ -173,7 +157,7 @@ static bool fits(const memory *m, uint64_t bound, uint64_t payload)
     if (all.options.compressed)
         left -= bound / FOR_FRAMES;
     /* All of the window's part counts: what is left rises with the bound. */
-    return sum(parts_bytes(m, &all), window_of(bound)) <= left;
+    return sum(parts_bytes(m, &all), memory_window(bound)) <= left;
 }
 
 /* The least bound that leaves so much. */
@@ -219,7 +203,7 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     ps_error err;
 
     *m = (memory){.conf = c, .schema = *schema, .options = *options};
-    m->window = memory_window(c);
+    m->window = memory_window(bound);
     m->longest = longest_of(m, bound, false);
     /* What is wrong with the options is told elsewhere. */
     if (bound == 0 || ps_packer_check(schema, options, &err) != PS_OK)
@@ -245,16 +229,20 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
 
 uint32_t memory_threads(memory *m, uint32_t wanted)
 {
-    m->threads = wanted;
-    while (m->conf->memory != 0 && m->threads > 1 &&
-           total(m, m->threads) > m->conf->memory)
-        m->threads--;
-    return m->threads;
-}
+    const uint64_t bound = m->conf->memory;
+    uint32_t threads = wanted;
 
-uint64_t memory_mib(const memory *m)
-{
-    uint64_t bytes = total(m, m->threads);
+    for (;; threads--) {
+        parts p = {.options = m->options,
+                   .window = m->window,
+                   .longest = m->longest,
+                   .threads = threads > 1,
+                   .rejects = m->conf->rejects != NULL,
+                   .state = m->conf->state != NULL};
 
-    return bytes / 1048576 + (bytes % 1048576 != 0);
+        p.options.threads = threads == 1 ? 0 : threads;
+        m->bytes = parts_bytes(m, &p);
+        if (bound == 0 || m->bytes <= bound || threads == 1)
+            return threads;
+    }
 }

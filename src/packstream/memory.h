@@ -15,14 +15,17 @@ typedef struct memory {
     ps_packer_options options; /* but for the threads */
     uint64_t window;  /* the largest of zstd frames of the input, or 0 */
     uint64_t longest; /* payload that is held whole, bytes */
-    uint32_t threads; /* that there will be */
+    uint64_t bytes;   /* the most that all of this takes, with its threads */
 } memory;
 
 /* Has memory that is not needed given back to the system. */
 void memory_init(void);
 
-/* The largest window that zstd frames of the input may ask for; 0: no bound. */
-uint64_t memory_window(const conf *c);
+/*
+ * The largest window that zstd frames of the input may ask for, of a bound of
+ * all memory.  0: none.
+ */
+uint64_t memory_window(uint64_t bound);
 
 /*
  * Fills in what the bound leaves for payloads and for the table of frames.
@@ -31,10 +34,10 @@ uint64_t memory_window(const conf *c);
 int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options);
 
-/* Of so many threads those that there is memory for, at least 1. */
+/*
+ * Of so many threads those that there is memory for, at least 1; fills in
+ * m->bytes.
+ */
 uint32_t memory_threads(memory *m, uint32_t wanted);
-
-/* The most memory that all of this takes. */
-uint64_t memory_mib(const memory *m);
 
 #endif

@@ -178,7 +178,7 @@ int output_check_reopen(output_check *o, const char *name, int in, int *out,
     *out = files_reopen_output(name, in, mark->base + length);
     if (*out < 0)
         return STATUS_FAILURE;
-    if (!files_is_regular(*out))
+    if (!files_is(FILES_REGULAR, *out))
         return is_other(name);
     o->fd = files_reread_output(name, *out);
     if (o->fd < 0)

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/files.h"
@@ -84,18 +85,6 @@ static output_check_mark load_file(const unsigned char *from)
                                .hash = load_u64(from + 24)};
 }
 
-/* What is dropped, in bits. */
-static uint32_t dropped(const conf *c)
-{
-    return (c->drop_outside ? 1U : 0U) | (c->drop_empty ? 2U : 0U);
-}
-
-/* The given vocabulary, where it changes the output. */
-static uint32_t vocabulary(const conf *c)
-{
-    return c->drop_outside ? c->vocab_size : 0;
-}
-
 static void store_note(const conf *c, const resume_place *p,
                        unsigned char note[RESUME_NOTE_BYTES])
 {
@@ -109,18 +98,13 @@ static void store_note(const conf *c, const resume_place *p,
     store_u64(note + AT_RECORDS, p->records);
     store_mark(note + AT_MARK, &p->mark);
     store_mark(note + AT_REJECTS_MARK, &p->rejects.stream);
-    store_u32(note + AT_DROPPED, dropped(c));
-    store_u32(note + AT_VOCABULARY, vocabulary(c));
+    store_u32(note + AT_DROPPED,
+              (c->drop_outside ? 1U : 0U) | (c->drop_empty ? 2U : 0U));
+    /* The given vocabulary, where it changes the output. */
+    store_u32(note + AT_VOCABULARY, c->drop_outside ? c->vocab_size : 0);
     store_file(note + AT_OUTPUT, &p->output);
     store_file(note + AT_REJECTS_FILE, &p->rejects.file);
     store_u64(note + AT_INPUT_BYTES, p->input_bytes);
-}
-
-static int does_not_fit(const resume *r, const char *what)
-{
-    message_error("%s: the state was saved with %s",
-                  message_name(r->file.name), what);
-    return STATUS_USAGE;
 }
 
 /* Reads the place from the state's note, if its options are ours. */
@@ -128,6 +112,19 @@ static int read_note(resume *r)
 {
     const unsigned char *note = r->summary.note;
     const conf *c = r->conf;
+    const struct {
+        size_t at;
+        size_t end;
+        const char *other; /* what the state was saved with if they differ */
+    } options[] = {
+        {AT_N_NAMES, AT_FLUSH_EVERY, "another number of inputs"},
+        {AT_FLUSH_EVERY, AT_HAS_REJECTS, "other flush options"},
+        {AT_HAS_REJECTS, AT_TIMED,
+         c->rejects == NULL ? "--rejects" : "no --rejects"},
+        {AT_DROPPED, AT_VOCABULARY, "another --out-of-vocab or --empty"},
+        {AT_VOCABULARY, AT_OUTPUT, "another --vocab"},
+    };
+    unsigned char ours[RESUME_NOTE_BYTES];
 
     if (r->summary.note_bytes != RESUME_NOTE_BYTES ||
         load_u32(note) != NOTE_VERSION) {
@@ -135,18 +132,14 @@ static int read_note(resume *r)
                       message_name(r->file.name));
         return STATUS_DATA;
     }
-    if (load_u32(note + AT_N_NAMES) != (uint32_t)c->n_names)
-        return does_not_fit(r, "another number of inputs");
-    if (load_u64(note + AT_FLUSH_EVERY) != c->flush_every ||
-        load_u32(note + AT_FLUSH_RECORDS) != c->flush_records)
-        return does_not_fit(r, "other flush options");
-    if (load_u32(note + AT_HAS_REJECTS) != (c->rejects != NULL))
-        return does_not_fit(r, c->rejects == NULL ? "--rejects"
-                                                  : "no --rejects");
-    if (load_u32(note + AT_DROPPED) != dropped(c))
-        return does_not_fit(r, "another --out-of-vocab or --empty");
-    if (load_u32(note + AT_VOCABULARY) != vocabulary(c))
-        return does_not_fit(r, "another --vocab");
+    store_note(c, &r->place, ours);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (memcmp(note + options[i].at, ours + options[i].at,
+                   options[i].end - options[i].at) != 0) {
+            message_error("%s: the state was saved with %s",
+                          message_name(r->file.name), options[i].other);
+            return STATUS_USAGE;
+        }
 
     r->place = (resume_place){.timed = load_u32(note + AT_TIMED) != 0,
                               .file = load_u32(note + AT_FILE),
@@ -172,27 +165,6 @@ static bool is_state(const unsigned char *bytes, size_t n)
     ps_error err;
 
     return ps_state_read(bytes, n, &summary, &err) != PS_ERR_MAGIC;
-}
-
-static int read_state(resume *r)
-{
-    const conf *c = r->conf;
-    /* Two of them are in the memory at once. */
-    uint64_t max = c->memory == 0 ? MAX_BYTES : c->memory / 2;
-    ps_error err;
-
-    if (!atomic_file_read(&r->file, max, &r->state, &r->bytes))
-        return STATUS_FAILURE;
-    if (r->state == NULL)
-        return STATUS_OK;
-    if (!c->resume) {
-        message_error("%s: is there already (--resume goes on from it)",
-                      message_name(r->file.name));
-        return STATUS_USAGE;
-    }
-    if (ps_state_read(r->state, r->bytes, &r->summary, &err) != PS_OK)
-        return message_failure(message_name(r->file.name), &err);
-    return read_note(r);
 }
 
 /*
@@ -248,37 +220,61 @@ static int choose_start(resume *r)
 
 int resume_open(resume *r, const conf *c)
 {
-    int status = STATUS_OK;
+    /* Two of them are in the memory at once. */
+    uint64_t max = c->memory == 0 ? MAX_BYTES : c->memory / 2;
+    ps_error err;
+    int status;
 
     *r = (resume){.conf = c, .file = {.folder = -1, .next = -1},
                   .output = {.fd = -1}};
-    if (c->state != NULL) {
-        status = distinct_files_check(c);
-        if (status == STATUS_OK &&
-            !atomic_file_open(&r->file, c->state, is_state))
-            status = STATUS_FAILURE;
-        /* A link to what was not there yet shows when it is. */
-        if (status == STATUS_OK)
-            status = distinct_files_check(c);
-        if (status == STATUS_OK)
-            status = read_state(r);
+    if (c->state == NULL)
+        return choose_start(r);
+    status = distinct_files_check(c);
+    if (status != STATUS_OK)
+        return status;
+    if (!atomic_file_open(&r->file, c->state, is_state))
+        return STATUS_FAILURE;
+    /* A link to what was not there yet shows when it is. */
+    status = distinct_files_check(c);
+    if (status != STATUS_OK)
+        return status;
+
+    if (!atomic_file_read(&r->file, max, &r->state, &r->bytes))
+        return STATUS_FAILURE;
+    if (r->state == NULL)
+        return choose_start(r);
+    if (!c->resume) {
+        message_error("%s: is there already (--resume goes on from it)",
+                      message_name(r->file.name));
+        return STATUS_USAGE;
     }
+    if (ps_state_read(r->state, r->bytes, &r->summary, &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    status = read_note(r);
     return status == STATUS_OK ? choose_start(r) : status;
 }
 
 /* ---- Compared ---- */
 
-static int compare_inputs(const resume *r)
+int resume_fits(const resume *r, const ps_schema *schema,
+                const ps_packer_options *options)
 {
     const conf *c = r->conf;
-    int n = r->summary.finished ? c->n_names : (int)r->place.file;
-    uint64_t then = r->place.input_bytes;
+    const bool ended = r->summary.finished;
+    const int n = ended ? c->n_names : (int)r->place.file;
+    const uint64_t then = r->place.input_bytes;
     uint64_t now;
+    ps_error err;
 
-    if (then == RESUME_UNKNOWN || !files_inputs_size(c->names, n, &now) ||
-        then == now)
+    if (r->state == NULL)
         return STATUS_OK;
-    if (r->summary.finished)
+    if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    /* Packs that are made anew of a job that has ended tell all themselves. */
+    if ((r->proves && ended) || then == RESUME_UNKNOWN ||
+        !files_inputs_size(c->names, n, &now) || then == now)
+        return STATUS_OK;
+    if (ended)
         message_error("%s: the job has ended, with %" PRIu64
                       " bytes of input and not %" PRIu64,
                       message_name(r->file.name), then, now);
@@ -290,19 +286,6 @@ static int compare_inputs(const resume *r)
     return STATUS_DATA;
 }
 
-int resume_fits(const resume *r, const ps_schema *schema,
-                const ps_packer_options *options)
-{
-    ps_error err;
-
-    if (r->state == NULL)
-        return STATUS_OK;
-    if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
-        return message_failure(message_name(r->file.name), &err);
-    /* Packs that are made anew of a job that has ended tell all themselves. */
-    return r->proves && r->summary.finished ? STATUS_OK : compare_inputs(r);
-}
-
 /* ---- The output ---- */
 
 /* Whether the output is that of the state. */
@@ -312,48 +295,32 @@ static bool has_output(const resume *r)
            ((r->goes_on || r->summary.blank) && r->first_record == 0);
 }
 
-/* Whether a new output would overwrite what may be that of another job. */
-static int check_new(const resume *r)
+int resume_open_output(resume *r, int in, int *out)
 {
     const conf *c = r->conf;
     const char *name = c->output;
+    const bool is_named = !files_is_standard(name);
     struct stat st;
 
-    if (c->state == NULL || !c->resume || files_is_standard(name) ||
-        stat(name, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-        return STATUS_OK;
-    message_error("%s: is there already, but not %s to go on from",
-                  files_output_name(name), message_name(r->file.name));
-    return STATUS_USAGE;
-}
-
-/* Whether an output that was only just begun did not outlive a crash. */
-static bool is_gone(const resume *r)
-{
-    const char *name = r->conf->output;
-    struct stat st;
-
-    return r->summary.blank && r->place.output.base == 0 &&
-           !files_is_standard(name) && stat(name, &st) != 0 &&
-           errno == ENOENT;
-}
-
-int resume_open_output(resume *r, int in, int *out)
-{
-    const char *name = r->conf->output;
-    int status;
-
-    if (has_output(r) && !is_gone(r))
+    /* One that was only just begun need not have outlived a crash. */
+    if (has_output(r) &&
+        !(r->summary.blank && r->place.output.base == 0 && is_named &&
+          stat(name, &st) != 0 && errno == ENOENT))
         return output_check_reopen(&r->output, name, in, out, &r->place.output,
                                    r->summary.output_bytes);
-    status = r->state == NULL ? check_new(r) : STATUS_OK;
-    if (status != STATUS_OK)
-        return status;
+
+    /* A new one must not overwrite what may be that of another job. */
+    if (c->state != NULL && c->resume && r->state == NULL && is_named &&
+        stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_size != 0) {
+        message_error("%s: is there already, but not %s to go on from",
+                      files_output_name(name), message_name(r->file.name));
+        return STATUS_USAGE;
+    }
     *out = files_open_output_alone(name, in);
     if (*out < 0)
         return STATUS_FAILURE;
     /* One that begins with a later pack is no output to go on with. */
-    return r->conf->state != NULL && r->first_record == 0
+    return c->state != NULL && r->first_record == 0
                ? output_check_begin(&r->output, name, *out)
                : STATUS_OK;
 }

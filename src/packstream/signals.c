@@ -20,16 +20,12 @@
 static volatile sig_atomic_t came;
 static volatile sig_atomic_t stop;
 
+/* Those that end a job are not caught again: the second of a kind ends all. */
 static void remember(int signal)
 {
-    (void)signal;
-    came = 1;
-}
-
-/* It is not caught again, so the second one of either kind ends all. */
-static void remember_stop(int signal)
-{
-    if (stop != 0)
+    if (signal == SIGUSR1)
+        came = 1;
+    else if (stop != 0)
         (void)raise(signal);
     else
         stop = signal;
@@ -57,7 +53,7 @@ bool signals_asked(void)
 void signals_catch_stop(void)
 {
     static const int signals[] = {SIGTERM, SIGINT};
-    struct sigaction action = {.sa_handler = remember_stop,
+    struct sigaction action = {.sa_handler = remember,
                                .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
     struct sigaction before;
 
