@@ -233,26 +233,6 @@ static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
     faults_add((a)->faults, (a)->records, offset_of(a, (a)->records),   \
                "END: " __VA_ARGS__)
 
-/* Is every sequence of the input in a record or among the rejected? */
-static void judge_ids(audit *a, const ps_totals *totals)
-{
-    uint64_t in = totals->input_sequences - a->declared.input_sequences;
-    uint64_t rejected =
-        totals->rejected_sequences - a->declared.rejected_sequences;
-
-    if (a->records > 0 && a->greatest >= in)
-        END_FAULT(a, "there is a sequence " U64 ", but input_sequences is "
-                  U64, a->greatest, in);
-    else if (a->watermark > in)
-        END_FAULT(a, "the watermark of record " U64 " is " U64
-                  ", but input_sequences is " U64,
-                  a->marked_by, a->watermark, in);
-    else if (!a->doubtful && a->sequences + rejected != in)
-        END_FAULT(a, "input_sequences is " U64 ", but the records hold " U64
-                  " and rejected_sequences is " U64,
-                  in, a->sequences, rejected);
-}
-
 /* Compares one of the totals with what the records make. */
 static void judge_total(audit *a, const char *name, uint64_t declared,
                         uint64_t seen)
@@ -273,34 +253,46 @@ static void judge_loss(audit *a, const char *how, uint64_t sequences,
 
 void audit_end(audit *a, const ps_totals *totals)
 {
-    const ps_totals *seen = &a->seen;
     const ps_totals *before = &a->declared;
+    uint64_t in;
+    uint64_t rejected;
 
+    a->cut = totals == NULL;
     judge_below(a, NULL);
-    judge_ids(a, totals);
+    if (a->cut)
+        return;
+
+    /* Every sequence of the input is in a record or among the rejected. */
+    in = totals->input_sequences - before->input_sequences;
+    rejected = totals->rejected_sequences - before->rejected_sequences;
+    if (a->records > 0 && a->greatest >= in)
+        END_FAULT(a, "there is a sequence " U64 ", but input_sequences is "
+                  U64, a->greatest, in);
+    else if (a->watermark > in)
+        END_FAULT(a, "the watermark of record " U64 " is " U64
+                  ", but input_sequences is " U64,
+                  a->marked_by, a->watermark, in);
+    else if (!a->doubtful && a->sequences + rejected != in)
+        END_FAULT(a, "input_sequences is " U64 ", but the records hold " U64
+                  " and rejected_sequences is " U64,
+                  in, a->sequences, rejected);
 
     /*
      * What the reader cannot compare, as it does not join pieces.  Raw
      * records may be empty, and are rejected then.
      */
-    judge_loss(a, "rejected",
-               totals->rejected_sequences - before->rejected_sequences,
+    judge_loss(a, "rejected", rejected,
                totals->rejected_tokens - before->rejected_tokens,
                a->info->schema.framed ? 1 : 0);
     judge_loss(a, "truncated",
                totals->truncated_sequences - before->truncated_sequences,
                totals->truncated_tokens - before->truncated_tokens, 1);
     judge_total(a, "split_sequences", totals->split_sequences,
-                seen->split_sequences);
-    judge_total(a, "extra_pieces", totals->extra_pieces, seen->extra_pieces);
+                a->seen.split_sequences);
+    judge_total(a, "extra_pieces", totals->extra_pieces,
+                a->seen.extra_pieces);
     a->seen = *totals;
     a->declared = *totals;
-}
-
-void audit_cut(audit *a)
-{
-    a->cut = true;
-    judge_below(a, NULL);
 }
 
 bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals)

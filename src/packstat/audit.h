@@ -62,11 +62,11 @@ void audit_begin(audit *a, const ps_pack_info *info, faults *f);
  */
 bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals);
 
-/* Takes the totals at the end of the last stream. */
+/*
+ * Takes the totals at the end of the last stream; NULL if the file could not
+ * be read to its end.
+ */
 void audit_end(audit *a, const ps_totals *totals);
-
-/* Instead of audit_end, when the file could not be read to its end. */
-void audit_cut(audit *a);
 
 void audit_free(audit *a);
 

@@ -75,41 +75,18 @@ static bool may_be_dropped(const comparison *c, const pending_entry *entry)
     return is_overlong(c, entry) || entry->outside || entry->n_tok == 0;
 }
 
-/* Appends a sequence to those that are pending; false if memory ran out. */
-static bool keep(comparison *c, const ps_sequence *sequence, uint8_t reason)
-{
-    uint32_t kept = sequence->n_tok; /* tokens that can be in packs */
-    uint64_t bytes;
-    pending_entry *entry;
-
-    if (sequence->payload == NULL)
-        kept = 0;
-    else if (!c->info->split && kept > c->info->capacity)
-        kept = c->info->capacity;
-    bytes = kept == 0 ? 0 : ps_payload_bytes(&c->info->schema, kept);
-    entry = pending_push(&c->pending, (size_t)bytes);
-    if (entry == NULL)
-        return false;
-    entry->offset = sequence->offset;
-    entry->file = inputs_file(&c->in);
-    entry->n_tok = sequence->n_tok;
-    entry->kept = kept;
-    entry->reason = reason;
-    entry->outside = c->in.outside;
-    if (kept > 0 && kept == sequence->n_tok)
-        memcpy(entry->payload, sequence->payload, (size_t)bytes);
-    else if (kept > 0)
-        columns_truncate(&c->columns, sequence->payload, sequence->n_tok,
-                         kept, entry->payload);
-    return true;
-}
-
-/* Reads one more; false if memory ran out, or with c->stopped. */
+/*
+ * Reads one more sequence and appends it to those that are pending; false if
+ * memory ran out, or with c->stopped.
+ */
 static bool read_one(comparison *c)
 {
     const uint64_t number = c->pending.next;
     ps_sequence sequence;
+    pending_entry *entry;
     uint8_t reason = REJECT_NONE;
+    uint32_t kept; /* tokens that can be in packs */
+    uint64_t bytes;
     bool more;
 
     if (!go_on(c, inputs_next(&c->in, &sequence, &more)))
@@ -117,8 +94,7 @@ static bool read_one(comparison *c)
     if (!more) {
         FAULT(c, "sequence " U64 " should be in the input, but %s ends "
               "before record " U64,
-              number - c->base, inputs_name(&c->in, inputs_file(&c->in)),
-              number);
+              number - c->base, inputs_name(&c->in, c->in.file), number);
         c->stopped = true;
         return false;
     }
@@ -126,20 +102,29 @@ static bool read_one(comparison *c)
         !go_on(c, rejects_match(&c->rejects, number - c->base, &sequence,
                                 c->faults, &c->place, &reason)))
         return false;
-    return keep(c, &sequence, reason);
+
+    kept = sequence.payload == NULL ? 0 : sequence.n_tok;
+    if (!c->info->split && kept > c->info->capacity)
+        kept = c->info->capacity;
+    bytes = kept == 0 ? 0 : ps_payload_bytes(&c->info->schema, kept);
+    entry = pending_push(&c->pending, (size_t)bytes);
+    if (entry == NULL)
+        return false;
+    entry->offset = sequence.offset;
+    entry->file = c->in.file;
+    entry->n_tok = sequence.n_tok;
+    entry->kept = kept;
+    entry->reason = reason;
+    entry->outside = c->in.outside;
+    if (kept > 0 && kept == sequence.n_tok)
+        memcpy(entry->payload, sequence.payload, (size_t)bytes);
+    else if (kept > 0)
+        columns_truncate(&c->columns, sequence.payload, sequence.n_tok, kept,
+                         entry->payload);
+    return true;
 }
 
 /* ---- What has become of a sequence ---- */
-
-/* What a reject of a sequence should say; of two reasons it may be either. */
-static uint8_t drop_reason(const comparison *c, const pending_entry *entry)
-{
-    if (entry->n_tok == 0)
-        return REJECT_NONE;
-    if (is_overlong(c, entry) && entry->reason != REJECT_OUT_OF_VOCAB)
-        return REJECT_DROPPED;
-    return entry->outside ? REJECT_OUT_OF_VOCAB : REJECT_DROPPED;
-}
 
 /*
  * Takes a sequence of which nothing more can come: counts it, or reports
@@ -162,7 +147,13 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
     if (absent && may_be_dropped(c, entry)) {
         made->rejected_sequences++;
         made->rejected_tokens += entry->n_tok;
-        reason = drop_reason(c, entry);
+        /* Of two reasons its reject may say either. */
+        if (entry->n_tok > 0)
+            reason = entry->outside &&
+                             (!is_overlong(c, entry) ||
+                              entry->reason == REJECT_OUT_OF_VOCAB)
+                         ? REJECT_OUT_OF_VOCAB
+                         : REJECT_DROPPED;
     } else if (absent) {
         FAULT(c, "sequence " U64 " is in no record up to this: " ENTRY,
               id, ENTRY_ARGS(c, number, entry));
@@ -269,58 +260,14 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
               ENTRY_ARGS(c, number, entry));
 }
 
-static void take_piece(comparison *c, const ps_pack *pack, uint32_t i,
-                       const ps_piece *piece)
-{
-    const uint64_t number = c->base + piece->id;
-    pending_entry *entry;
-
-    /* The audit has reported what came before, or too late. */
-    if (number < c->pending.first)
-        return;
-    entry = pending_at(&c->pending, number);
-    if (entry->done)
-        return;
-    compare_piece(c, pack, i, piece, entry);
-    entry->pieces++;
-    if (number > c->oldest)
-        c->ahead++;
-    if (piece->n_tok < entry->kept - entry->seen)
-        entry->seen += piece->n_tok;
-    else
-        entry->done = true;
-    if (entry->done) {
-        entry->seen = entry->kept;
-        pending_release(&c->pending, entry);
-    }
-}
-
-/*
- * The window bounds what a reader that restores the order must hold when the
- * oldest sequence comes; for any other sequence it holds less.
- */
-static void check_order(comparison *c, const ps_pack *pack)
-{
-    if (c->ahead <= c->info->window)
-        return;
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const uint64_t id = ps_pack_piece(c->info, pack, i).id;
-
-        if (id != c->oldest - c->base)
-            continue;
-        FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "
-              "with higher ids; the window allows " U32,
-              id, c->ahead, c->info->window);
-        return;
-    }
-}
-
 /* Reads as far as the sequences of a pack reach, and compares them. */
 static bool take_pieces(comparison *c, const ps_pack *pack)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const ps_piece piece = ps_pack_piece(c->info, pack, i);
         const uint64_t first = c->pending.first - c->base;
+        const uint64_t number = c->base + piece.id;
+        pending_entry *entry;
 
         /* So far ahead that the input between cannot be held. */
         if (piece.id >= first && piece.id - first > PS_MAX_WINDOW) {
@@ -330,10 +277,28 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
             c->stopped = true;
             return false;
         }
-        while (c->pending.next <= c->base + piece.id)
+        while (c->pending.next <= number)
             if (!read_one(c))
                 return false;
-        take_piece(c, pack, i, &piece);
+
+        /* The audit has reported what came before, or too late. */
+        if (number < c->pending.first)
+            continue;
+        entry = pending_at(&c->pending, number);
+        if (entry->done)
+            continue;
+        compare_piece(c, pack, i, &piece, entry);
+        entry->pieces++;
+        if (number > c->oldest)
+            c->ahead++;
+        if (piece.n_tok < entry->kept - entry->seen)
+            entry->seen += piece.n_tok;
+        else
+            entry->done = true;
+        if (entry->done) {
+            entry->seen = entry->kept;
+            pending_release(&c->pending, entry);
+        }
     }
     return true;
 }
@@ -346,30 +311,31 @@ static uint64_t number_of(const comparison *c, uint64_t id)
 
 /* ---- Streams ---- */
 
-static void judge_total(comparison *c, const char *name, uint64_t declared,
-                        uint64_t made)
-{
-    if (declared != made)
-        FAULT(c, "END: %s is " U64 ", but the input makes " U64, name,
-              declared, made);
-}
-
 static bool end_stream(comparison *c, const ps_totals *declared)
 {
     const ps_totals *made = &c->made;
+    const struct {
+        const char *name;
+        const uint64_t *declared;
+        const uint64_t *made;
+    } totals[] = {
+        {"input_tokens", &declared->input_tokens, &made->input_tokens},
+        {"rejected_sequences", &declared->rejected_sequences,
+         &made->rejected_sequences},
+        {"rejected_tokens", &declared->rejected_tokens,
+         &made->rejected_tokens},
+        {"truncated_sequences", &declared->truncated_sequences,
+         &made->truncated_sequences},
+        {"truncated_tokens", &declared->truncated_tokens,
+         &made->truncated_tokens},
+    };
 
     if (!pass(c, declared->input_sequences))
         return false;
-    judge_total(c, "input_tokens", declared->input_tokens,
-                made->input_tokens);
-    judge_total(c, "rejected_sequences", declared->rejected_sequences,
-                made->rejected_sequences);
-    judge_total(c, "rejected_tokens", declared->rejected_tokens,
-                made->rejected_tokens);
-    judge_total(c, "truncated_sequences", declared->truncated_sequences,
-                made->truncated_sequences);
-    judge_total(c, "truncated_tokens", declared->truncated_tokens,
-                made->truncated_tokens);
+    for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
+        if (*totals[i].declared != *totals[i].made)
+            FAULT(c, "END: %s is " U64 ", but the input makes " U64,
+                  totals[i].name, *totals[i].declared, *totals[i].made);
     /* So that a wrong number is reported only for its own stream. */
     c->made = *declared;
     c->base = declared->input_sequences;
@@ -378,36 +344,41 @@ static bool end_stream(comparison *c, const ps_totals *declared)
     return true;
 }
 
-static bool take_pack(comparison *c, const ps_pack *pack,
-                      const ps_totals *totals)
+bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
 {
     uint64_t lowest = pack->watermark;
+    bool has_oldest = false;
 
+    if (c->stopped)
+        return true;
     if (pack->stream != c->stream) {
         if (!end_stream(c, totals))
-            return false;
+            return c->stopped;
         c->stream = pack->stream;
     }
     c->place = (fault_place){pack->index, pack->offset};
-    check_order(c, pack);
 
-    /* Lower ids are neither in this pack nor in a later one. */
+    /* Ids below the lowest are neither in this pack nor in a later one. */
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const uint64_t id = ps_pack_piece(c->info, pack, i).id;
 
         lowest = id < lowest ? id : lowest;
+        has_oldest = has_oldest || id == c->oldest - c->base;
     }
+    /*
+     * The window bounds what a reader that restores the order must hold when
+     * the oldest sequence comes; for any other sequence it holds less.
+     */
+    if (has_oldest && c->ahead > c->info->window)
+        FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "
+              "with higher ids; the window allows " U32,
+              c->oldest - c->base, c->ahead, c->info->window);
     if (!pass(c, number_of(c, lowest)) || !take_pieces(c, pack) ||
         !pass(c, number_of(c, pack->watermark)))
-        return false;
+        return c->stopped;
     c->place.record++;
     c->place.offset += c->info->record_bytes;
     return true;
-}
-
-bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
-{
-    return c->stopped || take_pack(c, pack, totals) || c->stopped;
 }
 
 bool compare_end(comparison *c, const ps_totals *totals)
@@ -425,7 +396,7 @@ bool compare_end(comparison *c, const ps_totals *totals)
         FAULT(c, "END: input_sequences is " U64 ", but %s goes on with "
               "record " U64 " at byte " U64,
               c->made.input_sequences,
-              inputs_name(&c->in, inputs_file(&c->in)), sequence.id,
+              inputs_name(&c->in, c->in.file), sequence.id,
               sequence.offset);
     if (c->rejects.open)
         rejects_end(&c->rejects, c->faults, &c->place);

@@ -20,11 +20,6 @@
    reason. */
 enum { EXTRA_BYTES = 9, AT_REASON = 8 };
 
-uint32_t inputs_file(const inputs *in)
-{
-    return (uint32_t)in->opened - 1;
-}
-
 const char *inputs_name(const inputs *in, uint32_t file)
 {
     return files_input_name(in->names->names[file]);
@@ -32,12 +27,12 @@ const char *inputs_name(const inputs *in, uint32_t file)
 
 static int failure(const inputs *in, const ps_error *err)
 {
-    return message_failure(inputs_name(in, inputs_file(in)), err);
+    return message_failure(inputs_name(in, in->file), err);
 }
 
 static int open_file(inputs *in)
 {
-    in->fd = files_open_input(in->names->names[in->opened++]);
+    in->fd = files_open_input(in->names->names[in->file]);
     return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
@@ -126,9 +121,10 @@ int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
 
         if (r != PS_END) {
             status = failure(in, &err);
-        } else if (in->opened == in->names->n) {
+        } else if (in->file + 1 == (uint32_t)in->names->n) {
             in->ended = true;
         } else {
+            in->file++;
             status = open_file(in);
             if (status == STATUS_OK &&
                 ps_token_reader_append(in->reader, in->fd, &err) != PS_OK)
@@ -152,20 +148,29 @@ void inputs_close(inputs *in)
 
 const char *rejects_name(const rejects *r)
 {
-    return inputs_name(&r->in, inputs_file(&r->in));
+    return inputs_name(&r->in, r->in.file);
 }
 
 /* They are in the order of the input, so one at a time is enough. */
 static int advance(rejects *r)
 {
     int status = inputs_next(&r->in, &r->next, &r->more);
+    const unsigned char *extra;
 
-    /* Their writer keeps to the limit of the formats. */
-    if (status != STATUS_OK || !r->more || r->next.payload != NULL)
+    if (status != STATUS_OK || !r->more)
         return status;
-    message_error("%s: record " U64 " at byte " U64 ": too long for a reject",
-                  rejects_name(r), r->next.id, r->next.offset);
-    return STATUS_DATA;
+    /* Their writer keeps to the limit of the formats. */
+    if (r->next.payload == NULL) {
+        message_error("%s: record " U64 " at byte " U64
+                      ": too long for a reject",
+                      rejects_name(r), r->next.id, r->next.offset);
+        return STATUS_DATA;
+    }
+    /* Behind the payload of the sequence as it came. */
+    extra = r->next.payload + r->next.payload_bytes - EXTRA_BYTES;
+    r->id = load_u64(extra);
+    r->reason = extra[AT_REASON];
+    return STATUS_OK;
 }
 
 int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
@@ -194,23 +199,11 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     return advance(r);
 }
 
-/* Behind the payload of the sequence as it came. */
-static const unsigned char *extra(const ps_sequence *reject)
-{
-    return reject->payload + reject->payload_bytes - EXTRA_BYTES;
-}
-
-static uint64_t source_id(const rejects *r)
-{
-    return load_u64(extra(&r->next));
-}
-
 /* A fault of the next reject. */
 #define REJECT_FAULT(r, f, place, why)                                   \
     faults_add(f, (place)->record, (place)->offset,                      \
                "record " U64 " at byte " U64 " of %s, sequence " U64 ", " \
-               why, (r)->next.id, (r)->next.offset, rejects_name(r),      \
-               source_id(r))
+               why, (r)->next.id, (r)->next.offset, rejects_name(r), (r)->id)
 
 int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
                   faults *f, const fault_place *place, uint8_t *reason)
@@ -219,11 +212,11 @@ int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
     int status = STATUS_OK;
 
     *reason = REJECT_NONE;
-    while (status == STATUS_OK && r->more && source_id(r) <= id) {
-        if (source_id(r) < id) {
+    while (status == STATUS_OK && r->more && r->id <= id) {
+        if (r->id < id) {
             REJECT_FAULT(r, f, place, "is out of order");
         } else {
-            *reason = extra(reject)[AT_REASON];
+            *reason = r->reason;
             if (sequence->payload == NULL ||
                 reject->n_tok != sequence->n_tok ||
                 memcmp(reject->payload, sequence->payload,

@@ -19,8 +19,8 @@
 
 typedef struct inputs {
     const name_list *names; /* at least one */
-    int opened;             /* files so far */
-    int fd;                 /* of the last of them, or -1 */
+    uint32_t file;          /* the one that is open, of the names */
+    int fd;                 /* of it, or -1 */
     ps_token_reader *reader;
     uint32_t longest;       /* sequence that can be held, tokens */
     bool outside;           /* the last has a token outside the vocabulary */
@@ -50,11 +50,7 @@ const ps_schema *inputs_schema(const inputs *in);
  */
 int inputs_next(inputs *in, ps_sequence *sequence, bool *more);
 
-/*
- * The file that the last sequence came from, by its place among the names;
- * and the printable name of one.
- */
-uint32_t inputs_file(const inputs *in);
+/* The printable name of a file, by its place among the names. */
 const char *inputs_name(const inputs *in, uint32_t file);
 
 void inputs_close(inputs *in);
@@ -67,6 +63,8 @@ typedef struct rejects {
     bool open;
     bool more;         /* `next` is still to be compared */
     ps_sequence next;
+    uint64_t id;       /* what it says besides: which sequence it was, */
+    uint8_t reason;    /* and why it is a reject */
 } rejects;
 
 /* Opens it for sequences of `schema`; an exit status. */

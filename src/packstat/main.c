@@ -166,20 +166,6 @@ static int check(const packstat_conf *conf, char *const *names, int n)
     return STATUS_OK;
 }
 
-/* Prints the lengths of all files; false after a message. */
-static bool print_lengths(histogram *lengths)
-{
-    if (!histogram_finish(lengths)) {
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
-        return false;
-    }
-    for (size_t i = 0; i < ps_histogram_size(lengths->all); i++)
-        printf("%" PRIu32 " %" PRIu64 "\n",
-               ps_histogram_length(lengths->all, i),
-               ps_histogram_count(lengths->all, i));
-    return true;
-}
-
 /* Does what was asked for; the worst exit status of all files. */
 static int run(const packstat_conf *conf, char *const *names, int n)
 {
@@ -192,9 +178,19 @@ static int run(const packstat_conf *conf, char *const *names, int n)
         status = faults_worse(status, stat_file(conf, names[i], &out));
 
     /* A planner must not take part of the input for all of it. */
-    if (conf->histogram && status == STATUS_OK &&
-        !print_lengths(&out.lengths))
-        status = STATUS_FAILURE;
+    if (conf->histogram && status == STATUS_OK) {
+        const ps_histogram *h;
+
+        if (!histogram_finish(&out.lengths)) {
+            message_error("%s", ps_result_text(PS_ERR_MEMORY));
+            status = STATUS_FAILURE;
+        }
+        h = out.lengths.all;
+        for (size_t i = 0; status == STATUS_OK && i < ps_histogram_size(h);
+             i++)
+            printf("%" PRIu32 " %" PRIu64 "\n", ps_histogram_length(h, i),
+                   ps_histogram_count(h, i));
+    }
     if (!files_close_stdout())
         status = faults_worse(status, STATUS_FAILURE);
     histogram_free(&out.lengths);

@@ -112,34 +112,6 @@ static ps_result read_packs(scan *s, ps_error *err)
     return result;
 }
 
-/* Takes the result of reading, and verifies what only the end can show. */
-static void finish(scan *s, ps_result result, const ps_error *err)
-{
-    const ps_totals *totals;
-
-    if (result != PS_END)
-        faults_fatal(s->faults, err);
-    if (!s->conf->verify)
-        return;
-    if (result != PS_END) {
-        audit_cut(&s->audit);
-        return;
-    }
-    totals = ps_pack_reader_totals(s->input->reader);
-    audit_end(&s->audit, totals);
-    if (s->comparison.open && !compare_end(&s->comparison, totals))
-        faults_no_memory(s->faults);
-}
-
-/* A figure that need not exist. */
-static void print_correlation(const char *key, bool exists, double value)
-{
-    if (exists)
-        printf(", \"%s\": %.9g", key, value);
-    else
-        printf(", \"%s\": null", key);
-}
-
 /* What the packs were compared with, if with anything. */
 static void print_names(const char *key, const name_list *list)
 {
@@ -159,9 +131,9 @@ static void print_json(const scan *s, const ps_totals *totals)
     bool exists = order_stats_place(&s->found.order, &value);
 
     report_json_begin(stdout, s->faults->file, s->info, totals);
-    print_correlation("place_correlation", exists, value);
+    report_json_ratio(stdout, "place_correlation", exists, value);
     exists = order_stats_neighbour(&s->found.order, &value);
-    print_correlation("neighbour_correlation", exists, value);
+    report_json_ratio(stdout, "neighbour_correlation", exists, value);
     print_names("against", &s->conf->against);
     print_names("rejects", &s->conf->rejects);
     printf("}\n");
@@ -185,30 +157,26 @@ static void print_ok(const scan *s, const ps_totals *totals)
     printf(")\n");
 }
 
-/*
- * Of the input as a whole, or, where only some of it was read, of that; then
- * what became of the input that was packed is not known.
- */
-static ps_totals find_totals(const scan *s)
-{
-    ps_totals t;
-
-    if (!s->found.ranged)
-        return s->input->file != NULL
-                   ? *ps_pack_file_totals(s->input->file)
-                   : *ps_pack_reader_totals(s->input->reader);
-    t = s->found.so_far;
-    t.input_sequences = t.input_tokens = PS_UNKNOWN;
-    t.rejected_sequences = t.rejected_tokens = PS_UNKNOWN;
-    t.truncated_sequences = t.truncated_tokens = PS_UNKNOWN;
-    t.split_sequences = t.extra_pieces = PS_UNKNOWN;
-    t.max_displacement = PS_UNKNOWN;
-    return t;
-}
-
 static void print(scan *s)
 {
-    const ps_totals totals = find_totals(s);
+    const packs *input = s->input;
+    ps_totals totals;
+
+    /*
+     * Of the input as a whole, or, where only some of it was read, of that;
+     * then what became of the input that was packed is not known.
+     */
+    if (s->found.ranged) {
+        totals = s->found.so_far;
+        totals.input_sequences = totals.input_tokens = PS_UNKNOWN;
+        totals.rejected_sequences = totals.rejected_tokens = PS_UNKNOWN;
+        totals.truncated_sequences = totals.truncated_tokens = PS_UNKNOWN;
+        totals.split_sequences = totals.extra_pieces = PS_UNKNOWN;
+        totals.max_displacement = PS_UNKNOWN;
+    } else {
+        totals = input->file != NULL ? *ps_pack_file_totals(input->file)
+                                     : *ps_pack_reader_totals(input->reader);
+    }
 
     if (s->conf->histogram)
         return;
@@ -262,6 +230,7 @@ void packs_stat(const packstat_conf *conf, packs *input,
         .faults = f,
         .out = out,
     };
+    ps_result result = PS_END;
     ps_error err;
 
     audit_begin(&s.audit, s.info, f);
@@ -269,9 +238,21 @@ void packs_stat(const packstat_conf *conf, packs *input,
         compare_open(&s.comparison, conf, s.info, f);
     if (resolve_range(&s)) {
         /* A file shows its totals without being read. */
-        const bool known = conf->quick && input->file != NULL;
+        if (!conf->quick || input->file == NULL)
+            result = read_packs(&s, &err);
+        if (result != PS_END)
+            faults_fatal(f, &err);
 
-        finish(&s, known ? PS_END : read_packs(&s, &err), &err);
+        /* What only the end can show. */
+        if (conf->verify) {
+            const ps_totals *totals =
+                result == PS_END ? ps_pack_reader_totals(input->reader) : NULL;
+
+            audit_end(&s.audit, totals);
+            if (totals != NULL && s.comparison.open &&
+                !compare_end(&s.comparison, totals))
+                faults_no_memory(f);
+        }
     }
     if (f->status == STATUS_OK)
         print(&s);

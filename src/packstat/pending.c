@@ -17,25 +17,6 @@ struct pending_block {
     unsigned char bytes[];
 };
 
-/* Doubles the ring; entries keep their numbers. */
-static bool grow(pending *b)
-{
-    const size_t capacity = b->capacity == 0 ? FIRST_CAPACITY : b->capacity * 2;
-    pending_entry *ring;
-
-    if (capacity > SIZE_MAX / sizeof(*ring))
-        return false;
-    ring = malloc(capacity * sizeof(*ring));
-    if (ring == NULL)
-        return false;
-    for (uint64_t i = b->first; i < b->next; i++)
-        ring[i & (capacity - 1)] = *pending_at(b, i);
-    free(b->ring);
-    b->ring = ring;
-    b->capacity = capacity;
-    return true;
-}
-
 /* Keeps one empty block of the usual size to be used again. */
 static void discard(pending *b, pending_block *block)
 {
@@ -75,8 +56,24 @@ pending_entry *pending_push(pending *b, size_t payload_bytes)
 {
     pending_entry *entry;
 
-    if (b->next - b->first == b->capacity && !grow(b))
-        return NULL;
+    /* The ring doubles; entries keep their numbers. */
+    if (b->next - b->first == b->capacity) {
+        const size_t capacity =
+            b->capacity == 0 ? FIRST_CAPACITY : b->capacity * 2;
+        pending_entry *ring;
+
+        if (capacity > SIZE_MAX / sizeof(*ring))
+            return NULL;
+        ring = malloc(capacity * sizeof(*ring));
+        if (ring == NULL)
+            return NULL;
+        for (uint64_t i = b->first; i < b->next; i++)
+            ring[i & (capacity - 1)] = *pending_at(b, i);
+        free(b->ring);
+        b->ring = ring;
+        b->capacity = capacity;
+    }
+
     entry = pending_at(b, b->next);
     *entry = (pending_entry){0};
     if (payload_bytes > 0) {

@@ -82,20 +82,25 @@ static void append(char *line, size_t size, const char *format, ...)
     va_end(args);
 }
 
-/* "bos 1, eos 2", three of them on a line. */
-static void print_specials(FILE *out, const ps_schema *schema)
+static void print_schema(FILE *out, const ps_schema *schema)
 {
-    static const char *const names[PS_SPECIALS] = {
+    static const char *const specials[PS_SPECIALS] = {
         [PS_PAD] = "pad", [PS_BOS] = "bos", [PS_EOS] = "eos",
         [PS_CLS] = "cls", [PS_SEP] = "sep", [PS_MASK] = "mask",
     };
+    const uint8_t *d = schema->tokenizer;
     const char *label = "special ids";
     char line[64] = "";
+    char hex[17] = "";
 
+    if (schema->vocab_size != 0)
+        print_count(out, "vocabulary", schema->vocab_size, "tokens");
+
+    /* "bos 1, eos 2", three of them on a line. */
     for (int i = 0; i < PS_SPECIALS; i++) {
         if (schema->special[i] != PS_NO_ID)
             append(line, sizeof(line), "%s%s %" PRIu32,
-                   line[0] == '\0' ? "" : ", ", names[i],
+                   line[0] == '\0' ? "" : ", ", specials[i],
                    schema->special[i]);
         if (i % 3 == 2 && line[0] != '\0') {
             print_line(out, label, "%s", line);
@@ -103,16 +108,6 @@ static void print_specials(FILE *out, const ps_schema *schema)
             label = "";
         }
     }
-}
-
-static void print_schema(FILE *out, const ps_schema *schema)
-{
-    const uint8_t *d = schema->tokenizer;
-    char hex[17] = "";
-
-    if (schema->vocab_size != 0)
-        print_count(out, "vocabulary", schema->vocab_size, "tokens");
-    print_specials(out, schema);
 
     /* The start of the tokenizer's digest is enough to tell two apart. */
     if (!all_zero(d, sizeof(schema->tokenizer))) {
