@@ -48,22 +48,13 @@ typedef struct counted_form {
     const char *name;
     size_t header_bytes; /* at most NPY_HEADER_BYTES */
     /*
-     * Makes the header for `n` packs of `info`; for PS_UNKNOWN one that
-     * readers of the form refuse.  Returns NULL, or why there is none.
+     * Makes the header for `n` packs of the input; for PS_UNKNOWN one that
+     * readers of the form refuse.  False after input_fail.
      */
-    const char *(*make_header)(const ps_pack_info *info, uint64_t n,
-                               char *header);
+    bool (*make_header)(input *in, uint64_t n, char *header);
     uint64_t max; /* the highest number that a header can hold */
     bool rows;    /* of tokens, not whole records */
 } counted_form;
-
-static bool make_header(const counted_form *form, input *in, uint64_t n,
-                        char *header)
-{
-    const char *why = form->make_header(&in->first, n, header);
-
-    return why == NULL || input_fail(in, "%s", why);
-}
 
 static bool check_count(const counted_form *form, input *in, uint64_t n)
 {
@@ -114,12 +105,12 @@ static void convert_counted(const counted_form *form, input *in, output *out)
                        !check_count(form, in, declared) || !input_rewind(in)))
         return;
 
-    if (!make_header(form, in, declared, header) ||
+    if (!form->make_header(in, declared, header) ||
         !output_put(out, header, form->header_bytes) ||
         !read_packs(form, in, out, &n))
         return;
     if (declared == PS_UNKNOWN) {
-        if (make_header(form, in, n, header))
+        if (form->make_header(in, n, header))
             output_patch(out, offset, header, form->header_bytes);
     } else if (n != declared) {
         input_fail(in, "changed while it was read");
@@ -133,9 +124,9 @@ static void convert_counted(const counted_form *form, input *in, output *out)
  * wide a token is, and the number of tokens; the rest is zero.  llm.c refuses
  * a file of 0 tokens, so that is the number while the file is written.
  */
-static const char *make_llmc_header(const ps_pack_info *info, uint64_t n,
-                                    char *header)
+static bool make_llmc_header(input *in, uint64_t n, char *header)
 {
+    const ps_pack_info *info = &in->first;
     unsigned char *p = (unsigned char *)header;
     const bool wide = info->schema.token_type == PS_U32;
 
@@ -143,7 +134,7 @@ static const char *make_llmc_header(const ps_pack_info *info, uint64_t n,
     store_u32(p, wide ? 20240801 : 20240520);
     store_u32(p + 4, wide ? 7 : 1);
     store_u32(p + 8, n == PS_UNKNOWN ? 0 : (uint32_t)(n * info->capacity));
-    return NULL;
+    return true;
 }
 
 void convert_llmc(input *in, output *out)
@@ -201,12 +192,12 @@ static void add_gap(text *t, uint32_t from, uint32_t to)
         add(t, "('', '|V%" PRIu32 "'), ", to - from);
 }
 
-static const char *make_npy_header(const ps_pack_info *info, uint64_t n,
-                                   char *header)
+static bool make_npy_header(input *in, uint64_t n, char *header)
 {
     static const char magic[8] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
     const size_t prefix = sizeof magic + 2;
     const size_t length = NPY_HEADER_BYTES - prefix;
+    const ps_pack_info *info = &in->first;
     text t = {.at = header + prefix, .left = length};
     uint32_t end = 0;
 
@@ -241,10 +232,11 @@ static const char *make_npy_header(const ps_pack_info *info, uint64_t n,
 
     /* No stream within the limits of the format gets here. */
     if (t.full)
-        return "its fields do not fit the header of a .npy file";
+        return input_fail(in, "its fields do not fit the header of a .npy "
+                          "file");
     memset(t.at, ' ', t.left - 1);
     t.at[t.left - 1] = '\n';
-    return NULL;
+    return true;
 }
 
 void convert_npy(input *in, output *out)

@@ -53,19 +53,6 @@ static bool check_no_old_mask(output *out)
     return out->status == STATUS_OK;
 }
 
-static bool put_mask(input *in, output *out, const ps_sequence *sequence,
-                     uint32_t channel)
-{
-    const elements mask = elements_of(&in->first.schema, sequence, channel);
-
-    for (uint32_t i = 0; i < mask.n; i++)
-        if (mask.bytes[i] > 1)
-            return input_fail(in, "sequence %" PRIu64 ": '" LOSS_CHANNEL
-                              "' of token %" PRIu32 " is %u, neither 0 nor 1",
-                              sequence->id, i, (unsigned)mask.bytes[i]);
-    return elements_put(out, &mask);
-}
-
 void convert_datatrove(input *in, output *out)
 {
     const ps_schema *schema = &in->first.schema;
@@ -84,10 +71,22 @@ void convert_datatrove(input *in, output *out)
     }
     while (input_sequence(in, &sequence)) {
         const elements tokens = elements_of(schema, &sequence, PS_TOKENS);
+        elements mask;
 
         end += sequence.n_tok;
-        if (!elements_put(out, &tokens) || !output_u64(out + 1, end) ||
-            (has_loss && !put_mask(in, out + 2, &sequence, loss)))
+        if (!elements_put(out, &tokens) || !output_u64(out + 1, end))
+            return;
+        if (!has_loss)
+            continue;
+        mask = elements_of(schema, &sequence, loss);
+        for (uint32_t i = 0; i < mask.n; i++)
+            if (mask.bytes[i] > 1) {
+                input_fail(in, "sequence %" PRIu64 ": '" LOSS_CHANNEL
+                           "' of token %" PRIu32 " is %u, neither 0 nor 1",
+                           sequence.id, i, (unsigned)mask.bytes[i]);
+                return;
+            }
+        if (!elements_put(out + 2, &mask))
             return;
     }
     if (!in->failed && output_flush(out) && output_flush(out + 1) && has_loss)

@@ -44,7 +44,7 @@ typedef enum format_units {
 typedef struct format {
     const char *name;
     format_convert *convert;
-    input_match *match; /* what several files must share */
+    unsigned same; /* what several files must share, as in input_options */
     format_units units; /* what it is made of */
     bool binary;        /* not for a terminal */
     output_namer *namer; /* of several files; or NULL */

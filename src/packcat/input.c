@@ -16,11 +16,6 @@
 
 #include "cli/files.h"
 
-static bool is_stdin(const char *name)
-{
-    return strcmp(name, "-") == 0;
-}
-
 const ps_pack_info *input_info(const input *in)
 {
     return packs_info(&in->packs);
@@ -60,16 +55,46 @@ static ps_result before_wait(void *context, ps_error *err)
     return result;
 }
 
+/*
+ * Why packs of `b` may not follow those of `a`, if they have to be the `same`;
+ * else NULL.
+ */
+static const char *find_mismatch(unsigned same, const ps_pack_info *a,
+                                 const ps_pack_info *b)
+{
+    bool equal = a->record_bytes == b->record_bytes &&
+                 a->n_fields == b->n_fields;
+
+    if ((same & SAME_CAPACITY) != 0 && a->capacity != b->capacity)
+        return "its rows have another length";
+    if ((same & SAME_WIDTH) != 0 &&
+        a->schema.token_type != b->schema.token_type)
+        return "its tokens have another width";
+    if ((same & SAME_SCHEMA) != 0 && !ps_schema_equal(&a->schema, &b->schema))
+        return "its token records have another schema";
+    if ((same & SAME_FIELDS) == 0)
+        return NULL;
+    for (uint32_t i = 0; equal && i < a->n_fields; i++) {
+        const ps_field *f = &a->fields[i];
+        const ps_field *g = &b->fields[i];
+
+        equal = strcmp(f->channel.name, g->channel.name) == 0 &&
+                f->channel.type == g->channel.type &&
+                f->offset == g->offset && f->count == g->count;
+    }
+    return equal ? NULL : "its records are laid out in another way";
+}
+
 /* Opens the next file; false after a failure. */
 static bool open_next(input *in)
 {
     const char *name = in->options.names[in->next++];
-    const char *mismatch = NULL;
+    const char *mismatch;
 
     in->fd = files_open_input(name);
     if (in->fd < 0)
         return fail_printed(in, STATUS_FAILURE);
-    if (is_stdin(name) && in->start < 0)
+    if (files_is_standard(name) && in->start < 0)
         in->start = lseek(in->fd, 0, SEEK_CUR);
     in->failed = packs_open(&in->packs, in->fd, in->options.range != NULL,
                             &in->err) != PS_OK;
@@ -82,8 +107,7 @@ static bool open_next(input *in)
         in->first = *input_info(in);
         in->figures.capacity = in->first.capacity;
     }
-    if (in->options.match != NULL)
-        mismatch = in->options.match(&in->first, input_info(in));
+    mismatch = find_mismatch(in->options.same, &in->first, input_info(in));
     if (mismatch != NULL)
         return input_fail(in, "cannot follow %.100s: %s",
                           files_input_name(in->options.names[0]), mismatch);
@@ -275,38 +299,14 @@ bool input_rereadable(const input *in)
 
     for (int i = 0; i < in->options.n_names; i++) {
         const char *name = in->options.names[i];
-        const bool standard = is_stdin(name);
         struct stat st;
 
-        n_stdin += standard;
-        if ((standard ? fstat(STDIN_FILENO, &st) : stat(name, &st)) != 0)
-            return false;
-        if (!S_ISREG(st.st_mode))
+        n_stdin += files_is_standard(name);
+        if (!files_stat(name, STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
             return false;
     }
     /* The second mention of stdin finds what the first one left: nothing. */
     return n_stdin <= 1;
-}
-
-/* The packs of a regular file; PS_UNKNOWN if that cannot be found out. */
-static uint64_t count_packs(const char *name)
-{
-    uint64_t count = PS_UNKNOWN;
-    packs p;
-    ps_error err;
-    struct stat st;
-    int fd;
-
-    if (is_stdin(name) || stat(name, &st) != 0 || !S_ISREG(st.st_mode))
-        return PS_UNKNOWN;
-    fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return PS_UNKNOWN;
-    if (packs_open_file(&p, fd, &err) == PS_OK)
-        count = ps_pack_file_packs(p.file);
-    packs_close(&p);
-    (void)close(fd);
-    return count;
 }
 
 bool input_count(const input *in, uint64_t *count)
@@ -316,8 +316,24 @@ bool input_count(const input *in, uint64_t *count)
     uint64_t sum = 0;
 
     for (int i = 0; i < in->options.n_names; i++) {
-        const uint64_t n = count_packs(in->options.names[i]);
+        const char *name = in->options.names[i];
+        uint64_t n = PS_UNKNOWN;
+        packs p;
+        ps_error err;
+        struct stat st;
+        int fd;
 
+        /* To open what is no regular file might have an effect. */
+        if (files_is_standard(name) || stat(name, &st) != 0 ||
+            !S_ISREG(st.st_mode))
+            return false;
+        fd = files_openat(AT_FDCWD, name, O_RDONLY | O_NONBLOCK);
+        if (fd < 0)
+            return false;
+        if (packs_open_file(&p, fd, &err) == PS_OK)
+            n = ps_pack_file_packs(p.file);
+        packs_close(&p);
+        (void)close(fd);
         if (n > UINT64_MAX - 1 - sum)
             return false;
         sum += n;

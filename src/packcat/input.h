@@ -20,16 +20,20 @@
 #include "cli/range.h"
 #include "packstream.h"
 
-/* NULL if packs of `b` may follow those of `a`, else why they may not. */
-typedef const char *input_match(const ps_pack_info *a,
-                                const ps_pack_info *b);
+/* What several files must have in common, in bits. */
+enum {
+    SAME_CAPACITY = 1, /* and thus the length of rows */
+    SAME_WIDTH = 2,    /* of tokens */
+    SAME_SCHEMA = 4,
+    SAME_FIELDS = 8 /* the layout of records */
+};
 
 typedef struct input_options {
     const char *const *names; /* "-" is stdin */
     int n_names;              /* at least 1 */
     ps_order order;           /* of sequences; of a range PS_ORDER_PACK */
     const range *range; /* packs to read, of all files; NULL: all of them */
-    input_match *match; /* of later files with the first; or NULL */
+    unsigned same;      /* what later files must share with the first */
     bool progress;
     ps_wait_hook *on_wait; /* called with `context` before a wait; if it
                               fails, which it reports itself, the input

@@ -72,12 +72,6 @@ void convert_jsonl(input *in, output *out)
  * ones run through all sequences, per-sequence ones have an element for each.
  */
 
-/* Fields stand in another order than channels. */
-static const ps_field *field_of(const ps_pack_info *info, uint32_t channel)
-{
-    return ps_pack_field(info, info->schema.channels[channel].name);
-}
-
 /* The values of all sequences. */
 static void put_field(output *out, const ps_pack_info *info,
                       const ps_field *field, const ps_pack *pack)
@@ -91,34 +85,13 @@ static void put_field(output *out, const ps_pack_info *info,
     output_text(out, "]");
 }
 
-static bool put_pack(output *out, const ps_pack_info *info,
-                     const ps_pack *pack)
-{
-    output_text(out, "{\"input_ids\":");
-    put_field(out, info, &info->fields[info->tokens_field], pack);
-
-    put_key(out, "seq_lengths");
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        output_text(out, i == 0 ? "[" : ",");
-        elements_print_integer(out, ps_pack_piece(info, pack, i).n_tok);
-    }
-    output_text(out, "]");
-
-    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
-        const ps_field *field = field_of(info, c);
-
-        put_key(out, field->channel.name);
-        put_field(out, info, field, pack);
-    }
-    return output_text(out, "}\n");
-}
-
 static bool check_finite(input *in, const ps_pack *pack)
 {
     const ps_pack_info *info = input_info(in);
 
     for (uint32_t c = 0; c < info->schema.n_channels; c++) {
-        const ps_field *field = field_of(info, c);
+        const ps_field *field =
+            ps_pack_field(info, info->schema.channels[c].name);
 
         for (uint32_t i = 0; i < pack->n_seq; i++) {
             const elements list = elements_in_pack(info, pack, field, i);
@@ -136,6 +109,7 @@ void convert_trl(input *in, output *out)
 {
     const ps_schema *schema = &in->first.schema;
     ps_pack pack;
+    bool more = true;
 
     /* TRL itself shifts labels, and takes a key once. */
     if (elements_channel(schema, "seq_lengths") != PS_TOKENS)
@@ -146,7 +120,27 @@ void convert_trl(input *in, output *out)
         input_fail(in, "its labels are shifted already, and TRL would "
                    "shift them again");
 
-    while (!in->failed && input_pack(in, &pack) && check_finite(in, &pack))
-        if (!put_pack(out, input_info(in), &pack))
-            return;
+    while (!in->failed && more && input_pack(in, &pack) &&
+           check_finite(in, &pack)) {
+        const ps_pack_info *info = input_info(in);
+
+        output_text(out, "{\"input_ids\":");
+        put_field(out, info, &info->fields[info->tokens_field], &pack);
+
+        put_key(out, "seq_lengths");
+        for (uint32_t i = 0; i < pack.n_seq; i++) {
+            output_text(out, i == 0 ? "[" : ",");
+            elements_print_integer(out, ps_pack_piece(info, &pack, i).n_tok);
+        }
+        output_text(out, "]");
+
+        /* Fields stand in another order than channels. */
+        for (uint32_t c = 0; c < schema->n_channels; c++) {
+            const char *name = schema->channels[c].name;
+
+            put_key(out, name);
+            put_field(out, info, ps_pack_field(info, name), &pack);
+        }
+        more = output_text(out, "}\n");
+    }
 }

@@ -124,7 +124,7 @@ static int run(const conf *c)
         .n_names = c->n_names,
         .order = c->order,
         .range = c->range_given ? &c->range : NULL,
-        .match = c->format->match,
+        .same = c->format->same,
         .progress = !c->quiet && !shown,
         .on_wait = output_flush_before_wait,
         .context = &outs.parts[0],

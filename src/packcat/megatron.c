@@ -46,21 +46,21 @@ output_names megatron_names(const char *name, const ps_pack_info *info)
     return names;
 }
 
-/* No sequence within the limits is long enough to look marked. */
-static bool put_length(idx *to, uint32_t n_tok, bool document)
+/*
+ * Writes the tokens of a sequence and its length.  No sequence within the
+ * limits is long enough to look marked.  Megatron has no u32 tokens, but i32
+ * ones.
+ */
+static bool put_sequence(input *in, output *out, idx *to,
+                         const elements *tokens, uint64_t id, bool document)
 {
     unsigned char bytes[4];
 
-    store_u32(bytes, n_tok | (document ? NEW_DOCUMENT : 0));
+    store_u32(bytes, tokens->n | (document ? NEW_DOCUMENT : 0));
     to->n++;
     to->documents += document;
-    return output_put(to->out, bytes, sizeof bytes);
-}
-
-/* Megatron has no u32 tokens, but i32 ones. */
-static bool put_tokens(input *in, output *out, const elements *tokens,
-                       uint64_t id)
-{
+    if (!output_put(to->out, bytes, sizeof bytes))
+        return false;
     for (uint32_t i = 0; tokens->type == PS_U32 && i < tokens->n; i++)
         if (elements_value(tokens, i) > INT32_MAX)
             return input_fail(in, "sequence %" PRIu64 ": token %" PRIu32
@@ -83,8 +83,7 @@ static bool put_packs(input *in, output *out, idx *to)
             const uint64_t id = ps_pack_piece(info, &pack, i).id;
             const elements tokens = elements_in_pack(info, &pack, field, i);
 
-            if (!put_length(to, tokens.n, i == 0) ||
-                !put_tokens(in, out, &tokens, id))
+            if (!put_sequence(in, out, to, &tokens, id, i == 0))
                 return false;
         }
     }
@@ -100,8 +99,7 @@ static bool put_sequences(input *in, output *out, idx *to)
         const elements tokens =
             elements_of(&input_info(in)->schema, &sequence, PS_TOKENS);
 
-        if (!put_length(to, sequence.n_tok, true) ||
-            !put_tokens(in, out, &tokens, sequence.id))
+        if (!put_sequence(in, out, to, &tokens, sequence.id, true))
             return false;
     }
     return !in->failed;

@@ -239,46 +239,41 @@ static bool can_replace(const char *name, const input *in)
 }
 
 /* Creates one of several files under its new name, to write and to read. */
-static bool create_part(output *out, const char *name, const char *new_name)
-{
-    struct stat st;
-
-    if (!prepare(out, name))
-        return false;
-    do {
-        out->fd = open(new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
-                       O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
-    } while (out->fd < 0 && errno == EINTR);
-
-    /* What was there may be anything else, such as a pipe. */
-    if (out->fd >= 0 && fstat(out->fd, &st) == 0) {
-        if (S_ISREG(st.st_mode))
-            return true;
-        errno = EEXIST;
-    }
-    message_errno("%s", message_name(new_name));
-    out->status = STATUS_FAILURE;
-    return false;
-}
-
 static bool begin_part(outputs *outs, const char *stem, size_t n,
                        const char *ending, const input *in)
 {
     const size_t i = outs->n++;
+    output *out = &outs->parts[i];
     char *name = join(stem, n, ending);
+    char *new_name = NULL;
+    struct stat st;
 
-    outs->parts[i].fd = -1;
+    out->fd = -1;
     outs->names[i] = name;
     if (name != NULL)
-        outs->new_names[i] = join(name, strlen(name), NEW_SUFFIX);
-    if (name == NULL || outs->new_names[i] == NULL)
+        new_name = join(name, strlen(name), NEW_SUFFIX);
+    outs->new_names[i] = new_name;
+    if (new_name == NULL)
         message_errno("%s", message_name(stem));
-    else if (can_replace(name, in) && can_replace(outs->new_names[i], in))
-        outs->created[i] =
-            create_part(&outs->parts[i], name, outs->new_names[i]);
-
-    if (!outs->created[i])
+    if (new_name == NULL || !can_replace(name, in) ||
+        !can_replace(new_name, in) || !prepare(out, name)) {
         outs->parts[0].status = STATUS_FAILURE;
+        return false;
+    }
+
+    do {
+        out->fd = open(new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
+                       O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+    } while (out->fd < 0 && errno == EINTR);
+    /* What was there may be anything else, such as a pipe. */
+    if (out->fd >= 0 && fstat(out->fd, &st) == 0) {
+        outs->created[i] = S_ISREG(st.st_mode);
+        errno = EEXIST;
+    }
+    if (!outs->created[i]) {
+        message_errno("%s", message_name(new_name));
+        outs->parts[0].status = STATUS_FAILURE;
+    }
     return outs->created[i];
 }
 
