@@ -25,10 +25,15 @@ static const format formats[] = {
      megatron_names},
 };
 
-const format *format_find(const char *name)
+const char *format_set(void *to, const char *name)
 {
+    const format **form = to;
+
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (strcmp(name, formats[i].name) == 0)
-            return &formats[i];
-    return NULL;
+        if (strcmp(name, formats[i].name) == 0) {
+            *form = &formats[i];
+            return NULL;
+        }
+    return "must be records, jsonl, ids, bytes, datatrove, tfrecord, rows, "
+           "npy, llmc, trl or megatron";
 }

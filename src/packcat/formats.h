@@ -50,8 +50,8 @@ typedef struct format {
     output_namer *namer; /* of several files; or NULL */
 } format;
 
-/* The format of that name, or NULL. */
-const format *format_find(const char *name);
+/* An option_setter: finds the form of that name for a `const format *`. */
+const char *format_set(void *to, const char *name);
 
 /* Of sequences. */
 format_convert convert_records;   /* token records, as they were given */

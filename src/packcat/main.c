@@ -32,22 +32,11 @@ typedef struct conf {
 static const option_word orders[] = {
     {"input", PS_ORDER_INPUT}, {"pack", PS_ORDER_PACK}, {NULL, 0}};
 
-static const char *set_format(void *to, const char *value)
-{
-    conf *c = to;
-
-    c->format = format_find(value);
-    if (c->format == NULL)
-        return "must be records, jsonl, ids, bytes, datatrove, tfrecord, "
-               "rows, npy, llmc, trl or megatron";
-    return NULL;
-}
-
 static const option_entry entries[] = {
     {0, "to", "FORM",
      "what to make of the packs (default: records):\n"
      "see above",
-     OPTION_CALL(set_format)},
+     OPTION_CALL_FOR(conf, format, format_set)},
     {0, "order", "ORDER",
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
@@ -151,13 +140,14 @@ static int run(const conf *c)
 
 int main(int argc, char **argv)
 {
-    conf c = {.format = format_find("records"), .order = PS_ORDER_INPUT};
+    conf c = {.order = PS_ORDER_INPUT};
     option_outcome outcome;
     int first;
     int status;
 
     files_init();
     message_init(argv[0]);
+    (void)format_set(&c.format, "records");
     outcome = option_parse(&program, argc, argv, &c, &first);
     if (outcome != OPTION_RUN)
         return option_status(outcome);

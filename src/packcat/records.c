@@ -44,22 +44,6 @@ void convert_ids(input *in, output *out)
     }
 }
 
-/* The first token that is no byte; n if there is none. */
-static uint32_t find_wide(const elements *tokens)
-{
-    uint32_t all = 0;
-    uint32_t i = 0;
-
-    /* Compilers vectorise the loop because nothing leaves it early. */
-    for (uint32_t k = 0; k < tokens->n; k++)
-        all |= elements_value(tokens, k);
-    if (all <= UINT8_MAX)
-        return tokens->n;
-    while (elements_value(tokens, i) <= UINT8_MAX)
-        i++;
-    return i;
-}
-
 void convert_bytes(input *in, output *out)
 {
     ps_sequence sequence;
@@ -67,9 +51,11 @@ void convert_bytes(input *in, output *out)
     while (input_sequence(in, &sequence)) {
         const elements tokens =
             elements_of(&input_info(in)->schema, &sequence, PS_TOKENS);
-        const uint32_t wide = find_wide(&tokens);
+        uint32_t wide = 0;
         uint32_t run;
 
+        while (wide < tokens.n && elements_value(&tokens, wide) <= UINT8_MAX)
+            wide++;
         if (wide < tokens.n) {
             input_fail(in, "sequence %" PRIu64 ": token %" PRIu32
                        " of it is %" PRIu32 ", more than a byte holds",

@@ -16,10 +16,6 @@
 
 #define U64 "%" PRIu64
 
-/* What the two channels of rejects add to a payload: u64 source_id, u8
-   reason. */
-enum { EXTRA_BYTES = 9, AT_REASON = 8 };
-
 const char *inputs_name(const inputs *in, uint32_t file)
 {
     return files_input_name(in->names->names[file]);
@@ -28,12 +24,6 @@ const char *inputs_name(const inputs *in, uint32_t file)
 static int failure(const inputs *in, const ps_error *err)
 {
     return message_failure(inputs_name(in, in->file), err);
-}
-
-static int open_file(inputs *in)
-{
-    in->fd = files_open_input(in->names->names[in->file]);
-    return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
 int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
@@ -47,12 +37,11 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
     uint64_t fixed;
     uint64_t per_token;
     ps_error err;
-    int status;
 
     *in = (inputs){.names = names};
-    status = open_file(in);
-    if (status != STATUS_OK)
-        return status;
+    in->fd = files_open_input(names->names[0]);
+    if (in->fd < 0)
+        return STATUS_FAILURE;
     if (ps_token_reader_open(&in->reader, in->fd, raw_type, &options, &err) !=
         PS_OK)
         return failure(in, &err);
@@ -125,9 +114,11 @@ int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
             in->ended = true;
         } else {
             in->file++;
-            status = open_file(in);
-            if (status == STATUS_OK &&
-                ps_token_reader_append(in->reader, in->fd, &err) != PS_OK)
+            in->fd = files_open_input(in->names->names[in->file]);
+            if (in->fd < 0)
+                status = STATUS_FAILURE;
+            else if (ps_token_reader_append(in->reader, in->fd, &err) !=
+                     PS_OK)
                 status = failure(in, &err);
             files_close_input(before);
         }
@@ -167,18 +158,15 @@ static int advance(rejects *r)
         return STATUS_DATA;
     }
     /* Behind the payload of the sequence as it came. */
-    extra = r->next.payload + r->next.payload_bytes - EXTRA_BYTES;
+    extra = r->next.payload + r->next.payload_bytes - REJECT_EXTRA_BYTES;
     r->id = load_u64(extra);
-    r->reason = extra[AT_REASON];
+    r->reason = extra[REJECT_AT_REASON];
     return STATUS_OK;
 }
 
 int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
 {
-    static const ps_channel extra[] = {
-        {"source_id", PS_U64, PS_PER_SEQUENCE, 0},
-        {"reason", PS_U8, PS_PER_SEQUENCE, 0},
-    };
+    static const ps_channel extra[] = {REJECT_CHANNELS};
     ps_schema wanted = *schema;
     int status = inputs_open(&r->in, names, schema->token_type, 0, false);
 

@@ -83,12 +83,6 @@ static const option_program program = {
     .entries = entries,
 };
 
-/* Whether only a part of a pack stream is to be read. */
-static bool wants_part(const packstat_conf *conf)
-{
-    return conf->range_given || conf->quick;
-}
-
 /* Reads one file and prints what is asked for; returns its exit status. */
 static int stat_file(const packstat_conf *conf, const char *name,
                      packstat_output *out)
@@ -104,7 +98,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
         return STATUS_FAILURE;
 
     /* Only some packs are read where they are, if it is a file of packs. */
-    if (wants_part(conf))
+    if (conf->range_given || conf->quick)
         result = packs_open_file(&packs_in, fd, &err);
     if (result == PS_ERR_UNSUPPORTED || result == PS_ERR_MAGIC)
         result = ps_open_any(fd, conf->raw_type, &packs_in.reader, &tokens,
@@ -141,7 +135,7 @@ static int check(const packstat_conf *conf, char *const *names, int n)
 
     if (conf->json && conf->histogram)
         return message_usage("--json and --histogram exclude each other");
-    if (wants_part(conf) && conf->verify)
+    if ((conf->range_given || conf->quick) && conf->verify)
         return message_usage("--verify reads all that there is: not with "
                              "--range or --quick");
     if (conf->quick && (conf->histogram || conf->range_given))

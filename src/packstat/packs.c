@@ -125,20 +125,6 @@ static void print_names(const char *key, const name_list *list)
     putchar(']');
 }
 
-static void print_json(const scan *s, const ps_totals *totals)
-{
-    double value = 0;
-    bool exists = order_stats_place(&s->found.order, &value);
-
-    report_json_begin(stdout, s->faults->file, s->info, totals);
-    report_json_ratio(stdout, "place_correlation", exists, value);
-    exists = order_stats_neighbour(&s->found.order, &value);
-    report_json_ratio(stdout, "neighbour_correlation", exists, value);
-    print_names("against", &s->conf->against);
-    print_names("rejects", &s->conf->rejects);
-    printf("}\n");
-}
-
 static void print_ok(const scan *s, const ps_totals *totals)
 {
     if (s->conf->quiet)
@@ -160,7 +146,11 @@ static void print_ok(const scan *s, const ps_totals *totals)
 static void print(scan *s)
 {
     const packs *input = s->input;
+    const order_stats *order = &s->found.order;
+    const char *name = s->faults->file;
     ps_totals totals;
+    double value = 0;
+    bool exists;
 
     /*
      * Of the input as a whole, or, where only some of it was read, of that;
@@ -181,14 +171,21 @@ static void print(scan *s)
     if (s->conf->histogram)
         return;
     if (s->conf->json) {
-        print_json(s, &totals);
+        report_json_begin(stdout, name, s->info, &totals);
+        exists = order_stats_place(order, &value);
+        report_json_ratio(stdout, "place_correlation", exists, value);
+        exists = order_stats_neighbour(order, &value);
+        report_json_ratio(stdout, "neighbour_correlation", exists, value);
+        print_names("against", &s->conf->against);
+        print_names("rejects", &s->conf->rejects);
+        printf("}\n");
     } else if (s->conf->verify) {
         print_ok(s, &totals);
     } else if (histogram_finish(&s->found.lengths) &&
                histogram_finish(&s->found.depths)) {
         summary_separate(stdout, &s->out->summarised);
-        summary_packs(stdout, files_input_name(s->faults->file), s->info,
-                      &totals, &s->found);
+        summary_packs(stdout, files_input_name(name), s->info, &totals,
+                      &s->found);
     } else {
         faults_no_memory(s->faults);
     }

@@ -140,35 +140,6 @@ typedef struct rows {
     uint64_t top; /* the highest of them */
 } rows;
 
-/*
- * Divides the values into at most `max_rows` rows: equal ranges, a value each
- * if they are few; or, where most counts would fall into the first of these,
- * ranges that grow by a power of two.
- */
-static void divide(rows *r, const ps_histogram *h, unsigned max_rows)
-{
-    const size_t n = ps_histogram_size(h);
-    const uint64_t greatest = ps_histogram_length(h, n - 1);
-    const uint64_t first = greatest / max_rows;
-    const uint64_t step = (greatest + max_rows - 1) / max_rows;
-    uint64_t below = 0;
-    unsigned bits = 1;
-
-    for (size_t i = 0; i < n && ps_histogram_length(h, i) <= first; i++)
-        below += ps_histogram_count(h, i);
-    if (first > 1 && below > ps_histogram_sequences(h) - below) {
-        /* Powers of 2, or of 4 and so on, until the rows suffice. */
-        while (greatest >> (bits * max_rows < 63 ? bits * max_rows : 63) != 0)
-            bits++;
-        for (uint64_t from = 1; from <= greatest; from <<= bits)
-            r->from[r->n++] = from;
-    } else {
-        for (uint64_t from = 1; from <= greatest; from += step)
-            r->from[r->n++] = from;
-    }
-    r->from[r->n] = greatest + 1;
-}
-
 /* "7", or "33-64". */
 static int label(char *buffer, size_t size, const rows *r, unsigned row)
 {
@@ -219,18 +190,45 @@ static void draw(FILE *out, const char *values, const char *counts,
     }
 }
 
-/* Draws a histogram under the headings `values` and `counts`. */
+/*
+ * Draws a histogram under the headings `values` and `counts`, in at most
+ * `max_rows` rows: equal ranges, a value each if they are few; or, where most
+ * counts would fall into the first of these, ranges that grow by a power of
+ * two.
+ */
 static void print_histogram(FILE *out, const char *values, const char *counts,
                             const histogram *found, unsigned max_rows)
 {
     const ps_histogram *h = found->all;
+    const size_t n = ps_histogram_size(h);
     rows r = {.sum = ps_histogram_sequences(h)};
+    uint64_t below = 0; /* of all counts, those of the first range */
+    uint64_t greatest;
+    uint64_t first;
+    unsigned bits = 1;
     unsigned row = 0;
 
     if (r.sum == 0)
         return;
-    divide(&r, h, max_rows);
-    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+    greatest = ps_histogram_length(h, n - 1);
+    first = greatest / max_rows;
+    for (size_t i = 0; i < n && ps_histogram_length(h, i) <= first; i++)
+        below += ps_histogram_count(h, i);
+    if (first > 1 && below > r.sum - below) {
+        /* Powers of 2, or of 4 and so on, until the rows suffice. */
+        while (greatest >> (bits * max_rows < 63 ? bits * max_rows : 63) != 0)
+            bits++;
+        for (uint64_t from = 1; from <= greatest; from <<= bits)
+            r.from[r.n++] = from;
+    } else {
+        const uint64_t step = (greatest + max_rows - 1) / max_rows;
+
+        for (uint64_t from = 1; from <= greatest; from += step)
+            r.from[r.n++] = from;
+    }
+    r.from[r.n] = greatest + 1;
+
+    for (size_t i = 0; i < n; i++) {
         while (ps_histogram_length(h, i) >= r.from[row + 1])
             row++;
         r.count[row] += ps_histogram_count(h, i);

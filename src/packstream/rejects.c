@@ -17,16 +17,10 @@
 #include "cli/message.h"
 #include "common/bytes.h"
 
-/* What the two channels add to a payload. */
-#define EXTRA_BYTES 9
-
-static const ps_channel source_id = {"source_id", PS_U64, PS_PER_SEQUENCE,
-                                     0};
-static const ps_channel reason_of = {"reason", PS_U8, PS_PER_SEQUENCE, 0};
-
 int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
                  bool any_token)
 {
+    static const ps_channel extra[2] = {REJECT_CHANNELS};
     ps_schema *with = &r->schema;
     ps_error err;
 
@@ -40,8 +34,8 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     /* What it declared would make readers refuse them. */
     if (any_token)
         with->vocab_size = 0;
-    with->channels[with->n_channels++] = source_id;
-    with->channels[with->n_channels++] = reason_of;
+    with->channels[with->n_channels++] = extra[0];
+    with->channels[with->n_channels++] = extra[1];
     if (ps_schema_check(with, &err) != PS_OK)
         return message_usage("--rejects: %s", err.text);
     return STATUS_OK;
@@ -113,7 +107,7 @@ int rejects_sync(rejects *r)
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
 {
     size_t n = sequence->payload_bytes;
-    size_t size = n + EXTRA_BYTES;
+    size_t size = n + REJECT_EXTRA_BYTES;
     ps_error err;
 
     if (r->name == NULL)
@@ -135,7 +129,7 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
     }
     memcpy(r->payload, sequence->payload, n);
     store_u64(r->payload + n, sequence->id);
-    r->payload[n + 8] = (unsigned char)reason;
+    r->payload[n + REJECT_AT_REASON] = (unsigned char)reason;
     if (ps_token_writer_put(r->writer, sequence->n_tok, r->payload, &err) ==
         PS_OK)
         return STATUS_OK;

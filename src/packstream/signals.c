@@ -20,7 +20,7 @@
 static volatile sig_atomic_t came;
 static volatile sig_atomic_t stop;
 
-/* Those that end a job are not caught again: the second of a kind ends all. */
+/* What ends a job is not caught again: a second one, of either kind, kills. */
 static void remember(int signal)
 {
     if (signal == SIGUSR1)
