@@ -31,6 +31,15 @@ static bool is_float(ps_type type)
     return type == PS_F32 || type == PS_F64;
 }
 
+bool element_range(ps_type type, int64_t *min, int64_t *max)
+{
+    if (is_float(type))
+        return false;
+    *min = ranges[type].min;
+    *max = ranges[type].max;
+    return true;
+}
+
 /*
  * Rounds to the nearest float; a value that would become infinite is outside.
  */

@@ -59,6 +59,9 @@ typedef enum element_result {
 element_result element_store(ps_type type, const json_t *value,
                              unsigned char *to);
 
+/* The integers that a type holds; false for floats. */
+bool element_range(ps_type type, int64_t *min, int64_t *max);
+
 /* Reads a fill value, a JSON number or null, as the bits of a ps_channel. */
 bool element_fill(ps_type type, const char *text, uint64_t *fill);
 

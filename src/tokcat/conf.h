@@ -52,6 +52,7 @@ typedef struct conf {
     conf_split split;
     uint64_t split_every; /* tokens, for SPLIT_EVERY */
     bool trim;            /* padding at the end of rows is left out */
+    bool json_trees;      /* jansson reads every line: for tests alone */
     conf_empty empty;
     bool type_given;
     bool type_open; /* the input may tell the type of the tokens */

@@ -121,6 +121,7 @@ int job_run(const conf *c, const char *const *names, int n_names)
         input_free(&r.beside[i]);
     input_free(&r.in);
     free(r.tokens);
+    json_columns_free(&r.columns);
     records_free(&r.out);
     return status;
 }

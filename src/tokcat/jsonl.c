@@ -3,7 +3,9 @@
  * the other keys become channels.
  *
  * The first object tells what channels there are, the user what --ignore
- * leaves out; every other object has the same keys.
+ * leaves out; every other object has the same keys.  The lines after the
+ * first are read by json_columns.c where it can; all others by jansson, which
+ * tells their faults, too.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,6 +13,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
@@ -310,6 +313,82 @@ static int store_ids(const reader *r, const json_t *ids)
     return STATUS_OK;
 }
 
+/* ---------------------------------------------------------------------
+ * Lines of integers
+ */
+
+/*
+ * Tells json_columns.c the keys of the stream, whose schema is final.  Leaves
+ * r->columns empty where a line can hold more than it reads.
+ */
+static int make_columns(reader *r)
+{
+    const conf *options = r->conf;
+    const ps_schema *s = &r->out.schema;
+    const uint32_t n = 1 + s->n_channels + options->n_ignored;
+    json_column *column = calloc(n, sizeof *column);
+    bool good = true;
+
+    if (column == NULL) {
+        message_errno("%s", input_name(&r->in));
+        return STATUS_FAILURE;
+    }
+    column[0] = (json_column){.key = options->ids_key,
+                              .width = ps_type_bytes(s->token_type),
+                              .max = reader_max_id(r)};
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        const ps_channel *from = &s->channels[i];
+        json_column *c = &column[1 + i];
+
+        c->key = from->name;
+        c->shape =
+            from->kind == PS_PER_TOKEN ? COLUMN_LIST : COLUMN_NUMBER;
+        c->width = ps_type_bytes(from->type);
+        good = good && element_range(from->type, &c->min, &c->max);
+    }
+    for (uint32_t i = 0; i < options->n_ignored; i++)
+        column[1 + s->n_channels + i] = (json_column){
+            .key = options->ignored[i], .shape = COLUMN_LEFT_OUT};
+    for (uint32_t i = 0; i < n; i++) {
+        column[i].key_bytes = strlen(column[i].key);
+        good = good && json_is_plain_key(column[i].key);
+    }
+    good = good && !options->json_trees;
+    r->columns = (json_columns){.column = column, .n = good ? n : 0};
+    return STATUS_OK;
+}
+
+/* Writes the columns of a line as a record of `n_tok` tokens. */
+static int put_columns(reader *r, uint32_t n_tok)
+{
+    const ps_schema *s = &r->out.schema;
+    const json_column *column = r->columns.column;
+    int status;
+
+    for (uint32_t i = 1 + s->n_channels; i < r->columns.n; i++)
+        if (column[i].seen)
+            (void)reader_ignores(r, column[i].key);
+    if (s->n_channels == 0)
+        return records_put(&r->out, n_tok, column[0].values);
+
+    status = records_reserve(&r->out, (size_t)ps_payload_bytes(s, n_tok));
+    if (status != STATUS_OK)
+        return status;
+    memcpy(r->out.payload, column[0].values, n_tok * column[0].width);
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        const json_column *c = &column[1 + i];
+        const size_t n = c->shape == COLUMN_LIST ? n_tok : 1;
+
+        memcpy(r->out.payload + ps_payload_offset(s, i, n_tok), c->values,
+               n * c->width);
+    }
+    return records_put(&r->out, n_tok, r->out.payload);
+}
+
+/* ---------------------------------------------------------------------
+ * Lines
+ */
+
 static int take_object(reader *r, json_t *object)
 {
     const ps_schema *s = &r->out.schema;
@@ -338,6 +417,8 @@ static int take_object(reader *r, json_t *object)
         status = learn_channels(r, object);
         if (status == STATUS_OK)
             status = records_start(&r->out);
+        if (status == STATUS_OK)
+            status = make_columns(r);
     }
     if (status == STATUS_OK && n > reader_max_tokens(r))
         status = reader_too_large(r);
@@ -358,10 +439,14 @@ static int take_line(reader *r, const input_line *line)
     json_error_t error;
     json_t *object;
     uint64_t column;
+    size_t n;
     int status;
 
     if (input_is_blank(line))
         return reader_empty(r, 1);
+    n = json_columns_read(&r->columns, line->bytes, line->n);
+    if (n > 0 && n <= reader_max_tokens(r))
+        return put_columns(r, (uint32_t)n);
     object = json_loadb((const char *)line->bytes, line->n,
                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (object != NULL) {

@@ -16,6 +16,7 @@
 
 #include "tokcat/conf.h"
 #include "tokcat/input.h"
+#include "tokcat/json_columns.h"
 #include "tokcat/records.h"
 
 /* The sequence being read, for messages. */
@@ -40,6 +41,7 @@ typedef struct reader {
     bool has_text;    /* of a paragraph: a line is not blank */
     bool ends_blank;  /* its last line is blank */
     unsigned char *tokens; /* converted from numbers: see split.c */
+    json_columns columns;  /* of the lines of JSON: see jsonl.c */
 } reader;
 
 /*

@@ -3,7 +3,8 @@
  *
  * The input: a byte of options, one for how to read (fuzz.h); with some of
  * the options a line that declares a channel; then text.  What one run
- * writes another writes, too, however its input comes.
+ * writes another writes, too, however its input comes, and though it reads
+ * every line with the JSON library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -74,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (settle(&c) != STATUS_OK)
         return 0;
     status = run_tokcat(&c, in.at, in.left, manner, &y);
+    c.json_trees = true;
     must(run_tokcat(&c, in.at, in.left, FEED_WHOLE, &whole) == status);
     must(y.result == whole.result && y.sequences == whole.sequences);
     must(y.tokens == whole.tokens && y.hash == whole.hash);

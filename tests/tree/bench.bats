@@ -41,6 +41,12 @@ script() {
     grep -q 'More D, 500 sequences: costs over 0.02 in 0 of 1' grid
 }
 
+@test "lines of JSON are read beside orjson, or alone" {
+    script jsonl.py --bytes=100000 --rounds=3 >table
+    grep -qE '^ids +[1-9][0-9]* ' table
+    grep -qE '^ids, labels, masks +[1-9][0-9]* ' table
+}
+
 @test "the search says how to repeat what it found" {
     script adversary.py --tries=16 --sequences=500 --windows=64 >found
     grep -q -- '--source=mix:' found

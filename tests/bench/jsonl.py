@@ -1,0 +1,131 @@
+"""jsonl.py - how fast tokcat reads JSON Lines, beside orjson.
+
+    jsonl.py [OPTION]... BUILD_DIR
+
+      --bytes=N           of JSON Lines a case (200000000)
+      --rounds=N          at least 3 (7)
+      --page=FILE         put the table in its place in BENCHMARKS.md, too
+
+tokcat reads a file and writes framed records to nowhere: its processor time is
+that of all of it.  orjson, a parser of JSON for Python, only parses: its time
+is that of `orjson.loads` of each line, with the lines in memory already, and
+not that of starting Python.  Both take turns.  MB/s are of the text, a MB is
+10^6 bytes.
+
+Ids are drawn as those of a vocabulary of 50,257, of which many are small.
+Lines have 1 to 2,000 of them; their labels are the ids, with -100 for the
+first third, and their masks ones.
+
+Without orjson tokcat stands alone.  Ends with 1 if a contender fails, not if
+one is slow: what was wanted and missed is said at the end of a line.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import functools
+import json
+import os
+import random
+import sys
+
+import measure
+from measure import Failed
+
+# Columns, separators, and what is wanted as a multiple of orjson.
+CASES = {"ids": (("input_ids",), (", ", ": "), 4),
+         "ids, no blanks": (("input_ids",), (",", ":"), 4),
+         "ids, labels, masks": (("input_ids", "labels", "attention_mask"),
+                                (", ", ": "), 2.5)}
+GOAL = 400  # MB/s
+
+# What the other process does: it prints its processor time.
+PARSE = """
+import orjson, sys, time
+lines = open(sys.argv[1], "rb").read().splitlines()
+begin = time.process_time()
+for line in lines:
+    orjson.loads(line)
+print(time.process_time() - begin)
+"""
+
+
+def draw_line(draw, columns):
+    n = draw.randint(1, 2000)
+    ids = [int(50257 * draw.random() ** 3) for _ in range(n)]
+    values = {"input_ids": ids, "attention_mask": [1] * n,
+              "labels": [-100] * (n // 3) + ids[n // 3:]}
+    return {key: values[key] for key in columns}
+
+
+def write_case(name, columns, separators, size):
+    """Some lines, again and again."""
+    draw = random.Random(1)
+    text = "".join(json.dumps(draw_line(draw, columns),
+                              separators=separators) + "\n"
+                   for _ in range(1000))
+    with open(name, "w") as file:
+        for _ in range(size // len(text) + 1):
+            file.write(text)
+    return os.path.getsize(name)
+
+
+def run_tokcat(name):
+    return measure.time_pipe([["tokcat", "-q", "--from=jsonl", name]], 0)[1]
+
+
+def run_orjson(name):
+    return float(measure.output_of([sys.executable, "-c", PARSE, name]))
+
+
+def table(options):
+    lines = ["JSON Lines, by processor time", measure.machine(),
+             "%d MB a case; %d rounds; wanted: %d MB/s, and of orjson what "
+             "stands in parentheses" % (options.bytes // 10**6,
+                                        options.rounds, GOAL)]
+    contenders = {"tokcat": run_tokcat}
+    try:
+        measure.output_of([sys.executable, "-c", "import orjson"])
+        contenders["orjson"] = run_orjson
+    except Failed:
+        lines.append("orjson is not installed")
+    rows = [["case", *("%s MB/s" % key for key in contenders), "ratio",
+             "95 %", "", ""]]
+    for case, (columns, separators, goal) in CASES.items():
+        with measure.room(2 * options.bytes) as folder:
+            name = os.path.join(folder, "lines")
+            size = write_case(name, columns, separators, options.bytes)
+            times = measure.take_turns(
+                {key: functools.partial(run, name)
+                 for key, run in contenders.items()}, options.rounds)
+        speeds = {key: size / measure.quartiles(used)[1] / 1e6
+                  for key, used in times.items()}
+        found, low, high = (0, 0, 0) if len(times) == 1 else measure.ratio(
+            times["orjson"], times["tokcat"])
+        missed = speeds["tokcat"] < GOAL or 0 < found < goal
+        rows.append([case, *("%.0f" % speed for speed in speeds.values()),
+                     "%.1f" % found, "%.1f-%.1f" % (low, high),
+                     "(%.1f)" % goal, "missed" if missed else ""])
+    return lines + [""] + measure.table(rows)
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--bytes", type=int, default=200 * 10**6)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--page")
+    parser.add_argument("build")
+    options = parser.parse_args()
+    if options.rounds < 3 or options.bytes < 10**5:
+        parser.error("at least 3 rounds of 100000 bytes")
+    return options
+
+
+def main():
+    options = parse()
+    measure.find_programs(options.build)
+    measure.tell("jsonl", table(options), options.page)
+
+
+if __name__ == "__main__":
+    measure.run_main(main)

@@ -1,0 +1,373 @@
+/*
+ * json-columns-t.c - what is read of a line of JSON is what jansson reads of
+ * it; and the lines of tokenizers are read.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tap.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib-fixture.h"
+#include "tokcat/json_columns.h"
+
+enum { IDS, LABELS, SCORE, TEXT, COLUMNS };
+
+static const json_column as_wanted[COLUMNS] = {
+    [IDS] = {.key = "input_ids", .width = 2, .max = 60000},
+    [LABELS] = {.key = "labels", .width = 4, .min = INT32_MIN,
+                .max = INT32_MAX},
+    [SCORE] = {.key = "score", .shape = COLUMN_NUMBER, .width = 8,
+               .min = INT64_MIN, .max = INT64_MAX},
+    [TEXT] = {.key = "text", .shape = COLUMN_LEFT_OUT},
+};
+
+/* The first `n` of the columns. */
+static json_columns open_columns(uint32_t n)
+{
+    json_columns c = {.n = n};
+
+    c.column = must_alloc(sizeof as_wanted);
+    memcpy(c.column, as_wanted, sizeof as_wanted);
+    for (uint32_t i = 0; i < n; i++)
+        c.column[i].key_bytes = strlen(c.column[i].key);
+    return c;
+}
+
+static int64_t value_at(const json_column *c, size_t i)
+{
+    uint64_t bits = 0;
+
+    for (size_t k = 0; k < c->width; k++)
+        bits |= (uint64_t)c->values[i * c->width + k] << 8 * k;
+    return c->min == 0 || c->width == 8 ? (int64_t)bits : (int32_t)bits;
+}
+
+/* Reads a line from memory that ends with its newline. */
+static size_t read_line(json_columns *c, const char *text)
+{
+    const size_t n = strlen(text);
+    char *line = must_alloc(n + 1);
+    size_t length;
+
+    memcpy(line, text, n);
+    line[n] = '\n';
+    length = json_columns_read(c, (const unsigned char *)line, n);
+    free(line);
+    return length;
+}
+
+/* True if jansson reads the same of the line. */
+static bool jansson_agrees(const json_columns *c, const char *text, size_t n)
+{
+    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    size_t keys = 0;
+    bool same = json_is_object(object);
+
+    for (uint32_t i = 0; same && i < c->n; i++) {
+        const json_column *column = &c->column[i];
+        const json_t *value = json_object_get(object, column->key);
+
+        keys += value != NULL;
+        same = column->seen == (value != NULL);
+        if (column->shape == COLUMN_LEFT_OUT)
+            continue;
+        if (column->shape == COLUMN_NUMBER) {
+            same = same && json_is_integer(value) &&
+                   json_integer_value(value) == value_at(column, 0);
+            continue;
+        }
+        same = same && json_array_size(value) == n;
+        for (size_t k = 0; same && k < n; k++) {
+            const json_t *element = json_array_get(value, k);
+
+            same = json_is_integer(element) &&
+                   json_integer_value(element) == value_at(column, k);
+        }
+    }
+    same = same && json_object_size(object) == keys;
+    json_decref(object);
+    return same;
+}
+
+/* ---- Lines that are read ---- */
+
+static void test_read(void **state)
+{
+    static const struct {
+        uint32_t columns;
+        size_t length;
+        const char *line;
+    } lines[] = {
+        {1, 1, "{\"input_ids\":[0]}"},
+        {1, 3, "{\"input_ids\":[1,22,333]}"},
+        {1, 3, "{\"input_ids\": [1, 22, 333]}"},
+        {1, 3, " {\t\"input_ids\" :\r[ 1 ,22\t, 333 ] } \r"},
+        {1, 4, "{\"input_ids\": [60000, -0, 10000, 7]}"},
+        {2, 2, "{\"input_ids\": [1, 2], \"labels\": [-100, 2147483647]}"},
+        {2, 2, "{\"labels\": [-2147483648, 9], \"input_ids\": [1, 2]}"},
+        {2, 1, "{\"labels\": [12345678], \"input_ids\": [1]}"},
+        {3, 1, "{\"score\": 123456789012345678, \"labels\":[1], "
+               "\"input_ids\":[1]}"},
+        {3, 1, "{\"labels\":[1], \"score\": -7, \"input_ids\":[1]}"},
+        {4, 1, "{\"labels\":[1], \"score\": 0, \"input_ids\":[1]}"},
+        {4, 1, "{\"labels\":[1], \"score\": 0, \"input_ids\":[1],"
+               "\"text\": \"\\\"\\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"}"},
+        {4, 1, "{\"text\": null, \"labels\":[1],\"score\":0,"
+               "\"input_ids\":[1]}"},
+        {4, 1, "{\"text\": [true, 1.5, -2, \"a\", false], \"labels\":[1],"
+               "\"score\":0,\"input_ids\":[1]}"},
+        {4, 1, "{\"text\": [ ], \"labels\":[1],\"score\":0,"
+               "\"input_ids\":[1]}"},
+    };
+
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        json_columns c = open_columns(lines[i].columns);
+        const size_t n = strlen(lines[i].line);
+        char *line = must_alloc(n + 1);
+        size_t length;
+
+        memcpy(line, lines[i].line, n);
+        line[n] = '\n';
+        length = json_columns_read(&c, (unsigned char *)line, n);
+        if (length != lines[i].length ||
+            !jansson_agrees(&c, lines[i].line, length))
+            fail_msg("%s", lines[i].line);
+        free(line);
+        json_columns_free(&c);
+    }
+}
+
+/* ---- Lines that are left to the library ---- */
+
+static void test_left(void **state)
+{
+    static const char *const lines[] = {
+        "", " ", "[]", "{}", "{", "}", "{\"", "{\"input_ids\"",
+        "{\"input_ids\":", "{\"input_ids\":[", "{\"input_ids\":[1",
+        "{\"input_ids\":[1,", "{\"input_ids\":[1]", "{\"input_ids\":[]}",
+        "{\"input_ids\":[1]}}", "{\"input_ids\":[1]} x",
+        "{\"input_ids\":[1],}", "{,\"input_ids\":[1]}",
+        "{\"input_ids\":[1,]}", "{\"input_ids\":[,1]}",
+        "{\"input_ids\":[1 2]}", "{\"input_ids\":[01]}",
+        "{\"input_ids\":[00]}", "{\"input_ids\":[-]}",
+        "{\"input_ids\":[-1]}", "{\"input_ids\":[+1]}",
+        "{\"input_ids\":[60001]}", "{\"input_ids\":[1.0]}",
+        "{\"input_ids\":[1e1]}", "{\"input_ids\":[true]}",
+        "{\"input_ids\":[null]}", "{\"input_ids\":[\"1\"]}",
+        "{\"input_ids\":[[1]]}", "{\"input_ids\":1}",
+        "{\"input_ids\":[18446744073709551617]}",
+        "{\"input_ids\":[9999999999999999999999, 1, 2]}",
+        "{\"input_ids\":[1],\"input_ids\":[1]}",
+        "{\"input_ids\":[1],\"other\":[1]}", "{\"other\":[1]}",
+        "{\"input_id\":[1]}", "{\"input_idss\":[1]}",
+        "{\"\\u0069nput_ids\":[1]}", "{'input_ids':[1]}",
+        "{\"input_ids\":[1]\x0b}", "{\"input_ids\":[1]\x01}",
+        "{\"input_ids\" [1]}", "{\"input_ids\":[1]; }",
+    };
+    json_columns c = open_columns(1);
+
+    for (size_t i = 0; i < COUNT(lines); i++)
+        if (read_line(&c, lines[i]) != 0)
+            fail_msg("%s", lines[i]);
+    json_columns_free(&c);
+}
+
+/* The value of a key that is left out must be sound as well. */
+static void test_left_out(void **state)
+{
+    static const char *const values[] = {
+        "", "\"", "\"a", "\"\\\"", "\"\\u0041\"", "\"\\x\"", "\"\x1f\"",
+        "\"\x80\"", "\"\xc0\x80\"", "\"\xc1\xbf\"", "\"\xc3\"",
+        "\"\xe0\x9f\xbf\"", "\"\xed\xa0\x80\"", "\"\xe2\x82\"",
+        "\"\xf0\x8f\xbf\xbf\"", "\"\xf4\x90\x80\x80\"", "\"\xf5\x80\x80\x80\"",
+        "\"\xff\"", "tru", "truth", "nul", "True", "NaN", "-", "1.", ".5",
+        "01", "1.5e999", "1e5", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]",
+        "[[1]]", "{}", "[{}]", "1 2", "\"a\"\"b\"",
+    };
+    json_columns c = open_columns(COLUMNS);
+    char line[200];
+
+    for (size_t i = 0; i < COUNT(values); i++) {
+        (void)snprintf(line, sizeof line,
+                       "{\"input_ids\":[1],\"labels\":[1],\"score\":1,"
+                       "\"text\":%s}", values[i]);
+        if (read_line(&c, line) != 0)
+            fail_msg("%s", line);
+    }
+    json_columns_free(&c);
+}
+
+static void test_other_lengths(void **state)
+{
+    json_columns c = open_columns(2);
+
+    assert_int_equal(read_line(&c, "{\"input_ids\":[1,2],\"labels\":[1,2]}"),
+                     2);
+    assert_int_equal(read_line(&c, "{\"input_ids\":[1,2],\"labels\":[1]}"), 0);
+    assert_int_equal(read_line(&c, "{\"labels\":[1],\"input_ids\":[1,2]}"), 0);
+    assert_int_equal(read_line(&c, "{\"labels\":[],\"input_ids\":[1,2]}"), 0);
+    assert_int_equal(read_line(&c, "{\"input_ids\":[1,2]}"), 0);
+    json_columns_free(&c);
+}
+
+static void test_keys(void **state)
+{
+    json_columns none = {0};
+
+    assert_true(json_is_plain_key(""));
+    assert_true(json_is_plain_key("input_ids"));
+    assert_true(json_is_plain_key("\xc3\xa9 /"));
+    assert_false(json_is_plain_key("a\"b"));
+    assert_false(json_is_plain_key("a\\"));
+    assert_false(json_is_plain_key("a\n"));
+    assert_int_equal(read_line(&none, "{\"input_ids\":[1]}"), 0);
+    json_columns_free(&none);
+}
+
+/* ---- Drawn lines ---- */
+
+/* Appends one of some texts. */
+static void append(char *line, uint64_t *random, const char *const *from,
+                   size_t n)
+{
+    strcat(line, from[random_below(random, (uint32_t)n)]);
+}
+
+static void append_blank(char *line, uint64_t *random)
+{
+    static const char *const blanks[] = {"", "", " ", " ", "  ", "\t", "\r"};
+
+    append(line, random, blanks, COUNT(blanks));
+}
+
+static void append_number(char *line, uint64_t *random, bool any)
+{
+    static const char *const odd[] = {
+        "1.5", "-0", "01", "1e3", "true", "null", "\"1\"", "[1]", "--1",
+        "123456789012345678", "1234567890123456789", "99999999", "", "7x"};
+    char digits[24];
+    const uint64_t value = random_next(random) >> random_below(random, 64);
+
+    if (any && random_below(random, 40) == 0) {
+        append(line, random, odd, COUNT(odd));
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%s%u",
+                   any && random_below(random, 4) == 0 ? "-" : "",
+                   (unsigned)(value % (any ? 1u << 31 : 60001)));
+    strcat(line, digits);
+}
+
+static void append_list(char *line, uint64_t *random, uint32_t n, bool any)
+{
+    strcat(line, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        append_blank(line, random);
+        append_number(line, random, any);
+        append_blank(line, random);
+        if (i + 1 < n)
+            strcat(line, ",");
+    }
+    strcat(line, "]");
+}
+
+/* Changes, drops or adds a byte; never a NUL. */
+static void damage(char *line, uint64_t *random)
+{
+    const size_t n = strlen(line);
+    const size_t at = random_below(random, (uint32_t)n);
+
+    switch (random_below(random, 3)) {
+    case 0:
+        line[at] = (char)(1 + random_below(random, 255));
+        break;
+    case 1:
+        memmove(line + at, line + at + 1, n - at);
+        break;
+    default:
+        memmove(line + at + 1, line + at, n - at + 1);
+        line[at] = "0,[]{}\": -9"[random_below(random, 11)];
+        break;
+    }
+}
+
+/*
+ * What is read is what jansson reads, of sound lines and of others; nearly
+ * all that are sound are read.
+ */
+static void test_drawn(void **state)
+{
+    static const char *const texts[] = {"\"a\\\\b\"", "null", "[1, 2.5]",
+                                        "\"\xc3\xa9\"", "-3", "[]"};
+    json_columns c = open_columns(COLUMNS);
+    uint64_t random = 8;
+    unsigned read = 0;
+    unsigned sound = 0;
+
+    for (unsigned i = 0; i < 40000; i++) {
+        const uint32_t n = random_below(&random, 9);
+        const uint32_t first = random_below(&random, COLUMNS);
+        const bool any = i % 2 == 0;
+        char line[2000] = "{";
+        size_t length;
+        size_t at = 0;
+
+        for (uint32_t k = 0; k < COLUMNS; k++) {
+            const uint32_t column = (first + k) % COLUMNS;
+
+            if (column == TEXT && n % 3 == 0)
+                continue;
+            if (at++ > 0)
+                strcat(line, ",");
+            append_blank(line, &random);
+            strcat(line, "\"");
+            strcat(line, c.column[column].key);
+            strcat(line, "\"");
+            append_blank(line, &random);
+            strcat(line, ":");
+            append_blank(line, &random);
+            if (column == TEXT)
+                append(line, &random, texts, COUNT(texts));
+            else if (column == SCORE)
+                append_number(line, &random, any);
+            else
+                append_list(line, &random, n, any && column == LABELS);
+            append_blank(line, &random);
+        }
+        strcat(line, "}");
+        if (i % 3 == 0)
+            damage(line, &random);
+
+        length = strchr(line, '\n') != NULL ? 0 : strlen(line);
+        line[length] = '\n';
+        length = json_columns_read(&c, (unsigned char *)line, length);
+        *strchr(line, '\n') = '\0';
+        if (length > 0 && !jansson_agrees(&c, line, length))
+            fail_msg("%s", line);
+        if (!any && i % 3 != 0 && n > 0) {
+            sound++;
+            assert_true(length > 0);
+        }
+        read += length > 0;
+    }
+    assert_true(sound > 10000 && read > sound + 1000);
+    json_columns_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_other_lengths),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_drawn),
+    };
+
+    return run_as_tap("json-columns", tests, NULL);
+}
