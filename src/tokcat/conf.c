@@ -122,6 +122,10 @@ static const option_entry entries[] = {
      "jsonl, datatrove, tfrecord: leave this key, or the\n"
      "channel of this name, out; repeatable",
      OPTION_CALL(conf_set_ignore)},
+    {0, "no-decompress", NULL,
+     "take text as it is, though it begins as the files\n"
+     "of gzip and zstd do",
+     OPTION_FLAG(conf, as_it_is)},
     {0, "vocab", "N",
      "declare N token ids, and refuse those not below N\n"
      "(default with --from=bytes: 256)",

@@ -18,7 +18,8 @@ enum {
     CHANNEL = 4,
     IGNORE = 8,
     TRIM = 16,
-    TYPED = 32
+    TYPED = 32,
+    TEXT = 64
 };
 
 #define OR(split) (1u << (split))
@@ -33,9 +34,11 @@ typedef struct form {
 
 static const form forms[] = {
     [FROM_NOTHING] = {"", 0, 0, false},
-    [FROM_IDS] = {"ids", EMPTY, 0, false},
-    [FROM_BYTES] = {"bytes", 0, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH), false},
-    [FROM_JSONL] = {"jsonl", EMPTY | IDS_KEY | CHANNEL | IGNORE, 0, false},
+    [FROM_IDS] = {"ids", EMPTY | TEXT, 0, false},
+    [FROM_BYTES] = {"bytes", TEXT, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH),
+                    false},
+    [FROM_JSONL] = {"jsonl", EMPTY | IDS_KEY | CHANNEL | IGNORE | TEXT, 0,
+                    false},
     [FROM_LLMC] = {"llmc", TYPED, STREAM, true},
     [FROM_NANOGPT] = {"nanogpt", 0, STREAM, true},
     [FROM_NPY] = {"npy", EMPTY | TRIM | TYPED, STREAM, false},
@@ -100,6 +103,7 @@ int forms_check(const conf *c)
         {"--channel", CHANNEL, c->schema.n_channels > 0},
         {"--ignore", IGNORE, c->n_ignored > 0},
         {"--trim-pad", TRIM, c->trim},
+        {"--no-decompress", TEXT, c->as_it_is},
     };
 
     if (c->from == FROM_NOTHING)

@@ -28,6 +28,8 @@ static void rewind_state(input_file *in)
     in->borrowed = in->regular = in->ended = false;
     in->next = in->bytes = in->line = 0;
     in->begin = in->end = in->searched = 0;
+    in->known = in->as_it_is || in->max_line == 0;
+    in->form = COMPRESSION_NONE;
 }
 
 int input_open(input_file *in, const char *name)
@@ -97,13 +99,16 @@ void input_close(input_file *in)
     in->open = false;
     free(in->own_name);
     in->own_name = NULL;
+    decompress_free(in->packed);
+    in->packed = NULL;
 }
 
 void input_free(input_file *in)
 {
     input_close(in);
     free(in->buffer);
-    in->buffer = NULL;
+    free(in->raw);
+    in->buffer = in->raw = NULL;
 }
 
 /* ---------------------------------------------------------------------
@@ -159,13 +164,101 @@ static int grow(input_file *in)
     return STATUS_OK;
 }
 
+/* Reads up to `n` bytes as they are in the file; *got is 0 at its end. */
+static int read_file(input_file *in, unsigned char *to, size_t n, size_t *got)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    ssize_t result;
+
+    if (!in->regular && poll(&p, 1, 0) == 0) {
+        const int status = in->on_wait(in->context);
+
+        if (status != STATUS_OK)
+            return status;
+    }
+    if (in->regular)
+        do
+            result = pread(in->fd, to, n, (off_t)in->next);
+        while (result < 0 && errno == EINTR);
+    else
+        result = input_read(in->fd, to, n);
+    if (result < 0) {
+        message_errno("%s: cannot read", input_name(in));
+        return STATUS_FAILURE;
+    }
+    *got = (size_t)result;
+    return STATUS_OK;
+}
+
+/* Reads up to `n` bytes of compressed text; *got is 0 at its end. */
+static int read_packed(input_file *in, unsigned char *to, size_t n,
+                       size_t *got)
+{
+    bool ended = false;
+
+    for (*got = 0; *got == 0 && !ended;) {
+        decompress_buffers b = {in->raw + in->raw_begin,
+                                in->raw_end - in->raw_begin, to, n};
+        const char *why = decompress_step(in->packed, &b);
+
+        in->raw_begin = in->raw_end - b.n_in;
+        *got = n - b.n_out;
+        if (why != NULL && *got == 0)
+            return input_bad(in, in->next, "%s: %s",
+                             compression_name(in->form), why);
+        if (*got == 0 && b.n_in == 0) {
+            const int status =
+                read_file(in, in->raw, INPUT_BLOCK, &in->raw_end);
+
+            if (status != STATUS_OK)
+                return status;
+            in->raw_begin = 0;
+            ended = in->raw_end == 0;
+        }
+    }
+    if (ended && !decompress_is_whole(in->packed))
+        return input_bad(in, in->next, "the %s data ends too early",
+                         compression_name(in->form));
+    return STATUS_OK;
+}
+
+/*
+ * Looks at the first bytes of a text, which are all that is ready.  What is
+ * compressed becomes `raw`, as if nothing of the text had been read yet.
+ */
+static int recognize(input_file *in)
+{
+    unsigned char *raw;
+
+    if (in->end < COMPRESSION_MAGIC && !in->ended)
+        return STATUS_OK;
+    in->known = true;
+    in->form = compression_of(in->buffer, in->end);
+    if (in->form == COMPRESSION_NONE)
+        return STATUS_OK;
+    in->packed = decompress_open(in->form);
+    raw = in->raw != NULL ? in->raw : malloc(INPUT_BLOCK);
+    if (in->packed == NULL || raw == NULL) {
+        free(raw);
+        in->raw = NULL;
+        message_errno("%s", input_name(in));
+        return STATUS_FAILURE;
+    }
+    memcpy(raw, in->buffer, in->end);
+    in->raw = raw;
+    in->raw_begin = 0;
+    in->raw_end = in->end;
+    in->end = 0;
+    in->next = 0;
+    in->ended = false;
+    return STATUS_OK;
+}
+
 /* Moves what is ready to the front of the buffer, and reads more. */
 static int fill(input_file *in)
 {
-    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    size_t got = 0;
     int status = STATUS_OK;
-    unsigned char *to;
-    ssize_t n;
 
     if (in->begin > 0 && in->end > in->begin)
         memmove(in->buffer, in->buffer + in->begin, in->end - in->begin);
@@ -173,26 +266,19 @@ static int fill(input_file *in)
     in->begin = 0;
     if (in->end == in->size)
         status = grow(in);
-    if (status == STATUS_OK && !in->regular && poll(&p, 1, 0) == 0)
-        status = in->on_wait(in->context);
     if (status != STATUS_OK)
         return status;
 
-    to = in->buffer + in->end;
-    if (in->regular)
-        do
-            n = pread(in->fd, to, in->size - in->end, (off_t)in->next);
-        while (n < 0 && errno == EINTR);
-    else
-        n = input_read(in->fd, to, in->size - in->end);
-    if (n < 0) {
-        message_errno("%s: cannot read", input_name(in));
-        return STATUS_FAILURE;
-    }
-    in->ended = n == 0;
-    in->end += (size_t)n;
-    in->next += (uint64_t)n;
-    return STATUS_OK;
+    /* What turns out to be compressed has to fit `raw`. */
+    status = (in->packed != NULL ? read_packed : read_file)(
+        in, in->buffer + in->end, (in->known ? in->size : INPUT_BLOCK) -
+        in->end, &got);
+    if (status != STATUS_OK)
+        return status;
+    in->ended = got == 0;
+    in->end += got;
+    in->next += got;
+    return in->known ? STATUS_OK : recognize(in);
 }
 
 int input_need(input_file *in, size_t n, size_t *ready)

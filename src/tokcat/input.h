@@ -1,6 +1,6 @@
 /*
  * input.h - input files in bounded memory: bytes in order, or lines; and of
- * regular files from any place.
+ * regular files from any place.  Text may be compressed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "cli/message.h"
+#include "tokcat/decompress.h"
 
 /* The size of a read. */
 #define INPUT_BLOCK ((size_t)256 * 1024)
@@ -24,6 +25,7 @@ typedef int input_wait_hook(void *context);
 typedef struct input_file {
     /* Set by the owner; all else starts as 0. */
     size_t max_line; /* without its newline; 0: the file is not text */
+    bool as_it_is;   /* no text is decompressed */
     input_wait_hook *on_wait;
     void *context;
 
@@ -42,6 +44,12 @@ typedef struct input_file {
     size_t end;
     size_t searched; /* bytes from `begin` on that hold no newline */
     uint64_t line;   /* number of the last line, from 1 */
+    bool known;      /* whether the text is compressed: then `packed` */
+    compression form;
+    decompressor *packed;
+    unsigned char *raw; /* of INPUT_BLOCK bytes: what was read of it */
+    size_t raw_begin;
+    size_t raw_end;
 } input_file;
 
 /*

@@ -88,7 +88,9 @@ int job_run(const conf *c, const char *const *names, int n_names)
     reader r = {.conf = c, .out = {.fd = -1, .schema = c->schema}};
     int status = STATUS_FAILURE;
 
-    r.in = (input_file){.max_line = form->max_line, .on_wait = pass_on,
+    r.in = (input_file){.max_line = form->max_line,
+                        .as_it_is = c->as_it_is,
+                        .on_wait = pass_on,
                         .context = &r.out};
     for (int i = 0; i < READER_BESIDE; i++)
         r.beside[i] = (input_file){.on_wait = pass_on, .context = &r.out};

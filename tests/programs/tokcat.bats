@@ -813,6 +813,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     [ -z "$stderr" ]
     local option
     for option in --from --type --raw --output --empty --split --trim-pad \
+        --no-decompress \
         --ids-key --channel --ignore --vocab --pad-id --bos-id --eos-id \
         --cls-id --sep-id --mask-id --tokenizer --labels --quiet --help \
         --version; do

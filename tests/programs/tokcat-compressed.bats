@@ -1,0 +1,163 @@
+#!/usr/bin/env bats
+#
+# tokcat-compressed.bats - text that gzip and zstd compressed is the text.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# shellcheck disable=SC2034
+program=tokcat operands=(x) pipes=strict
+
+# compress FORM FILE: FILE.FORM of it, where there is such a program.
+compress() {
+    case $1 in
+        gz)
+            skip_without gzip
+            gzip -nkf "$2"
+            ;;
+        zst)
+            skip_without zstd
+            zstd -qf "$2" -o "$2.zst"
+            ;;
+    esac
+}
+
+# each_line TEXT: x has this text, many a time.
+many_lines() {
+    seq 3000 | sed "s/\$/ $1/" >x
+}
+
+# same_as_plain FORM OPTION...: x.FORM makes the records of x, however it is
+# read.
+same_as_plain() {
+    local packed=x.$1
+    shift
+    tokcat -q "$@" x >wanted
+    tokcat -q "$@" "$packed" | cmp - wanted
+    tokcat -q "$@" <"$packed" | cmp - wanted
+    dd bs=1 if="$packed" status=none | tokcat -q "$@" | cmp - wanted
+}
+
+@test "every form of text, from files and from slow pipes" {
+    local form
+    for form in gz zst; do
+        many_lines '1 2 3'
+        compress "$form" x
+        same_as_plain "$form" --from=ids
+        same_as_plain "$form" --from=bytes
+        seq 3000 | sed 's/.*/{"input_ids": [&, 2], "n": [1, &]}/' >x
+        compress "$form" x
+        same_as_plain "$form" --from=jsonl
+        printf '1 2' >x
+        compress "$form" x
+        same_as_plain "$form" --from=ids
+        : >x
+        compress "$form" x
+        same_as_plain "$form" --from=ids
+    done
+}
+
+@test "files one after another, each as it is" {
+    local form
+    for form in gz zst; do
+        many_lines 7
+        compress "$form" x
+        cat x x x >y
+        tokcat -q --from=ids x "x.$form" x |
+            cmp - <(tokcat -q --from=ids y)
+        tokcat -q --from=ids "x.$form" x "x.$form" |
+            cmp - <(tokcat -q --from=ids y)
+    done
+}
+
+@test "several members and frames, and zeros behind those of gzip" {
+    local form
+    for form in gz zst; do
+        many_lines 7
+        : >empty
+        compress "$form" x
+        compress "$form" empty
+        cat x x >y
+        cat "x.$form" "empty.$form" "x.$form" "empty.$form" |
+            tokcat -q --from=ids | cmp - <(tokcat -q --from=ids y)
+    done
+    compress gz x
+    { cat x.gz; head -c 5000 /dev/zero; cat x.gz; head -c 99 /dev/zero; } |
+        tokcat -q --from=ids | cmp - <(tokcat -q --from=ids y)
+    # A frame to skip, before and behind.
+    compress zst x
+    { u32 0x184d2a53 3 && printf abc; } >skipped
+    cat skipped x.zst skipped x.zst skipped | tokcat -q --from=ids |
+        cmp - <(tokcat -q --from=ids y)
+}
+
+@test "what is cut is told, after the records before it" {
+    local form name=gzip n
+    many_lines '1 2 3'
+    tokcat -q --from=ids --raw x >wanted
+    for form in gz zst; do
+        compress "$form" x
+        for n in 4 5 11 20 500 $(($(size "x.$form") - 1)); do
+            head -c "$n" "x.$form" >cut
+            run -65 tokcat -q --from=ids --raw -o got cut
+            [[ $output == "tokcat: cut: byte "*": the $name data ends too \
+early" ]]
+            cmp -n "$(size got)" got wanted
+        done
+        name=zstd
+    done
+}
+
+@test "what is damaged is told" {
+    local form at
+    seq 20 >x
+    tokcat -q --from=ids x >wanted
+    for form in gz zst; do
+        compress "$form" x
+        for ((at = 4; at < $(size "x.$form"); at++)); do
+            cp "x.$form" bad
+            flip bad "$at" 3
+            run tokcat -q --from=ids -o got bad
+            echo "$form $at: $status: $output"
+            # Of the head of gzip, some bytes say nothing of the text.
+            [ "$status" -eq 65 ] || cmp got wanted
+        done
+        { cat "x.$form"; echo more; } >bad
+        run -65 tokcat -q --from=ids bad
+    done
+}
+
+@test "what begins a little like them is text" {
+    printf '\037' >x
+    is 65 "tokcat: x: line 1, column 1: '?' is not a number" \
+        tokcat --from=ids x
+    printf '(\265/' >x
+    tokcat -q --from=bytes --raw x | cmp - <(record16 40 181 47)
+    printf '(\265/\n' >x
+    tokcat -q --from=bytes --raw x | cmp - <(record16 40 181 47 10)
+}
+
+@test "--no-decompress takes bytes as they are" {
+    printf 'abc' >x
+    compress gz x
+    tokcat -q --from=bytes --raw --no-decompress x.gz |
+        packstat --histogram >got
+    tokcat -q --from=bytes --raw --no-decompress x.gz |
+        packstream -q -L 64 -a none | packcat --to=bytes | cmp - x.gz
+    bad_option "--no-decompress does not go with --from=npy" --from=npy \
+        --no-decompress
+}
+
+@test "text of any size is decompressed in little memory" {
+    skip_if_sanitized
+    skip_without python3
+    local form peak
+    for form in gz zst; do
+        { yes '1 2 3 4 5 6 7 8 9' || true; } | head -c 60000000 >x
+        compress "$form" x
+        peak=$(support memory.py tokcat -q --from=ids <"x.$form")
+        echo "$form: $peak KiB"
+        [ "$peak" -le 12000 ]
+    done
+}
