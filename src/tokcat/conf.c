@@ -13,8 +13,8 @@
 
 #include "cli/message.h"
 #include "tokcat/channel.h"
-#include "tokcat/digest.h"
 #include "tokcat/forms.h"
+#include "tokcat/tokenizer.h"
 
 /* ---------------------------------------------------------------------
  * Options
@@ -141,7 +141,8 @@ static const option_entry entries[] = {
     {0, "sep-id", "N", "declare the separator token", SPECIAL_ID(PS_SEP)},
     {0, "mask-id", "N", "declare the mask token", SPECIAL_ID(PS_MASK)},
     {0, "tokenizer", "FILE",
-     "record the digest of FILE, which made the tokens",
+     "record the digest of FILE, which made the tokens;\n"
+     "a tokenizer.json declares its vocabulary, too",
      OPTION_CALL_FOR(conf, tokenizer, set_tokenizer)},
     {0, "labels", "aligned|shifted",
      "record what `labels` are for: their own position,\n"
@@ -239,7 +240,7 @@ static int check_ids(const ps_schema *s)
     const uint32_t max = s->token_type == PS_U16 ? UINT16_MAX : UINT32_MAX;
 
     if (s->token_type == PS_U16 && s->vocab_size > max + 1)
-        return message_usage("--vocab=%" PRIu32 " needs --type=u32",
+        return message_usage("a vocabulary of %" PRIu32 " needs --type=u32",
                              s->vocab_size);
     for (int i = 0; i < PS_SPECIALS; i++) {
         const uint32_t id = s->special[i];
@@ -262,6 +263,8 @@ int conf_settle(conf *c)
     ps_schema *s = &c->schema;
     int status = forms_check(c);
 
+    if (status == STATUS_OK && c->tokenizer != NULL && s->vocab_size == 0)
+        status = tokenizer_vocabulary(c->tokenizer, &s->vocab_size);
     if (c->from == FROM_BYTES && s->vocab_size == 0)
         s->vocab_size = 256;
 
@@ -285,6 +288,6 @@ int conf_settle(conf *c)
     if (status == STATUS_OK)
         status = check_ids(s);
     if (status == STATUS_OK && c->tokenizer != NULL)
-        status = digest_file(c->tokenizer, s->tokenizer);
+        status = tokenizer_digest(c->tokenizer, s->tokenizer);
     return status;
 }

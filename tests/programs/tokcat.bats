@@ -122,6 +122,60 @@ bad_first() {
         99aa06d3014798d86001c324468d497f00000000000000000000000000000000 ]
 }
 
+@test "a tokenizer.json tells how many ids there are" {
+    # A dictionary, with ids in any order, and tokens that were added.
+    echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 41, "c": 2}},
+        "added_tokens": [{"id": 12, "content": "x"}]}' >bpe.json
+    echo '{"model": {"vocab": {"a": 0, "b": 9}},
+        "added_tokens": [{"id": 69999}, {"id": 5}]}' >added.json
+    # A list, whose places are the ids.
+    seq -s ', ' 300 | sed 's/[0-9][0-9]*/["p&", -&.5]/g
+        s/.*/{"model": {"vocab": [&]}}/' >unigram.json
+    local file wanted
+    while read -r file wanted; do
+        echo 7 | tokcat --from=ids "--tokenizer=$file.json" >got
+        echo "$file: $(number got 44 4)"
+        [ "$(number got 44 4)" = "$wanted" ]
+    done <<END
+bpe 42
+added 70000
+unigram 300
+END
+    echo 69999 | tokcat --from=ids --tokenizer=added.json >got
+    got_stream '{"width": 4, "vocab": 70000, "tokenizer": "added.json",
+        "records": [[[69999]]]}'
+    is 65 "tokcat: stdin: line 1, column 1: 42 is not below the vocabulary\
+ size 42" bash -c 'echo 42 | tokcat --from=ids --tokenizer=bpe.json'
+    bad_option "a vocabulary of 70000 needs --type=u32" --from=ids \
+        --type=u16 --tokenizer=added.json
+    # What --vocab says counts.
+    echo 99 | tokcat --from=ids --tokenizer=bpe.json --vocab=100 >got
+    [ "$(number got 44 4)" = 100 ]
+    printf 'ab\n' | tokcat --from=bytes --tokenizer=unigram.json >got
+    [ "$(number got 44 4)" = 300 ]
+}
+
+@test "what is no tokenizer.json tells nothing but its digest" {
+    local text
+    while read -r text; do
+        printf '%s' "$text" >file
+        echo 7 | tokcat --from=ids --tokenizer=file >got
+        got_stream '{"tokenizer": "file", "records": [[[7]]]}'
+    done <<'END'
+
+{
+{}
+[1, 2]
+{"model": 5}
+{"model": {}}
+{"model": {"vocab": {}}, "added_tokens": 5}
+{"model": {"vocab": {"a": -1, "b": "7", "c": 1.5}}}
+{"model": {"vocab": []}, "added_tokens": [7, {}, {"id": 4294967295}]}
+{"added_tokens": [{"id": 7}]}
+{"model": {"vocab": {"a": 5}}} more
+END
+}
+
 @test "a vocabulary above 65536 makes the tokens u32" {
     echo 65536 | tokcat --from=ids --vocab=65537 >got
     got_stream '{"width": 4, "vocab": 65537, "records": [[[65536]]]}'
@@ -757,7 +811,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     why="must be a token id between 0 and 4294967294"
     bad_option "--pad-id=-1: $why" --from=ids --pad-id=-1
     bad_option "--eos-id=4294967295: $why" --from=ids --eos-id=4294967295
-    bad_option "--vocab=65537 needs --type=u32" \
+    bad_option "a vocabulary of 65537 needs --type=u32" \
         --from=ids -t u16 --vocab=65537
     bad_option "--pad-id=65536 needs --type=u32" --from=ids --pad-id=65536
     bad_option "--eos-id=500 is not below the vocabulary size 500" \
