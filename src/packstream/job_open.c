@@ -18,12 +18,7 @@
 
 int job_input_failure(const job *j, const ps_error *err)
 {
-    const char *name = files_input_name(j->input);
-
-    if (err->code != PS_ERR_MAGIC)
-        return message_failure(name, err);
-    message_error("%s: %s (packcat unpacks it)", name, err->text);
-    return STATUS_DATA;
+    return message_failure(files_input_name(j->input), err);
 }
 
 int job_output_failure(job *j, const ps_error *err)

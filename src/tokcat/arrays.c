@@ -79,6 +79,7 @@ static int read_nanogpt(reader *r)
 const form_reader reader_llmc = {
     .unit = "sequence",
     .learns = true,
+    .expected = "a file of llm.c",
     .read = read_llmc,
 };
 
@@ -392,5 +393,6 @@ static int read_npy(reader *r)
 const form_reader reader_npy = {
     .unit = "row",
     .learns = true,
+    .expected = "an array of numpy",
     .read = read_npy,
 };

@@ -18,6 +18,8 @@
 
 #include "cli/files.h"
 
+#define HINT_BYTES 128
+
 /* ---------------------------------------------------------------------
  * Opening and closing
  */
@@ -27,7 +29,7 @@ static void rewind_state(input_file *in)
 {
     in->borrowed = in->regular = in->ended = false;
     in->next = in->bytes = in->line = 0;
-    in->begin = in->end = in->searched = 0;
+    in->begin = in->end = in->searched = in->n_first = 0;
     in->known = in->as_it_is || in->max_line == 0;
     in->form = COMPRESSION_NONE;
 }
@@ -248,7 +250,7 @@ static int recognize(input_file *in)
     in->raw = raw;
     in->raw_begin = 0;
     in->raw_end = in->end;
-    in->end = 0;
+    in->end = in->n_first = 0;
     in->next = 0;
     in->ended = false;
     return STATUS_OK;
@@ -275,6 +277,8 @@ static int fill(input_file *in)
         in->end, &got);
     if (status != STATUS_OK)
         return status;
+    for (size_t i = 0; in->n_first < PS_RECOGNIZE_BYTES && i < got; i++)
+        in->first[in->n_first++] = in->buffer[in->end + i];
     in->ended = got == 0;
     in->end += got;
     in->next += got;
@@ -381,15 +385,30 @@ const char *input_name(const input_file *in)
     return files_input_name(in->own_name != NULL ? in->own_name : in->name);
 }
 
+/* "; this seems to be Parquet", if the file begins like something else. */
+static const char *hint(const input_file *in, char text[HINT_BYTES])
+{
+    const char *seems = ps_recognize(in->first, in->n_first);
+
+    text[0] = '\0';
+    if (in->expected != NULL && seems != NULL &&
+        strncmp(seems, in->expected, strlen(in->expected)) != 0 &&
+        strncmp(seems, "text", 4) != 0)
+        (void)snprintf(text, HINT_BYTES, "; this seems to be %s", seems);
+    return text;
+}
+
 int input_bad(const input_file *in, uint64_t offset, const char *format, ...)
 {
     char why[512];
+    char text[HINT_BYTES];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    message_error("%s: byte %" PRIu64 ": %s", input_name(in), offset, why);
+    message_error("%s: byte %" PRIu64 ": %s%s", input_name(in), offset, why,
+                  offset == 0 ? hint(in, text) : "");
     return STATUS_DATA;
 }
 
@@ -398,6 +417,7 @@ int input_bad_line(const input_file *in, uint64_t column,
 {
     char where[48] = "";
     char why[512];
+    char text[HINT_BYTES];
     va_list args;
 
     va_start(args, format);
@@ -405,7 +425,7 @@ int input_bad_line(const input_file *in, uint64_t column,
     va_end(args);
     if (column > 0)
         (void)snprintf(where, sizeof where, ", column %" PRIu64, column);
-    message_error("%s: line %" PRIu64 "%s: %s", input_name(in), in->line,
-                  where, why);
+    message_error("%s: line %" PRIu64 "%s: %s%s", input_name(in), in->line,
+                  where, why, in->line == 1 ? hint(in, text) : "");
     return STATUS_DATA;
 }

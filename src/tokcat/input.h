@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "cli/message.h"
+#include "packstream.h"
 #include "tokcat/decompress.h"
 
 /* The size of a read. */
@@ -26,6 +27,11 @@ typedef struct input_file {
     /* Set by the owner; all else starts as 0. */
     size_t max_line; /* without its newline; 0: the file is not text */
     bool as_it_is;   /* no text is decompressed */
+    /*
+     * How ps_recognize begins to say what the file should be, or NULL.  What
+     * else it seems to be is part of messages about its first line or byte.
+     */
+    const char *expected;
     input_wait_hook *on_wait;
     void *context;
 
@@ -42,6 +48,8 @@ typedef struct input_file {
     size_t size;
     size_t begin; /* the bytes that are ready lie from here to `end` */
     size_t end;
+    unsigned char first[PS_RECOGNIZE_BYTES]; /* bytes of the file */
+    size_t n_first;
     size_t searched; /* bytes from `begin` on that hold no newline */
     uint64_t line;   /* number of the last line, from 1 */
     bool known;      /* whether the text is compressed: then `packed` */

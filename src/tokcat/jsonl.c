@@ -470,5 +470,6 @@ const form_reader reader_jsonl = {
     .unit = "sequence",
     .learns = true,
     .max_line = MAX_LINE,
+    .expected = "JSON",
     .line = take_line,
 };

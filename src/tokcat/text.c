@@ -141,6 +141,7 @@ static int take_ids(reader *r, const input_line *line)
 
 const form_reader reader_ids = {
     .unit = "line",
+    .expected = "text",
     .max_line = PS_MAX_SEQUENCE_BYTES,
     .line = take_ids,
 };

@@ -370,13 +370,51 @@ outside() {
 @test "a pack stream is no input" {
     two
     packstream -L 4 x >packs
-    bad_input "this is a pack stream, not token records (packcat unpacks\
- it)" <packs
-    is 65 "packstream: packs: this is a pack stream, not token records\
- (packcat unpacks it)" packstream -L 4 -o out - packs <x
-    # Anything without the magic counts as raw records.
-    printf 'some text' | bad_input "record 0 at byte 0: 1701670771 tokens,\
- more than 4 (--overlong says what to do with it)"
+    local why="these are no token records, but seem to be"
+    bad_input "$why a pack stream (see packcat)" <packs
+    is 65 "packstream: packs: $why a pack stream (see packcat)" \
+        packstream -L 4 -o out - packs <x
+}
+
+@test "other programs' files are called by their names" {
+    local why="these are no token records, but seem to be" bytes name option
+    while IFS='|' read -r bytes name; do
+        # The bytes are a format: of escapes.
+        # shellcheck disable=SC2059
+        printf "$bytes" >x
+        for option in '' --overlong=drop --overlong=split; do
+            is 65 "packstream: x: $why $name" packstream -L 4 $option x
+        done
+        is 65 "packcat: x: not a pack stream, but seems to be $name" \
+            packcat x
+        is 65 "packstat: x: $why $name" packstat x
+    done <<'END'
+{"input_ids": [1]}|JSON (see tokcat --from=jsonl)
+[{ "a":|JSON (see tokcat --from=jsonl)
+  { }|JSON (see tokcat --from=jsonl)
+[1, 2]|text (see tokcat)
+1 2 3\n4 5|text (see tokcat)
+\xef\xbb\xbfsome text|text (see tokcat)
+\x93NUMPY\x01\x00v\x00|an array of numpy (see tokcat --from=npy)
+\x88\xdb\x34\x01\x01\x00\x00\x00\x01|a file of llm.c (see tokcat --from=llmc)
+MMIDIDX\x00\x00\x01|an index of Megatron-LM (see tokcat --from=megatron)
+PAR1\x15\x04\x15\x10|Parquet
+ARROW1\x00\x00\xff|Arrow
+\xff\xff\xff\xff\x10\x01\x00\x00|Arrow
+\x1f\x8b\x08\x00\x00\x00\x00\x00|gzip
+BZh91AY&SY|bzip2
+\xfd7zXZ\x00\x00\x04|xz
+PK\x03\x04\x14\x00\x00\x00|a zip archive
+END
+}
+
+@test "raw records are not taken for something else" {
+    local first
+    # As many tokens as a character has, and none behind them.
+    for first in 9 10 32 40 80 123 137; do
+        { u32 "$first"; head -c $((2 * first)) /dev/zero; } >x
+        packstream -L 200 x | packcat --to=records | cmp - x
+    done
 }
 
 @test "headers of another time or with unknown features" {

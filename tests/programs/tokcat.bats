@@ -883,3 +883,34 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     [ "$output" = "tokcat: m: is an input as well" ]
     [ "$(cat m)" = model ]
 }
+
+# seems FORM NAME OPTION...: x, which is no such form, seems to be that.
+seems() {
+    run -65 --separate-stderr tokcat -q "--from=$1" "${@:3}" x
+    echo "$1: $stderr"
+    [[ $stderr == "tokcat: x: "*"; this seems to be $2" ]]
+}
+
+@test "other programs' files are called by their names" {
+    echo '{"input_ids": [1]}' >x
+    seems ids 'JSON (see tokcat --from=jsonl)'
+    seems npy 'JSON (see tokcat --from=jsonl)'
+    seq 999 >>x
+    seems llmc 'JSON (see tokcat --from=jsonl)' --split=9
+    { printf 'PAR1\x15\x04\x15\x10'; seq 99; } >x
+    seems ids Parquet
+    seems jsonl Parquet
+    seems npy Parquet
+    echo 1 | tokcat --from=ids >x
+    seems jsonl 'token records (see packstream)'
+    packstream -q -L 4 x -o y
+    mv y x
+    seems ids 'a pack stream (see packcat)'
+    # Not so where it is what it should be, or later.
+    echo '{"input_ids": [x]}' >x
+    run -65 tokcat --from=jsonl x
+    [[ $output != *seems* ]]
+    printf '1\n{"input_ids": [1]}\n' >x
+    run -65 tokcat --from=ids x
+    [[ $output == *"line 2"* && $output != *seems* ]]
+}

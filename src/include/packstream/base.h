@@ -94,6 +94,16 @@ const char *ps_result_text(ps_result code);
 /* The library's version, "0.1.0". */
 const char *ps_version(void);
 
+/*
+ * What a file seems to be that begins with these bytes, in words for a
+ * message: "Parquet", or "JSON (see tokcat --from=jsonl)".  More than
+ * PS_RECOGNIZE_BYTES are not looked at.  Static, or NULL: nothing known here.
+ * A stream of raw token records never is any of these, but for one whose first
+ * sequence has just as many tokens as a magic says.
+ */
+#define PS_RECOGNIZE_BYTES 8
+const char *ps_recognize(const void *bytes, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

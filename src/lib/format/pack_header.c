@@ -322,8 +322,13 @@ ps_result ps_pack_header_decode(const unsigned char *from,
 ps_result ps_pack_header_read(const unsigned char *from, size_t got,
                               ps_pack_info *info, ps_error *err)
 {
+    const char *other = ps_recognize(from, got);
+
     if (!ps_is_pack_magic_prefix(from, got))
-        return ps_fail(err, PS_ERR_MAGIC, "not a pack stream");
+        return other == NULL
+                   ? ps_fail(err, PS_ERR_MAGIC, "not a pack stream")
+                   : ps_fail(err, PS_ERR_MAGIC, "not a pack stream, but "
+                             "seems to be %s", other);
     if (got < PS_PACK_HEADER_BYTES)
         return ps_fail(err, PS_ERR_TRUNCATED,
                        got == 0 ? "the input is empty; even a pack stream "

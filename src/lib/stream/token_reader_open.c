@@ -53,21 +53,25 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
                             ps_schema *schema, bool *empty, ps_error *err)
 {
     const unsigned char *head;
+    const char *other;
     size_t got;
     ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
 
-    /* A short raw record may be all that comes for now. */
-    if (result == PS_OK && got == 1 && *head == 0x89)
-        result = ps_input_peek(r->input, 8, &head, &got, err);
+    /* A short raw record, of fewer tokens, may be all that comes for now. */
+    if (result == PS_OK && got == 1 && *head >= PS_RECOGNIZE_BYTES)
+        result =
+            ps_input_peek(r->input, PS_RECOGNIZE_BYTES, &head, &got, err);
     if (result != PS_OK)
         return result;
     *empty = got == 0;
-    if (got == 8 && ps_is_pack_magic_prefix(head, got))
-        return ps_fail(err, PS_ERR_MAGIC,
-                       "this is a pack stream, not token records");
     *schema = ps_schema_raw(raw_type);
     if (got > 0 && ps_is_token_magic_prefix(head, got))
         return ps_token_reader_header(r, schema, err);
+    other = ps_recognize(head, got);
+    if (other != NULL)
+        return ps_fail(err, PS_ERR_MAGIC,
+                       "these are no token records, but seem to be %s",
+                       other);
     return PS_OK;
 }
 

@@ -1,0 +1,84 @@
+/*
+ * recognize.c - other programs' files, by their first bytes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <string.h>
+
+#include "bytes.h"
+#include "packstream.h"
+
+static const struct {
+    size_t n;
+    const char *bytes;
+    const char *name;
+} beginnings[] = {
+    {6, "\x93NUMPY", "an array of numpy (see tokcat --from=npy)"},
+    {8, "\x88\xdb\x34\x01\x01\0\0\0", "a file of llm.c (see tokcat "
+                                      "--from=llmc)"},
+    {8, "\xa1\xd9\x34\x01\x07\0\0\0", "a file of llm.c (see tokcat "
+                                      "--from=llmc)"},
+    {7, "MMIDIDX", "an index of Megatron-LM (see tokcat --from=megatron)"},
+    {4, "PAR1", "Parquet"},
+    {6, "ARROW1", "Arrow"},
+    {3, "\x1f\x8b\x08", "gzip"},
+    {4, "\x28\xb5\x2f\xfd", "zstd"},
+    {3, "BZh", "bzip2"},
+    {6, "\xfd" "7zXZ\0", "xz"},
+    {4, "PK\3\4", "a zip archive"},
+    {8, "\x89TOK\r\n\x1a\n", "token records (see packstream)"},
+    {8, "\x89PKS\r\n\x1a\n", "a pack stream (see packcat)"},
+    {8, "\x89PKT\r\n\x1a\n", "a saved state of packstream"},
+};
+
+static bool is_space(unsigned char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* A message: a marker, and the size of what describes it, in whole words. */
+static bool is_arrow_stream(const unsigned char *p, size_t n)
+{
+    return n == 8 && load_u32(p) == UINT32_MAX && load_u32(p + 4) > 0 &&
+           load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24;
+}
+
+/* An object, alone or the first in a list. */
+static bool is_json(const unsigned char *p, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && (is_space(p[i]) || (i == 0 && p[i] == '[')))
+        i++;
+    if (i == n || p[i++] != '{')
+        return false;
+    while (i < n && is_space(p[i]))
+        i++;
+    return i == n || p[i] == '"' || p[i] == '}';
+}
+
+/* In any encoding that has ASCII in it. */
+static bool is_text(const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((p[i] < ' ' && !is_space(p[i])) || p[i] == 0x7f)
+            return false;
+    return n > 0;
+}
+
+const char *ps_recognize(const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    n = n < PS_RECOGNIZE_BYTES ? n : PS_RECOGNIZE_BYTES;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (n >= beginnings[i].n &&
+            memcmp(p, beginnings[i].bytes, beginnings[i].n) == 0)
+            return beginnings[i].name;
+    if (is_arrow_stream(p, n))
+        return "Arrow";
+    if (is_json(p, n))
+        return "JSON (see tokcat --from=jsonl)";
+    return is_text(p, n) ? "text (see tokcat)" : NULL;
+}
