@@ -84,6 +84,9 @@ static const option_entry entries[] = {
     {0, "flush-idle", "MS", "the same when no input came for MS milliseconds",
      OPTION_NUMBER(conf, flush_idle, 1, MAX_IDLE),
      .why = "must be a number of milliseconds from 1 to 31536000000"},
+    {0, "expect-end", NULL,
+     "refuse raw records, whose end looks like a cut",
+     OPTION_FLAG(conf, expect_end)},
     {0, "flush-records", NULL,
      "in raw records a length of 0 asks for the same",
      OPTION_FLAG(conf, flush_records)},
@@ -149,7 +152,8 @@ static const option_entry entries[] = {
     {'v', "verbose", NULL,
      "tell at the start, on stderr, what is to be done",
      OPTION_FLAG(conf, verbose)},
-    {'q', "quiet", NULL, "no progress line, and no word on what -d costs",
+    {'q', "quiet", NULL, "no progress line, and no word on what -d costs\n"
+     "or on an empty input",
      OPTION_FLAG(conf, quiet)},
     {0},
 };

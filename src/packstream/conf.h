@@ -45,6 +45,7 @@ typedef struct conf {
     bool resume;
     uint64_t resume_from; /* pack; 0: not given */
     uint64_t state_every; /* packs; 0: not given */
+    bool expect_end; /* raw records are refused */
     bool no_sandbox;
     bool verbose;
     conf_stats stats;

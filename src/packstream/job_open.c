@@ -80,6 +80,11 @@ int job_open_input(job *j)
                              c->type == 0 ? PS_U16 : c->type, &options,
                              &err) != PS_OK)
         return job_input_failure(j, &err);
+    if (c->expect_end && !ps_token_reader_schema(j->reader)->framed) {
+        message_error("%s: raw records, or none, which have no END that "
+                      "--expect-end could find", files_input_name(j->input));
+        return STATUS_DATA;
+    }
     type = ps_token_reader_schema(j->reader)->token_type;
     if (c->type == 0 || c->type == type)
         return STATUS_OK;

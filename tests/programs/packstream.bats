@@ -215,9 +215,9 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     [ -z "$stderr" ]
     local option
     for option in capacity depth window algorithm order shuffle max-delay \
-        memory even-cost flush-every flush-idle flush-records type pad-id \
-        vocab out-of-vocab empty overlong rejects stats output quiet help \
-        version; do
+        memory even-cost flush-every flush-idle expect-end flush-records \
+        type pad-id vocab out-of-vocab empty overlong rejects stats output \
+        quiet help version; do
         [[ $output = *" --$option"[=[$'\n'\ ]* ]]
     done
     awk 'length > 79 { exit 1 }' <<<"$output"
@@ -406,6 +406,30 @@ BZh91AY&SY|bzip2
 \xfd7zXZ\x00\x00\x04|xz
 PK\x03\x04\x14\x00\x00\x00|a zip archive
 END
+}
+
+@test "an input without a byte is told of, or refused" {
+    : >x
+    local why="no input at all, as of a producer that failed (see\
+ --expect-end)"
+    is 0 "packstream: x: $why" packstream -L 4 -o out x
+    is 0 "packstream: stdin: $why" packstream -L 4 -o out - </dev/null
+    is 0 "packstream: x: $why" packstream -L 4 -o out x x
+    is 0 "" packstream -L 4 -q -o out x
+    tokcat --from=ids </dev/null >y
+    is 0 "" packstream -L 4 -o out y
+    is 0 "" packstream -L 4 -o out --expect-end y
+    two
+    is 0 "" packstream -L 4 -o out x
+    rm out
+    why="raw records, or none, which have no END that --expect-end could find"
+    is 65 "packstream: x: $why" packstream -L 4 -o out --expect-end x
+    is 65 "packstream: stdin: $why" packstream -L 4 -o out --expect-end \
+        - </dev/null
+    [ ! -e out ]
+    # A framed input that is cut is refused anyway.
+    head -c 100 y >z
+    run -65 packstream -L 4 -o out --expect-end z
 }
 
 @test "raw records are not taken for something else" {

@@ -259,7 +259,7 @@ def cuts_of_raw():
     data = Schema().stream(SMALL)
     for at in range(len(data) + 1):
         whole = at in (0, 10, 16)
-        made = run("packstream", "-L", 4, "-d", 4, "-w", 1, data=data[:at],
+        made = run("packstream", "-qL", 4, "-d", 4, "-w", 1, data=data[:at],
                    status=0 if whole else 65,
                    message="" if whole else cut_message(at, [0, 10, 16]))
         check_cut(made, sum(at >= begin for begin in (10, 16)), whole)
