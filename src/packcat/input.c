@@ -18,7 +18,14 @@
 
 const ps_pack_info *input_info(const input *in)
 {
-    return packs_info(&in->packs);
+    return in->tokens != NULL ? &in->tokens_info : packs_info(&in->packs);
+}
+
+/* Bytes of the open file so far. */
+static uint64_t offset_of(const input *in)
+{
+    return in->tokens != NULL ? ps_token_reader_offset(in->tokens)
+                              : packs_offset(&in->packs);
 }
 
 bool input_fail(input *in, const char *format, ...)
@@ -85,6 +92,33 @@ static const char *find_mismatch(unsigned same, const ps_pack_info *a,
     return equal ? NULL : "its records are laid out in another way";
 }
 
+/*
+ * Opens what there is, a pack stream or token records.  Raw ones have nothing
+ * by which they could be told from anything else.
+ */
+static ps_result open_either(input *in)
+{
+    ps_sequence sequence;
+    ps_result result = ps_open_any(in->fd, PS_U16, &in->packs.reader,
+                                   &in->tokens, &in->err);
+
+    if (result != PS_OK || in->tokens == NULL)
+        return result;
+    in->tokens_info.schema = *ps_token_reader_schema(in->tokens);
+    if (in->tokens_info.schema.framed) {
+        ps_token_reader_on_wait(in->tokens, before_wait, in);
+        return PS_OK;
+    }
+    result = ps_token_reader_next(in->tokens, 1, &sequence, &in->err);
+    in->err = (ps_error){.code = PS_ERR_MAGIC};
+    (void)snprintf(in->err.text, sizeof in->err.text, "%s",
+                   result == PS_END
+                       ? "the input is empty; even a pack stream without "
+                         "packs has a header"
+                       : "neither a pack stream nor framed token records");
+    return PS_ERR_MAGIC;
+}
+
 /* Opens the next file; false after a failure. */
 static bool open_next(input *in)
 {
@@ -96,8 +130,11 @@ static bool open_next(input *in)
         return fail_printed(in, STATUS_FAILURE);
     if (files_is_standard(name) && in->start < 0)
         in->start = lseek(in->fd, 0, SEEK_CUR);
-    in->failed = packs_open(&in->packs, in->fd, in->options.range != NULL,
-                            &in->err) != PS_OK;
+    in->failed = (in->options.tokens_do
+                      ? open_either(in)
+                      : packs_open(&in->packs, in->fd,
+                                   in->options.range != NULL, &in->err)) !=
+                 PS_OK;
     if (in->failed)
         return false;
     if (in->packs.reader != NULL)
@@ -117,10 +154,12 @@ static bool open_next(input *in)
 /* Closes the file that is open, if any. */
 static void close_current(input *in)
 {
-    in->bytes_before += packs_offset(&in->packs);
+    in->bytes_before += offset_of(in);
     ps_unpacker_free(in->unpacker);
     packs_close(&in->packs);
+    ps_token_reader_free(in->tokens);
     in->unpacker = NULL;
+    in->tokens = NULL;
     if (in->fd >= 0)
         files_close_input(in->fd);
     in->fd = -1;
@@ -246,7 +285,7 @@ static void show_progress(input *in)
 {
     if (!progress_due(&in->progress))
         return;
-    in->figures.bytes = in->bytes_before + packs_offset(&in->packs);
+    in->figures.bytes = in->bytes_before + offset_of(in);
     progress_show(&in->progress, &in->figures);
 }
 
@@ -259,10 +298,13 @@ bool input_sequence(input *in, ps_sequence *sequence)
     } else {
         do {
             result = PS_OK;
-            if (in->unpacker == NULL)
+            if (in->unpacker == NULL && in->tokens == NULL)
                 result = ps_unpacker_open(&in->unpacker, in->packs.reader,
                                           in->options.order, &in->err);
-            if (result == PS_OK)
+            if (in->tokens != NULL)
+                result = ps_token_reader_next(in->tokens, UINT32_MAX,
+                                              sequence, &in->err);
+            else if (result == PS_OK)
                 result = ps_unpacker_next(in->unpacker, sequence, &in->err);
         } while (result == PS_END && advance(in));
     }

@@ -1,5 +1,6 @@
 /*
- * input.h - pack streams from several files, read as one.
+ * input.h - pack streams from several files, read as one; where sequences are
+ * wanted and not packs, a file of framed token records will do as well.
  *
  * The input keeps a failure instead of printing it, so that what was decoded
  * before can be written first; input_end prints it.
@@ -33,6 +34,7 @@ typedef struct input_options {
     int n_names;              /* at least 1 */
     ps_order order;           /* of sequences; of a range PS_ORDER_PACK */
     const range *range; /* packs to read, of all files; NULL: all of them */
+    bool tokens_do;     /* token records will do */
     unsigned same;      /* what later files must share with the first */
     bool progress;
     ps_wait_hook *on_wait; /* called with `context` before a wait; if it
@@ -46,7 +48,9 @@ typedef struct input {
     int next;    /* index of the next name */
     int fd;      /* of the file that is open, or -1 */
     off_t start; /* where stdin stood at first, or -1 */
-    packs packs;           /* of the open file */
+    packs packs;           /* of the open file, */
+    ps_token_reader *tokens;  /* or its sequences */
+    ps_pack_info tokens_info; /* of which the schema alone means something */
     ps_unpacker *unpacker; /* made for the first sequence; not of a range */
     range range;           /* with bounds from the beginning */
     uint64_t passed;       /* packs skipped or returned, of all files */

@@ -61,7 +61,8 @@ static const option_program program = {
     .summary =
         "Gives back the token records that packstream packed, byte for\n"
         "byte and in their order, or makes another form of them.  Reads\n"
-        "pack streams from the FILEs, one after the other, or from stdin.\n"
+        "pack streams from the FILEs, one after the other, or from stdin;\n"
+        "for records, jsonl, ids, bytes and datatrove also token records.\n"
         "\n"
         "Forms made of sequences:\n"
         "  records    token records, as packstream read them\n"
@@ -113,6 +114,8 @@ static int run(const conf *c)
         .n_names = c->n_names,
         .order = c->order,
         .range = c->range_given ? &c->range : NULL,
+        .tokens_do = c->format->units == OF_SEQUENCES && !c->range_given &&
+                     (c->format->same & SAME_CAPACITY) == 0,
         .same = c->format->same,
         .progress = !c->quiet && !shown,
         .on_wait = output_flush_before_wait,

@@ -642,7 +642,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     echo 'some text, long enough to hold a magic' >text
     refused 65 'text: ' packcat text
     printf '1 2\n' | tokcat --from=ids >a.tok
-    refused 65 'a.tok: ' packcat a.tok
+    refused 65 'a.tok: ' packcat --to=rows a.tok
     refused 1 "$PWD: Is a directory" packcat "$PWD"
 }
 
@@ -824,5 +824,42 @@ EOF
         cat <&5 >/dev/null
         exec 5<&-
         wait $!
+    done
+}
+
+@test "framed token records become what their packs become" {
+    seq 40 | sed 's/.*/{"input_ids": [&, 2, 3], "labels": [-100, 0, &]}/' |
+        tokcat --from=jsonl >t.tok
+    packstream -q -L 16 t.tok -o t.pks
+    local form
+    for form in records jsonl ids bytes; do
+        packcat --to=$form t.pks >wanted
+        packcat --to=$form t.tok | cmp - wanted
+        packcat --to=$form <t.tok | cmp - wanted
+        dd bs=7 if=t.tok status=none | packcat --to=$form | cmp - wanted
+    done
+    packcat --to=datatrove -o d t.pks
+    packcat --to=datatrove -o e t.tok
+    cmp d e
+    cmp d.index e.index
+    # One after the other, as they are.
+    packcat --to=ids t.tok t.pks t.tok | cmp - <(
+        for form in 1 2 3; do packcat --to=ids t.pks; done)
+    # What is cut is told, after the sequences before it.
+    head -c $(($(size t.tok) - 40)) t.tok >cut.tok
+    run -65 bash -c 'packcat --to=ids cut.tok >got'
+    [[ $output == "packcat: cut.tok: "* ]]
+    packcat --to=ids t.pks | cmp -n "$(size got)" got -
+}
+
+@test "raw token records, and forms of packs, want packs" {
+    record16 1 2 3 >r.tok
+    is 65 "packcat: r.tok: neither a pack stream nor framed token records" \
+        packcat --to=ids r.tok
+    tokcat --from=ids <<<'1 2' >f.tok
+    local option
+    for option in --to=rows --to=npy --to=trl --to=tfrecord --range=1:; do
+        is 65 "packcat: f.tok: not a pack stream, but seems to be token\
+ records (see packstream)" packcat $option f.tok
     done
 }

@@ -385,15 +385,16 @@ outside() {
         for option in '' --overlong=drop --overlong=split; do
             is 65 "packstream: x: $why $name" packstream -L 4 $option x
         done
+        is 65 "packcat: x: $why $name" packcat x
         is 65 "packcat: x: not a pack stream, but seems to be $name" \
-            packcat x
+            packcat --to=npy x
         is 65 "packstat: x: $why $name" packstat x
     done <<'END'
 {"input_ids": [1]}|JSON (see tokcat --from=jsonl)
 [{ "a":|JSON (see tokcat --from=jsonl)
   { }|JSON (see tokcat --from=jsonl)
-[1, 2]|text (see tokcat)
-1 2 3\n4 5|text (see tokcat)
+[1, 2, 3]|text (see tokcat)
+1 2 3\n4 5\n|text (see tokcat)
 \xef\xbb\xbfsome text|text (see tokcat)
 \x93NUMPY\x01\x00v\x00|an array of numpy (see tokcat --from=npy)
 \x88\xdb\x34\x01\x01\x00\x00\x00\x01|a file of llm.c (see tokcat --from=llmc)

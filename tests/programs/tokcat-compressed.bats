@@ -99,9 +99,9 @@ same_as_plain() {
     for form in gz zst; do
         compress "$form" x
         for n in 4 5 11 20 500 $(($(size "x.$form") - 1)); do
-            head -c "$n" "x.$form" >cut
-            run -65 tokcat -q --from=ids --raw -o got cut
-            [[ $output == "tokcat: cut: byte "*": the $name data ends too \
+            head -c "$n" "x.$form" >part
+            run -65 tokcat -q --from=ids --raw -o got part
+            [[ $output == "tokcat: part: byte "*": the $name data ends too \
 early" ]]
             cmp -n "$(size got)" got wanted
         done

@@ -64,7 +64,7 @@ static bool is_text(const unsigned char *p, size_t n)
     for (size_t i = 0; i < n; i++)
         if ((p[i] < ' ' && !is_space(p[i])) || p[i] == 0x7f)
             return false;
-    return n > 0;
+    return true;
 }
 
 const char *ps_recognize(const void *bytes, size_t n)
@@ -80,5 +80,7 @@ const char *ps_recognize(const void *bytes, size_t n)
         return "Arrow";
     if (is_json(p, n))
         return "JSON (see tokcat --from=jsonl)";
-    return is_text(p, n) ? "text (see tokcat)" : NULL;
+    /* Less of it can be the beginning of anything. */
+    return n == PS_RECOGNIZE_BYTES && is_text(p, n) ? "text (see tokcat)"
+                                                    : NULL;
 }

@@ -97,7 +97,7 @@ ps_result ps_open_any(int fd, ps_type raw_type, ps_pack_reader **packs,
         ps_input_free(input);
         return result;
     }
-    if (got == 8 && ps_is_pack_magic_prefix(head, got))
+    if (got > 0 && ps_is_pack_magic_prefix(head, got))
         return start(packs, input, err);
     return ps_token_reader_start(tokens, input, raw_type, &defaults, err);
 }

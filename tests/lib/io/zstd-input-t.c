@@ -245,7 +245,7 @@ static void test_frame_in_a_frame(void **state)
     put_frame(&once, plain.data, plain.size, 3);
     put_frame(&twice, once.data, once.size, 3);
     expect_corpus(&once, &c);
-    assert_result(read_all(&twice, &c, &count, &err), PS_ERR_LIMIT, &err);
+    assert_result(read_all(&twice, &c, &count, &err), PS_ERR_MAGIC, &err);
     free_bytes(&twice);
     free_bytes(&once);
     free_bytes(&plain);
