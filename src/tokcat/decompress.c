@@ -25,13 +25,13 @@ struct decompressor {
 
 compression compression_of(const unsigned char *first, size_t n)
 {
-    if (n >= 2 && memcmp(first, "\x1f\x8b", 2) == 0)
-        return COMPRESSION_GZIP;
+    if (memcmp(first, "\x1f\x8b", n < 2 ? n : 2) == 0)
+        return n < 2 ? COMPRESSION_UNKNOWN : COMPRESSION_GZIP;
+    n = n < 4 ? n : 4;
     /* A frame, or one to skip, as pzstd and the seekable format have. */
-    if (n >= 4 && (memcmp(first, "\x28\xb5\x2f\xfd", 4) == 0 ||
-                   (first[0] >> 4 == 5 &&
-                    memcmp(first + 1, "\x2a\x4d\x18", 3) == 0)))
-        return COMPRESSION_ZSTD;
+    if (memcmp(first, "\x28\xb5\x2f\xfd", n) == 0 ||
+        (first[0] >> 4 == 5 && memcmp(first + 1, "\x2a\x4d\x18", n - 1) == 0))
+        return n < 4 ? COMPRESSION_UNKNOWN : COMPRESSION_ZSTD;
     return COMPRESSION_NONE;
 }
 

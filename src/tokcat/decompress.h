@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 typedef enum compression {
+    COMPRESSION_UNKNOWN, /* there are too few bytes to tell */
     COMPRESSION_NONE,
     COMPRESSION_GZIP,
     COMPRESSION_ZSTD
@@ -26,8 +27,10 @@ typedef struct decompress_buffers {
 
 typedef struct decompressor decompressor;
 
-/* So many first bytes of a file tell how it is compressed, if it is. */
-#define COMPRESSION_MAGIC 4
+/*
+ * How a file is compressed that begins with these bytes, at least one.  While
+ * it is unknown there is no newline among them.
+ */
 compression compression_of(const unsigned char *first, size_t n);
 
 /* "gzip" or "zstd". */

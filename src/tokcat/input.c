@@ -31,7 +31,7 @@ static void rewind_state(input_file *in)
     in->next = in->bytes = in->line = 0;
     in->begin = in->end = in->searched = in->n_first = 0;
     in->known = in->as_it_is || in->max_line == 0;
-    in->form = COMPRESSION_NONE;
+    in->form = COMPRESSION_UNKNOWN;
 }
 
 int input_open(input_file *in, const char *name)
@@ -210,7 +210,7 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
                              compression_name(in->form), why);
         if (*got == 0 && b.n_in == 0) {
             const int status =
-                read_file(in, in->raw, INPUT_BLOCK, &in->raw_end);
+                read_file(in, in->raw, in->raw_size, &in->raw_end);
 
             if (status != STATUS_OK)
                 return status;
@@ -225,32 +225,29 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
 }
 
 /*
- * Looks at the first bytes of a text, which are all that is ready.  What is
- * compressed becomes `raw`, as if nothing of the text had been read yet.
+ * Looks at the first bytes of a text, which are all that is ready.  If they
+ * are compressed, their buffer becomes `raw`, as if nothing of the text had
+ * been read yet.
  */
 static int recognize(input_file *in)
 {
-    unsigned char *raw;
-
-    if (in->end < COMPRESSION_MAGIC && !in->ended)
-        return STATUS_OK;
-    in->known = true;
-    in->form = compression_of(in->buffer, in->end);
-    if (in->form == COMPRESSION_NONE)
+    in->form = in->end > 0 ? compression_of(in->buffer, in->end)
+                           : COMPRESSION_UNKNOWN;
+    in->known = in->form != COMPRESSION_UNKNOWN || in->ended;
+    if (in->form != COMPRESSION_GZIP && in->form != COMPRESSION_ZSTD)
         return STATUS_OK;
     in->packed = decompress_open(in->form);
-    raw = in->raw != NULL ? in->raw : malloc(INPUT_BLOCK);
-    if (in->packed == NULL || raw == NULL) {
-        free(raw);
-        in->raw = NULL;
+    if (in->packed == NULL) {
         message_errno("%s", input_name(in));
         return STATUS_FAILURE;
     }
-    memcpy(raw, in->buffer, in->end);
-    in->raw = raw;
+    free(in->raw);
+    in->raw = in->buffer;
+    in->raw_size = in->size;
     in->raw_begin = 0;
     in->raw_end = in->end;
-    in->end = in->n_first = 0;
+    in->buffer = NULL;
+    in->size = in->end = in->n_first = 0;
     in->next = 0;
     in->ended = false;
     return STATUS_OK;
@@ -271,10 +268,8 @@ static int fill(input_file *in)
     if (status != STATUS_OK)
         return status;
 
-    /* What turns out to be compressed has to fit `raw`. */
     status = (in->packed != NULL ? read_packed : read_file)(
-        in, in->buffer + in->end, (in->known ? in->size : INPUT_BLOCK) -
-        in->end, &got);
+        in, in->buffer + in->end, in->size - in->end, &got);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; in->n_first < PS_RECOGNIZE_BYTES && i < got; i++)

@@ -55,7 +55,8 @@ typedef struct input_file {
     bool known;      /* whether the text is compressed: then `packed` */
     compression form;
     decompressor *packed;
-    unsigned char *raw; /* of INPUT_BLOCK bytes: what was read of it */
+    unsigned char *raw; /* what was read of it */
+    size_t raw_size;
     size_t raw_begin;
     size_t raw_end;
 } input_file;

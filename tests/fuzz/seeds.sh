@@ -251,6 +251,11 @@ ids_seeds() {
     printf '1 \001\377x 3\n' | seed ids word 0 0 0
     printf 'a line\n\nanother\r\n \t\nlast' | seed ids bytes 16 0 3
     printf 'a line\n\nanother\r\n \t\nlast' | seed ids paragraphs 48 0 3
+    # Compressed: by gzip, and in a block of zstd that keeps it as it is.
+    ids 9 | gzip -n | seed ids gzip 0 0 3
+    ids 2 | gzip -n | seed ids gzip-bytes 16 0 0
+    ids 2 | gzip -n | seed ids gzip-kept 80 0 0
+    printf '(\265/\375 \0061\000\0001 2\n3\n' | seed ids zstd 0 0 1
 }
 
 jsonl_seeds() {

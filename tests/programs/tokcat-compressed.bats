@@ -138,6 +138,15 @@ early" ]]
     tokcat -q --from=bytes --raw x | cmp - <(record16 40 181 47 10)
 }
 
+# Where the file begins is all that counts, in however small pieces it comes.
+@test "what looks like them later is text" {
+    printf '@\n\037\213\010\000' >x
+    tokcat -q --from=bytes x >wanted
+    dd bs=1 if=x status=none | tokcat -q --from=bytes | cmp - wanted
+    { printf '@\n'; sleep 0.2; tail -c +3 x; } | tokcat -q --from=bytes |
+        cmp - wanted
+}
+
 @test "--no-decompress takes bytes as they are" {
     printf 'abc' >x
     compress gz x

@@ -133,8 +133,7 @@ static void test_policies(void **state)
 
     for (size_t p = 0; p < COUNT(cases); p++) {
         uint64_t random = 1 + (uint64_t)cases[p].policy;
-        const unsigned runs =
-            getenv("QUICK") != NULL ? cases[p].runs / 8 : cases[p].runs;
+        const unsigned runs = cases[p].runs / (is_quick() ? 8 : 1);
 
         for (unsigned i = 0; i < runs; i++) {
             run r = draw_run(cases[p].policy, &random);

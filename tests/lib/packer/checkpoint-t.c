@@ -136,7 +136,7 @@ static void test_options(void **state)
     corpus c = make_corpus(&schema, 120, 40, 4);
 
     for (size_t i = 0; i < COUNT(options); i++)
-        if (getenv("QUICK") == NULL || i % 4 == 0)
+        if (!is_quick() || i % 4 == 0)
             resume_everywhere(&c, &options[i]);
     free_corpus(&c);
 }
