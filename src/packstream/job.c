@@ -276,12 +276,13 @@ int job_pack(job *j)
     progress_end(&j->progress);
     if (status == STATUS_OK && more)
         j->stop = signals_stopped();
-    /* Figures would say so, too. */
+    /* With --stats the figures tell it. */
     if (status == STATUS_OK && !more && !j->conf->quiet &&
         j->conf->stats == STATS_NONE &&
         ps_token_reader_offset(j->reader) == 0)
-        message_warning("%s: no input at all, as of a producer that failed "
-                        "(see --expect-end)", files_input_name(j->input));
+        message_warning("%s: the input is empty, as if its producer had "
+                        "failed (see --expect-end)",
+                        files_input_name(j->input));
     return j->stop == 0 ? status : job_save(j, false);
 }
 

@@ -81,8 +81,8 @@ int job_open_input(job *j)
                              &err) != PS_OK)
         return job_input_failure(j, &err);
     if (c->expect_end && !ps_token_reader_schema(j->reader)->framed) {
-        message_error("%s: raw records, or none, which have no END that "
-                      "--expect-end could find", files_input_name(j->input));
+        message_error("%s: not framed, so it has no END, which --expect-end "
+                      "asks for", files_input_name(j->input));
         return STATUS_DATA;
     }
     type = ps_token_reader_schema(j->reader)->token_type;

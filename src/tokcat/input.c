@@ -380,7 +380,7 @@ const char *input_name(const input_file *in)
     return files_input_name(in->own_name != NULL ? in->own_name : in->name);
 }
 
-/* "; this seems to be Parquet", if the file begins like something else. */
+/* "; this looks like Parquet", if the file begins like something else. */
 static const char *hint(const input_file *in, char text[HINT_BYTES])
 {
     const char *seems = ps_recognize(in->first, in->n_first);
@@ -389,7 +389,7 @@ static const char *hint(const input_file *in, char text[HINT_BYTES])
     if (in->expected != NULL && seems != NULL &&
         strncmp(seems, in->expected, strlen(in->expected)) != 0 &&
         strncmp(seems, "text", 4) != 0)
-        (void)snprintf(text, HINT_BYTES, "; this seems to be %s", seems);
+        (void)snprintf(text, HINT_BYTES, "; this looks like %s", seems);
     return text;
 }
 

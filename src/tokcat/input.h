@@ -28,8 +28,8 @@ typedef struct input_file {
     size_t max_line; /* without its newline; 0: the file is not text */
     bool as_it_is;   /* no text is decompressed */
     /*
-     * How ps_recognize begins to say what the file should be, or NULL.  What
-     * else it seems to be is part of messages about its first line or byte.
+     * The first words of what ps_recognize says of such a file, or NULL.  If it
+     * says something else, messages about the first line or byte add that.
      */
     const char *expected;
     input_wait_hook *on_wait;

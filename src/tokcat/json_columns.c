@@ -313,7 +313,6 @@ size_t json_columns_read(json_columns *columns, const unsigned char *line,
     const place end = line + n;
     size_t length = 0;
     place p = skip_blanks(line);
-
     unsigned char *to;
 
     if (columns->n == 0 || *p != '{' || !reserve(columns, n))

@@ -50,10 +50,10 @@ typedef struct json_columns {
 bool json_is_plain_key(const char *key);
 
 /*
- * Reads a line of `n` bytes, behind which one more can be read and is a
- * newline.  Returns how long its lists are, if it is an object with each key
- * once, no others, and values as the columns say; or 0 if it may be anything,
- * which an object of empty lists is, too.  Returns 0 without memory as well.
+ * Reads a line of `n` bytes; line[n] must be a newline.  Returns the length of
+ * its lists if the line is an object that has each key once, no other keys,
+ * and values as the columns describe them.  Returns 0 for all other lines,
+ * which may be good or bad, for empty lists, and without memory.
  */
 size_t json_columns_read(json_columns *columns, const unsigned char *line,
                          size_t n);

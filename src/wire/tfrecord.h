@@ -20,12 +20,12 @@
 #define TFRECORD_HEAD_BYTES 12
 #define TFRECORD_TAIL_BYTES 4
 
-/* The checksum of `n` bytes: of what comes first, and behind a record. */
+/* The checksum that follows `n` bytes: those of a length, or of a record. */
 uint32_t tfrecord_checksum(const void *bytes, size_t n);
 
 /*
- * What comes before a record of `n` bytes.  A head says this length, which may
- * be any number at all; false if its checksum is wrong.
+ * The head that comes before a record of `n` bytes: made, and read.  False if
+ * its checksum is wrong; the length may still be any number.
  */
 void tfrecord_make_head(uint64_t n, unsigned char head[TFRECORD_HEAD_BYTES]);
 bool tfrecord_take_head(const unsigned char head[TFRECORD_HEAD_BYTES],

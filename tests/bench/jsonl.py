@@ -22,7 +22,6 @@ one is slow: what was wanted and missed is said at the end of a line.
 SPDX-License-Identifier: MIT
 """
 
-import argparse
 import functools
 import json
 import os
@@ -109,20 +108,8 @@ def table(options):
     return lines + [""] + measure.table(rows)
 
 
-def parse():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
-    parser.add_argument("--bytes", type=int, default=200 * 10**6)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--page")
-    parser.add_argument("build")
-    options = parser.parse_args()
-    if options.rounds < 3 or options.bytes < 10**5:
-        parser.error("at least 3 rounds of 100000 bytes")
-    return options
-
-
 def main():
-    options = parse()
+    options = measure.parse(__doc__, 200 * 10**6, 10**5)
     measure.find_programs(options.build)
     measure.tell("jsonl", table(options), options.page)
 

@@ -8,6 +8,7 @@ all of them.
 SPDX-License-Identifier: MIT
 """
 
+import argparse
 import contextlib
 import fcntl
 import os
@@ -245,6 +246,20 @@ def tell(name, lines, page):
     print("\n".join(lines) + "\n", flush=True)
     if page:
         put_on_page(page, name, lines)
+
+
+def parse(usage, size, least):
+    """--bytes, --rounds and --page, of which `size` is the first's default
+    and `least` its minimum, and the folder of the build."""
+    parser = argparse.ArgumentParser(usage=usage, add_help=False)
+    parser.add_argument("--bytes", type=int, default=size)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--page")
+    parser.add_argument("build")
+    options = parser.parse_args()
+    if options.rounds < 3 or options.bytes < least:
+        parser.error("at least 3 rounds of %d bytes" % least)
+    return options
 
 
 def run_main(main):

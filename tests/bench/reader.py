@@ -24,7 +24,6 @@ missed is said at the end of a line.  `make bench` runs it.
 SPDX-License-Identifier: MIT
 """
 
-import argparse
 import functools
 import os
 import subprocess
@@ -105,20 +104,8 @@ def find_reader(build):
                  % folder)
 
 
-def parse():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
-    parser.add_argument("--bytes", type=int, default=10**9)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--page")
-    parser.add_argument("build")
-    options = parser.parse_args()
-    if options.rounds < 3 or options.bytes < 10**6:
-        parser.error("at least 3 rounds of 1000000 bytes")
-    return options
-
-
 def main():
-    options = parse()
+    options = measure.parse(__doc__, 10**9, 10**6)
     measure.find_programs(options.build)
     reader = find_reader(options.build)
     for name, (case, share, batches) in CASES.items():

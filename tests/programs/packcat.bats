@@ -859,7 +859,7 @@ EOF
     tokcat --from=ids <<<'1 2' >f.tok
     local option
     for option in --to=rows --to=npy --to=trl --to=tfrecord --range=1:; do
-        is 65 "packcat: f.tok: not a pack stream, but seems to be token\
+        is 65 "packcat: f.tok: not a pack stream: this looks like token\
  records (see packstream)" packcat $option f.tok
     done
 }

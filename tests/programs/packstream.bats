@@ -370,14 +370,14 @@ outside() {
 @test "a pack stream is no input" {
     two
     packstream -L 4 x >packs
-    local why="these are no token records, but seem to be"
+    local why="not token records: this looks like"
     bad_input "$why a pack stream (see packcat)" <packs
     is 65 "packstream: packs: $why a pack stream (see packcat)" \
         packstream -L 4 -o out - packs <x
 }
 
 @test "other programs' files are called by their names" {
-    local why="these are no token records, but seem to be" bytes name option
+    local why="not token records: this looks like" bytes name option
     while IFS='|' read -r bytes name; do
         # The bytes are a format: of escapes.
         # shellcheck disable=SC2059
@@ -386,7 +386,7 @@ outside() {
             is 65 "packstream: x: $why $name" packstream -L 4 $option x
         done
         is 65 "packcat: x: $why $name" packcat x
-        is 65 "packcat: x: not a pack stream, but seems to be $name" \
+        is 65 "packcat: x: not a pack stream: this looks like $name" \
             packcat --to=npy x
         is 65 "packstat: x: $why $name" packstat x
     done <<'END'
@@ -411,7 +411,7 @@ END
 
 @test "an input without a byte is told of, or refused" {
     : >x
-    local why="no input at all, as of a producer that failed (see\
+    local why="the input is empty, as if its producer had failed (see\
  --expect-end)"
     is 0 "packstream: x: $why" packstream -L 4 -o out x
     is 0 "packstream: stdin: $why" packstream -L 4 -o out - </dev/null
@@ -423,7 +423,7 @@ END
     two
     is 0 "" packstream -L 4 -o out x
     rm out
-    why="raw records, or none, which have no END that --expect-end could find"
+    why="not framed, so it has no END, which --expect-end asks for"
     is 65 "packstream: x: $why" packstream -L 4 -o out --expect-end x
     is 65 "packstream: stdin: $why" packstream -L 4 -o out --expect-end \
         - </dev/null

@@ -23,7 +23,7 @@ compress() {
     esac
 }
 
-# each_line TEXT: x has this text, many a time.
+# many_lines TEXT: x has this text in each of its lines, behind a number.
 many_lines() {
     seq 3000 | sed "s/\$/ $1/" >x
 }

@@ -884,33 +884,33 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     [ "$(cat m)" = model ]
 }
 
-# seems FORM NAME OPTION...: x, which is no such form, seems to be that.
-seems() {
+# looks_like FORM NAME OPTION...: x, which is no such form, looks like that.
+looks_like() {
     run -65 --separate-stderr tokcat -q "--from=$1" "${@:3}" x
     echo "$1: $stderr"
-    [[ $stderr == "tokcat: x: "*"; this seems to be $2" ]]
+    [[ $stderr == "tokcat: x: "*"; this looks like $2" ]]
 }
 
 @test "other programs' files are called by their names" {
     echo '{"input_ids": [1]}' >x
-    seems ids 'JSON (see tokcat --from=jsonl)'
-    seems npy 'JSON (see tokcat --from=jsonl)'
+    looks_like ids 'JSON (see tokcat --from=jsonl)'
+    looks_like npy 'JSON (see tokcat --from=jsonl)'
     seq 999 >>x
-    seems llmc 'JSON (see tokcat --from=jsonl)' --split=9
+    looks_like llmc 'JSON (see tokcat --from=jsonl)' --split=9
     { printf 'PAR1\x15\x04\x15\x10'; seq 99; } >x
-    seems ids Parquet
-    seems jsonl Parquet
-    seems npy Parquet
+    looks_like ids Parquet
+    looks_like jsonl Parquet
+    looks_like npy Parquet
     echo 1 | tokcat --from=ids >x
-    seems jsonl 'token records (see packstream)'
+    looks_like jsonl 'token records (see packstream)'
     packstream -q -L 4 x -o y
     mv y x
-    seems ids 'a pack stream (see packcat)'
+    looks_like ids 'a pack stream (see packcat)'
     # Not so where it is what it should be, or later.
     echo '{"input_ids": [x]}' >x
     run -65 tokcat --from=jsonl x
-    [[ $output != *seems* ]]
+    [[ $output != *looks* ]]
     printf '1\n{"input_ids": [1]}\n' >x
     run -65 tokcat --from=ids x
-    [[ $output == *"line 2"* && $output != *seems* ]]
+    [[ $output == *"line 2"* && $output != *looks* ]]
 }

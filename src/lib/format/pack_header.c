@@ -327,8 +327,8 @@ ps_result ps_pack_header_read(const unsigned char *from, size_t got,
     if (!ps_is_pack_magic_prefix(from, got))
         return other == NULL
                    ? ps_fail(err, PS_ERR_MAGIC, "not a pack stream")
-                   : ps_fail(err, PS_ERR_MAGIC, "not a pack stream, but "
-                             "seems to be %s", other);
+                   : ps_fail(err, PS_ERR_MAGIC,
+                             "not a pack stream: this looks like %s", other);
     if (got < PS_PACK_HEADER_BYTES)
         return ps_fail(err, PS_ERR_TRUNCATED,
                        got == 0 ? "the input is empty; even a pack stream "

@@ -70,8 +70,7 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
     other = ps_recognize(head, got);
     if (other != NULL)
         return ps_fail(err, PS_ERR_MAGIC,
-                       "these are no token records, but seem to be %s",
-                       other);
+                       "not token records: this looks like %s", other);
     return PS_OK;
 }
 
