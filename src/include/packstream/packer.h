@@ -60,6 +60,14 @@ typedef enum ps_pack_order {
 #define PS_DEPTH_AUTO 0
 
 /*
+ * Takes the next `n` bytes of a stream, write(context, bytes, n, err), in place
+ * of a descriptor.  A result other than PS_OK fails the stream with it; nothing
+ * is written after that.
+ */
+typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
+                                ps_error *err);
+
+/*
  * Zero is the default of `depth` and of all members from `overlong` on.
  * Times are counted in records of the input, rejected ones too; each piece of
  * a sequence that is split counts as a record.
@@ -92,6 +100,9 @@ typedef struct ps_packer_options {
                             multiple of it; it divides L.  At most L / align
                             of them fit, and a greater depth means that.  0
                             is 1 */
+    ps_write_hook *write; /* takes the stream, if not NULL; `fd` is not used
+                             then.  With threads, one of these calls it */
+    void *write_context;
 } ps_packer_options;
 
 /*
@@ -261,6 +272,32 @@ PS_MUST_CHECK ps_result ps_packer_depth_cost(const ps_packer *packer,
                                              ps_error *err);
 
 void ps_packer_free(ps_packer *packer);
+
+/* ---------------------------------------------------------------------
+ * Packing by lengths alone
+ */
+
+/*
+ * Which of `n` sequences share a pack, for a program that has the sequences
+ * themselves elsewhere: in a table, or behind an index.  With the same depth,
+ * the packs are those that a packer makes of sequences of these lengths.
+ *
+ * `lengths` has n lengths in tokens, from 1 to the capacity.  `order` gets the
+ * n numbers of the sequences, from 0, pack after pack; ends[p] is where in it
+ * pack p ends.  There must be room for n of either; *n_packs says how many
+ * packs there are.
+ *
+ * Of the options, `overlong` must be ERROR and the policy not CONCAT, since
+ * nothing is cut here.  PS_DEPTH_AUTO allows as many sequences in a pack as
+ * fit, for no record has to have places for them.  What is said of payloads,
+ * records and threads does not matter.
+ *
+ * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _EMPTY, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
+                                        const ps_packer_options *options,
+                                        uint64_t *order, uint64_t *ends,
+                                        uint64_t *n_packs, ps_error *err);
 
 /* ---------------------------------------------------------------------
  * A packer that stops and goes on

@@ -118,8 +118,18 @@ static void follow(const ps_output *out, const block *b, size_t end)
 static ps_result write_counted(ps_output *out, const unsigned char *bytes,
                                size_t n, ps_error *err)
 {
-    ps_result r = ps_write_all(out->fd, bytes, n, err);
+    const ps_output_options *o = &out->options;
+    ps_result r;
 
+    if (o->write == NULL) {
+        r = ps_write_all(out->fd, bytes, n, err);
+    } else {
+        *err = (ps_error){0};
+        r = n == 0 ? PS_OK : o->write(o->write_context, bytes, n, err);
+        if (r != PS_OK && err->code != r)
+            r = ps_fail(err, r, "the stream was not taken: %s",
+                        ps_result_text(r));
+    }
     out->written += r == PS_OK ? n : 0;
     return r;
 }

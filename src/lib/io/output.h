@@ -33,6 +33,9 @@ typedef struct ps_output_options {
     uint32_t max_frames; /* that there may be; 0: no limit */
     const ps_output_finalizer *finalizer; /* copied; or NULL */
 
+    ps_write_hook *write; /* takes the bytes in place of a descriptor; or NULL */
+    void *write_context;
+
     /* To go on where another output was; else zeros. */
     uint64_t written;           /* bytes of the output */
     const unsigned char *table; /* of the frames in them, or NULL */

@@ -193,7 +193,10 @@ ps_output_options ps_packer_output_options(const ps_packer *p)
         .compressed = p->options.compressed,
         .level = p->options.level,
         .frame = record * ps_frame_records(p->info.record_bytes),
-        .max_frames = p->options.max_frames};
+        .max_frames = p->options.max_frames,
+        .write = p->options.write,
+        .write_context = p->options.write_context,
+    };
 }
 
 uint32_t ps_packer_max_blocks(const ps_packer *p)

@@ -12,6 +12,9 @@
  *   payload_store.c  has the payloads that cannot stay where they were read;
  *   output.c         begins the stream, and ends it with END.
  *
+ * pack_lengths.c does without payloads and output: it only tells which
+ * sequences share a pack.
+ *
  * Around these, options.c checks and completes what is asked for, packer.c
  * opens, flushes and finishes, and memory.c adds up the most memory that all
  * of it takes.  checkpoint.c saves a packer between two sequences and resumes

@@ -1,0 +1,108 @@
+/*
+ * pack_lengths.c - which sequences share a pack, by their lengths alone.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "packer/packer.h"
+
+/* What is told of the packs, and what it takes to tell it. */
+typedef struct assignment {
+    ps_engine *engine;
+    uint64_t *ids; /* by slot of the engine */
+    uint64_t *order;
+    uint64_t *ends;
+    uint64_t n_order;
+    uint64_t n_packs;
+} assignment;
+
+static ps_result emit(assignment *a, ps_emit_mode mode, ps_error *err)
+{
+    ps_result r = PS_OK;
+    uint32_t n = 1;
+
+    while (r == PS_OK && n > 0) {
+        const uint32_t *slots;
+
+        r = ps_engine_decide(a->engine, mode, &slots, &n, err);
+        if (r != PS_OK || n == 0)
+            break;
+        for (uint32_t i = 0; i < n; i++)
+            a->order[a->n_order++] = a->ids[slots[i]];
+        a->ends[a->n_packs++] = a->n_order;
+    }
+    return r;
+}
+
+/* Admits the sequences one after another, as ps_packer_put does. */
+static ps_result admit_all(const ps_packer *p, assignment *a,
+                           const uint32_t *lengths, uint64_t n, ps_error *err)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        ps_result r = PS_OK;
+
+        if (lengths[i] == 0)
+            return ps_fail(err, PS_ERR_EMPTY,
+                           "sequence %" PRIu64 " has no tokens", i);
+        if (lengths[i] > p->info.capacity)
+            return ps_fail(err, PS_ERR_OVERLONG,
+                           "sequence %" PRIu64 " has %" PRIu32 " tokens, more "
+                           "than the capacity of %" PRIu32,
+                           i, lengths[i], p->info.capacity);
+        ps_engine_tick(a->engine);
+        if (!ps_engine_is_idle(a->engine))
+            r = emit(a, PS_EMIT_DUE, err);
+        if (r != PS_OK)
+            return r;
+        a->ids[ps_engine_admit(a->engine, ps_packer_units(p, lengths[i]))] = i;
+        if (!ps_engine_is_idle(a->engine))
+            r = emit(a, PS_EMIT_DUE, err);
+        if (r != PS_OK)
+            return r;
+    }
+    return emit(a, PS_EMIT_FINISH, err);
+}
+
+ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
+                          const ps_packer_options *options, uint64_t *order,
+                          uint64_t *ends, uint64_t *n_packs, ps_error *err)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    assignment a = {.order = order, .ends = ends};
+    ps_packer_options o = *options;
+    ps_engine_options engine;
+    ps_packer p = {0};
+    ps_result r;
+
+    *n_packs = 0;
+    if (o.overlong != PS_OVERLONG_ERROR || o.policy == PS_POLICY_CONCAT)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "lengths alone cannot be cut: neither concat nor what "
+                       "to do with longer sequences");
+    /* What only matters to payloads and records must not be refused. */
+    o.pad_id = 0;
+    o.max_bytes = 0;
+    o.first_record = 0;
+    r = ps_packer_set_options(&p, &schema, &o, err);
+    if (r != PS_OK)
+        return r;
+    if (p.info.depth == PS_DEPTH_AUTO)
+        p.info.depth = ps_lookahead_max_depth(&p);
+
+    engine = ps_packer_engine_options(&p);
+    r = ps_engine_open(&a.engine, &engine, err);
+    if (r != PS_OK)
+        return r;
+    a.ids = calloc(a.engine->n_slots, sizeof *a.ids);
+    r = a.ids == NULL ? ps_fail_memory(err)
+                      : admit_all(&p, &a, lengths, n, err);
+    if (r == PS_OK)
+        *n_packs = a.n_packs;
+    free(a.ids);
+    ps_engine_free(a.engine);
+    return r;
+}
