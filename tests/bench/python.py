@@ -1,4 +1,4 @@
-"""python.py - how fast examples/python reads packs, beside a plain mapping.
+"""python.py - how fast python/packstream reads packs, beside a plain mapping.
 
     python.py [--bytes=N] [--rounds=N] [--page=FILE] BUILD_DIR
 
@@ -32,12 +32,11 @@ import measure
 from measure import Failed
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../examples/python"))
+                                "../../python"))
 
 import numpy as np
 
-import packs
-import packviews
+from packstream import packs, views as packviews
 
 GOAL = 1.0      # GB/s, of positions
 # Title, options of gen, options of packstream, packs of a batch.

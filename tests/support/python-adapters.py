@@ -1,4 +1,4 @@
-"""python-adapters.py - the adapters of examples/python with the packages
+"""python-adapters.py - the adapters of python/packstream with the packages
 that they are for.
 
 tests/tree/python.bats calls the functions at the end by name:
@@ -15,14 +15,13 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../examples/python"))
+                                "../../python"))
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-import packs
-import packviews
+from packstream import packs, views as packviews
 
 IGNORED = -100
 
@@ -62,7 +61,7 @@ def numbers(loader):
 
 
 def dataset(path):
-    from torch_dataset import PackDataset
+    from packstream.torch import PackDataset
     source = packs.open_packs(path)
     first = next(iter(PackDataset(path, 4)))
     wanted = next(source.batches(4))
@@ -79,7 +78,7 @@ def dataset(path):
 
 def dealt_out(path, count):
     """Each pack once, over ranks and workers, in whole batches."""
-    from torch_dataset import PackDataset
+    from packstream.torch import PackDataset
     for ranks, workers in ((1, 0), (1, 1), (1, 3), (2, 2), (3, 0)):
         found = []
         for rank in range(ranks):
@@ -99,7 +98,7 @@ def dealt_out(path, count):
 
 def stream(path, count):
     """A function that opens a stream is called by each worker."""
-    from torch_dataset import PackDataset
+    from packstream.torch import PackDataset
     data = PackDataset(functools.partial(open, path, "rb"), 3)
     for workers in (0, 2):
         loader = DataLoader(data, batch_size=None, num_workers=workers)
@@ -108,7 +107,7 @@ def stream(path, count):
 
 def halves(path):
     """Stopped after any batch, a second object goes on."""
-    from torch_dataset import PackDataset
+    from packstream.torch import PackDataset
     for rank, ranks in ((0, 1), (1, 2)):
         whole = numbers(PackDataset(path, 2, rank, ranks))
         for taken in range(len(whole) // 2 + 1):
@@ -126,7 +125,7 @@ def halves(path):
 
 
 def stateful(path):
-    from torch_dataset import PackDataset
+    from packstream.torch import PackDataset
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     def loader(workers):
@@ -252,7 +251,7 @@ def each_alone(q, k, v, lengths, causal):
 
 
 def varlen(path):
-    from flash_attn_args import varlen as varlen_args
+    from packstream.flash_attn import varlen as varlen_args
     torch.manual_seed(1)
     for view in ("ragged", "ghost", "static"):
         for batch in packs.open_packs(path).batches(3):
@@ -309,7 +308,7 @@ def attention(batch, view, tokens, positions, args):
 # Megatron
 
 def megatron(path):
-    from megatron_args import fields
+    from packstream.megatron import fields
     for static in (False, True):
         for batch in packs.open_packs(path).batches(3):
             found = fields(batch, static)
@@ -350,7 +349,7 @@ def fill_row(row, tokens, labels, mask, position):
 
 def shifted_megatron(aligned, path):
     """Megatron shifts nothing: labels are shifted once."""
-    from megatron_args import fields
+    from packstream.megatron import fields
     for one, other in pairs(aligned, path):
         found = fields(other, labels="labels")
         wanted = fields(one, labels="labels")
@@ -365,7 +364,7 @@ def shifted_megatron(aligned, path):
 
 def megatron_params(path):
     from megatron.core.packed_seq_params import PackedSeqParams
-    from megatron_args import fields
+    from packstream.megatron import fields
     for batch in packs.open_packs(path).batches(3):
         given = fields(batch)["packed_seq_params"]
         params = PackedSeqParams(**given)

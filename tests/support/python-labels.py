@@ -1,4 +1,4 @@
-"""python-labels.py - labels that are shifted already, by examples/python.
+"""python-labels.py - labels that are shifted already, by python/packstream.
 
 tests/tree/python.bats calls the functions by name:
 
@@ -14,13 +14,11 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../examples/python"))
+                                "../../python"))
 
 import numpy as np
 
-import maxtext_names
-import packs
-import packviews
+from packstream import maxtext, packs, views as packviews
 from python_naive import IGNORED, equal
 
 
@@ -56,10 +54,10 @@ def shifted(aligned, path):
                 equal(function(dict(other), name, True), wanted, np.int64)
             equal(function(dict(other)), function(one), np.int64)
             complains("give shifted=", function, dict(other), "labels")
-        wanted = maxtext_names.features(one, "labels")
+        wanted = maxtext.features(one, "labels")
         targets = packviews.targets(one, "labels")
         equal(wanted["targets"], np.where(targets < 0, 0, targets))
-        for name, array in maxtext_names.features(other, "labels").items():
+        for name, array in maxtext.features(other, "labels").items():
             equal(array, wanted[name], np.int32)
 
 

@@ -1,4 +1,4 @@
-"""python.py - the modules of examples/python against naive loops.
+"""python.py - the modules of python/packstream against naive loops.
 
 tests/tree/python.bats calls the functions at the end by name:
 
@@ -21,12 +21,11 @@ if os.environ.get("WITHOUT_XXHASH"):
     sys.modules["xxhash"] = None
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../examples/python"))
+                                "../../python"))
 
 import numpy as np
 
-import packs
-import packviews
+from packstream import packs, views as packviews
 from python_naive import IGNORED, Naive, equal, read_naively
 
 VIEWS = ("ragged", "ghost", "static")
@@ -487,7 +486,7 @@ def unverified(path):
 
 def maxtext(path, capacity, depth, align="1"):
     """The features of JAX trainers against loops."""
-    import maxtext_names
+    from packstream import maxtext
     source = packs.open_packs(path)
     packed = read_naively(path, len(source))
     for number, batch in zip(range(0, len(packed), 3), source.batches(3)):
@@ -504,7 +503,7 @@ def maxtext(path, capacity, depth, align="1"):
                 lambda i, k, ids: i + 1 if k + 1 < len(ids) else 0,
                 lambda k: 0)}
         wanted["targets_position"] = wanted["inputs_position"]
-        found = maxtext_names.features(batch)
+        found = maxtext.features(batch)
         assert sorted(found) == sorted(wanted)
         for name, rows in wanted.items():
             equal(found[name], rows, np.int32)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# python.bats - examples/python: the module that reads packs against naive
+# python.bats - python/packstream: the module that reads packs against naive
 # loops, and the adapters against the packages that they are for.
 #
 # The checks are functions of python.py and python-labels.py in tests/support,
@@ -231,7 +231,8 @@ shifted() {
 
 @test "the trainer that does nothing counts all there is" {
     packed x 9 60 32 60000 -L 32 -d 4
-    local count=${abs_top_srcdir:?}/examples/python/count.py wanted
+    local count=${abs_top_srcdir:?}/examples/count.py wanted
+    export PYTHONPATH=$abs_top_srcdir/python
     wanted=", 60 sequences, $(packcat --to=ids x.pks | wc -w) tokens, "
     run -0 "$PYTHON_NUMPY" "$count" x.pks 4
     [[ $output == *"$wanted"* ]]
@@ -246,20 +247,18 @@ shifted() {
     [[ $output == "count.py: byte 5000: cut"* ]]
 }
 
-@test "the examples of README.md" {
-    local dir=$abs_top_srcdir/examples/python
-    echo '1 2 3' | tokcat --from=ids >corpus.tok
-    local with="env PYTHONPATH=$dir"
-    sed -n 's/^    [$>] //p' "$dir/README.md" |
-        sed "s:python3 count:$PYTHON_NUMPY $dir/count:" >examples.sh
-    # shellcheck disable=SC2086 # several words
-    run -0 $with bash -e examples.sh
-    [[ $output == '1 steps, 1 sequences, 3 tokens, '* ]]
-    sed -n '/^    [$>] /d; s/^    //p' "$dir/README.md" >examples.py
-    # shellcheck disable=SC2086
-    run -0 $with "$PYTHON_NUMPY" examples.py
-    [ "${lines[0]}" = "8 2" ]
-    [[ $output == *"[[[0]], [[1]], []]"* ]]
+
+@test "the lines of numpy in README.md read a stream, and no joined ones" {
+    packed corpus 1 60 32 60000 -L 32 -d 4
+    sed -n '/^    import ast, numpy/,/one sequence$/s/^    //p' \
+        "$abs_top_srcdir/README.md" >lines.py
+    run -0 "$PYTHON_NUMPY" lines.py
+    read -r -a ids <<<"$(packcat --to=ids --order=pack corpus.pks)"
+    [[ $output == *"${ids[0]}"*"${ids[1]}"* ]]
+    cat corpus.pks corpus.pks >joined.pks
+    mv joined.pks corpus.pks
+    run "$PYTHON_NUMPY" lines.py
+    [ "$status" -ne 0 ]
 }
 
 @test "JAX: names and values of packed examples" {

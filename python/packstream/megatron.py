@@ -1,7 +1,7 @@
-"""megatron_args.py - a batch of packs as Megatron-LM trains on packed
+"""megatron.py - a batch of packs as Megatron-LM trains on packed
 sequences.
 
-    fields = megatron_args.fields(batch)
+    fields = megatron.fields(batch)
     params = PackedSeqParams(**fields.pop("packed_seq_params"))
     model(fields["tokens"], fields["position_ids"], None,
           labels=fields["labels"], loss_mask=fields["loss_mask"],
@@ -13,7 +13,7 @@ loss mask is 0; so is that of the last token of each sequence, the target of
 which would be a token of another one.  With static=True the boundaries have
 the same number in each batch, as CUDA graphs need.  Megatron does not shift
 its labels: fields() does, but for those that are shifted already, as the
-header says; see packviews.targets.
+header says; see views.targets.
 
 Of aligned sequences, as context parallelism needs them, cu_seqlens_q_padded
 has the places, and cu_seqlens_q what of them is tokens.
@@ -24,7 +24,7 @@ SPDX-License-Identifier: MIT
 import numpy as np
 import torch
 
-import packviews
+from packstream import views
 
 
 def row(array, dtype=np.int64):
@@ -33,23 +33,23 @@ def row(array, dtype=np.int64):
 
 def unpadded(batch, view):
     """Boundaries of the tokens alone, a ghost's places among them."""
-    cu = np.append(0, np.cumsum(packviews.seqused(batch, view)))
+    cu = np.append(0, np.cumsum(views.seqused(batch, view)))
     return torch.from_numpy(cu.astype(np.int32))
 
 
 def fields(batch, static=False, labels="tokens"):
     """`labels` names a per-token channel to take labels from."""
     view = "static" if static else "ghost"
-    padded = torch.from_numpy(packviews.merged_cu(batch, view))
+    padded = torch.from_numpy(views.merged_cu(batch, view))
     cu = unpadded(batch, view)
-    longest = packviews.max_seqlen(batch, view)
-    targets = packviews.targets(batch, labels)
-    counted = targets != packviews.IGNORED
+    longest = views.max_seqlen(batch, view)
+    targets = views.targets(batch, labels)
+    counted = targets != views.IGNORED
     return {
         "tokens": row(batch["tokens"]),
         "labels": row(np.where(counted, targets, 0)),
         "loss_mask": row(counted, np.float32),
-        "position_ids": row(packviews.positions(batch, view)),
+        "position_ids": row(views.positions(batch, view)),
         "packed_seq_params": {
             "qkv_format": "thd",
             "cu_seqlens_q": cu, "cu_seqlens_kv": cu,

@@ -1,31 +1,31 @@
-"""maxtext_names.py - a batch of packs with the names that MaxText, T5X and
+"""maxtext.py - a batch of packs with the names that MaxText, T5X and
 other JAX trainers give to packed examples.
 
-    for batch in packs.open_packs("corpus.pks").batches(32):
-        state = train_step(state, maxtext_names.features(batch))
+    for batch in packstream.open("corpus.pks").batches(32):
+        state = train_step(state, maxtext.features(batch))
 
 All are int32 [S, L] arrays of numpy, which jax.jit takes as they are.
 Segments count from 1, and 0 is padding; so are positions and ids there.  The
 target of a place is the token behind it.  targets_segmentation is 0 where
 there is none, at the last token of each sequence, and such a place counts
 for no loss.  Targets may come from a channel of labels instead, also from one
-that is shifted already; see packviews.targets.
+that is shifted already; see views.targets.
 
 SPDX-License-Identifier: MIT
 """
 
 import numpy as np
 
-import packviews
+from packstream import views
 
 
 def features(batch, labels="tokens"):
     """`labels` names a per-token channel to take targets from."""
-    segments = packviews.segments(batch)
+    segments = views.segments(batch)
     inputs = np.where(segments, batch["tokens"], 0).astype(np.int32)
-    positions = np.where(segments, packviews.positions(batch), 0)
-    targets = packviews.targets(batch, labels)
-    counted = targets != packviews.IGNORED
+    positions = np.where(segments, views.positions(batch), 0)
+    targets = views.targets(batch, labels)
+    counted = targets != views.IGNORED
     return {
         "inputs": inputs,
         "inputs_position": positions,

@@ -14,7 +14,7 @@ attn_implementation="flash_attention_2" takes the boundaries; "sdpa" and
 use_cache is False, each sequence attends to those before it.
 
 The models shift labels themselves, so those that are shifted already, as the
-header says, are shifted back; see packviews.labels.
+header says, are shifted back; see views.labels.
 
 SPDX-License-Identifier: MIT
 """
@@ -22,7 +22,7 @@ SPDX-License-Identifier: MIT
 import numpy as np
 import torch
 
-import packviews
+from packstream import views
 
 
 def row(array):
@@ -32,14 +32,14 @@ def row(array):
 
 def flattened(batch, labels="tokens"):
     """`labels` names a per-token channel to take labels from."""
-    cu = packviews.merged_cu(batch, "ragged")
-    longest = packviews.max_seqlen(batch, "ragged")
-    own = packviews.labels(batch, labels)
+    cu = views.merged_cu(batch, "ragged")
+    longest = views.max_seqlen(batch, "ragged")
+    own = views.labels(batch, labels)
     bounds = torch.from_numpy(cu)
     return {
-        "input_ids": row(packviews.compact(batch)),
-        "labels": row(own[~packviews.padding(batch)]),
-        "position_ids": row(packviews.positions(batch, "ragged", cu)),
+        "input_ids": row(views.compact(batch)),
+        "labels": row(own[~views.padding(batch)]),
+        "position_ids": row(views.positions(batch, "ragged", cu)),
         "cu_seq_lens_q": bounds,
         "cu_seq_lens_k": bounds,
         "max_length_q": longest,

@@ -1,17 +1,17 @@
 """packs.py - pack streams as dictionaries of numpy arrays.
 
-    import packs, packviews
+    from packstream import packs, views
 
     source = packs.open_packs("corpus.pks")    # or sys.stdin.buffer
     for batch in source.batches(32):
         batch["tokens"]                        # [32, L], a view, no copy
-        packviews.positions(batch)             # [32, L], computed
+        views.positions(batch)             # [32, L], computed
 
 A batch holds the fields of S records under their own names, as views: tokens
 and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D],
 seq_tok [S, D] if sequences are aligned; and index, n_seq, n_tok, max_seqlen
 and sum_len_sq of the records [S].  Its attribute `header` is what the stream
-says of itself.  packviews.py computes what follows from all that.  Both need
+says of itself.  views.py computes what follows from all that.  Both need
 numpy alone.
 
 Checked are the header; each record before it is given out: its magic, index,
@@ -85,6 +85,13 @@ class Batch(Dict[str, np.ndarray]):
     def __init__(self, arrays: Mapping[str, np.ndarray], header: Header):
         super().__init__(arrays)
         self.header = header
+
+
+def as_batch(rows: np.ndarray, header: Header) -> Batch:
+    """Records, as rows of bytes, as a batch of their fields."""
+    records = rows.view(header.dtype)
+    return Batch({name: records[name] for name in header.dtype.names
+                  if name not in HIDDEN}, header)
 
 
 def read_dtype(data: bytes, at: int, capacity: int, depth: int,
@@ -268,9 +275,7 @@ class Packs:
             yield self.batch(rest)
 
     def batch(self, rows: np.ndarray) -> Batch:
-        records = rows.view(self.header.dtype)
-        return Batch({name: records[name] for name in self.header.dtype.names
-                      if name not in HIDDEN}, self.header)
+        return as_batch(rows, self.header)
 
     def blocks(self, size: int, rank: int, ranks: int, start: int,
                order: Optional[np.ndarray]

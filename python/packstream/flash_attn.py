@@ -1,11 +1,11 @@
-"""flash_attn_args.py - a batch of packs as flash-attention's varlen kernels
+"""flash_attn.py - a batch of packs as flash-attention's varlen kernels
 take it.
 
     tokens, positions, args = varlen(batch, "ghost", "cuda")
     q, k, v = ...                        # [S * L, heads, d] of the tokens
     flash_attn_varlen_func(q, k, v, **args, causal=True)
 
-The views are those of packviews.py.  With "ragged" the tokens are compacted
+The views are those of views.py.  With "ragged" the tokens are compacted
 first and nothing is computed for padding; with "ghost" all S * L rows belong
 to a sequence, so that the kernel writes each row of its output, which it
 would leave unwritten behind the last boundary; with "static" the boundaries
@@ -21,23 +21,23 @@ SPDX-License-Identifier: MIT
 import numpy as np
 import torch
 
-import packviews
+from packstream import views
 
 
 def varlen(batch, view="ghost", device=None):
     """Tokens and positions, int64 [T], and the keyword arguments."""
     tokens = batch["tokens"]
     if view == "ragged":
-        tokens = packviews.compact(batch)
+        tokens = views.compact(batch)
     tokens = torch.from_numpy(tokens.astype(np.int64).reshape(-1))
-    cu = packviews.merged_cu(batch, view)
-    positions = packviews.positions(batch, view, cu).reshape(-1)
+    cu = views.merged_cu(batch, view)
+    positions = views.positions(batch, view, cu).reshape(-1)
     cu = torch.from_numpy(cu).to(device)
-    longest = packviews.max_seqlen(batch, view)
+    longest = views.max_seqlen(batch, view)
     args = {"cu_seqlens_q": cu, "cu_seqlens_k": cu,
             "max_seqlen_q": longest, "max_seqlen_k": longest}
     if "seq_tok" in batch and view != "ragged":
-        used = torch.from_numpy(packviews.seqused(batch, view))
+        used = torch.from_numpy(views.seqused(batch, view))
         args["seqused_k"] = used.to(device)
     positions = torch.from_numpy(positions.astype(np.int64))
     return tokens.to(device), positions.to(device), args

@@ -1,4 +1,4 @@
-"""packviews.py - what follows from the boundaries of packs.
+"""views.py - what follows from the boundaries of packs.
 
 A batch of packs.py, or an array of records from numpy.load, has in `cu` the
 boundaries of each pack's sequences.  These functions compute from it what

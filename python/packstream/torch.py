@@ -1,4 +1,4 @@
-"""torch_dataset.py - packs as a torch IterableDataset:
+"""torch.py - packs as a torch IterableDataset:
 
     data = PackDataset("corpus.pks", 32, rank=rank, ranks=world_size)
     for batch in DataLoader(data, batch_size=None, num_workers=4):
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-import packs
+from packstream import packs
 
 
 def to_tensor(array):

@@ -12,8 +12,8 @@ SPDX-License-Identifier: MIT
 import sys
 import time
 
-import packs
-import packviews
+import packstream
+from packstream import views
 
 
 def main():
@@ -21,11 +21,11 @@ def main():
         sys.exit(__doc__)
     name = sys.argv[1]
     size = int(sys.argv[2]) if len(sys.argv) > 2 else 32
-    source = packs.open_packs(sys.stdin.buffer if name == "-" else name)
+    source = packstream.open(sys.stdin.buffer if name == "-" else name)
     begin, steps, sequences, tokens = time.perf_counter(), 0, 0, 0
     for batch in source.batches(size):
-        cu = packviews.merged_cu(batch)
-        packviews.positions(batch, cu=cu)
+        cu = views.merged_cu(batch)
+        views.positions(batch, cu=cu)
         steps += 1
         sequences += int(batch["n_seq"].sum())
         tokens += int(batch["n_tok"].sum())
@@ -37,5 +37,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (packs.PackError, OSError) as problem:
+    except (packstream.PackError, OSError) as problem:
         sys.exit("count.py: %s" % problem)

@@ -1,0 +1,180 @@
+/*
+ * native.c - loops over many sequences or packs, for the Python package.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <packstream.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "native.h"
+
+#define FIRST_BYTES ((size_t)64 << 10)
+
+static ps_result fail_memory(ps_error *err)
+{
+    err->code = PS_ERR_MEMORY;
+    err->sys_errno = 0;
+    strcpy(err->text, "out of memory");
+    return PS_ERR_MEMORY;
+}
+
+ps_result psn_sink_write(void *context, const void *bytes, size_t n,
+                         ps_error *err)
+{
+    psn_sink *sink = context;
+
+    if (n > sink->capacity - sink->size) {
+        size_t capacity = sink->capacity == 0 ? FIRST_BYTES : sink->capacity;
+        unsigned char *larger;
+
+        while (capacity <= SIZE_MAX / 2 && n > capacity - sink->size)
+            capacity *= 2;
+        larger = n > capacity - sink->size ? NULL
+                                           : realloc(sink->bytes, capacity);
+        if (larger == NULL)
+            return fail_memory(err);
+        sink->bytes = larger;
+        sink->capacity = capacity;
+    }
+    memcpy(sink->bytes + sink->size, bytes, n);
+    sink->size += n;
+    return PS_OK;
+}
+
+void psn_sink_free(psn_sink *sink)
+{
+    free(sink->bytes);
+    sink->bytes = NULL;
+    sink->size = sink->capacity = 0;
+}
+
+/* Tokens of sequence i, or UINT32_MAX if there are as many or more. */
+static uint32_t length_of(const psn_columns *c, int64_t i)
+{
+    int64_t n = c->offsets[i + 1] - c->offsets[i];
+
+    return n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* Room for the longest payload; NULL if there is none, or it is too long. */
+static unsigned char *allocate_payload(const ps_schema *schema,
+                                       const psn_columns *c)
+{
+    uint32_t longest = 1;
+    uint64_t bytes;
+
+    for (int64_t i = 0; i < c->n; i++)
+        if (length_of(c, i) > longest)
+            longest = length_of(c, i);
+    bytes = ps_payload_bytes(schema, longest);
+    return bytes > SIZE_MAX / 2 ? NULL : malloc((size_t)bytes);
+}
+
+/* Makes the payload of sequence i, which has n_tok tokens. */
+static void fill_payload(unsigned char *payload, const ps_schema *schema,
+                         const psn_columns *c, int64_t i, uint32_t n_tok)
+{
+    for (uint32_t k = 0; k <= schema->n_channels; k++) {
+        const ps_channel *channel = k == 0 ? NULL : &schema->channels[k - 1];
+        size_t bytes = ps_type_bytes(channel == NULL ? schema->token_type
+                                                     : channel->type);
+        const unsigned char *column = c->columns[k];
+
+        if (channel != NULL && channel->kind == PS_PER_SEQUENCE) {
+            memcpy(payload, column + bytes * (size_t)i, bytes);
+            payload += bytes;
+        } else {
+            memcpy(payload, column + bytes * (size_t)c->offsets[i],
+                   bytes * n_tok);
+            payload += bytes * n_tok;
+        }
+    }
+}
+
+ps_result psn_pack(ps_packer *packer, const ps_schema *schema,
+                   const psn_columns *c, uint64_t *id, int64_t *from,
+                   const psn_sink *sink, size_t enough, ps_error *err)
+{
+    unsigned char *payload = allocate_payload(schema, c);
+    ps_result r = PS_OK;
+
+    if (payload == NULL)
+        return fail_memory(err);
+    while (r == PS_OK && *from < c->n && sink->size < enough) {
+        ps_sequence s = {.id = *id, .n_tok = length_of(c, *from)};
+
+        if (s.n_tok == 0) {
+            r = ps_packer_reject(packer, &s, PS_REJECT_EMPTY, err);
+        } else {
+            fill_payload(payload, schema, c, *from, s.n_tok);
+            s.payload = payload;
+            s.payload_bytes = (size_t)ps_payload_bytes(schema, s.n_tok);
+            r = ps_packer_put(packer, &s, err);
+        }
+        if (r == PS_OK) {
+            ++*from;
+            ++*id;
+        }
+    }
+    free(payload);
+    return r;
+}
+
+ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
+                    const psn_columns *c, ps_error *err)
+{
+    unsigned char *payload = allocate_payload(schema, c);
+    ps_result r = PS_OK;
+
+    if (payload == NULL)
+        return fail_memory(err);
+    for (int64_t i = 0; i < c->n && r == PS_OK; i++) {
+        uint32_t n_tok = length_of(c, i);
+
+        fill_payload(payload, schema, c, i, n_tok);
+        r = ps_token_writer_put(writer, n_tok, payload, err);
+    }
+    free(payload);
+    return r;
+}
+
+ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
+                   unsigned char *records, uint64_t *done, ps_error *err)
+{
+    const size_t bytes = ps_pack_file_info(file)->record_bytes;
+    ps_result r = PS_OK;
+
+    for (*done = 0; *done < n; ++*done) {
+        ps_pack pack;
+
+        r = ps_pack_file_read(file, numbers[*done], &pack, err);
+        if (r != PS_OK)
+            break;
+        memcpy(records + bytes * (size_t)*done, pack.record, bytes);
+    }
+    return r;
+}
+
+void psn_gather(void *to, const unsigned char *const *arrays,
+                size_t element_bytes, const int64_t *which,
+                const int64_t *starts, const int64_t *lengths, int64_t n)
+{
+    unsigned char *at = to;
+
+    for (int64_t i = 0; i < n; i++) {
+        size_t bytes = element_bytes * (size_t)lengths[i];
+
+        memcpy(at, arrays[which[i]] + element_bytes * (size_t)starts[i],
+               bytes);
+        at += bytes;
+    }
+}
+
+void psn_positions(int32_t *to, const int64_t *lengths, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < lengths[i]; k++)
+            *to++ = (int32_t)k;
+}

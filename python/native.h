@@ -1,0 +1,66 @@
+/*
+ * native.h - loops over many sequences or packs, for the Python package: what
+ * would be a call from Python for each of them is one call here.
+ *
+ * cffi reads these declarations behind those of packstream.h, so there are
+ * none but plain ones.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+/* The bytes of a stream, for a packer that keeps its packs in memory. */
+typedef struct psn_sink {
+    unsigned char *bytes;
+    size_t size;     /* of them that are used */
+    size_t capacity;
+} psn_sink;
+
+/* The write hook of a packer; its context is a psn_sink.  PS_ERR_MEMORY. */
+ps_result psn_sink_write(void *context, const void *bytes, size_t n,
+                         ps_error *err);
+void psn_sink_free(psn_sink *sink);
+
+/*
+ * Sequences in columns, in the order of a schema: the tokens, then each of its
+ * channels.  A per-token column has the elements of sequence i from
+ * offsets[i] up to offsets[i + 1], a per-sequence one its i-th.  Elements are
+ * of the types of the schema.
+ */
+typedef struct psn_columns {
+    const int64_t *offsets; /* n + 1 of them, ascending */
+    int64_t n;
+    const unsigned char *const *columns; /* schema->n_channels + 1 of them */
+} psn_columns;
+
+/*
+ * Puts sequences *from and up into a packer, as number *id and up of its input,
+ * until all are in or the sink has `enough` bytes; both are then those of the
+ * first that is not in.  One without tokens is left out, and counted.
+ * As ps_packer_put, PS_ERR_MEMORY.
+ */
+ps_result psn_pack(ps_packer *packer, const ps_schema *schema,
+                   const psn_columns *c, uint64_t *id, int64_t *from,
+                   const psn_sink *sink, size_t enough, ps_error *err);
+
+/* Writes them all as token records.  As ps_token_writer_put. */
+ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
+                    const psn_columns *c, ps_error *err);
+
+/*
+ * Reads packs of a file by their numbers, each to its place in `records`,
+ * info->record_bytes apart.  `*done` of them were read.
+ * As ps_pack_file_read.
+ */
+ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
+                   unsigned char *records, uint64_t *done, ps_error *err);
+
+/*
+ * Copies n runs of elements one behind the other: run i has lengths[i] of them,
+ * from number starts[i] of array which[i] on.
+ */
+void psn_gather(void *to, const unsigned char *const *arrays,
+                size_t element_bytes, const int64_t *which,
+                const int64_t *starts, const int64_t *lengths, int64_t n);
+
+/* Fills `to` with 0, 1, 2, ... for each of n lengths, one behind the other. */
+void psn_positions(int32_t *to, const int64_t *lengths, int64_t n);

@@ -1,0 +1,225 @@
+"""arrow.py - sequences out of Arrow tables, parquet files and datasets.
+
+    for columns in packstream.from_arrow("data.parquet"):
+        writer.write(columns)
+
+Values stay in Arrow's buffers: no list of Python's is made.
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from packstream.schema import Channel, Columns
+
+TOKENS = "input_ids"
+BATCH_ROWS = 1 << 14
+# What the types become that the formats do not have.
+WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
+
+
+def list_parts(column: pa.Array, name: str = TOKENS) -> tuple:
+    """Offsets, int64 from 0, and values of an array of lists, in the same
+    memory."""
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy(False))[0])
+        raise ValueError("%s: row %d has no list" % (name, row))
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind):
+        size = kind.list_size
+        offsets = (np.arange(len(column) + 1, dtype=np.int64) +
+                   column.offset) * size
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        offsets = column.offsets.to_numpy().astype(np.int64)
+    else:
+        raise ValueError("%s: a column of %s, where lists of numbers are due"
+                         % (name, kind))
+    first, last = int(offsets[0]), int(offsets[-1])
+    return offsets - first, numbers(
+        column.values.slice(first, last - first), name)
+
+
+def numbers(values: pa.Array, name: str) -> np.ndarray:
+    """An array of numbers as one of numpy, in the same memory but for bits."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        raise ValueError("%s: decode its dictionary first" % name)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or
+            pa.types.is_boolean(kind)):
+        raise ValueError("%s: values of %s, where numbers are due"
+                         % (name, kind))
+    if values.null_count:
+        raise ValueError("%s: a value is missing" % name)
+    return values.to_numpy(zero_copy_only=not pa.types.is_boolean(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return (pa.types.is_list(kind) or pa.types.is_large_list(kind) or
+            pa.types.is_fixed_size_list(kind))
+
+
+def dtype_of(kind: pa.DataType) -> np.dtype:
+    """The type of a channel for values of this type."""
+    dtype = np.dtype(kind.to_pandas_dtype())
+    code = "%s%d" % (dtype.kind, dtype.itemsize)
+    return np.dtype(WIDER.get(code, code))
+
+
+# ---------------------------------------------------------------- sources
+
+def saved_files(path: str) -> List[str]:
+    """The files of a dataset that save_to_disk of datasets wrote."""
+    try:
+        with open(os.path.join(path, "state.json")) as state:
+            names = [entry["filename"]
+                     for entry in json.load(state)["_data_files"]]
+    except FileNotFoundError:
+        raise ValueError("%s: no state.json, as save_to_disk writes; name "
+                         "the files in the folder, or the folder of one "
+                         "split" % path) from None
+    return [os.path.join(path, name) for name in names]
+
+
+class Source:
+    """The columns `names` of record batches, wherever they are."""
+
+    def __init__(self, source: Any):
+        self.parts: List[Any] = []
+        paths = isinstance(source, (list, tuple))
+        for part in source if paths else [source]:
+            if isinstance(part, (str, os.PathLike)):
+                part = os.fspath(part)
+                self.parts += saved_files(part) if os.path.isdir(part) \
+                    else [part]
+            else:
+                self.parts.append(part)
+        if not self.parts:
+            raise ValueError("no file to read")
+        self.schema = self._schema(self.parts[0])
+
+    @staticmethod
+    def _is_dataset(part: Any) -> bool:
+        return hasattr(part, "with_format") and hasattr(part, "iter")
+
+    def _schema(self, part: Any) -> pa.Schema:
+        if isinstance(part, str):
+            with self._file(part) as file:
+                return getattr(file, "schema_arrow", file.schema)
+        return part.features.arrow_schema if self._is_dataset(part) \
+            else part.schema
+
+    @staticmethod
+    def _file(path: str) -> Any:
+        """A parquet file, or one of Arrow's two kinds."""
+        with open(path, "rb") as file:
+            magic = file.read(6)
+        if magic[:4] == b"PAR1":
+            import pyarrow.parquet
+            return pyarrow.parquet.ParquetFile(path, memory_map=True)
+        mapped = pa.memory_map(path)
+        try:
+            return pa.ipc.open_file(mapped) if magic == b"ARROW1" \
+                else pa.ipc.open_stream(mapped)
+        except pa.ArrowInvalid:
+            raise ValueError("%s: neither parquet nor Arrow" % path) from None
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            if isinstance(part, str):
+                with self._file(part) as file:
+                    yield from self._batches_of(file, names)
+            elif self._is_dataset(part):
+                for rows in part.select_columns(list(names)).with_format(
+                        "arrow").iter(BATCH_ROWS):
+                    yield from rows.to_batches()
+            else:
+                yield from self._batches_of(part, names)
+
+    @staticmethod
+    def _batches_of(part: Any, names: Sequence[str]
+                    ) -> Iterator[pa.RecordBatch]:
+        if hasattr(part, "iter_batches"):
+            yield from part.iter_batches(BATCH_ROWS, columns=list(names))
+        elif isinstance(part, pa.Table):
+            yield from part.select(names).to_batches(BATCH_ROWS)
+        elif isinstance(part, pa.RecordBatch):
+            yield part.select(names)
+        elif hasattr(part, "num_record_batches"):
+            for i in range(part.num_record_batches):
+                yield part.get_batch(i).select(names)
+        else:
+            for batch in part:
+                yield batch.select(names)
+
+
+class ArrowSequences:
+    """Sequences of an Arrow source, an iterable of Columns; `channels` are
+    what a TokenWriter or a Packer of them is to be made with."""
+
+    def __init__(self, source: Any, tokens: str = TOKENS,
+                 channels: Sequence[str] = (),
+                 fills: Optional[Dict[str, float]] = None):
+        self._source, self.tokens = Source(source), tokens
+        schema = self._source.schema
+        missing = [name for name in (tokens, *channels)
+                   if name not in schema.names]
+        if missing:
+            raise ValueError("no column %s; there is %s" % (
+                ", ".join(missing), ", ".join(schema.names)))
+        self.channels: Dict[str, Channel] = {}
+        for name in channels:
+            kind = schema.field(name).type
+            per = "token" if is_list(kind) else "sequence"
+            fill = (fills or {}).get(name, -100 if name == "labels" else 0)
+            self.channels[name] = Channel(
+                dtype_of(kind.value_type if is_list(kind) else kind), fill,
+                per)
+
+    def __iter__(self) -> Iterator[Columns]:
+        row = 0
+        for batch in self._source.batches([self.tokens, *self.channels]):
+            if len(batch):
+                yield self._columns(batch, row)
+            row += len(batch)
+
+    def _columns(self, batch: pa.RecordBatch, row: int) -> Columns:
+        offsets, values = list_parts(batch.column(0), self.tokens)
+        found = {"tokens": values}
+        for i, (name, channel) in enumerate(self.channels.items(), 1):
+            if channel.per == "sequence":
+                found[name] = numbers(batch.column(i), name)
+                continue
+            other, found[name] = list_parts(batch.column(i), name)
+            check_lengths(offsets, other, name, row)
+        return Columns(offsets, found)
+
+
+def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
+                  row: int) -> None:
+    """Raises ValueError unless lists are as long as those of the tokens."""
+    differs = np.diff(other) != np.diff(offsets)
+    if differs.any():
+        i = int(differs.argmax())
+        raise ValueError("row %d: %d values of %s for %d tokens" % (
+            row + i, other[i + 1] - other[i], name,
+            offsets[i + 1] - offsets[i]))
+
+
+def from_arrow(source: Any, tokens: str = TOKENS,
+               channels: Sequence[str] = (),
+               fills: Optional[Dict[str, float]] = None) -> ArrowSequences:
+    """The sequences of a table, of record batches, of a datasets.Dataset, or
+    of files: parquet, Arrow, or the folder that save_to_disk writes; or of a
+    list of these.
+
+    `tokens` names the column of lists of tokens.  `channels` names columns
+    that ride along, of lists as long or of one number a row; `fills` says what
+    stands for them in padding, by default -100 for labels and 0 for others."""
+    return ArrowSequences(source, tokens, channels, fills)

@@ -1,0 +1,285 @@
+"""dataset.py - packs the rows of a datasets.Dataset or of an Arrow table.
+
+    packed = packstream.pack_dataset(dataset, seq_length=2048)
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from packstream.arrow import TOKENS, check_lengths, is_list, list_parts
+from packstream.library import ffi, lib, need_library
+from packstream.packer import OVERLONG, one_of, pack_lengths
+from packstream.packs import PackError
+
+# Values of a column that are made at a time: larger buffers cost more than the
+# copies, where the system looks for huge pages.
+BATCH_VALUES = 1 << 18
+MADE = ("position_ids", "seq_lengths")
+
+
+class Pieces(NamedTuple):
+    """Sequences, or parts of them: tokens from `starts` on of array `chunks`
+    of a column."""
+    chunks: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+
+class Plan(NamedTuple):
+    """Pack p has the pieces order[ends[p - 1]:ends[p]]."""
+    pieces: Pieces
+    order: np.ndarray
+    ends: np.ndarray
+
+
+def make_pieces(offsets: List[np.ndarray], capacity: int,
+                overlong: str) -> Pieces:
+    """The sequences of each chunk, none longer than the capacity; those
+    without tokens are left out."""
+    chunks = np.concatenate([np.full(len(o) - 1, i)
+                             for i, o in enumerate(offsets)])
+    starts = np.concatenate([o[:-1] for o in offsets])
+    lengths = np.concatenate([np.diff(o) for o in offsets])
+    longer = lengths > capacity
+    if not longer.any():
+        kept = lengths > 0
+    elif overlong == "error":
+        row = int(longer.argmax())
+        raise PackError("row %d: %d tokens, more than %d; overlong= says "
+                        "what to do with such rows"
+                        % (row, lengths[row], capacity))
+    elif overlong == "split":
+        parts = -(-lengths // capacity)
+        row = np.repeat(np.arange(len(lengths)), parts)
+        begin = (np.arange(len(row)) -
+                 np.repeat(np.cumsum(parts) - parts, parts)) * capacity
+        return Pieces(chunks[row], starts[row] + begin,
+                      np.minimum(lengths[row] - begin, capacity))
+    else:
+        kept = (lengths > 0) & (~longer | (overlong == "truncate"))
+        lengths = np.minimum(lengths, capacity)
+    return Pieces(chunks[kept], starts[kept], lengths[kept])
+
+
+class Lists:
+    """A column of lists, as arrays of values by chunk."""
+
+    def __init__(self, name: str, column: pa.ChunkedArray):
+        self.name, self.type = name, column.type
+        parts = [list_parts(chunk, name) for chunk in column.chunks]
+        self.offsets = [offsets for offsets, _ in parts]
+        self.values = [np.ascontiguousarray(values) for _, values in parts]
+        self.dtype = np.dtype(column.type.value_type.to_pandas_dtype())
+        self._arrays = ffi.new("unsigned char const *[]",
+                               max(len(self.values), 1))
+        self._kept = [ffi.from_buffer("unsigned char[]", values)
+                      if values.size else ffi.NULL for values in self.values]
+        for i, array in enumerate(self._kept):
+            self._arrays[i] = array
+
+    def gather(self, pieces: Pieces, offsets: np.ndarray,
+               memory: Any) -> pa.Array:
+        """The pieces one behind the other, as lists that end at offsets;
+        the values lie in `memory`."""
+        lib.psn_gather(
+            ffi.from_buffer("unsigned char[]", memory, True), self._arrays,
+            self.dtype.itemsize,
+            *(ffi.from_buffer("int64_t[]", a) for a in pieces),
+            len(pieces.lengths))
+        values = pa.Array.from_buffers(
+            self.type.value_type, int(offsets[-1]), [None, memory])
+        return lists_of(offsets, values, self.type)
+
+
+def lists_of(offsets: np.ndarray, values: pa.Array,
+             kind: pa.DataType) -> pa.Array:
+    if pa.types.is_large_list(kind):
+        return pa.LargeListArray.from_arrays(offsets, values)
+    return pa.ListArray.from_arrays(offsets.astype(np.int32), values)
+
+
+class Memory:
+    """Buffers for batches: new ones, or the same again where a batch is done
+    with before the next is made."""
+
+    def __init__(self, reuse: bool):
+        self._reused: Optional[Dict[str, pa.Buffer]] = {} if reuse else None
+
+    def take(self, name: str, size: int) -> pa.Buffer:
+        if self._reused is None:
+            return pa.allocate_buffer(size)
+        if name not in self._reused or self._reused[name].size < size:
+            self._reused[name] = pa.allocate_buffer(size)
+        return self._reused[name]
+
+
+def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
+                   memory: Memory) -> Iterator[pa.RecordBatch]:
+    """The packs as rows, some at a time."""
+    pieces = Pieces(*(np.ascontiguousarray(a[plan.order], np.int64)
+                      for a in plan.pieces))
+    tokens = np.append(0, np.cumsum(pieces.lengths))
+    bounds = np.append(0, plan.ends)        # of packs among the pieces
+    begins = tokens[bounds]                 # of packs among the tokens
+    lengths = pieces.lengths.astype(np.int32)
+    first = 0
+    while first < len(plan.ends):
+        last = int(np.searchsorted(begins, begins[first] + BATCH_VALUES,
+                                   "right")) - 1
+        last = max(last, first + 1)
+        own = slice(bounds[first], bounds[last])
+        edges = begins[first:last + 1] - begins[first]
+        made: Dict[str, pa.Array] = {
+            "seq_lengths": lists_of(bounds[first:last + 1] - bounds[first],
+                                    pa.array(lengths[own]),
+                                    pa.list_(pa.int32()))}
+        if "position_ids" in schema.names:
+            values = memory.take("position_ids", 4 * int(edges[-1]))
+            lib.psn_positions(
+                ffi.from_buffer("int32_t[]", values, True),
+                ffi.from_buffer("int64_t[]", pieces.lengths[own]),
+                len(pieces.lengths[own]))
+            made["position_ids"] = lists_of(edges, pa.Array.from_buffers(
+                pa.int32(), int(edges[-1]), [None, values]),
+                pa.list_(pa.int32()))
+        for column in columns:
+            made[column.name] = column.gather(
+                Pieces(*(a[own] for a in pieces)), edges, memory.take(
+                    column.name, int(edges[-1]) * column.dtype.itemsize))
+        yield pa.record_batch([made[name] for name in schema.names],
+                              schema=schema)
+        first = last
+
+
+def pack_table(table: pa.Table, seq_length: int, memory: Memory, tokens: str,
+               overlong: str, position_ids: bool, **options: Any) -> tuple:
+    """The schema and the batches of the packed table."""
+    one_of(OVERLONG, overlong, "overlong")
+    for name in table.column_names:
+        if name in MADE:
+            raise ValueError("there is a column %s already: are these packs?"
+                             % name)
+        if not is_list(table.schema.field(name).type):
+            raise ValueError(
+                "%s: a column of %s cannot be packed; columns= says which are "
+                "to be" % (name, table.schema.field(name).type))
+    # All columns in the same chunks.
+    batches = table.to_batches()
+    table = pa.Table.from_batches(batches, table.schema)
+    columns = [Lists(name, table.column(name)) for name in table.column_names]
+    own = next(column for column in columns if column.name == tokens)
+    row = 0
+    for i, offsets in enumerate(own.offsets):
+        for column in columns:
+            check_lengths(offsets, column.offsets[i], column.name, row)
+        row += len(offsets) - 1
+    pieces = make_pieces(own.offsets or [np.zeros(1, np.int64)], seq_length,
+                         overlong)
+    order, ends = pack_lengths(pieces.lengths, seq_length, **options)
+    fields = [pa.field(column.name,
+                       pa.large_list(column.type.value_type)
+                       if pa.types.is_large_list(column.type)
+                       else pa.list_(column.type.value_type))
+              for column in columns]
+    if position_ids:
+        fields.append(pa.field("position_ids", pa.list_(pa.int32())))
+    fields.append(pa.field("seq_lengths", pa.list_(pa.int32())))
+    schema = pa.schema(fields)
+    return schema, packed_batches(columns, Plan(pieces, order, ends), schema,
+                                  memory)
+
+
+def pack_dataset(dataset: Any, seq_length: int, *,
+                 columns: Optional[Sequence[str]] = None,
+                 tokens: str = TOKENS, overlong: str = "error",
+                 position_ids: bool = False,
+                 cache_file_name: Optional[str] = None,
+                 **options: Any) -> Any:
+    """Packs a datasets.Dataset, each split of a DatasetDict, or a
+    pyarrow.Table: a row of the result has the tokens of several rows, at most
+    seq_length of them.
+
+    All columns are lists as long as that of the tokens: input_ids, labels,
+    masks.  `columns` names those to pack; by default all are.  Added is
+    seq_lengths, the lengths of the sequences, as TRL has it, of which its
+    collator makes positions; with position_ids also these, which begin at 0
+    with each sequence.
+
+    overlong says what becomes of rows that are longer: "error", "drop",
+    "truncate" or "split".  Rows without tokens are left out.  The options are
+    those of Packer: depth, window, policy, order, seed, even_cost, align.
+
+    A dataset that lies in files is packed into a file beside them, which is
+    used again for the same rows and options; cache_file_name names another.
+    One in memory is packed in memory."""
+    need_library("pack_dataset")
+    arguments: Dict[str, Any] = dict(tokens=tokens, overlong=overlong,
+                                     position_ids=position_ids, **options)
+    if isinstance(dataset, dict):
+        return type(dataset)({
+            split: pack_dataset(part, seq_length, columns=columns, **arguments)
+            for split, part in dataset.items()})
+    is_table = isinstance(dataset, pa.Table)
+    names = list(columns or dataset.column_names)
+    if tokens not in names:
+        raise ValueError("no column %s; there is %s"
+                         % (tokens, ", ".join(names)))
+    if is_table:
+        schema, batches = pack_table(dataset.select(names), seq_length,
+                                     Memory(reuse=False), **arguments)
+        return pa.Table.from_batches(batches, schema)
+
+    import datasets
+    dataset = dataset.select_columns(names)
+    if getattr(dataset, "_indices", None) is not None:
+        dataset = dataset.flatten_indices()
+    fingerprint = hashlib.sha256(repr((
+        dataset._fingerprint, seq_length, sorted(arguments.items()),
+        ffi.string(lib.ps_version()))).encode()).hexdigest()[:16]
+    if cache_file_name is None and dataset.cache_files:
+        # Beside the first file of the dataset.
+        cache_file_name = os.path.join(
+            os.path.dirname(dataset.cache_files[0]["filename"]),
+            "packed-%s.arrow" % fingerprint)
+    if cache_file_name is None or not os.path.exists(cache_file_name):
+        schema, batches = pack_table(
+            dataset.data.table, seq_length,
+            Memory(reuse=cache_file_name is not None), **arguments)
+        if cache_file_name is None:
+            return datasets.Dataset(pa.Table.from_batches(batches, schema),
+                                    fingerprint=fingerprint)
+        write_file(cache_file_name, schema, batches)
+    return datasets.Dataset.from_file(cache_file_name)
+
+
+def write_file(name: str, schema: pa.Schema,
+               batches: Iterator[pa.RecordBatch]) -> None:
+    """A file of Arrow's streaming kind, whole or not there."""
+    folder = os.path.dirname(os.path.abspath(name))
+    fd, temporary = tempfile.mkstemp(dir=folder, suffix=".arrow")
+    os.close(fd)
+    try:
+        with pa.OSFile(temporary, "wb") as file, \
+                pa.ipc.new_stream(file, schema) as stream:
+            for batch in batches:
+                stream.write_batch(batch)
+        os.chmod(temporary, 0o666 & ~current_umask())
+        os.replace(temporary, name)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def current_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

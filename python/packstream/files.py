@@ -1,0 +1,183 @@
+"""files.py - packs of files, in any order.
+
+    packs = packstream.open("corpus.pks")           # or a list of paths
+    len(packs), packs[17]["tokens"], packs[8:16]["tokens"].shape
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from typing import (Any, BinaryIO, Callable, Dict, Iterator, List, Optional,
+                    Sequence, Tuple, Union)
+
+import numpy as np
+
+from packstream.library import (check, ffi, header_of, lib, need_library,
+                                new_error)
+from packstream.packs import (BLOCK_BYTES, Batch, PackError, PackFile,
+                              PackPipe, Packs, difference, first_own)
+
+Path = Union[str, os.PathLike]
+
+
+class File:
+    """One file, plain or compressed, opened in each process that reads it.
+    Threads may share it."""
+
+    def __init__(self, path: Path):
+        self.path = os.fspath(path)
+        self._pid = 0
+        self._check_open()
+        self.packs = lib.ps_pack_file_packs(self._handle)
+        self.header = header_of(lib.ps_pack_file_info(self._handle))
+
+    def _check_open(self) -> None:
+        """Opens the file, if another process did or none; a process that was
+        forked must not share what its parent may be using."""
+        if self._pid == os.getpid():
+            return
+        handle, err = ffi.new("ps_pack_file **"), new_error()
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            check(lib.ps_pack_file_open(handle, fd, err), err, self.path)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._handle = ffi.gc(handle[0], lambda file: (
+            lib.ps_pack_file_free(file), os.close(fd)))
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def read(self, numbers: np.ndarray, records: np.ndarray) -> None:
+        """Reads packs by their numbers, uint64, into rows of bytes."""
+        self._check_open()
+        done, err = ffi.new("uint64_t *"), new_error()
+        with self._lock:
+            result = lib.psn_read(
+                self._handle, ffi.from_buffer("uint64_t[]", numbers),
+                len(numbers), ffi.from_buffer("unsigned char[]", records),
+                done, err)
+        where = self.path
+        if result != lib.PS_OK:
+            where = "%s: pack %d" % (self.path, numbers[done[0]])
+        check(result, err, where)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"path": self.path, "packs": self.packs, "header": self.header,
+                "_pid": 0}
+
+
+class PackFiles(Packs):
+    """The packs of files, numbered from 0 through all of them.
+
+    packs[i] is one pack, packs[i:j] and packs[[i, j]] are batches of several;
+    with a `transform`, packs[i] is transform(pack).  It is what the
+    DataLoader of torch, its samplers and grain take: it has a length, can be
+    pickled, and each process opens the files for itself."""
+
+    def __init__(self, paths: Sequence[Path],
+                 transform: Optional[Callable[[Batch], Any]] = None):
+        super().__init__(True)
+        self.verifies = True        # the library always does
+        self.files = [File(path) for path in paths]
+        if not self.files:
+            raise ValueError("no file to open")
+        self.header = self.files[0].header
+        self.transform = transform
+        self.ends: List[int] = []
+        for file in self.files:
+            other = difference(file.header, self.header)
+            if other:
+                raise PackError("%s: a stream of another geometry than %s: %s"
+                                % (file.path, self.files[0].path, other))
+            self.ends.append(len(self) + file.packs)
+
+    def __len__(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return self.take(range(*which.indices(len(self))))
+        if np.ndim(which):
+            return self.take(np.asarray(which))
+        batch = self.take([which])
+        pack = Batch({name: batch[name][0] for name in batch}, self.header)
+        return self.transform(pack) if self.transform else pack
+
+    def __getitems__(self, numbers: Sequence[int]) -> List[Any]:
+        """Several packs, each as packs[i] is; torch fetches them so."""
+        batch = self.take(numbers)
+        packs = [Batch({name: batch[name][i] for name in batch}, self.header)
+                 for i in range(len(numbers))]
+        return [self.transform(pack) for pack in packs] if self.transform \
+            else packs
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def take(self, numbers: Any) -> Batch:
+        """A batch of the packs of these numbers, in this order; numbers below
+        0 count from the end."""
+        return self.batch(self.rows(numbers))
+
+    def rows(self, numbers: Any) -> np.ndarray:
+        """Their records, as rows of bytes."""
+        numbers = np.asarray(numbers)
+        if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and
+                                 numbers.size):
+            raise TypeError("packs have whole numbers, slices or lists of "
+                            "them")
+        numbers = numbers.astype(np.int64)
+        numbers[numbers < 0] += len(self)
+        if numbers.size and not (0 <= numbers.min() and
+                                 numbers.max() < len(self)):
+            raise IndexError("no pack has such a number: there are %d"
+                             % len(self))
+        rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
+        begin = 0
+        for file, end in zip(self.files, self.ends):
+            here = np.flatnonzero((numbers >= begin) & (numbers < end))
+            if len(here) == len(numbers):
+                file.read((numbers - begin).astype(np.uint64), rows)
+                break
+            if len(here):
+                part = np.empty(len(here), rows.dtype)
+                file.read((numbers[here] - begin).astype(np.uint64), part)
+                rows[here] = part
+            begin = end
+        return rows
+
+    def blocks(self, size: int, rank: int, ranks: int, start: int,
+               order: Optional[np.ndarray]
+               ) -> Iterator[Tuple[np.ndarray, int]]:
+        step = BLOCK_BYTES // self.header.dtype.itemsize // size * size or size
+        places: Any = range(len(self)) if order is None else np.asarray(order)
+        own = places[first_own(0, rank, ranks, start)::ranks]
+        for at in range(0, len(own), step):
+            yield self.rows(own[at:at + step]), len(places) - start
+
+
+def open(source: Union[Path, BinaryIO, Sequence[Path]],
+         transform: Optional[Callable[[Batch], Any]] = None) -> Packs:
+    """The packs of a path, of a list of paths, or of a stream of bytes such as
+    sys.stdin.buffer.
+
+    Regular files, plain or compressed by packstream --zstd, are PackFiles:
+    packs can be taken in any order.  Anything else is read once, in its own
+    order, by batches(); it must not be compressed."""
+    if hasattr(source, "readinto"):
+        return PackPipe(source)
+    paths = [source] if isinstance(source, (str, os.PathLike)) \
+        else list(source)
+    if len(paths) == 1 and not stat.S_ISREG(os.stat(paths[0]).st_mode):
+        return PackPipe(os.fdopen(os.open(paths[0], os.O_RDONLY), "rb",
+                                  buffering=0))
+    if lib is None:
+        if len(paths) != 1 or transform:
+            need_library("to open several files, or with a transform,")
+        return PackFile(paths[0])
+    return PackFiles(paths, transform)

@@ -1,0 +1,59 @@
+"""library.py - the calls of libpackstream, and their failures as exceptions.
+
+`lib` and `ffi` are those of cffi; what lib can call is what packstream.h
+declares.  Both are None where the package came without its extension.
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from packstream.packs import UNKNOWN, Header, PackError
+
+try:
+    from packstream._native import ffi, lib
+except ImportError:
+    ffi = lib = None
+
+
+def need_library(what: str) -> None:
+    if lib is None:
+        raise ImportError("%s needs the extension of packstream, which this "
+                          "installation lacks" % what)
+
+
+def new_error() -> Any:
+    """Where a call says what went wrong."""
+    return ffi.new("ps_error *")
+
+
+def check(result: int, err: Any, where: str = "") -> None:
+    """Raises what fits a result other than PS_OK: MemoryError, OSError,
+    ValueError for arguments, PackError for everything in the data."""
+    if result == lib.PS_OK:
+        return
+    text = ffi.string(err.text).decode()
+    if where:
+        text = "%s: %s" % (where, text)
+    if result == lib.PS_ERR_MEMORY:
+        raise MemoryError(text)
+    if result == lib.PS_ERR_IO:
+        raise OSError(err.sys_errno, text)
+    if result == lib.PS_ERR_ARGUMENT:
+        raise ValueError(text)
+    raise PackError(text)
+
+
+def header_of(info: Any) -> Header:
+    """A ps_pack_info as a Header."""
+    counts = (info.n_records, info.n_sequences, info.n_tokens)
+    return Header(
+        info.capacity, info.depth, info.align, info.pad_id,
+        int(info.schema.labels), tuple(info.schema.special),
+        np.dtype(ast.literal_eval(ffi.string(info.dtype).decode())),
+        *(None if n == UNKNOWN else n for n in counts), 0)

@@ -1,0 +1,260 @@
+"""packer.py - packs sequences as they come, in this process.
+
+    packer = packstream.Packer(2048, channels={"labels": "int32"})
+    for batch in packer.pack(sequences, size=8):
+        batch["tokens"]                     # [8, 2048]
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, Optional, Union
+
+import numpy as np
+
+from packstream.library import (check, ffi, header_of, lib, need_library,
+                                new_error)
+from packstream.packs import HEADER_BYTES, Batch, Header, PackError, as_batch
+from packstream.schema import Channels, Columns, NativeColumns, Schema
+
+OVERLONG = ("error", "drop", "truncate", "split")
+POLICIES = ("auto", "spfhp", "nnlshp", "bestfit", "nextfit", "none", "concat")
+ORDERS = ("window", "input", "shuffle")
+ENOUGH_BYTES = 1 << 20          # of packs, before they are given out
+
+
+def one_of(names: tuple, name: str, what: str) -> int:
+    if name not in names:
+        raise ValueError("%s is %s, not %r" % (what, ", ".join(names), name))
+    return names.index(name)
+
+
+def packer_options(capacity: int, depth: Optional[int] = None,
+                   window: int = 1024, policy: str = "auto",
+                   overlong: str = "error", order: str = "window",
+                   seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
+                   even_cost: bool = False, align: int = 1,
+                   pad_id: int = 0) -> Any:
+    """ps_packer_options.  Their names are those of packstream(1); with
+    depth None the first sequences choose it."""
+    for name, value in (("capacity", capacity), ("depth", depth or 1),
+                        ("window", window), ("align", align)):
+        if not 1 <= value < 1 << 32:
+            raise ValueError("%s: %r is out of range" % (name, value))
+    options = ffi.new("ps_packer_options *")
+    options.capacity, options.depth, options.window = \
+        capacity, depth or 0, window
+    options.policy = one_of(POLICIES, policy, "the policy")
+    options.overlong = one_of(OVERLONG, overlong, "overlong")
+    options.order = one_of(ORDERS, order, "the order")
+    options.seed, options.max_delay = seed, max_delay
+    options.max_bytes, options.even_cost = max_bytes, even_cost
+    options.align, options.pad_id = align, pad_id
+    return options
+
+
+class Packer:
+    """Packs sequences of at most `capacity` tokens, as packstream(1) does.
+
+    `options` are those of packer_options: depth, window, policy, overlong,
+    order, seed, max_delay, max_bytes, even_cost, align, pad_id.  `dtype`,
+    `vocab_size` and `channels` say what a sequence is made of; see Schema.
+
+    A packer is used by one thread at a time.  Other threads run while it
+    packs."""
+
+    def __init__(self, capacity: int, *, dtype: Any = None,
+                 vocab_size: int = 0, channels: Optional[Channels] = None,
+                 labels: Optional[str] = None, **options: Any):
+        need_library("Packer")
+        self.capacity = capacity
+        self.schema = Schema(dtype, channels, vocab_size, labels)
+        self._options = packer_options(capacity, **options)
+        self._open(None)
+
+    def _open(self, state: Optional[bytes]) -> None:
+        self._sink = ffi.gc(ffi.new("psn_sink *"), lib.psn_sink_free)
+        self._options.write = ffi.addressof(lib, "psn_sink_write")
+        self._options.write_context = self._sink
+        self._header: Optional[Header] = None
+        handle, err = ffi.new("ps_packer **"), new_error()
+        if state is None:
+            check(lib.ps_packer_open(handle, -1, self.schema.native,
+                                     self._options, err), err)
+        else:
+            check(lib.ps_packer_resume(handle, -1, self.schema.native,
+                                       self._options, state, len(state),
+                                       err), err)
+        self._packer = ffi.gc(handle[0], lib.ps_packer_free)
+        self._finished = False
+        self._next = ffi.new("uint64_t *")  # the number of the next sequence
+
+    # ------------------------------------------------------------ sequences
+
+    def put(self, sequence: Union[Any, Columns]) -> None:
+        """Takes the next sequence: an array of tokens; a mapping that has
+        them and the channels by name; or many at once, as Columns.  One
+        without tokens is counted and left out.  Packs that this completes
+        wait for packs()."""
+        columns = self._prepare(sequence)
+        self._put_some(NativeColumns(columns), len(columns), 0, None)
+
+    def _prepare(self, sequence: Union[Any, Columns]) -> Columns:
+        if self._finished:
+            raise ValueError("this packer has finished")
+        if not isinstance(sequence, Columns):
+            sequence = self.schema.columns(sequence)
+        columns = self.schema.prepare(sequence)
+        if (self._options.overlong == lib.PS_OVERLONG_ERROR and
+                self._options.policy != lib.PS_POLICY_CONCAT):
+            lengths = np.diff(columns.offsets)
+            if len(lengths) and lengths.max() > self.capacity:
+                i = int((lengths > self.capacity).argmax())
+                raise PackError(
+                    "sequence %d: %d tokens, more than the capacity of %d"
+                    % (self._next[0] + i, lengths[i], self.capacity))
+        return columns
+
+    def _put_some(self, columns: NativeColumns, n: int, begin: int,
+                  enough: Optional[int]) -> int:
+        """Puts sequences from `begin` on, until all n are in or so many bytes
+        of packs are there; gives the first that is not in."""
+        at, err = ffi.new("int64_t *", begin), new_error()
+        check(lib.psn_pack(self._packer, self.schema.native, columns.native,
+                           self._next, at, self._sink,
+                           enough or ffi.cast("size_t", -1), err), err)
+        return at[0]
+
+    # ---------------------------------------------------------------- packs
+
+    def packs(self) -> Optional[Batch]:
+        """All packs that were decided and not given yet, or None."""
+        return self._flush(lib.PS_FLUSH_DECIDED)
+
+    def drain(self) -> Optional[Batch]:
+        """Packs all that is held, and gives what packs() does.  More may be
+        put; what is packed depends on where this is done."""
+        return self._flush(lib.PS_FLUSH_DRAIN)
+
+    def finish(self) -> Optional[Batch]:
+        """Packs all that is held, proves that nothing was lost, and gives
+        what packs() does.  Nothing can be put any more."""
+        return self._flush(lib.PS_FLUSH_FINISH)
+
+    def _flush(self, how: int) -> Optional[Batch]:
+        rows = self._rows(how)
+        return as_batch(rows, self._header) if len(rows) else None
+
+    def _rows(self, how: int) -> np.ndarray:
+        """Flushes, and gives the records that were not given yet."""
+        err = new_error()
+        check(lib.ps_packer_flush(self._packer, how, err), err)
+        self._finished = self._finished or how == lib.PS_FLUSH_FINISH
+        data = bytes(ffi.buffer(self._sink.bytes, self._sink.size)
+                     if self._sink.size else b"")
+        self._sink.size = 0
+        if self._header is None and data:
+            self._header = header_of(lib.ps_packer_info(self._packer))
+            data = data[HEADER_BYTES:]
+        size = self._header.dtype.itemsize if self._header else 1
+        if how == lib.PS_FLUSH_FINISH:
+            data = data[:-size]         # END
+        return np.frombuffer(data, "V%d" % size)
+
+    def pack(self, sequences: Iterable[Union[Any, Columns]],
+             size: int = 1) -> Iterator[Batch]:
+        """Puts all sequences, finishes, and gives batches of `size` packs as
+        soon as they are there, the last perhaps of fewer."""
+        if size < 1:
+            raise ValueError("a batch has at least one pack")
+        rest = None
+        for rows in self._packed(sequences):
+            if rest is not None and len(rest):
+                rows = np.concatenate([rest, rows])
+            whole = len(rows) // size * size
+            for i in range(0, whole, size):
+                yield as_batch(rows[i:i + size], self._header)
+            rest = rows[whole:]
+        if rest is not None and len(rest):
+            yield as_batch(rest, self._header)
+
+    def _packed(self, sequences: Iterable[Union[Any, Columns]]
+                ) -> Iterator[np.ndarray]:
+        totals = lib.ps_packer_totals(self._packer)
+        given = totals.packs
+        for sequence in sequences:
+            columns = self._prepare(sequence)
+            native, at = NativeColumns(columns), 0
+            while at < len(columns):
+                at = self._put_some(native, len(columns), at, ENOUGH_BYTES)
+                if totals.packs > given:
+                    given = totals.packs
+                    yield self._rows(lib.PS_FLUSH_DECIDED)
+        yield self._rows(lib.PS_FLUSH_FINISH)
+
+    # ---------------------------------------------------- what it came to
+
+    @property
+    def header(self) -> Optional[Header]:
+        """What the packs are like; None before the first."""
+        return self._header
+
+    @property
+    def totals(self) -> Dict[str, int]:
+        """What became of the input so far; see ps_totals in packstream.h."""
+        totals = lib.ps_packer_totals(self._packer)
+        return {name: getattr(totals, name)
+                for name, _ in ffi.typeof("ps_totals").fields}
+
+    # --------------------------------------------------- to stop and go on
+
+    def save(self) -> bytes:
+        """The state between two sequences.  Packs that were not given yet are
+        not in it: take them first."""
+        state, size, err = (ffi.new("unsigned char **"), ffi.new("size_t *"),
+                            new_error())
+        if self.totals["packs"]:
+            check(lib.ps_packer_save(self._packer, ffi.NULL, 0, state, size,
+                                     err), err)
+        else:
+            check(lib.ps_state_blank(ffi.NULL, 0, state, size, err), err)
+        kept = ffi.gc(state[0], lib.free)
+        return bytes(ffi.buffer(kept, size[0]))
+
+    def resume(self, state: bytes) -> int:
+        """Goes on from a state, of a packer with the same options: gives the
+        number of the first sequence that has to be put again.  The packs from
+        here on are those that the other one would have given.  It can be
+        saved again once all that it had seen was put again."""
+        summary, err = ffi.new("ps_state *"), new_error()
+        check(lib.ps_state_read(state, len(state), summary, err), err)
+        if summary.blank:
+            self._open(None)
+            return 0
+        self._open(state)
+        self._header = header_of(lib.ps_packer_info(self._packer))
+        self._next[0] = summary.resume_from_id
+        return summary.resume_from_id
+
+
+def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
+    """Which sequences share a pack, by their lengths: `order`, the numbers of
+    the sequences pack after pack, and `ends`, where in it each pack ends.
+
+    The options are those of Packer but for overlong; without a depth, as many
+    sequences share a pack as fit."""
+    need_library("pack_lengths")
+    lengths = np.ascontiguousarray(lengths)
+    if lengths.size and not (0 < lengths.min() and
+                             lengths.max() <= 0xffffffff):
+        raise ValueError("a length is at least 1, and at most the capacity")
+    lengths = lengths.astype(np.uint32, copy=False)
+    order, ends = (np.empty(len(lengths), np.uint64) for _ in range(2))
+    n_packs, err = ffi.new("uint64_t *"), new_error()
+    check(lib.ps_pack_lengths(
+        ffi.from_buffer("uint32_t[]", lengths), len(lengths),
+        packer_options(capacity, **options),
+        ffi.from_buffer("uint64_t[]", order),
+        ffi.from_buffer("uint64_t[]", ends), n_packs, err), err)
+    return order.astype(np.int64), ends[:n_packs[0]].astype(np.int64)

@@ -1,0 +1,198 @@
+"""schema.py - what a sequence is made of, and sequences in columns.
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+
+import numpy as np
+
+from packstream.library import check, ffi, lib, new_error
+
+# Types of elements by their name in numpy, and as packstream.h numbers them.
+TYPES = {"u1": 1, "u2": 2, "u4": 3, "u8": 4, "i4": 5, "i8": 6, "f4": 7,
+         "f8": 8}
+SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
+LABELS = {None: 0, "aligned": 1, "shifted": 2}
+
+
+class Channel(NamedTuple):
+    """Values that ride along with the tokens: one for each token, or one for
+    each sequence.  `fill` stands in the unused places of a pack."""
+    dtype: Any
+    fill: float = 0
+    per: str = "token"
+
+
+class Columns(NamedTuple):
+    """Sequences in columns, as Arrow has lists.  Sequence i has the tokens
+    values["tokens"][offsets[i]:offsets[i + 1]], and so each per-token channel;
+    of a per-sequence channel it has value i."""
+    offsets: np.ndarray
+    values: Dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+Channels = Mapping[str, Union[Channel, str, type, np.dtype]]
+
+
+def type_code(dtype: Any) -> str:
+    """The "u2" of a dtype that the formats have."""
+    dtype = np.dtype(dtype)
+    code = "%s%d" % (dtype.kind, dtype.itemsize)
+    if code not in TYPES:
+        raise ValueError("%s: elements are uint8, uint16, uint32, uint64, "
+                         "int32, int64, float32 or float64" % dtype)
+    return code
+
+
+class Schema:
+    """The types of tokens and channels.  The tokens are uint16 if vocab_size
+    says that they fit, else uint32, unless dtype says it."""
+
+    def __init__(self, dtype: Any = None, channels: Optional[Channels] = None,
+                 vocab_size: int = 0, labels: Optional[str] = None,
+                 special: Optional[Mapping[str, int]] = None,
+                 tokenizer: bytes = b"", framed: bool = True):
+        if dtype is None:
+            dtype = np.uint16 if 0 < vocab_size <= 1 << 16 else np.uint32
+        if labels not in LABELS:
+            raise ValueError("labels are 'aligned', 'shifted' or None")
+        if len(tokenizer) not in (0, 32):
+            raise ValueError("the digest of a tokenizer has 32 bytes")
+        if type_code(dtype) not in ("u2", "u4"):
+            raise ValueError("tokens are uint16 or uint32, not %s"
+                             % np.dtype(dtype))
+        self.channels = {name: channel if isinstance(channel, Channel)
+                         else Channel(channel)
+                         for name, channel in (channels or {}).items()}
+        if len(self.channels) > 23:
+            raise ValueError("there can be 23 channels, not %d"
+                             % len(self.channels))
+        self.dtypes = {"tokens": np.dtype(type_code(dtype)).newbyteorder("<")}
+        self.vocab_size = vocab_size
+        self.native = ffi.new("ps_schema *")
+        self.native[0] = lib.ps_schema_raw(TYPES[type_code(dtype)])
+        self.native.framed = framed or bool(self.channels)
+        self.native.vocab_size = vocab_size
+        self.native.labels = LABELS[labels]
+        self.native.tokenizer = tokenizer or bytes(32)
+        for name, token in (special or {}).items():
+            self.native.special[SPECIALS.index(name)] = token
+        self.native.n_channels = len(self.channels)
+        for i, (name, channel) in enumerate(self.channels.items()):
+            self._set_channel(self.native.channels[i], name, channel)
+        err = new_error()
+        check(lib.ps_schema_check(self.native, err), err)
+
+    def _set_channel(self, native: Any, name: str, channel: Channel) -> None:
+        code = type_code(channel.dtype)
+        dtype = self.dtypes[name] = np.dtype(code).newbyteorder("<")
+        if channel.per not in ("token", "sequence"):
+            raise ValueError("a channel has values per 'token' or per "
+                             "'sequence'")
+        encoded = name.encode()
+        if not 0 < len(encoded) < 24:
+            raise ValueError("channel %r: the name has 1 to 23 bytes" % name)
+        native.name = encoded
+        native.type = TYPES[code]
+        native.kind = (lib.PS_PER_TOKEN if channel.per == "token"
+                       else lib.PS_PER_SEQUENCE)
+        native.fill = int.from_bytes(
+            cast(np.array([channel.fill]), dtype, "fill").tobytes(), "little")
+
+    def columns(self, sequence: Any) -> Columns:
+        """One sequence, an array or a mapping, as columns of length one."""
+        if not isinstance(sequence, Mapping):
+            sequence = {"tokens": sequence}
+        values = {name: np.asarray(sequence[name]) for name in sequence}
+        if "tokens" not in values:
+            raise ValueError("a sequence has no 'tokens'")
+        for name, channel in self.channels.items():
+            if name in values and channel.per == "sequence":
+                values[name] = values[name].reshape(1)
+        return Columns(np.array([0, values["tokens"].size]), values)
+
+    def without_empty(self, columns: Columns) -> Columns:
+        """Those of the sequences that have tokens."""
+        kept = columns.offsets[1:] > columns.offsets[:-1]
+        if kept.all():
+            return columns
+        values = {name: array[kept] if name in self.channels and
+                  self.channels[name].per == "sequence" else array
+                  for name, array in columns.values.items()}
+        return Columns(np.append(columns.offsets[0],
+                                 columns.offsets[1:][kept]), values)
+
+    def prepare(self, columns: Columns) -> Columns:
+        """The same columns with the types of the schema, in its order."""
+        if set(columns.values) != set(self.dtypes):
+            raise ValueError("a sequence has %s, where %s is due" % (
+                ", ".join(columns.values), ", ".join(self.dtypes)))
+        offsets = np.ascontiguousarray(columns.offsets, np.int64)
+        if (offsets.ndim != 1 or not len(offsets) or offsets[0] < 0 or
+                (offsets[1:] < offsets[:-1]).any()):
+            raise ValueError("offsets do not ascend")
+        values = {}
+        for name, dtype in self.dtypes.items():
+            array = np.asarray(columns.values[name])
+            per_sequence = (name != "tokens" and
+                            self.channels[name].per == "sequence")
+            due = len(columns) if per_sequence else int(offsets[-1])
+            if array.ndim != 1 or (len(array) != due if per_sequence
+                                   else len(array) < due):
+                raise ValueError("%s: shape %s, where (%d,) is due"
+                                 % (name, array.shape, due))
+            if not per_sequence:
+                array = array[:due]
+            values[name] = cast(array, dtype, name)
+        if self.vocab_size and offsets[-1] > offsets[0]:
+            largest = int(values["tokens"][offsets[0]:].max())
+            if largest >= self.vocab_size:
+                raise ValueError("token %d is not in the vocabulary of %d"
+                                 % (largest, self.vocab_size))
+        return Columns(offsets, values)
+
+
+def cast(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
+    """A contiguous array of another type, if it can hold all values."""
+    if array.dtype.kind == "b":
+        array = array.view(np.uint8)
+    if array.size == 0:
+        return np.empty(array.shape, dtype)
+    if array.dtype.kind not in "iuf" or (
+            array.dtype.kind == "f" and dtype.kind != "f"):
+        raise ValueError("%s: values of type %s do not become %s"
+                         % (name, array.dtype, dtype))
+    if dtype.kind != "f" and not np.can_cast(array.dtype, dtype):
+        low, high = int(array.min()), int(array.max())
+        limits = np.iinfo(dtype)
+        if low < limits.min or high > limits.max:
+            raise ValueError("%s: %d does not fit %s" % (
+                name, low if low < limits.min else high, dtype))
+    return np.ascontiguousarray(array, dtype)
+
+
+class NativeColumns:
+    """Prepared columns as psn_columns; keeps the arrays alive."""
+
+    def __init__(self, columns: Columns):
+        self.kept: List[Any] = [
+            ffi.from_buffer("int64_t[]", columns.offsets)]
+        pointers = ffi.new("unsigned char *[]", len(columns.values))
+        for i, array in enumerate(columns.values.values()):
+            # An array without elements has no address to give.
+            data = ffi.from_buffer("unsigned char[]", array.data) \
+                if array.size else ffi.new("unsigned char[1]")
+            self.kept.append(data)
+            pointers[i] = data
+        self.kept.append(pointers)
+        self.native = ffi.new("psn_columns *")
+        self.native.offsets = self.kept[0]
+        self.native.n = len(columns)
+        self.native.columns = ffi.cast("unsigned char const *const *",
+                                       pointers)

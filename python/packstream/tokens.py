@@ -1,0 +1,117 @@
+"""tokens.py - writes the token lists of parquet and Arrow files as token
+records to standard output:
+
+    python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from typing import Dict, List, Optional, Tuple
+
+from packstream.writer import TokenWriter
+
+
+def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="packstream.tokens", allow_abbrev=False,
+        description="Writes the token lists of parquet and Arrow files, or of "
+        "folders that save_to_disk of datasets made, as token records.")
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="write to FILE instead of standard output")
+    parser.add_argument("--column", default="input_ids", metavar="NAME",
+                        help="the column of tokens (%(default)s)")
+    parser.add_argument("--channel", action="append", default=[],
+                        metavar="NAME[:FILL]", help="a column that rides "
+                        "along; FILL stands for it in padding")
+    parser.add_argument("-t", "--type", choices=("u16", "u32"),
+                        help="of tokens; u16 if the vocabulary fits, else u32")
+    parser.add_argument("--vocab", type=int, default=0, metavar="N",
+                        help="tokens are below N")
+    parser.add_argument("--labels", choices=("aligned", "shifted"),
+                        help="what the labels are of: the token itself, or "
+                        "the next one")
+    for name in ("pad", "bos", "eos"):
+        parser.add_argument("--%s-id" % name, type=int, metavar="ID")
+    parser.add_argument("-q", "--quiet", action="store_true",
+                        help="no progress on a terminal, and no warning")
+    return parser.parse_args(arguments)
+
+
+def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
+    names, fills = [], {}
+    for text in given:
+        name, colon, fill = text.partition(":")
+        names.append(name)
+        if colon:
+            try:
+                fills[name] = float(fill) if "." in fill else int(fill)
+            except ValueError:
+                raise ValueError("--channel=%s: %r is no number"
+                                 % (text, fill)) from None
+    return names, fills
+
+
+def write_all(asked: argparse.Namespace) -> None:
+    from packstream.arrow import from_arrow
+
+    names, fills = split_channels(asked.channel)
+    sequences = from_arrow(asked.files, asked.column, names, fills)
+    special = {name: getattr(asked, name + "_id")
+               for name in ("pad", "bos", "eos")
+               if getattr(asked, name + "_id") is not None}
+    dtype = {"u16": "u2", "u32": "u4", None: None}[asked.type]
+    shows = sys.stderr.isatty() and not asked.quiet
+    begun = shown = time.monotonic()
+    rows = tokens = empty = 0
+    with TokenWriter(asked.output or sys.stdout.buffer, dtype=dtype,
+                     vocab_size=asked.vocab, channels=sequences.channels,
+                     labels=asked.labels, special=special) as writer:
+        for columns in sequences:
+            full = writer.schema.without_empty(columns)
+            empty += len(columns) - len(full)
+            try:
+                writer.write(full)
+            except ValueError as problem:
+                raise ValueError("rows %d to %d: %s" % (
+                    rows, rows + len(columns) - 1, problem)) from None
+            rows += len(columns)
+            tokens += int(columns.offsets[-1])
+            now = time.monotonic()
+            if shows and now - shown > 0.5:
+                shown = now
+                sys.stderr.write("\r%d rows, %.0f million tokens, %.0f s "
+                                 % (rows, tokens / 1e6, now - begun))
+                sys.stderr.flush()
+    if shows and shown != begun:
+        sys.stderr.write("\r\033[K")
+    if empty and not asked.quiet:
+        sys.stderr.write("packstream.tokens: %d rows without tokens were "
+                         "left out\n" % empty)
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    asked = parse(arguments)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        if asked.output is None and sys.stdout.isatty():
+            raise ValueError("token records are not for a terminal")
+        write_all(asked)
+    except ImportError as problem:
+        why = "%s; pip install pyarrow" % problem
+    except (ValueError, OSError) as problem:
+        why = str(problem)
+    else:
+        return 0
+    sys.stderr.write("packstream.tokens: %s\n" % why)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

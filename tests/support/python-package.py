@@ -1,0 +1,403 @@
+"""python-package.py - the Python package as it is installed: files in any
+order, packers and writers, against what was put in.
+
+tests/tree/wheel.bats calls the functions at the end by name:
+
+    python3 python-package.py CHECK [ARGUMENT]...
+
+A check prints nothing and exits with 0, or fails with a traceback.
+
+SPDX-License-Identifier: MIT
+"""
+
+import itertools
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+
+import numpy as np
+
+sys.path.pop(0)     # this folder has a packstream.py of its own
+
+import packstream
+from packstream import packs as pure
+from packstream.library import lib
+
+CHANNELS = {"labels": packstream.Channel("int32", -100),
+            "weight": packstream.Channel("f4", 0.5),
+            "source": packstream.Channel("uint32", 7, "sequence")}
+
+
+def sequences(n=500, longest=64, vocab=60000, seed=1):
+    """Sequences with all channels, as dictionaries."""
+    rng = np.random.default_rng(seed)
+    return [{"tokens": (tokens := rng.integers(0, vocab, length)),
+             "labels": tokens - 5, "weight": tokens / 8, "source": i * 3}
+            for i, length in enumerate(rng.integers(1, longest + 1, n))]
+
+
+def as_columns(given):
+    """The same as columns."""
+    offsets = np.cumsum([0] + [len(one["tokens"]) for one in given])
+    return packstream.Columns(offsets, {
+        name: np.array([one[name] for one in given]) if name == "source"
+        else np.concatenate([one[name] for one in given])
+        for name in ("tokens", *CHANNELS)})
+
+
+def found_in(batches):
+    """The sequences of packs by their numbers; each comes once."""
+    found = {}
+    for batch in batches:
+        for row in range(len(batch["tokens"])):
+            n = batch["n_seq"][row]
+            assert (batch["seq_id"][row][n:] == 2**64 - 1).all()
+            for k in range(n):
+                begin, end = batch["cu"][row][k:k + 2]
+                number = int(batch["seq_id"][row][k])
+                assert number not in found
+                found[number] = {
+                    name: batch[name][row][k] if name == "source"
+                    else batch[name][row][begin:end].copy()
+                    for name in ("tokens", *CHANNELS) if name in batch}
+    return found
+
+
+def check_found(batches, given):
+    found = found_in(batches)
+    assert sorted(found) == list(range(len(given))), sorted(found)[:9]
+    for number, one in found.items():
+        for name, values in one.items():
+            assert (values == given[number][name]).all(), (number, name)
+
+
+def raises(kind, why, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        assert why in str(error), error
+        return
+    raise AssertionError("%s(%r, %r) does not fail" % (call, arguments,
+                                                       options))
+
+
+# ---------------------------------------------------------------------
+# Packers
+
+def packer():
+    given = sequences()
+    for size, way in itertools.product((1, 7), ("one", "columns", "mixed")):
+        p = packstream.Packer(64, depth=6, window=100, channels=CHANNELS)
+        source = {"one": given, "columns": [as_columns(given)],
+                  "mixed": [*given[:3], as_columns(given[3:50]),
+                            *given[50:]]}[way]
+        batches = list(p.pack(source, size))
+        assert all(len(b["tokens"]) == size for b in batches[:-1])
+        check_found(batches, given)
+        last = batches[-1]
+        assert (last["labels"][-1][last["n_tok"][-1]:] == -100).all()
+        assert (last["weight"][-1][last["n_tok"][-1]:] == 0.5).all()
+        assert p.totals["packs"] == sum(len(b["tokens"]) for b in batches)
+        assert p.totals["input_sequences"] == len(given)
+        assert p.header.capacity == 64 and p.header.depth == 6
+
+
+def packer_is_packstream(program):
+    """A packer gives the bytes that the program writes."""
+    given = [one["tokens"] for one in sequences(3000)]
+    with packstream.TokenWriter("x.tok", vocab_size=60000) as writer:
+        for tokens in given:
+            writer.write(tokens)
+    for options, asked in (
+            ([], {}), (["-d5"], {"depth": 5}),
+            (["-w50", "-abestfit"], {"window": 50, "policy": "bestfit"}),
+            (["--align=8"], {"align": 8}),
+            (["-aconcat"], {"policy": "concat"})):
+        subprocess.run([program, "-q", "-L64", *options, "-o", "x.pks",
+                        "x.tok"], check=True)
+        wanted = packstream.open("x.pks")
+        p = packstream.Packer(64, vocab_size=60000, **asked)
+        batches = list(p.pack(given, 1 << 20))
+        assert len(batches) == 1
+        whole = wanted[:]
+        for name in batches[0]:
+            assert (batches[0][name] == whole[name]).all(), (options, name)
+        os.unlink("x.pks")
+
+
+def packer_steps():
+    """put, packs, drain and finish; and nothing after that."""
+    given = sequences(300)
+    p = packstream.Packer(64, depth=4, window=40, channels=CHANNELS)
+    assert p.packs() is None and p.header is None or p.header
+    batches = []
+    for i, one in enumerate(given):
+        p.put(one)
+        if i % 50 == 0:
+            batches.append(p.packs())
+        if i == 120:
+            batches.append(p.drain())
+            assert p.totals["sequences"] == 121
+            assert p.drain() is None
+    batches.append(p.finish())
+    check_found([b for b in batches if b is not None], given)
+    raises(ValueError, "finished", p.put, given[0])
+    raises(ValueError, "ended", p.finish)
+
+
+def packer_at_once():
+    """A pack comes when it is decided, not when the input ends."""
+    taken = []
+
+    def endless():
+        for i in itertools.count():
+            taken.append(i)
+            yield np.full(10, i % 100)
+
+    batches = packstream.Packer(100, window=20).pack(endless())
+    for _ in range(5):
+        assert (next(batches)["n_tok"] == 100).all()
+    assert len(taken) < 100
+
+
+def packer_resumes():
+    given = [one["tokens"] for one in sequences(2000)]
+    for asked in ({}, {"depth": 4, "order": "shuffle", "seed": 3}):
+        def make():
+            return packstream.Packer(64, window=100, vocab_size=60000,
+                                     **asked)
+        whole = next(make().pack(given, 1 << 20))["tokens"]
+        p, parts, chance, i, due = make(), [], random.Random(5), 0, 0
+        while i < len(given):
+            p.put(given[i])
+            i += 1
+            if i > due and chance.random() < 0.01:
+                batch = p.packs()
+                parts += [] if batch is None else [batch["tokens"]]
+                state, due = p.save(), i
+                p = make()
+                i = p.resume(state)
+        batch = p.finish()
+        parts.append(batch["tokens"])
+        assert (np.concatenate(parts) == whole).all()
+    raises(ValueError, "not 5", packstream.Packer(
+        64, window=100, vocab_size=60000, depth=5).resume, state)
+    raises(packstream.PackError, "state", make().resume, b"x" * 100)
+
+
+def packer_refuses():
+    Packer = packstream.Packer
+    raises(ValueError, "capacity", Packer, 0)
+    raises(ValueError, "capacity", Packer, 1 << 40)
+    raises(ValueError, "window", Packer, 8, window=1 << 25)
+    raises(ValueError, "policy", Packer, 8, policy="best")
+    raises(ValueError, "overlong", Packer, 8, overlong="cut")
+    raises(ValueError, "uint16 or uint32", Packer, 8, dtype="int64")
+    raises(ValueError, "elements are", Packer, 8, channels={"x": "int8"})
+    raises(ValueError, "name", Packer, 8, channels={"": "uint8"})
+    raises(ValueError, "name", Packer, 8, channels={"x" * 24: "uint8"})
+    raises(ValueError, "does not fit", Packer, 8, channels={
+        "x": packstream.Channel("uint8", 256)})
+    raises(ValueError, "", Packer, 8, channels={"tokens": "uint8"})
+    raises(TypeError, "", Packer, 8, depht=3)
+    p = Packer(8, vocab_size=100, channels={"labels": "int32"})
+    raises(ValueError, "labels", p.put, [1, 2])
+    raises(ValueError, "vocabulary", p.put, {"tokens": [100], "labels": [1]})
+    raises(ValueError, "fit", p.put, {"tokens": [-1], "labels": [1]})
+    raises(ValueError, "fit", p.put, {"tokens": [1], "labels": [1 << 31]})
+    raises(ValueError, "become", p.put, {"tokens": [1.5], "labels": [1]})
+    raises(ValueError, "shape", p.put, {"tokens": [[1]], "labels": [1]})
+    raises(ValueError, "shape", p.put, {"tokens": [1, 2], "labels": [1]})
+    raises(packstream.PackError, "sequence 0: 9 tokens", p.put,
+           {"tokens": range(9), "labels": range(9)})
+    raises(ValueError, "ascend", p.put, packstream.Columns(
+        np.array([0, 2, 1]), {"tokens": np.ones(2, int),
+                              "labels": np.ones(2, int)}))
+    p.put({"tokens": [1], "labels": [2]})
+    p.put({"tokens": [], "labels": []})
+    assert p.totals["rejected_sequences"] == 1
+    batch = p.finish()
+    assert batch["tokens"][0].tolist() == [1] + [0] * 7
+    p = Packer(8, overlong="split")
+    p.put(np.arange(20))
+    assert sorted(p.finish()["n_tok"]) == [4, 8, 8]
+
+
+def packer_threads():
+    """Packers in several threads at once do not disturb each other."""
+    given = [one["tokens"] for one in sequences(3000)]
+    wanted = [b["tokens"].tobytes() for b in packstream.Packer(64).pack(given)]
+    found = [None] * 4
+
+    def work(i):
+        found[i] = [b["tokens"].tobytes()
+                    for b in packstream.Packer(64).pack(given)]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(one == wanted for one in found)
+
+
+def lengths():
+    pack_lengths = packstream.pack_lengths
+    given = [len(one["tokens"]) for one in sequences(2000)]
+    order, ends = pack_lengths(given, 64, depth=5, window=100)
+    assert sorted(order) == list(range(2000))
+    begin = 0
+    for end in ends:
+        assert 1 <= end - begin <= 5
+        assert sum(given[i] for i in order[begin:end]) <= 64
+        begin = end
+    assert begin == 2000
+    order, ends = pack_lengths([], 64)
+    assert len(order) == len(ends) == 0
+    raises(ValueError, "at least 1", pack_lengths, [3, 0], 64)
+    raises(packstream.PackError, "65", pack_lengths, [65], 64)
+
+
+# ---------------------------------------------------------------------
+# Files
+
+def files(plain, other, compressed, joined):
+    """`compressed` has the packs of `plain`, `joined` those of plain and
+    other."""
+    whole = list(pure.open_packs(plain).batches(1))
+    more = list(pure.open_packs(other).batches(1))
+    for source, wanted in (
+            (plain, whole), (compressed, whole), ([plain], whole),
+            (joined, whole + more), ([plain, other], whole + more),
+            ([compressed, joined, other], whole + whole + more + more)):
+        packs = packstream.open(source)
+        assert len(packs) == len(wanted)
+        for i in range(-len(packs), len(packs)):
+            pack = packs[i]
+            for name in pack:
+                assert (pack[name] == wanted[i][name][0]).all(), name
+        for which in (slice(None), slice(2, None, 3), slice(5, 1, -1),
+                      slice(3, 3)):
+            batch = packs[which]
+            assert len(batch["tokens"]) == len(wanted[which])
+            for row, one in zip(batch["tokens"], wanted[which]):
+                assert (row == one["tokens"][0]).all()
+        numbers = [len(packs) - 1, 0, 0, 3]
+        for row, i in zip(packs[numbers]["tokens"], numbers):
+            assert (row == wanted[i]["tokens"][0]).all()
+        raises(IndexError, "no pack", packs.__getitem__, len(packs))
+        raises(IndexError, "no pack", packs.__getitem__, -len(packs) - 1)
+        raises(TypeError, "whole numbers", packs.__getitem__, "tokens")
+        raises(TypeError, "whole numbers", packs.__getitem__, 1.5)
+        again = pickle.loads(pickle.dumps(packs))
+        assert (again[1]["tokens"] == packs[1]["tokens"]).all()
+        ranks = [[int(i) for batch in packs.batches(2, rank, 3, start=4)
+                  for i in batch["tokens"][:, 0]] for rank in range(3)]
+        for rank, found in enumerate(ranks):
+            first = 4 + (rank - 4) % 3
+            assert found == [int(one["tokens"][0, 0])
+                             for one in wanted[first::3]]
+    doubled = packstream.open(plain, transform=len)
+    assert doubled[0] == len(whole[0]) == doubled.__getitems__([0, 1])[1]
+
+
+def files_refused(plain, other, damaged):
+    raises(packstream.PackError, other, packstream.open, [plain, other])
+    raises(OSError, "No such file", packstream.open, "nowhere.pks")
+    raises(OSError, "nowhere", packstream.open, [plain, "nowhere.pks"])
+    raises(ValueError, "no file", packstream.open, [])
+    size = packstream.open(plain).header.dtype.itemsize
+    with open(damaged, "r+b") as file:
+        file.seek(4096 + size + size - 1)
+        file.write(b"\xff")
+    packs = packstream.open(damaged)
+    raises(packstream.PackError, "%s: pack 1: " % damaged, packs.__getitem__,
+           slice(None))
+    assert len(packs[0]["tokens"])
+
+
+def forked(plain):
+    """Children read what their parent opened, also while it reads."""
+    packs = packstream.open(plain)
+    wanted = packs[:]["tokens"].copy()
+    stop = threading.Event()
+
+    def read():
+        while not stop.is_set():
+            packs[:]
+    thread = threading.Thread(target=read)
+    thread.start()
+    children = []
+    for _ in range(8):
+        child = os.fork()
+        if child == 0:
+            right = all((packs[i]["tokens"] == wanted[i]).all()
+                        for i in range(len(packs)))
+            os._exit(0 if right else 1)
+        children.append(child)
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    stop.set()
+    thread.join()
+    assert statuses == [0] * 8
+
+
+# ---------------------------------------------------------------------
+# Token records
+
+def writer(program):
+    """What a writer writes, packcat gives back."""
+    given = sequences(200)
+    for way in ("one", "columns"):
+        with packstream.TokenWriter("x.tok", vocab_size=60000,
+                                    channels=CHANNELS, labels="aligned",
+                                    special={"pad": 3}) as out:
+            if way == "one":
+                for one in given:
+                    out.write(one)
+            else:
+                out.write(as_columns(given))
+        found = subprocess.run([program, "--to=ids", "x.tok"], check=True,
+                               capture_output=True, text=True).stdout
+        assert [list(map(int, line.split())) for line in
+                found.splitlines()] == [one["tokens"].tolist()
+                                        for one in given]
+
+
+def writer_ends(program):
+    """A stream has its end only if it was closed."""
+    def status():
+        return subprocess.run([program, "-q", "-L64", "-o", "/dev/null",
+                               "x.tok"], capture_output=True).returncode
+    with packstream.TokenWriter("x.tok") as out:
+        out.write([1, 2])
+    assert status() == 0
+    try:
+        with packstream.TokenWriter("x.tok") as out:
+            out.write([1, 2])
+            raise KeyError
+    except KeyError:
+        pass
+    assert status() != 0
+    out = packstream.TokenWriter("x.tok")
+    out.write([1, 2])
+    out.close()
+    out.close()
+    raises(ValueError, "closed", out.write, [1])
+    raises(ValueError, "no tokens", packstream.TokenWriter("y.tok").write, [])
+    raises(OSError, "", packstream.TokenWriter, "no/such/folder")
+    full = packstream.TokenWriter("/dev/full")
+    full.write([1])
+    raises(OSError, "space", full.close)
+
+
+def version(wanted):
+    from importlib.metadata import version as installed
+    from packstream.library import ffi
+    assert ffi.string(lib.ps_version()).decode() == wanted
+    assert installed("packstream") == wanted
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,158 @@
+#!/usr/bin/env bats
+# wheel.bats - the Python package, built as pip builds it and installed in an
+# environment of its own.
+#
+# The checks are functions of python-package.py in tests/support.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# The first python3 that has all it takes to build the package, and numpy.
+builder() {
+    local python
+    for python in "$PYTHON_NUMPY" python3 /usr/bin/python3; do
+        "$python" -c 'import cffi, numpy, setuptools, wheel, pip, ensurepip' \
+            2>/dev/null || continue
+        printf '%s\n' "$python"
+        return
+    done
+    return 1
+}
+
+# The wheel is built once, and nothing is fetched for it.
+setup_file() {
+    local python
+    [ -z "${QUICK-}" ] || return 0
+    python=$(builder) || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    mkdir source
+    (cd "${abs_top_srcdir:?}" &&
+        cp -R pyproject.toml setup.py python src "$OLDPWD/source")
+    chmod -R u+w source
+    rm -rf source/python/build source/python/packstream.egg-info
+    "$python" -m pip wheel -q --no-build-isolation --no-deps --no-index \
+        -w wheels ./source >wheel.log 2>&1 || return 0
+    "$python" -m venv --system-site-packages venv
+    find venv | sort >before
+    venv/bin/python -m pip install -q --no-deps --no-index wheels/*.whl
+}
+
+setup() {
+    start
+    skip_if_quick
+    package=$BATS_FILE_TMPDIR/venv/bin/python
+    [ -s "$BATS_FILE_TMPDIR/wheel.log" ] && cat "$BATS_FILE_TMPDIR/wheel.log"
+    [ -d "$BATS_FILE_TMPDIR/source" ] ||
+        skip "no python3 has cffi, numpy, setuptools, wheel, pip and venv"
+}
+
+# check NAME [ARGUMENT]...
+check() {
+    python=$package support python-package.py "$@"
+}
+
+# The path of a program of this build.
+program() {
+    command -v "$1"
+}
+
+# some NAME SEED N [OPTION]...: NAME.pks of N random sequences.
+some() {
+    awk -v seed="$2" -v n="$3" 'BEGIN {
+        srand(seed)
+        while (n--) {
+            for (k = 1 + int(rand() * 32); k; k--)
+                printf "%d%s", rand() * 60000, (k > 1 ? " " : "\n")
+        } }' | tokcat --from=ids | packstream -L 32 -d 4 "${@:4}" -o "$1.pks"
+}
+
+@test "the wheel is built, and installed with all its modules" {
+    [ -x "$package" ]
+    "$package" -c 'import packstream; packstream.Packer(8)'
+    "$package" -c 'from packstream._native import lib'
+    (cd "$abs_top_srcdir/python/packstream" && ls -- *.py) >modules
+    run -0 "$package" -c '
+import os, packstream
+print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
+              if n.endswith(".py")), sep="\n")'
+    sort modules | LC_ALL=C sort | diff - <(LC_ALL=C sort <<<"$output")
+    local version
+    version=$(packstream --version | sed -n '1s/.* //p')
+    check version "$version"
+}
+
+@test "a packer: each sequence once, with its channels" {
+    check packer
+    check packer_steps
+    check packer_at_once
+}
+
+@test "a packer gives the packs of packstream" {
+    check packer_is_packstream "$(program packstream)"
+}
+
+@test "a packer that is saved and resumed" {
+    check packer_resumes
+}
+
+@test "a packer refuses what it cannot pack" {
+    check packer_refuses
+}
+
+@test "packers in threads" {
+    check packer_threads
+}
+
+@test "packs by lengths alone" {
+    check lengths
+}
+
+@test "packs of files in any order: plain, compressed, joined, several" {
+    some a 1 80
+    some b 2 50
+    some z 1 80 --zstd
+    cat a.pks b.pks >j.pks
+    check files a.pks b.pks z.pks j.pks
+}
+
+@test "files that do not fit, are not there or are damaged" {
+    some a 1 80
+    some b 2 50 --align=4
+    cp a.pks d.pks
+    check files_refused a.pks b.pks d.pks
+}
+
+@test "files after fork" {
+    some z 1 80 --zstd
+    check forked z.pks
+}
+
+@test "token records that were written come back" {
+    check writer "$(program packcat)"
+    check writer_ends "$(program packstream)"
+}
+
+@test "the examples of python/README.md" {
+    local readme=$abs_top_srcdir/python/README.md
+    sed -n 's/^    [$>] //p' "$readme" |
+        sed "s:python3 examples/:$package $abs_top_srcdir/examples/:" \
+            >examples.sh
+    echo '1 2 3' | tokcat --from=ids >corpus.tok
+    run -0 bash -e examples.sh
+    [[ $output == *'1 steps, 1 sequences, 3 tokens, '* ]]
+    sed -n '/^    [$>] /d; s/^    //p' "$readme" >examples.py
+    run -0 "$package" examples.py
+    [ "${lines[0]}" = "[-100    2    3 -100] 7" ]
+    [ "${lines[1]}" = "[[1, 0], [2, 3]]" ]
+    [ "${lines[2]}" = "8 2" ]
+    [[ $output == *"[[[0]], [[1]], []]"* ]]
+}
+
+@test "uninstalling leaves nothing" {
+    cd "$BATS_FILE_TMPDIR"
+    "$package" -m pip uninstall -q -y packstream
+    find venv -name __pycache__ -prune -o -print | grep -v __pycache__ |
+        sort >after
+    grep -v __pycache__ before | diff - after
+}
