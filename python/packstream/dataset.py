@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from packstream.arrow import TOKENS, check_lengths, is_list, list_parts
 from packstream.library import ffi, lib, need_library
-from packstream.packer import OVERLONG, one_of, pack_lengths
+from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError
 
 # Values of a column that are made at a time: larger buffers cost more than the
@@ -41,14 +41,21 @@ class Plan(NamedTuple):
     ends: np.ndarray
 
 
-def make_pieces(offsets: List[np.ndarray], capacity: int,
-                overlong: str) -> Pieces:
-    """The sequences of each chunk, none longer than the capacity; those
-    without tokens are left out."""
-    chunks = np.concatenate([np.full(len(o) - 1, i)
-                             for i, o in enumerate(offsets)])
-    starts = np.concatenate([o[:-1] for o in offsets])
-    lengths = np.concatenate([np.diff(o) for o in offsets])
+def whole_rows(offsets: List[np.ndarray],
+               rows: Optional[np.ndarray]) -> Pieces:
+    """The rows of all chunks, or those of these numbers, in this order."""
+    all_rows = Pieces(
+        np.concatenate([np.full(len(o) - 1, i)
+                        for i, o in enumerate(offsets)]),
+        np.concatenate([o[:-1] for o in offsets]),
+        np.concatenate([np.diff(o) for o in offsets]))
+    return all_rows if rows is None else Pieces(*(a[rows] for a in all_rows))
+
+
+def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
+    """The same, none longer than the capacity; those without tokens are left
+    out."""
+    chunks, starts, lengths = rows
     longer = lengths > capacity
     if not longer.any():
         kept = lengths > 0
@@ -160,10 +167,12 @@ def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
         first = last
 
 
-def pack_table(table: pa.Table, seq_length: int, memory: Memory, tokens: str,
-               overlong: str, position_ids: bool, **options: Any) -> tuple:
-    """The schema and the batches of the packed table."""
+def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
+               memory: Memory, tokens: str, overlong: str, position_ids: bool,
+               **options: Any) -> tuple:
+    """The schema and the batches of these rows, or all, packed."""
     one_of(OVERLONG, overlong, "overlong")
+    packer_options(seq_length, **options)       # are they right?
     for name in table.column_names:
         if name in MADE:
             raise ValueError("there is a column %s already: are these packs?"
@@ -177,13 +186,13 @@ def pack_table(table: pa.Table, seq_length: int, memory: Memory, tokens: str,
     table = pa.Table.from_batches(batches, table.schema)
     columns = [Lists(name, table.column(name)) for name in table.column_names]
     own = next(column for column in columns if column.name == tokens)
-    row = 0
+    first = 0
     for i, offsets in enumerate(own.offsets):
         for column in columns:
-            check_lengths(offsets, column.offsets[i], column.name, row)
-        row += len(offsets) - 1
-    pieces = make_pieces(own.offsets or [np.zeros(1, np.int64)], seq_length,
-                         overlong)
+            check_lengths(offsets, column.offsets[i], column.name, first)
+        first += len(offsets) - 1
+    pieces = cut_rows(whole_rows(own.offsets or [np.zeros(1, np.int64)], rows),
+                      seq_length, overlong)
     order, ends = pack_lengths(pieces.lengths, seq_length, **options)
     fields = [pa.field(column.name,
                        pa.large_list(column.type.value_type)
@@ -234,14 +243,13 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         raise ValueError("no column %s; there is %s"
                          % (tokens, ", ".join(names)))
     if is_table:
-        schema, batches = pack_table(dataset.select(names), seq_length,
+        schema, batches = pack_table(dataset.select(names), None, seq_length,
                                      Memory(reuse=False), **arguments)
         return pa.Table.from_batches(batches, schema)
 
     import datasets
     dataset = dataset.select_columns(names)
-    if getattr(dataset, "_indices", None) is not None:
-        dataset = dataset.flatten_indices()
+    rows = getattr(dataset, "_indices", None)   # of select and shuffle
     fingerprint = hashlib.sha256(repr((
         dataset._fingerprint, seq_length, sorted(arguments.items()),
         ffi.string(lib.ps_version()))).encode()).hexdigest()[:16]
@@ -252,7 +260,8 @@ def pack_dataset(dataset: Any, seq_length: int, *,
             "packed-%s.arrow" % fingerprint)
     if cache_file_name is None or not os.path.exists(cache_file_name):
         schema, batches = pack_table(
-            dataset.data.table, seq_length,
+            dataset.data.table,
+            None if rows is None else rows.column(0).to_numpy(), seq_length,
             Memory(reuse=cache_file_name is not None), **arguments)
         if cache_file_name is None:
             return datasets.Dataset(pa.Table.from_batches(batches, schema),

@@ -105,7 +105,7 @@ class Packer:
             raise ValueError("this packer has finished")
         if not isinstance(sequence, Columns):
             sequence = self.schema.columns(sequence)
-        columns = self.schema.prepare(sequence)
+        columns = self.schema.prepare(sequence, self._next[0])
         if (self._options.overlong == lib.PS_OVERLONG_ERROR and
                 self._options.policy != lib.PS_POLICY_CONCAT):
             lengths = np.diff(columns.offsets)

@@ -128,8 +128,9 @@ class Schema:
         return Columns(np.append(columns.offsets[0],
                                  columns.offsets[1:][kept]), values)
 
-    def prepare(self, columns: Columns) -> Columns:
-        """The same columns with the types of the schema, in its order."""
+    def prepare(self, columns: Columns, number: int = 0) -> Columns:
+        """The same columns with the types of the schema, in its order.  The
+        first sequence is called by its number if it is wrong."""
         if set(columns.values) != set(self.dtypes):
             raise ValueError("a sequence has %s, where %s is due" % (
                 ", ".join(columns.values), ", ".join(self.dtypes)))
@@ -150,11 +151,14 @@ class Schema:
             if not per_sequence:
                 array = array[:due]
             values[name] = cast(array, dtype, name)
-        if self.vocab_size and offsets[-1] > offsets[0]:
-            largest = int(values["tokens"][offsets[0]:].max())
-            if largest >= self.vocab_size:
-                raise ValueError("token %d is not in the vocabulary of %d"
-                                 % (largest, self.vocab_size))
+        tokens = values["tokens"][offsets[0]:]
+        if self.vocab_size and len(tokens) and \
+                tokens.max() >= self.vocab_size:
+            at = int((tokens >= self.vocab_size).argmax())
+            number += int(np.searchsorted(offsets, offsets[0] + at,
+                                          "right")) - 1
+            raise ValueError("sequence %d: token %d is not in the vocabulary "
+                             "of %d" % (number, tokens[at], self.vocab_size))
         return Columns(offsets, values)
 
 

@@ -74,13 +74,10 @@ def write_all(asked: argparse.Namespace) -> None:
                      vocab_size=asked.vocab, channels=sequences.channels,
                      labels=asked.labels, special=special) as writer:
         for columns in sequences:
+            columns = writer.schema.prepare(columns, rows)
             full = writer.schema.without_empty(columns)
+            writer.write(full)
             empty += len(columns) - len(full)
-            try:
-                writer.write(full)
-            except ValueError as problem:
-                raise ValueError("rows %d to %d: %s" % (
-                    rows, rows + len(columns) - 1, problem)) from None
             rows += len(columns)
             tokens += int(columns.offsets[-1])
             now = time.monotonic()

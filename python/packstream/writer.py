@@ -29,7 +29,7 @@ class TokenWriter:
                  channels: Optional[Channels] = None, **schema: Any):
         need_library("TokenWriter")
         self.schema = Schema(dtype, channels, vocab_size, **schema)
-        self._writer = None
+        self._writer, self._written = None, 0
         if hasattr(file, "fileno"):
             file.flush()
             self._fd, self._owned = file.fileno(), False
@@ -49,13 +49,15 @@ class TokenWriter:
             raise ValueError("this writer is closed")
         if not isinstance(sequence, Columns):
             sequence = self.schema.columns(sequence)
-        columns = self.schema.prepare(sequence)
+        columns = self.schema.prepare(sequence, self._written)
         empty = (columns.offsets[1:] == columns.offsets[:-1])
         if empty.any():
-            raise ValueError("sequence %d has no tokens" % empty.argmax())
+            raise ValueError("sequence %d has no tokens"
+                             % (self._written + empty.argmax()))
         native, err = NativeColumns(columns), new_error()
         check(lib.psn_write(self._writer, self.schema.native, native.native,
                             err), err)
+        self._written += len(columns)
 
     def flush(self, pack: bool = False) -> None:
         """Writes what is buffered; with `pack`, asks packstream to pack all

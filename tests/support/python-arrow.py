@@ -1,0 +1,337 @@
+"""python-arrow.py - Arrow's tables, parquet files and datasets, into packs and
+token records, against what was put in.
+
+tests/tree/arrow.bats calls the functions at the end by name:
+
+    python3 python-arrow.py CHECK [ARGUMENT]...
+
+A check prints nothing and exits with 0, or fails with a traceback.
+
+SPDX-License-Identifier: MIT
+"""
+
+import os
+import subprocess
+import sys
+
+sys.path.pop(0)     # this folder has a packstream.py of its own
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+import packstream
+
+
+def documents(n=700, longest=50, seed=1, shortest=1):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 60000, k).tolist()
+            for k in rng.integers(shortest, longest + 1, n)]
+
+
+def table(rows, kind=pa.list_(pa.int64()), **more):
+    """A table of several chunks, which are parts of larger arrays."""
+    columns = {
+        "input_ids": pa.array(rows, kind),
+        "labels": pa.array([[-100, *row[1:]] if row else [] for row in rows],
+                           pa.list_(pa.int32())),
+        "mask": pa.array([[t % 2 == 0 for t in row] for row in rows],
+                         pa.list_(pa.bool_())),
+        "source": pa.array([i % 7 for i in range(len(rows))], pa.int16()),
+        **more}
+    whole = pa.table(columns)
+    third = len(rows) // 3
+    return pa.concat_tables([whole.slice(0, third), whole.slice(third, 1),
+                             whole.slice(third + 1)])
+
+
+def complains(kind, why, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        assert why in str(error), error
+        return
+    raise AssertionError("%s does not fail" % call)
+
+
+def split(row, lengths):
+    ends = np.cumsum([0, *lengths])
+    return [row[a:b] for a, b in zip(ends, ends[1:])]
+
+
+# ---------------------------------------------------------------------
+# Sources
+
+def check_sequences(source, rows, names=("labels", "mask", "source")):
+    found = packstream.from_arrow(source, channels=names)
+    at = 0
+    for columns in found:
+        offsets = columns.offsets
+        assert offsets[0] == 0
+        for i in range(len(columns)):
+            part = slice(offsets[i], offsets[i + 1])
+            row = rows[at]
+            values = columns.values
+            assert values["tokens"][part].tolist() == row
+            if "labels" in names:
+                assert values["labels"][part].tolist() == [-100, *row[1:]]
+                assert values["mask"][part].tolist() == [
+                    t % 2 == 0 for t in row]
+                assert values["source"][i] == at % 7
+            at += 1
+    assert at == len(rows)
+
+
+def sources():
+    rows = documents()
+    whole = table(rows)
+    check_sequences(whole, rows)
+    check_sequences(table(rows, pa.large_list(pa.int32())), rows)
+    check_sequences(whole.slice(100, 301).select(["input_ids"]),
+                    rows[100:401], ())
+    check_sequences(whole.to_reader(), rows)
+    check_sequences(whole.combine_chunks().to_batches()[0], rows)
+    pa.parquet.write_table(whole, "x.parquet", row_group_size=90)
+    check_sequences("x.parquet", rows)
+    for name, new in (("s.arrow", pa.ipc.new_stream),
+                      ("f.arrow", pa.ipc.new_file)):
+        with pa.OSFile(name, "wb") as file, new(file, whole.schema) as out:
+            out.write_table(whole)
+        check_sequences(name, rows)
+    check_sequences(["x.parquet", "f.arrow"], rows + rows, ())
+    fixed = pa.array([[i, i + 1] for i in range(30)], pa.list_(pa.int32(), 2))
+    check_sequences(pa.table({"input_ids": fixed.slice(10, 11)}),
+                    [[i, i + 1] for i in range(10, 21)], ())
+
+
+def datasets_source():
+    import datasets
+    rows = documents()
+    whole = datasets.Dataset(table(rows))
+    check_sequences(whole, rows)
+    whole.save_to_disk("saved")
+    check_sequences("saved", rows)
+    check_sequences(datasets.load_from_disk("saved"), rows)
+    some = whole.select([5, 3, 9])
+    check_sequences(some, [rows[5], rows[3], rows[9]], ())
+    complains(ValueError, "state.json", packstream.from_arrow, ".")
+
+
+def source_refused():
+    rows = [[1, 2], [3]]
+    from_arrow = packstream.from_arrow
+
+    def read(*arguments, **options):
+        return list(from_arrow(*arguments, **options))
+    complains(ValueError, "no column ids; there is input_ids", from_arrow,
+              table(rows), "ids")
+    complains(ValueError, "no column x", from_arrow, table(rows),
+              channels=["x"])
+    complains(OSError, "nowhere", from_arrow, "nowhere.parquet")
+    open("x.txt", "w").write("hello")
+    complains(ValueError, "x.txt: neither parquet nor Arrow", from_arrow,
+              "x.txt")
+    complains(ValueError, "no file", from_arrow, [])
+    complains(ValueError, "row 1 has no list", read,
+              pa.table({"input_ids": [[1], None]}))
+    complains(ValueError, "missing", read, pa.table({"input_ids": [[1, None]]}))
+    complains(ValueError, "of string, where numbers", read,
+              pa.table({"input_ids": [["a"]]}))
+    complains(ValueError, "of string, where lists", read,
+              pa.table({"input_ids": ["a"]}))
+    complains(ValueError, "row 1: 2 values of labels for 1 tokens", read,
+              pa.table({"input_ids": rows, "labels": [[1, 2], [3, 4]]}),
+              channels=["labels"])
+
+
+def into_packer():
+    rows = documents()
+    source = packstream.from_arrow(table(rows), channels=["labels", "source"])
+    packer = packstream.Packer(64, depth=5, channels=source.channels)
+    found = {}
+    for batch in packer.pack(source, 3):
+        for r in range(len(batch["tokens"])):
+            for k in range(batch["n_seq"][r]):
+                part = slice(*batch["cu"][r][k:k + 2])
+                number = int(batch["seq_id"][r][k])
+                found[number] = batch["tokens"][r][part].tolist()
+                assert batch["labels"][r][part].tolist() == [
+                    -100, *rows[number][1:]]
+                assert batch["source"][r][k] == number % 7
+    assert [found[i] for i in range(len(rows))] == rows
+    source = packstream.from_arrow(pa.table({"input_ids": [[1] * 65]}))
+    complains(packstream.PackError, "sequence 0: 65 tokens", list,
+              packstream.Packer(64).pack(source))
+
+
+# ---------------------------------------------------------------------
+# Datasets
+
+def check_packed(packed, rows, capacity, more=()):
+    """Each row once, whole; `packed` is a table."""
+    assert packed.column_names == ["input_ids", *more, "seq_lengths"]
+    found = []
+    columns = packed.to_pydict()
+    for i, lengths in enumerate(columns["seq_lengths"]):
+        assert lengths and sum(lengths) <= capacity
+        for name in ("input_ids", *more):
+            assert len(columns[name][i]) == sum(lengths)
+        parts = split(columns["input_ids"][i], lengths)
+        found += parts
+        if "labels" in more:
+            assert split(columns["labels"][i], lengths) == [
+                [-100, *part[1:]] for part in parts]
+        if "mask" in more:
+            assert columns["mask"][i] == [t % 2 == 0 for part in parts
+                                          for t in part]
+        if "position_ids" in more:
+            assert columns["position_ids"][i] == [
+                k for n in lengths for k in range(n)]
+    assert sorted(found) == sorted(row for row in rows if row)
+
+
+def packed_tables():
+    rows = documents(shortest=0)
+    for kind in (pa.list_(pa.int64()), pa.list_(pa.int32()),
+                 pa.large_list(pa.uint16())):
+        whole = table(rows, kind)
+        for some in (["input_ids"], ["input_ids", "labels"]):
+            packed = packstream.pack_dataset(whole, 64, columns=some)
+            check_packed(packed, rows, 64, some[1:])
+            assert packed.schema.field("input_ids").type == kind
+        check_packed(packstream.pack_dataset(whole.slice(10, 500), 64,
+                                             columns=["input_ids"]),
+                     rows[10:510], 64)
+    check_packed(packstream.pack_dataset(
+        whole, 64, columns=["input_ids", "labels"], position_ids=True,
+        order="shuffle", seed=5), rows, 64, ["labels", "position_ids"])
+    packed = packstream.pack_dataset(whole, 50, columns=["input_ids"], depth=2)
+    assert max(len(n) for n in packed["seq_lengths"].to_pylist()) == 2
+    check_packed(packstream.pack_dataset(whole.slice(0, 0), 8,
+                                         columns=["input_ids"]), [], 8)
+    check_packed(packstream.pack_dataset(pa.table({"input_ids": pa.array(
+        [[], []], pa.list_(pa.int32()))}), 8), [], 8)
+
+
+def overlong():
+    rows = documents(longest=100)
+    whole = table(rows).select(["input_ids"])
+
+    def pack(how):
+        return packstream.pack_dataset(whole, 30, overlong=how)
+    longer = next(i for i, row in enumerate(rows) if len(row) > 30)
+    complains(packstream.PackError, "row %d: %d tokens" % (
+        longer, len(rows[longer])), pack, "error")
+    complains(ValueError, "overlong", pack, "cut")
+    check_packed(pack("drop"), [r for r in rows if len(r) <= 30], 30)
+    check_packed(pack("truncate"), [r[:30] for r in rows], 30)
+    check_packed(pack("split"), [r[i:i + 30] for r in rows
+                                 for i in range(0, len(r), 30)], 30)
+
+
+def packed_datasets():
+    import datasets
+    rows = documents()
+    whole = datasets.Dataset(table(rows).select(["input_ids", "labels"]))
+    packed = packstream.pack_dataset(whole, 64)
+    assert isinstance(packed, datasets.Dataset) and not packed.cache_files
+    check_packed(packed.data.table, rows, 64, ["labels"])
+    assert packed.features["input_ids"] == whole.features["input_ids"]
+    parts = packstream.pack_dataset(datasets.DatasetDict(
+        a=whole.select(range(100)), b=whole.select([7, 3])), 64)
+    check_packed(parts["a"].data.table, rows[:100], 64, ["labels"])
+    check_packed(parts["b"].data.table, [rows[7], rows[3]], 64, ["labels"])
+    shuffled = whole.shuffle(seed=3)
+    check_packed(packstream.pack_dataset(shuffled, 64).data.table, rows, 64,
+                 ["labels"])
+
+    # From a file to a file, which is used again for the same question only.
+    whole.save_to_disk("saved")
+    first = packstream.pack_dataset(datasets.load_from_disk("saved"), 64)
+    check_packed(first.data.table, rows, 64, ["labels"])
+    name = first.cache_files[0]["filename"]
+    assert os.path.dirname(name).endswith("saved")
+    made = os.stat(name)
+    again = packstream.pack_dataset(datasets.load_from_disk("saved"), 64)
+    other = packstream.pack_dataset(datasets.load_from_disk("saved"), 60)
+    assert again.cache_files == first.cache_files != other.cache_files
+    assert os.stat(name).st_mtime_ns == made.st_mtime_ns
+    mask = os.umask(0)
+    os.umask(mask)
+    assert made.st_mode & 0o777 == 0o666 & ~mask
+    check_packed(other.data.table, rows, 60, ["labels"])
+    named = packstream.pack_dataset(whole, 64, cache_file_name="mine.arrow")
+    assert os.path.samefile(named.cache_files[0]["filename"], "mine.arrow")
+    check_packed(named.data.table, rows, 64, ["labels"])
+
+
+def as_full_as_trl():
+    """Never more rows than TRL makes, whose sequences are the same."""
+    import datasets
+    import trl
+    for capacity, longest in ((64, 64), (100, 70), (57, 20)):
+        rows = documents(5000, longest, capacity)
+        whole = datasets.Dataset(table(rows).select(["input_ids"]))
+        ours = packstream.pack_dataset(whole, capacity)
+        theirs = trl.pack_dataset(whole, capacity, "bfd")
+        assert ours.features == theirs.features, (ours.features,
+                                                  theirs.features)
+        check_packed(theirs.data.table, rows, capacity)
+        assert len(ours) <= len(theirs), (len(ours), len(theirs))
+
+
+def datasets_refused():
+    rows = documents(20)
+    pack = packstream.pack_dataset
+    complains(ValueError, "source: a column of int16 cannot be packed", pack,
+              table(rows), 64)
+    complains(ValueError, "no column input_ids", pack,
+              table(rows).select(["labels"]), 64)
+    complains(ValueError, "row 2: 1 values of x for", pack, pa.table(
+        {"input_ids": rows[:3], "x": [rows[0], rows[1], [1]]}), 64)
+    complains(ValueError, "seq_lengths already", pack,
+              pack(table(rows), 64, columns=["input_ids"]), 64)
+    complains(ValueError, "capacity", pack, table(rows), 0,
+              columns=["input_ids"])
+    complains(TypeError, "", pack, table(rows), 64, columns=["input_ids"],
+              dept=3)
+
+
+# ---------------------------------------------------------------------
+# The program
+
+def program(packcat):
+    rows = documents(shortest=0)
+    pa.parquet.write_table(table(rows), "x.parquet", row_group_size=100)
+    run = [sys.executable, "-m", "packstream.tokens", "x.parquet"]
+    found = subprocess.run([*run, "--channel=labels", "--channel=source:7",
+                            "--vocab=60000", "--labels=aligned"],
+                           capture_output=True, check=True)
+    assert b"%d rows without tokens" % rows.count([]) in found.stderr
+    with open("x.tok", "wb") as file:
+        file.write(found.stdout)
+    lines = subprocess.run([packcat, "--to=ids", "x.tok"], check=True,
+                           capture_output=True, text=True).stdout
+    assert [list(map(int, line.split())) for line in lines.splitlines()] == [
+        row for row in rows if row]
+    assert not subprocess.run([*run, "-q", "-o", "y.tok"], check=True,
+                              capture_output=True).stderr
+    for wrong, why in (
+            (["--vocab=100"], "sequence %d: token %d is" % next(
+                (i, t) for i, row in enumerate(rows) for t in row
+                if t >= 100)),
+            (["--column=text"], "no column text"),
+            (["--channel=labels:x"], "no number"),
+            (["--type=u16", "--column=labels"], "does not fit"),
+            (["nowhere.parquet"], "nowhere.parquet"),
+            (["-o", "/dev/full"], "No space left")):
+        failed = subprocess.run([*run, *wrong], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+        assert failed.returncode == 1 and why in failed.stderr, (
+            wrong, failed.stderr)
+        assert failed.stderr.startswith("packstream.tokens: ")
+        assert failed.stderr.count("\n") == 1
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
