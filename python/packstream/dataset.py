@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -23,6 +24,9 @@ from packstream.packs import PackError
 # Values of a column that are made at a time: larger buffers cost more than the
 # copies, where the system looks for huge pages.
 BATCH_VALUES = 1 << 18
+# Rows that are planned by themselves, several of these at a time; a number that
+# does not depend on the machine, since the packs do depend on it.
+PLAN_ROWS = 1 << 16
 MADE = ("position_ids", "seq_lengths")
 
 
@@ -114,19 +118,39 @@ def lists_of(offsets: np.ndarray, values: pa.Array,
     return pa.ListArray.from_arrays(offsets.astype(np.int32), values)
 
 
+def plan_packs(pieces: Pieces, capacity: int, **options: Any) -> Plan:
+    """Plans PLAN_ROWS pieces at a time; threads share the work."""
+    n = len(pieces.lengths)
+    begins = range(0, n, PLAN_ROWS) if n else [0]
+    with ThreadPoolExecutor(min(len(begins), os.cpu_count() or 1)) as pool:
+        parts = list(pool.map(
+            lambda at: pack_lengths(pieces.lengths[at:at + PLAN_ROWS],
+                                    capacity, **options), begins))
+    return Plan(pieces,
+                np.concatenate([order + at for at, (order, _)
+                                in zip(begins, parts)]),
+                np.concatenate([ends + at for at, (_, ends)
+                                in zip(begins, parts)]))
+
+
 class Memory:
-    """Buffers for batches: new ones, or the same again where a batch is done
-    with before the next is made."""
+    """Buffers for batches: new ones, or two sets in turns, where a batch is
+    done with before the next but one is made."""
 
     def __init__(self, reuse: bool):
-        self._reused: Optional[Dict[str, pa.Buffer]] = {} if reuse else None
+        self._reuse, self._turn = reuse, 0
+        self._buffers: Dict[tuple, pa.Buffer] = {}
+
+    def next_batch(self) -> None:
+        self._turn = 1 - self._turn
 
     def take(self, name: str, size: int) -> pa.Buffer:
-        if self._reused is None:
+        if not self._reuse:
             return pa.allocate_buffer(size)
-        if name not in self._reused or self._reused[name].size < size:
-            self._reused[name] = pa.allocate_buffer(size)
-        return self._reused[name]
+        key = (name, self._turn)
+        if key not in self._buffers or self._buffers[key].size < size:
+            self._buffers[key] = pa.allocate_buffer(size)
+        return self._buffers[key]
 
 
 def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
@@ -164,6 +188,7 @@ def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
                     column.name, int(edges[-1]) * column.dtype.itemsize))
         yield pa.record_batch([made[name] for name in schema.names],
                               schema=schema)
+        memory.next_batch()
         first = last
 
 
@@ -193,7 +218,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         first += len(offsets) - 1
     pieces = cut_rows(whole_rows(own.offsets or [np.zeros(1, np.int64)], rows),
                       seq_length, overlong)
-    order, ends = pack_lengths(pieces.lengths, seq_length, **options)
+    plan = plan_packs(pieces, seq_length, **options)
     fields = [pa.field(column.name,
                        pa.large_list(column.type.value_type)
                        if pa.types.is_large_list(column.type)
@@ -203,8 +228,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         fields.append(pa.field("position_ids", pa.list_(pa.int32())))
     fields.append(pa.field("seq_lengths", pa.list_(pa.int32())))
     schema = pa.schema(fields)
-    return schema, packed_batches(columns, Plan(pieces, order, ends), schema,
-                                  memory)
+    return schema, packed_batches(columns, plan, schema, memory)
 
 
 def pack_dataset(dataset: Any, seq_length: int, *,
@@ -278,8 +302,12 @@ def write_file(name: str, schema: pa.Schema,
     os.close(fd)
     try:
         with pa.OSFile(temporary, "wb") as file, \
-                pa.ipc.new_stream(file, schema) as stream:
-            for batch in batches:
+                pa.ipc.new_stream(file, schema) as stream, \
+                ThreadPoolExecutor(1) as pool:
+            # One batch is made while the one before it is written.
+            coming = pool.submit(next, batches, None)
+            while (batch := coming.result()) is not None:
+                coming = pool.submit(next, batches, None)
                 stream.write_batch(batch)
         os.chmod(temporary, 0o666 & ~current_umask())
         os.replace(temporary, name)
