@@ -37,6 +37,55 @@ build() {
     done <calls
 }
 
+# The compiler refuses what the header declares otherwise.
+@test "packstream(3) shows the prototype of every call" {
+    { echo '#include <packstream.h>'; program prototypes; } >calls.c
+    # Words are meant to split: CC and CFLAGS are lists.
+    # shellcheck disable=SC2086
+    $CC $CFLAGS -std=c11 -Wall -Wextra -Werror -fsyntax-only \
+        -I"$abs_top_srcdir/src/include" calls.c
+    sed -n 's/^ *\(ps_[a-z0-9_]*\);$/\1/p' \
+        "$abs_top_srcdir/libpackstream.map" >map
+    [ -s map ]
+    grep -oE '\bps_[a-z0-9_]+\(' calls.c | tr -d '(' |
+        grep -vxF ps_wait_hook | sort | diff -u map -
+}
+
+# types: the structures and enumerations of C on stdin, one a line.
+types() {
+    # shellcheck disable=SC2086
+    $CC -E -P -I"$abs_top_srcdir/src/include" -x c - | tr -s ' \n' '  ' |
+        sed -e 's/\btypedef/\n&/g' -e 's/ *\([][{};,]\) */\1/g' -e 's/,}/}/g' |
+        sed -n 's/^\(typedef \(struct\|enum\) ps_[a-z_]*{[^}]*} *ps_[a-z_]*;\).*/\1/p' |
+        sort
+}
+
+@test "packstream(3) shows all members of structures and enumerations" {
+    echo '#include <packstream.h>' | types >header
+    [ -s header ]
+    # With those of the page behind it each is there twice.
+    { echo '#include <packstream.h>'; program types; } | types >both
+    sort header header | diff -u - both
+}
+
+@test "lines are packed, and what is in packs is read" {
+    build c-pack
+    build c-read
+    seq 500 | factor >x
+    ./c-pack <x >x.pks
+    packstat --verify x.pks >/dev/null
+    packcat -q --to=ids x.pks >ids
+    while IFS= read -r line; do
+        printf '%s\n' "$line" | od -An -v -tu1 -w999 | xargs
+    done <x | cmp - ids
+    ./c-read <x.pks >text
+    [ "$(tail -n 1 text)" = "$(wc -c <x) tokens in all" ]
+    sed -n 's/^pack [0-9]*: sequence //p' text | sort -n >pieces
+    awk '{ print NR - 1 ", " length($0) + 1 " tokens" }' x | cmp - pieces
+    run -1 ./c-read <x
+    [[ $output == *'not'* ]]
+}
+
 @test "packs of a file, one by one" {
     build c-pack-file
     some_packs
