@@ -67,6 +67,54 @@ END
     [ "$output" = "$PACKAGE_VERSION" ]
 }
 
+# link_static FLAGS: a program that reads packs, from the static library alone, with
+# what its .pc file says.
+link_static() {
+    local flags
+    flags=$(PKG_CONFIG_PATH=$BATS_TEST_TMPDIR/lib/pkgconfig \
+        pkg-config --define-variable=prefix="$prefix" \
+        --define-variable=libdir="$BATS_TEST_TMPDIR/lib" \
+        --cflags --libs --static libpackstream)
+    # Words are meant to split: CC, CFLAGS and flags are lists.
+    # shellcheck disable=SC2086
+    $CC $CFLAGS $1 -o user user.c $flags
+}
+
+# libxxhash.a may lack calls that libxxhash.so has.
+@test "the static library links from its .pc file" {
+    skip_without pkg-config
+    [ -e "$libdir/libpackstream.a" ] || skip "this build has no static library"
+    cp -a "$libdir" lib
+    rm -f lib/libpackstream.so*
+    cat >user.c <<'END'
+#include <packstream.h>
+#include <stdio.h>
+int main(void)
+{
+    ps_pack_reader *reader;
+    ps_pack pack;
+    ps_result r = ps_pack_reader_open(&reader, 0, NULL);
+    while (r == PS_OK)
+        r = ps_pack_reader_next(reader, &pack, NULL);
+    if (r == PS_END)
+        printf("%d\n", (int)ps_pack_reader_totals(reader)->tokens);
+    ps_pack_reader_free(reader);
+    return r != PS_END;
+}
+END
+    seq 9999 | tokcat -q --from=bytes | packstream -q -L 64 >x.pks
+    tokens=$(packcat -q --to=ids x.pks | wc -w)
+    link_static ''
+    [ "$(./user <x.pks)" = "$tokens" ]
+    case $CFLAGS in
+        *sanitize*) ;; # these have no static libraries
+        *)
+            link_static -static
+            [ "$(./user <x.pks)" = "$tokens" ]
+            ;;
+    esac
+}
+
 @test "uninstall leaves nothing behind" {
     unset MAKEFLAGS MFLAGS MAKELEVEL
     cp -a "$root" root

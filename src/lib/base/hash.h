@@ -1,8 +1,9 @@
 /*
  * hash.h - XXH3, in the fastest version that the processor can run.
  *
- * If libxxhash can choose that at run time, xxh_x86dispatch.h redefines the
- * names of xxhash.h to do so.
+ * libxxhash chooses that at run time in calls with names of their own, which
+ * Debian 12 has in the shared library, but not in the archive.  So they are
+ * weak: in a program that is linked without them they are NULL.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,10 +11,37 @@
 #ifndef LIB_BASE_HASH_H
 #define LIB_BASE_HASH_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <xxhash.h>
 
 #ifdef HAVE_XXH_DISPATCH
+#define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>
+#pragma weak XXH3_64bits_dispatch
+#pragma weak XXH3_64bits_update_dispatch
 #endif
+
+static inline uint64_t ps_hash(const void *bytes, size_t n)
+{
+#ifdef HAVE_XXH_DISPATCH
+    if (XXH3_64bits_dispatch != NULL)
+        return XXH3_64bits_dispatch(bytes, n);
+#endif
+    return XXH3_64bits(bytes, n);
+}
+
+/* The hash of what comes in parts; a state fails only if it is NULL. */
+static inline void ps_hash_update(XXH3_state_t *state, const void *bytes,
+                                  size_t n)
+{
+#ifdef HAVE_XXH_DISPATCH
+    if (XXH3_64bits_update_dispatch != NULL) {
+        (void)XXH3_64bits_update_dispatch(state, bytes, n);
+        return;
+    }
+#endif
+    (void)XXH3_64bits_update(state, bytes, n);
+}
 
 #endif

@@ -109,7 +109,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
             entry[ENTRY_SOURCE] = (unsigned char)(f->source + 1);
     }
     memcpy(to + AT_DTYPE, info->dtype, sizeof info->dtype);
-    store_u64(to + AT_CHECKSUM, XXH3_64bits(to, AT_CHECKSUM));
+    store_u64(to + AT_CHECKSUM, ps_hash(to, AT_CHECKSUM));
 }
 
 /* All but the table and the dtype. */
@@ -284,7 +284,7 @@ ps_result ps_pack_header_decode(const unsigned char *from,
                           &info->version_minor, err);
     if (r != PS_OK)
         return r;
-    if (load_u64(from + AT_CHECKSUM) != XXH3_64bits(from, AT_CHECKSUM))
+    if (load_u64(from + AT_CHECKSUM) != ps_hash(from, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the header's checksum does not agree");
     r = ps_incompat_check(load_u64(from + AT_INCOMPAT), INCOMPAT_ALIGNED,

@@ -52,7 +52,7 @@ void ps_pack_mark_encode(const ps_pack_place *place,
     store_u32(mark + AT_WINDOW, place->window);
     ps_totals_encode(&place->seen, place->digest, mark + AT_SEEN);
     ps_totals_encode(&place->before, 0, mark + AT_BEFORE);
-    store_u64(mark + AT_CHECKSUM, XXH3_64bits(mark, AT_CHECKSUM));
+    store_u64(mark + AT_CHECKSUM, ps_hash(mark, AT_CHECKSUM));
 }
 
 /* Whether there can be such a place at all. */
@@ -76,7 +76,7 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
     *place = (ps_pack_place){0};
     if (memcmp(mark, magic, sizeof magic) != 0)
         return ps_fail(err, PS_ERR_MAGIC, "this is no mark of a reader");
-    if (load_u64(mark + AT_CHECKSUM) != XXH3_64bits(mark, AT_CHECKSUM))
+    if (load_u64(mark + AT_CHECKSUM) != ps_hash(mark, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the mark is damaged: its checksum does not agree");
     if (load_u32(mark + AT_VERSION) != MARK_VERSION)

@@ -182,8 +182,7 @@ void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
 
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes)
 {
-    store_u64(bytes,
-              XXH3_64bits(bytes + AT_MAGIC, record_bytes - AT_MAGIC));
+    store_u64(bytes, ps_hash(bytes + AT_MAGIC, record_bytes - AT_MAGIC));
 }
 
 ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *bytes,
@@ -224,7 +223,7 @@ ps_result ps_record_check(const ps_pack_info *info,
     if (load_u32(bytes + AT_MAGIC) != RECORD_MAGIC)
         return ps_fail(err, PS_ERR_CORRUPT, "no record starts here");
     if (load_u64(bytes) !=
-        XXH3_64bits(bytes + AT_MAGIC, info->record_bytes - AT_MAGIC))
+        ps_hash(bytes + AT_MAGIC, info->record_bytes - AT_MAGIC))
         return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
     if ((flags & ~FLAG_END) != 0)
         return ps_fail(err, PS_ERR_CORRUPT, "unknown flags 0x%" PRIx32,

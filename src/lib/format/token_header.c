@@ -69,7 +69,7 @@ size_t ps_token_header_encode(const ps_schema *schema, unsigned char *to)
         ps_channel_encode(&schema->channels[i], 0, 0, entry);
         entry += PS_CHANNEL_ENTRY_BYTES;
     }
-    store_u64(entry, XXH3_64bits(to, size - 8));
+    store_u64(entry, ps_hash(to, size - 8));
     return size;
 }
 
@@ -98,7 +98,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
     const unsigned char *entry = from + AT_TABLE;
     ps_result r;
 
-    if (load_u64(from + size - 8) != XXH3_64bits(from, size - 8))
+    if (load_u64(from + size - 8) != ps_hash(from, size - 8))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the header's checksum does not agree");
     r = ps_incompat_check(load_u64(from + AT_INCOMPAT), 0, err);

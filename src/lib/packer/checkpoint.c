@@ -117,7 +117,7 @@ static ps_result give(ps_saver *saver, ps_result r, unsigned char **state,
                       size_t *bytes, ps_error *err)
 {
     if (r == PS_OK && !saver->failed)
-        ps_save_u64(saver, XXH3_64bits(saver->bytes, saver->n));
+        ps_save_u64(saver, ps_hash(saver->bytes, saver->n));
     if (r == PS_OK && saver->failed)
         r = ps_fail_memory(err);
     if (r != PS_OK) {
@@ -199,7 +199,7 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
     if (bytes < STATE_MAGIC_BYTES + 4 + STATE_CHECKSUM_BYTES)
         return ps_fail(err, PS_ERR_TRUNCATED, "the state is cut");
     n = bytes - STATE_CHECKSUM_BYTES;
-    if (load_u64(state + n) != XXH3_64bits(state, n))
+    if (load_u64(state + n) != ps_hash(state, n))
         return damaged(err);
     if (load_u32(state + STATE_MAGIC_BYTES) != STATE_VERSION)
         return ps_fail(err, PS_ERR_UNSUPPORTED,

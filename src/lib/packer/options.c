@@ -43,7 +43,7 @@ static uint64_t digest_of_options(const ps_packer_options *o)
     store_u64(text + 72, o->max_bytes);
     text[80] = o->even_cost;
     store_u32(text + 84, o->align > 1 ? o->align : 0);
-    return XXH3_64bits(text, sizeof text);
+    return ps_hash(text, sizeof text);
 }
 
 static ps_result check_options(const ps_schema *schema,

@@ -61,9 +61,8 @@ static uint64_t chain(const ps_packer *p, uint32_t slot,
     uint32_t n_tok = ps_packer_length(p, slot);
 
     ps_packer_copy(p, slot, n_tok, NULL, payload);
-    return ps_token_digest(before, n_tok,
-                           XXH3_64bits(payload,
-                                       ps_packer_payload_bytes(p, n_tok)));
+    return ps_token_digest(
+        before, n_tok, ps_hash(payload, ps_packer_payload_bytes(p, n_tok)));
 }
 
 ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,

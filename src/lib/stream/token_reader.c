@@ -127,7 +127,7 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
                        "of unknown kind %" PRIu32,
                        r->record.id, r->record.offset, kind);
     r->seen.digest = ps_token_digest(
-        r->seen.digest, 0, XXH3_64bits(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
+        r->seen.digest, 0, ps_hash(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
     ps_input_take(r->input, PS_TOKEN_CONTROL_BYTES);
     return tell_flush(r, err);
 }
@@ -267,7 +267,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     ps_prefetch(data + before + bytes); /* the next count */
     ps_input_take(r->input, before + (size_t)bytes);
     count_record(r, r->schema.framed
-                        ? XXH3_64bits(data + before, (size_t)bytes)
+                        ? ps_hash(data + before, (size_t)bytes)
                         : 0);
     *sequence = (ps_sequence){.id = r->record.id,
                               .offset = r->record.offset,
@@ -348,7 +348,7 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
         if (result != PS_OK)
             return result;
         if (r->schema.framed)
-            (void)XXH3_64bits_update(r->skip_hash, data, want);
+            ps_hash_update(r->skip_hash, data, want);
         ps_input_take(r->input, want);
         r->done += want;
     }

@@ -90,7 +90,7 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
     store_u32(count, n_tok);
     if (w->framed)
         w->end.digest = ps_token_digest(w->end.digest, n_tok,
-                                        XXH3_64bits(payload, (size_t)bytes));
+                                        ps_hash(payload, (size_t)bytes));
     w->end.sequences++;
     w->end.tokens += n_tok;
     r = ps_output_put(w->output, count, sizeof count, err);
@@ -111,7 +111,7 @@ ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
     store_u32(record + 4, PS_TOKEN_FLUSH_KIND);
     if (w->framed)
         w->end.digest = ps_token_digest(w->end.digest, 0,
-                                        XXH3_64bits(record + 4, n - 4));
+                                        ps_hash(record + 4, n - 4));
     r = ps_output_put(w->output, record, n, err);
     return r == PS_OK ? ps_output_flush(w->output, err) : r;
 }
