@@ -223,10 +223,21 @@ def first_own(number: int, rank: int, ranks: int, start: int) -> int:
 def difference(head: Header, first: Header) -> str:
     """What records of one header have that those of the other have not."""
     for name, here, there in zip(head._fields[:7], head, first):
-        if here != there:
-            return {"special": "other special ids",
-                    "dtype": "other fields or types"}.get(
-                        name, "%s %s, not %s" % (name, here, there))
+        if here == there:
+            continue
+        if name == "special":
+            ids = zip("pad bos eos cls sep mask".split(), here, there)
+            name, here, there = next(i for i in ids if i[1] != i[2])
+            name += " id"
+        elif name == "dtype":
+            fields = [["%s %s at byte %d" % (field, *where[:2])
+                       for field, where in dtype.fields.items()] +
+                      ["end at byte %d" % dtype.itemsize]
+                      for dtype in (here, there)]
+            here, there = next((p for p in zip(*fields) if p[0] != p[1]),
+                               (here, there))
+            name = "field"
+        return "%s %s, not %s" % (name, here, there)
     return ""
 
 

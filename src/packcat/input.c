@@ -7,6 +7,7 @@
 #include "packcat/input.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 #include "cli/files.h"
+
+/* For what differs between two streams. */
+#define MISMATCH_BYTES 256
 
 const ps_pack_info *input_info(const input *in)
 {
@@ -62,34 +66,62 @@ static ps_result before_wait(void *context, ps_error *err)
     return result;
 }
 
-/*
- * Why packs of `b` may not follow those of `a`, if they have to be the `same`;
- * else NULL.
- */
-static const char *find_mismatch(unsigned same, const ps_pack_info *a,
-                                 const ps_pack_info *b)
+/* Says in `text` that a number of a stream is not what it was in the first. */
+static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
+                    uint32_t b)
 {
-    bool equal = a->record_bytes == b->record_bytes &&
-                 a->n_fields == b->n_fields;
+    (void)snprintf(text, MISMATCH_BYTES, "%s is %" PRIu32 ", not %" PRIu32,
+                   what, a, b);
+    return a != b;
+}
 
-    if ((same & SAME_CAPACITY) != 0 && a->capacity != b->capacity)
-        return "its rows have another length";
+/*
+ * Whether packs of `a` may not follow those of `b`, if they have to be the
+ * `same`; says in `text` what differs first.
+ */
+static bool find_mismatch(unsigned same, const ps_pack_info *a,
+                          const ps_pack_info *b, char text[MISMATCH_BYTES])
+{
+    ps_error err;
+
+    if ((same & (SAME_CAPACITY | SAME_FIELDS)) != 0 &&
+        differs(text, "capacity", a->capacity, b->capacity))
+        return true;
     if ((same & SAME_WIDTH) != 0 &&
-        a->schema.token_type != b->schema.token_type)
-        return "its tokens have another width";
-    if ((same & SAME_SCHEMA) != 0 && !ps_schema_equal(&a->schema, &b->schema))
-        return "its token records have another schema";
+        a->schema.token_type != b->schema.token_type) {
+        (void)snprintf(text, MISMATCH_BYTES, "tokens are %s, not %s",
+                       ps_type_name(a->schema.token_type),
+                       ps_type_name(b->schema.token_type));
+        return true;
+    }
+    if ((same & SAME_SCHEMA) != 0 &&
+        ps_schema_compare(&a->schema, &b->schema, &err) != PS_OK) {
+        (void)snprintf(text, MISMATCH_BYTES, "%s", err.text);
+        return true;
+    }
     if ((same & SAME_FIELDS) == 0)
-        return NULL;
-    for (uint32_t i = 0; equal && i < a->n_fields; i++) {
+        return false;
+    if (differs(text, "depth", a->depth, b->depth))
+        return true;
+    for (uint32_t i = 0; i < a->n_fields && i < b->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];
+        const bool equal = strcmp(f->channel.name, g->channel.name) == 0 &&
+                           f->channel.type == g->channel.type &&
+                           f->offset == g->offset && f->count == g->count;
 
-        equal = strcmp(f->channel.name, g->channel.name) == 0 &&
-                f->channel.type == g->channel.type &&
-                f->offset == g->offset && f->count == g->count;
+        (void)snprintf(text, MISMATCH_BYTES,
+                       "field %" PRIu32 " is '%s', %s at byte %" PRIu32
+                       ", not '%s', %s at %" PRIu32,
+                       i, f->channel.name, ps_type_name(f->channel.type),
+                       f->offset, g->channel.name,
+                       ps_type_name(g->channel.type), g->offset);
+        if (!equal)
+            return true;
     }
-    return equal ? NULL : "its records are laid out in another way";
+    return differs(text, "the number of fields", a->n_fields, b->n_fields) ||
+           differs(text, "the size of records", a->record_bytes,
+                   b->record_bytes);
 }
 
 /*
@@ -123,7 +155,7 @@ static ps_result open_either(input *in)
 static bool open_next(input *in)
 {
     const char *name = in->options.names[in->next++];
-    const char *mismatch;
+    char mismatch[MISMATCH_BYTES];
 
     in->fd = files_open_input(name);
     if (in->fd < 0)
@@ -144,8 +176,7 @@ static bool open_next(input *in)
         in->first = *input_info(in);
         in->figures.capacity = in->first.capacity;
     }
-    mismatch = find_mismatch(in->options.same, &in->first, input_info(in));
-    if (mismatch != NULL)
+    if (find_mismatch(in->options.same, input_info(in), &in->first, mismatch))
         return input_fail(in, "cannot follow %.100s: %s",
                           files_input_name(in->options.names[0]), mismatch);
     return true;

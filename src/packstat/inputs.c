@@ -63,27 +63,15 @@ const ps_schema *inputs_schema(const inputs *in)
 int inputs_check(const inputs *in, const ps_schema *packed)
 {
     ps_schema schema = *inputs_schema(in);
-    const char *why = "their header differs in channels, labels, special ids "
-                      "or tokenizer";
+    ps_error err;
 
     /* Raw records do not declare it; packstream was told. */
     if (!schema.framed && !packed->framed)
         schema.vocab_size = packed->vocab_size;
-    if (ps_schema_equal(packed, &schema))
+    if (ps_schema_compare(&schema, packed, &err) == PS_OK)
         return STATUS_OK;
-
-    if (packed->framed != schema.framed)
-        why = schema.framed ? "they are framed, what was packed was raw"
-                            : "they are raw, what was packed was framed";
-    else if (packed->token_type != schema.token_type)
-        why = schema.token_type == PS_U16 ? "their tokens are u16, not u32"
-                                          : "their tokens are u32, not u16";
-    else if (packed->vocab_size != schema.vocab_size)
-        why = "they declare another vocabulary";
-    else if (packed->n_channels != schema.n_channels)
-        why = "they have other channels";
     message_error("%s: not the input of these packs: %s", inputs_name(in, 0),
-                  why);
+                  err.text);
     return STATUS_DATA;
 }
 
@@ -168,6 +156,7 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
 {
     static const ps_channel extra[] = {REJECT_CHANNELS};
     ps_schema wanted = *schema;
+    ps_error err;
     int status = inputs_open(&r->in, names, schema->token_type, 0, false);
 
     r->open = true;
@@ -179,9 +168,9 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     /* They declare none where they may have tokens outside it. */
     if (inputs_schema(&r->in)->vocab_size == 0)
         wanted.vocab_size = 0;
-    if (!ps_schema_equal(inputs_schema(&r->in), &wanted)) {
-        message_error("%s: not rejects of such an input: the header does not "
-                      "fit", rejects_name(r));
+    if (ps_schema_compare(inputs_schema(&r->in), &wanted, &err) != PS_OK) {
+        message_error("%s: not rejects of such an input: %s", rejects_name(r),
+                      err.text);
         return STATUS_DATA;
     }
     return advance(r);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -107,24 +108,60 @@ static void store_note(const conf *c, const resume_place *p,
     store_u64(note + AT_INPUT_BYTES, p->input_bytes);
 }
 
+/* Says which option of the job differs first: what it was, and what it is. */
+static int compare_options(const resume *r)
+{
+    const unsigned char *note = r->summary.note;
+    const conf *c = r->conf;
+    const uint32_t dropped = load_u32(note + AT_DROPPED);
+    const struct {
+        const char *what;
+        uint64_t values[2];
+        const char *words[2]; /* for 0 and 1; NULL: as a number */
+    } options[] = {
+        {"a number of inputs of ",
+         {load_u32(note + AT_N_NAMES), (uint64_t)c->n_names}, {NULL}},
+        {"--flush-every ",
+         {load_u64(note + AT_FLUSH_EVERY), c->flush_every}, {"none"}},
+        {"", {load_u32(note + AT_FLUSH_RECORDS), c->flush_records},
+         {"no --flush-records", "--flush-records"}},
+        {"", {load_u32(note + AT_HAS_REJECTS), c->rejects != NULL},
+         {"no --rejects", "--rejects"}},
+        {"--out-of-vocab ", {dropped & 1, c->drop_outside},
+         {"error", "drop"}},
+        {"--empty ", {dropped >> 1, c->drop_empty}, {"error", "drop"}},
+        {"--vocab ",
+         {load_u32(note + AT_VOCABULARY),
+          c->drop_outside ? c->vocab_size : 0}, {"none"}},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const uint64_t *values = options[i].values;
+        char text[2][24];
+
+        if (values[0] == values[1])
+            continue;
+        for (size_t k = 0; k < 2; k++)
+            if (values[k] < 2 && options[i].words[values[k]] != NULL)
+                (void)snprintf(text[k], sizeof text[k], "%s",
+                               options[i].words[values[k]]);
+            else
+                (void)snprintf(text[k], sizeof text[k], "%" PRIu64,
+                               values[k]);
+        message_error("%s: the state was saved with %s%s, not %s",
+                      message_name(r->file.name), options[i].what, text[0],
+                      text[1]);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
 /* Reads the place from the state's note, if its options are ours. */
 static int read_note(resume *r)
 {
     const unsigned char *note = r->summary.note;
     const conf *c = r->conf;
-    const struct {
-        size_t at;
-        size_t end;
-        const char *other; /* what the state was saved with if they differ */
-    } options[] = {
-        {AT_N_NAMES, AT_FLUSH_EVERY, "another number of inputs"},
-        {AT_FLUSH_EVERY, AT_HAS_REJECTS, "other flush options"},
-        {AT_HAS_REJECTS, AT_TIMED,
-         c->rejects == NULL ? "--rejects" : "no --rejects"},
-        {AT_DROPPED, AT_VOCABULARY, "another --out-of-vocab or --empty"},
-        {AT_VOCABULARY, AT_OUTPUT, "another --vocab"},
-    };
-    unsigned char ours[RESUME_NOTE_BYTES];
+    int status;
 
     if (r->summary.note_bytes != RESUME_NOTE_BYTES ||
         load_u32(note) != NOTE_VERSION) {
@@ -132,15 +169,9 @@ static int read_note(resume *r)
                       message_name(r->file.name));
         return STATUS_DATA;
     }
-    store_note(c, &r->place, ours);
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        if (memcmp(note + options[i].at, ours + options[i].at,
-                   options[i].end - options[i].at) != 0) {
-            message_error("%s: the state was saved with %s",
-                          message_name(r->file.name), options[i].other);
-            return STATUS_USAGE;
-        }
-
+    status = compare_options(r);
+    if (status != STATUS_OK)
+        return status;
     r->place = (resume_place){.timed = load_u32(note + AT_TIMED) != 0,
                               .file = load_u32(note + AT_FILE),
                               .records = load_u64(note + AT_RECORDS),

@@ -138,7 +138,8 @@ gives_back() {
     packstream -L 8 --pad-id=2 x.raw >2.pks
     cat 1.pks 1.pks | packstat --verify
     cat 1.pks 2.pks >x.pks
-    refused 65 'has records of another kind' packstat --verify x.pks
+    refused 65 'cannot follow the first: pad_id is 2, not 1' \
+        packstat --verify x.pks
 }
 
 @test "pieces of split sequences join again" {

@@ -150,7 +150,7 @@ none_left() {
     packcat --to=llmc a.pks a.pks >both.bin
     agrees llmc both.bin both.pks
     packstream -q -L 32 --overlong=split a.tok >b.pks
-    refused 65 'b.pks: cannot follow a.pks: its rows have another length' \
+    refused 65 'b.pks: cannot follow a.pks: capacity is 32, not 64' \
         packcat --to=llmc -o out a.pks b.pks
 }
 
@@ -214,7 +214,7 @@ none_left() {
     [ "$(number m.idx 26 8)" -eq 3 ]
     refused 64 '--order=input: with --range' \
         packcat --to=megatron --range=2:4 --order=input -o m a.pks
-    refused 65 'a.wide: cannot follow a.pks: its tokens have another width' \
+    refused 65 'a.wide: cannot follow a.pks: tokens are u32, not u16' \
         packcat --to=megatron -o n a.pks a.wide
 }
 
@@ -482,10 +482,10 @@ END
 
 @test "tfrecord of several files needs one length" {
     packstream -q -L 128 a.tok >b.pks
-    refused 65 'b.pks: cannot follow a.pks: its rows have another length' \
+    refused 65 'b.pks: cannot follow a.pks: capacity is 128, not 64' \
         packcat --to=tfrecord -o out a.pks b.pks
     records a.jsonl --vocab=30000 | packstream -q -L 64 >b.pks
-    refused 65 'b.pks: cannot follow a.pks: its token records have' \
+    refused 65 'b.pks: cannot follow a.pks: vocab_size is 30000' \
         packcat --to=tfrecord -o out a.pks b.pks
 }
 

@@ -245,8 +245,9 @@ comes_back() {
 @test "records of another schema do not follow" {
     packed 20 8 1000 -L 8
     ids text --vocab=1000 | packstream -q -L 8 >b.pks
-    refused 65 'b.pks: cannot follow a.pks' packcat a.pks b.pks
-    refused 65 'b.pks: cannot follow a.pks' packcat --to=jsonl a.pks b.pks
+    local why='b.pks: cannot follow a.pks: vocab_size is 1000, not none'
+    refused 65 "$why" packcat a.pks b.pks
+    refused 65 "$why" packcat --to=jsonl a.pks b.pks
     packcat --to=ids a.pks b.pks >out
     cat text text | diff -u - out
 }
@@ -579,14 +580,15 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     printf '1 2\n' >text
     ids text | packstream -q -L 8 >a.pks
     ids text | packstream -q -L 8 -d 2 >b.pks
-    refused 65 'b.pks: cannot follow a.pks' \
+    refused 65 'b.pks: cannot follow a.pks: depth is 2, not 8' \
         packcat --to=npy -o a.npy a.pks b.pks
     for name in x y; do
         printf '{"input_ids":[1,2],"%s":[3,4]}\n' $name |
             tokcat -q --from=jsonl --channel=$name:u8 |
             packstream -q -L 8 >$name.pks
     done
-    refused 65 'y.pks: cannot follow x.pks: its records are laid out' \
+    refused 65 "y.pks: cannot follow x.pks: field 3 is 'y', u8 at byte 208,\
+ not 'x', u8 at 208" \
         packcat --to=npy -o a.npy x.pks y.pks
 }
 

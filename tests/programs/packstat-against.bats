@@ -370,13 +370,13 @@ is not as in record 1 at byte 284 of y.tok" --against=y.tok
         fails 65 "$input.tok: not the input of these packs: $why" \
             --verify --against=$input.tok $packs
     done <<'END'
-x.pks framed they are framed, what was packed was raw
-framed.pks x they are raw, what was packed was framed
-framed.pks framed32 their tokens are u32, not u16
-framed.pks vocab they declare another vocabulary
-framed.pks channels they have other channels
+x.pks framed records are framed, not raw
+framed.pks x records are raw, not framed
+framed.pks framed32 tokens are u32, not u16
+framed.pks vocab vocab_size is 7000, not none
+framed.pks channels channel 'source' is new
 END
-    fails 65 "*not the input of these packs: their tokens are u32, not u16" \
+    fails 65 "*not the input of these packs: tokens are u32, not u16" \
         --verify -t u32 --against=wide.tok x.pks
     # Taken for u16 its records do not even end where the file does.
     fails 65 "*" --verify --against=wide.tok x.pks
@@ -681,8 +681,8 @@ of y.tok*" --empty --against=y.tok
     differs x.pks "*record 1 at byte * of r.tok, sequence 0, is out of \
 order*" --against=x.tok --rejects=r.tok
     tokcat -q --from=ids <<<'5 6 7 8' >plain.tok
-    fails 65 "plain.tok: not rejects of such an input: the header does not\
- fit" --verify --against=x.tok --rejects=plain.tok x.pks
+    fails 65 "plain.tok: not rejects of such an input: channel \
+'source_id' is missing" --verify --against=x.tok --rejects=plain.tok x.pks
 }
 
 # -------------------------------------------------------------- memory

@@ -493,7 +493,7 @@ END
         bad_input "the input ends inside the header"
     echo 5 | tokcat --from=ids --vocab=7 >x
     { framed 1,2,3 4; cat x; } | bad_input "the stream that starts at byte\
- 184 has other tokens or channels"
+ 184 cannot follow the first: vocab_size is 7, not none"
 }
 
 @test "a zstd file that is cut or damaged" {
@@ -615,11 +615,16 @@ EOF
     two
     framed 1,2 >y
     echo 5 | tokcat --from=ids --vocab=7 >z
-    local why="its tokens or channels differ from those of the input before\
- it"
-    is 65 "packstream: y: $why" packstream -L 4 -o out x y
-    is 65 "packstream: x: $why" packstream -L 4 -o out y x
-    is 65 "packstream: z: $why" packstream -L 4 -o out y z
+    local why="it cannot follow the input before it:"
+    is 65 "packstream: y: $why records are framed, not raw" \
+        packstream -L 4 -o out x y
+    is 65 "packstream: x: $why records are raw, not framed" \
+        packstream -L 4 -o out y x
+    is 65 "packstream: z: $why vocab_size is 7, not none" \
+        packstream -L 4 -o out y z
+    cat y z >both
+    is 65 "packstream: both: the stream that starts at byte $(size y) cannot\
+ follow the first: vocab_size is 7, not none" packstream -L 4 -o out both
     is 65 "packstream: /dev/null: the input is empty; even framed records\
  without any sequence have a header" packstream -L 4 -o out y /dev/null
 }

@@ -227,16 +227,28 @@ refused() {
     half_done
     refused 64 "packs of 512 tokens, not 256" -L 256 -w 64 x
     refused 64 "up to 46 sequences, not 8" -L 512 -w 64 -d 8 x
-    refused 64 "other options" -L 512 -w 65 x
-    refused 64 "other options" -L 512 -w 64 --shuffle=1 x
-    refused 64 "other options" -L 512 -w 64 --even-cost x
-    refused 64 "other compression" -L 512 -w 64 --zstd x
-    refused 64 "other flush options" -L 512 -w 64 --flush-every=5 x
-    refused 64 "no --rejects" -L 512 -w 64 --overlong=drop --rejects=r x
-    refused 64 "another number of inputs" -L 512 -w 64 x x
-    refused 64 "other tokens, channels or vocabulary" -L 512 -w 64 -t u32 x
-    refused 64 "other tokens, channels or vocabulary" -L 512 -w 64 \
-        --vocab=65536 x
+    refused 64 "window 64, not 65" -L 512 -w 65 x
+    refused 64 "policy auto, not spfhp" -L 512 -w 64 -a spfhp x
+    refused 64 "order by window, not shuffled" -L 512 -w 64 --shuffle=1 x
+    refused 64 "even_cost off, not on" -L 512 -w 64 --even-cost x
+    refused 64 "depth auto, not 46" -L 512 -w 64 -d 46 x
+    refused 64 "overlong error, not drop" -L 512 -w 64 --overlong=drop x
+    refused 64 "pad_id 0, not 1" -L 512 -w 64 --pad-id=1 x
+    refused 64 "max_delay 128, not 9" -L 512 -w 64 --max-delay=9 x
+    refused 64 "not compressed, these are" -L 512 -w 64 --zstd x
+    refused 64 "--flush-every none, not 5" -L 512 -w 64 --flush-every=5 x
+    refused 64 "no --flush-records, not --flush-records" -L 512 -w 64 \
+        --flush-records x
+    refused 64 "no --rejects, not --rejects" -L 512 -w 64 --overlong=drop \
+        --rejects=r x
+    refused 64 "--out-of-vocab error, not drop" -L 512 -w 64 --vocab=65536 \
+        --out-of-vocab=drop x
+    refused 64 "--empty error, not drop" -L 512 -w 64 --empty=drop x
+    refused 64 "a number of inputs of 1, not 2" -L 512 -w 64 x x
+    refused 64 "other token records: tokens are u16, not u32" -L 512 -w 64 \
+        -t u32 x
+    refused 64 "other token records: vocab_size is none, not 65536" -L 512 \
+        -w 64 --vocab=65536 x
     run -64 packstream -q -L 512 -w 64 --state=s -o out x
     [ "$output" = "packstream: s: is there already (--resume goes on from \
 it)" ]

@@ -48,16 +48,16 @@ build() {
         "$abs_top_srcdir/libpackstream.map" >map
     [ -s map ]
     grep -oE '\bps_[a-z0-9_]+\(' calls.c | tr -d '(' |
-        grep -vxF ps_wait_hook | sort | diff -u map -
+        grep -vxE 'ps_(wait|write)_hook' | sort | diff -u map -
 }
 
 # types: the structures and enumerations of C on stdin, one a line.
 types() {
+    # Words are meant to split: CC may have options.
     # shellcheck disable=SC2086
     $CC -E -P -I"$abs_top_srcdir/src/include" -x c - | tr -s ' \n' '  ' |
-        sed -e 's/\btypedef/\n&/g' -e 's/ *\([][{};,]\) */\1/g' -e 's/,}/}/g' |
-        sed -n 's/^\(typedef \(struct\|enum\) ps_[a-z_]*{[^}]*} *ps_[a-z_]*;\).*/\1/p' |
-        sort
+        sed -e 's/ *\([][{};,]\) */\1/g' -e 's/,}/}/g' |
+        grep -oE 'typedef (struct|enum) ps_[a-z_]*\{[^}]*\}ps_[a-z_]*;' | sort
 }
 
 @test "packstream(3) shows all members of structures and enumerations" {

@@ -158,9 +158,10 @@ shifted() {
     packstream -L 800 -d 3 -o other.pks small.tok
     check joined small.pks other.pks 'capacity 800, not 8'
     tokcat --from=ids -t u32 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
-    check joined small.pks other.pks 'other fields or types'
+    check joined small.pks other.pks "field \
+tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
     tokcat --from=ids --eos-id=2 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
-    check joined small.pks other.pks 'other special ids'
+    check joined small.pks other.pks 'eos id 2, not 4294967295'
 }
 
 @test "labels that are shifted already" {

@@ -97,7 +97,16 @@ ps_schema ps_schema_raw(ps_type token_type);
 PS_MUST_CHECK ps_result ps_schema_check(const ps_schema *schema,
                                         ps_error *err);
 
-/* True if streams of the two schemas may follow one another. */
+/*
+ * Whether records of schema `a` may follow those of `b`; both are such as
+ * ps_schema_check accepts.  The error's text is what differs first, with the
+ * value in `a` and then that in `b`: "vocab_size is 50304, not 50257".
+ * PS_OK, PS_ERR_ARGUMENT.
+ */
+PS_MUST_CHECK ps_result ps_schema_compare(const ps_schema *a,
+                                          const ps_schema *b, ps_error *err);
+
+/* The same as a truth value. */
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
 
 /* Bytes of an element; "u16"; numpy's "<u2".  0 or "?" for no type. */

@@ -22,26 +22,26 @@
 #pragma weak XXH3_64bits_update_dispatch
 #endif
 
-static inline uint64_t ps_hash(const void *bytes, size_t n)
+static inline uint64_t ps_hash(const void *data, size_t n)
 {
 #ifdef HAVE_XXH_DISPATCH
     if (XXH3_64bits_dispatch != NULL)
-        return XXH3_64bits_dispatch(bytes, n);
+        return XXH3_64bits_dispatch(data, n);
 #endif
-    return XXH3_64bits(bytes, n);
+    return XXH3_64bits(data, n);
 }
 
 /* The hash of what comes in parts; a state fails only if it is NULL. */
-static inline void ps_hash_update(XXH3_state_t *state, const void *bytes,
+static inline void ps_hash_update(XXH3_state_t *state, const void *data,
                                   size_t n)
 {
 #ifdef HAVE_XXH_DISPATCH
     if (XXH3_64bits_update_dispatch != NULL) {
-        (void)XXH3_64bits_update_dispatch(state, bytes, n);
+        (void)XXH3_64bits_update_dispatch(state, data, n);
         return;
     }
 #endif
-    (void)XXH3_64bits_update(state, bytes, n);
+    (void)XXH3_64bits_update(state, data, n);
 }
 
 #endif

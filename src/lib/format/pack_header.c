@@ -336,17 +336,3 @@ ps_result ps_pack_header_read(const unsigned char *from, size_t got,
                                 : "the input ends inside the header");
     return ps_pack_header_decode(from, info, err);
 }
-
-bool ps_pack_info_equal(const ps_pack_info *a, const ps_pack_info *b)
-{
-    if (a->capacity != b->capacity || a->depth != b->depth ||
-        a->record_bytes != b->record_bytes || a->n_fields != b->n_fields ||
-        a->pad_id != b->pad_id || a->align != b->align ||
-        !ps_schema_equal(&a->schema, &b->schema))
-        return false;
-    for (uint32_t i = 0; i < a->n_fields; i++)
-        if (a->fields[i].offset != b->fields[i].offset ||
-            strcmp(a->fields[i].channel.name, b->fields[i].channel.name) != 0)
-            return false;
-    return true;
-}

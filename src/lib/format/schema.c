@@ -149,25 +149,6 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
     return PS_OK;
 }
 
-bool ps_schema_equal(const ps_schema *a, const ps_schema *b)
-{
-    if (a->framed != b->framed || a->token_type != b->token_type ||
-        a->vocab_size != b->vocab_size || a->labels != b->labels ||
-        a->n_channels != b->n_channels ||
-        memcmp(a->special, b->special, sizeof a->special) != 0 ||
-        memcmp(a->tokenizer, b->tokenizer, sizeof a->tokenizer) != 0)
-        return false;
-    for (uint32_t i = 0; i < a->n_channels; i++) {
-        const ps_channel *c = &a->channels[i];
-        const ps_channel *d = &b->channels[i];
-
-        if (strcmp(c->name, d->name) != 0 || c->type != d->type ||
-            c->kind != d->kind || c->fill != d->fill)
-            return false;
-    }
-    return true;
-}
-
 ps_shape ps_schema_shape(const ps_schema *s)
 {
     uint32_t token = (uint32_t)ps_type_bytes(s->token_type);

@@ -30,11 +30,11 @@
 
 #define STATE_MAGIC "\x89PKT\r\n\x1a\n"
 #define STATE_MAGIC_BYTES 8
-#define STATE_VERSION 6
+#define STATE_VERSION 7
 #define STATE_CHECKSUM_BYTES 8
 
-/* Depth, compression and level, and then the header. */
-#define STATE_HEADER_BYTES (4 + 4 + 4 + PS_PACK_HEADER_BYTES)
+/* Depth, compression and level, the options, and then the header. */
+#define STATE_HEADER_BYTES (4 + 4 + 4 + PS_OPTIONS_BYTES + PS_PACK_HEADER_BYTES)
 
 /* What a state is of; a number in it. */
 enum { STATE_GOES_ON, STATE_FINISHED, STATE_BLANK };
@@ -68,12 +68,15 @@ static void save_head(ps_saver *saver, uint32_t kind, const ps_state *summary)
 /* The header and the totals. */
 static void save_stream(const ps_packer *p, ps_saver *saver)
 {
+    unsigned char options[PS_OPTIONS_BYTES];
     unsigned char header[PS_PACK_HEADER_BYTES];
     unsigned char totals[PS_TOTALS_BYTES];
 
     ps_save_u32(saver, p->info.depth);
     ps_save_u32(saver, p->options.compressed);
     ps_save_u32(saver, (uint32_t)p->options.level);
+    ps_packer_options_encode(&p->options, options);
+    ps_save_bytes(saver, options, sizeof options);
     ps_pack_header_encode(&p->info, header);
     ps_save_bytes(saver, header, sizeof header);
 
@@ -234,16 +237,10 @@ ps_result ps_state_read(const unsigned char *state, size_t bytes,
     return read_head(&restorer, state, bytes, summary, err);
 }
 
-static ps_result does_not_fit(ps_error *err, const char *what)
-{
-    return ps_fail(err, PS_ERR_ARGUMENT,
-                   "the state was saved with other %s", what);
-}
-
 /*
  * The header repeats all that binds the state to its stream; where it is
- * another one, the first thing that differs is told.  The depth may have been
- * chosen by the first sequences.
+ * another one, the first thing that differs is told: what it was, and what it
+ * is now.  The depth may have been chosen by the first sequences.
  */
 static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 {
@@ -251,16 +248,26 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     uint32_t depth = ps_load_within(restorer, 1, PS_MAX_DEPTH);
     uint32_t compressed = ps_load_within(restorer, 0, 1);
     uint32_t level = ps_load_u32(restorer);
+    const unsigned char *then = ps_load_bytes(restorer, PS_OPTIONS_BYTES);
     const unsigned char *header =
         ps_load_bytes(restorer, PS_PACK_HEADER_BYTES);
     unsigned char ours[PS_PACK_HEADER_BYTES];
+    unsigned char now[PS_OPTIONS_BYTES];
     ps_pack_info theirs;
+    ps_error why;
 
     if (restorer->failed)
         return damaged(err);
-    if (compressed != p->options.compressed ||
-        (compressed != 0 && level != (uint32_t)p->options.level))
-        return does_not_fit(err, "compression");
+    if (compressed != p->options.compressed)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of packs that are %scompressed, these "
+                       "are%s",
+                       compressed ? "" : "not ", compressed ? " not" : "");
+    if (compressed != 0 && level != (uint32_t)p->options.level)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state was saved with level %" PRId32
+                       " of compression, not %d",
+                       (int32_t)level, p->options.level);
     if (info->depth == PS_DEPTH_AUTO &&
         depth <= info->capacity / info->align) {
         ps_result r;
@@ -291,9 +298,14 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
                        "the state is of packs of up to %" PRIu32
                        " sequences, not %" PRIu32,
                        theirs.depth, info->depth);
-    return does_not_fit(err, ps_schema_equal(&theirs.schema, &info->schema)
-                                 ? "options"
-                                 : "tokens, channels or vocabulary");
+    if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state is of other token records: %s", why.text);
+    ps_packer_options_encode(&p->options, now);
+    return ps_fail(err, PS_ERR_ARGUMENT, "the state was saved with %s",
+                   ps_packer_options_compare(then, now, &why) == PS_OK
+                       ? "another header"
+                       : why.text);
 }
 
 /* A packer with the header of the state, if that fits; NULL if not. */

@@ -5,6 +5,7 @@
  */
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -25,24 +26,99 @@
 #define CONCAT_MEAN 64
 #define MIN_CONCAT_DEPTH 16
 
-/* The options as they decide the output, for info.options_digest. */
-static uint64_t digest_of_options(const ps_packer_options *o)
+/* Where encoded options have what. */
+enum {
+    AT_CAPACITY = 0,
+    AT_DEPTH = 4,
+    AT_WINDOW = 8,
+    AT_PAD_ID = 12,
+    AT_OVERLONG = 16,
+    AT_ORDER = 20,
+    AT_SEED = 24,
+    AT_POLICY = 32, /* its name */
+    AT_MAX_DELAY = 64,
+    AT_MAX_BYTES = 72,
+    AT_EVEN_COST = 80,
+    AT_ALIGN = 84
+};
+
+void ps_packer_options_encode(const ps_packer_options *o,
+                              unsigned char to[PS_OPTIONS_BYTES])
 {
-    unsigned char text[96] = {0};
     const char *policy = ps_policy_name(o->policy);
 
-    store_u32(text, o->capacity);
-    store_u32(text + 4, o->depth);
-    store_u32(text + 8, o->window);
-    store_u32(text + 12, o->pad_id);
-    store_u32(text + 16, (uint32_t)o->overlong);
-    store_u32(text + 20, (uint32_t)o->order);
-    store_u64(text + 24, o->seed);
-    memcpy(text + 32, policy, strnlen(policy, 32));
-    store_u64(text + 64, o->max_delay);
-    store_u64(text + 72, o->max_bytes);
-    text[80] = o->even_cost;
-    store_u32(text + 84, o->align > 1 ? o->align : 0);
+    memset(to, 0, PS_OPTIONS_BYTES);
+    store_u32(to + AT_CAPACITY, o->capacity);
+    store_u32(to + AT_DEPTH, o->depth);
+    store_u32(to + AT_WINDOW, o->window);
+    store_u32(to + AT_PAD_ID, o->pad_id);
+    store_u32(to + AT_OVERLONG, (uint32_t)o->overlong);
+    store_u32(to + AT_ORDER, (uint32_t)o->order);
+    store_u64(to + AT_SEED, o->seed);
+    memcpy(to + AT_POLICY, policy, strnlen(policy, 31));
+    store_u64(to + AT_MAX_DELAY, o->max_delay);
+    store_u64(to + AT_MAX_BYTES, o->max_bytes);
+    to[AT_EVEN_COST] = o->even_cost;
+    store_u32(to + AT_ALIGN, o->align > 1 ? o->align : 0);
+}
+
+ps_result ps_packer_options_compare(const unsigned char *then,
+                                    const unsigned char *now, ps_error *err)
+{
+    static const struct {
+        const char *name;
+        uint8_t at;
+        uint8_t bytes;
+        const char *words[4]; /* for its values, if they have any */
+    } fields[] = {
+        {"capacity", AT_CAPACITY, 4, {0}},
+        {"depth", AT_DEPTH, 4, {"auto"}},
+        {"align", AT_ALIGN, 4, {"1"}},
+        {"window", AT_WINDOW, 4, {0}},
+        {"overlong", AT_OVERLONG, 4, {"error", "drop", "truncate", "split"}},
+        {"order", AT_ORDER, 4, {"by window", "by input", "shuffled"}},
+        {"seed", AT_SEED, 8, {0}},
+        {"max_delay", AT_MAX_DELAY, 8, {0}},
+        {"max_bytes", AT_MAX_BYTES, 8, {"unlimited"}},
+        {"even_cost", AT_EVEN_COST, 4, {"off", "on"}},
+        {"pad_id", AT_PAD_ID, 4, {0}},
+    };
+
+    if (memcmp(then + AT_POLICY, now + AT_POLICY, 32) != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT, "policy %.31s, not %.31s",
+                       (const char *)then + AT_POLICY,
+                       (const char *)now + AT_POLICY);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const bool wide = fields[i].bytes == 8;
+        const unsigned char *x = then + fields[i].at;
+        const unsigned char *y = now + fields[i].at;
+        const uint64_t values[2] = {wide ? load_u64(x) : load_u32(x),
+                                    wide ? load_u64(y) : load_u32(y)};
+        char text[2][21];
+
+        if (values[0] == values[1])
+            continue;
+        for (size_t k = 0; k < 2; k++) {
+            const char *word =
+                values[k] < 4 ? fields[i].words[values[k]] : NULL;
+
+            if (word != NULL)
+                (void)snprintf(text[k], sizeof text[k], "%s", word);
+            else
+                (void)snprintf(text[k], sizeof text[k], "%" PRIu64,
+                               values[k]);
+        }
+        return ps_fail(err, PS_ERR_ARGUMENT, "%s %s, not %s", fields[i].name,
+                       text[0], text[1]);
+    }
+    return PS_OK;
+}
+
+static uint64_t digest_of_options(const ps_packer_options *o)
+{
+    unsigned char text[PS_OPTIONS_BYTES];
+
+    ps_packer_options_encode(o, text);
     return ps_hash(text, sizeof text);
 }
 

@@ -120,6 +120,18 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
                                 const ps_packer_options *options,
                                 ps_error *err);
 
+/* The options as they decide the output; their hash is in the header. */
+#define PS_OPTIONS_BYTES 96
+void ps_packer_options_encode(const ps_packer_options *options,
+                              unsigned char to[PS_OPTIONS_BYTES]);
+
+/*
+ * Says in `err` which options differ first from those that were encoded:
+ * PS_ERR_ARGUMENT; PS_OK if none do.
+ */
+ps_result ps_packer_options_compare(const unsigned char *then,
+                                    const unsigned char *now, ps_error *err);
+
 /* The options of the output, but for where it is. */
 ps_output_options ps_packer_output_options(const ps_packer *p);
 

@@ -107,6 +107,7 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     const uint64_t behind = *end;
     ps_pack_info info = f->info;
     ps_totals totals = {0};
+    ps_error why;
     uint64_t before;
     ps_result r;
 
@@ -129,11 +130,11 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
                        "END has %" PRIu64 " packs before it, but no header "
                        "stands at byte %" PRIu64,
                        totals.packs, *end);
-    if (r == PS_OK && !ps_pack_info_equal(&f->info, &info))
+    if (r == PS_OK && ps_pack_info_compare(&info, &f->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream that starts at byte %" PRIu64
-                       " has records of another kind than the first",
-                       *end);
+                       " cannot follow the first: %s",
+                       *end, why.text);
     if (r == PS_OK)
         r = ps_totals_check(&info, &totals, err);
     if (r == PS_OK && info.window > f->info.window)

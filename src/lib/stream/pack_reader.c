@@ -115,6 +115,7 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
 {
     const unsigned char *head;
     size_t got;
+    ps_error why;
     uint64_t at = r->input->taken;
     ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
@@ -131,11 +132,12 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
                        "byte %" PRIu64,
                        at);
     result = ps_pack_reader_header(r, err);
-    if (result == PS_OK && !ps_pack_info_equal(&r->info, &r->current))
+    if (result == PS_OK &&
+        ps_pack_info_compare(&r->current, &r->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream that starts at byte %" PRIu64
-                       " has records of another kind",
-                       at);
+                       " cannot follow the first: %s",
+                       at, why.text);
     r->place.stream++;
     if (r->current.window > r->info.window)
         r->info.window = r->current.window;

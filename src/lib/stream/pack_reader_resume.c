@@ -94,6 +94,7 @@ static ps_result seek_place(ps_pack_reader *r, const ps_pack_place *place,
                             ps_error *err)
 {
     const uint64_t ends = place->stream;
+    ps_error why;
     ps_result result = PS_OK;
 
     if (ends > 0) {
@@ -103,8 +104,9 @@ static ps_result seek_place(ps_pack_reader *r, const ps_pack_place *place,
             result = ps_pack_reader_header(r, err);
         if (result == PS_ERR_MAGIC)
             return refuse("no header stands where it has one", err);
-        if (result == PS_OK && !ps_pack_info_equal(&r->info, &r->current))
-            return refuse("its records are of another kind", err);
+        if (result == PS_OK &&
+            ps_pack_info_compare(&r->current, &r->info, &why) != PS_OK)
+            return refuse(why.text, err);
     }
     if (result == PS_OK && r->place.header != place->header)
         return refuse("the header is another one", err);

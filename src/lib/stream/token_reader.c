@@ -44,6 +44,7 @@ static ps_result read_after_end(ps_token_reader *r, bool *more,
     const unsigned char *head;
     size_t got;
     ps_schema schema;
+    ps_error why;
     uint64_t at = r->input->taken;
     ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
@@ -56,11 +57,12 @@ static ps_result read_after_end(ps_token_reader *r, bool *more,
                        "at byte %" PRIu64,
                        at);
     result = ps_token_reader_header(r, &schema, err);
-    if (result == PS_OK && !ps_schema_equal(&schema, &r->schema))
+    if (result == PS_OK &&
+        ps_schema_compare(&schema, &r->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream that starts at byte %" PRIu64
-                       " has other tokens or channels",
-                       at);
+                       " cannot follow the first: %s",
+                       at, why.text);
     return result;
 }
 

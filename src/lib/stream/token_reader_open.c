@@ -144,6 +144,7 @@ void ps_token_reader_free(ps_token_reader *r)
 ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
 {
     ps_schema schema;
+    ps_error why;
     bool empty;
     ps_result result;
 
@@ -161,10 +162,9 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
         return ps_fail(err, PS_ERR_TRUNCATED,
                        "the input is empty; even framed records without any "
                        "sequence have a header");
-    if (!empty && !ps_schema_equal(&schema, &r->schema))
+    if (!empty && ps_schema_compare(&schema, &r->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "its tokens or channels differ from those of the "
-                       "input before it");
+                       "it cannot follow the input before it: %s", why.text);
     return PS_OK;
 }
 

@@ -178,35 +178,97 @@ static void test_number_of_channels(void **state)
     expect(&s, PS_ERR_ARGUMENT);
 }
 
+/* Says in what `a` differs from `b`. */
+static void expect_text(const ps_schema *a, const ps_schema *b,
+                        const char *text)
+{
+    ps_error err;
+
+    assert_result(ps_schema_compare(a, b, &err), PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, text);
+    assert_false(ps_schema_equal(a, b));
+}
+
 /* Each member counts; what stands behind the channels does not. */
 static void test_equality(void **state)
 {
+    static const struct {
+        const char *forth;
+        const char *back;
+    } texts[] = {
+        {"records are framed, not raw", "records are raw, not framed"},
+        {"tokens are u16, not u32", "tokens are u32, not u16"},
+        {"vocab_size is none, not 5", "vocab_size is 5, not none"},
+        {"channel 'weight' is new", "channel 'weight' is missing"},
+        {"channel 'xeight' is missing", "channel 'weight' is missing"},
+        {"channel 0 is 'labels', not 'score'",
+         "channel 0 is 'score', not 'labels'"},
+        {"channel 'labels' is i32, not u32",
+         "channel 'labels' is u32, not i32"},
+        {"channel 'score' is per sequence, not per token",
+         "channel 'score' is per token, not per sequence"},
+        {"the fill of channel 'labels' is -100, not 5",
+         "the fill of channel 'labels' is 5, not -100"},
+        {"the fill of channel 'type_id' is 7, not 0",
+         "the fill of channel 'type_id' is 0, not 7"},
+        {"the fill of channel 'weight' is 0x3f800000, not 0x0",
+         "the fill of channel 'weight' is 0x0, not 0x3f800000"},
+        {"the mask id is none, not 5", "the mask id is 5, not none"},
+        {"the eos id is 2, not 3", "the eos id is 3, not 2"},
+        {"the label convention is aligned, not shifted",
+         "the label convention is shifted, not aligned"},
+        {"the label convention is aligned, not unstated",
+         "the label convention is unstated, not aligned"},
+        {"the tokenizer digest is aa00000000000000..., not none",
+         "the tokenizer digest is none, not aa00000000000000..."},
+        {"the tokenizer digest is aa00000000000000..., not "
+         "aa00000000000001...",
+         "the tokenizer digest is aa00000000000001..., not "
+         "aa00000000000000..."},
+        {"the tokenizer digest is "
+         "aa00000000000000000000000000000000000000000000000000000000000055"
+         ", not "
+         "aa00000000000000000000000000000000000000000000000000000000000054",
+         "the tokenizer digest is "
+         "aa00000000000000000000000000000000000000000000000000000000000054"
+         ", not "
+         "aa00000000000000000000000000000000000000000000000000000000000055"},
+    };
+    enum { N = COUNT(texts) };
     const ps_schema a = rich_schema(PS_U16);
-    ps_schema b[12];
+    ps_schema b[N + 1];
+    ps_error err;
 
-    for (size_t i = 0; i < 12; i++)
+    for (size_t i = 0; i <= N; i++)
         b[i] = a;
     b[0].framed = false;
     b[1].token_type = PS_U32;
     b[2].vocab_size = 5;
-    b[3].special[PS_MASK] = 5;
-    b[4].labels = PS_LABELS_SHIFTED;
-    b[5].tokenizer[31] ^= 1;
-    b[6].n_channels--;
-    b[7].channels[4].name[0] = 'x';
-    b[8].channels[0].type = PS_U32;
-    b[9].channels[1].kind = PS_PER_TOKEN;
-    b[10].channels[2].fill = 0;
-    for (size_t i = 0; i < 11; i++) {
-        assert_false(ps_schema_equal(&a, &b[i]));
-        assert_false(ps_schema_equal(&b[i], &a));
+    b[3].n_channels--;
+    b[4].channels[4].name[0] = 'x';
+    b[5].channels[0] = a.channels[1];
+    b[5].channels[1] = a.channels[0];
+    b[6].channels[0].type = PS_U32;
+    b[7].channels[1].kind = PS_PER_TOKEN;
+    b[8].channels[0].fill = 5;
+    b[9].channels[2].fill = 0;
+    b[10].channels[4].fill = 0;
+    b[11].special[PS_MASK] = 5;
+    b[12].special[PS_EOS] = 3;
+    b[13].labels = PS_LABELS_SHIFTED;
+    b[14].labels = PS_LABELS_UNSTATED;
+    memset(b[15].tokenizer, 0, sizeof b[15].tokenizer);
+    b[16].tokenizer[7] = 1;
+    b[17].tokenizer[31] ^= 1;
+    for (size_t i = 0; i < N; i++) {
+        expect_text(&a, &b[i], texts[i].forth);
+        expect_text(&b[i], &a, texts[i].back);
     }
-    memset(&b[11].channels[b[11].n_channels], 0x77,
-           sizeof b[11].channels[0]);
-    assert_true(ps_schema_equal(&a, &b[11]));
+    memset(&b[N].channels[b[N].n_channels], 0x77, sizeof b[N].channels[0]);
+    assert_ok(ps_schema_compare(&a, &b[N], &err), &err);
+    assert_true(ps_schema_equal(&a, &b[N]));
 }
 
-/* rich_schema: per token 2 or 4 + 4 + 1 + 4 bytes, per sequence 8 + 2. */
 static void test_payloads(void **state)
 {
     static const uint32_t lengths[] = {1, 2, 511, UINT32_MAX};

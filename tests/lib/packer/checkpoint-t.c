@@ -291,6 +291,56 @@ static void test_fits(void **state)
     free_corpus(&c);
 }
 
+/* The first option that differs is told, with both values. */
+static void test_what_differs(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    const struct {
+        ps_packer_options now;
+        const char *text;
+    } others[] = {
+        {{41, 4, 9, 1, .level = 0}, "of packs of 40 tokens, not 41"},
+        {{40, 5, 9, 1, .level = 0}, "of packs of up to 4 sequences, not 5"},
+        {{40, 4, 9, 1, .align = 4}, "aligned to 1, not 4"},
+        {{40, 4, 10, 1, .level = 0}, "saved with window 9, not 10"},
+        {{40, 4, 9, 2, .level = 0}, "saved with pad_id 1, not 2"},
+        {{40, 4, 9, 1, .overlong = PS_OVERLONG_TRUNCATE},
+         "saved with overlong error, not truncate"},
+        {{40, 4, 9, 1, .policy = PS_POLICY_BESTFIT},
+         "saved with policy auto, not bestfit"},
+        {{40, 4, 9, 1, .order = PS_PACKS_BY_INPUT},
+         "saved with order by window, not by input"},
+        {{40, 4, 9, 1, .max_delay = 17}, "saved with max_delay 18, not 17"},
+        {{40, 4, 9, 1, .max_bytes = 9999},
+         "saved with max_bytes unlimited, not 9999"},
+        {{40, 4, 9, 1, .even_cost = true}, "saved with even_cost off, not on"},
+        {{40, 4, 9, 1, .compressed = true, .level = 3},
+         "of packs that are not compressed, these are"},
+    };
+    ps_packer_options shuffled = {40, 4, 9, 1, .order = PS_PACKS_SHUFFLED,
+                                  .seed = 7};
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    size_t size;
+    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
+    ps_error err;
+
+    for (size_t i = 0; i < COUNT(others); i++) {
+        assert_result(
+            ps_state_fits(saved, size, &schema, &others[i].now, &err),
+            PS_ERR_ARGUMENT, &err);
+        assert_non_null(strstr(err.text, others[i].text));
+    }
+    free(saved);
+    saved = state_at(&c, &shuffled, c.count / 2, &size);
+    shuffled.seed = 8;
+    assert_result(ps_state_fits(saved, size, &schema, &shuffled, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_non_null(strstr(err.text, "saved with seed 7, not 8"));
+    free(saved);
+    free_corpus(&c);
+}
+
 /* Packs the corpus anew, and tells how that ends. */
 static ps_result prove(const corpus *c, const ps_packer_options *o,
                        const unsigned char *state, size_t size)
@@ -444,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_damaged_state),
         cmocka_unit_test(test_other_input),
         cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_what_differs),
         cmocka_unit_test(test_prove),
         cmocka_unit_test(test_ended),
         cmocka_unit_test(test_end_again),

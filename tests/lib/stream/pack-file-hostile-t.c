@@ -227,7 +227,8 @@ static void test_streams_of_other_kinds(void **state)
     set_u32(other.data + 96, 3); /* a special id */
     seal_packs(&other);
     put_bytes(&b, other.data, other.size);
-    refuse_file(&b, PS_ERR_CORRUPT, "records of another kind");
+    refuse_file(&b, PS_ERR_CORRUPT,
+                "cannot follow the first: the pad id is 3, not none");
     free_bytes(&other);
     free_bytes(&b);
 }
