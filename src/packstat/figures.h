@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "packstat/channels.h"
 #include "packstream.h"
 
 /*
@@ -83,6 +84,7 @@ typedef struct pack_figures {
     histogram lengths; /* of sequences and of pieces */
     histogram depths;
     order_stats order;
+    channel_figures channels;
 } pack_figures;
 
 /* Of a stream of token records. */
@@ -92,6 +94,7 @@ typedef struct token_figures {
     uint32_t min_seqlen; /* 0 without sequences */
     uint32_t max_seqlen;
     histogram lengths;
+    channel_figures channels;
 } token_figures;
 
 #endif

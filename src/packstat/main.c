@@ -67,6 +67,10 @@ static const option_entry entries[] = {
      "of pack streams what header and END say, no histograms:\n"
      "of a file without reading the packs",
      OPTION_FLAG(packstat_conf, quick)},
+    {0, "by", "CHANNEL",
+     "count sequences and tokens by the values of this\n"
+     "per-sequence channel of integers",
+     OPTION_TEXT(packstat_conf, by)},
     {'t', "type", "u16|u32",
      "tokens of raw records (u16; of --against as the packs)",
      OPTION_WORD(packstat_conf, raw_type, option_token_types),
@@ -141,6 +145,11 @@ static int check(const packstat_conf *conf, char *const *names, int n)
     if (conf->quick && (conf->histogram || conf->range_given))
         return message_usage("--quick reads no packs: not with --histogram "
                              "or --range");
+
+    if (conf->by != NULL &&
+        (conf->histogram || conf->quick || (conf->verify && !conf->json)))
+        return message_usage("--by is for a summary or --json: not with "
+                             "--histogram, --quick or --verify");
 
     if (conf->rejects.n > 0 && conf->against.n == 0)
         return message_usage("--rejects needs --against");

@@ -22,6 +22,7 @@ typedef struct scan {
     packs *input;
     uint64_t end; /* of the range: number of the pack to stop at */
     const ps_pack_info *info;
+    columns columns;
     faults *faults;
     packstat_output *out;
     pack_figures found;
@@ -52,8 +53,10 @@ static bool count(scan *s, const ps_pack *pack)
     t->sequences += pack->n_seq;
     t->tokens += pack->n_tok;
 
-    if (summary || json)
+    if (summary || json) {
         order_stats_add(&s->found.order, s->info, pack);
+        channel_figures_pack(&s->found.channels, &s->columns, s->info, pack);
+    }
     if (summary && !histogram_add(&s->found.depths, pack->n_seq))
         return false;
     if (!summary && !conf->histogram)
@@ -176,6 +179,7 @@ static void print(scan *s)
         report_json_ratio(stdout, "place_correlation", exists, value);
         exists = order_stats_neighbour(order, &value);
         report_json_ratio(stdout, "neighbour_correlation", exists, value);
+        channel_figures_json(stdout, &s->found.channels, !s->conf->quick);
         print_names("against", &s->conf->against);
         print_names("rejects", &s->conf->rejects);
         printf("}\n");
@@ -185,7 +189,7 @@ static void print(scan *s)
                histogram_finish(&s->found.depths)) {
         summary_separate(stdout, &s->out->summarised);
         summary_packs(stdout, files_input_name(name), s->info, &totals,
-                      &s->found);
+                      &s->found, !s->conf->quick);
     } else {
         faults_no_memory(s->faults);
     }
@@ -230,6 +234,12 @@ void packs_stat(const packstat_conf *conf, packs *input,
     ps_result result = PS_END;
     ps_error err;
 
+    s.columns = columns_of(s.info);
+    if (channel_figures_begin(&s.found.channels, &s.info->schema, conf->by,
+                              &err) != PS_OK) {
+        faults_fatal(f, &err);
+        return;
+    }
     audit_begin(&s.audit, s.info, f);
     if (conf->against.n > 0)
         compare_open(&s.comparison, conf, s.info, f);

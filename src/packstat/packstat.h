@@ -7,6 +7,7 @@
  *
  *   packs.c      a pack stream: reads it, prints JSON, "OK" or a summary
  *   tokens.c     the same for token records
+ *   channels.c   labels that count, and sequences by value of a channel
  *   figures.c    histograms and correlations, counted on the way
  *   summary.c    the text for a human: labelled lines, histograms as bars
  *   faults.c     the first faults of a file are printed, the others counted
@@ -45,6 +46,7 @@ typedef struct packstat_conf {
     bool verify;    /* check all there is to check */
     bool quick;     /* header and totals alone, of files without reading */
     bool quiet;     /* no progress, no OK */
+    const char *by; /* count by the values of this channel, or NULL */
     bool range_given;
     range range; /* of each pack stream only these packs */
     bool type_given;

@@ -238,6 +238,63 @@ static void print_histogram(FILE *out, const char *values, const char *counts,
     draw(out, values, counts, &r);
 }
 
+/* ---- Channels ---- */
+
+static void print_targets(FILE *out, const channel_figures *c, uint64_t tokens)
+{
+    const char *label = "targets";
+    char text[NUMBER_BYTES];
+
+    for (uint32_t i = 0; i < c->schema->n_channels && tokens > 0; i++) {
+        const ps_channel *channel = &c->schema->channels[i];
+
+        if (channel->kind != PS_PER_TOKEN)
+            continue;
+        print_line(out, label, "%-23s %s, %.2f%%", channel->name,
+                   group_digits(text, c->targets[i]),
+                   100.0 * (double)c->targets[i] / (double)tokens);
+        label = "";
+    }
+}
+
+/* A row for each value, and one for those beyond what is told apart. */
+static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
+{
+    int widths[3] = {(int)strlen(c->by->name), 9, 6};
+    value_count sum = c->others;
+    char text[VALUE_BYTES];
+    char sequences[NUMBER_BYTES];
+    char counted[NUMBER_BYTES];
+    int width;
+
+    for (uint32_t i = 0; i < c->n_values; i++) {
+        sum.sequences += c->values[i].sequences;
+        sum.tokens += c->values[i].tokens;
+        width = (int)strlen(
+            channel_figures_value(c->by, c->values[i].value, text));
+        widths[0] = width > widths[0] ? width : widths[0];
+    }
+    width = (int)strlen(group_digits(sequences, sum.sequences));
+    widths[1] = width > widths[1] ? width : widths[1];
+    width = (int)strlen(group_digits(counted, sum.tokens));
+    widths[2] = width > widths[2] ? width : widths[2];
+
+    fprintf(out, "\n  %*s  %*s  %*s\n", widths[0], c->by->name, widths[1],
+            "sequences", widths[2], "tokens");
+    for (uint32_t i = 0; i <= c->n_values; i++) {
+        const bool last = i == c->n_values;
+        const value_count *v = last ? &c->others : &c->values[i];
+
+        if (v->sequences > 0)
+            fprintf(out, "  %*s  %*s  %*s  %6.2f%%\n", widths[0],
+                    last ? "others"
+                         : channel_figures_value(c->by, v->value, text),
+                    widths[1], group_digits(sequences, v->sequences),
+                    widths[2], group_digits(counted, v->tokens),
+                    100.0 * (double)v->tokens / (double)tokens);
+    }
+}
+
 /* ---- Pack streams ---- */
 
 static void print_pack_header(FILE *out, const ps_pack_info *info,
@@ -308,7 +365,7 @@ static void print_pair(FILE *out, const char *label, uint64_t sequences,
 }
 
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
-                   const ps_totals *t, const pack_figures *found)
+                   const ps_totals *t, const pack_figures *found, bool read)
 {
     char line[64] = "";
     double value;
@@ -341,6 +398,10 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
         print_pair(out, "split", t->split_sequences, t->extra_pieces,
                    "more pieces");
     }
+    if (read)
+        print_targets(out, &found->channels, t->tokens);
+    if (found->channels.by != NULL)
+        print_values(out, &found->channels, t->tokens);
     print_histogram(out, "depth", "packs", &found->depths, DEPTH_ROWS);
     print_histogram(out, "length", "sequences", &found->lengths,
                     LENGTH_ROWS);
@@ -366,6 +427,9 @@ void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
                    found->min_seqlen,
                    (double)found->tokens / (double)found->sequences,
                    found->max_seqlen);
+    print_targets(out, &found->channels, found->tokens);
+    if (found->channels.by != NULL)
+        print_values(out, &found->channels, found->tokens);
     print_histogram(out, "length", "sequences", &found->lengths,
                     LENGTH_ROWS);
 }

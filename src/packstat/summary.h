@@ -17,9 +17,12 @@
 /* Leaves a line free between summaries. */
 void summary_separate(FILE *out, bool *summarised);
 
-/* Prints a summary headed by `name`; the histograms must be finished. */
+/*
+ * Prints a summary headed by `name`; the histograms must be finished.  Packs
+ * that were not `read` are known by header and totals alone.
+ */
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
-                   const ps_totals *t, const pack_figures *found);
+                   const ps_totals *t, const pack_figures *found, bool read);
 void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
                     const token_figures *found);
 

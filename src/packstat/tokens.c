@@ -32,8 +32,13 @@ typedef struct scan {
 /* Reads to the end; PS_END, or a failure. */
 static ps_result read_tokens(scan *s, ps_error *err)
 {
-    /* To be verified a sequence must be within the limit of the format. */
-    const uint32_t longest = s->conf->verify ? UINT32_MAX : LONGEST_HELD;
+    const bool counts = !s->conf->histogram && s->schema->n_channels > 0;
+    /*
+     * To be verified a sequence must be within the limit of the format, and
+     * its channels are counted in one that is held.
+     */
+    const uint32_t longest =
+        s->conf->verify || counts ? UINT32_MAX : LONGEST_HELD;
     histogram *lengths =
         s->conf->histogram ? &s->out->lengths : &s->found.lengths;
     token_figures *found = &s->found;
@@ -54,6 +59,8 @@ static ps_result read_tokens(scan *s, ps_error *err)
             found->max_seqlen = sequence.n_tok;
         found->sequences++;
         found->tokens += sequence.n_tok;
+        if (counts)
+            channel_figures_sequence(&found->channels, &sequence);
         if (!histogram_add(lengths, sequence.n_tok)) {
             *err = (ps_error){.code = PS_ERR_MEMORY};
             result = err->code;
@@ -96,7 +103,9 @@ static void print_json(const scan *s)
         printf("%s", i == 0 ? "" : ", ");
         report_json_string(stdout, s->schema->channels[i].name);
     }
-    printf("]}\n");
+    putchar(']');
+    channel_figures_json(stdout, &found->channels, true);
+    printf("}\n");
 }
 
 static void print(scan *s)
@@ -142,7 +151,10 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
         faults_fatal(f, &err);
         return;
     }
-    result = read_tokens(&s, &err);
+    result = channel_figures_begin(&s.found.channels, s.schema, conf->by,
+                                   &err);
+    if (result == PS_OK)
+        result = read_tokens(&s, &err);
     /*
      * An empty file reads as raw records, none of them; it is also what is
      * left of a stream that was cut at its very beginning.

@@ -329,11 +329,11 @@ import json
 x = json.load(open("x.json"))
 assert x == {"file": "-", "sequences": 3, "tokens": 18, "min_seqlen": 1,
              "max_seqlen": 12, "mean_seqlen": 6, "token_type": "u16",
-             "framed": False, "channels": []}, x
+             "framed": False, "channels": [], "targets": {}}, x
 x = json.load(open("empty.json"))
 assert x == {"sequences": 0, "tokens": 0, "min_seqlen": None,
              "max_seqlen": None, "mean_seqlen": None, "token_type": "u16",
-             "framed": True, "channels": []}, x
+             "framed": True, "channels": [], "targets": {}}, x
 END
 }
 

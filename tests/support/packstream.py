@@ -355,7 +355,8 @@ def stats(token_path, pack_path, *json_paths):
     for path in json_paths:
         with open(path) as file:
             found = json.load(file)
-        for key in ("file", "place_correlation", "neighbour_correlation"):
+        for key in ("file", "place_correlation", "neighbour_correlation",
+                    "targets"):
             found.pop(key, None)
         # Only the run that packed knows these; the packs bound the delay.
         cost = found.pop("depth_cost", 0)

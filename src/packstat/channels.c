@@ -1,0 +1,221 @@
+/*
+ * channels.c - what the channels of sequences hold.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstat/channels.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/report.h"
+#include "common/bytes.h"
+
+#define SIGN (UINT64_C(1) << 63)
+
+static bool is_signed(ps_type type)
+{
+    return type == PS_I32 || type == PS_I64;
+}
+
+ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
+                                const char *by, ps_error *err)
+{
+    *c = (channel_figures){.schema = schema};
+    for (uint32_t i = 0; i < schema->n_channels; i++) {
+        const ps_channel *channel = &schema->channels[i];
+
+        if (channel->kind == PS_PER_TOKEN)
+            c->has_targets = true;
+        else if (by != NULL && strcmp(channel->name, by) == 0 &&
+                 channel->type != PS_F32 && channel->type != PS_F64) {
+            c->by = channel;
+            c->by_index = i;
+        }
+    }
+    if (by == NULL || c->by != NULL)
+        return PS_OK;
+    *err = (ps_error){.code = PS_ERR_MAGIC};
+    (void)snprintf(err->text, sizeof err->text,
+                   "it has no per-sequence channel of integers '%.40s'", by);
+    return PS_ERR_MAGIC;
+}
+
+/*
+ * How many of `n` values a loss does not ignore: it ignores -100 in integers
+ * with a sign, which are labels, and 0 in all others, which are masks and
+ * weights.
+ */
+static uint64_t count_targets(const unsigned char *p, size_t n, ps_type type)
+{
+    uint64_t count = 0;
+
+    switch (type) {
+    case PS_U8:
+        for (size_t i = 0; i < n; i++)
+            count += p[i] != 0;
+        break;
+    case PS_U16:
+        for (size_t i = 0; i < n; i++)
+            count += load_u16(p + 2 * i) != 0;
+        break;
+    case PS_I32:
+        for (size_t i = 0; i < n; i++)
+            count += load_u32(p + 4 * i) != (uint32_t)PS_NO_LABEL;
+        break;
+    case PS_I64:
+        for (size_t i = 0; i < n; i++)
+            count += load_u64(p + 8 * i) != (uint64_t)PS_NO_LABEL;
+        break;
+    case PS_U32:
+        for (size_t i = 0; i < n; i++)
+            count += load_u32(p + 4 * i) != 0;
+        break;
+    case PS_F32: /* and not -0 */
+        for (size_t i = 0; i < n; i++)
+            count += load_u32(p + 4 * i) << 1 != 0;
+        break;
+    case PS_U64:
+        for (size_t i = 0; i < n; i++)
+            count += load_u64(p + 8 * i) != 0;
+        break;
+    case PS_F64:
+        for (size_t i = 0; i < n; i++)
+            count += load_u64(p + 8 * i) << 1 != 0;
+        break;
+    }
+    return count;
+}
+
+/* The integer at `p`, as a number that rises with it. */
+static uint64_t load_value(const unsigned char *p, ps_type type)
+{
+    switch (ps_type_bytes(type)) {
+    case 1:
+        return p[0];
+    case 2:
+        return load_u16(p);
+    case 4:
+        return type == PS_I32
+                   ? (uint64_t)(int64_t)(int32_t)load_u32(p) ^ SIGN
+                   : load_u32(p);
+    default:
+        return type == PS_I64 ? load_u64(p) ^ SIGN : load_u64(p);
+    }
+}
+
+/* Counts a sequence of so many tokens and that value. */
+static void count_value(channel_figures *c, const unsigned char *at,
+                        uint32_t n_tok)
+{
+    const uint64_t value = load_value(at, c->by->type);
+    value_count *v = c->values;
+    uint32_t low = 0;
+    uint32_t high = c->n_values;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (v[middle].value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < c->n_values && v[low].value == value) {
+        v += low;
+    } else if (c->n_values < MAX_VALUES) {
+        memmove(v + low + 1, v + low, (c->n_values++ - low) * sizeof *v);
+        v += low;
+        *v = (value_count){.value = value};
+    } else {
+        v = &c->others;
+    }
+    v->sequences++;
+    v->tokens += n_tok;
+}
+
+void channel_figures_pack(channel_figures *c, const columns *all,
+                          const ps_pack_info *info, const ps_pack *pack)
+{
+    if (!c->has_targets && c->by == NULL)
+        return;
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_piece piece = ps_pack_piece(info, pack, i);
+
+        for (uint32_t k = 0; k < c->schema->n_channels; k++) {
+            const ps_field *field = all->column[k + 1].field;
+            const ps_type type = field->channel.type;
+            const size_t bytes = ps_type_bytes(type);
+            const unsigned char *at = pack->record + field->offset;
+
+            if (field->channel.kind == PS_PER_TOKEN)
+                c->targets[k] += count_targets(at + piece.begin * bytes,
+                                               piece.n_tok, type);
+            else if (c->by != NULL && k == c->by_index)
+                count_value(c, at + i * bytes, piece.n_tok);
+        }
+    }
+}
+
+void channel_figures_sequence(channel_figures *c, const ps_sequence *s)
+{
+    for (uint32_t k = 0; k < c->schema->n_channels; k++) {
+        const ps_channel *channel = &c->schema->channels[k];
+        const unsigned char *at =
+            s->payload + ps_payload_offset(c->schema, k, s->n_tok);
+
+        if (channel->kind == PS_PER_TOKEN)
+            c->targets[k] += count_targets(at, s->n_tok, channel->type);
+        else if (c->by != NULL && k == c->by_index)
+            count_value(c, at, s->n_tok);
+    }
+}
+
+const char *channel_figures_value(const ps_channel *channel, uint64_t value,
+                                  char text[VALUE_BYTES])
+{
+    if (is_signed(channel->type))
+        (void)snprintf(text, VALUE_BYTES, "%" PRId64, (int64_t)(value ^ SIGN));
+    else
+        (void)snprintf(text, VALUE_BYTES, "%" PRIu64, value);
+    return text;
+}
+
+void channel_figures_json(FILE *out, const channel_figures *c, bool counted)
+{
+    const char *comma = "";
+    char text[VALUE_BYTES];
+
+    fputs(", \"targets\": ", out);
+    if (!counted) {
+        fputs("null", out);
+        return;
+    }
+    putc('{', out);
+    for (uint32_t k = 0; k < c->schema->n_channels; k++)
+        if (c->schema->channels[k].kind == PS_PER_TOKEN) {
+            fputs(comma, out);
+            report_json_string(out, c->schema->channels[k].name);
+            fprintf(out, ": %" PRIu64, c->targets[k]);
+            comma = ", ";
+        }
+    putc('}', out);
+
+    if (c->by == NULL)
+        return;
+    fputs(", \"by\": {\"channel\": ", out);
+    report_json_string(out, c->by->name);
+    fputs(", \"values\": [", out);
+    for (uint32_t i = 0; i < c->n_values; i++)
+        fprintf(out,
+                "%s{\"value\": %s, \"sequences\": %" PRIu64
+                ", \"tokens\": %" PRIu64 "}",
+                i == 0 ? "" : ", ",
+                channel_figures_value(c->by, c->values[i].value, text),
+                c->values[i].sequences, c->values[i].tokens);
+    fprintf(out,
+            "], \"others\": {\"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
+            "}}",
+            c->others.sequences, c->others.tokens);
+}
