@@ -47,9 +47,10 @@ ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
  * with a sign, which are labels, and 0 in all others, which are masks and
  * weights.
  */
-static uint64_t count_targets(const unsigned char *p, size_t n, ps_type type)
+static uint32_t count_targets(const unsigned char *p, uint32_t n,
+                              ps_type type)
 {
-    uint64_t count = 0;
+    uint32_t count = 0; /* as wide as most values: loops become vectors */
 
     switch (type) {
     case PS_U8:
