@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/files.h"
@@ -98,13 +99,29 @@ static int bad(const input *in, const char *format, ...)
     return STATUS_DATA;
 }
 
+/* What is there in place of a number, if the file is of another kind. */
+static int bad_number(const input *in, const char *what)
+{
+    const char *other = in->line == 1 && in->at <= PS_RECOGNIZE_BYTES
+                            ? ps_recognize(in->buffer, in->end)
+                            : NULL;
+
+    /* A histogram is text as well. */
+    if (other == NULL || strncmp(other, "text", 4) == 0)
+        return bad(in, "the %s is not a number", what);
+    return bad(in, "the %s is not a number; this looks like %s%s", what, other,
+               in->buffer[0] == 0x89 /* our own magics */
+                   ? ": packstat --histogram tells its lengths"
+                   : "");
+}
+
 /* Digits and nothing else up to a blank or the end of the line. */
 static int read_number(input *in, const char *what, uint64_t *number)
 {
     uint64_t value = 0;
 
     if (!is_digit(in->byte))
-        return bad(in, "the %s is not a number", what);
+        return bad_number(in, what);
     for (; is_digit(in->byte); next(in)) {
         uint64_t digit = (uint64_t)(in->byte - '0');
 

@@ -265,6 +265,22 @@ bad() {
     bad '513 0\n' '1: the length of 513 is above the capacity of 512'
 }
 
+@test "a file of something else is called by its name" {
+    local why='line 1: the length is not a number; this looks like'
+    echo 5 6 | tokcat -q --from=ids >x.tok
+    packstream -q -L 8 -o x.pks x.tok
+    printf '{"input_ids":[1]}\n' >x.jsonl
+    printf '5 1\n{"input_ids":[1]}\n' >later
+    says 65 "x.tok: $why token records (see packstream): packstat --histogram\
+ tells its lengths" packplan -L 8 x.tok
+    says 65 "x.pks: $why a pack stream (see packcat): packstat --histogram\
+ tells its lengths" packplan -L 8 x.pks
+    says 65 "x.jsonl: $why JSON (see tokcat --from=jsonl)" \
+        packplan -L 8 x.jsonl
+    says 65 "later: line 2: the length is not a number" packplan -L 8 later
+    packstat --histogram x.pks | packplan -L 8 -q
+}
+
 @test "lines of megabytes" {
     # many CHARACTER: ten million of it.
     many() { head -c 10000000 /dev/zero | tr '\0' "$1"; }

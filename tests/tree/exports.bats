@@ -31,6 +31,13 @@ declared() {
     done
 }
 
+@test "the header is C++ as well" {
+    skip_without c++
+    echo '#include <packstream.h>' >x.cc
+    c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+        -I"$abs_top_srcdir/src/include" x.cc
+}
+
 @test "the shared library exports the calls that the header declares" {
     local library=${abs_top_builddir:?}/.libs/libpackstream.so
     [ -e "$library" ] || skip "this build has no shared library"

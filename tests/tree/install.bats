@@ -28,8 +28,10 @@ setup() {
         packstream.7 packplan.1 tokcat.1; do
         [ -s "$prefix/share/man/man${file##*.}/$file" ]
     done
-    grep -Fx '.so man3/packstream.3' \
-        "$prefix/share/man/man3/libpackstream.3"
+    for file in libpackstream ps_version ps_packer_put ps_unpacker_next; do
+        grep -Fx '.so man3/packstream.3' \
+            "$prefix/share/man/man3/$file.3"
+    done
     [ -s "$prefix/include/packstream.h" ]
     for file in "${abs_top_srcdir:?}"/src/include/packstream/*.h; do
         cmp "$file" "$prefix/include/packstream/${file##*/}"
