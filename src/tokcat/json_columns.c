@@ -1,5 +1,5 @@
 /*
- * json_columns.c - an object of integers in a line of JSON.
+ * json_columns.c - an object of numbers in a line of JSON.
  *
  * Each step takes the place where something begins and returns the place
  * behind it, or NULL if that is not what is expected there.  No step goes
@@ -10,6 +10,8 @@
 
 #include "tokcat/json_columns.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +141,135 @@ static inline place read_list(const json_column *c, place p, place end,
 }
 
 /* ---------------------------------------------------------------------
+ * Floats
+ */
+
+/* Integers up to this, and the powers of ten, are exact in a double. */
+#define MAX_EXACT (INT64_C(1) << DBL_MANT_DIG)
+
+#define MAX_POWER 22
+
+static const double powers[MAX_POWER + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+
+static place skip_digits(place p)
+{
+    while (is_digit(*p))
+        p++;
+    return p;
+}
+
+/* A number with a point or an exponent, of any length. */
+static place skip_real(place p)
+{
+    place from = p + (*p == '-');
+    bool is_real = false;
+
+    p = skip_digits(from);
+    if (p == from || (*from == '0' && p - from > 1))
+        return NULL;
+    if (*p == '.') {
+        is_real = true;
+        from = p + 1;
+        p = skip_digits(from);
+        if (p == from)
+            return NULL;
+    }
+    if (*p == 'e' || *p == 'E') {
+        is_real = true;
+        from = p + 1;
+        from += *from == '-' || *from == '+';
+        p = skip_digits(from);
+        if (p == from)
+            return NULL;
+    }
+    return is_real ? p : NULL;
+}
+
+/*
+ * A number with a point, of few digits: the quotient of two doubles that are
+ * exact is rounded once, as strtod would round it.  NULL for any other.
+ */
+static place read_short_real(place p, double *value)
+{
+    const bool negative = *p == '-';
+    int64_t digits;
+    place point;
+
+    p = read_digits(p + negative, &digits);
+    if (p == NULL || *p != '.' || FLT_EVAL_METHOD != 0)
+        return NULL;
+    for (point = p++; is_digit(*p); p++) {
+        if (digits > (MAX_EXACT - 9) / 10)
+            return NULL;
+        digits = 10 * digits + (*p - '0');
+    }
+    if (p - point == 1 || p - point > MAX_POWER + 1 || *p == 'e' || *p == 'E')
+        return NULL;
+    *value = (double)digits / powers[p - point - 1];
+    if (negative)
+        *value = -*value;
+    return p;
+}
+
+/*
+ * A number as a float of the column, at `to`.  Integers that a float might
+ * round are left to the library, which refuses them.
+ */
+static place read_float(const json_column *c, place p, unsigned char *to)
+{
+    int64_t integer = 0;
+    double value;
+    float single;
+    uint64_t bits;
+    uint32_t bits32;
+    place q = read_integer(p, &integer);
+
+    if (q != NULL && *q != '.' && *q != 'e' && *q != 'E') {
+        if (integer < c->min || integer > c->max)
+            return NULL;
+        value = (double)integer;
+    } else {
+        q = read_short_real(p, &value);
+        if (q == NULL) {
+            q = skip_real(p);
+            if (q == NULL)
+                return NULL;
+            /* The newline behind the line stops it. */
+            value = strtod((const char *)p, NULL);
+        }
+    }
+    if (c->width == 8) {
+        memcpy(&bits, &value, sizeof bits);
+        store_u64(to, bits);
+        return isfinite(value) ? q : NULL;
+    }
+    single = (float)value;
+    memcpy(&bits32, &single, sizeof bits32);
+    store_u32(to, bits32);
+    return isfinite(single) ? q : NULL;
+}
+
+static place read_floats(const json_column *c, place p, size_t *n)
+{
+    unsigned char *to = c->values;
+
+    if (*p != '[')
+        return NULL;
+    do {
+        p = read_float(c, skip_blanks(p + 1), to);
+        if (p == NULL)
+            return NULL;
+        to += c->width;
+        p = skip_blanks(p);
+    } while (*p == ',');
+    *n = (size_t)(to - c->values) / c->width;
+    return *p == ']' ? p + 1 : NULL;
+}
+
+/* ---------------------------------------------------------------------
  * What is left out
  */
 
@@ -264,6 +395,12 @@ static place read_value(json_column *c, place p, place end, size_t *n)
 {
     if (c->shape == COLUMN_LEFT_OUT)
         return skip_value(p, end);
+    if (c->is_float && c->shape == COLUMN_LIST)
+        return read_floats(c, p, n);
+    if (c->is_float) {
+        *n = 1;
+        return read_float(c, p, c->values);
+    }
     if (c->shape == COLUMN_NUMBER) {
         int64_t value = 0;
 

@@ -1,8 +1,8 @@
 /*
- * json_columns.h - an object of integers in a line of JSON, read without a
+ * json_columns.h - an object of numbers in a line of JSON, read without a
  * tree of it.
  *
- * Lines from tokenizers hold little but lists of integers.  Such a line is
+ * Lines from tokenizers hold little but lists of numbers.  Such a line is
  * read here many times faster than by a JSON library, straight into columns.
  * Any other line is left to the library: a line with a fault as well, which
  * the library then tells of.
@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 typedef enum column_shape {
-    COLUMN_LIST,    /* of integers; those of a line have one length */
-    COLUMN_NUMBER,  /* one integer */
+    COLUMN_LIST,    /* of numbers; those of a line have one length */
+    COLUMN_NUMBER,  /* one number */
     COLUMN_LEFT_OUT /* whatever it is; the key may be missing */
 } column_shape;
 
@@ -29,7 +29,8 @@ typedef struct json_column {
     size_t key_bytes;
     column_shape shape;
     size_t width; /* of an element: 1, 2, 4 or 8 bytes, little-endian */
-    int64_t min;
+    bool is_float; /* of 4 or 8 bytes; else numbers are integers */
+    int64_t min;   /* of integers, in columns of floats as well */
     int64_t max;
     unsigned char *values; /* of the last line */
     bool seen;

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <float.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -314,7 +315,7 @@ static int store_ids(const reader *r, const json_t *ids)
 }
 
 /* ---------------------------------------------------------------------
- * Lines of integers
+ * Lines of numbers
  */
 
 /*
@@ -344,7 +345,13 @@ static int make_columns(reader *r)
         c->shape =
             from->kind == PS_PER_TOKEN ? COLUMN_LIST : COLUMN_NUMBER;
         c->width = ps_type_bytes(from->type);
-        good = good && element_range(from->type, &c->min, &c->max);
+        c->is_float = !element_range(from->type, &c->min, &c->max);
+        if (c->is_float) {
+            /* Up to here a float has all integers. */
+            c->max = INT64_C(1) << (c->width == 8 ? DBL_MANT_DIG
+                                                  : FLT_MANT_DIG);
+            c->min = -c->max;
+        }
     }
     for (uint32_t i = 0; i < options->n_ignored; i++)
         column[1 + s->n_channels + i] = (json_column){

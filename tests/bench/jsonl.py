@@ -14,7 +14,8 @@ not that of starting Python.  Both take turns.  MB/s are of the text, a MB is
 
 Ids are drawn as those of a vocabulary of 50,257, of which many are small.
 Lines have 1 to 2,000 of them; their labels are the ids, with -100 for the
-first third, and their masks ones.
+first third, their masks ones, and their weights have three digits behind the
+point.
 
 Without orjson tokcat stands alone.  Ends with 1 if a contender fails, not if
 one is slow: what was wanted and missed is said at the end of a line.
@@ -35,7 +36,8 @@ from measure import Failed
 CASES = {"ids": (("input_ids",), (", ", ": "), 4),
          "ids, no blanks": (("input_ids",), (",", ":"), 4),
          "ids, labels, masks": (("input_ids", "labels", "attention_mask"),
-                                (", ", ": "), 2.5)}
+                                (", ", ": "), 2.5),
+         "ids, weights": (("input_ids", "weights"), (", ", ": "), 2.5)}
 GOAL = 400  # MB/s
 
 # What the other process does: it prints its processor time.
@@ -53,7 +55,9 @@ def draw_line(draw, columns):
     n = draw.randint(1, 2000)
     ids = [int(50257 * draw.random() ** 3) for _ in range(n)]
     values = {"input_ids": ids, "attention_mask": [1] * n,
-              "labels": [-100] * (n // 3) + ids[n // 3:]}
+              "labels": [-100] * (n // 3) + ids[n // 3:],
+              "weights": [round(draw.random(), 3) for _ in range(n)]
+              if "weights" in columns else None}
     return {key: values[key] for key in columns}
 
 

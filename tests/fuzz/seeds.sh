@@ -267,6 +267,8 @@ jsonl_seeds() {
     printf '{"input_ids":[1,2]}\n\n{"input_ids":[]}\n' | seed jsonl raw 2 0
     { echo 'labels:i64:-1' && objects 3; } | seed jsonl declared 16 0
     { echo 'w:f64:null' && objects 3; } | seed jsonl null 16 9
+    printf '{"input_ids":[%s],"w":[%s],"s":%s}\n' 1 0.5 -0.25 2 1e-3 7 \
+        3 0.30000000000000004 16777217.5 | seed jsonl floats 0 0
     printf '{"input_ids":[1,2],"x":{"y":[]}}\n' | seed jsonl ignored 32 0
     printf '{"input_ids":[1,2],"b":[true,false],"f":[1e3,null]}\n' |
         seed jsonl kinds 0 0

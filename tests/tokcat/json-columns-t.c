@@ -228,6 +228,125 @@ static void test_keys(void **state)
     json_columns_free(&none);
 }
 
+/* ---- Floats ---- */
+
+/* A list of a float, a list of doubles, and a float, all of `number`. */
+static size_t read_float(json_columns *c, const char *number)
+{
+    char line[1000];
+
+    (void)snprintf(line, sizeof line,
+                   "{\"input_ids\":[1,2],\"single\": [ %s , 0],\"one\":%s,"
+                   "\"double\":[1,%s]}",
+                   number, number, number);
+    return read_line(c, line);
+}
+
+/* The bits of what jansson reads. */
+static void expect_float(const json_columns *c, const char *number)
+{
+    json_t *json = json_loads(number, JSON_DECODE_ANY, NULL);
+    const double wide = json_number_value(json);
+    const float single = (float)wide;
+
+    assert_non_null(json);
+    if (memcmp(c->column[1].values, &single, sizeof single) != 0 ||
+        memcmp(c->column[2].values, &single, sizeof single) != 0 ||
+        memcmp(c->column[3].values + sizeof wide, &wide, sizeof wide) != 0)
+        fail_msg("%s", number);
+    json_decref(json);
+}
+
+static json_columns open_floats(void)
+{
+    static const json_column floats[] = {
+        {.key = "input_ids", .width = 2, .max = 60000},
+        {.key = "single", .width = 4, .is_float = true, .min = -(1 << 24),
+         .max = 1 << 24},
+        {.key = "one", .shape = COLUMN_NUMBER, .width = 4, .is_float = true,
+         .min = -(1 << 24), .max = 1 << 24},
+        {.key = "double", .width = 8, .is_float = true,
+         .min = -(INT64_C(1) << 53), .max = INT64_C(1) << 53},
+    };
+    json_columns c = {.n = COUNT(floats)};
+
+    c.column = must_alloc(sizeof floats);
+    memcpy(c.column, floats, sizeof floats);
+    for (uint32_t i = 0; i < c.n; i++)
+        c.column[i].key_bytes = strlen(c.column[i].key);
+    return c;
+}
+
+static void test_floats(void **state)
+{
+    static const char *const good[] = {
+        "0", "-0", "7", "-100", "16777216", "-16777216", "0.0", "-0.0", "0.5",
+        "-0.25", "1.0", "0.1", "3.14159", "123456.789", "0.30000000000000004",
+        "0.1234567890123456789012345678901234567890", "1e5", "-1E+5",
+        "1.5e-3", "2.5E10", "1e-400", "5e-324", "1.4e-45", "7e-46",
+        "3.4028234e38", "123456789012345678901234567890.5",
+        "900719925474099.1", "900719925474099.25", "9007199254740993.0",
+        "0.0000000000000000000001", "0.00000000000000000000001",
+        "16777217.0", "0.000000000000000000000000000000000000000000001"};
+    static const char *const left[] = {
+        "", "-", ".5", "1.", "1.e5", "1e", "1e+", "01", "01.5", "00.5", "--1",
+        "+1", "1.5.5", "1.5e5.5", "0x10", "0x1p3", "1.5p3", "nan", "NaN",
+        "inf", "Infinity", "null", "true", "\"1\"", "[1]", "1 2", "1.5f",
+        "16777217", "-16777217", "1e39", "-3.5e38", "1e400", "-1e999",
+        "99999999999999999999", "1,5"};
+    json_columns c = open_floats();
+
+    for (size_t i = 0; i < COUNT(good); i++) {
+        if (read_float(&c, good[i]) != 2)
+            fail_msg("%s", good[i]);
+        expect_float(&c, good[i]);
+    }
+    for (size_t i = 0; i < COUNT(left); i++)
+        if (read_float(&c, left[i]) != 0)
+            fail_msg("%s", left[i]);
+    json_columns_free(&c);
+}
+
+/* All are rounded as strtod rounds them. */
+static void test_drawn_floats(void **state)
+{
+    json_columns c = open_floats();
+    uint64_t random = 5;
+
+    for (unsigned i = 0; i < 100000; i++) {
+        const int64_t digits =
+            (int64_t)(random_next(&random) >> (10 + random_below(&random, 54)));
+        const double value =
+            (double)digits / (double)(1 + random_below(&random, 1000000));
+        char number[100];
+
+        switch (i % 4) {
+        case 0: /* any number of digits on both sides */
+            (void)snprintf(number, sizeof number, "%lld.%0*lld",
+                           (long long)(digits % 100000),
+                           1 + (int)random_below(&random, 24),
+                           (long long)digits);
+            break;
+        case 1:
+            (void)snprintf(number, sizeof number, "%.17g", value);
+            break;
+        case 2:
+            (void)snprintf(number, sizeof number, "-%.*f",
+                           (int)random_below(&random, 20), value / 1e9);
+            break;
+        default:
+            (void)snprintf(number, sizeof number, "%.*e",
+                           (int)random_below(&random, 20), value * 1e-20);
+            break;
+        }
+        if (read_float(&c, number) > 0)
+            expect_float(&c, number);
+        else /* an integer that is too long for a float */
+            assert_true(strpbrk(number, ".e") == NULL);
+    }
+    json_columns_free(&c);
+}
+
 /* ---- Drawn lines ---- */
 
 /* Appends one of some texts. */
@@ -366,6 +485,8 @@ int main(void)
         cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_other_lengths),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_drawn_floats),
         cmocka_unit_test(test_drawn),
     };
 
