@@ -9,7 +9,8 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, Optional, Union
+import itertools
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 import numpy as np
 
@@ -22,6 +23,7 @@ OVERLONG = ("error", "drop", "truncate", "split")
 POLICIES = ("auto", "spfhp", "nnlshp", "bestfit", "nextfit", "none", "concat")
 ORDERS = ("window", "input", "shuffle")
 ENOUGH_BYTES = 1 << 20          # of packs, before they are given out
+GROUP = 32                      # sequences that are put at once
 
 
 def one_of(names: tuple, name: str, what: str) -> int:
@@ -104,7 +106,7 @@ class Packer:
         if self._finished:
             raise ValueError("this packer has finished")
         if not isinstance(sequence, Columns):
-            sequence = self.schema.columns(sequence)
+            sequence = self.schema.columns([sequence])
         columns = self.schema.prepare(sequence, self._next[0])
         if (self._options.overlong == lib.PS_OVERLONG_ERROR and
                 self._options.policy != lib.PS_POLICY_CONCAT):
@@ -183,8 +185,7 @@ class Packer:
                 ) -> Iterator[np.ndarray]:
         totals = lib.ps_packer_totals(self._packer)
         given = totals.packs
-        for sequence in sequences:
-            columns = self._prepare(sequence)
+        for columns in self._in_columns(sequences):
             native, at = NativeColumns(columns), 0
             while at < len(columns):
                 at = self._put_some(native, len(columns), at, ENOUGH_BYTES)
@@ -192,6 +193,26 @@ class Packer:
                     given = totals.packs
                     yield self._rows(lib.PS_FLUSH_DECIDED)
         yield self._rows(lib.PS_FLUSH_FINISH)
+
+    def _in_columns(self, sequences: Iterable[Union[Any, Columns]]
+                    ) -> Iterator[Columns]:
+        """Some sequences at a time, few beside those of a window; where one
+        of them is wrong, those before it come by themselves."""
+        most = max(1, min(GROUP, self._options.window // GROUP))
+        group: List[Any] = []
+        end = Columns(np.zeros(1, np.int64), {})
+        for sequence in itertools.chain(sequences, [end]):
+            if group and (len(group) == most or
+                          isinstance(sequence, Columns)):
+                try:
+                    yield self._prepare(self.schema.columns(group))
+                except ValueError:
+                    yield from map(self._prepare, group)
+                group = []
+            if not isinstance(sequence, Columns):
+                group.append(sequence)
+            elif sequence is not end:
+                yield self._prepare(sequence)
 
     # ---------------------------------------------------- what it came to
 

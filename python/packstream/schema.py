@@ -5,7 +5,8 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import (Any, Dict, List, Mapping, NamedTuple, Optional, Sequence,
+                    Union)
 
 import numpy as np
 
@@ -105,17 +106,31 @@ class Schema:
         native.fill = int.from_bytes(
             cast(np.array([channel.fill]), dtype, "fill").tobytes(), "little")
 
-    def columns(self, sequence: Any) -> Columns:
-        """One sequence, an array or a mapping, as columns of length one."""
-        if not isinstance(sequence, Mapping):
-            sequence = {"tokens": sequence}
-        values = {name: np.asarray(sequence[name]) for name in sequence}
-        if "tokens" not in values:
-            raise ValueError("a sequence has no 'tokens'")
-        for name, channel in self.channels.items():
-            if name in values and channel.per == "sequence":
-                values[name] = values[name].reshape(1)
-        return Columns(np.array([0, values["tokens"].size]), values)
+    def columns(self, sequences: Sequence[Any]) -> Columns:
+        """Sequences, arrays or mappings, as columns."""
+        rows = [one if isinstance(one, Mapping) else {"tokens": one}
+                for one in sequences]
+        names = rows[0].keys()
+        if any(row.keys() != names for row in rows) or "tokens" not in names:
+            raise ValueError("a sequence has other values than %s"
+                             % ", ".join(self.dtypes))
+        values, due = {}, []
+        for name in sorted(names, key="tokens".__ne__):     # tokens first
+            if name in self.channels and \
+                    self.channels[name].per == "sequence":
+                values[name] = np.array([row[name] for row in rows])
+                continue
+            arrays = [np.asarray(row[name]) for row in rows]
+            values[name] = np.concatenate(arrays) if len(arrays) > 1 \
+                else arrays[0]
+            lengths = [array.size for array in arrays]
+            if name == "tokens":
+                due = lengths
+            elif lengths != due:
+                i = next(i for i, n in enumerate(due) if n != lengths[i])
+                raise ValueError("%s: %d values for %d tokens"
+                                 % (name, lengths[i], due[i]))
+        return Columns(np.cumsum([0] + due), values)
 
     def without_empty(self, columns: Columns) -> Columns:
         """Those of the sequences that have tokens."""

@@ -48,7 +48,7 @@ class TokenWriter:
         if self._writer is None:
             raise ValueError("this writer is closed")
         if not isinstance(sequence, Columns):
-            sequence = self.schema.columns(sequence)
+            sequence = self.schema.columns([sequence])
         columns = self.schema.prepare(sequence, self._written)
         empty = (columns.offsets[1:] == columns.offsets[:-1])
         if empty.any():

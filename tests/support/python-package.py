@@ -210,13 +210,22 @@ def packer_refuses():
     raises(ValueError, "fit", p.put, {"tokens": [1], "labels": [1 << 31]})
     raises(ValueError, "become", p.put, {"tokens": [1.5], "labels": [1]})
     raises(ValueError, "shape", p.put, {"tokens": [[1]], "labels": [1]})
-    raises(ValueError, "shape", p.put, {"tokens": [1, 2], "labels": [1]})
+    raises(ValueError, "1 values for 2 tokens", p.put,
+           {"tokens": [1, 2], "labels": [1]})
     raises(packstream.PackError, "sequence 0: 9 tokens", p.put,
            {"tokens": range(9), "labels": range(9)})
     raises(ValueError, "ascend", p.put, packstream.Columns(
         np.array([0, 2, 1]), {"tokens": np.ones(2, int),
                               "labels": np.ones(2, int)}))
-    p.put({"tokens": [1], "labels": [2]})
+    good = {"labels": [2], "tokens": [1]}
+    for wrong in ({"tokens": [100], "labels": [1]}, {"tokens": [1]}, [1], None,
+                  {"tokens": [[1]], "labels": [[1]]},
+                  {"tokens": 1, "labels": 1},
+                  {"tokens": [1, 2], "labels": [1]}):
+        some = Packer(8, vocab_size=100, channels={"labels": "int32"})
+        raises(ValueError, "", list, some.pack([good, good, wrong, good]))
+        assert some.totals["input_sequences"] == 2, (wrong, some.totals)
+    p.put(good)
     p.put({"tokens": [], "labels": []})
     assert p.totals["rejected_sequences"] == 1
     batch = p.finish()
