@@ -149,6 +149,21 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     [[ $output == *"[[[0]], [[1]], []]"* ]]
 }
 
+@test "make install-python, and make uninstall-python" {
+    local python
+    python=$(builder)
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    make -C "${abs_top_builddir:?}" install-python PYTHON="$python" \
+        DESTDIR="$PWD/root" pythondir=/lib/packages >install.log 2>&1
+    (cd "$abs_top_builddir" && rm -rf python-wheel)
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/root/lib/packages \
+        "$python" -c 'import packstream; packstream.Packer(8)'
+    make -C "$abs_top_builddir" uninstall-python DESTDIR="$PWD/root" \
+        pythondir=/lib/packages
+    run -0 find root -type f
+    [ -z "$output" ]
+}
+
 @test "uninstalling leaves nothing" {
     cd "$BATS_FILE_TMPDIR"
     "$package" -m pip uninstall -q -y packstream
