@@ -197,6 +197,25 @@ int files_open_input(const char *name)
     return -1;
 }
 
+bool files_can_read(const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+
+        if (files_is_standard(names[i]))
+            continue;
+        if (stat(names[i], &st) == 0) {
+            errno = EISDIR;
+            if (!S_ISDIR(st.st_mode) &&
+                faccessat(AT_FDCWD, names[i], R_OK, AT_EACCESS) == 0)
+                continue;
+        }
+        message_errno("%s", files_input_name(names[i]));
+        return false;
+    }
+    return true;
+}
+
 /* Cuts a regular file; a pipe or a device is left as it is. */
 static bool cut_to(int fd, uint64_t length)
 {
@@ -215,8 +234,8 @@ static bool cut_to(int fd, uint64_t length)
 
 /*
  * Opens an output: one to go on with, or, if `create` is O_CREAT, a new one.
- * `alone`: no other process gets the same file from now on.  A named file is
- * cut only when nothing speaks against it any more.  -1 after a message.
+ * `alone`: no other process gets the same file from now on.  -1 after a
+ * message.
  */
 static int open_output(const char *name, int create, bool binary, bool alone,
                        int input_fd)
@@ -238,8 +257,6 @@ static int open_output(const char *name, int create, bool binary, bool alone,
     else if (alone && S_ISREG(st.st_mode) && !files_lock(fd))
         why = errno == EAGAIN ? "another job is writing it"
                               : strerror(errno);
-    else if (create != 0 && !files_is_standard(name) && !cut_to(fd, 0))
-        why = strerror(errno);
     else
         return fd;
     message_error("%s: %s", files_output_name(name), why);
@@ -278,6 +295,11 @@ int files_reopen_output(const char *name, int input_fd, uint64_t length)
     if (fd != STDOUT_FILENO)
         (void)close(fd);
     return -1;
+}
+
+bool files_begin(int fd, const char *name)
+{
+    return files_is_standard(name) || files_cut(fd, name, 0);
 }
 
 bool files_cut(int fd, const char *name, uint64_t length)

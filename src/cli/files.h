@@ -46,15 +46,26 @@ const char *files_input_name(const char *name);
 const char *files_output_name(const char *name);
 
 /*
- * Opens a file to write, created or cut to nothing; NULL or "-" is stdout.
+ * Whether inputs can be read, as far as that shows without opening them; false
+ * after a message.
+ */
+bool files_can_read(const char *const *names, int n);
+
+/*
+ * Opens a file to write, which is created if need be; NULL or "-" is stdout.
  * Refuses a terminal if `binary`, and a file that is the same as `input_fd`
- * (-1: none) before it is cut.  -1 after a message.
+ * (-1: none).  -1 after a message.
+ *
+ * A file that is there keeps its bytes until files_begin cuts it to nothing:
+ * a program calls that when all has been checked that can be known before it
+ * writes.  Standard output is not cut.  False after a message.
  */
 int files_open_output(const char *name, bool binary, int input_fd);
+bool files_begin(int fd, const char *name);
 
 /*
  * The same for a binary output, which must not have another such writer at
- * the same time if it is a regular file: that is found out before it is cut.
+ * the same time if it is a regular file.
  */
 int files_open_output_alone(const char *name, int input_fd);
 

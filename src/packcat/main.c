@@ -168,6 +168,8 @@ int main(int argc, char **argv)
         c.predictions = PREDICTIONS;
 
     /* Nothing has been opened, so nothing is lost yet. */
+    if (!files_can_read(c.names, c.n_names))
+        return STATUS_FAILURE;
     if (c.format->namer != NULL ? !outputs_can_have_name(c.output)
                                 : !files_spare_inputs(c.output, c.names,
                                                       c.n_names))

@@ -296,7 +296,7 @@ bool outputs_begin(outputs *outs, const output_options *options,
         if (begun) {
             first->fd = files_open_output(options->name, options->binary,
                                           in->fd);
-            begun = first->fd >= 0;
+            begun = first->fd >= 0 && files_begin(first->fd, options->name);
         }
         if (!begun)
             first->status = STATUS_FAILURE;

@@ -115,7 +115,8 @@ static int open_outputs(job *j, const ps_schema *schema,
         return status;
     if (ps_packer_check(schema, options, &err) != PS_OK)
         return message_usage("%s", err.text);
-    if (!files_spare_inputs(c->output, c->names, c->n_names))
+    if (!files_can_read(c->names + j->next_name, c->n_names - j->next_name) ||
+        !files_spare_inputs(c->output, c->names, c->n_names))
         return STATUS_FAILURE;
     if (c->rejects != NULL &&
         (!files_spare_inputs(c->rejects, c->names, c->n_names) ||
@@ -227,8 +228,14 @@ static int start_packing(job *j, const ps_schema *schema,
 {
     const resume *r = &j->resume;
     ps_error err;
-    int status = resume_open_packer(r, &j->packer, j->out, schema, options);
+    int status = STATUS_OK;
 
+    /* A packer that leaves packs out writes the header at once. */
+    if (options->first_record > 0 &&
+        !files_begin(j->out, j->conf->output))
+        status = STATUS_FAILURE;
+    if (status == STATUS_OK)
+        status = resume_open_packer(r, &j->packer, j->out, schema, options);
     if (status != STATUS_OK)
         return status;
     if (r->goes_on) {

@@ -74,8 +74,9 @@ int rejects_start(rejects *r, const rejects_mark *mark)
 
     if (r->name == NULL)
         return STATUS_OK;
-    if (mark != NULL &&
-        output_check_cut(&r->file, r->fd, mark->stream.offset) != STATUS_OK)
+    if (mark == NULL ? !files_begin(r->fd, r->name)
+                     : output_check_cut(&r->file, r->fd,
+                                        mark->stream.offset) != STATUS_OK)
         return STATUS_FAILURE;
     if (ps_token_writer_resume(&r->writer, r->fd, &r->schema,
                                mark == NULL ? &start : &mark->stream,

@@ -350,6 +350,7 @@ int resume_open_output(resume *r, int in, int *out)
     *out = files_open_output_alone(name, in);
     if (*out < 0)
         return STATUS_FAILURE;
+    r->output_is_new = true;
     /* One that begins with a later pack is no output to go on with. */
     return c->state != NULL && r->first_record == 0
                ? output_check_begin(&r->output, name, *out)
@@ -358,9 +359,13 @@ int resume_open_output(resume *r, int in, int *out)
 
 int resume_cut_output(const resume *r, int out)
 {
-    return r->goes_on && r->first_record == 0
-               ? output_check_cut(&r->output, out, r->summary.output_bytes)
-               : STATUS_OK;
+    if (r->first_record > 0)
+        return STATUS_OK;
+    if (r->goes_on)
+        return output_check_cut(&r->output, out, r->summary.output_bytes);
+    return !r->output_is_new || files_begin(out, r->conf->output)
+               ? STATUS_OK
+               : STATUS_FAILURE;
 }
 
 /* ---- The packer ---- */

@@ -54,6 +54,7 @@ typedef struct resume {
     bool ends;    /* write END, for a reader that has all packs */
     bool done;    /* nothing but compare: the job has ended */
     output_check output;
+    bool output_is_new; /* not gone on with */
     uint64_t first_record; /* as in ps_packer_options */
 
     resume_mark marks[RESUME_MARKS];

@@ -96,12 +96,13 @@ int job_run(const conf *c, const char *const *names, int n_names)
     for (int i = 0; i < READER_BESIDE; i++)
         r.beside[i] = (input_file){.on_wait = pass_on, .context = &r.out};
 
-    if (spare_inputs(c, form, names, n_names))
+    /* Other names may stand for several files. */
+    if ((form->open != NULL || files_can_read(names, n_names)) &&
+        spare_inputs(c, form, names, n_names))
         status = STATUS_OK;
     for (int i = 0; i < n_names && status == STATUS_OK; i++) {
         status = form->open != NULL ? form->open(&r, names[i])
                                     : input_open(&r.in, names[i]);
-        /* Only now, as it truncates the output. */
         if (status == STATUS_OK && i == 0) {
             status = records_open(&r.out, c->output, r.in.fd);
             if (status == STATUS_OK && !form->learns)

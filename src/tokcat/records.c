@@ -31,6 +31,8 @@ int records_start(records *r)
 {
     ps_error err;
 
+    if (!files_begin(r->fd, r->name))
+        return STATUS_FAILURE;
     if (ps_token_writer_open(&r->writer, r->fd, &r->schema, &err) != PS_OK)
         return failed(r, &err);
     return STATUS_OK;

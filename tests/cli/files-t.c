@@ -65,7 +65,8 @@ static int cut(const char *name)
     int input = open("/dev/null", O_RDONLY);
     int fd = files_open_output(name, true, input);
 
-    return !(fd > 2 && size_of(name) == 0 && files_close_output(fd, name));
+    return !(fd > 2 && size_of(name) > 0 && files_begin(fd, name) &&
+             size_of(name) == 0 && files_close_output(fd, name));
 }
 
 static int write_over_input(const char *name)
