@@ -190,7 +190,7 @@ uint64_t known_fill(const char *name, ps_type type)
 /* Static because jansson passes its allocator no context. */
 static bool ran_out;
 
-static void *watched_malloc(size_t size)
+void *memory_alloc(size_t size)
 {
     void *p = malloc(size);
 
@@ -201,7 +201,7 @@ static void *watched_malloc(size_t size)
 
 void memory_watch(void)
 {
-    json_set_alloc_funcs(watched_malloc, free);
+    json_set_alloc_funcs(memory_alloc, free);
 }
 
 bool memory_ran_out(void)

@@ -75,7 +75,10 @@ bool element_fill(ps_type type, const char *text, uint64_t *fill);
 /* To be called before jansson is used. */
 void memory_watch(void);
 
-/* True if an allocation of jansson has failed. */
+/* As malloc; a failure is remembered. */
+void *memory_alloc(size_t size);
+
+/* True if such an allocation has failed, or one of jansson. */
 bool memory_ran_out(void);
 
 #endif

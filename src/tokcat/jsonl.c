@@ -20,6 +20,7 @@
 #include "cli/message.h"
 #include "common/bytes.h"
 #include "tokcat/channel.h"
+#include "tokcat/json_ignore.h"
 #include "tokcat/reader.h"
 
 /*
@@ -441,6 +442,33 @@ static int take_object(reader *r, json_t *object)
     return status;
 }
 
+/*
+ * Reads a line with the library, but for the values of keys to ignore; NULL
+ * with the library's error, or for want of memory.
+ */
+static json_t *load_line(const reader *r, const input_line *line,
+                         json_error_t *error)
+{
+    const conf *c = r->conf;
+    const char *bytes = (const char *)line->bytes;
+    char *copy = NULL;
+    json_t *object;
+
+    if (c->n_ignored > 0) {
+        copy = memory_alloc(line->n);
+        if (copy == NULL)
+            return NULL;
+        memcpy(copy, bytes, line->n);
+        if (json_blank_ignored((unsigned char *)copy, line->n, c->ignored,
+                               c->n_ignored))
+            bytes = copy;
+    }
+    object = json_loadb(bytes, line->n,
+                        JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+    free(copy);
+    return object;
+}
+
 static int take_line(reader *r, const input_line *line)
 {
     json_error_t error;
@@ -454,8 +482,7 @@ static int take_line(reader *r, const input_line *line)
     n = json_columns_read(&r->columns, line->bytes, line->n);
     if (n > 0 && n <= reader_max_tokens(r))
         return put_columns(r, (uint32_t)n);
-    object = json_loadb((const char *)line->bytes, line->n,
-                        JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    object = load_line(r, line, &error);
     if (object != NULL) {
         status = take_object(r, object);
         json_decref(object);

@@ -480,8 +480,9 @@ while at < len(data):
 @test "jsonl: depth is bounded" {
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
-    run -65 --separate-stderr tokcat --from=jsonl --ignore=x x
+    run -65 --separate-stderr tokcat --from=jsonl x
     [[ $stderr = *"line 1, column "*": maximum parsing depth reached"* ]]
+    run -65 tokcat --from=jsonl --ignore=x x
 }
 
 @test "jsonl: no object, no ids" {
@@ -721,6 +722,36 @@ yes.kill()'
         bash -c 'tokcat --from=ids x >>x'
     [ "$(cat x y)" = "1 2
 3" ]
+}
+
+@test "jsonl: an ignored key may hold what no reader takes" {
+    local values=(18446744073709551616 NaN -Infinity 1e400 '"\ud800"' '"\x"'
+        '{"a": 1, "a": 2}' '"a \" , } b"' '[{"x": [1, "]"]}, "}"]' '' '1 2'
+        $'"\xff"' '[[]' '{"s": 1}') value k
+    for value in "${values[@]}"; do
+        for k in 1 2; do
+            printf '{"s": %s, "input_ids": [1, 2], "n": 3}\n' "$value" |
+                tokcat --from=jsonl --ignore=s --channel=n:u8 >x.tok &&
+                continue
+            # A value that nobody can find the end of is a fault.
+            [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
+        done
+    done
+    # However deep, and wherever it stands, the others are still looked at.
+    deep() {
+        awk -v n="$1" -v o="$2" 'BEGIN { while (n--) printf "%s", o }'
+    }
+    printf '{"input_ids": [5], "s": %s%s}\n' "$(deep 100000 '[')" \
+        "$(deep 100000 ']')" >deep.jsonl
+    printf '{"input_ids": [6], "s": 1e999}\n' >>deep.jsonl
+    tokcat --from=jsonl --ignore=s deep.jsonl | packcat --to=ids >ids
+    [ "$(cat ids)" = $'5\n6' ]
+    run -65 tokcat --from=jsonl deep.jsonl
+    printf '{"s": [1e999, {}], "input_ids": [1, 1e999]}\n' >bad.jsonl
+    run -65 tokcat --from=jsonl --ignore=s bad.jsonl
+    [[ $output == *"line 1, column "* ]]
+    printf '{"t": {"s": 1e999}, "input_ids": [1]}\n' >bad.jsonl
+    run -65 tokcat --from=jsonl --ignore=s bad.jsonl
 }
 
 @test "a wrong input name does not cost the old output" {
