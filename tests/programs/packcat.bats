@@ -713,7 +713,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     exec 7<>pipe
     for form in records jsonl rows ids bytes trl tfrecord; do
         head -c $(($(size a.pks) - 4096)) a.pks >&7
-        refused 1 '/dev/full: ' timeout 10 \
+        refused 1 '/dev/full: ' timeout 600 \
             packcat --to=$form -o /dev/full pipe 7>&-
         [[ $stderr == *'No space left on device' ]]
     done
@@ -818,7 +818,7 @@ EOF
             read -r -t 20 -u 5 line
             [ "$line" = "3 1 4" ]
         else
-            timeout 20 head -c $((136 + 10)) <&5 >got
+            timeout 600 head -c $((136 + 10)) <&5 >got
             [ "$(size got)" -eq 146 ]
         fi
         tail -c +$((4096 + 256 + 1)) a.pks >&4

@@ -712,7 +712,7 @@ EOF
 @test "a write error while the input pauses is told as such" {
     mkfifo in
     record16 1 2 >x
-    timeout 20 packstream -L 4 -w 1 <in >/dev/full 2>told 3>&- &
+    timeout 600 packstream -L 4 -w 1 <in >/dev/full 2>told 3>&- &
     local pid=$!
     exec 7>in
     # In one piece: after a part of it there is a pause already.

@@ -101,7 +101,7 @@ load ../support/resumed
 
 @test "SIGTERM before the next input begins saves the state" {
     mkfifo in
-    sleep 20 >in &
+    sleep 600 >in 3>&- &
     local holder=$!
     packstream -q -L 256 --state=s -o out x in 2>told &
     local job=$!
@@ -168,7 +168,7 @@ load ../support/resumed
 
 @test "rejects of a job with a state are no pipe" {
     mkfifo rf
-    run -64 timeout 10 packstream -q -L 150 --overlong=drop --rejects=rf \
+    run -64 timeout 600 packstream -q -L 150 --overlong=drop --rejects=rf \
         --state=s -o out x
     [[ ${lines[0]} == "packstream: --rejects=rf: with --state it must not be \
 a pipe"* ]]

@@ -60,9 +60,9 @@ await() {
 # packing OPTION...: with its standard output behind what is in $to, if set.
 packing() {
     if [ -n "${to-}" ]; then
-        timeout 20 packstream -q -L 256 -w 64 "$@" >>"$to"
+        timeout 600 packstream -q -L 256 -w 64 "$@" >>"$to"
     else
-        timeout 20 packstream -q -L 256 -w 64 "$@" >/dev/null
+        timeout 600 packstream -q -L 256 -w 64 "$@" >/dev/null
     fi
 }
 
@@ -305,7 +305,7 @@ with_helper() {
     {
         status=0
         "$@" || status=$?
-        sleep 60 3>&- &
+        sleep 600 3>&- &
         helpers="$helpers $!"
     } >>both
 }

@@ -108,7 +108,7 @@ sample() {
     sample >x
     local options
     for options in -T1 -T2 "-T1 --zstd" "-T3 --zstd"; do
-        timeout 20 bash -c "
+        timeout 600 bash -c "
             { packstream $options -L 512 x; echo \$? >status; } |
                 head -c 100 >/dev/null"
         [ "$(cat status)" = 141 ]
@@ -120,7 +120,7 @@ sample() {
     mkfifo in
     local n
     for n in 1 2; do
-        timeout 20 packstream "-T$n" -L 4 <in >out 2>told 3>&- &
+        timeout 600 packstream "-T$n" -L 4 <in >out 2>told 3>&- &
         local pid=$!
         exec 7>in
         printf '\005\0\0\0' >&7
@@ -134,12 +134,12 @@ sample() {
     mkfifo in out
     local n
     for n in 1 2; do
-        timeout 20 packstream "-T$n" -L 2 -w 1 <in >out 3>&- &
+        timeout 600 packstream "-T$n" -L 2 -w 1 <in >out 3>&- &
         local pid=$!
         exec 7>in 8<out
         printf '\002\0\0\0\001\0\002\0' >&7
         # The header, and a pack: no record is less than 256 bytes.
-        [ "$(timeout 10 head -c 4352 <&8 | wc -c)" = 4352 ]
+        [ "$(timeout 600 head -c 4352 <&8 | wc -c)" = 4352 ]
         exec 7>&-
         cat <&8 >/dev/null
         exec 8<&-

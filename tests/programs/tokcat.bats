@@ -688,7 +688,7 @@ with open("out", "wb") as out:
 @test "a vanished reader ends it quietly, by the signal" {
     # shellcheck disable=SC2016
     is 0 "" bash -c '
-        { yes 1 2 3 4 5 2>/dev/null | timeout 20 tokcat --from=ids
+        { yes 1 2 3 4 5 2>/dev/null | timeout 600 tokcat --from=ids
           echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
     # timeout dies of the signal of its child, and the shell adds 128.
     [ "$(cat status)" = 141 ]

@@ -304,7 +304,7 @@ idle() {
 # eventually CMD...: waits until it succeeds, but not for ever.
 eventually() {
     local i
-    for ((i = 0; i < 1200; i++)); do
+    for ((i = 0; i < 12000; i++)); do
         ! "$@" || return 0
         sleep 0.05
     done

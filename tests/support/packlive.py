@@ -22,7 +22,7 @@ import time
 from packdraw import draw_sequence, sample
 from packformat import Packs, Schema, end
 
-SECONDS = 30  # nothing may take longer
+SECONDS = 600  # nothing may take longer
 
 
 def pack(*options, data):

@@ -20,7 +20,7 @@ from packdraw import draw_sequence, draw_stream, sample
 from packformat import (PER_SEQUENCE, PER_TOKEN, Packs, Schema, end,
                         read_framed, seal)
 
-SECONDS = 30  # no run may take longer
+SECONDS = 600  # no run may take longer
 
 
 def run(*command, data=b"", status=0, message=None):

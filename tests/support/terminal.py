@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-SECONDS = 30  # nothing may take longer
+SECONDS = 600  # nothing may take longer
 
 
 def come(master, seconds):

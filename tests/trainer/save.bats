@@ -253,7 +253,7 @@ stalled_silently() {
     set -m
     for ((i = 0; i < 5; i++)); do
         rm -f part told
-        { first 16; "${reset[@]}" sleep 60; } |
+        { first 16; "${reset[@]}" sleep 600; } |
             "${small[@]}" --save=part >told 2>err &
         pid=$!
         eventually has_lines 3 told
@@ -401,7 +401,7 @@ stalled_silently() {
 
 # unwritable STATUS TEXT NAME: told before the input, which never comes.
 unwritable() {
-    refused "$1" "$2" timeout 10 "${small[@]}" --save="$3" never
+    refused "$1" "$2" timeout 600 "${small[@]}" --save="$3" never
     [ "${#lines[@]}" -eq 1 ]
 }
 

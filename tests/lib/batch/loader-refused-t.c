@@ -223,7 +223,7 @@ static void test_waiting(void **state)
 {
     given g = make_stream();
 
-    (void)alarm(60); /* in place of a hang */
+    (void)alarm(600); /* in place of a hang */
     for (uint32_t packs = 0; packs <= 12; packs++)
         for (unsigned n = 0; n < 4; n++)
             check_waiting(&g,
@@ -255,7 +255,7 @@ static void test_leaving(void **state)
 {
     given g = make_stream();
 
-    (void)alarm(60);
+    (void)alarm(600);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
         for (uint32_t n = 0; n < 5; n++) {
             check_leaving(&g, kind, n, (ps_loader_options){.packs = 1});

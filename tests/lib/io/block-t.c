@@ -400,6 +400,6 @@ int main(void)
         cmocka_unit_test(test_sink_without_memory),
     };
 
-    (void)alarm(20);
+    (void)alarm(600);
     return run_as_tap("block", tests, NULL);
 }

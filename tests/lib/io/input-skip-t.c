@@ -240,6 +240,6 @@ int main(void)
         cmocka_unit_test(test_cannot),
     };
 
-    (void)alarm(60); /* for what would be read after all */
+    (void)alarm(600); /* for what would be read after all */
     return run_as_tap("source-skip", tests, NULL);
 }

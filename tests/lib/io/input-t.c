@@ -473,7 +473,7 @@ int main(void)
         cmocka_unit_test(test_free_while_waiting),
     };
 
-    (void)alarm(20); /* for what would wait without an end */
+    (void)alarm(600); /* for what would wait without an end */
     (void)signal(SIGPIPE, SIG_IGN);
     return run_as_tap("source", tests, NULL);
 }

@@ -483,7 +483,7 @@ int main(void)
         cmocka_unit_test(test_push_tells_later),
     };
 
-    (void)alarm(20); /* for what would wait without an end */
+    (void)alarm(600); /* for what would wait without an end */
     (void)signal(SIGPIPE, SIG_IGN);
     return run_as_tap("sink", tests, NULL);
 }
