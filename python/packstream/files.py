@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import threading
@@ -30,35 +31,45 @@ class File:
 
     def __init__(self, path: Path):
         self.path = os.fspath(path)
-        self._pid = 0
-        self._check_open()
-        self.packs = lib.ps_pack_file_packs(self._handle)
-        self.header = header_of(lib.ps_pack_file_info(self._handle))
+        self._opened = self._open()
+        _, handle, _ = self._opened
+        self.packs = lib.ps_pack_file_packs(handle)
+        self.header = header_of(lib.ps_pack_file_info(handle))
 
-    def _check_open(self) -> None:
-        """Opens the file, if another process did or none; a process that was
-        forked must not share what its parent may be using."""
-        if self._pid == os.getpid():
-            return
-        handle, err = ffi.new("ps_pack_file **"), new_error()
+    def _open(self) -> Tuple[int, Any, Any]:
+        """This process, a handle of its own, and the lock of that."""
+        new, err = ffi.new("ps_pack_file **"), new_error()
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            check(lib.ps_pack_file_open(handle, fd, err), err, self.path)
+            check(lib.ps_pack_file_open(new, fd, err), err, self.path)
         except BaseException:
             os.close(fd)
             raise
-        self._handle = ffi.gc(handle[0], lambda file: (
+        handle = ffi.gc(new[0], lambda file: (
             lib.ps_pack_file_free(file), os.close(fd)))
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
+        return os.getpid(), handle, threading.Lock()
+
+    def _open_again(self) -> Tuple[int, Any, Any]:
+        """In another process: a child must not share what its parent may be
+        using."""
+        opened = self._open()
+        _, handle, _ = opened
+        if (lib.ps_pack_file_packs(handle) != self.packs or
+                header_of(lib.ps_pack_file_info(handle)) != self.header):
+            raise PackError("%s: not the file that was opened before"
+                            % self.path)
+        return opened
 
     def read(self, numbers: np.ndarray, records: np.ndarray) -> None:
         """Reads packs by their numbers, uint64, into rows of bytes."""
-        self._check_open()
+        opened = self._opened       # one object: other threads may set it
+        if opened[0] != os.getpid():
+            opened = self._opened = self._open_again()
+        _, handle, lock = opened
         done, err = ffi.new("uint64_t *"), new_error()
-        with self._lock:
+        with lock:
             result = lib.psn_read(
-                self._handle, ffi.from_buffer("uint64_t[]", numbers),
+                handle, ffi.from_buffer("uint64_t[]", numbers),
                 len(numbers), ffi.from_buffer("unsigned char[]", records),
                 done, err)
         where = self.path
@@ -68,7 +79,7 @@ class File:
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"path": self.path, "packs": self.packs, "header": self.header,
-                "_pid": 0}
+                "_opened": (0, None, None)}
 
 
 class PackFiles(Packs):
@@ -131,12 +142,12 @@ class PackFiles(Packs):
                                  numbers.size):
             raise TypeError("packs have whole numbers, slices or lists of "
                             "them")
-        numbers = numbers.astype(np.int64)
-        numbers[numbers < 0] += len(self)
-        if numbers.size and not (0 <= numbers.min() and
+        if numbers.size and not (-len(self) <= numbers.min() and
                                  numbers.max() < len(self)):
             raise IndexError("no pack has such a number: there are %d"
                              % len(self))
+        numbers = numbers.astype(np.int64)
+        numbers[numbers < 0] += len(self)
         rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
         begin = 0
         for file, end in zip(self.files, self.ends):
@@ -168,14 +179,15 @@ def open(source: Union[Path, BinaryIO, Sequence[Path]],
 
     Regular files, plain or compressed by packstream --zstd, are PackFiles:
     packs can be taken in any order.  Anything else is read once, in its own
-    order, by batches(); it must not be compressed."""
-    if hasattr(source, "readinto"):
-        return PackPipe(source)
-    paths = [source] if isinstance(source, (str, os.PathLike)) \
+    order, by batches(); it must not be compressed, and has no transform."""
+    is_stream = hasattr(source, "readinto")
+    paths = [source] if is_stream or isinstance(source, (str, os.PathLike)) \
         else list(source)
-    if len(paths) == 1 and not stat.S_ISREG(os.stat(paths[0]).st_mode):
-        return PackPipe(os.fdopen(os.open(paths[0], os.O_RDONLY), "rb",
-                                  buffering=0))
+    if is_stream or (len(paths) == 1 and
+                     not stat.S_ISREG(os.stat(paths[0]).st_mode)):
+        if transform:
+            raise ValueError("a transform is for files, not for a stream")
+        return PackPipe(source if is_stream else io.FileIO(paths[0]))
     if lib is None:
         if len(paths) != 1 or transform:
             need_library("to open several files, or with a transform,")

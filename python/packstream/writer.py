@@ -32,6 +32,7 @@ class TokenWriter:
         self._writer, self._written = None, 0
         if hasattr(file, "fileno"):
             file.flush()
+            self._file = file       # it must not be closed before
             self._fd, self._owned = file.fileno(), False
         else:
             self._fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC |

@@ -14,6 +14,7 @@ import itertools
 import os
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -298,6 +299,7 @@ def files(plain, other, compressed, joined):
             assert (row == wanted[i]["tokens"][0]).all()
         raises(IndexError, "no pack", packs.__getitem__, len(packs))
         raises(IndexError, "no pack", packs.__getitem__, -len(packs) - 1)
+        raises(IndexError, "no pack", packs.__getitem__, 2**64 - 1)
         raises(TypeError, "whole numbers", packs.__getitem__, "tokens")
         raises(TypeError, "whole numbers", packs.__getitem__, 1.5)
         again = pickle.loads(pickle.dumps(packs))
@@ -325,6 +327,44 @@ def files_refused(plain, other, damaged):
     raises(packstream.PackError, "%s: pack 1: " % damaged, packs.__getitem__,
            slice(None))
     assert len(packs[0]["tokens"])
+
+
+def files_replaced(plain, other):
+    """A copy, or a child, does not take another file for the one it knows:
+    `other` has larger records."""
+    shutil.copy(plain, "x.pks")
+    kept = pickle.dumps(packstream.open("x.pks"))
+    os.replace(shutil.copy(other, "y.pks"), "x.pks")
+    raises(packstream.PackError, "x.pks: not the file", pickle.loads(
+        kept).__getitem__, slice(0, 2))
+    shutil.copy(plain, "x.pks")
+    packs = packstream.open("x.pks")
+    os.truncate("x.pks", 5000)
+    raises(packstream.PackError, "bytes when opened", packs.__getitem__, -1)
+
+
+def descriptors(plain):
+    """None is left open, whatever happens, and none is closed too early."""
+    def count():
+        return len(os.listdir("/proc/self/fd"))
+    before = count()
+    for name in (plain, "/", "nowhere", __file__, "/dev/null"):
+        try:
+            packstream.open(name)[0]
+        except (OSError, ValueError):
+            pass
+    assert count() == before
+    writer = packstream.TokenWriter(open("x.tok", "wb"))
+    writer.write([1])
+    writer.close()
+    assert os.path.getsize("x.tok") > 0
+    del writer
+    assert count() == before
+
+
+def streams_refused(plain):
+    raises(ValueError, "transform", packstream.open, open(plain, "rb"), len)
+    raises(ValueError, "transform", packstream.open, "/dev/null", len)
 
 
 def forked(plain):

@@ -123,6 +123,14 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     check files_refused a.pks b.pks d.pks
 }
 
+@test "files that change, streams, and descriptors" {
+    some a 1 80
+    some b 2 90 -L 64
+    check files_replaced a.pks b.pks
+    check streams_refused a.pks
+    check descriptors a.pks
+}
+
 @test "files after fork" {
     some z 1 80 --zstd
     check forked z.pks

@@ -73,8 +73,8 @@ static ps_result read_at(const ps_random_input *f, uint64_t at,
         return ps_fail_errno(err, "cannot read");
     if ((size_t)got < n)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "the file ends at byte %" PRIu64
-                       ", it had %" PRIu64 " when it was opened",
+                       "the file ends at or before byte %" PRIu64
+                       ", it had %" PRIu64 " bytes when opened",
                        at + (uint64_t)got, f->file_size);
     return PS_OK;
 }
