@@ -17,7 +17,8 @@ import numpy as np
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
 from packstream.packs import HEADER_BYTES, Batch, Header, PackError, as_batch
-from packstream.schema import Channels, Columns, NativeColumns, Schema
+from packstream.schema import (Channels, Columns, NativeColumns, Schema,
+                               cast)
 
 OVERLONG = ("error", "drop", "truncate", "split")
 POLICIES = ("auto", "spfhp", "nnlshp", "bestfit", "nextfit", "none", "concat")
@@ -266,11 +267,10 @@ def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
     The options are those of Packer but for overlong; without a depth, as many
     sequences share a pack as fit."""
     need_library("pack_lengths")
-    lengths = np.ascontiguousarray(lengths)
-    if lengths.size and not (0 < lengths.min() and
-                             lengths.max() <= 0xffffffff):
-        raise ValueError("a length is at least 1, and at most the capacity")
-    lengths = lengths.astype(np.uint32, copy=False)
+    lengths = cast(np.asarray(lengths), np.dtype(np.uint32), "lengths")
+    if lengths.ndim != 1:
+        raise ValueError("lengths: an array of %d dimensions, not of one"
+                         % lengths.ndim)
     order, ends = (np.empty(len(lengths), np.uint64) for _ in range(2))
     n_packs, err = ffi.new("uint64_t *"), new_error()
     check(lib.ps_pack_lengths(

@@ -61,6 +61,8 @@ class Schema:
                  tokenizer: bytes = b"", framed: bool = True):
         if dtype is None:
             dtype = np.uint16 if 0 < vocab_size <= 1 << 16 else np.uint32
+        if not 0 <= vocab_size < 1 << 32:
+            raise ValueError("vocab_size: %r is out of range" % vocab_size)
         if labels not in LABELS:
             raise ValueError("labels are 'aligned', 'shifted' or None")
         if len(tokenizer) not in (0, 32):
@@ -83,6 +85,9 @@ class Schema:
         self.native.labels = LABELS[labels]
         self.native.tokenizer = tokenizer or bytes(32)
         for name, token in (special or {}).items():
+            if name not in SPECIALS or not 0 <= token < 1 << 32:
+                raise ValueError("special tokens are ids of %s, not %s=%r"
+                                 % (", ".join(SPECIALS), name, token))
             self.native.special[SPECIALS.index(name)] = token
         self.native.n_channels = len(self.channels)
         for i, (name, channel) in enumerate(self.channels.items()):
@@ -97,7 +102,7 @@ class Schema:
             raise ValueError("a channel has values per 'token' or per "
                              "'sequence'")
         encoded = name.encode()
-        if not 0 < len(encoded) < 24:
+        if not 0 < len(encoded) < 24 or b"\0" in encoded:
             raise ValueError("channel %r: the name has 1 to 23 bytes" % name)
         native.name = encoded
         native.type = TYPES[code]
@@ -149,7 +154,8 @@ class Schema:
         if set(columns.values) != set(self.dtypes):
             raise ValueError("a sequence has %s, where %s is due" % (
                 ", ".join(columns.values), ", ".join(self.dtypes)))
-        offsets = np.ascontiguousarray(columns.offsets, np.int64)
+        offsets = cast(np.asarray(columns.offsets), np.dtype(np.int64),
+                       "offsets")
         if (offsets.ndim != 1 or not len(offsets) or offsets[0] < 0 or
                 (offsets[1:] < offsets[:-1]).any()):
             raise ValueError("offsets do not ascend")

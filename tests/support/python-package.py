@@ -218,6 +218,15 @@ def packer_refuses():
     raises(ValueError, "ascend", p.put, packstream.Columns(
         np.array([0, 2, 1]), {"tokens": np.ones(2, int),
                               "labels": np.ones(2, int)}))
+    raises(ValueError, "offsets", p.put, packstream.Columns(
+        np.array([0, 1.5]), {"tokens": np.ones(2, int),
+                             "labels": np.ones(2, int)}))
+    raises(ValueError, "name", Packer, 8, channels={"x\0y": "uint8"})
+    raises(ValueError, "vocab_size", Packer, 8, vocab_size=-1)
+    raises(ValueError, "special", packstream.TokenWriter, "x.tok",
+           special={"end": 1})
+    raises(ValueError, "special", packstream.TokenWriter, "x.tok",
+           special={"pad": -1})
     good = {"labels": [2], "tokens": [1]}
     for wrong in ({"tokens": [100], "labels": [1]}, {"tokens": [1]}, [1], None,
                   {"tokens": [[1]], "labels": [[1]]},
@@ -266,7 +275,12 @@ def lengths():
     assert begin == 2000
     order, ends = pack_lengths([], 64)
     assert len(order) == len(ends) == 0
-    raises(ValueError, "at least 1", pack_lengths, [3, 0], 64)
+    raises(ValueError, "no tokens", pack_lengths, [3, 0], 64)
+    raises(ValueError, "-1 does not fit", pack_lengths, [3, -1], 64)
+    raises(ValueError, "float64", pack_lengths, [3.5], 64)
+    raises(ValueError, "2 dimensions", pack_lengths, np.ones((3, 4), int), 64)
+    big = np.array([3, 9, 5], ">i8")
+    assert pack_lengths(big[::-2], 8)[1].tolist() == [2]
     raises(packstream.PackError, "65", pack_lengths, [65], 64)
 
 
