@@ -10,6 +10,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence
@@ -25,11 +26,11 @@ BATCH_ROWS = 1 << 14
 WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 
-def list_parts(column: pa.Array, name: str = TOKENS) -> tuple:
+def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
     """Offsets, int64 from 0, and values of an array of lists, in the same
-    memory."""
+    memory; its first list is that of the row."""
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(False))[0])
+        row += int(np.flatnonzero(column.is_null().to_numpy(False))[0])
         raise ValueError("%s: row %d has no list" % (name, row))
     kind = column.type
     if pa.types.is_fixed_size_list(kind):
@@ -48,16 +49,20 @@ def list_parts(column: pa.Array, name: str = TOKENS) -> tuple:
 
 def numbers(values: pa.Array, name: str) -> np.ndarray:
     """An array of numbers as one of numpy, in the same memory but for bits."""
-    kind = values.type
+    check_numeric(values.type, name)
+    if values.null_count:
+        raise ValueError("%s: a value is missing" % name)
+    return values.to_numpy(
+        zero_copy_only=not pa.types.is_boolean(values.type))
+
+
+def check_numeric(kind: pa.DataType, name: str) -> None:
     if pa.types.is_dictionary(kind):
         raise ValueError("%s: decode its dictionary first" % name)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or
             pa.types.is_boolean(kind)):
         raise ValueError("%s: values of %s, where numbers are due"
                          % (name, kind))
-    if values.null_count:
-        raise ValueError("%s: a value is missing" % name)
-    return values.to_numpy(zero_copy_only=not pa.types.is_boolean(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -65,8 +70,9 @@ def is_list(kind: pa.DataType) -> bool:
             pa.types.is_fixed_size_list(kind))
 
 
-def dtype_of(kind: pa.DataType) -> np.dtype:
+def dtype_of(kind: pa.DataType, name: str) -> np.dtype:
     """The type of a channel for values of this type."""
+    check_numeric(kind, name)
     dtype = np.dtype(kind.to_pandas_dtype())
     code = "%s%d" % (dtype.kind, dtype.itemsize)
     return np.dtype(WIDER.get(code, code))
@@ -85,6 +91,42 @@ def saved_files(path: str) -> List[str]:
                          "the files in the folder, or the folder of one "
                          "split" % path) from None
     return [os.path.join(path, name) for name in names]
+
+
+def check_columns(schema: pa.Schema, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in schema.names]
+    if missing:
+        raise ValueError("no column %s; there is %s" % (
+            ", ".join(missing), ", ".join(schema.names)))
+
+
+def check_transform(dataset: Any) -> None:
+    """Refuses a dataset whose rows are not what is stored."""
+    if (getattr(dataset, "format", None) or {}).get("type") == "custom":
+        raise ValueError("the dataset has a transform, which would not be "
+                         "applied: use map, or reset_format()")
+
+
+@contextlib.contextmanager
+def open_file(path: str) -> Iterator[Any]:
+    """A parquet file, or one of Arrow's two kinds.  Errors name it."""
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(6)
+        if magic[:4] == b"PAR1":
+            import pyarrow.parquet
+            with pyarrow.parquet.ParquetFile(path, memory_map=True) as file:
+                yield file
+            return
+        with pa.memory_map(path) as mapped:
+            try:
+                file = pa.ipc.open_file(mapped) if magic == b"ARROW1" \
+                    else pa.ipc.open_stream(mapped)
+            except pa.ArrowInvalid:
+                raise ValueError("neither parquet nor Arrow") from None
+            yield file
+    except (ValueError, pa.ArrowException) as problem:
+        raise ValueError("%s: %s" % (path, problem)) from problem
 
 
 class Source:
@@ -110,30 +152,23 @@ class Source:
 
     def _schema(self, part: Any) -> pa.Schema:
         if isinstance(part, str):
-            with self._file(part) as file:
+            with open_file(part) as file:
                 return getattr(file, "schema_arrow", file.schema)
-        return part.features.arrow_schema if self._is_dataset(part) \
-            else part.schema
-
-    @staticmethod
-    def _file(path: str) -> Any:
-        """A parquet file, or one of Arrow's two kinds."""
-        with open(path, "rb") as file:
-            magic = file.read(6)
-        if magic[:4] == b"PAR1":
-            import pyarrow.parquet
-            return pyarrow.parquet.ParquetFile(path, memory_map=True)
-        mapped = pa.memory_map(path)
-        try:
-            return pa.ipc.open_file(mapped) if magic == b"ARROW1" \
-                else pa.ipc.open_stream(mapped)
-        except pa.ArrowInvalid:
-            raise ValueError("%s: neither parquet nor Arrow" % path) from None
+        if self._is_dataset(part):
+            check_transform(part)
+            if part.features is None:
+                raise ValueError("the dataset does not know the types of its "
+                                 "columns: give it features")
+            return part.features.arrow_schema
+        if not isinstance(getattr(part, "schema", None), pa.Schema):
+            raise TypeError("%s: neither a table nor record batches"
+                            % type(part).__name__)
+        return part.schema
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for part in self.parts:
             if isinstance(part, str):
-                with self._file(part) as file:
+                with open_file(part) as file:
                     yield from self._batches_of(file, names)
             elif self._is_dataset(part):
                 for rows in part.select_columns(list(names)).with_format(
@@ -145,6 +180,7 @@ class Source:
     @staticmethod
     def _batches_of(part: Any, names: Sequence[str]
                     ) -> Iterator[pa.RecordBatch]:
+        check_columns(getattr(part, "schema_arrow", part.schema), names)
         if hasattr(part, "iter_batches"):
             yield from part.iter_batches(BATCH_ROWS, columns=list(names))
         elif isinstance(part, pa.Table):
@@ -167,20 +203,18 @@ class ArrowSequences:
                  channels: Sequence[str] = (),
                  fills: Optional[Dict[str, float]] = None):
         self._source, self.tokens = Source(source), tokens
+        self.files = [part for part in self._source.parts
+                      if isinstance(part, str)]
         schema = self._source.schema
-        missing = [name for name in (tokens, *channels)
-                   if name not in schema.names]
-        if missing:
-            raise ValueError("no column %s; there is %s" % (
-                ", ".join(missing), ", ".join(schema.names)))
+        check_columns(schema, [tokens, *channels])
         self.channels: Dict[str, Channel] = {}
         for name in channels:
             kind = schema.field(name).type
             per = "token" if is_list(kind) else "sequence"
             fill = (fills or {}).get(name, -100 if name == "labels" else 0)
             self.channels[name] = Channel(
-                dtype_of(kind.value_type if is_list(kind) else kind), fill,
-                per)
+                dtype_of(kind.value_type if is_list(kind) else kind, name),
+                fill, per)
 
     def __iter__(self) -> Iterator[Columns]:
         row = 0
@@ -190,13 +224,13 @@ class ArrowSequences:
             row += len(batch)
 
     def _columns(self, batch: pa.RecordBatch, row: int) -> Columns:
-        offsets, values = list_parts(batch.column(0), self.tokens)
+        offsets, values = list_parts(batch.column(0), self.tokens, row)
         found = {"tokens": values}
         for i, (name, channel) in enumerate(self.channels.items(), 1):
             if channel.per == "sequence":
                 found[name] = numbers(batch.column(i), name)
                 continue
-            other, found[name] = list_parts(batch.column(i), name)
+            other, found[name] = list_parts(batch.column(i), name, row)
             check_lengths(offsets, other, name, row)
         return Columns(offsets, found)
 

@@ -16,7 +16,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 import numpy as np
 import pyarrow as pa
 
-from packstream.arrow import TOKENS, check_lengths, is_list, list_parts
+from packstream.arrow import (TOKENS, check_lengths, check_transform, is_list,
+                              list_parts)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError
@@ -28,6 +29,8 @@ BATCH_VALUES = 1 << 18
 # does not depend on the machine, since the packs do depend on it.
 PLAN_ROWS = 1 << 16
 MADE = ("position_ids", "seq_lengths")
+FINGERPRINT = b"packstream.fingerprint"     # in the metadata of a cache file
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Pieces(NamedTuple):
@@ -86,7 +89,10 @@ class Lists:
 
     def __init__(self, name: str, column: pa.ChunkedArray):
         self.name, self.type = name, column.type
-        parts = [list_parts(chunk, name) for chunk in column.chunks]
+        parts, row = [], 0
+        for chunk in column.chunks:
+            parts.append(list_parts(chunk, name, row))
+            row += len(chunk)
         self.offsets = [offsets for offsets, _ in parts]
         self.values = [np.ascontiguousarray(values) for _, values in parts]
         self.dtype = np.dtype(column.type.value_type.to_pandas_dtype())
@@ -106,8 +112,12 @@ class Lists:
             self.dtype.itemsize,
             *(ffi.from_buffer("int64_t[]", a) for a in pieces),
             len(pieces.lengths))
-        values = pa.Array.from_buffers(
-            self.type.value_type, int(offsets[-1]), [None, memory])
+        n = int(offsets[-1])
+        if self.dtype == np.bool_:      # a byte each; Arrow has a bit
+            values = pa.array(np.frombuffer(memory, np.bool_, n))
+        else:
+            values = pa.Array.from_buffers(self.type.value_type, n,
+                                           [None, memory])
         return lists_of(offsets, values, self.type)
 
 
@@ -252,16 +262,23 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     those of Packer: depth, window, policy, order, seed, even_cost, align.
 
     A dataset that lies in files is packed into a file beside them, which is
-    used again for the same rows and options; cache_file_name names another.
-    One in memory is packed in memory."""
+    used again for the same rows and options; cache_file_name names another,
+    which is replaced if it was made of others.  One in memory is packed in
+    memory."""
     need_library("pack_dataset")
     arguments: Dict[str, Any] = dict(tokens=tokens, overlong=overlong,
                                      position_ids=position_ids, **options)
     if isinstance(dataset, dict):
+        if cache_file_name is not None:
+            raise ValueError("cache_file_name is for one split")
         return type(dataset)({
             split: pack_dataset(part, seq_length, columns=columns, **arguments)
             for split, part in dataset.items()})
     is_table = isinstance(dataset, pa.Table)
+    if not is_table and not hasattr(dataset, "_fingerprint"):
+        raise TypeError("%s: neither a datasets.Dataset nor a pyarrow.Table; "
+                        "a Packer takes what is streamed"
+                        % type(dataset).__name__)
     names = list(columns or dataset.column_names)
     if tokens not in names:
         raise ValueError("no column %s; there is %s"
@@ -272,6 +289,7 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         return pa.Table.from_batches(batches, schema)
 
     import datasets
+    check_transform(dataset)
     dataset = dataset.select_columns(names)
     rows = getattr(dataset, "_indices", None)   # of select and shuffle
     fingerprint = hashlib.sha256(repr((
@@ -282,7 +300,7 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         cache_file_name = os.path.join(
             os.path.dirname(dataset.cache_files[0]["filename"]),
             "packed-%s.arrow" % fingerprint)
-    if cache_file_name is None or not os.path.exists(cache_file_name):
+    if cache_file_name is None or not is_made_of(cache_file_name, fingerprint):
         schema, batches = pack_table(
             dataset.data.table,
             None if rows is None else rows.column(0).to_numpy(), seq_length,
@@ -290,8 +308,22 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         if cache_file_name is None:
             return datasets.Dataset(pa.Table.from_batches(batches, schema),
                                     fingerprint=fingerprint)
-        write_file(cache_file_name, schema, batches)
+        write_file(cache_file_name, schema.with_metadata(
+            {FINGERPRINT: fingerprint}), batches)
     return datasets.Dataset.from_file(cache_file_name)
+
+
+def is_made_of(name: str, fingerprint: str) -> bool:
+    """Whether there is such a file of packs, whole."""
+    try:
+        with pa.OSFile(name) as file:
+            made_of = (pa.ipc.open_stream(file).schema.metadata or {}).get(
+                FINGERPRINT)
+            file.seek(file.size() - len(END_OF_STREAM))
+            return (made_of == fingerprint.encode() and
+                    file.read() == END_OF_STREAM)
+    except (OSError, pa.ArrowInvalid):
+        return False
 
 
 def write_file(name: str, schema: pa.Schema,

@@ -11,6 +11,7 @@ SPDX-License-Identifier: MIT
 """
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -134,7 +135,24 @@ def source_refused():
     complains(ValueError, "no file", from_arrow, [])
     complains(ValueError, "row 1 has no list", read,
               pa.table({"input_ids": [[1], None]}))
+    complains(ValueError, "row 2 has no list", read, [
+        pa.table({"input_ids": rows}),
+        pa.table({"input_ids": pa.array([None], pa.list_(pa.int64()))})])
     complains(ValueError, "missing", read, pa.table({"input_ids": [[1, None]]}))
+    for kind in (pa.string(), pa.struct([("a", pa.int8())]),
+                 pa.timestamp("s")):
+        complains(ValueError, "x: values of", from_arrow, pa.table({
+            "input_ids": rows, "x": pa.array([None, None], kind)}),
+            channels=["x"])
+    complains(TypeError, "generator", from_arrow, (
+        batch for batch in pa.table({"input_ids": rows}).to_batches()))
+    pa.parquet.write_table(pa.table({"x": [1, 2], "input_ids": rows}),
+                           "x.parquet")
+    pa.parquet.write_table(pa.table({"input_ids": rows}), "y.parquet")
+    complains(ValueError, "y.parquet: no column x", read,
+              ["x.parquet", "y.parquet"], channels=["x"])
+    os.truncate("y.parquet", os.path.getsize("y.parquet") - 20)
+    complains(ValueError, "y.parquet: ", read, ["x.parquet", "y.parquet"])
     complains(ValueError, "of string, where numbers", read,
               pa.table({"input_ids": [["a"]]}))
     complains(ValueError, "of string, where lists", read,
@@ -203,8 +221,9 @@ def packed_tables():
                                              columns=["input_ids"]),
                      rows[10:510], 64)
     check_packed(packstream.pack_dataset(
-        whole, 64, columns=["input_ids", "labels"], position_ids=True,
-        order="shuffle", seed=5), rows, 64, ["labels", "position_ids"])
+        whole, 64, columns=["input_ids", "labels", "mask"],
+        position_ids=True, order="shuffle", seed=5), rows, 64,
+        ["labels", "mask", "position_ids"])
     packed = packstream.pack_dataset(whole, 50, columns=["input_ids"], depth=2)
     assert max(len(n) for n in packed["seq_lengths"].to_pylist()) == 2
     check_packed(packstream.pack_dataset(whole.slice(0, 0), 8,
@@ -263,6 +282,30 @@ def packed_datasets():
     named = packstream.pack_dataset(whole, 64, cache_file_name="mine.arrow")
     assert os.path.samefile(named.cache_files[0]["filename"], "mine.arrow")
     check_packed(named.data.table, rows, 64, ["labels"])
+    for damage in (lambda: None, lambda: os.truncate("mine.arrow", 20),
+                   lambda: os.truncate("mine.arrow",
+                                       os.path.getsize("mine.arrow") - 8)):
+        damage()
+        named = packstream.pack_dataset(whole, 60,
+                                        cache_file_name="mine.arrow")
+        check_packed(named.data.table, rows, 60, ["labels"])
+        made = os.stat("mine.arrow").st_ino
+    packstream.pack_dataset(whole, 60, cache_file_name="mine.arrow")
+    assert os.stat("mine.arrow").st_ino == made
+
+
+def file_is_whole_or_not_there():
+    """Where there is no space for it, nothing is left of it."""
+    whole = pa.table({"input_ids": documents(20000)})
+    import datasets
+    import resource
+    datasets.Dataset(whole).save_to_disk("full")
+    before = set(os.listdir("full"))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    complains(OSError, "too large", packstream.pack_dataset,
+              datasets.load_from_disk("full"), 64)
+    assert set(os.listdir("full")) == before
 
 
 def as_full_as_trl():
@@ -295,6 +338,22 @@ def datasets_refused():
               columns=["input_ids"])
     complains(TypeError, "", pack, table(rows), 64, columns=["input_ids"],
               dept=3)
+    complains(ValueError, "x: row 7 has no list", pack, pa.table({
+        "input_ids": rows[:8], "x": pa.chunked_array([
+            pa.array(rows[:7]), pa.array([None], pa.list_(pa.int64()))])}), 64)
+
+    import datasets
+    whole = datasets.Dataset(pa.table({"input_ids": rows}))
+    complains(ValueError, "a transform", pack,
+              whole.with_transform(lambda batch: batch), 64)
+    complains(ValueError, "a transform", packstream.from_arrow,
+              whole.with_transform(lambda batch: batch))
+    complains(TypeError, "IterableDataset", pack,
+              whole.to_iterable_dataset(), 64)
+    complains(ValueError, "features", packstream.from_arrow,
+              whole.to_iterable_dataset().map(lambda row: row))
+    complains(ValueError, "one split", pack, datasets.DatasetDict(a=whole),
+              64, cache_file_name="x.arrow")
 
 
 # ---------------------------------------------------------------------

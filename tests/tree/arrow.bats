@@ -54,12 +54,16 @@ check() {
     check packed_datasets datasets
 }
 
+@test "datasets, where there is no space for the file" {
+    check file_is_whole_or_not_there datasets
+}
+
 @test "no more rows than TRL makes" {
     check as_full_as_trl datasets trl
 }
 
 @test "datasets that cannot be packed" {
-    check datasets_refused
+    check datasets_refused datasets
 }
 
 @test "python -m packstream.tokens" {
