@@ -9,6 +9,7 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -63,6 +64,10 @@ def write_all(asked: argparse.Namespace) -> None:
 
     names, fills = split_channels(asked.channel)
     sequences = from_arrow(asked.files, asked.column, names, fills)
+    for file in sequences.files:
+        if asked.output and os.path.exists(asked.output) and \
+                os.path.samefile(file, asked.output):
+            raise ValueError("%s is input and output" % file)
     special = {name: getattr(asked, name + "_id")
                for name in ("pad", "bos", "eos")
                if getattr(asked, name + "_id") is not None}
@@ -70,7 +75,8 @@ def write_all(asked: argparse.Namespace) -> None:
     shows = sys.stderr.isatty() and not asked.quiet
     begun = shown = time.monotonic()
     rows = tokens = empty = 0
-    with TokenWriter(asked.output or sys.stdout.buffer, dtype=dtype,
+    output = sys.stdout.buffer if asked.output is None else asked.output
+    with TokenWriter(output, dtype=dtype,
                      vocab_size=asked.vocab, channels=sequences.channels,
                      labels=asked.labels, special=special) as writer:
         for columns in sequences:
@@ -97,6 +103,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     asked = parse(arguments)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
+        if asked.output is None and sys.stdout is None:
+            raise ValueError("standard output is closed")
         if asked.output is None and sys.stdout.isatty():
             raise ValueError("token records are not for a terminal")
         write_all(asked)
@@ -104,6 +112,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
         why = "%s; pip install pyarrow" % problem
     except (ValueError, OSError) as problem:
         why = str(problem)
+    except KeyboardInterrupt:       # die of it, as a shell expects
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     else:
         return 0
     sys.stderr.write("packstream.tokens: %s\n" % why)

@@ -383,6 +383,10 @@ def program(packcat):
             (["--channel=labels:x"], "no number"),
             (["--type=u16", "--column=labels"], "does not fit"),
             (["nowhere.parquet"], "nowhere.parquet"),
+            (["--vocab=-1"], "vocab_size: -1"),
+            (["--pad-id=-1"], "pad=-1"),
+            (["-o", ""], "No such file"),
+            (["-o", "x.parquet"], "x.parquet is input and output"),
             (["-o", "/dev/full"], "No space left")):
         failed = subprocess.run([*run, *wrong], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, text=True)
@@ -390,6 +394,26 @@ def program(packcat):
             wrong, failed.stderr)
         assert failed.stderr.startswith("packstream.tokens: ")
         assert failed.stderr.count("\n") == 1
+    closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *run],
+                            stderr=subprocess.PIPE, text=True)
+    assert "standard output is closed" in closed.stderr, closed.stderr
+
+
+def program_interrupted():
+    """It dies of the signal, and leaves a stream without end."""
+    pa.parquet.write_table(pa.table({"input_ids": [[1] * 1000] * 5000}),
+                           "x.parquet")
+    os.mkfifo("x.pipe")
+    child = subprocess.Popen([sys.executable, "-m", "packstream.tokens",
+                              "x.parquet", "-o", "x.pipe"],
+                             stderr=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(
+                                 signal.SIGINT, signal.default_int_handler))
+    with open("x.pipe", "rb") as pipe:
+        pipe.read(1000)
+        child.send_signal(signal.SIGINT)
+        pipe.read()
+    assert child.wait() == -signal.SIGINT and not child.stderr.read()
 
 
 if __name__ == "__main__":

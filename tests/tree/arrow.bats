@@ -71,4 +71,5 @@ check() {
         skip "$PEERS_PYTHON has no packstream or pyarrow"
     python=$PEERS_PYTHON support python-arrow.py program \
         "$(command -v packcat)"
+    check program_interrupted
 }
