@@ -296,6 +296,33 @@ static void test_packer(void **state)
     exhaust(packer, (job){*state, .options = &early}, 30);
 }
 
+static ps_result pack_lengths(const job *j, ps_error *err)
+{
+    static uint32_t lengths[300];
+    static uint64_t order[300], ends[300];
+    const corpus *c = &j->in->c;
+    uint64_t n_packs = 1;
+    ps_result r;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        lengths[i] = c->samples[i].n_tok;
+    r = ps_pack_lengths(lengths, c->count, j->options, order, ends, &n_packs,
+                        err);
+    assert_int_equal(n_packs > 0, r == PS_OK);
+    return r;
+}
+
+static void test_pack_lengths(void **state)
+{
+    ps_packer_options o = {.capacity = 100, .depth = 3, .window = 60};
+
+    exhaust(pack_lengths, (job){*state, .options = &o}, 30);
+    o.depth = PS_DEPTH_AUTO;
+    o.order = PS_PACKS_SHUFFLED;
+    o.seed = 1;
+    exhaust(pack_lengths, (job){*state, .options = &o}, 10);
+}
+
 /* From a mark on, if there is one, and then as one of three ranks. */
 static ps_result pack_reader(const job *j, ps_error *err)
 {
@@ -382,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_token_reader),
         cmocka_unit_test(test_token_writer),
         cmocka_unit_test(test_packer),
+        cmocka_unit_test(test_pack_lengths),
         cmocka_unit_test(test_pack_reader),
         cmocka_unit_test(test_unpacker),
         cmocka_unit_test(test_open_any),

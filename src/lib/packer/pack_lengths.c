@@ -79,10 +79,13 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     ps_result r;
 
     *n_packs = 0;
-    if (o.overlong != PS_OVERLONG_ERROR || o.policy == PS_POLICY_CONCAT)
+    if (o.policy == PS_POLICY_CONCAT)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "lengths alone cannot be cut: neither concat nor what "
-                       "to do with longer sequences");
+                       "policy concat cuts sequences, which lengths alone do "
+                       "not allow");
+    if (o.overlong != PS_OVERLONG_ERROR)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "with lengths alone, overlong can only be error");
     /* What only matters to payloads and records must not be refused. */
     o.pad_id = 0;
     o.max_bytes = 0;
