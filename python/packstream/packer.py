@@ -77,10 +77,9 @@ class Packer:
         self._open(None)
 
     def _open(self, state: Optional[bytes]) -> None:
-        self._sink = ffi.gc(ffi.new("psn_sink *"), lib.psn_sink_free)
+        sink = ffi.gc(ffi.new("psn_sink *"), lib.psn_sink_free)
         self._options.write = ffi.addressof(lib, "psn_sink_write")
-        self._options.write_context = self._sink
-        self._header: Optional[Header] = None
+        self._options.write_context = sink
         handle, err = ffi.new("ps_packer **"), new_error()
         if state is None:
             check(lib.ps_packer_open(handle, -1, self.schema.native,
@@ -89,7 +88,10 @@ class Packer:
             check(lib.ps_packer_resume(handle, -1, self.schema.native,
                                        self._options, state, len(state),
                                        err), err)
+        # A packer that was there before goes before its sink.
         self._packer = ffi.gc(handle[0], lib.ps_packer_free)
+        self._sink = sink
+        self._header: Optional[Header] = None
         self._finished = False
         self._next = ffi.new("uint64_t *")  # the number of the next sequence
 

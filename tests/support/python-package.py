@@ -187,6 +187,14 @@ def packer_resumes():
     raises(ValueError, "not 5", packstream.Packer(
         64, window=100, vocab_size=60000, depth=5).resume, state)
     raises(packstream.PackError, "state", make().resume, b"x" * 100)
+    p = make()              # it goes on as if it had not been asked to
+    p.put(given[0])
+    other = packstream.Packer(32, window=1)
+    for _ in range(9):
+        other.put([1] * 20)
+    raises(ValueError, "of 32 tokens, not 64", p.resume, other.save())
+    p.put(given[1])
+    assert p.finish()["n_tok"].sum() == len(given[0]) + len(given[1])
 
 
 def packer_refuses():
