@@ -29,6 +29,7 @@ WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
     """Offsets, int64 from 0, and values of an array of lists, in the same
     memory; its first list is that of the row."""
+    column.validate(full=True)      # Arrow takes offsets as a file has them
     if column.null_count:
         row += int(np.flatnonzero(column.is_null().to_numpy(False))[0])
         raise ValueError("%s: row %d has no list" % (name, row))

@@ -109,7 +109,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
             raise ValueError("token records are not for a terminal")
         write_all(asked)
     except ImportError as problem:
-        why = "%s; pip install pyarrow" % problem
+        why = str(problem)
+        if problem.name == "pyarrow":
+            why += "; pip install pyarrow"
     except (ValueError, OSError) as problem:
         why = str(problem)
     except KeyboardInterrupt:       # die of it, as a shell expects

@@ -342,6 +342,14 @@ def datasets_refused():
         "input_ids": rows[:8], "x": pa.chunked_array([
             pa.array(rows[:7]), pa.array([None], pa.list_(pa.int64()))])}), 64)
 
+    for offsets in ([0, 900, 4], [0, 3, 2, 4]):
+        lies = pa.ListArray.from_buffers(
+            pa.list_(pa.int64()), len(offsets) - 1,
+            [None, pa.py_buffer(np.array(offsets, np.int32))],
+            children=[pa.array([1, 2, 3, 4])])
+        complains(ValueError, "ffset", pack, pa.table({"input_ids": lies}),
+                  1000)
+
     import datasets
     whole = datasets.Dataset(pa.table({"input_ids": rows}))
     complains(ValueError, "a transform", pack,
