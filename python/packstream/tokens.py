@@ -100,6 +100,8 @@ def write_all(asked: argparse.Namespace) -> None:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
+    if sys.stderr is None:          # it is closed
+        sys.stderr = open(os.devnull, "w")
     asked = parse(arguments)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

@@ -119,7 +119,7 @@ static int compare_options(const resume *r)
         uint64_t values[2];
         const char *words[2]; /* for 0 and 1; NULL: as a number */
     } options[] = {
-        {"a number of inputs of ",
+        {"an input count of ",
          {load_u32(note + AT_N_NAMES), (uint64_t)c->n_names}, {NULL}},
         {"--flush-every ",
          {load_u64(note + AT_FLUSH_EVERY), c->flush_every}, {"none"}},

@@ -244,7 +244,7 @@ refused() {
     refused 64 "--out-of-vocab error, not drop" -L 512 -w 64 --vocab=65536 \
         --out-of-vocab=drop x
     refused 64 "--empty error, not drop" -L 512 -w 64 --empty=drop x
-    refused 64 "a number of inputs of 1, not 2" -L 512 -w 64 x x
+    refused 64 "an input count of 1, not 2" -L 512 -w 64 x x
     refused 64 "other token records: tokens are u16, not u32" -L 512 -w 64 \
         -t u32 x
     refused 64 "other token records: vocab_size is none, not 65536" -L 512 \

@@ -405,6 +405,8 @@ def program(packcat):
     closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *run],
                             stderr=subprocess.PIPE, text=True)
     assert "standard output is closed" in closed.stderr, closed.stderr
+    subprocess.run(["sh", "-c", 'exec "$0" "$@" -o x.tok 2>&-', *run],
+                   check=True)
 
 
 def program_interrupted():
