@@ -93,6 +93,7 @@ class Packer:
         self._sink = sink
         self._header: Optional[Header] = None
         self._finished = False
+        self._rest = np.empty(0, "V1")      # what pack() did not give yet
         self._next = ffi.new("uint64_t *")  # the number of the next sequence
 
     # ------------------------------------------------------------ sequences
@@ -165,24 +166,27 @@ class Packer:
         size = self._header.dtype.itemsize if self._header else 1
         if how == lib.PS_FLUSH_FINISH:
             data = data[:-size]         # END
-        return np.frombuffer(data, "V%d" % size)
+        rows = np.frombuffer(data, "V%d" % size)
+        if len(self._rest):
+            rows = np.concatenate([self._rest, rows])
+            self._rest = rows[:0]
+        return rows
 
     def pack(self, sequences: Iterable[Union[Any, Columns]],
              size: int = 1) -> Iterator[Batch]:
         """Puts all sequences, finishes, and gives batches of `size` packs as
-        soon as they are there, the last perhaps of fewer."""
+        soon as they are there, the last perhaps of fewer.  Where `sequences`
+        fails, the first totals["input_sequences"] of them are in, and those
+        not given yet are there for packs() and finish()."""
         if size < 1:
             raise ValueError("a batch has at least one pack")
-        rest = None
-        for rows in self._packed(sequences):
-            if rest is not None and len(rest):
-                rows = np.concatenate([rest, rows])
-            whole = len(rows) // size * size
-            for i in range(0, whole, size):
-                yield as_batch(rows[i:i + size], self._header)
-            rest = rows[whole:]
-        if rest is not None and len(rest):
-            yield as_batch(rest, self._header)
+        for self._rest in self._packed(sequences):
+            while len(self._rest) >= size:
+                rows, self._rest = self._rest[:size], self._rest[size:]
+                yield as_batch(rows, self._header)
+        if len(self._rest):
+            rows, self._rest = self._rest, self._rest[:0]
+            yield as_batch(rows, self._header)
 
     def _packed(self, sequences: Iterable[Union[Any, Columns]]
                 ) -> Iterator[np.ndarray]:

@@ -149,6 +149,33 @@ def packer_steps():
     raises(ValueError, "ended", p.finish)
 
 
+def packer_after_failure():
+    """What was put before an iterable failed is not lost, nor what a loop that
+    was left had not taken."""
+    given = sequences(300)
+
+    def some():
+        yield from given
+        raise KeyError("no more")
+
+    for size in (1, 7, 50):
+        p, batches = packstream.Packer(64, window=40, channels=CHANNELS), []
+        try:
+            for batch in p.pack(some(), size):
+                batches.append(batch)
+        except KeyError:
+            batches.append(p.finish())
+        n = p.totals["input_sequences"]
+        assert n > len(given) - 32
+        check_found(batches, given[:n])
+        p = packstream.Packer(64, window=10, channels=CHANNELS)
+        batches = [next(p.pack([as_columns(given)], size))]
+        assert len(batches[0]["tokens"]) == size
+        batches.append(p.finish())
+        n = p.totals["input_sequences"]
+        check_found(batches, given[:n])
+
+
 def packer_at_once():
     """A pack comes when it is decided, not when the input ends."""
     taken = []

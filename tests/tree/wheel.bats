@@ -86,6 +86,7 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     check packer
     check packer_steps
     check packer_at_once
+    check packer_after_failure
 }
 
 @test "a packer gives the packs of packstream" {
