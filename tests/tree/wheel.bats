@@ -28,7 +28,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     mkdir source
     (cd "${abs_top_srcdir:?}" &&
-        cp -R pyproject.toml setup.py python src "$OLDPWD/source")
+        cp -R MANIFEST.in COPYING pyproject.toml setup.py python src "$OLDPWD/source")
     chmod -R u+w source
     rm -rf source/python/build source/python/packstream.egg-info
     "$python" -m pip wheel -q --no-build-isolation --no-deps --no-index \
