@@ -42,9 +42,8 @@ class Pieces(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Pack p has the pieces order[ends[p - 1]:ends[p]]."""
+    """Pack p has the pieces from ends[p - 1] to ends[p]."""
     pieces: Pieces
-    order: np.ndarray
     ends: np.ndarray
 
 
@@ -128,19 +127,17 @@ def lists_of(offsets: np.ndarray, values: pa.Array,
     return pa.ListArray.from_arrays(offsets.astype(np.int32), values)
 
 
-def plan_packs(pieces: Pieces, capacity: int, **options: Any) -> Plan:
-    """Plans PLAN_ROWS pieces at a time; threads share the work."""
-    n = len(pieces.lengths)
-    begins = range(0, n, PLAN_ROWS) if n else [0]
-    with ThreadPoolExecutor(min(len(begins), os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(
-            lambda at: pack_lengths(pieces.lengths[at:at + PLAN_ROWS],
-                                    capacity, **options), begins))
-    return Plan(pieces,
-                np.concatenate([order + at for at, (order, _)
-                                in zip(begins, parts)]),
-                np.concatenate([ends + at for at, (_, ends)
-                                in zip(begins, parts)]))
+def plan_packs(pieces: Pieces, capacity: int, **options: Any
+               ) -> Iterator[Plan]:
+    """Plans PLAN_ROWS pieces at a time, in threads, ahead of their use."""
+    def plan(at: int) -> Plan:
+        part = Pieces(*(a[at:at + PLAN_ROWS] for a in pieces))
+        order, ends = pack_lengths(part.lengths, capacity, **options)
+        return Plan(Pieces(*(np.ascontiguousarray(a[order], np.int64)
+                             for a in part)), ends)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield from pool.map(plan, range(0, len(pieces.lengths), PLAN_ROWS))
 
 
 class Memory:
@@ -166,8 +163,7 @@ class Memory:
 def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
                    memory: Memory) -> Iterator[pa.RecordBatch]:
     """The packs as rows, some at a time."""
-    pieces = Pieces(*(np.ascontiguousarray(a[plan.order], np.int64)
-                      for a in plan.pieces))
+    pieces = plan.pieces
     tokens = np.append(0, np.cumsum(pieces.lengths))
     bounds = np.append(0, plan.ends)        # of packs among the pieces
     begins = tokens[bounds]                 # of packs among the tokens
@@ -228,7 +224,6 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         first += len(offsets) - 1
     pieces = cut_rows(whole_rows(own.offsets or [np.zeros(1, np.int64)], rows),
                       seq_length, overlong)
-    plan = plan_packs(pieces, seq_length, **options)
     fields = [pa.field(column.name,
                        pa.large_list(column.type.value_type)
                        if pa.types.is_large_list(column.type)
@@ -238,7 +233,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         fields.append(pa.field("position_ids", pa.list_(pa.int32())))
     fields.append(pa.field("seq_lengths", pa.list_(pa.int32())))
     schema = pa.schema(fields)
-    return schema, packed_batches(columns, plan, schema, memory)
+    return schema, (batch for plan in plan_packs(pieces, seq_length, **options)
+                    for batch in packed_batches(columns, plan, schema, memory))
 
 
 def pack_dataset(dataset: Any, seq_length: int, *,
