@@ -149,7 +149,7 @@ def stateful(path):
 # transformers
 
 def flattening(path):
-    import hf
+    from packstream import hf
     from transformers import DataCollatorWithFlattening
     collate = DataCollatorWithFlattening(return_flash_attn_kwargs=True)
     for size in (1, 3, 100):
@@ -169,7 +169,7 @@ def flattening(path):
 
 def model_loss(path):
     """No sequence sees another, whatever finds their boundaries."""
-    import hf
+    from packstream import hf
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(2)
     for name in ("sdpa", "eager"):
@@ -195,7 +195,7 @@ def pairs(aligned, path):
 
 def shifted_flat(aligned, path):
     """Models shift labels themselves: they get none that are shifted."""
-    import hf
+    from packstream import hf
     for one, other in pairs(aligned, path):
         found = hf.flattened(other, "labels")
         compare_flat(found, hf.flattened(one, "labels"))
