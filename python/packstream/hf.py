@@ -1,17 +1,25 @@
-"""hf.py - a batch of packs as Hugging Face models take packed sequences.
+"""hf.py - packs as Hugging Face models take packed sequences.
 
-    data = PackDataset("corpus.pks", 8, convert=hf.flattened)
-    model(**batch, use_cache=False)
+    model(**hf.flattened(batch), use_cache=False)   # one row, no padding
+    model(**hf.rows(batch))                         # a row for each pack
 
-The dictionary is the one that DataCollatorWithFlattening of transformers
-makes of the same sequences with return_flash_attn_kwargs=True: all in one
-row, without padding; positions restart at 0; the first label of a sequence
-is -100; boundaries are int32 and the longest lengths are plain integers.
-There must be no attention_mask beside it.
+    source = packstream.open("corpus.pks")
+    DataLoader(source, batch_size=8, collate_fn=hf.collate)
+    Trainer(model, TrainingArguments(..., remove_unused_columns=False),
+            train_dataset=source, data_collator=hf.collate)
 
-attn_implementation="flash_attention_2" takes the boundaries; "sdpa" and
-"eager" find them in position_ids, but with a cache, which there is unless
-use_cache is False, each sequence attends to those before it.
+flattened() gives what DataCollatorWithFlattening of transformers makes of the
+same sequences with return_flash_attn_kwargs=True: all in one row, without
+padding; positions restart at 0; the first label of a sequence is -100;
+boundaries are int32 and the longest lengths are plain integers.  It is for
+attn_implementation="flash_attention_2", which takes the boundaries.  rows()
+is for "sdpa", "eager" and "flex_attention", which find them in position_ids:
+there is less to mask than in one long row, and shapes stay the same.
+
+They find them only where there is no attention_mask and no cache; with a
+cache, which there is unless use_cache is False, each sequence attends to
+those before it.  Trainer asks for none, rows() says so in each batch, and
+with flattened() a loop of one's own has to.
 
 The models shift labels themselves, so those that are shifted already, as the
 header says, are shifted back; see views.labels.
@@ -19,18 +27,23 @@ header says, are shifted back; see views.labels.
 SPDX-License-Identifier: MIT
 """
 
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Sequence
+
 import numpy as np
 import torch
 
 from packstream import views
+from packstream.packs import Batch, stack
 
 
-def row(array):
+def row(array: np.ndarray) -> torch.Tensor:
     """int64 [1, T]."""
     return torch.from_numpy(array.astype(np.int64))[None]
 
 
-def flattened(batch, labels="tokens"):
+def flattened(batch: Batch, labels: str = "tokens") -> Dict[str, Any]:
     """`labels` names a per-token channel to take labels from."""
     cu = views.merged_cu(batch, "ragged")
     longest = views.max_seqlen(batch, "ragged")
@@ -45,3 +58,43 @@ def flattened(batch, labels="tokens"):
         "max_length_q": longest,
         "max_length_k": longest,
     }
+
+
+def rows(batch: Batch, labels: str = "tokens") -> Dict[str, Any]:
+    """int64 [S, L] each; the padding is a sequence without labels."""
+    return {
+        "input_ids": torch.from_numpy(batch["tokens"].astype(np.int64)),
+        "labels": torch.from_numpy(views.labels(batch, labels)),
+        "position_ids": torch.from_numpy(
+            views.positions(batch).astype(np.int64)),
+        "use_cache": False,
+    }
+
+
+def masked_rows(batch: Batch, labels: str = "labels",
+                dtype: torch.dtype = torch.float32) -> Dict[str, Any]:
+    """For models like BERT, which look both ways and do not shift: labels as
+    they are in the channel, and attention_mask [S, 1, L, L], 0 where both
+    places are of one sequence and the lowest number elsewhere, as "sdpa" and
+    "eager" add it; `dtype` is that of the model."""
+    segments = torch.from_numpy(views.segments(batch))
+    apart = segments[:, None, :, None] != segments[:, None, None, :]
+    return {
+        "input_ids": torch.from_numpy(batch["tokens"].astype(np.int64)),
+        "labels": torch.from_numpy(views.targets(batch, labels, True)),
+        "position_ids": torch.from_numpy(
+            views.positions(batch).astype(np.int64)),
+        "attention_mask": torch.zeros(apart.shape, dtype=dtype).masked_fill(
+            apart, torch.finfo(dtype).min),
+    }
+
+
+def collate(packs: Sequence[Batch],
+            convert: Callable[..., Dict[str, Any]] = rows,
+            **options: Any) -> Dict[str, Any]:
+    """A batch of packs of packstream.open; functools.partial of it says
+    another `convert`, or its labels."""
+    if "tokens" not in packs[0]:
+        raise ValueError("no tokens are left in the packs: Trainer needs "
+                         "TrainingArguments(remove_unused_columns=False)")
+    return convert(stack(packs), **options)

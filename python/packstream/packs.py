@@ -34,8 +34,8 @@ import copy
 import os
 import stat
 import struct
-from typing import (Any, BinaryIO, Dict, Iterator, List, Mapping, NamedTuple,
-                    Optional, Tuple, Union)
+from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple,
+                    Optional, Sequence, Tuple, Union)
 
 import numpy as np
 
@@ -80,9 +80,11 @@ class Header(NamedTuple):
 
 
 class Batch(Dict[str, np.ndarray]):
-    """A dictionary of arrays that knows the header of their stream."""
+    """A dictionary of arrays that knows the header of their stream.  Others,
+    such as Accelerate, make one like it of new arrays, without a header."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], header: Header):
+    def __init__(self, arrays: Union[Mapping[str, np.ndarray], Iterable],
+                 header: Optional[Header] = None):
         super().__init__(arrays)
         self.header = header
 
@@ -92,6 +94,12 @@ def as_batch(rows: np.ndarray, header: Header) -> Batch:
     records = rows.view(header.dtype)
     return Batch({name: records[name] for name in header.dtype.names
                   if name not in HIDDEN}, header)
+
+
+def stack(packs: Sequence[Batch]) -> Batch:
+    """A batch of single packs, such as packstream.open(...)[i] gives."""
+    return Batch({name: np.stack([pack[name] for pack in packs])
+                  for name in packs[0]}, packs[0].header)
 
 
 def read_dtype(data: bytes, at: int, capacity: int, depth: int,

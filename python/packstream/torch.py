@@ -1,61 +1,205 @@
 """torch.py - packs as a torch IterableDataset:
 
-    data = PackDataset("corpus.pks", 32, rank=rank, ranks=world_size)
+    data = PackDataset("corpus.pks", 32, drop_last=True)
     for batch in DataLoader(data, batch_size=None, num_workers=4):
         batch["tokens"]                  # int64 [32, L]
 
-Each pack comes once: those of a rank are dealt out to its workers in turn.
-Ranks that wait for each other in every step need drop_last=True, without
-which one may have a batch more than another.
-StatefulDataLoader of torchdata resumes it, with as many workers as before.
+Each pack comes once: the ranks of torch.distributed share the packs, and the
+workers of a rank share its own.  Ranks that wait for each other in every step
+need drop_last=True, without which one may have a batch more than another.
+
+Do not give the DataLoader to Accelerate's prepare(), nor the dataset to
+Trainer, which would share again: PackDataset lets them or refuses, see
+_share().
+
+state_dict() says what to go on with.  In workers only StatefulDataLoader of
+torchdata can ask for it, and resumes with as many workers as before.
 
 SPDX-License-Identifier: MIT
 """
 
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from multiprocessing.context import get_spawning_popen
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
+
 import numpy as np
 import torch
+from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
-from packstream import packs
+from packstream.files import open as open_packs
 
 
-def to_tensor(array):
+def to_tensor(array: np.ndarray) -> torch.Tensor:
     """A copy; unsigned integers of more than a byte become int64."""
     if array.dtype.kind == "u" and array.itemsize > 1:
         return torch.from_numpy(array.astype(np.int64))
     return torch.from_numpy(array.copy())
 
 
-def to_tensors(batch):
+def to_tensors(batch: Mapping[str, np.ndarray]) -> Dict[str, torch.Tensor]:
     return {name: to_tensor(array) for name, array in batch.items()}
 
 
 class PackDataset(IterableDataset):
-    """`source` is a path, or a function that opens a stream: each worker
-    calls it.  `convert` makes of a batch, a dictionary of arrays, what is
-    wanted; `options` are more of packs.Packs.batches."""
+    """`source` is what packstream.open takes, or a function that returns
+    that: each worker calls it.  `convert` makes of a batch, a dictionary of
+    arrays, what is wanted; `options` are more of Packs.batches: `order`, the
+    numbers of packs, and drop_last.
 
-    def __init__(self, source, size, rank=0, ranks=1, convert=to_tensors,
-                 **options):
+    With `shuffle`, a seed, the packs of files come in an order that is drawn
+    for each epoch, which set_epoch() names, as with DistributedSampler.
+
+    Where `rank` and `ranks` are not given they are those of torch.distributed
+    when the iteration begins; without it, all packs come.  Give them where
+    several processes take the same packs, as with tensor parallelism."""
+
+    def __init__(self, source: Any, size: int, rank: Optional[int] = None,
+                 ranks: Optional[int] = None,
+                 convert: Callable[[Any], Any] = to_tensors,
+                 shuffle: Optional[int] = None, **options: Any):
+        if (rank is None) != (ranks is None):
+            raise ValueError("rank and ranks go together")
+        if shuffle is not None and "order" in options:
+            raise ValueError("either order or shuffle")
         self.source, self.size, self.convert = source, size, convert
-        self.rank, self.ranks, self.options = rank, ranks, options
-        self.start = self.resume = 0
+        self.rank, self.ranks = rank, ranks
+        self.shuffle, self.options = shuffle, options
+        self.epoch = self.start = self.resume = 0
+        self._loaded = False    # a state, and not in a worker
+        # What a worker that is spawned is told of its share.
+        self._told: Optional[Tuple[int, int]] = None
+        self._in_workers = mmap.mmap(-1, 1)     # shared with forked workers
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         info = get_worker_info()
+        if info and self._loaded:
+            raise RuntimeError(
+                "a state was loaded into a PackDataset, of which each worker "
+                "of a DataLoader has a copy that would begin there in every "
+                "epoch: load it into a StatefulDataLoader of torchdata, or "
+                "use num_workers=0")
+        self._in_workers[0] = info is not None
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        source = self.source() if callable(self.source) else self.source
-        shard, shards = self.rank + self.ranks * worker, self.ranks * workers
+        rank, ranks = self._share()
+        shard, shards = rank + ranks * worker, ranks * workers
         self.start = start = self.resume
-        self.resume = 0     # for once: another iteration begins anew
-        for batch in packs.open_packs(source).batches(
-                self.size, shard, shards, start, **self.options):
+        self.resume, self._loaded = 0, False    # another one begins anew
+        packs = open_packs(self.source() if callable(self.source)
+                           else self.source)
+        options = dict(self.options)
+        if self.shuffle is not None:
+            options["order"] = np.random.default_rng(
+                [self.shuffle, self.epoch]).permutation(len(packs))
+        for batch in packs.batches(self.size, shard, shards, start,
+                                   **options):
             self.start = start = start + shards * len(batch["tokens"])
             yield self.convert(batch)
         self.start = 0
 
-    def state_dict(self):
-        return {"start": self.start}
+    def set_epoch(self, epoch: int) -> None:
+        """Says which order of `shuffle` comes next."""
+        if self.shuffle is not None and self.resume and epoch != self.epoch:
+            raise ValueError("the state that was loaded is of epoch %d, "
+                             "not %d" % (self.epoch, epoch))
+        self.epoch = epoch
+        if accelerate_loader() is not None:     # it calls this everywhere
+            self._share()
 
-    def load_state_dict(self, state):
+    def state_dict(self) -> Dict[str, int]:
+        """What to go on with after the batch that came last."""
+        if not get_worker_info():
+            if self._in_workers[0]:
+                raise RuntimeError(
+                    "workers of a DataLoader read these packs, and only they "
+                    "know where they are: use StatefulDataLoader of torchdata "
+                    "and its state_dict(), or num_workers=0")
+            loader = accelerate_loader()
+            if loader is not None and _is_of(loader, self) and \
+                    not loader.use_stateful_dataloader:
+                raise RuntimeError(
+                    "Accelerate has taken a batch in advance: use "
+                    "use_stateful_dataloader=True and the state_dict() of "
+                    "the DataLoader that it prepared")
+        return {"start": self.start, "epoch": self.epoch}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
         self.start = self.resume = state["start"]
+        self.epoch = state["epoch"]
+        self._loaded = get_worker_info() is None
+
+    def _share(self) -> Tuple[int, int]:
+        """Which share of the packs is this process's: its rank, and of how
+        many.  Where a DataLoader of Accelerate deals out what it reads, all
+        packs have to come; a share of them would be shared once more."""
+        if self._told:
+            return self._told
+        loader = accelerate_loader()
+        if loader is not None and _deals(loader):
+            if _is_of(loader, self):
+                if (self.ranks or 1) > 1:
+                    raise RuntimeError(
+                        "Accelerate deals out the packs that this PackDataset "
+                        "reads for one of %d ranks already: do not prepare() "
+                        "its DataLoader, or leave out rank and ranks"
+                        % self.ranks)
+                if getattr(loader.dataset, "batch_size", 1) is None:
+                    raise RuntimeError(
+                        "with dispatch_batches=False Accelerate cannot deal "
+                        "out batches that a dataset made: do not prepare() "
+                        "the DataLoader of a PackDataset, which shares by "
+                        "itself")
+                return 0, 1
+            if self.ranks is None:
+                raise RuntimeError(
+                    "a DataLoader that Accelerate prepared is in use, perhaps "
+                    "around this PackDataset: give rank and ranks; 0 and 1 "
+                    "if Accelerate deals out its packs")
+        if self.ranks is not None:
+            return self.rank or 0, self.ranks
+        if distributed.is_available():
+            if distributed.is_initialized():
+                return distributed.get_rank(), distributed.get_world_size()
+            if distributed.is_torchelastic_launched() and \
+                    int(os.environ.get("WORLD_SIZE", 1)) > 1:
+                raise RuntimeError(
+                    "torchrun started several processes, and all would read "
+                    "the same packs: call init_process_group() before, or "
+                    "give rank and ranks")
+        return 0, 1
+
+    def __getstate__(self) -> Dict[str, Any]:
+        state = dict(self.__dict__, _in_workers=None)
+        if get_spawning_popen():    # to a worker, which knows of no ranks
+            self._in_workers[0] = True
+            state["_told"] = self._share()
+        return state
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._in_workers = mmap.mmap(-1, 1)
+
+
+def accelerate_loader() -> Any:
+    """The DataLoader of Accelerate that is being iterated over, or None."""
+    module = sys.modules.get("accelerate.state")
+    if module is None or not module.GradientState._shared_state:
+        return None
+    return module.GradientState().active_dataloader
+
+
+def _deals(loader: Any) -> bool:
+    """Whether it deals out what comes of an IterableDataset."""
+    module = sys.modules["accelerate.data_loader"]
+    return isinstance(loader, module.DataLoaderDispatcher) or \
+        isinstance(loader.dataset, module.IterableDatasetShard)
+
+
+def _is_of(loader: Any, dataset: Any) -> bool:
+    """Whether it reads this dataset."""
+    inner = loader.dataset
+    return inner is dataset or getattr(inner, "dataset", None) is dataset

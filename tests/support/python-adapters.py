@@ -129,8 +129,8 @@ def stateful(path):
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     def loader(workers):
-        return StatefulDataLoader(PackDataset(path, 2), batch_size=None,
-                                  num_workers=workers)
+        data = PackDataset(path, 2, shuffle=workers or None)
+        return StatefulDataLoader(data, batch_size=None, num_workers=workers)
 
     for workers in (0, 2):
         whole = numbers(loader(workers))
@@ -143,6 +143,7 @@ def stateful(path):
             second = loader(workers)
             second.load_state_dict(state)
             assert before + numbers(second) == whole, (workers, taken)
+        assert numbers(second) == whole         # the next epoch
 
 
 # ---------------------------------------------------------------------
