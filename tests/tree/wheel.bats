@@ -150,7 +150,8 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     echo '1 2 3' | tokcat --from=ids >corpus.tok
     run -0 bash -e examples.sh
     [[ $output == *'1 steps, 1 sequences, 3 tokens, '* ]]
-    sed -n '/^    [$>] /d; s/^    //p' "$readme" >examples.py
+    sed -n "/^\`\`\`/,/^\`\`\`/d; /^    [$>] /d; s/^    //p" "$readme" \
+        >examples.py
     run -0 "$package" examples.py
     [ "${lines[0]}" = "[-100    2    3 -100] 7" ]
     [ "${lines[1]}" = "[[1, 0], [2, 3]]" ]

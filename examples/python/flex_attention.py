@@ -1,0 +1,55 @@
+"""flex_attention.py - packs with FlexAttention: a block mask from segments.
+
+    python3 flex_attention.py corpus.pks
+
+Blocks of the mask in which no sequence meets itself are not computed.  The
+mask goes to flex_attention, or as attention_mask to a model of transformers,
+which would otherwise make one from position_ids itself.  On a CPU
+FlexAttention has no gradients.
+
+SPDX-License-Identifier: MIT
+"""
+
+import sys
+
+import packstream
+import torch
+from packstream import hf, views
+from torch.nn.attention.flex_attention import create_block_mask
+from transformers import LlamaConfig, LlamaForCausalLM
+
+
+def block_mask(batch, device, causal=True):
+    """Of a batch of packs, for q, k and v of [S, heads, L, size]."""
+    segments = torch.from_numpy(views.segments(batch)).to(device)
+
+    def sees(row, head, query, key):
+        same = segments[row, query] == segments[row, key]
+        return same & (query >= key) if causal else same
+
+    rows, capacity = segments.shape
+    return create_block_mask(sees, rows, None, capacity, capacity, device)
+
+
+def batches(path, device, size=8):
+    for batch in packstream.open(path).batches(size):
+        mask = block_mask(batch, device)
+        tensors = {name: value.to(device) if torch.is_tensor(value) else value
+                   for name, value in hf.rows(batch).items()}
+        yield dict(tensors, attention_mask=mask)
+
+
+def train(model, path, device, lr=1e-3):
+    model.to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr)
+    for batch in batches(path, device):
+        optimizer.zero_grad()
+        model(**batch).loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    train(LlamaForCausalLM(LlamaConfig(
+        vocab_size=50000, hidden_size=64, intermediate_size=128,
+        num_hidden_layers=2, num_attention_heads=4,
+        attn_implementation="flex_attention")), sys.argv[1], "cuda")

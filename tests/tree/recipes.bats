@@ -1,0 +1,88 @@
+#!/usr/bin/env bats
+# recipes.bats - the recipes of examples/python and of python/README.md, with
+# the real packages: every sequence comes once over all processes, and losses
+# of packs are those of the sequences alone.
+#
+# The checks are functions of python-recipes.py in tests/support.  They run
+# where PEERS_PYTHON names a python3 that has packstream itself, as pip
+# installs it, torch, torchdata, transformers, trl, datasets, accelerate,
+# grain and pyarrow.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+packages='packstream._native torch torchdata transformers trl datasets
+    accelerate grain pyarrow'
+
+# Why nothing can be tested, or nothing.
+lacking() {
+    [ -n "${PEERS_PYTHON-}" ] || {
+        echo "PEERS_PYTHON names no python3 with torch and trainers"
+        return
+    }
+    local name
+    for name in $packages; do
+        "$PEERS_PYTHON" -c 'import importlib.util as u, sys
+sys.exit(u.find_spec(sys.argv[1]) is None)' "$name" 2>/dev/null ||
+            echo "$PEERS_PYTHON has no $name"
+    done
+}
+
+# What pip installed is tested, not what lies in the tree.
+check() {
+    python=$PEERS_PYTHON support python-recipes.py "$@"
+}
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    lacking >reasons
+    [ ! -s reasons ] || return 0
+    check write x.tok
+    packstream -q -a nextfit -L 64 -d 64 -o x.pks x.tok
+    packstream -q -a nextfit -L 64 -d 64 --zstd -o z.pks x.tok
+}
+
+setup() {
+    start
+    skip_if_quick
+    [ ! -s "$BATS_FILE_TMPDIR/reasons" ] ||
+        skip "$(head -n 1 "$BATS_FILE_TMPDIR/reasons")"
+    ln -s "$BATS_FILE_TMPDIR"/?.pks .
+    # Nothing is fetched from a hub, and nothing lies about.
+    export HF_HUB_OFFLINE=1 HF_HOME=$BATS_TEST_TMPDIR/hf
+}
+
+@test "PackDataset: sources, orders, and states that workers would lose" {
+    check dataset x.pks z.pks
+}
+
+@test "PackDataset among ranks; DistributedDataParallel: as many steps for all" {
+    check ranks,distributed x.pks
+}
+
+@test "Accelerate: each pack once, prepared or not, or a plain refusal" {
+    check accelerated x.pks
+}
+
+@test "Trainer, SFTTrainer of TRL; BERT; FlexAttention by block masks" {
+    check hf_trainer,trl_sft_trainer,bert,flex x.pks
+}
+
+@test "grain: two processes, each with workers" {
+    check grain_workers x.pks
+}
+
+@test "from parquet to the first step of training" {
+    local script=${abs_top_srcdir:?}/examples/python/parquet_to_training.py
+    [ "$(wc -l <"$script")" -lt 30 ]
+    check parquet documents.parquet
+    run -0 "$PEERS_PYTHON" "$script" documents.parquet
+    local stages='tokenizer|tokens|packs|first step'
+    [ "$(grep -cE "^($stages) +[0-9.]+ s\$" <<<"$output")" = 4 ]
+    packstat docs.pks | grep -E '^ +sequences +11,000$'
+}
+
+@test "the lines of python/README.md for trainers" {
+    check readme "$abs_top_srcdir/python/README.md" x.pks
+}
