@@ -230,8 +230,8 @@ static int start_packing(job *j, const ps_schema *schema,
     ps_error err;
     int status = STATUS_OK;
 
-    /* A packer that leaves packs out writes the header at once. */
-    if (options->first_record > 0 &&
+    /* A packer may write the header at once, in a thread if it compresses. */
+    if ((r->output_is_new || options->first_record > 0) &&
         !files_begin(j->out, j->conf->output))
         status = STATUS_FAILURE;
     if (status == STATUS_OK)

@@ -359,13 +359,9 @@ int resume_open_output(resume *r, int in, int *out)
 
 int resume_cut_output(const resume *r, int out)
 {
-    if (r->first_record > 0)
-        return STATUS_OK;
-    if (r->goes_on)
-        return output_check_cut(&r->output, out, r->summary.output_bytes);
-    return !r->output_is_new || files_begin(out, r->conf->output)
-               ? STATUS_OK
-               : STATUS_FAILURE;
+    return r->goes_on && r->first_record == 0
+               ? output_check_cut(&r->output, out, r->summary.output_bytes)
+               : STATUS_OK;
 }
 
 /* ---- The packer ---- */

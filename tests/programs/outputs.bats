@@ -53,6 +53,16 @@ keeps() {
         whole)
 }
 
+@test "packstream: compressed, over a file that is there" {
+    packstream -L 8 -d 2 --zstd in >whole
+    for _ in 1 2 3 4 5 6 7 8; do
+        packstream -L 8 -d 2 --zstd -o old in
+        cmp old whole
+    done
+    packstream -L 8 -d 2 --state=s --zstd -o old in
+    cmp old whole
+}
+
 # stride FILE: bytes of a record.
 stride() {
     od -An -t u4 -j 20 -N 4 "$1" | tr -d ' '
