@@ -17,6 +17,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "../../python"))
 
+# All is small: threads would only wait for each other.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
