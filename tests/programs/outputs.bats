@@ -41,12 +41,12 @@ keeps() {
     keeps packstream -L 100000000 -o old in
     packstream -L 8 --state=s -o out in
     keeps packstream -L 9 --state=s --resume -o old in
-    { printf '\x03\0\0\0'; } >cut
+    { printf '\x03\0\0\0'; } >./cut
     keeps packstream -L 8 -o old cut missing
 }
 
 @test "packstream: a job that goes on with later packs has its own file" {
-    for k in 1 2 3 4 5 6 7 8 9; do record16 "$k" 2 3 4 5 6; done >more
+    for k in 1 2 3 4 5 6 7 8 9; do record16 "$k" 2 3 4 5 6; done >./more
     packstream -L 8 -o whole more
     packstream -L 8 --resume-from=4 -o old more
     cmp old <(head -c 4096 whole; tail -c +$((4096 + 4 * $(stride whole) + 1)) \
