@@ -298,8 +298,10 @@ int job_open_output(job *j)
                        j->resume.file.folder))
         status = STATUS_FAILURE;
     if (status == STATUS_OK && j->resume.done)
-        return resume_open_ended(&j->resume, &j->packer, j->out, &schema,
-                                 &options);
+        return rejects_are_whole(&j->rejects)
+                   ? resume_open_ended(&j->resume, &j->packer, j->out,
+                                       &schema, &options)
+                   : STATUS_FAILURE;
 
     /* From the first state on, a signal leaves none half made. */
     if (status == STATUS_OK && c->state != NULL)

@@ -67,6 +67,13 @@ int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
     return marked ? output_check_begin(&r->file, r->name, r->fd) : STATUS_OK;
 }
 
+bool rejects_are_whole(const rejects *r)
+{
+    return r->name == NULL ||
+           files_has_length(r->fd, r->name,
+                            r->mark.file.base + r->mark.stream.offset);
+}
+
 int rejects_start(rejects *r, const rejects_mark *mark)
 {
     const ps_token_mark start = {0};

@@ -44,6 +44,12 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
  */
 int rejects_open(rejects *r, const rejects_mark *mark, bool marked);
 
+/*
+ * Whether the file ends where the mark does, as that of a job that has ended;
+ * false after a message.
+ */
+bool rejects_are_whole(const rejects *r);
+
 /* Cuts the file to the mark, and starts the stream there. */
 int rejects_start(rejects *r, const rejects_mark *mark);
 

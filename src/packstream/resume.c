@@ -400,6 +400,9 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
 {
     ps_error err;
 
+    if (!files_has_length(out, r->conf->output,
+                          r->output.base + r->summary.output_bytes))
+        return STATUS_FAILURE;
     if (ps_packer_open_ended(packer, schema, options, r->state, r->bytes,
                              &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);

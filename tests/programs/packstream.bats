@@ -644,7 +644,7 @@ EOF
     is 1 "packstream: missing: No such file or directory" \
         packstream -L 4 -w 1 -o out x missing
     [ "$(cat out)" = old ]
-    head -c 5 x >cut
+    head -c 5 x >"cut"
     run -65 packstream -L 4 -w 1 -o out x cut
     # Packs that were decided are there, but no END.
     [ "$(size out)" = $((4096 + 2 * 256)) ]

@@ -70,6 +70,9 @@ load ../support/resumed
             refused 1 "is not the output" "$other" $options -o "$other" x
         done
         packstream -q $options --state=s --resume -o out x
+        # Nor has anybody written behind it.
+        { cat out; echo; } >longer
+        refused 1 "longer: has" longer $options -o longer x
     done
 }
 
@@ -82,6 +85,8 @@ load ../support/resumed
     refused 1 "r: has" out $options x
     head -c "$(size whole)" /dev/urandom >r
     refused 1 "r: is not the output" out $options x
+    { cat whole; echo; } >r
+    refused 1 "r: has" out $options x
     rm r
     run -1 packstream -q --state=s --resume $options x
 }

@@ -727,15 +727,12 @@ yes.kill()'
 @test "jsonl: an ignored key may hold what no reader takes" {
     local values=(18446744073709551616 NaN -Infinity 1e400 '"\ud800"' '"\x"'
         '{"a": 1, "a": 2}' '"a \" , } b"' '[{"x": [1, "]"]}, "}"]' '' '1 2'
-        $'"\xff"' '[[]' '{"s": 1}') value k
+        $'"\xff"' '[[]' '{"s": 1}') value
     for value in "${values[@]}"; do
-        for k in 1 2; do
-            printf '{"s": %s, "input_ids": [1, 2], "n": 3}\n' "$value" |
-                tokcat --from=jsonl --ignore=s --channel=n:u8 >x.tok &&
-                continue
-            # A value that nobody can find the end of is a fault.
-            [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
-        done
+        printf '{"s": %s, "input_ids": [1, 2], "n": 3}\n' "$value" |
+            tokcat --from=jsonl --ignore=s --channel=n:u8 >x.tok && continue
+        # A value that nobody can find the end of is a fault.
+        [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
     done
     # However deep, and wherever it stands, the others are still looked at.
     deep() {

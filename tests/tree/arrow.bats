@@ -20,7 +20,8 @@ setup() {
 check() {
     local name
     for name in packstream._native pyarrow "${@:2}"; do
-        "$PEERS_PYTHON" -c "import $name" 2>/dev/null ||
+        "$PEERS_PYTHON" -c 'import importlib.util as u, sys
+sys.exit(u.find_spec(sys.argv[1]) is None)' "$name" 2>/dev/null ||
             skip "$PEERS_PYTHON has no $name"
     done
     python=$PEERS_PYTHON support python-arrow.py "$1"
