@@ -42,7 +42,8 @@ def declarations():
             check=True, capture_output=True, text=True).stdout
             for name in ("src/include/packstream.h", "python/native.h"))
     text = re.sub(r"^#.*$", "", text, flags=re.M)
-    return text + "void free(void *);\n" + "".join("#define %s ...\n" % name for name in CONSTANTS)
+    return text + "void free(void *);\n" + "".join(
+        "#define %s ...\n" % name for name in CONSTANTS)
 
 
 def requirement(option, *defaults):

@@ -34,8 +34,8 @@ import copy
 import os
 import stat
 import struct
-from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple,
-                    Optional, Sequence, Tuple, Union)
+from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping,
+                    NamedTuple, Optional, Sequence, Tuple, Union)
 
 import numpy as np
 

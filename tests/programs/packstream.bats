@@ -399,12 +399,12 @@ outside() {
 \x93NUMPY\x01\x00v\x00|an array of numpy (see tokcat --from=npy)
 \x88\xdb\x34\x01\x01\x00\x00\x00\x01|a file of llm.c (see tokcat --from=llmc)
 MMIDIDX\x00\x00\x01|an index of Megatron-LM (see tokcat --from=megatron)
-PAR1\x15\x04\x15\x10|Parquet
-ARROW1\x00\x00\xff|Arrow
-\xff\xff\xff\xff\x10\x01\x00\x00|Arrow
-\x1f\x8b\x08\x00\x00\x00\x00\x00|gzip
-BZh91AY&SY|bzip2
-\xfd7zXZ\x00\x00\x04|xz
+PAR1\x15\x04\x15\x10|Parquet (see python3 -m packstream.tokens)
+ARROW1\x00\x00\xff|Arrow (see python3 -m packstream.tokens)
+\xff\xff\xff\xff\x10\x01\x00\x00|Arrow (see python3 -m packstream.tokens)
+\x1f\x8b\x08\x00\x00\x00\x00\x00|gzip (see gzip -dc)
+BZh91AY&SY|bzip2 (see bzip2 -dc)
+\xfd7zXZ\x00\x00\x04|xz (see xz -dc)
 PK\x03\x04\x14\x00\x00\x00|a zip archive
 END
 }

@@ -926,9 +926,9 @@ looks_like() {
     seq 999 >>x
     looks_like llmc 'JSON (see tokcat --from=jsonl)' --split=9
     { printf 'PAR1\x15\x04\x15\x10'; seq 99; } >x
-    looks_like ids Parquet
-    looks_like jsonl Parquet
-    looks_like npy Parquet
+    looks_like ids 'Parquet (see python3 -m packstream.tokens)'
+    looks_like jsonl 'Parquet (see python3 -m packstream.tokens)'
+    looks_like npy 'Parquet (see python3 -m packstream.tokens)'
     echo 1 | tokcat --from=ids >x
     looks_like jsonl 'token records (see packstream)'
     packstream -q -L 4 x -o y

@@ -20,12 +20,12 @@ static const struct {
     {8, "\xa1\xd9\x34\x01\x07\0\0\0", "a file of llm.c (see tokcat "
                                       "--from=llmc)"},
     {7, "MMIDIDX", "an index of Megatron-LM (see tokcat --from=megatron)"},
-    {4, "PAR1", "Parquet"},
-    {6, "ARROW1", "Arrow"},
-    {3, "\x1f\x8b\x08", "gzip"},
+    {4, "PAR1", "Parquet (see python3 -m packstream.tokens)"},
+    {6, "ARROW1", "Arrow (see python3 -m packstream.tokens)"},
+    {3, "\x1f\x8b\x08", "gzip (see gzip -dc)"},
     {4, "\x28\xb5\x2f\xfd", "zstd"},
-    {3, "BZh", "bzip2"},
-    {6, "\xfd" "7zXZ\0", "xz"},
+    {3, "BZh", "bzip2 (see bzip2 -dc)"},
+    {6, "\xfd" "7zXZ\0", "xz (see xz -dc)"},
     {4, "PK\3\4", "a zip archive"},
     {8, "\x89TOK\r\n\x1a\n", "token records (see packstream)"},
     {8, "\x89PKS\r\n\x1a\n", "a pack stream (see packcat)"},
@@ -77,7 +77,7 @@ const char *ps_recognize(const void *bytes, size_t n)
             memcmp(p, beginnings[i].bytes, beginnings[i].n) == 0)
             return beginnings[i].name;
     if (is_arrow_stream(p, n))
-        return "Arrow";
+        return "Arrow (see python3 -m packstream.tokens)";
     if (is_json(p, n))
         return "JSON (see tokcat --from=jsonl)";
     /* Less of it can be the beginning of anything. */
