@@ -2,7 +2,7 @@
 # packstream.bats - packs hold what came in, whatever comes in; and bad
 # input, bad options and a bad world are told as they should be.
 #
-# What takes more than a shell is done by tests/support/packstream.py and
+# What takes more than a shell is done by tests/support/packstream-checks.py and
 # tests/support/packlive.py, which encode and decode both formats by themselves.
 #
 # SPDX-License-Identifier: MIT
@@ -26,7 +26,7 @@ skip_without_decoder() {
 # check NAME ARGUMENT..., live NAME ARGUMENT...: a check in Python.
 check() {
     skip_without_decoder
-    support packstream.py "$@"
+    support packstream-checks.py "$@"
 }
 
 live() {

@@ -1,4 +1,4 @@
-"""packformat.py - token records and pack streams for tests/support/packstream.py.
+"""packformat.py - token records and pack streams for packstream-checks.py.
 
 Written from packstream(5) with the standard library; only the hash comes
 from the library that defines it.  A sequence is a list of bytes objects, a

@@ -15,13 +15,12 @@ import signal
 import subprocess
 import sys
 
-sys.path.pop(0)     # this folder has a packstream.py of its own
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 import packstream
+from python_naive import raises
 
 
 def documents(n=700, longest=50, seed=1, shortest=1):
@@ -44,15 +43,6 @@ def table(rows, kind=pa.list_(pa.int64()), **more):
     third = len(rows) // 3
     return pa.concat_tables([whole.slice(0, third), whole.slice(third, 1),
                              whole.slice(third + 1)])
-
-
-def complains(kind, why, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except kind as error:
-        assert why in str(error), error
-        return
-    raise AssertionError("%s does not fail" % call)
 
 
 def split(row, lengths):
@@ -115,7 +105,7 @@ def datasets_source():
     check_sequences(datasets.load_from_disk("saved"), rows)
     some = whole.select([5, 3, 9])
     check_sequences(some, [rows[5], rows[3], rows[9]], ())
-    complains(ValueError, "state.json", packstream.from_arrow, ".")
+    raises(ValueError, "state.json", packstream.from_arrow, ".")
 
 
 def source_refused():
@@ -124,42 +114,42 @@ def source_refused():
 
     def read(*arguments, **options):
         return list(from_arrow(*arguments, **options))
-    complains(ValueError, "no column ids; there is input_ids", from_arrow,
-              table(rows), "ids")
-    complains(ValueError, "no column x", from_arrow, table(rows),
-              channels=["x"])
-    complains(OSError, "nowhere", from_arrow, "nowhere.parquet")
+    raises(ValueError, "no column ids; there is input_ids", from_arrow,
+           table(rows), "ids")
+    raises(ValueError, "no column x", from_arrow, table(rows),
+           channels=["x"])
+    raises(OSError, "nowhere", from_arrow, "nowhere.parquet")
     open("x.txt", "w").write("hello")
-    complains(ValueError, "x.txt: neither parquet nor Arrow", from_arrow,
-              "x.txt")
-    complains(ValueError, "no file", from_arrow, [])
-    complains(ValueError, "row 1 has no list", read,
-              pa.table({"input_ids": [[1], None]}))
-    complains(ValueError, "row 2 has no list", read, [
+    raises(ValueError, "x.txt: neither parquet nor Arrow", from_arrow,
+           "x.txt")
+    raises(ValueError, "no file", from_arrow, [])
+    raises(ValueError, "row 1 has no list", read,
+           pa.table({"input_ids": [[1], None]}))
+    raises(ValueError, "row 2 has no list", read, [
         pa.table({"input_ids": rows}),
         pa.table({"input_ids": pa.array([None], pa.list_(pa.int64()))})])
-    complains(ValueError, "missing", read, pa.table({"input_ids": [[1, None]]}))
+    raises(ValueError, "missing", read, pa.table({"input_ids": [[1, None]]}))
     for kind in (pa.string(), pa.struct([("a", pa.int8())]),
                  pa.timestamp("s")):
-        complains(ValueError, "x: values of", from_arrow, pa.table({
+        raises(ValueError, "x: values of", from_arrow, pa.table({
             "input_ids": rows, "x": pa.array([None, None], kind)}),
             channels=["x"])
-    complains(TypeError, "generator", from_arrow, (
+    raises(TypeError, "generator", from_arrow, (
         batch for batch in pa.table({"input_ids": rows}).to_batches()))
     pa.parquet.write_table(pa.table({"x": [1, 2], "input_ids": rows}),
                            "x.parquet")
     pa.parquet.write_table(pa.table({"input_ids": rows}), "y.parquet")
-    complains(ValueError, "y.parquet: no column x", read,
-              ["x.parquet", "y.parquet"], channels=["x"])
+    raises(ValueError, "y.parquet: no column x", read,
+           ["x.parquet", "y.parquet"], channels=["x"])
     os.truncate("y.parquet", os.path.getsize("y.parquet") - 20)
-    complains(ValueError, "y.parquet: ", read, ["x.parquet", "y.parquet"])
-    complains(ValueError, "of string, where numbers", read,
-              pa.table({"input_ids": [["a"]]}))
-    complains(ValueError, "of string, where lists", read,
-              pa.table({"input_ids": ["a"]}))
-    complains(ValueError, "row 1: 2 values of labels for 1 tokens", read,
-              pa.table({"input_ids": rows, "labels": [[1, 2], [3, 4]]}),
-              channels=["labels"])
+    raises(ValueError, "y.parquet: ", read, ["x.parquet", "y.parquet"])
+    raises(ValueError, "of string, where numbers", read,
+           pa.table({"input_ids": [["a"]]}))
+    raises(ValueError, "of string, where lists", read,
+           pa.table({"input_ids": ["a"]}))
+    raises(ValueError, "row 1: 2 values of labels for 1 tokens", read,
+           pa.table({"input_ids": rows, "labels": [[1, 2], [3, 4]]}),
+           channels=["labels"])
 
 
 def into_packer():
@@ -178,8 +168,8 @@ def into_packer():
                 assert batch["source"][r][k] == number % 7
     assert [found[i] for i in range(len(rows))] == rows
     source = packstream.from_arrow(pa.table({"input_ids": [[1] * 65]}))
-    complains(packstream.PackError, "sequence 0: 65 tokens", list,
-              packstream.Packer(64).pack(source))
+    raises(packstream.PackError, "sequence 0: 65 tokens", list,
+           packstream.Packer(64).pack(source))
 
 
 # ---------------------------------------------------------------------
@@ -239,9 +229,9 @@ def overlong():
     def pack(how):
         return packstream.pack_dataset(whole, 30, overlong=how)
     longer = next(i for i, row in enumerate(rows) if len(row) > 30)
-    complains(packstream.PackError, "row %d: %d tokens" % (
+    raises(packstream.PackError, "row %d: %d tokens" % (
         longer, len(rows[longer])), pack, "error")
-    complains(ValueError, "overlong", pack, "cut")
+    raises(ValueError, "overlong", pack, "cut")
     check_packed(pack("drop"), [r for r in rows if len(r) <= 30], 30)
     check_packed(pack("truncate"), [r[:30] for r in rows], 30)
     check_packed(pack("split"), [r[i:i + 30] for r in rows
@@ -303,8 +293,8 @@ def file_is_whole_or_not_there():
     before = set(os.listdir("full"))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
-    complains(OSError, "too large", packstream.pack_dataset,
-              datasets.load_from_disk("full"), 64)
+    raises(OSError, "too large", packstream.pack_dataset,
+           datasets.load_from_disk("full"), 64)
     assert set(os.listdir("full")) == before
 
 
@@ -326,19 +316,19 @@ def as_full_as_trl():
 def datasets_refused():
     rows = documents(20)
     pack = packstream.pack_dataset
-    complains(ValueError, "source: a column of int16 cannot be packed", pack,
-              table(rows), 64)
-    complains(ValueError, "no column input_ids", pack,
-              table(rows).select(["labels"]), 64)
-    complains(ValueError, "row 2: 1 values of x for", pack, pa.table(
+    raises(ValueError, "source: a column of int16 cannot be packed", pack,
+           table(rows), 64)
+    raises(ValueError, "no column input_ids", pack,
+           table(rows).select(["labels"]), 64)
+    raises(ValueError, "row 2: 1 values of x for", pack, pa.table(
         {"input_ids": rows[:3], "x": [rows[0], rows[1], [1]]}), 64)
-    complains(ValueError, "seq_lengths already", pack,
-              pack(table(rows), 64, columns=["input_ids"]), 64)
-    complains(ValueError, "capacity", pack, table(rows), 0,
-              columns=["input_ids"])
-    complains(TypeError, "", pack, table(rows), 64, columns=["input_ids"],
-              dept=3)
-    complains(ValueError, "x: row 7 has no list", pack, pa.table({
+    raises(ValueError, "seq_lengths already", pack,
+           pack(table(rows), 64, columns=["input_ids"]), 64)
+    raises(ValueError, "capacity", pack, table(rows), 0,
+           columns=["input_ids"])
+    raises(TypeError, "", pack, table(rows), 64, columns=["input_ids"],
+           dept=3)
+    raises(ValueError, "x: row 7 has no list", pack, pa.table({
         "input_ids": rows[:8], "x": pa.chunked_array([
             pa.array(rows[:7]), pa.array([None], pa.list_(pa.int64()))])}), 64)
 
@@ -347,21 +337,21 @@ def datasets_refused():
             pa.list_(pa.int64()), len(offsets) - 1,
             [None, pa.py_buffer(np.array(offsets, np.int32))],
             children=[pa.array([1, 2, 3, 4])])
-        complains(ValueError, "ffset", pack, pa.table({"input_ids": lies}),
-                  1000)
+        raises(ValueError, "ffset", pack, pa.table({"input_ids": lies}),
+               1000)
 
     import datasets
     whole = datasets.Dataset(pa.table({"input_ids": rows}))
-    complains(ValueError, "a transform", pack,
-              whole.with_transform(lambda batch: batch), 64)
-    complains(ValueError, "a transform", packstream.from_arrow,
-              whole.with_transform(lambda batch: batch))
-    complains(TypeError, "IterableDataset", pack,
-              whole.to_iterable_dataset(), 64)
-    complains(ValueError, "features", packstream.from_arrow,
-              whole.to_iterable_dataset().map(lambda row: row))
-    complains(ValueError, "one split", pack, datasets.DatasetDict(a=whole),
-              64, cache_file_name="x.arrow")
+    raises(ValueError, "a transform", pack,
+           whole.with_transform(lambda batch: batch), 64)
+    raises(ValueError, "a transform", packstream.from_arrow,
+           whole.with_transform(lambda batch: batch))
+    raises(TypeError, "IterableDataset", pack,
+           whole.to_iterable_dataset(), 64)
+    raises(ValueError, "features", packstream.from_arrow,
+           whole.to_iterable_dataset().map(lambda row: row))
+    raises(ValueError, "one split", pack, datasets.DatasetDict(a=whole),
+           64, cache_file_name="x.arrow")
 
 
 # ---------------------------------------------------------------------

@@ -21,11 +21,10 @@ import threading
 
 import numpy as np
 
-sys.path.pop(0)     # this folder has a packstream.py of its own
-
 import packstream
 from packstream import packs as pure
 from packstream.library import lib
+from python_naive import raises
 
 CHANNELS = {"labels": packstream.Channel("int32", -100),
             "weight": packstream.Channel("f4", 0.5),
@@ -73,16 +72,6 @@ def check_found(batches, given):
     for number, one in found.items():
         for name, values in one.items():
             assert (values == given[number][name]).all(), (number, name)
-
-
-def raises(kind, why, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except kind as error:
-        assert why in str(error), error
-        return
-    raise AssertionError("%s(%r, %r) does not fail" % (call, arguments,
-                                                       options))
 
 
 # ---------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""python_naive.py - batches of packs, built one place at a time.
+"""python_naive.py - batches of packs, built one place at a time, and what
+else the checks of the Python package share.
 
 What a pack holds comes from packcat, which prints its sequences as JSON.
 
@@ -16,6 +17,17 @@ IGNORED = -100
 
 def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+
+
+def raises(kind, why, call, *arguments, **options):
+    """Fails unless the call does, with an error that says why."""
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        assert why in str(error), error
+        return
+    raise AssertionError("%s(%r, %r) does not fail" % (call, arguments,
+                                                       options))
 
 
 def read_naively(path, count):

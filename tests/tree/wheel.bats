@@ -168,13 +168,13 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     cp "$BATS_FILE_TMPDIR"/wheels/*.whl "$abs_top_builddir/python-wheel"
     touch "$abs_top_builddir/python-wheel/stamp"
     make -C "$abs_top_builddir" install-python PYTHON="$python" \
-        DESTDIR="$PWD/root" pythondir=/lib/packages >install.log 2>&1
+        DESTDIR="$PWD/installed" pythondir=/lib/packages >install.log 2>&1
     (cd "$abs_top_builddir" && rm -rf python-wheel)
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/root/lib/packages \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/installed/lib/packages \
         "$python" -c 'import packstream; packstream.Packer(8)'
-    make -C "$abs_top_builddir" uninstall-python DESTDIR="$PWD/root" \
+    make -C "$abs_top_builddir" uninstall-python DESTDIR="$PWD/installed" \
         pythondir=/lib/packages
-    run -0 find root -type f
+    run -0 find installed -type f
     [ -z "$output" ]
 }
 

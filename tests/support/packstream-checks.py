@@ -1,6 +1,6 @@
-"""packstream.py - checks of packstream that a shell cannot make well.
+"""packstream-checks.py - checks of packstream that a shell cannot make well.
 
-    packstream.py CHECK [ARGUMENT]...
+    packstream-checks.py CHECK [ARGUMENT]...
 
 calls a function below; it prints nothing and exits with 0, or fails with a
 traceback.  What went in and what came out is encoded and decoded by
