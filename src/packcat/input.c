@@ -66,13 +66,15 @@ static ps_result before_wait(void *context, ps_error *err)
     return result;
 }
 
-/* Says in `text` that a number of a stream is not what it was in the first. */
+/* Whether a number is not what it was in the first stream; says so in `text`. */
 static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
                     uint32_t b)
 {
+    if (a == b)
+        return false;
     (void)snprintf(text, MISMATCH_BYTES, "%s is %" PRIu32 ", not %" PRIu32,
                    what, a, b);
-    return a != b;
+    return true;
 }
 
 /*
@@ -106,18 +108,18 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
     for (uint32_t i = 0; i < a->n_fields && i < b->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];
-        const bool equal = strcmp(f->channel.name, g->channel.name) == 0 &&
-                           f->channel.type == g->channel.type &&
-                           f->offset == g->offset && f->count == g->count;
 
+        if (strcmp(f->channel.name, g->channel.name) == 0 &&
+            f->channel.type == g->channel.type && f->offset == g->offset &&
+            f->count == g->count)
+            continue;
         (void)snprintf(text, MISMATCH_BYTES,
                        "field %" PRIu32 " is '%s', %s at byte %" PRIu32
                        ", not '%s', %s at %" PRIu32,
                        i, f->channel.name, ps_type_name(f->channel.type),
                        f->offset, g->channel.name,
                        ps_type_name(g->channel.type), g->offset);
-        if (!equal)
-            return true;
+        return true;
     }
     return differs(text, "the number of fields", a->n_fields, b->n_fields) ||
            differs(text, "the size of records", a->record_bytes,

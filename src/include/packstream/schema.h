@@ -106,7 +106,7 @@ PS_MUST_CHECK ps_result ps_schema_check(const ps_schema *schema,
 PS_MUST_CHECK ps_result ps_schema_compare(const ps_schema *a,
                                           const ps_schema *b, ps_error *err);
 
-/* The same as a truth value. */
+/* True if ps_schema_compare gives PS_OK. */
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
 
 /* Bytes of an element; "u16"; numpy's "<u2".  0 or "?" for no type. */

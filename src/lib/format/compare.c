@@ -188,20 +188,17 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
         {"depth", a->depth, b->depth},
         {"pad_id", a->pad_id, b->pad_id},
         {"split", a->split, b->split},
-        /* These differ only if the schemas do, or another program wrote one. */
         {"n_fields", a->n_fields, b->n_fields},
         {"record_bytes", a->record_bytes, b->record_bytes},
     };
-    ps_result r = PS_OK;
+    /* The last two numbers and the fields follow from the schema. */
+    ps_result r = ps_schema_compare(&a->schema, &b->schema, err);
 
     for (size_t i = 0; r == PS_OK && i < sizeof numbers / sizeof numbers[0];
-         i++) {
-        if (i == 5)
-            r = ps_schema_compare(&a->schema, &b->schema, err);
-        if (r == PS_OK && numbers[i].a != numbers[i].b)
+         i++)
+        if (numbers[i].a != numbers[i].b)
             r = ps_fail(err, PS_ERR_ARGUMENT, "%s is %" PRIu32 ", not %" PRIu32,
                         numbers[i].name, numbers[i].a, numbers[i].b);
-    }
     for (uint32_t i = 0; r == PS_OK && i < a->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];
