@@ -20,8 +20,7 @@ from cffi import FFI
 TOP = os.path.relpath(os.path.join(os.path.dirname(
     os.path.abspath(__file__)), ".."))
 INCLUDE = ["python", "src/include", "src/lib", "src/common"]
-CONSTANTS = ("PS_PACK_HEADER_BYTES", "PS_MAX_CAPACITY", "PS_MAX_DEPTH",
-             "PS_MAX_WINDOW")
+CONSTANTS = ("PS_MAX_CHANNELS", "PS_NAME_BYTES")
 
 
 def path(name):

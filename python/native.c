@@ -58,85 +58,88 @@ static uint32_t length_of(const psn_columns *c, int64_t i)
     return n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* Room for the longest payload; NULL if there is none, or it is too long. */
-static unsigned char *allocate_payload(const ps_schema *schema,
-                                       const psn_columns *c)
-{
-    uint32_t longest = 1;
-    uint64_t bytes;
+/* A payload of one sequence after another, in memory that grows. */
+typedef struct payload {
+    unsigned char *bytes;
+    size_t size; /* of the last sequence's */
+    size_t capacity;
+} payload;
 
-    for (int64_t i = 0; i < c->n; i++)
-        if (length_of(c, i) > longest)
-            longest = length_of(c, i);
-    bytes = ps_payload_bytes(schema, longest);
-    return bytes > SIZE_MAX / 2 ? NULL : malloc((size_t)bytes);
-}
-
-/* Makes the payload of sequence i, which has n_tok tokens. */
-static void fill_payload(unsigned char *payload, const ps_schema *schema,
-                         const psn_columns *c, int64_t i, uint32_t n_tok)
+/* Makes the payload of sequence i, which has n_tok tokens.  PS_ERR_MEMORY. */
+static ps_result fill_payload(payload *p, const ps_schema *schema,
+                              const psn_columns *c, int64_t i, uint32_t n_tok,
+                              ps_error *err)
 {
+    const uint64_t size = ps_payload_bytes(schema, n_tok);
+    unsigned char *to;
+
+    if (size > p->capacity) {
+        to = size > SIZE_MAX / 2 ? NULL : realloc(p->bytes, 2 * (size_t)size);
+        if (to == NULL)
+            return fail_memory(err);
+        p->bytes = to;
+        p->capacity = 2 * (size_t)size;
+    }
+    p->size = (size_t)size;
+    to = p->bytes;
     for (uint32_t k = 0; k <= schema->n_channels; k++) {
         const ps_channel *channel = k == 0 ? NULL : &schema->channels[k - 1];
-        size_t bytes = ps_type_bytes(channel == NULL ? schema->token_type
-                                                     : channel->type);
-        const unsigned char *column = c->columns[k];
+        const size_t bytes = ps_type_bytes(channel == NULL ? schema->token_type
+                                                           : channel->type);
+        const bool per_sequence =
+            channel != NULL && channel->kind == PS_PER_SEQUENCE;
+        const size_t n = per_sequence ? 1 : n_tok;
 
-        if (channel != NULL && channel->kind == PS_PER_SEQUENCE) {
-            memcpy(payload, column + bytes * (size_t)i, bytes);
-            payload += bytes;
-        } else {
-            memcpy(payload, column + bytes * (size_t)c->offsets[i],
-                   bytes * n_tok);
-            payload += bytes * n_tok;
-        }
+        memcpy(to, c->columns[k] +
+                       bytes * (size_t)(per_sequence ? i : c->offsets[i]),
+               bytes * n);
+        to += bytes * n;
     }
+    return PS_OK;
 }
 
 ps_result psn_pack(ps_packer *packer, const ps_schema *schema,
                    const psn_columns *c, uint64_t *id, int64_t *from,
                    const psn_sink *sink, size_t enough, ps_error *err)
 {
-    unsigned char *payload = allocate_payload(schema, c);
+    payload p = {0};
     ps_result r = PS_OK;
 
-    if (payload == NULL)
-        return fail_memory(err);
     while (r == PS_OK && *from < c->n && sink->size < enough) {
         ps_sequence s = {.id = *id, .n_tok = length_of(c, *from)};
 
         if (s.n_tok == 0) {
             r = ps_packer_reject(packer, &s, PS_REJECT_EMPTY, err);
         } else {
-            fill_payload(payload, schema, c, *from, s.n_tok);
-            s.payload = payload;
-            s.payload_bytes = (size_t)ps_payload_bytes(schema, s.n_tok);
-            r = ps_packer_put(packer, &s, err);
+            r = fill_payload(&p, schema, c, *from, s.n_tok, err);
+            s.payload = p.bytes;
+            s.payload_bytes = p.size;
+            if (r == PS_OK)
+                r = ps_packer_put(packer, &s, err);
         }
         if (r == PS_OK) {
             ++*from;
             ++*id;
         }
     }
-    free(payload);
+    free(p.bytes);
     return r;
 }
 
 ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
                     const psn_columns *c, ps_error *err)
 {
-    unsigned char *payload = allocate_payload(schema, c);
+    payload p = {0};
     ps_result r = PS_OK;
 
-    if (payload == NULL)
-        return fail_memory(err);
     for (int64_t i = 0; i < c->n && r == PS_OK; i++) {
-        uint32_t n_tok = length_of(c, i);
+        const uint32_t n_tok = length_of(c, i);
 
-        fill_payload(payload, schema, c, i, n_tok);
-        r = ps_token_writer_put(writer, n_tok, payload, err);
+        r = fill_payload(&p, schema, c, i, n_tok, err);
+        if (r == PS_OK)
+            r = ps_token_writer_put(writer, n_tok, p.bytes, err);
     }
-    free(payload);
+    free(p.bytes);
     return r;
 }
 

@@ -42,7 +42,10 @@ ps_result psn_pack(ps_packer *packer, const ps_schema *schema,
                    const psn_columns *c, uint64_t *id, int64_t *from,
                    const psn_sink *sink, size_t enough, ps_error *err);
 
-/* Writes them all as token records.  As ps_token_writer_put. */
+/*
+ * Writes them all as token records; each has a token.
+ * As ps_token_writer_put, PS_ERR_MEMORY.
+ */
 ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
                     const psn_columns *c, ps_error *err);
 

@@ -7,9 +7,10 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import tempfile
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
@@ -325,9 +326,7 @@ def is_made_of(name: str, fingerprint: str) -> bool:
 def write_file(name: str, schema: pa.Schema,
                batches: Iterator[pa.RecordBatch]) -> None:
     """A file of Arrow's streaming kind, whole or not there."""
-    folder = os.path.dirname(os.path.abspath(name))
-    fd, temporary = tempfile.mkstemp(dir=folder, suffix=".arrow")
-    os.close(fd)
+    temporary = "%s.%s" % (name, uuid.uuid4().hex)
     try:
         with pa.OSFile(temporary, "wb") as file, \
                 pa.ipc.new_stream(file, schema) as stream, \
@@ -337,14 +336,8 @@ def write_file(name: str, schema: pa.Schema,
             while (batch := coming.result()) is not None:
                 coming = pool.submit(next, batches, None)
                 stream.write_batch(batch)
-        os.chmod(temporary, 0o666 & ~current_umask())
         os.replace(temporary, name)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
-
-
-def current_umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -115,9 +115,7 @@ class PackFiles(Packs):
             return self.take(range(*which.indices(len(self))))
         if np.ndim(which):
             return self.take(np.asarray(which))
-        batch = self.take([which])
-        pack = Batch({name: batch[name][0] for name in batch}, self.header)
-        return self.transform(pack) if self.transform else pack
+        return self.__getitems__([which])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> List[Any]:
         """Several packs, each as packs[i] is; torch fetches them so."""

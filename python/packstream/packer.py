@@ -21,7 +21,6 @@ from packstream.schema import (Channels, Columns, NativeColumns, Schema,
                                cast)
 
 OVERLONG = ("error", "drop", "truncate", "split")
-POLICIES = ("auto", "spfhp", "nnlshp", "bestfit", "nextfit", "none", "concat")
 ORDERS = ("window", "input", "shuffle")
 ENOUGH_BYTES = 1 << 20          # of packs, before they are given out
 GROUP = 32                      # sequences that are put at once
@@ -31,6 +30,13 @@ def one_of(names: tuple, name: str, what: str) -> int:
     if name not in names:
         raise ValueError("%s is %s, not %r" % (what, ", ".join(names), name))
     return names.index(name)
+
+
+def policies() -> tuple:
+    """The names of policies, by their numbers."""
+    names = map(lib.ps_policy_name, itertools.count())
+    return tuple(ffi.string(name).decode()
+                 for name in itertools.takewhile(ffi.NULL.__ne__, names))
 
 
 def packer_options(capacity: int, depth: Optional[int] = None,
@@ -48,7 +54,7 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     options = ffi.new("ps_packer_options *")
     options.capacity, options.depth, options.window = \
         capacity, depth or 0, window
-    options.policy = one_of(POLICIES, policy, "the policy")
+    options.policy = one_of(policies(), policy, "the policy")
     options.overlong = one_of(OVERLONG, overlong, "overlong")
     options.order = one_of(ORDERS, order, "the order")
     options.seed, options.max_delay = seed, max_delay
@@ -104,7 +110,7 @@ class Packer:
         without tokens is counted and left out.  Packs that this completes
         wait for packs()."""
         columns = self._prepare(sequence)
-        self._put_some(NativeColumns(columns), len(columns), 0, None)
+        self._put_some(NativeColumns(columns), 0, None)
 
     def _prepare(self, sequence: Union[Any, Columns]) -> Columns:
         if self._finished:
@@ -122,10 +128,10 @@ class Packer:
                     % (self._next[0] + i, lengths[i], self.capacity))
         return columns
 
-    def _put_some(self, columns: NativeColumns, n: int, begin: int,
+    def _put_some(self, columns: NativeColumns, begin: int,
                   enough: Optional[int]) -> int:
-        """Puts sequences from `begin` on, until all n are in or so many bytes
-        of packs are there; gives the first that is not in."""
+        """Puts sequences from `begin` on, until all are in or so many bytes of
+        packs are there; gives the first that is not in."""
         at, err = ffi.new("int64_t *", begin), new_error()
         check(lib.psn_pack(self._packer, self.schema.native, columns.native,
                            self._next, at, self._sink,
@@ -195,7 +201,7 @@ class Packer:
         for columns in self._in_columns(sequences):
             native, at = NativeColumns(columns), 0
             while at < len(columns):
-                at = self._put_some(native, len(columns), at, ENOUGH_BYTES)
+                at = self._put_some(native, at, ENOUGH_BYTES)
                 if totals.packs > given:
                     given = totals.packs
                     yield self._rows(lib.PS_FLUSH_DECIDED)

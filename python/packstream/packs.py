@@ -5,7 +5,7 @@
     source = packs.open_packs("corpus.pks")    # or sys.stdin.buffer
     for batch in source.batches(32):
         batch["tokens"]                        # [32, L], a view, no copy
-        views.positions(batch)             # [32, L], computed
+        views.positions(batch)                 # [32, L], computed
 
 A batch holds the fields of S records under their own names, as views: tokens
 and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D],
@@ -51,6 +51,7 @@ RECORD_MAGIC = 0x52534b50
 HEAD = {"checksum": ("<u8", 0), "magic": ("<u4", 8), "flags": ("<u4", 12),
         "index": ("<u8", 16), "sum_len_sq": ("<u8", 32),
         "n_seq": ("<u4", 40), "n_tok": ("<u4", 44), "max_seqlen": ("<u4", 48)}
+SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
 HIDDEN = ("checksum", "magic", "flags", "watermark")
 EMPTY = "the input is empty; even a pack stream without packs has a header"
 
@@ -234,7 +235,7 @@ def difference(head: Header, first: Header) -> str:
         if here == there:
             continue
         if name == "special":
-            ids = zip("pad bos eos cls sep mask".split(), here, there)
+            ids = zip(SPECIALS, here, there)
             name, here, there = next(i for i in ids if i[1] != i[2])
             name += " id"
         elif name == "dtype":

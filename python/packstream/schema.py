@@ -11,11 +11,11 @@ from typing import (Any, Dict, List, Mapping, NamedTuple, Optional, Sequence,
 import numpy as np
 
 from packstream.library import check, ffi, lib, new_error
+from packstream.packs import SPECIALS
 
 # Types of elements by their name in numpy, and as packstream.h numbers them.
 TYPES = {"u1": 1, "u2": 2, "u4": 3, "u8": 4, "i4": 5, "i8": 6, "f4": 7,
          "f8": 8}
-SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
 LABELS = {None: 0, "aligned": 1, "shifted": 2}
 
 
@@ -73,9 +73,9 @@ class Schema:
         self.channels = {name: channel if isinstance(channel, Channel)
                          else Channel(channel)
                          for name, channel in (channels or {}).items()}
-        if len(self.channels) > 23:
-            raise ValueError("there can be 23 channels, not %d"
-                             % len(self.channels))
+        if len(self.channels) > lib.PS_MAX_CHANNELS:
+            raise ValueError("there can be %d channels, not %d"
+                             % (lib.PS_MAX_CHANNELS, len(self.channels)))
         self.dtypes = {"tokens": np.dtype(type_code(dtype)).newbyteorder("<")}
         self.vocab_size = vocab_size
         self.native = ffi.new("ps_schema *")
@@ -102,8 +102,9 @@ class Schema:
             raise ValueError("a channel has values per 'token' or per "
                              "'sequence'")
         encoded = name.encode()
-        if not 0 < len(encoded) < 24 or b"\0" in encoded:
-            raise ValueError("channel %r: the name has 1 to 23 bytes" % name)
+        if not 0 < len(encoded) < lib.PS_NAME_BYTES or b"\0" in encoded:
+            raise ValueError("channel %r: the name has 1 to %d bytes"
+                             % (name, lib.PS_NAME_BYTES - 1))
         native.name = encoded
         native.type = TYPES[code]
         native.kind = (lib.PS_PER_TOKEN if channel.per == "token"

@@ -8,9 +8,9 @@ Each pack comes once: the ranks of torch.distributed share the packs, and the
 workers of a rank share its own.  Ranks that wait for each other in every step
 need drop_last=True, without which one may have a batch more than another.
 
-Do not give the DataLoader to Accelerate's prepare(), nor the dataset to
-Trainer, which would share again: PackDataset lets them or refuses, see
-_share().
+Accelerate's prepare() and Trainer share packs themselves; give them
+packstream.open(...) instead.  Where they get a PackDataset, it gives all packs
+for them to share, or refuses if it cannot.
 
 state_dict() says what to go on with.  In workers only StatefulDataLoader of
 torchdata can ask for it, and resumes with as many workers as before.
