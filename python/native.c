@@ -160,6 +160,24 @@ ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
     return r;
 }
 
+ps_result psn_costs(ps_pack_file *file, const ps_cost *cost,
+                    const uint64_t *numbers, uint64_t n, uint64_t *costs,
+                    uint64_t *done, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (*done = 0; *done < n; ++*done) {
+        ps_pack pack;
+
+        r = ps_pack_file_head(file, numbers[*done], &pack, err);
+        if (r == PS_OK)
+            r = ps_pack_cost(cost, &pack, &costs[*done], err);
+        if (r != PS_OK)
+            break;
+    }
+    return r;
+}
+
 void psn_gather(void *to, const unsigned char *const *arrays,
                 size_t element_bytes, const int64_t *which,
                 const int64_t *starts, const int64_t *lengths, int64_t n)

@@ -58,6 +58,14 @@ ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
                    unsigned char *records, uint64_t *done, ps_error *err);
 
 /*
+ * What packs of a file cost, by their heads.  `*done` of them were read.
+ * As ps_pack_file_head and ps_pack_cost.
+ */
+ps_result psn_costs(ps_pack_file *file, const ps_cost *cost,
+                    const uint64_t *numbers, uint64_t n, uint64_t *costs,
+                    uint64_t *done, ps_error *err);
+
+/*
  * Copies n runs of elements one behind the other: run i has lengths[i] of them,
  * from number starts[i] of array which[i] on.
  */

@@ -43,6 +43,8 @@ def train(model, path, size=8, epochs=1, lr=1e-3, workers=2):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     distributed.init_process_group("gloo")
     train(LlamaForCausalLM(LlamaConfig(
         vocab_size=50000, hidden_size=64, intermediate_size=128,

@@ -49,6 +49,8 @@ def train(model, path, device, lr=1e-3):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     train(LlamaForCausalLM(LlamaConfig(
         vocab_size=50000, hidden_size=64, intermediate_size=128,
         num_hidden_layers=2, num_attention_heads=4,

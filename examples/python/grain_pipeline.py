@@ -30,5 +30,7 @@ def pipeline(path, size=8, process=0, processes=1, workers=2, seed=1):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     for batch in pipeline(sys.argv[1]):
         print({name: array.shape for name, array in batch.items()})

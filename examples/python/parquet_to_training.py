@@ -1,10 +1,10 @@
 """parquet_to_training.py FILE: from documents, column "text", to training.
 SPDX-License-Identifier: MIT"""
-import itertools, os, sys, time, numpy as np, packstream, torch
-from packstream import hf
+import itertools, os, sys, time, numpy as np, packstream.hf, torch
 from pyarrow.parquet import ParquetFile
 from tokenizers import ByteLevelBPETokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
+if len(sys.argv) != 2: sys.exit(__doc__)
 def stage(name, since=[time.time()]):
     print("%-10s %6.1f s" % (name, time.time() - since[-1]), flush=True)
     since.append(time.time())
@@ -24,6 +24,6 @@ stage("packs")
 model = LlamaForCausalLM(LlamaConfig(
     vocab_size=16000, hidden_size=256, intermediate_size=512,
     num_hidden_layers=4, num_attention_heads=4))
-model(**hf.rows(packstream.open("docs.pks")[:8])).loss.backward()
+model(**packstream.hf.rows(packstream.open("docs.pks")[:8])).loss.backward()
 torch.optim.AdamW(model.parameters()).step()
 stage("first step")

@@ -30,6 +30,8 @@ def train(model, tokenizer, dataset, seq_length, **options):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     train(AutoModelForCausalLM.from_pretrained(sys.argv[2]),
           AutoTokenizer.from_pretrained(sys.argv[2]),
           load_from_disk(sys.argv[1]), 2048)

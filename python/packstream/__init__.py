@@ -5,6 +5,7 @@
     packstream.pack_dataset                    # packs a datasets.Dataset
     packstream.TokenWriter                     # writes what packstream packs
     packstream.from_arrow                      # tables and parquet, for both
+    packstream.Deal                            # packs to ranks, equal work
 
 Adapters for trainers are modules of their own: packstream.torch, hf,
 flash_attn, megatron, maxtext.
@@ -14,13 +15,14 @@ SPDX-License-Identifier: MIT
 
 from typing import Any
 
+from packstream.deal import Deal
 from packstream.files import PackFiles, open
 from packstream.packer import Packer, pack_lengths
 from packstream.packs import Batch, Header, PackError, Packs
 from packstream.schema import Channel, Columns
 from packstream.writer import TokenWriter
 
-__all__ = ["Batch", "Channel", "Columns", "Header", "PackDataset",
+__all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
            "PackError", "PackFiles", "Packer", "Packs", "TokenWriter",
            "from_arrow", "open", "pack_dataset", "pack_lengths"]
 

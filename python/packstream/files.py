@@ -62,16 +62,29 @@ class File:
 
     def read(self, numbers: np.ndarray, records: np.ndarray) -> None:
         """Reads packs by their numbers, uint64, into rows of bytes."""
+        self._for_each(numbers, lambda handle, *which: lib.psn_read(
+            handle, which[0], which[1],
+            ffi.from_buffer("unsigned char[]", records), *which[2:]))
+
+    def costs(self, numbers: np.ndarray, cost: Tuple[int, int],
+              costs: np.ndarray) -> None:
+        """What packs cost, by their numbers, both uint64."""
+        of = ffi.new("ps_cost *", cost)
+        self._for_each(numbers, lambda handle, *which: lib.psn_costs(
+            handle, of, which[0], which[1],
+            ffi.from_buffer("uint64_t[]", costs), *which[2:]))
+
+    def _for_each(self, numbers: np.ndarray,
+                  call: Callable[..., int]) -> None:
+        """Calls a function of native.h for packs of these numbers."""
         opened = self._opened       # one object: other threads may set it
         if opened[0] != os.getpid():
             opened = self._opened = self._open_again()
         _, handle, lock = opened
         done, err = ffi.new("uint64_t *"), new_error()
         with lock:
-            result = lib.psn_read(
-                handle, ffi.from_buffer("uint64_t[]", numbers),
-                len(numbers), ffi.from_buffer("unsigned char[]", records),
-                done, err)
+            result = call(handle, ffi.from_buffer("uint64_t[]", numbers),
+                          len(numbers), done, err)
         where = self.path
         if result != lib.PS_OK:
             where = "%s: pack %d" % (self.path, numbers[done[0]])
@@ -135,6 +148,23 @@ class PackFiles(Packs):
 
     def rows(self, numbers: Any) -> np.ndarray:
         """Their records, as rows of bytes."""
+        numbers = self.numbers(numbers)
+        rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
+        self._by_file(numbers, rows, File.read)
+        return rows
+
+    def costs(self, numbers: Any, tokens: int, squares: int) -> np.ndarray:
+        """What they cost, uint64: `tokens` for each token, and `squares` for
+        each unit of their squared lengths.  It is in their heads; records are
+        not read, nor checked."""
+        numbers = self.numbers(numbers)
+        costs = np.empty(len(numbers), np.uint64)
+        self._by_file(numbers, costs, lambda file, which, to:
+                      file.costs(which, (tokens, squares), to))
+        return costs
+
+    def numbers(self, numbers: Any) -> np.ndarray:
+        """Numbers of packs, checked, from 0 on."""
         numbers = np.asarray(numbers)
         if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and
                                  numbers.size):
@@ -146,19 +176,23 @@ class PackFiles(Packs):
                              % len(self))
         numbers = numbers.astype(np.int64)
         numbers[numbers < 0] += len(self)
-        rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
+        return numbers
+
+    def _by_file(self, numbers: np.ndarray, to: np.ndarray,
+                 read: Callable[[File, np.ndarray, np.ndarray], None]
+                 ) -> None:
+        """Has each file fill in what belongs to its packs."""
         begin = 0
         for file, end in zip(self.files, self.ends):
             here = np.flatnonzero((numbers >= begin) & (numbers < end))
             if len(here) == len(numbers):
-                file.read((numbers - begin).astype(np.uint64), rows)
+                read(file, (numbers - begin).astype(np.uint64), to)
                 break
             if len(here):
-                part = np.empty(len(here), rows.dtype)
-                file.read((numbers[here] - begin).astype(np.uint64), part)
-                rows[here] = part
+                part = np.empty(len(here), to.dtype)
+                read(file, (numbers[here] - begin).astype(np.uint64), part)
+                to[here] = part
             begin = end
-        return rows
 
     def blocks(self, size: int, rank: int, ranks: int, start: int,
                order: Optional[np.ndarray]
@@ -168,6 +202,13 @@ class PackFiles(Packs):
         own = places[first_own(0, rank, ranks, start)::ranks]
         for at in range(0, len(own), step):
             yield self.rows(own[at:at + step]), len(places) - start
+
+
+def is_pipe(source: Any) -> bool:
+    """Whether this is what can be read once, in its own order."""
+    return hasattr(source, "readinto") or (
+        isinstance(source, (str, os.PathLike)) and
+        not stat.S_ISREG(os.stat(source).st_mode))
 
 
 def open(source: Union[Path, BinaryIO, Sequence[Path]],
@@ -181,8 +222,7 @@ def open(source: Union[Path, BinaryIO, Sequence[Path]],
     is_stream = hasattr(source, "readinto")
     paths = [source] if is_stream or isinstance(source, (str, os.PathLike)) \
         else list(source)
-    if is_stream or (len(paths) == 1 and
-                     not stat.S_ISREG(os.stat(paths[0]).st_mode)):
+    if len(paths) == 1 and is_pipe(paths[0]):
         if transform:
             raise ValueError("a transform is for files, not for a stream")
         return PackPipe(source if is_stream else io.FileIO(paths[0]))

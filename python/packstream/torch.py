@@ -10,10 +10,12 @@ need drop_last=True, without which one may have a batch more than another.
 
 Accelerate's prepare() and Trainer share packs themselves; give them
 packstream.open(...) instead.  Where they get a PackDataset, it gives all packs
-for them to share, or refuses if it cannot.
+for them to share, or refuses if it cannot.  They share nothing but tensors, so
+not what hf.rows makes.
 
-state_dict() says what to go on with.  In workers only StatefulDataLoader of
-torchdata can ask for it, and resumes with as many workers as before.
+state_dict() says what to go on with; a state of another number of packs, or of
+another order, is refused.  In workers only StatefulDataLoader of torchdata can
+ask for it, and resumes with as many ranks and workers as before.
 
 SPDX-License-Identifier: MIT
 """
@@ -21,8 +23,10 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import mmap
+import multiprocessing
 import os
 import sys
+import zlib
 from multiprocessing.context import get_spawning_popen
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
@@ -31,7 +35,7 @@ import torch
 from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
-from packstream.files import open as open_packs
+from packstream.files import is_pipe, open as open_packs
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
@@ -47,9 +51,9 @@ def to_tensors(batch: Mapping[str, np.ndarray]) -> Dict[str, torch.Tensor]:
 
 class PackDataset(IterableDataset):
     """`source` is what packstream.open takes, or a function that returns
-    that: each worker calls it.  `convert` makes of a batch, a dictionary of
-    arrays, what is wanted; `options` are more of Packs.batches: `order`, the
-    numbers of packs, and drop_last.
+    that: each worker calls it.  `convert` makes of a batch of `size` packs, a
+    dictionary of arrays, what is wanted; `order`, an array of the numbers of
+    packs, and drop_last are those of Packs.batches.
 
     With `shuffle`, a seed, the packs of files come in an order that is drawn
     for each epoch, which set_epoch() names, as with DistributedSampler.
@@ -61,21 +65,37 @@ class PackDataset(IterableDataset):
     def __init__(self, source: Any, size: int, rank: Optional[int] = None,
                  ranks: Optional[int] = None,
                  convert: Callable[[Any], Any] = to_tensors,
-                 shuffle: Optional[int] = None, **options: Any):
+                 shuffle: Optional[int] = None,
+                 order: Optional[np.ndarray] = None, drop_last: bool = False):
         if (rank is None) != (ranks is None):
             raise ValueError("rank and ranks go together")
-        if shuffle is not None and "order" in options:
+        if isinstance(shuffle, bool):
+            raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
+        if shuffle is not None and order is not None:
             raise ValueError("either order or shuffle")
         self.source, self.size, self.convert = source, size, convert
         self.rank, self.ranks = rank, ranks
-        self.shuffle, self.options = shuffle, options
+        self.shuffle, self.order, self.drop_last = shuffle, order, drop_last
         self.epoch = self.start = self.resume = 0
-        self._loaded = False    # a state, and not in a worker
-        # What a worker that is spawned is told of its share.
+        self._of: Dict[str, Any] = {}   # the packs that `start` counts
+        self._loaded = False    # whether a state was, and not in a worker
+        self._begun = False     # whether this worker has begun an epoch
+        self._shared = _shared_memory()
+        # Of the process that spawned this one: its share of the packs; its
+        # id and its _shared.
         self._told: Optional[Tuple[int, int]] = None
-        self._in_workers = mmap.mmap(-1, 1)     # shared with forked workers
+        self._parent: Optional[Tuple[int, torch.Tensor]] = None
 
     def __iter__(self) -> Iterator[Any]:
+        """From here on, even before the first batch, state_dict() is that of
+        this iteration."""
+        if self._begun:         # a persistent worker
+            self.epoch = int(self._main_memory()[EPOCH])
+        self._begun = get_worker_info() is not None
+        self.start = self.resume
+        return self._batches()
+
+    def _batches(self) -> Iterator[Any]:
         info = get_worker_info()
         if info and self._loaded:
             raise RuntimeError(
@@ -83,37 +103,51 @@ class PackDataset(IterableDataset):
                 "of a DataLoader has a copy that would begin there in every "
                 "epoch: load it into a StatefulDataLoader of torchdata, or "
                 "use num_workers=0")
-        self._in_workers[0] = info is not None
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        if workers > 1 and is_pipe(self.source):
+            raise ValueError("only one worker can read a pipe: use "
+                             "num_workers=1, or give a function that opens "
+                             "one for each")
+        self._shared[IN_WORKERS] = info is not None
         rank, ranks = self._share()
         shard, shards = rank + ranks * worker, ranks * workers
-        self.start = start = self.resume
-        self.resume, self._loaded = 0, False    # another one begins anew
         packs = open_packs(self.source() if callable(self.source)
                            else self.source)
-        options = dict(self.options)
+        count = len(packs) if hasattr(packs, "__len__") else None
+        order = self.order
         if self.shuffle is not None:
-            options["order"] = np.random.default_rng(
-                [self.shuffle, self.epoch]).permutation(len(packs))
-        for batch in packs.batches(self.size, shard, shards, start,
-                                   **options):
+            order = np.random.default_rng(
+                [self.shuffle, self.epoch]).permutation(count or 0)
+        of = {"packs": count, "order_crc32": None if order is None else
+              zlib.crc32(np.ascontiguousarray(order, np.int64))}
+        if info:        # some workers are further than others
+            of["shards"] = shards
+        self.start = start = self.resume
+        if start:
+            _check_state(self._of, of)
+        self._of = of
+        self.resume, self._loaded = 0, False    # another one begins anew
+        for batch in packs.batches(self.size, shard, shards, start, order,
+                                   self.drop_last):
             self.start = start = start + shards * len(batch["tokens"])
             yield self.convert(batch)
         self.start = 0
 
     def set_epoch(self, epoch: int) -> None:
         """Says which order of `shuffle` comes next."""
-        if self.shuffle is not None and self.resume and epoch != self.epoch:
-            raise ValueError("the state that was loaded is of epoch %d, "
-                             "not %d" % (self.epoch, epoch))
-        self.epoch = epoch
+        if epoch != self.epoch:
+            if self.shuffle is not None and self.resume:
+                raise ValueError("the state that was loaded is of epoch %d, "
+                                 "not %d" % (self.epoch, epoch))
+            self.start = self.resume
+        self.epoch = self._shared[EPOCH] = epoch
         if accelerate_loader() is not None:     # it calls this everywhere
             self._share()
 
-    def state_dict(self) -> Dict[str, int]:
+    def state_dict(self) -> Dict[str, Any]:
         """What to go on with after the batch that came last."""
         if not get_worker_info():
-            if self._in_workers[0]:
+            if self._shared[IN_WORKERS]:
                 raise RuntimeError(
                     "workers of a DataLoader read these packs, and only they "
                     "know where they are: use StatefulDataLoader of torchdata "
@@ -125,19 +159,20 @@ class PackDataset(IterableDataset):
                     "Accelerate has taken a batch in advance: use "
                     "use_stateful_dataloader=True and the state_dict() of "
                     "the DataLoader that it prepared")
-        return {"start": self.start, "epoch": self.epoch}
+        state = {"start": self.start, "epoch": self.epoch}
+        return dict(state, of=self._of) if self.start else state
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.start = self.resume = state["start"]
         self.epoch = state["epoch"]
+        self._of = state.get("of", {})
         self._loaded = get_worker_info() is None
+        self._begun = False     # go on in the epoch of the state
 
     def _share(self) -> Tuple[int, int]:
         """Which share of the packs is this process's: its rank, and of how
         many.  Where a DataLoader of Accelerate deals out what it reads, all
         packs have to come; a share of them would be shared once more."""
-        if self._told:
-            return self._told
         loader = accelerate_loader()
         if loader is not None and _deals(loader):
             if _is_of(loader, self):
@@ -164,24 +199,51 @@ class PackDataset(IterableDataset):
         if distributed.is_available():
             if distributed.is_initialized():
                 return distributed.get_rank(), distributed.get_world_size()
-            if distributed.is_torchelastic_launched() and \
-                    int(os.environ.get("WORLD_SIZE", 1)) > 1:
+            if self._told and get_worker_info():
+                return self._told
+            if int(os.environ.get("WORLD_SIZE") or 1) > 1:
                 raise RuntimeError(
-                    "torchrun started several processes, and all would read "
-                    "the same packs: call init_process_group() before, or "
-                    "give rank and ranks")
+                    "WORLD_SIZE says that there are several processes, and "
+                    "all would read the same packs: call init_process_group() "
+                    "before, or give rank and ranks")
         return 0, 1
 
+    def _main_memory(self) -> torch.Tensor:
+        """In a worker: _shared of the process that made it."""
+        parent = multiprocessing.parent_process()
+        if self._parent and parent and self._parent[0] == parent.pid:
+            return self._parent[1]
+        return self._shared             # it was forked
+
     def __getstate__(self) -> Dict[str, Any]:
-        state = dict(self.__dict__, _in_workers=None)
-        if get_spawning_popen():    # to a worker, which knows of no ranks
-            self._in_workers[0] = True
+        state = dict(self.__dict__, _shared=None)
+        if get_spawning_popen():    # perhaps a worker, which knows no ranks
+            self._shared[IN_WORKERS] = True
             state["_told"] = self._share()
+            state["_parent"] = os.getpid(), self._shared.share_memory_()
         return state
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._in_workers = mmap.mmap(-1, 1)
+        self._shared = _shared_memory()
+        self._shared[EPOCH] = self.epoch
+
+
+IN_WORKERS, EPOCH = range(2)
+
+
+def _shared_memory() -> torch.Tensor:
+    """IN_WORKERS, whether workers read the packs, and EPOCH, of which
+    persistent workers hear in no other way; forked ones share it."""
+    return torch.frombuffer(mmap.mmap(-1, 16), dtype=torch.int64)
+
+
+def _check_state(of: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raises ValueError if a state is of other packs than those of now."""
+    for name, value in of.items():
+        if value != now.get(name):
+            raise ValueError("the state that was loaded does not fit: %s is "
+                             "%s, not %s" % (name, now.get(name), value))
 
 
 def accelerate_loader() -> Any:

@@ -32,9 +32,13 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "common/bytes.h"
 
 #define NAPS_MAX 1000
 #define NAP_NS 1000000
+
+/* What a disk writes at once.  A power cut may leave zeros in its place. */
+#define SECTOR_BYTES 512
 
 static bool failed(const atomic_file *f)
 {
@@ -106,24 +110,25 @@ static bool lock_next(const atomic_file *f, int fd)
     return files_lock(fd) && fstat(fd, &open) == 0 && has_name(f, &open);
 }
 
-/* How many of the first bytes there are, or -1. */
-static ssize_t read_magic(int fd, unsigned char magic[ATOMIC_FILE_MAGIC])
+/* How many of the first `n` bytes there are, or -1. */
+static ssize_t read_first(int fd, unsigned char *bytes, size_t n)
 {
-    ssize_t n;
+    ssize_t got;
 
     do {
-        n = pread(fd, magic, ATOMIC_FILE_MAGIC, 0);
-    } while (n < 0 && errno == EINTR);
-    return n;
+        got = pread(fd, bytes, n, 0);
+    } while (got < 0 && errno == EINTR);
+    return got;
 }
 
 /*
- * Removes what a killed process left: a regular file of one name, empty or
- * beginning as ours do.  False after a message, for anything else.
+ * Removes what a killed process or a power cut left: a regular file of one
+ * name, empty or beginning as ours do, or with a sector of zeros.  False after
+ * a message, for anything else.
  */
 static bool remove_left_over(const atomic_file *f)
 {
-    unsigned char magic[ATOMIC_FILE_MAGIC];
+    unsigned char first[SECTOR_BYTES];
     struct stat st;
     ssize_t n;
     bool done;
@@ -145,11 +150,13 @@ static bool remove_left_over(const atomic_file *f)
                       message_name(f->next_name), message_name(f->name));
         return false;
     }
-    n = lock_next(f, fd) ? read_magic(fd, magic) : -1;
+    n = lock_next(f, fd) ? read_first(fd, first, sizeof first) : -1;
     if (n < 0 || fstat(fd, &st) != 0)
         done = next_failed(f);
     else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
-             (n > 0 && !f->is_ours(magic, (size_t)n)))
+             !(all_zero(first, (size_t)n) ||
+               f->is_ours(first, n < ATOMIC_FILE_MAGIC ? (size_t)n
+                                                       : ATOMIC_FILE_MAGIC)))
         done = next_is_in_the_way(f);
     else
         done = unlinkat(f->folder, f->next_base, 0) == 0 || next_failed(f);
@@ -215,34 +222,34 @@ static bool continue_next(atomic_file *f)
 bool atomic_file_open(atomic_file *f, const char *name,
                       atomic_file_test *is_ours)
 {
-    const char *slash = strrchr(name, '/');
-    size_t n = slash == NULL ? 0 : (size_t)(slash + 1 - name);
+    char folder[FILES_MAX_NAME];
+    char place[FILES_MAX_NAME];
     bool is_free = true;
-    char *folder;
+    size_t n;
     int fd;
 
-    *f = (atomic_file){.name = name,
-                       .base = name + n,
-                       .is_ours = is_ours,
-                       .folder = -1,
-                       .next = -1};
-    f->next_name = malloc(strlen(name) + sizeof ATOMIC_FILE_SUFFIX);
-    folder = f->next_name == NULL ? NULL : malloc(n + 2);
-    if (folder == NULL)
+    *f = (atomic_file){
+        .name = name, .is_ours = is_ours, .folder = -1, .next = -1};
+    if (!files_follow(name, place))
         return failed(f);
-    memcpy(folder, n == 0 ? "." : name, n == 0 ? 1 : n);
-    folder[n == 0 ? 1 : n] = '\0';
+    n = (size_t)(files_split(place, folder) - place);
+    f->path = malloc(strlen(place) + 1);
+    f->next_name = malloc(strlen(place) + sizeof ATOMIC_FILE_SUFFIX);
+    if (f->path == NULL || f->next_name == NULL)
+        return failed(f);
+    (void)strcpy(f->path, place);
+    f->base = f->path + n;
+    (void)strcpy(f->next_name, place);
+    (void)strcat(f->next_name, ATOMIC_FILE_SUFFIX);
+    f->next_base = f->next_name + n;
+
     f->folder = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
-    free(folder);
     if (f->folder < 0)
         return failed(f);
     if (*f->base == '\0') {
         errno = EISDIR;
         return failed(f);
     }
-    (void)strcpy(f->next_name, name);
-    (void)strcat(f->next_name, ATOMIC_FILE_SUFFIX);
-    f->next_base = f->next_name + n;
     if (!begin_next(f))
         return false;
 
@@ -321,7 +328,7 @@ static bool read_file(const atomic_file *f, int fd, uint64_t max,
         errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    part = read_magic(fd, magic);
+    part = read_first(fd, magic, sizeof magic);
     if (part < 0)
         return false;
     size = (uint64_t)st.st_size;
@@ -378,6 +385,7 @@ void atomic_file_close(atomic_file *f)
     }
     if (f->folder >= 0)
         (void)close(f->folder);
+    free(f->path);
     free(f->next_name);
     *f = (atomic_file){.folder = -1, .next = -1};
 }

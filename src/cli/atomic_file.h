@@ -24,6 +24,7 @@ typedef bool atomic_file_test(const unsigned char *bytes, size_t n);
 
 typedef struct atomic_file {
     const char *name; /* as it was given */
+    char *path;       /* where it leads, links followed */
     const char *base; /* in its folder */
     char *next_name;
     const char *next_base;
@@ -35,9 +36,10 @@ typedef struct atomic_file {
 
 /*
  * Prepares to replace the file `name`, which need not be there; its folder
- * stays open.  The next file is created at once, to find out now whether that
- * can be done, and to keep other processes from the same file meanwhile.  One
- * that a killed process left behind is removed, and nothing else.
+ * stays open.  A symbolic link stays, and where it leads is replaced.  The
+ * next file is created at once, to find out now whether that can be done, and
+ * to keep other processes from the same file meanwhile.  One that a killed
+ * process left behind is removed, and nothing else.
  * False after a message.
  */
 bool atomic_file_open(atomic_file *f, const char *name,

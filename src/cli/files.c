@@ -33,9 +33,12 @@
 #define F_OFD_SETLK F_SETLK
 #endif
 
+/* A longer chain of links opens nothing. */
+#define MAX_LINKS 40
+
 void files_init(void)
 {
-    struct sigaction fatal;
+    struct sigaction action;
     sigset_t set;
 
     /*
@@ -52,10 +55,13 @@ void files_init(void)
     }
 
     /* A parent may leave SIGPIPE ignored or blocked, and exec keeps that. */
-    memset(&fatal, 0, sizeof fatal);
-    fatal.sa_handler = SIG_DFL;
-    (void)sigemptyset(&fatal.sa_mask);
-    (void)sigaction(SIGPIPE, &fatal, NULL);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGPIPE, &action, NULL);
+    /* A write beyond the limit of a file fails, like one to a full disk. */
+    action.sa_handler = SIG_IGN;
+    (void)sigaction(SIGXFSZ, &action, NULL);
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGPIPE);
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
@@ -91,6 +97,46 @@ static bool has_mode(int fd, int mode)
 bool files_are_one(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool files_follow(const char *name, char place[FILES_MAX_NAME])
+{
+    if (strlen(name) >= FILES_MAX_NAME) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    (void)strcpy(place, name);
+    for (int links = 0; links < MAX_LINKS; links++) {
+        const char *slash = strrchr(place, '/');
+        size_t kept = slash == NULL ? 0 : (size_t)(slash + 1 - place);
+        char to[FILES_MAX_NAME];
+        ssize_t n = readlink(place, to, sizeof to);
+
+        /* What is there, if anything, is no link. */
+        if (n <= 0)
+            return true;
+        if (to[0] == '/')
+            kept = 0;
+        if ((size_t)n >= FILES_MAX_NAME - kept) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        memcpy(place + kept, to, (size_t)n);
+        place[kept + (size_t)n] = '\0';
+    }
+    errno = ELOOP;
+    return false;
+}
+
+const char *files_split(const char *place, char folder[FILES_MAX_NAME])
+{
+    const char *slash = strrchr(place, '/');
+    const char *base = slash == NULL ? place : slash + 1;
+    const size_t n = (size_t)(base - place);
+
+    memcpy(folder, place, n);
+    (void)strcpy(folder + n, n == 0 ? "." : "");
+    return base;
 }
 
 bool files_stat(const char *name, int standard, struct stat *st)
@@ -328,6 +374,34 @@ bool files_sync(int fd, const char *name)
         } while (status != 0 && errno == EINTR);
     if (status != 0)
         message_errno("%s", files_output_name(name));
+    return status == 0;
+}
+
+bool files_sync_name(const char *name)
+{
+    char place[FILES_MAX_NAME];
+    char folder[FILES_MAX_NAME];
+    int status;
+    int fd = -1;
+
+    if (files_is_standard(name))
+        return true;
+    if (files_follow(name, place)) {
+        (void)files_split(place, folder);
+        fd = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+    }
+    /* Who may write to a folder need not be let read it. */
+    if (fd < 0 && errno == EACCES)
+        return true;
+    do {
+        status = fd < 0 ? -1 : fsync(fd);
+    } while (fd >= 0 && status != 0 && errno == EINTR);
+    if (status != 0 && (errno == EINVAL || errno == ENOTSUP))
+        status = 0;
+    if (status != 0)
+        message_errno("%s", files_output_name(name));
+    if (fd >= 0)
+        (void)close(fd);
     return status == 0;
 }
 

@@ -8,6 +8,7 @@
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,8 +16,8 @@ struct stat;
 
 /*
  * To be called first in main: makes descriptors 0 to 2 valid (closed ones
- * are opened so that use of them fails: reads and writes give EBADF) and
- * lets SIGPIPE kill again if a parent left it ignored.
+ * are opened so that use of them fails: reads and writes give EBADF), lets
+ * SIGPIPE kill again if a parent left it ignored, and lets no SIGXFSZ kill.
  */
 void files_init(void);
 
@@ -37,6 +38,22 @@ bool files_is_standard(const char *name);
  * as the descriptor `standard`.  False with errno.
  */
 bool files_stat(const char *name, int standard, struct stat *st);
+
+/* Longer names open nothing. */
+#ifdef PATH_MAX
+#define FILES_MAX_NAME PATH_MAX
+#else
+#define FILES_MAX_NAME 4096
+#endif
+
+/*
+ * The place that a name leads to when symbolic links at its end are followed,
+ * also if nothing is there yet.  False with errno if it leads nowhere.
+ */
+bool files_follow(const char *name, char place[FILES_MAX_NAME]);
+
+/* Splits a place into its folder, "." if none is named, and its base name. */
+const char *files_split(const char *place, char folder[FILES_MAX_NAME]);
 
 /* Whether both are of one file. */
 bool files_are_one(const struct stat *a, const struct stat *b);
@@ -83,6 +100,13 @@ bool files_cut(int fd, const char *name, uint64_t length);
  * after a message.
  */
 bool files_sync(int fd, const char *name);
+
+/*
+ * Makes sure that the name of an output lasts, too, as far as its folder can be
+ * synchronised; of a symbolic link it is the one where that leads.  A standard
+ * stream has its name from elsewhere.  False after a message.
+ */
+bool files_sync_name(const char *name);
 
 /*
  * False, after a message, if the output `name` is a regular file that is

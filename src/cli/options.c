@@ -152,8 +152,14 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-bool option_number(const char *text, uint64_t min, uint64_t max,
-                   uint64_t *number)
+typedef enum number_kind {
+    NUMBER_GOOD,
+    NUMBER_BAD,
+    NUMBER_TOO_LARGE
+} number_kind;
+
+static number_kind read_number(const char *text, uint64_t min, uint64_t max,
+                               uint64_t *number)
 {
     static const struct {
         char text[3];
@@ -171,27 +177,37 @@ bool option_number(const char *text, uint64_t min, uint64_t max,
     };
     const size_t n = sizeof suffixes / sizeof suffixes[0];
     uint64_t value = 0;
+    bool too_large = false;
     size_t i = 0;
 
     if (!is_digit(*text))
-        return false;
+        return NUMBER_BAD;
     for (; is_digit(*text); text++) {
         uint64_t digit = (uint64_t)(*text - '0');
 
-        if (value > (UINT64_MAX - digit) / 10)
-            return false;
+        too_large = too_large || value > (UINT64_MAX - digit) / 10;
         value = value * 10 + digit;
     }
 
     while (i < n && strcmp(text, suffixes[i].text) != 0)
         i++;
-    if (i == n || value > UINT64_MAX / suffixes[i].factor)
-        return false;
+    if (i == n)
+        return NUMBER_BAD;
+    if (too_large || value > UINT64_MAX / suffixes[i].factor)
+        return NUMBER_TOO_LARGE;
     value *= suffixes[i].factor;
-    if (value < min || value > max)
-        return false;
+    if (value > max)
+        return NUMBER_TOO_LARGE;
+    if (value < min)
+        return NUMBER_BAD;
     *number = value;
-    return true;
+    return NUMBER_GOOD;
+}
+
+bool option_number(const char *text, uint64_t min, uint64_t max,
+                   uint64_t *number)
+{
+    return read_number(text, min, max, number) == NUMBER_GOOD;
 }
 
 static bool find_word(const option_word *words, const char *name,
@@ -294,6 +310,7 @@ static option_outcome obey(const parser *p, int code,
     void *member = (char *)conf + entry->at;
     uint64_t number = entry->constant;
     char given[LABEL_BYTES];
+    number_kind kind = NUMBER_BAD;
     const char *why = NULL;
 
     if (entry == &help_entry || entry == &version_entry) {
@@ -306,10 +323,14 @@ static option_outcome obey(const parser *p, int code,
 
     switch (entry->type) {
     case OPTION_TYPE_INTEGER:
-        if (optarg == NULL || find_word(entry->words, optarg, &number) ||
-            (entry->max != 0 &&
-             option_number(optarg, entry->min, entry->max, &number)))
+        if (optarg == NULL || find_word(entry->words, optarg, &number))
+            kind = NUMBER_GOOD;
+        else if (entry->max != 0)
+            kind = read_number(optarg, entry->min, entry->max, &number);
+        if (kind == NUMBER_GOOD)
             store(member, entry->size, number);
+        else if (kind == NUMBER_TOO_LARGE && entry->max == UINT64_MAX)
+            why = "is above the largest number, 18446744073709551615";
         else
             why = entry->why != NULL ? entry->why : describe_values(entry);
         break;

@@ -152,8 +152,11 @@ bool sandbox_enter(const char *const *readable, int n_readable,
     }
     if (done && writable_folder != -1)
         done = add_rule(ruleset, writable_folder, FS_REPLACE & attr.fs);
+    /* E2BIG: as many layers as the kernel allows confine the process, those
+       of a container and the like. */
     done = done && prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&
-           syscall(__NR_landlock_restrict_self, ruleset, 0U) == 0;
+           (syscall(__NR_landlock_restrict_self, ruleset, 0U) == 0 ||
+            errno == E2BIG);
     if (!done)
         message_errno("cannot enter the sandbox (--no-sandbox goes without)");
     if (ruleset != -1)

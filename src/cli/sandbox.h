@@ -25,7 +25,8 @@
  * other processes, where the kernel is new enough for that.  What is open
  * stays open, for all that it was opened for.
  *
- * True if so, or if the kernel or this build cannot do it.  False, after a
+ * True if so, or if the kernel or this build cannot do it, or the kernel does
+ * not nest another sandbox in those around the process.  False, after a
  * message, if the kernel can and did not.
  */
 bool sandbox_enter(const char *const *readable, int n_readable,

@@ -13,7 +13,8 @@
  *   records   ps_token_reader, ps_token_writer: token records in and out
  *   packs     ps_packer (records in, packs out), ps_pack_reader (packs in),
  *             ps_pack_file (packs in, from any place of a file),
- *             ps_spans, ps_loader (packs as a trainer wants them)
+ *             ps_spans, ps_loader (packs as a trainer wants them),
+ *             ps_deal (packs to ranks, with equal work)
  *   both      ps_unpacker: packs in, the original records out
  *
  * Conventions that hold for every call:
@@ -46,6 +47,7 @@
 #include "packstream/packs.h"
 #include "packstream/packer.h"
 #include "packstream/batch.h"
+#include "packstream/deal.h"
 #include "packstream/plan.h"
 
 #endif

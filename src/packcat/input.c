@@ -66,7 +66,7 @@ static ps_result before_wait(void *context, ps_error *err)
     return result;
 }
 
-/* Whether a number is not what it was in the first stream; says so in `text`. */
+/* Whether a number is not that of the first stream; says so in `text`. */
 static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
                     uint32_t b)
 {

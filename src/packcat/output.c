@@ -36,10 +36,23 @@ static bool fail_errno(output *out)
     return false;
 }
 
+static bool check_end(output *out)
+{
+    if (file_end_holds(&out->end, out->fd))
+        return true;
+    out->err.code = PS_ERR_IO;
+    (void)snprintf(out->err.text, sizeof out->err.text, FILE_END_CUT,
+                   out->end.size, out->end.at);
+    return false;
+}
+
 static bool write_all(output *out, const char *bytes, size_t size)
 {
     struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
+    const size_t all = size;
 
+    if (!check_end(out))
+        return false;
     while (size > 0) {
         const ssize_t n = write(out->fd, bytes, size);
 
@@ -57,6 +70,7 @@ static bool write_all(output *out, const char *bytes, size_t size)
             return fail_errno(out);
         }
     }
+    file_end_add(&out->end, out->fd, all);
     return true;
 }
 
@@ -332,6 +346,8 @@ int outputs_end(outputs *outs, int input_status)
         output *out = &outs->parts[i];
 
         free(out->buffer);
+        if (out->err.code == PS_OK && out->fd >= 0)
+            (void)check_end(out);
         if (out->err.code != PS_OK)
             out->status = message_failure(files_output_name(out->name),
                                           &out->err);

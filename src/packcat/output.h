@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/file_end.h"
 #include "packcat/input.h"
 #include "packstream.h"
 
@@ -27,6 +28,7 @@
 typedef struct output {
     int fd; /* -1 when not open */
     const char *name;
+    file_end end;
     char *buffer;
     size_t used;
     ps_token_writer *writer; /* has a buffer of its own; or NULL */

@@ -136,7 +136,8 @@ static const char *set_depths(void *to, const char *value)
     if (parse_numbers(value, UINT32_MAX - 1, "max", c->depths,
                      &c->n_depths))
         return NULL;
-    return "must be numbers from 1 on, or max, with commas between them";
+    return "must be numbers from 1 to 4294967294, or max, with commas between "
+           "them";
 }
 
 static const char *set_algorithms(void *to, const char *value)

@@ -38,8 +38,8 @@ typedef struct input {
     unsigned char buffer[BUFFER_BYTES];
 } input;
 
-/* Moves on to the next byte. */
-static void next(input *in)
+/* Whether there is another byte; if not, `byte` says why. */
+static bool has_next(input *in)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};
 
@@ -51,15 +51,25 @@ static void next(input *in)
             in->end = (size_t)got;
         } else if (got == 0) {
             in->byte = END_OF_FILE;
-            return;
+            return false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             (void)poll(&p, 1, -1);
         } else if (errno != EINTR) {
             in->byte = READ_ERROR;
-            return;
+            return false;
         }
     }
+    return true;
+}
+
+/* Moves on to the next byte; a newline may come as CR LF. */
+static void next(input *in)
+{
+    if (!has_next(in))
+        return;
     in->byte = in->buffer[in->at++];
+    if (in->byte == '\r' && has_next(in) && in->buffer[in->at] == '\n')
+        in->byte = in->buffer[in->at++];
 }
 
 static bool is_blank(int byte)
@@ -135,6 +145,17 @@ static int read_number(input *in, const char *what, uint64_t *number)
     return STATUS_OK;
 }
 
+/* A file may begin with the byte order mark of UTF-8, whole. */
+static int skip_bom(input *in)
+{
+    static const int bom[] = {0xef, 0xbb, 0xbf};
+    int i = 0;
+
+    for (; i < 3 && in->byte == bom[i]; i++)
+        next(in);
+    return i == 0 || i == 3 ? STATUS_OK : bad_number(in, "length");
+}
+
 /*
  * Adds what the next line says.  A blank line or a comment says nothing, but
  * has to end with a newline like any other.
@@ -147,6 +168,10 @@ static int read_line(input *in)
     int status = STATUS_OK;
 
     in->line++;
+    if (in->line == 1)
+        status = skip_bom(in);
+    if (status != STATUS_OK)
+        return status;
     skip_blanks(in);
     if (in->byte == '#')
         while (in->byte >= 0 && in->byte != '\n')

@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <xxhash.h>
+
 enum { FIRST_CAPACITY = 4096 };
 
 #define U64 "%" PRIu64
@@ -67,6 +69,11 @@ static void judge_piece(audit *a, const logged_piece *before,
                  "sequence " U64 ": its tokens " U64 " to " U32
                  " are in no record",
                  p->id, next, p->seq_off - 1);
+    if (entry->values != before->values)
+        faults_add(a->faults, entry->record, offset_of(a, entry->record),
+                   "sequence " U64 " has other per-sequence values here than "
+                   "in record " U64,
+                   p->id, before->record);
 }
 
 /* Looks at all `n` pieces of a sequence, by offset and then by record. */
@@ -118,12 +125,15 @@ static int compare(const void *a, const void *b)
     return result;
 }
 
-/* True if `b` goes on where `a` ends. */
-static bool follows(const ps_piece *a, const ps_piece *b)
+/* True if `y` goes on where `x` ends, and nothing else has to be told. */
+static bool follows(const logged_piece *x, const logged_piece *y)
 {
+    const ps_piece *a = &x->piece;
+    const ps_piece *b = &y->piece;
+
     return a->id == b->id && a->seq_len == b->seq_len &&
            a->seq_off <= b->seq_off && a->n_tok == b->seq_off - a->seq_off &&
-           b->n_tok <= UINT32_MAX - a->n_tok;
+           b->n_tok <= UINT32_MAX - a->n_tok && x->values == y->values;
 }
 
 /*
@@ -155,7 +165,7 @@ static void judge_below(audit *a, const uint64_t *end)
     }
 
     for (size_t i = done; i < a->n_logged; i++) {
-        if (n > 0 && follows(&log[n - 1].piece, &log[i].piece))
+        if (n > 0 && follows(&log[n - 1], &log[i]))
             log[n - 1].piece.n_tok += log[i].piece.n_tok;
         else
             log[n++] = log[i];
@@ -200,8 +210,29 @@ static bool make_room(audit *a, uint64_t record)
     return true;
 }
 
-static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
+/* A hash of the per-sequence values of sequence `i` of a pack. */
+static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
+                            uint32_t i)
 {
+    uint64_t hash = 0;
+
+    for (uint32_t k = 0; k < info->n_fields; k++) {
+        const ps_field *f = &info->fields[k];
+        const size_t bytes = ps_type_bytes(f->channel.type);
+
+        if (f->source != PS_BUILT_IN && f->channel.kind == PS_PER_SEQUENCE)
+            hash = XXH3_64bits_withSeed(
+                pack->record + f->offset + i * bytes, bytes, hash);
+    }
+    return hash;
+}
+
+/* Takes sequence `i` of a pack. */
+static bool take_piece(audit *a, const ps_pack *pack, uint32_t i)
+{
+    const ps_piece piece = ps_pack_piece(a->info, pack, i);
+    const ps_piece *p = &piece;
+
     if (p->id > a->greatest)
         a->greatest = p->id;
     if (p->seq_off > 0)
@@ -224,7 +255,9 @@ static bool take_piece(audit *a, const ps_pack *pack, const ps_piece *p)
         !make_room(a, pack->index))
         return false;
     if (!a->lost)
-        a->log[a->n_logged++] = (logged_piece){*p, pack->index};
+        a->log[a->n_logged++] = (logged_piece){
+            piece, pack->index,
+            p->n_tok < p->seq_len ? hash_values(a->info, pack, i) : 0};
     return true;
 }
 
@@ -308,12 +341,9 @@ bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals)
         a->doubtful = false;
         a->lost = false;
     }
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const ps_piece piece = ps_pack_piece(a->info, pack, i);
-
-        if (!take_piece(a, pack, &piece))
+    for (uint32_t i = 0; i < pack->n_seq; i++)
+        if (!take_piece(a, pack, i))
             return false;
-    }
     if (pack->watermark < a->watermark)
         ID_FAULT(a, pack->index,
                  "its watermark falls from " U64 " to " U64, a->watermark,

@@ -1,16 +1,17 @@
 /*
  * audit.h - the promises of a pack stream that no single record can show.
  *
- * Every sequence is there once and whole or was rejected, none comes after
- * a watermark that said it had come, none waited longer than the window
- * allows, and the totals of END are those of the records.
+ * Every sequence is there once and whole or was rejected, its pieces have
+ * equal per-sequence values, none comes after a watermark that said it had
+ * come, none waited longer than the window allows, and the totals of END are
+ * those of the records.
  *
  * Pieces are logged as they come and judged later: once a watermark says
  * that nothing more of a sequence can follow, the log is sorted, all pieces
  * of the sequence stand side by side, and it shows whether it came whole and
  * once.  What has been judged is forgotten.
  *
- * Memory: 32 bytes for each sequence or piece ahead of the watermark, whose
+ * Memory: 40 bytes for each sequence or piece ahead of the watermark, whose
  * number window and depth cap bound, and the same again a few times over to
  * grow and to sort; never more than a few times the input.
  *
@@ -30,6 +31,7 @@
 typedef struct logged_piece {
     ps_piece piece;
     uint64_t record; /* the index of the record it is, or begins, in */
+    uint64_t values; /* a hash of its per-sequence values; 0 if it is whole */
 } logged_piece;
 
 typedef struct audit {

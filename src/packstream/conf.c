@@ -70,7 +70,7 @@ static const option_entry entries[] = {
      OPTION_NUMBER(conf, max_delay, 1, PS_MAX_WINDOW)},
     {'M', "memory", "BYTES", "take no more memory than that",
      OPTION_NUMBER(conf, memory, 1, UINT64_MAX),
-     .why = "must be a number of bytes from 1"},
+     .why = "must be a number of bytes from 1, such as 64Mi"},
     {0, "even-cost", NULL, "of equally full packs prefer those of mean cost",
      OPTION_FLAG(conf, even_cost)},
     {0, "align", "N",
@@ -136,6 +136,10 @@ static const option_entry entries[] = {
      "go on where --state=FILE says, or begin if there\n"
      "is no FILE",
      OPTION_FLAG(conf, resume)},
+    {0, "verify", NULL,
+     "with --resume, first read all that was written, and\n"
+     "go on only if it is whole",
+     OPTION_FLAG(conf, verify)},
     {0, "resume-from", "INDEX",
      "the same, but write the header and the packs from\n"
      "INDEX on, for a reader that has those before",
@@ -184,6 +188,8 @@ int conf_check(const conf *c)
     if (c->state == NULL && (c->state_every != 0 ||
                              (c->resume && c->resume_from == 0)))
         return message_usage("--resume and --state-every need --state=FILE");
+    if (c->verify && (!c->resume || c->state == NULL))
+        return message_usage("--verify needs --resume and --state=FILE");
     if (c->flush_records && c->drop_empty)
         return message_usage("--flush-records and --empty=drop exclude each "
                              "other");

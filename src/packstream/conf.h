@@ -43,6 +43,7 @@ typedef struct conf {
     uint32_t threads;      /* 0: as many as there are processors */
     const char *state; /* NULL: none */
     bool resume;
+    bool verify;
     uint64_t resume_from; /* pack; 0: not given */
     uint64_t state_every; /* packs; 0: not given */
     bool expect_end; /* raw records are refused */

@@ -11,7 +11,6 @@
 
 #include "packstream/distinct_files.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,63 +20,13 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* A longer name opens nothing. */
-#ifdef PATH_MAX
-#define MAX_NAME PATH_MAX
-#else
-#define MAX_NAME 4096
-#endif
-
-/* A longer chain of links opens nothing either. */
-#define MAX_LINKS 40
-
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-
-    return slash == NULL ? name : slash + 1;
-}
-
-static bool stat_folder(const char *name, struct stat *st)
-{
-    size_t n = (size_t)(base_of(name) - name);
-    char folder[MAX_NAME] = ".";
-
-    if (n >= sizeof folder)
-        return false;
-    if (n > 0) {
-        memcpy(folder, name, n);
-        folder[n] = '\0';
-    }
-    return stat(folder, st) == 0;
-}
-
-/* Where `name` leads, also if nothing is there yet; false if nowhere. */
-static bool find_place(const char *name, char place[MAX_NAME])
-{
-    if (strlen(name) >= MAX_NAME)
-        return false;
-    (void)strcpy(place, name);
-    for (int links = 0; links < MAX_LINKS; links++) {
-        char to[MAX_NAME];
-        size_t kept = (size_t)(base_of(place) - place);
-        ssize_t n = readlink(place, to, sizeof to);
-
-        if (n > 0 && to[0] == '/')
-            kept = 0;
-        if (n <= 0 || (size_t)n >= MAX_NAME - kept)
-            return true;
-        memcpy(place + kept, to, (size_t)n);
-        place[kept + (size_t)n] = '\0';
-    }
-    return false;
-}
-
 /* Whether the file `name` is the other one, for which "-" is `standard`. */
 static bool is_file(const char *name, const char *other, int standard)
 {
-    char place_a[MAX_NAME];
-    char place_b[MAX_NAME];
+    char place_a[FILES_MAX_NAME];
+    char place_b[FILES_MAX_NAME];
+    char folder_a[FILES_MAX_NAME];
+    char folder_b[FILES_MAX_NAME];
     struct stat a;
     struct stat b;
 
@@ -85,10 +34,11 @@ static bool is_file(const char *name, const char *other, int standard)
         files_are_one(&a, &b))
         return true;
     /* What is not there yet has a folder and a name. */
-    return !files_is_standard(other) && find_place(name, place_a) &&
-           find_place(other, place_b) &&
-           strcmp(base_of(place_a), base_of(place_b)) == 0 &&
-           stat_folder(place_a, &a) && stat_folder(place_b, &b) &&
+    return !files_is_standard(other) && files_follow(name, place_a) &&
+           files_follow(other, place_b) &&
+           strcmp(files_split(place_a, folder_a),
+                  files_split(place_b, folder_b)) == 0 &&
+           stat(folder_a, &a) == 0 && stat(folder_b, &b) == 0 &&
            files_are_one(&a, &b);
 }
 
@@ -110,25 +60,33 @@ static int check(const conf *c, const char *name)
                          message_name(c->state), message_name(name), use);
 }
 
-int distinct_files_check(const conf *c)
+static bool ends_as_fresh(const char *name)
 {
     const size_t suffix = sizeof ATOMIC_FILE_SUFFIX - 1;
-    char fresh[MAX_NAME + sizeof ATOMIC_FILE_SUFFIX];
-    size_t n;
+    const size_t n = strlen(name);
+
+    return n >= suffix && strcmp(name + n - suffix, ATOMIC_FILE_SUFFIX) == 0;
+}
+
+int distinct_files_check(const conf *c)
+{
+    char place[FILES_MAX_NAME];
+    char fresh[FILES_MAX_NAME + sizeof ATOMIC_FILE_SUFFIX];
     int status;
 
     if (c->state == NULL)
         return STATUS_OK;
-    n = strlen(c->state);
+    if (!files_follow(c->state, place)) {
+        message_errno("%s", message_name(c->state));
+        return STATUS_FAILURE;
+    }
     /* A job with the rest of the name would take it for one of its own. */
-    if (n >= suffix && strcmp(c->state + n - suffix, ATOMIC_FILE_SUFFIX) == 0)
+    if (ends_as_fresh(c->state) || ends_as_fresh(place))
         return message_usage("--state=%s: a name that ends in "
                              ATOMIC_FILE_SUFFIX
                              " is for a state that is not whole yet",
                              message_name(c->state));
-    if (n >= MAX_NAME)
-        return STATUS_OK;
-    (void)snprintf(fresh, sizeof fresh, "%s" ATOMIC_FILE_SUFFIX, c->state);
+    (void)snprintf(fresh, sizeof fresh, "%s" ATOMIC_FILE_SUFFIX, place);
     status = check(c, c->state);
     return status == STATUS_OK ? check(c, fresh) : status;
 }

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -70,6 +71,34 @@ int job_save(job *j, bool ended)
     return status;
 }
 
+/* After so many flushes, so many times the packs are worth a warning. */
+#define FLUSHES_SEEN 64
+#define FLUSHES_COST 3.0
+
+/*
+ * Warns, once, of flushes that come before packs are full.  A short delay, an
+ * alignment, or a pack for each sequence, have a cost of their own.
+ */
+static void warn_of_flushes(const job *j)
+{
+    const conf *c = j->conf;
+    const ps_pack_info *info = ps_packer_info(j->packer);
+    const ps_totals *totals = ps_packer_totals(j->packer);
+    double needed = (double)totals->tokens / c->capacity;
+    double by_depth;
+
+    if (c->quiet || j->records / c->flush_every != FLUSHES_SEEN ||
+        c->max_delay != 0 || c->align > 1 || c->policy == PS_POLICY_NONE ||
+        info->depth == PS_DEPTH_AUTO)
+        return;
+    by_depth = (double)totals->sequences / info->depth;
+    needed = needed > by_depth ? needed : by_depth;
+    if ((double)totals->packs > FLUSHES_COST * needed)
+        message_warning("--flush-every=%" PRIu64 " makes %.1f times the packs "
+                        "that the sequences need",
+                        c->flush_every, (double)totals->packs / needed);
+}
+
 /* The packer took a sequence, or failed: what is due after that. */
 static int after_put(job *j, const ps_sequence *sequence, ps_result result,
                      const ps_error *why)
@@ -78,6 +107,7 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
     const ps_totals *totals = ps_packer_totals(j->packer);
     bool refilled = job_refills(j);
     bool asked;
+    bool counted;
     ps_error err;
 
     if (result != PS_OK)
@@ -92,10 +122,12 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
     /* What is to be proved was flushed by the count of records only. */
     asked = signals_asked() && j->next_id >= j->known_until;
     j->timed = j->timed || asked;
-    if ((asked ||
-         (c->flush_every != 0 && j->records % c->flush_every == 0)) &&
+    counted = c->flush_every != 0 && j->records % c->flush_every == 0;
+    if ((asked || counted) &&
         ps_packer_flush(j->packer, PS_FLUSH_DRAIN, &err) != PS_OK)
         return job_output_failure(j, &err);
+    if (counted)
+        warn_of_flushes(j);
     if (progress_due(&j->progress))
         progress_show(&j->progress, &(progress_figures){
             .bytes = ps_token_reader_offset(j->reader),

@@ -11,6 +11,7 @@
  *   resume.c          which keeps the state of the job in a file (--state),
  *                     and says what follows from it for a new one (--resume);
  *   output_check.c    by which a job that goes on knows its output again;
+ *   verify.c          which reads all of it (--verify);
  *   distinct_files.c  which sees to it that no file is used for two things;
  *   signals.c         which waits for input, and remembers signals.
  *

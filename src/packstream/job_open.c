@@ -13,6 +13,7 @@
 #include "packstream/distinct_files.h"
 #include "packstream/job_parts.h"
 #include "packstream/signals.h"
+#include "packstream/verify.h"
 
 #define MIB 1048576
 
@@ -297,6 +298,8 @@ int job_open_output(job *j)
         !sandbox_enter(c->names + j->next_name, c->n_names - j->next_name,
                        j->resume.file.folder))
         status = STATUS_FAILURE;
+    if (status == STATUS_OK && c->verify)
+        status = verify_outputs(&j->resume, &j->rejects);
     if (status == STATUS_OK && j->resume.done)
         return rejects_are_whole(&j->rejects)
                    ? resume_open_ended(&j->resume, &j->packer, j->out,

@@ -47,7 +47,7 @@ int output_check_begin(output_check *o, const char *name, int out)
     if (!files_place(out, &o->base))
         return failure(name);
     o->fd = files_reread_output(name, out);
-    return o->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+    return o->fd >= 0 && files_sync_name(name) ? STATUS_OK : STATUS_FAILURE;
 }
 
 /* Reads `n` bytes, at most SAMPLE_BYTES, of the file from `at` on. */

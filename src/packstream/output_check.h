@@ -30,8 +30,9 @@ typedef struct output_check {
 } output_check;
 
 /*
- * For a stream that begins with the next byte on `out`.  An exit status after
- * a message, here and below.
+ * For a stream that begins with the next byte on `out`, whose name is brought
+ * to the disk: what a state knows must outlast a power cut.  An exit status
+ * after a message, here and below.
  */
 int output_check_begin(output_check *o, const char *name, int out);
 

@@ -68,11 +68,21 @@ static int read_llmc(reader *r)
     return status;
 }
 
+/* Without a header, any bytes would do, those of a compressed file as well. */
 static int read_nanogpt(reader *r)
 {
     const number_type type = split_token_type(r);
-    const int status = reader_start(r, type.width);
+    const char *seems;
+    size_t ready;
+    int status = input_need(&r->in, PS_RECOGNIZE_BYTES, &ready);
 
+    if (status != STATUS_OK)
+        return status;
+    seems = r->conf->as_it_is ? NULL : input_seems(&r->in);
+    if (seems != NULL)
+        return input_bad(&r->in, 0, "this looks like %s, not like tokens "
+                         "(--no-decompress takes it for them)", seems);
+    status = reader_start(r, type.width);
     return status == STATUS_OK ? split_stream(r, type, SPLIT_ALL) : status;
 }
 

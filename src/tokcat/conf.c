@@ -123,8 +123,8 @@ static const option_entry entries[] = {
      "channel of this name, out; repeatable",
      OPTION_CALL(conf_set_ignore)},
     {0, "no-decompress", NULL,
-     "take text as it is, though it begins as the files\n"
-     "of gzip and zstd do",
+     "ids, bytes, jsonl, nanogpt: take the input as it\n"
+     "is, though it begins as a compressed file does",
      OPTION_FLAG(conf, as_it_is)},
     {0, "vocab", "N",
      "declare N token ids, and refuse those not below N\n"

@@ -19,7 +19,7 @@ enum {
     IGNORE = 8,
     TRIM = 16,
     TYPED = 32,
-    TEXT = 64
+    AS_IT_IS = 64
 };
 
 #define OR(split) (1u << (split))
@@ -34,13 +34,13 @@ typedef struct form {
 
 static const form forms[] = {
     [FROM_NOTHING] = {"", 0, 0, false},
-    [FROM_IDS] = {"ids", EMPTY | TEXT, 0, false},
-    [FROM_BYTES] = {"bytes", TEXT, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH),
+    [FROM_IDS] = {"ids", EMPTY | AS_IT_IS, 0, false},
+    [FROM_BYTES] = {"bytes", AS_IT_IS, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH),
                     false},
-    [FROM_JSONL] = {"jsonl", EMPTY | IDS_KEY | CHANNEL | IGNORE | TEXT, 0,
-                    false},
+    [FROM_JSONL] = {"jsonl", EMPTY | IDS_KEY | CHANNEL | IGNORE | AS_IT_IS,
+                    0, false},
     [FROM_LLMC] = {"llmc", TYPED, STREAM, true},
-    [FROM_NANOGPT] = {"nanogpt", 0, STREAM, true},
+    [FROM_NANOGPT] = {"nanogpt", AS_IT_IS, STREAM, true},
     [FROM_NPY] = {"npy", EMPTY | TRIM | TYPED, STREAM, false},
     [FROM_MEGATRON] = {"megatron", EMPTY | TYPED,
                        OR(SPLIT_SEQUENCE) | OR(SPLIT_DOCUMENT), false},
@@ -103,7 +103,7 @@ int forms_check(const conf *c)
         {"--channel", CHANNEL, c->schema.n_channels > 0},
         {"--ignore", IGNORE, c->n_ignored > 0},
         {"--trim-pad", TRIM, c->trim},
-        {"--no-decompress", TEXT, c->as_it_is},
+        {"--no-decompress", AS_IT_IS, c->as_it_is},
     };
 
     if (c->from == FROM_NOTHING)

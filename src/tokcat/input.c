@@ -18,8 +18,6 @@
 
 #include "cli/files.h"
 
-#define HINT_BYTES 128
-
 /* ---------------------------------------------------------------------
  * Opening and closing
  */
@@ -329,6 +327,15 @@ void input_seek(input_file *in, uint64_t offset)
     in->ended = false;
 }
 
+/* A byte order mark says only that the text is UTF-8. */
+static void skip_bom(input_line *line)
+{
+    if (line->n < 3 || memcmp(line->bytes, "\xef\xbb\xbf", 3) != 0)
+        return;
+    line->bytes += 3;
+    line->n -= 3;
+}
+
 int input_next_line(input_file *in, input_line *line)
 {
     for (;;) {
@@ -350,6 +357,8 @@ int input_next_line(input_file *in, input_line *line)
             in->begin += line->n + line->newline;
             in->searched = 0;
             in->line++;
+            if (in->skip_bom && in->line == 1)
+                skip_bom(line);
             return STATUS_OK;
         }
         line->bytes = NULL;
@@ -380,8 +389,17 @@ const char *input_name(const input_file *in)
     return files_input_name(in->own_name != NULL ? in->own_name : in->name);
 }
 
-/* "; this looks like Parquet", if the file begins like something else. */
-static const char *hint(const input_file *in, char text[HINT_BYTES])
+const char *input_seems(const input_file *in)
+{
+    const char *seems = ps_recognize(in->first, in->n_first);
+
+    return seems == NULL || strncmp(seems, "text", 4) == 0 ||
+                   strncmp(seems, "JSON", 4) == 0
+               ? NULL
+               : seems;
+}
+
+const char *input_hint(const input_file *in, char text[INPUT_HINT_BYTES])
 {
     const char *seems = ps_recognize(in->first, in->n_first);
 
@@ -389,21 +407,22 @@ static const char *hint(const input_file *in, char text[HINT_BYTES])
     if (in->expected != NULL && seems != NULL &&
         strncmp(seems, in->expected, strlen(in->expected)) != 0 &&
         strncmp(seems, "text", 4) != 0)
-        (void)snprintf(text, HINT_BYTES, "; this looks like %s", seems);
+        (void)snprintf(text, INPUT_HINT_BYTES, "; this looks like %s", seems);
     return text;
 }
 
 int input_bad(const input_file *in, uint64_t offset, const char *format, ...)
 {
+    const bool at_start = offset == 0 || input_offset(in) == 0;
     char why[512];
-    char text[HINT_BYTES];
+    char text[INPUT_HINT_BYTES];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
     message_error("%s: byte %" PRIu64 ": %s%s", input_name(in), offset, why,
-                  offset == 0 ? hint(in, text) : "");
+                  at_start ? input_hint(in, text) : "");
     return STATUS_DATA;
 }
 
@@ -412,7 +431,7 @@ int input_bad_line(const input_file *in, uint64_t column,
 {
     char where[48] = "";
     char why[512];
-    char text[HINT_BYTES];
+    char text[INPUT_HINT_BYTES];
     va_list args;
 
     va_start(args, format);
@@ -421,6 +440,6 @@ int input_bad_line(const input_file *in, uint64_t column,
     if (column > 0)
         (void)snprintf(where, sizeof where, ", column %" PRIu64, column);
     message_error("%s: line %" PRIu64 "%s: %s%s", input_name(in), in->line,
-                  where, why, in->line == 1 ? hint(in, text) : "");
+                  where, why, in->line == 1 ? input_hint(in, text) : "");
     return STATUS_DATA;
 }

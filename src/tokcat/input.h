@@ -27,9 +27,11 @@ typedef struct input_file {
     /* Set by the owner; all else starts as 0. */
     size_t max_line; /* without its newline; 0: the file is not text */
     bool as_it_is;   /* no text is decompressed */
+    bool skip_bom;   /* a text may begin with a byte order mark */
     /*
-     * The first words of what ps_recognize says of such a file, or NULL.  If it
-     * says something else, messages about the first line or byte add that.
+     * The first words of what ps_recognize says of such a file.  If it says
+     * something else, messages about the first line or record add that.  NULL:
+     * they do not.
      */
     const char *expected;
     input_wait_hook *on_wait;
@@ -123,6 +125,16 @@ bool input_is_blank(const input_line *line);
 
 /* The name for messages. */
 const char *input_name(const input_file *in);
+
+/*
+ * What ps_recognize takes the first bytes of the file for; NULL for text and
+ * JSON, which some arrays begin like by chance.
+ */
+const char *input_seems(const input_file *in);
+
+/* "; this looks like Parquet", if something else is expected; or "". */
+#define INPUT_HINT_BYTES 128
+const char *input_hint(const input_file *in, char text[INPUT_HINT_BYTES]);
 
 /* "prog: FILE: byte OFFSET: why"; returns STATUS_DATA. */
 int input_bad(const input_file *in, uint64_t offset, const char *format, ...)

@@ -91,6 +91,7 @@ int job_run(const conf *c, const char *const *names, int n_names)
     r.in = (input_file){.max_line = form->max_line,
                         .as_it_is = c->as_it_is,
                         .expected = form->expected,
+                        .skip_bom = form->skip_bom,
                         .on_wait = pass_on,
                         .context = &r.out};
     for (int i = 0; i < READER_BESIDE; i++)

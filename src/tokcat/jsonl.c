@@ -505,5 +505,6 @@ const form_reader reader_jsonl = {
     .learns = true,
     .max_line = MAX_LINE,
     .expected = "JSON",
+    .skip_bom = true,
     .line = take_line,
 };

@@ -91,6 +91,7 @@ bool reader_ignores(reader *r, const char *key)
 int reader_bad(const reader *r, const char *format, ...)
 {
     char why[512];
+    char hint[INPUT_HINT_BYTES] = "";
     va_list args;
 
     va_start(args, format);
@@ -98,9 +99,11 @@ int reader_bad(const reader *r, const char *format, ...)
     va_end(args);
     if (r->place.unit == NULL)
         return input_bad_line(&r->in, 0, "%s", why);
-    message_error("%s: %s %" PRIu64 " at byte %" PRIu64 ": %s",
+    if (r->place.offset == 0)
+        (void)input_hint(&r->in, hint);
+    message_error("%s: %s %" PRIu64 " at byte %" PRIu64 ": %s%s",
                   input_name(&r->in), r->place.unit, r->place.number,
-                  r->place.offset, why);
+                  r->place.offset, why, hint);
     return STATUS_DATA;
 }
 

@@ -52,7 +52,8 @@ typedef struct form_reader {
     const char *unit; /* what an empty sequence is called */
     bool learns;      /* the first input completes the schema */
     size_t max_line;  /* of a form that is text */
-    const char *expected; /* as that of an input */
+    const char *expected; /* these as those of an input */
+    bool skip_bom;
 
     /* Opens a file and those that belong to it; NULL: input_open. */
     int (*open)(reader *r, const char *name);

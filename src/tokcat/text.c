@@ -142,6 +142,7 @@ static int take_ids(reader *r, const input_line *line)
 const form_reader reader_ids = {
     .unit = "line",
     .expected = "text",
+    .skip_bom = true,
     .max_line = PS_MAX_SEQUENCE_BYTES,
     .line = take_ids,
 };
@@ -154,6 +155,16 @@ static int put_paragraph(reader *r)
 {
     r->has_text = r->ends_blank = false;
     return r->n_tok == 0 ? STATUS_OK : reader_put(r);
+}
+
+/* Any byte is right, but those of an archive are hardly meant. */
+static void warn_of_form(const reader *r)
+{
+    const char *seems = r->conf->as_it_is ? NULL : input_seems(&r->in);
+
+    if (seems != NULL)
+        message_warning("%s: this looks like %s, and its bytes become tokens",
+                        input_name(&r->in), seems);
 }
 
 /*
@@ -171,6 +182,8 @@ static int take_bytes(reader *r, const input_line *line)
     unsigned char *to;
     int status = STATUS_OK;
 
+    if (r->in.line == 1)
+        warn_of_form(r);
     if (r->has_text && r->ends_blank && !blank)
         status = put_paragraph(r);
     if (status != STATUS_OK)

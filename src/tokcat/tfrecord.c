@@ -328,11 +328,7 @@ static int read_tfrecord(reader *r)
             return cut_off(r);
         p = input_at(in);
         if (!tfrecord_take_head(p, &n))
-            return reader_bad(r, "the checksum of its length does not fit%s",
-                              r->place.offset == 0 && p[0] == 0x1f &&
-                                      p[1] == 0x8b
-                                  ? "; the file is compressed by gzip"
-                                  : "");
+            return reader_bad(r, "the checksum of its length does not fit");
         if (n > MAX_RECORD)
             return reader_bad(r, "a record of %" PRIu64 " bytes; the limit "
                               "is %" PRIu64, n, MAX_RECORD);
@@ -357,5 +353,6 @@ static int read_tfrecord(reader *r)
 const form_reader reader_tfrecord = {
     .unit = "record",
     .learns = true,
+    .expected = "TFRecord",
     .read = read_tfrecord,
 };

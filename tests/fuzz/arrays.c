@@ -37,6 +37,8 @@ static conf make_conf(unsigned bits, unsigned id)
         c.schema.token_type = PS_U32;
     if ((bits & VOCABULARY) != 0)
         c.schema.vocab_size = 256;
+    /* Any bytes are tokens, though they look like a compressed file. */
+    c.as_it_is = c.from == FROM_NANOGPT;
     c.trim = c.from == FROM_NPY && (bits & TRIM) != 0;
     if (!c.split_given)
         c.split = SPLIT_LINE;

@@ -87,13 +87,14 @@ static bool count_ids(const conf *c, const unsigned char *p, size_t n,
                         ? c->schema.vocab_size - 1
                         : c->schema.token_type == PS_U16 ? UINT16_MAX
                                                          : UINT32_MAX;
+    size_t mark = n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 
-    while (n > 0) {
+    for (; n > 0; mark = 0) {
         const unsigned char *end = memchr(p, '\n', n);
         size_t line = end != NULL ? (size_t)(end - p) : n;
         uint64_t ids;
 
-        if (!count_line(p, line, max, &ids) ||
+        if (!count_line(p + mark, line - mark, max, &ids) ||
             (ids == 0 && c->empty == EMPTY_ERROR))
             return false;
         y->sequences += ids > 0;

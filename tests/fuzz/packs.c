@@ -136,6 +136,8 @@ pack_yield read_pack_file(const unsigned char *data, size_t n)
             count_pack(&y, ps_pack_file_info(file), &pack);
         else
             y.result = result;
+        if (result == PS_OK)
+            must(ps_pack_file_head(file, i - 1, &pack, &err) == PS_OK);
     }
     ps_pack_file_free(file);
     return y;

@@ -2,11 +2,12 @@
 # run.sh - runs the fuzzing targets with clang and libFuzzer.
 #
 #     tests/fuzz/run.sh BUILD_DIR [--runs=N | --seconds=N] [--jobs=N]
-#                       [TARGET]...
+#                       [--one-build] [TARGET]...
 #
 # gives each TARGET, or all of them, N inputs (1000000 without either
 # option), or as many as N seconds are good for; several at once with
-# --jobs.  `make fuzz` in BUILD_DIR does that without options.
+# --jobs.  `make fuzz` in BUILD_DIR does that without options.  --one-build
+# saves half of the building, where some seconds are to be fuzzed.
 #
 # All that is made lies in BUILD_DIR/fuzzing: build/, a build of the sources
 # with address and undefined behaviour sanitizers, and build-jobs/, one for the
@@ -43,12 +44,14 @@ place=$(cd "$1" && pwd -P)/fuzzing
 shift
 bound=-runs=1000000
 jobs=1
+one_build=
 targets=
 for argument; do
     case $argument in
         --runs=*) bound=-runs=${argument#*=} ;;
         --seconds=*) bound=-max_total_time=${argument#*=} ;;
         --jobs=*) jobs=${argument#*=} ;;
+        --one-build) one_build=1 ;;
         -*) usage ;;
         *)
             case " $all " in
@@ -73,8 +76,8 @@ works() {
 
 # folder TARGET: where it is built.
 folder() {
-    case $1 in
-        filter | state) echo "$place/build-jobs" ;;
+    case ${one_build:+filter}$1 in
+        filter* | state) echo "$place/build-jobs" ;;
         *) echo "$place/build" ;;
     esac
 }
@@ -103,7 +106,7 @@ build() {
     flags="$flags -fno-sanitize-recover=all"
     build_in "$place/build-jobs" \
         "$flags -fno-sanitize-coverage=trace-cmp" &&
-        build_in "$place/build" "$flags" &&
+        { [ -n "$one_build" ] || build_in "$place/build" "$flags"; } &&
         make -j "$(nproc)" tokcat packstream
 }
 
@@ -153,10 +156,10 @@ build >"$place/build.log" 2>&1 || {
     tail -n 40 "$place/build.log" >&2
     exit 1
 }
-PATH=$place/build:$PATH "$top/tests/fuzz/seeds.sh" "$place/seeds" || exit 1
+PATH=$(folder raw):$PATH "$top/tests/fuzz/seeds.sh" "$place/seeds" || exit 1
 
 export -f folder fuzz tell
-export place bound
+export place bound one_build
 # Words are meant to split: names of targets.  What is in single quotes is for
 # another shell.
 # shellcheck disable=SC2086,SC2016

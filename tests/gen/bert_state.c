@@ -72,13 +72,16 @@ static void print_tensors(const bert_model *model, const bert_batch *b)
     }
 }
 
-static void print_numbers(bert_model *model, const bert_batch *b)
+static void print_numbers(bert_model *model, const toy_batch *toy)
 {
     const size_t n = bert_model_numbers(model);
+    real *const hidden = toy_hidden(model, toy);
 
     fputs("end\n", stdout);
-    fwrite(bert_model_hidden(model), sizeof(real),
-           (size_t)b->n_rows * bert_model_config(model)->hidden, stdout);
+    fwrite(hidden, sizeof(real),
+           (size_t)toy->batch.n_rows * bert_model_config(model)->hidden,
+           stdout);
+    free(hidden);
     fwrite(bert_model_weights(model), sizeof(real), n, stdout);
     fwrite(bert_model_gradients(model), sizeof(real), n, stdout);
 }
@@ -98,7 +101,7 @@ static void print_all(const bert_step *step)
     print_sequences(&toy, &result);
     printf("total %.17g\n", result.losses.total);
     print_tensors(model, &toy.batch);
-    print_numbers(model, &toy.batch);
+    print_numbers(model, &toy);
     toy_free(&toy);
     bert_model_free(model);
 }
@@ -107,7 +110,6 @@ int main(int argc, char **argv)
 {
     if (argc != 2)
         return 64;
-    toy_setup(NULL);
     print_all(&(bert_step){.attention = strcmp(argv[1], "dense") == 0
                                             ? BERT_DENSE
                                             : BERT_VARLEN});

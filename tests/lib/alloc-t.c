@@ -5,13 +5,14 @@
  * Each scenario opens a handle, runs it and frees it.  It is tried with the
  * first call for memory failing, then the second, and so on until none is
  * left to fail; once with that call alone failing and once with all that
- * follow as well.
+ * follow as well.  Of many hundreds not each is tried.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "pack-file-fixture.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib-alloc.h"
@@ -112,9 +113,11 @@ static int teardown(void **state)
 typedef struct job {
     const inputs *in;
     int fd;
-    const unsigned char *mark;
+    const unsigned char *mark; /* or a state */
+    size_t mark_bytes;
     const ps_packer_options *options;
     ps_order order;
+    uint32_t count; /* of the sequences of in->c, as many as these */
 } job;
 
 /* A scenario: PS_OK or PS_END if all went well. */
@@ -147,16 +150,19 @@ static bool attempt(scenario *run, const job *j, uint64_t nth, bool for_ever)
     return !failed;
 }
 
-/* At least `min` calls for memory there must have been. */
+/*
+ * At least `min` calls for memory there must have been.  Where they are many,
+ * fewer and fewer of the later ones fail.
+ */
 static void exhaust(scenario *run, job j, uint64_t min)
 {
     uint64_t once = 1;
     uint64_t for_ever = 1;
 
     while (!attempt(run, &j, once, false))
-        once++;
+        once += 1 + once / 60;
     while (!attempt(run, &j, for_ever, true))
-        for_ever++;
+        for_ever += 1 + for_ever / 60;
     assert_int_equal(once, for_ever);
     assert_true(once > min);
 }
@@ -290,23 +296,162 @@ static void test_packer(void **state)
         .policy = PS_POLICY_BESTFIT,
     };
 
+    /* Plans are made all along, and packs leave for want of memory. */
+    static const ps_packer_options planning = {
+        .capacity = 100,
+        .depth = 4,
+        .window = 20,
+        .policy = PS_POLICY_NNLSHP,
+        .max_bytes = 12000,
+    };
+    static const ps_packer_options planning_shuffled = {
+        .capacity = 100,
+        .depth = 4,
+        .window = 20,
+        .policy = PS_POLICY_NNLSHP,
+        .order = PS_PACKS_SHUFFLED,
+        .seed = 1,
+        .max_bytes = 200000,
+    };
+
     exhaust(packer, (job){*state, .options = &whole}, 12);
     exhaust(packer, (job){*state, .options = &split}, 12);
     exhaust(packer, (job){*state, .options = &shuffling}, 12);
     exhaust(packer, (job){*state, .options = &early}, 30);
+    exhaust(packer, (job){*state, .options = &planning}, 100);
+    exhaust(packer, (job){*state, .options = &planning_shuffled}, 100);
+}
+
+/* Puts sequences up to one, not included, from one on. */
+static ps_result put_some(const job *j, ps_packer *p, uint64_t from,
+                          uint64_t to, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (uint64_t i = from; i < to && r == PS_OK; i++) {
+        ps_sequence s = corpus_sequence(&j->in->c, (uint32_t)i);
+
+        r = ps_packer_put(p, &s, err);
+    }
+    return r;
+}
+
+#define SAVED_AT 200
+
+static ps_result saved(const job *j, ps_error *err)
+{
+    unsigned char *state = NULL;
+    size_t n = 1;
+    ps_packer *p;
+    ps_result r = ps_packer_open(&p, j->in->out, &j->in->c.schema, j->options,
+                                 err);
+
+    if (r == PS_OK)
+        r = put_some(j, p, 0, SAVED_AT, err);
+    if (r == PS_OK) {
+        r = ps_packer_save(p, "", 0, &state, &n, err);
+        assert_int_equal(state == NULL, r != PS_OK);
+        assert_int_equal(n == 0, r != PS_OK);
+    }
+    ps_packer_free(p);
+    free(state);
+    return r;
+}
+
+static ps_result blank(const job *j, ps_error *err)
+{
+    unsigned char *state;
+    size_t n;
+    ps_result r = ps_state_blank(j, sizeof *j, &state, &n, err);
+
+    free(state);
+    return r;
+}
+
+/* From j->mark on, which is a state. */
+static ps_result resumed(const job *j, ps_error *err)
+{
+    ps_packer *p;
+    ps_state says;
+    ps_result r = ps_state_fits(j->mark, j->mark_bytes, &j->in->c.schema,
+                                j->options, err);
+
+    if (r == PS_OK)
+        r = ps_state_read(j->mark, j->mark_bytes, &says, err);
+    if (r != PS_OK)
+        return r;
+    r = ps_packer_resume(&p, j->in->out, &j->in->c.schema, j->options, j->mark,
+                         j->mark_bytes, err);
+    assert_int_equal(p == NULL, r != PS_OK);
+    if (r == PS_OK)
+        r = put_some(j, p, says.resume_from_id, j->in->c.count, err);
+    if (r == PS_OK)
+        r = ps_packer_flush(p, PS_FLUSH_FINISH, err);
+    ps_packer_free(p);
+    return r;
+}
+
+/* Packs again what was packed before the state, and proves it. */
+static ps_result proved(const job *j, ps_error *err)
+{
+    ps_packer *p;
+    ps_result r = ps_packer_open(&p, j->in->out, &j->in->c.schema, j->options,
+                                 err);
+
+    if (r == PS_OK)
+        r = ps_packer_verify_replay(p, j->mark, j->mark_bytes, err);
+    if (r == PS_OK)
+        r = put_some(j, p, 0, j->in->c.count, err);
+    if (r == PS_OK)
+        r = ps_packer_flush(p, PS_FLUSH_FINISH, err);
+    if (r == PS_OK)
+        r = ps_packer_replay_verified(p, err);
+    ps_packer_free(p);
+    return r;
+}
+
+static void test_states(void **state)
+{
+    static const ps_packer_options options[] = {
+        {100, 4, 60, 1, .policy = PS_POLICY_AUTO},
+        {100, 4, 20, 1, .policy = PS_POLICY_NNLSHP},
+        {70, 9, 60, 1, .overlong = PS_OVERLONG_SPLIT,
+         .order = PS_PACKS_SHUFFLED, .seed = 3},
+        {100, 4, 60, 1, .compressed = true, .level = 1},
+    };
+    const inputs *in = *state;
+
+    exhaust(blank, (job){.in = in}, 0);
+    for (size_t i = 0; i < COUNT(options); i++) {
+        job j = {.in = in, .options = &options[i]};
+        unsigned char *made;
+        ps_packer *p;
+        ps_error err;
+
+        exhaust(saved, j, 10);
+        rewind_fd(in->out);
+        assert_ok(ps_packer_open(&p, in->out, &in->c.schema, j.options, &err),
+                  &err);
+        assert_ok(put_some(&j, p, 0, SAVED_AT, &err), &err);
+        assert_ok(ps_packer_save(p, "", 0, &made, &j.mark_bytes, &err), &err);
+        ps_packer_free(p);
+        j.mark = made;
+        exhaust(resumed, j, 10);
+        exhaust(proved, j, 10);
+        free(made);
+    }
 }
 
 static ps_result pack_lengths(const job *j, ps_error *err)
 {
     static uint32_t lengths[300];
     static uint64_t order[300], ends[300];
-    const corpus *c = &j->in->c;
     uint64_t n_packs = 1;
     ps_result r;
 
-    for (uint32_t i = 0; i < c->count; i++)
-        lengths[i] = c->samples[i].n_tok;
-    r = ps_pack_lengths(lengths, c->count, j->options, order, ends, &n_packs,
+    for (uint32_t i = 0; i < j->count; i++)
+        lengths[i] = j->in->c.samples[i].n_tok;
+    r = ps_pack_lengths(lengths, j->count, j->options, order, ends, &n_packs,
                         err);
     assert_int_equal(n_packs > 0, r == PS_OK);
     return r;
@@ -316,11 +461,16 @@ static void test_pack_lengths(void **state)
 {
     ps_packer_options o = {.capacity = 100, .depth = 3, .window = 60};
 
-    exhaust(pack_lengths, (job){*state, .options = &o}, 30);
+    exhaust(pack_lengths, (job){*state, .options = &o, .count = 300}, 30);
     o.depth = PS_DEPTH_AUTO;
     o.order = PS_PACKS_SHUFFLED;
     o.seed = 1;
-    exhaust(pack_lengths, (job){*state, .options = &o}, 10);
+    exhaust(pack_lengths, (job){*state, .options = &o, .count = 300}, 10);
+    o.policy = PS_POLICY_NNLSHP;
+    o.window = 20;
+    exhaust(pack_lengths, (job){*state, .options = &o, .count = 60}, 100);
+    o.depth = 3;
+    exhaust(pack_lengths, (job){*state, .options = &o, .count = 60}, 100);
 }
 
 /* From a mark on, if there is one, and then as one of three ranks. */
@@ -409,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_token_reader),
         cmocka_unit_test(test_token_writer),
         cmocka_unit_test(test_packer),
+        cmocka_unit_test(test_states),
         cmocka_unit_test(test_pack_lengths),
         cmocka_unit_test(test_pack_reader),
         cmocka_unit_test(test_unpacker),

@@ -837,8 +837,8 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
  $short" x $short
     done
     gzip -c good >x
-    bad "x: record 0 at byte 0: the checksum of its length does not fit; the\
- file is compressed by gzip"
+    bad "x: record 0 at byte 0: the checksum of its length does not fit; this\
+ looks like gzip (see gzip -dc)"
     gzip -dc x | tokcat --from=tfrecord | cmp - <(tokcat --from=tfrecord good)
     make_file head x 4294967296
     bad "x: record 0 at byte 0: a record of 4294967296 bytes; the limit is\

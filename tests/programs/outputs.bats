@@ -100,3 +100,89 @@ stride() {
     tokcat --from=ids --raw -o old <(printf '1 2 3\n4 5\n')
     cmp old in
 }
+
+# is_cut_short FILE INPUT PROGRAM [ARGUMENT]...: the program, which writes FILE
+# and gets INPUT from the FIFO, notices that FILE is cut while it waits for more.
+is_cut_short() {
+    local file=$1 input=$2 job
+    shift 2
+    rm -f fifo "$file"
+    mkfifo fifo
+    "$@" 2>err &
+    job=$!
+    {
+        head -c 400001 "$input"
+        idle "$job"
+        is_larger "$file" 4096 && : >"$file"
+        tail -c +400002 "$input" || true # the job may have ended by then
+    } >fifo
+    exits 1 "$job"
+    cat err
+    grep -q "has [0-9]* bytes, but [0-9]* were written: another program cut it" \
+        err
+    [ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "an output that another program cuts" {
+    draw 3000 200 60000 1 >ids
+    tokcat --from=ids --raw ids >many
+    is_cut_short o many packstream -q -L 256 -o o fifo
+    is_cut_short o many packstream -q -L 256 -d 256 --zstd -o o fifo
+    # shellcheck disable=SC2016 # it is for the other shell
+    is_cut_short o many bash -c 'exec packstream -q -L 256 fifo >o'
+    # shellcheck disable=SC2016
+    is_cut_short o many bash -c 'exec packstream -q -L 256 fifo >>o'
+    is_cut_short o ids tokcat --from=ids -o o fifo
+    is_cut_short r many packstream -q -L 100 --overlong=drop --rejects=r -o o fifo
+    packstream -q -L 256 many >packs
+    is_cut_short o packs packcat -q -o o fifo
+    is_cut_short o packs packcat -q --to=jsonl -o o fifo
+    # shellcheck disable=SC2016
+    is_cut_short o packs bash -c 'exec packcat -q --to=rows fifo >>o'
+    # All is written by then, and no END follows.
+    head -n 500 ids >few
+    is_cut_short o few tokcat --from=ids --raw -o o fifo
+}
+
+# limited BLOCKS COMMAND...: no file may become larger; but messages go on.
+limited() {
+    (
+        ulimit -f "$1"
+        exec "${@:2}" 2>&1
+    ) | cat >&2
+    return "${PIPESTATUS[0]}"
+}
+
+@test "a file that may not become as large is an error, and no signal" {
+    local k threads form
+    for ((k = 0; k < 3000; k++)); do echo "$k 1 2 3 4 5 6"; done >ids
+    tokcat --from=ids -o more ids
+    packstream -L 16 -o whole more
+    speaker=tokcat refused 1 'out: cannot write: File too large' \
+        limited 4 tokcat --from=ids -o out ids
+    for form in ids trl llmc; do
+        speaker=packcat refused 1 'out: cannot write: File too large' \
+            limited 4 packcat --to=$form -o out whole
+        rm -f out
+    done
+    packstat --histogram whole >hist
+    speaker=packstat refused 1 'stdout: ' limited 0 sh -c \
+        'exec packstat whole >out'
+    speaker=packplan refused 1 'stdout: ' limited 0 sh -c \
+        'exec packplan -q -L 16 hist >out'
+    for threads in 1 3; do
+        speaker=packstream refused 1 'out: cannot write: File too large' \
+            limited 48 packstream -T$threads -L 16 -o out more
+        # It goes on where there is room again.
+        rm -f s
+        speaker=packstream refused 1 'out: cannot write: File too large' \
+            limited 48 packstream -T$threads -L 16 --state=s \
+            --state-every=10 -o out more
+        packstream -L 16 --state=s --resume -o out more
+        cmp out whole
+        rm -f s
+        speaker=packstream refused 1 's: File too large' \
+            limited 0 packstream -L 16 --state=s -o /dev/null more
+        [ ! -e s ] && [ ! -e s.new ]
+    done
+}

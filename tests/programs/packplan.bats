@@ -253,16 +253,30 @@ bad() {
     bad '5\n' '1: no count after the length'
     bad '5 \n' '1: no count after the length'
     bad '5 1 1\n' '1: more than a length and a count'
-    bad '5 1\r\n' '1: the count is not a number'
+    bad '5 1\r' '1: cut: it does not end with a newline'
+    bad '5 1\r\r\n' '1: the count is not a number'
+    bad '5\r\n' '1: no count after the length'
+    bad '5 1\r7 1\n' '1: the count is not a number'
     bad '5 1\0\n' '1: the count is not a number'
     bad '\xff 1\n' '1: the length is not a number'
     bad '5\0 1\n' '1: the length is not a number'
     bad '\0\n' '1: the length is not a number'
-    bad '\xef\xbb\xbf5 1\n' '1: the length is not a number'
+    bad '\xef\xbb5 1\n' '1: the length is not a number'
+    bad '5 1\n\xef\xbb\xbf5 1\n' '2: the length is not a number'
     bad '0x5 1\n' '1: the length is not a number'
     # A count of 0 adds nothing, but the length has to make sense.
     bad '0 0\n' '1: a length of 0'
     bad '513 0\n' '1: the length of 513 is above the capacity of 512'
+}
+
+@test "lines that end with CR LF, and a byte order mark" {
+    printf '\xef\xbb\xbf# a comment\r\n\r\n 5 1\r\n7\t2 \r\n3 4\n' >h
+    printf '5 1\n7 2\n3 4\n' | packplan -q -L 8 -d 2 -a ffd --plan >wanted
+    packplan -q -L 8 -d 2 -a ffd --plan h | cmp - wanted
+    # However the bytes come.
+    dd bs=1 if=h status=none | packplan -q -L 8 -d 2 -a ffd --plan | cmp - wanted
+    printf '\xef\xbb\xbf5 1\r\n' >h
+    packplan -q -L 8 --plan -a none h h | grep -qx '2: 5'
 }
 
 @test "a file of something else is called by its name" {
@@ -358,7 +372,8 @@ bad() {
     bad_option 'the capacity is missing: give -L N'
     bad_option '-L 0: must be a number from 1 to 16777216' -L 0
     bad_option '-L 16777217: must be a number from 1 to 16777216' -L 16777217
-    local why='must be numbers from 1 on, or max, with commas between them'
+    local why='must be numbers from 1 to 4294967294, or max, with commas'
+    why+=' between them'
     local list weight
     for list in 0 '' '1,' ,1 1,,2 many 1,MAX 4294967295 1.5 -1; do
         bad_option "-d $list: $why" -L 8 -d "$list"

@@ -117,9 +117,12 @@ without checksums)" ]
 @test "a reader that is gone is death by SIGPIPE, not a message" {
     sequences 1 2 3 >x.tok
     mkfifo gone
-    run bash -c "{ read -r <gone; packstat x.tok; echo \$? >&2; } |
-        { exec <&-; echo >gone; }"
-    [ "$output" = 141 ]
+    # The reader, 8, is there only until the writer has opened it, too.
+    # shellcheck disable=SC2094
+    exec 8<>gone 9>gone 8<&-
+    run -141 bash -c 'exec packstat x.tok >&9'
+    exec 9>&-
+    [ -z "$output" ]
 }
 
 @test "a closed stdin is an error" {

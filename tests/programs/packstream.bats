@@ -98,12 +98,22 @@ framed() {
 @test "delay, memory, seed, flushes: the same care" {
     two
     local value
-    for value in 0 -1 1e3 '' 99999999999999999999999; do
+    local why=', such as 64Mi'
+    for value in 0 -1 1e3 '' 64MB 99999999999999999999999 16777216Ti \
+        18446744073709551616; do
+        if [ ${#value} -gt 6 ]; then
+            why='is above the largest number, 18446744073709551615'
+            bad_option "-M $value: $why" -L 4 -M "$value"
+            bad_option "--flush-every=$value: $why" \
+                -L 4 "--flush-every=$value"
+            bad_option "--shuffle=$value: $why" -L 4 "--shuffle=$value"
+            continue
+        fi
         bad_option "--max-delay=$value: must be a number from 1 to 16777216" \
             -L 4 "--max-delay=$value"
-        bad_option "-M $value: must be a number of bytes from 1" \
+        bad_option "-M $value: must be a number of bytes from 1$why" \
             -L 4 -M "$value"
-        bad_option "--memory=$value: must be a number of bytes from 1" \
+        bad_option "--memory=$value: must be a number of bytes from 1$why" \
             -L 4 "--memory=$value"
         bad_option "--shuffle=$value: must be a number from 1 to\
  18446744073709551615" -L 4 "--shuffle=$value"
@@ -393,9 +403,12 @@ outside() {
 {"input_ids": [1]}|JSON (see tokcat --from=jsonl)
 [{ "a":|JSON (see tokcat --from=jsonl)
   { }|JSON (see tokcat --from=jsonl)
+{      |JSON (see tokcat --from=jsonl)
+{}      |JSON (see tokcat --from=jsonl)
 [1, 2, 3]|text (see tokcat)
 1 2 3\n4 5\n|text (see tokcat)
 \xef\xbb\xbfsome text|text (see tokcat)
+\4\x22\x4d\x18\x64\x40\xa7\x1a|lz4 (see lz4 -dc)
 \x93NUMPY\x01\x00v\x00|an array of numpy (see tokcat --from=npy)
 \x88\xdb\x34\x01\x01\x00\x00\x00\x01|a file of llm.c (see tokcat --from=llmc)
 MMIDIDX\x00\x00\x01|an index of Megatron-LM (see tokcat --from=megatron)
@@ -831,6 +844,23 @@ EOF
         grep -E "the depth cap of [1-7] costs [0-9.]+%: -d 1[0-9]"
 }
 
+@test "flushes that cost most of the packs get a warning, once" {
+    local k warning='packstream: --flush-every=2 makes 50.0 times the packs'
+    warning+=' that the sequences need'
+    for ((k = 0; k < 1000; k++)); do record16 1 2; done >x
+    run -0 --separate-stderr packstream -L 200 -d 100 --flush-every=2 -o out x
+    [ "$stderr" = "$warning" ]
+    run -0 --separate-stderr packstream -q -L 200 -d 100 --flush-every=2 \
+        -o out x
+    [ -z "$stderr" ]
+    # Not where flushes are few, are not what is to blame, or cost less.
+    is 0 '' packstream -L 200 -d 100 --flush-every=100 -o out x
+    is 0 '' packstream -L 200 -d 100 --flush-every=2 -a none -o out x
+    is 0 '' packstream -L 200 -d 100 --flush-every=2 --max-delay=1 -o out x
+    head -c 1000 x >y
+    is 0 '' packstream -L 200 -d 100 --flush-every=2 -o out y
+}
+
 @test "a job that goes on knows what the depth cost before" {
     many 400 10 >x
     packstream -L 100 -d 2 -w 8 -o whole x 2>wanted
@@ -947,15 +977,11 @@ ids() {
     two
     mkfifo later
     packstream -L 4 -w 1 -o out x later 3>&- &
-    local pid=$! tries=0
-    until [ -e out ] && [ "$(size out)" = $((4096 + 2 * 256)) ]; do
-        sleep 0.05
-        [ $((tries += 1)) -lt 200 ] || break
-    done
-    # The writer that it waits for comes in any case.
+    local pid=$!
+    eventually is_larger out $((4096 + 2 * 256 - 1))
+    [ "$(size out)" -eq $((4096 + 2 * 256)) ]
     record16 9 >later
     wait $pid
-    [ $tries -lt 200 ]
     packcat out | cmp - <(cat x; record16 9)
 }
 

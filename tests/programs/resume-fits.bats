@@ -57,7 +57,7 @@ load ../support/resumed
 
 @test "a job that has ended is compared with its output" {
     local options other
-    for options in "-L 256" "-L 256 --zstd" "-L 100000 -d 2 -w 9"; do
+    for options in "-L 256" "-L 256 --zstd" "-L 100000 -d 40 -w 50"; do
         echo "$options"
         rm -f s
         packstream -q $options --state=s -o out x

@@ -39,9 +39,12 @@ sample() {
         tokcat --from=jsonl --channel=mask:u8
 }
 
-# raw [SEED]: twice as many raw records.
+# raw [SEED]: twice as many raw records, made once.
 raw() {
-    draw "$records" 300 60000 "${1-1}" 3 | tokcat --from=ids --raw
+    local file=$BATS_FILE_TMPDIR/raw${1-1}
+    [ -e "$file" ] ||
+        draw "$records" 300 60000 "${1-1}" 3 | tokcat --from=ids --raw >"$file"
+    cat "$file"
 }
 
 # job: packs x, or what comes out of pipes, to out with a state, as $how says;

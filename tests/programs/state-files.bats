@@ -145,8 +145,51 @@ x" ]
     [ -s folder/news ]
 }
 
+@test "a state behind a symbolic link" {
+    local link
+    mkdir far other
+    ln -s ../far/s other/link
+    ln -s other/link link
+    job -o wanted x
+    # To nothing yet, and then to a state.
+    for link in link other/link "$PWD/link"; do
+        begin --state="$link" -o out
+        eventually test -s far/s
+        [ -e far/s.new ]
+        absent link.new other/link.new
+        refused 1 "far/s: another job keeps its state there" \
+            --state=far/s -o o x
+        refused 1 "other/link: another job keeps its state there" \
+            --state=other/link -o o x
+        kill -9 "$waiting"
+        exec 5>&-
+        await
+        rm in
+        job --state=link --resume -o out x
+        cmp out wanted
+        [ "$(readlink link)" = other/link ]
+        [ "$(readlink other/link)" = ../far/s ]
+        [ "$(ls far)" = s ]
+        rm out far/s
+    done
+    # A link to a folder that is not there, to a name for the next state, and
+    # around.
+    ln -s none/s nowhere
+    refused 1 "nowhere: No such file" --state=nowhere -o o x
+    ln -s t.new news
+    refused 64 "--state=news: a name that ends in .new" --state=news -o o x
+    ln -s round round
+    refused 1 "round: Too many levels of symbolic links" --state=round -o o x
+    refused 64 "--state=link: link is the output as well" \
+        --state=link -o far/s x
+    refused 64 "--state=link: other/../far/s.new is the output as well" \
+        --state=link -o far/s.new x
+    absent none t.new o o.new
+}
+
 @test "what lies where the next state is made" {
-    echo precious >precious
+    # Not what a power cut leaves, though it begins so.
+    { head -c 200 /dev/zero; echo precious; } >precious
     local way before
     for way in "ln -s precious" "mkfifo" "ln precious" "cp precious" mkdir; do
         $way s.new
@@ -164,7 +207,7 @@ x" ]
 cannot be opened: Permission denied" --state=s -o out x
     fi
     rm -f s.new
-    [ "$(cat precious)" = precious ]
+    tail -c 9 precious | grep -qx precious
     absent out s
 
     # What a killed job leaves: nothing yet, a part of a state, or all of it.
@@ -176,6 +219,13 @@ cannot be opened: Permission denied" --state=s -o out x
         job --state=s -o out x
         cmp s good
         [ ! -e s.new ]
+    done
+    # What a power cut leaves: zeros for all of it, or for its first sector.
+    for n in 0 100; do
+        { head -c 512 /dev/zero; head -c "$n" good; } >s.new
+        rm -f s
+        job --state=s -o out x
+        cmp s good
     done
     # A second name of the state is more than that.
     ln s s.new
@@ -246,12 +296,13 @@ removed it, so s was not replaced" ]
     skip_if_sanitized # their search for leaks is not to be traced
     local kind
     echo precious >precious
-    # It is held up before the new state is on the disk.
+    # It is held up before the new state is on the disk; the first call is for
+    # the folder of the output.
     for kind in written replaced removed; do
         echo "$kind"
         rm -f s s.new
         strace -f -qq -e trace=fsync -o trace \
-            -e inject=fsync:delay_enter=1000000:when=1 \
+            -e inject=fsync:delay_enter=1000000:when=2 \
             packstream -q -L 256 -w 64 --state=s -o out x 2>err &
         waiting=$!
         eventually is_larger s.new 100
@@ -412,6 +463,11 @@ with_helper() {
     )
 }
 
+# taken PID: no signal of it is on its way any more.
+taken() {
+    grep -qx 'ShdPnd:[[:space:]]*0*' "/proc/$1/status"
+}
+
 @test "a second signal ends it at once, whichever it is" {
     local pair status
     for pair in "TERM INT" "INT TERM" "TERM TERM"; do
@@ -424,7 +480,7 @@ with_helper() {
         eventually grep -q 'pipe.*write' "/proc/$waiting/wchan" ||
             sleep 0.5
         kill -s "${pair% *}" "$waiting"
-        sleep 0.3
+        eventually taken "$waiting"
         kill -s "${pair#* }" "$waiting"
         eventually gone "$waiting"
         await

@@ -71,6 +71,55 @@ bad_first() {
     printf '8\r' | tokcat --from=ids --raw | cmp - <(record16 8)
 }
 
+@test "a byte order mark is skipped, at the beginning of text alone" {
+    printf '\xef\xbb\xbf1 2\n3\n' >x
+    { record16 1 2; record16 3; } >wanted
+    tokcat --from=ids --raw x | cmp - wanted
+    dd bs=1 if=x status=none | tokcat --from=ids --raw | cmp - wanted
+    gzip -c x | tokcat --from=ids --raw | cmp - wanted
+    tokcat --from=ids --raw x x | cmp - <(cat wanted wanted)
+    printf '\xef\xbb\xbf{"input_ids": [1, 2]}\n{"input_ids": [3]}\n' >y
+    tokcat --from=jsonl --raw y y | cmp - <(cat wanted wanted)
+    tokcat --from=bytes --raw x |
+        cmp - <(record16 239 187 191 49 32 50 10; record16 51 10)
+    printf '\xef\xbb\xbf' | tokcat -q --from=ids --raw | cmp - /dev/null
+    # Columns count from behind it.
+    printf '\xef\xbb\xbf1 x\n' >x
+    is 65 "tokcat: x: line 1, column 3: 'x' is not a number" \
+        tokcat --from=ids x
+    bad_ids '1\n\xef\xbb\xbf2\n' "line 2, column 1: '???2' is not a number"
+    bad_ids '\xef\xbb2\n' "line 1, column 1: '??2' is not a number"
+    bad_ids '\xff\xfe2\0\n\0' "line 1, column 1: '??2?' is not a number"
+}
+
+@test "what cannot be tokens is not taken for tokens in silence" {
+    local form
+    for form in gzip bzip2 xz; do
+        command -v "$form" || continue
+        seq 99 | "$form" -c >x
+        [ $(($(size x) % 2)) -eq 0 ] || printf x >>x
+        is 65 "tokcat: x: byte 0: this looks like $form (see $form -dc), not\
+ like tokens (--no-decompress takes it for them)" \
+            tokcat --from=nanogpt --split=8 x
+        tokcat --from=nanogpt --split=1000 --raw --no-decompress x |
+            tail -c +5 | cmp - x
+        [ $form = gzip ] && continue
+        run -0 --separate-stderr tokcat --from=bytes -o y x
+        [ "$stderr" = "tokcat: x: this looks like $form (see $form -dc), and\
+ its bytes become tokens" ]
+        run -0 tokcat -q --from=bytes -o y x
+        [ -z "$output" ]
+        run -0 tokcat --no-decompress --from=bytes -o y x
+        [ -z "$output" ]
+    done
+    # As numbers, what is text and JSON may be tokens.
+    printf '{"ab' | tokcat --from=nanogpt --split=8 --raw |
+        cmp - <(record16 8827 25185)
+    printf '{"a": 1}\n' >x
+    run -0 tokcat --from=bytes -o y x
+    [ -z "$output" ]
+}
+
 @test "ids: a line longer than any buffer" {
     awk 'BEGIN { for (i = 0; i < 300000; i++) printf "%d ", i % 60000 }' >x
     tokcat --from=ids --raw x >got
@@ -645,11 +694,8 @@ END
     exec 7>in
     printf '1 2\n3\n4' >&7
     # The last line is not whole yet; the two before it must not wait for it.
-    local tries=0
-    until [ "$(size out)" = 14 ]; do
-        sleep 0.05
-        [ $((tries += 1)) -lt 200 ]
-    done
+    eventually is_larger out 13
+    [ "$(size out)" -eq 14 ]
     exec 7>&-
     wait $pid
     { record16 1 2; record16 3; record16 4; } | cmp - out
@@ -776,8 +822,9 @@ yes.kill()'
 
 @test "progress is shown on a terminal unless -q" {
     skip_without script
-    # Input that takes a while, with a pause that is seen.
-    printf 'seq 1000\nsleep 0.3\nseq 1000\n' >slow
+    # Input that takes a while, with a pause that is seen: it has begun by
+    # then, as a pipe does not hold what comes before.
+    printf 'seq 30000\nsleep 0.3\nseq 1000\n' >slow
     run -0 script -qec 'sh slow | tokcat --from=ids >/dev/null' /dev/null
     [[ $output = *" sequences "*" tokens "*"B/s"* ]]
     run -0 script -qec 'sh slow | tokcat -q --from=ids >/dev/null' /dev/null
@@ -934,6 +981,12 @@ looks_like() {
     packstream -q -L 4 x -o y
     mv y x
     looks_like ids 'a pack stream (see packcat)'
+    printf 'BZh91AY&SY' >x
+    looks_like ids 'bzip2 (see bzip2 -dc)'
+    looks_like jsonl 'bzip2 (see bzip2 -dc)'
+    looks_like npy 'bzip2 (see bzip2 -dc)'
+    looks_like llmc 'bzip2 (see bzip2 -dc)' --split=9
+    looks_like tfrecord 'bzip2 (see bzip2 -dc)'
     # Not so where it is what it should be, or later.
     echo '{"input_ids": [x]}' >x
     run -65 tokcat --from=jsonl x

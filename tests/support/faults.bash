@@ -89,23 +89,28 @@ scenarios='
     state      packstream 2 packs   out
     resume     packstream 2 packs   out'
 
+# Where it does not matter what is packed with what, bestfit takes less time.
 run_raw() { faulty packstream -T1 -L 64 x >out; }
 run_wide() { faulty packstream -T1 -t u32 -L 64 -o out - <wide; }
 run_pipes() { faulty packstream -T1 -L 64 < <(cat x) | cat >out; }
 run_framed() { faulty packstream -T1 -L 64 -d auto framed >out; }
-run_several() { faulty packstream -T3 -L 64 framed - framed <again >out; }
+run_several() {
+    faulty packstream -T3 -L 64 -a bestfit framed - framed <again >out
+}
 run_rejects() {
-    faulty packstream -T1 -L 12 --overlong=drop --rejects=rejects -o out \
-        framed
+    faulty packstream -T1 -L 12 -a bestfit --overlong=drop --rejects=rejects \
+        -o out framed
 }
 run_stats() { faulty packstream -T1 -L 64 --stats=json x >out; }
 run_shuffle() { faulty packstream -T1 -L 64 -w 64 --shuffle=7 x >out; }
 run_prices() { faulty packstream -T1 -L 64 -q -d 3 -a nnlshp x >out; }
 run_unzstd() { faulty packstream -T3 -L 64 x.zst >out; }
-run_zstd() { faulty packstream -T1 --zstd=1 -L 512 large >out; }
-run_zstd3() { faulty packstream -T3 --zstd=1 -L 512 large >out; }
-run_writer() { faulty packstream -T2 -L 512 large >out; }
-run_threads() { faulty packstream -T3 -L 512 < <(cat large) | cat >out; }
+run_zstd() { faulty packstream -T1 --zstd=1 -L 512 -a bestfit large >out; }
+run_zstd3() { faulty packstream -T3 --zstd=1 -L 512 -a bestfit large >out; }
+run_writer() { faulty packstream -T2 -L 512 -a bestfit large >out; }
+run_threads() {
+    faulty packstream -T3 -L 512 -a bestfit < <(cat large) | cat >out
+}
 run_records() { faulty packcat x.pks -o out; }
 run_restored() { faulty packcat <framed.pks >out; }
 run_range() { faulty packcat --range=2:9 --to=ids zstd.pks >out; }

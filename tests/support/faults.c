@@ -20,7 +20,9 @@
  * The pipes that a process makes for itself are spared all but interruptions,
  * since there is nothing that could fail in them.
  *
- * A process that has not ended after two minutes is ended by SIGALRM.  Nothing
+ * No call fails once main has returned: what is still done then is not the
+ * program's own, such as to count coverage.  A process that has not ended after
+ * ten minutes is ended by SIGALRM.  Nothing
  * is brought to the disk, which would take most of the time.  What the C
  * library calls for itself does not come by here, but for malloc.
  *
@@ -32,7 +34,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -50,6 +51,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "preload.h"
+
 /* By then who still runs hangs, also on a machine with much else to do. */
 #define SECONDS 600
 #define MAX_FDS 1024
@@ -62,6 +65,7 @@ static struct {
     int each;
     bool one_byte;
     bool bounded;
+    atomic_bool over;
     long room;
     int report;
     atomic_ulong calls;
@@ -145,7 +149,7 @@ static bool fails(const char *call)
 {
     unsigned long n;
 
-    if (plan.call == NULL || strcmp(plan.call, call) != 0)
+    if (plan.call == NULL || plan.over || strcmp(plan.call, call) != 0)
         return false;
     n = atomic_fetch_add(&plan.calls, 1) + 1;
     return (n == plan.at || (plan.forever && n > plan.at)) &&
@@ -155,7 +159,7 @@ static bool fails(const char *call)
 /* The same for a call that may have to be made again. */
 static bool falters(const char *call, bool may_wait)
 {
-    if (plan.each != 0 && (may_wait || plan.each == EINTR)) {
+    if (plan.each != 0 && !plan.over && (may_wait || plan.each == EINTR)) {
         again = !again;
         if (again)
             return fail(plan.each);
@@ -178,14 +182,14 @@ static void spare(int fd, bool yes)
 /* How many of `n` bytes are moved. */
 static size_t portion(size_t n)
 {
-    return plan.one_byte && n > 1 ? 1 : n;
+    return plan.one_byte && !plan.over && n > 1 ? 1 : n;
 }
 
 /* The same for a write; 0: none, and errno says why. */
 static size_t fitting(size_t n)
 {
     n = portion(n);
-    if (!plan.bounded)
+    if (!plan.bounded || plan.over)
         return n;
     if ((size_t)plan.room < n)
         n = (size_t)plan.room;
@@ -195,16 +199,6 @@ static size_t fitting(size_t n)
     return n;
 }
 
-/* REAL(name) is the C library's; ISO C wants no pointer to data for it. */
-#define REAL(name, type, ...)                                           \
-    static type (*real)(__VA_ARGS__);                                   \
-    do {                                                                \
-        void *found = real == NULL ? dlsym(RTLD_NEXT, #name) : NULL;    \
-                                                                        \
-        if (real == NULL)                                               \
-            memcpy(&real, &found, sizeof real);                         \
-    } while (0)
-
 /* Whether a read or write on `fd` fails. */
 static bool moves_nothing(const char *call, int fd)
 {
@@ -212,6 +206,31 @@ static bool moves_nothing(const char *call, int fd)
     if (is_spared(fd))
         return plan.each == EINTR && falters("", false);
     return falters(call, plan.each == EAGAIN && real(fd, 0, SEEK_CUR) == -1);
+}
+
+/* The C library's start of a program, with a main that ends the faults. */
+static int (*program)(int, char **, char **);
+
+static int main_and_over(int argc, char **argv, char **environment)
+{
+    int status = program(argc, argv, environment);
+
+    plan.over = true;
+    return status;
+}
+
+int __libc_start_main(int (*start)(int, char **, char **), int argc,
+                      char **argv, void (*first)(void), void (*last)(void),
+                      void (*unload)(void), void *stack);
+
+int __libc_start_main(int (*start)(int, char **, char **), int argc,
+                      char **argv, void (*first)(void), void (*last)(void),
+                      void (*unload)(void), void *stack)
+{
+    REAL(__libc_start_main, int, int (*)(int, char **, char **), int,
+         char **, void (*)(void), void (*)(void), void (*)(void), void *);
+    program = start;
+    return real(main_and_over, argc, argv, first, last, unload, stack);
 }
 
 ssize_t read(int fd, void *buf, size_t n)

@@ -17,7 +17,7 @@ made() {
 if [ -z "${abs_top_builddir-}" ]; then
     abs_top_srcdir=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     abs_top_builddir=$abs_top_srcdir/build
-    PATH=$abs_top_builddir/.libs:$abs_top_builddir:$PATH
+    PATH=$abs_top_builddir/.libs:$abs_top_builddir:$(made PYTHON_DIR)$PATH
     LD_LIBRARY_PATH=$abs_top_builddir/.libs
     LC_ALL=C
     for name in PYTHON_NUMPY CC CFLAGS NM MANDOC PACKAGE_VERSION; do
@@ -26,7 +26,8 @@ if [ -z "${abs_top_builddir-}" ]; then
     export PATH LD_LIBRARY_PATH LC_ALL
 fi
 
-export PYTHONDONTWRITEBYTECODE=1
+# Nothing is left in the tree; who names another place for it may fill that.
+[ -n "${PYTHONPYCACHEPREFIX-}" ] || export PYTHONDONTWRITEBYTECODE=1
 
 # A test file that needs more calls this from a setup of its own.  With
 # "$pipes" set, a fault in the middle of a pipe is a fault.

@@ -150,6 +150,10 @@ void check_pack(ps_pack_file *file, const expected *e, uint64_t i)
 
     assert_ok(ps_pack_file_read(file, i, &pack, &err), &err);
     assert_true(is_pack(e, i, &pack));
+    assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
+    assert_null(pack.record);
+    pack.record = e->records[i];
+    assert_true(is_pack(e, i, &pack));
 }
 
 /* All packs of a file, forwards, backwards, and here and there. */
@@ -177,6 +181,8 @@ void check_packs(const bytes *b, const expected *e)
     assert_result(ps_pack_file_read(file, e->n, &pack, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_result(ps_pack_file_read(file, UINT64_MAX, &pack, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_result(ps_pack_file_head(file, e->n, &pack, &err),
                   PS_ERR_ARGUMENT, &err);
     ps_pack_file_free(file);
     assert_true(lseek(fd, 0, SEEK_CUR) == 17); /* never moved */

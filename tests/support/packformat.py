@@ -10,6 +10,8 @@ SPDX-License-Identifier: MIT
 
 import ctypes
 import struct
+import sys
+import types
 
 FRAMED, PACKS = b"\x89TOK\r\n\x1a\n", b"\x89PKS\r\n\x1a\n"
 TYPES = {"u8": (1, 1), "u16": (2, 2), "u32": (3, 4), "u64": (4, 8),
@@ -26,6 +28,16 @@ xxhash.XXH3_64bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t,
 def hash_of(data, seed=0):
     data = bytes(data)
     return xxhash.XXH3_64bits_withSeed(data, len(data), seed)
+
+
+def offer_xxhash():
+    """`import xxhash` works, also where the module is not installed."""
+    try:
+        import xxhash as _
+    except ImportError:
+        module = types.ModuleType("xxhash")
+        module.xxh3_64_intdigest = hash_of
+        sys.modules["xxhash"] = module
 
 
 class Schema:

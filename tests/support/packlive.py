@@ -8,6 +8,8 @@ traceback.
 SPDX-License-Identifier: MIT
 """
 
+import array
+import fcntl
 import os
 import pty
 import random
@@ -16,6 +18,7 @@ import signal
 import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -166,7 +169,7 @@ def signalled_often():
     back = subprocess.Popen(["packcat"], stdin=p.stdout,
                             stdout=subprocess.PIPE)
     p.stdout.close()
-    writer = threading.Thread(target=feed, args=(p, data))
+    writer = threading.Thread(target=feed, args=(p, data), daemon=True)
     reader = Reader(back.stdout)
     writer.start()
     reader.start()
@@ -181,7 +184,7 @@ def signalled_often():
 
 class Reader(threading.Thread):
     def __init__(self, pipe):
-        super().__init__()
+        super().__init__(daemon=True)
         self.pipe, self.data = pipe, None
 
     def run(self):
@@ -279,6 +282,19 @@ def usage(pid):
         ticks / os.sysconf("SC_CLK_TCK")
 
 
+def wait_for_full_pipe(process):
+    """Until it sleeps over a pipe in which a page at most is free."""
+    pipe = process.stdout.fileno()
+    most = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+    unread = array.array("i", [0])
+    state = ""
+    while unread[0] < most - 4096 or state != "S":
+        time.sleep(0.001)
+        fcntl.ioctl(pipe, termios.FIONREAD, unread)
+        with open("/proc/%d/stat" % process.pid) as file:
+            state = file.read().rpartition(")")[2].split()[0]
+
+
 def stalled_reader(seconds):
     """A reader that stops costs neither memory nor time, and gets all."""
     data = sample(8) * 40
@@ -286,9 +302,9 @@ def stalled_reader(seconds):
     p = subprocess.Popen(["packstream", "-L", "64"], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, bufsize=0)
     writer = threading.Thread(target=lambda: (p.stdin.write(data),
-                                              p.stdin.close()))
+                                              p.stdin.close()), daemon=True)
     writer.start()
-    time.sleep(0.5)
+    wait_for_full_pipe(p)
     memory, spent = usage(p.pid)
     time.sleep(float(seconds))
     later, more = usage(p.pid)

@@ -147,6 +147,42 @@ def stateful(path):
             second.load_state_dict(state)
             assert before + numbers(second) == whole, (workers, taken)
         assert numbers(second) == whole         # the next epoch
+    persistent(path)
+    half = StatefulDataLoader(PackDataset(path, 2, 0, 2, shuffle=2),
+                              batch_size=None, num_workers=2)
+    next(iter(half))
+    second.load_state_dict(half.state_dict())
+    try:
+        numbers(second)
+        raise AssertionError("a state of one of two ranks")
+    except ValueError as error:
+        assert "shards is 2, not 4" in str(error), error
+
+
+def persistent(path):
+    """The state after a batch of the second epoch, where a worker that is
+    kept has given none yet; the first one was abandoned."""
+    from packstream.torch import PackDataset
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    def loader():
+        data = PackDataset(path, 2, shuffle=1)
+        return data, StatefulDataLoader(data, batch_size=None, num_workers=2,
+                                        persistent_workers=True)
+
+    data, first = loader()
+    batches = iter(first)
+    for _ in range(4):
+        next(batches)
+    data.set_epoch(1)
+    batches = iter(first)
+    before = numbers([next(batches)])
+    state = first.state_dict()
+    whole = before + numbers(batches)
+    data, second = loader()
+    data.set_epoch(1)
+    second.load_state_dict(state)
+    assert before + numbers(second) == whole
 
 
 # ---------------------------------------------------------------------

@@ -309,6 +309,98 @@ def lengths():
 
 
 # ---------------------------------------------------------------------
+# Deals
+
+def cost_of(pack, tokens, squares):
+    """From the lengths of its sequences."""
+    n = int(pack["n_seq"])
+    lengths = np.diff(pack["cu"][:n + 1].astype(np.int64))
+    return tokens * int(lengths.sum()) + squares * int((lengths ** 2).sum())
+
+
+def deals_of(packs, size, ranks, **given):
+    """The steps of all ranks: [step][rank] is a list of numbers."""
+    all_of = [packstream.Deal(packs, size, rank, ranks, **given)
+              for rank in range(ranks)]
+    steps = [list(deal) for deal in all_of]
+    assert [len(deal) for deal in all_of] == [len(step) for step in steps]
+    return list(itertools.zip_longest(*steps, fillvalue=[]))
+
+
+def deals(plain, compressed):
+    """Every global batch is that of Packs.batches, all ranks together; each
+    has `size` packs of it, and the costs are as even as can be."""
+    packs = packstream.open([plain, compressed, plain])
+    for size, ranks, given in (
+            (4, 3, {"hidden": 8}), (1, 5, {"cost": (1, 0)}),
+            (8, 2, {"cost": (0, 1), "shuffle": 7}), (3, 1, {"hidden": 0})):
+        steps = deals_of(packs, size, ranks, **given)
+        order = np.arange(len(packs)) if "shuffle" not in given else \
+            np.random.default_rng([7, 0]).permutation(len(packs))
+        tokens, squares = given.get("cost", (6 * given.get("hidden", 0), 1))
+        costs = [cost_of(packs[i], tokens, squares)
+                 for i in range(len(packs))]
+        assert packs.costs(range(len(packs)), tokens, squares).tolist() == \
+            costs
+        most = size * ranks
+        for i, step in enumerate(steps):
+            wanted = order[i * most:(i + 1) * most].tolist()
+            place = {number: at for at, number in enumerate(wanted)}
+            assert sorted(sum(step, [])) == sorted(wanted)
+            for own in step:
+                assert own == sorted(own, key=place.get)
+                assert len(own) == size or len(wanted) < most
+            sums = [sum(costs[n] for n in own) for own in step]
+            dealt_round = [sum(costs[n] for n in wanted[r::ranks])
+                           for r in range(ranks)]
+            assert max(sums) <= max(dealt_round)
+        dropped = deals_of(packs, size, ranks, drop_last=True, **given)
+        assert dropped == steps[:len(packs) // most]
+        assert 2 * most < len(packs) and len(packs) % most
+
+    deal = packstream.Deal(packs, 2, 1, 3, hidden=8, shuffle=1)
+    whole = list(deal)
+    assert list(deal) == whole      # until set_epoch() says otherwise
+    again = pickle.loads(pickle.dumps(deal))
+    again.set_epoch(0, 5)
+    iter(again)                     # of no use, as those that torch makes
+    assert len(again) == len(whole) - 5 and list(again) == whole[5:]
+    assert list(again) == whole and again.step(3) == whole[3]
+    again.set_epoch(1)
+    assert list(again) != whole and len(again) == len(whole)
+    again.set_epoch(1, len(whole) + 1)
+    assert len(again) == 0 and not list(again)
+
+
+def deals_of_few(plain):
+    """Fewer packs than ranks: some get none, and nobody more than one."""
+    packs = packstream.open(plain)
+    ranks = 2 * len(packs)
+    steps = deals_of(packs, 3, ranks, hidden=8)
+    assert len(steps) == 1
+    assert sorted(map(len, steps[0])) == [0] * (ranks - len(packs)) + \
+        [1] * len(packs)
+
+
+def deals_refused(plain):
+    packs = packstream.open(plain)
+    for error, words, given in (
+            (TypeError, "packs of files", (pure.open_packs(plain), 1, 0, 1)),
+            (ValueError, "either", (packs, 1, 0, 1)),
+            (ValueError, "either", (packs, 1, 0, 1, 8, (1, 1))),
+            (ValueError, "rank 1 of 1", (packs, 1, 1, 1, 8)),
+            (ValueError, "rank -1", (packs, 1, -1, 1, 8)),
+            (ValueError, "ranks of", (packs, 0, 0, 1, 8)),
+            (ValueError, "ranks of", (packs, 2**20, 0, 2**20, 8)),
+            (ValueError, "cost something", (packs, 1, 0, 1, None, (0, 0))),
+            (ValueError, "cost something", (packs, 1, 0, 1, None, (-1, 9))),
+            (TypeError, "seed", (packs, 1, 0, 1, 8, None, True))):
+        raises(error, words, packstream.Deal, *given)
+    raises(packstream.PackError, "64 bits",
+           packstream.Deal(packs, 1, 0, 1, cost=(2**63, 2**63)).step, 0)
+
+
+# ---------------------------------------------------------------------
 # Files
 
 def files(plain, other, compressed, joined):

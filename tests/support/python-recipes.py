@@ -146,6 +146,9 @@ def in_process(rank, number, folder, work, arguments):
     if number > 1:
         torch.distributed.init_process_group(
             "gloo", "file://%s/meet" % folder, rank=rank, world_size=number)
+        # One that has nothing to say to the others must not be gone before
+        # they have found it.
+        torch.distributed.barrier()
     result = work(rank, *arguments)
     with open(os.path.join(folder, str(rank)), "wb") as file:
         pickle.dump(result, file)
@@ -164,7 +167,7 @@ def numbers(loader):
 def raises(why, call, *arguments):
     try:
         call(*arguments)
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         assert why in str(error), error
         return
     raise AssertionError("%s(%r) does not fail" % (call, arguments))
@@ -190,12 +193,47 @@ def dataset(path, compressed):
     other.load_state_dict(data.state_dict())
     raises("epoch 1", other.set_epoch, 0)
     assert before + numbers(other) == orders[1]
+    data.set_epoch(2)
+    assert data.state_dict() == {"start": 0, "epoch": 2}
+    other_packs(path, compressed)
+    other_ranks(path)
     raises("together", lambda: PackDataset(path, 5, rank=1))
+    raises("is a seed", lambda: PackDataset(path, 5, shuffle=False))
     raises("either", lambda: PackDataset(path, 5, shuffle=1, order=[2]))
     states(path)
-    os.environ.update(TORCHELASTIC_RUN_ID="x", WORLD_SIZE="2")
+    os.environ["WORLD_SIZE"] = "2"     # as torchrun and others set it
     raises("init_process_group", numbers, PackDataset(path, 5))
     numbers(PackDataset(path, 5, 0, 2))
+
+
+def other_packs(path, compressed):
+    """A state of other packs, or of another order, is refused."""
+    from packstream import PackDataset
+    data = PackDataset(path, 5, shuffle=3)
+    next(iter(data))
+    for source, options, why in (
+            ([path, compressed], {"shuffle": 3}, "packs is 96, not 48"),
+            (path, {"shuffle": 4}, "order_crc32 is"),
+            (path, {"order": np.arange(PACKS)[::-1]}, "order_crc32 is"),
+            (path, {}, "order_crc32 is None, not")):
+        other = PackDataset(source, 5, **options)
+        other.load_state_dict(data.state_dict())
+        raises(why, numbers, other)
+
+
+def other_ranks(path):
+    """Two ranks stop after the same number of batches, and three go on."""
+    from packstream import PackDataset
+    found = []
+    for rank in range(2):
+        data = PackDataset(path, 3, rank, 2, shuffle=3)
+        batches = iter(data)
+        found += numbers([next(batches) for _ in range(4)])
+    for rank in range(3):
+        other = PackDataset(path, 5, rank, 3, shuffle=3)
+        other.load_state_dict(data.state_dict())
+        found += numbers(other)
+    assert sorted(found) == list(range(PACKS))
 
 
 def states(path):
@@ -216,28 +254,56 @@ def states(path):
     raises("num_workers=0", numbers, DataLoader(data, batch_size=None,
                                                 num_workers=1))
     assert numbers(DataLoader(data, batch_size=None)) == list(range(5, PACKS))
+    for context in ("fork", "spawn"):
+        persistent(path, context)
+    with open(path, "rb") as file:
+        raises("only one worker", numbers, DataLoader(
+            PackDataset(file, 5), batch_size=None, num_workers=2))
+
+
+def persistent(path, context):
+    """Workers that are kept hear of a new epoch."""
+    from packstream import PackDataset
+    from torch.utils.data import DataLoader
+    data = PackDataset(path, 5, shuffle=3)
+    loader = DataLoader(data, batch_size=None, num_workers=1,
+                        persistent_workers=True,
+                        multiprocessing_context=context)
+    for epoch in (0, 1, 0):
+        data.set_epoch(epoch)
+        alone = PackDataset(path, 5, shuffle=3)
+        alone.set_epoch(epoch)
+        assert numbers(loader) == numbers(alone), epoch
 
 
 def ranks(path):
     """The ranks of torch.distributed share, with and without workers."""
+    from packstream import PackDataset
+    sent = spawned(PackDataset(path, 5))
     for workers in (0, 2):
-        found = processes(ranks_rank, path, workers)
+        found = processes(ranks_rank, sent, workers)
         assert sorted(found[0] + found[1]) == list(range(PACKS)), workers
         assert all(found)
 
 
-def ranks_rank(rank, path, workers):
-    """Workers that are spawned, not forked, are told of the rank."""
+def ranks_rank(rank, sent, workers):
+    """In a process that got the dataset when it was spawned, and is no
+    worker.  Workers that are spawned are told of the rank."""
+    import pickle
+    from torch.utils.data import DataLoader
+    data = pickle.loads(sent)
+    assert pickle.loads(spawned(data))._told == (rank, 2)
+    return numbers(DataLoader(data, batch_size=None, num_workers=workers))
+
+
+def spawned(data):
+    """What a process that is spawned is sent."""
     import pickle
     from multiprocessing.context import set_spawning_popen
-    from packstream import PackDataset
-    from torch.utils.data import DataLoader
     set_spawning_popen(True)
-    sent = pickle.dumps(PackDataset(path, 5))
+    sent = pickle.dumps(data)
     set_spawning_popen(None)
-    assert pickle.loads(sent)._told == (rank, 2)
-    return numbers(DataLoader(PackDataset(path, 5), batch_size=None,
-                              num_workers=workers))
+    return sent
 
 
 # ---------------------------------------------------------------------
@@ -381,6 +447,45 @@ def trainer_rank(rank, path, collate):
     return watch.found
 
 
+def models(path):
+    """Which models find the boundaries in position_ids, as hf.py says."""
+    import torch
+    import transformers
+    from packstream import hf
+    own = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2,
+               num_attention_heads=2)
+    feed = dict(own, intermediate_size=32, pad_token_id=0)
+    heads = dict(feed, num_key_value_heads=2)
+    gpt = dict(vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=2)
+    for name, sizes, right in (
+            ("Qwen3", heads, True), ("Mistral", heads, True),
+            ("Mixtral", heads, True), ("Phi3", heads, True),
+            ("Gemma2", dict(heads, head_dim=16), True),
+            ("Olmo2", heads, True), ("Granite", heads, True),
+            ("GPTNeoX", feed, True), ("GPT2", gpt, True),
+            ("OPT", dict(own, ffn_dim=32, word_embed_proj_dim=32), False),
+            ("Bloom", dict(own, n_head=2), False), ("Falcon", own, False),
+            ("Mpt", dict(vocab_size=VOCAB, d_model=32, n_layers=2, n_heads=2),
+             False),
+            ("XGLM", dict(vocab_size=VOCAB, d_model=32, ffn_dim=32,
+                          num_layers=2, attention_heads=2), False),
+            ("BioGpt", feed, False), ("Mamba", own, False),
+            ("Rwkv", own, False)):
+        torch.manual_seed(2)
+        config = getattr(transformers, name + "Config")(
+            attn_implementation="eager", **sizes)
+        model = transformers.AutoModelForCausalLM.from_config(config).eval()
+        watch = Watch(model)
+        watch.busy = True
+        with torch.no_grad():
+            for weights in model.parameters():
+                if weights.ndim == 2:
+                    weights *= 8    # attention would matter little
+            batch = hf.rows(packstream.open(path)[:8])
+            found = model(**batch).loss / watch.alone(rows(batch))
+        assert (abs(found - 1) < 1e-5) == right, (name, found)
+
+
 def bert(path):
     """Masked-LM: the loss of packs is that of the sequences alone."""
     import torch
@@ -484,6 +589,22 @@ def parquet(path):
     pyarrow.parquet.write_table(pyarrow.table({"text": [
         " ".join(rng.choice(words, n)) for n in rng.integers(0, 9, 11000)]}),
         path)
+
+
+def usage(examples):
+    """Without its arguments an example says what they are."""
+    import glob
+    import runpy
+    paths = glob.glob(os.path.join(examples, "*.py"))
+    assert len(paths) > 5
+    for path in paths:
+        sys.argv = [path]
+        try:
+            runpy.run_path(path, {}, "__main__")
+        except SystemExit as end:
+            assert os.path.basename(path) in str(end.code), path
+        else:
+            raise AssertionError(path)
 
 
 def readme(path, packs):

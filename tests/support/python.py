@@ -306,9 +306,10 @@ def too_large():
 
 def cuts(path, whole=""):
     """Cut at any byte, the stream is refused, unless cut where streams were
-    joined, at one of the bytes `whole`."""
+    joined, at one of the bytes `whole`; cuts before the first of these are
+    those of the first stream alone."""
     data, ends = contents(path), [int(n) for n in whole.split()]
-    for end in range(len(data)):
+    for end in range(min(ends, default=0), len(data)):
         if end not in ends:
             refused_both(data[:end], "cut" if end else "empty", None)
     assert refused(io.BytesIO(data[:-1]), "END is").startswith(

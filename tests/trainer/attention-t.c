@@ -1,5 +1,6 @@
 /*
- * attention-t.c - both kinds of attention beside a naive one.
+ * attention-t.c - both kinds of attention beside a naive one, with dropout
+ * and without.
  *
  * Built twice: with float and with double.
  *
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "attention.h"
+#include "dropout.h"
 
 #ifdef BERT_DOUBLE
 #define NEAR 1e-13
@@ -44,8 +45,20 @@ static double pull(const bert_batch *b, const real *qkv, size_t head,
     return exp(sum / sqrt((double)HEAD));
 }
 
-static double naive_out(const bert_batch *b, const real *qkv, size_t row,
-                        size_t column)
+/* What dropout makes of a score's weight, 1. */
+static double kept_of(const bert_attend *a, size_t head, size_t from,
+                      size_t to)
+{
+    const bert_dropout_key key =
+        bert_dropout_scores(&a->dropout, a->site, from, head, HEADS);
+
+    return bert_dropout_keeps(key, (uint32_t)to, a->dropout.threshold)
+               ? (double)a->dropout.scale
+               : 0;
+}
+
+static double naive_out(const bert_batch *b, const bert_attend *a,
+                        const real *qkv, size_t row, size_t column)
 {
     const size_t head = column / HEAD;
     double sum = 0;
@@ -55,104 +68,86 @@ static double naive_out(const bert_batch *b, const real *qkv, size_t row,
         const double p = pull(b, qkv, head, row, r);
 
         all += p;
-        sum += p * (double)vector_at(qkv, r, 2, head)[column % HEAD];
+        sum += p * kept_of(a, head, row, r)
+               * (double)vector_at(qkv, r, 2, head)[column % HEAD];
     }
     return sum / all;
 }
 
-/* What both kinds are given. */
-typedef struct stand {
-    toy_batch toy;
-    bert_dropout dropout;
-    bert_attend attend;
-    size_t *kept_at;
-    real *kept;
-    real *qkv;
-    real *out;
-} stand;
-
-static void open_stand(stand *s)
+static void *on_device(const void *from, size_t bytes)
 {
-    const toy_plan plan = toy_packed_plan();
-    const bert_batch *b = &s->toy.batch;
-    size_t size;
+    bert_device *const d = toy_device();
+    void *const to = d->ops->alloc(d, bytes);
 
-    s->toy = toy_open(&plan);
-    s->dropout = bert_dropout_at(0, 0);
-    s->kept_at = calloc(b->n_spans, sizeof *s->kept_at);
-    assert_non_null(s->kept_at);
-    assert_true(bert_varlen_kept(b, HEADS, s->kept_at)
-                < bert_dense_kept(b, HEADS));
-    size = bert_dense_scratch(b);
-    s->kept = toy_numbers(1, bert_dense_kept(b, HEADS));
-    s->qkv = toy_numbers(2, (size_t)b->n_rows * 3 * HIDDEN);
-    s->out = toy_numbers(3, (size_t)b->n_rows * HIDDEN);
-    s->attend = (bert_attend){
-        .batch = b, .hidden = HIDDEN, .heads = HEADS,
-        .dropout = &s->dropout, .kept_at = s->kept_at,
-        .scratch = toy_numbers(4, 3 * size), .scratch_size = size,
-        .threads = 3};
+    assert_non_null(to);
+    d->ops->fill(d, to, 0xff, bytes);
+    if (from)
+        d->ops->upload(d, to, from, bytes);
+    return to;
 }
 
-static void close_stand(stand *s)
+/* Attention of a batch on the device; the caller frees what it gives. */
+static real *run(const bert_batch *b, bert_attend *a, const real *qkv)
 {
-    free(s->attend.scratch);
-    free(s->kept_at);
-    free(s->kept);
-    free(s->qkv);
-    free(s->out);
-    toy_free(&s->toy);
+    bert_device *const d = toy_device();
+    const size_t size = (size_t)b->n_rows * HIDDEN * sizeof(real);
+    void *const x = on_device(qkv, 3 * size);
+    void *const y = on_device(NULL, size);
+    real *const out = malloc(size);
+
+    assert_non_null(out);
+    a->hidden = HIDDEN;
+    a->heads = HEADS;
+    a->batch = d->ops->stage(d, b);
+    assert_non_null(a->batch);
+    a->kept = on_device(
+        NULL, d->ops->attention_kept(d, b, HIDDEN, HEADS, a->dense));
+    a->scratch = on_device(
+        NULL, d->ops->attention_scratch(d, b, HIDDEN, HEADS, a->dense));
+    d->ops->attention_forward(d, a, x, y);
+    d->ops->download(d, out, y, size);
+    (void)toy_finish();
+    d->ops->release(d, x);
+    d->ops->release(d, y);
+    d->ops->release(d, a->kept);
+    d->ops->release(d, a->scratch);
+    return out;
+}
+
+static void compare(bert_attend a)
+{
+    const toy_plan plan = toy_packed_plan();
+    toy_batch toy = toy_open(&plan);
+    const bert_batch *const b = &toy.batch;
+    real *const qkv = toy_numbers(2, (size_t)b->n_rows * 3 * HIDDEN);
+    real *const out = run(b, &a, qkv);
+
+    for (size_t r = 0; r < b->n_rows; r++)
+        for (size_t c = 0; c < HIDDEN; c++) {
+            const double y = naive_out(b, &a, qkv, r, c);
+
+            if (!(fabs((double)out[r * HIDDEN + c] - y) <= NEAR))
+                fail_msg("row %zu: %g instead of %g", r,
+                         (double)out[r * HIDDEN + c], y);
+        }
+    free(qkv);
+    free(out);
+    toy_free(&toy);
 }
 
 static void test_naive(void **state)
 {
-    for (int is_dense = 0; is_dense < 2; is_dense++) {
-        stand s;
-
-        open_stand(&s);
-        (is_dense ? bert_dense_forward : bert_varlen_forward)(
-            &s.attend, s.qkv, s.kept, s.out);
-        for (size_t r = 0; r < s.toy.batch.n_rows; r++)
-            for (size_t c = 0; c < HIDDEN; c++) {
-                const double y = naive_out(&s.toy.batch, s.qkv, r, c);
-
-                if (!(fabs((double)s.out[r * HIDDEN + c] - y) <= NEAR))
-                    fail_msg("row %zu: %g instead of %g", r,
-                             (double)s.out[r * HIDDEN + c], y);
-            }
-        close_stand(&s);
-    }
+    compare((bert_attend){.dropout = bert_dropout_at(0, 0)});
+    compare((bert_attend){.dropout = bert_dropout_at(0, 0), .dense = true});
 }
 
-/* The signs in a row of the first span, as one number. */
-static uint64_t dropped_in(const stand *s, size_t row)
-{
-    const size_t n = (size_t)s->toy.batch.cu[1];
-    uint64_t signs = 0;
-
-    for (size_t i = 0; i < n; i++)
-        signs = 2 * signs + (s->kept[row * n + i] < 0);
-    return signs;
-}
-
-/* What is dropped differs from row to row, from head to head, by site. */
+/* What is dropped depends on row, head, column, site and seed. */
 static void test_dropout(void **state)
 {
-    stand s;
-    uint64_t first;
-
-    open_stand(&s);
-    s.dropout = bert_dropout_at(0.5, 1);
-    bert_varlen_forward(&s.attend, s.qkv, s.kept, s.out);
-    first = dropped_in(&s, 0);
-    assert_int_not_equal(first, 0);
-    assert_int_not_equal(first, dropped_in(&s, 1));
-    assert_int_not_equal(first,
-                         dropped_in(&s, (size_t)s.toy.batch.cu[1]));
-    s.attend.site++;
-    bert_varlen_forward(&s.attend, s.qkv, s.kept, s.out);
-    assert_int_not_equal(first, dropped_in(&s, 0));
-    close_stand(&s);
+    compare((bert_attend){.dropout = bert_dropout_at(0.5, 1), .site = 4});
+    compare((bert_attend){.dropout = bert_dropout_at(0.25, 2),
+                          .site = 7,
+                          .dense = true});
 }
 
 int main(void)

@@ -194,11 +194,11 @@ static void test_other_files(void **state)
                   PS_ERR_MAGIC, &err);
     write_ok(p);
     b = slurp(p->name);
-    b.data[8]++; /* the version */
+    b.data[8]--; /* the version: weights had another order */
     spill(p->name, b.data, b.size);
     assert_result(read_it(p, p->kept.settings, NUMBERS, &q, &err),
                   PS_ERR_UNSUPPORTED, &err);
-    b.data[8]--;
+    b.data[8]++;
     b.data[16] ^= 12; /* double for float, or the other way */
     spill(p->name, b.data, b.size);
     assert_result(read_it(p, p->kept.settings, NUMBERS, &q, &err),

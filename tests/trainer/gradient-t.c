@@ -9,15 +9,23 @@
 
 #define STEP 1e-5
 
+/* Numbers of a tensor; only its ends where a device takes its time. */
+#ifdef TOY_VARLEN
+#define PLACES 1
+#else
+#define PLACES 13
+#endif
+
 static double loss_at(bert_model *model, const toy_batch *toy,
                       const bert_step *step, size_t place, double shift)
 {
     real *const weight = bert_model_weights(model) + place;
     const real was = *weight;
-    bert_losses losses = {0};
+    toy_losses losses;
 
     *weight += shift;
-    assert_true(bert_model_forward(model, &toy->batch, step, &losses));
+    bert_model_store(model);
+    losses = toy_forward(model, toy, step);
     *weight = was;
     return losses.total;
 }
@@ -39,7 +47,7 @@ static void check_tensor(bert_model *model, const toy_batch *toy,
                          const bert_step *step, const bert_tensor *t)
 {
     const size_t n = (size_t)t->rows * t->columns;
-    const size_t stride = n / 13 + 1;
+    const size_t stride = n / PLACES + 1;
     const real *const gradients = bert_model_gradients(model) + t->offset;
     double largest = 0;
 
@@ -72,9 +80,12 @@ static void test_gradients(void **state)
         const bert_step *const step = &cases[i].step;
         const toy_plan plan = toy_packed_plan();
         bert_config config = toy_config(53, 32);
-        toy_batch toy = toy_open(&plan);
+        toy_batch toy;
         bert_model *model;
 
+        if (!toy_can(step))
+            continue;
+        toy = toy_open(&plan);
         config.dropout = cases[i].dropout;
         model = toy_model(&config, 21);
         toy_run(model, &toy, step);

@@ -3,12 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "tap.h"
+#include "toy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "draw.h"
 #include "lamb.h"
 #include "schedule.h"
@@ -16,7 +17,7 @@
 /* Three tensors, one of which goes over several blocks of the sums. */
 #define PARTS 3
 #define NUMBERS 10010
-static const lamb_part parts[PARTS] = {
+static const bert_part parts[PARTS] = {
     {0, 7, false}, {7, 10000, true}, {10007, 3, true}};
 
 static const lamb_options usual = {.beta1 = 0.9,
@@ -42,7 +43,7 @@ static double norm(const double *x, size_t n)
     return sqrt(sum);
 }
 
-static void naive_layer(naive *l, const lamb_part *part, const double *g,
+static void naive_layer(naive *l, const bert_part *part, const double *g,
                         double rate, double b1, double b2)
 {
     static double u[NUMBERS];
@@ -90,37 +91,60 @@ static void draw_numbers(uint64_t *state, double scale, double *to)
         to[i] = scale * ((double)draw_below(state, 2001) - 1000) / 1000;
 }
 
-static void to_real(const double *from, real *to)
+/* Weights or gradients, of 0. */
+static bert_arena open_arena(void)
+{
+    bert_arena arena;
+
+    assert_true(bert_arena_open(&arena, toy_device(), NUMBERS));
+    return arena;
+}
+
+static lamb *open_lamb(const lamb_options *options)
+{
+    lamb *l = lamb_open(toy_device(), options, NUMBERS, parts, PARTS);
+
+    assert_non_null(l);
+    return l;
+}
+
+static void to_real(const double *from, const bert_arena *to)
 {
     for (size_t i = 0; i < NUMBERS; i++)
-        to[i] = (real)from[i];
+        to->host[i] = (real)from[i];
+    bert_arena_store(to);
 }
 
 static void compare(const lamb_options *options, double scale, double factor)
 {
     static naive n;
     static double gradient[NUMBERS];
-    static real w[NUMBERS], g[NUMBERS];
+    bert_arena w = open_arena(), g = open_arena();
     uint64_t state = 5;
-    lamb *l = lamb_open(options, NUMBERS, parts, PARTS);
+    lamb *l = open_lamb(options);
 
-    assert_non_null(l);
     n = (naive){.o = *options, .beta1_all = 1, .beta2_all = 1};
     draw_numbers(&state, 0.5, n.w);
     memset(n.w + 10007, 0, 3 * sizeof *n.w); /* weights of no length */
-    to_real(n.w, w);
+    to_real(n.w, &w);
     for (int step = 0; step < 5; step++) {
         double rate = 0.01 * (step + 1);
+        bert_results r;
 
         draw_numbers(&state, scale, gradient);
-        to_real(gradient, g);
+        to_real(gradient, &g);
         naive_step(&n, gradient, rate, factor);
-        assert_true(fabs(lamb_step(l, w, g, rate, factor) -
-                         norm(gradient, NUMBERS)) <
+        lamb_step(l, w.at, g.at, rate, factor);
+        r = toy_finish();
+        assert_int_equal(r.steps, 1);
+        assert_true(fabs(r.gradient - norm(gradient, NUMBERS)) <
                     1e-5 * norm(gradient, NUMBERS));
     }
+    bert_arena_fetch(&w);
     for (size_t i = 0; i < NUMBERS; i++)
-        assert_true(fabs((double)w[i] - n.w[i]) < 2e-5);
+        assert_true(fabs((double)w.host[i] - n.w[i]) < 2e-5);
+    bert_arena_free(&w);
+    bert_arena_free(&g);
     lamb_free(l);
 }
 
@@ -143,17 +167,20 @@ static void test_naive(void **state)
  */
 static void test_factor(void **state)
 {
-    static real w[NUMBERS], v[NUMBERS], g[NUMBERS];
-    lamb *once = lamb_open(&usual, NUMBERS, parts, PARTS);
-    lamb *twice = lamb_open(&usual, NUMBERS, parts, PARTS);
+    bert_arena w = open_arena(), v = open_arena(), g = open_arena();
+    lamb *once = open_lamb(&usual), *twice = open_lamb(&usual);
 
     for (size_t i = 0; i < NUMBERS; i++)
-        g[i] = (real)(1e-4 * (double)(i % 7));
+        g.host[i] = (real)(1e-4 * (double)(i % 7));
+    bert_arena_store(&g);
     for (int i = 0; i < 3; i++) {
-        (void)lamb_step(once, w, g, 0, 2);
-        (void)lamb_step(twice, v, g, 0, 1);
-        (void)lamb_step(twice, v, g, 0, 1);
+        lamb_step(once, w.at, g.at, 0, 2);
+        lamb_step(twice, v.at, g.at, 0, 1);
+        lamb_step(twice, v.at, g.at, 0, 1);
     }
+    assert_int_equal(toy_finish().steps, 9);
+    lamb_fetch(once);
+    lamb_fetch(twice);
     for (size_t i = 0; i < NUMBERS; i++) {
         assert_true(fabs((double)lamb_mean(once)[i] -
                          (double)lamb_mean(twice)[i]) < 1e-9);
@@ -162,22 +189,80 @@ static void test_factor(void **state)
     }
     assert_true(fabs(lamb_get(once).product1 - lamb_get(twice).product1) <
                 1e-12);
+    bert_arena_free(&w);
+    bert_arena_free(&v);
+    bert_arena_free(&g);
     lamb_free(once);
     lamb_free(twice);
 }
 
-/* A gradient that is no number is told, and nothing is spoilt by it. */
+/*
+ * A gradient that is no number is told, and nothing is spoilt by it or by
+ * what comes before the next finish().
+ */
 static void test_no_number(void **state)
 {
-    static real w[NUMBERS], g[NUMBERS];
-    lamb *l = lamb_open(&usual, NUMBERS, parts, PARTS);
+    bert_arena w = open_arena(), g = open_arena();
+    lamb *l = open_lamb(&usual);
 
-    w[5000] = 3;
-    g[9000] = (real)NAN;
-    assert_true(isnan(lamb_step(l, w, g, 0.1, 1)) != 0);
-    assert_true(w[5000] == 3 && lamb_mean(l)[9000] == 0);
-    assert_true(lamb_get(l).product1 == 1);
+    w.host[5000] = 3;
+    bert_arena_store(&w);
+    lamb_step(l, w.at, g.at, 0, 1);
+    g.host[9000] = (real)NAN;
+    bert_arena_store(&g);
+    lamb_step(l, w.at, g.at, 0.1, 1);
+    g.host[9000] = 1;
+    bert_arena_store(&g);
+    lamb_step(l, w.at, g.at, 0.1, 1);
+    assert_int_equal(toy_finish().steps, 1);
+    bert_arena_fetch(&w);
+    lamb_fetch(l);
+    assert_true(w.host[5000] == 3 && lamb_mean(l)[9000] == 0);
+    assert_true(lamb_square(l)[9000] == 0);
+    /* And from then on it goes on. */
+    lamb_step(l, w.at, g.at, 0.1, 1);
+    assert_int_equal(toy_finish().steps, 1);
+    lamb_fetch(l);
+    assert_true(lamb_mean(l)[9000] > 0);
+    bert_arena_free(&w);
+    bert_arena_free(&g);
     lamb_free(l);
+}
+
+/* Nor does a loss that is no number let a step through. */
+static void test_no_loss(void **state)
+{
+    const bert_config config = toy_config(53, 32);
+    const bert_step step = {.attention = BERT_VARLEN};
+    const toy_plan plan = toy_packed_plan();
+    bert_model *model = toy_model(&config, 1);
+    toy_batch toy = toy_open(&plan);
+    bert_arena w = open_arena(), g = open_arena();
+    lamb *l = open_lamb(&usual);
+
+    bert_model_weights(model)[0] = (real)NAN;
+    bert_model_store(model);
+    for (uint32_t i = 0; i < 2; i++) {
+        bool good = i == 1;
+        bert_results r;
+
+        assert_true(bert_model_forward(model, &toy.batch, &step));
+        lamb_step(l, w.at, g.at, 0.1, 1);
+        r = toy_finish();
+        assert_int_equal(r.steps, good);
+        assert_int_equal(isfinite(r.loss[BERT_LOSS_MLM]) != 0, good);
+        assert_true(r.sum[BERT_LOSS_MLM] ==
+                    (good ? r.loss[BERT_LOSS_MLM] : 0));
+        assert_true(r.sum[BERT_LOSS_NSP] ==
+                    (good ? r.loss[BERT_LOSS_NSP] : 0));
+        bert_model_weights(model)[0] = 0;
+        bert_model_store(model);
+    }
+    bert_arena_free(&w);
+    bert_arena_free(&g);
+    lamb_free(l);
+    toy_free(&toy);
+    bert_model_free(model);
 }
 
 /* ---- The learning rate ---- */
@@ -211,8 +296,9 @@ int main(void)
         cmocka_unit_test(test_naive),
         cmocka_unit_test(test_factor),
         cmocka_unit_test(test_no_number),
+        cmocka_unit_test(test_no_loss),
         cmocka_unit_test(test_schedule),
     };
 
-    return run_as_tap("bert-lamb", tests, NULL);
+    return run_as_tap("bert-lamb", tests, toy_setup);
 }

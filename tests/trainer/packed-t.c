@@ -105,6 +105,7 @@ typedef struct pair {
     toy_result x, y;
     real *gradients;
     real *hidden;
+    real *other_hidden; /* of the second run */
 } pair;
 
 /* Memory is poisoned for the second one, if the model is to be. */
@@ -118,11 +119,10 @@ static pair run_pair(double dropout, const toy_plan *plan,
 
     p.x = toy_run(p.model, &p.a, step);
     p.gradients = gradients_of(p.model);
-    p.hidden = copy_of(bert_model_hidden(p.model),
-                       (size_t)p.a.batch.n_rows
-                           * bert_model_config(p.model)->hidden);
+    p.hidden = toy_hidden(p.model, &p.a);
     p.model->poison = poison;
     p.y = toy_run(p.model, &p.b, other_step);
+    p.other_hidden = toy_hidden(p.model, &p.b);
     return p;
 }
 
@@ -130,6 +130,7 @@ static void close_pair(pair *p)
 {
     free(p->gradients);
     free(p->hidden);
+    free(p->other_hidden);
     toy_free(&p->a);
     toy_free(&p->b);
     bert_model_free(p->model);
@@ -159,8 +160,12 @@ static void test_ways_agree(void **state)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        pair p = run_pair(cases[i].dropout, cases[i].plan, cases[i].step,
-                          cases[i].other_plan, cases[i].other_step, false);
+        pair p;
+
+        if (!toy_can(cases[i].step) || !toy_can(cases[i].other_step))
+            continue;
+        p = run_pair(cases[i].dropout, cases[i].plan, cases[i].step,
+                     cases[i].other_plan, cases[i].other_step, false);
 
         compare_losses(&p.a, &p.x, &p.b, &p.y);
         assert_same_gradients(p.model, p.gradients,
@@ -213,7 +218,7 @@ static const real *output_after(const pair *p, uint32_t k)
 {
     const uint32_t at = toy_find(&p->b, p->a.sequences[k].name);
 
-    return bert_model_hidden(p->model)
+    return p->other_hidden
            + (size_t)p->b.batch.cls_row[at]
                  * bert_model_config(p->model)->hidden;
 }
@@ -232,6 +237,8 @@ static void test_sequences_do_not_see_one_another(void **state)
         toy_plan other = plan;
         pair p;
 
+        if (!toy_can(step))
+            continue;
         other.altered = turn / 2 + 1;
         p = run_pair(0, &plan, step, &other, step, false);
         for (uint32_t i = 0; i < p.a.batch.n_seq; i++) {
@@ -260,6 +267,8 @@ static void test_permuted_packs_permute_outputs(void **state)
         toy_plan other = plan;
         pair p;
 
+        if (!toy_can(step))
+            continue;
         other.packs = permuted;
         p = run_pair(0, &plan, step, &other, step, false);
         compare_losses(&p.a, &p.x, &p.b, &p.y);
@@ -299,6 +308,8 @@ static void test_poison_and_spans_do_nothing(void **state)
         const real *after;
         pair p;
 
+        if (!toy_can(cases[i].step))
+            continue;
         other.noise = cases[i].noise;
         other.spare_spans = cases[i].spare_spans;
         p = run_pair(cases[i].dropout, &plan, cases[i].step, &other,
@@ -317,6 +328,7 @@ static void test_poison_and_spans_do_nothing(void **state)
 static void test_batches_of_any_size_follow(void **state)
 {
     static const toy_sequence short_ones[1][TOY_DEPTH] = {{{3, 3}, {8, 2}}};
+    const bert_step *const other = toy_can(&dense) ? &dense : &varlen;
     const toy_plan plan = toy_packed_plan();
     toy_plan small = plan;
     bert_model *const model = open_model(0);
@@ -332,8 +344,8 @@ static void test_batches_of_any_size_follow(void **state)
     b = toy_open(&plan);
     assert_int_equal(a.batch.n_mlm, 0);
     toy_run(model, &a, &varlen);
-    x = toy_run(model, &b, &dense);
-    y = toy_run(fresh, &b, &dense);
+    x = toy_run(model, &b, other);
+    y = toy_run(fresh, &b, other);
     assert_memory_equal(&x, &y, sizeof x);
     x = toy_run(model, &a, &varlen);
     y = toy_run(fresh, &a, &varlen);
@@ -350,15 +362,15 @@ static void test_gradients_accumulate(void **state)
     const toy_plan plan = toy_packed_plan();
     bert_model *const model = open_model(0);
     toy_batch toy = toy_open(&plan);
-    bert_losses losses = {0};
     real *once;
 
     toy_run(model, &toy, &varlen);
     once = gradients_of(model);
     for (size_t i = 0; i < bert_model_numbers(model); i++)
         once[i] *= 2;
-    assert_true(bert_model_forward(model, &toy.batch, &varlen, &losses));
-    bert_model_backward(model, &toy.batch, &varlen);
+    assert_true(bert_model_forward(model, &toy.batch, &varlen));
+    bert_model_backward(model);
+    bert_model_fetch_gradients(model);
     assert_same_gradients(model, bert_model_gradients(model), once);
     free(once);
     toy_free(&toy);
@@ -374,7 +386,7 @@ static void test_threads_change_no_bit(void **state)
     const int usual = omp_get_max_threads();
     const toy_plan plan = toy_packed_plan();
 
-    for (size_t i = 0; i < COUNT(steps); i++) {
+    for (size_t i = 0; i < COUNT(steps) && toy_can(&steps[i]); i++) {
         bert_model *const model = open_model(0.1);
         toy_batch toy = toy_open(&plan);
         toy_result x;

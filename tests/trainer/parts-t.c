@@ -1,5 +1,6 @@
 /*
- * parts-t.c - the model's small functions beside naive ones.
+ * parts-t.c - small functions of the operations on processors beside naive
+ * ones.
  *
  * Built twice: with float and with double.
  *
@@ -11,14 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
-#include "dropout.h"
-#include "gelu.h"
-#include "gemm.h"
-#include "layernorm.h"
-#include "linear.h"
-#include "softmax.h"
-#include "vector.h"
+#include "cpu/columns.h"
+#include "cpu/device.h"
+#include "cpu/dropout_rows.h"
+#include "cpu/gemm.h"
+#include "cpu/softmax.h"
+#include "cpu/vector.h"
 
 #ifdef BERT_DOUBLE
 #define NEAR 1e-12
@@ -126,26 +125,29 @@ static double naive_slope(double x)
 static void test_gelu(void **state)
 {
     for (double at = -15; at <= 15; at += 0.0173) {
-        const real x = (real)at;
+        const real bias = (real)1.25;
+        const real x = (real)at - bias;
+        const double is = (double)(x + bias);
         real y;
         real again;
         real d = 3;
 
-        bert_gelu_forward(1, 1, &x, &y);
-        bert_gelu_backward(1, 1, &x, &d, &again);
-        assert_near((double)y, naive_gelu((double)x), 1 + fabs(at));
+        bert_cpu_gelu_forward(toy_device(), 1, 1, &bias, &x, &y);
+        bert_cpu_gelu_backward(toy_device(), 1, 1, &bias, &x, &d, &again);
+        assert_near((double)y, naive_gelu(is), 1 + fabs(is));
         assert_true(y == again);
-        if (!(fabs((double)d - 3 * naive_slope((double)x)) <= 1e-5))
-            fail_msg("slope %g at %g", (double)d / 3, at);
+        if (!(fabs((double)d - 3 * naive_slope(is)) <= 1e-5))
+            fail_msg("slope %g at %g", (double)d / 3, is);
     }
 }
 
 static void test_gelu_far_out(void **state)
 {
     const real x[2] = {(real)-1e4, (real)1e4};
+    const real none[2] = {0, 0};
     real y[2];
 
-    bert_gelu_forward(1, 2, x, y);
+    bert_cpu_gelu_forward(toy_device(), 1, 2, none, x, y);
     assert_true(fabs((double)y[0]) < 1e-30);
     assert_true(y[1] == x[1]);
 }
@@ -198,7 +200,8 @@ static void test_norm(void **state)
         mean += (double)x[i] / WIDTH;
     for (size_t i = 0; i < WIDTH; i++)
         variance += ((double)x[i] - mean) * ((double)x[i] - mean) / WIDTH;
-    bert_norm_forward(&norm, 1, x, &(bert_norm_kept){hat, &inverse}, y);
+    bert_cpu_norm_forward(toy_device(), &norm, 1, x,
+                          &(bert_norm_kept){hat, &inverse}, y);
     for (size_t i = 0; i < WIDTH; i++) {
         const double h = ((double)x[i] - mean) / sqrt(variance);
 
@@ -222,7 +225,8 @@ static void test_norm_of_one_number(void **state)
 
     for (size_t i = 0; i < WIDTH; i++)
         x[i] = one[i] = 1;
-    bert_norm_forward(&norm, 1, x, &(bert_norm_kept){hat, &inverse}, y);
+    bert_cpu_norm_forward(toy_device(), &norm, 1, x,
+                          &(bert_norm_kept){hat, &inverse}, y);
     for (size_t i = 0; i < WIDTH; i++)
         assert_true(y[i] == 1);
 }
@@ -297,7 +301,7 @@ static void test_dropout_depends(void **state)
     assert_in_range(alike(&a, 1, 0, &a, 0, 1), 400, 600);
 }
 
-/* A row in two parts is the row. */
+/* Marked in two parts, a row is what it is when dropped as a whole. */
 static void test_dropout_in_parts(void **state)
 {
     const bert_dropout dropout = bert_dropout_at(0.5, 7);
@@ -306,11 +310,38 @@ static void test_dropout_in_parts(void **state)
     real whole[100];
     real parts[100];
 
-    bert_dropout_apply(&dropout, key, 0, 100, x, whole);
-    bert_dropout_apply(&dropout, key, 0, 33, x, parts);
-    bert_dropout_apply(&dropout, key, 33, 67, x + 33, parts + 33);
+    for (size_t i = 0; i < 100; i++)
+        x[i] = fabs(x[i]);
+    bert_dropout_apply(&dropout, key, 100, x, whole);
+    bert_dropout_mark(&dropout, key, 0, 33, x);
+    bert_dropout_mark(&dropout, key, 33, 67, x + 33);
+    bert_dropout_marked(&dropout, 100, x, parts);
     assert_memory_equal(whole, parts, sizeof whole);
     free(x);
+}
+
+/* Branch and bias are dropped, the residual is not. */
+static void test_dropout_in_sums(void **state)
+{
+    const bert_dropout dropout = bert_dropout_at(0.5, 7);
+    const bert_dropout_key key = bert_dropout_row(&dropout, 1, 1);
+    real *const residual = toy_numbers(1, 100);
+    real *const x = toy_numbers(2, 100);
+    real *const bias = toy_numbers(3, 100);
+    real y[100];
+
+    bert_dropout_sum(&dropout, key, 100, residual, x, bias, y);
+    for (uint32_t i = 0; i < 100; i++) {
+        const bool keeps = bert_dropout_keeps(key, i, dropout.threshold);
+
+        assert_near((double)y[i],
+                    (double)residual[i]
+                        + (keeps ? 2 * ((double)x[i] + (double)bias[i]) : 0),
+                    5);
+    }
+    free(residual);
+    free(x);
+    free(bias);
 }
 
 int main(void)
@@ -328,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_dropout_rates),
         cmocka_unit_test(test_dropout_depends),
         cmocka_unit_test(test_dropout_in_parts),
+        cmocka_unit_test(test_dropout_in_sums),
     };
 
     return run_as_tap("parts", tests, toy_setup);

@@ -212,6 +212,76 @@ stalled_silently() {
         train --save=part --resume "${wild[@]}"
 }
 
+# far [OPTION]...: the same on a device that is not waited for in each step.
+far() {
+    "${reset[@]}" "${abs_top_builddir:?}/tests/trainer/bert-train-far" \
+        --hidden=16 --packs=5 --stats=json "$@"
+}
+
+# digits FILE: the lines without what time it took, and with fewer digits.
+digits() {
+    sed -E 's/, "seconds.*//; s/(\.[0-9]{10})[0-9]*/\1/g' "$1"
+}
+
+skip_without_far() {
+    [ -x "$abs_top_builddir/tests/trainer/bert-train-far" ] ||
+        skip "tests/trainer/bert-train-far is not built"
+}
+
+@test "a device that is not waited for learns the same, and is kept alike" {
+    skip_without_far
+    # 80 steps: more than are ever left unwaited for.
+    whole 80 --epochs=10 x.pks
+    far --save=one --steps=80 --epochs=10 --report=1 x.pks >each
+    diff <(sed 's/, "seconds.*//' all) <(sed 's/, "seconds.*//' each)
+    cmp whole one
+    far --save=two --steps=80 --epochs=10 --report=1000 x.pks >once
+    cmp whole two
+    # Sums are rounded in another order.
+    train --steps=80 --epochs=10 --report=1000 x.pks >all
+    diff <(digits all) <(digits once)
+    [ "$(wc -l <once)" -eq 1 ]
+    far --save=part --steps=33 --epochs=10 --report=5 --save-every=7 x.pks \
+        >/dev/null
+    # From one device to the other, and back.
+    train --save=part --resume --steps=50 --epochs=10 x.pks >/dev/null
+    far --save=part --resume --steps=80 --epochs=10 x.pks >/dev/null
+    cmp whole part
+}
+
+@test "what such a device did before a loss that is no number is kept" {
+    skip_without_far
+    wild=(--rate=1000 --clip=0 --epochs=100 x.pks)
+    refused 1 "the loss is no number any more" train --save=whole "${wild[@]}"
+    steps=$(steps_in whole)
+    [ "$steps" -gt 0 ]
+    refused 1 "step $((steps + 1)): the loss is no number any more" \
+        far --save=part --report=1000 "${wild[@]}"
+    cmp whole part
+    # What was learnt before is printed, too.
+    run -1 far --report=1000 "${wild[@]}"
+    [[ $output == *"\"step\": $steps, "* && $output != *nan* ]]
+}
+
+@test "a device that fails is told, and the last checkpoint stays whole" {
+    skip_without_far
+    whole 3 x.pks
+    cp whole part
+    export FAR_FAILS=1
+    refused 1 "the device fell off the bus" far --save=part --resume x.pks
+    cmp whole part
+    refused 1 "the device fell off the bus" far --save=none x.pks
+    [ ! -e none ] && [ ! -e none.new ]
+}
+
+@test "a device that this build does not have is refused before all else" {
+    skip_without_far
+    refused 1 "this build has no CUDA back end" \
+        far --device=cuda --save=part /nonexistent
+    [ ! -e part ]
+    refused 64 "device" train --device=abacus x.pks
+}
+
 @test "a checkpoint that cannot be written is told once, and nothing is left" {
     limited() {
         ulimit -f 4

@@ -28,6 +28,12 @@ compare() {
     compare bert_state_double dense layers
 }
 
+@test "so they do to those of the CUDA back end" {
+    python_with torch
+    compare bert_state_cuda varlen layers
+    compare bert_state_cuda_double varlen layers
+}
+
 @test "the package transformers comes to the same losses and gradients" {
     python_with transformers
     compare bert_state varlen transformers

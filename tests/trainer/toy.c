@@ -10,6 +10,24 @@
 
 #include "mix.h"
 
+/* TOY_DEVICE: the function that opens what is tested. */
+#ifndef TOY_DEVICE
+#define TOY_DEVICE bert_cpu_open
+#endif
+bert_device *TOY_DEVICE(void);
+
+#define MASKED_MAX 128 /* masked tokens of a batch */
+
+bert_device *toy_device(void)
+{
+    static bert_device *device;
+
+    if (!device)
+        device = TOY_DEVICE();
+    assert_non_null(device);
+    return device;
+}
+
 /* Lengths add up to less than the capacity, so that there are ghosts. */
 const toy_sequence toy_packed[3][TOY_DEPTH] = {
     {{1, 20}, {2, 7}, {3, 3}},
@@ -210,7 +228,7 @@ bert_config toy_config(uint32_t vocab_size, uint32_t positions)
 
 bert_model *toy_model(const bert_config *config, uint64_t seed)
 {
-    bert_model *const model = bert_model_open(config, seed);
+    bert_model *const model = bert_model_open(toy_device(), config, seed);
     real *weights;
 
     assert_non_null(model);
@@ -223,23 +241,81 @@ bert_model *toy_model(const bert_config *config, uint64_t seed)
             weights[j] = (t->decays ? 0 : weights[j])
                          + toy_number(seed, j) / 4;
     }
+    bert_model_store(model);
     return model;
+}
+
+bert_results toy_finish(void)
+{
+    bert_results results;
+    const char *why = NULL;
+
+    if (!toy_device()->ops->finish(toy_device(), &results, &why))
+        fail_msg("%s", why);
+    return results;
+}
+
+static toy_losses finish_losses(void)
+{
+    const bert_results r = toy_finish();
+
+    return (toy_losses){
+        .total = r.loss[BERT_LOSS_MLM] + r.loss[BERT_LOSS_NSP],
+        .mlm = r.loss[BERT_LOSS_MLM],
+        .nsp = r.loss[BERT_LOSS_NSP]};
+}
+
+toy_losses toy_forward(bert_model *model, const toy_batch *toy,
+                       const bert_step *step)
+{
+    assert_true(bert_model_forward(model, &toy->batch, step));
+    return finish_losses();
+}
+
+/* The means of the losses of a sequence's masked tokens. */
+static void share_mlm(const bert_batch *batch, const double *loss,
+                      double *seq_mlm)
+{
+    for (size_t i = 0; i < batch->n_mlm;) {
+        const int32_t seq = batch->mlm_seq[i];
+        const size_t first = i;
+        double sum = 0;
+
+        for (; i < batch->n_mlm && batch->mlm_seq[i] == seq; i++)
+            sum += loss[i];
+        seq_mlm[seq] = sum / (double)(i - first);
+    }
 }
 
 toy_result toy_run(bert_model *model, const toy_batch *toy,
                    const bert_step *step)
 {
     toy_result result = {0};
+    double mlm[MASKED_MAX];
 
-    assert_true(toy->batch.n_seq <= 16);
-    result.losses.seq_mlm = result.seq_mlm;
-    result.losses.seq_nsp = result.seq_nsp;
+    assert_true(toy->batch.n_seq <= COUNT(result.seq_nsp));
+    assert_true(toy->batch.n_mlm <= MASKED_MAX);
     bert_model_clear_gradients(model);
-    assert_true(bert_model_forward(model, &toy->batch, step,
-                                   &result.losses));
-    bert_model_backward(model, &toy->batch, step);
-    result.losses.seq_mlm = result.losses.seq_nsp = NULL;
+    assert_true(bert_model_forward(model, &toy->batch, step));
+    bert_model_backward(model);
+    bert_model_row_losses(model, mlm, result.seq_nsp);
+    share_mlm(&toy->batch, mlm, result.seq_mlm);
+    result.losses = finish_losses();
+    bert_model_fetch(model);
+    bert_model_fetch_gradients(model);
     return result;
+}
+
+real *toy_hidden(const bert_model *model, const toy_batch *toy)
+{
+    const size_t n =
+        (size_t)toy->batch.n_rows * bert_model_config(model)->hidden;
+    real *const hidden = malloc(n * sizeof *hidden);
+
+    assert_non_null(hidden);
+    assert_int_equal(toy_device()->value_size, sizeof *hidden);
+    bert_model_hidden(model, hidden);
+    return hidden;
 }
 
 double toy_length(size_t n, const real *x)
@@ -278,6 +354,6 @@ real *toy_numbers(uint64_t seed, size_t n)
 
 int toy_setup(void **state)
 {
-    openblas_set_num_threads(1);
+    (void)toy_device();
     return 0;
 }

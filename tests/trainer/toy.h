@@ -11,6 +11,8 @@
 
 #include "tap.h"
 
+#include <tgmath.h>
+
 #include "model.h"
 
 /* At most so many sequences in a pack; packs end with 0. */
@@ -30,6 +32,19 @@ typedef struct toy_plan {
     uint32_t noise;       /* other tokens in ghosts for other numbers */
     uint32_t altered;     /* the sequence whose tokens are others, or 0 */
 } toy_plan;
+
+/* The device under test: one for all tests of a program. */
+bert_device *toy_device(void);
+
+/* Whether it has that attention; TOY_VARLEN: it has no other. */
+static inline bool toy_can(const bert_step *step)
+{
+#ifdef TOY_VARLEN
+    return step->attention == BERT_VARLEN;
+#else
+    return step != NULL;
+#endif
+}
 
 typedef struct toy_batch {
     bert_batch batch;
@@ -55,15 +70,29 @@ extern const toy_sequence toy_alone[7][TOY_DEPTH];
 toy_plan toy_packed_plan(void);
 toy_plan toy_alone_plan(void);
 
+typedef struct toy_losses {
+    double total, mlm, nsp;
+} toy_losses;
+
+/* Forward alone. */
+toy_losses toy_forward(bert_model *model, const toy_batch *toy,
+                       const bert_step *step);
+
 /* Forward and backward; per-sequence losses go to the batch's order. */
 typedef struct toy_result {
-    bert_losses losses;
-    double seq_mlm[16];
+    toy_losses losses;
+    double seq_mlm[16]; /* means over the sequence's masked tokens */
     double seq_nsp[16];
 } toy_result;
 
 toy_result toy_run(bert_model *model, const toy_batch *toy,
                    const bert_step *step);
+
+/* What the device was asked for is done, and went well. */
+bert_results toy_finish(void);
+
+/* The encoder's output of the last run, which the caller frees. */
+real *toy_hidden(const bert_model *model, const toy_batch *toy);
 
 /* The lengths of x - y and of x, as vectors. */
 double toy_distance(size_t n, const real *x, const real *y);
@@ -73,7 +102,7 @@ double toy_length(size_t n, const real *x);
 real toy_number(uint64_t seed, uint64_t place);
 real *toy_numbers(uint64_t seed, size_t n);
 
-/* All calls of the BLAS by one thread, as the trainer has it. */
+/* The device is there before a test counts anything. */
 int toy_setup(void **state);
 
 #endif /* TESTS_BERT_TOY_H */

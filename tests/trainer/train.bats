@@ -4,49 +4,14 @@
 #
 # SPDX-License-Identifier: MIT
 
+# Options of ids are words, and text.bash sets them.
+# shellcheck disable=SC2086,SC2154
+
 load ../support/helpers
+load text
 
 setup() {
     start_training
-}
-
-vocab=60
-ids="--vocab=$vocab --cls-id=2 --sep-id=3 --mask-id=4"
-
-# text [DOCUMENTS]: sentences in which each token tells the next one.
-text() {
-    awk -v documents="${1:-150}" 'BEGIN {
-        srand(3)
-        for (d = 0; d < documents; d++) {
-            for (s = 1 + int(8 * rand()); s > 0; s--) {
-                line = token = 5 + int(50 * rand())
-                for (n = 2 + int(7 * rand()); n > 0; n--) {
-                    token = 5 + (token - 5 + 7) % 50
-                    line = line " " token
-                }
-                print line
-            }
-            print ""
-        }
-    }'
-}
-
-# sequences [OPTION]...: what bert-sequences makes of stdin.
-sequences() {
-    # shellcheck disable=SC2086
-    bert-sequences $ids --length=32 "$@"
-}
-
-records() {
-    # shellcheck disable=SC2086
-    tokcat -q --from=jsonl $ids --pad-id=0 --labels=aligned \
-        --channel=token_type_ids:u8 --channel=labels:i32:-100 \
-        --channel=next_sentence_label:i32:-1
-}
-
-# packs [OPTION]...: packs of 32 tokens, which have room for several.
-packs() {
-    text | sequences --short=1 | records | packstream -q -L 32 "$@"
 }
 
 # train [OPTION]...: a very small BERT.
@@ -198,7 +163,7 @@ goes_on() {
     given=(--packs=5 x.pks)
     # Three steps are made and kept of what is in the pipe, and no more.
     killed() {
-        local bytes pid i
+        local bytes pid
         # Besides its packs there are a header and END.
         bytes=$((($(size x.pks) - 4096) / ($(packs_in x.pks) + 1)))
         mkfifo in
@@ -207,10 +172,7 @@ goes_on() {
         pid=$!
         {
             head -c $((4096 + 16 * bytes)) x.pks
-            for ((i = 0; i < 300; i++)); do
-                [ ! -e part ] || break
-                sleep 0.1
-            done
+            eventually test -e part
             kill -9 "$pid"
         } >in
         wait "$pid" || true
@@ -304,7 +266,8 @@ goes_on() {
     packs -d 1 --flush-every=16 >padded.pks
     packs -d 4 --flush-every=16 >packed.pks
     for kind in padded packed; do
-        for way in varlen dense; do
+        # A GPU has no dense attention: tests/device.sh.
+        for way in varlen "${OTHER_ATTENTION:-dense}"; do
             train --sequences=16 --dropout=0 --rate=0.02 --attention=$way \
                 $kind.pks >$kind.$way
         done
@@ -312,7 +275,7 @@ goes_on() {
     [ "$(wc -l <packed.varlen)" -gt 10 ]
     [ "$(packs_in packed.pks)" -lt "$(($(packs_in padded.pks) * 9 / 10))" ]
     python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-3 padded.varlen \
-        packed.varlen padded.dense packed.dense
+        packed.varlen padded."$way" packed."$way"
     # What is left is rounding: with double there is less of it.
     double="${abs_top_builddir:?}/tests/trainer/bert-train-double"
     [ -x "$double" ] || skip "tests/trainer/bert-train-double is not built"

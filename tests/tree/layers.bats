@@ -40,14 +40,15 @@ calls() {
     (cd "$1" && for object in */*.o */.libs/*.o; do
         source=${object##*[/-]}
         [ -e "$sources/${object%%/*}/${source%.o}.c" ] || continue
-        ${NM:-nm} "$object" | sed "s,^,${object%%/*} $object ,"
-    done) | awk '
+        printf '%s\n' "$object"
+    done | xargs ${NM:-nm} -A) | awk '
         {
-            type = $(NF - 1); name = $NF; file = $2
+            type = $(NF - 1); name = $NF; file = here = $1
+            sub(/:.*/, "", file); sub(/\/.*/, "", here)
             sub(/\.libs\//, "", file); sub(/lib[a-z]*_la-/, "", file)
         }
-        type ~ /^[TDRBC]$/ { room[name] = $1; place[name] = file }
-        type == "U" { used[$1 " " file " " name] = 1 }
+        type ~ /^[TDRBC]$/ { room[name] = here; place[name] = file }
+        type == "U" { used[here " " file " " name] = 1 }
         END {
             for (one in used) {
                 split(one, part, " ")
@@ -116,7 +117,26 @@ setup() {
 @test "programs include nothing of the library but its header" {
     cd "$abs_top_srcdir/src"
     for program in packcat packplan packstat packstream tokcat cli wire; do
-        run -1 grep -rE '#include "(base|io|format|lp|plan|engine|stream|packer|batch)/' \
+        run -1 grep -rE '#include "(base|io|format|lp|deal|plan|engine|stream|packer|batch)/' \
             "$program"
     done
+}
+
+@test "of the BERT only cpu/ computes, and only train.c knows of it" {
+    cd "$abs_top_srcdir/trainer/bert"
+    grep -q '<cblas.h>' cpu/*.h
+    run -1 grep -E '<(cblas|tgmath|omp).h>' ./*.[ch]
+    [ "$(grep -l '"cpu/' ./*.[ch])" = ./train.c ]
+    # Nor does cpu/ know of the model: of ours it has what kernels have, too.
+    run -1 grep -hE '"(model|params|activations|pass|encoder|heads|lamb|feed).h"' \
+        cpu/*.[ch]
+}
+
+@test "headers of the BERT that kernels include are C++ as well" {
+    skip_without c++
+    printf '#include "%s.h"\n' ops batch config real sites mix dropout >x.cc
+    c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -H -fsyntax-only \
+        -I"$abs_top_srcdir/trainer/bert" x.cc 2>included
+    grep -F trainer/bert/both.h included
+    run -1 grep -E '(cblas|tgmath)' included
 }

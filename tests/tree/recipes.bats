@@ -69,8 +69,16 @@ setup() {
     check hf_trainer,trl_sft_trainer,bert,flex x.pks
 }
 
+@test "models of transformers: which find boundaries in positions" {
+    check models x.pks
+}
+
 @test "grain: two processes, each with workers" {
     check grain_workers x.pks
+}
+
+@test "examples without arguments say which they take" {
+    check usage "${abs_top_srcdir:?}/examples/python"
 }
 
 @test "from parquet to the first step of training" {

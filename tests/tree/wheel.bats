@@ -12,7 +12,7 @@ load ../support/helpers
 builder() {
     local python
     for python in "$PYTHON_NUMPY" python3 /usr/bin/python3; do
-        "$python" -c 'import cffi, numpy, setuptools, wheel, pip, ensurepip' \
+        "$python" -c 'import cffi, numpy, setuptools, wheel, pip, venv' \
             2>/dev/null || continue
         printf '%s\n' "$python"
         return
@@ -33,7 +33,8 @@ setup_file() {
     rm -rf source/python/build source/python/packstream.egg-info
     "$python" -m pip wheel -q --no-build-isolation --no-deps --no-index \
         -w wheels ./source >wheel.log 2>&1 || return 0
-    "$python" -m venv --system-site-packages venv
+    # It has the pip of the system; to install another one takes long.
+    "$python" -m venv --system-site-packages --without-pip venv
     find venv | sort >before
     venv/bin/python -m pip install -q --no-deps --no-index wheels/*.whl
 }
@@ -107,6 +108,14 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
 
 @test "packs by lengths alone" {
     check lengths
+}
+
+@test "deals: all ranks together take each pack once, with equal work" {
+    some a 1 80
+    some z 2 150 --zstd
+    check deals a.pks z.pks
+    check deals_of_few a.pks
+    check deals_refused a.pks
 }
 
 @test "packs of files in any order: plain, compressed, joined, several" {

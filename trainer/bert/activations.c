@@ -6,108 +6,121 @@
 #include "activations.h"
 
 #include <limits.h>
-#include <omp.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include "attention.h"
 #include "sizes.h"
 
-/* Every array starts at a multiple of so many numbers: a cache line. */
-#define LINE (64 / sizeof(real))
+/* Every array starts at a multiple of so many bytes: a cache line. */
+#define LINE ((size_t)64)
 
-/* An arena of more numbers than these cannot be. */
-#define MAX (PTRDIFF_MAX / sizeof(real) / LINE * LINE - LINE)
+/* A block of more bytes than these cannot be. */
+#define MAX (PTRDIFF_MAX / LINE * LINE - LINE)
 
 /*
- * Arrays are dealt out twice: without an arena, which tells how large it has
+ * Arrays are dealt out twice: without a block, which tells how large it has
  * to be, and then in earnest.
  */
 typedef struct dealing {
-    real *arena; /* or NULL */
+    unsigned char *block; /* or NULL */
     size_t used;
+    size_t value; /* bytes of one */
     bool too_large;
 } dealing;
 
-static void take(dealing *deal, real **place, size_t rows, size_t columns)
+static void *take_bytes(dealing *deal, size_t bytes)
 {
-    const size_t n = bert_times(rows, columns);
+    unsigned char *const place = deal->block ? deal->block + deal->used
+                                             : NULL;
 
-    if (deal->arena)
-        *place = deal->arena + deal->used;
-    if (n > MAX - deal->used)
+    if (bytes > MAX - deal->used)
         deal->too_large = true;
     else
-        deal->used += (n + LINE - 1) / LINE * LINE;
+        deal->used += (bytes + LINE - 1) / LINE * LINE;
+    return place;
+}
+
+static void *take(dealing *deal, size_t rows, size_t columns)
+{
+    return take_bytes(deal, bert_times(bert_times(rows, columns),
+                                       deal->value));
 }
 
 static void take_norm(dealing *deal, bert_norm_kept *norm, size_t rows,
                       size_t columns)
 {
-    take(deal, &norm->hat, rows, columns);
-    take(deal, &norm->inverse, rows, 1);
+    norm->hat = take(deal, rows, columns);
+    norm->inverse = take_bytes(deal, bert_times(rows, sizeof(real)));
 }
 
 static void take_layer(dealing *deal, bert_layer_kept *layer,
-                       const bert_config *config, size_t rows,
-                       size_t softmax)
+                       const bert_config *config, size_t rows, size_t attend)
 {
-    take(deal, &layer->qkv, rows, (size_t)3 * config->hidden);
-    take(deal, &layer->softmax, softmax, 1);
-    take(deal, &layer->context, rows, config->hidden);
+    layer->qkv = take(deal, rows, (size_t)3 * config->hidden);
+    layer->attend = take_bytes(deal, attend);
+    layer->context = take(deal, rows, config->hidden);
     take_norm(deal, &layer->attention, rows, config->hidden);
-    take(deal, &layer->middle, rows, config->hidden);
-    take(deal, &layer->up, rows, config->intermediate);
+    layer->middle = take(deal, rows, config->hidden);
+    layer->up = take(deal, rows, config->intermediate);
     take_norm(deal, &layer->output, rows, config->hidden);
-    take(deal, &layer->out, rows, config->hidden);
+    layer->out = take(deal, rows, config->hidden);
 }
 
 static void take_heads(dealing *deal, bert_mlm_kept *mlm, bert_nsp_kept *nsp,
                        const bert_config *config, const bert_batch *batch)
 {
-    take(deal, &mlm->in, batch->n_mlm, config->hidden);
-    take(deal, &mlm->dense, batch->n_mlm, config->hidden);
+    mlm->in = take(deal, batch->n_mlm, config->hidden);
+    mlm->dense = take(deal, batch->n_mlm, config->hidden);
     take_norm(deal, &mlm->norm, batch->n_mlm, config->hidden);
-    take(deal, &mlm->out, batch->n_mlm, config->hidden);
-    take(deal, &mlm->logits, batch->n_mlm, config->vocab_size);
-    take(deal, &nsp->in, batch->n_seq, config->hidden);
-    take(deal, &nsp->pooled, batch->n_seq, config->hidden);
-    take(deal, &nsp->logits, batch->n_seq, 2);
+    mlm->out = take(deal, batch->n_mlm, config->hidden);
+    mlm->logits = take(deal, batch->n_mlm, config->vocab_size);
+    mlm->loss = take_bytes(deal, bert_times(batch->n_mlm, sizeof(double)));
+    nsp->in = take(deal, batch->n_seq, config->hidden);
+    nsp->pooled = take(deal, batch->n_seq, config->hidden);
+    nsp->logits = take(deal, batch->n_seq, 2);
+    nsp->loss = take_bytes(deal, bert_times(batch->n_seq, sizeof(double)));
 }
 
 static void take_scratch(dealing *deal, bert_activations *a,
-                         const bert_config *config, const bert_batch *batch)
+                         const bert_config *config, const bert_batch *batch,
+                         size_t attention)
 {
     bert_scratch *const s = &a->scratch;
     const size_t rows = batch->n_rows;
 
-    take(deal, &s->d_x, rows, config->hidden);
-    take(deal, &s->d_sum, rows, config->hidden);
-    take(deal, &s->d_branch, rows, config->hidden);
-    take(deal, &s->wide, rows, config->intermediate);
-    take(deal, &s->d_wide, rows, config->intermediate);
-    take(deal, &s->d_qkv, rows, (size_t)3 * config->hidden);
-    take(deal, &s->attention, (size_t)s->threads, s->attention_size);
-    take(deal, &a->mlm.scratch, batch->n_mlm, config->hidden);
-    take(deal, &a->nsp.scratch, batch->n_seq, config->hidden);
+    s->d_x = take(deal, rows, config->hidden);
+    s->d_sum = take(deal, rows, config->hidden);
+    s->d_branch = take(deal, rows, config->hidden);
+    s->wide = take(deal, rows, config->intermediate);
+    s->d_wide = take(deal, rows, config->intermediate);
+    s->d_qkv = take(deal, rows, (size_t)3 * config->hidden);
+    s->attention = take_bytes(deal, attention);
+    a->mlm.scratch = take(deal, batch->n_mlm, config->hidden);
+    a->nsp.scratch = take(deal, batch->n_seq, config->hidden);
 }
 
 static void deal_out(dealing *deal, bert_activations *a,
                      const bert_config *config, const bert_batch *batch,
-                     size_t softmax)
+                     bool dense)
 {
+    const bert_ops *const ops = a->device->ops;
+    const size_t kept = ops->attention_kept(a->device, batch, config->hidden,
+                                            config->heads, dense);
+    const size_t scratch = ops->attention_scratch(
+        a->device, batch, config->hidden, config->heads, dense);
+
     take_norm(deal, &a->embedding_norm, batch->n_rows, config->hidden);
-    take(deal, &a->embedded, batch->n_rows, config->hidden);
+    a->embedded = take(deal, batch->n_rows, config->hidden);
     for (uint32_t i = 0; i < config->layers; i++)
-        take_layer(deal, a->layer + i, config, batch->n_rows, softmax);
+        take_layer(deal, a->layer + i, config, batch->n_rows, kept);
     take_heads(deal, &a->mlm, &a->nsp, config, batch);
     a->scratch_start = deal->used;
-    take_scratch(deal, a, config, batch);
+    take_scratch(deal, a, config, batch, scratch);
 }
 
-bool bert_activations_open(bert_activations *a, const bert_config *config)
+bool bert_activations_open(bert_activations *a, bert_device *device,
+                           const bert_config *config)
 {
-    *a = (bert_activations){0};
+    *a = (bert_activations){.device = device};
     a->layer = calloc(config->layers, sizeof *a->layer);
     return a->layer;
 }
@@ -115,103 +128,60 @@ bool bert_activations_open(bert_activations *a, const bert_config *config)
 void bert_activations_free(bert_activations *a)
 {
     free(a->layer);
-    free(a->kept_at);
-    free(a->loss);
-    free(a->block);
+    if (a->block)
+        a->device->ops->release(a->device, a->block);
     *a = (bert_activations){0};
 }
 
-/* Room for n things and a line more. */
-static void *allocate(size_t *room, size_t n, size_t size)
-{
-    void *const block = n > PTRDIFF_MAX / size - 64 ? NULL
-                                                    : malloc(n * size + 64);
-
-    *room = block ? n : 0;
-    return block;
-}
-
 /*
- * Room for n things, at least; what was in it is lost.  It grows by half, if
- * there is memory for that, so that batches that are each a little larger
- * than those before do not want it anew each time.
+ * Room for so many bytes, at least; what was in it is lost.  It grows by
+ * half, if there is memory for that, so that batches that are each a little
+ * larger than those before do not want it anew each time.
  */
-static void *grow(void *old, size_t *room, size_t n, size_t size)
+static bool grow(bert_activations *a, size_t bytes)
 {
-    const size_t ample = bert_plus(*room, *room / 2);
-    void *block = NULL;
+    const bert_ops *const ops = a->device->ops;
+    const size_t ample = bert_plus(a->room, a->room / 2);
 
-    if (old && *room >= n)
-        return old;
-    free(old);
-    if (ample > n)
-        block = allocate(room, ample, size);
-    return block ? block : allocate(room, n, size);
-}
-
-static real *aligned(void *block)
-{
-    const uintptr_t over = (uintptr_t)block % 64;
-    void *const start = (unsigned char *)block + (over ? 64 - over : 0);
-
-    return start;
-}
-
-static bool fit_small(bert_activations *a, const bert_batch *batch)
-{
-    const size_t losses = (size_t)batch->n_mlm + batch->n_seq;
-
-    a->kept_at = grow(a->kept_at, &a->n_spans, batch->n_spans,
-                      sizeof *a->kept_at);
-    a->loss = grow(a->loss, &a->n_loss, losses, sizeof *a->loss);
-    if (!a->kept_at || !a->loss)
-        return false;
-    a->mlm.loss = a->loss;
-    a->nsp.loss = a->loss + batch->n_mlm;
-    return true;
-}
-
-/* Numbers of a layer's softmax; also says what threads need. */
-static size_t fit_attention(bert_activations *a, const bert_config *config,
-                            const bert_batch *batch,
-                            bert_attention attention)
-{
-    a->scratch.threads = omp_get_max_threads();
-    if (attention == BERT_DENSE) {
-        a->scratch.attention_size = bert_dense_scratch(batch);
-        return bert_dense_kept(batch, config->heads);
+    if (a->block && a->room >= bytes)
+        return true;
+    if (a->block)
+        ops->release(a->device, a->block);
+    a->block = NULL;
+    a->room = ample;
+    if (ample > bytes)
+        a->block = ops->alloc(a->device, ample);
+    if (!a->block) {
+        a->room = bytes;
+        a->block = ops->alloc(a->device, bytes);
     }
-    a->scratch.attention_size = bert_varlen_scratch(batch);
-    return bert_varlen_kept(batch, config->heads, a->kept_at);
+    if (!a->block)
+        a->room = 0;
+    return a->block;
 }
 
 bool bert_activations_fit(bert_activations *a, const bert_config *config,
-                          const bert_batch *batch, bert_attention attention)
+                          const bert_batch *batch, bool dense)
 {
-    dealing trial = {0};
-    dealing real_one = {0};
-    size_t softmax;
+    dealing trial = {.value = a->device->value_size};
+    dealing earnest = trial;
 
     /* The BLAS counts in int. */
     if (batch->n_rows > INT_MAX || batch->n_mlm > INT_MAX
-        || batch->n_seq > INT_MAX || !fit_small(a, batch))
+        || batch->n_seq > INT_MAX)
         return false;
-    softmax = fit_attention(a, config, batch, attention);
-    deal_out(&trial, a, config, batch, softmax);
-    if (trial.too_large)
+    deal_out(&trial, a, config, batch, dense);
+    if (trial.too_large || !grow(a, trial.used))
         return false;
-    a->block = grow(a->block, &a->block_size, trial.used, sizeof *a->arena);
-    if (!a->block)
-        return false;
-    a->arena = aligned(a->block);
-    a->arena_used = trial.used;
-    real_one.arena = a->arena;
-    deal_out(&real_one, a, config, batch, softmax);
+    a->used = trial.used;
+    earnest.block = a->block;
+    deal_out(&earnest, a, config, batch, dense);
     return true;
 }
 
 void bert_activations_poison(bert_activations *a, bool all)
 {
-    for (size_t i = all ? 0 : a->scratch_start; i < a->arena_used; i++)
-        a->arena[i] = (real)NAN;
+    const size_t start = all ? 0 : a->scratch_start;
+
+    a->device->ops->fill(a->device, a->block + start, 0xff, a->used - start);
 }

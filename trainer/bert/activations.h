@@ -1,92 +1,85 @@
 /*
  * activations.h - numbers that live from a forward to its backward.
  *
- * All of them lie in one arena, which grows to the largest batch.
+ * All of them lie in one block of the device, which grows to the largest
+ * batch.  What is void * are values, see ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef BERT_ACTIVATIONS_H
 #define BERT_ACTIVATIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "layernorm.h"
-#include "model.h"
+#include "config.h"
+#include "ops.h"
 
 /* What a layer keeps; a row each, unless said otherwise. */
 typedef struct bert_layer_kept {
-    real *qkv;                /* 3 hidden */
-    real *softmax;            /* see attention.h */
-    real *context;            /* hidden: what attention found */
+    void *qkv;                /* 3 hidden */
+    void *attend;             /* attention_kept() bytes in all */
+    void *context;            /* hidden: what attention found */
     bert_norm_kept attention; /* the norm behind attention */
-    real *middle;             /* hidden: its output */
-    real *up;                 /* intermediate: before GELU */
+    void *middle;             /* hidden: its output */
+    void *up;                 /* intermediate: before bias and GELU */
     bert_norm_kept output;    /* the norm behind the feed-forward network */
-    real *out;                /* hidden */
+    void *out;                /* hidden */
 } bert_layer_kept;
 
 /* A row for each masked token. */
 typedef struct bert_mlm_kept {
-    real *in;            /* hidden */
-    real *dense;         /* hidden: before GELU */
+    void *in;      /* hidden */
+    void *dense;   /* hidden: before bias and GELU */
     bert_norm_kept norm;
-    real *out;           /* hidden: the norm's output */
-    real *logits;        /* vocab_size; forward leaves their gradient */
-    real *scratch;       /* hidden */
-    double *loss;        /* 1 */
+    void *out;     /* hidden: the norm's output */
+    void *logits;  /* vocab_size; forward leaves their gradient */
+    void *scratch; /* hidden */
+    double *loss;  /* 1 */
 } bert_mlm_kept;
 
 /* A row for each sequence. */
 typedef struct bert_nsp_kept {
-    real *in;      /* hidden */
-    real *pooled;  /* hidden */
-    real *logits;  /* 2; forward leaves their gradient */
-    real *scratch; /* hidden */
+    void *in;      /* hidden */
+    void *pooled;  /* hidden */
+    void *logits;  /* 2; forward leaves their gradient */
+    void *scratch; /* hidden */
     double *loss;  /* 1 */
 } bert_nsp_kept;
 
-/* Numbers that only one layer or one call needs at a time; a row each. */
+/* What only one layer or one call needs at a time; a row each. */
 typedef struct bert_scratch {
-    real *d_x;       /* hidden: the gradient on its way down */
-    real *d_sum;     /* hidden */
-    real *d_branch;  /* hidden */
-    real *wide;      /* intermediate */
-    real *d_wide;    /* intermediate */
-    real *d_qkv;     /* 3 hidden */
-    real *attention; /* attention_size for each thread */
-    size_t attention_size;
-    int threads;
+    void *d_x;       /* hidden: the gradient on its way down */
+    void *d_sum;     /* hidden */
+    void *d_branch;  /* hidden */
+    void *wide;      /* intermediate */
+    void *d_wide;    /* intermediate */
+    void *d_qkv;     /* 3 hidden */
+    void *attention; /* attention_scratch() bytes in all */
 } bert_scratch;
 
 typedef struct bert_activations {
+    bert_device *device;
     bert_norm_kept embedding_norm;
-    real *embedded; /* n_rows x hidden */
+    void *embedded; /* n_rows x hidden */
     bert_layer_kept *layer;
     bert_mlm_kept mlm;
     bert_nsp_kept nsp;
     bert_scratch scratch;
-    size_t *kept_at; /* see attention.h */
 
-    void *block; /* as it was allocated */
-    size_t block_size;
-    real *arena;          /* in the block, at the start of a cache line */
-    size_t arena_used;
+    unsigned char *block;
+    size_t room;          /* bytes of it */
+    size_t used;
     size_t scratch_start; /* from here on, nothing is kept */
-    size_t n_spans;       /* kept_at has room for */
-    double *loss;
-    size_t n_loss; /* mlm.loss and nsp.loss have room for, together */
 } bert_activations;
 
-bool bert_activations_open(bert_activations *a, const bert_config *config);
+bool bert_activations_open(bert_activations *a, bert_device *device,
+                           const bert_config *config);
 void bert_activations_free(bert_activations *a);
 
-/* Makes room for a batch; false if there is no memory. */
+/* Makes room for a batch of the host; false if there is no memory. */
 bool bert_activations_fit(bert_activations *a, const bert_config *config,
-                          const bert_batch *batch, bert_attention attention);
+                          const bert_batch *batch, bool dense);
 
 /*
- * For tests: what nobody has written is NaN, in all of the arena or in its
+ * For tests: what nobody has written is NaN, in all of the block or in its
  * scratch part.
  */
 void bert_activations_poison(bert_activations *a, bool all);

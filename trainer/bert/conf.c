@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cuda/open.h"
 #include "fail.h"
 #include "masking.h"
 #include "options.h"
@@ -17,6 +18,9 @@
 #define LAYERS_MAX 1024
 #define EPOCHS_MAX 1000000
 #define COUNT_MAX 9e15     /* whole numbers that a double can hold */
+
+#define WORD_OF(x) #x
+#define WORD(x) WORD_OF(x)
 
 #define AT(member) offsetof(conf, member)
 
@@ -45,6 +49,11 @@ static const option_entry entries[] = {
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
      "varlen or dense; each sequence by itself, or a mask (varlen)"},
+    {"device", OPTION_CHOICE, 0, 0, AT(device),
+     "cpu or cuda; what computes (cpu)"},
+    {"precision", OPTION_CHOICE, 0, 0, AT(precision),
+     "float, tf32 or bf16; of products and activations (float on the CPU, "
+     "bf16 on a GPU)"},
     {"loss", OPTION_CHOICE, 0, 0, AT(loss),
      "sequence or token; what counts the same (sequence)"},
     {"mask", OPTION_DOUBLE, 0, 1, AT(feed.mask_share),
@@ -97,9 +106,31 @@ static conf defaults(void)
                            .decay = 0.01,
                            .clip = 1},
                   .rate = {.peak = 0.004, .power = 1},
+                  .precision = -1,
                   .factor = -1,
                   .seed = 1,
                   .report = 10};
+}
+
+/* What a device cannot do. */
+static const char *check_device(conf *c)
+{
+    const bool cuda = c->device == CONF_CUDA;
+
+    if (c->precision < 0)
+        c->precision = cuda ? BERT_BF16 : BERT_FLOAT;
+    if (!cuda)
+        return c->precision == BERT_FLOAT
+                   ? NULL : "--precision of the CPU is float";
+    if (c->attention == BERT_DENSE)
+        return "--device=cuda has no --attention=dense";
+    if (c->model.hidden > BERT_CUDA_HIDDEN_MAX)
+        return "--device=cuda has --hidden up to "
+               WORD(BERT_CUDA_HIDDEN_MAX);
+    if (c->model.hidden / c->model.heads > BERT_CUDA_HEAD_MAX)
+        return "--device=cuda has heads of a width up to "
+               WORD(BERT_CUDA_HEAD_MAX);
+    return NULL;
 }
 
 /* What the options say together. */
@@ -122,7 +153,7 @@ static const char *check(conf *c)
     /* Batches of so many sequences are the same, packed or not. */
     if (c->factor < 0)
         c->factor = c->feed.sequences > 0 ? 1 : 0;
-    return NULL;
+    return check_device(c);
 }
 
 static int finish(conf *c, int argc, char **argv, int first)
@@ -160,6 +191,8 @@ int conf_parse(conf *c, int argc, char **argv)
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes)
 {
+    static const char *const precisions[] = {"float", "tf32", "bf16"};
+
     (void)snprintf(
         to, bytes,
         "vocab=%" PRIu32 " hidden=%" PRIu32 " layers=%" PRIu32
@@ -167,12 +200,12 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
         " types=%" PRIu32 " dropout=%.15g attention=%d loss=%d packs=%" PRIu32
         " sequences=%" PRIu32 " mask=%.15g rate=%.15g warmup=%" PRIu64
         " total=%" PRIu64 " power=%.15g beta1=%.15g beta2=%.15g "
-        "factor=%.15g decay=%.15g clip=%.15g seed=%" PRIu64,
+        "factor=%.15g decay=%.15g clip=%.15g seed=%" PRIu64 " precision=%s",
         model->vocab_size, model->hidden, model->layers, model->heads,
         model->intermediate, model->positions, model->types, model->dropout,
         c->attention, c->loss, c->feed.packs, c->feed.sequences,
         c->feed.mask_share < 0 ? MASKING_SHARE : c->feed.mask_share,
         c->rate.peak, c->rate.warmup, c->rate.total,
         c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
-        c->lamb.decay, c->lamb.clip, c->seed);
+        c->lamb.decay, c->lamb.clip, c->seed, precisions[c->precision]);
 }

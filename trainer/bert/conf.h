@@ -18,6 +18,8 @@
 
 #define CONF_PROGRAM "bert-train"
 
+typedef enum conf_device { CONF_CPU, CONF_CUDA } conf_device;
+
 typedef struct conf {
     feed_options feed;
     bert_config model; /* vocabulary and positions 0: as the stream has them */
@@ -25,6 +27,8 @@ typedef struct conf {
     schedule rate;
     double factor; /* sequences of a pack, for the betas; 0: measured */
     int attention; /* a bert_attention */
+    int device;    /* a conf_device */
+    int precision; /* a bert_precision */
     int loss;      /* a feed_loss */
     int stats;     /* 0: text; 1: json */
     uint64_t seed;
@@ -38,7 +42,11 @@ typedef struct conf {
 /* -1, or the status to exit with. */
 int conf_parse(conf *c, int argc, char **argv);
 
-/* What has to be the same in a run that goes on; `model` is whole. */
+/*
+ * What has to be the same in a run that goes on; `model` is whole.  Not the
+ * device, but its precision: numbers that are rounded otherwise make another
+ * run.
+ */
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes);
 

@@ -5,7 +5,6 @@
  */
 #include "encoder.h"
 
-#include "gelu.h"
 #include "sites.h"
 
 /* A layer's parts. */
@@ -52,29 +51,28 @@ static bert_attend attend_of(const bert_pass *pass, uint32_t layer)
         .batch = pass->batch,
         .hidden = pass->config->hidden,
         .heads = pass->config->heads,
-        .dropout = &pass->dropout,
+        .dense = pass->attention == BERT_DENSE,
+        .dropout = pass->dropout,
         .site = bert_site(layer, BERT_SITE_SCORES),
-        .kept_at = a->kept_at,
-        .scratch = a->scratch.attention,
-        .scratch_size = a->scratch.attention_size,
-        .threads = a->scratch.threads};
+        .kept = a->layer[layer].attend,
+        .scratch = a->scratch.attention};
 }
 
 static void forward_attention(const bert_pass *pass, uint32_t layer,
-                              const layer_parts *parts, const real *x)
+                              const layer_parts *parts, const void *x)
 {
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
-    real *const branch = pass->activations->scratch.d_sum;
+    void *const branch = pass->activations->scratch.d_sum;
     const bert_attend attend = attend_of(pass, layer);
 
-    bert_linear_forward(&parts->qkv, rows, x, k->qkv);
-    if (pass->attention == BERT_DENSE)
-        bert_dense_forward(&attend, k->qkv, k->softmax, k->context);
-    else
-        bert_varlen_forward(&attend, k->qkv, k->softmax, k->context);
-    bert_linear_forward(&parts->out, rows, k->context, branch);
-    bert_norm_forward_sum(&parts->attention, rows, x, branch, &pass->dropout,
+    ops->linear_forward(d, &parts->qkv, rows, x, true, k->qkv);
+    ops->attention_forward(d, &attend, k->qkv, k->context);
+    ops->linear_forward(d, &parts->out, rows, k->context, false, branch);
+    ops->sum_norm_forward(d, &parts->attention, rows, x, branch,
+                          parts->out.bias, &pass->dropout,
                           bert_site(layer, BERT_SITE_ATTENTION),
                           &k->attention, k->middle);
 }
@@ -82,22 +80,25 @@ static void forward_attention(const bert_pass *pass, uint32_t layer,
 static void forward_network(const bert_pass *pass, uint32_t layer,
                             const layer_parts *parts)
 {
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
-    real *const branch = pass->activations->scratch.d_sum;
-    real *const wide = pass->activations->scratch.wide;
+    void *const branch = pass->activations->scratch.d_sum;
+    void *const wide = pass->activations->scratch.wide;
 
-    bert_linear_forward(&parts->up, rows, k->middle, k->up);
-    bert_gelu_forward(rows, parts->up.out, k->up, wide);
-    bert_linear_forward(&parts->down, rows, wide, branch);
-    bert_norm_forward_sum(&parts->output, rows, k->middle, branch,
-                          &pass->dropout,
+    ops->linear_forward(d, &parts->up, rows, k->middle, false, k->up);
+    ops->bias_gelu_forward(d, rows, parts->up.out, parts->up.bias, k->up,
+                           wide);
+    ops->linear_forward(d, &parts->down, rows, wide, false, branch);
+    ops->sum_norm_forward(d, &parts->output, rows, k->middle, branch,
+                          parts->down.bias, &pass->dropout,
                           bert_site(layer, BERT_SITE_OUTPUT), &k->output,
                           k->out);
 }
 
 void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
-                          const real *x)
+                          const void *x)
 {
     const layer_parts parts = parts_of(pass->params, layer);
 
@@ -105,65 +106,56 @@ void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
     forward_network(pass, layer, &parts);
 }
 
-/* The gradient of a branch, given that of the sum that it is in. */
-static const real *into_branch(const bert_pass *pass, uint32_t site,
-                               const real *d_sum)
-{
-    real *const d_branch = pass->activations->scratch.d_branch;
-
-    if (!pass->dropout.threshold)
-        return d_sum;
-    bert_dropout_rows(&pass->dropout, site, pass->batch->n_rows,
-                      pass->config->hidden, d_sum, d_branch);
-    return d_branch;
-}
-
 /* From d_x, of the output, to d_sum, of the network's input. */
 static void backward_network(const bert_pass *pass, uint32_t layer,
                              const layer_parts *parts)
 {
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     const bert_scratch *const s = &pass->activations->scratch;
-    const real *d_branch;
+    const void *const d_branch = pass->dropout.threshold ? s->d_branch
+                                                         : s->d_sum;
 
-    bert_norm_backward(&parts->output, rows, &k->output, s->d_x, s->d_sum);
-    d_branch = into_branch(pass, bert_site(layer, BERT_SITE_OUTPUT),
-                           s->d_sum);
-    bert_linear_backward_input(&parts->down, rows, d_branch, 0, s->d_wide);
-    bert_gelu_backward(rows, parts->up.out, k->up, s->d_wide, s->wide);
-    bert_linear_backward_weight(&parts->down, rows, d_branch, s->wide);
-    bert_linear_backward_weight(&parts->up, rows, s->d_wide, k->middle);
-    bert_linear_backward_input(&parts->up, rows, s->d_wide, 1, s->d_sum);
+    ops->norm_backward(d, &parts->output, rows, &k->output, s->d_x,
+                       &pass->dropout, bert_site(layer, BERT_SITE_OUTPUT),
+                       s->d_sum, s->d_branch);
+    ops->linear_backward_input(d, &parts->down, rows, d_branch, 0,
+                               s->d_wide);
+    ops->bias_gelu_backward(d, rows, parts->up.out, parts->up.bias, k->up,
+                            s->d_wide, s->wide);
+    ops->linear_backward_weight(d, &parts->down, rows, d_branch, s->wide);
+    ops->linear_backward_weight(d, &parts->up, rows, s->d_wide, k->middle);
+    ops->linear_backward_input(d, &parts->up, rows, s->d_wide, 1, s->d_sum);
 }
 
 /* From d_sum, of attention's output under the norm, to d_x. */
 static void backward_attention(const bert_pass *pass, uint32_t layer,
-                               const layer_parts *parts, const real *x)
+                               const layer_parts *parts, const void *x)
 {
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     const bert_scratch *const s = &pass->activations->scratch;
     const bert_attend attend = attend_of(pass, layer);
-    const real *d_branch;
+    const void *const d_branch = pass->dropout.threshold ? s->d_branch
+                                                         : s->d_x;
 
-    bert_norm_backward(&parts->attention, rows, &k->attention, s->d_sum,
-                       s->d_x);
-    d_branch = into_branch(pass, bert_site(layer, BERT_SITE_ATTENTION),
-                           s->d_x);
-    bert_linear_backward_weight(&parts->out, rows, d_branch, k->context);
-    bert_linear_backward_input(&parts->out, rows, d_branch, 0, s->d_sum);
-    if (pass->attention == BERT_DENSE)
-        bert_dense_backward(&attend, k->qkv, k->softmax, s->d_sum, s->d_qkv);
-    else
-        bert_varlen_backward(&attend, k->qkv, k->softmax, s->d_sum,
-                             s->d_qkv);
-    bert_linear_backward_weight(&parts->qkv, rows, s->d_qkv, x);
-    bert_linear_backward_input(&parts->qkv, rows, s->d_qkv, 1, s->d_x);
+    ops->norm_backward(d, &parts->attention, rows, &k->attention, s->d_sum,
+                       &pass->dropout, bert_site(layer, BERT_SITE_ATTENTION),
+                       s->d_x, s->d_branch);
+    ops->linear_backward_weight(d, &parts->out, rows, d_branch, k->context);
+    ops->linear_backward_input(d, &parts->out, rows, d_branch, 0, s->d_sum);
+    ops->attention_backward(d, &attend, k->qkv, k->context, s->d_sum,
+                            s->d_qkv);
+    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv, x);
+    ops->linear_backward_input(d, &parts->qkv, rows, s->d_qkv, 1, s->d_x);
 }
 
 void bert_encoder_backward(const bert_pass *pass, uint32_t layer,
-                           const real *x)
+                           const void *x)
 {
     const layer_parts parts = parts_of(pass->params, layer);
 

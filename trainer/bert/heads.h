@@ -9,28 +9,20 @@
 #ifndef BERT_HEADS_H
 #define BERT_HEADS_H
 
-#include "activations.h"
-#include "params.h"
+#include "pass.h"
 
 /*
- * Each returns its part of the total and leaves the losses of its rows in
- * kept->loss, not weighted.
+ * hidden: the encoder's output.  The losses of their rows, not weighted, are
+ * in the activations; finish() of the device tells their weighted sums.
  */
-double bert_mlm_forward(const bert_params *params, const bert_batch *batch,
-                        const real *hidden, const bert_mlm_kept *kept);
-double bert_nsp_forward(const bert_params *params, const bert_batch *batch,
-                        const real *hidden, const bert_nsp_kept *kept);
+void bert_mlm_forward(const bert_pass *pass, const void *hidden);
+void bert_nsp_forward(const bert_pass *pass, const void *hidden);
 
-/* Each adds to the gradient of the encoder's output; overwrites `kept`. */
-void bert_mlm_backward(const bert_params *params, const bert_batch *batch,
-                       const bert_mlm_kept *kept, real *d_hidden);
-void bert_nsp_backward(const bert_params *params, const bert_batch *batch,
-                       const bert_nsp_kept *kept, real *d_hidden);
-
-/* rows[i] = x[index[i]], and its reverse, x[index[i]] += rows[i]. */
-void bert_gather_rows(size_t n, size_t width, const int32_t *index,
-                      const real *x, real *rows);
-void bert_scatter_rows(size_t n, size_t width, const int32_t *index,
-                       const real *rows, real *x);
+/*
+ * Each adds to the gradient of the encoder's output; overwrites what was
+ * kept.
+ */
+void bert_mlm_backward(const bert_pass *pass, void *d_hidden);
+void bert_nsp_backward(const bert_pass *pass, void *d_hidden);
 
 #endif /* BERT_HEADS_H */

@@ -9,9 +9,6 @@
  */
 #include "heads.h"
 
-#include "gelu.h"
-#include "softmax.h"
-
 static bert_linear dense_of(const bert_params *p)
 {
     return bert_params_linear(p, bert_params_back(p, BERT_TRANSFORM_WEIGHT),
@@ -30,52 +27,46 @@ static bert_linear decoder_of(const bert_params *p)
                               bert_params_back(p, BERT_DECODER_BIAS), 1);
 }
 
-/* Logits become their gradient. */
-static double loss_of(const bert_batch *batch, size_t vocab,
-                      const bert_mlm_kept *k)
+void bert_mlm_forward(const bert_pass *pass, const void *hidden)
 {
-    double total = 0;
-
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < batch->n_mlm; i++)
-        k->loss[i] = bert_cross_entropy_row(vocab, k->logits + i * vocab,
-                                            (size_t)batch->mlm_label[i],
-                                            batch->mlm_weight[i]);
-    for (size_t i = 0; i < batch->n_mlm; i++)
-        total += (double)batch->mlm_weight[i] * k->loss[i];
-    return total;
-}
-
-double bert_mlm_forward(const bert_params *params, const bert_batch *batch,
-                        const real *hidden, const bert_mlm_kept *k)
-{
-    const bert_linear dense = dense_of(params);
-    const bert_norm norm = norm_of(params);
-    const bert_linear decoder = decoder_of(params);
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
+    const bert_batch *const batch = pass->batch;
+    const bert_mlm_kept *const k = &pass->activations->mlm;
+    const bert_linear dense = dense_of(pass->params);
+    const bert_norm norm = norm_of(pass->params);
+    const bert_linear decoder = decoder_of(pass->params);
     const size_t n = batch->n_mlm;
 
-    bert_gather_rows(n, dense.in, batch->mlm_row, hidden, k->in);
-    bert_linear_forward(&dense, n, k->in, k->dense);
-    bert_gelu_forward(n, dense.out, k->dense, k->scratch);
-    bert_norm_forward(&norm, n, k->scratch, &k->norm, k->out);
-    bert_linear_forward(&decoder, n, k->out, k->logits);
-    return loss_of(batch, decoder.out, k);
+    ops->gather_rows(d, n, dense.in, batch->mlm_row, hidden, k->in);
+    ops->linear_forward(d, &dense, n, k->in, false, k->dense);
+    ops->bias_gelu_forward(d, n, dense.out, dense.bias, k->dense, k->scratch);
+    ops->norm_forward(d, &norm, n, k->scratch, &k->norm, k->out);
+    ops->linear_forward(d, &decoder, n, k->out, true, k->logits);
+    /* Logits become their gradient. */
+    ops->cross_entropy(d, BERT_LOSS_MLM, n, decoder.out, k->logits,
+                       batch->mlm_label, batch->mlm_weight, k->loss);
 }
 
-void bert_mlm_backward(const bert_params *params, const bert_batch *batch,
-                       const bert_mlm_kept *k, real *d_hidden)
+void bert_mlm_backward(const bert_pass *pass, void *d_hidden)
 {
-    const bert_linear dense = dense_of(params);
-    const bert_norm norm = norm_of(params);
-    const bert_linear decoder = decoder_of(params);
+    static const bert_dropout none = {.scale = 1};
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
+    const bert_batch *const batch = pass->batch;
+    const bert_mlm_kept *const k = &pass->activations->mlm;
+    const bert_linear dense = dense_of(pass->params);
+    const bert_norm norm = norm_of(pass->params);
+    const bert_linear decoder = decoder_of(pass->params);
     const size_t n = batch->n_mlm;
-    real *const d = k->scratch;
+    void *const dx = k->scratch;
 
-    bert_linear_backward_weight(&decoder, n, k->logits, k->out);
-    bert_linear_backward_input(&decoder, n, k->logits, 0, d);
-    bert_norm_backward(&norm, n, &k->norm, d, d);
-    bert_gelu_backward(n, dense.out, k->dense, d, k->out);
-    bert_linear_backward_weight(&dense, n, d, k->in);
-    bert_linear_backward_input(&dense, n, d, 0, k->out);
-    bert_scatter_rows(n, dense.in, batch->mlm_row, k->out, d_hidden);
+    ops->linear_backward_weight(d, &decoder, n, k->logits, k->out);
+    ops->linear_backward_input(d, &decoder, n, k->logits, 0, dx);
+    ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
+    ops->bias_gelu_backward(d, n, dense.out, dense.bias, k->dense, dx,
+                            k->out);
+    ops->linear_backward_weight(d, &dense, n, dx, k->in);
+    ops->linear_backward_input(d, &dense, n, dx, 0, k->out);
+    ops->scatter_rows(d, n, dense.in, batch->mlm_row, k->out, d_hidden);
 }

@@ -6,8 +6,6 @@
  */
 #include "heads.h"
 
-#include "softmax.h"
-
 static bert_linear pooler_of(const bert_params *p)
 {
     return bert_params_linear(p, bert_params_back(p, BERT_POOLER_WEIGHT),
@@ -20,55 +18,39 @@ static bert_linear classes_of(const bert_params *p)
                               bert_params_back(p, BERT_NSP_BIAS), 1);
 }
 
-/* Sequences without a label lose nothing. */
-static double loss_of(const bert_batch *batch, const bert_nsp_kept *k)
+void bert_nsp_forward(const bert_pass *pass, const void *hidden)
 {
-    double total = 0;
-
-    for (size_t i = 0; i < batch->n_seq; i++) {
-        real *const logits = k->logits + 2 * i;
-        const int32_t label = batch->nsp_label[i];
-
-        if (label < 0) {
-            logits[0] = logits[1] = 0;
-            k->loss[i] = 0;
-            continue;
-        }
-        k->loss[i] = bert_cross_entropy_row(2, logits, (size_t)label,
-                                            batch->nsp_weight[i]);
-        total += (double)batch->nsp_weight[i] * k->loss[i];
-    }
-    return total;
-}
-
-double bert_nsp_forward(const bert_params *params, const bert_batch *batch,
-                        const real *hidden, const bert_nsp_kept *k)
-{
-    const bert_linear pooler = pooler_of(params);
-    const bert_linear classes = classes_of(params);
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
+    const bert_batch *const batch = pass->batch;
+    const bert_nsp_kept *const k = &pass->activations->nsp;
+    const bert_linear pooler = pooler_of(pass->params);
+    const bert_linear classes = classes_of(pass->params);
     const size_t n = batch->n_seq;
 
-    bert_gather_rows(n, pooler.in, batch->cls_row, hidden, k->in);
-    bert_linear_forward(&pooler, n, k->in, k->pooled);
-    for (size_t i = 0; i < n * pooler.out; i++)
-        k->pooled[i] = tanh(k->pooled[i]);
-    bert_linear_forward(&classes, n, k->pooled, k->logits);
-    return loss_of(batch, k);
+    ops->gather_rows(d, n, pooler.in, batch->cls_row, hidden, k->in);
+    ops->linear_forward(d, &pooler, n, k->in, true, k->pooled);
+    ops->tanh_forward(d, n * pooler.out, k->pooled);
+    ops->linear_forward(d, &classes, n, k->pooled, true, k->logits);
+    ops->cross_entropy(d, BERT_LOSS_NSP, n, classes.out, k->logits,
+                       batch->nsp_label, batch->nsp_weight, k->loss);
 }
 
-void bert_nsp_backward(const bert_params *params, const bert_batch *batch,
-                       const bert_nsp_kept *k, real *d_hidden)
+void bert_nsp_backward(const bert_pass *pass, void *d_hidden)
 {
-    const bert_linear pooler = pooler_of(params);
-    const bert_linear classes = classes_of(params);
+    const bert_ops *const ops = pass->ops;
+    bert_device *const d = pass->device;
+    const bert_batch *const batch = pass->batch;
+    const bert_nsp_kept *const k = &pass->activations->nsp;
+    const bert_linear pooler = pooler_of(pass->params);
+    const bert_linear classes = classes_of(pass->params);
     const size_t n = batch->n_seq;
-    real *const d = k->scratch;
+    void *const dx = k->scratch;
 
-    bert_linear_backward_weight(&classes, n, k->logits, k->pooled);
-    bert_linear_backward_input(&classes, n, k->logits, 0, d);
-    for (size_t i = 0; i < n * pooler.out; i++)
-        d[i] *= 1 - k->pooled[i] * k->pooled[i];
-    bert_linear_backward_weight(&pooler, n, d, k->in);
-    bert_linear_backward_input(&pooler, n, d, 0, k->pooled);
-    bert_scatter_rows(n, pooler.in, batch->cls_row, k->pooled, d_hidden);
+    ops->linear_backward_weight(d, &classes, n, k->logits, k->pooled);
+    ops->linear_backward_input(d, &classes, n, k->logits, 0, dx);
+    ops->tanh_backward(d, n * pooler.out, k->pooled, dx);
+    ops->linear_backward_weight(d, &pooler, n, dx, k->in);
+    ops->linear_backward_input(d, &pooler, n, dx, 0, k->pooled);
+    ops->scatter_rows(d, n, pooler.in, batch->cls_row, k->pooled, d_hidden);
 }

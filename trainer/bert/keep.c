@@ -103,20 +103,31 @@ int keep_read(keep *k, bert_model *model, lamb *l)
         return STATUS_OK;
     if (r != PS_OK)
         return say_failure(CONF_PROGRAM, k->name, &err);
+    bert_model_store(model);
+    lamb_store(l);
     lamb_set(l, k->run.lamb);
     k->saved = k->run.steps;
     return STATUS_OK;
 }
 
-int keep_save(keep *k, bert_model *model, lamb *l)
+int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l)
 {
     checkpoint c;
     ps_error err;
+    bert_results none;
+    const char *why;
 
     if (k->failed)
         return STATUS_FAILURE;
     if (k->name == NULL || k->saved == k->run.steps)
         return STATUS_OK;
+    bert_model_fetch(model);
+    lamb_fetch(l);
+    if (!device->ops->finish(device, &none, &why)) {
+        k->failed = true;
+        say(CONF_PROGRAM, "%s", why);
+        return STATUS_FAILURE;
+    }
     c = all_of(k, model, l);
     if (checkpoint_write(k->name, &c, &k->run, &err) != PS_OK) {
         k->failed = true;

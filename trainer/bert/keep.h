@@ -19,7 +19,7 @@ typedef struct keep {
     char settings[CHECKPOINT_SETTINGS];
     checkpoint_run run; /* as it was after the last whole step */
     uint64_t saved;     /* the steps that are in the file */
-    bool failed;        /* it could not be written, and that was told */
+    bool failed;        /* the file or the device, and that was told */
 } keep;
 
 /*
@@ -32,7 +32,7 @@ int keep_try(const conf *c);
 /* Goes on from the file, if there is one. */
 int keep_read(keep *k, bert_model *model, lamb *l);
 
-/* Keeps the steps that are not in the file. */
-int keep_save(keep *k, bert_model *model, lamb *l);
+/* Keeps the steps that are not in the file; the device has made them. */
+int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l);
 
 #endif /* BERT_KEEP_H */

@@ -12,10 +12,7 @@
 #ifndef BERT_LAMB_H
 #define BERT_LAMB_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "real.h"
+#include "ops.h"
 
 typedef struct lamb_options {
     double beta1;   /* of the mean of gradients */
@@ -24,13 +21,6 @@ typedef struct lamb_options {
     double decay;   /* of weights */
     double clip;    /* the longest gradient; 0: any */
 } lamb_options;
-
-/* A tensor: `count` numbers from `offset` on in the arenas. */
-typedef struct lamb_part {
-    size_t offset;
-    size_t count;
-    bool decays; /* weight decay and trust ratio apply */
-} lamb_part;
 
 /* What the moments hold of their beginning is the product of all betas. */
 typedef struct lamb_state {
@@ -41,21 +31,28 @@ typedef struct lamb_state {
 typedef struct lamb lamb;
 
 /* Moments of 0 for so many numbers; parts are copied.  NULL: no memory. */
-lamb *lamb_open(const lamb_options *options, size_t numbers,
-                const lamb_part *parts, size_t n_parts);
+lamb *lamb_open(bert_device *device, const lamb_options *options,
+                size_t numbers, const bert_part *parts, size_t n_parts);
 void lamb_free(lamb *l);
 
 /*
- * One step at learning rate `rate`, with betas to the power of `factor`.
- * Returns the norm of the gradient before it was cut; where that is no
- * number, nothing was changed.
+ * Asks for a step at learning rate `rate`, with betas to the power of
+ * `factor`; weights and gradients are the device's.  Whether they were
+ * changed is what the device's finish() tells; if not, the state before has
+ * to be set again.
  */
-double lamb_step(lamb *l, real *weights, const real *gradients, double rate,
-                 double factor);
+void lamb_step(lamb *l, real *weights, const real *gradients, double rate,
+               double factor);
 
-/* What a checkpoint has to hold; the moments are `numbers` each. */
+/*
+ * What a checkpoint has to hold; the moments are `numbers` each.  They are
+ * the host's view, as of the last lamb_fetch; lamb_store takes what was
+ * written there.  Both do nothing where the device is on the host.
+ */
 real *lamb_mean(lamb *l);
 real *lamb_square(lamb *l);
+void lamb_fetch(lamb *l);
+void lamb_store(lamb *l);
 lamb_state lamb_get(const lamb *l);
 void lamb_set(lamb *l, lamb_state state);
 

@@ -10,6 +10,9 @@
 
 #include <stdint.h>
 
+#include "both.h"
+
+BERT_BOTH
 static inline uint64_t bert_mix(uint64_t seed, uint64_t place)
 {
     uint64_t z = seed + (place + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -6,26 +6,30 @@
 #include "model.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "embedding.h"
+#include "dropout.h"
 #include "encoder.h"
 #include "heads.h"
 #include "model_parts.h"
+#include "sites.h"
 
-bert_model *bert_model_open(const bert_config *config, uint64_t seed)
+bert_model *bert_model_open(bert_device *device, const bert_config *config,
+                            uint64_t seed)
 {
     bert_model *const model = calloc(1, sizeof *model);
 
     if (!model)
         return NULL;
+    model->device = device;
     model->config = *config;
     if (!bert_params_open(&model->params, config)
-        || !bert_activations_open(&model->activations, config)) {
+        || !bert_params_alloc(&model->params, device)
+        || !bert_activations_open(&model->activations, device, config)) {
         bert_model_free(model);
         return NULL;
     }
     bert_params_init(&model->params, seed);
+    bert_model_store(model);
     return model;
 }
 
@@ -53,6 +57,8 @@ const bert_tensor *bert_model_tensor(const bert_model *model, size_t i)
     return model->params.tensors + i;
 }
 
+/* ---- The arenas ---- */
+
 size_t bert_model_numbers(const bert_model *model)
 {
     return model->params.n_numbers;
@@ -60,112 +66,165 @@ size_t bert_model_numbers(const bert_model *model)
 
 real *bert_model_weights(bert_model *model)
 {
-    return model->params.weights;
+    return model->params.weights.host;
 }
 
-real *bert_model_gradients(bert_model *model)
+const real *bert_model_gradients(const bert_model *model)
 {
-    return model->params.gradients;
+    return model->params.gradients.host;
+}
+
+real *bert_model_device_weights(bert_model *model)
+{
+    return model->params.weights.at;
+}
+
+const real *bert_model_device_gradients(const bert_model *model)
+{
+    return model->params.gradients.at;
+}
+
+void bert_model_fetch(bert_model *model)
+{
+    bert_arena_fetch(&model->params.weights);
+}
+
+void bert_model_fetch_gradients(bert_model *model)
+{
+    bert_arena_fetch(&model->params.gradients);
+}
+
+void bert_model_store(bert_model *model)
+{
+    const bert_arena *const weights = &model->params.weights;
+
+    bert_arena_store(weights);
+    model->device->ops->weights_written(model->device, weights->at,
+                                        weights->n);
 }
 
 void bert_model_clear_gradients(bert_model *model)
 {
-    memset(model->params.gradients, 0,
-           model->params.n_numbers * sizeof(real));
+    const bert_arena *const gradients = &model->params.gradients;
+
+    model->device->ops->fill(model->device, gradients->at, 0,
+                             gradients->n * sizeof(real));
 }
 
-static bert_pass pass_of(bert_model *model, const bert_batch *batch,
+/* ---- Forward and backward ---- */
+
+static bert_pass pass_of(bert_model *model, const bert_batch *staged,
                          const bert_step *step)
 {
     return (bert_pass){
+        .device = model->device,
+        .ops = model->device->ops,
         .params = &model->params,
         .config = &model->config,
-        .batch = batch,
+        .batch = staged,
         .attention = step->attention,
         .dropout = bert_dropout_at(
             step->training ? model->config.dropout : 0, step->seed),
         .activations = &model->activations};
 }
 
+static bert_tables tables_of(const bert_params *p)
+{
+    return (bert_tables){
+        .word = bert_params_weight(p, BERT_WORD),
+        .position = bert_params_weight(p, BERT_POSITION),
+        .type = bert_params_weight(p, BERT_TYPE),
+        .word_gradient = bert_params_gradient(p, BERT_WORD),
+        .position_gradient = bert_params_gradient(p, BERT_POSITION),
+        .type_gradient = bert_params_gradient(p, BERT_TYPE)};
+}
+
+static bert_norm embedding_norm(const bert_params *p)
+{
+    return bert_params_norm(p, BERT_EMBEDDING_GAIN, BERT_EMBEDDING_BIAS);
+}
+
 /* The input of a layer, or with one too many, the encoder's output. */
-static const real *input_of(const bert_model *model, uint32_t layer)
+static const void *input_of(const bert_model *model, uint32_t layer)
 {
     const bert_activations *const a = &model->activations;
 
     return layer ? a->layer[layer - 1].out : a->embedded;
 }
 
-const real *bert_model_hidden(const bert_model *model)
+static const void *output_of(const bert_model *model)
 {
     return input_of(model, model->config.layers);
 }
 
-/* The means of the losses of a sequence's masked tokens. */
-static void share_mlm(const bert_batch *batch, const double *loss,
-                      double *seq_mlm)
-{
-    for (size_t i = 0; i < batch->n_seq; i++)
-        seq_mlm[i] = 0;
-    for (size_t i = 0; i < batch->n_mlm;) {
-        const int32_t seq = batch->mlm_seq[i];
-        const size_t first = i;
-        double sum = 0;
-
-        for (; i < batch->n_mlm && batch->mlm_seq[i] == seq; i++)
-            sum += loss[i];
-        seq_mlm[seq] = sum / (double)(i - first);
-    }
-}
-
-static void report(const bert_model *model, const bert_batch *batch,
-                   bert_losses *losses)
-{
-    const bert_activations *const a = &model->activations;
-
-    losses->total = losses->mlm + losses->nsp;
-    if (losses->seq_mlm)
-        share_mlm(batch, a->mlm.loss, losses->seq_mlm);
-    for (size_t i = 0; losses->seq_nsp && i < batch->n_seq; i++)
-        losses->seq_nsp[i] = a->nsp.loss[i];
-}
-
 bool bert_model_forward(bert_model *model, const bert_batch *batch,
-                        const bert_step *step, bert_losses *losses)
+                        const bert_step *step)
 {
     bert_activations *const a = &model->activations;
-    const bert_pass pass = pass_of(model, batch, step);
+    const bert_tables tables = tables_of(&model->params);
+    const bert_norm norm = embedding_norm(&model->params);
+    const bert_pass *const pass = &model->pass;
+    const bert_batch *staged;
 
-    if (!bert_activations_fit(a, &model->config, batch, step->attention))
+    if (!bert_activations_fit(a, &model->config, batch,
+                              step->attention == BERT_DENSE))
         return false;
+    staged = model->device->ops->stage(model->device, batch);
+    if (!staged)
+        return false;
+    model->pass = pass_of(model, staged, step);
     if (model->poison)
         bert_activations_poison(a, true);
-    bert_embedding_forward(&model->params, batch, &pass.dropout,
-                           &a->embedding_norm, a->embedded);
+    pass->ops->embed_forward(pass->device, &tables, &norm, staged,
+                             &pass->dropout, BERT_SITE_EMBEDDING,
+                             &a->embedding_norm, a->embedded);
     for (uint32_t i = 0; i < model->config.layers; i++)
-        bert_encoder_forward(&pass, i, input_of(model, i));
-    losses->mlm = bert_mlm_forward(&model->params, batch,
-                                   bert_model_hidden(model), &a->mlm);
-    losses->nsp = bert_nsp_forward(&model->params, batch,
-                                   bert_model_hidden(model), &a->nsp);
-    report(model, batch, losses);
+        bert_encoder_forward(pass, i, input_of(model, i));
+    bert_mlm_forward(pass, output_of(model));
+    bert_nsp_forward(pass, output_of(model));
     return true;
 }
 
-void bert_model_backward(bert_model *model, const bert_batch *batch,
-                         const bert_step *step)
+/* Bytes of the encoder's output. */
+static size_t output_size(const bert_model *model)
+{
+    return (size_t)model->pass.batch->n_rows * model->config.hidden
+           * model->device->value_size;
+}
+
+void bert_model_backward(bert_model *model)
 {
     bert_activations *const a = &model->activations;
-    const bert_pass pass = pass_of(model, batch, step);
-    real *const d_x = a->scratch.d_x;
+    const bert_tables tables = tables_of(&model->params);
+    const bert_norm norm = embedding_norm(&model->params);
+    const bert_pass *const pass = &model->pass;
+    void *const d_x = a->scratch.d_x;
 
     if (model->poison)
         bert_activations_poison(a, false);
-    memset(d_x, 0, (size_t)batch->n_rows * model->config.hidden
-                       * sizeof *d_x);
-    bert_mlm_backward(&model->params, batch, &a->mlm, d_x);
-    bert_nsp_backward(&model->params, batch, &a->nsp, d_x);
+    pass->ops->fill(pass->device, d_x, 0, output_size(model));
+    bert_mlm_backward(pass, d_x);
+    bert_nsp_backward(pass, d_x);
     for (uint32_t i = model->config.layers; i > 0; i--)
-        bert_encoder_backward(&pass, i - 1, input_of(model, i - 1));
-    bert_embedding_backward(&model->params, batch, &pass.dropout,
-                            &a->embedding_norm, d_x);
+        bert_encoder_backward(pass, i - 1, input_of(model, i - 1));
+    pass->ops->embed_backward(pass->device, &tables, &norm, pass->batch,
+                              &pass->dropout, BERT_SITE_EMBEDDING,
+                              &a->embedding_norm, d_x);
+}
+
+void bert_model_hidden(const bert_model *model, void *values)
+{
+    model->device->ops->download(model->device, values, output_of(model),
+                                 output_size(model));
+}
+
+void bert_model_row_losses(const bert_model *model, double *mlm, double *nsp)
+{
+    const bert_activations *const a = &model->activations;
+    const bert_batch *const batch = model->pass.batch;
+
+    model->device->ops->download(model->device, mlm, a->mlm.loss,
+                                 batch->n_mlm * sizeof *mlm);
+    model->device->ops->download(model->device, nsp, a->nsp.loss,
+                                 batch->n_seq * sizeof *nsp);
 }

@@ -9,24 +9,17 @@
  * block-diagonal in packs: Krell et al., "Efficient Sequence Packing without
  * Cross-contamination" (2021), section 3.2.
  *
- * Threads are OpenMP's, which call the BLAS at the same time: it has to be
- * told to use one thread itself, before the first forward, with
- * openblas_set_num_threads(1).  Work is cut into pieces whatever the number
- * of threads, so results are the same bits for any number.  They are others
- * on processors for which OpenBLAS or the compiler has other code.
+ * A device does the arithmetic, see ops.h.  On processors results are the
+ * same bits for any number of threads; they are others on processors for
+ * which OpenBLAS or the compiler has other code.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef BERT_MODEL_H
 #define BERT_MODEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "batch.h"
 #include "config.h"
-#include "real.h"
+#include "ops.h"
 
 /* How attention is kept inside sequences. */
 typedef enum bert_attention {
@@ -48,19 +41,33 @@ typedef struct bert_model bert_model;
 /*
  * A model with weights drawn from a normal distribution of deviation 0.02,
  * cut at two deviations, biases 0, gains 1; the same for the same seed.
- * NULL if there is no memory or the shape is none.
+ * NULL if there is no memory or the shape is none.  The device has to outlive
+ * the model.
  */
-bert_model *bert_model_open(const bert_config *config, uint64_t seed);
+bert_model *bert_model_open(bert_device *device, const bert_config *config,
+                            uint64_t seed);
 void bert_model_free(bert_model *model);
 
 const bert_config *bert_model_config(const bert_model *model);
 size_t bert_model_tensors(const bert_model *model);
 const bert_tensor *bert_model_tensor(const bert_model *model, size_t i);
 
-/* The arenas: so many numbers each; they live as long as the model. */
+/*
+ * The host's view of the arenas: so many numbers each; they live as long as
+ * the model.  Where the device is on the host they are the arenas themselves.
+ * Else fetch() brings weights from the device, fetch_gradients() gradients, and
+ * store() takes weights there; they have to be called everywhere.
+ */
 size_t bert_model_numbers(const bert_model *model);
 real *bert_model_weights(bert_model *model);
-real *bert_model_gradients(bert_model *model);
+const real *bert_model_gradients(const bert_model *model);
+void bert_model_fetch(bert_model *model);
+void bert_model_fetch_gradients(bert_model *model);
+void bert_model_store(bert_model *model);
+
+/* Where they are on the device. */
+real *bert_model_device_weights(bert_model *model);
+const real *bert_model_device_gradients(const bert_model *model);
 
 /* How a step is computed. */
 typedef struct bert_step {
@@ -70,32 +77,25 @@ typedef struct bert_step {
 } bert_step;
 
 /*
- * Losses of a batch.  `total` is the sum of weight times negative logarithm
- * of likelihood over masked tokens and next-sentence labels: what the
- * gradients are of.  Per-sequence arrays are of the caller, or NULL.
- */
-typedef struct bert_losses {
-    double total;
-    double mlm; /* its masked-LM part */
-    double nsp;
-    double *seq_mlm; /* [n_seq] mean over the sequence's masked tokens */
-    double *seq_nsp; /* [n_seq] */
-} bert_losses;
-
-/*
- * Computes the losses; keeps what bert_model_backward needs.  False if there
- * is no memory for the activations (they grow to the largest batch).
+ * Asks for the losses of a batch and keeps what bert_model_backward needs.
+ * The loss is the sum of weight times negative logarithm of likelihood over
+ * masked tokens and next-sentence labels; finish() of the device tells it.
+ * False if there is no memory for the activations (they grow to the largest
+ * batch).
  */
 bool bert_model_forward(bert_model *model, const bert_batch *batch,
-                        const bert_step *step, bert_losses *losses);
+                        const bert_step *step);
 
-/* Adds to the gradients those of the last forward's total. */
-void bert_model_backward(bert_model *model, const bert_batch *batch,
-                         const bert_step *step);
-
-/* The encoder's last output of the last forward: n_rows x hidden. */
-const real *bert_model_hidden(const bert_model *model);
+/* Adds to the gradients those of the last forward's losses. */
+void bert_model_backward(bert_model *model);
 
 void bert_model_clear_gradients(bert_model *model);
+
+/*
+ * Of the last forward: the encoder's output, n_rows x hidden values of the
+ * device, and the losses of masked tokens and of sequences, not weighted.
+ */
+void bert_model_hidden(const bert_model *model, void *values);
+void bert_model_row_losses(const bert_model *model, double *mlm, double *nsp);
 
 #endif /* BERT_MODEL_H */

@@ -6,15 +6,16 @@
 #ifndef BERT_MODEL_PARTS_H
 #define BERT_MODEL_PARTS_H
 
-#include "activations.h"
 #include "model.h"
-#include "params.h"
+#include "pass.h"
 
 struct bert_model {
+    bert_device *device;
     bert_config config;
     bert_params params;
     bert_activations activations;
-    bool poison; /* tests: activations are NaN before they are computed */
+    bert_pass pass; /* the last forward's */
+    bool poison;    /* tests: activations are NaN before they are computed */
 };
 
 #endif /* BERT_MODEL_PARTS_H */

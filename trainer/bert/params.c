@@ -49,12 +49,12 @@ static const tensor_shape per_layer[BERT_PER_LAYER] = {
 static const tensor_shape back[BERT_BACK] = {
     {"bert.pooler.dense.weight", HIDDEN, HIDDEN},
     {"bert.pooler.dense.bias", ONE, HIDDEN},
-    {"cls.predictions.bias", ONE, VOCAB},
     {"cls.predictions.transform.dense.weight", HIDDEN, HIDDEN},
     {"cls.predictions.transform.dense.bias", ONE, HIDDEN},
     {"cls.predictions.transform.LayerNorm.weight", ONE, HIDDEN},
     {"cls.predictions.transform.LayerNorm.bias", ONE, HIDDEN},
     {"cls.seq_relationship.weight", TWO, HIDDEN},
+    {"cls.predictions.bias", ONE, VOCAB},
     {"cls.seq_relationship.bias", ONE, TWO},
 };
 
@@ -139,11 +139,7 @@ bool bert_params_open(bert_params *params, const bert_config *config)
     params->layers = config->layers;
     params->tensors = calloc(bert_params_back(params, BERT_BACK),
                              sizeof *params->tensors);
-    if (params->tensors && fill_table(params, config)) {
-        params->weights = calloc(params->n_numbers, sizeof(real));
-        params->gradients = calloc(params->n_numbers, sizeof(real));
-    }
-    if (params->weights && params->gradients)
+    if (params->tensors && fill_table(params, config))
         return true;
     bert_params_free(params);
     return false;
@@ -152,9 +148,15 @@ bool bert_params_open(bert_params *params, const bert_config *config)
 void bert_params_free(bert_params *params)
 {
     free(params->tensors);
-    free(params->weights);
-    free(params->gradients);
+    bert_arena_free(&params->weights);
+    bert_arena_free(&params->gradients);
     *params = (bert_params){0};
+}
+
+bool bert_params_alloc(bert_params *params, bert_device *device)
+{
+    return bert_arena_open(&params->weights, device, params->n_numbers)
+           && bert_arena_open(&params->gradients, device, params->n_numbers);
 }
 
 size_t bert_params_layer(uint32_t layer, size_t tensor)
@@ -169,12 +171,12 @@ size_t bert_params_back(const bert_params *params, size_t tensor)
 
 const real *bert_params_weight(const bert_params *params, size_t tensor)
 {
-    return params->weights + params->tensors[tensor].offset;
+    return params->weights.at + params->tensors[tensor].offset;
 }
 
 real *bert_params_gradient(const bert_params *params, size_t tensor)
 {
-    return params->gradients + params->tensors[tensor].offset;
+    return params->gradients.at + params->tensors[tensor].offset;
 }
 
 bert_linear bert_params_linear(const bert_params *params, size_t weight,

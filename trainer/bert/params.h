@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "config.h"
-#include "layernorm.h"
-#include "linear.h"
 #include "model.h"
 
 /* Tensors in front of the layers. */
@@ -49,16 +48,20 @@ enum {
     BERT_PER_LAYER
 };
 
-/* Tensors behind the layers. */
+/*
+ * Tensors behind the layers.  The decoder's bias may have any number of
+ * numbers, and would take what is behind it out of alignment: that is only
+ * the two numbers of the last one.
+ */
 enum {
     BERT_POOLER_WEIGHT,
     BERT_POOLER_BIAS,
-    BERT_DECODER_BIAS,
     BERT_TRANSFORM_WEIGHT,
     BERT_TRANSFORM_BIAS,
     BERT_TRANSFORM_GAIN,
     BERT_TRANSFORM_SHIFT,
     BERT_NSP_WEIGHT,
+    BERT_DECODER_BIAS,
     BERT_NSP_BIAS,
     BERT_BACK
 };
@@ -68,21 +71,25 @@ typedef struct bert_params {
     size_t n_tensors;
     size_t n_numbers;
     uint32_t layers;
-    real *weights;
-    real *gradients;
+    bert_arena weights;
+    bert_arena gradients;
 } bert_params;
 
-/* All zero when it fails: no memory, or the shape is none. */
+/* The table; all zero when it fails: no memory, or the shape is none. */
 bool bert_params_open(bert_params *params, const bert_config *config);
 void bert_params_free(bert_params *params);
 
-/* Draws the weights. */
+/* The arenas, of 0; false if there is no memory. */
+bool bert_params_alloc(bert_params *params, bert_device *device);
+
+/* Draws the weights, on the host. */
 void bert_params_init(bert_params *params, uint64_t seed);
 
 /* Which tensor it is: of the front, of a layer, of the back. */
 size_t bert_params_layer(uint32_t layer, size_t tensor);
 size_t bert_params_back(const bert_params *params, size_t tensor);
 
+/* Where it is on the device. */
 const real *bert_params_weight(const bert_params *params, size_t tensor);
 real *bert_params_gradient(const bert_params *params, size_t tensor);
 

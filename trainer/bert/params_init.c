@@ -8,6 +8,7 @@
  */
 #include "params.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "mix.h"
@@ -61,7 +62,7 @@ void bert_params_init(bert_params *params, uint64_t seed)
     for (size_t i = 0; i < params->n_tensors; i++) {
         const bert_tensor *const t = params->tensors + i;
         const size_t n = (size_t)t->rows * t->columns;
-        real *const weights = params->weights + t->offset;
+        real *const weights = params->weights.host + t->offset;
 
         if (t->decays)
             draw_tensor(weights, n, bert_mix(seed, i));

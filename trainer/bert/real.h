@@ -9,15 +9,10 @@
 #ifndef BERT_REAL_H
 #define BERT_REAL_H
 
-#include <cblas.h>
-#include <tgmath.h>
-
 #ifdef BERT_DOUBLE
 typedef double real;
-#define bert_gemm cblas_dgemm
 #else
 typedef float real;
-#define bert_gemm cblas_sgemm
 #endif
 
 #endif /* BERT_REAL_H */

@@ -1,16 +1,21 @@
 /*
  * train.c - bert-train: BERT's pre-training on packs.
  *
+ * A device is asked for steps, and only waited for when something is printed
+ * or kept: then the steps since are settled.  Processors are waited for at
+ * once.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "conf.h"
+#include "cpu/device.h"
+#include "cuda/open.h"
 #include "draw.h"
 #include "fail.h"
 #include "feed.h"
@@ -20,14 +25,28 @@
 #include "report.h"
 #include "stop.h"
 
+/* What a run is after a step, if that went well. */
+typedef struct asked_step {
+    report_step report; /* without what only the device knows */
+    checkpoint_run run;
+    bool idle; /* it had nothing to learn */
+} asked_step;
+
+#define ASKED_MAX 64 /* steps that nobody waited for */
+
 /* All that a run works with. */
 typedef struct training {
     conf conf;
+    bert_device *device;
     feed *feed;
     bert_model *model;
     lamb *lamb;
     keep keep;
-    uint64_t idle; /* steps that had nothing to learn */
+    checkpoint_run now; /* keep.run, and the steps that were asked for */
+    asked_step asked[ASKED_MAX];
+    uint64_t n_asked;
+    double started, used; /* seconds, when the first of them was asked for */
+    uint64_t idle;        /* steps that had nothing to learn */
     report_step unprinted;
     pthread_mutex_t printer; /* who has it may print what is unprinted */
 } training;
@@ -69,26 +88,103 @@ static int print(training *t)
     return written ? STATUS_OK : complain_stdout();
 }
 
+/* ---- Waiting for steps ---- */
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Steps that went well, the last of which has the sums of all of them. */
+static void settle_good(training *t, const bert_results *r)
+{
+    report_step *last = &t->asked[r->steps - 1].report;
+
+    last->gradient = r->gradient;
+    last->mlm = r->sum[BERT_LOSS_MLM];
+    last->nsp = r->sum[BERT_LOSS_NSP];
+    last->loss = last->mlm + last->nsp;
+    last->seconds = now(CLOCK_MONOTONIC) - t->started;
+    last->processor = now(CLOCK_PROCESS_CPUTIME_ID) - t->used;
+    for (uint64_t i = 0; i < r->steps; i++) {
+        report_add(&t->unprinted, &t->asked[i].report);
+        t->idle += t->asked[i].idle;
+    }
+    t->keep.run = t->asked[r->steps - 1].run;
+}
+
+/*
+ * Waits until the steps that were asked for are made.  After a failure model
+ * and keep.run are what they were after the last step that went well; what
+ * failed on the device itself leaves nothing to keep, and is told once.
+ */
+static int settle(training *t)
+{
+    uint64_t n = t->n_asked;
+    bert_results r;
+    const char *why;
+
+    if (t->device == NULL || (n == 0 && t->keep.failed))
+        return STATUS_OK;
+    t->n_asked = 0;
+    if (!t->device->ops->finish(t->device, &r, &why)) {
+        t->keep.failed = true;
+        return complain(why);
+    }
+    if (r.steps > 0)
+        settle_good(t, &r);
+    if (r.steps == n)
+        return STATUS_OK;
+    say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
+        "(a lower --rate may help)", t->asked[r.steps].report.step);
+    return STATUS_FAILURE;
+}
+
+/* There is no memory, or the device failed, which is the reason then. */
+static int complain_memory(training *t, const char *what)
+{
+    int status = settle(t);
+
+    return status == STATUS_OK ? complain(what) : status;
+}
+
 /* ---- The start ---- */
 
 /* What a signal leaves to do.  Our other thread waits, or is printing. */
 static int stopped(void *context)
 {
     training *t = context;
-    int status = keep_save(&t->keep, t->model, t->lamb);
+    int settled = settle(t);
+    int status = keep_save(&t->keep, t->device, t->model, t->lamb);
     struct timespec limit;
 
     (void)clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += PATIENCE;
     if (pthread_mutex_timedlock(&t->printer, &limit) == 0)
         (void)report_print(&t->unprinted, t->conf.stats == 1);
-    return status;
+    return settled == STATUS_OK ? status : settled;
+}
+
+static int open_device(training *t)
+{
+    char why[200] = "no memory";
+
+    t->device = t->conf.device == CONF_CUDA
+                    ? bert_cuda_open((bert_precision)t->conf.precision, why,
+                                     sizeof why)
+                    : bert_cpu_open();
+    return t->device != NULL ? STATUS_OK : complain(why);
 }
 
 static int prepare(training *t)
 {
-    int status = keep_try(&t->conf);
+    int status = open_device(t);
 
+    if (status == STATUS_OK)
+        status = keep_try(&t->conf);
     t->keep.name = t->conf.save;
     if (status == STATUS_OK && t->conf.save != NULL &&
         !stop_catch(stopped, t))
@@ -121,7 +217,7 @@ static int open_feed(training *t)
 static lamb *open_lamb(const training *t)
 {
     size_t n = bert_model_tensors(t->model);
-    lamb_part *parts = calloc(n, sizeof *parts);
+    bert_part *parts = calloc(n, sizeof *parts);
     lamb *l;
 
     if (parts == NULL)
@@ -129,12 +225,13 @@ static lamb *open_lamb(const training *t)
     for (size_t i = 0; i < n; i++) {
         const bert_tensor *tensor = bert_model_tensor(t->model, i);
 
-        parts[i] = (lamb_part){.offset = tensor->offset,
+        parts[i] = (bert_part){.offset = tensor->offset,
                                .count = (size_t)tensor->rows *
                                         tensor->columns,
                                .decays = tensor->decays};
     }
-    l = lamb_open(&t->conf.lamb, bert_model_numbers(t->model), parts, n);
+    l = lamb_open(t->device, &t->conf.lamb, bert_model_numbers(t->model),
+                  parts, n);
     free(parts);
     return l;
 }
@@ -144,12 +241,12 @@ static int open_model(training *t)
     bert_config config = t->conf.model;
 
     config.vocab_size = feed_vocab(t->feed);
-    t->model = bert_model_open(&config, t->conf.seed);
+    t->model = bert_model_open(t->device, &config, t->conf.seed);
     if (t->model == NULL)
-        return complain("no memory for such a model");
+        return complain_memory(t, "no memory for such a model");
     t->lamb = open_lamb(t);
     if (t->lamb == NULL)
-        return complain("no memory for the optimiser");
+        return complain_memory(t, "no memory for the optimiser");
     conf_settings(&t->conf, &config, t->keep.settings,
                   sizeof t->keep.settings);
     return STATUS_OK;
@@ -161,23 +258,16 @@ static int resume(training *t)
     ps_error err;
     ps_result r;
 
-    if (status != STATUS_OK || t->keep.run.steps == 0)
+    t->now = t->keep.run;
+    if (status != STATUS_OK || t->now.steps == 0)
         return status;
     stop_allow();
-    r = feed_resume(t->feed, &t->keep.run.place, &err);
+    r = feed_resume(t->feed, &t->now.place, &err);
     stop_forbid();
     return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
 }
 
 /* ---- Steps ---- */
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-
-    (void)clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double factor_of(const training *t)
 {
@@ -187,78 +277,78 @@ static double factor_of(const training *t)
                               : (double)n.sequences / (double)n.packs;
 }
 
-static int complain_loss(const report_step *step)
+/* A batch without masked tokens and without labels. */
+static bool is_idle(const bert_batch *batch)
 {
-    say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
-        "(a lower --rate may help)", step->step);
-    return STATUS_FAILURE;
+    for (uint32_t i = 0; i < batch->n_seq; i++)
+        if (batch->nsp_label[i] >= 0)
+            return false;
+    return batch->n_mlm == 0;
 }
 
-/* Learns from the feed's batch; after a failure the model is as before. */
-static int learn(training *t, report_step *step)
+/* Asks for what is learnt from the feed's batch. */
+static int learn(training *t, double rate)
 {
-    const bert_batch *batch = feed_batch(t->feed);
     const bert_step how = {.attention = (bert_attention)t->conf.attention,
                            .training = true,
-                           .seed = draw_mix(t->conf.seed,
-                                            t->keep.run.steps)};
-    bert_losses losses = {0};
+                           .seed = draw_mix(t->conf.seed, t->now.steps)};
 
-    if (!bert_model_forward(t->model, batch, &how, &losses))
-        return complain("no memory for a batch in the model");
-    t->idle += batch->n_mlm == 0 && !(losses.nsp > 0);
-    if (!isfinite(losses.total))
-        return complain_loss(step);
+    if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
+        return complain_memory(t, "no memory for a batch in the model");
     bert_model_clear_gradients(t->model);
-    bert_model_backward(t->model, batch, &how);
-    step->rate = schedule_rate(&t->conf.rate, step->sequences);
-    step->gradient = lamb_step(t->lamb, bert_model_weights(t->model),
-                               bert_model_gradients(t->model), step->rate,
-                               factor_of(t));
-    step->loss = losses.total;
-    step->mlm = losses.mlm;
-    step->nsp = losses.nsp;
-    return isfinite(step->gradient) ? STATUS_OK : complain_loss(step);
+    bert_model_backward(t->model);
+    lamb_step(t->lamb, bert_model_device_weights(t->model),
+              bert_model_device_gradients(t->model), rate, factor_of(t));
+    return STATUS_OK;
 }
 
-/* A step is whole: this is what a checkpoint goes on from. */
-static void count_step(training *t)
+/* A step is asked for: this is what a checkpoint goes on from. */
+static void count_step(training *t, const report_step *step)
 {
-    checkpoint_run *run = &t->keep.run;
-    feed_counts n = feed_count(t->feed);
+    checkpoint_run *run = &t->now;
 
     run->steps++;
-    run->sequences += n.sequences;
-    run->tokens += n.tokens;
+    run->sequences = step->sequences;
+    run->tokens += step->tokens;
     run->lamb = lamb_get(t->lamb);
     run->place = feed_save(t->feed);
+    t->asked[t->n_asked++] = (asked_step){
+        .report = *step, .run = *run, .idle = is_idle(feed_batch(t->feed))};
+}
+
+/* What is due after every so many steps; 0: never. */
+static bool is_due(const training *t, uint64_t every)
+{
+    return every > 0 && t->now.steps % every == 0;
 }
 
 static int one_step(training *t)
 {
-    const checkpoint_run *run = &t->keep.run;
     feed_counts n = feed_count(t->feed);
-    report_step step = {.step = run->steps + 1,
-                        .sequences = run->sequences + n.sequences,
+    report_step step = {.step = t->now.steps + 1,
+                        .sequences = t->now.sequences + n.sequences,
                         .packs = n.packs,
                         .tokens = n.tokens,
                         .rows = feed_batch(t->feed)->n_rows,
                         .learnt = n.sequences};
-    double start = now(CLOCK_MONOTONIC);
-    double used = now(CLOCK_PROCESS_CPUTIME_ID);
-    int status = learn(t, &step);
+    int status;
 
+    step.rate = schedule_rate(&t->conf.rate, step.sequences);
+    if (t->n_asked == 0) {
+        t->started = now(CLOCK_MONOTONIC);
+        t->used = now(CLOCK_PROCESS_CPUTIME_ID);
+    }
+    status = learn(t, step.rate);
     if (status != STATUS_OK)
         return status;
-    step.seconds = now(CLOCK_MONOTONIC) - start;
-    step.processor = now(CLOCK_PROCESS_CPUTIME_ID) - used;
-    count_step(t);
-    report_add(&t->unprinted, &step);
-    if (run->steps % t->conf.report == 0)
+    count_step(t, &step);
+    if (t->device->on_host || t->n_asked == ASKED_MAX ||
+        is_due(t, t->conf.report) || is_due(t, t->conf.save_every))
+        status = settle(t);
+    if (status == STATUS_OK && is_due(t, t->conf.report))
         status = print(t);
-    if (status == STATUS_OK && t->conf.save_every > 0 &&
-        run->steps % t->conf.save_every == 0)
-        status = keep_save(&t->keep, t->model, t->lamb);
+    if (status == STATUS_OK && is_due(t, t->conf.save_every))
+        status = keep_save(&t->keep, t->device, t->model, t->lamb);
     return status;
 }
 
@@ -267,7 +357,7 @@ static int train(training *t)
     int status = STATUS_OK;
 
     while (status == STATUS_OK &&
-           (t->conf.steps == 0 || t->keep.run.steps < t->conf.steps)) {
+           (t->conf.steps == 0 || t->now.steps < t->conf.steps)) {
         ps_error err;
         ps_result r;
 
@@ -286,9 +376,12 @@ static int train(training *t)
 /* Whatever ended the run: its last whole step is kept. */
 static int finish(training *t, int status)
 {
-    int saved = keep_save(&t->keep, t->model, t->lamb);
+    int settled = settle(t);
+    int saved = keep_save(&t->keep, t->device, t->model, t->lamb);
     int printed = t->unprinted.steps > 0 ? print(t) : STATUS_OK;
 
+    if (status == STATUS_OK)
+        status = settled;
     if (status != STATUS_OK)
         return status;
     stop_now();
@@ -308,6 +401,7 @@ static void close_all(training *t)
 {
     lamb_free(t->lamb);
     bert_model_free(t->model);
+    bert_device_close(t->device);
     feed_free(t->feed);
 }
 
@@ -318,8 +412,6 @@ int main(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    /* We share the work out ourselves; more threads would only wait. */
-    openblas_set_num_threads(1);
     status = prepare(&t);
     if (status == STATUS_OK)
         status = open_feed(&t);

@@ -310,8 +310,10 @@ PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
 
 /* What a state says of itself; the note is that of ps_packer_save. */
 typedef struct ps_state {
-    uint64_t packs;        /* that were made */
-    uint64_t output_bytes; /* that were written */
+    uint64_t packs;         /* that were made */
+    uint64_t output_bytes;  /* that were written */
+    uint64_t output_packs;  /* in these bytes; the state has the others */
+    uint64_t output_digest; /* of these packs, as ps_pack_reader_digest */
     uint64_t input_sequences;
     uint64_t resume_from_id; /* the id of the first that has to be put again */
     bool finished;

@@ -162,6 +162,12 @@ void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
 uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
 
 /*
+ * The digest of the packs of this stream that were read so far, as END has it
+ * of all: it proves that they are those that were written, in this order.
+ */
+uint64_t ps_pack_reader_digest(const ps_pack_reader *reader);
+
+/*
  * From now on ps_pack_reader_next gives every `ranks`-th pack only: those
  * whose number, counted from 0 through all streams, is `rank` modulo `ranks`.
  * So ranks that read the same input get every pack once between them.  The
@@ -249,6 +255,15 @@ const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
 PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);
 
+/*
+ * The head of pack `i` alone: its numbers, while pack->record is NULL.  Of a
+ * plain file 64 bytes are read.  The checksum is that of the whole record and is
+ * not checked: of a wrong head only a wrong index is noticed, or numbers beyond
+ * depth and capacity.  As ps_pack_file_read.
+ */
+PS_MUST_CHECK ps_result ps_pack_file_head(ps_pack_file *file, uint64_t i,
+                                          ps_pack *pack, ps_error *err);
+
 void ps_pack_file_free(ps_pack_file *file);
 
 /* One sequence, or one piece of a split sequence, inside a pack. */
@@ -273,8 +288,8 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
 
 /*
  * Checks the rules that ps_pack_reader_next does not, because breaking them
- * cannot mislead a reader of the sequences: sums in the head, empty slots,
- * the padding tail, gaps between channels, tokens within the vocabulary.
+ * cannot mislead a reader of the sequences: sum_len_sq, empty slots, the
+ * padding tail, gaps between channels, tokens within the vocabulary.
  * The message does not say which record; the caller does.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */

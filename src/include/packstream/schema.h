@@ -91,7 +91,8 @@ typedef struct ps_schema {
 ps_schema ps_schema_raw(ps_type token_type);
 
 /*
- * Checks names, types, kinds, fills and counts; the other calls do so too.
+ * Checks names, types, kinds, fills, special ids and counts; the other calls do
+ * so too.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_schema_check(const ps_schema *schema,

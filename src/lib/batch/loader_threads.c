@@ -54,10 +54,8 @@ static bool hand_out(ps_loader *l, const ps_slot *slot)
     (void)pthread_mutex_lock(&l->lock);
     l->filled++;
     wake = last || l->filled - l->given >= l->wake_batches;
-    if (last) {
-        l->stop = true;
-        (void)pthread_cond_broadcast(&l->slots_freed);
-    }
+    if (last)
+        l->stop = true; /* who waits for slots is woken by ps_loader_free */
     if (last || l->filled % l->group == 0)
         (void)pthread_cond_broadcast(&l->turn_passed);
     l->likely_start = l->next_offset - l->filled * l->bytes;

@@ -130,7 +130,8 @@ void ps_dual_prices_init(ps_dual_prices *p, uint32_t capacity,
     ps_price_cuts_init(&p->cuts, units.count, p->depth, mem);
     if (mem->counts || mem->failed)
         return;
-    memcpy(p->price, ps_price_cut(&p->cuts, 0), n * sizeof *p->price);
+    memcpy(p->price, ps_price_cut(&p->cuts, 0),
+           (size_t)n * sizeof *p->price);
     /* Behind the last unit there may be some tokens more. */
     for (uint32_t u = 0; u <= units.count + 1; u++) {
         double full = fmin((double)u * units.size / capacity, 1);

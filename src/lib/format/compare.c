@@ -128,11 +128,6 @@ static const char *convention_name(ps_label_convention labels)
 ps_result ps_schema_compare(const ps_schema *a, const ps_schema *b,
                             ps_error *err)
 {
-    static const char *const specials[PS_SPECIALS] = {
-        [PS_PAD] = "the pad id", [PS_BOS] = "the bos id",
-        [PS_EOS] = "the eos id", [PS_CLS] = "the cls id",
-        [PS_SEP] = "the sep id", [PS_MASK] = "the mask id",
-    };
     const size_t digest = sizeof a->tokenizer;
     char x[VALUE_BYTES];
     char y[VALUE_BYTES];
@@ -152,9 +147,9 @@ ps_result ps_schema_compare(const ps_schema *a, const ps_schema *b,
     r = compare_channels(a, b, err);
     if (r != PS_OK)
         return r;
-    for (size_t i = 0; i < PS_SPECIALS; i++)
+    for (int i = 0; i < PS_SPECIALS; i++)
         if (a->special[i] != b->special[i])
-            return number_differs(err, specials[i], a->special[i],
+            return number_differs(err, ps_special_name(i), a->special[i],
                                   b->special[i], PS_NO_ID);
     if (a->labels != b->labels)
         return ps_fail(err, PS_ERR_ARGUMENT,

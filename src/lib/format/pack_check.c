@@ -122,27 +122,21 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* The head repeats sums for those who read nothing else. */
+/* The head repeats a sum for those who read nothing else. */
 static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
                             ps_error *err)
 {
     uint64_t sum = 0;
-    uint32_t max = 0;
 
     for (uint32_t i = 0; i < pack->n_seq; i++) {
-        uint32_t n = ps_pack_piece(info, pack, i).n_tok;
+        uint64_t n = ps_record_length(info, pack->record, i);
 
-        sum += (uint64_t)n * n;
-        max = n > max ? n : max;
+        sum += n * n;
     }
     if (sum != pack->sum_len_sq)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "sum_len_sq is %" PRIu64 ", it should be %" PRIu64,
                        pack->sum_len_sq, sum);
-    if (max != pack->max_seqlen)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
-                       pack->max_seqlen, max);
     if (ps_is_version_known(info) &&
         !all_zero(pack->record + PS_HEAD_ZERO,
                   info->fields[0].offset - PS_HEAD_ZERO))

@@ -6,6 +6,7 @@
 
 #include "format/pack_header.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -34,12 +35,15 @@ enum {
     AT_SPECIALS = 96,
     AT_TOKEN_BYTES = 120,
     AT_LABELS = 121,
+    AT_ZERO = 122,
     AT_SEED = 128,
     AT_TOKENIZER = 136,
     AT_OPTIONS_DIGEST = 168,
     AT_PAD_ID = 176,
     AT_ALIGN = 180,
+    AT_ZEROS = 184,
     AT_N_FIELDS = 200,
+    AT_MORE_ZEROS = 204,
     AT_TABLE = 256,
     AT_DTYPE = 2048,
     AT_CHECKSUM = PS_PACK_HEADER_BYTES - 8
@@ -271,10 +275,56 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
     return PS_OK;
 }
 
+/* What a later version may give a meaning is zero in those we know. */
+static bool is_unused_zero(const unsigned char *from,
+                           const ps_pack_info *info)
+{
+    const unsigned char *entry = from + AT_TABLE;
+    bool zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
+                (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
+                all_zero(from + AT_ZEROS, AT_N_FIELDS - AT_ZEROS) &&
+                all_zero(from + AT_MORE_ZEROS, AT_TABLE - AT_MORE_ZEROS);
+
+    for (uint32_t i = 0; zero && i < info->n_fields; i++) {
+        zero = ps_channel_unused_is_zero(entry, true);
+        entry += PS_CHANNEL_ENTRY_BYTES;
+    }
+    return zero && all_zero(entry, (size_t)(from + AT_DTYPE - entry));
+}
+
+/*
+ * In a version that we know there is one way to lay a record out.  The dtype
+ * must say the same, or readers that go by it would be misled.
+ */
+static ps_result check_layout(const unsigned char *from,
+                              const ps_pack_info *info, ps_error *err)
+{
+    ps_pack_info wanted = *info;
+    ps_result r = ps_layout(&wanted, err);
+
+    if (r == PS_OK)
+        r = ps_pack_info_compare(info, &wanted, err);
+    for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
+        const ps_channel *c = &info->fields[i].channel;
+
+        if (c->fill != wanted.fields[i].channel.fill)
+            r = ps_fail(err, PS_ERR_CORRUPT,
+                        "the fill of field '%s' is %" PRIu64 ", not %" PRIu64,
+                        c->name, c->fill, wanted.fields[i].channel.fill);
+    }
+    if (r == PS_OK && memcmp(wanted.dtype, from + AT_DTYPE,
+                             sizeof wanted.dtype) != 0)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "the dtype does not agree with the field table");
+    if (r == PS_OK && !is_unused_zero(from, info))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "unused bytes of the header are not zero");
+    return r;
+}
+
 ps_result ps_pack_header_decode(const unsigned char *from,
                                 ps_pack_info *info, ps_error *err)
 {
-    const char *dtype = (const char *)from + AT_DTYPE;
     ps_result r;
 
     *info = (ps_pack_info){0};
@@ -300,17 +350,11 @@ ps_result ps_pack_header_decode(const unsigned char *from,
     if (r == PS_OK)
         r = ps_schema_check(&info->schema, err);
 
-    /*
-     * The dtype must say what the table says, or readers that go by it would
-     * be misled.  How a later version writes it is not ours to judge.
-     */
-    if (r == PS_OK && !ps_is_version_known(info))
-        memcpy(info->dtype, dtype, sizeof info->dtype - 1);
-    else if (r == PS_OK &&
-             (!ps_layout_dtype(info) ||
-              memcmp(info->dtype, dtype, sizeof info->dtype) != 0))
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "the dtype does not agree with the field table");
+    /* What a later version adds, and how, is not ours to judge. */
+    if (r == PS_OK && ps_is_version_known(info))
+        r = check_layout(from, info, err);
+    if (r == PS_OK)
+        memcpy(info->dtype, from + AT_DTYPE, sizeof info->dtype - 1);
     if (r == PS_OK || r == PS_ERR_CORRUPT)
         return r;
     /* What a caller could not ask for is, in a header, damage. */

@@ -267,15 +267,16 @@ uint32_t ps_record_length(const ps_pack_info *info,
 
 /*
  * Each sequence must take up its length, rounded up; the lengths must add up
- * to n_tok.
+ * to n_tok.  *max becomes the greatest.
  */
 static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
-                               ps_error *err)
+                               uint32_t *max, ps_error *err)
 {
     const unsigned char *bytes = pack->record;
     uint64_t sum = 0;
     bool fine = true;
 
+    *max = 0;
     for (uint32_t i = 0; fine && i < pack->n_seq; i++) {
         uint32_t rows = ps_record_cu(info, bytes, i + 1) -
                         ps_record_cu(info, bytes, i);
@@ -284,6 +285,7 @@ static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
         fine = n >= 1 && n <= rows && rows - n < info->align &&
                rows % info->align == 0;
         sum += n;
+        *max = n > *max ? n : *max;
     }
     if (!fine || sum != pack->n_tok)
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -294,7 +296,8 @@ static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
 
 /*
  * cu must rise from 0 to n_tok, or to the end of the last gap; all elements
- * behind that hold the capacity.
+ * behind that hold the capacity.  Kernels are given max_seqlen, so it must be
+ * that of the longest sequence.
  */
 static ps_result check_boundaries(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
@@ -304,12 +307,15 @@ static ps_result check_boundaries(const ps_pack_info *info,
     uint32_t last =
         gaps ? ps_record_cu(info, bytes, pack->n_seq) : pack->n_tok;
     uint32_t before = ps_record_cu(info, bytes, 0);
+    uint32_t max = 0;
     bool fine = before == 0 && last <= info->capacity;
+    ps_result r = PS_OK;
 
     for (uint32_t i = 1; fine && i <= pack->n_seq; i++) {
         uint32_t here = ps_record_cu(info, bytes, i);
 
         fine = here > before && here <= last;
+        max = here - before > max ? here - before : max;
         before = here;
     }
     fine = fine && before == last;
@@ -319,12 +325,18 @@ static ps_result check_boundaries(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT,
                        gaps ? "the boundaries do not rise from 0"
                             : "the boundaries do not rise from 0 to n_tok");
-    return gaps ? check_lengths(info, pack, err) : PS_OK;
+    if (gaps)
+        r = check_lengths(info, pack, &max, err);
+    if (r == PS_OK && max != pack->max_seqlen)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
+                       pack->max_seqlen, max);
+    return r;
 }
 
-ps_result ps_record_decode(const ps_pack_info *info,
-                           const unsigned char *bytes, ps_pack *pack,
-                           ps_error *err)
+static ps_result decode_head(const ps_pack_info *info,
+                             const unsigned char *bytes, ps_pack *pack,
+                             ps_error *err)
 {
     pack->index = load_u64(bytes + AT_INDEX);
     pack->watermark = load_u64(bytes + AT_WATERMARK);
@@ -332,7 +344,6 @@ ps_result ps_record_decode(const ps_pack_info *info,
     pack->n_seq = load_u32(bytes + AT_N_SEQ);
     pack->n_tok = load_u32(bytes + AT_N_TOK);
     pack->max_seqlen = load_u32(bytes + AT_MAX_SEQLEN);
-    pack->record = bytes;
     if (pack->n_seq == 0 || pack->n_seq > info->depth)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "%" PRIu32 " sequences, the depth is %" PRIu32,
@@ -341,7 +352,27 @@ ps_result ps_record_decode(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT,
                        "%" PRIu32 " tokens, the capacity is %" PRIu32,
                        pack->n_tok, info->capacity);
-    return check_boundaries(info, pack, err);
+    return PS_OK;
+}
+
+ps_result ps_record_decode(const ps_pack_info *info,
+                           const unsigned char *bytes, ps_pack *pack,
+                           ps_error *err)
+{
+    ps_result r = decode_head(info, bytes, pack, err);
+
+    pack->record = bytes;
+    return r == PS_OK ? check_boundaries(info, pack, err) : r;
+}
+
+ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *bytes,
+                         ps_pack *pack, ps_error *err)
+{
+    pack->record = NULL;
+    if (load_u32(bytes + AT_MAGIC) != RECORD_MAGIC ||
+        load_u32(bytes + AT_FLAGS) != 0)
+        return ps_fail(err, PS_ERR_CORRUPT, "no pack starts here");
+    return decode_head(info, bytes, pack, err);
 }
 
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name)

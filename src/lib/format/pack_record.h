@@ -125,6 +125,13 @@ ps_result ps_record_decode(const ps_pack_info *info,
                            ps_error *err);
 
 /*
+ * Reads the head of a pack, PS_HEAD_BYTES bytes, without the rest of the
+ * record, and so without its checksum.  PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *bytes,
+                         ps_pack *pack, ps_error *err);
+
+/*
  * Reads END: totals and digest.  PS_OK, PS_ERR_CORRUPT (its head or unused
  * bytes are not as they must be).
  */

@@ -26,6 +26,7 @@ static const struct {
     {4, "\x28\xb5\x2f\xfd", "zstd"},
     {3, "BZh", "bzip2 (see bzip2 -dc)"},
     {6, "\xfd" "7zXZ\0", "xz (see xz -dc)"},
+    {4, "\4\x22\x4d\x18", "lz4 (see lz4 -dc)"},
     {4, "PK\3\4", "a zip archive"},
     {8, "\x89TOK\r\n\x1a\n", "token records (see packstream)"},
     {8, "\x89PKS\r\n\x1a\n", "a pack stream (see packcat)"},

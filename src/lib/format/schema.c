@@ -6,6 +6,7 @@
 
 #include "format/schema.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -27,9 +28,12 @@ enum {
     AT_TYPE = 24,
     AT_KIND = 25,
     AT_ELEMENT_BYTES = 26,
+    AT_SOURCE = 27,
     AT_OFFSET = 28,
     AT_COUNT = 32,
-    AT_FILL = 40
+    AT_ZERO = 36,
+    AT_FILL = 40,
+    AT_ZEROS = 48
 };
 
 #define N_TYPES (sizeof types / sizeof types[0])
@@ -112,6 +116,38 @@ static bool fill_fits(uint64_t fill, ps_type type)
     return bits >= 64 || fill >> bits == 0;
 }
 
+/* Ids of tokens: of their width and, but for that of pad, of the vocabulary. */
+static ps_result check_specials(const ps_schema *s, ps_error *err)
+{
+    for (int i = 0; i < PS_SPECIALS; i++) {
+        const uint32_t id = s->special[i];
+
+        if (id == PS_NO_ID)
+            continue;
+        if (s->token_type == PS_U16 && id > UINT16_MAX)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "%s, %" PRIu32 ", does not fit u16 tokens",
+                           ps_special_name(i), id);
+        if (i != PS_PAD && s->vocab_size != 0 && id >= s->vocab_size)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "%s, %" PRIu32 ", is outside the vocabulary of %"
+                           PRIu32,
+                           ps_special_name(i), id, s->vocab_size);
+    }
+    return PS_OK;
+}
+
+const char *ps_special_name(int special)
+{
+    static const char *const names[PS_SPECIALS] = {
+        [PS_PAD] = "the pad id", [PS_BOS] = "the bos id",
+        [PS_EOS] = "the eos id", [PS_CLS] = "the cls id",
+        [PS_SEP] = "the sep id", [PS_MASK] = "the mask id",
+    };
+
+    return names[special];
+}
+
 ps_result ps_schema_check(const ps_schema *s, ps_error *err)
 {
     if (s->token_type != PS_U16 && s->token_type != PS_U32)
@@ -146,7 +182,7 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
                            c->name);
     }
-    return PS_OK;
+    return check_specials(s, err);
 }
 
 ps_shape ps_schema_shape(const ps_schema *s)
@@ -229,6 +265,14 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad kind",
                        channel->name);
     return PS_OK;
+}
+
+bool ps_channel_unused_is_zero(const unsigned char *entry, bool is_field)
+{
+    const size_t zero = is_field ? AT_ZERO : AT_SOURCE;
+
+    return all_zero(entry + zero, AT_FILL - zero) &&
+           all_zero(entry + AT_ZEROS, PS_CHANNEL_ENTRY_BYTES - AT_ZEROS);
 }
 
 void ps_specials_encode(const ps_schema *schema, unsigned char *to)

@@ -25,6 +25,15 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
                             uint32_t *offset, uint32_t *count,
                             ps_error *err);
 
+/*
+ * True if bytes of an entry without a meaning are zero.  `is_field` says that
+ * it is of a pack stream, where source, offset and count have one.
+ */
+bool ps_channel_unused_is_zero(const unsigned char *entry, bool is_field);
+
+/* "the pad id" and so on, by PS_PAD and so on. */
+const char *ps_special_name(int special);
+
 /* The six special ids, 4 bytes each. */
 void ps_specials_encode(const ps_schema *schema, unsigned char *to);
 void ps_specials_decode(const unsigned char *from, ps_schema *schema);

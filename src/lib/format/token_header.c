@@ -21,9 +21,11 @@ enum {
     AT_INCOMPAT = 24,
     AT_TOKEN_BYTES = 40,
     AT_LABELS = 41,
+    AT_ZERO = 42,
     AT_VOCAB_SIZE = 44,
     AT_SPECIALS = 48,
     AT_TOKENIZER = 72,
+    AT_ZEROS = 104,
     AT_TABLE = PS_TOKEN_FIXED_BYTES
 };
 
@@ -92,6 +94,20 @@ ps_result ps_token_header_size(const unsigned char *from, size_t *size,
     return PS_OK;
 }
 
+/* What a later version may give a meaning is zero in those we know. */
+static bool is_unused_zero(const unsigned char *from)
+{
+    const unsigned char *entry = from + AT_TABLE;
+    bool zero = all_zero(from + AT_ZERO, AT_VOCAB_SIZE - AT_ZERO) &&
+                all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
+
+    for (uint32_t i = load_u32(from + AT_N_CHANNELS); zero && i > 0; i--) {
+        zero = ps_channel_unused_is_zero(entry, false);
+        entry += PS_CHANNEL_ENTRY_BYTES;
+    }
+    return zero || !ps_is_minor_known(from + AT_VERSION);
+}
+
 ps_result ps_token_header_decode(const unsigned char *from, size_t size,
                                  ps_schema *schema, ps_error *err)
 {
@@ -124,6 +140,9 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
             return r;
         entry += PS_CHANNEL_ENTRY_BYTES;
     }
+    if (!is_unused_zero(from))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "unused bytes of the header are not zero");
     if (ps_schema_check(schema, err) == PS_OK)
         return PS_OK;
     /* What a caller could not ask for is, in a header, damage. */

@@ -60,6 +60,11 @@ bool ps_is_version_known(const ps_pack_info *info)
     return info->version_minor <= PS_FORMAT_MINOR;
 }
 
+bool ps_is_minor_known(const unsigned char *from)
+{
+    return load_u16(from + AT_MINOR) <= PS_FORMAT_MINOR;
+}
+
 ps_result ps_incompat_check(uint64_t incompat, uint64_t known, ps_error *err)
 {
     if ((incompat & ~known) == 0)

@@ -29,6 +29,9 @@ ps_result ps_version_decode(const unsigned char *from, uint16_t *major,
  */
 bool ps_is_version_known(const ps_pack_info *info);
 
+/* The same, of the 8 bytes after a magic. */
+bool ps_is_minor_known(const unsigned char *from);
+
 /* Refuses any incompat bit but those that are known.  PS_ERR_UNSUPPORTED. */
 ps_result ps_incompat_check(uint64_t incompat, uint64_t known,
                             ps_error *err);

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "base/thread.h"
+#include "file_end.h"
 #include "io/fd.h"
 #include "io/seek_table.h"
 #include "io/zstd_frame.h"
@@ -49,6 +50,7 @@ struct ps_output {
     uint32_t n_threads;
 
     /* For the thread that writes, or the caller if there is none. */
+    file_end end;
     uint64_t written;
     uint64_t discard; /* bytes that are not to be written */
 
@@ -115,6 +117,14 @@ static void follow(const ps_output *out, const block *b, size_t end)
                               b->bytes + b->finalized, end - b->finalized);
 }
 
+static ps_result check_end(ps_output *out, ps_error *err)
+{
+    return file_end_holds(&out->end, out->fd)
+               ? PS_OK
+               : ps_fail(err, PS_ERR_IO, FILE_END_CUT, out->end.size,
+                         out->end.at);
+}
+
 static ps_result write_counted(ps_output *out, const unsigned char *bytes,
                                size_t n, ps_error *err)
 {
@@ -122,7 +132,11 @@ static ps_result write_counted(ps_output *out, const unsigned char *bytes,
     ps_result r;
 
     if (o->write == NULL) {
-        r = ps_write_all(out->fd, bytes, n, err);
+        r = check_end(out, err);
+        if (r == PS_OK)
+            r = ps_write_all(out->fd, bytes, n, err);
+        if (r == PS_OK)
+            file_end_add(&out->end, out->fd, n);
     } else {
         *err = (ps_error){0};
         r = n == 0 ? PS_OK : o->write(o->write_context, bytes, n, err);
@@ -210,6 +224,8 @@ static void write_compressed(ps_output *out, ps_compressor *compressor)
     (void)pthread_mutex_unlock(&out->lock);
 
     follow(out, b, b->used);
+    if (out->finalizer.end_frame != NULL)
+        out->finalizer.end_frame(out->finalizer.context);
     if (!failed && r == PS_OK)
         r = write_counted(out, frame, n, &err);
     if (!failed && r == PS_OK)
@@ -397,10 +413,13 @@ ps_result ps_output_finish(ps_output *out, ps_error *err)
 
     if (r == PS_OK)
         r = ps_output_flush(out, err);
-    if (r != PS_OK || !out->options.compressed)
-        return r;
-    ps_seek_table_encode(out->table, &table, &n);
-    return write_counted(out, table, n, err);
+    if (r == PS_OK && out->options.compressed) {
+        ps_seek_table_encode(out->table, &table, &n);
+        r = write_counted(out, table, n, err);
+    }
+    if (r == PS_OK && out->options.write == NULL)
+        r = check_end(out, err);
+    return r;
 }
 
 /* ---- Opening and closing ---- */

@@ -21,6 +21,8 @@ typedef struct ps_output_finalizer {
     void (*finalize)(void *context, unsigned char *bytes, size_t n);
     /* Sees them finalized, in the order of the output. */
     void (*follow)(void *context, const unsigned char *bytes, size_t n);
+    /* A frame ends with the bytes that were seen last; or NULL. */
+    void (*end_frame)(void *context);
     void *context;
 } ps_output_finalizer;
 
@@ -33,7 +35,7 @@ typedef struct ps_output_options {
     uint32_t max_frames; /* that there may be; 0: no limit */
     const ps_output_finalizer *finalizer; /* copied; or NULL */
 
-    ps_write_hook *write; /* takes the bytes in place of a descriptor; or NULL */
+    ps_write_hook *write; /* takes the bytes instead of `fd`; or NULL */
     void *write_context;
 
     /* To go on where another output was; else zeros. */

@@ -144,8 +144,8 @@ static ps_result read_frame(ps_random_input *f, uint64_t offset,
 }
 
 /*
- * Collects bytes that lie in several frames.  What packstream writes never
- * needs it, but other programs cut where they like.
+ * Collects bytes that lie in several frames, of which the first is kept.  What
+ * packstream writes never needs it, but other programs cut where they like.
  */
 static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
                       const unsigned char **bytes, ps_error *err)
@@ -156,7 +156,7 @@ static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
     while (r == PS_OK && done < n) {
         uint64_t at = offset + done;
 
-        if (at < f->kept_at || at >= f->kept_end)
+        if (at >= f->kept_end)
             r = read_frame(f, at, err);
         if (r == PS_OK) {
             uint64_t there = f->kept_end - at;

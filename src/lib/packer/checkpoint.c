@@ -30,7 +30,7 @@
 
 #define STATE_MAGIC "\x89PKT\r\n\x1a\n"
 #define STATE_MAGIC_BYTES 8
-#define STATE_VERSION 7
+#define STATE_VERSION 8
 #define STATE_CHECKSUM_BYTES 8
 
 /* Depth, compression and level, the options, and then the header. */
@@ -59,6 +59,8 @@ static void save_head(ps_saver *saver, uint32_t kind, const ps_state *summary)
     ps_save_u32(saver, kind);
     ps_save_u64(saver, summary->packs);
     ps_save_u64(saver, summary->output_bytes);
+    ps_save_u64(saver, summary->output_packs);
+    ps_save_u64(saver, summary->output_digest);
     ps_save_u64(saver, summary->input_sequences);
     ps_save_u64(saver, summary->resume_from_id);
     ps_save_u64(saver, summary->note_bytes);
@@ -158,6 +160,10 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
         return r;
 
     summary.output_bytes = place.written;
+    summary.output_packs =
+        p->totals.packs - place.pending_bytes / p->info.record_bytes;
+    summary.output_digest =
+        place.pending_bytes == 0 ? p->digest : p->frames_digest;
     save_head(&saver, p->finished ? STATE_FINISHED : STATE_GOES_ON, &summary);
     save_stream(p, &saver);
     if (!p->finished) {
@@ -217,11 +223,14 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
     summary->blank = kind == STATE_BLANK;
     summary->packs = ps_load_u64(restorer);
     summary->output_bytes = ps_load_u64(restorer);
+    summary->output_packs = ps_load_u64(restorer);
+    summary->output_digest = ps_load_u64(restorer);
     summary->input_sequences = ps_load_u64(restorer);
     summary->resume_from_id = ps_load_u64(restorer);
     summary->note_bytes = (size_t)ps_load_u64(restorer);
     summary->note = ps_load_bytes(restorer, summary->note_bytes);
     if (restorer->failed ||
+        summary->output_packs > summary->packs ||
         summary->resume_from_id > summary->input_sequences ||
         (summary->packs == 0 && kind == STATE_GOES_ON) ||
         (summary->packs > 0 && kind == STATE_BLANK))
@@ -359,8 +368,10 @@ static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
     ps_length_counts_load(&p->packed, restorer);
     p->newest_out = ps_load_u64(restorer);
     p->lookahead_delay = ps_load_u64(restorer);
+    p->frames_digest = summary->output_digest;
     p->next_id = p->totals.input_sequences;
     if (restorer->failed || p->totals.packs != summary->packs ||
+        p->totals.input_sequences != summary->input_sequences ||
         (summary->finished && restorer->left > 0))
         return damaged(err);
     return PS_OK;

@@ -38,6 +38,13 @@ static void follow(void *context, const unsigned char *bytes, size_t n)
     }
 }
 
+static void end_frame(void *context)
+{
+    ps_packer *p = context;
+
+    p->frames_digest = p->digest;
+}
+
 ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
 {
     if (p->replay.packs <= p->replay.followed && !p->replay.differs)
@@ -76,7 +83,8 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
     const ps_engine_options engine = ps_packer_engine_options(p);
-    const ps_output_finalizer finalizer = {finalize_records, follow, p};
+    const ps_output_finalizer finalizer = {finalize_records, follow, end_frame,
+                                           p};
     ps_output_options output = ps_packer_output_options(p);
     uint64_t first = p->options.first_record;
     ps_result r;

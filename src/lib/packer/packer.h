@@ -97,7 +97,8 @@ struct ps_packer {
     uint32_t max_blocks;
     uint64_t bytes; /* of payload that are held, in whole chunks */
     ps_output *output;
-    uint64_t digest; /* of the packs that the output has completed */
+    uint64_t digest; /* of the packs that the output has completed, */
+    uint64_t frames_digest; /* and of those in whole frames */
     ps_replay replay;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* of the totals, by reason */

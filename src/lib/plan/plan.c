@@ -119,7 +119,7 @@ static int compare_lengths(const void *a, const void *b)
 ps_result ps_plan_add(ps_plan *plan, uint64_t count, const uint32_t *lengths,
                       uint32_t n, ps_error *err)
 {
-    uint32_t *to;
+    uint32_t *to = NULL;
     uint32_t ascending = 1;
     ps_result r = ps_plan_reserve(plan, count, n, &to, err);
 

@@ -258,7 +258,8 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
     double n = (double)ps_histogram_sequences(h);
     const ps_fit_work work = {with->fit_work * n, with->repair_work * n};
     double min_packs = fmax(min_by_tokens(h, o->capacity), n / o->depth);
-    bool fits = effort == PS_EFFORT_MEDIUM;
+    /* What fits in one pack, as where flushes are many, needs no fit. */
+    bool fits = effort == PS_EFFORT_MEDIUM && min_packs > 1;
     ps_result r = PS_OK;
 
     *plan = NULL;

@@ -16,6 +16,7 @@
 #include "base/mem_bound.h"
 #include "format/pack_header.h"
 #include "format/pack_record.h"
+#include "format/record_layout.h"
 #include "format/totals.h"
 #include "io/random_input.h"
 
@@ -220,42 +221,72 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
-ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
+/* Reads `n` bytes of pack `i`; says in *pack where it is and has to be. */
+static ps_result read_bytes(ps_pack_file *f, uint64_t i, size_t n,
+                            ps_pack *pack, const unsigned char **bytes,
                             ps_error *err)
 {
-    const uint32_t size = f->info.record_bytes;
-    const unsigned char *bytes;
     const stream *s;
-    uint64_t index;
-    uint64_t offset;
-    bool is_end;
-    ps_result r;
 
+    *pack = (ps_pack){0};
     if (i >= f->totals.packs)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "there is no pack %" PRIu64 ", but %" PRIu64
                        " from 0 on",
                        i, f->totals.packs);
     s = &f->streams[stream_of(f, i)];
-    index = i - s->first;
-    offset = s->at + PS_PACK_HEADER_BYTES + index * size;
-    r = ps_random_input_read(f->input, offset, size, &bytes, err);
+    pack->index = i - s->first;
+    pack->stream = (uint32_t)(s - f->streams);
+    pack->offset = s->at + PS_PACK_HEADER_BYTES +
+                   pack->index * f->info.record_bytes;
+    return ps_random_input_read(f->input, pack->offset, n, bytes, err);
+}
+
+/* Whether a pack that was decoded is the one of this index. */
+static ps_result check_index(const ps_pack *pack, uint64_t index,
+                             ps_error *err)
+{
+    if (pack->index == index)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "its index is %" PRIu64
+                   ": records are missing, repeated or out of order",
+                   pack->index);
+}
+
+ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
+                            ps_error *err)
+{
+    const unsigned char *bytes;
+    ps_result r = read_bytes(f, i, f->info.record_bytes, pack, &bytes, err);
+    const uint64_t index = pack->index;
+    bool is_end;
+
     if (r == PS_OK)
         r = ps_record_check(&f->info, bytes, &is_end, err);
     if (r == PS_OK && is_end)
         r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
     if (r == PS_OK)
         r = ps_record_decode(&f->info, bytes, pack, err);
-    if (r == PS_OK && pack->index != index)
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "its index is %" PRIu64
-                    ": records are missing, repeated or out of order",
-                    pack->index);
-    if (r == PS_ERR_CORRUPT)
-        return ps_record_blame(index, offset, r, err);
-    pack->stream = (uint32_t)(s - f->streams);
-    pack->offset = offset;
-    return r;
+    if (r == PS_OK)
+        r = check_index(pack, index, err);
+    return r == PS_ERR_CORRUPT
+               ? ps_record_blame(index, pack->offset, r, err) : r;
+}
+
+ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
+                            ps_error *err)
+{
+    const unsigned char *bytes;
+    ps_result r = read_bytes(f, i, PS_HEAD_BYTES, pack, &bytes, err);
+    const uint64_t index = pack->index;
+
+    if (r == PS_OK)
+        r = ps_head_decode(&f->info, bytes, pack, err);
+    if (r == PS_OK)
+        r = check_index(pack, index, err);
+    return r == PS_ERR_CORRUPT
+               ? ps_record_blame(index, pack->offset, r, err) : r;
 }
 
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)

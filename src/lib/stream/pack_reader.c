@@ -294,3 +294,8 @@ uint64_t ps_pack_reader_offset(const ps_pack_reader *r)
 {
     return r->input->taken;
 }
+
+uint64_t ps_pack_reader_digest(const ps_pack_reader *r)
+{
+    return r->place.digest;
+}

@@ -57,10 +57,12 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
     size_t got;
     ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
 
-    /* A short raw record, of fewer tokens, may be all that comes for now. */
-    if (result == PS_OK && got == 1 && *head >= PS_RECOGNIZE_BYTES)
-        result =
-            ps_input_peek(r->input, PS_RECOGNIZE_BYTES, &head, &got, err);
+    /* A short raw record, of fewer tokens, may be all that comes for now, but
+       its count comes. */
+    if (result == PS_OK && got == 1)
+        result = ps_input_peek(
+            r->input, *head >= PS_RECOGNIZE_BYTES ? PS_RECOGNIZE_BYTES : 4,
+            &head, &got, err);
     if (result != PS_OK)
         return result;
     *empty = got == 0;

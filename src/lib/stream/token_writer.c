@@ -133,9 +133,7 @@ ps_result ps_token_writer_finish(ps_token_writer *w, ps_error *err)
         ps_token_end_encode(&w->end, end);
         r = ps_output_put(w->output, end, sizeof end, err);
     }
-    if (r != PS_OK)
-        return r;
-    return ps_output_flush(w->output, err);
+    return r == PS_OK ? ps_output_finish(w->output, err) : r;
 }
 
 void ps_token_writer_free(ps_token_writer *w)

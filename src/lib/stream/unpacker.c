@@ -170,13 +170,16 @@ static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
                    first->id, first->seq_len);
 }
 
+/* The per-sequence values of a payload, which stand behind the others. */
+static unsigned char *values_of(const ps_unpacker *u, const ps_waiting *piece)
+{
+    return piece->payload + (uint64_t)u->shape.per_token * piece->n_tok;
+}
+
 /* Copies a piece's parts to their places in the whole payload. */
 static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
                        ps_waiting *whole)
 {
-    uint64_t piece_fixed = (uint64_t)u->shape.per_token * piece->n_tok;
-    uint64_t whole_fixed = (uint64_t)u->shape.per_token * whole->n_tok;
-
     for (uint32_t l = 0; l < u->n_columns; l++) {
         const ps_payload_column *column = &u->columns[l];
 
@@ -185,11 +188,8 @@ static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
                    (uint64_t)piece->seq_off * column->bytes,
                    piece->payload + (uint64_t)column->before * piece->n_tok,
                    (size_t)piece->n_tok * column->bytes);
-        else
-            memcpy(whole->payload + whole_fixed + column->before,
-                   piece->payload + piece_fixed + column->before,
-                   column->bytes);
     }
+    memcpy(values_of(u, whole), values_of(u, piece), u->shape.fixed);
 }
 
 /*
@@ -224,6 +224,14 @@ static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
             top->n_tok > whole->n_tok - joined) {
             free(whole->payload);
             return bad_pieces(first, err);
+        }
+        if (memcmp(values_of(u, top), values_of(u, first),
+                   u->shape.fixed) != 0) {
+            free(whole->payload);
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "the pieces of sequence %" PRIu64
+                           " differ in a per-sequence channel",
+                           first->id);
         }
         piece = ps_reorder_pop(&u->heap);
         join_piece(u, &piece, whole);

@@ -394,8 +394,12 @@ static void check_gathers(const scene *s)
     static const ps_type not_made[] = {PS_U8, PS_U32, PS_U64, PS_F32,
                                        (ps_type)9};
     const ps_pack_info *info = ps_loader_info(s->loader);
+    ps_field signed_id = info->fields[PS_FIELD_SEQ_ID];
     unsigned char none;
 
+    /* None of the channels is i64, and eight bytes are eight bytes. */
+    signed_id.channel.type = PS_I64;
+    check_gather(s, &signed_id);
     for (uint32_t f = 0; f < info->n_fields; f++)
         if (f != PS_FIELD_CU)
             check_gather(s, &info->fields[f]);

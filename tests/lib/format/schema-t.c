@@ -115,6 +115,27 @@ static void test_fills(void **state)
     }
 }
 
+/* Special ids are tokens that can occur; that of pad need not occur. */
+static void test_special_ids(void **state)
+{
+    for (int i = 0; i < PS_SPECIALS; i++) {
+        ps_schema s = ps_schema_raw(PS_U16);
+
+        s.special[i] = 65535;
+        expect(&s, PS_OK);
+        s.special[i] = 65536;
+        expect(&s, PS_ERR_ARGUMENT);
+        s.token_type = PS_U32;
+        expect(&s, PS_OK);
+        s.vocab_size = 65537;
+        expect(&s, PS_OK);
+        s.vocab_size = 65536;
+        expect(&s, i == PS_PAD ? PS_OK : PS_ERR_ARGUMENT);
+        s.special[i] = PS_NO_ID;
+        expect(&s, PS_OK);
+    }
+}
+
 static void test_kinds_and_types(void **state)
 {
     ps_schema s = one_channel("c", PS_U8, PS_PER_SEQUENCE, 0);
@@ -269,6 +290,29 @@ static void test_equality(void **state)
     assert_true(ps_schema_equal(&a, &b[N]));
 }
 
+/* Wide fills, which rich_schema has not. */
+static void test_fills_differ(void **state)
+{
+    ps_schema a = ps_schema_raw(PS_U16);
+    ps_schema b;
+
+    a.framed = true;
+    a.n_channels = 1;
+    a.channels[0] = (ps_channel){.name = "c",
+                                 .type = PS_I64,
+                                 .kind = PS_PER_TOKEN,
+                                 .fill = (uint64_t)-1};
+    b = a;
+    b.channels[0].fill = 1;
+    expect_text(&a, &b, "the fill of channel 'c' is -1, not 1");
+    a.channels[0].type = b.channels[0].type = PS_U64;
+    expect_text(&b, &a,
+                "the fill of channel 'c' is 1, not 18446744073709551615");
+    a.channels[0].type = b.channels[0].type = PS_F64;
+    expect_text(&b, &a,
+                "the fill of channel 'c' is 0x1, not 0xffffffffffffffff");
+}
+
 static void test_payloads(void **state)
 {
     static const uint32_t lengths[] = {1, 2, 511, UINT32_MAX};
@@ -347,10 +391,12 @@ int main(void)
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_special_ids),
         cmocka_unit_test(test_kinds_and_types),
         cmocka_unit_test(test_whole_schemas),
         cmocka_unit_test(test_number_of_channels),
         cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_fills_differ),
         cmocka_unit_test(test_payloads),
         cmocka_unit_test(test_largest_payload),
         cmocka_unit_test(test_vocabulary),

@@ -35,6 +35,11 @@ static const ps_output_options kinds[] = {
     {.largest = LARGEST, .threads = 1},
     {.largest = LARGEST, .threads = 3}, /* one is enough for it */
     PACKED(0), PACKED(1), PACKED(3),
+    /* frames enough, and more than a table can have */
+    {.largest = LARGEST, .compressed = true, .level = 1, .frame = FRAME,
+     .max_frames = 1000},
+    {.largest = LARGEST, .compressed = true, .level = 1, .frame = FRAME,
+     .max_frames = UINT32_MAX},
 };
 #define KINDS COUNT(kinds)
 

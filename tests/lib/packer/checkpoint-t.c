@@ -264,6 +264,63 @@ static void test_other_input(void **state)
     (void)close(fd);
 }
 
+/* Until all that came before has come again there is nothing to save. */
+static void test_while_it_comes_again(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    size_t size;
+    size_t n;
+    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
+    unsigned char *again;
+    ps_sequence s;
+    ps_state says;
+    ps_packer *p;
+    ps_error err;
+    int fd = open_empty();
+
+    assert_ok(ps_state_read(saved, size, &says, &err), &err);
+    assert_ok(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err), &err);
+    for (uint64_t i = says.resume_from_id; i < says.input_sequences; i++) {
+        assert_result(ps_packer_save(p, NULL, 0, &again, &n, &err),
+                      PS_ERR_ARGUMENT, &err);
+        assert_null(again);
+        s = corpus_sequence(&c, (uint32_t)i);
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+        s.id = i + 2;
+        assert_true(i + 1 == says.input_sequences ||
+                    ps_packer_put(p, &s, &err) == PS_ERR_ARGUMENT);
+    }
+    assert_ok(ps_packer_save(p, NULL, 0, &again, &n, &err), &err);
+    free(again);
+    ps_packer_free(p);
+    free(saved);
+    free_corpus(&c);
+    (void)close(fd);
+}
+
+/* The first record that a reader wants may lie behind what was packed. */
+static void test_first_record_of_a_state(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
+    corpus c = make_corpus(&schema, 60, 40, 7);
+    size_t size;
+    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
+    ps_packer *p;
+    ps_error err;
+    int fd = open_empty();
+
+    o.first_record = 1;
+    assert_result(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_null(p);
+    free(saved);
+    free_corpus(&c);
+    (void)close(fd);
+}
+
 /* Every state says whether it is of some options, that of END as well. */
 static void test_fits(void **state)
 {
@@ -493,6 +550,8 @@ int main(void)
         cmocka_unit_test(test_first_record),
         cmocka_unit_test(test_damaged_state),
         cmocka_unit_test(test_other_input),
+        cmocka_unit_test(test_while_it_comes_again),
+        cmocka_unit_test(test_first_record_of_a_state),
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_what_differs),
         cmocka_unit_test(test_prove),

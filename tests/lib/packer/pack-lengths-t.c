@@ -27,6 +27,13 @@ static ps_result take_nothing(void *context, const void *data, size_t n,
     return *(ps_result *)context;
 }
 
+static ps_result take_and_tell(void *context, const void *data, size_t n,
+                               ps_error *err)
+{
+    *err = (ps_error){PS_ERR_IO, 0, "the tape is torn"};
+    return PS_ERR_IO;
+}
+
 /* A stream of MANY sequences, of which a hook takes the bytes. */
 static bytes packed(const corpus *c, ps_packer_options o)
 {
@@ -81,6 +88,19 @@ static void test_hook_fails(void **state)
         assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err), result, &err);
         ps_packer_free(p);
     }
+}
+
+static void test_hook_says_why(void **state)
+{
+    ps_packer_options o = usual;
+    ps_packer *p;
+    ps_error err;
+
+    o.write = take_and_tell;
+    p = open_packer(-1, &o);
+    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err), PS_ERR_IO, &err);
+    assert_string_equal(err.text, "the tape is torn");
+    ps_packer_free(p);
 }
 
 /* Compares the packs by lengths with those of a stream. */
@@ -202,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hook_takes_the_stream),
         cmocka_unit_test(test_hook_fails),
+        cmocka_unit_test(test_hook_says_why),
         cmocka_unit_test(test_same_packs),
         cmocka_unit_test(test_same_packs_of_odd_options),
         cmocka_unit_test(test_depth_is_free),

@@ -125,6 +125,52 @@ static void test_record_too_large(void **state)
     refuse(&s, o, PS_OK);
     o.capacity = PS_MAX_CAPACITY;
     refuse(&s, o, PS_ERR_LIMIT);
+    o.depth = PS_DEPTH_AUTO;
+    refuse(&s, o, PS_ERR_LIMIT);
+    assert_true(ps_packer_memory(&s, &o) == UINT64_MAX);
+}
+
+/* A depth that is chosen is one with which a record is not too large. */
+static void test_largest_depth(void **state)
+{
+    ps_schema s = ps_schema_raw(PS_U32);
+    ps_packer_options o = {.depth = PS_DEPTH_AUTO, .window = PS_MAX_DEPTH};
+
+    s.framed = true;
+    s.n_channels = PS_MAX_CHANNELS;
+    for (unsigned i = 0; i < s.n_channels; i++)
+        s.channels[i] = (ps_channel){
+            {(char)('a' + i)}, PS_F64,
+            i < 15 ? PS_PER_TOKEN : PS_PER_SEQUENCE, 0};
+    /* 124 bytes for each token, and little is left of 256 MiB. */
+    o.capacity = PS_MAX_RECORD_BYTES / 124 - 1000;
+    assert_true(ps_packer_memory(&s, &o) > PS_MAX_RECORD_BYTES);
+    s = ps_schema_raw(PS_U16);
+    o = (ps_packer_options){.capacity = PS_MAX_CAPACITY,
+                            .depth = PS_DEPTH_AUTO,
+                            .window = 1,
+                            .policy = PS_POLICY_CONCAT};
+    refuse(&s, o, PS_OK);
+}
+
+/* All the names that there can be, as long as they can be. */
+static void test_longest_names(void **state)
+{
+    ps_schema s = ps_schema_raw(PS_U16);
+    ps_packer_options o = {.capacity = PS_MAX_CAPACITY / 8,
+                           .depth = PS_MAX_DEPTH,
+                           .window = PS_MAX_DEPTH,
+                           .overlong = PS_OVERLONG_SPLIT,
+                           .align = 2};
+
+    s.framed = true;
+    s.n_channels = PS_MAX_CHANNELS - 2;
+    for (unsigned i = 0; i < s.n_channels; i++) {
+        s.channels[i].type = PS_U8;
+        s.channels[i].kind = PS_PER_TOKEN;
+        memset(s.channels[i].name, 'a' + (int)i, PS_NAME_BYTES - 1);
+    }
+    refuse(&s, o, PS_OK);
 }
 
 /* A sequence that is refused, as the first or after `before` good ones. */
@@ -396,6 +442,8 @@ int main(void)
         cmocka_unit_test(test_refused_options),
         cmocka_unit_test(test_refused_policies),
         cmocka_unit_test(test_record_too_large),
+        cmocka_unit_test(test_largest_depth),
+        cmocka_unit_test(test_longest_names),
         cmocka_unit_test(test_refused_sequences),
         cmocka_unit_test(test_overlong_is_named),
         cmocka_unit_test(test_flush),

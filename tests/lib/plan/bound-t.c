@@ -47,9 +47,10 @@ static void try_bound(ps_histogram *h, uint32_t capacity, uint32_t depth)
 
 static void test_relaxation(void **state)
 {
+    const int cases = is_quick() ? 400 : 4000;
     uint64_t random = 1;
 
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < cases; i++) {
         uint32_t capacity = 1 + random_below(&random, 18);
         uint32_t depth = 1 + random_below(&random, 6);
         uint32_t lengths = 1 + random_below(&random, 6);
@@ -170,11 +171,12 @@ static uint64_t try_plans(const ps_histogram *h, const ps_plan_options *o,
 
 static void test_random_plans(void **state)
 {
+    const int cases = is_quick() ? 300 : 3000;
     uint64_t random = 4;
     double packs = 0;
     double bounds = 0;
 
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < cases; i++) {
         uint32_t capacity = 1 + random_below(&random, 200);
         ps_histogram *h = random_histogram(
             &random, 1 + random_below(&random, 40),

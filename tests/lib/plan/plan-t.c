@@ -310,30 +310,33 @@ static void test_refused(void **state)
     o.short_weight = 0;
     assert_refused(h, PS_PLAN_NNLSHP, &o,
                    "plan: the weight of short lengths must be above 0");
+    o.short_weight = (double)INFINITY;
+    assert_refused(h, PS_PLAN_NNLSHP, &o,
+                   "plan: the weight of short lengths must be above 0");
     o.short_weight = (double)NAN;
     assert_refused(h, PS_PLAN_ENNLSHP, &o,
                    "plan: the weight of short lengths must be above 0");
     ps_histogram_free(h);
 }
 
-/* Without memory at any point: said, and nothing left behind. */
-static void test_memory(void **state)
+/*
+ * Without memory at any point: said, and nothing left behind.  Where many calls
+ * want some, fewer and fewer of the later ones fail.
+ */
+static void starve(ps_histogram *h, const ps_plan_options *o)
 {
-    uint64_t random = 8;
-    ps_histogram *h = random_histogram(&random, 40, 128, 50);
-    ps_plan_options o = plan_options(128, UINT32_MAX);
     size_t blocks = alloc_so_far().blocks;
 
     for (size_t a = 0; a < COUNT(algorithms); a++) {
         ps_result r = PS_ERR_MEMORY;
 
-        for (uint64_t nth = 1; r != PS_OK; nth++) {
+        for (uint64_t nth = 1; r != PS_OK; nth += 1 + nth / 100) {
             ps_plan *plan;
             ps_error err;
 
             alloc_watch();
             alloc_fail(nth, false);
-            r = ps_plan_make(&plan, h, algorithms[a], &o, &err);
+            r = ps_plan_make(&plan, h, algorithms[a], o, &err);
             alloc_fail(0, false);
             if (r == PS_OK)
                 assert_int_equal(alloc_so_far().failed, 0);
@@ -344,6 +347,16 @@ static void test_memory(void **state)
         }
     }
     ps_histogram_free(h);
+}
+
+static void test_memory(void **state)
+{
+    uint64_t random = 8;
+    ps_plan_options o = plan_options(128, UINT32_MAX);
+
+    starve(random_histogram(&random, 40, 128, 50), &o);
+    o = plan_options(512, 3);
+    starve(random_histogram(&random, is_quick() ? 50 : 250, 512, 9), &o);
 }
 
 int main(void)

@@ -120,6 +120,47 @@ static void test_compressed_every_cut(void **state)
     free_bytes(&plain);
 }
 
+/*
+ * A head alone has no checksum: what is beyond its limits is refused, the rest
+ * is for whoever reads the record.
+ */
+static void test_heads(void **state)
+{
+    enum { MAGIC = 8, FLAGS = 12, INDEX = 16, SUM_LEN_SQ = 32, N_SEQ = 40,
+           N_TOK = 44 };
+    static const struct {
+        size_t at;
+        uint32_t value;
+        ps_result head;
+    } cases[] = {
+        {MAGIC, 1, PS_ERR_CORRUPT}, {FLAGS, 1, PS_ERR_CORRUPT},
+        {FLAGS, 2, PS_ERR_CORRUPT}, {INDEX, 0, PS_ERR_CORRUPT},
+        {N_SEQ, 0, PS_ERR_CORRUPT}, {N_SEQ, 4, PS_ERR_CORRUPT},
+        {N_TOK, 7, PS_ERR_CORRUPT}, {N_TOK, 1, PS_OK},
+        {SUM_LEN_SQ, 9999, PS_OK},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bytes b = make_pack_stream(6, 3, 2); /* a depth of 3, packs of 6 */
+        ps_pack_file *file;
+        ps_pack pack;
+        ps_error err;
+        int fd;
+
+        set_u32(record_at(&b, 1, cases[i].at), cases[i].value);
+        fd = open_bytes(&b);
+        assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+        assert_result(ps_pack_file_head(file, 1, &pack, &err), cases[i].head,
+                      &err);
+        assert_result(ps_pack_file_read(file, 1, &pack, &err),
+                      PS_ERR_CORRUPT, &err);
+        assert_ok(ps_pack_file_head(file, 0, &pack, &err), &err);
+        ps_pack_file_free(file);
+        (void)close(fd);
+        free_bytes(&b);
+    }
+}
+
 /* Of two streams the second may be cut away whole, but not in part. */
 static void test_second_stream_cut(void **state)
 {
@@ -353,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_compressed_every_bit),
         cmocka_unit_test(test_plain_every_cut),
         cmocka_unit_test(test_compressed_every_cut),
+        cmocka_unit_test(test_heads),
         cmocka_unit_test(test_second_stream_cut),
         cmocka_unit_test(test_bytes_behind_end),
         cmocka_unit_test(test_moved_records),

@@ -438,6 +438,43 @@ static void test_vocabulary_of_held(void **state)
     free_bytes(&b);
 }
 
+/* A mark is gone to before all else, and not into the header. */
+static void test_seek(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 9, 20, 5);
+    bytes b = corpus_records(&c);
+    int fd = open_bytes(&b);
+    ps_token_reader *r = open_tokens(fd, NULL);
+    ps_token_mark mark = {0};
+    ps_sequence s;
+    ps_error err;
+
+    assert_result(ps_token_reader_seek(r, &mark, &err), PS_ERR_CORRUPT, &err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(ps_token_reader_next(r, 20, &s, &err), &err);
+    mark = ps_token_reader_mark(r);
+    assert_result(ps_token_reader_seek(r, &mark, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_token_reader_free(r);
+
+    rewind_fd(fd);
+    r = open_tokens(fd, NULL);
+    assert_ok(ps_token_reader_seek(r, &mark, &err), &err);
+    for (uint32_t i = 3; i < c.count; i++) {
+        assert_ok(ps_token_reader_next(r, 20, &s, &err), &err);
+        assert_int_equal(s.id, i);
+        assert_sample(&c, i, &s);
+    }
+    assert_result(ps_token_reader_next(r, 20, &s, &err), PS_END, &err);
+    assert_result(ps_token_reader_seek(r, &mark, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_token_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_flush_of_raw),
         cmocka_unit_test(test_flush_of_framed),
         cmocka_unit_test(test_false_lengths),
+        cmocka_unit_test(test_seek),
         cmocka_unit_test(test_hold_and_skip),
         cmocka_unit_test(test_order_of_calls),
         cmocka_unit_test(test_vocabulary),

@@ -1,0 +1,111 @@
+"""deal.py - which packs a rank takes in each step, so that all have equal work.
+
+    deal = packstream.Deal(packs, 8, rank, ranks, hidden=1024)
+    DataLoader(packs, batch_sampler=deal)
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from packstream.files import PackFiles
+from packstream.library import check, ffi, lib, need_library, new_error
+
+
+class Deal:
+    """The numbers of this rank's packs: a list of `size` for each step.
+
+    Of every size * ranks packs, a global batch, each rank gets `size`, so that
+    the greatest cost of a rank is small.  Which packs a global batch has does
+    not change: they are those that PackDataset and Packs.batches share out.
+    Ranks need not talk: each works out the deals by itself, from the heads of
+    packs (ps_deal in packstream(3)).
+
+    A pack costs what attention within sequences does in a model of width
+    `hidden`: 6 * hidden for each token, and 1 for each unit of the squared
+    lengths; or, with cost=(A, B), A and B for these.
+
+    With `shuffle`, a seed, packs come in an order that is drawn for each epoch,
+    as PackDataset has it.  The last packs, where there are too few for a global
+    batch, are dealt like the others, if with fewer packs for some ranks or
+    none; with drop_last they are left out."""
+
+    def __init__(self, packs: PackFiles, size: int, rank: int, ranks: int,
+                 hidden: Optional[int] = None,
+                 cost: Optional[Tuple[int, int]] = None,
+                 shuffle: Optional[int] = None, drop_last: bool = False):
+        need_library("a deal")
+        if not isinstance(packs, PackFiles):
+            raise TypeError("a deal is of the packs of files, as "
+                            "packstream.open gives them")
+        if (hidden is None) == (cost is None):
+            raise ValueError("either hidden or cost")
+        if not 0 <= rank < ranks:
+            raise ValueError("rank %d of %d" % (rank, ranks))
+        if isinstance(shuffle, bool):
+            raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
+        self.cost = (6 * hidden, 1) if cost is None else cost
+        if min(self.cost) < 0 or max(self.cost) < 1:
+            raise ValueError("a pack has to cost something")
+        self.packs, self.size, self.rank, self.ranks = packs, size, rank, ranks
+        self.shuffle, self.drop_last = shuffle, drop_last
+        self.epoch = self.start = 0
+        self._dealer(size)      # refuses what cannot be dealt
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """Says which order of `shuffle` comes next, and with which of its
+        steps to begin: as many as were made before a run was stopped."""
+        self.epoch, self.start = epoch, start
+
+    def __len__(self) -> int:
+        """The steps that are to come."""
+        full, left = divmod(len(self.packs), self.size * self.ranks)
+        if left and not self.drop_last and self.step(full):
+            full += 1
+        return max(full - self.start, 0)
+
+    def __iter__(self) -> Iterator[List[int]]:
+        """Runs when the first step is asked for: a DataLoader makes two
+        iterators, and uses one."""
+        steps, start = len(self) + self.start, self.start
+        self.start = 0          # the next epoch is a whole one
+        order = self._order()
+        for i in range(start, steps):
+            yield self._step(i, order)
+
+    def step(self, i: int) -> List[int]:
+        """The numbers of step i, from 0 on, of the epoch."""
+        return self._step(i, self._order())
+
+    def _order(self) -> Optional[np.ndarray]:
+        if self.shuffle is None:
+            return None
+        return np.random.default_rng(
+            [self.shuffle, self.epoch]).permutation(len(self.packs))
+
+    def _step(self, i: int, order: Optional[np.ndarray]) -> List[int]:
+        most = self.size * self.ranks
+        end = min((i + 1) * most, len(self.packs))
+        numbers = np.arange(i * most, end) if order is None \
+            else order[i * most:end]
+        size = -(-len(numbers) // self.ranks)
+        if size == 0:
+            return []
+        # What is missing costs nothing.
+        costs = np.zeros(size * self.ranks, np.uint64)
+        costs[:len(numbers)] = self.packs.costs(numbers, *self.cost)
+        whose = np.empty(len(costs), np.uint32)
+        err = new_error()
+        check(lib.ps_deal_make(self._dealer(size),
+                               ffi.from_buffer("uint64_t[]", costs),
+                               ffi.from_buffer("uint32_t[]", whose), err), err)
+        return numbers[whose[:len(numbers)] == self.rank].tolist()
+
+    def _dealer(self, size: int) -> object:
+        new, err = ffi.new("ps_deal **"), new_error()
+        check(lib.ps_deal_open(new, self.ranks, size, err), err)
+        return ffi.gc(new[0], lib.ps_deal_free)

@@ -1,0 +1,187 @@
+/*
+ * deal.c - the deal of a global batch.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "deal/deal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+
+ps_result ps_deal_open(ps_deal **deal, uint32_t ranks, uint32_t per_rank,
+                       ps_error *err)
+{
+    ps_mem mem = {0};
+    ps_deal *d;
+
+    *deal = NULL;
+    if (ranks == 0 || per_rank == 0 || ranks > PS_MAX_DEAL / per_rank)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "%" PRIu32 " ranks of %" PRIu32 " packs: the product "
+                       "must be between 1 and %" PRIu32,
+                       ranks, per_rank, PS_MAX_DEAL);
+    d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return ps_fail_memory(err);
+    d->ranks = ranks;
+    d->per_rank = per_rank;
+    d->n = ranks * per_rank;
+    d->items = ps_mem_alloc(&mem, d->n, sizeof *d->items);
+    d->spare = ps_mem_alloc(&mem, d->n, sizeof *d->spare);
+    d->sets = ps_mem_alloc(&mem, d->n, sizeof *d->sets);
+    d->spare_sets = ps_mem_alloc(&mem, ranks, sizeof *d->spare_sets);
+    d->links = ps_mem_alloc(&mem, d->n, sizeof *d->links);
+    d->spare_links = ps_mem_alloc(&mem, d->n, sizeof *d->spare_links);
+    d->sums = ps_mem_alloc(&mem, ranks, sizeof *d->sums);
+    d->blocks = ps_mem_alloc(&mem, per_rank, sizeof *d->blocks);
+    d->order = ps_mem_alloc(&mem, ranks, sizeof *d->order);
+    if (mem.failed) {
+        ps_deal_free(d);
+        return ps_fail_memory(err);
+    }
+    *deal = d;
+    return PS_OK;
+}
+
+void ps_deal_free(ps_deal *d)
+{
+    if (d == NULL)
+        return;
+    free(d->items);
+    free(d->spare);
+    free(d->sets);
+    free(d->spare_sets);
+    free(d->links);
+    free(d->spare_links);
+    free(d->sums);
+    free(d->blocks);
+    free(d->order);
+    free(d);
+}
+
+/* How many items of a rank the bound looks at. */
+#define BOUND_ITEMS 16
+
+/*
+ * Of the k * ranks + 1 costliest items some rank has k + 1, and no rank has
+ * fewer than the cheapest besides.
+ */
+static uint64_t bound_of(const ps_deal *d, uint64_t total)
+{
+    uint64_t bound = total / d->ranks + (total % d->ranks != 0);
+
+    for (uint32_t k = 0; k < d->per_rank && k < BOUND_ITEMS; k++) {
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i <= k; i++)
+            sum += d->items[k * d->ranks - i].cost;
+        for (uint32_t i = k + 1; i < d->per_rank; i++)
+            sum += d->items[d->n + k - i].cost;
+        bound = ps_mem_max(bound, sum);
+    }
+    return bound;
+}
+
+/* Sorts the items and works out the bound; PS_ERR_LIMIT. */
+static ps_result begin(ps_deal *d, const uint64_t *costs, ps_error *err)
+{
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < d->n; i++) {
+        if (costs[i] > INT64_MAX - total)
+            return ps_fail(err, PS_ERR_LIMIT,
+                           "the costs of a global batch exceed 63 bits");
+        total += costs[i];
+        d->items[i] = (ps_deal_item){costs[i], i};
+    }
+    ps_deal_sort(d->items, d->spare, d->n);
+    d->bound = bound_of(d, total);
+    return PS_OK;
+}
+
+/* Makes the sets, in one way or another. */
+static void make_sets(ps_deal *d)
+{
+    uint64_t max = ps_deal_difference(d);
+    uint32_t *links = d->links;
+
+    if (max <= ps_deal_near(d) || ps_deal_longest_first(d) >= max)
+        return;
+    memcpy(d->sets, d->spare_sets, d->ranks * sizeof *d->sets);
+    d->links = d->spare_links;
+    d->spare_links = links;
+}
+
+/* Lays the items of each set behind those of the one before it, sorted. */
+static void lay_out(ps_deal *d)
+{
+    ps_deal_item *from = d->items;
+    uint32_t n = 0;
+
+    d->items = d->spare;
+    d->spare = from;
+    for (uint32_t i = 0; i < d->ranks; i++) {
+        uint32_t at = d->sets[i].item;
+
+        for (uint32_t k = 0; k < d->per_rank; k++) {
+            d->items[n++] = from[at];
+            at = d->links[at];
+        }
+    }
+    for (uint32_t i = 0; i < d->ranks; i++)
+        ps_deal_sort(d->items + (size_t)i * d->per_rank, d->spare,
+                     d->per_rank);
+}
+
+/*
+ * Sets become ranks in the order of the first item that each has, which has
+ * nothing to do with cost: no rank has the fullest one every time.
+ */
+static void name_ranks(ps_deal *d, uint32_t *ranks)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < d->n; i++)
+        ranks[d->items[i].index] = i / d->per_rank;
+    for (uint32_t i = 0; i < d->ranks; i++)
+        d->order[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < d->n; i++) {
+        uint32_t *rank = &d->order[ranks[i]];
+
+        if (*rank == UINT32_MAX)
+            *rank = next++;
+        ranks[i] = *rank;
+    }
+}
+
+ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
+                       ps_error *err)
+{
+    ps_result r = begin(d, costs, err);
+
+    if (r != PS_OK)
+        return r;
+    make_sets(d);
+    lay_out(d);
+    ps_deal_exchange(d);
+    d->max = 0;
+    for (uint32_t i = 0; i < d->ranks; i++)
+        d->max = ps_mem_max(d->max, d->sets[i].sum);
+    name_ranks(d, ranks);
+    return PS_OK;
+}
+
+uint64_t ps_deal_max(const ps_deal *d)
+{
+    return d->max;
+}
+
+uint64_t ps_deal_bound(const ps_deal *d)
+{
+    return d->bound;
+}

@@ -1,0 +1,100 @@
+/*
+ * difference.c - differencing: the two blocks that are least even become one,
+ * in which the one evens out the other.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <string.h>
+
+#include "deal/deal.h"
+
+static ps_deal_set *block_at(const ps_deal *d, uint32_t block)
+{
+    return d->sets + (size_t)block * d->ranks;
+}
+
+/* Whether block `a` is less even than `b`; the sets of each are sorted. */
+static bool is_less_even(const ps_deal *d, uint32_t a, uint32_t b)
+{
+    const ps_deal_set *x = block_at(d, a);
+    const ps_deal_set *y = block_at(d, b);
+    uint64_t dx = x[0].sum - x[d->ranks - 1].sum;
+    uint64_t dy = y[0].sum - y[d->ranks - 1].sum;
+
+    return dx != dy ? dx > dy : a < b;
+}
+
+/* Moves the block at `at` of the heap of `n` down to its place. */
+static void sift_down(ps_deal *d, uint32_t at, uint32_t n)
+{
+    uint32_t block = d->blocks[at];
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+
+        if (child >= n)
+            break;
+        if (child + 1 < n &&
+            is_less_even(d, d->blocks[child + 1], d->blocks[child]))
+            child++;
+        if (!is_less_even(d, d->blocks[child], block))
+            break;
+        d->blocks[at] = d->blocks[child];
+        at = child;
+    }
+    d->blocks[at] = block;
+}
+
+/* Sorts the sets of a block by their sums. */
+static void sort_sets(ps_deal *d, ps_deal_set *sets)
+{
+    ps_deal_item *items = d->sums;
+
+    for (uint32_t i = 0; i < d->ranks; i++)
+        items[i] = (ps_deal_item){sets[i].sum, i};
+    ps_deal_sort(items, d->spare, d->ranks);
+    memcpy(d->spare_sets, sets, d->ranks * sizeof *sets);
+    for (uint32_t i = 0; i < d->ranks; i++)
+        sets[i] = d->spare_sets[items[i].index];
+}
+
+/* Block `b` becomes part of `a`: its least set joins the greatest there. */
+static void join(ps_deal *d, uint32_t a, uint32_t b)
+{
+    ps_deal_set *x = block_at(d, a);
+    const ps_deal_set *y = block_at(d, b) + d->ranks;
+
+    for (uint32_t i = 0; i < d->ranks; i++) {
+        y--;
+        x[i].sum += y->sum;
+        x[i].n += y->n;
+        ps_deal_link(d->links, x[i].item, y->item);
+    }
+    sort_sets(d, x);
+}
+
+uint64_t ps_deal_difference(ps_deal *d)
+{
+    for (uint32_t i = 0; i < d->n; i++) {
+        d->sets[i] = (ps_deal_set){d->items[i].cost, i, 1};
+        d->links[i] = i;
+    }
+    for (uint32_t i = 0; i < d->per_rank; i++)
+        d->blocks[i] = i;
+    for (uint32_t i = d->per_rank / 2; i-- > 0;)
+        sift_down(d, i, d->per_rank);
+    for (uint32_t n = d->per_rank; n > 1; n--) {
+        uint32_t a = d->blocks[0];
+
+        d->blocks[0] = d->blocks[n - 1];
+        sift_down(d, 0, n - 1);
+        join(d, a, d->blocks[0]);
+        d->blocks[0] = a;
+        sift_down(d, 0, n - 1);
+    }
+    if (d->blocks[0] != 0)
+        memcpy(d->sets, block_at(d, d->blocks[0]),
+               d->ranks * sizeof *d->sets);
+    return d->sets[0].sum;
+}

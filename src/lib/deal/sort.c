@@ -1,0 +1,64 @@
+/*
+ * sort.c - items by cost: a radix sort, whose time does not depend on them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <string.h>
+
+#include "deal/deal.h"
+
+#define FEW 48 /* from here on the counts of the bytes pay */
+
+static void insert_sorted(ps_deal_item *items, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        ps_deal_item item = items[i];
+        uint32_t at = i;
+
+        while (at > 0 && items[at - 1].cost < item.cost) {
+            items[at] = items[at - 1];
+            at--;
+        }
+        items[at] = item;
+    }
+}
+
+/*
+ * From the lowest byte of the costs to the highest; each pass keeps the order
+ * of equal bytes.  Bytes that are equal in all costs are passed over.
+ */
+void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
+{
+    uint32_t counts[8][256] = {{0}};
+    ps_deal_item *from = items;
+    ps_deal_item *to = spare;
+
+    if (n < FEW) {
+        insert_sorted(items, n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (unsigned byte = 0; byte < 8; byte++)
+            counts[byte][items[i].cost >> 8 * byte & 255]++;
+    for (unsigned byte = 0; byte < 8; byte++) {
+        uint32_t *count = counts[byte];
+        uint32_t before = 0;
+        ps_deal_item *swap = from;
+
+        if (count[from[0].cost >> 8 * byte & 255] == n)
+            continue;
+        for (unsigned value = 256; value-- > 0;) {
+            uint32_t here = count[value];
+
+            count[value] = before;
+            before += here;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            to[count[from[i].cost >> 8 * byte & 255]++] = from[i];
+        from = to;
+        to = swap;
+    }
+    if (from != items)
+        memcpy(items, from, n * sizeof *items);
+}

@@ -1,0 +1,138 @@
+/*
+ * verify.c - reads all that an earlier job wrote, before this one goes on.
+ *
+ * output_check.c has recognised the files by samples.  Here every byte counts:
+ * the chain of checksums in the state tells damage anywhere.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstream/verify.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/progress.h"
+#include "packstream/memory.h"
+
+/* Every record is passed over, however long: only checksums are wanted. */
+#define PASS_OVER 0
+
+/* Goes to where the stream of the job begins in the file. */
+static int go_to_start(const output_check *o)
+{
+    if (lseek(o->fd, (off_t)o->base, SEEK_SET) != -1)
+        return STATUS_OK;
+    message_errno("%s", files_output_name(o->name));
+    return STATUS_FAILURE;
+}
+
+static int is_not_whole(const char *name, const char *what)
+{
+    message_error("%s: its %s are not those that the job of the state wrote",
+                  files_output_name(name), what);
+    return STATUS_DATA;
+}
+
+static ps_result read_packs(ps_pack_reader *reader, const ps_state *state,
+                            bool shown, ps_error *err)
+{
+    progress line;
+    ps_pack pack;
+    ps_result r = PS_OK;
+
+    progress_start(&line, shown);
+    for (uint64_t i = 0; i < state->output_packs && r == PS_OK; i++) {
+        r = ps_pack_reader_next(reader, &pack, err);
+        if (progress_due(&line))
+            progress_show(&line, &(progress_figures){
+                .bytes = ps_pack_reader_offset(reader), .packs = i});
+    }
+    if (r == PS_OK && state->finished)
+        r = ps_pack_reader_next(reader, &pack, err);
+    progress_end(&line);
+    return r;
+}
+
+static int verify_packs(const resume *r)
+{
+    const output_check *o = &r->output;
+    const ps_state *state = &r->summary;
+    ps_pack_reader *reader = NULL;
+    ps_result result;
+    ps_error err;
+    int status = go_to_start(o);
+
+    if (status != STATUS_OK)
+        return status;
+    result = ps_pack_reader_open(&reader, o->fd, &err);
+    if (result == PS_OK)
+        result = read_packs(reader, state, !r->conf->quiet, &err);
+    if (result != PS_OK && result != PS_END)
+        status = message_failure(files_output_name(o->name), &err);
+    else if ((result == PS_END) != state->finished ||
+             ps_pack_reader_digest(reader) != state->output_digest)
+        status = is_not_whole(o->name, "packs");
+    ps_pack_reader_free(reader);
+    return status;
+}
+
+/* Reads records up to a mark. */
+static ps_result read_records(ps_token_reader *reader, uint64_t end,
+                              ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    while (r == PS_OK && ps_token_reader_mark(reader).offset < end) {
+        ps_sequence sequence;
+
+        r = ps_token_reader_next(reader, PASS_OVER, &sequence, err);
+        if (r == PS_ERR_OVERLONG)
+            r = ps_token_reader_skip(reader, err);
+    }
+    return r;
+}
+
+static int verify_rejects(const rejects *left_out, const conf *c, bool finished)
+{
+    const output_check *o = &left_out->file;
+    const ps_token_mark *mark = &left_out->mark.stream;
+    const ps_token_reader_options options = {
+        .window = memory_window(c->memory), .expect_overlong = true};
+    ps_token_reader *reader = NULL;
+    ps_result result;
+    ps_error err;
+    int status = go_to_start(o);
+
+    if (status != STATUS_OK)
+        return status;
+    result = ps_token_reader_open(&reader, o->fd, left_out->schema.token_type,
+                                  &options, &err);
+    if (result == PS_OK)
+        result = read_records(reader, mark->offset, &err);
+    if (result != PS_OK && result != PS_END)
+        status = message_failure(files_output_name(o->name), &err);
+    else if ((result == PS_END) != finished ||
+             ps_token_reader_mark(reader).digest != mark->digest)
+        status = is_not_whole(o->name, "records");
+    ps_token_reader_free(reader);
+    return status;
+}
+
+int verify_outputs(const resume *r, const rejects *left_out)
+{
+    int status;
+
+    if (r->state == NULL || r->summary.blank)
+        return STATUS_OK;
+    if (r->output_is_new || r->output.fd < 0)
+        return message_usage("--verify: %s is not a file that the job of the "
+                             "state wrote",
+                             files_output_name(r->conf->output));
+    status = verify_packs(r);
+    return status == STATUS_OK && left_out->name != NULL
+               ? verify_rejects(left_out, r->conf, r->summary.finished)
+               : status;
+}

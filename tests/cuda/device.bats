@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# device.bats - what tests/device.sh would run where there is a GPU.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# command_of NAME LINE...: a command of this name that does LINE.
+command_of() {
+    local name=$1
+    shift
+    printf '%s\n' '#!/bin/sh' "$@" >"$name"
+    chmod +x "$name"
+}
+
+# A folder of programs, and a build, of which all succeed.
+setup() {
+    start
+    local name
+    mkdir -p bin build/tests/trainer/cuda
+    for name in make bats python; do
+        command_of "bin/$name" "echo $name \"\$@\""
+    done
+    command_of bin/nvidia-smi 'echo GPU 0: one'
+    command_of bin/compute-sanitizer 'echo "$@"'
+    : >build/libtool
+    echo 'BERT_NVCC_LIBS = libbertcuda.a' >build/Makefile
+    command_of build/tests/trainer/cuda/rows-t.gpu 'exit 0'
+}
+
+device() {
+    PATH=$PWD/bin:$PATH PYTHON_TORCH=$PWD/bin/python \
+        "${abs_top_srcdir:?}/tests/device.sh" "$@"
+}
+
+@test "each step has a line in the table" {
+    local what='build|rows-t|rows-t (mem|race|sync|init)check'
+    device build >told
+    what+='|trainer with --device=cuda|benchmark'
+    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 8 ]
+    [[ $(tail -n 1 told) == python*/tests/bench/device.py*/build ]]
+    grep -q 'memcheck --error-exitcode 1' build/device/rows-t-memcheck.log
+    grep -q 'train.bats' 'build/device/trainer-with---device=cuda.log'
+    grep -qx "exec '$PWD/build/bert-train' --device=cuda \
+--precision=float \"\$@\"" build/device/bin/bert-train
+}
+
+@test "one that fails is told, the others are run" {
+    # shellcheck disable=SC2016 # for the command
+    command_of bin/compute-sanitizer '[ "$2" != racecheck ]'
+    run -1 device build
+    grep -qE '^rows-t racecheck +FAILED ' <<<"$output"
+    grep -qE '^rows-t initcheck +ok ' <<<"$output"
+    command_of bin/make 'echo no compiler; exit 2'
+    run -1 device build
+    grep -q 'no compiler' <<<"$output"
+    [[ $output != *racecheck* ]]
+}
+
+@test "without a GPU or CUDA nothing is done, and that is said" {
+    : >build/Makefile
+    run -77 device build
+    grep -q 'configured without CUDA' <<<"$output"
+    command_of bin/nvidia-smi 'echo no devices were found; exit 6'
+    run -77 device build
+    grep -q 'there is no GPU' <<<"$output"
+    run -64 device
+    run -64 device bin
+}
+
+@test "the benchmark runs on the processor, too" {
+    start_training
+    skip_without python3
+    [ -x "${abs_top_builddir:?}/tests/bench/gen" ] || skip "gen is not built"
+    python3 - "$abs_top_srcdir/tests/bench" "$abs_top_builddir" >table <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import bert
+import device
+bert.TOKENS = 20000
+sys.argv = ["device.py", "--model=toy", "--device=cpu", "--packs=2",
+            "--steps=2", sys.argv[2]]
+device.main()
+END
+    grep -qE '^bert-train, packed +[1-9][0-9]* +[0-9.]+ +[?]$' table
+}
+
+@test "the operations of a model are counted by hand" {
+    skip_without python3
+    python3 - "$abs_top_srcdir/tests/bench" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import device
+import roofline
+m = roofline.Model(2, 8, 2, 32, 100)
+rows = [{"seq_lengths": [2, 4]}, {"seq_lengths": [4]}]
+# 768 weights a layer, 864 in the head for 15 %; (4 + 16 + 16) / 10 pairs.
+wanted = 6 * (2 * 768 + 0.15 * 864) + 12 * 2 * 8 * 3.6
+assert abs(device.model_flops(m, rows) - wanted) < 1e-6
+END
+}

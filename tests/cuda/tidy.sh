@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# tidy.sh - clang-tidy over CUDA sources, by the headers of tests/hostcuda.
+#
+#     tests/cuda/tidy.sh FILE...
+#
+# CLANG_TIDY names another clang-tidy.  Left out are the checks for numbers
+# that become narrower or wider, at which -Wconversion and reviews look, and
+# for neighbours of one type among parameters, as kernels have them.
+#
+# Exits with 0 if nothing was found, 77 where clang-tidy is not there, else 1.
+#
+# SPDX-License-Identifier: MIT
+
+set -u
+export LC_ALL=C
+
+top=$(cd "$(dirname "$0")/../.." && pwd -P)
+tidy=${CLANG_TIDY:-clang-tidy}
+checks='-*,clang-analyzer-*,bugprone-*,performance-*'
+for name in easily-swappable-parameters narrowing-conversions \
+    implicit-widening-of-multiplication-result; do
+    checks+=,-bugprone-$name
+done
+
+[ $# -gt 0 ] || {
+    echo "usage: tidy.sh FILE..." >&2
+    exit 64
+}
+command -v "$tidy" >/dev/null || {
+    echo "tidy.sh: nothing is done: there is no $tidy" >&2
+    exit 77
+}
+status=0
+for file; do
+    "$tidy" --quiet --checks="$checks" --warnings-as-errors='*' "$file" -- \
+        -x c++ -std=c++17 -I"$top/tests/hostcuda" -I"$top/trainer/bert" \
+        -I"$top/src/include" 2> >(grep -v ' warnings\? generated' >&2) ||
+        status=1
+done
+exit "$status"

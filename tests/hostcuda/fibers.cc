@@ -1,0 +1,500 @@
+/*
+ * fibers.cc - CUDA threads as fibers: barriers and warp exchanges.
+ *
+ * A block's fibers run on one host thread, so that __shared__ may be
+ * thread_local.  A fiber runs until it meets a barrier, a warp exchange or its
+ * end.  Under ThreadSanitizer each fiber counts as a thread, and nothing but
+ * barriers, exchanges, fences and atomics orders them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "internal.h"
+#include "mma.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#if defined(HOSTCUDA_ASAN)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(HOSTCUDA_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+static constexpr size_t GUARD = 16 << 10, STACK = GUARD + (128 << 10);
+
+__thread uint3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace hostcuda {
+
+thread_local engine *self;
+
+void fault(const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+
+    std::fflush(stdout);
+    if (line)
+        std::fprintf(stderr, "%s:%d: ", file, line);
+    else
+        std::fprintf(stderr, "%s: ", file);
+    va_start(arguments, format);
+    std::vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    if (self && self->symbol)
+        std::fprintf(stderr, " (%s, block %u,%u,%u thread %u,%u,%u)",
+                     kernel_name(self->symbol), blockIdx.x, blockIdx.y,
+                     blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
+    std::fputc('\n', stderr);
+    std::abort();
+}
+
+} // namespace hostcuda
+
+using namespace hostcuda;
+
+/* -- switching from one stack to another --------------------------------- */
+
+#if defined(__x86_64__)
+
+/* Saves what the ABI says a call keeps, and takes up the other stack. */
+extern "C" void hostcuda_switch(void **from, void *to);
+asm(R"(
+    .text
+    .type hostcuda_switch, @function
+hostcuda_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size hostcuda_switch, . - hostcuda_switch
+)");
+
+struct context { void *sp; };
+
+static void begin_context(context *c, char *stack, size_t size, void (*run)())
+{
+    void **top = (void **)(stack + size);
+
+    *--top = nullptr;     /* so that run() finds the stack as after a call */
+    *--top = (void *)run; /* where the switch returns to */
+    c->sp = top - 6;
+}
+
+static void switch_context(context *from, context *to)
+{
+    hostcuda_switch(&from->sp, to->sp);
+}
+
+#else /* any other processor: slower, for each switch asks the kernel */
+
+#include <ucontext.h>
+
+struct context { ucontext_t u; };
+
+static void begin_context(context *c, char *stack, size_t size, void (*run)())
+{
+    getcontext(&c->u);
+    c->u.uc_stack.ss_sp = stack;
+    c->u.uc_stack.ss_size = size;
+    c->u.uc_link = nullptr;
+    makecontext(&c->u, run, 0);
+}
+
+static void switch_context(context *from, context *to)
+{
+    swapcontext(&from->u, &to->u);
+}
+
+#endif
+
+enum state { READY, AT_BARRIER, IN_WARP, DONE };
+
+struct hostcuda::fiber {
+    context at;
+    char *stack;
+    void *fake_stack, *tsan;
+    uint3 thread;
+    unsigned index;
+    state now;
+    const char *file;
+    int line;
+    op what;
+    unsigned mask, from;
+    uint64_t value;
+};
+
+/* Where a host thread comes from, and goes back to. */
+struct hostcuda::home {
+    context at;
+    void *fake, *tsan;
+    const void *stack;
+    size_t size;
+};
+
+static void enter(fiber *f)
+{
+    engine *e = self;
+
+    e->running = f;
+    threadIdx = f->thread;
+#if defined(HOSTCUDA_ASAN)
+    __sanitizer_start_switch_fiber(&e->home->fake, f->stack, STACK);
+#elif defined(HOSTCUDA_TSAN)
+    __tsan_switch_to_fiber(f->tsan, __tsan_switch_to_fiber_no_sync);
+#endif
+    switch_context(&e->home->at, &f->at);
+#if defined(HOSTCUDA_ASAN)
+    __sanitizer_finish_switch_fiber(e->home->fake, nullptr, nullptr);
+#endif
+}
+
+/* Back to the engine's loop, until entered again. */
+static void leave()
+{
+    engine *e = self;
+    fiber *f = e->running;
+
+#if defined(HOSTCUDA_ASAN)
+    __sanitizer_start_switch_fiber(&f->fake_stack, e->home->stack,
+                                   e->home->size);
+#elif defined(HOSTCUDA_TSAN)
+    __tsan_switch_to_fiber(e->home->tsan, __tsan_switch_to_fiber_no_sync);
+#endif
+    switch_context(&f->at, &e->home->at);
+#if defined(HOSTCUDA_ASAN)
+    __sanitizer_finish_switch_fiber(f->fake_stack, nullptr, nullptr);
+#endif
+}
+
+static void release(void *what)
+{
+    (void)what;
+#if defined(HOSTCUDA_TSAN)
+    __tsan_release(what);
+#endif
+}
+
+static void acquire(void *what)
+{
+    (void)what;
+#if defined(HOSTCUDA_TSAN)
+    __tsan_acquire(what);
+#endif
+}
+
+/* A fiber's life: one CUDA thread a block, again and again. */
+static void run_fiber()
+{
+#if defined(HOSTCUDA_ASAN)
+    __sanitizer_finish_switch_fiber(nullptr, &self->home->stack,
+                                    &self->home->size);
+#endif
+    for (;;) {
+        engine *e = self;
+
+        acquire(e);
+        (*e->kernel)();
+        e->running->now = DONE;
+        e->done++;
+        release(&e->done); /* not e: the next fiber to begin must not see it */
+        leave();
+    }
+}
+
+/* -- what a kernel waits for --------------------------------------------- */
+
+static void wait_as(state now, const char *file, int line)
+{
+    fiber *f = self->running;
+
+    f->now = now;
+    f->file = file;
+    f->line = line;
+    leave();
+}
+
+unsigned hostcuda::barrier(bool yes, const char *file, int line)
+{
+    engine *e = self;
+
+    release(&e->at_barrier);
+    if (e->done)
+        fault(file, line, "__syncthreads() that ended threads never reach");
+    e->yes += yes;
+    if (++e->at_barrier < e->size) {
+        wait_as(AT_BARRIER, file, line);
+        acquire(&e->at_barrier);
+        return e->yes_last;
+    }
+    acquire(&e->at_barrier);
+    e->at_barrier = 0;
+    e->yes_last = e->yes;
+    e->yes = 0;
+    for (unsigned i = 0; i < e->size; i++) {
+        fiber *f = &e->fibers[i];
+
+        if (f == e->running)
+            continue;
+        if (f->line != line || std::strcmp(f->file, file))
+            fault(file, line, "__syncthreads() met another of another line");
+        f->now = READY;
+    }
+    return e->yes_last;
+}
+
+unsigned hostcuda::lane() { return self->running->index % 32; }
+
+/* Stronger than a GPU's: whatever a fence comes after, it sees. */
+void hostcuda::fence()
+{
+    static char all;
+
+    acquire(&all);
+    release(&all);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* All of mask have come: each gets its due, and goes on. */
+static void give_out(fiber *warp, unsigned mask, op what)
+{
+    uint64_t values[32] = {}, ballot = 0;
+
+    for (unsigned l = 0; l < 32; l++)
+        if (mask >> l & 1) {
+            values[l] = warp[l].value;
+            ballot |= (warp[l].value & 1) << l;
+        }
+    for (unsigned l = 0; l < 32; l++) {
+        if (!(mask >> l & 1))
+            continue;
+        if (what == BALLOT)
+            warp[l].value = ballot;
+        else if (what == SHUFFLE)
+            warp[l].value = values[warp[l].from];
+        warp[l].now = READY;
+    }
+    if (what == MEET)
+        std::memcpy(self->gathered[warp->index / 32], values, sizeof values);
+}
+
+uint64_t hostcuda::exchange(op what, unsigned mask, uint64_t value,
+                            unsigned from, const char *file, int line)
+{
+    engine *e = self;
+    fiber *f = e->running;
+    fiber *warp = f - f->index % 32;
+    const unsigned lanes = std::min(32u, e->size - (f->index - f->index % 32));
+
+    if (!(mask >> (f->index % 32) & 1))
+        fault(file, line, "a lane that its own mask leaves out");
+    if (lanes < 32 && mask >> lanes)
+        fault(file, line, "a mask with lanes that the block has not");
+    if (what == SHUFFLE && !(mask >> from & 1))
+        fault(file, line, "a shuffle from a lane that is not in the mask");
+    f->what = what;
+    f->mask = mask;
+    f->value = value;
+    f->from = from;
+    if (what != MEET)
+        release(warp);
+    for (unsigned l = 0; l < lanes; l++) {
+        if (!(mask >> l & 1) || warp + l == f)
+            continue;
+        if (warp[l].now == DONE)
+            fault(file, line, "a mask with lanes that have ended");
+        if (warp[l].now != IN_WARP) {
+            wait_as(IN_WARP, file, line);
+            if (what != MEET)
+                acquire(warp);
+            return f->value;
+        }
+        if (warp[l].mask != mask || warp[l].what != what)
+            fault(file, line, "lanes met with other masks or operations");
+    }
+    give_out(warp, mask, what);
+    if (what != MEET)
+        acquire(warp);
+    return f->value;
+}
+
+/* -- WMMA ---------------------------------------------------------------- */
+
+/* The values of all 32 lanes, until the warp meets again. */
+static const uint64_t *gather(uint64_t value, const char *file, int line)
+{
+    exchange(MEET, 0xffffffffu, value, 0, file, line);
+    return self->gathered[self->running->index / 32];
+}
+
+void hostcuda::meet(uint64_t value, const char *file, int line)
+{
+    const uint64_t *values = gather(value, file, line);
+
+    for (unsigned l = 0; l < 32; l++)
+        if (values[l] != value)
+            fault(file, line, "lanes met with unlike tiles");
+}
+
+/*
+ * A lane has 8 columns of a row, and reads the fragments of others from their
+ * stacks.  Nobody goes on before all have done so.
+ */
+void hostcuda::multiply(const __nv_bfloat16 *a, const __nv_bfloat16 *b,
+                        float *c, const char *file, int line)
+{
+    const unsigned row = lane() / 2, column = lane() % 2;
+    const __nv_bfloat16 *tile_a[32], *tile_b[32];
+    const uint64_t *values = gather((uint64_t)(uintptr_t)a, file, line);
+
+    for (unsigned l = 0; l < 32; l++)
+        tile_a[l] = (const __nv_bfloat16 *)(uintptr_t)values[l];
+    values = gather((uint64_t)(uintptr_t)b, file, line);
+    for (unsigned l = 0; l < 32; l++)
+        tile_b[l] = (const __nv_bfloat16 *)(uintptr_t)values[l];
+    for (unsigned k = 0; k < 16; k++) {
+        const float x = (float)tile_a[2 * row + k / 8][k % 8];
+
+        for (unsigned j = 0; j < 8; j++)
+            c[j] += x * (float)tile_b[2 * k + column][j];
+    }
+    exchange(MEET, 0xffffffffu, 0, 0, file, line);
+}
+
+/* -- a block ------------------------------------------------------------- */
+
+/* In the order of $HOSTCUDA_ORDER: forward, reverse or shuffled by a seed. */
+static void set_order(engine *e, uint64_t shuffled)
+{
+    static const char *const how = std::getenv("HOSTCUDA_ORDER");
+
+    e->order.resize(e->size);
+    for (unsigned i = 0; i < e->size; i++)
+        e->order[i] = i;
+    if (!how || !std::strcmp(how, "forward"))
+        return;
+    if (!std::strcmp(how, "reverse")) {
+        std::reverse(e->order.begin(), e->order.end());
+        return;
+    }
+    std::mt19937_64 random(std::strtoull(how, nullptr, 10) + shuffled);
+    std::shuffle(e->order.begin(), e->order.end(), random);
+}
+
+static void new_stack(fiber *f, unsigned index)
+{
+    f->stack = (char *)mmap(nullptr, STACK, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (f->stack == MAP_FAILED)
+        fault("hostcuda", 0, "no memory for stacks");
+    mprotect(f->stack, GUARD, PROT_NONE);
+#if defined(HOSTCUDA_TSAN)
+    f->tsan = __tsan_create_fiber(0);
+#endif
+    /* Tops at unlike places, or all would want the same cache lines. */
+    begin_context(&f->at, f->stack, STACK - index % 61 * 320, run_fiber);
+}
+
+bool hostcuda::below_stack(const void *address)
+{
+    const char *stack
+        = self && self->running ? self->running->stack : nullptr;
+
+    return stack && (const char *)address >= stack
+           && (const char *)address < stack + GUARD;
+}
+
+/* Handlers of signals need a stack when a fiber's has overflown. */
+static void new_signal_stack()
+{
+    stack_t other = {};
+
+    other.ss_size = 64 << 10;
+    other.ss_sp = mmap(nullptr, other.ss_size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (other.ss_sp != MAP_FAILED)
+        sigaltstack(&other, nullptr);
+}
+
+void hostcuda::engine_begin(unsigned size,
+                            const std::function<void()> *kernel,
+                            const void *symbol)
+{
+    if (!self) { /* never freed: the pool's threads never end */
+        self = new engine();
+        self->fibers = new fiber[MAX_THREADS]();
+        self->home = new home();
+        new_signal_stack();
+    }
+    self->size = size;
+    self->kernel = kernel;
+    self->symbol = symbol;
+    self->counters = {};
+    self->running = nullptr;
+#if defined(HOSTCUDA_TSAN)
+    self->home->tsan = __tsan_get_current_fiber();
+#endif
+    for (unsigned i = 0; i < size; i++)
+        if (!self->fibers[i].stack)
+            new_stack(&self->fibers[i], i);
+}
+
+static void fault_stuck(engine *e)
+{
+    for (unsigned i = 0; i < e->size; i++)
+        if (e->fibers[i].now != DONE) {
+            threadIdx = e->fibers[i].thread;
+            fault(e->fibers[i].file, e->fibers[i].line,
+                  "waits for threads that never come");
+        }
+}
+
+void hostcuda::engine_run_block(dim3 block, uint64_t shuffled)
+{
+    engine *e = self;
+
+    e->done = 0;
+    e->at_barrier = 0;
+    e->yes = 0;
+    set_order(e, shuffled);
+    for (unsigned i = 0; i < e->size; i++) {
+        fiber *f = &e->fibers[i];
+
+        f->now = READY;
+        f->index = i;
+        f->thread = {i % block.x, i / block.x % block.y,
+                     i / block.x / block.y};
+    }
+    release(e);
+    while (e->done < e->size) {
+        bool moved = false;
+
+        for (unsigned i : e->order)
+            if (e->fibers[i].now == READY) {
+                enter(&e->fibers[i]);
+                moved = true;
+            }
+        if (!moved)
+            fault_stuck(e);
+    }
+    e->running = nullptr;
+    acquire(&e->done); /* the next block has the same __shared__ */
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# nightly.sh - all tests in their long forms, and a table of what they found.
+#
+#     tests/nightly.sh BUILD_DIR [--part=N] [STEP]...
+#     tests/nightly.sh --report BUILD_DIR
+#
+# runs the STEPs, or all, in BUILD_DIR, where `make` has been: a whole night on
+# two processors, most of it for ten million inputs of each fuzzing target.  With
+# --part=N each step that has a number of cases does an Nth of them.
+#
+# What a step prints lies in BUILD_DIR/nightly/STEP.log, and its row of the table
+# in STEP.row; a later run of the same step replaces both.  --report puts the
+# rows into RELIABILITY.md, between its two marks.
+#
+# Exits with 0 if every step that could be run found nothing.
+#
+# SPDX-License-Identifier: MIT
+
+set -u
+export LC_ALL=C
+
+steps="check faults resume crash signals differential memory slow builds
+    valgrind soak fuzz"
+
+usage() {
+    echo "usage: nightly.sh BUILD_DIR [--part=N] [STEP]..." >&2
+    echo "       nightly.sh --report BUILD_DIR" >&2
+    exit 64
+}
+
+tree=$(cd "$(dirname "$0")/.." && pwd -P)
+
+# ---- The steps: each prints what it did, and its figure in the last line ----
+
+# counted FILTER COMMAND...: what `make check` counts, as the last line.
+counted() {
+    local name=$1 status=0
+    shift
+    "$@" || status=$?
+    awk '/^# (PASS|SKIP|FAIL|ERROR):/ { n[$2] += $3 } END {
+        printf "%d passed, %d skipped, %d failed\n", n["PASS:"], n["SKIP:"],
+            n["FAIL:"] + n["ERROR:"] }' "nightly/$name.log"
+    return "$status"
+}
+
+run_check() { counted check make -j"$(nproc)" check; }
+
+run_faults() {
+    counted faults make check FAULTS=all TESTS=tests/programs/faults.bats
+}
+
+run_resume() {
+    RESUME_KILLS=$((200 / part + 1)) \
+        counted resume make check TESTS=tests/programs/resume.bats
+    local status=$?
+    echo "$((200 / part + 1)) kills in each of its tests"
+    return "$status"
+}
+
+run_crash() {
+    python3 "$tree/tests/crash.py" --points=$((10000 / part)) \
+        --seed="$seed" "$PWD"
+}
+
+run_signals() {
+    python3 "$tree/tests/crash.py" --signals="$part" "$PWD"
+}
+
+run_differential() {
+    make differential COUNT=$((10000 / part)) SEED="$seed"
+}
+
+run_memory() {
+    sh "$tree/tests/memory-long.sh" $((10 / part + 1)) 64 \
+        -L 512 -d 16 -w 16384
+}
+
+run_slow() {
+    SLOW_SECONDS=$((60 / part + 1)) \
+        counted slow make check TESTS=tests/programs/slow.bats
+}
+
+run_builds() {
+    "$tree/tests/builds.sh" nightly/builds
+    local status=$?
+    echo "$(grep -c ' 0 changed' nightly/builds.log) builds agree with the first"
+    return "$status"
+}
+
+run_valgrind() {
+    make valgrind
+    local status=$?
+    echo "$(grep -c '^ok' nightly/valgrind.log) tests without an error"
+    return "$status"
+}
+
+run_soak() {
+    "$tree/tests/soak.sh" . --minutes=$((60 / part + 1))
+}
+
+run_fuzz() {
+    "$tree/tests/fuzz/run.sh" . --runs=$((10000000 / part)) \
+        --jobs="$(nproc)"
+    local status=$?
+    awk '/^ok - / { n += $4; targets++ } END {
+        printf "%d inputs for %d targets\n", n, targets }' nightly/fuzz.log
+    return "$status"
+}
+
+# ---- The table ----
+
+# run STEP: its log and its row; the status of the step.
+run() {
+    local step=$1 status=0 began=$SECONDS result
+    "run_$step" >"nightly/$step.log" 2>&1 </dev/null || status=$?
+    case $status in
+        0) result="nothing found" ;;
+        77) result="not run here" ;;
+        *) result="**failed**, $status" ;;
+    esac
+    printf '| %s | %s | %s | %s | %d min |\n' "$step" "$result" \
+        "$(tail -n 1 "nightly/$step.log" | tr '|' '/')" "$(date +%F)" \
+        $(((SECONDS - began + 59) / 60)) >"nightly/$step.row"
+    cat "nightly/$step.row"
+    [ "$status" -eq 0 ] || [ "$status" -eq 77 ]
+}
+
+report() {
+    local step
+    {
+        echo "$(git -C "$tree" describe --always --dirty), $(uname -sm)," \
+            "$(nproc) processors, $(${CC:-cc} --version | head -n 1):"
+        echo
+        echo "| step | result | figure | run | took |"
+        echo "|---|---|---|---|---|"
+        for step in $steps; do
+            cat "nightly/$step.row" 2>/dev/null || true
+        done
+    } >nightly/table
+    awk -v table=nightly/table '
+        /^<!-- end of the table -->/ { within = 0; ends++ }
+        !within { print }
+        /^<!-- the table of nightly.sh -->/ {
+            within = 1
+            while ((getline line <table) > 0)
+                print line
+        }
+        END { exit ends != 1 }' "$tree/RELIABILITY.md" >nightly/page &&
+        cat nightly/page >"$tree/RELIABILITY.md"
+}
+
+if [ "${1-}" = --report ]; then
+    cd "${2:?}" || usage
+    report
+    exit
+fi
+[ -e "${1-}/config.status" ] || usage
+cd "$1" || usage
+shift
+part=1
+seed=$(date +%Y%m%d)
+chosen=
+for word; do
+    case $word in
+        --part=[1-9]*) part=${word#*=} ;;
+        -*) usage ;;
+        *) chosen="$chosen $word" ;;
+    esac
+done
+export PATH="$PWD/.libs:$PWD:$PATH" LD_LIBRARY_PATH="$PWD/.libs"
+mkdir -p nightly
+failures=0
+for step in ${chosen:-$steps}; do
+    declare -F "run_$step" >/dev/null || usage
+    run "$step" || failures=$((failures + 1))
+done
+[ "$failures" -eq 0 ]

@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# crash.bats - whenever the power fails, a job that keeps a state goes on, and
+# its outputs are the same bytes.
+#
+# tests/crash.py does the work; `make crash` has 10,000 cuts.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+setup() {
+    start
+    skip_if_sanitized
+    module=${abs_top_builddir:?}/tests/support/.libs/write-log.so
+    [ -e "$module" ] || skip "no shared libraries were built"
+    # It has an effect if there is a log.
+    WRITE_LOG=$PWD/log LD_PRELOAD=$module packstream -q -L 4 -o o </dev/null
+    [ -s log ] || skip "LD_PRELOAD has no effect"
+}
+
+crash() {
+    python3 "${abs_top_srcdir:?}/tests/crash.py" "$@" "$abs_top_builddir"
+}
+
+@test "500 power cuts" {
+    crash --points=500
+}
+
+@test "signals at many a step of saving a state" {
+    crash --signals=23
+}
+
+@test "what is not brought to the disk is found missing" {
+    run -1 crash --points=60 --plant=no-sync
+    [[ $output == *" lost"* ]]
+    run -1 crash --points=60 --plant=no-folder
+    [[ $output == *" lost"* ]]
+}
+
+@test "the folder of a new output is brought to the disk, behind a link, too" {
+    mkdir links there
+    ln -s ../there/out links/out
+    WRITE_LOG=$PWD/log LD_PRELOAD=$module packstream -q -L 4 --state=s \
+        -o links/out </dev/null
+    python3 - <<'EOF'
+import os
+import struct
+with open("log", "rb") as log:
+    while head := log.read(25):
+        kind, place, inode, n = struct.unpack("=cQQQ", head)
+        log.read(n)
+        if kind == b"D" and inode == os.stat("there").st_ino:
+            raise SystemExit
+raise SystemExit("the folder was not synchronised")
+EOF
+}

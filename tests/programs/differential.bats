@@ -1,0 +1,45 @@
+#!/usr/bin/env bats
+# differential.bats - what packstream writes, decoded by another program.
+#
+# tests/differential.py draws options and sequences, packs them and compares
+# what a decoder in Python, of packstream(5) alone, finds in the packs with what
+# went in.  `make differential` does a thousand sets.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+differential() {
+    skip_without_numpy
+    "$PYTHON_NUMPY" "$BATS_TEST_DIRNAME/../differential.py" "$@"
+}
+
+@test "30 random sets of options: the other decoder finds what went in" {
+    differential --count=30
+}
+
+@test "a number that is changed in what was decoded is noticed each time" {
+    differential --plant --count=40
+}
+
+# instead PROGRAM SCRIPT: a PROGRAM in front of the one that is tested, whose
+# path is "$real" in the script.
+instead() {
+    mkdir -p bin
+    printf '#!/bin/sh\nreal=%s\n%s\n' "$(command -v "$1")" "$2" >"bin/$1"
+    chmod +x "bin/$1"
+    PATH=$PWD/bin:$PATH
+}
+
+@test "a packstream that does something else is noticed" {
+    skip_without_numpy
+    # It takes the first file alone.
+    # shellcheck disable=SC2016 # for the script
+    instead packstream 'for word; do
+        case $word in in[1-9]) ;; *) set -- "$@" "$word" ;; esac; shift
+    done
+    exec "$real" "$@"'
+    run -1 differential --count=10 --seed=1
+    [[ $output == *"10 sets, "*" differ" ]]
+    [[ $output != *" 0 differ" ]]
+}

@@ -1,0 +1,251 @@
+#!/usr/bin/env bats
+# cuda.bats - the CUDA back end of the BERT as a whole, built for the host:
+# it learns what the CPU learns, whatever the order of its threads, and tells
+# what fails.
+#
+# SPDX-License-Identifier: MIT
+
+# Each test is a process with variables of its own; refused() reads `speaker`.
+# shellcheck disable=SC2030,SC2031,SC2034
+
+load ../support/helpers
+load text
+
+setup() {
+    start_training
+    built="${abs_top_builddir:?}/tests/trainer/cuda"
+    [ -x "$built/bert-train-cuda" ] ||
+        skip "tests/trainer/cuda/bert-train-cuda is not built"
+    export HOSTCUDA_THREADS=1
+    packs -d 4 >x.pks
+}
+
+small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
+train() {
+    bert-train "${small[@]}" "$@"
+}
+
+# gpu [OPTION]...: the same by the CUDA back end, in float.
+gpu() {
+    bf16 --precision=float "$@"
+}
+
+bf16() {
+    "$built/bert-train-cuda" "${small[@]}" --device=cuda "$@"
+}
+
+# steps FILE: the lines without what time it took.
+steps() {
+    sed 's/, "seconds.*//' "$1"
+}
+
+same() {
+    skip_without python3
+    python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" same "$@"
+}
+
+# ---- The same as on the CPU ----
+
+@test "losses, gradients and weights are the CPU's to 1e-4, for ten steps" {
+    "$built/parity" x.pks 0 10 1e-4
+    "$built/parity" x.pks 0.1 10 1e-4
+    # In truth they are nearer; and it tells when they are not.
+    "$built/parity" x.pks 0.1 10 2e-5
+    run -1 "$built/parity" x.pks 0.1 10 1e-9
+}
+
+@test "a checkpoint goes from one device to the other, and back" {
+    train --steps=15 x.pks >all
+    gpu --save=part --steps=5 x.pks >first
+    train --save=part --resume --steps=10 x.pks >second
+    gpu --save=part --resume --steps=15 x.pks >third
+    cat first second third >parts
+    [ "$(wc -l <parts)" -eq 15 ]
+    same 1e-4 all parts
+}
+
+@test "bf16 learns along the same curve, within 0.3 % of a loss over 3.5" {
+    learn=(--steps=60 --packs=8 --rate=0.02)
+    train "${learn[@]}" x.pks >float
+    bf16 "${learn[@]}" x.pks >half
+    same 1e-2 float half
+    run -1 same 1e-5 float half
+    python3 "$abs_top_srcdir/tests/trainer/bert.py" falls half 0.1
+}
+
+# ---- Bits ----
+
+@test "bits do not depend on the order of threads, streams and blocks" {
+    gpu --save=usual --steps=4 x.pks >usual.out
+    bf16 --save=usual16 --steps=4 x.pks >usual16.out
+    threads=0
+    for order in forward reverse 1 2 3; do
+        export HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order
+        export HOSTCUDA_THREADS=$((++threads))
+        rm -f other
+        gpu --save=other --steps=4 x.pks >out
+        cmp usual other
+        diff <(steps usual.out) <(steps out)
+        rm -f other
+        bf16 --save=other --steps=4 x.pks >out
+        cmp usual16 other
+        diff <(steps usual16.out) <(steps out)
+    done
+}
+
+@test "a run goes on bit by bit, and may be waited for seldom" {
+    for device in gpu bf16; do
+        rm -f whole part seldom
+        $device --save=whole --steps=9 x.pks >all
+        $device --save=part --steps=4 x.pks >first
+        $device --save=part --resume --steps=9 x.pks >rest
+        diff <(steps all) <(steps first; steps rest)
+        cmp whole part
+        $device --save=seldom --save-every=4 --report=1000 --steps=9 x.pks \
+            >once
+        cmp whole seldom
+        [ "$(wc -l <once)" -eq 1 ]
+    done
+}
+
+@test "SIGTERM ends a run after a whole step, which is kept" {
+    : >told
+    "$built/bert-train-cuda" "${small[@]}" --device=cuda --save=part \
+        --epochs=1000000 x.pks >told &
+    pid=$!
+    while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
+        sleep 0.1
+    done
+    kill -TERM "$pid"
+    exits 143 "$pid"
+    made=$(wc -l <told)
+    [ "$(number part 32 8)" -eq "$made" ]
+    bf16 --save=whole --steps="$made" --epochs=1000000 x.pks >all
+    cmp whole part
+}
+
+# ---- What is refused ----
+
+@test "what the back end does not have is refused" {
+    speaker="bert-train: "
+    refused 64 "--device=cuda has no --attention=dense" \
+        gpu --attention=dense x.pks
+    refused 64 "--device=cuda has --hidden up to 8192" \
+        gpu --hidden=8200 --heads=100 x.pks
+    refused 64 "--device=cuda has heads of a width up to 128" \
+        gpu --hidden=258 --heads=2 x.pks
+    refused 64 "--precision of the CPU is float" \
+        train --precision=bf16 x.pks
+    refused 64 "--precision: 'half' is not float, tf32 or bf16" \
+        gpu --precision=half x.pks
+    run -0 gpu --hidden=256 --heads=2 --steps=1 x.pks
+    run -0 bf16 --precision=tf32 --steps=1 x.pks
+}
+
+@test "a run goes on with the precision that it had" {
+    speaker="bert-train: "
+    gpu --save=s --steps=1 x.pks >out
+    refused 64 "s: saved with precision=float, not with precision=bf16" \
+        bf16 --save=s --resume --steps=2 x.pks
+    rm s
+    bf16 --save=s --steps=1 x.pks >out
+    refused 64 "s: saved with precision=bf16, not with precision=float" \
+        train --save=s --resume --steps=2 x.pks
+}
+
+# ---- What fails ----
+
+@test "no GPU, or one that will not do, is told before all else" {
+    speaker="bert-train: "
+    HOSTCUDA_FAIL=cudaGetDeviceCount:1=100 \
+        refused 1 "no CUDA-capable device" gpu --save=part /nonexistent
+    HOSTCUDA_FAIL=cudaGetDeviceCount:1=35 \
+        refused 1 "driver version is insufficient" gpu /nonexistent
+    HOSTCUDA_FAIL=cudaGetDeviceProperties:1 \
+        refused 1 "GPU: " gpu /nonexistent
+    [ ! -e part ]
+}
+
+# fails CALL FIRST STEP [+]: from the FIRST such call on each STEP-th one fails,
+# or all from there, until none does.  Each failure is one message, and leaves a
+# whole checkpoint.
+fails() {
+    local n
+    for ((n = $2; ; n += $3)); do
+        cp kept part
+        stderr=
+        HOSTCUDA_FAIL=$1:$n${4-} run --separate-stderr \
+            gpu --save=part --resume --steps=4 --report=1000 x.pks
+        [ "$status" -ne 0 ] || break
+        printf '%s %s\n' "$1" "$stderr"
+        [ "$status" -eq 1 ]
+        [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+        [ ! -e part.new ]
+        # What was learnt before is either kept or not, but whole.
+        cmp -s part kept || cmp -s part kept3 || cmp part kept4
+    done
+    cmp part kept4
+    [ "$n" -gt "$2" ]
+}
+
+# keeps: what a run has after 2, 3 and 4 steps.
+keeps() {
+    gpu --save=kept --steps=2 x.pks >out
+    cp kept kept3
+    gpu --save=kept3 --resume --steps=3 x.pks >out
+    cp kept3 kept4
+    gpu --save=kept4 --resume --steps=4 x.pks >out
+}
+
+@test "memory that is not there is told once, and what is kept stays whole" {
+    keeps
+    fails cudaMalloc 1 1 +
+    fails cudaMallocHost 1 1 +
+}
+
+@test "steps before a batch that finds no memory are kept" {
+    large=(--packs=60 --report=1000 --epochs=1)
+    for ((n = 1; n < 40; n++)); do
+        rm -f part
+        stderr=
+        HOSTCUDA_FAIL=cudaMalloc:$n+ run --separate-stderr \
+            gpu "${large[@]}" --save=part x.pks
+        [ "$status" -eq 1 ] || break
+        [ ! -e part ] || last=$stderr
+        [ ! -e part ] || mv part last
+    done
+    [ "$last" = "bert-train: no memory for a batch in the model" ]
+    gpu "${large[@]}" --save=whole --steps="$(number last 32 8)" x.pks >all
+    cmp whole last
+}
+
+@test "a kernel that fails is told once, and what is kept stays whole" {
+    keeps
+    fails kernel 1 29
+}
+
+@test "a call that fails is told once, and what is kept stays whole" {
+    keeps
+    fails cudaMemcpyAsync 1 2
+    fails cudaLaunchKernelEx 1 41
+    fails cudaStreamSynchronize 1 3
+    fails cudaEventRecord 1 5
+}
+
+@test "what was learnt before a loss that is no number is kept" {
+    speaker="bert-train: "
+    wild=(--rate=1000 --clip=0)
+    refused 1 ": the loss is no number any more" \
+        gpu --save=part --report=1000 "${wild[@]}" x.pks
+    made=$(number part 32 8)
+    [ "$made" -gt 0 ]
+    gpu --save=whole --steps="$made" "${wild[@]}" x.pks >all
+    cmp whole part
+}
+
+@test "a GPU with little memory is told of once" {
+    speaker="bert-train: "
+    HOSTCUDA_MEMORY=100000 refused 1 "memory" gpu --steps=1 x.pks
+    HOSTCUDA_MEMORY=400000 refused 1 "memory" gpu --steps=1 --packs=50 x.pks
+}

@@ -1,0 +1,672 @@
+/*
+ * attention-t.cc - attention on unpadded rows beside plain loops in double.
+ *
+ * The same for a GPU, built by nvcc, and on the host with tests/hostcuda; with
+ * float, and with double (-DBERT_DOUBLE).  The rest of the back end is not
+ * there: what attention asks of it stands below.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/attention.h"
+#include "cuda/groups.h"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "dropout.h"
+
+#ifdef HOSTCUDA
+#include "hostcuda.h"
+#endif
+
+#ifdef BERT_DOUBLE
+#define NEAR 1e-12
+#else
+#define NEAR 2e-6
+#endif
+
+using std::vector;
+
+static int tests, failed;
+
+__attribute__((format(printf, 2, 3))) static void ok(bool good,
+                                                     const char *what, ...)
+{
+    va_list arguments;
+
+    std::printf("%sok %d - ", good ? "" : "not ", ++tests);
+    va_start(arguments, what);
+    std::vprintf(what, arguments);
+    va_end(arguments);
+    std::putchar('\n');
+    std::fflush(stdout);
+    failed += !good;
+}
+
+/* ---- The rest of the back end ---- */
+
+static bert_staged staged;
+static bert_cuda cuda;
+
+bool bert_cuda_good(bert_cuda *c, cudaError_t error, const char *)
+{
+    if (error && !c->failed)
+        c->failed = error;
+    return !c->failed;
+}
+
+const bert_staged *bert_cuda_staged(const bert_batch *)
+{
+    return &staged;
+}
+
+static void need(cudaError_t error)
+{
+    if (!error)
+        return;
+    std::printf("Bail out! CUDA: %s\n", cudaGetErrorString(error));
+    std::exit(1);
+}
+
+static void open_cuda()
+{
+    need(cudaGetDeviceProperties(&cuda.properties, 0));
+    need(cudaStreamCreateWithFlags(&cuda.stream, cudaStreamNonBlocking));
+    need(cudaEventCreateWithFlags(&cuda.fork, cudaEventDisableTiming));
+    for (int g = 0; g < BERT_GROUPS; g++) {
+        need(cudaStreamCreateWithFlags(&cuda.side[g], cudaStreamNonBlocking));
+        need(cudaEventCreateWithFlags(&cuda.joined[g],
+                                      cudaEventDisableTiming));
+    }
+}
+
+/* An array on the device, all ones (NaN) at first. */
+template <typename T> struct on_device {
+    T *p = nullptr;
+    size_t n;
+
+    explicit on_device(size_t n_) : n(n_)
+    {
+        need(cudaMalloc((void **)&p, (n ? n : 1) * sizeof(T)));
+        need(cudaMemset(p, 0xff, (n ? n : 1) * sizeof(T)));
+        need(cudaDeviceSynchronize());
+    }
+    explicit on_device(const vector<T> &v) : on_device(v.size())
+    {
+        need(cudaMemcpy(p, v.data(), n * sizeof(T), cudaMemcpyHostToDevice));
+        need(cudaDeviceSynchronize());
+    }
+    on_device(const on_device &) = delete;
+    ~on_device() { cudaFree(p); }
+    vector<T> back() const
+    {
+        vector<T> v(n);
+
+        need(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
+        return v;
+    }
+};
+
+/* ---- What is computed ---- */
+
+struct problem {
+    size_t heads, width;
+    vector<int32_t> cu; /* from 0 on */
+    bert_dropout dropout;
+    uint32_t site;
+    vector<double> qkv, d_out;
+
+    size_t hidden() const { return heads * width; }
+    size_t rows() const { return (size_t)cu.back(); }
+};
+
+/* The arrays that come of it. */
+struct answer {
+    vector<double> out, kept, d_qkv;
+};
+
+static double number(uint64_t seed, uint64_t place)
+{
+    return (double)(bert_mix(seed, place) >> 40) / (double)(1 << 23) - 1;
+}
+
+/* Nearest in bfloat16 but for ties, which tests can do without. */
+static double as_bf16(double x)
+{
+    int exponent;
+    const double part = std::frexp(x, &exponent);
+
+    return std::ldexp(std::nearbyint(std::ldexp(part, 8)), exponent - 8);
+}
+
+/* Spans of these lengths; numbers that all types of value have. */
+static problem problem_of(size_t heads, size_t width,
+                          const vector<int32_t> &lengths, double rate = 0)
+{
+    problem p;
+
+    p.heads = heads;
+    p.width = width;
+    p.cu.push_back(0);
+    for (int32_t n : lengths)
+        p.cu.push_back(p.cu.back() + n);
+    p.dropout = bert_dropout_at(rate, 12345);
+    p.site = 7;
+    for (size_t i = 0; i < p.rows() * 3 * p.hidden(); i++)
+        p.qkv.push_back(as_bf16(2 * number(1, i)));
+    for (size_t i = 0; i < p.rows() * p.hidden(); i++)
+        p.d_out.push_back(as_bf16(number(2, i)));
+    return p;
+}
+
+/* As dropout.h has it, written out. */
+static bool stays(const problem &p, size_t row, size_t head, uint32_t column)
+{
+    const uint64_t key = bert_mix(bert_mix(p.dropout.seed, p.site),
+                                  row * p.heads + head);
+    uint32_t h = (column ^ (uint32_t)key) * UINT32_C(0x9e3779b1);
+
+    h = (h ^ h >> 15) * UINT32_C(0x85ebca6b) + (uint32_t)(key >> 32);
+    h = (h ^ h >> 13) * UINT32_C(0xc2b2ae35);
+    return (h ^ h >> 16) >= p.dropout.threshold;
+}
+
+static double dot(size_t n, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+static void add(size_t n, double by, const double *x, double *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += by * x[i];
+}
+
+/* One row of one head, which sees rows from `first` up to `end`. */
+static void naive_row(const problem &p, size_t head, size_t row, size_t first,
+                      size_t end, answer *a)
+{
+    const size_t w = p.width, hidden = p.hidden();
+    const double scale = 1 / std::sqrt((double)w);
+    const double drop_scale
+        = p.dropout.threshold ? (double)p.dropout.scale : 1;
+    const auto at = [&](size_t r, size_t which) {
+        return r * 3 * hidden + which * hidden + head * w;
+    };
+    const double *const d_o = &p.d_out[row * hidden + head * w];
+    double *const o = &a->out[row * hidden + head * w];
+    vector<double> s(end - first), d_p(end - first);
+    double max = -INFINITY, sum = 0;
+
+    for (size_t j = first; j < end; j++) {
+        s[j - first] = scale * dot(w, &p.qkv[at(row, 0)], &p.qkv[at(j, 1)]);
+        max = std::fmax(max, s[j - first]);
+    }
+    for (double &x : s)
+        sum += std::exp(x - max);
+    a->kept[head * p.rows() + row] = max + std::log(sum);
+    for (size_t j = first; j < end; j++) {
+        const double by
+            = stays(p, row, head, (uint32_t)j) ? drop_scale : 0;
+
+        s[j - first] = std::exp(s[j - first] - max) / sum;
+        add(w, by * s[j - first], &p.qkv[at(j, 2)], o);
+        add(w, by * s[j - first], d_o, &a->d_qkv[at(j, 2)]);
+        d_p[j - first] = by * dot(w, d_o, &p.qkv[at(j, 2)]);
+    }
+    const double delta = dot(w, d_o, o);
+    for (size_t j = first; j < end; j++) {
+        const double d_s = scale * s[j - first] * (d_p[j - first] - delta);
+
+        add(w, d_s, &p.qkv[at(j, 1)], &a->d_qkv[at(row, 0)]);
+        add(w, d_s, &p.qkv[at(row, 0)], &a->d_qkv[at(j, 1)]);
+    }
+}
+
+static answer naive(const problem &p)
+{
+    answer a;
+
+    a.out.resize(p.rows() * p.hidden());
+    a.kept.resize(p.rows() * p.heads);
+    a.d_qkv.resize(p.rows() * 3 * p.hidden());
+    for (size_t i = 0; i + 1 < p.cu.size(); i++)
+        for (size_t h = 0; h < p.heads; h++)
+            for (int32_t r = p.cu[i]; r < p.cu[i + 1]; r++)
+                naive_row(p, h, (size_t)r, (size_t)p.cu[i],
+                          (size_t)p.cu[i + 1], &a);
+    return a;
+}
+
+/* ---- What the kernels make of it ---- */
+
+template <typename V> static V from_double(double x)
+{
+    return (V)x;
+}
+
+template <typename V> static double to_double(V x)
+{
+    return (double)x;
+}
+
+#ifndef BERT_DOUBLE
+
+template <> __nv_bfloat16 from_double(double x)
+{
+    return __float2bfloat16((float)x);
+}
+
+template <> double to_double(__nv_bfloat16 x)
+{
+    return (double)__bfloat162float(x);
+}
+
+#endif
+
+template <typename V> static vector<V> as(const vector<double> &x)
+{
+    vector<V> y(x.size());
+
+    for (size_t i = 0; i < x.size(); i++)
+        y[i] = from_double<V>(x[i]);
+    return y;
+}
+
+template <typename V> static vector<double> as_double(const vector<V> &x)
+{
+    vector<double> y;
+
+    for (const V &each : x)
+        y.push_back(to_double(each));
+    return y;
+}
+
+static bert_batch batch_of(const problem &p)
+{
+    bert_batch b = {};
+
+    b.n_rows = (uint32_t)p.rows();
+    b.n_spans = (uint32_t)(p.cu.size() - 1);
+    b.cu = p.cu.data();
+    return b;
+}
+
+/* `limit`: of shared memory a block; 0: as the device has it. */
+template <typename V>
+static answer compute(const problem &p, size_t limit = 0)
+{
+    const size_t has = cuda.properties.sharedMemPerBlockOptin;
+    bert_batch batch = batch_of(p);
+    vector<int32_t> list(batch.n_spans);
+    const on_device<V> source(as<V>(p.qkv)), d_out(as<V>(p.d_out)),
+        qkv(source.n), out(d_out.n), d_qkv(source.n);
+    const on_device<int32_t> cu(p.cu);
+    const on_device<real> kept(p.rows() * p.heads), scratch(kept.n);
+
+    cuda.bf16 = sizeof(V) == 2;
+    if (limit)
+        cuda.properties.sharedMemPerBlockOptin = limit;
+    bert_cuda_group(&batch, list.data(), staged.group);
+    const on_device<int32_t> spans(list);
+    for (bert_group &group : staged.group)
+        group.span = spans.p + (group.span - list.data());
+    batch.cu = cu.p;
+    staged.batch = batch;
+
+    const bert_attend a = {&staged.batch, p.hidden(), p.heads, false,
+                           p.dropout, p.site, kept.p, scratch.p};
+    /* Whoever does not wait for the stream sees NaN. */
+    need(cudaMemcpyAsync(qkv.p, source.p, qkv.n * sizeof(V),
+                         cudaMemcpyDeviceToDevice, cuda.stream));
+    bert_cuda_attention_forward(&cuda.device, &a, qkv.p, out.p);
+    bert_cuda_attention_backward(&cuda.device, &a, qkv.p, out.p, d_out.p,
+                                 d_qkv.p);
+    need(cudaStreamSynchronize(cuda.stream));
+    need(cuda.failed);
+    cuda.properties.sharedMemPerBlockOptin = has;
+    return {as_double(out.back()), as_double(kept.back()),
+            as_double(d_qkv.back())};
+}
+
+/* The greatest difference, as part of the greatest number; NaN counts. */
+static double apart(const vector<double> &x, const vector<double> &right)
+{
+    double most = 0, worst = 0;
+
+    for (size_t i = 0; i < x.size(); i++) {
+        const double d = std::fabs(x[i] - right[i]);
+
+        most = std::fmax(most, std::fabs(right[i]));
+        worst = !(d <= worst) ? d : worst;
+    }
+    return most > 0 ? worst / most : worst;
+}
+
+static void compare(const char *what, const problem &p, const answer &x,
+                    const answer &right, double near)
+{
+    const double o = apart(x.out, right.out), k = apart(x.kept, right.kept),
+                 d = apart(x.d_qkv, right.d_qkv);
+
+    ok(o <= near && k <= NEAR && d <= near,
+       "%s, %zu heads of %zu, %zu rows: off by %.1e, kept %.1e, gradient %.1e",
+       what, p.heads, p.width, p.rows(), o, k, d);
+}
+
+/* ---- Tests ---- */
+
+static vector<size_t> widths = {6, 8, 16, 32, 64, 100, 128};
+static bool quick; /* what sanitizers have the time for */
+
+static const vector<int32_t> small = {1, 2, 15, 0, 16, 17, 33, 48};
+static const vector<int32_t> mixture = {127, 0, 128, 1, 129, 16, 300, 0};
+
+template <typename V> static void test_numbers(const char *type, double near)
+{
+    char what[80];
+
+    for (size_t width : widths)
+        for (double rate : {0.0, 0.1}) {
+            const problem p = problem_of(quick ? 1 : 3, width, small, rate);
+
+            std::snprintf(what, sizeof what, "%s, dropout %g", type, rate);
+            compare(what, p, compute<V>(p), naive(p), near);
+        }
+    if (quick)
+        return;
+    for (size_t width : {8, 64, 100}) {
+        const problem p = problem_of(1, width, mixture, 0.1);
+
+        std::snprintf(what, sizeof what, "%s, a mixture", type);
+        compare(what, p, compute<V>(p), naive(p), near);
+    }
+    const problem p = problem_of(1, 64, {512, 513, 700}, 0.1);
+
+    std::snprintf(what, sizeof what, "%s, long spans", type);
+    compare(what, p, compute<V>(p), naive(p), near);
+}
+
+/*
+ * With unit vectors as values and as d_out, out and the gradient of values are
+ * the softmax after dropout: what is 0 there is what the CPU drops.
+ */
+template <typename V> static void test_dropout(const char *type)
+{
+    problem p
+        = problem_of(quick ? 1 : 2, 128, {20, quick ? 40 : 128, 33}, 0.3);
+    const size_t hidden = p.hidden();
+    size_t wrong = 0, dropped = 0;
+    const auto unit = [&](size_t row, size_t column) {
+        for (size_t i = 1; i < p.cu.size(); i++)
+            if (row < (size_t)p.cu[i])
+                return row - (size_t)p.cu[i - 1] == column % p.width;
+        return false;
+    };
+
+    for (size_t r = 0; r < p.rows(); r++)
+        for (size_t i = 0; i < hidden; i++) {
+            p.qkv[r * 3 * hidden + 2 * hidden + i] = unit(r, i);
+            p.d_out[r * hidden + i] = unit(r, i);
+        }
+    const answer a = compute<V>(p);
+    for (size_t s = 0; s + 1 < p.cu.size(); s++) {
+        const size_t first = (size_t)p.cu[s], n = (size_t)p.cu[s + 1] - first;
+
+        for (size_t i = 0; i < n * n * p.heads; i++) {
+            const size_t row = i / n % n, column = i % n, head = i / n / n;
+            const bool stay
+                = stays(p, first + row, head, (uint32_t)(first + column));
+            const double o
+                = a.out[(first + row) * hidden + head * p.width + column];
+            const double d = a.d_qkv[(first + column) * 3 * hidden
+                                     + 2 * hidden + head * p.width + row];
+
+            dropped += !stay;
+            wrong += (o > 0) != stay || (d > 0) != stay;
+        }
+    }
+    ok(wrong == 0 && dropped > 500,
+       "%s: of all weights, %zu are dropped as the CPU does", type, dropped);
+}
+
+/* Bits of the rows of a span, among others and alone. */
+static bool same_rows(const problem &p, size_t from, const answer &x,
+                      const problem &q, size_t to, const answer &y, size_t n)
+{
+    const size_t h = p.hidden();
+
+    for (size_t i = 0; i < n * h; i++)
+        if (!(x.out[from * h + i] == y.out[to * h + i]))
+            return false;
+    for (size_t i = 0; i < n * 3 * h; i++)
+        if (!(x.d_qkv[from * 3 * h + i] == y.d_qkv[to * 3 * h + i]))
+            return false;
+    for (size_t i = 0; i < n * p.heads; i++)
+        if (!(x.kept[i / n * p.rows() + from + i % n]
+              == y.kept[i / n * q.rows() + to + i % n]))
+            return false;
+    return true;
+}
+
+/* A span alone, and with the rows in chunks where they fit all at once. */
+template <typename V> static void test_alone(const char *type)
+{
+    const problem p
+        = problem_of(quick ? 1 : 2, 32, {40, 129, 7, quick ? 9 : 300});
+    const answer whole = compute<V>(p), chunks = compute<V>(p, 48 << 10);
+    bool same = true;
+
+    for (size_t s = 0; s + 1 < p.cu.size(); s++) {
+        const size_t first = (size_t)p.cu[s], n = (size_t)p.cu[s + 1] - first;
+        problem q = problem_of(p.heads, 32, {(int32_t)n});
+        const size_t at = first * p.hidden();
+
+        for (size_t i = 0; i < q.qkv.size(); i++)
+            q.qkv[i] = p.qkv[3 * at + i];
+        for (size_t i = 0; i < q.d_out.size(); i++)
+            q.d_out[i] = p.d_out[at + i];
+        same = same && same_rows(p, first, whole, q, 0, compute<V>(q), n);
+    }
+    ok(same, "%s: a span comes to the same bits alone", type);
+    ok(same_rows(p, 0, whole, p, 0, chunks, p.rows()),
+       "%s: and if its rows come in chunks", type);
+}
+
+/* Every second span is NaN; the others do not notice. */
+template <typename V> static void test_poison(const char *type)
+{
+    for (size_t width : {16, 100}) {
+        const vector<int32_t> lengths
+            = {33, 5, 17, quick ? 3 : 130, 64, 1, quick ? 20 : 128, 15};
+        const problem p = problem_of(quick ? 1 : 2, width, lengths, 0.1);
+        const answer right = compute<V>(p);
+        bool same = true;
+
+        for (size_t odd = 0; odd < 2; odd++) {
+            problem q = p;
+
+            for (size_t s = odd; s < lengths.size(); s += 2)
+                for (size_t i = (size_t)p.cu[s] * p.hidden();
+                     i < (size_t)p.cu[s + 1] * p.hidden(); i++)
+                    q.qkv[3 * i] = q.qkv[3 * i + 1] = q.qkv[3 * i + 2]
+                        = q.d_out[i] = NAN;
+            const answer a = compute<V>(q);
+            for (size_t s = 1 - odd; s < lengths.size(); s += 2)
+                same = same
+                       && same_rows(p, (size_t)p.cu[s], right, q,
+                                    (size_t)p.cu[s], a, (size_t)lengths[s]);
+        }
+        ok(same, "%s, heads of %zu: NaN in other spans changes no bit", type,
+           width);
+    }
+}
+
+static void test_groups()
+{
+    const problem p = problem_of(
+        1, 1, {0, 128, 129, 1, 600, 256, 512, 0, 384, 513, 129, 257, 128, 385});
+    const bert_batch batch = batch_of(p);
+    vector<int32_t> list(batch.n_spans, -1);
+    bert_group group[BERT_GROUPS];
+    const vector<int32_t> right[BERT_GROUPS]
+        = {{1, 12, 3}, {5, 2, 10}, {8, 11}, {6, 13}, {4, 9}};
+    const uint32_t longest[BERT_GROUPS] = {128, 256, 384, 512, 600};
+    bool good = true;
+
+    bert_cuda_group(&batch, list.data(), group);
+    for (int g = 0; g < BERT_GROUPS; g++)
+        good = good
+               && right[g]
+                      == vector<int32_t>(group[g].span,
+                                         group[g].span + group[g].count)
+               && group[g].longest == longest[g];
+    ok(good, "spans are grouped by length, long ones first");
+
+    const problem none = problem_of(1, 1, {0, 0, 300});
+    const bert_batch few = batch_of(none);
+
+    bert_cuda_group(&few, list.data(), group);
+    for (int g = 0; g < BERT_GROUPS; g++)
+        good = good && group[g].count == (g == 2)
+               && group[g].longest == (g == 2 ? 300u : 0u);
+    ok(good && *group[2].span == 2, "groups without spans are empty");
+}
+
+/* The model of attention.h, for heads of 64. */
+static void test_shapes()
+{
+    const size_t sm_80 = 163 << 10, sm_90 = 227 << 10;
+    const size_t bf16 = 2 * (64 * 2 + 16), single = 2 * (64 * 4 + 16);
+    const size_t scores = 16 * 36 * 4;
+    bert_attention_shape s
+        = bert_attention_shape_of(sm_80, 512, bf16, 8 * bf16 + scores);
+
+    ok(s.warps == 4 && s.chunk == 512 && s.tiles == 1 && s.shared == 165888,
+       "512 rows of bfloat16 stay in the memory of sm_80");
+    s = bert_attention_shape_of(sm_90, 512, bf16, 8 * bf16 + scores);
+    ok(s.warps == 8 && s.chunk == 512 && s.tiles == 1,
+       "and with 8 warps in that of sm_90");
+    s = bert_attention_shape_of(sm_80, 513, bf16, 8 * bf16 + scores);
+    ok(s.warps == 8 && s.chunk == 64 && s.tiles == 5, "513 rows do not");
+    s = bert_attention_shape_of(sm_80, 256, single, 8 * single + scores);
+    ok(s.warps == 4 && s.chunk == 256 && s.tiles == 1,
+       "256 rows of float do");
+    s = bert_attention_shape_of(sm_80, 1, bf16, 8 * bf16 + scores);
+    ok(s.warps == 1 && s.chunk == 32 && s.tiles == 1, "a row is little work");
+    s = bert_attention_shape_of(sm_80, 1000, 2 * (128 * 8 + 16),
+                                32 * (128 * 8 + 16) + 2 * scores);
+    ok(s.chunk == 32 && s.warps >= 1 && s.shared <= sm_80
+           && s.tiles * s.warps * 16 >= 1000,
+       "double of 128 fits in chunks");
+}
+
+static void test_sizes()
+{
+    bert_batch b = {};
+
+    b.n_rows = 1000;
+    b.n_spans = 10;
+    ok(bert_cuda_attention_kept(NULL, &b, 768, 12, false)
+               == 12000 * sizeof(real)
+           && bert_cuda_attention_scratch(NULL, &b, 768, 12, false)
+                  == 12000 * sizeof(real),
+       "a real a row and head is kept, and one is scratch");
+    b.n_spans = UINT32_MAX / 2;
+    ok(bert_cuda_attention_kept(NULL, &b, 768, 12, false) == SIZE_MAX,
+       "more heads of spans than a grid has blocks are refused");
+    b.n_spans = 10;
+    ok(bert_cuda_attention_kept(NULL, &b, 1290, 10, false) == SIZE_MAX,
+       "heads of more than 128 are refused");
+}
+
+#ifdef HOSTCUDA
+
+/*
+ * Bytes that a kernel moved, against the model of attention.h.  It leaves out
+ * what each thread of up to 256 reads of its span, 12 bytes.
+ */
+static void same_bytes(const char *kernel, size_t read, size_t written,
+                       size_t blocks)
+{
+    const hostcuda_count n = hostcuda_counts(kernel);
+
+    ok(n.read >= read && n.read <= read + blocks * 256 * 12
+           && n.written == written,
+       "%s reads %llu bytes, by the model %zu, and writes %llu, by it %zu",
+       kernel, n.read, read, n.written, written);
+}
+
+/*
+ * Of a span of n rows, where the kernels were built to count, with the shared
+ * memory of sm_80; t, and t in backward, as attention.h has it.
+ */
+template <typename V>
+static void test_bytes(const char *type, int32_t n, size_t t, size_t t_queries,
+                       size_t t_keys)
+{
+    const problem p = problem_of(1, 64, {n}, 0.1);
+    const size_t h = (size_t)n * p.width * sizeof(V);
+    const size_t r = (size_t)n * sizeof(real);
+
+    hostcuda_counts_reset();
+    compute<V>(p, 163 << 10);
+    const hostcuda_count f = hostcuda_counts("attention_forward_kernel");
+
+    if (f.read == 0) {
+        ok(true, "%s of %d rows # SKIP built without counters", type, n);
+        return;
+    }
+    ok(f.read + f.written < 4 * h * (t == 1 ? 1.3 : 5),
+       "%s of %d rows: forward moves %.2f of q + k + v + o", type, n,
+       (double)(f.read + f.written) / (double)(4 * h));
+    same_bytes("attention_forward_kernel", (1 + 2 * t) * h, h + r, t);
+    same_bytes("attention_queries_kernel", (3 + 2 * t_queries) * h + 2 * r,
+               h + r, t_queries);
+    same_bytes("attention_keys_kernel",
+               (2 + 2 * t_keys) * h + 2 * t_keys * r, 2 * h, t_keys);
+}
+
+#endif
+
+/* All of it for a type of value. */
+template <typename V> static void test_type(const char *type, double near)
+{
+    test_numbers<V>(type, near);
+    test_dropout<V>(type);
+    test_alone<V>(type);
+    test_poison<V>(type);
+}
+
+/* quick: the same for small spans only. */
+int main(int argc, char **argv)
+{
+    quick = argc > 1 && std::strcmp(argv[1], "quick") == 0;
+    if (quick)
+        widths = {6, 64};
+    open_cuda();
+    test_groups();
+    test_shapes();
+    test_sizes();
+    test_type<real>("real", NEAR);
+#ifndef BERT_DOUBLE
+    test_type<__nv_bfloat16>("bfloat16", 6e-3);
+#ifdef HOSTCUDA
+    test_bytes<__nv_bfloat16>("bfloat16", 128, 1, 1, 1);
+    test_bytes<__nv_bfloat16>("bfloat16", 300, 1, 1, 1);
+    test_bytes<__nv_bfloat16>("bfloat16", 512, 1, 4, 4);
+    test_bytes<__nv_bfloat16>("bfloat16", 700, 6, 6, 6);
+    test_bytes<float>("float", 200, 1, 1, 2);
+#endif
+#endif
+    std::printf("1..%d\n", tests);
+    return failed != 0;
+}

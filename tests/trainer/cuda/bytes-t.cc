@@ -1,0 +1,80 @@
+/*
+ * bytes-t.cc - kernels read and write each tensor once, as hostcuda counts.
+ *
+ * Distinct bytes are what the tensors hold.  All bytes are more by what every
+ * row reads again of short vectors, such as gain and bias, which stay in a
+ * cache; bytes written are all distinct.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <cuda_runtime.h>
+
+#include "hostcuda.h"
+#include "rig.h"
+
+#define ROWS 70
+#define WIDTH 768
+
+/* `again`: bytes that are read more than once. */
+static void check(const rig &r, const char *kernel, size_t read, size_t again,
+                  size_t written)
+{
+    bert_results results;
+    const char *why;
+    hostcuda_count n;
+    bool good = r.ops->finish(r.d, &results, &why);
+
+    n = hostcuda_counts(kernel);
+    good = good && n.read_distinct == read && n.read <= read + again
+           && n.written_distinct == written && n.written == written;
+    ok(good, "%s: %s reads %llu of %zu bytes, writes %llu of %zu", r.name,
+       kernel, n.read, read, n.written, written);
+    hostcuda_counts_reset();
+}
+
+static void test_kernels(const rig &r)
+{
+    const bert_dropout dropout = bert_dropout_at(0.1, 77);
+    const size_t n = ROWS * WIDTH, h = n * r.d->value_size;
+    const size_t vector = WIDTH * sizeof(real), column = ROWS * sizeof(real);
+    const array x(r, VALUES, draw(r, VALUES, n, 1)),
+        b(r, VALUES, draw(r, VALUES, n, 2)), hat(r, VALUES, n),
+        y(r, VALUES, n), d(r, VALUES, n), v(r, REALS, draw(r, REALS, WIDTH, 3)),
+        inverse(r, REALS, ROWS), gain(r, REALS, numbers(WIDTH)),
+        bias(r, REALS, numbers(WIDTH)), loss(r, DOUBLES, ROWS),
+        label(r, INDEX, numbers(ROWS)), weight(r, REALS, numbers(ROWS));
+    const bert_norm norm = {WIDTH, v, v, gain, bias};
+    const bert_norm_kept kept = {hat.p, inverse};
+
+    hostcuda_counts_reset();
+    r.ops->sum_norm_forward(r.d, &norm, ROWS, x, b, v, &dropout, 0, &kept, y);
+    check(r, "norm_kernel", 2 * h + vector, 3 * ROWS * vector,
+          2 * h + column);
+    r.ops->norm_backward(r.d, &norm, ROWS, &kept, x, &dropout, 0, d, y);
+    check(r, "norm_backward_kernel", 2 * h + vector + column,
+          ROWS * (vector + 512 * sizeof(real)), 2 * h + 3 * 2 * vector);
+    r.ops->bias_gelu_forward(r.d, ROWS, WIDTH, v, x, y);
+    check(r, "gelu_kernel", h + vector, ROWS * vector, h);
+    r.ops->bias_gelu_backward(r.d, ROWS, WIDTH, v, x, d, y);
+    check(r, "gelu_backward_kernel", 2 * h + vector, ROWS * vector, 2 * h);
+    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, ROWS, WIDTH, d, label, weight,
+                         (double *)(void *)loss.p);
+    /* The row again, and by all threads its label, weight and own logit. */
+    check(r, "cross_entropy_kernel", h + ROWS * sizeof(int32_t) + column,
+          h + 512 * ROWS * 12, h + ROWS * sizeof(double));
+}
+
+static void test_all(bert_precision precision)
+{
+    const rig r = open_rig(precision);
+
+    test_kernels(r);
+    bert_device_close(r.d);
+}
+
+int main(void)
+{
+    test_all(BERT_FLOAT);
+    test_all(BERT_BF16);
+    return done();
+}

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""mutants.py - plants bugs into the CUDA back end, one at a time, and says which
+check finds each.
+
+usage: mutants.py [--table=FILE] [--only=PROGRAM] BUILD_DIR [BUG]...
+       mutants.py [--table=FILE] --texts
+
+The bugs stand in mutants.txt, or in FILE.  Each is planted into a copy of the sources;
+what includes the changed file is compiled, and linked in front of the
+libraries of the build, by the commands that make would give.  Then the
+programs of `make check-cuda` that concern it run in its orders of threads and
+streams, cheap ones first, until one fails.
+
+BUG is a number or a name; without any, all are tried.  --only runs one program
+and no other.  --texts only looks whether what is to be replaced is there.
+Exits with 1 if a bug stays unfound.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import os
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE.parents[2] / "trainer/bert/cuda"
+LIMIT = 200  # seconds for a program
+
+# Sources that attention-t is built of; rows-t and steps-t have all.
+ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
+             "groups.cc"}
+
+# Suffix of objects by the part of a program's name that says how it is built.
+SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
+          "bytes": ".hto"}
+SLOW = {"asan", "tsan", "bytes"}  # these run in one order
+
+
+class Wrong(Exception):
+    """Something about the table or the build, not about a bug."""
+
+
+# ---- The table
+
+
+class Bug:
+    def __init__(self, number, file, name, first):
+        self.number, self.file, self.name = number, file, name
+        self.first = first  # the program that is tried first, or None
+        self.old, self.new = [], []
+
+    def planted(self):
+        """The text of the file with the bug."""
+        text = (SOURCES / self.file).read_text()
+        words = " ".join(self.old).split()
+        found = list(re.finditer(r"\s+".join(map(re.escape, words)), text))
+        if not words or len(found) != 1:
+            raise Wrong("%s: %s: its text is there %d times" %
+                        (self.file, self.name, len(found)))
+        return (text[:found[0].start()] + "\n".join(self.new)
+                + text[found[0].end():])
+
+
+def read_table(path):
+    bugs, file = [], None
+    for line in path.read_text().splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        if line.startswith("== "):
+            file = line[3:].strip()
+        elif line.startswith("- "):
+            bugs[-1].old.append(line[2:])
+        elif line.startswith("+ "):
+            bugs[-1].new.append(line[2:])
+        else:
+            name, _, first = line.partition("  [")
+            bugs.append(Bug(len(bugs) + 1, file, name.strip(),
+                            first.rstrip("]") or None))
+    names = [bug.name for bug in bugs]
+    for name in names:
+        if names.count(name) > 1:
+            raise Wrong("%s: there are two bugs of that name" % name)
+    return bugs
+
+
+# ---- How the build compiles and links
+
+
+class Build:
+    def __init__(self, folder):
+        self.folder = folder
+        self.known = {}
+
+    def make(self, *arguments):
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        done = subprocess.run(
+            ["make", "--no-print-directory", "V=1", *arguments],
+            cwd=self.folder, env=environment, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, universal_newlines=True)
+        if done.returncode:
+            raise Wrong("make %s: %s" % (" ".join(arguments), done.stderr))
+        return done.stdout
+
+    def command(self, target, *news):
+        """What make would run for a target if these files were new."""
+        if target not in self.known:
+            lines = self.make("-n", target, *["-W" + new for new in news])
+            fit = [line for line in lines.splitlines()
+                   if "-o %s" % target in line]
+            if len(fit) != 1:
+                raise Wrong("make says nothing of %s" % target)
+            self.known[target] = fit[0].split("&& ")[-1]
+        return self.known[target]
+
+    def compile(self, source, copies, to, suffix):
+        """source's copy to an object in `to`; False: it does not compile."""
+        target = "trainer/bert/cuda/" + Path(source).stem + suffix
+        path = str(SOURCES / source)
+        command = self.command(target, self.made_path(source))
+        words = [str(copies / source) if Path(word).name == source
+                 else str(to / Path(target).name) if word == target
+                 else word for word in shlex.split(command)]
+        if str(copies / source) not in words:
+            raise Wrong("%s: make does not name %s" % (command, path))
+        return subprocess.run(words + ["-O1", "-g0"], cwd=self.folder,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def made_path(self, source):
+        """The source as the Makefile calls it."""
+        text = (self.folder / "Makefile").read_text()
+        srcdir = re.search(r"^srcdir = (.*)$", text, re.M).group(1)
+        return "%s/trainer/bert/cuda/%s" % (srcdir, source)
+
+    def link(self, program, objects, to):
+        target = "tests/trainer/cuda/" + program
+        libraries = ["tests/hostcuda/libhostcuda%s.a" % way
+                     for way in ("", "-asan", "-tsan", "-counters")]
+        words = []
+        for word in shlex.split(self.command(target, *libraries)):
+            if word.startswith("libbertcuda"):
+                words += [str(to / each) for each in objects]
+            words.append(str(to / program) if word == target else word)
+        done = subprocess.run(words, cwd=self.folder,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE,
+                              universal_newlines=True)
+        if done.returncode:
+            raise Wrong("%s: %s" % (program, done.stderr))
+
+
+# ---- Checks
+
+
+def orders_of(program):
+    """As check.sh has them."""
+    return (["1"] if way_of(program) in SLOW
+            else ["forward", "reverse", "1", "2", "3"])
+
+
+def run_once(program, order, folder):
+    """What is wrong, or None; and the line of bits, if there is one."""
+    command = ["./" + program]
+    if way_of(program) in ("tsan", "bytes") or program == "attention-asan-t":
+        command.append("quick")
+    environment = dict(os.environ, HOSTCUDA_ORDER=order,
+                       HOSTCUDA_STREAMS=order,
+                       TSAN_OPTIONS="halt_on_error=1")
+    process = subprocess.Popen(command, cwd=folder, env=environment,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL,
+                               universal_newlines=True, errors="replace")
+    clock = threading.Timer(LIMIT, process.kill)
+    clock.start()
+    bits = None
+    for line in process.stdout:
+        if line.startswith("# bits"):
+            bits = line
+        if line.startswith("not ok"):
+            process.kill()  # the first is enough
+            process.stdout.read()
+            break
+    code = process.wait()
+    clock.cancel()
+    return ("%s, order %s" % (program, order) if code else None), bits
+
+
+def run_check(program, folder):
+    """Which order of a program finds something; None: all is well."""
+    seen = set()
+    for order in orders_of(program):
+        wrong, bits = run_once(program, order, folder)
+        if wrong:
+            return wrong
+        seen.add(bits)
+    return "%s, bits of orders" % program if len(seen) > 1 else None
+
+
+def programs_for(users):
+    """Programs that changed sources concern, cheap ones first."""
+    stems = []
+    if not users <= ATTENTION:
+        stems += ["steps", "rows"]
+    if users & ATTENTION:
+        stems.append("attention")
+    names = ["%s-t" % stem for stem in stems]
+    if "rows" in stems:
+        names.append("bytes-t")
+    names += ["%s-double-t" % stem for stem in stems]
+    if "attention" in stems:
+        names.append("attention-bytes-t")
+    return names + ["%s-%s-t" % (stem, way) for way in ("asan", "tsan")
+                    for stem in stems]
+
+
+def way_of(program):
+    parts = program.split("-")
+    return next((part for part in parts if part and part in SUFFIX), "")
+
+
+def users_of(file):
+    """Sources that include a file, or are it."""
+    users, names = {file}, {path.name: path for path in SOURCES.iterdir()}
+    while True:
+        more = {name for name, path in names.items()
+                if any('#include "%s"' % user in path.read_text()
+                       for user in users)}
+        if more <= users:
+            break
+        users |= more
+    return {user for user in users if not user.endswith(".h")
+            and user != "product_lt.cu"}
+
+
+class Hunt:
+    """Finds bugs, and keeps what needs to be done once."""
+
+    def __init__(self, build, only):
+        self.build = build
+        self.only = only  # this program, if one is named
+        self.sound = set()  # programs that pass without a bug
+
+    def trust(self, program):
+        if program in self.sound:
+            return
+        self.build.make("tests/trainer/cuda/" + program)
+        said = run_once(program, "1", self.build.folder
+                        / "tests/trainer/cuda")[0]
+        if said:
+            raise Wrong("without a bug, too: %s" % said)
+        self.sound.add(program)
+
+    def find(self, bug, folder):
+        """The check that finds a bug, or None."""
+        copies, compiled = folder / "cuda", {}
+        users = users_of(bug.file)
+        programs = programs_for(users)
+        copies.mkdir()
+        for path in SOURCES.iterdir():
+            shutil.copyfile(str(path), str(copies / path.name))
+        (copies / bug.file).write_text(bug.planted())
+        if bug.first:
+            programs.remove(bug.first)
+            programs.insert(0, bug.first)
+        if self.only:
+            programs = [self.only]
+        for program in programs:
+            suffix = SUFFIX[way_of(program)]
+            own = users & ATTENTION if "attention" in program else users
+            self.trust(program)
+            for source in sorted(own):
+                name = Path(source).stem + suffix
+                if name not in compiled:
+                    compiled[name] = self.build.compile(source, copies,
+                                                        folder, suffix)
+                if not compiled[name]:
+                    return "compiler"
+            self.build.link(program, [Path(source).stem + suffix
+                                      for source in sorted(own)], folder)
+            said = run_check(program, folder)
+            if said:
+                return said
+        return None
+
+
+def chosen(bugs, wanted):
+    if not wanted:
+        return bugs
+    some = [bug for bug in bugs
+            if bug.name in wanted or str(bug.number) in wanted]
+    if len(some) < len(wanted):
+        raise Wrong("no such bug: %s" % ", ".join(
+            want for want in wanted
+            if want not in [bug.name for bug in some]
+            and want not in [str(bug.number) for bug in some]))
+    return some
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--table", type=Path, default=HERE / "mutants.txt")
+    parser.add_argument("--only", metavar="PROGRAM")
+    parser.add_argument("--texts", action="store_true")
+    parser.add_argument("build", type=Path, nargs="?")
+    parser.add_argument("bugs", nargs="*")
+    given = parser.parse_args()
+    bugs = read_table(given.table)
+    for bug in bugs:
+        bug.planted()
+    if given.texts:
+        print("%d bugs, the text of each is there once" % len(bugs))
+        return 0
+    if given.build is None or not (given.build / "Makefile").is_file():
+        raise Wrong("give a build folder")
+    hunt, unfound = Hunt(Build(given.build.resolve()), given.only), 0
+    bugs = chosen(bugs, given.bugs)
+    for bug in bugs:
+        with tempfile.TemporaryDirectory() as folder:
+            found = hunt.find(bug, Path(folder))
+        unfound += found is None
+        print("%3d  %-20s  %-44s  %s" % (bug.number, bug.file, bug.name,
+                                         found or "NOT FOUND"), flush=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print("%d of %d bugs found, %d s of processor time" %
+          (len(bugs) - unfound, len(bugs), used.ru_utime + used.ru_stime))
+    return 1 if unfound else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Wrong as wrong:
+        sys.exit("mutants.py: %s" % wrong)

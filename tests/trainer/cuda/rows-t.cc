@@ -1,0 +1,536 @@
+/*
+ * rows-t.cc - operations row by row against plain loops in double: norms,
+ * GELU, the embedding, heads, products.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "rig.h"
+#include "segments.h"
+
+#define SITE 5
+
+/* ---- Norms ---- */
+
+/* Of one row: hat and its inverse deviation. */
+static double norm_row(size_t n, const double *x, double *hat)
+{
+    double mean = 0, variance = 0, inverse;
+
+    for (size_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        variance += (x[i] - mean) * (x[i] - mean) / (double)n;
+    inverse = 1 / sqrt(variance + 1e-12);
+    for (size_t i = 0; i < n; i++)
+        hat[i] = (x[i] - mean) * inverse;
+    return inverse;
+}
+
+/* All of a norm on the device, and what it is called with. */
+struct norm_rig {
+    array gain, bias, d_gain, d_bias, hat, inverse;
+    numbers gains, biases;
+    bert_norm norm;
+    bert_norm_kept kept;
+
+    norm_rig(const rig &r, size_t rows, size_t width)
+        : gain(r, REALS, draw(r, REALS, width, 1)),
+          bias(r, REALS, draw(r, REALS, width, 2)),
+          d_gain(r, REALS, draw(r, REALS, width, 3)),
+          d_bias(r, REALS, draw(r, REALS, width, 4)),
+          hat(r, VALUES, rows * width), inverse(r, REALS, rows),
+          gains(gain.back()), biases(bias.back()),
+          norm{width, gain, bias, d_gain, d_bias}, kept{hat.p, inverse}
+    {
+    }
+};
+
+/* What a norm of the rows of x is; dropout is of its output. */
+static void norm_rows(const norm_rig &n, size_t rows, const numbers &x,
+                      const bert_dropout &dropout, numbers *hat, numbers *y)
+{
+    const size_t width = n.norm.width;
+
+    *hat = *y = numbers(rows * width);
+    for (size_t r = 0; r < rows; r++) {
+        norm_row(width, &x[r * width], &(*hat)[r * width]);
+        for (size_t i = 0; i < width; i++)
+            (*y)[r * width + i] = dropped(
+                dropout, SITE, r, (uint32_t)i,
+                (*hat)[r * width + i] * n.gains[i] + n.biases[i]);
+    }
+}
+
+static void test_norm_forward(const rig &r, size_t rows, size_t width,
+                              double rate)
+{
+    const bert_dropout dropout = bert_dropout_at(rate, 77);
+    const numbers x = draw(r, VALUES, rows * width, 5);
+    const numbers branch = draw(r, VALUES, rows * width, 6);
+    const numbers bias = draw(r, REALS, width, 7);
+    const array dx(r, VALUES, x), db(r, VALUES, branch), dc(r, REALS, bias);
+    const array y(r, VALUES, rows * width);
+    const norm_rig n(r, rows, width);
+    numbers sum = x, hat, right;
+    bool good;
+
+    norm_rows(n, rows, x, bert_dropout_at(0, 77), &hat, &right);
+    r.ops->norm_forward(r.d, &n.norm, rows, dx, &n.kept, y);
+    good = rounded(r, y.back(), right) && rounded(r, n.hat.back(), hat);
+    for (size_t i = 0; i < sum.size(); i++)
+        sum[i] += dropped(dropout, SITE, i / width, (uint32_t)(i % width),
+                          branch[i] + bias[i % width]);
+    norm_rows(n, rows, sum, bert_dropout_at(0, 77), &hat, &right);
+    r.ops->sum_norm_forward(r.d, &n.norm, rows, dx, db, dc, &dropout, SITE,
+                            &n.kept, y);
+    good = rounded(r, y.back(), right) && good;
+    good = rounded(r, n.hat.back(), hat) && good;
+    ok(good, "%s: norm, %zu x %zu, dropout %g", r.name, rows, width, rate);
+}
+
+/* dx of a norm, and sums for gain and bias. */
+static numbers norm_back_rows(const norm_rig &n, size_t rows,
+                              const numbers &hat, const numbers &inverse,
+                              const numbers &dy, numbers *d_gain,
+                              numbers *d_bias)
+{
+    const size_t width = n.norm.width;
+    numbers dx(rows * width);
+
+    for (size_t r = 0; r < rows; r++) {
+        const double *const h = &hat[r * width], *const d = &dy[r * width];
+        double mean = 0, slope = 0;
+
+        for (size_t i = 0; i < width; i++) {
+            mean += n.gains[i] * d[i] / (double)width;
+            slope += n.gains[i] * d[i] * h[i] / (double)width;
+            (*d_gain)[i] += d[i] * h[i];
+            (*d_bias)[i] += d[i];
+        }
+        for (size_t i = 0; i < width; i++)
+            dx[r * width + i] = inverse[r] * (n.gains[i] * d[i] - mean
+                                              - h[i] * slope);
+    }
+    return dx;
+}
+
+static void test_norm_backward(const rig &r, size_t rows, size_t width,
+                               double rate)
+{
+    const bert_dropout dropout = bert_dropout_at(rate, 77);
+    const numbers dy = draw(r, VALUES, rows * width, 8);
+    const numbers hat = draw(r, VALUES, rows * width, 9);
+    const numbers inverse = draw(r, REALS, rows, 10);
+    const array d(r, VALUES, dy), branch(r, VALUES, rows * width);
+    norm_rig n(r, rows, width);
+    numbers d_gain = n.d_gain.back(), d_bias = n.d_bias.back(), dx, d_branch;
+    bool good;
+
+    n.hat.set(hat);
+    n.inverse.set(inverse);
+    r.ops->norm_backward(r.d, &n.norm, rows, &n.kept, d, &dropout, SITE, d,
+                         rate > 0 ? branch.p : NULL);
+    dx = norm_back_rows(n, rows, hat, inverse, dy, &d_gain, &d_bias);
+    good = same(d.back(), dx, 2 * r.near)
+           && same(n.d_gain.back(), d_gain, 1e-5)
+           && same(n.d_bias.back(), d_bias, 1e-5);
+    d_branch = dx;
+    for (size_t i = 0; i < dx.size(); i++)
+        d_branch[i] = dropped(dropout, SITE, i / width, (uint32_t)(i % width),
+                              dx[i]);
+    if (rate > 0)
+        good = same(branch.back(), d_branch, 2 * r.near) && good;
+    ok(good, "%s: norm backward, %zu x %zu, dropout %g", r.name, rows, width,
+       rate);
+}
+
+/* ---- GELU ---- */
+
+static double gelu(double x)
+{
+    return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static void test_gelu(const rig &r, size_t rows, size_t columns)
+{
+    const numbers x = draw(r, VALUES, rows * columns, 11, 4);
+    const numbers bias = draw(r, REALS, columns, 12);
+    const numbers dy = draw(r, VALUES, rows * columns, 13);
+    const array in(r, VALUES, x), shift(r, REALS, bias), d(r, VALUES, dy);
+    const array y(r, VALUES, rows * columns);
+    numbers right(x.size()), dx(x.size());
+    bool good;
+
+    for (size_t i = 0; i < x.size(); i++) {
+        const double u = x[i] + bias[i % columns];
+
+        right[i] = gelu(u);
+        dx[i] = dy[i] * (gelu(u + 1e-5) - gelu(u - 1e-5)) / 2e-5;
+    }
+    r.ops->bias_gelu_forward(r.d, rows, columns, shift, in, y);
+    good = rounded(r, y.back(), right);
+    r.ops->fill(r.d, y, 0xff, y.n * r.d->value_size);
+    r.ops->bias_gelu_backward(r.d, rows, columns, shift, in, d, y);
+    good = same(y.back(), right, r.near) && good;
+    good = same(d.back(), dx, r.near + 1e-9) && good;
+    ok(good, "%s: GELU, %zu x %zu", r.name, rows, columns);
+}
+
+/* ---- The embedding ---- */
+
+#define WORDS 300
+#define POSITIONS 40
+#define TYPES 2
+#define ALL_ROWS (WORDS + POSITIONS + TYPES) /* of one table after the other */
+
+/* What each row looks up.  Many have the same word, far apart. */
+struct embed_rows {
+    std::vector<int32_t> word, position, type, zero;
+    bert_batch batch;
+
+    explicit embed_rows(size_t n)
+        : word(draw_index(n, 14, WORDS)),
+          position(draw_index(n, 19, POSITIONS)),
+          type(draw_index(n, 20, TYPES)), zero(n + 1), batch()
+    {
+        for (size_t i = 0; i < n; i++)
+            if (bert_mix(15, i) % 2)
+                word[i] = 103;
+        batch.n_rows = (uint32_t)n;
+        batch.token = word.data();
+        batch.position = position.data();
+        batch.type = type.data();
+        batch.segment = batch.cu = zero.data();
+    }
+    /* Rows of all tables that row i looks up. */
+    std::vector<size_t> of(size_t i) const
+    {
+        return {(size_t)word[i], WORDS + (size_t)position[i],
+                WORDS + POSITIONS + (size_t)type[i]};
+    }
+};
+
+static bert_tables tables_at(size_t width, real *weights, real *gradients)
+{
+    const size_t p = WORDS * width, t = (WORDS + POSITIONS) * width;
+
+    return {weights,   weights + p,   weights + t,
+            gradients, gradients + p, gradients + t};
+}
+
+/* Words of all sizes, some of which are in hundreds of rows. */
+static void test_segments(uint32_t n)
+{
+    std::vector<int32_t> word = draw_index(n, 34, INT32_MAX), few = word,
+                         spare(n), order(BERT_TABLES * n);
+    std::vector<bert_piece> pieces(bert_pieces_max(n));
+    std::vector<bert_long> longs(bert_longs_max(n));
+    const int32_t *const index[BERT_TABLES]
+        = {word.data(), few.data(), word.data()};
+    bert_segments s = {order.data(), pieces.data(), 0, longs.data(), 0, 0};
+    uint32_t at = 0, partials = 0, cut = 0;
+    bool good = true;
+
+    for (uint32_t i = 0; i < n; i++)
+        few[i] = word[i] % 3 << 20;
+    bert_segments_make(&s, n, index, spare.data());
+    for (uint32_t i = 0; good && i < s.n_pieces; i++) {
+        const bert_piece &p = pieces[i];
+        const bool goes_on = i > 0 && pieces[i - 1].table == p.table
+                             && pieces[i - 1].to == p.to;
+
+        good = p.first == at && p.count <= BERT_PIECE_ROWS
+               && p.table == at / n;
+        for (uint32_t j = 0; good && j < p.count; j++, at++) {
+            const int32_t row = order[at];
+
+            good = index[p.table][row] == p.to
+                   && (at % n == 0 || index[p.table][order[at - 1]] < p.to
+                       || (order[at - 1] < row && (j > 0 || goes_on)));
+        }
+        if (p.partial < 0)
+            continue;
+        good = good && p.partial == (int32_t)partials++;
+        cut += !goes_on;
+    }
+    good = good && at == BERT_TABLES * n && partials == s.n_partials
+           && cut == s.n_longs;
+    ok(good, "%u rows make %u segments in several pieces", n, cut);
+}
+
+static void test_embed_forward(const rig &r, size_t rows, size_t width,
+                               double rate)
+{
+    const bert_dropout dropout = bert_dropout_at(rate, 77);
+    const array weights(r, REALS, draw(r, VALUES, ALL_ROWS * width, 16));
+    const numbers table = weights.back();
+    const bert_tables tables = tables_at(width, weights, NULL);
+    const array y(r, VALUES, rows * width);
+    const norm_rig norm(r, rows, width);
+    const embed_rows b(rows);
+    numbers sum(rows * width), hat, right;
+    bool good;
+
+    for (size_t i = 0; i < sum.size(); i++)
+        for (size_t at : b.of(i / width))
+            sum[i] += table[at * width + i % width];
+    norm_rows(norm, rows, sum, dropout, &hat, &right);
+    r.ops->weights_written(r.d, weights, weights.n);
+    r.ops->embed_forward(r.d, &tables, &norm.norm,
+                         r.ops->stage(r.d, &b.batch), &dropout, SITE,
+                         &norm.kept, y);
+    good = rounded(r, y.back(), right) && rounded(r, norm.hat.back(), hat);
+    ok(good, "%s: embedding, %zu x %zu, dropout %g", r.name, rows, width,
+       rate);
+}
+
+static void test_embed_backward(const rig &r, size_t rows, size_t width,
+                                double rate)
+{
+    const bert_dropout dropout = bert_dropout_at(rate, 77);
+    const array gradients(r, REALS, draw(r, REALS, ALL_ROWS * width, 17));
+    const bert_tables tables = tables_at(width, NULL, gradients);
+    const numbers hat = draw(r, VALUES, rows * width, 9);
+    const numbers inverse = draw(r, REALS, rows, 10);
+    numbers dy = draw(r, VALUES, rows * width, 18), after = gradients.back();
+    const array d(r, VALUES, dy);
+    norm_rig norm(r, rows, width);
+    numbers d_gain = norm.d_gain.back(), d_bias = norm.d_bias.back();
+    const embed_rows b(rows);
+    bool good;
+
+    norm.hat.set(hat);
+    norm.inverse.set(inverse);
+    for (size_t i = 0; i < dy.size(); i++)
+        dy[i] = dropped(dropout, SITE, i / width, (uint32_t)(i % width),
+                        dy[i]);
+    dy = norm_back_rows(norm, rows, hat, inverse, dy, &d_gain, &d_bias);
+    r.ops->embed_backward(r.d, &tables, &norm.norm,
+                          r.ops->stage(r.d, &b.batch), &dropout, SITE,
+                          &norm.kept, d);
+    good = same(d.back(), dy, 2 * r.near);
+    dy = d.back(); /* rounded, as it goes on from here */
+    for (size_t i = 0; i < dy.size(); i++)
+        for (size_t at : b.of(i / width))
+            after[at * width + i % width] += dy[i];
+    good = same(gradients.back(), after, 1e-5) && good;
+    good = same(norm.d_gain.back(), d_gain, 1e-5) && good;
+    good = same(norm.d_bias.back(), d_bias, 1e-5) && good;
+    ok(good, "%s: embedding backward, %zu x %zu, dropout %g", r.name, rows,
+       width, rate);
+}
+
+static void test_embed(const rig &r, size_t rows, size_t width, double rate)
+{
+    test_embed_forward(r, rows, width, rate);
+    test_embed_backward(r, rows, width, rate);
+}
+
+static void add_rows(size_t rows, size_t width, const numbers &d,
+                     const std::vector<int32_t> &index, numbers *to)
+{
+    for (size_t i = 0; i < rows * width; i++)
+        (*to)[(size_t)index[i / width] * width + i % width] += d[i];
+}
+
+/* ---- Heads ---- */
+
+static void test_rows(const rig &r, size_t n, size_t width)
+{
+    const std::vector<int32_t> index = draw_index(n, 21, 9);
+    const numbers x = draw(r, VALUES, 9 * width, 22);
+    const numbers rows = draw(r, VALUES, n * width, 23);
+    const array from(r, VALUES, x), to(r, VALUES, n * width);
+    const array add(r, VALUES, rows), where(r, INDEX, as_numbers(index));
+    numbers picked(n * width), after = x;
+    bool good;
+
+    for (size_t i = 0; i < picked.size(); i++)
+        picked[i] = x[(size_t)index[i / width] * width + i % width];
+    add_rows(n, width, rows, index, &after);
+    r.ops->gather_rows(r.d, n, width, where, from, to);
+    good = same(to.back(), picked, 0);
+    r.ops->scatter_rows(r.d, n, width, where, add, from);
+    good = same(from.back(), after, r.near) && good;
+    ok(good, "%s: gather and scatter, %zu x %zu", r.name, n, width);
+}
+
+static void test_tanh(const rig &r, size_t n)
+{
+    const numbers x = draw(r, VALUES, n, 24, 3), dy = draw(r, VALUES, n, 25);
+    const array y(r, VALUES, x), d(r, VALUES, dy);
+    numbers right(n);
+    bool good;
+
+    for (size_t i = 0; i < n; i++)
+        right[i] = tanh(x[i]);
+    r.ops->tanh_forward(r.d, n, y);
+    good = same(y.back(), right, r.near);
+    right = y.back();
+    for (size_t i = 0; i < n; i++)
+        right[i] = dy[i] * (1 - right[i] * right[i]);
+    r.ops->tanh_backward(r.d, n, y, d);
+    good = same(d.back(), right, r.near) && good;
+    ok(good, "%s: tanh, %zu", r.name, n);
+}
+
+/* Large numbers, so that an e^x that is not shifted has no end. */
+static void test_loss(const rig &r, size_t rows, size_t columns)
+{
+    numbers x = draw(r, VALUES, rows * columns, 26, 200);
+    const numbers weight = draw(r, REALS, rows, 27);
+    std::vector<int32_t> label = draw_index(rows, 28, (uint32_t)columns);
+    const array in(r, VALUES, x), weights(r, REALS, weight);
+    const array loss(r, DOUBLES, rows);
+    bert_results results;
+    const char *why;
+    numbers losses(rows);
+    double total = 0;
+    bool good;
+
+    if (rows > 2)
+        label[1] = -1;
+    for (size_t i = 0; i < rows; i++) {
+        double *const row = &x[i * columns];
+        double max = row[0], all = 0, own;
+
+        for (size_t j = 0; j < columns; j++)
+            max = row[j] > max ? row[j] : max;
+        for (size_t j = 0; j < columns; j++)
+            all += exp(row[j] - max);
+        own = label[i] < 0 ? 0 : row[label[i]];
+        losses[i] = label[i] < 0 ? 0 : log(all) + max - own;
+        total += weight[i] * losses[i];
+        for (size_t j = 0; j < columns; j++)
+            row[j] = label[i] < 0 ? 0
+                                  : weight[i] * (exp(row[j] - max) / all
+                                                 - ((int32_t)j == label[i]));
+    }
+    {
+        const array labels(r, INDEX, as_numbers(label));
+
+        r.ops->cross_entropy(r.d, BERT_LOSS_NSP, rows, columns, in, labels,
+                             weights, (double *)(void *)loss.p);
+        good = r.ops->finish(r.d, &results, &why);
+    }
+    good = same(in.back(), x, r.near) && same(loss.back(), losses, 1e-5)
+           && good;
+    good = same({results.loss[BERT_LOSS_NSP]}, {total}, 1e-5) && good;
+    ok(good, "%s: cross-entropy, %zu x %zu", r.name, rows, columns);
+}
+
+/* ---- Products ---- */
+
+/* c += a b, m x k and k x n; a step of (1, k) or so says how they lie. */
+static void multiply(size_t m, size_t n, size_t k, const double *a,
+                     size_t a_row, size_t a_step, const double *b,
+                     size_t b_step, size_t b_column, double *c)
+{
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            for (size_t l = 0; l < k; l++)
+                c[i * n + j] += a[i * a_row + l * a_step]
+                                * b[l * b_step + j * b_column];
+}
+
+static void test_linear(const rig &r, size_t rows, size_t in, size_t out)
+{
+    const size_t n = out * in + out;
+    const array weights(r, REALS, draw(r, VALUES, n, 30));
+    const array gradients(r, REALS, draw(r, REALS, n, 31));
+    const numbers w = weights.back(), x = draw(r, VALUES, rows * in, 32);
+    const numbers dy = draw(r, VALUES, rows * out, 33);
+    const array ax(r, VALUES, x), ady(r, VALUES, dy), y(r, VALUES, rows * out);
+    const array dx(r, VALUES, rows * in);
+    const bert_linear l = {in,        out,
+                           weights,   (real *)weights + out * in,
+                           gradients, (real *)gradients + out * in};
+    numbers right(rows * out), d(rows * in), after = gradients.back();
+    bool good;
+
+    r.ops->weights_written(r.d, weights, n);
+    multiply(rows, out, in, x.data(), in, 1, w.data(), 1, in, right.data());
+    r.ops->linear_forward(r.d, &l, rows, ax, false, y);
+    good = rounded(r, y.back(), right);
+    for (size_t i = 0; i < right.size(); i++)
+        right[i] += w[out * in + i % out];
+    r.ops->linear_forward(r.d, &l, rows, ax, true, y);
+    good = rounded(r, y.back(), right) && good;
+    for (int beta = 0; beta < 2; beta++) {
+        multiply(rows, in, out, dy.data(), out, 1, w.data(), in, 1, d.data());
+        r.ops->linear_backward_input(r.d, &l, rows, ady, beta, dx);
+        good = same(dx.back(), d, 2 * r.near) && good;
+    }
+    multiply(out, in, rows, dy.data(), 1, out, x.data(), in, 1, after.data());
+    for (size_t i = 0; i < dy.size(); i++)
+        after[out * in + i % out] += dy[i];
+    r.ops->linear_backward_weight(r.d, &l, rows, ady, ax);
+    good = same(gradients.back(), after, r.bf16 ? 1e-5 : r.near) && good;
+    ok(good, "%s: linear, %zu x %zu -> %zu", r.name, rows, in, out);
+}
+
+/* ---- All of them ---- */
+
+static void test_products(const rig &r)
+{
+    for (size_t rows : {0, 1, 70}) {
+        test_linear(r, rows, 5, 1);
+        test_linear(r, rows, 24, 7);
+        test_linear(r, rows, 32, 96);
+        test_linear(r, rows, 300, 64);
+    }
+}
+
+static void test_width(const rig &r, size_t rows, size_t width)
+{
+    test_norm_forward(r, rows, width, rows % 2 ? 0.1 : 0);
+    test_norm_backward(r, rows, width, rows % 2 ? 0 : 0.1);
+    test_gelu(r, rows, width);
+    test_rows(r, rows, width);
+}
+
+/* Widths for each way to load a row; one of them without and with few rows. */
+static void test_all(bert_precision precision)
+{
+    const rig r = open_rig(precision);
+
+    for (size_t width : {1, 5, 24, 96, 300, 768, 1024, 1101, 2064})
+        test_width(r, width % 3 ? 13 : 40, width);
+    for (size_t rows : {0, 1, 3})
+        test_width(r, rows, 24);
+    test_norm_forward(r, 200, 24, 0.5);
+    test_norm_backward(r, 1100, 5, 0.5);
+    test_gelu(r, 1100, 5);
+    for (size_t width : {1, 5, 24, 96, 300, 768})
+        test_embed(r, width < 96 ? 700 : 150, width, width % 2 ? 0.1 : 0);
+    test_embed(r, 0, 24, 0.1);
+    test_embed(r, 1, 24, 0.1);
+    for (size_t n : {0, 1, 7, 5000})
+        test_tanh(r, n);
+    for (size_t width : {1, 2, 5, 24, 300, 1001, 8192})
+        test_loss(r, 7, width);
+    test_loss(r, 0, 24);
+    test_loss(r, 1, 24);
+    test_loss(r, 600, 2);
+    test_products(r);
+    bert_device_close(r.d);
+}
+
+/* Nothing else knows of tf32. */
+static void test_tf32(void)
+{
+    const rig r = open_rig(BERT_TF32);
+
+    test_products(r);
+    bert_device_close(r.d);
+}
+
+int main(void)
+{
+    test_segments(1);
+    test_segments(500);
+    test_all(BERT_FLOAT);
+    test_tf32();
+    test_all(BERT_BF16);
+    return done();
+}

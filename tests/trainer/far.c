@@ -1,0 +1,110 @@
+/*
+ * far.c - a device whose memory the host does not see.
+ *
+ * What is staged goes to one of two places in turn, and what is allocated is
+ * spoilt.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+/* In bert-train-far it stands for far_open. */
+#undef bert_cpu_open
+
+#include "far.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/device.h"
+
+/* Arrays of a batch. */
+enum { ARRAYS = 12 };
+
+/* There is one in a program. */
+static struct {
+    const bert_ops *cpu;
+    bert_ops ops;
+    bert_batch staged[2];
+    void *copies[2][ARRAYS];
+    unsigned turn;
+} far;
+
+static void *alloc_spoilt(bert_device *d, size_t bytes)
+{
+    void *const block = far.cpu->alloc(d, bytes);
+
+    if (block)
+        memset(block, 0xff, bytes);
+    return block;
+}
+
+static void *copy(const void *from, size_t n, size_t size, void **place)
+{
+    free(*place);
+    *place = malloc(n * size + 1);
+    if (*place)
+        memcpy(*place, from, n * size);
+    return *place;
+}
+
+static const bert_batch *stage(bert_device *d, const bert_batch *b)
+{
+    const unsigned turn = far.turn++ % 2;
+    void **const c = far.copies[turn];
+    bert_batch *const s = &far.staged[turn];
+
+    (void)d;
+    *s = *b;
+    s->token = copy(b->token, b->n_rows, sizeof *b->token, c);
+    s->type = copy(b->type, b->n_rows, sizeof *b->type, c + 1);
+    s->position = copy(b->position, b->n_rows, sizeof *b->position, c + 2);
+    s->segment = copy(b->segment, b->n_rows, sizeof *b->segment, c + 3);
+    s->cu = copy(b->cu, (size_t)b->n_spans + 1, sizeof *b->cu, c + 4);
+    s->cls_row = copy(b->cls_row, b->n_seq, sizeof *b->cls_row, c + 5);
+    s->nsp_label = copy(b->nsp_label, b->n_seq, sizeof *b->nsp_label, c + 6);
+    s->nsp_weight =
+        copy(b->nsp_weight, b->n_seq, sizeof *b->nsp_weight, c + 7);
+    s->mlm_row = copy(b->mlm_row, b->n_mlm, sizeof *b->mlm_row, c + 8);
+    s->mlm_label = copy(b->mlm_label, b->n_mlm, sizeof *b->mlm_label, c + 9);
+    s->mlm_seq = copy(b->mlm_seq, b->n_mlm, sizeof *b->mlm_seq, c + 10);
+    s->mlm_weight =
+        copy(b->mlm_weight, b->n_mlm, sizeof *b->mlm_weight, c + 11);
+    for (int i = 0; i < ARRAYS; i++)
+        if (!c[i])
+            return NULL;
+    return s;
+}
+
+/* FAR_FAILS in the environment: what a device's own failure is like. */
+static bool finish(bert_device *d, bert_results *results, const char **why)
+{
+    const bool good = far.cpu->finish(d, results, why);
+
+    if (getenv("FAR_FAILS") == NULL)
+        return good;
+    *why = "the device fell off the bus";
+    return false;
+}
+
+static void close_far(bert_device *d)
+{
+    for (int i = 0; i < 2 * ARRAYS; i++)
+        free(far.copies[i / ARRAYS][i % ARRAYS]);
+    far.cpu->close(d);
+}
+
+bert_device *far_open(void)
+{
+    bert_device *const d = bert_cpu_open();
+
+    if (!d)
+        return NULL;
+    far.cpu = d->ops;
+    far.ops = *d->ops;
+    far.ops.alloc = alloc_spoilt;
+    far.ops.stage = stage;
+    far.ops.finish = finish;
+    far.ops.close = close_far;
+    d->ops = &far.ops;
+    d->on_host = false;
+    return d;
+}

@@ -1,0 +1,44 @@
+# text.bash - text whose tokens tell one another, for tests of the trainer.
+#
+# SPDX-License-Identifier: MIT
+
+vocab=60
+ids="--vocab=$vocab --cls-id=2 --sep-id=3 --mask-id=4"
+
+# text [DOCUMENTS]: sentences in which each token tells the next one.
+# shellcheck disable=SC2120 # train.bats passes one
+text() {
+    awk -v documents="${1:-150}" 'BEGIN {
+        srand(3)
+        for (d = 0; d < documents; d++) {
+            for (s = 1 + int(8 * rand()); s > 0; s--) {
+                line = token = 5 + int(50 * rand())
+                for (n = 2 + int(7 * rand()); n > 0; n--) {
+                    token = 5 + (token - 5 + 7) % 50
+                    line = line " " token
+                }
+                print line
+            }
+            print ""
+        }
+    }'
+}
+
+# sequences [OPTION]...: what bert-sequences makes of stdin.
+sequences() {
+    # shellcheck disable=SC2086
+    bert-sequences $ids --length=32 "$@"
+}
+
+records() {
+    # shellcheck disable=SC2086
+    tokcat -q --from=jsonl $ids --pad-id=0 --labels=aligned \
+        --channel=token_type_ids:u8 --channel=labels:i32:-100 \
+        --channel=next_sentence_label:i32:-1
+}
+
+# packs [OPTION]...: packs of 32 tokens, which have room for several.
+packs() {
+    # shellcheck disable=SC2119
+    text | sequences --short=1 | records | packstream -q -L 32 "$@"
+}

@@ -1,0 +1,81 @@
+/*
+ * dropout_rows.c - zeroes some numbers, and scales the others up.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "dropout_rows.h"
+
+#include "vector.h"
+
+BERT_VECTORS
+static void apply(bert_dropout_key key, uint32_t threshold, real scale,
+                  uint32_t n, const real *x, real *y)
+{
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++)
+        y[i] = bert_dropout_keeps(key, i, threshold) ? x[i] * scale : 0;
+}
+
+void bert_dropout_apply(const bert_dropout *dropout, bert_dropout_key key,
+                        size_t n, const real *x, real *y)
+{
+    apply(key, dropout->threshold, dropout->scale, (uint32_t)n, x, y);
+}
+
+BERT_VECTORS
+static void sum(bert_dropout_key key, uint32_t threshold, real scale,
+                uint32_t n, const real *residual, const real *x,
+                const real *bias, real *restrict y)
+{
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++)
+        y[i] = residual[i]
+               + (bert_dropout_keeps(key, i, threshold)
+                      ? (x[i] + bias[i]) * scale
+                      : 0);
+}
+
+void bert_dropout_sum(const bert_dropout *dropout, bert_dropout_key key,
+                      size_t n, const real *residual, const real *x,
+                      const real *bias, real *y)
+{
+    sum(key, dropout->threshold, dropout->scale, (uint32_t)n, residual, x,
+        bias, y);
+}
+
+BERT_VECTORS
+static void mark(bert_dropout_key key, uint32_t threshold, uint32_t first,
+                 uint32_t n, real *x)
+{
+    for (uint32_t i = 0; i < n; i++)
+        x[i] = bert_dropout_keeps(key, first + i, threshold) ? x[i] : -x[i];
+}
+
+void bert_dropout_mark(const bert_dropout *dropout, bert_dropout_key key,
+                       uint32_t first, size_t n, real *x)
+{
+    mark(key, dropout->threshold, first, (uint32_t)n, x);
+}
+
+BERT_VECTORS
+static void marked(size_t n, real scale, const real *restrict x,
+                   real *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] * scale : 0;
+}
+
+void bert_dropout_marked(const bert_dropout *dropout, size_t n,
+                         const real *x, real *y)
+{
+    marked(n, dropout->scale, x, y);
+}
+
+void bert_dropout_rows(const bert_dropout *dropout, uint32_t site,
+                       size_t rows, size_t columns, const real *x, real *y)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        bert_dropout_apply(dropout, bert_dropout_row(dropout, site, r),
+                           columns, x + r * columns, y + r * columns);
+}

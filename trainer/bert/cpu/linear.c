@@ -1,0 +1,52 @@
+/*
+ * linear.c - a layer y = x W^T + b.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "device.h"
+
+#include <string.h>
+
+#include "columns.h"
+#include "gemm.h"
+
+/* The bias is laid down first, and the product added to it. */
+static void spread_bias(const bert_linear *l, size_t rows, real *y)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        memcpy(y + r * l->out, l->bias, l->out * sizeof *y);
+}
+
+void bert_cpu_linear_forward(bert_device *d, const bert_linear *l,
+                             size_t rows, const void *x, bool bias, void *y)
+{
+    (void)d;
+    if (bias)
+        spread_bias(l, rows, y);
+    bert_multiply(&(bert_product){
+        .m = rows, .n = l->out, .k = l->in,
+        .a = x, .b = l->weight, .b_turned = true, .beta = bias, .c = y});
+}
+
+void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
+                                    size_t rows, const void *dy, int beta,
+                                    void *dx)
+{
+    (void)d;
+    bert_multiply(&(bert_product){
+        .m = rows, .n = l->in, .k = l->out,
+        .a = dy, .b = l->weight, .beta = (real)beta, .c = dx});
+}
+
+void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,
+                                     size_t rows, const void *dy,
+                                     const void *x)
+{
+    (void)d;
+    bert_multiply(&(bert_product){
+        .m = l->out, .n = l->in, .k = rows,
+        .a = dy, .a_turned = true, .b = x, .beta = 1,
+        .c = l->weight_gradient});
+    bert_columns_add(rows, l->out, dy, l->bias_gradient);
+}

@@ -1,0 +1,99 @@
+/*
+ * columns.cu - sums over the rows of a matrix.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "columns.h"
+
+#define SLICES 64 /* of rows, at most */
+#define WARPS 8
+
+/*
+ * Grid: 32 columns a block, of 2 * width or width; block: 256 threads.
+ */
+static __global__ void __launch_bounds__(PARTIAL_THREADS)
+add_partials_kernel(size_t n, size_t width, size_t columns,
+                    const real *partial, real *first, real *second)
+{
+    const size_t i = (size_t)blockIdx.x * 32 + threadIdx.x % 32;
+    const double sum = partial_sum(partial, n, columns, i, i < columns);
+
+    if (threadIdx.x >= 32 || i >= columns)
+        return;
+    if (i < width)
+        first[i] += (real)sum;
+    else
+        second[i - width] += (real)sum;
+}
+
+void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
+                               const real *partial, real *first, real *second)
+{
+    const size_t columns = second ? 2 * width : width;
+
+    launch(c, c->stream, "partial sums", dim3(blocks_of(columns, 32)),
+           PARTIAL_THREADS, 0, add_partials_kernel, n, width, columns,
+           partial, first, second);
+}
+
+/*
+ * Sums of every gridDim.y-th row.  Grid: 32 N columns x slices; block: 8
+ * warps, each of which takes every eighth row of the slice.
+ */
+template <typename value, int N>
+static __global__ void __launch_bounds__(WARPS * 32)
+slice_sums_kernel(size_t rows, size_t columns, const value *x, real *partial)
+{
+    __shared__ real part[WARPS][32][N + 1];
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const size_t i = ((size_t)blockIdx.x * 32 + lane) * N;
+    real sum[N] = {};
+
+    if (i < columns)
+#pragma unroll 4
+        for (size_t r = blockIdx.y + (size_t)gridDim.y * warp; r < rows;
+             r += (size_t)gridDim.y * WARPS) {
+            real one[N];
+
+            load<N>(x + r * columns + i, one);
+            for (int j = 0; j < N; j++)
+                sum[j] += one[j];
+        }
+    for (int j = 0; j < N; j++)
+        part[warp][lane][j] = sum[j];
+    __syncthreads();
+    if (warp > 0 || i >= columns)
+        return;
+    for (int w = 1; w < WARPS; w++)
+        for (int j = 0; j < N; j++)
+            sum[j] += part[w][lane][j];
+    store<N>(sum, partial + blockIdx.y * columns + i);
+}
+
+template <typename value>
+void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
+                      const value *x, real *to)
+{
+    constexpr int N = WIDE<value>;
+    const unsigned most = blocks_of(rows, WARPS);
+    const unsigned slices = most < SLICES ? most : SLICES;
+    real *const partial = (real *)bert_cuda_scratch(
+        c, slices * columns * sizeof(real));
+
+    if (partial == NULL)
+        return;
+    if (columns % N == 0 && aligned(x))
+        launch(c, c->stream, "sums of columns",
+               dim3(blocks_of(columns, 32 * N), slices), WARPS * 32, 0,
+               slice_sums_kernel<value, N>, rows, columns, x, partial);
+    else
+        launch(c, c->stream, "sums of columns",
+               dim3(blocks_of(columns, 32), slices), WARPS * 32, 0,
+               slice_sums_kernel<value, 1>, rows, columns, x, partial);
+    bert_columns_add_partials(c, slices, columns, partial, to, NULL);
+}
+
+template void bert_columns_add(bert_cuda *, size_t, size_t, const real *,
+                               real *);
+template void bert_columns_add(bert_cuda *, size_t, size_t,
+                               const __nv_bfloat16 *, real *);

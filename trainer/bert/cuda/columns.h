@@ -1,0 +1,57 @@
+/*
+ * columns.h - sums over the rows of a matrix, in an order that hangs on its
+ * shape alone: sums of slices of rows first, then sums of these in double.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_COLUMNS_H
+#define BERT_CUDA_COLUMNS_H
+
+#include "kernel.h"
+
+/* Threads of a block that adds up partial sums: 32 columns, 8 of each. */
+#define PARTIAL_THREADS 256
+
+/*
+ * The sum of column `column` of n rows that lie `stride` apart.  8 warps have
+ * every eighth row each; warp 0 gets it.  All threads of the block come here;
+ * lanes with `in` false only wait.
+ */
+static inline __device__ double partial_sum(const real *partial, size_t n,
+                                            size_t stride, size_t column,
+                                            bool in)
+{
+    __shared__ double part[8][32];
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    double sum = 0;
+
+    if (in)
+        for (size_t i = warp; i < n; i += 8)
+            sum += (double)partial[i * stride + column];
+    part[warp][lane] = sum;
+    __syncthreads();
+    sum = part[0][lane];
+    for (int i = 1; i < 8; i++)
+        sum += part[i][lane];
+    return sum;
+}
+
+/*
+ * Adds sums of the columns of `partial`: of the first `width` to `first`, and
+ * of the `width` behind them, if `second` is not NULL, to that.
+ */
+void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
+                               const real *partial, real *first,
+                               real *second);
+
+/* Adds sums of the columns of x to `to`. */
+template <typename value>
+void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
+                      const value *x, real *to);
+
+extern template void bert_columns_add(bert_cuda *, size_t, size_t,
+                                      const real *, real *);
+extern template void bert_columns_add(bert_cuda *, size_t, size_t,
+                                      const __nv_bfloat16 *, real *);
+
+#endif /* BERT_CUDA_COLUMNS_H */

@@ -1,0 +1,78 @@
+/*
+ * linear.cu - a layer y = x W^T + b, and its gradients, as products.
+ *
+ * cuBLASLt could sum the columns of dy in the product that makes W's gradient
+ * (CUBLASLT_EPILOGUE_BGRADB), but it overwrites where gradients are to be
+ * added to, so columns.cu does it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "columns.h"
+#include "product.h"
+
+static void linear_forward(bert_device *d, const bert_linear *l, size_t rows,
+                           const void *x, bool bias, void *y)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_product p = {};
+
+    p.m = rows;
+    p.n = l->out;
+    p.k = l->in;
+    p.a = x;
+    p.b = bert_cuda_weight(c, l->weight);
+    p.b_turned = true;
+    p.bias = bias ? bert_cuda_weight(c, l->bias) : NULL;
+    p.c = y;
+    bert_cuda_multiply(c, &p);
+}
+
+static void linear_backward_input(bert_device *d, const bert_linear *l,
+                                  size_t rows, const void *dy, int beta,
+                                  void *dx)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_product p = {};
+
+    p.m = rows;
+    p.n = l->in;
+    p.k = l->out;
+    p.a = dy;
+    p.b = bert_cuda_weight(c, l->weight);
+    p.beta = beta;
+    p.c = dx;
+    bert_cuda_multiply(c, &p);
+}
+
+static void linear_backward_weight(bert_device *d, const bert_linear *l,
+                                   size_t rows, const void *dy, const void *x)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_product p = {};
+
+    if (rows == 0)
+        return;
+    p.m = l->out;
+    p.n = l->in;
+    p.k = rows;
+    p.a = dy;
+    p.a_turned = true;
+    p.b = x;
+    p.beta = 1;
+    p.c = l->weight_gradient;
+    p.c_real = true;
+    bert_cuda_multiply(c, &p);
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+
+        bert_columns_add(c, rows, l->out, (const value *)dy,
+                         l->bias_gradient);
+    });
+}
+
+void bert_cuda_linear_ops(bert_ops *ops)
+{
+    ops->linear_forward = linear_forward;
+    ops->linear_backward_input = linear_backward_input;
+    ops->linear_backward_weight = linear_backward_weight;
+}

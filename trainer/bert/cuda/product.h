@@ -1,0 +1,37 @@
+/*
+ * product.h - products of matrices, by cuBLASLt on a GPU and by OpenBLAS in
+ * the build for tests.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_PRODUCT_H
+#define BERT_CUDA_PRODUCT_H
+
+#include "device.h"
+
+/*
+ * C = A B + bias + beta C, with A of m x k values and B of k x n, row after
+ * row; where one is said to be turned, it is stored as its transpose.
+ */
+struct bert_product {
+    size_t m;
+    size_t n;
+    size_t k;
+    const void *a;
+    bool a_turned;
+    const void *b;
+    bool b_turned;
+    const void *bias; /* values, a column of C each; NULL: none */
+    int beta;         /* 0 or 1 */
+    void *c;
+    bool c_real; /* C holds reals, not values */
+};
+
+/* False: it failed, as bert_cuda_good() has kept. */
+bool bert_products_open(bert_cuda *c);
+void bert_products_close(bert_cuda *c);
+
+/* In c->stream, like a kernel. */
+void bert_cuda_multiply(bert_cuda *c, const bert_product *product);
+
+#endif /* BERT_CUDA_PRODUCT_H */

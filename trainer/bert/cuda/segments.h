@@ -1,0 +1,69 @@
+/*
+ * segments.h - which rows of a batch go into which row of a table, for the
+ * gradients of embeddings.
+ *
+ * The host sorts the rows by what they look up.  Rows that name the same row
+ * of a table are a segment, in the order of the batch, and a block adds them
+ * up: no two blocks write to one place, and the order is always the same.
+ * [MASK], frequent tokens, and each of the two types have so many rows that
+ * they are cut into pieces; sums of pieces are added in a second launch.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_SEGMENTS_H
+#define BERT_CUDA_SEGMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BERT_PIECE_ROWS 64 /* of a piece, at most */
+
+enum bert_table { BERT_TABLE_WORD, BERT_TABLE_POSITION, BERT_TABLE_TYPE,
+                  BERT_TABLES };
+
+/* Rows order[first] up to, but without, order[first + count]. */
+struct bert_piece {
+    uint32_t table;
+    int32_t to;      /* row of the table */
+    uint32_t first;
+    uint32_t count;
+    int32_t partial; /* which partial sum it is; -1: it is all there is */
+};
+
+/* A segment of several pieces: so many partial sums, one after the other. */
+struct bert_long {
+    uint32_t table;
+    int32_t to;
+    uint32_t first;
+    uint32_t count;
+};
+
+struct bert_segments {
+    int32_t *order; /* [BERT_TABLES * n_rows] */
+    struct bert_piece *pieces;
+    uint32_t n_pieces;
+    struct bert_long *longs;
+    uint32_t n_longs;
+    uint32_t n_partials;
+};
+
+/* How many pieces and long segments there are at most. */
+static inline size_t bert_pieces_max(size_t rows)
+{
+    return BERT_TABLES * rows;
+}
+
+static inline size_t bert_longs_max(size_t rows)
+{
+    return BERT_TABLES * (rows / BERT_PIECE_ROWS);
+}
+
+/*
+ * Fills the arrays, which have room for those.  index[]: what each row looks
+ * up in each table, not negative; spare: room for n_rows.
+ */
+void bert_segments_make(struct bert_segments *segments, uint32_t n_rows,
+                        const int32_t *const index[BERT_TABLES],
+                        int32_t *spare);
+
+#endif /* BERT_CUDA_SEGMENTS_H */
