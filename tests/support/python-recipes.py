@@ -618,7 +618,7 @@ def readme(path, packs):
         blocks = file.read().split("```python\n")[1:]
     dataset = datasets.Dataset.from_dict({"input_ids": given()})
     names = {"packstream": packstream, "dataset": dataset, "model": llama(),
-             "tokenizer": word_tokenizer()}
+             "tokenizer": word_tokenizer(), "rank": 1, "ranks": 2}
     for block in blocks:
         lines = block.split("```")[0].replace(
             '"checkpoints"', '"checkpoints", use_cpu=True')
