@@ -2,20 +2,20 @@
 # memory.bats - filters hold as much memory as their options say, and no
 # more of it for more input.
 #
-# Each test compares the peak for an input of 4 MB with that for 40 MB, which
-# is some two million sequences: a byte kept for each would be noticed.
+# Each test compares the peak for an input of 4 MB with that for 20 MB, which
+# is some million sequences: a byte kept for each would be noticed.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# What several tests read is made once: even40.raw and even4.raw have records,
-# even40.pks and even4.pks packs of them.
+# What several tests read is made once: even20.raw and even4.raw have records,
+# even20.pks and even4.pks packs of them.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     seq -f '%g 1' 16 >even
     local megabytes
-    for megabytes in 4 40; do
+    for megabytes in 4 20; do
         records "$megabytes" >"even$megabytes.raw"
         packstream -L 64 "even$megabytes.raw" >"even$megabytes.pks"
     done
@@ -50,12 +50,12 @@ are_alike() {
     [ "$1" -gt 500 ] && [ "$2" -le $(($1 + $1 / 20 + 256)) ]
 }
 
-# is_flat PIPE: the peaks that it prints for 4 MB of records and for 40 MB are
+# is_flat PIPE: the peaks that it prints for 4 MB of records and for 20 MB are
 # alike.
 is_flat() {
     local small large
     small=$(eval "$1" <"$BATS_FILE_TMPDIR/even4.raw")
-    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even40.raw")
+    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even20.raw")
     are_alike "$small" "$large"
 }
 
@@ -63,7 +63,7 @@ is_flat() {
 is_flat_for_packs() {
     local small large
     small=$(eval "$1" <"$BATS_FILE_TMPDIR/even4.pks")
-    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even40.pks")
+    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even20.pks")
     are_alike "$small" "$large"
 }
 
@@ -90,7 +90,7 @@ is_flat_for_packs() {
 @test "packstream, u32 tokens, split into pieces" {
     local command='peak packstream -T1 -t u32 -L 10 --overlong=split'
     are_alike "$(records 4 --width=4 | $command)" \
-        "$(records 40 --width=4 | $command)"
+        "$(records 20 --width=4 | $command)"
 }
 
 @test "packstream with rejects" {

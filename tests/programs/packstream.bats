@@ -845,9 +845,9 @@ EOF
 }
 
 @test "flushes that cost most of the packs get a warning, once" {
-    local k warning='packstream: --flush-every=2 makes 50.0 times the packs'
+    local warning='packstream: --flush-every=2 makes 50.0 times the packs'
     warning+=' that the sequences need'
-    for ((k = 0; k < 1000; k++)); do record16 1 2; done >x
+    many 1000 2 >x
     run -0 --separate-stderr packstream -L 200 -d 100 --flush-every=2 -o out x
     [ "$stderr" = "$warning" ]
     run -0 --separate-stderr packstream -q -L 200 -d 100 --flush-every=2 \

@@ -86,14 +86,15 @@ static void resume_everywhere(const corpus *c, const ps_packer_options *o)
 {
     int fd;
     ps_packer *whole = packer_with(c, o, 0, &fd);
+    const uint32_t step = is_quick() ? 7 : 1;
     uint32_t saved = 0;
     bytes wanted;
 
     put_rest(c, whole, 0);
     wanted = read_back(fd);
-    for (uint32_t n = 0; n <= c->count; n++)
+    for (uint32_t n = 0; n <= c->count; n += step)
         saved += resume_at(c, o, n, whole, &wanted);
-    assert_true(saved > c->count / 2);
+    assert_true(saved * step > c->count / 2);
     ps_packer_free(whole);
     free_bytes(&wanted);
     (void)close(fd);
