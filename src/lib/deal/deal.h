@@ -69,7 +69,7 @@ struct ps_deal {
     ps_deal_item *sums;  /* of sets, to sort these */
     uint32_t *blocks;    /* a heap of blocks, the least even first */
     uint32_t *order;     /* sets from the emptiest to the fullest */
-    ps_deal_item pairs[3][PS_DEAL_PAIRS];
+    ps_deal_item pairs[2][PS_DEAL_PAIRS];
 };
 
 /* Two rings of items become one. */
@@ -87,8 +87,12 @@ static inline uint64_t ps_deal_near(const ps_deal *deal)
     return deal->bound + deal->bound / 1024;
 }
 
-/* Sorts by cost, the greatest first, equal ones by index; n < 2^32. */
+/*
+ * Sorts by cost, the greatest first; equal costs keep their order.  `spare` has
+ * as many items.  Insertion sort is for few items, or few out of place.
+ */
 void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n);
+void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n);
 
 /*
  * Each makes `ranks` sets of sorted items and returns the greatest sum: the

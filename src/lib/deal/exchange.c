@@ -40,7 +40,7 @@ static ps_deal_item *items_of(const ps_deal *d, uint32_t set)
 }
 
 /* All pairs of items of a set, sorted by what they cost. */
-static choices pairs_of(ps_deal *d, uint32_t set, ps_deal_item *to)
+static choices pairs_of(const ps_deal *d, uint32_t set, ps_deal_item *to)
 {
     const ps_deal_item *items = items_of(d, set);
     uint32_t n = 0;
@@ -49,7 +49,7 @@ static choices pairs_of(ps_deal *d, uint32_t set, ps_deal_item *to)
         for (uint32_t k = 0; k < i; k++)
             to[n++] = (ps_deal_item){items[i].cost + items[k].cost,
                                      k * PS_DEAL_PAIRED + i};
-    ps_deal_sort(to, d->pairs[2], n);
+    ps_deal_insertion_sort(to, n);
     return (choices){to, n};
 }
 
@@ -158,8 +158,9 @@ static void make(ps_deal *d, const swap *s)
     } else {
         swap_items(&a[s->from], &b[s->to]);
     }
-    ps_deal_sort(a, d->spare, d->per_rank);
-    ps_deal_sort(b, d->spare, d->per_rank);
+    /* One or two items of each are out of place. */
+    ps_deal_insertion_sort(a, d->per_rank);
+    ps_deal_insertion_sort(b, d->per_rank);
     for (uint32_t i = 0; i < d->per_rank; i++)
         sum += a[i].cost;
     d->sets[full].sum = sum;

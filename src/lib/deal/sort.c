@@ -8,9 +8,9 @@
 
 #include "deal/deal.h"
 
-#define FEW 48 /* from here on the counts of the bytes pay */
+#define FEW 48 /* below that many items insertion sort is faster */
 
-static void insert_sorted(ps_deal_item *items, uint32_t n)
+void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
         ps_deal_item item = items[i];
@@ -25,19 +25,16 @@ static void insert_sorted(ps_deal_item *items, uint32_t n)
 }
 
 /*
- * From the lowest byte of the costs to the highest; each pass keeps the order
- * of equal bytes.  Bytes that are equal in all costs are passed over.
+ * Sorts by the lowest byte of the costs first, by the highest last; each pass
+ * keeps the order of equal bytes.  Bytes that are equal in all costs need no
+ * pass.
  */
-void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
+static void radix_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
 {
     uint32_t counts[8][256] = {{0}};
     ps_deal_item *from = items;
     ps_deal_item *to = spare;
 
-    if (n < FEW) {
-        insert_sorted(items, n);
-        return;
-    }
     for (uint32_t i = 0; i < n; i++)
         for (unsigned byte = 0; byte < 8; byte++)
             counts[byte][items[i].cost >> 8 * byte & 255]++;
@@ -61,4 +58,12 @@ void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
     }
     if (from != items)
         memcpy(items, from, n * sizeof *items);
+}
+
+void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
+{
+    if (n < FEW)
+        ps_deal_insertion_sort(items, n);
+    else
+        radix_sort(items, spare, n);
 }
