@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+from operator import index
 from typing import Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -44,29 +45,39 @@ class Deal:
                             "packstream.open gives them")
         if (hidden is None) == (cost is None):
             raise ValueError("either hidden or cost")
-        if not 0 <= rank < ranks:
+        self.packs, self.size = packs, index(size)
+        self.rank, self.ranks = index(rank), index(ranks)
+        if not 0 <= self.rank < self.ranks:
             raise ValueError("rank %d of %d" % (rank, ranks))
+        tokens, squares = map(index, (6 * hidden, 1) if cost is None else cost)
+        if not 0 <= min(tokens, squares) <= max(tokens, squares) < 2**64 or \
+                tokens == squares == 0:
+            raise ValueError("the cost is (%d, %d), not two numbers from 0 "
+                             "to 2^64 - 1 that are not both 0"
+                             % (tokens, squares))
+        self.cost = tokens, squares
         if isinstance(shuffle, bool):
             raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
-        self.cost = (6 * hidden, 1) if cost is None else cost
-        if min(self.cost) < 0 or max(self.cost) < 1:
-            raise ValueError("a pack has to cost something")
-        self.packs, self.size, self.rank, self.ranks = packs, size, rank, ranks
         self.shuffle, self.drop_last = shuffle, drop_last
         self.epoch = self.start = 0
-        self._dealer(size)      # refuses what cannot be dealt
+        # These refuse what cannot be dealt, and what is no seed.
+        self._dealer(self.size)
+        np.random.SeedSequence([shuffle or 0])
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         """Says which order of `shuffle` comes next, and with which of its
         steps to begin: as many as were made before a run was stopped."""
+        if index(start) < 0:
+            raise ValueError("start is %d" % start)
         self.epoch, self.start = epoch, start
 
     def __len__(self) -> int:
-        """The steps that are to come."""
-        full, left = divmod(len(self.packs), self.size * self.ranks)
-        if left and not self.drop_last and self.step(full):
-            full += 1
-        return max(full - self.start, 0)
+        """The steps that are to come.  The packs left for the last one go to
+        the first ranks, or to all if they are as many."""
+        steps, left = divmod(len(self.packs), self.size * self.ranks)
+        if self.rank < left and not self.drop_last:
+            steps += 1
+        return max(steps - self.start, 0)
 
     def __iter__(self) -> Iterator[List[int]]:
         """Runs when the first step is asked for: a DataLoader makes two
@@ -79,6 +90,8 @@ class Deal:
 
     def step(self, i: int) -> List[int]:
         """The numbers of step i, from 0 on, of the epoch."""
+        if i < 0:
+            raise IndexError("there is no step %d" % i)
         return self._step(i, self._order())
 
     def _order(self) -> Optional[np.ndarray]:

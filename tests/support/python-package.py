@@ -372,6 +372,21 @@ def deals(plain, compressed):
     assert len(again) == 0 and not list(again)
 
 
+def deals_of_all_sizes(plain):
+    """Up to as many ranks as packs, and beyond: each pack comes once, and all
+    ranks make as many steps, but for those that are above the packs left."""
+    packs = packstream.open(plain)
+    for ranks in range(1, len(packs) + 3):
+        for size in (1, 2, 5):
+            steps = deals_of(packs, size, ranks, hidden=8)
+            left = len(packs) % (size * ranks)
+            for i, step in enumerate(steps):
+                most = left if i == len(packs) // (size * ranks) else ranks
+                assert [bool(own) for own in step] == \
+                    [rank < most for rank in range(ranks)]
+            assert sorted(sum(sum(steps, ()), [])) == list(range(len(packs)))
+
+
 def deals_of_few(plain):
     """Fewer packs than ranks: some get none, and nobody more than one."""
     packs = packstream.open(plain)
@@ -390,12 +405,25 @@ def deals_refused(plain):
             (ValueError, "either", (packs, 1, 0, 1, 8, (1, 1))),
             (ValueError, "rank 1 of 1", (packs, 1, 1, 1, 8)),
             (ValueError, "rank -1", (packs, 1, -1, 1, 8)),
+            (TypeError, "integer", (packs, 1, 0.5, 1, 8)),
             (ValueError, "ranks of", (packs, 0, 0, 1, 8)),
             (ValueError, "ranks of", (packs, 2**20, 0, 2**20, 8)),
-            (ValueError, "cost something", (packs, 1, 0, 1, None, (0, 0))),
-            (ValueError, "cost something", (packs, 1, 0, 1, None, (-1, 9))),
-            (TypeError, "seed", (packs, 1, 0, 1, 8, None, True))):
+            (OverflowError, "", (packs, -1, 0, 1, 8)),
+            (OverflowError, "", (packs, 1, 0, 2**32, 8)),
+            (ValueError, "cost is", (packs, 1, 0, 1, -1)),
+            (TypeError, "integer", (packs, 1, 0, 1, 1.5)),
+            (ValueError, "cost is", (packs, 1, 0, 1, None, (0, 0))),
+            (ValueError, "cost is", (packs, 1, 0, 1, None, (-1, 9))),
+            (ValueError, "cost is", (packs, 1, 0, 1, None, (2**64, 0))),
+            (ValueError, "unpack", (packs, 1, 0, 1, None, (1, 2, 3))),
+            (TypeError, "seed", (packs, 1, 0, 1, 8, None, True)),
+            (TypeError, "seed", (packs, 1, 0, 1, 8, None, 1.5)),
+            (ValueError, "negative", (packs, 1, 0, 1, 8, None, -1))):
         raises(error, words, packstream.Deal, *given)
+    deal = packstream.Deal(packs, 1, 0, 1, 8)
+    raises(ValueError, "start is -1", deal.set_epoch, 0, -1)
+    raises(TypeError, "integer", deal.set_epoch, 0, 1.5)
+    raises(IndexError, "no step -1", deal.step, -1)
     raises(packstream.PackError, "64 bits",
            packstream.Deal(packs, 1, 0, 1, cost=(2**63, 2**63)).step, 0)
 

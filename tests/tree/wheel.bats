@@ -115,6 +115,7 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     some z 2 150 --zstd
     check deals a.pks z.pks
     check deals_of_few a.pks
+    check deals_of_all_sizes a.pks
     check deals_refused a.pks
 }
 
