@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import sys
 from operator import index
 from typing import Iterator, List, Optional, Tuple
 
@@ -82,6 +83,13 @@ class Deal:
     def __iter__(self) -> Iterator[List[int]]:
         """Runs when the first step is asked for: a DataLoader makes two
         iterators, and uses one."""
+        if self.ranks > 1 and "accelerate.state" in sys.modules:
+            from packstream.torch import shards_again
+            if shards_again(self):
+                raise RuntimeError(
+                    "Accelerate deals out the steps of this Deal, which are "
+                    "those of one of %d ranks already: do not prepare() its "
+                    "DataLoader" % self.ranks)
         steps, start = len(self) + self.start, self.start
         self.start = 0          # the next epoch is a whole one
         order = self._order()

@@ -261,6 +261,20 @@ def _deals(loader: Any) -> bool:
         isinstance(loader.dataset, module.IterableDatasetShard)
 
 
+def shards_again(batch_sampler: Any) -> bool:
+    """Whether Accelerate gives each process a part of its batches only."""
+    loader = accelerate_loader()
+    if loader is None:
+        return False
+    module = sys.modules["accelerate.data_loader"]
+    again = isinstance(loader, module.DataLoaderDispatcher)
+    inner = loader.batch_sampler
+    while inner is not None and inner is not batch_sampler:
+        again = again or isinstance(inner, module.BatchSamplerShard)
+        inner = getattr(inner, "batch_sampler", None)
+    return again and inner is batch_sampler
+
+
 def _is_of(loader: Any, dataset: Any) -> bool:
     """Whether it reads this dataset."""
     inner = loader.dataset

@@ -352,6 +352,10 @@ def accelerated(path):
     for way, why in (("shared", "deals out the packs"),
                      ("batches", "cannot deal"), ("around", "give rank")):
         raises_there(why, prepared_rank, path, way)
+    assert len(set(sum(processes(deal_rank, path, "own"), []))) == PACKS
+    assert len(set(sum(processes(deal_rank, path, "one"), []))) == PACKS
+    for way in ("shard", "dispatch", "skip"):
+        raises_there("one of 2 ranks already", deal_rank, path, way)
     accelerate_state(path)
 
 
@@ -378,6 +382,24 @@ def prepared_rank(rank, path, way):
     loader = DataLoader(data, batch_size=4 if way == "shard" else None,
                         num_workers=2 if way == "workers" else 0)
     return numbers(loader if way == "own" else accelerator.prepare(loader))
+
+
+def deal_rank(rank, path, way):
+    """Packs of a Deal, in a DataLoader that was prepared, but for "own"."""
+    import torch
+    from accelerate import (Accelerator, DataLoaderConfiguration,
+                            skip_first_batches)
+    from torch.utils.data import DataLoader
+    accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(
+        dispatch_batches=way == "dispatch"))
+    source = packstream.open(path)
+    deal = packstream.Deal(source, 4, *((0, 1) if way == "one" else (rank, 2)),
+                           hidden=8)
+    loader = DataLoader(source, batch_sampler=deal, collate_fn=lambda packs: {
+        "index": torch.tensor([int(pack["index"]) for pack in packs])})
+    if way != "own":
+        loader = accelerator.prepare(loader)
+    return numbers(skip_first_batches(loader, 1) if way == "skip" else loader)
 
 
 def raises_there(why, work, *arguments):
