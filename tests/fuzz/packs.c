@@ -129,15 +129,16 @@ pack_yield read_pack_file(const unsigned char *data, size_t n)
     y.result = PS_END;
     i = ps_pack_file_packs(file);
     for (uint64_t left = MAX_PACKS; i > 0 && left > 0; i--, left--) {
+        ps_result head =
+            told(ps_pack_file_head(file, i - 1, &pack, &err), &err);
         ps_result result =
             told(ps_pack_file_read(file, i - 1, &pack, &err), &err);
 
+        must(head == PS_OK || result != PS_OK);
         if (result == PS_OK)
             count_pack(&y, ps_pack_file_info(file), &pack);
         else
             y.result = result;
-        if (result == PS_OK)
-            must(ps_pack_file_head(file, i - 1, &pack, &err) == PS_OK);
     }
     ps_pack_file_free(file);
     return y;

@@ -18,30 +18,30 @@ extern "C" {
 /* ---------------------------------------------------------------------
  * Deals
  *
- * R ranks that train together take B packs each, a global batch of R * B, and
- * every step waits for the slowest.  A deal gives each rank exactly B of
- * them, so that the greatest cost of a rank is small.  It follows from the
- * costs alone: ranks that know these get the same deal without a word.
+ * R ranks that train together take B packs each in every step, a global batch
+ * of R * B packs, and every step waits for the slowest rank.  A deal gives each
+ * rank exactly B packs of the batch, so that the greatest cost of a rank is
+ * small.  It follows from the costs alone: ranks that know the same costs work
+ * out the same deal, without communication.
  */
 
-/* What a pack costs: tokens * its tokens + squares * their squared lengths. */
+/* The cost of a pack is tokens * its n_tok + squares * its sum_len_sq. */
 typedef struct ps_cost {
-    uint64_t tokens;
-    uint64_t squares; /* not both 0 */
+    uint64_t tokens;  /* of each token */
+    uint64_t squares; /* of each unit of sum_len_sq */
 } ps_cost;
 
 /*
- * The cost of a transformer whose attention stays within sequences.  A
- * sequence of s tokens at width h takes 12 h^2 s + 2 h s^2 multiplications a
- * layer; a common factor does not matter, so 6 h tokens, 1 squares.
- * h is at most PS_MAX_HIDDEN.
+ * The cost of a transformer of width `hidden` whose attention stays within
+ * sequences.  A layer multiplies 12 h^2 s + 2 h s^2 times for a sequence of s
+ * tokens at width h; without the common factor that is 6 h for each token and
+ * 1 for each unit of sum_len_sq.
  */
-#define PS_MAX_HIDDEN (UINT32_C(1) << 24)
 ps_cost ps_cost_attention(uint32_t hidden);
 
 /*
- * The cost of a pack.  It trusts sum_len_sq, which only ps_pack_check checks:
- * a wrong one makes a deal less even, and nothing worse.
+ * The cost of a pack.  Of a pack whose head alone was read nothing proves
+ * sum_len_sq and n_tok: see ps_pack_file_head.
  * PS_OK, PS_ERR_LIMIT (above 64 bits).
  */
 PS_MUST_CHECK ps_result ps_pack_cost(const ps_cost *cost, const ps_pack *pack,
@@ -53,26 +53,30 @@ PS_MUST_CHECK ps_result ps_pack_cost(const ps_cost *cost, const ps_pack *pack,
 typedef struct ps_deal ps_deal;
 
 /*
- * Allocates all that deals of these numbers need, about 50 bytes for each of
- * the ranks * per_rank items.
+ * Allocates all that deals of these numbers need: 56 bytes for each of the
+ * ranks * per_rank items, 36 for each rank, and 4 for each of per_rank.
  * PS_OK, PS_ERR_ARGUMENT (one is 0, or there are too many), PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_deal_open(ps_deal **deal, uint32_t ranks,
                                      uint32_t per_rank, ps_error *err);
 
 /*
- * Deals ranks * per_rank items: writes the rank of item i to ranks[i].  Equal
- * costs give equal ranks, on every machine.
- * PS_OK, PS_ERR_LIMIT (all costs together exceed 63 bits).
+ * Deals ranks * per_rank items: writes the rank of item i, whose cost is
+ * costs[i], to ranks[i].  The same costs give the same ranks on every machine.
+ * Ranks are numbered in the order of the first item that each has.  If at
+ * least as many items as there are ranks cost something, each rank has one of
+ * these.
+ * PS_OK, PS_ERR_LIMIT (all costs together exceed 63 bits; ranks is unchanged).
  */
 PS_MUST_CHECK ps_result ps_deal_make(ps_deal *deal, const uint64_t *costs,
                                      uint32_t *ranks, ps_error *err);
 
 /*
- * Of the last deal: the greatest cost of a rank, and a bound below which no
- * deal brings it.  That is the mean; or the costliest item and the per_rank - 1
- * cheapest; or likewise of two, as some rank has two of the ranks + 1 costliest;
- * and so on.
+ * Of the last deal that was made: the greatest cost of a rank, and a lower
+ * bound on that of any deal of these items.  The bound is the mean of all
+ * ranks, rounded up, or more where the costliest items demand it: of the
+ * k * ranks + 1 costliest some rank has k + 1, and besides these it has at
+ * least the per_rank - k - 1 cheapest of all.
  */
 uint64_t ps_deal_max(const ps_deal *deal);
 uint64_t ps_deal_bound(const ps_deal *deal);

@@ -257,9 +257,11 @@ PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
 
 /*
  * The head of pack `i` alone: its numbers, while pack->record is NULL.  Of a
- * plain file 64 bytes are read.  The checksum is that of the whole record and is
- * not checked: of a wrong head only a wrong index is noticed, or numbers beyond
- * depth and capacity.  As ps_pack_file_read.
+ * plain file 64 bytes are read, of a compressed one a whole frame.  The
+ * checksum is that of the whole record, and is not checked: a damaged head is
+ * noticed by its magic, flags and index, and by more sequences or tokens than
+ * a pack can have, while other numbers may be wrong.
+ * As ps_pack_file_read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_head(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);

@@ -38,7 +38,10 @@ static void test_plain_every_bit(void **state)
             fail_msg("bit %zu: %s", bit, ps_result_text(r));
         for (uint64_t i = 0; r == PS_OK && i < e.n; i++) {
             bool hit = i == (at - 4096) / stride;
+            ps_result head = ps_pack_file_head(file, i, &pack, &err);
 
+            if (head != PS_OK && !(hit && head == PS_ERR_CORRUPT))
+                fail_msg("bit %zu: head %u", bit, (unsigned)i);
             if (ps_pack_file_read(file, i, &pack, &err) !=
                 (hit ? PS_ERR_CORRUPT : PS_OK))
                 fail_msg("bit %zu: record %u", bit, (unsigned)i);

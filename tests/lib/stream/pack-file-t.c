@@ -206,6 +206,8 @@ static void test_file_shrinks(void **state)
     check_pack(file, &e, 0);
     assert_result(ps_pack_file_read(file, e.n - 1, &pack, &err),
                   PS_ERR_TRUNCATED, &err);
+    assert_result(ps_pack_file_head(file, e.n - 1, &pack, &err),
+                  PS_ERR_TRUNCATED, &err);
     check_pack(file, &e, 1);
     check_pack(file, &e, e.n / 4);
     ps_pack_file_free(file);
