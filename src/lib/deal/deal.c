@@ -64,12 +64,12 @@ void ps_deal_free(ps_deal *d)
     free(d);
 }
 
-/* How many items of a rank the bound looks at. */
+/* The bound is tried for k below this. */
 #define BOUND_ITEMS 16
 
 /*
- * Of the k * ranks + 1 costliest items some rank has k + 1, and no rank has
- * fewer than the cheapest besides.
+ * Some rank has k + 1 of the k * ranks + 1 costliest items.  It has at least
+ * the cheapest k + 1 of these, and besides the cheapest of all.
  */
 static uint64_t bound_of(const ps_deal *d, uint64_t total)
 {
@@ -87,8 +87,8 @@ static uint64_t bound_of(const ps_deal *d, uint64_t total)
     return bound;
 }
 
-/* Sorts the items and works out the bound; PS_ERR_LIMIT. */
-static ps_result begin(ps_deal *d, const uint64_t *costs, ps_error *err)
+/* Takes the costs: sorts the items and works out the bound.  PS_ERR_LIMIT. */
+static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
 {
     uint64_t total = 0;
 
@@ -104,20 +104,20 @@ static ps_result begin(ps_deal *d, const uint64_t *costs, ps_error *err)
     return PS_OK;
 }
 
-/* Makes the sets, in one way or another. */
+/* Makes the sets by differencing, or in the other way if that is better. */
 static void make_sets(ps_deal *d)
 {
     uint64_t max = ps_deal_difference(d);
     uint32_t *links = d->links;
 
-    if (max <= ps_deal_near(d) || ps_deal_longest_first(d) >= max)
+    if (max <= ps_deal_enough(d) || ps_deal_longest_first(d) >= max)
         return;
     memcpy(d->sets, d->spare_sets, d->ranks * sizeof *d->sets);
     d->links = d->spare_links;
     d->spare_links = links;
 }
 
-/* Lays the items of each set behind those of the one before it, sorted. */
+/* Puts the items in the order of their sets, each set sorted. */
 static void lay_out(ps_deal *d)
 {
     ps_deal_item *from = d->items;
@@ -139,10 +139,10 @@ static void lay_out(ps_deal *d)
 }
 
 /*
- * Sets become ranks in the order of the first item that each has, which has
- * nothing to do with cost: no rank has the fullest one every time.
+ * Numbers the sets in the order of the first item that each has.  That has
+ * nothing to do with cost, so no rank gets the fullest set every time.
  */
-static void name_ranks(ps_deal *d, uint32_t *ranks)
+static void number_ranks(ps_deal *d, uint32_t *ranks)
 {
     uint32_t next = 0;
 
@@ -162,7 +162,7 @@ static void name_ranks(ps_deal *d, uint32_t *ranks)
 ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
                        ps_error *err)
 {
-    ps_result r = begin(d, costs, err);
+    ps_result r = take_costs(d, costs, err);
 
     if (r != PS_OK)
         return r;
@@ -172,7 +172,7 @@ ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
     d->max = 0;
     for (uint32_t i = 0; i < d->ranks; i++)
         d->max = ps_mem_max(d->max, d->sets[i].sum);
-    name_ranks(d, ranks);
+    number_ranks(d, ranks);
     return PS_OK;
 }
 

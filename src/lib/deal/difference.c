@@ -1,6 +1,6 @@
 /*
- * difference.c - differencing: the two blocks that are least even become one,
- * in which the one evens out the other.
+ * difference.c - differencing: the two least even blocks of sets become one,
+ * in which the sums of one even out those of the other.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,7 @@ static bool is_less_even(const ps_deal *d, uint32_t a, uint32_t b)
     return dx != dy ? dx > dy : a < b;
 }
 
-/* Moves the block at `at` of the heap of `n` down to its place. */
+/* Moves the block at place `at` of the heap of `n` down to where it belongs. */
 static void sift_down(ps_deal *d, uint32_t at, uint32_t n)
 {
     uint32_t block = d->blocks[at];
@@ -59,7 +59,7 @@ static void sort_sets(ps_deal *d, ps_deal_set *sets)
         sets[i] = d->spare_sets[items[i].index];
 }
 
-/* Block `b` becomes part of `a`: its least set joins the greatest there. */
+/* Joins block `b` to `a`: its least set to the greatest there, and so on. */
 static void join(ps_deal *d, uint32_t a, uint32_t b)
 {
     ps_deal_set *x = block_at(d, a);

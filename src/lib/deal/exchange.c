@@ -1,37 +1,37 @@
 /*
- * exchange.c - swaps of one or two items of the fullest set for as many
- * cheaper ones of another, as long as they help.
+ * exchange.c - swaps one or two items of the fullest set for as many cheaper
+ * ones of another set, as long as that helps.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include <string.h>
-
 #include "base/mem_bound.h"
 #include "deal/deal.h"
 
-/* So many of the emptiest sets are tried before all others. */
+/* That many of the emptiest sets are tried before the others. */
 #define EMPTIEST 32
 
-/* Items and pairs that are looked at, for each item of the deal. */
+/* How many items and pairs may be looked at, for each item of the deal. */
 #define WORK 512
 
-/* Some items of a set that may be swapped: one, or two. */
+/* What a set can give away: its items, or all pairs of them; sorted. */
 typedef struct choices {
-    const ps_deal_item *of; /* sorted by cost; index: i, or i and k of a pair */
+    const ps_deal_item *list;
     uint32_t n;
 } choices;
 
-#define SECOND(index) ((index) / PS_DEAL_PAIRED)
-#define FIRST(index) ((index) % PS_DEAL_PAIRED)
+/* The index of a pair holds the places of both items in their set. */
+#define PAIR(first, second) ((second) * PS_DEAL_PAIRED + (first))
+#define FIRST(pair) ((pair) % PS_DEAL_PAIRED)
+#define SECOND(pair) ((pair) / PS_DEAL_PAIRED)
 
-/* A swap, and the greater sum of the two sets behind it. */
+/* A swap, and the greater sum of the two sets after it. */
 typedef struct swap {
     uint64_t max;
-    uint32_t place; /* of the other set in deal->order */
+    uint32_t other; /* place of the other set in deal->order */
     bool pairs;
-    uint32_t from;  /* index of a choice of the fullest, and of the other */
-    uint32_t to;
+    uint32_t from;  /* of the fullest set: the place of an item, or a pair */
+    uint32_t to;    /* the same of the other set */
 } swap;
 
 static ps_deal_item *items_of(const ps_deal *d, uint32_t set)
@@ -48,45 +48,45 @@ static choices pairs_of(const ps_deal *d, uint32_t set, ps_deal_item *to)
     for (uint32_t i = 1; i < d->per_rank; i++)
         for (uint32_t k = 0; k < i; k++)
             to[n++] = (ps_deal_item){items[i].cost + items[k].cost,
-                                     k * PS_DEAL_PAIRED + i};
+                                     PAIR(i, k)};
     ps_deal_insertion_sort(to, n);
     return (choices){to, n};
 }
 
-/* Single items of it; their index is their place. */
 static choices singles_of(const ps_deal *d, uint32_t set)
 {
     return (choices){items_of(d, set), d->per_rank};
 }
 
 /*
- * The best swap of a choice `a` of the fullest set for one `b` of the set at
- * `place`, into *best if it is better than that.  What the fullest loses is
- * best near to half of what it has more.  Since both are sorted, two fingers
- * find it: the next b makes it more, the next a less.
+ * Finds the best swap of one of `a`, of the fullest set, for one of `b`, of the
+ * other one, and stores it in *best if it is better than that.  The fullest set
+ * should lose half of the difference of the two sums.  As both lists are
+ * sorted, one pass over them finds what comes nearest: the next b makes the
+ * loss greater, the next a makes it less.
  */
-static void look_at(const ps_deal *d, uint32_t place, bool pairs, choices a,
-                    choices b, swap *best)
+static void find_swap(const ps_deal *d, uint32_t other, bool pairs, choices a,
+                      choices b, swap *best)
 {
     uint64_t high = d->sets[d->order[d->ranks - 1]].sum;
-    uint64_t low = d->sets[d->order[place]].sum;
+    uint64_t low = d->sets[d->order[other]].sum;
     uint64_t half = (high - low) / 2;
     uint32_t i = 0;
     uint32_t k = 0;
 
     while (i < a.n && k < b.n) {
-        uint64_t less = a.of[i].cost - b.of[k].cost;
+        uint64_t loss = a.list[i].cost - b.list[k].cost;
         uint64_t max;
 
-        if (a.of[i].cost <= b.of[k].cost) {
+        if (a.list[i].cost <= b.list[k].cost) {
             k++;
             continue;
         }
-        max = less > half ? low + less : high - less;
+        max = loss > half ? low + loss : high - loss;
         if (max < best->max)
-            *best = (swap){max, place, pairs, pairs ? a.of[i].index : i,
-                           pairs ? b.of[k].index : k};
-        if (less < half)
+            *best = (swap){max, other, pairs, pairs ? a.list[i].index : i,
+                           pairs ? b.list[k].index : k};
+        if (loss < half)
             k++;
         else
             i++;
@@ -94,11 +94,11 @@ static void look_at(const ps_deal *d, uint32_t place, bool pairs, choices a,
 }
 
 /*
- * Looks at the sets at these places, the emptiest first, until a swap brings
- * both sets down to `enough`; returns the work.
+ * Tries the sets at these places of the order, the emptiest first, until a swap
+ * brings both sets down to `enough`; returns the work.
  */
-static uint64_t look_through(ps_deal *d, uint32_t first, uint32_t end,
-                             uint64_t enough, swap *best)
+static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end,
+                         uint64_t enough, swap *best)
 {
     const uint32_t full = d->order[d->ranks - 1];
     uint64_t work = 0;
@@ -107,7 +107,7 @@ static uint64_t look_through(ps_deal *d, uint32_t first, uint32_t end,
     for (uint32_t i = first; i < end && best->max > enough; i++) {
         choices b = singles_of(d, d->order[i]);
 
-        look_at(d, i, false, a, b, best);
+        find_swap(d, i, false, a, b, best);
         work += a.n + b.n;
     }
     if (best->max <= enough || first == end || d->per_rank > PS_DEAL_PAIRED)
@@ -116,13 +116,13 @@ static uint64_t look_through(ps_deal *d, uint32_t first, uint32_t end,
     for (uint32_t i = first; i < end && best->max > enough; i++) {
         choices b = pairs_of(d, d->order[i], d->pairs[1]);
 
-        look_at(d, i, true, a, b, best);
+        find_swap(d, i, true, a, b, best);
         work += 4 * (uint64_t)a.n;
     }
     return work;
 }
 
-/* Puts the set at a place of the order, whose sum has changed, where it is. */
+/* Moves the set at a place of the order, whose sum has changed, along it. */
 static void settle(ps_deal *d, uint32_t at)
 {
     uint32_t set = d->order[at];
@@ -143,10 +143,11 @@ static void swap_items(ps_deal_item *a, ps_deal_item *b)
     *b = item;
 }
 
-static void make(ps_deal *d, const swap *s)
+static void apply_swap(ps_deal *d, const swap *s)
 {
-    uint32_t full = d->order[d->ranks - 1];
-    uint32_t other = d->order[s->place];
+    const uint32_t last = d->ranks - 1;
+    uint32_t full = d->order[last];
+    uint32_t other = d->order[s->other];
     uint64_t both = d->sets[full].sum + d->sets[other].sum;
     ps_deal_item *a = items_of(d, full);
     ps_deal_item *b = items_of(d, other);
@@ -166,22 +167,18 @@ static void make(ps_deal *d, const swap *s)
     d->sets[full].sum = sum;
     d->sets[other].sum = both - sum;
 
-    /* The other first: the fullest stays behind all that may change place. */
-    settle(d, s->place);
-    for (uint32_t i = d->ranks; i-- > 0;)
-        if (d->order[i] == full) {
-            settle(d, i);
-            break;
-        }
+    /* The other set comes to stand before the once fullest, or behind it. */
+    settle(d, s->other);
+    settle(d, d->order[last] == full ? last : last - 1);
 }
 
 /*
- * A swap is good enough that takes an eighth of what the fullest set has more
- * than the emptiest: to look for the best costs more than another swap.
+ * A swap is good enough if the fullest set loses an eighth of what it has more
+ * than the emptiest: to look for the best one costs more than another swap.
  */
 void ps_deal_exchange(ps_deal *d)
 {
-    const uint64_t near = ps_deal_near(d);
+    const uint64_t goal = ps_deal_enough(d);
     const uint32_t last = d->ranks - 1;
     const uint32_t few = last < EMPTIEST ? last : EMPTIEST;
     ps_deal_item *sums = d->sums;
@@ -195,17 +192,17 @@ void ps_deal_exchange(ps_deal *d)
     while (work < (uint64_t)WORK * d->n) {
         uint64_t max = d->sets[d->order[last]].sum;
         uint64_t more = max - d->sets[d->order[0]].sum;
-        uint64_t enough = ps_mem_max(near, max - more / 8);
+        uint64_t enough = ps_mem_max(goal, max - more / 8);
         swap best = {.max = max};
 
-        if (max <= near)
+        if (max <= goal)
             break;
-        work += look_through(d, 0, few, enough, &best);
+        work += try_sets(d, 0, few, enough, &best);
         if (best.max == max)
-            work += look_through(d, few, last, enough, &best);
+            work += try_sets(d, few, last, enough, &best);
         if (best.max == max)
             break;
         work += d->ranks;
-        make(d, &best);
+        apply_swap(d, &best);
     }
 }

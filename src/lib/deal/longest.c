@@ -1,13 +1,13 @@
 /*
- * longest.c - the longest processing time first: items from the costliest on,
- * each to the set with the least that is not full yet.
+ * longest.c - longest processing time first: items from the costliest on, each
+ * to the set with the least sum of those that are not full yet.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "deal/deal.h"
 
-/* Whether set `a` comes before `b`: it has less, or the lower number. */
+/* Whether set `a` comes before `b`: a lesser sum, or the lower number. */
 static bool is_before(const ps_deal_set *sets, uint32_t a, uint32_t b)
 {
     return sets[a].sum != sets[b].sum ? sets[a].sum < sets[b].sum : a < b;
