@@ -22,19 +22,19 @@ class Deal:
     """The numbers of this rank's packs: a list of `size` for each step.
 
     Of every size * ranks packs, a global batch, each rank gets `size`, so that
-    the greatest cost of a rank is small.  Which packs a global batch has does
-    not change: they are those that PackDataset and Packs.batches share out.
-    Ranks need not talk: each works out the deals by itself, from the heads of
-    packs (ps_deal in packstream(3)).
+    the greatest cost of a rank is small.  A global batch has the packs that it
+    has without a Deal, where Packs.batches shares them out.  Ranks do not
+    communicate: each works out the same deals from the heads of the packs
+    (ps_deal in packstream(3)), so all must read the same files.
 
-    A pack costs what attention within sequences does in a model of width
-    `hidden`: 6 * hidden for each token, and 1 for each unit of the squared
-    lengths; or, with cost=(A, B), A and B for these.
+    A pack costs what a model of width `hidden` takes, with attention within
+    sequences: 6 * hidden for each token, and 1 for each unit of the squared
+    lengths.  With cost=(A, B) it is A and B for these.
 
     With `shuffle`, a seed, packs come in an order that is drawn for each epoch,
-    as PackDataset has it.  The last packs, where there are too few for a global
-    batch, are dealt like the others, if with fewer packs for some ranks or
-    none; with drop_last they are left out."""
+    the same as PackDataset's; all heads are read once, before the first step.
+    Packs that are too few for a last global batch are dealt all the same, and
+    some ranks get fewer of them, or none; with drop_last they are left out."""
 
     def __init__(self, packs: PackFiles, size: int, rank: int, ranks: int,
                  hidden: Optional[int] = None,
@@ -61,6 +61,7 @@ class Deal:
             raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
         self.shuffle, self.drop_last = shuffle, drop_last
         self.epoch = self.start = 0
+        self._costs: Optional[np.ndarray] = None    # of all packs
         # These refuse what cannot be dealt, and what is no seed.
         self._dealer(self.size)
         np.random.SeedSequence([shuffle or 0])
@@ -118,13 +119,23 @@ class Deal:
             return []
         # What is missing costs nothing.
         costs = np.zeros(size * self.ranks, np.uint64)
-        costs[:len(numbers)] = self.packs.costs(numbers, *self.cost)
+        costs[:len(numbers)] = self._costs_of(numbers)
         whose = np.empty(len(costs), np.uint32)
         err = new_error()
         check(lib.ps_deal_make(self._dealer(size),
                                ffi.from_buffer("uint64_t[]", costs),
                                ffi.from_buffer("uint32_t[]", whose), err), err)
         return numbers[whose[:len(numbers)] == self.rank].tolist()
+
+    def _costs_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Shuffled packs would cost an access to the file each, or a frame of
+        a compressed file; in their order the heads take little time."""
+        if self.shuffle is None:
+            return self.packs.costs(numbers, *self.cost)
+        if self._costs is None:
+            self._costs = self.packs.costs(np.arange(len(self.packs)),
+                                           *self.cost)
+        return self._costs[numbers]
 
     def _dealer(self, size: int) -> object:
         new, err = ffi.new("ps_deal **"), new_error()
