@@ -39,7 +39,8 @@ static int deal_all(ps_deal *deal, uint32_t n, uint64_t *costs,
         }
         fprintf(stderr, "%.9f %" PRIu64 "\n", seconds() - before,
                 ps_deal_bound(deal));
-        (void)fwrite(ranks, sizeof *ranks, n, stdout);
+        if (fwrite(ranks, sizeof *ranks, n, stdout) != n)
+            return EXIT_FAILURE;
     }
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
