@@ -10,6 +10,7 @@
  *     range        "A:B", a value that several programs take
  *     files        inputs, outputs and their locks, stdin and stdout too
  *     atomic_file  a state file that is replaced as a whole
+ *     file_set     files that appear together or not at all
  *     packs        a pack stream from any place on, seeking where it can
  *     message      errors, warnings and the exit status they mean
  *     progress     the live line on a terminal

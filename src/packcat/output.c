@@ -1,10 +1,6 @@
 /*
  * output.c - what packcat writes: one stream, or several files.
  *
- * The first of several files is the one that the others describe.  The
- * others of an older set would be wrong about it, so they are removed before
- * it gets its name: at no time do files of two sets stand side by side.
- *
  * SPDX-License-Identifier: MIT
  */
 
@@ -22,8 +18,6 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
-
-#define NEW_SUFFIX ".new"
 
 /* ---- Bytes ---- */
 
@@ -226,69 +220,23 @@ static bool prepare(output *out, const char *name)
     return out->buffer != NULL;
 }
 
-/* The first `n` bytes of `stem`, and the ending; NULL without memory. */
-static char *join(const char *stem, size_t n, const char *ending)
-{
-    const size_t rest = strlen(ending) + 1;
-    char *text = malloc(n + rest);
-
-    if (text == NULL)
-        return NULL;
-    memcpy(text, stem, n);
-    memcpy(text + n, ending, rest);
-    return text;
-}
-
-/* Whether a file may get this name: a rename would remove even a device. */
-static bool can_replace(const char *name, const input *in)
-{
-    struct stat st;
-
-    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
-        message_error("%s: is there and no regular file",
-                      message_name(name));
-        return false;
-    }
-    return files_spare_inputs(name, in->options.names, in->options.n_names);
-}
-
 /* Creates one of several files under its new name, to write and to read. */
 static bool begin_part(outputs *outs, const char *stem, size_t n,
                        const char *ending, const input *in)
 {
-    const size_t i = outs->n++;
-    output *out = &outs->parts[i];
-    char *name = join(stem, n, ending);
-    char *new_name = NULL;
-    struct stat st;
+    output *out = &outs->parts[outs->n++];
+    const int fd = file_set_add(&outs->set, stem, n, ending,
+                                in->options.names, in->options.n_names);
 
-    out->fd = -1;
-    outs->names[i] = name;
-    if (name != NULL)
-        new_name = join(name, strlen(name), NEW_SUFFIX);
-    outs->new_names[i] = new_name;
-    if (new_name == NULL)
-        message_errno("%s", message_name(stem));
-    if (new_name == NULL || !can_replace(name, in) ||
-        !can_replace(new_name, in) || !prepare(out, name)) {
-        outs->parts[0].status = STATUS_FAILURE;
-        return false;
+    *out = (output){.fd = -1};
+    if (fd >= 0 && prepare(out, file_set_name(&outs->set))) {
+        out->fd = fd;
+        return true;
     }
-
-    do {
-        out->fd = open(new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
-                       O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
-    } while (out->fd < 0 && errno == EINTR);
-    /* What was there may be anything else, such as a pipe. */
-    if (out->fd >= 0 && fstat(out->fd, &st) == 0) {
-        outs->created[i] = S_ISREG(st.st_mode);
-        errno = EEXIST;
-    }
-    if (!outs->created[i]) {
-        message_errno("%s", message_name(new_name));
-        outs->parts[0].status = STATUS_FAILURE;
-    }
-    return outs->created[i];
+    if (fd >= 0)
+        (void)close(fd);
+    outs->parts[0].status = STATUS_FAILURE;
+    return false;
 }
 
 bool outputs_begin(outputs *outs, const output_options *options,
@@ -319,28 +267,9 @@ bool outputs_begin(outputs *outs, const output_options *options,
     return begun;
 }
 
-/* Gives all files their names; if that fails, none of them keeps its own. */
-static bool publish(const outputs *outs)
-{
-    for (size_t i = 1; i < outs->n; i++)
-        if (unlink(outs->names[i]) != 0 && errno != ENOENT) {
-            message_errno("%s", message_name(outs->names[i]));
-            return false;
-        }
-    for (size_t i = 0; i < outs->n; i++)
-        if (rename(outs->new_names[i], outs->names[i]) != 0) {
-            message_errno("%s", message_name(outs->names[i]));
-            while (i-- > 0)
-                (void)unlink(outs->names[i]);
-            return false;
-        }
-    return true;
-}
-
 int outputs_end(outputs *outs, int input_status)
 {
     int status = STATUS_OK;
-    bool published = false;
 
     for (size_t i = 0; i < outs->n; i++) {
         output *out = &outs->parts[i];
@@ -357,16 +286,10 @@ int outputs_end(outputs *outs, int input_status)
         if (status == STATUS_OK)
             status = out->status;
     }
-    if (outs->several && status == STATUS_OK && input_status == STATUS_OK) {
-        published = publish(outs);
-        status = published ? STATUS_OK : STATUS_FAILURE;
-    }
-    for (size_t i = 0; i < outs->n; i++) {
-        if (outs->created[i] && !published)
-            (void)unlink(outs->new_names[i]);
-        free(outs->new_names[i]);
-        free(outs->names[i]);
-    }
+    if (outs->several && status == STATUS_OK && input_status == STATUS_OK &&
+        !file_set_publish(&outs->set))
+        status = STATUS_FAILURE;
+    file_set_free(&outs->set);
     *outs = (outputs){0};
     return status;
 }

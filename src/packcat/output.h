@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/file_set.h"
 #include "common/file_end.h"
 #include "packcat/input.h"
 #include "packstream.h"
@@ -92,17 +93,11 @@ typedef struct output_options {
     uint32_t predictions; /* as in output */
 } output_options;
 
-/*
- * Several files are written under other names, with ".new" behind, and get
- * their own when all of them are whole.
- */
 typedef struct outputs {
     output parts[OUTPUTS_MAX];
     size_t n; /* parts that were begun */
     bool several;
-    char *names[OUTPUTS_MAX];     /* of several */
-    char *new_names[OUTPUTS_MAX]; /* under which they are written */
-    bool created[OUTPUTS_MAX];    /* the file with the new name is ours */
+    file_set set; /* of several */
 } outputs;
 
 /* Whether several files can be called after `name`; a message if not. */

@@ -1,0 +1,133 @@
+/*
+ * file_set.c - files that appear together or not at all.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/file_set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+#define NEW_SUFFIX ".new"
+
+/* The first `n` bytes of `stem`, and the ending; NULL without memory. */
+static char *join(const char *stem, size_t n, const char *ending)
+{
+    const size_t rest = strlen(ending) + 1;
+    char *text = malloc(n + rest);
+
+    if (text == NULL)
+        return NULL;
+    memcpy(text, stem, n);
+    memcpy(text + n, ending, rest);
+    return text;
+}
+
+/* Whether a file may get this name: a rename would remove even a device. */
+static bool can_replace(const char *name, const char *const *inputs,
+                        int n_inputs)
+{
+    struct stat st;
+
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
+        message_error("%s: is there and no regular file",
+                      message_name(name));
+        return false;
+    }
+    return files_spare_inputs(name, inputs, n_inputs);
+}
+
+static file_set_member *add_member(file_set *set, const char *stem, size_t n,
+                                   const char *ending)
+{
+    file_set_member *longer =
+        realloc(set->members, (set->n + 1) * sizeof *longer);
+    file_set_member *m;
+
+    if (longer == NULL)
+        return NULL;
+    set->members = longer;
+    m = &longer[set->n++];
+    *m = (file_set_member){.name = join(stem, n, ending)};
+    if (m->name != NULL)
+        m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
+    return m->new_name == NULL ? NULL : m;
+}
+
+int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
+                 const char *ending, const char *const *inputs, int n_inputs)
+{
+    file_set_member *m = add_member(set, stem, stem_bytes, ending);
+    struct stat st;
+    int fd;
+
+    if (m == NULL) {
+        message_errno("%s", message_name(stem));
+        return -1;
+    }
+    if (!can_replace(m->name, inputs, n_inputs) ||
+        !can_replace(m->new_name, inputs, n_inputs))
+        return -1;
+    do {
+        fd = open(m->new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
+                  O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+    } while (fd < 0 && errno == EINTR);
+    /* What was there may be anything else, such as a pipe. */
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        m->created = S_ISREG(st.st_mode);
+        errno = EEXIST;
+    }
+    if (m->created)
+        return fd;
+    message_errno("%s", message_name(m->new_name));
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+const char *file_set_name(const file_set *set)
+{
+    return set->members[set->n - 1].name;
+}
+
+bool file_set_publish(file_set *set)
+{
+    file_set_member *const m = set->members;
+
+    for (size_t i = 1; i < set->n; i++)
+        if (unlink(m[i].name) != 0 && errno != ENOENT) {
+            message_errno("%s", message_name(m[i].name));
+            return false;
+        }
+    for (size_t i = 0; i < set->n; i++)
+        if (rename(m[i].new_name, m[i].name) != 0) {
+            message_errno("%s", message_name(m[i].name));
+            while (i-- > 0)
+                (void)unlink(m[i].name);
+            return false;
+        }
+    for (size_t i = 0; i < set->n; i++)
+        m[i].created = false;
+    return true;
+}
+
+void file_set_free(file_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->members[i].created)
+            (void)unlink(set->members[i].new_name);
+        free(set->members[i].new_name);
+        free(set->members[i].name);
+    }
+    free(set->members);
+    *set = (file_set){0};
+}

@@ -1,0 +1,50 @@
+/*
+ * file_set.h - files that appear together or not at all.
+ *
+ * Each is written under another name, with ".new" behind its own.  When all
+ * of them are whole, they get their own names.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_FILE_SET_H
+#define CLI_FILE_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct file_set_member {
+    char *name;
+    char *new_name; /* under which it is written */
+    bool created;   /* the file with the new name is ours */
+} file_set_member;
+
+/* All zeros is empty. */
+typedef struct file_set {
+    file_set_member *members;
+    size_t n;
+} file_set;
+
+/*
+ * Adds a file, which is to have the name `stem` with `ending` behind, and opens
+ * it to write and to read.  A name of anything but a regular file is refused,
+ * and that of one of the `n_inputs`.  -1 after a message.
+ */
+int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
+                 const char *ending, const char *const *inputs, int n_inputs);
+
+/* The name of the file that was added last. */
+const char *file_set_name(const file_set *set);
+
+/*
+ * Gives all files their names, after they were closed.  The first is the one
+ * that the others describe, and those of an older set would be wrong about it:
+ * they are removed before it gets its name.  False after a message; then no
+ * file has its name.
+ */
+bool file_set_publish(file_set *set);
+
+/* Removes the files that were not published. */
+void file_set_free(file_set *set);
+
+#endif
