@@ -115,6 +115,8 @@ void report_json_begin(FILE *out, const char *file,
     put_count(out, "depth", info->depth);
     if (info->align > 1)
         put_count(out, "align", info->align);
+    if (info->share)
+        (void)fputs(", \"share\": true", out);
     put_count(out, "max_depth", t->max_depth);
     report_json_ratio(out, "efficiency", t->packs > 0,
                       report_efficiency(info, t));

@@ -40,6 +40,12 @@ static uint64_t offset_of(const audit *a, uint64_t record)
     ((a)->doubtful = true,                                              \
      faults_add((a)->faults, record, offset_of(a, record), __VA_ARGS__))
 
+/* Whether what is in no record can be elsewhere. */
+static bool may_lack(const audit *a)
+{
+    return a->cut || a->info->share;
+}
+
 /*
  * Compares a piece of a sequence with the one before it; the pieces so far
  * reach to token `next`.
@@ -64,7 +70,7 @@ static void judge_piece(audit *a, const logged_piece *before,
                  "token " U32 " of sequence " U64
                  " overlaps what came from record " U64 " on",
                  p->seq_off, p->id, before->record);
-    else if (p->seq_off > next && !a->cut)
+    else if (p->seq_off > next && !may_lack(a))
         ID_FAULT(a, entry->record,
                  "sequence " U64 ": its tokens " U64 " to " U32
                  " are in no record",
@@ -83,8 +89,8 @@ static void judge(audit *a, const logged_piece *entries, size_t n)
     const ps_piece *last = &entries[n - 1].piece;
     uint64_t next = 0;
 
-    a->sequences++;
-    if (first->seq_off != 0 && !a->cut)
+    a->sequences += first->seq_off == 0;
+    if (first->seq_off != 0 && !may_lack(a))
         ID_FAULT(a, entries[0].record,
                  "sequence " U64 ": its tokens before " U32
                  " are in no record",
@@ -97,7 +103,7 @@ static void judge(audit *a, const logged_piece *entries, size_t n)
             judge_piece(a, &entries[i - 1], &entries[i], next);
         next = end > next ? end : next;
     }
-    if (next < last->seq_len && !a->cut)
+    if (next < last->seq_len && !may_lack(a))
         ID_FAULT(a, entries[n - 1].record,
                  "sequence " U64 ": its tokens from " U64 " to its end at "
                  U32 " are in no record",
@@ -275,11 +281,15 @@ static void judge_total(audit *a, const char *name, uint64_t declared,
                   declared, seen);
 }
 
-/* Sequences that lost tokens lost at least `min` each. */
+/*
+ * Sequences that lost tokens lost at least `min` each.  `pieces`: others can
+ * have lost tokens, too.
+ */
 static void judge_loss(audit *a, const char *how, uint64_t sequences,
-                       uint64_t tokens, uint64_t min)
+                       uint64_t tokens, uint64_t min, bool pieces)
 {
-    if (sequences * min > tokens || (sequences == 0 && tokens != 0))
+    if (sequences * min > tokens ||
+        (sequences == 0 && tokens != 0 && !pieces))
         END_FAULT(a, U64 " %s sequences cannot have lost " U64 " tokens",
                   sequences, how, tokens);
 }
@@ -316,10 +326,12 @@ void audit_end(audit *a, const ps_totals *totals)
      */
     judge_loss(a, "rejected", rejected,
                totals->rejected_tokens - before->rejected_tokens,
-               a->info->schema.framed ? 1 : 0);
+               a->info->schema.framed ? 1 : 0,
+               a->info->share && a->info->split);
     judge_loss(a, "truncated",
                totals->truncated_sequences - before->truncated_sequences,
-               totals->truncated_tokens - before->truncated_tokens, 1);
+               totals->truncated_tokens - before->truncated_tokens, 1,
+               false);
     judge_total(a, "split_sequences", totals->split_sequences,
                 a->seen.split_sequences);
     judge_total(a, "extra_pieces", totals->extra_pieces,

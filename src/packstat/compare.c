@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/message.h"
 
 #define U64 "%" PRIu64
@@ -55,6 +56,12 @@ void compare_open(comparison *c, const packstat_conf *conf,
         (vocab_size == 0 || vocab_size > info->schema.vocab_size))
         vocab_size = info->schema.vocab_size;
 
+    if (info->share) {
+        message_error("%s: a share of a stream: --against needs all packs",
+                      files_input_name(f->file));
+        (void)go_on(c, STATUS_DATA);
+        return;
+    }
     if (go_on(c, inputs_open(&c->in, &conf->against, type, vocab_size,
                              conf->empty)) &&
         go_on(c, inputs_check(&c->in, &info->schema)) && conf->rejects.n > 0)

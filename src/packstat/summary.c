@@ -302,6 +302,8 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
 {
     print_line(out, "format", "pack stream, version %u.%u",
                (unsigned)info->version_major, (unsigned)info->version_minor);
+    if (info->share)
+        print_line(out, "share", "other packs are in other shares");
     if (found->streams > 1)
         print_count(out, "streams", found->streams, "one after another");
     print_count(out, "record size", info->record_bytes, "bytes");
@@ -391,8 +393,8 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
         print_line(out, "correlation", "%s", line);
 
     if (t->input_sequences != PS_UNKNOWN) {
-        print_pair(out, "rejected", t->rejected_sequences,
-                   t->rejected_tokens, "tokens");
+        print_pair(out, info->share ? "not in it" : "rejected",
+                   t->rejected_sequences, t->rejected_tokens, "tokens");
         print_pair(out, "truncated", t->truncated_sequences,
                    t->truncated_tokens, "tokens cut away");
         print_pair(out, "split", t->split_sequences, t->extra_pieces,

@@ -144,6 +144,49 @@ pack_yield read_pack_file(const unsigned char *data, size_t n)
     return y;
 }
 
+ps_result hand_on(const unsigned char *data, size_t n)
+{
+    static const ps_pack_writer_options plain = {0};
+    ps_error err = no_error();
+    ps_pack_file *file;
+    ps_pack_writer *w = NULL;
+    ps_pack_info info;
+    ps_totals totals;
+    ps_totals next;
+    ps_pack pack;
+    uint64_t packs = 0;
+    ps_result r = told(ps_pack_file_open(&file, feed_file(data, n), &err),
+                       &err);
+
+    feed_clear();
+    if (r == PS_OK)
+        r = told(ps_pack_file_stream(file, 0, &info, &totals, &err), &err);
+    if (r == PS_OK)
+        r = told(ps_pack_writer_open(&w, FEED_FD, &info, &plain, &err), &err);
+    for (uint32_t i = 0; r == PS_OK && i < ps_pack_file_streams(file); i++) {
+        const bool last = i + 1 == ps_pack_file_streams(file);
+
+        for (uint64_t k = 0; r == PS_OK && k < totals.packs; k++) {
+            r = told(ps_pack_file_read(file, packs++, &pack, &err), &err);
+            if (r == PS_OK)
+                r = told(ps_pack_writer_put(w, &pack, &err), &err);
+        }
+        if (r == PS_OK && !last)
+            r = told(ps_pack_file_stream(file, i + 1, &info, &next, &err),
+                     &err);
+        if (r == PS_OK)
+            r = told(ps_pack_writer_end(w, &totals, last ? NULL : &info,
+                                        &err),
+                     &err);
+        totals = next;
+    }
+    if (r == PS_OK)
+        r = told(ps_pack_writer_finish(w, &err), &err);
+    ps_pack_writer_free(w);
+    ps_pack_file_free(file);
+    return r;
+}
+
 bool is_same_yield(const pack_yield *a, const pack_yield *b)
 {
     const ps_totals *t = &a->totals;

@@ -39,6 +39,9 @@ ps_result unpack_packs(ps_order order, uint64_t *sequences);
  */
 pack_yield read_pack_file(const unsigned char *data, size_t n);
 
+/* Writes all packs of the bytes, as a file, as a share to feed_written(). */
+ps_result hand_on(const unsigned char *data, size_t n);
+
 /* The same packs and, member by member, the same totals. */
 bool is_same_yield(const pack_yield *a, const pack_yield *b);
 

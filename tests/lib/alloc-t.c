@@ -258,6 +258,42 @@ static void test_token_writer(void **state)
     exhaust(token_writer, (job){.in = *state}, 3);
 }
 
+/* All packs of an input, as a share. */
+static ps_result pack_writer(const job *j, ps_error *err)
+{
+    const ps_pack_writer_options options = {
+        .compressed = j->options != NULL, .level = 1};
+    ps_pack_file *f;
+    ps_pack_writer *w = NULL;
+    ps_pack pack;
+    ps_result r = ps_pack_file_open(&f, j->in->packs, err);
+
+    if (r != PS_OK)
+        return r;
+    r = ps_pack_writer_open(&w, j->in->out, ps_pack_file_info(f), &options,
+                            err);
+    assert_int_equal(w == NULL, r != PS_OK);
+    for (uint64_t i = 0; i < ps_pack_file_packs(f) && r == PS_OK; i++) {
+        r = ps_pack_file_read(f, i, &pack, err);
+        if (r == PS_OK)
+            r = ps_pack_writer_put(w, &pack, err);
+    }
+    for (int i = 0; i < 3 && r == PS_OK; i++)
+        r = ps_pack_writer_end(w, ps_pack_file_totals(f),
+                               i < 2 ? ps_pack_file_info(f) : NULL, err);
+    if (r == PS_OK)
+        r = ps_pack_writer_finish(w, err);
+    ps_pack_writer_free(w);
+    ps_pack_file_free(f);
+    return r;
+}
+
+static void test_pack_writer(void **state)
+{
+    exhaust(pack_writer, (job){.in = *state}, 5);
+    exhaust(pack_writer, (job){*state, .options = &whole}, 8);
+}
+
 static ps_result packer(const job *j, ps_error *err)
 {
     const corpus *c = &j->in->c;
@@ -558,6 +594,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_token_reader),
         cmocka_unit_test(test_token_writer),
+        cmocka_unit_test(test_pack_writer),
         cmocka_unit_test(test_packer),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_pack_lengths),

@@ -70,6 +70,11 @@ def aligned_packs():
                       align=4, pad_id=100)
 
 
+def shared_packs():
+    """The last sequence is in another share."""
+    return aligned_packs().make_share([0])
+
+
 def reversed_packs():
     """The last sequence comes first: 2 overtake the first."""
     return PackStream(Schema(2), [[(2, sequence(3)[:1], 0, 9)],
@@ -521,6 +526,9 @@ END_ROWS = [
     pks("end-rejected", both(last("rejected_tokens", 2),
                              last("input_tokens", 51)),
         "0 rejected sequences cannot have lost 2 tokens", VERIFY),
+    Row("end-rejected", shared_packs, both(last("rejected_tokens", 0),
+                                           last("input_tokens", 11)),
+        "1 rejected sequences cannot have lost 0 tokens", VERIFY),
     pks("end-truncated", last("truncated_sequences", 1),
         "1 truncated sequences cannot have lost 0 tokens", VERIFY),
     pks("end-split", last("split_sequences", 2),
@@ -544,6 +552,8 @@ END_ROWS = [
     pks("joined", joined(schema=Schema(2, False, (), 100, (
         100, 1, 2, NO_ID, NO_ID, 99), 1)), "records are raw, not framed"),
     pks("joined", joined(schema=UNLIKE), "vocab_size is 99, not 100"),
+    pks("joined", lambda p: p.bytes() + split_packs().make_share([0]).bytes(),
+        "share is 1, not 0", python=False),
 ]
 
 OTHER_ROWS = [

@@ -93,6 +93,14 @@ def sound():
     for make in (split_packs, aligned_packs, reversed_packs):
         passes(make().bytes(), "packstat", "--verify")
         passes(make().bytes(), "packcat")
+    for kept in [], [0], [1, 2], [0, 2], [2, 3], [0, 1, 2, 3]:
+        data = split_packs().make_share(kept).bytes()
+        passes(data, "packstat", "--verify")
+        passes(data, "packcat", "--order=pack")
+        refused(data, "a share of a stream in which", "packcat")
+        data = aligned_packs().make_share([i for i in kept if i < 2]).bytes()
+        passes(data, "packstat", "--verify")
+        passes(data, "packcat")
     frames, sizes = compressed()
     data = b"".join(frames) + seek_table(frames, sizes)
     passes(data, "packstat", "--verify")

@@ -60,6 +60,12 @@ def put(data, places, name, value, element=0):
                      value)
 
 
+def get(data, places, name):
+    """The number at a named place."""
+    at, code = places[name]
+    return struct.unpack_from("<" + code, data, at)[0]
+
+
 class Field:
     """An array of a record."""
 
@@ -85,7 +91,7 @@ class PackStream:
                  split=False, align=1, pad_id=0):
         self.schema, self.capacity, self.depth = schema, capacity, depth
         self.split, self.align, self.pad_id = split, align, pad_id
-        self.window, self.fills = window, fills
+        self.window, self.fills, self.packs = window, fills, packs
         self.fields = self.lay_out()
         self.header = self.make_header()
         self.records = []
@@ -238,6 +244,24 @@ class PackStream:
         for name, value in numbers.items():
             put(data, END, name, value)
         return data
+
+    def make_share(self, kept):
+        """Leaves the packs with these numbers, as a share."""
+        whole = self.end
+        self.records = [self.records[i] for i in kept]
+        for i, record in enumerate(self.records):
+            put(record, HEAD, "index", i)
+        put(self.header, HEADER, "compat", self.schema.framed + 2)
+        self.end = self.make_end([self.packs[i] for i in kept])
+        for what in "sequences", "tokens":
+            total = get(whole, END, "input_" + what)
+            less = get(self.end, END, what)
+            if what == "sequences":
+                less -= get(self.end, END, "extra_pieces")
+                put(self.end, HEAD, "watermark", total)
+            put(self.end, END, "input_" + what, total)
+            put(self.end, END, "rejected_" + what, total - less)
+        return self
 
     # -- Changes
 

@@ -43,6 +43,7 @@ typedef struct ps_pack_info {
                           a smaller id: it bounds the memory of a reader
                           that restores the order */
     bool split;        /* overlong sequences were split into pieces */
+    bool share;        /* other packs of the stream are elsewhere */
     uint32_t align;    /* sequences begin at multiples of it, which divides
                           the capacity; 1: one behind the other */
     uint32_t pad_id;   /* what stands in unused places of `tokens` */
@@ -73,6 +74,16 @@ typedef struct ps_pack_info {
 
 /* The field of that name, or NULL.  The pointer is into `info`. */
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
+
+/*
+ * Whether packs of a stream with the header `a` may follow those of one with
+ * `b`: their geometry is the same (packstream(5), "Concatenation").  The error's
+ * text is as that of ps_schema_compare.
+ * PS_OK, PS_ERR_ARGUMENT.
+ */
+PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,
+                                             const ps_pack_info *b,
+                                             ps_error *err);
 
 /* What became of the input; the END record has it, and readers check it. */
 typedef struct ps_totals {
@@ -134,6 +145,9 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
  * lives as long as the reader.
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
+
+/* The header of the stream that the last pack was in, as it stands there. */
+const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 
 /*
  * The next pack.  Its checksum, its head and its boundaries have been
@@ -245,6 +259,15 @@ uint32_t ps_pack_file_streams(const ps_pack_file *file);
 const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
 
 /*
+ * Stream `i` of the file, from 0 on: its own header and totals.
+ * PS_OK; PS_ERR_ARGUMENT (there is no such stream), and if the file has
+ * changed, as ps_pack_file_open.
+ */
+PS_MUST_CHECK ps_result ps_pack_file_stream(ps_pack_file *file, uint32_t i,
+                                            ps_pack_info *info,
+                                            ps_totals *totals, ps_error *err);
+
+/*
  * Pack `i` of the file; they are numbered from 0 through all streams, while
  * pack->index starts again in each.  It is checked as by ps_pack_reader_next.
  * Only a reader of all packs can check the digest and the totals of END.
@@ -298,6 +321,75 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
                                       const ps_pack *pack, ps_error *err);
 
+/* ---------------------------------------------------------------------
+ * Packs out: a share of a stream
+ *
+ * Some of the packs of a stream, in their order, make a stream of their own, a
+ * share of it: a pack stream like any other, but for what packstream(5)
+ * says of "Shares".  ps_packer makes packs; a pack writer hands them on.
+ */
+
+/* As in ps_packer_options.  Zeros: plain, written by the caller. */
+typedef struct ps_pack_writer_options {
+    bool compressed;
+    int level;
+    uint32_t threads;
+} ps_pack_writer_options;
+
+typedef struct ps_pack_writer ps_pack_writer;
+
+/*
+ * Starts a share of the stream whose header is `info`, as
+ * ps_pack_reader_stream and ps_pack_file_stream give it.
+ * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version may have what this
+ * one cannot hand on), _MEMORY, _IO.
+ */
+PS_MUST_CHECK ps_result ps_pack_writer_open(
+    ps_pack_writer **writer, int fd, const ps_pack_info *info,
+    const ps_pack_writer_options *options, ps_error *err);
+
+/*
+ * The next pack, of that stream, as a reader or a file gave it: its record is
+ * copied, and gets the index that it has in the share.
+ * PS_OK, PS_ERR_ARGUMENT (without a record, or the stream has ended), _IO,
+ * _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
+                                           const ps_pack *pack,
+                                           ps_error *err);
+
+/*
+ * Has all packs so far written soon, without waiting for it; without threads
+ * it writes them.  Compressed ones are written by whole frames.
+ * PS_OK, PS_ERR_IO, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
+                                            ps_error *err);
+
+/*
+ * Ends the stream with END, of which `totals`, those of the whole stream, say
+ * what its input was.  If streams were joined, `next` is the header of the one
+ * behind it, of equal geometry, of which packs follow; else NULL.  Pushes, and
+ * waits only if frames are compressed.
+ * PS_OK, PS_ERR_CORRUPT (`totals` have fewer sequences or tokens than the
+ * packs), _ARGUMENT (called again after NULL, or another geometry), _IO,
+ * _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
+                                           const ps_totals *totals,
+                                           const ps_pack_info *next,
+                                           ps_error *err);
+
+/*
+ * Returns when all is written, after the last stream has ended.
+ * PS_OK, PS_ERR_ARGUMENT (it has not), _IO, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
+                                              ps_error *err);
+
+/* What was not pushed or finished may be lost. */
+void ps_pack_writer_free(ps_pack_writer *writer);
+
 /*
  * Opens whichever kind of stream `fd` holds: exactly one of *packs and
  * *tokens is set, both are NULL after a failure.  Anything but a pack stream
@@ -323,7 +415,8 @@ typedef struct ps_unpacker ps_unpacker;
  * unpacker.  In input order it holds back what came early: at most window x
  * capacity tokens with their channels, and, where sequences were split, one
  * more of at most PS_MAX_SEQUENCE_BYTES.
- * PS_OK, PS_ERR_MEMORY.
+ * PS_OK, PS_ERR_MEMORY; in input order PS_ERR_UNSUPPORTED for a share of a
+ * stream with split sequences, whose pieces may be elsewhere.
  */
 PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
                                          ps_pack_reader *reader,

@@ -183,6 +183,7 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
         {"depth", a->depth, b->depth},
         {"pad_id", a->pad_id, b->pad_id},
         {"split", a->split, b->split},
+        {"share", a->share, b->share},
         {"n_fields", a->n_fields, b->n_fields},
         {"record_bytes", a->record_bytes, b->record_bytes},
     };

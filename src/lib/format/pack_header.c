@@ -53,6 +53,7 @@ enum {
 #define ENTRY_SOURCE 27
 
 #define COMPAT_FRAMED UINT64_C(1)
+#define COMPAT_SHARE UINT64_C(2)
 #define INCOMPAT_ALIGNED UINT64_C(1)
 
 /* The high bit and the line ends betray text-mode and 7-bit transport. */
@@ -92,7 +93,8 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     store_u64(to + AT_MAX_SEQLEN, info->max_seqlen);
     store_u64(to + AT_MIN_FILL, info->min_fill);
     store_u64(to + AT_INCOMPAT, info->align > 1 ? INCOMPAT_ALIGNED : 0);
-    store_u64(to + AT_COMPAT, info->schema.framed ? COMPAT_FRAMED : 0);
+    store_u64(to + AT_COMPAT, (info->schema.framed ? COMPAT_FRAMED : 0) |
+                              (info->share ? COMPAT_SHARE : 0));
     ps_specials_encode(&info->schema, to + AT_SPECIALS);
     to[AT_TOKEN_BYTES] = (unsigned char)ps_type_bytes(info->schema.token_type);
     to[AT_LABELS] = (unsigned char)info->schema.labels;
@@ -155,6 +157,7 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
     if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
         return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
                        (unsigned)from[AT_TOKEN_BYTES]);
+    info->share = (load_u64(from + AT_COMPAT) & COMPAT_SHARE) != 0;
     schema->framed = (load_u64(from + AT_COMPAT) & COMPAT_FRAMED) != 0;
     schema->labels = (ps_label_convention)from[AT_LABELS];
     schema->vocab_size = load_u32(from + AT_VOCAB_SIZE);

@@ -38,11 +38,4 @@ ps_result ps_pack_header_read(const unsigned char *from, size_t got,
 /* A stream's digest before its first pack: the checksum of the header. */
 uint64_t ps_pack_digest_begin(const unsigned char *header);
 
-/*
- * Whether records of `a` may follow those of `b`: they mean the same.
- * PS_OK, PS_ERR_ARGUMENT; the text is as that of ps_schema_compare.
- */
-ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
-                               ps_error *err);
-
 #endif

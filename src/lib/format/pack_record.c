@@ -180,6 +180,11 @@ void ps_record_end(ps_record *r, uint64_t index, uint64_t watermark)
     store_u32(r->bytes + AT_MAX_SEQLEN, r->max_seqlen);
 }
 
+void ps_record_renumber(unsigned char *bytes, uint64_t index)
+{
+    store_u64(bytes + AT_INDEX, index);
+}
+
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes)
 {
     store_u64(bytes, ps_hash(bytes + AT_MAGIC, record_bytes - AT_MAGIC));

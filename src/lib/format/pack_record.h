@@ -98,6 +98,9 @@ void ps_record_add(ps_record *record, const ps_piece *piece);
 /* Fills unused elements and writes the head, all but the checksum. */
 void ps_record_end(ps_record *record, uint64_t index, uint64_t watermark);
 
+/* Gives a record another index; its checksum is wrong then. */
+void ps_record_renumber(unsigned char *bytes, uint64_t index);
+
 /* Writes the checksum of a record in which all else is written. */
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes);
 

@@ -221,6 +221,31 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
+ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
+                              ps_totals *totals, ps_error *err)
+{
+    const stream *s;
+    ps_result r;
+
+    if (i >= f->n_streams)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "there is no stream %" PRIu32 ", but %" PRIu32
+                       " from 0 on",
+                       i, f->n_streams);
+    s = &f->streams[i];
+    r = read_header(f, s->at, info, err);
+    if (r == PS_OK)
+        r = read_end(f, info,
+                     s->at + PS_PACK_HEADER_BYTES +
+                     (s->packs + 1) * f->info.record_bytes,
+                     totals, err);
+    if (r == PS_OK && (totals->packs != s->packs ||
+                       ps_pack_info_compare(info, &f->info, NULL) != PS_OK))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "the stream at byte %" PRIu64 " has changed", s->at);
+    return r;
+}
+
 /* Reads `n` bytes of pack `i`; says in *pack where it is and has to be. */
 static ps_result read_bytes(ps_pack_file *f, uint64_t i, size_t n,
                             ps_pack *pack, const unsigned char **bytes,

@@ -279,6 +279,11 @@ const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *r)
     return &r->info;
 }
 
+const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *r)
+{
+    return &r->current;
+}
+
 const ps_totals *ps_pack_reader_totals(const ps_pack_reader *r)
 {
     return &r->ended;

@@ -14,6 +14,7 @@
  *                       ps_open_any, which opens either kind of reader.
  * pack_reader_resume.c  goes on where another pack reader was.
  * pack_file.c           reads packs of a regular file, in any order.
+ * pack_writer.c         writes some of these packs again, as a share.
  * unpacker.c            takes the original sequences out of the packs that a
  *                       pack reader gives.
  * reorder.c             a heap of sequences that came early, for the unpacker.

@@ -46,6 +46,13 @@ ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
         return ps_fail_memory(err);
     u->reader = reader;
     u->info = ps_pack_reader_info(reader);
+    if (order != PS_ORDER_PACK && u->info->share && u->info->split) {
+        free(u);
+        return ps_fail(err, PS_ERR_UNSUPPORTED,
+                       "a share of a stream in which sequences were split: "
+                       "other pieces may be elsewhere, so that sequences can "
+                       "only be had as they lie in the packs");
+    }
     u->order = order;
     u->shape = ps_schema_shape(&u->info->schema);
     u->n_columns = ps_payload_columns(u->info, u->columns);

@@ -1,0 +1,490 @@
+/*
+ * pack-writer-t.c - packs that are handed on: a share is a stream that a reader
+ * takes, of just these packs, and its END accounts for all of the input.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "pack-mark-fixture.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Which packs of a stream go to the share: those of each bit, in turn. */
+#define ALL UINT32_C(1)
+#define EVERY(n) (ALL | (n) << 8)
+
+static bool goes(uint32_t which, uint64_t i)
+{
+    const uint32_t n = which >> 8;
+
+    return which != 0 && (n == 0 || i % n == 0);
+}
+
+/* Writes packs of an expected stream to `fd`. */
+static void write_share(int fd, const expected *e, uint32_t which,
+                        const ps_pack_writer_options *options)
+{
+    ps_pack_writer *w;
+    ps_error err;
+
+    assert_ok(ps_pack_writer_open(&w, fd, &e->info, options, &err), &err);
+    for (uint64_t i = 0; i < e->n; i++) {
+        ps_pack pack = e->packs[i];
+
+        pack.record = e->records[i];
+        if (goes(which, i))
+            assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
+        if (i % 7 == 3)
+            assert_ok(ps_pack_writer_push(w, &err), &err);
+    }
+    assert_ok(ps_pack_writer_end(w, &e->totals, NULL, &err), &err);
+    assert_ok(ps_pack_writer_finish(w, &err), &err);
+    ps_pack_writer_free(w);
+}
+
+/* The record is what it was, but for checksum and index. */
+static void check_record(const ps_pack_info *info, const unsigned char *a,
+                         const unsigned char *b)
+{
+    assert_memory_equal(a + 8, b + 8, 8);
+    assert_memory_equal(a + 24, b + 24, info->record_bytes - 24);
+}
+
+/* END says of packs what they show, and of the input what the whole did. */
+static void check_end(const ps_totals *t, const ps_totals *whole)
+{
+    const uint64_t begun = t->sequences - t->extra_pieces;
+
+    assert_true(ps_totals_balance(t));
+    assert_int_equal(t->input_sequences, whole->input_sequences);
+    assert_int_equal(t->input_tokens, whole->input_tokens);
+    assert_int_equal(t->truncated_sequences, whole->truncated_sequences);
+    assert_int_equal(t->truncated_tokens, whole->truncated_tokens);
+    assert_int_equal(t->rejected_sequences, whole->input_sequences - begun);
+}
+
+static void check_share(const bytes *b, const expected *e, uint32_t which)
+{
+    expected got = read_whole(b);
+    ps_error err;
+    uint64_t n = 0;
+
+    assert_true(got.info.share);
+    assert_result(ps_pack_info_compare(&got.info, &e->info, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "share is 1, not 0");
+    got.info.share = false;
+    assert_ok(ps_pack_info_compare(&got.info, &e->info, &err), &err);
+    assert_true(got.info.n_records == PS_UNKNOWN);
+    assert_true(got.info.min_fill == PS_UNKNOWN);
+    assert_int_equal(got.info.window, e->info.window);
+    assert_int_equal(got.info.seed, e->info.seed);
+    for (uint64_t i = 0; i < e->n; i++)
+        if (goes(which, i)) {
+            assert_in_range(n, 0, got.n - 1);
+            assert_int_equal(got.packs[n].index, n);
+            check_record(&e->info, got.records[n++], e->records[i]);
+        }
+    assert_int_equal(got.n, n);
+    check_end(&got.totals, &e->totals);
+    if (which == ALL)
+        assert_totals(&got.totals, &e->totals);
+    free_expected(&got);
+}
+
+static void try_shares(const bytes *whole)
+{
+    static const ps_pack_writer_options options[] = {
+        {0}, {.threads = 1}, {true, 1, 0}, {true, 3, 2}};
+    static const uint32_t which[] = {0, ALL, EVERY(2), EVERY(5), EVERY(1000)};
+    expected e = read_whole(whole);
+
+    for (size_t i = 0; i < COUNT(which); i++) {
+        bytes plain = {0};
+
+        for (size_t k = 0; k < COUNT(options); k++) {
+            int fd = open_empty();
+            bytes b;
+
+            write_share(fd, &e, which[i], &options[k]);
+            b = read_back(fd);
+            check_share(&b, &e, which[i]);
+            if (k == 0)
+                plain = b;
+            else if (k == 1)
+                assert_same_bytes(&b, &plain);
+            else
+                assert_memory_not_equal(b.data, plain.data, 4);
+            if (k > 0)
+                free_bytes(&b);
+            (void)close(fd);
+        }
+        free_bytes(&plain);
+    }
+    free_expected(&e);
+}
+
+static void test_pieces(void **state)
+{
+    bytes b = make_pack_stream(400, 50, 3);
+
+    try_shares(&b);
+    free_bytes(&b);
+}
+
+static void test_truncated(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    const ps_packer_options o = {40, 5, 30, 1, .align = 4,
+                                 .overlong = PS_OVERLONG_TRUNCATE};
+    ps_totals totals;
+    bytes b = packs_from(make_corpus(&schema, 300, 60, 7), &o, &totals);
+
+    assert_true(totals.truncated_sequences > 9);
+    try_shares(&b);
+    free_bytes(&b);
+}
+
+static void test_no_packs(void **state)
+{
+    bytes b = make_pack_stream(0, 5, 3);
+
+    try_shares(&b);
+    free_bytes(&b);
+}
+
+/* ---------------------------------------------------------- joined streams */
+
+/* Writes the streams of a file as one share. */
+static bytes write_joined(ps_pack_file *file, const expected *e, uint32_t n,
+                          const ps_pack_writer_options *options)
+{
+    const int fd = open_empty();
+    ps_pack_writer *w = NULL;
+    ps_pack_info info;
+    ps_totals totals;
+    ps_error err;
+    bytes b;
+
+    assert_ok(ps_pack_file_stream(file, 0, &info, &totals, &err), &err);
+    assert_ok(ps_pack_writer_open(&w, fd, &info, options, &err), &err);
+    for (uint32_t k = 0; k < n; k++) {
+        ps_totals unused;
+
+        for (uint64_t i = 0; i < e[k].n; i += 2) {
+            ps_pack pack = e[k].packs[i];
+
+            pack.record = e[k].records[i];
+            assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
+        }
+        if (k + 1 < n)
+            assert_ok(ps_pack_file_stream(file, k + 1, &info, &unused, &err),
+                      &err);
+        assert_ok(ps_pack_writer_end(w, &totals, k + 1 < n ? &info : NULL,
+                                     &err),
+                  &err);
+        totals = unused;
+    }
+    assert_ok(ps_pack_writer_finish(w, &err), &err);
+    ps_pack_writer_free(w);
+    b = read_back(fd);
+    (void)close(fd);
+    return b;
+}
+
+/* Each stream of a file has its own header and totals, and so has its share. */
+static void test_streams(void **state)
+{
+    static const uint32_t windows[] = {9, 4, 5};
+    static const ps_pack_writer_options options[] = {
+        {0}, {.threads = 1}, {true, 1, 0}, {true, 1, 1}};
+    expected e[COUNT(windows)];
+    bytes all = {0};
+    ps_pack_file *file;
+    ps_error err;
+    int fd;
+
+    for (uint32_t i = 0; i < COUNT(windows); i++) {
+        bytes one = make_pack_stream(i == 1 ? 0 : 60, windows[i], i + 1);
+
+        e[i] = read_whole(&one);
+        join_bytes(&all, one);
+    }
+    fd = open_bytes(&all);
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    assert_int_equal(ps_pack_file_info(file)->window, 18);
+    for (uint32_t i = 0; i < COUNT(windows); i++) {
+        ps_pack_info info;
+        ps_totals totals;
+
+        assert_ok(ps_pack_file_stream(file, i, &info, &totals, &err), &err);
+        assert_int_equal(info.window, 2 * windows[i]);
+        assert_totals(&totals, &e[i].totals);
+    }
+    assert_result(ps_pack_file_stream(file, COUNT(windows), &e[0].info,
+                                      &e[0].totals, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "there is no stream 3, but 3 from 0 on");
+
+    /* They are those of each stream alone, joined. */
+    all.size = 0;
+    for (uint32_t i = 0; i < COUNT(windows); i++) {
+        int one = open_empty();
+
+        write_share(one, &e[i], EVERY(2), &options[0]);
+        join_bytes(&all, read_back(one));
+        (void)close(one);
+    }
+    for (size_t k = 0; k < COUNT(options); k++) {
+        bytes b = write_joined(file, e, COUNT(windows), &options[k]);
+        expected got = read_whole(&b);
+
+        if (!options[k].compressed)
+            assert_same_bytes(&b, &all);
+        assert_int_equal(got.n, (e[0].n + 1) / 2 + (e[2].n + 1) / 2);
+        assert_int_equal(got.packs[got.n - 1].stream, 2);
+        free_expected(&got);
+        free_bytes(&b);
+    }
+    for (uint32_t i = 0; i < COUNT(windows); i++)
+        free_expected(&e[i]);
+    ps_pack_file_free(file);
+    (void)close(fd);
+    free_bytes(&all);
+}
+
+/* A reader knows the header of the stream that its last pack is in. */
+static void test_reader_stream(void **state)
+{
+    bytes b = make_pack_stream(20, 9, 3);
+    int fd;
+    ps_pack_reader *r;
+    ps_pack pack;
+    ps_error err;
+    ps_result result;
+
+    join_bytes(&b, make_pack_stream(20, 4, 4));
+    r = open_packs(&b, ZSTD_PIPE, &fd);
+    assert_int_equal(ps_pack_reader_stream(r)->window, 18);
+    while ((result = ps_pack_reader_next(r, &pack, &err)) == PS_OK) {
+        assert_int_equal(ps_pack_reader_stream(r)->window,
+                         pack.stream == 0 ? 18 : 8);
+        assert_int_equal(ps_pack_reader_info(r)->window, 18);
+    }
+    assert_result(result, PS_END, &err);
+    close_packs(r, fd);
+    free_bytes(&b);
+}
+
+/* A file that is another one by now is not believed. */
+static void test_stream_changes(void **state)
+{
+    bytes b = make_pack_stream(20, 9, 3);
+    bytes other = make_pack_stream(10, 9, 3);
+    const size_t size = b.size;
+    int fd = open_bytes(&b);
+    ps_pack_info info;
+    ps_totals totals;
+    ps_pack_file *file;
+    ps_error err;
+
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    memcpy(b.data + size - stride_of(&b),
+           other.data + other.size - stride_of(&b), stride_of(&b));
+    assert_int_equal(pwrite(fd, b.data, size, 0), size);
+    assert_result(ps_pack_file_stream(file, 0, &info, &totals, &err),
+                  PS_ERR_CORRUPT, &err);
+    assert_string_equal(err.text, "the stream at byte 0 has changed");
+    assert_int_equal(ftruncate(fd, 5000), 0);
+    assert_int_not_equal(
+        ps_pack_file_stream(file, 0, &info, &totals, &err), PS_OK);
+    ps_pack_file_free(file);
+    (void)close(fd);
+    free_bytes(&other);
+    free_bytes(&b);
+}
+
+/* ----------------------------------------------------------------- refused */
+
+static void test_refused(void **state)
+{
+    const ps_pack_writer_options plain = {0};
+    bytes b = make_pack_stream(40, 5, 3);
+    expected e = read_whole(&b);
+    ps_pack pack = e.packs[0];
+    int fd = open_empty();
+    ps_pack_writer *w;
+    ps_error err;
+
+    e.info.version_minor++;
+    assert_result(ps_pack_writer_open(&w, fd, &e.info, &plain, &err),
+                  PS_ERR_UNSUPPORTED, &err);
+    assert_null(w);
+    e.info.version_minor--;
+    assert_ok(ps_pack_writer_open(&w, fd, &e.info, &plain, &err), &err);
+    pack.record = NULL;
+    assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "a pack without its record");
+    e.info.depth++;
+    assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "depth is 4, not 3");
+    e.info.depth--;
+    e.info.version_minor++;
+    assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
+                  PS_ERR_UNSUPPORTED, &err);
+    assert_result(ps_pack_writer_finish(w, &err), PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "the stream has not ended");
+    assert_ok(ps_pack_writer_end(w, &e.totals, NULL, &err), &err);
+    assert_result(ps_pack_writer_end(w, &e.totals, NULL, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_ok(ps_pack_writer_push(w, &err), &err);
+    assert_ok(ps_pack_writer_finish(w, &err), &err);
+    pack.record = e.records[0];
+    assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "the stream has ended");
+    ps_pack_writer_free(w);
+    ps_pack_writer_free(NULL);
+    (void)close(fd);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+/* Totals of the whole stream that its packs exceed. */
+static void test_wrong_totals(void **state)
+{
+    const ps_pack_writer_options plain = {0};
+    bytes b = make_pack_stream(40, 5, 3);
+    expected e = read_whole(&b);
+    ps_totals wrong[4];
+
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        wrong[i] = e.totals;
+    wrong[0].input_sequences--;
+    wrong[1].input_tokens--;
+    wrong[2].truncated_tokens = 1;
+    wrong[3].truncated_tokens = UINT64_MAX;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        int fd = open_empty();
+        ps_pack_writer *w;
+        ps_error err;
+
+        assert_ok(ps_pack_writer_open(&w, fd, &e.info, &plain, &err), &err);
+        for (uint64_t k = 0; k < e.n; k++) {
+            ps_pack pack = e.packs[k];
+
+            pack.record = e.records[k];
+            assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
+        }
+        assert_result(ps_pack_writer_end(w, &wrong[i], NULL, &err),
+                      PS_ERR_CORRUPT, &err);
+        assert_result(ps_pack_writer_finish(w, &err), PS_ERR_ARGUMENT, &err);
+        ps_pack_writer_free(w);
+        (void)close(fd);
+    }
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+/* No descriptor takes bytes: with the first push, or the first full block. */
+static void test_no_output(void **state)
+{
+    bytes b = make_pack_stream(4000, 50, 3);
+    expected e = read_whole(&b);
+    const ps_pack_writer_options options[] = {{0}, {true, 1, 0}};
+
+    for (size_t i = 0; i < COUNT(options); i++) {
+        ps_result r = PS_OK;
+        ps_pack_writer *w;
+        ps_error err;
+
+        r = ps_pack_writer_open(&w, -1, &e.info, &options[i], &err);
+        for (uint64_t k = 0; r == PS_OK && k < e.n; k++) {
+            ps_pack pack = e.packs[k];
+
+            pack.record = e.records[k];
+            r = ps_pack_writer_put(w, &pack, &err);
+        }
+        if (r == PS_OK)
+            r = ps_pack_writer_push(w, &err);
+        if (r == PS_OK)
+            r = ps_pack_writer_end(w, &e.totals, NULL, &err);
+        if (r == PS_OK)
+            r = ps_pack_writer_finish(w, &err);
+        assert_result(r, PS_ERR_IO, &err);
+        ps_pack_writer_free(w);
+    }
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+/* What is written at last fails, too: all of a plain stream, or a frame. */
+static void test_late_failure(void **state)
+{
+    bytes b = make_pack_stream(40, 5, 3);
+    expected e = read_whole(&b);
+    const ps_pack_writer_options options[] = {{0}, {true, 1, 0}};
+
+    for (size_t i = 0; i < COUNT(options); i++) {
+        int fd = open_empty();
+        ps_pack_writer *w;
+        ps_error err;
+
+        assert_ok(ps_pack_writer_open(&w, fd, &e.info, &options[i], &err),
+                  &err);
+        (void)close(fd);
+        assert_result(ps_pack_writer_end(w, &e.totals, NULL, &err),
+                      PS_ERR_IO, &err);
+        assert_result(ps_pack_writer_finish(w, &err), PS_ERR_IO, &err);
+        ps_pack_writer_free(w);
+    }
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+/* Where sequences may lack pieces they are not put together again. */
+static void test_unpacked(void **state)
+{
+    const ps_pack_writer_options plain = {0};
+    bytes b = make_pack_stream(40, 5, 3);
+    expected e = read_whole(&b);
+    int fd = open_empty();
+    ps_pack_reader *r;
+    ps_unpacker *u;
+    ps_sequence sequence;
+    ps_error err;
+
+    write_share(fd, &e, EVERY(2), &plain);
+    rewind_fd(fd);
+    assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
+    assert_result(ps_unpacker_open(&u, r, PS_ORDER_INPUT, &err),
+                  PS_ERR_UNSUPPORTED, &err);
+    assert_null(u);
+    assert_ok(ps_unpacker_open(&u, r, PS_ORDER_PACK, &err), &err);
+    assert_ok(ps_unpacker_next(u, &sequence, &err), &err);
+    ps_unpacker_free(u);
+    ps_pack_reader_free(r);
+    (void)close(fd);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_no_packs),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_reader_stream),
+        cmocka_unit_test(test_stream_changes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_wrong_totals),
+        cmocka_unit_test(test_no_output),
+        cmocka_unit_test(test_late_failure),
+        cmocka_unit_test(test_unpacked),
+    };
+
+    return run_as_tap("pack-writer", tests, NULL);
+}
