@@ -127,6 +127,12 @@ is_flat_for_packs() {
     done
 }
 
+@test "packdeal, a file or a pipe, one share or all" {
+    is_flat_for_packs 'peak packdeal -n 4 -b 8 --rank=1'
+    is_flat_for_packs 'cat | peak packdeal -n 4 -b 8 --rank=1'
+    is_flat_for_packs 'peak packdeal -q -n 4 -b 8 -o r%d'
+}
+
 @test "packstat" { is_flat_for_packs 'peak packstat'; }
 
 @test "packstat --verify" {

@@ -170,7 +170,8 @@ static bytes write_joined(ps_pack_file *file, const expected *e, uint32_t n,
     assert_ok(ps_pack_file_stream(file, 0, &info, &totals, &err), &err);
     assert_ok(ps_pack_writer_open(&w, fd, &info, options, &err), &err);
     for (uint32_t k = 0; k < n; k++) {
-        ps_totals unused;
+        const bool last = k + 1 == n;
+        ps_totals next = {0};
 
         for (uint64_t i = 0; i < e[k].n; i += 2) {
             ps_pack pack = e[k].packs[i];
@@ -178,13 +179,12 @@ static bytes write_joined(ps_pack_file *file, const expected *e, uint32_t n,
             pack.record = e[k].records[i];
             assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
         }
-        if (k + 1 < n)
-            assert_ok(ps_pack_file_stream(file, k + 1, &info, &unused, &err),
+        if (!last)
+            assert_ok(ps_pack_file_stream(file, k + 1, &info, &next, &err),
                       &err);
-        assert_ok(ps_pack_writer_end(w, &totals, k + 1 < n ? &info : NULL,
-                                     &err),
+        assert_ok(ps_pack_writer_end(w, &totals, last ? NULL : &info, &err),
                   &err);
-        totals = unused;
+        totals = next;
     }
     assert_ok(ps_pack_writer_finish(w, &err), &err);
     ps_pack_writer_free(w);

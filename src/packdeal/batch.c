@@ -1,0 +1,187 @@
+/*
+ * batch.c - the packs of a global batch, and the rank of each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packdeal/batch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+/* What the packs of a batch may take of memory, where they come by a pipe. */
+#define RECORDS_MAX (UINT64_C(4) << 30)
+
+static bool fail_memory(batch *b)
+{
+    message_error("%s", ps_result_text(PS_ERR_MEMORY));
+    b->status = STATUS_FAILURE;
+    return false;
+}
+
+bool batch_open(batch *b, const conf *c, bool keep)
+{
+    ps_error err;
+
+    *b = (batch){.conf = c, .most = c->ranks * c->per_rank, .keep = keep};
+    b->packs = calloc(b->most, sizeof *b->packs);
+    b->ranks = calloc(b->most, sizeof *b->ranks);
+    b->costs = calloc(b->most, sizeof *b->costs);
+    b->sums = calloc(c->ranks, sizeof *b->sums);
+    if (b->packs == NULL || b->ranks == NULL || b->costs == NULL ||
+        b->sums == NULL)
+        return fail_memory(b);
+    if (ps_deal_open(&b->deal, c->ranks, c->per_rank, &err) != PS_OK) {
+        b->status = message_failure("-n and -b", &err);
+        return false;
+    }
+    return true;
+}
+
+void batch_close(batch *b)
+{
+    free(b->packs);
+    free(b->ranks);
+    free(b->costs);
+    free(b->sums);
+    free(b->records);
+    ps_deal_free(b->deal);
+}
+
+bool batch_suffices(const conf *c, uint64_t n_packs)
+{
+    const uint64_t whole = (uint64_t)c->ranks * c->per_rank;
+
+    if (n_packs >= whole || (!c->drop && n_packs >= c->ranks))
+        return true;
+    if (c->drop)
+        message_error("there are %" PRIu64 " packs, and %" PRIu64 " in a "
+                      "global batch: all would be dropped", n_packs, whole);
+    else
+        message_error("there are %" PRIu64 " packs for %" PRIu32 " ranks",
+                      n_packs, c->ranks);
+    return false;
+}
+
+/* ---- Reading ---- */
+
+/* Memory for the records of a whole batch, which came by a pipe. */
+static bool make_room(batch *b, const input *in)
+{
+    const uint64_t bytes = (uint64_t)b->most * in->info.record_bytes;
+
+    if (bytes > RECORDS_MAX || bytes > SIZE_MAX) {
+        message_error("%s: a global batch of %" PRIu32 " packs takes %" PRIu64
+                      " bytes, and at most %" PRIu64 " are held of what is "
+                      "not a regular file",
+                      files_input_name(in->file->name), b->most, bytes,
+                      RECORDS_MAX);
+        b->status = STATUS_DATA;
+        return false;
+    }
+    b->records = malloc((size_t)bytes);
+    return b->records != NULL || fail_memory(b);
+}
+
+/* Keeps the record of pack `i`, which is there until the next one comes. */
+static bool keep_record(batch *b, uint32_t i, const input *in)
+{
+    const size_t size = in->info.record_bytes;
+    ps_pack *pack = &b->packs[i].pack;
+
+    if (pack->record == NULL || !b->keep)
+        return true;
+    if (b->records == NULL && !make_room(b, in))
+        return false;
+    memcpy(b->records + i * size, pack->record, size);
+    pack->record = b->records + i * size;
+    return true;
+}
+
+static bool fill(batch *b, input *in)
+{
+    ps_error err;
+
+    b->n = 0;
+    while (b->n < b->most && input_next(in, &b->packs[b->n])) {
+        if (!keep_record(b, b->n, in))
+            return false;
+        if (ps_pack_cost(&b->conf->cost, &b->packs[b->n].pack,
+                         &b->costs[b->n], &err) != PS_OK) {
+            b->status = message_failure(files_input_name(in->file->name),
+                                        &err);
+            return false;
+        }
+        b->n++;
+    }
+    return in->status == STATUS_OK;
+}
+
+/* ---- Dealing ---- */
+
+/*
+ * The last packs are too few.  Those that are missing cost nothing; so each
+ * rank has at most as many as it takes, and some have fewer.
+ */
+static bool shorten(batch *b)
+{
+    const uint32_t ranks = b->conf->ranks;
+    const uint32_t per_rank = b->n / ranks + (b->n % ranks != 0);
+    ps_error err;
+
+    ps_deal_free(b->deal);
+    if (ps_deal_open(&b->deal, ranks, per_rank, &err) != PS_OK)
+        return fail_memory(b);
+    memset(b->costs + b->n, 0,
+           ((size_t)ranks * per_rank - b->n) * sizeof *b->costs);
+    return true;
+}
+
+/* What this step costs, as it was dealt and otherwise. */
+static void add_costs(batch *b)
+{
+    const uint32_t ranks = b->conf->ranks;
+    uint64_t greatest = 0;
+    double total = 0;
+
+    memset(b->sums, 0, ranks * sizeof *b->sums);
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint64_t *sum = &b->sums[i % ranks];
+
+        *sum += b->costs[i];
+        greatest = *sum > greatest ? *sum : greatest;
+        total += (double)b->costs[i];
+    }
+    b->all.dealt += (double)ps_deal_max(b->deal);
+    b->all.in_order += (double)greatest;
+    b->all.mean += total / ranks;
+}
+
+bool batch_next(batch *b, input *in)
+{
+    const conf *c = b->conf;
+    ps_error err;
+
+    if (!fill(b, in))
+        return false;
+    if (b->steps == 0 && !batch_suffices(c, b->n)) {
+        b->status = STATUS_DATA;
+        return false;
+    }
+    if (b->n == 0 || (b->n < b->most && c->drop))
+        return false;
+    if (b->n < b->most && !shorten(b))
+        return false;
+    if (ps_deal_make(b->deal, b->costs, b->ranks, &err) != PS_OK) {
+        b->status = message_failure("--cost", &err);
+        return false;
+    }
+    add_costs(b);
+    b->steps++;
+    b->n_packs += b->n;
+    return true;
+}

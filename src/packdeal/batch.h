@@ -1,0 +1,54 @@
+/*
+ * batch.h - the packs of a global batch, and the rank of each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKDEAL_BATCH_H
+#define PACKDEAL_BATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packdeal/conf.h"
+#include "packdeal/input.h"
+
+/* Costs of all steps so far; of a step the greatest of a rank counts. */
+typedef struct batch_costs {
+    double dealt;
+    double in_order; /* each rank had the next pack in turn */
+    double mean;     /* of all ranks */
+} batch_costs;
+
+typedef struct batch {
+    const conf *conf;
+    uint32_t most; /* packs of a whole one */
+    uint32_t n;    /* packs in it */
+    input_pack *packs;
+    uint32_t *ranks; /* of each pack */
+    uint64_t *costs;
+    uint64_t *sums;  /* of ranks, with -v */
+    ps_deal *deal;
+    unsigned char *records; /* those of pipes; NULL: there were none */
+    bool keep;              /* their records, too */
+    uint64_t steps;         /* so far */
+    uint64_t n_packs;
+    batch_costs all;
+    int status; /* of a failure, which was told; else STATUS_OK */
+} batch;
+
+/* Prepares for batches; `keep`: records of pipes too.  False after a message. */
+bool batch_open(batch *b, const conf *c, bool keep);
+
+/* Reads the next batch and deals it; false at the end or after a message. */
+bool batch_next(batch *b, input *in);
+
+/*
+ * Whether so many packs can be dealt: each rank gets one, and with --last=drop
+ * there is a whole batch.  False after a message.
+ */
+bool batch_suffices(const conf *c, uint64_t n_packs);
+
+void batch_close(batch *b);
+
+#endif

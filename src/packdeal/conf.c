@@ -1,0 +1,146 @@
+/*
+ * conf.c - the options of packdeal.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packdeal/conf.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "packdeal/pattern.h"
+
+#define DEFAULT_HIDDEN 768 /* of BERT-base and GPT-2 */
+#define DEFAULT_LEVEL 3    /* as zstd itself */
+#define MAX_LEVEL 22
+
+static const option_word lasts[] = {
+    {"short", false}, {"drop", true}, {NULL, 0}};
+
+/* Reads tokens, attention or "A:B". */
+static const char *set_cost(void *to, const char *value)
+{
+    ps_cost *cost = to;
+    const char *colon = strchr(value, ':');
+    char tokens[24];
+
+    *cost = (ps_cost){0};
+    if (strcmp(value, "attention") == 0)
+        return NULL;
+    if (strcmp(value, "tokens") == 0) {
+        cost->tokens = 1;
+        return NULL;
+    }
+    if (colon != NULL && (size_t)(colon - value) < sizeof tokens) {
+        memcpy(tokens, value, (size_t)(colon - value));
+        tokens[colon - value] = '\0';
+        if (option_number(tokens, 0, UINT64_MAX, &cost->tokens) &&
+            option_number(colon + 1, 0, UINT64_MAX, &cost->squares) &&
+            (cost->tokens != 0 || cost->squares != 0))
+            return NULL;
+    }
+    return "must be tokens, attention, or A:B, two numbers that are not "
+           "both 0";
+}
+
+static const option_entry entries[] = {
+    {'n', "ranks", "R", "ranks that train together (required)",
+     OPTION_NUMBER(conf, ranks, 1, PS_MAX_DEAL)},
+    {'b', "batch", "B", "packs that a rank takes in a step (required)",
+     OPTION_NUMBER(conf, per_rank, 1, PS_MAX_DEAL)},
+    {0, "rank", "RANK", "only the share of this rank, from 0 on",
+     OPTION_NUMBER(conf, rank, 0, PS_MAX_DEAL - 1),
+     OPTION_GIVEN(conf, rank_given)},
+    {'o', "output", "NAME",
+     "write to files of this name, in which %d stands for\n"
+     "the rank",
+     OPTION_TEXT(conf, output)},
+    {0, "cost", "COST",
+     "of a pack: attention (default), tokens, or A:B for\n"
+     "A * tokens + B * sum of squared lengths",
+     OPTION_CALL_FOR(conf, cost, set_cost)},
+    {0, "hidden", "H",
+     "width of the model, for --cost=attention (default:\n"
+     "768)",
+     OPTION_NUMBER(conf, hidden, 1, UINT32_MAX)},
+    {0, "last", "WHAT",
+     "packs that fill no global batch: short (default),\n"
+     "dealt as they are; or drop",
+     OPTION_WORD(conf, drop, lasts)},
+    {0, "steps", NULL, "only print how many global batches there are",
+     OPTION_CONSTANT(conf, what, CONF_STEPS)},
+    {0, "list", NULL,
+     "only print lines of a step, a rank and its packs'\n"
+     "numbers",
+     OPTION_CONSTANT(conf, what, CONF_LIST)},
+    {0, "zstd", "LEVEL",
+     "compress, at LEVEL (3) from 1 to 22, so that single\n"
+     "packs can still be got at",
+     OPTION_NUMBER(conf, zstd_level, 1, MAX_LEVEL), .optional = true,
+     .constant = DEFAULT_LEVEL, .why = "must be a level from 1 to 22"},
+    {0, "no-sandbox", NULL, "keep all rights when the outputs are open",
+     OPTION_FLAG(conf, no_sandbox)},
+    {'v', "verbose", NULL, "tell at the end, on stderr, how even steps are",
+     OPTION_FLAG(conf, verbose)},
+    {'q', "quiet", NULL, "no progress line", OPTION_FLAG(conf, quiet)},
+    {0},
+};
+
+const option_program conf_program = {
+    .usage = "-n R -b B [OPTION]... [FILE]...",
+    .summary =
+        "Deals the packs of each step to R ranks, B to each, so that all\n"
+        "have as much to compute.  Reads pack streams from the FILEs, one\n"
+        "after the other, or from stdin; writes one for each rank, or that\n"
+        "of --rank to stdout.",
+    .entries = entries,
+};
+
+/* Whether -o has a place for the rank, where one is needed. */
+static int check_output(const conf *c)
+{
+    unsigned places;
+
+    if (c->output == NULL)
+        return c->what != CONF_SHARES || c->rank_given
+                   ? STATUS_OK
+                   : message_usage("say with -o how to call the ranks' files, "
+                                   "or with --rank which share to write");
+    if (c->what != CONF_SHARES)
+        return message_usage("-o: nothing is written with --%s",
+                             c->what == CONF_LIST ? "list" : "steps");
+    if (!pattern_places(c->output, &places))
+        return message_usage("-o: %s: behind %% stands d, 03d or the like, or "
+                             "%%", message_name(c->output));
+    if (places > 1 || (places == 0 && !c->rank_given))
+        return message_usage("-o: %s: must have one %%d, for the rank",
+                             message_name(c->output));
+    return STATUS_OK;
+}
+
+int conf_check(conf *c)
+{
+    if (c->ranks == 0 || c->per_rank == 0)
+        return message_usage("%s missing: give -n R and -b B",
+                             c->ranks == 0 && c->per_rank == 0
+                                 ? "ranks and batch are"
+                             : c->ranks == 0 ? "the number of ranks is"
+                                             : "the batch is");
+    if (c->ranks > PS_MAX_DEAL / c->per_rank)
+        return message_usage("-n and -b: a global batch has at most %" PRIu32
+                             " packs", PS_MAX_DEAL);
+    if (c->rank_given && c->rank >= c->ranks)
+        return message_usage("--rank: %" PRIu32 " is none of the %" PRIu32
+                             " ranks, which count from 0",
+                             c->rank, c->ranks);
+    if (c->cost.tokens != 0 || c->cost.squares != 0) {
+        if (c->hidden != 0)
+            return message_usage("--hidden: is for --cost=attention");
+    } else {
+        c->cost = ps_cost_attention(c->hidden == 0 ? DEFAULT_HIDDEN
+                                                   : c->hidden);
+    }
+    return check_output(c);
+}

@@ -1,0 +1,282 @@
+/*
+ * input.c - the packs of all inputs, in their order.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packdeal/input.h"
+
+#include <stdlib.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+static bool fail(input *in, const input_file *file, const ps_error *err)
+{
+    in->status = message_failure(files_input_name(file->name), err);
+    return false;
+}
+
+static bool fail_memory(input *in)
+{
+    message_error("%s", ps_result_text(PS_ERR_MEMORY));
+    in->status = STATUS_FAILURE;
+    return false;
+}
+
+/* ---- From file to file ---- */
+
+/* A later file must hold packs like the first. */
+static bool check_geometry(input *in)
+{
+    const ps_pack_info *info = packs_info(&in->file->packs);
+    ps_error err;
+
+    if (in->next == 1)
+        in->info = *info;
+    if (ps_pack_info_compare(info, &in->info, &err) == PS_OK)
+        return true;
+    message_error("%s: cannot follow %.100s: %s",
+                  files_input_name(in->file->name),
+                  files_input_name(in->names[0]), err.text);
+    in->status = STATUS_DATA;
+    return false;
+}
+
+static bool open_next(input *in)
+{
+    input_file *file = calloc(1, sizeof *file);
+    ps_error err;
+
+    if (file == NULL)
+        return fail_memory(in);
+    file->name = in->names[in->next++];
+    file->fd = files_open_input(file->name);
+    if (file->fd < 0) {
+        free(file);
+        in->status = STATUS_FAILURE;
+        return false;
+    }
+    if (in->files == NULL)
+        in->files = file;
+    else
+        in->file->next = file;
+    in->file = file;
+    in->number = 0;
+    in->n_seen = 0;
+    in->before = (ps_totals){0};
+    if (packs_open(&file->packs, file->fd, true, &err) != PS_OK)
+        return fail(in, file, &err);
+    return check_geometry(in);
+}
+
+bool input_begin(input *in, const char *const *names, int n_names)
+{
+    *in = (input){.names = names, .n_names = n_names};
+    return open_next(in);
+}
+
+/* Closes all files before one; NULL: all. */
+static void forget_files(input *in, const input_file *until)
+{
+    while (in->files != until) {
+        input_file *file = in->files;
+
+        in->files = file->next;
+        packs_close(&file->packs);
+        files_close_input(file->fd);
+        free(file);
+    }
+}
+
+/* ---- From stream to stream ---- */
+
+/* What a share takes over from the totals of its stream. */
+static void subtract(ps_totals *t, const ps_totals *before)
+{
+    t->input_sequences -= before->input_sequences;
+    t->input_tokens -= before->input_tokens;
+    t->truncated_sequences -= before->truncated_sequences;
+    t->truncated_tokens -= before->truncated_tokens;
+}
+
+static void add(ps_totals *t, const ps_totals *more)
+{
+    t->input_sequences += more->input_sequences;
+    t->input_tokens += more->input_tokens;
+    t->truncated_sequences += more->truncated_sequences;
+    t->truncated_tokens += more->truncated_tokens;
+}
+
+/*
+ * The last stream of the open file has ended, and so may have streams without
+ * packs, which count as a part of it.
+ */
+static void end_stream(input *in, uint32_t n_seen)
+{
+    input_stream *s = in->stream;
+
+    if (s == NULL || s->file != in->file)
+        return;
+    s->end = n_seen;
+    if (s->info != NULL) {
+        const ps_totals *t = ps_pack_reader_totals(in->file->packs.reader);
+
+        add(&s->totals, t);
+        subtract(&s->totals, &in->before);
+        in->before = *t;
+    }
+}
+
+/* The pack that was read is the first of stream `number` of its file. */
+static bool begin_stream(input *in, uint32_t number)
+{
+    const bool same = in->stream != NULL && in->stream->file == in->file;
+    input_stream *s = calloc(1, sizeof *s);
+
+    end_stream(in, number);
+    if (s == NULL)
+        return fail_memory(in);
+    s->file = in->file;
+    s->number = number;
+    /* The first one has those before it. */
+    s->first = same ? number : 0;
+    if (in->streams == NULL)
+        in->streams = s;
+    else
+        in->stream->next = s;
+    in->stream = s;
+    if (in->file->packs.reader == NULL)
+        return true;
+    s->info = malloc(sizeof *s->info);
+    if (s->info == NULL)
+        return fail_memory(in);
+    *s->info = *ps_pack_reader_stream(in->file->packs.reader);
+    return true;
+}
+
+bool input_header(input *in, const input_stream *s, ps_pack_info *info)
+{
+    ps_totals totals;
+    ps_error err;
+
+    if (s->info != NULL) {
+        *info = *s->info;
+        return true;
+    }
+    return ps_pack_file_stream(s->file->packs.file, s->number, info, &totals,
+                               &err) == PS_OK ||
+           fail(in, s->file, &err);
+}
+
+bool input_totals(input *in, const input_stream *s, ps_totals *totals)
+{
+    ps_pack_info info;
+    ps_totals more;
+    ps_error err;
+
+    *totals = s->totals;
+    for (uint32_t i = s->first; s->info == NULL && i < s->end; i++) {
+        if (ps_pack_file_stream(s->file->packs.file, i, &info, &more, &err) !=
+            PS_OK)
+            return fail(in, s->file, &err);
+        add(totals, &more);
+    }
+    return true;
+}
+
+/* ---- From pack to pack ---- */
+
+/* The next pack of the open file, or PS_END. */
+static ps_result next_of_file(input *in, ps_pack *pack, ps_error *err)
+{
+    packs *p = &in->file->packs;
+
+    if (p->file == NULL)
+        return ps_pack_reader_next(p->reader, pack, err);
+    if (in->number == ps_pack_file_packs(p->file))
+        return PS_END;
+    return ps_pack_file_head(p->file, in->number, pack, err);
+}
+
+bool input_next(input *in, input_pack *pack)
+{
+    ps_error err;
+    ps_result r;
+
+    while ((r = next_of_file(in, &pack->pack, &err)) == PS_END) {
+        const packs *p = &in->file->packs;
+
+        end_stream(in, p->file == NULL ? 0 : ps_pack_file_streams(p->file));
+        if (in->next == in->n_names || !open_next(in))
+            return false;
+    }
+    if (r != PS_OK)
+        return fail(in, in->file, &err);
+    if (in->stream == NULL || in->stream->file != in->file ||
+        in->n_seen != pack->pack.stream + 1) {
+        if (!begin_stream(in, pack->pack.stream))
+            return false;
+        in->n_seen = pack->pack.stream + 1;
+    }
+    pack->number = in->number++;
+    pack->stream = in->stream;
+    return true;
+}
+
+bool input_read(input *in, input_pack *pack)
+{
+    ps_error err;
+
+    if (pack->pack.record != NULL)
+        return true;
+    return ps_pack_file_read(pack->stream->file->packs.file, pack->number,
+                             &pack->pack, &err) == PS_OK ||
+           fail(in, pack->stream->file, &err);
+}
+
+bool input_count(input *in, uint64_t *n)
+{
+    ps_pack pack;
+    ps_error err;
+    ps_result r;
+
+    *n = 0;
+    do {
+        if (in->file->packs.file != NULL)
+            *n += in->number = ps_pack_file_packs(in->file->packs.file);
+        while ((r = next_of_file(in, &pack, &err)) == PS_OK)
+            ++*n;
+        if (r != PS_END)
+            return fail(in, in->file, &err);
+        forget_files(in, in->file);
+    } while (in->next < in->n_names && open_next(in));
+    return in->status == STATUS_OK;
+}
+
+void input_forget(input *in)
+{
+    while (in->streams != in->stream) {
+        input_stream *s = in->streams;
+
+        in->streams = s->next;
+        free(s->info);
+        free(s);
+    }
+    forget_files(in, in->stream == NULL ? NULL : in->stream->file);
+}
+
+uint64_t input_offset(const input *in)
+{
+    const packs *p = &in->file->packs;
+
+    return p->file != NULL ? in->number * in->info.record_bytes
+                           : packs_offset(p);
+}
+
+int input_end(input *in)
+{
+    in->stream = NULL;
+    input_forget(in);
+    return in->status;
+}

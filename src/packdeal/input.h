@@ -1,0 +1,95 @@
+/*
+ * input.h - the packs of all inputs, in their order.
+ *
+ * Of a regular file it gives heads, and reads a pack when it is asked for.  A
+ * pipe gives each pack once, whole.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef PACKDEAL_INPUT_H
+#define PACKDEAL_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/packs.h"
+#include "packstream.h"
+
+typedef struct input_file {
+    const char *name;
+    int fd;
+    packs packs;
+    struct input_file *next;
+} input_file;
+
+/* A stream with packs in it, and streams without packs beside it. */
+typedef struct input_stream {
+    input_file *file;
+    uint32_t number; /* in its file */
+    uint32_t first;  /* with those beside it: from this one on */
+    uint32_t end;    /* up to, but without, that */
+    ps_pack_info *info; /* of a pipe: its header, */
+    ps_totals totals;   /* and once it has ended, its totals */
+    struct input_stream *next;
+} input_stream;
+
+/* A pack of an input. */
+typedef struct input_pack {
+    ps_pack pack;    /* of a regular file without its record */
+    uint64_t number; /* in its file */
+    input_stream *stream;
+} input_pack;
+
+typedef struct input {
+    const char *const *names; /* "-" is stdin */
+    int n_names;
+    int next;            /* index of the next name */
+    input_file *files;   /* that are open, the oldest first */
+    input_file *file;    /* that is read, the last of them */
+    uint64_t number;     /* of its next pack */
+    input_stream *streams; /* of packs that were given, the oldest first */
+    input_stream *stream;  /* the last of them */
+    uint32_t n_seen;       /* streams of this file that were come to */
+    ps_totals before;      /* of a pipe: what streams before this one had */
+    ps_pack_info info;     /* of the first stream of all */
+    int status;            /* of a failure, which was told; else STATUS_OK */
+} input;
+
+/* Opens the first file; false after a message. */
+bool input_begin(input *in, const char *const *names, int n_names);
+
+/*
+ * The next pack; the record of one from a pipe is there until the next call.
+ * False at the end, or after a message.
+ */
+bool input_next(input *in, input_pack *pack);
+
+/* Packs of all inputs; regular ones are not read.  False after a message. */
+bool input_count(input *in, uint64_t *n);
+
+/*
+ * Reads the record of a pack of a regular file; does nothing to one of a pipe.
+ * It is there until the next call.  False after a message.
+ */
+bool input_read(input *in, input_pack *pack);
+
+/* The header of a stream.  False after a message. */
+bool input_header(input *in, const input_stream *stream, ps_pack_info *info);
+
+/*
+ * What the input of a stream was, once all of its packs were given; streams
+ * without packs count with those beside them.  False after a message.
+ */
+bool input_totals(input *in, const input_stream *stream, ps_totals *totals);
+
+/* Forgets all streams and files before those of the last pack. */
+void input_forget(input *in);
+
+/* Bytes read or passed over so far, of the file that is read. */
+uint64_t input_offset(const input *in);
+
+/* Releases everything; the exit status. */
+int input_end(input *in);
+
+#endif

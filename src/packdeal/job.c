@@ -1,0 +1,161 @@
+/*
+ * job.c - shares, a list, or the number of steps.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packdeal/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/progress.h"
+#include "packdeal/batch.h"
+#include "packdeal/input.h"
+#include "packdeal/shares.h"
+
+/* The first failure of two. */
+static int either(int status, int other)
+{
+    return status != STATUS_OK ? status : other;
+}
+
+static void report(const batch *b)
+{
+    const batch_costs *all = &b->all;
+    const double mean = all->mean > 0 ? all->mean : 1;
+
+    message_note("%" PRIu64 " steps; costliest rank over mean %.4f, "
+                 "undealt %.4f",
+                 b->steps, all->dealt / mean, all->in_order / mean);
+}
+
+/* ---- Shares ---- */
+
+/* Goes on with another stream of the input; NULL: that was the last. */
+static bool turn(shares *s, input *in, const input_stream **from,
+                 const input_stream *to)
+{
+    const input_stream *before = *from;
+    ps_pack_info info;
+    ps_totals totals;
+
+    *from = to;
+    if (to != NULL && !input_header(in, to, &info))
+        return false;
+    if (before == NULL)
+        return to == NULL || shares_begin(s, &info, to->file->name);
+    return input_totals(in, before, &totals) &&
+           shares_end_stream(s, &totals, to == NULL ? NULL : &info,
+                             before->file->name);
+}
+
+/* Writes the packs of a batch, in their order, each to its share. */
+static bool write_batch(shares *s, batch *b, input *in,
+                        const input_stream **stream)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        input_pack *p = &b->packs[i];
+
+        if (p->stream != *stream && !turn(s, in, stream, p->stream))
+            return false;
+        if (shares_have(s, b->ranks[i]) &&
+            (!input_read(in, p) || !shares_put(s, b->ranks[i], &p->pack)))
+            return false;
+    }
+    input_forget(in);
+    return shares_push(s);
+}
+
+static void write_all(shares *s, batch *b, input *in)
+{
+    const input_stream *stream = NULL;
+    progress live;
+    bool going = true;
+
+    progress_start(&live, !s->conf->quiet);
+    while (going && batch_next(b, in)) {
+        going = write_batch(s, b, in, &stream);
+        if (progress_due(&live))
+            progress_show(&live, &(progress_figures){
+                .bytes = input_offset(in), .packs = b->n_packs});
+    }
+    progress_end(&live);
+    if (going && b->status == STATUS_OK && in->status == STATUS_OK)
+        (void)(turn(s, in, &stream, NULL) && shares_finish(s));
+}
+
+int job_shares(const conf *c)
+{
+    shares s = {0};
+    batch b = {0};
+    input in;
+    int status;
+
+    if (input_begin(&in, c->names, c->n_names) && batch_open(&b, c, true) &&
+        shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
+        write_all(&s, &b, &in);
+    status = either(in.status, b.status);
+    status = shares_end(&s, status);
+    if (status == STATUS_OK && c->verbose)
+        report(&b);
+    (void)input_end(&in);
+    batch_close(&b);
+    return status;
+}
+
+/* ---- What would be done ---- */
+
+static void print_step(const conf *c, const batch *b)
+{
+    const uint32_t first = c->rank_given ? c->rank : 0;
+    const uint32_t end = c->rank_given ? c->rank + 1 : c->ranks;
+    const uint64_t before = b->n_packs - b->n;
+
+    for (uint32_t rank = first; rank < end; rank++) {
+        printf("%" PRIu64 " %" PRIu32, b->steps - 1, rank);
+        for (uint32_t i = 0; i < b->n; i++)
+            if (b->ranks[i] == rank)
+                printf(" %" PRIu64, before + i);
+        putchar('\n');
+    }
+}
+
+int job_list(const conf *c)
+{
+    batch b = {0};
+    input in;
+    int status;
+
+    if (input_begin(&in, c->names, c->n_names) && batch_open(&b, c, false))
+        while (batch_next(&b, &in) && !ferror(stdout)) {
+            print_step(c, &b);
+            input_forget(&in);
+        }
+    status = either(in.status, b.status);
+    if (status == STATUS_OK && c->verbose)
+        report(&b);
+    batch_close(&b);
+    (void)input_end(&in);
+    return status;
+}
+
+int job_steps(const conf *c)
+{
+    const uint64_t whole = (uint64_t)c->ranks * c->per_rank;
+    uint64_t n = 0;
+    bool counted;
+    input in;
+    int status;
+
+    counted = input_begin(&in, c->names, c->n_names) && input_count(&in, &n);
+    status = input_end(&in);
+    if (!counted)
+        return status;
+    if (!batch_suffices(c, n))
+        return STATUS_DATA;
+    printf("%" PRIu64 "\n", n / whole + (n % whole != 0 && !c->drop));
+    return STATUS_OK;
+}

@@ -1,0 +1,39 @@
+/*
+ * main.c - deal packs to ranks, so that all have as much to compute.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "packdeal/conf.h"
+#include "packdeal/job.h"
+
+int main(int argc, char **argv)
+{
+    conf c = {0};
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    message_init(argv[0]);
+    outcome = option_parse(&conf_program, argc, argv, &c, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    c.names = option_files(argc, argv, first, &c.n_names);
+    if (c.output != NULL && strcmp(c.output, "-") == 0)
+        c.output = NULL;
+    status = conf_check(&c);
+    if (status != STATUS_OK)
+        return status;
+    if (!files_can_read(c.names, c.n_names))
+        return STATUS_FAILURE;
+    if (c.what == CONF_SHARES)
+        return job_shares(&c);
+    status = c.what == CONF_LIST ? job_list(&c) : job_steps(&c);
+    return files_close_stdout() ? status
+           : status == STATUS_OK ? STATUS_FAILURE : status;
+}

@@ -1,0 +1,242 @@
+/*
+ * shares.c - what is written: a pack stream for each rank.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packdeal/shares.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/sandbox.h"
+#include "packdeal/pattern.h"
+
+static bool fail(shares *s, const char *what, const ps_error *err)
+{
+    s->status = message_failure(what, err);
+    return false;
+}
+
+static bool fail_output(shares *s, const share *one, const ps_error *err)
+{
+    return fail(s, files_output_name(one->name), err);
+}
+
+/* ---- Opening ---- */
+
+/* Whether something is there that is no regular file. */
+static bool is_special(const char *name)
+{
+    struct stat st;
+
+    return stat(name, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+/* Names all outputs; a missing pipe must not become a file. */
+static bool name_all(shares *s)
+{
+    const conf *c = s->conf;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->of[i].name =
+            pattern_name(c->output, c->rank_given ? c->rank : i);
+        if (s->of[i].name == NULL) {
+            message_error("%s", ps_result_text(PS_ERR_MEMORY));
+            return false;
+        }
+        s->of[i].regular = !is_special(s->of[i].name);
+        if (s->of[i].regular != s->of[0].regular) {
+            const share *pipe = &s->of[s->of[0].regular ? i : 0];
+            const share *other = &s->of[s->of[0].regular ? 0 : i];
+
+            message_error("%s: is no pipe, and %s is one",
+                          message_name(other->name), message_name(pipe->name));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool open_one(shares *s, share *one)
+{
+    const conf *c = s->conf;
+
+    if (one->name != NULL && one->regular) {
+        one->fd = file_set_add(&s->set, one->name, strlen(one->name), "",
+                               c->names, c->n_names);
+        return one->fd >= 0;
+    }
+    one->fd = files_open_output(one->name, true, -1);
+    one->regular = one->fd >= 0 && files_is(FILES_REGULAR, one->fd);
+    return one->fd >= 0;
+}
+
+bool shares_open(shares *s, const conf *c)
+{
+    const uint32_t n = c->rank_given ? 1 : c->ranks;
+    bool opened;
+
+    *s = (shares){.conf = c, .of = calloc(n, sizeof *s->of)};
+    opened = s->of != NULL;
+    if (!opened)
+        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+    s->n = opened ? n : 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        s->of[i].fd = -1;
+    if (opened && c->output != NULL)
+        opened = name_all(s);
+    for (uint32_t i = 0; opened && i < s->n; i++)
+        opened = open_one(s, &s->of[i]);
+    if (!opened)
+        s->status = STATUS_FAILURE;
+    return opened;
+}
+
+/* The folder that all regular files are in, or in one below; -1: there is none. */
+static int open_folder(const shares *s)
+{
+    char folder[FILES_MAX_NAME];
+    char place[FILES_MAX_NAME];
+    size_t n;
+
+    if (s->set.n == 0)
+        return -1;
+    n = strcspn(s->conf->output, "%");
+    (void)snprintf(place, sizeof place, "%.*s", (int)n, s->conf->output);
+    (void)files_split(place, folder);
+    return files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+}
+
+bool shares_sandbox(shares *s)
+{
+    const int folder = open_folder(s);
+    bool entered;
+
+    if (folder < 0 && s->set.n > 0) {
+        message_errno("-o");
+        s->status = STATUS_FAILURE;
+        return false;
+    }
+    entered = sandbox_enter(s->conf->names, s->conf->n_names, folder);
+    if (!entered)
+        s->status = STATUS_FAILURE;
+    if (folder >= 0)
+        (void)close(folder);
+    return entered;
+}
+
+/* ---- Writing ---- */
+
+bool shares_begin(shares *s, const ps_pack_info *info, const char *name)
+{
+    ps_error err;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        share *one = &s->of[i];
+        const ps_pack_writer_options options = {
+            .compressed = s->conf->zstd_level != 0,
+            .level = (int)s->conf->zstd_level,
+            .threads = !one->regular || s->conf->zstd_level != 0,
+        };
+
+        const ps_result r = ps_pack_writer_open(&one->writer, one->fd, info,
+                                                &options, &err);
+
+        if (r == PS_ERR_UNSUPPORTED)
+            return fail(s, files_input_name(name), &err);
+        if (r != PS_OK)
+            return fail_output(s, one, &err);
+    }
+    return true;
+}
+
+bool shares_push(shares *s)
+{
+    ps_error err;
+
+    /* Whole blocks do for files. */
+    for (uint32_t i = 0; i < s->n && !s->of[i].regular; i++)
+        if (ps_pack_writer_push(s->of[i].writer, &err) != PS_OK)
+            return fail_output(s, &s->of[i], &err);
+    return true;
+}
+
+bool shares_end_stream(shares *s, const ps_totals *totals,
+                       const ps_pack_info *next, const char *name)
+{
+    ps_error err;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const ps_result r =
+            ps_pack_writer_end(s->of[i].writer, totals, next, &err);
+
+        if (r == PS_ERR_CORRUPT || r == PS_ERR_UNSUPPORTED)
+            return fail(s, files_input_name(name), &err);
+        if (r != PS_OK)
+            return fail_output(s, &s->of[i], &err);
+    }
+    return true;
+}
+
+bool shares_finish(shares *s)
+{
+    ps_error err;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (ps_pack_writer_finish(s->of[i].writer, &err) != PS_OK)
+            return fail_output(s, &s->of[i], &err);
+    return true;
+}
+
+/* The share of a rank, or NULL. */
+static share *share_of(const shares *s, uint32_t rank)
+{
+    if (!s->conf->rank_given)
+        return &s->of[rank];
+    return rank == s->conf->rank ? &s->of[0] : NULL;
+}
+
+bool shares_have(const shares *s, uint32_t rank)
+{
+    return share_of(s, rank) != NULL;
+}
+
+bool shares_put(shares *s, uint32_t rank, const ps_pack *pack)
+{
+    share *one = share_of(s, rank);
+    ps_error err;
+
+    return one == NULL ||
+           ps_pack_writer_put(one->writer, pack, &err) == PS_OK ||
+           fail_output(s, one, &err);
+}
+
+/* ---- Closing ---- */
+
+int shares_end(shares *s, int status)
+{
+    if (s->status == STATUS_OK)
+        s->status = status;
+    for (uint32_t i = 0; i < s->n; i++) {
+        share *one = &s->of[i];
+
+        ps_pack_writer_free(one->writer);
+        if (one->fd >= 0 && !files_close_output(one->fd, one->name) &&
+            s->status == STATUS_OK)
+            s->status = STATUS_FAILURE;
+        free(one->name);
+    }
+    if (s->status == STATUS_OK && !file_set_publish(&s->set))
+        s->status = STATUS_FAILURE;
+    file_set_free(&s->set);
+    free(s->of);
+    return s->status;
+}

@@ -1,0 +1,608 @@
+#!/usr/bin/env bats
+# packdeal.bats - packdeal: shares have every pack once, each step's packs are
+# those of that step, and the costs of ranks are even.
+#
+# tests/support/packdeal.py looks into shares by what packstream(5) says.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# shares_of R B FILE OPTION...: deals the file, as r0, r1 and so on.
+shares_of() {
+    rm -f r[0-9]*
+    packdeal -q -n "$1" -b "$2" -o r%d "${@:4}" "$3"
+}
+
+# whole R B FILE: the shares r0, r1... together are the file.
+whole() {
+    skip_without python3
+    support packdeal.py shares "$1" "$2" "$3" r%d
+    for ((rank = 0; rank < $1; rank++)); do
+        packstat -q --verify "r$rank"
+    done
+}
+
+# uneven: x.pks, packs of lengths that differ much.
+uneven() {
+    draw 900 128 90 7 3 | tokcat --from=ids >x.tok
+    packstream -q -L 128 x.tok >x.pks
+}
+
+# ------------------------------------------------------------------ shares
+
+@test "every pack is in one share, among those of its step" {
+    uneven
+    for shape in '4 4' '3 2' '1 5' '7 1' '2 100'; do
+        # shellcheck disable=SC2086 # two words
+        shares_of $shape x.pks
+        # shellcheck disable=SC2086
+        whole $shape x.pks
+    done
+}
+
+@test "so it is with channels, gaps, pieces and rejects" {
+    bert_lines 300 40 >lines
+    tokcat --from=jsonl lines >x.tok
+    for option in --align=8 --overlong=truncate --overlong=drop \
+        --overlong=split -aconcat --shuffle=3; do
+        packstream -q -L 32 "$option" --overlong=drop x.tok >x.pks ||
+            packstream -q -L 32 "$option" x.tok >x.pks
+        shares_of 4 3 x.pks
+        whole 4 3 x.pks
+    done
+}
+
+@test "a share gives its sequences, pieces only as they lie in the packs" {
+    uneven
+    shares_of 3 4 x.pks
+    packcat --to=ids x.pks | sort >wanted
+    packcat --to=ids r0 r1 r2 | sort | diff -u wanted -
+    packcat --to=ids r1 | packcat_is_part_of x.pks
+    packstream -q -L 50 --overlong=split x.tok >x.pks
+    shares_of 3 4 x.pks
+    refused 65 'r2: a share of a stream in which sequences were split' \
+        packcat r2
+    packcat --to=ids --order=pack r0 r1 r2 | sort >got
+    packcat --to=ids --order=pack x.pks | sort | diff -u - got
+    refused 65 'r1: a share of a stream' packstat --verify --against=x.tok r1
+}
+
+# packcat_is_part_of FILE: the lines on stdin are some of the file's sequences,
+# in their order.
+packcat_is_part_of() {
+    packcat --to=ids "$1" | diff - /dev/stdin >changes || true
+    run -1 grep '^>' changes
+}
+
+@test "packs.py reads a share" {
+    skip_without_numpy
+    uneven
+    shares_of 3 4 x.pks
+    for ((rank = 0; rank < 3; rank++)); do
+        "$PYTHON_NUMPY" - "${abs_top_srcdir:?}/python/packstream" "r$rank" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import packs
+print(sum(len(batch["n_seq"]) for batch in packs.open_packs(
+    sys.argv[2]).batches(4)))
+END
+    done >got
+    packdeal --list -n 3 -b 4 x.pks | awk '
+        { n[$2] += NF - 2 } END { print n[0]; print n[1]; print n[2] }' |
+        diff - got
+}
+
+@test "a share can be dealt again" {
+    uneven
+    shares_of 2 6 x.pks
+    cp r1 y.pks
+    shares_of 3 2 y.pks
+    for file in r0 r1 r2; do
+        packstat -q --verify "$file"
+    done
+    packstat --verify y.pks >wanted
+    [ "$(packcat --to=ids r0 r1 r2 | sort | cksum)" = \
+        "$(packcat --to=ids y.pks | sort | cksum)" ]
+}
+
+# ------------------------------------------------------------ one rank alone
+
+# alike R B FILE...: --rank gives what -o does, from the files and from pipes.
+alike() {
+    local rank
+    rm -f r[0-9]*
+    packdeal -q -n "$1" -b "$2" -o r%d "${@:3}"
+    for ((rank = 0; rank < $1; rank++)); do
+        packdeal -n "$1" -b "$2" --rank=$rank "${@:3}" | cmp - "r$rank"
+        cat "${@:3}" | packdeal -n "$1" -b "$2" --rank=$rank | cmp - "r$rank"
+    done
+    packdeal -n "$1" -b "$2" --rank=0 -o one "$3" "${@:4}"
+    cmp one r0
+    packdeal -n "$1" -b "$2" --rank=0 -o one.%03d "$3" "${@:4}"
+    cmp one.000 r0
+}
+
+@test "--rank is file r of -o, byte for byte" {
+    uneven
+    alike 4 3 x.pks
+    alike 3 50 x.pks
+}
+
+@test "compressed packs are dealt as plain ones, and shares compressed" {
+    uneven
+    packstream -q -L 128 --zstd=1 x.tok >x.zst
+    shares_of 4 3 x.pks
+    for ((rank = 0; rank < 4; rank++)); do
+        packdeal -n 4 -b 3 --rank=$rank x.zst | cmp - r$rank
+        piped x.zst | packdeal -n 4 -b 3 --rank=$rank | cmp - r$rank
+        packdeal -n 4 -b 3 --rank=$rank --zstd x.zst >y.zst
+        packstat -q --verify y.zst
+        [ "$(packcat --range=0: --to=ids y.zst | cksum)" = \
+            "$(packcat --range=0: --to=ids r$rank | cksum)" ]
+        [ "$(size y.zst)" -lt "$(size r$rank)" ]
+        packdeal -q -n 4 -b 3 --rank=$rank --zstd -o z.zst x.pks
+        cmp y.zst z.zst
+    done
+}
+
+@test "packs of joined streams that are dropped" {
+    uneven
+    for seed in 1 2 3; do
+        draw 9 100 90 $seed | tokcat --from=ids |
+            packstream -q -L 128 -d 9 -a none >$seed.pks
+    done
+    cat 1.pks 2.pks 3.pks >x.pks
+    for batch in 2 3 4; do
+        packdeal -q -n 4 -b $batch --last=drop -o r%d x.pks
+        for rank in 0 1 2 3; do
+            piped x.pks |
+                packdeal -n 4 -b $batch --rank=$rank --last=drop |
+                cmp - r$rank
+            packstat -q --verify r$rank
+        done
+    done
+    # 16 packs are dealt; of the last stream none is.
+    packcat --to=ids r0 r1 r2 r3 | sort >got
+    packcat --range=:16 --to=ids x.pks | sort | diff - got
+}
+
+@test "streams that were joined, and several files" {
+    uneven
+    packstream -q -L 128 -d 14 --shuffle=3 x.tok >y.pks
+    packstream -q -L 128 -d 14 x.tok >x.pks
+    tokcat --from=ids /dev/null | packstream -q -L 128 -d 14 >none.pks
+    draw 90 400 90 | tokcat --from=ids >z.tok
+    packstream -q -L 128 -d 14 --overlong=truncate z.tok >z.pks
+    cat none.pks x.pks none.pks none.pks y.pks z.pks none.pks >all.pks
+    alike 4 3 all.pks
+    whole 4 3 all.pks
+    alike 4 3 none.pks x.pks none.pks y.pks z.pks
+    alike 2 200 x.pks y.pks z.pks
+    for file in x y z; do
+        packstream -q -L 128 -d 14 --zstd=1 x.tok >$file.zst
+    done
+    alike 4 3 x.zst y.zst z.zst
+    # Of some streams a rank has no pack.
+    for seed in 1 2 3 4; do
+        draw 3 100 90 $seed | tokcat --from=ids | packstream -q -L 128 -d 14
+    done >fews.pks
+    alike 4 2 fews.pks
+    whole 4 2 fews.pks
+}
+
+# ------------------------------------------------------------------- deals
+
+@test "no deal is better" {
+    skip_without python3
+    uneven
+    for shape in '2 4' '3 3' '4 2'; do
+        # shellcheck disable=SC2086
+        set -- $shape
+        packdeal -n "$1" -b "$2" --hidden=5 --last=drop --list x.pks >list
+        support packdeal.py best "$1" "$2" 5 x.pks <list
+    done
+}
+
+@test "the list is that of the shares" {
+    uneven
+    shares_of 3 4 x.pks
+    packdeal -n 3 -b 4 --list x.pks >list
+    packdeal -n 3 -b 4 --list --rank=1 - <x.pks |
+        diff - <(awk '$2 == 1' list)
+    for rank in 0 1 2; do
+        awk -v rank=$rank '$2 == rank { for (i = 3; i <= NF; i++) print $i }' \
+            list | while read -r number; do
+            packcat --range="$number:$((number + 1))" --to=ids x.pks
+        done >wanted
+        packcat --order=pack --to=ids r$rank | diff - wanted
+    done
+    [ "$(wc -l <list)" = $((3 * $(packdeal -n 3 -b 4 --steps x.pks))) ]
+}
+
+@test "the cost is as it was asked for" {
+    # Four packs of 8: one sequence, or more of them.
+    printf '%s\n' '1 2 3 4 5 6 7 8' '1 2 3 4 5 6 7 8' '1 2 3 4' '1 2 3 4' \
+        '1 2 3 4' '1 2 3 4' | tokcat --from=ids |
+        packstream -q -L 8 -a nextfit >x.pks
+    packdeal -n 2 -b 2 --list --cost=0:1 x.pks | diff - <(
+        printf '0 0 0 3\n0 1 1 2\n')
+    packdeal -n 2 -b 2 --list --hidden=1 x.pks | diff - <(
+        printf '0 0 0 3\n0 1 1 2\n')
+    # Attention does not matter: 8 tokens each, or 8 and 4 below.
+    for cost in --cost=tokens --cost=1:0 --cost=attention; do
+        packdeal -n 2 -b 2 --list $cost x.pks >list
+        [ "$(cut -d ' ' -f 3- list | tr ' ' '\n' | sort | tr -d '\n')" = 0123 ]
+    done
+    printf '%s\n' '1 2 3 4 5 6' '1 2 3' '1 2 3' 5 |
+        tokcat --from=ids | packstream -q -L 6 -a none >x.pks
+    packdeal -n 2 -b 2 --list --cost=tokens x.pks | diff - <(
+        printf '0 0 0 3\n0 1 1 2\n')
+    speaker=packdeal refused 65 'the costs of a global batch exceed 63 bits' \
+        packdeal -n 2 -b 2 --list --cost=0:200000000000000000 x.pks
+    speaker=packdeal refused 65 'x.pks: ' \
+        packdeal -n 2 -b 2 --list --cost=0:18446744073709551615 x.pks
+}
+
+@test "-v tells how even steps are" {
+    uneven
+    packdeal -n 4 -b 4 -v -o r%d x.pks 2>told
+    [[ $(cat told) =~ ^'packdeal: '[0-9]+' steps; costliest rank over mean '\
+1.[0-9]{4}', undealt '1.[0-9]{4}$ ]]
+    packdeal -n 4 -b 4 -v --list x.pks 2>&1 >list | diff - told
+    awk '{ exit !($8 < $10 && $8 >= 1) }' told
+}
+
+# --------------------------------------------------------------- last steps
+
+@test "packs that fill no step are dealt as well, or dropped" {
+    draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
+    [ "$(packdeal -n 4 -b 3 --steps x.pks)" = 2 ]
+    [ "$(piped x.pks | packdeal -n 4 -b 3 --steps --last=drop)" = 1 ]
+    [ "$(piped x.pks | packdeal -n 4 -b 3 --steps x.pks - x.pks)" = 6 ]
+    [ "$(packdeal -n 4 -b 3 --steps --last=drop x.pks x.pks)" = 3 ]
+    shares_of 4 3 x.pks
+    whole 4 3 x.pks
+    packdeal -n 4 -b 3 --list --last=drop x.pks >list
+    packdeal -n 4 -b 3 --list --last=short x.pks | head -n 4 | diff - list
+    shares_of 4 3 x.pks --last=drop
+    packstat --quick --json r0 r1 r2 r3 | grep -c '"packs": 3,' | grep -x 4
+    for file in r0 r1 r2 r3; do
+        packstat -q --verify $file
+    done
+    # Fewer than ranks are left: one rank has none.
+    [ "$(packdeal -n 5 -b 4 --list x.pks | awk 'NF == 2' | wc -l)" = 2 ]
+    shares_of 5 4 x.pks
+    whole 5 4 x.pks
+    # All packs are fewer than a step, but not than ranks.
+    shares_of 5 40 x.pks
+    whole 5 40 x.pks
+}
+
+# ------------------------------------------------------------------- pipes
+
+# readers R: R of them, each of a FIFO r0, r1 and so on; got0, got1...
+readers() {
+    local rank
+    pids=()
+    for ((rank = 0; rank < $1; rank++)); do
+        mkfifo "r$rank"
+        cat "r$rank" >"got$rank" &
+        pids+=($!)
+    done
+}
+
+@test "FIFOs get the shares" {
+    uneven
+    readers 3
+    packdeal -q -n 3 -b 4 -o r%d x.pks
+    wait "${pids[@]}"
+    for rank in 0 1 2; do
+        packdeal -n 3 -b 4 --rank=$rank x.pks | cmp - got$rank
+    done
+    rm -f r?
+    readers 3
+    piped x.pks | packdeal -q -n 3 -b 4 -o r%d --zstd
+    wait "${pids[@]}"
+    for rank in 0 1 2; do
+        packdeal -n 3 -b 4 --rank=$rank --zstd x.pks | cmp - got$rank
+    done
+}
+
+@test "a step leaves as soon as it has come" {
+    uneven
+    stride=$(number x.pks 20 4)
+    readers 2
+    mkfifo in
+    packdeal -q -n 2 -b 3 -o r%d in &
+    exec 4>in
+    head -c $((4096 + 6 * stride)) x.pks >&4
+    for rank in 0 1; do
+        eventually is_larger got$rank $((4096 + 3 * stride - 1))
+        [ "$(size got$rank)" = $((4096 + 3 * stride)) ]
+    done
+    tail -c +$((4096 + 6 * stride + 1)) x.pks >&4
+    exec 4>&-
+    wait
+    packdeal -n 2 -b 3 --rank=1 x.pks | cmp - got1
+}
+
+@test "a reader who lags stops others only once its buffer is full" {
+    many 3000 1000 | packstream -q -L 1000 -a none >x.pks
+    mkfifo r0 r1
+    packdeal -q -n 2 -b 4 -o r%d x.pks &
+    exec 5<r0
+    cat r1 >got1 &
+    # What waits for rank 0: more than the 1 MiB that a pipe holds at most.
+    eventually is_larger got1 1200000
+    packdeal -n 2 -b 4 --rank=0 x.pks | cmp - /dev/fd/5
+    exec 5<&-
+    wait
+    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - got1
+}
+
+# Each step is read from the last rank to the first, and nothing ahead: records
+# are larger than what a pipe holds, and streams end within a step.
+@test "readers in lockstep wait for nobody" {
+    skip_without python3
+    for letter in a b c; do
+        for n in 5 3 9 2 7 4; do
+            head -c "${n}00000" /dev/zero | tr '\0' "$letter"
+            echo
+        done | tokcat --from=bytes | packstream -q -L 1000000 -a none
+    done >x.pks
+    packdeal -n 3 -b 2 --list x.pks | awk '{ exit NF != 4 }'
+    mkfifo r0 r1 r2
+    packdeal -q -n 3 -b 2 -o r%d x.pks &
+    timeout 60 python3 - "$(number x.pks 20 4)" <<'END'
+import sys
+stride = int(sys.argv[1])
+assert stride > 1 << 20
+ranks = [open("r%d" % rank, "rb") for rank in range(3)]
+got = [open("got%d" % rank, "wb") for rank in range(3)]
+for size in [2 * stride] * 3 + [3 * 4096 + 3 * stride]:
+    for rank in 2, 1, 0:
+        got[rank].write(ranks[rank].read(size))
+END
+    wait
+    for rank in 0 1 2; do
+        packdeal -n 3 -b 2 --rank=$rank x.pks | cmp - got$rank
+    done
+}
+
+@test "a reader that goes away ends it silently, and others see a cut stream" {
+    many 3000 1000 | packstream -q -L 1000 -a none >x.pks
+    mkfifo r0 r1
+    cat r1 >got1 &
+    other=$!
+    head -c 5000 r0 >/dev/null &
+    run --separate-stderr packdeal -q -n 2 -b 4 -o r%d x.pks
+    [ "$status" = 141 ]
+    [ -z "$stderr" ]
+    wait "$other"
+    refused 65 'got1: ' packstat --verify got1
+}
+
+@test "a missing pipe does not become a file" {
+    uneven
+    mkfifo r0 r1
+    speaker=packdeal refused 1 'r2: is no pipe, and r0 is one' \
+        packdeal -n 3 -b 4 -o r%d x.pks
+    rm r0
+    speaker=packdeal refused 1 'r0: is no pipe, and r1 is one' \
+        packdeal -n 2 -b 4 -o r%d x.pks
+    absent r0 r2 r0.new r2.new
+}
+
+# ------------------------------------------------------------------ refused
+
+@test "bad options" {
+    # shellcheck disable=SC2034 # bad_option takes them
+    program=packdeal operands=(x.pks)
+    bad_option 'ranks and batch are missing: give -n R and -b B'
+    bad_option 'the number of ranks is missing: give -n R and -b B' -b 3
+    bad_option 'the batch is missing: give -n R and -b B' -n 3
+    bad_option "say with -o how to call the ranks' files, or with --rank \
+which share to write" -n 2 -b 2
+    bad_option '--rank: 2 is none of the 2 ranks, which count from 0' \
+        -n 2 -b 2 --rank=2
+    bad_option '-n and -b: a global batch has at most 4194304 packs' \
+        -n 4194304 -b 2 --rank=0
+    bad_option '--hidden: is for --cost=attention' -n 2 -b 2 --rank=0 \
+        --cost=tokens --hidden=3
+    for cost in 3 3: :3 0:0 a:b token 1:2:3 -1:2 99999999999999999999999:1; do
+        bad_option "--cost=$cost: must be tokens, attention, or A:B, two \
+numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
+    done
+    bad_option '-o: out: must have one %d, for the rank' -n 2 -b 2 -o out
+    bad_option '-o: %d%d: must have one %d, for the rank' -n 2 -b 2 -o %d%d
+    bad_option '-o: %%: must have one %d, for the rank' -n 2 -b 2 -o %%
+    for name in %s out% %0d %10d %-d %ld; do
+        bad_option "-o: $name: behind % stands d, 03d or the like, or %" \
+            -n 2 -b 2 -o "$name"
+    done
+    bad_option '-o: nothing is written with --list' -n 2 -b 2 --list -o r%d
+    bad_option '-o: nothing is written with --steps' -n 2 -b 2 --steps -o r%d
+}
+
+@test "names of files" {
+    uneven
+    mkdir dir
+    packdeal -q -n 2 -b 4 -o 'dir/50%%-%02d' x.pks
+    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - dir/50%-01
+    mkdir dir/0 dir/1
+    packdeal -q -n 2 -b 4 -o 'dir/%d/x.pks' x.pks
+    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - dir/1/x.pks
+    speaker=packdeal refused 1 'none/0.new: No such file' \
+        packdeal -n 2 -b 4 -o 'none/%d' x.pks
+    cp x.pks r1
+    speaker=packdeal refused 1 'r1: ' packdeal -n 2 -b 4 -o r%d r1
+    cmp x.pks r1
+    absent r0 r0.new r1.new
+}
+
+@test "too few packs" {
+    draw 7 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
+    : | packstream -q -L 32 -d 4 >none.pks 2>/dev/null
+    for option in --rank=1 --list --steps -or%d; do
+        speaker=packdeal refused 65 'there are 7 packs for 8 ranks' \
+            packdeal -q -n 8 -b 1 $option x.pks
+        speaker=packdeal refused 65 "there are 7 packs, and 8 in a global \
+batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
+    done
+    for option in --rank=0 --list --steps -or%d; do
+        speaker=packdeal refused 65 'there are 0 packs for 1 ranks' \
+            packdeal -q -n 1 -b 1 $option none.pks
+    done
+    absent r0 r1 r0.new r1.new
+}
+
+@test "packs that do not fit the first" {
+    uneven
+    packstream -q -L 128 -d 5 x.tok >y.pks
+    for option in --rank=1 --list --steps -or%d; do
+        speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
+            packdeal -q -n 2 -b 4 $option x.pks y.pks
+    done
+    shares_of 2 4 x.pks
+    mv r0 share
+    speaker=packdeal refused 65 \
+        'share: cannot follow x.pks: share is 1, not 0' \
+        packdeal -q -n 2 -b 4 --rank=0 x.pks share
+    speaker=packdeal refused 65 'x.tok: not a pack stream' \
+        packdeal -q -n 2 -b 4 --rank=0 x.tok
+    speaker=packdeal refused 1 'missing: No such file' \
+        packdeal -q -n 2 -b 4 --rank=0 missing
+}
+
+@test "inputs that are damaged or cut" {
+    uneven
+    head -c -1 x.pks >less.pks
+    cp x.pks flipped
+    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 100))
+    for file in less.pks flipped; do
+        rm -f r?
+        speaker=packdeal refused 65 "$file: " \
+            packdeal -q -n 2 -b 4 -o r%d $file
+        absent r0 r1 r0.new r1.new
+        run -65 sh -c "cat $file | packdeal -q -n 2 -b 4 --rank=0 2>/dev/null"
+    done
+}
+
+@test "an END that has less than its packs" {
+    skip_without python3
+    uneven
+    poke x.pks "end sequences" 9 "end input_sequences" 9 "end watermark" 9
+    speaker=packdeal refused 65 \
+        'are in packs, more than END of the stream says of its input' \
+        packdeal -q -n 2 -b 4 -o r%d x.pks
+    [[ $stderr == 'packdeal: x.pks: '* ]]
+    absent r0 r1 r0.new r1.new
+}
+
+@test "later versions are read, and not handed on" {
+    skip_without python3
+    uneven
+    poke x.pks "header 12" 65537
+    packdeal --steps -n 2 -b 4 x.pks
+    speaker=packdeal refused 65 'packs of format version 1.1 may hold what' \
+        packdeal -q -n 2 -b 4 -o r%d x.pks
+    absent r0 r0.new
+}
+
+@test "a batch of a pipe that takes too much memory" {
+    many 3 1000 | packstream -q -L 1000000 >x.pks
+    packdeal -n 2 -b 100000 --rank=0 x.pks >/dev/null || true
+    speaker=packdeal refused 65 'stdin: a global batch of 200000 packs takes' \
+        sh -c 'cat x.pks | packdeal -n 2 -b 100000 --rank=0'
+    piped x.pks | packdeal -n 1 -b 1 --list >/dev/null
+}
+
+# ------------------------------------------------------------------ outputs
+
+@test "a full device, a closed output and a terminal" {
+    [ -c /dev/full ] || skip "there is no /dev/full"
+    uneven
+    speaker=packdeal refused 1 'stdout: cannot write: No space left' \
+        sh -c 'packdeal -n 2 -b 4 --rank=0 x.pks >/dev/full'
+    speaker=packdeal refused 1 '/dev/full: cannot write: No space left' \
+        packdeal -n 2 -b 4 --rank=0 -o /dev/full x.pks
+    speaker=packdeal refused 1 'stdout: ' \
+        sh -c 'packdeal -n 2 -b 4 --rank=0 x.pks >&-'
+    speaker=packdeal refused 1 'stdout: ' \
+        sh -c 'packdeal -n 2 -b 4 --list x.pks >/dev/full'
+    speaker=packdeal refused 1 'stdout: ' \
+        sh -c 'packdeal -n 2 -b 4 --steps x.pks >/dev/full'
+    skip_without script
+    run -1 script -qec 'packdeal -q -n 2 -b 4 --rank=0 x.pks' /dev/null \
+        </dev/null
+    [[ $output == *terminal* ]]
+}
+
+@test "files appear together, and older ones stay until then" {
+    uneven
+    mkfifo in
+    for name in r0 r1; do
+        echo old >$name
+    done
+    packdeal -q -n 2 -b 4 -o r%d in &
+    job=$!
+    exec 4>in
+    head -c 30000 x.pks >&4
+    eventually is_larger r0.new -1
+    [ "$(cat r0 r1)" = $'old\nold' ]
+    kill "$job"
+    exits 143 "$job"
+    exec 4>&-
+    [ "$(cat r0 r1)" = $'old\nold' ]
+    packdeal -q -n 2 -b 4 -o r%d x.pks
+    absent r0.new r1.new
+    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - r1
+}
+
+@test "a file that may not become as large is an error, and nothing is left" {
+    uneven
+    # shellcheck disable=SC2016 # it is for the other shell
+    speaker=packdeal refused 1 'cannot write: File too large' bash -c '
+        { ulimit -f 4; exec packdeal -q -n 2 -b 4 -o r%d x.pks 2>&1; } |
+            cat >&2; exit "${PIPESTATUS[0]}"'
+    absent r0 r1 r0.new r1.new
+}
+
+@test "more ranks than files can be open" {
+    uneven
+    # shellcheck disable=SC2016 # it is for the other shell
+    speaker=packdeal refused 1 'new: Too many open files' bash -c '
+        ulimit -n 20; exec packdeal -q -n 30 -b 1 -o r%02d x.pks'
+    [ -z "$(find . -name 'r*')" ]
+}
+
+@test "an output cut by another program is an error" {
+    many 3000 1000 | packstream -q -L 1000 -a none >x.pks
+    mkfifo in
+    packdeal -q -n 2 -b 4 -o r%d in 2>err &
+    job=$!
+    exec 4>in
+    head -c 3000000 x.pks >&4
+    idle "$job"
+    : >r1.new
+    tail -c +3000001 x.pks >&4 2>/dev/null || true
+    exec 4>&-
+    exits 1 "$job"
+    grep 'r1: has [0-9]* bytes, but [0-9]* were written' err
+    absent r0 r1 r0.new r1.new
+}
+
+@test "with and without a sandbox the shares are the same" {
+    uneven
+    shares_of 2 4 x.pks
+    mkdir plain
+    packdeal -q --no-sandbox -n 2 -b 4 -o plain/r%d x.pks
+    cmp r0 plain/r0
+    packdeal -q -n 2 -b 4 --rank=0 x.pks <(cat x.pks) >two
+    packdeal -q -n 2 -b 4 --rank=0 x.pks x.pks | cmp - two
+    mkfifo in
+    cat x.pks >in &
+    packdeal -q -n 2 -b 4 -o plain/r%d x.pks in
+    cmp plain/r0 two
+}

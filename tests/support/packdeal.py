@@ -1,0 +1,159 @@
+"""packdeal.py - looks into shares, for packdeal.bats.
+
+    packdeal.py shares R B WHOLE PATTERN    the shares have the packs of WHOLE
+                                once, each step's among those of that step
+    packdeal.py best R B H WHOLE    stdin has what --list prints: no deal of a
+                                step is better
+
+Written from packstream(5).
+
+SPDX-License-Identifier: MIT
+"""
+
+import itertools
+import struct
+import sys
+
+from packformat import hash_of
+
+TOTALS = """packs sequences tokens digest input_sequences input_tokens
+    rejected_sequences rejected_tokens truncated_sequences truncated_tokens
+    split_sequences extra_pieces max_displacement""".split()
+
+
+class Stream:
+    """One of those that are joined in a file."""
+
+    def __init__(self, data, at):
+        self.header = data[at:at + 4096]
+        size, = struct.unpack_from("<I", self.header, 20)
+        self.compat, = struct.unpack_from("<Q", self.header, 88)
+        self.packs, at = [], at + 4096
+        while not data[at + 12] & 1:
+            self.packs.append(data[at:at + size])
+            at += size
+        self.end = dict(zip(TOTALS, struct.unpack_from("<13Q", data, at + 64)))
+        self.behind = at + size
+        digest, = struct.unpack_from("<Q", self.header, 4088)
+        for pack in self.packs + [data[at:at + size]]:
+            assert hash_of(pack[8:]) == struct.unpack_from("<Q", pack)[0]
+        for i, pack in enumerate(self.packs):
+            assert struct.unpack_from("<Q", pack, 16)[0] == i
+            digest = hash_of(pack[:8], digest)
+        assert digest == self.end["digest"]
+
+    def meaning(self):
+        """What of the header a share has as well."""
+        h = self.header
+        return h[:24] + h[48:64] + h[80:88] + h[96:4088]
+
+
+def read(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    streams, at = [], 0
+    while at < len(data):
+        streams.append(Stream(data, at))
+        at = streams[-1].behind
+    assert streams
+    return streams
+
+
+def content(pack):
+    """A pack without what is another in a share: checksum and index."""
+    return pack[8:16] + pack[24:]
+
+
+def first_pieces(stream):
+    """How many sequences begin in it, and the tokens that are in it."""
+    return (stream.end["sequences"] - stream.end["extra_pieces"],
+            stream.end["tokens"])
+
+
+def check_stream(whole, parts):
+    """A stream, and what each share has of it."""
+    begun = tokens = 0
+    for part in parts:
+        assert part.compat == whole.compat | 2
+        assert part.meaning() == whole.meaning()
+        assert set(part.header[24:48] + part.header[64:80]) == {255}
+        for name in "input_sequences", "input_tokens", \
+                "truncated_sequences", "truncated_tokens":
+            assert part.end[name] == whole.end[name], name
+        here, tokens_here = first_pieces(part)
+        assert part.end["rejected_sequences"] + here == \
+            whole.end["input_sequences"]
+        assert part.end["rejected_tokens"] + tokens_here == \
+            whole.end["input_tokens"] - whole.end["truncated_tokens"]
+        begun, tokens = begun + here, tokens + tokens_here
+    assert (begun, tokens) == first_pieces(whole)
+
+
+def shares(ranks, per_rank, whole, pattern):
+    ranks, per_rank = int(ranks), int(per_rank)
+    streams = [s for s in read(whole) if s.packs]
+    parts = [read(pattern % rank) for rank in range(ranks)]
+    assert all(len(part) == len(streams) for part in parts)
+    for i, stream in enumerate(streams):
+        check_stream(stream, [part[i] for part in parts])
+    packs = [content(p) for s in streams for p in s.packs]
+    rest = [[content(p) for s in part for p in s.packs] for part in parts]
+    for at in range(0, len(packs), ranks * per_rank):
+        step = packs[at:at + ranks * per_rank]
+        most = -(-len(step) // ranks)
+        dealt = [set() for _ in rest]
+        for number, pack in enumerate(step):
+            owner, = [r for r in range(ranks)
+                      if rest[r] and rest[r][0] == pack]
+            rest[owner].pop(0)
+            dealt[owner].add(number)
+        assert all(len(d) <= most for d in dealt)
+        if len(step) == ranks * per_rank:
+            assert all(len(d) == per_rank for d in dealt)
+    assert not any(rest)
+
+
+def costs_of(whole, hidden):
+    return [6 * int(hidden) * struct.unpack_from("<I", pack, 44)[0] +
+            struct.unpack_from("<Q", pack, 32)[0]
+            for stream in read(whole) for pack in stream.packs]
+
+
+def sums(costs, lines, ranks):
+    made = [0] * ranks
+    for rank, numbers in lines:
+        made[rank] += sum(costs[n] for n in numbers)
+    return made
+
+
+def partitions(items, ranks, size):
+    """The ways to give `size` of the items to each rank."""
+    if ranks == 1:
+        yield [items]
+        return
+    for own in itertools.combinations(items[1:], size - 1):
+        own = (items[0],) + own
+        left = [i for i in items if i not in own]
+        for others in partitions(left, ranks - 1, size):
+            yield [own] + others
+
+
+def best(ranks, per_rank, hidden, whole):
+    ranks, per_rank = int(ranks), int(per_rank)
+    costs, steps = costs_of(whole, hidden), {}
+    for line in sys.stdin:
+        step, rank, *numbers = map(int, line.split())
+        steps.setdefault(step, []).append((rank, numbers))
+    assert len(steps) > 3
+    for step, lines in steps.items():
+        first = step * ranks * per_rank
+        items = list(range(first, first + ranks * per_rank))
+        assert sorted(sum((n for _, n in lines), [])) == items
+        assert all(len(numbers) == per_rank for _, numbers in lines)
+        least = min(max(sum(costs[i] for i in part) for part in way)
+                    for way in partitions(items, ranks, per_rank))
+        assert max(sums(costs, lines, ranks)) <= least * 1.001, step
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
