@@ -174,6 +174,7 @@ cudaError_t cudaMalloc(void **p, size_t size)
     if (mprotect(a.map, pages, PROT_READ | PROT_WRITE))
         return failed(cudaErrorMemoryAllocation);
     char *begin = a.map + pages - round_up(size, 256);
+    madvise(a.map, pages, MADV_HUGEPAGE); /* if it can: for speed alone */
     std::memset(a.map, 0xff, pages);
     HOSTCUDA_POISON(a.map, (size_t)(begin - a.map));
     HOSTCUDA_POISON(begin + size, (size_t)(a.map + pages - begin - size));

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "products.h"
 #include "rig.h"
 #include "segments.h"
 
@@ -419,67 +420,7 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     ok(good, "%s: cross-entropy, %zu x %zu", r.name, rows, columns);
 }
 
-/* ---- Products ---- */
-
-/* c += a b, m x k and k x n; a step of (1, k) or so says how they lie. */
-static void multiply(size_t m, size_t n, size_t k, const double *a,
-                     size_t a_row, size_t a_step, const double *b,
-                     size_t b_step, size_t b_column, double *c)
-{
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < n; j++)
-            for (size_t l = 0; l < k; l++)
-                c[i * n + j] += a[i * a_row + l * a_step]
-                                * b[l * b_step + j * b_column];
-}
-
-static void test_linear(const rig &r, size_t rows, size_t in, size_t out)
-{
-    const size_t n = out * in + out;
-    const array weights(r, REALS, draw(r, VALUES, n, 30));
-    const array gradients(r, REALS, draw(r, REALS, n, 31));
-    const numbers w = weights.back(), x = draw(r, VALUES, rows * in, 32);
-    const numbers dy = draw(r, VALUES, rows * out, 33);
-    const array ax(r, VALUES, x), ady(r, VALUES, dy), y(r, VALUES, rows * out);
-    const array dx(r, VALUES, rows * in);
-    const bert_linear l = {in,        out,
-                           weights,   (real *)weights + out * in,
-                           gradients, (real *)gradients + out * in};
-    numbers right(rows * out), d(rows * in), after = gradients.back();
-    bool good;
-
-    r.ops->weights_written(r.d, weights, n);
-    multiply(rows, out, in, x.data(), in, 1, w.data(), 1, in, right.data());
-    r.ops->linear_forward(r.d, &l, rows, ax, false, y);
-    good = rounded(r, y.back(), right);
-    for (size_t i = 0; i < right.size(); i++)
-        right[i] += w[out * in + i % out];
-    r.ops->linear_forward(r.d, &l, rows, ax, true, y);
-    good = rounded(r, y.back(), right) && good;
-    for (int beta = 0; beta < 2; beta++) {
-        multiply(rows, in, out, dy.data(), out, 1, w.data(), in, 1, d.data());
-        r.ops->linear_backward_input(r.d, &l, rows, ady, beta, dx);
-        good = same(dx.back(), d, 2 * r.near) && good;
-    }
-    multiply(out, in, rows, dy.data(), 1, out, x.data(), in, 1, after.data());
-    for (size_t i = 0; i < dy.size(); i++)
-        after[out * in + i % out] += dy[i];
-    r.ops->linear_backward_weight(r.d, &l, rows, ady, ax);
-    good = same(gradients.back(), after, r.bf16 ? 1e-5 : r.near) && good;
-    ok(good, "%s: linear, %zu x %zu -> %zu", r.name, rows, in, out);
-}
-
 /* ---- All of them ---- */
-
-static void test_products(const rig &r)
-{
-    for (size_t rows : {0, 1, 70}) {
-        test_linear(r, rows, 5, 1);
-        test_linear(r, rows, 24, 7);
-        test_linear(r, rows, 32, 96);
-        test_linear(r, rows, 300, 64);
-    }
-}
 
 static void test_width(const rig &r, size_t rows, size_t width)
 {

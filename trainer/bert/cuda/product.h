@@ -9,6 +9,9 @@
 
 #include "device.h"
 
+/* Shapes of products that cuBLASLt's choices are kept for. */
+#define BERT_PLANS 512
+
 /*
  * C = A B + bias + beta C, with A of m x k values and B of k x n, row after
  * row; where one is said to be turned, it is stored as its transpose.

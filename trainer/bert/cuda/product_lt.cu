@@ -20,7 +20,6 @@
 
 #include "product.h"
 
-#define PLANS 512
 #define WORKSPACE ((size_t)32 << 20) /* what NVIDIA says for sm_90 and later */
 
 static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues want float");
@@ -47,15 +46,18 @@ struct plan {
 struct bert_products {
     cublasLtHandle_t handle;
     void *workspace;
-    struct plan plans[PLANS];
+    struct plan plans[BERT_PLANS];
     unsigned n_plans; /* that are in use */
     unsigned oldest;
 };
 
 static cudaError_t error_of(cublasStatus_t status)
 {
-    return status == CUBLAS_STATUS_ALLOC_FAILED ? cudaErrorMemoryAllocation
-                                                : cudaErrorUnknown;
+    switch (status) {
+    case CUBLAS_STATUS_ALLOC_FAILED: return cudaErrorMemoryAllocation;
+    case CUBLAS_STATUS_NOT_SUPPORTED: return cudaErrorNotSupported;
+    default: return cudaErrorUnknown;
+    }
 }
 
 static bool good(bert_cuda *c, cublasStatus_t status)
@@ -218,8 +220,8 @@ static bool choose(bert_cuda *c, plan *plan)
             c->products->handle, plan->desc, plan->a, plan->b, plan->c,
             plan->c, want, 1, &found, &n);
     cublasLtMatmulPreferenceDestroy(want);
-    if (!status && n == 0)
-        status = CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!status)
+        status = n > 0 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
     plan->algorithm = found.algo;
     plan->workspace = found.workspaceSize;
     return good_product(c, &plan->shape, status);
@@ -235,10 +237,10 @@ static plan *plan_of(bert_cuda *c, const bert_product *p)
     for (unsigned i = 0; i < all->n_plans; i++)
         if (memcmp(&all->plans[i].shape, &s, sizeof s) == 0)
             return &all->plans[i];
-    if (all->n_plans < PLANS)
+    if (all->n_plans < BERT_PLANS)
         it = &all->plans[all->n_plans++];
     else
-        it = &all->plans[all->oldest++ % PLANS];
+        it = &all->plans[all->oldest++ % BERT_PLANS];
     free_plan(it);
     it->shape = s;
     if (describe(c, p, it) && choose(c, it))
