@@ -5,9 +5,9 @@
  * after row is its transpose then, so C = A B is asked for as C^T = B^T A^T:
  * our B is its A, and our columns are its rows.
  *
- * Which algorithm is best is asked once for a shape, and kept; numbers of
- * masked tokens differ from batch to batch, so the oldest is forgotten when
- * there are too many.
+ * Which algorithm is best is asked once for a shape, and kept for the other
+ * layers of a step.  The next step has other numbers of rows, as a rule, and
+ * takes the places of the plans that were not used for the longest time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,6 +20,7 @@
 
 #include "product.h"
 
+#define LINE 64 /* bytes of a cache line */
 #define WORKSPACE ((size_t)32 << 20) /* what NVIDIA says for sm_90 and later */
 
 static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues want float");
@@ -41,14 +42,14 @@ struct plan {
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
+    uint64_t used; /* number of its last product; 0: no plan yet */
 };
 
 struct bert_products {
     cublasLtHandle_t handle;
     void *workspace;
     struct plan plans[BERT_PLANS];
-    unsigned n_plans; /* that are in use */
-    unsigned oldest;
+    uint64_t used; /* products so far */
 };
 
 static cudaError_t error_of(cublasStatus_t status)
@@ -111,8 +112,8 @@ void bert_products_close(bert_cuda *c)
 {
     if (c->products == NULL)
         return;
-    for (unsigned i = 0; i < c->products->n_plans; i++)
-        free_plan(&c->products->plans[i]);
+    for (plan &each : c->products->plans)
+        free_plan(&each);
     cudaFree(c->products->workspace);
     if (c->products->handle)
         cublasLtDestroy(c->products->handle);
@@ -121,11 +122,14 @@ void bert_products_close(bert_cuda *c)
 
 /* ---- A plan ---- */
 
-/* Which power of two divides all of the addresses; 256 is enough. */
+/*
+ * Which power of two divides all of the addresses, up to a cache line's, where
+ * arrays begin: there would be a plan for each layer if more made a difference.
+ */
 static uint32_t alignment_of(const bert_product *p)
 {
     const uintptr_t all = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->c
-                          | (uintptr_t)p->bias | 256;
+                          | (uintptr_t)p->bias | LINE;
 
     return (uint32_t)(all & -all);
 }
@@ -232,17 +236,19 @@ static plan *plan_of(bert_cuda *c, const bert_product *p)
 {
     bert_products *const all = c->products;
     const shape s = shape_of(p);
-    plan *it;
+    plan *it = all->plans; /* the one that was not used for the longest time */
 
-    for (unsigned i = 0; i < all->n_plans; i++)
-        if (memcmp(&all->plans[i].shape, &s, sizeof s) == 0)
-            return &all->plans[i];
-    if (all->n_plans < BERT_PLANS)
-        it = &all->plans[all->n_plans++];
-    else
-        it = &all->plans[all->oldest++ % BERT_PLANS];
+    for (plan &each : all->plans) {
+        if (memcmp(&each.shape, &s, sizeof s) == 0) {
+            each.used = ++all->used;
+            return &each;
+        }
+        if (each.used < it->used)
+            it = &each;
+    }
     free_plan(it);
     it->shape = s;
+    it->used = ++all->used;
     if (describe(c, p, it) && choose(c, it))
         return it;
     return NULL; /* and nothing is asked for any more */
