@@ -267,6 +267,8 @@ static const char *misfit_of_types(const problem &p)
         return "an epilogue that is none";
     if (!p.desc.bias)
         return "a bias without a pointer";
+    if ((uintptr_t)p.desc.bias % 16)
+        return "a bias that does not lie at 16 bytes";
     return p.desc.bias_type == out ? nullptr : "a bias without a type";
 }
 
@@ -289,19 +291,10 @@ static const char *misfit_of(const problem &p)
     return misfit_of_types(p);
 }
 
-/* The largest power of two that divides an address, up to 16. */
-static uint64_t alignment_of(const void *p)
-{
-    const uintptr_t bits = (uintptr_t)p | 16;
-
-    return bits & (~bits + 1);
-}
-
 /* What an algorithm was chosen for. */
 struct algorithm {
     uint64_t digest; /* of the problem */
     uint64_t workspace;
-    uint64_t bias_alignment;
     uint32_t alignment[4];
     uint32_t in_halves; /* the sums, of which the first is rounded as D is */
 };
@@ -359,7 +352,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
         return refuse(wrong);
     chosen.digest = digest_of(p);
     chosen.workspace = preference->workspace;
-    chosen.bias_alignment = alignment_of(p.desc.bias);
     std::copy(preference->alignment, preference->alignment + 4,
               chosen.alignment);
     chosen.in_halves = (preference->reductions
@@ -475,9 +467,6 @@ static const char *misuse_of(const product &w, size_t workspace_size)
         if (!pointers[i] || w.how.alignment[i] == 0
             || (uintptr_t)pointers[i] % w.how.alignment[i])
             return "an algorithm that was chosen for other alignments";
-    if (w.p.desc.epilogue == CUBLASLT_EPILOGUE_BIAS
-        && alignment_of(w.p.desc.bias) < w.how.bias_alignment)
-        return "an algorithm that was chosen for another bias";
     if (workspace_size < w.how.workspace
         || (w.how.workspace
             && (!w.workspace || (uintptr_t)w.workspace % 256)))

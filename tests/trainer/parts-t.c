@@ -43,12 +43,24 @@ static void test_exp(void **state)
     assert_true(isnan((double)bert_exp((real)NAN)));
 }
 
+/* Rows x columns numbers in rows that lie `stride` apart, NaN between them. */
+static real *spread(size_t rows, size_t columns, size_t stride, const real *x)
+{
+    real *const y = toy_numbers(0, rows * stride);
+
+    for (size_t i = 0; i < rows * stride; i++)
+        y[i] = i % stride < columns ? x[i / stride * columns + i % stride]
+                                    : (real)NAN;
+    return y;
+}
+
 /* Each of the four kinds, several tiles, added to what is there or not. */
 static void test_product(void **state)
 {
     const size_t m = 300;
     const size_t n = 530;
     const size_t k = 7;
+    const size_t gap = 3;
     real *const a = toy_numbers(1, m * k);
     real *const b = toy_numbers(2, k * n);
     real *const was = toy_numbers(3, m * n);
@@ -57,18 +69,25 @@ static void test_product(void **state)
         const bool a_turned = kind & 1;
         const bool b_turned = kind & 2;
         const real beta = (real)(kind >> 2);
-        real *const c = toy_numbers(3, m * n);
+        const size_t a_width = a_turned ? m : k;
+        real *const wide_a = spread(m * k / a_width, a_width, a_width + gap,
+                                    a);
+        real *const c = spread(m, n, n + gap, was);
 
-        bert_multiply(&(bert_product){m, n, k, a, a_turned, b, b_turned,
-                                      beta, c});
+        bert_multiply(&(bert_product){m, n, k, wide_a, a_turned,
+                                      a_width + gap, b, b_turned, beta, c,
+                                      n + gap});
         for (size_t i = 0; i < m * n; i++) {
             double sum = (double)beta * (double)was[i];
 
             for (size_t j = 0; j < k; j++)
                 sum += (double)a[a_turned ? j * m + i / n : i / n * k + j]
                        * (double)b[b_turned ? i % n * k + j : j * n + i % n];
-            assert_near((double)c[i], sum, 7);
+            assert_near((double)c[i / n * (n + gap) + i % n], sum, 7);
         }
+        for (size_t i = 0; i < m * gap; i++)
+            assert_true(isnan((double)c[i / gap * (n + gap) + n + i % gap]));
+        free(wide_a);
         free(c);
     }
     free(a);
@@ -82,12 +101,14 @@ static void test_columns(void **state)
 {
     const size_t rows = 37;
     const size_t columns = 301;
+    const size_t stride = 304;
     real *const x = toy_numbers(1, rows * columns);
+    real *const wide = spread(rows, columns, stride, x);
     real *const y = toy_numbers(2, rows * columns);
     real *const sums = toy_numbers(3, columns);
     real *const products = toy_numbers(3, columns);
 
-    bert_columns_add(rows, columns, x, sums);
+    bert_columns_add(rows, columns, stride, wide, sums);
     bert_columns_add_products(rows, columns, x, y, products);
     for (size_t c = 0; c < columns; c++) {
         double sum = (double)toy_number(3, c);
@@ -102,6 +123,7 @@ static void test_columns(void **state)
         assert_near((double)products[c], product, 8);
     }
     free(x);
+    free(wide);
     free(y);
     free(sums);
     free(products);

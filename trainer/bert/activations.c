@@ -45,6 +45,14 @@ static void *take(dealing *deal, size_t rows, size_t columns)
                                        deal->value));
 }
 
+/* Values from one row of logits to the next. */
+static size_t stride_of(const dealing *deal, size_t columns)
+{
+    const size_t multiple = BERT_ROW_BYTES / deal->value;
+
+    return (columns + multiple - 1) / multiple * multiple;
+}
+
 static void take_norm(dealing *deal, bert_norm_kept *norm, size_t rows,
                       size_t columns)
 {
@@ -72,11 +80,13 @@ static void take_heads(dealing *deal, bert_mlm_kept *mlm, bert_nsp_kept *nsp,
     mlm->dense = take(deal, batch->n_mlm, config->hidden);
     take_norm(deal, &mlm->norm, batch->n_mlm, config->hidden);
     mlm->out = take(deal, batch->n_mlm, config->hidden);
-    mlm->logits = take(deal, batch->n_mlm, config->vocab_size);
+    mlm->stride = stride_of(deal, config->vocab_size);
+    mlm->logits = take(deal, batch->n_mlm, mlm->stride);
     mlm->loss = take_bytes(deal, bert_times(batch->n_mlm, sizeof(double)));
     nsp->in = take(deal, batch->n_seq, config->hidden);
     nsp->pooled = take(deal, batch->n_seq, config->hidden);
-    nsp->logits = take(deal, batch->n_seq, 2);
+    nsp->stride = stride_of(deal, 2);
+    nsp->logits = take(deal, batch->n_seq, nsp->stride);
     nsp->loss = take_bytes(deal, bert_times(batch->n_seq, sizeof(double)));
 }
 

@@ -30,7 +30,8 @@ typedef struct bert_mlm_kept {
     void *dense;   /* hidden: before bias and GELU */
     bert_norm_kept norm;
     void *out;     /* hidden: the norm's output */
-    void *logits;  /* vocab_size; forward leaves their gradient */
+    void *logits;  /* stride; forward leaves their gradient */
+    size_t stride; /* vocab_size, rounded up to BERT_ROW_BYTES */
     void *scratch; /* hidden */
     double *loss;  /* 1 */
 } bert_mlm_kept;
@@ -39,7 +40,8 @@ typedef struct bert_mlm_kept {
 typedef struct bert_nsp_kept {
     void *in;      /* hidden */
     void *pooled;  /* hidden */
-    void *logits;  /* 2; forward leaves their gradient */
+    void *logits;  /* stride; forward leaves their gradient */
+    size_t stride; /* 2, rounded up */
     void *scratch; /* hidden */
     double *loss;  /* 1 */
 } bert_nsp_kept;

@@ -21,10 +21,14 @@ static bert_norm norm_of(const bert_params *p)
                             bert_params_back(p, BERT_TRANSFORM_SHIFT));
 }
 
-static bert_linear decoder_of(const bert_params *p)
+static bert_linear decoder_of(const bert_pass *pass)
 {
-    return bert_params_linear(p, BERT_WORD,
-                              bert_params_back(p, BERT_DECODER_BIAS), 1);
+    const bert_params *const p = pass->params;
+    bert_linear decoder = bert_params_linear(
+        p, BERT_WORD, bert_params_back(p, BERT_DECODER_BIAS), 1);
+
+    decoder.stride = pass->activations->mlm.stride;
+    return decoder;
 }
 
 void bert_mlm_forward(const bert_pass *pass, const void *hidden)
@@ -35,7 +39,7 @@ void bert_mlm_forward(const bert_pass *pass, const void *hidden)
     const bert_mlm_kept *const k = &pass->activations->mlm;
     const bert_linear dense = dense_of(pass->params);
     const bert_norm norm = norm_of(pass->params);
-    const bert_linear decoder = decoder_of(pass->params);
+    const bert_linear decoder = decoder_of(pass);
     const size_t n = batch->n_mlm;
 
     ops->gather_rows(d, n, dense.in, batch->mlm_row, hidden, k->in);
@@ -44,7 +48,7 @@ void bert_mlm_forward(const bert_pass *pass, const void *hidden)
     ops->norm_forward(d, &norm, n, k->scratch, &k->norm, k->out);
     ops->linear_forward(d, &decoder, n, k->out, true, k->logits);
     /* Logits become their gradient. */
-    ops->cross_entropy(d, BERT_LOSS_MLM, n, decoder.out, k->logits,
+    ops->cross_entropy(d, BERT_LOSS_MLM, n, decoder.out, k->stride, k->logits,
                        batch->mlm_label, batch->mlm_weight, k->loss);
 }
 
@@ -57,7 +61,7 @@ void bert_mlm_backward(const bert_pass *pass, void *d_hidden)
     const bert_mlm_kept *const k = &pass->activations->mlm;
     const bert_linear dense = dense_of(pass->params);
     const bert_norm norm = norm_of(pass->params);
-    const bert_linear decoder = decoder_of(pass->params);
+    const bert_linear decoder = decoder_of(pass);
     const size_t n = batch->n_mlm;
     void *const dx = k->scratch;
 

@@ -34,12 +34,16 @@
 extern "C" {
 #endif
 
+/* What rows of logits begin at a multiple of, as tensor cores want it. */
+#define BERT_ROW_BYTES 16
+
 typedef struct bert_device bert_device;
 
 /* y = x W^T + b, W being out x in. */
 typedef struct bert_linear {
     size_t in;
     size_t out;
+    size_t stride; /* of y and dy: from one row to the next, out or more */
     const real *weight;
     const real *bias;
     real *weight_gradient;
@@ -238,11 +242,14 @@ typedef struct bert_ops {
      * The negative logarithm of the likelihood of each row's label goes to
      * loss, and the sum of weight times it is the loss that finish() tells
      * of; x becomes the gradient of that sum.  A row with a label below 0 has
-     * a loss and gradients of 0.
+     * a loss and gradients of 0.  Rows of x lie `stride` values apart, which
+     * are a multiple of BERT_ROW_BYTES; those behind `columns` are neither
+     * read nor written.
      */
     void (*cross_entropy)(bert_device *d, bert_loss which, size_t rows,
-                          size_t columns, void *x, const int32_t *label,
-                          const real *weight, double *loss);
+                          size_t columns, size_t stride, void *x,
+                          const int32_t *label, const real *weight,
+                          double *loss);
 
     /* ---- The optimiser ---- */
 

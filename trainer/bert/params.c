@@ -185,6 +185,7 @@ bert_linear bert_params_linear(const bert_params *params, size_t weight,
     return (bert_linear){
         .in = params->tensors[weight].columns,
         .out = times * params->tensors[weight].rows,
+        .stride = times * params->tensors[weight].rows,
         .weight = bert_params_weight(params, weight),
         .bias = bert_params_weight(params, bias),
         .weight_gradient = bert_params_gradient(params, weight),

@@ -14,6 +14,7 @@
 
 #define ROWS 70
 #define WIDTH 768
+#define LOGITS 763 /* in rows of WIDTH; the rest is not touched */
 
 /* `again`: bytes that are read more than once. */
 static void check(const rig &r, const char *kernel, size_t read, size_t again,
@@ -36,6 +37,7 @@ static void test_kernels(const rig &r)
 {
     const bert_dropout dropout = bert_dropout_at(0.1, 77);
     const size_t n = ROWS * WIDTH, h = n * r.d->value_size;
+    const size_t z = ROWS * LOGITS * r.d->value_size;
     const size_t vector = WIDTH * sizeof(real), column = ROWS * sizeof(real);
     const array x(r, VALUES, draw(r, VALUES, n, 1)),
         b(r, VALUES, draw(r, VALUES, n, 2)), hat(r, VALUES, n),
@@ -45,6 +47,7 @@ static void test_kernels(const rig &r)
         label(r, INDEX, numbers(ROWS)), weight(r, REALS, numbers(ROWS));
     const bert_norm norm = {WIDTH, v, v, gain, bias};
     const bert_norm_kept kept = {hat.p, inverse};
+    const bert_linear decoder = {1, LOGITS, WIDTH, NULL, NULL, gain, bias};
 
     hostcuda_counts_reset();
     r.ops->sum_norm_forward(r.d, &norm, ROWS, x, b, v, &dropout, 0, &kept, y);
@@ -57,11 +60,13 @@ static void test_kernels(const rig &r)
     check(r, "gelu_kernel", h + vector, ROWS * vector, h);
     r.ops->bias_gelu_backward(r.d, ROWS, WIDTH, v, x, d, y);
     check(r, "gelu_backward_kernel", 2 * h + vector, ROWS * vector, 2 * h);
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, ROWS, WIDTH, d, label, weight,
-                         (double *)(void *)loss.p);
+    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, ROWS, LOGITS, WIDTH, d, label,
+                         weight, (double *)(void *)loss.p);
     /* The row again, and by all threads its label, weight and own logit. */
-    check(r, "cross_entropy_kernel", h + ROWS * sizeof(int32_t) + column,
-          h + 512 * ROWS * 12, h + ROWS * sizeof(double));
+    check(r, "cross_entropy_kernel", z + ROWS * sizeof(int32_t) + column,
+          z + 512 * ROWS * 12, z + ROWS * sizeof(double));
+    r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b);
+    check(r, "slice_sums_kernel", z, 0, 9 * LOGITS * sizeof(real));
 }
 
 static void test_all(bert_precision precision)

@@ -37,8 +37,8 @@ struct layers {
     int searches(size_t rows, size_t first = 0, size_t layer = 0) const
     {
         real *const weight = (real *)weights + layer * LAYER;
-        const bert_linear l = {SIDE, SIDE, weight, weight + SIDE * SIDE, NULL,
-                               NULL};
+        const bert_linear l = {SIDE, SIDE, SIDE, weight,
+                               weight + SIDE * SIDE, NULL, NULL};
         const unsigned before = hostcuda_lt_counts().heuristics;
         const numbers all = weights.back(), from = x.back();
         const double *const w = &all[layer * LAYER];
@@ -90,7 +90,7 @@ static void test_shapes(const rig &r)
     const unsigned before = hostcuda_lt_counts().heuristics;
     int searches;
 
-    test_linear(r, SIDE, SIDE, SIDE);
+    test_linear(r, SIDE, SIDE, SIDE, SIDE);
     searches = (int)(hostcuda_lt_counts().heuristics - before);
     ok(searches == 5, "%s: five products of %d x %d x %d have %d plans",
        r.name, SIDE, SIDE, SIDE, searches);
@@ -127,7 +127,7 @@ static bool run_product(char *why, size_t size)
     if (d == NULL)
         return false;
     real *const w = (real *)d->ops->alloc(d, 4 * 24 * sizeof *w);
-    const bert_linear l = {3, 5, w, w + 15, NULL, NULL};
+    const bert_linear l = {3, 5, 5, w, w + 15, NULL, NULL};
 
     if (w != NULL) {
         d->ops->fill(d, w, 0, 4 * 24 * sizeof *w);
@@ -313,10 +313,10 @@ static void test_refusals_of_products(void)
         return c.multiply();
     });
     refused("another problem", [](call &c) { return c.multiply(); });
-    refused("another bias", [](call &c) {
+    refused("at 16 bytes", [](call &c) {
         c.search();
         c.attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                    (const void *)(c.memory + 772));
+                    (const void *)(c.memory + 776));
         return c.multiply();
     });
     refused("a workspace", [](call &c) {

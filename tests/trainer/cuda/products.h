@@ -21,17 +21,18 @@ static inline void multiply(size_t m, size_t n, size_t k, const double *a,
                                 * b[l * b_step + j * b_column];
 }
 
+/* Rows of y and dy lie `stride` apart. */
 static inline void test_linear(const rig &r, size_t rows, size_t in,
-                               size_t out)
+                               size_t out, size_t stride)
 {
     const size_t n = out * in + out;
     const array weights(r, REALS, draw(r, VALUES, n, 30));
     const array gradients(r, REALS, draw(r, REALS, n, 31));
     const numbers w = weights.back(), x = draw(r, VALUES, rows * in, 32);
     const numbers dy = draw(r, VALUES, rows * out, 33);
-    const array ax(r, VALUES, x), ady(r, VALUES, dy), y(r, VALUES, rows * out);
-    const array dx(r, VALUES, rows * in);
-    const bert_linear l = {in,        out,
+    const array ax(r, VALUES, x), ady(r, VALUES, spread(dy, out, stride));
+    const array y(r, VALUES, rows * stride), dx(r, VALUES, rows * in);
+    const bert_linear l = {in,        out, stride,
                            weights,   (real *)weights + out * in,
                            gradients, (real *)gradients + out * in};
     numbers right(rows * out), d(rows * in), after = gradients.back();
@@ -40,11 +41,11 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     r.ops->weights_written(r.d, weights, n);
     multiply(rows, out, in, x.data(), in, 1, w.data(), 1, in, right.data());
     r.ops->linear_forward(r.d, &l, rows, ax, false, y);
-    good = rounded(r, y.back(), right);
+    good = rounded(r, narrow(y.back(), out, stride), right);
     for (size_t i = 0; i < right.size(); i++)
         right[i] += w[out * in + i % out];
     r.ops->linear_forward(r.d, &l, rows, ax, true, y);
-    good = rounded(r, y.back(), right) && good;
+    good = rounded(r, narrow(y.back(), out, stride), right) && good;
     for (int beta = 0; beta < 2; beta++) {
         multiply(rows, in, out, dy.data(), out, 1, w.data(), in, 1, d.data());
         r.ops->linear_backward_input(r.d, &l, rows, ady, beta, dx);
@@ -55,16 +56,19 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
         after[out * in + i % out] += dy[i];
     r.ops->linear_backward_weight(r.d, &l, rows, ady, ax);
     good = same(gradients.back(), after, r.bf16 ? 1e-5 : r.near) && good;
-    ok(good, "%s: linear, %zu x %zu -> %zu", r.name, rows, in, out);
+    ok(good, "%s: linear, %zu x %zu -> %zu, %zu apart", r.name, rows, in, out,
+       stride);
 }
 
 static inline void test_products(const rig &r)
 {
     for (size_t rows : {0, 1, 70}) {
-        test_linear(r, rows, 5, 1);
-        test_linear(r, rows, 24, 7);
-        test_linear(r, rows, 32, 96);
-        test_linear(r, rows, 300, 64);
+        test_linear(r, rows, 5, 1, 1);
+        test_linear(r, rows, 24, 7, 7);
+        test_linear(r, rows, 24, 7, 8);
+        test_linear(r, rows, 32, 96, 96);
+        test_linear(r, rows, 32, 93, 96);
+        test_linear(r, rows, 300, 64, 65);
     }
 }
 

@@ -225,6 +225,37 @@ static inline numbers draw(const rig &r, kind k, size_t n, uint64_t seed,
     return x;
 }
 
+/* Values from one row of logits to the next. */
+static inline size_t row_stride(const rig &r, size_t columns)
+{
+    const size_t multiple = BERT_ROW_BYTES / r.d->value_size;
+
+    return (columns + multiple - 1) / multiple * multiple;
+}
+
+/* Rows of x, `stride` apart, with NaN between them. */
+static inline numbers spread(const numbers &x, size_t columns, size_t stride)
+{
+    numbers y(x.size() / columns * stride, NAN);
+
+    for (size_t i = 0; i < x.size(); i++)
+        y[i / columns * stride + i % columns] = x[i];
+    return y;
+}
+
+/* Its reverse; a row is NaN if anything was written behind it. */
+static inline numbers narrow(const numbers &y, size_t columns, size_t stride)
+{
+    numbers x(y.size() / stride * columns);
+
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = y[i / columns * stride + i % columns];
+    for (size_t i = 0; i < y.size(); i++)
+        if (i % stride >= columns && y[i] == y[i])
+            x[i / stride * columns] = NAN;
+    return x;
+}
+
 static inline std::vector<int32_t> draw_index(size_t n, uint64_t seed,
                                               uint32_t below)
 {

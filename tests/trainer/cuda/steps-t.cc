@@ -15,7 +15,7 @@
 /* ---- Batches ---- */
 
 #define BATCHES 7
-#define WIDTH 12
+#define WIDTH 16
 
 /* A batch of its own size, whose rows and labels are told by its number. */
 struct host_batch {
@@ -77,7 +77,7 @@ static void ask(const rig &r, const bert_batch *b, const array &x,
     const bert_lamb_step still = {0.9, 0.9, 1, 1, 1e-6, 0, 0, 0};
 
     r.ops->gather_rows(r.d, b->n_mlm, WIDTH, b->mlm_row, x, rows);
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, b->n_mlm, WIDTH, rows,
+    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, b->n_mlm, WIDTH, WIDTH, rows,
                          b->mlm_label, b->mlm_weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &still, 0, NULL, 0, (real *)x.p, NULL, NULL, NULL);
@@ -163,8 +163,8 @@ static void test_arrays(const rig &r)
     bool good;
 
     /* The first to read of the batch. */
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 5, WIDTH, logits, s->mlm_label,
-                         s->mlm_weight, (double *)(void *)loss.p);
+    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 5, WIDTH, WIDTH, logits,
+                         s->mlm_label, s->mlm_weight, (double *)(void *)loss.p);
     r.ops->scatter_rows(r.d, 5, WIDTH, s->mlm_row, array(r, VALUES, x), to);
     r.ops->gather_rows(r.d, 3, WIDTH, s->cls_row, to, rows);
     for (size_t i = 0; i < x.size(); i++)
@@ -299,7 +299,7 @@ static bool is_copy_new(const rig &r, const array &weights, size_t n)
 {
     const array one(r, VALUES, numbers(1, 1)), y(r, VALUES, n);
     const numbers w = weights.back();
-    const bert_linear l = {1, n, weights, weights, NULL, NULL};
+    const bert_linear l = {1, n, n, weights, weights, NULL, NULL};
 
     r.ops->linear_forward(r.d, &l, 1, one, false, y);
     return same(y.back(), w, r.bf16 ? 4e-3 : r.near);
@@ -412,14 +412,14 @@ static void test_halt(const rig &r, bool in_loss)
         gradient[7000] = INFINITY;
     g.set(gradient);
     r.ops->weights_written(r.d, w, t.numbers);
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, x, label, weight,
+    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, 8, x, label, weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,
                 m, v);
     g.set(draw(r, REALS, t.numbers, 50));
     weight.set({1});
     x.set(numbers(2));
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, x, label, weight,
+    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, 8, x, label, weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,
                 m, v);
@@ -451,7 +451,7 @@ static bool run_all(char *why, size_t size)
     if (d == NULL)
         return false;
     real *const w = (real *)d->ops->alloc(d, 4 * 8 * sizeof *w);
-    const bert_linear l = {2, 4, w, w, w + 8, w + 16};
+    const bert_linear l = {2, 4, 4, w, w, w + 8, w + 16};
 
     if (w != NULL) {
         d->ops->fill(d, w, 0, 4 * 8 * sizeof *w);

@@ -25,14 +25,14 @@ static void add_products(size_t n, const real *x, const real *y,
         sums[i] += (double)(x[i] * y[i]);
 }
 
-static void add_block(size_t rows, size_t columns, const real *x,
-                      const real *y, size_t first, real *sums)
+static void add_block(size_t rows, size_t columns, size_t stride,
+                      const real *x, const real *y, size_t first, real *sums)
 {
     const size_t n = columns - first < BLOCK ? columns - first : BLOCK;
     double block[BLOCK] = {0};
 
     for (size_t r = 0; r < rows; r++) {
-        const size_t at = r * columns + first;
+        const size_t at = r * stride + first;
 
         if (y)
             add_products(n, x + at, y + at, block);
@@ -43,16 +43,22 @@ static void add_block(size_t rows, size_t columns, const real *x,
         sums[first + i] += (real)block[i];
 }
 
-void bert_columns_add_products(size_t rows, size_t columns, const real *x,
-                               const real *y, real *sums)
+static void add_blocks(size_t rows, size_t columns, size_t stride,
+                       const real *x, const real *y, real *sums)
 {
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < columns; first += BLOCK)
-        add_block(rows, columns, x, y, first, sums);
+        add_block(rows, columns, stride, x, y, first, sums);
 }
 
-void bert_columns_add(size_t rows, size_t columns, const real *x,
-                      real *sums)
+void bert_columns_add_products(size_t rows, size_t columns, const real *x,
+                               const real *y, real *sums)
 {
-    bert_columns_add_products(rows, columns, x, NULL, sums);
+    add_blocks(rows, columns, columns, x, y, sums);
+}
+
+void bert_columns_add(size_t rows, size_t columns, size_t stride,
+                      const real *x, real *sums)
+{
+    add_blocks(rows, columns, stride, x, NULL, sums);
 }

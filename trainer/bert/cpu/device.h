@@ -90,8 +90,9 @@ void bert_cpu_tanh_forward(bert_device *d, size_t n, void *x);
 void bert_cpu_tanh_backward(bert_device *d, size_t n, const void *y,
                             void *dy);
 void bert_cpu_cross_entropy(bert_device *d, bert_loss which, size_t rows,
-                            size_t columns, void *x, const int32_t *label,
-                            const real *weight, double *loss);
+                            size_t columns, size_t stride, void *x,
+                            const int32_t *label, const real *weight,
+                            double *loss);
 
 void bert_cpu_lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
                    const bert_part *parts, size_t numbers, real *weights,

@@ -25,16 +25,15 @@ static void multiply_tile(const bert_product *p, size_t row, size_t column)
 {
     const size_t m = min(TILE_ROWS, p->m - row);
     const size_t n = min(TILE_COLUMNS, p->n - column);
-    const size_t a_width = p->a_turned ? p->m : p->k;
     const size_t b_width = p->b_turned ? p->k : p->n;
-    const real *const a = p->a + (p->a_turned ? row : row * a_width);
+    const real *const a = p->a + (p->a_turned ? row : row * p->a_stride);
     const real *const b = p->b + (p->b_turned ? column * b_width : column);
 
     bert_gemm(CblasRowMajor, p->a_turned ? CblasTrans : CblasNoTrans,
               p->b_turned ? CblasTrans : CblasNoTrans, (blasint)m,
-              (blasint)n, (blasint)p->k, 1, a, (blasint)a_width, b,
-              (blasint)b_width, p->beta, p->c + row * p->n + column,
-              (blasint)p->n);
+              (blasint)n, (blasint)p->k, 1, a, (blasint)p->a_stride, b,
+              (blasint)b_width, p->beta, p->c + row * p->c_stride + column,
+              (blasint)p->c_stride);
 }
 
 void bert_multiply(const bert_product *p)

@@ -13,8 +13,8 @@
 
 /*
  * C = A B + beta C, with A of m x k numbers and B of k x n, row after row;
- * where one is said to be turned, it is stored as its transpose.  Rows of C
- * lie n apart, those of A and B as they are wide.
+ * where one is said to be turned, it is stored as its transpose.  Rows of A and
+ * C lie a stride apart, those of B as far as they are wide.
  */
 typedef struct bert_product {
     size_t m;
@@ -22,10 +22,12 @@ typedef struct bert_product {
     size_t k;
     const real *a;
     bool a_turned;
+    size_t a_stride;
     const real *b;
     bool b_turned;
     real beta; /* 0 or 1 */
     real *c;
+    size_t c_stride;
 } bert_product;
 
 /*

@@ -67,15 +67,16 @@ static double lose_row(size_t n, real *x, int32_t label, real weight)
 }
 
 void bert_cpu_cross_entropy(bert_device *d, bert_loss which, size_t rows,
-                            size_t columns, void *x, const int32_t *label,
-                            const real *weight, double *loss)
+                            size_t columns, size_t stride, void *x,
+                            const int32_t *label, const real *weight,
+                            double *loss)
 {
     real *const logits = x;
     double total = 0;
 
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++)
-        loss[r] = lose_row(columns, logits + r * columns, label[r],
+        loss[r] = lose_row(columns, logits + r * stride, label[r],
                            weight[r]);
     for (size_t r = 0; r < rows; r++)
         total += (double)weight[r] * loss[r];

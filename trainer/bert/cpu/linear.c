@@ -15,7 +15,7 @@ static void spread_bias(const bert_linear *l, size_t rows, real *y)
 {
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++)
-        memcpy(y + r * l->out, l->bias, l->out * sizeof *y);
+        memcpy(y + r * l->stride, l->bias, l->out * sizeof *y);
 }
 
 void bert_cpu_linear_forward(bert_device *d, const bert_linear *l,
@@ -26,7 +26,8 @@ void bert_cpu_linear_forward(bert_device *d, const bert_linear *l,
         spread_bias(l, rows, y);
     bert_multiply(&(bert_product){
         .m = rows, .n = l->out, .k = l->in,
-        .a = x, .b = l->weight, .b_turned = true, .beta = bias, .c = y});
+        .a = x, .a_stride = l->in, .b = l->weight, .b_turned = true,
+        .beta = bias, .c = y, .c_stride = l->stride});
 }
 
 void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
@@ -36,7 +37,8 @@ void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
     (void)d;
     bert_multiply(&(bert_product){
         .m = rows, .n = l->in, .k = l->out,
-        .a = dy, .b = l->weight, .beta = (real)beta, .c = dx});
+        .a = dy, .a_stride = l->stride, .b = l->weight, .beta = (real)beta,
+        .c = dx, .c_stride = l->in});
 }
 
 void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,
@@ -46,7 +48,7 @@ void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,
     (void)d;
     bert_multiply(&(bert_product){
         .m = l->out, .n = l->in, .k = rows,
-        .a = dy, .a_turned = true, .b = x, .beta = 1,
-        .c = l->weight_gradient});
-    bert_columns_add(rows, l->out, dy, l->bias_gradient);
+        .a = dy, .a_turned = true, .a_stride = l->stride, .b = x, .beta = 1,
+        .c = l->weight_gradient, .c_stride = l->in});
+    bert_columns_add(rows, l->out, l->stride, dy, l->bias_gradient);
 }

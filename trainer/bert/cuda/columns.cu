@@ -6,7 +6,7 @@
 #include "columns.h"
 
 #define SLICES 64 /* of rows, at most */
-#define WARPS 8
+#define WARPS 8 /* that a block has for slices */
 
 /*
  * Grid: 32 columns a block, of 2 * width or width; block: 256 threads.
@@ -38,62 +38,70 @@ void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
 
 /*
  * Sums of every gridDim.y-th row.  Grid: 32 N columns x slices; block: 8
- * warps, each of which takes every eighth row of the slice.
+ * warps, each of which takes every eighth row of the slice.  Then a thread has
+ * a column.
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(WARPS * 32)
-slice_sums_kernel(size_t rows, size_t columns, const value *x, real *partial)
+slice_sums_kernel(size_t rows, long long columns, size_t stride,
+                  const value *x, real *partial)
 {
     __shared__ real part[WARPS][32][N + 1];
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const size_t i = ((size_t)blockIdx.x * 32 + lane) * N;
-    real sum[N] = {};
-
-    if (i < columns)
+    const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
+    const long long first = (long long)blockIdx.x * 32 * N;
+    const long long i = first + lane * N;
+    real sum[N] = {}, all = 0;
+    const auto add_rows = [&](auto load_row) {
 #pragma unroll 4
         for (size_t r = blockIdx.y + (size_t)gridDim.y * warp; r < rows;
              r += (size_t)gridDim.y * WARPS) {
             real one[N];
 
-            load<N>(x + r * columns + i, one);
+            load_row(x + r * stride, one);
             for (int j = 0; j < N; j++)
                 sum[j] += one[j];
         }
+    };
+
+    if (i + N <= columns)
+        add_rows([&](const value *row, real (&one)[N]) {
+            load<N>(row + i, one);
+        });
+    else if (i < columns)
+        add_rows([&](const value *row, real (&one)[N]) {
+            load_within<N>(row, i, 0, columns, 0, one);
+        });
     for (int j = 0; j < N; j++)
         part[warp][lane][j] = sum[j];
     __syncthreads();
-    if (warp > 0 || i >= columns)
+    if (t >= 32 * N || first + t >= columns)
         return;
-    for (int w = 1; w < WARPS; w++)
-        for (int j = 0; j < N; j++)
-            sum[j] += part[w][lane][j];
-    store<N>(sum, partial + blockIdx.y * columns + i);
+    for (int w = 0; w < WARPS; w++)
+        all += part[w][t / N][t % N];
+    partial[blockIdx.y * columns + first + t] = all;
 }
 
 template <typename value>
 void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
-                      const value *x, real *to)
+                      size_t stride, const value *x, real *to)
 {
     constexpr int N = WIDE<value>;
     const unsigned most = blocks_of(rows, WARPS);
     const unsigned slices = most < SLICES ? most : SLICES;
+    const bool wide = stride % N == 0 && aligned(x);
     real *const partial = (real *)bert_cuda_scratch(
         c, slices * columns * sizeof(real));
 
     if (partial == NULL)
         return;
-    if (columns % N == 0 && aligned(x))
-        launch(c, c->stream, "sums of columns",
-               dim3(blocks_of(columns, 32 * N), slices), WARPS * 32, 0,
-               slice_sums_kernel<value, N>, rows, columns, x, partial);
-    else
-        launch(c, c->stream, "sums of columns",
-               dim3(blocks_of(columns, 32), slices), WARPS * 32, 0,
-               slice_sums_kernel<value, 1>, rows, columns, x, partial);
+    launch(c, c->stream, "sums of columns",
+           dim3(blocks_of(columns, wide ? 32 * N : 32), slices), WARPS * 32,
+           0, wide ? slice_sums_kernel<value, N> : slice_sums_kernel<value, 1>,
+           rows, columns, stride, x, partial);
     bert_columns_add_partials(c, slices, columns, partial, to, NULL);
 }
 
-template void bert_columns_add(bert_cuda *, size_t, size_t, const real *,
-                               real *);
-template void bert_columns_add(bert_cuda *, size_t, size_t,
+template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
+                               const real *, real *);
+template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
                                const __nv_bfloat16 *, real *);

@@ -44,14 +44,14 @@ void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
                                const real *partial, real *first,
                                real *second);
 
-/* Adds sums of the columns of x to `to`. */
+/* Adds sums of the columns of x, whose rows lie `stride` apart, to `to`. */
 template <typename value>
 void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
-                      const value *x, real *to);
+                      size_t stride, const value *x, real *to);
 
-extern template void bert_columns_add(bert_cuda *, size_t, size_t,
+extern template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
                                       const real *, real *);
-extern template void bert_columns_add(bert_cuda *, size_t, size_t,
+extern template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
                                       const __nv_bfloat16 *, real *);
 
 #endif /* BERT_CUDA_COLUMNS_H */

@@ -185,44 +185,37 @@ static inline __device__ void take(online *o, const real (&x)[N])
 }
 
 template <int N, typename value>
-static inline __device__ void clear_row(value *x, long long begin,
-                                        long long end)
+static inline __device__ void clear_row(value *x, long long columns)
 {
     const real zero[N] = {};
 
-    for (long long i = threadIdx.x * N; i < end; i += blockDim.x * N)
-        store_within<N>(zero, x, i, begin, end);
+    for (long long i = threadIdx.x * N; i < columns; i += blockDim.x * N)
+        store_within<N>(zero, x, i, 0, columns);
 }
 
-/*
- * Grid: a row a block; block: up to 512 threads.  Rows begin where they
- * happen to: x is moved back to a place that is aligned, and numbers from
- * `begin` to below `end` are the row.
- */
+/* Grid: a row a block, at a multiple of 16 bytes; block: up to 512 threads. */
 template <typename value>
 static __global__ void __launch_bounds__(LOSS_THREADS)
-cross_entropy_kernel(unsigned columns, value *x, const int32_t *labels,
-                     const real *weights, double *loss)
+cross_entropy_kernel(long long columns, size_t stride, value *x,
+                     const int32_t *labels, const real *weights, double *loss)
 {
     constexpr int N = WIDE<value>;
     const int32_t label = labels[blockIdx.x];
     const real weight = weights[blockIdx.x];
-    value *const row = x + (size_t)blockIdx.x * columns;
-    const long long begin = beyond(row), end = begin + columns;
-    value *const from = row - begin;
+    value *const row = x + blockIdx.x * stride;
     online o = {-3e38f, 0};
     real largest, sum[1], own;
 
     if (label < 0) {
-        clear_row<N>(from, begin, end);
+        clear_row<N>(row, columns);
         if (threadIdx.x == 0)
             loss[blockIdx.x] = 0;
         return;
     }
-    for (long long i = threadIdx.x * N; i < end; i += blockDim.x * N) {
+    for (long long i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
         real some[N];
 
-        load_within<N>(from, i, begin, end, -INFINITY, some);
+        load_within<N>(row, i, 0, columns, -INFINITY, some);
         take(&o, some);
     }
     own = to_real(row[label]);
@@ -232,15 +225,15 @@ cross_entropy_kernel(unsigned columns, value *x, const int32_t *labels,
     __syncthreads(); /* all have read the label's, which is overwritten now */
     if (threadIdx.x == 0)
         loss[blockIdx.x] = log((double)sum[0]) + (double)largest - (double)own;
-    for (long long i = threadIdx.x * N; i < end; i += blockDim.x * N) {
+    for (long long i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
         real some[N];
 
-        load_within<N>(from, i, begin, end, -INFINITY, some);
+        load_within<N>(row, i, 0, columns, -INFINITY, some);
         for (int j = 0; j < N; j++) {
             some[j] = exp(some[j] - largest) * (weight / sum[0]);
-            some[j] -= i + j == begin + label ? weight : 0;
+            some[j] -= i + j == label ? weight : 0;
         }
-        store_within<N>(some, from, i, begin, end);
+        store_within<N>(some, row, i, 0, columns);
     }
 }
 
@@ -260,8 +253,9 @@ total_kernel(size_t rows, const int32_t *labels, const real *weights,
 }
 
 static void cross_entropy(bert_device *d, bert_loss which, size_t rows,
-                          size_t columns, void *x, const int32_t *label,
-                          const real *weight, double *loss)
+                          size_t columns, size_t stride, void *x,
+                          const int32_t *label, const real *weight,
+                          double *loss)
 {
     bert_cuda *const c = cuda_of(d);
 
@@ -271,9 +265,9 @@ static void cross_entropy(bert_device *d, bert_loss which, size_t rows,
         using value = decltype(v);
 
         launch(c, c->stream, "cross-entropy", dim3((unsigned)rows),
-               threads_of(columns / WIDE<value> + 2, LOSS_THREADS), 0,
-               cross_entropy_kernel<value>, columns, (value *)x, label,
-               weight, loss);
+               threads_of(blocks_of(columns, WIDE<value>), LOSS_THREADS), 0,
+               cross_entropy_kernel<value>, columns, stride, (value *)x,
+               label, weight, loss);
     });
     launch(c, c->stream, "sum of losses", dim3(1),
            threads_of(rows, LOSS_THREADS), 0, total_kernel, rows, label,

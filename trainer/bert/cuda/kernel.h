@@ -114,12 +114,6 @@ static inline __device__ void store_within(const real (&x)[N], T *p,
             from_real(x[i], p + at + i);
 }
 
-/* How many of T p lies behind the last place that is aligned to 16 bytes. */
-template <typename T> static inline __device__ int beyond(const T *p)
-{
-    return (int)((uintptr_t)p % 16 / sizeof(T));
-}
-
 /* ---- Sums ---- */
 
 /* To all lanes; their order is that of a tree, and always the same. */

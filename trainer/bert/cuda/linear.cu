@@ -20,10 +20,12 @@ static void linear_forward(bert_device *d, const bert_linear *l, size_t rows,
     p.n = l->out;
     p.k = l->in;
     p.a = x;
+    p.a_stride = l->in;
     p.b = bert_cuda_weight(c, l->weight);
     p.b_turned = true;
     p.bias = bias ? bert_cuda_weight(c, l->bias) : NULL;
     p.c = y;
+    p.c_stride = l->stride;
     bert_cuda_multiply(c, &p);
 }
 
@@ -38,9 +40,11 @@ static void linear_backward_input(bert_device *d, const bert_linear *l,
     p.n = l->in;
     p.k = l->out;
     p.a = dy;
+    p.a_stride = l->stride;
     p.b = bert_cuda_weight(c, l->weight);
     p.beta = beta;
     p.c = dx;
+    p.c_stride = l->in;
     bert_cuda_multiply(c, &p);
 }
 
@@ -57,15 +61,17 @@ static void linear_backward_weight(bert_device *d, const bert_linear *l,
     p.k = rows;
     p.a = dy;
     p.a_turned = true;
+    p.a_stride = l->stride;
     p.b = x;
     p.beta = 1;
     p.c = l->weight_gradient;
+    p.c_stride = l->in;
     p.c_real = true;
     bert_cuda_multiply(c, &p);
     by_value(c, [&](auto v) {
         using value = decltype(v);
 
-        bert_columns_add(c, rows, l->out, (const value *)dy,
+        bert_columns_add(c, rows, l->out, l->stride, (const value *)dy,
                          l->bias_gradient);
     });
 }

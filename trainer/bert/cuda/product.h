@@ -17,7 +17,8 @@
 
 /*
  * C = A B + bias + beta C, with A of m x k values and B of k x n, row after
- * row; where one is said to be turned, it is stored as its transpose.
+ * row; where one is said to be turned, it is stored as its transpose.  Rows of
+ * A and C lie a stride apart, those of B as far as they are wide.
  */
 struct bert_product {
     size_t m;
@@ -25,11 +26,13 @@ struct bert_product {
     size_t k;
     const void *a;
     bool a_turned;
+    size_t a_stride;
     const void *b;
     bool b_turned;
     const void *bias; /* values, a column of C each; NULL: none */
     int beta;         /* 0 or 1 */
     void *c;
+    size_t c_stride;
     bool c_real; /* C holds reals, not values */
 };
 

@@ -40,43 +40,53 @@ static void gemm(const bert_product *p, const real *a, const real *b, real *c)
          (blasint)p->n);
 }
 
-static std::vector<real> reals(const void *from, size_t n, bool bf16)
+/* Rows x columns numbers, without what lies between the rows. */
+static std::vector<real> reals(const void *from, size_t rows, size_t columns,
+                               size_t stride, bool bf16)
 {
-    std::vector<real> to(n);
+    std::vector<real> to;
 
-    for (size_t i = 0; i < n; i++)
-        to[i] = bf16 ? (real)__bfloat162float(
-                           ((const __nv_bfloat16 *)from)[i])
-                     : ((const real *)from)[i];
+    to.reserve(rows * columns);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = r * stride; i < r * stride + columns; i++)
+            to.push_back(bf16 ? (real)__bfloat162float(
+                                    ((const __nv_bfloat16 *)from)[i])
+                              : ((const real *)from)[i]);
     return to;
 }
 
-static void put(const std::vector<real> &from, void *to, bool bf16)
+static void put(const std::vector<real> &from, void *to, size_t columns,
+                size_t stride, bool bf16)
 {
-    for (size_t i = 0; i < from.size(); i++)
+    for (size_t i = 0; i < from.size(); i++) {
+        const size_t at = i / columns * stride + i % columns;
+
         if (bf16)
-            ((__nv_bfloat16 *)to)[i] = __float2bfloat16((float)from[i]);
+            ((__nv_bfloat16 *)to)[at] = __float2bfloat16((float)from[i]);
         else
-            ((real *)to)[i] = from[i];
+            ((real *)to)[at] = from[i];
+    }
 }
 
 static void multiply(const bert_product *p, bool bf16)
 {
     const bool c_bf16 = bf16 && !p->c_real;
-    const std::vector<real> a = reals(p->a, p->m * p->k, bf16);
-    const std::vector<real> b = reals(p->b, p->k * p->n, bf16);
+    const std::vector<real> a
+        = reals(p->a, p->a_turned ? p->k : p->m, p->a_turned ? p->m : p->k,
+                p->a_stride, bf16);
+    const std::vector<real> b = reals(p->b, 1, p->k * p->n, 0, bf16);
     std::vector<real> c(p->m * p->n);
 
     if (p->beta)
-        c = reals(p->c, p->m * p->n, c_bf16);
+        c = reals(p->c, p->m, p->n, p->c_stride, c_bf16);
     gemm(p, a.data(), b.data(), c.data());
     if (p->bias) {
-        const std::vector<real> bias = reals(p->bias, p->n, bf16);
+        const std::vector<real> bias = reals(p->bias, 1, p->n, 0, bf16);
 
         for (size_t i = 0; i < c.size(); i++)
             c[i] += bias[i % p->n];
     }
-    put(c, p->c, c_bf16);
+    put(c, p->c, p->n, p->c_stride, c_bf16);
 }
 
 void bert_cuda_multiply(bert_cuda *c, const bert_product *given)

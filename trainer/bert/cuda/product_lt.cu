@@ -28,6 +28,7 @@ static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues want float");
 /* What an algorithm is chosen by. */
 struct shape {
     uint64_t m, n, k;
+    uint64_t a_stride, c_stride;
     uint32_t turned; /* bit 0: A, bit 1: B */
     uint32_t c_real;
     uint32_t bias;
@@ -129,7 +130,7 @@ void bert_products_close(bert_cuda *c)
 static uint32_t alignment_of(const bert_product *p)
 {
     const uintptr_t all = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->c
-                          | (uintptr_t)p->bias | LINE;
+                          | LINE;
 
     return (uint32_t)(all & -all);
 }
@@ -141,6 +142,8 @@ static shape shape_of(const bert_product *p)
     s.m = p->m;
     s.n = p->n;
     s.k = p->k;
+    s.a_stride = p->a_stride;
+    s.c_stride = p->c_stride;
     s.turned = (uint32_t)p->a_turned | (uint32_t)p->b_turned << 1;
     s.c_real = p->c_real;
     s.bias = p->bias != NULL;
@@ -159,10 +162,11 @@ static bool set(bert_cuda *c, const plan *plan,
 
 /* A matrix of rows x columns that is stored row after row. */
 static bool lay_out(bert_cuda *c, cublasLtMatrixLayout_t *layout,
-                    cudaDataType type, size_t rows, size_t columns)
+                    cudaDataType type, size_t rows, size_t columns,
+                    size_t stride)
 {
     return good(c, cublasLtMatrixLayoutCreate(layout, type, columns, rows,
-                                              (int64_t)columns));
+                                              (int64_t)stride));
 }
 
 static bool describe(bert_cuda *c, const bert_product *p, plan *plan)
@@ -186,10 +190,10 @@ static bool describe(bert_cuda *c, const bert_product *p, plan *plan)
             || !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias)))
         return false;
     return lay_out(c, &plan->a, type, p->b_turned ? p->n : p->k,
-                   p->b_turned ? p->k : p->n)
+                   p->b_turned ? p->k : p->n, p->b_turned ? p->k : p->n)
            && lay_out(c, &plan->b, type, p->a_turned ? p->k : p->m,
-                      p->a_turned ? p->m : p->k)
-           && lay_out(c, &plan->c, c_type, p->m, p->n);
+                      p->a_turned ? p->m : p->k, p->a_stride)
+           && lay_out(c, &plan->c, c_type, p->m, p->n, p->c_stride);
 }
 
 static bool choose(bert_cuda *c, plan *plan)
@@ -254,23 +258,44 @@ static plan *plan_of(bert_cuda *c, const bert_product *p)
     return NULL; /* and nothing is asked for any more */
 }
 
-void bert_cuda_multiply(bert_cuda *c, const bert_product *p)
+/*
+ * A bias, or a copy of it, at a multiple of 16 bytes: cuBLASLt is told how
+ * matrices lie, but not how a bias does.
+ */
+static const void *aligned_bias(bert_cuda *c, const bert_product *p)
 {
-    const float alpha = 1, beta = (float)p->beta;
+    const size_t bytes = p->n * c->device.value_size;
+    void *copy;
+
+    if ((uintptr_t)p->bias % 16 == 0)
+        return p->bias;
+    copy = bert_cuda_scratch(c, bytes);
+    if (copy)
+        bert_cuda_good(c, cudaMemcpyAsync(copy, p->bias, bytes,
+                                          cudaMemcpyDeviceToDevice,
+                                          c->stream),
+                       "bias");
+    return copy;
+}
+
+void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
+{
+    const float alpha = 1, beta = (float)given->beta;
+    bert_product p = *given;
     const plan *plan;
 
-    if (c->failed || p->m == 0 || p->n == 0 || p->k == 0)
+    if (c->failed || p.m == 0 || p.n == 0 || p.k == 0)
         return;
-    plan = plan_of(c, p);
+    p.bias = aligned_bias(c, given);
+    plan = c->failed ? NULL : plan_of(c, &p);
     if (plan == NULL)
         return;
-    if (p->bias
-        && !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias))
+    if (p.bias && !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias))
         return;
     good_product(
         c, &plan->shape,
-        cublasLtMatmul(c->products->handle, plan->desc, &alpha, p->b, plan->a,
-                       p->a, plan->b, &beta, p->c, plan->c, p->c, plan->c,
+        cublasLtMatmul(c->products->handle, plan->desc, &alpha, p.b, plan->a,
+                       p.a, plan->b, &beta, p.c, plan->c, p.c, plan->c,
                        &plan->algorithm, c->products->workspace,
                        plan->workspace, c->stream));
 }
