@@ -29,7 +29,7 @@
 
 namespace hostcuda {
 
-void allow_shared(const void *kernel, size_t size);
+cudaError_t allow_shared(const void *kernel, size_t size);
 cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel,
                    std::function<void()> thread,
                    std::vector<const void *> pointers);
@@ -56,10 +56,10 @@ template <typename K>
 inline cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute what,
                                         int value)
 {
-    if (what == cudaFuncAttributeMaxDynamicSharedMemorySize)
-        hostcuda::allow_shared(reinterpret_cast<const void *>(kernel),
-                               (size_t)value);
-    return cudaSuccess;
+    if (what != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return cudaSuccess;
+    return hostcuda::allow_shared(reinterpret_cast<const void *>(kernel),
+                                  (size_t)value);
 }
 
 template <typename T> inline cudaError_t cudaMalloc(T **p, size_t size)

@@ -193,14 +193,17 @@ void hostcuda::run_grid(const cudaLaunchConfig_t &config, const void *symbol,
 static std::map<const void *, size_t> &allowed
     = *new std::map<const void *, size_t>;
 
-void hostcuda::allow_shared(const void *kernel, size_t size)
+cudaError_t hostcuda::allow_shared(const void *kernel, size_t size)
 {
     std::lock_guard<std::recursive_mutex> held(hostcuda::lock);
 
+    if (const cudaError_t error = begin("cudaFuncSetAttribute"))
+        return error;
     if (size > MAX_SHARED)
         fault("launch", 0, "%s wants %zu bytes of shared memory, a block has "
               "%zu", kernel_name(kernel), size, MAX_SHARED);
     allowed[kernel] = std::max(size, allowed[kernel]);
+    return cudaSuccess;
 }
 
 static void check_shape(const cudaLaunchConfig_t &c, const void *kernel)

@@ -231,6 +231,7 @@ keeps() {
     fails cudaLaunchKernelEx 1 41
     fails cudaStreamSynchronize 1 3
     fails cudaEventRecord 1 5
+    fails cudaFuncSetAttribute 1 1
 }
 
 @test "what was learnt before a loss that is no number is kept" {

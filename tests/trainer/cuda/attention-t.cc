@@ -1,115 +1,25 @@
 /*
  * attention-t.cc - attention on unpadded rows beside plain loops in double.
  *
- * The same for a GPU, built by nvcc, and on the host with tests/hostcuda; with
- * float, and with double (-DBERT_DOUBLE).  The rest of the back end is not
- * there: what attention asks of it stands below.
- *
  * SPDX-License-Identifier: MIT
  */
-#include "cuda/attention.h"
-#include "cuda/groups.h"
-
-#include <cmath>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
-#include "dropout.h"
+#include "attention.h"
+#include "groups.h"
+#include "rig.h"
 
 #ifdef HOSTCUDA
 #include "hostcuda.h"
 #endif
 
+/* What float may differ by, and what bfloat16. */
 #ifdef BERT_DOUBLE
 #define NEAR 1e-12
 #else
 #define NEAR 2e-6
 #endif
+#define NEAR_BF16 6e-3
 
 using std::vector;
-
-static int tests, failed;
-
-__attribute__((format(printf, 2, 3))) static void ok(bool good,
-                                                     const char *what, ...)
-{
-    va_list arguments;
-
-    std::printf("%sok %d - ", good ? "" : "not ", ++tests);
-    va_start(arguments, what);
-    std::vprintf(what, arguments);
-    va_end(arguments);
-    std::putchar('\n');
-    std::fflush(stdout);
-    failed += !good;
-}
-
-/* ---- The rest of the back end ---- */
-
-static bert_staged staged;
-static bert_cuda cuda;
-
-bool bert_cuda_good(bert_cuda *c, cudaError_t error, const char *)
-{
-    if (error && !c->failed)
-        c->failed = error;
-    return !c->failed;
-}
-
-const bert_staged *bert_cuda_staged(const bert_batch *)
-{
-    return &staged;
-}
-
-static void need(cudaError_t error)
-{
-    if (!error)
-        return;
-    std::printf("Bail out! CUDA: %s\n", cudaGetErrorString(error));
-    std::exit(1);
-}
-
-static void open_cuda()
-{
-    need(cudaGetDeviceProperties(&cuda.properties, 0));
-    need(cudaStreamCreateWithFlags(&cuda.stream, cudaStreamNonBlocking));
-    need(cudaEventCreateWithFlags(&cuda.fork, cudaEventDisableTiming));
-    for (int g = 0; g < BERT_GROUPS; g++) {
-        need(cudaStreamCreateWithFlags(&cuda.side[g], cudaStreamNonBlocking));
-        need(cudaEventCreateWithFlags(&cuda.joined[g],
-                                      cudaEventDisableTiming));
-    }
-}
-
-/* An array on the device, all ones (NaN) at first. */
-template <typename T> struct on_device {
-    T *p = nullptr;
-    size_t n;
-
-    explicit on_device(size_t n_) : n(n_)
-    {
-        need(cudaMalloc((void **)&p, (n ? n : 1) * sizeof(T)));
-        need(cudaMemset(p, 0xff, (n ? n : 1) * sizeof(T)));
-        need(cudaDeviceSynchronize());
-    }
-    explicit on_device(const vector<T> &v) : on_device(v.size())
-    {
-        need(cudaMemcpy(p, v.data(), n * sizeof(T), cudaMemcpyHostToDevice));
-        need(cudaDeviceSynchronize());
-    }
-    on_device(const on_device &) = delete;
-    ~on_device() { cudaFree(p); }
-    vector<T> back() const
-    {
-        vector<T> v(n);
-
-        need(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
-        return v;
-    }
-};
 
 /* ---- What is computed ---- */
 
@@ -118,7 +28,7 @@ struct problem {
     vector<int32_t> cu; /* from 0 on */
     bert_dropout dropout;
     uint32_t site;
-    vector<double> qkv, d_out;
+    numbers qkv, d_out;
 
     size_t hidden() const { return heads * width; }
     size_t rows() const { return (size_t)cu.back(); }
@@ -126,40 +36,37 @@ struct problem {
 
 /* The arrays that come of it. */
 struct answer {
-    vector<double> out, kept, d_qkv;
+    numbers out, kept, d_qkv;
 };
 
-static double number(uint64_t seed, uint64_t place)
+static vector<int32_t> cu_of(const vector<int32_t> &lengths)
 {
-    return (double)(bert_mix(seed, place) >> 40) / (double)(1 << 23) - 1;
+    vector<int32_t> cu = {0};
+
+    for (int32_t n : lengths)
+        cu.push_back(cu.back() + n);
+    return cu;
 }
 
-/* Nearest in bfloat16 but for ties, which tests can do without. */
-static double as_bf16(double x)
+static bert_batch batch_of(const vector<int32_t> &cu)
 {
-    int exponent;
-    const double part = std::frexp(x, &exponent);
+    bert_batch batch = {};
 
-    return std::ldexp(std::nearbyint(std::ldexp(part, 8)), exponent - 8);
+    batch.n_rows = (uint32_t)cu.back();
+    batch.n_spans = (uint32_t)(cu.size() - 1);
+    batch.cu = cu.data();
+    return batch;
 }
 
-/* Spans of these lengths; numbers that all types of value have. */
-static problem problem_of(size_t heads, size_t width,
+/* Spans of these lengths. */
+static problem problem_of(const rig &r, size_t heads, size_t width,
                           const vector<int32_t> &lengths, double rate = 0)
 {
-    problem p;
+    problem p = {heads, width, cu_of(lengths), bert_dropout_at(rate, 12345),
+                 7, {}, {}};
 
-    p.heads = heads;
-    p.width = width;
-    p.cu.push_back(0);
-    for (int32_t n : lengths)
-        p.cu.push_back(p.cu.back() + n);
-    p.dropout = bert_dropout_at(rate, 12345);
-    p.site = 7;
-    for (size_t i = 0; i < p.rows() * 3 * p.hidden(); i++)
-        p.qkv.push_back(as_bf16(2 * number(1, i)));
-    for (size_t i = 0; i < p.rows() * p.hidden(); i++)
-        p.d_out.push_back(as_bf16(number(2, i)));
+    p.qkv = draw(r, VALUES, p.rows() * 3 * p.hidden(), 1, 2);
+    p.d_out = draw(r, VALUES, p.rows() * p.hidden(), 2);
     return p;
 }
 
@@ -195,7 +102,7 @@ static void naive_row(const problem &p, size_t head, size_t row, size_t first,
                       size_t end, answer *a)
 {
     const size_t w = p.width, hidden = p.hidden();
-    const double scale = 1 / std::sqrt((double)w);
+    const double scale = 1 / sqrt((double)w);
     const double drop_scale
         = p.dropout.threshold ? (double)p.dropout.scale : 1;
     const auto at = [&](size_t r, size_t which) {
@@ -203,21 +110,21 @@ static void naive_row(const problem &p, size_t head, size_t row, size_t first,
     };
     const double *const d_o = &p.d_out[row * hidden + head * w];
     double *const o = &a->out[row * hidden + head * w];
-    vector<double> s(end - first), d_p(end - first);
+    numbers s(end - first), d_p(end - first);
     double max = -INFINITY, sum = 0;
 
     for (size_t j = first; j < end; j++) {
         s[j - first] = scale * dot(w, &p.qkv[at(row, 0)], &p.qkv[at(j, 1)]);
-        max = std::fmax(max, s[j - first]);
+        max = fmax(max, s[j - first]);
     }
     for (double &x : s)
-        sum += std::exp(x - max);
-    a->kept[head * p.rows() + row] = max + std::log(sum);
+        sum += exp(x - max);
+    a->kept[head * p.rows() + row] = max + log(sum);
     for (size_t j = first; j < end; j++) {
         const double by
             = stays(p, row, head, (uint32_t)j) ? drop_scale : 0;
 
-        s[j - first] = std::exp(s[j - first] - max) / sum;
+        s[j - first] = exp(s[j - first] - max) / sum;
         add(w, by * s[j - first], &p.qkv[at(j, 2)], o);
         add(w, by * s[j - first], d_o, &a->d_qkv[at(j, 2)]);
         d_p[j - first] = by * dot(w, d_o, &p.qkv[at(j, 2)]);
@@ -248,118 +155,63 @@ static answer naive(const problem &p)
 
 /* ---- What the kernels make of it ---- */
 
-template <typename V> static V from_double(double x)
-{
-    return (V)x;
-}
-
-template <typename V> static double to_double(V x)
-{
-    return (double)x;
-}
-
-#ifndef BERT_DOUBLE
-
-template <> __nv_bfloat16 from_double(double x)
-{
-    return __float2bfloat16((float)x);
-}
-
-template <> double to_double(__nv_bfloat16 x)
-{
-    return (double)__bfloat162float(x);
-}
-
-#endif
-
-template <typename V> static vector<V> as(const vector<double> &x)
-{
-    vector<V> y(x.size());
-
-    for (size_t i = 0; i < x.size(); i++)
-        y[i] = from_double<V>(x[i]);
-    return y;
-}
-
-template <typename V> static vector<double> as_double(const vector<V> &x)
-{
-    vector<double> y;
-
-    for (const V &each : x)
-        y.push_back(to_double(each));
-    return y;
-}
-
-static bert_batch batch_of(const problem &p)
-{
-    bert_batch b = {};
-
-    b.n_rows = (uint32_t)p.rows();
-    b.n_spans = (uint32_t)(p.cu.size() - 1);
-    b.cu = p.cu.data();
-    return b;
-}
-
 /* `limit`: of shared memory a block; 0: as the device has it. */
-template <typename V>
-static answer compute(const problem &p, size_t limit = 0)
+static answer compute(const rig &r, const problem &p, size_t limit = 0)
 {
-    const size_t has = cuda.properties.sharedMemPerBlockOptin;
-    bert_batch batch = batch_of(p);
-    vector<int32_t> list(batch.n_spans);
-    const on_device<V> source(as<V>(p.qkv)), d_out(as<V>(p.d_out)),
-        qkv(source.n), out(d_out.n), d_qkv(source.n);
-    const on_device<int32_t> cu(p.cu);
-    const on_device<real> kept(p.rows() * p.heads), scratch(kept.n);
+    size_t *const has = &cuda_of(r.d)->properties.sharedMemPerBlockOptin;
+    const size_t before = *has;
+    const vector<int32_t> zero(p.rows());
+    bert_batch batch = batch_of(p.cu);
+    const array source(r, VALUES, p.qkv), d_out(r, VALUES, p.d_out),
+        qkv(r, VALUES, source.n), out(r, VALUES, d_out.n),
+        d_qkv(r, VALUES, source.n), kept(r, REALS, p.rows() * p.heads),
+        scratch(r, REALS, kept.n);
+    bert_results results;
+    const char *why = "no memory";
 
-    cuda.bf16 = sizeof(V) == 2;
+    batch.token = batch.type = batch.position = zero.data();
+    const bert_attend a = {r.ops->stage(r.d, &batch), p.hidden(), p.heads,
+                           false, p.dropout, p.site, kept, scratch};
     if (limit)
-        cuda.properties.sharedMemPerBlockOptin = limit;
-    bert_cuda_group(&batch, list.data(), staged.group);
-    const on_device<int32_t> spans(list);
-    for (bert_group &group : staged.group)
-        group.span = spans.p + (group.span - list.data());
-    batch.cu = cu.p;
-    staged.batch = batch;
-
-    const bert_attend a = {&staged.batch, p.hidden(), p.heads, false,
-                           p.dropout, p.site, kept.p, scratch.p};
+        *has = limit;
     /* Whoever does not wait for the stream sees NaN. */
-    need(cudaMemcpyAsync(qkv.p, source.p, qkv.n * sizeof(V),
-                         cudaMemcpyDeviceToDevice, cuda.stream));
-    bert_cuda_attention_forward(&cuda.device, &a, qkv.p, out.p);
-    bert_cuda_attention_backward(&cuda.device, &a, qkv.p, out.p, d_out.p,
-                                 d_qkv.p);
-    need(cudaStreamSynchronize(cuda.stream));
-    need(cuda.failed);
-    cuda.properties.sharedMemPerBlockOptin = has;
-    return {as_double(out.back()), as_double(kept.back()),
-            as_double(d_qkv.back())};
+    cudaMemcpyAsync(qkv, source, qkv.n * r.d->value_size,
+                    cudaMemcpyDeviceToDevice, cuda_of(r.d)->stream);
+    r.ops->attention_forward(r.d, &a, qkv, out);
+    r.ops->attention_backward(r.d, &a, qkv, out, d_out, d_qkv);
+    if (!a.batch || !r.ops->finish(r.d, &results, &why)) {
+        printf("Bail out! %s\n", why);
+        exit(1);
+    }
+    *has = before;
+    return {out.back(), kept.back(), d_qkv.back()};
 }
 
 /* The greatest difference, as part of the greatest number; NaN counts. */
-static double apart(const vector<double> &x, const vector<double> &right)
+static double apart(const numbers &x, const numbers &right)
 {
     double most = 0, worst = 0;
 
     for (size_t i = 0; i < x.size(); i++) {
-        const double d = std::fabs(x[i] - right[i]);
+        const double d = fabs(x[i] - right[i]);
 
-        most = std::fmax(most, std::fabs(right[i]));
+        most = fmax(most, fabs(right[i]));
         worst = !(d <= worst) ? d : worst;
     }
     return most > 0 ? worst / most : worst;
 }
 
-static void compare(const char *what, const problem &p, const answer &x,
-                    const answer &right, double near)
+static void compare(const rig &r, const problem &p, const char *what)
 {
+    const answer x = compute(r, p), right = naive(p);
     const double o = apart(x.out, right.out), k = apart(x.kept, right.kept),
                  d = apart(x.d_qkv, right.d_qkv);
+    const double near = r.bf16 ? NEAR_BF16 : NEAR;
 
     ok(o <= near && k <= NEAR && d <= near,
-       "%s, %zu heads of %zu, %zu rows: off by %.1e, kept %.1e, gradient %.1e",
-       what, p.heads, p.width, p.rows(), o, k, d);
+       "%s, %s, %zu heads of %zu, %zu rows: off by %.1e, kept %.1e, "
+       "gradient %.1e",
+       r.name, what, p.heads, p.width, p.rows(), o, k, d);
 }
 
 /* ---- Tests ---- */
@@ -370,39 +222,28 @@ static bool quick; /* what sanitizers have the time for */
 static const vector<int32_t> small = {1, 2, 15, 0, 16, 17, 33, 48};
 static const vector<int32_t> mixture = {127, 0, 128, 1, 129, 16, 300, 0};
 
-template <typename V> static void test_numbers(const char *type, double near)
+static void test_numbers(const rig &r)
 {
-    char what[80];
-
-    for (size_t width : widths)
-        for (double rate : {0.0, 0.1}) {
-            const problem p = problem_of(quick ? 1 : 3, width, small, rate);
-
-            std::snprintf(what, sizeof what, "%s, dropout %g", type, rate);
-            compare(what, p, compute<V>(p), naive(p), near);
-        }
+    for (size_t width : widths) {
+        compare(r, problem_of(r, quick ? 1 : 3, width, small), "no dropout");
+        compare(r, problem_of(r, quick ? 1 : 3, width, small, 0.1),
+                "dropout");
+    }
     if (quick)
         return;
-    for (size_t width : {8, 64, 100}) {
-        const problem p = problem_of(1, width, mixture, 0.1);
-
-        std::snprintf(what, sizeof what, "%s, a mixture", type);
-        compare(what, p, compute<V>(p), naive(p), near);
-    }
-    const problem p = problem_of(1, 64, {512, 513, 700}, 0.1);
-
-    std::snprintf(what, sizeof what, "%s, long spans", type);
-    compare(what, p, compute<V>(p), naive(p), near);
+    for (size_t width : {8, 64, 100})
+        compare(r, problem_of(r, 1, width, mixture, 0.1), "a mixture");
+    compare(r, problem_of(r, 1, 64, {512, 513, 700}, 0.1), "long spans");
 }
 
 /*
  * With unit vectors as values and as d_out, out and the gradient of values are
  * the softmax after dropout: what is 0 there is what the CPU drops.
  */
-template <typename V> static void test_dropout(const char *type)
+static void test_dropout(const rig &r)
 {
     problem p
-        = problem_of(quick ? 1 : 2, 128, {20, quick ? 40 : 128, 33}, 0.3);
+        = problem_of(r, quick ? 1 : 2, 128, {20, quick ? 40 : 128, 33}, 0.3);
     const size_t hidden = p.hidden();
     size_t wrong = 0, dropped = 0;
     const auto unit = [&](size_t row, size_t column) {
@@ -412,12 +253,12 @@ template <typename V> static void test_dropout(const char *type)
         return false;
     };
 
-    for (size_t r = 0; r < p.rows(); r++)
+    for (size_t row = 0; row < p.rows(); row++)
         for (size_t i = 0; i < hidden; i++) {
-            p.qkv[r * 3 * hidden + 2 * hidden + i] = unit(r, i);
-            p.d_out[r * hidden + i] = unit(r, i);
+            p.qkv[row * 3 * hidden + 2 * hidden + i] = unit(row, i);
+            p.d_out[row * hidden + i] = unit(row, i);
         }
-    const answer a = compute<V>(p);
+    const answer a = compute(r, p);
     for (size_t s = 0; s + 1 < p.cu.size(); s++) {
         const size_t first = (size_t)p.cu[s], n = (size_t)p.cu[s + 1] - first;
 
@@ -435,7 +276,7 @@ template <typename V> static void test_dropout(const char *type)
         }
     }
     ok(wrong == 0 && dropped > 500,
-       "%s: of all weights, %zu are dropped as the CPU does", type, dropped);
+       "%s: of all weights, %zu are dropped as the CPU does", r.name, dropped);
 }
 
 /* Bits of the rows of a span, among others and alone. */
@@ -458,37 +299,37 @@ static bool same_rows(const problem &p, size_t from, const answer &x,
 }
 
 /* A span alone, and with the rows in chunks where they fit all at once. */
-template <typename V> static void test_alone(const char *type)
+static void test_alone(const rig &r)
 {
     const problem p
-        = problem_of(quick ? 1 : 2, 32, {40, 129, 7, quick ? 9 : 300});
-    const answer whole = compute<V>(p), chunks = compute<V>(p, 48 << 10);
+        = problem_of(r, quick ? 1 : 2, 32, {40, 129, 7, quick ? 9 : 300});
+    const answer whole = compute(r, p), chunks = compute(r, p, 48 << 10);
     bool same = true;
 
     for (size_t s = 0; s + 1 < p.cu.size(); s++) {
         const size_t first = (size_t)p.cu[s], n = (size_t)p.cu[s + 1] - first;
-        problem q = problem_of(p.heads, 32, {(int32_t)n});
+        problem q = problem_of(r, p.heads, 32, {(int32_t)n});
         const size_t at = first * p.hidden();
 
         for (size_t i = 0; i < q.qkv.size(); i++)
             q.qkv[i] = p.qkv[3 * at + i];
         for (size_t i = 0; i < q.d_out.size(); i++)
             q.d_out[i] = p.d_out[at + i];
-        same = same && same_rows(p, first, whole, q, 0, compute<V>(q), n);
+        same = same && same_rows(p, first, whole, q, 0, compute(r, q), n);
     }
-    ok(same, "%s: a span comes to the same bits alone", type);
+    ok(same, "%s: a span comes to the same bits alone", r.name);
     ok(same_rows(p, 0, whole, p, 0, chunks, p.rows()),
-       "%s: and if its rows come in chunks", type);
+       "%s: and if its rows come in chunks", r.name);
 }
 
 /* Every second span is NaN; the others do not notice. */
-template <typename V> static void test_poison(const char *type)
+static void test_poison(const rig &r)
 {
     for (size_t width : {16, 100}) {
         const vector<int32_t> lengths
             = {33, 5, 17, quick ? 3 : 130, 64, 1, quick ? 20 : 128, 15};
-        const problem p = problem_of(quick ? 1 : 2, width, lengths, 0.1);
-        const answer right = compute<V>(p);
+        const problem p = problem_of(r, quick ? 1 : 2, width, lengths, 0.1);
+        const answer right = compute(r, p);
         bool same = true;
 
         for (size_t odd = 0; odd < 2; odd++) {
@@ -499,22 +340,22 @@ template <typename V> static void test_poison(const char *type)
                      i < (size_t)p.cu[s + 1] * p.hidden(); i++)
                     q.qkv[3 * i] = q.qkv[3 * i + 1] = q.qkv[3 * i + 2]
                         = q.d_out[i] = NAN;
-            const answer a = compute<V>(q);
+            const answer a = compute(r, q);
             for (size_t s = 1 - odd; s < lengths.size(); s += 2)
                 same = same
                        && same_rows(p, (size_t)p.cu[s], right, q,
                                     (size_t)p.cu[s], a, (size_t)lengths[s]);
         }
-        ok(same, "%s, heads of %zu: NaN in other spans changes no bit", type,
-           width);
+        ok(same, "%s, heads of %zu: NaN in other spans changes no bit",
+           r.name, width);
     }
 }
 
 static void test_groups()
 {
-    const problem p = problem_of(
-        1, 1, {0, 128, 129, 1, 600, 256, 512, 0, 384, 513, 129, 257, 128, 385});
-    const bert_batch batch = batch_of(p);
+    const vector<int32_t> cu = cu_of(
+        {0, 128, 129, 1, 600, 256, 512, 0, 384, 513, 129, 257, 128, 385});
+    const bert_batch batch = batch_of(cu);
     vector<int32_t> list(batch.n_spans, -1);
     bert_group group[BERT_GROUPS];
     const vector<int32_t> right[BERT_GROUPS]
@@ -531,8 +372,8 @@ static void test_groups()
                && group[g].longest == longest[g];
     ok(good, "spans are grouped by length, long ones first");
 
-    const problem none = problem_of(1, 1, {0, 0, 300});
-    const bert_batch few = batch_of(none);
+    const vector<int32_t> one = cu_of({0, 0, 300});
+    const bert_batch few = batch_of(one);
 
     bert_cuda_group(&few, list.data(), group);
     for (int g = 0; g < BERT_GROUPS; g++)
@@ -609,64 +450,90 @@ static void same_bytes(const char *kernel, size_t read, size_t written,
  * Of a span of n rows, where the kernels were built to count, with the shared
  * memory of sm_80; t, and t in backward, as attention.h has it.
  */
-template <typename V>
-static void test_bytes(const char *type, int32_t n, size_t t, size_t t_queries,
+static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
                        size_t t_keys)
 {
-    const problem p = problem_of(1, 64, {n}, 0.1);
-    const size_t h = (size_t)n * p.width * sizeof(V);
-    const size_t r = (size_t)n * sizeof(real);
+    const problem p = problem_of(r, 1, 64, {n}, 0.1);
+    const size_t h = (size_t)n * p.width * r.d->value_size;
+    const size_t column = (size_t)n * sizeof(real);
 
     hostcuda_counts_reset();
-    compute<V>(p, 163 << 10);
+    compute(r, p, 163 << 10);
     const hostcuda_count f = hostcuda_counts("attention_forward_kernel");
 
     if (f.read == 0) {
-        ok(true, "%s of %d rows # SKIP built without counters", type, n);
+        ok(true, "%s of %d rows # SKIP built without counters", r.name, n);
         return;
     }
     ok(f.read + f.written < 4 * h * (t == 1 ? 1.3 : 5),
-       "%s of %d rows: forward moves %.2f of q + k + v + o", type, n,
+       "%s of %d rows: forward moves %.2f of q + k + v + o", r.name, n,
        (double)(f.read + f.written) / (double)(4 * h));
-    same_bytes("attention_forward_kernel", (1 + 2 * t) * h, h + r, t);
-    same_bytes("attention_queries_kernel", (3 + 2 * t_queries) * h + 2 * r,
-               h + r, t_queries);
+    same_bytes("attention_forward_kernel", (1 + 2 * t) * h, h + column, t);
+    same_bytes("attention_queries_kernel",
+               (3 + 2 * t_queries) * h + 2 * column, h + column, t_queries);
     same_bytes("attention_keys_kernel",
-               (2 + 2 * t_keys) * h + 2 * t_keys * r, 2 * h, t_keys);
+               (2 + 2 * t_keys) * h + 2 * t_keys * column, 2 * h, t_keys);
+}
+
+static void test_all_bytes(const rig &r)
+{
+    if (!r.bf16) {
+        test_bytes(r, 200, 1, 1, 2);
+        return;
+    }
+    test_bytes(r, 128, 1, 1, 1);
+    test_bytes(r, 300, 1, 1, 1);
+    test_bytes(r, 512, 1, 4, 4);
+    test_bytes(r, 700, 6, 6, 6);
+}
+
+/* A kernel is given its shared memory by its first launch, and keeps it. */
+static void test_shared_memory(void)
+{
+    const rig r = open_rig(BERT_FLOAT);
+    const problem p = problem_of(r, 1, 8, {3});
+
+    compute(r, p);
+    hostcuda_fail("cudaFuncSetAttribute:1+");
+    ok(apart(compute(r, p).out, naive(p).out) <= NEAR,
+       "a kernel is given shared memory once");
+    hostcuda_fail(NULL);
+    bert_device_close(r.d);
 }
 
 #endif
 
 /* All of it for a type of value. */
-template <typename V> static void test_type(const char *type, double near)
+static void test_all(bert_precision precision)
 {
-    test_numbers<V>(type, near);
-    test_dropout<V>(type);
-    test_alone<V>(type);
-    test_poison<V>(type);
+    const rig r = open_rig(precision);
+
+    test_numbers(r);
+    test_dropout(r);
+    test_alone(r);
+    test_poison(r);
+#ifdef HOSTCUDA
+    if (sizeof(real) == sizeof(float))
+        test_all_bytes(r);
+#endif
+    bert_device_close(r.d);
 }
 
 /* quick: the same for small spans only. */
 int main(int argc, char **argv)
 {
-    quick = argc > 1 && std::strcmp(argv[1], "quick") == 0;
+    quick = argc > 1 && strcmp(argv[1], "quick") == 0;
     if (quick)
         widths = {6, 64};
-    open_cuda();
     test_groups();
     test_shapes();
     test_sizes();
-    test_type<real>("real", NEAR);
-#ifndef BERT_DOUBLE
-    test_type<__nv_bfloat16>("bfloat16", 6e-3);
 #ifdef HOSTCUDA
-    test_bytes<__nv_bfloat16>("bfloat16", 128, 1, 1, 1);
-    test_bytes<__nv_bfloat16>("bfloat16", 300, 1, 1, 1);
-    test_bytes<__nv_bfloat16>("bfloat16", 512, 1, 4, 4);
-    test_bytes<__nv_bfloat16>("bfloat16", 700, 6, 6, 6);
-    test_bytes<float>("float", 200, 1, 1, 2);
+    test_shared_memory();
 #endif
+    test_all(BERT_FLOAT);
+#ifndef BERT_DOUBLE
+    test_all(BERT_BF16);
 #endif
-    std::printf("1..%d\n", tests);
-    return failed != 0;
+    return done();
 }

@@ -34,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parents[2] / "trainer/bert/cuda"
 LIMIT = 200  # seconds for a program
 
-# Sources that attention-t is built of; rows-t and steps-t have all.
+# Sources that attention-t is for.
 ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
              "groups.cc"}
 # Of product-lt-t; the others have product_blas.cc in its place.
@@ -281,9 +281,8 @@ class Hunt:
             programs = [self.only]
         for program in programs:
             suffix = SUFFIX[way_of(program)]
-            own = users & ATTENTION if "attention" in program else users
             self.trust(program)
-            for source in sorted(own):
+            for source in sorted(users):
                 name = Path(source).stem + suffix
                 if name not in compiled:
                     compiled[name] = self.build.compile(source, copies,
@@ -291,7 +290,7 @@ class Hunt:
                 if not compiled[name]:
                     return "compiler"
             self.build.link(program, [Path(source).stem + suffix
-                                      for source in sorted(own)], folder)
+                                      for source in sorted(users)], folder)
             said = run_check(program, folder)
             if said:
                 return said

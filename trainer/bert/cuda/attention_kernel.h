@@ -274,6 +274,25 @@ static inline attention_job<V> job_of(const bert_attend *a, const void *qkv)
     return job;
 }
 
+/* Lets a kernel have all the shared memory of a block, if it may not yet. */
+template <typename V>
+static inline bool allow_shared(bert_cuda *c, const char *name,
+                                void (*kernel)(attention_job<V>))
+{
+    const void **place = c->allowed;
+
+    for (; *place; place++)
+        if (*place == (const void *)kernel)
+            return true;
+    *place = (const void *)kernel;
+    return bert_cuda_good(
+        c,
+        cudaFuncSetAttribute(kernel,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             (int)c->properties.sharedMemPerBlockOptin),
+        name);
+}
+
 /* Asks for a kernel for a group; ROW, WARP as bert_attention_shape_of(). */
 template <typename V>
 static inline void launch_group(bert_cuda *c, cudaStream_t stream,
@@ -285,12 +304,7 @@ static inline void launch_group(bert_cuda *c, cudaStream_t stream,
     const bert_attention_shape s = bert_attention_shape_of(
         c->properties.sharedMemPerBlockOptin, group.longest, row, warp);
 
-    if (!bert_cuda_good(c,
-                        cudaFuncSetAttribute(
-                            kernel,
-                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                            (int)s.shared),
-                        name))
+    if (!allow_shared(c, name, kernel))
         return;
     job.span = group.span;
     job.chunk = s.chunk;

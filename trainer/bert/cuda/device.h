@@ -21,6 +21,8 @@
 /* Sequences are grouped by length: Zeng et al. (2022), IV.A.2. */
 #define BERT_GROUPS 5 /* up to 128, 256, 384, 512, and longer */
 
+#define BERT_ATTENTION_KERNELS 9 /* three, for heads of up to 32, 64, 128 */
+
 /* Spans of one group of a staged batch, long ones first. */
 struct bert_group {
     const int32_t *span; /* [count] on the device: which of the batch's */
@@ -74,6 +76,7 @@ struct bert_cuda {
     size_t n_weights;
     __nv_bfloat16 *copy;
     cudaDeviceProp properties;
+    const void *allowed[BERT_ATTENTION_KERNELS + 1]; /* attention_kernel.h */
     /* The first failure; all that comes later does nothing. */
     cudaError_t failed;
     char why[160];
