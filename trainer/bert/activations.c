@@ -10,8 +10,7 @@
 
 #include "sizes.h"
 
-/* Every array starts at a multiple of so many bytes: a cache line. */
-#define LINE ((size_t)64)
+#define LINE ((size_t)BERT_LINE_BYTES)
 
 /* A block of more bytes than these cannot be. */
 #define MAX (PTRDIFF_MAX / LINE * LINE - LINE)

@@ -34,8 +34,8 @@
 extern "C" {
 #endif
 
-/* What rows of logits begin at a multiple of, as tensor cores want it. */
-#define BERT_ROW_BYTES 16
+#define BERT_LINE_BYTES 64 /* a cache line, where arrays begin */
+#define BERT_ROW_BYTES 16  /* rows of logits: tensor cores want that much */
 
 typedef struct bert_device bert_device;
 

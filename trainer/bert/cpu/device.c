@@ -10,7 +10,7 @@
 
 #include "blas.h"
 
-#define LINE 64 /* bytes of a cache line */
+#define LINE BERT_LINE_BYTES
 
 /* In front of each block is the address that malloc gave. */
 static void *alloc_block(bert_device *d, size_t bytes)

@@ -13,25 +13,26 @@ struct bert_attention_shape bert_attention_shape_of(size_t limit,
                                                     uint32_t longest,
                                                     size_t row, size_t warp)
 {
-    const uint32_t all = (longest + 31) / 32 * 32;
-    const uint32_t warps = std::min((longest + 15) / 16, 8u);
+    const uint32_t all = (longest + STEP - 1) / STEP * STEP;
+    const uint32_t warps = std::min((longest + TILE - 1) / TILE, MOST_WARPS);
 
-    for (uint32_t w = warps; longest <= 512; w = 4) {
+    for (uint32_t w = warps; longest <= (BERT_GROUPS - 1) * BERT_GROUP_ROWS;
+         w = MOST_WARPS / 2) {
         if (all * row + w * warp <= limit)
             return {w, all, 1, all * row + w * warp};
-        if (w <= 4)
+        if (w <= MOST_WARPS / 2)
             break;
     }
 
-    bert_attention_shape s = {warps, 64, 0, 0};
+    bert_attention_shape s = {warps, 2 * STEP, 0, 0};
 
-    while (s.chunk * row + s.warps * warp > limit && s.chunk > 32) {
+    while (s.chunk * row + s.warps * warp > limit && s.chunk > STEP) {
         if (s.warps > 1)
             s.warps /= 2;
         else
-            s.chunk = 32;
+            s.chunk = STEP;
     }
-    s.tiles = (longest + s.warps * 16 - 1) / (s.warps * 16);
+    s.tiles = (longest + s.warps * TILE - 1) / (s.warps * TILE);
     s.shared = s.chunk * row + s.warps * warp;
     return s;
 }

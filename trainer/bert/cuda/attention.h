@@ -51,6 +51,9 @@
 
 #include "device.h"
 
+static constexpr unsigned TILE = 16; /* rows that a warp owns at a time */
+static constexpr unsigned STEP = 32; /* rows that go past it at a time */
+static constexpr unsigned MOST_WARPS = 8; /* of a block */
 
 /* How a kernel is launched for a group. */
 struct bert_attention_shape {

@@ -22,7 +22,7 @@ static __device__ inline real delta_of(const attention_job<V> &job,
     real sum = 0;
 
     for (uint32_t i = half; i < job.width; i += 2)
-        sum += real_of(d_row[i]) * real_of(out[i]);
+        sum += to_real(d_row[i]) * to_real(out[i]);
     return sum;
 }
 
@@ -108,7 +108,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
                     job, own_d_out,
                     job.out + out_at + (row + lane / 2) * hidden);
             }
-            r.delta += __shfl_xor_sync(ALL, r.delta, 1);
+            r.delta += __shfl_xor_sync(ALL_LANES, r.delta, 1);
             if (in && lane % 2 == 0)
                 job.delta[lanes_at] = r.delta;
         }
@@ -290,31 +290,13 @@ static void backward(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-template <typename T>
-static void backward_of(bert_cuda *c, const bert_attend *a, const void *qkv,
-                        const void *out, const void *d_out, void *d_qkv)
-{
-    const size_t width = a->hidden / a->heads;
-
-    if (width <= 32)
-        backward<T, 32>(c, a, qkv, out, d_out, d_qkv);
-    else if (width <= 64)
-        backward<T, 64>(c, a, qkv, out, d_out, d_qkv);
-    else
-        backward<T, 128>(c, a, qkv, out, d_out, d_qkv);
-}
-
 void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
                                   const void *qkv, const void *out,
                                   const void *d_out, void *d_qkv)
 {
     bert_cuda *const c = cuda_of(d);
 
-#ifndef BERT_DOUBLE
-    if (c->bf16) {
-        backward_of<tensor_tiles>(c, a, qkv, out, d_out, d_qkv);
-        return;
-    }
-#endif
-    backward_of<plain_tiles<real>>(c, a, qkv, out, d_out, d_qkv);
+    by_kind(c, a, [&](auto tiles, auto width) {
+        backward<decltype(tiles), width>(c, a, qkv, out, d_out, d_qkv);
+    });
 }

@@ -35,7 +35,7 @@ forward_step(const attention_job<typename T::value> &job,
                    : -(real)INFINITY;
         r.max = x[i] > r.max ? x[i] : r.max;
     }
-    r.max = max(r.max, __shfl_xor_sync(ALL, r.max, 1));
+    r.max = max(r.max, __shfl_xor_sync(ALL_LANES, r.max, 1));
     fade = T::exponential(before - r.max);
     r.sum *= fade;
 #pragma unroll
@@ -46,7 +46,7 @@ forward_step(const attention_job<typename T::value> &job,
                                 job.dropout.threshold))
             x[i] = 0;
     }
-    if (__any_sync(ALL, fade != 1)) /* some row's maximum grew */
+    if (__any_sync(ALL_LANES, fade != 1)) /* some row's maximum grew */
         scale_rows<T, WIDTH>(fade, scores, o);
     weigh<T, WIDTH>(x, values, scores, o);
 }
@@ -103,7 +103,7 @@ attention_forward_kernel(const attention_job<typename T::value> job)
         }
         if (row >= p.n)
             continue;
-        r.sum += __shfl_xor_sync(ALL, r.sum, 1);
+        r.sum += __shfl_xor_sync(ALL_LANES, r.sum, 1);
         if (lane % 2 == 0 && row + lane / 2 < p.n)
             job.kept[p.head * job.rows + lanes_row] = r.max + log(r.sum);
         store_rows<T, WIDTH>(out + row * hidden, hidden, p.n - row, job.width,
@@ -127,30 +127,12 @@ static void forward(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-template <typename T>
-static void forward_of(bert_cuda *c, const bert_attend *a, const void *qkv,
-                       void *out)
-{
-    const size_t width = a->hidden / a->heads;
-
-    if (width <= 32)
-        forward<T, 32>(c, a, qkv, out);
-    else if (width <= 64)
-        forward<T, 64>(c, a, qkv, out);
-    else
-        forward<T, 128>(c, a, qkv, out);
-}
-
 void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
                                  const void *qkv, void *out)
 {
     bert_cuda *const c = cuda_of(d);
 
-#ifndef BERT_DOUBLE
-    if (c->bf16) {
-        forward_of<tensor_tiles>(c, a, qkv, out);
-        return;
-    }
-#endif
-    forward_of<plain_tiles<real>>(c, a, qkv, out);
+    by_kind(c, a, [&](auto tiles, auto width) {
+        forward<decltype(tiles), width>(c, a, qkv, out);
+    });
 }

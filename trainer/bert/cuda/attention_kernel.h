@@ -8,13 +8,10 @@
 #ifndef BERT_CUDA_ATTENTION_KERNEL_H
 #define BERT_CUDA_ATTENTION_KERNEL_H
 
-#include "attention.h"
-#include "attention_tile.h"
-#include "dropout.h"
+#include <type_traits>
 
-static constexpr unsigned ALL = 0xffffffff; /* lanes */
-static constexpr unsigned MOST_WARPS = 8;
-static constexpr unsigned STEP = 32; /* rows that go past a warp at a time */
+#include "attention_tile.h"
+
 static constexpr unsigned SCORES_LD = STEP + 4;
 static constexpr unsigned PART = STEP / 2; /* of a row: two lanes share it */
 
@@ -84,7 +81,7 @@ static __device__ inline void load_rows(V *to, const V *from, size_t stride,
                                         uint32_t width, unsigned thread,
                                         unsigned threads)
 {
-    constexpr unsigned LINE = 16 / sizeof(V);
+    constexpr unsigned LINE = WIDE<V>;
     constexpr unsigned LD = attention_layout<V, WIDTH>::LD;
 
     if (width % LINE == 0) {
@@ -104,8 +101,8 @@ static __device__ inline void load_rows(V *to, const V *from, size_t stride,
         const unsigned row = i / WIDTH, column = i % WIDTH;
         const bool in = row < rows && column < width;
 
-        set(to + row * LD + column,
-            in ? real_of(from[row * stride + column]) : (real)0);
+        from_real(in ? to_real(from[row * stride + column]) : (real)0,
+                  to + row * LD + column);
     }
 }
 
@@ -151,11 +148,11 @@ store_rows(typename T::value *to, size_t stride, uint32_t rows, uint32_t width,
         T::store(scores + TILE, sums[i / TILE + 1], SCORES_LD);
         __syncwarp();
         for (unsigned row = 0; row < TILE; row++) {
-            const real by = __shfl_sync(ALL, scale, (int)(2 * row));
+            const real by = __shfl_sync(ALL_LANES, scale, (int)(2 * row));
 
             if (row < rows && i + lane < width)
-                set(to + row * stride + i + lane,
-                    scores[row * SCORES_LD + lane] * by);
+                from_real(scores[row * SCORES_LD + lane] * by,
+                          to + row * stride + i + lane);
         }
         __syncwarp();
     }
@@ -232,7 +229,7 @@ static __device__ inline void weigh(const real (&x)[PART],
     __syncwarp(); /* the scores have been read */
 #pragma unroll
     for (unsigned i = 0; i < PART; i++)
-        set(values + row * X_LD + 2 * i + half, x[i]);
+        from_real(x[i], values + row * X_LD + 2 * i + half);
     __syncwarp();
 #pragma unroll(WIDTH <= 64 ? 2 : 1)
     for (unsigned k = 0; k < STEP; k += TILE) {
@@ -251,6 +248,31 @@ static __device__ inline void weigh(const real (&x)[PART],
 }
 
 /* ---- The host's side ---- */
+
+/* Calls f(tiles, width) with what kernels are made for, as types. */
+template <typename F>
+static inline void by_kind(const bert_cuda *c, const bert_attend *a, F f)
+{
+    const size_t width = a->hidden / a->heads;
+    const auto by_width = [&](auto tiles) {
+        if (width <= 32)
+            f(tiles, std::integral_constant<int, 32>());
+        else if (width <= 64)
+            f(tiles, std::integral_constant<int, 64>());
+        else
+            f(tiles, std::integral_constant<int, BERT_CUDA_HEAD_MAX>());
+    };
+
+#ifdef BERT_DOUBLE
+    (void)c;
+#else
+    if (c->bf16) {
+        by_width(tensor_tiles());
+        return;
+    }
+#endif
+    by_width(plain_tiles<real>());
+}
 
 /* A job for all groups, but for what differs from one to the other. */
 template <typename V>

@@ -15,43 +15,12 @@
 #ifndef BERT_CUDA_ATTENTION_TILE_H
 #define BERT_CUDA_ATTENTION_TILE_H
 
-#include "device.h"
+#include "attention.h"
+#include "kernel.h"
 
 #ifndef BERT_DOUBLE
 #include <mma.h>
 #endif
-
-static constexpr unsigned TILE = 16;
-
-static __device__ inline float real_of(float x)
-{
-    return x;
-}
-
-static __device__ inline double real_of(double x)
-{
-    return x;
-}
-
-static __device__ inline float real_of(__nv_bfloat16 x)
-{
-    return __bfloat162float(x);
-}
-
-static __device__ inline void set(float *to, float x)
-{
-    *to = x;
-}
-
-static __device__ inline void set(double *to, double x)
-{
-    *to = x;
-}
-
-static __device__ inline void set(__nv_bfloat16 *to, float x)
-{
-    *to = __float2bfloat16(x);
-}
 
 /*
  * By hand, for any kind of value.  A lane has rows r and r + 8 of a sum, with
@@ -101,12 +70,12 @@ template <typename V> struct plain_tiles {
 
 #pragma unroll 4
         for (unsigned k = 0; k < TILE; k++) {
-            const real low = real_of(a.at[row * a.ld + k]);
-            const real high = real_of(a.at[(row + 8) * a.ld + k]);
+            const real low = to_real(a.at[row * a.ld + k]);
+            const real high = to_real(a.at[(row + 8) * a.ld + k]);
 
 #pragma unroll
             for (unsigned i = 0; i < 4; i++) {
-                const real x = real_of(number(b, k, column + 4 * i));
+                const real x = to_real(number(b, k, column + 4 * i));
 
                 s.x[0][i] += low * x;
                 s.x[1][i] += high * x;

@@ -6,12 +6,11 @@
 #include "columns.h"
 
 #define SLICES 64 /* of rows, at most */
-#define WARPS 8 /* that a block has for slices */
 
 /*
- * Grid: 32 columns a block, of 2 * width or width; block: 256 threads.
+ * Grid: 32 columns a block, of 2 * width or width; block: COLUMN_THREADS.
  */
-static __global__ void __launch_bounds__(PARTIAL_THREADS)
+static __global__ void __launch_bounds__(COLUMN_THREADS)
 add_partials_kernel(size_t n, size_t width, size_t columns,
                     const real *partial, real *first, real *second)
 {
@@ -32,7 +31,7 @@ void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
     const size_t columns = second ? 2 * width : width;
 
     launch(c, c->stream, "partial sums", dim3(blocks_of(columns, 32)),
-           PARTIAL_THREADS, 0, add_partials_kernel, n, width, columns,
+           COLUMN_THREADS, 0, add_partials_kernel, n, width, columns,
            partial, first, second);
 }
 
@@ -42,11 +41,11 @@ void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
  * a column.
  */
 template <typename value, int N>
-static __global__ void __launch_bounds__(WARPS * 32)
+static __global__ void __launch_bounds__(COLUMN_THREADS)
 slice_sums_kernel(size_t rows, long long columns, size_t stride,
                   const value *x, real *partial)
 {
-    __shared__ real part[WARPS][32][N + 1];
+    __shared__ real part[COLUMN_WARPS][32][N + 1];
     const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
     const long long first = (long long)blockIdx.x * 32 * N;
     const long long i = first + lane * N;
@@ -54,7 +53,7 @@ slice_sums_kernel(size_t rows, long long columns, size_t stride,
     const auto add_rows = [&](auto load_row) {
 #pragma unroll 4
         for (size_t r = blockIdx.y + (size_t)gridDim.y * warp; r < rows;
-             r += (size_t)gridDim.y * WARPS) {
+             r += (size_t)gridDim.y * COLUMN_WARPS) {
             real one[N];
 
             load_row(x + r * stride, one);
@@ -76,7 +75,7 @@ slice_sums_kernel(size_t rows, long long columns, size_t stride,
     __syncthreads();
     if (t >= 32 * N || first + t >= columns)
         return;
-    for (int w = 0; w < WARPS; w++)
+    for (int w = 0; w < COLUMN_WARPS; w++)
         all += part[w][t / N][t % N];
     partial[blockIdx.y * columns + first + t] = all;
 }
@@ -86,7 +85,7 @@ void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
                       size_t stride, const value *x, real *to)
 {
     constexpr int N = WIDE<value>;
-    const unsigned most = blocks_of(rows, WARPS);
+    const unsigned most = blocks_of(rows, COLUMN_WARPS);
     const unsigned slices = most < SLICES ? most : SLICES;
     const bool wide = stride % N == 0 && aligned(x);
     real *const partial = (real *)bert_cuda_scratch(
@@ -95,7 +94,7 @@ void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
     if (partial == NULL)
         return;
     launch(c, c->stream, "sums of columns",
-           dim3(blocks_of(columns, wide ? 32 * N : 32), slices), WARPS * 32,
+           dim3(blocks_of(columns, wide ? 32 * N : 32), slices), COLUMN_THREADS,
            0, wide ? slice_sums_kernel<value, N> : slice_sums_kernel<value, 1>,
            rows, columns, stride, x, partial);
     bert_columns_add_partials(c, slices, columns, partial, to, NULL);

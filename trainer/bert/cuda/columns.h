@@ -9,29 +9,30 @@
 
 #include "kernel.h"
 
-/* Threads of a block that adds up partial sums: 32 columns, 8 of each. */
-#define PARTIAL_THREADS 256
+/* Of a block that sums columns, a lane each. */
+#define COLUMN_WARPS 8
+#define COLUMN_THREADS (32 * COLUMN_WARPS)
 
 /*
- * The sum of column `column` of n rows that lie `stride` apart.  8 warps have
- * every eighth row each; warp 0 gets it.  All threads of the block come here;
- * lanes with `in` false only wait.
+ * The sum of column `column` of n rows that lie `stride` apart.  Each warp has
+ * every eighth row; warp 0 gets it.  All threads of the block come here; lanes
+ * with `in` false only wait.
  */
 static inline __device__ double partial_sum(const real *partial, size_t n,
                                             size_t stride, size_t column,
                                             bool in)
 {
-    __shared__ double part[8][32];
+    __shared__ double part[COLUMN_WARPS][32];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double sum = 0;
 
     if (in)
-        for (size_t i = warp; i < n; i += 8)
+        for (size_t i = warp; i < n; i += COLUMN_WARPS)
             sum += (double)partial[i * stride + column];
     part[warp][lane] = sum;
     __syncthreads();
     sum = part[0][lane];
-    for (int i = 1; i < 8; i++)
+    for (int i = 1; i < COLUMN_WARPS; i++)
         sum += part[i][lane];
     return sum;
 }

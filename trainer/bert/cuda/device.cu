@@ -120,7 +120,7 @@ void *bert_cuda_scratch(bert_cuda *c, size_t bytes)
 
 /* Grid and block: N numbers a thread. */
 template <int N>
-static __global__ void __launch_bounds__(256)
+static __global__ void __launch_bounds__(THREADS)
 to_bf16_kernel(size_t n, const real *from, __nv_bfloat16 *to)
 {
     const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * N;
@@ -150,11 +150,12 @@ static void weights_written(bert_device *d, const real *weights, size_t n)
     c->weights = weights;
     if (aligned(weights))
         launch(c, c->stream, "weights in bfloat16",
-               dim3(blocks_of(n, 256 * N)), 256, 0, to_bf16_kernel<N>, n,
-               weights, c->copy);
+               dim3(blocks_of(n, THREADS * N)), THREADS, 0,
+               to_bf16_kernel<N>, n, weights, c->copy);
     else
-        launch(c, c->stream, "weights in bfloat16", dim3(blocks_of(n, 256)),
-               256, 0, to_bf16_kernel<1>, n, weights, c->copy);
+        launch(c, c->stream, "weights in bfloat16",
+               dim3(blocks_of(n, THREADS)), THREADS, 0, to_bf16_kernel<1>, n,
+               weights, c->copy);
 }
 
 const void *bert_cuda_weight(bert_cuda *c, const real *weight)

@@ -19,7 +19,8 @@
 #include "open.h"
 
 /* Sequences are grouped by length: Zeng et al. (2022), IV.A.2. */
-#define BERT_GROUPS 5 /* up to 128, 256, 384, 512, and longer */
+#define BERT_GROUPS 5 /* up to 128, 256, 384, 512 rows, and longer */
+#define BERT_GROUP_ROWS 128
 
 #define BERT_ATTENTION_KERNELS 9 /* three, for heads of up to 32, 64, 128 */
 

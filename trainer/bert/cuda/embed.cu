@@ -8,8 +8,6 @@
 #include "norm_row.h"
 #include "segments.h"
 
-#define THREADS 256
-
 /* What a row looks up, and where. */
 template <typename value> struct embed_in {
     const value *table[BERT_TABLES];
@@ -106,7 +104,7 @@ static inline __device__ real *table_of(const table_gradients &to,
 }
 
 /*
- * Grid: a piece a block; block: up to 256 threads, each of which has N
+ * Grid: a piece a block; block: up to THREADS, each of which has N
  * columns at a time.
  */
 template <typename value, int N>
@@ -137,8 +135,8 @@ pieces_kernel(const bert_piece *pieces, const int32_t *order, unsigned width,
     }
 }
 
-/* Grid: 32 columns x a long segment; block: 256 threads. */
-static __global__ void __launch_bounds__(PARTIAL_THREADS)
+/* Grid: 32 columns x a long segment; block: COLUMN_THREADS. */
+static __global__ void __launch_bounds__(COLUMN_THREADS)
 longs_kernel(const bert_long *longs, unsigned width, table_gradients to)
 {
     const bert_long it = longs[blockIdx.y];
@@ -170,7 +168,7 @@ static void add_to_tables(bert_cuda *c, const bert_tables *tables,
            wide ? pieces_kernel<value, N> : pieces_kernel<value, 1>,
            s->pieces, s->order, width, dx, to);
     launch(c, c->stream, "embedding backward",
-           dim3(blocks_of(width, 32), s->n_longs), PARTIAL_THREADS, 0,
+           dim3(blocks_of(width, 32), s->n_longs), COLUMN_THREADS, 0,
            longs_kernel, s->longs, width, to);
 }
 

@@ -8,7 +8,6 @@
  */
 #include "kernel.h"
 
-#define THREADS 256
 #define ROW_BLOCKS 1024 /* at most, down a column of blocks */
 
 static inline __device__ real half_of(real x)
@@ -20,7 +19,7 @@ static inline __device__ real half_of(real x)
 
 /*
  * Grid: N columns a thread x blocks that have every gridDim.y-th row; block:
- * up to 256 threads.
+ * up to THREADS.
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)

@@ -7,9 +7,6 @@
 
 #include <algorithm>
 
-/* Spans of a group are longer than this, and no longer than the next. */
-static const int32_t above[BERT_GROUPS] = {0, 128, 256, 384, 512};
-
 void bert_cuda_group(const bert_batch *batch, int32_t *list,
                      struct bert_group *group)
 {
@@ -27,7 +24,7 @@ void bert_cuda_group(const bert_batch *batch, int32_t *list,
     });
     for (unsigned g = BERT_GROUPS; g-- > 0;) {
         group[g] = {at, 0, at < end ? (uint32_t)length(*at) : 0};
-        while (at < end && length(*at) > above[g])
+        while (at < end && length(*at) > (int32_t)(g * BERT_GROUP_ROWS))
             at++;
         group[g].count = (uint32_t)(at - group[g].span);
         if (group[g].count == 0)

@@ -6,12 +6,11 @@
 #include "kernel.h"
 #include "stage.h"
 
-#define THREADS 256
 #define LOSS_THREADS 512
 
 /* ---- Rows ---- */
 
-/* Grid: a row a block; block: up to 256 threads. */
+/* Grid: a row a block; block: up to THREADS. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 gather_kernel(unsigned width, const int32_t *index, const value *x,
@@ -54,7 +53,7 @@ static inline __device__ bool named_before(const int32_t *index)
 }
 
 /*
- * Grid: a row a block; block: up to 256 threads.  The first row that names a
+ * Grid: a row a block; block: up to THREADS.  The first row that names a
  * place adds all that do, in their order; `distinct`: no two do.
  */
 template <typename value, int N>
@@ -193,7 +192,7 @@ static inline __device__ void clear_row(value *x, long long columns)
         store_within<N>(zero, x, i, 0, columns);
 }
 
-/* Grid: a row a block, at a multiple of 16 bytes; block: up to 512 threads. */
+/* Grid: a row a block, at a multiple of 16 bytes; block: up to LOSS_THREADS. */
 template <typename value>
 static __global__ void __launch_bounds__(LOSS_THREADS)
 cross_entropy_kernel(long long columns, size_t stride, value *x,
@@ -237,7 +236,7 @@ cross_entropy_kernel(long long columns, size_t stride, value *x,
     }
 }
 
-/* Grid: one block; block: 512 threads. */
+/* Grid: one block; block: LOSS_THREADS. */
 static __global__ void __launch_bounds__(LOSS_THREADS)
 total_kernel(size_t rows, const int32_t *labels, const real *weights,
              const double *loss, double *total)

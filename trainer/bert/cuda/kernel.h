@@ -13,6 +13,7 @@
 #include "dropout.h"
 
 #define ALL_LANES 0xffffffffu
+#define THREADS 256 /* of a block, as a rule */
 
 /* ---- Numbers ---- */
 

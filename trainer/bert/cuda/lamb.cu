@@ -24,7 +24,6 @@
 
 #include "kernel.h"
 
-#define THREADS 256
 #define CHUNK ((size_t)1 << 12) /* numbers */
 #define ONE_BLOCK 1024
 
@@ -191,7 +190,7 @@ static bert_chunks *table_of(bert_cuda *c, size_t n_parts,
 
 /* ---- The gradient ---- */
 
-/* Grid: a block of CHUNK numbers; block: 256 threads. */
+/* Grid: a block of CHUNK numbers; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
 norm_kernel(size_t numbers, const real *gradients, double *norms)
@@ -211,7 +210,7 @@ norm_kernel(size_t numbers, const real *gradients, double *norms)
         norms[blockIdx.x] = sum[0];
 }
 
-/* Grid: one block; block: 1024 threads. */
+/* Grid: one block; block: ONE_BLOCK threads. */
 static __global__ void __launch_bounds__(ONE_BLOCK)
 begin_kernel(unsigned n, const double *norms, double most, double *clip,
              bert_sums *sums)
@@ -268,7 +267,7 @@ static inline __device__ real update_of(const step_numbers &s, real decay,
            + decay * weight;
 }
 
-/* Grid: a chunk a block; block: 256 threads. */
+/* Grid: a chunk a block; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
 moments_kernel(step_numbers s, const chunk *chunks, const tensor *tensors,
@@ -329,7 +328,7 @@ ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
         own->ratio = sum[0] > 0 && sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 1;
 }
 
-/* Grid: a chunk a block; block: 256 threads. */
+/* Grid: a chunk a block; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
 update_kernel(step_numbers s, const chunk *chunks, const tensor *tensors,

@@ -20,7 +20,6 @@
 
 #include "product.h"
 
-#define LINE 64 /* bytes of a cache line */
 #define WORKSPACE ((size_t)32 << 20) /* what NVIDIA says for sm_90 and later */
 
 static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues want float");
@@ -130,7 +129,7 @@ void bert_products_close(bert_cuda *c)
 static uint32_t alignment_of(const bert_product *p)
 {
     const uintptr_t all = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->c
-                          | LINE;
+                          | BERT_LINE_BYTES;
 
     return (uint32_t)(all & -all);
 }
