@@ -41,7 +41,7 @@ void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
  * a column.
  */
 template <typename value, int N>
-static __global__ void __launch_bounds__(COLUMN_THREADS)
+static __global__ void __launch_bounds__(COLUMN_THREADS, 8)
 slice_sums_kernel(size_t rows, long long columns, size_t stride,
                   const value *x, real *partial)
 {

@@ -184,18 +184,18 @@ static inline __device__ void take(online *o, const real (&x)[N])
 }
 
 template <int N, typename value>
-static inline __device__ void clear_row(value *x, long long columns)
+static inline __device__ void clear_row(value *x, unsigned columns)
 {
     const real zero[N] = {};
 
-    for (long long i = threadIdx.x * N; i < columns; i += blockDim.x * N)
+    for (unsigned i = threadIdx.x * N; i < columns; i += blockDim.x * N)
         store_within<N>(zero, x, i, 0, columns);
 }
 
 /* Grid: a row a block, at a multiple of 16 bytes; block: up to LOSS_THREADS. */
 template <typename value>
-static __global__ void __launch_bounds__(LOSS_THREADS)
-cross_entropy_kernel(long long columns, size_t stride, value *x,
+static __global__ void __launch_bounds__(LOSS_THREADS, 4)
+cross_entropy_kernel(unsigned columns, size_t stride, value *x,
                      const int32_t *labels, const real *weights, double *loss)
 {
     constexpr int N = WIDE<value>;
@@ -211,7 +211,7 @@ cross_entropy_kernel(long long columns, size_t stride, value *x,
             loss[blockIdx.x] = 0;
         return;
     }
-    for (long long i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
+    for (unsigned i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
         real some[N];
 
         load_within<N>(row, i, 0, columns, -INFINITY, some);
@@ -224,13 +224,13 @@ cross_entropy_kernel(long long columns, size_t stride, value *x,
     __syncthreads(); /* all have read the label's, which is overwritten now */
     if (threadIdx.x == 0)
         loss[blockIdx.x] = log((double)sum[0]) + (double)largest - (double)own;
-    for (long long i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
+    for (unsigned i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
         real some[N];
 
         load_within<N>(row, i, 0, columns, -INFINITY, some);
         for (int j = 0; j < N; j++) {
             some[j] = exp(some[j] - largest) * (weight / sum[0]);
-            some[j] -= i + j == label ? weight : 0;
+            some[j] -= i + j == (unsigned)label ? weight : 0;
         }
         store_within<N>(some, row, i, 0, columns);
     }
