@@ -221,6 +221,12 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
+static ps_result has_changed(const stream *s, ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "the stream at byte %" PRIu64 " has changed", s->at);
+}
+
 ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
                               ps_totals *totals, ps_error *err)
 {
@@ -234,16 +240,16 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
                        i, f->n_streams);
     s = &f->streams[i];
     r = read_header(f, s->at, info, err);
-    if (r == PS_OK)
-        r = read_end(f, info,
-                     s->at + PS_PACK_HEADER_BYTES +
-                     (s->packs + 1) * f->info.record_bytes,
-                     totals, err);
-    if (r == PS_OK && (totals->packs != s->packs ||
-                       ps_pack_info_compare(info, &f->info, NULL) != PS_OK))
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "the stream at byte %" PRIu64 " has changed", s->at);
-    return r;
+    if (r != PS_OK)
+        return r;
+    /* END is checked by this header, so it must not be of larger records. */
+    if (ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
+        return has_changed(s, err);
+    r = read_end(f, info,
+                 s->at + PS_PACK_HEADER_BYTES +
+                 (s->packs + 1) * f->info.record_bytes,
+                 totals, err);
+    return r == PS_OK && totals->packs != s->packs ? has_changed(s, err) : r;
 }
 
 /* Reads `n` bytes of pack `i`; says in *pack where it is and has to be. */

@@ -305,6 +305,32 @@ static void test_stream_changes(void **state)
     free_bytes(&b);
 }
 
+/* END of the old size is not taken for one of the new header's. */
+static void test_stream_grows(void **state)
+{
+    const ps_packer_options wide = {1 << 18, 3, 9, 1,
+                                    .overlong = PS_OVERLONG_SPLIT};
+    const ps_schema schema = rich_schema(PS_U16);
+    bytes b = make_pack_stream(20, 9, 3);
+    bytes other = packs_from(make_corpus(&schema, 1, 9, 3), &wide, NULL);
+    int fd = open_bytes(&b);
+    ps_pack_info info;
+    ps_totals totals;
+    ps_pack_file *file;
+    ps_error err;
+
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    assert_int_equal(pwrite(fd, other.data, PS_PACK_HEADER_BYTES, 0),
+                     PS_PACK_HEADER_BYTES);
+    assert_result(ps_pack_file_stream(file, 0, &info, &totals, &err),
+                  PS_ERR_CORRUPT, &err);
+    assert_string_equal(err.text, "the stream at byte 0 has changed");
+    ps_pack_file_free(file);
+    (void)close(fd);
+    free_bytes(&other);
+    free_bytes(&b);
+}
+
 /* ----------------------------------------------------------------- refused */
 
 static void test_refused(void **state)
@@ -479,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_reader_stream),
         cmocka_unit_test(test_stream_changes),
+        cmocka_unit_test(test_stream_grows),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_wrong_totals),
         cmocka_unit_test(test_no_output),
