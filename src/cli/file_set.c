@@ -63,11 +63,47 @@ static file_set_member *add_member(file_set *set, const char *stem, size_t n,
     return m->new_name == NULL ? NULL : m;
 }
 
+/* Whether the file with the new name is still the one that was created. */
+static bool has_name(const file_set_member *m)
+{
+    struct stat st;
+
+    if (lstat(m->new_name, &st) != 0)
+        return false;
+    errno = EAGAIN;
+    return st.st_dev == m->device && st.st_ino == m->inode;
+}
+
+/*
+ * Takes an open file for the newest member.  False with a reason: names of two
+ * members may lead to one file, or another process may write it.
+ */
+static bool take(file_set *set, int fd, const char **why)
+{
+    file_set_member *const m = &set->members[set->n - 1];
+    struct stat st;
+
+    if (fstat(fd, &st) == 0) {
+        m->device = st.st_dev;
+        m->inode = st.st_ino;
+        *why = "cannot take two streams";
+        for (size_t i = 0; i + 1 < set->n; i++)
+            if (set->members[i].device == m->device &&
+                set->members[i].inode == m->inode)
+                return false;
+        /* What was there may be anything else, such as a pipe. */
+        errno = EEXIST;
+        m->created = S_ISREG(st.st_mode) && files_lock(fd) && has_name(m);
+    }
+    *why = errno == EAGAIN ? "another job is writing it" : strerror(errno);
+    return m->created;
+}
+
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs)
 {
     file_set_member *m = add_member(set, stem, stem_bytes, ending);
-    struct stat st;
+    const char *why;
     int fd;
 
     if (m == NULL) {
@@ -77,18 +113,13 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
     if (!can_replace(m->name, inputs, n_inputs) ||
         !can_replace(m->new_name, inputs, n_inputs))
         return -1;
-    do {
-        fd = open(m->new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
-                  O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
-    } while (fd < 0 && errno == EINTR);
-    /* What was there may be anything else, such as a pipe. */
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        m->created = S_ISREG(st.st_mode);
-        errno = EEXIST;
-    }
-    if (m->created)
+    fd = files_openat(AT_FDCWD, m->new_name,
+                      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+    why = strerror(errno);
+    if (fd < 0 || !take(set, fd, &why))
+        message_error("%s: %s", message_name(m->new_name), why);
+    else if (files_cut(fd, m->new_name, 0))
         return fd;
-    message_errno("%s", message_name(m->new_name));
     if (fd >= 0)
         (void)close(fd);
     return -1;
@@ -103,6 +134,12 @@ bool file_set_publish(file_set *set)
 {
     file_set_member *const m = set->members;
 
+    for (size_t i = 0; i < set->n; i++)
+        if (!has_name(&m[i])) {
+            message_error("%s: another program changed or removed it",
+                          message_name(m[i].new_name));
+            return false;
+        }
     for (size_t i = 1; i < set->n; i++)
         if (unlink(m[i].name) != 0 && errno != ENOENT) {
             message_errno("%s", message_name(m[i].name));
@@ -123,7 +160,7 @@ bool file_set_publish(file_set *set)
 void file_set_free(file_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
-        if (set->members[i].created)
+        if (set->members[i].created && has_name(&set->members[i]))
             (void)unlink(set->members[i].new_name);
         free(set->members[i].new_name);
         free(set->members[i].name);

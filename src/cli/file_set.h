@@ -12,11 +12,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 typedef struct file_set_member {
     char *name;
     char *new_name; /* under which it is written */
-    bool created;   /* the file with the new name is ours */
+    dev_t device;   /* of the file with that name, */
+    ino_t inode;
+    bool created;   /* which is ours */
 } file_set_member;
 
 /* All zeros is empty. */
@@ -27,8 +30,9 @@ typedef struct file_set {
 
 /*
  * Adds a file, which is to have the name `stem` with `ending` behind, and opens
- * it to write and to read.  A name of anything but a regular file is refused,
- * and that of one of the `n_inputs`.  -1 after a message.
+ * it to write and to read, with a lock, as by files_lock.  A name of anything
+ * but a regular file is refused, that of one of the `n_inputs`, and one that
+ * leads to the file of another member.  -1 after a message.
  */
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);
@@ -39,8 +43,8 @@ const char *file_set_name(const file_set *set);
 /*
  * Gives all files their names, after they were closed.  The first is the one
  * that the others describe, and those of an older set would be wrong about it:
- * they are removed before it gets its name.  False after a message; then no
- * file has its name.
+ * they are removed before it gets its name.  False after a message, also if a
+ * new file is not the one that was opened; then no file has its name.
  */
 bool file_set_publish(file_set *set);
 

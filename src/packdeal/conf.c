@@ -111,6 +111,8 @@ static int check_output(const conf *c)
     if (c->what != CONF_SHARES)
         return message_usage("-o: nothing is written with --%s",
                              c->what == CONF_LIST ? "list" : "steps");
+    if (c->output[0] == '\0')
+        return message_usage("-o: is empty");
     if (!pattern_places(c->output, &places))
         return message_usage("-o: %s: behind %% stands d, 03d or the like, or "
                              "%%", message_name(c->output));

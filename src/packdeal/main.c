@@ -29,7 +29,8 @@ int main(int argc, char **argv)
     status = conf_check(&c);
     if (status != STATUS_OK)
         return status;
-    if (!files_can_read(c.names, c.n_names))
+    if (!files_can_read(c.names, c.n_names) ||
+        (c.output == NULL && !files_spare_inputs(NULL, c.names, c.n_names)))
         return STATUS_FAILURE;
     if (c.what == CONF_SHARES)
         return job_shares(&c);

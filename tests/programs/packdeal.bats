@@ -421,6 +421,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         bad_option "-o: $name: behind % stands d, 03d or the like, or %" \
             -n 2 -b 2 -o "$name"
     done
+    bad_option '-o: is empty' -n 2 -b 2 --rank=0 -o ''
     bad_option '-o: nothing is written with --list' -n 2 -b 2 --list -o r%d
     bad_option '-o: nothing is written with --steps' -n 2 -b 2 --steps -o r%d
 }
@@ -558,6 +559,75 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     packdeal -q -n 2 -b 4 -o r%d x.pks
     absent r0.new r1.new
     packdeal -n 2 -b 4 --rank=1 x.pks | cmp - r1
+}
+
+@test "no input is written over, not even as standard output" {
+    uneven
+    cp x.pks y.pks
+    ln y.pks linked
+    for option in --rank=0 --list --steps; do
+        speaker=packdeal refused 1 'stdout: is an input as well' \
+            sh -c "packdeal -q -n 2 -b 4 $option x.pks linked 1<>y.pks"
+        speaker=packdeal refused 1 'stdout: is an input as well' \
+            sh -c "packdeal -q -n 2 -b 4 $option <y.pks >>y.pks"
+    done
+    cmp x.pks y.pks
+}
+
+@test "names that lead to one file cannot take two shares" {
+    uneven
+    mkdir dir
+    ln -s dir d0
+    ln -s dir d1
+    echo old >dir/r
+    speaker=packdeal refused 1 'd1/r.new: cannot take two streams' \
+        packdeal -q -n 2 -b 4 -o d%d/r x.pks
+    [ "$(cat dir/r)" = old ]
+    absent dir/r.new
+    # A killed job, and who links files to copy them, may leave these.
+    echo left >r0.new
+    ln r0.new r1.new
+    speaker=packdeal refused 1 'r1.new: cannot take two streams' \
+        packdeal -q -n 2 -b 4 -o r%d x.pks
+    absent r0 r1 r0.new
+}
+
+@test "two jobs do not write the same shares" {
+    uneven
+    mkfifo in
+    packdeal -q -n 2 -b 4 -o r%d in &
+    job=$!
+    exec 4>in
+    cat x.pks >&4
+    eventually is_larger r1.new -1
+    idle "$job"
+    speaker=packdeal refused 1 'r0.new: another job is writing it' \
+        packdeal -q -n 2 -b 4 -o r%d x.pks
+    speaker=packdeal refused 1 'r1.new: another job is writing it' \
+        packdeal -q -n 2 -b 4 --rank=1 -o r%d x.pks
+    exec 4>&-
+    wait "$job"
+    whole 2 4 x.pks
+}
+
+@test "a new file that another program replaced gets no name" {
+    uneven
+    mkfifo in
+    for what in 'echo theirs >r1.new' true; do
+        packdeal -q -n 2 -b 4 -o r%d in 2>err &
+        job=$!
+        exec 4>in
+        cat x.pks >&4
+        idle "$job"
+        rm r1.new
+        eval "$what"
+        exec 4>&-
+        exits 1 "$job"
+        grep -x 'packdeal: r1.new: another program changed or removed it' err
+        absent r0 r1 r0.new
+        [ "$what" = true ] || [ "$(cat r1.new)" = theirs ]
+        rm -f r1.new
+    done
 }
 
 @test "a file that may not become as large is an error, and nothing is left" {
