@@ -32,12 +32,13 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
 
 /* ---- Opening ---- */
 
-/* Whether something is there that is no regular file. */
+/* Whether a pipe or a device is there. */
 static bool is_special(const char *name)
 {
     struct stat st;
 
-    return stat(name, &st) == 0 && !S_ISREG(st.st_mode);
+    return stat(name, &st) == 0 && !S_ISREG(st.st_mode) &&
+           !S_ISDIR(st.st_mode);
 }
 
 /* Names all outputs; a missing pipe must not become a file. */

@@ -392,6 +392,15 @@ END
     speaker=packdeal refused 1 'r0: is no pipe, and r1 is one' \
         packdeal -n 2 -b 4 -o r%d x.pks
     absent r0 r2 r0.new r2.new
+    # A folder is no pipe.
+    rm r1
+    mkdir r1
+    for option in -or%d --rank=1\ -or1 --rank=1\ -or1/; do
+        # shellcheck disable=SC2086 # two words
+        speaker=packdeal refused 1 ': is there and no regular file' \
+            packdeal -n 2 -b 4 $option x.pks
+    done
+    absent r0 r0.new r1.new
 }
 
 # ------------------------------------------------------------------ refused
