@@ -30,10 +30,12 @@ bool batch_open(batch *b, const conf *c, bool keep)
     *b = (batch){.conf = c, .most = c->ranks * c->per_rank, .keep = keep};
     b->packs = calloc(b->most, sizeof *b->packs);
     b->ranks = calloc(b->most, sizeof *b->ranks);
+    b->first = calloc(c->ranks, sizeof *b->first);
+    b->next = calloc(b->most, sizeof *b->next);
     b->costs = calloc(b->most, sizeof *b->costs);
     b->sums = calloc(c->ranks, sizeof *b->sums);
-    if (b->packs == NULL || b->ranks == NULL || b->costs == NULL ||
-        b->sums == NULL)
+    if (b->packs == NULL || b->ranks == NULL || b->first == NULL ||
+        b->next == NULL || b->costs == NULL || b->sums == NULL)
         return fail_memory(b);
     if (ps_deal_open(&b->deal, c->ranks, c->per_rank, &err) != PS_OK) {
         b->status = message_failure("-n and -b", &err);
@@ -46,6 +48,8 @@ void batch_close(batch *b)
 {
     free(b->packs);
     free(b->ranks);
+    free(b->first);
+    free(b->next);
     free(b->costs);
     free(b->sums);
     free(b->records);
@@ -141,6 +145,17 @@ static bool shorten(batch *b)
     return true;
 }
 
+/* Links the packs of each rank, in their order. */
+static void link_packs(batch *b)
+{
+    for (uint32_t rank = 0; rank < b->conf->ranks; rank++)
+        b->first[rank] = b->n;
+    for (uint32_t i = b->n; i-- > 0;) {
+        b->next[i] = b->first[b->ranks[i]];
+        b->first[b->ranks[i]] = i;
+    }
+}
+
 /* What this step costs, as it was dealt and otherwise. */
 static void add_costs(batch *b)
 {
@@ -180,6 +195,7 @@ bool batch_next(batch *b, input *in)
         b->status = message_failure("--cost", &err);
         return false;
     }
+    link_packs(b);
     add_costs(b);
     b->steps++;
     b->n_packs += b->n;

@@ -26,6 +26,8 @@ typedef struct batch {
     uint32_t n;    /* packs in it */
     input_pack *packs;
     uint32_t *ranks; /* of each pack */
+    uint32_t *first; /* of each rank: its first pack, or n */
+    uint32_t *next;  /* of each pack: the next one of its rank, or n */
     uint64_t *costs;
     uint64_t *sums;  /* of ranks, with -v */
     ps_deal *deal;
@@ -37,7 +39,10 @@ typedef struct batch {
     int status; /* of a failure, which was told; else STATUS_OK */
 } batch;
 
-/* Prepares for batches; `keep`: records of pipes too.  False after a message. */
+/*
+ * Prepares for batches; `keep`: with the records of pipes.  False after a
+ * message.
+ */
 bool batch_open(batch *b, const conf *c, bool keep);
 
 /* Reads the next batch and deals it; false at the end or after a message. */

@@ -116,9 +116,8 @@ static void print_step(const conf *c, const batch *b)
 
     for (uint32_t rank = first; rank < end; rank++) {
         printf("%" PRIu64 " %" PRIu32, b->steps - 1, rank);
-        for (uint32_t i = 0; i < b->n; i++)
-            if (b->ranks[i] == rank)
-                printf(" %" PRIu64, before + i);
+        for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i])
+            printf(" %" PRIu64, before + i);
         putchar('\n');
     }
 }

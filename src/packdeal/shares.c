@@ -101,7 +101,7 @@ bool shares_open(shares *s, const conf *c)
     return opened;
 }
 
-/* The folder that all regular files are in, or in one below; -1: there is none. */
+/* The folder that has all regular files, in it or below; -1: there is none. */
 static int open_folder(const shares *s)
 {
     char folder[FILES_MAX_NAME];
