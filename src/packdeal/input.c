@@ -128,6 +128,22 @@ static void end_stream(input *in, uint32_t n_seen)
     }
 }
 
+/* If no stream of the open file has packs, all are beside one of another. */
+static void end_file(input *in)
+{
+    const packs *p = &in->file->packs;
+
+    if (in->file->ended)
+        return;
+    in->file->ended = true;
+    if (in->stream != NULL && in->stream->file == in->file)
+        end_stream(in, p->file == NULL ? 0 : ps_pack_file_streams(p->file));
+    else
+        add(in->stream != NULL ? &in->stream->totals : &in->leading,
+            p->file == NULL ? ps_pack_reader_totals(p->reader)
+                            : ps_pack_file_totals(p->file));
+}
+
 /* The pack that was read is the first of stream `number` of its file. */
 static bool begin_stream(input *in, uint32_t number)
 {
@@ -141,6 +157,8 @@ static bool begin_stream(input *in, uint32_t number)
     s->number = number;
     /* The first one has those before it. */
     s->first = same ? number : 0;
+    s->totals = in->leading;
+    in->leading = (ps_totals){0};
     if (in->streams == NULL)
         in->streams = s;
     else
@@ -205,9 +223,7 @@ bool input_next(input *in, input_pack *pack)
     ps_result r;
 
     while ((r = next_of_file(in, &pack->pack, &err)) == PS_END) {
-        const packs *p = &in->file->packs;
-
-        end_stream(in, p->file == NULL ? 0 : ps_pack_file_streams(p->file));
+        end_file(in);
         if (in->next == in->n_names || !open_next(in))
             return false;
     }

@@ -20,6 +20,7 @@ typedef struct input_file {
     const char *name;
     int fd;
     packs packs;
+    bool ended; /* all packs were given */
     struct input_file *next;
 } input_file;
 
@@ -29,8 +30,9 @@ typedef struct input_stream {
     uint32_t number; /* in its file */
     uint32_t first;  /* with those beside it: from this one on */
     uint32_t end;    /* up to, but without, that */
-    ps_pack_info *info; /* of a pipe: its header, */
-    ps_totals totals;   /* and once it has ended, its totals */
+    ps_pack_info *info; /* of a pipe: its header */
+    ps_totals totals;   /* of files without packs beside it; and of a pipe,
+                           once it has ended, its own */
     struct input_stream *next;
 } input_stream;
 
@@ -51,6 +53,7 @@ typedef struct input {
     input_stream *streams; /* of packs that were given, the oldest first */
     input_stream *stream;  /* the last of them */
     uint32_t n_seen;       /* streams of this file that were come to */
+    ps_totals leading;     /* of files without packs before all streams */
     ps_totals before;      /* of a pipe: what streams before this one had */
     ps_pack_info info;     /* of the first stream of all */
     int status;            /* of a failure, which was told; else STATUS_OK */

@@ -191,6 +191,22 @@ alike() {
     whole 4 2 fews.pks
 }
 
+@test "what files without packs say of their input is not lost" {
+    uneven
+    packstream -q -L 128 -d 14 x.tok >x.pks
+    for n in 300 1000; do
+        seq -s ' ' $n | tokcat --from=ids |
+            packstream -q -L 128 -d 14 --overlong=drop >$n.pks
+    done
+    alike 2 3 300.pks x.pks 1000.pks
+    for before in 300 1000; do
+        packdeal -n 2 -b 3 --rank=1 $before.pks x.pks | cmp - <(
+            packdeal -n 2 -b 3 --rank=1 x.pks <(cat $before.pks))
+    done
+    packdeal -n 1 -b 3 --rank=0 300.pks x.pks 1000.pks | packstat --quick >told
+    grep -E ' not in it +2 sequences, 1,300 tokens' told
+}
+
 # ------------------------------------------------------------------- deals
 
 @test "no deal is better" {
