@@ -128,8 +128,8 @@ static bool fill(batch *b, input *in)
 /* ---- Dealing ---- */
 
 /*
- * The last packs are too few.  Those that are missing cost nothing; so each
- * rank has at most as many as it takes, and some have fewer.
+ * The last packs are too few for a batch.  They are dealt in a smaller one, as
+ * even as it can be: its places that stay empty count as packs without cost.
  */
 static bool shorten(batch *b)
 {

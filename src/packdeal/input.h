@@ -24,12 +24,15 @@ typedef struct input_file {
     struct input_file *next;
 } input_file;
 
-/* A stream with packs in it, and streams without packs beside it. */
+/*
+ * A stream with packs in it, and streams without packs beside it: those from
+ * `first` up to `end`, which is not one of them.
+ */
 typedef struct input_stream {
     input_file *file;
     uint32_t number; /* in its file */
-    uint32_t first;  /* with those beside it: from this one on */
-    uint32_t end;    /* up to, but without, that */
+    uint32_t first;
+    uint32_t end;
     ps_pack_info *info; /* of a pipe: its header */
     ps_totals totals;   /* of files without packs beside it; and of a pipe,
                            once it has ended, its own */

@@ -77,8 +77,8 @@ const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
 
 /*
  * Whether packs of a stream with the header `a` may follow those of one with
- * `b`: their geometry is the same (packstream(5), "Concatenation").  The error's
- * text is as that of ps_schema_compare.
+ * `b`: their geometry is the same (packstream(5), "Concatenation").  The text
+ * of the error is as that of ps_schema_compare.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,

@@ -28,7 +28,7 @@ struct ps_pack_writer {
     ps_totals totals;  /* what packs show */
 };
 
-/* Begins a stream with the header of a share: nobody knows what will be in it. */
+/* Begins a stream with the header of a share: its counts are not known yet. */
 static ps_result begin(ps_pack_writer *w, const ps_pack_info *info,
                        ps_error *err)
 {
