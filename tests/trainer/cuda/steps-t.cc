@@ -125,12 +125,12 @@ static void test_stage(const rig &r, bool ahead)
 #define HEAD 8
 #define HIDDEN (HEADS * HEAD)
 
-/* Spans of two groups; rows that are named twice, and some out of order. */
+/* Spans of two groups; rows that are named twice, in order and out of it. */
 struct full_batch {
     std::vector<int32_t> cu = {0, 5, 135, 175}, token = draw_index(175, 1, 50),
                          type = draw_index(175, 2, 2),
                          position = draw_index(175, 3, 130),
-                         segment = draw_index(175, 4, 3), cls_row = {0, 5, 135},
+                         segment = draw_index(175, 4, 3), cls_row = {5, 5, 135},
                          nsp_label = {1, -1, 0}, mlm_row = {3, 3, 9, 170, 3},
                          mlm_label = draw_index(5, 5, WIDTH),
                          mlm_seq = {0, 0, 1, 2, 0};
@@ -167,8 +167,11 @@ static void test_arrays(const rig &r)
                          s->mlm_label, s->mlm_weight, (double *)(void *)loss.p);
     r.ops->scatter_rows(r.d, 5, WIDTH, s->mlm_row, array(r, VALUES, x), to);
     r.ops->gather_rows(r.d, 3, WIDTH, s->cls_row, to, rows);
+    r.ops->scatter_rows(r.d, 3, WIDTH, s->cls_row, array(r, VALUES, x), to);
     for (size_t i = 0; i < x.size(); i++)
         after[(size_t)b.mlm_row[i / WIDTH] * WIDTH + i % WIDTH] += x[i];
+    for (size_t i = 0; i < 3 * WIDTH; i++)
+        after[(size_t)b.cls_row[i / WIDTH] * WIDTH + i % WIDTH] += x[i];
     good = same(to.back(), after, r.near);
     for (double each : loss.back())
         good = good && each > 0;
@@ -528,7 +531,6 @@ static void test_memory(void)
     bert_device_close(r.d);
 }
 
-/* What failed is told again and again, and stage() has no batch. */
 /* Whichever call tells of a kernel that failed is not the one to blame. */
 static void test_late(const char *what, bool late)
 {
@@ -545,6 +547,7 @@ static void test_late(const char *what, bool late)
     bert_device_close(r.d);
 }
 
+/* What failed is told again and again, and stage() has no batch. */
 static void test_sticky(void)
 {
     const rig r = open_rig(BERT_FLOAT);
@@ -571,7 +574,55 @@ static void test_sticky(void)
     ok(good, "a failed kernel: %s", why);
     bert_device_close(r.d);
 }
+
+/*
+ * A launch that fails, in a way that no later call tells of: it is told, what
+ * is asked for later is not done, and another failure does not take its place.
+ */
+static void test_launch(void)
+{
+    const rig r = open_rig(BERT_FLOAT);
+    const numbers x = draw(r, VALUES, 4, 1);
+    bert_results results;
+    const char *why = "";
+    real there[4];
+    bool good;
+
+    {
+        const array y(r, VALUES, x);
+
+        hostcuda_fail("cudaLaunchKernelEx:1=9,cudaFree:1=1");
+        r.ops->tanh_forward(r.d, 4, y);
+        r.ops->tanh_forward(r.d, 4, y);
+        r.ops->release(r.d, NULL); /* fails, too */
+        hostcuda_fail(NULL);
+        good = !r.ops->finish(r.d, &results, &why)
+               && !strncmp(why, "tanh: ", 6);
+        cudaMemcpy(there, y.p, sizeof there, cudaMemcpyDeviceToHost);
+        good = same(numbers(there, there + 4), x, 0) && good;
+    }
+    ok(good, "a failed launch: %s", why);
+    bert_device_close(r.d);
+}
 #endif
+
+/* The source may change when upload() has returned, wherever it lies. */
+static void test_upload(const rig &r)
+{
+    const array x(r, REALS, 4);
+    real *pinned = NULL;
+    bool good = cudaMallocHost((void **)&pinned, 4 * sizeof *pinned) == 0;
+
+    for (int i = 0; good && i < 4; i++)
+        pinned[i] = (real)i;
+    if (good) {
+        r.ops->upload(r.d, x.p, pinned, 4 * sizeof *pinned);
+        memset(pinned, 0xff, 4 * sizeof *pinned);
+        good = same(x.back(), {0, 1, 2, 3}, 0);
+    }
+    ok(good, "%s: pinned memory is copied when upload() returns", r.name);
+    cudaFreeHost(pinned);
+}
 
 static void test_limits(void)
 {
@@ -619,6 +670,7 @@ int main(int argc, char **argv)
         const rig r = open_rig(BERT_FLOAT);
 
         test_norm(r);
+        test_upload(r);
         bert_device_close(r.d);
     }
     test_limits();
@@ -626,6 +678,7 @@ int main(int argc, char **argv)
     test_no_device();
     test_memory();
     test_sticky();
+    test_launch();
     for (const char *what : {"cudaStreamSynchronize:1=214",
                              "cudaStreamSynchronize:1=710",
                              "cudaStreamSynchronize:1=716"})

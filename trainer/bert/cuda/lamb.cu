@@ -267,16 +267,17 @@ static inline __device__ real update_of(const step_numbers &s, real decay,
            + decay * weight;
 }
 
-/* Grid: a chunk a block; block: THREADS. */
+/*
+ * The moments, and sums for the trust ratio, which tensors without decay do not
+ * have.  Grid: a chunk a block; block: THREADS.
+ */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
-moments_kernel(step_numbers s, const chunk *chunks, const tensor *tensors,
-               const double *clip, const int *halted, arenas a,
-               double (*sums)[2])
+moments_kernel(step_numbers s, const chunk *chunks, const double *clip,
+               const int *halted, arenas a, double (*sums)[2])
 {
     const chunk own = chunks[blockIdx.x];
     const long long begin = (long long)own.begin, end = (long long)own.end;
-    const real decay = tensors[own.part].decays ? s.decay : 0;
     const real scale = (real)*clip;
     double sum[2] = {0, 0};
 
@@ -296,7 +297,7 @@ moments_kernel(step_numbers s, const chunk *chunks, const tensor *tensors,
 
             mean[j] = s.beta1 * mean[j] + s.rest1 * g;
             square[j] = s.beta2 * square[j] + s.rest2 * g * g;
-            update = update_of(s, decay, mean[j], square[j], weight[j]);
+            update = update_of(s, s.decay, mean[j], square[j], weight[j]);
             sum[0] += (double)weight[j] * (double)weight[j];
             sum[1] += (double)update * (double)update;
         }
@@ -374,7 +375,7 @@ static void launch_step(bert_cuda *c, const bert_chunks *t,
     launch(c, c->stream, "clip", dim3(1), ONE_BLOCK, 0, begin_kernel, blocks,
            t->norms, step->clip, t->clip, c->sums);
     launch(c, c->stream, "moments", chunks, THREADS, 0, moments_kernel<N>, s,
-           t->chunks, t->tensors, t->clip, halted, a, t->sums);
+           t->chunks, t->clip, halted, a, t->sums);
     launch(c, c->stream, "trust ratios", dim3((unsigned)t->n_parts), THREADS,
            0, ratios_kernel, halted, t->sums, t->tensors);
     launch(c, c->stream, "update", chunks, THREADS, 0, update_kernel<N>, s,
