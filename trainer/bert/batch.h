@@ -46,6 +46,10 @@ typedef struct bert_batch {
     const int32_t *mlm_label; /* [n_mlm] the token to be found */
     const int32_t *mlm_seq;   /* [n_mlm] its sequence, below n_seq */
     const real *mlm_weight;   /* [n_mlm] its part in the loss */
+
+    /* [n_packs] The first row of each pack in the batch of all ranks, which
+     * dropout goes by; NULL: this is that batch. */
+    const uint32_t *pack_row;
 } bert_batch;
 
 #endif /* BERT_BATCH_H */

@@ -11,6 +11,7 @@
 #define BERT_DROPOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "both.h"
@@ -31,6 +32,8 @@ static inline bert_dropout bert_dropout_at(double rate, uint64_t seed)
     dropout.seed = seed;
     dropout.threshold = (uint32_t)(rate * 4294967296.0);
     dropout.scale = (real)(1 / (1 - rate));
+    dropout.pack_row = NULL;
+    dropout.capacity = 0;
     return dropout;
 }
 

@@ -16,12 +16,14 @@
 #include "draw.h"
 #include "fail.h"
 #include "fill.h"
+#include "share.h"
 
 #define AHEAD 64 /* packs that are read before they are wanted */
 
 struct feed {
     feed_options options;
     fill *fill;
+    share *share; /* NULL: all of it is ours */
     uint32_t epoch;
     uint32_t file;
     int fd;
@@ -110,6 +112,10 @@ static ps_result check_options(const feed_options *o, ps_error *err)
     if (pipes > 1 || (pipes == 1 && o->epochs > 1))
         return fail(err, PS_ERR_ARGUMENT,
                          "standard input can be read only once");
+    if (pipes == 1 && o->ranks > 1)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "standard input is that of one rank, and all read the "
+                    "packs: name a file");
     return PS_OK;
 }
 
@@ -124,7 +130,9 @@ ps_result feed_open(feed **to, const feed_options *options, ps_error *err)
     f->options = *options;
     f->fd = -1;
     f->fill = fill_open(options);
-    if (f->fill == NULL)
+    if (options->ranks > 1)
+        f->share = share_open(options->ranks, options->hidden);
+    if (f->fill == NULL || (options->ranks > 1 && f->share == NULL))
         return fail(err, PS_ERR_MEMORY, "no memory for a feed");
     r = check_options(options, err);
     return r == PS_OK ? open_stream(f, err) : r;
@@ -136,6 +144,7 @@ void feed_free(feed *f)
         return;
     close_file(f);
     fill_free(f->fill);
+    share_free(f->share);
     free(f);
 }
 
@@ -228,6 +237,16 @@ static ps_result add_pack(feed *f, bool *turned, ps_error *err)
     return r;
 }
 
+static ps_result keep_share(feed *f, ps_error *err)
+{
+    const uint32_t *ranks;
+    ps_result r = share_deal(f->share, fill_batch(f->fill), &ranks, err);
+
+    if (r == PS_OK)
+        fill_keep(f->fill, ranks, f->options.rank);
+    return r;
+}
+
 ps_result feed_next(feed *f, ps_error *err)
 {
     ps_result r = PS_OK;
@@ -240,7 +259,7 @@ ps_result feed_next(feed *f, ps_error *err)
     if (r != PS_OK && (r != PS_END || feed_count(f).packs == 0))
         return r;
     fill_end(f->fill);
-    return PS_OK;
+    return f->share != NULL ? keep_share(f, err) : PS_OK;
 }
 
 /* ---- Places ---- */

@@ -39,13 +39,19 @@ typedef struct feed_options {
     double mask_share;   /* only for streams without labels; below 0: 0.15
                             in these, and others are fine, too */
     uint64_t seed;       /* of masks */
+    uint32_t rank;       /* which learns from its share of each batch... */
+    uint32_t ranks;      /* ...among so many, from 1 */
+    uint32_t hidden;     /* width of the model, by which work is shared */
 } feed_options;
 
-/* What a batch holds besides bert_batch. */
+/* What the batch of all ranks holds. */
 typedef struct feed_counts {
     uint64_t tokens; /* without padding */
     uint32_t packs;
     uint32_t sequences;
+    uint32_t rows;
+    uint32_t targets; /* masked tokens, and sequences with a label */
+    uint64_t digest;  /* of all that is learnt from */
 } feed_counts;
 
 /* Where a feed is: behind the last batch that it gave. */
@@ -80,7 +86,10 @@ uint32_t feed_vocab(const feed *f);
  */
 PS_MUST_CHECK ps_result feed_next(feed *f, ps_error *err);
 
-/* The batch that feed_next made; it is there until the next one. */
+/*
+ * What of the batch that feed_next made is this rank's, which may be no pack;
+ * it is there until the next one.  Weights are those in the batch of all.
+ */
 const bert_batch *feed_batch(const feed *f);
 feed_counts feed_count(const feed *f);
 

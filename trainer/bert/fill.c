@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "draw.h"
 #include "fail.h"
@@ -45,6 +46,7 @@ typedef struct channel {
     X(real, nsp_weight, rows)         \
     X(int32_t, cu, rows + packs + 1)  \
     X(uint32_t, n_seqs, packs)        \
+    X(uint32_t, pack_row, packs)      \
     X(uint32_t, places, capacity)     \
     X(int64_t, wide, capacity)
 
@@ -56,8 +58,8 @@ struct fill {
     uint32_t vocab_size;
     uint32_t capacity;
     uint32_t room;    /* packs that the arrays have room for */
-    uint64_t tokens;  /* in the packs of... */
-    ps_spans spans;   /* ...this view of all of them */
+    feed_counts count;
+    ps_spans spans;   /* a view of all packs that are kept */
     bert_batch batch; /* shows the arrays */
 #define MEMBER(type, name, count) type *name;
     ARRAYS(MEMBER)
@@ -333,7 +335,7 @@ static void add_spans(fill *f, const ps_spans *spans)
 void fill_begin(fill *f)
 {
     f->spans = (ps_spans){.view = PS_VIEW_GHOST};
-    f->tokens = 0;
+    f->count = (feed_counts){0};
 }
 
 ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
@@ -355,15 +357,16 @@ ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
         hide_tokens(f, pack, key);
     write_ghost(f, pack);
     add_spans(f, &spans);
-    f->tokens += pack->n_tok;
+    f->count.tokens += pack->n_tok;
+    f->count.packs = f->spans.n_packs;
+    f->count.sequences = f->spans.n_seq;
+    f->count.rows = f->spans.n_rows;
     return PS_OK;
 }
 
 feed_counts fill_count(const fill *f)
 {
-    return (feed_counts){.tokens = f->tokens,
-                         .packs = f->spans.n_packs,
-                         .sequences = f->spans.n_seq};
+    return f->count;
 }
 
 /* ---- What all packs together tell ---- */
@@ -396,7 +399,8 @@ static void weigh_targets(const fill *f, uint32_t n)
     }
 }
 
-static void weigh_sequences(const fill *f)
+/* Gives how many have a label. */
+static uint32_t weigh_sequences(const fill *f)
 {
     const uint32_t n = f->spans.n_seq;
     uint32_t labelled = 0;
@@ -406,6 +410,7 @@ static void weigh_sequences(const fill *f)
     for (uint32_t i = 0; i < n; i++)
         f->nsp_weight[i] =
             (real)(f->nsp_label[i] < 0 ? 0 : 1 / (double)labelled);
+    return labelled;
 }
 
 static bert_batch show(const fill *f, uint32_t n_mlm)
@@ -413,6 +418,7 @@ static bert_batch show(const fill *f, uint32_t n_mlm)
     return (bert_batch){.n_packs = f->spans.n_packs,
                         .capacity = f->capacity,
                         .n_rows = f->spans.n_rows,
+                        .pack_row = f->pack_row,
                         .token = f->token,
                         .type = f->type,
                         .position = f->position,
@@ -431,19 +437,107 @@ static bert_batch show(const fill *f, uint32_t n_mlm)
                         .mlm_weight = f->mlm_weight};
 }
 
-void fill_end(fill *f)
+/* All that follows from the boundaries and labels of the packs. */
+static bert_batch lay_out(fill *f)
 {
-    uint32_t n_mlm;
-
     f->spans.n_seqs = f->n_seqs;
     f->spans.cu = f->cu;
     ps_spans_positions(&f->spans, PS_GHOST_COUNTS, f->position);
     ps_spans_segment_ids(&f->spans, f->segment);
     ps_spans_first_rows(&f->spans, -1, f->cls_row);
-    n_mlm = list_targets(f);
-    weigh_targets(f, n_mlm);
-    weigh_sequences(f);
-    f->batch = show(f, n_mlm);
+    return show(f, list_targets(f));
+}
+
+void fill_end(fill *f)
+{
+    for (uint32_t i = 0; i < f->spans.n_packs; i++)
+        f->pack_row[i] = i * f->capacity;
+    f->batch = lay_out(f);
+    weigh_targets(f, f->batch.n_mlm);
+    f->count.targets = f->batch.n_mlm + weigh_sequences(f);
+}
+
+/* ---- Shares ---- */
+
+/* A place in the batch, or how much of it there is in a pack. */
+typedef struct extent {
+    uint32_t pack;
+    uint32_t row;
+    uint32_t span;
+    uint32_t seq;
+    uint32_t target;
+} extent;
+
+static extent extent_at(const fill *f, extent at)
+{
+    const int64_t end = (int64_t)at.row + f->capacity;
+    const uint32_t seqs = f->n_seqs[at.pack];
+    extent n = {.pack = 1,
+                .row = f->capacity,
+                .span = seqs + 1, /* a ghost, which may have no rows */
+                .seq = seqs};
+
+    while (at.target + n.target < f->batch.n_mlm &&
+           f->mlm_row[at.target + n.target] < end)
+        n.target++;
+    return n;
+}
+
+static extent behind(extent at, extent n)
+{
+    return (extent){at.pack + n.pack, at.row + n.row, at.span + n.span,
+                    at.seq + n.seq, at.target + n.target};
+}
+
+#define MOVE(array, to, from, n) \
+    memmove((array) + (to), (array) + (from), (n) * sizeof *(array))
+
+static void move_pack(fill *f, extent to, extent from, extent n)
+{
+    MOVE(f->token, to.row, from.row, n.row);
+    MOVE(f->type, to.row, from.row, n.row);
+    MOVE(f->label, to.row, from.row, n.row);
+    MOVE(f->nsp_label, to.seq, from.seq, n.seq);
+    MOVE(f->nsp_weight, to.seq, from.seq, n.seq);
+    MOVE(f->mlm_weight, to.target, from.target, n.target);
+    for (uint32_t i = 0; i < n.span; i++)
+        f->cu[to.span + i] = f->cu[from.span + i] - (int32_t)from.row
+                             + (int32_t)to.row;
+    f->n_seqs[to.pack] = n.seq;
+    f->pack_row[to.pack] = from.row;
+}
+
+static uint64_t digest_of(const fill *f)
+{
+    const bert_batch *const b = &f->batch;
+    uint64_t h = XXH3_64bits_withSeed(f->token, b->n_rows * sizeof *f->token,
+                                      f->count.sequences);
+
+    h = XXH3_64bits_withSeed(f->mlm_row, b->n_mlm * sizeof *f->mlm_row, h);
+    return XXH3_64bits_withSeed(f->mlm_label, b->n_mlm * sizeof *f->mlm_label,
+                                h);
+}
+
+void fill_keep(fill *f, const uint32_t *ranks, uint32_t rank)
+{
+    extent from = {0}, to = {0};
+
+    f->count.digest = digest_of(f);
+    while (from.pack < f->batch.n_packs) {
+        const extent n = extent_at(f, from);
+
+        if (ranks[from.pack] == rank) {
+            move_pack(f, to, from, n);
+            to = behind(to, n);
+        }
+        from = behind(from, n);
+    }
+    f->cu[to.span] = (int32_t)to.row;
+    f->spans.n_packs = to.pack;
+    f->spans.n_rows = to.row;
+    f->spans.n_spans = to.span;
+    f->spans.n_seq = to.seq;
+    f->batch = lay_out(f);
 }
 
 const bert_batch *fill_batch(const fill *f)

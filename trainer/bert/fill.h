@@ -35,7 +35,12 @@ PS_MUST_CHECK ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key,
 /* Makes what only all packs together tell: weights. */
 void fill_end(fill *f);
 
+/* After fill_end: keeps a rank's packs, ranks[i] being the rank of pack i. */
+void fill_keep(fill *f, const uint32_t *ranks, uint32_t rank);
+
 const bert_batch *fill_batch(const fill *f);
+
+/* Of all packs that were added, whatever was kept. */
 feed_counts fill_count(const fill *f);
 
 #endif /* BERT_FILL_H */

@@ -110,6 +110,24 @@ int keep_read(keep *k, bert_model *model, lamb *l)
     return STATUS_OK;
 }
 
+void keep_copy(keep *k, const workers *w, bert_model *model, lamb *l)
+{
+    const checkpoint c = all_of(k, model, l);
+    const size_t bytes = c.numbers * sizeof *c.weights;
+
+    if (w->ranks == 1)
+        return;
+    workers_copy(w, &k->run, sizeof k->run);
+    if (k->run.steps == 0)
+        return;
+    workers_copy(w, c.weights, bytes);
+    workers_copy(w, c.mean, bytes);
+    workers_copy(w, c.square, bytes);
+    bert_model_store(model);
+    lamb_store(l);
+    lamb_set(l, k->run.lamb);
+}
+
 int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l)
 {
     checkpoint c;

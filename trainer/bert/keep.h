@@ -13,6 +13,7 @@
 #include "conf.h"
 #include "lamb.h"
 #include "model.h"
+#include "workers.h"
 
 typedef struct keep {
     const char *name; /* NULL: nothing is kept */
@@ -31,6 +32,9 @@ int keep_try(const conf *c);
 
 /* Goes on from the file, if there is one. */
 int keep_read(keep *k, bert_model *model, lamb *l);
+
+/* All ranks go on from what the first one has read. */
+void keep_copy(keep *k, const workers *w, bert_model *model, lamb *l);
 
 /* Keeps the steps that are not in the file; the device has made them. */
 int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l);

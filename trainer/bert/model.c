@@ -79,7 +79,7 @@ real *bert_model_device_weights(bert_model *model)
     return model->params.weights.at;
 }
 
-const real *bert_model_device_gradients(const bert_model *model)
+real *bert_model_device_gradients(const bert_model *model)
 {
     return model->params.gradients.at;
 }
@@ -111,11 +111,56 @@ void bert_model_clear_gradients(bert_model *model)
                              gradients->n * sizeof(real));
 }
 
+/* ---- Buckets ---- */
+
+size_t bert_model_buckets(const bert_model *model)
+{
+    return (size_t)model->config.layers + 2;
+}
+
+/* Where the gradients of bucket i begin, the last one's being the first. */
+static size_t bucket_begin(const bert_model *model, size_t i)
+{
+    const uint32_t layers = model->config.layers;
+
+    if (i > layers)
+        return 0;
+    return model->params.tensors[bert_params_layer(layers - (uint32_t)i, 0)]
+        .offset;
+}
+
+bert_bucket bert_model_bucket(const bert_model *model, size_t i)
+{
+    const size_t first = bucket_begin(model, i);
+    const size_t end = i == 0 ? model->params.n_numbers
+                              : bucket_begin(model, i - 1);
+
+    return (bert_bucket){.first = first, .count = end - first};
+}
+
+void bert_model_watch(bert_model *model, bert_bucket_done *done,
+                      void *context)
+{
+    model->done = done;
+    model->context = context;
+}
+
+static void tell_done(const bert_model *model, size_t bucket)
+{
+    if (model->done)
+        model->done(model->context, bucket);
+}
+
 /* ---- Forward and backward ---- */
 
 static bert_pass pass_of(bert_model *model, const bert_batch *staged,
                          const bert_step *step)
 {
+    bert_dropout dropout = bert_dropout_at(
+        step->training ? model->config.dropout : 0, step->seed);
+
+    dropout.pack_row = staged->pack_row;
+    dropout.capacity = staged->capacity;
     return (bert_pass){
         .device = model->device,
         .ops = model->device->ops,
@@ -123,8 +168,7 @@ static bert_pass pass_of(bert_model *model, const bert_batch *staged,
         .config = &model->config,
         .batch = staged,
         .attention = step->attention,
-        .dropout = bert_dropout_at(
-            step->training ? model->config.dropout : 0, step->seed),
+        .dropout = dropout,
         .activations = &model->activations};
 }
 
@@ -198,6 +242,7 @@ void bert_model_backward(bert_model *model)
     const bert_tables tables = tables_of(&model->params);
     const bert_norm norm = embedding_norm(&model->params);
     const bert_pass *const pass = &model->pass;
+    const uint32_t layers = model->config.layers;
     void *const d_x = a->scratch.d_x;
 
     if (model->poison)
@@ -205,11 +250,15 @@ void bert_model_backward(bert_model *model)
     pass->ops->fill(pass->device, d_x, 0, output_size(model));
     bert_mlm_backward(pass, d_x);
     bert_nsp_backward(pass, d_x);
-    for (uint32_t i = model->config.layers; i > 0; i--)
+    tell_done(model, 0);
+    for (uint32_t i = layers; i > 0; i--) {
         bert_encoder_backward(pass, i - 1, input_of(model, i - 1));
+        tell_done(model, layers - i + 1);
+    }
     pass->ops->embed_backward(pass->device, &tables, &norm, pass->batch,
                               &pass->dropout, BERT_SITE_EMBEDDING,
                               &a->embedding_norm, d_x);
+    tell_done(model, layers + 1);
 }
 
 void bert_model_hidden(const bert_model *model, void *values)

@@ -36,6 +36,12 @@ typedef struct bert_tensor {
     bool decays;   /* weight decay and trust ratio apply to it */
 } bert_tensor;
 
+/* `count` numbers of the gradients, from `first` on. */
+typedef struct bert_bucket {
+    size_t first;
+    size_t count;
+} bert_bucket;
+
 typedef struct bert_model bert_model;
 
 /*
@@ -67,7 +73,23 @@ void bert_model_store(bert_model *model);
 
 /* Where they are on the device. */
 real *bert_model_device_weights(bert_model *model);
-const real *bert_model_device_gradients(const bert_model *model);
+real *bert_model_device_gradients(const bert_model *model);
+
+/*
+ * Parts of the gradients, in the order in which backward is done with them:
+ * what is behind the layers, each layer from the last to the first, and the
+ * embedding, whose words the head for masked tokens has a part in.
+ */
+size_t bert_model_buckets(const bert_model *model);
+bert_bucket bert_model_bucket(const bert_model *model, size_t i);
+
+/*
+ * From now on backward tells when it is done with bucket i: nothing that is
+ * asked for later adds to it.
+ */
+typedef void bert_bucket_done(void *context, size_t i);
+void bert_model_watch(bert_model *model, bert_bucket_done *done,
+                      void *context);
 
 /* How a step is computed. */
 typedef struct bert_step {

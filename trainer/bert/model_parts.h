@@ -15,6 +15,8 @@ struct bert_model {
     bert_params params;
     bert_activations activations;
     bert_pass pass; /* the last forward's */
+    bert_bucket_done *done; /* NULL: nobody is told */
+    void *context;
     bool poison;    /* tests: activations are NaN before they are computed */
 };
 

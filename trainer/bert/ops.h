@@ -70,6 +70,9 @@ typedef struct bert_dropout {
     uint64_t seed;
     uint32_t threshold; /* of 2^32 numbers so many are zeroed; 0: none */
     real scale;         /* of those that stay */
+    /* The batch's, on the host; a GPU has no shares of batches. */
+    const uint32_t *pack_row;
+    uint32_t capacity;
 } bert_dropout;
 
 /* The embedding: vectors of word, position and type, summed, normed. */

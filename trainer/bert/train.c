@@ -24,6 +24,7 @@
 #include "model.h"
 #include "report.h"
 #include "stop.h"
+#include "workers.h"
 
 /* What a run is after a step, if that went well. */
 typedef struct asked_step {
@@ -37,6 +38,8 @@ typedef struct asked_step {
 /* All that a run works with. */
 typedef struct training {
     conf conf;
+    workers workers;
+    bool agreed; /* all ranks know that the run ends */
     bert_device *device;
     feed *feed;
     bert_model *model;
@@ -75,6 +78,25 @@ static int complain_stdout(void)
                          : complain("stdout: cannot be written");
 }
 
+/* Each rank has the losses of its share; the first one prints their sums. */
+static void sum_losses(training *t)
+{
+    report_step *const s = &t->unprinted;
+    double sums[] = {s->loss, s->mlm, s->nsp};
+
+    workers_sum(&t->workers, sums, 3);
+    s->loss = sums[0];
+    s->mlm = sums[1];
+    s->nsp = sums[2];
+    if (t->workers.rank > 0)
+        *s = (report_step){0};
+}
+
+static bool is_alone(const training *t)
+{
+    return t->workers.ranks == 1;
+}
+
 /* Prints what is unprinted; a reader may be slow. */
 static int print(training *t)
 {
@@ -82,6 +104,7 @@ static int print(training *t)
 
     stop_allow();
     (void)pthread_mutex_lock(&t->printer);
+    sum_losses(t);
     written = report_print(&t->unprinted, t->conf.stats == 1);
     (void)pthread_mutex_unlock(&t->printer);
     stop_forbid();
@@ -163,7 +186,8 @@ static int stopped(void *context)
 
     (void)clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += PATIENCE;
-    if (pthread_mutex_timedlock(&t->printer, &limit) == 0)
+    if (is_alone(t) &&
+        pthread_mutex_timedlock(&t->printer, &limit) == 0)
         (void)report_print(&t->unprinted, t->conf.stats == 1);
     return settled == STATUS_OK ? status : settled;
 }
@@ -179,10 +203,30 @@ static int open_device(training *t)
     return t->device != NULL ? STATUS_OK : complain(why);
 }
 
+/* The first rank keeps the run for all of them. */
+static int open_workers(training *t)
+{
+    const char *why = workers_open(&t->workers);
+
+    if (why != NULL)
+        return complain(why);
+    t->conf.feed.rank = t->workers.rank;
+    t->conf.feed.ranks = t->workers.ranks;
+    t->conf.feed.hidden = t->conf.model.hidden;
+    if (t->workers.rank > 0)
+        t->conf.save = NULL;
+    if (is_alone(t) || t->conf.device != CONF_CUDA)
+        return STATUS_OK;
+    say(CONF_PROGRAM, "--device=cuda is for one process");
+    return STATUS_USAGE;
+}
+
 static int prepare(training *t)
 {
-    int status = open_device(t);
+    int status = open_workers(t);
 
+    if (status == STATUS_OK)
+        status = open_device(t);
     if (status == STATUS_OK)
         status = keep_try(&t->conf);
     t->keep.name = t->conf.save;
@@ -236,6 +280,17 @@ static lamb *open_lamb(const training *t)
     return l;
 }
 
+/* Gradients are summed while those of earlier layers are computed. */
+static void sum_bucket(void *context, size_t i)
+{
+    const training *t = context;
+    const bert_bucket bucket = bert_model_bucket(t->model, i);
+
+    workers_sum_begin(&t->workers,
+                      bert_model_device_gradients(t->model) + bucket.first,
+                      bucket.count);
+}
+
 static int open_model(training *t)
 {
     bert_config config = t->conf.model;
@@ -247,17 +302,34 @@ static int open_model(training *t)
     t->lamb = open_lamb(t);
     if (t->lamb == NULL)
         return complain_memory(t, "no memory for the optimiser");
+    bert_model_watch(t->model, sum_bucket, t);
     conf_settings(&t->conf, &config, t->keep.settings,
                   sizeof t->keep.settings);
     return STATUS_OK;
 }
 
+/* Whatever a rank has to tell, none goes on if one cannot. */
+static int together(training *t, int status)
+{
+    workers_verdict all;
+
+    stop_allow();
+    all = workers_agree(&t->workers, status != STATUS_OK, 0);
+    stop_forbid();
+    if (all.first == t->workers.ranks)
+        return STATUS_OK;
+    t->agreed = true;
+    return status != STATUS_OK ? status : STATUS_FAILURE;
+}
+
 static int resume(training *t)
 {
-    int status = keep_read(&t->keep, t->model, t->lamb);
+    int status = together(t, keep_read(&t->keep, t->model, t->lamb));
     ps_error err;
     ps_result r;
 
+    if (status == STATUS_OK)
+        keep_copy(&t->keep, &t->workers, t->model, t->lamb);
     t->now = t->keep.run;
     if (status != STATUS_OK || t->now.steps == 0)
         return status;
@@ -277,13 +349,19 @@ static double factor_of(const training *t)
                               : (double)n.sequences / (double)n.packs;
 }
 
-/* A batch without masked tokens and without labels. */
-static bool is_idle(const bert_batch *batch)
+static bool add_gradients(training *t, const bert_step *how)
 {
-    for (uint32_t i = 0; i < batch->n_seq; i++)
-        if (batch->nsp_label[i] >= 0)
-            return false;
-    return batch->n_mlm == 0;
+    const bert_batch *batch = feed_batch(t->feed);
+
+    if (batch->n_packs > 0 && !bert_model_forward(t->model, batch, how))
+        return false;
+    bert_model_clear_gradients(t->model);
+    if (batch->n_packs > 0)
+        bert_model_backward(t->model);
+    else
+        for (size_t i = 0; i < bert_model_buckets(t->model); i++)
+            sum_bucket(t, i);
+    return true;
 }
 
 /* Asks for what is learnt from the feed's batch. */
@@ -293,10 +371,11 @@ static int learn(training *t, double rate)
                            .training = true,
                            .seed = draw_mix(t->conf.seed, t->now.steps)};
 
-    if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
+    if (!add_gradients(t, &how))
         return complain_memory(t, "no memory for a batch in the model");
-    bert_model_clear_gradients(t->model);
-    bert_model_backward(t->model);
+    stop_allow();
+    workers_sum_end(&t->workers);
+    stop_forbid();
     lamb_step(t->lamb, bert_model_device_weights(t->model),
               bert_model_device_gradients(t->model), rate, factor_of(t));
     return STATUS_OK;
@@ -313,7 +392,9 @@ static void count_step(training *t, const report_step *step)
     run->lamb = lamb_get(t->lamb);
     run->place = feed_save(t->feed);
     t->asked[t->n_asked++] = (asked_step){
-        .report = *step, .run = *run, .idle = is_idle(feed_batch(t->feed))};
+        .report = *step,
+        .run = *run,
+        .idle = feed_count(t->feed).targets == 0};
 }
 
 /* What is due after every so many steps; 0: never. */
@@ -329,7 +410,7 @@ static int one_step(training *t)
                         .sequences = t->now.sequences + n.sequences,
                         .packs = n.packs,
                         .tokens = n.tokens,
-                        .rows = feed_batch(t->feed)->n_rows,
+                        .rows = n.rows,
                         .learnt = n.sequences};
     int status;
 
@@ -352,22 +433,46 @@ static int one_step(training *t)
     return status;
 }
 
+/*
+ * The next batch, or the end of the input.  Of ranks that fail alike, the first
+ * one says why.
+ */
+static int next_batch(training *t, bool *ended)
+{
+    workers_verdict all;
+    ps_error err;
+    ps_result r;
+
+    stop_allow();
+    r = feed_next(t->feed, &err);
+    *ended = r == PS_END;
+    all = workers_agree(&t->workers, r != PS_OK && r != PS_END,
+                        *ended ? 0 : feed_count(t->feed).digest);
+    stop_forbid();
+    if (all.first == t->workers.ranks && all.same)
+        return STATUS_OK;
+    t->agreed = true;
+    if (all.first == t->workers.rank)
+        return complain_feed(t, &err);
+    if (all.first == t->workers.ranks && t->workers.rank == 0)
+        say(CONF_PROGRAM, "%s: the ranks read other packs behind step %"
+            PRIu64, feed_name(t->feed), t->now.steps);
+    return STATUS_FAILURE;
+}
+
 static int train(training *t)
 {
     int status = STATUS_OK;
+    bool ended = false;
 
     while (status == STATUS_OK &&
            (t->conf.steps == 0 || t->now.steps < t->conf.steps)) {
-        ps_error err;
-        ps_result r;
-
-        stop_allow();
-        r = feed_next(t->feed, &err);
-        stop_forbid();
-        if (r == PS_END)
+        status = next_batch(t, &ended);
+        if (status != STATUS_OK || ended)
             break;
-        status = r == PS_OK ? one_step(t) : complain_feed(t, &err);
+        status = one_step(t);
     }
+    t->agreed = t->agreed || status == STATUS_OK;
     return status;
 }
 
@@ -378,7 +483,9 @@ static int finish(training *t, int status)
 {
     int settled = settle(t);
     int saved = keep_save(&t->keep, t->device, t->model, t->lamb);
-    int printed = t->unprinted.steps > 0 ? print(t) : STATUS_OK;
+    int printed = t->unprinted.steps > 0 && (t->agreed || is_alone(t))
+                      ? print(t)
+                      : STATUS_OK;
 
     if (status == STATUS_OK)
         status = settled;
@@ -389,6 +496,8 @@ static int finish(training *t, int status)
         return saved != STATUS_OK ? saved : printed;
     if (t->idle < t->keep.run.steps)
         return STATUS_OK;
+    if (t->workers.rank > 0)
+        return STATUS_DATA;
     say(CONF_PROGRAM, "%s: %s", feed_name(t->feed),
         t->keep.run.steps == 0
             ? "no packs"
@@ -397,8 +506,12 @@ static int finish(training *t, int status)
     return STATUS_DATA;
 }
 
-static void close_all(training *t)
+/* A rank that ends by itself takes the others with it. */
+static void close_all(training *t, int status)
 {
+    if (status != STATUS_OK && !t->agreed)
+        workers_abort(&t->workers, status);
+    workers_close(&t->workers);
     lamb_free(t->lamb);
     bert_model_free(t->model);
     bert_device_close(t->device);
@@ -407,7 +520,8 @@ static void close_all(training *t)
 
 int main(int argc, char **argv)
 {
-    training t = {.printer = PTHREAD_MUTEX_INITIALIZER};
+    training t = {.printer = PTHREAD_MUTEX_INITIALIZER,
+                  .workers = {.ranks = 1}};
     int status = conf_parse(&t.conf, argc, argv);
 
     if (status >= 0)
@@ -417,12 +531,13 @@ int main(int argc, char **argv)
         status = open_feed(&t);
     if (status == STATUS_OK)
         status = open_model(&t);
+    status = together(&t, status);
     if (status == STATUS_OK)
         status = resume(&t);
     if (status == STATUS_OK)
         status = train(&t);
     status = finish(&t, status);
-    close_all(&t);
+    close_all(&t, status);
     if (status == STATUS_FAILURE && !t.keep.failed && stop_broken())
         stop_die(SIGPIPE);
     return status;

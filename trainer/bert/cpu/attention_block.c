@@ -63,16 +63,17 @@ static size_t out_at(const bert_block *b)
 /*
  * What is dropped of a row is kept with its sign turned.  Rows and columns are
  * counted in the batch, so that it does not depend on how it is cut into
- * blocks.
+ * blocks, which do not go beyond a pack.
  */
 static void mark_row(const bert_block *b, size_t row, real *kept)
 {
     const bert_attend *const a = b->attend;
+    const uint32_t first = bert_dropout_place(&a->dropout, b->row);
 
     bert_dropout_mark(&a->dropout,
-                      bert_dropout_scores(&a->dropout, a->site, b->row + row,
+                      bert_dropout_scores(&a->dropout, a->site, first + row,
                                           b->head, a->heads),
-                      (uint32_t)b->row, b->n, kept);
+                      first, b->n, kept);
 }
 
 static void forward_row(const bert_block *b, size_t row, real *kept)

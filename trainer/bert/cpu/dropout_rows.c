@@ -76,6 +76,6 @@ void bert_dropout_rows(const bert_dropout *dropout, uint32_t site,
 {
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++)
-        bert_dropout_apply(dropout, bert_dropout_row(dropout, site, r),
+        bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
                            columns, x + r * columns, y + r * columns);
 }

@@ -42,7 +42,7 @@ void bert_cpu_embed_forward(bert_device *d, const bert_tables *tables,
                 tables->type + (size_t)batch->type[r] * n, hat);
         bert_norm_row(norm, hat, kept->inverse + r, to + r * n);
         if (dropout->threshold)
-            bert_dropout_apply(dropout, bert_dropout_row(dropout, site, r),
+            bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
                                n, to + r * n, to + r * n);
     }
 }

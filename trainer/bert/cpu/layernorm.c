@@ -99,7 +99,7 @@ void bert_cpu_sum_norm_forward(bert_device *d, const bert_norm *norm,
         real *const hat = (real *)kept->hat + r * n;
 
         if (dropout->threshold)
-            bert_dropout_sum(dropout, bert_dropout_row(dropout, site, r), n,
+            bert_dropout_sum(dropout, bert_dropout_at_row(dropout, site, r), n,
                              x + r * n, b + r * n, bias, hat);
         else
             add(n, x + r * n, b + r * n, bias, hat);
@@ -159,7 +159,7 @@ void bert_cpu_norm_backward(bert_device *d, const bert_norm *norm,
         backward_row(n, norm->gain, from + r * n, hat + r * n,
                      kept->inverse[r], to + r * n);
         if (dropout->threshold)
-            bert_dropout_apply(dropout, bert_dropout_row(dropout, site, r),
+            bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
                                n, to + r * n, branch + r * n);
     }
 }

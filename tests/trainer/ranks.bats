@@ -1,0 +1,146 @@
+#!/usr/bin/env bats
+# ranks.bats - several processes train one model together, through MPI.
+#
+# SPDX-License-Identifier: MIT
+
+# Each test is a process with variables of its own; bats sets stderr.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../support/helpers
+load text
+
+setup() {
+    start_training
+    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
+    # More ranks than processors, by whoever runs this, on this machine alone.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
+    export OMPI_MCA_btl_vader_single_copy_mechanism=none
+    packs >x.pks
+}
+
+small=(bert-train --hidden=16 --heads=2 --layers=2 --stats=json --report=1)
+train() {
+    "${small[@]}" "$@"
+}
+
+# ranks N COMMAND...
+ranks() {
+    "$MPIRUN" -n "$@"
+}
+
+# curve FILE: steps, losses and gradients, and counts.
+curve() {
+    sed -E 's/"(step|loss|mlm|nsp|gradient)": //g
+        s/, "(sequences|rate)": [^,]*//g; s/, "seconds.*//; s/[{,]/ /g' "$1"
+}
+
+# same_curve FILE FILE: the same counts, and losses to 1e-5.
+same_curve() {
+    [ -s "$1" ]
+    paste <(curve "$1") <(curve "$2") | awk '
+        function same(a, b, i) {
+            if (i < 2 || i > 5)
+                return a == b
+            return a <= b * (1 + 1e-5) && b <= a * (1 + 1e-5)
+        }
+        NF % 2 { bad = 1 }
+        {
+            for (i = 1; i <= NF / 2; i++)
+                if (!same($i, $(i + NF / 2), i))
+                    bad = 1
+        }
+        END { exit bad }'
+}
+
+# Three packs are fewer than four ranks; the last batch of an epoch is smaller.
+@test "two, three and four ranks learn what one learns" {
+    for options in --packs=10 '--packs=7 --epochs=2 --dropout=0.3' \
+        '--packs=3 --steps=20' '--packs=5 --attention=dense'; do
+        # shellcheck disable=SC2086 # a list of options
+        set -- $options
+        train "$@" x.pks >one
+        for n in 2 3 4; do
+            ranks "$n" "${small[@]}" "$@" x.pks >some
+            same_curve one some
+        done
+    done
+    train --packs=5 --seed=2 x.pks >other
+    run -1 same_curve other some
+}
+
+@test "one that mpirun starts alone is one as any other" {
+    train --packs=10 --steps=3 x.pks | sed 's/, "seconds.*//' >one
+    ranks 1 "${small[@]}" --packs=10 --steps=3 x.pks |
+        sed 's/, "seconds.*//' >some
+    cmp one some
+}
+
+# Whether the last steps are in the checkpoint is for mpirun to say, who gives
+# the others a second or so.
+@test "a rank is killed: all end, and others go on, more or fewer" {
+    "$MPIRUN" -n 3 "${small[@]}" --packs=10 --epochs=100000 --save=part \
+        --save-every=2 x.pks >out 2>err &
+    pid=$!
+    eventually has_lines 5 out
+    kill -9 "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -ne 0 ]
+    grep -q 'exited on signal 9' err
+    steps=$(($(number part 32 8) + 8))
+    train --packs=10 --epochs=100000 --steps="$steps" x.pks | tail -n 8 >all
+    for n in 1 2 4; do
+        cp part go
+        ranks "$n" "${small[@]}" --packs=10 --epochs=100000 --save=go \
+            --resume --steps="$steps" x.pks >rest
+        same_curve all rest
+    done
+}
+
+has_lines() {
+    [ "$(wc -l <"$2")" -ge "$1" ]
+}
+
+@test "ranks that read other packs end, and one says so" {
+    cp x.pks 0.pks
+    packs --depth=2 >1.pks
+    cp x.pks 2.pks
+    run ! --separate-stderr ranks 3 sh -c \
+        "${small[*]} --packs=10 \$OMPI_COMM_WORLD_RANK.pks"
+    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr = *"bert-train: 0.pks: the ranks read other packs"* ]]
+}
+
+@test "a failure that all see is told once, and nothing is lost" {
+    head -c 20000 x.pks >cut.pks
+    run ! --separate-stderr ranks 3 "${small[@]}" --packs=10 --save=part \
+        cut.pks
+    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr = *"bert-train: cut.pks: "* ]]
+    steps=$(number part 32 8)
+    [ "$steps" -gt 0 ]
+    [ "${#lines[@]}" -eq "$steps" ]
+}
+
+@test "a rank that cannot begin takes the others with it" {
+    run ! --separate-stderr ranks 3 sh -c \
+        "exec ${small[*]} x.pks\${OMPI_COMM_WORLD_RANK#[02]}"
+    [[ $stderr = *"bert-train: x.pks1: No such file or directory"* ]]
+    [ -z "$output" ]
+}
+
+@test "what only one process can do is refused" {
+    run ! --separate-stderr ranks 2 "${small[@]}" <x.pks
+    [[ $stderr = *"bert-train: stdin: standard input is that of one rank"* ]]
+    run ! --separate-stderr ranks 2 "${small[@]}" --device=cuda x.pks
+    [[ $stderr = *"bert-train: --device=cuda is for one process"* ]]
+}
+
+@test "without MPI, one of several processes does not train alone" {
+    far=${abs_top_builddir:?}/tests/trainer/bert-train-far
+    run -1 --separate-stderr env OMPI_COMM_WORLD_SIZE=2 "$far" x.pks
+    [[ $stderr = *"one of several processes, and built without MPI" ]]
+    run -1 env PMI_SIZE=2 "$far" x.pks
+    OMPI_COMM_WORLD_SIZE=1 "$far" --hidden=16 --steps=1 x.pks
+}

@@ -1,0 +1,62 @@
+/*
+ * workers.h - processes that train one model together, through MPI.
+ *
+ * Each of them, a rank, has the whole model and learns from its share of every
+ * batch.  Gradients are summed over all ranks, so that all make the same step.
+ * What mpirun did not start, or with one rank, is alone: then nothing here does
+ * anything.
+ *
+ * All ranks have to make the same calls in the same order.  A failure of MPI
+ * itself ends all ranks, with a message of MPI's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_WORKERS_H
+#define BERT_WORKERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "real.h"
+
+typedef struct workers_sums workers_sums;
+
+typedef struct workers {
+    uint32_t rank;      /* ours, below... */
+    uint32_t ranks;     /* ...this number, from 1 */
+    workers_sums *sums; /* those that were begun; NULL: there is one rank */
+} workers;
+
+/* NULL, or why not. */
+const char *workers_open(workers *w);
+
+/* All of them end well together. */
+void workers_close(workers *w);
+
+/* Ends all of them at once, since this one cannot go on. */
+void workers_abort(const workers *w, int status);
+
+/*
+ * Begins to sum x[i] over all ranks, in place, and gets on with the sums that
+ * were begun before; waits until all of them are made.
+ */
+void workers_sum_begin(const workers *w, real *x, size_t n);
+void workers_sum_end(const workers *w);
+
+/* The same of a few numbers, and at once. */
+void workers_sum(const workers *w, double *x, int n);
+
+/* All ranks get what rank 0 has. */
+void workers_copy(const workers *w, void *x, size_t bytes);
+
+/* What all ranks say, put together. */
+typedef struct workers_verdict {
+    uint32_t first; /* the lowest rank that failed; ranks: none did */
+    bool same;      /* all have the same digest */
+} workers_verdict;
+
+workers_verdict workers_agree(const workers *w, bool failed,
+                              uint64_t digest);
+
+#endif /* BERT_WORKERS_H */

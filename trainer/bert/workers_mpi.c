@@ -1,0 +1,133 @@
+/*
+ * workers_mpi.c - ranks that MPI connects.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "workers.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+
+#define PENDING_MAX 64              /* sums at a time */
+#define PIECE_MAX ((size_t)1 << 28) /* numbers of a sum, bytes of a copy */
+
+#ifdef BERT_DOUBLE
+#define MPI_REAL_TYPE MPI_DOUBLE
+#else
+#define MPI_REAL_TYPE MPI_FLOAT
+#endif
+
+struct workers_sums {
+    MPI_Request list[PENDING_MAX];
+    int n;
+};
+
+/*
+ * Without mpirun MPI_Init would look for a world, and start a process for it;
+ * these are set by the launchers of Open MPI, MPICH and Slurm.
+ */
+static bool is_launched(void)
+{
+    return getenv("OMPI_COMM_WORLD_SIZE") != NULL
+           || getenv("PMI_SIZE") != NULL || getenv("PMIX_RANK") != NULL;
+}
+
+const char *workers_open(workers *w)
+{
+    int rank = 0, ranks = 1, level;
+
+    *w = (workers){.rank = 0, .ranks = 1};
+    if (!is_launched())
+        return NULL;
+    (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    *w = (workers){.rank = (uint32_t)rank,
+                   .ranks = (uint32_t)ranks,
+                   .sums = calloc(1, sizeof *w->sums)};
+    return w->sums != NULL ? NULL : "no memory";
+}
+
+static bool is_open(void)
+{
+    int is = 0, was = 0;
+
+    (void)MPI_Initialized(&is);
+    (void)MPI_Finalized(&was);
+    return is && !was;
+}
+
+void workers_close(workers *w)
+{
+    if (is_open())
+        (void)MPI_Finalize();
+    free(w->sums);
+    w->sums = NULL;
+}
+
+void workers_abort(const workers *w, int status)
+{
+    if (w->ranks > 1 && is_open())
+        (void)MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+void workers_sum_begin(const workers *w, real *x, size_t n)
+{
+    workers_sums *const sums = w->sums;
+    int all;
+
+    if (w->ranks == 1)
+        return;
+    while (n > 0) {
+        const size_t m = n < PIECE_MAX ? n : PIECE_MAX;
+
+        if (sums->n == PENDING_MAX)
+            workers_sum_end(w);
+        (void)MPI_Iallreduce(MPI_IN_PLACE, x, (int)m, MPI_REAL_TYPE, MPI_SUM,
+                             MPI_COMM_WORLD, &sums->list[sums->n++]);
+        x += m;
+        n -= m;
+    }
+    /* Open MPI gets on only while it is called. */
+    (void)MPI_Testall(sums->n, sums->list, &all, MPI_STATUSES_IGNORE);
+}
+
+void workers_sum_end(const workers *w)
+{
+    if (w->ranks == 1)
+        return;
+    (void)MPI_Waitall(w->sums->n, w->sums->list, MPI_STATUSES_IGNORE);
+    w->sums->n = 0;
+}
+
+void workers_sum(const workers *w, double *x, int n)
+{
+    if (w->ranks > 1)
+        (void)MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, MPI_SUM,
+                            MPI_COMM_WORLD);
+}
+
+void workers_copy(const workers *w, void *x, size_t bytes)
+{
+    unsigned char *at = x;
+
+    while (w->ranks > 1 && bytes > 0) {
+        const size_t m = bytes < PIECE_MAX ? bytes : PIECE_MAX;
+
+        (void)MPI_Bcast(at, (int)m, MPI_BYTE, 0, MPI_COMM_WORLD);
+        at += m;
+        bytes -= m;
+    }
+}
+
+/* The least of a number and of its complement are equal if all are. */
+workers_verdict workers_agree(const workers *w, bool failed, uint64_t digest)
+{
+    uint64_t least[3] = {failed ? w->rank : w->ranks, digest, ~digest};
+
+    if (w->ranks > 1)
+        (void)MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN,
+                            MPI_COMM_WORLD);
+    return (workers_verdict){.first = (uint32_t)least[0],
+                             .same = least[1] == ~least[2]};
+}
