@@ -125,6 +125,14 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
     return -1;
 }
 
+int file_set_open(file_set *set, const char *name, const char *const *inputs,
+                  int n_inputs)
+{
+    if (files_is_standard(name) || files_is_special(name))
+        return files_open_output(name, true, -1);
+    return file_set_add(set, name, strlen(name), "", inputs, n_inputs);
+}
+
 const char *file_set_name(const file_set *set)
 {
     return set->members[set->n - 1].name;

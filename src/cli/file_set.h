@@ -37,6 +37,14 @@ typedef struct file_set {
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);
 
+/*
+ * Opens an output to write: a regular file, or one that is not there yet, as
+ * by file_set_add; anything else, such as a pipe, and stdout (NULL or "-") as
+ * by files_open_output.  -1 after a message.
+ */
+int file_set_open(file_set *set, const char *name, const char *const *inputs,
+                  int n_inputs);
+
 /* The name of the file that was added last. */
 const char *file_set_name(const file_set *set);
 

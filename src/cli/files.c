@@ -174,6 +174,14 @@ bool files_is(files_kind kind, int fd)
     return false;
 }
 
+bool files_is_special(const char *name)
+{
+    struct stat st;
+
+    return stat(name, &st) == 0 && !S_ISREG(st.st_mode) &&
+           !S_ISDIR(st.st_mode);
+}
+
 bool files_is_for_file(const char *name)
 {
     struct stat st;
@@ -220,6 +228,18 @@ int files_openat(int folder, const char *name, int flags)
         fd = openat(folder, name, flags | O_CLOEXEC | O_NOCTTY, 0666);
     } while (fd == -1 && errno == EINTR);
     return fd;
+}
+
+int files_open_folder(const char *name)
+{
+    char folder[FILES_MAX_NAME];
+
+    if (strlen(name) >= sizeof folder) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    (void)files_split(name, folder);
+    return files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
 }
 
 int files_open_input(const char *name)

@@ -136,6 +136,12 @@ typedef enum files_kind {
 
 bool files_is(files_kind kind, int fd);
 
+/* Whether a pipe, a device or the like is there under this name. */
+bool files_is_special(const char *name);
+
+/* Opens the folder that a file of this name is in.  -1 with errno. */
+int files_open_folder(const char *name);
+
 /* True if the output `name` is a regular file, or would become one. */
 bool files_is_for_file(const char *name);
 

@@ -12,6 +12,7 @@
  *     atomic_file  a state file that is replaced as a whole
  *     file_set     files that appear together or not at all
  *     packs        a pack stream from any place on, seeking where it can
+ *     records      an output that is a stream of token records
  *     message      errors, warnings and the exit status they mean
  *     progress     the live line on a terminal
  *     report       totals as JSON

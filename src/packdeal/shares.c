@@ -6,12 +6,9 @@
 
 #include "packdeal/shares.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/files.h"
@@ -32,15 +29,6 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
 
 /* ---- Opening ---- */
 
-/* Whether a pipe or a device is there. */
-static bool is_special(const char *name)
-{
-    struct stat st;
-
-    return stat(name, &st) == 0 && !S_ISREG(st.st_mode) &&
-           !S_ISDIR(st.st_mode);
-}
-
 /* Names all outputs; a missing pipe must not become a file. */
 static bool name_all(shares *s)
 {
@@ -53,7 +41,7 @@ static bool name_all(shares *s)
             message_error("%s", ps_result_text(PS_ERR_MEMORY));
             return false;
         }
-        s->of[i].regular = !is_special(s->of[i].name);
+        s->of[i].regular = !files_is_special(s->of[i].name);
         if (s->of[i].regular != s->of[0].regular) {
             const share *pipe = &s->of[s->of[0].regular ? i : 0];
             const share *other = &s->of[s->of[0].regular ? 0 : i];
@@ -70,12 +58,7 @@ static bool open_one(shares *s, share *one)
 {
     const conf *c = s->conf;
 
-    if (one->name != NULL && one->regular) {
-        one->fd = file_set_add(&s->set, one->name, strlen(one->name), "",
-                               c->names, c->n_names);
-        return one->fd >= 0;
-    }
-    one->fd = files_open_output(one->name, true, -1);
+    one->fd = file_set_open(&s->set, one->name, c->names, c->n_names);
     one->regular = one->fd >= 0 && files_is(FILES_REGULAR, one->fd);
     return one->fd >= 0;
 }
@@ -104,7 +87,6 @@ bool shares_open(shares *s, const conf *c)
 /* The folder that has all regular files, in it or below; -1: there is none. */
 static int open_folder(const shares *s)
 {
-    char folder[FILES_MAX_NAME];
     char place[FILES_MAX_NAME];
     size_t n;
 
@@ -112,8 +94,7 @@ static int open_folder(const shares *s)
         return -1;
     n = strcspn(s->conf->output, "%");
     (void)snprintf(place, sizeof place, "%.*s", (int)n, s->conf->output);
-    (void)files_split(place, folder);
-    return files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+    return files_open_folder(place);
 }
 
 bool shares_sandbox(shares *s)

@@ -17,7 +17,7 @@
  *   split       numbers of arrays as tokens, cut into sequences
  *   reader      what the readers share: places for messages, limits of ids
  *   channel     well-known channels, and JSON values as their elements
- *   records, input: the output, and the inputs in bounded memory
+ *   input       the inputs, in bounded memory
  *
  * A new form needs an entry in conf.h, forms.c and job.c, and a form_reader.
  * tokcat uses the library's public header, src/cli, and, for the frames of

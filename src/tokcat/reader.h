@@ -14,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/records.h"
 #include "tokcat/conf.h"
 #include "tokcat/input.h"
 #include "tokcat/json_columns.h"
-#include "tokcat/records.h"
 
 /* The sequence being read, for messages. */
 typedef struct reader_place {

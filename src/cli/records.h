@@ -1,11 +1,11 @@
 /*
- * records.h - the output: a stream of token records, and figures of it.
+ * records.h - an output that is a stream of token records, and figures of it.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef TOKCAT_RECORDS_H
-#define TOKCAT_RECORDS_H
+#ifndef CLI_RECORDS_H
+#define CLI_RECORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,10 @@ typedef struct records {
  * is not STATUS_OK.
  */
 
-/* Opens the output, which must not be the file `input_fd`. */
+/*
+ * Opens the output, which must not be the file `input_fd`.  A file that was
+ * opened otherwise, as by file_set_open, can be set with its name instead.
+ */
 int records_open(records *r, const char *name, int input_fd);
 
 /* Starts the stream: r->schema is final. */

@@ -1,10 +1,10 @@
 /*
- * records.c - the output: a stream of token records, and figures of it.
+ * records.c - an output that is a stream of token records, and figures of it.
  *
  * SPDX-License-Identifier: MIT
  */
 
-#include "tokcat/records.h"
+#include "cli/records.h"
 
 #include <stdlib.h>
 #include <unistd.h>
