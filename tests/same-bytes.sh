@@ -139,6 +139,8 @@ tokcat --from=ids lines.ids
 tokcat --from=bytes lines.ids
 tokcat --from=bytes --split=paragraph --bos-id=1 lines.ids
 tokcat --from=npy lines.ids
+tokmix --stop=longest 0.7=text.u16 0.3=short.u16
+tokmix --by=sequences --channel=s 92233720368547758=text.u16 1.1=over.u16
 packcat text.pks
 packcat --range=5:9 text.pks
 packcat --to=jsonl lines.pks

@@ -63,7 +63,8 @@ actual() {
 # The programs on the PATH are scripts by these names.
 wrap() {
     local name
-    for name in packstream packcat packdeal packstat packplan tokcat; do
+    for name in packstream packcat packdeal packstat packplan tokcat \
+        tokmix; do
         {
             echo '#!/bin/sh'
             # The script is to say so, not this one.
@@ -115,7 +116,7 @@ usual() {
     (cd "$build/tests" && find . -name '*-t' -type f ! -path '*/.libs/*' |
         sed 's,^\./,,' | sort)
     printf 'programs/%s.bats\n' tokcat packstream rejects packcat \
-        packcat-range seekable packdeal packplan resume
+        packcat-range seekable packdeal packplan resume tokmix
 }
 
 wrap

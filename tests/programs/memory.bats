@@ -133,6 +133,10 @@ is_flat_for_packs() {
     is_flat_for_packs 'peak packdeal -q -n 4 -b 8 -o r%d'
 }
 
+@test "tokmix, a file and a pipe" {
+    is_flat 'peak tokmix --stop=longest 3=- 1="$BATS_FILE_TMPDIR/even4.raw"'
+}
+
 @test "packstat" { is_flat_for_packs 'peak packstat'; }
 
 @test "packstat --verify" {

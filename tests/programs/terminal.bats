@@ -23,6 +23,13 @@ setup() {
     fails_cleanly text bad tokcat --from=ids
 }
 
+@test "tokmix wipes its line before a message" {
+    record16 1 2 3 >short
+    truncate -s 5 short
+    { cat text.tok short; } >bad
+    fails_cleanly text.tok short tokmix 1=-
+}
+
 @test "packstream wipes its line before a message" {
     record16 1 2 3 >long
     head -c 5 long >short

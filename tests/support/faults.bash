@@ -90,6 +90,8 @@ scenarios='
     indexed    tokcat     1 tokens  out
     losses     tokcat     1 tokens  out
     samples    tokcat     1 tokens  out
+    mix        tokmix     1 tokens  out
+    repeated   tokmix     1 tokens  out
     state      packstream 2 packs   out
     resume     packstream 2 packs   out'
 
@@ -142,6 +144,12 @@ run_stream() {
 run_indexed() { faulty tokcat --from=megatron --split=document few >out; }
 run_losses() { faulty tokcat --from=datatrove few.ds >out; }
 run_samples() { faulty tokcat --from=tfrecord few.tfrecord -o out; }
+run_mix() {
+    faulty tokmix -q --stop=longest 2=framed 1=- < <(cat again) >out
+}
+run_repeated() {
+    faulty tokmix --stop=repeat --channel=s -o out 2=framed 3=few.tok
+}
 
 # What these leave behind, whatever became of them, --resume goes on from,
 # to what the same packing gives without a state.
@@ -195,6 +203,7 @@ inputs() {
     tokcat --raw --from=ids -t u32 numbers >wide
     tokcat --from=jsonl --channel=c:u8 lines >framed
     cp framed again
+    tokcat --from=jsonl --channel=c:u8 few >few.tok
     packstream -L 64 x >x.pks
     packstream -L 64 --zstd=1 x >zstd.pks
     packstream -L 64 framed >framed.pks

@@ -116,7 +116,8 @@ setup() {
 
 @test "programs include nothing of the library but its header" {
     cd "$abs_top_srcdir/src"
-    for program in packcat packdeal packplan packstat packstream tokcat cli wire; do
+    for program in packcat packdeal packplan packstat packstream tokcat tokmix \
+        cli wire; do
         run -1 grep -rE '#include "(base|io|format|lp|deal|plan|engine|stream|packer|batch)/' \
             "$program"
     done

@@ -1,0 +1,202 @@
+/*
+ * conf.c - the options of tokmix, and its sources with their weights.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokmix/conf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+/* Whole weights are at most so large, when all have as many decimals. */
+#define MAX_WEIGHTS (UINT64_MAX / 2)
+
+const conf conf_defaults = {.stop = STOP_FIRST};
+
+/* ---------------------------------------------------------------------
+ * Options
+ */
+
+static const option_word units[] = {
+    {"tokens", false}, {"sequences", true}, {NULL, 0}};
+static const option_word stops[] = {{"first", STOP_FIRST},
+                                    {"longest", STOP_LONGEST},
+                                    {"repeat", STOP_REPEAT},
+                                    {NULL, 0}};
+
+/* A channel of integers, whose fill is no number of a source. */
+static const char *set_channel(void *to, const char *value)
+{
+    ps_channel *channel = to;
+    const size_t n = strcspn(value, ":");
+    ps_schema alone = ps_schema_raw(PS_U16);
+
+    *channel = (ps_channel){.type = PS_U8, .kind = PS_PER_SEQUENCE};
+    if (value[n] != '\0' &&
+        (!ps_type_from_name(value + n + 1, &channel->type) ||
+         channel->type == PS_F32 || channel->type == PS_F64))
+        return "the type must be u8, u16, u32, u64, i32 or i64";
+    channel->fill = UINT64_MAX >> (64 - 8 * ps_type_bytes(channel->type));
+    if (n < sizeof channel->name)
+        memcpy(channel->name, value, n);
+    alone.framed = true;
+    alone.n_channels = 1;
+    alone.channels[0] = *channel;
+    return ps_schema_check(&alone, NULL) == PS_OK
+               ? NULL
+               : "this cannot be the name of a channel";
+}
+
+static const option_entry entries[] = {
+    {0, "by", "UNIT", "weights are shares of tokens (default) or sequences",
+     OPTION_WORD(conf, by_sequences, units)},
+    {0, "stop", "WHEN",
+     "when a source ends: first (default), the mix ends;\n"
+     "longest, the others go on; repeat, it begins again\n"
+     "until all have ended",
+     OPTION_WORD(conf, stop, stops)},
+    {0, "channel", "NAME[:TYPE]",
+     "add a channel that tells a sequence's source, from\n"
+     "0 on; u8 (default), u16, u32, u64, i32 or i64",
+     OPTION_CALL_FOR(conf, channel, set_channel)},
+    {'t', "type", "TYPE", "tokens of raw records: u16 (default) or u32",
+     OPTION_WORD(conf, type, option_token_types)},
+    {'o', "output", "FILE", "write to FILE instead of standard output",
+     OPTION_TEXT(conf, output)},
+    {0, "no-sandbox", NULL, "keep all rights when the files are open",
+     OPTION_FLAG(conf, no_sandbox)},
+    {'v', "verbose", NULL, "tell at the end, on stderr, what each source gave",
+     OPTION_FLAG(conf, verbose)},
+    {'q', "quiet", NULL, "no warnings and no progress line",
+     OPTION_FLAG(conf, quiet)},
+    {0},
+};
+
+const option_program conf_program = {
+    .usage = "[OPTION]... WEIGHT=FILE...",
+    .summary =
+        "Mixes streams of token records, so that each has the share of the\n"
+        "tokens that its weight is of all weights, at any point.  The FILE\n"
+        "\"-\" is standard input.",
+    .entries = entries,
+};
+
+/* ---------------------------------------------------------------------
+ * Sources
+ */
+
+/* A decimal number: digits / 10^decimals. */
+typedef struct decimal {
+    uint64_t digits;
+    unsigned decimals;
+} decimal;
+
+static bool add_digit(uint64_t *number, unsigned digit)
+{
+    if (*number > (MAX_WEIGHTS - digit) / 10)
+        return false;
+    *number = *number * 10 + digit;
+    return true;
+}
+
+/* Reads digits, which may have a point among them; false if too many. */
+static bool read_decimal(const char *text, size_t n, decimal *d)
+{
+    bool point = false;
+
+    *d = (decimal){0};
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '.')
+            point = true;
+        else if (!add_digit(&d->digits, (unsigned)(text[i] - '0')))
+            return false;
+        else
+            d->decimals += point;
+    }
+    return true;
+}
+
+/* Whether it is "7", "0.7", ".7" or the like. */
+static bool is_decimal(const char *text, size_t n)
+{
+    const char *point = memchr(text, '.', n);
+    const size_t points = point != NULL;
+
+    return n > points && strspn(text, ".0123456789") >= n &&
+           (point == NULL ||
+            memchr(point + 1, '.', n - (size_t)(point + 1 - text)) == NULL);
+}
+
+/* Reads the operands, and makes their weights whole numbers. */
+static int read_sources(conf *c, char *const *operands, decimal *weights)
+{
+    unsigned decimals = 0;
+    uint64_t sum = 0;
+    uint32_t n_stdin = 0;
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        const size_t n = strcspn(operands[i], "=");
+
+        if (operands[i][n] == '\0' || operands[i][n + 1] == '\0' ||
+            !is_decimal(operands[i], n))
+            return message_usage("%s: must be WEIGHT=FILE, with a weight "
+                                 "such as 7 or 0.7",
+                                 message_name(operands[i]));
+        c->names[i] = operands[i] + n + 1;
+        n_stdin += files_is_standard(c->names[i]);
+        if (!read_decimal(operands[i], n, &weights[i]))
+            return message_usage("%s: the weight has too many digits",
+                                 message_name(operands[i]));
+        if (weights[i].digits == 0)
+            return message_usage("%s: the weight must be above 0",
+                                 message_name(operands[i]));
+        if (weights[i].decimals > decimals)
+            decimals = weights[i].decimals;
+    }
+    if (n_stdin > 1)
+        return message_usage("stdin can be one source only");
+    for (uint32_t i = 0; i < c->n; i++) {
+        bool fits = true;
+
+        for (; fits && weights[i].decimals < decimals; weights[i].decimals++)
+            fits = add_digit(&weights[i].digits, 0);
+        if (!fits || weights[i].digits > MAX_WEIGHTS - sum)
+            return message_usage("the weights have too many digits");
+        sum += weights[i].digits;
+        c->weights[i] = weights[i].digits;
+    }
+    return STATUS_OK;
+}
+
+int conf_sources(conf *c, char *const *operands, int n)
+{
+    decimal *weights;
+    int status = STATUS_FAILURE;
+
+    if (n == 0)
+        return message_usage("no sources: give WEIGHT=FILE for each");
+    if (c->channel.name[0] != '\0' && (uint64_t)n > c->channel.fill)
+        return message_usage("--channel: %s cannot tell %d sources apart",
+                             ps_type_name(c->channel.type), n);
+    c->n = (uint32_t)n;
+    c->names = calloc(c->n, sizeof *c->names);
+    c->weights = calloc(c->n, sizeof *c->weights);
+    weights = calloc(c->n, sizeof *weights);
+    if (c->names == NULL || c->weights == NULL || weights == NULL)
+        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+    else
+        status = read_sources(c, operands, weights);
+    free(weights);
+    return status;
+}
+
+void conf_free(conf *c)
+{
+    free(c->names);
+    free(c->weights);
+}

@@ -1,0 +1,57 @@
+/*
+ * conf.h - what the command line of tokmix asks for.
+ *
+ * tokmix takes sequences from several streams of token records, by weight, and
+ * writes them to one:
+ *
+ *     conf     the options, the sources and their weights
+ *     mix      which source is next, by counts alone
+ *     sources  the streams that are read
+ *     job      reads what the mix asks for, and writes it
+ *     main     calls them one after the other
+ *
+ * They use the library by its public header, and src/cli.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TOKMIX_CONF_H
+#define TOKMIX_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "packstream.h"
+
+/* When the mix ends. */
+typedef enum conf_stop {
+    STOP_FIRST,   /* when a source has ended whose turn may be next */
+    STOP_LONGEST, /* when all have; the others go on without one that has */
+    STOP_REPEAT   /* when all have; one that has begins again */
+} conf_stop;
+
+typedef struct conf {
+    bool by_sequences; /* weights are shares of sequences, not of tokens */
+    conf_stop stop;
+    ps_channel channel; /* that tells the source; no name: there is none */
+    ps_type type;       /* of raw tokens; 0: not given */
+    const char *output; /* NULL: stdout */
+    bool no_sandbox;
+    bool verbose;
+    bool quiet;
+    const char **names; /* of the sources */
+    uint64_t *weights;  /* whose sum is below 2^63 */
+    uint32_t n;
+} conf;
+
+/* The defaults, and the options that change them. */
+extern const conf conf_defaults;
+extern const option_program conf_program;
+
+/* Takes the operands, "WEIGHT=FILE" each.  An exit status, after a message. */
+int conf_sources(conf *c, char *const *operands, int n);
+
+void conf_free(conf *c);
+
+#endif

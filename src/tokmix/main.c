@@ -1,0 +1,30 @@
+/*
+ * main.c - mixes streams of token records by weight.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "tokmix/conf.h"
+#include "tokmix/job.h"
+
+int main(int argc, char **argv)
+{
+    conf c = conf_defaults;
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    message_init(argv[0]);
+    outcome = option_parse(&conf_program, argc, argv, &c, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    message_quiet(c.quiet);
+    status = conf_sources(&c, argv + first, argc - first);
+    if (status == STATUS_OK)
+        status = job_run(&c);
+    conf_free(&c);
+    return status;
+}

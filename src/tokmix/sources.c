@@ -1,0 +1,178 @@
+/*
+ * sources.c - the streams that are read.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokmix/sources.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+/* ---------------------------------------------------------------------
+ * Opening
+ */
+
+static bool fail(sources *s, const source *one, const ps_error *err)
+{
+    s->status = message_failure(files_input_name(one->name), err);
+    return false;
+}
+
+/* What is read again must be a file, whose place can be set. */
+static bool find_start(sources *s, source *one)
+{
+    s->status = STATUS_FAILURE;
+    if (!files_is(FILES_REGULAR, one->fd))
+        message_error("%s: cannot be read again for --stop=repeat: it is no "
+                      "regular file", files_input_name(one->name));
+    else if (!files_place(one->fd, &one->start))
+        message_errno("%s", files_input_name(one->name));
+    else
+        s->status = STATUS_OK;
+    return s->status == STATUS_OK;
+}
+
+static bool open_one(sources *s, source *one, const conf *c)
+{
+    const ps_type type = c->type == 0 ? PS_U16 : c->type;
+    const ps_schema *schema;
+    ps_error err;
+
+    one->fd = files_open_input(one->name);
+    if (one->fd < 0) {
+        s->status = STATUS_FAILURE;
+        return false;
+    }
+    if (c->stop == STOP_REPEAT && !find_start(s, one))
+        return false;
+    if (ps_token_reader_open(&one->reader, one->fd, type, NULL, &err) !=
+        PS_OK)
+        return fail(s, one, &err);
+    schema = ps_token_reader_schema(one->reader);
+    if (c->type != 0 && schema->token_type != c->type) {
+        s->status = message_usage("%s: the records hold %s tokens, not %s",
+                                  files_input_name(one->name),
+                                  ps_type_name(schema->token_type),
+                                  ps_type_name(c->type));
+        return false;
+    }
+    if (one == s->of)
+        s->schema = *schema;
+    if (ps_schema_compare(schema, &s->schema, &err) == PS_OK)
+        return true;
+    message_error("%s: cannot be mixed with %s: %s",
+                  files_input_name(one->name),
+                  files_input_name(s->of[0].name), err.text);
+    s->status = STATUS_DATA;
+    return false;
+}
+
+bool sources_open(sources *s, const conf *c, ps_wait_hook *hook,
+                  void *context)
+{
+    *s = (sources){.of = calloc(c->n, sizeof *s->of)};
+    if (s->of == NULL) {
+        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+        s->status = STATUS_FAILURE;
+        return false;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        s->of[s->n] = (source){.name = c->names[i], .fd = -1};
+        if (!open_one(s, &s->of[s->n++], c))
+            return false;
+    }
+    s->n_left = s->n;
+    /* Only now is there something to do before a wait. */
+    for (uint32_t i = 0; i < s->n; i++)
+        ps_token_reader_on_wait(s->of[i].reader, hook, context);
+    return true;
+}
+
+/* ---------------------------------------------------------------------
+ * Reading
+ */
+
+source_state sources_look(sources *s, uint32_t i)
+{
+    source *one = &s->of[i];
+    ps_error err = {.code = PS_OK};
+    ps_result r;
+
+    if (one->ready)
+        return SOURCE_READY;
+    r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
+    one->ready = r == PS_OK;
+    if (r == PS_OK)
+        return SOURCE_READY;
+    if (r != PS_END) {
+        /* The hook has told of its own failure. */
+        if (err.code != PS_OK)
+            (void)fail(s, one, &err);
+        return SOURCE_FAILED;
+    }
+    if (one->repeats) {
+        message_error("%s: has no sequence that could be repeated",
+                      files_input_name(one->name));
+        s->status = STATUS_DATA;
+        return SOURCE_FAILED;
+    }
+    s->n_left -= !one->ended;
+    one->ended = true;
+    return SOURCE_ENDED;
+}
+
+void sources_take(sources *s, uint32_t i)
+{
+    source *one = &s->of[i];
+
+    one->ready = false;
+    one->repeats = false;
+    one->sequences++;
+    one->tokens += one->next.n_tok;
+}
+
+bool sources_repeat(sources *s, uint32_t i)
+{
+    source *one = &s->of[i];
+    ps_error err;
+
+    if (lseek(one->fd, (off_t)one->start, SEEK_SET) == -1) {
+        message_errno("%s", files_input_name(one->name));
+        s->status = STATUS_FAILURE;
+        return false;
+    }
+    one->repeats = true;
+    return ps_token_reader_append(one->reader, one->fd, &err) == PS_OK ||
+           fail(s, one, &err);
+}
+
+uint32_t sources_unread(sources *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        source *one = &s->of[i];
+
+        /* A look at a file takes no time; what is wrong with it does not
+           matter to what was written. */
+        if (!one->ready && !one->ended && files_is(FILES_REGULAR, one->fd))
+            one->ended = ps_token_reader_next(one->reader, UINT32_MAX,
+                                              &one->next, NULL) == PS_END;
+        n += !one->ended;
+    }
+    return n;
+}
+
+void sources_close(sources *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        ps_token_reader_free(s->of[i].reader);
+        if (s->of[i].fd >= 0)
+            files_close_input(s->of[i].fd);
+    }
+    free(s->of);
+}
