@@ -16,6 +16,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/sandbox.h"
 
 #define NEW_SUFFIX ".new"
 
@@ -163,6 +164,28 @@ bool file_set_publish(file_set *set)
     for (size_t i = 0; i < set->n; i++)
         m[i].created = false;
     return true;
+}
+
+bool file_set_enter_sandbox(const file_set *set, const char *const *inputs,
+                            int n_inputs)
+{
+    int *folders = calloc(set->n + 1, sizeof *folders);
+    int n = 0;
+    bool entered = folders != NULL;
+
+    if (!entered)
+        message_errno("the sandbox");
+    for (; entered && (size_t)n < set->n; n += entered) {
+        folders[n] = files_open_folder(set->members[n].name);
+        entered = folders[n] >= 0;
+        if (!entered)
+            message_errno("%s", message_name(set->members[n].name));
+    }
+    entered = entered && sandbox_enter(inputs, n_inputs, folders, n);
+    while (n > 0)
+        (void)close(folders[--n]);
+    free(folders);
+    return entered;
 }
 
 void file_set_free(file_set *set)

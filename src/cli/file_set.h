@@ -56,6 +56,13 @@ const char *file_set_name(const file_set *set);
  */
 bool file_set_publish(file_set *set);
 
+/*
+ * Enters the sandbox; what is left to do is to read these inputs, to write what
+ * is open, and to publish or to free the set.  False after a message.
+ */
+bool file_set_enter_sandbox(const file_set *set, const char *const *inputs,
+                            int n_inputs);
+
 /* Removes the files that were not published. */
 void file_set_free(file_set *set);
 

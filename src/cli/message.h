@@ -18,6 +18,7 @@
  *     report       totals as JSON
  *     sandbox      giving up rights that are not needed any more
  *     threads      how many processors there are
+ *     weights      decimal numbers of which only the ratio matters
  *
  * SPDX-License-Identifier: MIT
  */

@@ -36,11 +36,12 @@
 #ifdef SANDBOX_OFF
 
 bool sandbox_enter(const char *const *readable, int n_readable,
-                   int writable_folder)
+                   const int *folders, int n_folders)
 {
     (void)readable;
     (void)n_readable;
-    (void)writable_folder;
+    (void)folders;
+    (void)n_folders;
     return true;
 }
 
@@ -115,7 +116,7 @@ static bool add_rule(int ruleset, int fd, uint64_t rights)
 }
 
 bool sandbox_enter(const char *const *readable, int n_readable,
-                   int writable_folder)
+                   const int *folders, int n_folders)
 {
     const int version = sandbox_version();
     const ruleset_attr attr = {
@@ -150,8 +151,9 @@ bool sandbox_enter(const char *const *readable, int n_readable,
             done = add_rule(ruleset, fd, LANDLOCK_ACCESS_FS_READ_FILE);
         (void)close(fd);
     }
-    if (done && writable_folder != -1)
-        done = add_rule(ruleset, writable_folder, FS_REPLACE & attr.fs);
+    for (int i = 0; done && i < n_folders; i++)
+        done = folders[i] == -1 ||
+               add_rule(ruleset, folders[i], FS_REPLACE & attr.fs);
     /* E2BIG: as many layers as the kernel allows confine the process, those
        of a container and the like. */
     done = done && prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&

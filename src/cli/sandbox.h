@@ -17,9 +17,9 @@
  *
  * - it reads the `n_readable` files of the names `readable`, each as it is
  *   now; the name of a folder, or of nothing yet, allows nothing;
- * - in the folder of the descriptor `writable_folder`, unless that is -1, and
- *   in those below, it creates, reads, writes, renames and removes regular
- *   files, and opens the folder itself.
+ * - in the `n_folders` folders of the descriptors `folders` (-1: none), and in
+ *   those below, it creates, reads, writes, renames and removes regular files, and
+ *   opens these folders themselves.
  *
  * It makes no TCP connection and waits for none, and sends no signal to
  * other processes, where the kernel is new enough for that.  What is open
@@ -30,7 +30,7 @@
  * message, if the kernel can and did not.
  */
 bool sandbox_enter(const char *const *readable, int n_readable,
-                   int writable_folder);
+                   const int *folders, int n_folders);
 
 /*
  * The version of Landlock that sandbox_enter relies on, from 1 on; 0 if the

@@ -107,7 +107,8 @@ bool shares_sandbox(shares *s)
         s->status = STATUS_FAILURE;
         return false;
     }
-    entered = sandbox_enter(s->conf->names, s->conf->n_names, folder);
+    entered = sandbox_enter(s->conf->names, s->conf->n_names, &folder,
+                            1);
     if (!entered)
         s->status = STATUS_FAILURE;
     if (folder >= 0)

@@ -296,7 +296,7 @@ int job_open_output(job *j)
     /* What is still to be opened are the other inputs and the next state. */
     if (status == STATUS_OK && !c->no_sandbox &&
         !sandbox_enter(c->names + j->next_name, c->n_names - j->next_name,
-                       j->resume.file.folder))
+                       &j->resume.file.folder, 1))
         status = STATUS_FAILURE;
     if (status == STATUS_OK && c->verify)
         status = verify_outputs(&j->resume, &j->rejects);

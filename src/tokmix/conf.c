@@ -6,15 +6,12 @@
 
 #include "tokmix/conf.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
-
-/* Whole weights are at most so large, when all have as many decimals. */
-#define MAX_WEIGHTS (UINT64_MAX / 2)
+#include "cli/weights.h"
 
 const conf conf_defaults = {.stop = STOP_FIRST};
 
@@ -90,92 +87,34 @@ const option_program conf_program = {
  * Sources
  */
 
-/* A decimal number: digits / 10^decimals. */
-typedef struct decimal {
-    uint64_t digits;
-    unsigned decimals;
-} decimal;
-
-static bool add_digit(uint64_t *number, unsigned digit)
+/* Reads the operands. */
+static int read_sources(conf *c, char *const *operands, weight *weights)
 {
-    if (*number > (MAX_WEIGHTS - digit) / 10)
-        return false;
-    *number = *number * 10 + digit;
-    return true;
-}
-
-/* Reads digits, which may have a point among them; false if too many. */
-static bool read_decimal(const char *text, size_t n, decimal *d)
-{
-    bool point = false;
-
-    *d = (decimal){0};
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '.')
-            point = true;
-        else if (!add_digit(&d->digits, (unsigned)(text[i] - '0')))
-            return false;
-        else
-            d->decimals += point;
-    }
-    return true;
-}
-
-/* Whether it is "7", "0.7", ".7" or the like. */
-static bool is_decimal(const char *text, size_t n)
-{
-    const char *point = memchr(text, '.', n);
-    const size_t points = point != NULL;
-
-    return n > points && strspn(text, ".0123456789") >= n &&
-           (point == NULL ||
-            memchr(point + 1, '.', n - (size_t)(point + 1 - text)) == NULL);
-}
-
-/* Reads the operands, and makes their weights whole numbers. */
-static int read_sources(conf *c, char *const *operands, decimal *weights)
-{
-    unsigned decimals = 0;
-    uint64_t sum = 0;
     uint32_t n_stdin = 0;
 
     for (uint32_t i = 0; i < c->n; i++) {
         const size_t n = strcspn(operands[i], "=");
+        const char *why;
 
-        if (operands[i][n] == '\0' || operands[i][n + 1] == '\0' ||
-            !is_decimal(operands[i], n))
-            return message_usage("%s: must be WEIGHT=FILE, with a weight "
-                                 "such as 7 or 0.7",
+        if (operands[i][n] == '\0' || operands[i][n + 1] == '\0')
+            return message_usage("%s: must be WEIGHT=FILE",
                                  message_name(operands[i]));
+        why = weight_read(&weights[i], operands[i], n);
+        if (why != NULL)
+            return message_usage("%s: %s", message_name(operands[i]), why);
         c->names[i] = operands[i] + n + 1;
         n_stdin += files_is_standard(c->names[i]);
-        if (!read_decimal(operands[i], n, &weights[i]))
-            return message_usage("%s: the weight has too many digits",
-                                 message_name(operands[i]));
-        if (weights[i].digits == 0)
-            return message_usage("%s: the weight must be above 0",
-                                 message_name(operands[i]));
-        if (weights[i].decimals > decimals)
-            decimals = weights[i].decimals;
     }
     if (n_stdin > 1)
         return message_usage("stdin can be one source only");
-    for (uint32_t i = 0; i < c->n; i++) {
-        bool fits = true;
-
-        for (; fits && weights[i].decimals < decimals; weights[i].decimals++)
-            fits = add_digit(&weights[i].digits, 0);
-        if (!fits || weights[i].digits > MAX_WEIGHTS - sum)
-            return message_usage("the weights have too many digits");
-        sum += weights[i].digits;
-        c->weights[i] = weights[i].digits;
-    }
+    if (!weights_settle(weights, c->n, c->weights))
+        return message_usage("the weights have too many digits");
     return STATUS_OK;
 }
 
 int conf_sources(conf *c, char *const *operands, int n)
 {
-    decimal *weights;
+    weight *weights;
     int status = STATUS_FAILURE;
 
     if (n == 0)

@@ -9,13 +9,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/file_set.h"
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/records.h"
-#include "cli/sandbox.h"
 #include "common/bytes.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"
@@ -68,21 +66,6 @@ static bool complete_schema(job *j)
     return false;
 }
 
-/* Gives up what is not needed any more. */
-static bool enter_sandbox(job *j)
-{
-    const conf *c = j->conf;
-    const int folder = j->set.n > 0 ? files_open_folder(c->output) : -1;
-    bool entered = folder >= 0 || j->set.n == 0;
-
-    if (!entered)
-        message_errno("%s", files_output_name(c->output));
-    entered = entered && sandbox_enter(NULL, 0, folder);
-    if (folder >= 0)
-        (void)close(folder);
-    return entered;
-}
-
 static bool open_all(job *j)
 {
     const conf *c = j->conf;
@@ -95,7 +78,8 @@ static bool open_all(job *j)
         return false;
     j->out.name = c->output;
     j->out.fd = file_set_open(&j->set, c->output, c->names, (int)c->n);
-    if (j->out.fd < 0 || (!c->no_sandbox && !enter_sandbox(j)))
+    if (j->out.fd < 0 || (!c->no_sandbox &&
+                          !file_set_enter_sandbox(&j->set, NULL, 0)))
         j->status = STATUS_FAILURE;
     if (j->status == STATUS_OK)
         j->status = records_start(&j->out);

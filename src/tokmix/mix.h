@@ -43,7 +43,7 @@ void mix_begin(mix *m, mix_source *sources, const uint64_t *weights,
 /* Whether a source is in the mix, and not ahead of its share. */
 bool mix_is_due(const mix *m, uint32_t source);
 
-/* Which is next, there being one at least; `next` is set in all that are due. */
+/* Which is next, there being one; `next` is set in all that are due. */
 uint32_t mix_next(const mix *m);
 
 /* Takes the next sequence of a source. */

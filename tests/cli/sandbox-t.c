@@ -160,7 +160,7 @@ static int inside(const char *arg)
 {
     static const char *const inputs[] = {"input"};
 
-    if (!sandbox_enter(inputs, 1, place_folder()))
+    if (!sandbox_enter(inputs, 1, (const int[]){place_folder()}, 1))
         return 1;
     try_all();
     return 0;
@@ -204,7 +204,7 @@ static int read_inputs(const char *arg)
     static const char *const inputs[] = {"input", "-", "none", "state",
                                          "state/FILE/x", "other"};
 
-    if (!sandbox_enter(inputs, 6, -1))
+    if (!sandbox_enter(inputs, 6, NULL, 0))
         return 100;
     return FIRST_WRONG(try_open("input", O_RDONLY) == 0,
                        try_open("other", O_RDONLY) == 0,
@@ -219,7 +219,7 @@ static int read_link(const char *arg)
 {
     static const char *const inputs[] = {"name"};
 
-    if (!sandbox_enter(inputs, 1, -1))
+    if (!sandbox_enter(inputs, 1, NULL, 0))
         return 100;
     return FIRST_WRONG(try_open("name", O_RDONLY) == 0,
                        try_open("input", O_RDONLY) == 0,
@@ -238,7 +238,7 @@ static int read_named_pipe(const char *arg)
     (void)snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
     if (access(name, R_OK) == -1)
         return 0;
-    if (!sandbox_enter(inputs, 1, -1))
+    if (!sandbox_enter(inputs, 1, NULL, 0))
         return 100;
     return try_open(name, O_RDONLY | O_NONBLOCK);
 }
@@ -257,7 +257,7 @@ static int replace_state(const char *arg)
 {
     int fd;
 
-    if (!sandbox_enter(NULL, 0, place_folder()))
+    if (!sandbox_enter(NULL, 0, (const int[]){place_folder()}, 1))
         return 100;
     fd = openat(place_folder(), "part", O_RDWR | O_CREAT | O_CLOEXEC,
                 0600);
@@ -280,7 +280,7 @@ static int use_descriptor(const char *arg)
     int fd = place_descriptor();
     char byte;
 
-    if (!sandbox_enter(NULL, 0, -1))
+    if (!sandbox_enter(NULL, 0, NULL, 0))
         return 100;
     return FIRST_WRONG(pread(fd, &byte, 1, 0) == 1 && byte == '1',
                        pwrite(fd, "6", 1, 5) == 1, ftruncate(fd, 2) == 0,
@@ -332,7 +332,7 @@ static int enter_fake(const char *arg)
     static const char *const inputs[] = {"input"};
 
     message_init("prog");
-    if (sandbox_enter(inputs, 1, place_folder()))
+    if (sandbox_enter(inputs, 1, (const int[]){place_folder()}, 1))
         return 0;
     return fake.entered ? 100 : 1;
 }
@@ -372,9 +372,9 @@ static void test_fails(void **state)
 static int enter_often(const char *arg)
 {
     for (int i = 0; i < 16; i++)
-        if (!sandbox_enter(NULL, 0, -1) || entered_error != 0)
+        if (!sandbox_enter(NULL, 0, NULL, 0) || entered_error != 0)
             return 1 + i;
-    if (!sandbox_enter(NULL, 0, -1))
+    if (!sandbox_enter(NULL, 0, NULL, 0))
         return 100;
     return entered_error == E2BIG ? 0 : 101;
 }

@@ -248,10 +248,12 @@ END
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
     bad_option 'no sources: give WEIGHT=FILE for each'
-    for operand in x =x 7= 7 -1=x 1e3=x 0x7=x 7,5=x 1.2.3=x .=x '7 =x' +1=x \
-        ''; do
-        bad_option "$operand: must be WEIGHT=FILE, with a weight such as 7 \
-or 0.7" -- "$operand"
+    for operand in x 7= 7 ''; do
+        bad_option "$operand: must be WEIGHT=FILE" "$operand"
+    done
+    for operand in =x -1=x 1e3=x 0x7=x 7,5=x 1.2.3=x .=x '7 =x' +1=x; do
+        bad_option "$operand: the weight must be a number such as 7 or 0.7" \
+            -- "$operand"
     done
     for weight in 0 0.000 00; do
         bad_option "$weight=x: the weight must be above 0" $weight=x

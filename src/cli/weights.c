@@ -1,0 +1,68 @@
+/*
+ * weights.c - decimal numbers of which only the ratio matters.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/weights.h"
+
+#include <string.h>
+
+#define MAX_SUM (UINT64_MAX / 2)
+
+static bool add_digit(uint64_t *number, unsigned digit)
+{
+    if (*number > (MAX_SUM - digit) / 10)
+        return false;
+    *number = *number * 10 + digit;
+    return true;
+}
+
+/* Whether it is "7", "0.7", ".7" or the like. */
+static bool is_decimal(const char *text, size_t n)
+{
+    const char *point = memchr(text, '.', n);
+    const size_t points = point != NULL;
+
+    return n > points && strspn(text, ".0123456789") >= n &&
+           (point == NULL ||
+            memchr(point + 1, '.', n - (size_t)(point + 1 - text)) == NULL);
+}
+
+const char *weight_read(weight *w, const char *text, size_t n)
+{
+    bool point = false;
+
+    *w = (weight){0};
+    if (!is_decimal(text, n))
+        return "the weight must be a number such as 7 or 0.7";
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '.')
+            point = true;
+        else if (!add_digit(&w->digits, (unsigned)(text[i] - '0')))
+            return "the weight has too many digits";
+        else
+            w->decimals += point;
+    }
+    return w->digits == 0 ? "the weight must be above 0" : NULL;
+}
+
+bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)
+{
+    unsigned decimals = 0;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (weights[i].decimals > decimals)
+            decimals = weights[i].decimals;
+    for (uint32_t i = 0; i < n; i++) {
+        whole[i] = weights[i].digits;
+        for (unsigned k = weights[i].decimals; k < decimals; k++)
+            if (!add_digit(&whole[i], 0))
+                return false;
+        if (whole[i] > MAX_SUM - sum)
+            return false;
+        sum += whole[i];
+    }
+    return true;
+}
