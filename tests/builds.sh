@@ -57,8 +57,8 @@ emulated() {
     shift 2
     rm -rf "${folder:?}/$name"
     mkdir -p "$folder/$name/.libs"
-    for program in packstream tokcat tokmix packcat packdeal packstat \
-        packplan; do
+    for program in packstream tokcat tokmix tokshuf packcat packdeal \
+        packstat packplan; do
         printf '#!/bin/sh\nexec %s %s "$@"\n' "$*" \
             "$folder/$from/$program" >"$folder/$name/.libs/$program"
         chmod +x "$folder/$name/.libs/$program"

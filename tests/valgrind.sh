@@ -64,7 +64,7 @@ actual() {
 wrap() {
     local name
     for name in packstream packcat packdeal packstat packplan tokcat \
-        tokmix; do
+        tokmix tokshuf; do
         {
             echo '#!/bin/sh'
             # The script is to say so, not this one.
@@ -116,7 +116,8 @@ usual() {
     (cd "$build/tests" && find . -name '*-t' -type f ! -path '*/.libs/*' |
         sed 's,^\./,,' | sort)
     printf 'programs/%s.bats\n' tokcat packstream rejects packcat \
-        packcat-range seekable packdeal packplan resume tokmix
+        packcat-range seekable packdeal packplan resume tokmix \
+        tokshuf
 }
 
 wrap

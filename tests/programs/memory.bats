@@ -134,7 +134,13 @@ is_flat_for_packs() {
 }
 
 @test "tokmix, a file and a pipe" {
-    is_flat 'peak tokmix --stop=longest 3=- 1="$BATS_FILE_TMPDIR/even4.raw"'
+    is_flat "peak tokmix --stop=longest 3=- 1=$BATS_FILE_TMPDIR/even4.raw"
+}
+
+@test "tokshuf" {
+    is_flat 'peak tokshuf -M 1Mi'
+    is_flat 'peak tokshuf -M 1Mi -n 100000 --by-length=50000'
+    is_flat 'peak tokshuf --no-shuffle --by-length=1000'
 }
 
 @test "packstat" { is_flat_for_packs 'peak packstat'; }

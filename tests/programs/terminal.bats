@@ -30,6 +30,13 @@ setup() {
     fails_cleanly text.tok short tokmix 1=-
 }
 
+@test "tokshuf wipes its line before a message" {
+    record16 1 2 3 >short
+    truncate -s 5 short
+    fails_cleanly text.tok short tokshuf
+    fails_cleanly text.tok short tokshuf --no-shuffle
+}
+
 @test "packstream wipes its line before a message" {
     record16 1 2 3 >long
     head -c 5 long >short

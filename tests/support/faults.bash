@@ -92,6 +92,8 @@ scenarios='
     samples    tokcat     1 tokens  out
     mix        tokmix     1 tokens  out
     repeated   tokmix     1 tokens  out
+    shuffled   tokshuf    1 tokens  out
+    parts      tokshuf    1 tokens  r0 r1
     state      packstream 2 packs   out
     resume     packstream 2 packs   out'
 
@@ -150,6 +152,10 @@ run_mix() {
 run_repeated() {
     faulty tokmix --stop=repeat --channel=s -o out 2=framed 3=few.tok
 }
+run_shuffled() { faulty tokshuf -M 64Ki - framed <longer >out; }
+run_parts() {
+    faulty tokshuf -q -M 64Ki --by-length=999 --split=9:r0,1:r1 longer
+}
 
 # What these leave behind, whatever became of them, --resume goes on from,
 # to what the same packing gives without a state.
@@ -203,6 +209,8 @@ inputs() {
     tokcat --raw --from=ids -t u32 numbers >wide
     tokcat --from=jsonl --channel=c:u8 lines >framed
     cp framed again
+    sed 's/.*/{"input_ids": [1, &], "c": 7}/; 1500q' larger |
+        tokcat --from=jsonl --channel=c:u8 >longer
     tokcat --from=jsonl --channel=c:u8 few >few.tok
     packstream -L 64 x >x.pks
     packstream -L 64 --zstd=1 x >zstd.pks
@@ -461,8 +469,9 @@ world() {
         [ "$status" = 1 ] || complain 'success'
         grep -q 'No space left on device$' told || complain 'no reason'
     done
-    # The header of an array is written twice, and a state beside the output.
-    if [ "$form" = npy ] || has again; then
+    # The header of an array is written twice, and a state or temporary files
+    # beside the output.
+    if [ "$form" = npy ] || [ "$program" = tokshuf ] || has again; then
         return
     fi
     what='just enough room'

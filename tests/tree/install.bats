@@ -21,11 +21,12 @@ setup() {
 
 @test "programs, pages, libraries, header and .pc file are installed" {
     local file
-    for file in packcat packstat packstream tokcat tokmix; do
+    for file in packcat packstat packstream tokcat tokmix tokshuf; do
         [ -x "$bindir/$file" ]
     done
     for file in packcat.1 packstat.1 packstream.1 packstream.3 packstream.5 \
-        packstream.7 packdeal.1 packplan.1 tokcat.1 tokmix.1; do
+        packstream.7 packdeal.1 packplan.1 tokcat.1 tokmix.1 \
+        tokshuf.1; do
         [ -s "$prefix/share/man/man${file##*.}/$file" ]
     done
     for file in libpackstream ps_version ps_packer_put ps_unpacker_next; do
@@ -42,7 +43,7 @@ setup() {
 
 @test "the installed programs run and tell the version of the build" {
     local program
-    for program in packcat packstat packstream tokcat tokmix; do
+    for program in packcat packstat packstream tokcat tokmix tokshuf; do
         run -0 env LD_LIBRARY_PATH="$libdir" "$bindir/$program" --version
         [ "${lines[0]}" = "$program (packstream) $PACKAGE_VERSION" ]
     done

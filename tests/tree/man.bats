@@ -171,7 +171,8 @@ statuses() {
 }
 
 @test "every program has a page, and every page its own name" {
-    for program in packcat packdeal packplan packstat packstream tokcat tokmix; do
+    for program in packcat packdeal packplan packstat packstream tokcat tokmix \
+        tokshuf; do
         all_pages | grep -qxF "$program.1"
     done
     for page in $(all_pages); do
@@ -183,7 +184,8 @@ statuses() {
 }
 
 @test "the pages of the programs have the same sections" {
-    for program in packcat packdeal packplan packstat packstream tokcat tokmix; do
+    for program in packcat packdeal packplan packstat packstream tokcat tokmix \
+        tokshuf; do
         has_sections "$program"
     done
 }
@@ -204,7 +206,8 @@ statuses() {
 }
 
 @test "each page names the exit statuses that all programs share" {
-    for program in packcat packdeal packplan packstat packstream tokcat tokmix; do
+    for program in packcat packdeal packplan packstat packstream tokcat tokmix \
+        tokshuf; do
         [ "$(statuses "$program" | tr '\n' ' ')" = '0 1 64 65 ' ]
     done
 }
@@ -263,6 +266,7 @@ statuses() {
 @test "packstat: --help and its page agree" { compare_options packstat; }
 @test "packdeal: --help and its page agree" { compare_options packdeal; }
 @test "tokmix: --help and its page agree" { compare_options tokmix; }
+@test "tokshuf: --help and its page agree" { compare_options tokshuf; }
 @test "packplan: --help and its page agree" { compare_options packplan; }
 @test "packstream.1: examples do what they show" { run_examples packstream.1; }
 @test "packstream.5: examples do what they show" { run_examples packstream.5; }
@@ -272,4 +276,5 @@ statuses() {
 @test "packstat.1: examples do what they show" { run_examples packstat.1; }
 @test "packdeal.1: examples do what they show" { run_examples packdeal.1; }
 @test "tokmix.1: examples do what they show" { run_examples tokmix.1; }
+@test "tokshuf.1: examples do what they show" { run_examples tokshuf.1; }
 @test "packplan.1: examples do what they show" { run_examples packplan.1; }

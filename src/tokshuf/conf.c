@@ -1,0 +1,162 @@
+/*
+ * conf.c - the options of tokshuf, and its outputs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokshuf/conf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/weights.h"
+
+#define DEFAULT_MEMORY ((uint64_t)1 << 30)
+#define MIN_MEMORY ((uint64_t)64 << 10)
+#define MAX_MEMORY (UINT64_MAX / 4)
+
+static const option_entry entries[] = {
+    {0, "seed", "N", "shuffle as N says (default: 0)",
+     OPTION_NUMBER(conf, seed, 0, UINT64_MAX),
+     OPTION_GIVEN(conf, seed_given)},
+    {0, "no-shuffle", NULL, "keep the order of the input",
+     OPTION_FLAG(conf, in_order)},
+    {'n', "head-count", "COUNT", "write at most COUNT sequences",
+     OPTION_NUMBER(conf, count, 0, UINT64_MAX - 1),
+     .why = "must be a number of sequences"},
+    {0, "min-length", "N", "leave out sequences of fewer tokens",
+     OPTION_NUMBER(conf, min_length, 1, UINT32_MAX)},
+    {0, "max-length", "N", "leave out sequences of more tokens",
+     OPTION_NUMBER(conf, max_length, 1, UINT32_MAX)},
+    {0, "by-length", "W",
+     "then order each W sequences by length, the\n"
+     "shortest first",
+     OPTION_NUMBER(conf, by_length, 1, UINT64_MAX),
+     .why = "must be a number of sequences from 1"},
+    {0, "split", "SHARE:FILE,...",
+     "write to several files, to each its share of the\n"
+     "sequences",
+     OPTION_TEXT(conf, split)},
+    {'M', "memory", "SIZE",
+     "use so many bytes, then temporary files\n"
+     "(default: 1Gi)",
+     OPTION_NUMBER(conf, memory, MIN_MEMORY, MAX_MEMORY),
+     .why = "must be a number of bytes from 64Ki, such as 4Gi"},
+    {'T', "temporary-directory", "DIR",
+     "have temporary files in DIR (default: $TMPDIR, or\n"
+     "/tmp)",
+     OPTION_TEXT(conf, folder)},
+    {'t', "type", "TYPE", "tokens of raw records: u16 (default) or u32",
+     OPTION_WORD(conf, type, option_token_types)},
+    {'o', "output", "FILE", "write to FILE instead of standard output",
+     OPTION_TEXT(conf, output)},
+    {0, "no-sandbox", NULL, "keep all rights when the files are open",
+     OPTION_FLAG(conf, no_sandbox)},
+    {'v', "verbose", NULL, "tell at the end, on stderr, what was done",
+     OPTION_FLAG(conf, verbose)},
+    {'q', "quiet", NULL, "no progress line", OPTION_FLAG(conf, quiet)},
+    {0},
+};
+
+const option_program conf_program = {
+    .usage = "[OPTION]... [FILE]...",
+    .summary =
+        "Shuffles token records: every order is equally likely, and follows\n"
+        "from the seed.  Reads the FILEs, one after the other, or stdin.",
+    .entries = entries,
+};
+
+conf conf_defaults(void)
+{
+    const char *folder = getenv("TMPDIR");
+
+    return (conf){
+        .count = UINT64_MAX,
+        .min_length = 1,
+        .max_length = UINT32_MAX,
+        .memory = DEFAULT_MEMORY,
+        .folder = folder == NULL || folder[0] == '\0' ? "/tmp" : folder,
+    };
+}
+
+/* ---------------------------------------------------------------------
+ * Outputs
+ */
+
+/* The shares and names of --split; c->text is a copy of it. */
+static int read_split(conf *c, weight *weights)
+{
+    char *part = c->text;
+
+    for (uint32_t i = 0; i < c->n_outputs; i++) {
+        char *end = part + strcspn(part, ",");
+        const size_t n = strcspn(part, ":");
+        const char *why;
+
+        *end = '\0';
+        if (part + n >= end || part[n + 1] == '\0')
+            return message_usage("--split: '%s' must be SHARE:FILE",
+                                 message_name(part));
+        why = weight_read(&weights[i], part, n);
+        if (why != NULL)
+            return message_usage("--split: '%s': %s", message_name(part),
+                                 why);
+        c->names[i] = part + n + 1;
+        if (files_is_standard(c->names[i]))
+            return message_usage("--split: '%s': stdout cannot take a share",
+                                 message_name(part));
+        part = end + 1;
+    }
+    return weights_settle(weights, c->n_outputs, c->weights)
+               ? STATUS_OK
+               : message_usage("--split: the shares have too many digits");
+}
+
+static int settle_outputs(conf *c)
+{
+    weight *weights;
+    int status = STATUS_OK;
+
+    c->n_outputs = 1;
+    for (const char *p = c->split; p != NULL && *p != '\0'; p++)
+        c->n_outputs += *p == ',';
+    c->names = calloc(c->n_outputs, sizeof *c->names);
+    c->weights = calloc(c->n_outputs, sizeof *c->weights);
+    c->text = malloc(c->split == NULL ? 1 : strlen(c->split) + 1);
+    weights = calloc(c->n_outputs, sizeof *weights);
+    if (c->names == NULL || c->weights == NULL || c->text == NULL ||
+        weights == NULL) {
+        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+        status = STATUS_FAILURE;
+    } else if (c->split == NULL) {
+        c->names[0] = c->output;
+        c->weights[0] = 1;
+    } else {
+        (void)strcpy(c->text, c->split);
+        status = read_split(c, weights);
+    }
+    free(weights);
+    return status;
+}
+
+int conf_settle(conf *c)
+{
+    if (c->min_length > c->max_length)
+        return message_usage("--min-length is above --max-length");
+    if (c->in_order && c->seed_given)
+        return message_usage("--no-shuffle and --seed exclude each other");
+    if (c->in_order && c->split != NULL)
+        return message_usage("--no-shuffle and --split exclude each other");
+    if (c->split != NULL && c->output != NULL)
+        return message_usage("--split and -o exclude each other");
+    return settle_outputs(c);
+}
+
+void conf_free(conf *c)
+{
+    free(c->names);
+    free(c->weights);
+    free(c->text);
+}

@@ -1,0 +1,15 @@
+/*
+ * job.h - the work of tokshuf: reads, shuffles and writes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TOKSHUF_JOB_H
+#define TOKSHUF_JOB_H
+
+#include "tokshuf/conf.h"
+
+/* An exit status, after a message if it is not STATUS_OK. */
+int job_run(const conf *c);
+
+#endif

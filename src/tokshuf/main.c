@@ -1,0 +1,30 @@
+/*
+ * main.c - puts token records in another order.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "tokshuf/conf.h"
+#include "tokshuf/job.h"
+
+int main(int argc, char **argv)
+{
+    conf c = conf_defaults();
+    option_outcome outcome;
+    int first;
+    int status;
+
+    files_init();
+    message_init(argv[0]);
+    outcome = option_parse(&conf_program, argc, argv, &c, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    c.inputs = option_files(argc, argv, first, &c.n_inputs);
+    status = conf_settle(&c);
+    if (status == STATUS_OK)
+        status = job_run(&c);
+    conf_free(&c);
+    return status;
+}

@@ -1,0 +1,174 @@
+/*
+ * outputs.c - what is written.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokshuf/outputs.h"
+
+#include <stdlib.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
+                 uint64_t window_memory)
+{
+    int status = STATUS_OK;
+
+    *o = (outputs){.conf = c, .window = {.files = {{.fd = -1}, {.fd = -1}}}};
+    o->of = calloc(c->n_outputs, sizeof *o->of);
+    if (o->of == NULL) {
+        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+        return STATUS_FAILURE;
+    }
+    if (!files_spare_inputs(c->output, c->inputs, c->n_inputs))
+        return STATUS_FAILURE;
+    while (status == STATUS_OK && o->n < c->n_outputs) {
+        records *one = &o->of[o->n];
+
+        *one = (records){.name = c->names[o->n++], .schema = *schema};
+        one->fd = file_set_open(&o->set, one->name, c->inputs, c->n_inputs);
+        if (one->fd < 0)
+            status = STATUS_FAILURE;
+    }
+    if (status == STATUS_OK && c->by_length > 0)
+        status = sorter_open(&o->window, schema, window_memory, c->folder,
+                             SORTER_ALL);
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * Shares
+ */
+
+/* a * b / c, rounded down, where b is not above c, and c below 2^63. */
+static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t quotient = 0;
+    uint64_t rest = 0;
+
+    for (int bit = 63; bit >= 0; bit--) {
+        quotient *= 2;
+        rest *= 2;
+        if (rest >= c) {
+            rest -= c;
+            quotient++;
+        }
+        rest += a >> bit & 1 ? b : 0;
+        if (rest >= c) {
+            rest -= c;
+            quotient++;
+        }
+    }
+    return quotient;
+}
+
+/* Of all sequences how many are in the current output and those before. */
+static uint64_t share_end(const outputs *o)
+{
+    uint64_t before = 0;
+    uint64_t all = 0;
+
+    for (uint32_t i = 0; i < o->n; i++) {
+        all += o->conf->weights[i];
+        before += i <= o->current ? o->conf->weights[i] : 0;
+    }
+    return scale(o->total, before, all);
+}
+
+int outputs_begin(outputs *o, uint64_t total)
+{
+    int status = STATUS_OK;
+
+    o->total = total;
+    o->until = share_end(o);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++) {
+        status = records_start(&o->of[i]);
+        progress_start(&o->of[i].progress, !o->conf->quiet);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * Writing
+ */
+
+static int write_one(outputs *o, const record *one)
+{
+    records *to = &o->of[o->current];
+
+    to->figures.bytes += ps_payload_bytes(&to->schema, one->n_tok);
+    return records_put(to, one->n_tok, one->payload);
+}
+
+/* Writes the sequences of a window, by length. */
+static int write_window(outputs *o)
+{
+    int status = sorter_finish(&o->window);
+    bool more = status == STATUS_OK;
+    record one;
+
+    while (more) {
+        status = sorter_next(&o->window, &one, &more);
+        if (status != STATUS_OK)
+            return status;
+        if (more)
+            status = write_one(o, &one);
+        more = more && status == STATUS_OK;
+    }
+    return status == STATUS_OK ? sorter_clear(&o->window) : status;
+}
+
+int outputs_put(outputs *o, const record *one)
+{
+    int status = STATUS_OK;
+    record by_length = *one;
+
+    while (o->put == o->until && o->current + 1 < o->n) {
+        if (o->window.count > 0)
+            status = write_window(o);
+        if (status != STATUS_OK)
+            return status;
+        o->current++;
+        o->until = share_end(o);
+    }
+    o->put++;
+    if (o->conf->by_length == 0)
+        return write_one(o, one);
+    by_length.key = one->n_tok;
+    status = sorter_put(&o->window, &by_length);
+    if (status == STATUS_OK && o->window.count == o->conf->by_length)
+        status = write_window(o);
+    return status;
+}
+
+int outputs_flush(outputs *o)
+{
+    return records_flush(&o->of[o->current]);
+}
+
+int outputs_end(outputs *o)
+{
+    int status = STATUS_OK;
+
+    if (o->window.count > 0)
+        status = write_window(o);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
+        status = records_finish(&o->of[i]);
+    if (status == STATUS_OK && !file_set_publish(&o->set))
+        status = STATUS_FAILURE;
+    return status;
+}
+
+void outputs_close(outputs *o)
+{
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (o->of[i].fd >= 0)
+            records_abandon(&o->of[i]);
+        records_free(&o->of[i]);
+    }
+    file_set_free(&o->set);
+    sorter_close(&o->window);
+    free(o->of);
+}

@@ -1,0 +1,372 @@
+/*
+ * runs.c - sorted runs of records in a temporary file.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+/* For O_TMPFILE. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "tokshuf/runs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "common/bytes.h"
+
+#define WRITE_BYTES ((size_t)256 << 10)
+#define MIN_READ_BYTES ((size_t)4 << 10)
+#define MAX_READ_BYTES ((size_t)1 << 20)
+
+/* Before the payload: the key and the number of tokens. */
+#define HEAD_BYTES 12
+
+static int fail(void)
+{
+    message_errno("temporary file");
+    return STATUS_FAILURE;
+}
+
+/* ---------------------------------------------------------------------
+ * The file
+ */
+
+/* One that never has a name; or, where that cannot be, not for long. */
+static int open_nameless(const char *folder)
+{
+    char name[FILES_MAX_NAME];
+    int fd = -1;
+
+#ifdef O_TMPFILE
+    fd = files_openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+        return fd;
+#endif
+    if (snprintf(name, sizeof name, "%s/tokshuf.XXXXXX", folder) >=
+        (int)sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkstemp(name);
+    if (fd >= 0)
+        (void)unlink(name);
+    return fd;
+}
+
+int runs_open(runs *r, const char *folder, const ps_schema *schema)
+{
+    *r = (runs){.fd = open_nameless(folder), .schema = schema};
+    if (r->fd >= 0)
+        return STATUS_OK;
+    message_errno("%s: no temporary file", message_name(folder));
+    return STATUS_FAILURE;
+}
+
+/* All of the bytes, at the end of the file. */
+static int append(runs *r, const unsigned char *bytes, size_t n)
+{
+    while (n > 0) {
+        const ssize_t done = pwrite(r->fd, bytes, n, (off_t)r->size);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done == 0)
+            errno = ENOSPC;
+        if (done <= 0)
+            return fail();
+        bytes += done;
+        n -= (size_t)done;
+        r->size += (uint64_t)done;
+    }
+    return STATUS_OK;
+}
+
+/* Just as many bytes, from a place of the file. */
+static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
+{
+    while (n > 0) {
+        const ssize_t done = pread(r->fd, bytes, n, (off_t)at);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done == 0)
+            errno = EIO; /* It was written, so it has to be there. */
+        if (done <= 0)
+            return fail();
+        bytes += done;
+        n -= (size_t)done;
+        at += (uint64_t)done;
+    }
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Writing
+ */
+
+static int flush(runs *r)
+{
+    const size_t n = r->used;
+
+    r->used = 0;
+    return append(r, r->buffer, n);
+}
+
+int runs_begin(runs *r)
+{
+    if (r->buffer == NULL)
+        r->buffer = malloc(WRITE_BYTES);
+    if (r->n == r->reserved) {
+        const size_t more = 2 * r->n + 8;
+        run *of = realloc(r->of, more * sizeof *of);
+
+        if (of == NULL)
+            return fail();
+        r->of = of;
+        r->reserved = more;
+    }
+    if (r->buffer == NULL)
+        return fail();
+    r->of[r->n++] = (run){.at = r->size};
+    return STATUS_OK;
+}
+
+int runs_put(runs *r, const record *one)
+{
+    const size_t bytes = (size_t)ps_payload_bytes(r->schema, one->n_tok);
+    int status = STATUS_OK;
+
+    if (WRITE_BYTES - r->used < HEAD_BYTES ||
+        WRITE_BYTES - r->used - HEAD_BYTES < bytes)
+        status = flush(r);
+    store_u64(r->buffer + r->used, one->key);
+    store_u32(r->buffer + r->used + 8, one->n_tok);
+    r->used += HEAD_BYTES;
+    if (status != STATUS_OK)
+        return status;
+    if (WRITE_BYTES - r->used >= bytes) {
+        memcpy(r->buffer + r->used, one->payload, bytes);
+        r->used += bytes;
+        return STATUS_OK;
+    }
+    status = flush(r);
+    return status == STATUS_OK ? append(r, one->payload, bytes) : status;
+}
+
+int runs_end(runs *r)
+{
+    const int status = flush(r);
+
+    r->of[r->n - 1].end = r->size;
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * Reading
+ */
+
+/* Has `n` bytes of a run in its buffer, which has room for them. */
+static int fill(const runs *r, run *one, size_t n)
+{
+    const uint64_t rest = one->end - one->at;
+    size_t more;
+    int status;
+
+    if (one->left >= n)
+        return STATUS_OK;
+    memmove(one->buffer, one->buffer + one->first, one->left);
+    one->first = 0;
+    more = r->buffer_bytes - one->left;
+    if (more > rest)
+        more = (size_t)rest;
+    if (one->left + more < n) {
+        errno = EIO;
+        return fail();
+    }
+    status = read_at(r, one->at, one->buffer + one->left, more);
+    one->at += more;
+    one->left += more;
+    return status;
+}
+
+/* Reads the key and the tokens of the next record, if there is one. */
+static int read_head(const runs *r, run *one, bool *more)
+{
+    int status;
+
+    *more = one->left > 0 || one->at < one->end;
+    if (!*more)
+        return STATUS_OK;
+    status = fill(r, one, HEAD_BYTES);
+    if (status != STATUS_OK)
+        return status;
+    one->key = load_u64(one->buffer + one->first);
+    one->n_tok = load_u32(one->buffer + one->first + 8);
+    one->first += HEAD_BYTES;
+    one->left -= HEAD_BYTES;
+    if (ps_payload_bytes(r->schema, one->n_tok) <=
+        one->left + (one->end - one->at))
+        return STATUS_OK;
+    errno = EIO;
+    return fail();
+}
+
+/* The payload of the next record: in the buffer, or in one of its own. */
+static int read_payload(runs *r, run *one, const unsigned char **payload)
+{
+    const size_t n = (size_t)ps_payload_bytes(r->schema, one->n_tok);
+    const size_t here = one->left < n ? one->left : n;
+    int status;
+
+    if (n <= r->buffer_bytes) {
+        status = fill(r, one, n);
+        *payload = one->buffer + one->first;
+        one->first += n;
+        one->left -= n;
+        return status;
+    }
+    if (r->payload_bytes < n) {
+        free(r->payload);
+        r->payload = malloc(n);
+        r->payload_bytes = r->payload == NULL ? 0 : n;
+        if (r->payload == NULL)
+            return fail();
+    }
+    memcpy(r->payload, one->buffer + one->first, here);
+    one->first += here;
+    one->left -= here;
+    status = read_at(r, one->at, r->payload + here, n - here);
+    one->at += n - here;
+    *payload = r->payload;
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * Merging
+ */
+
+static bool is_before(const runs *r, size_t a, size_t b)
+{
+    return r->of[a].key < r->of[b].key ||
+           (r->of[a].key == r->of[b].key && a < b);
+}
+
+/* Restores the heap below a place. */
+static void sift(const runs *r, size_t place)
+{
+    size_t *heap = r->heap;
+
+    for (;;) {
+        size_t least = 2 * place + 1;
+        const size_t moved = heap[place];
+
+        if (least >= r->n_heap)
+            return;
+        if (least + 1 < r->n_heap &&
+            is_before(r, heap[least + 1], heap[least]))
+            least++;
+        if (is_before(r, moved, heap[least]))
+            return;
+        heap[place] = heap[least];
+        heap[least] = moved;
+        place = least;
+    }
+}
+
+int runs_merge(runs *r, size_t first, size_t n, uint64_t memory)
+{
+    const uint64_t each = memory / n;
+    int status = STATUS_OK;
+
+    r->buffer_bytes = each < MIN_READ_BYTES   ? MIN_READ_BYTES
+                      : each > MAX_READ_BYTES ? MAX_READ_BYTES
+                                              : (size_t)each;
+    r->n_heap = 0;
+    r->heap = malloc(n * sizeof *r->heap);
+    if (r->heap == NULL)
+        return fail();
+    for (size_t i = first; status == STATUS_OK && i < first + n; i++) {
+        bool more = false;
+
+        r->of[i].buffer = malloc(r->buffer_bytes);
+        if (r->of[i].buffer == NULL)
+            return fail();
+        status = read_head(r, &r->of[i], &more);
+        if (more)
+            r->heap[r->n_heap++] = i;
+    }
+    for (size_t place = r->n_heap / 2; place-- > 0;)
+        sift(r, place);
+    return status;
+}
+
+/* Goes on in the run whose record was given last. */
+static int advance(runs *r)
+{
+    bool left = false;
+    const int status = read_head(r, &r->of[r->heap[0]], &left);
+
+    r->given = false;
+    if (!left)
+        r->heap[0] = r->heap[--r->n_heap];
+    sift(r, 0);
+    return status;
+}
+
+int runs_next(runs *r, record *one, bool *more)
+{
+    const int status = r->given ? advance(r) : STATUS_OK;
+    run *least;
+
+    *more = status == STATUS_OK && r->n_heap > 0;
+    if (!*more)
+        return status;
+    least = &r->of[r->heap[0]];
+    *one = (record){.key = least->key, .n_tok = least->n_tok};
+    r->given = true;
+    return read_payload(r, least, &one->payload);
+}
+
+void runs_stop(runs *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        free(r->of[i].buffer);
+        r->of[i].buffer = NULL;
+    }
+    free(r->heap);
+    r->heap = NULL;
+    r->given = false;
+    r->n_heap = 0;
+}
+
+int runs_clear(runs *r)
+{
+    int status;
+
+    runs_stop(r);
+    r->n = 0;
+    r->size = 0;
+    do {
+        status = ftruncate(r->fd, 0);
+    } while (status != 0 && errno == EINTR);
+    return status == 0 ? STATUS_OK : fail();
+}
+
+void runs_close(runs *r)
+{
+    runs_stop(r);
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    free(r->buffer);
+    free(r->payload);
+    free(r->of);
+    *r = (runs){.fd = -1};
+}

@@ -1,0 +1,301 @@
+/*
+ * sorter.c - records in the order of their keys, in bounded memory.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokshuf/sorter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/message.h"
+
+/* Merged at once are as many runs as have so much memory each. */
+#define RUN_BYTES ((uint64_t)64 << 10)
+#define MIN_FAN_IN 2
+#define MAX_FAN_IN 65536
+
+static int no_memory(void)
+{
+    message_error("%s", ps_result_text(PS_ERR_MEMORY));
+    return STATUS_FAILURE;
+}
+
+int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
+                const char *folder, uint64_t limit)
+{
+    int status;
+
+    *s = (sorter){.schema = schema,
+                  .memory = memory,
+                  .limit = limit,
+                  .max_key = UINT64_MAX,
+                  .files = {{.fd = -1}, {.fd = -1}}};
+    status = runs_open(&s->files[0], folder, schema);
+    return status == STATUS_OK ? runs_open(&s->files[1], folder, schema)
+                               : status;
+}
+
+/* ---------------------------------------------------------------------
+ * In memory
+ */
+
+/* By key, and those of one key as they came. */
+static int by_key(const void *a, const void *b)
+{
+    const sorter_entry *x = a;
+    const sorter_entry *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const sorter_entry *x = a;
+    const sorter_entry *y = b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Sorts, and drops what is not among the first. */
+static void sort(sorter *s)
+{
+    if (s->n > 1)
+        qsort(s->entries, s->n, sizeof *s->entries, by_key);
+    if (s->n > s->limit) {
+        s->n = (size_t)s->limit;
+        s->max_key = s->entries[s->n - 1].key;
+    }
+}
+
+static size_t payload_bytes(const sorter *s, const sorter_entry *e)
+{
+    return (size_t)ps_payload_bytes(s->schema, e->n_tok);
+}
+
+/* Moves what is left together; true if that is half of it at most. */
+static bool compact(sorter *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        kept += payload_bytes(s, &s->entries[i]);
+    if (kept > s->used / 2)
+        return false;
+    if (s->n > 1)
+        qsort(s->entries, s->n, sizeof *s->entries, by_place);
+    s->used = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const size_t n = payload_bytes(s, &s->entries[i]);
+
+        memmove(s->bytes + s->used, s->bytes + s->entries[i].at, n);
+        s->entries[i].at = s->used;
+        s->used += n;
+    }
+    return true;
+}
+
+static record entry_record(const sorter *s, size_t i)
+{
+    const sorter_entry *e = &s->entries[i];
+
+    return (record){.key = e->key, .n_tok = e->n_tok,
+                    .payload = s->bytes + e->at};
+}
+
+/* Writes all as a run, after they were sorted. */
+static int spill(sorter *s)
+{
+    runs *to = &s->files[s->current];
+    int status = runs_begin(to);
+
+    for (size_t i = 0; status == STATUS_OK && i < s->n; i++) {
+        const record one = entry_record(s, i);
+
+        status = runs_put(to, &one);
+    }
+    if (status == STATUS_OK)
+        status = runs_end(to);
+    s->n_runs++;
+    s->n = 0;
+    s->used = 0;
+    return status;
+}
+
+/* An array of at least `wanted` bytes; NULL, and the old one stays. */
+static void *grow(void *array, size_t *size, uint64_t wanted)
+{
+    uint64_t more = *size < 4096 ? 4096 : *size;
+
+    while (more < wanted)
+        more *= 2;
+    array = more > SIZE_MAX ? NULL : realloc(array, (size_t)more);
+    if (array != NULL)
+        *size = (size_t)more;
+    return array;
+}
+
+static int reserve(sorter *s, size_t bytes)
+{
+    if (s->used + bytes > s->size) {
+        unsigned char *more = grow(s->bytes, &s->size, s->used + bytes);
+
+        if (more == NULL)
+            return no_memory();
+        s->bytes = more;
+    }
+    if ((s->n + 1) * sizeof *s->entries > s->reserved) {
+        sorter_entry *more = grow(s->entries, &s->reserved,
+                                  (s->n + 1) * sizeof *s->entries);
+
+        if (more == NULL)
+            return no_memory();
+        s->entries = more;
+    }
+    return STATUS_OK;
+}
+
+int sorter_put(sorter *s, const record *one)
+{
+    const size_t bytes = (size_t)ps_payload_bytes(s->schema, one->n_tok);
+    /* To sort them takes as much memory again. */
+    const uint64_t entries = 2 * (s->n + 1) * sizeof *s->entries;
+    int status = STATUS_OK;
+
+    s->count += s->count < s->limit;
+    if (s->limit == 0 || one->key > s->max_key)
+        return STATUS_OK;
+    if (s->n > 0 && s->used + bytes + entries > s->memory) {
+        const size_t n = s->n;
+
+        sort(s);
+        if (s->n == n || !compact(s))
+            status = spill(s);
+    }
+    if (status == STATUS_OK)
+        status = reserve(s, bytes);
+    if (status != STATUS_OK)
+        return status;
+    s->entries[s->n++] = (sorter_entry){one->key, s->used, one->n_tok};
+    memcpy(s->bytes + s->used, one->payload, bytes);
+    s->used += bytes;
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Merging
+ */
+
+static void free_memory(sorter *s)
+{
+    free(s->bytes);
+    free(s->entries);
+    s->bytes = NULL;
+    s->entries = NULL;
+    s->size = 0;
+    s->reserved = 0;
+}
+
+/* Merges some runs of one file to one of the other. */
+static int merge_some(sorter *s, runs *from, runs *to, size_t first, size_t n)
+{
+    int status = runs_merge(from, first, n, s->memory);
+    bool more = true;
+    record one;
+
+    if (status == STATUS_OK)
+        status = runs_begin(to);
+    for (uint64_t i = 0; status == STATUS_OK && i < s->limit; i++) {
+        status = runs_next(from, &one, &more);
+        if (status == STATUS_OK && !more)
+            break;
+        if (status == STATUS_OK)
+            status = runs_put(to, &one);
+    }
+    runs_stop(from);
+    return status == STATUS_OK ? runs_end(to) : status;
+}
+
+/* Merges until there are not more runs than can be merged at once. */
+static int merge_down(sorter *s)
+{
+    const uint64_t wanted = s->memory / RUN_BYTES;
+    const size_t fan_in = wanted < MIN_FAN_IN   ? MIN_FAN_IN
+                          : wanted > MAX_FAN_IN ? MAX_FAN_IN
+                                                : (size_t)wanted;
+    int status = STATUS_OK;
+
+    while (status == STATUS_OK && s->files[s->current].n > fan_in) {
+        runs *from = &s->files[s->current];
+        runs *to = &s->files[1 - s->current];
+
+        for (size_t i = 0; status == STATUS_OK && i < from->n; i += fan_in)
+            status = merge_some(s, from, to, i,
+                                from->n - i < fan_in ? from->n - i : fan_in);
+        if (status == STATUS_OK)
+            status = runs_clear(from);
+        s->current = 1 - s->current;
+    }
+    if (status == STATUS_OK)
+        status = runs_merge(&s->files[s->current], 0,
+                            s->files[s->current].n, s->memory);
+    return status;
+}
+
+int sorter_finish(sorter *s)
+{
+    int status = STATUS_OK;
+
+    sort(s);
+    if (s->n_runs == 0)
+        return STATUS_OK;
+    if (s->n > 0)
+        status = spill(s);
+    free_memory(s);
+    return status == STATUS_OK ? merge_down(s) : status;
+}
+
+int sorter_next(sorter *s, record *one, bool *more)
+{
+    int status;
+
+    *more = s->given < s->count;
+    if (!*more)
+        return STATUS_OK;
+    if (s->n_runs == 0) {
+        *one = entry_record(s, (size_t)s->given++);
+        return STATUS_OK;
+    }
+    s->given++;
+    status = runs_next(&s->files[s->current], one, more);
+    if (status != STATUS_OK || *more)
+        return status;
+    message_error("temporary file: records are missing");
+    return STATUS_FAILURE;
+}
+
+int sorter_clear(sorter *s)
+{
+    int status = STATUS_OK;
+
+    for (int i = 0; status == STATUS_OK && s->n_runs > 0 && i < 2; i++)
+        status = runs_clear(&s->files[i]);
+    s->max_key = UINT64_MAX;
+    s->used = 0;
+    s->n = 0;
+    s->n_earlier += s->n_runs;
+    s->n_runs = 0;
+    s->count = 0;
+    s->given = 0;
+    return status;
+}
+
+void sorter_close(sorter *s)
+{
+    free_memory(s);
+    runs_close(&s->files[0]);
+    runs_close(&s->files[1]);
+}

@@ -1,0 +1,254 @@
+#!/usr/bin/env bats
+# tokshuf.bats - tokshuf: every sequence once, in an order that follows from
+# the seed alone, and as good as random.
+#
+# tests/support/tokshuf.py works out what has to be written.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# some: a.tok, 3000 sequences of 1 to 40 tokens; more than 64 KiB of them.
+some() {
+    draw 3000 40 60000 | tokcat --from=ids >a.tok
+}
+
+# ids FILE...: the sequences, a line each.
+ids() {
+    cat "$@" | packstream -q -L 4096 -a none | packcat --to=ids
+}
+
+@test "what is written is what was worked out: random inputs and options" {
+    skip_without python3
+    support tokshuf.py trials 1 60
+}
+
+@test "orders are uniform: of few sequences, and places of many" {
+    skip_without python3
+    support tokshuf.py uniform
+}
+
+@test "every sequence once, in another order for another seed" {
+    some
+    ids a.tok | sort >wanted
+    for seed in 0 1 18446744073709551615; do
+        tokshuf --seed=$seed a.tok >$seed.tok
+        ids $seed.tok >$seed.ids
+        sort $seed.ids | diff -q - wanted
+    done
+    run -1 cmp -s 0.ids 1.ids
+    run -1 cmp -s 1.ids 18446744073709551615.ids
+    tokshuf a.tok | cmp - 0.tok
+}
+
+@test "memory, pipes, files and their number make no difference" {
+    some
+    head -n 5 <(ids a.tok) | tokcat --from=ids >b.tok
+    cat a.tok b.tok >c.tok
+    tokshuf -v c.tok >wanted 2>told
+    [ "$(cat told)" = 'tokshuf: 3005 sequences read, 0 too short, 0 too long, '\
+'3005 written; 0 runs in temporary files' ]
+    for memory in 64Ki 100000 1M; do
+        tokshuf -M $memory c.tok | cmp - wanted
+        piped c.tok | tokshuf -M $memory | cmp - wanted
+        tokshuf -M $memory a.tok b.tok | cmp - wanted
+        tokshuf -M $memory <(cat a.tok) - <b.tok | cmp - wanted
+    done
+    tokshuf -v -M 64Ki c.tok 2>told >out
+    grep -E '; [1-9][0-9]* runs in temporary files$' told
+    skip_without zstd
+    zstd -q c.tok
+    tokshuf -M 64Ki -o out c.tok.zst
+    cmp out wanted
+}
+
+@test "a sample is the beginning of the whole" {
+    some
+    tokshuf a.tok >all
+    for n in 1 100 2999 3000 9999; do
+        tokshuf -n $n a.tok | ids | cmp - <(ids all | head -n $n)
+        tokshuf -M 64Ki --head-count=$n a.tok | ids |
+            cmp - <(ids all | head -n $n)
+    done
+    tokshuf -n 0 a.tok | cmp - <(tokcat --from=ids /dev/null)
+}
+
+@test "lengths" {
+    some
+    tokshuf a.tok | ids | awk 'NF >= 7 && NF <= 19' >wanted
+    tokshuf -v --min-length=7 --max-length=19 a.tok 2>told | ids | cmp - wanted
+    tokshuf --min-length=7 a.tok | tokshuf --no-shuffle --max-length=19 | ids |
+        cmp - wanted
+    [[ $(cat told) == "tokshuf: 3000 sequences read, $(ids a.tok |
+        awk 'NF < 7' | wc -l) too short, $(ids a.tok | awk 'NF > 19' |
+        wc -l) too long, $(wc -l <wanted) written; 0 runs"* ]]
+}
+
+@test "shares are exact, and every sequence is in one" {
+    some
+    tokshuf a.tok | ids >all
+    tokshuf --split=0.99:train.tok,0.01:valid.tok a.tok
+    ids train.tok | cmp - <(head -n 2970 all)
+    ids valid.tok | cmp - <(tail -n 30 all)
+    absent train.tok.new valid.tok.new
+    tokshuf -n 10 --split=1:a,1:b,1:c a.tok
+    for file in a b c; do
+        ids $file | wc -l
+    done | tr '\n' ' ' >got
+    [ "$(cat got)" = '3 3 4 ' ]
+    cat a b c | ids | cmp - <(head -n 10 all)
+    mkdir dir
+    tokshuf --split=1:dir/x,9:y a.tok
+    ids dir/x y | cmp - all
+    mkfifo fifo
+    ids fifo >got &
+    tokshuf --split=9:y,1:fifo a.tok
+    wait
+    cmp got <(tail -n 300 all)
+}
+
+@test "shares appear together or not at all" {
+    some
+    echo old >x
+    speaker=tokshuf
+    refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
+    refused 1 'x.new: cannot take two streams' tokshuf --split=1:x,1:./x a.tok
+    refused 1 'a.tok: is an input as well' tokshuf --split=1:x,1:a.tok a.tok
+    head -c -3 a.tok >cut.tok
+    refused 65 'cut.tok: ' tokshuf --split=1:x,1:y cut.tok
+    [ "$(cat x)" = old ]
+    absent x.new y y.new
+    # One that is written to the end, and one that cannot be.
+    run -1 tokshuf --split=1:x,1:/dev/full a.tok
+    [ "$output" = 'tokshuf: /dev/full: cannot write: No space left on device' ]
+    [ "$(cat x)" = old ]
+    absent x.new
+}
+
+@test "--by-length orders windows, without a shuffle as they come" {
+    some
+    ids a.tok | awk '{ print int((NR - 1) / 500), NF, NR, $0 }' |
+        sort -k 1,1n -k 2,2n -k 3,3n | cut -d ' ' -f 4- >wanted
+    tokshuf --no-shuffle --by-length=500 a.tok | ids | cmp - wanted
+    tokshuf --no-shuffle --by-length=500 -M 64Ki a.tok | ids | cmp - wanted
+    tokshuf --seed=4 a.tok | tokshuf --no-shuffle --by-length=500 >wanted
+    tokshuf --seed=4 --by-length=500 -M 64Ki a.tok | cmp - wanted
+    tokshuf --no-shuffle a.tok | cmp - a.tok
+    tokshuf --no-shuffle -n 7 a.tok | ids | cmp - <(ids a.tok | head -n 7)
+}
+
+@test "without a shuffle, what a window gives leaves before the next has come" {
+    seq 6 | sed 's/.*/& 1 1/' | tokcat --from=ids >a.tok
+    mkfifo in
+    tokshuf -q --no-shuffle --by-length=2 in >out &
+    exec 4>in
+    # Three sequences of 10 bytes: the third has to wait for its window.
+    head -c $((136 + 30)) a.tok >&4
+    eventually is_larger out $((136 + 19))
+    [ "$(size out)" = $((136 + 20)) ]
+    tail -c +$((136 + 31)) a.tok >&4
+    exec 4>&-
+    wait
+    cmp out a.tok
+}
+
+@test "temporary files leave nothing behind, and have to be possible" {
+    some
+    mkdir tmp
+    tokshuf a.tok >wanted
+    tokshuf -M 64Ki -T tmp --by-length=1000 -o out a.tok
+    tokshuf --by-length=1000 a.tok | cmp - out
+    TMPDIR=tmp tokshuf -M 64Ki a.tok | cmp - wanted
+    [ -z "$(ls -A tmp)" ]
+    speaker=tokshuf
+    refused 1 'none: no temporary file: No such file' \
+        tokshuf -T none -o new a.tok
+    refused 1 'a.tok: no temporary file: Not a directory' \
+        tokshuf --temporary-directory=a.tok -o new a.tok
+    absent new new.new
+    # Nothing is needed for the order of the input.
+    tokshuf --no-shuffle -T none a.tok | cmp - a.tok
+}
+
+@test "raw records, and those with channels" {
+    { record16 1 2 3; record16 4; } >x
+    tokshuf --no-shuffle --by-length=2 x | cmp - <(record16 4; record16 1 2 3)
+    { record32 1 2 3; record32 4; } >x
+    tokshuf -t u32 --no-shuffle --by-length=2 x |
+        cmp - <(record32 4; record32 1 2 3)
+    bert_lines 50 20 | tokcat --from=jsonl >x
+    refused 64 'x: the records hold u16 tokens, not u32' tokshuf -t u32 x
+    jsonl() {
+        packstream -q -L 64 -a none "$@" | packcat --to=jsonl
+    }
+    tokshuf x | jsonl | sort | cmp - <(jsonl x | sort)
+    : >none
+    tokshuf none | cmp - none
+}
+
+@test "inputs that are missing, damaged, cut or do not go together" {
+    some
+    tokcat --from=ids -t u32 <<<'1 2' >u32.tok
+    head -c -5 a.tok >cut.tok
+    cp a.tok flip.tok
+    flip flip.tok 150
+    speaker=tokshuf
+    refused 1 'missing: No such file' tokshuf -o out a.tok missing
+    refused 65 'u32.tok: it cannot follow the input before it: tokens are' \
+        tokshuf -o out a.tok u32.tok
+    for file in cut.tok flip.tok; do
+        refused 65 "$file: " tokshuf -o out $file
+        refused 65 "$file: " tokshuf -o out a.tok $file
+        refused 65 "$file: " tokshuf --no-shuffle -o out $file
+    done
+    absent out out.new
+    some_packs
+    refused 65 'x.pks: not token records' tokshuf x.pks
+}
+
+@test "outputs" {
+    some
+    tokshuf a.tok >wanted
+    tokshuf -q a.tok -o out
+    cmp out wanted
+    cp a.tok b.tok
+    # shellcheck disable=SC2034 # refused takes it
+    speaker=tokshuf
+    refused 1 'b.tok: is an input as well' tokshuf b.tok -o b.tok
+    refused 1 'stdout: is an input as well' sh -c 'tokshuf b.tok >>b.tok'
+    cmp a.tok b.tok
+    run -1 sh -c 'tokshuf a.tok >/dev/full'
+    [ "$output" = 'tokshuf: stdout: cannot write: No space left on device' ]
+    many 3000 100 >x
+    run -141 --separate-stderr bash -c 'set -o pipefail
+        tokshuf x | head -c 100 >/dev/null'
+    [ -z "$stderr" ]
+}
+
+@test "bad command lines" {
+    # shellcheck disable=SC2034 # bad_option takes it
+    program=tokshuf
+    bad_option '--min-length is above --max-length' --min-length=3 \
+        --max-length=2
+    bad_option '--no-shuffle and --seed exclude each other' --no-shuffle \
+        --seed=1
+    bad_option '--no-shuffle and --split exclude each other' --no-shuffle \
+        --split=1:x
+    bad_option '--split and -o exclude each other' -o x --split=1:x
+    for part in '' 1 1: x; do
+        bad_option "--split: '$part' must be SHARE:FILE" --split="1:y,$part"
+    done
+    for part in :x -1:x y:x; do
+        bad_option "--split: '$part': the weight must be a number such as 7 \
+or 0.7" --split="$part,1:y"
+    done
+    bad_option "--split: '0:x': the weight must be above 0" --split=0:x
+    bad_option "--split: '1:-': stdout cannot take a share" --split=1:-
+    bad_option '--split: the shares have too many digits' \
+        --split=9223372036854775807:x,1:y
+    bad_option '-M 65535: must be a number of bytes from 64Ki, such as 4Gi' \
+        -M 65535
+    bad_option '-n -1: must be a number of sequences' -n -1
+    bad_option '--by-length=0: must be a number of sequences from 1' \
+        --by-length=0
+}
