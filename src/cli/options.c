@@ -397,6 +397,17 @@ int option_status(option_outcome outcome)
     return STATUS_OK;
 }
 
+int option_check_type(ps_type given, const ps_schema *schema,
+                      const char *name)
+{
+    if (given == 0 || given == schema->token_type)
+        return STATUS_OK;
+    return message_usage("%s: the records hold %s tokens, not %s",
+                         files_input_name(name),
+                         ps_type_name(schema->token_type),
+                         ps_type_name(given));
+}
+
 const char *const *option_files(int argc, char **argv, int first, int *n)
 {
     static const char *const only_stdin[] = {"-"};

@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "packstream.h"
+
 typedef enum option_type {
     OPTION_TYPE_INTEGER, /* a number, a word for one, or a flag */
     OPTION_TYPE_TEXT,    /* a const char *, the value itself */
@@ -94,6 +96,13 @@ typedef struct option_entry {
 
 /* u16 and u32, the types of tokens, as numbers of ps_type. */
 extern const option_word option_token_types[];
+
+/*
+ * Whether the records of the input `name` have tokens of the type that -t gave;
+ * 0: it was not given.  An exit status, after a message if it is not STATUS_OK.
+ */
+int option_check_type(ps_type given, const ps_schema *schema,
+                      const char *name);
 
 /* What `--help` and `--version` print besides the table. */
 typedef struct option_program {

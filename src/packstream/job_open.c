@@ -71,7 +71,6 @@ int job_open_input(job *j)
         .on_flush = job_drain,
         .flush_context = j,
     };
-    ps_type type;
     ps_error err;
     int status = job_open_file(j);
 
@@ -86,12 +85,8 @@ int job_open_input(job *j)
                       "asks for", files_input_name(j->input));
         return STATUS_DATA;
     }
-    type = ps_token_reader_schema(j->reader)->token_type;
-    if (c->type == 0 || c->type == type)
-        return STATUS_OK;
-    return message_usage("%s: the records hold %s tokens, not %s",
-                         files_input_name(j->input), ps_type_name(type),
-                         ps_type_name(c->type));
+    return option_check_type(c->type, ps_token_reader_schema(j->reader),
+                             j->input);
 }
 
 /* Where the rejects go on; NULL if they begin. */

@@ -53,13 +53,9 @@ static bool open_one(sources *s, source *one, const conf *c)
         PS_OK)
         return fail(s, one, &err);
     schema = ps_token_reader_schema(one->reader);
-    if (c->type != 0 && schema->token_type != c->type) {
-        s->status = message_usage("%s: the records hold %s tokens, not %s",
-                                  files_input_name(one->name),
-                                  ps_type_name(schema->token_type),
-                                  ps_type_name(c->type));
+    s->status = option_check_type(c->type, schema, one->name);
+    if (s->status != STATUS_OK)
         return false;
-    }
     if (one == s->of)
         s->schema = *schema;
     if (ps_schema_compare(schema, &s->schema, &err) == PS_OK)

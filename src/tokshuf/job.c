@@ -75,12 +75,7 @@ static int open_input(job *j)
                              &err) != PS_OK)
         return fail_input(j, &err);
     j->schema = *ps_token_reader_schema(j->reader);
-    if (c->type != 0 && j->schema.token_type != c->type)
-        return message_usage("%s: the records hold %s tokens, not %s",
-                             files_input_name(j->input),
-                             ps_type_name(j->schema.token_type),
-                             ps_type_name(c->type));
-    return STATUS_OK;
+    return option_check_type(c->type, &j->schema, j->input);
 }
 
 /* The next sequence that is long enough, and not too long. */

@@ -170,6 +170,19 @@ ids() {
     tokshuf --no-shuffle -T none a.tok | cmp - a.tok
 }
 
+@test "a packing that was killed goes on behind a mix that begins anew" {
+    some
+    draw 2000 30 60000 7 | tokcat --from=ids >b.tok
+    shuffled() {
+        tokmix -q --stop=longest 7=a.tok 3=b.tok | tokshuf --seed=5
+    }
+    shuffled >x
+    packstream -q -L 64 -o wanted x
+    stopped_at $(($(size x) / 2)) -L 64
+    shuffled | packstream -q -L 64 --state=s --resume -o out
+    cmp out wanted
+}
+
 @test "raw records, and those with channels" {
     { record16 1 2 3; record16 4; } >x
     tokshuf --no-shuffle --by-length=2 x | cmp - <(record16 4; record16 1 2 3)

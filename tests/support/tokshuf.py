@@ -23,8 +23,8 @@ from packformat import PER_SEQUENCE, PER_TOKEN, Schema
 
 MASK = (1 << 64) - 1
 GAMMA = 0x9e3779b97f4a7c15
-SCHEMAS = [Schema(2, False), Schema(4, True),
-           Schema(2, True, [("s", "u64", PER_SEQUENCE), ("a", "u8", PER_TOKEN)])]
+CHANNELS = [("s", "u64", PER_SEQUENCE), ("a", "u8", PER_TOKEN)]
+SCHEMAS = [Schema(2, False), Schema(4, True), Schema(2, True, CHANNELS)]
 
 
 def scramble(z):
