@@ -16,6 +16,9 @@
 #define MIN_FAN_IN 2
 #define MAX_FAN_IN 65536
 
+/* Until there are so many it does not matter if they are too many. */
+#define MIN_SAMPLE 1000
+
 static int no_memory(void)
 {
     message_error("%s", ps_result_text(PS_ERR_MEMORY));
@@ -76,15 +79,25 @@ static size_t payload_bytes(const sorter *s, const sorter_entry *e)
     return (size_t)ps_payload_bytes(s->schema, e->n_tok);
 }
 
-/* Moves what is left together; true if that is half of it at most. */
-static bool compact(sorter *s)
+/* What so many entries take; to sort them takes as much memory again. */
+static uint64_t entries_bytes(uint64_t n)
 {
-    size_t kept = 0;
+    return 2 * n * sizeof(sorter_entry);
+}
+
+/* Whether what is left takes half of the memory at most. */
+static bool leaves_half(const sorter *s)
+{
+    uint64_t kept = entries_bytes(s->n);
 
     for (size_t i = 0; i < s->n; i++)
         kept += payload_bytes(s, &s->entries[i]);
-    if (kept > s->used / 2)
-        return false;
+    return kept <= s->memory / 2;
+}
+
+/* Moves what is left together. */
+static void compact(sorter *s)
+{
     if (s->n > 1)
         qsort(s->entries, s->n, sizeof *s->entries, by_place);
     s->used = 0;
@@ -95,7 +108,6 @@ static bool compact(sorter *s)
         s->entries[i].at = s->used;
         s->used += n;
     }
-    return true;
 }
 
 static record entry_record(const sorter *s, size_t i)
@@ -140,8 +152,9 @@ static void *grow(void *array, size_t *size, uint64_t wanted)
 
 static int reserve(sorter *s, size_t bytes)
 {
-    if (s->used + bytes > s->size) {
-        unsigned char *more = grow(s->bytes, &s->size, s->used + bytes);
+    if ((uint64_t)s->used + bytes > s->size) {
+        unsigned char *more = grow(s->bytes, &s->size,
+                                   (uint64_t)s->used + bytes);
 
         if (more == NULL)
             return no_memory();
@@ -158,23 +171,31 @@ static int reserve(sorter *s, size_t bytes)
     return STATUS_OK;
 }
 
+/* Drops what is not among the first; if that is not enough, writes a run. */
+static int make_room(sorter *s)
+{
+    const size_t n = s->n;
+
+    sort(s);
+    if (s->n == n || !leaves_half(s))
+        return spill(s);
+    compact(s);
+    return STATUS_OK;
+}
+
 int sorter_put(sorter *s, const record *one)
 {
     const size_t bytes = (size_t)ps_payload_bytes(s->schema, one->n_tok);
-    /* To sort them takes as much memory again. */
-    const uint64_t entries = 2 * (s->n + 1) * sizeof *s->entries;
+    const bool is_full =
+        s->n > 0 && s->used + bytes + entries_bytes(s->n + 1) > s->memory;
     int status = STATUS_OK;
 
     s->count += s->count < s->limit;
     if (s->limit == 0 || one->key > s->max_key)
         return STATUS_OK;
-    if (s->n > 0 && s->used + bytes + entries > s->memory) {
-        const size_t n = s->n;
-
-        sort(s);
-        if (s->n == n || !compact(s))
-            status = spill(s);
-    }
+    /* A small sample is kept small. */
+    if (is_full || (s->n > MIN_SAMPLE && s->n / 2 > s->limit))
+        status = make_room(s);
     if (status == STATUS_OK)
         status = reserve(s, bytes);
     if (status != STATUS_OK)

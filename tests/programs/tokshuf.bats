@@ -70,6 +70,9 @@ ids() {
         tokshuf -M 64Ki --head-count=$n a.tok | ids |
             cmp - <(ids all | head -n $n)
     done
+    # A small one takes no temporary file, whatever the input is.
+    tokshuf -v -n 100 -M 64Ki a.tok a.tok a.tok 2>&1 >out |
+        grep ' 100 written; 0 runs in'
     tokshuf -n 0 a.tok | cmp - <(tokcat --from=ids /dev/null)
 }
 
