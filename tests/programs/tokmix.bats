@@ -187,6 +187,10 @@ END
     refused 65 'raw: cannot be mixed with a.tok: records are raw, not framed' \
         tokmix -o out 1=a.tok 1=raw
     refused 64 "--channel=c: " tokmix -o out --channel=c 1=channel.tok
+    { printf '{"input_ids": [1]' && seq -f ', "c%g": 1' 23 && echo '}'; } |
+        tr -d '\n' | tokcat --from=jsonl >full.tok
+    refused 64 '--channel: the sources have 23 channels, and there can be' \
+        tokmix -o out --channel=d 1=full.tok
     absent out out.new
 }
 

@@ -173,6 +173,24 @@ ids() {
     tokshuf --no-shuffle -T none a.tok | cmp - a.tok
 }
 
+@test "temporary files where none can be without a name" {
+    skip_if_sanitized
+    local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
+    [ -e "$faults" ] || skip 'no shared libraries were built'
+    some
+    mkdir tmp
+    tokshuf a.tok >wanted
+    # The first file that it opens is its input, then come these two.
+    for at in 2 3; do
+        : >fired
+        LD_PRELOAD=$faults FAULT_CALL=open FAULT_AT=$at FAULT_FOREVER=0 \
+            FAULT_ERRNO=EOPNOTSUPP FAULT_REPORT=fired \
+            tokshuf -M 64Ki -T tmp a.tok | cmp - wanted
+        [ -s fired ]
+        [ -z "$(ls -A tmp)" ]
+    done
+}
+
 @test "a packing that was killed goes on behind a mix that begins anew" {
     some
     draw 2000 30 60000 7 | tokcat --from=ids >b.tok

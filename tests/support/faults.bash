@@ -30,7 +30,7 @@ set -u
 # Each call, and what it fails with; the first in the short form.
 calls='
     read:EIO pread:EIO write:ENOSPC,EIO,EDQUOT pwrite:ENOSPC
-    open:EACCES,EMFILE close:EIO lseek:EIO ftruncate:EIO
+    open:EACCES,EMFILE,EOPNOTSUPP close:EIO lseek:EIO ftruncate:EIO
     fsync:EIO fdatasync:EIO rename:EACCES unlink:EACCES
     fstat:EIO stat:EACCES fcntl:EPERM poll:ENOMEM pselect:ENOMEM
     pipe:EMFILE mmap:ENOMEM malloc:ENOMEM pthread_create:EAGAIN

@@ -85,6 +85,7 @@ static int number_of(const char *name)
         {"EACCES", EACCES}, {"EAGAIN", EAGAIN}, {"EDQUOT", EDQUOT},
         {"EINTR", EINTR},   {"EIO", EIO},       {"EMFILE", EMFILE},
         {"ENOMEM", ENOMEM}, {"ENOSPC", ENOSPC}, {"EPERM", EPERM},
+        {"EOPNOTSUPP", EOPNOTSUPP},
     };
 
     for (size_t i = 0; name != NULL && i < sizeof errors / sizeof *errors;
