@@ -2,8 +2,9 @@
 # check.sh PROGRAM...
 #
 # Runs tests of kernels in five orders of threads and streams, in one order under
-# sanitizers, and says how many tests passed in each.  The numbers that come
-# back from the device are the same bits in every order.
+# sanitizers, and says how many tests passed in each.  Large sizes come in one
+# order, and small ones, as $QUICK asks for them, in the others; the numbers that
+# come back from the device are the same bits in all of these.
 #
 # SPDX-License-Identifier: MIT
 
@@ -12,34 +13,39 @@ set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# run PROGRAM ORDER [ARGUMENT...]
+# run PROGRAM ORDER [quick]
 run() {
-    program=$1 order=$2
-    shift 2
-    if ! HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order \
-        TSAN_OPTIONS=halt_on_error=1 "./$program" "$@" >"$dir/out" 2>&1; then
+    if ! QUICK=${3:+1} HOSTCUDA_ORDER=$2 HOSTCUDA_STREAMS=$2 \
+        TSAN_OPTIONS=halt_on_error=1 "./$1" >"$dir/out" 2>&1; then
         grep -v '^ok' "$dir/out" >&2 || true
-        echo "$program, order $order: failed" >&2
+        echo "$1, order $2: failed" >&2
         exit 1
     fi
-    echo "$program, order $order: $(grep -c '^ok' "$dir/out") passed"
-    grep '^# bits' "$dir/out" >>"$dir/bits" || true
+    echo "$1, order $2${3:+, $3}: $(grep -c '^ok' "$dir/out") passed"
+    sed -n "s/^# bits/${3:-all}/p" "$dir/out" >>"$dir/bits"
 }
 
 for program in "$@"; do
     : >"$dir/bits"
     case $program in
-    *-tsan-t | *attention-asan-t | *attention-bytes-t)
-        run "$program" 1 quick
-        ;;
-    *-asan-t | *bytes-t | *gradient-t) run "$program" 1 ;;
-    *)
-        for order in forward reverse 1 2 3; do
-            run "$program" "$order"
-        done
-        ;;
+        *-tsan-t | *attention-asan-t | *packed-asan-t | *attention-bytes-t | \
+            *gradient-t)
+            run "$program" 1 quick
+            ;;
+        *-asan-t | *bytes-t) run "$program" 1 ;;
+        *attention* | *rows* | *packed*)
+            run "$program" forward
+            for order in reverse 1 2 3; do
+                run "$program" "$order" quick
+            done
+            ;;
+        *)
+            for order in forward reverse 1 2 3; do
+                run "$program" "$order"
+            done
+            ;;
     esac
-    if [ "$(sort -u "$dir/bits" | wc -l)" -gt 1 ]; then
+    if [ "$(sort -u "$dir/bits" | cut -d ' ' -f 1 | uniq -d)" ]; then
         echo "$program: the bits depend on the order" >&2
         exit 1
     fi

@@ -54,6 +54,17 @@ static inline int done(void)
     return tap_state.failed != 0;
 }
 
+/*
+ * Whether $QUICK asks for small sizes: sanitizers, and all orders of threads but
+ * one, have time for no more.
+ */
+static inline bool is_quick(void)
+{
+    const char *const quick = getenv("QUICK");
+
+    return quick != NULL && *quick != '\0';
+}
+
 /* hostcuda keeps destroyed events, to know them when they are used. */
 extern "C" __attribute__((used)) inline const char *
 __lsan_default_suppressions(void)
