@@ -20,7 +20,7 @@ set -u
 export LC_ALL=C
 
 steps="check faults resume crash signals differential memory slow builds
-    valgrind soak fuzz"
+    cuda valgrind soak fuzz"
 
 usage() {
     echo "usage: nightly.sh BUILD_DIR [--part=N] [STEP]..." >&2
@@ -84,6 +84,14 @@ run_builds() {
     "$tree/tests/builds.sh" nightly/builds
     local status=$?
     echo "$(grep -c ' 0 changed' nightly/builds.log) builds agree with the first"
+    return "$status"
+}
+
+run_cuda() {
+    make -j"$(nproc)" check-cuda
+    local status=$?
+    awk '/ passed$/ { n += $(NF - 1) } END { printf "%d passed\n", n }' \
+        nightly/cuda.log
     return "$status"
 }
 
