@@ -71,6 +71,15 @@ bool batch_suffices(const conf *c, uint64_t n_packs)
     return false;
 }
 
+bool batch_has_start(const conf *c, uint64_t steps)
+{
+    if (c->start < steps)
+        return true;
+    message_error("--start: there are %" PRIu64 " steps, and none is left from "
+                  "step %" PRIu64 " on", steps, c->start);
+    return false;
+}
+
 /* ---- Reading ---- */
 
 /* Memory for the records of a whole batch, which came by a pipe. */
@@ -97,7 +106,7 @@ static bool keep_record(batch *b, uint32_t i, const input *in)
     const size_t size = in->info.record_bytes;
     ps_pack *pack = &b->packs[i].pack;
 
-    if (pack->record == NULL || !b->keep)
+    if (pack->record == NULL || !b->keep || b->steps < b->conf->start)
         return true;
     if (b->records == NULL && !make_room(b, in))
         return false;
@@ -176,19 +185,10 @@ static void add_costs(batch *b)
     b->all.mean += total / ranks;
 }
 
-bool batch_next(batch *b, input *in)
+static bool deal(batch *b)
 {
-    const conf *c = b->conf;
     ps_error err;
 
-    if (!fill(b, in))
-        return false;
-    if (b->steps == 0 && !batch_suffices(c, b->n)) {
-        b->status = STATUS_DATA;
-        return false;
-    }
-    if (b->n == 0 || (b->n < b->most && c->drop))
-        return false;
     if (b->n < b->most && !shorten(b))
         return false;
     if (ps_deal_make(b->deal, b->costs, b->ranks, &err) != PS_OK) {
@@ -197,7 +197,28 @@ bool batch_next(batch *b, input *in)
     }
     link_packs(b);
     add_costs(b);
-    b->steps++;
-    b->n_packs += b->n;
     return true;
+}
+
+bool batch_next(batch *b, input *in)
+{
+    const conf *c = b->conf;
+
+    do {
+        input_forget(in);
+        if (!fill(b, in))
+            return false;
+        if (b->steps == 0 && !batch_suffices(c, b->n)) {
+            b->status = STATUS_DATA;
+            return false;
+        }
+        if (b->n == 0 || (b->n < b->most && c->drop)) {
+            if (!batch_has_start(c, b->steps))
+                b->status = STATUS_DATA;
+            return false;
+        }
+        b->steps++;
+        b->n_packs += b->n;
+    } while (b->steps <= c->start);
+    return deal(b);
 }

@@ -13,7 +13,7 @@
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
 
-/* Costs of all steps so far; of a step the greatest of a rank counts. */
+/* Costs of all steps dealt; of a step the greatest of a rank counts. */
 typedef struct batch_costs {
     double dealt;
     double in_order; /* each rank had the next pack in turn */
@@ -33,8 +33,8 @@ typedef struct batch {
     ps_deal *deal;
     unsigned char *records; /* those of pipes; NULL: there were none */
     bool keep;              /* their records, too */
-    uint64_t steps;         /* so far */
-    uint64_t n_packs;
+    uint64_t steps;         /* so far, with those before --start */
+    uint64_t n_packs;       /* in them */
     batch_costs all;
     int status; /* of a failure, which was told; else STATUS_OK */
 } batch;
@@ -45,7 +45,11 @@ typedef struct batch {
  */
 bool batch_open(batch *b, const conf *c, bool keep);
 
-/* Reads the next batch and deals it; false at the end or after a message. */
+/*
+ * Reads the next batch, passing over those before --start, and deals it.  What
+ * the input knows of earlier ones is forgotten.  False at the end or after a
+ * message.
+ */
 bool batch_next(batch *b, input *in);
 
 /*
@@ -53,6 +57,9 @@ bool batch_next(batch *b, input *in);
  * there is a whole batch.  False after a message.
  */
 bool batch_suffices(const conf *c, uint64_t n_packs);
+
+/* Whether --start is one of so many steps.  False after a message. */
+bool batch_has_start(const conf *c, uint64_t steps);
 
 void batch_close(batch *b);
 

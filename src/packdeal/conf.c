@@ -69,7 +69,11 @@ static const option_entry entries[] = {
      "packs that fill no global batch: short (default),\n"
      "dealt as they are; or drop",
      OPTION_WORD(conf, drop, lasts)},
-    {0, "steps", NULL, "only print how many global batches there are",
+    {0, "start", "STEP",
+     "begin with this step, from 0 on: those before it\n"
+     "were made",
+     OPTION_NUMBER(conf, start, 0, UINT64_MAX)},
+    {0, "steps", NULL, "only print how many steps there are",
      OPTION_CONSTANT(conf, what, CONF_STEPS)},
     {0, "list", NULL,
      "only print lines of a step, a rank and its packs'\n"

@@ -41,6 +41,7 @@ typedef struct conf {
     ps_cost cost;    /* zeros: that of attention */
     uint32_t hidden; /* for it; 0: not given */
     bool drop;       /* packs that fill no global batch */
+    uint64_t start;  /* the first step; those before it were made */
     const char *output;  /* a pattern, see pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 0: shares are plain */
     conf_what what;

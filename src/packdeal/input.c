@@ -270,16 +270,24 @@ bool input_count(input *in, uint64_t *n)
     return in->status == STATUS_OK;
 }
 
-void input_forget(input *in)
+/* Releases all streams before one; NULL: all. */
+static void forget_streams(input *in, const input_stream *until)
 {
-    while (in->streams != in->stream) {
+    while (in->streams != until) {
         input_stream *s = in->streams;
 
         in->streams = s->next;
         free(s->info);
         free(s);
     }
-    forget_files(in, in->stream == NULL ? NULL : in->stream->file);
+}
+
+void input_forget(input *in)
+{
+    if (in->stream == NULL)
+        return;
+    forget_streams(in, in->stream);
+    forget_files(in, in->stream->file);
 }
 
 uint64_t input_offset(const input *in)
@@ -292,7 +300,7 @@ uint64_t input_offset(const input *in)
 
 int input_end(input *in)
 {
-    in->stream = NULL;
-    input_forget(in);
+    forget_streams(in, NULL);
+    forget_files(in, NULL);
     return in->status;
 }

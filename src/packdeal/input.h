@@ -89,7 +89,7 @@ bool input_header(input *in, const input_stream *stream, ps_pack_info *info);
  */
 bool input_totals(input *in, const input_stream *stream, ps_totals *totals);
 
-/* Forgets all streams and files before those of the last pack. */
+/* Forgets all streams and files before those of the last pack, if any. */
 void input_forget(input *in);
 
 /* Bytes read or passed over so far, of the file that is read. */

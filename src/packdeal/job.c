@@ -29,7 +29,8 @@ static void report(const batch *b)
 
     message_note("%" PRIu64 " steps; costliest rank over mean %.4f, "
                  "undealt %.4f",
-                 b->steps, all->dealt / mean, all->in_order / mean);
+                 b->steps - b->conf->start, all->dealt / mean,
+                 all->in_order / mean);
 }
 
 /* ---- Shares ---- */
@@ -65,7 +66,6 @@ static bool write_batch(shares *s, batch *b, input *in,
             (!input_read(in, p) || !shares_put(s, b->ranks[i], &p->pack)))
             return false;
     }
-    input_forget(in);
     return shares_push(s);
 }
 
@@ -129,10 +129,8 @@ int job_list(const conf *c)
     int status;
 
     if (input_begin(&in, c->names, c->n_names) && batch_open(&b, c, false))
-        while (batch_next(&b, &in) && !ferror(stdout)) {
+        while (batch_next(&b, &in) && !ferror(stdout))
             print_step(c, &b);
-            input_forget(&in);
-        }
     status = either(in.status, b.status);
     if (status == STATUS_OK && c->verbose)
         report(&b);
@@ -145,6 +143,7 @@ int job_steps(const conf *c)
 {
     const uint64_t whole = (uint64_t)c->ranks * c->per_rank;
     uint64_t n = 0;
+    uint64_t steps;
     bool counted;
     input in;
     int status;
@@ -153,8 +152,9 @@ int job_steps(const conf *c)
     status = input_end(&in);
     if (!counted)
         return status;
-    if (!batch_suffices(c, n))
+    steps = n / whole + (n % whole != 0 && !c->drop);
+    if (!batch_suffices(c, n) || !batch_has_start(c, steps))
         return STATUS_DATA;
-    printf("%" PRIu64 "\n", n / whole + (n % whole != 0 && !c->drop));
+    printf("%" PRIu64 "\n", steps - c->start);
     return STATUS_OK;
 }

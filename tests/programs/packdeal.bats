@@ -295,6 +295,72 @@ alike() {
     whole 5 40 x.pks
 }
 
+# ------------------------------------------------------------- later steps
+
+# goes_on START FILE...: with --start, --rank and -o write what they write
+# without, but for the packs of the steps before.
+goes_on() {
+    local start=$1 rank
+    packdeal -q -n 3 -b 4 -o "whole%d" "${@:2}"
+    packdeal -q -n 3 -b 4 --start="$start" -o "r%d" "${@:2}"
+    for rank in 0 1 2; do
+        support packdeal.py tail $((4 * start)) "whole$rank" "r$rank"
+        packstat -q --verify "r$rank"
+    done
+    packdeal -n 3 -b 4 --start="$start" --rank=1 "${@:2}" | cmp - r1
+    cat "${@:2}" | packdeal -n 3 -b 4 --start="$start" --rank=1 | cmp - r1
+}
+
+@test "--start goes on behind the steps that were made" {
+    uneven
+    packdeal -n 3 -b 4 --list x.pks >list
+    steps=$(packdeal -n 3 -b 4 --steps x.pks)
+    for start in 0 1 5 $((steps - 1)); do
+        awk -v start="$start" '$1 >= start' list >wanted
+        packdeal -n 3 -b 4 --list --start="$start" x.pks | diff - wanted
+        piped x.pks | packdeal -n 3 -b 4 --list --start="$start" |
+            diff - wanted
+        [ "$(packdeal -n 3 -b 4 --steps --start="$start" x.pks)" = \
+            $((steps - start)) ]
+    done
+    packdeal -n 3 -b 4 -v --list --start=$((steps - 2)) x.pks 2>&1 >/dev/null |
+        grep '^packdeal: 2 steps; '
+}
+
+@test "so do shares, from files, streams and pipes" {
+    skip_without python3
+    uneven
+    packstream -q -L 128 -d 14 x.tok >x.pks
+    packstream -q -L 128 -d 14 --shuffle=3 x.tok >y.pks
+    tokcat --from=ids /dev/null | packstream -q -L 128 -d 14 >none.pks
+    goes_on 2 x.pks
+    cat x.pks none.pks y.pks x.pks >all.pks
+    # In the first stream, at its end, and in the last.
+    packs=$(packdeal -n 1 -b 1 --steps x.pks)
+    for start in 1 $((packs / 12)) $((packs * 2 / 12 + 1)); do
+        goes_on "$start" all.pks
+    done
+    goes_on $((packs * 2 / 12 + 1)) x.pks none.pks y.pks x.pks
+    packstream -q -L 128 -d 14 --zstd=1 x.tok >x.zst
+    packdeal -n 3 -b 4 --rank=1 --start=2 x.zst >got
+    packdeal -n 3 -b 4 --rank=1 --start=2 x.pks | cmp - got
+}
+
+@test "no step is left" {
+    draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
+    for option in --rank=1 --list --steps -or%d; do
+        for start in 2 3 18446744073709551615; do
+            speaker=packdeal refused 65 "--start: there are 2 steps, and none \
+is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
+        done
+        speaker=packdeal refused 65 '--start: there are 1 steps, and none' \
+            packdeal -q -n 4 -b 3 --start=1 --last=drop $option x.pks
+        speaker=packdeal refused 65 'there are 23 packs for 24 ranks' \
+            packdeal -q -n 24 -b 1 --start=9 $option x.pks
+    done
+    absent r0 r1 r0.new r1.new
+}
+
 # ------------------------------------------------------------------- pipes
 
 # readers R: R of them, each of a FIFO r0, r1 and so on; got0, got1...
@@ -445,6 +511,10 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     for name in %s out% %0d %10d %-d %ld; do
         bad_option "-o: $name: behind % stands d, 03d or the like, or %" \
             -n 2 -b 2 -o "$name"
+    done
+    for start in -1 x; do
+        bad_option "--start=$start: must be a number from 0 to \
+18446744073709551615" -n 2 -b 2 --rank=0 --start=$start
     done
     bad_option '-o: is empty' -n 2 -b 2 --rank=0 -o ''
     bad_option '-o: nothing is written with --list' -n 2 -b 2 --list -o r%d

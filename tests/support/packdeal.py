@@ -2,6 +2,8 @@
 
     packdeal.py shares R B WHOLE PATTERN    the shares have the packs of WHOLE
                                 once, each step's among those of that step
+    packdeal.py tail N SHARE TAIL   TAIL has the packs of SHARE, without the
+                                first N
     packdeal.py best R B H WHOLE    stdin has what --list prints: no deal of a
                                 step is better
 
@@ -111,6 +113,20 @@ def shares(ranks, per_rank, whole, pattern):
         if len(step) == ranks * per_rank:
             assert all(len(d) == per_rank for d in dealt)
     assert not any(rest)
+
+
+def packs_of(path):
+    """The packs, each behind the meaning of its stream's header, and the books
+    of streams that have packs."""
+    streams = [s for s in read(path) if s.packs]
+    return ([s.meaning() + content(p) for s in streams for p in s.packs],
+            [[s.end[name] for name in TOTALS[4:6]] for s in streams])
+
+
+def tail(n, share, rest):
+    (packs, totals), (left, totals_left) = map(packs_of, (share, rest))
+    assert left == packs[int(n):] and left
+    assert totals_left == totals[-len(totals_left):]
 
 
 def costs_of(whole, hidden):
