@@ -16,6 +16,7 @@ import numpy as np
 
 from packstream.files import PackFiles
 from packstream.library import check, ffi, lib, need_library, new_error
+from packstream.packs import check_seed, shuffled
 
 
 class Deal:
@@ -32,7 +33,8 @@ class Deal:
     lengths.  With cost=(A, B) it is A and B for these.
 
     With `shuffle`, a seed, packs come in an order that is drawn for each epoch,
-    the same as PackDataset's; all heads are read once, before the first step.
+    the same as PackDataset's and as that of packdeal --seed; all heads are read
+    once, before the first step.
     Packs that are too few for a last global batch are dealt all the same, and
     some ranks get fewer of them, or none; with drop_last they are left out."""
 
@@ -57,20 +59,18 @@ class Deal:
                              "to 2^64 - 1 that are not both 0"
                              % (tokens, squares))
         self.cost = tokens, squares
-        if isinstance(shuffle, bool):
-            raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
+        check_seed(shuffle)
         self.shuffle, self.drop_last = shuffle, drop_last
         self.epoch = self.start = 0
         self._costs: Optional[np.ndarray] = None    # of all packs
-        # These refuse what cannot be dealt, and what is no seed.
-        self._dealer(self.size)
-        np.random.SeedSequence([shuffle or 0])
+        self._dealer(self.size)     # refuses what cannot be dealt
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         """Says which order of `shuffle` comes next, and with which of its
         steps to begin: as many as were made before a run was stopped."""
-        if index(start) < 0:
-            raise ValueError("start is %d" % start)
+        for name, value in (("epoch", epoch), ("start", start)):
+            if not 0 <= index(value) < 2**64:
+                raise ValueError("%s is %d" % (name, value))
         self.epoch, self.start = epoch, start
 
     def __len__(self) -> int:
@@ -93,27 +93,21 @@ class Deal:
                     "DataLoader" % self.ranks)
         steps, start = len(self) + self.start, self.start
         self.start = 0          # the next epoch is a whole one
-        order = self._order()
+        epoch = self.epoch
         for i in range(start, steps):
-            yield self._step(i, order)
+            yield self._step(i, epoch)
 
     def step(self, i: int) -> List[int]:
         """The numbers of step i, from 0 on, of the epoch."""
         if i < 0:
             raise IndexError("there is no step %d" % i)
-        return self._step(i, self._order())
+        return self._step(i, self.epoch)
 
-    def _order(self) -> Optional[np.ndarray]:
-        if self.shuffle is None:
-            return None
-        return np.random.default_rng(
-            [self.shuffle, self.epoch]).permutation(len(self.packs))
-
-    def _step(self, i: int, order: Optional[np.ndarray]) -> List[int]:
-        most = self.size * self.ranks
-        end = min((i + 1) * most, len(self.packs))
-        numbers = np.arange(i * most, end) if order is None \
-            else order[i * most:end]
+    def _step(self, i: int, epoch: int) -> List[int]:
+        most, count = self.size * self.ranks, len(self.packs)
+        first, end = min(i * most, count), min((i + 1) * most, count)
+        numbers = np.arange(first, end) if self.shuffle is None \
+            else shuffled(count, self.shuffle, epoch, first, end)
         size = -(-len(numbers) // self.ranks)
         if size == 0:
             return []

@@ -229,6 +229,46 @@ def first_own(number: int, rank: int, ranks: int, start: int) -> int:
     return lowest + (rank - lowest) % ranks - number
 
 
+def check_seed(shuffle: Optional[int]) -> None:
+    """Raises what fits if it is neither a seed nor None."""
+    if isinstance(shuffle, bool) or not (shuffle is None or
+                                         hasattr(shuffle, "__index__")):
+        raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
+    if shuffle is not None and not 0 <= shuffle < 2**64:
+        raise ValueError("the seed is %d, not from 0 to 2^64 - 1" % shuffle)
+
+
+def mix(state: np.ndarray) -> np.ndarray:
+    """What SplitMix64 gives next, of each state."""
+    z = state + np.uint64(0x9e3779b97f4a7c15)
+    z = (z ^ z >> np.uint64(30)) * np.uint64(0xbf58476d1ce4e5b9)
+    z = (z ^ z >> np.uint64(27)) * np.uint64(0x94d049bb133111eb)
+    return z ^ z >> np.uint64(31)
+
+
+def shuffled(count: int, seed: int, epoch: int, first: int = 0,
+             end: Optional[int] = None) -> np.ndarray:
+    """The numbers below `count` in the order of an epoch, or those at the
+    places from `first` to `end`.  It is the order of ps_shuffled in
+    packstream(3): a Feistel network, applied until a number is below `count`.
+    """
+    half = max(3, (max(count - 1, 0).bit_length() + 1) // 2)
+    key = mix(np.array([seed], np.uint64)) ^ np.uint64(epoch)
+    keys = mix(key + np.uint64(0x9e3779b97f4a7c15) *
+               np.arange(12, dtype=np.uint64))
+    bits, rest = np.uint64(half), np.uint64(64 - half)
+    numbers = np.arange(first, count if end is None else end, dtype=np.uint64)
+    left = np.arange(len(numbers))      # places of those still to be permuted
+    while len(left):
+        now = numbers[left]
+        a, b = now >> bits, now & np.uint64(2**half - 1)
+        for k in keys:
+            a, b = b, a ^ mix(k ^ b) >> rest
+        numbers[left] = now = a << bits | b
+        left = left[now >= count]
+    return numbers.astype(np.int64)
+
+
 def difference(head: Header, first: Header) -> str:
     """What records of one header have that those of the other have not."""
     for name, here, there in zip(head._fields[:7], head, first):
@@ -269,7 +309,7 @@ class Packs:
         not fill one for each rank are not given.  Numbers below `start` are
         passed over.  With `order`, an array of numbers, the records of a
         file come as it says, and rank and start count its places:
-        numpy.random.default_rng(seed).permutation(len(source)) shuffles.
+        shuffled(len(source), seed, epoch) is one.
         """
         if size < 1 or not 0 <= rank < ranks or start < 0:
             raise ValueError("size, rank, ranks or start is out of range")

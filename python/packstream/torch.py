@@ -36,6 +36,7 @@ from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
 from packstream.files import is_pipe, open as open_packs
+from packstream.packs import check_seed, shuffled
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
@@ -69,8 +70,7 @@ class PackDataset(IterableDataset):
                  order: Optional[np.ndarray] = None, drop_last: bool = False):
         if (rank is None) != (ranks is None):
             raise ValueError("rank and ranks go together")
-        if isinstance(shuffle, bool):
-            raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
+        check_seed(shuffle)
         if shuffle is not None and order is not None:
             raise ValueError("either order or shuffle")
         self.source, self.size, self.convert = source, size, convert
@@ -116,8 +116,7 @@ class PackDataset(IterableDataset):
         count = len(packs) if hasattr(packs, "__len__") else None
         order = self.order
         if self.shuffle is not None:
-            order = np.random.default_rng(
-                [self.shuffle, self.epoch]).permutation(count or 0)
+            order = shuffled(count or 0, self.shuffle, self.epoch)
         of = {"packs": count, "order_crc32": None if order is None else
               zlib.crc32(np.ascontiguousarray(order, np.int64))}
         if info:        # some workers are further than others

@@ -336,7 +336,7 @@ def deals(plain, compressed):
             (8, 2, {"cost": (0, 1), "shuffle": 7}), (3, 1, {"hidden": 0})):
         steps = deals_of(packs, size, ranks, **given)
         order = np.arange(len(packs)) if "shuffle" not in given else \
-            np.random.default_rng([7, 0]).permutation(len(packs))
+            pure.shuffled(len(packs), 7, 0)
         tokens, squares = given.get("cost", (6 * given.get("hidden", 0), 1))
         costs = [cost_of(packs[i], tokens, squares)
                  for i in range(len(packs))]
@@ -427,10 +427,12 @@ def deals_refused(plain):
             (ValueError, "unpack", (packs, 1, 0, 1, None, (1, 2, 3))),
             (TypeError, "seed", (packs, 1, 0, 1, 8, None, True)),
             (TypeError, "seed", (packs, 1, 0, 1, 8, None, 1.5)),
-            (ValueError, "negative", (packs, 1, 0, 1, 8, None, -1))):
+            (ValueError, "seed is -1", (packs, 1, 0, 1, 8, None, -1)),
+            (ValueError, "seed is", (packs, 1, 0, 1, 8, None, 2**64))):
         raises(error, words, packstream.Deal, *given)
     deal = packstream.Deal(packs, 1, 0, 1, 8)
     raises(ValueError, "start is -1", deal.set_epoch, 0, -1)
+    raises(ValueError, "epoch is -1", deal.set_epoch, -1)
     raises(TypeError, "integer", deal.set_epoch, 0, 1.5)
     raises(IndexError, "no step -1", deal.step, -1)
     raises(packstream.PackError, "64 bits",

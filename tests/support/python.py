@@ -256,10 +256,16 @@ def equal_ranks(path):
 
 
 def orders(path):
-    """A permutation, its ranks and its resumption; single records."""
+    """Permutations, their ranks and resumption; single records."""
     source = packs.open_packs(path)
     whole = tokens_of(source.batches(1))
-    order = np.random.default_rng(7).permutation(len(source))
+    # The numbers of epoch-t.c.
+    assert packs.shuffled(10, 7, 1).tolist() == [3, 7, 8, 6, 0, 4, 1, 2, 9, 5]
+    assert packs.shuffled(10, 7, 1, 4, 6).tolist() == [0, 4]
+    assert packs.shuffled(10**6, 7, 1, 0, 1).tolist() == [439635]
+    for n in (0, 1, 2, 63, 64, 65, 300):
+        assert sorted(packs.shuffled(n, 2**64 - 1, n)) == list(range(n))
+    order = packs.shuffled(len(source), 7, 0)
     for ranks in (1, 3):
         for rank in range(ranks):
             found = tokens_of(source.batches(2, rank, ranks, 2, order=order))

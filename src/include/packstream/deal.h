@@ -83,6 +83,22 @@ uint64_t ps_deal_bound(const ps_deal *deal);
 
 void ps_deal_free(ps_deal *deal);
 
+/* ---------------------------------------------------------------------
+ * Orders of epochs
+ *
+ * Each epoch of a training has its n packs in an order of its own, which
+ * follows from a seed: the same on every machine, and the same that
+ * packstream.Deal of the Python package has.
+ */
+
+/*
+ * Which of the packs 0 to n - 1 comes at `place`, also from 0 to n - 1: each
+ * at one place.  It takes no memory, and the same time at every place.  A
+ * place that is not below n is given back as it is.
+ */
+uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch,
+                     uint64_t place);
+
 #ifdef __cplusplus
 }
 #endif

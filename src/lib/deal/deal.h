@@ -10,6 +10,7 @@
  *     difference  a set of items for each rank, by differencing
  *     longest     the same, by longest processing time first
  *     exchange    evens the sets out: swaps items of the fullest one
+ *     epoch       the order of packs in an epoch
  *
  * Differencing is that of Karmarkar and Karp (1982) with equal counts, as the
  * trainer verl has it, too.  The sorted items are cut into blocks of one item
