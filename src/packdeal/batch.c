@@ -185,6 +185,16 @@ static void add_costs(batch *b)
     b->all.mean += total / ranks;
 }
 
+/* Passes over whole batches before --start, of which nothing is read. */
+static void pass(batch *b, input *in)
+{
+    const uint64_t whole = in->n_packs / b->most;
+
+    b->steps = b->conf->start < whole ? b->conf->start : whole;
+    b->n_packs = b->steps * b->most;
+    input_pass(in, b->n_packs);
+}
+
 static bool deal(batch *b)
 {
     ps_error err;
@@ -204,6 +214,8 @@ bool batch_next(batch *b, input *in)
 {
     const conf *c = b->conf;
 
+    if (c->seed_given && b->steps == 0)
+        pass(b, in);
     do {
         input_forget(in);
         if (!fill(b, in))

@@ -69,6 +69,13 @@ static const option_entry entries[] = {
      "packs that fill no global batch: short (default),\n"
      "dealt as they are; or drop",
      OPTION_WORD(conf, drop, lasts)},
+    {0, "seed", "SEED",
+     "packs in an order that is drawn for each epoch; files\n"
+     "must be regular ones",
+     OPTION_NUMBER(conf, seed, 0, UINT64_MAX), OPTION_GIVEN(conf, seed_given)},
+    {0, "epoch", "EPOCH", "which one, with --seed (default: 0)",
+     OPTION_NUMBER(conf, epoch, 0, UINT64_MAX),
+     OPTION_GIVEN(conf, epoch_given)},
     {0, "start", "STEP",
      "begin with this step, from 0 on: those before it\n"
      "were made",
@@ -148,5 +155,7 @@ int conf_check(conf *c)
         c->cost = ps_cost_attention(c->hidden == 0 ? DEFAULT_HIDDEN
                                                    : c->hidden);
     }
+    if (c->epoch_given && !c->seed_given)
+        return message_usage("--epoch: is for --seed");
     return check_output(c);
 }

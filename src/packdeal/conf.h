@@ -41,6 +41,10 @@ typedef struct conf {
     ps_cost cost;    /* zeros: that of attention */
     uint32_t hidden; /* for it; 0: not given */
     bool drop;       /* packs that fill no global batch */
+    bool seed_given; /* packs come in the order of an epoch */
+    uint64_t seed;
+    bool epoch_given;
+    uint64_t epoch;
     uint64_t start;  /* the first step; those before it were made */
     const char *output;  /* a pattern, see pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 0: shares are plain */

@@ -84,6 +84,7 @@ static void forget_files(input *in, const input_file *until)
 
         in->files = file->next;
         packs_close(&file->packs);
+        free(file->first_ids);
         files_close_input(file->fd);
         free(file);
     }
@@ -203,6 +204,106 @@ bool input_totals(input *in, const input_stream *s, ps_totals *totals)
     return true;
 }
 
+/* ---- In the order of an epoch ---- */
+
+/* Numbers the packs of the open file, and the sequences of its streams. */
+static bool shuffle_file(input *in)
+{
+    input_file *file = in->file;
+    const packs *p = &file->packs;
+    input_stream *s = in->stream;
+    ps_pack_info info;
+    ps_totals totals;
+    ps_error err;
+
+    if (p->file == NULL) {
+        message_error("%s: can only be read in its order, and --seed asks for "
+                      "another", files_input_name(file->name));
+        in->status = STATUS_DATA;
+        return false;
+    }
+    file->first = in->n_packs;
+    in->n_packs += ps_pack_file_packs(p->file);
+    file->first_ids = calloc(ps_pack_file_streams(p->file),
+                             sizeof *file->first_ids);
+    if (file->first_ids == NULL)
+        return fail_memory(in);
+    for (uint32_t i = 0; i < ps_pack_file_streams(p->file); i++) {
+        if (ps_pack_file_stream(p->file, i, &info, &totals, &err) != PS_OK)
+            return fail(in, file, &err);
+        file->first_ids[i] = s->totals.input_sequences;
+        add(&s->totals, &totals);
+        /* If one of them cannot be handed on, none can. */
+        if (info.version_minor > s->info->version_minor) {
+            s->info->version_minor = info.version_minor;
+            s->file = file;
+        }
+    }
+    return true;
+}
+
+bool input_shuffle(input *in, uint64_t seed, uint64_t epoch)
+{
+    int n = 0;
+
+    in->seed = seed;
+    in->epoch = epoch;
+    in->shuffled = calloc((size_t)in->n_names, sizeof *in->shuffled);
+    in->streams = in->stream = calloc(1, sizeof *in->stream);
+    if (in->shuffled == NULL || in->stream == NULL)
+        return fail_memory(in);
+    in->stream->file = in->file;
+    in->stream->info = malloc(sizeof *in->stream->info);
+    if (in->stream->info == NULL)
+        return fail_memory(in);
+    *in->stream->info = in->info;
+    do {
+        in->shuffled[n++] = in->file;
+        if (!shuffle_file(in))
+            return false;
+    } while (in->next < in->n_names && open_next(in));
+    return in->status == STATUS_OK;
+}
+
+void input_pass(input *in, uint64_t n)
+{
+    in->number += n;
+}
+
+/* The last file whose first pack is not behind this one. */
+static input_file *file_of(const input *in, uint64_t number)
+{
+    int low = 0;
+    int high = in->n_names - 1;
+
+    while (low < high) {
+        const int middle = low + (high - low + 1) / 2;
+
+        if (in->shuffled[middle]->first <= number)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return in->shuffled[low];
+}
+
+static bool next_shuffled(input *in, input_pack *pack)
+{
+    ps_error err;
+
+    if (in->number == in->n_packs)
+        return false;
+    pack->all = ps_shuffled(in->n_packs, in->seed, in->epoch, in->number++);
+    pack->file = file_of(in, pack->all);
+    pack->number = pack->all - pack->file->first;
+    pack->stream = in->stream;
+    if (ps_pack_file_head(pack->file->packs.file, pack->number, &pack->pack,
+                          &err) != PS_OK)
+        return fail(in, pack->file, &err);
+    pack->raise = pack->file->first_ids[pack->pack.stream];
+    return true;
+}
+
 /* ---- From pack to pack ---- */
 
 /* The next pack of the open file, or PS_END. */
@@ -222,6 +323,8 @@ bool input_next(input *in, input_pack *pack)
     ps_error err;
     ps_result r;
 
+    if (in->shuffled != NULL)
+        return next_shuffled(in, pack);
     while ((r = next_of_file(in, &pack->pack, &err)) == PS_END) {
         end_file(in);
         if (in->next == in->n_names || !open_next(in))
@@ -235,7 +338,10 @@ bool input_next(input *in, input_pack *pack)
             return false;
         in->n_seen = pack->pack.stream + 1;
     }
+    pack->file = in->file;
     pack->number = in->number++;
+    pack->all = in->n_packs++;
+    pack->raise = 0;
     pack->stream = in->stream;
     return true;
 }
@@ -246,9 +352,9 @@ bool input_read(input *in, input_pack *pack)
 
     if (pack->pack.record != NULL)
         return true;
-    return ps_pack_file_read(pack->stream->file->packs.file, pack->number,
+    return ps_pack_file_read(pack->file->packs.file, pack->number,
                              &pack->pack, &err) == PS_OK ||
-           fail(in, pack->stream->file, &err);
+           fail(in, pack->file, &err);
 }
 
 bool input_count(input *in, uint64_t *n)
@@ -257,7 +363,9 @@ bool input_count(input *in, uint64_t *n)
     ps_error err;
     ps_result r;
 
-    *n = 0;
+    *n = in->n_packs;
+    if (in->shuffled != NULL)
+        return true;
     do {
         if (in->file->packs.file != NULL)
             *n += in->number = ps_pack_file_packs(in->file->packs.file);
@@ -284,7 +392,7 @@ static void forget_streams(input *in, const input_stream *until)
 
 void input_forget(input *in)
 {
-    if (in->stream == NULL)
+    if (in->stream == NULL || in->shuffled != NULL)
         return;
     forget_streams(in, in->stream);
     forget_files(in, in->stream->file);
@@ -302,5 +410,6 @@ int input_end(input *in)
 {
     forget_streams(in, NULL);
     forget_files(in, NULL);
+    free(in->shuffled);
     return in->status;
 }

@@ -2,7 +2,8 @@
  * input.h - the packs of all inputs, in their order.
  *
  * Of a regular file it gives heads, and reads a pack when it is asked for.  A
- * pipe gives each pack once, whole.
+ * pipe gives each pack once, whole.  The packs of regular files can also come
+ * in another order; then they are those of one stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,6 +22,8 @@ typedef struct input_file {
     int fd;
     packs packs;
     bool ended; /* all packs were given */
+    uint64_t first;      /* shuffled: number of its first pack through all... */
+    uint64_t *first_ids; /* ...and sequences before each of its streams */
     struct input_file *next;
 } input_file;
 
@@ -41,8 +44,11 @@ typedef struct input_stream {
 
 /* A pack of an input. */
 typedef struct input_pack {
-    ps_pack pack;    /* of a regular file without its record */
-    uint64_t number; /* in its file */
+    ps_pack pack; /* of a regular file without its record */
+    input_file *file;
+    uint64_t number;  /* in its file */
+    uint64_t all;     /* through all files */
+    uint64_t raise;   /* what becomes of its ids: this is added */
     input_stream *stream;
 } input_pack;
 
@@ -52,7 +58,11 @@ typedef struct input {
     int next;            /* index of the next name */
     input_file *files;   /* that are open, the oldest first */
     input_file *file;    /* that is read, the last of them */
-    uint64_t number;     /* of its next pack */
+    uint64_t number;     /* of its next pack; shuffled: the next place */
+    uint64_t n_packs;    /* that were given; shuffled: that there are */
+    input_file **shuffled; /* all files, or NULL */
+    uint64_t seed;
+    uint64_t epoch;
     input_stream *streams; /* of packs that were given, the oldest first */
     input_stream *stream;  /* the last of them */
     uint32_t n_seen;       /* streams of this file that were come to */
@@ -64,6 +74,15 @@ typedef struct input {
 
 /* Opens the first file; false after a message. */
 bool input_begin(input *in, const char *const *names, int n_names);
+
+/*
+ * Has packs come in the order of an epoch, those of all files as of one stream.
+ * False after a message.
+ */
+bool input_shuffle(input *in, uint64_t seed, uint64_t epoch);
+
+/* Passes over `n` packs that there are, in that order. */
+void input_pass(input *in, uint64_t n);
 
 /*
  * The next pack; the record of one from a pipe is there until the next call.

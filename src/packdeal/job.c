@@ -22,6 +22,12 @@ static int either(int status, int other)
     return status != STATUS_OK ? status : other;
 }
 
+static bool begin(input *in, const conf *c)
+{
+    return input_begin(in, c->names, c->n_names) &&
+           (!c->seed_given || input_shuffle(in, c->seed, c->epoch));
+}
+
 static void report(const batch *b)
 {
     const batch_costs *all = &b->all;
@@ -63,7 +69,7 @@ static bool write_batch(shares *s, batch *b, input *in,
         if (p->stream != *stream && !turn(s, in, stream, p->stream))
             return false;
         if (shares_have(s, b->ranks[i]) &&
-            (!input_read(in, p) || !shares_put(s, b->ranks[i], &p->pack)))
+            (!input_read(in, p) || !shares_put(s, b->ranks[i], p)))
             return false;
     }
     return shares_push(s);
@@ -94,8 +100,8 @@ int job_shares(const conf *c)
     input in;
     int status;
 
-    if (input_begin(&in, c->names, c->n_names) && batch_open(&b, c, true) &&
-        shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
+    if (begin(&in, c) && batch_open(&b, c, true) && shares_open(&s, c) &&
+        (c->no_sandbox || shares_sandbox(&s)))
         write_all(&s, &b, &in);
     status = either(in.status, b.status);
     status = shares_end(&s, status);
@@ -112,12 +118,11 @@ static void print_step(const conf *c, const batch *b)
 {
     const uint32_t first = c->rank_given ? c->rank : 0;
     const uint32_t end = c->rank_given ? c->rank + 1 : c->ranks;
-    const uint64_t before = b->n_packs - b->n;
 
     for (uint32_t rank = first; rank < end; rank++) {
         printf("%" PRIu64 " %" PRIu32, b->steps - 1, rank);
         for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i])
-            printf(" %" PRIu64, before + i);
+            printf(" %" PRIu64, b->packs[i].all);
         putchar('\n');
     }
 }
@@ -128,7 +133,7 @@ int job_list(const conf *c)
     input in;
     int status;
 
-    if (input_begin(&in, c->names, c->n_names) && batch_open(&b, c, false))
+    if (begin(&in, c) && batch_open(&b, c, false))
         while (batch_next(&b, &in) && !ferror(stdout))
             print_step(c, &b);
     status = either(in.status, b.status);
@@ -148,7 +153,7 @@ int job_steps(const conf *c)
     input in;
     int status;
 
-    counted = input_begin(&in, c->names, c->n_names) && input_count(&in, &n);
+    counted = begin(&in, c) && input_count(&in, &n);
     status = input_end(&in);
     if (!counted)
         return status;

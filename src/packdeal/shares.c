@@ -128,6 +128,7 @@ bool shares_begin(shares *s, const ps_pack_info *info, const char *name)
             .compressed = s->conf->zstd_level != 0,
             .level = (int)s->conf->zstd_level,
             .threads = !one->regular || s->conf->zstd_level != 0,
+            .shuffled = s->conf->seed_given,
         };
 
         const ps_result r = ps_pack_writer_open(&one->writer, one->fd, info,
@@ -192,13 +193,15 @@ bool shares_have(const shares *s, uint32_t rank)
     return share_of(s, rank) != NULL;
 }
 
-bool shares_put(shares *s, uint32_t rank, const ps_pack *pack)
+bool shares_put(shares *s, uint32_t rank, const input_pack *pack)
 {
     share *one = share_of(s, rank);
     ps_error err;
 
-    return one == NULL ||
-           ps_pack_writer_put(one->writer, pack, &err) == PS_OK ||
+    if (one == NULL)
+        return true;
+    ps_pack_writer_raise_ids(one->writer, pack->raise);
+    return ps_pack_writer_put(one->writer, &pack->pack, &err) == PS_OK ||
            fail_output(s, one, &err);
 }
 

@@ -63,7 +63,7 @@ bool shares_finish(shares *s);
 bool shares_have(const shares *s, uint32_t rank);
 
 /* Writes a pack to the share of a rank, if there is one.  As above. */
-bool shares_put(shares *s, uint32_t rank, const ps_pack *pack);
+bool shares_put(shares *s, uint32_t rank, const input_pack *pack);
 
 /* Has what readers wait for written.  False after a message. */
 bool shares_push(shares *s);

@@ -361,6 +361,94 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     absent r0 r1 r0.new r1.new
 }
 
+# ------------------------------------------------------------------- epochs
+
+@test "--seed has each pack once, in an order of each epoch" {
+    uneven
+    n=$(packdeal -n 1 -b 1 --steps --seed=7 x.pks x.pks)
+    for epoch in 0 1 18446744073709551615; do
+        packdeal -n 3 -b 4 --list --seed=7 --epoch=$epoch x.pks x.pks \
+            >epoch$epoch
+        cut -d ' ' -f 3- epoch$epoch | tr ' ' '\n' | sort -n |
+            diff - <(seq 0 $((n - 1)))
+    done
+    run -1 cmp -s epoch0 epoch1
+    packdeal -n 3 -b 4 --list --seed=7 x.pks x.pks | cmp - epoch0
+    packdeal -n 3 -b 4 --list --seed=8 x.pks x.pks >other
+    run -1 cmp -s epoch0 other
+    # The numbers of epoch-t.c.
+    draw 10 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >y.pks
+    packdeal -n 1 -b 10 --list --seed=7 --epoch=1 y.pks |
+        diff - <(echo 0 0 3 7 8 6 0 4 1 2 9 5)
+    for start in 1 9 $((n / 12)); do
+        packdeal -n 3 -b 4 --list --seed=7 --start=$start x.pks x.pks |
+            diff - <(awk -v start=$start '$1 >= start' epoch0)
+    done
+}
+
+@test "shuffled shares are streams with these packs" {
+    skip_without python3
+    uneven
+    packstream -q -L 128 -d 14 x.tok >x.pks
+    packstream -q -L 128 -d 14 --shuffle=3 --zstd=1 x.tok >y.zst
+    zstd -qdc y.zst >y.pks
+    tokcat --from=ids /dev/null | packstream -q -L 128 -d 14 >none.pks
+    cat none.pks x.pks none.pks y.pks >xy.pks
+    cat xy.pks x.pks y.pks none.pks >all.pks
+    deal=(packdeal -q -n 3 -b 4 --seed=5 --epoch=2)
+    "${deal[@]}" -o r%d xy.pks x.pks y.zst none.pks
+    "${deal[@]}" --list all.pks | support packdeal.py shuffled 3 all.pks r%d
+    packstat -q --verify r0 r1 r2
+    packcat --to=ids r0 r1 r2 | sort >got
+    packcat --to=ids all.pks | sort | cmp - got
+    "${deal[@]}" --rank=1 all.pks | cmp - r1
+    "${deal[@]}" --rank=1 --zstd=1 all.pks | zstd -qdc | cmp - r1
+    "${deal[@]}" --rank=1 --start=50 all.pks >rest
+    support packdeal.py tail 200 r1 rest
+    mkfifo fifo
+    cat fifo >got &
+    "${deal[@]}" --rank=1 -o fifo all.pks
+    wait
+    cmp got r1
+}
+
+@test "--seed refuses what has one order" {
+    skip_without python3
+    uneven
+    packstream -q -L 128 -d 5 x.tok >y.pks
+    zstd -q x.pks
+    head -c -1 x.pks >cut.pks
+    why=': can only be read in its order, and --seed asks for another'
+    for option in --rank=1 --list --steps -or%d; do
+        deal=(packdeal -q -n 2 -b 4 --seed=1 "$option")
+        speaker=packdeal refused 65 "stdin$why" \
+            sh -c 'cat x.pks | "$@"' - "${deal[@]}"
+        speaker=packdeal refused 65 "x.pks.zst$why" \
+            "${deal[@]}" x.pks x.pks.zst
+        speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
+            "${deal[@]}" x.pks y.pks
+        speaker=packdeal refused 65 'cut.pks: no whole END stands' \
+            "${deal[@]}" x.pks cut.pks
+        speaker=packdeal refused 1 'missing: No such file' \
+            "${deal[@]}" x.pks missing
+        speaker=packdeal refused 65 'there are 7 steps, and none is left' \
+            "${deal[@]}" -n 3 -b 12 --start=7 x.pks
+        speaker=packdeal refused 65 'packs for 9999 ranks' \
+            "${deal[@]}" -n 9999 --start=1 x.pks
+    done
+    absent r0 r1 r0.new r1.new
+    cp x.pks flipped
+    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 100))
+    speaker=packdeal refused 65 'flipped: ' \
+        packdeal -q -n 2 -b 4 --seed=1 -o r%d flipped
+    cp x.pks later
+    poke later "header 12" 65537
+    packdeal --list --seed=1 -n 2 -b 4 x.pks later >/dev/null
+    speaker=packdeal refused 65 'later: packs of format version 1.1 may' \
+        packdeal -q -n 2 -b 4 --seed=1 -o r%d x.pks later
+    absent r0 r1 r0.new r1.new
+}
+
 # ------------------------------------------------------------------- pipes
 
 # readers R: R of them, each of a FIFO r0, r1 and so on; got0, got1...
@@ -516,6 +604,9 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         bad_option "--start=$start: must be a number from 0 to \
 18446744073709551615" -n 2 -b 2 --rank=0 --start=$start
     done
+    bad_option '--epoch: is for --seed' -n 2 -b 2 --rank=0 --epoch=0
+    bad_option '--seed=x: must be a number from 0 to 18446744073709551615' \
+        -n 2 -b 2 --rank=0 --seed=x
     bad_option '-o: is empty' -n 2 -b 2 --rank=0 -o ''
     bad_option '-o: nothing is written with --list' -n 2 -b 2 --list -o r%d
     bad_option '-o: nothing is written with --steps' -n 2 -b 2 --steps -o r%d

@@ -4,6 +4,8 @@
                                 once, each step's among those of that step
     packdeal.py tail N SHARE TAIL   TAIL has the packs of SHARE, without the
                                 first N
+    packdeal.py shuffled R WHOLE PATTERN    stdin has what --list prints: each
+                                share has these packs, as those of one stream
     packdeal.py best R B H WHOLE    stdin has what --list prints: no deal of a
                                 step is better
 
@@ -127,6 +129,40 @@ def tail(n, share, rest):
     (packs, totals), (left, totals_left) = map(packs_of, (share, rest))
     assert left == packs[int(n):] and left
     assert totals_left == totals[-len(totals_left):]
+
+
+def raised(stream, pack, by):
+    """The pack in a shuffled share, where the stream comes behind others."""
+    at, = struct.unpack_from("<I", stream.header, 256 + 64 + 28)
+    n, = struct.unpack_from("<I", pack, 40)
+    ids = struct.unpack_from("<%dQ" % n, pack, at)
+    new = bytearray(pack)
+    struct.pack_into("<Q", new, 24, 0)
+    struct.pack_into("<%dQ" % n, new, at, *(i + by for i in ids))
+    return content(new)
+
+
+def shuffled(ranks, whole, pattern):
+    packs, totals = [], dict.fromkeys(TOTALS, 0)
+    streams = read(whole)
+    for stream in streams:
+        packs += [raised(stream, pack, totals["input_sequences"])
+                  for pack in stream.packs]
+        for name in TOTALS:
+            totals[name] += stream.end[name]
+    wanted = [[] for _ in range(int(ranks))]
+    for line in sys.stdin:
+        _, rank, *numbers = map(int, line.split())
+        wanted[rank] += numbers
+    assert sorted(sum(wanted, [])) == list(range(len(packs)))
+    for rank, numbers in enumerate(wanted):
+        share, = read(pattern % rank)
+        assert [content(p) for p in share.packs] == [packs[i] for i in numbers]
+        first, header = streams[0].meaning(), share.meaning()
+        assert header[:32] + header[36:] == first[:32] + first[36:]
+        assert header[32:36] == struct.pack("<I", 1 << 24)
+        for name in "input_sequences", "input_tokens":
+            assert share.end[name] == totals[name]
 
 
 def costs_of(whole, hidden):

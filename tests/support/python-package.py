@@ -354,15 +354,15 @@ def deals(plain, compressed):
             dealt_round = [sum(costs[n] for n in wanted[r::ranks])
                            for r in range(ranks)]
             assert max(sums) <= max(dealt_round)
-        if "shuffle" not in given:
-            told = subprocess.run(
-                ["packdeal", "--list", "-n%d" % ranks, "-b%d" % size,
-                 "--cost=%d:%d" % (tokens, squares), plain, compressed, plain],
-                check=True, stdout=subprocess.PIPE)
-            assert [list(map(int, line.split()))
-                    for line in told.stdout.decode().splitlines()] == [
-                [i, rank, *own] for i, step in enumerate(steps)
-                for rank, own in enumerate(step)]
+        told = subprocess.run(
+            ["packdeal", "--list", "-n%d" % ranks, "-b%d" % size,
+             "--cost=%d:%d" % (tokens, squares), plain, compressed, plain] +
+            ["--seed=%d" % seed for seed in [given.get("shuffle")] if seed],
+            check=True, stdout=subprocess.PIPE)
+        assert [list(map(int, line.split()))
+                for line in told.stdout.decode().splitlines()] == [
+            [i, rank, *own] for i, step in enumerate(steps)
+            for rank, own in enumerate(step)]
         dropped = deals_of(packs, size, ranks, drop_last=True, **given)
         assert dropped == steps[:len(packs) // most]
         assert 2 * most < len(packs) and len(packs) % most

@@ -87,8 +87,8 @@ void ps_deal_free(ps_deal *deal);
  * Orders of epochs
  *
  * Each epoch of a training has its n packs in an order of its own, which
- * follows from a seed: the same on every machine, and the same that
- * packstream.Deal of the Python package has.
+ * follows from a seed: the same on every machine, and the same as packdeal(1)
+ * --seed and packstream.Deal of the Python package have.
  */
 
 /*

@@ -324,9 +324,10 @@ PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
 /* ---------------------------------------------------------------------
  * Packs out: a share of a stream
  *
- * Some of the packs of a stream, in their order, make a stream of their own, a
- * share of it: a pack stream like any other, but for what packstream(5)
- * says of "Shares".  ps_packer makes packs; a pack writer hands them on.
+ * Some of the packs of a stream make a stream of their own, a share of it, in
+ * their order unless it is shuffled: a pack stream like any other, but for what
+ * packstream(5) says of "Shares".  ps_packer makes packs; a pack writer hands
+ * them on.
  */
 
 /* As in ps_packer_options.  Zeros: plain, written by the caller. */
@@ -334,6 +335,8 @@ typedef struct ps_pack_writer_options {
     bool compressed;
     int level;
     uint32_t threads;
+    bool shuffled; /* packs come in any order, and perhaps of several streams:
+                      watermarks are 0, and the window is the greatest */
 } ps_pack_writer_options;
 
 typedef struct ps_pack_writer ps_pack_writer;
@@ -357,6 +360,13 @@ PS_MUST_CHECK ps_result ps_pack_writer_open(
 PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
                                            const ps_pack *pack,
                                            ps_error *err);
+
+/*
+ * From now on `by` is added to the ids of packs, which is 0 at first: so many
+ * sequences the input had before those of the stream that they are of.  For
+ * shares that are shuffled, of several streams as one.
+ */
+void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
 /*
  * Has all packs so far written soon, without waiting for it; without threads

@@ -185,6 +185,16 @@ void ps_record_renumber(unsigned char *bytes, uint64_t index)
     store_u64(bytes + AT_INDEX, index);
 }
 
+void ps_record_shuffle(const ps_pack_info *info, unsigned char *bytes,
+                       uint32_t n_seq, uint64_t raise)
+{
+    unsigned char *id = bytes + info->fields[PS_FIELD_SEQ_ID].offset;
+
+    store_u64(bytes + AT_WATERMARK, 0);
+    for (uint32_t i = 0; i < n_seq; i++, id += 8)
+        store_u64(id, load_u64(id) + raise);
+}
+
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes)
 {
     store_u64(bytes, ps_hash(bytes + AT_MAGIC, record_bytes - AT_MAGIC));

@@ -21,6 +21,8 @@ struct ps_pack_writer {
     int fd;
     ps_output_options options;
     ps_output *output;
+    bool shuffled;
+    uint64_t raise;    /* added to ids */
     bool ended;        /* no stream follows */
     ps_pack_info info; /* of this stream, as all below */
     uint64_t digest;   /* so far */
@@ -37,6 +39,8 @@ static ps_result begin(ps_pack_writer *w, const ps_pack_info *info,
 
     w->info = *info;
     w->info.share = true;
+    if (w->shuffled)
+        w->info.window = PS_MAX_WINDOW;
     w->info.n_records = w->info.n_sequences = w->info.n_tokens = PS_UNKNOWN;
     w->info.max_seqlen = w->info.min_fill = PS_UNKNOWN;
     ps_pack_header_encode(&w->info, header);
@@ -77,6 +81,7 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     if (w == NULL)
         return ps_fail_memory(err);
     w->fd = fd;
+    w->shuffled = options->shuffled;
     w->options = (ps_output_options){
         .largest = record,
         .threads = options->threads,
@@ -116,6 +121,7 @@ static void count(ps_pack_writer *w, const ps_pack *pack)
 ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
                              ps_error *err)
 {
+    ps_pack written = *pack;
     unsigned char *bytes;
     ps_result r;
 
@@ -128,10 +134,18 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
         return r;
     memcpy(bytes, pack->record, w->info.record_bytes);
     ps_record_renumber(bytes, w->totals.packs);
+    if (w->shuffled)
+        ps_record_shuffle(&w->info, bytes, pack->n_seq, w->raise);
     ps_record_finalize(bytes, w->info.record_bytes);
     w->digest = ps_pack_digest(w->digest, bytes);
-    count(w, pack);
+    written.record = bytes;
+    count(w, &written);
     return PS_OK;
+}
+
+void ps_pack_writer_raise_ids(ps_pack_writer *w, uint64_t by)
+{
+    w->raise = by;
 }
 
 ps_result ps_pack_writer_push(ps_pack_writer *w, ps_error *err)

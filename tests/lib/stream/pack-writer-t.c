@@ -96,7 +96,8 @@ static void check_share(const bytes *b, const expected *e, uint32_t which)
 static void try_shares(const bytes *whole)
 {
     static const ps_pack_writer_options options[] = {
-        {0}, {.threads = 1}, {true, 1, 0}, {true, 3, 2}};
+        {0}, {.threads = 1}, {.compressed = true, .level = 1},
+        {.compressed = true, .level = 3, .threads = 2}};
     static const uint32_t which[] = {0, ALL, EVERY(2), EVERY(5), EVERY(1000)};
     expected e = read_whole(whole);
 
@@ -198,7 +199,8 @@ static void test_streams(void **state)
 {
     static const uint32_t windows[] = {9, 4, 5};
     static const ps_pack_writer_options options[] = {
-        {0}, {.threads = 1}, {true, 1, 0}, {true, 1, 1}};
+        {0}, {.threads = 1}, {.compressed = true, .level = 1},
+        {.compressed = true, .level = 1, .threads = 1}};
     expected e[COUNT(windows)];
     bytes all = {0};
     ps_pack_file *file;
@@ -418,7 +420,8 @@ static void test_no_output(void **state)
 {
     bytes b = make_pack_stream(4000, 50, 3);
     expected e = read_whole(&b);
-    const ps_pack_writer_options options[] = {{0}, {true, 1, 0}};
+    const ps_pack_writer_options options[] = {
+        {0}, {.compressed = true, .level = 1}};
 
     for (size_t i = 0; i < COUNT(options); i++) {
         ps_result r = PS_OK;
@@ -450,7 +453,8 @@ static void test_late_failure(void **state)
 {
     bytes b = make_pack_stream(40, 5, 3);
     expected e = read_whole(&b);
-    const ps_pack_writer_options options[] = {{0}, {true, 1, 0}};
+    const ps_pack_writer_options options[] = {
+        {0}, {.compressed = true, .level = 1}};
 
     for (size_t i = 0; i < COUNT(options); i++) {
         int fd = open_empty();
@@ -496,6 +500,61 @@ static void test_unpacked(void **state)
     free_bytes(&b);
 }
 
+/* Any order, and ids that count on from another stream's. */
+static void test_shuffled(void **state)
+{
+    const ps_pack_writer_options options = {.shuffled = true};
+    bytes b = make_pack_stream(400, 50, 3);
+    expected e = read_whole(&b);
+    int fd = open_empty();
+    ps_pack_writer *w;
+    expected got;
+    ps_error err;
+
+    assert_true(e.n > 20);
+    assert_ok(ps_pack_writer_open(&w, fd, &e.info, &options, &err), &err);
+    for (uint64_t i = e.n; i-- > 0;) {
+        ps_pack pack = e.packs[i];
+
+        pack.record = e.records[i];
+        ps_pack_writer_raise_ids(w, i % 2 ? 5000 : 0);
+        assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
+    }
+    e.totals.input_sequences += 5000;
+    assert_ok(ps_pack_writer_end(w, &e.totals, NULL, &err), &err);
+    assert_ok(ps_pack_writer_finish(w, &err), &err);
+    ps_pack_writer_free(w);
+
+    free_bytes(&b);
+    b = read_back(fd);
+    got = read_whole(&b);
+    assert_int_equal(got.info.window, PS_MAX_WINDOW);
+    assert_int_equal(got.n, e.n);
+    for (uint64_t i = 0; i < e.n; i++) {
+        const ps_pack *pack = &got.packs[i];
+        ps_pack old = e.packs[e.n - 1 - i];
+
+        old.record = e.records[e.n - 1 - i];
+        assert_int_equal(pack->index, i);
+        assert_int_equal(pack->watermark, 0);
+        assert_int_equal(pack->n_tok, old.n_tok);
+        for (uint32_t k = 0; k < old.n_seq; k++) {
+            ps_pack now = *pack;
+
+            now.record = got.records[i];
+            assert_int_equal(ps_pack_piece(&got.info, &now, k).id,
+                             ps_pack_piece(&e.info, &old, k).id +
+                                 ((e.n - 1 - i) % 2 ? 5000 : 0));
+        }
+    }
+    assert_true(got.totals.max_displacement >= 5000);
+    check_end(&got.totals, &e.totals);
+    (void)close(fd);
+    free_expected(&got);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_no_output),
         cmocka_unit_test(test_late_failure),
         cmocka_unit_test(test_unpacked),
+        cmocka_unit_test(test_shuffled),
     };
 
     return run_as_tap("pack-writer", tests, NULL);
