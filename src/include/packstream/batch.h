@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "packs.h"
+#include "deal.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -215,7 +215,10 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  *
  * Ranks that read the same input share it without talking to each other: of
  * every `ranks` x `packs` packs each gets those whose number, counted from 0
- * through all streams, is `rank` modulo `ranks`.
+ * through all streams, is `rank` modulo `ranks`.  With a cost the same packs
+ * are dealt by that, so that the greatest cost of a rank is small: each rank
+ * has the batches that packdeal(1) --rank gives it, and keeps the packs of all
+ * ranks in memory for that, `ranks` x `packs` of them.
  */
 
 /* What becomes of packs that do not fill the batches of all ranks. */
@@ -245,6 +248,7 @@ typedef struct ps_loader_options {
     uint32_t ranks; /* 0: 1 */
     ps_view view;
     ps_last last;
+    ps_cost cost;  /* zeros: packs are not dealt, but go to ranks in turn */
     uint32_t keep;    /* batches that stay valid, with the last; 0: 1 */
     uint32_t buffers; /* more than `keep`, at most PS_LOADER_BUFFERS; 0: as many
                          as do well, if memory is NULL */
@@ -264,7 +268,8 @@ typedef struct ps_loader_options {
  * records as they lie.
  */
 typedef struct ps_batch {
-    uint64_t first;   /* number of its first pack, through all streams */
+    uint64_t first;   /* number of its first pack, through all streams; if it
+                         has none, that of a pack it might have had */
     uint32_t n_packs; /* without those of padding */
     uint32_t n_seq;   /* in them */
     uint32_t n_tok;
@@ -308,7 +313,8 @@ typedef struct ps_loader ps_loader;
  * reader's wait hook is removed, except with no_thread.  The options are
  * copied; the buffers are used until the loader is freed.
  * PS_OK, PS_ERR_ARGUMENT (also: the reader is one that shares, a buffer is not
- * at a multiple of 16 bytes), _LIMIT, _MEMORY, _IO.
+ * at a multiple of 16 bytes, more than PS_MAX_DEAL packs are to be dealt),
+ * _LIMIT, _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
                                        ps_pack_reader *reader,
@@ -325,7 +331,8 @@ const ps_pack_info *ps_loader_info(const ps_loader *loader);
  *
  * PS_OK; PS_END, once all of the input has been checked, as by
  * ps_pack_reader_next.  A failure comes behind the batches that were whole
- * before it, and again with every further call.  As ps_pack_reader_next.
+ * before it, and again with every further call.  As ps_pack_reader_next; if
+ * packs are dealt also PS_ERR_LIMIT, as ps_pack_cost and ps_deal_make.
  */
 PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
                                        ps_error *err);

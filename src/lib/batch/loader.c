@@ -65,6 +65,8 @@ ps_result ps_loader_open(ps_loader **loader, ps_pack_reader *reader,
                              err);
     if (r == PS_OK)
         r = make_slots(l, err);
+    if (r == PS_OK)
+        r = ps_loader_open_round(l, err);
     if (r == PS_OK) {
         ps_pack_reader_save(reader, l->mark);
         if (!l->options.no_thread)
@@ -100,6 +102,7 @@ void ps_loader_free(ps_loader *l)
     (void)pthread_cond_destroy(&l->slots_freed);
     (void)pthread_cond_destroy(&l->batch_ready);
     (void)pthread_mutex_destroy(&l->lock);
+    ps_loader_free_round(l);
     free(l->heads);
     free(l->slots);
     free(l->own);

@@ -3,7 +3,7 @@
  * them.
  *
  * The room `batch` gives packs to trainers: as views, as arrays, in batches.
- * It reads packs with stream, and may use base, io, format and stream.
+ * It reads packs with stream, and may use base, deal, io, format and stream.
  *
  * spans.h, view.c   a pack as the boundaries of its sequences, a ps_spans;
  *                   fields of packs as one array.
@@ -12,6 +12,7 @@
  * loader_layout.c   checks the options, lays out a buffer.
  * loader_fill.c     reads a batch into its buffer, through the reader or
  *                   straight from a file, and merges its boundaries.
+ * loader_deal.c     deals the packs of all ranks by their costs.
  * loader_threads.c  threads that fill buffers ahead of their use.
  *
  * A slot is a buffer and the batch in it.  The slots are a ring, in which
@@ -52,6 +53,15 @@ typedef struct ps_loader_thread {
     pthread_t id;
 } ps_loader_thread;
 
+/* A round whose packs are dealt: those of all ranks. */
+typedef struct ps_loader_round {
+    ps_deal *deal; /* NULL: packs are not dealt */
+    unsigned char *records;
+    ps_pack *heads;
+    uint64_t *costs;
+    uint32_t *ranks; /* who gets each */
+} ps_loader_round;
+
 struct ps_loader {
     ps_pack_reader *reader;
     ps_pack_info info;
@@ -74,6 +84,7 @@ struct ps_loader {
 
     /* These, and the reader, are the thread's whose turn it is. */
     uint64_t next_offset; /* direct: of the next batch in the input */
+    ps_loader_round round;
 
     /* The lock guards these. */
     pthread_mutex_t lock;
@@ -101,6 +112,19 @@ uint32_t ps_loader_group(uint64_t bytes);
 
 /* Reads the next batch into a slot; may take as long as the input does. */
 void ps_loader_fill(ps_loader *loader, ps_slot *slot);
+
+/* ---- Rounds that are dealt ---- */
+
+/* Makes room for a round, if packs are to be dealt. */
+ps_result ps_loader_open_round(ps_loader *loader, ps_error *err);
+void ps_loader_free_round(ps_loader *loader);
+
+/* Copies pack `i` of the round. */
+ps_result ps_loader_keep(ps_loader *loader, uint64_t i, const ps_pack *pack,
+                         ps_error *err);
+
+/* Says in round.ranks who gets each of the `n` packs that were kept. */
+ps_result ps_loader_deal(ps_loader *loader, uint64_t n, ps_error *err);
 
 /* ---- Batches that are read where they lie in a file ---- */
 

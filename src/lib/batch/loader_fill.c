@@ -114,10 +114,37 @@ static void finish(const ps_loader *l, ps_slot *slot)
     ps_pack_reader_save(l->reader, slot->mark);
 }
 
+/* Copies a pack into the slot, as the next of the batch. */
+static void take(const ps_loader *l, ps_slot *slot, const ps_pack *pack)
+{
+    ps_batch *b = &slot->batch;
+    unsigned char *to = record_at(l, slot, b->n_packs);
+
+    memcpy(to, pack->record, l->info.record_bytes);
+    slot->heads[b->n_packs] = *pack;
+    slot->heads[b->n_packs++].record = to;
+}
+
+/* Deals the `n` packs of a round, the last that were read, and takes ours. */
+static ps_result take_dealt(ps_loader *l, ps_slot *slot, uint64_t n)
+{
+    const uint64_t first = ps_pack_reader_packs(l->reader) - n;
+    const ps_result r = ps_loader_deal(l, n, &slot->err);
+
+    for (uint64_t i = 0; r == PS_OK && i < n; i++)
+        if (l->round.ranks[i] == l->options.rank) {
+            if (slot->batch.n_packs == 0)
+                slot->batch.first = first + i;
+            take(l, slot, &l->round.heads[i]);
+        }
+    return r;
+}
+
 void ps_loader_fill(ps_loader *l, ps_slot *slot)
 {
     const ps_loader_options *o = &l->options;
     const uint64_t round = (uint64_t)o->packs * o->ranks;
+    const bool is_dealt = l->round.deal != NULL;
     ps_batch *b = &slot->batch;
     uint64_t n = 0;
     ps_result r = PS_OK;
@@ -129,14 +156,17 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
         r = ps_pack_reader_next(l->reader, &pack, &slot->err);
         if (r != PS_OK)
             break;
+        if (is_dealt)
+            r = ps_loader_keep(l, n, &pack, &slot->err);
+        else if ((ps_pack_reader_packs(l->reader) - 1) % o->ranks == o->rank)
+            take(l, slot, &pack);
         n++;
-        if ((ps_pack_reader_packs(l->reader) - 1) % o->ranks == o->rank) {
-            unsigned char *to = record_at(l, slot, b->n_packs);
+    }
+    if (is_dealt && n > 0 &&
+        (r == PS_OK || (r == PS_END && o->last != PS_LAST_DROP))) {
+        const ps_result dealt = take_dealt(l, slot, n);
 
-            memcpy(to, pack.record, l->info.record_bytes);
-            pack.record = to;
-            slot->heads[b->n_packs++] = pack;
-        }
+        r = dealt == PS_OK ? r : dealt;
     }
     /* A last round that is not whole may still give a batch. */
     if (r == PS_END && ((o->last == PS_LAST_SHORT && b->n_packs > 0) ||

@@ -78,6 +78,8 @@ static void test_refused(void **state)
     memory[0] = memory[1];
     REFUSE(PS_ERR_ARGUMENT, .packs = 1, .memory = memory, .buffers = 2);
     REFUSE(PS_ERR_LIMIT, .packs = UINT32_MAX);
+    REFUSE(PS_ERR_ARGUMENT, .packs = 2, .ranks = PS_MAX_DEAL,
+           .cost.tokens = 1);
 #undef REFUSE
     assert_result(ps_loader_plan(&g.e.info,
                                  &(ps_loader_options){.packs = 1 << 30},
@@ -100,6 +102,31 @@ static void test_shared_reader(void **state)
     assert_ok(ps_pack_reader_share(r, 0, 2, &err), &err);
     assert_result(ps_loader_open(&l, r, &o, &err), PS_ERR_ARGUMENT, &err);
     close_packs(r, fd);
+    free_given(&g);
+}
+
+/* Costs that are too great, of a pack or of all in a round. */
+static void test_costs(void **state)
+{
+    given g = make_stream();
+    const uint64_t costs[] = {UINT64_MAX, UINT64_MAX / g.e.info.capacity};
+
+    for (size_t i = 0; i < COUNT(costs); i++) {
+        const ps_loader_options o = {
+            .packs = 3, .ranks = 2, .cost.tokens = costs[i]};
+        int fd;
+        ps_pack_reader *r = open_packs(&g.b, PLAIN_FILE, &fd);
+        ps_loader *l;
+        ps_batch batch;
+        ps_error err;
+
+        assert_ok(ps_loader_open(&l, r, &o, &err), &err);
+        for (int again = 0; again < 2; again++)
+            assert_result(ps_loader_next(l, &batch, &err), PS_ERR_LIMIT,
+                          &err);
+        ps_loader_free(l);
+        close_packs(r, fd);
+    }
     free_given(&g);
 }
 
@@ -326,10 +353,11 @@ static void test_no_descriptors(void **state)
 }
 
 /* One call for memory after the other fails; what was taken is given back. */
-static void check_memory(const given *g, bool for_ever)
+static void check_memory(const given *g, uint32_t ranks, bool for_ever)
 {
     const alloc_counts before = alloc_so_far();
-    const ps_loader_options o = {.packs = 3};
+    const ps_loader_options o = {
+        .packs = 3, .ranks = ranks, .cost.squares = 1};
     uint64_t nth = 0;
     ps_result result;
 
@@ -360,8 +388,10 @@ static void test_memory(void **state)
 {
     given g = make_stream();
 
-    check_memory(&g, false);
-    check_memory(&g, true);
+    for (uint32_t ranks = 1; ranks < 3; ranks++) {
+        check_memory(&g, ranks, false);
+        check_memory(&g, ranks, true);
+    }
     free_given(&g);
 }
 
@@ -370,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_shared_reader),
+        cmocka_unit_test(test_costs),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_waiting),

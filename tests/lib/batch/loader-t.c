@@ -32,14 +32,53 @@ static uint64_t round_begin(const plan *p, uint64_t k)
     return at < p->g->e.n ? at : p->g->e.n;
 }
 
-/* How many packs of the round are this rank's. */
-static uint32_t ours(const plan *p, uint64_t k)
+#define MOST_OWN 1024
+
+static bool is_dealt(const plan *p)
 {
+    return p->o.cost.tokens != 0 || p->o.cost.squares != 0;
+}
+
+/* Who gets each pack of a round, if they are dealt. */
+static void deal_round(const plan *p, uint64_t k, uint32_t *whose)
+{
+    const uint64_t first = round_begin(p, k);
+    const uint64_t n = round_begin(p, k + 1) - first;
+    const uint32_t per_rank =
+        (uint32_t)((n + ranks_of(p) - 1) / ranks_of(p));
+    uint64_t costs[MOST_OWN] = {0};
+    ps_deal *deal;
+    ps_error err;
+
+    assert_in_range(per_rank * ranks_of(p), n, MOST_OWN);
+    for (uint64_t i = 0; i < n; i++)
+        assert_ok(ps_pack_cost(&p->o.cost, &p->g->e.packs[first + i],
+                               &costs[i], &err), &err);
+    assert_ok(ps_deal_open(&deal, ranks_of(p), per_rank, &err), &err);
+    assert_ok(ps_deal_make(deal, costs, whose, &err), &err);
+    ps_deal_free(deal);
+}
+
+/* How many packs of the round are this rank's, and their numbers. */
+static uint32_t own_packs(const plan *p, uint64_t k, uint64_t *numbers)
+{
+    const uint64_t first = round_begin(p, k);
+    uint32_t whose[MOST_OWN];
     uint32_t n = 0;
 
-    for (uint64_t i = round_begin(p, k); i < round_begin(p, k + 1); i++)
-        n += i % ranks_of(p) == p->o.rank;
+    if (is_dealt(p) && round_begin(p, k + 1) > first)
+        deal_round(p, k, whose);
+    for (uint64_t i = first; i < round_begin(p, k + 1); i++)
+        if ((is_dealt(p) ? whose[i - first] : i % ranks_of(p)) == p->o.rank)
+            numbers[n++] = i;
     return n;
+}
+
+static uint32_t ours(const plan *p, uint64_t k)
+{
+    uint64_t numbers[MOST_OWN];
+
+    return own_packs(p, k, numbers);
 }
 
 /* Whether there is a batch for it. */
@@ -156,22 +195,23 @@ static void check_padding(const plan *p, const unsigned char *record)
 /* All of batch `k`. */
 static void check_batch(const plan *p, uint64_t k, const ps_batch *b)
 {
-    const uint64_t ranks = ranks_of(p);
+    uint64_t numbers[MOST_OWN];
+    const uint32_t n = own_packs(p, k, numbers);
     uint64_t at = round_begin(p, k);
     uint64_t squares = 0;
     uint32_t n_seq = 0;
     uint32_t n_tok = 0;
 
-    while (at % ranks != p->o.rank)
+    while (at % ranks_of(p) != p->o.rank)
         at++;
-    assert_int_equal(b->first, at);
-    assert_int_equal(b->n_packs, ours(p, k));
+    assert_int_equal(b->first, n > 0 ? numbers[0] : at);
+    assert_int_equal(b->n_packs, n);
     assert_ptr_equal(b->records, b->memory);
     assert_int_equal((uintptr_t)b->memory % 16, 0);
     for (uint32_t i = 0; i < b->n_packs; i++) {
         assert_ptr_equal(b->heads[i].record,
                          b->records + i * p->g->e.info.record_bytes);
-        assert_true(is_pack(&p->g->e, at + i * ranks, &b->heads[i]));
+        assert_true(is_pack(&p->g->e, numbers[i], &b->heads[i]));
         n_seq += b->heads[i].n_seq;
         n_tok += b->heads[i].n_tok;
         squares += b->heads[i].sum_len_sq;
@@ -336,6 +376,39 @@ static void test_ranks(void **state)
                               0};
 
                     check_plan(&p);
+                }
+    free_given(&g);
+}
+
+/* Dealt by cost: each step has the packs that it has without. */
+static void test_dealt(void **state)
+{
+    static const ps_cost costs[] = {{1, 0}, {0, 1}, {48, 1}};
+    given g = make_two();
+    uint32_t round = 0;
+
+    for (uint32_t ranks = 1; ranks <= 5; ranks++)
+        for (uint32_t rank = 0; rank < ranks; rank++)
+            for (uint32_t packs = 1; packs <= 13; packs += 1 + 2 * packs)
+                for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD;
+                     last++, round++) {
+                    const uint64_t whole = (uint64_t)ranks * packs;
+                    plan p = {&g, round % 2 == 0 ? PLAIN_FILE : ZSTD_PIPE,
+                              {.packs = packs,
+                               .rank = rank,
+                               .ranks = ranks,
+                               .view = PS_VIEW_STATIC,
+                               .last = last,
+                               .no_thread = round % 4 == 1,
+                               .cost = costs[round % 3]},
+                              0};
+
+                    check_plan(&p);
+                    /* Resumed behind a step. */
+                    if (whole < g.e.n) {
+                        p.start = whole;
+                        check_plan(&p);
+                    }
                 }
     free_given(&g);
 }
@@ -517,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_dealt),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_many_streams),
         cmocka_unit_test(test_long_streams),
