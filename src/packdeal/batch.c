@@ -37,6 +37,8 @@ bool batch_open(batch *b, const conf *c, bool keep)
     if (b->packs == NULL || b->ranks == NULL || b->first == NULL ||
         b->next == NULL || b->costs == NULL || b->sums == NULL)
         return fail_memory(b);
+    if (c->window > 1 && !window_open(&b->window, c))
+        return fail_memory(b);
     if (ps_deal_open(&b->deal, c->ranks, c->per_rank, &err) != PS_OK) {
         b->status = message_failure("-n and -b", &err);
         return false;
@@ -54,6 +56,7 @@ void batch_close(batch *b)
     free(b->sums);
     free(b->records);
     ps_deal_free(b->deal);
+    window_close(&b->window);
 }
 
 bool batch_suffices(const conf *c, uint64_t n_packs)
@@ -115,23 +118,41 @@ static bool keep_record(batch *b, uint32_t i, const input *in)
     return true;
 }
 
-static bool fill(batch *b, input *in)
+/* Reads a pack and its cost. */
+static bool read_pack(batch *b, input *in, input_pack *pack, uint64_t *cost)
 {
     ps_error err;
 
+    if (!input_next(in, pack))
+        return false;
+    if (ps_pack_cost(&b->conf->cost, &pack->pack, cost, &err) == PS_OK)
+        return true;
+    b->status = message_failure(files_input_name(pack->file->name), &err);
+    return false;
+}
+
+/* Reads the packs of the next batch, or takes them from the window. */
+static bool fill(batch *b, input *in)
+{
+    window *w = &b->window;
+
     b->n = 0;
-    while (b->n < b->most && input_next(in, &b->packs[b->n])) {
-        if (!keep_record(b, b->n, in))
-            return false;
-        if (ps_pack_cost(&b->conf->cost, &b->packs[b->n].pack,
-                         &b->costs[b->n], &err) != PS_OK) {
-            b->status = message_failure(files_input_name(in->file->name),
-                                        &err);
-            return false;
+    if (b->conf->window > 1) {
+        if (w->step == w->steps) {
+            window_begin(w);
+            while (w->n < w->most &&
+                   read_pack(b, in, &w->packs[w->n], &w->costs[w->n]))
+                w->n++;
+            window_arrange(w);
         }
-        b->n++;
+        b->n = window_take(w, b->packs, b->costs);
+    } else {
+        while (b->n < b->most &&
+               read_pack(b, in, &b->packs[b->n], &b->costs[b->n]) &&
+               keep_record(b, b->n, in))
+            b->n++;
     }
-    return in->status == STATUS_OK;
+    return in->status == STATUS_OK && b->status == STATUS_OK;
 }
 
 /* ---- Dealing ---- */
@@ -185,13 +206,15 @@ static void add_costs(batch *b)
     b->all.mean += total / ranks;
 }
 
-/* Passes over whole batches before --start, of which nothing is read. */
+/* Passes over whole windows before --start, of which nothing is read. */
 static void pass(batch *b, input *in)
 {
     const uint64_t whole = in->n_packs / b->most;
+    const uint64_t steps = b->conf->start < whole ? b->conf->start : whole;
 
-    b->steps = b->conf->start < whole ? b->conf->start : whole;
+    b->steps = steps - steps % b->conf->window;
     b->n_packs = b->steps * b->most;
+    b->window.first = b->steps;
     input_pass(in, b->n_packs);
 }
 
@@ -214,7 +237,7 @@ bool batch_next(batch *b, input *in)
 {
     const conf *c = b->conf;
 
-    if (c->seed_given && b->steps == 0)
+    if (conf_reorders(c) && b->steps == 0)
         pass(b, in);
     do {
         input_forget(in);

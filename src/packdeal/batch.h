@@ -12,6 +12,7 @@
 
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
+#include "packdeal/window.h"
 
 /* Costs of all steps dealt; of a step the greatest of a rank counts. */
 typedef struct batch_costs {
@@ -31,6 +32,7 @@ typedef struct batch {
     uint64_t *costs;
     uint64_t *sums;  /* of ranks, with -v */
     ps_deal *deal;
+    window window; /* that they come from, if --window is more than 1 */
     unsigned char *records; /* those of pipes; NULL: there were none */
     bool keep;              /* their records, too */
     uint64_t steps;         /* so far, with those before --start */

@@ -76,6 +76,10 @@ static const option_entry entries[] = {
     {0, "epoch", "EPOCH", "which one, with --seed (default: 0)",
      OPTION_NUMBER(conf, epoch, 0, UINT64_MAX),
      OPTION_GIVEN(conf, epoch_given)},
+    {0, "window", "W",
+     "even out W steps at a time: packs come up to W - 1\n"
+     "steps earlier or later; files must be regular ones",
+     OPTION_NUMBER(conf, window, 1, PS_MAX_DEAL)},
     {0, "start", "STEP",
      "begin with this step, from 0 on: those before it\n"
      "were made",
@@ -133,6 +137,11 @@ static int check_output(const conf *c)
     return STATUS_OK;
 }
 
+bool conf_reorders(const conf *c)
+{
+    return c->seed_given || c->window > 1;
+}
+
 int conf_check(conf *c)
 {
     if (c->ranks == 0 || c->per_rank == 0)
@@ -144,6 +153,11 @@ int conf_check(conf *c)
     if (c->ranks > PS_MAX_DEAL / c->per_rank)
         return message_usage("-n and -b: a global batch has at most %" PRIu32
                              " packs", PS_MAX_DEAL);
+    if (c->window == 0)
+        c->window = 1;
+    if (c->window > PS_MAX_DEAL / c->per_rank / c->ranks)
+        return message_usage("--window: has at most %" PRIu32 " packs",
+                             PS_MAX_DEAL);
     if (c->rank_given && c->rank >= c->ranks)
         return message_usage("--rank: %" PRIu32 " is none of the %" PRIu32
                              " ranks, which count from 0",

@@ -8,6 +8,7 @@
  *     pattern  the names of the ranks' files
  *     input    the packs of all files, in their order: heads of regular files,
  *              whole packs of pipes
+ *     window   which global batch gets a pack, where they may change places
  *     batch    the packs of a global batch, and their deal
  *     shares   what is written: a pack stream for each rank
  *     job      shares, a list, or the number of steps
@@ -45,6 +46,7 @@ typedef struct conf {
     uint64_t seed;
     bool epoch_given;
     uint64_t epoch;
+    uint32_t window; /* global batches whose packs may change places; 0: 1 */
     uint64_t start;  /* the first step; those before it were made */
     const char *output;  /* a pattern, see pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 0: shares are plain */
@@ -58,6 +60,9 @@ typedef struct conf {
 
 /* The options, for option_parse. */
 extern const option_program conf_program;
+
+/* Whether packs come in another order than that of the inputs. */
+bool conf_reorders(const conf *c);
 
 /* What no option can know alone; an exit status.  Sets what was not given. */
 int conf_check(conf *c);

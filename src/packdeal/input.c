@@ -207,7 +207,7 @@ bool input_totals(input *in, const input_stream *s, ps_totals *totals)
 /* ---- In the order of an epoch ---- */
 
 /* Numbers the packs of the open file, and the sequences of its streams. */
-static bool shuffle_file(input *in)
+static bool shuffle_file(input *in, const char *option)
 {
     input_file *file = in->file;
     const packs *p = &file->packs;
@@ -217,8 +217,8 @@ static bool shuffle_file(input *in)
     ps_error err;
 
     if (p->file == NULL) {
-        message_error("%s: can only be read in its order, and --seed asks for "
-                      "another", files_input_name(file->name));
+        message_error("%s: can only be read in its order, and --%s asks for "
+                      "another", files_input_name(file->name), option);
         in->status = STATUS_DATA;
         return false;
     }
@@ -242,7 +242,8 @@ static bool shuffle_file(input *in)
     return true;
 }
 
-bool input_shuffle(input *in, uint64_t seed, uint64_t epoch)
+bool input_shuffle(input *in, const char *option, const uint64_t *seed,
+                   uint64_t epoch)
 {
     int n = 0;
 
@@ -259,7 +260,7 @@ bool input_shuffle(input *in, uint64_t seed, uint64_t epoch)
     *in->stream->info = in->info;
     do {
         in->shuffled[n++] = in->file;
-        if (!shuffle_file(in))
+        if (!shuffle_file(in, option))
             return false;
     } while (in->next < in->n_names && open_next(in));
     return in->status == STATUS_OK;
@@ -293,7 +294,9 @@ static bool next_shuffled(input *in, input_pack *pack)
 
     if (in->number == in->n_packs)
         return false;
-    pack->all = ps_shuffled(in->n_packs, in->seed, in->epoch, in->number++);
+    pack->all = in->number++;
+    if (in->seed != NULL)
+        pack->all = ps_shuffled(in->n_packs, *in->seed, in->epoch, pack->all);
     pack->file = file_of(in, pack->all);
     pack->number = pack->all - pack->file->first;
     pack->stream = in->stream;

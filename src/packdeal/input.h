@@ -61,7 +61,7 @@ typedef struct input {
     uint64_t number;     /* of its next pack; shuffled: the next place */
     uint64_t n_packs;    /* that were given; shuffled: that there are */
     input_file **shuffled; /* all files, or NULL */
-    uint64_t seed;
+    const uint64_t *seed; /* or NULL */
     uint64_t epoch;
     input_stream *streams; /* of packs that were given, the oldest first */
     input_stream *stream;  /* the last of them */
@@ -76,10 +76,12 @@ typedef struct input {
 bool input_begin(input *in, const char *const *names, int n_names);
 
 /*
- * Has packs come in the order of an epoch, those of all files as of one stream.
- * False after a message.
+ * Has packs come in the order of an epoch, or without a seed in their own, but
+ * those of all files as of one stream, of which some can be passed over.
+ * `option` is what asks for that.  False after a message.
  */
-bool input_shuffle(input *in, uint64_t seed, uint64_t epoch);
+bool input_shuffle(input *in, const char *option, const uint64_t *seed,
+                   uint64_t epoch);
 
 /* Passes over `n` packs that there are, in that order. */
 void input_pass(input *in, uint64_t n);

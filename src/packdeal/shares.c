@@ -128,7 +128,7 @@ bool shares_begin(shares *s, const ps_pack_info *info, const char *name)
             .compressed = s->conf->zstd_level != 0,
             .level = (int)s->conf->zstd_level,
             .threads = !one->regular || s->conf->zstd_level != 0,
-            .shuffled = s->conf->seed_given,
+            .shuffled = conf_reorders(s->conf),
         };
 
         const ps_result r = ps_pack_writer_open(&one->writer, one->fd, info,

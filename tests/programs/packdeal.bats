@@ -449,6 +449,73 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     absent r0 r1 r0.new r1.new
 }
 
+# ------------------------------------------------------------------ windows
+
+# over_mean OPTION...: what -v tells of steps of 8 packs of t.pks, one for each
+# rank.
+over_mean() {
+    packdeal -n 8 -b 1 -v --list --cost=0:1 "$@" t.pks 2>&1 >/dev/null |
+        sed 's/.*mean \([0-9.]*\),.*/\1/'
+}
+
+@test "--window moves packs by fewer steps, and makes these even" {
+    skip_without python3
+    # Most sequences are short, and some fill a pack: a long tail.
+    draw 1500 512 9 5 9 | tokcat --from=ids |
+        packstream -q -L 512 -a nextfit >t.pks
+    n=$(packdeal -n 1 -b 1 --steps t.pks)
+    for shape in '8 1' '3 4' '2 9'; do
+        # shellcheck disable=SC2086 # two words
+        set -- $shape
+        for w in 1 2 5; do
+            packdeal -n "$1" -b "$2" --list --window=$w t.pks >list
+            support packdeal.py window $w $(($1 * $2)) <list
+            cut -d ' ' -f 3- list | tr ' ' '\n' | grep . | sort -n |
+                diff - <(seq 0 $((n - 1)))
+            for start in 1 3 7; do
+                packdeal -n "$1" -b "$2" --list --window=$w --start=$start \
+                    t.pks | diff - <(awk -v start=$start '$1 >= start' list)
+            done
+        done
+        packdeal -n "$1" -b "$2" --list --window=5 --last=drop t.pks |
+            diff - <(head -n $(($1 * (n / ($1 * $2)))) list)
+    done
+    packdeal -n 3 -b 4 --list t.pks |
+        cmp - <(packdeal -n 3 -b 4 --list --window=1 t.pks)
+    over_mean --window=1 >alone
+    over_mean --window=2 >two
+    over_mean --window=8 >eight
+    cat alone two eight
+    awk '{ at[NR] = $1 - 1 } END {
+        exit !(at[1] > 0.3 && at[2] < 0.7 * at[1] && at[3] < 0.3 * at[1]) }' \
+        alone two eight
+}
+
+@test "shares of windows have these packs" {
+    skip_without python3
+    uneven
+    packstream -q -L 128 -d 14 x.tok >x.pks
+    packstream -q -L 128 -d 14 --shuffle=3 x.tok >y.pks
+    cat x.pks y.pks >all.pks
+    for option in '' --seed=4; do
+        deal=(packdeal -q -n 3 -b 4 --window=5 ${option:+"$option"})
+        "${deal[@]}" -o r%d x.pks y.pks
+        "${deal[@]}" --list all.pks | support packdeal.py shuffled 3 all.pks r%d
+        packstat -q --verify r0 r1 r2
+        "${deal[@]}" --rank=2 --start=7 all.pks >rest
+        support packdeal.py tail 28 r2 rest
+    done
+    [ "$(packdeal -n 3 -b 4 --steps --window=5 x.pks)" = \
+        "$(packdeal -n 3 -b 4 --steps x.pks)" ]
+    speaker=packdeal refused 65 'stdin: can only be read in its order, and '\
+'--window asks for another' \
+        sh -c 'cat x.pks | packdeal -q -n 3 -b 4 --window=2 --rank=0'
+    speaker=packdeal refused 65 '--start: there are' \
+        packdeal -q -n 3 -b 4 --window=5 --start=99 --rank=0 x.pks
+    speaker=packdeal refused 65 'x.pks: ' packdeal -n 2 -b 2 --list --window=3 \
+        --cost=0:18446744073709551615 x.pks
+}
+
 # ------------------------------------------------------------------- pipes
 
 # readers R: R of them, each of a FIFO r0, r1 and so on; got0, got1...
@@ -604,6 +671,10 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         bad_option "--start=$start: must be a number from 0 to \
 18446744073709551615" -n 2 -b 2 --rank=0 --start=$start
     done
+    bad_option '--window: has at most 4194304 packs' -n 2 -b 2 --rank=0 \
+        --window=1048577
+    bad_option '--window=0: must be a number from 1 to 4194304' -n 2 -b 2 \
+        --rank=0 --window=0
     bad_option '--epoch: is for --seed' -n 2 -b 2 --rank=0 --epoch=0
     bad_option '--seed=x: must be a number from 0 to 18446744073709551615' \
         -n 2 -b 2 --rank=0 --seed=x

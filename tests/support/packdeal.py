@@ -6,6 +6,8 @@
                                 first N
     packdeal.py shuffled R WHOLE PATTERN    stdin has what --list prints: each
                                 share has these packs, as those of one stream
+    packdeal.py window W MOST   stdin has what --list prints: no pack is W
+                                steps from where it was, in steps of MOST
     packdeal.py best R B H WHOLE    stdin has what --list prints: no deal of a
                                 step is better
 
@@ -163,6 +165,21 @@ def shuffled(ranks, whole, pattern):
         assert header[32:36] == struct.pack("<I", 1 << 24)
         for name in "input_sequences", "input_tokens":
             assert share.end[name] == totals[name]
+
+
+def window(width, most):
+    width, most = int(width), int(most)
+    steps, moved = {}, 0
+    for line in sys.stdin:
+        step, _, *numbers = map(int, line.split())
+        steps[step] = steps.get(step, 0) + len(numbers)
+        for number in numbers:
+            away = abs(number // most - step)
+            assert away < width
+            moved = max(moved, away)
+    assert moved == width - 1
+    *whole, last = (steps[i] for i in range(len(steps)))
+    assert all(n == most for n in whole) and last <= most
 
 
 def costs_of(whole, hidden):
