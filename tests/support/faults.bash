@@ -134,7 +134,9 @@ run_share() { faulty packdeal -n 2 -b 3 --rank=1 < <(cat x.pks) >out; }
 run_share_zstd() {
     faulty packdeal -q -n 2 -b 3 --rank=1 --zstd=1 -o out zstd.pks
 }
-run_dealt() { faulty packdeal -n 2 -b 3 --list x.pks >out; }
+run_dealt() {
+    faulty packdeal -n 2 -b 3 --list --seed=1 --window=2 x.pks x.pks >out
+}
 run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
 run_look() { faulty packstat --json - x.pks <framed.pks >out; }
 run_bytes() { faulty tokcat --from=bytes text >out; }
