@@ -300,13 +300,11 @@ alike() {
 # goes_on START FILE...: with --start, --rank and -o write what they write
 # without, but for the packs of the steps before.
 goes_on() {
-    local start=$1 rank
+    local start=$1
     packdeal -q -n 3 -b 4 -o "whole%d" "${@:2}"
     packdeal -q -n 3 -b 4 --start="$start" -o "r%d" "${@:2}"
-    for rank in 0 1 2; do
-        support packdeal.py tail $((4 * start)) "whole$rank" "r$rank"
-        packstat -q --verify "r$rank"
-    done
+    support packdeal.py tail $((4 * start)) whole0 r0 whole1 r1 whole2 r2
+    packstat -q --verify r0 r1 r2
     packdeal -n 3 -b 4 --start="$start" --rank=1 "${@:2}" | cmp - r1
     cat "${@:2}" | packdeal -n 3 -b 4 --start="$start" --rank=1 | cmp - r1
 }
@@ -333,7 +331,6 @@ goes_on() {
     packstream -q -L 128 -d 14 x.tok >x.pks
     packstream -q -L 128 -d 14 --shuffle=3 x.tok >y.pks
     tokcat --from=ids /dev/null | packstream -q -L 128 -d 14 >none.pks
-    goes_on 2 x.pks
     cat x.pks none.pks y.pks x.pks >all.pks
     # In the first stream, at its end, and in the last.
     packs=$(packdeal -n 1 -b 1 --steps x.pks)
@@ -349,7 +346,7 @@ goes_on() {
 @test "no step is left" {
     draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     for option in --rank=1 --list --steps -or%d; do
-        for start in 2 3 18446744073709551615; do
+        for start in 2 18446744073709551615; do
             speaker=packdeal refused 65 "--start: there are 2 steps, and none \
 is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
         done
@@ -464,15 +461,15 @@ over_mean() {
     draw 1500 512 9 5 9 | tokcat --from=ids |
         packstream -q -L 512 -a nextfit >t.pks
     n=$(packdeal -n 1 -b 1 --steps t.pks)
-    for shape in '8 1' '3 4' '2 9'; do
+    for shape in '8 1' '3 4'; do
         # shellcheck disable=SC2086 # two words
         set -- $shape
-        for w in 1 2 5; do
+        for w in 2 5; do
             packdeal -n "$1" -b "$2" --list --window=$w t.pks >list
             support packdeal.py window $w $(($1 * $2)) <list
             cut -d ' ' -f 3- list | tr ' ' '\n' | grep . | sort -n |
                 diff - <(seq 0 $((n - 1)))
-            for start in 1 3 7; do
+            for start in 1 7; do
                 packdeal -n "$1" -b "$2" --list --window=$w --start=$start \
                     t.pks | diff - <(awk -v start=$start '$1 >= start' list)
             done

@@ -2,8 +2,8 @@
 
     packdeal.py shares R B WHOLE PATTERN    the shares have the packs of WHOLE
                                 once, each step's among those of that step
-    packdeal.py tail N SHARE TAIL   TAIL has the packs of SHARE, without the
-                                first N
+    packdeal.py tail N SHARE TAIL [SHARE TAIL]...    TAIL has the packs of
+                                SHARE, without the first N
     packdeal.py shuffled R WHOLE PATTERN    stdin has what --list prints: each
                                 share has these packs, as those of one stream
     packdeal.py window W MOST   stdin has what --list prints: no pack is W
@@ -127,10 +127,11 @@ def packs_of(path):
             [[s.end[name] for name in TOTALS[4:6]] for s in streams])
 
 
-def tail(n, share, rest):
-    (packs, totals), (left, totals_left) = map(packs_of, (share, rest))
-    assert left == packs[int(n):] and left
-    assert totals_left == totals[-len(totals_left):]
+def tail(n, *paths):
+    for share, rest in zip(paths[::2], paths[1::2]):
+        (packs, totals), (left, totals_left) = map(packs_of, (share, rest))
+        assert left == packs[int(n):] and left
+        assert totals_left == totals[-len(totals_left):]
 
 
 def raised(stream, pack, by):
