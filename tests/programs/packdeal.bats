@@ -901,6 +901,16 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     [ -z "$(find . -name 'r*')" ]
 }
 
+@test "inputs are closed behind the steps that they are in" {
+    draw 10 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
+    mapfile -t many < <(yes x.pks | head -n 60)
+    for option in --list --list\ --start=90 --rank=0 --rank=0\ --start=90; do
+        # shellcheck disable=SC2016,SC2086 # it is for the other shell
+        bash -c 'ulimit -n 20; exec packdeal -n 2 -b 3 "$@"' - $option \
+            "${many[@]}" >/dev/null
+    done
+}
+
 @test "an output cut by another program is an error" {
     many 3000 1000 | packstream -q -L 1000 -a none >x.pks
     mkfifo in
