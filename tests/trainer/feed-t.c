@@ -167,7 +167,7 @@ static hidden read_hidden(uint32_t depth, const sentence *all, uint32_t n,
 
 static void test_masks(void **state)
 {
-    sentence *all = random_sentences(30, 5);
+    sentence *all = random_sentences(64, 5);
     hidden one = read_hidden(1, all, 30, 7, 2);
     hidden three_each = read_hidden(3, all, 30, 7, 2);
     hidden other = read_hidden(1, all, 30, 8, 2);
@@ -369,6 +369,138 @@ static void test_next_sentence_alone(void **state)
     close_stand(&s);
 }
 
+static bool is_in(int32_t row, uint32_t first, uint32_t capacity)
+{
+    return row >= (int32_t)first && row < (int32_t)(first + capacity);
+}
+
+/* All that a batch has of its pack i, rows being counted from its first. */
+static bytes pack_of(const bert_batch *b, uint32_t i)
+{
+    const uint32_t n = b->capacity;
+    const uint32_t first = i * n;
+    bytes all = {0};
+
+    put_bytes(&all, b->token + first, n * sizeof *b->token);
+    put_bytes(&all, b->type + first, n * sizeof *b->type);
+    put_bytes(&all, b->position + first, n * sizeof *b->position);
+    put_bytes(&all, b->segment + first, n * sizeof *b->segment);
+    for (uint32_t k = 0; k < b->n_spans; k++)
+        if (is_in(b->cu[k], first, n) && b->cu[k] < b->cu[k + 1])
+            put_u32(&all, (uint32_t)b->cu[k + 1] - first);
+    for (uint32_t k = 0; k < b->n_seq; k++)
+        if (is_in(b->cls_row[k], first, n)) {
+            put_u32(&all, (uint32_t)b->cls_row[k] - first);
+            put_u32(&all, (uint32_t)b->nsp_label[k]);
+            put_bytes(&all, &b->nsp_weight[k], sizeof *b->nsp_weight);
+        }
+    for (uint32_t k = 0; k < b->n_mlm; k++)
+        if (is_in(b->mlm_row[k], first, n)) {
+            put_u32(&all, (uint32_t)b->mlm_row[k] - first);
+            put_u32(&all, (uint32_t)b->mlm_label[k]);
+            put_u32(&all, (uint32_t)b->cls_row[b->mlm_seq[k]] - first);
+            put_bytes(&all, &b->mlm_weight[k], sizeof *b->mlm_weight);
+        }
+    return all;
+}
+
+/* Counts the packs of a rank's share, which are those of the whole batch. */
+static void check_share(feed *one, feed *rank, uint32_t *seen)
+{
+    const bert_batch *whole = feed_batch(one);
+    const bert_batch *b = next_ok(rank);
+
+    assert_int_equal(feed_count(rank).packs, whole->n_packs);
+    assert_int_equal(feed_count(rank).sequences, whole->n_seq);
+    assert_int_equal(b->n_rows, b->n_packs * b->capacity);
+    assert_int_equal(b->cu[b->n_spans], b->n_rows);
+    for (uint32_t i = 0; i < b->n_packs; i++) {
+        const uint32_t place = b->pack_row[i] / b->capacity;
+        bytes ours = pack_of(b, i);
+        bytes its = pack_of(whole, place);
+
+        assert_true(place < whole->n_packs);
+        seen[place]++;
+        assert_int_equal(ours.size, its.size);
+        assert_memory_equal(ours.data, its.data, its.size);
+        free_bytes(&ours);
+        free_bytes(&its);
+    }
+}
+
+#define PACKS 7 /* at most, of a batch */
+
+/*
+ * Three ranks have each pack of a batch once; gives whether one of them had
+ * none.
+ */
+static bool deal_batches(uint32_t packs)
+{
+    sentence *all = random_sentences(64, 5);
+    stand s = make_stand(WITH_ALL, 3, packs);
+    feed *ranks[3];
+    bool empty = false;
+
+    s.sentences = all;
+    s.n = 64;
+    s.options.hidden = 16;
+    open_stand(&s);
+    s.options.ranks = 3;
+    for (s.options.rank = 0; s.options.rank < 3; s.options.rank++)
+        ranks[s.options.rank] = open_ok(&s.options);
+    for (ps_result r = PS_OK; r == PS_OK;) {
+        uint32_t seen[PACKS] = {0};
+        ps_error err;
+
+        r = feed_next(s.feed, &err);
+        for (int i = 0; i < 3 && r == PS_OK; i++) {
+            check_share(s.feed, ranks[i], seen);
+            empty |= feed_batch(ranks[i])->n_packs == 0;
+            assert_true(feed_count(ranks[i]).digest ==
+                        feed_count(ranks[0]).digest);
+        }
+        for (uint32_t i = 0; i < PACKS && r == PS_OK; i++)
+            assert_int_equal(seen[i], i < feed_batch(s.feed)->n_packs);
+    }
+    for (int i = 0; i < 3; i++)
+        feed_free(ranks[i]);
+    close_stand(&s);
+    free(all);
+    return empty;
+}
+
+/* As many packs for each rank, or not; some have none in the last batch. */
+static void test_ranks(void **state)
+{
+    bool empty = false;
+
+    for (uint32_t packs = 1; packs <= PACKS; packs++)
+        empty |= deal_batches(packs);
+    assert_true(empty);
+}
+
+/* Ranks whose sequences differ in a label or a type alone see it. */
+static void test_digests(void **state)
+{
+    uint64_t digests[3];
+
+    for (int i = 0; i < 3; i++) {
+        sentence some[3] = {three[0], three[1], three[2]};
+        stand s = make_stand(WITH_ALL, 3, 2);
+
+        some[0].nsp ^= i == 1;
+        some[2].type[1] ^= i == 2;
+        s.sentences = some;
+        s.options.ranks = 2;
+        open_stand(&s);
+        (void)next_ok(s.feed);
+        digests[i] = feed_count(s.feed).digest;
+        close_stand(&s);
+    }
+    assert_true(digests[0] != digests[1]);
+    assert_true(digests[0] != digests[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +516,8 @@ int main(void)
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_epochs),
         cmocka_unit_test(test_next_sentence_alone),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_digests),
     };
 
     return run_as_tap("bert-feed", tests, NULL);

@@ -507,15 +507,25 @@ static void move_pack(fill *f, extent to, extent from, extent n)
     f->pack_row[to.pack] = from.row;
 }
 
+/* All else follows from these. */
 static uint64_t digest_of(const fill *f)
 {
     const bert_batch *const b = &f->batch;
-    uint64_t h = XXH3_64bits_withSeed(f->token, b->n_rows * sizeof *f->token,
-                                      f->count.sequences);
+    const struct {
+        const int32_t *array;
+        size_t n;
+    } all[] = {{f->cu, b->n_spans + 1},
+               {f->token, b->n_rows},
+               {f->type, b->n_rows},
+               {f->mlm_row, b->n_mlm},
+               {f->mlm_label, b->n_mlm},
+               {f->nsp_label, b->n_seq}};
+    uint64_t digest = 0;
 
-    h = XXH3_64bits_withSeed(f->mlm_row, b->n_mlm * sizeof *f->mlm_row, h);
-    return XXH3_64bits_withSeed(f->mlm_label, b->n_mlm * sizeof *f->mlm_label,
-                                h);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        digest = XXH3_64bits_withSeed(all[i].array,
+                                      all[i].n * sizeof *all[i].array, digest);
+    return digest;
 }
 
 void fill_keep(fill *f, const uint32_t *ranks, uint32_t rank)

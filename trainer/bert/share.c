@@ -65,7 +65,10 @@ static ps_result make_room(share *s, uint32_t each, ps_error *err)
     return PS_OK;
 }
 
-/* Padding is computed as a span, too, so each pack has as many tokens. */
+/*
+ * Padding is computed as a span, too, so each pack has as many tokens.  That
+ * of a full pack has no rows, and begins where the pack ends.
+ */
 static void add_costs(const share *s, const bert_batch *batch)
 {
     for (uint32_t i = 0; i < s->ranks * s->each; i++)
@@ -75,8 +78,9 @@ static void add_costs(const share *s, const bert_batch *batch)
     for (uint32_t i = 0; i < batch->n_spans; i++) {
         const uint64_t n = (uint64_t)(batch->cu[i + 1] - batch->cu[i]);
 
-        s->costs[(uint32_t)batch->cu[i] / batch->capacity] +=
-            s->cost.squares * n * n;
+        if (n > 0)
+            s->costs[(uint32_t)batch->cu[i] / batch->capacity] +=
+                s->cost.squares * n * n;
     }
 }
 

@@ -349,21 +349,6 @@ static double factor_of(const training *t)
                               : (double)n.sequences / (double)n.packs;
 }
 
-static bool add_gradients(training *t, const bert_step *how)
-{
-    const bert_batch *batch = feed_batch(t->feed);
-
-    if (batch->n_packs > 0 && !bert_model_forward(t->model, batch, how))
-        return false;
-    bert_model_clear_gradients(t->model);
-    if (batch->n_packs > 0)
-        bert_model_backward(t->model);
-    else
-        for (size_t i = 0; i < bert_model_buckets(t->model); i++)
-            sum_bucket(t, i);
-    return true;
-}
-
 /* Asks for what is learnt from the feed's batch. */
 static int learn(training *t, double rate)
 {
@@ -371,8 +356,10 @@ static int learn(training *t, double rate)
                            .training = true,
                            .seed = draw_mix(t->conf.seed, t->now.steps)};
 
-    if (!add_gradients(t, &how))
+    if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
         return complain_memory(t, "no memory for a batch in the model");
+    bert_model_clear_gradients(t->model);
+    bert_model_backward(t->model);
     stop_allow();
     workers_sum_end(&t->workers);
     stop_forbid();
