@@ -77,11 +77,9 @@ same_curve() {
     cmp one some
 }
 
-# Whether the last steps are in the checkpoint is for mpirun to say, who gives
-# the others a second or so.
 @test "a rank is killed: all end, and others go on, more or fewer" {
     "$MPIRUN" -n 3 "${small[@]}" --packs=10 --epochs=100000 --save=part \
-        --save-every=2 x.pks >out 2>err &
+        x.pks >out 2>err &
     pid=$!
     eventually has_lines 5 out
     kill -9 "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
@@ -89,6 +87,7 @@ same_curve() {
     wait "$pid" || status=$?
     [ "$status" -ne 0 ]
     grep -q 'exited on signal 9' err
+    [ "$(number part 32 8)" -ge "$(wc -l <out)" ]
     steps=$(($(number part 32 8) + 8))
     train --packs=10 --epochs=100000 --steps="$steps" x.pks | tail -n 8 >all
     for n in 1 2 4; do
@@ -103,6 +102,31 @@ has_lines() {
     [ "$(wc -l <"$2")" -ge "$1" ]
 }
 
+# Of all that mpirun sends a signal the first rank is the last one to die.
+@test "a signal ends all ranks, and the last step is kept" {
+    for who in mpirun rank; do
+        for signal in TERM INT; do
+            rm -f part
+            "$MPIRUN" -n 3 "${small[@]}" --packs=10 --epochs=100000 \
+                --save=part x.pks >out 2>err &
+            pid=$!
+            eventually has_lines 2 out
+            case $who in
+                mpirun) kill -"$signal" "$pid" ;;
+                rank) kill -"$signal" \
+                    "$(pgrep -P "$pid" -f bert-train | tail -n 1)" ;;
+            esac
+            status=0
+            wait "$pid" || status=$?
+            [ "$status" -ne 0 ]
+            [ "$(number part 32 8)" -ge "$(wc -l <out)" ]
+            [ "$who" = mpirun ] ||
+                [ "$(grep '^bert-train' err)" = \
+                    'bert-train: rank 2: a signal ends the run' ]
+        done
+    done
+}
+
 @test "ranks that read other packs end, and one says so" {
     cp x.pks 0.pks
     packs --depth=2 >1.pks
@@ -115,13 +139,39 @@ has_lines() {
 
 @test "a failure that all see is told once, and nothing is lost" {
     head -c 20000 x.pks >cut.pks
-    run ! --separate-stderr ranks 3 "${small[@]}" --packs=10 --save=part \
-        cut.pks
+    for options in '65 --packs=10 cut.pks' \
+        '1 --rate=1000 --warmup=1 --decay=1 --clip=0 x.pks'; do
+        # shellcheck disable=SC2086 # a status and a list of options
+        set -- $options
+        rm -f part
+        run "-$1" --separate-stderr ranks 3 "${small[@]}" --save=part "${@:2}"
+        [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+        [[ $stderr = *"bert-train: "@(cut.pks|step *: the loss is no number)* ]]
+        steps=$(number part 32 8)
+        [ "$steps" -gt 0 ]
+        [ "${#lines[@]}" -eq "$steps" ]
+    done
+    run -64 --separate-stderr ranks 3 "${small[@]}" --steps=1 \
+        --positions=8 x.pks
     [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
-    [[ $stderr = *"bert-train: cut.pks: "* ]]
-    steps=$(number part 32 8)
-    [ "$steps" -gt 0 ]
-    [ "${#lines[@]}" -eq "$steps" ]
+}
+
+@test "the first rank cannot print: all end, and the step is kept" {
+    run -1 --separate-stderr ranks 3 sh -c \
+        "exec ${small[*]} --save=part x.pks >/dev/full"
+    [ "$(grep '^bert-train' <<<"$stderr")" = \
+        'bert-train: stdout: cannot be written' ]
+    [[ $stderr != *MPI_ABORT* ]]
+    [ "$(number part 32 8)" -eq 1 ]
+}
+
+@test "ranks that were given other files than before end with one message" {
+    cp x.pks y.pks
+    train --packs=10 --save=part x.pks y.pks --steps=30 >out
+    run -64 --separate-stderr ranks 3 "${small[@]}" --packs=10 --save=part \
+        --resume x.pks
+    [ "$(grep '^bert-train' <<<"$stderr")" = \
+        'bert-train: x.pks: there are fewer files or epochs than before' ]
 }
 
 @test "a rank that cannot begin takes the others with it" {

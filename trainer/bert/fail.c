@@ -49,15 +49,38 @@ int fail_status(ps_result code)
     }
 }
 
+/* What say has to tell; there is one stderr, and so one of these. */
+static struct {
+    bool holds;
+    char text[8192]; /* a file's name and an error's text, with room to spare */
+} told;
+
 void say(const char *program, const char *format, ...)
 {
+    const size_t room = sizeof told.text - 1; /* for the end of the line */
     va_list arguments;
+    size_t n;
 
-    (void)fprintf(stderr, "%s: ", program);
+    (void)snprintf(told.text, room, "%s: ", program);
+    n = strlen(told.text);
     va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
+    (void)vsnprintf(told.text + n, room - n, format, arguments);
     va_end(arguments);
-    (void)fputc('\n', stderr);
+    (void)strcat(told.text, "\n");
+    if (!told.holds)
+        say_held(true);
+}
+
+void say_hold(bool holds)
+{
+    told.holds = holds;
+}
+
+void say_held(bool prints)
+{
+    if (prints)
+        (void)fputs(told.text, stderr);
+    told.text[0] = '\0';
 }
 
 int say_failure(const char *program, const char *what, const ps_error *err)

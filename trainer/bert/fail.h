@@ -6,6 +6,8 @@
 #ifndef BERT_FAIL_H
 #define BERT_FAIL_H
 
+#include <stdbool.h>
+
 #include "packstream.h"
 
 #if defined(__GNUC__)
@@ -32,8 +34,15 @@ enum {
 /* That of a failure. */
 int fail_status(ps_result code);
 
-/* "PROGRAM: TEXT" on stderr. */
+/* "PROGRAM: TEXT" on stderr, in one piece; by one thread at a time. */
 void say(const char *program, const char *format, ...) FAIL_PRINTF(2, 3);
+
+/*
+ * While say holds, it prints nothing, but keeps the last text.  say_held
+ * prints it, or forgets it.
+ */
+void say_hold(bool holds);
+void say_held(bool prints);
 
 /* "PROGRAM: WHAT: WHY"; returns the exit status. */
 int say_failure(const char *program, const char *what, const ps_error *err);

@@ -39,7 +39,6 @@ typedef struct asked_step {
 typedef struct training {
     conf conf;
     workers workers;
-    bool agreed; /* all ranks know that the run ends */
     bert_device *device;
     feed *feed;
     bert_model *model;
@@ -78,34 +77,64 @@ static int complain_stdout(void)
                          : complain("stdout: cannot be written");
 }
 
-/* Each rank has the losses of its share; the first one prints their sums. */
-static void sum_losses(training *t)
-{
-    report_step *const s = &t->unprinted;
-    double sums[] = {s->loss, s->mlm, s->nsp};
-
-    workers_sum(&t->workers, sums, 3);
-    s->loss = sums[0];
-    s->mlm = sums[1];
-    s->nsp = sums[2];
-    if (t->workers.rank > 0)
-        *s = (report_step){0};
-}
-
 static bool is_alone(const training *t)
 {
     return t->workers.ranks == 1;
 }
 
-/* Prints what is unprinted; a reader may be slow. */
+/*
+ * Whether all ranks can go on, and have the same digest; else all end with the
+ * status of the first one that cannot, which tells why.  As each failure is
+ * told here before anything else is done together, no rank waits for one that
+ * has ended.
+ */
+static int agree(training *t, int status, uint64_t digest)
+{
+    workers_verdict all;
+
+    if (status == STATUS_OK && t->workers.rank > 0 && stop_came()) {
+        say(CONF_PROGRAM, "rank %" PRIu32 ": a signal ends the run",
+            t->workers.rank);
+        status = STATUS_FAILURE;
+    }
+    stop_allow();
+    all = workers_agree(&t->workers, status, digest);
+    stop_forbid();
+    say_held(all.first == t->workers.rank);
+    if (all.status != STATUS_OK || all.same)
+        return all.status;
+    if (t->workers.rank == 0)
+        say(CONF_PROGRAM, "%s: the ranks read other packs behind step %"
+            PRIu64, feed_name(t->feed), t->now.steps);
+    say_held(true);
+    return STATUS_FAILURE;
+}
+
+/* Each rank has the losses of its share; the first one prints their sums. */
+static void sum_losses(training *t)
+{
+    report_step *const s = &t->unprinted;
+    double sums[] = {s->loss, s->mlm, s->nsp, s->processor};
+
+    workers_sum(&t->workers, sums, 4);
+    s->loss = sums[0];
+    s->mlm = sums[1];
+    s->nsp = sums[2];
+    s->processor = sums[3];
+    if (t->workers.rank > 0)
+        *s = (report_step){0};
+}
+
+/* Prints what is unprinted, if anything; a reader may be slow. */
 static int print(training *t)
 {
-    bool written;
+    bool written = true;
 
     stop_allow();
     (void)pthread_mutex_lock(&t->printer);
     sum_losses(t);
-    written = report_print(&t->unprinted, t->conf.stats == 1);
+    if (t->unprinted.steps > 0)
+        written = report_print(&t->unprinted, t->conf.stats == 1);
     (void)pthread_mutex_unlock(&t->printer);
     stop_forbid();
     return written ? STATUS_OK : complain_stdout();
@@ -180,10 +209,13 @@ static int complain_memory(training *t, const char *what)
 static int stopped(void *context)
 {
     training *t = context;
-    int settled = settle(t);
-    int status = keep_save(&t->keep, t->device, t->model, t->lamb);
     struct timespec limit;
+    int settled, status;
 
+    say_held(true);
+    say_hold(false);
+    settled = settle(t);
+    status = keep_save(&t->keep, t->device, t->model, t->lamb);
     (void)clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += PATIENCE;
     if (is_alone(t) &&
@@ -203,22 +235,33 @@ static int open_device(training *t)
     return t->device != NULL ? STATUS_OK : complain(why);
 }
 
-/* The first rank keeps the run for all of them. */
+/*
+ * The first rank keeps the run for all of them.  mpirun kills it as soon as
+ * another one dies of the signal that it sends to all, so no other one does.
+ */
+static int share_out(training *t)
+{
+    t->conf.feed.rank = t->workers.rank;
+    t->conf.feed.ranks = t->workers.ranks;
+    t->conf.feed.hidden = t->conf.model.hidden;
+    if (!is_alone(t) && t->conf.device == CONF_CUDA) {
+        say(CONF_PROGRAM, "--device=cuda is for one process");
+        return STATUS_USAGE;
+    }
+    if (t->workers.rank == 0 || t->conf.save == NULL)
+        return STATUS_OK;
+    t->conf.save = NULL;
+    return stop_remember() ? STATUS_OK : complain("no memory for signals");
+}
+
 static int open_workers(training *t)
 {
     const char *why = workers_open(&t->workers);
 
     if (why != NULL)
         return complain(why);
-    t->conf.feed.rank = t->workers.rank;
-    t->conf.feed.ranks = t->workers.ranks;
-    t->conf.feed.hidden = t->conf.model.hidden;
-    if (t->workers.rank > 0)
-        t->conf.save = NULL;
-    if (is_alone(t) || t->conf.device != CONF_CUDA)
-        return STATUS_OK;
-    say(CONF_PROGRAM, "--device=cuda is for one process");
-    return STATUS_USAGE;
+    say_hold(!is_alone(t));
+    return share_out(t);
 }
 
 static int prepare(training *t)
@@ -308,35 +351,24 @@ static int open_model(training *t)
     return STATUS_OK;
 }
 
-/* Whatever a rank has to tell, none goes on if one cannot. */
-static int together(training *t, int status)
-{
-    workers_verdict all;
-
-    stop_allow();
-    all = workers_agree(&t->workers, status != STATUS_OK, 0);
-    stop_forbid();
-    if (all.first == t->workers.ranks)
-        return STATUS_OK;
-    t->agreed = true;
-    return status != STATUS_OK ? status : STATUS_FAILURE;
-}
-
 static int resume(training *t)
 {
-    int status = together(t, keep_read(&t->keep, t->model, t->lamb));
+    int status = agree(t, keep_read(&t->keep, t->model, t->lamb), 0);
     ps_error err;
     ps_result r;
 
-    if (status == STATUS_OK)
-        keep_copy(&t->keep, &t->workers, t->model, t->lamb);
-    t->now = t->keep.run;
-    if (status != STATUS_OK || t->now.steps == 0)
+    if (status != STATUS_OK)
         return status;
+    stop_allow();
+    keep_copy(&t->keep, &t->workers, t->model, t->lamb);
+    stop_forbid();
+    t->now = t->keep.run;
+    if (t->now.steps == 0)
+        return STATUS_OK;
     stop_allow();
     r = feed_resume(t->feed, &t->now.place, &err);
     stop_forbid();
-    return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
+    return agree(t, r == PS_OK ? STATUS_OK : complain_feed(t, &err), 0);
 }
 
 /* ---- Steps ---- */
@@ -356,8 +388,13 @@ static int learn(training *t, double rate)
                            .training = true,
                            .seed = draw_mix(t->conf.seed, t->now.steps)};
 
+    int status = STATUS_OK;
+
     if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
-        return complain_memory(t, "no memory for a batch in the model");
+        status = complain_memory(t, "no memory for a batch in the model");
+    status = agree(t, status, 0);
+    if (status != STATUS_OK)
+        return status;
     bert_model_clear_gradients(t->model);
     bert_model_backward(t->model);
     stop_allow();
@@ -412,39 +449,27 @@ static int one_step(training *t)
     count_step(t, &step);
     if (t->device->on_host || t->n_asked == ASKED_MAX ||
         is_due(t, t->conf.report) || is_due(t, t->conf.save_every))
-        status = settle(t);
+        status = agree(t, settle(t), 0);
     if (status == STATUS_OK && is_due(t, t->conf.report))
         status = print(t);
     if (status == STATUS_OK && is_due(t, t->conf.save_every))
         status = keep_save(&t->keep, t->device, t->model, t->lamb);
-    return status;
+    return agree(t, status, 0);
 }
 
-/*
- * The next batch, or the end of the input.  Of ranks that fail alike, the first
- * one says why.
- */
+/* The next batch, or the end of the input. */
 static int next_batch(training *t, bool *ended)
 {
-    workers_verdict all;
     ps_error err;
     ps_result r;
 
     stop_allow();
     r = feed_next(t->feed, &err);
-    *ended = r == PS_END;
-    all = workers_agree(&t->workers, r != PS_OK && r != PS_END,
-                        *ended ? 0 : feed_count(t->feed).digest);
     stop_forbid();
-    if (all.first == t->workers.ranks && all.same)
-        return STATUS_OK;
-    t->agreed = true;
-    if (all.first == t->workers.rank)
-        return complain_feed(t, &err);
-    if (all.first == t->workers.ranks && t->workers.rank == 0)
-        say(CONF_PROGRAM, "%s: the ranks read other packs behind step %"
-            PRIu64, feed_name(t->feed), t->now.steps);
-    return STATUS_FAILURE;
+    *ended = r == PS_END;
+    if (*ended || r == PS_OK)
+        return agree(t, STATUS_OK, *ended ? 0 : feed_count(t->feed).digest);
+    return agree(t, complain_feed(t, &err), 0);
 }
 
 static int train(training *t)
@@ -459,7 +484,6 @@ static int train(training *t)
             break;
         status = one_step(t);
     }
-    t->agreed = t->agreed || status == STATUS_OK;
     return status;
 }
 
@@ -468,12 +492,12 @@ static int train(training *t)
 /* Whatever ended the run: its last whole step is kept. */
 static int finish(training *t, int status)
 {
-    int settled = settle(t);
-    int saved = keep_save(&t->keep, t->device, t->model, t->lamb);
-    int printed = t->unprinted.steps > 0 && (t->agreed || is_alone(t))
-                      ? print(t)
-                      : STATUS_OK;
+    int settled, saved, printed;
 
+    say_hold(false);
+    settled = settle(t);
+    saved = keep_save(&t->keep, t->device, t->model, t->lamb);
+    printed = print(t);
     if (status == STATUS_OK)
         status = settled;
     if (status != STATUS_OK)
@@ -493,11 +517,8 @@ static int finish(training *t, int status)
     return STATUS_DATA;
 }
 
-/* A rank that ends by itself takes the others with it. */
-static void close_all(training *t, int status)
+static void close_all(training *t)
 {
-    if (status != STATUS_OK && !t->agreed)
-        workers_abort(&t->workers, status);
     workers_close(&t->workers);
     lamb_free(t->lamb);
     bert_model_free(t->model);
@@ -518,13 +539,13 @@ int main(int argc, char **argv)
         status = open_feed(&t);
     if (status == STATUS_OK)
         status = open_model(&t);
-    status = together(&t, status);
+    status = agree(&t, status, 0);
     if (status == STATUS_OK)
         status = resume(&t);
     if (status == STATUS_OK)
         status = train(&t);
     status = finish(&t, status);
-    close_all(&t, status);
+    close_all(&t);
     if (status == STATUS_FAILURE && !t.keep.failed && stop_broken())
         stop_die(SIGPIPE);
     return status;

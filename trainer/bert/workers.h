@@ -31,11 +31,8 @@ typedef struct workers {
 /* NULL, or why not. */
 const char *workers_open(workers *w);
 
-/* All of them end well together. */
+/* All of them end together. */
 void workers_close(workers *w);
-
-/* Ends all of them at once, since this one cannot go on. */
-void workers_abort(const workers *w, int status);
 
 /*
  * Begins to sum x[i] over all ranks, in place, and gets on with the sums that
@@ -53,10 +50,11 @@ void workers_copy(const workers *w, void *x, size_t bytes);
 /* What all ranks say, put together. */
 typedef struct workers_verdict {
     uint32_t first; /* the lowest rank that failed; ranks: none did */
+    int status;     /* its status, or 0 */
     bool same;      /* all have the same digest */
 } workers_verdict;
 
-workers_verdict workers_agree(const workers *w, bool failed,
-                              uint64_t digest);
+/* A status of 0 is no failure, and none is below. */
+workers_verdict workers_agree(const workers *w, int status, uint64_t digest);
 
 #endif /* BERT_WORKERS_H */

@@ -34,12 +34,6 @@ void workers_close(workers *w)
     (void)w;
 }
 
-void workers_abort(const workers *w, int status)
-{
-    (void)w;
-    (void)status;
-}
-
 void workers_sum_begin(const workers *w, real *x, size_t n)
 {
     (void)w;
@@ -66,9 +60,10 @@ void workers_copy(const workers *w, void *x, size_t bytes)
     (void)bytes;
 }
 
-workers_verdict workers_agree(const workers *w, bool failed, uint64_t digest)
+workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
 {
     (void)digest;
-    return (workers_verdict){.first = failed ? w->rank : w->ranks,
+    return (workers_verdict){.first = status != 0 ? w->rank : w->ranks,
+                             .status = status,
                              .same = true};
 }

@@ -65,12 +65,6 @@ void workers_close(workers *w)
     w->sums = NULL;
 }
 
-void workers_abort(const workers *w, int status)
-{
-    if (w->ranks > 1 && is_open())
-        (void)MPI_Abort(MPI_COMM_WORLD, status);
-}
-
 void workers_sum_begin(const workers *w, real *x, size_t n)
 {
     workers_sums *const sums = w->sums;
@@ -120,14 +114,19 @@ void workers_copy(const workers *w, void *x, size_t bytes)
     }
 }
 
-/* The least of a number and of its complement are equal if all are. */
-workers_verdict workers_agree(const workers *w, bool failed, uint64_t digest)
+/*
+ * A rank and its status are one number, so that the least has both.  All
+ * digests are the same if the least is the complement of the least complement.
+ */
+workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
 {
-    uint64_t least[3] = {failed ? w->rank : w->ranks, digest, ~digest};
+    const uint64_t first = status != 0 ? w->rank : w->ranks;
+    uint64_t least[3] = {first << 32 | (uint32_t)status, digest, ~digest};
 
     if (w->ranks > 1)
         (void)MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN,
                             MPI_COMM_WORLD);
-    return (workers_verdict){.first = (uint32_t)least[0],
+    return (workers_verdict){.first = (uint32_t)(least[0] >> 32),
+                             .status = (int)(least[0] & UINT32_MAX),
                              .same = least[1] == ~least[2]};
 }
