@@ -11,7 +11,6 @@ load text
 
 setup() {
     start_training
-    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
     # More ranks than processors, by whoever runs this, on this machine alone.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
@@ -22,6 +21,11 @@ setup() {
 small=(bert-train --hidden=16 --heads=2 --layers=2 --stats=json --report=1)
 train() {
     "${small[@]}" "$@"
+}
+
+# skip_without_mpi: the rest of the test needs it; by hand, set MPIRUN.
+skip_without_mpi() {
+    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
 }
 
 # ranks N COMMAND...
@@ -56,6 +60,7 @@ same_curve() {
 # Three packs are fewer than four ranks; by eights, one is left at the end of an
 # epoch.
 @test "two, three and four ranks learn what one learns" {
+    skip_without_mpi
     for options in --packs=10 '--packs=8 --epochs=2 --dropout=0.3' \
         '--packs=3 --steps=20' '--packs=5 --attention=dense'; do
         # shellcheck disable=SC2086 # a list of options
@@ -71,6 +76,7 @@ same_curve() {
 }
 
 @test "one that mpirun starts alone is one as any other" {
+    skip_without_mpi
     train --packs=10 --steps=3 x.pks | sed 's/, "seconds.*//' >one
     ranks 1 "${small[@]}" --packs=10 --steps=3 x.pks |
         sed 's/, "seconds.*//' >some
@@ -78,6 +84,7 @@ same_curve() {
 }
 
 @test "a rank is killed: all end, and others go on, more or fewer" {
+    skip_without_mpi
     "$MPIRUN" -n 3 "${small[@]}" --packs=10 --epochs=100000 --save=part \
         x.pks >out 2>err &
     pid=$!
@@ -104,6 +111,7 @@ has_lines() {
 
 # Of all that mpirun sends a signal the first rank is the last one to die.
 @test "a signal ends all ranks, and the last step is kept" {
+    skip_without_mpi
     for who in mpirun rank; do
         for signal in TERM INT; do
             rm -f part
@@ -128,6 +136,7 @@ has_lines() {
 }
 
 @test "ranks that read other packs end, and one says so" {
+    skip_without_mpi
     cp x.pks 0.pks
     packs --depth=2 >1.pks
     cp x.pks 2.pks
@@ -138,6 +147,7 @@ has_lines() {
 }
 
 @test "a failure that all see is told once, and nothing is lost" {
+    skip_without_mpi
     head -c 20000 x.pks >cut.pks
     for options in '65 --packs=10 cut.pks' \
         '1 --rate=1000 --warmup=1 --decay=1 --clip=0 x.pks'; do
@@ -157,6 +167,7 @@ has_lines() {
 }
 
 @test "the first rank cannot print: all end, and the step is kept" {
+    skip_without_mpi
     run -1 --separate-stderr ranks 3 sh -c \
         "exec ${small[*]} --save=part x.pks >/dev/full"
     [ "$(grep '^bert-train' <<<"$stderr")" = \
@@ -166,6 +177,7 @@ has_lines() {
 }
 
 @test "ranks that were given other files than before end with one message" {
+    skip_without_mpi
     cp x.pks y.pks
     train --packs=10 --save=part x.pks y.pks --steps=30 >out
     run -64 --separate-stderr ranks 3 "${small[@]}" --packs=10 --save=part \
@@ -175,6 +187,7 @@ has_lines() {
 }
 
 @test "a rank that cannot begin takes the others with it" {
+    skip_without_mpi
     run ! --separate-stderr ranks 3 sh -c \
         "exec ${small[*]} x.pks\${OMPI_COMM_WORLD_RANK#[02]}"
     [[ $stderr = *"bert-train: x.pks1: No such file or directory"* ]]
@@ -182,10 +195,19 @@ has_lines() {
 }
 
 @test "what only one process can do is refused" {
+    skip_without_mpi
     run ! --separate-stderr ranks 2 "${small[@]}" <x.pks
     [[ $stderr = *"bert-train: stdin: standard input is that of one rank"* ]]
     run ! --separate-stderr ranks 2 "${small[@]}" --device=cuda x.pks
     [[ $stderr = *"bert-train: --device=cuda is for one process"* ]]
+}
+
+# Each would write the same checkpoint.
+@test "one that its launcher's MPI does not connect does not train alone" {
+    run -1 --separate-stderr env SLURM_STEP_NUM_TASKS=2 \
+        "${small[@]}" x.pks
+    [[ $stderr = *"one of several processes, "* ]]
+    [ -z "$output" ]
 }
 
 @test "without MPI, one of several processes does not train alone" {

@@ -28,6 +28,9 @@ typedef struct workers {
     workers_sums *sums; /* those that were begun; NULL: there is one rank */
 } workers;
 
+/* How many processes a launcher says that it has started; 0: there is none. */
+long workers_launched(void);
+
 /* NULL, or why not. */
 const char *workers_open(workers *w);
 

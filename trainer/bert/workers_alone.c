@@ -3,30 +3,14 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stdlib.h>
-
 #include "workers.h"
-
-/* How many the launchers of Open MPI, MPICH and Slurm say that they start. */
-static bool is_alone(void)
-{
-    const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                 "SLURM_STEP_NUM_TASKS"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *const ranks = getenv(names[i]);
-
-        if (ranks != NULL && strtol(ranks, NULL, 10) > 1)
-            return false;
-    }
-    return true;
-}
 
 const char *workers_open(workers *w)
 {
     *w = (workers){.rank = 0, .ranks = 1};
-    return is_alone() ? NULL
-                      : "one of several processes, and built without MPI";
+    return workers_launched() <= 1
+               ? NULL
+               : "one of several processes, and built without MPI";
 }
 
 void workers_close(workers *w)

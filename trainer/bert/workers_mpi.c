@@ -22,26 +22,19 @@ struct workers_sums {
     int n;
 };
 
-/*
- * Without mpirun MPI_Init would look for a world, and start a process for it;
- * these are set by the launchers of Open MPI, MPICH and Slurm.
- */
-static bool is_launched(void)
-{
-    return getenv("OMPI_COMM_WORLD_SIZE") != NULL
-           || getenv("PMI_SIZE") != NULL || getenv("PMIX_RANK") != NULL;
-}
-
 const char *workers_open(workers *w)
 {
     int rank = 0, ranks = 1, level;
 
     *w = (workers){.rank = 0, .ranks = 1};
-    if (!is_launched())
+    /* Without mpirun MPI_Init would start a process for a world of its own. */
+    if (workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
         return NULL;
     (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks == 1 && workers_launched() > 1)
+        return "one of several processes, which this MPI does not connect";
     *w = (workers){.rank = (uint32_t)rank,
                    .ranks = (uint32_t)ranks,
                    .sums = calloc(1, sizeof *w->sums)};
