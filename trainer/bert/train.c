@@ -387,7 +387,6 @@ static int learn(training *t, double rate)
     const bert_step how = {.attention = (bert_attention)t->conf.attention,
                            .training = true,
                            .seed = draw_mix(t->conf.seed, t->now.steps)};
-
     int status = STATUS_OK;
 
     if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
