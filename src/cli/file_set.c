@@ -64,6 +64,40 @@ static file_set_member *add_member(file_set *set, const char *stem, size_t n,
     return m->new_name == NULL ? NULL : m;
 }
 
+/* Whether two names are one, be there anything under it or not. */
+static bool are_one_name(const char *a, const char *b)
+{
+    char in_a[FILES_MAX_NAME];
+    char in_b[FILES_MAX_NAME];
+    struct stat x;
+    struct stat y;
+
+    return strlen(a) < sizeof in_a && strlen(b) < sizeof in_b &&
+           strcmp(files_split(a, in_a), files_split(b, in_b)) == 0 &&
+           stat(in_a, &x) == 0 && stat(in_b, &y) == 0 && files_are_one(&x, &y);
+}
+
+/*
+ * False, after a message, if the newest member is to get the name under which
+ * an earlier one is written, or the other way round.
+ */
+static bool is_apart(const file_set *set)
+{
+    const file_set_member *const m = &set->members[set->n - 1];
+
+    for (const file_set_member *of = set->members; of < m; of++) {
+        const char *both = are_one_name(m->name, of->new_name)   ? m->name
+                           : are_one_name(of->name, m->new_name) ? of->name
+                                                                 : NULL;
+
+        if (both != NULL) {
+            message_error("%s: cannot take two streams", message_name(both));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Whether the file with the new name is still the one that was created. */
 static bool has_name(const file_set_member *m)
 {
@@ -111,7 +145,7 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         message_errno("%s", message_name(stem));
         return -1;
     }
-    if (!can_replace(m->name, inputs, n_inputs) ||
+    if (!is_apart(set) || !can_replace(m->name, inputs, n_inputs) ||
         !can_replace(m->new_name, inputs, n_inputs))
         return -1;
     fd = files_openat(AT_FDCWD, m->new_name,
@@ -130,7 +164,9 @@ int file_set_open(file_set *set, const char *name, const char *const *inputs,
                   int n_inputs)
 {
     if (files_is_standard(name) || files_is_special(name))
-        return files_open_output(name, true, -1);
+        return files_spare_inputs(name, inputs, n_inputs)
+                   ? files_open_output(name, true, -1)
+                   : -1;
     return file_set_add(set, name, strlen(name), "", inputs, n_inputs);
 }
 

@@ -177,9 +177,14 @@ bool files_is(files_kind kind, int fd)
 bool files_is_special(const char *name)
 {
     struct stat st;
+    char to[1];
 
-    return stat(name, &st) == 0 && !S_ISREG(st.st_mode) &&
-           !S_ISDIR(st.st_mode);
+    if (stat(name, &st) != 0 || S_ISDIR(st.st_mode))
+        return false;
+    return !S_ISREG(st.st_mode) ||
+           ((strncmp(name, "/dev/", 5) == 0 ||
+             strncmp(name, "/proc/", 6) == 0) &&
+            readlink(name, to, sizeof to) > 0);
 }
 
 bool files_is_for_file(const char *name)

@@ -136,7 +136,10 @@ typedef enum files_kind {
 
 bool files_is(files_kind kind, int fd);
 
-/* Whether a pipe, a device or the like is there under this name. */
+/*
+ * Whether a pipe, a device or the like is there under this name; or a link of
+ * the system to an open file, such as /dev/stdout, which nothing may replace.
+ */
 bool files_is_special(const char *name);
 
 /* Opens the folder that a file of this name is in.  -1 with errno. */

@@ -72,10 +72,6 @@ static bool open_all(job *j)
 
     if (!sources_open(&j->in, c, pass_on, j) || !complete_schema(j))
         return false;
-    if (!files_spare_inputs(c->output, c->names, (int)c->n))
-        j->status = STATUS_FAILURE;
-    if (j->status != STATUS_OK)
-        return false;
     j->out.name = c->output;
     j->out.fd = file_set_open(&j->set, c->output, c->names, (int)c->n);
     if (j->out.fd < 0 || (!c->no_sandbox &&

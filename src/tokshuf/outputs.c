@@ -11,6 +11,15 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
+/* Whether an output is none of those before it. */
+static bool is_distinct(const outputs *o, const char *name)
+{
+    for (uint32_t i = 0; i < o->n; i++)
+        if (!files_are_distinct(name, o->of[i].name))
+            return false;
+    return true;
+}
+
 int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
                  uint64_t window_memory)
 {
@@ -22,13 +31,14 @@ int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
         message_error("%s", ps_result_text(PS_ERR_MEMORY));
         return STATUS_FAILURE;
     }
-    if (!files_spare_inputs(c->output, c->inputs, c->n_inputs))
-        return STATUS_FAILURE;
     while (status == STATUS_OK && o->n < c->n_outputs) {
         records *one = &o->of[o->n];
 
-        *one = (records){.name = c->names[o->n++], .schema = *schema};
-        one->fd = file_set_open(&o->set, one->name, c->inputs, c->n_inputs);
+        *one = (records){.name = c->names[o->n], .schema = *schema, .fd = -1};
+        if (is_distinct(o, one->name))
+            one->fd = file_set_open(&o->set, one->name, c->inputs,
+                                    c->n_inputs);
+        o->n++;
         if (one->fd < 0)
             status = STATUS_FAILURE;
     }

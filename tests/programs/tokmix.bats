@@ -225,6 +225,9 @@ END
     tokmix -q -o out 1=a.tok 1=b.tok
     cmp out wanted
     absent out.new
+    # A link of the system to what is open is not replaced.
+    tokmix -q -o /dev/fd/5 1=a.tok 1=b.tok 5>linked
+    cmp linked wanted
     mkfifo fifo
     cat fifo >got &
     tokmix -q -o fifo 1=a.tok 1=b.tok

@@ -115,7 +115,20 @@ ids() {
     echo old >x
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
-    refused 1 'x.new: cannot take two streams' tokshuf --split=1:x,1:./x a.tok
+    refused 1 './x: cannot take two streams' tokshuf --split=1:x,1:./x a.tok
+    refused 1 './y.new: cannot take two streams' \
+        tokshuf --split=1:y,1:./y a.tok
+    # What one file is written under must not be the name of another.
+    echo old >y.new
+    refused 1 'y.new: cannot take two streams' \
+        tokshuf --split=1:y.new,1:./y a.tok
+    [ "$(cat y.new)" = old ]
+    refused 1 './y.new: cannot take two streams' \
+        tokshuf --split=1:y,1:./y.new a.tok
+    absent y y.new y.new.new
+    run -1 bash -c 'set -o pipefail
+        tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
+    [ "$output" = 'tokshuf: /dev/stdout: cannot take two streams' ]
     refused 1 'a.tok: is an input as well' tokshuf --split=1:x,1:a.tok a.tok
     head -c -3 a.tok >cut.tok
     refused 65 'cut.tok: ' tokshuf --split=1:x,1:y cut.tok
@@ -250,7 +263,10 @@ ids() {
     speaker=tokshuf
     refused 1 'b.tok: is an input as well' tokshuf b.tok -o b.tok
     refused 1 'stdout: is an input as well' sh -c 'tokshuf b.tok >>b.tok'
+    # With --split nothing goes there.
+    sh -c 'tokshuf --split=1:c,1:d b.tok >>b.tok'
     cmp a.tok b.tok
+    ids c d | cmp - <(ids wanted)
     run -1 sh -c 'tokshuf a.tok >/dev/full'
     [ "$output" = 'tokshuf: stdout: cannot write: No space left on device' ]
     many 3000 100 >x
