@@ -18,8 +18,8 @@
  * - it reads the `n_readable` files of the names `readable`, each as it is
  *   now; the name of a folder, or of nothing yet, allows nothing;
  * - in the `n_folders` folders of the descriptors `folders` (-1: none), and in
- *   those below, it creates, reads, writes, renames and removes regular files, and
- *   opens these folders themselves.
+ *   those below, it creates, reads, writes, renames and removes regular files,
+ *   and opens these folders themselves.
  *
  * It makes no TCP connection and waits for none, and sends no signal to
  * other processes, where the kernel is new enough for that.  What is open

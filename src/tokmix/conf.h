@@ -26,9 +26,9 @@
 
 /* When the mix ends. */
 typedef enum conf_stop {
-    STOP_FIRST,   /* when a source has ended whose turn may be next */
-    STOP_LONGEST, /* when all have; the others go on without one that has */
-    STOP_REPEAT   /* when all have; one that has begins again */
+    STOP_FIRST,   /* when a source is due and has no more */
+    STOP_LONGEST, /* when all sources have ended; each leaves when it has */
+    STOP_REPEAT   /* when all have ended once; each begins again until then */
 } conf_stop;
 
 typedef struct conf {

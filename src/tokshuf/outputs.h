@@ -25,9 +25,9 @@ typedef struct outputs {
     file_set set;
     records *of;
     uint32_t n;
-    uint32_t current; /* that is written to, */
-    uint64_t until;   /* up to so many sequences of all */
-    uint64_t total;   /* that will come, if there is more than one output */
+    uint32_t current; /* the output that is written to, */
+    uint64_t until;   /* until so many sequences were put */
+    uint64_t total;   /* sequences that will be, if there are more outputs */
     uint64_t put;
     sorter window; /* of --by-length */
 } outputs;

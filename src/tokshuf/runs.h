@@ -48,9 +48,9 @@ typedef struct runs {
     /* While they are merged. */
     size_t *heap;   /* runs, that with the least record first */
     size_t n_heap;
-    bool given; /* the record of the first of them */
+    bool given; /* the record of heap[0] was, so its run goes on first */
     size_t buffer_bytes; /* of each run */
-    unsigned char *payload; /* of a record that is in two buffers */
+    unsigned char *payload; /* of a record longer than a buffer */
     size_t payload_bytes;
 } runs;
 

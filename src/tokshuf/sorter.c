@@ -16,7 +16,7 @@
 #define MIN_FAN_IN 2
 #define MAX_FAN_IN 65536
 
-/* Until there are so many it does not matter if they are too many. */
+/* Up to so many records are kept even if fewer are wanted. */
 #define MIN_SAMPLE 1000
 
 static int no_memory(void)
