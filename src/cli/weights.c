@@ -35,16 +35,16 @@ const char *weight_read(weight *w, const char *text, size_t n)
 
     *w = (weight){0};
     if (!is_decimal(text, n))
-        return "the weight must be a number such as 7 or 0.7";
+        return "must be a number such as 7 or 0.7";
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '.')
             point = true;
         else if (!add_digit(&w->digits, (unsigned)(text[i] - '0')))
-            return "the weight has too many digits";
+            return "has too many digits";
         else
             w->decimals += point;
     }
-    return w->digits == 0 ? "the weight must be above 0" : NULL;
+    return w->digits == 0 ? "must be above 0" : NULL;
 }
 
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)

@@ -20,7 +20,7 @@ typedef struct weight {
 
 /*
  * Reads the first `n` characters of a text.  Returns NULL, or why they are no
- * weight ("the weight must be above 0"), in static storage.
+ * weight ("must be above 0"), in static storage.
  */
 const char *weight_read(weight *w, const char *text, size_t n);
 

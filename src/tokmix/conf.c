@@ -101,7 +101,8 @@ static int read_sources(conf *c, char *const *operands, weight *weights)
                                  message_name(operands[i]));
         why = weight_read(&weights[i], operands[i], n);
         if (why != NULL)
-            return message_usage("%s: %s", message_name(operands[i]), why);
+            return message_usage("%s: the weight %s",
+                                 message_name(operands[i]), why);
         c->names[i] = operands[i] + n + 1;
         n_stdin += files_is_standard(c->names[i]);
     }

@@ -101,8 +101,8 @@ static int read_split(conf *c, weight *weights)
                                  message_name(part));
         why = weight_read(&weights[i], part, n);
         if (why != NULL)
-            return message_usage("--split: '%s': %s", message_name(part),
-                                 why);
+            return message_usage("--split: '%s': the share %s",
+                                 message_name(part), why);
         c->names[i] = part + n + 1;
         if (files_is_standard(c->names[i]))
             return message_usage("--split: '%s': stdout cannot take a share",

@@ -289,10 +289,10 @@ ids() {
         bad_option "--split: '$part' must be SHARE:FILE" --split="1:y,$part"
     done
     for part in :x -1:x y:x; do
-        bad_option "--split: '$part': the weight must be a number such as 7 \
+        bad_option "--split: '$part': the share must be a number such as 7 \
 or 0.7" --split="$part,1:y"
     done
-    bad_option "--split: '0:x': the weight must be above 0" --split=0:x
+    bad_option "--split: '0:x': the share must be above 0" --split=0:x
     bad_option "--split: '1:-': stdout cannot take a share" --split=1:-
     bad_option '--split: the shares have too many digits' \
         --split=9223372036854775807:x,1:y
