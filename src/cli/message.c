@@ -145,6 +145,12 @@ int message_usage(const char *format, ...)
     return STATUS_USAGE;
 }
 
+int message_memory(void)
+{
+    message_error("%s", ps_result_text(PS_ERR_MEMORY));
+    return STATUS_FAILURE;
+}
+
 int message_failure(const char *what, const ps_error *err)
 {
     const char *why =

@@ -72,6 +72,9 @@ void message_errno(const char *format, ...) MESSAGE_PRINTF(1, 2);
  */
 int message_failure(const char *what, const ps_error *err);
 
+/* There is no memory, as the library says it; returns STATUS_FAILURE. */
+int message_memory(void);
+
 /* "prog: TEXT" and a hint at --help; returns STATUS_USAGE. */
 int message_usage(const char *format, ...) MESSAGE_PRINTF(1, 2);
 

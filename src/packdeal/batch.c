@@ -18,8 +18,7 @@
 
 static bool fail_memory(batch *b)
 {
-    message_error("%s", ps_result_text(PS_ERR_MEMORY));
-    b->status = STATUS_FAILURE;
+    b->status = message_memory();
     return false;
 }
 

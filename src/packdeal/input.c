@@ -19,8 +19,7 @@ static bool fail(input *in, const input_file *file, const ps_error *err)
 
 static bool fail_memory(input *in)
 {
-    message_error("%s", ps_result_text(PS_ERR_MEMORY));
-    in->status = STATUS_FAILURE;
+    in->status = message_memory();
     return false;
 }
 

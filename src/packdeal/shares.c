@@ -38,7 +38,7 @@ static bool name_all(shares *s)
         s->of[i].name =
             pattern_name(c->output, c->rank_given ? c->rank : i);
         if (s->of[i].name == NULL) {
-            message_error("%s", ps_result_text(PS_ERR_MEMORY));
+            (void)message_memory();
             return false;
         }
         s->of[i].regular = !files_is_special(s->of[i].name);
@@ -71,7 +71,7 @@ bool shares_open(shares *s, const conf *c)
     *s = (shares){.conf = c, .of = calloc(n, sizeof *s->of)};
     opened = s->of != NULL;
     if (!opened)
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+        (void)message_memory();
     s->n = opened ? n : 0;
     for (uint32_t i = 0; i < s->n; i++)
         s->of[i].fd = -1;

@@ -184,10 +184,8 @@ static int run(const packstat_conf *conf, char *const *names, int n)
     if (conf->histogram && status == STATUS_OK) {
         const ps_histogram *h;
 
-        if (!histogram_finish(&out.lengths)) {
-            message_error("%s", ps_result_text(PS_ERR_MEMORY));
-            status = STATUS_FAILURE;
-        }
+        if (!histogram_finish(&out.lengths))
+            status = message_memory();
         h = out.lengths.all;
         for (size_t i = 0; status == STATUS_OK && i < ps_histogram_size(h);
              i++)

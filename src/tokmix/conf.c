@@ -116,7 +116,7 @@ static int read_sources(conf *c, char *const *operands, weight *weights)
 int conf_sources(conf *c, char *const *operands, int n)
 {
     weight *weights;
-    int status = STATUS_FAILURE;
+    int status;
 
     if (n == 0)
         return message_usage("no sources: give WEIGHT=FILE for each");
@@ -128,7 +128,7 @@ int conf_sources(conf *c, char *const *operands, int n)
     c->weights = calloc(c->n, sizeof *c->weights);
     weights = calloc(c->n, sizeof *weights);
     if (c->names == NULL || c->weights == NULL || weights == NULL)
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
+        status = message_memory();
     else
         status = read_sources(c, operands, weights);
     free(weights);

@@ -238,10 +238,8 @@ int job_run(const conf *c)
     mix_source *of = calloc(c->n, sizeof *of);
     int status;
 
-    if (of == NULL) {
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
-        return STATUS_FAILURE;
-    }
+    if (of == NULL)
+        return message_memory();
     mix_begin(&j.mix, of, c->weights, c->n);
     if (open_all(&j) && mix_all(&j)) {
         status = finish(&j);

@@ -72,8 +72,7 @@ bool sources_open(sources *s, const conf *c, ps_wait_hook *hook,
 {
     *s = (sources){.of = calloc(c->n, sizeof *s->of)};
     if (s->of == NULL) {
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
-        s->status = STATUS_FAILURE;
+        s->status = message_memory();
         return false;
     }
     for (uint32_t i = 0; i < c->n; i++) {

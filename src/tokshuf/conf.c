@@ -128,8 +128,7 @@ static int settle_outputs(conf *c)
     weights = calloc(c->n_outputs, sizeof *weights);
     if (c->names == NULL || c->weights == NULL || c->text == NULL ||
         weights == NULL) {
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
-        status = STATUS_FAILURE;
+        status = message_memory();
     } else if (c->split == NULL) {
         c->names[0] = c->output;
         c->weights[0] = 1;

@@ -27,10 +27,8 @@ int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
 
     *o = (outputs){.conf = c, .window = {.files = {{.fd = -1}, {.fd = -1}}}};
     o->of = calloc(c->n_outputs, sizeof *o->of);
-    if (o->of == NULL) {
-        message_error("%s", ps_result_text(PS_ERR_MEMORY));
-        return STATUS_FAILURE;
-    }
+    if (o->of == NULL)
+        return message_memory();
     while (status == STATUS_OK && o->n < c->n_outputs) {
         records *one = &o->of[o->n];
 

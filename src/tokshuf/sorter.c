@@ -19,12 +19,6 @@
 /* Up to so many records are kept even if fewer are wanted. */
 #define MIN_SAMPLE 1000
 
-static int no_memory(void)
-{
-    message_error("%s", ps_result_text(PS_ERR_MEMORY));
-    return STATUS_FAILURE;
-}
-
 int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
                 const char *folder, uint64_t limit)
 {
@@ -157,7 +151,7 @@ static int reserve(sorter *s, size_t bytes)
                                    (uint64_t)s->used + bytes);
 
         if (more == NULL)
-            return no_memory();
+            return message_memory();
         s->bytes = more;
     }
     if ((s->n + 1) * sizeof *s->entries > s->reserved) {
@@ -165,7 +159,7 @@ static int reserve(sorter *s, size_t bytes)
                                   (s->n + 1) * sizeof *s->entries);
 
         if (more == NULL)
-            return no_memory();
+            return message_memory();
         s->entries = more;
     }
     return STATUS_OK;

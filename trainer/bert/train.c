@@ -450,10 +450,11 @@ static int one_step(training *t)
         is_due(t, t->conf.report) || is_due(t, t->conf.save_every))
         status = agree(t, settle(t), 0);
     if (status == STATUS_OK && is_due(t, t->conf.report))
-        status = print(t);
+        status = agree(t, print(t), 0);
     if (status == STATUS_OK && is_due(t, t->conf.save_every))
-        status = keep_save(&t->keep, t->device, t->model, t->lamb);
-    return agree(t, status, 0);
+        status = agree(t, keep_save(&t->keep, t->device, t->model, t->lamb),
+                       0);
+    return status;
 }
 
 /* The next batch, or the end of the input. */
