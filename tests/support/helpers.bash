@@ -266,9 +266,12 @@ refused() {
 }
 
 # support SCRIPT [ARGUMENT...]: a Python script of tests/support, run by
-# "$python" or else python3.
+# "$python", or else by a python3 that looks for no packages, which starts in
+# half the time.
 support() {
-    "${python:-python3}" "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
+    local run=("${python:-python3}")
+    [ -n "${python-}" ] || run+=(-S)
+    "${run[@]}" "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
 }
 
 # model COMMAND [ARGUMENT...]: what packstat.py works out from the format alone.
