@@ -129,6 +129,17 @@ static bool parse_decimals(const char *list, double *to, unsigned max,
  * Options
  */
 
+static const char *set_capacities(void *to, const char *value)
+{
+    conf *c = to;
+
+    if (!parse_numbers(value, PS_MAX_CAPACITY, NULL, c->capacities,
+                       &c->n_capacities))
+        return "must be numbers from 1 to 16777216 with commas between them";
+    c->options.capacity = c->capacities[0];
+    return NULL;
+}
+
 static const char *set_depths(void *to, const char *value)
 {
     conf *c = to;
@@ -155,7 +166,9 @@ static const char *set_algorithms(void *to, const char *value)
         bool found = false;
 
         for (unsigned i = 0; i < ALGORITHMS; i++)
-            if (all || strcmp(name, algorithms[i].name) == 0) {
+            if (all || strcmp(name, algorithms[i].name) == 0 ||
+                (algorithms[i].id == PS_PLAN_GREEDY &&
+                 strcmp(name, "nextfit") == 0)) {
                 c->n_algorithms += !c->algorithms[i];
                 c->algorithms[i] = true;
                 found = true;
@@ -204,17 +217,34 @@ static const char *set_lamb(void *to, const char *value)
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
+static const option_word overlongs[] = {{"error", PS_OVERLONG_ERROR},
+                                        {"drop", PS_OVERLONG_DROP},
+                                        {"truncate", PS_OVERLONG_TRUNCATE},
+                                        {"split", PS_OVERLONG_SPLIT},
+                                        {NULL, 0}};
+
 static const option_entry entries[] = {
-    {'L', "capacity", "N", "tokens in a pack (required)",
-     OPTION_NUMBER(conf, options.capacity, 1, PS_MAX_CAPACITY)},
+    {'L', "capacity", "LIST",
+     "tokens in a pack (required); several, such as\n"
+     "512,1024,2048, are compared as by --recommend",
+     OPTION_CALL(set_capacities)},
+    {0, "recommend", NULL,
+     "find the least depth that fills packs, and print a\n"
+     "command of packstream, for each capacity",
+     OPTION_CONSTANT(conf, what, CONF_RECOMMEND),
+     OPTION_GIVEN(conf, chosen[CONF_RECOMMEND])},
+    {0, "overlong", "WHAT",
+     "sequences longer than a pack: error (default),\n"
+     "drop, truncate or split, as packstream has it",
+     OPTION_WORD(conf, overlong, overlongs)},
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
      "(default: 16)",
-     OPTION_CALL(set_depths)},
+     OPTION_CALL(set_depths), OPTION_GIVEN(conf, depths_given)},
     {'a', "algorithm", "LIST",
      "all (default), or some of none, sorted, greedy,\n"
      "ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
-     OPTION_CALL(set_algorithms)},
+     OPTION_CALL(set_algorithms), OPTION_GIVEN(conf, algorithms_given)},
     {0, "align", "N",
      "sequences begin at multiples of N in a pack; N\n"
      "divides the capacity (default: 1)",
@@ -263,23 +293,53 @@ static const option_entry entries[] = {
 };
 
 const option_program conf_program = {
-    .usage = "-L N [OPTION]... [FILE]...",
+    .usage = "-L LIST [OPTION]... [FILE]...",
     .summary =
         "Plans the packing of sequences from the histogram of their\n"
         "lengths: `length count` lines, as packstat --histogram prints\n"
         "them, from the FILEs together or from stdin.  Shows what each\n"
-        "algorithm makes of it.",
+        "algorithm makes of it, or which depth to pack with.",
     .entries = entries,
 };
 
+/* What several capacities ask for, and what goes with --recommend. */
+static int check_capacities(conf *c)
+{
+    const bool others = c->chosen[CONF_PLAN] || c->chosen[CONF_SCALING];
+
+    if (c->n_capacities == 0)
+        return message_usage("the capacity is missing: give -L N");
+    for (unsigned i = 0; i < c->n_capacities; i++)
+        if (c->capacities[i] % c->align != 0)
+            return message_usage("--align: %" PRIu32 " does not divide the "
+                                 "capacity, %" PRIu32,
+                                 c->align, c->capacities[i]);
+    if (c->chosen[CONF_RECOMMEND] && others)
+        return message_usage("--recommend and --%s exclude each other",
+                             c->chosen[CONF_PLAN] ? "plan" : "scaling");
+    if (c->n_capacities > 1 && others)
+        return message_usage("--%s is for one capacity",
+                             c->chosen[CONF_PLAN] ? "plan" : "scaling");
+    if (c->n_capacities > 1)
+        c->what = CONF_RECOMMEND;
+    if (c->what == CONF_RECOMMEND && (c->algorithms_given || c->depths_given))
+        return message_usage("%s: a depth is looked for with the algorithm "
+                             "of packstream; give one capacity without "
+                             "--recommend for a table",
+                             c->algorithms_given ? "-a" : "-d");
+    return STATUS_OK;
+}
+
 int conf_check(conf *c)
 {
-    if (c->options.capacity == 0)
-        return message_usage("the capacity is missing: give -L N");
-    if (c->options.capacity % c->align != 0)
-        return message_usage("--align: %" PRIu32 " does not divide the "
-                             "capacity, %" PRIu32,
-                             c->align, c->options.capacity);
+    const int status = check_capacities(c);
+
+    if (status != STATUS_OK)
+        return status;
+    if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
+        return message_usage("--tsv and --json exclude each other");
+    if (c->what == CONF_RECOMMEND)
+        return STATUS_OK;
     if (c->what != CONF_TABLE)
         c->no_bound = true;
     if (c->what != CONF_TABLE && (c->n_algorithms > 1 || c->n_depths > 1))
@@ -291,8 +351,6 @@ int conf_check(conf *c)
                              "many as depths");
     if (c->chosen[CONF_PLAN] && c->chosen[CONF_SCALING])
         return message_usage("--plan and --scaling exclude each other");
-    if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
-        return message_usage("--tsv and --json exclude each other");
     if (c->what == CONF_PLAN && c->form != CONF_TEXT)
         return message_usage("--plan has no other form than text");
 

@@ -7,6 +7,7 @@
  *     conf     the options, and the algorithms by name
  *     input    reads the histogram
  *     rows     makes and checks the plans, a row of figures for each
+ *     recommend  finds a depth and a window for each of several capacities
  *     scaling  for --scaling: un-padding on many devices, to compare with
  *     report   prints rows, plans or scaling, as text, TSV or JSON
  *     main     calls them one after the other
@@ -42,6 +43,7 @@ typedef enum conf_what {
     CONF_TABLE,   /* a row for each algorithm and depth */
     CONF_PLAN,    /* the strategies */
     CONF_SCALING, /* un-padding against packing, by devices */
+    CONF_RECOMMEND, /* a command of packstream for each capacity */
     CONF_WHATS
 } conf_what;
 
@@ -52,12 +54,17 @@ typedef enum conf_form {
 } conf_form;
 
 typedef struct conf {
-    ps_plan_options options; /* capacity 0: not given; depth: see below */
+    ps_plan_options options; /* capacity: the first; depth: see below */
+    uint32_t capacities[CONF_LIST];
+    unsigned n_capacities; /* 0: not given */
+    ps_overlong overlong;
     uint32_t align; /* sequences begin at multiples of it */
     uint32_t depths[CONF_LIST];
     unsigned n_depths;
+    bool depths_given;
     bool algorithms[ALGORITHMS]; /* by their index */
     unsigned n_algorithms;
+    bool algorithms_given;
     double overheads[CONF_LIST]; /* per cent; 0 if not given */
     unsigned n_overheads;        /* as given: none, one or one a depth */
     double betas[2];

@@ -27,8 +27,8 @@
 #define READ_ERROR (-2)
 
 typedef struct input {
-    ps_histogram *histogram;
-    uint32_t capacity;
+    input_lengths *to; /* for each capacity */
+    unsigned n_to;
     const char *name;
     int fd;
     uint64_t line; /* from 1 */
@@ -156,6 +156,82 @@ static int skip_bom(input *in)
     return i == 0 || i == 3 ? STATUS_OK : bad_number(in, "length");
 }
 
+/* Adds to what is lost; more than 2^63 - 1 tokens are refused. */
+static ps_result lose(input_lengths *to, uint64_t tokens, uint64_t count,
+                      ps_error *err)
+{
+    const uint64_t max = (uint64_t)INT64_MAX - to->lost_tokens;
+
+    if (tokens > 0 && count > max / tokens) {
+        *err = (ps_error){.code = PS_ERR_LIMIT,
+                          .text = "more than 2^63 - 1 tokens are lost"};
+        return PS_ERR_LIMIT;
+    }
+    to->lost_tokens += tokens * count;
+    return PS_OK;
+}
+
+/* Adds `count` sequences longer than a pack, as the packer treats them. */
+static ps_result add_overlong(input_lengths *to, uint64_t length,
+                              uint64_t count, ps_error *err)
+{
+    const uint32_t capacity = to->capacity;
+    const uint64_t pieces = length / capacity;
+    const uint32_t rest = (uint32_t)(length % capacity);
+    ps_result r;
+
+    if (count > (uint64_t)INT64_MAX - to->long_sequences ||
+        count > UINT64_MAX / pieces) {
+        *err = (ps_error){.code = PS_ERR_LIMIT,
+                          .text = "more than 2^63 - 1 sequences"};
+        return PS_ERR_LIMIT;
+    }
+    to->long_sequences += count;
+    if (to->overlong == PS_OVERLONG_DROP)
+        return lose(to, length, count, err);
+    if (to->overlong == PS_OVERLONG_TRUNCATE) {
+        r = lose(to, length - capacity, count, err);
+        return r == PS_OK ? ps_histogram_add(to->histogram, capacity, count,
+                                             err)
+                          : r;
+    }
+    r = ps_histogram_add(to->histogram, capacity, count * pieces, err);
+    return r == PS_OK && rest > 0
+               ? ps_histogram_add(to->histogram, rest, count, err)
+               : r;
+}
+
+/* Adds what a line says to the lengths of every capacity. */
+static int add(const input *in, uint64_t length, uint64_t count)
+{
+    if (length == 0)
+        return bad(in, "a length of 0");
+    if (length > UINT32_MAX && in->to[0].overlong != PS_OVERLONG_ERROR)
+        return bad(in, "the length of %" PRIu64 " is above %" PRIu32, length,
+                   UINT32_MAX);
+    for (unsigned i = 0; i < in->n_to; i++) {
+        input_lengths *to = &in->to[i];
+        const bool is_long = length > to->capacity;
+        ps_error err;
+        ps_result r = PS_OK;
+
+        if (is_long && to->overlong == PS_OVERLONG_ERROR)
+            return bad(in,
+                       "the length of %" PRIu64
+                       " is above the capacity of %" PRIu32,
+                       length, to->capacity);
+        if (count > 0)
+            r = is_long ? add_overlong(to, length, count, &err)
+                        : ps_histogram_add(to->histogram, (uint32_t)length,
+                                           count, &err);
+        if (r == PS_ERR_LIMIT)
+            return bad(in, "%s", err.text);
+        if (r != PS_OK)
+            return message_failure(files_input_name(in->name), &err);
+    }
+    return STATUS_OK;
+}
+
 /*
  * Adds what the next line says.  A blank line or a comment says nothing, but
  * has to end with a newline like any other.
@@ -164,7 +240,6 @@ static int read_line(input *in)
 {
     uint64_t length = 0;
     uint64_t count = 0;
-    ps_error err;
     int status = STATUS_OK;
 
     in->line++;
@@ -194,29 +269,13 @@ static int read_line(input *in)
     if (in->byte != '\n')
         return bad(in, "more than a length and a count");
 
-    if (length == 0)
-        return bad(in, "a length of 0");
-    if (length > in->capacity)
-        return bad(in,
-                   "the length of %" PRIu64
-                   " is above the capacity of %" PRIu32,
-                   length, in->capacity);
-    if (count == 0)
-        return STATUS_OK;
-    switch (ps_histogram_add(in->histogram, (uint32_t)length, count, &err)) {
-    case PS_OK:
-        return STATUS_OK;
-    case PS_ERR_LIMIT:
-        return bad(in, "%s", err.text);
-    default:
-        return message_failure(files_input_name(in->name), &err);
-    }
+    return add(in, length, count);
 }
 
-int input_read(ps_histogram *h, uint32_t capacity,
-               const char *const *names, int n)
+int input_read(input_lengths *to, unsigned n_to, const char *const *names,
+               int n)
 {
-    input in = {.histogram = h, .capacity = capacity};
+    input in = {.to = to, .n_to = n_to};
     int status = STATUS_OK;
 
     for (int i = 0; status == STATUS_OK && i < n; i++) {

@@ -11,6 +11,7 @@
 #include "cli/message.h"
 #include "packplan/conf.h"
 #include "packplan/input.h"
+#include "packplan/recommend.h"
 #include "packplan/report.h"
 #include "packplan/rows.h"
 #include "packplan/scaling.h"
@@ -34,10 +35,11 @@ static int print_scaling(const conf *c, const ps_histogram *h,
     return status;
 }
 
-/* Plans for the lengths that are `aligned`, and reports on those of `h`. */
-static int plan(const conf *c, const ps_histogram *h,
+/* Plans for the lengths that are `aligned`, and reports on those of `of`. */
+static int plan(const conf *c, const input_lengths *of,
                 const ps_histogram *aligned)
 {
+    const ps_histogram *h = of->histogram;
     ps_plan *strategies;
     rows *rs;
     int status;
@@ -58,41 +60,75 @@ static int plan(const conf *c, const ps_histogram *h,
     status = rows_make(rs, c, aligned, ps_histogram_tokens(h));
     if (status == STATUS_OK)
         status = c->what == CONF_SCALING ? print_scaling(c, h, rs)
-                                         : report_rows(c, h, rs);
+                                         : report_rows(c, of, rs);
     free(rs);
     return status;
 }
 
-static int run(const conf *c)
+/* Rounds lengths up to what the sequences take up in a pack. */
+static int align(ps_histogram **aligned, const conf *c, const ps_histogram *h)
 {
-    ps_histogram *h = NULL;
-    ps_histogram *aligned = NULL;
     ps_error err;
-    int status;
 
-    if (ps_histogram_open(&h, &err) != PS_OK)
+    if (ps_histogram_open(aligned, &err) != PS_OK)
         return message_failure("histogram", &err);
-    status = input_read(h, c->options.capacity, c->names, c->n_names);
-    if (status == STATUS_OK && ps_histogram_size(h) == 0)
-        message_warning("there are no sequences");
-
-    /* Round lengths up to what the sequences take up in a pack. */
-    if (status == STATUS_OK && ps_histogram_open(&aligned, &err) != PS_OK)
-        status = message_failure("histogram", &err);
-    for (size_t i = 0; status == STATUS_OK && i < ps_histogram_size(h); i++) {
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
         uint32_t length = ps_histogram_length(h, i);
         uint32_t over = length % c->align;
 
         if (over > 0)
             length += c->align - over;
-        if (ps_histogram_add(aligned, length, ps_histogram_count(h, i),
+        if (ps_histogram_add(*aligned, length, ps_histogram_count(h, i),
                              &err) != PS_OK)
-            status = message_failure("--align", &err);
+            return message_failure("--align", &err);
+    }
+    return STATUS_OK;
+}
+
+/* What is asked for of the lengths, for each capacity. */
+static int answer(const conf *c, const input_lengths *of)
+{
+    recommendation found[CONF_LIST];
+    int status = STATUS_OK;
+
+    for (unsigned i = 0; status == STATUS_OK && i < c->n_capacities; i++) {
+        ps_histogram *aligned = NULL;
+
+        status = align(&aligned, c, of[i].histogram);
+        if (status == STATUS_OK && c->what == CONF_RECOMMEND)
+            status = recommend(&found[i], c, &of[i], aligned);
+        else if (status == STATUS_OK)
+            status = plan(c, &of[i], aligned);
+        ps_histogram_free(aligned);
+    }
+    if (status == STATUS_OK && c->what == CONF_RECOMMEND)
+        recommend_report(c, found);
+    return status;
+}
+
+static int run(const conf *c)
+{
+    input_lengths of[CONF_LIST] = {{0}};
+    int status = STATUS_OK;
+    bool empty = true;
+    ps_error err;
+
+    for (unsigned i = 0; status == STATUS_OK && i < c->n_capacities; i++) {
+        of[i].capacity = c->capacities[i];
+        of[i].overlong = c->overlong;
+        if (ps_histogram_open(&of[i].histogram, &err) != PS_OK)
+            status = message_failure("histogram", &err);
     }
     if (status == STATUS_OK)
-        status = plan(c, h, aligned);
-    ps_histogram_free(aligned);
-    ps_histogram_free(h);
+        status = input_read(of, c->n_capacities, c->names, c->n_names);
+    for (unsigned i = 0; status == STATUS_OK && i < c->n_capacities; i++)
+        empty = empty && ps_histogram_size(of[i].histogram) == 0;
+    if (status == STATUS_OK && empty)
+        message_warning("there are no sequences");
+    if (status == STATUS_OK)
+        status = answer(c, of);
+    for (unsigned i = 0; i < c->n_capacities; i++)
+        ps_histogram_free(of[i].histogram);
     return status;
 }
 

@@ -156,11 +156,12 @@ static void put_heading(table *t, const conf *c, const char *const *names,
  * Rows, for reading and for programs
  */
 
-static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
+static int report_text(const conf *c, const input_lengths *of, const rows *rs)
 {
     static const char *const names[] = {"depth",  "algorithm", "packs",
                                         "full%",  "factor",    "strat.",
                                         "time",   "bound",     "above%"};
+    const ps_histogram *h = of->histogram;
     const uint64_t tokens = ps_histogram_tokens(h);
     const uint32_t capacity = c->options.capacity;
     table t = {0};
@@ -171,6 +172,9 @@ static int report_text(const conf *c, const ps_histogram *h, const rows *rs)
            ps_lower_bound(tokens, capacity));
     if (c->align > 1)
         printf("sequences begin at multiples of %" PRIu32 "\n", c->align);
+    if (c->overlong != PS_OVERLONG_ERROR)
+        printf("%" PRIu64 " were longer, and %" PRIu64 " tokens are lost\n",
+               of->long_sequences, of->lost_tokens);
     putchar('\n');
 
     put_heading(&t, c, names, sizeof names / sizeof names[0]);
@@ -253,13 +257,18 @@ static void print_ratio(const char *key, double value, bool known)
         printf(", \"%s\": null", key);
 }
 
-static void report_json(const conf *c, const ps_histogram *h, const rows *rs)
+static void report_json(const conf *c, const input_lengths *of, const rows *rs)
 {
+    const ps_histogram *h = of->histogram;
     uint64_t tokens = ps_histogram_tokens(h);
 
     printf("{\"capacity\": %" PRIu32, c->options.capacity);
     if (c->align > 1)
         printf(", \"align\": %" PRIu32, c->align);
+    if (c->overlong != PS_OVERLONG_ERROR)
+        printf(", \"overlong_sequences\": %" PRIu64
+               ", \"lost_tokens\": %" PRIu64,
+               of->long_sequences, of->lost_tokens);
     printf(", \"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
            ", \"lower_bound\": %" PRIu64 ", \"rows\": [",
            ps_histogram_sequences(h), tokens,
@@ -297,18 +306,18 @@ static void report_json(const conf *c, const ps_histogram *h, const rows *rs)
     printf("]}\n");
 }
 
-int report_rows(const conf *c, const ps_histogram *h, const rows *rs)
+int report_rows(const conf *c, const input_lengths *of, const rows *rs)
 {
     switch (c->form) {
     case CONF_TSV:
         return report_tsv(c, rs);
     case CONF_JSON:
-        report_json(c, h, rs);
+        report_json(c, of, rs);
         return STATUS_OK;
     case CONF_TEXT:
         break;
     }
-    return report_text(c, h, rs);
+    return report_text(c, of, rs);
 }
 
 /* ---------------------------------------------------------------------

@@ -1,0 +1,358 @@
+/*
+ * recommend.c - a depth and a window for a capacity.
+ *
+ * The bound of packplan says which depths cannot do.  From the first that
+ * might, depths and windows are tried: the library packs sequences of these
+ * lengths as packstream would.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packplan/recommend.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/message.h"
+
+/* Sequences of a trial, at most. */
+#define TRIAL_SEQUENCES 65536
+
+/* Orders in which a trial packs them. */
+#define TRIAL_ORDERS 3
+
+/* Depths of a window that are tried, from the least to twice as many. */
+#define TRIAL_DEPTHS 8
+
+static const uint32_t windows[] = {1024, 4096, 16384};
+#define WINDOWS (sizeof windows / sizeof windows[0])
+
+/* A bound is a sum of fractions: so much of it may be rounding. */
+#define ROUNDING 1e-6
+
+/* What the trials pack, and room for what they tell. */
+typedef struct trial {
+    const conf *conf;
+    const input_lengths *of;
+    bool is_all; /* every sequence of the histogram is in it */
+    uint32_t n;
+    uint32_t sorted[TRIAL_SEQUENCES];
+    uint32_t lengths[TRIAL_SEQUENCES]; /* in the order that is packed */
+    uint64_t order[TRIAL_SEQUENCES];
+    uint64_t ends[TRIAL_SEQUENCES];
+} trial;
+
+/* ---------------------------------------------------------------------
+ * Trials
+ */
+
+/*
+ * Takes all sequences, or some that lie evenly from the shortest to the
+ * longest.
+ */
+static void draw(trial *t, const conf *c, const input_lengths *of)
+{
+    const ps_histogram *h = of->histogram;
+    const uint64_t all = ps_histogram_sequences(h);
+    uint64_t behind = 0; /* sequences up to the i-th length */
+    size_t i = 0;
+
+    t->conf = c;
+    t->of = of;
+    t->is_all = all <= TRIAL_SEQUENCES;
+    t->n = t->is_all ? (uint32_t)all : TRIAL_SEQUENCES;
+    for (uint32_t k = 0; k < t->n; k++) {
+        /* k * all / n, rounded down, which is below 2^63. */
+        const uint64_t at = all / t->n * k + all % t->n * k / t->n;
+
+        while (at >= behind)
+            behind += ps_histogram_count(h, i++);
+        t->sorted[k] = ps_histogram_length(h, i - 1);
+    }
+}
+
+/*
+ * How full packstream would fill packs, in one order.  Where the trial is only
+ * a part of the stream, the last pack, which may be nearly empty, does not
+ * count.
+ */
+static int try_order(trial *t, uint32_t depth, uint32_t window,
+                     uint64_t order, double *efficiency)
+{
+    const ps_packer_options options = {.capacity = t->of->capacity,
+                                       .depth = depth,
+                                       .window = window,
+                                       .align = t->conf->align};
+    uint64_t tokens = 0;
+    uint64_t packs;
+    ps_error err;
+
+    for (uint32_t i = 0; i < t->n; i++)
+        t->lengths[ps_shuffled(t->n, 1, order, i)] = t->sorted[i];
+    if (ps_pack_lengths(t->lengths, t->n, &options, t->order, t->ends, &packs,
+                        &err) != PS_OK)
+        return message_failure("--recommend", &err);
+    if (!t->is_all && packs > 1)
+        packs--;
+    for (uint64_t i = 0; i < t->ends[packs - 1]; i++)
+        tokens += t->lengths[t->order[i]];
+    *efficiency = (double)tokens / ((double)packs * t->of->capacity);
+    return STATUS_OK;
+}
+
+/* The worst of some orders: chance makes each of them a little different. */
+static int try(trial *t, uint32_t depth, uint32_t window, double *efficiency)
+{
+    int status = STATUS_OK;
+
+    *efficiency = 1;
+    for (uint64_t i = 0; status == STATUS_OK && i < TRIAL_ORDERS; i++) {
+        double one;
+
+        status = try_order(t, depth, window, i, &one);
+        *efficiency = status == STATUS_OK ? fmin(one, *efficiency) : 0;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * The search
+ */
+
+/* The efficiency of as few packs as the bound of a depth allows. */
+static int bound_of(double *efficiency, const input_lengths *of,
+                    const ps_histogram *aligned, uint32_t depth)
+{
+    double packs;
+    ps_error err;
+
+    if (ps_plan_bound(aligned, of->capacity, depth, &packs, &err) != PS_OK)
+        return message_failure("bound", &err);
+    packs = ceil(packs * (1 - 1e-15) - ROUNDING);
+    *efficiency = (double)ps_histogram_tokens(of->histogram) /
+                  (packs * of->capacity);
+    return STATUS_OK;
+}
+
+/* What is as good as the bound. */
+static double enough(const recommendation *r)
+{
+    return r->bound * (1 - RECOMMEND_WITHIN);
+}
+
+static uint32_t least(uint64_t a, uint32_t b)
+{
+    return a < b ? (uint32_t)a : b;
+}
+
+/*
+ * The least depth whose bound is near that of all.  It is no less than what a
+ * pack takes on average; from there steps double, and then what is left is
+ * halved.  A bound never falls as the depth rises.
+ */
+static int least_depth(uint32_t *depth, const recommendation *r,
+                       const ps_histogram *aligned, uint32_t max)
+{
+    const ps_histogram *h = r->lengths->histogram;
+    const double mean = enough(r) * r->lengths->capacity *
+                        (double)ps_histogram_sequences(h) /
+                        (double)ps_histogram_tokens(h);
+    uint32_t high = mean < max ? (uint32_t)fmax(ceil(mean - ROUNDING), 1) : max;
+    uint32_t low = high - 1; /* too little */
+    double bound = 0;
+    int status = STATUS_OK;
+
+    for (uint32_t step = 1; status == STATUS_OK; step *= 2) {
+        status = bound_of(&bound, r->lengths, aligned, high);
+        if (status != STATUS_OK || bound >= enough(r) || high == max)
+            break;
+        low = high;
+        high = least((uint64_t)high + step, max);
+    }
+    while (status == STATUS_OK && high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        status = bound_of(&bound, r->lengths, aligned, middle);
+        if (bound >= enough(r))
+            high = middle;
+        else
+            low = middle;
+    }
+    *depth = high;
+    return status;
+}
+
+/* Tries windows from the least, and with each the depths from `low`. */
+static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
+{
+    const uint32_t high = least(UINT64_C(2) * low, max);
+    const uint32_t step = low / TRIAL_DEPTHS > 1 ? low / TRIAL_DEPTHS : 1;
+    int status;
+
+    for (size_t w = 0; w < WINDOWS; w++) {
+        for (uint32_t depth = low; depth <= high; depth += step) {
+            double efficiency;
+
+            status = try(t, depth, windows[w], &efficiency);
+            if (status != STATUS_OK)
+                return status;
+            if (efficiency > r->efficiency) {
+                r->efficiency = efficiency;
+                r->depth = depth;
+                r->window = windows[w];
+            }
+            if (efficiency >= enough(r))
+                return STATUS_OK;
+        }
+        /* A larger one would hold all sequences, too. */
+        if (t->is_all && t->n <= windows[w])
+            break;
+    }
+    return STATUS_OK;
+}
+
+int recommend(recommendation *r, const conf *c, const input_lengths *of,
+              const ps_histogram *aligned)
+{
+    const uint32_t max = least(of->capacity / c->align, PS_MAX_DEPTH);
+    uint32_t low;
+    trial *t;
+    int status;
+
+    *r = (recommendation){.lengths = of, .depth = 1, .window = windows[0]};
+    if (ps_histogram_size(of->histogram) == 0)
+        return STATUS_OK;
+    status = bound_of(&r->bound, of, aligned, CONF_NO_CAP);
+    if (status == STATUS_OK)
+        status = least_depth(&low, r, aligned, max);
+    if (status != STATUS_OK)
+        return status;
+    t = malloc(sizeof *t);
+    if (t == NULL) {
+        message_error("out of memory");
+        return STATUS_FAILURE;
+    }
+    draw(t, c, of);
+    status = search(r, t, low, max);
+    free(t);
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * The report
+ */
+
+static bool is_empty(const recommendation *r)
+{
+    return ps_histogram_size(r->lengths->histogram) == 0;
+}
+
+/* Runs as it is, between a redirection of input and one of output. */
+static void print_command(const conf *c, const recommendation *r)
+{
+    static const char *const words[] = {[PS_OVERLONG_DROP] = "drop",
+                                        [PS_OVERLONG_TRUNCATE] = "truncate",
+                                        [PS_OVERLONG_SPLIT] = "split"};
+
+    printf("packstream -L %" PRIu32 " -d %" PRIu32, r->lengths->capacity,
+           r->depth);
+    if (r->window != windows[0])
+        printf(" -w %" PRIu32, r->window);
+    if (c->align > 1)
+        printf(" --align=%" PRIu32, c->align);
+    if (c->overlong != PS_OVERLONG_ERROR)
+        printf(" --overlong=%s", words[c->overlong]);
+}
+
+static void report_text(const conf *c, const recommendation *of)
+{
+    bool any = false;
+
+    printf("capacity  depth  window    full%%   bound%%     overlong  "
+           "lost tokens\n");
+    for (unsigned i = 0; i < c->n_capacities; i++) {
+        const recommendation *r = &of[i];
+
+        printf("%8" PRIu32, r->lengths->capacity);
+        if (is_empty(r))
+            printf("  %5s  %6s  %7s  %7s", "-", "-", "-", "-");
+        else
+            printf("  %5" PRIu32 "  %6" PRIu32 "  %7.3f  %7.3f", r->depth,
+                   r->window, 100 * r->efficiency, 100 * r->bound);
+        printf("  %11" PRIu64 "  %11" PRIu64 "\n",
+               r->lengths->long_sequences, r->lengths->lost_tokens);
+    }
+    for (unsigned i = 0; i < c->n_capacities; i++) {
+        if (is_empty(&of[i]))
+            continue;
+        if (!any)
+            putchar('\n');
+        any = true;
+        print_command(c, &of[i]);
+        putchar('\n');
+    }
+}
+
+static void report_tsv(const conf *c, const recommendation *of)
+{
+    printf("capacity\tdepth\twindow\tefficiency\tbound_efficiency\t"
+           "overlong_sequences\tlost_tokens\tcommand\n");
+    for (unsigned i = 0; i < c->n_capacities; i++) {
+        const recommendation *r = &of[i];
+
+        printf("%" PRIu32, r->lengths->capacity);
+        if (is_empty(r))
+            printf("\t-\t-\t-\t-");
+        else
+            printf("\t%" PRIu32 "\t%" PRIu32 "\t%.9g\t%.9g", r->depth,
+                   r->window, r->efficiency, r->bound);
+        printf("\t%" PRIu64 "\t%" PRIu64 "\t", r->lengths->long_sequences,
+               r->lengths->lost_tokens);
+        if (is_empty(r))
+            putchar('-');
+        else
+            print_command(c, r);
+        putchar('\n');
+    }
+}
+
+static void report_json(const conf *c, const recommendation *of)
+{
+    printf("{\"within\": %.9g, \"rows\": [", RECOMMEND_WITHIN);
+    for (unsigned i = 0; i < c->n_capacities; i++) {
+        const recommendation *r = &of[i];
+        const input_lengths *l = r->lengths;
+
+        printf("%s{\"capacity\": %" PRIu32 ", \"sequences\": %" PRIu64
+               ", \"tokens\": %" PRIu64 ", \"overlong_sequences\": %" PRIu64
+               ", \"lost_tokens\": %" PRIu64,
+               i > 0 ? ", " : "", l->capacity,
+               ps_histogram_sequences(l->histogram),
+               ps_histogram_tokens(l->histogram), l->long_sequences,
+               l->lost_tokens);
+        if (is_empty(r)) {
+            printf(", \"command\": null}");
+            continue;
+        }
+        printf(", \"depth\": %" PRIu32 ", \"window\": %" PRIu32
+               ", \"efficiency\": %.9g, \"bound_efficiency\": %.9g"
+               ", \"is_within\": %s, \"command\": \"",
+               r->depth, r->window, r->efficiency, r->bound,
+               r->efficiency >= enough(r) ? "true" : "false");
+        print_command(c, r);
+        printf("\"}");
+    }
+    printf("]}\n");
+}
+
+void recommend_report(const conf *c, const recommendation *of)
+{
+    if (c->form == CONF_JSON)
+        report_json(c, of);
+    else if (c->form == CONF_TSV)
+        report_tsv(c, of);
+    else
+        report_text(c, of);
+}

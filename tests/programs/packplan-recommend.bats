@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# packplan-recommend.bats - which depth packplan recommends for which capacity,
+# and what becomes of sequences that are too long.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# bad_option calls it.
+export program=packplan
+
+# bell COUNT: ids of so many sequences, most of them of about 90 tokens, some of
+# 400; the same ones every time.
+bell() {
+    awk -v n="$1" 'BEGIN {
+        for (x = 42; n > 0; n--) {
+            for (length_ = k = 0; k < 3; k++) {
+                x = (x * 16807) % 2147483647
+                length_ += x % 60
+            }
+            length_ = 1 + length_ * (x % 11 ? 1 : 4)
+            line = "1"
+            for (k = 1; k < length_; k++)
+                line = line " 1"
+            print line
+        }
+    }' | tokcat --from=ids --vocab=2
+}
+
+@test "no smaller depth comes as near, and the promise is kept: all packings" {
+    skip_without python3
+    # shellcheck disable=SC2046 # numbers
+    support packplan.py brute $(seq 60)
+}
+
+# The order of the stream is not that of the trial, so that it may lose a little
+# more or less: here 0.05 points, which is what the depth may lose, too.
+@test "the command for each capacity runs, and fills packs as it is said" {
+    bell 12000 >x.tok
+    packstat --histogram x.tok >h
+    packplan -L 128,512 --overlong=split --tsv h >rows
+    packplan -L 256 --overlong=truncate --align=8 --recommend --tsv h |
+        sed 1d >>rows
+    [ "$(wc -l <rows)" -eq 4 ]
+    sed 1d rows >recommended
+    while IFS=$'\t' read -r capacity depth _ efficiency _ long lost command; do
+        [[ $command == "packstream -L $capacity -d $depth "* ]]
+        sh -c "$command <x.tok >x.pks"
+        packstat --json x.pks >told
+        awk -v said="$efficiency" '{
+            sub(/.*"efficiency": /, "")
+            print $1 + 0, said
+            exit !($1 + 0 >= said - 0.0005)
+        }' told
+        case $command in
+            *split) grep "\"split_sequences\": $long," told ;;
+            *) grep "\"truncated_sequences\": $long, \"truncated_tokens\": $lost," \
+                told ;;
+        esac
+    done <recommended
+}
+
+@test "a larger window where that one is too small, and a bound out of reach" {
+    # Pairs that only just fit: the window evens out what chance brings.
+    awk 'BEGIN { for (i = 1; i < 512; i++) print i, 100 }' >h
+    packplan -L 512 --recommend h | sed -n '2p;$p' >got
+    [[ "$(head -n 1 got)" == '     512      2    4096  '* ]]
+    tail -n 1 got | grep -qx 'packstream -L 512 -d 2 -w 4096'
+    # Three of these and one of those, or a pack that is nearly empty.
+    printf '%s\n' '300 10' '1 1' >h
+    [ "$(packplan -L 512 --recommend --tsv h | cut -f 2-5 | sed 1d)" = \
+        $'2\t1024\t0.586132813\t0.586132813' ]
+}
+
+@test "the table, TSV and JSON have the same numbers" {
+    skip_without python3
+    printf '%s\n' '7 2' '6 1' '4 3' '3 2' '2 1' '25 1' >h
+    packplan -L 10,12 --overlong=split --align=2 h >table
+    packplan -L 10,12 --overlong=split --align=2 --tsv h >tsv
+    packplan -L 10,12 --overlong=split --align=2 --json h >json
+    [ "$(tail -n 2 table)" = "$(sed 1d tsv | cut -f 8)" ]
+    python3 - <<'PYTHON'
+import json
+got = json.load(open("json"))
+lines = [line.rstrip("\n").split("\t") for line in open("tsv")]
+table = [line.split() for line in open("table")][1:3]
+assert got["within"] == 0.0005
+for row, line, cells in zip(got["rows"], lines[1:], table, strict=True):
+    of = dict(zip(lines[0], line, strict=True))
+    for key, value in of.items():
+        assert str(row[key]) == value, key
+    assert row["sequences"] == 12
+    assert row["tokens"] == 65 and row["overlong_sequences"] == 1
+    assert cells[:3] == line[:3] and cells[5:] == line[5:7], cells
+    for i in 3, 4:
+        assert cells[i] == f"{100 * float(line[i]):.3f}"
+assert [row["command"] for row in got["rows"]] == [
+    f"packstream -L {row['capacity']} -d {row['depth']} --align=2"
+    " --overlong=split" for row in got["rows"]]
+PYTHON
+}
+
+@test "--overlong splits, truncates and drops as packstream does" {
+    printf '%s\n' '1 1 1' '1 1 1 1 1 1 1 1 1 1 1' '1 1 1 1 1 1 1 1' 1 |
+        tokcat -q --from=ids >x.tok
+    packstat --histogram x.tok >h
+    for what in split truncate drop; do
+        packstream -q -L 4 -a none --overlong=$what x.tok | packstat --histogram |
+            sort -n >expected
+        packplan -q -L 4 -a none -d 1 --plan --overlong=$what h |
+            awk -F ': ' '{ print $2, $1 }' | sort -n | diff expected -
+    done
+    packplan -L 4 -a none --overlong=truncate h | sed -n 2p |
+        grep -qx '2 were longer, and 11 tokens are lost'
+    packplan -L 4 -a none --overlong=drop --json h |
+        grep -q '"overlong_sequences": 2, "lost_tokens": 19, "sequences": 2'
+    is 65 'packplan: h: line 3: the length of 8 is above the capacity of 4' \
+        packplan -L 8,4 h
+    is 65 'packplan: h: line 4: the length of 11 is above the capacity of 8' \
+        packplan -L 8 --overlong=error h
+}
+
+# beyond LINES WHY OVERLONG: these lines are refused for that reason.
+beyond() {
+    printf '%b' "$1" >h
+    is 65 "packplan: h: line $2" packplan -L 2,1 --overlong="$3" h
+}
+
+@test "what is too long is counted without overflow" {
+    local max=9223372036854775807
+    beyond '4294967296 1\n' '1: the length of 4294967296 is above 4294967295' \
+        drop
+    beyond "3 $max\n" '1: more than 2^63 - 1 tokens are lost' drop
+    beyond "4294967295 4294967296\n" '1: more than 2^63 - 1 tokens are lost' \
+        truncate
+    beyond "3 $max\n" '1: histogram: more than 2^63 - 1 tokens' split
+    beyond '4294967295 18446744073709551615\n' \
+        '1: more than 2^63 - 1 sequences' split
+    beyond "3 2\n3 $max\n" '2: more than 2^63 - 1 sequences' drop
+    beyond '3 3074457345618258603\n' '1: more than 2^63 - 1 tokens are lost' \
+        drop
+    printf '3 3074457345618258602\n' >h
+    packplan -q -L 2 -a none --json --overlong=drop h |
+        grep -q '"lost_tokens": 9223372036854775806,'
+    printf '4294967295 2147483647\n' >h
+    packplan -q -L 16777215 -a none --tsv --overlong=split h |
+        cut -f 3 | grep -qx 551903297279
+}
+
+@test "no sequences: nothing is recommended" {
+    : >h
+    is 0 'packplan: there are no sequences' packplan -L 8,9 --json h
+    # shellcheck disable=SC2154 # is sets it
+    grep -q '"capacity": 8, "sequences": 0, .*"command": null' <<<"$output"
+    [ "$(packplan -q -L 8,9 h | wc -l)" -eq 3 ]
+    [ "$(packplan -q -L 8 --recommend --tsv h | sed 1d)" = \
+        $'8\t-\t-\t-\t-\t0\t0\t-' ]
+    # Of one capacity all may be dropped.
+    echo 9 1 >h
+    [ "$(packplan -q -L 8,9 --overlong=drop h | tail -n 1)" = \
+        'packstream -L 9 -d 1 --overlong=drop' ]
+}
+
+@test "lists of capacities, and what does not go with them" {
+    local why='must be numbers from 1 to 16777216 with commas between them'
+    local list
+    for list in 0 '' '8,' ,8 16777217 8x max; do
+        bad_option "-L $list: $why" -L "$list"
+    done
+    bad_option "-L $(seq -s , 65): $why" -L "$(seq -s , 65)"
+    echo 1 1 | packplan -L "$(seq -s , 64)" --tsv >got
+    [ "$(wc -l <got)" -eq 65 ]
+    bad_option '--align: 8 does not divide the capacity, 12' -L 8,12 --align=8
+    bad_option '--recommend and --plan exclude each other' \
+        -L 8 --recommend --plan
+    bad_option '--recommend and --scaling exclude each other' \
+        -L 8 --scaling --recommend
+    bad_option '--plan is for one capacity' -L 8,9 --plan -a ffd
+    bad_option '--tsv and --json exclude each other' -L 8,9 --tsv --json
+    why='a depth is looked for with the algorithm of packstream; give one'
+    why+=' capacity without --recommend for a table'
+    bad_option "-a: $why" -L 8,9 -a ffd
+    bad_option "-d: $why" -L 8 --recommend -d 3
+    bad_option '--overlong=cut: must be error, drop, truncate or split' \
+        -L 8 --overlong=cut
+}
+
+@test "nextfit, which packstream has, is greedy" {
+    printf '%s\n' '7 2' '6 1' '4 3' >h
+    packplan -L 10 -a nextfit --plan h >got
+    packplan -L 10 -a greedy --plan h | diff - got
+}
