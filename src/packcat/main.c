@@ -97,8 +97,8 @@ static int check(const conf *c)
         return message_usage("--order=input: --to=%s is always in the "
                              "order of the packs", form);
     if (c->format->namer != NULL && c->output == NULL)
-        return message_usage("--to=%s: is several files: say with -o how to "
-                             "call them", form);
+        return message_usage("--to=%s: makes several files: name them with "
+                             "-o", form);
     if (c->predictions != 0 && strcmp(form, "tfrecord") != 0)
         return message_usage("--max-predictions: is for --to=tfrecord");
     return STATUS_OK;

@@ -121,8 +121,8 @@ static int check_output(const conf *c)
     if (c->output == NULL)
         return c->what != CONF_SHARES || c->rank_given
                    ? STATUS_OK
-                   : message_usage("say with -o how to call the ranks' files, "
-                                   "or with --rank which share to write");
+                   : message_usage("name the files of the ranks with -o, or "
+                                   "the share to write with --rank");
     if (c->what != CONF_SHARES)
         return message_usage("-o: nothing is written with --%s",
                              c->what == CONF_LIST ? "list" : "steps");

@@ -654,9 +654,9 @@ replaces() {
 
 # needs_name FORM NAME FILE...: it is not for stdout.
 needs_name() {
-    refused 64 "--to=$1: is several files: say with -o" \
+    refused 64 "--to=$1: makes several files: name them with -o" \
         packcat --to="$1" a.pks
-    refused 64 "--to=$1: is several files: say with -o" \
+    refused 64 "--to=$1: makes several files: name them with -o" \
         packcat --to="$1" -o - a.pks
 }
 

@@ -645,8 +645,8 @@ END
     bad_option 'ranks and batch are missing: give -n R and -b B'
     bad_option 'the number of ranks is missing: give -n R and -b B' -b 3
     bad_option 'the batch is missing: give -n R and -b B' -n 3
-    bad_option "say with -o how to call the ranks' files, or with --rank \
-which share to write" -n 2 -b 2
+    bad_option "name the files of the ranks with -o, or the share to write with \
+--rank" -n 2 -b 2
     bad_option '--rank: 2 is none of the 2 ranks, which count from 0' \
         -n 2 -b 2 --rank=2
     bad_option '-n and -b: a global batch has at most 4194304 packs' \

@@ -141,7 +141,7 @@ without checksums)" ]
         "  format         pack stream, version 1.0" \
         "  capacity       8 tokens" \
         "  depth cap      4 sequences" \
-        "  window         8 sequences" \
+        "  max delay      8 records" \
         "  sequences      13" \
         "  tokens         44" \
         "  lower bound    6 packs; packs/bound 1.0000" \
