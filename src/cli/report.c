@@ -147,9 +147,11 @@ void report_json_packing(FILE *out, const ps_pack_info *info,
 {
     report_json_begin(out, NULL, info, totals);
     put_count(out, "max_delay", max_delay);
-    (void)fprintf(out, ", \"depth_cost\": %.4f", cost->efficiency);
-    put_count(out, "depth_advised",
-              cost->depth == 0 ? PS_UNKNOWN : cost->depth);
+    if (cost != NULL) {
+        (void)fprintf(out, ", \"depth_cost\": %.4f", cost->efficiency);
+        put_count(out, "depth_advised",
+                  cost->depth == 0 ? PS_UNKNOWN : cost->depth);
+    }
     for (unsigned i = 0; i < PS_REJECTS; i++)
         (void)fprintf(out,
                       ", \"rejected_%s_sequences\": %" PRIu64

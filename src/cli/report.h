@@ -25,7 +25,8 @@ void report_json_begin(FILE *out, const char *file,
 /*
  * All of the object, of a run that packed, which also knows max_delay,
  * depth_cost and depth_advised (null if nothing is), and, for each ps_reject,
- * rejected_REASON_sequences and rejected_REASON_tokens.
+ * rejected_REASON_sequences and rejected_REASON_tokens.  While the run goes on,
+ * `cost` is NULL, and the two about the depth are left out.
  */
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,

@@ -149,6 +149,10 @@ static const option_entry entries[] = {
     {0, "stats", "json", "tell at the end, on stderr, what was packed",
      OPTION_WORD(conf, stats, stats_forms), .optional = true,
      .constant = STATS_TEXT, .why = "must be json, or nothing"},
+    {0, "every", "N",
+     "with --stats=json, a line after every N packs, too",
+     OPTION_NUMBER(conf, stats_every, 1, UINT64_MAX),
+     .why = "must be a number of packs from 1"},
     {'o', "output", "FILE", "write to FILE, not to stdout",
      OPTION_TEXT(conf, output)},
     {0, "no-sandbox", NULL, "keep all rights when the files are open",
@@ -190,6 +194,8 @@ int conf_check(const conf *c)
         return message_usage("--resume and --state-every need --state=FILE");
     if (c->verify && (!c->resume || c->state == NULL))
         return message_usage("--verify needs --resume and --state=FILE");
+    if (c->stats_every != 0 && c->stats != STATS_JSON)
+        return message_usage("--every needs --stats=json");
     if (c->flush_records && c->drop_empty)
         return message_usage("--flush-records and --empty=drop exclude each "
                              "other");

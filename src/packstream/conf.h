@@ -50,6 +50,7 @@ typedef struct conf {
     bool no_sandbox;
     bool verbose;
     conf_stats stats;
+    uint64_t stats_every; /* packs; 0: only at the end */
     const char *output; /* NULL: stdout */
     bool quiet;
     const char *const *names; /* inputs */

@@ -10,6 +10,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/report.h"
 #include "packstream/job_parts.h"
 #include "packstream/signals.h"
 
@@ -99,6 +100,24 @@ static void warn_of_flushes(const job *j)
                         c->flush_every, (double)totals->packs / needed);
 }
 
+/* With --every, tells what is packed so far when so many packs have left. */
+static void report_every(job *j)
+{
+    const ps_totals *totals = ps_packer_totals(j->packer);
+    ps_rejected rejected[PS_REJECTS];
+
+    if (j->conf->stats_every == 0 ||
+        totals->packs / j->conf->stats_every == j->lines)
+        return;
+    j->lines = totals->packs / j->conf->stats_every;
+    for (unsigned i = 0; i < PS_REJECTS; i++)
+        rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
+    message_wipe();
+    /* A line that is lost is noticed at the end, with the last one. */
+    report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
+                        ps_packer_delay(j->packer), NULL);
+}
+
 /* The packer took a sequence, or failed: what is due after that. */
 static int after_put(job *j, const ps_sequence *sequence, ps_result result,
                      const ps_error *why)
@@ -135,6 +154,7 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
             .tokens = totals->tokens,
             .packs = totals->packs,
             .capacity = c->capacity});
+    report_every(j);
 
     if (c->state == NULL)
         return STATUS_OK;
@@ -272,6 +292,8 @@ int job_pack(job *j)
     if (j->resume.done || j->resume.ends)
         return STATUS_OK;
     progress_start(&j->progress, !j->conf->quiet);
+    if (j->conf->stats_every != 0)
+        j->lines = ps_packer_totals(j->packer)->packs / j->conf->stats_every;
     while (status == STATUS_OK && more && signals_stopped() == 0) {
         ps_sequence sequence;
         bool outside;

@@ -50,6 +50,7 @@ typedef struct job {
                               the payloads that it held */
     uint64_t known_until;  /* those below came before: their rejects are
                               written */
+    uint64_t lines;       /* of --every that these packs are worth */
     uint64_t input_bytes; /* of the files that were read, as in resume_place */
     bool depth_reported;
     bool caught_up; /* what is packed anew is behind what the state knows */

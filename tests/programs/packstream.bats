@@ -1017,6 +1017,48 @@ ids() {
     done
 }
 
+@test "--every: a line after so many packs, and the usual one at the end" {
+    skip_without python3
+    draw 3000 40 100 | tokcat -q --from=ids >x
+    packstream -q -L 50 -d 8 -w 64 --stats=json -o wanted x 2>last
+    packstream -q -L 50 -d 8 -w 64 --stats=json --every=100 -o out x 2>lines
+    cmp wanted out
+    tail -n 1 lines | cmp - last
+    python3 - <<'PYTHON'
+import json
+*lines, last = map(json.loads, open("lines"))
+assert len(lines) in (last["packs"] // 100 - 1, last["packs"] // 100)
+for i, line in enumerate(lines, 1):
+    # The packs of one flush leave together; here there is none.
+    assert line["packs"] // 100 == i and line["packs"] % 100 < 3, line
+    assert line["efficiency"] == float(
+        f"{line['tokens'] / (50 * line['packs']):.9g}")
+    assert set(last) - set(line) == {"depth_cost", "depth_advised"}
+PYTHON
+    # A job that goes on does not tell again what was told.
+    packstream -q -L 50 -d 8 -w 64 --state=s -o state x
+    packstream -q -L 50 -d 8 -w 64 --state=s --resume --stats=json --every=100 \
+        -o state x 2>again
+    cmp again last
+    bad_option '--every needs --stats=json' -L 4 --every=3
+    bad_option '--every needs --stats=json' -L 4 --every=3 --stats
+    bad_option '--every=0: must be a number of packs from 1' -L 4 --every=0
+}
+
+@test "examples/live-plot.sh draws the lines of --every" {
+    draw 3000 40 100 | tokcat -q --from=ids >x
+    packstream -q -L 50 -d 8 -a nextfit --stats=json --every=200 x 2>&1 >out |
+        "${abs_top_srcdir:?}/examples/live-plot.sh" >plot
+    sed -n '1p;2p;$p' plot
+    # As many lines as JSON has, and bars that are as long as they should be.
+    awk 'NR > 1 && NF { n = length($3) - 1
+            exact = 10 * (100 - $2)
+            if (n > 50 || (exact < 50 && (n - exact > 1 || exact - n > 1)))
+                exit 1
+            lines++ }
+        END { exit !(lines > 5) }' plot
+}
+
 @test "--stats=json of nothing has no ratios" {
     packstream -L 4 --stats=json -o out /dev/null 2>told
     grep -F '"sequences": 0, "tokens": 0, "packs": 0,' told
