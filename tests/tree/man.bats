@@ -216,7 +216,11 @@ statuses() {
     for page in $(all_pages); do
         sed -n 's/^\.Xr \([^ ]*\) \([1-8]\).*/\1.\2/p' "$(page "$page")" |
             grep -E '^(pack|tok)' | while read -r other; do
-            [ -f "$(page "$other")" ] || exit 1
+            case $other in
+                # Made of docs/tutorial.md.
+                packstream-tutorial.7) ;;
+                *) [ -f "$(page "$other")" ] || exit 1 ;;
+            esac
         done
     done
 }

@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# docs.bats - what the pages of docs say to type works, and prints what they
+# show.
+#
+# The blocks of a page run one after another, in one folder.  A block of sh is
+# run; one with the name of a file is put there; one of neither is what the sh
+# block before it prints, but for numbers, which stand for any others, and for
+# the width of columns.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+docs=${abs_top_srcdir:?}/docs
+
+# python3 is the one that has numpy, with the package of the tree.
+setup() {
+    start
+    mkdir bin
+    ln -s "$PYTHON_NUMPY" bin/python3 2>/dev/null || true
+    PATH=$PWD/bin:$PATH PYTHONPATH=$abs_top_srcdir/python
+    export PATH PYTHONPATH
+    cd "$BATS_FILE_TMPDIR" || return
+}
+
+# blocks PAGE FIRST LAST: the blocks of these sections in files of blocks/, in
+# order: NUMBER.sh, NUMBER.shown or NUMBER.as.NAME.
+blocks() {
+    rm -rf blocks
+    mkdir blocks
+    awk -v first="$2" -v last="$3" '
+        /^## / { section++ }
+        section < first || section > last { next }
+        /^```/ && to != "" { close(to); to = ""; next }
+        /^```/ {
+            to = sprintf("blocks/%03d", ++n) \
+                ($1 == "```sh" ? ".sh" : $2 != "" ? ".as." $2 : ".shown")
+            printf "" >to
+            next
+        }
+        to != "" { print >to }' "$docs/$1"
+}
+
+# likeness: stdin without what may differ.
+likeness() {
+    sed -E 's/[0-9][0-9.,]*/N/g; s/ +/ /g; s/ $//; s/N( N)+/N/g'
+}
+
+# run_sections PAGE FIRST LAST: runs them, in a folder of the page.
+run_sections() {
+    local block
+    mkdir -p "${1%.md}"
+    cd "${1%.md}" || return
+    blocks "$@"
+    for block in blocks/*; do
+        case $block in
+            *.as.*) cp "$block" "${block##*.as.}" ;;
+            *.sh)
+                sh -eu "$block" >printed 2>&1 || {
+                    cat "$block" printed
+                    return 1
+                }
+                ;;
+            *) diff <(likeness <"$block") <(likeness <printed) ;;
+        esac
+    done
+}
+
+@test "the tutorial: from text to the packs of each rank" {
+    skip_without spm_train spm_encode spm_decode
+    run_sections tutorial.md 1 9
+    [ "$(find . -name 'train.[01].pks' | wc -l)" -eq 2 ]
+}
+
+@test "the tutorial: PyTorch learns from the packs" {
+    skip_without spm_train spm_encode
+    skip_without_numpy
+    "$PYTHON_NUMPY" -c 'import torch' 2>/dev/null ||
+        skip "$PYTHON_NUMPY has no torch"
+    [ -s tutorial/train.pks ] || run_sections tutorial.md 1 9
+    cd "$BATS_FILE_TMPDIR"
+    OMP_NUM_THREADS=1 run_sections tutorial.md 10 10
+    awk '/^step 0 / { first = $4 } /^validation/ { last = $2 }
+        END { exit !(last > 0 && last < first - 1) }' printed
+}
+
+@test "packstream-tutorial(7) is the tutorial" {
+    skip_without "${MANDOC:-mandoc}"
+    awk -v version="$PACKAGE_VERSION" -f "$docs/mdoc.awk" "$docs/tutorial.md" \
+        >packstream-tutorial.7
+    run "${MANDOC:-mandoc}" -T lint -W warning packstream-tutorial.7
+    [ "$status" -eq 0 ] && [ -z "$output" ]
+    "${MANDOC:-mandoc}" -T ascii -O width=90 packstream-tutorial.7 |
+        sed 's/^ *//' >screen
+    grep -q 'PACKSTREAM-TUTORIAL(7)' screen
+    grep -q "^packstream $PACKAGE_VERSION" screen
+    # All that is to be typed is there, as it is.
+    awk '/^```/ { inside = !inside; next } inside { sub(/^ */, ""); print }' \
+        "$docs/tutorial.md" >lines
+    [ "$(wc -l <lines)" -gt 80 ]
+    while IFS= read -r line; do
+        grep -qxF -e "$line" screen || { echo "$line"; return 1; }
+    done <lines
+}
