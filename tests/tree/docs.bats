@@ -24,7 +24,8 @@ setup() {
 }
 
 # blocks PAGE FIRST LAST: the blocks of these sections in files of blocks/, in
-# order: NUMBER.sh, NUMBER.shown or NUMBER.as.NAME.
+# order: NUMBER.sh, NUMBER.shown, NUMBER.as.NAME, or NUMBER.theirs, which is
+# Python of others.
 blocks() {
     rm -rf blocks
     mkdir blocks
@@ -33,8 +34,9 @@ blocks() {
         section < first || section > last { next }
         /^```/ && to != "" { close(to); to = ""; next }
         /^```/ {
-            to = sprintf("blocks/%03d", ++n) \
-                ($1 == "```sh" ? ".sh" : $2 != "" ? ".as." $2 : ".shown")
+            kind = $1 == "```" ? ".shown" : ".theirs"
+            kind = $1 == "```sh" ? ".sh" : $2 != "" ? ".as." $2 : kind
+            to = sprintf("blocks/%03d", ++n) kind
             printf "" >to
             next
         }
@@ -54,6 +56,7 @@ run_sections() {
     blocks "$@"
     for block in blocks/*; do
         case $block in
+            *.theirs) ;;
             *.as.*) cp "$block" "${block##*.as.}" ;;
             *.sh)
                 sh -eu "$block" >printed 2>&1 || {
@@ -82,6 +85,19 @@ run_sections() {
     OMP_NUM_THREADS=1 run_sections tutorial.md 10 10
     awk '/^step 0 / { first = $4 } /^validation/ { last = $2 }
         END { exit !(last > 0 && last < first - 1) }' printed
+}
+
+@test "which depth, which window, which order" {
+    run_sections choosing.md 0 9
+    [ -s corpus.hist ]
+}
+
+@test "coming from other packers" {
+    run_sections coming-from.md 0 9
+    # TRL's rows have the labels, too.
+    grep -q '"seq_lengths":.*"labels":\[-100,-100,' packed.jsonl
+    packcat grain.pks | cmp - data.tok
+    packcat rows.pks | cmp - data.tok
 }
 
 @test "packstream-tutorial(7) is the tutorial" {
