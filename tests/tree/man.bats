@@ -10,7 +10,8 @@
 # "> " it goes on, and any other line is what the command prints.  The
 # commands of a block run one after another in an empty folder.  Each has to
 # print what stands below it, no more, and to exit with 0, unless the next
-# command shows another status with "echo $?".
+# command shows another status with "echo $?".  A comment ".\" setup: COMMAND"
+# between the two is a part of a command that runs before and is not shown.
 #
 # SPDX-License-Identifier: MIT
 
@@ -40,7 +41,16 @@ plain() {
 blocks() {
     awk -v test="${2-}" -v mark="${3-}" '
         /^\.\\" test: / && index($3, test) == 1 { wanted = 1; next }
-        wanted && /^\.Bd/ { wanted = 0; inside = 1; if (mark) print mark; next }
+        wanted && mark && /^\.\\" setup: / {
+            setup = setup (setup == "" ? "$ " : "> ") substr($0, 12) "\n"
+        }
+        wanted && /^\.Bd/ {
+            wanted = 0
+            inside = 1
+            if (mark) printf "%s\n%s", mark, setup
+            setup = ""
+            next
+        }
         /^\.Ed/ { inside = 0 }
         inside' "$(page "$1")" | plain
 }
@@ -170,6 +180,19 @@ statuses() {
     done
 }
 
+@test "the pages name the project and its version" {
+    for page in $(all_pages); do
+        grep -qxF ".Os packstream $PACKAGE_VERSION" "$(page "$page")"
+    done
+}
+
+@test "the options of packstream come early in its page" {
+    skip_without "${MANDOC:-mandoc}" col
+    line=$("${MANDOC:-mandoc}" -T ascii "$(page packstream.1)" | col -b |
+        grep -nx OPTIONS)
+    [ "${line%%:*}" -lt 90 ]
+}
+
 @test "every program has a page, and every page its own name" {
     for program in packcat packdeal packplan packstat packstream tokcat tokmix \
         tokshuf; do
@@ -275,6 +298,9 @@ statuses() {
 @test "packstream.1: examples do what they show" { run_examples packstream.1; }
 @test "packstream.5: examples do what they show" { run_examples packstream.5; }
 @test "packstream.7: examples do what they show" { run_examples packstream.7; }
+@test "packstream-resume.7: examples do what they show" {
+    run_examples packstream-resume.7
+}
 @test "tokcat.1: examples do what they show" { run_examples tokcat.1; }
 @test "packcat.1: examples do what they show" { run_examples packcat.1; }
 @test "packstat.1: examples do what they show" { run_examples packstat.1; }
