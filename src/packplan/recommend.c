@@ -102,13 +102,19 @@ static int try_order(trial *t, uint32_t depth, uint32_t window,
     return STATUS_OK;
 }
 
-/* The worst of some orders: chance makes each of them a little different. */
-static int try(trial *t, uint32_t depth, uint32_t window, double *efficiency)
+/*
+ * The worst of some orders: chance makes each of them a little different.  No
+ * more orders are tried when that is no better than `best`.
+ */
+static int try(trial *t, uint32_t depth, uint32_t window, double best,
+               double *efficiency)
 {
     int status = STATUS_OK;
 
     *efficiency = 1;
     for (uint64_t i = 0; status == STATUS_OK && i < TRIAL_ORDERS; i++) {
+        if (*efficiency <= best)
+            break;
         double one;
 
         status = try_order(t, depth, window, i, &one);
@@ -195,7 +201,7 @@ static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
         for (uint32_t depth = low; depth <= high; depth += step) {
             double efficiency;
 
-            status = try(t, depth, windows[w], &efficiency);
+            status = try(t, depth, windows[w], r->efficiency, &efficiency);
             if (status != STATUS_OK)
                 return status;
             if (efficiency > r->efficiency) {
