@@ -235,6 +235,17 @@ statuses() {
     done
 }
 
+@test "SECURITY.md names the programs that give up rights, and no others" {
+    sed -n '/^- Only /,/ give up rights/p' "${abs_top_srcdir:?}/SECURITY.md" |
+        grep -o "\`[a-z]*\`" | tr -d '`' | sort >named
+    for program in packcat packdeal packplan packstat packstream tokcat tokmix \
+        tokshuf; do
+        if help_options "$program" | grep -qx -e --no-sandbox; then
+            echo "$program"
+        fi
+    done | sort | diff named -
+}
+
 @test "every manual page of ours that is referred to exists" {
     for page in $(all_pages); do
         sed -n 's/^\.Xr \([^ ]*\) \([1-8]\).*/\1.\2/p' "$(page "$page")" |
