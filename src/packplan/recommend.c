@@ -113,10 +113,10 @@ static int try(trial *t, uint32_t depth, uint32_t window, double best,
 
     *efficiency = 1;
     for (uint64_t i = 0; status == STATUS_OK && i < TRIAL_ORDERS; i++) {
-        if (*efficiency <= best)
-            break;
         double one;
 
+        if (*efficiency <= best)
+            break;
         status = try_order(t, depth, window, i, &one);
         *efficiency = status == STATUS_OK ? fmin(one, *efficiency) : 0;
     }
@@ -136,7 +136,7 @@ static int bound_of(double *efficiency, const input_lengths *of,
 
     if (ps_plan_bound(aligned, of->capacity, depth, &packs, &err) != PS_OK)
         return message_failure("bound", &err);
-    packs = ceil(packs * (1 - 1e-15) - ROUNDING);
+    packs = fmax(ceil(packs * (1 - 1e-15) - ROUNDING), 1);
     *efficiency = (double)ps_histogram_tokens(of->histogram) /
                   (packs * of->capacity);
     return STATUS_OK;

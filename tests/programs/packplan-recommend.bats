@@ -163,6 +163,13 @@ beyond() {
         cut -f 3 | grep -qx 551903297279
 }
 
+@test "one token in the largest pack" {
+    echo 1 1 >h
+    [ "$(packplan -L 16777216 --recommend --tsv h | sed 1d)" = \
+        $'16777216\t1\t1024\t5.96046448e-08\t5.96046448e-08\t0\t0\tpackstream '\
+'-L 16777216 -d 1' ]
+}
+
 @test "no sequences: nothing is recommended" {
     : >h
     is 0 'packplan: there are no sequences' packplan -L 8,9 --json h
