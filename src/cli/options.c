@@ -143,6 +143,31 @@ static void print_help(const parser *p, const option_program *program)
     }
 }
 
+/*
+ * The table, for build-aux/completion.awk: a line of the program and its usage,
+ * then one for each option: letter, name, metavar, in brackets if the value can
+ * be left out, words, help.  Tabs stand between them.
+ */
+static void print_table(const parser *p, const option_program *program)
+{
+    printf("%s\t%s\n", message_program(), program->usage);
+    for (int i = 0; i < p->n_entries; i++) {
+        const option_entry *entry = p->entries[i];
+        const char *metavar = entry->metavar == NULL ? "" : entry->metavar;
+        const option_word *word = entry->words;
+
+        printf("%.1s\t%s\t", &p->letters[i],
+               entry->name == NULL ? "" : entry->name);
+        printf(entry->optional ? "[%s]\t" : "%s\t", metavar);
+        for (; word != NULL && word->name != NULL; word++)
+            printf("%s%s", word == entry->words ? "" : " ", word->name);
+        putchar('\t');
+        for (const char *c = entry->help; *c != '\0'; c++)
+            putchar(*c == '\n' ? ' ' : *c);
+        putchar('\n');
+    }
+}
+
 /* ---------------------------------------------------------------------
  * Values
  */
@@ -210,7 +235,7 @@ bool option_number(const char *text, uint64_t min, uint64_t max,
     return read_number(text, min, max, number) == NUMBER_GOOD;
 }
 
-static bool find_word(const option_word *words, const char *name,
+bool option_find_word(const option_word *words, const char *name,
                       uint64_t *number)
 {
     for (; words != NULL && words->name != NULL; words++)
@@ -219,6 +244,13 @@ static bool find_word(const option_word *words, const char *name,
             return true;
         }
     return false;
+}
+
+const char *option_word_name(const option_word *words, uint64_t number)
+{
+    while (words->number != number)
+        words++;
+    return words->name;
 }
 
 /* "must be a number from 1 to 9", or "must be this, that or another". */
@@ -323,7 +355,7 @@ static option_outcome obey(const parser *p, int code,
 
     switch (entry->type) {
     case OPTION_TYPE_INTEGER:
-        if (optarg == NULL || find_word(entry->words, optarg, &number))
+        if (optarg == NULL || option_find_word(entry->words, optarg, &number))
             kind = NUMBER_GOOD;
         else if (entry->max != 0)
             kind = read_number(optarg, entry->min, entry->max, &number);
@@ -365,6 +397,10 @@ option_outcome option_parse(const option_program *program, int argc,
     int code;
 
     init_parser(&p, program->entries);
+    if (argc == 2 && strcmp(argv[1], "--options-table") == 0) {
+        print_table(&p, program);
+        return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
+    }
     /* 0 makes every getopt_long begin anew; 1 only the first time. */
     optind = 0;
     while (outcome == OPTION_RUN &&

@@ -14,6 +14,11 @@
  *         {0},
  *     };
  *
+ * Completion in shells is made from the same table, which `prog
+ * --options-table` prints.  It offers the words of an option; for a metavar
+ * of FILE or DIR the names of files or folders; and for LIST its words with
+ * commas between them.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -57,7 +62,8 @@ typedef struct option_entry {
     size_t size;
     uint64_t min; /* numbers that are taken; max 0: none, only words */
     uint64_t max;
-    const option_word *words; /* taken besides numbers; NULL: none */
+    const option_word *words; /* taken besides numbers, or known to `set`;
+                                 NULL: none */
     option_setter *set;
     bool optional;     /* the value can be left out; given as "--long=V" */
     uint64_t constant; /* what an option without its value stores */
@@ -131,6 +137,13 @@ option_outcome option_parse(const option_program *program, int argc,
 
 /* The exit status for an outcome other than OPTION_RUN. */
 int option_status(option_outcome outcome);
+
+/* Looks for a word in a table, which may be NULL; false: it is not there. */
+bool option_find_word(const option_word *words, const char *name,
+                      uint64_t *number);
+
+/* The word for a number of such a table, which has it. */
+const char *option_word_name(const option_word *words, uint64_t number);
 
 /*
  * The one number parser: decimal digits only, then optionally k, M, G or T

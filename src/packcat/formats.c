@@ -6,34 +6,29 @@
 
 #include "packcat/formats.h"
 
-#include <string.h>
+const option_word format_words[] = {
+    {"records", FORMAT_RECORDS},     {"jsonl", FORMAT_JSONL},
+    {"ids", FORMAT_IDS},             {"bytes", FORMAT_BYTES},
+    {"datatrove", FORMAT_DATATROVE}, {"tfrecord", FORMAT_TFRECORD},
+    {"rows", FORMAT_ROWS},           {"npy", FORMAT_NPY},
+    {"llmc", FORMAT_LLMC},           {"trl", FORMAT_TRL},
+    {"megatron", FORMAT_MEGATRON},   {NULL, 0}};
 
-static const format formats[] = {
-    {"records", convert_records, SAME_SCHEMA, OF_SEQUENCES, true, NULL},
-    {"jsonl", convert_jsonl, SAME_SCHEMA, OF_SEQUENCES, false, NULL},
-    {"ids", convert_ids, 0, OF_SEQUENCES, false, NULL},
-    {"bytes", convert_bytes, 0, OF_SEQUENCES, true, NULL},
-    {"datatrove", convert_datatrove, SAME_SCHEMA, OF_SEQUENCES, true,
-     datatrove_names},
-    {"tfrecord", convert_tfrecord, SAME_CAPACITY | SAME_SCHEMA, OF_SEQUENCES,
-     true, NULL},
-    {"rows", convert_rows, SAME_CAPACITY | SAME_WIDTH, OF_PACKS, true, NULL},
-    {"npy", convert_npy, SAME_FIELDS, OF_PACKS, true, NULL},
-    {"llmc", convert_llmc, SAME_CAPACITY | SAME_WIDTH, OF_PACKS, true, NULL},
-    {"trl", convert_trl, SAME_SCHEMA, OF_PACKS, false, NULL},
-    {"megatron", convert_megatron, SAME_WIDTH, OF_EITHER, true,
-     megatron_names},
+const format formats[] = {
+    [FORMAT_RECORDS] = {convert_records, SAME_SCHEMA, OF_SEQUENCES, true, NULL},
+    [FORMAT_JSONL] = {convert_jsonl, SAME_SCHEMA, OF_SEQUENCES, false, NULL},
+    [FORMAT_IDS] = {convert_ids, 0, OF_SEQUENCES, false, NULL},
+    [FORMAT_BYTES] = {convert_bytes, 0, OF_SEQUENCES, true, NULL},
+    [FORMAT_DATATROVE] = {convert_datatrove, SAME_SCHEMA, OF_SEQUENCES, true,
+                          datatrove_names},
+    [FORMAT_TFRECORD] = {convert_tfrecord, SAME_CAPACITY | SAME_SCHEMA,
+                         OF_SEQUENCES, true, NULL},
+    [FORMAT_ROWS] = {convert_rows, SAME_CAPACITY | SAME_WIDTH, OF_PACKS, true,
+                     NULL},
+    [FORMAT_NPY] = {convert_npy, SAME_FIELDS, OF_PACKS, true, NULL},
+    [FORMAT_LLMC] = {convert_llmc, SAME_CAPACITY | SAME_WIDTH, OF_PACKS, true,
+                     NULL},
+    [FORMAT_TRL] = {convert_trl, SAME_SCHEMA, OF_PACKS, false, NULL},
+    [FORMAT_MEGATRON] = {convert_megatron, SAME_WIDTH, OF_EITHER, true,
+                         megatron_names},
 };
-
-const char *format_set(void *to, const char *name)
-{
-    const format **form = to;
-
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (strcmp(name, formats[i].name) == 0) {
-            *form = &formats[i];
-            return NULL;
-        }
-    return "must be records, jsonl, ids, bytes, datatrove, tfrecord, rows, "
-           "npy, llmc, trl or megatron";
-}

@@ -28,6 +28,7 @@
 
 #include <stdbool.h>
 
+#include "cli/options.h"
 #include "packcat/input.h"
 #include "packcat/output.h"
 
@@ -40,9 +41,24 @@ typedef enum format_units {
     OF_EITHER     /* of packs, or of sequences in the order of the input */
 } format_units;
 
-/* What --to can be. */
+/* What --to can be, and the words for it. */
+typedef enum format_id {
+    FORMAT_RECORDS,
+    FORMAT_JSONL,
+    FORMAT_IDS,
+    FORMAT_BYTES,
+    FORMAT_DATATROVE,
+    FORMAT_TFRECORD,
+    FORMAT_ROWS,
+    FORMAT_NPY,
+    FORMAT_LLMC,
+    FORMAT_TRL,
+    FORMAT_MEGATRON
+} format_id;
+
+extern const option_word format_words[];
+
 typedef struct format {
-    const char *name;
     format_convert *convert;
     unsigned same; /* what several files must share, as in input_options */
     format_units units; /* what it is made of */
@@ -50,8 +66,8 @@ typedef struct format {
     output_namer *namer; /* of several files; or NULL */
 } format;
 
-/* An option_setter: finds the form of that name for a `const format *`. */
-const char *format_set(void *to, const char *name);
+/* By their ids. */
+extern const format formats[];
 
 /* Of sequences. */
 format_convert convert_records;   /* token records, as they were given */

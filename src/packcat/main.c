@@ -17,7 +17,8 @@
 #include "packcat/output.h"
 
 typedef struct conf {
-    const format *format;
+    format_id id;
+    const format *format; /* of it */
     ps_order order;
     bool order_given;
     bool range_given;
@@ -36,7 +37,7 @@ static const option_entry entries[] = {
     {0, "to", "FORM",
      "what to make of the packs (default: records):\n"
      "see above",
-     OPTION_CALL_FOR(conf, format, format_set)},
+     OPTION_WORD(conf, id, format_words)},
     {0, "order", "ORDER",
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
@@ -87,7 +88,7 @@ static const option_program program = {
 /* Checks what no option can know alone. */
 static int check(const conf *c)
 {
-    const char *form = c->format->name;
+    const char *form = option_word_name(format_words, c->id);
 
     if (c->range_given && c->order_given && c->order == PS_ORDER_INPUT)
         return message_usage("--order=input: with --range sequences come in "
@@ -99,7 +100,7 @@ static int check(const conf *c)
     if (c->format->namer != NULL && c->output == NULL)
         return message_usage("--to=%s: makes several files: name them with "
                              "-o", form);
-    if (c->predictions != 0 && strcmp(form, "tfrecord") != 0)
+    if (c->predictions != 0 && c->id != FORMAT_TFRECORD)
         return message_usage("--max-predictions: is for --to=tfrecord");
     return STATUS_OK;
 }
@@ -143,17 +144,17 @@ static int run(const conf *c)
 
 int main(int argc, char **argv)
 {
-    conf c = {.order = PS_ORDER_INPUT};
+    conf c = {.id = FORMAT_RECORDS, .order = PS_ORDER_INPUT};
     option_outcome outcome;
     int first;
     int status;
 
     files_init();
     message_init(argv[0]);
-    (void)format_set(&c.format, "records");
     outcome = option_parse(&program, argc, argv, &c, &first);
     if (outcome != OPTION_RUN)
         return option_status(outcome);
+    c.format = &formats[c.id];
     c.names = option_files(argc, argv, first, &c.n_names);
     if (c.output != NULL && strcmp(c.output, "-") == 0)
         c.output = NULL;

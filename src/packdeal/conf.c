@@ -19,6 +19,9 @@
 static const option_word lasts[] = {
     {"short", false}, {"drop", true}, {NULL, 0}};
 
+/* By the weight of tokens. */
+static const option_word costs[] = {{"attention", 0}, {"tokens", 1}, {NULL, 0}};
+
 /* Reads tokens, attention or "A:B". */
 static const char *set_cost(void *to, const char *value)
 {
@@ -27,12 +30,8 @@ static const char *set_cost(void *to, const char *value)
     char tokens[24];
 
     *cost = (ps_cost){0};
-    if (strcmp(value, "attention") == 0)
+    if (option_find_word(costs, value, &cost->tokens))
         return NULL;
-    if (strcmp(value, "tokens") == 0) {
-        cost->tokens = 1;
-        return NULL;
-    }
     if (colon != NULL && (size_t)(colon - value) < sizeof tokens) {
         memcpy(tokens, value, (size_t)(colon - value));
         tokens[colon - value] = '\0';
@@ -53,14 +52,14 @@ static const option_entry entries[] = {
     {0, "rank", "RANK", "only the share of this rank, from 0 on",
      OPTION_NUMBER(conf, rank, 0, PS_MAX_DEAL - 1),
      OPTION_GIVEN(conf, rank_given)},
-    {'o', "output", "NAME",
+    {'o', "output", "FILE",
      "write to files of this name, in which %d stands for\n"
      "the rank",
      OPTION_TEXT(conf, output)},
     {0, "cost", "COST",
      "of a pack: attention (default), tokens, or A:B for\n"
      "A * tokens + B * sum of squared lengths",
-     OPTION_CALL_FOR(conf, cost, set_cost)},
+     OPTION_CALL_FOR(conf, cost, set_cost), .words = costs},
     {0, "hidden", "H",
      "width of the model, for --cost=attention (default:\n"
      "768)",

@@ -223,6 +223,13 @@ static const option_word overlongs[] = {{"error", PS_OVERLONG_ERROR},
                                         {"split", PS_OVERLONG_SPLIT},
                                         {NULL, 0}};
 
+/* For completion; set_depths and set_algorithms take them in lists. */
+static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
+static const option_word algorithm_words[] = {
+    {"all", 0},  {"none", 0},  {"sorted", 0}, {"greedy", 0}, {"ffd", 0},
+    {"bfd", 0},  {"spfhp", 0}, {"lpfhp", 0},  {"nnlshp", 0}, {"ennlshp", 0},
+    {NULL, 0}};
+
 static const option_entry entries[] = {
     {'L', "capacity", "LIST",
      "tokens in a pack (required); several, such as\n"
@@ -240,11 +247,13 @@ static const option_entry entries[] = {
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
      "(default: 16)",
-     OPTION_CALL(set_depths), OPTION_GIVEN(conf, depths_given)},
+     OPTION_CALL(set_depths), OPTION_GIVEN(conf, depths_given),
+     .words = depth_words},
     {'a', "algorithm", "LIST",
      "all (default), or some of none, sorted, greedy,\n"
      "ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
-     OPTION_CALL(set_algorithms), OPTION_GIVEN(conf, algorithms_given)},
+     OPTION_CALL(set_algorithms), OPTION_GIVEN(conf, algorithms_given),
+     .words = algorithm_words},
     {0, "align", "N",
      "sequences begin at multiples of N in a pack; N\n"
      "divides the capacity (default: 1)",

@@ -89,7 +89,7 @@ static const option_entry entries[] = {
      "what the input is: lines of decimal ids, bytes that\n"
      "are tokens as they are, jsonl, llmc, nanogpt, npy,\n"
      "megatron, datatrove or tfrecord",
-     OPTION_CALL_FOR(conf, from, forms_set_from)},
+     OPTION_WORD(conf, from, forms_from)},
     {'t', "type", "u16|u32",
      "type of the tokens (default u16;\n"
      "u32 with a --vocab above 65536)",
@@ -109,7 +109,8 @@ static const option_entry entries[] = {
      "megatron: sequence (default) or document\n"
      "llmc, nanogpt, npy: eos (behind each --eos-id),\n"
      "bos (before each --bos-id) or N (tokens)",
-     OPTION_CALL(forms_set_split), OPTION_GIVEN(conf, split_given)},
+     OPTION_CALL(forms_set_split), OPTION_GIVEN(conf, split_given),
+     .words = forms_splits},
     {0, "trim-pad", NULL, "npy: leave out --pad-id at the end of rows",
      OPTION_FLAG(conf, trim)},
     {0, "ids-key", "KEY", "jsonl: key of the token ids (default input_ids)",

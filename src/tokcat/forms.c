@@ -7,7 +7,6 @@
 #include "tokcat/forms.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "cli/message.h"
 
@@ -25,58 +24,49 @@ enum {
 #define OR(split) (1u << (split))
 #define STREAM (OR(SPLIT_EOS) | OR(SPLIT_BOS) | OR(SPLIT_EVERY))
 
+const option_word forms_from[] = {
+    {"ids", FROM_IDS},           {"bytes", FROM_BYTES},
+    {"jsonl", FROM_JSONL},       {"llmc", FROM_LLMC},
+    {"nanogpt", FROM_NANOGPT},   {"npy", FROM_NPY},
+    {"megatron", FROM_MEGATRON}, {"datatrove", FROM_DATATROVE},
+    {"tfrecord", FROM_TFRECORD}, {NULL, 0}};
+
+/* Besides the number of SPLIT_EVERY. */
+const option_word forms_splits[] = {
+    {"line", SPLIT_LINE},         {"paragraph", SPLIT_PARAGRAPH},
+    {"eos", SPLIT_EOS},           {"bos", SPLIT_BOS},
+    {"sequence", SPLIT_SEQUENCE}, {"document", SPLIT_DOCUMENT},
+    {NULL, 0}};
+
 typedef struct form {
-    const char *name;
     unsigned takes;
     unsigned splits;
     bool must_split;
 } form;
 
 static const form forms[] = {
-    [FROM_NOTHING] = {"", 0, 0, false},
-    [FROM_IDS] = {"ids", EMPTY | AS_IT_IS, 0, false},
-    [FROM_BYTES] = {"bytes", AS_IT_IS, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH),
-                    false},
-    [FROM_JSONL] = {"jsonl", EMPTY | IDS_KEY | CHANNEL | IGNORE | AS_IT_IS,
-                    0, false},
-    [FROM_LLMC] = {"llmc", TYPED, STREAM, true},
-    [FROM_NANOGPT] = {"nanogpt", AS_IT_IS, STREAM, true},
-    [FROM_NPY] = {"npy", EMPTY | TRIM | TYPED, STREAM, false},
-    [FROM_MEGATRON] = {"megatron", EMPTY | TYPED,
-                       OR(SPLIT_SEQUENCE) | OR(SPLIT_DOCUMENT), false},
-    [FROM_DATATROVE] = {"datatrove", EMPTY | IGNORE, 0, false},
-    [FROM_TFRECORD] = {"tfrecord", EMPTY | IGNORE, 0, false},
+    [FROM_NOTHING] = {0, 0, false},
+    [FROM_IDS] = {EMPTY | AS_IT_IS, 0, false},
+    [FROM_BYTES] = {AS_IT_IS, OR(SPLIT_LINE) | OR(SPLIT_PARAGRAPH), false},
+    [FROM_JSONL] = {EMPTY | IDS_KEY | CHANNEL | IGNORE | AS_IT_IS, 0, false},
+    [FROM_LLMC] = {TYPED, STREAM, true},
+    [FROM_NANOGPT] = {AS_IT_IS, STREAM, true},
+    [FROM_NPY] = {EMPTY | TRIM | TYPED, STREAM, false},
+    [FROM_MEGATRON] = {EMPTY | TYPED, OR(SPLIT_SEQUENCE) | OR(SPLIT_DOCUMENT),
+                       false},
+    [FROM_DATATROVE] = {EMPTY | IGNORE, 0, false},
+    [FROM_TFRECORD] = {EMPTY | IGNORE, 0, false},
 };
-
-static const char *const splits[] = {
-    [SPLIT_LINE] = "line",         [SPLIT_PARAGRAPH] = "paragraph",
-    [SPLIT_EOS] = "eos",           [SPLIT_BOS] = "bos",
-    [SPLIT_EVERY] = "N",           [SPLIT_SEQUENCE] = "sequence",
-    [SPLIT_DOCUMENT] = "document",
-};
-
-const char *forms_set_from(void *member, const char *value)
-{
-    conf_from *from = member;
-
-    for (size_t i = FROM_NOTHING + 1; i < sizeof forms / sizeof *forms; i++)
-        if (strcmp(forms[i].name, value) == 0) {
-            *from = (conf_from)i;
-            return NULL;
-        }
-    return "must be ids, bytes, jsonl, llmc, nanogpt, npy, megatron, "
-           "datatrove or tfrecord";
-}
 
 const char *forms_set_split(void *to, const char *value)
 {
     conf *c = to;
+    uint64_t split;
 
-    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
-        if (i != SPLIT_EVERY && strcmp(splits[i], value) == 0) {
-            c->split = (conf_split)i;
-            return NULL;
-        }
+    if (option_find_word(forms_splits, value, &split)) {
+        c->split = (conf_split)split;
+        return NULL;
+    }
     c->split = SPLIT_EVERY;
     if (option_number(value, 1, UINT64_MAX, &c->split_every))
         return NULL;
@@ -92,6 +82,7 @@ bool forms_are_typed(conf_from from)
 int forms_check(const conf *c)
 {
     const form *f = &forms[c->from];
+    const char *name;
     const uint32_t *special = c->schema.special;
     const struct {
         const char *name;
@@ -108,10 +99,11 @@ int forms_check(const conf *c)
 
     if (c->from == FROM_NOTHING)
         return message_usage("say with --from what the input is");
+    name = option_word_name(forms_from, c->from);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given && (f->takes & options[i].needs) == 0)
             return message_usage("%s does not go with --from=%s",
-                                 options[i].name, f->name);
+                                 options[i].name, name);
     if (c->trim && special[PS_PAD] == PS_NO_ID)
         return message_usage("--trim-pad needs --pad-id");
     if (c->from == FROM_TFRECORD && c->schema.labels == PS_LABELS_SHIFTED)
@@ -121,11 +113,14 @@ int forms_check(const conf *c)
     if (!c->split_given)
         return f->must_split
                    ? message_usage("--from=%s needs --split=eos, --split=bos "
-                                   "or --split=N", f->name)
+                                   "or --split=N", name)
                    : STATUS_OK;
     if ((f->splits & OR(c->split)) == 0)
         return message_usage("--split=%s does not go with --from=%s",
-                             splits[c->split], f->name);
+                             c->split == SPLIT_EVERY
+                                 ? "N"
+                                 : option_word_name(forms_splits, c->split),
+                             name);
     if (c->split == SPLIT_EOS && special[PS_EOS] == PS_NO_ID)
         return message_usage("--split=eos needs --eos-id");
     if (c->split == SPLIT_BOS && special[PS_BOS] == PS_NO_ID)

@@ -11,8 +11,9 @@
 
 #include "tokcat/conf.h"
 
-/* The setters of --from, for its member, and --split. */
-option_setter forms_set_from;
+/* The words of --from and --split, and the setter of --split. */
+extern const option_word forms_from[];
+extern const option_word forms_splits[];
 option_setter forms_set_split;
 
 /* True for a form whose files say of what type their numbers are. */

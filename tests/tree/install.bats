@@ -14,7 +14,7 @@ setup() {
     start
     # Where configure's --prefix put things, below our own root.
     root=$BATS_FILE_TMPDIR/root
-    bindir=$(dirname "$(find "$root" -name packstat -type f)")
+    bindir=$(dirname "$(find "$root" -path '*/bin/packstat')")
     prefix=$(dirname "$bindir")
     libdir=$(dirname "$(find "$root" -name 'libpackstream.la')")
 }
@@ -39,6 +39,17 @@ setup() {
     done
     [ -n "$(find "$prefix" -name 'libpackstream.*[ao]')" ]
     [ -n "$(find "$prefix" -name libpackstream.pc)" ]
+}
+
+@test "completion is installed where shells look for it" {
+    [ -d "$abs_top_builddir/completion" ] || skip "this build has none"
+    local program
+    for program in packcat packdeal packplan packstat packstream tokcat \
+        tokmix tokshuf; do
+        [ -s "$prefix/share/bash-completion/completions/$program" ]
+        [ -s "$prefix/share/zsh/site-functions/_$program" ]
+        [ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ]
+    done
 }
 
 @test "the installed programs run and tell the version of the build" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # man.bats - the manual pages: they lint, they list the options that the
-# programs have, and their examples do what they show.
+# programs parse, and their examples do what they show.
 #
 # An example is a block of a page behind the comment
 #
@@ -138,10 +138,19 @@ synopsis_options() {
         grep -oE 'Fl [A-Za-z-][a-z0-9-]*' | sed 's/^Fl /-/' | sort -u
 }
 
-# compare_options PROG: --help and page know the same options, and the
-# synopsis no others.
+# table_options PROG: the options that it parses, one a line.
+table_options() {
+    "$1" --options-table | awk -F '\t' 'NF > 2 {
+        if ($1 != "") print "-" $1
+        if ($2 != "") print "--" $2 }' | sort
+}
+
+# compare_options PROG: its table, --help and page have the same options, and
+# the synopsis no others.
 compare_options() {
+    table_options "$1" >in_table
     help_options "$1" >in_help
+    diff -u in_table in_help
     page_options "$1" >in_page
     synopsis_options "$1" >in_synopsis
     [ "$(wc -l <in_help)" -ge 4 ]
