@@ -20,6 +20,8 @@ from cffi import FFI
 TOP = os.path.relpath(os.path.join(os.path.dirname(
     os.path.abspath(__file__)), ".."))
 INCLUDE = ["python", "src/include", "src/lib", "src/common"]
+# Behind Python's own flags, unless the environment has better ones.
+SPEED = [] if os.environ.get("CFLAGS") else ["-O3", "-g0"]
 CONSTANTS = ("PS_MAX_CHANNELS", "PS_NAME_BYTES")
 
 
@@ -66,7 +68,8 @@ builder.set_source(
             [path("python/native.h")],
     include_dirs=[path(name) for name in INCLUDE],
     define_macros=[("_POSIX_C_SOURCE", "200809L")],
-    extra_compile_args=["-std=c11", "-O3", "-g0", "-ffp-contract=off",
+    extra_compile_args=SPEED +
+                       ["-std=c11", "-ffp-contract=off",
                         "-fvisibility=hidden", "-pthread"] +
                        requirement("--cflags"),
     extra_link_args=["-pthread", "-lm"] +
