@@ -129,6 +129,22 @@ END
     esac
 }
 
+@test "install-strip installs the same files, without symbols" {
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    make -C "$abs_top_builddir" install-strip DESTDIR="$PWD/strip" \
+        >strip.log 2>&1
+    (cd "$root" && find . | sort) >wanted
+    (cd strip && find . | sort) | diff -u wanted -
+    stripped=strip${bindir#"$root"}
+    # It is a command with options.
+    # shellcheck disable=SC2086
+    $NM "$bindir/packstream" | grep -q ' T main$'
+    # shellcheck disable=SC2086
+    [ -z "$($NM "$stripped/packstream" 2>symbols.log)" ]
+    run -0 env LD_LIBRARY_PATH="strip${libdir#"$root"}" \
+        "$stripped/packstream" --version
+}
+
 @test "uninstall leaves nothing behind" {
     unset MAKEFLAGS MFLAGS MAKELEVEL
     cp -a "$root" root
