@@ -74,6 +74,20 @@ in_news() {
         tree/build-aux/release.sh --check
 }
 
+# The first and the second column of the table in CONTRIBUTING.md.
+@test "the list of dependencies has what the build asks for, and its version" {
+    {
+        sed -n 's/^PKG_CHECK_MODULES(\[.*\], \[\(.*\) >= \(.*\)\].*/\1 \2/p' \
+            "$abs_top_srcdir/configure.ac"
+        grep -oE '"[a-z]+>=[0-9.]+"' "$abs_top_srcdir/pyproject.toml" |
+            tr -d '"' | sed 's/>=/ /'
+    } >wanted
+    [ "$(wc -l <wanted)" -ge 8 ]
+    while read -r name version; do
+        grep -F "| $name | $version | " "$abs_top_srcdir/CONTRIBUTING.md"
+    done <wanted
+}
+
 @test "what release.sh does not understand it refuses" {
     for arguments in '' 1.2 01.2.3 1.2.3.4 v1.2.3 '1.2.3 tomorrow' \
         '1.2.3 2025-02-03 x' '--check 1.2.3'; do
