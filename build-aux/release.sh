@@ -5,7 +5,8 @@
 #   build-aux/release.sh [--dry-run] VERSION [DATE]
 #
 # --check says whether all places have the same version: src/include/packstream/
-# base.h, from which configure and setup.py have it, NEWS and debian/changelog.
+# base.h, from which configure and setup.py have it, NEWS, debian/changelog and
+# the footers of the manual pages.
 #
 # Otherwise VERSION and DATE (default: today) are written to these places and to
 # RELEASE_DATE of configure.ac, which is the date of all files in the tarball.
@@ -21,7 +22,6 @@
 set -eu
 
 header=src/include/packstream/base.h
-places="$header configure.ac NEWS debian/changelog"
 
 fail() {
     echo "release.sh: $*" >&2
@@ -43,6 +43,7 @@ versions() {
     sed -n 's/^packstream \([0-9.]*\) .*/\1/p' NEWS | head -n 1
     printf 'debian/changelog '
     sed -n 's/^packstream (\([0-9.]*\)) .*/\1/p' debian/changelog | head -n 1
+    sed -n 's/^\.Os packstream /man /p' man/*.[1-8] | sort -u
 }
 
 check() {
@@ -72,6 +73,9 @@ edit_places() {
         -e "s/^\(#define PACKSTREAM_VERSION_MINOR \).*/\1$2/" \
         -e "s/^\(#define PACKSTREAM_VERSION_PATCH \).*/\1$3/"
     edit_changelog
+    for page in man/*.[1-8]; do
+        edit "$page" "s/^\.Os packstream .*/.Os packstream $version/"
+    done
     check >/dev/null
 }
 
@@ -127,6 +131,7 @@ release() {
 }
 
 cd "$(dirname "$0")/.."
+places="$header configure.ac NEWS debian/changelog $(echo man/*.[1-8])"
 [ "${1-}" != --check ] || {
     [ $# -eq 1 ] || usage
     check

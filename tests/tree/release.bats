@@ -13,16 +13,17 @@ release() {
 @test "all places have the version of the build" {
     release --check >found
     [ "$(awk '{ print $2 }' found | sort -u)" = "$PACKAGE_VERSION" ]
-    [ "$(wc -l <found)" -eq 3 ]
+    [ "$(wc -l <found)" -eq 4 ]
 }
 
 # a_tree DISTRIBUTION: tree/ has the files that releases change, as they are
 # before one, and debian/changelog ends with a version for DISTRIBUTION.
 a_tree() {
     local file
-    mkdir -p tree/build-aux tree/debian tree/src/include/packstream
+    mkdir -p tree/build-aux tree/debian tree/man tree/src/include/packstream
     for file in build-aux/release.sh configure.ac NEWS debian/changelog \
-        debian/control src/include/packstream/base.h; do
+        debian/control man/packcat.1 man/packstream.7 \
+        src/include/packstream/base.h; do
         cp "$abs_top_srcdir/$file" "tree/$file"
     done
     chmod -R u+w tree
@@ -62,9 +63,11 @@ in_news() {
         '#define PACKSTREAM_VERSION_PATCH 56' \
         "packstream $next (2025-02-03)" \
         "packstream ($next) unstable; urgency=medium" \
-        '  * New release; NEWS says what it has.'; do
+        '  * New release; NEWS says what it has.' \
+        ".Os packstream $next"; do
         grep -qxF "+$line" changes
     done
+    [ "$(grep -cxF "+.Os packstream $next" changes)" -eq 2 ]
     cp tree/debian/changelog older
     patch -s -d tree -p1 <changes
     tail -n "$(wc -l <older)" tree/debian/changelog | cmp - older
