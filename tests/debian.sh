@@ -4,10 +4,11 @@
 #   tests/debian.sh TARBALL [FOLDER]
 #
 # Unpacks the tarball that `make dist` made and builds its packages with
-# dpkg-buildpackage, without optimisation and without the tests of the build;
-# lets lintian look at them, and runs debian/tests on what they hold, without
-# installing it.  Leaves the packages in FOLDER, if one is given.  Exits with 0
-# if nothing is wrong, with 77 if what it needs is missing.
+# dpkg-buildpackage, without optimisation, without the tests of the build, and
+# with what else DEB_BUILD_OPTIONS says; lets lintian look at them, and runs
+# debian/tests on what they hold, without installing it.  Leaves the packages
+# in FOLDER, if one is given.  Exits with 0 if nothing is wrong, with 77 if what
+# it needs is missing.
 #
 # SPDX-License-Identifier: MIT
 
@@ -38,7 +39,7 @@ build() {
     tar -C "$work/packstream" --strip-components=1 -xzf "$tarball"
     cd "$work/packstream"
     missing=$(dpkg-checkbuilddeps -P nocheck 2>&1) || skip "$missing"
-    DEB_BUILD_OPTIONS="nocheck noopt parallel=$(nproc)" \
+    DEB_BUILD_OPTIONS="nocheck noopt parallel=$(nproc) ${DEB_BUILD_OPTIONS-}" \
         DEB_BUILD_PROFILES=nocheck \
         dpkg-buildpackage -us -uc -b >"$work/log" 2>&1 || {
         tail -n 40 "$work/log"
@@ -74,6 +75,8 @@ unpack() {
     has_file 'usr/share/man/man3/ps_packer_put.3*'
     has_file 'usr/share/man/man5/packstream.5*'
     has_file 'usr/share/man/man7/packstream.7*'
+    has_file 'usr/share/doc/packstream/docs/choosing.md*'
+    has_file 'usr/share/man/man7/packstream-tutorial.7*'
     has_file usr/share/bash-completion/completions/packstream
     has_file usr/share/zsh/vendor-completions/_packstream
     has_file usr/share/fish/vendor_completions.d/packstream.fish
