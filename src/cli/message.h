@@ -8,6 +8,8 @@
  *
  *     options      command lines as tables, and --help from them
  *     range        "A:B", a value that several programs take
+ *     svg          a page of pictures, and the file it is written to
+ *     chart        axes, histograms and curves in it
  *     files        inputs, outputs and their locks, stdin and stdout too
  *     atomic_file  a state file that is replaced as a whole
  *     file_set     files that appear together or not at all

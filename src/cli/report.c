@@ -1,5 +1,5 @@
 /*
- * report.c - totals as JSON.
+ * report.c - numbers and names for reading, and totals as JSON.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,12 +23,12 @@ static bool is_within(unsigned char byte, unsigned min, unsigned max)
 }
 
 /*
- * How many bytes the character beyond ASCII at `p` has; 0 if it is no
- * well-formed UTF-8.  The second byte tells overlong forms, surrogates and
- * what lies beyond Unicode.  The NUL at the end fits nowhere.
+ * The second byte tells overlong forms, surrogates and what lies beyond
+ * Unicode.  The NUL at the end fits nowhere.
  */
-static size_t utf8_bytes(const unsigned char *p)
+size_t report_utf8_bytes(const char *text)
 {
+    const unsigned char *p = (const unsigned char *)text;
     const unsigned min = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
     const unsigned max = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
     size_t n = 0;
@@ -57,7 +57,7 @@ void report_json_string(FILE *out, const char *text)
         const char *escape = strchr(escaped, *text);
         const unsigned char byte = (unsigned char)*text;
         const size_t n =
-            byte < 0x80 ? 1 : utf8_bytes((const unsigned char *)text);
+            byte < 0x80 ? 1 : report_utf8_bytes(text);
 
         if (escape != NULL)
             (void)fprintf(out, "\\%c", letters[escape - escaped]);
@@ -70,6 +70,21 @@ void report_json_string(FILE *out, const char *text)
         text += n > 0 ? n : 1;
     }
     (void)putc('"', out);
+}
+
+const char *report_digits(char buffer[REPORT_DIGITS], uint64_t number)
+{
+    char digits[21];
+    int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    char *to = buffer;
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return buffer;
 }
 
 static void put_count(FILE *out, const char *key, uint64_t value)

@@ -1,5 +1,6 @@
 /*
- * report.h - totals as JSON, the same keys from packstream and packstat.
+ * report.h - totals as JSON, the same keys from packstream and packstat; and
+ * numbers and names for reading.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,6 +9,8 @@
 #define CLI_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "packstream.h"
@@ -44,5 +47,15 @@ double report_efficiency(const ps_pack_info *info, const ps_totals *totals);
  * well-formed UTF-8 becomes U+FFFD.
  */
 void report_json_string(FILE *out, const char *text);
+
+/*
+ * How many bytes the character beyond ASCII has that `text` begins with; 0 if
+ * it is no well-formed UTF-8.
+ */
+size_t report_utf8_bytes(const char *text);
+
+/* "1,234,567" in `buffer`, which is returned. */
+#define REPORT_DIGITS 27
+const char *report_digits(char buffer[REPORT_DIGITS], uint64_t number);
 
 #endif

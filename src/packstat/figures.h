@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "packstat/channels.h"
+#include "packstat/plot_figures.h"
 #include "packstream.h"
 
 /*
@@ -85,6 +86,7 @@ typedef struct pack_figures {
     histogram depths;
     order_stats order;
     channel_figures channels;
+    plot_figures *plot; /* NULL without --plot */
 } pack_figures;
 
 /* Of a stream of token records. */

@@ -6,6 +6,7 @@
  */
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "cli/options.h"
 #include "cli/packs.h"
 #include "cli/range.h"
+#include "cli/svg.h"
 #include "packstat/packstat.h"
 #include "packstream.h"
 
@@ -71,6 +73,10 @@ static const option_entry entries[] = {
      "count sequences and tokens by the values of this\n"
      "per-sequence channel of integers",
      OPTION_TEXT(packstat_conf, by)},
+    {0, "plot", "FILE",
+     "besides, draw it all as a page: FILE ends in .svg\n"
+     "or .html",
+     OPTION_CALL_FOR(packstat_conf, plot, svg_set_name)},
     {'t', "type", "u16|u32",
      "tokens of raw records (u16; of --against as the packs)",
      OPTION_WORD(packstat_conf, raw_type, option_token_types),
@@ -151,6 +157,13 @@ static int check(const packstat_conf *conf, char *const *names, int n)
         return message_usage("--by is for a summary or --json: not with "
                              "--histogram, --quick or --verify");
 
+    if (conf->plot != NULL &&
+        (conf->histogram || conf->verify || conf->quick))
+        return message_usage("--plot is for a summary or --json: not with "
+                             "--histogram, --verify or --quick");
+    if (conf->plot != NULL && n > SVG_SECTIONS)
+        return message_usage("--plot is for at most %d files", SVG_SECTIONS);
+
     if (conf->rejects.n > 0 && conf->against.n == 0)
         return message_usage("--rejects needs --against");
     if ((conf->vocab_size > 0 || conf->empty) && conf->against.n == 0)
@@ -170,15 +183,24 @@ static int check(const packstat_conf *conf, char *const *names, int n)
 }
 
 /* Does what was asked for; the worst exit status of all files. */
-static int run(const packstat_conf *conf, char *const *names, int n)
+static int run(const packstat_conf *conf, int argc, char **argv, int first)
 {
-    packstat_output out = {0};
+    int n;
+    const char *const *names = option_files(argc, argv, first, &n);
+    packstat_output out = {.sections = n};
     int status = STATUS_OK;
+    svg page;
 
-    if (n == 0)
-        status = stat_file(conf, NULL, &out);
+    if (conf->plot != NULL) {
+        if (!files_can_read(names, n) ||
+            !svg_open(&page, conf->plot, names, n))
+            return STATUS_FAILURE;
+        out.page = &page;
+    }
     for (int i = 0; i < n; i++)
-        status = faults_worse(status, stat_file(conf, names[i], &out));
+        status = faults_worse(
+            status,
+            stat_file(conf, first < argc ? names[i] : NULL, &out));
 
     /* A planner must not take part of the input for all of it. */
     if (conf->histogram && status == STATUS_OK) {
@@ -194,6 +216,8 @@ static int run(const packstat_conf *conf, char *const *names, int n)
     }
     if (!files_close_stdout())
         status = faults_worse(status, STATUS_FAILURE);
+    if (out.page != NULL && !svg_close(&page, status == STATUS_OK))
+        status = faults_worse(status, STATUS_FAILURE);
     histogram_free(&out.lengths);
     return status;
 }
@@ -206,13 +230,14 @@ int main(int argc, char **argv)
     int status;
 
     files_init();
+    (void)setlocale(LC_CTYPE, ""); /* tells which bars a terminal can show */
     message_init(argv[0]);
     outcome = option_parse(&program, argc, argv, &conf, &first);
     status = option_status(outcome);
     if (outcome == OPTION_RUN) {
         status = check(&conf, argv + first, argc - first);
         if (status == STATUS_OK)
-            status = run(&conf, argv + first, argc - first);
+            status = run(&conf, argc, argv, first);
     }
     free(conf.against.names);
     free(conf.rejects.names);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "packstat/audit.h"
 #include "cli/files.h"
@@ -14,6 +15,7 @@
 #include "cli/report.h"
 #include "packstat/compare.h"
 #include "packstat/packstat.h"
+#include "packstat/plot.h"
 #include "packstat/summary.h"
 
 /* A pack stream while it is read. */
@@ -35,8 +37,9 @@ static bool count(scan *s, const ps_pack *pack)
 {
     const packstat_conf *conf = s->conf;
     const bool json = conf->json && !conf->quick;
-    const bool summary = !conf->json && !conf->histogram && !conf->verify &&
-                         !conf->quick;
+    const bool plot = s->found.plot != NULL;
+    const bool summary = plot || (!conf->json && !conf->histogram &&
+                                  !conf->verify && !conf->quick);
     histogram *lengths =
         conf->histogram ? &s->out->lengths : &s->found.lengths;
     ps_totals *t = &s->found.so_far;
@@ -57,6 +60,8 @@ static bool count(scan *s, const ps_pack *pack)
         order_stats_add(&s->found.order, s->info, pack);
         channel_figures_pack(&s->found.channels, &s->columns, s->info, pack);
     }
+    if (plot)
+        plot_figures_add(s->found.plot, s->info, pack);
     if (summary && !histogram_add(&s->found.depths, pack->n_seq))
         return false;
     if (!summary && !conf->histogram)
@@ -173,6 +178,15 @@ static void print(scan *s)
 
     if (s->conf->histogram)
         return;
+    if (s->found.plot != NULL)
+        plot_figures_finish(s->found.plot);
+    if (!histogram_finish(&s->found.lengths) ||
+        !histogram_finish(&s->found.depths) ||
+        (s->found.plot != NULL &&
+         !plot_packs(s->out->page, name, s->info, &totals, &s->found))) {
+        faults_no_memory(s->faults);
+        return;
+    }
     if (s->conf->json) {
         report_json_begin(stdout, name, s->info, &totals);
         exists = order_stats_place(order, &value);
@@ -185,13 +199,10 @@ static void print(scan *s)
         printf("}\n");
     } else if (s->conf->verify) {
         print_ok(s, &totals);
-    } else if (histogram_finish(&s->found.lengths) &&
-               histogram_finish(&s->found.depths)) {
+    } else {
         summary_separate(stdout, &s->out->summarised);
         summary_packs(stdout, files_input_name(name), s->info, &totals,
                       &s->found, !s->conf->quick);
-    } else {
-        faults_no_memory(s->faults);
     }
 }
 
@@ -240,6 +251,16 @@ void packs_stat(const packstat_conf *conf, packs *input,
         faults_fatal(f, &err);
         return;
     }
+    if (out->page != NULL) {
+        s.found.plot = calloc(1, sizeof *s.found.plot);
+        if (s.found.plot == NULL) {
+            faults_no_memory(f);
+            return;
+        }
+        s.found.plot->max_parts =
+            (unsigned)(PLOT_PARTS / (out->sections > 1 ? 2 * out->sections
+                                                       : 1));
+    }
     audit_begin(&s.audit, s.info, f);
     if (conf->against.n > 0)
         compare_open(&s.comparison, conf, s.info, f);
@@ -267,4 +288,5 @@ void packs_stat(const packstat_conf *conf, packs *input,
     audit_free(&s.audit);
     histogram_free(&s.found.lengths);
     histogram_free(&s.found.depths);
+    free(s.found.plot);
 }

@@ -13,8 +13,9 @@
 #include "cli/message.h"
 #include "cli/report.h"
 #include "common/bytes.h"
+#include "packstat/bars.h"
 
-enum { COLUMNS = 80, LENGTH_ROWS = 16, DEPTH_ROWS = 32, MAX_ROWS = 32 };
+enum { LENGTH_ROWS = 16, DEPTH_ROWS = 32, MAX_ROWS = 32 };
 
 void summary_separate(FILE *out, bool *summarised)
 {
@@ -24,24 +25,6 @@ void summary_separate(FILE *out, bool *summarised)
 }
 
 /* ---- Lines ---- */
-
-#define NUMBER_BYTES 27
-
-/* "1,234,567" in `buffer`, which is returned. */
-static const char *group_digits(char buffer[NUMBER_BYTES], uint64_t number)
-{
-    char digits[21];
-    int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
-    char *to = buffer;
-
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            *to++ = ',';
-        *to++ = digits[i];
-    }
-    *to = '\0';
-    return buffer;
-}
 
 /* "  label           TEXT" and a newline. */
 static void print_line(FILE *out, const char *label, const char *format, ...)
@@ -62,9 +45,9 @@ static void print_line(FILE *out, const char *label, const char *format, ...)
 static void print_count(FILE *out, const char *label, uint64_t number,
                         const char *unit)
 {
-    char text[NUMBER_BYTES];
+    char text[REPORT_DIGITS];
 
-    print_line(out, label, "%s%s%s", group_digits(text, number),
+    print_line(out, label, "%s%s%s", report_digits(text, number),
                unit == NULL ? "" : " ", unit == NULL ? "" : unit);
 }
 
@@ -154,11 +137,12 @@ static int label(char *buffer, size_t size, const rows *r, unsigned row)
 static void draw(FILE *out, const char *values, const char *counts,
                  const rows *r)
 {
+    const bar_style style = bars_style(out);
     char text[48];
-    char number[NUMBER_BYTES];
+    char number[REPORT_DIGITS];
     int left = (int)strlen(values);
     int middle = (int)strlen(counts);
-    const int number_width = (int)strlen(group_digits(number, r->top));
+    const int number_width = (int)strlen(report_digits(number, r->top));
     unsigned row;
 
     middle = number_width > middle ? number_width : middle;
@@ -174,18 +158,13 @@ static void draw(FILE *out, const char *values, const char *counts,
         ;
     for (; row < r->n; row++) {
         const double share = (double)r->count[row] / (double)r->top;
-        const int width = COLUMNS - left - middle - 15;
-        int bar = (int)(share * width + 0.5);
+        const int width = style.columns - left - middle - 15;
 
         (void)label(text, sizeof(text), r, row);
         fprintf(out, "  %*s  %*s  %6.2f%% |", left, text, middle,
-                group_digits(number, r->count[row]),
+                report_digits(number, r->count[row]),
                 100.0 * (double)r->count[row] / (double)r->sum);
-        /* What occurs is seen, however rare it is. */
-        if (bar == 0 && r->count[row] > 0)
-            bar = 1;
-        while (bar-- > 0)
-            putc('#', out);
+        bars_draw(out, &style, share, width > 1 ? width : 1);
         putc('\n', out);
     }
 }
@@ -243,7 +222,7 @@ static void print_histogram(FILE *out, const char *values, const char *counts,
 static void print_targets(FILE *out, const channel_figures *c, uint64_t tokens)
 {
     const char *label = "targets";
-    char text[NUMBER_BYTES];
+    char text[REPORT_DIGITS];
 
     for (uint32_t i = 0; i < c->schema->n_channels && tokens > 0; i++) {
         const ps_channel *channel = &c->schema->channels[i];
@@ -251,7 +230,7 @@ static void print_targets(FILE *out, const channel_figures *c, uint64_t tokens)
         if (channel->kind != PS_PER_TOKEN)
             continue;
         print_line(out, label, "%-23s %s, %.2f%%", channel->name,
-                   group_digits(text, c->targets[i]),
+                   report_digits(text, c->targets[i]),
                    100.0 * (double)c->targets[i] / (double)tokens);
         label = "";
     }
@@ -263,8 +242,8 @@ static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
     int widths[3] = {(int)strlen(c->by->name), 9, 6};
     value_count sum = c->others;
     char text[VALUE_BYTES];
-    char sequences[NUMBER_BYTES];
-    char counted[NUMBER_BYTES];
+    char sequences[REPORT_DIGITS];
+    char counted[REPORT_DIGITS];
     int width;
 
     for (uint32_t i = 0; i < c->n_values; i++) {
@@ -274,9 +253,9 @@ static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
             channel_figures_value(c->by, c->values[i].value, text));
         widths[0] = width > widths[0] ? width : widths[0];
     }
-    width = (int)strlen(group_digits(sequences, sum.sequences));
+    width = (int)strlen(report_digits(sequences, sum.sequences));
     widths[1] = width > widths[1] ? width : widths[1];
-    width = (int)strlen(group_digits(counted, sum.tokens));
+    width = (int)strlen(report_digits(counted, sum.tokens));
     widths[2] = width > widths[2] ? width : widths[2];
 
     fprintf(out, "\n  %*s  %*s  %*s\n", widths[0], c->by->name, widths[1],
@@ -289,8 +268,8 @@ static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
             fprintf(out, "  %*s  %*s  %*s  %6.2f%%\n", widths[0],
                     last ? "others"
                          : channel_figures_value(c->by, v->value, text),
-                    widths[1], group_digits(sequences, v->sequences),
-                    widths[2], group_digits(counted, v->tokens),
+                    widths[1], report_digits(sequences, v->sequences),
+                    widths[2], report_digits(counted, v->tokens),
                     100.0 * (double)v->tokens / (double)tokens);
     }
 }
@@ -320,14 +299,14 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
 
     if (found->ranged) {
         const uint64_t end = found->first + found->so_far.packs;
-        char text[NUMBER_BYTES];
+        char text[REPORT_DIGITS];
 
         if (found->packs == PS_UNKNOWN)
             print_line(out, "range", "%" PRIu64 ":%" PRIu64, found->first,
                        end);
         else
             print_line(out, "range", "%" PRIu64 ":%" PRIu64 " of %s packs",
-                       found->first, end, group_digits(text, found->packs));
+                       found->first, end, report_digits(text, found->packs));
     }
 }
 
@@ -337,7 +316,7 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
 {
     uint64_t bound = ps_lower_bound(t->tokens, info->capacity);
     double efficiency = report_efficiency(info, t);
-    char text[NUMBER_BYTES];
+    char text[REPORT_DIGITS];
 
     if (t->packs == 0)
         return;
@@ -345,7 +324,7 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
                 "tokens");
     print_line(out, "efficiency", "%.3f%%", efficiency * 100);
     print_line(out, "lower bound", "%s packs; packs/bound %.4f",
-               group_digits(text, bound), (double)t->packs / (double)bound);
+               report_digits(text, bound), (double)t->packs / (double)bound);
     print_line(out, "packing factor", "%.3f sequences per pack",
                (double)t->sequences / (double)t->packs);
     print_line(out, "depth", "mean %.2f, max %" PRIu32,
@@ -358,12 +337,12 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
 static void print_pair(FILE *out, const char *label, uint64_t sequences,
                        uint64_t others, const char *unit)
 {
-    char a[NUMBER_BYTES];
-    char b[NUMBER_BYTES];
+    char a[REPORT_DIGITS];
+    char b[REPORT_DIGITS];
 
     if (sequences != 0 || others != 0)
         print_line(out, label, "%s sequences, %s %s",
-                   group_digits(a, sequences), group_digits(b, others), unit);
+                   report_digits(a, sequences), report_digits(b, others), unit);
 }
 
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,

@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "packstat/packstat.h"
+#include "packstat/plot.h"
 #include "packstat/summary.h"
 
 /*
@@ -115,6 +116,12 @@ static void print(scan *s)
 
     if (conf->histogram)
         return;
+    if (!histogram_finish(&s->found.lengths)) {
+        faults_no_memory(s->faults);
+        return;
+    }
+    if (s->out->page != NULL)
+        plot_tokens(s->out->page, s->faults->file, s->schema, &s->found);
     if (conf->json) {
         print_json(s);
     } else if (conf->verify) {
@@ -122,11 +129,9 @@ static void print(scan *s)
             printf("%s: OK (%" PRIu64 " sequences, %" PRIu64 " tokens%s)\n",
                    name, s->found.sequences, s->found.tokens,
                    s->schema->framed ? "" : ", raw: without checksums");
-    } else if (histogram_finish(&s->found.lengths)) {
+    } else {
         summary_separate(stdout, &s->out->summarised);
         summary_tokens(stdout, name, s->schema, &s->found);
-    } else {
-        faults_no_memory(s->faults);
     }
 }
 

@@ -57,7 +57,7 @@ each() {
 packing=(raw wide pipes framed several stats shuffle prices unzstd)
 busy=(rejects zstd zstd3 writer threads state resume)
 other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
-    shares share share_zstd dealt verify look bytes ids jsonl stream indexed losses samples
+    shares share share_zstd dealt verify look drawn bytes ids jsonl stream indexed losses samples
     mix repeated shuffled parts)
 
 @test "the table has no scenario that is not run" {

@@ -51,6 +51,7 @@ serious=' write pwrite ftruncate fsync fdatasync rename '
 #   lines    what shows no end, and may be whole though the input was not
 #   reports  a line for each of several inputs
 #   npy      a numpy array, whose header is put right in the end
+#   page     a page of pictures, which appears whole or not at all
 
 scenarios='
     raw        packstream 1 packs   out
@@ -83,6 +84,7 @@ scenarios='
     dealt      packdeal   1 lines   out
     verify     packstat   3 reports out
     look       packstat   2 reports out
+    drawn      packstat   2 page    out.svg
     bytes      tokcat     1 tokens  out
     ids        tokcat     1 tokens  out
     jsonl      tokcat     1 tokens  out
@@ -139,6 +141,7 @@ run_dealt() {
 }
 run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
 run_look() { faulty packstat --json - x.pks <framed.pks >out; }
+run_drawn() { faulty packstat -q --plot=out.svg framed.pks few.tok >/dev/null; }
 run_bytes() { faulty tokcat --from=bytes text >out; }
 run_ids() { faulty tokcat --from=ids -t u32 -o out numbers; }
 run_jsonl() { faulty tokcat --from=jsonl --channel=c:u8 - <few >out; }
@@ -279,6 +282,7 @@ is_beginning() {
         packs | tokens | lines) begins "$1" "$1.wanted" ;;
         reports) ! grep -qvxF -f "$1.wanted" "$1" ;;
         npy) true ;;
+        page) [ ! -s "$1" ] ;;
         zstd)
             # The last frame may hold fewer packs, and then packs otherwise.
             command -v zstd >/dev/null || return 0

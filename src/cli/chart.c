@@ -1,0 +1,257 @@
+/*
+ * chart.c - axes, histograms and curves in a panel of an SVG page.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/report.h"
+
+/* About as many ticks as an axis has. */
+#define TICKS_ACROSS 5
+#define TICKS_UP 4
+
+/* Labels of bars stand side by side up to so many. */
+#define LABELS 11
+
+const char *chart_number(char text[CHART_NUMBER], double number)
+{
+    static const char units[] = "kMGTPE";
+    int unit = -1;
+
+    /* 1024 is better known than 1.024k. */
+    if (number < 10000 && number == floor(number) && fmod(number, 100) != 0)
+        return report_digits(text, (uint64_t)number);
+    for (; number >= 1000 && unit < 5; unit++)
+        number /= 1000;
+    if (unit < 0)
+        (void)snprintf(text, CHART_NUMBER, "%.6g", number);
+    else
+        (void)snprintf(text, CHART_NUMBER, "%.4g%c", number, units[unit]);
+    return text;
+}
+
+/* ---- Axes ---- */
+
+chart_axis chart_across(double from, double to, bool is_log)
+{
+    return (chart_axis){.from = from,
+                        .to = to,
+                        .is_log = is_log,
+                        .low = CHART_LEFT,
+                        .high = CHART_RIGHT};
+}
+
+chart_axis chart_up(double from, double to)
+{
+    return (chart_axis){
+        .from = from, .to = to, .low = CHART_BOTTOM, .high = CHART_TOP};
+}
+
+/* 1, 2 or 5 times a power of ten: so that about `n` steps make up a range. */
+static double round_step(double range, int n)
+{
+    const double least = range / n;
+    const double power = pow(10, floor(log10(least)));
+    const double share = least / power;
+
+    return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
+}
+
+chart_axis chart_up_to(double most)
+{
+    const double step = fmax(1, round_step(fmax(most, 1), TICKS_UP));
+
+    return chart_up(0, fmax(1, ceil(most / step)) * step);
+}
+
+chart_axis chart_up_from(double least, double to)
+{
+    const double step = round_step(fmax(to - least, to / 100), 2 * TICKS_UP);
+
+    return chart_up(fmin(floor(least / step) * step, to - 2 * step), to);
+}
+
+double chart_place(const chart_axis *axis, double value)
+{
+    const double share =
+        axis->is_log ? log(value / axis->from) / log(axis->to / axis->from)
+                     : (value - axis->from) / (axis->to - axis->from);
+
+    return axis->low + share * (axis->high - axis->low);
+}
+
+static void draw_tick(svg *s, const chart_axis *x, double value)
+{
+    const double at = chart_place(x, value);
+    char text[CHART_NUMBER];
+
+    svg_line(s, at, CHART_BOTTOM, at, CHART_BOTTOM + 4, "axis");
+    svg_text(s, at, CHART_BOTTOM + 15, "m x", "%s", chart_number(text, value));
+}
+
+void chart_draw_across(svg *s, const chart_axis *x, const char *what)
+{
+    static const double parts[] = {1, 2, 5};
+    const double decades = x->is_log ? log10(x->to / x->from) : 0;
+    /* Of a decade only as many ticks as have room. */
+    const int n = decades > 4 ? 1 : decades > 2.5 ? 2 : 3;
+    const double step = fmax(1, round_step(x->to - x->from, TICKS_ACROSS));
+
+    if (x->is_log)
+        for (double ten = pow(10, floor(log10(x->from))); ten <= x->to;
+             ten *= 10)
+            for (int i = 0; i < n; i++) {
+                /* 1 and 3 where there are two, or they would not be even. */
+                const double value = ten * (n == 2 && i == 1 ? 3 : parts[i]);
+
+                if (value >= x->from && value <= x->to)
+                    draw_tick(s, x, value);
+            }
+    else
+        for (double k = ceil(x->from / step); k * step <= x->to; k++)
+            draw_tick(s, x, k * step);
+    svg_line(s, CHART_LEFT, CHART_BOTTOM, CHART_RIGHT, CHART_BOTTOM, "axis");
+    svg_text(s, (CHART_LEFT + CHART_RIGHT) / 2.0, CHART_BOTTOM + 30, "m",
+             "%s", what);
+}
+
+void chart_draw_up(svg *s, const chart_axis *y, const char *unit)
+{
+    const double round = round_step(y->to - y->from, TICKS_UP);
+    /* What has no unit is counted. */
+    const double step = unit[0] == '\0' ? fmax(1, round) : round;
+    char text[CHART_NUMBER];
+
+    /* To add 0 turns -0 into it. */
+    for (double k = ceil(y->from / step - 1e-9) + 0.0;
+         k * step <= y->to + 1e-9 * step; k++) {
+        const double at = chart_place(y, k * step);
+
+        svg_line(s, CHART_LEFT, at, CHART_RIGHT, at, "grid");
+        svg_text(s, CHART_LEFT - 5, at + 4, "e y", "%s%s",
+                 chart_number(text, k * step), unit);
+    }
+}
+
+/* ---- Histograms ---- */
+
+uint64_t chart_tallest(const chart_bars *bars)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < bars->n; i++)
+        most = bars->count[i] > most ? bars->count[i] : most;
+    return most;
+}
+
+/* "7: 1,234 packs", or "33-64: 1,234 packs". */
+static void name_bar(char *text, size_t size, double from, double to,
+                     uint64_t count, const char *what)
+{
+    char digits[REPORT_DIGITS];
+
+    if (from == to)
+        (void)snprintf(text, size, "%.0f: %s %s", from,
+                       report_digits(digits, count), what);
+    else
+        (void)snprintf(text, size, "%.0f-%.0f: %s %s", from, to,
+                       report_digits(digits, count), what);
+}
+
+void chart_draw_bars(svg *s, const chart_bars *bars, const chart_axis *x,
+                     const chart_axis *y, const char *what)
+{
+    char text[128];
+
+    for (unsigned i = 0; i < bars->n; i++) {
+        const double left = chart_place(x, bars->from[i]);
+        const double width = chart_place(x, bars->from[i + 1]) - left;
+        double top = chart_place(y, (double)bars->count[i]);
+
+        if (bars->count[i] == 0)
+            continue;
+        /* What occurs is seen, however rare it is. */
+        if (top > CHART_BOTTOM - 0.5)
+            top = CHART_BOTTOM - 0.5;
+        name_bar(text, sizeof text, ceil(bars->from[i]),
+                 ceil(bars->from[i + 1]) - 1, bars->count[i], what);
+        svg_rect(s, left, top, width > 4 ? width - 1 : width * 0.8,
+                 CHART_BOTTOM - top, "bar", text);
+    }
+}
+
+void chart_draw_shares(svg *s, const chart_bars *bars, const chart_axis *x)
+{
+    const chart_axis y = chart_up(0, 1);
+    const bool has_steps = bars->from[bars->n] - bars->from[0] == bars->n;
+    uint64_t sum = 0;
+
+    svg_begin_path(s, "line k1");
+    if (!has_steps)
+        svg_path_to(s, chart_place(x, bars->from[0]), CHART_BOTTOM);
+    for (unsigned i = 0; i < bars->n; i++) {
+        sum += bars->count[i];
+        if (has_steps)
+            svg_path_to(s, chart_place(x, bars->from[i]),
+                        chart_place(&y, (double)sum / (double)bars->sum));
+        svg_path_to(s, chart_place(x, bars->from[i + 1]),
+                    chart_place(&y, (double)sum / (double)bars->sum));
+    }
+    svg_end_path(s);
+    for (int percent = 0; percent <= 100; percent += 50)
+        svg_text(s, CHART_RIGHT + 5, chart_place(&y, percent / 100.0) + 4,
+                 "k1", "%d%%", percent);
+}
+
+void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value)
+{
+    unsigned i = 0;
+
+    for (; value > 0; value >>= 1)
+        i++;
+    counts[i]++;
+}
+
+void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
+                       const char *across, const char *what)
+{
+    chart_bars bars = {0};
+    chart_axis x;
+    chart_axis y;
+    char text[128];
+
+    for (unsigned i = 0; i < CHART_BARS; i++) {
+        bars.count[i] = counts[i];
+        bars.sum += counts[i];
+        bars.n = counts[i] > 0 ? i + 1 : bars.n;
+        bars.from[i + 1] = i + 1;
+    }
+    x = chart_across(0, bars.n, false);
+    y = chart_up_to((double)chart_tallest(&bars));
+    chart_draw_up(s, &y, "");
+    for (unsigned i = 0; i < bars.n; i++) {
+        const double from = i == 0 ? 0 : ldexp(1, (int)i - 1);
+        const double left = chart_place(&x, i);
+        const double width = chart_place(&x, i + 1) - left;
+        const double top = chart_place(&y, (double)bars.count[i]);
+
+        name_bar(text, sizeof text, from, i == 0 ? 0 : 2 * from - 1,
+                 bars.count[i], what);
+        if (bars.count[i] > 0)
+            svg_rect(s, left + 1, fmin(top, CHART_BOTTOM - 0.5), width - 2,
+                     fmax(CHART_BOTTOM - top, 0.5), "bar", text);
+        if (i % ((bars.n - 1) / LABELS + 1) == 0)
+            svg_text(s, left + width / 2, CHART_BOTTOM + 15, "m x", "%s",
+                     chart_number(text, from));
+    }
+    chart_draw_shares(s, &bars, &x);
+    svg_line(s, CHART_LEFT, CHART_BOTTOM, CHART_RIGHT, CHART_BOTTOM, "axis");
+    svg_text(s, (CHART_LEFT + CHART_RIGHT) / 2.0, CHART_BOTTOM + 30, "m",
+             "%s", across);
+}

@@ -1,0 +1,81 @@
+/*
+ * chart.h - axes, histograms and curves in a panel of an SVG page.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_CHART_H
+#define CLI_CHART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/svg.h"
+
+/* Where the axes of a panel are, in pixels. */
+#define CHART_LEFT 40
+#define CHART_RIGHT (SVG_WIDTH - 38)
+#define CHART_TOP 46
+#define CHART_BOTTOM (SVG_HEIGHT - 34)
+
+/* A number that a tick, or a short text, has room for: "1,024", "12.5k". */
+#define CHART_NUMBER 32
+const char *chart_number(char text[CHART_NUMBER], double number);
+
+/* Values `from` to `to` lie between two places, in pixels. */
+typedef struct chart_axis {
+    double from;
+    double to; /* above `from` */
+    bool is_log; /* `from` is above 0 then */
+    double low;
+    double high;
+} chart_axis;
+
+/* Axes of a panel along its lower edge, and up its left one. */
+chart_axis chart_across(double from, double to, bool is_log);
+chart_axis chart_up(double from, double to);
+
+/*
+ * As chart_up, from 0 to a round number that is not below `most`, and from a
+ * round one that is not above `least`.
+ */
+chart_axis chart_up_to(double most);
+chart_axis chart_up_from(double least, double to);
+
+double chart_place(const chart_axis *axis, double value);
+
+/* Draws an axis with ticks and numbers, and `unit` behind each number. */
+void chart_draw_across(svg *s, const chart_axis *x, const char *what);
+void chart_draw_up(svg *s, const chart_axis *y, const char *unit);
+
+/* How often values occurred, in ranges. */
+#define CHART_BARS 64
+typedef struct chart_bars {
+    unsigned n;
+    double from[CHART_BARS + 1]; /* bar i: from[i] and above, below the next */
+    uint64_t count[CHART_BARS];
+    uint64_t sum;
+} chart_bars;
+
+/* The tallest of all. */
+uint64_t chart_tallest(const chart_bars *bars);
+
+/*
+ * Draws bars, which show their counts of `what` where a mouse points at them;
+ * and over them the share of all up to each value, with an axis at the right:
+ * in steps, if each bar is of one value.
+ */
+void chart_draw_bars(svg *s, const chart_bars *bars, const chart_axis *x,
+                     const chart_axis *y, const char *what);
+void chart_draw_shares(svg *s, const chart_bars *bars, const chart_axis *x);
+
+/*
+ * Histograms of counts by powers of two, as chart_add_power counts them: 0, 1,
+ * 2 to 3, 4 to 7 and so on.  Each has the same room.
+ */
+#define CHART_POWERS 65
+void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value);
+void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
+                       const char *across, const char *what);
+
+#endif

@@ -1,0 +1,383 @@
+/*
+ * svg.c - a page of pictures, as SVG or as HTML around SVG.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/svg.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/report.h"
+
+/* Around panels and sections, in pixels. */
+#define MARGIN 10
+#define GAP 20
+#define HEADING 40 /* and of it below the line that letters stand on: */
+#define BELOW 18
+#define MAX_COLUMNS 3
+
+/* A heading in SVG is as long as a panel is wide. */
+#define HEADING_CHARACTERS 38
+
+/*
+ * Colours are those that Okabe and Ito (2008) chose for readers who see some
+ * of them alike, and lines of like lightness have labels at their ends.
+ */
+static const char style[] =
+    "svg{font:11px/1.2 system-ui,-apple-system,'Segoe UI',sans-serif}\n"
+    "text{fill:#57606a;font-variant-numeric:tabular-nums;"
+    "unicode-bidi:isolate}\n"
+    ".h{font-size:16px;font-weight:600}.t{font-size:13px;font-weight:600}\n"
+    ".h,.t,.b{fill:#1f2328}.m{text-anchor:middle}.e{text-anchor:end}\n"
+    ".grid{stroke:#d8dee4;stroke-width:.5}.axis{stroke:#8c959f}\n"
+    ".bar{fill:#7fb3d9}.line{fill:none;stroke-width:1.5;"
+    "stroke-linejoin:round}.dash{stroke-dasharray:4 3}\n"
+    ".k0{color:#0072b2}.k1{color:#d55e00}.k2{color:#007d5a}"
+    ".k3{color:#a5477f}.k4{color:#8a6400}.k5{color:#2f86bd}"
+    ".k6{color:#333333}.k7{color:#6e7781}.k8{color:#9a3412}\n"
+    "text.k0,text.k1,text.k2,text.k3,text.k4,text.k5,text.k6,text.k7,text.k8,"
+    "rect.k0,rect.k1{fill:currentColor}"
+    ".line{stroke:currentColor}\n"
+    ".w0{stroke:#08519c}.w1{stroke:#3182bd}.w2{stroke:#6baed6}"
+    ".w3{stroke:#a6cbe3}\n"
+    "@media(prefers-color-scheme:dark){text{fill:#9198a1}"
+    ".h,.t,.b{fill:#f0f6fc}.grid{stroke:#2f353d}.axis{stroke:#656c76}"
+    ".bar{fill:#2f6f9f}.k0{color:#58a6e0}.k1{color:#f28c4b}"
+    ".k2{color:#2fbf94}.k3{color:#dc8fbd}.k4{color:#e3b341}"
+    ".k5{color:#8cc8f0}.k6{color:#d0d7de}.k7{color:#8d96a0}"
+    ".k8{color:#e0795a}"
+    ".w0{stroke:#2171b5}.w1{stroke:#4a98cc}.w2{stroke:#7db8dc}"
+    ".w3{stroke:#b3d3e8}}\n";
+
+/* ---- Text ---- */
+
+/* Bytes of the character at `p`; 0 if XML cannot hold it. */
+static size_t character_bytes(const char *p)
+{
+    const unsigned char byte = (unsigned char)p[0];
+    const size_t n = byte < 0x80 ? 1 : report_utf8_bytes(p);
+
+    if (byte < 0x20 || byte == 0x7f || (byte == 0xc2 && (p[1] & 0x60) == 0))
+        return 0; /* a control character; those from U+0080 on, too */
+    if (n == 3 && memcmp(p, "\xef\xbf", 2) == 0 && (p[2] & 0x7e) == 0x3e)
+        return 0; /* U+FFFE, U+FFFF */
+    return n;
+}
+
+void svg_escape(FILE *out, const char *text, size_t max)
+{
+    for (size_t i = 0; *text != '\0' && i < max; i++) {
+        const size_t n = character_bytes(text);
+
+        if (*text == '&')
+            (void)fputs("&amp;", out);
+        else if (*text == '<')
+            (void)fputs("&lt;", out);
+        else if (*text == '>')
+            (void)fputs("&gt;", out);
+        else if (*text == '"')
+            (void)fputs("&quot;", out);
+        else if (n > 0)
+            (void)fwrite(text, 1, n, out);
+        else
+            (void)fputs("\xef\xbf\xbd", out);
+        text += n > 0 ? n : 1;
+    }
+    if (*text != '\0')
+        (void)fputs("\xe2\x80\xa6", out); /* ... */
+}
+
+void svg_text(svg *s, double x, double y, const char *class,
+              const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    (void)fprintf(s->out, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
+    if (class[0] != '\0')
+        (void)fprintf(s->out, " class=\"%s\"", class);
+    (void)fputc('>', s->out);
+    svg_escape(s->out, text, sizeof text);
+    (void)fputs("</text>\n", s->out);
+}
+
+/* ---- Shapes ---- */
+
+void svg_line(svg *s, double x1, double y1, double x2, double y2,
+              const char *class)
+{
+    (void)fprintf(s->out,
+                  "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\""
+                  " class=\"%s\"/>\n",
+                  x1, y1, x2, y2, class);
+}
+
+void svg_rect(svg *s, double x, double y, double width, double height,
+              const char *class, const char *label)
+{
+    (void)fprintf(s->out,
+                  "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\""
+                  " class=\"%s\"",
+                  x, y, width, height, class);
+    if (label == NULL) {
+        (void)fputs("/>\n", s->out);
+        return;
+    }
+    (void)fputs("><title>", s->out);
+    svg_escape(s->out, label, SIZE_MAX);
+    (void)fputs("</title></rect>\n", s->out);
+}
+
+void svg_begin_path(svg *s, const char *class)
+{
+    (void)fprintf(s->out, "<polyline class=\"%s\" points=\"", class);
+}
+
+void svg_path_to(svg *s, double x, double y)
+{
+    (void)fprintf(s->out, "%.1f,%.2f ", x, y);
+}
+
+void svg_end_path(svg *s)
+{
+    (void)fputs("\"/>\n", s->out);
+}
+
+/* ---- Pages ---- */
+
+/* Pixels that so many columns take up. */
+static int width_of(int columns)
+{
+    return 2 * MARGIN + columns * SVG_WIDTH + (columns - 1) * GAP;
+}
+
+/*
+ * Where headings and panels stand in so many columns, as rules of a style
+ * sheet if `out` is not NULL.  Returns the height.
+ */
+static int place(const svg *s, FILE *out, int columns)
+{
+    unsigned panel = 0;
+    int y = MARGIN;
+
+    for (unsigned i = 0; i < s->n_sections; i++) {
+        const int n = (int)s->sections[i].panels;
+
+        if (out != NULL)
+            (void)fprintf(out, "#s%u{transform:translate(%dpx,%dpx)}\n", i,
+                          MARGIN, y + HEADING - BELOW);
+        y += HEADING;
+        for (int k = 0; k < n; k++) {
+            const int x = MARGIN + k % columns * (SVG_WIDTH + GAP);
+            const int row = y + k / columns * (SVG_HEIGHT + GAP);
+
+            if (out != NULL)
+                (void)fprintf(out, "#p%u{transform:translate(%dpx,%dpx)}\n",
+                              panel, x, row);
+            panel++;
+        }
+        y += (n + columns - 1) / columns * (SVG_HEIGHT + GAP);
+    }
+    return y;
+}
+
+void svg_begin_section(svg *s, const char *heading)
+{
+    svg_section *section = &s->sections[s->n_sections++];
+
+    (void)fflush(s->out);
+    *section = (svg_section){.begin = s->bytes};
+    if (s->html)
+        (void)fputs("<h2>", s->out);
+    else
+        (void)fprintf(s->out,
+                      "<text id=\"s%u\" class=\"h\""
+                      " transform=\"translate(%d,%d)\">",
+                      s->n_sections - 1, MARGIN, place(s, NULL, 1) - BELOW);
+    svg_escape(s->out, heading, s->html ? SIZE_MAX : HEADING_CHARACTERS);
+    (void)fputs(s->html ? "</h2>\n" : "</text>\n", s->out);
+    (void)fflush(s->out);
+    section->body = s->bytes;
+}
+
+void svg_begin_panel(svg *s, const char *title, const char *note)
+{
+    if (s->html)
+        (void)fprintf(s->out,
+                      "<svg xmlns=\"http://www.w3.org/2000/svg\""
+                      " viewBox=\"0 0 %d %d\" role=\"group\">\n",
+                      SVG_WIDTH, SVG_HEIGHT);
+    else
+        (void)fprintf(s->out,
+                      "<g id=\"p%u\" transform=\"translate(%d,%d)\">\n",
+                      s->n_panels, MARGIN, place(s, NULL, 1));
+    s->sections[s->n_sections - 1].panels++;
+    s->n_panels++;
+    svg_text(s, 0, 14, "t", "%s", title);
+    svg_text(s, 0, 30, "n", "%s", note);
+}
+
+void svg_end_panel(svg *s)
+{
+    (void)fputs(s->html ? "</svg>\n" : "</g>\n", s->out);
+}
+
+static void write_svg(const svg *s, FILE *out)
+{
+    (void)fprintf(out,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\""
+                  " height=\"%d\">\n<style>\n%s"
+                  "svg{background:#fff}\n@media(prefers-color-scheme:dark)"
+                  "{svg{background:#0d1117}}\n",
+                  width_of(1), place(s, NULL, 1), style);
+    for (int columns = 2; columns <= MAX_COLUMNS; columns++) {
+        (void)fprintf(out,
+                      "@media(min-width:%dpx){svg{width:%dpx;height:%dpx}\n",
+                      width_of(columns), width_of(columns),
+                      place(s, NULL, columns));
+        (void)place(s, out, columns);
+        (void)fputs("}\n", out);
+    }
+    (void)fputs("</style>\n", out);
+    (void)fwrite(s->page, 1, s->bytes, out);
+    (void)fputs("</svg>\n", out);
+}
+
+static void write_html(const svg *s, FILE *out)
+{
+    (void)fprintf(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+        "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\""
+        " content=\"width=device-width, initial-scale=1\"/>\n"
+        "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+        "<title>%s</title>\n<style>\n%s"
+        "body{margin:%dpx;background:#fff}\n"
+        "h2{font:600 16px system-ui,-apple-system,'Segoe UI',sans-serif;"
+        "color:#1f2328;margin:12px 0;overflow-wrap:anywhere}\n"
+        "section{display:grid;gap:%dpx;"
+        "grid-template-columns:repeat(auto-fill,minmax(min(100%%,%dpx),1fr))}"
+        "\nsection svg{width:100%%;max-width:%dpx}\n"
+        "@media(prefers-color-scheme:dark){body{background:#0d1117}"
+        "h2{color:#f0f6fc}}\n"
+        "</style>\n</head>\n<body>\n",
+        message_program(), style, MARGIN, GAP, SVG_WIDTH,
+        SVG_WIDTH * 3 / 2);
+    for (unsigned i = 0; i < s->n_sections; i++) {
+        const svg_section *at = &s->sections[i];
+        const size_t end =
+            i + 1 < s->n_sections ? at[1].begin : s->bytes;
+
+        (void)fwrite(s->page + at->begin, 1, at->body - at->begin, out);
+        (void)fputs("<section>\n", out);
+        (void)fwrite(s->page + at->body, 1, end - at->body, out);
+        (void)fputs("</section>\n", out);
+    }
+    (void)fputs("</body>\n</html>\n", out);
+}
+
+/* ---- Files ---- */
+
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t n = strlen(name);
+    const size_t k = strlen(ending);
+
+    return n > k && strcmp(name + n - k, ending) == 0;
+}
+
+const char *svg_set_name(void *member, const char *value)
+{
+    const char **name = member;
+
+    if (!ends_with(value, ".svg") && !ends_with(value, ".html"))
+        return "must be the name of a file that ends in .svg or .html";
+    *name = value;
+    return NULL;
+}
+
+bool svg_open(svg *s, const char *name, const char *const *inputs,
+              int n_inputs)
+{
+    *s = (svg){.name = name, .html = ends_with(name, ".html")};
+    s->fd = file_set_open(&s->files, name, inputs, n_inputs);
+    if (s->fd >= 0) {
+        s->out = open_memstream(&s->page, &s->bytes);
+        if (s->out != NULL)
+            return true;
+        (void)message_memory();
+        (void)files_close_output(s->fd, name);
+    }
+    file_set_free(&s->files);
+    return false;
+}
+
+/* False with errno. */
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        const ssize_t part = write(fd, bytes, n);
+
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part == 0)
+            errno = ENOSPC;
+        if (part <= 0)
+            return false;
+        bytes += part;
+        n -= (size_t)part;
+    }
+    return true;
+}
+
+/* Puts the page together and writes it; false after a message. */
+static bool write_page(svg *s)
+{
+    char *whole = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&whole, &bytes);
+    bool written = out != NULL;
+
+    if (written) {
+        if (s->html)
+            write_html(s, out);
+        else
+            write_svg(s, out);
+        written = ferror(out) == 0;
+        written = fclose(out) == 0 && written;
+    }
+    if (!written) {
+        (void)message_memory();
+    } else if (!write_all(s->fd, whole, bytes)) {
+        message_errno("%s", message_name(s->name));
+        written = false;
+    }
+    free(whole);
+    return written;
+}
+
+bool svg_close(svg *s, bool whole)
+{
+    bool made = ferror(s->out) == 0;
+
+    made = fclose(s->out) == 0 && made;
+    if (!made && whole)
+        (void)message_memory();
+    whole = whole && made && write_page(s);
+    whole = files_close_output(s->fd, s->name) && whole;
+    whole = whole && file_set_publish(&s->files);
+    file_set_free(&s->files);
+    free(s->page);
+    return whole;
+}

@@ -1,0 +1,107 @@
+/*
+ * svg.h - a page of pictures, as SVG or as HTML around SVG.
+ *
+ * A page has sections, and a section panels of one size, which stand in as
+ * many columns as the window is wide.  Colours follow the reader's light or
+ * dark scheme.  The page needs no other file and holds no script.
+ *
+ * Places in a panel are in pixels from its upper left corner.  A class names
+ * a style of the sheet in svg.c:
+ *
+ *     t n         text: title, note
+ *     b           text as dark as the title
+ *     m e         text centred on its place, or ending there; with others
+ *     grid axis   lines
+ *     bar         filled shapes of a histogram
+ *     line        drawn lines; with a colour
+ *     k0 to k8    colours for lines, shapes and text
+ *     w0 to w3    shades of one colour, from dark to light, for lines
+ *     dash        a line of dashes
+ *
+ * The page is made in memory and written when it is whole, under another name
+ * at first, so that no reader sees half of it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef CLI_SVG_H
+#define CLI_SVG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/file_set.h"
+#include "cli/message.h"
+
+#define SVG_WIDTH 360 /* of a panel */
+#define SVG_HEIGHT 256
+#define SVG_COLOURS 9
+#define SVG_SECTIONS 8 /* at most, in a page */
+
+typedef struct svg_section {
+    size_t begin; /* of the heading in the page */
+    size_t body;  /* of the first panel */
+    unsigned panels;
+} svg_section;
+
+typedef struct svg {
+    const char *name; /* of the file */
+    file_set files;
+    int fd;
+    bool html;
+    FILE *out; /* to `page` */
+    char *page;
+    size_t bytes;
+    svg_section sections[SVG_SECTIONS];
+    unsigned n_sections;
+    unsigned n_panels; /* of all sections */
+} svg;
+
+/*
+ * For option tables: keeps the name of a page, which ends in .svg or .html;
+ * it says what the page is.
+ */
+const char *svg_set_name(void *member, const char *value);
+
+/*
+ * Opens the file; a file that is there keeps its bytes until svg_close.  False
+ * after a message, also if it is one of the inputs.
+ */
+bool svg_open(svg *s, const char *name, const char *const *inputs,
+              int n_inputs);
+
+/*
+ * Writes the page and gives the file its name if `whole`, and frees all.  False
+ * after a message; then, and if not `whole`, there is no new file.
+ */
+bool svg_close(svg *s, bool whole);
+
+/* Begins a section; the heading may be any bytes. */
+void svg_begin_section(svg *s, const char *heading);
+
+/* Begins and ends a panel.  The title is what the picture shows. */
+void svg_begin_panel(svg *s, const char *title, const char *note);
+void svg_end_panel(svg *s);
+
+void svg_text(svg *s, double x, double y, const char *class,
+              const char *format, ...) MESSAGE_PRINTF(5, 6);
+void svg_line(svg *s, double x1, double y1, double x2, double y2,
+              const char *class);
+
+/* `label` is shown where a mouse points at it. */
+void svg_rect(svg *s, double x, double y, double width, double height,
+              const char *class, const char *label);
+
+/* A line through points, one after the other. */
+void svg_begin_path(svg *s, const char *class);
+void svg_path_to(svg *s, double x, double y);
+void svg_end_path(svg *s);
+
+/*
+ * Writes text as XML has it, at most `max` characters: what is not well-formed
+ * UTF-8, or no character of XML, becomes U+FFFD.
+ */
+void svg_escape(FILE *out, const char *text, size_t max);
+
+#endif

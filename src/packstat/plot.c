@@ -1,0 +1,508 @@
+/*
+ * plot.c - the page of --plot: a section for each file.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "packstat/plot.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/chart.h"
+#include "cli/files.h"
+#include "cli/report.h"
+
+#define BARS 48
+
+/* Room for a title or a note. */
+#define LINE 96
+
+/* First packs have a column each, of these many at least. */
+#define MIN_PACKS 20
+
+/* Columns overlap by so many pixels, or what is below would shine through. */
+#define OVERLAP 0.2
+
+/* Values of a channel that have a row. */
+#define ROWS 12
+
+/* More lengths than these are rounded for the bound, which takes time. */
+#define BOUND_LENGTHS 1024
+
+/* ---- Key figures ---- */
+
+typedef struct list {
+    svg *page;
+    double y;
+} list;
+
+/* A row: what it is, and the figure at the right. */
+static void put(list *l, const char *what, const char *format, ...)
+    MESSAGE_PRINTF(3, 4);
+
+static void put(list *l, const char *what, const char *format, ...)
+{
+    char text[LINE];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    svg_line(l->page, 0, l->y + 4, SVG_WIDTH - 40, l->y + 4, "grid");
+    svg_text(l->page, 0, l->y, "", "%s", what);
+    svg_text(l->page, SVG_WIDTH - 40, l->y, "b e", "%s", text);
+    l->y += 15;
+}
+
+static void put_count(list *l, const char *what, uint64_t number)
+{
+    char text[REPORT_DIGITS];
+
+    put(l, what, "%s", report_digits(text, number));
+}
+
+/* As put_count, but only what is known and not 0. */
+static void put_odd(list *l, const char *what, uint64_t number)
+{
+    if (number != 0 && number != PS_UNKNOWN)
+        put_count(l, what, number);
+}
+
+static void draw_pack_list(svg *page, const ps_pack_info *info,
+                           const ps_totals *t, const pack_figures *found)
+{
+    list l = {.page = page, .y = 48};
+    char sequences[REPORT_DIGITS];
+    char packs[REPORT_DIGITS];
+    char title[LINE];
+
+    if (t->packs == 0)
+        (void)strcpy(title, "No packs: nothing to draw");
+    else
+        (void)snprintf(title, sizeof title, "%s sequence%s in %s pack%s",
+                       report_digits(sequences, t->sequences),
+                       t->sequences == 1 ? "" : "s",
+                       report_digits(packs, t->packs),
+                       t->packs == 1 ? "" : "s");
+    svg_begin_panel(page, title,
+                    found->ranged ? "a range of a pack stream"
+                    : info->share ? "a share of a pack stream"
+                                  : "a pack stream");
+    put_count(&l, "tokens", t->tokens);
+    put_count(&l, "capacity, tokens", info->capacity);
+    put_count(&l, "depth cap, sequences", info->depth);
+    put_count(&l, "window, sequences", info->window);
+    if (t->packs > 0) {
+        put(&l, "sequences per pack", "%.3f",
+            (double)t->sequences / (double)t->packs);
+        put(&l, "efficiency", "%.3f%%", 100 * report_efficiency(info, t));
+        put_count(&l, "padding, tokens", t->packs * info->capacity - t->tokens);
+        put_count(&l, "fewest tokens in a pack", t->min_fill);
+        put_count(&l, "packs that the tokens need",
+                  ps_lower_bound(t->tokens, info->capacity));
+    }
+    if (t->input_sequences != PS_UNKNOWN) {
+        put_odd(&l, info->share ? "sequences not in it" : "rejected",
+                t->rejected_sequences);
+        put_odd(&l, "truncated", t->truncated_sequences);
+        put_odd(&l, "split", t->split_sequences);
+    }
+    if (found->streams > 1)
+        put_count(&l, "streams, one after another", found->streams);
+    svg_end_panel(page);
+}
+
+static void draw_token_list(svg *page, const ps_schema *schema,
+                            const token_figures *found)
+{
+    list l = {.page = page, .y = 48};
+    char digits[REPORT_DIGITS];
+    char title[LINE];
+
+    (void)snprintf(title, sizeof title, "%s sequence%s%s",
+                   report_digits(digits, found->sequences),
+                   found->sequences == 1 ? "" : "s",
+                   found->sequences == 0 ? ": nothing to draw" : "");
+    svg_begin_panel(page, title, schema->framed ? "token records, framed"
+                                                : "token records, raw");
+    put_count(&l, "tokens", found->tokens);
+    if (found->sequences > 0) {
+        put_count(&l, "shortest, tokens", found->min_seqlen);
+        put(&l, "mean", "%.2f",
+            (double)found->tokens / (double)found->sequences);
+        put_count(&l, "longest", found->max_seqlen);
+    }
+    put(&l, "token type", "%s", ps_type_name(schema->token_type));
+    if (schema->vocab_size != 0)
+        put_count(&l, "vocabulary", schema->vocab_size);
+    put_count(&l, "channels", schema->n_channels);
+    svg_end_panel(page);
+}
+
+/* ---- Histograms ---- */
+
+/* The least value that a share of all does not exceed. */
+static uint32_t quantile(const ps_histogram *h, double share)
+{
+    const double all = (double)ps_histogram_sequences(h);
+    uint64_t sum = 0;
+    size_t i = 0;
+
+    for (; i + 1 < ps_histogram_size(h); i++) {
+        sum += ps_histogram_count(h, i);
+        if ((double)sum >= share * all)
+            break;
+    }
+    return ps_histogram_length(h, i);
+}
+
+/*
+ * Ranges of a histogram that is not empty: equal ones, or, where most values
+ * would fall into the first few of these, ranges that grow by a factor.
+ * Returns the axis.
+ */
+static chart_axis make_bars(chart_bars *bars, const ps_histogram *h)
+{
+    const size_t n = ps_histogram_size(h);
+    const double least = ps_histogram_length(h, 0);
+    const double greatest = ps_histogram_length(h, n - 1);
+    const bool is_log = greatest > 64 && 8.0 * quantile(h, 0.5) < greatest;
+    double step = 1;
+    unsigned bar = 0;
+
+    *bars = (chart_bars){.sum = ps_histogram_sequences(h)};
+    if (is_log) {
+        /* Of half an octave, as far as these hold a whole number. */
+        for (int k = 0; bars->n <= BARS + 1; k++) {
+            const double edge = ceil(exp2(k / 2.0) - 1e-9);
+
+            if (bars->n > 0 &&
+                (edge <= least || edge == bars->from[bars->n - 1]))
+                bars->n--;
+            bars->from[bars->n++] = edge;
+            if (edge > greatest)
+                break;
+        }
+        bars->n--;
+    } else {
+        for (int i = 0; (greatest + 1) / step > BARS; i++)
+            step *= i % 3 == 1 ? 2.5 : 2;
+        for (double from = step > 1 ? 0 : 0.5; from <= greatest; from += step)
+            bars->from[bars->n++] = from;
+        bars->from[bars->n] = bars->from[bars->n - 1] + step;
+    }
+    for (size_t i = 0; i < n; i++) {
+        while (ps_histogram_length(h, i) >= bars->from[bar + 1])
+            bar++;
+        bars->count[bar] += ps_histogram_count(h, i);
+    }
+    return chart_across(bars->from[0], bars->from[bars->n], is_log);
+}
+
+static void draw_histogram(svg *page, const char *title, const char *note,
+                           const ps_histogram *h, const char *across,
+                           const char *what)
+{
+    chart_bars bars;
+    const chart_axis x = make_bars(&bars, h);
+    const chart_axis y = chart_up_to((double)chart_tallest(&bars));
+
+    svg_begin_panel(page, title, note);
+    chart_draw_up(page, &y, "");
+    chart_draw_bars(page, &bars, &x, &y, what);
+    chart_draw_shares(page, &bars, &x);
+    chart_draw_across(page, &x, across);
+    svg_end_panel(page);
+}
+
+static void draw_lengths(svg *page, const ps_histogram *h, const char *what)
+{
+    char median[REPORT_DIGITS];
+    char longest[REPORT_DIGITS];
+    char title[LINE];
+    char note[LINE];
+
+    (void)snprintf(
+        title, sizeof title, "Median length %s tokens, longest %s",
+        report_digits(median, quantile(h, 0.5)),
+        report_digits(longest,
+                      ps_histogram_length(h, ps_histogram_size(h) - 1)));
+    (void)snprintf(note, sizeof note, "%s; line: share up to a length", what);
+    draw_histogram(page, title, note, h, "length, tokens", what);
+}
+
+static void draw_depths(svg *page, const ps_pack_info *info,
+                        const ps_totals *t, const ps_histogram *h)
+{
+    char title[LINE];
+
+    (void)snprintf(title, sizeof title,
+                   "%.2f sequences in a pack, at most %" PRIu32 " of %" PRIu32,
+                   (double)t->sequences / (double)t->packs, t->max_depth,
+                   info->depth);
+    draw_histogram(page, title, "packs; line: share up to a depth", h,
+                   "sequences in a pack", "packs");
+}
+
+static void draw_fill(svg *page, const ps_pack_info *info, const ps_totals *t,
+                      const plot_figures *p)
+{
+    char digits[REPORT_DIGITS];
+    char text[LINE];
+
+    (void)snprintf(text, sizeof text,
+                   "%.1f%% of packs are full; at most %s empty",
+                   100 * (double)p->full / (double)t->packs,
+                   report_digits(digits, info->capacity - t->min_fill));
+    svg_begin_panel(page, text,
+                    "packs, by empty places from a number to the next");
+    (void)snprintf(text, sizeof text, "empty places of %s",
+                   report_digits(digits, info->capacity));
+    chart_draw_powers(page, p->empty, text, "packs");
+    svg_end_panel(page);
+}
+
+static void draw_displacement(svg *page, const plot_figures *p)
+{
+    char digits[REPORT_DIGITS];
+    char title[LINE];
+
+    (void)snprintf(title, sizeof title,
+                   "Sequences come at most %s places late",
+                   report_digits(digits, p->displacement));
+    svg_begin_panel(page, title,
+                    "sequences, by places from a number to the next");
+    chart_draw_powers(page, p->displaced,
+                      "displacement, sequences", "sequences");
+    svg_end_panel(page);
+}
+
+/* ---- Along the stream ---- */
+
+/*
+ * The efficiency that no packing of these pieces exceeds.  Aligned pieces take
+ * up more places than they have tokens.  Where there are many lengths they are
+ * rounded down, which never needs more packs.  False without memory.
+ */
+static bool bound_efficiency(double *efficiency, const ps_pack_info *info,
+                             const ps_totals *t, const ps_histogram *h)
+{
+    const uint32_t align = info->align > 1 ? info->align : 1;
+    const size_t n = ps_histogram_size(h);
+    const uint32_t step =
+        n > BOUND_LENGTHS
+            ? (info->capacity / BOUND_LENGTHS / align + 1) * align
+            : align;
+    double packs = (double)ps_lower_bound(t->tokens, info->capacity);
+    double least = 0;
+    ps_histogram *rounded;
+    ps_error err;
+    bool made = ps_histogram_open(&rounded, &err) == PS_OK;
+
+    for (size_t i = 0; made && i < n; i++) {
+        const uint32_t length =
+            (ps_histogram_length(h, i) + align - 1) / align * align;
+
+        if (length >= step)
+            made = ps_histogram_add(rounded, length - length % step,
+                                    ps_histogram_count(h, i), &err) == PS_OK;
+    }
+    if (made && ps_histogram_size(rounded) > 0)
+        made = ps_plan_bound(rounded, info->capacity, info->depth, &least,
+                             &err) == PS_OK;
+    ps_histogram_free(rounded);
+    packs = fmax(packs, ceil(least - 1e-6));
+    *efficiency = (double)t->tokens / packs / (double)info->capacity;
+    return made;
+}
+
+static void draw_efficiency(svg *page, const ps_pack_info *info,
+                            const ps_totals *t, const plot_figures *p,
+                            double bound)
+{
+    const double capacity = (double)info->capacity / 100;
+    const chart_axis x = chart_across(0, (double)t->packs, false);
+    double least = 100 * fmin(bound, report_efficiency(info, t));
+    double packs = 0;
+    chart_axis y;
+    char digits[REPORT_DIGITS];
+    char title[LINE];
+    char note[LINE];
+
+    for (unsigned i = 0; i < p->n_bins; i++)
+        least = fmin(least, (double)p->bins[i].tokens /
+                                (double)p->bins[i].packs / capacity);
+    y = chart_up_from(least, 100);
+    (void)snprintf(title, sizeof title, "%.2f%% full; %.2f%% is possible",
+                   100 * report_efficiency(info, t), 100 * bound);
+    (void)snprintf(note, sizeof note,
+                   "efficiency of %s %s; dashes: best for all",
+                   report_digits(digits, p->step),
+                   p->step == 1 ? "pack each" : "packs each");
+    svg_begin_panel(page, title, note);
+    chart_draw_up(page, &y, "%");
+    svg_line(page, CHART_LEFT, chart_place(&y, 100 * bound), CHART_RIGHT,
+             chart_place(&y, 100 * bound), "line dash k1");
+    svg_begin_path(page, "line k0");
+    for (unsigned i = 0; i < p->n_bins; i++) {
+        const plot_bin *bin = &p->bins[i];
+        const double at = chart_place(
+            &y, (double)bin->tokens / (double)bin->packs / capacity);
+
+        svg_path_to(page, chart_place(&x, packs), at);
+        packs += (double)bin->packs;
+        svg_path_to(page, chart_place(&x, packs), at);
+    }
+    svg_end_path(page);
+    chart_draw_across(page, &x, "packs");
+    svg_end_panel(page);
+}
+
+static void draw_first(svg *page, const ps_pack_info *info,
+                       const plot_figures *p)
+{
+    const unsigned n = p->n_packs > MIN_PACKS ? p->n_packs : MIN_PACKS;
+    const chart_axis x = chart_across(0, n, false);
+    const chart_axis y = chart_up(0, info->capacity);
+    const double width = (x.high - x.low) / n;
+    char text[LINE];
+
+    (void)snprintf(text, sizeof text, "%s%u %s",
+                   p->has_more ? "The first " : "All of ", p->n_packs,
+                   p->n_packs == 1 ? "pack" : "packs");
+    svg_begin_panel(page, text, "shades: sequences of a pack; orange: padding");
+    chart_draw_up(page, &y, "");
+    svg_rect(page, CHART_LEFT, CHART_TOP, width * p->n_packs,
+             CHART_BOTTOM - CHART_TOP, "k1", NULL);
+    for (unsigned shade = 0; shade < 4; shade++) {
+        (void)fprintf(page->out,
+                      "<path class=\"w%u\" stroke-width=\"%.3f\""
+                      " transform=\"translate(%d,%d) scale(%.4f,%.5f)\""
+                      " d=\"",
+                      shade, 1 + OVERLAP / width, CHART_LEFT, CHART_BOTTOM,
+                      width,
+                      -(double)(CHART_BOTTOM - CHART_TOP) / PLOT_COLUMN);
+        for (unsigned i = 0; i < p->n_parts; i++) {
+            const plot_part *part = &p->parts[i];
+
+            if (part->shade == shade)
+                (void)fprintf(page->out, "M%u.5 %uv%u", part->pack,
+                              part->from, part->to - part->from);
+        }
+        (void)fputs("\"/>\n", page->out);
+    }
+    chart_draw_across(page, &x, "packs");
+    svg_end_panel(page);
+}
+
+/* ---- Channels ---- */
+
+static int by_tokens(const void *a, const void *b)
+{
+    const value_count *const x = a;
+    const value_count *const y = b;
+
+    if (x->tokens != y->tokens)
+        return x->tokens < y->tokens ? 1 : -1;
+    return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* A row: a value of a channel or "others", and a bar for its tokens. */
+static void draw_value(svg *page, double y, const char *name,
+                       const value_count *v, double share, double longest)
+{
+    char digits[REPORT_DIGITS];
+
+    svg_text(page, 126, y + 10, "b e", "%s", name);
+    svg_rect(page, 132, y, fmax(0.5, 95 * share / longest), 12, "bar", NULL);
+    svg_text(page, 276, y + 10, "b e", "%.2f%%", 100 * share);
+    svg_text(page, SVG_WIDTH, y + 10, "e", "%s",
+             report_digits(digits, v->sequences));
+}
+
+/* The values with most tokens, and the others as one. */
+static void draw_values(svg *page, const channel_figures *c, uint64_t tokens)
+{
+    static value_count sorted[MAX_VALUES];
+    const double all = (double)tokens;
+    const unsigned n = c->n_values < ROWS ? c->n_values : ROWS;
+    value_count others = c->others;
+    double longest;
+    char value[VALUE_BYTES];
+    char title[LINE];
+    char note[LINE];
+
+    memcpy(sorted, c->values, sizeof sorted);
+    qsort(sorted, c->n_values, sizeof *sorted, by_tokens);
+    for (unsigned i = n; i < c->n_values; i++) {
+        others.sequences += sorted[i].sequences;
+        others.tokens += sorted[i].tokens;
+    }
+    longest = fmax((double)sorted[0].tokens, (double)others.tokens) / all;
+
+    (void)snprintf(title, sizeof title, "%s %s has %.1f%% of the tokens",
+                   c->by->name,
+                   channel_figures_value(c->by, sorted[0].value, value),
+                   100 * (double)sorted[0].tokens / all);
+    (void)snprintf(note, sizeof note,
+                   "of %" PRIu32 "%s values; share of tokens, sequences",
+                   c->n_values, c->others.sequences > 0 ? " and more" : "");
+    svg_begin_panel(page, title, note);
+    for (unsigned i = 0; i < n; i++)
+        draw_value(page, CHART_TOP + 15 * i,
+                   channel_figures_value(c->by, sorted[i].value, value),
+                   &sorted[i], (double)sorted[i].tokens / all, longest);
+    if (others.sequences > 0)
+        draw_value(page, CHART_TOP + 15 * n, "others", &others,
+                   (double)others.tokens / all, longest);
+    svg_end_panel(page);
+}
+
+/* ---- Files ---- */
+
+static void begin_section(svg *page, const char *name)
+{
+    svg_begin_section(page, files_is_standard(name) ? "stdin" : name);
+}
+
+bool plot_packs(svg *page, const char *name, const ps_pack_info *info,
+                const ps_totals *t, const pack_figures *found)
+{
+    const plot_figures *p = found->plot;
+    double bound = 1;
+
+    begin_section(page, name);
+    draw_pack_list(page, info, t, found);
+    if (t->packs == 0)
+        return true;
+    if (!bound_efficiency(&bound, info, t, found->lengths.all))
+        return false;
+    draw_efficiency(page, info, t, p, bound);
+    draw_lengths(page, found->lengths.all, "sequences");
+    draw_depths(page, info, t, found->depths.all);
+    draw_fill(page, info, t, p);
+    /* In a range the sequences are not known that should have come before. */
+    if (!found->ranged)
+        draw_displacement(page, p);
+    draw_first(page, info, p);
+    if (found->channels.by != NULL)
+        draw_values(page, &found->channels, t->tokens);
+    return true;
+}
+
+void plot_tokens(svg *page, const char *name, const ps_schema *schema,
+                 const token_figures *found)
+{
+    begin_section(page, name);
+    draw_token_list(page, schema, found);
+    if (found->sequences == 0)
+        return;
+    draw_lengths(page, found->lengths.all, "sequences");
+    if (found->channels.by != NULL)
+        draw_values(page, &found->channels, found->tokens);
+}

@@ -1,0 +1,190 @@
+#!/usr/bin/env bats
+# plot.bats - the pages of --plot, against tests/support/plot.py, which turns
+# places into values by the ticks of the axes; and bars on a terminal.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# lines N: objects of 1 to 400 tokens, most of them short, of 30 sources.
+lines() {
+    awk -v n="$1" '
+    function draw(k) { x = (x * 1103515245 + 12345) % 2147483648
+        return int(x / 65536) % k }
+    BEGIN {
+        x = 7
+        for (r = 0; r < n; r++) {
+            len = 1 + int((draw(20) + 1) * (draw(400) + 1) / 20)
+            s = "1"
+            for (i = 1; i < len; i++)
+                s = s ",1"
+            print "{\"input_ids\":[" s "],\"source\":" int(900 / (draw(900) \
+                + 30)) - 2 "}"
+        }
+    }'
+}
+
+# bound CAPACITY DEPTH FILE: the fewest packs for the sequences in FILE.
+bound() {
+    packstat --histogram "$3" >hist
+    packplan -L "$1" -d "$2" -a ffd --tsv hist | awk 'NR == 2 {
+        n = int($9); print n < $9 - 1e-6 ? n + 1 : n }'
+}
+
+# lengths FILE: those of raw u16 records, a line each.
+lengths() {
+    od -An -v -tu2 -w2 "$1" | awk '
+        left > 0 { left--; next }
+        low == "" { low = $1; next }
+        { left = low + 65536 * $1; low = ""; print left }'
+}
+
+# sequences LENGTH...: raw u16 records.
+sequences() {
+    printf '%s\n' "$@" |
+        awk '{ for (i = 1; i <= $1; i++) printf "%d ", i; print "" }' |
+        tokcat --from=ids --raw
+}
+
+# draws OPTION... FILE: x.svg and x.html of it, and the summary as ever.
+draws() {
+    packstat -q "${@:1:$#-1}" "${@: -1}" >summary
+    for form in svg html; do
+        packstat -q --plot=x.$form "$@" >got
+        cmp summary got
+    done
+}
+
+# to_full COMMAND...: with no room for what it prints.
+to_full() {
+    "$@" >/dev/full
+}
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    lines 3000 | tokcat -q --from=jsonl >many.tok
+    packstream -L 512 -d 3 many.tok >many.pks
+}
+
+many() {
+    skip_without python3
+    cp "$BATS_FILE_TMPDIR"/many.* .
+}
+
+@test "many packs: bars, axes, lines, the first packs and sources are right" {
+    many
+    draws --by=source many.pks
+    support plot.py packs many.pks "$(bound 512 3 many.pks)" x.svg x.html
+}
+
+@test "split sequences, and no bound but that of the tokens" {
+    many
+    packstream -L 64 -d 64 --overlong=split many.tok >split.pks
+    draws split.pks
+    support plot.py packs split.pks "$(bound 64 64 split.pks)" x.svg x.html
+}
+
+@test "no packs, and one of one sequence" {
+    skip_without python3
+    packstream -q -L 512 </dev/null >empty.pks
+    draws empty.pks
+    support plot.py packs empty.pks 0 x.svg x.html
+    sequences 37 | packstream -L 512 >one.pks
+    draws one.pks
+    support plot.py packs one.pks 1 x.svg x.html
+}
+
+@test "token records: linear and logarithmic axes, one length, none" {
+    skip_without python3
+    sequences 3 1 2 7 3 8 1 6 2 4 1 1 3 >small.tok
+    sequences 5 7 9 12 20 33 40 41 44 60 100 170 333 1000 9000 >large.tok
+    sequences 400 400 >equal.tok
+    : >empty.tok
+    for name in small large equal empty; do
+        draws $name.tok
+        lengths $name.tok >numbers
+        support plot.py tokens numbers x.svg x.html
+    done
+}
+
+@test "a page of the deepest packs, and one of many files, is small" {
+    skip_without python3
+    awk 'BEGIN { for (i = 0; i < 14000; i++) print "1 2 3 4 5 6 7 8 9" }' |
+        tokcat --from=ids --raw | packstream -L 640 -d 65 >deep.pks
+    draws deep.pks
+    support plot.py packs deep.pks 216 x.svg x.html
+    packstat -q --plot=x.svg deep.pks deep.pks deep.pks deep.pks deep.pks \
+        deep.pks deep.pks deep.pks >/dev/null
+    support plot.py heading deep.pks x.svg
+    refused 64 'packstat: --plot is for at most 8 files' packstat -q \
+        --plot=x.svg 1 2 3 4 5 6 7 8 9
+}
+
+@test "a file name that XML cannot hold, and that would be markup" {
+    many
+    local r bad good
+    bad=$'<b>&"\'\x01\t\x7f\xff\xed\xa0\x80\xef\xbf\xbe\xc2\x85\xc3\xa4]]>'
+    cp many.pks "$bad"
+    r=$'\xef\xbf\xbd'
+    good="<b>&\"'$r$r$r$r$r$r$r$r$r$r$r$r"$'\xc3\xa4]]>'
+    draws "$bad"
+    support plot.py heading "$good" x.svg x.html
+    packstat -q --plot=x.html - <many.pks >/dev/null
+    support plot.py heading stdin x.html
+}
+
+@test "a page appears whole or not at all" {
+    many
+    echo old >x.svg
+    cp x.svg old
+    head -c 9000 many.pks >cut.pks
+    refused 65 'packstat: cut.pks: ' packstat -q --plot=x.svg many.pks cut.pks
+    cmp old x.svg
+    refused 1 'packstat: none: ' packstat -q --plot=x.svg none many.pks
+    refused 1 'packstat: x.svg: ' packstat -q --plot=x.svg x.svg
+    cmp old x.svg
+    refused 1 'packstat: none/x.svg.new: ' packstat -q --plot=none/x.svg many.pks
+    mkdir folder.svg
+    refused 1 'packstat: folder.svg: ' packstat -q --plot=folder.svg many.pks
+    ln -s /dev/full full.svg
+    refused 1 'packstat: full.svg: No space' packstat -q --plot=full.svg many.pks
+    [ ! -e x.svg.new ]
+    # Standard output is as important as the page.
+    refused 1 'packstat: stdout: ' to_full packstat -q --plot=x.svg many.pks
+    cmp old x.svg
+    packstat -q --plot=x.svg --json many.pks | grep -q '"packs"'
+    support plot.py heading many.pks x.svg
+}
+
+@test "--plot: the ending says the form, and what it does not go with" {
+    for name in x.png svg .svg x.SVG ''; do
+        refused 64 "packstat: --plot=$name: must be the name of a file that ends in" \
+            packstat --plot="$name" x
+    done
+    for other in --histogram --verify --quick; do
+        refused 64 'packstat: --plot is for a summary or --json' \
+            packstat --plot=x.svg $other x
+    done
+    [ ! -e x.svg ]
+}
+
+@test "a range has no displacement" {
+    many
+    packstat -q --plot=x.svg --range=5:30 many.pks >/dev/null
+    grep -q 'a range of a pack stream' x.svg
+    grep -q 'All of 25 packs' x.svg
+    run -1 grep -q 'places late' x.svg
+}
+
+@test "bars are as wide as a terminal, of blocks where its locale has them" {
+    many
+    for columns in 40 61 120; do
+        support plot.py bars $columns ASCII packstat -q many.pks
+        locale -a | grep -qix 'c\.utf-\?8' || continue
+        support plot.py bars $columns UTF-8 packstat -q many.pks
+    done
+    # Not for a terminal: ASCII, of 80 columns.
+    LC_ALL=C.UTF-8 packstat -q many.pks >got
+    awk '/\|/ && length > n { n = length } END { exit n != 80 }' got
+    run -1 grep -q '[^ -~]' got
+}

@@ -1,0 +1,343 @@
+"""plot.py - reads pages of --plot, and compares them with what they show.
+
+    plot.py packs PACKS BOUND PAGE...    pages of one pack stream; no packing
+                                         of it has fewer packs than BOUND
+    plot.py tokens LENGTHS PAGE...       of token records of these lengths
+    plot.py heading TEXT PAGE...         the first heading is TEXT
+    plot.py bars COLUMNS CODESET PROG... what PROG prints on such a terminal
+
+Places are turned into values by the ticks of the axes, as a reader does.
+Fails with a traceback where page and input differ.
+
+SPDX-License-Identifier: MIT
+"""
+
+import fcntl
+import math
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+
+import packstat
+
+MAX_BYTES = 300000
+COLUMN = 512  # units of a pack in the picture of the first packs
+UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def number(text):
+    text = text.rstrip("%").replace(",", "")
+    scale = UNITS.get(text[-1], 1)
+    return float(text.rstrip("kMG")) * scale
+
+
+def name(element):
+    return element.tag.rpartition("}")[2]
+
+
+class Axis:
+    """What a place means, from ticks: (place, value)."""
+
+    def __init__(self, ticks):
+        (a, low), (b, high) = ticks[0], ticks[-1]
+        self.log = low > 0 and any(
+            abs(low + (high - low) * (at - a) / (b - a) - value) >
+            0.02 * (high - low) for at, value in ticks)
+        if self.log:
+            low, high = math.log(low), math.log(high)
+        self.a, self.low, self.slope = a, low, (high - low) / (b - a)
+        for at, value in ticks:
+            assert math.isclose(self.value(at), value, rel_tol=0.01,
+                                abs_tol=1e-9 + abs(high - low) / 500), ticks
+
+    def value(self, at):
+        value = self.low + self.slope * (at - self.a)
+        return math.exp(value) if self.log else value
+
+    def place(self, value):
+        if self.log:
+            value = math.log(value)
+        return self.a + (value - self.low) / self.slope
+
+
+class Panel:
+    def __init__(self, element):
+        self.texts = [(text.get("class", ""), float(text.get("x")),
+                       float(text.get("y")), "".join(text.itertext()))
+                      for text in element if name(text) == "text"]
+        self.title = self.words("t")[0]
+        self.note = self.texts[1][3]
+        self.bars = [rect for rect in element if name(rect) == "rect" and
+                     rect.get("class") == "bar"]
+        self.lines = {line.get("class"): [
+            tuple(map(float, point.split(",")))
+            for point in line.get("points").split()]
+            for line in element if name(line) == "polyline"}
+        self.dashes = [line for line in element
+                       if "dash" in line.get("class", "")]
+        self.paths = [path for path in element if name(path) == "path"]
+        for _, x, y, _ in self.texts:
+            assert 0 <= x <= 360 and 0 < y <= 256, (self.title, x, y)
+
+    def words(self, style):
+        return [text for kind, _, _, text in self.texts if kind == style]
+
+    def up(self, style="e y"):
+        # A number stands a little below its tick.
+        return Axis([(y - 4, number(text)) for kind, _, y, text in self.texts
+                     if kind == style])
+
+    def across(self):
+        """None if there are too few ticks to tell."""
+        ticks = [(x, number(text)) for kind, x, _, text in self.texts
+                 if kind == "m x"]
+        return Axis(ticks) if len(ticks) > 1 else None
+
+
+def sections(page):
+    """(heading, panels) of each section of a page, after what all must have."""
+    data = open(page, "rb").read()
+    assert len(data) < MAX_BYTES, len(data)
+    links = set(re.findall(rb"https?:[^\"']*|url\(|@import|<script|src=",
+                           data))
+    assert links == {b"http://www.w3.org/2000/svg"} or not links, links
+    assert b"prefers-color-scheme:dark" in data
+    root = ElementTree.fromstring(data)
+    if page.endswith(".html"):
+        assert b'content="width=device-width' in data
+        body = next(e for e in root if name(e) == "body")
+        found = list(zip(list(body)[::2], list(body)[1::2]))
+        return [(h.text, [Panel(e) for e in section])
+                for h, section in found]
+    found = []
+    for element in root:
+        if name(element) == "text":
+            found.append((element.text, []))
+        elif name(element) == "g":
+            found[-1][1].append(Panel(element))
+    return found
+
+
+def check_bars(panel, values, powers=False):
+    """Counts and heights of bars, and their places unless by powers of two."""
+    counts, up = Counter(values), panel.up()
+    share, total = panel.up("k1"), 0
+    across = None if powers else panel.across()
+    found = []
+    for bar in panel.bars:
+        label = "".join(bar.itertext())
+        low, high, count = re.fullmatch(
+            r"(\d+)(?:-(\d+))?: ([\d,]+) \w+", label).groups()
+        low, high = int(low), int(high or low)
+        count = int(count.replace(",", ""))
+        assert count == sum(n for value, n in counts.items()
+                            if low <= value <= high), label
+        x, y, width, height = (float(bar.get(key)) for key in
+                               ("x", "y", "width", "height"))
+        assert abs(up.place(0) - y - height) < 0.1, label
+        assert abs(up.place(count) - y) < 0.1 or height == 0.5, label
+        total += count
+        found.append((low, high, x, width, total))
+    assert total == len(values), (total, len(values))
+    for low, high, x, width, total in found:
+        if across is not None:
+            # Bars of one value stand around it.
+            middle = low if low == high else None
+            at = across.place(middle or max(low, 1e-9))
+            assert abs(at - (x + width / 2 if middle else x)) < 1.5, low
+        # The line is at the share of all that is not above the bar.
+        right = [y for at, y in panel.lines["line k1"]
+                 if abs(at - (x + width)) < width * 0.3 + 1]
+        assert any(abs(share.value(y) - 100 * total / len(values)) < 0.5
+                   for y in right), (low, right)
+
+
+def binned(fills, step):
+    """Tokens and packs of each bin; a last one of few joins the one before."""
+    bins = [fills[i:i + step] for i in range(0, len(fills), step)]
+    if len(bins) > 1 and len(bins[-1]) < step // 2:
+        bins[-2:] = [bins[-2] + bins[-1]]
+    return bins
+
+
+def check_efficiency(panel, fills, capacity, bound):
+    step = int(re.match(r"efficiency of ([\d,]+)",
+                        panel.note)[1].replace(",", ""))
+    assert len(fills) / step <= 256, step
+    up, across = panel.up(), panel.across()
+    points = panel.lines["line k0"]
+    bins = binned(fills, step)
+    begin = 0
+    assert len(points) == 2 * len(bins)
+    for i, group in enumerate(bins):
+        value = 100 * sum(group) / len(group) / capacity
+        for (x, y), place in zip(points[2 * i:2 * i + 2],
+                                 (begin, begin + len(group))):
+            assert abs(across.place(place) - x) < 0.1, (begin, x)
+            assert abs(up.place(value) - y) < 0.1, (begin, value, y)
+        begin += len(group)
+    best = 100 * sum(fills) / bound / capacity
+    assert panel.title == "%.2f%% full; %.2f%% is possible" % (
+        100 * sum(fills) / len(fills) / capacity, best), panel.title
+    dash, = panel.dashes
+    assert abs(up.value(float(dash.get("y1"))) - best) < \
+        abs(up.slope) * 0.06 + 1e-6
+
+
+def check_first(panel, stream):
+    """Each part of the first packs, in one of four shades."""
+    drawn = Counter()
+    for path in panel.paths:
+        shade = int(path.get("class")[1:])
+        for pack, start, height in re.findall(r"M(\d+)\.5 (\d+)v(\d+)",
+                                              path.get("d")):
+            drawn[int(pack), int(start), int(height), shade] += 1
+    n = int(re.match(r"(?:The first|All of) (\d+)", panel.title)[1])
+    wanted = Counter()
+    for i in range(n):
+        size = packstat.get(stream.data, stream.record(i) + 40, "I")
+        cu = stream.array(i, "cu", size + 1)
+        for k, (a, b) in enumerate(zip(cu, cu[1:])):
+            a, b = (int(x * (COLUMN / stream.capacity) + 0.5) for x in (a, b))
+            if b > a:
+                wanted[i, a, b - a, k % 4] += 1
+    assert drawn == wanted, (drawn - wanted, wanted - drawn)
+    assert n == min(stream.n, 200) or sum(wanted.values()) > 13000
+    assert panel.title.startswith("The first") == (n < stream.n), panel.title
+
+
+def check_values(panel, stream):
+    tokens, sequences = Counter(), Counter()
+    for i, pack in enumerate(stream.packs()):
+        for piece, value in zip(pack, stream.array(i, "source", len(pack))):
+            tokens[value] += piece[2]
+            sequences[value] += 1
+    ranked = sorted(tokens, key=lambda value: (-tokens[value], value))
+    rows = {}
+    for kind, x, y, text in panel.texts[2:]:
+        rows.setdefault(y, []).append(text)
+    total = sum(tokens.values())
+
+    def row(label, values):
+        return [label, "%.2f%%" % (100 * sum(tokens[v] for v in values) /
+                                   total),
+                "{:,}".format(sum(sequences[v] for v in values))]
+    wanted = [row(str(value), [value]) for value in ranked[:12]]
+    if ranked[12:]:
+        wanted.append(row("others", ranked[12:]))
+    assert list(rows.values()) == wanted, (rows, wanted)
+    widths = [float(bar.get("width")) for bar in panel.bars]
+    for value, width in zip(ranked[:12], widths):
+        # To a tenth of a pixel.
+        assert abs(tokens[value] / tokens[ranked[0]] -
+                   width / widths[0]) < 0.01 or width == 0.5
+
+
+def check_packs(file, bound, page):
+    stream = packstat.Stream(open(file, "rb").read(), 0)
+    packs = list(stream.packs())
+    fills = [sum(piece[2] for piece in pack) for pack in packs]
+    (_, panels), = sections(page)
+    rows = {}
+    for _, _, y, text in panels[0].texts[2:]:
+        rows.setdefault(y, []).append(text)
+    rows = dict(rows.values())
+    assert rows["tokens"] == "{:,}".format(sum(fills))
+    assert rows["capacity, tokens"] == "{:,}".format(stream.capacity)
+    if not packs:
+        assert panels[0].title == "No packs: nothing to draw"
+        assert len(panels) == 1
+        return
+    assert rows["padding, tokens"] == "{:,}".format(
+        len(packs) * stream.capacity - sum(fills))
+    _, efficiency, lengths, depths, fill, late, first = panels[:7]
+    check_efficiency(efficiency, fills, stream.capacity, bound)
+    check_bars(lengths, [piece[2] for pack in packs for piece in pack])
+    check_bars(depths, [len(pack) for pack in packs])
+    check_bars(fill, [stream.capacity - n for n in fills], powers=True)
+    behind, greatest = [], 0
+    for pack in packs:
+        greatest = max(greatest, *(piece[0] for piece in pack))
+        behind += [greatest - piece[0] for piece in pack]
+    check_bars(late, behind, powers=True)
+    assert late.title == "Sequences come at most {:,} places late".format(
+        max(behind))
+    check_first(first, stream)
+    if len(panels) > 7:
+        check_values(panels[7], stream)
+
+
+def check_tokens(file, page):
+    lengths = [int(line) for line in open(file)]
+    (_, panels), = sections(page)
+    assert panels[0].title.startswith("{:,} sequence".format(len(lengths)))
+    assert len(panels) == (2 if lengths else 1)
+    if lengths:
+        check_bars(panels[1], lengths)
+        median = sorted(lengths)[(len(lengths) - 1) // 2]
+        assert panels[1].title == \
+            "Median length {:,} tokens, longest {:,}".format(median,
+                                                             max(lengths))
+
+
+def check_terminal(columns, codeset, command):
+    """Bars as wide as the terminal; the longest fills the line."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                struct.pack("4H", 24, columns, 0, 0))
+    locale = "C.UTF-8" if codeset == "UTF-8" else "C"
+    p = subprocess.Popen(command, stdout=slave,
+                         env=dict(os.environ, LC_ALL=locale))
+    os.close(slave)
+    shown = b""
+    try:
+        while part := os.read(master, 1 << 16):
+            shown += part
+    except OSError:  # the other side has closed
+        pass
+    assert p.wait() == 0
+    shown = shown.decode().replace("\r", "").splitlines()
+    bars = [line.partition("|")[2] for line in shown if "|" in line]
+    counts = [int(line.split()[1].replace(",", ""))
+              for line in shown if "|" in line]
+    full, part = ("\u2588", "\u258f\u258e\u258d\u258c\u258b\u258a\u2589") \
+        if codeset == "UTF-8" else ("#", "")
+    assert bars and all(re.fullmatch("%s*[%s]?" % (full, part or full), bar)
+                        for bar in bars), bars
+    assert max(len(line) for line in shown if "|" in line) == columns, \
+        shown
+    # The last histogram has bars of its own scale: its longest is of its top.
+    longest = max(map(len, bars))
+    for top in [counts[bars.index(bar)] for bar in bars
+                if len(bar) == longest][:1]:
+        for count, bar in zip(counts, bars):
+            if count == top:
+                assert len(bar) == longest
+
+
+def main(command, *arguments):
+    if command == "packs":
+        file, bound, *pages = arguments
+        for page in pages:
+            check_packs(file, int(bound), page)
+    elif command == "tokens":
+        file, *pages = arguments
+        for page in pages:
+            check_tokens(file, page)
+    elif command == "heading":
+        text, *pages = arguments
+        for page in pages:
+            assert sections(page)[0][0] == text, sections(page)[0][0]
+    else:
+        columns, codeset, *program = arguments
+        check_terminal(int(columns), codeset, program)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
