@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/report.h"
 
@@ -16,8 +18,17 @@
 #define TICKS_ACROSS 5
 #define TICKS_UP 4
 
+/* As many ranges as a histogram has, or one more. */
+#define BARS 48
+
 /* Labels of bars stand side by side up to so many. */
 #define LABELS 11
+
+/* Names of curves are so far apart. */
+#define NAME_HEIGHT 12
+
+/* Room for a title. */
+#define LINE 96
 
 const char *chart_number(char text[CHART_NUMBER], double number)
 {
@@ -121,21 +132,65 @@ void chart_draw_across(svg *s, const chart_axis *x, const char *what)
              "%s", what);
 }
 
+static void draw_tick_up(svg *s, const chart_axis *y, double value,
+                         const char *unit)
+{
+    const double at = chart_place(y, value);
+    char text[CHART_NUMBER];
+
+    svg_line(s, CHART_LEFT, at, CHART_RIGHT, at, "grid");
+    svg_text(s, CHART_LEFT - 5, at + 4, "e y", "%s%s",
+             chart_number(text, value), unit);
+}
+
 void chart_draw_up(svg *s, const chart_axis *y, const char *unit)
 {
     const double round = round_step(y->to - y->from, TICKS_UP);
     /* What has no unit is counted. */
     const double step = unit[0] == '\0' ? fmax(1, round) : round;
-    char text[CHART_NUMBER];
 
-    /* To add 0 turns -0 into it. */
-    for (double k = ceil(y->from / step - 1e-9) + 0.0;
-         k * step <= y->to + 1e-9 * step; k++) {
-        const double at = chart_place(y, k * step);
+    if (y->is_log)
+        for (double ten = pow(10, ceil(log10(y->from) - 1e-9)); ten <= y->to;
+             ten *= 10)
+            draw_tick_up(s, y, ten, unit);
+    else
+        /* To add 0 turns -0 into it. */
+        for (double k = ceil(y->from / step - 1e-9) + 0.0;
+             k * step <= y->to + 1e-9 * step; k++)
+            draw_tick_up(s, y, k * step, unit);
+}
 
-        svg_line(s, CHART_LEFT, at, CHART_RIGHT, at, "grid");
-        svg_text(s, CHART_LEFT - 5, at + 4, "e y", "%s%s",
-                 chart_number(text, k * step), unit);
+/* ---- Curves ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const double x = ((const chart_name *)a)->y;
+    const double y = ((const chart_name *)b)->y;
+
+    return x != y ? (x > y) - (x < y)
+                  : strcmp(((const chart_name *)a)->name,
+                           ((const chart_name *)b)->name);
+}
+
+void chart_draw_names(svg *s, chart_name *names, unsigned n)
+{
+    double at[CHART_NAMES];
+    double below = CHART_BOTTOM;
+
+    qsort(names, n, sizeof *names, by_place);
+    for (unsigned i = 0; i < n; i++) {
+        const double above = i > 0 ? at[i - 1] + NAME_HEIGHT : 0;
+
+        at[i] = fmax(names[i].y, above);
+    }
+    /* Those that were pushed too low go up again, and others before them. */
+    for (unsigned i = n; i-- > 0; below -= NAME_HEIGHT) {
+        at[i] = fmin(at[i], below);
+        below = at[i];
+        svg_line(s, CHART_RIGHT + 1, names[i].y, CHART_RIGHT + 6, at[i],
+                 "grid");
+        svg_text(s, CHART_RIGHT + 8, at[i] + 4, names[i].colour, "%s",
+                 names[i].name);
     }
 }
 
@@ -207,6 +262,95 @@ void chart_draw_shares(svg *s, const chart_bars *bars, const chart_axis *x)
     for (int percent = 0; percent <= 100; percent += 50)
         svg_text(s, CHART_RIGHT + 5, chart_place(&y, percent / 100.0) + 4,
                  "k1", "%d%%", percent);
+}
+
+/* The least value that a share of all does not exceed. */
+static uint32_t quantile(const ps_histogram *h, double share)
+{
+    const double all = (double)ps_histogram_sequences(h);
+    uint64_t sum = 0;
+    size_t i = 0;
+
+    for (; i + 1 < ps_histogram_size(h); i++) {
+        sum += ps_histogram_count(h, i);
+        if ((double)sum >= share * all)
+            break;
+    }
+    return ps_histogram_length(h, i);
+}
+
+/*
+ * Ranges of a histogram that is not empty: equal ones, or, where most values
+ * would fall into the first few of these, ranges that grow by a factor.
+ * Returns the axis.
+ */
+static chart_axis make_bars(chart_bars *bars, const ps_histogram *h)
+{
+    const size_t n = ps_histogram_size(h);
+    const double least = ps_histogram_length(h, 0);
+    const double greatest = ps_histogram_length(h, n - 1);
+    const bool is_log = greatest > 64 && 8.0 * quantile(h, 0.5) < greatest;
+    double step = 1;
+    unsigned bar = 0;
+
+    *bars = (chart_bars){.sum = ps_histogram_sequences(h)};
+    if (is_log) {
+        /* Of half an octave, as far as these hold a whole number. */
+        for (int k = 0; bars->n <= BARS + 1; k++) {
+            const double edge = ceil(exp2(k / 2.0) - 1e-9);
+
+            if (bars->n > 0 &&
+                (edge <= least || edge == bars->from[bars->n - 1]))
+                bars->n--;
+            bars->from[bars->n++] = edge;
+            if (edge > greatest)
+                break;
+        }
+        bars->n--;
+    } else {
+        for (int i = 0; (greatest + 1) / step > BARS; i++)
+            step *= i % 3 == 1 ? 2.5 : 2;
+        for (double from = step > 1 ? 0 : 0.5; from <= greatest; from += step)
+            bars->from[bars->n++] = from;
+        bars->from[bars->n] = bars->from[bars->n - 1] + step;
+    }
+    for (size_t i = 0; i < n; i++) {
+        while (ps_histogram_length(h, i) >= bars->from[bar + 1])
+            bar++;
+        bars->count[bar] += ps_histogram_count(h, i);
+    }
+    return chart_across(bars->from[0], bars->from[bars->n], is_log);
+}
+
+void chart_draw_histogram(svg *s, const char *title, const char *note,
+                           const ps_histogram *h, const char *across,
+                           const char *what)
+{
+    chart_bars bars;
+    const chart_axis x = make_bars(&bars, h);
+    const chart_axis y = chart_up_to((double)chart_tallest(&bars));
+
+    svg_begin_panel(s, title, note);
+    chart_draw_up(s, &y, "");
+    chart_draw_bars(s, &bars, &x, &y, what);
+    chart_draw_shares(s, &bars, &x);
+    chart_draw_across(s, &x, across);
+    svg_end_panel(s);
+}
+
+void chart_draw_lengths(svg *s, const ps_histogram *h)
+{
+    char median[REPORT_DIGITS];
+    char longest[REPORT_DIGITS];
+    char title[LINE];
+
+    (void)snprintf(
+        title, sizeof title, "Median length %s tokens, longest %s",
+        report_digits(median, quantile(h, 0.5)),
+        report_digits(longest,
+                      ps_histogram_length(h, ps_histogram_size(h) - 1)));
+    chart_draw_histogram(s, title, "sequences; line: share up to a length", h,
+                         "length, tokens", "sequences");
 }
 
 void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value)

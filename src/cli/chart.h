@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "cli/svg.h"
+#include "packstream.h"
 
 /* Where the axes of a panel are, in pixels. */
 #define CHART_LEFT 40
-#define CHART_RIGHT (SVG_WIDTH - 38)
+#define CHART_RIGHT (SVG_WIDTH - 56)
 #define CHART_TOP 46
 #define CHART_BOTTOM (SVG_HEIGHT - 34)
 
@@ -48,6 +49,19 @@ double chart_place(const chart_axis *axis, double value);
 void chart_draw_across(svg *s, const chart_axis *x, const char *what);
 void chart_draw_up(svg *s, const chart_axis *y, const char *unit);
 
+/*
+ * Names of curves at the right, each beside the end of its curve or, where that
+ * has no room, near it.
+ */
+#define CHART_NAMES 16
+typedef struct chart_name {
+    double y; /* where the curve ends */
+    const char *name;
+    const char *colour;
+} chart_name;
+
+void chart_draw_names(svg *s, chart_name *names, unsigned n);
+
 /* How often values occurred, in ranges. */
 #define CHART_BARS 64
 typedef struct chart_bars {
@@ -68,6 +82,15 @@ uint64_t chart_tallest(const chart_bars *bars);
 void chart_draw_bars(svg *s, const chart_bars *bars, const chart_axis *x,
                      const chart_axis *y, const char *what);
 void chart_draw_shares(svg *s, const chart_bars *bars, const chart_axis *x);
+
+/*
+ * A panel with a histogram of values, which is finished and not empty, in
+ * ranges that are equal or, where most values are small, grow by a factor.
+ */
+void chart_draw_histogram(svg *s, const char *title, const char *note,
+                          const ps_histogram *h, const char *across,
+                          const char *what);
+void chart_draw_lengths(svg *s, const ps_histogram *h);
 
 /*
  * Histograms of counts by powers of two, as chart_add_power counts them: 0, 1,

@@ -41,9 +41,9 @@ static const char style[] =
     "stroke-linejoin:round}.dash{stroke-dasharray:4 3}\n"
     ".k0{color:#0072b2}.k1{color:#d55e00}.k2{color:#007d5a}"
     ".k3{color:#a5477f}.k4{color:#8a6400}.k5{color:#2f86bd}"
-    ".k6{color:#333333}.k7{color:#6e7781}.k8{color:#9a3412}\n"
+    ".k6{color:#333333}.k7{color:#6e7781}.k8{color:#9a3412}.k9{color:#1f2328}\n"
     "text.k0,text.k1,text.k2,text.k3,text.k4,text.k5,text.k6,text.k7,text.k8,"
-    "rect.k0,rect.k1{fill:currentColor}"
+    "text.k9,rect.k1,circle{fill:currentColor}"
     ".line{stroke:currentColor}\n"
     ".w0{stroke:#08519c}.w1{stroke:#3182bd}.w2{stroke:#6baed6}"
     ".w3{stroke:#a6cbe3}\n"
@@ -52,7 +52,7 @@ static const char style[] =
     ".bar{fill:#2f6f9f}.k0{color:#58a6e0}.k1{color:#f28c4b}"
     ".k2{color:#2fbf94}.k3{color:#dc8fbd}.k4{color:#e3b341}"
     ".k5{color:#8cc8f0}.k6{color:#d0d7de}.k7{color:#8d96a0}"
-    ".k8{color:#e0795a}"
+    ".k8{color:#e0795a}.k9{color:#f0f6fc}"
     ".w0{stroke:#2171b5}.w1{stroke:#4a98cc}.w2{stroke:#7db8dc}"
     ".w3{stroke:#b3d3e8}}\n";
 
@@ -136,6 +136,17 @@ void svg_rect(svg *s, double x, double y, double width, double height,
     (void)fputs("><title>", s->out);
     svg_escape(s->out, label, SIZE_MAX);
     (void)fputs("</title></rect>\n", s->out);
+}
+
+void svg_dot(svg *s, double x, double y, const char *class,
+             const char *label)
+{
+    (void)fprintf(s->out,
+                  "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"2\" class=\"%s\">"
+                  "<title>",
+                  x, y, class);
+    svg_escape(s->out, label, SIZE_MAX);
+    (void)fputs("</title></circle>\n", s->out);
 }
 
 void svg_begin_path(svg *s, const char *class)

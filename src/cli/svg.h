@@ -14,7 +14,7 @@
  *     grid axis   lines
  *     bar         filled shapes of a histogram
  *     line        drawn lines; with a colour
- *     k0 to k8    colours for lines, shapes and text
+ *     k0 to k9    colours for lines, shapes and text
  *     w0 to w3    shades of one colour, from dark to light, for lines
  *     dash        a line of dashes
  *
@@ -36,7 +36,6 @@
 
 #define SVG_WIDTH 360 /* of a panel */
 #define SVG_HEIGHT 256
-#define SVG_COLOURS 9
 #define SVG_SECTIONS 8 /* at most, in a page */
 
 typedef struct svg_section {
@@ -92,6 +91,10 @@ void svg_line(svg *s, double x1, double y1, double x2, double y2,
 /* `label` is shown where a mouse points at it. */
 void svg_rect(svg *s, double x, double y, double width, double height,
               const char *class, const char *label);
+
+/* A point of a curve, with a label likewise. */
+void svg_dot(svg *s, double x, double y, const char *class,
+             const char *label);
 
 /* A line through points, one after the other. */
 void svg_begin_path(svg *s, const char *class);

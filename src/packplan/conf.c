@@ -11,12 +11,17 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "cli/svg.h"
 
 #define DEFAULT_DEPTH 16
 #define DEFAULT_BATCH 32
 #define MAX_BATCH 65536
 #define MAX_DEVICES (UINT32_C(1) << 20)
 #define ENTRY_BYTES 64
+
+/* What a page of curves shows unless -d is given. */
+static const uint32_t plot_depths[] = {1, 2,  3,  4,  6,
+                                       8, 12, 16, CONF_NO_CAP};
 
 const algorithm algorithms[ALGORITHMS] = {
     {"none", PS_PLAN_NONE, true},
@@ -246,7 +251,7 @@ static const option_entry entries[] = {
      OPTION_WORD(conf, overlong, overlongs)},
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
-     "(default: 16)",
+     "(default: 16; with --plot several)",
      OPTION_CALL(set_depths), OPTION_GIVEN(conf, depths_given),
      .words = depth_words},
     {'a', "algorithm", "LIST",
@@ -269,6 +274,10 @@ static const option_entry entries[] = {
      "packing; for one algorithm and depth",
      OPTION_CONSTANT(conf, what, CONF_SCALING),
      OPTION_GIVEN(conf, chosen[CONF_SCALING])},
+    {0, "plot", "FILE",
+     "besides the table, draw efficiency against depth as a\n"
+     "page: FILE ends in .svg or .html",
+     OPTION_CALL_FOR(conf, plot, svg_set_name)},
     {0, "tsv", NULL, "print values with tabs between them",
      OPTION_CONSTANT(conf, form, CONF_TSV),
      OPTION_GIVEN(conf, forms[CONF_TSV])},
@@ -347,8 +356,15 @@ int conf_check(conf *c)
         return status;
     if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
         return message_usage("--tsv and --json exclude each other");
+    if (c->plot != NULL && c->what != CONF_TABLE)
+        return message_usage("--plot is for the table: not with --plan, "
+                             "--scaling or --recommend");
     if (c->what == CONF_RECOMMEND)
         return STATUS_OK;
+    if (c->plot != NULL && !c->depths_given) {
+        memcpy(c->depths, plot_depths, sizeof plot_depths);
+        c->n_depths = sizeof plot_depths / sizeof *plot_depths;
+    }
     if (c->what != CONF_TABLE)
         c->no_bound = true;
     if (c->what != CONF_TABLE && (c->n_algorithms > 1 || c->n_depths > 1))

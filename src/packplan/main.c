@@ -11,6 +11,7 @@
 #include "cli/message.h"
 #include "packplan/conf.h"
 #include "packplan/input.h"
+#include "packplan/plot.h"
 #include "packplan/recommend.h"
 #include "packplan/report.h"
 #include "packplan/rows.h"
@@ -37,7 +38,7 @@ static int print_scaling(const conf *c, const ps_histogram *h,
 
 /* Plans for the lengths that are `aligned`, and reports on those of `of`. */
 static int plan(const conf *c, const input_lengths *of,
-                const ps_histogram *aligned)
+                const ps_histogram *aligned, svg *page)
 {
     const ps_histogram *h = of->histogram;
     ps_plan *strategies;
@@ -61,6 +62,8 @@ static int plan(const conf *c, const input_lengths *of,
     if (status == STATUS_OK)
         status = c->what == CONF_SCALING ? print_scaling(c, h, rs)
                                          : report_rows(c, of, rs);
+    if (status == STATUS_OK && c->plot != NULL)
+        plot_rows(page, c, h, rs);
     free(rs);
     return status;
 }
@@ -86,7 +89,7 @@ static int align(ps_histogram **aligned, const conf *c, const ps_histogram *h)
 }
 
 /* What is asked for of the lengths, for each capacity. */
-static int answer(const conf *c, const input_lengths *of)
+static int answer(const conf *c, const input_lengths *of, svg *page)
 {
     recommendation found[CONF_LIST];
     int status = STATUS_OK;
@@ -98,7 +101,7 @@ static int answer(const conf *c, const input_lengths *of)
         if (status == STATUS_OK && c->what == CONF_RECOMMEND)
             status = recommend(&found[i], c, &of[i], aligned);
         else if (status == STATUS_OK)
-            status = plan(c, &of[i], aligned);
+            status = plan(c, &of[i], aligned, page);
         ps_histogram_free(aligned);
     }
     if (status == STATUS_OK && c->what == CONF_RECOMMEND)
@@ -106,7 +109,7 @@ static int answer(const conf *c, const input_lengths *of)
     return status;
 }
 
-static int run(const conf *c)
+static int run(const conf *c, svg *page)
 {
     input_lengths of[CONF_LIST] = {{0}};
     int status = STATUS_OK;
@@ -126,7 +129,7 @@ static int run(const conf *c)
     if (status == STATUS_OK && empty)
         message_warning("there are no sequences");
     if (status == STATUS_OK)
-        status = answer(c, of);
+        status = answer(c, of, page);
     for (unsigned i = 0; i < c->n_capacities; i++)
         ps_histogram_free(of[i].histogram);
     return status;
@@ -136,6 +139,8 @@ int main(int argc, char **argv)
 {
     conf c = conf_new();
     option_outcome outcome;
+    svg page;
+    bool drawing = false;
     int first;
     int status;
 
@@ -147,9 +152,17 @@ int main(int argc, char **argv)
     message_quiet(c.quiet);
     c.names = option_files(argc, argv, first, &c.n_names);
     status = conf_check(&c);
+    if (status == STATUS_OK && c.plot != NULL) {
+        drawing = files_can_read(c.names, c.n_names) &&
+                  svg_open(&page, c.plot, c.names, c.n_names);
+        status = drawing ? STATUS_OK : STATUS_FAILURE;
+    }
     if (status == STATUS_OK)
-        status = run(&c);
+        status = run(&c, &page);
     if (!files_close_stdout() && status == STATUS_OK)
+        status = STATUS_FAILURE;
+    if (drawing && !svg_close(&page, status == STATUS_OK) &&
+        status == STATUS_OK)
         status = STATUS_FAILURE;
     return status;
 }

@@ -17,8 +17,6 @@
 #include "cli/files.h"
 #include "cli/report.h"
 
-#define BARS 48
-
 /* Room for a title or a note. */
 #define LINE 96
 
@@ -146,96 +144,6 @@ static void draw_token_list(svg *page, const ps_schema *schema,
 
 /* ---- Histograms ---- */
 
-/* The least value that a share of all does not exceed. */
-static uint32_t quantile(const ps_histogram *h, double share)
-{
-    const double all = (double)ps_histogram_sequences(h);
-    uint64_t sum = 0;
-    size_t i = 0;
-
-    for (; i + 1 < ps_histogram_size(h); i++) {
-        sum += ps_histogram_count(h, i);
-        if ((double)sum >= share * all)
-            break;
-    }
-    return ps_histogram_length(h, i);
-}
-
-/*
- * Ranges of a histogram that is not empty: equal ones, or, where most values
- * would fall into the first few of these, ranges that grow by a factor.
- * Returns the axis.
- */
-static chart_axis make_bars(chart_bars *bars, const ps_histogram *h)
-{
-    const size_t n = ps_histogram_size(h);
-    const double least = ps_histogram_length(h, 0);
-    const double greatest = ps_histogram_length(h, n - 1);
-    const bool is_log = greatest > 64 && 8.0 * quantile(h, 0.5) < greatest;
-    double step = 1;
-    unsigned bar = 0;
-
-    *bars = (chart_bars){.sum = ps_histogram_sequences(h)};
-    if (is_log) {
-        /* Of half an octave, as far as these hold a whole number. */
-        for (int k = 0; bars->n <= BARS + 1; k++) {
-            const double edge = ceil(exp2(k / 2.0) - 1e-9);
-
-            if (bars->n > 0 &&
-                (edge <= least || edge == bars->from[bars->n - 1]))
-                bars->n--;
-            bars->from[bars->n++] = edge;
-            if (edge > greatest)
-                break;
-        }
-        bars->n--;
-    } else {
-        for (int i = 0; (greatest + 1) / step > BARS; i++)
-            step *= i % 3 == 1 ? 2.5 : 2;
-        for (double from = step > 1 ? 0 : 0.5; from <= greatest; from += step)
-            bars->from[bars->n++] = from;
-        bars->from[bars->n] = bars->from[bars->n - 1] + step;
-    }
-    for (size_t i = 0; i < n; i++) {
-        while (ps_histogram_length(h, i) >= bars->from[bar + 1])
-            bar++;
-        bars->count[bar] += ps_histogram_count(h, i);
-    }
-    return chart_across(bars->from[0], bars->from[bars->n], is_log);
-}
-
-static void draw_histogram(svg *page, const char *title, const char *note,
-                           const ps_histogram *h, const char *across,
-                           const char *what)
-{
-    chart_bars bars;
-    const chart_axis x = make_bars(&bars, h);
-    const chart_axis y = chart_up_to((double)chart_tallest(&bars));
-
-    svg_begin_panel(page, title, note);
-    chart_draw_up(page, &y, "");
-    chart_draw_bars(page, &bars, &x, &y, what);
-    chart_draw_shares(page, &bars, &x);
-    chart_draw_across(page, &x, across);
-    svg_end_panel(page);
-}
-
-static void draw_lengths(svg *page, const ps_histogram *h, const char *what)
-{
-    char median[REPORT_DIGITS];
-    char longest[REPORT_DIGITS];
-    char title[LINE];
-    char note[LINE];
-
-    (void)snprintf(
-        title, sizeof title, "Median length %s tokens, longest %s",
-        report_digits(median, quantile(h, 0.5)),
-        report_digits(longest,
-                      ps_histogram_length(h, ps_histogram_size(h) - 1)));
-    (void)snprintf(note, sizeof note, "%s; line: share up to a length", what);
-    draw_histogram(page, title, note, h, "length, tokens", what);
-}
-
 static void draw_depths(svg *page, const ps_pack_info *info,
                         const ps_totals *t, const ps_histogram *h)
 {
@@ -245,8 +153,8 @@ static void draw_depths(svg *page, const ps_pack_info *info,
                    "%.2f sequences in a pack, at most %" PRIu32 " of %" PRIu32,
                    (double)t->sequences / (double)t->packs, t->max_depth,
                    info->depth);
-    draw_histogram(page, title, "packs; line: share up to a depth", h,
-                   "sequences in a pack", "packs");
+    chart_draw_histogram(page, title, "packs; line: share up to a depth", h,
+                         "sequences in a pack", "packs");
 }
 
 static void draw_fill(svg *page, const ps_pack_info *info, const ps_totals *t,
@@ -483,7 +391,7 @@ bool plot_packs(svg *page, const char *name, const ps_pack_info *info,
     if (!bound_efficiency(&bound, info, t, found->lengths.all))
         return false;
     draw_efficiency(page, info, t, p, bound);
-    draw_lengths(page, found->lengths.all, "sequences");
+    chart_draw_lengths(page, found->lengths.all);
     draw_depths(page, info, t, found->depths.all);
     draw_fill(page, info, t, p);
     /* In a range the sequences are not known that should have come before. */
@@ -502,7 +410,7 @@ void plot_tokens(svg *page, const char *name, const ps_schema *schema,
     draw_token_list(page, schema, found);
     if (found->sequences == 0)
         return;
-    draw_lengths(page, found->lengths.all, "sequences");
+    chart_draw_lengths(page, found->lengths.all);
     if (found->channels.by != NULL)
         draw_values(page, &found->channels, found->tokens);
 }

@@ -143,11 +143,13 @@ many() {
     refused 1 'packstat: none: ' packstat -q --plot=x.svg none many.pks
     refused 1 'packstat: x.svg: ' packstat -q --plot=x.svg x.svg
     cmp old x.svg
-    refused 1 'packstat: none/x.svg.new: ' packstat -q --plot=none/x.svg many.pks
+    refused 1 'packstat: none/x.svg.new: ' packstat -q --plot=none/x.svg \
+        many.pks
     mkdir folder.svg
     refused 1 'packstat: folder.svg: ' packstat -q --plot=folder.svg many.pks
     ln -s /dev/full full.svg
-    refused 1 'packstat: full.svg: No space' packstat -q --plot=full.svg many.pks
+    refused 1 'packstat: full.svg: No space' packstat -q --plot=full.svg \
+        many.pks
     [ ! -e x.svg.new ]
     # Standard output is as important as the page.
     refused 1 'packstat: stdout: ' to_full packstat -q --plot=x.svg many.pks
@@ -158,7 +160,7 @@ many() {
 
 @test "--plot: the ending says the form, and what it does not go with" {
     for name in x.png svg .svg x.SVG ''; do
-        refused 64 "packstat: --plot=$name: must be the name of a file that ends in" \
+        refused 64 "packstat: --plot=$name: must be the name of a file that" \
             packstat --plot="$name" x
     done
     for other in --histogram --verify --quick; do
@@ -174,6 +176,44 @@ many() {
     grep -q 'a range of a pack stream' x.svg
     grep -q 'All of 25 packs' x.svg
     run -1 grep -q 'places late' x.svg
+}
+
+@test "packplan: curves of efficiency, of the bound and of what is above it" {
+    many
+    packstat --histogram many.pks >hist
+    for form in svg html; do
+        packplan -L 512 -d 8,1,2,3,max --tsv --plot=x.$form hist >table
+    done
+    support plot.py plan table x.svg x.html
+    # Depths of its own, in rising order; the table has them, too.
+    packplan -L 512 --plot=x.svg --tsv hist | cut -f2 | uniq | paste -sd' ' >got
+    echo 'depth 1 2 3 4 6 8 12 16 max' | diff - got
+    grep -q 'Median length' x.svg
+}
+
+@test "packplan: pages of one depth, of flat algorithms, of nothing" {
+    many
+    packstat --histogram many.pks >hist
+    packplan -L 512 -d 3 --plot=x.svg hist >/dev/null
+    grep -q 'at depth 3 is' x.svg
+    packplan -L 512 -a none,sorted --plot=x.svg hist >/dev/null
+    grep -q 'sorted is' x.svg
+    packplan -L 512 --no-bound --plot=x.html hist >/dev/null
+    run -1 grep bound x.html
+    packplan -q -L 512 --plot=x.html </dev/null >/dev/null
+    grep -q 'No sequences: nothing to draw' x.html
+    support plot.py heading 'Packs of 512 tokens' x.svg x.html
+    cp x.svg old
+    refused 1 'packplan: none.hist: ' packplan -L 512 --plot=x.svg none.hist
+    echo '513 1' >bad.hist
+    refused 65 'packplan: bad.hist: ' packplan -L 512 --plot=x.svg bad.hist
+    refused 1 'packplan: stdout: ' to_full packplan -L 512 --plot=x.svg hist
+    for other in --plan --scaling; do
+        refused 64 'packplan: --plot is for the table' \
+            packplan -L 512 -a bfd $other --plot=x.svg hist
+    done
+    cmp old x.svg
+    [ ! -e x.svg.new ]
 }
 
 @test "bars are as wide as a terminal, of blocks where its locale has them" {
