@@ -74,10 +74,9 @@ static double round_step(double range, int n)
     return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
 }
 
-chart_axis chart_up_to(double most)
+chart_axis chart_up_to(double most, double step)
 {
-    const double step = fmax(1, round_step(fmax(most, 1), TICKS_UP));
-
+    step = fmax(step, round_step(fmax(most, step), TICKS_UP));
     return chart_up(0, fmax(1, ceil(most / step)) * step);
 }
 
@@ -162,6 +161,15 @@ void chart_draw_up(svg *s, const chart_axis *y, const char *unit)
 
 /* ---- Curves ---- */
 
+static chart_bin add_bins(const chart_bin *a, const chart_bin *b)
+{
+    chart_bin both = {.n = a->n + b->n};
+
+    for (unsigned i = 0; i < CHART_SUMS; i++)
+        both.sums[i] = a->sums[i] + b->sums[i];
+    return both;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const double x = ((const chart_name *)a)->y;
@@ -192,6 +200,54 @@ void chart_draw_names(svg *s, chart_name *names, unsigned n)
         svg_text(s, CHART_RIGHT + 8, at[i] + 4, names[i].colour, "%s",
                  names[i].name);
     }
+}
+
+void chart_bins_add(chart_bins *bins, const double sums[CHART_SUMS])
+{
+    chart_bin *bin;
+
+    if (bins->n == CHART_BINS && bins->of[CHART_BINS - 1].n == bins->step) {
+        for (unsigned i = 0; i < CHART_BINS / 2; i++)
+            bins->of[i] = add_bins(&bins->of[2 * i], &bins->of[2 * i + 1]);
+        bins->n = CHART_BINS / 2;
+        bins->step *= 2;
+    }
+    if (bins->n == 0)
+        bins->step = 1;
+    if (bins->n == 0 || bins->of[bins->n - 1].n == bins->step)
+        bins->of[bins->n++] = (chart_bin){0};
+    bin = &bins->of[bins->n - 1];
+    bin->n++;
+    for (unsigned i = 0; i < CHART_SUMS; i++)
+        bin->sums[i] += sums[i];
+}
+
+void chart_bins_finish(chart_bins *bins)
+{
+    chart_bin *last;
+
+    if (bins->n < 2 || bins->of[bins->n - 1].n >= bins->step / 2)
+        return;
+    last = &bins->of[--bins->n];
+    last[-1] = add_bins(&last[-1], last);
+}
+
+double chart_draw_bins(svg *s, const chart_bins *bins, const chart_axis *x,
+                       const chart_axis *y, const char *class,
+                       chart_figure *get, const void *context)
+{
+    double n = x->from;
+    double at = 0;
+
+    svg_begin_path(s, class);
+    for (unsigned i = 0; i < bins->n; i++) {
+        at = chart_place(y, get(&bins->of[i], context));
+        svg_path_to(s, chart_place(x, n), at);
+        n += (double)bins->of[i].n;
+        svg_path_to(s, chart_place(x, n), at);
+    }
+    svg_end_path(s);
+    return at;
 }
 
 /* ---- Histograms ---- */
@@ -328,7 +384,7 @@ void chart_draw_histogram(svg *s, const char *title, const char *note,
 {
     chart_bars bars;
     const chart_axis x = make_bars(&bars, h);
-    const chart_axis y = chart_up_to((double)chart_tallest(&bars));
+    const chart_axis y = chart_up_to((double)chart_tallest(&bars), 1);
 
     svg_begin_panel(s, title, note);
     chart_draw_up(s, &y, "");
@@ -377,7 +433,7 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
         bars.from[i + 1] = i + 1;
     }
     x = chart_across(0, bars.n, false);
-    y = chart_up_to((double)chart_tallest(&bars));
+    y = chart_up_to((double)chart_tallest(&bars), 1);
     chart_draw_up(s, &y, "");
     for (unsigned i = 0; i < bars.n; i++) {
         const double from = i == 0 ? 0 : ldexp(1, (int)i - 1);

@@ -37,10 +37,10 @@ chart_axis chart_across(double from, double to, bool is_log);
 chart_axis chart_up(double from, double to);
 
 /*
- * As chart_up, from 0 to a round number that is not below `most`, and from a
- * round one that is not above `least`.
+ * As chart_up, from 0 to a round number that is not below `most`, with ticks of
+ * not less than `step`; and from a round one that is not above `least`.
  */
-chart_axis chart_up_to(double most);
+chart_axis chart_up_to(double most, double step);
 chart_axis chart_up_from(double least, double to);
 
 double chart_place(const chart_axis *axis, double value);
@@ -61,6 +61,36 @@ typedef struct chart_name {
 } chart_name;
 
 void chart_draw_names(svg *s, chart_name *names, unsigned n);
+
+/*
+ * Sums along a stream, of so many things each: when all bins are full, they
+ * take twice as many.  All zeros is the start.
+ */
+#define CHART_BINS 256
+#define CHART_SUMS 3
+typedef struct chart_bin {
+    uint64_t n;
+    double sums[CHART_SUMS];
+} chart_bin;
+
+typedef struct chart_bins {
+    uint64_t step; /* things in a full bin */
+    unsigned n;
+    chart_bin of[CHART_BINS];
+} chart_bins;
+
+void chart_bins_add(chart_bins *bins, const double sums[CHART_SUMS]);
+
+/* To be called after the last: a bin of few joins the one before it. */
+void chart_bins_finish(chart_bins *bins);
+
+/* What is drawn of a bin. */
+typedef double chart_figure(const chart_bin *bin, const void *context);
+
+/* A line in steps, of a bin each; returns where it ends, in pixels. */
+double chart_draw_bins(svg *s, const chart_bins *bins, const chart_axis *x,
+                       const chart_axis *y, const char *class,
+                       chart_figure *get, const void *context);
 
 /* How often values occurred, in ranges. */
 #define CHART_BARS 64

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/chart.h"
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
 #include "packdeal/window.h"
@@ -38,6 +39,7 @@ typedef struct batch {
     uint64_t steps;         /* so far, with those before --start */
     uint64_t n_packs;       /* in them */
     batch_costs all;
+    chart_bins bins; /* of steps: dealt, in order and the mean, as above */
     int status; /* of a failure, which was told; else STATUS_OK */
 } batch;
 

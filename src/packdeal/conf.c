@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "cli/svg.h"
 #include "packdeal/pattern.h"
 
 #define DEFAULT_HIDDEN 768 /* of BERT-base and GPT-2 */
@@ -89,6 +90,10 @@ static const option_entry entries[] = {
      "only print lines of a step, a rank and its packs'\n"
      "numbers",
      OPTION_CONSTANT(conf, what, CONF_LIST)},
+    {0, "plot", "FILE",
+     "besides, draw how even steps are as a page: FILE ends\n"
+     "in .svg or .html",
+     OPTION_CALL_FOR(conf, plot, svg_set_name)},
     {0, "zstd", "LEVEL",
      "compress, at LEVEL (3) from 1 to 22, so that single\n"
      "packs can still be got at",
@@ -170,5 +175,7 @@ int conf_check(conf *c)
     }
     if (c->epoch_given && !c->seed_given)
         return message_usage("--epoch: is for --seed");
+    if (c->plot != NULL && c->what == CONF_STEPS)
+        return message_usage("--plot: with --steps nothing is dealt");
     return check_output(c);
 }

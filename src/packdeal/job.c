@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "packdeal/batch.h"
 #include "packdeal/input.h"
+#include "packdeal/plot.h"
 #include "packdeal/shares.h"
 
 /* The first failure of two. */
@@ -28,6 +29,24 @@ static bool begin(input *in, const conf *c)
            (!conf_reorders(c) ||
             input_shuffle(in, c->seed_given ? "seed" : "window",
                           c->seed_given ? &c->seed : NULL, c->epoch));
+}
+
+/* Opens the page of --plot, if one is asked for. */
+static bool open_page(svg *page, const conf *c)
+{
+    return c->plot == NULL || svg_open(page, c->plot, c->names, c->n_names);
+}
+
+/* Draws and writes the page, if it is open; an exit status. */
+static int close_page(svg *page, batch *b, int status)
+{
+    if (page->out == NULL)
+        return status;
+    if (status == STATUS_OK)
+        plot_steps(page, b);
+    return svg_close(page, status == STATUS_OK) ? STATUS_OK
+                                                : either(status,
+                                                         STATUS_FAILURE);
 }
 
 static void report(const batch *b)
@@ -99,14 +118,19 @@ int job_shares(const conf *c)
 {
     shares s = {0};
     batch b = {0};
+    svg page = {0};
     input in;
     int status;
 
-    if (begin(&in, c) && batch_open(&b, c, true) && shares_open(&s, c) &&
-        (c->no_sandbox || shares_sandbox(&s)))
-        write_all(&s, &b, &in);
+    if (begin(&in, c) && batch_open(&b, c, true) && shares_open(&s, c)) {
+        if (!open_page(&page, c))
+            s.status = STATUS_FAILURE;
+        else if (c->no_sandbox || shares_sandbox(&s, &page))
+            write_all(&s, &b, &in);
+    }
     status = either(in.status, b.status);
     status = shares_end(&s, status);
+    status = close_page(&page, &b, status);
     if (status == STATUS_OK && c->verbose)
         report(&b);
     (void)input_end(&in);
@@ -132,13 +156,17 @@ static void print_step(const conf *c, const batch *b)
 int job_list(const conf *c)
 {
     batch b = {0};
+    svg page = {0};
     input in;
     int status;
 
-    if (begin(&in, c) && batch_open(&b, c, false))
+    if (begin(&in, c) && batch_open(&b, c, false) && open_page(&page, c))
         while (batch_next(&b, &in) && !ferror(stdout))
             print_step(c, &b);
     status = either(in.status, b.status);
+    if ((c->plot != NULL && page.out == NULL) || !files_close_stdout())
+        status = either(status, STATUS_FAILURE);
+    status = close_page(&page, &b, status);
     if (status == STATUS_OK && c->verbose)
         report(&b);
     batch_close(&b);
@@ -163,5 +191,5 @@ int job_steps(const conf *c)
     if (!batch_suffices(c, n) || !batch_has_start(c, steps))
         return STATUS_DATA;
     printf("%" PRIu64 "\n", steps - c->start);
-    return STATUS_OK;
+    return files_close_stdout() ? STATUS_OK : STATUS_FAILURE;
 }

@@ -34,7 +34,5 @@ int main(int argc, char **argv)
         return STATUS_FAILURE;
     if (c.what == CONF_SHARES)
         return job_shares(&c);
-    status = c.what == CONF_LIST ? job_list(&c) : job_steps(&c);
-    return files_close_stdout() ? status
-           : status == STATUS_OK ? STATUS_FAILURE : status;
+    return c.what == CONF_LIST ? job_list(&c) : job_steps(&c);
 }

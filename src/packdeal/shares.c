@@ -97,22 +97,24 @@ static int open_folder(const shares *s)
     return files_open_folder(place);
 }
 
-bool shares_sandbox(shares *s)
+bool shares_sandbox(shares *s, const svg *page)
 {
-    const int folder = open_folder(s);
-    bool entered;
+    const bool publishes = page != NULL && page->files.n > 0;
+    const int folders[] = {open_folder(s),
+                           publishes ? files_open_folder(page->name) : -1};
+    bool entered = false;
 
-    if (folder < 0 && s->set.n > 0) {
+    if (folders[0] < 0 && s->set.n > 0)
         message_errno("-o");
-        s->status = STATUS_FAILURE;
-        return false;
-    }
-    entered = sandbox_enter(s->conf->names, s->conf->n_names, &folder,
-                            1);
+    else if (folders[1] < 0 && publishes)
+        message_errno("%s", message_name(page->name));
+    else
+        entered = sandbox_enter(s->conf->names, s->conf->n_names, folders, 2);
     if (!entered)
         s->status = STATUS_FAILURE;
-    if (folder >= 0)
-        (void)close(folder);
+    for (int i = 0; i < 2; i++)
+        if (folders[i] >= 0)
+            (void)close(folders[i]);
     return entered;
 }
 

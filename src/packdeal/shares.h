@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cli/file_set.h"
+#include "cli/svg.h"
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
 #include "packstream.h"
@@ -39,9 +40,10 @@ bool shares_open(shares *s, const conf *c);
 
 /*
  * Gives up what is not needed any more, but for what it takes to read the
- * inputs and to give files their names.  False after a message.
+ * inputs and to give files their names, that of `page`, too, unless it is NULL.
+ * False after a message.
  */
-bool shares_sandbox(shares *s);
+bool shares_sandbox(shares *s, const svg *page);
 
 /*
  * Begins a stream in each share, of one with the header `info`.  If that cannot

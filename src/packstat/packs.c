@@ -179,7 +179,7 @@ static void print(scan *s)
     if (s->conf->histogram)
         return;
     if (s->found.plot != NULL)
-        plot_figures_finish(s->found.plot);
+        chart_bins_finish(&s->found.plot->bins);
     if (!histogram_finish(&s->found.lengths) ||
         !histogram_finish(&s->found.depths) ||
         (s->found.plot != NULL &&

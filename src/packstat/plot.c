@@ -229,44 +229,40 @@ static bool bound_efficiency(double *efficiency, const ps_pack_info *info,
     return made;
 }
 
+/* Per cent, of a bin of packs. */
+static double get_efficiency(const chart_bin *packs, const void *context)
+{
+    const ps_pack_info *info = context;
+
+    return 100 * packs->sums[0] / (double)packs->n / info->capacity;
+}
+
 static void draw_efficiency(svg *page, const ps_pack_info *info,
                             const ps_totals *t, const plot_figures *p,
                             double bound)
 {
-    const double capacity = (double)info->capacity / 100;
     const chart_axis x = chart_across(0, (double)t->packs, false);
     double least = 100 * fmin(bound, report_efficiency(info, t));
-    double packs = 0;
     chart_axis y;
     char digits[REPORT_DIGITS];
     char title[LINE];
     char note[LINE];
 
-    for (unsigned i = 0; i < p->n_bins; i++)
-        least = fmin(least, (double)p->bins[i].tokens /
-                                (double)p->bins[i].packs / capacity);
+    for (unsigned i = 0; i < p->bins.n; i++)
+        least = fmin(least, get_efficiency(&p->bins.of[i], info));
     y = chart_up_from(least, 100);
     (void)snprintf(title, sizeof title, "%.2f%% full; %.2f%% is possible",
                    100 * report_efficiency(info, t), 100 * bound);
     (void)snprintf(note, sizeof note,
                    "efficiency of %s %s; dashes: best for all",
-                   report_digits(digits, p->step),
-                   p->step == 1 ? "pack each" : "packs each");
+                   report_digits(digits, p->bins.step),
+                   p->bins.step == 1 ? "pack each" : "packs each");
     svg_begin_panel(page, title, note);
     chart_draw_up(page, &y, "%");
     svg_line(page, CHART_LEFT, chart_place(&y, 100 * bound), CHART_RIGHT,
              chart_place(&y, 100 * bound), "line dash k1");
-    svg_begin_path(page, "line k0");
-    for (unsigned i = 0; i < p->n_bins; i++) {
-        const plot_bin *bin = &p->bins[i];
-        const double at = chart_place(
-            &y, (double)bin->tokens / (double)bin->packs / capacity);
-
-        svg_path_to(page, chart_place(&x, packs), at);
-        packs += (double)bin->packs;
-        svg_path_to(page, chart_place(&x, packs), at);
-    }
-    svg_end_path(page);
+    (void)chart_draw_bins(page, &p->bins, &x, &y, "line k0", get_efficiency,
+                          info);
     chart_draw_across(page, &x, "packs");
     svg_end_panel(page);
 }

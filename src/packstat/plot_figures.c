@@ -7,28 +7,6 @@
 
 #include "packstat/plot_figures.h"
 
-/* Counts a pack in the last bin; all bins are full, or there is room for it. */
-static void add_to_bins(plot_figures *p, uint64_t tokens)
-{
-    plot_bin *bin;
-
-    if (p->n_bins == PLOT_BINS && p->bins[PLOT_BINS - 1].packs == p->step) {
-        for (unsigned i = 0; i < PLOT_BINS / 2; i++)
-            p->bins[i] = (plot_bin){
-                p->bins[2 * i].packs + p->bins[2 * i + 1].packs,
-                p->bins[2 * i].tokens + p->bins[2 * i + 1].tokens};
-        p->n_bins = PLOT_BINS / 2;
-        p->step *= 2;
-    }
-    if (p->n_bins == 0)
-        p->step = 1;
-    if (p->n_bins == 0 || p->bins[p->n_bins - 1].packs == p->step)
-        p->bins[p->n_bins++] = (plot_bin){0};
-    bin = &p->bins[p->n_bins - 1];
-    bin->packs++;
-    bin->tokens += tokens;
-}
-
 /* Ids begin again in each of joined streams. */
 static void add_displacements(plot_figures *p, const ps_pack_info *info,
                               const ps_pack *pack)
@@ -79,20 +57,9 @@ static void add_parts(plot_figures *p, const ps_pack_info *info,
 void plot_figures_add(plot_figures *p, const ps_pack_info *info,
                       const ps_pack *pack)
 {
-    add_to_bins(p, pack->n_tok);
+    chart_bins_add(&p->bins, (const double[CHART_SUMS]){pack->n_tok});
     add_displacements(p, info, pack);
     add_parts(p, info, pack);
     chart_add_power(p->empty, info->capacity - pack->n_tok);
     p->full += pack->n_tok == info->capacity;
-}
-
-void plot_figures_finish(plot_figures *p)
-{
-    plot_bin *last;
-
-    if (p->n_bins < 2 || p->bins[p->n_bins - 1].packs >= p->step / 2)
-        return;
-    last = &p->bins[--p->n_bins];
-    last[-1].packs += last->packs;
-    last[-1].tokens += last->tokens;
 }

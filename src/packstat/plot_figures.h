@@ -2,9 +2,8 @@
  * plot_figures.h - what --plot draws besides the other figures of a pack
  * stream.
  *
- * Memory is fixed, however many packs there are: of the stream as a whole
- * there are up to 256 bins, which take twice as many packs each when they are
- * full, and single packs are kept of the beginning alone.
+ * Memory is fixed, however many packs there are: single ones are kept of the
+ * beginning alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,17 +17,10 @@
 #include "cli/chart.h"
 #include "packstream.h"
 
-#define PLOT_BINS 256
-
 /* The first packs, drawn one by one: sequences as parts of a column. */
 #define PLOT_PACKS 200
 #define PLOT_PARTS 14000
 #define PLOT_COLUMN 512 /* how high a column is, in units of its own */
-
-typedef struct plot_bin {
-    uint64_t packs;
-    uint64_t tokens;
-} plot_bin;
 
 typedef struct plot_part {
     uint16_t from; /* from the foot of the column */
@@ -39,16 +31,14 @@ typedef struct plot_part {
 
 /* All zeros but max_parts, at most PLOT_PARTS, is the start. */
 typedef struct plot_figures {
-    uint64_t empty[CHART_POWERS];     /* packs by places without a token */
+    chart_bins bins;              /* of packs: their tokens */
+    uint64_t empty[CHART_POWERS]; /* packs by places without a token */
+    uint64_t full;                /* packs that have none */
+    uint32_t stream;              /* that is being read, */
+    uint64_t greatest;            /* and the greatest id in it */
     uint64_t displaced[CHART_POWERS]; /* pieces by displacement */
     uint64_t displacement;            /* the greatest */
-    uint64_t full;                    /* packs without an empty place */
-    uint32_t stream;                  /* that is being read, */
-    uint64_t greatest;                /* and the greatest id in it */
-    uint64_t step;                    /* packs in a full bin */
-    unsigned n_bins;
-    plot_bin bins[PLOT_BINS];
-    unsigned n_packs; /* whose parts are kept */
+    unsigned n_packs;                 /* whose parts are kept */
     unsigned n_parts;
     unsigned max_parts;
     bool has_more; /* packs, whose parts are not kept */
@@ -58,8 +48,5 @@ typedef struct plot_figures {
 /* Takes the next pack. */
 void plot_figures_add(plot_figures *p, const ps_pack_info *info,
                       const ps_pack *pack);
-
-/* To be called after the last: a bin of few packs joins the one before it. */
-void plot_figures_finish(plot_figures *p);
 
 #endif

@@ -216,6 +216,50 @@ many() {
     [ ! -e x.svg.new ]
 }
 
+@test "packdeal: how far the costliest rank is above the mean of a step" {
+    many
+    for form in svg html; do
+        packdeal -n 4 -b 2 --cost=0:1 --list --plot=x.$form many.pks >list
+    done
+    support plot.py deal many.pks 4 list x.svg x.html
+    # Of more steps than there are bins, from one on, and of a single one.
+    packdeal -n 2 -b 1 --cost=0:1 --start=7 --list --plot=x.svg many.pks >list
+    support plot.py deal many.pks 2 list x.svg
+    packdeal -n 40 -b 99 --cost=0:1 --list --plot=x.svg many.pks >list
+    support plot.py deal many.pks 40 list x.svg
+}
+
+@test "packdeal: a page beside shares, whole or not at all" {
+    many
+    mkdir pages shares
+    packdeal -q -n 2 -b 4 --list --plot=list.svg many.pks >/dev/null
+    packdeal -q -n 2 -b 4 -o shares/r%d --plot=pages/x.svg many.pks
+    cmp list.svg pages/x.svg
+    packstat -q --verify shares/r0 shares/r1
+    packdeal -q -n 2 -b 4 --rank=1 --plot=x.svg many.pks | cmp - shares/r1
+    cmp list.svg x.svg
+    refused 1 'packdeal: stdout: ' to_full packdeal -n 2 -b 1 --list \
+        --plot=list.svg many.pks
+    refused 1 'packdeal: none/x.svg.new: ' packdeal -q -n 2 -b 1 -o new%d \
+        --plot=none/x.svg many.pks
+    refused 1 'packdeal: new1.svg.new: ' packdeal -q -n 2 -b 1 -o new%d.svg \
+        --plot=new1.svg many.pks
+    refused 64 'packdeal: --plot: with --steps' packdeal -n 2 -b 1 --steps \
+        --plot=x.svg many.pks
+    cmp list.svg x.svg
+    run -2 ls new* ./*.new
+}
+
+@test "joined streams: ids and displacements begin again in each" {
+    many
+    lines 40 | tokcat -q --from=jsonl | packstream -L 512 -d 3 >less.pks
+    cat many.pks less.pks >x.pks
+    draws x.pks
+    late=$(packstat -q --json x.pks |
+        sed 's/.*"max_displacement": \([0-9]*\).*/\1/')
+    sed 's/,//g' x.svg | grep "Sequences come at most $late places late"
+}
+
 @test "bars are as wide as a terminal, of blocks where its locale has them" {
     many
     for columns in 40 61 120; do

@@ -4,6 +4,8 @@
                                          of it has fewer packs than BOUND
     plot.py tokens LENGTHS PAGE...       of token records of these lengths
     plot.py plan TABLE PAGE...           of packplan, whose --tsv is TABLE
+    plot.py deal PACKS RANKS LIST PAGE...  of packdeal --cost=0:1 for so many
+                                         ranks, whose --list is LIST
     plot.py heading TEXT PAGE...         the first heading is TEXT
     plot.py bars COLUMNS CODESET PROG... what PROG prints on such a terminal
 
@@ -163,29 +165,34 @@ def check_bars(panel, values, powers=False):
 
 
 def binned(fills, step):
-    """Tokens and packs of each bin; a last one of few joins the one before."""
+    """Items of each bin; a last one of few joins the one before."""
     bins = [fills[i:i + step] for i in range(0, len(fills), step)]
     if len(bins) > 1 and len(bins[-1]) < step // 2:
         bins[-2:] = [bins[-2] + bins[-1]]
     return bins
 
 
-def check_efficiency(panel, fills, capacity, bound):
-    step = int(re.match(r"efficiency of ([\d,]+)",
-                        panel.note)[1].replace(",", ""))
-    assert len(fills) / step <= 256, step
+def check_bins(panel, style, items, get, begin=0):
+    """A line in steps, of `get` of as many items each as the note says."""
+    step = re.search(r" of ([\d,]+) (?:packs|steps) each", panel.note)
+    step = int(step[1].replace(",", "")) if step else 1
+    assert len(items) / step <= 256, step
     up, across = panel.up(), panel.across()
-    points = panel.lines["line k0"]
-    bins = binned(fills, step)
-    begin = 0
+    points, bins = panel.lines[style], binned(items, step)
     assert len(points) == 2 * len(bins)
     for i, group in enumerate(bins):
-        value = 100 * sum(group) / len(group) / capacity
+        value = get(group)
         for (x, y), place in zip(points[2 * i:2 * i + 2],
                                  (begin, begin + len(group))):
             assert abs(across.place(place) - x) < 0.2, (begin, x)
             assert abs(up.place(value) - y) < 0.1, (begin, value, y)
         begin += len(group)
+
+
+def check_efficiency(panel, fills, capacity, bound):
+    check_bins(panel, "line k0", fills,
+               lambda group: 100 * sum(group) / len(group) / capacity)
+    up = panel.up()
     best = 100 * sum(fills) / bound / capacity
     assert panel.title == "%.2f%% full; %.2f%% is possible" % (
         100 * sum(fills) / len(fills) / capacity, best), panel.title
@@ -334,6 +341,38 @@ def check_plan(table, page):
                                                      best["full"])
 
 
+def check_deal(packs, ranks, numbers, page):
+    """What the costliest rank of each step is above the mean."""
+    stream = packstat.Stream(open(packs, "rb").read(), 0)
+    costs = [sum(piece[2] ** 2 for piece in pack) for pack in stream.packs()]
+    dealt = {}
+    for line in open(numbers):
+        step, _, *mine = map(int, line.split())
+        dealt.setdefault(step, []).append(mine)
+    steps = []
+    for step, lists in dealt.items():
+        inside = sorted(pack for mine in lists for pack in mine)
+        steps.append((max(sum(costs[pack] for pack in mine)
+                          for mine in lists),
+                      max(sum(costs[pack] for pack in inside[rank::ranks])
+                          for rank in range(ranks)),
+                      sum(costs[pack] for pack in inside) / ranks))
+    (_, (balance, cost)), = sections(page)
+
+    def excess(group, which):
+        return 100 * (sum(step[which] for step in group) /
+                      sum(step[2] for step in group) - 1)
+    for which, style in enumerate(("line k0", "line k1")):
+        check_bins(balance, style, steps,
+                   lambda group: excess(group, which), min(dealt))
+    assert balance.title == "Dealt %.2f%% above the mean, undealt %.2f%%" % (
+        excess(steps, 0), excess(steps, 1)), balance.title
+    mean = sum(step[0] for step in steps) / len(steps)
+    check_bins(cost, "line k0", steps,
+               lambda group: 100 * sum(step[0] for step in group) /
+               len(group) / mean, min(dealt))
+
+
 def check_terminal(columns, codeset, command):
     """Bars as wide as the terminal; the longest fills the line."""
     master, slave = pty.openpty()
@@ -382,6 +421,10 @@ def main(command, *arguments):
         table, *pages = arguments
         for page in pages:
             check_plan(table, page)
+    elif command == "deal":
+        file, ranks, numbers, *pages = arguments
+        for page in pages:
+            check_deal(file, int(ranks), numbers, page)
     elif command == "heading":
         text, *pages = arguments
         for page in pages:
