@@ -22,7 +22,7 @@
 #define BARS 48
 
 /* Labels of bars stand side by side up to so many. */
-#define LABELS 11
+#define LABELS 10
 
 /* Names of curves are so far apart. */
 #define NAME_HEIGHT 12

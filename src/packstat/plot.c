@@ -168,7 +168,7 @@ static void draw_fill(svg *page, const ps_pack_info *info, const ps_totals *t,
                    100 * (double)p->full / (double)t->packs,
                    report_digits(digits, info->capacity - t->min_fill));
     svg_begin_panel(page, text,
-                    "packs, by empty places from a number to the next");
+                    "packs; a bar is from its number up to the next");
     (void)snprintf(text, sizeof text, "empty places of %s",
                    report_digits(digits, info->capacity));
     chart_draw_powers(page, p->empty, text, "packs");
@@ -184,7 +184,7 @@ static void draw_displacement(svg *page, const plot_figures *p)
                    "Sequences come at most %s places late",
                    report_digits(digits, p->displacement));
     svg_begin_panel(page, title,
-                    "sequences, by places from a number to the next");
+                    "sequences; a bar is from its number up to the next");
     chart_draw_powers(page, p->displaced,
                       "displacement, sequences", "sequences");
     svg_end_panel(page);
@@ -253,10 +253,12 @@ static void draw_efficiency(svg *page, const ps_pack_info *info,
     y = chart_up_from(least, 100);
     (void)snprintf(title, sizeof title, "%.2f%% full; %.2f%% is possible",
                    100 * report_efficiency(info, t), 100 * bound);
-    (void)snprintf(note, sizeof note,
-                   "efficiency of %s %s; dashes: best for all",
-                   report_digits(digits, p->bins.step),
-                   p->bins.step == 1 ? "pack each" : "packs each");
+    if (p->bins.step > 1)
+        (void)snprintf(note, sizeof note,
+                       "efficiency of %s packs each; dashes: best for all",
+                       report_digits(digits, p->bins.step));
+    else
+        (void)strcpy(note, "efficiency of each pack; dashes: best for all");
     svg_begin_panel(page, title, note);
     chart_draw_up(page, &y, "%");
     svg_line(page, CHART_LEFT, chart_place(&y, 100 * bound), CHART_RIGHT,
@@ -276,9 +278,9 @@ static void draw_first(svg *page, const ps_pack_info *info,
     const double width = (x.high - x.low) / n;
     char text[LINE];
 
-    (void)snprintf(text, sizeof text, "%s%u %s",
-                   p->has_more ? "The first " : "All of ", p->n_packs,
-                   p->n_packs == 1 ? "pack" : "packs");
+    (void)snprintf(text, sizeof text, "The %s%u pack%s",
+                   p->has_more ? "first " : "", p->n_packs,
+                   p->n_packs == 1 ? "" : "s");
     svg_begin_panel(page, text, "shades: sequences of a pack; orange: padding");
     chart_draw_up(page, &y, "");
     svg_rect(page, CHART_LEFT, CHART_TOP, width * p->n_packs,

@@ -174,7 +174,7 @@ many() {
     many
     packstat -q --plot=x.svg --range=5:30 many.pks >/dev/null
     grep -q 'a range of a pack stream' x.svg
-    grep -q 'All of 25 packs' x.svg
+    grep -q 'The 25 packs' x.svg
     run -1 grep -q 'places late' x.svg
 }
 

@@ -209,7 +209,7 @@ def check_first(panel, stream):
         for pack, start, height in re.findall(r"M(\d+)\.5 (\d+)v(\d+)",
                                               path.get("d")):
             drawn[int(pack), int(start), int(height), shade] += 1
-    n = int(re.match(r"(?:The first|All of) (\d+)", panel.title)[1])
+    n = int(re.match(r"The (?:first )?(\d+) pack", panel.title)[1])
     wanted = Counter()
     for i in range(n):
         size = packstat.get(stream.data, stream.record(i) + 40, "I")
