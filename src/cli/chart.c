@@ -18,7 +18,7 @@
 #define TICKS_ACROSS 5
 #define TICKS_UP 4
 
-/* As many ranges as a histogram has, or one more. */
+/* As many equal ranges as a histogram has, or one more. */
 #define BARS 48
 
 /* Labels of bars stand side by side up to so many. */
@@ -351,18 +351,15 @@ static chart_axis make_bars(chart_bars *bars, const ps_histogram *h)
 
     *bars = (chart_bars){.sum = ps_histogram_sequences(h)};
     if (is_log) {
-        /* Of half an octave, as far as these hold a whole number. */
-        for (int k = 0; bars->n <= BARS + 1; k++) {
+        /* Of half an octave, as far as these hold a whole number; lengths are
+           below 2^32, so that no more than 63 are needed. */
+        for (int k = 0; k <= 64 && bars->from[bars->n] <= greatest; k++) {
             const double edge = ceil(exp2(k / 2.0) - 1e-9);
 
-            if (bars->n > 0 &&
-                (edge <= least || edge == bars->from[bars->n - 1]))
-                bars->n--;
-            bars->from[bars->n++] = edge;
-            if (edge > greatest)
-                break;
+            if (edge > least && edge > bars->from[bars->n])
+                bars->n++;
+            bars->from[bars->n] = edge;
         }
-        bars->n--;
     } else {
         for (int i = 0; (greatest + 1) / step > BARS; i++)
             step *= i % 3 == 1 ? 2.5 : 2;
@@ -413,7 +410,7 @@ void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value)
 {
     unsigned i = 0;
 
-    for (; value > 0; value >>= 1)
+    for (; value > 0 && i + 1 < CHART_POWERS; value >>= 1)
         i++;
     counts[i]++;
 }
@@ -426,7 +423,7 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
     chart_axis y;
     char text[128];
 
-    for (unsigned i = 0; i < CHART_BARS; i++) {
+    for (unsigned i = 0; i < CHART_POWERS; i++) {
         bars.count[i] = counts[i];
         bars.sum += counts[i];
         bars.n = counts[i] > 0 ? i + 1 : bars.n;

@@ -124,9 +124,9 @@ void chart_draw_lengths(svg *s, const ps_histogram *h);
 
 /*
  * Histograms of counts by powers of two, as chart_add_power counts them: 0, 1,
- * 2 to 3, 4 to 7 and so on.  Each has the same room.
+ * 2 to 3, 4 to 7 and so on, the last without an end.  Each has the same room.
  */
-#define CHART_POWERS 65
+#define CHART_POWERS CHART_BARS
 void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value);
 void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
                        const char *across, const char *what);

@@ -36,7 +36,7 @@
 
 #define SVG_WIDTH 360 /* of a panel */
 #define SVG_HEIGHT 256
-#define SVG_SECTIONS 8 /* at most, in a page */
+#define SVG_SECTIONS 6 /* at most, in a page */
 
 typedef struct svg_section {
     size_t begin; /* of the heading in the page */

@@ -153,8 +153,8 @@ def check_bars(panel, values, powers=False):
     assert total == len(values), (total, len(values))
     for low, high, x, width, total in found:
         if across is not None:
-            # Bars of one value stand around it.
-            middle = low if low == high else None
+            # Bars of one value stand around it on a linear axis.
+            middle = low if low == high and not across.log else None
             at = across.place(middle or max(low, 1e-9))
             assert abs(at - (x + width / 2 if middle else x)) < 1.5, low
         # The line is at the share of all that is not above the bar.
