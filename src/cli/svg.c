@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +59,61 @@ static const char style[] =
 
 /* ---- Text ---- */
 
+static void put_bytes(svg_buffer *out, const char *bytes, size_t n)
+{
+    if (out->capacity - out->n < n && !out->failed) {
+        const size_t capacity = 2 * (out->n + n);
+        char *longer = realloc(out->bytes, capacity);
+
+        out->failed = longer == NULL;
+        if (longer != NULL) {
+            out->bytes = longer;
+            out->capacity = capacity;
+        }
+    }
+    if (out->failed || n == 0)
+        return;
+    memcpy(out->bytes + out->n, bytes, n);
+    out->n += n;
+}
+
+static void put_text(svg_buffer *out, const char *text)
+{
+    put_bytes(out, text, strlen(text));
+}
+
+static void put_format(svg_buffer *out, const char *format, va_list args)
+{
+    char text[512];
+    const int n = vsnprintf(text, sizeof text, format, args);
+
+    if (n < 0 || (size_t)n >= sizeof text)
+        out->failed = true;
+    else
+        put_bytes(out, text, (size_t)n);
+}
+
+static void put(svg_buffer *out, const char *format, ...)
+    MESSAGE_PRINTF(2, 3);
+
+static void put(svg_buffer *out, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    put_format(out, format, args);
+    va_end(args);
+}
+
+void svg_put(svg *s, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    put_format(&s->page, format, args);
+    va_end(args);
+}
+
 /* Bytes of the character at `p`; 0 if XML cannot hold it. */
 static size_t character_bytes(const char *p)
 {
@@ -71,27 +127,31 @@ static size_t character_bytes(const char *p)
     return n;
 }
 
-void svg_escape(FILE *out, const char *text, size_t max)
+/*
+ * Text as XML has it, at most `max` characters: what is not well-formed UTF-8,
+ * or no character of XML, becomes U+FFFD.
+ */
+static void escape(svg_buffer *out, const char *text, size_t max)
 {
     for (size_t i = 0; *text != '\0' && i < max; i++) {
         const size_t n = character_bytes(text);
 
         if (*text == '&')
-            (void)fputs("&amp;", out);
+            put_text(out, "&amp;");
         else if (*text == '<')
-            (void)fputs("&lt;", out);
+            put_text(out, "&lt;");
         else if (*text == '>')
-            (void)fputs("&gt;", out);
+            put_text(out, "&gt;");
         else if (*text == '"')
-            (void)fputs("&quot;", out);
+            put_text(out, "&quot;");
         else if (n > 0)
-            (void)fwrite(text, 1, n, out);
+            put_bytes(out, text, n);
         else
-            (void)fputs("\xef\xbf\xbd", out);
+            put_text(out, "\xef\xbf\xbd");
         text += n > 0 ? n : 1;
     }
     if (*text != '\0')
-        (void)fputs("\xe2\x80\xa6", out); /* ... */
+        put_text(out, "\xe2\x80\xa6"); /* ... */
 }
 
 void svg_text(svg *s, double x, double y, const char *class,
@@ -103,12 +163,12 @@ void svg_text(svg *s, double x, double y, const char *class,
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    (void)fprintf(s->out, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
+    svg_put(s, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
     if (class[0] != '\0')
-        (void)fprintf(s->out, " class=\"%s\"", class);
-    (void)fputc('>', s->out);
-    svg_escape(s->out, text, sizeof text);
-    (void)fputs("</text>\n", s->out);
+        svg_put(s, " class=\"%s\"", class);
+    put_text(&s->page, ">");
+    escape(&s->page, text, sizeof text);
+    put_text(&s->page, "</text>\n");
 }
 
 /* ---- Shapes ---- */
@@ -116,52 +176,52 @@ void svg_text(svg *s, double x, double y, const char *class,
 void svg_line(svg *s, double x1, double y1, double x2, double y2,
               const char *class)
 {
-    (void)fprintf(s->out,
-                  "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\""
-                  " class=\"%s\"/>\n",
-                  x1, y1, x2, y2, class);
+    svg_put(s,
+            "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\""
+            " class=\"%s\"/>\n",
+            x1, y1, x2, y2, class);
 }
 
 void svg_rect(svg *s, double x, double y, double width, double height,
               const char *class, const char *label)
 {
-    (void)fprintf(s->out,
-                  "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\""
-                  " class=\"%s\"",
-                  x, y, width, height, class);
+    svg_put(s,
+            "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\""
+            " class=\"%s\"",
+            x, y, width, height, class);
     if (label == NULL) {
-        (void)fputs("/>\n", s->out);
+        put_text(&s->page, "/>\n");
         return;
     }
-    (void)fputs("><title>", s->out);
-    svg_escape(s->out, label, SIZE_MAX);
-    (void)fputs("</title></rect>\n", s->out);
+    put_text(&s->page, "><title>");
+    escape(&s->page, label, SIZE_MAX);
+    put_text(&s->page, "</title></rect>\n");
 }
 
 void svg_dot(svg *s, double x, double y, const char *class,
              const char *label)
 {
-    (void)fprintf(s->out,
-                  "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"2\" class=\"%s\">"
-                  "<title>",
-                  x, y, class);
-    svg_escape(s->out, label, SIZE_MAX);
-    (void)fputs("</title></circle>\n", s->out);
+    svg_put(s,
+            "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"2\" class=\"%s\">"
+            "<title>",
+            x, y, class);
+    escape(&s->page, label, SIZE_MAX);
+    put_text(&s->page, "</title></circle>\n");
 }
 
 void svg_begin_path(svg *s, const char *class)
 {
-    (void)fprintf(s->out, "<polyline class=\"%s\" points=\"", class);
+    svg_put(s, "<polyline class=\"%s\" points=\"", class);
 }
 
 void svg_path_to(svg *s, double x, double y)
 {
-    (void)fprintf(s->out, "%.1f,%.2f ", x, y);
+    svg_put(s, "%.1f,%.2f ", x, y);
 }
 
 void svg_end_path(svg *s)
 {
-    (void)fputs("\"/>\n", s->out);
+    put_text(&s->page, "\"/>\n");
 }
 
 /* ---- Pages ---- */
@@ -176,7 +236,7 @@ static int width_of(int columns)
  * Where headings and panels stand in so many columns, as rules of a style
  * sheet if `out` is not NULL.  Returns the height.
  */
-static int place(const svg *s, FILE *out, int columns)
+static int place(const svg *s, svg_buffer *out, int columns)
 {
     unsigned panel = 0;
     int y = MARGIN;
@@ -185,16 +245,16 @@ static int place(const svg *s, FILE *out, int columns)
         const int n = (int)s->sections[i].panels;
 
         if (out != NULL)
-            (void)fprintf(out, "#s%u{transform:translate(%dpx,%dpx)}\n", i,
-                          MARGIN, y + HEADING - BELOW);
+            put(out, "#s%u{transform:translate(%dpx,%dpx)}\n", i,
+                MARGIN, y + HEADING - BELOW);
         y += HEADING;
         for (int k = 0; k < n; k++) {
             const int x = MARGIN + k % columns * (SVG_WIDTH + GAP);
             const int row = y + k / columns * (SVG_HEIGHT + GAP);
 
             if (out != NULL)
-                (void)fprintf(out, "#p%u{transform:translate(%dpx,%dpx)}\n",
-                              panel, x, row);
+                put(out, "#p%u{transform:translate(%dpx,%dpx)}\n",
+                    panel, x, row);
             panel++;
         }
         y += (n + columns - 1) / columns * (SVG_HEIGHT + GAP);
@@ -206,32 +266,30 @@ void svg_begin_section(svg *s, const char *heading)
 {
     svg_section *section = &s->sections[s->n_sections++];
 
-    (void)fflush(s->out);
-    *section = (svg_section){.begin = s->bytes};
+    *section = (svg_section){.begin = s->page.n};
     if (s->html)
-        (void)fputs("<h2>", s->out);
+        put_text(&s->page, "<h2>");
     else
-        (void)fprintf(s->out,
-                      "<text id=\"s%u\" class=\"h\""
-                      " transform=\"translate(%d,%d)\">",
-                      s->n_sections - 1, MARGIN, place(s, NULL, 1) - BELOW);
-    svg_escape(s->out, heading, s->html ? SIZE_MAX : HEADING_CHARACTERS);
-    (void)fputs(s->html ? "</h2>\n" : "</text>\n", s->out);
-    (void)fflush(s->out);
-    section->body = s->bytes;
+        svg_put(s,
+                "<text id=\"s%u\" class=\"h\""
+                " transform=\"translate(%d,%d)\">",
+                s->n_sections - 1, MARGIN, place(s, NULL, 1) - BELOW);
+    escape(&s->page, heading, s->html ? SIZE_MAX : HEADING_CHARACTERS);
+    put_text(&s->page, s->html ? "</h2>\n" : "</text>\n");
+    section->body = s->page.n;
 }
 
 void svg_begin_panel(svg *s, const char *title, const char *note)
 {
     if (s->html)
-        (void)fprintf(s->out,
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\""
-                      " viewBox=\"0 0 %d %d\" role=\"group\">\n",
-                      SVG_WIDTH, SVG_HEIGHT);
+        svg_put(s,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\""
+                " viewBox=\"0 0 %d %d\" role=\"group\">\n",
+                SVG_WIDTH, SVG_HEIGHT);
     else
-        (void)fprintf(s->out,
-                      "<g id=\"p%u\" transform=\"translate(%d,%d)\">\n",
-                      s->n_panels, MARGIN, place(s, NULL, 1));
+        svg_put(s,
+                "<g id=\"p%u\" transform=\"translate(%d,%d)\">\n",
+                s->n_panels, MARGIN, place(s, NULL, 1));
     s->sections[s->n_sections - 1].panels++;
     s->n_panels++;
     svg_text(s, 0, 14, "t", "%s", title);
@@ -240,62 +298,64 @@ void svg_begin_panel(svg *s, const char *title, const char *note)
 
 void svg_end_panel(svg *s)
 {
-    (void)fputs(s->html ? "</svg>\n" : "</g>\n", s->out);
+    put_text(&s->page, s->html ? "</svg>\n" : "</g>\n");
 }
 
-static void write_svg(const svg *s, FILE *out)
+static void write_svg(const svg *s, svg_buffer *out)
 {
-    (void)fprintf(out,
-                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\""
-                  " height=\"%d\">\n<style>\n%s"
-                  "svg{background:#fff}\n@media(prefers-color-scheme:dark)"
-                  "{svg{background:#0d1117}}\n",
-                  width_of(1), place(s, NULL, 1), style);
+    put(out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\""
+        " height=\"%d\">\n<style>\n",
+        width_of(1), place(s, NULL, 1));
+    put_text(out, style);
+    put_text(out, "svg{background:#fff}\n@media(prefers-color-scheme:dark)"
+                  "{svg{background:#0d1117}}\n");
     for (int columns = 2; columns <= MAX_COLUMNS; columns++) {
-        (void)fprintf(out,
-                      "@media(min-width:%dpx){svg{width:%dpx;height:%dpx}\n",
-                      width_of(columns), width_of(columns),
-                      place(s, NULL, columns));
+        put(out, "@media(min-width:%dpx){svg{width:%dpx;height:%dpx}\n",
+            width_of(columns), width_of(columns), place(s, NULL, columns));
         (void)place(s, out, columns);
-        (void)fputs("}\n", out);
+        put_text(out, "}\n");
     }
-    (void)fputs("</style>\n", out);
-    (void)fwrite(s->page, 1, s->bytes, out);
-    (void)fputs("</svg>\n", out);
+    put_text(out, "</style>\n");
+    put_bytes(out, s->page.bytes, s->page.n);
+    put_text(out, "</svg>\n");
 }
 
-static void write_html(const svg *s, FILE *out)
+static void write_html(const svg *s, svg_buffer *out)
 {
-    (void)fprintf(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
-        "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\""
-        " content=\"width=device-width, initial-scale=1\"/>\n"
-        "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-        "<title>%s</title>\n<style>\n%s"
+    put_text(out,
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+             "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\""
+             " content=\"width=device-width, initial-scale=1\"/>\n"
+             "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+             "<title>");
+    escape(out, message_program(), SIZE_MAX);
+    put_text(out, "</title>\n<style>\n");
+    put_text(out, style);
+    put(out,
         "body{margin:%dpx;background:#fff}\n"
-        "h2{font:600 16px system-ui,-apple-system,'Segoe UI',sans-serif;"
-        "color:#1f2328;margin:12px 0;overflow-wrap:anywhere}\n"
         "section{display:grid;gap:%dpx;"
         "grid-template-columns:repeat(auto-fill,minmax(min(100%%,%dpx),1fr))}"
-        "\nsection svg{width:100%%;max-width:%dpx}\n"
-        "@media(prefers-color-scheme:dark){body{background:#0d1117}"
-        "h2{color:#f0f6fc}}\n"
-        "</style>\n</head>\n<body>\n",
-        message_program(), style, MARGIN, GAP, SVG_WIDTH,
-        SVG_WIDTH * 3 / 2);
+        "\nsection svg{width:100%%;max-width:%dpx}\n",
+        MARGIN, GAP, SVG_WIDTH, SVG_WIDTH * 3 / 2);
+    put_text(out,
+             "h2{font:600 16px system-ui,-apple-system,'Segoe UI',sans-serif;"
+             "color:#1f2328;margin:12px 0;overflow-wrap:anywhere}\n"
+             "@media(prefers-color-scheme:dark){body{background:#0d1117}"
+             "h2{color:#f0f6fc}}\n"
+             "</style>\n</head>\n<body>\n");
     for (unsigned i = 0; i < s->n_sections; i++) {
         const svg_section *at = &s->sections[i];
         const size_t end =
-            i + 1 < s->n_sections ? at[1].begin : s->bytes;
+            i + 1 < s->n_sections ? at[1].begin : s->page.n;
 
-        (void)fwrite(s->page + at->begin, 1, at->body - at->begin, out);
-        (void)fputs("<section>\n", out);
-        (void)fwrite(s->page + at->body, 1, end - at->body, out);
-        (void)fputs("</section>\n", out);
+        put_bytes(out, s->page.bytes + at->begin, at->body - at->begin);
+        put_text(out, "<section>\n");
+        put_bytes(out, s->page.bytes + at->body, end - at->body);
+        put_text(out, "</section>\n");
     }
-    (void)fputs("</body>\n</html>\n", out);
+    put_text(out, "</body>\n</html>\n");
 }
 
 /* ---- Files ---- */
@@ -323,14 +383,10 @@ bool svg_open(svg *s, const char *name, const char *const *inputs,
 {
     *s = (svg){.name = name, .html = ends_with(name, ".html")};
     s->fd = file_set_open(&s->files, name, inputs, n_inputs);
-    if (s->fd >= 0) {
-        s->out = open_memstream(&s->page, &s->bytes);
-        if (s->out != NULL)
-            return true;
-        (void)message_memory();
-        (void)files_close_output(s->fd, name);
-    }
+    if (s->fd >= 0)
+        return true;
     file_set_free(&s->files);
+    *s = (svg){0};
     return false;
 }
 
@@ -355,40 +411,30 @@ static bool write_all(int fd, const char *bytes, size_t n)
 /* Puts the page together and writes it; false after a message. */
 static bool write_page(svg *s)
 {
-    char *whole = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&whole, &bytes);
-    bool written = out != NULL;
+    svg_buffer whole = {.failed = s->page.failed};
+    bool written = false;
 
-    if (written) {
-        if (s->html)
-            write_html(s, out);
-        else
-            write_svg(s, out);
-        written = ferror(out) == 0;
-        written = fclose(out) == 0 && written;
-    }
-    if (!written) {
+    if (!whole.failed && s->html)
+        write_html(s, &whole);
+    else if (!whole.failed)
+        write_svg(s, &whole);
+    if (whole.failed)
         (void)message_memory();
-    } else if (!write_all(s->fd, whole, bytes)) {
+    else
+        written = write_all(s->fd, whole.bytes, whole.n);
+    if (!written && !whole.failed)
         message_errno("%s", message_name(s->name));
-        written = false;
-    }
-    free(whole);
+    free(whole.bytes);
     return written;
 }
 
 bool svg_close(svg *s, bool whole)
 {
-    bool made = ferror(s->out) == 0;
-
-    made = fclose(s->out) == 0 && made;
-    if (!made && whole)
-        (void)message_memory();
-    whole = whole && made && write_page(s);
+    whole = whole && write_page(s);
     whole = files_close_output(s->fd, s->name) && whole;
     whole = whole && file_set_publish(&s->files);
     file_set_free(&s->files);
-    free(s->page);
+    free(s->page.bytes);
+    *s = (svg){0};
     return whole;
 }

@@ -29,7 +29,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "cli/file_set.h"
 #include "cli/message.h"
@@ -38,6 +37,14 @@
 #define SVG_HEIGHT 256
 #define SVG_SECTIONS 6 /* at most, in a page */
 
+/* Text that grows; without memory it stays as it is, and `failed`. */
+typedef struct svg_buffer {
+    char *bytes;
+    size_t n;
+    size_t capacity;
+    bool failed;
+} svg_buffer;
+
 typedef struct svg_section {
     size_t begin; /* of the heading in the page */
     size_t body;  /* of the first panel */
@@ -45,13 +52,11 @@ typedef struct svg_section {
 } svg_section;
 
 typedef struct svg {
-    const char *name; /* of the file */
+    const char *name; /* of the file; NULL: not open */
     file_set files;
     int fd;
     bool html;
-    FILE *out; /* to `page` */
-    char *page;
-    size_t bytes;
+    svg_buffer page;
     svg_section sections[SVG_SECTIONS];
     unsigned n_sections;
     unsigned n_panels; /* of all sections */
@@ -101,10 +106,7 @@ void svg_begin_path(svg *s, const char *class);
 void svg_path_to(svg *s, double x, double y);
 void svg_end_path(svg *s);
 
-/*
- * Writes text as XML has it, at most `max` characters: what is not well-formed
- * UTF-8, or no character of XML, becomes U+FFFD.
- */
-void svg_escape(FILE *out, const char *text, size_t max);
+/* Any other element, in short pieces, as it stands in the page. */
+void svg_put(svg *s, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 #endif

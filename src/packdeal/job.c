@@ -40,7 +40,7 @@ static bool open_page(svg *page, const conf *c)
 /* Draws and writes the page, if it is open; an exit status. */
 static int close_page(svg *page, batch *b, int status)
 {
-    if (page->out == NULL)
+    if (page->name == NULL)
         return status;
     if (status == STATUS_OK)
         plot_steps(page, b);
@@ -164,7 +164,7 @@ int job_list(const conf *c)
         while (batch_next(&b, &in) && !ferror(stdout))
             print_step(c, &b);
     status = either(in.status, b.status);
-    if ((c->plot != NULL && page.out == NULL) || !files_close_stdout())
+    if ((c->plot != NULL && page.name == NULL) || !files_close_stdout())
         status = either(status, STATUS_FAILURE);
     status = close_page(&page, &b, status);
     if (status == STATUS_OK && c->verbose)

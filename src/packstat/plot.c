@@ -208,7 +208,7 @@ static bool bound_efficiency(double *efficiency, const ps_pack_info *info,
             : align;
     double packs = (double)ps_lower_bound(t->tokens, info->capacity);
     double least = 0;
-    ps_histogram *rounded;
+    ps_histogram *rounded = NULL;
     ps_error err;
     bool made = ps_histogram_open(&rounded, &err) == PS_OK;
 
@@ -286,21 +286,19 @@ static void draw_first(svg *page, const ps_pack_info *info,
     svg_rect(page, CHART_LEFT, CHART_TOP, width * p->n_packs,
              CHART_BOTTOM - CHART_TOP, "k1", NULL);
     for (unsigned shade = 0; shade < 4; shade++) {
-        (void)fprintf(page->out,
-                      "<path class=\"w%u\" stroke-width=\"%.3f\""
-                      " transform=\"translate(%d,%d) scale(%.4f,%.5f)\""
-                      " d=\"",
-                      shade, 1 + OVERLAP / width, CHART_LEFT, CHART_BOTTOM,
-                      width,
-                      -(double)(CHART_BOTTOM - CHART_TOP) / PLOT_COLUMN);
+        svg_put(page,
+                "<path class=\"w%u\" stroke-width=\"%.3f\""
+                " transform=\"translate(%d,%d) scale(%.4f,%.5f)\" d=\"",
+                shade, 1 + OVERLAP / width, CHART_LEFT, CHART_BOTTOM, width,
+                -(double)(CHART_BOTTOM - CHART_TOP) / PLOT_COLUMN);
         for (unsigned i = 0; i < p->n_parts; i++) {
             const plot_part *part = &p->parts[i];
 
             if (part->shade == shade)
-                (void)fprintf(page->out, "M%u.5 %uv%u", part->pack,
-                              part->from, part->to - part->from);
+                svg_put(page, "M%u.5 %uv%u", part->pack, part->from,
+                        part->to - part->from);
         }
-        (void)fputs("\"/>\n", page->out);
+        svg_put(page, "\"/>\n");
     }
     chart_draw_across(page, &x, "packs");
     svg_end_panel(page);
