@@ -9,6 +9,7 @@ histogram, or without that from a lognormal distribution of the same mean),
 each in a row of 512 of its own, and packed, at most 3 in a row.  Both ways
 have the same model and as many rows in a step (PACKS, 8); and both are tried
 with the paper's dense mask and with attention that goes sequence by sequence.
+Padding is computed in all of them; shapes.py measures what it costs.
 
 What is counted is sequences per second of training steps: forward, backward
 and the optimiser; ratios are told of processor time as well, on which other
@@ -109,7 +110,7 @@ def rows_per_second(name, attention, model, packs):
     """By the clock on the wall, and by processor time."""
     command = ["bert-train", "--stats=json", "--report=1", "--dropout=0.1",
                "--packs=%d" % packs, "--steps=%d" % STEPS,
-               "--attention=" + attention, *model, name]
+               "--attention=" + attention, "--rows=padded", *model, name]
     steps = [json.loads(line)
              for line in measure.output_of(command).splitlines()][1:]
     if len(steps) != STEPS - 1:

@@ -415,7 +415,8 @@ static void check_share(feed *one, feed *rank, uint32_t *seen)
     assert_int_equal(b->n_rows, b->n_packs * b->capacity);
     assert_int_equal(b->cu[b->n_spans], b->n_rows);
     for (uint32_t i = 0; i < b->n_packs; i++) {
-        const uint32_t place = b->pack_row[i] / b->capacity;
+        const uint32_t place =
+            (uint32_t)b->place[i * b->capacity] / b->capacity;
         bytes ours = pack_of(b, i);
         bytes its = pack_of(whole, place);
 

@@ -139,8 +139,12 @@ static void close_pair(pair *p)
 /* Two plans, computed in two ways, come to the same. */
 static void test_ways_agree(void **state)
 {
-    static const bert_step trained = {BERT_VARLEN, true, 99};
-    static const bert_step trained_dense = {BERT_DENSE, true, 99};
+    static const bert_step trained = {BERT_VARLEN, true, 99, BERT_PADDED};
+    static const bert_step trained_dense = {BERT_DENSE, true, 99, BERT_PADDED};
+    static const bert_step stripped = {BERT_VARLEN, true, 99, BERT_STRIPPED};
+    static const bert_step stripped_dense = {BERT_DENSE, true, 99,
+                                             BERT_STRIPPED};
+    static const bert_step unpadded = {BERT_VARLEN, true, 99, BERT_UNPADDED};
     const toy_plan packed = toy_packed_plan();
     const toy_plan alone = toy_alone_plan();
     const struct {
@@ -157,6 +161,11 @@ static void test_ways_agree(void **state)
         /* Both kinds of attention, without dropout and with it. */
         {&packed, &varlen, &packed, &dense, 0},
         {&packed, &trained, &packed, &trained_dense, 0.25},
+        /* With less padding, or none. */
+        {&packed, &trained, &packed, &unpadded, 0.25},
+        {&alone, &trained, &alone, &unpadded, 0.25},
+        {&alone, &trained, &alone, &stripped, 0.25},
+        {&alone, &trained, &alone, &stripped_dense, 0.25},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -201,6 +210,65 @@ static void test_losses_add_up(void **state)
     assert_true(x.seq_mlm[toy_find(&toy, 1)] > 0);
     toy_free(&toy);
     bert_model_free(model);
+}
+
+/* ---- padding ---- */
+
+/* A sequence lies where its first row says, and knows where it was. */
+static void check_stripped(const bert_batch *was, const bert_batch *is,
+                           uint32_t i, uint32_t n)
+{
+    const size_t from = (size_t)was->cls_row[i];
+    const size_t to = (size_t)is->cls_row[i];
+    const size_t size = n * sizeof(int32_t);
+
+    assert_memory_equal(is->token + to, was->token + from, size);
+    assert_memory_equal(is->type + to, was->type + from, size);
+    assert_memory_equal(is->position + to, was->position + from, size);
+    assert_memory_equal(is->segment + to, was->segment + from, size);
+    for (uint32_t k = 0; k < n; k++)
+        assert_int_equal(is->place[to + k], from + k);
+}
+
+static void check_strip(bert_rows rows, uint32_t n_rows, uint32_t capacity)
+{
+    const toy_plan plan = toy_alone_plan();
+    toy_batch toy = toy_open(&plan);
+    bert_strip strip = {0};
+    const bert_batch *const was = &toy.batch;
+    const bert_batch *const is = bert_strip_rows(&strip, was, rows);
+
+    assert_int_equal(is->n_rows, n_rows);
+    assert_int_equal(is->capacity, capacity);
+    assert_int_equal(is->cu[is->n_spans], n_rows);
+    assert_int_equal(is->max_span, 31);
+    for (uint32_t i = 0; i < is->n_seq; i++) {
+        const uint32_t n = toy.sequences[i].length;
+
+        /* Behind each sequence there is a ghost. */
+        assert_int_equal(is->cu[2 * i], is->cls_row[i]);
+        assert_int_equal(is->cu[2 * i + 1], (uint32_t)is->cls_row[i] + n);
+        check_stripped(was, is, i, n);
+    }
+    for (uint32_t i = 0; i < is->n_mlm; i++)
+        assert_int_equal(is->place[is->mlm_row[i]], was->mlm_row[i]);
+    bert_strip_free(&strip);
+    toy_free(&toy);
+}
+
+static void test_padding_is_left_out(void **state)
+{
+    const int32_t cu = 0;
+    const bert_batch none = {.capacity = 8, .cu = &cu};
+    bert_strip strip = {0};
+
+    check_strip(BERT_STRIPPED, 7 * 31, 31);
+    check_strip(BERT_UNPADDED, 18 + 20 + 1 + 7 + 12 + 3 + 31, 0);
+    assert_ptr_equal(bert_strip_rows(&strip, &none, BERT_PADDED), &none);
+    for (int rows = BERT_STRIPPED; rows <= BERT_UNPADDED; rows++)
+        assert_int_equal(
+            bert_strip_rows(&strip, &none, (bert_rows)rows)->n_rows, 0);
+    bert_strip_free(&strip);
 }
 
 /* ---- bit for bit ---- */
@@ -292,8 +360,9 @@ static void test_permuted_packs_permute_outputs(void **state)
  */
 static void test_poison_and_spans_do_nothing(void **state)
 {
-    static const bert_step trained = {BERT_VARLEN, true, 3};
-    static const bert_step trained_dense = {BERT_DENSE, true, 3};
+    static const bert_step trained = {BERT_VARLEN, true, 3, BERT_PADDED};
+    static const bert_step trained_dense = {BERT_DENSE, true, 3, BERT_PADDED};
+    static const bert_step unpadded = {BERT_VARLEN, true, 3, BERT_UNPADDED};
     static const struct {
         const bert_step *step;
         double dropout;
@@ -303,6 +372,7 @@ static void test_poison_and_spans_do_nothing(void **state)
         {&varlen, 0.1, 77, 0}, {&trained, 0.1, 77, 0},
         {&dense, 0.1, 77, 0},  {&trained_dense, 0.1, 77, 0},
         {&varlen, 0, 0, 13},   {&dense, 0, 0, 13},
+        {&unpadded, 0.1, 77, 0}, {&unpadded, 0.1, 0, 13},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -384,8 +454,9 @@ static void test_gradients_accumulate(void **state)
 
 static void test_threads_change_no_bit(void **state)
 {
-    static const bert_step steps[] = {{BERT_VARLEN, true, 3},
-                                      {BERT_DENSE, true, 3}};
+    static const bert_step steps[] = {{BERT_VARLEN, true, 3, BERT_PADDED},
+                                      {BERT_DENSE, true, 3, BERT_PADDED},
+                                      {BERT_VARLEN, true, 3, BERT_UNPADDED}};
     const int usual = omp_get_max_threads();
     const toy_plan plan = toy_packed_plan();
 
@@ -421,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ways_agree),
         cmocka_unit_test(test_losses_add_up),
+        cmocka_unit_test(test_padding_is_left_out),
         cmocka_unit_test(test_sequences_do_not_see_one_another),
         cmocka_unit_test(test_permuted_packs_permute_outputs),
         cmocka_unit_test(test_poison_and_spans_do_nothing),

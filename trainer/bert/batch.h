@@ -4,7 +4,8 @@
  * Every token place of the packs is a row, padding too: n_rows = n_packs * L.
  * Spans say which rows attend to one another: each sequence is one, and so
  * is the padding at the end of a pack (a ghost), so that every row belongs
- * to exactly one span and is computed.  Ghosts are in no loss.
+ * to exactly one span and is computed.  Ghosts are in no loss.  Such a batch
+ * is padded; strip.h makes one of it that lacks rows of padding.
  *
  * A batch belongs to whoever filled it; the model only reads it.
  *
@@ -19,8 +20,8 @@
 
 typedef struct bert_batch {
     uint32_t n_packs;
-    uint32_t capacity; /* L: rows of a pack */
-    uint32_t n_rows;   /* n_packs * capacity */
+    uint32_t capacity; /* L: rows of a pack; 0: each has its own number */
+    uint32_t n_rows;   /* n_packs * capacity, or the sum of these */
 
     /* A row each. */
     const int32_t *token;    /* below vocab_size */
@@ -47,9 +48,9 @@ typedef struct bert_batch {
     const int32_t *mlm_seq;   /* [n_mlm] its sequence, below n_seq */
     const real *mlm_weight;   /* [n_mlm] its part in the loss */
 
-    /* [n_packs] The first row of each pack in the batch of all ranks, which
-     * dropout goes by; NULL: this is that batch. */
-    const uint32_t *pack_row;
+    /* [n_rows] Which row of the padded batch of all ranks it is, which dropout
+     * goes by; NULL: this is that batch. */
+    const int32_t *place;
 } bert_batch;
 
 #endif /* BERT_BATCH_H */

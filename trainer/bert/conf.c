@@ -49,6 +49,9 @@ static const option_entry entries[] = {
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
      "varlen or dense; each sequence by itself, or a mask (varlen)"},
+    {"rows", OPTION_CHOICE, 0, 0, AT(rows),
+     "padded, stripped or unpadded; padding to compute: all, up to a step's "
+     "longest row, none (unpadded; padded if dense or on a GPU)"},
     {"device", OPTION_CHOICE, 0, 0, AT(device),
      "cpu or cuda; what computes (cpu)"},
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
@@ -106,6 +109,7 @@ static conf defaults(void)
                            .decay = 0.01,
                            .clip = 1},
                   .rate = {.peak = 0.004, .power = 1},
+                  .rows = -1,
                   .precision = -1,
                   .factor = -1,
                   .seed = 1,
@@ -122,6 +126,8 @@ static const char *check_device(conf *c)
     if (!cuda)
         return c->precision == BERT_FLOAT
                    ? NULL : "--precision of the CPU is float";
+    if (c->rows != BERT_PADDED)
+        return "--device=cuda has only --rows=padded";
     if (c->attention == BERT_DENSE)
         return "--device=cuda has no --attention=dense";
     if (c->model.hidden > BERT_CUDA_HIDDEN_MAX)
@@ -150,6 +156,11 @@ static const char *check(conf *c)
         c->model.intermediate = 4 * c->model.hidden;
     c->feed.loss = c->loss == 0 ? FEED_PER_SEQUENCE : FEED_PER_TOKEN;
     c->feed.seed = c->seed;
+    if (c->rows < 0)
+        c->rows = c->attention == BERT_DENSE || c->device == CONF_CUDA
+                      ? BERT_PADDED : BERT_UNPADDED;
+    if (c->rows == BERT_UNPADDED && c->attention == BERT_DENSE)
+        return "--attention=dense has no --rows=unpadded";
     /* Batches of so many sequences are the same, packed or not. */
     if (c->factor < 0)
         c->factor = c->feed.sequences > 0 ? 1 : 0;

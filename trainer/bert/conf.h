@@ -27,6 +27,7 @@ typedef struct conf {
     schedule rate;
     double factor; /* sequences of a pack, for the betas; 0: measured */
     int attention; /* a bert_attention */
+    int rows;      /* a bert_rows */
     int device;    /* a conf_device */
     int precision; /* a bert_precision */
     int loss;      /* a feed_loss */
@@ -44,8 +45,8 @@ int conf_parse(conf *c, int argc, char **argv);
 
 /*
  * What has to be the same in a run that goes on; `model` is whole.  Not the
- * device, but its precision: numbers that are rounded otherwise make another
- * run.
+ * device, and not which rows of padding are computed, but its precision:
+ * numbers that are rounded otherwise make another run.
  */
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes);

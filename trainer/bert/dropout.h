@@ -32,8 +32,7 @@ static inline bert_dropout bert_dropout_at(double rate, uint64_t seed)
     dropout.seed = seed;
     dropout.threshold = (uint32_t)(rate * 4294967296.0);
     dropout.scale = (real)(1 / (1 - rate));
-    dropout.pack_row = NULL;
-    dropout.capacity = 0;
+    dropout.place = NULL;
     return dropout;
 }
 

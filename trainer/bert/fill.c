@@ -36,6 +36,7 @@ typedef struct channel {
     X(int32_t, type, rows)            \
     X(int32_t, position, rows)        \
     X(int32_t, segment, rows)         \
+    X(int32_t, place, rows)           \
     X(int32_t, label, rows)           \
     X(int32_t, mlm_row, rows)         \
     X(int32_t, mlm_label, rows)       \
@@ -418,11 +419,11 @@ static bert_batch show(const fill *f, uint32_t n_mlm)
     return (bert_batch){.n_packs = f->spans.n_packs,
                         .capacity = f->capacity,
                         .n_rows = f->spans.n_rows,
-                        .pack_row = f->pack_row,
                         .token = f->token,
                         .type = f->type,
                         .position = f->position,
                         .segment = f->segment,
+                        .place = f->place,
                         .n_spans = f->spans.n_spans,
                         .max_span = f->spans.max_seqlen,
                         .cu = f->cu,
@@ -445,6 +446,9 @@ static bert_batch lay_out(fill *f)
     ps_spans_positions(&f->spans, PS_GHOST_COUNTS, f->position);
     ps_spans_segment_ids(&f->spans, f->segment);
     ps_spans_first_rows(&f->spans, -1, f->cls_row);
+    for (uint32_t i = 0; i < f->spans.n_rows; i++)
+        f->place[i] = (int32_t)(f->pack_row[i / f->capacity]
+                                + i % f->capacity);
     return show(f, list_targets(f));
 }
 

@@ -39,6 +39,7 @@ void bert_model_free(bert_model *model)
         return;
     bert_params_free(&model->params);
     bert_activations_free(&model->activations);
+    bert_strip_free(&model->strip);
     free(model);
 }
 
@@ -159,8 +160,7 @@ static bert_pass pass_of(bert_model *model, const bert_batch *staged,
     bert_dropout dropout = bert_dropout_at(
         step->training ? model->config.dropout : 0, step->seed);
 
-    dropout.pack_row = staged->pack_row;
-    dropout.capacity = staged->capacity;
+    dropout.place = staged->place;
     return (bert_pass){
         .device = model->device,
         .ops = model->device->ops,
@@ -201,17 +201,20 @@ static const void *output_of(const bert_model *model)
     return input_of(model, model->config.layers);
 }
 
-bool bert_model_forward(bert_model *model, const bert_batch *batch,
+bool bert_model_forward(bert_model *model, const bert_batch *padded,
                         const bert_step *step)
 {
+    const bert_batch *const batch =
+        bert_strip_rows(&model->strip, padded, step->rows);
     bert_activations *const a = &model->activations;
     const bert_tables tables = tables_of(&model->params);
     const bert_norm norm = embedding_norm(&model->params);
     const bert_pass *const pass = &model->pass;
     const bert_batch *staged;
 
-    if (!bert_activations_fit(a, &model->config, batch,
-                              step->attention == BERT_DENSE))
+    if (!batch
+        || !bert_activations_fit(a, &model->config, batch,
+                                 step->attention == BERT_DENSE))
         return false;
     staged = model->device->ops->stage(model->device, batch);
     if (!staged)

@@ -20,6 +20,7 @@
 
 #include "config.h"
 #include "ops.h"
+#include "strip.h"
 
 /* How attention is kept inside sequences. */
 typedef enum bert_attention {
@@ -96,16 +97,17 @@ typedef struct bert_step {
     bert_attention attention;
     bool training; /* dropout is applied */
     uint64_t seed; /* of dropout, with the number of the step mixed in */
+    bert_rows rows; /* not BERT_UNPADDED with BERT_DENSE */
 } bert_step;
 
 /*
- * Asks for the losses of a batch and keeps what bert_model_backward needs.
+ * Asks for the losses of a padded batch and keeps what bert_model_backward needs.
  * The loss is the sum of weight times negative logarithm of likelihood over
  * masked tokens and next-sentence labels; finish() of the device tells it.
  * False if there is no memory for the activations (they grow to the largest
  * batch).
  */
-bool bert_model_forward(bert_model *model, const bert_batch *batch,
+bool bert_model_forward(bert_model *model, const bert_batch *padded,
                         const bert_step *step);
 
 /* Adds to the gradients those of the last forward's losses. */

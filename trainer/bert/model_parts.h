@@ -13,6 +13,7 @@ struct bert_model {
     bert_device *device;
     bert_config config;
     bert_params params;
+    bert_strip strip;
     bert_activations activations;
     bert_pass pass; /* the last forward's */
     bert_bucket_done *done; /* NULL: nobody is told */

@@ -70,9 +70,8 @@ typedef struct bert_dropout {
     uint64_t seed;
     uint32_t threshold; /* of 2^32 numbers so many are zeroed; 0: none */
     real scale;         /* of those that stay */
-    /* The batch's, on the host; a GPU has no shares of batches. */
-    const uint32_t *pack_row;
-    uint32_t capacity;
+    /* The batch's, on the host; on a GPU batches are padded and whole. */
+    const int32_t *place;
 } bert_dropout;
 
 /* The embedding: vectors of word, position and type, summed, normed. */

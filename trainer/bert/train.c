@@ -386,7 +386,8 @@ static int learn(training *t, double rate)
 {
     const bert_step how = {.attention = (bert_attention)t->conf.attention,
                            .training = true,
-                           .seed = draw_mix(t->conf.seed, t->now.steps)};
+                           .seed = draw_mix(t->conf.seed, t->now.steps),
+                           .rows = (bert_rows)t->conf.rows};
     int status = STATUS_OK;
 
     if (!bert_model_forward(t->model, feed_batch(t->feed), &how))

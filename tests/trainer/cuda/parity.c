@@ -82,7 +82,7 @@ static void close_pupil(pupil *p)
 
 static void learn(pupil *p, const bert_batch *batch, uint64_t seed)
 {
-    const bert_step how = {BERT_VARLEN, true, seed};
+    const bert_step how = {BERT_VARLEN, true, seed, BERT_PADDED};
     const char *why = NULL;
 
     need(bert_model_forward(p->model, batch, &how), "no memory for a batch");

@@ -10,15 +10,11 @@
 
 #include "dropout.h"
 
-/* Where a row is in the batch of all ranks. */
+/* Where a row is in the padded batch of all ranks. */
 static inline uint32_t bert_dropout_place(const bert_dropout *dropout,
                                           size_t row)
 {
-    const uint32_t r = (uint32_t)row;
-
-    if (!dropout->pack_row)
-        return r;
-    return dropout->pack_row[r / dropout->capacity] + r % dropout->capacity;
+    return (uint32_t)(dropout->place ? dropout->place[row] : (int32_t)row);
 }
 
 /* What is dropped of a row at a site. */
