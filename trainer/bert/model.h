@@ -101,9 +101,9 @@ typedef struct bert_step {
 } bert_step;
 
 /*
- * Asks for the losses of a padded batch and keeps what bert_model_backward needs.
- * The loss is the sum of weight times negative logarithm of likelihood over
- * masked tokens and next-sentence labels; finish() of the device tells it.
+ * Asks for the losses of a padded batch and keeps what bert_model_backward
+ * needs.  The loss is the sum of weight times negative logarithm of likelihood
+ * over masked tokens and next-sentence labels; finish() of the device tells it.
  * False if there is no memory for the activations (they grow to the largest
  * batch).
  */
