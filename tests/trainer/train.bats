@@ -251,7 +251,10 @@ goes_on() {
     refused 65 "empty.pks: no packs" train --epochs=3 empty.pks
     run -0 bert-train --help
     [[ $output == *"--sequences=N"* ]]
-    run -64 bert-train --no-such-option
+    refused 64 "--no-such: no such option" bert-train --no-such
+    refused 64 "-x: no such option" bert-train -xy
+    refused 64 "--save: wants a value" bert-train --save
+    refused 64 "--resume=1: no such option" bert-train --resume=1
 }
 
 @test "bert-train notices that its output cannot be written" {

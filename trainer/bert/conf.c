@@ -7,8 +7,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cuda/open.h"
+#include "draw.h"
 #include "fail.h"
 #include "masking.h"
 #include "options.h"
@@ -184,19 +186,48 @@ static int finish(conf *c, int argc, char **argv, int first)
     return -1;
 }
 
+static const option_program program = {
+    .name = CONF_PROGRAM,
+    .usage = "[OPTION]... [FILE]...",
+    .summary = "Trains a BERT on packs, from files or standard input.",
+    .entries = entries,
+    .n_entries = sizeof entries / sizeof *entries};
+
+int conf_help(void)
+{
+    return option_help(&program);
+}
+
 int conf_parse(conf *c, int argc, char **argv)
 {
-    const option_program program = {
-        .name = CONF_PROGRAM,
-        .usage = "[OPTION]... [FILE]...",
-        .summary = "Trains a BERT on packs, from files or standard input.",
-        .entries = entries,
-        .n_entries = sizeof entries / sizeof *entries};
     int first, status;
 
     *c = defaults();
     status = option_parse(&program, argc, argv, c, &first);
     return status < 0 ? finish(c, argc, argv, first) : status;
+}
+
+uint64_t conf_digest(const conf *c)
+{
+    static const size_t sizes[] = {[OPTION_FLAG] = sizeof(bool),
+                                   [OPTION_U32] = sizeof(uint32_t),
+                                   [OPTION_U64] = sizeof(uint64_t),
+                                   [OPTION_DOUBLE] = sizeof(double),
+                                   [OPTION_CHOICE] = sizeof(int)};
+    uint64_t digest = c->feed.n_names;
+
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        const option_entry *const e = &entries[i];
+        const unsigned char *const at = (const unsigned char *)c + e->at;
+        uint64_t value = 0;
+
+        if (e->kind == OPTION_TEXT)
+            value = *(const char *const *)(const void *)at != NULL;
+        else
+            memcpy(&value, at, sizes[e->kind]);
+        digest = draw_mix(digest, value);
+    }
+    return digest;
 }
 
 void conf_settings(const conf *c, const bert_config *model, char *to,

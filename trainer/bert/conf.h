@@ -40,8 +40,12 @@ typedef struct conf {
     bool resume;
 } conf;
 
-/* -1, or the status to exit with. */
+/* -1, or the status to exit with; STATUS_OK: --help wants conf_help. */
 int conf_parse(conf *c, int argc, char **argv);
+int conf_help(void);
+
+/* Of all options, which ranks have to agree on; names of files may differ. */
+uint64_t conf_digest(const conf *c);
 
 /*
  * What has to be the same in a run that goes on; `model` is whole.  Not the

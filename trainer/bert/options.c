@@ -115,6 +115,19 @@ static int complain(const option_program *p, const option_entry *e,
     return STATUS_USAGE;
 }
 
+/* What getopt gave '?' or ':' for. */
+static int refuse(const option_program *p, char **argv, int got)
+{
+    if (got == ':')
+        say(p->name, "%s: wants a value", argv[optind - 1]);
+    else if (optopt != 0)
+        say(p->name, "-%c: no such option (--help lists them)", optopt);
+    else
+        say(p->name, "%s: no such option (--help lists them)",
+            argv[optind - 1]);
+    return STATUS_USAGE;
+}
+
 static const char *metavar(option_kind kind)
 {
     switch (kind) {
@@ -129,7 +142,7 @@ static const char *metavar(option_kind kind)
     }
 }
 
-static int print_help(const option_program *p)
+int option_help(const option_program *p)
 {
     char name[32];
 
@@ -165,13 +178,14 @@ int option_parse(const option_program *program, int argc, char **argv,
     int at = 0, got;
 
     list_names(program, names);
-    while ((got = getopt_long(argc, argv, "", names, &at)) != -1) {
+    opterr = 0;
+    while ((got = getopt_long(argc, argv, ":", names, &at)) != -1) {
         const option_entry *e = &program->entries[at];
 
-        if (got == '?')
-            return STATUS_USAGE;
+        if (got != 0)
+            return refuse(program, argv, got);
         if (at == program->n_entries)
-            return print_help(program);
+            return STATUS_OK;
         if (!set(e, optarg, (char *)conf + e->at))
             return complain(program, e, optarg);
     }

@@ -40,9 +40,13 @@ typedef struct option_program {
 
 /*
  * Sets what the command line says; operands start at *first.  Returns -1, or
- * the status to exit with: what is wrong, or the help, was printed then.
+ * the status to exit with when what is wrong was told; STATUS_OK: --help wants
+ * option_help.
  */
 int option_parse(const option_program *program, int argc, char **argv,
                  void *conf, int *first);
+
+/* Prints the help; returns the status to exit with. */
+int option_help(const option_program *program);
 
 #endif /* BERT_OPTIONS_H */

@@ -298,7 +298,7 @@ int main(int argc, char **argv)
     int first, status = option_parse(&program, argc, argv, &j.conf, &first);
 
     if (status >= 0)
-        return status;
+        return status == STATUS_OK ? option_help(&program) : status;
     status = check(&j.conf);
     if (status == STATUS_OK)
         status = run(&j, argv + first, argc - first);

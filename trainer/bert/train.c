@@ -82,6 +82,18 @@ static bool is_alone(const training *t)
     return t->workers.ranks == 1;
 }
 
+/* Their digests are not the same. */
+static int complain_difference(const training *t)
+{
+    if (t->feed == NULL) {
+        say(CONF_PROGRAM, "the ranks have different options");
+        return STATUS_USAGE;
+    }
+    say(CONF_PROGRAM, "%s: the ranks read other packs behind step %" PRIu64,
+        feed_name(t->feed), t->now.steps);
+    return STATUS_FAILURE;
+}
+
 /*
  * Whether all ranks can go on, and have the same digest; else all end with the
  * status of the first one that cannot, which tells why.  As each failure is
@@ -103,11 +115,9 @@ static int agree(training *t, int status, uint64_t digest)
     say_held(all.first == t->workers.rank);
     if (all.status != STATUS_OK || all.same)
         return all.status;
-    if (t->workers.rank == 0)
-        say(CONF_PROGRAM, "%s: the ranks read other packs behind step %"
-            PRIu64, feed_name(t->feed), t->now.steps);
-    say_held(true);
-    return STATUS_FAILURE;
+    status = complain_difference(t);
+    say_held(t->workers.rank == 0);
+    return status;
 }
 
 /* Each rank has the losses of its share; the first one prints their sums. */
@@ -254,19 +264,33 @@ static int share_out(training *t)
     return stop_remember() ? STATUS_OK : complain("no memory for signals");
 }
 
-static int open_workers(training *t)
+/*
+ * -1, or the status to exit with.  What is wrong with the options of all ranks
+ * is told once, and so is that they are not the same.
+ */
+static int parse(training *t, int argc, char **argv)
 {
-    const char *why = workers_open(&t->workers);
+    int status, all;
+    const char *why;
 
-    if (why != NULL)
+    say_hold(true);
+    status = conf_parse(&t->conf, argc, argv);
+    why = workers_open(&t->workers);
+    if (why != NULL) {
+        say_hold(false);
         return complain(why);
+    }
+    all = agree(t, status < 0 ? STATUS_OK : status,
+                status < 0 ? conf_digest(&t->conf) : 0);
     say_hold(!is_alone(t));
-    return share_out(t);
+    if (all != STATUS_OK || status < 0)
+        return all != STATUS_OK ? all : -1;
+    return t->workers.rank == 0 ? conf_help() : STATUS_OK;
 }
 
 static int prepare(training *t)
 {
-    int status = open_workers(t);
+    int status = share_out(t);
 
     if (status == STATUS_OK)
         status = open_device(t);
@@ -531,10 +555,12 @@ int main(int argc, char **argv)
 {
     training t = {.printer = PTHREAD_MUTEX_INITIALIZER,
                   .workers = {.ranks = 1}};
-    int status = conf_parse(&t.conf, argc, argv);
+    int status = parse(&t, argc, argv);
 
-    if (status >= 0)
+    if (status >= 0) {
+        close_all(&t);
         return status;
+    }
     status = prepare(&t);
     if (status == STATUS_OK)
         status = open_feed(&t);
