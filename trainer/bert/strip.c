@@ -72,19 +72,16 @@ static const int32_t *keep(stripping *s, const int32_t *x)
     return kept;
 }
 
-/* Where rows have gone to: those that do not stay, to the end of the pack. */
+/* Where rows have gone to that hold tokens, or begin a pack or its padding. */
 static const int32_t *move(stripping *s, const int32_t *rows, size_t n)
 {
     const int32_t *const moved = s->next;
+    const uint32_t capacity = s->from->capacity;
 
     for (size_t i = 0; i < n; i++) {
-        const uint32_t pack = (uint32_t)rows[i] / s->from->capacity;
-        const int32_t in = (int32_t)((uint32_t)rows[i] % s->from->capacity);
-        int32_t to = s->start[pack];
+        const uint32_t row = (uint32_t)rows[i];
 
-        if (in > 0)
-            to = to + in < s->start[pack + 1] ? to + in : s->start[pack + 1];
-        *s->next++ = to;
+        *s->next++ = s->start[row / capacity] + (int32_t)(row % capacity);
     }
     return moved;
 }
