@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "cli/pattern.h"
 #include "cli/svg.h"
-#include "packdeal/pattern.h"
 
 #define DEFAULT_HIDDEN 768 /* of BERT-base and GPT-2 */
 #define DEFAULT_LEVEL 3    /* as zstd itself */

@@ -50,7 +50,7 @@ typedef struct conf {
     uint32_t window; /* global batches whose packs may change places; 0: 1 */
     uint64_t start;  /* the first step; those before it were made */
     const char *plot;    /* a page to draw, or NULL */
-    const char *output;  /* a pattern, see pattern.h; NULL: stdout */
+    const char *output;  /* a pattern, see cli/pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 0: shares are plain */
     conf_what what;
     bool no_sandbox;

@@ -13,8 +13,8 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/pattern.h"
 #include "cli/sandbox.h"
-#include "packdeal/pattern.h"
 
 static bool fail(shares *s, const char *what, const ps_error *err)
 {

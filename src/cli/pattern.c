@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "packdeal/pattern.h"
+#include "cli/pattern.h"
 
 #include <inttypes.h>
 #include <stdio.h>

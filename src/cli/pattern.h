@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef PACKDEAL_PATTERN_H
-#define PACKDEAL_PATTERN_H
+#ifndef CLI_PATTERN_H
+#define CLI_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>
