@@ -8,53 +8,10 @@
 
 load ../support/helpers
 load text
+load ranks
 
 setup() {
-    start_training
-    # More ranks than processors, by whoever runs this, on this machine alone.
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
-    export OMPI_MCA_btl_vader_single_copy_mechanism=none
-    packs >x.pks
-}
-
-small=(bert-train --hidden=16 --heads=2 --layers=2 --stats=json --report=1)
-train() {
-    "${small[@]}" "$@"
-}
-
-# skip_without_mpi: the rest of the test needs it; by hand, set MPIRUN.
-skip_without_mpi() {
-    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
-}
-
-# ranks N COMMAND...
-ranks() {
-    "$MPIRUN" -n "$@"
-}
-
-# curve FILE: steps, losses and gradients, and counts.
-curve() {
-    sed -E 's/"(step|loss|mlm|nsp|gradient)": //g
-        s/, "(sequences|rate)": [^,]*//g; s/, "seconds.*//; s/[{,]/ /g' "$1"
-}
-
-# same_curve FILE FILE: the same counts, and losses to 1e-5.
-same_curve() {
-    [ -s "$1" ]
-    paste <(curve "$1") <(curve "$2") | awk '
-        function same(a, b, i) {
-            if (i < 2 || i > 5)
-                return a == b
-            return a <= b * (1 + 1e-5) && b <= a * (1 + 1e-5)
-        }
-        NF % 2 { bad = 1 }
-        {
-            for (i = 1; i <= NF / 2; i++)
-                if (!same($i, $(i + NF / 2), i))
-                    bad = 1
-        }
-        END { exit bad }'
+    start_ranks
 }
 
 # Three packs are fewer than four ranks; by eights, one is left at the end of an
@@ -202,8 +159,6 @@ signal_rank() {
 
 @test "what only one process can do is refused" {
     skip_without_mpi
-    run ! --separate-stderr ranks 2 "${small[@]}" <x.pks
-    [[ $stderr = *"bert-train: stdin: standard input is that of one rank"* ]]
     run ! --separate-stderr ranks 2 "${small[@]}" --device=cuda x.pks
     [[ $stderr = *"bert-train: --device=cuda is for one process"* ]]
 }

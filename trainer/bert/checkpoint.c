@@ -1,8 +1,8 @@
 /*
  * checkpoint.c - a training run, kept in a file to go on from.
  *
- * A head of fixed size, settings, weights, means, means of squares, and the
- * XXH3 of all that.  The head is little-endian; weights and moments are as
+ * A head of fixed size, settings, weights, means, means of squares, places of
+ * other ranks, where they have shards of their own, and the XXH3 of all that.  The head is little-endian; weights and moments are as
  * this machine has them, and another one, or a build with another type of
  * numbers, refuses them.
  *
@@ -37,10 +37,13 @@ enum {
     AT_TOKENS = 48,
     AT_PRODUCT1 = 56,
     AT_PRODUCT2 = 64,
-    AT_EPOCH = 72,
-    AT_FILE = 76,
-    AT_MARK = 80,
-    HEAD_BYTES = AT_MARK + PS_PACK_MARK_BYTES
+    AT_PLACE = 72,
+    /* ...and in a place. */
+    AT_EPOCH = 0,
+    AT_FILE = 4,
+    AT_MARK = 8,
+    PLACE_BYTES = AT_MARK + PS_PACK_MARK_BYTES,
+    HEAD_BYTES = AT_PLACE + PLACE_BYTES
 };
 
 static const unsigned char magic[FRESH_MAGIC] = "BERTckpt";
@@ -86,6 +89,22 @@ static double load_double(const unsigned char *from)
     return value;
 }
 
+static void store_place(unsigned char *to, const feed_place *place)
+{
+    store(to + AT_EPOCH, place->epoch, 4);
+    store(to + AT_FILE, place->file, 4);
+    memcpy(to + AT_MARK, place->mark, PS_PACK_MARK_BYTES);
+}
+
+static feed_place load_place(const unsigned char *from)
+{
+    feed_place place = {.epoch = (uint32_t)load(from + AT_EPOCH, 4),
+                        .file = (uint32_t)load(from + AT_FILE, 4)};
+
+    memcpy(place.mark, from + AT_MARK, PS_PACK_MARK_BYTES);
+    return place;
+}
+
 /* ---- The head ---- */
 
 static void store_head(const checkpoint *c, const checkpoint_run *run,
@@ -104,9 +123,7 @@ static void store_head(const checkpoint *c, const checkpoint_run *run,
     store(head + AT_TOKENS, run->tokens, 8);
     store_double(head + AT_PRODUCT1, run->lamb.product1);
     store_double(head + AT_PRODUCT2, run->lamb.product2);
-    store(head + AT_EPOCH, run->place.epoch, 4);
-    store(head + AT_FILE, run->place.file, 4);
-    memcpy(head + AT_MARK, run->place.mark, PS_PACK_MARK_BYTES);
+    store_place(head + AT_PLACE, &run->place);
 }
 
 static void load_head(const unsigned char *head, checkpoint_run *run)
@@ -117,9 +134,7 @@ static void load_head(const unsigned char *head, checkpoint_run *run)
         .tokens = load(head + AT_TOKENS, 8),
         .lamb = {.product1 = load_double(head + AT_PRODUCT1),
                  .product2 = load_double(head + AT_PRODUCT2)},
-        .place = {.epoch = (uint32_t)load(head + AT_EPOCH, 4),
-                  .file = (uint32_t)load(head + AT_FILE, 4)}};
-    memcpy(run->place.mark, head + AT_MARK, PS_PACK_MARK_BYTES);
+        .place = load_place(head + AT_PLACE)};
 }
 
 static ps_result check_head(const unsigned char *head, ps_error *err)
@@ -204,6 +219,12 @@ static ps_result put_arrays(stream *s, const checkpoint *c)
         r = put(s, c->mean, c->numbers * sizeof *c->mean);
     if (r == PS_OK)
         r = put(s, c->square, c->numbers * sizeof *c->square);
+    for (uint32_t i = 0; i < c->n_places && r == PS_OK; i++) {
+        unsigned char place[PLACE_BYTES];
+
+        store_place(place, &c->places[i]);
+        r = put(s, place, sizeof place);
+    }
     return r;
 }
 
@@ -266,6 +287,11 @@ static ps_result other_settings(const char *saved, const char *ours,
 
     while (saved[at] == ours[at] && saved[at] != '\0')
         at++;
+    if (saved[at] == '\0' && ours[at] == ' ')
+        return fail(err, PS_ERR_ARGUMENT, "saved without%s", ours + at);
+    if (saved[at] == ' ' && ours[at] == '\0')
+        return fail(err, PS_ERR_ARGUMENT, "saved with%s, which is missing",
+                    saved + at);
     while (at > 0 && saved[at - 1] != ' ')
         at--;
     n = strcspn(saved + at, " ");
@@ -300,6 +326,13 @@ static ps_result get_arrays(stream *s, const checkpoint *c)
         r = get(s, c->mean, c->numbers * sizeof *c->mean);
     if (r == PS_OK)
         r = get(s, c->square, c->numbers * sizeof *c->square);
+    for (uint32_t i = 0; i < c->n_places && r == PS_OK; i++) {
+        unsigned char place[PLACE_BYTES];
+
+        r = get(s, place, sizeof place);
+        if (r == PS_OK)
+            c->places[i] = load_place(place);
+    }
     return r;
 }
 

@@ -35,6 +35,8 @@ typedef struct checkpoint {
     real *weights;
     real *mean;
     real *square;
+    feed_place *places; /* besides that of the run; the settings say of whom */
+    uint32_t n_places;
 } checkpoint;
 
 /*

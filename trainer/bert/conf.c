@@ -12,6 +12,7 @@
 #include "cuda/open.h"
 #include "draw.h"
 #include "fail.h"
+#include "inputs.h"
 #include "masking.h"
 #include "options.h"
 
@@ -59,6 +60,9 @@ static const option_entry entries[] = {
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
      "float, tf32 or bf16; of products and activations (float on the CPU, "
      "bf16 on a GPU)"},
+    {"exchange", OPTION_CHOICE, 0, 0, AT(exchange),
+     "balance, padded or none; how ranks exchange packs that not all of them "
+     "read (balance)"},
     {"loss", OPTION_CHOICE, 0, 0, AT(loss),
      "sequence or token; what counts the same (sequence)"},
     {"mask", OPTION_DOUBLE, 0, 1, AT(feed.mask_share),
@@ -113,6 +117,7 @@ static conf defaults(void)
                   .rate = {.peak = 0.004, .power = 1},
                   .rows = -1,
                   .precision = -1,
+                  .exchange = -1,
                   .factor = -1,
                   .seed = 1,
                   .report = 10};
@@ -158,11 +163,14 @@ static const char *check(conf *c)
         c->model.intermediate = 4 * c->model.hidden;
     c->feed.loss = c->loss == 0 ? FEED_PER_SEQUENCE : FEED_PER_TOKEN;
     c->feed.seed = c->seed;
+    c->feed.exchange = c->exchange < 0 ? FEED_BALANCE
+                                       : (feed_exchange)c->exchange;
     if (c->rows < 0)
         c->rows = c->attention == BERT_DENSE || c->device == CONF_CUDA
                       ? BERT_PADDED : BERT_UNPADDED;
     if (c->rows == BERT_UNPADDED && c->attention == BERT_DENSE)
         return "--attention=dense has no --rows=unpadded";
+    c->feed.pads = c->rows != BERT_UNPADDED;
     /* Batches of so many sequences are the same, packed or not. */
     if (c->factor < 0)
         c->factor = c->feed.sequences > 0 ? 1 : 0;
@@ -172,6 +180,7 @@ static const char *check(conf *c)
 static int finish(conf *c, int argc, char **argv, int first)
 {
     const char *wrong = check(c);
+    const char *odd;
 
     if (wrong != NULL) {
         say(CONF_PROGRAM, "%s", wrong);
@@ -183,13 +192,20 @@ static int finish(conf *c, int argc, char **argv, int first)
         c->feed.names = (const char *const *)argv + first;
         c->feed.n_names = (uint32_t)(argc - first);
     }
-    return -1;
+    odd = inputs_tell(c->feed.names, c->feed.n_names, &c->feed.input);
+    if (odd == NULL)
+        return -1;
+    say(CONF_PROGRAM, "%s: has no %%d for the rank in its name, as others "
+        "have", odd);
+    return STATUS_USAGE;
 }
 
 static const option_program program = {
     .name = CONF_PROGRAM,
     .usage = "[OPTION]... [FILE]...",
-    .summary = "Trains a BERT on packs, from files or standard input.",
+    .summary = "Trains a BERT on packs, from files or standard input.  "
+               "Of several processes\neach reads its own where a %d in a "
+               "name stands for its rank.",
     .entries = entries,
     .n_entries = sizeof entries / sizeof *entries};
 
@@ -234,6 +250,7 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes)
 {
     static const char *const precisions[] = {"float", "tf32", "bf16"};
+    size_t n;
 
     (void)snprintf(
         to, bytes,
@@ -250,4 +267,7 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
         c->rate.peak, c->rate.warmup, c->rate.total,
         c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
         c->lamb.decay, c->lamb.clip, c->seed, precisions[c->precision]);
+    n = strlen(to);
+    if (c->feed.input == FEED_SHARDS)
+        (void)snprintf(to + n, bytes - n, " shards=%" PRIu32, c->feed.ranks);
 }

@@ -31,6 +31,7 @@ typedef struct conf {
     int device;    /* a conf_device */
     int precision; /* a bert_precision */
     int loss;      /* a feed_loss */
+    int exchange;  /* a feed_exchange; below 0: as if it were the first one */
     int stats;     /* 0: text; 1: json */
     uint64_t seed;
     uint64_t steps; /* to make in all; 0: as many as there are */

@@ -5,122 +5,67 @@
  */
 #include "feed.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "draw.h"
+#include "exchange.h"
 #include "fail.h"
 #include "fill.h"
+#include "inputs.h"
 #include "share.h"
-
-#define AHEAD 64 /* packs that are read before they are wanted */
+#include "source.h"
 
 struct feed {
     feed_options options;
     fill *fill;
-    share *share; /* NULL: all of it is ours */
-    uint32_t epoch;
-    uint32_t file;
-    int fd;
-    ps_pack_reader *reader;
-    ps_loader *loader; /* NULL until the first pack is wanted */
-    bool first_known;
-    ps_pack_info first; /* the header of the first stream */
+    source *source;     /* NULL: the first rank reads for us */
+    share *share;       /* NULL: all of it is ours */
+    exchange *exchange; /* NULL: what we learn from we read ourselves */
+    feed_form form;
 };
-
-/* ---- Files ---- */
-
-const char *feed_name(const feed *f)
-{
-    const char *name = f->options.names[f->file];
-
-    return strcmp(name, "-") == 0 ? "stdin" : name;
-}
-
-static bool is_stdin(const char *name)
-{
-    return strcmp(name, "-") == 0;
-}
-
-static ps_result open_file(feed *f, ps_error *err)
-{
-    const char *name = f->options.names[f->file];
-
-    if (is_stdin(name)) {
-        f->fd = STDIN_FILENO;
-        return PS_OK;
-    }
-    do {
-        f->fd = open(name, O_RDONLY | O_CLOEXEC);
-    } while (f->fd < 0 && errno == EINTR);
-    if (f->fd < 0)
-        return fail_errno(err);
-    return PS_OK;
-}
-
-static void close_file(feed *f)
-{
-    ps_loader_free(f->loader);
-    f->loader = NULL;
-    ps_pack_reader_free(f->reader);
-    f->reader = NULL;
-    if (f->fd > STDIN_FILENO)
-        (void)close(f->fd);
-    f->fd = -1;
-}
-
-static ps_result open_stream(feed *f, ps_error *err)
-{
-    ps_result r = open_file(f, err);
-
-    if (r == PS_OK)
-        r = ps_pack_reader_open(&f->reader, f->fd, err);
-    if (r == PS_OK)
-        r = fill_use(f->fill, ps_pack_reader_info(f->reader), err);
-    if (r == PS_OK && !f->first_known) {
-        f->first = *ps_pack_reader_info(f->reader);
-        f->first_known = true;
-    }
-    return r;
-}
-
-/* The next file, or the first one again; PS_END after the last epoch. */
-static ps_result next_stream(feed *f, bool *turned, ps_error *err)
-{
-    *turned = f->file + 1 == f->options.n_names;
-    if (*turned && f->epoch + 1 == f->options.epochs)
-        return PS_END;
-    close_file(f);
-    f->epoch += *turned;
-    f->file = *turned ? 0 : f->file + 1;
-    return open_stream(f, err);
-}
 
 /* ---- The feed ---- */
 
 static ps_result check_options(const feed_options *o, ps_error *err)
 {
+    const uint32_t amount = o->packs > 0 ? o->packs : o->sequences;
     uint32_t pipes = 0;
 
     for (uint32_t i = 0; i < o->n_names; i++)
-        pipes += is_stdin(o->names[i]);
+        pipes += inputs_is_stdin(o->names[i]);
     if (pipes > 1 || (pipes == 1 && o->epochs > 1))
         return fail(err, PS_ERR_ARGUMENT,
                          "standard input can be read only once");
-    if (pipes == 1 && o->ranks > 1)
+    if (o->input == FEED_SHARDS && amount > 0 && amount < o->ranks)
         return fail(err, PS_ERR_ARGUMENT,
-                    "standard input is that of one rank, and all read the "
-                    "packs: name a file");
+                    "--%s=%" PRIu32 " is less than one for each of %" PRIu32
+                    " ranks with shards of their own",
+                    o->packs > 0 ? "packs" : "sequences", amount, o->ranks);
     return PS_OK;
+}
+
+static bool exchanges(const feed_options *o)
+{
+    return o->ranks > 1 && o->input != FEED_SHARED;
+}
+
+static bool reads(const feed_options *o)
+{
+    return o->rank == 0 || o->input != FEED_FIRST;
+}
+
+static ps_result open_source(feed *f, ps_error *err)
+{
+    ps_result r = source_open(&f->source, &f->options, f->fill, err);
+
+    if (r == PS_OK)
+        f->form = fill_form(f->fill);
+    return r;
 }
 
 ps_result feed_open(feed **to, const feed_options *options, ps_error *err)
 {
+    const bool shares = options->ranks > 1 && !exchanges(options);
     feed *f = calloc(1, sizeof *f);
     ps_result r;
 
@@ -128,112 +73,89 @@ ps_result feed_open(feed **to, const feed_options *options, ps_error *err)
     if (f == NULL)
         return fail(err, PS_ERR_MEMORY, "no memory for a feed");
     f->options = *options;
-    f->fd = -1;
+    f->options.ahead = exchanges(options);
     f->fill = fill_open(options);
-    if (options->ranks > 1)
-        f->share = share_open(options->ranks, options->hidden);
-    if (f->fill == NULL || (options->ranks > 1 && f->share == NULL))
+    if (shares)
+        f->share = share_open(options);
+    if (f->fill == NULL || (shares && f->share == NULL))
         return fail(err, PS_ERR_MEMORY, "no memory for a feed");
     r = check_options(options, err);
-    return r == PS_OK ? open_stream(f, err) : r;
+    if (r == PS_OK && reads(options))
+        r = open_source(f, err);
+    if (r == PS_OK && exchanges(options))
+        r = exchange_open(&f->exchange, &f->options, f->source, f->fill,
+                          err);
+    return r;
+}
+
+ps_result feed_join(feed *f, const workers *w, ps_error *err)
+{
+    return f->exchange != NULL
+               ? exchange_join(f->exchange, w, &f->form, err)
+               : PS_OK;
 }
 
 void feed_free(feed *f)
 {
     if (f == NULL)
         return;
-    close_file(f);
+    exchange_free(f->exchange);
+    source_free(f->source);
     fill_free(f->fill);
     share_free(f->share);
     free(f);
 }
 
-const ps_pack_info *feed_info(const feed *f)
+const char *feed_name(const feed *f)
 {
-    return &f->first;
+    if (f->source != NULL)
+        return source_name(f->source);
+    return inputs_is_stdin(f->options.names[0]) ? "stdin"
+                                                : f->options.names[0];
 }
 
-uint32_t feed_vocab(const feed *f)
+const feed_form *feed_shape(const feed *f)
 {
-    return fill_vocab(f->fill);
+    return &f->form;
 }
 
 const bert_batch *feed_batch(const feed *f)
 {
-    return fill_batch(f->fill);
+    return fill_batch(f->exchange != NULL ? exchange_fill(f->exchange)
+                                          : f->fill);
 }
 
 feed_counts feed_count(const feed *f)
 {
-    return fill_count(f->fill);
+    return f->exchange != NULL ? exchange_count(f->exchange)
+                               : fill_count(f->fill);
+}
+
+feed_times feed_time(const feed *f)
+{
+    return f->exchange != NULL ? exchange_time(f->exchange)
+                               : (feed_times){0};
 }
 
 /* ---- Batches ---- */
 
-/* What keys of masks begin with: each epoch masks in another way. */
-static uint64_t stream_key(const feed *f, const ps_pack *pack)
-{
-    uint64_t key = draw_mix(f->options.seed, f->epoch);
-
-    return draw_mix(draw_mix(key, f->file), pack->stream);
-}
-
 static bool is_full(const feed *f)
 {
-    feed_counts n = feed_count(f);
+    const feed_counts n = fill_count(f->fill);
 
     return (f->options.packs > 0 && n.packs == f->options.packs) ||
            (f->options.sequences > 0 && n.sequences == f->options.sequences);
 }
 
-static ps_result check_fits(const feed *f, const ps_pack *pack, ps_error *err)
-{
-    uint64_t sequences = (uint64_t)feed_count(f).sequences + pack->n_seq;
-
-    if (f->options.sequences == 0 || sequences <= f->options.sequences)
-        return PS_OK;
-    return fail(err, PS_ERR_ARGUMENT,
-                     "pack %" PRIu64 " goes beyond a batch of %" PRIu32
-                     " sequences; packs made with --flush-every=%" PRIu32
-                     " do not", pack->index, f->options.sequences,
-                     f->options.sequences);
-}
-
-/*
- * The next pack of the file.  A thread of the loader's reads ahead of us.
- * We take packs one by one, as a batch goes on from one file to the next.
- */
-static ps_result next_pack(feed *f, ps_pack *pack, ps_error *err)
-{
-    const ps_loader_options options = {.packs = 1, .buffers = AHEAD};
-    ps_batch batch;
-    ps_result r = PS_OK;
-
-    if (f->loader == NULL)
-        r = ps_loader_open(&f->loader, f->reader, &options, err);
-    if (r == PS_OK)
-        r = ps_loader_next(f->loader, &batch, err);
-    if (r == PS_OK)
-        *pack = batch.heads[0];
-    return r;
-}
-
 /* Adds the next pack, or none where an epoch ended and another begins. */
 static ps_result add_pack(feed *f, bool *turned, ps_error *err)
 {
-    ps_pack pack;
-    ps_result r = next_pack(f, &pack, err);
+    ps_result r = source_add(f->source, f->options.sequences, err);
 
-    while (r == PS_END) {
-        r = next_stream(f, turned, err);
-        if (r != PS_OK || *turned)
-            return r;
-        r = next_pack(f, &pack, err);
-    }
-    if (r == PS_OK)
-        r = check_fits(f, &pack, err);
-    if (r == PS_OK)
-        r = fill_put(f->fill, &pack, stream_key(f, &pack), err);
+    if (r != PS_END)
+        return r;
+    r = source_turn(f->source, err);
+    *turned = r == PS_OK;
     return r;
 }
 
@@ -252,11 +174,13 @@ ps_result feed_next(feed *f, ps_error *err)
     ps_result r = PS_OK;
     bool turned = false;
 
+    if (f->exchange != NULL)
+        return exchange_next(f->exchange, err);
     fill_begin(f->fill);
     while (r == PS_OK && !is_full(f) &&
-           !(turned && feed_count(f).packs > 0))
+           !(turned && fill_count(f->fill).packs > 0))
         r = add_pack(f, &turned, err);
-    if (r != PS_OK && (r != PS_END || feed_count(f).packs == 0))
+    if (r != PS_OK && (r != PS_END || fill_count(f->fill).packs == 0))
         return r;
     fill_end(f->fill);
     return f->share != NULL ? keep_share(f, err) : PS_OK;
@@ -266,30 +190,22 @@ ps_result feed_next(feed *f, ps_error *err)
 
 feed_place feed_save(const feed *f)
 {
-    feed_place place = {.epoch = f->epoch, .file = f->file};
+    return f->exchange != NULL ? exchange_places(f->exchange)[0]
+                               : source_save(f->source);
+}
 
-    if (f->loader != NULL)
-        ps_loader_save(f->loader, place.mark);
-    else
-        ps_pack_reader_save(f->reader, place.mark);
-    return place;
+const feed_place *feed_places(const feed *f, uint32_t *n)
+{
+    const bool several = f->exchange != NULL &&
+                         f->options.input == FEED_SHARDS;
+
+    *n = several ? f->options.ranks - 1 : 0;
+    return several ? exchange_places(f->exchange) + 1 : NULL;
 }
 
 ps_result feed_resume(feed *f, const feed_place *place, ps_error *err)
 {
-    ps_result r = PS_OK;
-
-    if (place->file >= f->options.n_names ||
-        place->epoch >= f->options.epochs)
-        return fail(err, PS_ERR_ARGUMENT,
-                         "there are fewer files or epochs than before");
-    f->epoch = place->epoch;
-    if (place->file != f->file) {
-        close_file(f);
-        f->file = place->file;
-        r = open_stream(f, err);
-    }
-    if (r == PS_OK)
-        r = ps_pack_reader_resume(f->reader, place->mark, err);
-    return r;
+    if (f->exchange != NULL)
+        exchange_resume(f->exchange, place->epoch);
+    return f->source != NULL ? source_resume(f->source, place, err) : PS_OK;
 }

@@ -16,16 +16,32 @@
 #ifndef BERT_FEED_H
 #define BERT_FEED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "batch.h"
 #include "packstream.h"
+#include "workers.h"
 
 /* How masked tokens are weighed: Krell et al. (2021), section 3.3. */
 typedef enum feed_loss {
     FEED_PER_SEQUENCE, /* each sequence of the batch the same */
     FEED_PER_TOKEN     /* each masked token of the batch the same */
 } feed_loss;
+
+/* Who reads what, where there are several ranks. */
+typedef enum feed_input {
+    FEED_SHARED, /* each rank all files, and it learns from its share */
+    FEED_SHARDS, /* each rank files of its own, and packs are exchanged */
+    FEED_FIRST   /* the first rank all of it, and packs are exchanged */
+} feed_input;
+
+/* How packs are exchanged among ranks that read others. */
+typedef enum feed_exchange {
+    FEED_BALANCE, /* even costs, while the step before is computed */
+    FEED_PADDED,  /* all to all with padding, by length, before each step */
+    FEED_NONE     /* each learns from what it reads */
+} feed_exchange;
 
 typedef struct feed_options {
     const char *const *names; /* files; "-": standard input */
@@ -41,7 +57,11 @@ typedef struct feed_options {
     uint64_t seed;       /* of masks */
     uint32_t rank;       /* which learns from its share of each batch... */
     uint32_t ranks;      /* ...among so many, from 1 */
-    uint32_t hidden;     /* width of the model, by which work is shared */
+    uint32_t hidden;     /* width of the model, by which work is shared; */
+    bool pads;           /* padding is work, too */
+    feed_input input;
+    feed_exchange exchange;
+    bool ahead;          /* a thread of ours reads, and source_stop may come */
 } feed_options;
 
 /* What the batch of all ranks holds. */
@@ -71,15 +91,30 @@ typedef struct feed feed;
 PS_MUST_CHECK ps_result feed_open(feed **f, const feed_options *options,
                                   ps_error *err);
 
+/*
+ * Ranks that exchange packs: tells each what it does not read itself.  All have
+ * to call it once feed_open did well in all of them, and before all below.
+ * PS_OK, PS_ERR_ARGUMENT (ours does not go together with the first rank's),
+ * PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result feed_join(feed *f, const workers *w, ps_error *err);
+
 /* The file that is being read. */
 const char *feed_name(const feed *f);
 
-/* The header of the first stream, and the vocabulary that holds. */
-const ps_pack_info *feed_info(const feed *f);
-uint32_t feed_vocab(const feed *f);
+/* What the batches of all ranks have in common. */
+typedef struct feed_form {
+    uint32_t capacity;
+    uint32_t pad_id;
+    uint32_t vocab_size; /* that holds */
+    uint32_t types;
+} feed_form;
+
+const feed_form *feed_shape(const feed *f);
 
 /*
- * The next batch; the last one of an epoch may be smaller.  PS_OK; PS_END;
+ * The next batch; the last one of an epoch may be smaller.  PS_OK; PS_END, also
+ * where another rank has failed, which tells why;
  * PS_ERR_ARGUMENT (a pack goes beyond the sequences of a batch, or another
  * file does not fit), PS_ERR_RANGE (a number that a model cannot take), and
  * those of ps_pack_reader_next.
@@ -93,11 +128,22 @@ PS_MUST_CHECK ps_result feed_next(feed *f, ps_error *err);
 const bert_batch *feed_batch(const feed *f);
 feed_counts feed_count(const feed *f);
 
+/* What an exchange took, in the batch that feed_next made; zeros without. */
+typedef struct feed_times {
+    double exchange;  /* seconds, reading included */
+    double waited;    /* of these, those in which feed_next waited */
+    double imbalance; /* the greatest cost of a rank, by their mean */
+} feed_times;
+
+feed_times feed_time(const feed *f);
+
 /*
  * To be kept, and to go on from.  The first is of use before feed_next or
  * after it gave PS_OK, the second before the first batch.
  */
 feed_place feed_save(const feed *f);
+/* Of ranks with shards of their own: the places of those behind the first. */
+const feed_place *feed_places(const feed *f, uint32_t *n);
 PS_MUST_CHECK ps_result feed_resume(feed *f, const feed_place *place,
                                     ps_error *err);
 

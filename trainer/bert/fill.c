@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "fill.h"
+#include "fill_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,54 +17,6 @@
 
 #include "draw.h"
 #include "fail.h"
-#include "masking.h"
-
-/* What is taken from a pack. */
-enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
-
-typedef struct channel {
-    const char *name;
-    ps_kind kind;
-    int64_t min, end; /* its numbers are from `min` to below `end`, */
-    int32_t without;    /* or this, which all are where it is missing */
-    const ps_field *field; /* NULL there */
-} channel;
-
-/* The arrays of a batch, which grow together: elements, and how many. */
-#define ARRAYS(X)                     \
-    X(int32_t, token, rows)           \
-    X(int32_t, type, rows)            \
-    X(int32_t, position, rows)        \
-    X(int32_t, segment, rows)         \
-    X(int32_t, place, rows)           \
-    X(int32_t, label, rows)           \
-    X(int32_t, mlm_row, rows)         \
-    X(int32_t, mlm_label, rows)       \
-    X(int32_t, mlm_seq, rows)         \
-    X(real, mlm_weight, rows)         \
-    X(int32_t, cls_row, rows)         \
-    X(int32_t, nsp_label, rows)       \
-    X(real, nsp_weight, rows)         \
-    X(int32_t, cu, rows + packs + 1)  \
-    X(uint32_t, n_seqs, packs)        \
-    X(uint32_t, pack_row, packs)      \
-    X(uint32_t, places, capacity)     \
-    X(int64_t, wide, capacity)
-
-struct fill {
-    feed_options options;
-    const ps_pack_info *info;
-    channel channels[CHANNELS];
-    masking masking;
-    uint32_t vocab_size;
-    uint32_t capacity;
-    uint32_t room;    /* packs that the arrays have room for */
-    feed_counts count;
-    ps_spans spans;   /* a view of all packs that are kept */
-    bert_batch batch; /* shows the arrays */
-#define MEMBER(type, name, count) type *name;
-    ARRAYS(MEMBER)
-};
 
 fill *fill_open(const feed_options *options)
 {
@@ -185,6 +137,7 @@ ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
                     "it does not declare how large its vocabulary is");
     f->info = info;
     f->capacity = info->capacity;
+    f->pad_id = info->pad_id < f->vocab_size ? info->pad_id : 0;
     r = find_channels(f, err);
     if (r != PS_OK)
         return r;
@@ -192,9 +145,19 @@ ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
                                              : use_masking(f, err);
 }
 
-uint32_t fill_vocab(const fill *f)
+void fill_shape(fill *f, const feed_form *form)
 {
-    return f->vocab_size;
+    f->capacity = form->capacity;
+    f->pad_id = form->pad_id;
+    f->vocab_size = form->vocab_size;
+}
+
+feed_form fill_form(const fill *f)
+{
+    return (feed_form){.capacity = f->capacity,
+                       .pad_id = f->pad_id,
+                       .vocab_size = f->vocab_size,
+                       .types = f->options.types};
 }
 
 /* ---- Room ---- */
@@ -222,8 +185,7 @@ static bool grow_all(fill *f, uint64_t packs, uint64_t capacity)
     return true ARRAYS(GROW);
 }
 
-/* Room for twice as many packs, or one. */
-static ps_result make_room(fill *f, ps_error *err)
+ps_result fill_grow(fill *f, ps_error *err)
 {
     const uint64_t packs = f->room == 0 ? 1 : (uint64_t)f->room * 2;
 
@@ -305,14 +267,12 @@ static void hide_tokens(const fill *f, const ps_pack *pack, uint64_t key)
     }
 }
 
-/* What stands in the padding is nobody's business, so we write it anew. */
-static void write_ghost(const fill *f, const ps_pack *pack)
+void fill_ghost(const fill *f, uint32_t n_tok)
 {
-    const uint32_t pad = f->info->pad_id;
     const uint32_t end = f->spans.n_rows + f->capacity;
 
-    for (uint32_t i = f->spans.n_rows + pack->n_tok; i < end; i++) {
-        f->token[i] = pad < f->vocab_size ? (int32_t)pad : 0;
+    for (uint32_t i = f->spans.n_rows + n_tok; i < end; i++) {
+        f->token[i] = (int32_t)f->pad_id;
         f->type[i] = 0;
     }
 }
@@ -337,6 +297,20 @@ void fill_begin(fill *f)
 {
     f->spans = (ps_spans){.view = PS_VIEW_GHOST};
     f->count = (feed_counts){0};
+    f->totals = (fill_totals){0};
+}
+
+/* Counts what the pack behind those that there are has to learn. */
+static void count_targets(fill *f, const ps_pack *pack)
+{
+    const int32_t *const label = f->label + f->spans.n_rows;
+    const int32_t *const nsp = f->nsp_label + f->spans.n_seq;
+
+    for (uint32_t i = 0; i < pack->n_tok; i++)
+        f->totals.masked += label[i] != PS_NO_LABEL;
+    for (uint32_t i = 0; i < pack->n_seq; i++)
+        f->totals.labelled += nsp[i] >= 0;
+    f->totals.sequences += pack->n_seq;
 }
 
 ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
@@ -345,7 +319,7 @@ ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
     ps_result r = PS_OK;
 
     if (f->spans.n_packs == f->room)
-        r = make_room(f, err);
+        r = fill_grow(f, err);
     if (r == PS_OK)
         r = check_whole(f, pack, err);
     if (r == PS_OK)
@@ -356,7 +330,9 @@ ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
         return r;
     if (f->channels[LABELS].field == NULL)
         hide_tokens(f, pack, key);
-    write_ghost(f, pack);
+    fill_ghost(f, pack->n_tok);
+    count_targets(f, pack);
+    f->pack_row[f->spans.n_packs] = f->spans.n_rows;
     add_spans(f, &spans);
     f->count.tokens += pack->n_tok;
     f->count.packs = f->spans.n_packs;
@@ -383,35 +359,29 @@ static uint32_t list_targets(const fill *f)
 }
 
 /* ps_spans_weights has floats, also where `real` is double, and for rows. */
-static void weigh_targets(const fill *f, uint32_t n)
+static void weigh_targets(const fill *f, const fill_totals *all)
 {
+    const uint32_t n = f->batch.n_mlm;
     uint32_t end;
 
     for (uint32_t first = 0; first < n; first = end) {
-        double among = n;
+        double among = (double)all->masked;
 
         end = first;
         while (end < n && f->mlm_seq[end] == f->mlm_seq[first])
             end++;
         if (f->options.loss == FEED_PER_SEQUENCE)
-            among = (double)(end - first) * (double)f->spans.n_seq;
+            among = (double)(end - first) * (double)all->sequences;
         for (uint32_t i = first; i < end; i++)
             f->mlm_weight[i] = (real)(1 / among);
     }
 }
 
-/* Gives how many have a label. */
-static uint32_t weigh_sequences(const fill *f)
+static void weigh_sequences(const fill *f, const fill_totals *all)
 {
-    const uint32_t n = f->spans.n_seq;
-    uint32_t labelled = 0;
-
-    for (uint32_t i = 0; i < n; i++)
-        labelled += f->nsp_label[i] >= 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < f->spans.n_seq; i++)
         f->nsp_weight[i] =
-            (real)(f->nsp_label[i] < 0 ? 0 : 1 / (double)labelled);
-    return labelled;
+            (real)(f->nsp_label[i] < 0 ? 0 : 1 / (double)all->labelled);
 }
 
 static bert_batch show(const fill *f, uint32_t n_mlm)
@@ -452,13 +422,24 @@ static bert_batch lay_out(fill *f)
     return show(f, list_targets(f));
 }
 
+fill_totals fill_total(const fill *f)
+{
+    return f->totals;
+}
+
+/* No pack may have come to us; then nothing has written the first boundary. */
+void fill_end_among(fill *f, const fill_totals *all)
+{
+    f->cu[f->spans.n_spans] = (int32_t)f->spans.n_rows;
+    f->batch = lay_out(f);
+    weigh_targets(f, all);
+    weigh_sequences(f, all);
+    f->count.targets = (uint32_t)(all->masked + all->labelled);
+}
+
 void fill_end(fill *f)
 {
-    for (uint32_t i = 0; i < f->spans.n_packs; i++)
-        f->pack_row[i] = i * f->capacity;
-    f->batch = lay_out(f);
-    weigh_targets(f, f->batch.n_mlm);
-    f->count.targets = f->batch.n_mlm + weigh_sequences(f);
+    fill_end_among(f, &f->totals);
 }
 
 /* ---- Shares ---- */

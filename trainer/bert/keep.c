@@ -12,6 +12,7 @@
 
 #include "fail.h"
 #include "fresh.h"
+#include "inputs.h"
 
 /* ---- Before anything is read ---- */
 
@@ -23,21 +24,29 @@ static bool look(const char *input, struct stat *st)
 }
 
 /* One that is not there yet can be told by its name alone. */
-static bool is_input(const conf *c, const char *name)
+static bool is_same(const char *name, const char *input)
 {
     struct stat ours, its;
-    bool there = stat(name, &ours) == 0;
 
-    for (uint32_t i = 0; i < c->feed.n_names; i++) {
-        const char *input = c->feed.names[i];
+    return strcmp(input, name) == 0 ||
+           (stat(name, &ours) == 0 && look(input, &its) &&
+            its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
+}
 
-        if (strcmp(input, name) == 0)
-            return true;
-        if (there && look(input, &its) && its.st_dev == ours.st_dev &&
-            its.st_ino == ours.st_ino)
-            return true;
-    }
-    return false;
+/* Of any rank, as far as we can see its files. */
+static bool is_input(const conf *c, const char *name)
+{
+    const uint32_t ranks = c->feed.input == FEED_SHARDS ? c->feed.ranks : 1;
+    bool is = false;
+
+    for (uint32_t rank = 0; rank < ranks && !is; rank++)
+        for (uint32_t i = 0; i < c->feed.n_names && !is; i++) {
+            char *input = inputs_name(&c->feed, i, rank);
+
+            is = input != NULL && is_same(name, input);
+            free(input);
+        }
+    return is;
 }
 
 static int refuse_inputs(const conf *c)
@@ -80,13 +89,31 @@ int keep_try(const conf *c)
 
 /* ---- Checkpoints ---- */
 
+bool keep_room(keep *k, const feed *f)
+{
+    (void)feed_places(f, &k->n_places);
+    k->places = calloc((size_t)k->n_places + 1, sizeof *k->places);
+    return k->places != NULL;
+}
+
+void keep_places(keep *k, const feed *f)
+{
+    uint32_t n;
+    const feed_place *const places = feed_places(f, &n);
+
+    if (n > 0)
+        memcpy(k->places, places, n * sizeof *places);
+}
+
 static checkpoint all_of(const keep *k, bert_model *model, lamb *l)
 {
     return (checkpoint){.settings = k->settings,
                         .numbers = bert_model_numbers(model),
                         .weights = bert_model_weights(model),
                         .mean = lamb_mean(l),
-                        .square = lamb_square(l)};
+                        .square = lamb_square(l),
+                        .places = k->places,
+                        .n_places = k->n_places};
 }
 
 int keep_read(keep *k, bert_model *model, lamb *l)
@@ -120,6 +147,9 @@ void keep_copy(keep *k, const workers *w, bert_model *model, lamb *l)
     workers_copy(w, &k->run, sizeof k->run);
     if (k->run.steps == 0)
         return;
+    workers_copy(w, k->places, k->n_places * sizeof *k->places);
+    if (w->rank > 0 && k->n_places > 0)
+        k->run.place = k->places[w->rank - 1];
     workers_copy(w, c.weights, bytes);
     workers_copy(w, c.mean, bytes);
     workers_copy(w, c.square, bytes);

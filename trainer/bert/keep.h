@@ -19,6 +19,8 @@ typedef struct keep {
     const char *name; /* NULL: nothing is kept */
     char settings[CHECKPOINT_SETTINGS];
     checkpoint_run run; /* as it was after the last whole step */
+    feed_place *places; /* then, of ranks behind the first with own shards */
+    uint32_t n_places;
     uint64_t saved;     /* the steps that are in the file */
     bool failed;        /* the file or the device, and that was told */
 } keep;
@@ -29,6 +31,12 @@ typedef struct keep {
  * is wrong.
  */
 int keep_try(const conf *c);
+
+/* Makes room for all places; false: no memory. */
+bool keep_room(keep *k, const feed *f);
+
+/* Notes where other ranks are behind the feed's batch. */
+void keep_places(keep *k, const feed *f);
 
 /* Goes on from the file, if there is one. */
 int keep_read(keep *k, bert_model *model, lamb *l);

@@ -23,6 +23,9 @@ void report_add(report_step *sum, const report_step *step)
     sum->learnt += step->learnt;
     sum->seconds += step->seconds;
     sum->processor += step->processor;
+    sum->exchange += step->exchange;
+    sum->waited += step->waited;
+    sum->imbalance += step->imbalance;
     sum->steps++;
 }
 
@@ -34,11 +37,16 @@ static void print_json(const report_step *s)
                  ", \"gradient\": %.17g, \"rate\": %.17g, \"packs\": %" PRIu64
                  ", \"tokens\": %" PRIu64 ", \"rows\": %" PRIu64
                  ", \"learnt\": %" PRIu64
-                 ", \"seconds\": %.6f, \"processor\": %.6f}\n",
+                 ", \"seconds\": %.6f, \"processor\": %.6f",
                  s->step, s->sequences, s->loss / s->steps,
                  s->mlm / s->steps, s->nsp / s->steps, s->gradient, s->rate,
                  s->packs, s->tokens, s->rows, s->learnt, s->seconds,
                  s->processor);
+    if (s->exchange > 0)
+        (void)printf(", \"exchange\": %.6f, \"waited\": %.6f"
+                     ", \"imbalance\": %.6f",
+                     s->exchange, s->waited, s->imbalance / s->steps);
+    (void)printf("}\n");
 }
 
 static void print_text(const report_step *s)

@@ -6,25 +6,28 @@
 #include "share.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "fail.h"
 
 struct share {
     uint32_t ranks;
     ps_cost cost;
+    bool pads; /* padding costs as a span of its length */
     uint32_t each; /* packs of a rank that there is room for */
     ps_deal *deal;
     uint64_t *costs; /* of ranks * each packs */
     uint32_t *dealt;
 };
 
-share *share_open(uint32_t ranks, uint32_t hidden)
+share *share_open(const feed_options *options)
 {
     share *s = calloc(1, sizeof *s);
 
     if (s != NULL) {
-        s->ranks = ranks;
-        s->cost = ps_cost_attention(hidden);
+        s->ranks = options->ranks;
+        s->cost = ps_cost_attention(options->hidden);
+        s->pads = options->pads;
     }
     return s;
 }
@@ -65,22 +68,22 @@ static ps_result make_room(share *s, uint32_t each, ps_error *err)
     return PS_OK;
 }
 
-/*
- * Padding is computed as a span, too, so each pack has as many tokens.  That
- * of a full pack has no rows, and begins where the pack ends.
- */
+static uint64_t span_cost(const share *s, uint64_t tokens, uint64_t squares)
+{
+    return s->cost.tokens * tokens + s->cost.squares * squares;
+}
+
+/* A ghost has no segment; that of a full pack has no rows. */
 static void add_costs(const share *s, const bert_batch *batch)
 {
-    for (uint32_t i = 0; i < s->ranks * s->each; i++)
-        s->costs[i] = i < batch->n_packs
-                          ? s->cost.tokens * (uint64_t)batch->capacity
-                          : 0;
+    memset(s->costs, 0, (size_t)s->ranks * s->each * sizeof *s->costs);
     for (uint32_t i = 0; i < batch->n_spans; i++) {
-        const uint64_t n = (uint64_t)(batch->cu[i + 1] - batch->cu[i]);
+        const uint32_t row = (uint32_t)batch->cu[i];
+        const uint32_t n = (uint32_t)(batch->cu[i + 1]) - row;
 
-        if (n > 0)
-            s->costs[(uint32_t)batch->cu[i] / batch->capacity] +=
-                s->cost.squares * n * n;
+        if (n > 0 && (s->pads || batch->segment[row] != 0))
+            s->costs[row / batch->capacity] +=
+                span_cost(s, n, (uint64_t)n * n);
     }
 }
 
@@ -94,6 +97,27 @@ ps_result share_deal(share *s, const bert_batch *batch,
     if (r != PS_OK)
         return r;
     add_costs(s, batch);
+    *ranks = s->dealt;
+    return ps_deal_make(s->deal, s->costs, s->dealt, err);
+}
+
+uint64_t share_cost(const share *s, uint32_t capacity, uint32_t n_tok,
+                    uint64_t squares)
+{
+    const uint64_t ghost = s->pads ? capacity - n_tok : 0;
+
+    return span_cost(s, n_tok + ghost, squares + ghost * ghost);
+}
+
+ps_result share_deal_costs(share *s, const uint64_t *costs, uint32_t n,
+                           const uint32_t **ranks, ps_error *err)
+{
+    ps_result r = make_room(s, n / s->ranks + (n % s->ranks > 0), err);
+
+    if (r != PS_OK)
+        return r;
+    for (uint32_t i = 0; i < s->ranks * s->each; i++)
+        s->costs[i] = i < n ? costs[i] : 0;
     *ranks = s->dealt;
     return ps_deal_make(s->deal, s->costs, s->dealt, err);
 }

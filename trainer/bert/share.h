@@ -11,12 +11,13 @@
 #define BERT_SHARE_H
 
 #include "batch.h"
+#include "feed.h"
 #include "packstream.h"
 
 typedef struct share share;
 
-/* For a model of this width.  NULL: no memory. */
-share *share_open(uint32_t ranks, uint32_t hidden);
+/* For these ranks and a model of this width.  NULL: no memory. */
+share *share_open(const feed_options *options);
 void share_free(share *s);
 
 /*
@@ -25,5 +26,15 @@ void share_free(share *s);
  */
 PS_MUST_CHECK ps_result share_deal(share *s, const bert_batch *batch,
                                    const uint32_t **ranks, ps_error *err);
+
+/*
+ * The same of packs that lie elsewhere, each of so many sequences' squared
+ * lengths: what one costs, and which rank each of so many goes to.
+ */
+uint64_t share_cost(const share *s, uint32_t capacity, uint32_t n_tok,
+                    uint64_t squares);
+PS_MUST_CHECK ps_result share_deal_costs(share *s, const uint64_t *costs,
+                                         uint32_t n, const uint32_t **ranks,
+                                         ps_error *err);
 
 #endif /* BERT_SHARE_H */

@@ -124,13 +124,16 @@ static int agree(training *t, int status, uint64_t digest)
 static void sum_losses(training *t)
 {
     report_step *const s = &t->unprinted;
-    double sums[] = {s->loss, s->mlm, s->nsp, s->processor};
+    double sums[] = {s->loss, s->mlm, s->nsp, s->processor, s->exchange,
+                     s->waited};
 
-    workers_sum(&t->workers, sums, 4);
+    workers_sum(&t->workers, sums, 6);
     s->loss = sums[0];
     s->mlm = sums[1];
     s->nsp = sums[2];
     s->processor = sums[3];
+    s->exchange = sums[4] / t->workers.ranks;
+    s->waited = sums[5] / t->workers.ranks;
     if (t->workers.rank > 0)
         *s = (report_step){0};
 }
@@ -176,6 +179,7 @@ static void settle_good(training *t, const bert_results *r)
         t->idle += t->asked[i].idle;
     }
     t->keep.run = t->asked[r->steps - 1].run;
+    keep_places(&t->keep, t->feed);
 }
 
 /*
@@ -264,6 +268,12 @@ static int share_out(training *t)
     return stop_remember() ? STATUS_OK : complain("no memory for signals");
 }
 
+/* As far as this rank can see. */
+static bool exchanges(const conf *c)
+{
+    return c->exchange >= 0 || c->feed.input != FEED_SHARED;
+}
+
 /*
  * -1, or the status to exit with.  What is wrong with the options of all ranks
  * is told once, and so is that they are not the same.
@@ -275,7 +285,7 @@ static int parse(training *t, int argc, char **argv)
 
     say_hold(true);
     status = conf_parse(&t->conf, argc, argv);
-    why = workers_open(&t->workers);
+    why = workers_open(&t->workers, exchanges(&t->conf));
     if (why != NULL) {
         say_hold(false);
         return complain(why);
@@ -288,10 +298,39 @@ static int parse(training *t, int argc, char **argv)
     return t->workers.rank == 0 ? conf_help() : STATUS_OK;
 }
 
+/*
+ * Where machines differ, a name may be a pipe for the first rank alone: it
+ * decides, and the others may not have asked for what an exchange takes.
+ */
+static int settle_input(training *t)
+{
+    feed_input *const input = &t->conf.feed.input;
+    const bool asked = exchanges(&t->conf);
+
+    workers_copy(&t->workers, input, sizeof *input);
+    if (is_alone(t) || (*input == FEED_SHARED && t->conf.exchange < 0))
+        return STATUS_OK;
+    if (*input == FEED_SHARED)
+        say(CONF_PROGRAM, "--exchange is for a stream that the first rank "
+            "reads, or shards with a %%d for the rank in their names");
+    else if (!asked)
+        say(CONF_PROGRAM, "%s: the first rank has a pipe there: say "
+            "--exchange to all", t->conf.feed.names[0]);
+    if (*input == FEED_SHARED || !asked)
+        return STATUS_USAGE;
+    return t->workers.has_second
+               ? STATUS_OK
+               : complain("this MPI lets one thread talk at a time, and ranks "
+                          "that exchange packs have two that do "
+                          "(MPI_THREAD_MULTIPLE)");
+}
+
 static int prepare(training *t)
 {
-    int status = share_out(t);
+    int status = settle_input(t);
 
+    if (status == STATUS_OK)
+        status = share_out(t);
     if (status == STATUS_OK)
         status = open_device(t);
     if (status == STATUS_OK)
@@ -305,23 +344,35 @@ static int prepare(training *t)
 
 static int open_feed(training *t)
 {
-    const ps_pack_info *info;
     ps_error err;
     ps_result r;
 
     stop_allow();
     r = feed_open(&t->feed, &t->conf.feed, &err);
     stop_forbid();
+    return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
+}
+
+/* All ranks have opened what they read. */
+static int join_feed(training *t)
+{
+    uint32_t capacity;
+    ps_error err;
+    ps_result r;
+
+    stop_allow();
+    r = feed_join(t->feed, &t->workers, &err);
+    stop_forbid();
     if (r != PS_OK)
         return complain_feed(t, &err);
-    info = feed_info(t->feed);
+    capacity = feed_shape(t->feed)->capacity;
     if (t->conf.model.positions == 0)
-        t->conf.model.positions = info->capacity;
-    if (t->conf.model.positions >= info->capacity)
+        t->conf.model.positions = capacity;
+    if (t->conf.model.positions >= capacity)
         return STATUS_OK;
     say(CONF_PROGRAM,
         "%s: packs of %" PRIu32 " tokens, and only %" PRIu32 " positions",
-        feed_name(t->feed), info->capacity, t->conf.model.positions);
+        feed_name(t->feed), capacity, t->conf.model.positions);
     return STATUS_USAGE;
 }
 
@@ -362,7 +413,7 @@ static int open_model(training *t)
 {
     bert_config config = t->conf.model;
 
-    config.vocab_size = feed_vocab(t->feed);
+    config.vocab_size = feed_shape(t->feed)->vocab_size;
     t->model = bert_model_open(t->device, &config, t->conf.seed);
     if (t->model == NULL)
         return complain_memory(t, "no memory for such a model");
@@ -372,7 +423,8 @@ static int open_model(training *t)
     bert_model_watch(t->model, sum_bucket, t);
     conf_settings(&t->conf, &config, t->keep.settings,
                   sizeof t->keep.settings);
-    return STATUS_OK;
+    return keep_room(&t->keep, t->feed) ? STATUS_OK
+                                        : complain("no memory for places");
 }
 
 static int resume(training *t)
@@ -459,7 +511,10 @@ static int one_step(training *t)
                         .packs = n.packs,
                         .tokens = n.tokens,
                         .rows = n.rows,
-                        .learnt = n.sequences};
+                        .learnt = n.sequences,
+                        .exchange = feed_time(t->feed).exchange,
+                        .waited = feed_time(t->feed).waited,
+                        .imbalance = feed_time(t->feed).imbalance};
     int status;
 
     step.rate = schedule_rate(&t->conf.rate, step.sequences);
@@ -544,11 +599,12 @@ static int finish(training *t, int status)
 
 static void close_all(training *t)
 {
+    feed_free(t->feed); /* a thread of it may talk to other ranks */
     workers_close(&t->workers);
     lamb_free(t->lamb);
     bert_model_free(t->model);
     bert_device_close(t->device);
-    feed_free(t->feed);
+    free(t->keep.places);
 }
 
 int main(int argc, char **argv)
@@ -564,9 +620,13 @@ int main(int argc, char **argv)
     status = prepare(&t);
     if (status == STATUS_OK)
         status = open_feed(&t);
-    if (status == STATUS_OK)
-        status = open_model(&t);
     status = agree(&t, status, 0);
+    if (status == STATUS_OK) {
+        status = join_feed(&t);
+        if (status == STATUS_OK)
+            status = open_model(&t);
+        status = agree(&t, status, 0);
+    }
     if (status == STATUS_OK)
         status = resume(&t);
     if (status == STATUS_OK)

@@ -21,18 +21,24 @@
 #include "real.h"
 
 typedef struct workers_sums workers_sums;
+typedef struct workers_second workers_second;
 
 typedef struct workers {
     uint32_t rank;      /* ours, below... */
     uint32_t ranks;     /* ...this number, from 1 */
     workers_sums *sums; /* those that were begun; NULL: there is one rank */
+    workers_second *second; /* what the second threads talk by... */
+    bool has_second;        /* ...if MPI lets two threads talk */
 } workers;
 
 /* How many processes a launcher says that it has started; 0: there is none. */
 long workers_launched(void);
 
-/* NULL, or why not. */
-const char *workers_open(workers *w);
+/*
+ * NULL, or why not.  `second`: each rank wants a second thread that talks to
+ * those of the others, beside the first one; w->has_second: it may.
+ */
+const char *workers_open(workers *w, bool second);
 
 /* All of them end together. */
 void workers_close(workers *w);
@@ -59,5 +65,30 @@ typedef struct workers_verdict {
 
 /* A status of 0 is no failure, and none is below. */
 workers_verdict workers_agree(const workers *w, int status, uint64_t digest);
+
+/*
+ * For the second threads alone, which take no processor while they wait.
+ *
+ * Gathers `bytes` of each rank, in their order; ours are there already.
+ */
+void workers_gather(const workers *w, void *all, size_t bytes);
+
+/*
+ * How many numbers go to each rank, or come from it, and where they begin.  No
+ * number is below 0, and all that begin and end do so below 2^31.
+ */
+typedef struct workers_parts {
+    int *count;
+    int *begin;
+} workers_parts;
+
+/* Gathers so many items of each rank; ours are there already. */
+void workers_gather_parts(const workers *w, void *all,
+                          const workers_parts *parts, size_t item_bytes);
+
+/* Sends each rank its part of `from`, and gets one of each. */
+void workers_trade(const workers *w, const int32_t *from,
+                   const workers_parts *sent, int32_t *to,
+                   const workers_parts *got);
 
 #endif /* BERT_WORKERS_H */

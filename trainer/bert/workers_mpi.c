@@ -6,7 +6,9 @@
 #include "workers.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define PENDING_MAX 64              /* sums at a time */
 #define PIECE_MAX ((size_t)1 << 28) /* numbers of a sum, bytes of a copy */
@@ -22,7 +24,24 @@ struct workers_sums {
     int n;
 };
 
-const char *workers_open(workers *w)
+struct workers_second {
+    MPI_Comm ranks; /* the same, but what the first threads say is not heard */
+};
+
+/* What all ranks do together comes before what may fail in one. */
+static workers_second *open_second(void)
+{
+    workers_second *second;
+    MPI_Comm ranks;
+
+    (void)MPI_Comm_dup(MPI_COMM_WORLD, &ranks);
+    second = calloc(1, sizeof *second);
+    if (second != NULL)
+        second->ranks = ranks;
+    return second;
+}
+
+const char *workers_open(workers *w, bool second)
 {
     int rank = 0, ranks = 1, level;
 
@@ -30,7 +49,9 @@ const char *workers_open(workers *w)
     /* Without mpirun MPI_Init would start a process for a world of its own. */
     if (workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
         return NULL;
-    (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    (void)MPI_Init_thread(NULL, NULL,
+                          second ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
+                          &level);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks == 1 && workers_launched() > 1)
@@ -38,7 +59,10 @@ const char *workers_open(workers *w)
     *w = (workers){.rank = (uint32_t)rank,
                    .ranks = (uint32_t)ranks,
                    .sums = calloc(1, sizeof *w->sums)};
-    return w->sums != NULL ? NULL : "no memory";
+    w->second = ranks > 1 ? open_second() : NULL;
+    w->has_second = level == MPI_THREAD_MULTIPLE;
+    return w->sums != NULL && (ranks == 1 || w->second != NULL)
+               ? NULL : "no memory";
 }
 
 static bool is_open(void)
@@ -52,8 +76,12 @@ static bool is_open(void)
 
 void workers_close(workers *w)
 {
+    if (is_open() && w->second != NULL)
+        (void)MPI_Comm_free(&w->second->ranks);
     if (is_open())
         (void)MPI_Finalize();
+    free(w->second);
+    w->second = NULL;
     free(w->sums);
     w->sums = NULL;
 }
@@ -122,4 +150,63 @@ workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
     return (workers_verdict){.first = (uint32_t)(least[0] >> 32),
                              .status = (int)(least[0] & UINT32_MAX),
                              .same = least[1] == ~least[2]};
+}
+
+/* ---- Second threads ---- */
+
+#define LOOKS 20      /* before we sleep */
+#define NAP 50000     /* nanoseconds */
+
+/*
+ * MPI_Wait would take the processor that the first thread computes on, so we
+ * look whether it is done, and sleep.
+ */
+static void wait_for(MPI_Request *request)
+{
+    const struct timespec nap = {.tv_nsec = NAP};
+    int done = 0;
+
+    for (int looks = 0; !done; looks++) {
+        (void)MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done && looks < LOOKS)
+            (void)sched_yield();
+        else if (!done)
+            (void)nanosleep(&nap, NULL);
+    }
+}
+
+void workers_gather(const workers *w, void *all, size_t bytes)
+{
+    MPI_Request request;
+
+    (void)MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, (int)bytes,
+                         MPI_BYTE, w->second->ranks, &request);
+    wait_for(&request);
+}
+
+void workers_gather_parts(const workers *w, void *all,
+                          const workers_parts *parts, size_t item_bytes)
+{
+    MPI_Request request;
+    MPI_Datatype item;
+
+    (void)MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item);
+    (void)MPI_Type_commit(&item);
+    (void)MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all,
+                          parts->count, parts->begin, item, w->second->ranks,
+                          &request);
+    wait_for(&request);
+    (void)MPI_Type_free(&item);
+}
+
+void workers_trade(const workers *w, const int32_t *from,
+                   const workers_parts *sent, int32_t *to,
+                   const workers_parts *got)
+{
+    MPI_Request request;
+
+    (void)MPI_Ialltoallv(from, sent->count, sent->begin, MPI_INT32_T, to,
+                         got->count, got->begin, MPI_INT32_T,
+                         w->second->ranks, &request);
+    wait_for(&request);
 }

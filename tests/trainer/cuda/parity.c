@@ -148,9 +148,10 @@ static void compare(const pupil *a, const pupil *b, worst *w)
 /* The batches of a file, through both; false if they drift apart. */
 static bool run(feed *f, double dropout, int steps, double near)
 {
-    const bert_config config = {.vocab_size = feed_vocab(f), .hidden = 32,
-                                .layers = 2, .heads = 2, .intermediate = 72,
-                                .positions = feed_info(f)->capacity,
+    const bert_config config = {.vocab_size = feed_shape(f)->vocab_size,
+                                .hidden = 32, .layers = 2, .heads = 2,
+                                .intermediate = 72,
+                                .positions = feed_shape(f)->capacity,
                                 .types = 2, .dropout = dropout};
     char why[200] = "no memory";
     pupil a, b;

@@ -1,0 +1,95 @@
+/*
+ * exchange-packs.c - which sequences ranks learn from.
+ *
+ *     exchange-packs PACKS NAME...
+ *
+ * Makes batches of so many packs in each way that there is to exchange them,
+ * and prints for each sequence of a rank's: the way, the batch, and a digest of
+ * all that there is to learn from it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "feed.h"
+#include "inputs.h"
+#include "workers.h"
+
+/* Tokens, types, the next-sentence label, and masked tokens from `mlm` on. */
+static uint64_t digest_of(const bert_batch *b, uint32_t seq, uint32_t span,
+                          uint32_t *mlm)
+{
+    const int32_t row = b->cu[span];
+    const size_t bytes = (size_t)(b->cu[span + 1] - row) * sizeof *b->token;
+    uint64_t digest = XXH3_64bits(b->token + row, bytes);
+
+    digest = XXH3_64bits_withSeed(b->type + row, bytes, digest);
+    digest = XXH3_64bits_withSeed(b->nsp_label + seq, sizeof *b->nsp_label,
+                                  digest);
+    for (; *mlm < b->n_mlm && b->mlm_row[*mlm] < b->cu[span + 1]; ++*mlm) {
+        const int32_t masked[] = {b->mlm_row[*mlm] - row,
+                                  b->mlm_label[*mlm]};
+
+        digest = XXH3_64bits_withSeed(masked, sizeof masked, digest);
+    }
+    return digest;
+}
+
+static void print(const char *how, uint64_t number, const bert_batch *b)
+{
+    uint32_t seq = 0, mlm = 0;
+
+    for (uint32_t i = 0; i < b->n_spans; i++)
+        if (b->cu[i + 1] > b->cu[i] && b->segment[b->cu[i]] != 0) {
+            (void)printf("%s %" PRIu64 " %016" PRIx64 "\n", how, number,
+                         digest_of(b, seq, i, &mlm));
+            seq++;
+        }
+}
+
+static void list(feed_options *options, const workers *w, const char *how)
+{
+    uint64_t number = 0;
+    feed *f;
+    ps_error err = {.text = ""};
+    ps_result r = feed_open(&f, options, &err);
+
+    if (r == PS_OK)
+        r = feed_join(f, w, &err);
+    while (r == PS_OK && (r = feed_next(f, &err)) == PS_OK)
+        print(how, number++, feed_batch(f));
+    if (r != PS_END) {
+        (void)fprintf(stderr, "exchange-packs: %s: %s\n", feed_name(f),
+                      err.text);
+        exit(1);
+    }
+    feed_free(f);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const ways[] = {"balance", "padded", "none"};
+    feed_options options = {.names = (const char *const *)argv + 2,
+                            .n_names = (uint32_t)(argc - 2),
+                            .epochs = 1,
+                            .packs = (uint32_t)strtoul(argv[1], NULL, 10),
+                            .types = 2,
+                            .mask_share = -1,
+                            .hidden = 16};
+    workers w;
+
+    if (workers_open(&w, true) != NULL ||
+        inputs_tell(options.names, options.n_names, &options.input) != NULL)
+        return 1;
+    options.rank = w.rank;
+    options.ranks = w.ranks;
+    for (int i = 0; i < 3; i++) {
+        options.exchange = (feed_exchange)i;
+        list(&options, &w, ways[i]);
+    }
+    workers_close(&w);
+    return fflush(stdout) == 0 ? 0 : 1;
+}

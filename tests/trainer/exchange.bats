@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# exchange.bats - ranks exchange packs that not all of them read.
+#
+# SPDX-License-Identifier: MIT
+
+# Each test is a process with variables of its own; bats sets stderr.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../support/helpers
+load text
+load ranks
+
+setup() {
+    start_ranks
+    skip_without_mpi
+}
+
+# uneven: three shards, with as many packs as there are, a few, and as many
+# sequences as there are in packs of their own.
+uneven() {
+    cp x.pks u.0.pks
+    text 20 | sequences --short=1 | records | packstream -q -L 32 >u.1.pks
+    packs --depth=1 >u.2.pks
+}
+
+# one_message TEXT: the last run said that, and nothing else.
+one_message() {
+    [ "$(grep '^bert-train: ' <<<"$stderr")" = "bert-train: $1" ]
+}
+
+@test "each sequence goes to one rank, and batches are the same every way" {
+    uneven
+    list=${abs_top_builddir:?}/tests/trainer/exchange-packs
+    ranks 3 sh -c "$list 12 u.%d.pks >\$OMPI_COMM_WORLD_RANK"
+    sort 0 1 2 >some
+    for how in balance padded none; do
+        sed -n "s/^$how //p" some >"$how"
+    done
+    cmp balance padded
+    cmp balance none
+    for i in 0 1 2; do
+        "$list" 12 "u.$i.pks"
+    done | sed -n 's/^balance [0-9]* //p' | sort >input
+    [ "$(wc -l <input)" -gt 800 ]
+    cut -d ' ' -f 2 balance | sort | cmp - input
+}
+
+@test "shards are learnt from as what packdeal made them of" {
+    packdeal -n 3 -b 4 -o 'x.%d.pks' x.pks
+    train --packs=12 --epochs=2 --dropout=0 x.pks >one
+    for how in balance padded none; do
+        ranks 3 "${small[@]}" --packs=12 --epochs=2 --dropout=0 \
+            --exchange="$how" 'x.%d.pks' >some
+        same_curve one some
+        grep -q '"imbalance": 1' some
+    done
+    packs --depth=1 >d.pks
+    packdeal -n 2 -b 4 -o 'd.%d.pks' d.pks
+    train --sequences=8 --dropout=0 d.pks >one
+    ranks 2 "${small[@]}" --sequences=8 --dropout=0 'd.%d.pks' >some
+    same_curve one some
+}
+
+@test "a stream of the first rank is learnt from as by one" {
+    train --packs=10 --epochs=1 --dropout=0.3 x.pks >one
+    ranks 3 "${small[@]}" --packs=10 --dropout=0.3 <x.pks >some
+    same_curve one some
+    mkfifo in
+    cat x.pks >in &
+    ranks 2 "${small[@]}" --packs=10 --dropout=0.3 --exchange=none in >some
+    same_curve one some
+}
+
+# At the end of an epoch one shard is left, and then none.
+@test "uneven shards: the same batches, and a run goes on where it was" {
+    uneven
+    options=(--packs=7 --epochs=2)
+    ranks 3 "${small[@]}" "${options[@]}" --exchange=none 'u.%d.pks' >all
+    ranks 3 "${small[@]}" "${options[@]}" --save=part --steps=60 \
+        'u.%d.pks' >some
+    run -64 --separate-stderr ranks 2 "${small[@]}" "${options[@]}" \
+        --save=part --resume 'u.%d.pks'
+    one_message 'part: saved with shards=3, not with shards=2'
+    run -64 --separate-stderr train "${options[@]}" --save=part --resume x.pks
+    one_message 'part: saved with shards=3, which is missing'
+    for steps in 125 1000; do
+        ranks 3 "${small[@]}" "${options[@]}" --save=part --resume \
+            --steps="$steps" 'u.%d.pks' >>some
+    done
+    same_curve all some
+}
+
+@test "what ranks kept of a stream, one goes on with, and the other way" {
+    train --packs=10 x.pks >all
+    ranks 2 "${small[@]}" --packs=10 --save=part --steps=9 <x.pks >some
+    train --packs=10 --save=part --resume --steps=14 x.pks >>some
+    ranks 2 "${small[@]}" --packs=10 --save=part --resume <x.pks >>some
+    same_curve all some
+}
+
+# The reader of the next step is waiting when the last one is made.
+@test "a run ends while its stream waits" {
+    mkfifo in
+    exec 9<>in
+    head -c 30000 x.pks >&9 &
+    ranks 2 "${small[@]}" --packs=5 --steps=3 in >some
+    [ "$(wc -l <some)" -eq 3 ]
+    exec 9>&-
+}
+
+@test "a shard that is damaged ends all ranks, with one message" {
+    cp x.pks d.0.pks
+    head -c 50000 x.pks >d.1.pks
+    run -1 --separate-stderr ranks 3 "${small[@]}" --packs=9 --save=part \
+        'd.%d.pks'
+    [[ $stderr == *'bert-train: d.2.pks: No such file'* ]]
+    cp x.pks d.2.pks
+    run -65 --separate-stderr ranks 3 "${small[@]}" --packs=9 --save=part \
+        'd.%d.pks'
+    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *'bert-train: d.1.pks: '* ]]
+    steps=$(number part 32 8)
+    [ "$steps" -gt 5 ]
+    [ "${#lines[@]}" -eq "$steps" ]
+}
+
+# fault WHAT STATUS MESSAGE: MPI does that in rank 1, and the run ends so.
+fault() {
+    run "-$2" --separate-stderr ranks 2 env MPI_FAULT="$1" \
+        LD_PRELOAD="${abs_top_builddir:?}/tests/trainer/.libs/mpi-faults.so" \
+        "${small[@]}" --packs=8 'x.%d.pks'
+    grep '^bert-train: ' <<<"$stderr"
+    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *"bert-train: "$3* ]]
+}
+
+@test "what comes from other ranks is checked" {
+    packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
+    fault trade 65 'x.0.pks: pack * of a batch came from rank 1 as another one'
+    fault offer 65 'x.0.pks: rank 1 has 1000000 packs more for a batch'
+    fault table 65 'x.0.pks: rank 1 has a pack of * sequences and 1000 tokens'
+}
+
+@test "an MPI for one thread is refused" {
+    packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
+    fault level 1 'this MPI lets one thread talk at a time'
+}
+
+@test "ranks with other packs, and names that say nothing, are refused" {
+    cp x.pks o.0.pks
+    text | sequences --short=1 | records | packstream -q -L 64 >o.1.pks
+    run -64 --separate-stderr ranks 2 "${small[@]}" 'o.%d.pks'
+    one_message 'o.1.pks: packs of 64 tokens below 60, while the first rank has packs of 32 tokens below 60'
+    run -64 --separate-stderr ranks 2 "${small[@]}" --exchange=none x.pks
+    [[ $stderr == *'bert-train: --exchange is for a stream'* ]]
+    mkfifo p.0
+    cp x.pks p.1
+    run -64 --separate-stderr ranks 2 sh -c \
+        "exec ${small[*]} p.\$OMPI_COMM_WORLD_RANK"
+    [[ $stderr == *'bert-train: p.1: the first rank has a pipe there'* ]]
+    run -64 --separate-stderr ranks 2 "${small[@]}" --packs=1 'o.%d.pks'
+    one_message 'o.%d.pks: --packs=1 is less than one for each of 2 ranks with shards of their own'
+    run -64 --separate-stderr train 'o.%d.pks' x.pks
+    one_message 'x.pks: has no %d for the rank in its name, as others have'
+}
+
+@test "one rank reads its shard, and nothing is written to one" {
+    cp x.pks o.0.pks
+    train --packs=10 --steps=3 x.pks | sed 's/, "seconds.*//' >one
+    train --packs=10 --steps=3 'o.%d.pks' | sed 's/, "seconds.*//' | cmp one -
+    cp x.pks o.1.pks
+    run -64 --separate-stderr ranks 2 "${small[@]}" --save=o.1.pks 'o.%d.pks'
+    one_message 'o.1.pks: is an input, and --save would write to it'
+}

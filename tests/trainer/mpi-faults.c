@@ -1,0 +1,86 @@
+/*
+ * mpi-faults.c - an MPI that rank 1 cannot rely on; for LD_PRELOAD.
+ *
+ * MPI_FAULT says what goes wrong there:
+ *
+ *   level  it lets one thread talk at a time, in all ranks
+ *   offer  rank 1 offers a million packs, once
+ *   table  its first pack has 1000 tokens
+ *   trade  a bit of what it sends is another one
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where an offer has its packs, and a row of the table its tokens. */
+#define OFFER_PACKS 16
+#define ROW_TOKENS 4
+
+static int is_ours(const char *what, MPI_Comm comm)
+{
+    const char *fault = getenv("MPI_FAULT");
+    int rank;
+
+    (void)MPI_Comm_rank(comm, &rank);
+    return rank == 1 && fault != NULL && strcmp(fault, what) == 0;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *level)
+{
+    const char *fault = getenv("MPI_FAULT");
+    const int result = PMPI_Init_thread(argc, argv, wanted, level);
+
+    if (fault != NULL && strcmp(fault, "level") == 0)
+        *level = MPI_THREAD_SERIALIZED;
+    return result;
+}
+
+/* The first of them is no offer, but tells what packs are like. */
+int MPI_Iallgather(const void *from, int n_from, MPI_Datatype type_from,
+                   void *to, int n, MPI_Datatype type, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    const uint64_t packs = 1000000;
+    static int calls;
+
+    if (is_ours("offer", comm) && ++calls == 2)
+        memcpy((char *)to + n + OFFER_PACKS, &packs, sizeof packs);
+    return PMPI_Iallgather(from, n_from, type_from, to, n, type, comm,
+                           request);
+}
+
+int MPI_Iallgatherv(const void *from, int n_from, MPI_Datatype type_from,
+                    void *to, const int *n, const int *begin,
+                    MPI_Datatype type, MPI_Comm comm, MPI_Request *request)
+{
+    const uint32_t tokens = 1000;
+    int bytes;
+
+    (void)MPI_Type_size(type, &bytes);
+    if (is_ours("table", comm))
+        memcpy((char *)to + (size_t)begin[1] * (size_t)bytes + ROW_TOKENS,
+               &tokens, sizeof tokens);
+    return PMPI_Iallgatherv(from, n_from, type_from, to, n, begin, type, comm,
+                            request);
+}
+
+int MPI_Ialltoallv(const void *from, const int *n_from, const int *begin_from,
+                   MPI_Datatype type_from, void *to, const int *n,
+                   const int *begin, MPI_Datatype type, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    static unsigned char changed[1 << 20];
+    const size_t bytes =
+        ((size_t)begin_from[1] + (size_t)n_from[1]) * sizeof(int32_t);
+
+    if (is_ours("trade", comm) && bytes <= sizeof changed) {
+        memcpy(changed, from, bytes);
+        changed[0] ^= 1;
+        from = changed;
+    }
+    return PMPI_Ialltoallv(from, n_from, begin_from, type_from, to, n, begin,
+                           type, comm, request);
+}
