@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "packs.h"
+#include "plan.h"
 #include "tokens.h"
 
 #ifdef __cplusplus
@@ -103,6 +104,12 @@ typedef struct ps_packer_options {
     ps_write_hook *write; /* takes the stream, if not NULL; `fd` is not used
                              then.  With threads, one of these calls it */
     void *write_context;
+    const ps_histogram *learn_from; /* lengths up to L that are expected, as
+                           of the corpus of which this is a part: AUTO has
+                           scores from the first pack on that are right for
+                           them, and they choose the depth in place of the
+                           first sequences.  The caller's, read by the call
+                           that it is given to.  NULL: nothing is known */
 } ps_packer_options;
 
 /*
@@ -116,7 +123,7 @@ PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
 /*
  * The most memory in bytes that a packer with these options allocates,
  * whatever the input, with what of its payloads stays in the blocks of a
- * reader; but the table of frames is only counted if max_frames bounds it.
+ * reader, and with the histogram to learn from; but the table of frames is only counted if max_frames bounds it.
  * UINT64_MAX for what ps_packer_check refuses, and if it is more than that.
  */
 uint64_t ps_packer_memory(const ps_schema *schema,
@@ -131,9 +138,9 @@ typedef struct ps_packer ps_packer;
 
 /*
  * Starts a pack stream on `fd` for sequences of `schema`, which is copied.
- * With PS_DEPTH_AUTO the stream starts later: when the first W sequences
- * have come, when they have waited as long as they may or fill max_bytes, or
- * with PS_FLUSH_DRAIN or PS_FLUSH_FINISH.
+ * With PS_DEPTH_AUTO and nothing to learn from the stream starts later: when
+ * the first W sequences have come, when they have waited as long as they may
+ * or fill max_bytes, or with PS_FLUSH_DRAIN or PS_FLUSH_FINISH.
  * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a record above PS_MAX_RECORD_BYTES),
  * _MEMORY, _IO.
  */

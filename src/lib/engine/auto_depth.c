@@ -62,6 +62,7 @@ typedef struct simulation {
     ps_engine_options options; /* but for the depth */
     uint32_t sequences;
     uint64_t *up_to; /* sequences of a length of the histogram or before */
+    unsigned shift;  /* so many bits are not drawn, if there are too many */
 } simulation;
 
 /* The delay bears on a smaller window as on the real one. */
@@ -98,11 +99,13 @@ uint64_t ps_depth_bytes(const ps_engine_options *o, uint32_t sequences)
 
 /* ---- A run ---- */
 
-/* A length at random; there are below 2^32 sequences. */
+/* A length at random. */
 static uint32_t draw(const simulation *s, uint64_t *state)
 {
     uint64_t number =
-        ps_random_below(state, ps_histogram_sequences(s->histogram));
+        ps_random_below(state,
+                        ps_histogram_sequences(s->histogram) >> s->shift)
+        << s->shift;
     size_t low = 0;
     size_t high = ps_histogram_size(s->histogram) - 1;
 
@@ -254,6 +257,8 @@ ps_result ps_depth_choose(const ps_histogram *histogram,
         sequences += ps_histogram_count(histogram, i);
         s.up_to[i] = sequences;
     }
+    while (sequences >> s.shift > UINT32_MAX)
+        s.shift++;
     r = choose(&s, depth, err);
     free(s.up_to);
     if (sequences < FEW && *depth < USUAL_DEPTH)

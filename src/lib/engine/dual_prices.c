@@ -62,6 +62,14 @@
 #define MEMORY_WINDOWS 512
 #define MIN_COUNT 0x1p-10
 
+/*
+ * A histogram counts for no more windows than these; and no longer if the
+ * first window differs from it by more than so many times what chance
+ * explains: one of another stream costs more than it helps.
+ */
+#define EXPECTED_WINDOWS 64.0
+#define MISFIT 8.0
+
 /* More are never counted. */
 #define MAX_COUNT 9007199254740992.0 /* 2^53 */
 
@@ -161,6 +169,67 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 }
 
 /* ---- Learning ---- */
+
+/* Counts below the least become 0. */
+static void scale_counts(ps_dual_prices *p, double factor)
+{
+    p->total = 0;
+    for (uint32_t u = 1; u <= p->units.count; u++) {
+        p->count[u] *= factor;
+        if (p->count[u] < MIN_COUNT)
+            p->count[u] = 0;
+        p->total += p->count[u];
+    }
+}
+
+void ps_dual_prices_expect(ps_dual_prices *p, const ps_histogram *h)
+{
+    double max = EXPECTED_WINDOWS * (double)p->window_size;
+
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        uint32_t length = ps_histogram_length(h, i);
+
+        if (length < p->capacity)
+            p->count[ps_units_round(&p->units, length)] +=
+                (double)ps_histogram_count(h, i);
+    }
+    scale_counts(p, fmin(max / (double)ps_histogram_sequences(h), 1));
+}
+
+/*
+ * How much a window differs from the stream, as a multiple of what chance
+ * explains: the statistic of Cramer and von Mises over its expectation.
+ */
+static double window_variation(const ps_dual_prices *p)
+{
+    double below = 0;
+    double recent_below = 0;
+    double off = 0;
+    double expected = 0;
+
+    for (uint32_t u = 1; u <= p->units.count; u++) {
+        double share = p->count[u] / p->total;
+        double d;
+
+        below += share;
+        recent_below += p->recent[u] / p->recent_total;
+        d = recent_below - below;
+        off += share * d * d;
+        expected += share * below * (1 - below);
+    }
+    return expected > ROUNDING ? off * p->recent_total / expected : 1;
+}
+
+/* What was expected is given up if what came is not at all like it. */
+static void check_expected(ps_dual_prices *p)
+{
+    if (p->total <= p->recent_total || p->recent_total <= 0 ||
+        window_variation(p) <= MISFIT)
+        return;
+    memcpy(p->count, p->recent,
+           ((size_t)p->units.count + 1) * sizeof *p->count);
+    p->total = p->recent_total;
+}
 
 /* The window, and the sequences that are expected. */
 static void set_demand(ps_dual_prices *p)
@@ -268,6 +337,8 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
     uint64_t more;
     ps_result r = PS_OK;
 
+    if (!p->known)
+        check_expected(p);
     if (p->total > 0) {
         set_demand(p);
         r = learn_cut(p, work < MAX_WORK ? work : MAX_WORK, err);
@@ -275,15 +346,8 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
     find_pairs(p);
 
     /* Older counts fade. */
-    if (p->total > (double)MEMORY_WINDOWS * p->window_size) {
-        p->total = 0;
-        for (uint32_t u = 1; u <= p->units.count; u++) {
-            p->count[u] /= 2;
-            if (p->count[u] < MIN_COUNT)
-                p->count[u] = 0;
-            p->total += p->count[u];
-        }
-    }
+    if (p->total > (double)MEMORY_WINDOWS * p->window_size)
+        scale_counts(p, 0.5);
     find_mean(p);
 
     /* When to learn again. */
@@ -299,30 +363,6 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 }
 
 /* ---- Prices in use ---- */
-
-/*
- * How much a window differs from the stream, as a multiple of what chance
- * explains: the statistic of Cramer and von Mises over its expectation.
- */
-static double window_variation(const ps_dual_prices *p)
-{
-    double below = 0;
-    double recent_below = 0;
-    double off = 0;
-    double expected = 0;
-
-    for (uint32_t u = 1; u <= p->units.count; u++) {
-        double share = p->count[u] / p->total;
-        double d;
-
-        below += share;
-        recent_below += p->recent[u] / p->recent_total;
-        d = recent_below - below;
-        off += share * d * d;
-        expected += share * below * (1 - below);
-    }
-    return expected > ROUNDING ? off * p->recent_total / expected : 1;
-}
 
 void ps_dual_prices_follow(ps_dual_prices *p)
 {

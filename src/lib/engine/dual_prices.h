@@ -65,6 +65,13 @@ void ps_dual_prices_destroy(ps_dual_prices *prices);
 /* The most memory that they take while they are learned besides. */
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 
+/*
+ * Counts the sequences of a histogram, of lengths up to the capacity, as if
+ * they had arrived: as many as a stream is remembered by at most.
+ */
+void ps_dual_prices_expect(ps_dual_prices *prices,
+                           const ps_histogram *histogram);
+
 /* A sequence arrived.  A full pack says nothing of what others are worth. */
 static inline void ps_dual_prices_admit(ps_dual_prices *p, uint32_t length)
 {

@@ -32,6 +32,7 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
         .max_delay = shuffled ? (o->max_delay + 1) / 2 : o->max_delay,
         .in_order = o->order == PS_PACKS_BY_INPUT,
         .even_cost = o->even_cost,
+        .learn_from = o->learn_from,
     };
 }
 

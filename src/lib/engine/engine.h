@@ -59,6 +59,8 @@ typedef struct ps_engine_options {
     uint64_t seed;
     uint64_t max_delay; /* at least 1 */
     bool even_cost;
+    const ps_histogram *learn_from; /* lengths up to the capacity that are
+                                       expected, or NULL; for the open only */
 } ps_engine_options;
 
 /* Within the limits that ps_geometry_check checks.  PS_ERR_MEMORY. */

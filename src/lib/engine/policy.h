@@ -30,6 +30,7 @@ typedef struct ps_policy_setup {
     uint64_t max_delay;
     bool in_order;  /* the oldest is in each pack */
     bool even_cost; /* as in ps_packer_options */
+    const ps_histogram *learn_from; /* as in ps_engine_options */
 } ps_policy_setup;
 
 typedef struct ps_policy_calls {

@@ -126,6 +126,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
         return ps_fail_memory(err);
     allocate(s, setup, &mem);
     s->setup = *setup;
+    s->setup.learn_from = NULL;
     s->mean_score = (int64_t)PS_SCORE_ONE * MEAN_PACKS;
     s->builder = (ps_pack_builder){.window = setup->window,
                                    .score = &s->score,
@@ -135,11 +136,14 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
                                    .depth = setup->depth};
     r = mem.failed ? ps_fail_memory(err)
                    : ps_policy_plan_calls.open(&s->closing, setup, err);
-    if (r == PS_OK)
-        *p = s;
-    else
+    if (r != PS_OK) {
         free_state(s);
-    return r;
+        return r;
+    }
+    if (setup->learn_from != NULL)
+        ps_dual_prices_expect(&s->prices, setup->learn_from);
+    *p = s;
+    return PS_OK;
 }
 
 /* A sequence that fills a pack alone need not wait. */

@@ -77,7 +77,7 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
     ps_save_u32(saver, p->info.depth);
     ps_save_u32(saver, p->options.compressed);
     ps_save_u32(saver, (uint32_t)p->options.level);
-    ps_packer_options_encode(&p->options, options);
+    ps_packer_options_encode(p, options);
     ps_save_bytes(saver, options, sizeof options);
     ps_pack_header_encode(&p->info, header);
     ps_save_bytes(saver, header, sizeof header);
@@ -310,7 +310,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is of other token records: %s", why.text);
-    ps_packer_options_encode(&p->options, now);
+    ps_packer_options_encode(p, now);
     return ps_fail(err, PS_ERR_ARGUMENT, "the state was saved with %s",
                    ps_packer_options_compare(then, now, &why) == PS_OK
                        ? "another header"

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/auto_depth.h"
-#include "format/record_layout.h"
 #include "packer/packer.h"
 
 void ps_lookahead_free(ps_packer *p)
@@ -25,49 +23,18 @@ void ps_lookahead_free(ps_packer *p)
     p->n_lookahead = 0;
 }
 
-uint32_t ps_lookahead_max_depth(const ps_packer *p)
-{
-    uint32_t fit = p->info.capacity / p->info.align;
-    uint32_t max = fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
-    ps_pack_info info = p->info;
-
-    if (max > p->options.window)
-        max = p->options.window;
-    while (max > 1) {
-        info.depth = max;
-        if (ps_layout(&info, NULL) == PS_OK)
-            break;
-        max /= 2;
-    }
-    return max;
-}
-
+/* By the sequences that were held back. */
 static ps_result choose_depth(ps_packer *p, ps_error *err)
 {
-    ps_engine_options options = ps_packer_engine_options(p);
-    ps_pack_info deeper;
     ps_histogram *lengths;
     ps_result r = ps_histogram_open(&lengths, err);
 
-    options.depth = ps_lookahead_max_depth(p);
     for (uint32_t i = 0; i < p->n_lookahead && r == PS_OK; i++)
         r = ps_histogram_add(lengths,
                              ps_packer_units(p, p->lookahead[i].n_tok), 1, err);
     if (r == PS_OK)
-        r = ps_depth_choose(lengths, &options, &p->info.depth, err);
+        r = ps_packer_choose_depth(p, lengths, err);
     ps_histogram_free(lengths);
-    if (r == PS_OK)
-        r = ps_layout(&p->info, err);
-
-    /* Records are padded to whole units: what fits in the padding is free. */
-    deeper = p->info;
-    while (r == PS_OK && deeper.depth < options.depth) {
-        deeper.depth++;
-        if (ps_layout(&deeper, NULL) != PS_OK ||
-            deeper.record_bytes > p->info.record_bytes)
-            break;
-        p->info = deeper;
-    }
     return r;
 }
 

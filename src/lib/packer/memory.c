@@ -104,6 +104,23 @@ static uint64_t lookahead_bytes(const ps_packer *p)
     return bytes;
 }
 
+/* The depth is chosen, or else the rest opened, beside a copy in units. */
+static uint64_t learning_bytes(const ps_packer *p, bool choose)
+{
+    const ps_engine_options o = ps_packer_engine_options(p);
+    const ps_histogram *h = p->options.learn_from;
+    uint64_t bytes = start_bytes(p, choose);
+    uint64_t histogram;
+
+    if (h == NULL)
+        return choose ? lookahead_bytes(p) : bytes;
+    histogram = ps_histogram_bytes((uint32_t)ps_histogram_size(h));
+    if (choose)
+        bytes = ps_mem_max(bytes, ps_depth_bytes(&o, UINT32_MAX));
+    add(&bytes, ps_mem_times(2, histogram));
+    return bytes;
+}
+
 /* With the greatest depth, where it is still to be chosen. */
 static ps_packer *prepare(const ps_schema *schema,
                           const ps_packer_options *options, bool *choose)
@@ -115,7 +132,7 @@ static ps_packer *prepare(const ps_schema *schema,
     *choose = p->info.depth == PS_DEPTH_AUTO;
     if (!*choose)
         return p;
-    p->info.depth = ps_lookahead_max_depth(p);
+    p->info.depth = ps_packer_max_depth(p);
     if (ps_layout(&p->info, NULL) == PS_OK)
         return p;
     ps_packer_free(p);
@@ -131,7 +148,7 @@ uint64_t ps_packer_memory(const ps_schema *schema,
 
     if (p == NULL)
         return UINT64_MAX;
-    bytes = choose ? lookahead_bytes(p) : start_bytes(p, false);
+    bytes = learning_bytes(p, choose);
     ps_packer_free(p);
     add(&bytes, ps_length_counts_bytes(options->capacity));
     add(&bytes, ps_depth_cost_bytes(options->capacity));

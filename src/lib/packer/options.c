@@ -39,12 +39,28 @@ enum {
     AT_MAX_DELAY = 64,
     AT_MAX_BYTES = 72,
     AT_EVEN_COST = 80,
-    AT_ALIGN = 84
+    AT_ALIGN = 84,
+    AT_LEARNED = 88 /* a hash of the histogram; 0 without one */
 };
 
-void ps_packer_options_encode(const ps_packer_options *o,
+static uint64_t hash_of_lengths(const ps_histogram *h)
+{
+    unsigned char text[20]; /* the hash of the bins before, and a bin */
+    uint64_t hash = 0;
+
+    for (size_t i = 0; h != NULL && i < ps_histogram_size(h); i++) {
+        store_u64(text, hash);
+        store_u64(text + 8, ps_histogram_count(h, i));
+        store_u32(text + 16, ps_histogram_length(h, i));
+        hash = ps_hash(text, sizeof text);
+    }
+    return hash;
+}
+
+void ps_packer_options_encode(const ps_packer *p,
                               unsigned char to[PS_OPTIONS_BYTES])
 {
+    const ps_packer_options *o = &p->options;
     const char *policy = ps_policy_name(o->policy);
 
     memset(to, 0, PS_OPTIONS_BYTES);
@@ -60,6 +76,7 @@ void ps_packer_options_encode(const ps_packer_options *o,
     store_u64(to + AT_MAX_BYTES, o->max_bytes);
     to[AT_EVEN_COST] = o->even_cost;
     store_u32(to + AT_ALIGN, o->align > 1 ? o->align : 0);
+    store_u64(to + AT_LEARNED, p->learned);
 }
 
 ps_result ps_packer_options_compare(const unsigned char *then,
@@ -88,6 +105,12 @@ ps_result ps_packer_options_compare(const unsigned char *then,
         return ps_fail(err, PS_ERR_ARGUMENT, "policy %.31s, not %.31s",
                        (const char *)then + AT_POLICY,
                        (const char *)now + AT_POLICY);
+    if (load_u64(then + AT_LEARNED) != load_u64(now + AT_LEARNED))
+        return ps_fail(err, PS_ERR_ARGUMENT, "%s to learn from",
+                       load_u64(then + AT_LEARNED) == 0 ? "no histogram"
+                       : load_u64(now + AT_LEARNED) == 0
+                           ? "a histogram"
+                           : "another histogram");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const bool wide = fields[i].bytes == 8;
         const unsigned char *x = then + fields[i].at;
@@ -114,12 +137,28 @@ ps_result ps_packer_options_compare(const unsigned char *then,
     return PS_OK;
 }
 
-static uint64_t digest_of_options(const ps_packer_options *o)
+static uint64_t digest_of_options(const ps_packer *p)
 {
     unsigned char text[PS_OPTIONS_BYTES];
 
-    ps_packer_options_encode(o, text);
+    ps_packer_options_encode(p, text);
     return ps_hash(text, sizeof text);
+}
+
+static ps_result check_learn_from(const ps_packer_options *o, ps_error *err)
+{
+    const ps_histogram *h = o->learn_from;
+    size_t n = h == NULL ? 0 : ps_histogram_size(h);
+
+    if (h != NULL && n == 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the histogram to learn from is empty");
+    if (n > 0 && ps_histogram_length(h, n - 1) > o->capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the histogram to learn from has a length of %" PRIu32
+                       ", above the capacity of %" PRIu32,
+                       ps_histogram_length(h, n - 1), o->capacity);
+    return PS_OK;
 }
 
 static ps_result check_options(const ps_schema *schema,
@@ -157,7 +196,7 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the pad id %" PRIu32 " does not fit u16 tokens",
                        o->pad_id);
-    return PS_OK;
+    return check_learn_from(o, err);
 }
 
 /* With all defaults worked out, but for a depth that the input chooses. */
@@ -201,6 +240,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
     if (r != PS_OK)
         return r;
     p->options = complete_options(options);
+    p->learned = hash_of_lengths(o->learn_from);
     p->shape = ps_schema_shape(schema);
     p->info = (ps_pack_info){
         .version_major = PS_FORMAT_MAJOR,
@@ -215,7 +255,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         .pad_id = o->pad_id,
         .schema = *schema,
         .seed = o->seed,
-        .options_digest = digest_of_options(o),
+        .options_digest = digest_of_options(p),
         .n_records = PS_UNKNOWN,
         .n_sequences = PS_UNKNOWN,
         .n_tokens = PS_UNKNOWN,
@@ -256,6 +296,26 @@ ps_engine_options ps_packer_engine_options(const ps_packer *p)
         .max_delay = p->options.max_delay,
         .even_cost = p->options.even_cost,
     };
+}
+
+ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
+                             ps_error *err)
+{
+    const ps_histogram *h = p->options.learn_from;
+    ps_result r = PS_OK;
+
+    *expected = NULL;
+    if (h != NULL)
+        r = ps_histogram_open(expected, err);
+    for (size_t i = 0; r == PS_OK && h != NULL && i < ps_histogram_size(h); i++)
+        r = ps_histogram_add(*expected,
+                             ps_packer_units(p, ps_histogram_length(h, i)),
+                             ps_histogram_count(h, i), err);
+    if (r != PS_OK) {
+        ps_histogram_free(*expected);
+        *expected = NULL;
+    }
+    return r;
 }
 
 /* A frame holds the same number of records as any other, but the last. */

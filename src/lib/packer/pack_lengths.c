@@ -75,6 +75,7 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     assignment a = {.order = order, .ends = ends};
     ps_packer_options o = *options;
     ps_engine_options engine;
+    ps_histogram *expected;
     ps_packer p = {0};
     ps_result r;
 
@@ -94,10 +95,15 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     if (r != PS_OK)
         return r;
     if (p.info.depth == PS_DEPTH_AUTO)
-        p.info.depth = ps_lookahead_max_depth(&p);
+        p.info.depth = ps_packer_max_depth(&p);
 
+    r = ps_packer_expected(&p, &expected, err);
+    if (r != PS_OK)
+        return r;
     engine = ps_packer_engine_options(&p);
+    engine.learn_from = expected;
     r = ps_engine_open(&a.engine, &engine, err);
+    ps_histogram_free(expected);
     if (r != PS_OK)
         return r;
     a.ids = calloc(a.engine->n_slots, sizeof *a.ids);

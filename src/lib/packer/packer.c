@@ -45,7 +45,7 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     *packer = NULL;
     if (p == NULL)
         return r;
-    r = p->info.depth == PS_DEPTH_AUTO
+    r = p->info.depth == PS_DEPTH_AUTO && options->learn_from == NULL
             ? ps_store_open(&p->lookahead_store, p->options.window, err)
             : ps_packer_start(p, NULL, err);
     if (r != PS_OK) {

@@ -15,10 +15,11 @@
  * pack_lengths.c does without payloads and output: it only tells which
  * sequences share a pack.
  *
- * Around these, options.c checks and completes what is asked for, packer.c
- * opens, flushes and finishes, and memory.c adds up the most memory that all
- * of it takes.  checkpoint.c saves a packer between two sequences and resumes
- * it, and refill.c then takes back the payloads that it held.
+ * Around these, options.c checks and completes what is asked for, depth.c
+ * chooses a depth, packer.c opens, flushes and finishes, and memory.c adds up
+ * the most memory that all of it takes.  checkpoint.c saves a packer between
+ * two sequences and resumes it, and refill.c then takes back the payloads that
+ * it held.
  *
  * The room uses base, io, format, plan and engine, and no other room uses it.
  *
@@ -83,7 +84,9 @@ typedef struct ps_lookahead {
 } ps_lookahead;
 
 struct ps_packer {
-    ps_packer_options options; /* with max_delay worked out */
+    ps_packer_options options; /* with max_delay worked out; `learn_from` is
+                                  the caller's, gone after the start */
+    uint64_t learned;          /* a hash of that */
     ps_pack_info info;
     int fd;
     bool finished;
@@ -123,7 +126,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
 
 /* The options as they decide the output; their hash is in the header. */
 #define PS_OPTIONS_BYTES 96
-void ps_packer_options_encode(const ps_packer_options *options,
+void ps_packer_options_encode(const ps_packer *p,
                               unsigned char to[PS_OPTIONS_BYTES]);
 
 /*
@@ -140,10 +143,26 @@ ps_output_options ps_packer_output_options(const ps_packer *p);
 ps_engine_options ps_packer_engine_options(const ps_packer *p);
 
 /*
+ * What the engine is to learn from, in its units, for the caller to free;
+ * NULL if nothing.  PS_ERR_MEMORY.
+ */
+ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
+                             ps_error *err);
+
+/*
  * How many blocks of a reader may be held: as many as the payloads of a window
  * full of the longest sequences take.  0 if the bytes are bounded.
  */
 uint32_t ps_packer_max_blocks(const ps_packer *p);
+
+/* ---- depth.c ---- */
+
+/* The greatest depth of use to the window that a record has room for. */
+uint32_t ps_packer_max_depth(const ps_packer *p);
+
+/* Chooses the depth by lengths in units of the engine.  PS_ERR_MEMORY. */
+ps_result ps_packer_choose_depth(ps_packer *p, const ps_histogram *lengths,
+                                 ps_error *err);
 
 /* ---- packer.c ---- */
 
@@ -263,9 +282,6 @@ bool ps_refill_waits(const ps_packer *p);
 void ps_refill_free(ps_packer *p);
 
 /* ---- lookahead.c ---- */
-
-/* The greatest depth of use to the window that a record has room for. */
-uint32_t ps_lookahead_max_depth(const ps_packer *p);
 
 void ps_lookahead_free(ps_packer *p);
 

@@ -153,6 +153,76 @@ static void test_two_lengths(void **state)
     }
 }
 
+static void expect(ps_dual_prices *p, const char *text)
+{
+    ps_histogram *h = histogram_of(text);
+
+    ps_dual_prices_expect(p, h);
+    ps_histogram_free(h);
+}
+
+/*
+ * What is expected is priced as what came.  Any number of sequences counts
+ * for at most 64 windows, and what is left of rare ones for nothing.
+ */
+static void test_expected(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 2000);
+
+    expect(p, "40:800 60:200 100:7");
+    assert_true(p->count[40] == 800 && p->count[60] == 200);
+    assert_true(p->total == 1000 && p->arrivals == 0);
+    learn(p);
+    assert_dual(p, 60, 0.5);
+    assert_dual(p, 40, 0.5);
+    come(p, 60, 1400);
+    learn(p);
+    assert_dual(p, 60, 1);
+    assert_dual(p, 40, 0);
+    close_prices(p);
+
+    p = open_prices(100, 3, 10);
+    expect(p, "40:3000000000000000 50:1000000000000000 60:1");
+    assert_near(p->count[40], 480, 1e-6);
+    assert_near(p->count[50], 160, 1e-6);
+    assert_true(p->count[60] == 0);
+    assert_true(p->total == p->count[40] + p->count[50]);
+    close_prices(p);
+
+    /* Full packs say nothing of what others are worth. */
+    p = open_prices(100, 3, 10);
+    expect(p, "100:5000");
+    assert_true(p->total == 0);
+    learn(p);
+    assert_false(p->known);
+    close_prices(p);
+}
+
+/* What comes by chance does not shake it; another stream does, at first. */
+static void test_expected_in_vain(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 100);
+
+    expect(p, "20:500 60:500");
+    come(p, 20, 60);
+    come(p, 60, 40);
+    learn(p);
+    assert_true(p->count[20] == 560 && p->count[60] == 540);
+    come(p, 20, 500);
+    learn(p);
+    assert_true(p->count[20] == 1060 && p->total == 1600);
+    close_prices(p);
+
+    p = open_prices(100, 3, 100);
+    expect(p, "20:500 60:500");
+    come(p, 20, 90);
+    come(p, 60, 10);
+    learn(p);
+    assert_true(p->count[20] == 90 && p->count[60] == 10);
+    assert_true(p->total == 100);
+    close_prices(p);
+}
+
 /*
  * As many of 60 as of 40 can be priced in two ways; it is the one that what
  * is held needs.
@@ -820,6 +890,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_length),
         cmocka_unit_test(test_two_lengths),
+        cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_expected_in_vain),
         cmocka_unit_test(test_held),
         cmocka_unit_test(test_linear),
         cmocka_unit_test(test_full_length),
