@@ -13,6 +13,7 @@
  *     files        inputs, outputs and their locks, stdin and stdout too
  *     atomic_file  a state file that is replaced as a whole
  *     file_set     files that appear together or not at all
+ *     histogram    lengths and how many sequences have each, from lines
  *     packs        a pack stream from any place on, seeking where it can
  *     records      an output that is a stream of token records
  *     message      errors, warnings and the exit status they mean

@@ -5,7 +5,6 @@
  * each algorithm and depth that is asked for, and prints what they make of it:
  *
  *     conf     the options, and the algorithms by name
- *     input    reads the histogram
  *     rows     makes and checks the plans, a row of figures for each
  *     recommend  finds a depth and a window for each of several capacities
  *     scaling  for --scaling: un-padding on many devices, to compare with
@@ -13,7 +12,8 @@
  *     report   prints rows, plans or scaling, as text, TSV or JSON
  *     main     calls them one after the other
  *
- * They use the library by its public header, and src/cli.
+ * They use the library by its public header, and src/cli, where histogram.c
+ * reads the input.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "cli/files.h"
+#include "cli/histogram.h"
 #include "cli/message.h"
 #include "packplan/conf.h"
-#include "packplan/input.h"
 #include "packplan/plot.h"
 #include "packplan/recommend.h"
 #include "packplan/report.h"
@@ -37,7 +37,7 @@ static int print_scaling(const conf *c, const ps_histogram *h,
 }
 
 /* Plans for the lengths that are `aligned`, and reports on those of `of`. */
-static int plan(const conf *c, const input_lengths *of,
+static int plan(const conf *c, const length_counts *of,
                 const ps_histogram *aligned, svg *page)
 {
     const ps_histogram *h = of->histogram;
@@ -89,7 +89,7 @@ static int align(ps_histogram **aligned, const conf *c, const ps_histogram *h)
 }
 
 /* What is asked for of the lengths, for each capacity. */
-static int answer(const conf *c, const input_lengths *of, svg *page)
+static int answer(const conf *c, const length_counts *of, svg *page)
 {
     recommendation found[CONF_LIST];
     int status = STATUS_OK;
@@ -111,7 +111,7 @@ static int answer(const conf *c, const input_lengths *of, svg *page)
 
 static int run(const conf *c, svg *page)
 {
-    input_lengths of[CONF_LIST] = {{0}};
+    length_counts of[CONF_LIST] = {{0}};
     int status = STATUS_OK;
     bool empty = true;
     ps_error err;
@@ -123,7 +123,7 @@ static int run(const conf *c, svg *page)
             status = message_failure("histogram", &err);
     }
     if (status == STATUS_OK)
-        status = input_read(of, c->n_capacities, c->names, c->n_names);
+        status = histogram_read(of, c->n_capacities, c->names, c->n_names);
     for (unsigned i = 0; status == STATUS_OK && i < c->n_capacities; i++)
         empty = empty && ps_histogram_size(of[i].histogram) == 0;
     if (status == STATUS_OK && empty)

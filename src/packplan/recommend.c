@@ -35,7 +35,7 @@ static const uint32_t windows[] = {1024, 4096, 16384};
 /* What the trials pack, and room for what they tell. */
 typedef struct trial {
     const conf *conf;
-    const input_lengths *of;
+    const length_counts *of;
     bool is_all; /* every sequence of the histogram is in it */
     uint32_t n;
     uint32_t sorted[TRIAL_SEQUENCES];
@@ -52,7 +52,7 @@ typedef struct trial {
  * Takes all sequences, or some that lie evenly from the shortest to the
  * longest.
  */
-static void draw(trial *t, const conf *c, const input_lengths *of)
+static void draw(trial *t, const conf *c, const length_counts *of)
 {
     const ps_histogram *h = of->histogram;
     const uint64_t all = ps_histogram_sequences(h);
@@ -128,7 +128,7 @@ static int try(trial *t, uint32_t depth, uint32_t window, double best,
  */
 
 /* The efficiency of as few packs as the bound of a depth allows. */
-static int bound_of(double *efficiency, const input_lengths *of,
+static int bound_of(double *efficiency, const length_counts *of,
                     const ps_histogram *aligned, uint32_t depth)
 {
     double packs;
@@ -219,7 +219,7 @@ static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
     return STATUS_OK;
 }
 
-int recommend(recommendation *r, const conf *c, const input_lengths *of,
+int recommend(recommendation *r, const conf *c, const length_counts *of,
               const ps_histogram *aligned)
 {
     const uint32_t max = least(of->capacity / c->align, PS_MAX_DEPTH);
@@ -329,7 +329,7 @@ static void report_json(const conf *c, const recommendation *of)
     printf("{\"within\": %.9g, \"rows\": [", RECOMMEND_WITHIN);
     for (unsigned i = 0; i < c->n_capacities; i++) {
         const recommendation *r = &of[i];
-        const input_lengths *l = r->lengths;
+        const length_counts *l = r->lengths;
 
         printf("%s{\"capacity\": %" PRIu32 ", \"sequences\": %" PRIu64
                ", \"tokens\": %" PRIu64 ", \"overlong_sequences\": %" PRIu64

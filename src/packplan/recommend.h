@@ -9,14 +9,14 @@
 #define PACKPLAN_RECOMMEND_H
 
 #include "packplan/conf.h"
-#include "packplan/input.h"
+#include "cli/histogram.h"
 
 /* What part of the bound on the efficiency may be missing. */
 #define RECOMMEND_WITHIN 0.0005
 
 /* Efficiencies are fractions; without sequences all is 0. */
 typedef struct recommendation {
-    const input_lengths *lengths;
+    const length_counts *lengths;
     uint32_t depth;
     uint32_t window;
     double bound;      /* no packs of this capacity are fuller */
@@ -29,7 +29,7 @@ typedef struct recommendation {
  * those that come nearest.  `aligned` has the lengths as they take up a pack.
  * An exit status, after a message if not STATUS_OK.
  */
-int recommend(recommendation *r, const conf *c, const input_lengths *of,
+int recommend(recommendation *r, const conf *c, const length_counts *of,
               const ps_histogram *aligned);
 
 /* Prints one for each capacity, and the commands. */

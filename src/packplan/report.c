@@ -156,7 +156,7 @@ static void put_heading(table *t, const conf *c, const char *const *names,
  * Rows, for reading and for programs
  */
 
-static int report_text(const conf *c, const input_lengths *of, const rows *rs)
+static int report_text(const conf *c, const length_counts *of, const rows *rs)
 {
     static const char *const names[] = {"depth",  "algorithm", "packs",
                                         "full%",  "factor",    "strat.",
@@ -257,7 +257,7 @@ static void print_ratio(const char *key, double value, bool known)
         printf(", \"%s\": null", key);
 }
 
-static void report_json(const conf *c, const input_lengths *of, const rows *rs)
+static void report_json(const conf *c, const length_counts *of, const rows *rs)
 {
     const ps_histogram *h = of->histogram;
     uint64_t tokens = ps_histogram_tokens(h);
@@ -306,7 +306,7 @@ static void report_json(const conf *c, const input_lengths *of, const rows *rs)
     printf("]}\n");
 }
 
-int report_rows(const conf *c, const input_lengths *of, const rows *rs)
+int report_rows(const conf *c, const length_counts *of, const rows *rs)
 {
     switch (c->form) {
     case CONF_TSV:

@@ -8,12 +8,12 @@
 #define PACKPLAN_REPORT_H
 
 #include "packplan/conf.h"
-#include "packplan/input.h"
+#include "cli/histogram.h"
 #include "packplan/rows.h"
 #include "packplan/scaling.h"
 
 /* Each prints to stdout and gives an exit status, after a message. */
-int report_rows(const conf *c, const input_lengths *of, const rows *rs);
+int report_rows(const conf *c, const length_counts *of, const rows *rs);
 int report_scaling(const conf *c, const scaling *s, const row *packing);
 void report_plan(const ps_plan *plan);
 

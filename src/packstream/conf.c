@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/threads.h"
 
@@ -44,6 +45,14 @@ static const char *set_state(void *to, const char *value)
     return *value == '\0' ? "must be the name of a file" : NULL;
 }
 
+static const char *set_learn_from(void *to, const char *value)
+{
+    ((conf *)to)->learn_from = value;
+    return *value == '\0' || files_is_standard(value)
+               ? "must be the name of a file"
+               : NULL;
+}
+
 static const option_entry entries[] = {
     {'L', "capacity", "N", "tokens in a pack (required)",
      OPTION_NUMBER(conf, capacity, 1, PS_MAX_CAPACITY)},
@@ -78,6 +87,10 @@ static const option_entry entries[] = {
      "divides the capacity (default: 1)",
      OPTION_NUMBER(conf, align, 1, PS_MAX_CAPACITY),
      .why = "must be a number that divides the capacity"},
+    {0, "learn-from", "HIST",
+     "pack as if sequences with the lengths in HIST had\n"
+     "come before, and let these choose the depth",
+     OPTION_CALL(set_learn_from)},
     {0, "flush-every", "N", "pack all that is held after every N records",
      OPTION_NUMBER(conf, flush_every, 1, UINT64_MAX),
      .why = "must be a number of records from 1"},
@@ -203,5 +216,11 @@ int conf_check(const conf *c)
         c->overlong != PS_OVERLONG_TRUNCATE && !c->drop_outside)
         return message_usage("--rejects needs --overlong=drop or truncate, "
                              "or --out-of-vocab=drop");
+    if (c->learn_from != NULL &&
+        (c->policy == PS_POLICY_NONE || c->policy == PS_POLICY_CONCAT ||
+         (c->policy != PS_POLICY_AUTO && c->depth != PS_DEPTH_AUTO)))
+        return message_usage("--learn-from: -a %s has nothing to learn%s",
+                             ps_policy_name(c->policy),
+                             c->depth == PS_DEPTH_AUTO ? "" : " but a depth");
     return STATUS_OK;
 }

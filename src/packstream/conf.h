@@ -27,6 +27,7 @@ typedef struct conf {
     uint64_t memory;      /* bytes; 0: not bounded */
     bool even_cost;
     uint32_t align; /* 0: not given */
+    const char *learn_from; /* NULL: nothing */
     uint64_t flush_every; /* records; 0: not given */
     uint64_t flush_idle;  /* milliseconds; 0: not given */
     bool flush_records;

@@ -51,6 +51,8 @@ static int check(const conf *c, const char *name)
         use = "the file of --rejects";
     if (is_file(name, c->output, STDOUT_FILENO))
         use = "the output";
+    if (c->learn_from != NULL && is_file(name, c->learn_from, STDIN_FILENO))
+        use = "the histogram";
     for (int i = 0; i < c->n_names; i++)
         if (is_file(name, c->names[i], STDIN_FILENO))
             use = "an input";

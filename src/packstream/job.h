@@ -38,6 +38,7 @@ typedef struct job {
     uint32_t writers; /* threads that compress or write */
     bool reads_ahead;
     int out;
+    ps_histogram *learn_from; /* NULL: nothing */
     ps_token_reader *reader;
     ps_packer *packer;
     memory memory;
@@ -61,10 +62,11 @@ typedef struct job {
 
 /*
  * The steps, each giving an exit status after a message; a step must follow
- * the success of the one before it.  The third compares all with the state,
- * which may leave nothing to pack for the fourth.
+ * the success of the one before it.  The fourth compares all with the state,
+ * which may leave nothing to pack for the fifth.
  */
 int job_open_state(job *j);
+int job_read_histogram(job *j);
 int job_open_input(job *j);
 int job_open_output(job *j);
 int job_pack(job *j);

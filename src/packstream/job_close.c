@@ -125,6 +125,7 @@ int job_close(job *j, int status)
         status = print_stats(j);
     resume_close(&j->resume);
     ps_packer_free(j->packer);
+    ps_histogram_free(j->learn_from);
     ps_token_reader_free(j->reader);
     if (j->in >= 0)
         files_close_input(j->in);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "cli/files.h"
+#include "cli/histogram.h"
 #include "cli/message.h"
 #include "cli/sandbox.h"
 #include "cli/threads.h"
@@ -36,6 +37,26 @@ int job_open_file(job *j)
     j->input = j->conf->names[j->next_name++];
     j->in = files_open_input(j->input);
     return j->in < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+int job_read_histogram(job *j)
+{
+    const conf *c = j->conf;
+    length_counts counts = {.capacity = c->capacity, .overlong = c->overlong};
+    ps_error err;
+    int status;
+
+    if (c->learn_from == NULL)
+        return STATUS_OK;
+    if (ps_histogram_open(&j->learn_from, &err) != PS_OK)
+        return message_failure(files_input_name(c->learn_from), &err);
+    counts.histogram = j->learn_from;
+    status = histogram_read(&counts, 1, &c->learn_from, 1);
+    if (status != STATUS_OK || ps_histogram_size(j->learn_from) > 0)
+        return status;
+    message_error("%s: there are no lengths to learn from",
+                  files_input_name(c->learn_from));
+    return STATUS_DATA;
 }
 
 int job_open_state(job *j)
@@ -97,6 +118,13 @@ static const rejects_mark *rejects_place(const job *j)
                : &j->resume.place.rejects;
 }
 
+/* Whether an output is none of the files that are read. */
+static bool spares_inputs(const conf *c, const char *name)
+{
+    return files_spare_inputs(name, c->names, c->n_names) &&
+           (c->learn_from == NULL || files_spare_input(name, c->learn_from));
+}
+
 /* Opens the outputs; what is wrong is found before a file is cut for them. */
 static int open_outputs(job *j, const ps_schema *schema,
                         const ps_packer_options *options)
@@ -112,11 +140,10 @@ static int open_outputs(job *j, const ps_schema *schema,
     if (ps_packer_check(schema, options, &err) != PS_OK)
         return message_usage("%s", err.text);
     if (!files_can_read(c->names + j->next_name, c->n_names - j->next_name) ||
-        !files_spare_inputs(c->output, c->names, c->n_names))
+        !spares_inputs(c, c->output) ||
+        (c->rejects != NULL && !spares_inputs(c, c->rejects)))
         return STATUS_FAILURE;
-    if (c->rejects != NULL &&
-        (!files_spare_inputs(c->rejects, c->names, c->n_names) ||
-         !files_are_distinct(c->rejects, c->output)))
+    if (c->rejects != NULL && !files_are_distinct(c->rejects, c->output))
         return STATUS_FAILURE;
 
     status = resume_fits(&j->resume, schema, options);
@@ -197,6 +224,10 @@ static void report_start(job *j)
                  files_input_name(j->input),
                  info->schema.framed ? "framed" : "raw",
                  ps_type_name(info->schema.token_type));
+    if (j->learn_from != NULL)
+        message_note("%s: learned from %" PRIu64 " sequences",
+                     files_input_name(j->conf->learn_from),
+                     ps_histogram_sequences(j->learn_from));
     job_report_depth(j);
     message_note("at most %" PRIu64 " MiB of memory",
                  j->memory.bytes / MIB + (j->memory.bytes % MIB != 0));
@@ -275,6 +306,7 @@ int job_open_output(job *j)
         .max_delay = c->max_delay,
         .even_cost = c->even_cost,
         .align = c->align,
+        .learn_from = j->learn_from,
         .compressed = c->zstd_level != 0,
         .level = (int)c->zstd_level,
         .first_record = j->resume.first_record,

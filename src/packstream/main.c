@@ -33,6 +33,8 @@ int main(int argc, char **argv)
 
     status = job_open_state(&j);
     if (status == STATUS_OK)
+        status = job_read_histogram(&j);
+    if (status == STATUS_OK)
         status = job_open_input(&j);
     if (status == STATUS_OK)
         status = job_open_output(&j);

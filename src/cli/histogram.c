@@ -1,5 +1,5 @@
 /*
- * input.c - histograms from `length count` lines.
+ * histogram.c - histograms from `length count` lines.
  *
  * Lines are read byte by byte, in one pass, and a comment may have any length.
  * Nothing is guessed: a length of 4e3 and a last line that was cut are errors.
@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "packplan/input.h"
+#include "cli/histogram.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 #define READ_ERROR (-2)
 
 typedef struct input {
-    input_lengths *to; /* for each capacity */
+    length_counts *to; /* for each capacity */
     unsigned n_to;
     const char *name;
     int fd;
@@ -157,7 +157,7 @@ static int skip_bom(input *in)
 }
 
 /* Adds to what is lost; more than 2^63 - 1 tokens are refused. */
-static ps_result lose(input_lengths *to, uint64_t tokens, uint64_t count,
+static ps_result lose(length_counts *to, uint64_t tokens, uint64_t count,
                       ps_error *err)
 {
     const uint64_t max = (uint64_t)INT64_MAX - to->lost_tokens;
@@ -172,7 +172,7 @@ static ps_result lose(input_lengths *to, uint64_t tokens, uint64_t count,
 }
 
 /* Adds `count` sequences longer than a pack, as the packer treats them. */
-static ps_result add_overlong(input_lengths *to, uint64_t length,
+static ps_result add_overlong(length_counts *to, uint64_t length,
                               uint64_t count, ps_error *err)
 {
     const uint32_t capacity = to->capacity;
@@ -210,7 +210,7 @@ static int add(const input *in, uint64_t length, uint64_t count)
         return bad(in, "the length of %" PRIu64 " is above %" PRIu32, length,
                    UINT32_MAX);
     for (unsigned i = 0; i < in->n_to; i++) {
-        input_lengths *to = &in->to[i];
+        length_counts *to = &in->to[i];
         const bool is_long = length > to->capacity;
         ps_error err;
         ps_result r = PS_OK;
@@ -272,8 +272,8 @@ static int read_line(input *in)
     return add(in, length, count);
 }
 
-int input_read(input_lengths *to, unsigned n_to, const char *const *names,
-               int n)
+int histogram_read(length_counts *to, unsigned n_to, const char *const *names,
+                   int n)
 {
     input in = {.to = to, .n_to = n_to};
     int status = STATUS_OK;

@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# learn-from.bats - parts of a corpus that are packed by themselves, with the
+# histogram of the whole.  What that gains, tests/lib/packer/learn-from-t.c
+# measures.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# shellcheck disable=SC2034 # `refused` reads it
+speaker='packstream: '
+
+# 4000 sequences, in four parts of which the second and the fourth are short:
+# by themselves they would choose other depths.
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    draw 1000 120 60000 1 | tokcat --from=ids >0.tok
+    draw 1000 30 60000 2 | tokcat --from=ids >1.tok
+    draw 1000 100 60000 3 | tokcat --from=ids >2.tok
+    draw 1000 12 60000 4 | tokcat --from=ids >3.tok
+    packstat --histogram ./?.tok >hist
+}
+
+setup() {
+    start
+    set -o pipefail
+    ln -s "$BATS_FILE_TMPDIR"/?.tok .
+    cp "$BATS_FILE_TMPDIR/hist" .
+}
+
+@test "parts have one depth, and are joined without naming it" {
+    for i in 0 1 2 3; do
+        packstream -q -L 256 --learn-from=hist -o $i.pks $i.tok
+        packstream -q -L 256 -o $i.alone $i.tok
+    done
+    for i in 1 2 3; do
+        [ "$(number $i.pks 52 4)" = "$(number 0.pks 52 4)" ]
+    done
+    cat ./?.pks >x.pks
+    packstat --verify -q x.pks
+    cat ./?.tok | packcat --to=ids >wanted
+    packcat --to=ids x.pks | cmp - wanted
+    # Packed without it they could not be.
+    cat ./?.alone >x.alone
+    run -65 packstat --verify -q x.alone
+    [[ $output == *depth* ]]
+}
+
+@test "the same bytes by threads or none, from a pipe or a file" {
+    packstream -q -L 256 --learn-from=hist -T 1 0.tok 1.tok >wanted
+    packstream -q -L 256 --learn-from=hist -T 3 0.tok 1.tok | cmp - wanted
+    cat 0.tok 1.tok | packstream -q -L 256 --learn-from=<(cat hist) |
+        cmp - wanted
+    # In any order, with comments.
+    { echo '# the corpus'; sort -r hist; } >other
+    packstream -q -L 256 --learn-from=other 0.tok 1.tok | cmp - wanted
+    packstream -q -L 256 0.tok 1.tok >x
+    run -1 cmp x wanted
+}
+
+@test "a job that was stopped goes on, but not with another histogram" {
+    local options=(-q -L 256 -w 100 --state=s --state-every=20)
+    packstream -q -L 256 -w 100 --learn-from=hist 0.tok >wanted
+    # The input is cut, so the job fails half way.
+    head -c 60000 0.tok >part
+    run -65 packstream "${options[@]}" --learn-from=hist -o x.pks part
+    [ -s s ]
+    cp s before
+    sed '1d' hist >other
+    refused 64 's: the state was saved with another histogram to learn from' \
+        packstream "${options[@]}" --resume --learn-from=other -o x.pks 0.tok
+    refused 64 's: the state was saved with a histogram to learn from' \
+        packstream "${options[@]}" --resume -o x.pks 0.tok
+    cmp s before
+    packstream "${options[@]}" --resume --learn-from=hist -o x.pks 0.tok
+    cmp x.pks wanted
+}
+
+# same OVERLONG TEXT OTHER: both histograms mean the same.  The depth is named
+# and no pack leaves before the end: only the header can differ.
+same() {
+    printf '%b' "$2" >h
+    printf '%b' "$3" >other
+    packstream -q -L 128 -d 9 --learn-from=h --overlong="$1" 0.tok >x
+    packstream -q -L 128 -d 9 --learn-from=other --overlong="$1" 0.tok |
+        cmp - x
+}
+
+@test "sequences longer than a pack, in the histogram as in the input" {
+    same drop '30 5\n128 1\n1000 7\n' '30 5\n128 1\n'
+    same truncate '30 5\n129 1\n18446744073709551615 1\n' '30 5\n128 2\n'
+    same split '30 5\n256 2\n300 1\n' '30 5\n128 6\n44 1\n'
+    run -1 same split '30 5\n300 1\n' '30 5\n128 2\n43 1\n'
+}
+
+# bad TEXT WHY [OPTION...]: a histogram that is refused, and nothing written.
+bad() {
+    printf '%b' "$1" >h
+    refused 65 "h: $2" packstream -q -L 64 --learn-from=h -o bad.pks "${@:3}" \
+        3.tok
+    absent bad.pks
+}
+
+@test "a histogram that is damaged, empty or too much" {
+    bad '' 'there are no lengths to learn from'
+    bad '# none\n\n30 0\n' 'there are no lengths to learn from'
+    bad '65 3\n' 'there are no lengths to learn from' --overlong=drop
+    bad '30 5\n0 1\n' 'line 2: a length of 0'
+    bad '30 5\n31' 'line 2: cut: it does not end with a newline'
+    bad '30 5\nx 3\n' 'line 2: the length is not a number'
+    bad '30 5\n\n65 0\n' 'line 3: the length of 65 is above the capacity of 64'
+    bad '1 9223372036854775807\n2 1\n' \
+        'line 2: histogram: more than 2^63 - 1 sequences'
+    bad '64 9223372036854775807\n' \
+        'line 1: histogram: more than 2^63 - 1 tokens'
+    bad '1280 18446744073709551615\n' 'line 1: the pieces are beyond 64 bits' \
+        --overlong=split
+    refused 65 '0.tok: line 1: the length is not a number; this looks like' \
+        packstream -q -L 64 --learn-from=0.tok 3.tok
+    refused 1 'missing: No such file or directory' \
+        packstream -q -L 64 --learn-from=missing 3.tok
+}
+
+@test "options that do not go together" {
+    # shellcheck disable=SC2034 # for bad_option
+    local program=packstream operands=(3.tok)
+    bad_option '--learn-from=-: must be the name of a file' -L 64 \
+        --learn-from=-
+    bad_option '--learn-from=: must be the name of a file' -L 64 --learn-from=
+    for a in none concat; do
+        bad_option "--learn-from: -a $a has nothing to learn" -L 64 -a $a \
+            --learn-from=hist
+    done
+    bad_option '--learn-from: -a spfhp has nothing to learn but a depth' \
+        -L 64 -a spfhp -d 4 --learn-from=hist
+    packstream -q -L 256 -a spfhp --learn-from=hist 3.tok | packstat -q --verify
+}
+
+@test "the histogram is not overwritten" {
+    cp hist before
+    refused 1 'hist: is an input as well' \
+        packstream -q -L 256 --learn-from=hist -o hist 0.tok
+    refused 1 'hist: is an input as well' packstream -q -L 256 \
+        --learn-from=hist --overlong=drop --rejects=hist -o x 0.tok
+    refused 64 '--state=hist: hist is the histogram as well' \
+        packstream -q -L 256 --learn-from=hist --state=hist -o x 0.tok
+    cmp hist before
+}
+
+@test "-v tells what was learned; -M counts the histogram" {
+    run -0 packstream -v -q -L 256 --learn-from=hist -o x.pks 0.tok
+    [[ $output == *$'\npackstream: hist: learned from 4000 sequences\n'* ]]
+    seq 20000 | sed 's/$/ 1/' >large
+    local least more
+    least=$(least_memory -L 20000 -d 4)
+    more=$(least_memory -L 20000 -d 4 --learn-from=large)
+    [ "$more" -gt $((least + 20000 * 32)) ]
+    packstream -q -L 20000 -d 4 --learn-from=large -M "$more" 3.tok |
+        packstat -q --verify
+}
