@@ -43,6 +43,9 @@
  *     --longest=0|1 (0):
  *         whether to work these out; without the engine, 1, 4 to 9 and 14
  *         are "-"
+ *     --learn-from=SOURCE (empty: none): the engine learns from so many lengths of
+ *         it, drawn at random, before the first sequence, and they choose
+ *         the depth: --learned=N (1000000)
  *
  * SPDX-License-Identifier: MIT
  */
@@ -62,14 +65,19 @@
 #include "lengths.h"
 #include "rivals.h"
 
+/* What --learn-from draws is not what is packed. */
+#define LEARNED_SEED 1000000
+
 typedef struct options {
     ps_engine_options engine;
     const char *source;
+    const char *learn_from; /* likewise, or NULL */
     lengths_shape shape;
     uint64_t capacity;
     uint64_t depth;
     uint64_t window;
     uint64_t sequences;
+    uint64_t learned;
     uint64_t seed;
     uint64_t max_delay;
     uint64_t even;
@@ -172,11 +180,31 @@ static stream draw(const options *o)
     return s;
 }
 
+/* What the engine is to learn from, which the caller frees; or NULL. */
+static ps_histogram *learn(const options *o)
+{
+    options other = *o;
+    ps_histogram *h;
+    stream s;
+    ps_error err;
+
+    if (o->learn_from == NULL)
+        return NULL;
+    other.source = o->learn_from;
+    other.shape = LENGTHS_RANDOM;
+    other.sequences = o->learned;
+    other.seed = o->seed + LEARNED_SEED;
+    s = draw(&other);
+    need(lengths_histogram(s.lengths, s.n, &h, &err), &err);
+    free(s.lengths);
+    return h;
+}
+
 /* As packstream does. */
 static void choose_depth(options *o, const stream *s)
 {
     ps_engine_options max = o->engine;
-    ps_histogram *h;
+    ps_histogram *h = NULL;
     ps_error err;
 
     if (o->engine.depth != 0)
@@ -184,10 +212,14 @@ static void choose_depth(options *o, const stream *s)
     max.depth = max.window < max.capacity ? max.window : max.capacity;
     if (max.depth > PS_MAX_DEPTH)
         max.depth = PS_MAX_DEPTH;
-    need(lengths_histogram(s->lengths, s->n < max.window ? s->n : max.window,
-                           &h, &err),
+    if (max.learn_from == NULL)
+        need(lengths_histogram(s->lengths,
+                               s->n < max.window ? s->n : max.window, &h,
+                               &err),
+             &err);
+    need(ps_depth_choose(h == NULL ? max.learn_from : h, &max,
+                         &o->engine.depth, &err),
          &err);
-    need(ps_depth_choose(h, &max, &o->engine.depth, &err), &err);
     ps_histogram_free(h);
 }
 
@@ -394,6 +426,7 @@ static bool take_number(const char *arg, options *o)
         {"bfd", &o->bfd},             {"run", &o->run},
         {"rivals", &o->rivals},       {"engine", &o->pack},
         {"longest", &o->longest},     {"flush-every", &o->flush_every},
+        {"learned", &o->learned},
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -459,7 +492,8 @@ static void judge(options *o)
         die("capacity, depth or window", "out of range");
     if (o->run > UINT32_C(1) << 20)
         die("--run", "out of range");
-    if (o->sequences < 1 || o->sequences > SIZE_MAX / sizeof(uint32_t))
+    if (o->sequences < 1 || o->sequences > SIZE_MAX / sizeof(uint32_t) ||
+        o->learned < 1 || o->learned > SIZE_MAX / sizeof(uint32_t))
         die("--sequences", "out of range");
     if (o->depth > o->capacity)
         o->depth = o->capacity;
@@ -481,6 +515,7 @@ static options parse(int argc, char **argv)
         .depth = 3,
         .window = 1024,
         .sequences = 2000000,
+        .learned = 1000000,
         .seed = 1,
         .bound = 1,
         .pack = 1,
@@ -488,9 +523,12 @@ static options parse(int argc, char **argv)
 
     for (int i = 1; i < argc; i++) {
         const char *source = value_of(argv[i], "source");
+        const char *learn_from = value_of(argv[i], "learn-from");
 
         if (source != NULL)
             o.source = source;
+        else if (learn_from != NULL)
+            o.learn_from = *learn_from == '\0' ? NULL : learn_from;
         else if (strcmp(argv[i], "check") == 0)
             o.check = true;
         else if (!take_number(argv[i], &o) && !take_name(argv[i], &o))
@@ -504,12 +542,15 @@ int main(int argc, char **argv)
 {
     options o = parse(argc, argv);
     stream s = draw(&o);
+    ps_histogram *learned = learn(&o);
 
+    o.engine.learn_from = learned;
     choose_depth(&o, &s);
     if (o.check)
         check(&o, &s);
     else
         print_figures(&o, &s);
+    ps_histogram_free(learned);
     free(s.lengths);
     if (fclose(stdout) != 0)
         die("stdout", strerror(errno));
