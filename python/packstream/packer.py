@@ -10,7 +10,9 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
+import weakref
+from typing import (Any, Dict, Iterable, Iterator, List, Mapping,
+                    MutableMapping, Optional, Union)
 
 import numpy as np
 
@@ -43,10 +45,11 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    window: int = 1024, policy: str = "auto",
                    overlong: str = "error", order: str = "window",
                    seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
-                   even_cost: bool = False, align: int = 1,
-                   pad_id: int = 0) -> Any:
+                   even_cost: bool = False, align: int = 1, pad_id: int = 0,
+                   learn_from: Optional[Mapping[int, int]] = None) -> Any:
     """ps_packer_options.  Their names are those of packstream(1); with
-    depth None the first sequences choose it."""
+    depth None the first sequences choose it, or learn_from, which has the
+    number of sequences by length."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -60,15 +63,32 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     options.seed, options.max_delay = seed, max_delay
     options.max_bytes, options.even_cost = max_bytes, even_cost
     options.align, options.pad_id = align, pad_id
+    if learn_from is not None:
+        options.learn_from = histogram = new_histogram(learn_from)
+        LIVES_WITH[options] = histogram
     return options
+
+
+# What options point to, as long as they are there.
+LIVES_WITH: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def new_histogram(counts: Mapping[int, int]) -> Any:
+    handle, err = ffi.new("ps_histogram **"), new_error()
+    check(lib.ps_histogram_open(handle, err), err)
+    histogram = ffi.gc(handle[0], lib.ps_histogram_free)
+    for length, count in counts.items():
+        check(lib.ps_histogram_add(histogram, length, count, err), err)
+    return histogram
 
 
 class Packer:
     """Packs sequences of at most `capacity` tokens, as packstream(1) does.
 
     `options` are those of packer_options: depth, window, policy, overlong,
-    order, seed, max_delay, max_bytes, even_cost, align, pad_id.  `dtype`,
-    `vocab_size` and `channels` say what a sequence is made of; see Schema.
+    order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from.
+    `dtype`, `vocab_size` and `channels` say what a sequence is made of; see
+    Schema.
 
     A packer is used by one thread at a time.  Other threads run while it
     packs."""

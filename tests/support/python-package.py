@@ -10,6 +10,7 @@ A check prints nothing and exits with 0, or fails with a traceback.
 SPDX-License-Identifier: MIT
 """
 
+import gc
 import itertools
 import os
 import pickle
@@ -211,6 +212,24 @@ def packer_resumes():
     raises(ValueError, "of 32 tokens, not 64", p.resume, other.save())
     p.put(given[1])
     assert p.finish()["n_tok"].sum() == len(given[0]) + len(given[1])
+
+
+def packer_learns():
+    """The depth is that of the histogram, whatever comes; and the histogram
+    lives as long as the packer, which opens the stream again to resume."""
+    given = [one["tokens"] for one in sequences()]
+    found = []
+    for counts in (None, {length: 100 for length in range(2, 9)}):
+        packer = packstream.Packer(64, window=50, learn_from=counts)
+        gc.collect()
+        assert packer.resume(packer.save()) == 0
+        assert sum(batch["n_tok"].sum() for batch in packer.pack(given)) \
+            == sum(map(len, given))
+        found.append(packer.header.depth)
+    assert found[1] > 12 and found[0] < found[1]
+    raises(ValueError, "is empty", packstream.Packer, 64, learn_from={})
+    raises(ValueError, "length of 0", packstream.Packer, 64,
+           learn_from={0: 1})
 
 
 def packer_refuses():

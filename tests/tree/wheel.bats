@@ -96,6 +96,7 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
 
 @test "a packer that is saved and resumed" {
     check packer_resumes
+    check packer_learns
 }
 
 @test "a packer refuses what it cannot pack" {
