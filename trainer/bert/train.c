@@ -327,7 +327,8 @@ static int settle_input(training *t)
 
 static int prepare(training *t)
 {
-    int status = settle_input(t);
+    /* Before the first rank waits for a writer of its pipe. */
+    int status = agree(t, settle_input(t), 0);
 
     if (status == STATUS_OK)
         status = share_out(t);
