@@ -43,9 +43,9 @@
  *     --longest=0|1 (0):
  *         whether to work these out; without the engine, 1, 4 to 9 and 14
  *         are "-"
- *     --learn-from=SOURCE (empty: none): the engine learns from so many lengths of
- *         it, drawn at random, before the first sequence, and they choose
- *         the depth: --learned=N (1000000)
+ *     --learn-from=SOURCE (empty: none): the engine learns from so many
+ *         lengths of it, drawn at random, before the first sequence, and they
+ *         choose the depth: --learned=N (1000000)
  *
  * SPDX-License-Identifier: MIT
  */

@@ -7,7 +7,8 @@ Two ranks of one thread each train the example's BERT (2 layers of width 256, 4
 heads, vocabulary of 3392) on sequences of random tokens, in a row of their own
 each; padding is not computed.  Three inputs:
 
-    uneven   one shard has sequences of 256 to 512 tokens, the other of 32 to 256
+    uneven   one shard has sequences of 256 to 512 tokens, the other of 32 to
+             256
     alike    both have sequences of 32 to 512 tokens
     stream   the first rank reads those of 32 to 512 for both
 

@@ -123,7 +123,8 @@ PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
 /*
  * The most memory in bytes that a packer with these options allocates,
  * whatever the input, with what of its payloads stays in the blocks of a
- * reader, and with the histogram to learn from; but the table of frames is only counted if max_frames bounds it.
+ * reader, and with the histogram to learn from; but the table of frames is only
+ * counted if max_frames bounds it.
  * UINT64_MAX for what ps_packer_check refuses, and if it is more than that.
  */
 uint64_t ps_packer_memory(const ps_schema *schema,
