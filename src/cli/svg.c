@@ -83,6 +83,9 @@ static void put_text(svg_buffer *out, const char *text)
 }
 
 static void put_format(svg_buffer *out, const char *format, va_list args)
+    MESSAGE_PRINTF(2, 0);
+
+static void put_format(svg_buffer *out, const char *format, va_list args)
 {
     char text[512];
     const int n = vsnprintf(text, sizeof text, format, args);

@@ -265,7 +265,7 @@ static void draw_excess(const plot *p)
     chart_name names[ALGORITHMS];
     unsigned n = 0;
     unsigned closest = ALGORITHMS;
-    double least = INFINITY;
+    double least = HUGE_VAL;
     char title[LINE];
 
     y.is_log = true;

@@ -4,7 +4,8 @@
 # Spark and datatrove.
 #
 # A test is skipped where its program is missing.  PEERS_PYTHON names a
-# python3 that has packstream, as pip installs it, with datatrove or pyspark.
+# python3 that has packstream, as pip installs it, with datatrove and orjson or
+# with pyspark.
 #
 # SPDX-License-Identifier: MIT
 
