@@ -128,9 +128,10 @@ int job_shares(const conf *c)
         else if (c->no_sandbox || shares_sandbox(&s, &page))
             write_all(&s, &b, &in);
     }
-    status = either(in.status, b.status);
-    status = shares_end(&s, status);
+    /* The page first: a failure leaves no shares. */
+    status = either(either(in.status, b.status), s.status);
     status = close_page(&page, &b, status);
+    status = shares_end(&s, status);
     if (status == STATUS_OK && c->verbose)
         report(&b);
     (void)input_end(&in);

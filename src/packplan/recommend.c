@@ -198,12 +198,17 @@ static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
     int status;
 
     for (size_t w = 0; w < WINDOWS; w++) {
-        for (uint32_t depth = low; depth <= high; depth += step) {
+        /* No pack holds more than a window. */
+        const uint32_t last = least(high, windows[w]);
+
+        for (uint32_t depth = least(low, last); depth <= last; depth += step) {
             double efficiency;
 
             status = try(t, depth, windows[w], r->efficiency, &efficiency);
             if (status != STATUS_OK)
                 return status;
+            /* The last pack, which the bound counts, may be left out here. */
+            efficiency = fmin(efficiency, r->bound);
             if (efficiency > r->efficiency) {
                 r->efficiency = efficiency;
                 r->depth = depth;
@@ -222,7 +227,8 @@ static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
 int recommend(recommendation *r, const conf *c, const length_counts *of,
               const ps_histogram *aligned)
 {
-    const uint32_t max = least(of->capacity / c->align, PS_MAX_DEPTH);
+    const uint32_t max = least(least(of->capacity / c->align, PS_MAX_DEPTH),
+                               windows[WINDOWS - 1]);
     uint32_t low;
     trial *t;
     int status;

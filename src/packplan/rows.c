@@ -136,5 +136,6 @@ uint64_t row_bound_packs(const row *r)
 {
     double packs = ceil(r->bound * (1 - 1e-15) - ROUNDING);
 
-    return packs > 0 ? (uint64_t)packs : 0;
+    /* However little there is, it takes a pack. */
+    return r->bound > 0 ? (uint64_t)fmax(packs, 1) : 0;
 }

@@ -170,6 +170,13 @@ beyond() {
 '-L 16777216 -d 1' ]
 }
 
+@test "no deeper than a window, and no fuller than the bound" {
+    echo 1 1000000 >h
+    packplan -L 65536 --recommend --tsv h |
+        awk 'NR == 2 { exit !($2 == 16384) }'
+    packplan -L 4096 --recommend --tsv h | awk 'NR == 2 { exit !($4 <= $5) }'
+}
+
 @test "no sequences: nothing is recommended" {
     : >h
     is 0 'packplan: there are no sequences' packplan -L 8,9 --json h

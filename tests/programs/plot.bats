@@ -166,6 +166,8 @@ many() {
     # Standard output is as important as the page.
     refused 1 'packstat: stdout: ' to_full packstat -q --plot=x.svg many.pks
     cmp old x.svg
+    run -1 bash -c 'packstat -q --plot=out.svg many.pks >out.svg'
+    [ "$output" = 'packstat: out.svg: standard output goes there, too' ]
     packstat -q --plot=x.svg --json many.pks | grep -q '"packs"'
     support plot.py heading many.pks x.svg
 }
@@ -212,6 +214,10 @@ many() {
     grep -q 'sorted is' x.svg
     packplan -L 512 --no-bound --plot=x.html hist >/dev/null
     run -1 grep bound x.html
+    # So little that it is no pack by far.
+    echo '1 1' >hist1
+    packplan -L 16777216 -a spfhp -d max --tsv --plot=y.svg hist1 >/dev/null
+    run -1 grep -E '[=" ,]-?(inf|nan)' y.svg
     packplan -q -L 512 --plot=x.html </dev/null >/dev/null
     grep -q 'No sequences: nothing to draw' x.html
     support plot.py heading 'Packs of 512 tokens' x.svg x.html
@@ -256,6 +262,9 @@ many() {
         --plot=none/x.svg many.pks
     refused 1 'packdeal: new1.svg.new: ' packdeal -q -n 2 -b 1 -o new%d.svg \
         --plot=new1.svg many.pks
+    ln -s /dev/full full.svg
+    refused 1 'packdeal: full.svg: No space' packdeal -q -n 2 -b 1 -o new%d \
+        --plot=full.svg many.pks
     refused 64 'packdeal: --plot: with --steps' packdeal -n 2 -b 1 --steps \
         --plot=x.svg many.pks
     cmp list.svg x.svg
