@@ -96,12 +96,24 @@ double chart_place(const chart_axis *axis, double value)
     return axis->low + share * (axis->high - axis->low);
 }
 
+void chart_draw_tick(svg *s, double at)
+{
+    svg_line(s, at, CHART_BOTTOM, at, CHART_BOTTOM + 4, "axis");
+}
+
+void chart_draw_base(svg *s, const char *what)
+{
+    svg_line(s, CHART_LEFT, CHART_BOTTOM, CHART_RIGHT, CHART_BOTTOM, "axis");
+    svg_text(s, (CHART_LEFT + CHART_RIGHT) / 2.0, CHART_BOTTOM + 30, "m",
+             "%s", what);
+}
+
 static void draw_tick(svg *s, const chart_axis *x, double value)
 {
     const double at = chart_place(x, value);
     char text[CHART_NUMBER];
 
-    svg_line(s, at, CHART_BOTTOM, at, CHART_BOTTOM + 4, "axis");
+    chart_draw_tick(s, at);
     svg_text(s, at, CHART_BOTTOM + 15, "m x", "%s", chart_number(text, value));
 }
 
@@ -126,9 +138,7 @@ void chart_draw_across(svg *s, const chart_axis *x, const char *what)
     else
         for (double k = ceil(x->from / step); k * step <= x->to; k++)
             draw_tick(s, x, k * step);
-    svg_line(s, CHART_LEFT, CHART_BOTTOM, CHART_RIGHT, CHART_BOTTOM, "axis");
-    svg_text(s, (CHART_LEFT + CHART_RIGHT) / 2.0, CHART_BOTTOM + 30, "m",
-             "%s", what);
+    chart_draw_base(s, what);
 }
 
 static void draw_tick_up(svg *s, const chart_axis *y, double value,
@@ -448,7 +458,5 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
                      chart_number(text, from));
     }
     chart_draw_shares(s, &bars, &x);
-    svg_line(s, CHART_LEFT, CHART_BOTTOM, CHART_RIGHT, CHART_BOTTOM, "axis");
-    svg_text(s, (CHART_LEFT + CHART_RIGHT) / 2.0, CHART_BOTTOM + 30, "m",
-             "%s", across);
+    chart_draw_base(s, across);
 }

@@ -49,6 +49,10 @@ double chart_place(const chart_axis *axis, double value);
 void chart_draw_across(svg *s, const chart_axis *x, const char *what);
 void chart_draw_up(svg *s, const chart_axis *y, const char *unit);
 
+/* Parts of an axis across: a tick at a place, and the line with its name. */
+void chart_draw_tick(svg *s, double at);
+void chart_draw_base(svg *s, const char *what);
+
 /*
  * Names of curves at the right, each beside the end of its curve or, where that
  * has no room, near it.

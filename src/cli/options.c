@@ -246,6 +246,12 @@ bool option_find_word(const option_word *words, const char *name,
     return false;
 }
 
+const option_word option_overlongs[] = {{"error", PS_OVERLONG_ERROR},
+                                        {"drop", PS_OVERLONG_DROP},
+                                        {"truncate", PS_OVERLONG_TRUNCATE},
+                                        {"split", PS_OVERLONG_SPLIT},
+                                        {NULL, 0}};
+
 const char *option_word_name(const option_word *words, uint64_t number)
 {
     while (words->number != number)

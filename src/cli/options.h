@@ -145,6 +145,9 @@ bool option_find_word(const option_word *words, const char *name,
 /* The word for a number of such a table, which has it. */
 const char *option_word_name(const option_word *words, uint64_t number);
 
+/* The words of --overlong, for a ps_overlong. */
+extern const option_word option_overlongs[];
+
 /*
  * The one number parser: decimal digits only, then optionally k, M, G or T
  * (powers of 1000) or Ki, Mi, Gi, Ti (of 1024).  False if it is no such

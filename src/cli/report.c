@@ -7,6 +7,7 @@
 #include "cli/report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -15,6 +16,13 @@ double report_efficiency(const ps_pack_info *info, const ps_totals *totals)
     double capacity = (double)totals->packs * (double)info->capacity;
 
     return capacity > 0 ? (double)totals->tokens / capacity : 0;
+}
+
+uint64_t report_bound_packs(double bound)
+{
+    const double packs = ceil(bound * (1 - 1e-15) - 1e-6);
+
+    return bound > 0 ? (uint64_t)fmax(packs, 1) : 0;
 }
 
 static bool is_within(unsigned char byte, unsigned min, unsigned max)

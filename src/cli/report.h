@@ -43,6 +43,12 @@ void report_json_ratio(FILE *out, const char *key, bool exists, double value);
 double report_efficiency(const ps_pack_info *info, const ps_totals *totals);
 
 /*
+ * The whole packs that a bound of ps_plan_bound asks for: a sum of fractions,
+ * of which a little may be rounding.  0 only for 0.
+ */
+uint64_t report_bound_packs(double bound);
+
+/*
  * A JSON string with quotes, escaped.  Each byte that is no part of
  * well-formed UTF-8 becomes U+FFFD.
  */

@@ -222,12 +222,6 @@ static const char *set_lamb(void *to, const char *value)
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
-static const option_word overlongs[] = {{"error", PS_OVERLONG_ERROR},
-                                        {"drop", PS_OVERLONG_DROP},
-                                        {"truncate", PS_OVERLONG_TRUNCATE},
-                                        {"split", PS_OVERLONG_SPLIT},
-                                        {NULL, 0}};
-
 /* For completion; set_depths and set_algorithms take them in lists. */
 static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
 static const option_word algorithm_words[] = {
@@ -248,7 +242,7 @@ static const option_entry entries[] = {
     {0, "overlong", "WHAT",
      "sequences longer than a pack: error (default),\n"
      "drop, truncate or split, as packstream has it",
-     OPTION_WORD(conf, overlong, overlongs)},
+     OPTION_WORD(conf, overlong, option_overlongs)},
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
      "(default: 16; with --plot several)",

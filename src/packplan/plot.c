@@ -25,9 +25,6 @@
 #define LEAST_EXCESS 0.01
 
 /* By the index of an algorithm. */
-static const char *const lines[ALGORITHMS] = {
-    "line k7", "line k8", "line k6", "line k2", "line k4",
-    "line k1", "line k3", "line k0", "line k5"};
 static const char *const colours[ALGORITHMS] = {"k7", "k8", "k6", "k2", "k4",
                                                 "k1", "k3", "k0", "k5"};
 
@@ -42,7 +39,7 @@ static double get_efficiency(const row *r)
 /* How many more packs than the bound. */
 static double get_excess(const row *r)
 {
-    return 100 * ((double)r->packs / (double)row_bound_packs(r) - 1);
+    return 100 * ((double)r->packs / (double)report_bound_packs(r->bound) - 1);
 }
 
 /* ---- Depths ---- */
@@ -98,7 +95,7 @@ static void draw_depths(svg *page, const depths *d)
     for (unsigned i = d->n; i-- > 0;) {
         const double at = chart_place(&d->x, drawn_depth(d, d->of[i]));
 
-        svg_line(page, at, CHART_BOTTOM, at, CHART_BOTTOM + 4, "axis");
+        chart_draw_tick(page, at);
         if (right - at < TICK_ROOM)
             continue;
         right = at;
@@ -108,10 +105,7 @@ static void draw_depths(svg *page, const depths *d)
             svg_text(page, at, CHART_BOTTOM + 15, "m x", "%" PRIu32,
                      d->of[i]);
     }
-    svg_line(page, CHART_LEFT, CHART_BOTTOM, CHART_RIGHT, CHART_BOTTOM,
-             "axis");
-    svg_text(page, (CHART_LEFT + CHART_RIGHT) / 2.0, CHART_BOTTOM + 30, "m",
-             "most sequences in a pack");
+    chart_draw_base(page, "most sequences in a pack");
 }
 
 /* ---- Curves ---- */
@@ -184,7 +178,8 @@ static void draw_curve(const plot *p, unsigned a, const chart_axis *y,
     char text[2 * LINE];
 
     *name = (chart_name){.name = algorithms[a].name, .colour = colours[a]};
-    svg_begin_path(p->page, lines[a]);
+    (void)snprintf(text, sizeof text, "line %s", colours[a]);
+    svg_begin_path(p->page, text);
     for (unsigned i = 0; i < p->d.n; i++) {
         name->y = up(y, get(find(p, a, i)));
         path_to(p, i, name->y);
@@ -206,7 +201,8 @@ static void draw_bound(const plot *p, unsigned a, const chart_axis *y,
     *name = (chart_name){.name = "bound", .colour = "k9"};
     svg_begin_path(p->page, "line dash k9");
     for (unsigned i = 0; i < p->d.n; i++) {
-        const double packs = (double)row_bound_packs(find(p, a, i));
+        const double packs =
+            (double)report_bound_packs(find(p, a, i)->bound);
 
         name->y = up(y, 100 * (double)p->tokens / packs /
                             p->c->options.capacity);

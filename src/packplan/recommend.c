@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "cli/message.h"
+#include "cli/report.h"
 
 /* Sequences of a trial, at most. */
 #define TRIAL_SEQUENCES 65536
@@ -136,9 +137,8 @@ static int bound_of(double *efficiency, const length_counts *of,
 
     if (ps_plan_bound(aligned, of->capacity, depth, &packs, &err) != PS_OK)
         return message_failure("bound", &err);
-    packs = fmax(ceil(packs * (1 - 1e-15) - ROUNDING), 1);
     *efficiency = (double)ps_histogram_tokens(of->histogram) /
-                  (packs * of->capacity);
+                  ((double)report_bound_packs(packs) * of->capacity);
     return STATUS_OK;
 }
 
@@ -242,10 +242,8 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
     if (status != STATUS_OK)
         return status;
     t = malloc(sizeof *t);
-    if (t == NULL) {
-        message_error("out of memory");
-        return STATUS_FAILURE;
-    }
+    if (t == NULL)
+        return message_memory();
     draw(t, c, of);
     status = search(r, t, low, max);
     free(t);
@@ -264,10 +262,6 @@ static bool is_empty(const recommendation *r)
 /* Runs as it is, between a redirection of input and one of output. */
 static void print_command(const conf *c, const recommendation *r)
 {
-    static const char *const words[] = {[PS_OVERLONG_DROP] = "drop",
-                                        [PS_OVERLONG_TRUNCATE] = "truncate",
-                                        [PS_OVERLONG_SPLIT] = "split"};
-
     printf("packstream -L %" PRIu32 " -d %" PRIu32, r->lengths->capacity,
            r->depth);
     if (r->window != windows[0])
@@ -275,7 +269,8 @@ static void print_command(const conf *c, const recommendation *r)
     if (c->align > 1)
         printf(" --align=%" PRIu32, c->align);
     if (c->overlong != PS_OVERLONG_ERROR)
-        printf(" --overlong=%s", words[c->overlong]);
+        printf(" --overlong=%s",
+               option_word_name(option_overlongs, c->overlong));
 }
 
 static void report_text(const conf *c, const recommendation *of)

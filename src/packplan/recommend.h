@@ -8,8 +8,8 @@
 #ifndef PACKPLAN_RECOMMEND_H
 #define PACKPLAN_RECOMMEND_H
 
-#include "packplan/conf.h"
 #include "cli/histogram.h"
+#include "packplan/conf.h"
 
 /* What part of the bound on the efficiency may be missing. */
 #define RECOMMEND_WITHIN 0.0005

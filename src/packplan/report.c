@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "cli/report.h"
 
 /* ---------------------------------------------------------------------
  * Tables: columns that are as wide as their contents, or tabs
@@ -180,7 +181,7 @@ static int report_text(const conf *c, const length_counts *of, const rows *rs)
     put_heading(&t, c, names, sizeof names / sizeof names[0]);
     for (size_t i = 0; i < rs->n; i++) {
         const row *r = &rs->of[i];
-        const double bound = (double)row_bound_packs(r);
+        const double bound = (double)report_bound_packs(r->bound);
 
         /* A cap, or the depth that was reached without one. */
         if (r->depth == CONF_NO_CAP)
@@ -205,7 +206,7 @@ static int report_text(const conf *c, const length_counts *of, const rows *rs)
             put(&t, "-");
             put(&t, "-");
         } else {
-            put(&t, "%" PRIu64, row_bound_packs(r));
+            put(&t, "%" PRIu64, report_bound_packs(r->bound));
             put_ratio(&t, c, r, 4,
                       bound > 0 ? 100 * ((double)r->packs / bound - 1) : 0);
         }

@@ -6,13 +6,9 @@
 
 #include "packplan/rows.h"
 
-#include <math.h>
 #include <time.h>
 
 #include "cli/message.h"
-
-/* A bound is a sum of fractions: so much of it may be rounding. */
-#define ROUNDING 1e-6
 
 static double now(void)
 {
@@ -130,12 +126,4 @@ int rows_plan(ps_plan **plan, const conf *c, const ps_histogram *h)
     while (!c->algorithms[i])
         i++;
     return make_plan(plan, &seconds, c, h, &algorithms[i], c->depths[0]);
-}
-
-uint64_t row_bound_packs(const row *r)
-{
-    double packs = ceil(r->bound * (1 - 1e-15) - ROUNDING);
-
-    /* However little there is, it takes a pack. */
-    return r->bound > 0 ? (uint64_t)fmax(packs, 1) : 0;
 }

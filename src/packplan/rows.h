@@ -47,7 +47,4 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
 /* One plan, for the first of the algorithms and depths. */
 int rows_plan(ps_plan **plan, const conf *c, const ps_histogram *h);
 
-/* A number of packs that a plan may really have: rounded up. */
-uint64_t row_bound_packs(const row *r);
-
 #endif

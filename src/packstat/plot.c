@@ -224,7 +224,7 @@ static bool bound_efficiency(double *efficiency, const ps_pack_info *info,
         made = ps_plan_bound(rounded, info->capacity, info->depth, &least,
                              &err) == PS_OK;
     ps_histogram_free(rounded);
-    packs = fmax(packs, ceil(least - 1e-6));
+    packs = fmax(packs, (double)report_bound_packs(least));
     *efficiency = (double)t->tokens / packs / (double)info->capacity;
     return made;
 }

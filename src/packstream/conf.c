@@ -30,11 +30,6 @@ static const option_word algorithms[] = {
 static const option_word auto_depth[] = {{"auto", PS_DEPTH_AUTO}, {NULL, 0}};
 static const option_word orders[] = {
     {"window", PS_PACKS_BY_WINDOW}, {"input", PS_PACKS_BY_INPUT}, {NULL, 0}};
-static const option_word overlongs[] = {{"error", PS_OVERLONG_ERROR},
-                                        {"drop", PS_OVERLONG_DROP},
-                                        {"truncate", PS_OVERLONG_TRUNCATE},
-                                        {"split", PS_OVERLONG_SPLIT},
-                                        {NULL, 0}};
 static const option_word error_or_drop[] = {
     {"error", false}, {"drop", true}, {NULL, 0}};
 static const option_word stats_forms[] = {{"json", STATS_JSON}, {NULL, 0}};
@@ -87,9 +82,9 @@ static const option_entry entries[] = {
      "divides the capacity (default: 1)",
      OPTION_NUMBER(conf, align, 1, PS_MAX_CAPACITY),
      .why = "must be a number that divides the capacity"},
-    {0, "learn-from", "HIST",
-     "pack as if sequences with the lengths in HIST had\n"
-     "come before, and let these choose the depth",
+    {0, "learn-from", "FILE",
+     "pack as if sequences with the lengths in FILE, a\n"
+     "histogram, had come before; they choose the depth",
      OPTION_CALL(set_learn_from)},
     {0, "flush-every", "N", "pack all that is held after every N records",
      OPTION_NUMBER(conf, flush_every, 1, UINT64_MAX),
@@ -124,7 +119,7 @@ static const option_entry entries[] = {
     {0, "overlong", "WHAT",
      "sequences longer than a pack: error (default),\n"
      "drop, truncate or split",
-     OPTION_WORD(conf, overlong, overlongs),
+     OPTION_WORD(conf, overlong, option_overlongs),
      OPTION_GIVEN(conf, overlong_given)},
     {0, "rejects", "FILE",
      "write what is dropped or truncated to FILE, whole",

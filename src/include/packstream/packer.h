@@ -104,12 +104,12 @@ typedef struct ps_packer_options {
     ps_write_hook *write; /* takes the stream, if not NULL; `fd` is not used
                              then.  With threads, one of these calls it */
     void *write_context;
-    const ps_histogram *learn_from; /* lengths up to L that are expected, as
-                           of the corpus of which this is a part: AUTO has
-                           scores from the first pack on that are right for
-                           them, and they choose the depth in place of the
-                           first sequences.  The caller's, read by the call
-                           that it is given to.  NULL: nothing is known */
+    const ps_histogram *learn_from; /* the lengths to expect, up to L, such as
+                           those of the corpus that the input is a part of.
+                           PS_POLICY_AUTO learns from them before the first
+                           pack, and PS_DEPTH_AUTO chooses by them, not by the
+                           first sequences.  The caller's; read only during
+                           the call.  NULL: none */
 } ps_packer_options;
 
 /*

@@ -2,8 +2,8 @@
  * epoch.c - the order of packs in an epoch, a number at a time.
  *
  * A Feistel network permutes the numbers of 2 * half bits: each round swaps
- * their halves and mixes a hash of the one into the other.  Where a number is not
- * below n, it is permuted again until it is, which keeps the order a
+ * their halves and mixes a hash of the one into the other.  Where a number is
+ * not below n, it is permuted again until it is, which keeps the order a
  * permutation of the numbers below n (cycle walking; Black and Rogaway 2002).
  * So the order takes no memory, as in the shuffles for GPUs of Mitchell et al.
  * (2022).  Halves of less than 3 bits have too few functions: some orders would

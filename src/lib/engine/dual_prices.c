@@ -63,9 +63,9 @@
 #define MIN_COUNT 0x1p-10
 
 /*
- * A histogram counts for no more windows than these; and no longer if the
- * first window differs from it by more than so many times what chance
- * explains: one of another stream costs more than it helps.
+ * A histogram counts for at most so many windows.  It is dropped if the first
+ * window differs from it by more than MISFIT times what chance explains, since
+ * that of another stream costs more than it helps.
  */
 #define EXPECTED_WINDOWS 64.0
 #define MISFIT 8.0
@@ -220,7 +220,7 @@ static double window_variation(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
-/* What was expected is given up if what came is not at all like it. */
+/* Drops what was expected if the first window is quite unlike it. */
 static void check_expected(ps_dual_prices *p)
 {
     if (p->total <= p->recent_total || p->recent_total <= 0 ||

@@ -67,7 +67,7 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 
 /*
  * Counts the sequences of a histogram, of lengths up to the capacity, as if
- * they had arrived: as many as a stream is remembered by at most.
+ * they had arrived, but as no more than 64 windows of them.
  */
 void ps_dual_prices_expect(ps_dual_prices *prices,
                            const ps_histogram *histogram);
