@@ -27,7 +27,6 @@ SPDX-License-Identifier: MIT
 import argparse
 import array
 import functools
-import json
 import os
 import statistics
 import subprocess
@@ -38,7 +37,6 @@ from measure import Failed
 LENGTH = 512
 TOKENS = 4_000_000
 VOCAB = 2544        # of the tokens that are drawn
-FIRST = 5           # those before are special
 GOAL = 1.9
 STEPS = 8           # of which the first is not counted
 # Their vocabularies are to width times layers what 30522 is in BERT-base: so
@@ -58,8 +56,6 @@ CONTENDERS = {
     "padded, varlen": ("padded", "varlen"),
     "packed, varlen": ("packed", "varlen"),
 }
-SPECIALS = ["--vocab=%d" % VOCAB, "--pad-id=0", "--cls-id=2", "--sep-id=3",
-            "--mask-id=4"]
 
 
 def sequences():
@@ -72,38 +68,25 @@ def sequences():
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise Failed("gen failed")
+    first = measure.FIRST_TOKEN
     at = 0
     while at < len(done.stdout):
         count = int.from_bytes(done.stdout[at:at + 4], "little")
         tokens = array.array("H", done.stdout[at + 4:at + 4 + 2 * count])
-        yield [FIRST + token % (VOCAB - FIRST) for token in tokens]
+        yield [first + token % (VOCAB - first) for token in tokens]
         at += 4 + 2 * count
 
 
 def write_records(folder):
-    """Token records, with a next-sentence label each; how many there are."""
-    lines = os.path.join(folder, "lines")
+    """Token records of these sequences, and how many there are."""
     records = os.path.join(folder, "records")
-    count = 0
-    with open(lines, "w") as file:
-        for tokens in sequences():
-            file.write(json.dumps({"input_ids": tokens,
-                                   "next_sentence_label": count % 2}) + "\n")
-            count += 1
-    measure.output_of(["tokcat", "-q", "--from=jsonl", *SPECIALS, "-o",
-                       records, "--channel=next_sentence_label:i32:-1",
-                       lines])
-    os.unlink(lines)
-    return records, count
+    return records, measure.write_records(records, sequences(), VOCAB)
 
 
 def pack(folder, records, kind, options):
     """A stream, and how many packs it has."""
     name = os.path.join(folder, kind)
-    measure.output_of(["packstream", "-q", "-L%d" % LENGTH, *options, "-o",
-                       name, records])
-    told = json.loads(measure.output_of(["packstat", "--json", name]))
-    return name, told["packs"]
+    return name, measure.pack(name, records, LENGTH, *options)
 
 
 def rows_per_second(name, attention, model, packs):
@@ -111,8 +94,7 @@ def rows_per_second(name, attention, model, packs):
     command = ["bert-train", "--stats=json", "--report=1", "--dropout=0.1",
                "--packs=%d" % packs, "--steps=%d" % STEPS,
                "--attention=" + attention, "--rows=padded", *model, name]
-    steps = [json.loads(line)
-             for line in measure.output_of(command).splitlines()][1:]
+    steps = measure.reports_of(command)[1:]
     if len(steps) != STEPS - 1:
         raise Failed("bert-train made %d steps" % (len(steps) + 1))
     return [statistics.median(step["packs"] / step[clock] for step in steps)

@@ -12,12 +12,13 @@ each; padding is not computed.  Three inputs:
     alike    both have sequences of 32 to 512 tokens
     stream   the first rank reads those of 32 to 512 for both
 
-and three ways, --exchange=balance, padded and none.  Told are, as medians of
-ROUNDS (7) rounds in which all ways take turns: the time of a step, waiting for
-its packs included; that of its exchange, reading included; how much of the
-exchange was hidden behind the step before; and the imbalance, the greatest cost
-of a rank by their mean.  Then how many times a step without an exchange takes
-as long as with `balance`, beside what the imbalances predict.
+and three ways, --exchange=balance, padded and none, which take turns for ROUNDS
+(7) rounds.  The table has the medians of four numbers: the time of a step,
+waiting for its packs included; that of its exchange, reading included; how much
+of the exchange was hidden behind the step before; and the imbalance, the
+greatest cost of a rank over their mean.  Below it stands how many times as long
+as with `balance` a step takes without an exchange, beside what the imbalances
+predict.
 
 A run makes a step to warm up, and seven more.  Ends with 1 if a contender
 fails, not if it is slow.  Not part of `make check`; `make bench-exchange` runs
@@ -28,7 +29,6 @@ SPDX-License-Identifier: MIT
 
 import argparse
 import functools
-import json
 import os
 import random
 import shutil
@@ -39,7 +39,6 @@ from measure import Failed
 
 LENGTH = 512
 VOCAB = 3392
-FIRST = 5           # those before are special
 STEPS = 8           # of which the first is not counted
 RANKS = 2
 HIDDEN_GOAL = 0.9
@@ -50,8 +49,6 @@ INPUTS = {"uneven": [(256, 512), (32, 256)],
           "alike": [(32, 512), (32, 512)],
           "stream": [(32, 512)]}
 MODEL = ["--hidden=256", "--layers=2", "--heads=4", "--vocab=%d" % VOCAB]
-SPECIALS = ["--vocab=%d" % VOCAB, "--pad-id=0", "--cls-id=2", "--sep-id=3",
-            "--mask-id=4"]
 # More ranks than processors, by whoever runs this, on this machine alone.
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl": "self,vader",
@@ -62,17 +59,11 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 def write_shard(name, bounds, count, seed):
     """Packs of one sequence each."""
     rng = random.Random(seed)
-    lines = name + ".lines"
     records = name + ".tok"
-    with open(lines, "w") as file:
-        for i in range(count):
-            tokens = [rng.randrange(FIRST, VOCAB)
-                      for _ in range(rng.randint(*bounds))]
-            file.write(json.dumps({"input_ids": tokens,
-                                   "next_sentence_label": i % 2}) + "\n")
-    measure.output_of(["tokcat", "-q", "--from=jsonl", *SPECIALS, "-o",
-                       records, "--channel=next_sentence_label:i32:-1",
-                       lines])
+    sequences = ([rng.randrange(measure.FIRST_TOKEN, VOCAB)
+                  for _ in range(rng.randint(*bounds))]
+                 for _ in range(count))
+    measure.write_records(records, sequences, VOCAB)
     measure.output_of(["packstream", "-q", "-L%d" % LENGTH, "-w1", "-o", name,
                        records])
 
@@ -90,12 +81,12 @@ def run(folder, kind, way, packs):
                "--stats=json", "--report=1", "--packs=%d" % packs,
                "--steps=%d" % STEPS, "--exchange=" + way, *MODEL]
     if len(INPUTS[kind]) > 1:
-        told = measure.output_of(
+        told = measure.reports_of(
             command + [os.path.join(folder, kind + ".%d")])
     else:
         with open(os.path.join(folder, kind + ".0")) as file:
-            told = measure.output_of(command + ["-"], stdin=file)
-    steps = [json.loads(line) for line in told.splitlines()][1:]
+            told = measure.reports_of(command + ["-"], stdin=file)
+    steps = told[1:]
     if len(steps) != STEPS - 1:
         raise Failed("bert-train made %d steps" % (len(steps) + 1))
     exchange = sum(step["exchange"] for step in steps)

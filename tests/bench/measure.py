@@ -1,4 +1,4 @@
-"""measure.py - what throughput.py and peers.py share: runs, medians, tables.
+"""measure.py - what the benches share: runs, input, medians, tables.
 
 Times are of the wall clock, from before the first process of a pipe is
 started until the last one has ended.  Contenders take turns, and another one
@@ -11,6 +11,7 @@ SPDX-License-Identifier: MIT
 import argparse
 import contextlib
 import fcntl
+import json
 import os
 import platform
 import random
@@ -25,6 +26,7 @@ import time
 
 F_SETPIPE_SZ = 1031
 RESAMPLES = 2000
+FIRST_TOKEN = 5  # of a BERT's, behind the special ones
 
 
 class Failed(Exception):
@@ -186,6 +188,37 @@ def output_of(command, **options):
         raise Failed("exit status %d: %s" % (done.returncode,
                                              " ".join(command)))
     return done.stdout.decode()
+
+
+def reports_of(command, **options):
+    """What a command that has to succeed printed, an object a line."""
+    return [json.loads(line)
+            for line in output_of(command, **options).splitlines()]
+
+
+# ------------------------------------------------------------ BERT's input
+
+def write_records(records, sequences, vocab):
+    """Token records, with a next-sentence label each; how many there are."""
+    lines = records + ".lines"
+    count = 0
+    with open(lines, "w") as file:
+        for tokens in sequences:
+            file.write(json.dumps({"input_ids": tokens,
+                                   "next_sentence_label": count % 2}) + "\n")
+            count += 1
+    output_of(["tokcat", "-q", "--from=jsonl", "--vocab=%d" % vocab,
+               "--pad-id=0", "--cls-id=2", "--sep-id=3", "--mask-id=4",
+               "--channel=next_sentence_label:i32:-1", "-o", records, lines])
+    os.unlink(lines)
+    return count
+
+
+def pack(name, records, capacity, *options):
+    """Makes the stream `name`; how many packs it has."""
+    output_of(["packstream", "-q", "-L%d" % capacity, *options, "-o", name,
+               records])
+    return json.loads(output_of(["packstat", "--json", name]))["packs"]
 
 
 # ---------------------------------------------------------------- numbers

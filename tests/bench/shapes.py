@@ -33,7 +33,6 @@ SPDX-License-Identifier: MIT
 import argparse
 import functools
 import itertools
-import json
 import math
 import os
 import random
@@ -42,7 +41,6 @@ import measure
 from measure import Failed
 
 VOCAB = 1696
-FIRST = 5  # tokens before it are special
 MODEL = ["--hidden=256", "--layers=2", "--heads=4", "--vocab=%d" % VOCAB]
 # How long a sequence is: median and spread of a lognormal distribution, cut at
 # the ends.  Their means and quartiles are near those of the data sets.
@@ -69,51 +67,37 @@ def draw(name, count):
     for _ in range(count):
         drawn = rng.lognormvariate(math.log(median), spread)
         length = min(max(int(drawn), least), most)
-        yield [rng.randrange(FIRST, VOCAB) for _ in range(length)]
-
-
-class Stream:
-    """Packs of a file, and how many of them make a step."""
-
-    def __init__(self, folder, kind, records, capacity, *options):
-        self.name = os.path.join(folder, kind)
-        measure.output_of(["packstream", "-q", "-L%d" % capacity, *options,
-                           "-o", self.name, records])
-        told = json.loads(measure.output_of(["packstat", "--json", self.name]))
-        self.packs = told["packs"]
+        yield [rng.randrange(measure.FIRST_TOKEN, VOCAB) for _ in range(length)]
 
 
 def write_streams(folder, name, options):
-    """Streams by kind, and the lengths of sequences."""
-    lines, records, ordered = (os.path.join(folder, file) for file in
-                               ("lines", "records", "ordered"))
+    """By kind, a stream and how many packs it has; and the lengths of
+    sequences."""
+    records, ordered = (os.path.join(folder, file)
+                        for file in ("records", "ordered"))
     sequences = list(draw(name, options.sequences))
-    with open(lines, "w") as file:
-        for i, tokens in enumerate(sequences):
-            file.write(json.dumps({"input_ids": tokens,
-                                   "next_sentence_label": i % 2}) + "\n")
-    measure.output_of(["tokcat", "-q", "--from=jsonl", "--vocab=%d" % VOCAB,
-                       "--pad-id=0", "--cls-id=2", "--sep-id=3", "--mask-id=4",
-                       "--channel=next_sentence_label:i32:-1", "-o", records,
-                       lines])
+    measure.write_records(records, sequences, VOCAB)
     measure.output_of(["tokshuf", "--by-length=%d" % options.sequences, "-o",
                        ordered, records])
-    capacity = SETS[name][4]
     single = ["-d1", "-w1"]
-    return {"single": Stream(folder, "single", records, capacity, *single),
-            "bucketed": Stream(folder, "bucketed", ordered, capacity, *single),
-            "packed": Stream(folder, "packed", records, capacity)
-            }, [len(tokens) for tokens in sequences]
+    streams = {}
+    for kind, source, ways in (("single", records, single),
+                               ("bucketed", ordered, single),
+                               ("packed", records, [])):
+        stream = os.path.join(folder, kind)
+        streams[kind] = stream, measure.pack(stream, source, SETS[name][4],
+                                             *ways)
+    return streams, [len(tokens) for tokens in sequences]
 
 
 def train(stream, attention, rows, options):
     """Sequences per second, and the losses of steps."""
-    packs = round(options.batch * stream.packs / options.sequences)
+    name, packs = stream
+    packs = round(options.batch * packs / options.sequences)
     command = ["bert-train", "--stats=json", "--report=1", "--dropout=0.1",
                "--packs=%d" % packs, "--attention=" + attention,
-               "--rows=" + rows, *MODEL, stream.name]
-    steps = [json.loads(line)
-             for line in measure.output_of(command).splitlines()]
+               "--rows=" + rows, *MODEL, name]
+    steps = measure.reports_of(command)
     if sum(step["learnt"] for step in steps) != options.sequences:
         raise Failed("bert-train left out sequences")
     return (options.sequences / sum(step["processor"] for step in steps),
@@ -137,7 +121,7 @@ def rows_of(kind, rows, streams, lengths, capacity, batch):
     if rows == "unpadded":
         return sum(lengths)
     if rows == "padded":
-        return streams[kind].packs * capacity
+        return streams[kind][1] * capacity
     if kind == "bucketed":
         lengths = sorted(lengths)
     steps = [lengths[i:i + batch] for i in range(0, len(lengths), batch)]
