@@ -588,7 +588,7 @@ readers() {
     packdeal -n 3 -b 2 --list x.pks | awk '{ exit NF != 4 }'
     mkfifo r0 r1 r2
     packdeal -q -n 3 -b 2 -o r%d x.pks &
-    timeout 60 python3 - "$(number x.pks 20 4)" <<'END'
+    timeout 600 python3 - "$(number x.pks 20 4)" <<'END'
 import sys
 stride = int(sys.argv[1])
 assert stride > 1 << 20

@@ -48,6 +48,17 @@ start_training() {
     export OMP_NUM_THREADS=1
 }
 
+# allow_mpirun: it starts more ranks than processors, for whoever runs this, on
+# this machine alone.  Each test has its own folder for the files of runs: the
+# one that runs of a user share in /tmp is removed by the last run to end, and
+# then a run fails that is about to begin in it.
+allow_mpirun() {
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
+    export OMPI_MCA_btl_vader_single_copy_mechanism=none
+    export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR
+}
+
 # skip_without CMD...: skips the test where a command is not installed.
 skip_without() {
     local command
@@ -319,6 +330,11 @@ eventually() {
 # is_larger FILE BYTES: it is there, and is.
 is_larger() {
     [ -e "$1" ] && [ "$(size "$1")" -gt "$2" ]
+}
+
+# has_lines N FILE: whether it has so many, or more.
+has_lines() {
+    [ -e "$2" ] && [ "$(wc -l <"$2")" -ge "$1" ]
 }
 
 # gone PID: whether the process has ended, though no one waited for it.

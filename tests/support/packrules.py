@@ -27,7 +27,7 @@ PLACES_LACK = "end-digest end-displacement end-greatest".split()
 
 def run(data, *command):
     done = subprocess.run(command, input=data, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60)
+                          stderr=subprocess.PIPE, timeout=600)
     return done.returncode, done.stderr.decode()
 
 

@@ -2,13 +2,10 @@
 #
 # SPDX-License-Identifier: MIT
 
-# start_ranks: start_training, x.pks, and what mpirun takes to start ranks.
+# start_ranks: start_training, x.pks, and mpirun may start ranks.
 start_ranks() {
     start_training
-    # More ranks than processors, by whoever runs this, on this machine alone.
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
-    export OMPI_MCA_btl_vader_single_copy_mechanism=none
+    allow_mpirun
     packs >x.pks
 }
 

@@ -14,6 +14,19 @@ setup() {
     start_ranks
 }
 
+# A test that fails leaves nobody training.
+teardown() {
+    [ -z "${pid-}" ] || kill "$pid" 2>/dev/null || true
+}
+
+# training OPTION...: three ranks begin; mpirun's process is "$pid".
+training() {
+    rm -f part out
+    OMPI_MCA_odls_base_sigkill_timeout=10 "$MPIRUN" -n 3 "${small[@]}" \
+        --packs=10 --epochs=100000 --save=part "$@" x.pks >out 2>err 3>&- &
+    pid=$!
+}
+
 # Three packs are fewer than four ranks; by eights, one is left at the end of an
 # epoch.
 @test "two, three and four ranks learn what one learns" {
@@ -42,9 +55,7 @@ setup() {
 
 @test "a rank is killed: all end, and others go on, more or fewer" {
     skip_without_mpi
-    "$MPIRUN" -n 3 "${small[@]}" --packs=10 --epochs=100000 --save=part \
-        --save-every=1 x.pks >out 2>err &
-    pid=$!
+    training --save-every=1
     eventually has_lines 5 out
     kill -9 "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
     status=0
@@ -61,18 +72,10 @@ setup() {
     done
 }
 
-has_lines() {
-    [ "$(wc -l <"$2")" -ge "$1" ]
-}
-
-# signalled COMMAND...: mpirun's process is "$pid"; the command, which knows it,
-# sends a signal.  The first rank has ten seconds to keep the last step, for
-# which mpirun waits in any case.
+# signalled COMMAND...: the command sends a signal.  The first rank has ten
+# seconds to keep the last step, for which mpirun waits in any case.
 signalled() {
-    rm -f part
-    OMPI_MCA_odls_base_sigkill_timeout=10 "$MPIRUN" -n 3 "${small[@]}" \
-        --packs=10 --epochs=100000 --save=part x.pks >out 2>err &
-    pid=$!
+    training
     eventually has_lines 2 out
     "$@"
     status=0

@@ -69,10 +69,6 @@ goes_on() {
     cmp whole part
 }
 
-has_lines() {
-    [ "$(wc -l <"$2")" -ge "$1" ]
-}
-
 # halted PID: SIGSTOP has reached all its threads, wherever they were running.
 halted() {
     ! sed 's/.*) //' "/proc/$1/task/"*/stat | grep -qv '^T'

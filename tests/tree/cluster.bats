@@ -58,8 +58,7 @@ joined() {
 
 @test "Open MPI" {
     skip_without mpirun
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-        OMPI_MCA_rmaps_base_oversubscribe=1
+    allow_mpirun
     follows mpi
     joined 4 ./[0-3].pks
 }
