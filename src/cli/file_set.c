@@ -77,6 +77,16 @@ static bool are_one_name(const char *a, const char *b)
            stat(in_a, &x) == 0 && stat(in_b, &y) == 0 && files_are_one(&x, &y);
 }
 
+bool file_set_would_write(const char *name, const char *other)
+{
+    char new_name[FILES_MAX_NAME];
+    const int n = snprintf(new_name, sizeof new_name, "%s" NEW_SUFFIX, name);
+
+    return are_one_name(name, other) ||
+           (n >= 0 && (size_t)n < sizeof new_name &&
+            are_one_name(new_name, other));
+}
+
 /*
  * False, after a message, if the newest member is to get the name under which
  * an earlier one is written, or the other way round.

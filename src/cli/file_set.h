@@ -46,6 +46,12 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
 int file_set_open(file_set *set, const char *name, const char *const *inputs,
                   int n_inputs);
 
+/*
+ * Whether a member of this name would write to the file `other`, under its own
+ * name or under that with ".new" behind.
+ */
+bool file_set_would_write(const char *name, const char *other);
+
 /* The name of the file that was added last. */
 const char *file_set_name(const file_set *set);
 

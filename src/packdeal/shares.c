@@ -41,6 +41,11 @@ static bool name_all(shares *s)
             (void)message_memory();
             return false;
         }
+        if (c->plot != NULL && file_set_would_write(c->plot, s->of[i].name)) {
+            message_error("%s: -o and --plot would both write this file",
+                          message_name(s->of[i].name));
+            return false;
+        }
         s->of[i].regular = !files_is_special(s->of[i].name);
         if (s->of[i].regular != s->of[0].regular) {
             const share *pipe = &s->of[s->of[0].regular ? i : 0];

@@ -141,6 +141,10 @@ static const char *set_capacities(void *to, const char *value)
     if (!parse_numbers(value, PS_MAX_CAPACITY, NULL, c->capacities,
                        &c->n_capacities))
         return "must be numbers from 1 to 16777216 with commas between them";
+    for (unsigned i = 1; i < c->n_capacities; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (c->capacities[i] == c->capacities[k])
+                return "has a capacity twice";
     c->options.capacity = c->capacities[0];
     return NULL;
 }
@@ -229,6 +233,8 @@ static const option_word algorithm_words[] = {
     {"bfd", 0},  {"spfhp", 0}, {"lpfhp", 0},  {"nnlshp", 0}, {"ennlshp", 0},
     {NULL, 0}};
 
+#define GIVEN(option) OPTION_GIVEN(conf, given[option])
+
 static const option_entry entries[] = {
     {'L', "capacity", "LIST",
      "tokens in a pack (required); several, such as\n"
@@ -246,12 +252,12 @@ static const option_entry entries[] = {
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
      "(default: 16; with --plot several)",
-     OPTION_CALL(set_depths), OPTION_GIVEN(conf, depths_given),
+     OPTION_CALL(set_depths), GIVEN(CONF_DEPTH),
      .words = depth_words},
     {'a', "algorithm", "LIST",
      "all (default), or some of none, sorted, greedy,\n"
      "ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
-     OPTION_CALL(set_algorithms), OPTION_GIVEN(conf, algorithms_given),
+     OPTION_CALL(set_algorithms), GIVEN(CONF_ALGORITHM),
      .words = algorithm_words},
     {0, "align", "N",
      "sequences begin at multiples of N in a pack; N\n"
@@ -281,25 +287,28 @@ static const option_entry entries[] = {
     {0, "overhead", "LIST",
      "per cent that a step takes longer with packing, for\n"
      "all depths or for each: shows the realised speed-up",
-     OPTION_CALL(set_overhead)},
+     OPTION_CALL(set_overhead), GIVEN(CONF_OVERHEAD)},
     {0, "lamb", "B1,B2", "shows what to make of the decays of LAMB",
-     OPTION_CALL(set_lamb), OPTION_GIVEN(conf, betas_given)},
+     OPTION_CALL(set_lamb), GIVEN(CONF_LAMB)},
     {0, "batch", "N",
      "sequences in a batch, for sorted and --scaling\n"
      "(default: 32)",
-     OPTION_NUMBER(conf, options.batch, 1, MAX_BATCH)},
+     OPTION_NUMBER(conf, options.batch, 1, MAX_BATCH), GIVEN(CONF_BATCH)},
     {0, "devices", "LIST", "devices for --scaling (default: 1,2,4 to 2048)",
-     OPTION_CALL(set_devices)},
+     OPTION_CALL(set_devices), GIVEN(CONF_DEVICES)},
     {0, "short-length", "N",
      "lengths up to N weigh less in nnlshp (default: 8)",
-     OPTION_NUMBER(conf, options.short_length, 0, PS_MAX_CAPACITY)},
+     OPTION_NUMBER(conf, options.short_length, 0, PS_MAX_CAPACITY),
+     GIVEN(CONF_SHORT_LENGTH)},
     {0, "short-weight", "X", "what they weigh (default: 0.09)",
-     OPTION_CALL_FOR(conf, options.short_weight, set_short_weight)},
+     OPTION_CALL_FOR(conf, options.short_weight, set_short_weight),
+     GIVEN(CONF_SHORT_WEIGHT)},
     {0, "no-distribute", NULL,
      "lpfhp: add a length to a pack once at a time",
-     OPTION_CONSTANT(conf, options.distribute, false)},
+     OPTION_CONSTANT(conf, options.distribute, false),
+     GIVEN(CONF_NO_DISTRIBUTE)},
     {0, "no-bound", NULL, "do not work out how few packs are possible",
-     OPTION_FLAG(conf, no_bound)},
+     OPTION_FLAG(conf, no_bound), GIVEN(CONF_NO_BOUND)},
     {'q', "quiet", NULL, "no warnings", OPTION_FLAG(conf, quiet)},
     {0},
 };
@@ -312,6 +321,19 @@ const option_program conf_program = {
         "them, from the FILEs together or from stdin.  Shows what each\n"
         "algorithm makes of it, or which depth to pack with.",
     .entries = entries,
+};
+
+static const char *const option_names[CONF_OPTIONS] = {
+    [CONF_DEPTH] = "-d",
+    [CONF_ALGORITHM] = "-a",
+    [CONF_OVERHEAD] = "--overhead",
+    [CONF_LAMB] = "--lamb",
+    [CONF_BATCH] = "--batch",
+    [CONF_DEVICES] = "--devices",
+    [CONF_SHORT_LENGTH] = "--short-length",
+    [CONF_SHORT_WEIGHT] = "--short-weight",
+    [CONF_NO_DISTRIBUTE] = "--no-distribute",
+    [CONF_NO_BOUND] = "--no-bound",
 };
 
 /* What several capacities ask for, and what goes with --recommend. */
@@ -334,11 +356,12 @@ static int check_capacities(conf *c)
                              c->chosen[CONF_PLAN] ? "plan" : "scaling");
     if (c->n_capacities > 1)
         c->what = CONF_RECOMMEND;
-    if (c->what == CONF_RECOMMEND && (c->algorithms_given || c->depths_given))
-        return message_usage("%s: a depth is looked for with the algorithm "
-                             "of packstream; give one capacity without "
-                             "--recommend for a table",
-                             c->algorithms_given ? "-a" : "-d");
+    for (int i = 0; c->what == CONF_RECOMMEND && i < CONF_OPTIONS; i++)
+        if (c->given[i])
+            return message_usage("%s does not go with --recommend or several "
+                                 "capacities: packplan then looks for a depth "
+                                 "with the algorithm of packstream",
+                                 option_names[i]);
     return STATUS_OK;
 }
 
@@ -355,7 +378,7 @@ int conf_check(conf *c)
                              "--scaling or --recommend");
     if (c->what == CONF_RECOMMEND)
         return STATUS_OK;
-    if (c->plot != NULL && !c->depths_given) {
+    if (c->plot != NULL && !c->given[CONF_DEPTH]) {
         memcpy(c->depths, plot_depths, sizeof plot_depths);
         c->n_depths = sizeof plot_depths / sizeof *plot_depths;
     }

@@ -54,6 +54,21 @@ typedef enum conf_form {
     CONF_JSON
 } conf_form;
 
+/* The options that do not go with CONF_RECOMMEND. */
+typedef enum conf_option {
+    CONF_DEPTH,
+    CONF_ALGORITHM,
+    CONF_OVERHEAD,
+    CONF_LAMB,
+    CONF_BATCH,
+    CONF_DEVICES,
+    CONF_SHORT_LENGTH,
+    CONF_SHORT_WEIGHT,
+    CONF_NO_DISTRIBUTE,
+    CONF_NO_BOUND,
+    CONF_OPTIONS
+} conf_option;
+
 typedef struct conf {
     ps_plan_options options; /* capacity: the first; depth: see below */
     uint32_t capacities[CONF_LIST];
@@ -62,20 +77,18 @@ typedef struct conf {
     uint32_t align; /* sequences begin at multiples of it */
     uint32_t depths[CONF_LIST];
     unsigned n_depths;
-    bool depths_given;
     bool algorithms[ALGORITHMS]; /* by their index */
     unsigned n_algorithms;
-    bool algorithms_given;
     double overheads[CONF_LIST]; /* per cent; 0 if not given */
     unsigned n_overheads;        /* as given: none, one or one a depth */
     double betas[2];
-    bool betas_given;
     uint32_t devices[CONF_LIST];
     unsigned n_devices;
     conf_what what;
     bool chosen[CONF_WHATS]; /* which of them the user asked for */
     conf_form form;
     bool forms[3]; /* likewise */
+    bool given[CONF_OPTIONS];
     bool no_bound;
     bool quiet;
     const char *plot;         /* a page to draw, or NULL */

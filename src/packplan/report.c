@@ -135,7 +135,7 @@ static void put_extras(table *t, const conf *c, const row *r)
         put_value(t, c, 3, r->overhead);
         put_ratio(t, c, r, 4, r->speed_up);
     }
-    for (unsigned i = 0; c->betas_given && i < 2; i++)
+    for (unsigned i = 0; c->given[CONF_LAMB] && i < 2; i++)
         put_ratio(t, c, r, 5, packed_beta(c, r, i));
 }
 
@@ -148,7 +148,7 @@ static void put_heading(table *t, const conf *c, const char *const *names,
     put_names(t, names, n);
     if (c->n_overheads > 0)
         put_names(t, speed_up, 2);
-    if (c->betas_given)
+    if (c->given[CONF_LAMB])
         put_names(t, betas, 2);
     t->columns = (unsigned)t->n;
 }
@@ -298,7 +298,7 @@ static void report_json(const conf *c, const length_counts *of, const rows *rs)
             print_ratio("overhead", r->overhead, true);
             print_ratio("speed_up", r->speed_up, packed);
         }
-        if (c->betas_given) {
+        if (c->given[CONF_LAMB]) {
             print_ratio("beta1", packed_beta(c, r, 0), packed);
             print_ratio("beta2", packed_beta(c, r, 1), packed);
         }

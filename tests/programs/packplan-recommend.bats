@@ -207,10 +207,19 @@ beyond() {
         -L 8 --scaling --recommend
     bad_option '--plan is for one capacity' -L 8,9 --plan -a ffd
     bad_option '--tsv and --json exclude each other' -L 8,9 --tsv --json
-    why='a depth is looked for with the algorithm of packstream; give one'
-    why+=' capacity without --recommend for a table'
-    bad_option "-a: $why" -L 8,9 -a ffd
-    bad_option "-d: $why" -L 8 --recommend -d 3
+    bad_option '-L 8,9,8: has a capacity twice' -L 8,9,8
+    bad_option '-L 1000,1k: has a capacity twice' -L 1000,1k
+    why=' does not go with --recommend or several capacities: packplan then'
+    why+=' looks for a depth with the algorithm of packstream'
+    local option
+    for option in '-a ffd' '-d 3' --overhead=1 --lamb=0.9,0.9 --batch=1 \
+        --devices=1 --short-length=1 --short-weight=1 --no-distribute \
+        --no-bound; do
+        # shellcheck disable=SC2086 # -a and its word
+        bad_option "${option%%[ =]*}$why" -L 8,9 $option
+        # shellcheck disable=SC2086
+        bad_option "${option%%[ =]*}$why" -L 8 --recommend $option
+    done
     bad_option '--overlong=cut: must be error, drop, truncate or split' \
         -L 8 --overlong=cut
 }

@@ -260,8 +260,17 @@ many() {
         --plot=list.svg many.pks
     refused 1 'packdeal: none/x.svg.new: ' packdeal -q -n 2 -b 1 -o new%d \
         --plot=none/x.svg many.pks
-    refused 1 'packdeal: new1.svg.new: ' packdeal -q -n 2 -b 1 -o new%d.svg \
-        --plot=new1.svg many.pks
+    why=': -o and --plot would both write this file'
+    refused 1 "packdeal: new1.svg$why" packdeal -q -n 2 -b 1 -o new%d.svg \
+        --plot=./new1.svg many.pks
+    echo old >new0.svg.new
+    refused 1 "packdeal: new0.svg.new$why" packdeal -q -n 2 -b 1 \
+        -o new%d.svg.new --plot=new0.svg many.pks
+    [ "$(cat new0.svg.new)" = old ]
+    rm new0.svg.new
+    mkfifo pipe.svg
+    refused 1 "packdeal: pipe.svg$why" packdeal -q -n 2 -b 1 --rank=0 \
+        -o pipe.svg --plot=pipe.svg many.pks
     ln -s /dev/full full.svg
     refused 1 'packdeal: full.svg: No space' packdeal -q -n 2 -b 1 -o new%d \
         --plot=full.svg many.pks
