@@ -25,7 +25,7 @@ setup() {
 
 # blocks PAGE FIRST LAST: the blocks of these sections in files of blocks/, in
 # order: NUMBER.sh, NUMBER.shown, NUMBER.as.NAME, or NUMBER.theirs, which is
-# Python of others.
+# Python of others or a chart.
 blocks() {
     rm -rf blocks
     mkdir blocks
@@ -90,6 +90,22 @@ run_sections() {
 @test "which depth, which window, which order" {
     run_sections choosing.md 0 9
     [ -s corpus.hist ]
+    for picture in depths.svg packs.html; do
+        grep -q '<svg' "$picture"
+    done
+    # The first chart has these figures, and the second those of the table.
+    for algorithm in nnlshp greedy; do
+        packplan -L 64 -d 1,2,3,4,5,6,7,8 -a $algorithm --tsv corpus.hist |
+            awk 'NR > 1 { printf "%s%.1f", sep, 100 * $6; sep = ", " }
+                END { print "" }'
+    done >wanted
+    for depth in 3 2; do
+        awk -v column=$depth '/^ +[0-9,]+ +99\./ {
+            printf "%s%s", sep, $column; sep = ", " }
+            END { print "" }' "$docs/choosing.md"
+    done >>wanted
+    sed -n 's/^    line \[\(.*\)\]$/\1/p' "$docs/choosing.md" |
+        diff -u wanted -
 }
 
 @test "coming from other packers" {
