@@ -20,7 +20,7 @@ builder() {
     return 1
 }
 
-# The wheel is built once, and nothing is fetched for it.
+# The wheel is built once, without optimising, and nothing is fetched for it.
 setup_file() {
     local python
     [ -z "${QUICK-}" ] || return 0
@@ -31,8 +31,8 @@ setup_file() {
         cp -R MANIFEST.in COPYING pyproject.toml setup.py python src "$OLDPWD/source")
     chmod -R u+w source
     rm -rf source/python/build source/python/packstream.egg-info
-    "$python" -m pip wheel -q --no-build-isolation --no-deps --no-index \
-        -w wheels ./source >wheel.log 2>&1 || return 0
+    CFLAGS=-O0 "$python" -m pip wheel -q --no-build-isolation --no-deps \
+        --no-index -w wheels ./source >wheel.log 2>&1 || return 0
     # It has the pip of the system; to install another one takes long.
     "$python" -m venv --system-site-packages --without-pip venv
     find venv | sort >before
