@@ -20,22 +20,23 @@
  * Conventions that hold for every call:
  *
  *  - A call that can fail returns a ps_result and is PS_MUST_CHECK.  When it
- *    fails it fills the caller's ps_error, if one was given, with the same
- *    code and a sentence for a human: what is wrong, at which record and
- *    which byte offset.  The library never prints and never exits.
+ *    fails it fills the caller's ps_error, unless that is NULL, with the same
+ *    code and a sentence that says what is wrong, at which record and byte
+ *    offset.  The library never prints and never exits.
  *  - After a failure a handle may only be freed.
- *  - A handle is made by ps_X_open and released by ps_X_free, which accepts
- *    NULL.  ps_X_open sets its out pointer to NULL when it fails.
- *  - The caller keeps its file descriptors: the library reads and writes
- *    them, waits on them if they are non-blocking, and never closes them.
- *    Several calls may be restarted after signals; the library does so.
+ *  - ps_X_open makes a handle, and sets its out pointer to NULL when it
+ *    fails.  ps_X_free releases a handle, and accepts NULL.
+ *  - File descriptors stay the caller's: the library reads and writes them,
+ *    waits on them if they are non-blocking, restarts system calls that a
+ *    signal interrupts, and never closes them.
  *  - Pointers inside a ps_sequence or ps_pack point into the handle that
- *    gave them and die with the next call on it.
+ *    gave them, and live until the next call on it.
  *  - Lengths are in tokens, sizes in bytes, offsets in bytes from the start
  *    of the decompressed input.  Everything on disk is little-endian.
- *  - A handle may be used by one thread at a time; different handles are
- *    independent, but for a reader and the packers that take its sequences:
- *    these are one in this respect.  There is no global state.
+ *  - One thread at a time may use a handle.  Different handles are
+ *    independent, except a token reader and the packers that take its
+ *    sequences: one thread at a time may use all of these.  There is no global
+ *    state.
  */
 
 #ifndef PACKSTREAM_H

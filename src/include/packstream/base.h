@@ -95,11 +95,11 @@ const char *ps_result_text(ps_result code);
 const char *ps_version(void);
 
 /*
- * What a file seems to be that begins with these bytes, in words for a
- * message: "Parquet", or "JSON (see tokcat --from=jsonl)".  More than
- * PS_RECOGNIZE_BYTES are not looked at.  Static, or NULL: nothing known here.
- * A stream of raw token records never is any of these, but for one whose first
- * sequence has just as many tokens as a magic says.
+ * What a file that begins with these bytes seems to be, in words for a
+ * message: "Parquet", or "JSON (see tokcat --from=jsonl)".  The words are
+ * static; NULL if the bytes are not known.  Looks at PS_RECOGNIZE_BYTES of
+ * them at most.  Raw token records are only mistaken for such a file if the
+ * first count has the bytes of a magic.
  */
 #define PS_RECOGNIZE_BYTES 8
 const char *ps_recognize(const void *bytes, size_t n);

@@ -20,8 +20,8 @@ extern "C" {
 /* ---------------------------------------------------------------------
  * Packs for trainers: views
  *
- * An attention kernel for sequences of various lengths wants an array of
- * boundaries, `cu`: span i is the rows from cu[i] up to, but without,
+ * An attention kernel for sequences of various lengths takes an array of
+ * boundaries, `cu`: span i is the rows from cu[i] up to, but not including,
  * cu[i + 1], and no row sees one of another span.  A pack holds such an array,
  * and each of the three views is a beginning of it; a batch has those of its
  * packs merged.
@@ -32,22 +32,23 @@ extern "C" {
 
 typedef enum ps_view {
     /*
-     * The sequences and no padding: n_seq spans of n_tok rows.  Of several
-     * packs the rows follow one another without a gap.  Where sequences are
-     * aligned, the gap behind each is in its span, and there are more rows.
+     * The sequences and no padding: n_seq spans of n_tok rows.  The rows of
+     * several packs follow one another without a gap.  If sequences are
+     * aligned, a span includes the gap after its sequence, and there are more
+     * rows.
      */
     PS_VIEW_RAGGED,
     /*
-     * All `capacity` rows of a pack.  The padding behind the sequences is one
-     * more span, the ghost, which is empty in a pack that is full; so a
-     * kernel writes every row.  n_seq + 1 spans.
+     * All `capacity` rows of a pack in n_seq + 1 spans: the padding after the
+     * sequences is one more span, the ghost, so that a kernel writes every row.
+     * The ghost is empty in a full pack.
      */
     PS_VIEW_GHOST,
     /*
-     * The same, and empty spans up to depth + 1: as many spans in each pack,
-     * so that all shapes are fixed, as CUDA graphs want it.  A fixed bound of
-     * the longest span is the capacity or, for a file whose totals are known,
-     * the greater of max_seqlen and capacity - min_fill.
+     * The same, and empty spans up to depth + 1: every pack has as many spans,
+     * so that all shapes are fixed, as CUDA graphs need it.  A fixed bound of
+     * the longest span is the capacity or, if the totals are known, the greater
+     * of max_seqlen and capacity - min_fill.
      */
     PS_VIEW_STATIC
 } ps_view;
@@ -55,7 +56,7 @@ typedef enum ps_view {
 /*
  * A view of one pack or of several.  Each pack has its sequences first, then
  * its ghost and empty spans, if the view has them.  ps_pack_view and loaders
- * fill one in; so may a caller who puts packs together and makes a `cu`.
+ * fill one in; so may a caller who joins packs and makes a `cu`.
  */
 typedef struct ps_spans {
     ps_view view;
@@ -64,12 +65,12 @@ typedef struct ps_spans {
     uint32_t n_seq;         /* of all packs */
     uint32_t n_spans;
     uint32_t n_rows; /* in all spans: n_tok, or n_packs * capacity */
-    uint32_t max_seqlen; /* of the longest span, be it a ghost */
+    uint32_t max_seqlen; /* of the longest span, perhaps a ghost */
     const int32_t *cu; /* n_spans + 1 of them, from 0 to n_rows */
     /*
-     * Tokens of each sequence, or place as ps_spans_gather counts them, if
-     * sequences are aligned: the rows of its span behind these are a gap.
-     * NULL: there are no gaps.
+     * If sequences are aligned, the tokens of each sequence, or of each place
+     * as ps_spans_gather counts them: the rest of its span is a gap.  NULL if
+     * there are no gaps.
      */
     const int32_t *lengths;
 } ps_spans;
@@ -80,9 +81,9 @@ typedef struct ps_spans {
  * worked out from the boundaries.
  *
  * The records that ps_pack_reader_next, ps_pack_file_read and loaders give lie
- * at multiples of 16 bytes, and so do all fields in them.  Those that
- * ps_pack_file_read gives of a compressed file may not, if another program
- * than packstream has cut it into frames.
+ * at multiples of 16 bytes, and so do all fields in them; except perhaps those
+ * that ps_pack_file_read gives of a file that another program than packstream
+ * has compressed.
  *
  * PS_OK; PS_ERR_ARGUMENT (a copy of a record that does not lie at a multiple
  * of 4), PS_ERR_UNSUPPORTED (this machine's numbers are not little-endian).
@@ -99,7 +100,7 @@ PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
  * count through all packs; in PS_VIEW_STATIC each pack has `depth` places for
  * them instead, and n_packs * depth is the number of places.
  *
- * The gap behind an aligned sequence is padding, as a ghost is: it has no
+ * The gap after an aligned sequence is padding, as a ghost is: it has no
  * segment, label or weight.
  */
 
@@ -117,8 +118,8 @@ void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
 void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids);
 
 /*
- * For each sequence its first row, where a [CLS] stands.  In PS_VIEW_STATIC
- * empty places get `empty`.
+ * The first row of each sequence, where a [CLS] is.  In PS_VIEW_STATIC empty
+ * places get `empty`.
  */
 void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
                          int32_t *rows);
@@ -153,11 +154,11 @@ PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
 
 /*
  * Labels for the prediction of the next token.  PS_LABELS_ALIGNED: a row's
- * label is its own token, but for the first of each sequence, which nothing
- * predicts: PS_NO_LABEL; the trainer shifts.  PS_LABELS_SHIFTED: it is the
- * token of the next row, but for the last of each sequence.  Either way no
- * sequence learns from another, and padding has PS_NO_LABEL throughout.  Any
- * other convention is taken as ALIGNED.  The two arrays must not overlap.
+ * label is its own token, and the trainer shifts; the first row of a sequence,
+ * which nothing predicts, has PS_NO_LABEL.  PS_LABELS_SHIFTED: it is the token
+ * of the next row; the last row of a sequence has PS_NO_LABEL.  Either way no
+ * sequence learns from another, and padding has PS_NO_LABEL.  Any other
+ * convention is taken as ALIGNED.  The two arrays must not overlap.
  */
 void ps_spans_next_labels(const ps_spans *spans,
                           ps_label_convention convention,
@@ -166,12 +167,12 @@ void ps_spans_next_labels(const ps_spans *spans,
 /* What a loss is an average of. */
 typedef struct ps_targets {
     uint64_t tokens;    /* with a label */
-    uint64_t sequences; /* with at least one of these */
+    uint64_t sequences; /* with at least one such token */
 } ps_targets;
 
 /*
- * Counts the labels that are not `ignore`: PS_NO_LABEL for labels, 0 for a
- * mask of ones.  What padding has does not count.
+ * Counts the labels that are not `ignore` (PS_NO_LABEL for labels, 0 for a mask
+ * of ones), without those of padding.
  */
 ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
                             int32_t ignore);
@@ -184,22 +185,22 @@ typedef enum ps_loss {
 
 /*
  * Weights w for a loss that is the sum of w times the loss of each row.
- * PS_LOSS_PER_TOKEN: 1 / n.  PS_LOSS_PER_SEQUENCE: 1 / (m n), m being the
- * labels of the row's sequence.  Rows without a label have 0, and all have
- * if `n` is 0.
+ * PS_LOSS_PER_TOKEN: 1 / n.  PS_LOSS_PER_SEQUENCE: 1 / (m n), where m is the
+ * number of labels in the row's sequence.  Rows without a label have 0; so have
+ * all rows if `n` is 0.
  *
- * `n` is the number of what counts, over the whole step: the targets of all
- * batches and ranks in it, added up, or, where sequences without a label are
- * to count as well, all sequences.
+ * `n` counts tokens or sequences over the whole step: the targets of all its
+ * batches and ranks, added up, or, if sequences without a label are to count as
+ * well, all sequences.
  */
 void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
                       int32_t ignore, ps_loss loss, uint64_t n,
                       float *weights);
 
 /*
- * The rows that have a label, in order, and which sequence (not place) each
- * belongs to, from 0; `sequences` may be NULL.  Gives how many there are,
- * ps_spans_targets' tokens, for which there must be room.
+ * The rows that have a label, in order, and the sequence (not place) of each,
+ * from 0; `sequences` may be NULL.  Returns their number, the tokens of
+ * ps_spans_targets; the arrays must have room for them.
  */
 uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
                               int32_t ignore, int32_t *rows,
@@ -209,16 +210,16 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  * Packs for trainers: batches
  *
  * A loader takes the packs of a reader, some at a time, into buffers, which
- * may be the caller's: pinned memory, say, so that one copy brings a batch to
- * a device.  Threads of its own fill them ahead; two of them read a plain file
- * straight into the buffers, the fastest way there is to read packs.
+ * may be the caller's: pinned memory, for example, so that one copy brings a
+ * batch to a device.  Its threads fill them ahead; two read a plain file
+ * straight into the buffers, which is the fastest way to read packs.
  *
- * Ranks that read the same input share it without talking to each other: of
- * every `ranks` x `packs` packs each gets those whose number, counted from 0
- * through all streams, is `rank` modulo `ranks`.  With a cost the same packs
- * are dealt by that, so that the greatest cost of a rank is small: each rank
- * has the batches that packdeal(1) --rank gives it, and keeps the packs of all
- * ranks in memory for that, `ranks` x `packs` of them.
+ * Ranks that read the same input share it without communication: of every
+ * `ranks` x `packs` packs each gets those whose number, counted from 0 through
+ * all streams, is `rank` modulo `ranks`.  With a cost, the same packs are dealt
+ * so that the greatest cost of a rank is small: each rank has the batches that
+ * packdeal(1) --rank gives it, and holds the packs of all ranks in memory,
+ * `ranks` x `packs` of them.
  */
 
 /* What becomes of packs that do not fill the batches of all ranks. */
@@ -231,10 +232,10 @@ typedef enum ps_last {
     /* They are not given: ranks have equally many batches, all full. */
     PS_LAST_DROP,
     /*
-     * They are given, and where packs are missing, packs of padding follow
-     * them: ranks have equally many batches of the same size.  Only here a
-     * batch may be without a sequence, and only in a rank that got none of
-     * the last packs.  Not with PS_VIEW_RAGGED.
+     * They are given, and packs of padding take the place of missing ones:
+     * ranks have equally many batches of the same size.  Only here may a batch
+     * have no sequence, in a rank that got none of the last packs.  Not with
+     * PS_VIEW_RAGGED.
      */
     PS_LAST_PAD
 } ps_last;
@@ -250,22 +251,22 @@ typedef struct ps_loader_options {
     ps_last last;
     ps_cost cost;  /* zeros: packs are not dealt, but go to ranks in turn */
     uint32_t keep;    /* batches that stay valid, with the last; 0: 1 */
-    uint32_t buffers; /* more than `keep`, at most PS_LOADER_BUFFERS; 0: as many
-                         as do well, if memory is NULL */
+    uint32_t buffers; /* more than `keep`, at most PS_LOADER_BUFFERS; 0: enough
+                         to read ahead, if memory is NULL */
     void *const *memory; /* as many buffers, or NULL: the loader's own */
-    bool no_thread; /* ps_loader_next reads, as where no thread is to be had */
+    bool no_thread; /* ps_loader_next reads, as if no thread could start */
 } ps_loader_options;
 
 /*
  * A batch.  All pointers but `heads` are into its buffer.  The host knows all
  * numbers here, and need not fetch any from a device.
  *
- * In `spans` boundary b of pack p is p * capacity + b, so that row r of pack p
- * is row p * capacity + r of the batch; its ghost ends where pack p + 1
- * begins.  In PS_VIEW_STATIC its spans are those from p * (depth + 1) on.  In
- * PS_VIEW_RAGGED it is the tokens of all packs before, plus b: no padding lies
- * between packs then, and `cu` fits what ps_spans_gather makes, but not the
- * records as they lie.
+ * In `spans`, boundary b of pack p is p * capacity + b, so that row r of pack p
+ * is row p * capacity + r of the batch, and its ghost ends where pack p + 1
+ * begins.  In PS_VIEW_STATIC the spans of pack p begin with p * (depth + 1).
+ * In PS_VIEW_RAGGED boundary b is b plus the rows of all packs before: no
+ * padding lies between packs, and `cu` fits what ps_spans_gather makes, but not
+ * the records as they lie.
  */
 typedef struct ps_batch {
     uint64_t first;   /* number of its first pack, through all streams; if it
@@ -293,8 +294,7 @@ typedef struct ps_loader_layout {
 } ps_loader_layout;
 
 /*
- * The layout for a stream and options, to be known before the buffers are
- * made.
+ * The layout for a stream and options, for a caller who makes the buffers.
  * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a batch of more than 2^31 - 1 rows or
  * spans, or more memory than there are addresses).
  */
@@ -307,14 +307,14 @@ typedef struct ps_loader ps_loader;
 
 /*
  * Starts to load from `reader`, which may have been resumed with
- * ps_pack_reader_resume, and must outlive the loader.  From now on the loader
- * uses it alone: the caller may only ask for ps_pack_reader_totals, after
+ * ps_pack_reader_resume, and must outlive the loader.  From now on only the
+ * loader uses it: the caller may only ask for ps_pack_reader_totals, after
  * ps_loader_next gave PS_END, and free the reader after the loader.  The
  * reader's wait hook is removed, except with no_thread.  The options are
  * copied; the buffers are used until the loader is freed.
- * PS_OK, PS_ERR_ARGUMENT (also: the reader is one that shares, a buffer is not
- * at a multiple of 16 bytes, more than PS_MAX_DEAL packs are to be dealt),
- * _LIMIT, _MEMORY, _IO.
+ * PS_OK, PS_ERR_ARGUMENT (also: the reader has a rank, a buffer is not at a
+ * multiple of 16 bytes, more than PS_MAX_DEAL packs are to be dealt), _LIMIT,
+ * _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
                                        ps_pack_reader *reader,
@@ -325,12 +325,11 @@ PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
 const ps_pack_info *ps_loader_info(const ps_loader *loader);
 
 /*
- * The next batch.  It is valid until the keep-th call after this one, `keep`
- * being that of the options; so with keep = 2, one batch can be copied while
- * the next is worked on.
+ * The next batch.  It stays valid until the keep-th call after this one: with
+ * keep = 2, one batch can be copied while the next is worked on.
  *
  * PS_OK; PS_END, once all of the input has been checked, as by
- * ps_pack_reader_next.  A failure comes behind the batches that were whole
+ * ps_pack_reader_next.  A failure comes after the batches that were whole
  * before it, and again with every further call.  As ps_pack_reader_next; if
  * packs are dealt also PS_ERR_LIMIT, as ps_pack_cost and ps_deal_make.
  */
@@ -338,17 +337,17 @@ PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
                                        ps_error *err);
 
 /*
- * As ps_pack_reader_save: the place behind the last batch that was given,
- * whatever was read ahead.  Ranks that were given equally many batches have
- * the same mark, behind the packs of all of them; any rank's mark can be
- * resumed with any number of ranks, and any `packs`.
+ * As ps_pack_reader_save: the place after the last batch that was given,
+ * whatever was read ahead.  Ranks that were given equally many batches have the
+ * same mark, after the packs of all of them; it can be resumed with any number
+ * of ranks, and any `packs`.
  */
 void ps_loader_save(const ps_loader *loader,
                     unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Stops the threads at once, even if one waits for input.  Buffers of the
- * loader's own are freed, and the batches in them.
+ * Stops the threads at once, even if one waits for input, and frees buffers of
+ * the loader's own, with the batches in them.
  */
 void ps_loader_free(ps_loader *loader);
 

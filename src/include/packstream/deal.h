@@ -40,8 +40,8 @@ typedef struct ps_cost {
 ps_cost ps_cost_attention(uint32_t hidden);
 
 /*
- * The cost of a pack.  Of a pack whose head alone was read nothing proves
- * sum_len_sq and n_tok: see ps_pack_file_head.
+ * The cost of a pack.  If only its head was read, nothing proves sum_len_sq and
+ * n_tok: see ps_pack_file_head.
  * PS_OK, PS_ERR_LIMIT (above 64 bits).
  */
 PS_MUST_CHECK ps_result ps_pack_cost(const ps_cost *cost, const ps_pack *pack,
@@ -63,20 +63,19 @@ PS_MUST_CHECK ps_result ps_deal_open(ps_deal **deal, uint32_t ranks,
 /*
  * Deals ranks * per_rank items: writes the rank of item i, whose cost is
  * costs[i], to ranks[i].  The same costs give the same ranks on every machine.
- * Ranks are numbered in the order of the first item that each has.  If at
- * least as many items as there are ranks cost something, each rank has one of
- * these.
+ * Ranks are numbered in the order of the first item that each has.  If no fewer
+ * items than ranks have a cost above 0, each rank has one of them.
  * PS_OK, PS_ERR_LIMIT (all costs together exceed 63 bits; ranks is unchanged).
  */
 PS_MUST_CHECK ps_result ps_deal_make(ps_deal *deal, const uint64_t *costs,
                                      uint32_t *ranks, ps_error *err);
 
 /*
- * Of the last deal that was made: the greatest cost of a rank, and a lower
- * bound on that of any deal of these items.  The bound is the mean of all
- * ranks, rounded up, or more where the costliest items demand it: of the
- * k * ranks + 1 costliest some rank has k + 1, and besides these it has at
- * least the per_rank - k - 1 cheapest of all.
+ * Of the last deal: the greatest cost of a rank, and a lower bound on it for
+ * any deal of these items.  The bound is the mean of all ranks, rounded up, or
+ * more if the costliest items force it: some rank has k + 1 of the
+ * k * ranks + 1 costliest, and its others cost at least as much as the
+ * per_rank - k - 1 cheapest of all.
  */
 uint64_t ps_deal_max(const ps_deal *deal);
 uint64_t ps_deal_bound(const ps_deal *deal);
@@ -92,9 +91,9 @@ void ps_deal_free(ps_deal *deal);
  */
 
 /*
- * Which of the packs 0 to n - 1 comes at `place`, also from 0 to n - 1: each
- * at one place.  It takes no memory, and the same time at every place.  A
- * place that is not below n is given back as it is.
+ * Which of the packs 0 to n - 1 comes at `place`, from 0 to n - 1; each comes
+ * at one place.  Takes no memory, and the same time at every place.  Returns a
+ * place that is not below n unchanged.
  */
 uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch,
                      uint64_t place);

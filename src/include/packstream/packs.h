@@ -22,7 +22,7 @@ extern "C" {
  * Pack streams: what they say of themselves
  */
 
-/* Not one of the user's channels (`tokens` is built in, too). */
+/* The source of a field of the format's own, such as `tokens`. */
 #define PS_BUILT_IN UINT32_MAX
 
 /* A channel of a pack record: where it lies and how many elements it has. */
@@ -39,14 +39,14 @@ typedef struct ps_pack_info {
     uint16_t version_minor;
     uint32_t capacity; /* L */
     uint32_t depth;    /* D */
-    uint32_t window;   /* at most that many sequences come before one with
-                          a smaller id: it bounds the memory of a reader
-                          that restores the order */
+    uint32_t window;   /* most sequences that come before one with a smaller
+                          id: it bounds the memory of a reader that restores
+                          the order */
     bool split;        /* overlong sequences were split into pieces */
     bool share;        /* other packs of the stream are elsewhere */
     uint32_t align;    /* sequences begin at multiples of it, which divides
-                          the capacity; 1: one behind the other */
-    uint32_t pad_id;   /* what stands in unused places of `tokens` */
+                          the capacity; 1: without gaps */
+    uint32_t pad_id;   /* in unused places of `tokens` */
     ps_schema schema;  /* of the token records, as they came */
     uint64_t seed;     /* of the order of packs; 0 = none */
     uint64_t options_digest;
@@ -77,8 +77,8 @@ const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
 
 /*
  * Whether packs of a stream with the header `a` may follow those of one with
- * `b`: their geometry is the same (packstream(5), "Concatenation").  The text
- * of the error is as that of ps_schema_compare.
+ * `b`: if their geometry is the same (packstream(5), "Concatenation").  The
+ * error's text is like that of ps_schema_compare.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,
@@ -88,7 +88,7 @@ PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,
 /* What became of the input; the END record has it, and readers check it. */
 typedef struct ps_totals {
     uint64_t packs;
-    uint64_t sequences; /* in packs; a piece of a split one counts */
+    uint64_t sequences; /* in packs; each piece counts */
     uint64_t tokens;    /* in packs */
     uint64_t input_sequences;
     uint64_t input_tokens;
@@ -125,7 +125,7 @@ typedef struct ps_pack {
     uint32_t n_seq;
     uint32_t n_tok;
     uint32_t max_seqlen;
-    uint32_t stream;             /* which of concatenated streams, from 0 */
+    uint32_t stream;             /* which of joined streams, from 0 */
     uint64_t offset;             /* of the record in the input, bytes */
     const unsigned char *record; /* info->record_bytes bytes */
 } ps_pack;
@@ -146,7 +146,7 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
-/* The header of the stream that the last pack was in, as it stands there. */
+/* The header of the stream that the last pack was in, unchanged. */
 const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 
 /*
@@ -176,16 +176,16 @@ void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
 uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
 
 /*
- * The digest of the packs of this stream that were read so far, as END has it
- * of all: it proves that they are those that were written, in this order.
+ * The digest of the packs of this stream so far, as END has it of all: it
+ * proves that they are those that were written, in this order.
  */
 uint64_t ps_pack_reader_digest(const ps_pack_reader *reader);
 
 /*
- * From now on ps_pack_reader_next gives every `ranks`-th pack only: those
- * whose number, counted from 0 through all streams, is `rank` modulo `ranks`.
- * So ranks that read the same input get every pack once between them.  The
- * reader still reads and checks the packs of other ranks, as it does its own.
+ * From now on ps_pack_reader_next gives only the packs whose number, counted
+ * from 0 through all streams, is `rank` modulo `ranks`.  Ranks that read the
+ * same input thus get every pack once.  The reader still reads and checks the
+ * packs of other ranks.
  * PS_OK, PS_ERR_ARGUMENT (`rank` is not below `ranks`).
  */
 PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
@@ -193,37 +193,36 @@ PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
                                              ps_error *err);
 
 /*
- * The place where a reader is, for a trainer to keep with its own state: so
- * many bytes, the same on every machine, with a checksum.
+ * The place where a reader is, for a trainer to keep with its own state: bytes
+ * with a checksum, the same on every machine.
  *
- * It is behind the last pack that was given; after PS_END, behind the last
- * pack of the input.  All packs before it are done with, whichever rank they
- * went to.  So with the same `rank` and `ranks` each rank resumes its own
- * mark.  To go on with other `ranks`, let all ranks take equally many packs
- * and resume the mark of the last one, `ranks` - 1, in every new rank: before
- * it are exactly the packs that were taken.
+ * It is after the last pack that was given; after PS_END, after the last pack
+ * of the input.  All packs before it count as done, whichever rank they went
+ * to.  With the same `rank` and `ranks`, each rank resumes its own mark.  To
+ * go on with other `ranks`, let all ranks take equally many packs, and resume
+ * the mark of the last rank, `ranks` - 1, in every new rank: before it are
+ * exactly the packs that were taken.
  */
 #define PS_PACK_MARK_BYTES 320
 void ps_pack_reader_save(const ps_pack_reader *reader,
                          unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Goes on behind the place of a mark, of which every byte is checked; to be
- * called before any pack is read.  Totals, numbers of packs and the check of
- * END are then as if all had been read.
+ * Goes on at the place of a mark, of which every byte is checked.  Call it
+ * before any pack is read.  Totals, numbers of packs and the check of END are
+ * then as if all had been read.
  *
- * In a plain regular file the reader seeks: of what is before the place, it
- * reads only headers, the first pack and the last, to see that they fit.  Any
- * other input it reads from the start and checks.  An input may also start
- * later, with the header and then a pack that is not behind the place, as a
- * packstream that was resumed writes it.  Then the reader skips what is before
- * the place, and trusts the mark for what is missing until END proves the
- * digest.
+ * In a plain regular file the reader seeks: before the place, it reads only
+ * headers, the first pack and the last, to see that they fit.  Any other input
+ * it reads from the start and checks.  An input may also start later, as a
+ * resumed packstream writes it: with the header, then a pack that is not after
+ * the place.  The reader then skips what is before the place, and trusts the
+ * mark for what is missing, until END proves the digest.
  *
- * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or the reader
- * has read), _MAGIC (no mark), _CORRUPT (a damaged mark, or what
- * ps_pack_reader_next finds; also if packs behind the place are missing),
- * _UNSUPPORTED (of a later version), _TRUNCATED, _MEMORY, _IO, _LIMIT.
+ * PS_OK, PS_ERR_ARGUMENT (the mark is of another stream, or packs were read),
+ * _MAGIC (no mark), _CORRUPT (a damaged mark, the failures of
+ * ps_pack_reader_next, or packs after the place are missing), _UNSUPPORTED (a
+ * mark of a later version), _TRUNCATED, _MEMORY, _IO, _LIMIT.
  */
 PS_MUST_CHECK ps_result ps_pack_reader_resume(ps_pack_reader *reader,
                                               const unsigned char *mark,
@@ -234,15 +233,15 @@ void ps_pack_reader_free(ps_pack_reader *reader);
 /*
  * Packs of a file, in any order.  The file is regular: plain, or compressed
  * in zstd's seekable format, as packstream writes it.  Every pack costs the
- * same to read, wherever it lies.  Of a compressed file one frame is unpacked,
- * and kept for the packs beside it.
+ * same to read, wherever it lies.  In a compressed file a whole frame is
+ * decompressed, and kept for the packs beside it.
  */
 typedef struct ps_pack_file ps_pack_file;
 
 /*
- * Opens the file behind `fd` from its first byte; the descriptor's own offset
- * is neither used nor moved.  The header and END of every stream in the file
- * are read and checked, and the seek table of a compressed file.
+ * Opens the file of `fd` from its first byte; the descriptor's offset is
+ * neither used nor moved.  Reads and checks the header and END of every stream
+ * in the file, and the seek table of a compressed file.
  * PS_OK, PS_ERR_ARGUMENT (not a regular file), _MEMORY, _IO, _MAGIC,
  * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT,
  * _TRUNCATED, _LIMIT (above 2^20 streams, or a frame above 256 MiB).
@@ -279,11 +278,11 @@ PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);
 
 /*
- * The head of pack `i` alone: its numbers, while pack->record is NULL.  Of a
- * plain file 64 bytes are read, of a compressed one a whole frame.  The
- * checksum is that of the whole record, and is not checked: a damaged head is
- * noticed by its magic, flags and index, and by more sequences or tokens than
- * a pack can have, while other numbers may be wrong.
+ * The head of pack `i` alone: its numbers; pack->record is NULL.  Reads 64
+ * bytes of a plain file, a whole frame of a compressed one.  The checksum
+ * covers the whole record and is not checked: a damaged head shows only in its
+ * magic, flags and index, or in more sequences or tokens than a pack can have;
+ * other numbers may be wrong.
  * As ps_pack_file_read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_head(ps_pack_file *file, uint64_t i,
@@ -312,10 +311,10 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 
 /*
- * Checks the rules that ps_pack_reader_next does not, because breaking them
- * cannot mislead a reader of the sequences: sum_len_sq, empty slots, the
- * padding tail, gaps between channels, tokens within the vocabulary.
- * The message does not say which record; the caller does.
+ * Checks the rules that ps_pack_reader_next does not, since breaking them
+ * cannot mislead a reader of the sequences: sum_len_sq, unused places, padding,
+ * zeros between fields, tokens within the vocabulary.
+ * The message does not name the record; the caller does.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
@@ -324,10 +323,9 @@ PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
 /* ---------------------------------------------------------------------
  * Packs out: a share of a stream
  *
- * Some of the packs of a stream make a stream of their own, a share of it, in
- * their order unless it is shuffled: a pack stream like any other, but for what
- * packstream(5) says of "Shares".  ps_packer makes packs; a pack writer hands
- * them on.
+ * A share is a stream of some packs of another one, in their order unless it is
+ * shuffled; packstream(5), "Shares".  ps_packer makes packs; a pack writer
+ * writes those of a reader again.
  */
 
 /* As in ps_packer_options.  Zeros: plain, written by the caller. */
@@ -335,8 +333,8 @@ typedef struct ps_pack_writer_options {
     bool compressed;
     int level;
     uint32_t threads;
-    bool shuffled; /* packs come in any order, and perhaps of several streams:
-                      watermarks are 0, and the window is the greatest */
+    bool shuffled; /* packs come in any order, perhaps of several streams:
+                      watermarks are 0, the window is PS_MAX_WINDOW */
 } ps_pack_writer_options;
 
 typedef struct ps_pack_writer ps_pack_writer;
@@ -352,8 +350,8 @@ PS_MUST_CHECK ps_result ps_pack_writer_open(
     const ps_pack_writer_options *options, ps_error *err);
 
 /*
- * The next pack, of that stream, as a reader or a file gave it: its record is
- * copied, and gets the index that it has in the share.
+ * Writes the next pack of that stream, as a reader or a file gave it.  Its
+ * record is copied, and gets the index that it has in the share.
  * PS_OK, PS_ERR_ARGUMENT (without a record, or the stream has ended), _IO,
  * _MEMORY.
  */
@@ -362,25 +360,25 @@ PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
                                            ps_error *err);
 
 /*
- * From now on `by` is added to the ids of packs, which is 0 at first: so many
- * sequences the input had before those of the stream that they are of.  For
- * shares that are shuffled, of several streams as one.
+ * From now on adds `by`, at first 0, to the ids in packs: the input sequences
+ * of the streams before the one that the packs are of.  For a shuffled share
+ * of several streams.
  */
 void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
 /*
- * Has all packs so far written soon, without waiting for it; without threads
- * it writes them.  Compressed ones are written by whole frames.
+ * Has all packs so far written soon, without waiting; without threads, writes
+ * them.  Compressed ones are written in whole frames.
  * PS_OK, PS_ERR_IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
                                             ps_error *err);
 
 /*
- * Ends the stream with END, of which `totals`, those of the whole stream, say
- * what its input was.  If streams were joined, `next` is the header of the one
- * behind it, of equal geometry, of which packs follow; else NULL.  Pushes, and
- * waits only if frames are compressed.
+ * Ends the stream with END, whose input is that of `totals`, the totals of the
+ * whole stream.  If streams were joined, `next` is the header of the next one,
+ * of equal geometry, whose packs follow; else NULL.  Pushes, and waits only if
+ * compressed.
  * PS_OK, PS_ERR_CORRUPT (`totals` have fewer sequences or tokens than the
  * packs), _ARGUMENT (called again after NULL, or another geometry), _IO,
  * _MEMORY.
@@ -391,7 +389,7 @@ PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
                                            ps_error *err);
 
 /*
- * Returns when all is written, after the last stream has ended.
+ * Waits until all is written, after the last stream has ended.
  * PS_OK, PS_ERR_ARGUMENT (it has not), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
@@ -423,8 +421,8 @@ typedef struct ps_unpacker ps_unpacker;
 /*
  * Takes sequences out of the packs of `reader`, which must outlive the
  * unpacker.  In input order it holds back what came early: at most window x
- * capacity tokens with their channels, and, where sequences were split, one
- * more of at most PS_MAX_SEQUENCE_BYTES.
+ * capacity tokens with their channels and, if sequences were split, one more of
+ * at most PS_MAX_SEQUENCE_BYTES.
  * PS_OK, PS_ERR_MEMORY; in input order PS_ERR_UNSUPPORTED for a share of a
  * stream with split sequences, whose pieces may be elsewhere.
  */

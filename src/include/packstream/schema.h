@@ -73,8 +73,8 @@ typedef enum ps_label_convention {
 } ps_label_convention;
 
 /*
- * What the records of a stream consist of.  A raw stream has no channels;
- * of itself it says no more than the token type, which a reader is told.
+ * What the records of a stream consist of.  A raw stream has no channels and
+ * declares nothing; even its token type comes from the caller.
  */
 typedef struct ps_schema {
     bool framed;         /* a header describes the stream; else raw */
@@ -91,8 +91,8 @@ typedef struct ps_schema {
 ps_schema ps_schema_raw(ps_type token_type);
 
 /*
- * Checks names, types, kinds, fills, special ids and counts; the other calls do
- * so too.
+ * Checks names, types, kinds, fills, special ids and counts, as all calls do
+ * that take a schema.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_schema_check(const ps_schema *schema,
@@ -110,7 +110,7 @@ PS_MUST_CHECK ps_result ps_schema_compare(const ps_schema *a,
 /* True if ps_schema_compare gives PS_OK. */
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
 
-/* Bytes of an element; "u16"; numpy's "<u2".  0 or "?" for no type. */
+/* Bytes of an element; its name, "u16"; numpy's, "<u2".  0 or "?": no type. */
 size_t ps_type_bytes(ps_type type);
 const char *ps_type_name(ps_type type);
 const char *ps_type_numpy(ps_type type);

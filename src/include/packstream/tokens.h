@@ -38,19 +38,19 @@ typedef struct ps_sequence {
 } ps_sequence;
 
 /*
- * What a reader calls, hook(context, err), when something happens.  A result
- * other than PS_OK ends the read with that result.
+ * A reader calls hook(context, err).  A result other than PS_OK ends the read
+ * with that result.
  */
 typedef ps_result ps_wait_hook(void *context, ps_error *err);
 
 /* Zero is the default of all members. */
 typedef struct ps_token_reader_options {
-    uint64_t window;     /* the largest window of zstd frames, in bytes, at
-                            least 1024; frames that ask for more are refused:
-                            PS_ERR_LIMIT.  0: 128 MiB */
-    uint32_t vocab_size; /* every token must be below it, and below a smaller
-                            size that the stream declares.  0: only below
-                            that of the stream, if it declares one */
+    uint64_t window;     /* largest window of zstd frames, in bytes, at least
+                            1024; a frame that needs more is PS_ERR_LIMIT.
+                            0: 128 MiB */
+    uint32_t vocab_size; /* every token must be below it and below the size
+                            that the stream declares.  0: only below the
+                            latter, if there is one */
     /*
      * The caller handles these results without a message: PS_ERR_OVERLONG,
      * PS_ERR_RANGE, PS_ERR_EMPTY.  They leave the ps_error untouched, which
@@ -84,16 +84,15 @@ ps_token_reader_open(ps_token_reader **reader, int fd, ps_type raw_type,
                      const ps_token_reader_options *options, ps_error *err);
 
 /*
- * From now on a payload of more than so many bytes is refused: PS_ERR_LIMIT.
- * It can still be skipped.  The limit is PS_MAX_SEQUENCE_BYTES before, and
- * never more.
+ * From now on a payload above `bytes` is PS_ERR_LIMIT, but can be skipped.
+ * The limit is at first, and at most, PS_MAX_SEQUENCE_BYTES.
  */
 void ps_token_reader_set_longest(ps_token_reader *reader, uint64_t bytes);
 
 /*
- * The most memory, in bytes, that a reader allocates whatever the input is,
- * with this longest payload and window (0: 128 MiB), reading ahead or not.
- * The blocks that a packer keeps are not counted.
+ * The most bytes that a reader allocates, whatever the input, with this longest
+ * payload and window (0: 128 MiB), reading ahead or not.  Blocks that a packer
+ * keeps are not counted.
  */
 uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
                                 bool read_ahead);
@@ -122,12 +121,12 @@ PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
                                              ps_error *err);
 
 /*
- * Reads the pending sequence as a whole (hold), or skips it in bounded memory.
- * Memory grows with the bytes that really arrive.
+ * Reads the pending sequence whole (hold), or skips it in bounded memory.
+ * Memory grows only with the bytes that arrive.
  *
- * The tokens of an overlong sequence are checked, too.  After PS_ERR_RANGE the
- * same call goes on without the check.  Where skip gave that, it may have
- * taken a part already, and hold is PS_ERR_ARGUMENT.
+ * The tokens of an overlong sequence are checked, too.  After PS_ERR_RANGE,
+ * call again to go on without the check.  If skip gave it, part of the sequence
+ * may be gone, and hold is PS_ERR_ARGUMENT.
  *
  * As ps_token_reader_next; hold gives PS_ERR_LIMIT for a payload above
  * PS_MAX_SEQUENCE_BYTES.
@@ -147,16 +146,16 @@ PS_MUST_CHECK ps_result ps_token_reader_append(ps_token_reader *reader,
                                                int fd, ps_error *err);
 
 /*
- * `hook` is called whenever the reader is about to wait for input that has
- * not come yet, so that a filter can pass on what it has.
+ * Calls `hook` whenever the reader is about to wait for input, so that a filter
+ * can pass on what it has.
  */
 void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
 /*
- * From now on a thread reads the input ahead, if the system has one to give;
- * also that of ps_token_reader_append.  The descriptor must stay open until
- * the reader is freed or has another.
+ * From now on a thread, if the system gives one, reads the input ahead, also
+ * that of ps_token_reader_append.  The descriptor must stay open until the
+ * reader is freed or has another.
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
@@ -184,15 +183,16 @@ typedef struct ps_token_mark {
     uint64_t digest;
 } ps_token_mark;
 
-/* The place behind the last record; no sequence may be pending. */
+/* The place after the last record; no sequence may be pending. */
 ps_token_mark ps_token_reader_mark(const ps_token_reader *reader);
 
 /*
  * Goes to a mark in the file that was just opened, before any record is read.
- * In a plain regular file the reader seeks; any other input it reads up to
- * there.  END is checked as if all had been read.
+ * The reader seeks in a plain regular file, and reads any other input up to the
+ * mark.  END is checked as if all had been read.
  * PS_OK, PS_ERR_ARGUMENT (records were read), _TRUNCATED (the input ends
- * before), _CORRUPT (the mark lies in the header), and what reading gives.
+ * before the mark), _CORRUPT (the mark lies in the header), and the failures
+ * of ps_token_reader_next.
  */
 PS_MUST_CHECK ps_result ps_token_reader_seek(ps_token_reader *reader,
                                              const ps_token_mark *mark,
@@ -217,7 +217,7 @@ PS_MUST_CHECK ps_result ps_token_writer_open(ps_token_writer **writer,
                                              ps_error *err);
 
 /*
- * The place behind all that was put, for a writer that has just been flushed.
+ * The place after all that was put; call it after ps_token_writer_flush.
  * `offset` is the number of bytes written.
  */
 ps_token_mark ps_token_writer_mark(const ps_token_writer *writer);
@@ -255,8 +255,8 @@ PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
                                               ps_error *err);
 
 /*
- * Ends the stream and flushes.  A framed stream gets its END; without that,
- * readers report that it is cut.  PS_OK, PS_ERR_IO.
+ * Ends the stream and flushes.  A framed stream gets its END, without which
+ * readers report it as cut.  PS_OK, PS_ERR_IO.
  */
 PS_MUST_CHECK ps_result ps_token_writer_finish(ps_token_writer *writer,
                                                ps_error *err);
