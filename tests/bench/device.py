@@ -6,11 +6,12 @@
 Trains BERT on random tokens with the lengths of Wikipedia (see bert.py), N (56)
 rows of 512 tokens a step, each sequence in a row of its own and packed: by
 bert-train, and by a BERT of PyTorch on the same rows (bert_torch.py), if this
-python has torch.  What is counted is tokens per second, without padding, of the
-steps behind the first half; model FLOP use is the operations that these tokens
-need, in products of the model and between tokens of one sequence, over those
-that the card could do.  PyTorch's optimiser is AdamW, which has less to do
-than LAMB.
+python has torch.  "Padded" and "packed" compute all of each row, "unpadded"
+leaves out the padding of rows of one sequence.  What is counted is tokens per
+second, without padding, of the steps behind the first half; model FLOP use is
+the operations that these tokens need, in products of the model and between
+tokens of one sequence, over those that the card could do.  PyTorch's optimiser
+is AdamW, which has less to do than LAMB.
 
 tests/device.sh runs it where there is a GPU.  --device=cpu with --model=toy
 shows that it works where there is none.
@@ -49,7 +50,15 @@ def rows_of(stream, count):
     return [json.loads(line) for line in lines]
 
 
-def by_bert_train(stream, options):
+# Streams, and which rows of them bert-train computes; None: PyTorch.
+CONTENDERS = {"bert-train, padded": ("single", "padded"),
+              "bert-train, packed": ("packed", "padded"),
+              "bert-train, unpadded": ("single", "unpadded"),
+              "PyTorch, SDPA, padded": ("single", None),
+              "PyTorch, SDPA, packed": ("packed", None)}
+
+
+def by_bert_train(stream, rows, options):
     """By two reports, of which the second counts."""
     m = MODELS[options.model]
     lines = measure.output_of([
@@ -58,7 +67,7 @@ def by_bert_train(stream, options):
         "--packs=%d" % options.packs, "--hidden=%d" % m.hidden,
         "--layers=%d" % m.layers, "--heads=%d" % m.heads,
         "--intermediate=%d" % m.intermediate, "--vocab=%d" % m.vocab,
-        stream]).splitlines()
+        "--rows=" + rows, stream]).splitlines()
     told = json.loads(lines[1])
     return told["tokens"] / told["seconds"]
 
@@ -89,21 +98,23 @@ def peak():
 
 def table(streams, options):
     name, product = peak()
-    contenders = {"bert-train": by_bert_train}
-    if importlib.util.find_spec("torch"):
-        contenders["PyTorch, SDPA"] = by_torch
+    has_torch = importlib.util.find_spec("torch")
     rows = [["", "tokens/s", "times", "model FLOP use"]]
     first = None
-    for who, run in contenders.items():
-        for kind, stream in streams.items():
-            speed = run(stream, options)
-            first = first or speed
-            flops = model_flops(MODELS[options.model],
-                                rows_of(stream, options.packs))
-            rows.append(["%s, %s" % (who, kind), "%.0f" % speed,
-                         "%.2f" % (speed / first),
-                         "%.1f %%" % (100 * speed * flops / product)
-                         if product and options.device == "cuda" else "?"])
+    for who, (kind, ways) in CONTENDERS.items():
+        stream = streams[kind]
+        if ways:
+            speed = by_bert_train(stream, ways, options)
+        elif has_torch:
+            speed = by_torch(stream, options)
+        else:
+            continue
+        first = first or speed
+        flops = model_flops(MODELS[options.model],
+                            rows_of(stream, options.packs))
+        rows.append([who, "%.0f" % speed, "%.2f" % (speed / first),
+                     "%.1f %%" % (100 * speed * flops / product)
+                     if product and options.device == "cuda" else "?"])
     return ["BERT-%s, %d rows of %d a step; %s" % (
         options.model, options.packs, bert.LENGTH, name), ""
             ] + measure.table(rows)
@@ -128,7 +139,7 @@ def main():
     measure.find_programs(options.build)
     with measure.room(20 * bert.TOKENS) as folder:
         records, _ = bert.write_records(folder)
-        streams = {"padded": bert.pack(folder, records, "padded", ["-w1"])[0],
+        streams = {"single": bert.pack(folder, records, "single", ["-w1"])[0],
                    "packed": bert.pack(folder, records, "packed",
                                        ["-d3", "-w4096",
                                         "--order=input"])[0]}

@@ -186,9 +186,10 @@ def rows_fused(m, rows):
     """Between the products of a layer: each tensor is touched once."""
     return [passes("bias, GELU", rows, m.intermediate, 2, m.layers),
             passes("bias, GELU, d", rows, m.intermediate, 4, m.layers),
+            # inverse deviation, and the place that dropout goes by
             passes("bias, dropout, sum, norm", rows, m.hidden, 4,
-                   2 * m.layers, 1),
-            passes("norm, d", rows, m.hidden, 4, 2 * m.layers, 1)]
+                   2 * m.layers, 2),
+            passes("norm, d", rows, m.hidden, 4, 2 * m.layers, 2)]
 
 
 def rows_apart(m, rows):

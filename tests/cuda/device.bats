@@ -82,7 +82,9 @@ sys.argv = ["device.py", "--model=toy", "--device=cpu", "--packs=2",
             "--steps=2", sys.argv[2]]
 device.main()
 END
-    grep -qE '^bert-train, packed +[1-9][0-9]* +[0-9.]+ +[?]$' table
+    for way in padded packed unpadded; do
+        grep -qE "^bert-train, $way +[1-9][0-9]* +[0-9.]+ +[?]$" table
+    done
 }
 
 @test "the operations of a model are counted by hand" {

@@ -51,7 +51,7 @@ class Kernels(unittest.TestCase):
 
     def test_norm(self):
         norm, = [k for k in r.rows_fused(SMALL, 10) if "sum" in k.name]
-        self.assertEqual(norm[1:4], (0, 2 * 4 * 80 + 4 * 10, 4))
+        self.assertEqual(norm[1:4], (0, 2 * 4 * 80 + 2 * 4 * 10, 4))
         apart = sum(k.bytes * k.count for k in r.rows_apart(SMALL, 10))
         self.assertGreater(apart, sum(k.bytes * k.count
                                       for k in r.rows_fused(SMALL, 10)))

@@ -17,7 +17,7 @@ setup() {
     [ -x "$built/bert-train-cuda" ] ||
         skip "tests/trainer/cuda/bert-train-cuda is not built"
     export HOSTCUDA_THREADS=1
-    packs -d 4 >x.pks
+    packs -d 4 -w 4 >x.pks # of so small a window, with padding
 }
 
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
@@ -47,18 +47,20 @@ same() {
 # ---- The same as on the CPU ----
 
 @test "losses, gradients and weights are the CPU's to 1e-4, for ten steps" {
-    "$built/parity" x.pks 0 10 1e-4
-    "$built/parity" x.pks 0.1 10 1e-4
+    "$built/parity" x.pks padded 0.1 10 1e-4
+    "$built/parity" x.pks unpadded 0 10 1e-4
+    packs -d 1 -w 1 >x.pks # in which there is more padding
+    "$built/parity" x.pks stripped 0.1 10 1e-4
     # In truth they are nearer; and it tells when they are not.
-    "$built/parity" x.pks 0.1 10 2e-5
-    run -1 "$built/parity" x.pks 0.1 10 1e-9
+    "$built/parity" x.pks unpadded 0.1 10 2e-5
+    run -1 "$built/parity" x.pks unpadded 0.1 10 1e-9
 }
 
 @test "a checkpoint goes from one device to the other, and back" {
     train --steps=15 x.pks >all
     gpu --save=part --steps=5 x.pks >first
     train --save=part --resume --steps=10 x.pks >second
-    gpu --save=part --resume --steps=15 x.pks >third
+    gpu --save=part --resume --steps=15 --rows=padded x.pks >third
     cat first second third >parts
     [ "$(wc -l <parts)" -eq 15 ]
     same 1e-4 all parts
@@ -77,7 +79,7 @@ same() {
 
 @test "bits do not depend on the order of threads, streams and blocks" {
     gpu --save=usual --steps=4 x.pks >usual.out
-    bf16 --save=usual16 --steps=4 x.pks >usual16.out
+    bf16 --save=usual16 --steps=4 --rows=padded x.pks >usual16.out
     threads=0
     for order in forward reverse 1 2 3; do
         export HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order
@@ -87,7 +89,7 @@ same() {
         cmp usual other
         diff <(steps usual.out) <(steps out)
         rm -f other
-        bf16 --save=other --steps=4 x.pks >out
+        bf16 --save=other --steps=4 --rows=padded x.pks >out
         cmp usual16 other
         diff <(steps usual16.out) <(steps out)
     done
@@ -249,4 +251,9 @@ keeps() {
     speaker="bert-train: "
     HOSTCUDA_MEMORY=100000 refused 1 "memory" gpu --steps=1 x.pks
     HOSTCUDA_MEMORY=400000 refused 1 "memory" gpu --steps=1 --packs=50 x.pks
+    # A batch that has room there if its padding is left out, as it is.
+    packs -d 1 -w 1 >x.pks
+    export HOSTCUDA_MEMORY=3000000
+    run -0 gpu --steps=1 --packs=40 x.pks
+    refused 1 "memory" gpu --steps=1 --packs=40 --rows=padded x.pks
 }

@@ -36,11 +36,11 @@ typedef struct toy_plan {
 /* The device under test: one for all tests of a program. */
 bert_device *toy_device(void);
 
-/* Whether it can; TOY_VARLEN: that attention alone, and padded batches. */
+/* Whether it can; TOY_VARLEN: that attention alone. */
 static inline bool toy_can(const bert_step *step)
 {
 #ifdef TOY_VARLEN
-    return step->attention == BERT_VARLEN && step->rows == BERT_PADDED;
+    return step->attention == BERT_VARLEN;
 #else
     return step != NULL;
 #endif

@@ -54,7 +54,7 @@ static const option_entry entries[] = {
      "varlen or dense; each sequence by itself, or a mask (varlen)"},
     {"rows", OPTION_CHOICE, 0, 0, AT(rows),
      "padded, stripped or unpadded; padding to compute: all, up to a step's "
-     "longest row, none (unpadded; padded if dense or on a GPU)"},
+     "longest row, none (unpadded; padded if dense)"},
     {"device", OPTION_CHOICE, 0, 0, AT(device),
      "cpu or cuda; what computes (cpu)"},
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
@@ -133,8 +133,6 @@ static const char *check_device(conf *c)
     if (!cuda)
         return c->precision == BERT_FLOAT
                    ? NULL : "--precision of the CPU is float";
-    if (c->rows != BERT_PADDED)
-        return "--device=cuda has only --rows=padded";
     if (c->attention == BERT_DENSE)
         return "--device=cuda has no --attention=dense";
     if (c->model.hidden > BERT_CUDA_HIDDEN_MAX)
@@ -166,8 +164,7 @@ static const char *check(conf *c)
     c->feed.exchange = c->exchange < 0 ? FEED_BALANCE
                                        : (feed_exchange)c->exchange;
     if (c->rows < 0)
-        c->rows = c->attention == BERT_DENSE || c->device == CONF_CUDA
-                      ? BERT_PADDED : BERT_UNPADDED;
+        c->rows = c->attention == BERT_DENSE ? BERT_PADDED : BERT_UNPADDED;
     if (c->rows == BERT_UNPADDED && c->attention == BERT_DENSE)
         return "--attention=dense has no --rows=unpadded";
     c->feed.pads = c->rows != BERT_UNPADDED;

@@ -48,6 +48,22 @@ static inline bert_dropout_key bert_dropout_row(const bert_dropout *dropout,
     return key;
 }
 
+/* Where a row is in the padded batch of all ranks. */
+BERT_BOTH
+static inline uint32_t bert_dropout_place(const bert_dropout *dropout,
+                                          size_t row)
+{
+    return (uint32_t)(dropout->place ? dropout->place[row] : (int32_t)row);
+}
+
+/* What is dropped of a row of the batch at a site. */
+BERT_BOTH
+static inline bert_dropout_key bert_dropout_at_row(const bert_dropout *dropout,
+                                                   uint32_t site, size_t row)
+{
+    return bert_dropout_row(dropout, site, bert_dropout_place(dropout, row));
+}
+
 /* The row of scores of a head, whose columns are rows of the batch. */
 BERT_BOTH
 static inline bert_dropout_key

@@ -70,8 +70,7 @@ typedef struct bert_dropout {
     uint64_t seed;
     uint32_t threshold; /* of 2^32 numbers so many are zeroed; 0: none */
     real scale;         /* of those that stay */
-    /* The batch's, on the host; on a GPU batches are padded and whole. */
-    const int32_t *place;
+    const int32_t *place; /* the staged batch's, see batch.h */
 } bert_dropout;
 
 /* The embedding: vectors of word, position and type, summed, normed. */

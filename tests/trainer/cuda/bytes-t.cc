@@ -35,10 +35,12 @@ static void check(const rig &r, const char *kernel, size_t read, size_t again,
 
 static void test_kernels(const rig &r)
 {
-    const bert_dropout dropout = bert_dropout_at(0.1, 77);
+    const array place(r, INDEX, as_numbers(draw_places(ROWS, 4)));
+    const bert_dropout dropout = dropout_by(0.1, place);
     const size_t n = ROWS * WIDTH, h = n * r.d->value_size;
     const size_t z = ROWS * LOGITS * r.d->value_size;
     const size_t vector = WIDTH * sizeof(real), column = ROWS * sizeof(real);
+    const size_t index = ROWS * sizeof(int32_t);
     const array x(r, VALUES, draw(r, VALUES, n, 1)),
         b(r, VALUES, draw(r, VALUES, n, 2)), hat(r, VALUES, n),
         y(r, VALUES, n), d(r, VALUES, n), v(r, REALS, draw(r, REALS, WIDTH, 3)),
@@ -51,11 +53,11 @@ static void test_kernels(const rig &r)
 
     hostcuda_counts_reset();
     r.ops->sum_norm_forward(r.d, &norm, ROWS, x, b, v, &dropout, 0, &kept, y);
-    check(r, "norm_kernel", 2 * h + vector, 3 * ROWS * vector,
-          2 * h + column);
+    check(r, "norm_kernel", 2 * h + vector + index,
+          3 * ROWS * vector + 512 * index, 2 * h + column);
     r.ops->norm_backward(r.d, &norm, ROWS, &kept, x, &dropout, 0, d, y);
-    check(r, "norm_backward_kernel", 2 * h + vector + column,
-          ROWS * (vector + 512 * sizeof(real)), 2 * h + 3 * 2 * vector);
+    check(r, "norm_backward_kernel", 2 * h + vector + column + index,
+          ROWS * vector + 512 * (column + index), 2 * h + 3 * 2 * vector);
     r.ops->bias_gelu_forward(r.d, ROWS, WIDTH, v, x, y);
     check(r, "gelu_kernel", h + vector, ROWS * vector, h);
     r.ops->bias_gelu_backward(r.d, ROWS, WIDTH, v, x, d, y);
@@ -63,7 +65,7 @@ static void test_kernels(const rig &r)
     r.ops->cross_entropy(r.d, BERT_LOSS_MLM, ROWS, LOGITS, WIDTH, d, label,
                          weight, (double *)(void *)loss.p);
     /* The row again, and by all threads its label, weight and own logit. */
-    check(r, "cross_entropy_kernel", z + ROWS * sizeof(int32_t) + column,
+    check(r, "cross_entropy_kernel", z + index + column,
           z + 512 * ROWS * 12, z + ROWS * sizeof(double));
     r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b);
     check(r, "slice_sums_kernel", z, 0, 9 * LOGITS * sizeof(real));

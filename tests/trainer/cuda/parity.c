@@ -1,12 +1,13 @@
 /*
  * parity.c - the same training on the CPU and by the CUDA back end.
  *
- * usage: parity FILE DROPOUT STEPS NEAR
+ * usage: parity FILE ROWS DROPOUT STEPS NEAR
  *
- * Both begin with the same weights and learn from the same packs.  After each
- * step the losses, the gradient of each tensor and its weights may differ by
- * NEAR, relative to their size.  Prints how near they came; exits with 1 if
- * that was not near enough.
+ * Both begin with the same weights and learn from the same packs: the CPU with
+ * all padding, CUDA with what ROWS (padded, stripped, unpadded) leaves of it.
+ * After each step the losses, the gradient of each tensor and its weights may
+ * differ by NEAR, relative to their size.  Prints how near they came; exits
+ * with 1 if that was not near enough.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,6 +28,7 @@
 /* A device that learns. */
 typedef struct pupil {
     bert_device *device;
+    bert_rows rows;
     bert_model *model;
     lamb *lamb;
     bert_results results; /* of the last step */
@@ -46,7 +48,18 @@ static void need(bool good, const char *what)
     exit(1);
 }
 
-static void open_pupil(pupil *p, bert_device *device,
+static bert_rows rows_of(const char *word)
+{
+    static const char *const words[] = {"padded", "stripped", "unpadded"};
+    int i = 0;
+
+    while (i < 3 && strcmp(word, words[i]) != 0)
+        i++;
+    need(i < 3, "ROWS are padded, stripped or unpadded");
+    return (bert_rows)i;
+}
+
+static void open_pupil(pupil *p, bert_device *device, bert_rows rows,
                        const bert_config *config)
 {
     static const lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
@@ -56,6 +69,7 @@ static void open_pupil(pupil *p, bert_device *device,
     size_t n;
 
     p->device = device;
+    p->rows = rows;
     p->model = bert_model_open(device, config, 1);
     need(p->model != NULL, "no memory for the model");
     n = bert_model_tensors(p->model);
@@ -82,7 +96,7 @@ static void close_pupil(pupil *p)
 
 static void learn(pupil *p, const bert_batch *batch, uint64_t seed)
 {
-    const bert_step how = {BERT_VARLEN, true, seed, BERT_PADDED};
+    const bert_step how = {BERT_VARLEN, true, seed, p->rows};
     const char *why = NULL;
 
     need(bert_model_forward(p->model, batch, &how), "no memory for a batch");
@@ -146,7 +160,8 @@ static void compare(const pupil *a, const pupil *b, worst *w)
 }
 
 /* The batches of a file, through both; false if they drift apart. */
-static bool run(feed *f, double dropout, int steps, double near)
+static bool run(feed *f, bert_rows rows, double dropout, int steps,
+                double near)
 {
     const bert_config config = {.vocab_size = feed_shape(f)->vocab_size,
                                 .hidden = 32, .layers = 2, .heads = 2,
@@ -158,10 +173,10 @@ static bool run(feed *f, double dropout, int steps, double near)
     worst w = {0};
     ps_error err;
 
-    open_pupil(&a, bert_cpu_open(), &config);
+    open_pupil(&a, bert_cpu_open(), BERT_PADDED, &config);
     b.device = bert_cuda_open(BERT_FLOAT, why, sizeof why);
     need(b.device != NULL, why);
-    open_pupil(&b, b.device, &config);
+    open_pupil(&b, b.device, rows, &config);
     for (int i = 0; i < steps; i++) {
         need(feed_next(f, &err) == PS_OK, "too few packs");
         learn(&a, feed_batch(f), (uint64_t)i);
@@ -185,10 +200,11 @@ int main(int argc, char **argv)
     ps_error err;
     bool near;
 
-    need(argc == 5, "usage: parity FILE DROPOUT STEPS NEAR");
+    need(argc == 6, "usage: parity FILE ROWS DROPOUT STEPS NEAR");
     options.names = (const char *const *)argv + 1;
     need(feed_open(&f, &options, &err) == PS_OK, "the file cannot be read");
-    near = run(f, atof(argv[2]), atoi(argv[3]), atof(argv[4]));
+    near = run(f, rows_of(argv[2]), atof(argv[3]), atoi(argv[4]),
+               atof(argv[5]));
     feed_free(f);
     return near ? EXIT_SUCCESS : EXIT_FAILURE;
 }

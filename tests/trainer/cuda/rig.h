@@ -282,6 +282,12 @@ static inline numbers as_numbers(const std::vector<int32_t> &x)
     return numbers(x.begin(), x.end());
 }
 
+/* Places of rows, in a batch that is much larger. */
+static inline std::vector<int32_t> draw_places(size_t rows, uint64_t seed)
+{
+    return draw_index(rows, seed, INT32_MAX);
+}
+
 /* True if they differ by `near` times the largest of them at most. */
 static inline bool same(const numbers &got, const numbers &right, double near)
 {
@@ -319,10 +325,19 @@ static inline bool rounded(const rig &r, const numbers &got,
 
 /* ---- Dropout, as processors have it ---- */
 
+/* By places of rows: on the host, or where the device reads them. */
+static inline bert_dropout dropout_by(double rate, const int32_t *place)
+{
+    bert_dropout d = bert_dropout_at(rate, 77);
+
+    d.place = place;
+    return d;
+}
+
 static inline double dropped(const bert_dropout &d, uint32_t site, size_t row,
                              uint32_t column, double x)
 {
-    const bert_dropout_key key = bert_dropout_row(&d, site, row);
+    const bert_dropout_key key = bert_dropout_at_row(&d, site, row);
 
     if (!d.threshold)
         return x;

@@ -65,7 +65,10 @@ static void norm_rows(const norm_rig &n, size_t rows, const numbers &x,
 static void test_norm_forward(const rig &r, size_t rows, size_t width,
                               double rate)
 {
-    const bert_dropout dropout = bert_dropout_at(rate, 77);
+    const std::vector<int32_t> place = draw_places(rows, 35);
+    const array places(r, INDEX, as_numbers(place));
+    const bert_dropout dropout = dropout_by(rate, place.data());
+    const bert_dropout there = dropout_by(rate, places);
     const numbers x = draw(r, VALUES, rows * width, 5);
     const numbers branch = draw(r, VALUES, rows * width, 6);
     const numbers bias = draw(r, REALS, width, 7);
@@ -82,7 +85,7 @@ static void test_norm_forward(const rig &r, size_t rows, size_t width,
         sum[i] += dropped(dropout, SITE, i / width, (uint32_t)(i % width),
                           branch[i] + bias[i % width]);
     norm_rows(n, rows, sum, bert_dropout_at(0, 77), &hat, &right);
-    r.ops->sum_norm_forward(r.d, &n.norm, rows, dx, db, dc, &dropout, SITE,
+    r.ops->sum_norm_forward(r.d, &n.norm, rows, dx, db, dc, &there, SITE,
                             &n.kept, y);
     good = rounded(r, y.back(), right) && good;
     good = rounded(r, n.hat.back(), hat) && good;
@@ -118,7 +121,10 @@ static numbers norm_back_rows(const norm_rig &n, size_t rows,
 static void test_norm_backward(const rig &r, size_t rows, size_t width,
                                double rate)
 {
-    const bert_dropout dropout = bert_dropout_at(rate, 77);
+    const std::vector<int32_t> place = draw_places(rows, 35);
+    const array places(r, INDEX, as_numbers(place));
+    const bert_dropout dropout = dropout_by(rate, place.data());
+    const bert_dropout there = dropout_by(rate, places);
     const numbers dy = draw(r, VALUES, rows * width, 8);
     const numbers hat = draw(r, VALUES, rows * width, 9);
     const numbers inverse = draw(r, REALS, rows, 10);
@@ -129,7 +135,7 @@ static void test_norm_backward(const rig &r, size_t rows, size_t width,
 
     n.hat.set(hat);
     n.inverse.set(inverse);
-    r.ops->norm_backward(r.d, &n.norm, rows, &n.kept, d, &dropout, SITE, d,
+    r.ops->norm_backward(r.d, &n.norm, rows, &n.kept, d, &there, SITE, d,
                          rate > 0 ? branch.p : NULL);
     dx = norm_back_rows(n, rows, hat, inverse, dy, &d_gain, &d_bias);
     good = same(d.back(), dx, 2 * r.near)
@@ -186,13 +192,14 @@ static void test_gelu(const rig &r, size_t rows, size_t columns)
 
 /* What each row looks up.  Many have the same word, far apart. */
 struct embed_rows {
-    std::vector<int32_t> word, position, type, zero;
+    std::vector<int32_t> word, position, type, place, zero;
     bert_batch batch;
 
     explicit embed_rows(size_t n)
         : word(draw_index(n, 14, WORDS)),
           position(draw_index(n, 19, POSITIONS)),
-          type(draw_index(n, 20, TYPES)), zero(n + 1), batch()
+          type(draw_index(n, 20, TYPES)), place(draw_places(n, 35)),
+          zero(n + 1), batch()
     {
         for (size_t i = 0; i < n; i++)
             if (bert_mix(15, i) % 2)
@@ -201,6 +208,7 @@ struct embed_rows {
         batch.token = word.data();
         batch.position = position.data();
         batch.type = type.data();
+        batch.place = place.data();
         batch.segment = batch.cu = zero.data();
     }
     /* Rows of all tables that row i looks up. */
@@ -262,13 +270,15 @@ static void test_segments(uint32_t n)
 static void test_embed_forward(const rig &r, size_t rows, size_t width,
                                double rate)
 {
-    const bert_dropout dropout = bert_dropout_at(rate, 77);
     const array weights(r, REALS, draw(r, VALUES, ALL_ROWS * width, 16));
     const numbers table = weights.back();
     const bert_tables tables = tables_at(width, weights, NULL);
     const array y(r, VALUES, rows * width);
     const norm_rig norm(r, rows, width);
     const embed_rows b(rows);
+    const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
+    const bert_dropout dropout = dropout_by(rate, b.place.data());
+    const bert_dropout there = dropout_by(rate, staged->place);
     numbers sum(rows * width), hat, right;
     bool good;
 
@@ -277,8 +287,7 @@ static void test_embed_forward(const rig &r, size_t rows, size_t width,
             sum[i] += table[at * width + i % width];
     norm_rows(norm, rows, sum, dropout, &hat, &right);
     r.ops->weights_written(r.d, weights, weights.n);
-    r.ops->embed_forward(r.d, &tables, &norm.norm,
-                         r.ops->stage(r.d, &b.batch), &dropout, SITE,
+    r.ops->embed_forward(r.d, &tables, &norm.norm, staged, &there, SITE,
                          &norm.kept, y);
     good = rounded(r, y.back(), right) && rounded(r, norm.hat.back(), hat);
     ok(good, "%s: embedding, %zu x %zu, dropout %g", r.name, rows, width,
@@ -288,7 +297,6 @@ static void test_embed_forward(const rig &r, size_t rows, size_t width,
 static void test_embed_backward(const rig &r, size_t rows, size_t width,
                                 double rate)
 {
-    const bert_dropout dropout = bert_dropout_at(rate, 77);
     const array gradients(r, REALS, draw(r, REALS, ALL_ROWS * width, 17));
     const bert_tables tables = tables_at(width, NULL, gradients);
     const numbers hat = draw(r, VALUES, rows * width, 9);
@@ -298,6 +306,9 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
     norm_rig norm(r, rows, width);
     numbers d_gain = norm.d_gain.back(), d_bias = norm.d_bias.back();
     const embed_rows b(rows);
+    const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
+    const bert_dropout dropout = dropout_by(rate, b.place.data());
+    const bert_dropout there = dropout_by(rate, staged->place);
     bool good;
 
     norm.hat.set(hat);
@@ -306,8 +317,7 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
         dy[i] = dropped(dropout, SITE, i / width, (uint32_t)(i % width),
                         dy[i]);
     dy = norm_back_rows(norm, rows, hat, inverse, dy, &d_gain, &d_bias);
-    r.ops->embed_backward(r.d, &tables, &norm.norm,
-                          r.ops->stage(r.d, &b.batch), &dropout, SITE,
+    r.ops->embed_backward(r.d, &tables, &norm.norm, staged, &there, SITE,
                           &norm.kept, d);
     good = same(d.back(), dy, 2 * r.near);
     dy = d.back(); /* rounded, as it goes on from here */

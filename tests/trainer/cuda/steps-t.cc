@@ -6,6 +6,8 @@
  */
 #include <cuda_runtime.h>
 
+#include <memory>
+
 #include "rig.h"
 
 #ifdef HOSTCUDA
@@ -19,7 +21,7 @@
 
 /* A batch of its own size, whose rows and labels are told by its number. */
 struct host_batch {
-    std::vector<int32_t> token, zero, cu, mlm_row, mlm_label;
+    std::vector<int32_t> token, zero, place, cu, mlm_row, mlm_label;
     std::vector<real> weight;
     bert_batch batch;
 
@@ -29,6 +31,7 @@ struct host_batch {
 
         token = draw_index(rows, number, 50);
         zero.assign(rows, 0);
+        place = draw_places(rows, 300 + number);
         cu = {0, (int32_t)rows};
         mlm_row = draw_index(4, 100 + number, rows);
         mlm_label = draw_index(4, 200 + number, WIDTH);
@@ -40,6 +43,7 @@ struct host_batch {
         batch.cu = cu.data();
         batch.token = token.data();
         batch.type = batch.position = batch.segment = zero.data();
+        batch.place = place.data();
         batch.n_mlm = 4;
         batch.mlm_row = mlm_row.data();
         batch.mlm_label = mlm_label.data();
@@ -48,7 +52,8 @@ struct host_batch {
     }
     void spoil()
     {
-        for (std::vector<int32_t> *v : {&token, &mlm_row, &mlm_label, &cu})
+        for (std::vector<int32_t> *v :
+             {&token, &place, &mlm_row, &mlm_label, &cu})
             v->assign(v->size(), -1000000);
         weight.assign(weight.size(), (real)NAN);
     }
@@ -119,6 +124,85 @@ static void test_stage(const rig &r, bool ahead)
        ahead ? "each staged before the operations on the last" : "in turn");
 }
 
+#define MOST_ROWS 65 /* of such a batch */
+#define SITE 5
+
+/* What norms of a batch read and write. */
+struct norm_arrays {
+    array zero, vector, dy, d_gain, d_bias, y, hat, inverse, dx, d_branch;
+    bert_norm norm;
+    bert_norm_kept kept;
+
+    explicit norm_arrays(const rig &r)
+        : zero(r, VALUES, numbers(MOST_ROWS * WIDTH)),
+          vector(r, REALS, numbers(WIDTH, 1)),
+          dy(r, VALUES, draw(r, VALUES, MOST_ROWS * WIDTH, 9)),
+          d_gain(r, REALS, numbers(WIDTH)), d_bias(r, REALS, numbers(WIDTH)),
+          y(r, VALUES, MOST_ROWS * WIDTH), hat(r, VALUES, MOST_ROWS * WIDTH),
+          inverse(r, REALS, MOST_ROWS), dx(r, VALUES, MOST_ROWS * WIDTH),
+          d_branch(r, VALUES, MOST_ROWS * WIDTH),
+          norm{WIDTH, vector, vector, d_gain, d_bias},
+          kept{hat.p, inverse}
+    {
+    }
+    void forward(const rig &r, const bert_batch *b) const
+    {
+        const bert_dropout dropout = dropout_by(0.5, b->place);
+
+        r.ops->sum_norm_forward(r.d, &norm, b->n_rows, zero, zero, vector,
+                                &dropout, SITE, &kept, y);
+    }
+    void backward(const rig &r, const bert_batch *b) const
+    {
+        const bert_dropout dropout = dropout_by(0.5, b->place);
+
+        r.ops->norm_backward(r.d, &norm, b->n_rows, &kept, dy, &dropout, SITE,
+                             dx, d_branch);
+    }
+};
+
+/* Whether all of a bias, and of its gradient, was dropped by these places. */
+static bool is_dropped_by(const std::vector<int32_t> &place,
+                          const norm_arrays &n)
+{
+    const bert_dropout dropout = dropout_by(0.5, place.data());
+    const numbers hat = n.hat.back(), d_branch = n.d_branch.back();
+
+    for (size_t i = 0; i < place.size() * WIDTH; i++) {
+        const bool stays = dropped(dropout, SITE, i / WIDTH,
+                                   (uint32_t)(i % WIDTH), 1) > 0;
+
+        if ((hat[i] > 0) != stays || (d_branch[i] != 0) != stays)
+            return false;
+    }
+    return true;
+}
+
+/* Each is staged between the forward and the backward of the one in front. */
+static void test_places(const rig &r)
+{
+    std::vector<std::unique_ptr<norm_arrays>> arrays;
+    const bert_batch *before = NULL;
+    bool good = true;
+
+    for (int i = 0; i < BATCHES; i++)
+        arrays.emplace_back(new norm_arrays(r));
+    for (int i = 0; i < BATCHES; i++) {
+        host_batch b(i);
+        const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
+
+        b.spoil();
+        if (before)
+            arrays[i - 1]->backward(r, before);
+        arrays[i]->forward(r, staged);
+        before = staged;
+    }
+    arrays.back()->backward(r, before);
+    for (int i = 0; i < BATCHES; i++)
+        good = is_dropped_by(host_batch(i).place, *arrays[i]) && good;
+    ok(good, "%s: norms drop by the places of %d batches", r.name, BATCHES);
+}
+
 /* ---- All arrays of a batch ---- */
 
 #define HEADS 2
@@ -130,7 +214,8 @@ struct full_batch {
     std::vector<int32_t> cu = {0, 5, 135, 175}, token = draw_index(175, 1, 50),
                          type = draw_index(175, 2, 2),
                          position = draw_index(175, 3, 130),
-                         segment = draw_index(175, 4, 3), cls_row = {5, 5, 135},
+                         segment = draw_index(175, 4, 3),
+                         place = draw_places(175, 8), cls_row = {5, 5, 135},
                          nsp_label = {1, -1, 0}, mlm_row = {3, 3, 9, 170, 3},
                          mlm_label = draw_index(5, 5, WIDTH),
                          mlm_seq = {0, 0, 1, 2, 0};
@@ -139,7 +224,7 @@ struct full_batch {
                         position.data(), segment.data(), 3, 130, cu.data(), 3,
                         cls_row.data(), nsp_label.data(), nsp_weight.data(),
                         5, mlm_row.data(), mlm_label.data(), mlm_seq.data(),
-                        mlm_weight.data(), nullptr};
+                        mlm_weight.data(), place.data()};
 };
 
 /* Whether the device has an array as the host has it. */
@@ -179,6 +264,7 @@ static void test_arrays(const rig &r)
     good = is_there(r, b.cu, s->cu) && is_there(r, b.token, s->token)
            && is_there(r, b.type, s->type)
            && is_there(r, b.position, s->position)
+           && is_there(r, b.place, s->place)
            && s->segment == NULL
            && is_there(r, b.cls_row, s->cls_row)
            && is_there(r, b.nsp_label, s->nsp_label)
@@ -645,6 +731,7 @@ static void test_all(bert_precision precision, bool quick)
 
     test_stage(r, false);
     test_stage(r, true);
+    test_places(r);
     test_arrays(r);
     if (sizeof(real) == sizeof(float) || !r.bf16) /* none of bf16 in double */
         test_attention(r);

@@ -10,20 +10,6 @@
 
 #include "dropout.h"
 
-/* Where a row is in the padded batch of all ranks. */
-static inline uint32_t bert_dropout_place(const bert_dropout *dropout,
-                                          size_t row)
-{
-    return (uint32_t)(dropout->place ? dropout->place[row] : (int32_t)row);
-}
-
-/* What is dropped of a row at a site. */
-static inline bert_dropout_key bert_dropout_at_row(const bert_dropout *dropout,
-                                                   uint32_t site, size_t row)
-{
-    return bert_dropout_row(dropout, site, bert_dropout_place(dropout, row));
-}
-
 /* y = x, dropped out; y may be x. */
 void bert_dropout_apply(const bert_dropout *dropout, bert_dropout_key key,
                         size_t n, const real *x, real *y);

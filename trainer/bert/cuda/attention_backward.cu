@@ -92,7 +92,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
         const size_t lanes_row = (size_t)p.first + row + lane / 2;
         const size_t lanes_at = p.head * job.rows + lanes_row;
         const bool in = row + lane / 2 < p.n;
-        known_row r = {0, 0, key_of(job, lanes_row, p.head)};
+        known_row r = {0, 0, key_of(job, p, row + lane / 2)};
         typename T::sum d_q[WIDTH / TILE];
 
         for (unsigned i = 0; i < WIDTH / TILE; i++)
@@ -126,7 +126,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
             for (uint32_t j = 0; j < min(job.chunk, p.n - k); j += STEP)
                 queries_step<T, WIDTH>(job, own, keys + j * shared::LD,
                                        values + j * shared::LD,
-                                       p.first + k + j, p.n - k - j, scores,
+                                       p.place + k + j, p.n - k - j, scores,
                                        r, d_q);
         }
         if (row < p.n)
@@ -190,13 +190,12 @@ static __device__ inline void load_known(const attention_job<V> &job,
                                          const attention_piece &p,
                                          known_row *known, uint32_t q)
 {
-    const size_t row = (size_t)p.first + q;
-    const size_t at = p.head * job.rows + row;
+    const size_t at = p.head * job.rows + p.first + q;
 
     for (uint32_t i = threadIdx.x; i < min(job.chunk, p.n - q);
          i += blockDim.x)
         known[i] = {job.kept[at + i], job.delta[at + i],
-                    key_of(job, row + i, p.head)};
+                    key_of(job, p, q + i)};
 }
 
 /*
@@ -255,7 +254,7 @@ attention_keys_kernel(const attention_job<typename T::value> job)
             for (uint32_t j = 0; j < min(job.chunk, p.n - q); j += STEP)
                 keys_step<T, WIDTH>(job, own, queries + j * shared::LD,
                                     d_out + j * shared::LD, known + j,
-                                    p.first + row, p.n - q - j, scores, d_k,
+                                    p.place + row, p.n - q - j, scores, d_k,
                                     d_v);
         }
         if (row >= p.n)

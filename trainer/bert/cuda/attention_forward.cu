@@ -76,7 +76,7 @@ attention_forward_kernel(const attention_job<typename T::value> job)
     for (uint32_t at = blockIdx.y * tile; at < p.n; at += gridDim.y * tile) {
         const uint32_t row = at + warp * TILE;
         const size_t lanes_row = (size_t)p.first + row + lane / 2;
-        online_row r = {-(real)INFINITY, 0, key_of(job, lanes_row, p.head)};
+        online_row r = {-(real)INFINITY, 0, key_of(job, p, row + lane / 2)};
         typename T::sum o[WIDTH / TILE];
 
         for (unsigned i = 0; i < WIDTH / TILE; i++)
@@ -98,7 +98,7 @@ attention_forward_kernel(const attention_job<typename T::value> job)
             for (uint32_t j = 0; j < min(job.chunk, p.n - k); j += STEP)
                 forward_step<T, WIDTH>(job, own, keys + j * shared::LD,
                                        values + j * shared::LD,
-                                       p.first + k + j, p.n - k - j, scores,
+                                       p.place + k + j, p.n - k - j, scores,
                                        r, o);
         }
         if (row >= p.n)

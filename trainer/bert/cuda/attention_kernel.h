@@ -40,6 +40,7 @@ template <typename V> struct attention_job {
 struct attention_piece {
     uint32_t head;
     uint32_t first; /* row of the batch */
+    uint32_t place; /* of that row, by which dropout counts */
     uint32_t n;     /* rows */
 };
 
@@ -47,17 +48,21 @@ template <typename V>
 static __device__ inline attention_piece piece_of(const attention_job<V> &job)
 {
     const int32_t span = job.span[blockIdx.x / job.heads];
+    const uint32_t first = (uint32_t)job.cu[span];
 
-    return {blockIdx.x % job.heads, (uint32_t)job.cu[span],
+    return {blockIdx.x % job.heads, first,
+            bert_dropout_place(&job.dropout, first),
             (uint32_t)(job.cu[span + 1] - job.cu[span])};
 }
 
-/* By which a row of scores is dropped; `row` counts in the batch. */
+/* By which a row of scores is dropped; `row` counts in the span. */
 template <typename V>
 static __device__ inline bert_dropout_key key_of(const attention_job<V> &job,
-                                                 size_t row, uint32_t head)
+                                                 const attention_piece &p,
+                                                 uint32_t row)
 {
-    return bert_dropout_scores(&job.dropout, job.site, row, head, job.heads);
+    return bert_dropout_scores(&job.dropout, job.site, p.place + row, p.head,
+                               job.heads);
 }
 
 /* Numbers of type V in shared memory, see attention.h. */

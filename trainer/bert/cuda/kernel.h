@@ -183,7 +183,7 @@ struct dropout_row {
 static inline __device__ dropout_row dropout_of(const bert_dropout &dropout,
                                                 uint32_t site, uint64_t row)
 {
-    return {bert_dropout_row(&dropout, site, row), dropout.threshold,
+    return {bert_dropout_at_row(&dropout, site, row), dropout.threshold,
             dropout.scale};
 }
 

@@ -86,6 +86,7 @@ static void sum_norm_forward(bert_device *d, const bert_norm *norm,
                              const bert_dropout *dropout, uint32_t site,
                              const bert_norm_kept *kept, void *y)
 {
+    bert_cuda_reads(cuda_of(d), dropout->place);
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
         const norm_in<value> in = {(const value *)residual,
@@ -200,6 +201,7 @@ static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
                           const bert_dropout *dropout, uint32_t site,
                           void *dx, void *d_branch)
 {
+    bert_cuda_reads(cuda_of(d), dropout->place);
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
         norm_back<value> back = {};
@@ -211,7 +213,7 @@ static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
         back.inverse = kept->inverse;
         back.dy = (const value *)dy;
         back.dx = (value *)dx;
-        if (dropout && dropout->threshold) {
+        if (dropout->threshold) {
             back.d_branch = (value *)d_branch;
             back.dropout = *dropout;
             back.site = site;

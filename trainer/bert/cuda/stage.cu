@@ -167,6 +167,8 @@ static void pack_arrays(layout *l, bert_batch *b)
     pack(l, b->n_rows, &b->token);
     pack(l, b->n_rows, &b->type);
     pack(l, b->n_rows, &b->position);
+    if (b->place)
+        pack(l, b->n_rows, &b->place);
     pack(l, (size_t)b->n_spans + 1, &b->cu);
     pack(l, b->n_seq, &b->cls_row);
     pack(l, b->n_seq, &b->nsp_label);
