@@ -1,0 +1,375 @@
+/*
+ * dual-prices-state-t.c - prices as a stream goes on: when they are learned,
+ * what is forgotten, what is saved and loaded, and what memory all that takes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "dual-prices-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib-alloc.h"
+
+/* Saved: so many bytes in front of the counts, and where some of them are. */
+#define AT_CAME 8
+#define AT_NEXT 16
+#define AT_INTERVAL 24
+#define AT_KNOWN 32
+#define AT_PAIRS 36
+#define AT_LINEAR 40
+#define AT_WORK 44
+#define AT_VARIATION 52
+#define AT_TOTAL 60
+#define AT_COUNTS 68
+
+/* ---- When, and for how long ---- */
+
+/*
+ * First after a window; then after as much again if that told something new,
+ * and else after ever more, up to 32 windows.  Of 60 each has a pack, of 20 a
+ * third, as the depth says already; 64 is full, and tells nothing.
+ */
+static void test_schedule(void **state)
+{
+    static const uint32_t windows[] = {1, 2, 100, 1000, 5000};
+    static const struct {
+        uint32_t length;
+        uint32_t second; /* interval, in windows */
+        uint32_t last;
+    } cases[] = {{60, 1, 32}, {20, 2, 32}, {64, 1, 1}};
+
+    for (size_t i = 0; i < COUNT(windows) * COUNT(cases); i++) {
+        uint32_t window = windows[i / COUNT(cases)];
+        size_t k = i % COUNT(cases);
+        ps_dual_prices *p = open_prices(64, 3, window);
+        uint64_t interval = window;
+        uint64_t due = 0;
+        uint64_t n = 0;
+
+        for (int round = 0; round < 10; round++) {
+            due += interval;
+            for (; p->arrivals < p->next; n++)
+                come(p, cases[k].length, 1);
+            assert_true(n == due);
+            learn(p);
+            interval = round == 0 ? (uint64_t)cases[k].second * window
+                                  : 2 * interval;
+            if (interval > (uint64_t)cases[k].last * window)
+                interval = (uint64_t)cases[k].last * window;
+        }
+        close_prices(p);
+    }
+}
+
+/* Learning takes so much in the long run, and goes on all the time. */
+static void test_work(void **state)
+{
+    uint32_t lengths[400];
+    ps_dual_prices *p = open_prices(512, 64, 16);
+    uint64_t random = 3;
+    double before = 0;
+
+    for (uint32_t i = 0; i < COUNT(lengths); i++)
+        lengths[i] = 40 + i;
+    for (uint32_t i = 0; i < 6; i++) {
+        stream(p, lengths, COUNT(lengths), 200000, &random);
+        assert_true(p->work <= 3e7 + 50.0 * (double)p->arrivals + 2e7);
+        assert_true(p->work > before);
+        before = p->work;
+    }
+    close_prices(p);
+}
+
+/* ---- How much windows vary ---- */
+
+/* The variation of a stream of 1..100 whose lengths are `run` times alike. */
+static double variation_of(uint32_t window, uint32_t run)
+{
+    ps_dual_prices *p = open_prices(100, 3, window);
+    uint64_t random = 8;
+    double variation;
+
+    for (uint32_t i = 0; i < 100 * window / run; i++)
+        stream(p, (const uint32_t[]){1 + random_below(&random, 100)}, 1, run,
+               &random);
+    variation = p->variation;
+    close_prices(p);
+    return variation;
+}
+
+/* Chance explains about one; runs that are alike bring as many times more. */
+static void test_variation(void **state)
+{
+    for (uint32_t window = 64; window <= 4096; window *= 8) {
+        double by_chance = variation_of(window, 1);
+
+        if (by_chance < 1 || by_chance > 2)
+            fail_msg("W %u: %f", window, by_chance);
+        assert_in_range(variation_of(window, 16), 4, 40);
+        assert_in_range(variation_of(window, 64), 10, 160);
+    }
+}
+
+/* The horizon is longer then, and what is held counts for less. */
+static void test_horizon(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 1000);
+
+    come(p, 60, 1000);
+    come(p, 40, 1200);
+    learn(p);
+    ps_dual_prices_recount(p, 60, 1000);
+    p->variation = 1;
+    p->recent_total = 0;
+    ps_dual_prices_follow(p);
+    assert_true(p->demand[60] > p->demand[40]);
+    p->variation = 10;
+    ps_dual_prices_follow(p);
+    assert_true(p->demand[60] < p->demand[40]);
+    close_prices(p);
+}
+
+/* Counts are halved when they are of more than 512 windows. */
+static void test_fading(void **state)
+{
+    ps_dual_prices *p = open_prices(100, 3, 100);
+
+    come(p, 30, 32000);
+    come(p, 40, 19200);
+    learn(p);
+    assert_near(p->total, 51200, 0);
+    come(p, 40, 1);
+    learn(p);
+    assert_near(p->total, 25600.5, 0);
+    assert_near(p->count[30], 16000, 0);
+    assert_near(p->count[40], 9600.5, 0);
+    close_prices(p);
+}
+
+/* A length that comes no more is forgotten in the end, and not before. */
+static void test_forgotten(void **state)
+{
+    ps_dual_prices *p = open_prices(10, 3, 1);
+
+    come(p, 5, 3);
+    learn(p);
+    assert_near(p->count[5], 3, 0);
+    for (int i = 0; i < 1100; i++) {
+        come(p, 9, 256);
+        learn(p);
+        assert_near(p->total, p->count[5] + p->count[9], 1e-9 * p->total);
+    }
+    assert_near(p->count[5], 0, 0);
+    close_prices(p);
+}
+
+/* What came long ago is forgotten. */
+static void test_drift(void **state)
+{
+    static const uint32_t before[] = {60, 60, 60, 40};
+    static const uint32_t now[] = {60, 40, 40, 40, 40};
+
+    for (uint32_t window = 50; window <= 2000; window += 1950) {
+        ps_dual_prices *p = open_prices(100, 3, window);
+        uint64_t random = 3;
+
+        stream(p, before, 4, 64 * 300, &random);
+        stream(p, now, 5, 65536 * 10 + 2000 * 200, &random);
+        assert_dual(p, 60, 0.5);
+        assert_dual(p, 40, 0.5);
+        stream(p, before, 4, 65536 * 10 + 2000 * 200, &random);
+        assert_dual(p, 60, 1);
+        assert_dual(p, 40, 0);
+        close_prices(p);
+    }
+}
+
+/* ---- Saved and loaded ---- */
+
+/* Loads `p` anew, of which `cut` bytes are missing at the end. */
+static ps_dual_prices *load_again(const ps_dual_prices *p,
+                                  const ps_saver *saver, size_t cut,
+                                  bool *good)
+{
+    ps_dual_prices *other = open_prices(p->capacity, p->depth,
+                                        p->window_size);
+    ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
+
+    ps_dual_prices_load(other, &restorer);
+    *good = !restorer.failed && restorer.left == 0;
+    return other;
+}
+
+/* It goes on as one that was not saved. */
+static void test_saved(void **state)
+{
+    uint32_t lengths[60];
+    uint64_t seed = 3;
+
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        lengths[i] = 20 + random_below(&seed, 81);
+    for (uint32_t window = 100; window <= 1600; window *= 16)
+        for (uint64_t n = 0; n < 60000; n = 3 * n + 50) {
+            ps_dual_prices *p = open_prices(100, 3, window);
+            uint64_t random = 9;
+            uint64_t again;
+            ps_saver saver = {0};
+            ps_dual_prices *other;
+            bool good;
+
+            stream(p, lengths, COUNT(lengths), n, &random);
+            ps_dual_prices_save(p, &saver);
+            other = load_again(p, &saver, 0, &good);
+            assert_true(good);
+            again = random;
+            stream(p, lengths, COUNT(lengths), 70000, &random);
+            stream(other, lengths, COUNT(lengths), 70000, &again);
+            assert_memory_equal(p->price, other->price,
+                                (p->units.count + 1) * sizeof *p->price);
+            assert_memory_equal(p->scaled, other->scaled,
+                                (p->units.count + 2) * sizeof *p->scaled);
+            assert_int_equal(p->cuts.n, other->cuts.n);
+            close_prices(p);
+            close_prices(other);
+            free(saver.bytes);
+        }
+}
+
+/* Refused if this number stands at a place of the saved. */
+static void refuse(const ps_dual_prices *p, size_t at, uint64_t number,
+                   size_t width)
+{
+    ps_saver saver = {0};
+    bool good;
+
+    ps_dual_prices_save(p, &saver);
+    for (size_t i = 0; i < width; i++)
+        saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
+    close_prices(load_again(p, &saver, 0, &good));
+    assert_false(good);
+    free(saver.bytes);
+}
+
+static void refuse_double(const ps_dual_prices *p, size_t at, double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    refuse(p, at, bits, 8);
+}
+
+static void test_refused(void **state)
+{
+    static const uint64_t not_numbers[] = {
+        UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000001),
+        UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000000)};
+    ps_dual_prices *p = open_prices(20, 3, 10);
+    size_t row = 8 * (size_t)p->units.count;
+    const struct {
+        size_t at;
+        uint64_t number;
+        size_t width;
+    } numbers[] = {
+        {AT_COUNTS, 1, 8}, /* as a double the smallest one above 0 */
+        {AT_COUNTS + 3 * row, 1, 4},
+        {AT_COUNTS + 3 * row, UINT32_MAX, 4},
+        {0, 20 * 256 + 1, 8},
+        {AT_CAME, UINT64_MAX, 8},
+        {AT_NEXT, UINT64_MAX, 8},
+        {AT_INTERVAL, 32 * 10 + 1, 8},
+        {AT_KNOWN, 2, 4},
+        {AT_PAIRS, UINT32_MAX, 4},
+        {AT_LINEAR, 2, 4},
+    };
+    ps_saver saver = {0};
+    size_t at;
+    bool good;
+
+    come(p, 7, 10);
+    come(p, 9, 10);
+    learn(p);
+    assert_int_equal(p->cuts.n, 3);
+    ps_dual_prices_save(p, &saver);
+    assert_int_equal(saver.n, AT_COUNTS + 4 * row + 4 + 8);
+    for (size_t cut = 1; cut <= saver.n; cut++) {
+        close_prices(load_again(p, &saver, cut, &good));
+        assert_false(good);
+    }
+    for (at = AT_WORK; at < saver.n; at += 8) {
+        if (at == AT_COUNTS + 3 * row)
+            at += 4 + 8; /* the number of cuts, and when one was used */
+        refuse_double(p, at, -1e-9);
+        refuse_double(p, at, 1e16);
+        for (size_t i = 0; i < COUNT(not_numbers); i++)
+            refuse(p, at, not_numbers[i], 8);
+        if (at >= AT_COUNTS + 2 * row)
+            refuse_double(p, at, 1.001);
+    }
+    refuse_double(p, AT_COUNTS + 2 * row, 1 / 3.0 + 0.001);
+    refuse_double(p, AT_VARIATION, 0.999);
+    refuse_double(p, AT_TOTAL, 20.1);
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        refuse(p, numbers[i].at, numbers[i].number, numbers[i].width);
+    free(saver.bytes);
+    close_prices(p);
+    /* A total of nothing: there is nothing to learn from. */
+    for (uint32_t window = 10; window <= 2000; window += 1990) {
+        p = open_prices(20, 3, window);
+        refuse_double(p, AT_TOTAL, 5);
+        refuse(p, AT_KNOWN, 1, 4);
+        close_prices(p);
+    }
+}
+
+/* ---- Memory ---- */
+
+/* What is said of it is enough, and not far too much where all is used. */
+static void test_memory(void **state)
+{
+    static const uint32_t capacities[] = {1, 2, 100, 256, 512, 1000, 131072};
+    static const uint32_t depths[] = {1, 2, 3, 4, 8, 64};
+    uint64_t random = 5;
+
+    for (size_t i = 0; i < COUNT(capacities) * COUNT(depths); i++) {
+        uint32_t capacity = capacities[i % COUNT(capacities)];
+        uint32_t depth = depths[i / COUNT(capacities)];
+        size_t before = alloc_so_far().bytes;
+        ps_dual_prices *p = open_prices(capacity, depth, 1024);
+        size_t held = alloc_so_far().bytes - before;
+        ps_mem bound = {.bytes = ps_mem_array(1, sizeof *p), .counts = true};
+        ps_dual_prices counted;
+        ps_error err;
+
+        ps_dual_prices_init(&counted, capacity, depth, 1024, &bound);
+        assert_in_range(held, bound.bytes / 2, bound.bytes);
+        for (int n = 0; n < 3000; n++)
+            come(p, 1 + random_below(&random, capacity), 1);
+        alloc_watch();
+        held = alloc_so_far().bytes;
+        assert_ok(ps_dual_prices_learn(p, &err), &err);
+        assert_true(alloc_so_far().peak - held <=
+                    ps_dual_prices_learn_bytes(capacity, depth));
+        assert_int_equal(alloc_so_far().bytes, held);
+        close_prices(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_variation),
+        cmocka_unit_test(test_horizon),
+        cmocka_unit_test(test_fading),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_drift),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),
+    };
+
+    return run_as_tap("dual-prices-state", tests, NULL);
+}

@@ -1,0 +1,36 @@
+/*
+ * dual-prices-fixture.h - dual prices that learn of streams of lengths.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef TESTS_DUAL_PRICES_FIXTURE_H
+#define TESTS_DUAL_PRICES_FIXTURE_H
+
+#include "lib-fixture.h"
+
+#include "engine/dual_prices.h"
+
+ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
+                            uint32_t window);
+void close_prices(ps_dual_prices *p);
+
+/* Some of a length come, and leave. */
+void come(ps_dual_prices *p, uint32_t length, uint32_t times);
+
+/*
+ * Learns.  Fails the test if prices fall, or end more than a little above that
+ * of a pack.
+ */
+void learn(ps_dual_prices *p);
+
+/* Draws lengths at random, and learns whenever it is time. */
+void stream(ps_dual_prices *p, const uint32_t *lengths, uint32_t n,
+            uint64_t records, uint64_t *random);
+
+void assert_near(double is, double wanted, double by);
+
+/* The price is near this optimum. */
+void assert_dual(const ps_dual_prices *p, uint32_t length, double wanted);
+
+#endif
