@@ -87,27 +87,6 @@ bool file_set_would_write(const char *name, const char *other)
             are_one_name(new_name, other));
 }
 
-/*
- * False, after a message, if the newest member is to get the name under which
- * an earlier one is written, or the other way round.
- */
-static bool is_apart(const file_set *set)
-{
-    const file_set_member *const m = &set->members[set->n - 1];
-
-    for (const file_set_member *of = set->members; of < m; of++) {
-        const char *both = are_one_name(m->name, of->new_name)   ? m->name
-                           : are_one_name(of->name, m->new_name) ? of->name
-                                                                 : NULL;
-
-        if (both != NULL) {
-            message_error("%s: cannot take two streams", message_name(both));
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether the file with the new name is still the one that was created. */
 static bool has_name(const file_set_member *m)
 {
@@ -155,7 +134,7 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         message_errno("%s", message_name(stem));
         return -1;
     }
-    if (!is_apart(set) || !can_replace(m->name, inputs, n_inputs) ||
+    if (!can_replace(m->name, inputs, n_inputs) ||
         !can_replace(m->new_name, inputs, n_inputs))
         return -1;
     fd = files_openat(AT_FDCWD, m->new_name,

@@ -32,8 +32,7 @@ typedef struct file_set {
  * Adds a file, which is to have the name `stem` with `ending` behind, and opens
  * it to write and to read, with a lock, as by files_lock.  A name of anything
  * but a regular file is refused, that of one of the `n_inputs`, and one that
- * leads to the file of another member, or is the name that another is written
- * under.  -1 after a message.
+ * leads to the file of another member.  -1 after a message.
  */
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);

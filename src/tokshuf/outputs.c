@@ -11,12 +11,32 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* Whether an output is none of those before it. */
-static bool is_distinct(const outputs *o, const char *name)
+/* The file that both would write to, or NULL. */
+static const char *common_file(const char *a, const char *b)
 {
-    for (uint32_t i = 0; i < o->n; i++)
-        if (!files_are_distinct(name, o->of[i].name))
-            return false;
+    if (files_is_special(a) || files_is_special(b))
+        return NULL;
+    return file_set_would_write(b, a)   ? a
+           : file_set_would_write(a, b) ? b
+                                        : NULL;
+}
+
+/* False, after a message, if two outputs are one: before a file is touched. */
+static bool are_distinct(const conf *c)
+{
+    for (uint32_t i = 0; i < c->n_outputs; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const char *name = c->names[i];
+            const char *common = common_file(name, c->names[k]);
+
+            if (!files_are_distinct(name, c->names[k]))
+                return false;
+            if (common != NULL) {
+                message_error("%s: cannot take two streams",
+                              message_name(common));
+                return false;
+            }
+        }
     return true;
 }
 
@@ -29,13 +49,13 @@ int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
     o->of = calloc(c->n_outputs, sizeof *o->of);
     if (o->of == NULL)
         return message_memory();
+    if (!are_distinct(c))
+        return STATUS_FAILURE;
     while (status == STATUS_OK && o->n < c->n_outputs) {
         records *one = &o->of[o->n];
 
         *one = (records){.name = c->names[o->n], .schema = *schema, .fd = -1};
-        if (is_distinct(o, one->name))
-            one->fd = file_set_open(&o->set, one->name, c->inputs,
-                                    c->n_inputs);
+        one->fd = file_set_open(&o->set, one->name, c->inputs, c->n_inputs);
         o->n++;
         if (one->fd < 0)
             status = STATUS_FAILURE;

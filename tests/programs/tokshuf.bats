@@ -116,16 +116,16 @@ ids() {
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
     refused 1 './x: cannot take two streams' tokshuf --split=1:x,1:./x a.tok
-    refused 1 './y.new: cannot take two streams' \
-        tokshuf --split=1:y,1:./y a.tok
+    refused 1 './y: cannot take two streams' tokshuf --split=1:y,1:./y a.tok
     # What one file is written under must not be the name of another.
     echo old >y.new
     refused 1 'y.new: cannot take two streams' \
         tokshuf --split=1:y.new,1:./y a.tok
-    [ "$(cat y.new)" = old ]
     refused 1 './y.new: cannot take two streams' \
-        tokshuf --split=1:y,1:./y.new a.tok
-    absent y y.new y.new.new
+        tokshuf --split=1:y,1:x,1:./y.new a.tok
+    [ "$(cat y.new)" = old ]
+    absent y y.new.new x.new
+    rm y.new
     run -1 bash -c 'set -o pipefail
         tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
     [ "$output" = 'tokshuf: /dev/stdout: cannot take two streams' ]
