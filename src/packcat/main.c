@@ -17,8 +17,7 @@
 #include "packcat/output.h"
 
 typedef struct conf {
-    format_id id;
-    const format *format; /* of it */
+    format_id format;
     ps_order order;
     bool order_given;
     bool range_given;
@@ -37,7 +36,7 @@ static const option_entry entries[] = {
     {0, "to", "FORM",
      "what to make of the packs (default: records):\n"
      "see above",
-     OPTION_WORD(conf, id, format_words)},
+     OPTION_WORD(conf, format, format_words)},
     {0, "order", "ORDER",
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
@@ -88,25 +87,27 @@ static const option_program program = {
 /* Checks what no option can know alone. */
 static int check(const conf *c)
 {
-    const char *form = option_word_name(format_words, c->id);
+    const format *form = &formats[c->format];
+    const char *name = option_word_name(format_words, c->format);
 
     if (c->range_given && c->order_given && c->order == PS_ORDER_INPUT)
         return message_usage("--order=input: with --range sequences come in "
                              "the order of the packs");
-    if (c->format->units == OF_PACKS && c->order_given &&
+    if (form->units == OF_PACKS && c->order_given &&
         c->order == PS_ORDER_INPUT)
         return message_usage("--order=input: --to=%s is always in the "
-                             "order of the packs", form);
-    if (c->format->namer != NULL && c->output == NULL)
+                             "order of the packs", name);
+    if (form->namer != NULL && c->output == NULL)
         return message_usage("--to=%s: makes several files: name them with "
-                             "-o", form);
-    if (c->predictions != 0 && c->id != FORMAT_TFRECORD)
+                             "-o", name);
+    if (c->predictions != 0 && c->format != FORMAT_TFRECORD)
         return message_usage("--max-predictions: is for --to=tfrecord");
     return STATUS_OK;
 }
 
 static int run(const conf *c)
 {
+    const format *form = &formats[c->format];
     outputs outs = {.parts = {{.fd = -1}}};
     /* A line that redraws itself would spoil text on the same screen. */
     const bool shown = c->output == NULL && isatty(STDOUT_FILENO) == 1;
@@ -115,17 +116,17 @@ static int run(const conf *c)
         .n_names = c->n_names,
         .order = c->order,
         .range = c->range_given ? &c->range : NULL,
-        .tokens_do = c->format->units == OF_SEQUENCES && !c->range_given &&
-                     (c->format->same & SAME_CAPACITY) == 0,
-        .same = c->format->same,
+        .tokens_do = form->units == OF_SEQUENCES && !c->range_given &&
+                     (form->same & SAME_CAPACITY) == 0,
+        .same = form->same,
         .progress = !c->quiet && !shown,
         .on_wait = output_flush_before_wait,
         .context = &outs.parts[0],
     };
     const output_options to = {
         .name = c->output,
-        .binary = c->format->binary,
-        .namer = c->format->namer,
+        .binary = form->binary,
+        .namer = form->namer,
         .predictions = (uint32_t)c->predictions,
     };
     input in;
@@ -133,7 +134,7 @@ static int run(const conf *c)
     int output_status;
 
     if (input_begin(&in, &from) && outputs_begin(&outs, &to, &in)) {
-        c->format->convert(&in, outs.parts);
+        form->convert(&in, outs.parts);
         if (!outs.several)
             (void)output_flush(&outs.parts[0]);
     }
@@ -144,7 +145,7 @@ static int run(const conf *c)
 
 int main(int argc, char **argv)
 {
-    conf c = {.id = FORMAT_RECORDS, .order = PS_ORDER_INPUT};
+    conf c = {.format = FORMAT_RECORDS, .order = PS_ORDER_INPUT};
     option_outcome outcome;
     int first;
     int status;
@@ -154,7 +155,6 @@ int main(int argc, char **argv)
     outcome = option_parse(&program, argc, argv, &c, &first);
     if (outcome != OPTION_RUN)
         return option_status(outcome);
-    c.format = &formats[c.id];
     c.names = option_files(argc, argv, first, &c.n_names);
     if (c.output != NULL && strcmp(c.output, "-") == 0)
         c.output = NULL;
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
         return status;
 
     /* What was not given depends on what was. */
-    if (!c.order_given && c.format->units != OF_SEQUENCES)
+    if (!c.order_given && formats[c.format].units != OF_SEQUENCES)
         c.order = PS_ORDER_PACK;
     if (c.predictions == 0)
         c.predictions = PREDICTIONS;
@@ -171,9 +171,9 @@ int main(int argc, char **argv)
     /* Nothing has been opened, so nothing is lost yet. */
     if (!files_can_read(c.names, c.n_names))
         return STATUS_FAILURE;
-    if (c.format->namer != NULL ? !outputs_can_have_name(c.output)
-                                : !files_spare_inputs(c.output, c.names,
-                                                      c.n_names))
+    if (formats[c.format].namer != NULL
+            ? !outputs_can_have_name(c.output)
+            : !files_spare_inputs(c.output, c.names, c.n_names))
         return STATUS_FAILURE;
     return run(&c);
 }
