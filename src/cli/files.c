@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -387,6 +388,31 @@ bool files_cut(int fd, const char *name, uint64_t length)
 /* ---------------------------------------------------------------------
  * Written, and read again
  */
+
+bool files_write(int fd, const void *bytes, size_t n)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    const char *at = bytes;
+
+    while (n > 0) {
+        const ssize_t part = write(fd, at, n);
+
+        if (part > 0) {
+            at += part;
+            n -= (size_t)part;
+        } else if (part == 0) {
+            /* A device that takes nothing would keep us here for ever. */
+            errno = ENOSPC;
+            return false;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            if (poll(&ready, 1, -1) < 0 && errno != EINTR)
+                return false;
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
 
 bool files_sync(int fd, const char *name)
 {

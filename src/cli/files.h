@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct stat;
@@ -94,6 +95,12 @@ int files_open_output_alone(const char *name, int input_fd);
  */
 int files_reopen_output(const char *name, int input_fd, uint64_t length);
 bool files_cut(int fd, const char *name, uint64_t length);
+
+/*
+ * Writes all of the bytes, and waits where a descriptor that does not block
+ * takes none for now.  False with errno.
+ */
+bool files_write(int fd, const void *bytes, size_t n);
 
 /*
  * Makes sure that what was written to a regular file is on the disk.  False

@@ -6,7 +6,6 @@
 
 #include "cli/svg.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -407,24 +406,6 @@ bool svg_open(svg *s, const char *name, const char *const *inputs,
     return false;
 }
 
-/* False with errno. */
-static bool write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        const ssize_t part = write(fd, bytes, n);
-
-        if (part < 0 && errno == EINTR)
-            continue;
-        if (part == 0)
-            errno = ENOSPC;
-        if (part <= 0)
-            return false;
-        bytes += part;
-        n -= (size_t)part;
-    }
-    return true;
-}
-
 /* Puts the page together and writes it; false after a message. */
 static bool write_page(svg *s)
 {
@@ -438,7 +419,7 @@ static bool write_page(svg *s)
     if (whole.failed)
         (void)message_memory();
     else
-        written = write_all(s->fd, whole.bytes, whole.n);
+        written = files_write(s->fd, whole.bytes, whole.n);
     if (!written && !whole.failed)
         message_errno("%s", message_name(s->name));
     free(whole.bytes);

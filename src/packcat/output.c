@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,29 +41,11 @@ static bool check_end(output *out)
 
 static bool write_all(output *out, const char *bytes, size_t size)
 {
-    struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
-    const size_t all = size;
-
     if (!check_end(out))
         return false;
-    while (size > 0) {
-        const ssize_t n = write(out->fd, bytes, size);
-
-        if (n > 0) {
-            bytes += n;
-            size -= (size_t)n;
-        } else if (n == 0) {
-            /* A device that takes nothing would keep us here for ever. */
-            errno = ENOSPC;
-            return fail_errno(out);
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            if (poll(&wait, 1, -1) < 0 && errno != EINTR)
-                return fail_errno(out);
-        } else if (errno != EINTR) {
-            return fail_errno(out);
-        }
-    }
-    file_end_add(&out->end, out->fd, all);
+    if (!files_write(out->fd, bytes, size))
+        return fail_errno(out);
+    file_end_add(&out->end, out->fd, size);
     return true;
 }
 
