@@ -257,6 +257,8 @@ void packs_stat(const packstat_conf *conf, packs *input,
             faults_no_memory(f);
             return;
         }
+        /* A page stays small: several files have half of the parts of one
+           together, as each has all other panels for itself. */
         s.found.plot->max_parts =
             (unsigned)(PLOT_PARTS / (out->sections > 1 ? 2 * out->sections
                                                        : 1));
