@@ -160,6 +160,22 @@ static const char *set_depths(void *to, const char *value)
            "them";
 }
 
+#define ALL UINT32_MAX
+
+static const option_word algorithm_words[] = {
+    {"all", ALL},
+    {"none", PS_PLAN_NONE},
+    {"sorted", PS_PLAN_SORTED},
+    {"greedy", PS_PLAN_GREEDY},
+    {"nextfit", PS_PLAN_GREEDY}, /* as packstream has it */
+    {"ffd", PS_PLAN_FFD},
+    {"bfd", PS_PLAN_BFD},
+    {"spfhp", PS_PLAN_SPFHP},
+    {"lpfhp", PS_PLAN_LPFHP},
+    {"nnlshp", PS_PLAN_NNLSHP},
+    {"ennlshp", PS_PLAN_ENNLSHP},
+    {NULL, 0}};
+
 static const char *set_algorithms(void *to, const char *value)
 {
     static const char why[] =
@@ -167,23 +183,18 @@ static const char *set_algorithms(void *to, const char *value)
         "lpfhp, nnlshp, ennlshp, with commas between them";
     conf *c = to;
     char name[16];
+    uint64_t id;
 
     memset(c->algorithms, 0, sizeof c->algorithms);
     c->n_algorithms = 0;
     while (next_entry(&value, name, sizeof name)) {
-        const bool all = strcmp(name, "all") == 0;
-        bool found = false;
-
+        if (!option_find_word(algorithm_words, name, &id))
+            return why;
         for (unsigned i = 0; i < ALGORITHMS; i++)
-            if (all || strcmp(name, algorithms[i].name) == 0 ||
-                (algorithms[i].id == PS_PLAN_GREEDY &&
-                 strcmp(name, "nextfit") == 0)) {
+            if (id == ALL || id == algorithms[i].id) {
                 c->n_algorithms += !c->algorithms[i];
                 c->algorithms[i] = true;
-                found = true;
             }
-        if (!found)
-            return why;
     }
     return value == NULL ? NULL : why;
 }
@@ -226,12 +237,8 @@ static const char *set_lamb(void *to, const char *value)
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
-/* For completion; set_depths and set_algorithms take them in lists. */
+/* For completion; set_depths takes it in lists. */
 static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
-static const option_word algorithm_words[] = {
-    {"all", 0},  {"none", 0},  {"sorted", 0}, {"greedy", 0}, {"ffd", 0},
-    {"bfd", 0},  {"spfhp", 0}, {"lpfhp", 0},  {"nnlshp", 0}, {"ennlshp", 0},
-    {NULL, 0}};
 
 #define GIVEN(option) OPTION_GIVEN(conf, given[option])
 
