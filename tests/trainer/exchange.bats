@@ -98,13 +98,35 @@ one_message() {
     same_curve all some
 }
 
-# The reader of the next step is waiting when the last one is made.
-@test "a run ends while its stream waits" {
-    mkfifo in
+# count FILE: packs.
+count() {
+    packstat -q --json "$1" | sed 's/.*"packs": \([0-9]*\).*/\1/'
+}
+
+@test "a run opens no input behind its last step" {
+    mkfifo never
+    (echo >never; touch opened) &
+    run --separate-stderr ranks 2 "${small[@]}" --packs="$(count x.pks)" \
+        --steps=1 x.pks never
+    kill $! || true
+    [ "$status" -eq 0 ] && [ "${#lines[@]}" -eq 1 ]
+    absent opened
+}
+
+# Step 1 cannot be printed while the reader of step 2 is waiting: for more of a
+# stream, or for the writer of another one.
+@test "a run that fails ends while its stream waits" {
+    mkfifo in never
     exec 9<>in
-    head -c 30000 x.pks >&9 &
-    ranks 2 "${small[@]}" --packs=5 --steps=3 in >some
-    [ "$(wc -l <some)" -eq 3 ]
+    cat x.pks >&9 &
+    for input in "$(($(count x.pks) - 1)) in" "$(count x.pks) x.pks never"; do
+        # shellcheck disable=SC2016,SC2086
+        ranks 2 sh -c 'exec "$0" "$@" >/dev/full' "${small[@]}" \
+            --packs=$input 2>told &
+        eventually gone $!
+        exits 1 $!
+        grep -q '^bert-train: stdout: cannot be written' told
+    done
     exec 9>&-
 }
 

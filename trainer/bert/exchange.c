@@ -100,7 +100,7 @@ ps_result exchange_next(exchange *x, ps_error *err)
         wait_made(x, x->given + 1);
     }
     x->given++;
-    if (x->has_thread && !s->over)
+    if (x->has_thread && !s->over && x->given < x->limit)
         begin(x);
     s->time.waited = now() - asked;
     if (s->result != PS_OK && s->result != PS_END)
@@ -138,6 +138,11 @@ void exchange_resume(exchange *x, uint32_t epoch)
     x->epoch = epoch;
 }
 
+void exchange_limit(exchange *x, uint64_t batches)
+{
+    x->limit = batches;
+}
+
 /* ---- Beginning and end ---- */
 
 static ps_result make_room_for_all(exchange *x, ps_error *err)
@@ -171,6 +176,7 @@ ps_result exchange_open(exchange **to, const feed_options *options,
     x->options = options;
     x->source = from;
     x->mine = mine;
+    x->limit = UINT64_MAX;
     (void)pthread_mutex_init(&x->lock, NULL);
     (void)pthread_cond_init(&x->changed, NULL);
     r = plan_open(&x->plan, options->rank, options->ranks,

@@ -56,8 +56,9 @@ PS_MUST_CHECK ps_result exchange_join(exchange *x, const workers *w,
 /* All ranks do that after as many batches, or after a failure of one. */
 void exchange_free(exchange *x);
 
-/* Goes on in this epoch; before the first batch. */
+/* Before the first batch: goes on in this epoch; and as feed_limit. */
 void exchange_resume(exchange *x, uint32_t epoch);
+void exchange_limit(exchange *x, uint64_t batches);
 
 /* As feed_next, and what follows it. */
 PS_MUST_CHECK ps_result exchange_next(exchange *x, ps_error *err);

@@ -64,6 +64,7 @@ struct exchange {
     uint64_t begun, made; /* exchanges */
     bool quits;
     uint64_t given; /* of the first thread: the batch is that before it */
+    uint64_t limit; /* batches that will be asked for */
 };
 
 /* A new epoch: nothing is known of what ranks have left. */

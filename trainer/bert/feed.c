@@ -203,6 +203,12 @@ const feed_place *feed_places(const feed *f, uint32_t *n)
     return several ? exchange_places(f->exchange) + 1 : NULL;
 }
 
+void feed_limit(feed *f, uint64_t batches)
+{
+    if (f->exchange != NULL)
+        exchange_limit(f->exchange, batches);
+}
+
 ps_result feed_resume(feed *f, const feed_place *place, ps_error *err)
 {
     if (f->exchange != NULL)

@@ -147,6 +147,12 @@ const feed_place *feed_places(const feed *f, uint32_t *n);
 PS_MUST_CHECK ps_result feed_resume(feed *f, const feed_place *place,
                                     ps_error *err);
 
+/*
+ * Before the first batch, and the same in all ranks: no more than so many will
+ * be asked for.  A feed that reads ahead opens and reads nothing beyond them.
+ */
+void feed_limit(feed *f, uint64_t batches);
+
 void feed_free(feed *f);
 
 #endif /* BERT_FEED_H */

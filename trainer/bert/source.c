@@ -48,6 +48,8 @@ const ps_pack_info *source_info(const source *s)
 
 static ps_result open_file(source *s, ps_error *err)
 {
+    /* wait_input waits for the writer of a pipe. */
+    const int now = s->options->ahead ? O_NONBLOCK : 0;
     const char *name = s->names[s->file];
 
     if (inputs_is_stdin(name)) {
@@ -55,9 +57,9 @@ static ps_result open_file(source *s, ps_error *err)
         return PS_OK;
     }
     do {
-        s->fd = open(name, O_RDONLY | O_CLOEXEC);
+        s->fd = open(name, O_RDONLY | O_CLOEXEC | now);
     } while (s->fd < 0 && errno == EINTR);
-    if (s->fd < 0)
+    if (s->fd < 0 || fcntl(s->fd, F_SETFL, O_RDONLY) != 0)
         return fail_errno(err);
     return PS_OK;
 }
@@ -91,6 +93,8 @@ static ps_result open_stream(source *s, ps_error *err)
 {
     ps_result r = open_file(s, err);
 
+    if (r == PS_OK && s->options->ahead)
+        r = wait_input(s, err);
     if (r == PS_OK)
         r = ps_pack_reader_open(&s->reader, s->fd, err);
     if (r == PS_OK)

@@ -558,6 +558,8 @@ static int train(training *t)
     int status = STATUS_OK;
     bool ended = false;
 
+    if (t->conf.steps > t->now.steps)
+        feed_limit(t->feed, t->conf.steps - t->now.steps);
     while (status == STATUS_OK &&
            (t->conf.steps == 0 || t->now.steps < t->conf.steps)) {
         status = next_batch(t, &ended);
