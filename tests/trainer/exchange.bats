@@ -146,11 +146,12 @@ count() {
     [ "${#lines[@]}" -eq "$steps" ]
 }
 
-# fault WHAT STATUS MESSAGE: MPI does that in rank 1, and the run ends so.
+# fault WHAT STATUS MESSAGE [OPTION]...: MPI does that in rank 1, and the run
+# ends so.
 fault() {
     run "-$2" --separate-stderr ranks 2 env MPI_FAULT="$1" \
         LD_PRELOAD="${abs_top_builddir:?}/tests/trainer/.libs/mpi-faults.so" \
-        "${small[@]}" --packs=8 'x.%d.pks'
+        "${small[@]}" --packs=8 "${@:4}" 'x.%d.pks'
     grep '^bert-train: ' <<<"$stderr"
     [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
     [[ $stderr == *"bert-train: "$3* ]]
@@ -161,6 +162,23 @@ fault() {
     fault trade 65 'x.0.pks: pack * of a batch came from rank 1 as another one'
     fault offer 65 'x.0.pks: rank 1 has 1000000 packs more for a batch'
     fault table 65 'x.0.pks: rank 1 has a pack of * sequences and 1000 tokens'
+}
+
+# Before the first table, before the second trade, and before the fourth.
+@test "memory that runs out in the middle of an exchange ends all ranks" {
+    skip_if_sanitized
+    packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
+    ranks 2 "${small[@]}" --packs=8 'x.%d.pks' >all
+    for MPI_FAULT_AT in 2 7 15; do
+        export MPI_FAULT_AT
+        rm -f part
+        fault memory 1 'x.1.pks: no memory for ' --save=part
+    done
+    # The last of these has made three steps, and they are kept.
+    [ "${#lines[@]}" -eq 3 ]
+    printf '%s\n' "${lines[@]}" >some
+    ranks 2 "${small[@]}" --packs=8 --save=part --resume 'x.%d.pks' >>some
+    same_curve all some
 }
 
 @test "an MPI for one thread is refused" {

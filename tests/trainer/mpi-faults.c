@@ -3,17 +3,31 @@
  *
  * MPI_FAULT says what goes wrong there:
  *
- *   level  it lets one thread talk at a time, in all ranks
- *   offer  rank 1 offers a million packs, once
- *   table  its first pack has 1000 tokens
- *   trade  a bit of what it sends is another one
+ *   level   it lets one thread talk at a time, in all ranks
+ *   offer   rank 1 offers a million packs, once
+ *   table   its first pack has 1000 tokens
+ *   trade   a bit of what it sends is another one
+ *   memory  its second thread has no block grow any more, once ranks have
+ *           gathered or traded MPI_FAULT_AT times: 1 to know what their packs
+ *           are like, and for each exchange its four parts
  *
  * SPDX-License-Identifier: MIT
  */
+/* For dladdr. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <dlfcn.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+#include "preload.h"
 
 /* Where an offer has its packs, and a row of the table its tokens. */
 #define OFFER_PACKS 16
@@ -28,25 +42,29 @@ static int is_ours(const char *what, MPI_Comm comm)
     return rank == 1 && fault != NULL && strcmp(fault, what) == 0;
 }
 
+static pthread_t first; /* thread, which begins all this */
+
 int MPI_Init_thread(int *argc, char ***argv, int wanted, int *level)
 {
     const char *fault = getenv("MPI_FAULT");
     const int result = PMPI_Init_thread(argc, argv, wanted, level);
 
+    first = pthread_self();
     if (fault != NULL && strcmp(fault, "level") == 0)
         *level = MPI_THREAD_SERIALIZED;
     return result;
 }
 
-/* The first of them is no offer, but tells what packs are like. */
+static unsigned long parts; /* that were begun */
+
 int MPI_Iallgather(const void *from, int n_from, MPI_Datatype type_from,
                    void *to, int n, MPI_Datatype type, MPI_Comm comm,
                    MPI_Request *request)
 {
     const uint64_t packs = 1000000;
-    static int calls;
 
-    if (is_ours("offer", comm) && ++calls == 2)
+    parts++;
+    if (is_ours("offer", comm) && parts == 2)
         memcpy((char *)to + n + OFFER_PACKS, &packs, sizeof packs);
     return PMPI_Iallgather(from, n_from, type_from, to, n, type, comm,
                            request);
@@ -59,6 +77,7 @@ int MPI_Iallgatherv(const void *from, int n_from, MPI_Datatype type_from,
     const uint32_t tokens = 1000;
     int bytes;
 
+    parts++;
     (void)MPI_Type_size(type, &bytes);
     if (is_ours("table", comm))
         memcpy((char *)to + (size_t)begin[1] * (size_t)bytes + ROW_TOKENS,
@@ -76,6 +95,7 @@ int MPI_Ialltoallv(const void *from, const int *n_from, const int *begin_from,
     const size_t bytes =
         ((size_t)begin_from[1] + (size_t)n_from[1]) * sizeof(int32_t);
 
+    parts++;
     if (is_ours("trade", comm) && bytes <= sizeof changed) {
         memcpy(changed, from, bytes);
         changed[0] ^= 1;
@@ -83,4 +103,30 @@ int MPI_Ialltoallv(const void *from, const int *n_from, const int *begin_from,
     }
     return PMPI_Ialltoallv(from, n_from, begin_from, type_from, to, n, begin,
                            type, comm, request);
+}
+
+/* Whether code of the program itself, and of no library, is there. */
+static bool is_program(void *address)
+{
+    const uintptr_t entry = (uintptr_t)getauxval(AT_ENTRY);
+    Dl_info at, program;
+    void *begin;
+
+    memcpy(&begin, &entry, sizeof begin);
+    return dladdr(address, &at) != 0 && dladdr(begin, &program) != 0 &&
+           at.dli_fbase == program.dli_fbase;
+}
+
+/* That of MPI, too, comes by here. */
+void *realloc(void *block, size_t n)
+{
+    const char *const at = getenv("MPI_FAULT_AT");
+
+    REAL(realloc, void *, void *, size_t);
+    if (at != NULL && parts >= strtoul(at, NULL, 10) &&
+        !pthread_equal(pthread_self(), first) &&
+        is_program(__builtin_return_address(0)) &&
+        is_ours("memory", MPI_COMM_WORLD))
+        return NULL;
+    return real(block, n);
 }
