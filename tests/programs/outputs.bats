@@ -110,12 +110,14 @@ is_cut_short() {
     mkfifo fifo
     "$@" 2>err &
     job=$!
+    opens 7 '>' fifo "$job"
     {
         head -c 400001 "$input"
         idle "$job"
         is_larger "$file" 4096 && : >"$file"
         tail -c +400002 "$input" || true # the job may have ended by then
-    } >fifo
+    } >&7
+    exec 7>&-
     exits 1 "$job"
     cat err
     grep -q "has [0-9]* bytes, but [0-9]* were written: another program cut it" \

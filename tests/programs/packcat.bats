@@ -809,7 +809,8 @@ EOF
     mkfifo in out
     for form in ids records; do
         packcat --to=$form <in >out &
-        exec 4>in 5<out
+        opens 4 '>' in $!
+        opens 5 '<' out $!
         head -c $((4096 + 256)) a.pks >&4
         if [ $form = ids ]; then
             read -r -t 20 -u 5 line

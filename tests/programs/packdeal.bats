@@ -549,7 +549,7 @@ readers() {
     readers 2
     mkfifo in
     packdeal -q -n 2 -b 3 -o r%d in &
-    exec 4>in
+    opens 4 '>' in $!
     head -c $((4096 + 6 * stride)) x.pks >&4
     for rank in 0 1; do
         eventually is_larger got$rank $((4096 + 3 * stride - 1))
@@ -565,7 +565,7 @@ readers() {
     many 3000 1000 | packstream -q -L 1000 -a none >x.pks
     mkfifo r0 r1
     packdeal -q -n 2 -b 4 -o r%d x.pks &
-    exec 5<r0
+    opens 5 '<' r0 $!
     cat r1 >got1 &
     # What waits for rank 0: more than the 1 MiB that a pipe holds at most.
     eventually is_larger got1 1200000
@@ -802,7 +802,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     done
     packdeal -q -n 2 -b 4 -o r%d in &
     job=$!
-    exec 4>in
+    opens 4 '>' in "$job"
     head -c 30000 x.pks >&4
     eventually is_larger r0.new -1
     [ "$(cat r0 r1)" = $'old\nold' ]
@@ -851,7 +851,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     mkfifo in
     packdeal -q -n 2 -b 4 -o r%d in &
     job=$!
-    exec 4>in
+    opens 4 '>' in "$job"
     cat x.pks >&4
     eventually is_larger r1.new -1
     idle "$job"
@@ -870,7 +870,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     for what in 'echo theirs >r1.new' true; do
         packdeal -q -n 2 -b 4 -o r%d in 2>err &
         job=$!
-        exec 4>in
+        opens 4 '>' in "$job"
         cat x.pks >&4
         idle "$job"
         rm r1.new
@@ -916,7 +916,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     mkfifo in
     packdeal -q -n 2 -b 4 -o r%d in 2>err &
     job=$!
-    exec 4>in
+    opens 4 '>' in "$job"
     head -c 3000000 x.pks >&4
     idle "$job"
     : >r1.new

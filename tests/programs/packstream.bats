@@ -727,7 +727,7 @@ EOF
     record16 1 2 >x
     timeout 600 packstream -L 4 -w 1 <in >/dev/full 2>told 3>&- &
     local pid=$!
-    exec 7>in
+    opens 7 '>' in $pid
     # In one piece: after a part of it there is a pause already.
     cat x >&7
     # It does not wait for more of the input.

@@ -280,7 +280,9 @@ END
         packstream -q -L 16 $drop $options --state=s --resume -o out in \
             2>err &
         local pid=$! status=0
-        { cat part; told_to_end TERM "$pid"; } >in
+        opens 7 '>' in "$pid"
+        { cat part; told_to_end TERM "$pid"; } >&7
+        exec 7>&-
         wait "$pid" || status=$?
         echo "$options: $status: $(cat err)"
         [ "$status" -eq 143 ]

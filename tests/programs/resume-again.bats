@@ -29,7 +29,9 @@ load ../support/resumed
             else
                 packstream -q --state=s --resume $options <in >>out &
                 job=$!
-                { head -c 600001 x; told_to_end KILL "$job"; } >in
+                opens 7 '>' in "$job"
+                { head -c 600001 x; told_to_end KILL "$job"; } >&7
+                exec 7>&-
                 wait "$job" || true
             fi
             [ -s s ]
@@ -87,11 +89,13 @@ load ../support/resumed
     rm s
     mkfifo in
     packstream -q -L 256 --state=s -o out x1 - <in &
+    opens 7 '>' in $!
     {
         cat y
         sleep 0.3
         cat y >>x1
-    } >in
+    } >&7
+    exec 7>&-
     wait "$!"
     packstream -q -L 256 x y | cmp - out
     rm s
@@ -158,7 +162,9 @@ load ../support/resumed
     mkfifo in
     packstream -q $options <in > >(cat >got) &
     job=$!
-    { cat x; told_to_end TERM "$job"; } >in
+    opens 7 '>' in "$job"
+    { cat x; told_to_end TERM "$job"; } >&7
+    exec 7>&-
     exits 143 "$job"
     packstream -q $options --resume-from=2 x | cat >got
     packstream -q -L 150 --overlong=drop --rejects=all --resume-from=2 x |
@@ -231,7 +237,9 @@ small() {
     mkfifo in
     packstream -q $options <in > >(cat >got) &
     job=$!
-    { cat p flush; told_to_end TERM "$job"; } >in
+    opens 7 '>' in "$job"
+    { cat p flush; told_to_end TERM "$job"; } >&7
+    exec 7>&-
     exits 143 "$job"
     cat p flush p p >longer
     packstream -q $options --resume-from=1 longer | cat >got
@@ -297,12 +305,14 @@ file, and stdout is none" ]]
     mkfifo in
     packstream -q -L 256 --state=s --state-every=30 <in >>out 2>told &
     local job=$!
+    opens 7 '>' in "$job"
     {
         head -c 400000 x
         sleep 0.5
         echo "from somebody else" >>out
         tail -c +400001 x || true # the job may have ended by then
-    } >in
+    } >&7
+    exec 7>&-
     exits 1 "$job"
     grep -F "another program changed it" told
 }

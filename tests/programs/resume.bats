@@ -167,7 +167,9 @@ killed_often() {
         env --default-signal=INT packstream -q -L 512 -w 64 --state=s \
             -o out in &
         pid=$!
-        { head -c 300000 x; told_to_end "$signal" "$pid"; } >in
+        opens 7 '>' in "$pid"
+        { head -c 300000 x; told_to_end "$signal" "$pid"; } >&7
+        exec 7>&-
         exits $((128 + $(kill -l "$signal"))) "$pid"
         rm in
         [ -s s ]
@@ -353,11 +355,13 @@ it)" ]
     mkfifo in
     packstream -q -L 512 -w 64 --flush-idle=20 --state=s in >out &
     local pid=$!
+    opens 7 '>' in "$pid"
     {
         head -c 300000 x
         idle "$pid"
         tail -c +300001 x
-    } >in
+    } >&7
+    exec 7>&-
     wait "$pid"
     run -65 packstream -q -L 512 -w 64 --flush-idle=20 --state=s \
         --resume-from=3 x

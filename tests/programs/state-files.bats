@@ -37,7 +37,7 @@ begin() {
     mkfifo in
     packstream -q -L 256 -w 64 --state-every=25 "$@" in 2>err &
     waiting=$!
-    exec 5>in
+    opens 5 '>' in "$waiting"
     head -c "$(($(size x) / 2))" x >&5
 }
 
@@ -476,7 +476,7 @@ taken() {
         env --default-signal=INT packstream -q -L 256 -w 64 --state=s \
             -T1 x >full &
         waiting=$!
-        exec 6<full
+        opens 6 '<' full "$waiting"
         eventually grep -q 'pipe.*write' "/proc/$waiting/wchan" ||
             sleep 0.5
         kill -s "${pair% *}" "$waiting"

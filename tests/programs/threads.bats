@@ -122,7 +122,7 @@ sample() {
     for n in 1 2; do
         timeout 600 packstream "-T$n" -L 4 <in >out 2>told 3>&- &
         local pid=$!
-        exec 7>in
+        opens 7 '>' in $pid
         printf '\005\0\0\0' >&7
         exits 65 $pid
         exec 7>&-
@@ -136,7 +136,8 @@ sample() {
     for n in 1 2; do
         timeout 600 packstream "-T$n" -L 2 -w 1 <in >out 3>&- &
         local pid=$!
-        exec 7>in 8<out
+        opens 7 '>' in $pid
+        opens 8 '<' out $pid
         printf '\002\0\0\0\001\0\002\0' >&7
         # The header, and a pack: no record is less than 256 bytes.
         [ "$(timeout 600 head -c 4352 <&8 | wc -c)" = 4352 ]

@@ -691,7 +691,7 @@ END
     mkfifo in
     tokcat --from=ids --raw <in >out 3>&- &
     local pid=$!
-    exec 7>in
+    opens 7 '>' in $pid
     printf '1 2\n3\n4' >&7
     # The last line is not whole yet; the two before it must not wait for it.
     eventually is_larger out 13

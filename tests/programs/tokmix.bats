@@ -73,7 +73,7 @@ ids() {
     two
     mkfifo in
     tokmix -q 1=in 1=b.tok >out &
-    exec 4>in
+    opens 4 '>' in $!
     # Its header and two of its sequences.
     head -c $((136 + 20)) a.tok >&4
     eventually is_larger out $((136 + 40))

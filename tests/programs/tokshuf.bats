@@ -157,7 +157,7 @@ ids() {
     seq 6 | sed 's/.*/& 1 1/' | tokcat --from=ids >a.tok
     mkfifo in
     tokshuf -q --no-shuffle --by-length=2 in >out &
-    exec 4>in
+    opens 4 '>' in $!
     # Three sequences of 10 bytes: the third has to wait for its window.
     head -c $((136 + 30)) a.tok >&4
     eventually is_larger out $((136 + 19))

@@ -40,6 +40,15 @@ setup() {
     start
 }
 
+# What a test that failed has left in the background may wait for ever, and bats
+# for it.
+teardown() {
+    local left
+    left=$(jobs -p)
+    # shellcheck disable=SC2086 # words
+    [ -z "$left" ] || kill $left 2>/dev/null || true
+}
+
 # start_training: start, and one thread for the BERT of the examples: the
 # numbers are small, and others may be at work here.
 start_training() {
@@ -349,6 +358,26 @@ exits() {
     [ "$status" -eq "$1" ] || { echo "ended with $status"; return 1; }
 }
 
+# has_open PID FILE: whether the process has it open, or has ended.
+has_open() {
+    local fd
+    for fd in "/proc/$1/fd/"*; do
+        [ ! "$fd" -ef "$2" ] || return 0
+    done
+    gone "$1"
+}
+
+# opens FD HOW FIFO PID: opens the FIFO as descriptor FD, to write (>) or read
+# (<), once the process has opened the other end.  Where it has ended before,
+# nobody is there: then a write fails, and a read comes to the end.
+opens() {
+    local both
+    exec {both}<>"$3"
+    eventually has_open "$4" "$3"
+    eval "exec $1$2\"\$3\""
+    exec {both}>&-
+}
+
 # told_to_end SIGNAL PID: it gets the signal once it has taken what there is,
 # and has ended.
 told_to_end() {
@@ -365,11 +394,13 @@ stopped_at() {
     mkfifo in
     packstream -q --state=s --resume --state-every=25 -o out "$@" in 2>err &
     pid=$!
+    opens 7 '>' in "$pid"
     {
         head -c "$bytes" x
         idle "$pid"
         kill -9 "$pid"
-    } >in
+    } >&7
+    exec 7>&-
     wait "$pid" || true
     rm in
 }

@@ -106,7 +106,7 @@ stalled() {
     mkfifo in
     "${small[@]}" --save=part in >told 2>err &
     pid=$!
-    exec 7>in
+    opens 7 '>' in "$pid"
     first 16 >&7
     eventually has_lines 3 told
 }
@@ -117,7 +117,7 @@ stalled_silently() {
     mkfifo in
     "${small[@]}" --report=1000 --save=part in >out 2>err &
     pid=$!
-    exec 7>in
+    opens 7 '>' in "$pid"
     first 16 >&7
     eventually quiet "$pid"
 }
@@ -369,7 +369,7 @@ skip_without_far() {
     for part in 100 4096; do
         "${small[@]}" --save=part in 2>>err &
         pid=$!
-        exec 7>in
+        opens 7 '>' in "$pid"
         head -c $part x.pks >&7
         sleep 0.3
         kill -TERM "$pid"
@@ -395,7 +395,7 @@ skip_without_far() {
     cp part old
     "${small[@]}" --save=part --resume in >told 2>err &
     pid=$!
-    exec 7>in
+    opens 7 '>' in "$pid"
     first 10 >&7
     sleep 0.3
     ended_by TERM

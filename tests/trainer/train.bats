@@ -170,11 +170,13 @@ goes_on() {
         bert-train "${small[@]}" --packs=5 --save-every=3 --save=part in \
             >told &
         pid=$!
+        opens 7 '>' in "$pid"
         {
             head -c $((4096 + 16 * bytes)) x.pks
             eventually test -e part
             kill -9 "$pid"
-        } >in
+        } >&7
+        exec 7>&-
         wait "$pid" || true
         rm in
         cat told
