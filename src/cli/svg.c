@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/report.h"
@@ -381,25 +379,13 @@ const char *svg_set_name(void *member, const char *value)
     return NULL;
 }
 
-/* Whether stdout goes to the file that has this name, and would lose it. */
-static bool is_stdout(const char *name)
-{
-    struct stat file;
-    struct stat out;
-
-    return stat(name, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-           S_ISREG(file.st_mode) && file.st_dev == out.st_dev &&
-           file.st_ino == out.st_ino;
-}
-
 bool svg_open(svg *s, const char *name, const char *const *inputs,
               int n_inputs)
 {
-    *s = (svg){.name = name, .html = ends_with(name, ".html")};
-    if (is_stdout(name))
-        message_error("%s: standard output goes there, too",
-                      message_name(name));
-    else if ((s->fd = file_set_open(&s->files, name, inputs, n_inputs)) >= 0)
+    *s = (svg){.name = name, .fd = -1, .html = ends_with(name, ".html")};
+    if (files_are_distinct(name, NULL))
+        s->fd = file_set_open(&s->files, name, inputs, n_inputs);
+    if (s->fd >= 0)
         return true;
     file_set_free(&s->files);
     *s = (svg){0};

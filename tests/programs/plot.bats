@@ -167,7 +167,10 @@ many() {
     refused 1 'packstat: stdout: ' to_full packstat -q --plot=x.svg many.pks
     cmp old x.svg
     run -1 bash -c 'packstat -q --plot=out.svg many.pks >out.svg'
-    [ "$output" = 'packstat: out.svg: standard output goes there, too' ]
+    [ "$output" = 'packstat: out.svg: cannot take two streams' ]
+    ln -s /dev/stdout link.svg
+    refused 1 'packstat: link.svg: cannot take two streams' \
+        packstat -q --plot=link.svg many.pks
     packstat -q --plot=x.svg --json many.pks | grep -q '"packs"'
     support plot.py heading many.pks x.svg
 }
