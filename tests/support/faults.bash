@@ -85,6 +85,8 @@ scenarios='
     verify     packstat   3 reports out
     look       packstat   2 reports out
     drawn      packstat   2 page    out.svg
+    curves     packplan   2 page    out.svg
+    evenness   packdeal   2 page    out.svg
     bytes      tokcat     1 tokens  out
     ids        tokcat     1 tokens  out
     jsonl      tokcat     1 tokens  out
@@ -142,6 +144,12 @@ run_dealt() {
 run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
 run_look() { faulty packstat --json - x.pks <framed.pks >out; }
 run_drawn() { faulty packstat -q --plot=out.svg framed.pks few.tok >/dev/null; }
+run_curves() {
+    faulty packplan -L 64 -a spfhp -d 2,max --plot=out.svg few.hist >/dev/null
+}
+run_evenness() {
+    faulty packdeal -n 2 -b 3 --list --plot=out.svg framed.pks >/dev/null
+}
 run_bytes() { faulty tokcat --from=bytes text >out; }
 run_ids() { faulty tokcat --from=ids -t u32 -o out numbers; }
 run_jsonl() { faulty tokcat --from=jsonl --channel=c:u8 - <few >out; }
@@ -217,6 +225,7 @@ inputs() {
     sed 's/.*/{"input_ids": [1, &], "c": 7}/; 1500q' larger |
         tokcat --from=jsonl --channel=c:u8 >longer
     tokcat --from=jsonl --channel=c:u8 few >few.tok
+    packstat --histogram few.tok >few.hist
     packstream -L 64 x >x.pks
     packstream -L 64 --zstd=1 x >zstd.pks
     packstream -L 64 framed >framed.pks
