@@ -71,10 +71,14 @@ def is_list(kind: pa.DataType) -> bool:
             pa.types.is_fixed_size_list(kind))
 
 
+def numpy_type(kind: pa.DataType, name: str) -> np.dtype:
+    """The type of such values in numpy; to_pandas_dtype needs pandas."""
+    return numbers(pa.array([], kind), name).dtype
+
+
 def dtype_of(kind: pa.DataType, name: str) -> np.dtype:
     """The type of a channel for values of this type."""
-    check_numeric(kind, name)
-    dtype = np.dtype(kind.to_pandas_dtype())
+    dtype = numpy_type(kind, name)
     code = "%s%d" % (dtype.kind, dtype.itemsize)
     return np.dtype(WIDER.get(code, code))
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from packstream.arrow import (TOKENS, check_lengths, check_transform, is_list,
-                              list_parts)
+                              list_parts, numpy_type)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError
@@ -95,7 +95,7 @@ class Lists:
             row += len(chunk)
         self.offsets = [offsets for offsets, _ in parts]
         self.values = [np.ascontiguousarray(values) for _, values in parts]
-        self.dtype = np.dtype(column.type.value_type.to_pandas_dtype())
+        self.dtype = numpy_type(column.type.value_type, name)
         self._arrays = ffi.new("unsigned char const *[]",
                                max(len(self.values), 1))
         self._kept = [ffi.from_buffer("unsigned char[]", values)

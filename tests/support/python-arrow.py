@@ -23,6 +23,13 @@ import packstream
 from python_naive import raises
 
 
+def without_pandas():
+    """Nobody has to install pandas: here, and where `python -m` is run."""
+    with open("pandas.py", "w") as file:
+        file.write("raise ImportError\n")
+    sys.path.insert(0, "")
+
+
 def documents(n=700, longest=50, seed=1, shortest=1):
     rng = np.random.default_rng(seed)
     return [rng.integers(0, 60000, k).tolist()
@@ -199,6 +206,7 @@ def check_packed(packed, rows, capacity, more=()):
 
 
 def packed_tables():
+    without_pandas()
     rows = documents(shortest=0)
     for kind in (pa.list_(pa.int64()), pa.list_(pa.int32()),
                  pa.large_list(pa.uint16())):
@@ -358,6 +366,7 @@ def datasets_refused():
 # The program
 
 def program(packcat):
+    without_pandas()
     rows = documents(shortest=0)
     pa.parquet.write_table(table(rows), "x.parquet", row_group_size=100)
     run = [sys.executable, "-m", "packstream.tokens", "x.parquet"]
