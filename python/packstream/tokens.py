@@ -3,6 +3,9 @@ records to standard output:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
+It exits as tokcat does: 0, 1 where input or output fails or memory runs out, 64
+for a wrong command line, and 65 for data that cannot be token records.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -13,14 +16,27 @@ import os
 import signal
 import sys
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NoReturn, Optional, Tuple
 
 from packstream.writer import TokenWriter
 
 
+PROGRAM = "packstream.tokens"
+FAILURE, USAGE, DATA = 1, 64, 65
+
+
+class UsageError(Exception):
+    """The command line is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
 def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="packstream.tokens", allow_abbrev=False,
+    parser = Parser(
+        prog=PROGRAM, allow_abbrev=False,
         description="Writes the token lists of parquet and Arrow files, or of "
         "folders that save_to_disk of datasets made, as token records.")
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -54,7 +70,7 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
             try:
                 fills[name] = float(fill) if "." in fill else int(fill)
             except ValueError:
-                raise ValueError("--channel=%s: %r is no number"
+                raise UsageError("--channel=%s: %r is no number"
                                  % (text, fill)) from None
     return names, fills
 
@@ -67,7 +83,7 @@ def write_all(asked: argparse.Namespace) -> None:
     for file in sequences.files:
         if asked.output and os.path.exists(asked.output) and \
                 os.path.samefile(file, asked.output):
-            raise ValueError("%s is input and output" % file)
+            raise OSError("%s is input and output" % file)
     special = {name: getattr(asked, name + "_id")
                for name in ("pad", "bos", "eos")
                if getattr(asked, name + "_id") is not None}
@@ -76,9 +92,13 @@ def write_all(asked: argparse.Namespace) -> None:
     begun = shown = time.monotonic()
     rows = tokens = empty = 0
     output = sys.stdout.buffer if asked.output is None else asked.output
-    with TokenWriter(output, dtype=dtype,
-                     vocab_size=asked.vocab, channels=sequences.channels,
-                     labels=asked.labels, special=special) as writer:
+    try:
+        writer = TokenWriter(output, dtype=dtype, vocab_size=asked.vocab,
+                             channels=sequences.channels,
+                             labels=asked.labels, special=special)
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
+    with writer:
         for columns in sequences:
             columns = writer.schema.prepare(columns, rows)
             full = writer.schema.without_empty(columns)
@@ -95,34 +115,40 @@ def write_all(asked: argparse.Namespace) -> None:
     if shows and shown != begun:
         sys.stderr.write("\r\033[K")
     if empty and not asked.quiet:
-        sys.stderr.write("packstream.tokens: %d rows without tokens were "
-                         "left out\n" % empty)
+        sys.stderr.write("%s: %d rows without tokens were left out\n"
+                         % (PROGRAM, empty))
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
     if sys.stderr is None:          # it is closed
         sys.stderr = open(os.devnull, "w")
-    asked = parse(arguments)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    status = FAILURE
     try:
+        asked = parse(arguments)
         if asked.output is None and sys.stdout is None:
-            raise ValueError("standard output is closed")
+            raise OSError("standard output is closed")
         if asked.output is None and sys.stdout.isatty():
-            raise ValueError("token records are not for a terminal")
+            raise OSError("token records are not for a terminal")
         write_all(asked)
+    except UsageError as problem:
+        why = "%s\n%s: try '%s --help'" % (problem, PROGRAM, PROGRAM)
+        status = USAGE
     except ImportError as problem:
         why = str(problem)
         if problem.name == "pyarrow":
             why += "; pip install pyarrow"
-    except (ValueError, OSError) as problem:
-        why = str(problem)
+    except (OSError, MemoryError) as problem:
+        why = str(problem) or "no memory"
+    except ValueError as problem:
+        why, status = str(problem), DATA
     except KeyboardInterrupt:       # die of it, as a shell expects
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     else:
         return 0
-    sys.stderr.write("packstream.tokens: %s\n" % why)
-    return 1
+    sys.stderr.write("%s: %s\n" % (PROGRAM, why))
+    return status
 
 
 if __name__ == "__main__":

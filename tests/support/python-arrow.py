@@ -369,6 +369,8 @@ def program(packcat):
     without_pandas()
     rows = documents(shortest=0)
     pa.parquet.write_table(table(rows), "x.parquet", row_group_size=100)
+    with open("no.parquet", "w") as file:
+        file.write("something else")
     run = [sys.executable, "-m", "packstream.tokens", "x.parquet"]
     found = subprocess.run([*run, "--channel=labels", "--channel=source:7",
                             "--vocab=60000", "--labels=aligned"],
@@ -382,28 +384,34 @@ def program(packcat):
         row for row in rows if row]
     assert not subprocess.run([*run, "-q", "-o", "y.tok"], check=True,
                               capture_output=True).stderr
-    for wrong, why in (
-            (["--vocab=100"], "sequence %d: token %d is" % next(
+    for status, wrong, why in (
+            (65, ["--vocab=100"], "sequence %d: token %d is" % next(
                 (i, t) for i, row in enumerate(rows) for t in row
                 if t >= 100)),
-            (["--column=text"], "no column text"),
-            (["--channel=labels:x"], "no number"),
-            (["--type=u16", "--column=labels"], "does not fit"),
-            (["nowhere.parquet"], "nowhere.parquet"),
-            (["--vocab=-1"], "vocab_size: -1"),
-            (["--pad-id=-1"], "pad=-1"),
-            (["-o", ""], "No such file"),
-            (["-o", "x.parquet"], "x.parquet is input and output"),
-            (["-o", "/dev/full"], "No space left")):
+            (65, ["--column=text"], "no column text"),
+            (65, ["--type=u16", "--column=labels"], "does not fit"),
+            (65, ["no.parquet"], "no.parquet: neither parquet nor Arrow"),
+            (64, ["--channel=labels:x"], "no number"),
+            (64, ["--vocab=-1"], "vocab_size: -1"),
+            (64, ["--vocab=x"], "argument --vocab: invalid int value: 'x'"),
+            (64, ["--pad-id=-1"], "pad=-1"),
+            (64, ["--nonsense"], "unrecognized arguments: --nonsense"),
+            (1, ["nowhere.parquet"], "nowhere.parquet"),
+            (1, ["-o", ""], "No such file"),
+            (1, ["-o", "x.parquet"], "x.parquet is input and output"),
+            (1, ["-o", "/dev/full"], "No space left")):
         failed = subprocess.run([*run, *wrong], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, text=True)
-        assert failed.returncode == 1 and why in failed.stderr, (
-            wrong, failed.stderr)
-        assert failed.stderr.startswith("packstream.tokens: ")
-        assert failed.stderr.count("\n") == 1
+        assert failed.returncode == status and why in failed.stderr, (
+            wrong, failed.returncode, failed.stderr)
+        lines = failed.stderr.splitlines()
+        assert lines[0].startswith("packstream.tokens: ")
+        assert lines[1:] == (["packstream.tokens: try 'packstream.tokens "
+                              "--help'"] if status == 64 else [])
     closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *run],
                             stderr=subprocess.PIPE, text=True)
-    assert "standard output is closed" in closed.stderr, closed.stderr
+    assert closed.returncode == 1 and "standard output is closed" in \
+        closed.stderr, closed.stderr
     subprocess.run(["sh", "-c", 'exec "$0" "$@" -o x.tok 2>&-', *run],
                    check=True)
 
