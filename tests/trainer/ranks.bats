@@ -14,11 +14,6 @@ setup() {
     start_ranks
 }
 
-# A test that fails leaves nobody training.
-teardown() {
-    [ -z "${pid-}" ] || kill "$pid" 2>/dev/null || true
-}
-
 # training OPTION...: three ranks begin; mpirun's process is "$pid".
 training() {
     rm -f part out
