@@ -11,7 +11,10 @@
  *     svg          a page of pictures, and the file it is written to
  *     chart        axes, histograms and curves in it
  *     files        inputs, outputs and their locks, stdin and stdout too
- *     atomic_file  a state file that is replaced as a whole
+ *     state_file   the state of a job: found, and compared with the job
+ *     atomic_file  such a file, which is replaced as a whole
+ *     output_check recognises the output that a job goes on with
+ *     signals      a wait for input, and signals that end a job
  *     file_set     files that appear together or not at all
  *     histogram    lengths and how many sequences have each, from lines
  *     packs        a pack stream from any place on, seeking where it can

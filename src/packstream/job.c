@@ -11,8 +11,8 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/report.h"
+#include "cli/signals.h"
 #include "packstream/job_parts.h"
-#include "packstream/signals.h"
 
 /* Milliseconds of a wait in which the output may still be busy. */
 #define SHORT_WAIT 10

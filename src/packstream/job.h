@@ -6,14 +6,11 @@
  * each sequence from the reader to the packer; job_close.c ends the stream.
  * They are helped by
  *
- *   memory.c          which divides the memory that -M gives;
- *   rejects.c         which writes the stream of --rejects;
- *   resume.c          which keeps the state of the job in a file (--state),
- *                     and says what follows from it for a new one (--resume);
- *   output_check.c    by which a job that goes on knows its output again;
- *   verify.c          which reads all of it (--verify);
- *   distinct_files.c  which sees to it that no file is used for two things;
- *   signals.c         which waits for input, and remembers signals.
+ *   memory.c   which divides the memory that -M gives;
+ *   rejects.c  which writes the stream of --rejects;
+ *   resume.c   which keeps the state of the job in a file (--state),
+ *              and says what follows from it for a new one (--resume);
+ *   verify.c   which reads all of the output (--verify).
  *
  * All of this uses the library by its public header, src/common, and what the
  * programs share in src/cli.

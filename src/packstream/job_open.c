@@ -10,10 +10,9 @@
 #include "cli/histogram.h"
 #include "cli/message.h"
 #include "cli/sandbox.h"
+#include "cli/signals.h"
 #include "cli/threads.h"
-#include "packstream/distinct_files.h"
 #include "packstream/job_parts.h"
-#include "packstream/signals.h"
 #include "packstream/verify.h"
 
 #define MIB 1048576
@@ -156,7 +155,7 @@ static int open_outputs(job *j, const ps_schema *schema,
     if (status == STATUS_OK && c->rejects != NULL &&
         !files_are_distinct(c->rejects, c->output))
         status = STATUS_FAILURE;
-    return status == STATUS_OK ? distinct_files_check(c) : status;
+    return status == STATUS_OK ? resume_check_name(c) : status;
 }
 
 /*

@@ -7,9 +7,9 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/signals.h"
 #include "packstream/conf.h"
 #include "packstream/job.h"
-#include "packstream/signals.h"
 
 int main(int argc, char **argv)
 {

@@ -8,9 +8,9 @@
 #ifndef PACKSTREAM_REJECTS_H
 #define PACKSTREAM_REJECTS_H
 
+#include "cli/output_check.h"
 #include "common/reject_reasons.h"
 #include "packstream.h"
-#include "packstream/output_check.h"
 
 /* Where the rejects are, for a state. */
 typedef struct rejects_mark {

@@ -10,23 +10,16 @@
 
 #include "packstream/resume.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/state_file.h"
 #include "common/bytes.h"
-#include "packstream/distinct_files.h"
-
-/* No state is as large; what is was put there by mistake. */
-#define MAX_BYTES ((uint64_t)1 << 32)
-
-/* Between two states, unless --state-every says otherwise. */
-#define DEFAULT_BYTES ((uint64_t)256 << 20)
 
 #define NOTE_VERSION 3
 
@@ -108,52 +101,29 @@ static void store_note(const conf *c, const resume_place *p,
     store_u64(note + AT_INPUT_BYTES, p->input_bytes);
 }
 
-/* Says which option of the job differs first: what it was, and what it is. */
+/* Compares the options that only the job knows. */
 static int compare_options(const resume *r)
 {
     const unsigned char *note = r->summary.note;
     const conf *c = r->conf;
     const uint32_t dropped = load_u32(note + AT_DROPPED);
-    const struct {
-        const char *what;
-        uint64_t values[2];
-        const char *words[2]; /* for 0 and 1; NULL: as a number */
-    } options[] = {
-        {"an input count of ",
-         {load_u32(note + AT_N_NAMES), (uint64_t)c->n_names}, {NULL}},
-        {"--flush-every ",
-         {load_u64(note + AT_FLUSH_EVERY), c->flush_every}, {"none"}},
-        {"", {load_u32(note + AT_FLUSH_RECORDS), c->flush_records},
+    const state_file_option options[] = {
+        {"an input count of ", load_u32(note + AT_N_NAMES),
+         (uint64_t)c->n_names, {NULL}},
+        {"--flush-every ", load_u64(note + AT_FLUSH_EVERY), c->flush_every,
+         {"none"}},
+        {"", load_u32(note + AT_FLUSH_RECORDS), c->flush_records,
          {"no --flush-records", "--flush-records"}},
-        {"", {load_u32(note + AT_HAS_REJECTS), c->rejects != NULL},
+        {"", load_u32(note + AT_HAS_REJECTS), c->rejects != NULL,
          {"no --rejects", "--rejects"}},
-        {"--out-of-vocab ", {dropped & 1, c->drop_outside},
-         {"error", "drop"}},
-        {"--empty ", {dropped >> 1, c->drop_empty}, {"error", "drop"}},
-        {"--vocab ",
-         {load_u32(note + AT_VOCABULARY),
-          c->drop_outside ? c->vocab_size : 0}, {"none"}},
+        {"--out-of-vocab ", dropped & 1, c->drop_outside, {"error", "drop"}},
+        {"--empty ", dropped >> 1, c->drop_empty, {"error", "drop"}},
+        {"--vocab ", load_u32(note + AT_VOCABULARY),
+         c->drop_outside ? c->vocab_size : 0, {"none"}},
     };
 
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const uint64_t *values = options[i].values;
-        char text[2][24];
-
-        if (values[0] == values[1])
-            continue;
-        for (size_t k = 0; k < 2; k++)
-            if (values[k] < 2 && options[i].words[values[k]] != NULL)
-                (void)snprintf(text[k], sizeof text[k], "%s",
-                               options[i].words[values[k]]);
-            else
-                (void)snprintf(text[k], sizeof text[k], "%" PRIu64,
-                               values[k]);
-        message_error("%s: the state was saved with %s%s, not %s",
-                      message_name(r->file.name), options[i].what, text[0],
-                      text[1]);
-        return STATUS_USAGE;
-    }
-    return STATUS_OK;
+    return state_file_compare(r->file.name, options,
+                              sizeof options / sizeof options[0]);
 }
 
 /* Reads the place from the state's note, if its options are ours. */
@@ -249,10 +219,32 @@ static int choose_start(resume *r)
     return STATUS_DATA;
 }
 
+static state_file_options file_options(const conf *c)
+{
+    return (state_file_options){
+        .name = c->state,
+        .resume = c->resume,
+        /* Two of them are in the memory at once. */
+        .max = c->memory == 0 ? STATE_FILE_MAX : c->memory / 2,
+        .is_ours = is_state,
+        .uses = {{"the file of --rejects", &c->rejects, c->rejects != NULL,
+                  STDOUT_FILENO},
+                 {"the output", &c->output, 1, STDOUT_FILENO},
+                 {"the histogram", &c->learn_from, c->learn_from != NULL,
+                  STDIN_FILENO},
+                 {"an input", c->names, c->n_names, STDIN_FILENO}}};
+}
+
+int resume_check_name(const conf *c)
+{
+    const state_file_options options = file_options(c);
+
+    return c->state == NULL ? STATUS_OK : state_file_check(&options);
+}
+
 int resume_open(resume *r, const conf *c)
 {
-    /* Two of them are in the memory at once. */
-    uint64_t max = c->memory == 0 ? MAX_BYTES : c->memory / 2;
+    const state_file_options options = file_options(c);
     ps_error err;
     int status;
 
@@ -260,25 +252,11 @@ int resume_open(resume *r, const conf *c)
                   .output = {.fd = -1}};
     if (c->state == NULL)
         return choose_start(r);
-    status = distinct_files_check(c);
+    status = state_file_open(&r->file, &options, &r->state, &r->bytes);
     if (status != STATUS_OK)
         return status;
-    if (!atomic_file_open(&r->file, c->state, is_state))
-        return STATUS_FAILURE;
-    /* A link to what was not there yet shows when it is. */
-    status = distinct_files_check(c);
-    if (status != STATUS_OK)
-        return status;
-
-    if (!atomic_file_read(&r->file, max, &r->state, &r->bytes))
-        return STATUS_FAILURE;
     if (r->state == NULL)
         return choose_start(r);
-    if (!c->resume) {
-        message_error("%s: is there already (--resume goes on from it)",
-                      message_name(r->file.name));
-        return STATUS_USAGE;
-    }
     if (ps_state_read(r->state, r->bytes, &r->summary, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     status = read_note(r);
@@ -326,26 +304,37 @@ static bool has_output(const resume *r)
            ((r->goes_on || r->summary.blank) && r->first_record == 0);
 }
 
+/* Whether an output may begin so: plain, or compressed. */
+static bool is_start(const unsigned char *bytes, size_t n)
+{
+    static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
+    static const unsigned char compressed[] = {0x28, 0xb5, 0x2f, 0xfd};
+
+    if (n > sizeof plain)
+        n = sizeof plain;
+    return memcmp(bytes, plain, n) == 0 || memcmp(bytes, compressed, n) == 0;
+}
+
 int resume_open_output(resume *r, int in, int *out)
 {
     const conf *c = r->conf;
     const char *name = c->output;
-    const bool is_named = !files_is_standard(name);
-    struct stat st;
+    int status;
 
     /* One that was only just begun need not have outlived a crash. */
     if (has_output(r) &&
-        !(r->summary.blank && r->place.output.base == 0 && is_named &&
-          stat(name, &st) != 0 && errno == ENOENT))
-        return output_check_reopen(&r->output, name, in, out, &r->place.output,
-                                   r->summary.output_bytes);
-
-    /* A new one must not overwrite what may be that of another job. */
-    if (c->state != NULL && c->resume && r->state == NULL && is_named &&
-        stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_size != 0) {
-        message_error("%s: is there already, but not %s to go on from",
-                      files_output_name(name), message_name(r->file.name));
-        return STATUS_USAGE;
+        !(r->summary.blank && output_check_is_gone(name, &r->place.output))) {
+        status = output_check_reopen(&r->output, name, in, out,
+                                     &r->place.output,
+                                     r->summary.output_bytes);
+        return status == STATUS_OK && r->summary.output_bytes == 0
+                   ? output_check_start(&r->output, *out, is_start)
+                   : status;
+    }
+    if (c->state != NULL && c->resume && r->state == NULL) {
+        status = state_file_spares(c->state, name);
+        if (status != STATUS_OK)
+            return status;
     }
     *out = files_open_output_alone(name, in);
     if (*out < 0)
@@ -419,7 +408,7 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
     uint64_t every = r->conf->state_every;
 
     if (every == 0)
-        every = DEFAULT_BYTES / info->record_bytes + 1;
+        every = STATE_FILE_EVERY / info->record_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
     /* A few marks reach back to the oldest sequence that may be held. */
     r->mark_every = info->window / (RESUME_MARKS / 2) + 1;
@@ -481,21 +470,12 @@ int resume_begin(resume *r, int out)
 static bool is_output(const resume *r, int out, uint64_t length,
                       const unsigned char *state, size_t bytes)
 {
-    const char *name = r->conf->output;
     ps_state summary;
     ps_error err;
 
-    if (r->output.fd < 0)
-        return true;
-    if (ps_state_read(state, bytes, &summary, &err) != PS_OK)
-        return false;
-    if (length == summary.output_bytes)
-        return files_has_length(out, name, r->output.base + length);
-    message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
-                  "another program changed it",
-                  files_output_name(name), r->output.base + length,
-                  r->output.base + summary.output_bytes);
-    return false;
+    return r->output.fd < 0 ||
+           (ps_state_read(state, bytes, &summary, &err) == PS_OK &&
+            output_check_has(&r->output, out, length, summary.output_bytes));
 }
 
 int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)

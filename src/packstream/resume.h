@@ -9,8 +9,8 @@
 #define PACKSTREAM_RESUME_H
 
 #include "cli/atomic_file.h"
+#include "cli/output_check.h"
 #include "packstream/conf.h"
-#include "packstream/output_check.h"
 #include "packstream/rejects.h"
 
 /* Where the input and the rejects are: what the library's state lacks. */
@@ -65,8 +65,14 @@ typedef struct resume {
 } resume;
 
 /*
+ * Whether the state, if there is to be one, is no other file of the job; as
+ * state_file_check.  An exit status after a message, here and below.
+ */
+int resume_check_name(const conf *c);
+
+/*
  * Reads the state, if there is one and the command line wants to go on from
- * it.  An exit status after a message, here and below.
+ * it.
  */
 int resume_open(resume *r, const conf *c);
 

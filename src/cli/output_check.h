@@ -9,10 +9,11 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef PACKSTREAM_OUTPUT_CHECK_H
-#define PACKSTREAM_OUTPUT_CHECK_H
+#ifndef CLI_OUTPUT_CHECK_H
+#define CLI_OUTPUT_CHECK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a state keeps of it. */
@@ -49,6 +50,30 @@ int output_check_take(const output_check *o, uint64_t length, uint64_t record,
  */
 int output_check_reopen(output_check *o, const char *name, int in, int *out,
                         const output_check_mark *mark, uint64_t length);
+
+/*
+ * A job that was stopped before its first record left nothing but the place
+ * where it began.  What is there now is to be cut, so it must begin as an
+ * output does; the test gets fewer than OUTPUT_CHECK_FIRST bytes only if there
+ * are no more.
+ */
+#define OUTPUT_CHECK_FIRST 8
+typedef bool output_check_test(const unsigned char *bytes, size_t n);
+int output_check_start(const output_check *o, int out,
+                       output_check_test *is_start);
+
+/*
+ * Whether the output of such a job is not there: its name need not have
+ * outlived a crash.
+ */
+bool output_check_is_gone(const char *name, const output_check_mark *mark);
+
+/*
+ * Whether the output ends with its first `length` bytes, and these are all that
+ * were `written`; false after a message.
+ */
+bool output_check_has(const output_check *o, int out, uint64_t length,
+                      uint64_t written);
 
 /* Goes to the end of the stream, where another job may write on. */
 int output_check_go_to_end(const output_check *o, int out, uint64_t length);

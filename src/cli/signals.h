@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef PACKSTREAM_SIGNALS_H
-#define PACKSTREAM_SIGNALS_H
+#ifndef CLI_SIGNALS_H
+#define CLI_SIGNALS_H
 
 #include <stdbool.h>
 #include <stdint.h>

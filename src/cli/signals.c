@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "packstream/signals.h"
+#include "cli/signals.h"
 
 #include <errno.h>
 #include <signal.h>

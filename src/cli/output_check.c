@@ -9,16 +9,17 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "packstream/output_check.h"
+#include "cli/output_check.h"
 
 #include <errno.h>
-#include <string.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "common/bytes.h"
 
 #define SAMPLE_BYTES 4096
 
@@ -50,9 +51,9 @@ int output_check_begin(output_check *o, const char *name, int out)
     return o->fd >= 0 && files_sync_name(name) ? STATUS_OK : STATUS_FAILURE;
 }
 
-/* Reads `n` bytes, at most SAMPLE_BYTES, of the file from `at` on. */
+/* Reads `n` bytes of the file from `at` on. */
 static int read_sample(const output_check *o, uint64_t at, size_t n,
-                       unsigned char bytes[SAMPLE_BYTES])
+                       unsigned char *bytes)
 {
     size_t done = 0;
 
@@ -131,27 +132,43 @@ int output_check_take(const output_check *o, uint64_t length, uint64_t record,
                        : STATUS_OK;
 }
 
-/*
- * A job that was stopped before its first state left nothing but the place
- * where it began.  What is there is to be cut, so it must look like an output.
- */
-static int check_start(const output_check *o, int out)
+bool output_check_has(const output_check *o, int out, uint64_t length,
+                      uint64_t written)
 {
-    static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
-    static const unsigned char compressed[] = {0x28, 0xb5, 0x2f, 0xfd};
-    static const unsigned char unwritten[] = {0, 0, 0, 0}; /* a power cut */
-    unsigned char first[SAMPLE_BYTES];
-    size_t n = sizeof plain;
+    if (length == written)
+        return files_has_length(out, o->name, o->base + length);
+    message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
+                  "another program changed it",
+                  files_output_name(o->name), o->base + length,
+                  o->base + written);
+    return false;
+}
+
+bool output_check_is_gone(const char *name, const output_check_mark *mark)
+{
+    struct stat st;
+
+    return mark->base == 0 && !files_is_standard(name) &&
+           stat(name, &st) != 0 && errno == ENOENT;
+}
+
+int output_check_start(const output_check *o, int out,
+                       output_check_test *is_start)
+{
+    unsigned char first[OUTPUT_CHECK_FIRST];
+    size_t n = sizeof first;
     struct stat st;
     int status;
 
+    if (o->fd < 0)
+        return STATUS_OK;
     if (fstat(out, &st) != 0)
         return failure(o->name);
     if ((uint64_t)st.st_size - o->base < n)
         n = (size_t)((uint64_t)st.st_size - o->base);
     status = read_sample(o, o->base, n, first);
-    if (status == STATUS_OK && memcmp(first, plain, n) != 0 &&
-        memcmp(first, compressed, n) != 0 && memcmp(first, unwritten, n) != 0)
+    /* A power cut may leave zeros in place of what was written. */
+    if (status == STATUS_OK && !is_start(first, n) && !all_zero(first, n))
         return is_other(o->name);
     return status;
 }
@@ -184,11 +201,7 @@ int output_check_reopen(output_check *o, const char *name, int in, int *out,
     if (o->fd < 0)
         return STATUS_FAILURE;
     status = hash_samples(o, mark->record, length, &hash);
-    if (status == STATUS_OK && hash != mark->hash)
-        status = is_other(name);
-    if (status == STATUS_OK && length == 0)
-        status = check_start(o, *out);
-    return status;
+    return status == STATUS_OK && hash != mark->hash ? is_other(name) : status;
 }
 
 int output_check_go_to_end(const output_check *o, int out, uint64_t length)

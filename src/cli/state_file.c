@@ -1,0 +1,145 @@
+/*
+ * state_file.c - the file in which a job keeps its state.
+ *
+ * A state is replaced by a new one, which has a name of its own until it is
+ * whole; whatever else has one of these names would be lost.  Files that are
+ * there are told apart by device and inode, others by folder and name, with
+ * links followed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/state_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+
+/* Whether the file `name` is the other one, for which "-" is `standard`. */
+static bool is_file(const char *name, const char *other, int standard)
+{
+    char place_a[FILES_MAX_NAME];
+    char place_b[FILES_MAX_NAME];
+    char folder_a[FILES_MAX_NAME];
+    char folder_b[FILES_MAX_NAME];
+    struct stat a;
+    struct stat b;
+
+    if (files_stat(other, standard, &b) && stat(name, &a) == 0 &&
+        files_are_one(&a, &b))
+        return true;
+    /* What is not there yet has a folder and a name. */
+    return !files_is_standard(other) && files_follow(name, place_a) &&
+           files_follow(other, place_b) &&
+           strcmp(files_split(place_a, folder_a),
+                  files_split(place_b, folder_b)) == 0 &&
+           stat(folder_a, &a) == 0 && stat(folder_b, &b) == 0 &&
+           files_are_one(&a, &b);
+}
+
+/* Whether the file `name`, which is for a state, is nothing else. */
+static int check_name(const state_file_options *o, const char *name)
+{
+    const char *what = NULL;
+
+    for (size_t i = 0; i < sizeof o->uses / sizeof o->uses[0]; i++)
+        for (int k = 0; k < o->uses[i].n; k++)
+            if (is_file(name, o->uses[i].names[k], o->uses[i].standard))
+                what = o->uses[i].what;
+    if (what == NULL)
+        return STATUS_OK;
+    return message_usage("--state=%s: %s is %s as well",
+                         message_name(o->name), message_name(name), what);
+}
+
+static bool ends_as_fresh(const char *name)
+{
+    const size_t suffix = sizeof ATOMIC_FILE_SUFFIX - 1;
+    const size_t n = strlen(name);
+
+    return n >= suffix && strcmp(name + n - suffix, ATOMIC_FILE_SUFFIX) == 0;
+}
+
+int state_file_check(const state_file_options *o)
+{
+    char place[FILES_MAX_NAME];
+    char fresh[FILES_MAX_NAME + sizeof ATOMIC_FILE_SUFFIX];
+    int status;
+
+    if (!files_follow(o->name, place)) {
+        message_errno("%s", message_name(o->name));
+        return STATUS_FAILURE;
+    }
+    /* A job with the rest of the name would take it for one of its own. */
+    if (ends_as_fresh(o->name) || ends_as_fresh(place))
+        return message_usage("--state=%s: a name that ends in "
+                             ATOMIC_FILE_SUFFIX
+                             " is for a state that is not whole yet",
+                             message_name(o->name));
+    (void)snprintf(fresh, sizeof fresh, "%s" ATOMIC_FILE_SUFFIX, place);
+    status = check_name(o, o->name);
+    return status == STATUS_OK ? check_name(o, fresh) : status;
+}
+
+int state_file_open(atomic_file *f, const state_file_options *o,
+                    unsigned char **state, size_t *bytes)
+{
+    int status = state_file_check(o);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!atomic_file_open(f, o->name, o->is_ours))
+        return STATUS_FAILURE;
+    /* A link to what was not there yet shows when it is. */
+    status = state_file_check(o);
+    if (status != STATUS_OK)
+        return status;
+    if (!atomic_file_read(f, o->max, state, bytes))
+        return STATUS_FAILURE;
+    if (*state == NULL || o->resume)
+        return STATUS_OK;
+    message_error("%s: is there already (--resume goes on from it)",
+                  message_name(o->name));
+    return STATUS_USAGE;
+}
+
+int state_file_spares(const char *state, const char *output)
+{
+    struct stat st;
+
+    if (files_is_standard(output) || stat(output, &st) != 0 ||
+        !S_ISREG(st.st_mode) || st.st_size == 0)
+        return STATUS_OK;
+    message_error("%s: is there already, but not %s to go on from",
+                  files_output_name(output), message_name(state));
+    return STATUS_USAGE;
+}
+
+int state_file_compare(const char *name, const state_file_option *options,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const state_file_option *o = &options[i];
+        const size_t n_words = sizeof o->words / sizeof o->words[0];
+        const uint64_t values[2] = {o->then, o->now};
+        char text[2][24];
+
+        if (o->then == o->now)
+            continue;
+        for (size_t k = 0; k < 2; k++)
+            if (values[k] < n_words && o->words[values[k]] != NULL)
+                (void)snprintf(text[k], sizeof text[k], "%s",
+                               o->words[values[k]]);
+            else
+                (void)snprintf(text[k], sizeof text[k], "%" PRIu64,
+                               values[k]);
+        message_error("%s: the state was saved with %s%s, not %s",
+                      message_name(name), o->what, text[0], text[1]);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
