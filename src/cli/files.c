@@ -579,20 +579,34 @@ void files_close_input(int fd)
  * closed; and by hand, as the close does not drop it where another process has
  * the same file open.
  */
-bool files_close_output(int fd, const char *name)
+static bool close_output(int fd)
 {
     int again = files_is(FILES_REGULAR, fd)
                     ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                     : -1;
     bool closed = close(fd) == 0;
+    int why = errno;
 
-    if (!closed)
-        message_errno("%s", files_output_name(name));
     if (again != -1) {
         (void)set_lock(again, F_UNLCK);
         (void)close(again);
     }
+    errno = why;
     return closed;
+}
+
+bool files_close_output(int fd, const char *name)
+{
+    bool closed = close_output(fd);
+
+    if (!closed)
+        message_errno("%s", files_output_name(name));
+    return closed;
+}
+
+void files_abandon_output(int fd)
+{
+    (void)close_output(fd);
 }
 
 bool files_close_stdout(void)

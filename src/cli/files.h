@@ -184,6 +184,9 @@ void files_close_input(int fd);
  */
 bool files_close_output(int fd, const char *name);
 
+/* The same after an error that was told: says nothing. */
+void files_abandon_output(int fd);
+
 /*
  * Flushes and closes the stdio stream stdout, for programs that print; a
  * message and false if any write to it failed.

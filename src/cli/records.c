@@ -7,7 +7,6 @@
 #include "cli/records.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -27,15 +26,24 @@ static int failed(records *r, const ps_error *err)
     return message_failure(files_output_name(r->name), err);
 }
 
-int records_start(records *r)
+int records_resume(records *r, const ps_token_mark *mark)
 {
     ps_error err;
 
-    if (!files_begin(r->fd, r->name))
-        return STATUS_FAILURE;
-    if (ps_token_writer_open(&r->writer, r->fd, &r->schema, &err) != PS_OK)
+    if (ps_token_writer_resume(&r->writer, r->fd, &r->schema, mark, &err) !=
+        PS_OK)
         return failed(r, &err);
+    r->figures.sequences = mark->sequences;
+    r->figures.tokens = mark->tokens;
     return STATUS_OK;
+}
+
+int records_start(records *r)
+{
+    const ps_token_mark start = {0};
+
+    return files_begin(r->fd, r->name) ? records_resume(r, &start)
+                                       : STATUS_FAILURE;
 }
 
 int records_reserve(records *r, size_t bytes)
@@ -80,19 +88,30 @@ int records_flush(records *r)
     return STATUS_OK;
 }
 
-int records_finish(records *r)
+int records_end(records *r)
 {
-    const int fd = r->fd;
     ps_error err;
     int status = STATUS_OK;
 
     if (ps_token_writer_finish(r->writer, &err) != PS_OK)
         status = failed(r, &err);
     progress_end(&r->progress);
-    r->fd = -1;
-    if (status == STATUS_OK && !files_close_output(fd, r->name))
-        status = STATUS_FAILURE;
     return status;
+}
+
+int records_close(records *r)
+{
+    const int fd = r->fd;
+
+    r->fd = -1;
+    return files_close_output(fd, r->name) ? STATUS_OK : STATUS_FAILURE;
+}
+
+int records_finish(records *r)
+{
+    int status = records_end(r);
+
+    return status == STATUS_OK ? records_close(r) : status;
 }
 
 void records_abandon(records *r)
@@ -100,8 +119,13 @@ void records_abandon(records *r)
     progress_end(&r->progress);
     /* The error is reported already: another one here would not help. */
     if (r->writer != NULL &&
-        ps_token_writer_flush(r->writer, NULL) == PS_OK)
-        (void)close(r->fd);
+        ps_token_writer_flush(r->writer, NULL) != PS_OK) {
+        ps_token_writer_free(r->writer);
+        r->writer = NULL;
+    }
+    if (r->fd >= 0)
+        files_abandon_output(r->fd);
+    r->fd = -1;
 }
 
 void records_free(records *r)

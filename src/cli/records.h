@@ -39,6 +39,9 @@ int records_open(records *r, const char *name, int input_fd);
 /* Starts the stream: r->schema is final. */
 int records_start(records *r);
 
+/* Goes on with a stream at a mark, where the output stands. */
+int records_resume(records *r, const ps_token_mark *mark);
+
 /*
  * Grows r->payload to at least `bytes`, which are at most
  * PS_MAX_SEQUENCE_BYTES.
@@ -51,10 +54,15 @@ int records_put(records *r, uint32_t n_tok, const unsigned char *payload);
 /* Passes on what is buffered. */
 int records_flush(records *r);
 
-/* Ends the stream and closes the output. */
+/* Ends the stream; closes the output; or both. */
+int records_end(records *r);
+int records_close(records *r);
 int records_finish(records *r);
 
-/* After an error: flushes the whole records, without an end of stream. */
+/*
+ * After an error: flushes the whole records, without an end of stream, and
+ * closes the output if it is open.
+ */
 void records_abandon(records *r);
 
 void records_free(records *r);

@@ -19,6 +19,12 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
+const char *state_file_set_name(void *member, const char *value)
+{
+    *(const char **)member = value;
+    return *value == '\0' ? "must be the name of a file" : NULL;
+}
+
 /* Whether the file `name` is the other one, for which "-" is `standard`. */
 static bool is_file(const char *name, const char *other, int standard)
 {

@@ -22,6 +22,9 @@
 /* Output between two states, in bytes, unless --state-every is given. */
 #define STATE_FILE_EVERY ((uint64_t)256 << 20)
 
+/* An option_setter: the name of a file. */
+const char *state_file_set_name(void *member, const char *value);
+
 /* Other files of the job, which are all for one use. */
 typedef struct state_file_use {
     const char *what; /* "an input" */

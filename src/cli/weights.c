@@ -47,10 +47,22 @@ const char *weight_read(weight *w, const char *text, size_t n)
     return w->digits == 0 ? "must be above 0" : NULL;
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        const uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)
 {
     unsigned decimals = 0;
     uint64_t sum = 0;
+    uint64_t divisor = 0;
 
     for (uint32_t i = 0; i < n; i++)
         if (weights[i].decimals > decimals)
@@ -63,6 +75,9 @@ bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)
         if (whole[i] > MAX_SUM - sum)
             return false;
         sum += whole[i];
+        divisor = common_divisor(whole[i], divisor);
     }
+    for (uint32_t i = 0; i < n; i++)
+        whole[i] /= divisor;
     return true;
 }

@@ -25,7 +25,8 @@ typedef struct weight {
 const char *weight_read(weight *w, const char *text, size_t n);
 
 /*
- * Makes whole numbers of them, in the same ratio, whose sum is below 2^63.
+ * Makes the least whole numbers of them that have the same ratio, whose sum is
+ * below 2^63.
  * False if they have too many digits for that.
  */
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole);

@@ -10,6 +10,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/state_file.h"
 #include "cli/threads.h"
 
 #define DEFAULT_WINDOW 1024
@@ -33,12 +34,6 @@ static const option_word orders[] = {
 static const option_word error_or_drop[] = {
     {"error", false}, {"drop", true}, {NULL, 0}};
 static const option_word stats_forms[] = {{"json", STATS_JSON}, {NULL, 0}};
-
-static const char *set_state(void *to, const char *value)
-{
-    ((conf *)to)->state = value;
-    return *value == '\0' ? "must be the name of a file" : NULL;
-}
 
 static const char *set_learn_from(void *to, const char *value)
 {
@@ -134,7 +129,7 @@ static const option_entry entries[] = {
      "(default): as many as there are processors",
      OPTION_NUMBER(conf, threads, 0, THREADS_MAX)},
     {0, "state", "FILE", "keep in FILE what --resume needs",
-     OPTION_CALL(set_state)},
+     OPTION_CALL_FOR(conf, state, state_file_set_name)},
     {0, "state-every", "N",
      "write it after every N packs (default: 256 MiB of\n"
      "them), and at the end or on SIGTERM or SIGINT",

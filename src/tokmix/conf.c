@@ -11,6 +11,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/state_file.h"
 #include "cli/weights.h"
 
 const conf conf_defaults = {.stop = STOP_FIRST};
@@ -63,6 +64,17 @@ static const option_entry entries[] = {
      OPTION_CALL_FOR(conf, channel, set_channel)},
     {'t', "type", "TYPE", "tokens of raw records: u16 (default) or u32",
      OPTION_WORD(conf, type, option_token_types)},
+    {0, "state", "FILE", "keep in FILE what --resume needs",
+     OPTION_CALL_FOR(conf, state, state_file_set_name)},
+    {0, "state-every", "N",
+     "write it after every N sequences (default: 256 MiB\n"
+     "of them), and at the end or on SIGTERM or SIGINT",
+     OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),
+     .why = "must be a number of sequences from 1"},
+    {0, "resume", NULL,
+     "go on where --state=FILE says, or begin if there\n"
+     "is no FILE",
+     OPTION_FLAG(conf, resume)},
     {'o', "output", "FILE", "write to FILE instead of standard output",
      OPTION_TEXT(conf, output)},
     {0, "no-sandbox", NULL, "keep all rights when the files are open",
@@ -82,6 +94,17 @@ const option_program conf_program = {
         "\"-\" is standard input.",
     .entries = entries,
 };
+
+int conf_check(const conf *c)
+{
+    if (c->state == NULL && (c->resume || c->state_every != 0))
+        return message_usage("--resume and --state-every need --state=FILE");
+    if (c->state != NULL && !files_is_for_file(c->output))
+        return message_usage("--state: a mix can only be gone on with in a "
+                             "regular file, and %s is none",
+                             files_output_name(c->output));
+    return STATUS_OK;
+}
 
 /* ---------------------------------------------------------------------
  * Sources

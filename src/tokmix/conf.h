@@ -7,6 +7,7 @@
  *     conf     the options, the sources and their weights
  *     mix      which source is next, by counts alone
  *     sources  the streams that are read
+ *     state    what another job needs to go on, kept in a file
  *     job      reads what the mix asks for, and writes it
  *     main     calls them one after the other
  *
@@ -36,6 +37,9 @@ typedef struct conf {
     conf_stop stop;
     ps_channel channel; /* that tells the source; no name: there is none */
     ps_type type;       /* of raw tokens; 0: not given */
+    const char *state;  /* NULL: none */
+    bool resume;
+    uint64_t state_every; /* sequences; 0: not given */
     const char *output; /* NULL: stdout */
     bool no_sandbox;
     bool verbose;
@@ -48,6 +52,9 @@ typedef struct conf {
 /* The defaults, and the options that change them. */
 extern const conf conf_defaults;
 extern const option_program conf_program;
+
+/* What no option can know alone; an exit status. */
+int conf_check(const conf *c);
 
 /* Takes the operands, "WEIGHT=FILE" each.  An exit status, after a message. */
 int conf_sources(conf *c, char *const *operands, int n);

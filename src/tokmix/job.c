@@ -14,28 +14,44 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/records.h"
+#include "cli/sandbox.h"
+#include "cli/signals.h"
 #include "common/bytes.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"
+#include "tokmix/state.h"
 
 typedef struct job {
     const conf *conf;
     sources in;
     mix mix;
-    uint32_t last; /* the source with whose end the mix ends */
-    file_set set;
+    uint32_t looked; /* the source whose next sequence is looked for */
+    uint32_t last;   /* the source with whose end the mix ends */
+    file_set set;    /* empty if there is a state */
     records out;
+    state state;
+    int stop;   /* the signal that ends the job, or 0 */
     int status; /* of the output */
 } job;
 
-/* Before a wait for input: the next program may be waiting for records. */
+/*
+ * Before a wait for input: the next program may be waiting for records.  Where
+ * there is a state, a signal ends the wait, and with it the look.
+ */
 static ps_result pass_on(void *context, ps_error *err)
 {
     job *j = context;
 
     (void)err;
     j->status = records_flush(&j->out);
-    return j->status == STATUS_OK ? PS_OK : PS_ERR_IO;
+    if (j->status != STATUS_OK)
+        return PS_ERR_IO;
+    return j->conf->state != NULL &&
+                   signals_wait(ps_token_reader_descriptor(
+                                    j->in.of[j->looked].reader),
+                                WAIT_FOREVER) == WAIT_STOP
+               ? PS_ERR_IO
+               : PS_OK;
 }
 
 /* ---------------------------------------------------------------------
@@ -66,19 +82,55 @@ static bool complete_schema(job *j)
     return false;
 }
 
+/* Opens the output: one that appears when it is whole. */
+static int open_output(job *j)
+{
+    const conf *c = j->conf;
+
+    j->out.fd = file_set_open(&j->set, c->output, c->names, (int)c->n);
+    return j->out.fd >= 0 &&
+                   (c->no_sandbox || file_set_enter_sandbox(&j->set, NULL, 0))
+               ? STATUS_OK
+               : STATUS_FAILURE;
+}
+
+/* The same where there is a state: one that another job can go on with. */
+static int open_with_state(job *j)
+{
+    const conf *c = j->conf;
+    int status = state_open_output(&j->state, &j->out.fd);
+
+    if (status == STATUS_OK && !c->no_sandbox &&
+        !sandbox_enter(NULL, 0, &j->state.file.folder, 1))
+        status = STATUS_FAILURE;
+    return status == STATUS_OK ? state_restore(&j->state, &j->in, &j->mix,
+                                               &j->out.schema)
+                               : status;
+}
+
 static bool open_all(job *j)
 {
     const conf *c = j->conf;
 
-    if (!sources_open(&j->in, c, pass_on, j) || !complete_schema(j))
+    j->status = state_open(&j->state, c);
+    if (j->status != STATUS_OK || !sources_open(&j->in, c) ||
+        !complete_schema(j))
         return false;
     j->out.name = c->output;
-    j->out.fd = file_set_open(&j->set, c->output, c->names, (int)c->n);
-    if (j->out.fd < 0 || (!c->no_sandbox &&
-                          !file_set_enter_sandbox(&j->set, NULL, 0)))
-        j->status = STATUS_FAILURE;
-    if (j->status == STATUS_OK)
-        j->status = records_start(&j->out);
+    j->status = c->state == NULL ? open_output(j) : open_with_state(j);
+    return j->status == STATUS_OK;
+}
+
+static bool start(job *j)
+{
+    /* From the first state on, a signal leaves none half made. */
+    if (j->conf->state != NULL)
+        signals_catch_stop();
+    j->status = j->conf->state == NULL
+                    ? records_start(&j->out)
+                    : state_start(&j->state, &j->out, &j->in, &j->mix);
+    /* Only now is there something to do before a wait. */
+    sources_on_wait(&j->in, pass_on, j);
     return j->status == STATUS_OK;
 }
 
@@ -118,6 +170,7 @@ static turn look(job *j)
     for (uint32_t i = 0; t == TURN_GOES_ON && i < j->in.n; i++) {
         if (!mix_is_due(&j->mix, i))
             continue;
+        j->looked = i;
         switch (sources_look(&j->in, i)) {
         case SOURCE_READY:
             j->mix.sources[i].next =
@@ -156,24 +209,39 @@ static bool put(job *j, uint32_t i)
     return j->status == STATUS_OK;
 }
 
-/* Mixes until that ends; false after a failure. */
+static bool save(job *j, bool ended)
+{
+    j->status = state_save(&j->state, &j->out, &j->in, &j->mix, ended);
+    return j->status == STATUS_OK;
+}
+
+/* Takes the sequence that is next; false after a failure. */
+static bool take(job *j)
+{
+    const uint32_t i = mix_next(&j->mix);
+
+    if (!put(j, i))
+        return false;
+    mix_take(&j->mix, i);
+    sources_take(&j->in, i);
+    return !state_is_due(&j->state, j->in.of[i].next.payload_bytes) ||
+           save(j, false);
+}
+
+/* Mixes until that ends, or a signal comes; false after a failure. */
 static bool mix_all(job *j)
 {
     turn t;
 
     progress_start(&j->out.progress, !j->conf->quiet);
     while ((t = look(j)) != TURN_ENDS) {
-        uint32_t i;
-
-        if (t == TURN_FAILED)
+        if (j->status != STATUS_OK || j->in.status != STATUS_OK)
             return false;
-        if (t == TURN_CHANGED)
-            continue;
-        i = mix_next(&j->mix);
-        if (!put(j, i))
+        j->stop = signals_stopped();
+        if (j->stop != 0)
+            return true;
+        if (t == TURN_GOES_ON && !take(j))
             return false;
-        mix_take(&j->mix, i);
-        sources_take(&j->in, i);
     }
     return true;
 }
@@ -217,39 +285,53 @@ static void warn_of_rest(job *j)
                         n == 1 ? " was" : "s were");
 }
 
-/* Ends the stream, and gives it its name. */
-static int finish(job *j)
+/* Ends the stream, and gives it its name; or leaves it to another job. */
+static bool finish(job *j)
 {
-    int status = records_finish(&j->out);
+    const bool ended = j->stop == 0;
 
-    if (status == STATUS_OK && !file_set_publish(&j->set))
-        status = STATUS_FAILURE;
-    if (status != STATUS_OK)
-        return status;
-    warn_of_rest(j);
-    if (j->conf->verbose)
-        report(j);
-    return STATUS_OK;
+    if (ended)
+        j->status = records_end(&j->out);
+    if (j->status != STATUS_OK ||
+        (j->conf->state != NULL && !save(j, ended)))
+        return false;
+    j->status = records_close(&j->out);
+    if (j->status == STATUS_OK && !file_set_publish(&j->set))
+        j->status = STATUS_FAILURE;
+    if (j->status == STATUS_OK && ended)
+        warn_of_rest(j);
+    return j->status == STATUS_OK;
 }
 
-int job_run(const conf *c)
+/* Does all of it, or what is left of it. */
+static bool run(job *j)
+{
+    if (!open_all(j))
+        return false;
+    if (j->state.ended) {
+        j->status = state_finish_again(&j->state, &j->out);
+        return j->status == STATUS_OK;
+    }
+    return start(j) && mix_all(j) && finish(j);
+}
+
+int job_run(const conf *c, int *stop)
 {
     job j = {.conf = c, .out = {.fd = -1}};
     mix_source *of = calloc(c->n, sizeof *of);
-    int status;
 
     if (of == NULL)
         return message_memory();
     mix_begin(&j.mix, of, c->weights, c->n);
-    if (open_all(&j) && mix_all(&j)) {
-        status = finish(&j);
-    } else {
-        status = j.status != STATUS_OK ? j.status : j.in.status;
+    if (!run(&j))
         records_abandon(&j.out);
-    }
+    else if (c->verbose && j.stop == 0)
+        report(&j);
+    *stop = j.stop;
+    state_close(&j.state);
     file_set_free(&j.set);
     records_free(&j.out);
     sources_close(&j.in);
     free(of);
-    return status;
+    return j.status != STATUS_OK ? j.status : j.in.status;
 }

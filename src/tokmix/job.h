@@ -9,7 +9,10 @@
 
 #include "tokmix/conf.h"
 
-/* Mixes; an exit status, after a message if it is not STATUS_OK. */
-int job_run(const conf *c);
+/*
+ * Mixes; an exit status, after a message if it is not STATUS_OK.  *stop becomes
+ * the signal that ended the job, by which the process is to end, or stays 0.
+ */
+int job_run(const conf *c, int *stop);
 
 #endif

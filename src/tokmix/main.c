@@ -6,6 +6,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/signals.h"
 #include "tokmix/conf.h"
 #include "tokmix/job.h"
 
@@ -14,6 +15,7 @@ int main(int argc, char **argv)
     conf c = conf_defaults;
     option_outcome outcome;
     int first;
+    int stop = 0;
     int status;
 
     files_init();
@@ -22,9 +24,13 @@ int main(int argc, char **argv)
     if (outcome != OPTION_RUN)
         return option_status(outcome);
     message_quiet(c.quiet);
-    status = conf_sources(&c, argv + first, argc - first);
+    status = conf_check(&c);
     if (status == STATUS_OK)
-        status = job_run(&c);
+        status = conf_sources(&c, argv + first, argc - first);
+    if (status == STATUS_OK)
+        status = job_run(&c, &stop);
     conf_free(&c);
+    if (stop != 0)
+        signals_die(stop);
     return status;
 }

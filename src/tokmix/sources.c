@@ -6,8 +6,11 @@
 
 #include "tokmix/sources.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -58,6 +61,7 @@ static bool open_one(sources *s, source *one, const conf *c)
         return false;
     if (one == s->of)
         s->schema = *schema;
+    one->place = ps_token_reader_mark(one->reader);
     if (ps_schema_compare(schema, &s->schema, &err) == PS_OK)
         return true;
     message_error("%s: cannot be mixed with %s: %s",
@@ -67,8 +71,7 @@ static bool open_one(sources *s, source *one, const conf *c)
     return false;
 }
 
-bool sources_open(sources *s, const conf *c, ps_wait_hook *hook,
-                  void *context)
+bool sources_open(sources *s, const conf *c)
 {
     *s = (sources){.of = calloc(c->n, sizeof *s->of)};
     if (s->of == NULL) {
@@ -76,15 +79,19 @@ bool sources_open(sources *s, const conf *c, ps_wait_hook *hook,
         return false;
     }
     for (uint32_t i = 0; i < c->n; i++) {
-        s->of[s->n] = (source){.name = c->names[i], .fd = -1};
+        s->of[s->n] = (source){
+            .name = c->names[i], .fd = -1, .bytes = PS_UNKNOWN};
         if (!open_one(s, &s->of[s->n++], c))
             return false;
     }
     s->n_left = s->n;
-    /* Only now is there something to do before a wait. */
+    return true;
+}
+
+void sources_on_wait(sources *s, ps_wait_hook *hook, void *context)
+{
     for (uint32_t i = 0; i < s->n; i++)
         ps_token_reader_on_wait(s->of[i].reader, hook, context);
-    return true;
 }
 
 /* ---------------------------------------------------------------------
@@ -99,8 +106,9 @@ source_state sources_look(sources *s, uint32_t i)
 
     if (one->ready)
         return SOURCE_READY;
+    one->place = ps_token_reader_mark(one->reader);
     r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
-    one->ready = r == PS_OK;
+    one->ready = one->held = r == PS_OK;
     if (r == PS_OK)
         return SOURCE_READY;
     if (r != PS_END) {
@@ -117,6 +125,9 @@ source_state sources_look(sources *s, uint32_t i)
     }
     s->n_left -= !one->ended;
     one->ended = true;
+    if (!files_is(FILES_REGULAR, one->fd) ||
+        !files_place(one->fd, &one->bytes))
+        one->bytes = PS_UNKNOWN;
     return SOURCE_ENDED;
 }
 
@@ -141,8 +152,57 @@ bool sources_repeat(sources *s, uint32_t i)
         return false;
     }
     one->repeats = true;
-    return ps_token_reader_append(one->reader, one->fd, &err) == PS_OK ||
-           fail(s, one, &err);
+    if (ps_token_reader_append(one->reader, one->fd, &err) != PS_OK)
+        return fail(s, one, &err);
+    one->place = ps_token_reader_mark(one->reader);
+    return true;
+}
+
+/* ---------------------------------------------------------------------
+ * Gone on with
+ */
+
+uint64_t sources_hash(const source *one)
+{
+    return one->held ? XXH3_64bits_withSeed(one->next.payload,
+                                            one->next.payload_bytes,
+                                            one->next.n_tok)
+                     : 0;
+}
+
+bool sources_resume(sources *s, uint32_t i, uint64_t hash)
+{
+    source *one = &s->of[i];
+    ps_error err;
+    ps_result r = ps_token_reader_seek(one->reader, &one->place, &err);
+
+    if (r == PS_OK && one->held)
+        r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
+    if (r != PS_OK && r != PS_END)
+        return fail(s, one, &err);
+    if (r == PS_OK && sources_hash(one) == hash)
+        return true;
+    message_error("%s: is not what it was when the state was saved: its "
+                  "record at byte %" PRIu64 " is another one",
+                  files_input_name(one->name), one->place.offset);
+    s->status = STATUS_DATA;
+    return false;
+}
+
+bool sources_has_size(sources *s, uint32_t i)
+{
+    const source *one = &s->of[i];
+    struct stat st;
+
+    if (!one->ended || one->bytes == PS_UNKNOWN || fstat(one->fd, &st) != 0 ||
+        !S_ISREG(st.st_mode) || (uint64_t)st.st_size == one->bytes)
+        return true;
+    message_error("%s: had %" PRIu64 " bytes when it was read to its end, and "
+                  "has %" PRIu64,
+                  files_input_name(one->name), one->bytes,
+                  (uint64_t)st.st_size);
+    s->status = STATUS_DATA;
+    return false;
 }
 
 uint32_t sources_unread(sources *s)

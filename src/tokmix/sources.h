@@ -20,10 +20,14 @@ typedef struct source {
     uint64_t start; /* of a regular file: where it began to be read */
     ps_sequence next;
     bool ready;  /* `next` is there */
+    bool held;   /* it is, or was taken and is still in memory */
     bool ended;  /* its stream has, now or before it was read again */
     bool repeats; /* it begins again, and has given nothing since */
     uint64_t sequences; /* that were taken, */
     uint64_t tokens;    /* and theirs */
+    uint64_t bytes;     /* of a regular file that has ended, or PS_UNKNOWN */
+    ps_token_mark place; /* before `next`, if that is held; else where to
+                            look for it */
 } source;
 
 typedef struct sources {
@@ -34,12 +38,14 @@ typedef struct sources {
     int status;       /* of a failure, which was told; else STATUS_OK */
 } sources;
 
+/* Opens all, whose schemas must agree.  False after a message. */
+bool sources_open(sources *s, const conf *c);
+
 /*
- * Opens all, whose schemas must agree.  `hook` is called before a wait for
- * input; if it fails, it has told why.  False after a message.
+ * From now on `hook` is called before a wait for input; if it fails, it has
+ * told why, or a signal ends the job.
  */
-bool sources_open(sources *s, const conf *c, ps_wait_hook *hook,
-                  void *context);
+void sources_on_wait(sources *s, ps_wait_hook *hook, void *context);
 
 typedef enum source_state { SOURCE_READY, SOURCE_ENDED, SOURCE_FAILED }
     source_state;
@@ -52,6 +58,20 @@ void sources_take(sources *s, uint32_t i);
 
 /* Begins again with a source that has ended.  False after a message. */
 bool sources_repeat(sources *s, uint32_t i);
+
+/* What tells the record at `place` from others; 0 if none is held. */
+uint64_t sources_hash(const source *one);
+
+/*
+ * Goes to where an earlier job was with a source that was just opened: to
+ * `place`, and behind the record that it held, which must have this hash.  All
+ * members but `next` are set.  A source that gives no more is left as it is.
+ * False after a message.
+ */
+bool sources_resume(sources *s, uint32_t i, uint64_t hash);
+
+/* Whether a file that has ended still has its size; false after a message. */
+bool sources_has_size(sources *s, uint32_t i);
 
 /* How many are known to have more, or may have. */
 uint32_t sources_unread(sources *s);

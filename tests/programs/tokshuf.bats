@@ -186,6 +186,27 @@ ids() {
     tokshuf --no-shuffle -T none a.tok | cmp - a.tok
 }
 
+@test "a killed job leaves its new output, which the next one writes over" {
+    some
+    mkdir tmp
+    echo old >out
+    mkfifo in
+    tokshuf -M 64Ki -T tmp -o out in &
+    exec 4>in
+    # More than there is room for in the memory.
+    head -c 100000 a.tok >&4
+    eventually test -e out.new
+    kill -9 $!
+    wait $! 2>/dev/null || :
+    exec 4>&-
+    [ "$(echo *)" = 'a.tok in out out.new tmp' ]
+    [ -z "$(ls -A tmp)" ]
+    [ "$(cat out)" = old ]
+    tokshuf -M 64Ki -o out a.tok
+    absent out.new
+    tokshuf a.tok | cmp - out
+}
+
 @test "temporary files where none can be without a name" {
     skip_if_sanitized
     local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so

@@ -1,0 +1,499 @@
+/*
+ * state.c - the state of a mix, kept in a file.
+ *
+ * It is a magic, numbers of 64 bits, and XXH3-64 of all before: first what
+ * concerns the mix as a whole, then for each source the same.  What follows
+ * from other numbers is not in it.  A state that is read is untrusted: each
+ * number is checked before it is used.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokmix/state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/state_file.h"
+#include "common/bytes.h"
+
+#define MAGIC "\x89MIX\r\n\x1a\n"
+#define STATE_VERSION 1
+
+/* The numbers of the mix, */
+enum {
+    THE_VERSION,
+    THE_COUNT, /* of sources */
+    THE_UNIT,  /* conf.by_sequences */
+    THE_STOP,
+    THE_CHANNEL, /* whether there is one that tells the source */
+    THE_FRAMING, /* whether the sources are framed, */
+    THE_TYPE,    /* and the type of their tokens */
+    THE_END,     /* whether the mix has ended */
+    THE_OFFSET,  /* bytes of the output, and its digest */
+    THE_DIGEST,
+    THE_BASE, /* where the output begins in its file */
+    THE_SAMPLES,
+    THE_NUMBERS
+};
+
+/* and those of a source. */
+enum {
+    ITS_WEIGHT,
+    ITS_FLAGS,
+    ITS_SEQUENCES,
+    ITS_TOKENS,
+    ITS_TAKEN, /* mix_source.taken */
+    ITS_BYTES,
+    ITS_OFFSET, /* of source.place, here and below */
+    ITS_STREAM_SEQUENCES,
+    ITS_STREAM_TOKENS,
+    ITS_DIGEST,
+    ITS_HASH, /* of the record there */
+    ITS_NUMBERS
+};
+
+enum { FLAG_READY = 1, FLAG_HELD = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
+
+/* Bytes of a state; there is more in the memory for each source already. */
+static size_t state_bytes(uint32_t n)
+{
+    return 8 * (1 + THE_NUMBERS + (size_t)n * ITS_NUMBERS + 1);
+}
+
+static size_t place_of(uint32_t i, int number)
+{
+    return 8 * (1 + THE_NUMBERS + (size_t)i * ITS_NUMBERS +
+                (size_t)number);
+}
+
+static uint64_t the(const state *s, int number)
+{
+    return load_u64(s->bytes + 8 * (1 + (size_t)number));
+}
+
+static uint64_t its(const state *s, uint32_t i, int number)
+{
+    return load_u64(s->bytes + place_of(i, number));
+}
+
+static int damaged(const state *s)
+{
+    message_error("%s: the state is damaged", message_name(s->file.name));
+    return STATUS_DATA;
+}
+
+/* ---------------------------------------------------------------------
+ * Read
+ */
+
+/* Whether a file may be a state, by what it begins with. */
+static bool is_state(const unsigned char *bytes, size_t n)
+{
+    return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
+}
+
+/* Checks the whole state, but for what its numbers say. */
+static int check_state(const state *s)
+{
+    const char *name = message_name(s->file.name);
+
+    if (!is_state(s->bytes, s->n_bytes)) {
+        message_error("%s: this is not a saved state of tokmix", name);
+        return STATUS_DATA;
+    }
+    if (s->n_bytes < state_bytes(1)) {
+        message_error("%s: the state is cut", name);
+        return STATUS_DATA;
+    }
+    if (load_u64(s->bytes + s->n_bytes - 8) !=
+        XXH3_64bits(s->bytes, s->n_bytes - 8))
+        return damaged(s);
+    if (the(s, THE_VERSION) != STATE_VERSION) {
+        message_error("%s: the state is of version %" PRIu64
+                      ", this program knows %d",
+                      name, the(s, THE_VERSION), STATE_VERSION);
+        return STATUS_DATA;
+    }
+    if (the(s, THE_COUNT) > UINT32_MAX ||
+        s->n_bytes != state_bytes((uint32_t)the(s, THE_COUNT)))
+        return damaged(s);
+    return STATUS_OK;
+}
+
+/* Weights are the least whole numbers, so equal ratios are equal numbers. */
+static int compare_weights(const state *s)
+{
+    const conf *c = s->conf;
+    uint64_t then = 0;
+    uint64_t now = 0;
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        then += its(s, i, ITS_WEIGHT);
+        now += c->weights[i];
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (its(s, i, ITS_WEIGHT) == c->weights[i])
+            continue;
+        message_error("%s: the state was saved with a weight of %" PRIu64
+                      "/%" PRIu64 " for %s, not %" PRIu64 "/%" PRIu64,
+                      message_name(s->file.name), its(s, i, ITS_WEIGHT), then,
+                      files_input_name(c->names[i]), c->weights[i], now);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+static int compare_options(const state *s)
+{
+    const conf *c = s->conf;
+    const state_file_option options[] = {
+        {"a source count of ", the(s, THE_COUNT), c->n, {NULL}},
+        {"--by=", the(s, THE_UNIT), c->by_sequences, {"tokens", "sequences"}},
+        {"--stop=", the(s, THE_STOP), c->stop, {"first", "longest", "repeat"}},
+        {"", the(s, THE_CHANNEL), c->channel.name[0] != '\0',
+         {"no --channel", "--channel"}},
+    };
+    int status = state_file_compare(s->file.name, options,
+                                    sizeof options / sizeof options[0]);
+
+    return status == STATUS_OK ? compare_weights(s) : status;
+}
+
+int state_open(state *s, const conf *c)
+{
+    const state_file_options options = {
+        .name = c->state,
+        .resume = c->resume,
+        .max = STATE_FILE_MAX,
+        .is_ours = is_state,
+        .uses = {{"the output", &c->output, 1, STDOUT_FILENO},
+                 {"a source", c->names, (int)c->n, STDIN_FILENO}}};
+    int status;
+
+    *s = (state){.conf = c, .file = {.folder = -1, .next = -1},
+                 .output = {.fd = -1}};
+    if (c->state == NULL)
+        return STATUS_OK;
+    status = state_file_open(&s->file, &options, &s->bytes, &s->n_bytes);
+    if (status != STATUS_OK || s->bytes == NULL)
+        return status;
+    status = check_state(s);
+    if (status == STATUS_OK)
+        status = compare_options(s);
+    if (status != STATUS_OK)
+        return status;
+    if (the(s, THE_OFFSET) > 0)
+        s->place = (ps_token_mark){.offset = the(s, THE_OFFSET),
+                                   .digest = the(s, THE_DIGEST)};
+    s->mark = (output_check_mark){.known = true,
+                                  .base = the(s, THE_BASE),
+                                  .hash = the(s, THE_SAMPLES)};
+    s->ended = the(s, THE_END) != 0;
+    /* Before the first byte there is nothing to go on from. */
+    s->goes_on = !s->ended && s->place.offset > 0;
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * The output
+ */
+
+/* Whether the output of a state that says nothing of it may begin so. */
+static bool is_framed_start(const unsigned char *bytes, size_t n)
+{
+    return memcmp(bytes, "\x89TOK\r\n\x1a\n", n) == 0;
+}
+
+static bool is_raw_start(const unsigned char *bytes, size_t n)
+{
+    return ps_recognize(bytes, n) == NULL &&
+           (n < 4 || load_u32(bytes) <= PS_MAX_SEQUENCE_BYTES / 2);
+}
+
+int state_open_output(state *s, int *fd)
+{
+    const conf *c = s->conf;
+    const bool framed = s->bytes != NULL && (the(s, THE_FRAMING) != 0 ||
+                                             the(s, THE_CHANNEL) != 0);
+    int status = STATUS_OK;
+
+    *fd = -1;
+    if (!files_spare_inputs(c->output, c->names, (int)c->n))
+        return STATUS_FAILURE;
+    if (s->bytes != NULL && (s->ended || s->goes_on ||
+                             !output_check_is_gone(c->output, &s->mark))) {
+        status = output_check_reopen(&s->output, c->output, -1, fd, &s->mark,
+                                     s->place.offset);
+        return status == STATUS_OK && s->place.offset == 0
+                   ? output_check_start(&s->output, *fd,
+                                        framed ? is_framed_start
+                                               : is_raw_start)
+                   : status;
+    }
+    if (c->resume && s->bytes == NULL)
+        status = state_file_spares(c->state, c->output);
+    if (status != STATUS_OK)
+        return status;
+    *fd = files_open_output_alone(c->output, -1);
+    return *fd < 0 ? STATUS_FAILURE
+                   : output_check_begin(&s->output, c->output, *fd);
+}
+
+/* The header of the output tells of what kind the records of the state are. */
+static int compare_schema(const state *s, const ps_schema *schema)
+{
+    ps_token_reader *reader = NULL;
+    ps_error err;
+    ps_result r;
+
+    if (!schema->framed || s->place.offset == 0)
+        return STATUS_OK;
+    if (lseek(s->output.fd, (off_t)s->output.base, SEEK_SET) == -1) {
+        message_errno("%s", files_output_name(s->conf->output));
+        return STATUS_FAILURE;
+    }
+    r = ps_token_reader_open(&reader, s->output.fd, schema->token_type, NULL,
+                             &err);
+    if (r != PS_OK)
+        return message_failure(files_output_name(s->conf->output), &err);
+    r = ps_schema_compare(ps_token_reader_schema(reader), schema, &err);
+    ps_token_reader_free(reader);
+    if (r == PS_OK)
+        return STATUS_OK;
+    message_error("%s: the state is of other token records: %s",
+                  message_name(s->file.name), err.text);
+    return STATUS_USAGE;
+}
+
+/* ---------------------------------------------------------------------
+ * Restored
+ */
+
+/* Loads what is known of a source; false if it contradicts itself. */
+static bool load_source(const state *s, uint32_t i, source *one,
+                        mix_source *share)
+{
+    const uint64_t flags = its(s, i, ITS_FLAGS);
+    const conf *c = s->conf;
+
+    one->ready = (flags & FLAG_READY) != 0;
+    one->held = (flags & FLAG_HELD) != 0;
+    one->ended = (flags & FLAG_ENDED) != 0;
+    one->repeats = (flags & FLAG_REPEATS) != 0;
+    one->sequences = its(s, i, ITS_SEQUENCES);
+    one->tokens = its(s, i, ITS_TOKENS);
+    one->bytes = its(s, i, ITS_BYTES);
+    one->place = (ps_token_mark){
+        .id = one->sequences - (one->held && !one->ready),
+        .offset = its(s, i, ITS_OFFSET),
+        .sequences = its(s, i, ITS_STREAM_SEQUENCES),
+        .tokens = its(s, i, ITS_STREAM_TOKENS),
+        .digest = its(s, i, ITS_DIGEST)};
+    share->taken = its(s, i, ITS_TAKEN);
+    share->left = one->ended && c->stop == STOP_LONGEST;
+    return flags < 2 * FLAG_REPEATS && (one->held || !one->ready) &&
+           (one->sequences > 0 || one->ready || !one->held) &&
+           share->taken <= (c->by_sequences ? one->sequences : one->tokens) &&
+           (!share->left || share->taken == 0);
+}
+
+/*
+ * Loads all sources.  Each of their sequences is in the output, whose length
+ * was compared with its file: so their numbers are too small for sums to
+ * overflow.
+ */
+static int load_sources(state *s, sources *in, mix *m)
+{
+    const uint64_t max_tokens = s->place.offset / 2;
+
+    in->n_left = 0;
+    m->weight = m->taken = 0;
+    for (uint32_t i = 0; i < in->n; i++) {
+        const source *one = &in->of[i];
+
+        if (!load_source(s, i, &in->of[i], &m->sources[i]) ||
+            one->tokens > max_tokens - s->place.tokens ||
+            one->sequences > one->tokens)
+            return damaged(s);
+        s->place.tokens += one->tokens;
+        s->place.sequences += one->sequences;
+        in->n_left += !one->ended;
+        m->weight += m->sources[i].left ? 0 : m->sources[i].weight;
+        m->taken += m->sources[i].taken;
+    }
+    s->place.id = s->place.sequences;
+    return in->n_left > 0 || s->ended ? STATUS_OK : damaged(s);
+}
+
+int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
+{
+    const state_file_option options[] = {
+        {"sources that are ", s->bytes == NULL ? 0 : the(s, THE_FRAMING),
+         in->schema.framed, {"raw", "framed"}},
+        {"tokens of type ", s->bytes == NULL ? 0 : the(s, THE_TYPE) - PS_U16,
+         (uint64_t)in->schema.token_type - PS_U16, {"u16", "u32"}},
+    };
+    int status;
+
+    if (s->bytes == NULL)
+        return STATUS_OK;
+    status = state_file_compare(s->file.name, options,
+                                sizeof options / sizeof options[0]);
+    if (status == STATUS_OK)
+        status = compare_schema(s, schema);
+    if (status != STATUS_OK || (!s->goes_on && !s->ended))
+        return status;
+    status = load_sources(s, in, m);
+    for (uint32_t i = 0; status == STATUS_OK && i < in->n; i++)
+        if (!sources_has_size(in, i) ||
+            (s->goes_on && !m->sources[i].left &&
+             !sources_resume(in, i, its(s, i, ITS_HASH))))
+            status = in->status;
+    return status;
+}
+
+/* ---------------------------------------------------------------------
+ * Saved
+ */
+
+static void store_sources(unsigned char *bytes, const sources *in,
+                          const mix *m)
+{
+    for (uint32_t i = 0; i < in->n; i++) {
+        const source *one = &in->of[i];
+        const uint64_t numbers[ITS_NUMBERS] = {
+            [ITS_WEIGHT] = m->sources[i].weight,
+            [ITS_FLAGS] = (one->ready ? FLAG_READY : 0U) |
+                          (one->held ? FLAG_HELD : 0U) |
+                          (one->ended ? FLAG_ENDED : 0U) |
+                          (one->repeats ? FLAG_REPEATS : 0U),
+            [ITS_SEQUENCES] = one->sequences,
+            [ITS_TOKENS] = one->tokens,
+            [ITS_TAKEN] = m->sources[i].taken,
+            [ITS_BYTES] = one->bytes,
+            [ITS_OFFSET] = one->place.offset,
+            [ITS_STREAM_SEQUENCES] = one->place.sequences,
+            [ITS_STREAM_TOKENS] = one->place.tokens,
+            [ITS_DIGEST] = one->place.digest,
+            [ITS_HASH] = sources_hash(one)};
+
+        for (int k = 0; k < ITS_NUMBERS; k++)
+            store_u64(bytes + place_of(i, k), numbers[k]);
+    }
+}
+
+/* Writes the state of an output that is on the disk up to s->place. */
+static int write_state(state *s, const sources *in, const mix *m, bool ended)
+{
+    const conf *c = s->conf;
+    const uint64_t numbers[THE_NUMBERS] = {
+        [THE_VERSION] = STATE_VERSION,
+        [THE_COUNT] = in->n,
+        [THE_UNIT] = c->by_sequences,
+        [THE_STOP] = c->stop,
+        [THE_CHANNEL] = c->channel.name[0] != '\0',
+        [THE_FRAMING] = in->schema.framed,
+        [THE_TYPE] = in->schema.token_type,
+        [THE_END] = ended,
+        [THE_OFFSET] = s->place.offset,
+        [THE_DIGEST] = s->place.digest,
+        [THE_BASE] = s->mark.base,
+        [THE_SAMPLES] = s->mark.hash};
+    const size_t n = state_bytes(in->n);
+    unsigned char *bytes = malloc(n);
+    bool written;
+
+    if (bytes == NULL)
+        return message_memory();
+    memcpy(bytes, MAGIC, 8);
+    for (int k = 0; k < THE_NUMBERS; k++)
+        store_u64(bytes + 8 * (1 + (size_t)k), numbers[k]);
+    store_sources(bytes, in, m);
+    store_u64(bytes + n - 8, XXH3_64bits(bytes, n - 8));
+    written = atomic_file_write(&s->file, bytes, n);
+    free(bytes);
+    return written ? STATUS_OK : STATUS_FAILURE;
+}
+
+static void start_count(state *s)
+{
+    s->left = s->conf->state_every == 0 ? STATE_FILE_EVERY
+                                        : s->conf->state_every;
+}
+
+bool state_is_due(state *s, uint64_t bytes)
+{
+    const uint64_t n = s->conf->state_every == 0 ? bytes : 1;
+
+    if (s->conf->state == NULL)
+        return false;
+    s->left -= n < s->left ? n : s->left;
+    return s->left == 0;
+}
+
+int state_start(state *s, records *out, const sources *in, const mix *m)
+{
+    int status;
+
+    start_count(s);
+    if (s->bytes != NULL) {
+        status = output_check_cut(&s->output, out->fd, s->place.offset);
+        return status == STATUS_OK ? records_resume(out, &s->place) : status;
+    }
+    status = output_check_take(&s->output, 0, 0, &s->mark);
+    if (status == STATUS_OK)
+        status = write_state(s, in, m, false);
+    return status == STATUS_OK ? records_start(out) : status;
+}
+
+int state_save(state *s, records *out, const sources *in, const mix *m,
+               bool ended)
+{
+    uint64_t length;
+    int status = records_flush(out);
+
+    if (status != STATUS_OK)
+        return status;
+    start_count(s);
+    s->place = ps_token_writer_mark(out->writer);
+    status = output_check_take(&s->output, s->place.offset, 0, &s->mark);
+    if (status != STATUS_OK)
+        return status;
+    /* A state is only as good as the output that it is of. */
+    return files_sync(out->fd, out->name) &&
+                   output_check_length(&s->output, out->fd, &length) &&
+                   output_check_has(&s->output, out->fd, length,
+                                    s->place.offset)
+               ? write_state(s, in, m, ended)
+               : STATUS_FAILURE;
+}
+
+int state_finish_again(state *s, records *out)
+{
+    int status;
+
+    if (!files_has_length(out->fd, out->name,
+                          s->output.base + s->place.offset))
+        return STATUS_FAILURE;
+    if (s->conf->verbose)
+        message_note("%s: the mix has ended, there is nothing left to do",
+                     message_name(s->file.name));
+    out->figures.sequences = s->place.sequences;
+    out->figures.tokens = s->place.tokens;
+    status = output_check_go_to_end(&s->output, out->fd, s->place.offset);
+    return status == STATUS_OK ? records_close(out) : status;
+}
+
+void state_close(state *s)
+{
+    output_check_close(&s->output);
+    atomic_file_close(&s->file);
+    free(s->bytes);
+    s->bytes = NULL;
+}

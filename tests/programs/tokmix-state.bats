@@ -1,0 +1,210 @@
+#!/usr/bin/env bats
+# tokmix-state.bats - tokmix --state, stopped in any way at any instant, goes
+# on where it was: the output is byte for byte that of an undisturbed job.
+#
+# tests/support/tokmix-state.py does most of it; crash.bats cuts the power, and
+# faults.bats lets calls fail.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# checks CHECK [ARGUMENT]
+checks() {
+    skip_without python3
+    support tokmix-state.py "$@"
+}
+
+# three [raw]: a.tok, b.tok and c.tok, and `wanted`, the mix of them by mixing.
+three() {
+    local name seed=1 option=--quiet
+    [ "${1-}" != raw ] || option=--raw
+    for name in a b c; do
+        { seq -s ' ' 20; draw 200 20 60000 $((seed++)) 3; } |
+            tokcat --from=ids $option >$name.tok
+    done
+    tokmix -q --stop=longest 3=a.tok 1=b.tok 1=c.tok -o wanted
+}
+
+# mixing A B C OPTION...
+mixing() {
+    tokmix -q --stop=longest --state=s --resume "3=$1" "1=$2" "1=$3" "${@:4}"
+}
+
+# half FILE...: `mixing` with them comes half way.
+half() {
+    (
+        ulimit -f 4
+        is 1 'tokmix: out: cannot write: File too large' \
+            mixing "$@" --state-every=7 -o out
+    )
+    [ -s s ]
+}
+
+@test "killed at entries of a log of what it does" {
+    skip_if_sanitized
+    module=${abs_top_builddir:?}/tests/support/.libs/write-log.so
+    [ -e "$module" ] || skip "no shared libraries were built"
+    checks killed "$module"
+}
+
+@test "stopped by a full disk again and again" {
+    checks full
+}
+
+@test "told to end, or killed, while it waits" {
+    checks signals
+}
+
+@test "a state of other options is refused" {
+    checks options
+}
+
+@test "sources that are not what they were are refused" {
+    checks changed
+    checks ended
+}
+
+@test "a state that is damaged at any byte is refused" {
+    checks damaged
+}
+
+@test "an output that is not what it was is refused" {
+    checks outputs
+}
+
+@test "pipes and compressed sources are read again" {
+    three
+    skip_without zstd
+    zstd -q b.tok
+    half a.tok b.tok.zst <(cat c.tok)
+    mixing <(cat a.tok) - c.tok -o out <b.tok.zst
+    cmp wanted out
+}
+
+@test "what is before the output of the job stays" {
+    three
+    echo before >out
+    cat out wanted >both
+    # shellcheck disable=SC2016 # it is for the other shell
+    run -1 bash -c 'ulimit -f 4
+        tokmix -q --stop=longest --state=s --state-every=7 "$@" >>out' - \
+        3=a.tok 1=b.tok 1=c.tok
+    [ -s s ]
+    mixing a.tok b.tok c.tok >>out
+    cmp both out
+    mixing a.tok b.tok c.tok >>out
+    cmp both out
+}
+
+@test "a job that was stopped before its first sequence begins again" {
+    local kind bytes
+    for kind in framed raw; do
+        rm -f ./*
+        three "$kind"
+        bytes=136 # the header
+        [ $kind = framed ] || bytes=8
+        mkfifo in
+        tokmix -q --stop=longest --state=s -o out 3=in 1=b.tok 1=c.tok &
+        exec 4>in
+        head -c $bytes a.tok >&4
+        eventually test -s s
+        kill -9 $!
+        wait $! 2>/dev/null || :
+        exec 4>&-
+        # What another job wrote is not cut.
+        cp out out.before
+        cp /bin/sh out
+        is 1 'tokmix: out: is not the output of the job of the state' \
+            mixing a.tok b.tok c.tok -o out
+        cmp out /bin/sh
+        # Nor need the name have outlived a power cut.
+        rm out
+        cp s s.before
+        mixing a.tok b.tok c.tok -o out
+        cmp wanted out
+        mv s.before s
+        mv out.before out
+        mixing a.tok b.tok c.tok -o out
+        cmp wanted out
+    done
+}
+
+@test "a state behind a link stays there" {
+    three
+    mkdir far
+    ln -s far/s s
+    half a.tok b.tok c.tok
+    [ -L s ]
+    [ -s far/s ]
+    absent s.new far/s.new
+    mixing a.tok b.tok c.tok -o out
+    [ -L s ]
+    cmp wanted out
+    is 0 'tokmix: s: the mix has ended, there is nothing left to do
+tokmix: a.tok: 201 sequences, '"$(tokens a.tok)"' tokens, share '"$(share a)"'
+tokmix: b.tok: 201 sequences, '"$(tokens b.tok)"' tokens, share '"$(share b)"'
+tokmix: c.tok: 201 sequences, '"$(tokens c.tok)"' tokens, share '"$(share c)" \
+        mixing a.tok b.tok c.tok -v -o out
+}
+
+tokens() {
+    number "$1" $(($(size "$1") - 16)) 8
+}
+
+# share NAME: that of its tokens, of that of its weight.
+share() {
+    awk -v own="$(tokens "$1.tok")" -v all="$(tokens wanted)" \
+        -v weight="$([ "$1" = a ] && echo 0.6 || echo 0.2)" \
+        'BEGIN { printf "%.4f of %.4f", own / all, weight }'
+}
+
+@test "the state is no other file of the job, and one job keeps it" {
+    three
+    # shellcheck disable=SC2034 # bad_option takes it
+    program=tokmix
+    operands=("1=a.tok" "1=b.tok")
+    bad_option '--state=col: col is the output as well' --state=col -o col
+    bad_option '--state=col: col.new is the output as well' --state=col \
+        -o col.new
+    bad_option '--state=a.tok: a.tok is a source as well' --state=a.tok \
+        --resume -o out
+    bad_option '--state=s.new: a name that ends in .new is for a state that '\
+'is not whole yet' --state=s.new -o out
+    bad_option '--state=: must be the name of a file' --state=
+    bad_option '--resume and --state-every need --state=FILE' --resume
+    bad_option '--resume and --state-every need --state=FILE' --state-every=3
+    bad_option '--state-every=0: must be a number of sequences from 1' \
+        --state-every=0
+    absent col col.new out s s.new
+    mkfifo in
+    mixing in b.tok c.tok -o out &
+    exec 4>in
+    head -c 400 a.tok >&4
+    eventually test -s s
+    is 1 'tokmix: s: another job keeps its state there' \
+        mixing a.tok b.tok c.tok -o out
+    is 1 'tokmix: out: another job is writing it' \
+        tokmix -q --state=other -o out 1=a.tok
+    tail -c +401 a.tok >&4
+    exec 4>&-
+    wait
+    cmp wanted out
+}
+
+@test "a mix goes on in a regular file only" {
+    three
+    # shellcheck disable=SC2034 # bad_option takes them
+    program=tokmix operands=("1=a.tok")
+    bad_option '--state: a mix can only be gone on with in a regular file, '\
+'and /dev/full is none' --state=s -o /dev/full
+    mkfifo fifo
+    bad_option '--state: a mix can only be gone on with in a regular file, '\
+'and fifo is none' --state=s -o fifo
+    is 1 'tokmix: c.tok: is an input as well' \
+        mixing a.tok b.tok c.tok -o c.tok
+    absent s s.new
+    is 1 'tokmix: none/s: No such file or directory' \
+        tokmix --state=none/s -o out 1=a.tok
+    absent out
+}

@@ -1,0 +1,377 @@
+"""tokmix-state.py - checks tokmix --state, for tokmix-state.bats.
+
+    tokmix-state.py CHECK [ARGUMENT]
+
+calls a function below in the working directory; it prints nothing and exits
+with 0, or fails with a traceback.
+
+SPDX-License-Identifier: MIT
+"""
+
+import array
+import fcntl
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+from packformat import Schema, hash_of
+
+SECONDS = 600  # nothing may take longer
+
+# Framed or raw sources, and a mix of them.
+MIXES = [
+    (True, ["--stop=first", "3=a", "1=b", ".5=c"]),
+    (True, ["--stop=longest", "3=a", "1=b", ".5=c"]),
+    (True, ["--stop=repeat", "1=a", "4=b", "2=c"]),
+    (True, ["--stop=repeat", "--by=sequences", "--channel=s", "9=a", "1=b",
+            "2=c"]),
+    (False, ["--stop=longest", "-tu32", "1=a", "1=b", "5=c"]),
+    (False, ["--stop=repeat", "-tu32", "--channel=s:u16", "2=a", "7=b", "1=c"]),
+]
+
+
+# Of three sources.
+STATE_BYTES = 8 * (1 + 12 + 3 * 11 + 1)
+
+
+def write(name, data):
+    with open(name, "wb") as file:
+        file.write(data)
+
+
+def read(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def draw(seed, framed, count, width=4, channels=()):
+    """A source whose every token is its own."""
+    rng = random.Random(seed)
+    tokens = [[struct.pack("<I", seed << 24 | k << 8 | i)[:width]
+               for i in range(rng.choice([1, 2, 3, 40]))]
+              for k in range(count)]
+    return Schema(width, framed, channels).stream(
+        [[b"".join(one)] + [bytes(len(one)) for _ in channels]
+         for one in tokens])
+
+
+def sources(framed):
+    """Files a, b and c."""
+    for name, seed, count in (("a", 1, 24), ("b", 2, 19), ("c", 3, 15)):
+        write(name, draw(seed, framed, count))
+
+
+def tokmix(*options, status=0, told=None, **how):
+    """Runs it; gives what it says."""
+    done = subprocess.run(["tokmix", "-q", *options], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=SECONDS, check=False,
+                          **how)
+    text = done.stderr.decode()
+    assert done.returncode == status, (options, done.returncode, text)
+    if status == 0:
+        assert text == "", (options, text)
+    elif status > 0:
+        assert text.startswith("tokmix: ") and (told or "") in text, text
+    return done
+
+
+def clean(*names):
+    for name in names or ("s", "s.new", "out"):
+        if os.path.exists(name):
+            os.remove(name)
+
+
+def kept(options, *more):
+    """The same with a state."""
+    return [*more, "--state=s", "--resume", "-o", "out", *options]
+
+
+def ends_whole(options, wanted):
+    """A job that was stopped goes on to what an undisturbed one makes, and
+    then has nothing left to do."""
+    tokmix(*kept(options))
+    assert read("out") == wanted
+    before = read("s")
+    tokmix(*kept(options))
+    assert (read("s"), read("out")) == (before, wanted)
+    assert not os.path.exists("s.new")
+
+
+def killed(module):
+    """SIGKILL at entries of the log of what it does to files, again and
+    again, until the mix has ended."""
+    rng = random.Random(5)
+    for framed, options in MIXES:
+        sources(framed)
+        wanted = tokmix(*options).stdout
+        clean()
+        kills = 0
+        while True:
+            env = dict(os.environ, LD_PRELOAD=module, WRITE_LOG="log",
+                       WRITE_SIGNAL="9",
+                       WRITE_SIGNAL_AT=str(rng.randrange(60)))
+            done = subprocess.run(
+                ["tokmix", "-q", *kept(options, "--state-every=1")], env=env,
+                stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+            assert done.returncode in (0, -9), done
+            if done.returncode == 0:
+                break
+            kills += 1
+        assert kills >= 3, options
+        assert read("out") == wanted, options
+        ends_whole(options, wanted)
+
+
+def full():
+    """There is room for a little more each time."""
+    for framed, options in MIXES:
+        sources(framed)
+        wanted = tokmix(*options).stdout
+        clean()
+        for room in range(STATE_BYTES, len(wanted), len(wanted) // 7):
+            tokmix(*kept(options, "--state-every=%d" % (1 + room % 3)),
+                   status=1, told="cannot write", preexec_fn=limit(room))
+        ends_whole(options, wanted)
+    # Nor is there any for a state.
+    clean()
+    tokmix(*kept(options), status=1, told="s: File too large",
+           preexec_fn=limit(STATE_BYTES - 1))
+    assert not os.path.exists("s") and not os.path.exists("s.new")
+    assert read("out") == b""
+
+
+def limit(size):
+    import resource
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+class Waiting:
+    """A job with a source that is a pipe, which stays open; it has taken all
+    that was written there."""
+
+    def __init__(self, options, data):
+        if not os.path.exists("in"):
+            os.mkfifo("in")
+        self.process = subprocess.Popen(
+            ["tokmix", "-q", *kept(options)], stderr=subprocess.PIPE)
+        self.pipe = os.open("in", os.O_WRONLY)
+        os.write(self.pipe, data)
+        left = array.array("i", [1])
+        end = time.monotonic() + SECONDS
+        while left[0] != 0 or self.state() != "S":
+            assert time.monotonic() < end and self.process.poll() is None
+            fcntl.ioctl(self.pipe, termios.FIONREAD, left)
+
+    def state(self):
+        """Whether it sleeps, though perhaps not for want of input."""
+        with open("/proc/%d/stat" % self.process.pid, "rb") as stat:
+            return stat.read().rsplit(b")", 1)[1].split()[0].decode()
+
+    def end(self, number):
+        self.process.send_signal(number)
+        status = self.process.wait(SECONDS)
+        text = self.process.stderr.read()
+        self.process.stderr.close()
+        os.close(self.pipe)
+        assert (status, text) == (-number, b""), (status, text)
+
+
+def signals():
+    """While it waits for a pipe, it is told to end, or killed; then it goes
+    on with a pipe, and with a file.  A signal that it can catch leaves a state
+    of all that was written."""
+    sources(True)
+    whole = read("a")
+    at = 136 + sum(len(Schema(4, True).record(one))
+                   for one in read_sequences("a")[:9])
+    for stop in "first", "longest":
+        options = ["--stop=" + stop, "--by=sequences", "1=in", "2=b", "1=c"]
+        wanted = tokmix("--stop=" + stop, "--by=sequences", "1=a", "2=b",
+                        "1=c").stdout
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            clean()
+            Waiting(options, whole[:at]).end(number)
+            some = read("out")
+            assert wanted.startswith(some) and len(some) > at
+            if number != signal.SIGKILL:
+                assert not os.path.exists("s.new")
+                assert offset() == len(some)
+            # Once more, from a pipe.
+            Waiting(options, whole[:at + 1]).end(number)
+            assert len(read("out")) >= len(some)
+            os.remove("in")
+            write("in", whole)
+            ends_whole(options, wanted)
+            os.remove("in")
+
+
+def read_sequences(name):
+    from packformat import read_framed
+    return read_framed(read(name))[1]
+
+
+def offset():
+    """Of the output, in the state."""
+    return struct.unpack_from("<Q", read("s"), 8 + 8 * 8)[0]
+
+
+def stopped(options, framed=True):
+    """A job that was stopped half way: s, out, and what it should become."""
+    sources(framed)
+    wanted = tokmix(*options).stdout
+    clean()
+    tokmix(*kept(options, "--state-every=1"), status=1, told="cannot write",
+           preexec_fn=limit(len(wanted) * 6 // 10))
+    assert len(wanted) // 3 < offset() < len(wanted)
+    return wanted
+
+
+def refused(status, told, *options):
+    """What does not fit leaves all as it is."""
+    before = read("s"), read("out")
+    tokmix(*kept(options), status=status, told=told)
+    assert (read("s"), read("out")) == before, options
+    assert not os.path.exists("s.new")
+
+
+def options():
+    """Of another mix."""
+    mix = ["--stop=longest", "3=a", "1=b", ".5=c"]
+    wanted = stopped(mix)
+    long = "--stop=longest"
+    refused(64, "--stop=longest, not first", *mix[1:])
+    refused(64, "--stop=longest, not repeat", "--stop=repeat", *mix[1:])
+    refused(64, "--by=tokens, not sequences", "--by=sequences", *mix)
+    refused(64, "no --channel, not --channel", "--channel=s", *mix)
+    refused(64, "a source count of 3, not 2", *mix[:3])
+    refused(64, "a weight of 2/9 for b, not 3/10", long, "6=a", "3=b",
+            "1=c")
+    tokmix("--state=s", "-o", "out", *mix, status=64,
+           told="s: is there already (--resume goes on from it)")
+    # The same ratio is the same mix.
+    tokmix(*kept([long, "0.60=a", "0.2=b", "0.1=c"]))
+    assert read("out") == wanted
+    # Nor does one that has ended become another one.
+    refused(64, "--by=tokens, not sequences", "--by=sequences", *mix)
+    refused(64, "a weight of 6/9 for a, not 7/10", long, "7=a", "2=b", "1=c")
+
+
+def changed():
+    """Sources that are not what they were."""
+    for framed, options in MIXES:
+        wanted = stopped(options, framed)
+        names = [one[-1] for one in options if one[0] != "-"]
+        for name in names:
+            good = read(name)
+            other = draw(9, framed, 60)
+            write(name, other)
+            refused(65, name + ": ", *options)
+            write(name, good[:len(good) // 9])
+            refused(65, name + ": ", *options)
+            write(name, good)
+        # With the names of others.
+        swapped = [one.replace("=a", "=x").replace("=b", "=a").replace(
+            "=x", "=b") for one in options]
+        refused(65, "", *swapped)
+        # Of another kind.
+        for name in names:
+            os.rename(name, name + ".good")
+            write(name, draw(1, framed, 24, 4, [] if not framed else [
+                ("m", "u8", 1)]) if framed else draw(1, True, 24))
+        refused(64, "other token records" if framed else "raw, not framed",
+                *options)
+        for name in names:
+            os.rename(name + ".good", name)
+        # Names are free.
+        for name in names:
+            os.rename(name, name + name)
+        ends_whole([one if one[0] == "-" else one + one[-1]
+                    for one in options], wanted)
+
+
+def ended():
+    """A file that was read to its end has its size."""
+    options = ["--stop=longest", "3=a", "1=b", ".5=c"]
+    stopped(options)
+    tokmix(*kept(options))
+    good = read("b")
+    write("b", good + good)
+    refused(65, "b: had %d bytes when it was read to its end, and has %d" % (
+        len(good), 2 * len(good)), *options)
+    write("b", good)
+    tokmix(*kept(options))
+
+
+def damaged():
+    """Every byte of a state, and every length; and numbers that lie."""
+    options = ["--stop=repeat", "1=a", "4=b"]
+    wanted = stopped(options)
+    good, out = read("s"), read("out")
+    for at in range(len(good)):
+        bad = bytearray(good)
+        bad[at] ^= 1 << at % 8
+        write("s", bad)
+        refused(65, "s: ", *options)
+    for size in [*range(20), *range(20, len(good), 37), len(good) - 1]:
+        write("s", good[:size])
+        refused(65, "s: ", *options)
+    write("s", good + good)
+    refused(65, "s: ", *options)
+    # With a checksum that is right: nothing crashes, or takes for ever.
+    refusals = 0
+    for at in range(8, len(good) - 8, 8):
+        value, = struct.unpack_from("<Q", good, at)
+        for lie in {0, value + 1, 1 << 63, (1 << 64) - 1}:
+            bad = good[:at] + struct.pack(
+                "<Q", lie & (1 << 64) - 1) + good[at + 8:-8]
+            write("s", bad + struct.pack("<Q", hash_of(bad)))
+            write("out", out)
+            done = subprocess.run(["tokmix", "-q", *kept(options)],
+                                  capture_output=True, timeout=SECONDS,
+                                  check=False)
+            assert done.returncode in (0, 1, 64, 65), (at, lie, done)
+            assert (done.returncode != 0) == (done.stderr != b""), (at, lie)
+            refusals += done.returncode != 0
+    assert refusals > len(good) // 8 * 2, refusals
+    write("s", good)
+    write("out", out)
+    ends_whole(options, wanted)
+
+
+def outputs():
+    """An output that is not what it was."""
+    options = ["--stop=repeat", "1=a", "4=b", "2=c"]
+    wanted = stopped(options)
+    good = read("out")
+    for bad, told in ((good[:offset() - 1], "bytes, but the state is of"),
+                      (b"", "bytes, but the state is of"),
+                      (bytes(len(good)), "is not the output of the job"),
+                      (b"x" + good, "is not the output of the job")):
+        write("out", bad)
+        refused(1, told, *options)
+    os.remove("out")
+    tokmix(*kept(options), status=1, told="out: No such file")
+    assert not os.path.exists("out")
+    # What came after the state is cut, whatever it is.
+    write("out", good + bytes(5000))
+    ends_whole(options, wanted)
+    write("out", wanted + b"!")
+    refused(1, "out: has %d bytes, but %d were written" % (
+        len(wanted) + 1, len(wanted)), *options)
+    write("out", wanted[:-1])
+    refused(1, "bytes, but the state is of", *options)
+    # Without a state it may be that of another job.
+    write("out", wanted)
+    clean("s")
+    tokmix(*kept(options), status=64,
+           told="out: is there already, but not s to go on from")
+    assert read("out") == wanted
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
