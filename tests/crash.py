@@ -4,7 +4,7 @@
 usage: crash.py [--points=N] [--seed=N] [--plant=WHAT] BUILD
        crash.py --signals=N BUILD
 
-Runs jobs of packstream --state in BUILD, and logs what they do to their files
+Runs jobs with --state in BUILD, and logs what they do to their files
 (tests/support/write-log.c).  For each of N points (500) it takes one of the
 jobs up to a random entry of the log, and works out a disk as it may be after
 a power cut then:
@@ -16,8 +16,8 @@ a power cut then:
   - names are made, changed and removed in their order, but any number of the
     last ones is missing that no fsync of the folder has brought to the disk.
 
-Then the job is begun again with --resume.  Its packs and rejects must be the
-same bytes as those of a job that nothing has disturbed.  It may refuse only
+Then the job is begun again with --resume.  Its outputs must be the same
+bytes as those of a job that nothing has disturbed.  It may refuse only
 where no state has come to the disk; then its outputs are removed, and it is
 begun again.  One resumption of four is itself cut off.
 
@@ -48,14 +48,17 @@ SECTOR = 512
 STATE = "s"
 FOLDERS = ("", "o")  # of the state, and of the outputs
 
-# Options, and whether the output is appended to a file that is there.  Where
-# packs do not matter, bestfit takes the least time.
+# Commands, in which X and Y are inputs, and whether the output is appended to
+# a file that is there.  Where packs do not matter, bestfit takes the least
+# time.
 JOBS = (
-    ("-L 256", False),
-    ("-L 256 -d 256 --zstd=1", False),
-    ("-L 150 -a bestfit --overlong=drop --rejects=o/r", False),
-    ("-L 150 -a bestfit --overlong=split -T2", False),
-    ("-L 256 -a bestfit -w 64 --order=input", True),
+    ("packstream -L 256 X", False),
+    ("packstream -L 256 -d 256 --zstd=1 X", False),
+    ("packstream -L 150 -a bestfit --overlong=drop --rejects=o/r X", False),
+    ("packstream -L 150 -a bestfit --overlong=split -T2 X", False),
+    ("packstream -L 256 -a bestfit -w 64 --order=input X", True),
+    ("tokmix --state-every=300 --stop=longest 5=X 1=Y", False),
+    ("tokmix --state-every=400 --stop=repeat --channel=from 1=X 1=Y", True),
 )
 
 Entry = collections.namedtuple("Entry", "kind place inode data")
@@ -181,12 +184,14 @@ def cut_off(files, inodes, log, rng):
 class Job:
     """A job, what it makes, and the log of making it."""
 
-    def __init__(self, build, folder, options, appends, plant):
+    def __init__(self, build, folder, command, appends, plant):
         self.build = build
-        self.input = os.path.join(folder, "x")
-        self.options = options.split()
+        self.command = command
+        self.program, *self.options = [
+            word.replace("X", os.path.join(folder, "x")).replace(
+                "Y", os.path.join(folder, "y")) for word in command.split()]
         self.outputs = ["o/out"]
-        if "--rejects=o/r" in options:
+        if "--rejects=o/r" in command:
             self.outputs.append("o/r")
         self.appends = appends
         self.start = {"o/out": b"before\n"} if appends else {}
@@ -196,7 +201,7 @@ class Job:
             self.inodes = self.inodes_in(place)
             ended, self.log = self.run(place, logged=True)
             if ended.returncode != 0 or not self.log:
-                sys.exit(f"crash.py: {options}: {ended.stderr.decode()}")
+                sys.exit(f"crash.py: {command}: {ended.stderr.decode()}")
             self.wanted = self.get(place, self.outputs)
 
     @staticmethod
@@ -231,8 +236,8 @@ class Job:
             env["WRITE_LOG"] = log
             env["LD_PRELOAD"] = os.path.join(
                 self.build, "tests", "support", ".libs", "write-log.so")
-        words = ["packstream", "-q", f"--state={STATE}", "--state-every=40",
-                 "--resume", *self.options, self.input]
+        words = [self.program, "-q", f"--state={STATE}", "--state-every=40",
+                 "--resume", *self.options]
         if self.appends:
             # A shell opens the file: what another thread forks meanwhile must
             # not share it, and with it the lock of a job that was killed.
@@ -318,7 +323,7 @@ def interrupt_all(jobs, folder, step):
             if how is not None:
                 wrong += 1
                 job, number, at = case
-                print(f"{' '.join(job.options)}: {number.name} at entry {at}, "
+                print(f"{job.command}: {number.name} at entry {at}, "
                       f"{job.log[at].kind}: {how}", file=sys.stderr)
     print(f"{len(cases)} signals, {wrong} wrong")
     return wrong
@@ -336,10 +341,11 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         rng = random.Random(a.seed)
-        with open(os.path.join(folder, "x"), "wb") as file:
-            for _ in range(2500):
-                n = rng.randint(1, 200)
-                file.write(struct.pack("<I", n) + rng.randbytes(2 * n))
+        for name, count in ("x", 2500), ("y", 400):
+            with open(os.path.join(folder, name), "wb") as file:
+                for _ in range(count):
+                    n = rng.randint(1, 200)
+                    file.write(struct.pack("<I", n) + rng.randbytes(2 * n))
         jobs = [Job(a.build, folder, *job, a.plant) for job in JOBS]
         if a.signals:
             return 1 if interrupt_all(jobs, folder, a.signals) else 0
@@ -347,7 +353,7 @@ def main():
         def one(point):
             own = random.Random(a.seed * 1000003 + point)
             job = jobs[point % len(jobs)]
-            return " ".join(job.options), recover(job, folder, own)
+            return job.command, recover(job, folder, own)
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for point, (job, how) in enumerate(

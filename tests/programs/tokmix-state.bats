@@ -138,6 +138,8 @@ half() {
     [ -L s ]
     [ -s far/s ]
     absent s.new far/s.new
+    is 65 'tokmix: s: not token records: this looks like a saved state of '\
+'tokmix' tokmix 1=s
     mixing a.tok b.tok c.tok -o out
     [ -L s ]
     cmp wanted out

@@ -96,6 +96,7 @@ scenarios='
     samples    tokcat     1 tokens  out
     mix        tokmix     1 tokens  out
     repeated   tokmix     1 tokens  out
+    kept       tokmix     1 tokens  out
     shuffled   tokshuf    1 tokens  out
     parts      tokshuf    1 tokens  r0 r1
     state      packstream 2 packs   out
@@ -207,6 +208,18 @@ run_resume() {
     saving 1 --resume x
 }
 again_resume() { again_state; }
+
+# The same of a mix.
+keeping() {
+    faulty tokmix -q --stop=repeat --state=state --state-every=200 -o out \
+        "$@" 2=framed 3=few.tok
+}
+prepare_kept() { tokmix --stop=repeat -o plain 2=framed 3=few.tok; }
+run_kept() {
+    rm -f state
+    keeping
+}
+again_kept() { keeping --resume; }
 
 inputs() {
     seq 1200 >text

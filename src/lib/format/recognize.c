@@ -31,6 +31,7 @@ static const struct {
     {8, "\x89TOK\r\n\x1a\n", "token records (see packstream)"},
     {8, "\x89PKS\r\n\x1a\n", "a pack stream (see packcat)"},
     {8, "\x89PKT\r\n\x1a\n", "a saved state of packstream"},
+    {8, "\x89MIX\r\n\x1a\n", "a saved state of tokmix"},
 };
 
 static bool is_space(unsigned char c)
