@@ -94,7 +94,7 @@ static void draw_pack_list(svg *page, const ps_pack_info *info,
     put_count(&l, "tokens", t->tokens);
     put_count(&l, "capacity, tokens", info->capacity);
     put_count(&l, "depth cap, sequences", info->depth);
-    put_count(&l, "window, sequences", info->window);
+    put_count(&l, "max delay, records", info->window);
     if (t->packs > 0) {
         put(&l, "sequences per pack", "%.3f",
             (double)t->sequences / (double)t->packs);

@@ -47,8 +47,8 @@ static const option_entry entries[] = {
     {'L', "capacity", "N", "tokens in a pack (required)",
      OPTION_NUMBER(conf, capacity, 1, PS_MAX_CAPACITY)},
     {'d', "depth", "N",
-     "most sequences in a pack; auto (default): few, but\n"
-     "enough for what comes first",
+     "most sequences in a pack; auto (default): as few as\n"
+     "fill packs, by the lengths of the first sequences",
      OPTION_NUMBER(conf, depth, 1, PS_MAX_DEPTH), .words = auto_depth,
      .why = "must be a number from 1 to 65536, or auto"},
     {'w', "window", "N", "sequences held to choose from (default: 1024)",

@@ -68,7 +68,8 @@ static int print_stats(const job *j)
     else if (j->conf->stats == STATS_TEXT)
         print_text(info, totals, rejected, delay);
     if (j->conf->stats != STATS_JSON && cost.depth != 0)
-        message_note("the depth cap of %" PRIu32 " costs %.1f%%: -d %" PRIu32,
+        message_note("the depth cap of %" PRIu32 " costs %.1f points of "
+                     "efficiency; try -d %" PRIu32,
                      info->depth, 100 * cost.efficiency, cost.depth);
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }

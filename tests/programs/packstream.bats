@@ -822,7 +822,8 @@ EOF
 @test "at the end it says where the depth cost too much" {
     # Ten of 100 tokens fill a pack.
     many 400 10 >x
-    line="packstream: the depth cap of 2 costs 80.0%: -d 12"
+    line="packstream: the depth cap of 2 costs 80.0 points of efficiency; "
+    line+="try -d 12"
     [ "$(packstream -L 100 -d 2 x 2>&1 >out)" = "$line" ]
     [ -z "$(packstream -L 100 -d 2 -q x 2>&1 >out)" ]
     [ -z "$(packstream -L 100 -d 10 x 2>&1 >out)" ]
@@ -841,7 +842,7 @@ EOF
     # Where a depth was chosen for another beginning, too.
     { many 100 100; cat x; } >y
     packstream -L 100 -w 100 y 2>&1 >out |
-        grep -E "the depth cap of [1-7] costs [0-9.]+%: -d 1[0-9]"
+        grep -E "the depth cap of [1-7] costs [0-9.]+ points.*try -d 1[0-9]"
 }
 
 @test "flushes that cost most of the packs get a warning, once" {
@@ -864,7 +865,7 @@ EOF
 @test "a job that goes on knows what the depth cost before" {
     many 400 10 >x
     packstream -L 100 -d 2 -w 8 -o whole x 2>wanted
-    grep -F "costs 80.0%" wanted
+    grep -F "costs 80.0 points" wanted
     # A full disk stops it in the middle.
     (ulimit -f 48 && trap "" XFSZ && exec packstream -L 100 -d 2 -w 8 \
         --state=s --state-every=5 -o out x) 2>message && return 1

@@ -149,6 +149,6 @@ END
     unset MAKEFLAGS MFLAGS MAKELEVEL
     cp -a "$root" root
     make -C "$abs_top_builddir" uninstall DESTDIR="$PWD/root" >uninstall.log
-    run find root -type f -o -type l
+    run find root -type f -o -type l -o -path '*/include/packstream'
     [ -z "$output" ]
 }

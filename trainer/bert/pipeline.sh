@@ -39,8 +39,18 @@ train_bert() {
         bert-train --packs=16 --steps="$steps" --hidden="$width" \
             --heads=2 --layers=2 --dropout=0 --rate="$rate" \
             --warmup=$((steps * 4)) --total=$((steps * 20)) --report=1 \
-            --stats=json >losses.json ||
-        die 'training failed'
+            --stats=json | keep_losses
+}
+
+# Keeps what it reads, and tells each tenth of the steps that it is made.
+keep_losses() {
+    n=0
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        n=$((n + 1))
+        [ $((n * 10 % steps)) -ne 0 ] || printf '  step %d of %d\n' \
+            "$n" "$steps" >&2
+    done >losses.json
 }
 
 # Tells the losses of each tenth, and what they lost from first to last.
