@@ -190,7 +190,32 @@ const char *cudaGetErrorString(cudaError_t error)
     return "unrecognized error code";
 }
 
-/* -- the device ---------------------------------------------------------- */
+/* -- devices ------------------------------------------------------------- */
+
+/* $HOSTCUDA_DEVICES, such as 9.0,7.5: what each is capable of, 10 times. */
+static const std::vector<int> &devices()
+{
+    static const auto &all = *new std::vector<int>([] {
+        const char *said = std::getenv("HOSTCUDA_DEVICES");
+        std::vector<int> read;
+
+        for (said = said ? said : "9.0"; said; said = std::strchr(said, ',')) {
+            said += *said == ',';
+            read.push_back((int)(10 * std::strtod(said, nullptr) + 0.5));
+        }
+        return read;
+    }());
+
+    return all;
+}
+
+static bool is_device(int device)
+{
+    return device >= 0 && (size_t)device < devices().size();
+}
+
+/* Not 0 at first, as README.md has it. */
+static thread_local int current_plus_one = 1;
 
 /* $HOSTCUDA_MEMORY bytes, or 4 GiB. */
 size_t hostcuda::memory_limit()
@@ -204,14 +229,17 @@ cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = 0;
     HOSTCUDA_CALL;
-    *count = 1;
+    *count = (int)devices().size();
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
     HOSTCUDA_CALL;
-    return device ? failed(cudaErrorInvalidDevice) : cudaSuccess;
+    if (!is_device(device))
+        return failed(cudaErrorInvalidDevice);
+    current_plus_one = device + 1;
+    return cudaSuccess;
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags)
@@ -224,14 +252,14 @@ cudaError_t cudaSetDeviceFlags(unsigned flags)
 cudaError_t cudaGetDevice(int *device)
 {
     HOSTCUDA_CALL;
-    *device = 0;
+    *device = current_plus_one - 1;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     HOSTCUDA_CALL;
-    if (device)
+    if (!is_device(device))
         return failed(cudaErrorInvalidDevice);
     *p = {};
     std::snprintf(p->name, sizeof p->name, "hostcuda");
@@ -239,8 +267,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->sharedMemPerBlock = 48 << 10;
     p->sharedMemPerBlockOptin = MAX_SHARED;
     p->sharedMemPerMultiprocessor = MAX_SHARED + 1024;
-    p->major = 9;
-    p->minor = 0;
+    p->major = devices()[(size_t)device] / 10;
+    p->minor = devices()[(size_t)device] % 10;
     p->multiProcessorCount = 4;
     p->warpSize = 32;
     p->maxThreadsPerBlock = MAX_THREADS;

@@ -155,12 +155,6 @@ signal_rank() {
     [ -z "$output" ]
 }
 
-@test "what only one process can do is refused" {
-    skip_without_mpi
-    run ! --separate-stderr ranks 2 "${small[@]}" --device=cuda x.pks
-    [[ $stderr = *"bert-train: --device=cuda is for one process"* ]]
-}
-
 @test "what is wrong with the options is told once, and that they differ" {
     skip_without_mpi
     for options in --packs=0 --no-such-option --save 'bert.pks --resume'; do

@@ -252,6 +252,18 @@ typedef struct bert_ops {
                           const int32_t *label, const real *weight,
                           double *loss);
 
+    /* ---- Ranks, where the device is not on the host ---- */
+
+    /*
+     * Begins to sum x[i] over all ranks, in place, while what is asked for
+     * next goes on; sum_end(): what is asked for from now on has the sums of
+     * all that were begun.  False: something failed; then some ranks have no
+     * sums, but all return.  All ranks ask for the same sums in the same
+     * order, also where something has failed.
+     */
+    void (*sum_begin)(bert_device *d, real *x, size_t n);
+    bool (*sum_end)(bert_device *d);
+
     /* ---- The optimiser ---- */
 
     /*

@@ -12,6 +12,10 @@
 
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The last deed; gives the status to exit with if that is not STATUS_OK. */
 typedef int stop_last(void *context);
 
@@ -46,5 +50,9 @@ bool stop_broken(void);
 
 /* Ends the program as the signal would have. */
 void stop_die(int signal);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BERT_STOP_H */

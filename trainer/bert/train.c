@@ -243,7 +243,8 @@ static int open_device(training *t)
     char why[200] = "no memory";
 
     t->device = t->conf.device == CONF_CUDA
-                    ? bert_cuda_open((bert_precision)t->conf.precision, why,
+                    ? bert_cuda_open(t->workers.local,
+                                     (bert_precision)t->conf.precision, why,
                                      sizeof why)
                     : bert_cpu_open();
     return t->device != NULL ? STATUS_OK : complain(why);
@@ -258,10 +259,6 @@ static int share_out(training *t)
     t->conf.feed.rank = t->workers.rank;
     t->conf.feed.ranks = t->workers.ranks;
     t->conf.feed.hidden = t->conf.model.hidden;
-    if (!is_alone(t) && t->conf.device == CONF_CUDA) {
-        say(CONF_PROGRAM, "--device=cuda is for one process");
-        return STATUS_USAGE;
-    }
     if (t->workers.rank == 0 || t->conf.save == NULL)
         return STATUS_OK;
     t->conf.save = NULL;
@@ -404,10 +401,26 @@ static void sum_bucket(void *context, size_t i)
 {
     const training *t = context;
     const bert_bucket bucket = bert_model_bucket(t->model, i);
+    real *const x = bert_model_device_gradients(t->model) + bucket.first;
 
-    workers_sum_begin(&t->workers,
-                      bert_model_device_gradients(t->model) + bucket.first,
-                      bucket.count);
+    if (t->device->on_host)
+        workers_sum_begin(&t->workers, x, bucket.count);
+    else
+        t->device->ops->sum_begin(t->device, x, bucket.count);
+}
+
+/* A device that fails has the others end, too, before they learn from it. */
+static int end_sums(training *t)
+{
+    if (is_alone(t))
+        return STATUS_OK;
+    if (!t->device->on_host)
+        return agree(t, t->device->ops->sum_end(t->device) ? STATUS_OK
+                                                           : settle(t), 0);
+    stop_allow();
+    workers_sum_end(&t->workers);
+    stop_forbid();
+    return STATUS_OK;
 }
 
 static int open_model(training *t)
@@ -421,11 +434,27 @@ static int open_model(training *t)
     t->lamb = open_lamb(t);
     if (t->lamb == NULL)
         return complain_memory(t, "no memory for the optimiser");
-    bert_model_watch(t->model, sum_bucket, t);
+    if (!is_alone(t))
+        bert_model_watch(t->model, sum_bucket, t);
     conf_settings(&t->conf, &config, t->keep.settings,
                   sizeof t->keep.settings);
     return keep_room(&t->keep, t->feed) ? STATUS_OK
                                         : complain("no memory for places");
+}
+
+static int join_devices(training *t)
+{
+    bool joined;
+
+    if (is_alone(t) || t->device->on_host)
+        return STATUS_OK;
+    stop_allow();
+    joined = bert_cuda_join(t->device, &t->workers,
+                            bert_model_device_gradients(t->model),
+                            bert_model_numbers(t->model),
+                            bert_model_buckets(t->model));
+    stop_forbid();
+    return agree(t, joined ? STATUS_OK : settle(t), 0);
 }
 
 static int resume(training *t)
@@ -474,12 +503,11 @@ static int learn(training *t, double rate)
         return status;
     bert_model_clear_gradients(t->model);
     bert_model_backward(t->model);
-    stop_allow();
-    workers_sum_end(&t->workers);
-    stop_forbid();
-    lamb_step(t->lamb, bert_model_device_weights(t->model),
-              bert_model_device_gradients(t->model), rate, factor_of(t));
-    return STATUS_OK;
+    status = end_sums(t);
+    if (status == STATUS_OK)
+        lamb_step(t->lamb, bert_model_device_weights(t->model),
+                  bert_model_device_gradients(t->model), rate, factor_of(t));
+    return status;
 }
 
 /* A step is asked for: this is what a checkpoint goes on from. */
@@ -630,6 +658,8 @@ int main(int argc, char **argv)
             status = open_model(&t);
         status = agree(&t, status, 0);
     }
+    if (status == STATUS_OK)
+        status = join_devices(&t);
     if (status == STATUS_OK)
         status = resume(&t);
     if (status == STATUS_OK)

@@ -20,12 +20,17 @@
 
 #include "real.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct workers_sums workers_sums;
 typedef struct workers_second workers_second;
 
 typedef struct workers {
     uint32_t rank;      /* ours, below... */
     uint32_t ranks;     /* ...this number, from 1 */
+    uint32_t local;     /* how many lower ranks are on our machine */
     workers_sums *sums; /* those that were begun; NULL: there is one rank */
     workers_second *second; /* what the second threads talk by... */
     bool has_second;        /* ...if MPI lets two threads talk */
@@ -45,7 +50,7 @@ void workers_close(workers *w);
 
 /*
  * Begins to sum x[i] over all ranks, in place, and gets on with the sums that
- * were begun before; waits until all of them are made.
+ * were begun before, also with n of 0; waits until all of them are made.
  */
 void workers_sum_begin(const workers *w, real *x, size_t n);
 void workers_sum_end(const workers *w);
@@ -90,5 +95,9 @@ void workers_gather_parts(const workers *w, void *all,
 void workers_trade(const workers *w, const int32_t *from,
                    const workers_parts *sent, int32_t *to,
                    const workers_parts *got);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BERT_WORKERS_H */

@@ -41,6 +41,18 @@ static workers_second *open_second(void)
     return second;
 }
 
+static uint32_t local_rank(void)
+{
+    MPI_Comm machine;
+    int rank;
+
+    (void)MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                              MPI_INFO_NULL, &machine);
+    (void)MPI_Comm_rank(machine, &rank);
+    (void)MPI_Comm_free(&machine);
+    return (uint32_t)rank;
+}
+
 const char *workers_open(workers *w, bool second)
 {
     int rank = 0, ranks = 1, level;
@@ -58,6 +70,7 @@ const char *workers_open(workers *w, bool second)
         return "one of several processes, which this MPI does not connect";
     *w = (workers){.rank = (uint32_t)rank,
                    .ranks = (uint32_t)ranks,
+                   .local = local_rank(),
                    .sums = calloc(1, sizeof *w->sums)};
     w->second = ranks > 1 ? open_second() : NULL;
     w->has_second = level == MPI_THREAD_MULTIPLE;

@@ -174,7 +174,7 @@ static bool run(feed *f, bert_rows rows, double dropout, int steps,
     ps_error err;
 
     open_pupil(&a, bert_cpu_open(), BERT_PADDED, &config);
-    b.device = bert_cuda_open(BERT_FLOAT, why, sizeof why);
+    b.device = bert_cuda_open(0, BERT_FLOAT, why, sizeof why);
     need(b.device != NULL, why);
     open_pupil(&b, b.device, rows, &config);
     for (int i = 0; i < steps; i++) {

@@ -119,7 +119,7 @@ static void test_precision(bert_precision precision)
 /* A product, on what may fail; true if it did not. */
 static bool run_product(char *why, size_t size)
 {
-    bert_device *const d = bert_cuda_open(BERT_BF16, why, size);
+    bert_device *const d = bert_cuda_open(0, BERT_BF16, why, size);
     const char *text = NULL;
     bert_results results;
     bool good;

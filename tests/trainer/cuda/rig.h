@@ -88,7 +88,7 @@ static inline rig open_rig(bert_precision precision)
 {
     static const char *const names[] = {"float", "tf32", "bf16"};
     char why[200] = "";
-    rig r = {bert_cuda_open(precision, why, sizeof why), NULL,
+    rig r = {bert_cuda_open(0, precision, why, sizeof why), NULL,
              names[precision], precision == BERT_BF16, 1e-5};
 
     if (r.d == NULL) {

@@ -529,7 +529,7 @@ static void test_halt(const rig &r, bool in_loss)
 /* Everything once, on what may fail; true if it did not. */
 static bool run_all(char *why, size_t size)
 {
-    bert_device *const d = bert_cuda_open(BERT_BF16, why, size);
+    bert_device *const d = bert_cuda_open(0, BERT_BF16, why, size);
     const bert_lamb_step step = step_at(1, 1);
     const bert_part part = {0, 8, true};
     const char *text = NULL;
@@ -586,11 +586,11 @@ static void test_no_device(void)
     char why[200] = "";
 
     hostcuda_fail("cudaGetDeviceCount:1=35");
-    ok(bert_cuda_open(BERT_FLOAT, why, sizeof why) == NULL
+    ok(bert_cuda_open(0, BERT_FLOAT, why, sizeof why) == NULL
            && strstr(why, "driver version is insufficient"),
        "an old driver");
     hostcuda_fail("cudaGetDeviceCount:1=100");
-    ok(bert_cuda_open(BERT_FLOAT, why, sizeof why) == NULL
+    ok(bert_cuda_open(0, BERT_FLOAT, why, sizeof why) == NULL
            && strstr(why, "no CUDA-capable"),
        "no device");
     hostcuda_fail(NULL);

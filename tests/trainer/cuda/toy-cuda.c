@@ -12,7 +12,7 @@ bert_device *cuda_open(void);
 bert_device *cuda_open(void)
 {
     char why[200] = "";
-    bert_device *const d = bert_cuda_open(BERT_FLOAT, why, sizeof why);
+    bert_device *const d = bert_cuda_open(0, BERT_FLOAT, why, sizeof why);
 
     if (d == NULL)
         fprintf(stderr, "%s\n", why);

@@ -204,20 +204,22 @@ static bool finish(bert_device *d, bert_results *results, const char **why)
 
 /* ---- Open and close ---- */
 
-static bool open_device(bert_cuda *c)
+static bool open_device(bert_cuda *c, unsigned nth)
 {
-    int count = 0;
+    int count = 0, device;
 
     if (!bert_cuda_good(c, cudaGetDeviceCount(&count), "GPU"))
         return false;
     if (count < 1)
         return bert_cuda_good(c, cudaErrorNoDevice, "GPU");
-    /* Who waits for the GPU leaves its processor to the feed. */
-    if (!bert_cuda_good(c, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync),
-                        "GPU")
-        || !bert_cuda_good(c, cudaSetDevice(0), "GPU")
-        || !bert_cuda_good(c, cudaGetDeviceProperties(&c->properties, 0),
-                           "GPU"))
+    device = (int)(nth % (unsigned)count);
+    /* Who waits for the GPU leaves its processor to the feed; the flags are
+     * those of the device that was set. */
+    if (!bert_cuda_good(c, cudaSetDevice(device), "GPU")
+        || !bert_cuda_good(
+            c, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "GPU")
+        || !bert_cuda_good(
+            c, cudaGetDeviceProperties(&c->properties, device), "GPU"))
         return false;
     if (c->properties.major < OLDEST) {
         c->failed = cudaErrorNoDevice;
@@ -319,7 +321,8 @@ static void fill_table(bert_cuda *c)
     c->device.value_size = c->bf16 ? sizeof(__nv_bfloat16) : sizeof(real);
 }
 
-bert_device *bert_cuda_open(bert_precision precision, char *why, size_t size)
+bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
+                            size_t size)
 {
     bert_cuda *const c = new (std::nothrow) bert_cuda();
 
@@ -329,7 +332,7 @@ bert_device *bert_cuda_open(bert_precision precision, char *why, size_t size)
     }
     c->precision = precision;
     c->bf16 = precision == BERT_BF16;
-    if (open_device(c) && open_streams(c) && open_sums(c)
+    if (open_device(c, nth) && open_streams(c) && open_sums(c)
         && bert_stages_open(c) && bert_products_open(c)) {
         fill_table(c);
         return &c->device;

@@ -55,6 +55,7 @@ struct bert_staged {
 struct bert_products; /* product.h: cuBLASLt, or OpenBLAS on the host */
 struct bert_stages;   /* stage.cu */
 struct bert_chunks;   /* lamb.cu */
+struct bert_ranks;    /* ranks.cc */
 
 struct bert_cuda {
     bert_device device; /* first */
@@ -68,6 +69,7 @@ struct bert_cuda {
     struct bert_products *products;
     struct bert_stages *stages;
     struct bert_chunks *chunks;
+    struct bert_ranks *ranks; /* NULL: there is one */
     struct bert_sums *sums; /* on the device */
     struct bert_sums *told; /* finish() copies them here */
     void *scratch;          /* what kernels of one operation hand on */

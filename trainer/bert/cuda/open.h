@@ -25,8 +25,23 @@ typedef enum bert_precision {
 #define BERT_CUDA_HEAD_MAX 128    /* the widest head of attention */
 #define BERT_CUDA_HIDDEN_MAX 8192 /* the widest row that is normalised */
 
-/* The first GPU.  NULL: `why`, of `size` bytes, says why there is none. */
-bert_device *bert_cuda_open(bert_precision precision, char *why, size_t size);
+struct workers;
+
+/*
+ * The nth GPU from 0, counted round where there are fewer.  NULL: `why`, of
+ * `size` bytes, says why there is none.  Calls come from this thread, but for
+ * those on the first GPU, as the driver keeps for each thread which it is.
+ */
+bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
+                            size_t size);
+
+/*
+ * Makes sum_begin() and sum_end() ready, for up to n_sums at a time, of
+ * n_gradients numbers in all.  All ranks join at once.  False: something
+ * failed, which finish() tells.
+ */
+bool bert_cuda_join(bert_device *d, const struct workers *w,
+                    real *gradients, size_t n_gradients, size_t n_sums);
 
 #ifdef __cplusplus
 }
