@@ -89,8 +89,10 @@ struct cudaLaunchConfig_t {
     unsigned numAttrs;
 };
 
+struct cudaUUID_t { char bytes[16]; };
 struct cudaDeviceProp {
     char name[256];
+    cudaUUID_t uuid;
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin;
     size_t sharedMemPerMultiprocessor;
     int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock;

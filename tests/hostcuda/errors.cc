@@ -263,6 +263,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
         return failed(cudaErrorInvalidDevice);
     *p = {};
     std::snprintf(p->name, sizeof p->name, "hostcuda");
+    std::memcpy(p->uuid.bytes, &device, sizeof device);
     p->totalGlobalMem = memory_limit();
     p->sharedMemPerBlock = 48 << 10;
     p->sharedMemPerBlockOptin = MAX_SHARED;

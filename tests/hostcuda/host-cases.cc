@@ -33,6 +33,21 @@ static void stand_in_reads_device()
     CHECK(seen == 0x01010101);
 }
 
+static void stand_in_waits()
+{
+    cudaStream_t s;
+    int *p = device_array<int>(1), asked = 0, seen = 0;
+
+    OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+    OK(hostcuda::enqueue(s, "a library", [&] { *p = 1; }, {p},
+                         [&] { return ++asked > 20; }));
+    OK(hostcuda::enqueue(s, "a library", [&] { seen = *p; }, {p}));
+    CHECK(cudaStreamQuery(s) == cudaErrorNotReady);
+    CHECK(asked > 0 && asked < 20 && seen == 0);
+    OK(cudaStreamSynchronize(s));
+    CHECK(asked == 21 && seen == 1);
+}
+
 static void copy_host_as_device()
 {
     int x = 0, y = 0;
@@ -431,6 +446,23 @@ static void device_properties()
     CHECK(n == CUDART_VERSION);
 }
 
+static void several_devices()
+{
+    cudaDeviceProp p, other;
+    int n;
+
+    OK(cudaGetDeviceCount(&n));
+    CHECK(n == 2);
+    OK(cudaSetDevice(1));
+    OK(cudaGetDevice(&n));
+    CHECK(n == 1);
+    CHECK(cudaSetDevice(2) == cudaErrorInvalidDevice);
+    OK(cudaGetDeviceProperties(&p, 1));
+    CHECK(p.major == 7 && p.minor == 5);
+    OK(cudaGetDeviceProperties(&other, 0));
+    CHECK(std::memcmp(&p.uuid, &other.uuid, sizeof p.uuid) != 0);
+}
+
 #define SEEDS(name, run)                                                      \
     {name, run, nullptr, ALL, nullptr},                                       \
         {name, run, nullptr, PLAIN, "HOSTCUDA_STREAMS=1"},                    \
@@ -445,6 +477,7 @@ const test_case host_cases[] = {
     {"host_function_reads_device", host_function_reads_device,
      "host touches device memory", PLAIN | COUNTERS, nullptr},
     {"stand_in_reads_device", stand_in_reads_device, nullptr, ALL, nullptr},
+    {"stand_in_waits", stand_in_waits, nullptr, ALL, nullptr},
     {"copy_host_as_device", copy_host_as_device, "target is host memory", ALL,
      nullptr},
     {"copy_device_as_host", copy_device_as_host, "source is device memory", ALL,
@@ -494,5 +527,7 @@ const test_case host_cases[] = {
     {"bad_order", bad_order, "no list of CALL:NUMBER", ALL, nullptr},
     {"error_names", error_names, nullptr, ALL, nullptr},
     {"device_properties", device_properties, nullptr, ALL, nullptr},
+    {"several_devices", several_devices, nullptr, ALL,
+     "HOSTCUDA_DEVICES=9.0,7.5"},
     {nullptr, nullptr, nullptr, 0, nullptr},
 };

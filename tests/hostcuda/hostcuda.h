@@ -48,10 +48,12 @@ namespace hostcuda {
 /*
  * Puts a host function into a stream, in which it may use device memory: so
  * is a library's call emulated.  pointers are into memory that it uses.
+ * It runs as soon as ready() says so, which is asked again and again.
  */
 cudaError_t enqueue(cudaStream_t stream, const char *name,
                     std::function<void()> run,
-                    std::vector<const void *> pointers = {});
+                    std::vector<const void *> pointers = {},
+                    std::function<bool()> ready = {});
 
 } // namespace hostcuda
 

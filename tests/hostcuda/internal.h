@@ -114,6 +114,7 @@ struct capture;
 
 struct operation {
     std::string name;
+    std::function<bool()> ready; /* null: at once */
     std::function<void()> run; /* or one of these: */
     std::shared_ptr<event_state> record, wait;
     uint64_t count = 0;

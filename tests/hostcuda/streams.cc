@@ -68,7 +68,17 @@ static bool may_run(const hostcuda_stream *s)
     const operation &o = s->queue.front();
 
     return (!o.wait || o.wait->came >= o.count)
-           && (!o.graph || graph_may_run(*o.graph));
+           && (!o.graph || graph_may_run(*o.graph))
+           && (!o.ready || stayed() || o.ready());
+}
+
+/* Whether what is not ready may yet be: another process has to do something. */
+static bool may_become_ready()
+{
+    return std::any_of(streams.begin(), streams.end(),
+                       [](const hostcuda_stream *s) {
+                           return !s->queue.empty() && s->queue.front().ready;
+                       });
 }
 
 static double now()
@@ -133,7 +143,7 @@ static void work_until(const std::function<bool()> &done)
         return;
     memory_open();
     while (!done())
-        if (!advance())
+        if (!advance() && !may_become_ready())
             fault("stream", 0, "waits for an event that is never recorded");
     memory_close();
 }
@@ -178,7 +188,8 @@ cudaError_t hostcuda::put(cudaStream_t stream, operation o)
 
 cudaError_t hostcuda::enqueue(cudaStream_t stream, const char *name,
                               std::function<void()> run,
-                              std::vector<const void *> pointers)
+                              std::vector<const void *> pointers,
+                              std::function<bool()> ready)
 {
     std::lock_guard<std::recursive_mutex> held(hostcuda::lock);
     operation o;
@@ -186,6 +197,7 @@ cudaError_t hostcuda::enqueue(cudaStream_t stream, const char *name,
     if (const cudaError_t error = begin(name))
         return error;
     o.name = name;
+    o.ready = std::move(ready);
     o.run = std::move(run);
     o.pointers = std::move(pointers);
     o.is_kernel = true;

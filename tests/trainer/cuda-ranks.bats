@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # cuda-ranks.bats - several processes train one model on GPUs, with the CUDA
 # back end built for the host: they learn what one learns, and when one fails,
-# all end with its message.
+# all end with its message.  `make check-cuda` sets CUDA_ORDERS.
 #
 # SPDX-License-Identifier: MIT
 
@@ -17,7 +17,7 @@ setup() {
     skip_without_mpi
     export HOSTCUDA_THREADS=1
     gpu=("$built/bert-train-cuda" "${small[@]:1}" --device=cuda
-        --precision=float --dropout=0 --packs=5)
+        --precision=float --packs=5)
 }
 
 # gpus [RANK FAIL] -- OPTION...: two ranks, in one of which calls fail.
@@ -44,29 +44,71 @@ ends_with() {
     [[ $stderr = *"$1"* ]]
 }
 
-@test "two ranks learn on GPUs what one learns, and each goes on from both" {
-    "${gpu[@]}" --steps=4 --save=whole x.pks >one
-    gpus -- --steps=2 --save=part x.pks >two
-    gpus -- --steps=4 --save=part --resume x.pks >>two
-    same_curve one two
-    [ "$(number part 32 8)" -eq 4 ]
-    train --dropout=0 --packs=5 --steps=5 --save=part --resume x.pks >next
-    train --dropout=0 --packs=5 --steps=5 --save=whole --resume x.pks >same
-    same_curve same next
+# Each has a GPU of its own, and sums by NCCL.
+apart() {
+    HOSTCUDA_DEVICES=9.0,9.0 gpus "$@"
+}
+
+# They share a GPU, and the host sums: NCCL would fail, and is not asked.
+shared() {
+    shift
+    gpus 0 ncclGetUniqueId:1 -- "$@"
+}
+
+@test "two ranks learn on GPUs what one learns, whichever way they sum" {
+    "${gpu[@]}" --steps=3 --save=whole x.pks >one
+    for order in ${CUDA_ORDERS-1}; do
+        export HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order
+        rm -f part
+        apart -- --steps=2 --save=part x.pks >two
+        shared -- --steps=3 --save=part --resume x.pks >>two
+        same_curve one two
+        cp part other
+        [ -e first ] || mv part first
+        cmp first other
+    done
+    for save in whole other; do
+        train --packs=5 --steps=4 --save=$save --resume x.pks \
+            >"next.$save"
+    done
+    same_curve next.whole next.other
+}
+
+@test "more ranks than packs of a step, and than GPUs" {
+    "${gpu[@]}" --packs=2 --steps=1 x.pks >one
+    HOSTCUDA_DEVICES=9.0,9.0 "$MPIRUN" -n 3 "${gpu[@]}" --packs=2 --steps=1 \
+        x.pks >three
+    same_curve one three
 }
 
 @test "each rank of a machine has the next GPU of it" {
     HOSTCUDA_DEVICES=9.0,7.5 ends_with \
         "GPU: hostcuda has compute capability 7.5; 8.0 is needed" \
         gpus -- --steps=1 x.pks
-    HOSTCUDA_DEVICES=9.0,9.0,7.5 gpus -- --steps=1 x.pks
 }
 
-@test "a GPU that fails ends all ranks, and the steps before it are kept" {
+@test "without NCCL, what was learnt before a GPU failed is kept" {
     ends_with "a kernel in front of: sums over ranks: unspecified launch" \
         gpus 1 kernel:300 -- --report=3 --steps=8 --save=part x.pks
     made=$(number part 32 8)
     [ "$made" -gt 0 ]
     gpus -- --steps="$made" --save=whole x.pks >out
     cmp whole part
+}
+
+# Those that wait for its sums on their GPUs can only be ended.
+@test "with NCCL, a GPU that fails ends all ranks; the checkpoint stays" {
+    ends_with "a kernel in front of: sums over ranks: unspecified launch" \
+        apart 1 kernel:400 -- --steps=8 --save=part --save-every=1 x.pks
+    made=$(number part 32 8)
+    [ "$made" -gt 0 ]
+    gpus -- --steps="$made" --save=whole x.pks >out
+    cmp whole part
+}
+
+@test "what NCCL tells of failures ends all ranks" {
+    for call in ncclAllReduce:3 ncclCommGetAsyncError:3; do
+        ends_with "sums over ranks: NCCL: " apart 0 "$call" -- --steps=2 x.pks
+    done
+    [[ $stderr = *"NCCL: remote process exited"* ]]
 }

@@ -56,7 +56,8 @@ static const option_entry entries[] = {
      "padded, stripped or unpadded; padding to compute: all, up to a step's "
      "longest row, none (unpadded; padded if dense)"},
     {"device", OPTION_CHOICE, 0, 0, AT(device),
-     "cpu or cuda; what computes (cpu)"},
+     "cpu or cuda; what computes; each of several processes has "
+     "a GPU, and NCCL or MPI sums, which no GPU has run yet (cpu)"},
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
      "float, tf32 or bf16; of products and activations (float on the CPU, "
      "bf16 on a GPU)"},

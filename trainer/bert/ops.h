@@ -287,6 +287,8 @@ struct bert_device {
     /* Values are real, memory is the host's, and an operation is done when it
      * returns. */
     bool on_host;
+    /* Those of other ranks wait for it: when it fails, they do for ever. */
+    bool is_waited_for;
 };
 
 static inline void bert_device_close(bert_device *device)

@@ -198,7 +198,12 @@ static int settle(training *t)
     t->n_asked = 0;
     if (!t->device->ops->finish(t->device, &r, &why)) {
         t->keep.failed = true;
-        return complain(why);
+        (void)complain(why);
+        if (t->device->is_waited_for) {
+            say_held(true);
+            workers_abort(&t->workers, STATUS_FAILURE);
+        }
+        return STATUS_FAILURE;
     }
     if (r.steps > 0)
         settle_good(t, &r);

@@ -68,6 +68,9 @@ typedef struct workers_verdict {
     bool same;      /* all have the same digest */
 } workers_verdict;
 
+/* Ends all ranks, which wait for what never comes, with that status. */
+void workers_abort(const workers *w, int status);
+
 /* A status of 0 is no failure, and none is below. */
 workers_verdict workers_agree(const workers *w, int status, uint64_t digest);
 

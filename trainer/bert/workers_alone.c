@@ -5,6 +5,8 @@
  */
 #include "workers.h"
 
+#include <stdlib.h>
+
 const char *workers_open(workers *w, bool second)
 {
     (void)second;
@@ -43,6 +45,12 @@ void workers_copy(const workers *w, void *x, size_t bytes)
     (void)w;
     (void)x;
     (void)bytes;
+}
+
+void workers_abort(const workers *w, int status)
+{
+    (void)w;
+    exit(status);
 }
 
 workers_verdict workers_agree(const workers *w, int status, uint64_t digest)

@@ -165,6 +165,13 @@ workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
                              .same = least[1] == ~least[2]};
 }
 
+void workers_abort(const workers *w, int status)
+{
+    if (w->ranks > 1)
+        (void)MPI_Abort(MPI_COMM_WORLD, status);
+    exit(status);
+}
+
 /* ---- Second threads ---- */
 
 #define LOOKS 20      /* before we sleep */

@@ -41,6 +41,13 @@ bool bert_cuda_good(bert_cuda *c, cudaError_t error, const char *where)
     return !c->failed;
 }
 
+bool bert_cuda_wait(bert_cuda *c, const char *where)
+{
+    if (c->await)
+        c->await(c);
+    return bert_cuda_good(c, cudaStreamSynchronize(c->stream), where);
+}
+
 bool bert_cuda_memory(bert_cuda *c, cudaError_t error, const char *where)
 {
     if (error != cudaErrorMemoryAllocation)
@@ -67,7 +74,7 @@ static void release(bert_device *d, void *block)
 {
     bert_cuda *const c = cuda_of(d);
 
-    bert_cuda_good(c, cudaStreamSynchronize(c->stream), "memory on the GPU");
+    bert_cuda_wait(c, "memory on the GPU");
     bert_cuda_good(c, cudaFree(block), "memory on the GPU");
 }
 
@@ -87,7 +94,7 @@ static void copy(bert_cuda *c, void *to, const void *from, size_t bytes,
         return;
     bert_cuda_good(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream),
                    "copy");
-    bert_cuda_good(c, cudaStreamSynchronize(c->stream), "copy");
+    bert_cuda_wait(c, "copy");
 }
 
 static void upload(bert_device *d, void *to, const void *from, size_t bytes)
@@ -187,7 +194,7 @@ static bool finish(bert_device *d, bert_results *results, const char **why)
                        cudaMemsetAsync((char *)c->sums + since, 0,
                                        sizeof *c->sums - since, c->stream),
                        "the GPU");
-        bert_cuda_good(c, cudaStreamSynchronize(c->stream), "the GPU");
+        bert_cuda_wait(c, "the GPU");
     }
     *results = {};
     *why = c->failed ? c->why : NULL;

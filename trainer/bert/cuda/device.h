@@ -56,6 +56,7 @@ struct bert_products; /* product.h: cuBLASLt, or OpenBLAS on the host */
 struct bert_stages;   /* stage.cu */
 struct bert_chunks;   /* lamb.cu */
 struct bert_ranks;    /* ranks.cc */
+struct bert_nccl;     /* nccl.cc */
 
 struct bert_cuda {
     bert_device device; /* first */
@@ -69,7 +70,10 @@ struct bert_cuda {
     struct bert_products *products;
     struct bert_stages *stages;
     struct bert_chunks *chunks;
-    struct bert_ranks *ranks; /* NULL: there is one */
+    struct bert_ranks *ranks; /* one of these... */
+    struct bert_nccl *nccl;   /* ...sums over them, if there are several */
+    /* Of nccl.cc: comes before each wait for `stream`; NULL: nothing does. */
+    void (*await)(bert_cuda *c);
     struct bert_sums *sums; /* on the device */
     struct bert_sums *told; /* finish() copies them here */
     void *scratch;          /* what kernels of one operation hand on */
@@ -92,6 +96,9 @@ static inline bert_cuda *cuda_of(bert_device *d)
 
 /* Keeps the first failure; true if there is none. */
 bool bert_cuda_good(bert_cuda *c, cudaError_t error, const char *where);
+
+/* Waits for all that was asked for in c->stream; true if nothing failed. */
+bool bert_cuda_wait(bert_cuda *c, const char *where);
 
 /* The same, but memory that is not there is no failure. */
 bool bert_cuda_memory(bert_cuda *c, cudaError_t error, const char *where);

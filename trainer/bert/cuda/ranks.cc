@@ -1,9 +1,10 @@
 /*
  * ranks.cc - gradients summed over ranks, by way of the host.
  *
- * Each array that is to be summed is copied to pinned memory in a stream of
- * its own, while kernels go on with the next one.  From there MPI sums it, and
- * gets on with that while later ones are copied.
+ * So it is done without NCCL, and where ranks share a GPU.  Each array that is
+ * to be summed is copied to pinned memory in a stream of its own, while kernels
+ * go on with the next one.  From there MPI sums it, and gets on with that while
+ * later ones are copied.
  *
  * A rank whose device failed sums what its memory happens to hold, so that no
  * other one waits for it; the ranks agree on going on before they use it.
@@ -11,12 +12,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <new>
 
-#include "device.h"
+#include "ranks.h"
 #include "stop.h"
-#include "workers.h"
 
 #define WHERE "sums over ranks"
 
@@ -60,21 +61,17 @@ static void sum_begin(bert_device *d, real *x, size_t n)
     bert_cuda_good(c, cudaEventRecord(s->copied, r->stream), WHERE);
 }
 
-/*
- * Waits for a copy, and gets on with sums meanwhile.  After a failure too,
- * nothing is copied any more while MPI sums.
- */
+/* Waits for a copy, and gets on with sums meanwhile. */
 static void wait_for(bert_cuda *c, const sum *s)
 {
-    bert_ranks *const r = c->ranks;
+    const bert_ranks *const r = c->ranks;
     cudaError_t error = cudaErrorNotReady;
 
     while (!c->failed && error == cudaErrorNotReady) {
         workers_sum_begin(r->all, r->host, 0);
         error = cudaEventQuery(s->copied);
     }
-    if (c->failed || !bert_cuda_good(c, error, WHERE))
-        (void)cudaStreamSynchronize(r->stream);
+    bert_cuda_good(c, error, WHERE);
 }
 
 static bool sum_end(bert_device *d)
@@ -145,12 +142,37 @@ static bool open_events(bert_cuda *c, bert_ranks *r, size_t n_sums)
                           WHERE);
 }
 
+/* Whether each rank has a GPU of its own; all of them say the same. */
+static bool are_apart(const bert_cuda *c, const workers *w)
+{
+    double shared = 0;
+
+    for (uint32_t rank = 0; rank < w->ranks; rank++) {
+        uint32_t part[sizeof c->properties.uuid / sizeof(uint32_t)];
+        double id[sizeof part / sizeof *part];
+        bool same = rank != w->rank;
+
+        memcpy(part, &c->properties.uuid, sizeof part);
+        for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+            id[i] = rank == w->rank ? part[i] : 0;
+        workers_sum(w, id, sizeof part / sizeof *part);
+        for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+            same = same && id[i] == part[i];
+        shared += same;
+    }
+    workers_sum(w, &shared, 1);
+    return shared == 0;
+}
+
 bool bert_cuda_join(bert_device *d, const workers *w, real *gradients,
                     size_t n_gradients, size_t n_sums)
 {
     bert_cuda *const c = cuda_of(d);
-    bert_ranks *const r = new (std::nothrow) bert_ranks();
+    bert_ranks *r;
 
+    if (bert_nccl_is_built && are_apart(c, w))
+        return bert_nccl_join(c, w);
+    r = new (std::nothrow) bert_ranks();
     if (r == NULL)
         return bert_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
     r->all = w;

@@ -67,7 +67,7 @@ bool bert_stages_open(bert_cuda *c)
 static void free_buffers(slot *s)
 {
     cudaStreamSynchronize(s->cuda->copies);
-    cudaStreamSynchronize(s->cuda->stream);
+    bert_cuda_wait(s->cuda, "batches");
     cudaFreeHost(s->host);
     cudaFree(s->device);
     s->host = s->device = NULL;
