@@ -231,7 +231,7 @@ keeps() {
     keeps
     fails cudaMemcpyAsync 1 2
     fails cudaLaunchKernelEx 1 41
-    fails cudaStreamSynchronize 1 3
+    fails cudaStreamSynchronize 1 4
     fails cudaEventRecord 1 5
     fails cudaFuncSetAttribute 1 1
 }

@@ -74,8 +74,9 @@ static void release(bert_device *d, void *block)
 {
     bert_cuda *const c = cuda_of(d);
 
-    bert_cuda_wait(c, "memory on the GPU");
-    bert_cuda_good(c, cudaFree(block), "memory on the GPU");
+    /* What could not be waited for may still use it. */
+    if (bert_cuda_wait(c, "memory on the GPU"))
+        bert_cuda_good(c, cudaFree(block), "memory on the GPU");
 }
 
 static void fill(bert_device *d, void *to, int byte, size_t bytes)
