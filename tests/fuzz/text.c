@@ -97,6 +97,11 @@ bool files_close_output(int fd, const char *name)
     return true;
 }
 
+void files_abandon_output(int fd)
+{
+    must(fd == FEED_FD);
+}
+
 /* Only --help prints. */
 bool files_close_stdout(void)
 {
