@@ -98,19 +98,30 @@ void sources_on_wait(sources *s, ps_wait_hook *hook, void *context)
  * Reading
  */
 
+/* What tells a record from others. */
+static uint64_t hash_of(const ps_sequence *record)
+{
+    return XXH3_64bits_withSeed(record->payload, record->payload_bytes,
+                                record->n_tok);
+}
+
 source_state sources_look(sources *s, uint32_t i)
 {
     source *one = &s->of[i];
+    ps_token_mark place;
     ps_error err = {.code = PS_OK};
     ps_result r;
 
     if (one->ready)
         return SOURCE_READY;
-    one->place = ps_token_reader_mark(one->reader);
+    place = ps_token_reader_mark(one->reader);
     r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
-    one->ready = one->held = r == PS_OK;
-    if (r == PS_OK)
+    if (r == PS_OK) {
+        one->ready = one->begun = true;
+        one->place = place;
+        one->hash = hash_of(&one->next);
         return SOURCE_READY;
+    }
     if (r != PS_END) {
         /* The hook has told of its own failure. */
         if (err.code != PS_OK)
@@ -152,6 +163,8 @@ bool sources_repeat(sources *s, uint32_t i)
         return false;
     }
     one->repeats = true;
+    one->begun = false;
+    one->hash = 0;
     if (ps_token_reader_append(one->reader, one->fd, &err) != PS_OK)
         return fail(s, one, &err);
     one->place = ps_token_reader_mark(one->reader);
@@ -162,25 +175,17 @@ bool sources_repeat(sources *s, uint32_t i)
  * Gone on with
  */
 
-uint64_t sources_hash(const source *one)
-{
-    return one->held ? XXH3_64bits_withSeed(one->next.payload,
-                                            one->next.payload_bytes,
-                                            one->next.n_tok)
-                     : 0;
-}
-
-bool sources_resume(sources *s, uint32_t i, uint64_t hash)
+bool sources_resume(sources *s, uint32_t i)
 {
     source *one = &s->of[i];
     ps_error err;
     ps_result r = ps_token_reader_seek(one->reader, &one->place, &err);
 
-    if (r == PS_OK && one->held)
+    if (r == PS_OK && one->begun)
         r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
     if (r != PS_OK && r != PS_END)
         return fail(s, one, &err);
-    if (r == PS_OK && sources_hash(one) == hash)
+    if (r == PS_OK && (!one->begun || hash_of(&one->next) == one->hash))
         return true;
     message_error("%s: is not what it was when the state was saved: its "
                   "record at byte %" PRIu64 " is another one",

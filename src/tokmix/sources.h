@@ -19,15 +19,16 @@ typedef struct source {
     ps_token_reader *reader;
     uint64_t start; /* of a regular file: where it began to be read */
     ps_sequence next;
-    bool ready;  /* `next` is there */
-    bool held;   /* it is, or was taken and is still in memory */
+    bool ready;  /* `next` is there, and was not taken yet */
+    bool begun;  /* a record was read since the stream began, or began again */
     bool ended;  /* its stream has, now or before it was read again */
     bool repeats; /* it begins again, and has given nothing since */
     uint64_t sequences; /* that were taken, */
     uint64_t tokens;    /* and theirs */
     uint64_t bytes;     /* of a regular file that has ended, or PS_UNKNOWN */
-    ps_token_mark place; /* before `next`, if that is held; else where to
-                            look for it */
+    ps_token_mark place; /* if begun, of the record that was read last; else
+                            where to look for the first */
+    uint64_t hash;       /* of that record, or 0 */
 } source;
 
 typedef struct sources {
@@ -59,16 +60,12 @@ void sources_take(sources *s, uint32_t i);
 /* Begins again with a source that has ended.  False after a message. */
 bool sources_repeat(sources *s, uint32_t i);
 
-/* What tells the record at `place` from others; 0 if none is held. */
-uint64_t sources_hash(const source *one);
-
 /*
  * Goes to where an earlier job was with a source that was just opened: to
- * `place`, and behind the record that it held, which must have this hash.  All
- * members but `next` are set.  A source that gives no more is left as it is.
- * False after a message.
+ * `place`, and, if it had begun, behind the record there, which must have the
+ * same hash.  All members but `next` are set.  False after a message.
  */
-bool sources_resume(sources *s, uint32_t i, uint64_t hash);
+bool sources_resume(sources *s, uint32_t i);
 
 /* Whether a file that has ended still has its size; false after a message. */
 bool sources_has_size(sources *s, uint32_t i);

@@ -58,7 +58,7 @@ enum {
     ITS_NUMBERS
 };
 
-enum { FLAG_READY = 1, FLAG_HELD = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
+enum { FLAG_READY = 1, FLAG_BEGUN = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
 
 /* Bytes of a state; there is more in the memory for each source already. */
 static size_t state_bytes(uint32_t n)
@@ -283,22 +283,23 @@ static bool load_source(const state *s, uint32_t i, source *one,
     const conf *c = s->conf;
 
     one->ready = (flags & FLAG_READY) != 0;
-    one->held = (flags & FLAG_HELD) != 0;
+    one->begun = (flags & FLAG_BEGUN) != 0;
     one->ended = (flags & FLAG_ENDED) != 0;
     one->repeats = (flags & FLAG_REPEATS) != 0;
     one->sequences = its(s, i, ITS_SEQUENCES);
     one->tokens = its(s, i, ITS_TOKENS);
     one->bytes = its(s, i, ITS_BYTES);
+    one->hash = its(s, i, ITS_HASH);
     one->place = (ps_token_mark){
-        .id = one->sequences - (one->held && !one->ready),
+        .id = one->sequences - (one->begun && !one->ready),
         .offset = its(s, i, ITS_OFFSET),
         .sequences = its(s, i, ITS_STREAM_SEQUENCES),
         .tokens = its(s, i, ITS_STREAM_TOKENS),
         .digest = its(s, i, ITS_DIGEST)};
     share->taken = its(s, i, ITS_TAKEN);
     share->left = one->ended && c->stop == STOP_LONGEST;
-    return flags < 2 * FLAG_REPEATS && (one->held || !one->ready) &&
-           (one->sequences > 0 || one->ready || !one->held) &&
+    return flags < 2 * FLAG_REPEATS && (one->begun || !one->ready) &&
+           (one->sequences > 0 || one->ready || !one->begun) &&
            share->taken <= (c->by_sequences ? one->sequences : one->tokens) &&
            (!share->left || share->taken == 0);
 }
@@ -352,8 +353,7 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
     status = load_sources(s, in, m);
     for (uint32_t i = 0; status == STATUS_OK && i < in->n; i++)
         if (!sources_has_size(in, i) ||
-            (s->goes_on && !m->sources[i].left &&
-             !sources_resume(in, i, its(s, i, ITS_HASH))))
+            (s->goes_on && !m->sources[i].left && !sources_resume(in, i)))
             status = in->status;
     return status;
 }
@@ -370,7 +370,7 @@ static void store_sources(unsigned char *bytes, const sources *in,
         const uint64_t numbers[ITS_NUMBERS] = {
             [ITS_WEIGHT] = m->sources[i].weight,
             [ITS_FLAGS] = (one->ready ? FLAG_READY : 0U) |
-                          (one->held ? FLAG_HELD : 0U) |
+                          (one->begun ? FLAG_BEGUN : 0U) |
                           (one->ended ? FLAG_ENDED : 0U) |
                           (one->repeats ? FLAG_REPEATS : 0U),
             [ITS_SEQUENCES] = one->sequences,
@@ -381,7 +381,7 @@ static void store_sources(unsigned char *bytes, const sources *in,
             [ITS_STREAM_SEQUENCES] = one->place.sequences,
             [ITS_STREAM_TOKENS] = one->place.tokens,
             [ITS_DIGEST] = one->place.digest,
-            [ITS_HASH] = sources_hash(one)};
+            [ITS_HASH] = one->hash};
 
         for (int k = 0; k < ITS_NUMBERS; k++)
             store_u64(bytes + place_of(i, k), numbers[k]);

@@ -184,7 +184,7 @@ class Waiting:
 def signals():
     """While it waits for a pipe, it is told to end, or killed; then it goes
     on with a pipe, and with a file.  A signal that it can catch leaves a state
-    of all that was written."""
+    of all that was written, and of the record before the wait."""
     sources(True)
     whole = read("a")
     at = 136 + sum(len(Schema(4, True).record(one))
@@ -205,6 +205,9 @@ def signals():
             Waiting(options, whole[:at + 1]).end(number)
             assert len(read("out")) >= len(some)
             os.remove("in")
+            if number != signal.SIGKILL:
+                write("in", whole[:at - 1] + b"!" + whole[at:])
+                refused(65, "in: is not what it was", *options)
             write("in", whole)
             ends_whole(options, wanted)
             os.remove("in")
