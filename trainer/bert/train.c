@@ -288,10 +288,8 @@ static int parse(training *t, int argc, char **argv)
     say_hold(true);
     status = conf_parse(&t->conf, argc, argv);
     why = workers_open(&t->workers, exchanges(&t->conf));
-    if (why != NULL) {
-        say_hold(false);
-        return complain(why);
-    }
+    if (why != NULL)
+        status = complain(why);
     all = agree(t, status < 0 ? STATUS_OK : status,
                 status < 0 ? conf_digest(&t->conf) : 0);
     say_hold(!is_alone(t));
