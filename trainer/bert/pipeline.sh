@@ -35,11 +35,12 @@ examples=$top/examples
 . "$top/trainer/bert/text.sh"
 
 train_bert() {
-    records --seed=1 | packstream -q -L "$length" -d 8 |
+    { records --seed=1 | packstream -q -L "$length" -d 8 |
         bert-train --packs=16 --steps="$steps" --hidden="$width" \
             --heads=2 --layers=2 --dropout=0 --rate="$rate" \
             --warmup=$((steps * 4)) --total=$((steps * 20)) --report=1 \
-            --stats=json | keep_losses
+            --stats=json || : >failed; } | keep_losses
+    [ ! -e failed ] || die 'training failed'
 }
 
 # Keeps what it reads, and tells each tenth of the steps that it is made.
