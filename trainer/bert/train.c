@@ -187,7 +187,7 @@ static void settle_good(training *t, const bert_results *r)
  * and keep.run are what they were after the last step that went well; what
  * failed on the device itself leaves nothing to keep, and is told once.
  */
-static int settle(training *t)
+static int settle_steps(training *t)
 {
     uint64_t n = t->n_asked;
     bert_results r;
@@ -198,12 +198,7 @@ static int settle(training *t)
     t->n_asked = 0;
     if (!t->device->ops->finish(t->device, &r, &why)) {
         t->keep.failed = true;
-        (void)complain(why);
-        if (t->device->is_waited_for) {
-            say_held(true);
-            workers_abort(&t->workers, STATUS_FAILURE);
-        }
-        return STATUS_FAILURE;
+        return complain(why);
     }
     if (r.steps > 0)
         settle_good(t, &r);
@@ -212,6 +207,19 @@ static int settle(training *t)
     say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
         "(a lower --rate may help)", t->asked[r.steps].report.step);
     return STATUS_FAILURE;
+}
+
+/* The same on the main thread, which alone may call MPI_Abort: where a device
+ * failed that other ranks wait for, all of them end. */
+static int settle(training *t)
+{
+    const int status = settle_steps(t);
+
+    if (status != STATUS_OK && t->keep.failed && t->device->is_waited_for) {
+        say_held(true);
+        workers_abort(&t->workers, status);
+    }
+    return status;
 }
 
 /* There is no memory, or the device failed, which is the reason then. */
@@ -233,7 +241,7 @@ static int stopped(void *context)
 
     say_held(true);
     say_hold(false);
-    settled = settle(t);
+    settled = settle_steps(t);
     status = keep_save(&t->keep, t->device, t->model, t->lamb);
     (void)clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += PATIENCE;

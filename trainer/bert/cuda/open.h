@@ -29,8 +29,9 @@ struct workers;
 
 /*
  * The nth GPU from 0, counted round where there are fewer.  NULL: `why`, of
- * `size` bytes, says why there is none.  Calls come from this thread, but for
- * those on the first GPU, as the driver keeps for each thread which it is.
+ * `size` bytes, says why there is none.  Only the thread that opened it may call
+ * for it, except for the first GPU: each thread has a GPU that its calls go to,
+ * and that is the first one until the thread chooses another.
  */
 bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
                             size_t size);
