@@ -157,8 +157,10 @@ class Waiting:
     def __init__(self, options, data):
         if not os.path.exists("in"):
             os.mkfifo("in")
+        # What a shell starts in the background has SIGINT ignored.
         self.process = subprocess.Popen(
-            ["tokmix", "-q", *kept(options)], stderr=subprocess.PIPE)
+            ["tokmix", "-q", *kept(options)], stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.pipe = os.open("in", os.O_WRONLY)
         os.write(self.pipe, data)
         left = array.array("i", [1])
