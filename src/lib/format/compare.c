@@ -47,29 +47,6 @@ static void print_fill(char text[VALUE_BYTES], const ps_channel *c)
         (void)snprintf(text, VALUE_BYTES, "%" PRIu64, c->fill);
 }
 
-/* Two channels of one name. */
-static ps_result compare_channel(const ps_channel *c, const ps_channel *d,
-                                 ps_error *err)
-{
-    char x[VALUE_BYTES];
-    char y[VALUE_BYTES];
-
-    if (c->type != d->type)
-        return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is %s, not %s",
-                       c->name, ps_type_name(c->type), ps_type_name(d->type));
-    if (c->kind != d->kind)
-        return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is per %s",
-                       c->name,
-                       c->kind == PS_PER_TOKEN ? "token, not per sequence"
-                                               : "sequence, not per token");
-    if (c->fill == d->fill)
-        return PS_OK;
-    print_fill(x, c);
-    print_fill(y, d);
-    return ps_fail(err, PS_ERR_ARGUMENT,
-                   "the fill of channel '%s' is %s, not %s", c->name, x, y);
-}
-
 static const ps_channel *find_channel(const ps_schema *s, const char *name)
 {
     for (uint32_t i = 0; i < s->n_channels; i++)
@@ -82,8 +59,6 @@ static const ps_channel *find_channel(const ps_schema *s, const char *name)
 static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
                                   ps_error *err)
 {
-    ps_result r = PS_OK;
-
     for (uint32_t i = 0; i < b->n_channels; i++)
         if (find_channel(a, b->channels[i].name) == NULL)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is missing",
@@ -92,16 +67,34 @@ static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
         if (find_channel(b, a->channels[i].name) == NULL)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is new",
                            a->channels[i].name);
-    for (uint32_t i = 0; r == PS_OK && i < a->n_channels; i++) {
+
+    for (uint32_t i = 0; i < a->n_channels; i++) {
         const ps_channel *c = &a->channels[i];
         const ps_channel *d = &b->channels[i];
+        char x[VALUE_BYTES];
+        char y[VALUE_BYTES];
 
-        r = strcmp(c->name, d->name) == 0
-                ? compare_channel(c, d, err)
-                : ps_fail(err, PS_ERR_ARGUMENT, "channel %u is '%s', not '%s'",
-                          (unsigned)i, c->name, d->name);
+        if (strcmp(c->name, d->name) != 0)
+            return ps_fail(err, PS_ERR_ARGUMENT, "channel %u is '%s', not '%s'",
+                           (unsigned)i, c->name, d->name);
+        if (c->type != d->type)
+            return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is %s, not %s",
+                           c->name, ps_type_name(c->type),
+                           ps_type_name(d->type));
+        if (c->kind != d->kind)
+            return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is per %s",
+                           c->name,
+                           c->kind == PS_PER_TOKEN ? "token, not per sequence"
+                                                   : "sequence, not per token");
+        if (c->fill != d->fill) {
+            print_fill(x, c);
+            print_fill(y, d);
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "the fill of channel '%s' is %s, not %s", c->name,
+                           x, y);
+        }
     }
-    return r;
+    return PS_OK;
 }
 
 /* The first 8 bytes of a digest in hexadecimal, or all, or "none". */

@@ -66,25 +66,6 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
     }
 }
 
-/* Elements `i` to `end` - 1 of a field must hold its fill. */
-static ps_result check_fill(const ps_pack_info *info, const ps_pack *pack,
-                            uint32_t field, uint32_t i, uint32_t end,
-                            ps_error *err)
-{
-    const ps_channel *c = &info->fields[field].channel;
-    size_t bytes = ps_type_bytes(c->type);
-    unsigned char fill[8];
-
-    store_u64(fill, c->fill);
-    for (; i < end; i++)
-        if (memcmp(element(info, pack, field, i), fill, bytes) != 0)
-            return ps_fail(err, PS_ERR_CORRUPT,
-                           "unused element %" PRIu32
-                           " of '%s' does not hold its fill",
-                           i, c->name);
-    return PS_OK;
-}
-
 /*
  * Unused elements of a field must hold its fill: behind each aligned sequence,
  * and behind all sequences.  The gap behind the field must be zero.
@@ -94,29 +75,37 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
 {
     const ps_field *f = &info->fields[field];
     const ps_kind kind = f->channel.kind;
-    size_t end = f->offset + f->count * ps_type_bytes(f->channel.type);
-    size_t next = ps_field_limit(info, field);
+    const unsigned char *elements = pack->record + f->offset;
+    const size_t bytes = ps_type_bytes(f->channel.type);
+    const size_t end = f->offset + f->count * bytes;
+    const bool aligned = kind == PS_PER_TOKEN && info->seq_tok_field != 0;
+    const uint32_t n_gaps = aligned ? pack->n_seq : 0;
     uint32_t used = f->count; /* of cu, which the reader has checked */
-    ps_result r = PS_OK;
+    unsigned char fill[8];
 
-    if (kind == PS_PER_TOKEN && info->seq_tok_field != 0) {
-        for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
-            ps_piece piece = ps_pack_piece(info, pack, i);
-
-            r = check_fill(info, pack, field, piece.begin + piece.n_tok,
-                           ps_record_cu(info, pack->record, i + 1), err);
-        }
-    }
+    store_u64(fill, f->channel.fill);
     if (kind == PS_PER_TOKEN)
         used = ps_record_cu(info, pack->record, pack->n_seq);
     else if (kind == PS_PER_SEQUENCE)
         used = pack->n_seq;
-    if (r == PS_OK)
-        r = check_fill(info, pack, field, used, f->count, err);
-    if (r != PS_OK)
-        return r;
+    for (uint32_t k = 0; k <= n_gaps; k++) {
+        uint32_t i = used;
+        uint32_t limit = f->count;
+
+        if (k < n_gaps) {
+            i = ps_record_cu(info, pack->record, k) +
+                ps_record_length(info, pack->record, k);
+            limit = ps_record_cu(info, pack->record, k + 1);
+        }
+        for (; i < limit; i++)
+            if (memcmp(elements + i * bytes, fill, bytes) != 0)
+                return ps_fail(err, PS_ERR_CORRUPT,
+                               "unused element %" PRIu32
+                               " of '%s' does not hold its fill",
+                               i, f->channel.name);
+    }
     if (ps_is_version_known(info) &&
-        !all_zero(pack->record + end, next - end))
+        !all_zero(pack->record + end, ps_field_limit(info, field) - end))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the gap behind '%s' is not zero", f->channel.name);
     return PS_OK;
@@ -145,52 +134,44 @@ static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Tokens `first` to `first` + `n` - 1 must be in the vocabulary. */
-static ps_result check_tokens(const ps_pack_info *info, const ps_pack *pack,
-                              uint32_t first, uint32_t n, ps_error *err)
-{
-    const unsigned char *tokens =
-        element(info, pack, info->tokens_field, first);
-    ps_type type = info->schema.token_type;
-    uint32_t vocab = info->schema.vocab_size;
-    uint32_t bad = ps_tokens_check(tokens, n, type, vocab);
-
-    if (bad == n)
-        return PS_OK;
-    return ps_fail(err, PS_ERR_RANGE,
-                   "token %" PRIu32 " is %" PRIu32
-                   ", outside the vocabulary of %" PRIu32,
-                   first + bad, ps_token_at(tokens, bad, type), vocab);
-}
-
-/* False for a field that a later version has added, with its own rules. */
-static bool is_field_known(const ps_pack_info *info, uint32_t field)
-{
-    return ps_is_version_known(info) ||
-           info->fields[field].source != PS_BUILT_IN ||
-           field <= PS_FIELD_SEQ_ID || field == info->tokens_field ||
-           (info->seq_tok_field != 0 && field == info->seq_tok_field) ||
-           (info->split && field <= PS_FIELD_SEQ_LEN);
-}
-
 ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
                         ps_error *err)
 {
+    const bool aligned = info->seq_tok_field != 0;
+    const ps_type type = info->schema.token_type;
+    const uint32_t vocab = info->schema.vocab_size;
+    const uint32_t n_runs = aligned ? pack->n_seq : 1;
     ps_result r = check_head(info, pack, err);
 
+    /* A field that a later version has added has its own rules. */
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++)
-        if (is_field_known(info, i))
+        if (ps_is_version_known(info) ||
+            info->fields[i].source != PS_BUILT_IN || i <= PS_FIELD_SEQ_ID ||
+            i == info->tokens_field ||
+            (aligned && i == info->seq_tok_field) ||
+            (info->split && i <= PS_FIELD_SEQ_LEN))
             r = check_unused(info, pack, i, err);
-    if (r != PS_OK || info->schema.vocab_size == 0)
+    if (r != PS_OK || vocab == 0)
         return r;
 
-    /* The pad id between aligned sequences may be outside the vocabulary. */
-    if (info->seq_tok_field == 0)
-        return check_tokens(info, pack, 0, pack->n_tok, err);
-    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
-        ps_piece piece = ps_pack_piece(info, pack, i);
+    /*
+     * Tokens must be in the vocabulary, but the pad id between aligned
+     * sequences may be outside.
+     */
+    for (uint32_t i = 0; i < n_runs; i++) {
+        const uint32_t first =
+            aligned ? ps_record_cu(info, pack->record, i) : 0;
+        const uint32_t n =
+            aligned ? ps_record_length(info, pack->record, i) : pack->n_tok;
+        const unsigned char *tokens =
+            element(info, pack, info->tokens_field, first);
+        const uint32_t bad = ps_tokens_check(tokens, n, type, vocab);
 
-        r = check_tokens(info, pack, piece.begin, piece.n_tok, err);
+        if (bad < n)
+            return ps_fail(err, PS_ERR_RANGE,
+                           "token %" PRIu32 " is %" PRIu32
+                           ", outside the vocabulary of %" PRIu32,
+                           first + bad, ps_token_at(tokens, bad, type), vocab);
     }
-    return r;
+    return PS_OK;
 }

@@ -278,23 +278,6 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
     return PS_OK;
 }
 
-/* What a later version may give a meaning is zero in those we know. */
-static bool is_unused_zero(const unsigned char *from,
-                           const ps_pack_info *info)
-{
-    const unsigned char *entry = from + AT_TABLE;
-    bool zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
-                (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
-                all_zero(from + AT_ZEROS, AT_N_FIELDS - AT_ZEROS) &&
-                all_zero(from + AT_MORE_ZEROS, AT_TABLE - AT_MORE_ZEROS);
-
-    for (uint32_t i = 0; zero && i < info->n_fields; i++) {
-        zero = ps_channel_unused_is_zero(entry, true);
-        entry += PS_CHANNEL_ENTRY_BYTES;
-    }
-    return zero && all_zero(entry, (size_t)(from + AT_DTYPE - entry));
-}
-
 /*
  * In a version that we know there is one way to lay a record out.  The dtype
  * must say the same, or readers that go by it would be misled.
@@ -302,7 +285,9 @@ static bool is_unused_zero(const unsigned char *from,
 static ps_result check_layout(const unsigned char *from,
                               const ps_pack_info *info, ps_error *err)
 {
+    const unsigned char *entry = from + AT_TABLE;
     ps_pack_info wanted = *info;
+    bool zero;
     ps_result r = ps_layout(&wanted, err);
 
     if (r == PS_OK)
@@ -319,10 +304,22 @@ static ps_result check_layout(const unsigned char *from,
                              sizeof wanted.dtype) != 0)
         r = ps_fail(err, PS_ERR_CORRUPT,
                     "the dtype does not agree with the field table");
-    if (r == PS_OK && !is_unused_zero(from, info))
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "unused bytes of the header are not zero");
-    return r;
+    if (r != PS_OK)
+        return r;
+
+    /* What a later version may give a meaning is zero in those we know. */
+    zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
+           (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
+           all_zero(from + AT_ZEROS, AT_N_FIELDS - AT_ZEROS) &&
+           all_zero(from + AT_MORE_ZEROS, AT_TABLE - AT_MORE_ZEROS);
+    for (uint32_t i = 0; zero && i < info->n_fields; i++) {
+        zero = ps_channel_unused_is_zero(entry, true);
+        entry += PS_CHANNEL_ENTRY_BYTES;
+    }
+    if (!zero || !all_zero(entry, (size_t)(from + AT_DTYPE - entry)))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "unused bytes of the header are not zero");
+    return PS_OK;
 }
 
 ps_result ps_pack_header_decode(const unsigned char *from,

@@ -55,23 +55,13 @@ void ps_pack_mark_encode(const ps_pack_place *place,
     store_u64(mark + AT_CHECKSUM, ps_hash(mark, AT_CHECKSUM));
 }
 
-/* Whether there can be such a place at all. */
-static bool is_possible(const ps_pack_place *p)
-{
-    if (p->seen.packs > PACKS_MAX || p->before.packs > PACKS_MAX ||
-        p->window == 0 || p->window > PS_MAX_WINDOW)
-        return false;
-    if (p->seen.packs == 0 &&
-        (p->last != 0 || p->newest != 0 || p->digest != p->header))
-        return false;
-    return p->stream > 0 ||
-           (p->first_header == p->header && p->before.packs == 0);
-}
-
 ps_result ps_pack_mark_decode(const unsigned char *mark,
                               ps_pack_place *place, ps_error *err)
 {
+    const ps_totals *seen = &place->seen;
+    const ps_totals *before = &place->before;
     uint64_t none; /* the streams before have no digest */
+    bool possible;
 
     *place = (ps_pack_place){0};
     if (memcmp(mark, magic, sizeof magic) != 0)
@@ -92,7 +82,16 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
     place->window = load_u32(mark + AT_WINDOW);
     ps_totals_decode(mark + AT_SEEN, &place->seen, &place->digest);
     ps_totals_decode(mark + AT_BEFORE, &place->before, &none);
-    if (none != 0 || !is_possible(place) ||
+
+    /* Whether there can be such a place at all. */
+    possible =
+        seen->packs <= PACKS_MAX && before->packs <= PACKS_MAX &&
+        place->window > 0 && place->window <= PS_MAX_WINDOW &&
+        (seen->packs > 0 || (place->last == 0 && place->newest == 0 &&
+                             place->digest == place->header)) &&
+        (place->stream > 0 ||
+         (place->first_header == place->header && before->packs == 0));
+    if (none != 0 || !possible ||
         !all_zero(mark + AT_ZERO, AT_CHECKSUM - AT_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the mark is damaged: its numbers cannot be");

@@ -30,34 +30,29 @@
 #define AT_N_TOK 44
 #define AT_MAX_SEQLEN 48
 
-/* Adds the columns of the user's channels of one kind, in table order. */
-static void add_columns(const ps_pack_info *info, ps_kind kind,
-                        uint32_t before, ps_payload_column *columns,
-                        uint32_t *n)
-{
-    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
-        const ps_channel *channel = &info->schema.channels[c];
-        const ps_field *f = ps_pack_field(info, channel->name);
-        uint32_t bytes = (uint32_t)ps_type_bytes(channel->type);
-
-        if (channel->kind != kind)
-            continue;
-        columns[(*n)++] = (ps_payload_column){f->offset, bytes,
-                                              kind == PS_PER_TOKEN, before};
-        before += bytes;
-    }
-}
-
 uint32_t ps_payload_columns(const ps_pack_info *info,
                             ps_payload_column columns[PS_MAX_FIELDS])
 {
+    static const ps_kind kinds[] = {PS_PER_TOKEN, PS_PER_SEQUENCE};
     const ps_field *tokens = &info->fields[info->tokens_field];
-    uint32_t bytes = (uint32_t)ps_type_bytes(tokens->channel.type);
+    uint32_t before = (uint32_t)ps_type_bytes(tokens->channel.type);
     uint32_t n = 0;
 
-    columns[n++] = (ps_payload_column){tokens->offset, bytes, true, 0};
-    add_columns(info, PS_PER_TOKEN, bytes, columns, &n);
-    add_columns(info, PS_PER_SEQUENCE, 0, columns, &n);
+    columns[n++] = (ps_payload_column){tokens->offset, before, true, 0};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+            const ps_channel *channel = &info->schema.channels[c];
+            const ps_field *f = ps_pack_field(info, channel->name);
+            uint32_t bytes = (uint32_t)ps_type_bytes(channel->type);
+
+            if (channel->kind != kinds[k])
+                continue;
+            columns[n++] = (ps_payload_column){
+                f->offset, bytes, kinds[k] == PS_PER_TOKEN, before};
+            before += bytes;
+        }
+        before = 0;
+    }
     return n;
 }
 
@@ -309,46 +304,6 @@ static ps_result check_lengths(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/*
- * cu must rise from 0 to n_tok, or to the end of the last gap; all elements
- * behind that hold the capacity.  Kernels are given max_seqlen, so it must be
- * that of the longest sequence.
- */
-static ps_result check_boundaries(const ps_pack_info *info,
-                                  const ps_pack *pack, ps_error *err)
-{
-    const unsigned char *bytes = pack->record;
-    const bool gaps = info->seq_tok_field != 0;
-    uint32_t last =
-        gaps ? ps_record_cu(info, bytes, pack->n_seq) : pack->n_tok;
-    uint32_t before = ps_record_cu(info, bytes, 0);
-    uint32_t max = 0;
-    bool fine = before == 0 && last <= info->capacity;
-    ps_result r = PS_OK;
-
-    for (uint32_t i = 1; fine && i <= pack->n_seq; i++) {
-        uint32_t here = ps_record_cu(info, bytes, i);
-
-        fine = here > before && here <= last;
-        max = here - before > max ? here - before : max;
-        before = here;
-    }
-    fine = fine && before == last;
-    for (uint32_t i = pack->n_seq + 1; fine && i < info->depth + 2; i++)
-        fine = ps_record_cu(info, bytes, i) == info->capacity;
-    if (!fine)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       gaps ? "the boundaries do not rise from 0"
-                            : "the boundaries do not rise from 0 to n_tok");
-    if (gaps)
-        r = check_lengths(info, pack, &max, err);
-    if (r == PS_OK && max != pack->max_seqlen)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
-                       pack->max_seqlen, max);
-    return r;
-}
-
 static ps_result decode_head(const ps_pack_info *info,
                              const unsigned char *bytes, ps_pack *pack,
                              ps_error *err)
@@ -374,10 +329,46 @@ ps_result ps_record_decode(const ps_pack_info *info,
                            const unsigned char *bytes, ps_pack *pack,
                            ps_error *err)
 {
+    const bool gaps = info->seq_tok_field != 0;
+    uint32_t before = ps_record_cu(info, bytes, 0);
+    uint32_t last;
+    uint32_t max = 0;
+    bool fine;
     ps_result r = decode_head(info, bytes, pack, err);
 
     pack->record = bytes;
-    return r == PS_OK ? check_boundaries(info, pack, err) : r;
+    if (r != PS_OK)
+        return r;
+
+    /*
+     * cu must rise from 0 to n_tok, or to the end of the last gap; all
+     * elements behind that hold the capacity.
+     */
+    last = gaps ? ps_record_cu(info, bytes, pack->n_seq) : pack->n_tok;
+    fine = before == 0 && last <= info->capacity;
+    for (uint32_t i = 1; fine && i <= pack->n_seq; i++) {
+        uint32_t here = ps_record_cu(info, bytes, i);
+
+        fine = here > before && here <= last;
+        max = here - before > max ? here - before : max;
+        before = here;
+    }
+    fine = fine && before == last;
+    for (uint32_t i = pack->n_seq + 1; fine && i < info->depth + 2; i++)
+        fine = ps_record_cu(info, bytes, i) == info->capacity;
+    if (!fine)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       gaps ? "the boundaries do not rise from 0"
+                            : "the boundaries do not rise from 0 to n_tok");
+
+    /* Kernels are given max_seqlen: it is that of the longest sequence. */
+    if (gaps)
+        r = check_lengths(info, pack, &max, err);
+    if (r == PS_OK && max != pack->max_seqlen)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
+                       pack->max_seqlen, max);
+    return r;
 }
 
 ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *bytes,

@@ -39,13 +39,6 @@ static bool is_space(unsigned char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* A message: a marker, and the size of what describes it, in whole words. */
-static bool is_arrow_stream(const unsigned char *p, size_t n)
-{
-    return n == 8 && load_u32(p) == UINT32_MAX && load_u32(p + 4) > 0 &&
-           load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24;
-}
-
 /* An object, alone or the first in a list. */
 static bool is_json(const unsigned char *p, size_t n)
 {
@@ -60,15 +53,6 @@ static bool is_json(const unsigned char *p, size_t n)
     return i == n || p[i] == '"' || p[i] == '}';
 }
 
-/* In any encoding that has ASCII in it. */
-static bool is_text(const unsigned char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((p[i] < ' ' && !is_space(p[i])) || p[i] == 0x7f)
-            return false;
-    return true;
-}
-
 const char *ps_recognize(const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
@@ -78,11 +62,21 @@ const char *ps_recognize(const void *bytes, size_t n)
         if (n >= beginnings[i].n &&
             memcmp(p, beginnings[i].bytes, beginnings[i].n) == 0)
             return beginnings[i].name;
-    if (is_arrow_stream(p, n))
+    /* A message: a marker, and the size of what describes it, in words. */
+    if (n == 8 && load_u32(p) == UINT32_MAX && load_u32(p + 4) > 0 &&
+        load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24)
         return "Arrow (see python3 -m packstream.tokens)";
     if (is_json(p, n))
         return "JSON (see tokcat --from=jsonl)";
-    /* Less of it can be the beginning of anything. */
-    return n == PS_RECOGNIZE_BYTES && is_text(p, n) ? "text (see tokcat)"
-                                                    : NULL;
+
+    /*
+     * Text in any encoding that has ASCII in it.  Less of it can be the
+     * beginning of anything.
+     */
+    if (n < PS_RECOGNIZE_BYTES)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if ((p[i] < ' ' && !is_space(p[i])) || p[i] == 0x7f)
+            return NULL;
+    return "text (see tokcat)";
 }

@@ -116,27 +116,6 @@ static bool fill_fits(uint64_t fill, ps_type type)
     return bits >= 64 || fill >> bits == 0;
 }
 
-/* Ids of tokens: of their width and, but for that of pad, of the vocabulary. */
-static ps_result check_specials(const ps_schema *s, ps_error *err)
-{
-    for (int i = 0; i < PS_SPECIALS; i++) {
-        const uint32_t id = s->special[i];
-
-        if (id == PS_NO_ID)
-            continue;
-        if (s->token_type == PS_U16 && id > UINT16_MAX)
-            return ps_fail(err, PS_ERR_ARGUMENT,
-                           "%s, %" PRIu32 ", does not fit u16 tokens",
-                           ps_special_name(i), id);
-        if (i != PS_PAD && s->vocab_size != 0 && id >= s->vocab_size)
-            return ps_fail(err, PS_ERR_ARGUMENT,
-                           "%s, %" PRIu32 ", is outside the vocabulary of %"
-                           PRIu32,
-                           ps_special_name(i), id, s->vocab_size);
-    }
-    return PS_OK;
-}
-
 const char *ps_special_name(int special)
 {
     static const char *const names[PS_SPECIALS] = {
@@ -182,7 +161,24 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
                            c->name);
     }
-    return check_specials(s, err);
+
+    /* Special ids: of the tokens' width and, but for pad, the vocabulary. */
+    for (int i = 0; i < PS_SPECIALS; i++) {
+        const uint32_t id = s->special[i];
+
+        if (id == PS_NO_ID)
+            continue;
+        if (s->token_type == PS_U16 && id > UINT16_MAX)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "%s, %" PRIu32 ", does not fit u16 tokens",
+                           ps_special_name(i), id);
+        if (i != PS_PAD && s->vocab_size != 0 && id >= s->vocab_size)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "%s, %" PRIu32 ", is outside the vocabulary of %"
+                           PRIu32,
+                           ps_special_name(i), id, s->vocab_size);
+    }
+    return PS_OK;
 }
 
 ps_shape ps_schema_shape(const ps_schema *s)

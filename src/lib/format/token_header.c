@@ -46,21 +46,14 @@ bool ps_is_token_magic_prefix(const unsigned char *bytes, size_t n)
     return memcmp(bytes, magic, n < sizeof magic ? n : sizeof magic) == 0;
 }
 
-static size_t header_bytes(uint32_t n_channels)
-{
-    return PS_TOKEN_FIXED_BYTES +
-           (size_t)n_channels * PS_CHANNEL_ENTRY_BYTES + 8;
-}
-
 size_t ps_token_header_encode(const ps_schema *schema, unsigned char *to)
 {
-    size_t size = header_bytes(schema->n_channels);
     unsigned char *entry = to + AT_TABLE;
+    size_t size;
 
     memset(to, 0, PS_TOKEN_FIXED_BYTES);
     memcpy(to, magic, sizeof magic);
     ps_version_encode(to + AT_VERSION);
-    store_u32(to + AT_HEADER_BYTES, (uint32_t)size);
     store_u32(to + AT_N_CHANNELS, schema->n_channels);
     to[AT_TOKEN_BYTES] = (unsigned char)ps_type_bytes(schema->token_type);
     to[AT_LABELS] = (unsigned char)schema->labels;
@@ -71,6 +64,8 @@ size_t ps_token_header_encode(const ps_schema *schema, unsigned char *to)
         ps_channel_encode(&schema->channels[i], 0, 0, entry);
         entry += PS_CHANNEL_ENTRY_BYTES;
     }
+    size = (size_t)(entry - to) + 8;
+    store_u32(to + AT_HEADER_BYTES, (uint32_t)size);
     store_u64(entry, ps_hash(to, size - 8));
     return size;
 }
@@ -88,30 +83,18 @@ ps_result ps_token_header_size(const unsigned char *from, size_t *size,
                        "the header lists %u channels, at most %d are "
                        "possible",
                        (unsigned)n_channels, PS_MAX_CHANNELS);
-    *size = header_bytes(n_channels);
+    *size = PS_TOKEN_FIXED_BYTES +
+            (size_t)n_channels * PS_CHANNEL_ENTRY_BYTES + 8;
     if (load_u32(from + AT_HEADER_BYTES) != *size)
         return ps_fail(err, PS_ERR_CORRUPT, "bad header length");
     return PS_OK;
-}
-
-/* What a later version may give a meaning is zero in those we know. */
-static bool is_unused_zero(const unsigned char *from)
-{
-    const unsigned char *entry = from + AT_TABLE;
-    bool zero = all_zero(from + AT_ZERO, AT_VOCAB_SIZE - AT_ZERO) &&
-                all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
-
-    for (uint32_t i = load_u32(from + AT_N_CHANNELS); zero && i > 0; i--) {
-        zero = ps_channel_unused_is_zero(entry, false);
-        entry += PS_CHANNEL_ENTRY_BYTES;
-    }
-    return zero || !ps_is_minor_known(from + AT_VERSION);
 }
 
 ps_result ps_token_header_decode(const unsigned char *from, size_t size,
                                  ps_schema *schema, ps_error *err)
 {
     const unsigned char *entry = from + AT_TABLE;
+    bool zero;
     ps_result r;
 
     if (load_u64(from + size - 8) != ps_hash(from, size - 8))
@@ -129,6 +112,9 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
     ps_specials_decode(from + AT_SPECIALS, schema);
     memcpy(schema->tokenizer, from + AT_TOKENIZER, sizeof schema->tokenizer);
 
+    /* What a later version may give a meaning is zero in those we know. */
+    zero = all_zero(from + AT_ZERO, AT_VOCAB_SIZE - AT_ZERO) &&
+           all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
     schema->n_channels = load_u32(from + AT_N_CHANNELS);
     for (uint32_t i = 0; i < schema->n_channels; i++) {
         uint32_t offset;
@@ -138,9 +124,10 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
                               err);
         if (r != PS_OK)
             return r;
+        zero = zero && ps_channel_unused_is_zero(entry, false);
         entry += PS_CHANNEL_ENTRY_BYTES;
     }
-    if (!is_unused_zero(from))
+    if (!zero && ps_is_minor_known(from + AT_VERSION))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "unused bytes of the header are not zero");
     if (ps_schema_check(schema, err) == PS_OK)
