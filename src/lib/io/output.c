@@ -424,59 +424,45 @@ ps_result ps_output_finish(ps_output *out, ps_error *err)
 
 /* ---- Opening and closing ---- */
 
-/* More than one cannot write plain bytes in order. */
-static uint32_t threads_for(const ps_output_options *o)
-{
-    return !o->compressed && o->threads > 1 ? 1 : o->threads;
-}
+/* What options ask for: threads, and the ring that these are busy with. */
+typedef struct ring_shape {
+    uint32_t threads;
+    uint32_t blocks;
+    size_t size; /* of a block */
+} ring_shape;
 
-static uint32_t blocks_for(const ps_output_options *o)
+static ring_shape ring_for(const ps_output_options *o)
 {
-    uint32_t threads = threads_for(o);
+    ring_shape ring = {
+        .threads = o->threads, .blocks = 1, .size = o->frame};
 
-    return threads == 0 ? 1 : threads + SPARE_BLOCKS;
-}
-
-static size_t block_size(const ps_output_options *o)
-{
-    if (o->compressed)
-        return o->frame;
-    return o->largest > PS_IO_BYTES ? o->largest : PS_IO_BYTES;
+    if (!o->compressed) {
+        /* More than one thread cannot write plain bytes in order. */
+        ring.threads = o->threads > 1 ? 1 : o->threads;
+        ring.size = o->largest > PS_IO_BYTES ? o->largest : PS_IO_BYTES;
+    }
+    if (ring.threads > 0)
+        ring.blocks = ring.threads + SPARE_BLOCKS;
+    return ring;
 }
 
 uint64_t ps_output_bytes(const ps_output_options *o)
 {
-    uint32_t threads = threads_for(o);
-    uint64_t blocks = ps_mem_times(blocks_for(o),
-                                   ps_mem_array(1, block_size(o)));
+    const ring_shape ring = ring_for(o);
     uint64_t all = ps_mem_times(
-        threads, PS_THREAD_BYTES + sizeof(pthread_t));
+        ring.threads, PS_THREAD_BYTES + sizeof(pthread_t));
 
-    all = ps_mem_sum(all, blocks);
-    all = ps_mem_sum(all, ps_mem_array(blocks_for(o), sizeof(block)));
+    all = ps_mem_sum(all, ps_mem_times(ring.blocks,
+                                       ps_mem_array(1, ring.size)));
+    all = ps_mem_sum(all, ps_mem_array(ring.blocks, sizeof(block)));
     if (o->compressed)
         all = ps_mem_sum(
-            all, ps_mem_times(threads == 0 ? 1 : threads,
+            all, ps_mem_times(ring.threads == 0 ? 1 : ring.threads,
                               ps_compressor_bytes(o->level, o->frame) +
                               sizeof(ps_compressor *)));
     if (o->compressed && o->max_frames != 0)
         all = ps_mem_sum(all, ps_seek_table_takes(o->max_frames));
     return ps_mem_sum(all, sizeof(ps_output));
-}
-
-static ps_result open_blocks(ps_output *out, ps_error *err)
-{
-    out->n_blocks = blocks_for(&out->options);
-    out->size = block_size(&out->options);
-    out->blocks = calloc(out->n_blocks, sizeof *out->blocks);
-    if (out->blocks == NULL)
-        return ps_fail_memory(err);
-    for (uint32_t i = 0; i < out->n_blocks; i++) {
-        out->blocks[i].bytes = malloc(out->size);
-        if (out->blocks[i].bytes == NULL)
-            return ps_fail_memory(err);
-    }
-    return PS_OK;
 }
 
 /*
@@ -517,26 +503,37 @@ ps_result ps_output_open(ps_output **output, int fd,
                          const ps_output_options *options,
                          ps_error *err)
 {
+    const ring_shape ring = ring_for(options);
     ps_output *out = calloc(1, sizeof *out);
-    ps_result r;
+    ps_result r = PS_OK;
 
     *output = NULL;
     if (out == NULL)
         return ps_fail_memory(err);
     out->fd = fd;
     out->options = *options;
-    out->options.threads = threads_for(options);
+    out->options.threads = ring.threads;
     out->written = options->written;
     if (options->finalizer != NULL)
         out->finalizer = *options->finalizer;
     (void)pthread_mutex_init(&out->lock, NULL);
     (void)pthread_cond_init(&out->work, NULL);
     (void)pthread_cond_init(&out->progress, NULL);
-    r = open_blocks(out, err);
+
+    out->n_blocks = ring.blocks;
+    out->size = ring.size;
+    out->blocks = calloc(out->n_blocks, sizeof *out->blocks);
+    if (out->blocks == NULL)
+        r = ps_fail_memory(err);
+    for (uint32_t i = 0; r == PS_OK && i < out->n_blocks; i++) {
+        out->blocks[i].bytes = malloc(out->size);
+        if (out->blocks[i].bytes == NULL)
+            r = ps_fail_memory(err);
+    }
     if (r == PS_OK && out->options.compressed)
         r = open_compressors(out, err);
-    if (r == PS_OK && out->options.threads > 0) {
-        out->threads = calloc(out->options.threads, sizeof *out->threads);
+    if (r == PS_OK && ring.threads > 0) {
+        out->threads = calloc(ring.threads, sizeof *out->threads);
         if (out->threads == NULL)
             r = ps_fail_memory(err);
     }
@@ -544,8 +541,9 @@ ps_result ps_output_open(ps_output **output, int fd,
         ps_output_free(out);
         return r;
     }
+
     /* With fewer threads it takes longer, and with none the caller does it. */
-    while (out->n_threads < out->options.threads &&
+    while (out->n_threads < ring.threads &&
            ps_thread_start(&out->threads[out->n_threads], run_thread, out,
                            NULL) == PS_OK)
         out->n_threads++;

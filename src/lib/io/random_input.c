@@ -79,27 +79,6 @@ static ps_result read_at(const ps_random_input *f, uint64_t at,
     return PS_OK;
 }
 
-/* A caller that goes on where the last read ended will want more. */
-static ps_result read_plain(ps_random_input *f, uint64_t offset, size_t n,
-                            ps_error *err)
-{
-    bool goes_on = f->kept_at < f->kept_end && f->kept_end == offset;
-    size_t more = n;
-    ps_result r;
-
-    if (goes_on && n > 0 && n < PS_IO_BYTES)
-        more = PS_IO_BYTES / n * n;
-    if (more > f->size - offset)
-        more = (size_t)(f->size - offset);
-    r = reserve(&f->kept, more, err);
-    f->kept_at = f->kept_end = offset;
-    if (r == PS_OK)
-        r = read_at(f, offset, f->kept.bytes, more, err);
-    if (r == PS_OK)
-        f->kept_end = offset + more;
-    return r;
-}
-
 /* Decompresses the frame that holds byte `offset`. */
 static ps_result read_frame(ps_random_input *f, uint64_t offset,
                             ps_error *err)
@@ -182,10 +161,24 @@ ps_result ps_random_input_read(ps_random_input *f, uint64_t offset, size_t n,
 {
     ps_result r = PS_OK;
 
-    if (f->zstd == NULL && !is_kept(f, offset, n))
-        r = read_plain(f, offset, n, err);
-    if (f->zstd != NULL && !is_kept(f, offset, 1))
+    if (f->zstd != NULL && !is_kept(f, offset, 1)) {
         r = read_frame(f, offset, err);
+    } else if (f->zstd == NULL && !is_kept(f, offset, n)) {
+        bool goes_on = f->kept_at < f->kept_end && f->kept_end == offset;
+        size_t more = n;
+
+        /* A caller that goes on where the last read ended will want more. */
+        if (goes_on && n > 0 && n < PS_IO_BYTES)
+            more = PS_IO_BYTES / n * n;
+        if (more > f->size - offset)
+            more = (size_t)(f->size - offset);
+        r = reserve(&f->kept, more, err);
+        f->kept_at = f->kept_end = offset;
+        if (r == PS_OK)
+            r = read_at(f, offset, f->kept.bytes, more, err);
+        if (r == PS_OK)
+            f->kept_end = offset + more;
+    }
     if (r != PS_OK)
         return r;
     if (!is_kept(f, offset, n))
@@ -275,36 +268,29 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
     return PS_OK;
 }
 
-static ps_result open_file(ps_random_input *f, ps_error *err)
-{
-    unsigned char magic[4];
-    struct stat st;
-    ps_result r;
-
-    if (fstat(f->fd, &st) != 0)
-        return ps_fail_errno(err, "cannot look at the file");
-    if (!S_ISREG(st.st_mode))
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "only a regular file can be read at any place");
-    f->file_size = f->size = (uint64_t)st.st_size;
-    if (f->size < sizeof magic)
-        return PS_OK;
-    r = read_at(f, 0, magic, sizeof magic, err);
-    if (r == PS_OK && ps_is_frame_magic(magic))
-        r = open_compressed(f, err);
-    return r;
-}
-
 ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
 {
     ps_random_input *f = calloc(1, sizeof *f);
-    ps_result r;
+    unsigned char magic[4];
+    struct stat st;
+    ps_result r = PS_OK;
 
     *file = NULL;
     if (f == NULL)
         return ps_fail_memory(err);
     f->fd = fd;
-    r = open_file(f, err);
+    if (fstat(fd, &st) != 0)
+        r = ps_fail_errno(err, "cannot look at the file");
+    else if (!S_ISREG(st.st_mode))
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "only a regular file can be read at any place");
+    else
+        f->file_size = f->size = (uint64_t)st.st_size;
+    if (r == PS_OK && f->size >= sizeof magic) {
+        r = read_at(f, 0, magic, sizeof magic, err);
+        if (r == PS_OK && ps_is_frame_magic(magic))
+            r = open_compressed(f, err);
+    }
     if (r != PS_OK) {
         ps_random_input_free(f);
         return r;

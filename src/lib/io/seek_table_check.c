@@ -75,13 +75,6 @@ static void see_table(ps_seek_check *c, const unsigned char *bytes, size_t n)
     }
 }
 
-static void forget_frames(ps_seek_check *c)
-{
-    c->wanted = c->unchecked = false;
-    c->frames = 0;
-    memset(c->chains, 0, sizeof c->chains);
-}
-
 /*
  * Keeps the first eight of the bytes that pass, `before` of which came before
  * these.  Returns how many of these are among them.
@@ -96,24 +89,37 @@ static size_t keep_first(unsigned char first[8], uint64_t before,
     return n;
 }
 
-/* A frame that is no table ends. */
+/* The frame ends: a table, or one that a table tells of. */
 static void end_frame(ps_seek_check *c)
 {
+    const bool table = is_table(c);
+    const bool starts = !table && !c->wanted && c->is_head != NULL &&
+                        c->is_head(c->content, c->plain);
     const bool has_checksum = load_u32(c->head) == ZSTD_MAGICNUMBER &&
                               (c->head[4] & FRAME_HAS_CHECKSUM) != 0;
     uint64_t *chains = c->chains;
 
-    if (!c->wanted && c->is_head != NULL &&
-        c->is_head(c->content, c->plain)) {
-        forget_frames(c);
-        c->wanted = true;
+    if (table && c->wanted && !c->agrees && !c->bad) {
+        c->bad = true;
+        c->bad_at = c->at;
     }
-    chains[PS_CHAIN_SIZES] =
-        add_link(chains[PS_CHAIN_SIZES], c->compressed, c->plain, 0);
-    chains[PS_CHAIN_CHECKSUMS] = add_link(
-        chains[PS_CHAIN_CHECKSUMS], c->compressed, c->plain, c->tail);
-    c->unchecked = c->unchecked || !has_checksum;
-    c->frames++;
+    /* The next table is of the frames behind this one, or from it on. */
+    if (table || starts) {
+        c->wanted = starts;
+        c->unchecked = false;
+        c->frames = 0;
+        memset(c->chains, 0, sizeof c->chains);
+    }
+    if (!table) {
+        chains[PS_CHAIN_SIZES] =
+            add_link(chains[PS_CHAIN_SIZES], c->compressed, c->plain, 0);
+        chains[PS_CHAIN_CHECKSUMS] = add_link(
+            chains[PS_CHAIN_CHECKSUMS], c->compressed, c->plain, c->tail);
+        c->unchecked = c->unchecked || !has_checksum;
+        c->frames++;
+    }
+    c->at += c->compressed;
+    c->compressed = c->plain = 0;
 }
 
 void ps_seek_check_see(ps_seek_check *c, const unsigned char *bytes,
@@ -145,20 +151,8 @@ void ps_seek_check_see(ps_seek_check *c, const unsigned char *bytes,
         if (c->entry_bytes > 0)
             see_table(c, bytes + head, n - head);
     }
-    if (!end)
-        return;
-
-    if (!is_table(c)) {
+    if (end)
         end_frame(c);
-    } else {
-        if (c->wanted && !c->agrees && !c->bad) {
-            c->bad = true;
-            c->bad_at = c->at;
-        }
-        forget_frames(c);
-    }
-    c->at += c->compressed;
-    c->compressed = c->plain = 0;
 }
 
 ps_result ps_seek_check_result(const ps_seek_check *c, bool at_end,
