@@ -221,16 +221,11 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
-static ps_result has_changed(const stream *s, ps_error *err)
-{
-    return ps_fail(err, PS_ERR_CORRUPT,
-                   "the stream at byte %" PRIu64 " has changed", s->at);
-}
-
 ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
                               ps_totals *totals, ps_error *err)
 {
     const stream *s;
+    bool same;
     ps_result r;
 
     if (i >= f->n_streams)
@@ -243,21 +238,31 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     if (r != PS_OK)
         return r;
     /* END is checked by this header, so it must not be of larger records. */
-    if (ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
-        return has_changed(s, err);
-    r = read_end(f, info,
-                 s->at + PS_PACK_HEADER_BYTES +
-                 (s->packs + 1) * f->info.record_bytes,
-                 totals, err);
-    return r == PS_OK && totals->packs != s->packs ? has_changed(s, err) : r;
+    same = ps_pack_info_compare(info, &f->info, NULL) == PS_OK;
+    if (same) {
+        r = read_end(f, info,
+                     s->at + PS_PACK_HEADER_BYTES +
+                     (s->packs + 1) * f->info.record_bytes,
+                     totals, err);
+        if (r != PS_OK)
+            return r;
+        same = totals->packs == s->packs;
+    }
+    return same ? PS_OK
+                : ps_fail(err, PS_ERR_CORRUPT,
+                          "the stream at byte %" PRIu64 " has changed", s->at);
 }
 
-/* Reads `n` bytes of pack `i`; says in *pack where it is and has to be. */
-static ps_result read_bytes(ps_pack_file *f, uint64_t i, size_t n,
-                            ps_pack *pack, const unsigned char **bytes,
-                            ps_error *err)
+/* Reads pack `i` as a whole, or its head alone. */
+static ps_result read_pack(ps_pack_file *f, uint64_t i, bool whole,
+                           ps_pack *pack, ps_error *err)
 {
+    const ps_pack_info *info = &f->info;
     const stream *s;
+    const unsigned char *bytes;
+    uint64_t index;
+    bool is_end = false;
+    ps_result r;
 
     *pack = (ps_pack){0};
     if (i >= f->totals.packs)
@@ -266,58 +271,42 @@ static ps_result read_bytes(ps_pack_file *f, uint64_t i, size_t n,
                        " from 0 on",
                        i, f->totals.packs);
     s = &f->streams[stream_of(f, i)];
-    pack->index = i - s->first;
+    index = i - s->first;
+    pack->index = index;
     pack->stream = (uint32_t)(s - f->streams);
-    pack->offset = s->at + PS_PACK_HEADER_BYTES +
-                   pack->index * f->info.record_bytes;
-    return ps_random_input_read(f->input, pack->offset, n, bytes, err);
-}
-
-/* Whether a pack that was decoded is the one of this index. */
-static ps_result check_index(const ps_pack *pack, uint64_t index,
-                             ps_error *err)
-{
-    if (pack->index == index)
-        return PS_OK;
-    return ps_fail(err, PS_ERR_CORRUPT,
-                   "its index is %" PRIu64
-                   ": records are missing, repeated or out of order",
-                   pack->index);
+    pack->offset = s->at + PS_PACK_HEADER_BYTES + index * info->record_bytes;
+    r = ps_random_input_read(f->input, pack->offset,
+                             whole ? info->record_bytes : PS_HEAD_BYTES,
+                             &bytes, err);
+    if (r == PS_OK && !whole)
+        r = ps_head_decode(info, bytes, pack, err);
+    if (r == PS_OK && whole) {
+        r = ps_record_check(info, bytes, &is_end, err);
+        if (r == PS_OK && is_end)
+            r = ps_fail(err, PS_ERR_CORRUPT,
+                        "END stands in the place of a pack");
+        if (r == PS_OK)
+            r = ps_record_decode(info, bytes, pack, err);
+    }
+    if (r == PS_OK && pack->index != index)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "its index is %" PRIu64
+                    ": records are missing, repeated or out of order",
+                    pack->index);
+    return r == PS_ERR_CORRUPT
+               ? ps_record_blame(index, pack->offset, r, err) : r;
 }
 
 ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
-    const unsigned char *bytes;
-    ps_result r = read_bytes(f, i, f->info.record_bytes, pack, &bytes, err);
-    const uint64_t index = pack->index;
-    bool is_end;
-
-    if (r == PS_OK)
-        r = ps_record_check(&f->info, bytes, &is_end, err);
-    if (r == PS_OK && is_end)
-        r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
-    if (r == PS_OK)
-        r = ps_record_decode(&f->info, bytes, pack, err);
-    if (r == PS_OK)
-        r = check_index(pack, index, err);
-    return r == PS_ERR_CORRUPT
-               ? ps_record_blame(index, pack->offset, r, err) : r;
+    return read_pack(f, i, true, pack, err);
 }
 
 ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
-    const unsigned char *bytes;
-    ps_result r = read_bytes(f, i, PS_HEAD_BYTES, pack, &bytes, err);
-    const uint64_t index = pack->index;
-
-    if (r == PS_OK)
-        r = ps_head_decode(&f->info, bytes, pack, err);
-    if (r == PS_OK)
-        r = check_index(pack, index, err);
-    return r == PS_ERR_CORRUPT
-               ? ps_record_blame(index, pack->offset, r, err) : r;
+    return read_pack(f, i, false, pack, err);
 }
 
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)

@@ -110,15 +110,39 @@ void ps_pack_reader_free(ps_pack_reader *r)
     free(r);
 }
 
-/* After END: nothing, or another stream whose records mean the same. */
-static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
+/*
+ * Checks END against what came before it.  Behind it is nothing, or another
+ * stream whose records mean the same.
+ */
+static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
+                          ps_error *err)
 {
+    ps_totals end = {0};
     const unsigned char *head;
     size_t got;
     ps_error why;
-    uint64_t at = r->input->taken;
-    ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
+    uint64_t at;
+    uint64_t digest;
+    ps_result result =
+        ps_end_decode(&r->current, bytes, &end, &digest, err);
 
+    if (result == PS_OK)
+        result = ps_totals_compare(&end, &r->place.seen, err);
+    if (result == PS_OK && digest != r->place.digest)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "the records do not agree with END's digest");
+    if (result == PS_OK)
+        result = ps_totals_check(&r->current, &end, err);
+    if (result != PS_OK)
+        return ps_record_blame(r->place.seen.packs,
+                               r->input->taken, result, err);
+    if (!ps_totals_add(&r->ended, &end))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the totals of the streams exceed 64 bits");
+    ps_input_take(r->input, r->info.record_bytes);
+
+    at = r->input->taken;
+    result = ps_input_peek(r->input, 8, &head, &got, err);
     if (result == PS_OK)
         result = ps_seek_check_result(&r->input->frames, got == 0, err);
     if (result != PS_OK)
@@ -142,32 +166,6 @@ static ps_result read_after_end(ps_pack_reader *r, ps_error *err)
     if (r->current.window > r->info.window)
         r->info.window = r->current.window;
     return result;
-}
-
-/* Checks END against what came before it. */
-static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
-                          ps_error *err)
-{
-    ps_totals end = {0};
-    uint64_t digest;
-    ps_result result =
-        ps_end_decode(&r->current, bytes, &end, &digest, err);
-
-    if (result == PS_OK)
-        result = ps_totals_compare(&end, &r->place.seen, err);
-    if (result == PS_OK && digest != r->place.digest)
-        result = ps_fail(err, PS_ERR_CORRUPT,
-                         "the records do not agree with END's digest");
-    if (result == PS_OK)
-        result = ps_totals_check(&r->current, &end, err);
-    if (result != PS_OK)
-        return ps_record_blame(r->place.seen.packs,
-                               r->input->taken, result, err);
-    if (!ps_totals_add(&r->ended, &end))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the totals of the streams exceed 64 bits");
-    ps_input_take(r->input, r->info.record_bytes);
-    return read_after_end(r, err);
 }
 
 void ps_pack_reader_count(ps_pack_reader *r, const ps_pack *pack)

@@ -147,35 +147,12 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
     return PS_OK;
 }
 
-/* In an input that begins later, with record `first` of the stream. */
-static ps_result resume_late(ps_pack_reader *r, uint64_t first,
-                             const ps_pack_place *place, ps_error *err)
-{
-    const uint64_t packs = place->seen.packs;
-    ps_result result = PS_OK;
-
-    if (r->place.header != place->header)
-        return refuse("the header is another one", err);
-    if (first > packs) {
-        (void)ps_fail(err, PS_ERR_CORRUPT,
-                      "the first record's index is %" PRIu64
-                      ": records are missing behind the mark",
-                      first);
-        return ps_record_blame(packs, r->input->taken,
-                               PS_ERR_CORRUPT, err);
-    }
-    if (first < packs)
-        result = pass_to(r, first, place, err);
-    if (result == PS_OK)
-        adopt(r, place);
-    return result;
-}
-
 ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
                                 ps_error *err)
 {
     ps_pack_place place;
     const unsigned char *record;
+    uint64_t first;
     bool is_end;
     ps_result result = ps_pack_mark_decode(mark, &place, err);
 
@@ -186,10 +163,28 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
         result = ps_pack_reader_peek(r, 0, &record, &is_end, err);
     if (result != PS_OK)
         return result;
-    if (ps_record_index(record) > 0)
-        return resume_late(r, ps_record_index(record), &place, err);
-    if (r->place.header != place.first_header)
-        return refuse("the first header is another one", err);
-    return ps_input_can_skip(r->input) ? seek_place(r, &place, err)
-                                       : read_to(r, &place, mark, err);
+    first = ps_record_index(record);
+    if (first == 0) {
+        if (r->place.header != place.first_header)
+            return refuse("the first header is another one", err);
+        return ps_input_can_skip(r->input) ? seek_place(r, &place, err)
+                                           : read_to(r, &place, mark, err);
+    }
+
+    /* The input begins later, with this record of the stream. */
+    if (r->place.header != place.header)
+        return refuse("the header is another one", err);
+    if (first > place.seen.packs) {
+        (void)ps_fail(err, PS_ERR_CORRUPT,
+                      "the first record's index is %" PRIu64
+                      ": records are missing behind the mark",
+                      first);
+        return ps_record_blame(place.seen.packs, r->input->taken,
+                               PS_ERR_CORRUPT, err);
+    }
+    if (first < place.seen.packs)
+        result = pass_to(r, first, &place, err);
+    if (result == PS_OK)
+        adopt(r, &place);
+    return result;
 }

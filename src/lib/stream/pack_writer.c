@@ -98,30 +98,12 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     return PS_OK;
 }
 
-/* Counts a pack for END. */
-static void count(ps_pack_writer *w, const ps_pack *pack)
-{
-    ps_totals *t = &w->totals;
-    uint64_t oldest = UINT64_MAX;
-
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const ps_piece piece = ps_pack_piece(&w->info, pack, i);
-
-        oldest = piece.id < oldest ? piece.id : oldest;
-        w->newest = piece.id > w->newest ? piece.id : w->newest;
-        t->extra_pieces += piece.seq_off > 0;
-        t->split_sequences +=
-            piece.seq_off == 0 && piece.n_tok < piece.seq_len;
-    }
-    if (w->newest - oldest > t->max_displacement)
-        t->max_displacement = w->newest - oldest;
-    ps_totals_add_pack(t, pack->n_seq, pack->n_tok, pack->max_seqlen);
-}
-
 ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
                              ps_error *err)
 {
+    ps_totals *t = &w->totals;
     ps_pack written = *pack;
+    uint64_t oldest = UINT64_MAX;
     unsigned char *bytes;
     ps_result r;
 
@@ -133,13 +115,26 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
     if (r != PS_OK)
         return r;
     memcpy(bytes, pack->record, w->info.record_bytes);
-    ps_record_renumber(bytes, w->totals.packs);
+    ps_record_renumber(bytes, t->packs);
     if (w->shuffled)
         ps_record_shuffle(&w->info, bytes, pack->n_seq, w->raise);
     ps_record_finalize(bytes, w->info.record_bytes);
-    w->digest = ps_pack_digest(w->digest, bytes);
+
+    /* Count it, as it is now, for END. */
     written.record = bytes;
-    count(w, &written);
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_piece piece = ps_pack_piece(&w->info, &written, i);
+
+        oldest = piece.id < oldest ? piece.id : oldest;
+        w->newest = piece.id > w->newest ? piece.id : w->newest;
+        t->extra_pieces += piece.seq_off > 0;
+        t->split_sequences +=
+            piece.seq_off == 0 && piece.n_tok < piece.seq_len;
+    }
+    if (w->newest - oldest > t->max_displacement)
+        t->max_displacement = w->newest - oldest;
+    ps_totals_add_pack(t, pack->n_seq, pack->n_tok, pack->max_seqlen);
+    w->digest = ps_pack_digest(w->digest, bytes);
     return PS_OK;
 }
 
@@ -179,29 +174,6 @@ static ps_result complete_totals(ps_totals *t, const ps_totals *whole,
     return PS_OK;
 }
 
-/* Whether another stream may follow this one. */
-static ps_result check_next(const ps_pack_writer *w, const ps_pack_info *next,
-                            ps_error *err)
-{
-    ps_pack_info share = *next;
-    ps_result r = check_version(next, err);
-
-    share.share = true;
-    return r == PS_OK ? ps_pack_info_compare(&share, &w->info, err) : r;
-}
-
-/* A seek table ends a compressed stream; another one begins anew. */
-static ps_result end_frames(ps_pack_writer *w, ps_error *err)
-{
-    ps_result r = ps_output_finish(w->output, err);
-
-    if (r != PS_OK)
-        return r;
-    ps_output_free(w->output);
-    w->output = NULL;
-    return PS_OK;
-}
-
 ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
                              const ps_pack_info *next, ps_error *err)
 {
@@ -210,8 +182,14 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
 
     if (w->ended)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
-    if (next != NULL)
-        r = check_next(w, next, err);
+    if (next != NULL) {
+        ps_pack_info share = *next;
+
+        share.share = true;
+        r = check_version(next, err);
+        if (r == PS_OK)
+            r = ps_pack_info_compare(&share, &w->info, err);
+    }
     if (r == PS_OK)
         r = complete_totals(&w->totals, totals, err);
     if (r == PS_OK)
@@ -220,8 +198,15 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
         return r;
     ps_end_encode(&w->info, &w->totals, w->digest, bytes);
     w->ended = true;
-    if (w->options.compressed)
-        r = end_frames(w, err);
+
+    /* A seek table ends a compressed stream; another one begins anew. */
+    if (w->options.compressed) {
+        r = ps_output_finish(w->output, err);
+        if (r == PS_OK) {
+            ps_output_free(w->output);
+            w->output = NULL;
+        }
+    }
     if (r == PS_OK && next != NULL) {
         r = begin(w, next, err);
         w->ended = r != PS_OK;

@@ -37,41 +37,18 @@ static ps_result truncated(const ps_token_reader *r, uint64_t got,
  * Records that are no sequences
  */
 
-/* After END: the end of the input, or another stream of equal schema. */
-static ps_result read_after_end(ps_token_reader *r, bool *more,
-                                ps_error *err)
-{
-    const unsigned char *head;
-    size_t got;
-    ps_schema schema;
-    ps_error why;
-    uint64_t at = r->input->taken;
-    ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
-
-    *more = got > 0;
-    if (result != PS_OK || got == 0)
-        return result;
-    if (!ps_is_token_magic_prefix(head, got))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "something other than token records follows END "
-                       "at byte %" PRIu64,
-                       at);
-    result = ps_token_reader_header(r, &schema, err);
-    if (result == PS_OK &&
-        ps_schema_compare(&schema, &r->schema, &why) != PS_OK)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream that starts at byte %" PRIu64
-                       " cannot follow the first: %s",
-                       at, why.text);
-    return result;
-}
-
-/* Checks END against what came before it. */
+/*
+ * Checks END against what came before it.  Behind it is the end of the input,
+ * or another stream of equal schema.
+ */
 static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
 {
     const unsigned char *data;
     size_t got;
     ps_token_end end;
+    ps_schema schema;
+    ps_error why;
+    uint64_t at;
     ps_result result = ps_input_peek(r->input, PS_TOKEN_END_BYTES, &data,
                                      &got, err);
 
@@ -93,45 +70,62 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
                        " do not agree with its digest",
                        r->record.offset);
     ps_input_take(r->input, PS_TOKEN_END_BYTES);
-    return read_after_end(r, more, err);
-}
 
-/* Passes a flush record on to the caller. */
-static ps_result tell_flush(const ps_token_reader *r, ps_error *err)
-{
-    const ps_token_reader_options *o = &r->options;
-
-    return o->on_flush == NULL ? PS_OK : o->on_flush(o->flush_context, err);
+    at = r->input->taken;
+    result = ps_input_peek(r->input, 8, &data, &got, err);
+    *more = got > 0;
+    if (result != PS_OK || got == 0)
+        return result;
+    if (!ps_is_token_magic_prefix(data, got))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "something other than token records follows END "
+                       "at byte %" PRIu64,
+                       at);
+    result = ps_token_reader_header(r, &schema, err);
+    if (result == PS_OK &&
+        ps_schema_compare(&schema, &r->schema, &why) != PS_OK)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream that starts at byte %" PRIu64
+                       " cannot follow the first: %s",
+                       at, why.text);
+    return result;
 }
 
 /*
- * Reads a control record, END or FLUSH.  *more says whether records may
- * follow, of this stream or of another, whose header is then read.
+ * Reads a control record: END, or FLUSH, which in a raw stream is a count of
+ * 0 alone.  *more says whether records may follow, of this stream or of
+ * another, whose header is then read.
  */
 static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 {
-    const unsigned char *data;
-    size_t got;
-    uint32_t kind;
-    ps_result result = ps_input_peek(r->input, PS_TOKEN_CONTROL_BYTES,
-                                     &data, &got, err);
+    const ps_token_reader_options *o = &r->options;
 
-    if (result != PS_OK)
-        return result;
-    /* Fewer bytes than a control record has can only be END, cut. */
-    kind = got < PS_TOKEN_CONTROL_BYTES ? PS_TOKEN_END_KIND
-                                        : load_u32(data + 4);
-    if (kind == PS_TOKEN_END_KIND)
-        return read_end(r, more, err);
-    if (kind != PS_TOKEN_FLUSH_KIND)
-        return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       AT_RECORD "a length of 0 and no END: control record "
-                       "of unknown kind %" PRIu32,
-                       r->record.id, r->record.offset, kind);
-    r->seen.digest = ps_token_digest(
-        r->seen.digest, 0, ps_hash(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
-    ps_input_take(r->input, PS_TOKEN_CONTROL_BYTES);
-    return tell_flush(r, err);
+    if (!r->schema.framed) {
+        ps_input_take(r->input, 4);
+    } else {
+        const unsigned char *data;
+        size_t got;
+        uint32_t kind;
+        ps_result result = ps_input_peek(r->input, PS_TOKEN_CONTROL_BYTES,
+                                         &data, &got, err);
+
+        if (result != PS_OK)
+            return result;
+        /* Fewer bytes than a control record has can only be END, cut. */
+        kind = got < PS_TOKEN_CONTROL_BYTES ? PS_TOKEN_END_KIND
+                                            : load_u32(data + 4);
+        if (kind == PS_TOKEN_END_KIND)
+            return read_end(r, more, err);
+        if (kind != PS_TOKEN_FLUSH_KIND)
+            return ps_fail(err, PS_ERR_UNSUPPORTED,
+                           AT_RECORD "a length of 0 and no END: control "
+                           "record of unknown kind %" PRIu32,
+                           r->record.id, r->record.offset, kind);
+        r->seen.digest = ps_token_digest(
+            r->seen.digest, 0, ps_hash(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
+        ps_input_take(r->input, PS_TOKEN_CONTROL_BYTES);
+    }
+    return o->on_flush == NULL ? PS_OK : o->on_flush(o->flush_context, err);
 }
 
 /* Counts r->record, whose payload has this hash, as read. */
@@ -186,12 +180,7 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
             return ps_fail(err, PS_ERR_EMPTY, AT_RECORD "a length of 0",
                            r->record.id, r->record.offset);
         }
-        if (r->schema.framed) {
-            result = read_control(r, &more, err);
-        } else {
-            ps_input_take(r->input, 4);
-            result = tell_flush(r, err);
-        }
+        result = read_control(r, &more, err);
         if (result != PS_OK)
             return result;
     }

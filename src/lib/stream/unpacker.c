@@ -126,10 +126,31 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     return r;
 }
 
-static ps_result add_pack(ps_unpacker *u, const ps_pack *pack,
-                          ps_error *err)
+/*
+ * Reads one more pack.  At the end of a stream everything that waits is handed
+ * out, before the first pack of the next stream is added.
+ */
+static ps_result read_more(ps_unpacker *u, ps_error *err)
 {
+    const ps_pack *pack = &u->pack;
+    const uint32_t stream = pack->stream;
     ps_result r = PS_OK;
+
+    if (u->deferred) {
+        u->deferred = false;
+        u->watermark = 0;
+        u->any_out = false;
+    } else {
+        r = ps_pack_reader_next(u->reader, &u->pack, err);
+        if (r != PS_OK && r != PS_END)
+            return r;
+        if (r == PS_END || pack->stream != stream) {
+            u->ended = r == PS_END;
+            u->deferred = r == PS_OK;
+            u->watermark = UINT64_MAX;
+            return PS_OK;
+        }
+    }
 
     if (pack->watermark < u->watermark)
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -141,32 +162,6 @@ static ps_result add_pack(ps_unpacker *u, const ps_pack *pack,
         r = add_sequence(u, pack, i, err);
     u->watermark = pack->watermark;
     return r;
-}
-
-/*
- * Reads one more pack.  At the end of a stream everything that waits is handed
- * out, before the first pack of the next stream is added.
- */
-static ps_result read_more(ps_unpacker *u, ps_error *err)
-{
-    uint32_t stream = u->pack.stream;
-    ps_result r = PS_OK;
-
-    if (u->deferred) {
-        u->deferred = false;
-        u->watermark = 0;
-        u->any_out = false;
-        return add_pack(u, &u->pack, err);
-    }
-    r = ps_pack_reader_next(u->reader, &u->pack, err);
-    if (r == PS_OK && u->pack.stream == stream)
-        return add_pack(u, &u->pack, err);
-    if (r != PS_OK && r != PS_END)
-        return r;
-    u->ended = r == PS_END;
-    u->deferred = r == PS_OK;
-    u->watermark = UINT64_MAX;
-    return PS_OK;
 }
 
 static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
