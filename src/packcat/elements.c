@@ -220,17 +220,8 @@ bool elements_print(output *out, const elements *list, char separator)
             at = print_element(at, list->type, p);
             p += width;
         }
-        output_commit(out, at);
+        out->used = (size_t)(at - out->buffer);
         done += run;
     }
     return true;
-}
-
-bool elements_print_integer(output *out, uint64_t value)
-{
-    char *at = output_reserve(out, PRINTED_MAX);
-
-    if (at != NULL)
-        output_commit(out, print_integer(at, value));
-    return at != NULL;
 }

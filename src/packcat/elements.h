@@ -49,7 +49,4 @@ bool elements_put(output *out, const elements *list);
  */
 bool elements_print(output *out, const elements *list, char separator);
 
-/* The same of one integer. */
-bool elements_print_integer(output *out, uint64_t value);
-
 #endif

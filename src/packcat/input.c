@@ -126,53 +126,43 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
                    b->record_bytes);
 }
 
-/*
- * Opens what there is, a pack stream or token records.  Raw ones have nothing
- * by which they could be told from anything else.
- */
-static ps_result open_either(input *in)
-{
-    ps_sequence sequence;
-    ps_result result = ps_open_any(in->fd, PS_U16, &in->packs.reader,
-                                   &in->tokens, &in->err);
-
-    if (result != PS_OK || in->tokens == NULL)
-        return result;
-    in->tokens_info.schema = *ps_token_reader_schema(in->tokens);
-    if (in->tokens_info.schema.framed) {
-        ps_token_reader_on_wait(in->tokens, before_wait, in);
-        return PS_OK;
-    }
-    result = ps_token_reader_next(in->tokens, 1, &sequence, &in->err);
-    in->err = (ps_error){.code = PS_ERR_MAGIC};
-    (void)snprintf(in->err.text, sizeof in->err.text, "%s",
-                   result == PS_END
-                       ? "the input is empty; even a pack stream without "
-                         "packs has a header"
-                       : "neither a pack stream nor framed token records");
-    return PS_ERR_MAGIC;
-}
-
 /* Opens the next file; false after a failure. */
 static bool open_next(input *in)
 {
     const char *name = in->options.names[in->next++];
     char mismatch[MISMATCH_BYTES];
+    ps_sequence sequence;
+    ps_result result;
 
     in->fd = files_open_input(name);
     if (in->fd < 0)
         return fail_printed(in, STATUS_FAILURE);
     if (files_is_standard(name) && in->start < 0)
         in->start = lseek(in->fd, 0, SEEK_CUR);
-    in->failed = (in->options.tokens_do
-                      ? open_either(in)
-                      : packs_open(&in->packs, in->fd,
-                                   in->options.range != NULL, &in->err)) !=
-                 PS_OK;
+    result = in->options.tokens_do
+                 ? ps_open_any(in->fd, PS_U16, &in->packs.reader,
+                               &in->tokens, &in->err)
+                 : packs_open(&in->packs, in->fd, in->options.range != NULL,
+                              &in->err);
+    in->failed = result != PS_OK;
     if (in->failed)
         return false;
     if (in->packs.reader != NULL)
         ps_pack_reader_on_wait(in->packs.reader, before_wait, in);
+
+    /* Raw records have nothing that tells them from anything else. */
+    if (in->tokens != NULL) {
+        in->tokens_info.schema = *ps_token_reader_schema(in->tokens);
+        if (!in->tokens_info.schema.framed) {
+            result = ps_token_reader_next(in->tokens, 1, &sequence, &in->err);
+            return input_fail(in, "%s", result == PS_END
+                              ? "the input is empty; even a pack stream "
+                                "without packs has a header"
+                              : "neither a pack stream nor framed token "
+                                "records");
+        }
+        ps_token_reader_on_wait(in->tokens, before_wait, in);
+    }
 
     if (in->next == 1) {
         in->first = *input_info(in);
@@ -208,17 +198,23 @@ static bool advance(input *in)
     return before_wait(in, &in->err) == PS_OK && open_next(in);
 }
 
-/* Makes the bounds of the range numbers from the beginning. */
-static bool resolve_range(input *in)
+bool input_begin(input *in, const input_options *options)
 {
     uint64_t count = 0;
 
-    in->range = *in->options.range;
+    *in = (input){.options = *options,
+                  .fd = -1,
+                  .start = -1,
+                  .range = {.end.number = UINT64_MAX}};
+    progress_start(&in->progress, options->progress);
+    if (options->range != NULL)
+        in->range = *options->range;
     if (!range_needs_count(&in->range))
-        return true;
+        return open_next(in);
 
-    while (in->next < in->options.n_names) {
-        const char *name = in->options.names[in->next++];
+    /* Makes the bounds of the range numbers from the beginning. */
+    while (in->next < options->n_names) {
+        const char *name = options->names[in->next++];
         ps_result result;
 
         in->fd = files_open_input(name);
@@ -239,17 +235,7 @@ static bool resolve_range(input *in)
     range_settle(&in->range, count);
     in->next = 0;
     in->bytes_before = 0;
-    return true;
-}
-
-bool input_begin(input *in, const input_options *options)
-{
-    *in = (input){.options = *options,
-                  .fd = -1,
-                  .start = -1,
-                  .range = {.end.number = UINT64_MAX}};
-    progress_start(&in->progress, options->progress);
-    return (options->range == NULL || resolve_range(in)) && open_next(in);
+    return open_next(in);
 }
 
 /* ---- Packs and sequences ---- */

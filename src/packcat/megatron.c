@@ -70,41 +70,6 @@ static bool put_sequence(input *in, output *out, idx *to,
     return elements_put(out, tokens);
 }
 
-/* A document per pack. */
-static bool put_packs(input *in, output *out, idx *to)
-{
-    ps_pack pack;
-
-    while (input_pack(in, &pack)) {
-        const ps_pack_info *info = input_info(in);
-        const ps_field *field = &info->fields[info->tokens_field];
-
-        for (uint32_t i = 0; i < pack.n_seq; i++) {
-            const uint64_t id = ps_pack_piece(info, &pack, i).id;
-            const elements tokens = elements_in_pack(info, &pack, field, i);
-
-            if (!put_sequence(in, out, to, &tokens, id, i == 0))
-                return false;
-        }
-    }
-    return !in->failed;
-}
-
-/* A document per sequence. */
-static bool put_sequences(input *in, output *out, idx *to)
-{
-    ps_sequence sequence;
-
-    while (input_sequence(in, &sequence)) {
-        const elements tokens =
-            elements_of(&input_info(in)->schema, &sequence, PS_TOKENS);
-
-        if (!put_sequence(in, out, to, &tokens, sequence.id, true))
-            return false;
-    }
-    return !in->failed;
-}
-
 /*
  * Reads the lengths again and writes what follows from them: where each
  * sequence begins, or the first one of each document.  The latter removes
@@ -144,13 +109,30 @@ void convert_megatron(input *in, output *out)
     unsigned char header[HEADER_BYTES] = {0};
     idx to = {.out = out + 1,
               .token_bytes = ps_type_bytes(in->first.schema.token_type)};
-    bool whole = output_put(to.out, header, sizeof header);
+    const bool by_pack = in->options.order == PS_ORDER_PACK;
+    ps_pack pack;
+    ps_sequence sequence;
+    bool good = output_put(to.out, header, sizeof header);
 
-    if (whole && in->options.order == PS_ORDER_PACK)
-        whole = put_packs(in, out, &to);
-    else if (whole)
-        whole = put_sequences(in, out, &to);
-    if (!whole || !output_flush(out) || !output_flush(to.out) ||
+    /* A document per pack, or per sequence. */
+    while (good && by_pack && input_pack(in, &pack)) {
+        const ps_pack_info *info = input_info(in);
+        const ps_field *field = &info->fields[info->tokens_field];
+
+        for (uint32_t i = 0; good && i < pack.n_seq; i++) {
+            const uint64_t id = ps_pack_piece(info, &pack, i).id;
+            const elements tokens = elements_in_pack(info, &pack, field, i);
+
+            good = put_sequence(in, out, &to, &tokens, id, i == 0);
+        }
+    }
+    while (good && !by_pack && input_sequence(in, &sequence)) {
+        const elements tokens =
+            elements_of(&input_info(in)->schema, &sequence, PS_TOKENS);
+
+        good = put_sequence(in, out, &to, &tokens, sequence.id, true);
+    }
+    if (!good || in->failed || !output_flush(out) || !output_flush(to.out) ||
         !put_index(&to, false) || !put_index(&to, true) ||
         !output_u64(to.out, to.n) || !output_flush(to.out))
         return;

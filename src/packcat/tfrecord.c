@@ -157,35 +157,33 @@ static void make_example(example *e, const ps_schema *schema,
 
 /* ---- What a stream and a sequence must be like ---- */
 
-static bool check_channel(input *in, uint32_t c, ps_kind kind)
-{
-    const ps_channel *channel;
-    ps_type type;
-
-    if (c == PS_TOKENS)
-        return true;
-    channel = &in->first.schema.channels[c];
-    type = channel->type;
-    if (type == PS_F32 || type == PS_F64 || type == PS_U64)
-        return input_fail(in, "channel '%s' is %s, which --to=tfrecord cannot "
-                          "use", channel->name, ps_type_name(type));
-    if (channel->kind != kind)
-        return input_fail(in, "channel '%s' is per %s, but --to=tfrecord "
-                          "needs it per %s", channel->name,
-                          kind == PS_PER_TOKEN ? "sequence" : "token",
-                          kind == PS_PER_TOKEN ? "token" : "sequence");
-    return true;
-}
-
 static bool check_schema(input *in, const example *e)
 {
     const ps_schema *schema = &in->first.schema;
+    const struct {
+        uint32_t channel;
+        ps_kind kind;
+    } used[] = {{e->types, PS_PER_TOKEN},
+                {e->labels, PS_PER_TOKEN},
+                {e->next, PS_PER_SEQUENCE}};
     ps_type type;
 
-    if (!check_channel(in, e->types, PS_PER_TOKEN) ||
-        !check_channel(in, e->labels, PS_PER_TOKEN) ||
-        !check_channel(in, e->next, PS_PER_SEQUENCE))
-        return false;
+    for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
+        const bool per_token = used[i].kind == PS_PER_TOKEN;
+        const ps_channel *c;
+
+        if (used[i].channel == PS_TOKENS)
+            continue;
+        c = &schema->channels[used[i].channel];
+        if (c->type == PS_F32 || c->type == PS_F64 || c->type == PS_U64)
+            return input_fail(in, "channel '%s' is %s, which --to=tfrecord "
+                              "cannot use", c->name, ps_type_name(c->type));
+        if (c->kind != used[i].kind)
+            return input_fail(in, "channel '%s' is per %s, but --to=tfrecord "
+                              "needs it per %s", c->name,
+                              per_token ? "sequence" : "token",
+                              per_token ? "token" : "sequence");
+    }
     if (e->labels == PS_TOKENS)
         return true;
 
@@ -201,37 +199,34 @@ static bool check_schema(input *in, const example *e)
     return true;
 }
 
-/* False if a value is neither `but` nor from 0 to `max`. */
-static bool check_values(input *in, const ps_sequence *sequence, uint32_t c,
-                         int64_t max, int64_t but)
-{
-    const ps_schema *schema = &in->first.schema;
-    const elements list = channel_of(schema, sequence, c);
-
-    for (uint32_t i = 0; i < list.n; i++) {
-        const int64_t value = elements_integer(&list, i);
-
-        if ((value < 0 || value > max) && value != but)
-            return input_fail(in, "sequence %" PRIu64 ": channel '%s' holds %"
-                              PRId64 ", which --to=tfrecord cannot use",
-                              sequence->id, schema->channels[c].name, value);
-    }
-    return true;
-}
-
 static bool check_sequence(input *in, const example *e,
                            const ps_sequence *sequence)
 {
-    const elements labels =
-        channel_of(&in->first.schema, sequence, e->labels);
+    const ps_schema *schema = &in->first.schema;
+    const struct {
+        uint32_t channel;
+        int64_t max;
+    } used[] = {{e->types, INT32_MAX}, {e->labels, INT32_MAX}, {e->next, 1}};
     uint32_t n = 0;
 
-    if (!check_values(in, sequence, e->types, INT32_MAX, 0) ||
-        !check_values(in, sequence, e->labels, INT32_MAX, NO_LABEL) ||
-        !check_values(in, sequence, e->next, 1, 0))
-        return false;
-    for (uint32_t i = 0; i < labels.n; i++)
-        n += elements_integer(&labels, i) != NO_LABEL;
+    /* Checks all values, and counts the labels of masked tokens. */
+    for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
+        const uint32_t c = used[k].channel;
+        const elements list = channel_of(schema, sequence, c);
+
+        for (uint32_t i = 0; i < list.n; i++) {
+            const int64_t value = elements_integer(&list, i);
+
+            if (c == e->labels && value == NO_LABEL)
+                continue;
+            if (value < 0 || value > used[k].max)
+                return input_fail(in, "sequence %" PRIu64 ": channel '%s' "
+                                  "holds %" PRId64 ", which --to=tfrecord "
+                                  "cannot use", sequence->id,
+                                  schema->channels[c].name, value);
+            n += c == e->labels;
+        }
+    }
     if (sequence->n_tok > e->capacity)
         return input_fail(in, "sequence %" PRIu64 " was split: whole it has %"
                           PRIu32 " tokens, and an example %" PRIu32

@@ -100,24 +100,6 @@ static void warn_of_flushes(const job *j)
                         c->flush_every, (double)totals->packs / needed);
 }
 
-/* With --every, tells what is packed so far when so many packs have left. */
-static void report_every(job *j)
-{
-    const ps_totals *totals = ps_packer_totals(j->packer);
-    ps_rejected rejected[PS_REJECTS];
-
-    if (j->conf->stats_every == 0 ||
-        totals->packs / j->conf->stats_every == j->lines)
-        return;
-    j->lines = totals->packs / j->conf->stats_every;
-    for (unsigned i = 0; i < PS_REJECTS; i++)
-        rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
-    message_wipe();
-    /* A line that is lost is noticed at the end, with the last one. */
-    report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
-                        ps_packer_delay(j->packer), NULL);
-}
-
 /* The packer took a sequence, or failed: what is due after that. */
 static int after_put(job *j, const ps_sequence *sequence, ps_result result,
                      const ps_error *why)
@@ -127,6 +109,7 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
     bool refilled = job_refills(j);
     bool asked;
     bool counted;
+    ps_rejected rejected[PS_REJECTS];
     ps_error err;
 
     if (result != PS_OK)
@@ -154,7 +137,17 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
             .tokens = totals->tokens,
             .packs = totals->packs,
             .capacity = c->capacity});
-    report_every(j);
+
+    /* With --every: what is packed so far, when so many packs have left. */
+    if (c->stats_every != 0 && totals->packs / c->stats_every != j->lines) {
+        j->lines = totals->packs / c->stats_every;
+        for (unsigned i = 0; i < PS_REJECTS; i++)
+            rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
+        message_wipe();
+        /* A line that is lost is noticed at the end, with the last one. */
+        report_json_packing(stderr, ps_packer_info(j->packer), totals,
+                            rejected, ps_packer_delay(j->packer), NULL);
+    }
 
     if (c->state == NULL)
         return STATUS_OK;

@@ -160,40 +160,6 @@ static bool fits(const memory *m, uint64_t bound, uint64_t payload)
     return sum(parts_bytes(m, &all), memory_window(bound)) <= left;
 }
 
-/* The least bound that leaves so much. */
-static uint64_t min_bound(const memory *m, uint64_t payload)
-{
-    uint64_t low = 0;
-    uint64_t high = UINT64_MAX / 2;
-
-    while (low + 1 < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (fits(m, middle, payload))
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
-}
-
-/* The most that a bound leaves, in chunks. */
-static uint64_t max_payload(const memory *m, uint64_t bound, uint64_t min)
-{
-    uint64_t low = min / CHUNK;
-    uint64_t high = bound / CHUNK + 1;
-
-    while (low + 1 < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (fits(m, bound, middle * CHUNK))
-            low = middle;
-        else
-            high = middle;
-    }
-    return low * CHUNK;
-}
-
 int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options)
 {
@@ -208,12 +174,34 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     /* What is wrong with the options is told elsewhere. */
     if (bound == 0 || ps_packer_check(schema, options, &err) != PS_OK)
         return STATUS_OK;
-    if (!fits(m, bound, min))
+
+    /* If the bound is too small, find the least one that would do. */
+    if (!fits(m, bound, min)) {
+        uint64_t low = 0;
+        uint64_t high = UINT64_MAX / 2;
+
+        while (low + 1 < high) {
+            uint64_t middle = low + (high - low) / 2;
+
+            *(fits(m, middle, min) ? &high : &low) = middle;
+        }
         return message_usage("-M %" PRIu64 ": at least %" PRIu64
                              " bytes are needed with these options",
-                             bound, min_bound(m, min));
-    if (!fits(m, bound, 0))
-        options->max_bytes = max_payload(m, bound, min);
+                             bound, high);
+    }
+
+    /* Payloads get the most that the bound leaves, in chunks. */
+    if (!fits(m, bound, 0)) {
+        uint64_t low = min / CHUNK;
+        uint64_t high = bound / CHUNK + 1;
+
+        while (low + 1 < high) {
+            uint64_t middle = low + (high - low) / 2;
+
+            *(fits(m, bound, middle * CHUNK) ? &low : &high) = middle;
+        }
+        options->max_bytes = low * CHUNK;
+    }
     if (options->compressed) {
         /* As many as the part of the bound for the table has room for. */
         uint64_t frames =

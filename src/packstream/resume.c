@@ -466,18 +466,6 @@ int resume_begin(resume *r, int out)
     return status;
 }
 
-/* Whether the output, of such a length, ends where the state says. */
-static bool is_output(const resume *r, int out, uint64_t length,
-                      const unsigned char *state, size_t bytes)
-{
-    ps_state summary;
-    ps_error err;
-
-    return r->output.fd < 0 ||
-           (ps_state_read(state, bytes, &summary, &err) == PS_OK &&
-            output_check_has(&r->output, out, length, summary.output_bytes));
-}
-
 int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 {
     const ps_pack_info *info = ps_packer_info(packer);
@@ -487,6 +475,7 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
     unsigned char *state;
     uint64_t length = 0;
     size_t bytes;
+    ps_state summary;
     ps_error err;
     int status;
 
@@ -507,8 +496,16 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
     if (ps_packer_save(packer, note, sizeof note, &state, &bytes, &err) !=
         PS_OK)
         return message_failure(files_output_name(name), &err);
-    /* A state is only as good as the output that it is of. */
-    if (!files_sync(out, name) || !is_output(r, out, length, state, bytes) ||
+
+    /*
+     * A state is only as good as the output that it is of: a file must have
+     * reached the disk, and end where the state says.
+     */
+    if (!files_sync(out, name) ||
+        (r->output.fd >= 0 &&
+         (ps_state_read(state, bytes, &summary, &err) != PS_OK ||
+          !output_check_has(&r->output, out, length,
+                            summary.output_bytes))) ||
         !atomic_file_write(&r->file, state, bytes))
         status = STATUS_FAILURE;
     free(state);

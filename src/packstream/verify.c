@@ -36,31 +36,13 @@ static int is_not_whole(const char *name, const char *what)
     return STATUS_DATA;
 }
 
-static ps_result read_packs(ps_pack_reader *reader, const ps_state *state,
-                            bool shown, ps_error *err)
-{
-    progress line;
-    ps_pack pack;
-    ps_result r = PS_OK;
-
-    progress_start(&line, shown);
-    for (uint64_t i = 0; i < state->output_packs && r == PS_OK; i++) {
-        r = ps_pack_reader_next(reader, &pack, err);
-        if (progress_due(&line))
-            progress_show(&line, &(progress_figures){
-                .bytes = ps_pack_reader_offset(reader), .packs = i});
-    }
-    if (r == PS_OK && state->finished)
-        r = ps_pack_reader_next(reader, &pack, err);
-    progress_end(&line);
-    return r;
-}
-
 static int verify_packs(const resume *r)
 {
     const output_check *o = &r->output;
     const ps_state *state = &r->summary;
     ps_pack_reader *reader = NULL;
+    progress line;
+    ps_pack pack;
     ps_result result;
     ps_error err;
     int status = go_to_start(o);
@@ -68,8 +50,17 @@ static int verify_packs(const resume *r)
     if (status != STATUS_OK)
         return status;
     result = ps_pack_reader_open(&reader, o->fd, &err);
-    if (result == PS_OK)
-        result = read_packs(reader, state, !r->conf->quiet, &err);
+    progress_start(&line, result == PS_OK && !r->conf->quiet);
+    for (uint64_t i = 0; i < state->output_packs && result == PS_OK; i++) {
+        result = ps_pack_reader_next(reader, &pack, &err);
+        if (progress_due(&line))
+            progress_show(&line, &(progress_figures){
+                .bytes = ps_pack_reader_offset(reader), .packs = i});
+    }
+    if (result == PS_OK && state->finished)
+        result = ps_pack_reader_next(reader, &pack, &err);
+    progress_end(&line);
+
     if (result != PS_OK && result != PS_END)
         status = message_failure(files_output_name(o->name), &err);
     else if ((result == PS_END) != state->finished ||
@@ -77,22 +68,6 @@ static int verify_packs(const resume *r)
         status = is_not_whole(o->name, "packs");
     ps_pack_reader_free(reader);
     return status;
-}
-
-/* Reads records up to a mark. */
-static ps_result read_records(ps_token_reader *reader, uint64_t end,
-                              ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    while (r == PS_OK && ps_token_reader_mark(reader).offset < end) {
-        ps_sequence sequence;
-
-        r = ps_token_reader_next(reader, PASS_OVER, &sequence, err);
-        if (r == PS_ERR_OVERLONG)
-            r = ps_token_reader_skip(reader, err);
-    }
-    return r;
 }
 
 static int verify_rejects(const rejects *left_out, const conf *c, bool finished)
@@ -110,8 +85,14 @@ static int verify_rejects(const rejects *left_out, const conf *c, bool finished)
         return status;
     result = ps_token_reader_open(&reader, o->fd, left_out->schema.token_type,
                                   &options, &err);
-    if (result == PS_OK)
-        result = read_records(reader, mark->offset, &err);
+    while (result == PS_OK &&
+           ps_token_reader_mark(reader).offset < mark->offset) {
+        ps_sequence sequence;
+
+        result = ps_token_reader_next(reader, PASS_OVER, &sequence, &err);
+        if (result == PS_ERR_OVERLONG)
+            result = ps_token_reader_skip(reader, &err);
+    }
     if (result != PS_OK && result != PS_END)
         status = message_failure(files_output_name(o->name), &err);
     else if ((result == PS_END) != finished ||
