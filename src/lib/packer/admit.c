@@ -103,26 +103,6 @@ uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
     return n < left ? n : left;
 }
 
-/* Moves what a slot stands for to the record. */
-static void emit_sequence(ps_packer *p, ps_record *record, uint32_t slot)
-{
-    ps_held *h = &p->held[slot];
-    const ps_piece piece = {.id = h->id,
-                            .n_tok = ps_packer_length(p, slot),
-                            .seq_off = h->seq_off,
-                            .seq_len = h->seq_len};
-
-    ps_packer_copy(p, slot, piece.n_tok, record, NULL);
-    if (h->part.block == NULL)
-        ps_store_clear(p->store, slot);
-    else
-        ps_block_release(h->part.block);
-    h->part.block = NULL;
-    p->bytes -= ps_packer_store_bytes(p, piece.n_tok);
-    ps_length_counts_add(&p->packed, ps_packer_units(p, piece.n_tok));
-    ps_record_add(record, &piece);
-}
-
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                            ps_error *err)
 {
@@ -146,13 +126,29 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                                                  ? tokens
                                                  : PREFETCH_BYTES);
     }
-    for (uint32_t i = 0; i < n; i++)
-        emit_sequence(p, &record, slots[i]);
 
-    /* How far the sequences fell behind the newest that has left. */
-    for (uint32_t i = 0; i < n; i++)
-        if (p->held[slots[i]].id > p->newest_out)
-            p->newest_out = p->held[slots[i]].id;
+    /* The sequences move from their slots to the record. */
+    for (uint32_t i = 0; i < n; i++) {
+        ps_held *h = &p->held[slots[i]];
+        const ps_piece piece = {.id = h->id,
+                                .n_tok = ps_packer_length(p, slots[i]),
+                                .seq_off = h->seq_off,
+                                .seq_len = h->seq_len};
+
+        ps_packer_copy(p, slots[i], piece.n_tok, &record, NULL);
+        if (h->part.block == NULL)
+            ps_store_clear(p->store, slots[i]);
+        else
+            ps_block_release(h->part.block);
+        h->part.block = NULL;
+        p->bytes -= ps_packer_store_bytes(p, piece.n_tok);
+        ps_length_counts_add(&p->packed, ps_packer_units(p, piece.n_tok));
+        ps_record_add(&record, &piece);
+        if (h->id > p->newest_out)
+            p->newest_out = h->id;
+    }
+
+    /* How far they fell behind the newest that has left. */
     for (uint32_t i = 0; i < n; i++) {
         uint64_t behind = p->newest_out - p->held[slots[i]].id;
 
@@ -174,6 +170,9 @@ ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err)
     ps_result r = PS_OK;
     uint32_t n = 1;
 
+    /* After most sequences nothing is due. */
+    if (mode == PS_EMIT_DUE && ps_engine_is_idle(p->engine))
+        return PS_OK;
     while (r == PS_OK && n > 0) {
         const uint32_t *slots;
 
@@ -184,16 +183,10 @@ ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err)
     return r;
 }
 
-static ps_result emit_due(ps_packer *p, ps_error *err)
-{
-    return ps_engine_is_idle(p->engine) ? PS_OK
-                                        : ps_packer_emit(p, PS_EMIT_DUE, err);
-}
-
 ps_result ps_packer_tick(ps_packer *p, ps_error *err)
 {
     ps_engine_tick(p->engine);
-    return emit_due(p, err);
+    return ps_packer_emit(p, PS_EMIT_DUE, err);
 }
 
 /* ---- In ---- */
@@ -225,5 +218,5 @@ ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
     p->bytes += bytes;
     p->next_id = next_id;
     r = ps_packer_keep(p, slot, a->n_tok, &a->part, err);
-    return r == PS_OK ? emit_due(p, err) : r;
+    return r == PS_OK ? ps_packer_emit(p, PS_EMIT_DUE, err) : r;
 }

@@ -23,21 +23,6 @@ void ps_lookahead_free(ps_packer *p)
     p->n_lookahead = 0;
 }
 
-/* By the sequences that were held back. */
-static ps_result choose_depth(ps_packer *p, ps_error *err)
-{
-    ps_histogram *lengths;
-    ps_result r = ps_histogram_open(&lengths, err);
-
-    for (uint32_t i = 0; i < p->n_lookahead && r == PS_OK; i++)
-        r = ps_histogram_add(lengths,
-                             ps_packer_units(p, p->lookahead[i].n_tok), 1, err);
-    if (r == PS_OK)
-        r = ps_packer_choose_depth(p, lengths, err);
-    ps_histogram_free(lengths);
-    return r;
-}
-
 /* Admits what was held back; each payload passes through `payload`. */
 static ps_result admit_all(ps_packer *p, unsigned char *payload, ps_error *err)
 {
@@ -71,13 +56,21 @@ static ps_result admit_all(ps_packer *p, unsigned char *payload, ps_error *err)
 
 ps_result ps_lookahead_end(ps_packer *p, ps_error *err)
 {
+    ps_histogram *lengths;
     unsigned char *payload;
-    ps_result r = choose_depth(p, err);
+    ps_result r = ps_histogram_open(&lengths, err);
 
+    for (uint32_t i = 0; i < p->n_lookahead && r == PS_OK; i++)
+        r = ps_histogram_add(lengths,
+                             ps_packer_units(p, p->lookahead[i].n_tok), 1, err);
+    if (r == PS_OK)
+        r = ps_packer_choose_depth(p, lengths, err);
+    ps_histogram_free(lengths);
     if (r == PS_OK)
         r = ps_packer_start(p, NULL, err);
     if (r != PS_OK)
         return r;
+
     payload = malloc(ps_packer_payload_bytes(p, p->info.capacity));
     if (payload == NULL)
         return ps_fail_memory(err);

@@ -30,16 +30,25 @@ static void add(uint64_t *sum, uint64_t bytes)
     *sum = ps_mem_sum(*sum, bytes);
 }
 
-/* The chunks that the payloads of `n` sequences of any length take. */
-static uint64_t longest_bytes(const ps_packer *p, uint64_t n)
+/*
+ * All that ps_packer_start opens; `any_depth`: the depth is the greatest of
+ * those that may be chosen.
+ */
+static uint64_t start_bytes(const ps_packer *p, bool any_depth)
 {
-    return ps_mem_times(n, ps_packer_store_bytes(p, p->info.capacity));
-}
+    const ps_output_options output = ps_packer_output_options(p);
+    ps_engine_options o = ps_packer_engine_options(p);
+    const uint32_t slots = ps_engine_slots_for(&o);
+    const uint64_t longest = ps_packer_store_bytes(p, p->info.capacity);
+    uint64_t stored = ps_mem_times(p->options.window, longest);
+    uint32_t blocks = ps_packer_max_blocks(p);
+    uint64_t bytes = ps_engine_bytes(&o);
 
-/* The most bytes of chunks that the store has. */
-static uint64_t max_stored(const ps_packer *p)
-{
-    uint64_t max = longest_bytes(p, p->options.window);
+    if (any_depth && o.depth > PS_SMALL_DEPTH) {
+        o.depth = PS_SMALL_DEPTH;
+        bytes = ps_mem_max(bytes, ps_engine_bytes(&o));
+    }
+    add(&bytes, ps_mem_array(slots, sizeof(ps_held)));
 
     /*
      * The sequences of packs that wait to be shuffled are together no longer
@@ -53,30 +62,11 @@ static uint64_t max_stored(const ps_packer *p)
 
         add(&packs, ps_mem_times(n, ps_packer_store_bytes(p, 0) +
                                         PS_STORE_CHUNK_BYTES));
-        add(&max, ps_mem_min(longest_bytes(p, n), packs));
+        add(&stored, ps_mem_min(ps_mem_times(n, longest), packs));
     }
-    return p->options.max_bytes == 0 ? max
-                                     : ps_mem_min(max, p->options.max_bytes);
-}
-
-/*
- * All that ps_packer_start opens; `any_depth`: the depth is the greatest of
- * those that may be chosen.
- */
-static uint64_t start_bytes(const ps_packer *p, bool any_depth)
-{
-    const ps_output_options output = ps_packer_output_options(p);
-    ps_engine_options o = ps_packer_engine_options(p);
-    const uint32_t slots = ps_engine_slots_for(&o);
-    uint32_t blocks = ps_packer_max_blocks(p);
-    uint64_t bytes = ps_engine_bytes(&o);
-
-    if (any_depth && o.depth > PS_SMALL_DEPTH) {
-        o.depth = PS_SMALL_DEPTH;
-        bytes = ps_mem_max(bytes, ps_engine_bytes(&o));
-    }
-    add(&bytes, ps_mem_array(slots, sizeof(ps_held)));
-    add(&bytes, ps_store_bytes(slots, max_stored(p)));
+    if (p->options.max_bytes != 0)
+        stored = ps_mem_min(stored, p->options.max_bytes);
+    add(&bytes, ps_store_bytes(slots, stored));
     /* Payloads wait in blocks of the reader as well. */
     if (blocks != 0)
         add(&bytes, ps_pool_bytes((uint64_t)blocks + 1));
@@ -89,7 +79,8 @@ static uint64_t lookahead_bytes(const ps_packer *p)
 {
     const ps_engine_options o = ps_packer_engine_options(p);
     uint32_t n = p->options.window;
-    uint64_t waiting = longest_bytes(p, n);
+    uint64_t waiting =
+        ps_mem_times(n, ps_packer_store_bytes(p, p->info.capacity));
     uint64_t choosing = ps_mem_sum(
         ps_depth_bytes(&o, n),
         ps_histogram_bytes(n < o.capacity ? n : o.capacity));
@@ -101,23 +92,6 @@ static uint64_t lookahead_bytes(const ps_packer *p)
     add(&bytes, ps_mem_growing(n, 1, sizeof(ps_lookahead)));
     add(&bytes,
         ps_mem_array(1, ps_packer_payload_bytes(p, p->info.capacity)));
-    return bytes;
-}
-
-/* The depth is chosen, or else the rest opened, beside a copy in units. */
-static uint64_t learning_bytes(const ps_packer *p, bool choose)
-{
-    const ps_engine_options o = ps_packer_engine_options(p);
-    const ps_histogram *h = p->options.learn_from;
-    uint64_t bytes = start_bytes(p, choose);
-    uint64_t histogram;
-
-    if (h == NULL)
-        return choose ? lookahead_bytes(p) : bytes;
-    histogram = ps_histogram_bytes((uint32_t)ps_histogram_size(h));
-    if (choose)
-        bytes = ps_mem_max(bytes, ps_depth_bytes(&o, UINT32_MAX));
-    add(&bytes, ps_mem_times(2, histogram));
     return bytes;
 }
 
@@ -142,13 +116,23 @@ static ps_packer *prepare(const ps_schema *schema,
 uint64_t ps_packer_memory(const ps_schema *schema,
                           const ps_packer_options *options)
 {
+    const ps_histogram *h = options->learn_from;
     bool choose = false;
     ps_packer *p = prepare(schema, options, &choose);
+    ps_engine_options o;
     uint64_t bytes;
 
     if (p == NULL)
         return UINT64_MAX;
-    bytes = learning_bytes(p, choose);
+    o = ps_packer_engine_options(p);
+    bytes = choose && h == NULL ? lookahead_bytes(p) : start_bytes(p, choose);
+    /* A histogram chooses the depth, or else the rest is opened, beside a
+       copy of it in units. */
+    if (choose && h != NULL)
+        bytes = ps_mem_max(bytes, ps_depth_bytes(&o, UINT32_MAX));
+    if (h != NULL)
+        add(&bytes, ps_mem_times(2, ps_histogram_bytes(
+                                        (uint32_t)ps_histogram_size(h))));
     ps_packer_free(p);
     add(&bytes, ps_length_counts_bytes(options->capacity));
     add(&bytes, ps_depth_cost_bytes(options->capacity));

@@ -137,33 +137,12 @@ ps_result ps_packer_options_compare(const unsigned char *then,
     return PS_OK;
 }
 
-static uint64_t digest_of_options(const ps_packer *p)
-{
-    unsigned char text[PS_OPTIONS_BYTES];
-
-    ps_packer_options_encode(p, text);
-    return ps_hash(text, sizeof text);
-}
-
-static ps_result check_learn_from(const ps_packer_options *o, ps_error *err)
-{
-    const ps_histogram *h = o->learn_from;
-    size_t n = h == NULL ? 0 : ps_histogram_size(h);
-
-    if (h != NULL && n == 0)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the histogram to learn from is empty");
-    if (n > 0 && ps_histogram_length(h, n - 1) > o->capacity)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the histogram to learn from has a length of %" PRIu32
-                       ", above the capacity of %" PRIu32,
-                       ps_histogram_length(h, n - 1), o->capacity);
-    return PS_OK;
-}
-
 static ps_result check_options(const ps_schema *schema,
                                const ps_packer_options *o, ps_error *err)
 {
+    const ps_histogram *h = o->learn_from;
+    const size_t n = h == NULL ? 0 : ps_histogram_size(h);
+
     if ((unsigned)o->overlong > PS_OVERLONG_SPLIT)
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown policy for sequences "
                                              "longer than the capacity");
@@ -196,7 +175,15 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the pad id %" PRIu32 " does not fit u16 tokens",
                        o->pad_id);
-    return check_learn_from(o, err);
+    if (h != NULL && n == 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the histogram to learn from is empty");
+    if (n > 0 && ps_histogram_length(h, n - 1) > o->capacity)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the histogram to learn from has a length of %" PRIu32
+                       ", above the capacity of %" PRIu32,
+                       ps_histogram_length(h, n - 1), o->capacity);
+    return PS_OK;
 }
 
 /* With all defaults worked out, but for a depth that the input chooses. */
@@ -232,6 +219,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
                                 ps_error *err)
 {
     const ps_packer_options *o = &p->options;
+    unsigned char encoded[PS_OPTIONS_BYTES];
     uint64_t bytes;
     ps_result r = ps_schema_check(schema, err);
 
@@ -242,6 +230,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
     p->options = complete_options(options);
     p->learned = hash_of_lengths(o->learn_from);
     p->shape = ps_schema_shape(schema);
+    ps_packer_options_encode(p, encoded);
     p->info = (ps_pack_info){
         .version_major = PS_FORMAT_MAJOR,
         .version_minor = PS_FORMAT_MINOR,
@@ -255,7 +244,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         .pad_id = o->pad_id,
         .schema = *schema,
         .seed = o->seed,
-        .options_digest = digest_of_options(p),
+        .options_digest = ps_hash(encoded, sizeof encoded),
         .n_records = PS_UNKNOWN,
         .n_sequences = PS_UNKNOWN,
         .n_tokens = PS_UNKNOWN,

@@ -79,30 +79,15 @@ static ps_result put_header(ps_packer *p, ps_error *err)
     return r;
 }
 
-/* Opens the engine; what it is to learn from chooses a depth that is open. */
-static ps_result open_engine(ps_packer *p, ps_error *err)
-{
-    ps_engine_options options;
-    ps_histogram *expected;
-    ps_result r = ps_packer_expected(p, &expected, err);
-
-    if (r == PS_OK && p->info.depth == PS_DEPTH_AUTO)
-        r = ps_packer_choose_depth(p, expected, err);
-    options = ps_packer_engine_options(p);
-    options.learn_from = expected;
-    if (r == PS_OK)
-        r = ps_engine_open(&p->engine, &options, err);
-    ps_histogram_free(expected);
-    return r;
-}
-
 ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
     const ps_output_finalizer finalizer = {finalize_records, follow, end_frame,
                                            p};
-    ps_output_options output;
     uint64_t first = p->options.first_record;
+    ps_engine_options engine;
+    ps_output_options output;
+    ps_histogram *expected;
     ps_result r;
 
     if (first > 0 && first < p->totals.packs)
@@ -110,9 +95,19 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                        "the state was saved behind %" PRIu64
                        " packs, and does not lead back to pack %" PRIu64,
                        p->totals.packs, first);
-    r = open_engine(p, err);
+
+    /* What the engine is to learn from chooses a depth that is open. */
+    r = ps_packer_expected(p, &expected, err);
+    if (r == PS_OK && p->info.depth == PS_DEPTH_AUTO)
+        r = ps_packer_choose_depth(p, expected, err);
+    engine = ps_packer_engine_options(p);
+    engine.learn_from = expected;
+    if (r == PS_OK)
+        r = ps_engine_open(&p->engine, &engine, err);
+    ps_histogram_free(expected);
     if (r != PS_OK)
         return r;
+
     /* The places of the fields in a record depend on the depth, too. */
     p->n_columns = ps_payload_columns(&p->info, p->columns);
     p->form = ps_form_of(&p->info);

@@ -25,6 +25,8 @@ static ps_result emit(assignment *a, ps_emit_mode mode, ps_error *err)
     ps_result r = PS_OK;
     uint32_t n = 1;
 
+    if (mode == PS_EMIT_DUE && ps_engine_is_idle(a->engine))
+        return PS_OK;
     while (r == PS_OK && n > 0) {
         const uint32_t *slots;
 
@@ -43,7 +45,7 @@ static ps_result admit_all(const ps_packer *p, assignment *a,
                            const uint32_t *lengths, uint64_t n, ps_error *err)
 {
     for (uint64_t i = 0; i < n; i++) {
-        ps_result r = PS_OK;
+        ps_result r;
 
         if (lengths[i] == 0)
             return ps_fail(err, PS_ERR_EMPTY,
@@ -54,13 +56,11 @@ static ps_result admit_all(const ps_packer *p, assignment *a,
                            "than the capacity of %" PRIu32,
                            i, lengths[i], p->info.capacity);
         ps_engine_tick(a->engine);
-        if (!ps_engine_is_idle(a->engine))
-            r = emit(a, PS_EMIT_DUE, err);
+        r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
         a->ids[ps_engine_admit(a->engine, ps_packer_units(p, lengths[i]))] = i;
-        if (!ps_engine_is_idle(a->engine))
-            r = emit(a, PS_EMIT_DUE, err);
+        r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
     }

@@ -105,42 +105,32 @@ static unsigned char *bytes_of(const ps_store *s, uint32_t chunk)
            (size_t)(chunk % SEGMENT_CHUNKS) * CHUNK_BYTES;
 }
 
-/* A segment more; its chunks are made one by one. */
-static ps_result grow(ps_store *s, ps_error *err)
-{
-    segment **segments;
-
-    if (s->n_segments == MAX_SEGMENTS)
-        return ps_fail_memory(err);
-    segments = ps_array_grow(s->segments, &s->segments_capacity,
-                             s->n_segments + 1u, FIRST_SEGMENTS,
-                             sizeof *segments);
-    if (segments == NULL)
-        return ps_fail_memory(err);
-    s->segments = segments;
-    s->segments[s->n_segments] = malloc(sizeof(segment));
-    if (s->segments[s->n_segments] == NULL)
-        return ps_fail_memory(err);
-    s->n_segments++;
-    return PS_OK;
-}
-
 /* Adds a chunk to a chain: one that was free, or else a new one. */
 static ps_result add_chunk(ps_store *s, chain *c, ps_error *err)
 {
     uint32_t chunk = s->free;
 
-    if (chunk != NO_CHUNK) {
-        s->free = *next_of(s, chunk);
-    } else {
-        ps_result r = PS_OK;
+    /* The chunks of a new segment are made one by one. */
+    if (chunk == NO_CHUNK && s->made / SEGMENT_CHUNKS == s->n_segments) {
+        segment **segments;
 
-        if (s->made / SEGMENT_CHUNKS == s->n_segments)
-            r = grow(s, err);
-        if (r != PS_OK)
-            return r;
-        chunk = s->made++;
+        if (s->n_segments == MAX_SEGMENTS)
+            return ps_fail_memory(err);
+        segments = ps_array_grow(s->segments, &s->segments_capacity,
+                                 s->n_segments + 1u, FIRST_SEGMENTS,
+                                 sizeof *segments);
+        if (segments == NULL)
+            return ps_fail_memory(err);
+        s->segments = segments;
+        s->segments[s->n_segments] = malloc(sizeof(segment));
+        if (s->segments[s->n_segments] == NULL)
+            return ps_fail_memory(err);
+        s->n_segments++;
     }
+    if (chunk == NO_CHUNK)
+        chunk = s->made++;
+    else
+        s->free = *next_of(s, chunk);
     *next_of(s, chunk) = NO_CHUNK;
     if (c->last == NO_CHUNK)
         c->first = chunk;
