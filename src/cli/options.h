@@ -84,6 +84,11 @@ typedef struct option_entry {
 #define OPTION_NUMBER(conf, member, low, high) \
     OPTION_MEMBER(conf, member), .min = (low), .max = (high)
 
+/* The level of --zstd[=LEVEL], and what zstd itself takes without one. */
+#define OPTION_ZSTD(conf, member)                                        \
+    OPTION_NUMBER(conf, member, 1, 22), .optional = true, .constant = 3, \
+    .why = "must be a level from 1 to 22"
+
 /* An enum or a bool, by a table of words. */
 #define OPTION_WORD(conf, member, table) \
     OPTION_MEMBER(conf, member), .words = (table)

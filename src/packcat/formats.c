@@ -12,7 +12,8 @@ const option_word format_words[] = {
     {"datatrove", FORMAT_DATATROVE}, {"tfrecord", FORMAT_TFRECORD},
     {"rows", FORMAT_ROWS},           {"npy", FORMAT_NPY},
     {"llmc", FORMAT_LLMC},           {"trl", FORMAT_TRL},
-    {"megatron", FORMAT_MEGATRON},   {NULL, 0}};
+    {"megatron", FORMAT_MEGATRON},   {"packs", FORMAT_PACKS},
+    {NULL, 0}};
 
 const format formats[] = {
     [FORMAT_RECORDS] = {convert_records, SAME_SCHEMA, OF_SEQUENCES, true, NULL},
@@ -31,4 +32,5 @@ const format formats[] = {
     [FORMAT_TRL] = {convert_trl, SAME_SCHEMA, OF_PACKS, false, NULL},
     [FORMAT_MEGATRON] = {convert_megatron, SAME_WIDTH, OF_EITHER, true,
                          megatron_names},
+    [FORMAT_PACKS] = {convert_packs, SAME_STREAM, OF_PACKS, true, NULL},
 };

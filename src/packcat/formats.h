@@ -11,6 +11,7 @@
  *   records.c    token records, ids, bytes
  *   json.c       jsonl, trl
  *   arrays.c     rows, llmc, npy
+ *   joined.c     packs
  *   datatrove.c, megatron.c, tfrecord.c    the form of that name
  *
  * A function reads `in` to its end or a failure and writes what it makes of
@@ -53,7 +54,8 @@ typedef enum format_id {
     FORMAT_NPY,
     FORMAT_LLMC,
     FORMAT_TRL,
-    FORMAT_MEGATRON
+    FORMAT_MEGATRON,
+    FORMAT_PACKS
 } format_id;
 
 extern const option_word format_words[];
@@ -82,6 +84,7 @@ format_convert convert_rows; /* the tokens with their padding, no more */
 format_convert convert_npy;  /* a numpy array of the records */
 format_convert convert_llmc; /* the rows behind a header */
 format_convert convert_trl;  /* an object per line, with seq_lengths */
+format_convert convert_packs; /* all pack streams, as one */
 
 /* Of either. */
 format_convert convert_megatron; /* tokens and an index */

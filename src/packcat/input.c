@@ -32,6 +32,21 @@ static uint64_t offset_of(const input *in)
                               : packs_offset(&in->packs);
 }
 
+ps_totals input_totals(const input *in)
+{
+    ps_totals t = in->totals_before;
+
+    if (in->packs.reader != NULL) {
+        const ps_totals *more = ps_pack_reader_totals(in->packs.reader);
+
+        t.input_sequences += more->input_sequences;
+        t.input_tokens += more->input_tokens;
+        t.truncated_sequences += more->truncated_sequences;
+        t.truncated_tokens += more->truncated_tokens;
+    }
+    return t;
+}
+
 bool input_fail(input *in, const char *format, ...)
 {
     va_list args;
@@ -98,6 +113,10 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
     }
     if ((same & SAME_SCHEMA) != 0 &&
         ps_schema_compare(&a->schema, &b->schema, &err) != PS_OK) {
+        (void)snprintf(text, MISMATCH_BYTES, "%s", err.text);
+        return true;
+    }
+    if ((same & SAME_STREAM) != 0 && ps_pack_info_compare(a, b, &err) != PS_OK) {
         (void)snprintf(text, MISMATCH_BYTES, "%s", err.text);
         return true;
     }
@@ -178,6 +197,7 @@ static bool open_next(input *in)
 static void close_current(input *in)
 {
     in->bytes_before += offset_of(in);
+    in->totals_before = input_totals(in);
     ps_unpacker_free(in->unpacker);
     packs_close(&in->packs);
     ps_token_reader_free(in->tokens);
@@ -207,6 +227,9 @@ bool input_begin(input *in, const input_options *options)
                   .start = -1,
                   .range = {.end.number = UINT64_MAX}};
     progress_start(&in->progress, options->progress);
+    /* A range is not read from its beginning. */
+    if (options->range == NULL)
+        progress_inputs(&in->progress, options->names, options->n_names);
     if (options->range != NULL)
         in->range = *options->range;
     if (!range_needs_count(&in->range))
@@ -305,6 +328,8 @@ static void show_progress(input *in)
     if (!progress_due(&in->progress))
         return;
     in->figures.bytes = in->bytes_before + offset_of(in);
+    in->figures.input = in->next - 1;
+    in->figures.fd = in->fd;
     progress_show(&in->progress, &in->figures);
 }
 

@@ -26,7 +26,8 @@ enum {
     SAME_CAPACITY = 1, /* and thus the length of rows */
     SAME_WIDTH = 2,    /* of tokens */
     SAME_SCHEMA = 4,
-    SAME_FIELDS = 8 /* the layout of records */
+    SAME_FIELDS = 8, /* the layout of records */
+    SAME_STREAM = 16 /* so that packs may follow in one stream */
 };
 
 typedef struct input_options {
@@ -66,6 +67,7 @@ typedef struct input {
     progress progress;
     progress_figures figures;
     uint64_t bytes_before; /* in the files that have ended */
+    ps_totals totals_before; /* of them; the input, and what was cut off */
 } input;
 
 /* Opens the first file; false after a failure. */
@@ -77,6 +79,12 @@ bool input_pack(input *in, ps_pack *pack);
 
 /* The header of the file that is open. */
 const ps_pack_info *input_info(const input *in);
+
+/*
+ * What the streams that have ended say of their input, and how much of it they
+ * cut off; other totals are 0.  All streams, after the end.  Not of a range.
+ */
+ps_totals input_totals(const input *in);
 
 /*
  * Ends the input because what the open file holds cannot be converted.

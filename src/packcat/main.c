@@ -23,6 +23,9 @@ typedef struct conf {
     bool range_given;
     range range;
     uint64_t predictions; /* 0: not given */
+    uint32_t zstd_level;  /* 0: not given */
+    bool merge;
+    bool to_given;
     const char *output; /* NULL: stdout */
     bool quiet;
     const char *const *names;
@@ -36,7 +39,8 @@ static const option_entry entries[] = {
     {0, "to", "FORM",
      "what to make of the packs (default: records):\n"
      "see above",
-     OPTION_WORD(conf, format, format_words)},
+     OPTION_WORD(conf, format, format_words), OPTION_GIVEN(conf, to_given)},
+    {0, "merge", NULL, "the same as --to=packs", OPTION_FLAG(conf, merge)},
     {0, "order", "ORDER",
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
@@ -50,6 +54,9 @@ static const option_entry entries[] = {
      "tfrecord: room for N masked tokens (default: 20)",
      OPTION_NUMBER(conf, predictions, 1, PS_MAX_CAPACITY),
      .why = "must be between 1 and 16777216"},
+    {0, "zstd", "LEVEL",
+     "packs: compress them, LEVEL 1 to 22 (default: 3)",
+     OPTION_ZSTD(conf, zstd_level)},
     {'o', "output", "FILE", "write to FILE, not to stdout",
      OPTION_TEXT(conf, output)},
     {'q', "quiet", NULL, "no progress line", OPTION_FLAG(conf, quiet)},
@@ -77,6 +84,7 @@ static const option_program program = {
         "  npy        a numpy array of the records, for numpy.load\n"
         "  llmc       rows behind the header of llm.c\n"
         "  trl        a JSON object per line, with seq_lengths\n"
+        "  packs      one pack stream, with one END, of all that are read\n"
         "Of packs, or with --order=input of sequences:\n"
         "  megatron   FILE.bin: tokens; FILE.idx: Megatron-LM's index",
     .entries = entries,
@@ -100,6 +108,10 @@ static int check(const conf *c)
     if (form->namer != NULL && c->output == NULL)
         return message_usage("--to=%s: makes several files: name them with "
                              "-o", name);
+    if (c->range_given && c->format == FORMAT_PACKS)
+        return message_usage("--range: --to=packs makes a stream of all packs");
+    if (c->zstd_level != 0 && c->format != FORMAT_PACKS)
+        return message_usage("--zstd: is for --to=packs");
     if (c->predictions != 0 && c->format != FORMAT_TFRECORD)
         return message_usage("--max-predictions: is for --to=tfrecord");
     return STATUS_OK;
@@ -128,6 +140,7 @@ static int run(const conf *c)
         .binary = form->binary,
         .namer = form->namer,
         .predictions = (uint32_t)c->predictions,
+        .zstd_level = c->zstd_level,
     };
     input in;
     int input_status;
@@ -158,6 +171,11 @@ int main(int argc, char **argv)
     c.names = option_files(argc, argv, first, &c.n_names);
     if (c.output != NULL && strcmp(c.output, "-") == 0)
         c.output = NULL;
+    if (c.merge && c.to_given && c.format != FORMAT_PACKS)
+        return message_usage("--merge: is --to=packs, and another form was "
+                             "asked for");
+    if (c.merge)
+        c.format = FORMAT_PACKS;
     status = check(&c);
     if (status != STATUS_OK)
         return status;

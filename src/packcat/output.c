@@ -57,6 +57,8 @@ bool output_flush(output *out)
         return false;
     if (out->writer != NULL)
         return ps_token_writer_flush(out->writer, &out->err) == PS_OK;
+    if (out->packs != NULL)
+        return ps_pack_writer_push(out->packs, &out->err) == PS_OK;
     out->used = 0;
     return write_all(out, out->buffer, size);
 }
@@ -232,6 +234,7 @@ bool outputs_begin(outputs *outs, const output_options *options,
     if (!begun)
         first->status = STATUS_FAILURE;
     first->predictions = options->predictions;
+    first->zstd_level = options->zstd_level;
     return begun;
 }
 

@@ -33,7 +33,9 @@ typedef struct output {
     char *buffer;
     size_t used;
     ps_token_writer *writer; /* has a buffer of its own; or NULL */
+    ps_pack_writer *packs;   /* the same */
     uint32_t predictions;    /* masked tokens that an example can hold */
+    uint32_t zstd_level;     /* of packs; 0: plain */
     int status;   /* of a failure, else STATUS_OK */
     ps_error err; /* of a failure not yet printed, else PS_OK */
 } output;
@@ -90,6 +92,7 @@ typedef struct output_options {
     bool binary;          /* not for a terminal */
     output_namer *namer;  /* of several files, never stdout; or NULL */
     uint32_t predictions; /* as in output */
+    uint32_t zstd_level;
 } output_options;
 
 typedef struct outputs {

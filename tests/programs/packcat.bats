@@ -863,3 +863,96 @@ EOF
  records (see packstream)" packcat $option f.tok
     done
 }
+
+# ----------------------------------------------------- streams made one
+
+@test "streams become one, with one END, whose sequences go on" {
+    local i
+    : >text
+    for i in 1 2 3; do
+        draw $((200 * i)) 40 60000 >$i.txt
+        # The second is two streams, of which one lost sequences.
+        ids $i.txt | packstream -q -L 32 -d 4 -w 50 --overlong=drop \
+            -o $i.pks
+        cat $i.pks >>all.pks
+    done
+    cat 1.pks 2.pks >12.pks
+    packcat --merge -o one.pks 12.pks 3.pks
+    packcat --to=packs all.pks | cmp - one.pks
+    cat 12.pks 3.pks | packcat --merge | cmp - one.pks
+    # One header, one END: records are at their places, numbered throughout.
+    local record
+    record=$(($(od -An -tu4 -j20 -N4 one.pks)))
+    [ "$(size one.pks)" -eq $(($(size all.pks) - 2 * (4096 + record))) ]
+    packstat --verify one.pks
+    packcat all.pks | cmp - <(packcat one.pks)
+    [ "$(packcat --to=rows all.pks | od -An -tx1 | md5sum)" = \
+        "$(packcat --to=rows one.pks | od -An -tx1 | md5sum)" ]
+    # Its books are the sums of theirs.
+    packstat --verify --against=<(cat 1.txt 2.txt 3.txt |
+        tokcat -q --from=ids) one.pks
+    # One of one is the same stream, but for the options in its header.
+    packcat --merge one.pks | cmp - one.pks
+    packcat --merge 1.pks | tail -c +4097 | head -c 8192 |
+        cmp - <(tail -c +4097 1.pks | head -c 8192)
+}
+
+@test "streams that are made one can be compressed, and have any place" {
+    draw 3000 40 60000 >text
+    ids text | packstream -q -L 64 -d 4 -o a.pks
+    packstream -q -L 64 -d 4 --zstd -o b.pks <(ids text)
+    packcat --merge --zstd=1 -o c.pks a.pks b.pks a.pks
+    zstd -dcq c.pks | cmp - <(packcat --merge a.pks a.pks a.pks)
+    packstat --verify c.pks
+    packcat --range=-1: --to=ids c.pks | cmp - <(
+        packcat --range=-1: --to=ids a.pks)
+}
+
+@test "pieces of sequences and channels go into one stream" {
+    rich 60 100 >text
+    rich_tokens text >a.tok
+    packstream -q -L 32 -d 4 --overlong=split -o a.pks a.tok
+    packcat --merge a.pks a.pks >two.pks
+    packcat two.pks | cmp - <(packcat a.pks a.pks)
+    packstat --verify --against=<(cat a.tok a.tok) two.pks
+}
+
+@test "streams without packs count in one stream, too" {
+    ids <(printf '1 2 3\n') | packstream -q -L 2 -d 2 --overlong=drop -o none.pks
+    ids <(printf '1 2\n') | packstream -q -L 2 -d 2 --overlong=drop -o one.pks
+    packcat --merge none.pks one.pks none.pks >x.pks
+    packstat --verify x.pks
+    packstat --json x.pks | grep -q '"rejected_sequences": *2'
+    packcat --merge none.pks none.pks | packcat --to=ids | cmp - /dev/null
+}
+
+@test "what cannot be one stream is refused" {
+    ids <(printf '1 2\n3\n') >a.tok
+    packstream -q -L 4 -d 2 -w 3 -o a.pks a.tok
+    packstream -q -L 4 -d 3 -w 3 -o depth.pks a.tok
+    packstream -q -L 4 -d 2 -w 9 -o window.pks a.tok
+    is 65 "packcat: depth.pks: cannot follow a.pks: depth is 3, not 2" \
+        packcat --merge -o x a.pks depth.pks
+    is 65 "packcat: window.pks: its window is 18, and that of the first stream\
+ only 6: name it first" packcat --merge -o x a.pks window.pks
+    packcat --merge -o x window.pks a.pks
+    packdeal -n 2 -b 1 -o 'share.%d' a.pks window.pks
+    is 65 "packcat: share.0: a share, of which other packs are elsewhere,\
+ cannot be joined" packcat --merge share.0
+    is 65 "packcat: a.tok: not a pack stream: this looks like token records\
+ (see packstream)" packcat --merge a.tok
+    refused 64 '--range: --to=packs' packcat --merge --range=1: a.pks
+    refused 64 '--zstd: is for --to=packs' packcat --zstd a.pks
+    refused 64 '--merge: is --to=packs' packcat --merge --to=ids a.pks
+    refused 64 'from 1 to 22' packcat --merge --zstd=23 a.pks
+}
+
+@test "one stream of which an input was cut has no END" {
+    draw 500 20 60000 >text
+    ids text | packstream -q -L 32 -d 4 -o a.pks
+    head -c -100 a.pks >cut.pks
+    run -65 bash -c 'packcat --merge a.pks cut.pks >got.pks'
+    [[ $output == "packcat: cut.pks: "* ]]
+    cmp -n "$(size got.pks)" got.pks <(packcat --merge a.pks a.pks)
+    run -65 packstat --verify got.pks
+}

@@ -321,7 +321,7 @@ PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
                                       const ps_pack *pack, ps_error *err);
 
 /* ---------------------------------------------------------------------
- * Packs out: a share of a stream
+ * Packs out: a share of a stream, or several streams as one
  *
  * A share is a stream of some packs of another one, in their order unless it is
  * shuffled; packstream(5), "Shares".  ps_packer makes packs; a pack writer
@@ -335,6 +335,8 @@ typedef struct ps_pack_writer_options {
     uint32_t threads;
     bool shuffled; /* packs come in any order, perhaps of several streams:
                       watermarks are 0, the window is PS_MAX_WINDOW */
+    bool joined;   /* all packs come, those of one stream behind those of
+                      another: they become one stream, and no share of it */
 } ps_pack_writer_options;
 
 typedef struct ps_pack_writer ps_pack_writer;
@@ -343,7 +345,7 @@ typedef struct ps_pack_writer ps_pack_writer;
  * Starts a share of the stream whose header is `info`, as
  * ps_pack_reader_stream and ps_pack_file_stream give it.
  * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version may have what this
- * one cannot hand on), _MEMORY, _IO.
+ * one cannot hand on, and a share is not joined), _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_open(
     ps_pack_writer **writer, int fd, const ps_pack_info *info,
@@ -362,7 +364,7 @@ PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
 /*
  * From now on adds `by`, at first 0, to the ids in packs: the input sequences
  * of the streams before the one that the packs are of.  For a shuffled share
- * of several streams.
+ * of several streams, and for streams that are joined.
  */
 void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
@@ -376,9 +378,10 @@ PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
 
 /*
  * Ends the stream with END, whose input is that of `totals`, the totals of the
- * whole stream.  If streams were joined, `next` is the header of the next one,
- * of equal geometry, whose packs follow; else NULL.  Pushes, and waits only if
- * compressed.
+ * whole stream.  If streams follow one another, `next` is the header of the
+ * next one, of equal geometry, whose packs follow; else NULL.  Those that become
+ * one end once, with the sums of their totals and NULL.  Pushes, and waits only
+ * if compressed.
  * PS_OK, PS_ERR_CORRUPT (`totals` have fewer sequences or tokens than the
  * packs), _ARGUMENT (called again after NULL, or another geometry), _IO,
  * _MEMORY.

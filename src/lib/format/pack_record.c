@@ -180,14 +180,19 @@ void ps_record_renumber(unsigned char *bytes, uint64_t index)
     store_u64(bytes + AT_INDEX, index);
 }
 
-void ps_record_shuffle(const ps_pack_info *info, unsigned char *bytes,
-                       uint32_t n_seq, uint64_t raise)
+void ps_record_set_watermark(unsigned char *bytes, uint64_t watermark)
+{
+    store_u64(bytes + AT_WATERMARK, watermark);
+}
+
+void ps_record_raise(const ps_pack_info *info, unsigned char *bytes,
+                     uint32_t n_seq, uint64_t by)
 {
     unsigned char *id = bytes + info->fields[PS_FIELD_SEQ_ID].offset;
 
-    store_u64(bytes + AT_WATERMARK, 0);
+    ps_record_set_watermark(bytes, load_u64(bytes + AT_WATERMARK) + by);
     for (uint32_t i = 0; i < n_seq; i++, id += 8)
-        store_u64(id, load_u64(id) + raise);
+        store_u64(id, load_u64(id) + by);
 }
 
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes)

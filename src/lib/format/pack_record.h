@@ -101,12 +101,12 @@ void ps_record_end(ps_record *record, uint64_t index, uint64_t watermark);
 /* Gives a record another index; its checksum is wrong then. */
 void ps_record_renumber(unsigned char *bytes, uint64_t index);
 
-/*
- * Makes a record of `n_seq` sequences one of a shuffled share: adds `raise` to
- * its ids, and takes its watermark away.  Its checksum is wrong then.
- */
-void ps_record_shuffle(const ps_pack_info *info, unsigned char *bytes,
-                       uint32_t n_seq, uint64_t raise);
+/* The same of its watermark. */
+void ps_record_set_watermark(unsigned char *bytes, uint64_t watermark);
+
+/* Adds `by` to the watermark of a record and to the ids of its sequences. */
+void ps_record_raise(const ps_pack_info *info, unsigned char *bytes,
+                     uint32_t n_seq, uint64_t by);
 
 /* Writes the checksum of a record in which all else is written. */
 void ps_record_finalize(unsigned char *bytes, uint32_t record_bytes);

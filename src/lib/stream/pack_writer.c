@@ -1,5 +1,5 @@
 /*
- * pack_writer.c - packs that a reader gave out again, as a share.
+ * pack_writer.c - packs that a reader gave out again, as a share or joined.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,6 +22,7 @@ struct ps_pack_writer {
     ps_output_options options;
     ps_output *output;
     bool shuffled;
+    bool joined;
     uint64_t raise;    /* added to ids */
     bool ended;        /* no stream follows */
     ps_pack_info info; /* of this stream, as all below */
@@ -30,7 +31,10 @@ struct ps_pack_writer {
     ps_totals totals;  /* what packs show */
 };
 
-/* Begins a stream with the header of a share: its counts are not known yet. */
+/*
+ * Begins a stream.  Its counts are not known yet; and which options chose all
+ * packs of streams that are joined nobody knows.
+ */
 static ps_result begin(ps_pack_writer *w, const ps_pack_info *info,
                        ps_error *err)
 {
@@ -38,7 +42,9 @@ static ps_result begin(ps_pack_writer *w, const ps_pack_info *info,
     ps_result r = PS_OK;
 
     w->info = *info;
-    w->info.share = true;
+    w->info.share = !w->joined;
+    if (w->joined)
+        w->info.options_digest = 0;
     if (w->shuffled)
         w->info.window = PS_MAX_WINDOW;
     w->info.n_records = w->info.n_sequences = w->info.n_tokens = PS_UNKNOWN;
@@ -75,6 +81,10 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     ps_result r = check_version(info, err);
 
     *writer = NULL;
+    if (r == PS_OK && options->joined && info->share)
+        r = ps_fail(err, PS_ERR_UNSUPPORTED,
+                    "a share, of which other packs are elsewhere, cannot be "
+                    "joined");
     if (r != PS_OK)
         return r;
     w = calloc(1, sizeof *w);
@@ -82,6 +92,7 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
         return ps_fail_memory(err);
     w->fd = fd;
     w->shuffled = options->shuffled;
+    w->joined = options->joined;
     w->options = (ps_output_options){
         .largest = record,
         .threads = options->threads,
@@ -116,8 +127,10 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
         return r;
     memcpy(bytes, pack->record, w->info.record_bytes);
     ps_record_renumber(bytes, t->packs);
+    if (w->shuffled || w->joined)
+        ps_record_raise(&w->info, bytes, pack->n_seq, w->raise);
     if (w->shuffled)
-        ps_record_shuffle(&w->info, bytes, pack->n_seq, w->raise);
+        ps_record_set_watermark(bytes, 0);
     ps_record_finalize(bytes, w->info.record_bytes);
 
     /* Count it, as it is now, for END. */
@@ -180,8 +193,10 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
     unsigned char *bytes;
     ps_result r = PS_OK;
 
-    if (w->ended)
-        return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    if (w->ended || (w->joined && next != NULL))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       w->ended ? "the stream has ended"
+                                : "streams that are joined end once");
     if (next != NULL) {
         ps_pack_info share = *next;
 
