@@ -7,15 +7,19 @@
 #include "cli/progress.h"
 
 #include <stdarg.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/files.h"
 #include "cli/message.h"
 
 #define SHOW_EVERY_NS UINT64_C(100000000)
+#define LEFT_AFTER_NS UINT64_C(1000000000) /* earlier it would be a guess */
 #define CALLS_PER_LOOK 64
 
 /* Nanoseconds of the monotonic clock; 0 if there is none. */
@@ -37,6 +41,32 @@ void progress_start(progress *p, bool wanted)
     p->countdown = CALLS_PER_LOOK;
     p->started_ns = now_ns();
     p->shown_ns = p->started_ns;
+}
+
+/* Bytes of a regular file; 0 if it is none, or empty. */
+static uint64_t size_of(const char *name)
+{
+    struct stat st;
+
+    return files_stat(name, STDIN_FILENO, &st) && S_ISREG(st.st_mode) &&
+                   st.st_size > 0
+               ? (uint64_t)st.st_size
+               : 0;
+}
+
+void progress_inputs(progress *p, const char *const *names, int n)
+{
+    uint64_t all = 0;
+
+    for (int i = 0; p->active && i < n; i++) {
+        const uint64_t size = size_of(names[i]);
+
+        if (size == 0 || size > INT64_MAX - all)
+            return;
+        all += size;
+    }
+    p->names = names;
+    p->all = all;
 }
 
 bool progress_due(progress *p)
@@ -89,6 +119,37 @@ static void append_amount(line *l, double amount, const char *unit)
            prefixes[i], unit);
 }
 
+/* "42%", and "0:08 left" when that can be told. */
+static void append_rest(progress *p, line *l, const progress_figures *figures)
+{
+    const off_t at = lseek(figures->fd, 0, SEEK_CUR);
+    uint64_t done;
+    uint64_t left;
+
+    for (; p->n_passed < figures->input; p->n_passed++)
+        p->passed += size_of(p->names[p->n_passed]);
+    done = p->passed + (at > 0 ? (uint64_t)at : 0);
+    /* A file may grow, or shrink. */
+    if (done > p->all)
+        done = p->all;
+    append(l, "%.0f%%", 100 * (double)done / (double)p->all);
+
+    /* A job that was resumed did not read what lies before the first line. */
+    if (p->first_ns == 0) {
+        p->first_ns = p->shown_ns;
+        p->first = done;
+    }
+    if (p->shown_ns - p->first_ns < LEFT_AFTER_NS || done <= p->first)
+        return;
+    left = (uint64_t)((double)(p->shown_ns - p->first_ns) / 1e9 *
+                      (double)(p->all - done) / (double)(done - p->first));
+    if (left < 3600)
+        append(l, "%" PRIu64 ":%02u left", left / 60, (unsigned)(left % 60));
+    else
+        append(l, "%" PRIu64 ":%02u:%02u left", left / 3600,
+               (unsigned)(left / 60 % 60), (unsigned)(left % 60));
+}
+
 void progress_show(progress *p, const progress_figures *figures)
 {
     line l = {.length = 0};
@@ -110,6 +171,8 @@ void progress_show(progress *p, const progress_figures *figures)
         append_amount(&l, (double)figures->packs, " packs");
     if (figures->bytes > 0 && ns > 0)
         append_amount(&l, (double)figures->bytes / ((double)ns / 1e9), "B/s");
+    if (p->all > 0)
+        append_rest(p, &l, figures);
     message_line(l.text);
 }
 

@@ -179,8 +179,8 @@ static const option_word algorithm_words[] = {
 static const char *set_algorithms(void *to, const char *value)
 {
     static const char why[] =
-        "must be all, or some of none, sorted, greedy, ffd, bfd, spfhp, "
-        "lpfhp, nnlshp, ennlshp, with commas between them";
+        "must be all, or some of none, sorted, greedy (or nextfit), ffd, bfd, "
+        "spfhp, lpfhp, nnlshp, ennlshp, with commas between them";
     conf *c = to;
     char name[16];
     uint64_t id;
@@ -262,8 +262,8 @@ static const option_entry entries[] = {
      OPTION_CALL(set_depths), GIVEN(CONF_DEPTH),
      .words = depth_words},
     {'a', "algorithm", "LIST",
-     "all (default), or some of none, sorted, greedy,\n"
-     "ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
+     "all (default), or some of none, sorted, greedy (also\n"
+     "called nextfit), ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
      OPTION_CALL(set_algorithms), GIVEN(CONF_ALGORITHM),
      .words = algorithm_words},
     {0, "align", "N",

@@ -106,6 +106,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
 
     if (fd < 0)
         return STATUS_FAILURE;
+    out->fd = fd;
 
     /* Only some packs are read where they are, if it is a file of packs. */
     if (conf->range_given || conf->quick)

@@ -96,6 +96,8 @@ static ps_result read_packs(scan *s, ps_error *err)
     ps_result result = PS_OK;
 
     progress_start(&live, !s->conf->quiet);
+    if (!found->ranged)
+        progress_inputs(&live, &s->faults->file, 1);
     if (found->ranged)
         result = packs_skip(s->input, first, &found->first, err);
     while (result == PS_OK) {
@@ -114,7 +116,8 @@ static ps_result read_packs(scan *s, ps_error *err)
                 .sequences = totals->sequences,
                 .tokens = totals->tokens,
                 .packs = totals->packs,
-                .capacity = s->info->capacity});
+                .capacity = s->info->capacity,
+                .fd = s->out->fd});
     }
     progress_end(&live);
     return result;

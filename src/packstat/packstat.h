@@ -69,6 +69,7 @@ typedef struct packstat_output {
     bool summarised;   /* a summary stands above: leave a line free */
     svg *page;         /* with --plot, or NULL */
     int sections;      /* that it will have */
+    int fd;            /* the file that is being read */
 } packstat_output;
 
 /*

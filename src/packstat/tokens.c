@@ -48,6 +48,7 @@ static ps_result read_tokens(scan *s, ps_error *err)
     ps_result result = PS_OK;
 
     progress_start(&live, !s->conf->quiet);
+    progress_inputs(&live, &s->faults->file, 1);
     while (result == PS_OK) {
         result = ps_token_reader_next(s->reader, longest, &sequence, err);
         if (result == PS_ERR_OVERLONG)
@@ -69,7 +70,8 @@ static ps_result read_tokens(scan *s, ps_error *err)
             progress_show(&live, &(progress_figures){
                 .bytes = ps_token_reader_offset(s->reader),
                 .sequences = found->sequences,
-                .tokens = found->tokens});
+                .tokens = found->tokens,
+                .fd = s->out->fd});
         }
     }
     progress_end(&live);

@@ -14,8 +14,6 @@
 #include "cli/threads.h"
 
 #define DEFAULT_WINDOW 1024
-#define DEFAULT_LEVEL 3 /* as zstd itself */
-#define MAX_LEVEL 22
 
 /* A year in milliseconds, which fits any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)
@@ -87,14 +85,14 @@ static const option_entry entries[] = {
     {0, "flush-idle", "MS", "the same when no input came for MS milliseconds",
      OPTION_NUMBER(conf, flush_idle, 1, MAX_IDLE),
      .why = "must be a number of milliseconds from 1 to 31536000000"},
-    {0, "expect-end", NULL,
-     "refuse raw records, whose end looks like a cut",
-     OPTION_FLAG(conf, expect_end)},
     {0, "flush-records", NULL,
-     "in raw records a length of 0 asks for the same",
+     "the same where a raw record has a length of 0",
      OPTION_FLAG(conf, flush_records)},
     {'t', "type", "TYPE", "tokens of raw records: u16 (default) or u32",
      OPTION_WORD(conf, type, option_token_types)},
+    {0, "expect-end", NULL,
+     "refuse raw records, whose end looks like a cut",
+     OPTION_FLAG(conf, expect_end)},
     {0, "pad-id", "N",
      "token in unused places (default: the records'\n"
      "own pad id, else 0)",
@@ -122,8 +120,7 @@ static const option_entry entries[] = {
     {0, "zstd", "LEVEL",
      "compress, at LEVEL (3) from 1 to 22, so that single\n"
      "packs can still be got at",
-     OPTION_NUMBER(conf, zstd_level, 1, MAX_LEVEL), .optional = true,
-     .constant = DEFAULT_LEVEL, .why = "must be a level from 1 to 22"},
+     OPTION_ZSTD(conf, zstd_level)},
     {'T', "threads", "N",
      "work on up to N threads, of which one packs; 0\n"
      "(default): as many as there are processors",
@@ -144,7 +141,7 @@ static const option_entry entries[] = {
      "go on only if it is whole",
      OPTION_FLAG(conf, verify)},
     {0, "resume-from", "INDEX",
-     "the same, but write the header and the packs from\n"
+     "go on, too, but write the header and the packs from\n"
      "INDEX on, for a reader that has those before",
      OPTION_NUMBER(conf, resume_from, 1, UINT64_MAX),
      OPTION_GIVEN(conf, resume),

@@ -136,7 +136,9 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
             .sequences = totals->sequences,
             .tokens = totals->tokens,
             .packs = totals->packs,
-            .capacity = c->capacity});
+            .capacity = c->capacity,
+            .input = j->next_name - 1,
+            .fd = j->in});
 
     /* With --every: what is packed so far, when so many packs have left. */
     if (c->stats_every != 0 && totals->packs / c->stats_every != j->lines) {
@@ -285,6 +287,7 @@ int job_pack(job *j)
     if (j->resume.done || j->resume.ends)
         return STATUS_OK;
     progress_start(&j->progress, !j->conf->quiet);
+    progress_inputs(&j->progress, j->conf->names, j->conf->n_names);
     if (j->conf->stats_every != 0)
         j->lines = ps_packer_totals(j->packer)->packs / j->conf->stats_every;
     while (status == STATUS_OK && more && signals_stopped() == 0) {

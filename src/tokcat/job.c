@@ -109,7 +109,12 @@ int job_run(const conf *c, const char *const *names, int n_names)
             if (status == STATUS_OK && !form->learns)
                 status = records_start(&r.out);
             progress_start(&r.out.progress, !c->quiet);
+            /* What `open` opens is read by place, or other files are. */
+            if (form->open == NULL)
+                progress_inputs(&r.out.progress, names, n_names);
         }
+        r.out.figures.input = i;
+        r.out.figures.fd = r.in.fd;
         if (status == STATUS_OK)
             status = form->read != NULL ? form->read(&r)
                                         : reader_each_line(&r, form->line);

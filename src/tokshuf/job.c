@@ -106,6 +106,7 @@ static int shuffle(job *j)
     int status = STATUS_OK;
 
     progress_start(&j->progress, !j->conf->quiet);
+    progress_inputs(&j->progress, j->conf->inputs, j->conf->n_inputs);
     while (status == STATUS_OK) {
         ps_sequence next;
         record one;
@@ -120,6 +121,8 @@ static int shuffle(job *j)
         figures.sequences++;
         figures.tokens += next.n_tok;
         figures.bytes += next.payload_bytes;
+        figures.input = j->next_input - 1;
+        figures.fd = j->fd;
         if (progress_due(&j->progress))
             progress_show(&j->progress, &figures);
     }

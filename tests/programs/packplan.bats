@@ -376,8 +376,8 @@ bad() {
     for list in 0 '' '1,' ,1 1,,2 many 1,MAX 4294967295 1.5 -1; do
         bad_option "-d $list: $why" -L 8 -d "$list"
     done
-    why='must be all, or some of none, sorted, greedy, ffd, bfd, spfhp, '
-    why+='lpfhp, nnlshp, ennlshp, with commas between them'
+    why='must be all, or some of none, sorted, greedy (or nextfit), ffd, '
+    why+='bfd, spfhp, lpfhp, nnlshp, ennlshp, with commas between them'
     for list in '' 'ffd,' ,ffd ffd,best FFD; do
         bad_option "-a $list: $why" -L 8 -a "$list"
     done

@@ -748,6 +748,10 @@ EOF
 @test "a terminal is no place for packs" { live terminal; }
 @test "progress is shown on a terminal unless -q" { live progress; }
 
+@test "progress tells how much of files has been read" {
+    live progress_of_files
+}
+
 # ------------------------------------------------------------ determinism
 
 @test "the same bytes, however the input arrives" {

@@ -13,6 +13,7 @@ import fcntl
 import os
 import pty
 import random
+import re
 import select
 import signal
 import struct
@@ -364,6 +365,31 @@ def progress():
         assert (b"sequences" in shown) == (not quiet), shown
         assert quiet or shown.endswith(b" \r"), shown
         assert quiet == [] or shown == b"", shown
+
+
+def progress_of_files():
+    """How much of the inputs has been read, if all are regular files."""
+    data = sample(7)
+    for i in "ab":
+        with open(i, "wb") as f:
+            f.write(data * (1 + (1 << 20) // len(data)))
+    for names in (["a", "b"], ["a", "-"]):
+        master, slave = pty.openpty()
+        p = subprocess.Popen(
+            ["packstream", "-L", "64", "-T1"] + names, stderr=slave,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        os.close(slave)
+        time.sleep(0.3)  # before there is room for what it writes
+        p.stdin.close()
+        p.stdout.read()
+        assert p.wait(SECONDS) == 0
+        shown = drain(master)
+        shares = [int(n) for n in re.findall(rb"(\d+)%(?! full)", shown)]
+        if names[1] == "b":
+            assert shares and shares == sorted(shares), shown
+            assert shares[0] > 0 and shares[-1] <= 100, shown
+        else:
+            assert shares == [], shown
 
 
 def drain(master):
