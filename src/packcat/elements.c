@@ -111,11 +111,6 @@ bool elements_have_infinity(const elements *list)
     return false;
 }
 
-bool elements_put(output *out, const elements *list)
-{
-    return output_put(out, list->bytes, list->n * ps_type_bytes(list->type));
-}
-
 /*
  * printf reads its format again for every number; a text export of tokens
  * is little else than numbers, so they are made here, two digits a step.
@@ -220,17 +215,8 @@ bool elements_print(output *out, const elements *list, char separator)
             at = print_element(at, list->type, p);
             p += width;
         }
-        output_commit(out, at);
+        out->used = (size_t)(at - out->buffer);
         done += run;
     }
     return true;
-}
-
-bool elements_print_integer(output *out, uint64_t value)
-{
-    char *at = output_reserve(out, PRINTED_MAX);
-
-    if (at != NULL)
-        output_commit(out, print_integer(at, value));
-    return at != NULL;
 }

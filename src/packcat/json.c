@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 
+#include "common/bytes.h"
 #include "packcat/elements.h"
 #include "packcat/formats.h"
 
@@ -22,13 +23,6 @@ static void put_key(output *out, const char *name)
 }
 
 /* ---- jsonl: a sequence ---- */
-
-static void put_list(output *out, const elements *list)
-{
-    output_text(out, "[");
-    elements_print(out, list, ',');
-    output_text(out, "]");
-}
 
 void convert_jsonl(input *in, output *out)
 {
@@ -50,15 +44,17 @@ void convert_jsonl(input *in, output *out)
         }
 
         list = elements_of(schema, &sequence, PS_TOKENS);
-        output_text(out, "{\"input_ids\":");
-        put_list(out, &list);
+        output_text(out, "{\"input_ids\":[");
+        elements_print(out, &list, ',');
+        output_text(out, "]");
         for (uint32_t c = 0; c < schema->n_channels; c++) {
+            const bool in_list = schema->channels[c].kind == PS_PER_TOKEN;
+
             list = elements_of(schema, &sequence, c);
             put_key(out, schema->channels[c].name);
-            if (schema->channels[c].kind == PS_PER_SEQUENCE)
-                elements_print(out, &list, ',');
-            else
-                put_list(out, &list);
+            output_text(out, in_list ? "[" : "");
+            elements_print(out, &list, ',');
+            output_text(out, in_list ? "]" : "");
         }
         more = output_text(out, "}\n");
     }
@@ -129,8 +125,12 @@ void convert_trl(input *in, output *out)
 
         put_key(out, "seq_lengths");
         for (uint32_t i = 0; i < pack.n_seq; i++) {
+            unsigned char bytes[4];
+            const elements length = {PS_U32, 1, bytes};
+
+            store_u32(bytes, ps_pack_piece(info, &pack, i).n_tok);
             output_text(out, i == 0 ? "[" : ",");
-            elements_print_integer(out, ps_pack_piece(info, &pack, i).n_tok);
+            elements_print(out, &length, ',');
         }
         output_text(out, "]");
 

@@ -79,11 +79,6 @@ char *output_reserve(output *out, size_t size)
     return out->buffer + out->used;
 }
 
-void output_commit(output *out, const char *end)
-{
-    out->used = (size_t)(end - out->buffer);
-}
-
 bool output_put(output *out, const void *bytes, size_t size)
 {
     if (out->err.code != PS_OK)
@@ -201,25 +196,6 @@ static bool prepare(output *out, const char *name)
     return out->buffer != NULL;
 }
 
-/* Creates one of several files under its new name, to write and to read. */
-static bool begin_part(outputs *outs, const char *stem, size_t n,
-                       const char *ending, const input *in)
-{
-    output *out = &outs->parts[outs->n++];
-    const int fd = file_set_add(&outs->set, stem, n, ending,
-                                in->options.names, in->options.n_names);
-
-    *out = (output){.fd = -1};
-    if (fd >= 0 && prepare(out, file_set_name(&outs->set))) {
-        out->fd = fd;
-        return true;
-    }
-    if (fd >= 0)
-        (void)close(fd);
-    outs->parts[0].status = STATUS_FAILURE;
-    return false;
-}
-
 bool outputs_begin(outputs *outs, const output_options *options,
                    const input *in)
 {
@@ -230,9 +206,20 @@ bool outputs_begin(outputs *outs, const output_options *options,
         const output_names names = options->namer(options->name, &in->first);
 
         outs->several = true;
-        for (size_t i = 0; begun && i < names.n; i++)
-            begun = begin_part(outs, options->name, names.stem,
-                               names.endings[i], in);
+        /* Each file is created under a new name, to write and to read. */
+        for (size_t i = 0; begun && i < names.n; i++) {
+            output *out = &outs->parts[outs->n++];
+            const int fd = file_set_add(&outs->set, options->name, names.stem,
+                                        names.endings[i], in->options.names,
+                                        in->options.n_names);
+
+            *out = (output){.fd = -1};
+            begun = fd >= 0 && prepare(out, file_set_name(&outs->set));
+            if (begun)
+                out->fd = fd;
+            else if (fd >= 0)
+                (void)close(fd);
+        }
     } else {
         outs->n = 1;
         begun = prepare(first, options->name);
@@ -241,9 +228,9 @@ bool outputs_begin(outputs *outs, const output_options *options,
                                           in->fd);
             begun = first->fd >= 0 && files_begin(first->fd, options->name);
         }
-        if (!begun)
-            first->status = STATUS_FAILURE;
     }
+    if (!begun)
+        first->status = STATUS_FAILURE;
     first->predictions = options->predictions;
     return begun;
 }

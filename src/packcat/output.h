@@ -44,11 +44,10 @@ bool output_text(output *out, const char *text);
 bool output_u64(output *out, uint64_t value);
 
 /*
- * A place for at least `size` <= OUTPUT_BUFFER_BYTES bytes, or NULL;
- * output_commit says up to where it was filled.
+ * A place for at least `size` <= OUTPUT_BUFFER_BYTES bytes, or NULL.  The
+ * caller adds to out->used the bytes that it fills.
  */
 char *output_reserve(output *out, size_t size);
-void output_commit(output *out, const char *end);
 
 /* Writes what has been collected. */
 bool output_flush(output *out);

@@ -72,7 +72,7 @@ void convert_bytes(input *in, output *out)
                 return;
             for (uint32_t i = 0; i < run; i++)
                 at[i] = (char)elements_value(&tokens, done + i);
-            output_commit(out, at + run);
+            out->used += run;
         }
     }
 }
