@@ -186,11 +186,7 @@ static void add(text *t, const char *pattern, ...)
 }
 
 /* Void without a name, which numpy takes for a gap and not for a field. */
-static void add_gap(text *t, uint32_t from, uint32_t to)
-{
-    if (to > from)
-        add(t, "('', '|V%" PRIu32 "'), ", to - from);
-}
+#define GAP "('', '|V%" PRIu32 "'), "
 
 static bool make_npy_header(input *in, uint64_t n, char *header)
 {
@@ -214,12 +210,14 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
         const ps_field *field = &info->fields[i];
         const ps_type type = field->channel.type;
 
-        add_gap(&t, end, field->offset);
+        if (field->offset > end)
+            add(&t, GAP, field->offset - end);
         add(&t, "('%s', '%s', (%" PRIu32 ",)), ", field->channel.name,
             ps_type_numpy(type), field->count);
         end = field->offset + field->count * (uint32_t)ps_type_bytes(type);
     }
-    add_gap(&t, end, info->record_bytes);
+    if (info->record_bytes > end)
+        add(&t, GAP, info->record_bytes - end);
 
     /*
      * The number has a fixed width, so that it can be filled in later; numpy

@@ -58,6 +58,7 @@ void convert_datatrove(input *in, output *out)
     const ps_schema *schema = &in->first.schema;
     const uint32_t loss = elements_channel(schema, LOSS_CHANNEL);
     const bool has_loss = loss != PS_TOKENS;
+    const size_t width = ps_type_bytes(schema->token_type);
     ps_sequence sequence;
     uint64_t end = 0;
 
@@ -74,7 +75,8 @@ void convert_datatrove(input *in, output *out)
         elements mask;
 
         end += sequence.n_tok;
-        if (!elements_put(out, &tokens) || !output_u64(out + 1, end))
+        if (!output_put(out, tokens.bytes, tokens.n * width) ||
+            !output_u64(out + 1, end))
             return;
         if (!has_loss)
             continue;
@@ -86,7 +88,7 @@ void convert_datatrove(input *in, output *out)
                            sequence.id, i, (unsigned)mask.bytes[i]);
                 return;
             }
-        if (!elements_put(out + 2, &mask))
+        if (!output_put(out + 2, mask.bytes, mask.n))
             return;
     }
     if (!in->failed && output_flush(out) && output_flush(out + 1) && has_loss)

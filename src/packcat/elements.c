@@ -111,11 +111,6 @@ bool elements_have_infinity(const elements *list)
     return false;
 }
 
-bool elements_put(output *out, const elements *list)
-{
-    return output_put(out, list->bytes, list->n * ps_type_bytes(list->type));
-}
-
 /*
  * printf reads its format again for every number; a text export of tokens
  * is little else than numbers, so they are made here, two digits a step.

@@ -40,9 +40,6 @@ int64_t elements_integer(const elements *list, uint32_t i);
 /* True if an element is an infinity. */
 bool elements_have_infinity(const elements *list);
 
-/* Adds the elements as they are. */
-bool elements_put(output *out, const elements *list);
-
 /*
  * Adds the elements as decimal text with `separator` between them.  Floats
  * get as many digits as restore them exactly, a NaN is "null".

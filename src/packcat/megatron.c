@@ -67,7 +67,7 @@ static bool put_sequence(input *in, output *out, idx *to,
                               " of it is %" PRIu32 ", more than Megatron's "
                               "i32 holds",
                               id, i, elements_value(tokens, i));
-    return elements_put(out, tokens);
+    return output_put(out, tokens->bytes, tokens->n * to->token_bytes);
 }
 
 /*

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -163,11 +164,6 @@ static bool take_string(scan *s, const unsigned char **text, size_t *n)
     return s->at < s->end && *s->at++ == quote;
 }
 
-static bool is_digit(unsigned char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Reads a size as Python writes it: without leading zeros. */
 static bool take_number(scan *s, uint64_t *number)
 {
@@ -176,7 +172,7 @@ static bool take_number(scan *s, uint64_t *number)
     skip_blanks(s);
     from = s->at;
     *number = 0;
-    for (; s->at < s->end && is_digit(*s->at); s->at++) {
+    for (; s->at < s->end && isdigit(*s->at); s->at++) {
         const unsigned digit = (unsigned)*s->at - '0';
 
         if (*number > ((uint64_t)INT64_MAX - digit) / 10)
@@ -200,7 +196,7 @@ static const char *take_type(scan *s, number_type *type)
     s->at -= n + 1;
     if (n >= 2 && d[1] == 'O')
         return "an array of pickled objects; --from=npy reads integers";
-    if (n != 3 || (d[1] != 'u' && d[1] != 'i') || !is_digit(d[2]))
+    if (n != 3 || (d[1] != 'u' && d[1] != 'i') || !isdigit(d[2]))
         return "an array of no integers, and tokens are integers";
     if (d[0] == '>')
         return "a big-endian array; --from=npy reads little-endian ones";

@@ -60,7 +60,8 @@ static element_result float_bits(ps_type type, double value, uint64_t *bits)
 }
 
 /*
- * A float holds an integer exactly if its significant bits fit the mantissa.
+ * Bits above the width of the type are zero.  A float holds an integer
+ * exactly if its significant bits fit the mantissa.
  */
 static element_result integer_bits(ps_type type, int64_t value,
                                    uint64_t *bits)
@@ -71,7 +72,7 @@ static element_result integer_bits(ps_type type, int64_t value,
     if (!is_float(type)) {
         if (value < ranges[type].min || value > ranges[type].max)
             return ELEMENT_OUTSIDE;
-        *bits = (uint64_t)value;
+        *bits = digits & (UINT64_MAX >> (64 - 8 * ps_type_bytes(type)));
         return ELEMENT_OK;
     }
     if (value < 0)
@@ -119,23 +120,13 @@ element_result element_store(ps_type type, const json_t *value,
     return r;
 }
 
-/* Clears the bits above the element's width. */
-static uint64_t narrow(uint64_t bits, ps_type type)
-{
-    const size_t width = 8 * ps_type_bytes(type);
-
-    return width < 64 ? bits & ((UINT64_C(1) << width) - 1) : bits;
-}
-
 bool element_fill(ps_type type, const char *text, uint64_t *fill)
 {
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-    uint64_t bits = 0;
     const bool good =
-        value != NULL && value_bits(type, value, &bits) == ELEMENT_OK;
+        value != NULL && value_bits(type, value, fill) == ELEMENT_OK;
 
     json_decref(value);
-    *fill = narrow(bits, type);
     return good;
 }
 
@@ -180,7 +171,7 @@ uint64_t known_fill(const char *name, ps_type type)
 
     if (k == NULL || integer_bits(type, k->fill, &bits) != ELEMENT_OK)
         return 0;
-    return narrow(bits, type);
+    return bits;
 }
 
 /* ---------------------------------------------------------------------

@@ -35,11 +35,6 @@ compression compression_of(const unsigned char *first, size_t n)
     return COMPRESSION_NONE;
 }
 
-const char *compression_name(compression c)
-{
-    return c == COMPRESSION_GZIP ? "gzip" : "zstd";
-}
-
 decompressor *decompress_open(compression c)
 {
     decompressor *d = calloc(1, sizeof *d);

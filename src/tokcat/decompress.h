@@ -33,9 +33,6 @@ typedef struct decompressor decompressor;
  */
 compression compression_of(const unsigned char *first, size_t n);
 
-/* "gzip" or "zstd". */
-const char *compression_name(compression c);
-
 /* NULL without memory. */
 decompressor *decompress_open(compression c);
 void decompress_free(decompressor *d);

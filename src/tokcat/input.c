@@ -194,6 +194,7 @@ static int read_file(input_file *in, unsigned char *to, size_t n, size_t *got)
 static int read_packed(input_file *in, unsigned char *to, size_t n,
                        size_t *got)
 {
+    const char *form = in->form == COMPRESSION_GZIP ? "gzip" : "zstd";
     bool ended = false;
 
     for (*got = 0; *got == 0 && !ended;) {
@@ -204,8 +205,7 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
         in->raw_begin = in->raw_end - b.n_in;
         *got = n - b.n_out;
         if (why != NULL && *got == 0)
-            return input_bad(in, in->next, "%s: %s",
-                             compression_name(in->form), why);
+            return input_bad(in, in->next, "%s: %s", form, why);
         if (*got == 0 && b.n_in == 0) {
             const int status =
                 read_file(in, in->raw, in->raw_size, &in->raw_end);
@@ -217,8 +217,7 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
         }
     }
     if (ended && !decompress_is_whole(in->packed))
-        return input_bad(in, in->next, "the %s data ends too early",
-                         compression_name(in->form));
+        return input_bad(in, in->next, "the %s data ends too early", form);
     return STATUS_OK;
 }
 
@@ -327,15 +326,6 @@ void input_seek(input_file *in, uint64_t offset)
     in->ended = false;
 }
 
-/* A byte order mark says only that the text is UTF-8. */
-static void skip_bom(input_line *line)
-{
-    if (line->n < 3 || memcmp(line->bytes, "\xef\xbb\xbf", 3) != 0)
-        return;
-    line->bytes += 3;
-    line->n -= 3;
-}
-
 int input_next_line(input_file *in, input_line *line)
 {
     for (;;) {
@@ -357,8 +347,12 @@ int input_next_line(input_file *in, input_line *line)
             in->begin += line->n + line->newline;
             in->searched = 0;
             in->line++;
-            if (in->skip_bom && in->line == 1)
-                skip_bom(line);
+            /* A byte order mark says only that the text is UTF-8. */
+            if (in->skip_bom && in->line == 1 && line->n >= 3 &&
+                memcmp(line->bytes, "\xef\xbb\xbf", 3) == 0) {
+                line->bytes += 3;
+                line->n -= 3;
+            }
             return STATUS_OK;
         }
         line->bytes = NULL;

@@ -306,25 +306,23 @@ static place skip_string(place p)
     return p == NULL ? NULL : p + 1;
 }
 
-/* An integer, or one with a fraction behind it. */
-static place skip_number(place p)
+/* A string, a number without an exponent, or a word. */
+static place skip_scalar(place p, place end)
 {
+    static const char *const words[] = {"true", "false", "null"};
     int64_t value;
     place point;
 
-    p = read_digits(*p == '-' ? p + 1 : p, &value);
-    if (p == NULL || *p != '.')
-        return p;
-    point = p++;
-    while (is_digit(*p))
-        p++;
-    return p - point > 1 ? p : NULL;
-}
-
-static place skip_word(place p, place end)
-{
-    static const char *const words[] = {"true", "false", "null"};
-
+    if (*p == '"')
+        return skip_string(p);
+    if (*p == '-' || is_digit(*p)) {
+        p = read_digits(*p == '-' ? p + 1 : p, &value);
+        if (p == NULL || *p != '.')
+            return p;
+        point = p;
+        p = skip_digits(point + 1);
+        return p - point > 1 ? p : NULL;
+    }
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const size_t n = strlen(words[i]);
 
@@ -332,15 +330,6 @@ static place skip_word(place p, place end)
             return p + n;
     }
     return NULL;
-}
-
-static place skip_scalar(place p, place end)
-{
-    if (*p == '"')
-        return skip_string(p);
-    if (*p == '-' || is_digit(*p))
-        return skip_number(p);
-    return skip_word(p, end);
 }
 
 /* A scalar, or a list of them. */
@@ -423,37 +412,29 @@ static place read_value(json_column *c, place p, place end, size_t *n)
     }
 }
 
-/*
- * Makes room for as many elements as a line of `n` bytes can have: each takes
- * two bytes of it, or more.
- */
-static bool reserve(json_columns *columns, size_t n)
+size_t json_columns_read(json_columns *columns, const unsigned char *line,
+                         size_t n)
 {
+    const place end = line + n;
+    /* Each element takes two bytes of the line, or more. */
     const size_t size = (n / 2 + 1) * MAX_WIDTH;
+    size_t length = 0;
+    place p = skip_blanks(line);
+    unsigned char *to;
 
+    if (columns->n == 0 || *p != '{')
+        return 0;
     if (size > columns->size) {
         free(columns->values);
         columns->size = 0;
         columns->values = malloc(2 * size);
         if (columns->values == NULL)
-            return false;
+            return 0;
         columns->size = 2 * size;
     }
     for (uint32_t i = 0; i < columns->n; i++)
         columns->column[i].seen = false;
-    return true;
-}
 
-size_t json_columns_read(json_columns *columns, const unsigned char *line,
-                         size_t n)
-{
-    const place end = line + n;
-    size_t length = 0;
-    place p = skip_blanks(line);
-    unsigned char *to;
-
-    if (columns->n == 0 || *p != '{' || !reserve(columns, n))
-        return 0;
     to = columns->values;
     do {
         size_t here = 0;
@@ -479,6 +460,8 @@ size_t json_columns_read(json_columns *columns, const unsigned char *line,
         }
         p = skip_blanks(p);
     } while (*p == ',');
+
+    /* No key may be missing, and nothing may follow. */
     if (*p != '}' || skip_blanks(p + 1) != end)
         return 0;
     for (uint32_t i = 0; i < columns->n; i++)

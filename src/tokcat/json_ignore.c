@@ -57,11 +57,6 @@ static size_t skip_value(const unsigned char *line, size_t n, size_t at)
     return n;
 }
 
-static bool is_key(const unsigned char *key, size_t n, const char *wanted)
-{
-    return strlen(wanted) == n && memcmp(key, wanted, n) == 0;
-}
-
 bool json_blank_ignored(unsigned char *line, size_t n,
                         const char *const *keys, uint32_t n_keys)
 {
@@ -83,7 +78,8 @@ bool json_blank_ignored(unsigned char *line, size_t n,
         value = skip_blanks(line, n, value + 1);
         at = skip_value(line, n, value);
         for (uint32_t i = 0; i < n_keys && at > value; i++) {
-            if (!is_key(line + key + 1, behind - key - 2, keys[i]))
+            if (strlen(keys[i]) != behind - key - 2 ||
+                memcmp(line + key + 1, keys[i], behind - key - 2) != 0)
                 continue;
             memset(line + value, ' ', at - value);
             line[value] = '0';

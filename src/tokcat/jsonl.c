@@ -174,21 +174,6 @@ static int learn_channels(reader *r, json_t *object)
  * The channels of every object
  */
 
-/* Checks that every list that is not ignored has `n_tok` elements. */
-static int check_lengths(reader *r, json_t *object, size_t n_tok)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(object, key, value)
-        if (json_is_array(value) && is_channel(r, key) &&
-            json_array_size(value) != n_tok)
-            return reader_bad(r, "%s has length %zu, %s has length %zu",
-                              message_name(key), json_array_size(value),
-                              message_name(r->conf->ids_key), n_tok);
-    return STATUS_OK;
-}
-
 /* Checks that an object has just the keys of the stream's channels. */
 static int check_keys(reader *r, json_t *object)
 {
@@ -282,35 +267,31 @@ static int store_channels(const reader *r, const json_t *object,
  * Objects
  */
 
-static int bad_id(const reader *r, size_t i, const json_t *value)
-{
-    const char *key = message_name(r->conf->ids_key);
-    char buffer[SHOWN_BYTES];
-    char reason[READER_WHY_BYTES];
-    const char *shown = show(value, buffer);
-    const char *why = reader_above_max(r, reason);
-
-    if (json_is_real(value))
-        why = "is not an integer";
-    else if (!json_is_integer(value))
-        why = "is not a number";
-    else if (json_integer_value(value) < 0)
-        why = "is negative";
-    return reader_bad(r, "%s[%zu]: %s %s", key, i, shown, why);
-}
-
 static int store_ids(const reader *r, const json_t *ids)
 {
     const size_t width = ps_type_bytes(r->out.schema.token_type);
     const uint32_t max = reader_max_id(r);
+    char shown[SHOWN_BYTES];
+    char reason[READER_WHY_BYTES];
+    const char *why;
 
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const json_t *value = json_array_get(ids, i);
         const json_int_t id = json_integer_value(value);
 
-        if (json_typeof(value) != JSON_INTEGER || id < 0 || id > max)
-            return bad_id(r, i, value);
-        store_low(r->out.payload + i * width, (uint64_t)id, width);
+        if (json_is_integer(value) && id >= 0 && id <= max) {
+            store_low(r->out.payload + i * width, (uint64_t)id, width);
+            continue;
+        }
+        why = reader_above_max(r, reason);
+        if (json_is_real(value))
+            why = "is not an integer";
+        else if (!json_is_integer(value))
+            why = "is not a number";
+        else if (id < 0)
+            why = "is negative";
+        return reader_bad(r, "%s[%zu]: %s %s", message_name(r->conf->ids_key),
+                          i, show(value, shown), why);
     }
     return STATUS_OK;
 }
@@ -400,22 +381,29 @@ static int put_columns(reader *r, uint32_t n_tok)
 static int take_object(reader *r, json_t *object)
 {
     const ps_schema *s = &r->out.schema;
-    const char *key = r->conf->ids_key;
+    const char *ids_key = r->conf->ids_key;
+    const char *key;
     const json_t *ids;
+    json_t *value;
     size_t n;
     int status;
 
     if (!json_is_object(object))
         return reader_bad(r, "not an object");
-    ids = json_object_get(object, key);
+    ids = json_object_get(object, ids_key);
     if (ids == NULL)
-        return reader_bad(r, "no key '%s'", message_name(key));
+        return reader_bad(r, "no key '%s'", message_name(ids_key));
     if (!json_is_array(ids))
-        return reader_bad(r, "%s: not a list", message_name(key));
+        return reader_bad(r, "%s: not a list", message_name(ids_key));
+
+    /* Every list that is not ignored has an element for each token. */
     n = json_array_size(ids);
-    status = check_lengths(r, object, n);
-    if (status != STATUS_OK)
-        return status;
+    json_object_foreach(object, key, value)
+        if (json_is_array(value) && is_channel(r, key) &&
+            json_array_size(value) != n)
+            return reader_bad(r, "%s has length %zu, %s has length %zu",
+                              message_name(key), json_array_size(value),
+                              message_name(ids_key), n);
     if (n == 0)
         return reader_empty(r, 1);
 

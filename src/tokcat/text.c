@@ -157,16 +157,6 @@ static int put_paragraph(reader *r)
     return r->n_tok == 0 ? STATUS_OK : reader_put(r);
 }
 
-/* Any byte is right, but those of an archive are hardly meant. */
-static void warn_of_form(const reader *r)
-{
-    const char *seems = r->conf->as_it_is ? NULL : input_seems(&r->in);
-
-    if (seems != NULL)
-        message_warning("%s: this looks like %s, and its bytes become tokens",
-                        input_name(&r->in), seems);
-}
-
 /*
  * Blank lines belong to the paragraph before them, at the start of a file to
  * the one after them.
@@ -179,11 +169,17 @@ static int take_bytes(reader *r, const input_line *line)
     const unsigned char *bytes = line->bytes;
     const bool by_line = r->conf->split == SPLIT_LINE;
     const bool blank = !by_line && input_is_blank(line);
+    const char *seems = NULL;
     unsigned char *to;
     int status = STATUS_OK;
 
-    if (r->in.line == 1)
-        warn_of_form(r);
+    /* Any byte is right, but those of an archive are hardly meant. */
+    if (r->in.line == 1 && !r->conf->as_it_is)
+        seems = input_seems(&r->in);
+    if (seems != NULL)
+        message_warning("%s: this looks like %s, and its bytes become tokens",
+                        input_name(&r->in), seems);
+
     if (r->has_text && r->ends_blank && !blank)
         status = put_paragraph(r);
     if (status != STATUS_OK)

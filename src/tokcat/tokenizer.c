@@ -53,30 +53,6 @@ static void count_id(const json_t *id, uint32_t *size)
         *size = (uint32_t)value + 1;
 }
 
-/*
- * Models have a dictionary of tokens with their ids, or, as Unigram, a list of
- * tokens in the order of their ids.  Tokens that were added stand apart.
- */
-static uint32_t count_ids(json_t *tokenizer)
-{
-    json_t *vocabulary =
-        json_object_get(json_object_get(tokenizer, "model"), "vocab");
-    json_t *added = json_object_get(tokenizer, "added_tokens");
-    const size_t listed = json_array_size(vocabulary);
-    uint32_t size = listed < UINT32_MAX ? (uint32_t)listed : UINT32_MAX;
-    const char *key;
-    json_t *value;
-    size_t i;
-
-    if (vocabulary == NULL)
-        return 0;
-    json_object_foreach(vocabulary, key, value)
-        count_id(value, &size);
-    json_array_foreach(added, i, value)
-        count_id(json_object_get(value, "id"), &size);
-    return size;
-}
-
 /* A callback of jansson; `fd` points to the descriptor. */
 static size_t read_some(void *to, size_t n, void *fd)
 {
@@ -89,12 +65,31 @@ int tokenizer_vocabulary(const char *name, uint32_t *size)
 {
     int fd = files_open_input(name);
     json_t *tokenizer;
+    json_t *vocabulary;
+    json_t *added;
+    json_t *value;
+    const char *key;
+    size_t i;
 
     if (fd < 0)
         return STATUS_FAILURE;
     tokenizer = json_load_callback(read_some, &fd, JSON_ALLOW_NUL, NULL);
     files_close_input(fd);
-    *size = count_ids(tokenizer);
+
+    /*
+     * Models have a dictionary of tokens with their ids, or, as Unigram, a
+     * list of tokens in the order of their ids.  Tokens that were added stand
+     * apart.
+     */
+    vocabulary = json_object_get(json_object_get(tokenizer, "model"), "vocab");
+    added = json_object_get(tokenizer, "added_tokens");
+    i = json_array_size(vocabulary);
+    *size = i < UINT32_MAX ? (uint32_t)i : UINT32_MAX;
+    json_object_foreach(vocabulary, key, value)
+        count_id(value, size);
+    if (vocabulary != NULL)
+        json_array_foreach(added, i, value)
+            count_id(json_object_get(value, "id"), size);
     json_decref(tokenizer);
     if (!memory_ran_out())
         return STATUS_OK;
