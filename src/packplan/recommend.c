@@ -50,78 +50,41 @@ typedef struct trial {
  */
 
 /*
- * Takes all sequences, or some that lie evenly from the shortest to the
- * longest.
+ * How full packstream would fill packs, in the worst of some orders: chance
+ * makes each of them a little different.  No more orders are tried when that
+ * is no better than `best`.
  */
-static void draw(trial *t, const conf *c, const length_counts *of)
-{
-    const ps_histogram *h = of->histogram;
-    const uint64_t all = ps_histogram_sequences(h);
-    uint64_t behind = 0; /* sequences up to the i-th length */
-    size_t i = 0;
-
-    t->conf = c;
-    t->of = of;
-    t->is_all = all <= TRIAL_SEQUENCES;
-    t->n = t->is_all ? (uint32_t)all : TRIAL_SEQUENCES;
-    for (uint32_t k = 0; k < t->n; k++) {
-        /* k * all / n, rounded down, which is below 2^63. */
-        const uint64_t at = all / t->n * k + all % t->n * k / t->n;
-
-        while (at >= behind)
-            behind += ps_histogram_count(h, i++);
-        t->sorted[k] = ps_histogram_length(h, i - 1);
-    }
-}
-
-/*
- * How full packstream would fill packs, in one order.  Where the trial is only
- * a part of the stream, the last pack, which may be nearly empty, does not
- * count.
- */
-static int try_order(trial *t, uint32_t depth, uint32_t window,
-                     uint64_t order, double *efficiency)
+static int try(trial *t, uint32_t depth, uint32_t window, double best,
+               double *efficiency)
 {
     const ps_packer_options options = {.capacity = t->of->capacity,
                                        .depth = depth,
                                        .window = window,
                                        .align = t->conf->align};
-    uint64_t tokens = 0;
-    uint64_t packs;
-    ps_error err;
-
-    for (uint32_t i = 0; i < t->n; i++)
-        t->lengths[ps_shuffled(t->n, 1, order, i)] = t->sorted[i];
-    if (ps_pack_lengths(t->lengths, t->n, &options, t->order, t->ends, &packs,
-                        &err) != PS_OK)
-        return message_failure("--recommend", &err);
-    if (!t->is_all && packs > 1)
-        packs--;
-    for (uint64_t i = 0; i < t->ends[packs - 1]; i++)
-        tokens += t->lengths[t->order[i]];
-    *efficiency = (double)tokens / ((double)packs * t->of->capacity);
-    return STATUS_OK;
-}
-
-/*
- * The worst of some orders: chance makes each of them a little different.  No
- * more orders are tried when that is no better than `best`.
- */
-static int try(trial *t, uint32_t depth, uint32_t window, double best,
-               double *efficiency)
-{
-    int status = STATUS_OK;
 
     *efficiency = 1;
-    for (uint64_t i = 0; status == STATUS_OK && i < TRIAL_ORDERS; i++) {
-        double one;
+    for (uint64_t order = 0; order < TRIAL_ORDERS && *efficiency > best;
+         order++) {
+        uint64_t tokens = 0;
+        uint64_t packs;
+        ps_error err;
 
-        if (*efficiency <= best)
-            break;
-        status = try_order(t, depth, window, i, &one);
-        *efficiency = status == STATUS_OK ? fmin(one, *efficiency) : 0;
+        for (uint32_t i = 0; i < t->n; i++)
+            t->lengths[ps_shuffled(t->n, 1, order, i)] = t->sorted[i];
+        if (ps_pack_lengths(t->lengths, t->n, &options, t->order, t->ends,
+                            &packs, &err) != PS_OK)
+            return message_failure("--recommend", &err);
+
+        /* Of a part of a stream, the last pack may be nearly empty. */
+        if (!t->is_all && packs > 1)
+            packs--;
+        for (uint64_t i = 0; i < t->ends[packs - 1]; i++)
+            tokens += t->lengths[t->order[i]];
+        *efficiency = fmin((double)tokens /
+                               ((double)packs * t->of->capacity),
+                           *efficiency);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---------------------------------------------------------------------
@@ -229,12 +192,16 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
 {
     const uint32_t max = least(least(of->capacity / c->align, PS_MAX_DEPTH),
                                windows[WINDOWS - 1]);
+    const ps_histogram *h = of->histogram;
+    const uint64_t all = ps_histogram_sequences(h);
+    uint64_t behind = 0; /* sequences up to the i-th length */
+    size_t i = 0;
     uint32_t low;
     trial *t;
     int status;
 
     *r = (recommendation){.lengths = of, .depth = 1, .window = windows[0]};
-    if (ps_histogram_size(of->histogram) == 0)
+    if (ps_histogram_size(h) == 0)
         return STATUS_OK;
     status = bound_of(&r->bound, of, aligned, CONF_NO_CAP);
     if (status == STATUS_OK)
@@ -244,7 +211,20 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
     t = malloc(sizeof *t);
     if (t == NULL)
         return message_memory();
-    draw(t, c, of);
+    t->conf = c;
+    t->of = of;
+    t->is_all = all <= TRIAL_SEQUENCES;
+    t->n = t->is_all ? (uint32_t)all : TRIAL_SEQUENCES;
+    /* All sequences, or some that lie evenly from the shortest to the
+       longest. */
+    for (uint32_t k = 0; k < t->n; k++) {
+        /* k * all / n, rounded down, which is below 2^63. */
+        const uint64_t at = all / t->n * k + all % t->n * k / t->n;
+
+        while (at >= behind)
+            behind += ps_histogram_count(h, i++);
+        t->sorted[k] = ps_histogram_length(h, i - 1);
+    }
     status = search(r, t, low, max);
     free(t);
     return status;
