@@ -129,14 +129,27 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
     return -1;
 }
 
-int file_set_open(file_set *set, const char *name, const char *const *inputs,
-                  int n_inputs)
+int file_set_open(file_set *set, const char *name, bool binary,
+                  const char *const *inputs, int n_inputs)
 {
+    char place[FILES_MAX_NAME];
+    struct stat st;
+    int fd;
+
     if (files_is_standard(name) || files_is_special(name))
         return files_spare_inputs(name, inputs, n_inputs)
-                   ? files_open_output(name, true, -1)
+                   ? files_open_output(name, binary, -1)
                    : -1;
-    return file_set_add(set, name, strlen(name), "", inputs, n_inputs);
+    if (!files_follow(name, place)) {
+        message_errno("%s", message_name(name));
+        return -1;
+    }
+    fd = file_set_add(set, place, strlen(place), "", inputs, n_inputs);
+    /* Where that is not allowed they are those of a new file. */
+    if (fd >= 0 && stat(place, &st) == 0 &&
+        fchmod(fd, st.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)) != 0)
+        errno = 0;
+    return fd;
 }
 
 const char *file_set_name(const file_set *set)

@@ -39,11 +39,13 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
 
 /*
  * Opens an output to write: a regular file, or one that is not there yet, as
- * by file_set_add; anything else, such as a pipe, and stdout (NULL or "-") as
- * by files_open_output, if it is none of the inputs.  -1 after a message.
+ * by file_set_add, where symbolic links lead; anything else, such as a pipe,
+ * and stdout (NULL or "-") as by files_open_output, `binary` or not, if it is
+ * none of the inputs.  A file that gets the name of another one gets its
+ * permissions.  -1 after a message.
  */
-int file_set_open(file_set *set, const char *name, const char *const *inputs,
-                  int n_inputs);
+int file_set_open(file_set *set, const char *name, bool binary,
+                  const char *const *inputs, int n_inputs);
 
 /*
  * Whether a member of this name would write to the file `other`, under its own

@@ -100,7 +100,17 @@ bool files_are_one(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-bool files_follow(const char *name, char place[FILES_MAX_NAME])
+/* Whether a link of this name is one of the system to an open file. */
+static bool is_of_system(const char *name)
+{
+    return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
+}
+
+/*
+ * Follows links from `name` to its place; with `stops`, not those of the
+ * system.
+ */
+static bool follow(const char *name, char place[FILES_MAX_NAME], bool stops)
 {
     if (strlen(name) >= FILES_MAX_NAME) {
         errno = ENAMETOOLONG;
@@ -114,7 +124,7 @@ bool files_follow(const char *name, char place[FILES_MAX_NAME])
         ssize_t n = readlink(place, to, sizeof to);
 
         /* What is there, if anything, is no link. */
-        if (n <= 0)
+        if (n <= 0 || (stops && is_of_system(place)))
             return true;
         if (to[0] == '/')
             kept = 0;
@@ -127,6 +137,11 @@ bool files_follow(const char *name, char place[FILES_MAX_NAME])
     }
     errno = ELOOP;
     return false;
+}
+
+bool files_follow(const char *name, char place[FILES_MAX_NAME])
+{
+    return follow(name, place, false);
 }
 
 const char *files_split(const char *place, char folder[FILES_MAX_NAME])
@@ -190,14 +205,14 @@ bool files_is(files_kind kind, int fd)
 bool files_is_special(const char *name)
 {
     struct stat st;
+    char place[FILES_MAX_NAME];
     char to[1];
 
     if (stat(name, &st) != 0 || S_ISDIR(st.st_mode))
         return false;
     return !S_ISREG(st.st_mode) ||
-           ((strncmp(name, "/dev/", 5) == 0 ||
-             strncmp(name, "/proc/", 6) == 0) &&
-            readlink(name, to, sizeof to) > 0);
+           (follow(name, place, true) && is_of_system(place) &&
+            readlink(place, to, sizeof to) > 0);
 }
 
 bool files_is_for_file(const char *name)
@@ -609,11 +624,18 @@ static bool close_output(int fd)
 
 bool files_close_output(int fd, const char *name)
 {
-    bool closed = close_output(fd);
+    struct stat st;
+    const bool removed = !files_is_standard(name) && fstat(fd, &st) == 0 &&
+                         S_ISREG(st.st_mode) && st.st_nlink == 0 &&
+                         !files_is_special(name);
+    const bool closed = close_output(fd);
 
     if (!closed)
         message_errno("%s", files_output_name(name));
-    return closed;
+    else if (removed)
+        message_error("%s: another program removed it, and what was written "
+                      "with it", message_name(name));
+    return closed && !removed;
 }
 
 void files_abandon_output(int fd)

@@ -11,13 +11,6 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-int records_open(records *r, const char *name, int input_fd)
-{
-    r->name = name;
-    r->fd = files_open_output(name, true, input_fd);
-    return r->fd < 0 ? STATUS_FAILURE : STATUS_OK;
-}
-
 /* After a failure the writer may only be freed. */
 static int failed(records *r, const ps_error *err)
 {

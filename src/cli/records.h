@@ -15,7 +15,7 @@
 #include "packstream.h"
 
 typedef struct records {
-    int fd;           /* -1 when not open */
+    int fd; /* which the caller opened, as by file_set_open; else -1 */
     const char *name; /* of the output, as the user gave it */
     ps_token_writer *writer; /* NULL until records_start */
     ps_schema schema;
@@ -29,12 +29,6 @@ typedef struct records {
  * Each call that returns an int gives an exit status, after a message if it
  * is not STATUS_OK.
  */
-
-/*
- * Opens the output, which must not be the file `input_fd`.  A file that was
- * opened otherwise, as by file_set_open, can be set with its name instead.
- */
-int records_open(records *r, const char *name, int input_fd);
 
 /* Starts the stream: r->schema is final. */
 int records_start(records *r);

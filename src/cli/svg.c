@@ -381,7 +381,7 @@ bool svg_open(svg *s, const char *name, const char *const *inputs,
 {
     *s = (svg){.name = name, .fd = -1, .html = ends_with(name, ".html")};
     if (files_are_distinct(name, NULL))
-        s->fd = file_set_open(&s->files, name, inputs, n_inputs);
+        s->fd = file_set_open(&s->files, name, true, inputs, n_inputs);
     if (s->fd >= 0)
         return true;
     file_set_free(&s->files);

@@ -226,8 +226,9 @@ bool outputs_begin(outputs *outs, const output_options *options,
         outs->n = 1;
         begun = prepare(first, options->name);
         if (begun) {
-            first->fd = files_open_output(options->name, options->binary,
-                                          in->fd);
+            first->fd = file_set_open(&outs->set, options->name,
+                                      options->binary, in->options.names,
+                                      in->options.n_names);
             begun = first->fd >= 0 && files_begin(first->fd, options->name);
         }
     }
@@ -257,7 +258,7 @@ int outputs_end(outputs *outs, int input_status)
         if (status == STATUS_OK)
             status = out->status;
     }
-    if (outs->several && status == STATUS_OK && input_status == STATUS_OK &&
+    if (status == STATUS_OK && input_status == STATUS_OK &&
         !file_set_publish(&outs->set))
         status = STATUS_FAILURE;
     file_set_free(&outs->set);

@@ -1,6 +1,6 @@
 /*
  * output.h - what packcat writes: one stream, or several files that appear
- * together or not at all.
+ * together.  Files with a name appear when they are whole, or not at all.
  *
  * An output collects bytes into large writes.  It keeps a failure instead of
  * printing it, because the failure of the input has to be printed first.
@@ -99,7 +99,7 @@ typedef struct outputs {
     output parts[OUTPUTS_MAX];
     size_t n; /* parts that were begun */
     bool several;
-    file_set set; /* of several */
+    file_set set; /* of regular files with a name */
 } outputs;
 
 /* Whether several files can be called after `name`; a message if not. */
@@ -111,8 +111,8 @@ bool outputs_begin(outputs *outs, const output_options *options,
 
 /*
  * Closes all and prints failures.  If there is none, and `input_status` is
- * STATUS_OK, several files get their names; else they are removed.  Returns
- * the exit status.
+ * STATUS_OK, files get their names; else they are removed.  Returns the exit
+ * status.
  */
 int outputs_end(outputs *outs, int input_status);
 

@@ -76,7 +76,7 @@ bool shares_open(shares *s, const conf *c)
     for (uint32_t i = 0; opened && i < s->n; i++) {
         share *one = &s->of[i];
 
-        one->fd = file_set_open(&s->set, one->name, c->names, c->n_names);
+        one->fd = file_set_open(&s->set, one->name, true, c->names, c->n_names);
         opened = one->fd >= 0;
         one->regular = opened && files_is(FILES_REGULAR, one->fd);
     }

@@ -21,6 +21,7 @@
 #ifndef PACKSTREAM_JOB_H
 #define PACKSTREAM_JOB_H
 
+#include "cli/file_set.h"
 #include "cli/progress.h"
 #include "packstream/conf.h"
 #include "packstream/memory.h"
@@ -35,6 +36,7 @@ typedef struct job {
     uint32_t writers; /* threads that compress or write */
     bool reads_ahead;
     int out;
+    file_set set; /* outputs that appear when all went well: without a state */
     ps_histogram *learn_from; /* NULL: nothing */
     ps_token_reader *reader;
     ps_packer *packer;

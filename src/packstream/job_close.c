@@ -122,6 +122,9 @@ int job_close(job *j, int status)
     if (j->out >= 0 && !files_close_output(j->out, j->conf->output) &&
         status == STATUS_OK)
         status = STATUS_FAILURE;
+    if (status == STATUS_OK && !file_set_publish(&j->set))
+        status = STATUS_FAILURE;
+    file_set_free(&j->set);
     if (status == STATUS_OK && j->packer != NULL)
         status = print_stats(j);
     resume_close(&j->resume);

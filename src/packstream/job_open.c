@@ -124,6 +124,46 @@ static bool spares_inputs(const conf *c, const char *name)
            (c->learn_from == NULL || files_spare_input(name, c->learn_from));
 }
 
+/* Whether output and rejects are two files, also while they are written. */
+static bool are_apart(const conf *c)
+{
+    if (!files_are_distinct(c->rejects, c->output))
+        return false;
+    if (c->state != NULL || files_is_standard(c->output) ||
+        files_is_special(c->output) || files_is_standard(c->rejects) ||
+        files_is_special(c->rejects) ||
+        (!file_set_would_write(c->output, c->rejects) &&
+         !file_set_would_write(c->rejects, c->output)))
+        return true;
+    message_error("%s: -o and --rejects would both write this file",
+                  message_name(c->rejects));
+    return false;
+}
+
+/*
+ * Opens an output of a job without a state.  A regular file appears when the job
+ * has ended well, with the rejects that belong to it; pipes have it at once.
+ */
+static int open_new(job *j, const char *name, int *fd)
+{
+    const conf *c = j->conf;
+
+    *fd = files_is_standard(name) || files_is_special(name)
+              ? files_open_output_alone(name, j->in)
+              : file_set_open(&j->set, name, true, c->names, c->n_names);
+    return *fd < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* The same of one with a state, which another job can go on with. */
+static int open_resumable(job *j)
+{
+    int status = resume_open_output(&j->resume, j->in, &j->out);
+
+    if (status == STATUS_OK)
+        status = rejects_open(&j->rejects, rejects_place(j));
+    return status == STATUS_OK ? resume_check_name(j->conf) : status;
+}
+
 /* Opens the outputs; what is wrong is found before a file is cut for them. */
 static int open_outputs(job *j, const ps_schema *schema,
                         const ps_packer_options *options)
@@ -142,20 +182,20 @@ static int open_outputs(job *j, const ps_schema *schema,
         !spares_inputs(c, c->output) ||
         (c->rejects != NULL && !spares_inputs(c, c->rejects)))
         return STATUS_FAILURE;
-    if (c->rejects != NULL && !files_are_distinct(c->rejects, c->output))
+    if (c->rejects != NULL && !are_apart(c))
         return STATUS_FAILURE;
 
     status = resume_fits(&j->resume, schema, options);
     if (status == STATUS_OK)
-        status = resume_open_output(&j->resume, j->in, &j->out);
-    if (status == STATUS_OK)
-        status = rejects_open(&j->rejects, rejects_place(j),
-                              c->state != NULL);
+        status = c->state != NULL ? open_resumable(j)
+                                  : open_new(j, c->output, &j->out);
+    if (status == STATUS_OK && c->state == NULL && c->rejects != NULL)
+        status = open_new(j, c->rejects, &j->rejects.fd);
     /* Now that all are there, two names of one new file show, too. */
     if (status == STATUS_OK && c->rejects != NULL &&
         !files_are_distinct(c->rejects, c->output))
         status = STATUS_FAILURE;
-    return status == STATUS_OK ? resume_check_name(c) : status;
+    return status;
 }
 
 /*
@@ -252,13 +292,14 @@ void job_add_mark(job *j)
 static int start_packing(job *j, const ps_schema *schema,
                          const ps_packer_options *options)
 {
+    const conf *c = j->conf;
     const resume *r = &j->resume;
     ps_error err;
     int status = STATUS_OK;
 
     /* A packer may write the header at once, in a thread if it compresses. */
-    if ((r->output_is_new || options->first_record > 0) &&
-        !files_begin(j->out, j->conf->output))
+    if ((c->state == NULL || r->output_is_new || options->first_record > 0) &&
+        !files_begin(j->out, c->output))
         status = STATUS_FAILURE;
     if (status == STATUS_OK)
         status = resume_open_packer(r, &j->packer, j->out, schema, options);
@@ -276,7 +317,7 @@ static int start_packing(job *j, const ps_schema *schema,
     report_start(j);
 
     /* Where a state is kept, a first mark is set where reading begins. */
-    if (j->conf->state != NULL) {
+    if (c->state != NULL) {
         resume_start(&j->resume, ps_packer_info(j->packer),
                      ps_packer_totals(j->packer)->packs);
         job_add_mark(j);
@@ -321,8 +362,12 @@ int job_open_output(job *j)
         status = open_outputs(j, &schema, &options);
     /* What is still to be opened are the other inputs and the next state. */
     if (status == STATUS_OK && !c->no_sandbox &&
-        !sandbox_enter(c->names + j->next_name, c->n_names - j->next_name,
-                       &j->resume.file.folder, 1))
+        !(c->state != NULL
+              ? sandbox_enter(c->names + j->next_name,
+                              c->n_names - j->next_name,
+                              &j->resume.file.folder, 1)
+              : file_set_enter_sandbox(&j->set, c->names + j->next_name,
+                                       c->n_names - j->next_name)))
         status = STATUS_FAILURE;
     if (status == STATUS_OK && c->verify)
         status = verify_outputs(&j->resume, &j->rejects);

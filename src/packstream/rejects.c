@@ -41,17 +41,17 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     return STATUS_OK;
 }
 
-int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
+int rejects_open(rejects *r, const rejects_mark *mark)
 {
     struct stat st;
 
     if (r->name == NULL)
         return STATUS_OK;
-    r->marked = marked;
-    if (marked && strcmp(r->name, "-") == 0)
+    r->marked = true;
+    if (strcmp(r->name, "-") == 0)
         return message_usage("--rejects=-: with --state they need a file "
                              "with a name");
-    if (marked && stat(r->name, &st) == 0 &&
+    if (stat(r->name, &st) == 0 &&
         (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
         return message_usage("--rejects=%s: with --state it must not be a "
                              "pipe, where nothing can be taken back",
@@ -64,7 +64,7 @@ int rejects_open(rejects *r, const rejects_mark *mark, bool marked)
     r->fd = files_open_output_alone(r->name, -1);
     if (r->fd < 0)
         return STATUS_FAILURE;
-    return marked ? output_check_begin(&r->file, r->name, r->fd) : STATUS_OK;
+    return output_check_begin(&r->file, r->name, r->fd);
 }
 
 bool rejects_are_whole(const rejects *r)

@@ -39,10 +39,11 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
                  bool any_token);
 
 /*
- * Opens the file.  A mark that is not NULL says where the stream goes on, and
- * what is before that must be what it was.  `marked`: marks are to be kept.
+ * Opens the file of a job with a state.  A mark that is not NULL says where the
+ * stream goes on, and what is before that must be what it was.  Without a state
+ * the caller sets r->fd.
  */
-int rejects_open(rejects *r, const rejects_mark *mark, bool marked);
+int rejects_open(rejects *r, const rejects_mark *mark);
 
 /*
  * Whether the file ends where the mark does, as that of a job that has ended;

@@ -331,7 +331,7 @@ int resume_open_output(resume *r, int in, int *out)
                    ? output_check_start(&r->output, *out, is_start)
                    : status;
     }
-    if (c->state != NULL && c->resume && r->state == NULL) {
+    if (c->resume && r->state == NULL) {
         status = state_file_spares(c->state, name);
         if (status != STATUS_OK)
             return status;
@@ -341,7 +341,7 @@ int resume_open_output(resume *r, int in, int *out)
         return STATUS_FAILURE;
     r->output_is_new = true;
     /* One that begins with a later pack is no output to go on with. */
-    return c->state != NULL && r->first_record == 0
+    return r->first_record == 0
                ? output_check_begin(&r->output, name, *out)
                : STATUS_OK;
 }

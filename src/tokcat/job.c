@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/file_set.h"
 #include "cli/files.h"
 #include "cli/message.h"
 #include "tokcat/reader.h"
@@ -85,7 +86,9 @@ static int finish(reader *r, const form_reader *form)
 int job_run(const conf *c, const char *const *names, int n_names)
 {
     const form_reader *form = form_readers[c->from];
-    reader r = {.conf = c, .out = {.fd = -1, .schema = c->schema}};
+    reader r = {.conf = c,
+                .out = {.fd = -1, .name = c->output, .schema = c->schema}};
+    file_set set = {0};
     int status = STATUS_FAILURE;
 
     r.in = (input_file){.max_line = form->max_line,
@@ -105,7 +108,9 @@ int job_run(const conf *c, const char *const *names, int n_names)
         status = form->open != NULL ? form->open(&r, names[i])
                                     : input_open(&r.in, names[i]);
         if (status == STATUS_OK && i == 0) {
-            status = records_open(&r.out, c->output, r.in.fd);
+            r.out.fd = file_set_open(&set, c->output, true, names, n_names);
+            if (r.out.fd < 0)
+                status = STATUS_FAILURE;
             if (status == STATUS_OK && !form->learns)
                 status = records_start(&r.out);
             progress_start(&r.out.progress, !c->quiet);
@@ -126,6 +131,9 @@ int job_run(const conf *c, const char *const *names, int n_names)
         status = finish(&r, form);
     else
         records_abandon(&r.out);
+    if (status == STATUS_OK && !file_set_publish(&set))
+        status = STATUS_FAILURE;
+    file_set_free(&set);
 
     for (int i = 0; i < READER_BESIDE; i++)
         input_free(&r.beside[i]);

@@ -90,7 +90,7 @@ static bool open_all(job *j)
 
     /* Without a state the output appears when it is whole. */
     if (c->state == NULL) {
-        j->out.fd = file_set_open(&j->set, c->output, c->names, (int)c->n);
+        j->out.fd = file_set_open(&j->set, c->output, true, c->names, (int)c->n);
         if (j->out.fd < 0 || (!c->no_sandbox &&
                               !file_set_enter_sandbox(&j->set, NULL, 0)))
             j->status = STATUS_FAILURE;

@@ -50,7 +50,7 @@ int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
         records *one = &o->of[o->n];
 
         *one = (records){.name = c->names[o->n], .schema = *schema, .fd = -1};
-        one->fd = file_set_open(&o->set, one->name, c->inputs, c->n_inputs);
+        one->fd = file_set_open(&o->set, one->name, true, c->inputs, c->n_inputs);
         o->n++;
         if (one->fd < 0)
             status = STATUS_FAILURE;

@@ -128,22 +128,119 @@ is_cut_short() {
 @test "an output that another program cuts" {
     draw 3000 200 60000 1 >ids
     tokcat --from=ids --raw ids >many
-    is_cut_short o many packstream -q -L 256 -o o fifo
-    is_cut_short o many packstream -q -L 256 -d 256 --zstd -o o fifo
+    is_cut_short o.new many packstream -q -L 256 -o o fifo
+    is_cut_short o.new many packstream -q -L 256 -d 256 --zstd -o o fifo
+    is_cut_short o many packstream -q -L 256 --state=s -o o fifo
     # shellcheck disable=SC2016 # it is for the other shell
     is_cut_short o many bash -c 'exec packstream -q -L 256 fifo >o'
     # shellcheck disable=SC2016
     is_cut_short o many bash -c 'exec packstream -q -L 256 fifo >>o'
-    is_cut_short o ids tokcat --from=ids -o o fifo
-    is_cut_short r many packstream -q -L 100 --overlong=drop --rejects=r -o o fifo
+    is_cut_short o.new ids tokcat --from=ids -o o fifo
+    is_cut_short r.new many packstream -q -L 100 --overlong=drop --rejects=r \
+        -o o fifo
     packstream -q -L 256 many >packs
-    is_cut_short o packs packcat -q -o o fifo
-    is_cut_short o packs packcat -q --to=jsonl -o o fifo
+    is_cut_short o.new packs packcat -q -o o fifo
+    is_cut_short o.new packs packcat -q --to=jsonl -o o fifo
     # shellcheck disable=SC2016
     is_cut_short o packs bash -c 'exec packcat -q --to=rows fifo >>o'
     # All is written by then, and no END follows.
     head -n 500 ids >few
-    is_cut_short o few tokcat --from=ids --raw -o o fifo
+    is_cut_short o.new few tokcat --from=ids --raw -o o fifo
+}
+
+# is_removed FILE INPUT PROGRAM [ARGUMENT]...: the program, which writes FILE
+# and gets INPUT from the FIFO, notices that FILE is gone when it ends.
+is_removed() {
+    local file=$1 input=$2 job
+    shift 2
+    rm -f fifo s o
+    mkfifo fifo
+    "$@" 2>err &
+    job=$!
+    opens 7 '>' fifo "$job"
+    {
+        head -c 400001 "$input"
+        idle "$job"
+        rm "$file"
+        tail -c +400002 "$input"
+    } >&7
+    exec 7>&-
+    exits 1 "$job"
+    cat err
+    [[ $(cat err) == *": o: another program removed it, and what was written\
+ with it" ]]
+    [ ! -e o ] && [ ! -e o.new ]
+}
+
+@test "an output that another program removes" {
+    draw 3000 200 60000 1 >ids
+    tokcat --from=ids --raw ids >many
+    packstream -q -L 256 many >packs
+    is_removed o.new many packstream -q -L 256 -o o fifo
+    is_removed o.new ids tokcat --from=ids -o o fifo
+    is_removed o.new packs packcat -q -o o fifo
+    is_removed o many packstream -q -L 256 --state=s -o o fifo
+    # What has no name from the start is the caller's.
+    bash -c 'exec 3<>t; rm t; packstream -q -L 256 -o /dev/fd/3 many'
+}
+
+@test "an output appears when it is whole; else the old one stays" {
+    { record16 1 2 3; record16 1 2 3 4 5 6; } >bad
+    tokcat --from=ids <<<'1 2' >in.tok
+    packstream -L 8 -o in.pks in.tok
+    head -c -1 in.pks >cut.pks
+    printf '{"input_ids":[1]}\n{"input_ids":1}\n' >bad.jsonl
+    echo old >old
+    local what
+    for what in "packstream -L 5 -w 1" "packcat --to=ids" "packcat --to=npy" \
+        "packcat --merge" "tokcat --from=jsonl"; do
+        case $what in
+            packs*) input=bad ;;
+            packcat*) input=cut.pks ;;
+            *) input=bad.jsonl ;;
+        esac
+        run -65 $what -o old $input
+        [ "$(cat old)" = old ]
+        run -65 $what -o none $input
+        [ ! -e none ] && [ ! -e none.new ] && [ ! -e old.new ]
+    done
+    # Rejects belong to their output.
+    echo old >r
+    run -65 packstream -L 5 --out-of-vocab=drop --vocab=9 --rejects=r -o old bad
+    [ "$(cat old r)" = $'old\nold' ]
+    # What is no regular file has its bytes at once.
+    mkfifo fifo
+    packstream -q -L 5 -w 1 -o fifo bad 2>/dev/null &
+    [ "$(cat fifo | wc -c)" -gt 4096 ]
+}
+
+@test "an output keeps its place behind links, and its permissions" {
+    tokcat --from=ids <<<'1 2' >in.tok
+    mkdir far
+    echo old >far/o
+    chmod 640 far/o
+    ln -s far/o link
+    packstream -L 8 -o link in.tok
+    [ -L link ] && [ "$(stat -c %a far/o)" = 640 ]
+    packcat -o far/t far/o
+    cmp far/t in.tok
+    packstream -L 8 in.tok | packcat --merge -o link
+    packstat --verify far/o
+    ln -s far/new nowhere
+    tokcat --from=ids -o nowhere <<<'1 2'
+    cmp far/new in.tok
+    # A link to standard output, which is a file, is standard output.
+    ln -s /dev/stdout out
+    packstream -L 8 -o out in.tok >x.pks
+    packstat --verify x.pks
+    ln -s round round
+    speaker=packstream refused 1 'round: ' packstream -L 8 -o round in.tok
+    speaker=packstream refused 1 'y.new: -o and --rejects would both write' \
+        packstream -L 8 --overlong=drop --rejects=y.new -o y in.tok
+    speaker=packstream refused 1 'in.tok: ' packstream -L 8 -o in.tok in.tok
+    cp in.tok z.new
+    speaker=packstream refused 1 'z.new: ' packstream -L 8 -o z z.new
+    cmp z.new in.tok
 }
 
 # limited BLOCKS COMMAND...: no file may become larger; but messages go on.

@@ -981,7 +981,7 @@ ids() {
 @test "what is decided is passed on before the next file is opened" {
     two
     mkfifo later
-    packstream -L 4 -w 1 -o out x later 3>&- &
+    packstream -L 4 -w 1 x later >out 3>&- &
     local pid=$!
     eventually is_larger out $((4096 + 2 * 256 - 1))
     [ "$(size out)" -eq $((4096 + 2 * 256)) ]
