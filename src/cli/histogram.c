@@ -77,11 +77,6 @@ static bool is_blank(int byte)
     return byte == ' ' || byte == '\t';
 }
 
-static bool is_digit(int byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
 static void skip_blanks(input *in)
 {
     while (is_blank(in->byte))
@@ -129,16 +124,18 @@ static int bad_number(const input *in, const char *what)
 static int read_number(input *in, const char *what, uint64_t *number)
 {
     uint64_t value = 0;
+    bool empty = true;
 
-    if (!is_digit(in->byte))
-        return bad_number(in, what);
-    for (; is_digit(in->byte); next(in)) {
+    for (; in->byte >= '0' && in->byte <= '9'; next(in)) {
         uint64_t digit = (uint64_t)(in->byte - '0');
 
         if (value > (UINT64_MAX - digit) / 10)
             return bad(in, "the %s is beyond 64 bits", what);
         value = value * 10 + digit;
+        empty = false;
     }
+    if (empty)
+        return bad_number(in, what);
     if (in->byte >= 0 && !is_blank(in->byte) && in->byte != '\n')
         return bad(in, "the %s is not a number", what);
     *number = value;
