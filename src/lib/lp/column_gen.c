@@ -138,28 +138,6 @@ static void set_first_prices(ps_lp *lp)
 }
 
 /*
- * The first basis, by greed.  The demand is changed a little and differently
- * for each length: steps that gain nothing are then rare.
- */
-static bool open_basis(ps_lp *lp)
-{
-    ps_lp_instance s = lp->instance;
-    double *demand = lp->basis.demand;
-    double mean = 0;
-
-    for (uint32_t i = 0; i < s.n; i++)
-        mean += s.count[i] / s.n;
-    for (uint32_t i = 0; i < s.n; i++) {
-        double part = (double)(i * UINT32_C(2654435761)) / UINT32_MAX;
-
-        demand[i] = s.count[i] + PERTURB * part * (s.count[i] + mean);
-    }
-    s.count = demand;
-    return ps_greedy_basis(&s, SLOT, &lp->basis.list, lp->basis.column) &&
-           ps_basis_factor(&lp->basis) == PS_LU_OK;
-}
-
-/*
  * Finds what columns are worth at smoothed prices, and keeps these if they
  * give the best bound so far.  For the bound a length is worth as much as the
  * dearest one up to it.
@@ -219,24 +197,22 @@ static bool try_columns(ps_lp *lp, double *max)
     return true;
 }
 
-/* What a slack column gains: length i in place of the one before. */
-static double slack_gain(const ps_lp *lp, uint32_t i)
-{
-    const double *price = lp->basis.price;
-
-    return (i == 0 ? 0 : price[i - 1]) - price[i];
-}
-
-/* The same with slack columns, of which only those that gain much. */
+/*
+ * The same with slack columns, length i in place of the one before, of which
+ * only those that gain much.
+ */
 static bool try_slacks(ps_lp *lp, double *max)
 {
+    const double *price = lp->basis.price;
     ps_entries *list = &lp->basis.list;
 
-    for (uint32_t i = 0; i < lp->instance.n; i++)
-        if (slack_gain(lp, i) > *max)
-            *max = slack_gain(lp, i);
     for (uint32_t i = 0; i < lp->instance.n; i++) {
-        double gain = slack_gain(lp, i);
+        double gain = (i == 0 ? 0 : price[i - 1]) - price[i];
+
+        *max = gain > *max ? gain : *max;
+    }
+    for (uint32_t i = 0; i < lp->instance.n; i++) {
+        double gain = (i == 0 ? 0 : price[i - 1]) - price[i];
 
         if (gain > *max * ENTER_ABOVE && gain > MIN_GAIN) {
             lp->tried[lp->n_tried++] = (ps_column){
@@ -397,8 +373,9 @@ ps_result ps_lp_open(ps_lp **out, const ps_lp_instance *instance,
                      const ps_lp_limits *limits, ps_error *err)
 {
     ps_lp *lp = calloc(1, sizeof *lp);
+    ps_lp_instance changed = *instance;
     ps_mem mem = {0};
-    bool ok;
+    double mean = 0;
 
     *out = NULL;
     if (lp == NULL)
@@ -406,12 +383,28 @@ ps_result ps_lp_open(ps_lp **out, const ps_lp_instance *instance,
     lp->instance = *instance;
     allocate(lp, instance->n, instance->capacity, instance->depth, &mem);
     ps_pricer_init(&lp->pricer, &lp->instance, limits->max_units, &mem);
-    ok = !mem.failed;
-    if (ok) {
-        set_first_prices(lp);
-        ok = open_basis(lp) && solve(lp, limits, NULL) != PS_LU_MEMORY;
+    if (mem.failed) {
+        ps_lp_free(lp);
+        return ps_fail_memory(err);
     }
-    if (!ok) {
+    set_first_prices(lp);
+
+    /*
+     * The first basis, by greed.  The demand is changed a little and
+     * differently for each length: steps that gain nothing are then rare.
+     */
+    for (uint32_t i = 0; i < instance->n; i++)
+        mean += instance->count[i] / instance->n;
+    for (uint32_t i = 0; i < instance->n; i++) {
+        double part = (double)(i * UINT32_C(2654435761)) / UINT32_MAX;
+
+        lp->basis.demand[i] = instance->count[i] +
+                              PERTURB * part * (instance->count[i] + mean);
+    }
+    changed.count = lp->basis.demand;
+    if (!ps_greedy_basis(&changed, SLOT, &lp->basis.list, lp->basis.column) ||
+        ps_basis_factor(&lp->basis) != PS_LU_OK ||
+        solve(lp, limits, NULL) == PS_LU_MEMORY) {
         ps_lp_free(lp);
         return ps_fail_memory(err);
     }

@@ -29,17 +29,10 @@
 #define MAX_FACTOR_FILL 32
 #define MAX_POOL_FILL 96
 
-static void init_lines(ps_lines *l, uint32_t n, uint64_t entries, ps_mem *mem)
-{
-    l->start = ps_mem_alloc(mem, n, sizeof *l->start);
-    l->n = ps_mem_alloc(mem, n, sizeof *l->n);
-    l->capacity = ps_mem_alloc(mem, n, sizeof *l->capacity);
-    ps_entries_init(&l->pool, entries, mem);
-}
-
 void ps_factors_init(ps_factors *f, uint32_t n, uint64_t entries, ps_mem *mem)
 {
     ps_elimination *a = &f->rest;
+    ps_lines *const lines[] = {&a->rows, &a->columns};
     uint64_t in_factor = ps_mem_sum(entries, (uint64_t)MAX_FACTOR_FILL * n);
     uint64_t in_pool = ps_mem_sum(entries, (uint64_t)MAX_POOL_FILL * n);
 
@@ -54,8 +47,12 @@ void ps_factors_init(ps_factors *f, uint32_t n, uint64_t entries, ps_mem *mem)
     ps_entries_init(&f->u, in_factor, mem);
     ps_entries_init(&f->v, in_factor, mem);
 
-    init_lines(&a->rows, n, in_pool, mem);
-    init_lines(&a->columns, n, in_pool, mem);
+    for (int k = 0; k < 2; k++) {
+        lines[k]->start = ps_mem_alloc(mem, n, sizeof *lines[k]->start);
+        lines[k]->n = ps_mem_alloc(mem, n, sizeof *lines[k]->n);
+        lines[k]->capacity = ps_mem_alloc(mem, n, sizeof *lines[k]->capacity);
+        ps_entries_init(&lines[k]->pool, in_pool, mem);
+    }
     a->head = ps_mem_alloc(mem, (uint64_t)n + 1, sizeof *a->head);
     a->next = ps_mem_alloc(mem, n, sizeof *a->next);
     a->prev = ps_mem_alloc(mem, n, sizeof *a->prev);
@@ -64,17 +61,10 @@ void ps_factors_init(ps_factors *f, uint32_t n, uint64_t entries, ps_mem *mem)
     a->factor = ps_mem_alloc(mem, n, sizeof *a->factor);
 }
 
-static void destroy_lines(ps_lines *l)
-{
-    free(l->start);
-    free(l->n);
-    free(l->capacity);
-    ps_entries_free(&l->pool);
-}
-
 void ps_factors_destroy(ps_factors *f)
 {
     ps_elimination *a = &f->rest;
+    ps_lines *const lines[] = {&a->rows, &a->columns};
 
     free(f->row);
     free(f->place);
@@ -86,8 +76,12 @@ void ps_factors_destroy(ps_factors *f)
     ps_entries_free(&f->u);
     ps_entries_free(&f->v);
 
-    destroy_lines(&a->rows);
-    destroy_lines(&a->columns);
+    for (int k = 0; k < 2; k++) {
+        free(lines[k]->start);
+        free(lines[k]->n);
+        free(lines[k]->capacity);
+        ps_entries_free(&lines[k]->pool);
+    }
     free(a->head);
     free(a->next);
     free(a->prev);

@@ -63,33 +63,13 @@ static void add_table(ps_pricer *p, uint32_t a, uint32_t b)
     p->tables[p->n_tables++] = (ps_price_table){.a = a, .b = b};
 }
 
-/* Tables for `depth` >= 4: half of it is reached bit by bit. */
-static void add_tables(ps_pricer *p, uint32_t depth)
-{
-    uint32_t half = depth / 2;
-    uint32_t bit = 1;
-
-    while (bit <= half / 2)
-        bit *= 2;
-    for (bit /= 2; bit > 0; bit /= 2) {
-        uint32_t last = p->n_tables - 1;
-
-        add_table(p, last, last);
-        if ((half & bit) != 0)
-            add_table(p, 0, last + 1);
-    }
-    p->half[0] = p->n_tables - 1;
-    if (depth % 2 == 1)
-        add_table(p, 0, p->half[0]);
-    p->half[1] = p->n_tables - 1;
-}
-
 void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
                     ps_mem *mem)
 {
     uint32_t max = s->capacity / s->length[0];
     bool shallow = s->depth <= 3 || max <= 3;
     uint32_t depth = 4;
+    uint32_t bit = 1;
 
     *p = (ps_pricer){.instance = s};
     p->unit = shallow ? 1 : (s->capacity - 1) / max_units + 1;
@@ -99,9 +79,24 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
     else /* it is no limit: a power of 2 is cheaper */
         while (depth < max)
             depth *= 2;
+
+    /* From depth 4 on, half of the depth is reached bit by bit. */
     add_table(p, NONE, NONE);
-    if (!shallow)
-        add_tables(p, depth);
+    if (!shallow) {
+        while (bit <= depth / 4)
+            bit *= 2;
+        for (bit /= 2; bit > 0; bit /= 2) {
+            uint32_t last = p->n_tables - 1;
+
+            add_table(p, last, last);
+            if (((depth / 2) & bit) != 0)
+                add_table(p, 0, last + 1);
+        }
+        p->half[0] = p->n_tables - 1;
+        if (depth % 2 == 1)
+            add_table(p, 0, p->half[0]);
+        p->half[1] = p->n_tables - 1;
+    }
 
     allocate(p, s->n, p->capacity, p->n_tables, mem);
     if (mem->failed)

@@ -136,36 +136,13 @@ double ps_basis_packs(const ps_basis *b)
     return packs;
 }
 
-/*
- * The column of the basis that is used up first as another comes in; of
- * equal ones that with the greatest pivot.  n if there is none.
- */
-static uint32_t find_leaving(const ps_basis *b, double *times)
-{
-    uint32_t leaving = b->n;
-
-    *times = HUGE_VAL;
-    for (uint32_t j = 0; j < b->n; j++) {
-        double t;
-
-        if (b->change[j] <= MIN_PIVOT)
-            continue;
-        t = b->used[j] > 0 ? b->used[j] / b->change[j] : 0;
-        if (t < *times * (1 - TIE) ||
-            (t <= *times && b->change[j] > b->change[leaving])) {
-            *times = t;
-            leaving = j;
-        }
-    }
-    return leaving;
-}
-
 ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
                             double gain)
 {
     ps_lu_result r;
-    uint32_t leaving;
-    double times, rise;
+    uint32_t leaving = b->n;
+    double times = HUGE_VAL;
+    double rise;
 
     /* How the use of the basis changes when the column is used once. */
     memset(b->work, 0, b->n * sizeof *b->work);
@@ -173,7 +150,23 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
         b->work[b->list.index[k]] = b->list.value[k];
     if (!ps_lu_solve(&b->lu, b->work, b->change, true))
         return PS_LU_MEMORY;
-    leaving = find_leaving(b, &times);
+
+    /*
+     * The column that is used up first as this one comes in leaves; of equal
+     * ones that with the greatest pivot.
+     */
+    for (uint32_t j = 0; j < b->n; j++) {
+        double t;
+
+        if (b->change[j] <= MIN_PIVOT)
+            continue;
+        t = b->used[j] > 0 ? b->used[j] / b->change[j] : 0;
+        if (t < times * (1 - TIE) ||
+            (t <= times && b->change[j] > b->change[leaving])) {
+            times = t;
+            leaving = j;
+        }
+    }
     if (leaving == b->n)
         return PS_LU_SINGULAR;
 
