@@ -104,24 +104,6 @@ static void settle(table *t)
     t->n_settled = t->n;
 }
 
-/* Makes space for another bin, unless repeats have filled the array. */
-static bool grow(table *t)
-{
-    bin *bins;
-
-    if (t->n < t->capacity)
-        return true;
-    settle(t);
-    if (t->n < t->capacity / 2)
-        return true;
-    bins = ps_array_grow(t->bins, &t->capacity, t->capacity + 1, MIN_BINS,
-                         sizeof *bins);
-    if (bins == NULL)
-        return false;
-    t->bins = bins;
-    return true;
-}
-
 ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
                            ps_error *err)
 {
@@ -139,8 +121,19 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
     if (count > (MAX - h->tokens) / length)
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: more than 2^63 - 1 tokens");
-    if (!grow(t))
-        return ps_fail_memory(err);
+
+    /* Another bin may need space, unless repeats have filled the array. */
+    if (t->n == t->capacity) {
+        settle(t);
+        if (t->n >= t->capacity / 2) {
+            bin *bins = ps_array_grow(t->bins, &t->capacity, t->capacity + 1,
+                                      MIN_BINS, sizeof *bins);
+
+            if (bins == NULL)
+                return ps_fail_memory(err);
+            t->bins = bins;
+        }
+    }
 
     in_order = t->n_settled == t->n &&
                (t->n == 0 || t->bins[t->n - 1].length < length);

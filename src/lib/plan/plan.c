@@ -220,10 +220,16 @@ uint32_t ps_plan_max_depth(const ps_plan *plan)
 
 /* ---- Checking ---- */
 
-static ps_result check_shape(const uint32_t *lengths, uint32_t n,
-                             const ps_plan_options *o, ps_error *err)
+/* Whether a strategy fits; takes its sequences from those that are left. */
+static ps_result check_strategy(const ps_plan *plan, const strategy *s,
+                                const ps_plan_options *o,
+                                const ps_histogram *h, uint64_t *left,
+                                ps_error *err)
 {
+    const uint32_t *lengths = plan->lengths + s->first;
+    const uint32_t n = s->n;
     uint64_t sum = 0;
+    uint32_t end;
 
     if (n == 0)
         return ps_fail(err, PS_ERR_CORRUPT, "plan: an empty pack");
@@ -239,14 +245,6 @@ static ps_result check_shape(const uint32_t *lengths, uint32_t n,
     if (sum > o->capacity)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "plan: a pack of %" PRIu64 " tokens", sum);
-    return PS_OK;
-}
-
-/* Takes the sequences of `count` packs from those left in the histogram. */
-static ps_result take(const ps_histogram *h, uint64_t *left, uint64_t count,
-                      const uint32_t *lengths, uint32_t n, ps_error *err)
-{
-    uint32_t end;
 
     for (uint32_t at = 0; at < n; at = end) {
         size_t i = ps_histogram_find(h, lengths[at]);
@@ -258,11 +256,11 @@ static ps_result take(const ps_histogram *h, uint64_t *left, uint64_t count,
             return ps_fail(err, PS_ERR_CORRUPT,
                            "plan: uses length %" PRIu32
                            ", which no sequence has", lengths[at]);
-        if (count > left[i] / (end - at))
+        if (s->count > left[i] / (end - at))
             return ps_fail(err, PS_ERR_CORRUPT,
                            "plan: uses more sequences of length %" PRIu32
                            " than there are", lengths[at]);
-        left[i] -= count * (end - at);
+        left[i] -= s->count * (end - at);
     }
     return PS_OK;
 }
@@ -277,14 +275,8 @@ ps_result ps_plan_check(const ps_plan *plan, const ps_histogram *h,
 
     for (size_t i = 0; r == PS_OK && i < n; i++)
         left[i] = ps_histogram_count(h, i);
-    for (size_t i = 0; r == PS_OK && i < plan->n; i++) {
-        const strategy *s = &plan->strategies[i];
-        const uint32_t *lengths = plan->lengths + s->first;
-
-        r = check_shape(lengths, s->n, o, err);
-        if (r == PS_OK)
-            r = take(h, left, s->count, lengths, s->n, err);
-    }
+    for (size_t i = 0; r == PS_OK && i < plan->n; i++)
+        r = check_strategy(plan, &plan->strategies[i], o, h, left, err);
     for (size_t i = 0; r == PS_OK && i < n; i++)
         if (left[i] > 0)
             r = ps_fail(err, PS_ERR_CORRUPT,

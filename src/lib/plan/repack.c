@@ -363,42 +363,41 @@ static void fill_to_last_three(repack *r, pack *p)
     }
 }
 
-/* Makes a pack; a sequence drawn at random leads, sometimes the longest. */
-static void make_pack(repack *r)
-{
-    pack p = {.space = r->o->capacity, .places = r->o->depth};
-    uint32_t i = NONE;
-    choice c;
-
-    drop_used(r);
-    r->stop = r->work + r->pack_work;
-    if (ps_random_below(&r->random, 4) > 0)
-        i = draw_kind(r);
-    if (i == NONE)
-        i = longest(r, r->o->capacity);
-    take(r, &p, i);
-    fill_to_last_three(r, &p);
-    c = best_three(r, p.space, p.places, 1 - NO_LOSS - p.worth);
-    for (int k = 0; k < 3; k++)
-        if (c.kind[k] != NONE)
-            take(r, &p, c.kind[k]);
-    while (p.places > 0 && r->sequences > 0 &&
-           (i = longest(r, p.space)) != NONE)
-        take(r, &p, i);
-    r->work += PACK_WORK;
-    r->made_loss[r->n_sizes] = p.worth < 1 ? 1 - p.worth : 0;
-    r->sizes[r->n_sizes++] = p.n;
-}
-
-/* Makes packs of all kinds. */
+/*
+ * Makes packs of all kinds.  In each a sequence drawn at random leads, or
+ * sometimes the longest.
+ */
 static void make_packs(repack *r)
 {
     r->n_made = 0;
     r->n_sizes = 0;
     r->n_used = 0;
     list_unpacked(r);
-    while (r->sequences > 0)
-        make_pack(r);
+    while (r->sequences > 0) {
+        pack p = {.space = r->o->capacity, .places = r->o->depth};
+        uint32_t i = NONE;
+        choice c;
+
+        drop_used(r);
+        r->stop = r->work + r->pack_work;
+        if (ps_random_below(&r->random, 4) > 0)
+            i = draw_kind(r);
+        if (i == NONE)
+            i = longest(r, r->o->capacity);
+        take(r, &p, i);
+        fill_to_last_three(r, &p);
+
+        c = best_three(r, p.space, p.places, 1 - NO_LOSS - p.worth);
+        for (int k = 0; k < 3; k++)
+            if (c.kind[k] != NONE)
+                take(r, &p, c.kind[k]);
+        while (p.places > 0 && r->sequences > 0 &&
+               (i = longest(r, p.space)) != NONE)
+            take(r, &p, i);
+        r->work += PACK_WORK;
+        r->made_loss[r->n_sizes] = p.worth < 1 ? 1 - p.worth : 0;
+        r->sizes[r->n_sizes++] = p.n;
+    }
 }
 
 /* ---- All packs ---- */
@@ -512,24 +511,21 @@ static void ruin(repack *r)
     r->work += SEQUENCE_WORK * r->n_taken;
 }
 
-/* Whether the packs made are better than those taken apart. */
-static bool is_better(const repack *r)
+/* Puts the packs made in the place of those taken apart, if they are better. */
+static void recreate(repack *r)
 {
     double before = 0;
     double after = 0;
+    uint32_t n = 0;
 
+    if (r->n_sizes > r->n_ruined)
+        return;
     for (uint32_t k = 0; k < r->n_ruined; k++)
         before += r->loss[r->ruined[k]] * r->loss[r->ruined[k]];
     for (uint32_t k = 0; k < r->n_sizes; k++)
         after += r->made_loss[k] * r->made_loss[k];
-    return r->n_sizes < r->n_ruined ||
-           (r->n_sizes == r->n_ruined && after >= before);
-}
-
-/* Puts the packs made in the place of those taken apart. */
-static void recreate(repack *r)
-{
-    uint32_t n = 0;
+    if (r->n_sizes == r->n_ruined && after < before)
+        return;
 
     for (uint32_t k = 0; k < r->n_sizes; k++) {
         uint32_t at = r->ruined[k];
@@ -582,8 +578,7 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
 
         ruin(&r);
         make_packs(&r);
-        if (r.n_sizes <= r.n_ruined && is_better(&r))
-            recreate(&r);
+        recreate(&r);
         if (r.n_packs < before)
             end = r.work + PATIENCE * o->work;
     }

@@ -134,34 +134,7 @@ static void spread(const classes *c, const double *class_price,
     }
 }
 
-/* Prices of the lengths, by the relaxation of the classes. */
-static ps_result find_prices(const ps_histogram *h, const ps_plan_options *o,
-                             const budget *with, double min_packs,
-                             double *price, ps_error *err)
-{
-    ps_lp_limits limits = {
-        .work = with->price_work * (double)ps_histogram_sequences(h),
-        .gap = GAP * min_packs,
-        .max_units = with->max_units_deep};
-    ps_lp_instance s;
-    classes c;
-    ps_lp *lp;
-    ps_result r;
-
-    classify(&c, h, o->capacity, with);
-    s = (ps_lp_instance){.n = c.n,
-                         .length = c.units,
-                         .count = c.count,
-                         .capacity = o->capacity / c.unit};
-    s.depth = o->depth < s.capacity ? o->depth : s.capacity;
-    r = ps_lp_open(&lp, &s, &limits, err);
-    if (r != PS_OK)
-        return r;
-    spread(&c, ps_lp_prices(lp), h, o->capacity, price);
-    ps_lp_free(lp);
-    return PS_OK;
-}
-
+/* Packs by prices that the relaxation of the classes gives. */
 static ps_result repack(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, const budget *with,
                         double min_packs, ps_error *err)
@@ -175,12 +148,28 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
         .min_packs = min_packs,
         .work = fmax(fmin(with->pack_work * n, with->max_pack_work),
                      MIN_PACK_WORK * n)};
-    ps_result r = price == NULL ? ps_fail_memory(err)
-                                : find_prices(h, o, with, min_packs, price,
-                                              err);
+    ps_lp_limits limits = {.work = with->price_work * n,
+                           .gap = GAP * min_packs,
+                           .max_units = with->max_units_deep};
+    ps_lp_instance s;
+    classes c;
+    ps_lp *lp;
+    ps_result r;
 
-    if (r == PS_OK)
+    if (price == NULL)
+        return ps_fail_memory(err);
+    classify(&c, h, o->capacity, with);
+    s = (ps_lp_instance){.n = c.n,
+                         .length = c.units,
+                         .count = c.count,
+                         .capacity = o->capacity / c.unit};
+    s.depth = o->depth < s.capacity ? o->depth : s.capacity;
+    r = ps_lp_open(&lp, &s, &limits, err);
+    if (r == PS_OK) {
+        spread(&c, ps_lp_prices(lp), h, o->capacity, price);
+        ps_lp_free(lp);
         r = ps_plan_repack(plan, h, &ro, err);
+    }
     free(price);
     return r;
 }
