@@ -88,30 +88,10 @@ static int align(ps_histogram **aligned, const conf *c, const ps_histogram *h)
     return STATUS_OK;
 }
 
-/* What is asked for of the lengths, for each capacity. */
-static int answer(const conf *c, const length_counts *of, svg *page)
-{
-    recommendation found[CONF_LIST];
-    int status = STATUS_OK;
-
-    for (unsigned i = 0; status == STATUS_OK && i < c->n_capacities; i++) {
-        ps_histogram *aligned = NULL;
-
-        status = align(&aligned, c, of[i].histogram);
-        if (status == STATUS_OK && c->what == CONF_RECOMMEND)
-            status = recommend(&found[i], c, &of[i], aligned);
-        else if (status == STATUS_OK)
-            status = plan(c, &of[i], aligned, page);
-        ps_histogram_free(aligned);
-    }
-    if (status == STATUS_OK && c->what == CONF_RECOMMEND)
-        recommend_report(c, found);
-    return status;
-}
-
 static int run(const conf *c, svg *page)
 {
     length_counts of[CONF_LIST] = {{0}};
+    recommendation found[CONF_LIST];
     int status = STATUS_OK;
     bool empty = true;
     ps_error err;
@@ -128,8 +108,19 @@ static int run(const conf *c, svg *page)
         empty = empty && ps_histogram_size(of[i].histogram) == 0;
     if (status == STATUS_OK && empty)
         message_warning("there are no sequences");
-    if (status == STATUS_OK)
-        status = answer(c, of, page);
+
+    for (unsigned i = 0; status == STATUS_OK && i < c->n_capacities; i++) {
+        ps_histogram *aligned = NULL;
+
+        status = align(&aligned, c, of[i].histogram);
+        if (status == STATUS_OK && c->what == CONF_RECOMMEND)
+            status = recommend(&found[i], c, &of[i], aligned);
+        else if (status == STATUS_OK)
+            status = plan(c, &of[i], aligned, page);
+        ps_histogram_free(aligned);
+    }
+    if (status == STATUS_OK && c->what == CONF_RECOMMEND)
+        recommend_report(c, found);
     for (unsigned i = 0; i < c->n_capacities; i++)
         ps_histogram_free(of[i].histogram);
     return status;

@@ -48,7 +48,7 @@ static double get_excess(const row *r)
 typedef struct depths {
     unsigned n;
     uint32_t of[CONF_LIST];
-    chart_axis x;
+    double at[CONF_LIST]; /* where each is in a panel */
 } depths;
 
 static int by_value(const void *a, const void *b)
@@ -59,31 +59,34 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double drawn_depth(const depths *d, uint32_t depth)
-{
-    if (depth != CONF_NO_CAP)
-        return depth;
-    return d->n > 1 ? 2.0 * d->of[d->n - 2] : 1;
-}
-
 static depths sort_depths(const conf *c)
 {
     depths d = {0};
+    double drawn[CONF_LIST] = {0};
     double least;
     double most;
+    chart_axis x;
 
     memcpy(d.of, c->depths, sizeof d.of);
     qsort(d.of, c->n_depths, sizeof *d.of, by_value);
     for (unsigned i = 0; i < c->n_depths; i++)
         if (d.n == 0 || d.of[i] != d.of[d.n - 1])
             d.of[d.n++] = d.of[i];
-    least = drawn_depth(&d, d.of[0]);
-    most = drawn_depth(&d, d.of[d.n - 1]);
+    for (unsigned i = 0; i < d.n; i++) {
+        drawn[i] = d.of[i];
+        if (d.of[i] == CONF_NO_CAP)
+            drawn[i] = i > 0 ? 2.0 * d.of[i - 1] : 1;
+    }
+
+    least = drawn[0];
+    most = drawn[d.n - 1];
     if (d.n == 1) {
         least /= 2;
         most *= 2;
     }
-    d.x = chart_across(least, most, true);
+    x = chart_across(least, most, true);
+    for (unsigned i = 0; i < d.n; i++)
+        d.at[i] = chart_place(&x, drawn[i]);
     return d;
 }
 
@@ -93,7 +96,7 @@ static void draw_depths(svg *page, const depths *d)
 
     /* From the right, since no cap comes last and is told from all others. */
     for (unsigned i = d->n; i-- > 0;) {
-        const double at = chart_place(&d->x, drawn_depth(d, d->of[i]));
+        const double at = d->at[i];
 
         chart_draw_tick(page, at);
         if (right - at < TICK_ROOM)
@@ -135,12 +138,7 @@ static const row *find(const plot *p, unsigned a, unsigned depth)
     return r;
 }
 
-/* Where a depth is, and a value, which a logarithmic axis may not reach. */
-static double across(const plot *p, unsigned depth)
-{
-    return chart_place(&p->d.x, drawn_depth(&p->d, p->d.of[depth]));
-}
-
+/* Where a value is, which a logarithmic axis may not reach. */
 static double up(const chart_axis *y, double value)
 {
     return chart_place(y, y->is_log ? fmax(value, y->from) : value);
@@ -150,7 +148,7 @@ static double up(const chart_axis *y, double value)
 static void path_to(const plot *p, unsigned depth, double y)
 {
     if (p->d.n > 1) {
-        svg_path_to(p->page, across(p, depth), y);
+        svg_path_to(p->page, p->d.at[depth], y);
     } else {
         svg_path_to(p->page, CHART_LEFT, y);
         svg_path_to(p->page, CHART_RIGHT, y);
@@ -190,25 +188,8 @@ static void draw_curve(const plot *p, unsigned a, const chart_axis *y,
 
         (void)snprintf(text, sizeof text, "%s: %.4f%%", name_row(row_name, r),
                        get(r));
-        svg_dot(p->page, across(p, i), up(y, get(r)), colours[a], text);
+        svg_dot(p->page, p->d.at[i], up(y, get(r)), colours[a], text);
     }
-}
-
-/* Draws what no plan of a depth exceeds; the bound is known. */
-static void draw_bound(const plot *p, unsigned a, const chart_axis *y,
-                       chart_name *name)
-{
-    *name = (chart_name){.name = "bound", .colour = "k9"};
-    svg_begin_path(p->page, "line dash k9");
-    for (unsigned i = 0; i < p->d.n; i++) {
-        const double packs =
-            (double)report_bound_packs(find(p, a, i)->bound);
-
-        name->y = up(y, 100 * (double)p->tokens / packs /
-                            p->c->options.capacity);
-        path_to(p, i, name->y);
-    }
-    svg_end_path(p->page);
 }
 
 /* ---- Panels ---- */
@@ -247,8 +228,22 @@ static void draw_efficiency(const plot *p)
             draw_curve(p, a, &y, get_efficiency, &names[n++]);
         deep = is_deep(p, a) ? a : deep;
     }
-    if (bounded && deep < ALGORITHMS)
-        draw_bound(p, deep, &y, &names[n++]);
+
+    /* What no plan of a depth exceeds. */
+    if (bounded && deep < ALGORITHMS) {
+        names[n] = (chart_name){.name = "bound", .colour = "k9"};
+        svg_begin_path(p->page, "line dash k9");
+        for (unsigned i = 0; i < p->d.n; i++) {
+            const double packs =
+                (double)report_bound_packs(find(p, deep, i)->bound);
+
+            names[n].y = up(&y, 100 * (double)p->tokens / packs /
+                                    p->c->options.capacity);
+            path_to(p, i, names[n].y);
+        }
+        svg_end_path(p->page);
+        n++;
+    }
     chart_draw_names(p->page, names, n);
     draw_depths(p->page, &p->d);
     svg_end_panel(p->page);

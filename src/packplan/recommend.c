@@ -75,53 +75,41 @@ static void draw(trial *t, const conf *c, const length_counts *of)
 }
 
 /*
- * How full packstream would fill packs, in one order.  Where the trial is only
- * a part of the stream, the last pack, which may be nearly empty, does not
- * count.
+ * How full packstream would fill packs, in the worst of some orders: chance
+ * makes each of them a little different.  No more orders are tried when that
+ * is no better than `best`.
  */
-static int try_order(trial *t, uint32_t depth, uint32_t window,
-                     uint64_t order, double *efficiency)
+static int try(trial *t, uint32_t depth, uint32_t window, double best,
+               double *efficiency)
 {
     const ps_packer_options options = {.capacity = t->of->capacity,
                                        .depth = depth,
                                        .window = window,
                                        .align = t->conf->align};
-    uint64_t tokens = 0;
-    uint64_t packs;
-    ps_error err;
-
-    for (uint32_t i = 0; i < t->n; i++)
-        t->lengths[ps_shuffled(t->n, 1, order, i)] = t->sorted[i];
-    if (ps_pack_lengths(t->lengths, t->n, &options, t->order, t->ends, &packs,
-                        &err) != PS_OK)
-        return message_failure("--recommend", &err);
-    if (!t->is_all && packs > 1)
-        packs--;
-    for (uint64_t i = 0; i < t->ends[packs - 1]; i++)
-        tokens += t->lengths[t->order[i]];
-    *efficiency = (double)tokens / ((double)packs * t->of->capacity);
-    return STATUS_OK;
-}
-
-/*
- * The worst of some orders: chance makes each of them a little different.  No
- * more orders are tried when that is no better than `best`.
- */
-static int try(trial *t, uint32_t depth, uint32_t window, double best,
-               double *efficiency)
-{
-    int status = STATUS_OK;
 
     *efficiency = 1;
-    for (uint64_t i = 0; status == STATUS_OK && i < TRIAL_ORDERS; i++) {
-        double one;
+    for (uint64_t order = 0; order < TRIAL_ORDERS && *efficiency > best;
+         order++) {
+        uint64_t tokens = 0;
+        uint64_t packs;
+        ps_error err;
 
-        if (*efficiency <= best)
-            break;
-        status = try_order(t, depth, window, i, &one);
-        *efficiency = status == STATUS_OK ? fmin(one, *efficiency) : 0;
+        for (uint32_t i = 0; i < t->n; i++)
+            t->lengths[ps_shuffled(t->n, 1, order, i)] = t->sorted[i];
+        if (ps_pack_lengths(t->lengths, t->n, &options, t->order, t->ends,
+                            &packs, &err) != PS_OK)
+            return message_failure("--recommend", &err);
+
+        /* Of a part of a stream, the last pack may be nearly empty. */
+        if (!t->is_all && packs > 1)
+            packs--;
+        for (uint64_t i = 0; i < t->ends[packs - 1]; i++)
+            tokens += t->lengths[t->order[i]];
+        *efficiency = fmin((double)tokens /
+                               ((double)packs * t->of->capacity),
+                           *efficiency);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---------------------------------------------------------------------
