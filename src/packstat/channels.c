@@ -14,11 +14,6 @@
 
 #define SIGN (UINT64_C(1) << 63)
 
-static bool is_signed(ps_type type)
-{
-    return type == PS_I32 || type == PS_I64;
-}
-
 ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
                                 const char *by, ps_error *err)
 {
@@ -176,7 +171,7 @@ void channel_figures_sequence(channel_figures *c, const ps_sequence *s)
 const char *channel_figures_value(const ps_channel *channel, uint64_t value,
                                   char text[VALUE_BYTES])
 {
-    if (is_signed(channel->type))
+    if (channel->type == PS_I32 || channel->type == PS_I64)
         (void)snprintf(text, VALUE_BYTES, "%" PRId64, (int64_t)(value ^ SIGN));
     else
         (void)snprintf(text, VALUE_BYTES, "%" PRIu64, value);

@@ -66,7 +66,7 @@ void compare_open(comparison *c, const packstat_conf *conf,
                              conf->empty)) &&
         go_on(c, inputs_check(&c->in, &info->schema)) && conf->rejects.n > 0)
         (void)go_on(c, rejects_open(&c->rejects, &conf->rejects,
-                                    inputs_schema(&c->in)));
+                                    ps_token_reader_schema(c->in.reader)));
 }
 
 /* ---- Input ---- */

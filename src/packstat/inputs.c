@@ -34,6 +34,7 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
                                              .expect_outside = true,
                                              .expect_empty = true,
                                              .raw_flush = !empty};
+    const ps_schema *schema;
     uint64_t fixed;
     uint64_t per_token;
     ps_error err;
@@ -45,8 +46,9 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
     if (ps_token_reader_open(&in->reader, in->fd, raw_type, &options, &err) !=
         PS_OK)
         return failure(in, &err);
-    fixed = ps_payload_bytes(inputs_schema(in), 0);
-    per_token = ps_payload_bytes(inputs_schema(in), 1) - fixed;
+    schema = ps_token_reader_schema(in->reader);
+    fixed = ps_payload_bytes(schema, 0);
+    per_token = ps_payload_bytes(schema, 1) - fixed;
     in->longest = (uint32_t)((PS_MAX_SEQUENCE_BYTES - fixed) / per_token);
 
     if (threads_available() > 1 &&
@@ -55,14 +57,9 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
     return STATUS_OK;
 }
 
-const ps_schema *inputs_schema(const inputs *in)
-{
-    return ps_token_reader_schema(in->reader);
-}
-
 int inputs_check(const inputs *in, const ps_schema *packed)
 {
-    ps_schema schema = *inputs_schema(in);
+    ps_schema schema = *ps_token_reader_schema(in->reader);
     ps_error err;
 
     /* Raw records do not declare it; packstream was told. */
@@ -155,6 +152,7 @@ static int advance(rejects *r)
 int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
 {
     static const ps_channel extra[] = {REJECT_CHANNELS};
+    const ps_schema *declared;
     ps_schema wanted = *schema;
     ps_error err;
     int status = inputs_open(&r->in, names, schema->token_type, 0, false);
@@ -166,9 +164,10 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     for (size_t i = 0; i < 2 && wanted.n_channels < PS_MAX_CHANNELS; i++)
         wanted.channels[wanted.n_channels++] = extra[i];
     /* They declare none where they may have tokens outside it. */
-    if (inputs_schema(&r->in)->vocab_size == 0)
+    declared = ps_token_reader_schema(r->in.reader);
+    if (declared->vocab_size == 0)
         wanted.vocab_size = 0;
-    if (ps_schema_compare(inputs_schema(&r->in), &wanted, &err) != PS_OK) {
+    if (ps_schema_compare(declared, &wanted, &err) != PS_OK) {
         message_error("%s: not rejects of such an input: %s", rejects_name(r),
                       err.text);
         return STATUS_DATA;

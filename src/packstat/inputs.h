@@ -21,7 +21,7 @@ typedef struct inputs {
     const name_list *names; /* at least one */
     uint32_t file;          /* the one that is open, of the names */
     int fd;                 /* of it, or -1 */
-    ps_token_reader *reader;
+    ps_token_reader *reader; /* refuses files of another schema */
     uint32_t longest;       /* sequence that can be held, tokens */
     bool outside;           /* the last has a token outside the vocabulary */
     bool ended;
@@ -38,9 +38,6 @@ int inputs_open(inputs *in, const name_list *names, ps_type raw_type,
 
 /* Whether packs of schema `packed` can be made of them: an exit status. */
 int inputs_check(const inputs *in, const ps_schema *packed);
-
-/* Of all files; they are refused if it differs. */
-const ps_schema *inputs_schema(const inputs *in);
 
 /*
  * The next sequence, whole, its id counted through all files.  One above the

@@ -144,24 +144,21 @@ static void draw_token_list(svg *page, const ps_schema *schema,
 
 /* ---- Histograms ---- */
 
-static void draw_depths(svg *page, const ps_pack_info *info,
-                        const ps_totals *t, const ps_histogram *h)
+static void draw_histograms(svg *page, const ps_pack_info *info,
+                            const ps_totals *t, const pack_figures *found)
 {
-    char title[LINE];
+    const plot_figures *p = found->plot;
+    char digits[REPORT_DIGITS];
+    char text[LINE];
 
-    (void)snprintf(title, sizeof title,
+    chart_draw_lengths(page, found->lengths.all);
+
+    (void)snprintf(text, sizeof text,
                    "%.2f sequences in a pack, at most %" PRIu32 " of %" PRIu32,
                    (double)t->sequences / (double)t->packs, t->max_depth,
                    info->depth);
-    chart_draw_histogram(page, title, "packs; line: share up to a depth", h,
-                         "sequences in a pack", "packs");
-}
-
-static void draw_fill(svg *page, const ps_pack_info *info, const ps_totals *t,
-                      const plot_figures *p)
-{
-    char digits[REPORT_DIGITS];
-    char text[LINE];
+    chart_draw_histogram(page, text, "packs; line: share up to a depth",
+                         found->depths.all, "sequences in a pack", "packs");
 
     (void)snprintf(text, sizeof text,
                    "%.1f%% of packs are full; at most %s empty",
@@ -173,17 +170,14 @@ static void draw_fill(svg *page, const ps_pack_info *info, const ps_totals *t,
                    report_digits(digits, info->capacity));
     chart_draw_powers(page, p->empty, text, "packs");
     svg_end_panel(page);
-}
 
-static void draw_displacement(svg *page, const plot_figures *p)
-{
-    char digits[REPORT_DIGITS];
-    char title[LINE];
-
-    (void)snprintf(title, sizeof title,
+    /* In a range the sequences are not known that should have come before. */
+    if (found->ranged)
+        return;
+    (void)snprintf(text, sizeof text,
                    "Sequences come at most %s places late",
                    report_digits(digits, p->displacement));
-    svg_begin_panel(page, title,
+    svg_begin_panel(page, text,
                     "sequences; a bar is from its number up to the next");
     chart_draw_powers(page, p->displaced,
                       "displacement, sequences", "sequences");
@@ -369,30 +363,20 @@ static void draw_values(svg *page, const channel_figures *c, uint64_t tokens)
 
 /* ---- Files ---- */
 
-static void begin_section(svg *page, const char *name)
-{
-    svg_begin_section(page, files_is_standard(name) ? "stdin" : name);
-}
-
 bool plot_packs(svg *page, const char *name, const ps_pack_info *info,
                 const ps_totals *t, const pack_figures *found)
 {
     const plot_figures *p = found->plot;
     double bound = 1;
 
-    begin_section(page, name);
+    svg_begin_section(page, files_is_standard(name) ? "stdin" : name);
     draw_pack_list(page, info, t, found);
     if (t->packs == 0)
         return true;
     if (!bound_efficiency(&bound, info, t, found->lengths.all))
         return false;
     draw_efficiency(page, info, t, p, bound);
-    chart_draw_lengths(page, found->lengths.all);
-    draw_depths(page, info, t, found->depths.all);
-    draw_fill(page, info, t, p);
-    /* In a range the sequences are not known that should have come before. */
-    if (!found->ranged)
-        draw_displacement(page, p);
+    draw_histograms(page, info, t, found);
     draw_first(page, info, p);
     if (found->channels.by != NULL)
         draw_values(page, &found->channels, t->tokens);
@@ -402,7 +386,7 @@ bool plot_packs(svg *page, const char *name, const ps_pack_info *info,
 void plot_tokens(svg *page, const char *name, const ps_schema *schema,
                  const token_figures *found)
 {
-    begin_section(page, name);
+    svg_begin_section(page, files_is_standard(name) ? "stdin" : name);
     draw_token_list(page, schema, found);
     if (found->sequences == 0)
         return;

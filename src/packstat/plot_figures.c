@@ -7,29 +7,6 @@
 
 #include "packstat/plot_figures.h"
 
-/* Ids begin again in each of joined streams. */
-static void add_displacements(plot_figures *p, const ps_pack_info *info,
-                              const ps_pack *pack)
-{
-    if (pack->stream != p->stream) {
-        p->stream = pack->stream;
-        p->greatest = 0;
-    }
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const uint64_t id = ps_pack_piece(info, pack, i).id;
-
-        p->greatest = id > p->greatest ? id : p->greatest;
-    }
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const uint64_t behind =
-            p->greatest - ps_pack_piece(info, pack, i).id;
-
-        chart_add_power(p->displaced, behind);
-        if (behind > p->displacement)
-            p->displacement = behind;
-    }
-}
-
 /* Keeps the parts of a pack that are high enough to be seen. */
 static void add_parts(plot_figures *p, const ps_pack_info *info,
                       const ps_pack *pack)
@@ -58,8 +35,25 @@ void plot_figures_add(plot_figures *p, const ps_pack_info *info,
                       const ps_pack *pack)
 {
     chart_bins_add(&p->bins, (const double[CHART_SUMS]){pack->n_tok});
-    add_displacements(p, info, pack);
-    add_parts(p, info, pack);
     chart_add_power(p->empty, info->capacity - pack->n_tok);
     p->full += pack->n_tok == info->capacity;
+    add_parts(p, info, pack);
+
+    /* Ids begin again in each of joined streams. */
+    if (pack->stream != p->stream) {
+        p->stream = pack->stream;
+        p->greatest = 0;
+    }
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const uint64_t id = ps_pack_piece(info, pack, i).id;
+
+        p->greatest = id > p->greatest ? id : p->greatest;
+    }
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const uint64_t behind = p->greatest - ps_pack_piece(info, pack, i).id;
+
+        chart_add_power(p->displaced, behind);
+        if (behind > p->displacement)
+            p->displacement = behind;
+    }
 }
