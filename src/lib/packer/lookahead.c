@@ -83,15 +83,6 @@ ps_result ps_lookahead_end(ps_packer *p, ps_error *err)
     return r;
 }
 
-ps_result ps_lookahead_tick(ps_packer *p, ps_error *err)
-{
-    p->n_records++;
-    if (p->n_lookahead > 0 && p->n_records - p->lookahead[0].record >=
-                                  p->options.max_delay)
-        return ps_lookahead_end(p, err);
-    return PS_OK;
-}
-
 ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
                              uint64_t next_id, ps_error *err)
 {

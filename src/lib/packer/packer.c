@@ -56,26 +56,6 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     return PS_OK;
 }
 
-/* Packs the rest, proves that nothing was lost, and ends the stream. */
-static ps_result finish(ps_packer *p, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    p->finished = true;
-    if (p->engine == NULL)
-        r = ps_lookahead_end(p, err);
-    if (r == PS_OK)
-        r = ps_packer_emit(p, PS_EMIT_FINISH, err);
-    if (r == PS_OK && !ps_totals_balance(&p->totals))
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "internal error: %" PRIu64 " sequences came, %" PRIu64
-                    " were packed and %" PRIu64 " rejected",
-                    p->totals.input_sequences,
-                    p->totals.sequences - p->totals.extra_pieces,
-                    p->totals.rejected_sequences);
-    return r == PS_OK ? ps_packer_end_output(p, err) : r;
-}
-
 ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
 {
     bool packs_all = flush == PS_FLUSH_DRAIN || flush == PS_FLUSH_FINISH;
@@ -102,7 +82,19 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
             r = ps_packer_emit(p, PS_EMIT_DRAIN, err);
         break;
     case PS_FLUSH_FINISH:
-        return finish(p, err);
+        p->finished = true;
+        if (p->engine == NULL)
+            r = ps_lookahead_end(p, err);
+        if (r == PS_OK)
+            r = ps_packer_emit(p, PS_EMIT_FINISH, err);
+        if (r == PS_OK && !ps_totals_balance(&p->totals))
+            r = ps_fail(err, PS_ERR_CORRUPT,
+                        "internal error: %" PRIu64 " sequences came, %" PRIu64
+                        " were packed and %" PRIu64 " rejected",
+                        p->totals.input_sequences,
+                        p->totals.sequences - p->totals.extra_pieces,
+                        p->totals.rejected_sequences);
+        return r == PS_OK ? ps_packer_end_output(p, err) : r;
     case PS_FLUSH_ABANDON:
         p->finished = true;
         if (p->output != NULL)

@@ -285,9 +285,6 @@ void ps_refill_free(ps_packer *p);
 
 void ps_lookahead_free(ps_packer *p);
 
-/* Counts a record of the input, which may be the one that ends the wait. */
-ps_result ps_lookahead_tick(ps_packer *p, ps_error *err);
-
 /* Holds a piece back, or ends the wait. */
 ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
                              uint64_t next_id, ps_error *err);

@@ -13,8 +13,14 @@
 /* Counts a record of the input; what is due because of it leaves. */
 static ps_result tick(ps_packer *p, ps_error *err)
 {
-    return p->engine == NULL ? ps_lookahead_tick(p, err)
-                             : ps_packer_tick(p, err);
+    if (p->engine != NULL)
+        return ps_packer_tick(p, err);
+    /* The depth is chosen once the first sequence has waited long enough. */
+    p->n_records++;
+    if (p->n_lookahead > 0 &&
+        p->n_records - p->lookahead[0].record >= p->options.max_delay)
+        return ps_lookahead_end(p, err);
+    return PS_OK;
 }
 
 /*

@@ -234,11 +234,6 @@ static double min_by_tokens(const ps_histogram *h, uint32_t capacity)
     return min;
 }
 
-static bool is_improvable(const ps_plan *plan, double min_packs)
-{
-    return (double)ps_plan_packs(plan) >= min_packs + 1;
-}
-
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
                          ps_effort effort, const ps_plan_options *o,
                          ps_error *err)
@@ -254,12 +249,12 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
     *plan = NULL;
     if (!fits) {
         r = ps_plan_quick(plan, h, o, err);
-        fits = r == PS_OK && is_improvable(*plan, min_packs) &&
+        fits = r == PS_OK && (double)ps_plan_packs(*plan) >= min_packs + 1 &&
                ps_histogram_size(h) <= ps_histogram_sequences(h) / MANY;
     }
     if (r == PS_OK && fits)
         r = ps_plan_fit_within(plan, h, o, work, &min_packs, err);
-    if (r == PS_OK && is_improvable(*plan, min_packs))
+    if (r == PS_OK && (double)ps_plan_packs(*plan) >= min_packs + 1)
         r = repack(plan, h, o, with, min_packs, err);
     if (r == PS_OK && effort == PS_EFFORT_MEDIUM)
         r = ps_plan_merge(*plan, err);
