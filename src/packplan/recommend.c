@@ -50,31 +50,6 @@ typedef struct trial {
  */
 
 /*
- * Takes all sequences, or some that lie evenly from the shortest to the
- * longest.
- */
-static void draw(trial *t, const conf *c, const length_counts *of)
-{
-    const ps_histogram *h = of->histogram;
-    const uint64_t all = ps_histogram_sequences(h);
-    uint64_t behind = 0; /* sequences up to the i-th length */
-    size_t i = 0;
-
-    t->conf = c;
-    t->of = of;
-    t->is_all = all <= TRIAL_SEQUENCES;
-    t->n = t->is_all ? (uint32_t)all : TRIAL_SEQUENCES;
-    for (uint32_t k = 0; k < t->n; k++) {
-        /* k * all / n, rounded down, which is below 2^63. */
-        const uint64_t at = all / t->n * k + all % t->n * k / t->n;
-
-        while (at >= behind)
-            behind += ps_histogram_count(h, i++);
-        t->sorted[k] = ps_histogram_length(h, i - 1);
-    }
-}
-
-/*
  * How full packstream would fill packs, in the worst of some orders: chance
  * makes each of them a little different.  No more orders are tried when that
  * is no better than `best`.
@@ -217,12 +192,16 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
 {
     const uint32_t max = least(least(of->capacity / c->align, PS_MAX_DEPTH),
                                windows[WINDOWS - 1]);
+    const ps_histogram *h = of->histogram;
+    const uint64_t all = ps_histogram_sequences(h);
+    uint64_t behind = 0; /* sequences up to the i-th length */
+    size_t i = 0;
     uint32_t low;
     trial *t;
     int status;
 
     *r = (recommendation){.lengths = of, .depth = 1, .window = windows[0]};
-    if (ps_histogram_size(of->histogram) == 0)
+    if (ps_histogram_size(h) == 0)
         return STATUS_OK;
     status = bound_of(&r->bound, of, aligned, CONF_NO_CAP);
     if (status == STATUS_OK)
@@ -232,7 +211,20 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
     t = malloc(sizeof *t);
     if (t == NULL)
         return message_memory();
-    draw(t, c, of);
+    t->conf = c;
+    t->of = of;
+    t->is_all = all <= TRIAL_SEQUENCES;
+    t->n = t->is_all ? (uint32_t)all : TRIAL_SEQUENCES;
+    /* All sequences, or some that lie evenly from the shortest to the
+       longest. */
+    for (uint32_t k = 0; k < t->n; k++) {
+        /* k * all / n, rounded down, which is below 2^63. */
+        const uint64_t at = all / t->n * k + all % t->n * k / t->n;
+
+        while (at >= behind)
+            behind += ps_histogram_count(h, i++);
+        t->sorted[k] = ps_histogram_length(h, i - 1);
+    }
     status = search(r, t, low, max);
     free(t);
     return status;

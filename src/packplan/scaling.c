@@ -66,19 +66,6 @@ static void transform(number *x, const number *roots, size_t n)
             }
 }
 
-/* By squaring: more exact than by angles. */
-static number power(number base, uint32_t exponent)
-{
-    number result = {1, 0};
-
-    for (; exponent > 0; exponent /= 2) {
-        if (exponent % 2 == 1)
-            result = product(result, base);
-        base = product(base, base);
-    }
-    return result;
-}
-
 /*
  * Makes the distribution of the sum of `times` >= 1 independent numbers of
  * the distribution of one of them: values[i] is the probability of i, for i
@@ -99,11 +86,20 @@ static bool sum_distribution(double *values, size_t n, uint32_t times)
         roots[i] = (number){cos(angle), -sin(angle)};
     }
     transform(x, roots, n);
-    /* The way back is the same with all angles turned round, which for real
-       values is the transform of the conjugates. */
+
+    /* Powers by squaring, which is more exact than by angles.  The way back is
+       the same with all angles turned round, which for real values is the
+       transform of the conjugates. */
     for (size_t i = 0; i < n; i++) {
-        x[i] = power(x[i], times);
-        x[i].im = -x[i].im;
+        number base = x[i];
+        number power = {1, 0};
+
+        for (uint32_t exponent = times; exponent > 0; exponent /= 2) {
+            if (exponent % 2 == 1)
+                power = product(power, base);
+            base = product(base, base);
+        }
+        x[i] = (number){power.re, -power.im};
     }
     transform(x, roots, n);
     for (size_t i = 0; i < n; i++)
