@@ -171,55 +171,46 @@ static ps_result run(const simulation *s, uint32_t depth, double *efficiency,
 
 /* ---- The choice ---- */
 
-static uint32_t min_of(double number, uint32_t max)
-{
-    return number < max ? (uint32_t)number : max;
-}
-
 /* How many sequences a pack of some efficiency takes on average. */
 static uint32_t mean_depth(const simulation *s, double efficiency)
 {
     double tokens = (double)ps_histogram_tokens(s->histogram);
     double sequences = (double)ps_histogram_sequences(s->histogram);
 
-    return min_of(ceil(efficiency * s->options.capacity * sequences /
-                       tokens),
-                  s->options.depth);
-}
-
-/* The less certain the mean length is, the more depths are raised. */
-static double step_of(const ps_histogram *h)
-{
-    double n = (double)ps_histogram_sequences(h);
-    double mean = (double)ps_histogram_tokens(h) / n;
-    double squares = 0;
-    double step;
-
-    for (size_t i = 0; i < ps_histogram_size(h); i++) {
-        double off = ps_histogram_length(h, i) - mean;
-
-        squares += off * off * (double)ps_histogram_count(h, i);
-    }
-    step = ERRORS * sqrt(squares) / n / mean;
-    step = step > MIN_STEP ? step : MIN_STEP;
-    return step < MAX_STEP ? step : MAX_STEP;
+    return (uint32_t)fmin(
+        ceil(efficiency * s->options.capacity * sequences / tokens),
+        s->options.depth);
 }
 
 static ps_result choose(const simulation *s, uint32_t *depth, ps_error *err)
 {
-    double factor = 1 + step_of(s->histogram);
+    const ps_histogram *h = s->histogram;
+    double n = (double)ps_histogram_sequences(h);
+    double mean = (double)ps_histogram_tokens(h) / n;
+    double squares = 0;
+    double step;
     uint32_t max = s->options.depth;
     uint32_t good = 0;
     double best;
     double reached;
     ps_result r;
 
-    *depth = min_of(2.0 * mean_depth(s, 1), max);
+    *depth = (uint32_t)fmin(2.0 * mean_depth(s, 1), max);
     if (*depth >= 2 * MANY)
         return PS_OK;
     r = run(s, max, &best, err);
     if (r != PS_OK)
         return r;
+
+    /* The less certain the mean length is, the more depths are raised. */
+    for (size_t i = 0; i < ps_histogram_size(h); i++) {
+        double off = ps_histogram_length(h, i) - mean;
+
+        squares += off * off * (double)ps_histogram_count(h, i);
+    }
+    step = ERRORS * sqrt(squares) / n / mean;
+    step = fmin(fmax(step, MIN_STEP), MAX_STEP);
+
     *depth = mean_depth(s, best);
     for (uint32_t i = 0; i < MAX_RUNS && *depth < max; i++) {
         r = run(s, *depth, &reached, err);
@@ -228,7 +219,7 @@ static ps_result choose(const simulation *s, uint32_t *depth, ps_error *err)
         good = reached >= best - LOSS ? good + 1 : 0;
         if (good == 2)
             return PS_OK;
-        *depth = min_of(ceil(*depth * factor) + 1, max);
+        *depth = (uint32_t)fmin(ceil(*depth * (1 + step)) + 1, max);
     }
     *depth = max;
     return PS_OK;

@@ -62,34 +62,6 @@ static void place_units(ps_balance *b)
     }
 }
 
-/* Puts the knots between the first and the last at quantiles. */
-static void place_knots(ps_balance *b, const double *count)
-{
-    double total = 0;
-    double sum = 0;
-    uint32_t first = 0;
-    uint32_t last = 0;
-    uint32_t i = 1;
-
-    for (uint32_t u = 1; u <= b->units; u++)
-        total += count[u];
-    for (uint32_t u = 1; u <= b->units; u++) {
-        if (count[u] <= 0)
-            continue;
-        if (first == 0)
-            first = u;
-        last = u;
-        sum += count[u];
-        for (; i < LAST_KNOT && sum * LAST_KNOT >= total * i; i++)
-            b->knot[i] = u;
-    }
-    b->knot[0] = first > 0 ? first - 1 : 0;
-    b->knot[LAST_KNOT] = last;
-    for (i = 1; i < PS_BALANCE_KNOTS; i++)
-        if (b->knot[i] <= b->knot[i - 1])
-            b->knot[i] = b->knot[i - 1] + 1;
-}
-
 static void count_window(ps_balance *b, const double *in_window)
 {
     memset(b->in_window, 0, sizeof b->in_window);
@@ -108,8 +80,31 @@ void ps_balance_learn(ps_balance *b, const double *count,
 {
     double share[PS_BALANCE_KNOTS] = {0};
     double total = 0;
+    double sum = 0;
+    uint32_t first = 0;
+    uint32_t last = 0;
+    uint32_t knot = 1;
 
-    place_knots(b, count);
+    /* Knots between the first length and the last stand at quantiles. */
+    for (uint32_t u = 1; u <= b->units; u++)
+        total += count[u];
+    for (uint32_t u = 1; u <= b->units; u++) {
+        if (count[u] <= 0)
+            continue;
+        if (first == 0)
+            first = u;
+        last = u;
+        sum += count[u];
+        for (; knot < LAST_KNOT && sum * LAST_KNOT >= total * knot; knot++)
+            b->knot[knot] = u;
+    }
+    b->knot[0] = first > 0 ? first - 1 : 0;
+    b->knot[LAST_KNOT] = last;
+    for (uint32_t i = 1; i < PS_BALANCE_KNOTS; i++)
+        if (b->knot[i] <= b->knot[i - 1])
+            b->knot[i] = b->knot[i - 1] + 1;
+
+    /* What the stream has of each, and the window. */
     place_units(b);
     count_window(b, in_window);
     for (uint32_t u = 1; u <= b->units; u++) {
@@ -118,8 +113,8 @@ void ps_balance_learn(ps_balance *b, const double *count,
 
         share[i] += count[u] * (PS_BALANCE_WHOLE - part);
         share[i + 1] += count[u] * part;
-        total += count[u] * PS_BALANCE_WHOLE;
     }
+    total *= PS_BALANCE_WHOLE;
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
         b->share[i] = total > 0 ? (int64_t)(share[i] / total * SHARE_ONE) : 0;
         b->arrived[i] = 0;

@@ -98,39 +98,10 @@ static uint32_t mean_length(const ps_length_counts *c, uint32_t u)
 }
 
 /*
- * Puts `n` sequences of a length into the fullest packs that have room, as
- * many into each as fit, and then into new ones; says how many are new.
- * `open` counts packs by the room that they have.
+ * How many packs best fit decreasing makes without a cap: sequences go into
+ * the fullest packs that have room, as many into each as fit, then into new
+ * ones.  `open` counts packs by the room that they have.
  */
-static uint64_t fit(uint64_t *open, uint32_t rooms, uint32_t length,
-                    uint64_t n)
-{
-    uint32_t each;
-
-    for (uint32_t room = length; room < rooms && n > 0; room++) {
-        uint64_t full;
-
-        if (open[room] == 0)
-            continue;
-        each = room / length;
-        full = n / each < open[room] ? n / each : open[room];
-        open[room] -= full;
-        open[room - each * length] += full;
-        n -= full * each;
-        if (n > 0 && open[room] > 0) {
-            open[room]--;
-            open[room - (uint32_t)n * length]++;
-            return 0;
-        }
-    }
-    each = rooms / length;
-    open[rooms - each * length] += n / each;
-    if (n % each > 0)
-        open[rooms - (uint32_t)(n % each) * length]++;
-    return n / each + (n % each > 0);
-}
-
-/* How many packs best fit decreasing makes without a cap. */
 static ps_result best_fit(const ps_length_counts *c, uint64_t *packs,
                           ps_error *err)
 {
@@ -142,13 +113,36 @@ static ps_result best_fit(const ps_length_counts *c, uint64_t *packs,
     if (open == NULL)
         return ps_fail_memory(err);
     for (uint32_t u = c->units; u-- > 0;) {
+        uint64_t n = c->count[u];
         uint32_t length;
+        uint32_t each;
 
-        if (c->count[u] == 0)
+        if (n == 0)
             continue;
         length = (mean_length(c, u) - 1) / unit + 1;
-        *packs += fit(open, rooms, length < rooms ? length : rooms,
-                      c->count[u]);
+        length = length < rooms ? length : rooms;
+        for (uint32_t room = length; room < rooms && n > 0; room++) {
+            uint64_t full;
+
+            if (open[room] == 0)
+                continue;
+            each = room / length;
+            full = n / each < open[room] ? n / each : open[room];
+            open[room] -= full;
+            open[room - each * length] += full;
+            n -= full * each;
+            if (n > 0 && open[room] > 0) {
+                open[room]--;
+                open[room - (uint32_t)n * length]++;
+                n = 0;
+            }
+        }
+
+        each = rooms / length;
+        open[rooms - each * length] += n / each;
+        if (n % each > 0)
+            open[rooms - (uint32_t)(n % each) * length]++;
+        *packs += n / each + (n % each > 0);
     }
     free(open);
     return PS_OK;

@@ -220,17 +220,6 @@ static double window_variation(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
-/* Drops what was expected if the first window is quite unlike it. */
-static void check_expected(ps_dual_prices *p)
-{
-    if (p->total <= p->recent_total || p->recent_total <= 0 ||
-        window_variation(p) <= MISFIT)
-        return;
-    memcpy(p->count, p->recent,
-           ((size_t)p->units.count + 1) * sizeof *p->count);
-    p->total = p->recent_total;
-}
-
 /* The window, and the sequences that are expected. */
 static void set_demand(ps_dual_prices *p)
 {
@@ -268,15 +257,21 @@ static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 }
 
 /*
- * The fewest packs of two sequences at most: each of the longest, in turn,
- * takes the shortest if that fits.  Overwrites the demand.
+ * Whether packs of two are as good as any.  The fewest of them come about
+ * where each of the longest sequences, in turn, takes the shortest if that
+ * fits.  Overwrites the demand.
  */
-static double count_pairs(ps_dual_prices *p)
+static void find_pairs(ps_dual_prices *p)
 {
+    double full = ps_price_value(&p->cuts, p->count,
+                                 ps_price_cut(&p->cuts, 0));
+    double bound = ps_price_cuts_value(&p->cuts, p->count);
+    double chance = bound > full ? CHANCE : CHANCE_LINEAR;
     double *left = p->demand;
     uint32_t i = 1;
     uint32_t j = p->units.count;
     double packs = 0;
+    double off;
 
     memcpy(left, p->count, ((size_t)p->units.count + 1) * sizeof *left);
     while (i <= j)
@@ -296,18 +291,7 @@ static double count_pairs(ps_dual_prices *p)
             left[i] -= n;
             left[j] -= n;
         }
-    return packs;
-}
-
-static void find_pairs(ps_dual_prices *p)
-{
-    double packs = count_pairs(p);
-    double full = ps_price_value(&p->cuts, p->count,
-                                 ps_price_cut(&p->cuts, 0));
-    double bound = ps_price_cuts_value(&p->cuts, p->count);
-    double off = packs - full;
-    double chance = bound > full ? CHANCE : CHANCE_LINEAR;
-
+    off = packs - full;
     p->pairs = p->depth == 2 || packs <= (1 + PAIRS_AS_GOOD) * bound ||
                (p->total >= CHANCE_COUNT &&
                 off * off <= chance * chance * p->total);
@@ -324,24 +308,24 @@ static void find_mean(ps_dual_prices *p)
                   : 0;
 }
 
-static double work_left(const ps_dual_prices *p)
-{
-    return FIRST_WORK + WORK_PER_RECORD * (double)p->arrivals - p->work;
-}
-
 ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 {
     uint64_t max = (uint64_t)MAX_WINDOWS * p->window_size;
-    double work = work_left(p);
+    double allowed = FIRST_WORK + WORK_PER_RECORD * (double)p->arrivals;
     double lacking;
     uint64_t more;
     ps_result r = PS_OK;
 
-    if (!p->known)
-        check_expected(p);
+    /* What was expected is dropped if the first window is quite unlike it. */
+    if (!p->known && p->total > p->recent_total && p->recent_total > 0 &&
+        window_variation(p) > MISFIT) {
+        memcpy(p->count, p->recent,
+               ((size_t)p->units.count + 1) * sizeof *p->count);
+        p->total = p->recent_total;
+    }
     if (p->total > 0) {
         set_demand(p);
-        r = learn_cut(p, work < MAX_WORK ? work : MAX_WORK, err);
+        r = learn_cut(p, fmin(allowed - p->work, MAX_WORK), err);
     }
     find_pairs(p);
 
@@ -355,7 +339,7 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
         p->interval = p->window_size;
     p->interval = p->interval < max ? p->interval : max;
     more = p->interval;
-    lacking = MIN_WORK - work_left(p);
+    lacking = MIN_WORK - (allowed - p->work);
     if (lacking > WORK_PER_RECORD * (double)more)
         more = (uint64_t)(lacking / WORK_PER_RECORD) + 1;
     p->next = p->arrivals + more;

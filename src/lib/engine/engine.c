@@ -278,83 +278,38 @@ ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
  * since nothing depends on their numbers.
  */
 
-static void save_sequence(const ps_engine *e, ps_saver *saver, uint32_t slot)
-{
-    ps_save_u64(saver, e->window.slots[slot].time);
-    ps_save_u32(saver, e->window.slots[slot].length);
-}
-
 uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
 {
     const ps_shuffle *s = e->shuffle;
+    const ps_window_slot *at = e->window.slots;
+    uint32_t packs = s == NULL ? 0 : s->n_packs;
     uint32_t n = 0;
 
     ps_save_u64(saver, e->now);
     ps_save_u64(saver, e->delay);
     if (s != NULL) {
         ps_save_u64(saver, s->random);
-        ps_save_u32(saver, s->n_packs);
+        ps_save_u32(saver, packs);
     }
-    for (uint32_t i = 0; s != NULL && i < s->n_packs; i++) {
-        uint32_t of_pack = ps_shuffle_slots(s, i, slots + n);
+    for (uint32_t i = 0; i <= packs; i++) {
+        uint32_t end = n;
 
-        ps_save_u32(saver, of_pack);
-        for (uint32_t k = 0; k < of_pack; k++)
-            save_sequence(e, saver, slots[n++]);
-    }
-    ps_save_u32(saver, e->window.count);
-    for (uint32_t slot = e->window.oldest; slot != PS_NO_SLOT;
-         slot = e->window.slots[slot].younger) {
-        save_sequence(e, saver, slot);
-        slots[n++] = slot;
+        if (i < packs) {
+            end += ps_shuffle_slots(s, i, slots + n);
+        } else {
+            for (uint32_t slot = e->window.oldest; slot != PS_NO_SLOT;
+                 slot = at[slot].younger)
+                slots[end++] = slot;
+        }
+        ps_save_u32(saver, end - n);
+        for (; n < end; n++) {
+            ps_save_u64(saver, at[slots[n]].time);
+            ps_save_u32(saver, at[slots[n]].length);
+        }
     }
     if (e->calls->save != NULL)
         e->calls->save(e->policy, saver);
     return n;
-}
-
-static ps_result fail_load(ps_error *err)
-{
-    return ps_fail(err, PS_ERR_CORRUPT, "the window in it makes no sense");
-}
-
-/* One sequence, which is then the youngest of the window. */
-static uint32_t load_sequence(ps_engine *e, ps_restorer *restorer,
-                              uint32_t capacity)
-{
-    uint64_t time = ps_load_u64(restorer);
-    uint32_t length = ps_load_within(restorer, 1, capacity);
-
-    if (time > e->now)
-        restorer->failed = true;
-    return ps_window_admit(&e->window, length, time);
-}
-
-/*
- * A pack that waits.  The window is empty, so what is admitted to it can be
- * taken out again at once.
- */
-static ps_result load_pack(ps_engine *e, ps_restorer *restorer,
-                           const ps_engine_options *o, uint32_t *slots,
-                           uint32_t *n, ps_error *err)
-{
-    uint32_t room = o->capacity;
-
-    *n = ps_load_count(restorer, o->depth, SEQUENCE_BYTES);
-    if (*n == 0 || ps_shuffle_is_full(e->shuffle))
-        return fail_load(err);
-    for (uint32_t k = 0; k < *n; k++) {
-        uint32_t length;
-
-        slots[k] = load_sequence(e, restorer, o->capacity);
-        length = e->window.slots[slots[k]].length;
-        (void)ps_window_take(&e->window, length);
-        if (restorer->failed || length > room)
-            return fail_load(err);
-        room -= length;
-    }
-    put_shuffled(e, slots, *n);
-    return PS_OK;
 }
 
 ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
@@ -362,44 +317,51 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
                          uint32_t *n, ps_error *err)
 {
     const ps_window_slot *at = e->window.slots;
+    ps_shuffle *s = e->shuffle;
     uint32_t packs = 0;
-    uint32_t more = 0;
     ps_result r = PS_OK;
 
     e->now = ps_load_u64(restorer);
     e->delay = ps_load_u64(restorer);
     e->idle_until = 0;
     *n = 0;
-    if (e->shuffle != NULL) {
-        e->shuffle->random = ps_load_u64(restorer);
+    if (s != NULL) {
+        s->random = ps_load_u64(restorer);
         packs = ps_load_count(restorer, o->window, 4 + SEQUENCE_BYTES);
     }
-    for (uint32_t i = 0; i < packs && r == PS_OK; i++) {
-        r = load_pack(e, restorer, o, slots + *n, &more, err);
-        *n += more;
-    }
-    if (r != PS_OK)
-        return r;
+    for (uint32_t i = 0; i <= packs && !restorer->failed; i++) {
+        const bool waits = i < packs; /* a pack that waits, or the window */
+        uint32_t room = o->capacity;
+        uint32_t count = ps_load_count(
+            restorer, waits ? o->depth : o->window, SEQUENCE_BYTES);
 
-    /* Of the window, each sequence came after the one before it. */
-    slots += *n;
-    more = ps_load_count(restorer, o->window, SEQUENCE_BYTES);
-    *n += more;
-    for (uint32_t i = 0; i < more; i++) {
-        slots[i] = load_sequence(e, restorer, o->capacity);
-        if (restorer->failed ||
-            (i > 0 && at[slots[i]].time <= at[slots[i - 1]].time))
-            return fail_load(err);
-    }
-    if (restorer->failed)
-        return fail_load(err);
+        if (waits && (count == 0 || ps_shuffle_is_full(s)))
+            restorer->failed = true;
+        for (uint32_t k = 0; k < count && !restorer->failed; k++) {
+            uint64_t time = ps_load_u64(restorer);
+            uint32_t length = ps_load_within(restorer, 1, o->capacity);
 
-    if (e->calls->load != NULL)
+            /* Of the window, each came after the one before it. */
+            if (time > e->now || (waits && length > room) ||
+                (!waits && k > 0 && time <= at[slots[k - 1]].time))
+                restorer->failed = true;
+            slots[k] = ps_window_admit(&e->window, length, time);
+            /* The window is empty so far: the sequence leaves it again. */
+            if (waits)
+                (void)ps_window_take(&e->window, length);
+            room -= length;
+        }
+        if (waits && !restorer->failed)
+            put_shuffled(e, slots, count);
+        slots += count;
+        *n += count;
+    }
+
+    if (!restorer->failed && e->calls->load != NULL)
         r = e->calls->load(e->policy, restorer, err);
     if (r == PS_OK &&
         (restorer->failed || is_due(e, PS_EMIT_DUE) ||
-         (e->shuffle != NULL &&
-          (ps_shuffle_is_full(e->shuffle) || is_shuffled_due(e)))))
-        r = fail_load(err);
+         (s != NULL && (ps_shuffle_is_full(s) || is_shuffled_due(e)))))
+        r = ps_fail(err, PS_ERR_CORRUPT, "the window in it makes no sense");
     return r;
 }

@@ -58,52 +58,41 @@ static choice find_last(const ps_pack_builder *b, uint32_t room)
     return c;
 }
 
-/* The best two different lengths that sum to `room`, the shorter first. */
-static choice find_exact_pair(const ps_pack_builder *b, uint32_t room)
-{
-    const ps_score *score = b->score;
-    uint32_t n = (room - 1) / 2;
-    choice c = {.score = PS_SCORE_NONE};
-
-    if (n <= SHORT_RUN || n <= RUN_PER_SEQUENCE * b->window->count) {
-        ps_max_sum max =
-            b->search(score->score + 1,
-                      score->reversed + (score->capacity - room) + 1, n,
-                      PS_SCORE_NONE / 2);
-
-        if (max.sum >= PS_SCORE_NONE / 2)
-            c = (choice){max.sum, {max.index + 1, room - max.index - 1}};
-        return c;
-    }
-    for (uint32_t l = ps_window_longest(b->window, n); l > 0;
-         l = ps_window_longest(b->window, l - 1)) {
-        int32_t sum = score->score[l] + score->score[room - l];
-
-        if (sum > c.score)
-            c = (choice){sum, {l, room - l}};
-    }
-    return c;
-}
-
 /* The best one or two lengths that fill the room exactly. */
 static choice find_exact(const ps_pack_builder *b, uint32_t room,
                          uint32_t places)
 {
-    const int32_t *score = b->score->score;
+    const ps_window *w = b->window;
+    const ps_score *s = b->score;
+    const int32_t *score = s->score;
+    uint32_t n = (room - 1) / 2; /* lengths of which the half is longer */
     choice c = {score[room], {room, 0}};
 
     if (places < 2 || room < 2 ||
-        (uint64_t)room * b->window->count >
-            PAIR_MEANS * b->window->tokens)
+        (uint64_t)room * w->count > PAIR_MEANS * w->tokens)
         return c;
-    if (room > 2) {
-        choice pair = find_exact_pair(b, room);
 
-        if (pair.score > c.score)
-            c = pair;
+    /* Two different lengths, the shorter first. */
+    if (n <= SHORT_RUN || n <= RUN_PER_SEQUENCE * w->count) {
+        ps_max_sum max =
+            b->search(score + 1, s->reversed + (s->capacity - room) + 1, n,
+                      PS_SCORE_NONE / 2);
+
+        if (max.sum >= PS_SCORE_NONE / 2 && max.sum > c.score)
+            c = (choice){max.sum, {max.index + 1, room - max.index - 1}};
+    } else {
+        for (uint32_t l = ps_window_longest(w, n); l > 0;
+             l = ps_window_longest(w, l - 1)) {
+            int32_t sum = score[l] + score[room - l];
+
+            if (sum > c.score)
+                c = (choice){sum, {l, room - l}};
+        }
     }
+
+    /* Twice the same. */
     if (room % 2 == 0 && 2 * score[room / 2] > c.score &&
-        ps_score_left(b->score, room / 2) >= 2)
+        ps_score_left(s, room / 2) >= 2)
         c = (choice){2 * score[room / 2], {room / 2, room / 2}};
     return c;
 }

@@ -221,21 +221,20 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
 
 /* ---- Which pack leaves ---- */
 
-/* How far a pack is from the mean cost. */
-static uint64_t off_cost(const state *s, const ps_candidate *p)
-{
-    uint64_t mean = s->packs == 0 ? 0 : s->cost / s->packs;
-
-    return p->cost > mean ? p->cost - mean : mean - p->cost;
-}
-
-/* True if a pack is better; of good ones, with even_cost, by its cost. */
+/*
+ * True if a pack is better; of good ones, with even_cost, if its cost is
+ * nearer to the mean.
+ */
 static bool is_better(const state *s, const ps_candidate *p,
                       const ps_candidate *than, int64_t good)
 {
-    if (s->setup.even_cost && p->score >= good && than->score >= good)
-        return off_cost(s, p) < off_cost(s, than);
-    return p->score > than->score;
+    uint64_t mean;
+
+    if (!s->setup.even_cost || p->score < good || than->score < good)
+        return p->score > than->score;
+    mean = s->packs == 0 ? 0 : s->cost / s->packs;
+    return (p->cost > mean ? p->cost - mean : mean - p->cost) <
+           (than->cost > mean ? than->cost - mean : mean - than->cost);
 }
 
 /*
@@ -314,39 +313,31 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
-/* A full sequence, or the best pack; takes it out of the window. */
-static ps_result choose_due(state *s, uint64_t now, uint32_t *slots,
-                            uint32_t *n, ps_error *err)
-{
-    ps_candidate pack = {.n = 1, .lengths = s->lengths};
-
-    if (has_full(s)) {
-        pack.lengths[0] = s->setup.capacity;
-    } else {
-        ps_result r = refresh(s, now, err);
-
-        if (r != PS_OK)
-            return r;
-        choose_pack(s, now, &pack);
-    }
-    for (uint32_t i = 0; i < pack.n; i++) {
-        s->score.placed[pack.lengths[i]] = 0;
-        slots[i] = ps_window_take(s->setup.window, pack.lengths[i]);
-    }
-    *n = pack.n;
-    return PS_OK;
-}
-
+/* Of the pack that is due, or of the next one of the closing plan. */
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
-    ps_result r =
-        mode == PS_EMIT_DUE
-            ? choose_due(s, now, slots, n, err)
-            : ps_policy_plan_calls.choose(s->closing, now, mode, slots, n,
-                                          err);
+    ps_candidate pack = {.n = 1, .lengths = s->lengths};
+    ps_result r = PS_OK;
 
+    if (mode != PS_EMIT_DUE) {
+        r = ps_policy_plan_calls.choose(s->closing, now, mode, slots, n, err);
+    } else {
+        if (has_full(s)) {
+            pack.lengths[0] = s->setup.capacity;
+        } else {
+            r = refresh(s, now, err);
+            if (r != PS_OK)
+                return r;
+            choose_pack(s, now, &pack);
+        }
+        for (uint32_t i = 0; i < pack.n; i++) {
+            s->score.placed[pack.lengths[i]] = 0;
+            slots[i] = ps_window_take(s->setup.window, pack.lengths[i]);
+        }
+        *n = pack.n;
+    }
     for (uint32_t i = 0; r == PS_OK && i < *n; i++) {
         uint32_t length = s->setup.window->slots[slots[i]].length;
 

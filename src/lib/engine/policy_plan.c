@@ -225,60 +225,46 @@ static void save(const void *p, ps_saver *saver)
     }
 }
 
-static ps_result fail_load(ps_error *err)
-{
-    return ps_fail(err, PS_ERR_CORRUPT, "the plan in it makes no sense");
-}
-
-/*
- * One strategy, which must fit in a pack.  The strategies before it use
- * `used` of each length; the window must have that and this one's.
- */
-static ps_result load_strategy(state *s, ps_restorer *restorer, uint64_t *used,
-                               ps_error *err)
-{
-    const ps_window *w = s->setup.window;
-    uint64_t left = ps_load_u64(restorer);
-    uint32_t n = ps_load_count(restorer, s->setup.depth, 4);
-    uint32_t room = s->setup.capacity;
-    uint32_t *lengths;
-    ps_result r;
-
-    if (restorer->failed || n == 0 || left == 0 || left > w->count)
-        return fail_load(err);
-    r = ps_plan_reserve(s->plan, left, n, &lengths, err);
-    for (uint32_t k = 0; k < n && r == PS_OK; k++) {
-        lengths[k] = ps_load_within(restorer, 1, s->setup.capacity);
-        used[lengths[k]] += left;
-        if (restorer->failed || lengths[k] > room ||
-            (k > 0 && lengths[k] < lengths[k - 1]) ||
-            used[lengths[k]] > w->queues[lengths[k]].count)
-            return fail_load(err);
-        room -= lengths[k];
-    }
-    return r;
-}
-
 /* Strategies that are used up are left out; it makes no difference. */
 static ps_result load(void *p, ps_restorer *restorer, ps_error *err)
 {
     state *s = p;
-    uint64_t *used;
+    const ps_window *w = s->setup.window;
+    uint64_t *used = NULL; /* by length: how many the strategies have */
     uint32_t n;
-    ps_result r;
+    ps_result r = PS_OK;
 
     s->min_tokens = ps_load_u64(restorer);
-    n = ps_load_count(restorer, s->setup.window->count, 16);
-    if (restorer->failed)
-        return fail_load(err);
-    if (n == 0)
-        return PS_OK;
-    used = calloc((size_t)s->setup.capacity + 1, sizeof *used);
-    r = used == NULL ? ps_fail_memory(err) : ps_plan_open(&s->plan, err);
-    for (uint32_t i = 0; i < n && r == PS_OK; i++)
-        r = load_strategy(s, restorer, used, err);
+    n = ps_load_count(restorer, w->count, 16);
+    if (n > 0) {
+        used = calloc((size_t)s->setup.capacity + 1, sizeof *used);
+        r = used == NULL ? ps_fail_memory(err) : ps_plan_open(&s->plan, err);
+    }
+    for (uint32_t i = 0; i < n && r == PS_OK; i++) {
+        uint64_t left = ps_load_u64(restorer);
+        uint32_t count = ps_load_count(restorer, s->setup.depth, 4);
+        uint32_t room = s->setup.capacity;
+        uint32_t *lengths;
+
+        /* A restorer that has failed gives no count. */
+        if (count == 0 || left == 0 || left > w->count) {
+            restorer->failed = true;
+            break;
+        }
+        r = ps_plan_reserve(s->plan, left, count, &lengths, err);
+        for (uint32_t k = 0; k < count && r == PS_OK; k++) {
+            lengths[k] = ps_load_within(restorer, 1, s->setup.capacity);
+            used[lengths[k]] += left;
+            if (lengths[k] > room || (k > 0 && lengths[k] < lengths[k - 1]) ||
+                used[lengths[k]] > w->queues[lengths[k]].count)
+                restorer->failed = true;
+            room -= lengths[k];
+        }
+    }
     free(used);
-    return r == PS_OK ? count_left(s, err) : r;
+    if (r == PS_OK && restorer->failed)
+        r = ps_fail(err, PS_ERR_CORRUPT, "the plan in it makes no sense");
+    return r == PS_OK && n > 0 ? count_left(s, err) : r;
 }
 
 const ps_policy_calls ps_policy_plan_calls = {

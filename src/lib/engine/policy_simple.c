@@ -52,33 +52,28 @@ static bool is_ready(const void *state)
     }
 }
 
-/* The length of the oldest sequence; 0 if there is none. */
-static uint32_t oldest_length(const ps_window *w)
-{
-    return w->oldest == PS_NO_SLOT ? 0 : w->slots[w->oldest].length;
-}
-
 static ps_result choose(void *state, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     const ps_policy_setup *s = state;
+    ps_window *w = s->window;
     uint32_t room = s->capacity;
-    uint32_t length = oldest_length(s->window);
+    uint32_t length = w->slots[w->oldest].length;
 
     (void)now;
     (void)mode;
     (void)err;
     *n = 0;
     while (length > 0) {
-        slots[(*n)++] = ps_window_take(s->window, length);
+        slots[(*n)++] = ps_window_take(w, length);
         room -= length;
         if (*n == s->depth || s->policy == PS_POLICY_NONE)
             break;
         if (s->policy == PS_POLICY_BESTFIT) {
-            length = ps_window_longest(s->window, room);
+            length = ps_window_longest(w, room);
         } else {
             /* With concat the pieces are cut to fit. */
-            length = oldest_length(s->window);
+            length = w->oldest == PS_NO_SLOT ? 0 : w->slots[w->oldest].length;
             length = length <= room ? length : 0;
         }
     }

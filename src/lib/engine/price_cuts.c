@@ -140,28 +140,6 @@ static double lower_unseen(const ps_price_cuts *c, const double *solved,
            (c->depth - 1 > MAX_ROWS ? 1 : c->depth - 1);
 }
 
-/* Spreads the prices of `n` lengths; between them they rise evenly. */
-static void spread(const ps_price_cuts *c, const double *solved, uint32_t n,
-                   double *price)
-{
-    double before = 0;
-    uint32_t from = 0;
-    uint32_t u = 0;
-
-    for (uint32_t i = 0; i <= n; i++) {
-        uint32_t to = i < n ? c->length[i] : c->units;
-        double after = i < n ? solved[i] : 1;
-
-        for (; u <= to; u++) {
-            double part = to > from ? (double)(u - from) / (to - from) : 1;
-
-            price[u] = before + part * (after - before);
-        }
-        before = after;
-        from = to;
-    }
-}
-
 ps_result ps_price_cuts_solve(ps_price_cuts *c, const double *demand,
                               double gap, double *work, ps_error *err)
 {
@@ -172,10 +150,14 @@ ps_result ps_price_cuts_solve(ps_price_cuts *c, const double *demand,
     const ps_lp_limits limits = {.work = *work,
                                  .gap = gap,
                                  .max_units = c->units};
+    double before = 0;
+    uint32_t from = 0;
+    uint32_t u;
+    const double *solved;
     ps_lp *lp;
     ps_result r;
 
-    for (uint32_t u = 1; u <= c->units; u++)
+    for (u = 1; u <= c->units; u++)
         if (demand[u] > 0) {
             c->length[instance.n] = u;
             c->count[instance.n++] = demand[u];
@@ -183,9 +165,24 @@ ps_result ps_price_cuts_solve(ps_price_cuts *c, const double *demand,
     r = ps_lp_open(&lp, &instance, &limits, err);
     if (r != PS_OK)
         return r;
-    spread(c, ps_lp_prices(lp), instance.n, c->new_row);
+
+    /* Between the lengths of the demand prices rise evenly. */
+    solved = ps_lp_prices(lp);
+    u = 0;
+    for (uint32_t i = 0; i <= instance.n; i++) {
+        uint32_t to = i < instance.n ? c->length[i] : c->units;
+        double after = i < instance.n ? solved[i] : 1;
+
+        for (; u <= to; u++) {
+            double part = to > from ? (double)(u - from) / (to - from) : 1;
+
+            c->new_row[u] = before + part * (after - before);
+        }
+        before = after;
+        from = to;
+    }
     *work = ps_lp_work(lp) +
-            lower_unseen(c, ps_lp_prices(lp), instance.n, c->new_row);
+            lower_unseen(c, solved, instance.n, c->new_row);
     ps_lp_free(lp);
     return PS_OK;
 }

@@ -40,12 +40,6 @@ static int32_t *open_table(uint32_t last, ps_mem *mem)
     return table + PS_SEARCH_GROUP;
 }
 
-static void free_table(int32_t *table)
-{
-    if (table != NULL)
-        free(table - PS_SEARCH_GROUP);
-}
-
 static void set_units(ps_score *s, bool fine)
 {
     s->fine_units = fine;
@@ -76,9 +70,11 @@ void ps_score_init(ps_score *s, const ps_window *window,
 
 void ps_score_destroy(ps_score *s)
 {
-    free_table(s->by_unit);
-    free_table(s->score);
-    free_table(s->reversed);
+    int32_t *const tables[] = {s->score, s->reversed, s->by_unit};
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (tables[i] != NULL)
+            free(tables[i] - PS_SEARCH_GROUP);
     free(s->placed);
     ps_balance_destroy(&s->balance);
 }
