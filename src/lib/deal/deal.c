@@ -67,25 +67,8 @@ void ps_deal_free(ps_deal *d)
 /* The bound is tried for k below this. */
 #define BOUND_ITEMS 16
 
-/*
- * Some rank has k + 1 of the k * ranks + 1 costliest items.  It has at least
- * the cheapest k + 1 of these, and besides the cheapest of all.
- */
-static uint64_t bound_of(const ps_deal *d, uint64_t total)
-{
-    uint64_t bound = total / d->ranks + (total % d->ranks != 0);
-
-    for (uint32_t k = 0; k < d->per_rank && k < BOUND_ITEMS; k++) {
-        uint64_t sum = 0;
-
-        for (uint32_t i = 0; i <= k; i++)
-            sum += d->items[k * d->ranks - i].cost;
-        for (uint32_t i = k + 1; i < d->per_rank; i++)
-            sum += d->items[d->n + k - i].cost;
-        bound = ps_mem_max(bound, sum);
-    }
-    return bound;
-}
+/* A greatest sum that is no farther above it, as a part, is good enough. */
+#define ENOUGH_PART 1024
 
 /* Takes the costs: sorts the items and works out the bound.  PS_ERR_LIMIT. */
 static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
@@ -100,21 +83,23 @@ static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
         d->items[i] = (ps_deal_item){costs[i], i};
     }
     ps_deal_sort(d->items, d->spare, d->n);
-    d->bound = bound_of(d, total);
+
+    /*
+     * Some rank has k + 1 of the k * ranks + 1 costliest items.  It has at
+     * least the cheapest k + 1 of these, and besides the cheapest of all.
+     */
+    d->bound = total / d->ranks + (total % d->ranks != 0);
+    for (uint32_t k = 0; k < d->per_rank && k < BOUND_ITEMS; k++) {
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i <= k; i++)
+            sum += d->items[k * d->ranks - i].cost;
+        for (uint32_t i = k + 1; i < d->per_rank; i++)
+            sum += d->items[d->n + k - i].cost;
+        d->bound = ps_mem_max(d->bound, sum);
+    }
+    d->enough = d->bound + d->bound / ENOUGH_PART;
     return PS_OK;
-}
-
-/* Makes the sets by differencing, or in the other way if that is better. */
-static void make_sets(ps_deal *d)
-{
-    uint64_t max = ps_deal_difference(d);
-    uint32_t *links = d->links;
-
-    if (max <= ps_deal_enough(d) || ps_deal_longest_first(d) >= max)
-        return;
-    memcpy(d->sets, d->spare_sets, d->ranks * sizeof *d->sets);
-    d->links = d->spare_links;
-    d->spare_links = links;
 }
 
 /* Puts the items in the order of their sets, each set sorted. */
@@ -138,14 +123,35 @@ static void lay_out(ps_deal *d)
                      d->per_rank);
 }
 
-/*
- * Numbers the sets in the order of the first item that each has.  That has
- * nothing to do with cost, so no rank gets the fullest set every time.
- */
-static void number_ranks(ps_deal *d, uint32_t *ranks)
+ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
+                       ps_error *err)
 {
     uint32_t next = 0;
+    uint64_t max;
+    ps_result r = take_costs(d, costs, err);
 
+    if (r != PS_OK)
+        return r;
+
+    /* Sets by differencing, or in the other way if that is better. */
+    max = ps_deal_difference(d);
+    if (max > d->enough && ps_deal_longest_first(d) < max) {
+        uint32_t *links = d->links;
+
+        memcpy(d->sets, d->spare_sets, d->ranks * sizeof *d->sets);
+        d->links = d->spare_links;
+        d->spare_links = links;
+    }
+    lay_out(d);
+    ps_deal_exchange(d);
+    d->max = 0;
+    for (uint32_t i = 0; i < d->ranks; i++)
+        d->max = ps_mem_max(d->max, d->sets[i].sum);
+
+    /*
+     * Sets are numbered in the order of the first item that each has.  That
+     * has nothing to do with cost, so no rank gets the fullest set every time.
+     */
     for (uint32_t i = 0; i < d->n; i++)
         ranks[d->items[i].index] = i / d->per_rank;
     for (uint32_t i = 0; i < d->ranks; i++)
@@ -157,22 +163,6 @@ static void number_ranks(ps_deal *d, uint32_t *ranks)
             *rank = next++;
         ranks[i] = *rank;
     }
-}
-
-ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
-                       ps_error *err)
-{
-    ps_result r = take_costs(d, costs, err);
-
-    if (r != PS_OK)
-        return r;
-    make_sets(d);
-    lay_out(d);
-    ps_deal_exchange(d);
-    d->max = 0;
-    for (uint32_t i = 0; i < d->ranks; i++)
-        d->max = ps_mem_max(d->max, d->sets[i].sum);
-    number_ranks(d, ranks);
     return PS_OK;
 }
 

@@ -61,6 +61,7 @@ struct ps_deal {
     uint32_t n; /* ranks * per_rank */
     uint64_t max;
     uint64_t bound;
+    uint64_t enough; /* the greatest sum that is good enough */
     ps_deal_item *items; /* sorted; at last set by set, `per_rank` of each */
     ps_deal_item *spare; /* to sort with */
     ps_deal_set *sets;   /* blocks of `ranks` each; at last only the first */
@@ -80,12 +81,6 @@ static inline void ps_deal_link(uint32_t *links, uint32_t a, uint32_t b)
 
     links[a] = links[b];
     links[b] = next;
-}
-
-/* The greatest sum that is good enough: a thousandth above the bound. */
-static inline uint64_t ps_deal_enough(const ps_deal *deal)
-{
-    return deal->bound + deal->bound / 1024;
 }
 
 /*

@@ -46,20 +46,10 @@ static void sift_down(ps_deal *d, uint32_t at, uint32_t n)
     d->blocks[at] = block;
 }
 
-/* Sorts the sets of a block by their sums. */
-static void sort_sets(ps_deal *d, ps_deal_set *sets)
-{
-    ps_deal_item *items = d->sums;
-
-    for (uint32_t i = 0; i < d->ranks; i++)
-        items[i] = (ps_deal_item){sets[i].sum, i};
-    ps_deal_sort(items, d->spare, d->ranks);
-    memcpy(d->spare_sets, sets, d->ranks * sizeof *sets);
-    for (uint32_t i = 0; i < d->ranks; i++)
-        sets[i] = d->spare_sets[items[i].index];
-}
-
-/* Joins block `b` to `a`: its least set to the greatest there, and so on. */
+/*
+ * Joins block `b` to `a`: its least set to the greatest there, and so on.  Then
+ * sorts the sets by their sums.
+ */
 static void join(ps_deal *d, uint32_t a, uint32_t b)
 {
     ps_deal_set *x = block_at(d, a);
@@ -70,8 +60,12 @@ static void join(ps_deal *d, uint32_t a, uint32_t b)
         x[i].sum += y->sum;
         x[i].n += y->n;
         ps_deal_link(d->links, x[i].item, y->item);
+        d->sums[i] = (ps_deal_item){x[i].sum, i};
     }
-    sort_sets(d, x);
+    ps_deal_sort(d->sums, d->spare, d->ranks);
+    memcpy(d->spare_sets, x, d->ranks * sizeof *x);
+    for (uint32_t i = 0; i < d->ranks; i++)
+        x[i] = d->spare_sets[d->sums[i].index];
 }
 
 uint64_t ps_deal_difference(ps_deal *d)

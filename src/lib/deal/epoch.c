@@ -19,21 +19,6 @@
 #define HALF_MIN 3
 #define HALF_MAX 32
 
-static uint64_t permute(uint64_t number, unsigned half, uint64_t key)
-{
-    uint64_t left = number >> half;
-    uint64_t right = number & ((UINT64_C(1) << half) - 1);
-
-    for (int i = 0; i < ROUNDS; i++) {
-        uint64_t state = ps_random(&key) ^ right;
-        const uint64_t sum = left ^ ps_random(&state) >> (64 - half);
-
-        left = right;
-        right = sum;
-    }
-    return left << half | right;
-}
-
 uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t place)
 {
     const uint64_t key = ps_random(&seed) ^ epoch;
@@ -43,8 +28,19 @@ uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t place)
         return place;
     while (half < HALF_MAX && n > UINT64_C(1) << 2 * half)
         half++;
-    do
-        place = permute(place, half, key);
-    while (place >= n);
+    do {
+        uint64_t round_keys = key; /* the state that makes them */
+        uint64_t left = place >> half;
+        uint64_t right = place & ((UINT64_C(1) << half) - 1);
+
+        for (int i = 0; i < ROUNDS; i++) {
+            uint64_t state = ps_random(&round_keys) ^ right;
+            const uint64_t sum = left ^ ps_random(&state) >> (64 - half);
+
+            left = right;
+            right = sum;
+        }
+        place = left << half | right;
+    } while (place >= n);
     return place;
 }

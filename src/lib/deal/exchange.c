@@ -14,7 +14,7 @@
 /* How many items and pairs may be looked at, for each item of the deal. */
 #define WORK 512
 
-/* What a set can give away: its items, or all pairs of them; sorted. */
+/* What a set can give away, sorted. */
 typedef struct choices {
     const ps_deal_item *list;
     uint32_t n;
@@ -34,28 +34,20 @@ typedef struct swap {
     uint32_t to;    /* the same of the other set */
 } swap;
 
-static ps_deal_item *items_of(const ps_deal *d, uint32_t set)
+/* The items of a set; or, if there is room for them, all pairs of these. */
+static choices choices_of(const ps_deal *d, uint32_t set, ps_deal_item *pairs)
 {
-    return d->items + (size_t)set * d->per_rank;
-}
-
-/* All pairs of items of a set, sorted by what they cost. */
-static choices pairs_of(const ps_deal *d, uint32_t set, ps_deal_item *to)
-{
-    const ps_deal_item *items = items_of(d, set);
+    const ps_deal_item *items = d->items + (size_t)set * d->per_rank;
     uint32_t n = 0;
 
+    if (pairs == NULL)
+        return (choices){items, d->per_rank};
     for (uint32_t i = 1; i < d->per_rank; i++)
         for (uint32_t k = 0; k < i; k++)
-            to[n++] = (ps_deal_item){items[i].cost + items[k].cost,
-                                     PAIR(i, k)};
-    ps_deal_insertion_sort(to, n);
-    return (choices){to, n};
-}
-
-static choices singles_of(const ps_deal *d, uint32_t set)
-{
-    return (choices){items_of(d, set), d->per_rank};
+            pairs[n++] = (ps_deal_item){items[i].cost + items[k].cost,
+                                        PAIR(i, k)};
+    ps_deal_insertion_sort(pairs, n);
+    return (choices){pairs, n};
 }
 
 /*
@@ -101,23 +93,22 @@ static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end,
                          uint64_t enough, swap *best)
 {
     const uint32_t full = d->order[d->ranks - 1];
+    const int passes = d->per_rank > PS_DEAL_PAIRED ? 1 : 2;
     uint64_t work = 0;
-    choices a = singles_of(d, full);
 
-    for (uint32_t i = first; i < end && best->max > enough; i++) {
-        choices b = singles_of(d, d->order[i]);
+    /* Single items first, then pairs, which also have to be made. */
+    for (int pass = 0; pass < passes && first < end && best->max > enough;
+         pass++) {
+        const bool pairs = pass == 1;
+        const choices a = choices_of(d, full, pairs ? d->pairs[0] : NULL);
 
-        find_swap(d, i, false, a, b, best);
-        work += a.n + b.n;
-    }
-    if (best->max <= enough || first == end || d->per_rank > PS_DEAL_PAIRED)
-        return work;
-    a = pairs_of(d, full, d->pairs[0]);
-    for (uint32_t i = first; i < end && best->max > enough; i++) {
-        choices b = pairs_of(d, d->order[i], d->pairs[1]);
+        for (uint32_t i = first; i < end && best->max > enough; i++) {
+            const choices b =
+                choices_of(d, d->order[i], pairs ? d->pairs[1] : NULL);
 
-        find_swap(d, i, true, a, b, best);
-        work += 4 * (uint64_t)a.n;
+            find_swap(d, i, pairs, a, b, best);
+            work += (pairs ? 4 : 2) * (uint64_t)a.n;
+        }
     }
     return work;
 }
@@ -149,8 +140,8 @@ static void apply_swap(ps_deal *d, const swap *s)
     uint32_t full = d->order[last];
     uint32_t other = d->order[s->other];
     uint64_t both = d->sets[full].sum + d->sets[other].sum;
-    ps_deal_item *a = items_of(d, full);
-    ps_deal_item *b = items_of(d, other);
+    ps_deal_item *a = d->items + (size_t)full * d->per_rank;
+    ps_deal_item *b = d->items + (size_t)other * d->per_rank;
     uint64_t sum = 0;
 
     if (s->pairs) {
@@ -178,7 +169,6 @@ static void apply_swap(ps_deal *d, const swap *s)
  */
 void ps_deal_exchange(ps_deal *d)
 {
-    const uint64_t goal = ps_deal_enough(d);
     const uint32_t last = d->ranks - 1;
     const uint32_t few = last < EMPTIEST ? last : EMPTIEST;
     ps_deal_item *sums = d->sums;
@@ -192,10 +182,10 @@ void ps_deal_exchange(ps_deal *d)
     while (work < (uint64_t)WORK * d->n) {
         uint64_t max = d->sets[d->order[last]].sum;
         uint64_t more = max - d->sets[d->order[0]].sum;
-        uint64_t enough = ps_mem_max(goal, max - more / 8);
+        uint64_t enough = ps_mem_max(d->enough, max - more / 8);
         swap best = {.max = max};
 
-        if (max <= goal)
+        if (max <= d->enough)
             break;
         work += try_sets(d, 0, few, enough, &best);
         if (best.max == max)

@@ -13,39 +13,21 @@ static bool is_before(const ps_deal_set *sets, uint32_t a, uint32_t b)
     return sets[a].sum != sets[b].sum ? sets[a].sum < sets[b].sum : a < b;
 }
 
-/* Puts `set` at the top of a heap of `n`, and lets it sink to its place. */
-static void sift_down(ps_deal *d, uint32_t set, uint32_t n)
-{
-    uint32_t *heap = d->order;
-    uint32_t at = 0;
-
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-
-        if (child >= n)
-            break;
-        if (child + 1 < n &&
-            is_before(d->spare_sets, heap[child + 1], heap[child]))
-            child++;
-        if (!is_before(d->spare_sets, heap[child], set))
-            break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = set;
-}
-
 uint64_t ps_deal_longest_first(ps_deal *d)
 {
-    uint32_t n = d->ranks; /* in the heap: sets that are not full */
+    ps_deal_set *sets = d->spare_sets;
+    uint32_t *heap = d->order; /* of the sets that are not full */
+    uint32_t n = d->ranks;
     uint64_t max = 0;
 
     for (uint32_t i = 0; i < d->ranks; i++) {
-        d->spare_sets[i] = (ps_deal_set){0};
-        d->order[i] = i;
+        sets[i] = (ps_deal_set){0};
+        heap[i] = i;
     }
     for (uint32_t i = 0; i < d->n; i++) {
-        ps_deal_set *set = &d->spare_sets[d->order[0]];
+        ps_deal_set *set = &sets[heap[0]];
+        uint32_t sinking = heap[0];
+        uint32_t at = 0;
 
         d->spare_links[i] = i;
         if (set->n > 0)
@@ -54,10 +36,19 @@ uint64_t ps_deal_longest_first(ps_deal *d)
         set->sum += d->items[i].cost;
         if (set->sum > max)
             max = set->sum;
+
+        /* It sinks to its place, or the last one in that of a full set. */
         if (++set->n == d->per_rank)
-            n--;
-        if (n > 0)
-            sift_down(d, d->order[set->n == d->per_rank ? n : 0], n);
+            sinking = heap[--n];
+        for (uint32_t child = 1; child < n; child = 2 * at + 1) {
+            if (child + 1 < n && is_before(sets, heap[child + 1], heap[child]))
+                child++;
+            if (!is_before(sets, heap[child], sinking))
+                break;
+            heap[at] = heap[child];
+            at = child;
+        }
+        heap[at] = sinking;
     }
     return max;
 }

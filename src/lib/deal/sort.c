@@ -29,12 +29,17 @@ void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n)
  * keeps the order of equal bytes.  Bytes that are equal in all costs need no
  * pass.
  */
-static void radix_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
+void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
 {
-    uint32_t counts[8][256] = {{0}};
+    uint32_t counts[8][256];
     ps_deal_item *from = items;
     ps_deal_item *to = spare;
 
+    if (n < FEW) {
+        ps_deal_insertion_sort(items, n);
+        return;
+    }
+    memset(counts, 0, sizeof counts);
     for (uint32_t i = 0; i < n; i++)
         for (unsigned byte = 0; byte < 8; byte++)
             counts[byte][items[i].cost >> 8 * byte & 255]++;
@@ -58,12 +63,4 @@ static void radix_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
     }
     if (from != items)
         memcpy(items, from, n * sizeof *items);
-}
-
-void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
-{
-    if (n < FEW)
-        ps_deal_insertion_sort(items, n);
-    else
-        radix_sort(items, spare, n);
 }
