@@ -60,29 +60,25 @@ ps_result ps_loader_keep(ps_loader *l, uint64_t i, const ps_pack *pack,
     return ps_pack_cost(&l->options.cost, pack, &l->round.costs[i], err);
 }
 
-/*
- * The last packs are too few for a round: places that stay empty are dealt as
- * packs without cost, in a round that is no larger than it must be.
- */
-static ps_result shorten(ps_loader *l, uint64_t n, uint32_t per_rank,
-                         ps_error *err)
-{
-    const uint64_t places = (uint64_t)per_rank * l->options.ranks;
-
-    ps_deal_free(l->round.deal);
-    memset(l->round.costs + n, 0,
-           (size_t)(places - n) * sizeof *l->round.costs);
-    return ps_deal_open(&l->round.deal, l->options.ranks, per_rank, err);
-}
-
 ps_result ps_loader_deal(ps_loader *l, uint64_t n, ps_error *err)
 {
+    ps_loader_round *round = &l->round;
     const uint32_t ranks = l->options.ranks;
-    const uint32_t per_rank = (uint32_t)((n + ranks - 1) / ranks);
     ps_result r = PS_OK;
 
-    if (n < (uint64_t)l->options.packs * ranks)
-        r = shorten(l, n, per_rank, err);
-    return r == PS_OK ? ps_deal_make(l->round.deal, l->round.costs,
-                                     l->round.ranks, err) : r;
+    /*
+     * The last packs are too few for a round: places that stay empty are dealt
+     * as packs without cost, in a round that is no larger than it must be.
+     */
+    if (n < (uint64_t)l->options.packs * ranks) {
+        const uint32_t per_rank = (uint32_t)((n + ranks - 1) / ranks);
+        const uint64_t empty = (uint64_t)per_rank * ranks - n;
+
+        ps_deal_free(round->deal);
+        memset(round->costs + n, 0, (size_t)empty * sizeof *round->costs);
+        r = ps_deal_open(&round->deal, ranks, per_rank, err);
+    }
+    return r == PS_OK
+               ? ps_deal_make(round->deal, round->costs, round->ranks, err)
+               : r;
 }

@@ -32,40 +32,6 @@ static unsigned char *record_at(const ps_loader *l, const ps_slot *slot,
     return slot->memory + (size_t)p * l->info.record_bytes;
 }
 
-/* Adds the boundaries of pack `p`, but for the one where the next begins. */
-static void merge_pack(const ps_loader *l, ps_slot *slot, uint32_t p,
-                       int32_t *cu, uint32_t *n_seqs, int32_t *lengths)
-{
-    ps_batch *b = &slot->batch;
-    ps_spans *spans = &b->spans;
-    const unsigned char *record = record_at(l, slot, p);
-    const bool is_static = spans->view == PS_VIEW_STATIC;
-    const uint32_t n_seq = p < b->n_packs ? slot->heads[p].n_seq : 0;
-    const uint32_t n_tok = p < b->n_packs ? slot->heads[p].n_tok : 0;
-    const uint32_t n = ps_view_spans(spans->view, n_seq, l->info.depth);
-    const uint32_t places = is_static ? l->info.depth : n_seq;
-    const size_t place = is_static ? (size_t)p * places : spans->n_seq;
-
-    for (uint32_t i = 0; i < n; i++)
-        cu[spans->n_spans + i] =
-            (int32_t)(spans->n_rows + ps_record_cu(&l->info, record, i));
-    for (uint32_t i = 0; i < n_seq; i++) {
-        const uint64_t rows = ps_record_length(&l->info, record, i);
-
-        b->sum_len_sq += rows * rows;
-    }
-    for (uint32_t i = 0; lengths != NULL && i < places; i++)
-        lengths[place + i] =
-            i < n_seq ? (int32_t)ps_record_length(&l->info, record, i) : 0;
-    n_seqs[p] = n_seq;
-    b->n_tok += n_tok;
-    spans->n_seq += n_seq;
-    spans->n_spans += n;
-    spans->n_rows += spans->view == PS_VIEW_RAGGED
-                         ? ps_record_cu(&l->info, record, n_seq)
-                         : l->info.capacity;
-}
-
 /* A slot for a batch that begins behind all packs that were counted. */
 static void begin(const ps_loader *l, ps_slot *slot)
 {
@@ -86,7 +52,9 @@ static void begin(const ps_loader *l, ps_slot *slot)
 static void finish(const ps_loader *l, ps_slot *slot)
 {
     const bool pad = l->options.last == PS_LAST_PAD;
+    const ps_view view = l->options.view;
     ps_batch *b = &slot->batch;
+    ps_spans *spans = &b->spans;
     int32_t *cu = (void *)(slot->memory + l->layout.cu);
     uint32_t *n_seqs = (void *)(slot->memory + l->layout.n_seqs);
     int32_t *lengths =
@@ -101,16 +69,40 @@ static void finish(const ps_loader *l, ps_slot *slot)
         memset(record.bytes, 0, PS_CHECKSUM_BYTES);
     }
 
-    b->spans = (ps_spans){.view = l->options.view,
-                          .n_packs = pad ? l->options.packs : b->n_packs,
-                          .n_seqs = n_seqs,
-                          .cu = cu,
-                          .lengths = lengths};
-    for (uint32_t p = 0; p < b->spans.n_packs; p++)
-        merge_pack(l, slot, p, cu, n_seqs, lengths);
-    cu[b->spans.n_spans] = (int32_t)b->spans.n_rows;
-    b->spans.max_seqlen = ps_longest_span(cu, b->spans.n_spans);
-    b->n_seq = b->spans.n_seq;
+    *spans = (ps_spans){.view = view,
+                        .n_packs = pad ? l->options.packs : b->n_packs,
+                        .n_seqs = n_seqs,
+                        .cu = cu,
+                        .lengths = lengths};
+    for (uint32_t p = 0; p < spans->n_packs; p++) {
+        const unsigned char *record = record_at(l, slot, p);
+        const uint32_t n_seq = p < b->n_packs ? slot->heads[p].n_seq : 0;
+        const uint32_t n = ps_view_spans(view, n_seq, l->info.depth);
+        const uint32_t places = view == PS_VIEW_STATIC ? l->info.depth : n_seq;
+
+        /* All boundaries but the one where the next pack begins. */
+        for (uint32_t i = 0; i < n; i++)
+            cu[spans->n_spans + i] =
+                (int32_t)(spans->n_rows + ps_record_cu(&l->info, record, i));
+        for (uint32_t i = 0; i < n_seq; i++) {
+            const uint64_t rows = ps_record_length(&l->info, record, i);
+
+            b->sum_len_sq += rows * rows;
+        }
+        for (uint32_t i = 0; lengths != NULL && i < places; i++)
+            *lengths++ =
+                i < n_seq ? (int32_t)ps_record_length(&l->info, record, i) : 0;
+        n_seqs[p] = n_seq;
+        b->n_tok += p < b->n_packs ? slot->heads[p].n_tok : 0;
+        spans->n_seq += n_seq;
+        spans->n_spans += n;
+        spans->n_rows += view == PS_VIEW_RAGGED
+                             ? ps_record_cu(&l->info, record, n_seq)
+                             : l->info.capacity;
+    }
+    cu[spans->n_spans] = (int32_t)spans->n_rows;
+    spans->max_seqlen = ps_longest_span(cu, spans->n_spans);
+    b->n_seq = spans->n_seq;
     ps_pack_reader_save(l->reader, slot->mark);
 }
 
@@ -123,21 +115,6 @@ static void take(const ps_loader *l, ps_slot *slot, const ps_pack *pack)
     memcpy(to, pack->record, l->info.record_bytes);
     slot->heads[b->n_packs] = *pack;
     slot->heads[b->n_packs++].record = to;
-}
-
-/* Deals the `n` packs of a round, the last that were read, and takes ours. */
-static ps_result take_dealt(ps_loader *l, ps_slot *slot, uint64_t n)
-{
-    const uint64_t first = ps_pack_reader_packs(l->reader) - n;
-    const ps_result r = ps_loader_deal(l, n, &slot->err);
-
-    for (uint64_t i = 0; r == PS_OK && i < n; i++)
-        if (l->round.ranks[i] == l->options.rank) {
-            if (slot->batch.n_packs == 0)
-                slot->batch.first = first + i;
-            take(l, slot, &l->round.heads[i]);
-        }
-    return r;
 }
 
 void ps_loader_fill(ps_loader *l, ps_slot *slot)
@@ -162,12 +139,22 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
             take(l, slot, &pack);
         n++;
     }
+
+    /* Of a round that is dealt, ours are known when it is whole. */
     if (is_dealt && n > 0 &&
         (r == PS_OK || (r == PS_END && o->last != PS_LAST_DROP))) {
-        const ps_result dealt = take_dealt(l, slot, n);
+        const uint64_t first = ps_pack_reader_packs(l->reader) - n;
+        const ps_result dealt = ps_loader_deal(l, n, &slot->err);
 
+        for (uint64_t i = 0; dealt == PS_OK && i < n; i++)
+            if (l->round.ranks[i] == o->rank) {
+                if (b->n_packs == 0)
+                    b->first = first + i;
+                take(l, slot, &l->round.heads[i]);
+            }
         r = dealt == PS_OK ? r : dealt;
     }
+
     /* A last round that is not whole may still give a batch. */
     if (r == PS_END && ((o->last == PS_LAST_SHORT && b->n_packs > 0) ||
                         (o->last == PS_LAST_PAD && n > 0)))

@@ -28,23 +28,6 @@ static ps_slot *slot_of(const ps_loader *l, uint64_t number)
     return &l->slots[number % l->options.buffers];
 }
 
-/* Waits until slots can be filled from `first` on; false to stop. */
-static bool wait_slots(ps_loader *l, uint64_t first)
-{
-    bool more;
-
-    (void)pthread_mutex_lock(&l->lock);
-    while (!l->stop && first + l->group > l->released + l->options.buffers) {
-        l->full = true;
-        (void)pthread_cond_wait(&l->slots_freed, &l->lock);
-    }
-    more = !l->stop;
-    for (uint64_t i = first; i < first + l->group; i++)
-        slot_of(l, i)->offset = l->likely_start + i * l->bytes;
-    (void)pthread_mutex_unlock(&l->lock);
-    return more;
-}
-
 /* Hands out the next slot; false if its result is the last. */
 static bool hand_out(ps_loader *l, const ps_slot *slot)
 {
@@ -77,10 +60,25 @@ static void *run(void *context)
     uint64_t first = (uint64_t)t->i * l->group;
     bool more = true;
 
-    while (more && wait_slots(l, first)) {
+    while (more) {
+        /* Waits until slots can be filled from `first` on. */
+        (void)pthread_mutex_lock(&l->lock);
+        while (!l->stop &&
+               first + l->group > l->released + l->options.buffers) {
+            l->full = true;
+            (void)pthread_cond_wait(&l->slots_freed, &l->lock);
+        }
+        more = !l->stop;
+        for (uint64_t i = first; i < first + l->group; i++)
+            slot_of(l, i)->offset = l->likely_start + i * l->bytes;
+        (void)pthread_mutex_unlock(&l->lock);
+        if (!more)
+            break;
+
         for (uint32_t i = 0; l->direct && i < l->group; i++)
             ps_loader_read_direct(l, slot_of(l, first + i));
 
+        /* Waits for its turn. */
         (void)pthread_mutex_lock(&l->lock);
         while (!l->stop && l->filled != first)
             (void)pthread_cond_wait(&l->turn_passed, &l->lock);

@@ -69,15 +69,6 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
  * Fields
  */
 
-/* The value of the bits in two's complement. */
-static int32_t as_signed(uint32_t bits)
-{
-    int32_t value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Fills an array of int32 with `n` integers of up to 32 bits. */
 static void gather_i32(const unsigned char *from, ps_type type, size_t n,
                        int32_t *to)
@@ -90,7 +81,7 @@ static void gather_i32(const unsigned char *from, ps_type type, size_t n,
             to[i] = load_u16(from + 2 * i);
     else
         for (size_t i = 0; i < n; i++)
-            to[i] = as_signed(load_u32(from + 4 * i));
+            to[i] = (int32_t)load_u32(from + 4 * i);
 }
 
 /* Fills an array of int64 with `n` integers of any type. */
@@ -108,20 +99,9 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
             to[i] = load_u32(from + 4 * i);
     else if (type == PS_I32)
         for (size_t i = 0; i < n; i++)
-            to[i] = as_signed(load_u32(from + 4 * i));
+            to[i] = (int32_t)load_u32(from + 4 * i);
     else if (n > 0)
         memcpy(to, from, n * sizeof *to);
-}
-
-/* Whether elements of one type can be gathered as those of another. */
-static bool is_gathered_as(ps_type from, ps_type to)
-{
-    const bool is_narrow = from == PS_U8 || from == PS_U16 ||
-                           from == PS_U32 || from == PS_I32;
-
-    if (to == PS_I64)
-        return is_narrow || from == PS_U64 || from == PS_I64;
-    return to == PS_AS_STORED || (to == PS_I32 && is_narrow);
 }
 
 ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
@@ -133,8 +113,12 @@ ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
     const size_t bytes = ps_type_bytes(c->type);
     uint32_t first = 0; /* span of the pack */
     size_t done = 0;    /* elements */
+    const bool is_narrow = c->type == PS_U8 || c->type == PS_U16 ||
+                           c->type == PS_U32 || c->type == PS_I32;
+    const bool is_wide = c->type == PS_U64 || c->type == PS_I64;
 
-    if (!is_gathered_as(c->type, type))
+    if (type != PS_AS_STORED && !(type == PS_I32 && is_narrow) &&
+        !(type == PS_I64 && (is_narrow || is_wide)))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "'%s' is %s, which is not gathered as %s", c->name,
                        ps_type_name(c->type), ps_type_name(type));
