@@ -14,37 +14,37 @@
 
 #define FIRST_BYTES 4096
 
-/* Makes room for `n` bytes more; NULL without memory. */
-static unsigned char *more(ps_saver *s, size_t n)
+void ps_save_bytes(ps_saver *s, const void *bytes, size_t n)
 {
-    unsigned char *bytes = NULL;
+    unsigned char *grown = NULL;
 
     if (!s->failed && n <= SIZE_MAX - s->n)
-        bytes = ps_array_grow(s->bytes, &s->capacity, s->n + n, FIRST_BYTES,
+        grown = ps_array_grow(s->bytes, &s->capacity, s->n + n, FIRST_BYTES,
                               1);
-    if (bytes == NULL) {
+    if (grown == NULL) {
         s->failed = true;
-        return NULL;
+        return;
     }
-    s->bytes = bytes;
+    s->bytes = grown;
+    if (n > 0)
+        memcpy(s->bytes + s->n, bytes, n);
     s->n += n;
-    return s->bytes + s->n - n;
 }
 
 void ps_save_u32(ps_saver *s, uint32_t value)
 {
-    unsigned char *to = more(s, 4);
+    unsigned char bytes[4];
 
-    if (to != NULL)
-        store_u32(to, value);
+    store_u32(bytes, value);
+    ps_save_bytes(s, bytes, sizeof bytes);
 }
 
 void ps_save_u64(ps_saver *s, uint64_t value)
 {
-    unsigned char *to = more(s, 8);
+    unsigned char bytes[8];
 
-    if (to != NULL)
-        store_u64(to, value);
+    store_u64(bytes, value);
+    ps_save_bytes(s, bytes, sizeof bytes);
 }
 
 void ps_save_double(ps_saver *s, double value)
@@ -53,14 +53,6 @@ void ps_save_double(ps_saver *s, double value)
 
     memcpy(&bits, &value, sizeof bits);
     ps_save_u64(s, bits);
-}
-
-void ps_save_bytes(ps_saver *s, const void *bytes, size_t n)
-{
-    unsigned char *to = more(s, n);
-
-    if (to != NULL && n > 0)
-        memcpy(to, bytes, n);
 }
 
 const unsigned char *ps_load_bytes(ps_restorer *l, uint64_t n)
