@@ -330,7 +330,7 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
         packs = ps_load_count(restorer, o->window, 4 + SEQUENCE_BYTES);
     }
     for (uint32_t i = 0; i <= packs && !restorer->failed; i++) {
-        const bool waits = i < packs; /* a pack; else it is the window */
+        const bool waits = i < packs; /* a pack that waits, or the window */
         uint32_t room = o->capacity;
         uint32_t count = ps_load_count(
             restorer, waits ? o->depth : o->window, SEQUENCE_BYTES);
@@ -346,7 +346,7 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
                 (!waits && k > 0 && time <= at[slots[k - 1]].time))
                 restorer->failed = true;
             slots[k] = ps_window_admit(&e->window, length, time);
-            /* The window is still empty, so this one is taken out again. */
+            /* The window is empty so far: the sequence leaves it again. */
             if (waits)
                 (void)ps_window_take(&e->window, length);
             room -= length;

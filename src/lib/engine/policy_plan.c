@@ -240,19 +240,19 @@ static ps_result load(void *p, ps_restorer *restorer, ps_error *err)
         used = calloc((size_t)s->setup.capacity + 1, sizeof *used);
         r = used == NULL ? ps_fail_memory(err) : ps_plan_open(&s->plan, err);
     }
-    for (uint32_t i = 0; i < n && r == PS_OK && !restorer->failed; i++) {
+    for (uint32_t i = 0; i < n && r == PS_OK; i++) {
         uint64_t left = ps_load_u64(restorer);
         uint32_t count = ps_load_count(restorer, s->setup.depth, 4);
         uint32_t room = s->setup.capacity;
         uint32_t *lengths;
 
+        /* A restorer that has failed gives no count. */
         if (count == 0 || left == 0 || left > w->count) {
             restorer->failed = true;
             break;
         }
         r = ps_plan_reserve(s->plan, left, count, &lengths, err);
-        for (uint32_t k = 0; k < count && r == PS_OK && !restorer->failed;
-             k++) {
+        for (uint32_t k = 0; k < count && r == PS_OK; k++) {
             lengths[k] = ps_load_within(restorer, 1, s->setup.capacity);
             used[lengths[k]] += left;
             if (lengths[k] > room || (k > 0 && lengths[k] < lengths[k - 1]) ||
