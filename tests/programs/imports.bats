@@ -146,8 +146,8 @@ put() {
     bad "y.bin: byte 8: 500 is not below the vocabulary size 500" --vocab=500 \
         -t u32
     # Whole sequences before it have been passed on.
-    run --separate-stderr tokcat --from=nanogpt --split=1 --vocab=500 --raw \
-        -o got x.bin
+    run --separate-stderr into got \
+        tokcat --from=nanogpt --split=1 --vocab=500 --raw x.bin
     cmp got <(record16 1; record16 2)
     truncate -s 5 x.bin
     of nanogpt x.bin --split=1

@@ -255,10 +255,7 @@ comes_back() {
 @test "what was decoded before a bad file has been written" {
     packed 20 8 1000 -L 8
     echo 'no packs at all' >b.pks
-    refused 65 'b.pks: ' packcat --to=ids -o out a.pks b.pks
-    diff -u text out
-    refused 1 'missing.pks: No such file' \
-        packcat --to=ids -o out a.pks missing.pks
+    refused 65 'b.pks: ' into out packcat --to=ids a.pks b.pks
     diff -u text out
 }
 
@@ -354,11 +351,11 @@ shown() {
 @test "an infinity is refused, after the sequences before it" {
     edge f32 3f800000 40000000 7f800000 3f800000 >a.pks
     refused 65 "a.pks: sequence 2: channel 'x' holds an infinity" \
-        packcat --to=jsonl -o out a.pks
+        into out packcat --to=jsonl a.pks
     printf '{"input_ids":[%d],"x":[%d.0]}\n' 0 1 1 2 | diff -u - out
     edge f64 0 fff0000000000000 >a.pks
     refused 65 "a.pks: sequence 1: channel 'x' holds an infinity" \
-        packcat --to=jsonl -o out a.pks
+        into out packcat --to=jsonl a.pks
     [ "$(wc -l <out)" -eq 1 ]
     # Only JSON cannot say it.
     packcat a.pks >out
@@ -404,7 +401,7 @@ shown() {
     printf '104 105\n106 107 256 108\n109\n' >text
     ids text | packstream -q -L 8 >a.pks
     refused 65 'a.pks: sequence 1: token 2 of it is 256' \
-        packcat --to=bytes -o out a.pks
+        into out packcat --to=bytes a.pks
     [ "$(cat out)" = hi ]
 }
 
@@ -568,7 +565,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     skip_without_numpy
     npy_packs
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
-    refused 65 'part.pks: ' packcat --to=npy -o b.npy part.pks
+    refused 65 'part.pks: ' into b.npy packcat --to=npy part.pks
     [ "$(size b.npy)" -gt 4096 ]
     run -1 "$PYTHON_NUMPY" -c 'import numpy; numpy.load("b.npy")'
     # To a pipe the damage shows while the packs are counted.
@@ -724,7 +721,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     packed 40 8 100 -L 8 -w 1
     packcat --to=ids a.pks >wanted
     mkfifo next
-    packcat --to=ids -o got a.pks next 3>&- &
+    packcat --to=ids a.pks next >got 3>&- &
     eventually cmp -s got wanted
     cat a.pks >next
     wait $!

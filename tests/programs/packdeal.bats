@@ -877,7 +877,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
         eval "$what"
         exec 4>&-
         exits 1 "$job"
-        grep -x 'packdeal: r1.new: another program changed or removed it' err
+        grep -x 'packdeal: r1: another program removed it, and what was written with it' err
         absent r0 r1 r0.new
         [ "$what" = true ] || [ "$(cat r1.new)" = theirs ]
         rm -f r1.new

@@ -37,7 +37,7 @@ live() {
 # bad_input WHY [OPTION...]: the input, on stdin, is refused.
 bad_input() {
     cat >input
-    is 65 "packstream: stdin: $1" packstream -L 4 -o out "${@:2}" <input
+    is 65 "packstream: stdin: $1" into out packstream -L 4 "${@:2}" <input
 }
 
 # two: x, raw u16 records of 3 tokens and 1.
@@ -584,8 +584,11 @@ EOF
 
 @test "rejects of an input that is cut have no END" {
     { record16 1 2 3 4 5; u8 1; } >x
+    mkfifo fifo
+    cat fifo >rejects &
     is 65 "packstream: x: record 1 at byte 14: the input ends after 1 of its\
- 4 bytes" packstream -L 4 --overlong=drop --rejects=rejects -o out x
+ 4 bytes" packstream -L 4 --overlong=drop --rejects=fifo -o out x
+    wait $!
     run -65 packstream -L 8 -o again rejects
 }
 
@@ -597,7 +600,7 @@ EOF
     bad_option "$why" -L 4 --rejects=rejects --overlong=error
     bad_option "$why" -L 4 --rejects=rejects --overlong=split
     [ ! -e rejects ]
-    is 1 "packstream: no/where: No such file or directory" \
+    is 1 "packstream: no/where.new: No such file or directory" \
         packstream -L 4 --overlong=drop --rejects=no/where -o out x
     echo '{"input_ids":[1],"reason":2}' | tokcat --from=jsonl >x
     bad_option "--rejects: channel 'reason' is there twice" \
@@ -648,9 +651,10 @@ EOF
     is 1 "packstream: missing: No such file or directory" \
         packstream -L 4 -o out missing
     is 1 "packstream: .: Is a directory" packstream -L 4 -o out .
-    is 1 "packstream: no/out: No such file or directory" \
+    is 1 "packstream: no/out.new: No such file or directory" \
         packstream -L 4 -o no/out x
-    is 1 "packstream: .: Is a directory" packstream -L 4 -o . x
+    is 1 "packstream: .: is there and no regular file" \
+        packstream -L 4 -o . x
     bad_option "the pad id 65536 does not fit u16 tokens" \
         -L 4 --pad-id=65536 -o out
     [ "$(cat out)" = old ]

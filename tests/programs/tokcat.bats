@@ -297,9 +297,9 @@ END
 
 @test "records before a bad line have been passed on, without an end" {
     printf '1 2\n3\nx\n4\n' >x
-    run -65 --separate-stderr tokcat --from=ids --raw -o got x
+    run -65 --separate-stderr into got tokcat --from=ids --raw x
     { record16 1 2; record16 3; } | cmp - got
-    run -65 --separate-stderr tokcat --from=ids -o got x
+    run -65 --separate-stderr into got tokcat --from=ids x
     tail -c +137 got | cmp - <(record16 1 2; record16 3)
 }
 
@@ -807,7 +807,7 @@ yes.kill()'
     is 1 "tokcat: missing: No such file or directory" \
         tokcat --from=ids --raw -o got - missing < <(echo 1)
     [ "$(cat got)" = old ]
-    is 1 "tokcat: nowhere/x: No such file or directory" \
+    is 1 "tokcat: nowhere/x.new: No such file or directory" \
         tokcat --from=ids -o nowhere/x /dev/null
     is 1 "tokcat: missing: No such file or directory" \
         tokcat --from=ids --tokenizer=missing -o got /dev/null

@@ -336,6 +336,11 @@ eventually() {
     return 1
 }
 
+# into FILE COMMAND...: what the command prints goes to FILE.
+into() {
+    "${@:2}" >"$1"
+}
+
 # is_larger FILE BYTES: it is there, and is.
 is_larger() {
     [ -e "$1" ] && [ "$(size "$1")" -gt "$2" ]
