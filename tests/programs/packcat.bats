@@ -620,7 +620,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     raw=--raw packed 40 8 1000 -L 8 -d 2 -w 4
     stride=$(number a.pks 20 4)
     flip a.pks $((4096 + 3 * stride + 100))
-    refused 65 "$((4096 + 3 * stride))" packcat a.pks -o out
+    refused 65 "$((4096 + 3 * stride))" into out packcat a.pks
     # shellcheck disable=SC2154 # refused sets it
     [[ $stderr == *'record 3'* ]]
     prefix out a.tok
@@ -630,7 +630,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 @test "cut framed output lacks its END, so that the next reader notices" {
     packed 40 8 1000 -L 8 -w 4
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
-    refused 65 'part.pks: ' packcat part.pks -o out
+    refused 65 'part.pks: ' into out packcat part.pks
     prefix out a.tok
     run -65 packstream -q -L 8 out
 }
