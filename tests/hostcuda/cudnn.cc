@@ -140,7 +140,7 @@ int64_t attention::workspace() const
 {
     const int64_t rows = spans() * heads() * longest();
 
-    return backward ? 4 * rows * (width() + 1) : 1;
+    return backward ? 4 * rows * (width() + 1) : 16;
 }
 
 Graph::Graph() : op(std::make_shared<attention>())
@@ -551,17 +551,23 @@ void sdpa_run::backward(int64_t span, int64_t head, int64_t n) const
     }
 }
 
+/* NaN, and not what new memory is filled with. */
+static void spoil(void *workspace, int64_t bytes)
+{
+    std::fill_n((uint16_t *)workspace, bytes / 2, (uint16_t)0xffc0);
+}
+
 void sdpa_run::run(void *workspace) const
 {
     check();
-    std::memset(workspace, 0xff, (size_t)op.workspace());
+    spoil(workspace, op.workspace());
     for (int64_t span = 0; span < op.spans(); span++)
         for (int64_t head = 0; head < op.heads(); head++)
             if (op.backward)
                 backward(span, head, array<int32_t>(op.rows_q)[span]);
             else
                 forward(span, head, array<int32_t>(op.rows_q)[span]);
-    std::memset(workspace, 0xff, (size_t)op.workspace());
+    spoil(workspace, op.workspace());
 }
 
 /* -- execute ------------------------------------------------------------- */
