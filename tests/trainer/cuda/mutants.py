@@ -40,9 +40,9 @@ ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
 # Of product-lt-t; the others have product_blas.cc in its place.
 LT = "product_lt.cu"
 # Of sdpa-t.
-SDPA = {"sdpa.cu", "spans.cc"}
+SDPA = {"sdpa.cc", "spans.cc"}
 # What is not in the library, and what only some tests, or none, have.
-APART = {LT, "sdpa.cu", "sdpa_none.cc", "nccl.cc", "nccl_none.cc"}
+APART = {LT, "sdpa.cc", "sdpa_none.cc", "nccl.cc", "nccl_none.cc"}
 
 # Suffix of objects by the part of a program's name that says how it is built.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",

@@ -1,16 +1,20 @@
 /*
- * sdpa-t.cc - attention by cuDNN (sdpa.cu), with tests/hostcuda in its place:
- * its numbers beside plain loops, buckets, the plans that are kept, and
- * failures.  The last part is about what is refused there.
+ * sdpa-t.cc - attention by cuDNN (sdpa.cc): its numbers beside plain loops,
+ * what dropout leaves, and buckets.  With tests/hostcuda in the place of cuDNN
+ * also the plans that are kept, and failures; the last part is about what is
+ * refused there.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <cuda_runtime.h>
 
-#include "hostcuda.h"
 #include "naive.h"
 #include "sdpa.h"
+
+#ifdef HOSTCUDA
+#include "hostcuda.h"
 #include "sdpa_graph.h"
+#endif
 
 #define NEAR 1e-2      /* of bfloat16, rounded twice */
 #define NEAR_KEPT 1e-5 /* of float */
@@ -109,6 +113,8 @@ static answer compute(const rig &r, const problem &p)
     return {out.back(), kept.back(), d_qkv.back()};
 }
 
+#ifdef HOSTCUDA
+
 /* What the stand-in for cuDNN leaves, with the seed that sdpa.h promises. */
 static bool cudnn_stays(const problem &p, size_t row, size_t head,
                         uint32_t column)
@@ -129,12 +135,17 @@ static bool cudnn_stays(const problem &p, size_t row, size_t head,
         ((span * p.heads + head) * s + row - first) * s + column - first);
 }
 
+#endif
+
+/* Which numbers cuDNN itself drops nobody else knows. */
 static problem problem_with(const rig &r, size_t heads, size_t width,
                             const vector<int32_t> &lengths, double rate = 0)
 {
     problem p = problem_of(r, heads, width, lengths, rate);
 
+#ifdef HOSTCUDA
     p.stays = cudnn_stays;
+#endif
     return p;
 }
 
@@ -172,17 +183,50 @@ static void compare(const rig &r, const problem &p, const char *what)
 
 static const vector<int32_t> small = {1, 2, 15, 0, 16, 17, 33, 48};
 
+/* With dropout where it is known what stays. */
 static void test_numbers(size_t heads, size_t width)
 {
     const rig r = open_cudnn(heads, width, 0.1);
+    double rate = 0;
 
     compare(r, problem_with(r, heads, width, small), "no dropout");
-    compare(r, problem_with(r, heads, width, small, 0.1), "dropout");
-    compare(r, problem_with(r, heads, width, {0, 0, 1}, 0.1), "a row");
+#ifdef HOSTCUDA
+    rate = 0.1;
+    compare(r, problem_with(r, heads, width, small, rate), "dropout");
+#endif
+    compare(r, problem_with(r, heads, width, {0, 0, 1}, rate), "a row");
     if (width == 8 && !is_quick())
         for (int32_t longest : {127, 128, 129, 384, 513})
-            compare(r, problem_with(r, heads, width, {longest, 3}, 0.1),
+            compare(r, problem_with(r, heads, width, {longest, 3}, rate),
                     "a bucket's edge");
+    bert_device_close(r.d);
+}
+
+/*
+ * With unit vectors as values and as d_out, out and the gradient of values are
+ * the softmax after dropout: forward and backward drop the same.
+ */
+static void test_dropout(void)
+{
+    const size_t n = 64;
+    const rig r = open_cudnn(1, n, 0.5);
+    problem p = problem_with(r, 1, n, {(int32_t)n}, 0.5);
+    bool same = true;
+    int zeros = 0;
+
+    for (size_t i = 0; i < n * n; i++)
+        p.qkv[i / n * 3 * n + 2 * n + i % n] = p.d_out[i]
+            = i / n == i % n ? 1 : 0;
+    const answer a = compute(r, p);
+    for (size_t i = 0; i < n * n; i++) {
+        const double turned = a.d_qkv[i % n * 3 * n + 2 * n + i / n];
+
+        same = same && fabs(a.out[i] - turned) <= NEAR * a.out[i];
+        zeros += a.out[i] == 0;
+    }
+    ok(same && zeros > 45 * (int)(n * n) / 100
+           && zeros < 55 * (int)(n * n) / 100,
+       "forward and backward drop the same %d of %zu numbers", zeros, n * n);
     bert_device_close(r.d);
 }
 
@@ -204,6 +248,8 @@ static void test_masks(void)
     ok(once != compute(r, q).out, "and another place among the ranks");
     bert_device_close(r.d);
 }
+
+#ifdef HOSTCUDA
 
 /* The same rows of two answers, all bits. */
 static bool same_rows(const problem &p, size_t first, const answer &a,
@@ -269,6 +315,8 @@ static void test_poison(void)
     bert_device_close(r.d);
 }
 
+#endif
+
 /* ---- Buckets and plans ---- */
 
 static bool in_bucket(size_t spans, int32_t longest, uint32_t count,
@@ -311,6 +359,24 @@ static void test_buckets(void)
     ok(out == right_out && in == right_in && length == right_length,
        "empty spans lie at the end");
 }
+
+/* Offsets are int32_t. */
+static void test_sizes(void)
+{
+    const rig r = open_cudnn(16, 64, 0.1);
+    vector<int32_t> cu = {0, INT32_MAX / 3 / 1024};
+    bert_batch batch = batch_of(cu);
+
+    ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) < SIZE_MAX,
+       "offsets up to INT32_MAX are taken");
+    cu[1]++;
+    batch = batch_of(cu);
+    ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) == SIZE_MAX,
+       "and above they are not");
+    bert_device_close(r.d);
+}
+
+#ifdef HOSTCUDA
 
 /* How many plans a batch makes, both ways; -1: its numbers are wrong. */
 static int plans(const rig &r, const vector<int32_t> &lengths)
@@ -387,22 +453,6 @@ static void test_queued(void)
     const rig r = open_cudnn(1, 8, 0);
 
     queue_and_plan(r);
-    bert_device_close(r.d);
-}
-
-/* Offsets are int32_t. */
-static void test_sizes(void)
-{
-    const rig r = open_cudnn(16, 64, 0.1);
-    vector<int32_t> cu = {0, INT32_MAX / 3 / 1024};
-    bert_batch batch = batch_of(cu);
-
-    ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) < SIZE_MAX,
-       "offsets up to INT32_MAX are taken");
-    cu[1]++;
-    batch = batch_of(cu);
-    ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) == SIZE_MAX,
-       "and above they are not");
     bert_device_close(r.d);
 }
 
@@ -661,18 +711,24 @@ static void test_refusals_of_runs(void)
     });
 }
 
+#endif /* HOSTCUDA */
+
 int main(void)
 {
     test_numbers(2, 8);
     test_numbers(3, 64);
     test_numbers(1, 128);
+    test_dropout();
     test_masks();
-    test_alone();
+#ifdef HOSTCUDA
+    test_alone(); /* bit by bit */
     test_poison();
+#endif
     test_buckets();
+    test_sizes();
+#ifdef HOSTCUDA
     test_plans();
     test_queued();
-    test_sizes();
     for (const char *what :
          {"cudnnCreate", "cudnnSetStream", "validate",
           "build_operation_graph", "create_execution_plans", "check_support",
@@ -688,5 +744,6 @@ int main(void)
     test_refusals_of_graphs();
     test_refusals_of_parts();
     test_refusals_of_runs();
+#endif
     return done();
 }

@@ -67,7 +67,7 @@ struct bert_stages;   /* stage.cu */
 struct bert_chunks;   /* lamb.cu */
 struct bert_ranks;    /* ranks.cc */
 struct bert_nccl;     /* nccl.cc */
-struct bert_sdpa;     /* sdpa.cu */
+struct bert_sdpa;     /* sdpa.cc */
 
 struct bert_cuda {
     bert_device device; /* first */

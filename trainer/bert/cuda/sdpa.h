@@ -42,4 +42,7 @@ void bert_spans_fill(const bert_batch *batch, const bert_spans *spans,
                      size_t hidden, int32_t *in, int32_t *out,
                      int32_t *length);
 
+/* Writes both to the device's memory, in c->stream. */
+void bert_sdpa_seed(bert_cuda *c, int64_t *to, int64_t seed, int64_t offset);
+
 #endif /* BERT_CUDA_SDPA_H */

@@ -1,9 +1,11 @@
 /*
- * sdpa.cu - attention by cuDNN: plans, workspace, and the operations; what it
+ * sdpa.cc - attention by cuDNN: plans, workspace, and the operations; what it
  * is asked for is in sdpa_graph.h, and how batches are laid out in sdpa.h.
  *
  * Attention's scratch holds seed and offset of dropout, and then cuDNN's
  * workspace.
+ *
+ * There are no kernels here: cudnn-frontend is compiled for the host alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +18,7 @@
 #include <new>
 #include <unordered_map>
 
-#include "kernel.h"
+#include "dropout.h"
 #include "sdpa.h"
 #include "sizes.h"
 
@@ -175,14 +177,6 @@ static size_t scratch(bert_device *d, const bert_batch *batch, size_t, size_t,
 
 /* ---- The operations ---- */
 
-/* One thread: where cuDNN reads what dropout's masks follow from. */
-static __global__ void __launch_bounds__(1)
-seed_kernel(int64_t *to, int64_t seed, int64_t offset)
-{
-    to[0] = seed;
-    to[1] = offset;
-}
-
 /* What all layers and steps have apart; see sdpa.h. */
 static int64_t seed_of(const bert_attend *a, const bert_spans *spans)
 {
@@ -230,8 +224,7 @@ static void run(bert_cuda *c, const bert_attend *a, bool backward,
         return;
     }
     if (a->dropout.threshold)
-        launch(c, c->stream, "seed of dropout", dim3(1), 1, 0, seed_kernel,
-               seed, seed_of(a, spans), 0);
+        bert_sdpa_seed(c, seed, seed_of(a, spans), 0);
     if (c->failed)
         return;
     attempt(c, backward ? "backward" : "forward", [&] {
