@@ -51,8 +51,8 @@ static const option_entry entries[] = {
      "longest sequence (what a pack holds)"},
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
-     "varlen, dense or cudnn; each sequence by itself, a mask, or each by "
-     "itself by cuDNN on a GPU, in bf16 (varlen)"},
+     "varlen, dense or cudnn; each sequence by itself, a mask, or as varlen "
+     "by cuDNN on a GPU, which none has run yet (varlen)"},
     {"rows", OPTION_CHOICE, 0, 0, AT(rows),
      "padded, stripped or unpadded; padding to compute: all, up to a step's "
      "longest row, none (unpadded; padded if dense)"},
