@@ -44,8 +44,8 @@ AC_DEFUN([PS_CUDNN_TRY], [
             [ps_cv_cudnn='no: cuDNN was not found'])
         LIBS=$ps_save_LIBS
         PS_CUDNN_HAS([cudnn_frontend_version.h],
-            [CUDNN_FRONTEND_VERSION >= 11800],
-            [ps_cv_cudnn='no: cudnn-frontend 1.18 was not found'])
+            [CUDNN_FRONTEND_VERSION >= 12200],
+            [ps_cv_cudnn='no: cudnn-frontend 1.22 was not found'])
         PS_CUDNN_HAS([cudnn.h], [CUDNN_VERSION >= 91900],
             [ps_cv_cudnn='no: cuDNN 9.19 was not found'])])
     ps_cudnn=$ps_cv_cudnn

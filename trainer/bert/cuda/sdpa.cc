@@ -214,8 +214,8 @@ static void run(bert_cuda *c, const bert_attend *a, bool backward,
     const plan *const p
         = plan_of(c, {spans->count, spans->longest, (uint32_t)a->heads,
                       (uint32_t)width, a->dropout.threshold});
-    int64_t *const seed = (int64_t *)(((uintptr_t)a->scratch + SEED_BYTES - 1)
-                                      / SEED_BYTES * SEED_BYTES);
+    int64_t *const seed = (int64_t *)((char *)a->scratch
+                                      + -(uintptr_t)a->scratch % SEED_BYTES);
 
     if (p == NULL || a->batch->n_rows == 0)
         return;
