@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# plan-cudnn.bats - cuDNN takes attention on unpadded rows, as far as can be
-# said without a GPU: it plans and compiles.
+# plan-cudnn.bats - cuDNN takes the trainer's graphs of attention, as far as can
+# be said without a GPU: it plans and compiles them.
 #
-# The backward operation needs the headers of cudnn-frontend, as pip installs
-# them with nvidia-cudnn-frontend: CUDNN_FRONTEND is the folder that has
+# They need the headers of cudnn-frontend, as pip installs them with
+# nvidia-cudnn-frontend: CUDNN_FRONTEND is the folder that has
 # include/cudnn_frontend.h.
 #
 # SPDX-License-Identifier: MIT
@@ -21,48 +21,37 @@ setup() {
     if [ -z "${libs-}" ] || [ ! -e "$home/include/cudnn.h" ]; then
         skip "cuDNN was not found"
     fi
+    [ -e "${CUDNN_FRONTEND-}/include/cudnn_frontend.h" ] ||
+        skip "CUDNN_FRONTEND names no folder that has cudnn-frontend"
     [ -e "$libs/stubs/libcuda.so" ] || skip "CUDA has no libcuda.so to link"
     # cuDNN asks for it by the driver's name.
     ln -s "$libs/stubs/libcuda.so" libcuda.so.1
 }
 
-# build OUTPUT COMPILER...: warnings are errors, but not in their headers.
-build() {
-    local output=$1
-    shift
-    "$@" -Wall -Wextra -Werror -isystem "$home/include" -L"$libs" \
-        -L"$libs/stubs" -o "$output" -lcudnn -lcudart -lnvrtc -lcuda
-}
-
-# plan PROGRAM ARGUMENT...
+# plan WORD...: what plan-cudnn says.
 plan() {
-    LD_LIBRARY_PATH=$PWD:$libs "$@"
+    LD_LIBRARY_PATH=$PWD:$libs ./plan-cudnn "$@"
 }
 
-@test "forward is planned and compiled as one operation" {
-    local arch
-    # shellcheck disable=SC2086 # CC may have options
-    build plan ${CC:-cc} -std=c11 "${abs_top_srcdir:?}/tests/cuda/plan-cudnn.c"
-    for arch in 80 90 100; do
-        plan ./plan "$arch" >told
-        grep -qx "forward, sm_$arch: \([1-9]\) of \1 plans compiled" told
-    done
-    run -1 plan ./plan 50
-}
-
-@test "forward and backward are, with dropout, through cudnn-frontend" {
-    local arch way
-    [ -e "${CUDNN_FRONTEND-}/include/cudnn_frontend.h" ] ||
-        skip "CUDNN_FRONTEND names no folder that has cudnn-frontend"
+@test "forward and backward of several buckets are planned and compiled" {
+    local arch way bucket
+    # Warnings are errors, but not in their headers.
     # shellcheck disable=SC2086 # CXX may have options
-    build plan ${CXX:-g++} -std=c++17 -isystem "$CUDNN_FRONTEND/include" \
-        "$abs_top_srcdir/tests/cuda/plan-cudnn.cc"
+    ${CXX:-g++} -std=c++17 -Wall -Wextra -Werror -isystem "$home/include" \
+        -isystem "$CUDNN_FRONTEND/include" \
+        -I "${abs_top_srcdir:?}/trainer/bert/cuda" \
+        "$abs_top_srcdir/tests/cuda/plan-cudnn.cc" -L"$libs" \
+        -L"$libs/stubs" -o plan-cudnn -lcudnn -lcudart -lnvrtc -lcuda
+    # Of BERT-base and -large: spans, longest, heads, width.
     for arch in 80 90 100; do
         for way in forward backward; do
-            plan ./plan $way $arch 0.1 >told
-            grep -qx "$way, sm_$arch, .*: \([1-9]\) of \1 plans compiled" told
-            plan ./plan $way $arch 0
+            for bucket in '64 512 12 64' '32 2048 16 64' '256 384 2 8'; do
+                # shellcheck disable=SC2086
+                plan "$arch" "$way" $bucket 0.1 >told
+                grep -qx "sm_$arch: \([1-9]\) of \1 plans compiled" told
+            done
+            plan "$arch" "$way" 64 512 12 64 0
         done
     done
-    run -1 plan ./plan backward 50 0
+    run -1 plan 50 backward 64 512 12 64 0
 }

@@ -51,7 +51,8 @@ static const option_entry entries[] = {
      "longest sequence (what a pack holds)"},
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
-     "varlen or dense; each sequence by itself, or a mask (varlen)"},
+     "varlen, dense or cudnn; each sequence by itself, a mask, or as varlen "
+     "by cuDNN on a GPU, which none has run yet (varlen)"},
     {"rows", OPTION_CHOICE, 0, 0, AT(rows),
      "padded, stripped or unpadded; padding to compute: all, up to a step's "
      "longest row, none (unpadded; padded if dense)"},
@@ -124,6 +125,19 @@ static conf defaults(void)
                   .report = 10};
 }
 
+/* What cuDNN's attention cannot do. */
+static const char *check_cudnn(const conf *c)
+{
+    if (c->device != CONF_CUDA)
+        return "--attention=cudnn wants --device=cuda";
+    if (c->precision != BERT_BF16)
+        return "--attention=cudnn has --precision=bf16 only";
+    if (c->model.hidden / c->model.heads % BERT_CUDNN_HEAD != 0)
+        return "--attention=cudnn has heads of a width that "
+               WORD(BERT_CUDNN_HEAD) " divides";
+    return NULL;
+}
+
 /* What a device cannot do. */
 static const char *check_device(conf *c)
 {
@@ -148,6 +162,8 @@ static const char *check_device(conf *c)
 /* What the options say together. */
 static const char *check(conf *c)
 {
+    const char *wrong;
+
     if (c->feed.packs > 0 && c->feed.sequences > 0)
         return "--packs and --sequences exclude one another";
     if (c->feed.packs == 0 && c->feed.sequences == 0)
@@ -172,7 +188,9 @@ static const char *check(conf *c)
     /* Batches of so many sequences are the same, packed or not. */
     if (c->factor < 0)
         c->factor = c->feed.sequences > 0 ? 1 : 0;
-    return check_device(c);
+    wrong = check_device(c);
+    return wrong == NULL && c->attention == BERT_CUDNN ? check_cudnn(c)
+                                                       : wrong;
 }
 
 static int finish(conf *c, int argc, char **argv, int first)

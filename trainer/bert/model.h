@@ -25,7 +25,8 @@
 /* How attention is kept inside sequences. */
 typedef enum bert_attention {
     BERT_VARLEN, /* each span by itself, through cu: sum of len^2 */
-    BERT_DENSE   /* all L x L pairs of a pack, then a mask: the paper's */
+    BERT_DENSE,  /* all L x L pairs of a pack, then a mask: the paper's */
+    BERT_CUDNN   /* as BERT_VARLEN, on a GPU by cuDNN */
 } bert_attention;
 
 /* A parameter: rows x columns numbers, row after row, in one arena. */

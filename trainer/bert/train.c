@@ -253,13 +253,21 @@ static int stopped(void *context)
 
 static int open_device(training *t)
 {
+    const bool cudnn = t->conf.attention == BERT_CUDNN;
     char why[200] = "no memory";
 
+    if (cudnn && !bert_cudnn_is_built)
+        return complain("this build has no cuDNN");
     t->device = t->conf.device == CONF_CUDA
                     ? bert_cuda_open(t->workers.local,
                                      (bert_precision)t->conf.precision, why,
                                      sizeof why)
                     : bert_cpu_open();
+    if (t->device != NULL && cudnn
+        && !bert_cuda_use_cudnn(t->device, &t->conf.model, why, sizeof why)) {
+        bert_device_close(t->device);
+        t->device = NULL;
+    }
     return t->device != NULL ? STATUS_OK : complain(why);
 }
 

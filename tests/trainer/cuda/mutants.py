@@ -39,6 +39,10 @@ ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
              "groups.cc"}
 # Of product-lt-t; the others have product_blas.cc in its place.
 LT = "product_lt.cu"
+# Of sdpa-t.
+SDPA = {"sdpa.cc", "spans.cc"}
+# What is not in the library, and what only some tests, or none, have.
+APART = {LT, "sdpa.cc", "sdpa_none.cc", "nccl.cc", "nccl_none.cc"}
 
 # Suffix of objects by the part of a program's name that says how it is built.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
@@ -217,6 +221,8 @@ def programs_for(users):
     """Programs that changed sources concern, cheap ones first."""
     if users == {LT}:
         return ["product-lt-t", "product-lt-asan-t"]
+    if users <= SDPA:
+        return ["sdpa-t", "sdpa-asan-t"]
     stems = []
     if not users <= ATTENTION:
         stems += ["steps", "rows"]
@@ -247,8 +253,8 @@ def users_of(file):
         if more <= users:
             break
         users |= more
-    return {user for user in users if not user.endswith(".h")
-            and (user != LT or file == LT)}
+    sources = {user for user in users if not user.endswith(".h")}
+    return sources if sources <= APART else sources - APART
 
 
 class Hunt:

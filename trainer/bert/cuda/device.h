@@ -31,6 +31,15 @@ struct bert_group {
     uint32_t longest; /* rows, of the host's knowledge */
 };
 
+/* The same for cuDNN, rounded up to a bucket: see sdpa.h. */
+struct bert_spans {
+    uint32_t count;   /* spans, empty ones too */
+    uint32_t longest; /* rows, or some more */
+    int32_t place;    /* of the batch's first row in that of all ranks */
+    const int32_t *in, *out; /* [count + 1] on the device: offsets */
+    const int32_t *length;   /* [count] rows */
+};
+
 /* Sums that steps leave for finish(). */
 struct bert_sums {
     double loss[BERT_LOSSES];
@@ -47,6 +56,7 @@ struct bert_segments;
 struct bert_staged {
     bert_batch batch; /* pointers of the device */
     struct bert_group group[BERT_GROUPS];
+    struct bert_spans spans; /* if cuDNN attends */
     const bert_segments *segments; /* on the host, its arrays on the device */
     bool mlm_distinct; /* no row is named twice in mlm_row */
     bool cls_distinct;
@@ -57,6 +67,7 @@ struct bert_stages;   /* stage.cu */
 struct bert_chunks;   /* lamb.cu */
 struct bert_ranks;    /* ranks.cc */
 struct bert_nccl;     /* nccl.cc */
+struct bert_sdpa;     /* sdpa.cc */
 
 struct bert_cuda {
     bert_device device; /* first */
@@ -72,6 +83,8 @@ struct bert_cuda {
     struct bert_chunks *chunks;
     struct bert_ranks *ranks; /* one of these... */
     struct bert_nccl *nccl;   /* ...sums over them, if there are several */
+    struct bert_sdpa *sdpa;   /* NULL: our kernels attend */
+    size_t ragged;            /* numbers in a row of what it returns */
     /* Of nccl.cc: comes before each wait for `stream`; NULL: nothing does. */
     void (*await)(bert_cuda *c);
     struct bert_sums *sums; /* on the device */

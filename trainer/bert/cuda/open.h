@@ -6,6 +6,7 @@
 #ifndef BERT_CUDA_OPEN_H
 #define BERT_CUDA_OPEN_H
 
+#include "config.h"
 #include "ops.h"
 
 #ifdef __cplusplus
@@ -23,6 +24,7 @@ typedef enum bert_precision {
 } bert_precision;
 
 #define BERT_CUDA_HEAD_MAX 128    /* the widest head of attention */
+#define BERT_CUDNN_HEAD 8         /* divides the width of cuDNN's heads */
 #define BERT_CUDA_HIDDEN_MAX 8192 /* the widest row that is normalised */
 
 struct workers;
@@ -35,6 +37,17 @@ struct workers;
  */
 bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
                             size_t size);
+
+/* Whether this build has cuDNN. */
+extern const bool bert_cudnn_is_built;
+
+/*
+ * Attention of such a model is computed by cuDNN from now on; the device
+ * stores bfloat16, and BERT_CUDNN_HEAD divides the width of a head.  Called
+ * before a batch is staged.  False: `why` says why not.
+ */
+bool bert_cuda_use_cudnn(bert_device *d, const bert_config *config, char *why,
+                         size_t size);
 
 /*
  * Makes sum_begin() and sum_end() ready, for up to n_sums at a time, of

@@ -19,6 +19,7 @@
 #include <new>
 
 #include "groups.h"
+#include "sdpa.h"
 #include "segments.h"
 
 /* What an int32_t counts has to be that of all tables together. */
@@ -191,6 +192,24 @@ static void pack_groups(layout *l, const bert_batch *batch,
         groups[g].span = there + (groups[g].span - here);
 }
 
+/* Where cuDNN attends. */
+static void pack_spans(layout *l, const bert_batch *batch, size_t hidden,
+                       bert_spans *spans)
+{
+    int32_t *in, *out, *length;
+
+    bert_spans_count(batch, spans);
+    int32_t *const in_here = reserve(l, spans->count + (size_t)1, &in);
+    int32_t *const out_here = reserve(l, spans->count + (size_t)1, &out);
+    int32_t *const length_here = reserve(l, spans->count, &length);
+
+    if (in_here)
+        bert_spans_fill(batch, spans, hidden, in_here, out_here, length_here);
+    spans->in = in;
+    spans->out = out;
+    spans->length = length;
+}
+
 /* Last, since the end of its last array is not used as a rule. */
 static void pack_segments(layout *l, const bert_batch *batch, int32_t *spare,
                           bert_segments *segments)
@@ -221,6 +240,8 @@ static size_t pack_batch(slot *s, char *host, const bert_batch *batch)
     s->staged.batch = *batch;
     pack_arrays(&l, &s->staged.batch);
     pack_groups(&l, batch, s->staged.group);
+    if (s->cuda->sdpa)
+        pack_spans(&l, batch, s->cuda->ragged, &s->staged.spans);
     pack_segments(&l, batch, s->spare, &s->segments);
     s->staged.segments = &s->segments;
     return l.at;

@@ -1,0 +1,177 @@
+/*
+ * naive.h - attention on unpadded rows as plain loops in double, to compare
+ * with.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef NAIVE_H
+#define NAIVE_H
+
+#include "rig.h"
+
+using std::vector;
+
+struct problem {
+    size_t heads, width;
+    vector<int32_t> cu; /* from 0 on */
+    vector<int32_t> place; /* of each row in the padded batch */
+    bert_dropout dropout;
+    uint32_t site;
+    numbers qkv, d_out;
+    /* Whether dropout leaves the score of two rows, in a head. */
+    bool (*stays)(const problem &p, size_t row, size_t head,
+                  uint32_t column);
+
+    size_t hidden() const { return heads * width; }
+    size_t rows() const { return (size_t)cu.back(); }
+};
+
+/* The arrays that come of it. */
+struct answer {
+    numbers out, kept, d_qkv;
+};
+
+static inline vector<int32_t> cu_of(const vector<int32_t> &lengths)
+{
+    vector<int32_t> cu = {0};
+
+    for (int32_t n : lengths)
+        cu.push_back(cu.back() + n);
+    return cu;
+}
+
+static inline bert_batch batch_of(const vector<int32_t> &cu)
+{
+    bert_batch batch = {};
+
+    batch.n_rows = (uint32_t)cu.back();
+    batch.n_spans = (uint32_t)(cu.size() - 1);
+    batch.cu = cu.data();
+    return batch;
+}
+
+/* Places of rows, where spans do not follow one another at once. */
+static inline vector<int32_t> places_of(const vector<int32_t> &cu)
+{
+    vector<int32_t> place;
+
+    for (size_t i = 0; i + 1 < cu.size(); i++)
+        for (int32_t row = cu[i]; row < cu[i + 1]; row++)
+            place.push_back(row + 1000 * (int32_t)(i + 1) + (int32_t)i);
+    return place;
+}
+
+/* As dropout.h has it, written out. */
+static inline bool stays(const problem &p, size_t row, size_t head,
+                         uint32_t column)
+{
+    const uint64_t key = bert_mix(bert_mix(p.dropout.seed, p.site),
+                                  (uint64_t)p.place[row] * p.heads + head);
+    uint32_t h = ((uint32_t)p.place[column] ^ (uint32_t)key)
+                 * UINT32_C(0x9e3779b1);
+
+    h = (h ^ h >> 15) * UINT32_C(0x85ebca6b) + (uint32_t)(key >> 32);
+    h = (h ^ h >> 13) * UINT32_C(0xc2b2ae35);
+    return (h ^ h >> 16) >= p.dropout.threshold;
+}
+
+/* Spans of these lengths. */
+static inline problem problem_of(const rig &r, size_t heads, size_t width,
+                                 const vector<int32_t> &lengths,
+                                 double rate = 0)
+{
+    const vector<int32_t> cu = cu_of(lengths);
+    problem p = {heads, width, cu, places_of(cu), bert_dropout_at(rate, 12345),
+                 7, {}, {}, stays};
+
+    p.qkv = draw(r, VALUES, p.rows() * 3 * p.hidden(), 1, 2);
+    p.d_out = draw(r, VALUES, p.rows() * p.hidden(), 2);
+    return p;
+}
+
+static inline double dot(size_t n, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+static inline void add(size_t n, double by, const double *x, double *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += by * x[i];
+}
+
+/* One row of one head, which sees rows from `first` up to `end`. */
+static inline void naive_row(const problem &p, size_t head, size_t row,
+                             size_t first, size_t end, answer *a)
+{
+    const size_t w = p.width, hidden = p.hidden();
+    const double scale = 1 / sqrt((double)w);
+    const double drop_scale
+        = p.dropout.threshold ? (double)p.dropout.scale : 1;
+    const auto at = [&](size_t r, size_t which) {
+        return r * 3 * hidden + which * hidden + head * w;
+    };
+    const double *const d_o = &p.d_out[row * hidden + head * w];
+    double *const o = &a->out[row * hidden + head * w];
+    numbers s(end - first), d_p(end - first);
+    double max = -INFINITY, sum = 0;
+
+    for (size_t j = first; j < end; j++) {
+        s[j - first] = scale * dot(w, &p.qkv[at(row, 0)], &p.qkv[at(j, 1)]);
+        max = fmax(max, s[j - first]);
+    }
+    for (double &x : s)
+        sum += exp(x - max);
+    a->kept[head * p.rows() + row] = max + log(sum);
+    for (size_t j = first; j < end; j++) {
+        const double by
+            = p.stays(p, row, head, (uint32_t)j) ? drop_scale : 0;
+
+        s[j - first] = exp(s[j - first] - max) / sum;
+        add(w, by * s[j - first], &p.qkv[at(j, 2)], o);
+        add(w, by * s[j - first], d_o, &a->d_qkv[at(j, 2)]);
+        d_p[j - first] = by * dot(w, d_o, &p.qkv[at(j, 2)]);
+    }
+    const double delta = dot(w, d_o, o);
+    for (size_t j = first; j < end; j++) {
+        const double d_s = scale * s[j - first] * (d_p[j - first] - delta);
+
+        add(w, d_s, &p.qkv[at(j, 1)], &a->d_qkv[at(row, 0)]);
+        add(w, d_s, &p.qkv[at(row, 0)], &a->d_qkv[at(j, 1)]);
+    }
+}
+
+static inline answer naive(const problem &p)
+{
+    answer a;
+
+    a.out.resize(p.rows() * p.hidden());
+    a.kept.resize(p.rows() * p.heads);
+    a.d_qkv.resize(p.rows() * 3 * p.hidden());
+    for (size_t i = 0; i + 1 < p.cu.size(); i++)
+        for (size_t h = 0; h < p.heads; h++)
+            for (int32_t r = p.cu[i]; r < p.cu[i + 1]; r++)
+                naive_row(p, h, (size_t)r, (size_t)p.cu[i],
+                          (size_t)p.cu[i + 1], &a);
+    return a;
+}
+
+/* The greatest difference, as part of the greatest number; NaN counts. */
+static inline double apart(const numbers &x, const numbers &right)
+{
+    double most = 0, worst = 0;
+
+    for (size_t i = 0; i < x.size(); i++) {
+        const double d = fabs(x[i] - right[i]);
+
+        most = fmax(most, fabs(right[i]));
+        worst = !(d <= worst) ? d : worst;
+    }
+    return most > 0 ? worst / most : worst;
+}
+
+#endif /* NAIVE_H */

@@ -1,0 +1,146 @@
+#!/usr/bin/env bats
+# cudnn.bats - bert-train --attention=cudnn as a whole, built for the host with
+# what stands in for cuDNN: it learns what our kernels learn, goes on bit by
+# bit, and tells what it does not have and what fails.
+#
+# SPDX-License-Identifier: MIT
+
+# refused() reads `speaker`.
+# shellcheck disable=SC2034
+
+load ../support/helpers
+load text
+
+setup() {
+    start_training
+    built="${abs_top_builddir:?}/tests/trainer/cuda"
+    [ -x "$built/bert-train-cuda" ] ||
+        skip "tests/trainer/cuda/bert-train-cuda is not built"
+    export HOSTCUDA_THREADS=1
+    packs -d 4 -w 4 >x.pks # of so small a window, with padding
+}
+
+small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
+# gpu [OPTION]...: by our kernels, in bfloat16.
+gpu() {
+    "$built/bert-train-cuda" "${small[@]}" --device=cuda "$@"
+}
+
+cudnn() {
+    gpu --attention=cudnn "$@"
+}
+
+# steps FILE: the lines without what time it took.
+steps() {
+    sed 's/, "seconds.*//' "$1"
+}
+
+same() {
+    skip_without python3
+    python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" same "$@"
+}
+
+@test "it learns what our kernels learn, with any rows" {
+    learn=(--steps=6 --dropout=0 --rate=0.02)
+    bert-train "${small[@]}" "${learn[@]}" x.pks >float
+    gpu "${learn[@]}" x.pks >ours
+    cudnn "${learn[@]}" x.pks >theirs
+    same 1e-2 float theirs
+    same 5e-3 ours theirs
+    for rows in stripped padded; do
+        cudnn "${learn[@]}" --rows=$rows x.pks >other
+        same 5e-3 theirs other
+    done
+    # Other masks, and the same curve.
+    learn+=(--dropout=0.1)
+    gpu "${learn[@]}" x.pks >ours
+    cudnn "${learn[@]}" x.pks >theirs
+    same 1e-2 ours theirs
+    run -1 same 1e-5 ours theirs
+}
+
+@test "bits do not depend on the order of threads and streams" {
+    cudnn --save=usual --steps=4 x.pks >usual.out
+    for order in reverse 1 2; do
+        rm -f other
+        HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order \
+            cudnn --save=other --steps=4 x.pks >out
+        cmp usual other
+        diff <(steps usual.out) <(steps out)
+    done
+}
+
+@test "a run goes on with the same masks, bit by bit" {
+    cudnn --save=whole --steps=6 x.pks >all
+    cudnn --save=part --steps=3 x.pks >first
+    cudnn --save=part --resume --steps=6 x.pks >rest
+    diff <(steps all) <(steps first; steps rest)
+    cmp whole part
+    speaker="bert-train: "
+    refused 64 "part: saved with attention=2, not with attention=0" \
+        gpu --save=part --resume --steps=7 x.pks
+    gpu --save=ours --steps=1 x.pks >out
+    refused 64 "ours: saved with attention=0, not with attention=2" \
+        cudnn --save=ours --resume --steps=2 x.pks
+}
+
+@test "ranks learn what one learns, but for dropout" {
+    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
+    allow_mpirun
+    cudnn --steps=3 --dropout=0 x.pks >one
+    for devices in 9.0 9.0,9.0; do
+        HOSTCUDA_DEVICES=$devices "$MPIRUN" -q -n 2 \
+            "$built/bert-train-cuda" "${small[@]}" --device=cuda \
+            --attention=cudnn --steps=3 --dropout=0 x.pks >two
+        same 1e-5 one two
+    done
+}
+
+@test "what it does not have is refused" {
+    speaker="bert-train: "
+    refused 64 "--attention=cudnn wants --device=cuda" \
+        bert-train --attention=cudnn x.pks
+    for precision in float tf32; do
+        refused 64 "--attention=cudnn has --precision=bf16 only" \
+            cudnn --precision=$precision x.pks
+    done
+    refused 64 "--attention=cudnn has heads of a width that 8 divides" \
+        cudnn --heads=4 x.pks
+    run -0 cudnn --hidden=128 --heads=1 --steps=1 x.pks
+}
+
+@test "a build without cuDNN says so before all else" {
+    speaker="bert-train: "
+    [[ $(made CUDNN_LIBS) != *cudnn* ]] || skip "this build has cuDNN"
+    refused 1 "this build has no cuDNN" \
+        bert-train --device=cuda --attention=cudnn --save=part /nonexistent
+    [ ! -e part ]
+}
+
+@test "a call that fails is told once, and what is kept stays whole" {
+    cudnn --save=kept --steps=2 x.pks >out
+    for call in cudnnCreate:1 cudnnSetStream:1 validate:2 \
+        create_execution_plans:1 build_plans:2 execute:1 execute:5+ \
+        "attention by cuDNN:3"; do
+        cp kept part
+        stderr=
+        HOSTCUDA_FAIL=$call run -1 --separate-stderr \
+            cudnn --save=part --resume --steps=4 --report=1000 x.pks
+        printf '%s %s\n' "$call" "$stderr"
+        [ "$(grep -c '^bert-train: attention by cuDNN' <<<"$stderr")" -eq 1 ]
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+        cmp part kept
+    done
+}
+
+@test "memory that is not there is told once" {
+    for ((n = 1; ; n++)); do
+        stderr=
+        HOSTCUDA_FAIL=cudaMalloc:$n+ run --separate-stderr \
+            cudnn --steps=2 --report=1000 x.pks
+        [ "$status" -ne 0 ] || break
+        [ "$status" -eq 1 ]
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    [ "$n" -gt 5 ]
+}
