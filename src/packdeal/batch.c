@@ -84,12 +84,19 @@ bool batch_has_start(const conf *c, uint64_t steps)
 
 /* ---- Reading ---- */
 
-/* Memory for the records of a whole batch, which came by a pipe. */
-static bool make_room(batch *b, const input *in)
+/*
+ * Keeps the record of pack `i`, which is there until the next one comes, in
+ * memory for those of a whole batch.
+ */
+static bool keep_record(batch *b, uint32_t i, const input *in)
 {
-    const uint64_t bytes = (uint64_t)b->most * in->info.record_bytes;
+    const size_t size = in->info.record_bytes;
+    const uint64_t bytes = (uint64_t)b->most * size;
+    ps_pack *pack = &b->packs[i].pack;
 
-    if (bytes > RECORDS_MAX || bytes > SIZE_MAX) {
+    if (pack->record == NULL || !b->keep || b->steps < b->conf->start)
+        return true;
+    if (b->records == NULL && (bytes > RECORDS_MAX || bytes > SIZE_MAX)) {
         message_error("%s: a global batch of %" PRIu32 " packs takes %" PRIu64
                       " bytes, and at most %" PRIu64 " are held of what is "
                       "not a regular file",
@@ -98,20 +105,10 @@ static bool make_room(batch *b, const input *in)
         b->status = STATUS_DATA;
         return false;
     }
-    b->records = malloc((size_t)bytes);
-    return b->records != NULL || fail_memory(b);
-}
-
-/* Keeps the record of pack `i`, which is there until the next one comes. */
-static bool keep_record(batch *b, uint32_t i, const input *in)
-{
-    const size_t size = in->info.record_bytes;
-    ps_pack *pack = &b->packs[i].pack;
-
-    if (pack->record == NULL || !b->keep || b->steps < b->conf->start)
-        return true;
-    if (b->records == NULL && !make_room(b, in))
-        return false;
+    if (b->records == NULL)
+        b->records = malloc((size_t)bytes);
+    if (b->records == NULL)
+        return fail_memory(b);
     memcpy(b->records + i * size, pack->record, size);
     pack->record = b->records + i * size;
     return true;
@@ -138,7 +135,8 @@ static bool fill(batch *b, input *in)
     b->n = 0;
     if (b->conf->window > 1) {
         if (w->step == w->steps) {
-            window_begin(w);
+            w->first += w->steps;
+            w->n = w->steps = w->step = 0;
             while (w->n < w->most &&
                    read_pack(b, in, &w->packs[w->n], &w->costs[w->n]))
                 w->n++;
@@ -155,35 +153,6 @@ static bool fill(batch *b, input *in)
 }
 
 /* ---- Dealing ---- */
-
-/*
- * The last packs are too few for a batch.  They are dealt in a smaller one, as
- * even as it can be: its places that stay empty count as packs without cost.
- */
-static bool shorten(batch *b)
-{
-    const uint32_t ranks = b->conf->ranks;
-    const uint32_t per_rank = b->n / ranks + (b->n % ranks != 0);
-    ps_error err;
-
-    ps_deal_free(b->deal);
-    if (ps_deal_open(&b->deal, ranks, per_rank, &err) != PS_OK)
-        return fail_memory(b);
-    memset(b->costs + b->n, 0,
-           ((size_t)ranks * per_rank - b->n) * sizeof *b->costs);
-    return true;
-}
-
-/* Links the packs of each rank, in their order. */
-static void link_packs(batch *b)
-{
-    for (uint32_t rank = 0; rank < b->conf->ranks; rank++)
-        b->first[rank] = b->n;
-    for (uint32_t i = b->n; i-- > 0;) {
-        b->next[i] = b->first[b->ranks[i]];
-        b->first[b->ranks[i]] = i;
-    }
-}
 
 /* What this step costs, as it was dealt and otherwise. */
 static void add_costs(batch *b)
@@ -211,29 +180,37 @@ static void add_costs(batch *b)
         step.dealt, step.in_order, step.mean});
 }
 
-/* Passes over whole windows before --start, of which nothing is read. */
-static void pass(batch *b, input *in)
-{
-    const uint64_t whole = in->n_packs / b->most;
-    const uint64_t steps = b->conf->start < whole ? b->conf->start : whole;
-
-    b->steps = steps - steps % b->conf->window;
-    b->n_packs = b->steps * b->most;
-    b->window.first = b->steps;
-    input_pass(in, b->n_packs);
-}
-
 static bool deal(batch *b)
 {
+    const uint32_t ranks = b->conf->ranks;
     ps_error err;
 
-    if (b->n < b->most && !shorten(b))
-        return false;
+    /*
+     * The last packs are too few for a batch.  They are dealt in a smaller
+     * one, as even as it can be: its places that stay empty count as packs
+     * without cost.
+     */
+    if (b->n < b->most) {
+        const uint32_t per_rank = b->n / ranks + (b->n % ranks != 0);
+
+        ps_deal_free(b->deal);
+        if (ps_deal_open(&b->deal, ranks, per_rank, &err) != PS_OK)
+            return fail_memory(b);
+        memset(b->costs + b->n, 0,
+               ((size_t)ranks * per_rank - b->n) * sizeof *b->costs);
+    }
     if (ps_deal_make(b->deal, b->costs, b->ranks, &err) != PS_OK) {
         b->status = message_failure("--cost", &err);
         return false;
     }
-    link_packs(b);
+
+    /* Links the packs of each rank, in their order. */
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        b->first[rank] = b->n;
+    for (uint32_t i = b->n; i-- > 0;) {
+        b->next[i] = b->first[b->ranks[i]];
+        b->first[b->ranks[i]] = i;
+    }
     add_costs(b);
     return true;
 }
@@ -242,8 +219,16 @@ bool batch_next(batch *b, input *in)
 {
     const conf *c = b->conf;
 
-    if (conf_reorders(c) && b->steps == 0)
-        pass(b, in);
+    /* Passes over whole windows before --start, of which nothing is read. */
+    if (conf_reorders(c) && b->steps == 0) {
+        const uint64_t whole = in->n_packs / b->most;
+        const uint64_t steps = c->start < whole ? c->start : whole;
+
+        b->steps = steps - steps % c->window;
+        b->n_packs = b->steps * b->most;
+        b->window.first = b->steps;
+        in->number += b->n_packs;
+    }
     do {
         input_forget(in);
         if (!fill(b, in))

@@ -25,26 +25,10 @@ static bool fail_memory(input *in)
 
 /* ---- From file to file ---- */
 
-/* A later file must hold packs like the first. */
-static bool check_geometry(input *in)
-{
-    const ps_pack_info *info = packs_info(&in->file->packs);
-    ps_error err;
-
-    if (in->next == 1)
-        in->info = *info;
-    if (ps_pack_info_compare(info, &in->info, &err) == PS_OK)
-        return true;
-    message_error("%s: cannot follow %.100s: %s",
-                  files_input_name(in->file->name),
-                  files_input_name(in->names[0]), err.text);
-    in->status = STATUS_DATA;
-    return false;
-}
-
 static bool open_next(input *in)
 {
     input_file *file = calloc(1, sizeof *file);
+    const ps_pack_info *info;
     ps_error err;
 
     if (file == NULL)
@@ -66,7 +50,18 @@ static bool open_next(input *in)
     in->before = (ps_totals){0};
     if (packs_open(&file->packs, file->fd, true, &err) != PS_OK)
         return fail(in, file, &err);
-    return check_geometry(in);
+
+    /* A later file must hold packs like the first. */
+    info = packs_info(&file->packs);
+    if (in->next == 1)
+        in->info = *info;
+    if (ps_pack_info_compare(info, &in->info, &err) == PS_OK)
+        return true;
+    message_error("%s: cannot follow %.100s: %s",
+                  files_input_name(file->name),
+                  files_input_name(in->names[0]), err.text);
+    in->status = STATUS_DATA;
+    return false;
 }
 
 bool input_begin(input *in, const char *const *names, int n_names)
@@ -75,9 +70,17 @@ bool input_begin(input *in, const char *const *names, int n_names)
     return open_next(in);
 }
 
-/* Closes all files before one; NULL: all. */
-static void forget_files(input *in, const input_file *until)
+/* Forgets the streams before one, and the files before one; NULL: all. */
+static void forget(input *in, const input_stream *stream,
+                   const input_file *until)
 {
+    while (in->streams != stream) {
+        input_stream *s = in->streams;
+
+        in->streams = s->next;
+        free(s->info);
+        free(s);
+    }
     while (in->files != until) {
         input_file *file = in->files;
 
@@ -91,15 +94,7 @@ static void forget_files(input *in, const input_file *until)
 
 /* ---- From stream to stream ---- */
 
-/* What a share takes over from the totals of its stream. */
-static void subtract(ps_totals *t, const ps_totals *before)
-{
-    t->input_sequences -= before->input_sequences;
-    t->input_tokens -= before->input_tokens;
-    t->truncated_sequences -= before->truncated_sequences;
-    t->truncated_tokens -= before->truncated_tokens;
-}
-
+/* Adds what a share takes over from the totals of its stream. */
 static void add(ps_totals *t, const ps_totals *more)
 {
     t->input_sequences += more->input_sequences;
@@ -121,9 +116,14 @@ static void end_stream(input *in, uint32_t n_seen)
     s->end = n_seen;
     if (s->info != NULL) {
         const ps_totals *t = ps_pack_reader_totals(in->file->packs.reader);
+        const ps_totals *b = &in->before;
 
-        add(&s->totals, t);
-        subtract(&s->totals, &in->before);
+        add(&s->totals, &(ps_totals){
+            .input_sequences = t->input_sequences - b->input_sequences,
+            .input_tokens = t->input_tokens - b->input_tokens,
+            .truncated_sequences =
+                t->truncated_sequences - b->truncated_sequences,
+            .truncated_tokens = t->truncated_tokens - b->truncated_tokens});
         in->before = *t;
     }
 }
@@ -265,30 +265,10 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
     return in->status == STATUS_OK;
 }
 
-void input_pass(input *in, uint64_t n)
-{
-    in->number += n;
-}
-
-/* The last file whose first pack is not behind this one. */
-static input_file *file_of(const input *in, uint64_t number)
+static bool next_shuffled(input *in, input_pack *pack)
 {
     int low = 0;
     int high = in->n_names - 1;
-
-    while (low < high) {
-        const int middle = low + (high - low + 1) / 2;
-
-        if (in->shuffled[middle]->first <= number)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return in->shuffled[low];
-}
-
-static bool next_shuffled(input *in, input_pack *pack)
-{
     ps_error err;
 
     if (in->number == in->n_packs)
@@ -296,7 +276,17 @@ static bool next_shuffled(input *in, input_pack *pack)
     pack->all = in->number++;
     if (in->seed != NULL)
         pack->all = ps_shuffled(in->n_packs, *in->seed, in->epoch, pack->all);
-    pack->file = file_of(in, pack->all);
+
+    /* The last file whose first pack is not behind this one. */
+    while (low < high) {
+        const int middle = low + (high - low + 1) / 2;
+
+        if (in->shuffled[middle]->first <= pack->all)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    pack->file = in->shuffled[low];
     pack->number = pack->all - pack->file->first;
     pack->stream = in->stream;
     if (ps_pack_file_head(pack->file->packs.file, pack->number, &pack->pack,
@@ -375,29 +365,16 @@ bool input_count(input *in, uint64_t *n)
             ++*n;
         if (r != PS_END)
             return fail(in, in->file, &err);
-        forget_files(in, in->file);
+        forget(in, NULL, in->file);
     } while (in->next < in->n_names && open_next(in));
     return in->status == STATUS_OK;
-}
-
-/* Releases all streams before one; NULL: all. */
-static void forget_streams(input *in, const input_stream *until)
-{
-    while (in->streams != until) {
-        input_stream *s = in->streams;
-
-        in->streams = s->next;
-        free(s->info);
-        free(s);
-    }
 }
 
 void input_forget(input *in)
 {
     if (in->stream == NULL || in->shuffled != NULL)
         return;
-    forget_streams(in, in->stream);
-    forget_files(in, in->stream->file);
+    forget(in, in->stream, in->stream->file);
 }
 
 uint64_t input_offset(const input *in)
@@ -410,8 +387,7 @@ uint64_t input_offset(const input *in)
 
 int input_end(input *in)
 {
-    forget_streams(in, NULL);
-    forget_files(in, NULL);
+    forget(in, NULL, NULL);
     free(in->shuffled);
     return in->status;
 }

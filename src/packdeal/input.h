@@ -58,7 +58,8 @@ typedef struct input {
     int next;            /* index of the next name */
     input_file *files;   /* that are open, the oldest first */
     input_file *file;    /* that is read, the last of them */
-    uint64_t number;     /* of its next pack; shuffled: the next place */
+    uint64_t number;     /* of its next pack; shuffled: the next place,
+                            which a caller may move on */
     uint64_t n_packs;    /* that were given; shuffled: that there are */
     input_file **shuffled; /* all files, or NULL */
     const uint64_t *seed; /* or NULL */
@@ -82,9 +83,6 @@ bool input_begin(input *in, const char *const *names, int n_names);
  */
 bool input_shuffle(input *in, const char *option, const uint64_t *seed,
                    uint64_t epoch);
-
-/* Passes over `n` packs that there are, in that order. */
-void input_pass(input *in, uint64_t n);
 
 /*
  * The next pack; the record of one from a pipe is there until the next call.

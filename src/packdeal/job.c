@@ -31,12 +31,6 @@ static bool begin(input *in, const conf *c)
                           c->seed_given ? &c->seed : NULL, c->epoch));
 }
 
-/* Opens the page of --plot, if one is asked for. */
-static bool open_page(svg *page, const conf *c)
-{
-    return c->plot == NULL || svg_open(page, c->plot, c->names, c->n_names);
-}
-
 /* Draws and writes the page, if it is open; an exit status. */
 static int close_page(svg *page, batch *b, int status)
 {
@@ -80,22 +74,7 @@ static bool turn(shares *s, input *in, const input_stream **from,
                              before->file->name);
 }
 
-/* Writes the packs of a batch, in their order, each to its share. */
-static bool write_batch(shares *s, batch *b, input *in,
-                        const input_stream **stream)
-{
-    for (uint32_t i = 0; i < b->n; i++) {
-        input_pack *p = &b->packs[i];
-
-        if (p->stream != *stream && !turn(s, in, stream, p->stream))
-            return false;
-        if (shares_have(s, b->ranks[i]) &&
-            (!input_read(in, p) || !shares_put(s, b->ranks[i], p)))
-            return false;
-    }
-    return shares_push(s);
-}
-
+/* Writes the packs of all batches, in their order, each to its share. */
 static void write_all(shares *s, batch *b, input *in)
 {
     const input_stream *stream = NULL;
@@ -104,7 +83,15 @@ static void write_all(shares *s, batch *b, input *in)
 
     progress_start(&live, !s->conf->quiet);
     while (going && batch_next(b, in)) {
-        going = write_batch(s, b, in, &stream);
+        for (uint32_t i = 0; going && i < b->n; i++) {
+            const uint32_t rank = b->ranks[i];
+            input_pack *p = &b->packs[i];
+
+            going = p->stream == stream || turn(s, in, &stream, p->stream);
+            if (going && shares_of(s, rank) != NULL)
+                going = input_read(in, p) && shares_put(s, rank, p);
+        }
+        going = going && shares_push(s);
         if (progress_due(&live))
             progress_show(&live, &(progress_figures){
                 .bytes = input_offset(in), .packs = b->n_packs});
@@ -123,7 +110,7 @@ int job_shares(const conf *c)
     int status;
 
     if (begin(&in, c) && batch_open(&b, c, true) && shares_open(&s, c)) {
-        if (!open_page(&page, c))
+        if (c->plot != NULL && !svg_open(&page, c->plot, c->names, c->n_names))
             s.status = STATUS_FAILURE;
         else if (c->no_sandbox || shares_sandbox(&s, &page))
             write_all(&s, &b, &in);
@@ -141,29 +128,26 @@ int job_shares(const conf *c)
 
 /* ---- What would be done ---- */
 
-static void print_step(const conf *c, const batch *b)
+int job_list(const conf *c)
 {
     const uint32_t first = c->rank_given ? c->rank : 0;
     const uint32_t end = c->rank_given ? c->rank + 1 : c->ranks;
-
-    for (uint32_t rank = first; rank < end; rank++) {
-        printf("%" PRIu64 " %" PRIu32, b->steps - 1, rank);
-        for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i])
-            printf(" %" PRIu64, b->packs[i].all);
-        putchar('\n');
-    }
-}
-
-int job_list(const conf *c)
-{
     batch b = {0};
     svg page = {0};
     input in;
+    bool going;
     int status;
 
-    if (begin(&in, c) && batch_open(&b, c, false) && open_page(&page, c))
-        while (batch_next(&b, &in) && !ferror(stdout))
-            print_step(c, &b);
+    going = begin(&in, c) && batch_open(&b, c, false) &&
+            (c->plot == NULL ||
+             svg_open(&page, c->plot, c->names, c->n_names));
+    while (going && batch_next(&b, &in) && !ferror(stdout))
+        for (uint32_t rank = first; rank < end; rank++) {
+            printf("%" PRIu64 " %" PRIu32, b.steps - 1, rank);
+            for (uint32_t i = b.first[rank]; i < b.n; i = b.next[i])
+                printf(" %" PRIu64, b.packs[i].all);
+            putchar('\n');
+        }
     status = either(in.status, b.status);
     if ((c->plot != NULL && page.name == NULL) || !files_close_stdout())
         status = either(status, STATUS_FAILURE);

@@ -27,16 +27,12 @@ static double excess(double costliest, double mean)
     return mean > 0 ? 100 * (costliest / mean - 1) : 0;
 }
 
-static double get_dealt(const chart_bin *steps, const void *context)
+/* That of a step, dealt or in order, as the `context` says. */
+static double get_excess(const chart_bin *steps, const void *context)
 {
-    (void)context;
-    return excess(steps->sums[DEALT], steps->sums[MEAN]);
-}
+    const unsigned *which = context;
 
-static double get_in_order(const chart_bin *steps, const void *context)
-{
-    (void)context;
-    return excess(steps->sums[IN_ORDER], steps->sums[MEAN]);
+    return excess(steps->sums[*which], steps->sums[MEAN]);
 }
 
 /* What a step costs, in per cent of the `context`, the mean of all. */
@@ -65,6 +61,7 @@ static const char *note(char text[LINE], const char *what,
 static void draw_balance(svg *page, const batch *b, const chart_axis *x)
 {
     const chart_bins *bins = &b->bins;
+    const unsigned which[] = {DEALT, IN_ORDER};
     chart_name names[] = {{0, "dealt", "k0"}, {0, "undealt", "k1"}};
     double most = 0;
     chart_axis y;
@@ -72,8 +69,8 @@ static void draw_balance(svg *page, const batch *b, const chart_axis *x)
     char title[LINE];
 
     for (unsigned i = 0; i < bins->n; i++)
-        most = fmax(most, fmax(get_dealt(&bins->of[i], NULL),
-                               get_in_order(&bins->of[i], NULL)));
+        most = fmax(most, fmax(get_excess(&bins->of[i], &which[0]),
+                               get_excess(&bins->of[i], &which[1])));
     y = chart_up_to(most, LEAST_STEP);
     (void)snprintf(title, sizeof title,
                    "Dealt %.2f%% above the mean, undealt %.2f%%",
@@ -82,10 +79,10 @@ static void draw_balance(svg *page, const batch *b, const chart_axis *x)
     svg_begin_panel(page, title,
                     note(text, "costliest rank above the mean", bins));
     chart_draw_up(page, &y, "%");
-    names[0].y =
-        chart_draw_bins(page, bins, x, &y, "line k0", get_dealt, NULL);
-    names[1].y =
-        chart_draw_bins(page, bins, x, &y, "line k1", get_in_order, NULL);
+    names[0].y = chart_draw_bins(page, bins, x, &y, "line k0", get_excess,
+                                 &which[0]);
+    names[1].y = chart_draw_bins(page, bins, x, &y, "line k1", get_excess,
+                                 &which[1]);
     chart_draw_names(page, names, 2);
     chart_draw_across(page, x, "steps");
     svg_end_panel(page);

@@ -59,15 +59,6 @@ static bool name_all(shares *s)
     return true;
 }
 
-static bool open_one(shares *s, share *one)
-{
-    const conf *c = s->conf;
-
-    one->fd = file_set_open(&s->set, one->name, c->names, c->n_names);
-    one->regular = one->fd >= 0 && files_is(FILES_REGULAR, one->fd);
-    return one->fd >= 0;
-}
-
 bool shares_open(shares *s, const conf *c)
 {
     const uint32_t n = c->rank_given ? 1 : c->ranks;
@@ -82,32 +73,33 @@ bool shares_open(shares *s, const conf *c)
         s->of[i].fd = -1;
     if (opened && c->output != NULL)
         opened = name_all(s);
-    for (uint32_t i = 0; opened && i < s->n; i++)
-        opened = open_one(s, &s->of[i]);
+    for (uint32_t i = 0; opened && i < s->n; i++) {
+        share *one = &s->of[i];
+
+        one->fd = file_set_open(&s->set, one->name, c->names, c->n_names);
+        opened = one->fd >= 0;
+        one->regular = opened && files_is(FILES_REGULAR, one->fd);
+    }
     if (!opened)
         s->status = STATUS_FAILURE;
     return opened;
 }
 
-/* The folder that has all regular files, in it or below; -1: there is none. */
-static int open_folder(const shares *s)
-{
-    char place[FILES_MAX_NAME];
-    size_t n;
-
-    if (s->set.n == 0)
-        return -1;
-    n = strcspn(s->conf->output, "%");
-    (void)snprintf(place, sizeof place, "%.*s", (int)n, s->conf->output);
-    return files_open_folder(place);
-}
-
 bool shares_sandbox(shares *s, const svg *page)
 {
     const bool publishes = page != NULL && page->files.n > 0;
-    const int folders[] = {open_folder(s),
-                           publishes ? files_open_folder(page->name) : -1};
+    char place[FILES_MAX_NAME];
+    int folders[] = {-1, -1};
     bool entered = false;
+
+    /* The folder that has all regular files, in it or below. */
+    if (s->set.n > 0) {
+        (void)snprintf(place, sizeof place, "%.*s",
+                       (int)strcspn(s->conf->output, "%"), s->conf->output);
+        folders[0] = files_open_folder(place);
+    }
+    if (publishes)
+        folders[1] = files_open_folder(page->name);
 
     if (folders[0] < 0 && s->set.n > 0)
         message_errno("-o");
@@ -187,22 +179,16 @@ bool shares_finish(shares *s)
     return true;
 }
 
-/* The share of a rank, or NULL. */
-static share *share_of(const shares *s, uint32_t rank)
+share *shares_of(const shares *s, uint32_t rank)
 {
     if (!s->conf->rank_given)
         return &s->of[rank];
     return rank == s->conf->rank ? &s->of[0] : NULL;
 }
 
-bool shares_have(const shares *s, uint32_t rank)
-{
-    return share_of(s, rank) != NULL;
-}
-
 bool shares_put(shares *s, uint32_t rank, const input_pack *pack)
 {
-    share *one = share_of(s, rank);
+    share *one = shares_of(s, rank);
     ps_error err;
 
     if (one == NULL)

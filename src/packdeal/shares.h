@@ -61,8 +61,8 @@ bool shares_end_stream(shares *s, const ps_totals *totals,
 /* Returns when all is written, after the last has ended.  As above. */
 bool shares_finish(shares *s);
 
-/* Whether a rank's share is written. */
-bool shares_have(const shares *s, uint32_t rank);
+/* The share of a rank, or NULL if it is not written. */
+share *shares_of(const shares *s, uint32_t rank);
 
 /* Writes a pack to the share of a rank, if there is one.  As above. */
 bool shares_put(shares *s, uint32_t rank, const input_pack *pack);

@@ -30,12 +30,6 @@ void window_close(window *w)
     free(w->items);
 }
 
-void window_begin(window *w)
-{
-    w->first += w->steps;
-    w->n = w->steps = w->step = 0;
-}
-
 /* The costliest first, equal ones in their order. */
 static int compare(const void *a, const void *b)
 {

@@ -42,9 +42,6 @@ typedef struct window {
 bool window_open(window *w, const conf *c);
 void window_close(window *w);
 
-/* Empties it, for the packs and costs that follow. */
-void window_begin(window *w);
-
 /* Says which batch gets each pack. */
 void window_arrange(window *w);
 

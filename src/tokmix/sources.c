@@ -25,20 +25,6 @@ static bool fail(sources *s, const source *one, const ps_error *err)
     return false;
 }
 
-/* What is read again must be a file, whose place can be set. */
-static bool find_start(sources *s, source *one)
-{
-    s->status = STATUS_FAILURE;
-    if (!files_is(FILES_REGULAR, one->fd))
-        message_error("%s: cannot be read again for --stop=repeat: it is no "
-                      "regular file", files_input_name(one->name));
-    else if (!files_place(one->fd, &one->start))
-        message_errno("%s", files_input_name(one->name));
-    else
-        s->status = STATUS_OK;
-    return s->status == STATUS_OK;
-}
-
 static bool open_one(sources *s, source *one, const conf *c)
 {
     const ps_type type = c->type == 0 ? PS_U16 : c->type;
@@ -50,8 +36,21 @@ static bool open_one(sources *s, source *one, const conf *c)
         s->status = STATUS_FAILURE;
         return false;
     }
-    if (c->stop == STOP_REPEAT && !find_start(s, one))
-        return false;
+
+    /* What is read again must be a file, whose place can be set. */
+    if (c->stop == STOP_REPEAT) {
+        s->status = STATUS_FAILURE;
+        if (!files_is(FILES_REGULAR, one->fd))
+            message_error("%s: cannot be read again for --stop=repeat: it is "
+                          "no regular file", files_input_name(one->name));
+        else if (!files_place(one->fd, &one->start))
+            message_errno("%s", files_input_name(one->name));
+        else
+            s->status = STATUS_OK;
+        if (s->status != STATUS_OK)
+            return false;
+    }
+
     if (ps_token_reader_open(&one->reader, one->fd, type, NULL, &err) !=
         PS_OK)
         return fail(s, one, &err);
@@ -59,6 +58,7 @@ static bool open_one(sources *s, source *one, const conf *c)
     s->status = option_check_type(c->type, schema, one->name);
     if (s->status != STATUS_OK)
         return false;
+
     if (one == s->of)
         s->schema = *schema;
     one->place = ps_token_reader_mark(one->reader);
@@ -86,12 +86,6 @@ bool sources_open(sources *s, const conf *c)
     }
     s->n_left = s->n;
     return true;
-}
-
-void sources_on_wait(sources *s, ps_wait_hook *hook, void *context)
-{
-    for (uint32_t i = 0; i < s->n; i++)
-        ps_token_reader_on_wait(s->of[i].reader, hook, context);
 }
 
 /* ---------------------------------------------------------------------

@@ -42,16 +42,13 @@ typedef struct sources {
 /* Opens all, whose schemas must agree.  False after a message. */
 bool sources_open(sources *s, const conf *c);
 
-/*
- * From now on `hook` is called before a wait for input; if it fails, it has
- * told why, or a signal ends the job.
- */
-void sources_on_wait(sources *s, ps_wait_hook *hook, void *context);
-
 typedef enum source_state { SOURCE_READY, SOURCE_ENDED, SOURCE_FAILED }
     source_state;
 
-/* Looks for the next sequence of a source.  SOURCE_FAILED after a message. */
+/*
+ * Looks for the next sequence of a source.  SOURCE_FAILED after a message, or
+ * if a hook of its reader failed, which has told why.
+ */
 source_state sources_look(sources *s, uint32_t i);
 
 /* Gives that sequence up; it is valid until the next look. */

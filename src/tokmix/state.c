@@ -60,12 +60,10 @@ enum {
 
 enum { FLAG_READY = 1, FLAG_BEGUN = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
 
-/* Bytes of a state; there is more in the memory for each source already. */
-static size_t state_bytes(uint32_t n)
-{
-    return 8 * (1 + THE_NUMBERS + (size_t)n * ITS_NUMBERS + 1);
-}
-
+/*
+ * Where a number of source `i` is; behind the last source is the checksum.
+ * There is more in the memory for each source already.
+ */
 static size_t place_of(uint32_t i, int number)
 {
     return 8 * (1 + THE_NUMBERS + (size_t)i * ITS_NUMBERS +
@@ -107,7 +105,7 @@ static int check_state(const state *s)
         message_error("%s: this is not a saved state of tokmix", name);
         return STATUS_DATA;
     }
-    if (s->n_bytes < state_bytes(1)) {
+    if (s->n_bytes < place_of(1, 1)) {
         message_error("%s: the state is cut", name);
         return STATUS_DATA;
     }
@@ -121,18 +119,30 @@ static int check_state(const state *s)
         return STATUS_DATA;
     }
     if (the(s, THE_COUNT) > UINT32_MAX ||
-        s->n_bytes != state_bytes((uint32_t)the(s, THE_COUNT)))
+        s->n_bytes != place_of((uint32_t)the(s, THE_COUNT), 1))
         return damaged(s);
     return STATUS_OK;
 }
 
-/* Weights are the least whole numbers, so equal ratios are equal numbers. */
-static int compare_weights(const state *s)
+static int compare_options(const state *s)
 {
     const conf *c = s->conf;
+    const state_file_option options[] = {
+        {"a source count of ", the(s, THE_COUNT), c->n, {NULL}},
+        {"--by=", the(s, THE_UNIT), c->by_sequences, {"tokens", "sequences"}},
+        {"--stop=", the(s, THE_STOP), c->stop, {"first", "longest", "repeat"}},
+        {"", the(s, THE_CHANNEL), c->channel.name[0] != '\0',
+         {"no --channel", "--channel"}},
+    };
     uint64_t then = 0;
     uint64_t now = 0;
+    int status = state_file_compare(s->file.name, options,
+                                    sizeof options / sizeof options[0]);
 
+    if (status != STATUS_OK)
+        return status;
+
+    /* Weights are the least whole numbers, so equal ratios are equal ones. */
     for (uint32_t i = 0; i < c->n; i++) {
         then += its(s, i, ITS_WEIGHT);
         now += c->weights[i];
@@ -147,22 +157,6 @@ static int compare_weights(const state *s)
         return STATUS_USAGE;
     }
     return STATUS_OK;
-}
-
-static int compare_options(const state *s)
-{
-    const conf *c = s->conf;
-    const state_file_option options[] = {
-        {"a source count of ", the(s, THE_COUNT), c->n, {NULL}},
-        {"--by=", the(s, THE_UNIT), c->by_sequences, {"tokens", "sequences"}},
-        {"--stop=", the(s, THE_STOP), c->stop, {"first", "longest", "repeat"}},
-        {"", the(s, THE_CHANNEL), c->channel.name[0] != '\0',
-         {"no --channel", "--channel"}},
-    };
-    int status = state_file_compare(s->file.name, options,
-                                    sizeof options / sizeof options[0]);
-
-    return status == STATUS_OK ? compare_weights(s) : status;
 }
 
 int state_open(state *s, const conf *c)
@@ -275,58 +269,52 @@ static int compare_schema(const state *s, const ps_schema *schema)
  * Restored
  */
 
-/* Loads what is known of a source; false if it contradicts itself. */
-static bool load_source(const state *s, uint32_t i, source *one,
-                        mix_source *share)
-{
-    const uint64_t flags = its(s, i, ITS_FLAGS);
-    const conf *c = s->conf;
-
-    one->ready = (flags & FLAG_READY) != 0;
-    one->begun = (flags & FLAG_BEGUN) != 0;
-    one->ended = (flags & FLAG_ENDED) != 0;
-    one->repeats = (flags & FLAG_REPEATS) != 0;
-    one->sequences = its(s, i, ITS_SEQUENCES);
-    one->tokens = its(s, i, ITS_TOKENS);
-    one->bytes = its(s, i, ITS_BYTES);
-    one->hash = its(s, i, ITS_HASH);
-    one->place = (ps_token_mark){
-        .id = one->sequences - (one->begun && !one->ready),
-        .offset = its(s, i, ITS_OFFSET),
-        .sequences = its(s, i, ITS_STREAM_SEQUENCES),
-        .tokens = its(s, i, ITS_STREAM_TOKENS),
-        .digest = its(s, i, ITS_DIGEST)};
-    share->taken = its(s, i, ITS_TAKEN);
-    share->left = one->ended && c->stop == STOP_LONGEST;
-    return flags < 2 * FLAG_REPEATS && (one->begun || !one->ready) &&
-           (one->sequences > 0 || one->ready || !one->begun) &&
-           share->taken <= (c->by_sequences ? one->sequences : one->tokens) &&
-           (!share->left || share->taken == 0);
-}
-
 /*
- * Loads all sources.  Each of their sequences is in the output, whose length
- * was compared with its file: so their numbers are too small for sums to
- * overflow.
+ * Loads what is known of the sources, which must not contradict itself.  Each
+ * of their sequences is in the output, whose length was compared with its
+ * file: so their numbers are too small for sums to overflow.
  */
 static int load_sources(state *s, sources *in, mix *m)
 {
+    const conf *c = s->conf;
     const uint64_t max_tokens = s->place.offset / 2;
 
     in->n_left = 0;
     m->weight = m->taken = 0;
     for (uint32_t i = 0; i < in->n; i++) {
-        const source *one = &in->of[i];
+        const uint64_t flags = its(s, i, ITS_FLAGS);
+        mix_source *share = &m->sources[i];
+        source *one = &in->of[i];
 
-        if (!load_source(s, i, &in->of[i], &m->sources[i]) ||
+        one->ready = (flags & FLAG_READY) != 0;
+        one->begun = (flags & FLAG_BEGUN) != 0;
+        one->ended = (flags & FLAG_ENDED) != 0;
+        one->repeats = (flags & FLAG_REPEATS) != 0;
+        one->sequences = its(s, i, ITS_SEQUENCES);
+        one->tokens = its(s, i, ITS_TOKENS);
+        one->bytes = its(s, i, ITS_BYTES);
+        one->hash = its(s, i, ITS_HASH);
+        one->place = (ps_token_mark){
+            .id = one->sequences - (one->begun && !one->ready),
+            .offset = its(s, i, ITS_OFFSET),
+            .sequences = its(s, i, ITS_STREAM_SEQUENCES),
+            .tokens = its(s, i, ITS_STREAM_TOKENS),
+            .digest = its(s, i, ITS_DIGEST)};
+        share->taken = its(s, i, ITS_TAKEN);
+        share->left = one->ended && c->stop == STOP_LONGEST;
+
+        if (flags >= 2 * FLAG_REPEATS || (one->ready && !one->begun) ||
+            (one->begun && !one->ready && one->sequences == 0) ||
+            share->taken > (c->by_sequences ? one->sequences : one->tokens) ||
+            (share->left && share->taken > 0) ||
             one->tokens > max_tokens - s->place.tokens ||
             one->sequences > one->tokens)
             return damaged(s);
         s->place.tokens += one->tokens;
         s->place.sequences += one->sequences;
         in->n_left += !one->ended;
-        m->weight += m->sources[i].left ? 0 : m->sources[i].weight;
-        m->taken += m->sources[i].taken;
+        m->weight += share->left ? 0 : share->weight;
+        m->taken += share->taken;
     }
     s->place.id = s->place.sequences;
     return in->n_left > 0 || s->ended ? STATUS_OK : damaged(s);
@@ -362,32 +350,6 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
  * Saved
  */
 
-static void store_sources(unsigned char *bytes, const sources *in,
-                          const mix *m)
-{
-    for (uint32_t i = 0; i < in->n; i++) {
-        const source *one = &in->of[i];
-        const uint64_t numbers[ITS_NUMBERS] = {
-            [ITS_WEIGHT] = m->sources[i].weight,
-            [ITS_FLAGS] = (one->ready ? FLAG_READY : 0U) |
-                          (one->begun ? FLAG_BEGUN : 0U) |
-                          (one->ended ? FLAG_ENDED : 0U) |
-                          (one->repeats ? FLAG_REPEATS : 0U),
-            [ITS_SEQUENCES] = one->sequences,
-            [ITS_TOKENS] = one->tokens,
-            [ITS_TAKEN] = m->sources[i].taken,
-            [ITS_BYTES] = one->bytes,
-            [ITS_OFFSET] = one->place.offset,
-            [ITS_STREAM_SEQUENCES] = one->place.sequences,
-            [ITS_STREAM_TOKENS] = one->place.tokens,
-            [ITS_DIGEST] = one->place.digest,
-            [ITS_HASH] = one->hash};
-
-        for (int k = 0; k < ITS_NUMBERS; k++)
-            store_u64(bytes + place_of(i, k), numbers[k]);
-    }
-}
-
 /* Writes the state of an output that is on the disk up to s->place. */
 static int write_state(state *s, const sources *in, const mix *m, bool ended)
 {
@@ -405,8 +367,8 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
         [THE_DIGEST] = s->place.digest,
         [THE_BASE] = s->mark.base,
         [THE_SAMPLES] = s->mark.hash};
-    const size_t n = state_bytes(in->n);
-    unsigned char *bytes = malloc(n);
+    const size_t n = place_of(in->n, 0);
+    unsigned char *bytes = malloc(n + 8);
     bool written;
 
     if (bytes == NULL)
@@ -414,34 +376,47 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
     memcpy(bytes, MAGIC, 8);
     for (int k = 0; k < THE_NUMBERS; k++)
         store_u64(bytes + 8 * (1 + (size_t)k), numbers[k]);
-    store_sources(bytes, in, m);
-    store_u64(bytes + n - 8, XXH3_64bits(bytes, n - 8));
-    written = atomic_file_write(&s->file, bytes, n);
+    for (uint32_t i = 0; i < in->n; i++) {
+        const source *one = &in->of[i];
+        const uint64_t its_numbers[ITS_NUMBERS] = {
+            [ITS_WEIGHT] = m->sources[i].weight,
+            [ITS_FLAGS] = (one->ready ? FLAG_READY : 0U) |
+                          (one->begun ? FLAG_BEGUN : 0U) |
+                          (one->ended ? FLAG_ENDED : 0U) |
+                          (one->repeats ? FLAG_REPEATS : 0U),
+            [ITS_SEQUENCES] = one->sequences,
+            [ITS_TOKENS] = one->tokens,
+            [ITS_TAKEN] = m->sources[i].taken,
+            [ITS_BYTES] = one->bytes,
+            [ITS_OFFSET] = one->place.offset,
+            [ITS_STREAM_SEQUENCES] = one->place.sequences,
+            [ITS_STREAM_TOKENS] = one->place.tokens,
+            [ITS_DIGEST] = one->place.digest,
+            [ITS_HASH] = one->hash};
+
+        for (int k = 0; k < ITS_NUMBERS; k++)
+            store_u64(bytes + place_of(i, k), its_numbers[k]);
+    }
+    store_u64(bytes + n, XXH3_64bits(bytes, n));
+    written = atomic_file_write(&s->file, bytes, n + 8);
     free(bytes);
     return written ? STATUS_OK : STATUS_FAILURE;
 }
 
-static void start_count(state *s)
-{
-    s->left = s->conf->state_every == 0 ? STATE_FILE_EVERY
-                                        : s->conf->state_every;
-}
-
 bool state_is_due(state *s, uint64_t bytes)
 {
-    const uint64_t n = s->conf->state_every == 0 ? bytes : 1;
+    const uint64_t every = s->conf->state_every;
 
     if (s->conf->state == NULL)
         return false;
-    s->left -= n < s->left ? n : s->left;
-    return s->left == 0;
+    s->written += every == 0 ? bytes : 1;
+    return s->written >= (every == 0 ? STATE_FILE_EVERY : every);
 }
 
 int state_start(state *s, records *out, const sources *in, const mix *m)
 {
     int status;
 
-    start_count(s);
     if (s->bytes != NULL) {
         status = output_check_cut(&s->output, out->fd, s->place.offset);
         return status == STATUS_OK ? records_resume(out, &s->place) : status;
@@ -460,7 +435,7 @@ int state_save(state *s, records *out, const sources *in, const mix *m,
 
     if (status != STATUS_OK)
         return status;
-    start_count(s);
+    s->written = 0;
     s->place = ps_token_writer_mark(out->writer);
     status = output_check_take(&s->output, s->place.offset, 0, &s->mark);
     if (status != STATUS_OK)

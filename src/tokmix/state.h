@@ -25,7 +25,7 @@ typedef struct state {
     output_check_mark mark;
     bool goes_on; /* a mix that was stopped */
     bool ended;   /* nothing is left to do */
-    uint64_t left; /* bytes or sequences until the next is due */
+    uint64_t written; /* bytes or sequences since the last was saved */
 } state;
 
 /*

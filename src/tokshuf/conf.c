@@ -114,10 +114,19 @@ static int read_split(conf *c, weight *weights)
                : message_usage("--split: the shares have too many digits");
 }
 
-static int settle_outputs(conf *c)
+int conf_settle(conf *c)
 {
     weight *weights;
     int status = STATUS_OK;
+
+    if (c->min_length > c->max_length)
+        return message_usage("--min-length is above --max-length");
+    if (c->in_order && c->seed_given)
+        return message_usage("--no-shuffle and --seed exclude each other");
+    if (c->in_order && c->split != NULL)
+        return message_usage("--no-shuffle and --split exclude each other");
+    if (c->split != NULL && c->output != NULL)
+        return message_usage("--split and -o exclude each other");
 
     c->n_outputs = 1;
     for (const char *p = c->split; p != NULL && *p != '\0'; p++)
@@ -138,19 +147,6 @@ static int settle_outputs(conf *c)
     }
     free(weights);
     return status;
-}
-
-int conf_settle(conf *c)
-{
-    if (c->min_length > c->max_length)
-        return message_usage("--min-length is above --max-length");
-    if (c->in_order && c->seed_given)
-        return message_usage("--no-shuffle and --seed exclude each other");
-    if (c->in_order && c->split != NULL)
-        return message_usage("--no-shuffle and --split exclude each other");
-    if (c->split != NULL && c->output != NULL)
-        return message_usage("--split and -o exclude each other");
-    return settle_outputs(c);
 }
 
 void conf_free(conf *c)

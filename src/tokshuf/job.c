@@ -37,7 +37,7 @@ static ps_result pass_on(void *context, ps_error *err)
     job *j = context;
 
     (void)err;
-    j->told = outputs_flush(&j->out) != STATUS_OK;
+    j->told = records_flush(&j->out.of[j->out.current]) != STATUS_OK;
     return j->told ? PS_ERR_IO : PS_OK;
 }
 
@@ -58,24 +58,6 @@ static int open_file(job *j)
     j->input = j->conf->inputs[j->next_input++];
     j->fd = files_open_input(j->input);
     return j->fd < 0 ? STATUS_FAILURE : STATUS_OK;
-}
-
-static int open_input(job *j)
-{
-    const conf *c = j->conf;
-    /* What is too long is left out without a message. */
-    const ps_token_reader_options options = {.expect_overlong = true};
-    ps_error err;
-    int status = open_file(j);
-
-    if (status != STATUS_OK)
-        return status;
-    if (ps_token_reader_open(&j->reader, j->fd,
-                             c->type == 0 ? PS_U16 : c->type, &options,
-                             &err) != PS_OK)
-        return fail_input(j, &err);
-    j->schema = *ps_token_reader_schema(j->reader);
-    return option_check_type(c->type, &j->schema, j->input);
 }
 
 /* The next sequence that is long enough, and not too long. */
@@ -117,7 +99,7 @@ static int next_sequence(job *j, ps_sequence *next, bool *more)
  * Shuffled
  */
 
-static int collect(job *j)
+static int shuffle(job *j)
 {
     progress_figures figures = {0};
     bool more = true;
@@ -142,16 +124,12 @@ static int collect(job *j)
             progress_show(&j->progress, &figures);
     }
     progress_end(&j->progress);
-    return status == STATUS_OK ? sorter_finish(&j->shuffled) : status;
-}
-
-static int shuffle(job *j)
-{
-    bool more = true;
-    int status = collect(j);
+    if (status == STATUS_OK)
+        status = sorter_finish(&j->shuffled);
 
     if (status == STATUS_OK)
         status = outputs_begin(&j->out, j->shuffled.count);
+    more = true;
     while (status == STATUS_OK && more) {
         record one;
 
@@ -187,25 +165,28 @@ static int pass_through(job *j)
 
 /* ------------------------------------------------------------------ */
 
-static void report(const job *j)
-{
-    message_note("%" PRIu64 " sequences read, %" PRIu64 " too short, %" PRIu64
-                 " too long, %" PRIu64 " written; %" PRIu64
-                 " runs in temporary files",
-                 j->n_read, j->n_short, j->n_long, j->out.put,
-                 j->shuffled.n_runs + j->out.window.n_earlier);
-}
-
 static int open_all(job *j)
 {
     const conf *c = j->conf;
+    /* What is too long is left out without a message. */
+    const ps_token_reader_options options = {.expect_overlong = true};
     /* Both orders are worked on at the same time. */
     const bool twice = !c->in_order && c->by_length > 0;
     const uint64_t memory = twice ? c->memory / 2 : c->memory;
     int status = STATUS_FAILURE;
+    ps_error err;
 
     if (files_can_read(c->inputs, c->n_inputs))
-        status = open_input(j);
+        status = open_file(j);
+    if (status != STATUS_OK)
+        return status;
+    if (ps_token_reader_open(&j->reader, j->fd,
+                             c->type == 0 ? PS_U16 : c->type, &options,
+                             &err) != PS_OK)
+        return fail_input(j, &err);
+    j->schema = *ps_token_reader_schema(j->reader);
+    status = option_check_type(c->type, &j->schema, j->input);
+
     if (status == STATUS_OK && !c->in_order)
         status = sorter_open(&j->shuffled, &j->schema, memory, c->folder,
                              c->count);
@@ -231,7 +212,11 @@ int job_run(const conf *c)
     if (status == STATUS_OK)
         status = outputs_end(&j.out);
     if (status == STATUS_OK && c->verbose)
-        report(&j);
+        message_note("%" PRIu64 " sequences read, %" PRIu64 " too short, %"
+                     PRIu64 " too long, %" PRIu64 " written; %" PRIu64
+                     " runs in temporary files",
+                     j.n_read, j.n_short, j.n_long, j.out.put,
+                     j.shuffled.n_runs + j.out.window.n_earlier);
     outputs_close(&j.out);
     sorter_close(&j.shuffled);
     ps_token_reader_free(j.reader);

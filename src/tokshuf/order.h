@@ -10,13 +10,7 @@
 
 #include <stdint.h>
 
-/* The function that ends a step of SplitMix64; one to one. */
-static inline uint64_t order_scramble(uint64_t z)
-{
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
+#include "common/splitmix.h"
 
 /*
  * The number of the sequence `id` of the input.  Those of one seed are all
@@ -24,10 +18,8 @@ static inline uint64_t order_scramble(uint64_t z)
  */
 static inline uint64_t order_key(uint64_t seed, uint64_t id)
 {
-    const uint64_t gamma = UINT64_C(0x9e3779b97f4a7c15);
-
-    return order_scramble(order_scramble(id + gamma) ^
-                          order_scramble(seed + 2 * gamma));
+    return splitmix_finish(splitmix_finish(id + SPLITMIX_GAMMA) ^
+                           splitmix_finish(seed + 2 * SPLITMIX_GAMMA));
 }
 
 #endif

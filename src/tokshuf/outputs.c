@@ -11,25 +11,20 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* The file that both would write to, or NULL. */
-static const char *common_file(const char *a, const char *b)
-{
-    if (files_is_special(a) || files_is_special(b))
-        return NULL;
-    return file_set_would_write(b, a)   ? a
-           : file_set_would_write(a, b) ? b
-                                        : NULL;
-}
-
 /* False, after a message, if two outputs are one: before a file is touched. */
 static bool are_distinct(const conf *c)
 {
     for (uint32_t i = 0; i < c->n_outputs; i++)
         for (uint32_t k = 0; k < i; k++) {
             const char *name = c->names[i];
-            const char *common = common_file(name, c->names[k]);
+            const char *other = c->names[k];
+            const char *common = NULL; /* the file that both would write to */
 
-            if (!files_are_distinct(name, c->names[k]))
+            if (!files_is_special(name) && !files_is_special(other))
+                common = file_set_would_write(other, name)   ? name
+                         : file_set_would_write(name, other) ? other
+                                                             : NULL;
+            if (!files_are_distinct(name, other))
                 return false;
             if (common != NULL) {
                 message_error("%s: cannot take two streams",
@@ -169,11 +164,6 @@ int outputs_put(outputs *o, const record *one)
     if (status == STATUS_OK && o->window.count == o->conf->by_length)
         status = write_window(o);
     return status;
-}
-
-int outputs_flush(outputs *o)
-{
-    return records_flush(&o->of[o->current]);
 }
 
 int outputs_end(outputs *o)

@@ -41,9 +41,6 @@ int outputs_begin(outputs *o, uint64_t total);
 
 int outputs_put(outputs *o, const record *one);
 
-/* Passes on what is buffered. */
-int outputs_flush(outputs *o);
-
 /* Ends the streams; then files get their names. */
 int outputs_end(outputs *o);
 

@@ -39,31 +39,25 @@ static int fail(void)
  * The file
  */
 
-/* One that never has a name; or, where that cannot be, not for long. */
-static int open_nameless(const char *folder)
-{
-    char name[FILES_MAX_NAME];
-    int fd = -1;
-
-#ifdef O_TMPFILE
-    fd = files_openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-        return fd;
-#endif
-    if (snprintf(name, sizeof name, "%s/tokshuf.XXXXXX", folder) >=
-        (int)sizeof name) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkstemp(name);
-    if (fd >= 0)
-        (void)unlink(name);
-    return fd;
-}
-
 int runs_open(runs *r, const char *folder, const ps_schema *schema)
 {
-    *r = (runs){.fd = open_nameless(folder), .schema = schema};
+    char name[FILES_MAX_NAME];
+    bool named = true;
+
+    *r = (runs){.fd = -1, .schema = schema};
+#ifdef O_TMPFILE
+    r->fd = files_openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR);
+    named = r->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR);
+#endif
+    /* Where it cannot be without a name, it has one, but not for long. */
+    if (named && snprintf(name, sizeof name, "%s/tokshuf.XXXXXX", folder) >=
+                     (int)sizeof name) {
+        errno = ENAMETOOLONG;
+    } else if (named) {
+        r->fd = mkstemp(name);
+        if (r->fd >= 0)
+            (void)unlink(name);
+    }
     if (r->fd >= 0)
         return STATUS_OK;
     message_errno("%s: no temporary file", message_name(folder));
@@ -308,27 +302,27 @@ int runs_merge(runs *r, size_t first, size_t n, uint64_t memory)
     return status;
 }
 
-/* Goes on in the run whose record was given last. */
-static int advance(runs *r)
-{
-    bool left = false;
-    const int status = read_head(r, &r->of[r->heap[0]], &left);
-
-    r->given = false;
-    if (!left)
-        r->heap[0] = r->heap[--r->n_heap];
-    sift(r, 0);
-    return status;
-}
-
 int runs_next(runs *r, record *one, bool *more)
 {
-    const int status = r->given ? advance(r) : STATUS_OK;
     run *least;
 
-    *more = status == STATUS_OK && r->n_heap > 0;
+    /* Goes on in the run whose record was given last. */
+    if (r->given) {
+        bool left = false;
+        const int status = read_head(r, &r->of[r->heap[0]], &left);
+
+        r->given = false;
+        if (!left)
+            r->heap[0] = r->heap[--r->n_heap];
+        sift(r, 0);
+        *more = false;
+        if (status != STATUS_OK)
+            return status;
+    }
+
+    *more = r->n_heap > 0;
     if (!*more)
-        return status;
+        return STATUS_OK;
     least = &r->of[r->heap[0]];
     *one = (record){.key = least->key, .n_tok = least->n_tok};
     r->given = true;

@@ -19,6 +19,9 @@
 /* Up to so many records are kept even if fewer are wanted. */
 #define MIN_SAMPLE 1000
 
+/* What an entry takes; to sort them takes as much memory again. */
+#define ENTRY_BYTES (2 * (uint64_t)sizeof(sorter_entry))
+
 int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
                 const char *folder, uint64_t limit)
 {
@@ -38,6 +41,14 @@ int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
  * In memory
  */
 
+static int by_place(const void *a, const void *b)
+{
+    const sorter_entry *x = a;
+    const sorter_entry *y = b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
 /* By key, and those of one key as they came. */
 static int by_key(const void *a, const void *b)
 {
@@ -46,15 +57,7 @@ static int by_key(const void *a, const void *b)
 
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const sorter_entry *x = a;
-    const sorter_entry *y = b;
-
-    return x->at < y->at ? -1 : x->at > y->at;
+    return by_place(a, b);
 }
 
 /* Sorts, and drops what is not among the first. */
@@ -65,42 +68,6 @@ static void sort(sorter *s)
     if (s->n > s->limit) {
         s->n = (size_t)s->limit;
         s->max_key = s->entries[s->n - 1].key;
-    }
-}
-
-static size_t payload_bytes(const sorter *s, const sorter_entry *e)
-{
-    return (size_t)ps_payload_bytes(s->schema, e->n_tok);
-}
-
-/* What so many entries take; to sort them takes as much memory again. */
-static uint64_t entries_bytes(uint64_t n)
-{
-    return 2 * n * sizeof(sorter_entry);
-}
-
-/* Whether what is left takes half of the memory at most. */
-static bool leaves_half(const sorter *s)
-{
-    uint64_t kept = entries_bytes(s->n);
-
-    for (size_t i = 0; i < s->n; i++)
-        kept += payload_bytes(s, &s->entries[i]);
-    return kept <= s->memory / 2;
-}
-
-/* Moves what is left together. */
-static void compact(sorter *s)
-{
-    if (s->n > 1)
-        qsort(s->entries, s->n, sizeof *s->entries, by_place);
-    s->used = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const size_t n = payload_bytes(s, &s->entries[i]);
-
-        memmove(s->bytes + s->used, s->bytes + s->entries[i].at, n);
-        s->entries[i].at = s->used;
-        s->used += n;
     }
 }
 
@@ -144,8 +111,51 @@ static void *grow(void *array, size_t *size, uint64_t wanted)
     return array;
 }
 
-static int reserve(sorter *s, size_t bytes)
+/* Drops what is not among the first; if that is not enough, writes a run. */
+static int make_room(sorter *s)
 {
+    const size_t n = s->n;
+    uint64_t kept;
+
+    sort(s);
+    kept = s->n * ENTRY_BYTES;
+    for (size_t i = 0; s->n < n && i < s->n; i++)
+        kept += ps_payload_bytes(s->schema, s->entries[i].n_tok);
+    if (s->n == n || kept > s->memory / 2)
+        return spill(s);
+
+    /* Moves what is left together. */
+    if (s->n > 1)
+        qsort(s->entries, s->n, sizeof *s->entries, by_place);
+    s->used = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        sorter_entry *e = &s->entries[i];
+        const size_t bytes = (size_t)ps_payload_bytes(s->schema, e->n_tok);
+
+        memmove(s->bytes + s->used, s->bytes + e->at, bytes);
+        e->at = s->used;
+        s->used += bytes;
+    }
+    return STATUS_OK;
+}
+
+int sorter_put(sorter *s, const record *one)
+{
+    const size_t bytes = (size_t)ps_payload_bytes(s->schema, one->n_tok);
+    const bool is_full =
+        s->n > 0 && s->used + bytes + (s->n + 1) * ENTRY_BYTES > s->memory;
+
+    s->count += s->count < s->limit;
+    if (s->limit == 0 || one->key > s->max_key)
+        return STATUS_OK;
+    /* A small sample is kept small. */
+    if (is_full || (s->n > MIN_SAMPLE && s->n / 2 > s->limit)) {
+        const int status = make_room(s);
+
+        if (status != STATUS_OK)
+            return status;
+    }
+
     if ((uint64_t)s->used + bytes > s->size) {
         unsigned char *more = grow(s->bytes, &s->size,
                                    (uint64_t)s->used + bytes);
@@ -162,38 +172,7 @@ static int reserve(sorter *s, size_t bytes)
             return message_memory();
         s->entries = more;
     }
-    return STATUS_OK;
-}
 
-/* Drops what is not among the first; if that is not enough, writes a run. */
-static int make_room(sorter *s)
-{
-    const size_t n = s->n;
-
-    sort(s);
-    if (s->n == n || !leaves_half(s))
-        return spill(s);
-    compact(s);
-    return STATUS_OK;
-}
-
-int sorter_put(sorter *s, const record *one)
-{
-    const size_t bytes = (size_t)ps_payload_bytes(s->schema, one->n_tok);
-    const bool is_full =
-        s->n > 0 && s->used + bytes + entries_bytes(s->n + 1) > s->memory;
-    int status = STATUS_OK;
-
-    s->count += s->count < s->limit;
-    if (s->limit == 0 || one->key > s->max_key)
-        return STATUS_OK;
-    /* A small sample is kept small. */
-    if (is_full || (s->n > MIN_SAMPLE && s->n / 2 > s->limit))
-        status = make_room(s);
-    if (status == STATUS_OK)
-        status = reserve(s, bytes);
-    if (status != STATUS_OK)
-        return status;
     s->entries[s->n++] = (sorter_entry){one->key, s->used, one->n_tok};
     memcpy(s->bytes + s->used, one->payload, bytes);
     s->used += bytes;
@@ -234,8 +213,7 @@ static int merge_some(sorter *s, runs *from, runs *to, size_t first, size_t n)
     return status == STATUS_OK ? runs_end(to) : status;
 }
 
-/* Merges until there are not more runs than can be merged at once. */
-static int merge_down(sorter *s)
+int sorter_finish(sorter *s)
 {
     const uint64_t wanted = s->memory / RUN_BYTES;
     const size_t fan_in = wanted < MIN_FAN_IN   ? MIN_FAN_IN
@@ -243,6 +221,14 @@ static int merge_down(sorter *s)
                                                 : (size_t)wanted;
     int status = STATUS_OK;
 
+    sort(s);
+    if (s->n_runs == 0)
+        return STATUS_OK;
+    if (s->n > 0)
+        status = spill(s);
+    free_memory(s);
+
+    /* Merges until there are not more runs than can be merged at once. */
     while (status == STATUS_OK && s->files[s->current].n > fan_in) {
         runs *from = &s->files[s->current];
         runs *to = &s->files[1 - s->current];
@@ -258,19 +244,6 @@ static int merge_down(sorter *s)
         status = runs_merge(&s->files[s->current], 0,
                             s->files[s->current].n, s->memory);
     return status;
-}
-
-int sorter_finish(sorter *s)
-{
-    int status = STATUS_OK;
-
-    sort(s);
-    if (s->n_runs == 0)
-        return STATUS_OK;
-    if (s->n > 0)
-        status = spill(s);
-    free_memory(s);
-    return status == STATUS_OK ? merge_down(s) : status;
 }
 
 int sorter_next(sorter *s, record *one, bool *more)

@@ -137,7 +137,7 @@ setup() {
     skip_without c++
     printf '#include "%s.h"\n' ops batch config real sites mix dropout >x.cc
     c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -H -fsyntax-only \
-        -I"$abs_top_srcdir/trainer/bert" x.cc 2>included
+        -I"$abs_top_srcdir/trainer/bert" -I"$abs_top_srcdir/src" x.cc 2>included
     grep -F trainer/bert/both.h included
     run -1 grep -E '(cblas|tgmath)' included
 }

@@ -1,7 +1,6 @@
 /*
- * random.h - numbers that look random, the same ones on every machine.
- *
- * SplitMix64 (Steele, Lea and Flood 2014); any seed will do.
+ * random.h - numbers that look random, the same ones on every machine; any
+ * seed will do.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,13 +10,11 @@
 
 #include <stdint.h>
 
+#include "splitmix.h"
+
 static inline uint64_t ps_random(uint64_t *state)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return splitmix_finish(*state += SPLITMIX_GAMMA);
 }
 
 /* Below `n`, from 1 to 2^32; some come more often by less than n / 2^32. */
