@@ -20,6 +20,13 @@
 #include "format/totals.h"
 #include "io/random_input.h"
 
+/*
+ * Heads of packs up to this size are read with all that lies between them, if
+ * they are asked for one after another: it takes less time than a system call
+ * for each.
+ */
+#define RUN_RECORD 4096
+
 /* One of the streams of a file. */
 typedef struct stream {
     uint64_t at; /* of its header */
@@ -34,6 +41,7 @@ struct ps_pack_file {
     stream *streams;
     uint32_t n_streams;
     size_t streams_capacity;
+    uint64_t next_head; /* number of the pack behind that of the last head */
 };
 
 /* The header at `at`, or what there is of it. */
@@ -188,6 +196,7 @@ ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
         s[i].first = packs;
         packs += s[i].packs;
     }
+    f->next_head = UINT64_MAX;
     *file = f;
     return PS_OK;
 }
@@ -252,10 +261,9 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     return r == PS_OK && totals->packs != s->packs ? has_changed(s, err) : r;
 }
 
-/* Reads `n` bytes of pack `i`; says in *pack where it is and has to be. */
-static ps_result read_bytes(ps_pack_file *f, uint64_t i, size_t n,
-                            ps_pack *pack, const unsigned char **bytes,
-                            ps_error *err)
+/* Finds pack `i`: says in *pack where it is and has to be. */
+static ps_result locate(const ps_pack_file *f, uint64_t i, ps_pack *pack,
+                        ps_error *err)
 {
     const stream *s;
 
@@ -270,7 +278,7 @@ static ps_result read_bytes(ps_pack_file *f, uint64_t i, size_t n,
     pack->stream = (uint32_t)(s - f->streams);
     pack->offset = s->at + PS_PACK_HEADER_BYTES +
                    pack->index * f->info.record_bytes;
-    return ps_random_input_read(f->input, pack->offset, n, bytes, err);
+    return PS_OK;
 }
 
 /* Whether a pack that was decoded is the one of this index. */
@@ -289,10 +297,13 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
     const unsigned char *bytes;
-    ps_result r = read_bytes(f, i, f->info.record_bytes, pack, &bytes, err);
+    ps_result r = locate(f, i, pack, err);
     const uint64_t index = pack->index;
     bool is_end;
 
+    if (r == PS_OK)
+        r = ps_random_input_read(f->input, pack->offset, f->info.record_bytes,
+                                 &bytes, err);
     if (r == PS_OK)
         r = ps_record_check(&f->info, bytes, &is_end, err);
     if (r == PS_OK && is_end)
@@ -308,10 +319,19 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
 ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
+    const bool goes_on = i == f->next_head;
     const unsigned char *bytes;
-    ps_result r = read_bytes(f, i, PS_HEAD_BYTES, pack, &bytes, err);
+    ps_result r = locate(f, i, pack, err);
     const uint64_t index = pack->index;
 
+    if (r == PS_OK)
+        f->next_head = i + 1;
+    if (r == PS_OK && goes_on && f->info.record_bytes <= RUN_RECORD)
+        r = ps_random_input_read_run(f->input, pack->offset, PS_HEAD_BYTES,
+                                     &bytes, err);
+    else if (r == PS_OK)
+        r = ps_random_input_read(f->input, pack->offset, PS_HEAD_BYTES,
+                                 &bytes, err);
     if (r == PS_OK)
         r = ps_head_decode(&f->info, bytes, pack, err);
     if (r == PS_OK)
