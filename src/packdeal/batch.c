@@ -114,19 +114,6 @@ static bool keep_record(batch *b, uint32_t i, const input *in)
     return true;
 }
 
-/* Reads a pack and its cost. */
-static bool read_pack(batch *b, input *in, input_pack *pack, uint64_t *cost)
-{
-    ps_error err;
-
-    if (!input_next(in, pack))
-        return false;
-    if (ps_pack_cost(&b->conf->cost, &pack->pack, cost, &err) == PS_OK)
-        return true;
-    b->status = message_failure(files_input_name(pack->file->name), &err);
-    return false;
-}
-
 /* Reads the packs of the next batch, or takes them from the window. */
 static bool fill(batch *b, input *in)
 {
@@ -135,20 +122,20 @@ static bool fill(batch *b, input *in)
     b->n = 0;
     if (b->conf->window > 1) {
         if (w->step == w->steps) {
-            w->first += w->steps;
+            w->first_step += w->steps;
             w->n = w->steps = w->step = 0;
-            while (w->n < w->most &&
-                   read_pack(b, in, &w->packs[w->n], &w->costs[w->n]))
+            while (w->n < w->most && input_next(in, &w->packs[w->n]))
                 w->n++;
             window_arrange(w);
         }
-        b->n = window_take(w, b->packs, b->costs);
+        b->n = window_take(w, b->packs);
     } else {
-        while (b->n < b->most &&
-               read_pack(b, in, &b->packs[b->n], &b->costs[b->n]) &&
+        while (b->n < b->most && input_next(in, &b->packs[b->n]) &&
                keep_record(b, b->n, in))
             b->n++;
     }
+    for (uint32_t i = 0; i < b->n; i++)
+        b->costs[i] = b->packs[i].cost;
     return in->status == STATUS_OK && b->status == STATUS_OK;
 }
 
@@ -226,7 +213,7 @@ bool batch_next(batch *b, input *in)
 
         b->steps = steps - steps % c->window;
         b->n_packs = b->steps * b->most;
-        b->window.first = b->steps;
+        b->window.first_step = b->steps;
         in->number += b->n_packs;
     }
     do {

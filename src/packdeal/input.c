@@ -11,6 +11,12 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
+/* The costs of so many packs are held, 64 MiB... */
+#define COSTS_MAX (UINT64_C(1) << 23)
+
+/* ...if at least this part of them is to be dealt. */
+#define COSTS_PART 4
+
 static bool fail(input *in, const input_file *file, const ps_error *err)
 {
     in->status = message_failure(files_input_name(file->name), err);
@@ -64,9 +70,10 @@ static bool open_next(input *in)
     return false;
 }
 
-bool input_begin(input *in, const char *const *names, int n_names)
+bool input_begin(input *in, const char *const *names, int n_names,
+                 const ps_cost *cost)
 {
-    *in = (input){.names = names, .n_names = n_names};
+    *in = (input){.names = names, .n_names = n_names, .cost = cost};
     return open_next(in);
 }
 
@@ -265,14 +272,54 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
     return in->status == STATUS_OK;
 }
 
+/* Reads the head of pack `number` of a file for its cost. */
+static bool read_cost(input *in, input_file *file, uint64_t number,
+                      ps_pack *pack, uint64_t *cost)
+{
+    ps_error err;
+
+    return (ps_pack_file_head(file->packs.file, number, pack, &err) == PS_OK &&
+            ps_pack_cost(in->cost, pack, cost, &err) == PS_OK) ||
+           fail(in, file, &err);
+}
+
+/*
+ * Reads the costs of all packs, file by file.  Heads in a row take far less
+ * time than heads here and there, above all of compressed files, where each is
+ * a frame to decompress.  If that would take much memory, or most packs are
+ * passed over, heads are read as they are needed.  False after a message.
+ */
+static bool read_costs(input *in)
+{
+    const uint64_t left = in->n_packs - in->number;
+
+    if (in->n_packs > COSTS_MAX || left < in->n_packs / COSTS_PART)
+        return true;
+    in->costs = malloc((size_t)in->n_packs * sizeof *in->costs);
+    if (in->costs == NULL)
+        return fail_memory(in);
+    for (int i = 0; i < in->n_names; i++) {
+        input_file *file = in->shuffled[i];
+        const uint64_t n = ps_pack_file_packs(file->packs.file);
+        ps_pack pack;
+
+        for (uint64_t k = 0; k < n; k++)
+            if (!read_cost(in, file, k, &pack, &in->costs[file->first + k]))
+                return false;
+    }
+    return true;
+}
+
 static bool next_shuffled(input *in, input_pack *pack)
 {
     int low = 0;
     int high = in->n_names - 1;
-    ps_error err;
 
     if (in->number == in->n_packs)
         return false;
+    if (in->seed != NULL && !in->begun && !read_costs(in))
+        return false;
+    in->begun = true;
     pack->all = in->number++;
     if (in->seed != NULL)
         pack->all = ps_shuffled(in->n_packs, *in->seed, in->epoch, pack->all);
@@ -289,10 +336,11 @@ static bool next_shuffled(input *in, input_pack *pack)
     pack->file = in->shuffled[low];
     pack->number = pack->all - pack->file->first;
     pack->stream = in->stream;
-    if (ps_pack_file_head(pack->file->packs.file, pack->number, &pack->pack,
-                          &err) != PS_OK)
-        return fail(in, pack->file, &err);
-    pack->raise = pack->file->first_ids[pack->pack.stream];
+    if (in->costs == NULL)
+        return read_cost(in, pack->file, pack->number, &pack->pack,
+                         &pack->cost);
+    pack->pack = (ps_pack){0};
+    pack->cost = in->costs[pack->all];
     return true;
 }
 
@@ -330,6 +378,8 @@ bool input_next(input *in, input_pack *pack)
             return false;
         in->n_seen = pack->pack.stream + 1;
     }
+    if (ps_pack_cost(in->cost, &pack->pack, &pack->cost, &err) != PS_OK)
+        return fail(in, in->file, &err);
     pack->file = in->file;
     pack->number = in->number++;
     pack->all = in->n_packs++;
@@ -344,9 +394,12 @@ bool input_read(input *in, input_pack *pack)
 
     if (pack->pack.record != NULL)
         return true;
-    return ps_pack_file_read(pack->file->packs.file, pack->number,
-                             &pack->pack, &err) == PS_OK ||
-           fail(in, pack->file, &err);
+    if (ps_pack_file_read(pack->file->packs.file, pack->number, &pack->pack,
+                          &err) != PS_OK)
+        return fail(in, pack->file, &err);
+    if (in->shuffled != NULL)
+        pack->raise = pack->file->first_ids[pack->pack.stream];
+    return true;
 }
 
 bool input_count(input *in, uint64_t *n)
@@ -389,5 +442,6 @@ int input_end(input *in)
 {
     forget(in, NULL, NULL);
     free(in->shuffled);
+    free(in->costs);
     return in->status;
 }

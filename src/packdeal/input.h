@@ -44,7 +44,8 @@ typedef struct input_stream {
 
 /* A pack of an input. */
 typedef struct input_pack {
-    ps_pack pack; /* of a regular file without its record */
+    ps_pack pack; /* of a regular file without its record, until input_read */
+    uint64_t cost;
     input_file *file;
     uint64_t number;  /* in its file */
     uint64_t all;     /* through all files */
@@ -55,6 +56,7 @@ typedef struct input_pack {
 typedef struct input {
     const char *const *names; /* "-" is stdin */
     int n_names;
+    const ps_cost *cost; /* of packs */
     int next;            /* index of the next name */
     input_file *files;   /* that are open, the oldest first */
     input_file *file;    /* that is read, the last of them */
@@ -64,6 +66,8 @@ typedef struct input {
     input_file **shuffled; /* all files, or NULL */
     const uint64_t *seed; /* or NULL */
     uint64_t epoch;
+    bool begun;           /* a pack was given */
+    uint64_t *costs;      /* with a seed: of all packs, or NULL */
     input_stream *streams; /* of packs that were given, the oldest first */
     input_stream *stream;  /* the last of them */
     uint32_t n_seen;       /* streams of this file that were come to */
@@ -73,8 +77,12 @@ typedef struct input {
     int status;            /* of a failure, which was told; else STATUS_OK */
 } input;
 
-/* Opens the first file; false after a message. */
-bool input_begin(input *in, const char *const *names, int n_names);
+/*
+ * Opens the first file; `cost` says what packs cost, and outlives the input.
+ * False after a message.
+ */
+bool input_begin(input *in, const char *const *names, int n_names,
+                 const ps_cost *cost);
 
 /*
  * Has packs come in the order of an epoch, or without a seed in their own, but
@@ -85,7 +93,8 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
                    uint64_t epoch);
 
 /*
- * The next pack; the record of one from a pipe is there until the next call.
+ * The next pack and its cost; the record of one from a pipe is there until the
+ * next call.  In the order of an epoch its numbers come with its record.
  * False at the end, or after a message.
  */
 bool input_next(input *in, input_pack *pack);

@@ -25,7 +25,7 @@ static int either(int status, int other)
 
 static bool begin(input *in, const conf *c)
 {
-    return input_begin(in, c->names, c->n_names) &&
+    return input_begin(in, c->names, c->n_names, &c->cost) &&
            (!conf_reorders(c) ||
             input_shuffle(in, c->seed_given ? "seed" : "window",
                           c->seed_given ? &c->seed : NULL, c->epoch));

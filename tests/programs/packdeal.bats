@@ -438,6 +438,18 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     flip flipped $((4096 + 3 * $(number x.pks 20 4) + 100))
     speaker=packdeal refused 65 'flipped: ' \
         packdeal -q -n 2 -b 4 --seed=1 -o r%d flipped
+    # Heads of all packs are read first, unless most are passed over.
+    cp x.pks flipped
+    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 12))
+    speaker=packdeal refused 65 'flipped: record 3 ' \
+        packdeal -q -n 2 -b 4 --seed=1 --list flipped
+    speaker=packdeal refused 65 'x.pks: ' packdeal -n 2 -b 2 --list --seed=3 \
+        --cost=0:18446744073709551615 x.pks
+    steps=$(packdeal -n 1 -b 1 --steps x.pks)
+    packdeal -n 1 -b 1 --list --seed=2 x.pks | tail -n 3 >wanted
+    [ "$(grep -c ' 0 3$' wanted)" = 0 ]
+    packdeal -n 1 -b 1 --list --seed=2 --start=$((steps - 3)) flipped |
+        diff - wanted
     cp x.pks later
     poke later "header 12" 65537
     packdeal --list --seed=1 -n 2 -b 4 x.pks later >/dev/null
